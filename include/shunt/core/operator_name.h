@@ -1,0 +1,54 @@
+// An operator's identity: qualified name and overload name, "aten::add.Tensor".
+//
+// A plain value; hashable and ordered, so that registries can key on it and dumps can sort by it.
+#pragma once
+
+#include <shunt/core/macros.h>
+
+#include <compare>
+#include <cstddef>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace shunt {
+
+struct SHUNT_API OperatorName {
+  /// With the namespace, where there is one: "aten::add".
+  std::string name;
+  /// Empty for the default overload.
+  std::string overload_name;
+
+  OperatorName() = default;
+  OperatorName(std::string name, std::string overload_name)
+      : name(std::move(name)), overload_name(std::move(overload_name)) {}
+
+  /// "aten" of "aten::add"; nothing for "add".
+  std::optional<std::string_view> getNamespace() const;
+  /// "add" of "aten::add".
+  std::string_view baseName() const;
+  /// Returns whether it was set: a name that has a namespace keeps it.
+  bool setNamespaceIfNotSet(std::string_view ns);
+
+  /// "aten::add.Tensor", or "aten::relu" for a default overload.
+  std::string str() const;
+
+  bool operator==(const OperatorName&) const = default;
+  std::strong_ordering operator<=>(const OperatorName&) const = default;
+};
+
+SHUNT_API std::string toString(const OperatorName& name);
+SHUNT_API std::ostream& operator<<(std::ostream& out, const OperatorName& name);
+
+}  // namespace shunt
+
+template <>
+struct std::hash<shunt::OperatorName> {
+  std::size_t operator()(const shunt::OperatorName& op) const noexcept {
+    const std::size_t seed = std::hash<std::string>{}(op.name);
+    const std::size_t overload = std::hash<std::string>{}(op.overload_name);
+    return seed ^ (overload + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2));
+  }
+};
