@@ -1,0 +1,38 @@
+# Libraries that Shunt links. Each is required; the message of a missing one names the package to install.
+function(_shunt_require found what package)
+  if(NOT ${found})
+    message(FATAL_ERROR "Shunt needs ${what}. On Debian: apt-get install ${package} (tests/run installs all packages).")
+  endif()
+endfunction()
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+find_package(fmt CONFIG QUIET)
+_shunt_require(fmt_FOUND "fmt" libfmt-dev)
+find_package(TBB CONFIG QUIET)
+_shunt_require(TBB_FOUND "oneTBB" libtbb-dev)
+
+find_path(SHUNT_DNNL_INCLUDE NAMES oneapi/dnnl/dnnl.hpp)
+find_library(SHUNT_DNNL_LIBRARY NAMES dnnl)
+_shunt_require(SHUNT_DNNL_INCLUDE "oneDNN's headers" libdnnl-dev)
+_shunt_require(SHUNT_DNNL_LIBRARY "oneDNN" libdnnl-dev)
+
+find_path(SHUNT_OPENBLAS_INCLUDE NAMES cblas.h
+  PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread openblas-pthread openblas)
+find_library(SHUNT_OPENBLAS_LIBRARY NAMES openblas PATH_SUFFIXES openblas-pthread)
+_shunt_require(SHUNT_OPENBLAS_INCLUDE "OpenBLAS's headers" libopenblas-dev)
+_shunt_require(SHUNT_OPENBLAS_LIBRARY "OpenBLAS" libopenblas-dev)
+
+# One interface target, so that the library and its objects see the same headers.
+add_library(shunt_dependencies INTERFACE)
+target_include_directories(shunt_dependencies SYSTEM INTERFACE ${SHUNT_OPENBLAS_INCLUDE} ${SHUNT_DNNL_INCLUDE})
+target_link_libraries(shunt_dependencies INTERFACE
+  fmt::fmt TBB::tbb ${SHUNT_DNNL_LIBRARY} ${SHUNT_OPENBLAS_LIBRARY} Threads::Threads)
+
+# The generator's only: the library never reads YAML.
+find_package(yaml-cpp CONFIG QUIET)
+_shunt_require(yaml-cpp_FOUND "yaml-cpp (for the operator generator)" libyaml-cpp-dev)
+if(NOT TARGET yaml-cpp::yaml-cpp)
+  add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
+endif()

@@ -1,0 +1,38 @@
+# shunt_flags: the one place for compiler and linker flags of Shunt's own targets. Never exported, so that whoever links
+# shunt::shunt gets include directories and C++20 from us and nothing else.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
+  message(FATAL_ERROR
+    "Shunt is built with clang 19 or newer, found ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}. Install "
+    "clang-19 and configure with a preset (cmake --preset release) or -DCMAKE_CXX_COMPILER=clang++-19. Programs that "
+    "use the installed library may be built with g++ 12 or newer.")
+endif()
+
+add_library(shunt_flags INTERFACE)
+target_compile_features(shunt_flags INTERFACE cxx_std_20)
+target_compile_options(shunt_flags INTERFACE
+  -Wall -Wextra -Wthread-safety -Werror=thread-safety
+  -fvisibility=hidden -fvisibility-inlines-hidden
+  # Same bits in the interpreter, in every vector width and in a thunk; integers wrap as PyTorch's do.
+  -fno-math-errno -ffp-contract=off -fwrapv
+  -fno-semantic-interposition
+  $<$<CONFIG:Release>:-O2>)
+if(SHUNT_WERROR)
+  target_compile_options(shunt_flags INTERFACE -Werror)
+endif()
+
+if(SHUNT_SANITIZE)
+  target_compile_options(shunt_flags INTERFACE -fsanitize=${SHUNT_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(shunt_flags INTERFACE -fsanitize=${SHUNT_SANITIZE})
+else()
+  # Sanitizer runtimes live in the executable, so only a plain library can be checked for missing symbols.
+  target_link_options(shunt_flags INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:LINKER:-z,defs>)
+endif()
+
+find_program(SHUNT_LLD NAMES ld.lld-19)
+if(SHUNT_LLD)
+  target_link_options(shunt_flags INTERFACE -fuse-ld=lld)
+else()
+  message(STATUS "Shunt: lld-19 not found, linking with the system's linker")
+endif()
+# The disk cache of compiled thunks is keyed by build ids.
+target_link_options(shunt_flags INTERFACE LINKER:--build-id=sha1 LINKER:-z,relro LINKER:-z,now)

@@ -1,0 +1,58 @@
+# shunt_libtorch_objects(<target> SOURCES a.cpp ...): compiles sources that include PyTorch's headers with g++ and links
+# the objects and libtorch into <target>. libtorch 1.13's headers don't compile with clang 19 in C++20, and one CMake
+# project has one C++ compiler: hence custom commands. Sets SHUNT_HAS_LIBTORCH.
+set(SHUNT_HAS_LIBTORCH OFF)
+if(SHUNT_LIBTORCH STREQUAL "OFF")
+  message(STATUS "Shunt: SHUNT_LIBTORCH=OFF, no parity tests and no comparison benches")
+  return()
+endif()
+
+find_path(SHUNT_TORCH_INCLUDE NAMES torch/csrc/api/include/torch/torch.h)
+find_library(SHUNT_TORCH_LIBRARY NAMES torch)
+find_library(SHUNT_TORCH_CPU_LIBRARY NAMES torch_cpu)
+find_library(SHUNT_C10_LIBRARY NAMES c10)
+find_program(SHUNT_GXX NAMES g++-12 g++)
+if(SHUNT_TORCH_INCLUDE AND SHUNT_TORCH_LIBRARY AND SHUNT_TORCH_CPU_LIBRARY AND SHUNT_C10_LIBRARY AND SHUNT_GXX)
+  set(SHUNT_HAS_LIBTORCH ON)
+  message(STATUS "Shunt: libtorch found (${SHUNT_TORCH_LIBRARY}), parity tests and comparison benches are on")
+elseif(SHUNT_LIBTORCH STREQUAL "ON")
+  message(FATAL_ERROR "SHUNT_LIBTORCH=ON needs libtorch and g++. On Debian: apt-get install libtorch-dev g++.")
+else()
+  message(STATUS "Shunt: libtorch or g++ not found, no parity tests and no comparison benches "
+    "(tests/run --with-libtorch installs them)")
+endif()
+
+# The same rules for numbers as shunt_flags, in g++'s spelling; its headers warn, so they come in as system headers.
+set(SHUNT_LIBTORCH_FLAGS -std=c++20 -O2 -fPIC -fwrapv -ffp-contract=off -fno-math-errno)
+
+function(shunt_libtorch_objects target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  if(NOT SHUNT_HAS_LIBTORCH)
+    message(FATAL_ERROR "shunt_libtorch_objects(${target}) called without libtorch: test SHUNT_HAS_LIBTORCH first.")
+  endif()
+  set(includes "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")
+  set(definitions "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
+  set(generated "")
+  if(TARGET shunt_generated)
+    set(generated shunt_generated)
+  endif()
+  foreach(source IN LISTS arg_SOURCES)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE OUTPUT_VARIABLE path)
+    file(RELATIVE_PATH relative ${PROJECT_SOURCE_DIR} ${path})
+    string(MAKE_C_IDENTIFIER "${relative}" stem)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}_libtorch/${stem}.o)
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/${target}_libtorch
+      COMMAND ${SHUNT_GXX} ${SHUNT_LIBTORCH_FLAGS}
+        "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>" "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
+        -isystem ${SHUNT_TORCH_INCLUDE}/torch/csrc/api/include
+        -MD -MF ${object}.d -c ${path} -o ${object}
+      DEPENDS ${path} ${generated}
+      DEPFILE ${object}.d
+      COMMENT "Compiling ${relative} with g++ against libtorch"
+      COMMAND_EXPAND_LISTS VERBATIM)
+    target_sources(${target} PRIVATE ${object})
+    set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  endforeach()
+  target_link_libraries(${target} PRIVATE ${SHUNT_TORCH_LIBRARY} ${SHUNT_TORCH_CPU_LIBRARY} ${SHUNT_C10_LIBRARY})
+endfunction()

@@ -1,0 +1,123 @@
+# How kernel sources are compiled.
+#
+#   shunt_kernel_objects(<target> SOURCES a.cpp ...)   wrappers and generic loops: one compilation gives the machine code
+#       and, in section shunt_bc, the unvectorised bitcode that the JIT specialises later.
+#   shunt_isa_objects(<target> SOURCES loops.cpp ...)  ahead-of-time loops: every source once per instruction set, with
+#       SHUNT_ISA_NAMESPACE=baseline|v3|v4, no bitcode. Such an object may define no weak symbol and no static
+#       initialiser: the linker could pick a v4 copy of a shared inline function for every CPU. Give everything internal
+#       linkage or put it inside namespace SHUNT_ISA_NAMESPACE.
+#   shunt_lint_kernels(<target>)                       once, after all of the above: kernel_lint as part of `all`.
+#
+# Both compile with the include directories, definitions and options of <target> and link into it. Kernels are optimised in
+# every configuration, also in Debug: -O0 bitcode can't be specialised, and un-inlined helpers would be weak symbols.
+set(SHUNT_ISA_LEVELS baseline v3 v4)
+set(SHUNT_ISA_FLAGS_baseline "")
+set(SHUNT_ISA_FLAGS_v3 -march=x86-64-v3)
+set(SHUNT_ISA_FLAGS_v4 -march=x86-64-v4)
+set(SHUNT_EMBED_BITCODE ${CMAKE_CURRENT_LIST_DIR}/embed_bitcode)
+
+if(SHUNT_JIT)
+  find_program(SHUNT_OBJCOPY NAMES llvm-objcopy-19)
+  if(NOT SHUNT_OBJCOPY)
+    message(FATAL_ERROR "llvm-objcopy-19 is needed to embed the kernels' bitcode: install llvm-19, "
+      "or configure with -DSHUNT_JIT=OFF.")
+  endif()
+endif()
+
+# An object library that compiles like <target> and is linked into it. Its name comes from the calling folder, which may
+# call again: later libraries get a number.
+function(_shunt_object_library out target kind)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(MAKE_C_IDENTIFIER "${folder}" folder)
+  set(name ${target}_${kind}_${folder})
+  set(number 2)
+  while(TARGET ${name})
+    set(name ${target}_${kind}_${folder}_${number})
+    math(EXPR number "${number} + 1")
+  endwhile()
+  add_library(${name} OBJECT ${ARGN})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF)
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  foreach(property INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS)
+    set(inherited $<TARGET_PROPERTY:${target},${property}>)
+    set_property(TARGET ${name} APPEND PROPERTY ${property} ${inherited})
+  endforeach()
+  if(TARGET ${target}_generated)
+    add_dependencies(${name} ${target}_generated)
+  endif()
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:${name}>)
+  set(${out} ${name} PARENT_SCOPE)
+endfunction()
+
+function(shunt_kernel_objects target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  if(NOT arg_SOURCES)
+    return()
+  endif()
+  _shunt_object_library(objects ${target} kernels ${arg_SOURCES})
+  target_compile_options(${objects} PRIVATE -O2)
+  if(NOT SHUNT_JIT)
+    return()
+  endif()
+  set_property(GLOBAL APPEND PROPERTY ${target}_KERNEL_OBJECTS ${objects})
+  # A sanitizer has already rewritten the bitcode that comes with its object, so there it takes a second compilation.
+  set(mode one-pass)
+  if(SHUNT_SANITIZE)
+    set(mode two-pass)
+  endif()
+  set_property(TARGET ${objects} PROPERTY
+    CXX_COMPILER_LAUNCHER ${SHUNT_EMBED_BITCODE} ${SHUNT_OBJCOPY} ${mode} ${CMAKE_CXX_COMPILER_LAUNCHER})
+  set_property(SOURCE ${arg_SOURCES} APPEND PROPERTY OBJECT_DEPENDS ${SHUNT_EMBED_BITCODE})
+endfunction()
+
+function(shunt_isa_objects target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  if(NOT arg_SOURCES)
+    return()
+  endif()
+  foreach(level IN LISTS SHUNT_ISA_LEVELS)
+    _shunt_object_library(objects ${target} isa_${level} ${arg_SOURCES})
+    target_compile_definitions(${objects} PRIVATE SHUNT_ISA_NAMESPACE=${level})
+    # No exceptions: a frame that can clean up needs the weak DW.ref of the personality routine.
+    target_compile_options(${objects} PRIVATE -O3 -ffp-contract=off -fno-exceptions ${SHUNT_ISA_FLAGS_${level}})
+    set_property(GLOBAL APPEND PROPERTY ${target}_ISA_OBJECTS ${objects})
+  endforeach()
+endfunction()
+
+# Writes the paths of all objects of the given object libraries to a file, one a line.
+function(_shunt_list_objects file)
+  set(content "")
+  foreach(library IN LISTS ARGN)
+    string(APPEND content "$<JOIN:$<TARGET_OBJECTS:${library}>,\n>\n")
+  endforeach()
+  file(GENERATE OUTPUT ${file} CONTENT "${content}")
+endfunction()
+
+function(shunt_lint_kernels target)
+  if(NOT TARGET kernel_lint)
+    return()
+  endif()
+  get_property(kernels GLOBAL PROPERTY ${target}_KERNEL_OBJECTS)
+  get_property(isa GLOBAL PROPERTY ${target}_ISA_OBJECTS)
+  if(SHUNT_SANITIZE)
+    set(isa "")  # instrumented objects always have the sanitizer's module constructor
+  endif()
+  if(NOT kernels AND NOT isa)
+    return()
+  endif()
+  set(stamp ${PROJECT_BINARY_DIR}/${target}_kernel_lint.stamp)
+  set(lists ${PROJECT_BINARY_DIR}/${target}_kernel_objects)
+  _shunt_list_objects(${lists}.txt ${kernels})
+  _shunt_list_objects(${lists}_isa.txt ${isa})
+  set(objects "")
+  foreach(library IN LISTS kernels isa)
+    list(APPEND objects $<TARGET_OBJECTS:${library}>)
+  endforeach()
+  add_custom_command(OUTPUT ${stamp}
+    COMMAND kernel_lint --bitcode-list ${lists}.txt --isa-list ${lists}_isa.txt
+    COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+    DEPENDS kernel_lint ${objects} ${lists}.txt ${lists}_isa.txt
+    COMMENT "Checking the kernels of ${target}"
+    VERBATIM COMMAND_EXPAND_LISTS)
+  add_custom_target(${target}_kernel_lint ALL DEPENDS ${stamp})
+endfunction()

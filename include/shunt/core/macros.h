@@ -1,0 +1,12 @@
+// Compiler-dependent spellings used by public headers. clang and g++ only.
+#pragma once
+
+#define SHUNT_API __attribute__((visibility("default")))
+#define SHUNT_ALWAYS_INLINE inline __attribute__((always_inline))
+#define SHUNT_NOINLINE __attribute__((noinline))
+#define SHUNT_COLD __attribute__((noinline, cold))
+// Thread-locals of libshunt.so are reached by one fs-relative load, also from other libraries.
+#define SHUNT_TLS_MODEL __attribute__((tls_model("initial-exec")))
+
+#define SHUNT_CONCAT_IMPL(a, b) a##b
+#define SHUNT_CONCAT(a, b) SHUNT_CONCAT_IMPL(a, b)
