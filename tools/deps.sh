@@ -1,0 +1,74 @@
+# Sourced by tests/run, bench/run and .ci/run: the one list of packages, and what the scripts share.
+# Needs bash and `set -euo pipefail` in the caller.
+
+shunt_packages=(
+  clang-19 llvm-19 llvm-19-dev lld-19 libclang-rt-19-dev
+  ninja-build cmake g++ pkg-config git
+  libopenblas-dev libopenblas0-pthread libdnnl-dev libtbb-dev libfmt-dev libyaml-cpp-dev libxsmm-dev libsleef-dev
+  zlib1g-dev
+  libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev
+)
+shunt_libtorch_packages=(libtorch-dev g++)
+
+shunt_say() { printf '== %s\n' "$*"; }
+
+shunt_die() {
+  printf '\nFAILED: %s\n' "$1" >&2
+  exit "${2:-1}"
+}
+
+# Prints those of its arguments that are not installed.
+shunt_missing_packages() {
+  local package
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null) == ii* ]] || printf '%s\n' "$package"
+  done
+}
+
+# Installs what is missing of its arguments; asks apt nothing when all is there.
+shunt_install() {
+  command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || {
+    shunt_say "not a Debian system: please install the counterparts of: $*"
+    return 0
+  }
+  local missing=() as_root=()
+  mapfile -t missing < <(shunt_missing_packages "$@")
+  ((${#missing[@]})) || return 0
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || shunt_die "these packages are missing, and you are neither root nor have sudo. Ask for:
+  apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  shunt_say "installing ${#missing[@]} packages: ${missing[*]}"
+  local get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300)
+  local install=("${get[@]}" install --no-install-recommends)
+  "${install[@]}" "${missing[@]}" >/dev/null 2>&1 && return 0
+  "${get[@]}" update >/dev/null 2>&1 || shunt_say "apt-get update failed; trying with the package lists that are here"
+  "${install[@]}" "${missing[@]}" >/dev/null 2>&1 && return 0
+  # One by one, so that the message can name the package.
+  local package
+  for package in "${missing[@]}"; do
+    "${install[@]}" "$package" || shunt_die "package $package can't be installed (apt's message stands above).
+Shunt needs Debian 12 (bookworm) with its main section and bookworm-updates (clang 19 comes from there).
+Check /etc/apt/sources.list and the network, then run this again; installed packages stay."
+  done
+}
+
+shunt_jobs() { nproc 2>/dev/null || echo 2; }
+
+# shunt_build <preset> [cmake cache arguments...]: configures and builds it under build/<preset>.
+shunt_build() {
+  local preset=$1
+  shift
+  shunt_say "configuring preset $preset"
+  cmake --preset "$preset" "$@" >"/tmp/shunt-configure.$$" 2>&1 || {
+    cat "/tmp/shunt-configure.$$" >&2
+    rm -f "/tmp/shunt-configure.$$"
+    shunt_die "cmake --preset $preset failed; its message stands above."
+  }
+  grep -E 'Shunt:' "/tmp/shunt-configure.$$" || true
+  rm -f "/tmp/shunt-configure.$$"
+  shunt_say "building preset $preset with $(shunt_jobs) jobs"
+  cmake --build --preset "$preset" --parallel "$(shunt_jobs)" ${shunt_targets:+--target $shunt_targets} ||
+    shunt_die "the build of preset $preset failed; the first error stands above."
+}
