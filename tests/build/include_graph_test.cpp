@@ -1,0 +1,116 @@
+#include "tests/build/include_graph.h"
+
+#include <gtest/gtest.h>
+
+namespace shunt::include_graph {
+namespace {
+
+std::string lines(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += "\n  " + text;
+  return all;
+}
+
+Graph project() {
+  const std::filesystem::path root = SHUNT_SOURCE_DIR;
+  Graph graph;
+  for (const char* folder : {"include", "src", "kernels", "jit"}) readTree(root / folder, std::string(folder) + "/", graph);
+  readTree(std::filesystem::path(SHUNT_GENERATED_DIR) / "include", "include/", graph);
+  return graph;
+}
+
+Graph withEdge(const std::string& from, const std::string& directive, const std::string& to = "") {
+  Graph graph{{from, parseIncludes(directive)}};
+  if (!to.empty()) graph[to];
+  return graph;
+}
+
+TEST(IncludeGraph, ProjectObeysItsLayers) {
+  const Graph graph = project();
+  ASSERT_TRUE(graph.contains("include/shunt/core/error.h"));
+  ASSERT_TRUE(graph.contains("src/core/error.cpp"));
+  const auto violations = findLayerViolations(graph);
+  EXPECT_TRUE(violations.empty()) << lines(violations);
+}
+
+TEST(IncludeGraph, ProjectHasNoCycle) {
+  const auto cycles = findCycles(project());
+  EXPECT_TRUE(cycles.empty()) << lines(cycles);
+}
+
+TEST(IncludeGraph, CoreHeadersThatNeedTensorHeadersArePrinted) {
+  const auto edges = findCoreToTensor(project());
+  printf("public core headers that include public tensor headers: %zu%s\n", edges.size(), lines(edges).c_str());
+  EXPECT_EQ(findCoreToTensor(withEdge("include/shunt/core/a.h", "#include <shunt/tensor/b.h>", "include/shunt/tensor/b.h"))
+                .size(),
+            1u);
+}
+
+TEST(IncludeGraph, ParserSeesDirectivesOnly) {
+  const auto includes = parseIncludes("#include <a/b.h>\n  # include \"c.h\"\n// #include <d.h>\n/*\n#include <e.h>\n*/\n#include <f>");
+  ASSERT_EQ(includes.size(), 3u);
+  EXPECT_EQ(includes[0].target, "a/b.h");
+  EXPECT_TRUE(includes[0].angled);
+  EXPECT_EQ(includes[1].target, "c.h");
+  EXPECT_FALSE(includes[1].angled);
+  EXPECT_EQ(includes[2].target, "f");
+}
+
+struct Case {
+  const char* from;
+  const char* directive;
+  const char* to;  // empty: a header from outside
+};
+
+TEST(IncludeGraph, SeededViolationsAreFound) {
+  const Case cases[] = {
+      {"include/shunt/core/a.h", "#include \"src/core/b.h\"", "src/core/b.h"},
+      {"include/shunt/core/a.h", "#include <shunt/autograd/b.h>", "include/shunt/autograd/b.h"},
+      {"include/shunt/autograd/a.h", "#include <shunt/modes/b.h>", "include/shunt/modes/b.h"},
+      {"include/shunt/tensor/a.h", "#include <fmt/format.h>", ""},
+      {"include/shunt/tensor/a.h", "#include <cblas.h>", ""},
+      {"src/core/a.cpp", "#include \"src/dispatch/b.h\"", "src/dispatch/b.h"},
+      {"src/core/a.cpp", "#include <shunt/autograd/b.h>", "include/shunt/autograd/b.h"},
+      {"src/dispatch/a.cpp", "#include \"../tensor/b.h\"", "src/tensor/b.h"},
+      {"src/autograd/a.cpp", "#include \"src/modes/b.h\"", "src/modes/b.h"},
+      {"src/modes/a.cpp", "#include \"kernels/elementwise/b.h\"", "kernels/elementwise/b.h"},
+      {"src/modes/a.cpp", "#include \"jit/plan/b.h\"", "jit/plan/b.h"},
+      {"src/core/a.cpp", "#include <llvm/IR/Module.h>", ""},
+      {"kernels/reduce/a.cpp", "#include \"src/dispatch/b.h\"", "src/dispatch/b.h"},
+      {"kernels/reduce/a.cpp", "#include <llvm/IR/Module.h>", ""},
+      {"jit/plan/a.cpp", "#include \"kernels/reduce/b.h\"", "kernels/reduce/b.h"},
+      {"jit/plan/a.cpp", "#include \"src/tensor/b.h\"", "src/tensor/b.h"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(findLayerViolations(withEdge(c.from, c.directive, c.to)).size(), 1u) << c.from << ": " << c.directive;
+  }
+}
+
+TEST(IncludeGraph, AllowedEdgesAreNotViolations) {
+  const Case cases[] = {
+      {"include/shunt/core/a.h", "#include <shunt/tensor/b.h>", "include/shunt/tensor/b.h"},
+      {"src/autograd/a.cpp", "#include \"src/dispatch/b.h\"", "src/dispatch/b.h"},
+      {"src/core/a.cpp", "#include <fmt/format.h>", ""},
+      {"src/core/a.cpp", "#include \"b.h\"", "src/core/b.h"},
+      {"kernels/reduce/a.cpp", "#include \"kernels/elementwise/b.h\"", "kernels/elementwise/b.h"},
+      {"kernels/opgen/a.cpp", "#include <yaml-cpp/yaml.h>", ""},
+      {"jit/plan/a.cpp", "#include \"src/dispatch/b.h\"", "src/dispatch/b.h"},
+  };
+  for (const Case& c : cases) {
+    const auto violations = findLayerViolations(withEdge(c.from, c.directive, c.to));
+    EXPECT_TRUE(violations.empty()) << lines(violations);
+  }
+}
+
+TEST(IncludeGraph, SeededCycleIsFound) {
+  Graph graph{{"include/shunt/core/a.h", parseIncludes("#include <shunt/core/b.h>")},
+              {"include/shunt/core/b.h", parseIncludes("#include \"c.h\"")},
+              {"include/shunt/core/c.h", parseIncludes("#include <shunt/core/a.h>")}};
+  const auto cycles = findCycles(graph);
+  ASSERT_EQ(cycles.size(), 1u);
+  EXPECT_EQ(cycles[0],
+            "include/shunt/core/a.h -> include/shunt/core/b.h -> include/shunt/core/c.h -> include/shunt/core/a.h");
+}
+
+}  // namespace
+}  // namespace shunt::include_graph

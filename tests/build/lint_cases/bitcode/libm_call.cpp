@@ -1,0 +1,5 @@
+// expect: uses llvm.exp.f32
+#include <cmath>
+void kernel(float* x, long n) {
+  for (long i = 0; i < n; ++i) x[i] = std::exp(x[i]);
+}

@@ -1,0 +1,5 @@
+// expect: reaches the mutable variable kernel(int)::calls
+int kernel(int x) {
+  static int calls;
+  return x + ++calls;
+}
