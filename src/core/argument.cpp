@@ -29,7 +29,8 @@ std::string doubleText(double v) {
   const bool scientific = v != 0 && (magnitude < 1e-4 || magnitude >= 1e16);
   char buffer[64];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, v,
-                                 scientific ? std::chars_format::scientific : std::chars_format::fixed).ptr;
+                                 scientific ? std::chars_format::scientific : std::chars_format::fixed)
+                       .ptr;
   std::string text(buffer, end);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;

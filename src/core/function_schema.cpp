@@ -14,7 +14,8 @@ void checkOperatorName(const OperatorName& name) {
   if (name.name.empty()) return;  // an inferred schema gets its name by cloneWithName
   const auto ns = name.getNamespace();
   SHUNT_CHECK((!ns || detail::isSchemaIdentifier(*ns)) && detail::isSchemaIdentifier(name.baseName()),
-              "operator name '", name.name, "': expected namespace::name or name, each a letter or '_', then letters, "
+              "operator name '", name.name,
+              "': expected namespace::name or name, each a letter or '_', then letters, "
               "digits and '_'");
   if (name.overload_name.empty()) return;
   SHUNT_CHECK(detail::isSchemaIdentifier(name.overload_name), "overload name '", name.overload_name, "' of '",
@@ -26,7 +27,8 @@ void checkOperatorName(const OperatorName& name) {
 void checkType(const OperatorName& name, const Argument& argument) {
   const Type& type = argument.type;
   SHUNT_CHECK(type.list || (!type.fixed_size && !type.element_optional && !argument.container_alias), "schema of '",
-              name, "': argument '", argument.name, "' is no list and can't have a size, optional elements or a list's "
+              name, "': argument '", argument.name,
+              "' is no list and can't have a size, optional elements or a list's "
               "alias annotation");
   SHUNT_CHECK(!type.fixed_size || (*type.fixed_size > 0 && *type.fixed_size <= kMaxFixedListSize), "schema of '", name,
               "': the size of list '", argument.name, "' must be from 1 to ", kMaxFixedListSize);

@@ -104,7 +104,8 @@ class ElementParser {
   DefaultValue parse() {
     const Token& token = lexer_.cur();
     if (token.kind == TokenKind::Number || token.isSymbol("-")) return parseNumber();
-    if (token.kind == TokenKind::String && (rule_.accepts & kString)) return DefaultValue(unquote(lexer_, lexer_.next()));
+    if (token.kind == TokenKind::String && (rule_.accepts & kString))
+      return DefaultValue(unquote(lexer_, lexer_.next()));
     if (token.kind == TokenKind::Identifier) return parseName();
     fail(token);
   }

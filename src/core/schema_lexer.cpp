@@ -23,7 +23,7 @@ struct Escape {
   char letter;
   char value;
 };
-constexpr Escape kEscapes[] = {{'\\', '\\'}, {'\'', '\''}, {'"', '"'}, {'n', '\n'}, {'t', '\t'}, {'r', '\r'},
+constexpr Escape kEscapes[] = {{'\\', '\\'}, {'\'', '\''}, {'"', '"'},  {'n', '\n'}, {'t', '\t'}, {'r', '\r'},
                                {'a', '\a'},  {'b', '\b'},  {'f', '\f'}, {'v', '\v'}, {'0', '\0'}};
 
 int hexDigit(char c) {
@@ -153,13 +153,17 @@ std::string unquote(const SchemaLexer& lexer, const Token& token) {
     if (letter == 'x') {
       const int high = i + 1 < body.size() ? hexDigit(body[i + 1]) : -1;
       const int low = i + 2 < body.size() ? hexDigit(body[i + 2]) : -1;
-      if (high < 0 || low < 0) lexer.failAt(escape, "two hexadecimal digits after \\x", "something else");
+      if (high < 0 || low < 0) {
+        const std::string found = printable(body.substr(i + 1, 2));
+        lexer.failAt(escape, "two hexadecimal digits after \\x",
+                     found.empty() ? "the end of the string" : "'" + found + "'");
+      }
       out += static_cast<char>(high * 16 + low);
       i += 2;
       continue;
     }
-    const auto* known = std::find_if(std::begin(kEscapes), std::end(kEscapes),
-                                     [&](const Escape& e) { return e.letter == letter; });
+    const auto* known =
+        std::find_if(std::begin(kEscapes), std::end(kEscapes), [&](const Escape& e) { return e.letter == letter; });
     if (known == std::end(kEscapes)) {
       lexer.failAt(escape, "one of the escapes \\\\ \\' \\\" \\n \\t \\r \\a \\b \\f \\v \\0 \\xHH",
                    "'" + printable(body.substr(i - 1, 2)) + "'");

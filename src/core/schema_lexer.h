@@ -44,7 +44,9 @@ class SchemaLexer {
   Token lexNumber(size_t start) const;
   Token lexString(size_t start) const;
   Token lexSymbol(size_t start) const;
-  Token token(TokenKind kind, size_t start, size_t end) const { return {kind, text_.substr(start, end - start), start}; }
+  Token token(TokenKind kind, size_t start, size_t end) const {
+    return {kind, text_.substr(start, end - start), start};
+  }
 
   std::string_view text_;
   Token cur_;

@@ -14,7 +14,8 @@ namespace {
 
 std::string expectedType() {
   std::string text = "a type (one of";
-  for (const std::string_view name : knownTypeNames()) text.append(name == knownTypeNames().front() ? " " : ", ").append(name);
+  for (const std::string_view name : knownTypeNames())
+    text.append(name == knownTypeNames().front() ? " " : ", ").append(name);
   return text + ")";
 }
 

@@ -34,7 +34,8 @@ std::optional<std::string> checkDefaultOrder(const std::vector<Argument>& previo
 }
 
 std::optional<std::string> checkOverloadName(std::string_view overload_name) {
-  if (overload_name == "default") return "an overload name other than 'default' (leave it out for the default overload)";
+  if (overload_name == "default")
+    return "an overload name other than 'default' (leave it out for the default overload)";
   if (overload_name.starts_with("__")) return "an overload name that does not start with '__'";
   return std::nullopt;
 }
