@@ -1,0 +1,112 @@
+// Views of a part of a tensor: select, slice, as_strided and their backward forms.
+#include "generated/native_functions.h"
+#include "kernels/shape/copy.h"
+#include "kernels/shape/view_util.h"
+
+#include <shunt/ops.h>
+
+#include <limits>
+
+namespace shunt::native {
+
+namespace {
+
+// One position along `dim`; the offset of the part from the base's first element comes second.
+std::pair<SizesAndStrides, int64_t> selectedDims(const TensorImpl& self, int64_t dim, int64_t index) {
+  const int64_t ndim = self.dim();
+  SHUNT_CHECK_INDEX(ndim != 0, "select() cannot be applied to a 0-dim tensor.");
+  dim = maybe_wrap_dim(dim, ndim);
+  const int64_t size = self.sizes()[dim];
+  SHUNT_CHECK_INDEX(index >= -size && index < size, "select(): index ", index, " out of range for tensor of size ",
+                    self.sizes(), " at dimension ", dim);
+  if (index < 0) index += size;
+  SizesAndStrides dims;
+  dims.resize(static_cast<size_t>(ndim - 1));
+  for (int64_t i = 0, to = 0; i < ndim; ++i) {
+    if (i == dim) continue;
+    dims.sizesData()[to] = self.sizes()[i];
+    dims.stridesData()[to++] = self.strides()[i];
+  }
+  return {dims, self.storage_offset() + index * self.strides()[dim]};
+}
+
+std::pair<SizesAndStrides, int64_t> slicedDims(const TensorImpl& self, int64_t dim, int64_t start, int64_t end, int64_t step) {
+  SHUNT_CHECK(self.dim() != 0, "slice() cannot be applied to a 0-dim tensor.");
+  dim = maybe_wrap_dim(dim, self.dim());
+  SHUNT_CHECK(step > 0, "slice step must be positive, but got ", step);
+  SizesAndStrides dims = dimsOf(self);
+  const int64_t size = self.sizes()[dim];
+  const int64_t stride = self.strides()[dim];
+  if (start < 0) start += size;
+  if (end < 0) end += size;
+  start = std::clamp<int64_t>(start, 0, size);
+  end = std::clamp<int64_t>(end, start, size);
+  const int64_t length = end - start;
+  dims.sizesData()[dim] = length / step + (length % step != 0);
+  // The stride of a dimension with at most one element may wrap: it is never used.
+  dims.stridesData()[dim] = static_cast<int64_t>(static_cast<uint64_t>(stride) * static_cast<uint64_t>(step));
+  return {dims, self.storage_offset() + start * stride};
+}
+
+int64_t checkedOffset(const TensorImpl& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
+  SHUNT_CHECK(size.size() == stride.size(), "as_strided(): mismatch in length of strides and shape: size ", size,
+              ", stride ", stride);
+  for (int64_t s : stride)
+    SHUNT_CHECK(s >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
+  const int64_t offset = storage_offset.value_or(self.storage_offset());
+  SHUNT_CHECK(offset >= 0, "Tensor: invalid storage offset ", offset);
+  const int64_t span = detail::storageBytes("as_strided", size, stride, self.itemsize());
+  if (span == 0) return offset;
+  int64_t needed = 0;
+  const bool overflow = __builtin_mul_overflow(offset, self.itemsize(), &needed) || __builtin_add_overflow(needed, span, &needed);
+  SHUNT_CHECK(!overflow && needed <= static_cast<int64_t>(self.storage()->nbytes()), "setStorage: sizes ", size,
+              ", strides ", stride, ", storage offset ", offset, ", and itemsize ", self.itemsize(),
+              " requiring a storage size of ", overflow ? std::numeric_limits<int64_t>::max() : needed,
+              " are out of bounds for storage of size ", self.storage()->nbytes());
+  return offset;
+}
+
+}  // namespace
+
+Tensor select(const Tensor& self, int64_t dim, int64_t index) {
+  const TensorImpl& base = implOf(self, "select");
+  const auto [dims, offset] = selectedDims(base, dim, index);
+  return makeView(base, dims, offset);
+}
+
+Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+  const TensorImpl& base = implOf(self, "slice");
+  const auto [dims, offset] =
+      slicedDims(base, dim, start.value_or(0), end.value_or(std::numeric_limits<int64_t>::max()), step);
+  return makeView(base, dims, offset);
+}
+
+Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
+  const TensorImpl& base = implOf(self, "as_strided");
+  return makeView(base, size, stride, checkedOffset(base, size, stride, storage_offset));
+}
+
+Tensor& as_strided_(Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
+  const int64_t offset = checkedOffset(implOf(self, "as_strided_"), size, stride, storage_offset);
+  // The arguments may be views of the tensor's own dimensions.
+  SizesAndStrides dims;
+  dims.resize(size.size());
+  std::copy(size.begin(), size.end(), dims.sizesData());
+  std::copy(stride.begin(), stride.end(), dims.stridesData());
+  self.unsafeGetTensorImpl()->set_sizes_and_strides(dims.sizes(), dims.strides(), offset);
+  return self;
+}
+
+Tensor slice_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
+  Tensor grad_input = zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
+  copyBelowAutograd(slice(grad_input, dim, start, end, step), grad_output);
+  return grad_input;
+}
+
+Tensor select_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t index) {
+  Tensor grad_input = zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
+  copyBelowAutograd(select(grad_input, dim, index), grad_output);
+  return grad_input;
+}
+
+}  // namespace shunt::native
