@@ -1,0 +1,62 @@
+// AutogradMeta: what a tensor carries for autograd, made when it first needs any. DifferentiableViewMeta: the same for a
+// view, with the base it is a view of.
+//
+// Owned by the TensorImpl. Reading from several threads is safe, also where reading makes the accumulator or a view's new
+// grad_fn: those two take the mutex. Changing (requires_grad_, set_history, in-place operators) is for one thread.
+#pragma once
+
+#include <shunt/autograd/node.h>
+
+#include <mutex>
+
+namespace shunt::autograd {
+
+/// Hooks on one tensor's gradient, shared by its node. Removed ones stay as empty slots, so numbers stay valid.
+struct TensorHooks {
+  std::vector<std::function<Tensor(const Tensor&)>> hooks;
+};
+
+struct SHUNT_API AutogradMeta : public AutogradMetaInterface {
+  bool requires_grad() const override { return requires_grad_ || grad_fn_.defined(); }
+
+  Tensor grad_;
+  intrusive_ptr<Node> grad_fn_;
+  weak_intrusive_ptr<Node> grad_accumulator_;
+  std::shared_ptr<TensorHooks> hooks_;
+  mutable std::mutex mutex_;
+  uint32_t output_nr_ = 0;
+  bool requires_grad_ = false;  // of leaves
+  bool retains_grad_ = false;
+  bool is_view_ = false;
+};
+
+/// How a view came about; everything but kDefault makes a recorded in-place operator on it an error.
+enum class CreationMeta : uint8_t { kDefault, kInCustomFunction, kMultiOutputNode, kNoGradMode, kInferenceMode };
+
+using ViewFunc = std::function<Tensor(const Tensor& base)>;
+
+struct SHUNT_API DifferentiableViewMeta : public AutogradMeta {
+  DifferentiableViewMeta(Tensor base, ViewFunc view_func, CreationMeta creation_meta, uint32_t version)
+      : base_(std::move(base)), view_func_(std::move(view_func)), attr_version_(version), creation_meta_(creation_meta) {
+    is_view_ = true;
+  }
+  bool requires_grad() const override { return AutogradMeta::requires_grad() || base_.requires_grad(); }
+
+  Tensor base_;              // never itself a view
+  ViewFunc view_func_;       // repeats the view on another base; null: as_strided does
+  uint32_t attr_version_;    // the version for which grad_fn_ is right
+  CreationMeta creation_meta_;
+};
+
+/// Null when the tensor has none.
+inline AutogradMeta* get_autograd_meta(const Tensor& t) {
+  return static_cast<AutogradMeta*>(t.unsafeGetTensorImpl()->autograd_meta());
+}
+/// Null unless the tensor is a differentiable view.
+inline DifferentiableViewMeta* get_view_autograd_meta(const Tensor& t) {
+  AutogradMeta* meta = get_autograd_meta(t);
+  return meta != nullptr && meta->is_view_ ? static_cast<DifferentiableViewMeta*>(meta) : nullptr;
+}
+SHUNT_API AutogradMeta* materialize_autograd_meta(const Tensor& t);
+
+}  // namespace shunt::autograd

@@ -1,0 +1,30 @@
+// Edge: one input of a node, the place a gradient flows to. An invalid edge (no function) discards its gradient.
+//
+// Owns its node by reference count. A value type; not synchronised.
+#pragma once
+
+#include <shunt/core/intrusive_ptr.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace shunt {
+struct Node;
+}
+
+namespace shunt::autograd {
+
+struct Edge {
+  Edge() = default;
+  inline Edge(intrusive_ptr<Node> function, uint32_t input_nr);  // in node.h
+
+  bool is_valid() const { return function.defined(); }
+  bool operator==(const Edge& o) const { return function == o.function && input_nr == o.input_nr; }
+
+  intrusive_ptr<Node> function;
+  uint32_t input_nr = 0;
+};
+
+using edge_list = std::vector<Edge>;
+
+}  // namespace shunt::autograd

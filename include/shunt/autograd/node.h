@@ -1,0 +1,116 @@
+// Node: one step of the backward graph: takes the gradients of an operator's outputs, gives those of its inputs.
+//
+// Owned by reference count from the tensors it made (grad_fn) and from the nodes after it in the graph; owns the nodes its
+// gradients go to and what it saved. Built on one thread; then read-only but for hooks and release_variables, so several
+// threads may run backward through it if it is retained.
+//
+// Note [Destruction without recursion]
+// A graph is as deep as the program that built it. The node whose count falls to zero while another node of this thread is
+// being destroyed joins that one's worklist instead of being destroyed inside it, so a chain of any length uses one frame.
+#pragma once
+
+#include <shunt/autograd/edge.h>
+#include <shunt/autograd/input_metadata.h>
+#include <shunt/tensor/tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shunt {
+
+namespace autograd {
+using variable_list = std::vector<Tensor>;
+struct NodeHooks;
+/// Gradients of the node's outputs in, replacements out (same length).
+using PreHook = std::function<variable_list(const variable_list& grads)>;
+/// What apply returned and what it was given; returns the replacement of the former.
+using PostHook = std::function<variable_list(const variable_list& outputs, const variable_list& inputs)>;
+}  // namespace autograd
+
+struct SHUNT_API Node : public intrusive_ptr_target {
+ public:
+  explicit Node(autograd::edge_list next_edges = {});
+  /// A node with a fixed place in the engine's order: the highest number runs first.
+  Node(uint64_t sequence_nr, autograd::edge_list next_edges);
+  ~Node() override;
+
+  /// Gradients of the inputs from those of the outputs; either may hold undefined tensors, which stand for zero.
+  virtual autograd::variable_list apply(autograd::variable_list&& grads) = 0;
+  /// The class's name without namespace ("AddBackward0").
+  virtual std::string name() const;
+  /// Frees what was saved; afterwards apply throws (kBackwardTwice).
+  virtual void release_variables() {}
+
+  autograd::variable_list operator()(autograd::variable_list&& grads) { return apply(std::move(grads)); }
+
+  // Edges: where the gradients go that apply returns, in its order.
+  const autograd::edge_list& next_edges() const { return next_edges_; }
+  const autograd::Edge& next_edge(size_t i) const { return next_edges_[i]; }
+  void set_next_edges(autograd::edge_list&& edges) { next_edges_ = std::move(edges); }
+  void set_next_edge(size_t i, autograd::Edge edge) { next_edges_[i] = std::move(edge); }
+  void add_next_edge(autograd::Edge edge) { next_edges_.push_back(std::move(edge)); }
+  size_t num_outputs() const { return next_edges_.size(); }
+
+  /// Whether anything wants the i-th gradient: the edge is valid and, in a run for given inputs only, leads to one.
+  bool task_should_compute_output(size_t i) const;
+  bool should_compute_output(size_t i) const { return task_should_compute_output(i); }
+  /// Any of [first, last).
+  bool task_should_compute_output(size_t first, size_t last) const {
+    for (size_t i = first; i < last; ++i)
+      if (task_should_compute_output(i)) return true;
+    return false;
+  }
+
+  // Inputs of apply: one for each output of the operator.
+  /// Returns the output's number.
+  uint32_t add_input_metadata(const Tensor& output);
+  uint32_t add_undefined_input();
+  void clear_input_metadata();
+  uint32_t num_inputs() const { return num_inputs_; }
+  const autograd::InputMetadata& input_metadata(size_t i) const { return i == 0 ? first_input_ : more_inputs_[i - 1]; }
+
+  /// Later nodes have higher numbers, on each thread apart; the engine prefers them.
+  uint64_t sequence_nr() const { return sequence_nr_; }
+
+  // Hooks; not while the node may be running on another thread.
+  void add_pre_hook(autograd::PreHook hook);
+  void add_post_hook(autograd::PostHook hook);
+  /// Null when there are none.
+  const autograd::NodeHooks* hooks() const { return hooks_.get(); }
+
+ protected:
+  void destroy() override;
+  void release_resources() override;
+
+ private:
+  struct Worklist;
+  uint64_t sequence_nr_;
+  autograd::edge_list next_edges_;
+  uint32_t num_inputs_ = 0;
+  autograd::InputMetadata first_input_;
+  std::vector<autograd::InputMetadata> more_inputs_;
+  std::unique_ptr<autograd::NodeHooks> hooks_;
+  Node* next_to_destroy_ = nullptr;
+};
+
+namespace autograd {
+
+using shunt::Node;
+
+inline Edge::Edge(intrusive_ptr<Node> function, uint32_t input_nr) : function(std::move(function)), input_nr(input_nr) {}
+
+struct NodeHooks {
+  std::vector<PreHook> pre;
+  std::vector<PostHook> post;
+};
+
+/// The message of a backward through freed buffers.
+extern SHUNT_API const char* const kBackwardTwice;
+
+/// "AddBackward0" of a mangled class name: no namespace, template arguments kept.
+SHUNT_API std::string nodeClassName(const std::type_info& type);
+
+}  // namespace autograd
+}  // namespace shunt

@@ -1,0 +1,46 @@
+// SavedVariable: a tensor that a node keeps for its backward, with the version it had, so that a later in-place change is
+// an error and not a wrong gradient.
+//
+// An input, or a leaf, is kept as it is. An output is kept without its grad_fn, which is the node that keeps it: a reference
+// to it would be a cycle; unpack attaches it again. Const access from several threads is safe.
+#pragma once
+
+#include <shunt/autograd/node.h>
+
+namespace shunt::autograd {
+
+class SHUNT_API SavedVariable {
+ public:
+  SavedVariable() = default;
+  SavedVariable(const Tensor& variable, bool is_output, bool is_inplace_on_view = false);
+  SavedVariable(const std::optional<Tensor>& variable, bool is_output, bool is_inplace_on_view = false)
+      : SavedVariable(variable ? *variable : Tensor(), is_output, is_inplace_on_view) {}
+
+  /// The tensor; `saved_for` is the node that holds this, needed where an output was saved. Throws when the tensor has been
+  /// changed in place since, or when it has been released.
+  Tensor unpack(intrusive_ptr<Node> saved_for = nullptr) const;
+  Tensor unpack(Node* saved_for) const { return unpack(intrusive_ptr<Node>::retainFrom(saved_for)); }
+  void reset_data() { data_.reset(); }
+  bool was_default_constructed() const { return was_default_constructed_; }
+
+ private:
+  [[noreturn]] void throwModified(uint32_t now, const intrusive_ptr<Node>& grad_fn) const;
+
+  Tensor data_;
+  weak_intrusive_ptr<Node> weak_grad_fn_;  // of a view changed in place
+  uint32_t saved_version_ = 0;
+  uint32_t output_nr_ = 0;
+  bool was_default_constructed_ = true;  // or made of an undefined tensor
+  bool saved_original_ = false;
+  bool is_inplace_on_view_ = false;
+  bool requires_grad_ = false;
+};
+
+/// Saves and unpacks lists element by element.
+SHUNT_API std::vector<SavedVariable> make_saved_variable_list(TensorList tensors, bool is_output = false);
+SHUNT_API std::vector<SavedVariable> make_saved_variable_list(TensorOptList tensors, bool is_output = false);
+SHUNT_API variable_list unpack_list(const std::vector<SavedVariable>& saved, const intrusive_ptr<Node>& saved_for = nullptr);
+SHUNT_API std::vector<std::optional<Tensor>> unpack_opt_list(const std::vector<SavedVariable>& saved,
+                                                             const intrusive_ptr<Node>& saved_for = nullptr);
+
+}  // namespace shunt::autograd

@@ -1,0 +1,136 @@
+// What Autograd and ADInplaceOrView wrappers call: does anything require grad, which edges go where, attach a history, a
+// view or a version to a result. In the order a wrapper does it (SEMANTICS: key order, point 1):
+//
+//   check_inplace(self, any_requires_grad)                 in-place forms
+//   node = make_intrusive<XBackward0>(); node->set_next_edges(collect_next_edges(inputs...)); save inputs
+//   { AutoDispatchBelowAutograd guard; result = redispatch(...); }
+//   increment_version(self)  or  result = as_view(self, result, ...)
+//   set_history(result, node)  or  rebase_history(self, node)
+//   save outputs
+//
+// Each acts on the given tensors only; callable from any thread that may change those.
+#pragma once
+
+#include <shunt/autograd/autograd_meta.h>
+#include <shunt/core/tls.h>
+
+namespace shunt::autograd {
+
+// ---- inputs -------------------------------------------------------------------------------------------------------
+inline bool any_requires_grad(const Tensor& t) { return t.defined() && t.requires_grad(); }
+inline bool any_requires_grad(const std::optional<Tensor>& t) { return t && any_requires_grad(*t); }
+inline bool any_requires_grad(TensorList list) {
+  for (const Tensor& t : list)
+    if (any_requires_grad(t)) return true;
+  return false;
+}
+inline bool any_requires_grad(const std::vector<Tensor>& list) { return any_requires_grad(TensorList(list)); }
+inline bool any_requires_grad(TensorOptList list) {
+  for (const auto& t : list)
+    if (any_requires_grad(t)) return true;
+  return false;
+}
+
+/// Whether a call with these tensors (optional tensors, lists) is recorded.
+template <class... Args>
+bool compute_requires_grad(const Args&... args) {
+  return GradMode::is_enabled() && (any_requires_grad(args) || ...);
+}
+
+/// Where the gradient of `t` goes: its grad_fn, or the accumulator of a leaf; invalid when it does not require grad.
+SHUNT_API Edge gradient_edge(const Tensor& t);
+/// The leaf's accumulator, made when there is none; null for tensors that do not require grad.
+SHUNT_API intrusive_ptr<Node> grad_accumulator(const Tensor& leaf);
+
+namespace impl {
+inline void collect_edges(edge_list& out, const Tensor& t) { out.push_back(t.defined() ? gradient_edge(t) : Edge()); }
+inline void collect_edges(edge_list& out, const std::optional<Tensor>& t) { out.push_back(t && t->defined() ? gradient_edge(*t) : Edge()); }
+inline void collect_edges(edge_list& out, TensorList list) { for (const Tensor& t : list) collect_edges(out, t); }
+inline void collect_edges(edge_list& out, const std::vector<Tensor>& list) { collect_edges(out, TensorList(list)); }
+inline void collect_edges(edge_list& out, TensorOptList list) { for (const auto& t : list) collect_edges(out, t); }
+}  // namespace impl
+
+/// One edge for each tensor, absent ones too, lists flattened.
+template <class... Args>
+edge_list collect_next_edges(const Args&... args) {
+  edge_list edges;
+  edges.reserve(sizeof...(Args));
+  (impl::collect_edges(edges, args), ...);
+  return edges;
+}
+
+// ---- outputs ------------------------------------------------------------------------------------------------------
+/// The tensor is the node's next output. Integer and undefined outputs only take their number.
+SHUNT_API void set_history(const Tensor& output, const intrusive_ptr<Node>& node);
+SHUNT_API void set_history(const std::vector<Tensor>& outputs, const intrusive_ptr<Node>& node);
+/// The same for the result of an in-place operator; on a view, the base's history changes (CopySlices).
+SHUNT_API void rebase_history(const Tensor& self, intrusive_ptr<Node> node);
+SHUNT_API void rebase_history(TensorList selves, const intrusive_ptr<Node>& node);
+SHUNT_API void set_gradient_edge(const Tensor& t, Edge edge);
+
+/// Throws when an in-place operator must not change `t`: a leaf (or a view of one) that requires grad, an inference tensor
+/// outside InferenceMode, a view that can't be followed. Before anything is changed.
+SHUNT_API void check_inplace(const Tensor& t, bool requires_grad);
+SHUNT_API void check_inplace(TensorList list, bool requires_grad);
+/// After an in-place change. Throws on inference tensors outside InferenceMode.
+SHUNT_API void increment_version(const Tensor& t);
+SHUNT_API void increment_version(TensorList list);
+
+/// kNoGradMode, kInferenceMode or kDefault, by the thread's modes: for views made now.
+SHUNT_API CreationMeta current_creation_meta();
+/// Makes `view` known as a view of `base`. Not differentiable (detach): only the version counter is shared.
+SHUNT_API Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable,
+                         CreationMeta creation_meta = current_creation_meta(), ViewFunc view_func = nullptr);
+/// The views that one operator returns together (split, unbind).
+SHUNT_API std::vector<Tensor> as_view(const Tensor& base, std::vector<Tensor> views, bool is_differentiable,
+                                      CreationMeta creation_meta = CreationMeta::kMultiOutputNode);
+
+/// An alias without autograd metadata that shares data, and the version counter too.
+SHUNT_API Tensor detached_alias(const Tensor& t);
+
+// ---- errors -------------------------------------------------------------------------------------------------------
+[[noreturn]] SHUNT_API void throw_error_out_requires_grad(const char* name);
+/// `name` of the operator, `argument` that requires grad though the operator has no derivative for it.
+[[noreturn]] SHUNT_API void throw_error_for_nondifferentiable(const char* name, const char* argument);
+inline void check_no_requires_grad(const Tensor& t, const char* argument, const char* name) {
+  if (GradMode::is_enabled() && any_requires_grad(t)) throw_error_for_nondifferentiable(name, argument);
+}
+inline void check_no_requires_grad(const std::optional<Tensor>& t, const char* argument, const char* name) {
+  if (t) check_no_requires_grad(*t, argument, name);
+}
+
+/// The node of an output whose operator has no derivative: backward throws and names the operator.
+struct SHUNT_API NotImplemented : public Node {
+  NotImplemented(std::string op, edge_list&& next_edges) : Node(std::move(next_edges)), op_(std::move(op)) {}
+  variable_list apply(variable_list&& grads) override;
+  std::string name() const override { return "NotImplemented"; }
+
+ private:
+  std::string op_;
+};
+
+// ---- inside generated apply() -------------------------------------------------------------------------------------
+/// Positions of each input's gradients in the list that apply returns.
+struct IndexRangeGenerator {
+  using Range = std::pair<size_t, size_t>;
+  Range range(size_t n) { const size_t first = next_; next_ += n; return {first, next_}; }
+  size_t size() const { return next_; }
+
+ private:
+  size_t next_ = 0;
+};
+using IndexRange = IndexRangeGenerator::Range;
+
+inline void copy_range(variable_list& out, IndexRange range, const Tensor& t) { out[range.first] = t; }
+inline void copy_range(variable_list& out, IndexRange range, const std::vector<Tensor>& list) {
+  for (size_t i = 0; i < list.size(); ++i) out[range.first + i] = list[i];
+}
+inline bool any_grad_defined(const variable_list& grads) {
+  for (const Tensor& g : grads)
+    if (g.defined()) return true;
+  return false;
+}
+/// What apply returns when no gradient came in.
+inline variable_list undefined_grads(size_t n) { return variable_list(n); }
+
+}  // namespace shunt::autograd
