@@ -1,0 +1,104 @@
+// What the scalar maths is made of: the two IEEE formats, bit access, Horner's rule.
+//
+// Note [Scalar maths]
+// Every function under shunt::math is a pure function of its arguments, always inlined, without a branch on its hot path, so
+// that clang turns a simple loop that calls it into vector code. The only operations are + - * /, explicit fma, sqrt, abs,
+// copysign, comparisons, selects and unsigned integer arithmetic, each of them exactly defined: a vector lane of any width,
+// the scalar tail, and code compiled later by the JIT give the same bits. So no libm names, no contraction
+// (-ffp-contract=off), no fast-math. Without FMA in the target, fma is a call of the C library: right, and slow.
+// Rounding to an integer is the addition of kRoundShift (SSE2 has no rounding instruction); it needs |x| < 2^(digits - 2).
+// A select written `x < c ? c : x` keeps a NaN x, and is one minimum or maximum instruction.
+// Polynomials are minimax fits under the weight of the error that matters (relative to the function's final value), their
+// coefficients rounded one by one with the later ones refitted; a fit's own error is given in a comment beside it.
+#pragma once
+
+#include <shunt/core/macros.h>
+
+#include <bit>
+#include <cstdint>
+
+namespace shunt::math::detail {
+
+template <class T>
+struct Format;
+
+template <>
+struct Format<float> {
+  using Bits = uint32_t;
+  static constexpr int kMantissaBits = 23;
+  static constexpr uint32_t kBias = 127;
+  static constexpr float kRoundShift = 0x1.8p23f;
+  static constexpr float kIntegerUlp = 0x1p23f;  // from here on every value is an integer
+  static constexpr float kMinNormal = 0x1p-126f;
+  static constexpr float kInfinity = __builtin_inff();
+  static constexpr float kNaN = __builtin_nanf("");
+};
+
+template <>
+struct Format<double> {
+  using Bits = uint64_t;
+  static constexpr int kMantissaBits = 52;
+  static constexpr uint64_t kBias = 1023;
+  static constexpr double kRoundShift = 0x1.8p52;
+  static constexpr double kIntegerUlp = 0x1p52;
+  static constexpr double kMinNormal = 0x1p-1022;
+  static constexpr double kInfinity = __builtin_inf();
+  static constexpr double kNaN = __builtin_nan("");
+};
+
+template <class T>
+using BitsOf = typename Format<T>::Bits;
+
+template <class T>
+SHUNT_ALWAYS_INLINE BitsOf<T> toBits(T x) {
+  return std::bit_cast<BitsOf<T>>(x);
+}
+
+SHUNT_ALWAYS_INLINE float fromBits(uint32_t bits) { return std::bit_cast<float>(bits); }
+SHUNT_ALWAYS_INLINE double fromBits(uint64_t bits) { return std::bit_cast<double>(bits); }
+
+// The elementwise builtins are LLVM intrinsics under any flags; __builtin_fma and the like depend on -fno-math-errno.
+template <class T>
+SHUNT_ALWAYS_INLINE T fma(T a, T b, T c) {
+  return __builtin_elementwise_fma(a, b, c);
+}
+template <class T>
+SHUNT_ALWAYS_INLINE T abs(T x) {
+  return __builtin_elementwise_abs(x);
+}
+template <class T>
+SHUNT_ALWAYS_INLINE T copysign(T magnitude, T sign) {
+  return __builtin_elementwise_copysign(magnitude, sign);
+}
+
+/// c0 + x * (c1 + x * (c2 + ...)).
+template <class T>
+SHUNT_ALWAYS_INLINE T polynomial(T, T c0) {
+  return c0;
+}
+template <class T, class... Rest>
+SHUNT_ALWAYS_INLINE T polynomial(T x, T c0, Rest... rest) {
+  return fma(x, polynomial(x, rest...), c0);
+}
+
+/// An integer n held as a floating-point number, and the sum n + kRoundShift, whose low mantissa bits are n modulo 2^k.
+template <class T>
+struct Rounded {
+  T value;
+  T shifted;
+};
+
+/// The integer nearest to x * factor.
+template <class T>
+SHUNT_ALWAYS_INLINE Rounded<T> roundProduct(T x, T factor) {
+  const T shifted = fma(x, factor, Format<T>::kRoundShift);
+  return {shifted - Format<T>::kRoundShift, shifted};
+}
+
+/// 2^(n + offset); the exponent must be that of a normal number.
+template <class T>
+SHUNT_ALWAYS_INLINE T powerOfTwo(Rounded<T> n, BitsOf<T> offset = 0) {
+  return fromBits(static_cast<BitsOf<T>>((toBits(n.shifted) + (Format<T>::kBias + offset)) << Format<T>::kMantissaBits));
+}
+
+}  // namespace shunt::math::detail

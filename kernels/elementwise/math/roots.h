@@ -1,0 +1,20 @@
+// sqrt, and rsqrt as 1 / sqrt(x): two correctly rounded operations, as PyTorch computes it; at most 1.5 ULP
+// from the exact value in float and double.
+// rsqrt(+-0) = +-inf. See Note [Scalar maths] in bits.h. Pure functions; any thread.
+#pragma once
+
+#include "elementwise/math/bits.h"
+
+namespace shunt::math {
+
+template <class T>
+SHUNT_ALWAYS_INLINE T sqrt(T x) {
+  return __builtin_elementwise_sqrt(x);
+}
+
+template <class T>
+SHUNT_ALWAYS_INLINE T rsqrt(T x) {
+  return T(1) / sqrt(x);
+}
+
+}  // namespace shunt::math

@@ -1,0 +1,99 @@
+// sin and cos for float and double: at most 1 ULP (float) and 2 ULP (double) from the exact value over the whole range.
+//
+// Two halves, so that loops of ordinary arguments stay branch-free:
+//   trigInFastRange(x)   |x| is at most 2^28 (float) or 2^20 (double); true for NaN
+//   sinFast, cosFast     right where trigInFastRange holds; branch-free, vectorises
+//   sin, cos             right everywhere; sin(x) has the bits of sinFast(x) in the fast range
+// A loop over an array runs a block (64 elements, say) through sinFast while it ANDs trigInFastRange over the block, and if
+// that is false overwrites the block element by element with sin. Every element gets the bits of sin(x) either way, so
+// blocks may start anywhere. In place, the block's inputs must be kept until it is known to be good.
+// See Note [Scalar maths] in bits.h. Pure functions; any thread.
+#pragma once
+
+#include "elementwise/math/payne_hanek.h"
+
+namespace shunt::math {
+namespace detail {
+
+template <class T>
+inline constexpr T kTrigFastLimit = T(0x1p28);
+template <>
+inline constexpr double kTrigFastLimit<double> = 0x1p20;
+
+/// Float arguments are reduced and evaluated in double: one rounding to float then leaves little more than 0.5 ULP, and the
+/// fast range holds all but absurd arguments. The fits are within 2^-27 of sin and 2^-33 of cos.
+SHUNT_ALWAYS_INLINE double sinTail(double z, float) {
+  return polynomial(z, -0x1.555545226c5bap-3, 0x1.1107393bea532p-7, -0x1.994346172233bp-13);
+}
+SHUNT_ALWAYS_INLINE double cosTail(double z, float) {
+  return polynomial(z, 0x1.55554a116e6a1p-5, -0x1.6c0c33618c15dp-10, 0x1.99eb78437cfe3p-16);
+}
+/// Within 2^-57 of sin and 2^-63 of cos.
+SHUNT_ALWAYS_INLINE double sinTail(double z, double) {
+  return polynomial(z, -0x1.5555555555548p-3, 0x1.111111110f75cp-7, -0x1.a01a019bf1f86p-13, 0x1.71de355eddd07p-19,
+                    -0x1.ae5e5452f11dep-26, 0x1.5d8e2c5182eaap-33);
+}
+SHUNT_ALWAYS_INLINE double cosTail(double z, double) {
+  return polynomial(z, 0x1.555555555554bp-5, -0x1.6c16c16c15017p-10, 0x1.a01a019c8f65p-16, -0x1.27e4f7f1be265p-22,
+                    0x1.1ee9dbe9471c3p-29, -0x1.8fa68f2e296e3p-37);
+}
+
+/// x - n pi/2 is exact in the first step; the second rounds; the third matters where x is nearly a multiple of pi/2.
+template <class T>
+SHUNT_ALWAYS_INLINE TrigReduced trigReduceFast(T x) {
+  const Rounded<double> n = roundProduct(static_cast<double>(x), 0x1.45f306dc9c883p-1);
+  double r = fma(n.value, -kHalfPi1, static_cast<double>(x));
+  r = fma(n.value, -kHalfPi2, r);
+  r = fma(n.value, -kHalfPi3, r);
+  return {r, toBits(n.shifted)};
+}
+
+/// sin of quadrant * pi/2 + r.
+template <class T>
+SHUNT_ALWAYS_INLINE T trigEvaluate(TrigReduced a) {
+  const double z = a.r * a.r;
+  const double sine = fma(a.r * z, sinTail(z, T(0)), a.r);
+  const double cosine = fma(z, fma(z, cosTail(z, T(0)), -0.5), 1.0);
+  const double value = (a.quadrant & 1) != 0 ? cosine : sine;
+  return static_cast<T>(fromBits(toBits(value) ^ ((a.quadrant & 2) << 62)));
+}
+
+/// The slow half: outside the fast range, infinity apart.
+template <class T>
+SHUNT_ALWAYS_INLINE T trigFull(T x, uint64_t quarter_turns) {
+  if (!(abs(x) < Format<T>::kInfinity)) return Format<T>::kNaN;
+  TrigReduced a = reducePayneHanek(static_cast<double>(x));
+  a.quadrant += quarter_turns;
+  return trigEvaluate<T>(a);
+}
+
+}  // namespace detail
+
+template <class T>
+SHUNT_ALWAYS_INLINE bool trigInFastRange(T x) {
+  return !(detail::abs(x) > detail::kTrigFastLimit<T>);
+}
+
+template <class T>
+SHUNT_ALWAYS_INLINE T sinFast(T x) {
+  return detail::trigEvaluate<T>(detail::trigReduceFast(x));
+}
+
+template <class T>
+SHUNT_ALWAYS_INLINE T cosFast(T x) {
+  detail::TrigReduced a = detail::trigReduceFast(x);
+  a.quadrant += 1;  // cos(x) = sin(x + pi/2)
+  return detail::trigEvaluate<T>(a);
+}
+
+template <class T>
+SHUNT_ALWAYS_INLINE T sin(T x) {
+  return trigInFastRange(x) ? sinFast(x) : detail::trigFull(x, 0);
+}
+
+template <class T>
+SHUNT_ALWAYS_INLINE T cos(T x) {
+  return trigInFastRange(x) ? cosFast(x) : detail::trigFull(x, 1);
+}
+
+}  // namespace shunt::math
