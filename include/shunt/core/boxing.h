@@ -1,0 +1,393 @@
+// Boxing: conversions between C++ argument types and IValues, derived by templates from a C++ signature.
+//
+// BoxTraits<T> is the one list of argument and return types that kernels may have; it gives the schema type, how a value is
+// put in an IValue, and how an argument is taken from one. Lists and strings are passed as views into the stack's IValues,
+// which outlive the call.
+#pragma once
+
+#include <shunt/core/function_schema.h>
+#include <shunt/core/ivalue.h>
+
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+namespace shunt {
+
+class OperatorHandle;
+
+/// What a kernel may carry beside its code. Kept alive by registrations and by the calls that use it.
+class SHUNT_API OperatorKernel : public intrusive_ptr_target {};
+
+namespace boxing {
+
+template <class... Ts>
+struct Types {};
+
+constexpr Type type(TypeKind kind) { Type t; t.kind = kind; return t; }
+inline Type listOf(Type t) { t.list = true; t.element_optional = t.optional; t.optional = false; return t; }
+inline Type optionalOf(Type t) { t.optional = true; return t; }
+
+// ---- one entry per type -----------------------------------------------------------------------------------------
+template <class T>
+struct BoxTraits {
+  static_assert(sizeof(T) == 0, "not a type that an operator's kernel may take or return; use Tensor, Scalar, int64_t, "
+                                "double, bool, std::string_view, IntArrayRef, TensorList, std::optional of these, ...");
+};
+
+// A value type that IValue holds by value. `From` is a lambda type would hide the name; so one macro line per type.
+#define SHUNT_BOX_VALUE(T, kind, expr)                                     \
+  template <>                                                              \
+  struct BoxTraits<T> {                                                    \
+    static Type schemaType() { return type(TypeKind::kind); }              \
+    static IValue box(const T& v) { return IValue(v); }                    \
+    static T unbox(IValue& v) { return expr; }                             \
+  };
+SHUNT_BOX_VALUE(int64_t, Int, v.toInt())
+SHUNT_BOX_VALUE(double, Float, v.toDouble())
+SHUNT_BOX_VALUE(bool, Bool, v.toBool())
+SHUNT_BOX_VALUE(Scalar, Scalar, v.toScalar())
+SHUNT_BOX_VALUE(ScalarType, ScalarType, static_cast<ScalarType>(v.toInt()))
+SHUNT_BOX_VALUE(Layout, Layout, static_cast<Layout>(v.toInt()))
+SHUNT_BOX_VALUE(MemoryFormat, MemoryFormat, static_cast<MemoryFormat>(v.toInt()))
+SHUNT_BOX_VALUE(Device, Device, v.toDevice())
+SHUNT_BOX_VALUE(Generator, Generator, v.toGenerator())
+SHUNT_BOX_VALUE(std::string, String, v.toStringRef())
+SHUNT_BOX_VALUE(std::string_view, String, std::string_view(v.toStringRef()))
+#undef SHUNT_BOX_VALUE
+
+template <>
+struct BoxTraits<Tensor> {
+  static Type schemaType() { return type(TypeKind::Tensor); }
+  static IValue box(Tensor v) { return IValue(std::move(v)); }
+  // A None in a Tensor's place is the undefined tensor.
+  static Tensor& unbox(IValue& v) {
+    if (v.isNone()) v = IValue(Tensor());
+    return v.toTensor();
+  }
+};
+
+#define SHUNT_BOX_LIST(Ref, Vector, kind, get)                              \
+  template <>                                                               \
+  struct BoxTraits<Ref> {                                                   \
+    static Type schemaType() { return listOf(kind); }                       \
+    static IValue box(const Ref& v) { return IValue(Vector(v.begin(), v.end())); } \
+    static Ref unbox(IValue& v) { return Ref(v.get().data(), v.get().size()); }  \
+  };
+// A bare int stands for a one-element list: `int[2]` takes one int and the schema's size repeats it (see callBoxed).
+SHUNT_BOX_LIST(IntArrayRef, std::vector<int64_t>, type(TypeKind::Int), toIntVector)
+SHUNT_BOX_LIST(ArrayRef<double>, std::vector<double>, type(TypeKind::Float), toDoubleVector)
+SHUNT_BOX_LIST(TensorList, std::vector<Tensor>, type(TypeKind::Tensor), toTensorVector)
+SHUNT_BOX_LIST(TensorOptList, std::vector<std::optional<Tensor>>, optionalOf(type(TypeKind::Tensor)), toOptionalTensorVector)
+#undef SHUNT_BOX_LIST
+
+template <>
+struct BoxTraits<ArrayRef<bool>> {
+  static Type schemaType() { return listOf(type(TypeKind::Bool)); }
+  static IValue box(const ArrayRef<bool>& v) { return IValue(std::vector<char>(v.begin(), v.end())); }
+  static ArrayRef<bool> unbox(IValue& v) {
+    static_assert(sizeof(bool) == sizeof(char));
+    return ArrayRef<bool>(reinterpret_cast<const bool*>(v.toBoolVector().data()), v.toBoolVector().size());
+  }
+};
+
+template <size_t N>
+struct BoxTraits<std::array<bool, N>> {
+  static Type schemaType() { Type t = listOf(type(TypeKind::Bool)); t.fixed_size = N; return t; }
+  static IValue box(const std::array<bool, N>& v) { return IValue(std::vector<char>(v.begin(), v.end())); }
+  static std::array<bool, N> unbox(IValue& v) {
+    const std::vector<char>& from = v.toBoolVector();
+    SHUNT_CHECK(from.size() == N, "expected a list of ", N, " bools, got ", from.size());
+    std::array<bool, N> out{};
+    for (size_t i = 0; i < N; ++i) out[i] = from[i] != 0;
+    return out;
+  }
+};
+
+// Lists of Scalars travel as generic lists and need storage of their own while the kernel runs.
+struct ScalarListHolder {
+  std::vector<Scalar> values;
+  operator ArrayRef<Scalar>() const { return values; }
+};
+template <>
+struct BoxTraits<ArrayRef<Scalar>> {
+  static Type schemaType() { return listOf(type(TypeKind::Scalar)); }
+  static IValue box(const ArrayRef<Scalar>& v) { return IValue(std::vector<IValue>(v.begin(), v.end())); }
+  static ScalarListHolder unbox(IValue& v) {
+    ScalarListHolder out;
+    for (const IValue& e : v.toGenericVector()) out.values.push_back(e.toScalar());
+    return out;
+  }
+};
+
+template <class T>
+struct BoxTraits<std::optional<T>> {
+  static Type schemaType() { return optionalOf(BoxTraits<T>::schemaType()); }
+  static IValue box(const std::optional<T>& v) { return v ? BoxTraits<T>::box(*v) : IValue(); }
+  static std::optional<T> unbox(IValue& v) {
+    if (v.isNone()) return std::nullopt;
+    if constexpr (std::is_same_v<T, Tensor>)
+      if (!v.toTensor().defined()) return std::nullopt;
+    return std::optional<T>(BoxTraits<T>::unbox(v));
+  }
+};
+
+// Owned lists: returns only.
+template <class T>
+struct BoxTraits<std::vector<T>> {
+  static Type schemaType() { return BoxTraits<ArrayRef<T>>::schemaType(); }
+  static IValue box(std::vector<T> v) { return IValue(std::move(v)); }
+  static std::vector<T> unbox(IValue& v) {
+    auto ref = BoxTraits<ArrayRef<T>>::unbox(v);
+    return std::vector<T>(ref.begin(), ref.end());
+  }
+};
+
+template <class T>
+using Bare = std::remove_cvref_t<T>;
+
+// ---- signatures -------------------------------------------------------------------------------------------------
+template <class F>
+struct FunctionTraits : FunctionTraits<decltype(&F::operator())> {};
+template <class R, class... A>
+struct FunctionTraits<R(A...)> {
+  using Return = R;
+  using Args = Types<A...>;
+  using Signature = R(A...);
+  static constexpr bool takes_keyset = false;
+};
+// A kernel may take the keyset first; it is not an argument of the operator.
+template <class R, class... A>
+struct FunctionTraits<R(DispatchKeySet, A...)> {
+  using Return = R;
+  using Args = Types<A...>;
+  using Signature = R(A...);
+  static constexpr bool takes_keyset = true;
+};
+template <class R, class... A>
+struct FunctionTraits<R (*)(A...)> : FunctionTraits<R(A...)> {};
+template <class C, class R, class... A>
+struct FunctionTraits<R (C::*)(A...)> : FunctionTraits<R(A...)> {};
+template <class C, class R, class... A>
+struct FunctionTraits<R (C::*)(A...) const> : FunctionTraits<R(A...)> {};
+
+}  // namespace boxing
+
+/// A kernel's C++ signature as a run-time value: identity, and the schema types it stands for.
+struct SHUNT_API CppSignature {
+  const std::type_info* id;
+  std::vector<Type> arguments;
+  std::vector<Type> returns;
+  std::vector<bool> mutable_arguments;  // Tensor&
+
+  template <class Signature>
+  static const CppSignature& of();
+  /// Demangled, for messages.
+  std::string str() const;
+  bool operator==(const CppSignature& o) const { return *id == *o.id; }
+};
+
+namespace boxing {
+
+template <class R>
+struct ReturnTypes {
+  static std::vector<Type> get() { return {BoxTraits<Bare<R>>::schemaType()}; }
+};
+template <>
+struct ReturnTypes<void> {
+  static std::vector<Type> get() { return {}; }
+};
+template <class... R>
+struct ReturnTypes<std::tuple<R...>> {
+  static std::vector<Type> get() { return {BoxTraits<Bare<R>>::schemaType()...}; }
+};
+
+template <class S>
+struct SignatureBuilder;
+template <class R, class... A>
+struct SignatureBuilder<R(A...)> {
+  static CppSignature build() {
+    return CppSignature{&typeid(R(A...)), {BoxTraits<Bare<A>>::schemaType()...}, ReturnTypes<R>::get(),
+                        {std::is_same_v<A, Tensor&>...}};
+  }
+};
+
+// ---- returns ----------------------------------------------------------------------------------------------------
+template <class R>
+void pushReturn(Stack& stack, R&& r) { stack.push_back(BoxTraits<Bare<R>>::box(std::forward<R>(r))); }
+template <class... R>
+void pushReturn(Stack& stack, std::tuple<R...>&& r) {
+  std::apply([&](auto&&... e) { (stack.push_back(BoxTraits<Bare<decltype(e)>>::box(std::forward<decltype(e)>(e))), ...); }, std::move(r));
+}
+
+// ---- boxed form of an unboxed kernel ----------------------------------------------------------------------------
+template <class R, class Args>
+struct BoxedFromUnboxed;
+template <class R, class... A>
+struct BoxedFromUnboxed<R, Types<A...>> {
+  template <class Call>
+  static void run(Stack* stack, Call&& call) {
+    constexpr size_t n = sizeof...(A);
+    runIndexed(stack, std::forward<Call>(call), std::make_index_sequence<n>());
+  }
+  template <class Call, size_t... I>
+  static void runIndexed(Stack* stack, Call&& call, std::index_sequence<I...>) {
+    constexpr size_t n = sizeof...(A);
+    // The arguments stay on the stack while the kernel runs: its views and Tensor& point at them.
+    if constexpr (std::is_void_v<R>) {
+      call(BoxTraits<Bare<A>>::unbox(peek(*stack, I, n))...);
+      drop(*stack, n);
+    } else if constexpr (std::is_reference_v<R>) {
+      Tensor result = call(BoxTraits<Bare<A>>::unbox(peek(*stack, I, n))...);
+      drop(*stack, n);
+      pushReturn(*stack, std::move(result));
+    } else if constexpr (requires { typename std::tuple_element<0, R>::type; }) {
+      // References inside the tuple become values before their arguments leave the stack.
+      auto result = std::apply([](auto&&... e) { return std::tuple<Bare<decltype(e)>...>(e...); },
+                               call(BoxTraits<Bare<A>>::unbox(peek(*stack, I, n))...));
+      drop(*stack, n);
+      pushReturn(*stack, std::move(result));
+    } else {
+      R result = call(BoxTraits<Bare<A>>::unbox(peek(*stack, I, n))...);
+      drop(*stack, n);
+      pushReturn(*stack, std::move(result));
+    }
+  }
+  template <auto Fn>
+  static void callStatic(OperatorKernel*, const OperatorHandle&, DispatchKeySet ks, Stack* stack) {
+    run(stack, [ks](auto&&... a) -> R {
+      (void)ks;
+      if constexpr (FunctionTraits<decltype(Fn)>::takes_keyset) return Fn(ks, static_cast<decltype(a)>(a)...);
+      else return Fn(static_cast<decltype(a)>(a)...);
+    });
+  }
+  template <class Holder>
+  static void callFunctor(OperatorKernel* functor, const OperatorHandle&, DispatchKeySet ks, Stack* stack) {
+    run(stack, [functor, ks](auto&&... a) -> R {
+      return static_cast<Holder*>(functor)->invoke(ks, static_cast<decltype(a)>(a)...);
+    });
+  }
+};
+
+// ---- unboxed forms ----------------------------------------------------------------------------------------------
+template <auto Fn, class R, class Args>
+struct StaticKernel;
+template <auto Fn, class R, class... A>
+struct StaticKernel<Fn, R, Types<A...>> {
+  static R call(OperatorKernel*, DispatchKeySet ks, A... a) {
+    if constexpr (FunctionTraits<decltype(Fn)>::takes_keyset) return Fn(ks, std::forward<A>(a)...);
+    else { (void)ks; return Fn(std::forward<A>(a)...); }
+  }
+};
+
+template <class F, class R, class Args>
+struct FunctorKernel;
+template <class F, class R, class... A>
+struct FunctorKernel<F, R, Types<A...>> : OperatorKernel {
+  explicit FunctorKernel(F f) : f_(std::move(f)) {}
+  template <class... B>
+  R invoke(DispatchKeySet ks, B&&... b) {
+    if constexpr (FunctionTraits<F>::takes_keyset) return f_(ks, std::forward<B>(b)...);
+    else { (void)ks; return f_(std::forward<B>(b)...); }
+  }
+  static R call(OperatorKernel* self, DispatchKeySet ks, A... a) {
+    return static_cast<FunctorKernel*>(self)->invoke(ks, std::forward<A>(a)...);
+  }
+  F f_;
+};
+
+template <class F>
+struct BoxedFunctor : OperatorKernel {
+  explicit BoxedFunctor(F f) : f_(std::move(f)) {}
+  static void call(OperatorKernel* self, const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
+    F& f = static_cast<BoxedFunctor*>(self)->f_;
+    if constexpr (std::is_invocable_v<F&, const OperatorHandle&, DispatchKeySet, Stack*>) f(op, ks, stack);
+    else f(op, stack);
+  }
+  F f_;
+};
+
+// ---- unboxed call of a boxed kernel -----------------------------------------------------------------------------
+[[noreturn]] SHUNT_API void throwForeignReference(const OperatorHandle& op);
+
+// Tensor& returns are the caller's own references: the first mutable argument of an in-place form, the last k of an out form.
+template <class R, class... A>
+struct UnboxReturn {
+  static R take(const OperatorHandle&, Stack& stack, std::tuple<A...>&) {
+    if constexpr (!std::is_void_v<R>) return R(BoxTraits<Bare<R>>::unbox(stack.back()));
+  }
+};
+template <class... A>
+struct MutableArguments {
+  static constexpr size_t count = (size_t{std::is_same_v<A, Tensor&>} + ... + 0);
+  template <size_t I = 0>
+  static void collect(std::tuple<A...>& args, std::array<Tensor*, count + 1>& out, size_t n = 0) {
+    if constexpr (I < sizeof...(A)) {
+      if constexpr (std::is_same_v<std::tuple_element_t<I, std::tuple<A...>>, Tensor&>) out[n++] = &std::get<I>(args);
+      collect<I + 1>(args, out, n);
+    }
+  }
+};
+template <class... A>
+Tensor& referenceOf(const OperatorHandle& op, const IValue& result, std::tuple<A...>& args) {
+  std::array<Tensor*, MutableArguments<A...>::count + 1> refs{};
+  MutableArguments<A...>::collect(args, refs);
+  for (size_t i = MutableArguments<A...>::count; i-- > 0;)
+    if (refs[i]->is_same(result.toTensor())) return *refs[i];
+  throwForeignReference(op);
+}
+template <class... A>
+struct UnboxReturn<Tensor&, A...> {
+  static Tensor& take(const OperatorHandle& op, Stack& stack, std::tuple<A...>& args) { return referenceOf(op, stack.back(), args); }
+};
+template <class... A>
+struct UnboxReturn<const Tensor&, A...> {
+  static const Tensor& take(const OperatorHandle& op, Stack& stack, std::tuple<A...>& args) {
+    const Tensor& result = stack.back().toTensor();
+    const Tensor* found = nullptr;
+    auto visit = [&](auto& a) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(a)>, Tensor>)
+        if (found == nullptr && a.is_same(result)) found = &a;
+    };
+    std::apply([&](auto&... a) { (visit(a), ...); }, args);
+    if (found == nullptr) throwForeignReference(op);
+    return *found;
+  }
+};
+template <class... R, class... A>
+struct UnboxReturn<std::tuple<R...>, A...> {
+  static std::tuple<R...> take(const OperatorHandle& op, Stack& stack, std::tuple<A...>& args) {
+    return indexed(op, stack, args, std::index_sequence_for<R...>());
+  }
+  template <size_t... I>
+  static std::tuple<R...> indexed(const OperatorHandle& op, Stack& stack, std::tuple<A...>& args, std::index_sequence<I...>) {
+    return std::tuple<R...>(element<R>(op, peek(stack, I, sizeof...(R)), args)...);
+  }
+  template <class E>
+  static E element(const OperatorHandle& op, IValue& v, std::tuple<A...>& args) {
+    if constexpr (std::is_same_v<E, Tensor&>) return referenceOf(op, v, args);
+    else { (void)op; (void)args; return E(BoxTraits<Bare<E>>::unbox(v)); }
+  }
+};
+
+template <class R, class... A>
+SHUNT_NOINLINE R callBoxedAsUnboxed(void (*boxed)(OperatorKernel*, const OperatorHandle&, DispatchKeySet, Stack*),
+                                    OperatorKernel* functor, const OperatorHandle& op, DispatchKeySet ks, A... a) {
+  Stack stack;
+  stack.reserve(sizeof...(A) + 1);
+  (stack.push_back(BoxTraits<Bare<A>>::box(a)), ...);
+  std::tuple<A...> args(std::forward<A>(a)...);
+  boxed(functor, op, ks, &stack);
+  return UnboxReturn<R, A...>::take(op, stack, args);
+}
+
+}  // namespace boxing
+
+template <class Signature>
+const CppSignature& CppSignature::of() {
+  static const CppSignature signature = boxing::SignatureBuilder<Signature>::build();
+  return signature;
+}
+
+}  // namespace shunt

@@ -1,0 +1,88 @@
+// Dispatcher: the process's registry of operators. One, never destroyed.
+//
+// Any thread may look up, register and deregister at any time, also from inside kernels, listeners and destructors; calls
+// never lock. Registrations are RAII: destroying the handle takes the registration back, the one below it (for the same
+// operator and key) is in force again before the destructor returns. Handles outlive the dispatcher harmlessly.
+#pragma once
+
+#include <shunt/core/op_state.h>
+
+#include <functional>
+#include <memory>
+#include <source_location>
+
+namespace shunt {
+
+/// Undoes one registration when destroyed. Movable.
+class SHUNT_API RegistrationHandle {
+ public:
+  RegistrationHandle() = default;
+  explicit RegistrationHandle(std::function<void()> undo) : undo_(std::move(undo)) {}
+  RegistrationHandle(RegistrationHandle&& o) noexcept : undo_(std::exchange(o.undo_, nullptr)) {}
+  RegistrationHandle& operator=(RegistrationHandle&& o) noexcept {
+    std::swap(undo_, o.undo_);
+    return *this;
+  }
+  ~RegistrationHandle() { release(); }
+  void release() {
+    if (auto undo = std::exchange(undo_, nullptr)) undo();
+  }
+
+ private:
+  std::function<void()> undo_;
+};
+
+/// Told after the fact, outside the dispatcher's lock, on the thread that registered.
+class SHUNT_API OpRegistrationListener {
+ public:
+  virtual ~OpRegistrationListener() = default;
+  virtual void onOperatorRegistered(const OperatorHandle& op) = 0;
+  virtual void onOperatorDeregistered(const OperatorHandle& op) = 0;
+};
+
+class SHUNT_API Dispatcher {
+ public:
+  static Dispatcher& singleton();
+
+  std::optional<OperatorHandle> findOp(const OperatorName& name) const;
+  /// Only operators with a definition.
+  std::optional<OperatorHandle> findSchema(const OperatorName& name) const;
+  /// Throws with near names when there is no such operator.
+  OperatorHandle findSchemaOrThrow(const char* name, const char* overload = "") const;
+  /// Names of all operators that have a definition or a kernel, sorted.
+  std::vector<OperatorName> getAllOpNames() const;
+
+  // Each validates first and changes nothing when it throws.
+  RegistrationHandle registerDef(FunctionSchema schema, std::source_location where);
+  RegistrationHandle registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel, std::source_location where);
+  RegistrationHandle registerFallback(DispatchKey key, KernelFunction kernel, std::source_location where);
+  RegistrationHandle registerLibrary(std::string ns, std::source_location where);
+  RegistrationHandle addRegistrationListener(std::unique_ptr<OpRegistrationListener> listener);
+  /// Binds a constant-initialised symbol to its name, so that calls through it need no lookup. For generated code.
+  void bindOperator(Operator& op);
+
+  /// The backend fallbacks, as dumpState prints them.
+  std::string dumpFallbacks() const;
+  /// checkInvariants of every operator.
+  void checkInvariants() const;
+
+  struct Stats {
+    size_t operators, states_published, states_retired, states_freed;
+  };
+  Stats stats() const;
+  /// Frees retired states that no call uses; registering does it now and then by itself.
+  size_t reclaim();
+
+  struct Impl;
+  /// For src/dispatch.
+  Impl& implForHandles() const { return *impl_; }
+
+ private:
+  Dispatcher();
+  Impl* impl_;
+};
+
+/// Prints every dispatch step of every thread to stderr; also SHUNT_TRACE=1.
+SHUNT_API void set_trace(bool on);
+
+}  // namespace shunt

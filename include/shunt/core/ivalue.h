@@ -1,0 +1,155 @@
+// IValue: one value of any type that a schema can name; Stack: the arguments or returns of a boxed call.
+//
+// Sixteen bytes: a tag and a payload; lists and strings are shared by reference count. Enumerations (dtype, layout, memory
+// format) are ints, a Scalar is the number it holds, None stands for every absent optional. Value semantics; not
+// synchronised.
+#pragma once
+
+#include <shunt/tensor/tensor.h>
+
+#include <string>
+#include <vector>
+
+namespace shunt {
+
+class IValue;
+using Stack = std::vector<IValue>;
+
+namespace detail {
+template <class T>
+struct Boxed : intrusive_ptr_target {
+  explicit Boxed(T v) : value(std::move(v)) {}
+  T value;
+};
+}  // namespace detail
+
+class SHUNT_API IValue {
+ public:
+  enum class Tag : uint8_t {
+    None, Tensor, Double, Int, Bool, Device, Generator, String, IntList, DoubleList, BoolList, TensorList,
+    OptionalTensorList, GenericList,
+  };
+
+  IValue() : tag_(Tag::None) { payload_.i = 0; }
+  IValue(std::nullopt_t) : IValue() {}
+  IValue(shunt::Tensor t) : tag_(Tag::Tensor) { new (&payload_.tensor) shunt::Tensor(std::move(t)); }
+  IValue(double v) : tag_(Tag::Double) { payload_.d = v; }
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  IValue(T v) : tag_(Tag::Int) { payload_.i = static_cast<int64_t>(v); }
+  template <std::same_as<bool> T>
+  IValue(T v) : tag_(Tag::Bool) { payload_.i = v; }
+  IValue(shunt::Device d) : tag_(Tag::Device) { payload_.device = d; }
+  IValue(ScalarType t) : IValue(static_cast<int64_t>(t)) {}
+  IValue(Layout l) : IValue(static_cast<int64_t>(l)) {}
+  IValue(MemoryFormat f) : IValue(static_cast<int64_t>(f)) {}
+  IValue(const Scalar& s);
+  IValue(shunt::Generator g) : tag_(Tag::Generator) { setObject(g.impl()); }
+  IValue(std::string s) : IValue(Tag::String, std::move(s)) {}
+  IValue(const char* s) : IValue(std::string(s)) {}
+  IValue(std::string_view s) : IValue(std::string(s)) {}
+  IValue(std::vector<int64_t> v) : IValue(Tag::IntList, std::move(v)) {}
+  IValue(IntArrayRef v) : IValue(v.vec()) {}
+  IValue(std::vector<double> v) : IValue(Tag::DoubleList, std::move(v)) {}
+  IValue(std::vector<char> bools) : IValue(Tag::BoolList, std::move(bools)) {}
+  IValue(std::vector<shunt::Tensor> v) : IValue(Tag::TensorList, std::move(v)) {}
+  IValue(std::vector<std::optional<shunt::Tensor>> v) : IValue(Tag::OptionalTensorList, std::move(v)) {}
+  IValue(std::vector<IValue> v) : IValue(Tag::GenericList, std::move(v)) {}
+  template <class T>
+  IValue(const std::optional<T>& v) : IValue() { if (v) *this = IValue(*v); }
+
+  IValue(const IValue& o) : tag_(o.tag_) { copyFrom(o); }
+  IValue(IValue&& o) noexcept : tag_(o.tag_) { moveFrom(o); }
+  IValue& operator=(const IValue& o) { if (this != &o) { clear(); tag_ = o.tag_; copyFrom(o); } return *this; }
+  IValue& operator=(IValue&& o) noexcept { if (this != &o) { clear(); tag_ = o.tag_; moveFrom(o); } return *this; }
+  ~IValue() { clear(); }
+
+  Tag tag() const { return tag_; }
+  const char* tagName() const;
+  bool isNone() const { return tag_ == Tag::None; }
+  bool isTensor() const { return tag_ == Tag::Tensor; }
+  bool isDouble() const { return tag_ == Tag::Double; }
+  bool isInt() const { return tag_ == Tag::Int; }
+  bool isBool() const { return tag_ == Tag::Bool; }
+  bool isScalar() const { return isDouble() || isInt() || isBool(); }
+  bool isString() const { return tag_ == Tag::String; }
+  bool isDevice() const { return tag_ == Tag::Device; }
+  bool isGenerator() const { return tag_ == Tag::Generator; }
+  bool isIntList() const { return tag_ == Tag::IntList; }
+  bool isTensorList() const { return tag_ == Tag::TensorList; }
+  bool isOptionalTensorList() const { return tag_ == Tag::OptionalTensorList; }
+
+  // Each throws shunt::Error that names the wanted and the held type.
+  shunt::Tensor& toTensor() { expect(Tag::Tensor, "Tensor"); return payload_.tensor; }
+  const shunt::Tensor& toTensor() const { expect(Tag::Tensor, "Tensor"); return payload_.tensor; }
+  /// A double, or an int or bool converted to one.
+  double toDouble() const;
+  int64_t toInt() const;
+  bool toBool() const { expect(Tag::Bool, "bool"); return payload_.i != 0; }
+  Scalar toScalar() const;
+  shunt::Device toDevice() const { expect(Tag::Device, "Device"); return payload_.device; }
+  shunt::Generator toGenerator() const;
+  const std::string& toStringRef() const { return list<std::string>(Tag::String, "str"); }
+  std::vector<int64_t>& toIntVector() const { return list<std::vector<int64_t>>(Tag::IntList, "int[]"); }
+  std::vector<double>& toDoubleVector() const { return list<std::vector<double>>(Tag::DoubleList, "float[]"); }
+  std::vector<char>& toBoolVector() const { return list<std::vector<char>>(Tag::BoolList, "bool[]"); }
+  std::vector<shunt::Tensor>& toTensorVector() const { return list<std::vector<shunt::Tensor>>(Tag::TensorList, "Tensor[]"); }
+  std::vector<std::optional<shunt::Tensor>>& toOptionalTensorVector() const {
+    return list<std::vector<std::optional<shunt::Tensor>>>(Tag::OptionalTensorList, "Tensor?[]");
+  }
+  std::vector<IValue>& toGenericVector() const { return list<std::vector<IValue>>(Tag::GenericList, "list"); }
+
+ private:
+  union Payload {
+    Payload() {}
+    ~Payload() {}
+    int64_t i;
+    double d;
+    shunt::Device device;
+    shunt::Tensor tensor;
+    intrusive_ptr<intrusive_ptr_target> object;
+  };
+  template <class T>
+  IValue(Tag tag, T v) : tag_(tag) { setObject(make_intrusive<detail::Boxed<T>>(std::move(v))); }
+  template <class T>
+  void setObject(intrusive_ptr<T> p) { new (&payload_.object) intrusive_ptr<intrusive_ptr_target>(std::move(p)); }
+  template <class T>
+  T& list(Tag tag, const char* name) const {
+    expect(tag, name);
+    return static_cast<detail::Boxed<T>*>(payload_.object.get())->value;
+  }
+  bool holdsObject() const { return tag_ >= Tag::Generator; }
+  void expect(Tag tag, const char* name) const { if (tag_ != tag) [[unlikely]] throwType(name); }
+  [[noreturn]] void throwType(const char* wanted) const;
+  void clear() noexcept {
+    if (tag_ == Tag::Tensor) payload_.tensor.~Tensor();
+    else if (holdsObject()) payload_.object.~intrusive_ptr();
+    tag_ = Tag::None;
+  }
+  void copyFrom(const IValue& o) {
+    if (tag_ == Tag::Tensor) new (&payload_.tensor) shunt::Tensor(o.payload_.tensor);
+    else if (holdsObject()) new (&payload_.object) intrusive_ptr<intrusive_ptr_target>(o.payload_.object);
+    else payload_.i = o.payload_.i;
+  }
+  void moveFrom(IValue& o) noexcept {
+    if (tag_ == Tag::Tensor) new (&payload_.tensor) shunt::Tensor(std::move(o.payload_.tensor));
+    else if (holdsObject()) new (&payload_.object) intrusive_ptr<intrusive_ptr_target>(std::move(o.payload_.object));
+    else payload_.i = o.payload_.i;
+  }
+
+  Payload payload_;
+  Tag tag_;
+};
+
+SHUNT_API std::ostream& operator<<(std::ostream& out, const IValue& v);
+
+inline void push(Stack& stack, IValue v) { stack.push_back(std::move(v)); }
+inline IValue pop(Stack& stack) {
+  IValue v = std::move(stack.back());
+  stack.pop_back();
+  return v;
+}
+inline void drop(Stack& stack, size_t n) { stack.erase(stack.end() - static_cast<ptrdiff_t>(n), stack.end()); }
+inline IValue& peek(Stack& stack, size_t i, size_t n) { return stack[stack.size() - n + i]; }
+
+}  // namespace shunt

@@ -1,0 +1,63 @@
+// Kernels: what a registration holds, what a table entry calls, and the conversions between boxed and unboxed calls.
+//
+// A kernel is callable in two forms. Unboxed: `Return(*)(OperatorKernel*, DispatchKeySet, Args...)`, erased to void* and
+// always called with the operator's one C++ signature. Boxed: arguments and returns on a Stack. Each form is derived from
+// the other by the templates in boxing.h. Table entries are immutable; the functor is kept alive by the OpState.
+#pragma once
+
+#include <shunt/core/boxing.h>
+
+namespace shunt {
+
+class OperatorHandle;
+
+using BoxedKernelFn = void (*)(OperatorKernel*, const OperatorHandle&, DispatchKeySet, Stack*);
+
+/// The type-erased kernel of a registration or a table slot.
+struct KernelFunction {
+  void* unboxed = nullptr;  // null: only boxed
+  BoxedKernelFn boxed = nullptr;
+  intrusive_ptr<OperatorKernel> functor;
+  const CppSignature* signature = nullptr;  // null for boxed kernels
+
+  bool isValid() const { return boxed != nullptr; }
+  bool isFallthrough() const { return boxed == &fallthroughKernel; }
+  bool operator==(const KernelFunction& o) const { return unboxed == o.unboxed && boxed == o.boxed && functor == o.functor; }
+
+  static KernelFunction makeFallthrough() { KernelFunction k; k.boxed = &fallthroughKernel; return k; }
+  /// The marker's address; calling it is a bug of Shunt's, since the mask removes its key from every call.
+  SHUNT_API static void fallthroughKernel(OperatorKernel*, const OperatorHandle&, DispatchKeySet, Stack*);
+
+  /// From a function known at compile time: called directly from the table entry.
+  template <auto Fn>
+  static KernelFunction fromFunction() {
+    using T = boxing::FunctionTraits<decltype(Fn)>;
+    KernelFunction k;
+    k.unboxed = reinterpret_cast<void*>(&boxing::StaticKernel<Fn, typename T::Return, typename T::Args>::call);
+    k.boxed = &boxing::BoxedFromUnboxed<typename T::Return, typename T::Args>::template callStatic<Fn>;
+    k.signature = &CppSignature::of<typename T::Signature>();
+    return k;
+  }
+  /// From a function pointer or a functor known at run time: one more indirection.
+  template <class F>
+  static KernelFunction fromFunctor(F f) {
+    using T = boxing::FunctionTraits<F>;
+    using Holder = boxing::FunctorKernel<F, typename T::Return, typename T::Args>;
+    KernelFunction k;
+    k.functor = make_intrusive<Holder>(std::move(f));
+    k.unboxed = reinterpret_cast<void*>(&Holder::call);
+    k.boxed = &boxing::BoxedFromUnboxed<typename T::Return, typename T::Args>::template callFunctor<Holder>;
+    k.signature = &CppSignature::of<typename T::Signature>();
+    return k;
+  }
+  /// `fn(const OperatorHandle&, Stack*)` or `fn(const OperatorHandle&, DispatchKeySet, Stack*)`.
+  template <class F>
+  static KernelFunction fromBoxed(F f) {
+    KernelFunction k;
+    k.functor = make_intrusive<boxing::BoxedFunctor<F>>(std::move(f));
+    k.boxed = &boxing::BoxedFunctor<F>::call;
+    return k;
+  }
+};
+
+}  // namespace shunt

@@ -1,0 +1,98 @@
+// Library: registration blocks. A library object holds its registrations and takes them back when it is destroyed.
+//
+//   SHUNT_LIBRARY(myops, m)           { m.def("myadd(Tensor self, Tensor other) -> Tensor"); }
+//   SHUNT_LIBRARY_IMPL(myops, CPU, m) { m.impl("myadd", &myadd_cpu); }
+//   SHUNT_LIBRARY_IMPL(_, MyKey, m)   { m.fallback(CppFunction::makeFallthrough()); }
+//
+// Used at static initialisation or any time later, on any thread; one Library object is not for several threads at once.
+#pragma once
+
+#include <shunt/core/dispatcher.h>
+
+namespace shunt {
+
+/// A kernel to register, with what is known of it.
+class SHUNT_API CppFunction {
+ public:
+  /// A function pointer, or any copyable callable whose operator() is not overloaded.
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, CppFunction>)
+  CppFunction(F&& f) : kernel_(KernelFunction::fromFunctor(std::decay_t<F>(std::forward<F>(f)))) {}
+  static CppFunction makeFallthrough() { return CppFunction(KernelFunction::makeFallthrough(), 0); }
+  template <class F>
+  static CppFunction makeFromBoxed(F f) { return CppFunction(KernelFunction::fromBoxed(std::move(f)), 0); }
+  template <auto Fn>
+  static CppFunction makeFromBoxedFunction() { return makeFromBoxed(Fn); }
+  /// A function known at compile time: no indirection at run time.
+  template <auto Fn>
+  static CppFunction makeUnboxed() { return CppFunction(KernelFunction::fromFunction<Fn>(), 0); }
+
+  const KernelFunction& kernel() const { return kernel_; }
+  std::optional<DispatchKey> dispatch_key() const { return key_; }
+
+ private:
+  friend CppFunction dispatch(DispatchKey key, CppFunction f);
+  CppFunction(KernelFunction kernel, int) : kernel_(std::move(kernel)) {}
+  KernelFunction kernel_;
+  std::optional<DispatchKey> key_;
+};
+
+/// A kernel for a key other than the block's.
+inline CppFunction dispatch(DispatchKey key, CppFunction f) {
+  f.key_ = key;
+  return f;
+}
+
+class SHUNT_API Library {
+ public:
+  enum class Kind { kDef, kFragment, kImpl };
+  /// `ns` "_" (IMPL only) is the wildcard for fallbacks.
+  Library(Kind kind, std::string ns, std::optional<DispatchKey> key = std::nullopt,
+          std::source_location where = std::source_location::current());
+  Library(Library&&) = default;
+  ~Library() { reset(); }
+
+  /// A schema without namespace, or with this library's.
+  Library& def(std::string_view schema, std::source_location where = std::source_location::current()) &;
+  /// A name or a schema with a kernel for every backend (CompositeImplicit); a bare name gets the schema of the function.
+  Library& def(std::string_view name_or_schema, CppFunction f, std::source_location where = std::source_location::current()) &;
+  Library& impl(std::string_view name, CppFunction f, std::source_location where = std::source_location::current()) &;
+  Library& impl(std::string_view name, DispatchKey key, CppFunction f, std::source_location where = std::source_location::current()) & {
+    return impl(name, dispatch(key, std::move(f)), where);
+  }
+  Library& fallback(CppFunction f, std::source_location where = std::source_location::current()) &;
+  /// Takes every registration back, newest first.
+  void reset();
+
+ private:
+  OperatorName qualified(OperatorName name, const char* what) const;
+  Kind kind_;
+  std::string ns_;
+  std::optional<DispatchKey> key_;
+  std::source_location where_;
+  std::vector<RegistrationHandle> handles_;
+};
+
+namespace detail {
+/// Runs a registration block at static initialisation.
+struct LibraryInit {
+  LibraryInit(Library::Kind kind, const char* ns, std::optional<DispatchKey> key, void (*fill)(Library&),
+              std::source_location where = std::source_location::current())
+      : library(kind, ns, key, where) {
+    fill(library);
+  }
+  Library library;
+};
+}  // namespace detail
+
+#define SHUNT_LIBRARY_BLOCK(kind, ns, key, m, id)                                                              \
+  static void SHUNT_CONCAT(shunt_library_fill_##ns##_, id)(::shunt::Library&);                                 \
+  static ::shunt::detail::LibraryInit SHUNT_CONCAT(shunt_library_##ns##_, id)(                                 \
+      ::shunt::Library::Kind::kind, #ns, key, &SHUNT_CONCAT(shunt_library_fill_##ns##_, id));                  \
+  static void SHUNT_CONCAT(shunt_library_fill_##ns##_, id)([[maybe_unused]] ::shunt::Library & m)
+
+#define SHUNT_LIBRARY(ns, m) SHUNT_LIBRARY_BLOCK(kDef, ns, std::nullopt, m, __COUNTER__)
+#define SHUNT_LIBRARY_FRAGMENT(ns, m) SHUNT_LIBRARY_BLOCK(kFragment, ns, std::nullopt, m, __COUNTER__)
+#define SHUNT_LIBRARY_IMPL(ns, key, m) SHUNT_LIBRARY_BLOCK(kImpl, ns, ::shunt::DispatchKey::key, m, __COUNTER__)
+
+}  // namespace shunt

@@ -1,0 +1,231 @@
+// OpState: everything a call reads of its operator, immutable, and Operator: the pointer through which it is published.
+//
+// Built under the dispatcher's lock by one pure function from the registrations (src/dispatch/compute_table.h), published by
+// Operator::state, used and reclaimed by Note [One world per call] (world.h). A redispatch uses the OpState of its own
+// call's frame, so a call runs in the world it started in even if a kernel inside it registers.
+#pragma once
+
+#include <shunt/core/kernel_function.h>
+#include <shunt/core/tls.h>
+
+#include <atomic>
+#include <cstring>
+
+namespace shunt {
+
+class Operator;
+class OperatorEntry;
+
+/// Why a table slot holds what it holds.
+enum class EntryReason : uint8_t {
+  kMissing, kKernel, kCompositeExplicit, kCompositeImplicit, kAutogradAlias, kBackendFallback, kFallthrough,
+  kCompositeHandledBelow, kAmbiguousAutogradOther,
+};
+
+/// One slot of the derived table. `version` changes whenever the slot's content does, and is never reused.
+struct TableEntry {
+  void* unboxed = nullptr;
+  BoxedKernelFn boxed = nullptr;  // never null: missing slots hold a function that throws
+  OperatorKernel* functor = nullptr;
+  uint64_t version = 0;
+  EntryReason reason = EntryReason::kMissing;
+
+  template <class R, class... A>
+  SHUNT_ALWAYS_INLINE R call(const Operator& op, DispatchKeySet ks, A... a) const;
+};
+
+class SHUNT_API OpState {
+ public:
+  explicit OpState(const Operator* op) : op_(op) {}
+  const Operator* op() const { return op_; }
+  const TableEntry& entry(int slot) const { return table_[slot]; }
+  const TableEntry& lookup(DispatchKeySet ks) const { return table_[ks.highestSlot()]; }
+  /// The keys a call looks at: those that do not fall through on its backend.
+  SHUNT_ALWAYS_INLINE DispatchKeySet maskFor(DispatchKeySet ks) const {
+    if (!mask_per_backend_) [[likely]] return mask_;
+    return backend_masks_[static_cast<size_t>(ks.highestBackend())];
+  }
+
+ private:
+  friend class OperatorEntry;
+  friend struct TableComputer;
+  const Operator* op_;
+  DispatchKeySet mask_ = DispatchKeySet::full();
+  bool mask_per_backend_ = false;
+  std::array<DispatchKeySet, kNumBackends> backend_masks_{};
+  std::array<TableEntry, kNumSlots> table_{};
+  std::vector<intrusive_ptr<OperatorKernel>> keep_alive_;
+};
+
+/// An operator's identity and its published state. The dictionary's are constant-initialised symbols, others live on the
+/// heap; none is ever destroyed, so handles stay valid.
+class SHUNT_API Operator {
+ public:
+  constexpr Operator(const char* name, const char* overload) : name_(name), overload_(overload) {}
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+  std::string_view name() const { return name_; }
+  std::string_view overload() const { return overload_; }
+  const std::atomic<const OpState*>& state() const { return state_; }
+  OperatorEntry* entry() const { return entry_.load(std::memory_order_acquire); }
+
+ private:
+  friend class OperatorEntry;
+  std::atomic<const OpState*> state_{nullptr};
+  std::atomic<OperatorEntry*> entry_{nullptr};
+  const char* name_;
+  const char* overload_;
+};
+
+template <class Signature>
+class TypedOperatorHandle;
+
+class SHUNT_API OperatorHandle {
+ public:
+  explicit OperatorHandle(const Operator& op) : op_(&op) {}
+  const Operator& op() const { return *op_; }
+  OperatorName operator_name() const { return OperatorName(std::string(op_->name()), std::string(op_->overload())); }
+  bool hasSchema() const;
+  /// Throws when the operator has kernels but no definition.
+  const FunctionSchema& schema() const;
+  /// Arguments on the stack, in the schema's order and complete; they are replaced by the returns.
+  void callBoxed(Stack* stack) const;
+  void callBoxed(Stack& stack) const { callBoxed(&stack); }
+  void redispatchBoxed(DispatchKeySet ks, Stack* stack) const;
+  /// What is registered: the truth, one line each, stable order.
+  std::string dumpState() const;
+  /// What is derived: every slot with its kernel and the reason.
+  std::string dumpComputedTable() const;
+  /// Recomputes the table and compares; throws with the difference.
+  void checkInvariants() const;
+  bool hasKernelForDispatchKey(DispatchKey key) const;
+  /// The entry that a call with exactly these keys would run, and why, as text.
+  std::string explainFor(DispatchKeySet ks) const;
+
+  /// Throws unless `Signature` is the operator's C++ signature.
+  template <class Signature>
+  TypedOperatorHandle<Signature> typed() const;
+
+  bool operator==(const OperatorHandle& o) const { return op_ == o.op_; }
+
+ protected:
+  SHUNT_API void assertSignature(const CppSignature& signature) const;
+  const Operator* op_;
+};
+
+namespace detail {
+
+extern SHUNT_API std::atomic<bool> trace_enabled;  // SHUNT_TRACE or set_trace
+SHUNT_API SHUNT_COLD void traceStep(const char* kind, const OpState& state, DispatchKeySet ks);
+
+[[noreturn]] SHUNT_API SHUNT_COLD void throwNeverRegistered(const Operator& op);
+
+// C1, C2 and C4 of the protocol around one call.
+class CallFrame {
+ public:
+  SHUNT_ALWAYS_INLINE explicit CallFrame(const Operator& op) : frames_(threadFrames()) {
+    state_ = frames_.enter(op.state(), depth_);
+  }
+  SHUNT_ALWAYS_INLINE ~CallFrame() { frames_.leave(depth_); }
+  CallFrame(const CallFrame&) = delete;
+  CallFrame& operator=(const CallFrame&) = delete;
+  SHUNT_ALWAYS_INLINE const OpState& state(const Operator& op) const {
+    if (state_ == nullptr) [[unlikely]] throwNeverRegistered(op);
+    return *state_;
+  }
+
+ private:
+  Frames& frames_;
+  const OpState* state_;
+  int depth_;
+};
+
+// ---- keys of the arguments: tensors, optional tensors, lists of both ---------------------------------------------
+SHUNT_ALWAYS_INLINE uint64_t keysOf(const Tensor& t) {
+  return t.defined() ? t.unsafeGetTensorImpl()->key_set().raw() : 0;
+}
+SHUNT_ALWAYS_INLINE uint64_t keysOf(const std::optional<Tensor>& t) { return t ? keysOf(*t) : 0; }
+inline uint64_t keysOf(TensorList list) {
+  uint64_t ks = 0;
+  for (const Tensor& t : list) ks |= keysOf(t);
+  return ks;
+}
+inline uint64_t keysOf(TensorOptList list) {
+  uint64_t ks = 0;
+  for (const auto& t : list) ks |= keysOf(t);
+  return ks;
+}
+inline uint64_t keysOf(const Generator& g) {
+  return g.defined() ? DispatchKeySet::of(backendOf(g.device().type())).raw() |
+                           DispatchKeySet::of(Functionality::Dense).raw()
+                     : 0;
+}
+inline uint64_t keysOf(const std::optional<Generator>& g) { return g ? keysOf(*g) : 0; }
+template <class T>
+SHUNT_ALWAYS_INLINE uint64_t keysOf(const T&) { return 0; }
+
+SHUNT_ALWAYS_INLINE DispatchKeySet effectiveKeys(const OpState& s, uint64_t args) {
+  const LocalState& tls = tls_state;
+  const auto ks = DispatchKeySet::fromRaw((args | tls.included) & ~tls.excluded);
+  return ks & s.maskFor(ks);
+}
+
+template <class R, class... A>
+SHUNT_ALWAYS_INLINE R callOperator(const Operator& op, A... a) {
+  CallFrame frame(op);
+  const OpState& s = frame.state(op);
+  const DispatchKeySet ks = effectiveKeys(s, (uint64_t{0} | ... | keysOf(a)));
+  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] traceStep("call", s, ks);
+  return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
+}
+
+template <class R, class... A>
+SHUNT_NOINLINE R redispatchInNewWorld(const Operator& op, DispatchKeySet ks, A... a) {
+  CallFrame frame(op);
+  const OpState& s = frame.state(op);
+  ks = ks & s.maskFor(ks);
+  return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
+}
+
+/// `ks` says exactly which keys may still act; the thread's sets are not applied again.
+template <class R, class... A>
+SHUNT_ALWAYS_INLINE R redispatchOperator(const Operator& op, DispatchKeySet ks, A... a) {
+  const OpState* s = threadFrames().innermost();
+  // Not inside a call of this operator (or on another thread than the call): start a world of its own.
+  if (s == nullptr || s->op() != &op) [[unlikely]] return redispatchInNewWorld<R, A...>(op, ks, std::forward<A>(a)...);
+  ks = ks & s->maskFor(ks);
+  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] traceStep("redispatch", *s, ks);
+  return s->lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
+}
+
+}  // namespace detail
+
+template <class R, class... A>
+SHUNT_ALWAYS_INLINE R TableEntry::call(const Operator& op, DispatchKeySet ks, A... a) const {
+  if (unboxed != nullptr) [[likely]]
+    return reinterpret_cast<R (*)(OperatorKernel*, DispatchKeySet, A...)>(unboxed)(functor, ks, std::forward<A>(a)...);
+  return boxing::callBoxedAsUnboxed<R, A...>(boxed, functor, OperatorHandle(op), ks, std::forward<A>(a)...);
+}
+
+template <class Signature>
+class TypedOperatorHandle;
+template <class R, class... A>
+class TypedOperatorHandle<R(A...)> : public OperatorHandle {
+ public:
+  R call(A... a) const { return detail::callOperator<R, A...>(*op_, std::forward<A>(a)...); }
+  R redispatch(DispatchKeySet ks, A... a) const {
+    return detail::redispatchOperator<R, A...>(*op_, ks, std::forward<A>(a)...);
+  }
+
+ private:
+  friend class OperatorHandle;
+  explicit TypedOperatorHandle(const Operator& op) : OperatorHandle(op) {}
+};
+
+template <class Signature>
+TypedOperatorHandle<Signature> OperatorHandle::typed() const {
+  assertSignature(CppSignature::of<Signature>());
+  return TypedOperatorHandle<Signature>(*op_);
+}
+
+}  // namespace shunt

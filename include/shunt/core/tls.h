@@ -1,0 +1,195 @@
+// Thread-local dispatch state: included and excluded keys, grad mode, autocast settings, and the thread's frames.
+//
+// One constant-initialised, trivially destructible struct per thread, so a read is one fs-relative load and TLS teardown
+// needs no order. Each thread touches only its own. Guards restore on scope exit and must be destroyed on the thread, and
+// in the reverse order, they were made.
+//
+// Note [Effective exclusion]
+// The user's exclusions and the grad mode are stored apart, and `excluded` is derived from both: enabling grad inside an
+// Autograd kernel must not lift that kernel's own AutoDispatchBelowAutograd.
+#pragma once
+
+#include <shunt/core/dispatch_key_set.h>
+#include <shunt/core/world.h>
+#include <shunt/tensor/device.h>
+#include <shunt/tensor/scalar_type.h>
+
+namespace shunt {
+
+class OpState;
+
+namespace detail {
+
+/// The protocol's platform on real hardware.
+struct HardwarePlatform {
+  template <class T>
+  using Atomic = std::atomic<T>;
+  static void signalFence() {
+#if defined(__SANITIZE_THREAD__)
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#else
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+#endif
+#else
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+#endif
+  }
+  SHUNT_API static bool barrierAll();
+};
+
+using Frames = world::ThreadFrames<HardwarePlatform, OpState>;
+
+inline constexpr uint64_t kDefaultIncluded =
+    (DispatchKeySet::of(Functionality::BackendSelect) | DispatchKeySet::of(Functionality::ADInplaceOrView)).raw();
+inline constexpr uint64_t kDefaultExcluded = kAutocastKeys.functionalities().raw();
+
+// Bits of LocalState::mode, the thread's settings that are neither keys nor arguments.
+inline constexpr uint64_t kModeGrad = 1, kModeInference = 2, kModeAnomaly = 4, kModeCastCache = 8, kModeTrace = 16;
+
+struct LocalState {
+  uint64_t included = kDefaultIncluded;
+  uint64_t excluded = kDefaultExcluded;       // effective: user_excluded plus the Autograd keys while grad mode is off
+  uint64_t user_excluded = kDefaultExcluded;
+  uint64_t mode = kModeGrad | kModeCastCache;
+  Frames* frames = nullptr;                   // null until the thread's first call
+  int32_t autocast_nesting = 0;
+  ScalarType autocast_dtype[kNumDeviceTypes] = {};  // valid where the device's Autocast key is not excluded
+};
+
+extern SHUNT_API constinit thread_local LocalState tls_state SHUNT_TLS_MODEL;
+
+/// Gives the calling thread its frames; recycled after the thread's exit.
+SHUNT_API SHUNT_COLD Frames* attachThread();
+
+SHUNT_ALWAYS_INLINE Frames& threadFrames() {
+  Frames* f = tls_state.frames;
+  return f != nullptr ? *f : *attachThread();
+}
+
+inline void refreshExcluded(LocalState& s) {
+  s.excluded = s.user_excluded | ((s.mode & kModeGrad) ? 0 : kAutogradKeys.raw());
+}
+
+}  // namespace detail
+
+/// The calling thread's key sets, as a call sees them.
+inline DispatchKeySet tls_included() { return DispatchKeySet::fromRaw(detail::tls_state.included); }
+inline DispatchKeySet tls_excluded() { return DispatchKeySet::fromRaw(detail::tls_state.excluded); }
+inline bool tls_is_excluded(DispatchKey k) { return tls_excluded().hasAny(DispatchKeySet(k).functionalities()); }
+inline bool tls_is_included(DispatchKey k) { return tls_included().hasAny(DispatchKeySet(k).functionalities()); }
+
+/// Adds functionalities to the thread's excluded set for a scope.
+class [[nodiscard]] ExcludeDispatchKeyGuard {
+ public:
+  explicit ExcludeDispatchKeyGuard(DispatchKeySet keys) : saved_(detail::tls_state.user_excluded) {
+    detail::tls_state.user_excluded |= keys.functionalities().raw();
+    detail::refreshExcluded(detail::tls_state);
+  }
+  explicit ExcludeDispatchKeyGuard(DispatchKey key) : ExcludeDispatchKeyGuard(DispatchKeySet(key)) {}
+  ~ExcludeDispatchKeyGuard() {
+    detail::tls_state.user_excluded = saved_;
+    detail::refreshExcluded(detail::tls_state);
+  }
+  ExcludeDispatchKeyGuard(const ExcludeDispatchKeyGuard&) = delete;
+  ExcludeDispatchKeyGuard& operator=(const ExcludeDispatchKeyGuard&) = delete;
+
+ private:
+  uint64_t saved_;
+};
+
+/// Adds functionalities to the thread's included set for a scope.
+class [[nodiscard]] IncludeDispatchKeyGuard {
+ public:
+  explicit IncludeDispatchKeyGuard(DispatchKeySet keys) : saved_(detail::tls_state.included) {
+    detail::tls_state.included |= keys.functionalities().raw();
+  }
+  explicit IncludeDispatchKeyGuard(DispatchKey key) : IncludeDispatchKeyGuard(DispatchKeySet(key)) {}
+  ~IncludeDispatchKeyGuard() { detail::tls_state.included = saved_; }
+  IncludeDispatchKeyGuard(const IncludeDispatchKeyGuard&) = delete;
+  IncludeDispatchKeyGuard& operator=(const IncludeDispatchKeyGuard&) = delete;
+
+ private:
+  uint64_t saved_;
+};
+
+/// What an Autograd kernel holds around its redispatch: Autograd and ADInplaceOrView are off below.
+class [[nodiscard]] AutoDispatchBelowAutograd {
+ public:
+  AutoDispatchBelowAutograd() : guard_(kAutogradAndViewKeys) {}
+
+ private:
+  ExcludeDispatchKeyGuard guard_;
+};
+
+/// What an ADInplaceOrView kernel holds around its redispatch.
+class [[nodiscard]] AutoDispatchBelowADInplaceOrView {
+ public:
+  AutoDispatchBelowADInplaceOrView() : guard_(kAutogradAndViewKeys) {}
+
+ private:
+  ExcludeDispatchKeyGuard guard_;
+};
+
+/// Whether operators on this thread record a graph.
+struct GradMode {
+  static bool is_enabled() { return (detail::tls_state.mode & detail::kModeGrad) != 0; }
+  static void set_enabled(bool on) {
+    auto& s = detail::tls_state;
+    s.mode = on ? s.mode | detail::kModeGrad : s.mode & ~detail::kModeGrad;
+    detail::refreshExcluded(s);
+  }
+};
+
+class [[nodiscard]] AutoGradMode {
+ public:
+  explicit AutoGradMode(bool on) : saved_(GradMode::is_enabled()) { GradMode::set_enabled(on); }
+  ~AutoGradMode() { GradMode::set_enabled(saved_); }
+  AutoGradMode(const AutoGradMode&) = delete;
+  AutoGradMode& operator=(const AutoGradMode&) = delete;
+
+ private:
+  bool saved_;
+};
+
+/// Turns gradient recording off (or on) for a scope, on this thread.
+class [[nodiscard]] NoGradGuard : public AutoGradMode {
+ public:
+  NoGradGuard() : AutoGradMode(false) {}
+};
+class [[nodiscard]] EnableGradGuard : public AutoGradMode {
+ public:
+  EnableGradGuard() : AutoGradMode(true) {}
+};
+
+/// Inference mode for a scope: new tensors carry no autograd keys and no version counter that anyone reads; grad mode is
+/// off. ADInplaceOrView leaves the *included* set only, so in-place on a normal tensor still bumps its version.
+class [[nodiscard]] InferenceMode {
+ public:
+  explicit InferenceMode(bool on = true)
+      : mode_(detail::tls_state.mode), included_(detail::tls_state.included), excluded_(detail::tls_state.user_excluded) {
+    auto& s = detail::tls_state;
+    constexpr uint64_t kView = DispatchKeySet::of(Functionality::ADInplaceOrView).raw();
+    s.mode = on ? (s.mode | detail::kModeInference) & ~detail::kModeGrad : (s.mode & ~detail::kModeInference) | detail::kModeGrad;
+    s.included = on ? s.included & ~kView : s.included | kView;
+    s.user_excluded = on ? s.user_excluded | kAutogradKeys.raw() : s.user_excluded & ~kAutogradKeys.raw();
+    detail::refreshExcluded(s);
+  }
+  ~InferenceMode() {
+    auto& s = detail::tls_state;
+    s.mode = mode_;
+    s.included = included_;
+    s.user_excluded = excluded_;
+    detail::refreshExcluded(s);
+  }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+  static bool is_enabled() { return (detail::tls_state.mode & detail::kModeInference) != 0; }
+
+ private:
+  uint64_t mode_, included_, excluded_;
+};
+
+}  // namespace shunt

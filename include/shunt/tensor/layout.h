@@ -1,0 +1,27 @@
+// Layout and MemoryFormat: how a tensor's elements are stored, and in which order a dense one's dimensions lie in memory.
+// Numbers are PyTorch's. Constants only; any thread.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+
+namespace shunt {
+
+enum class Layout : int8_t { Strided, Sparse, SparseCsr, Mkldnn };
+inline constexpr Layout kStrided = Layout::Strided;
+inline constexpr Layout kSparse = Layout::Sparse;
+
+enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
+
+inline const char* toString(Layout l) {
+  constexpr const char* kNames[] = {"Strided", "Sparse", "SparseCsr", "Mkldnn"};
+  return kNames[static_cast<int>(l)];
+}
+inline const char* toString(MemoryFormat f) {
+  constexpr const char* kNames[] = {"Contiguous", "Preserve", "ChannelsLast", "ChannelsLast3d"};
+  return kNames[static_cast<int>(f)];
+}
+inline std::ostream& operator<<(std::ostream& out, Layout l) { return out << toString(l); }
+inline std::ostream& operator<<(std::ostream& out, MemoryFormat f) { return out << toString(f); }
+
+}  // namespace shunt

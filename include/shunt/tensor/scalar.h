@@ -1,0 +1,84 @@
+// Scalar: one number that is not a tensor: a bool, an int64 or a double. A value type; any thread.
+#pragma once
+
+#include <shunt/core/error.h>
+#include <shunt/tensor/scalar_type.h>
+
+#include <cmath>
+#include <concepts>
+#include <limits>
+
+namespace shunt {
+
+class SHUNT_API Scalar {
+ public:
+  constexpr Scalar() : Scalar(int64_t{0}) {}
+  template <std::floating_point T>
+  constexpr Scalar(T v) : kind_(Kind::kDouble), d_(v) {}
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  constexpr Scalar(T v) : kind_(Kind::kInt), i_(static_cast<int64_t>(v)) {}
+  template <std::same_as<bool> T>
+  constexpr Scalar(T v) : kind_(Kind::kBool), i_(v) {}
+  Scalar(Half v) : Scalar(static_cast<float>(v)) {}
+  Scalar(BFloat16 v) : Scalar(static_cast<float>(v)) {}
+
+  constexpr bool isFloatingPoint() const { return kind_ == Kind::kDouble; }
+  constexpr bool isIntegral(bool include_bool) const {
+    return kind_ == Kind::kInt || (include_bool && kind_ == Kind::kBool);
+  }
+  constexpr bool isBoolean() const { return kind_ == Kind::kBool; }
+  /// kDouble, kLong or kBool.
+  constexpr ScalarType type() const {
+    return kind_ == Kind::kDouble ? kDouble : kind_ == Kind::kInt ? kLong : kBool;
+  }
+
+  constexpr double toDouble() const { return kind_ == Kind::kDouble ? d_ : static_cast<double>(i_); }
+  /// Truncates a double; throws when it does not fit.
+  int64_t toLong() const {
+    if (kind_ != Kind::kDouble) return i_;
+    SHUNT_CHECK(d_ >= -9223372036854775808.0 && d_ < 9223372036854775808.0, "value cannot be converted to type int64_t without overflow: ", d_);
+    return static_cast<int64_t>(d_);
+  }
+  constexpr bool toBool() const { return kind_ == Kind::kDouble ? d_ != 0 : i_ != 0; }
+
+  /// The value as T. Throws when an integer target cannot hold it; bool is `!= 0`.
+  template <class T>
+  T to() const {
+    if constexpr (std::is_same_v<T, bool>) return toBool();
+    else if constexpr (std::is_same_v<T, double>) return toDouble();
+    else if constexpr (std::is_integral_v<T>) return toIntegral<T>();
+    else return T(static_cast<float>(toDouble()));
+  }
+
+  Scalar operator-() const {
+    SHUNT_CHECK(!isBoolean(), "Negation, the `-` operator, on a bool scalar is not supported.");
+    return kind_ == Kind::kDouble ? Scalar(-d_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(i_)));
+  }
+  /// Same number (kinds may differ).
+  template <class T>
+  bool equal(T v) const { return isFloatingPoint() ? d_ == static_cast<double>(v) : i_ == static_cast<int64_t>(v) && static_cast<T>(i_) == v; }
+
+ private:
+  enum class Kind : uint8_t { kDouble, kInt, kBool };
+  template <class T>
+  T toIntegral() const {
+    const int64_t v = toLong();
+    // Unsigned targets accept the range of their signed counterpart too, as PyTorch's wrap-around of -1 does.
+    if constexpr (std::is_unsigned_v<T>)
+      SHUNT_CHECK(v >= -static_cast<int64_t>(std::numeric_limits<T>::max()) && v <= static_cast<int64_t>(std::numeric_limits<T>::max()), "value cannot be converted to type uint8_t without overflow: ", v);
+    else
+      SHUNT_CHECK(v >= std::numeric_limits<T>::min() && v <= std::numeric_limits<T>::max(), "value cannot be converted to type ", toString(scalar_type_of<T>), " without overflow: ", v);
+    return static_cast<T>(v);
+  }
+
+  Kind kind_;
+  union {
+    double d_;
+    int64_t i_;
+  };
+};
+
+SHUNT_API std::ostream& operator<<(std::ostream& out, const Scalar& s);
+
+}  // namespace shunt

@@ -1,0 +1,120 @@
+// Element types (dtypes): the one table, and what is known of each.
+//
+// Numbers and names are PyTorch's, so that they may be exchanged as integers. Types outside the table (complex, quantized)
+// are named for error messages and have no kernels here. Constants only; any thread.
+#pragma once
+
+#include <shunt/core/error.h>
+#include <shunt/tensor/bfloat16.h>
+#include <shunt/tensor/half.h>
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string_view>
+
+namespace shunt {
+
+// X(C++ type, name, number, PyTorch's dtype name)
+#define SHUNT_FORALL_SCALAR_TYPES(X)              \
+  X(uint8_t, Byte, 0, "uint8")    \
+  X(int8_t, Char, 1, "int8")     \
+  X(int16_t, Short, 2, "int16")   \
+  X(int32_t, Int, 3, "int32")     \
+  X(int64_t, Long, 4, "int64")    \
+  X(::shunt::Half, Half, 5, "float16") \
+  X(float, Float, 6, "float32")   \
+  X(double, Double, 7, "float64") \
+  X(bool, Bool, 11, "bool")      \
+  X(::shunt::BFloat16, BFloat16, 15, "bfloat16")
+
+enum class ScalarType : int8_t {
+#define SHUNT_DTYPE(type, name, number, text) name = number,
+  SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
+#undef SHUNT_DTYPE
+  // Known by number only; every operator refuses them.
+  ComplexHalf = 8, ComplexFloat = 9, ComplexDouble = 10, QInt8 = 12, QUInt8 = 13, QInt32 = 14,
+  Undefined = 18,
+};
+
+#define SHUNT_DTYPE(type, name, number, text) \
+  inline constexpr ScalarType k##name = ScalarType::name;
+SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
+#undef SHUNT_DTYPE
+inline constexpr ScalarType kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong,
+                            kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
+inline constexpr int kNumScalarTypes = 19;
+
+namespace detail {
+template <class T>
+struct ScalarTypeOf;
+#define SHUNT_DTYPE(type, name, number, text) \
+  template <> struct ScalarTypeOf<type> { static constexpr ScalarType value = ScalarType::name; };
+SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
+#undef SHUNT_DTYPE
+}  // namespace detail
+
+/// The ScalarType of a C++ element type.
+template <class T>
+inline constexpr ScalarType scalar_type_of = detail::ScalarTypeOf<T>::value;
+
+/// Bytes of one element; 0 for types without kernels.
+constexpr int64_t elementSize(ScalarType t) {
+  switch (t) {
+#define SHUNT_DTYPE(type, name, number, text) \
+  case ScalarType::name: return static_cast<int64_t>(sizeof(type));
+    SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
+#undef SHUNT_DTYPE
+    default: return 0;
+  }
+}
+
+constexpr bool isSupportedType(ScalarType t) { return elementSize(t) != 0; }
+constexpr bool isFloatingType(ScalarType t) { return t == kHalf || t == kFloat || t == kDouble || t == kBFloat16; }
+constexpr bool isReducedFloatingType(ScalarType t) { return t == kHalf || t == kBFloat16; }
+constexpr bool isComplexType(ScalarType t) {
+  return t == ScalarType::ComplexHalf || t == ScalarType::ComplexFloat || t == ScalarType::ComplexDouble;
+}
+constexpr bool isIntegralType(ScalarType t, bool include_bool) {
+  return t == kByte || t == kChar || t == kShort || t == kInt || t == kLong || (include_bool && t == kBool);
+}
+
+/// PyTorch's C++ name ("Float"), as error messages show it.
+SHUNT_API const char* toString(ScalarType t);
+/// PyTorch's Python name ("float32"), as printing shows it.
+SHUNT_API const char* dtypeName(ScalarType t);
+inline std::ostream& operator<<(std::ostream& out, ScalarType t) { return out << toString(t); }
+
+/// The smallest type both can be promoted to, by PyTorch's lattice. Throws on types without kernels.
+SHUNT_API ScalarType promoteTypes(ScalarType a, ScalarType b);
+/// Whether a result of type `from` may be written into `to` (bool -> int -> float categories only grow).
+SHUNT_API bool canCast(ScalarType from, ScalarType to);
+
+/// The type newly made floating-point tensors get; a process-wide setting, kFloat at start.
+SHUNT_API ScalarType get_default_dtype();
+SHUNT_API void set_default_dtype(ScalarType t);
+
+/// Calls `f(T{})`-style code for one of the listed types: f is a generic lambda that takes std::type_identity<T>.
+template <class F>
+decltype(auto) dispatchAllTypes(ScalarType t, const char* op, F&& f) {
+  switch (t) {
+#define SHUNT_DTYPE(type, name, number, text) \
+  case ScalarType::name: return f(std::type_identity<type>{});
+    SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
+#undef SHUNT_DTYPE
+    default: throw NotImplementedError(detail::str("\"", op, "\" not implemented for '", t, "'"));
+  }
+}
+
+template <class F>
+decltype(auto) dispatchFloatingTypes(ScalarType t, const char* op, F&& f) {
+  switch (t) {
+    case kHalf: return f(std::type_identity<Half>{});
+    case kBFloat16: return f(std::type_identity<BFloat16>{});
+    case kFloat: return f(std::type_identity<float>{});
+    case kDouble: return f(std::type_identity<double>{});
+    default: throw NotImplementedError(detail::str("\"", op, "\" not implemented for '", t, "'"));
+  }
+}
+
+}  // namespace shunt

@@ -1,0 +1,65 @@
+// StorageImpl: the bytes that tensors share, with their owner and their version counter.
+//
+// A storage made together with its first tensor lives in that tensor's block (tensor_impl.h, Note [One block]). Any thread
+// may hold a reference; the contents are the user's to synchronise, the version counter is atomic.
+#pragma once
+
+#include <shunt/core/error.h>
+#include <shunt/core/intrusive_ptr.h>
+#include <shunt/tensor/allocator.h>
+
+#include <atomic>
+
+namespace shunt {
+
+/// Counts in-place changes. Relaxed: it detects mistakes of one program order, it does not synchronise.
+class VersionCounter {
+ public:
+  uint32_t current() const { return value_.load(std::memory_order_relaxed); }
+  void set(uint32_t value) { value_.store(value, std::memory_order_relaxed); }
+  void bump() { value_.store(current() + 1, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint32_t> value_{0};
+};
+
+class SHUNT_API StorageImpl : public intrusive_ptr_target {
+ public:
+  StorageImpl(DataPtr data, size_t nbytes, Device device, Allocator* allocator, bool resizable)
+      : data_(data), nbytes_(nbytes), allocator_(allocator), device_(device), resizable_(resizable) {}
+  ~StorageImpl() override { freeData(); }
+
+  std::byte* data() const { return static_cast<std::byte*>(data_.data); }
+  size_t nbytes() const { return nbytes_; }
+  Device device() const { return device_; }
+  bool resizable() const { return resizable_; }
+  /// Null for storages that cannot be resized by Shunt.
+  Allocator* allocator() const { return allocator_; }
+  VersionCounter& version() { return version_; }
+  /// Replaces the memory, keeping the first min(old, new) bytes. Throws unless resizable.
+  void resize(size_t nbytes);
+
+ protected:
+  void release_resources() override { freeData(); }
+
+ private:
+  friend class TensorImpl;
+  friend struct TensorBlock;
+  void freeData() {
+    if (data_.deleter != nullptr) data_.deleter(data_.ctx);
+    data_ = {};
+  }
+  void destroy() override;
+
+  DataPtr data_;
+  size_t nbytes_;
+  Allocator* allocator_;
+  VersionCounter version_;
+  Device device_;
+  bool resizable_;
+  bool in_block_ = false;  // lives in a TensorBlock, whose memory goes when both tensor and storage are gone
+};
+
+using Storage = intrusive_ptr<StorageImpl>;
+
+}  // namespace shunt

@@ -1,0 +1,161 @@
+// Tensor: a reference-counted handle on a TensorImpl. Copying shares; an empty handle is the undefined tensor.
+//
+// Operators are methods here and functions in shunt/ops.h, both generated from the operator dictionary; names, argument
+// orders and defaults are PyTorch's. A handle is not synchronised, the tensor's metadata is read-only for reading threads.
+#pragma once
+
+#include <shunt/core/array_ref.h>
+#include <shunt/tensor/generator.h>
+#include <shunt/tensor/options.h>
+#include <shunt/tensor/scalar.h>
+#include <shunt/tensor/tensor_impl.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace shunt {
+
+class Tensor;
+struct Node;
+using TensorList = ArrayRef<Tensor>;
+using TensorOptList = ArrayRef<std::optional<Tensor>>;
+
+}  // namespace shunt
+
+#include <shunt/generated/operator_decls.h>
+
+namespace shunt {
+
+class SHUNT_API Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(intrusive_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  bool defined() const { return impl_.defined(); }
+  TensorImpl* unsafeGetTensorImpl() const { return impl_.get(); }
+  const intrusive_ptr<TensorImpl>& getIntrusivePtr() const { return impl_; }
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+  size_t use_count() const { return impl_.use_count(); }
+  void reset() { impl_.reset(); }
+
+  // Metadata. Each throws on an undefined tensor.
+  int64_t dim() const { return impl().dim(); }
+  int64_t ndimension() const { return dim(); }
+  int64_t numel() const { return impl().numel(); }
+  IntArrayRef sizes() const { return impl().sizes(); }
+  IntArrayRef strides() const { return impl().strides(); }
+  /// Negative dimensions count from the end; throws IndexError when out of range.
+  int64_t size(int64_t d) const;
+  int64_t stride(int64_t d) const;
+  int64_t storage_offset() const { return impl().storage_offset(); }
+  ScalarType scalar_type() const { return impl().dtype(); }
+  ScalarType dtype() const { return impl().dtype(); }
+  Device device() const { return impl().device(); }
+  Layout layout() const { return impl().layout(); }
+  DispatchKeySet key_set() const { return impl().key_set(); }
+  TensorOptions options() const { return TensorOptions(dtype()).device(device()).layout(layout()); }
+  int64_t element_size() const { return impl().itemsize(); }
+  int64_t itemsize() const { return impl().itemsize(); }
+  size_t nbytes() const { return static_cast<size_t>(numel() * element_size()); }
+  bool is_contiguous() const { return impl().is_contiguous(); }
+  bool is_contiguous(MemoryFormat format) const { return impl().is_contiguous(format); }
+  bool is_non_overlapping_and_dense() const { return impl().is_non_overlapping_and_dense(); }
+  bool is_floating_point() const { return isFloatingType(dtype()); }
+  bool is_cpu() const { return device().is_cpu(); }
+  bool is_cuda() const { return device().is_cuda(); }
+  bool is_meta() const { return device().is_meta(); }
+  bool is_inference() const { return impl().is_inference(); }
+  MemoryFormat suggest_memory_format() const;
+  const Storage& storage() const { return impl().storage(); }
+  bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
+
+  // Data.
+  /// Untyped pointer to the first element.
+  void* data_ptr() const;
+  /// Throws when T is not the tensor's dtype or the tensor has no data on the CPU's side (Meta).
+  template <class T>
+  T* data_ptr() const {
+    checkDataType(scalar_type_of<T>);
+    return static_cast<T*>(data_ptr());
+  }
+  /// The value of a one-element tensor.
+  Scalar item() const;
+  template <class T>
+  T item() const { return item().to<T>(); }
+
+  // Autograd (defined in src/autograd).
+  bool requires_grad() const { return impl().requires_grad(); }
+  const Tensor& set_requires_grad(bool on) const;
+  const Tensor& requires_grad_(bool on = true) const { return set_requires_grad(on); }
+  bool is_leaf() const;
+  bool is_view() const;
+  const Tensor& _base() const;
+  /// The accumulated gradient; undefined when there is none.
+  const Tensor& grad() const;
+  Tensor& mutable_grad() const;
+  const intrusive_ptr<Node>& grad_fn() const;
+  int64_t output_nr() const;
+  /// Runs the graph from this tensor (gradient 1 for one element, given otherwise) and adds to its leaves' grad.
+  /// retain_graph defaults to create_graph.
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false) const;
+  void retain_grad() const;
+  /// `hook(grad)` may return a replacement gradient; an undefined one keeps it. Returns the hook's number.
+  unsigned register_hook(std::function<Tensor(const Tensor&)> hook) const;
+  void remove_hook(unsigned id) const;
+  int64_t _version() const;
+  /// Shares data, but neither graph nor version counter.
+  Tensor data() const;
+  Tensor tensor_data() const { return data(); }
+  /// Makes this tensor refer to another's data. Throws when types are incompatible.
+  void set_data(const Tensor& new_data) const;
+
+  // Conversions that choose an overload of `to` (beside the dictionary's own).
+  Tensor to(TensorOptions options, bool non_blocking = false, bool copy = false,
+            std::optional<MemoryFormat> memory_format = std::nullopt) const;
+  Tensor cpu() const { return to(TensorOptions(Device(kCPU))); }
+
+  Tensor operator-() const;
+  Tensor operator~() const;
+  Tensor& operator+=(const Tensor& o) { return add_(o, 1); }
+  Tensor& operator-=(const Tensor& o) { return sub_(o, 1); }
+  Tensor& operator*=(const Tensor& o) { return mul_(o); }
+  Tensor& operator/=(const Tensor& o) { return div_(o); }
+  Tensor& operator+=(const Scalar& o) { return add_(o, 1); }
+  Tensor& operator-=(const Scalar& o) { return sub_(o, 1); }
+  Tensor& operator*=(const Scalar& o) { return mul_(o); }
+  Tensor& operator/=(const Scalar& o) { return div_(o); }
+  Tensor operator[](int64_t index) const { return select(0, index); }
+
+  /// As PyTorch prints: values, and dtype where it is not the default.
+  std::string toString() const;
+
+#include <shunt/generated/tensor_methods.inc>
+
+ private:
+  TensorImpl& impl() const {
+    if (!impl_.defined()) [[unlikely]] throwUndefined();
+    return *impl_;
+  }
+  [[noreturn]] static void throwUndefined();
+  void checkDataType(ScalarType wanted) const;
+
+  intrusive_ptr<TensorImpl> impl_;
+};
+
+SHUNT_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+
+/// A tensor over memory that the caller owns; it must outlive the tensor. Sizes in elements; strides default to contiguous.
+SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
+SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
+/// As above; `deleter(data)` runs when the last tensor that uses the memory is gone.
+SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter,
+                           const TensorOptions& options = {});
+
+/// A 0-dim tensor of the scalar's type (or `dtype`) that counts as a number in type promotion.
+SHUNT_API Tensor scalar_to_tensor(const Scalar& value, Device device = kCPU);
+SHUNT_API Tensor wrapped_scalar_tensor(const Scalar& value, Device device = kCPU);
+
+}  // namespace shunt

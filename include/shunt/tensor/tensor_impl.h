@@ -1,0 +1,134 @@
+// TensorImpl: what a Tensor refers to: keyset, dtype, device, dimensions, storage, autograd metadata.
+//
+// Owned by reference count (intrusive_ptr.h). Reading metadata from several threads is safe while nobody writes it; a
+// tensor's metadata is changed only by operators called on it (resize_, set_data, requires_grad_), as in PyTorch.
+//
+// Note [One block]
+// An ordinary output tensor, its storage header and, when small, its data are one allocation: TensorBlock. Tensor and
+// storage are counted apart, since a view may keep the storage after the tensor is gone. The block's own count (`parts`) is
+// the number of the two that still live; whoever takes it to zero frees the memory. When both go at once, the usual case,
+// nothing atomic is written.
+#pragma once
+
+#include <shunt/core/dispatch_key_set.h>
+#include <shunt/tensor/layout.h>
+#include <shunt/tensor/scalar_type.h>
+#include <shunt/tensor/sizes_and_strides.h>
+#include <shunt/tensor/storage.h>
+
+#include <memory>
+
+namespace shunt {
+
+class Tensor;
+
+/// How elements lie, as dispatch signatures need it.
+enum class LayoutClass : uint8_t { kContiguous, kOneElement, kInnerContiguous, kStrided };
+
+/// What autograd keeps with a tensor; the one implementation is autograd's (autograd/autograd_meta.h).
+struct SHUNT_API AutogradMetaInterface {
+  virtual ~AutogradMetaInterface() = default;
+  virtual bool requires_grad() const = 0;
+};
+
+class SHUNT_API TensorImpl : public intrusive_ptr_target {
+ public:
+  TensorImpl(Storage storage, DispatchKeySet keyset, ScalarType dtype);
+  struct InBlock {};
+  /// For makeCpuTensor: the object lives in a TensorBlock, and the caller sets the geometry.
+  TensorImpl(InBlock, Storage storage, DispatchKeySet keyset, ScalarType dtype)
+      : key_set_(keyset), storage_(std::move(storage)), dtype_(dtype), device_(storage_->device()), in_block_(true) {}
+  ~TensorImpl() override;
+
+  DispatchKeySet key_set() const { return key_set_; }
+  void set_key_set(DispatchKeySet ks) { key_set_ = ks; }
+  ScalarType dtype() const { return dtype_; }
+  Device device() const { return device_; }
+  Layout layout() const { return Layout::Strided; }
+  /// dtype (bits 0-4), device type (5-9), layout class (10-11), defined (12): kept up to date by every change.
+  uint16_t signature() const { return signature_; }
+  LayoutClass layout_class() const { return static_cast<LayoutClass>((signature_ >> 10) & 3); }
+
+  int64_t dim() const { return static_cast<int64_t>(dims_.dim()); }
+  int64_t numel() const { return numel_; }
+  IntArrayRef sizes() const { return dims_.sizes(); }
+  IntArrayRef strides() const { return dims_.strides(); }
+  int64_t storage_offset() const { return storage_offset_; }
+  int64_t itemsize() const { return elementSize(dtype_); }
+  bool is_contiguous() const { return is_contiguous_; }
+  bool is_contiguous(MemoryFormat format) const;
+  /// Elements fill their memory range exactly once, in some order of dimensions.
+  bool is_non_overlapping_and_dense() const { return is_contiguous_ || computeNonOverlappingAndDense(); }
+
+  bool has_storage() const { return storage_.defined(); }
+  const Storage& storage() const { return storage_; }
+  std::byte* data() const { return storage_->data() + storage_offset_ * itemsize(); }
+
+  /// Sizes and strides (same length, sizes >= 0); offset in elements. Does not check the storage's size.
+  void set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset);
+  void set_sizes_contiguous(IntArrayRef sizes);
+  /// Shares another tensor's storage, dtype and dimensions. The version counter stays this tensor's (PyTorch's set_data).
+  void shallow_copy_from(const TensorImpl& other);
+  void set_storage(Storage storage, ScalarType dtype);
+
+  VersionCounter& version() const { return version_ != nullptr ? *version_ : storage_->version_; }
+  /// Detaches from the storage's counter: this tensor counts its own changes from 0 (`.data`).
+  void use_own_version_counter();
+  bool has_own_version_counter() const { return own_version_ != nullptr; }
+  /// Shares the version counter of the tensor this one is a view or detached alias of.
+  void share_version_counter_of(const TensorImpl& base);
+  /// Inference tensors (made in InferenceMode) have no version counter and no autograd.
+  bool is_inference() const { return !key_set_.has(Functionality::ADInplaceOrView); }
+
+  /// A 0-dim tensor made from a number: it does not take part in type promotion within its category.
+  bool is_wrapped_number() const { return is_wrapped_number_; }
+  void set_wrapped_number(bool on) { is_wrapped_number_ = on; }
+
+  AutogradMetaInterface* autograd_meta() const { return autograd_meta_.get(); }
+  void set_autograd_meta(std::unique_ptr<AutogradMetaInterface> meta) { autograd_meta_ = std::move(meta); }
+  bool requires_grad() const { return autograd_meta_ != nullptr && autograd_meta_->requires_grad(); }
+
+ protected:
+  void release_resources() override;
+
+ private:
+  friend struct TensorBlock;
+  struct SharedVersion;
+  void destroy() override;
+  void refreshGeometry();
+  bool computeNonOverlappingAndDense() const;
+
+  DispatchKeySet key_set_;
+  Storage storage_;
+  VersionCounter* version_ = nullptr;  // null: the storage's
+  intrusive_ptr<SharedVersion> own_version_;
+  std::unique_ptr<AutogradMetaInterface> autograd_meta_;
+  int64_t numel_ = 0;
+  int64_t storage_offset_ = 0;
+  ScalarType dtype_;
+  Device device_;
+  uint16_t signature_ = 0;
+  bool is_contiguous_ = true;
+  bool is_wrapped_number_ = false;
+  bool in_block_ = false;
+  SizesAndStrides dims_;
+};
+
+struct TensorImpl::SharedVersion : intrusive_ptr_target {
+  VersionCounter counter;
+};
+
+/// The keys of a new dense tensor on `device` that does not require grad, in or out of inference mode.
+SHUNT_API DispatchKeySet keySetFor(Device device);
+
+namespace detail {
+/// A new dense CPU tensor in one block, contents uninitialised. `strides` empty means contiguous. Sizes are not negative.
+SHUNT_API intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype);
+/// A new tensor of any device with an allocator (Meta: no data).
+SHUNT_API intrusive_ptr<TensorImpl> makeTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device);
+/// Bytes that sizes and strides span from offset 0; throws on overflow and on negative sizes, naming `what`.
+SHUNT_API int64_t storageBytes(const char* what, IntArrayRef sizes, IntArrayRef strides, int64_t itemsize);
+SHUNT_API int64_t checkedNumel(const char* what, IntArrayRef sizes);
+}  // namespace detail
+
+}  // namespace shunt

@@ -1,0 +1,93 @@
+#include <shunt/core/ivalue.h>
+
+#include <array>
+
+namespace shunt {
+namespace {
+constexpr std::array<const char*, 14> kTagNames = {"None",  "Tensor",  "float",  "int",      "bool",     "Device",     "Generator",
+                                                   "str",   "int[]",   "float[]", "bool[]", "Tensor[]", "Tensor?[]", "list"};
+}
+
+IValue::IValue(const Scalar& s) : tag_(Tag::None) {
+  if (s.isFloatingPoint()) {
+    tag_ = Tag::Double;
+    payload_.d = s.toDouble();
+  } else {
+    tag_ = s.isBoolean() ? Tag::Bool : Tag::Int;
+    payload_.i = s.toLong();
+  }
+}
+
+const char* IValue::tagName() const { return kTagNames[static_cast<size_t>(tag_)]; }
+
+void IValue::throwType(const char* wanted) const {
+  throw Error(detail::str("boxed argument: expected ", wanted, ", got ", tagName()));
+}
+
+double IValue::toDouble() const {
+  if (isDouble()) return payload_.d;
+  if (isInt() || isBool()) return static_cast<double>(payload_.i);
+  throwType("float");
+}
+
+int64_t IValue::toInt() const {
+  if (isInt() || isBool()) return payload_.i;
+  throwType("int");
+}
+
+Scalar IValue::toScalar() const {
+  if (isDouble()) return payload_.d;
+  if (isInt()) return payload_.i;
+  if (isBool()) return payload_.i != 0;
+  throwType("Scalar");
+}
+
+Generator IValue::toGenerator() const {
+  expect(Tag::Generator, "Generator");
+  return Generator(intrusive_ptr<GeneratorImpl>::retainFrom(static_cast<GeneratorImpl*>(payload_.object.get())));
+}
+
+namespace {
+template <class List>
+void printList(std::ostream& out, const List& list) {
+  out << '[';
+  const char* separator = "";
+  for (const auto& e : list) {
+    out << separator << IValue(e);
+    separator = ", ";
+  }
+  out << ']';
+}
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const IValue& v) {
+  using Tag = IValue::Tag;
+  switch (v.tag()) {
+    case Tag::None: return out << "None";
+    case Tag::Tensor: {
+      const Tensor& t = v.toTensor();
+      if (!t.defined()) return out << "Tensor(undefined)";
+      return out << "Tensor(" << dtypeName(t.dtype()) << ", " << t.sizes() << ", " << t.device() << ')';
+    }
+    case Tag::Double:
+    case Tag::Int: return out << v.toScalar();
+    case Tag::Bool: return out << (v.toBool() ? "True" : "False");
+    case Tag::Device: return out << v.toDevice();
+    case Tag::Generator: return out << "Generator(" << v.toGenerator().device() << ')';
+    case Tag::String: return out << '"' << v.toStringRef() << '"';
+    case Tag::IntList: printList(out, v.toIntVector()); return out;
+    case Tag::DoubleList: printList(out, v.toDoubleVector()); return out;
+    case Tag::BoolList: {
+      std::vector<IValue> bools;
+      for (char b : v.toBoolVector()) bools.emplace_back(b != 0);
+      printList(out, bools);
+      return out;
+    }
+    case Tag::TensorList: printList(out, v.toTensorVector()); return out;
+    case Tag::OptionalTensorList: printList(out, v.toOptionalTensorVector()); return out;
+    case Tag::GenericList: printList(out, v.toGenericVector()); return out;
+  }
+  return out;
+}
+
+}  // namespace shunt

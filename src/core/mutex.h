@@ -1,0 +1,41 @@
+// A mutex that clang's thread-safety analysis understands.
+//
+// Lock levels (a thread holding one may take only those further down):
+//   1 Dispatcher::Impl::mutex        registrations, retired states
+//   2 thread records                 (src/core/tls.cpp)
+#pragma once
+
+#include <mutex>
+
+#if defined(__clang__)
+#define SHUNT_TSA(x) __attribute__((x))
+#else
+#define SHUNT_TSA(x)
+#endif
+#define SHUNT_GUARDED_BY(m) SHUNT_TSA(guarded_by(m))
+#define SHUNT_REQUIRES(m) SHUNT_TSA(requires_capability(m))
+#define SHUNT_EXCLUDES(m) SHUNT_TSA(locks_excluded(m))
+
+namespace shunt {
+
+class SHUNT_TSA(capability("mutex")) Mutex {
+ public:
+  void lock() SHUNT_TSA(acquire_capability()) { mutex_.lock(); }
+  void unlock() SHUNT_TSA(release_capability()) { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+class SHUNT_TSA(scoped_lockable) MutexLock {
+ public:
+  explicit MutexLock(Mutex& m) SHUNT_TSA(acquire_capability(m)) : mutex_(m) { mutex_.lock(); }
+  ~MutexLock() SHUNT_TSA(release_capability()) { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace shunt

@@ -1,0 +1,25 @@
+// Keys that fall through unless an operator says otherwise.
+#include <shunt/core/library.h>
+
+namespace shunt {
+namespace {
+
+// Autograd keys have their own fallback (src/autograd); Python,
+// Functionalize, Batched, Tracer and Fake have none: a tensor or mode that carries them brings the kernels.
+constexpr DispatchKey kFallthroughKeys[] = {
+    DispatchKey::Named,        DispatchKey::Conjugate,   DispatchKey::Negative,    DispatchKey::ZeroTensor,
+    DispatchKey::PythonTLSSnapshot, DispatchKey::VmapMode, DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU,
+    DispatchKey::AutocastCUDA, DispatchKey::AutocastXPU, DispatchKey::AutocastHPU, DispatchKey::AutocastPrivateUse1,
+    DispatchKey::BackendSelect,
+};
+
+struct Registrar {
+  Registrar() : library(Library::Kind::kImpl, "_") {
+    for (DispatchKey key : kFallthroughKeys) library.fallback(dispatch(key, CppFunction::makeFallthrough()));
+  }
+  Library library;
+};
+Registrar registrar;
+
+}  // namespace
+}  // namespace shunt

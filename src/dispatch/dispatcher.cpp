@@ -1,0 +1,246 @@
+#include "src/core/thread_records.h"
+#include "src/dispatch/dispatcher_impl.h"
+#include "src/dispatch/errors.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shunt {
+namespace {
+
+const char* persistentText(const std::string& s) {
+  char* copy = new char[s.size() + 1];  // operators are never destroyed
+  std::memcpy(copy, s.c_str(), s.size() + 1);
+  return copy;
+}
+
+}  // namespace
+
+Dispatcher& Dispatcher::singleton() {
+  static Dispatcher* const dispatcher = new Dispatcher;  // never destroyed: handles may outlive main
+  return *dispatcher;
+}
+
+Dispatcher::Dispatcher() : impl_(new Impl) {}
+
+OperatorEntry& Dispatcher::Impl::entryFor(const OperatorName& name) {
+  auto& slot = operators[name];
+  if (slot == nullptr) {
+    auto* op = new Operator(persistentText(name.name), persistentText(name.overload_name));
+    slot = std::make_unique<OperatorEntry>(op);
+  }
+  return *slot;
+}
+
+void Dispatcher::Impl::publish(OperatorEntry& entry) {
+  const bool first = entry.state() == nullptr;
+  const OpState* old = entry.publish(fallbacks, world);
+  if (old != nullptr) reclaimer.retire(old);
+  published += first || old != nullptr;
+}
+
+void Dispatcher::Impl::publishAll() {
+  for (auto& [name, entry] : operators)
+    if (entry->exists()) publish(*entry);
+}
+
+std::vector<const OpState*> Dispatcher::Impl::collect(bool always) {
+  std::vector<const OpState*> out;
+  if (!always && reclaimer.retiredCount() < next_reclaim) return out;
+  freed += reclaimer.reclaim([](auto&& visit) { detail::forEachThreadFrames(visit); },
+                             [&](const OpState* s) { out.push_back(s); });
+  next_reclaim = reclaimer.retiredCount() + kReclaimEvery;
+  return out;
+}
+
+std::optional<OperatorHandle> Dispatcher::findOp(const OperatorName& name) const {
+  MutexLock lock(impl_->mutex);
+  const auto it = impl_->operators.find(name);
+  if (it == impl_->operators.end() || !it->second->exists()) return std::nullopt;
+  return OperatorHandle(*it->second->op());
+}
+
+std::optional<OperatorHandle> Dispatcher::findSchema(const OperatorName& name) const {
+  auto op = findOp(name);
+  return op && op->hasSchema() ? op : std::nullopt;
+}
+
+OperatorHandle Dispatcher::findSchemaOrThrow(const char* name, const char* overload) const {
+  const OperatorName wanted(name, overload);
+  if (auto op = findSchema(wanted)) return *op;
+  std::string near;
+  for (const OperatorName& n : getAllOpNames())
+    if (n.name == wanted.name) near += (near.empty() ? "" : ", ") + n.str();
+  throw Error(detail::str("Could not find schema for ", wanted, findOp(wanted) ? ": it has kernels but no definition (def)" : ": there is no such operator",
+                          near.empty() ? "" : "; overloads of that name: ", near));
+}
+
+std::vector<OperatorName> Dispatcher::getAllOpNames() const {
+  std::vector<OperatorName> out;
+  {
+    MutexLock lock(impl_->mutex);
+    for (const auto& [name, entry] : impl_->operators)
+      if (entry->exists()) out.push_back(name);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+void Dispatcher::bindOperator(Operator& op) {
+  MutexLock lock(impl_->mutex);
+  const OperatorName name(std::string(op.name()), std::string(op.overload()));
+  auto& slot = impl_->operators[name];
+  SHUNT_CHECK(slot == nullptr, "operator ", name, " was registered before its symbol was bound");
+  slot = std::make_unique<OperatorEntry>(&op);
+}
+
+RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_location where) {
+  AfterUnlock after;
+  const OperatorName name = schema.operator_name();
+  uint64_t id = 0;
+  {
+    MutexLock lock(impl_->mutex);
+    const auto it = impl_->operators.find(name);
+    if (it != impl_->operators.end()) {
+      const OperatorEntry& entry = *it->second;
+      if (const SchemaRecord* before = entry.schema())
+        throw Error(detail::str("Tried to register an operator (", schema, ") with the same name and overload name twice.",
+                                "\n  first defined at ", placeOf(before->where), " as ", before->schema,
+                                "\n  now at           ", placeOf(where),
+                                "\nGive one of them another overload name, or define it in one place only."));
+      if (entry.signature() != nullptr)
+        checkSignatureAgainstSchema(schema, placeOf(where), *entry.signature(), entry.signature_place());
+    }
+    OperatorEntry& entry = impl_->entryFor(name);
+    id = ++impl_->next_id;
+    entry.setSchema(new SchemaRecord{id, std::move(schema), where});
+    impl_->publish(entry);
+    after.states = impl_->collect(false);
+    after.listeners = impl_->listeners;
+  }
+  const OperatorHandle op = *findOp(name);
+  for (auto& listener : after.listeners) listener->onOperatorRegistered(op);
+  return RegistrationHandle([this, name, id] {
+    AfterUnlock after;
+    std::optional<OperatorHandle> op;
+    {
+      MutexLock lock(impl_->mutex);
+      OperatorEntry& entry = impl_->entryFor(name);
+      if (entry.schema() == nullptr || entry.schema()->id != id) return;
+      op = OperatorHandle(*entry.op());
+      after.listeners = impl_->listeners;
+      // The record itself is leaked: a call in flight on another thread may be printing it, and it is small and rare.
+      entry.setSchema(nullptr);
+      impl_->publish(entry);
+      after.states = impl_->collect(false);
+    }
+    for (auto& listener : after.listeners) listener->onOperatorDeregistered(*op);
+  });
+}
+
+RegistrationHandle Dispatcher::registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel, std::source_location where) {
+  SHUNT_CHECK(isRuntimeKey(key) || isAliasKey(key), "impl(", name, "): not a dispatch key that kernels can be registered for");
+  AfterUnlock after;
+  uint64_t id = 0;
+  {
+    MutexLock lock(impl_->mutex);
+    const auto it = impl_->operators.find(name);
+    if (it != impl_->operators.end() && kernel.signature != nullptr) {
+      const OperatorEntry& entry = *it->second;
+      if (entry.signature() != nullptr && !(*entry.signature() == *kernel.signature))
+        throw Error(detail::str("operator ", name, ": mismatch between the C++ signatures of its kernels\n  first: ", entry.signature()->str(),
+                                "\n         from ", entry.signature_place(), "\n  now:   ", kernel.signature->str(), "\n         for ", key,
+                                " at ", placeOf(where)));
+      if (const SchemaRecord* schema = entry.schema())
+        checkSignatureAgainstSchema(schema->schema, placeOf(schema->where), *kernel.signature, placeOf(where));
+    }
+    OperatorEntry& entry = impl_->entryFor(name);
+    if (kernel.signature != nullptr && entry.signature() == nullptr) entry.setSignature(kernel.signature, placeOf(where));
+    id = ++impl_->next_id;
+    entry.addKernel(key, KernelRecord{id, std::move(kernel), where});
+    impl_->publish(entry);
+    after.states = impl_->collect(false);
+  }
+  return RegistrationHandle([this, name, key, id] {
+    AfterUnlock after;
+    MutexLock lock(impl_->mutex);
+    OperatorEntry& entry = impl_->entryFor(name);
+    after.kernel = entry.removeKernel(key, id);
+    impl_->publish(entry);
+    after.states = impl_->collect(false);
+  });
+}
+
+RegistrationHandle Dispatcher::registerFallback(DispatchKey key, KernelFunction kernel, std::source_location where) {
+  SHUNT_CHECK(isRuntimeKey(key) && key != DispatchKey::Undefined, "fallback: ", key, " is not a run-time key; a fallback needs exactly one");
+  SHUNT_CHECK(kernel.signature == nullptr, "fallback for ", key, ": a fallback serves operators of every signature, so it has to be boxed ",
+              "(CppFunction::makeFromBoxed) or a fallthrough; got ", kernel.signature != nullptr ? kernel.signature->str() : "", " at ", placeOf(where));
+  AfterUnlock after;
+  uint64_t id = 0;
+  {
+    MutexLock lock(impl_->mutex);
+    const KernelRecord* before = impl_->fallbacks.find(key);
+    if (before != nullptr && !(before->kernel == kernel))
+      throw Error(detail::str("Tried to register multiple backend fallbacks for the same dispatch key ", key, "; previous registration ",
+                              placeOf(before->where), ", new registration ", placeOf(where), ". Take the first back before."));
+    id = ++impl_->next_id;
+    impl_->fallbacks.add(key, KernelRecord{id, std::move(kernel), where});
+    impl_->publishAll();
+    after.states = impl_->collect(false);
+  }
+  return RegistrationHandle([this, key, id] {
+    AfterUnlock after;
+    MutexLock lock(impl_->mutex);
+    after.kernel = impl_->fallbacks.remove(key, id);
+    impl_->publishAll();
+    after.states = impl_->collect(false);
+  });
+}
+
+RegistrationHandle Dispatcher::registerLibrary(std::string ns, std::source_location where) {
+  MutexLock lock(impl_->mutex);
+  for (const LibraryRecord& l : impl_->libraries)
+    if (l.ns == ns)
+      throw Error(detail::str("Only a single SHUNT_LIBRARY can be used to register the namespace ", ns, "; first at ", placeOf(l.where),
+                              ", now at ", placeOf(where), ". Put everything in one block, or use SHUNT_LIBRARY_FRAGMENT for the others."));
+  impl_->libraries.push_back({ns, where});
+  return RegistrationHandle([this, ns] {
+    MutexLock lock(impl_->mutex);
+    std::erase_if(impl_->libraries, [&](const LibraryRecord& l) { return l.ns == ns; });
+  });
+}
+
+RegistrationHandle Dispatcher::addRegistrationListener(std::unique_ptr<OpRegistrationListener> listener) {
+  std::shared_ptr<OpRegistrationListener> shared = std::move(listener);
+  OpRegistrationListener* const address = shared.get();
+  std::vector<OperatorName> existing;
+  {
+    MutexLock lock(impl_->mutex);
+    impl_->listeners.push_back(shared);
+  }
+  for (const OperatorName& name : getAllOpNames())
+    if (auto op = findSchema(name)) shared->onOperatorRegistered(*op);
+  return RegistrationHandle([this, address] {
+    std::vector<std::shared_ptr<OpRegistrationListener>> removed;
+    MutexLock lock(impl_->mutex);
+    auto& all = impl_->listeners;
+    const auto it = std::find_if(all.begin(), all.end(), [&](const auto& l) { return l.get() == address; });
+    if (it == all.end()) return;
+    removed.push_back(std::move(*it));
+    all.erase(it);
+  });
+}
+
+Dispatcher::Stats Dispatcher::stats() const {
+  MutexLock lock(impl_->mutex);
+  return {impl_->operators.size(), impl_->published, impl_->reclaimer.retiredCount(), impl_->freed};
+}
+
+size_t Dispatcher::reclaim() {
+  AfterUnlock after;
+  MutexLock lock(impl_->mutex);
+  after.states = impl_->collect(true);
+  return after.states.size();
+}
+
+}  // namespace shunt

@@ -1,0 +1,51 @@
+// The dispatcher's state. Private to src/dispatch.
+#pragma once
+
+#include "src/core/mutex.h"
+#include "src/dispatch/operator_entry.h"
+
+#include <shunt/core/dispatcher.h>
+
+#include <unordered_map>
+
+namespace shunt {
+
+struct LibraryRecord {
+  std::string ns;
+  std::source_location where;
+};
+
+struct Dispatcher::Impl {
+  mutable Mutex mutex;
+  std::unordered_map<OperatorName, std::unique_ptr<OperatorEntry>> operators SHUNT_GUARDED_BY(mutex);
+  KernelMap fallbacks SHUNT_GUARDED_BY(mutex);
+  std::vector<LibraryRecord> libraries SHUNT_GUARDED_BY(mutex);
+  std::vector<std::shared_ptr<OpRegistrationListener>> listeners SHUNT_GUARDED_BY(mutex);
+  world::Reclaimer<detail::HardwarePlatform, OpState> reclaimer SHUNT_GUARDED_BY(mutex);
+  uint64_t world SHUNT_GUARDED_BY(mutex) = 0;
+  uint64_t next_id SHUNT_GUARDED_BY(mutex) = 0;
+  size_t published SHUNT_GUARDED_BY(mutex) = 0;
+  size_t freed SHUNT_GUARDED_BY(mutex) = 0;
+  size_t next_reclaim SHUNT_GUARDED_BY(mutex) = kReclaimEvery;
+
+  static constexpr size_t kReclaimEvery = 64;
+
+  OperatorEntry& entryFor(const OperatorName& name) SHUNT_REQUIRES(mutex);
+  void publish(OperatorEntry& entry) SHUNT_REQUIRES(mutex);
+  void publishAll() SHUNT_REQUIRES(mutex);
+  /// Takes out what may be freed now; the caller deletes it after unlocking.
+  std::vector<const OpState*> collect(bool always) SHUNT_REQUIRES(mutex);
+};
+
+/// What a change leaves to be done without the lock: free states, run functors' destructors, tell listeners.
+class AfterUnlock {
+ public:
+  ~AfterUnlock() {
+    for (const OpState* s : states) freeState(s);
+  }
+  std::vector<const OpState*> states;
+  std::optional<KernelRecord> kernel;
+  std::vector<std::shared_ptr<OpRegistrationListener>> listeners;
+};
+
+}  // namespace shunt

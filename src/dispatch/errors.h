@@ -1,0 +1,20 @@
+// The dispatcher's error kernels and messages.
+#pragma once
+
+#include "src/dispatch/registrations.h"
+
+namespace shunt {
+
+/// Fills every slot without a kernel. Throws NotImplementedError that lists what is registered; with arguments on several
+/// devices it says so instead, naming them.
+void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack);
+void ambiguousAutogradOtherKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack);
+
+/// Throws unless `signature` can serve `schema`; the message shows both and both places.
+void checkSignatureAgainstSchema(const FunctionSchema& schema, const std::string& schema_place,
+                                 const CppSignature& signature, const std::string& kernel_place);
+
+/// The schema a function's C++ signature stands for, with arguments named _0, _1, ...
+FunctionSchema inferSchema(OperatorName name, const CppSignature& signature);
+
+}  // namespace shunt

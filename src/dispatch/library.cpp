@@ -1,0 +1,73 @@
+#include "src/dispatch/errors.h"
+
+#include <shunt/core/library.h>
+
+namespace shunt {
+
+Library::Library(Kind kind, std::string ns, std::optional<DispatchKey> key, std::source_location where)
+    : kind_(kind), ns_(std::move(ns)), key_(key), where_(where) {
+  SHUNT_CHECK(ns_ != "_" || kind_ == Kind::kImpl, "the namespace _ is the wildcard of SHUNT_LIBRARY_IMPL blocks; definitions need a namespace");
+  if (kind_ == Kind::kDef) handles_.push_back(Dispatcher::singleton().registerLibrary(ns_, where));
+}
+
+OperatorName Library::qualified(OperatorName name, const char* what) const {
+  if (ns_ == "_") {
+    SHUNT_CHECK(name.getNamespace().has_value(), what, "(", name, "): in a block for the wildcard namespace _ the operator's namespace has to be given");
+    return name;
+  }
+  if (const auto ns = name.getNamespace())
+    SHUNT_CHECK(*ns == ns_, what, "(", name, "): the namespace ", *ns, " does not match the block's namespace ", ns_, " (", placeOf(where_), ")");
+  name.setNamespaceIfNotSet(ns_);
+  return name;
+}
+
+Library& Library::def(std::string_view text, std::source_location where) & {
+  SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", text, "\"): operators are defined in SHUNT_LIBRARY or SHUNT_LIBRARY_FRAGMENT blocks, not in ",
+              "SHUNT_LIBRARY_IMPL (", placeOf(where_), ")");
+  FunctionSchema schema = parseSchema(text);
+  schema = schema.cloneWithName(qualified(schema.operator_name(), "def"));
+  handles_.push_back(Dispatcher::singleton().registerDef(std::move(schema), where));
+  return *this;
+}
+
+Library& Library::def(std::string_view text, CppFunction f, std::source_location where) & {
+  SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", text, "\"): operators are defined in SHUNT_LIBRARY or SHUNT_LIBRARY_FRAGMENT blocks (", placeOf(where_), ")");
+  auto parsed = parseSchemaOrName(text);
+  const bool named_only = std::holds_alternative<OperatorName>(parsed);
+  const OperatorName name = qualified(named_only ? std::get<OperatorName>(parsed) : std::get<FunctionSchema>(parsed).operator_name(), "def");
+  const KernelFunction& kernel = f.kernel();
+  SHUNT_CHECK(!named_only || kernel.signature != nullptr, "def(\"", text, "\"): the schema of a boxed kernel cannot be inferred; give it in full");
+  FunctionSchema schema = named_only ? inferSchema(name, *kernel.signature) : std::get<FunctionSchema>(parsed).cloneWithName(name);
+  // Everything is checked before the definition is made, so that a kernel that does not fit leaves no trace.
+  if (kernel.signature != nullptr) checkSignatureAgainstSchema(schema, placeOf(where), *kernel.signature, placeOf(where));
+  auto definition = Dispatcher::singleton().registerDef(std::move(schema), where);
+  auto implementation = Dispatcher::singleton().registerImpl(
+      name, f.dispatch_key().value_or(DispatchKey::CompositeImplicitAutograd), kernel, where);
+  handles_.push_back(std::move(definition));
+  handles_.push_back(std::move(implementation));
+  return *this;
+}
+
+Library& Library::impl(std::string_view text, CppFunction f, std::source_location where) & {
+  const OperatorName name = qualified(parseName(text), "impl");
+  SHUNT_CHECK(!(key_ && f.dispatch_key() && *key_ != *f.dispatch_key()), "impl(\"", text, "\"): the kernel is for ", *f.dispatch_key(),
+              ", but the block is for ", *key_, " (", placeOf(where_), ")");
+  const DispatchKey key = f.dispatch_key().value_or(key_.value_or(DispatchKey::CompositeImplicitAutograd));
+  handles_.push_back(Dispatcher::singleton().registerImpl(name, key, f.kernel(), where));
+  return *this;
+}
+
+Library& Library::fallback(CppFunction f, std::source_location where) & {
+  SHUNT_CHECK(ns_ == "_", "fallback: a fallback serves operators of every namespace, so its block is SHUNT_LIBRARY_IMPL(_, KEY, m), not for ",
+              ns_, " (", placeOf(where_), ")");
+  const auto key = f.dispatch_key() ? f.dispatch_key() : key_;
+  SHUNT_CHECK(key.has_value(), "fallback: which key is it for?");
+  handles_.push_back(Dispatcher::singleton().registerFallback(*key, f.kernel(), where));
+  return *this;
+}
+
+void Library::reset() {
+  while (!handles_.empty()) handles_.pop_back();
+}
+
+}  // namespace shunt

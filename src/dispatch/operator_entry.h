@@ -1,0 +1,71 @@
+// OperatorEntry: one operator's registrations and their published table.
+//
+// Owned by the dispatcher for the life of the process. Every method needs the dispatcher's lock, except `schemaUnlocked`:
+// a definition is reached through an atomic pointer and kept until the dispatcher has freed everything that may use it.
+#pragma once
+
+#include "src/dispatch/compute_table.h"
+
+#include <atomic>
+
+namespace shunt {
+
+class OperatorEntry {
+ public:
+  explicit OperatorEntry(Operator* op) : op_(op) { op->entry_.store(this, std::memory_order_release); }
+
+  Operator* op() const { return op_; }
+  OperatorName name() const { return OperatorName(std::string(op_->name()), std::string(op_->overload())); }
+  const SchemaRecord* schema() const { return schema_.load(std::memory_order_acquire); }
+  const KernelMap& kernels() const { return kernels_; }
+  /// The C++ signature that all unboxed kernels share, with the place that set it; null while there is none.
+  const CppSignature* signature() const { return signature_; }
+  const std::string& signature_place() const { return signature_place_; }
+  bool exists() const { return schema() != nullptr || !kernels_.empty(); }
+  const OpState* state() const { return op_->state_.load(std::memory_order_acquire); }
+
+  void setSchema(const SchemaRecord* schema) { schema_.store(schema, std::memory_order_release); }
+  void setSignature(const CppSignature* signature, std::string place) {
+    signature_ = signature;
+    signature_place_ = std::move(place);
+  }
+  void addKernel(DispatchKey key, KernelRecord record) { kernels_.add(key, std::move(record)); }
+  std::optional<KernelRecord> removeKernel(DispatchKey key, uint64_t id) {
+    auto out = kernels_.remove(key, id);
+    if (!anyUnboxed() && !bound_signature_) setSignature(nullptr, "");
+    return out;
+  }
+  /// Generated code knows its operators' signatures; they stay when kernels go.
+  void bindSignature(const CppSignature* signature) {
+    bound_signature_ = true;
+    setSignature(signature, "the operator dictionary");
+  }
+
+  /// Recomputes the table. Publishes it if anything changed and returns what it replaced (to retire), else null.
+  const OpState* publish(const KernelMap& fallbacks, uint64_t& world) {
+    const OpState* before = state();
+    auto next = TableComputer::compute(op_, kernels_, fallbacks, before, world);
+    if (before != nullptr && TableComputer::equal(*before, *next)) return nullptr;
+    return op_->state_.exchange(next.release(), std::memory_order_seq_cst);
+  }
+
+ private:
+  bool anyUnboxed() const {
+    for (const auto& slot : kernels_.slots())
+      for (const KernelRecord& r : slot.records)
+        if (r.kernel.signature != nullptr) return true;
+    return false;
+  }
+
+  Operator* const op_;
+  std::atomic<const SchemaRecord*> schema_{nullptr};
+  KernelMap kernels_;
+  const CppSignature* signature_ = nullptr;
+  bool bound_signature_ = false;
+  std::string signature_place_;
+};
+
+/// OpStates are deleted here only: their functors' destructors are users' code and must run unlocked.
+inline void freeState(const OpState* s) { delete s; }
+
+}  // namespace shunt

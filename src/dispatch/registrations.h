@@ -1,0 +1,69 @@
+// The truth about operators: what is registered, by whom, in which order. Plain data, guarded by the dispatcher's lock.
+//
+// Everything a call reads is derived from this by compute_table.h.
+#pragma once
+
+#include <shunt/core/op_state.h>
+
+#include <list>
+#include <source_location>
+
+namespace shunt {
+
+struct KernelRecord {
+  uint64_t id;
+  KernelFunction kernel;
+  std::source_location where;
+};
+
+struct SchemaRecord {
+  uint64_t id;
+  FunctionSchema schema;
+  std::source_location where;
+};
+
+/// Kernels of one operator (or the fallbacks), per key (aliases too), newest first. Few keys: a sorted vector.
+class KernelMap {
+ public:
+  struct Slot {
+    DispatchKey key;
+    std::vector<KernelRecord> records;  // newest last
+  };
+
+  /// The kernel in force for exactly this key, or null.
+  const KernelRecord* find(DispatchKey key) const {
+    for (const Slot& s : slots_)
+      if (s.key == key) return &s.records.back();
+    return nullptr;
+  }
+  void add(DispatchKey key, KernelRecord record) {
+    auto at = slots_.begin();
+    while (at != slots_.end() && at->key < key) ++at;
+    if (at == slots_.end() || at->key != key) at = slots_.insert(at, Slot{key, {}});
+    at->records.push_back(std::move(record));
+  }
+  /// Returns the removed record, so that the caller can destroy its functor unlocked.
+  std::optional<KernelRecord> remove(DispatchKey key, uint64_t id) {
+    for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
+      if (slot->key != key) continue;
+      for (auto r = slot->records.begin(); r != slot->records.end(); ++r) {
+        if (r->id != id) continue;
+        KernelRecord out = std::move(*r);
+        slot->records.erase(r);
+        if (slot->records.empty()) slots_.erase(slot);
+        return out;
+      }
+    }
+    return std::nullopt;
+  }
+  bool empty() const { return slots_.empty(); }
+  const std::vector<Slot>& slots() const { return slots_; }
+
+ private:
+  std::vector<Slot> slots_;
+};
+
+/// "file.cpp:12", without the folders of the build.
+std::string placeOf(const std::source_location& where);
+
+}  // namespace shunt

@@ -1,0 +1,86 @@
+// C++ signatures against schemas.
+#include "src/dispatch/errors.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+
+namespace shunt {
+namespace {
+
+bool matches(const Type& schema, const Type& cpp) {
+  if (schema.kind != cpp.kind || schema.optional != cpp.optional || schema.list != cpp.list ||
+      schema.element_optional != cpp.element_optional)
+    return false;
+  // A C++ array of fixed length must have the schema's; a list takes any.
+  return !cpp.fixed_size || cpp.fixed_size == schema.fixed_size;
+}
+
+std::string describe(const FunctionSchema& schema, const std::string& schema_place, const CppSignature& signature,
+                     const std::string& kernel_place) {
+  return detail::str("\n  schema:    ", schema, "\n             defined at ", schema_place, "\n  signature: ", signature.str(),
+                     "\n             registered at ", kernel_place);
+}
+
+}  // namespace
+
+std::string CppSignature::str() const {
+  int status = 0;
+  char* text = abi::__cxa_demangle(id->name(), nullptr, nullptr, &status);
+  std::string out = status == 0 ? text : id->name();
+  std::free(text);
+  return out;
+}
+
+std::string placeOf(const std::source_location& where) {
+  std::string_view file = where.file_name();
+  if (const size_t slash = file.find_last_of('/'); slash != std::string_view::npos) file.remove_prefix(slash + 1);
+  return detail::str(file, ":", where.line());
+}
+
+void checkSignatureAgainstSchema(const FunctionSchema& schema, const std::string& schema_place,
+                                 const CppSignature& signature, const std::string& kernel_place) {
+  auto fail = [&](const std::string& what) {
+    throw Error(detail::str("operator ", schema.operator_name(), ": the kernel's C++ signature does not fit the schema: ", what,
+                            describe(schema, schema_place, signature, kernel_place)));
+  };
+  const auto& args = schema.arguments();
+  if (args.size() != signature.arguments.size())
+    fail(detail::str("the schema has ", args.size(), " arguments, the function ", signature.arguments.size()));
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!matches(args[i].type, signature.arguments[i]))
+      fail(detail::str("argument ", i + 1, " ('", args[i].name, "') is '", args[i].type, "' in the schema, '", signature.arguments[i], "' in C++"));
+    const bool is_tensor = args[i].type.isPlain(TypeKind::Tensor);
+    if (is_tensor && args[i].is_write() != signature.mutable_arguments[i])
+      fail(detail::str("argument ", i + 1, " ('", args[i].name, "') is ", args[i].is_write() ? "written (a!) in the schema, so C++ takes Tensor&" : "not written in the schema, so C++ takes const Tensor&"));
+  }
+  if (schema.returns().size() != signature.returns.size())
+    fail(detail::str("the schema returns ", schema.returns().size(), " values, the function ", signature.returns.size()));
+  for (size_t i = 0; i < schema.returns().size(); ++i)
+    if (!matches(schema.returns()[i].type, signature.returns[i]))
+      fail(detail::str("return ", i + 1, " is '", schema.returns()[i].type, "' in the schema, '", signature.returns[i], "' in C++"));
+}
+
+FunctionSchema inferSchema(OperatorName name, const CppSignature& signature) {
+  std::vector<Argument> arguments, returns;
+  std::optional<std::string> written;
+  for (size_t i = 0; i < signature.arguments.size(); ++i) {
+    Argument a;
+    a.name = "_" + std::to_string(i);
+    a.type = signature.arguments[i];
+    if (signature.mutable_arguments[i]) {
+      std::string set(1, static_cast<char>('a' + i));
+      a.alias = AliasInfo({set}, {set}, true);
+      if (!written) written = set;
+    }
+    arguments.push_back(std::move(a));
+  }
+  for (const Type& t : signature.returns) {
+    Argument r;
+    r.type = t;
+    returns.push_back(std::move(r));
+  }
+  return FunctionSchema(std::move(name), std::move(arguments), std::move(returns));
+}
+
+}  // namespace shunt

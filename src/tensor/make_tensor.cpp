@@ -1,0 +1,50 @@
+// Making dense tensors: the block allocation of CPU tensors, and the general way for other devices.
+#include "src/tensor/tensor_block.h"
+
+#include <shunt/core/tls.h>
+
+namespace shunt::detail {
+namespace {
+
+void setGeometry(TensorImpl& t, IntArrayRef sizes, IntArrayRef strides) {
+  if (strides.empty()) t.set_sizes_contiguous(sizes);
+  else t.set_sizes_and_strides(sizes, strides, 0);
+}
+
+int64_t bytesFor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
+  const int64_t itemsize = elementSize(dtype);
+  if (itemsize == 0) [[unlikely]]
+    throw NotImplementedError(str("cannot make a tensor of dtype ", dtype, isComplexType(dtype) ? ": complex numbers are not supported by Shunt" : ": there are no kernels for it"));
+  if (sizes.size() == 1 && strides.empty() && sizes[0] >= 0 && sizes[0] < (int64_t{1} << 48)) [[likely]]
+    return sizes[0] * itemsize;
+  return storageBytes("empty", sizes, strides, itemsize);
+}
+
+}  // namespace
+
+intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
+  const auto nbytes = static_cast<size_t>(bytesFor(sizes, strides, dtype));
+  const size_t bytes = TensorBlock::dataOffset() + nbytes;
+  auto* block = new (allocateBlock(bytes)) TensorBlock(bytes);
+  DataPtr data;
+  data.data = nbytes == 0 ? nullptr : block->inlineData();
+  new (&block->storage) StorageImpl(data, nbytes, Device(kCPU), TensorBlock::cpuAllocator(), true);
+  TensorBlock::markInBlock(block->storage);
+  auto storage = Storage::reclaim(&block->storage);
+  new (&block->tensor) TensorImpl(TensorImpl::InBlock{}, std::move(storage), keySetFor(Device(kCPU)), dtype);
+  setGeometry(block->tensor, sizes, strides);
+  return intrusive_ptr<TensorImpl>::reclaim(&block->tensor);
+}
+
+intrusive_ptr<TensorImpl> makeTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
+  if (device.is_cpu()) return makeCpuTensor(sizes, strides, dtype);
+  const auto nbytes = static_cast<size_t>(bytesFor(sizes, strides, dtype));
+  Allocator* allocator = device.is_meta() ? nullptr : &allocatorOf(device.type());
+  DataPtr data = allocator != nullptr ? allocator->allocate(nbytes, device) : DataPtr{};
+  auto storage = make_intrusive<StorageImpl>(data, nbytes, device, allocator, true);
+  auto impl = make_intrusive<TensorImpl>(std::move(storage), keySetFor(device), dtype);
+  setGeometry(*impl, sizes, strides);
+  return impl;
+}
+
+}  // namespace shunt::detail

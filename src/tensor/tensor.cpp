@@ -1,0 +1,116 @@
+#include <shunt/tensor/tensor.h>
+
+#include <shunt/core/tls.h>
+
+#include <cstring>
+
+namespace shunt {
+
+void Tensor::throwUndefined() {
+  throw Error("the tensor is undefined: it was default-constructed or moved from, and has no sizes, dtype or data");
+}
+
+int64_t Tensor::size(int64_t d) const {
+  const int64_t n = dim();
+  SHUNT_CHECK_INDEX(n != 0, "Dimension specified as ", d, " but tensor has no dimensions");
+  SHUNT_CHECK_INDEX(d >= -n && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", d, ")");
+  return sizes()[static_cast<size_t>(d < 0 ? d + n : d)];
+}
+
+int64_t Tensor::stride(int64_t d) const {
+  const int64_t n = dim();
+  SHUNT_CHECK_INDEX(n != 0, "Dimension specified as ", d, " but tensor has no dimensions");
+  SHUNT_CHECK_INDEX(d >= -n && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", d, ")");
+  return strides()[static_cast<size_t>(d < 0 ? d + n : d)];
+}
+
+MemoryFormat Tensor::suggest_memory_format() const {
+  const TensorImpl& t = impl();
+  if (t.is_contiguous()) return MemoryFormat::Contiguous;
+  if (t.is_contiguous(MemoryFormat::ChannelsLast)) return MemoryFormat::ChannelsLast;
+  if (t.is_contiguous(MemoryFormat::ChannelsLast3d)) return MemoryFormat::ChannelsLast3d;
+  return MemoryFormat::Contiguous;
+}
+
+void* Tensor::data_ptr() const {
+  const TensorImpl& t = impl();
+  SHUNT_CHECK(t.has_storage(), "the tensor has no storage");
+  SHUNT_CHECK(!t.device().is_meta(), "cannot access data pointer of a tensor on the meta device: it has a shape but no data");
+  return t.numel() == 0 && t.storage()->data() == nullptr ? nullptr : t.data();
+}
+
+void Tensor::checkDataType(ScalarType wanted) const {
+  SHUNT_CHECK(dtype() == wanted, "expected scalar type ", wanted, " but found ", dtype());
+}
+
+Scalar Tensor::item() const {
+  SHUNT_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  SHUNT_CHECK(is_cpu(), "item(): the tensor is on device ", device(), "; copy it to cpu first");
+  const void* p = data_ptr();
+  return dispatchAllTypes(dtype(), "item", [&]<class T>(std::type_identity<T>) {
+    T v;
+    std::memcpy(&v, p, sizeof v);
+    return Scalar(v);
+  });
+}
+
+namespace {
+
+Tensor blobTensor(DataPtr data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
+  const ScalarType dtype = options.dtype();
+  SHUNT_CHECK(isSupportedType(dtype), "from_blob: dtype ", dtype, " is not supported", isComplexType(dtype) ? ": there are no complex numbers in Shunt" : "");
+  SHUNT_CHECK(options.layout() == kStrided, "from_blob: only the strided layout is supported, got ", options.layout());
+  const int64_t nbytes = detail::storageBytes("from_blob", sizes, strides, elementSize(dtype));
+  const Device device = options.device();
+  SHUNT_CHECK(nbytes == 0 || data.data != nullptr || device.is_meta(), "from_blob: the data pointer is null");
+  auto storage = make_intrusive<StorageImpl>(data, static_cast<size_t>(nbytes), device, nullptr, false);
+  auto impl = make_intrusive<TensorImpl>(std::move(storage), keySetFor(device), dtype);
+  if (strides.empty()) impl->set_sizes_contiguous(sizes);
+  else impl->set_sizes_and_strides(sizes, strides, 0);
+  Tensor out(std::move(impl));
+  if (options.requires_grad()) out.set_requires_grad(true);
+  return out;
+}
+
+struct BlobOwner {
+  void* data;
+  std::function<void(void*)> deleter;
+};
+
+}  // namespace
+
+Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options) { return from_blob(data, sizes, IntArrayRef(), options); }
+
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
+  return blobTensor({data, nullptr, nullptr}, sizes, strides, options);
+}
+
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter, const TensorOptions& options) {
+  auto owner = std::make_unique<BlobOwner>(BlobOwner{data, std::move(deleter)});
+  // Checked before ownership passes: when this throws, the caller still owns the memory.
+  blobTensor({data, nullptr, nullptr}, sizes, strides, TensorOptions(options).requires_grad(false));
+  DataPtr owned{data, owner.release(), [](void* p) {
+                  std::unique_ptr<BlobOwner> o(static_cast<BlobOwner*>(p));
+                  if (o->deleter) o->deleter(o->data);
+                }};
+  return blobTensor(owned, sizes, strides, options);
+}
+
+Tensor scalar_to_tensor(const Scalar& value, Device device) {
+  Tensor out(detail::makeTensor({}, {}, value.type(), device));
+  if (device.is_meta()) return out;
+  SHUNT_CHECK(device.is_cpu(), "scalar_to_tensor: device ", device, " has no direct way to write a number; make it on cpu and move it");
+  void* p = out.data_ptr();
+  if (value.isFloatingPoint()) *static_cast<double*>(p) = value.toDouble();
+  else if (value.isBoolean()) *static_cast<bool*>(p) = value.toBool();
+  else *static_cast<int64_t*>(p) = value.toLong();
+  return out;
+}
+
+Tensor wrapped_scalar_tensor(const Scalar& value, Device device) {
+  Tensor out = scalar_to_tensor(value, device);
+  out.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return out;
+}
+
+}  // namespace shunt

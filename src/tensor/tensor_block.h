@@ -1,0 +1,65 @@
+// TensorBlock: a tensor, its storage header and its data in one allocation (tensor_impl.h, Note [One block]).
+#pragma once
+
+#include <shunt/tensor/tensor_impl.h>
+
+#include <cstddef>
+#include <new>
+
+namespace shunt {
+
+struct IntrusiveAccess {
+  /// Exactly one strong reference and no weak one: nobody else can get at the object.
+  static bool alone(const intrusive_ptr_target& t) {
+    return t.counts_.load(std::memory_order_acquire) == intrusive_ptr_target::kAlone;
+  }
+};
+
+struct TensorBlock {
+  std::atomic<uint32_t> parts{2};  // how many of tensor and storage still live
+  size_t bytes;
+  union {
+    TensorImpl tensor;
+  };
+  union {
+    StorageImpl storage;
+  };
+
+  explicit TensorBlock(size_t n) : bytes(n) {}
+  ~TensorBlock() {}
+
+  static constexpr size_t dataOffset();
+  static void markInBlock(StorageImpl& s) { s.in_block_ = true; }
+  static Allocator* cpuAllocator() {
+    static Allocator* const cpu = &allocatorOf(kCPU);
+    return cpu;
+  }
+  std::byte* inlineData();
+  static TensorBlock* of(TensorImpl* t);
+  static TensorBlock* of(StorageImpl* s);
+
+  /// One part has been destroyed. The last one frees the memory.
+  void endPart() noexcept {
+    if (parts.load(std::memory_order_acquire) == 1 || parts.fetch_sub(1, std::memory_order_acq_rel) == 1) freeMemory();
+  }
+  void freeMemory() noexcept { detail::freeBlock(this, bytes); }
+};
+
+constexpr size_t TensorBlock::dataOffset() {
+  return (sizeof(TensorBlock) + detail::kBlockAlignment - 1) / detail::kBlockAlignment * detail::kBlockAlignment;
+}
+inline std::byte* TensorBlock::inlineData() { return reinterpret_cast<std::byte*>(this) + dataOffset(); }
+
+// The parts' offsets, measured on the type: both classes have virtual functions, so offsetof is conditionally supported;
+// clang and gcc support it for them.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+inline TensorBlock* TensorBlock::of(TensorImpl* t) {
+  return reinterpret_cast<TensorBlock*>(reinterpret_cast<std::byte*>(t) - offsetof(TensorBlock, tensor));
+}
+inline TensorBlock* TensorBlock::of(StorageImpl* s) {
+  return reinterpret_cast<TensorBlock*>(reinterpret_cast<std::byte*>(s) - offsetof(TensorBlock, storage));
+}
+#pragma GCC diagnostic pop
+
+}  // namespace shunt
