@@ -1,16 +1,47 @@
-// Uses the installed library from outside: an error thrown inside libshunt.so is caught here by its type.
+// Uses the installed library from outside: the README's example, and an error thrown inside libshunt.so that is caught
+// here by its type.
+#if __has_include(<shunt/shunt.h>)
+#include <shunt/shunt.h>
+#define SHUNT_CONSUMER_HAS_OPERATORS 1
+#else
 #include <shunt/core/error.h>
+#endif
 
 #include <cstdio>
 #include <cstring>
 
-int main() {
+namespace {
+
+bool catchesErrors() {
   try {
     SHUNT_CHECK(1 + 1 == 3, "sum is ", 2);
   } catch (const shunt::Error& error) {
-    std::printf("caught: %s\n", error.what());
-    return std::strcmp(error.what(), "sum is 2") != 0;
+    return std::strcmp(error.what(), "sum is 2") == 0;
   }
-  std::puts("nothing was thrown");
-  return 1;
+  return false;
+}
+
+bool trains() {
+#if SHUNT_CONSUMER_HAS_OPERATORS
+  shunt::Tensor x = shunt::ones({2, 3});
+  x.requires_grad_();
+  shunt::Tensor loss = (x * x + 1).sum();
+  loss.backward();
+  const shunt::Tensor grad = x.grad();
+  for (int i = 0; i < 6; ++i) {
+    if (grad.data_ptr<float>()[i] != 2.0f) return false;
+  }
+  return loss.item<float>() == 12.0f;
+#else
+  return true;
+#endif
+}
+
+}  // namespace
+
+int main() {
+  if (!catchesErrors()) return std::puts("an error did not arrive as shunt::Error"), 1;
+  if (!trains()) return std::puts("a gradient is wrong"), 1;
+  std::puts("consumer: works");
+  return 0;
 }
