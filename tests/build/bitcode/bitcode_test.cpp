@@ -119,4 +119,23 @@ TEST(Bitcode, SplitterNamesTheOffsetOfForeignBytes) {
   llvm::consumeError(truncated.takeError());
 }
 
+#ifdef SHUNT_KERNEL_LIST
+TEST(Bitcode, LibshuntHoldsEveryKernelUnit) {
+  const Library library(SHUNT_LIBRARY_FILE);
+  auto list = llvm::MemoryBuffer::getFile(SHUNT_KERNEL_LIST, /*IsText=*/true);
+  ASSERT_TRUE(static_cast<bool>(list)) << SHUNT_KERNEL_LIST;
+  llvm::SmallVector<llvm::StringRef> objects;
+  (*list)->getBuffer().split(objects, '\n', -1, /*KeepEmpty=*/false);
+  EXPECT_EQ(library.modules().size(), objects.size());
+}
+
+TEST(Bitcode, LibshuntHoldsANamedKernelWithItsBody) {
+  const Library library(SHUNT_LIBRARY_FILE);
+  const llvm::Function* empty = library.find("shunt::native::empty_cpu(");
+  ASSERT_NE(empty, nullptr);
+  EXPECT_GT(empty->getInstructionCount(), 5u);
+  EXPECT_EQ(library.find("shunt::native::no_such_kernel("), nullptr);
+}
+#endif
+
 }  // namespace
