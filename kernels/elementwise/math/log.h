@@ -5,7 +5,7 @@
 // any thread.
 #pragma once
 
-#include "elementwise/math/exp.h"
+#include "kernels/elementwise/math/exp.h"
 
 namespace shunt::math {
 namespace detail {

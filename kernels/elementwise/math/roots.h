@@ -3,7 +3,7 @@
 // rsqrt(+-0) = +-inf. See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
-#include "elementwise/math/bits.h"
+#include "kernels/elementwise/math/bits.h"
 
 namespace shunt::math {
 

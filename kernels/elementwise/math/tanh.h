@@ -2,7 +2,7 @@
 // See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
-#include "elementwise/math/exp.h"
+#include "kernels/elementwise/math/exp.h"
 
 namespace shunt::math {
 namespace detail {
