@@ -14,6 +14,15 @@ T take(llvm::Expected<T> value, const llvm::object::ObjectFile& object) {
   return std::move(*value);
 }
 
+// The one exception to "no weak symbol": an inline constexpr table. Its bytes are the same for every instruction set.
+bool isConstantData(const llvm::object::ELFSymbolRef& symbol, const llvm::object::ObjectFile& object) {
+  if (symbol.getELFType() != llvm::ELF::STT_OBJECT) return false;
+  const llvm::object::section_iterator section = take(symbol.getSection(), object);
+  if (section == object.section_end()) return false;
+  const uint64_t flags = llvm::object::ELFSectionRef(*section).getFlags();
+  return !(flags & (llvm::ELF::SHF_WRITE | llvm::ELF::SHF_EXECINSTR));
+}
+
 void checkSymbol(const llvm::object::ELFSymbolRef& symbol, const llvm::object::ObjectFile& object, Findings& findings) {
   const std::string file = object.getFileName().str();
   const std::string name = take(symbol.getName(), object).str();
@@ -25,6 +34,7 @@ void checkSymbol(const llvm::object::ELFSymbolRef& symbol, const llvm::object::O
   }
   const uint8_t binding = symbol.getBinding();
   if (binding != llvm::ELF::STB_WEAK && binding != llvm::ELF::STB_GNU_UNIQUE) return;
+  if (isConstantData(symbol, object)) return;
   findings.push_back({file, "defines the weak symbol " + llvm::demangle(name) +
                                 ", and the linker may use this instruction set's copy for every CPU: give it internal "
                                 "linkage or put it inside namespace SHUNT_ISA_NAMESPACE"});

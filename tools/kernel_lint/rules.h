@@ -22,7 +22,7 @@ using Findings = std::vector<Finding>;
 /// assembler.
 void checkModule(const llvm::Module& module, Findings& findings);
 
-/// Rules for an object of one instruction set: no weak symbol, no static initialiser, no libm names.
+/// Rules for an object of one instruction set: no weak symbol (but read-only data), no static initialiser, no libm names.
 void checkIsaObject(const llvm::object::ObjectFile& object, Findings& findings);
 
 }  // namespace shunt::lint
