@@ -3,9 +3,9 @@
 #   shunt_kernel_objects(<target> SOURCES a.cpp ...)   wrappers and generic loops: one compilation gives the machine code
 #       and, in section shunt_bc, the unvectorised bitcode that the JIT specialises later.
 #   shunt_isa_objects(<target> SOURCES loops.cpp ...)  ahead-of-time loops: every source once per instruction set, with
-#       SHUNT_ISA_NAMESPACE=baseline|v3|v4, no bitcode. Such an object may define no weak symbol (constant
-#       data apart) and no static initialiser: the linker could pick a v4 copy of a shared inline function for every CPU. Give everything internal
-#       linkage or put it inside namespace SHUNT_ISA_NAMESPACE.
+#       SHUNT_ISA_NAMESPACE=baseline|v3|v4, no bitcode. Such an object may define no weak symbol (constant data apart) and
+#       no static initialiser: the linker could pick a v4 copy of a shared inline function for every CPU. Give everything
+#       internal linkage or put it inside namespace SHUNT_ISA_NAMESPACE.
 #   shunt_lint_kernels(<target>)                       once, after all of the above: kernel_lint as part of `all`.
 #
 # Both compile with the include directories, definitions and options of <target> and link into it. Kernels are optimised in
