@@ -1,0 +1,93 @@
+// What an elementwise operator's functor declares: the operator's only definition, from which the ahead-of-time loops, the
+// generic loop that the JIT specialises, and the operator's kernels are made.
+//
+//   struct Add : Functor<2, 1> {                          // two inputs, one scalar
+//     static constexpr DtypeSet kTypes = kAllTypes;       // common dtypes it is defined for
+//     template <class C> SHUNT_ALWAYS_INLINE C operator()(C a, C b, C alpha) const { return a + alpha * b; }
+//   };
+//
+// C is the compute type: opmath_t of the common dtype. A functor is stateless, pure, and gives the same bits in a vector
+// loop and one element at a time (JIT_FACTS of the project's design: no libm names, maximum by compare and select, ...).
+// Everything it may declare beside that has its default in Functor below. Constants only; any thread.
+#pragma once
+
+#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/math/math.h"
+
+#include <shunt/core/macros.h>
+#include <shunt/tensor/scalar_type.h>
+
+#include <concepts>
+#include <cstdint>
+
+namespace shunt {
+
+template <class... Ts>
+struct TypeList {
+  static constexpr int kSize = sizeof...(Ts);
+};
+
+/// A set of dtypes: bit n is the ScalarType with number n.
+using DtypeSet = uint32_t;
+
+constexpr DtypeSet dtypeBit(ScalarType t) { return DtypeSet{1} << static_cast<int>(t); }
+template <class... Ts>
+constexpr DtypeSet dtypeSet(Ts... types) {
+  return (dtypeBit(types) | ...);
+}
+
+inline constexpr DtypeSet kFloatTypes = dtypeSet(kHalf, kBFloat16, kFloat, kDouble);
+inline constexpr DtypeSet kIntTypes = dtypeSet(kByte, kChar, kShort, kInt, kLong);
+inline constexpr DtypeSet kBoolType = dtypeBit(kBool);
+inline constexpr DtypeSet kNumberTypes = kFloatTypes | kIntTypes;
+inline constexpr DtypeSet kAllTypes = kNumberTypes | kBoolType;
+
+/// How the common dtype, in which the functor is evaluated, follows from the inputs, and the result's from it.
+enum class Promotion : uint8_t {
+  kDefault,     // torch.result_type of the inputs; the result has it too
+  kIntToFloat,  // the same, but integers and bools become the default dtype
+  kSelf,        // the first input's dtype, whatever the others have
+};
+
+namespace functors {
+
+/// Defaults of what a functor may declare.
+template <int Inputs, int Scalars = 0>
+struct Functor {
+  static constexpr int kInputs = Inputs;
+  static constexpr int kScalars = Scalars;
+  static constexpr Promotion promotion = Promotion::kDefault;
+  /// The functor returns bool, and so the result's dtype is bool.
+  static constexpr bool kBoolOutput = false;
+  /// Bit i: input i is a bool tensor that takes no part in promotion (a condition or mask); its argument type is bool.
+  static constexpr uint32_t kMaskInputs = 0;
+  /// The result may be cast to any output dtype, also to a lesser category (copy_).
+  static constexpr bool kAnyCast = false;
+  /// Worth loops of their own where one of two inputs is a single element.
+  static constexpr bool kBroadcastLoops = false;
+};
+
+/// One input or two, computed in floating point: integers are promoted to the default dtype.
+template <int Inputs, int Scalars = 0>
+struct FloatFunctor : Functor<Inputs, Scalars> {
+  static constexpr Promotion promotion = Promotion::kIntToFloat;
+  static constexpr DtypeSet kTypes = kFloatTypes;
+};
+
+template <class C>
+inline constexpr bool kIsBool = std::same_as<C, bool>;
+
+}  // namespace functors
+
+/// A functor with a vectorisable half: `fast(args)` equals operator() wherever `inFastRange(args)` holds.
+template <class F, class C>
+concept HasFastRange = requires(C x) {
+  { F::inFastRange(x) } -> std::same_as<bool>;
+  { F::fast(x) } -> std::same_as<C>;
+};
+
+/// A functor that is undefined for some inputs: `valid(inputs...)` is false there and the operator throws F::kInvalid.
+template <class F>
+concept HasValidity = requires { F::kInvalid; };
+
+}  // namespace shunt

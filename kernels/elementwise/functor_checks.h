@@ -1,0 +1,33 @@
+// Operators' own conditions on dtypes and scalars, which hold before shapes are looked at; each throws PyTorch's error.
+// Pure functions; any thread.
+#pragma once
+
+#include <shunt/tensor/scalar.h>
+#include <shunt/tensor/scalar_type.h>
+
+namespace shunt::checks {
+
+/// What a check sees of a call. Arrays have the functor's numbers of inputs and scalars.
+struct CheckArgs {
+  const char* op;
+  const ScalarType* inputs;
+  const Scalar* const* scalars;
+  ScalarType common;
+};
+using Check = void (*)(const CheckArgs&);
+
+/// alpha of add: floating only for floating results, bool only for bool results.
+void alpha(const CheckArgs&);
+/// The same, and no subtraction of bools.
+void subtraction(const CheckArgs&);
+void negation(const CheckArgs&);
+/// Two integer tensors can't be divided.
+void addcdiv(const CheckArgs&);
+/// Operands of one dtype.
+void lerp(const CheckArgs&);
+/// The value must not need a higher category than the tensor has.
+void maskedFill(const CheckArgs&);
+/// No bool input; `op` names the operator.
+void noBool(const CheckArgs&);
+
+}  // namespace shunt::checks

@@ -1,0 +1,110 @@
+// Activations, losses, and the backward forms that PyTorch has as operators. See kernels/elementwise/functor.h.
+//
+// Each is computed as PyTorch's CPU kernel does (order of operations), gradients first among the inputs.
+#pragma once
+
+#include "kernels/elementwise/functor.h"
+
+namespace shunt::functors {
+
+/// Floating point only: integers are an error, as in PyTorch.
+template <int Inputs, int Scalars = 0>
+struct FloatOnly : Functor<Inputs, Scalars> {
+  static constexpr DtypeSet kTypes = kFloatTypes;
+};
+
+namespace detail {
+inline constexpr double kSqrtHalf = 0.70710678118654752440;       // 1 / sqrt(2)
+inline constexpr double kInvSqrtTwoPi = 0.39894228040143267794;   // 1 / sqrt(2 pi)
+inline constexpr double kSqrtTwoOverPi = 0.79788456080286535588;  // sqrt(2 / pi)
+inline constexpr double kGeluCubic = 0.044715;
+}  // namespace detail
+
+/// x Phi(x), Phi the normal distribution (Hendrycks and Gimpel, arXiv:1606.08415).
+struct Gelu : FloatOnly<1> {
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x) const {
+    return x * C(0.5) * (C(1) + math::erf(x * C(detail::kSqrtHalf)));
+  }
+};
+
+/// The same with the tanh approximation of Phi.
+struct GeluTanh : FloatOnly<1> {
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x) const {
+    const C inner = C(detail::kSqrtTwoOverPi) * (x + C(detail::kGeluCubic) * (x * x * x));
+    return C(0.5) * x * (C(1) + math::tanh(inner));
+  }
+};
+
+struct GeluBackward : FloatOnly<2> {
+  static constexpr const char* kArguments[] = {"grad_output", "self"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C x) const {
+    const C cdf = C(0.5) * (C(1) + math::erf(x * C(detail::kSqrtHalf)));
+    const C pdf = C(detail::kInvSqrtTwoPi) * math::exp(x * x * C(-0.5));
+    return grad * (cdf + x * pdf);
+  }
+};
+
+struct GeluTanhBackward : FloatOnly<2> {
+  static constexpr const char* kArguments[] = {"grad_output", "self"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C x) const {
+    constexpr C kBeta = C(detail::kSqrtTwoOverPi), kKappa = C(detail::kGeluCubic);
+    const C square = x * x;
+    const C t = math::tanh(kBeta * (x + kKappa * (square * x)));
+    const C left = C(0.5) * x, right = C(1) + t;
+    const C inner_derivative = kBeta * (C(1) + C(3) * kKappa * square);
+    return grad * (C(0.5) * right + left * (C(1) - t * t) * inner_derivative);
+  }
+};
+
+struct Silu : FloatOnly<1> {
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x) const { return x / (C(1) + math::exp(-x)); }
+};
+
+struct SiluBackward : FloatOnly<2> {
+  static constexpr const char* kArguments[] = {"grad_output", "self"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C x) const {
+    const C s = C(1) / (C(1) + math::exp(-x));
+    return grad * s * (C(1) + x * (C(1) - s));
+  }
+};
+
+struct SigmoidBackward : FloatOnly<2> {
+  static constexpr const char* kArguments[] = {"grad_output", "output"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C y) const { return grad * (C(1) - y) * y; }
+};
+
+struct TanhBackward : FloatOnly<2> {
+  static constexpr const char* kArguments[] = {"grad_output", "output"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C y) const { return grad * (C(1) - y * y); }
+};
+
+/// (self - target)^2: the elementwise part of mse_loss.
+struct MseLoss : FloatOnly<2> {
+  static constexpr const char* kArguments[] = {"self", "target"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C self, C target) const {
+    const C difference = self - target;
+    return difference * difference;
+  }
+};
+
+/// norm is 2, or 2 / n under reduction mean.
+struct MseLossBackward : FloatOnly<3, 1> {
+  static constexpr const char* kArguments[] = {"grad_output", "self", "target"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C target, C norm) const { return norm * (self - target) * grad; }
+};
+
+using ActivationFunctors = TypeList<Gelu, GeluTanh, Silu>;
+using ActivationBackwardFunctors =
+    TypeList<GeluBackward, GeluTanhBackward, SiluBackward, SigmoidBackward, TanhBackward, MseLoss, MseLossBackward>;
+
+}  // namespace shunt::functors

@@ -1,0 +1,78 @@
+// Functions of one number that are computed in floating point, and rounding. See kernels/elementwise/functor.h.
+#pragma once
+
+#include "kernels/elementwise/functor.h"
+
+namespace shunt::functors {
+
+#define SHUNT_FLOAT_FUNCTOR(Name, expression)          \
+  struct Name : FloatFunctor<1> {                      \
+    template <class C>                                 \
+    SHUNT_ALWAYS_INLINE C operator()(C x) const {      \
+      return expression;                               \
+    }                                                  \
+  };
+
+SHUNT_FLOAT_FUNCTOR(Exp, math::exp(x))
+SHUNT_FLOAT_FUNCTOR(Expm1, math::expm1(x))
+SHUNT_FLOAT_FUNCTOR(Log, math::log(x))
+SHUNT_FLOAT_FUNCTOR(Log1p, math::log1p(x))
+SHUNT_FLOAT_FUNCTOR(Sqrt, math::sqrt(x))
+SHUNT_FLOAT_FUNCTOR(Rsqrt, math::rsqrt(x))
+SHUNT_FLOAT_FUNCTOR(Reciprocal, C(1) / x)
+SHUNT_FLOAT_FUNCTOR(ReciprocalSquare, C(1) / (x * x))
+SHUNT_FLOAT_FUNCTOR(Tanh, math::tanh(x))
+SHUNT_FLOAT_FUNCTOR(Erf, math::erf(x))
+SHUNT_FLOAT_FUNCTOR(Sigmoid, math::sigmoid(x))
+#undef SHUNT_FLOAT_FUNCTOR
+
+struct Sin : FloatFunctor<1> {
+  template <class C>
+  static SHUNT_ALWAYS_INLINE bool inFastRange(C x) { return math::trigInFastRange(x); }
+  template <class C>
+  static SHUNT_ALWAYS_INLINE C fast(C x) { return math::sinFast(x); }
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x) const { return math::sin(x); }
+};
+
+struct Cos : FloatFunctor<1> {
+  template <class C>
+  static SHUNT_ALWAYS_INLINE bool inFastRange(C x) { return math::trigInFastRange(x); }
+  template <class C>
+  static SHUNT_ALWAYS_INLINE C fast(C x) { return math::cosFast(x); }
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x) const { return math::cos(x); }
+};
+
+// Rounding: integers are integers already.
+#define SHUNT_ROUNDING_FUNCTOR(Name, builtin)                        \
+  struct Name : Functor<1> {                                         \
+    static constexpr DtypeSet kTypes = kNumberTypes;                 \
+    template <class C>                                               \
+    SHUNT_ALWAYS_INLINE C operator()(C x) const {                    \
+      if constexpr (std::floating_point<C>) return builtin(x);       \
+      else return x;                                                 \
+    }                                                                \
+  };
+
+SHUNT_ROUNDING_FUNCTOR(Floor, __builtin_elementwise_floor)
+SHUNT_ROUNDING_FUNCTOR(Ceil, __builtin_elementwise_ceil)
+SHUNT_ROUNDING_FUNCTOR(Trunc, __builtin_elementwise_trunc)
+/// Halves go to the even neighbour.
+SHUNT_ROUNDING_FUNCTOR(Round, __builtin_elementwise_roundeven)
+#undef SHUNT_ROUNDING_FUNCTOR
+
+/// The value itself; the loops' casts make copy_ of it.
+struct Copy : Functor<1> {
+  static constexpr Promotion promotion = Promotion::kSelf;
+  static constexpr DtypeSet kTypes = kAllTypes;
+  static constexpr bool kAnyCast = true;
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x) const { return x; }
+};
+
+using TranscendentalFunctors = TypeList<Exp, Expm1, Log, Log1p, Tanh, Erf, Sigmoid>;
+using TrigFunctors = TypeList<Sin, Cos>;
+using RoundingFunctors = TypeList<Sqrt, Rsqrt, Reciprocal, ReciprocalSquare, Floor, Ceil, Trunc, Round, Copy>;
+
+}  // namespace shunt::functors

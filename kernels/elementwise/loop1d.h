@@ -1,0 +1,117 @@
+// loop1d: the one loop of every elementwise operator, templated on how operands are reached.
+//
+// With views of constant dtype and stride it becomes the ahead-of-time loops (isa_loops.h); with DynamicView, whose dtype
+// and stride are run-time values, it is the generic loop whose bitcode the JIT specialises (generic_loop.h).
+// Works on memory that the caller owns: an input may be the output itself, element for element, but not overlap it
+// otherwise. Any thread.
+#pragma once
+
+#include "kernels/elementwise/functor.h"
+
+#include <cstddef>
+#include <utility>
+
+namespace shunt::elementwise {
+
+/// A scalar argument, in the functor's compute type, in the first bytes.
+struct alignas(8) ScalarSlot {
+  std::byte bytes[8];
+};
+
+template <class T>
+SHUNT_ALWAYS_INLINE T loadRaw(const std::byte* p) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return *reinterpret_cast<const uint8_t*>(p) != 0;  // any non-zero byte counts as true
+  } else {
+    using Aliasing [[gnu::may_alias]] = T;
+    return *reinterpret_cast<const Aliasing*>(p);
+  }
+}
+
+template <class T>
+SHUNT_ALWAYS_INLINE void storeRaw(std::byte* p, T value) {
+  using Aliasing [[gnu::may_alias]] = T;
+  *reinterpret_cast<Aliasing*>(p) = value;
+}
+
+/// Consecutive elements of type T.
+template <class T>
+struct Contiguous {
+  std::byte* p;
+  template <class C>
+  SHUNT_ALWAYS_INLINE C load(int64_t i) const {
+    return cast<C>(loadRaw<T>(p + i * static_cast<int64_t>(sizeof(T))));
+  }
+  template <class C>
+  SHUNT_ALWAYS_INLINE void store(int64_t i, C value) const {
+    storeRaw<T>(p + i * static_cast<int64_t>(sizeof(T)), cast<T>(value));
+  }
+};
+
+/// One element for every index; read once.
+template <class T>
+struct Repeated {
+  T value;
+  template <class C>
+  SHUNT_ALWAYS_INLINE C load(int64_t) const {
+    return cast<C>(value);
+  }
+};
+
+/// The type that F takes as input I when it computes in C.
+template <class F, size_t I, class C>
+using InputType = std::conditional_t<((F::kMaskInputs >> I) & 1) != 0, bool, C>;
+
+/// A functor with its scalars. C is the compute type.
+template <class F, class C>
+struct Bound {
+  C scalars[F::kScalars == 0 ? 1 : F::kScalars];
+
+  SHUNT_ALWAYS_INLINE explicit Bound(const ScalarSlot* slots) : scalars{} {
+    for (int s = 0; s < F::kScalars; ++s) scalars[s] = loadRaw<C>(slots[s].bytes);
+  }
+  template <class... Inputs>
+  SHUNT_ALWAYS_INLINE auto operator()(Inputs... inputs) const {
+    static_assert(sizeof...(Inputs) == F::kInputs && F::kScalars <= 2);
+    if constexpr (F::kScalars == 0) return F()(inputs...);
+    else if constexpr (F::kScalars == 1) return F()(inputs..., scalars[0]);
+    else return F()(inputs..., scalars[0], scalars[1]);
+  }
+};
+
+/// out[i] = f(ins[i]...) for i in [begin, end). Returns whether every element was valid (see HasValidity).
+template <class F, class C, int Lanes, class Out, class... Ins, size_t... I>
+SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t begin, int64_t end, std::index_sequence<I...>,
+                                const Ins&... ins) {
+  bool valid = true;
+  // Elements are independent: exact aliasing of output and input must not cost the vector loop.
+#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes)
+  for (int64_t i = begin; i < end; ++i) {
+    if constexpr (HasValidity<F>) valid &= F::valid(ins.template load<InputType<F, I, C>>(i)...);
+    out.store(i, f(ins.template load<InputType<F, I, C>>(i)...));
+  }
+  return valid;
+}
+
+/// The same for functors with a fast range: blocks that leave it are computed one element at a time.
+template <class F, class C, int Lanes, class Out, class In>
+  requires HasFastRange<F, C>
+SHUNT_ALWAYS_INLINE bool loop1dFastRange(const Out& out, int64_t n, const In& in) {
+  constexpr int64_t kBlock = 256;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t end = begin + kBlock < n ? begin + kBlock : n;
+    bool fast = true;
+#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes)
+    for (int64_t i = begin; i < end; ++i) fast &= F::inFastRange(in.template load<C>(i));
+    if (fast) [[likely]] {
+#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes)
+      for (int64_t i = begin; i < end; ++i) out.store(i, F::fast(in.template load<C>(i)));
+    } else {
+#pragma clang loop vectorize(disable) unroll(disable)
+      for (int64_t i = begin; i < end; ++i) out.store(i, F()(in.template load<C>(i)));
+    }
+  }
+  return true;
+}
+
+}  // namespace shunt::elementwise

@@ -1,0 +1,108 @@
+#include <shunt/core/error.h>
+#include <shunt/core/parallel.h>
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace shunt {
+namespace {
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SHUNT_SERIAL_UNDER_TSAN
+#endif
+#endif
+
+thread_local bool in_region = false;
+
+int initialThreads() {
+  const int hardware = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const char* text = std::getenv("SHUNT_NUM_THREADS");
+  if (text == nullptr) return hardware;
+  char* end = nullptr;
+  const long n = std::strtol(text, &end, 10);
+  return end != text && *end == '\0' && n >= 1 && n <= 4096 ? static_cast<int>(n) : hardware;
+}
+
+// 0: not read from the environment yet. Relaxed: a number on its own.
+std::atomic<int> num_threads{0};
+
+// The arena of the current number of threads. A call keeps its own reference, so that set_num_threads never waits.
+// Never destroyed: kernels may run during static destruction.
+struct ArenaHolder {
+  std::mutex mutex;
+  int size = 0;
+  std::shared_ptr<tbb::task_arena> arena;
+
+  std::shared_ptr<tbb::task_arena> get(int threads) {
+    const std::lock_guard lock(mutex);
+    if (size != threads) {
+      arena = std::make_shared<tbb::task_arena>(threads);
+      size = threads;
+    }
+    return arena;
+  }
+};
+
+ArenaHolder& arenaHolder() {
+  static ArenaHolder& holder = *new ArenaHolder;
+  return holder;
+}
+
+struct RegionGuard {
+  bool saved = std::exchange(in_region, true);
+  ~RegionGuard() { in_region = saved; }
+};
+
+void runSerially(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int64_t, int64_t)> f) {
+  const RegionGuard guard;
+  for (int64_t b = begin; b < end; b += grain) f(b, std::min(b + grain, end));
+}
+
+}  // namespace
+
+int get_num_threads() {
+  int n = num_threads.load(std::memory_order_relaxed);
+  if (n != 0) return n;
+  // Whoever comes first stores the environment's value; an earlier set_num_threads stays.
+  int expected = 0;
+  n = initialThreads();
+  return num_threads.compare_exchange_strong(expected, n, std::memory_order_relaxed) ? n : expected;
+}
+
+void set_num_threads(int n) {
+  SHUNT_CHECK(n > 0, "set_num_threads: expected a positive number of threads, but got ", n);
+  num_threads.store(n, std::memory_order_relaxed);
+}
+
+bool in_parallel_region() { return in_region; }
+
+void parallelFor(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int64_t, int64_t)> f) {
+  SHUNT_CHECK(grain > 0, "parallelFor: expected a positive grain, but got ", grain);
+  if (begin >= end) return;
+  const int64_t chunks = (end - begin + grain - 1) / grain;
+  const int threads = get_num_threads();
+#ifdef SHUNT_SERIAL_UNDER_TSAN
+  constexpr bool kSerial = true;
+#else
+  constexpr bool kSerial = false;
+#endif
+  if (kSerial || chunks == 1 || threads == 1 || in_region) return runSerially(begin, end, grain, f);
+  const std::shared_ptr<tbb::task_arena> arena = arenaHolder().get(threads);
+  arena->execute([&] {
+    tbb::parallel_for(int64_t{0}, chunks, [&](int64_t k) {
+      const RegionGuard guard;
+      const int64_t b = begin + k * grain;
+      f(b, std::min(b + grain, end));
+    });
+  });
+}
+
+}  // namespace shunt
