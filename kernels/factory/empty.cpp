@@ -1,0 +1,65 @@
+// empty and its relatives: tensors whose contents are not set.
+#include "generated/native_functions.h"
+#include "kernels/factory/factory_util.h"
+#include "kernels/shape/copy.h"
+#include "kernels/shape/view_util.h"
+
+#include <shunt/ops.h>
+
+namespace shunt::native {
+
+Tensor empty_cpu(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device>,
+                 std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+  return makeEmpty("empty", size, dtype ? *dtype : get_default_dtype(), layout, Device(kCPU), pin_memory, memory_format);
+}
+
+Tensor empty_meta(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device>,
+                  std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+  return makeEmpty("empty", size, dtype ? *dtype : get_default_dtype(), layout, Device(kMeta), pin_memory, memory_format);
+}
+
+Tensor& empty_out(IntArrayRef size, std::optional<MemoryFormat> memory_format, Tensor& out) {
+  SHUNT_CHECK(!memory_format || *memory_format == MemoryFormat::Contiguous,
+              "'memory_format' argument is incompatible with 'out' tensor argument");
+  detail::checkedNumel("empty", size);
+  resizeOutput(out, size);
+  return out;
+}
+
+Tensor empty_strided_cpu(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                         std::optional<Device>, std::optional<bool> pin_memory) {
+  return makeEmptyStrided("empty_strided", size, stride, dtype ? *dtype : get_default_dtype(), layout, Device(kCPU), pin_memory);
+}
+
+Tensor empty_strided_meta(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                          std::optional<Device>, std::optional<bool> pin_memory) {
+  return makeEmptyStrided("empty_strided", size, stride, dtype ? *dtype : get_default_dtype(), layout, Device(kMeta), pin_memory);
+}
+
+Tensor empty_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                  std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+  const TensorImpl& like = implOf(self, "empty_like");
+  const ScalarType type = dtype.value_or(like.dtype());
+  const Device where = device.value_or(like.device());
+  if (memory_format.value_or(MemoryFormat::Preserve) != MemoryFormat::Preserve)
+    return makeEmpty("empty_like", like.sizes(), type, layout, where, pin_memory, memory_format);
+  if (like.is_contiguous()) return makeEmpty("empty_like", like.sizes(), type, layout, where, pin_memory);
+  SizesAndStrides dims = dimsOf(like);
+  if (!like.is_non_overlapping_and_dense()) denseStridesLike(like.sizes(), like.strides(), dims.stridesData());
+  return makeEmptyStrided("empty_like", dims.sizes(), dims.strides(), type, layout, where, pin_memory);
+}
+
+Tensor new_empty(const Tensor& self, IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                 std::optional<Device> device, std::optional<bool> pin_memory) {
+  const TensorImpl& like = implOf(self, "new_empty");
+  return makeEmpty("new_empty", size, dtype.value_or(like.dtype()), layout, device.value_or(like.device()), pin_memory);
+}
+
+Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype,
+                         std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
+  const TensorImpl& like = implOf(self, "new_empty_strided");
+  return makeEmptyStrided("new_empty_strided", size, stride, dtype.value_or(like.dtype()), layout,
+                          device.value_or(like.device()), pin_memory);
+}
+
+}  // namespace shunt::native

@@ -1,0 +1,92 @@
+// contiguous, clone and the conversions between dtypes, devices and memory formats.
+#include "generated/native_functions.h"
+#include "kernels/factory/factory_util.h"
+#include "kernels/shape/copy.h"
+#include "kernels/shape/view_util.h"
+
+#include <shunt/ops.h>
+
+namespace shunt::native {
+
+namespace {
+
+// An index is only told apart where a device type has several devices.
+bool sameDevice(Device a, Device b) { return a == b || (a.type() == b.type() && (a.is_cpu() || a.is_meta())); }
+
+bool isPreserve(std::optional<MemoryFormat> format) {
+  return format.value_or(MemoryFormat::Preserve) == MemoryFormat::Preserve;
+}
+
+struct Target {
+  std::optional<ScalarType> dtype;
+  std::optional<Layout> layout;
+  std::optional<Device> device;
+  std::optional<bool> pin_memory;
+};
+
+Tensor convert(const char* op, const Tensor& self, const Target& to, bool non_blocking, bool copy,
+               std::optional<MemoryFormat> format) {
+  const TensorImpl& from = implOf(self, op);
+  const bool same = (!to.dtype || *to.dtype == from.dtype()) && (!to.device || sameDevice(*to.device, from.device())) &&
+                    to.layout.value_or(from.layout()) == from.layout() && !to.pin_memory.value_or(false);
+  if (same && !copy && (isPreserve(format) || self.suggest_memory_format() == *format)) return self;
+  return shunt::_to_copy(self, to.dtype, to.layout, to.device, to.pin_memory, non_blocking, format);
+}
+
+}  // namespace
+
+Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
+  const TensorImpl& impl = implOf(self, "contiguous");
+  SHUNT_CHECK(memory_format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
+  if (impl.is_contiguous(memory_format)) return self;
+  return self.clone(memory_format);
+}
+
+Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
+  implOf(self, "clone");
+  Tensor result = empty_like(self, std::nullopt, std::nullopt, std::nullopt, std::nullopt, memory_format);
+  copyBelowAutograd(result, self);
+  return result;
+}
+
+Tensor _to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
+                std::optional<bool> pin_memory, bool, std::optional<MemoryFormat> memory_format) {
+  const TensorImpl& from = implOf(self, "_to_copy");
+  const ScalarType type = dtype.value_or(from.dtype());
+  const Device where = device.value_or(from.device());
+  Tensor result;
+  if (isPreserve(memory_format) && from.is_non_overlapping_and_dense() && !from.is_contiguous())
+    result = makeEmptyStrided("_to_copy", from.sizes(), from.strides(), type, layout, where, pin_memory);
+  else
+    result = makeEmpty("_to_copy", from.sizes(), type, layout, where, pin_memory,
+                       isPreserve(memory_format) ? self.suggest_memory_format() : *memory_format);
+  copyBelowAutograd(result, self);
+  return result;
+}
+
+Tensor to_dtype_layout(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                       std::optional<Device> device, std::optional<bool> pin_memory, bool non_blocking, bool copy,
+                       std::optional<MemoryFormat> memory_format) {
+  return convert("to", self, {dtype, layout, device, pin_memory}, non_blocking, copy, memory_format);
+}
+
+Tensor to_device(const Tensor& self, Device device, ScalarType dtype, bool non_blocking, bool copy,
+                 std::optional<MemoryFormat> memory_format) {
+  return convert("to", self, {dtype, {}, device, {}}, non_blocking, copy, memory_format);
+}
+
+Tensor to_dtype(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
+  return convert("to", self, {dtype, {}, {}, {}}, non_blocking, copy, memory_format);
+}
+
+Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
+  const TensorImpl& like = implOf(other, "to", "other");
+  return convert("to", self, {like.dtype(), like.layout(), like.device(), {}}, non_blocking, copy, memory_format);
+}
+
+Tensor type_as(const Tensor& self, const Tensor& other) {
+  const TensorImpl& like = implOf(other, "type_as", "other");
+  return convert("type_as", self, {like.dtype(), like.layout(), like.device(), {}}, false, false, std::nullopt);
+}
+
+}  // namespace shunt::native
