@@ -2,7 +2,7 @@
 #include "kernels/shape/copy.h"
 
 #include "generated/native_functions.h"
-#include "kernels/elementwise/functors/copy.h"
+#include "kernels/elementwise/functors/unary.h"
 #include "kernels/elementwise/run.h"
 #include "kernels/shape/view_util.h"
 
