@@ -65,6 +65,9 @@ struct Functor {
   static constexpr bool kAnyCast = false;
   /// Worth loops of their own where one of two inputs is a single element.
   static constexpr bool kBroadcastLoops = false;
+  /// Whether a loop in compute type C can be a vector loop (no branches, no integer division).
+  template <class C>
+  static constexpr bool kVectorizes = true;
 };
 
 /// One input or two, computed in floating point: integers are promoted to the default dtype.

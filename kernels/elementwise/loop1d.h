@@ -84,11 +84,16 @@ template <class F, class C, int Lanes, class Out, class... Ins, size_t... I>
 SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t begin, int64_t end, std::index_sequence<I...>,
                                 const Ins&... ins) {
   bool valid = true;
-  // Elements are independent: exact aliasing of output and input must not cost the vector loop.
-#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes)
-  for (int64_t i = begin; i < end; ++i) {
+  const auto element = [&](int64_t i) __attribute__((always_inline)) {
     if constexpr (HasValidity<F>) valid &= F::valid(ins.template load<InputType<F, I, C>>(i)...);
     out.store(i, f(ins.template load<InputType<F, I, C>>(i)...));
+  };
+  if constexpr (F::template kVectorizes<C>) {
+    // Elements are independent: exact aliasing of output and input must not cost the vector loop.
+#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes)
+    for (int64_t i = begin; i < end; ++i) element(i);
+  } else {
+    for (int64_t i = begin; i < end; ++i) element(i);
   }
   return valid;
 }

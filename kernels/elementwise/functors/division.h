@@ -20,6 +20,8 @@ struct IntegerDivision : Functor<2> {
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr const char* kInvalid = "ZeroDivisionError";
   template <class C>
+  static constexpr bool kVectorizes = false;
+  template <class C>
   static SHUNT_ALWAYS_INLINE bool valid([[maybe_unused]] C a, C b) {
     return std::floating_point<C> || b != C(0);
   }
@@ -32,13 +34,15 @@ struct IntegerDivision : Functor<2> {
   template <std::integral C>
   static SHUNT_ALWAYS_INLINE Result<C> divide(C a, C b) {
     const bool negate = std::is_signed_v<C> && b == static_cast<C>(-1);
-    const C divisor = (b == C(0)) | negate ? C(1) : b;
+    const C divisor = ((b == C(0)) | negate) ? C(1) : b;
     const C quotient = static_cast<C>(a / divisor);
     return {negate ? static_cast<C>(-a) : quotient, negate ? C(0) : static_cast<C>(a - quotient * divisor)};
   }
 };
 
 struct DivTrunc : IntegerDivision {
+  template <class C>
+  static constexpr bool kVectorizes = std::floating_point<C>;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
     if constexpr (std::floating_point<C>) return __builtin_elementwise_trunc(a / b);
@@ -73,10 +77,10 @@ struct Remainder : IntegerDivision {
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
     if constexpr (std::floating_point<C>) {
       const C r = fmod(a, b);
-      return (r != C(0)) & ((b < C(0)) != (r < C(0))) ? r + b : r;
+      return ((r != C(0)) & ((b < C(0)) != (r < C(0)))) ? r + b : r;
     } else {
       const C r = divide(a, b).remainder;
-      return static_cast<C>((r != C(0)) & ((r < C(0)) != (b < C(0))) ? r + b : r);
+      return static_cast<C>(((r != C(0)) & ((r < C(0)) != (b < C(0)))) ? r + b : r);
     }
   }
 };
@@ -94,6 +98,8 @@ struct Fmod : IntegerDivision {
 struct Pow : Functor<2> {
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr const char* kArguments[] = {"self", "exponent"};
+  template <class C>
+  static constexpr bool kVectorizes = std::floating_point<C>;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C base, C exponent) const {
     if constexpr (std::floating_point<C>) {

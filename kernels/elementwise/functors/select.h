@@ -13,7 +13,7 @@ struct Maximum : Functor<2> {
   static constexpr DtypeSet kTypes = kAllTypes;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
-    if constexpr (std::floating_point<C>) return (a < b) | (b != b) ? b : a;
+    if constexpr (std::floating_point<C>) return ((a < b) | (b != b)) ? b : a;
     else return a < b ? b : a;
   }
 };
@@ -22,7 +22,7 @@ struct Minimum : Functor<2> {
   static constexpr DtypeSet kTypes = kAllTypes;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
-    if constexpr (std::floating_point<C>) return (b < a) | (b != b) ? b : a;
+    if constexpr (std::floating_point<C>) return ((b < a) | (b != b)) ? b : a;
     else return b < a ? b : a;
   }
 };

@@ -13,19 +13,12 @@ struct TrigReduced {
   uint64_t quadrant;
 };
 
-/// 2 / pi in binary, after 64 zero bits that stand for its integer part.
-inline constexpr uint64_t kTwoOverPi[] = {
-    0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
-    0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
-    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7,
-    0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
-
-/// pi/2 in three parts, each the rest rounded down: with positive parts -0 stays -0 through the reduction by fma.
+/// pi/2 in three parts. All are positive (each is rounded down), so that -0 stays -0 through the reduction by fma.
 inline constexpr double kHalfPi1 = 0x1.921fb54442d18p+0, kHalfPi2 = 0x1.1a62633145c06p-54,
                         kHalfPi3 = 0x1.c1cd129024e09p-107;
 
 /// The signed 128-bit fixed-point number `fraction` * 2^-126, times pi/2, to double precision.
-inline __attribute__((always_inline)) double timesHalfPi(unsigned __int128 fraction, bool negative) {
+SHUNT_ALWAYS_INLINE double timesHalfPi(unsigned __int128 fraction, bool negative) {
   const uint64_t top = static_cast<uint64_t>(fraction >> 64);
   const int zeros = top != 0 ? std::countl_zero(top) : 64 + std::countl_zero(static_cast<uint64_t>(fraction));
   const unsigned __int128 normal = fraction << (zeros & 127);
@@ -38,8 +31,14 @@ inline __attribute__((always_inline)) double timesHalfPi(unsigned __int128 fract
   return (negative ? -scale : scale) * (product + rest);
 }
 
-/// For finite |x| >= 2^-12. The error is a rounding error of r, however close x is to a multiple of pi/2.
-inline __attribute__((always_inline)) TrigReduced reducePayneHanek(double x) {
+/// For finite |x| >= 2^-10. The error is a rounding error of r, however close x is to a multiple of pi/2.
+SHUNT_ALWAYS_INLINE TrigReduced reducePayneHanek(double x) {
+  // 2 / pi in binary, after 64 zero bits that stand for its integer part. Local: an inline variable would be a weak symbol.
+  constexpr uint64_t kTwoOverPi[] = {
+      0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
+      0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
+      0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7,
+      0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
   const uint64_t bits = toBits(x);
   const uint64_t mantissa = (bits & ((uint64_t{1} << 52) - 1)) | (uint64_t{1} << 52);
   const int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1075;  // |x| = mantissa * 2^exponent

@@ -52,7 +52,8 @@ SHUNT_ALWAYS_INLINE TrigReduced trigReduceFast(T x) {
 template <class T>
 SHUNT_ALWAYS_INLINE T trigEvaluate(TrigReduced a) {
   const double z = a.r * a.r;
-  const double sine = fma(a.r * z, sinTail(z, T(0)), a.r);
+  // r - r^3/6 loses the sign of -0.
+  const double sine = copysign(fma(a.r * z, sinTail(z, T(0)), a.r), a.r);
   const double cosine = fma(z, fma(z, cosTail(z, T(0)), -0.5), 1.0);
   const double value = (a.quadrant & 1) != 0 ? cosine : sine;
   return static_cast<T>(fromBits(toBits(value) ^ ((a.quadrant & 2) << 62)));
