@@ -1,0 +1,35 @@
+// Operators as functions (shunt::add, shunt::matmul, ...: generated from the dictionary) and as C++ operators.
+//
+// Arithmetic between tensors and numbers follows PyTorch: a number does not raise a tensor's dtype within its category.
+// Functions may be called from any thread; tensors are the caller's to synchronise.
+#pragma once
+
+#include <shunt/generated/functions.h>
+
+namespace shunt {
+
+// Tensor op Tensor, Tensor op Scalar, Scalar op Tensor.
+#define SHUNT_BINARY_OPERATOR(symbol, tensor_tensor, tensor_scalar, scalar_tensor)                \
+  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return tensor_tensor; }       \
+  inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return tensor_scalar; }       \
+  inline Tensor operator symbol(const Scalar& a, const Tensor& b) { return scalar_tensor; }
+
+SHUNT_BINARY_OPERATOR(+, a.add(b), a.add(b), b.add(a))
+SHUNT_BINARY_OPERATOR(*, a.mul(b), a.mul(b), b.mul(a))
+SHUNT_BINARY_OPERATOR(-, a.sub(b), a.sub(b), wrapped_scalar_tensor(a, b.device()).sub(b))
+SHUNT_BINARY_OPERATOR(/, a.div(b), a.div(b), wrapped_scalar_tensor(a, b.device()).div(b))
+SHUNT_BINARY_OPERATOR(==, a.eq(b), a.eq(b), b.eq(a))
+SHUNT_BINARY_OPERATOR(!=, a.ne(b), a.ne(b), b.ne(a))
+SHUNT_BINARY_OPERATOR(<, a.lt(b), a.lt(b), b.gt(a))
+SHUNT_BINARY_OPERATOR(<=, a.le(b), a.le(b), b.ge(a))
+SHUNT_BINARY_OPERATOR(>, a.gt(b), a.gt(b), b.lt(a))
+SHUNT_BINARY_OPERATOR(>=, a.ge(b), a.ge(b), b.le(a))
+SHUNT_BINARY_OPERATOR(&, a.bitwise_and(b), a.bitwise_and(b), b.bitwise_and(a))
+SHUNT_BINARY_OPERATOR(|, a.bitwise_or(b), a.bitwise_or(b), b.bitwise_or(a))
+SHUNT_BINARY_OPERATOR(^, a.bitwise_xor(b), a.bitwise_xor(b), b.bitwise_xor(a))
+#undef SHUNT_BINARY_OPERATOR
+
+inline Tensor Tensor::operator-() const { return neg(); }
+inline Tensor Tensor::operator~() const { return bitwise_not(); }
+
+}  // namespace shunt

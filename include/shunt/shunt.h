@@ -1,0 +1,10 @@
+// Everything a program needs: tensors, operators, autograd, modes, registration.
+#pragma once
+
+#include <shunt/autograd/autograd.h>
+#include <shunt/core/dispatcher.h>
+#include <shunt/core/library.h>
+#include <shunt/core/parallel.h>
+#include <shunt/core/tls.h>
+#include <shunt/ops.h>
+#include <shunt/tensor/tensor.h>

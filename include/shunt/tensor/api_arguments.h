@@ -1,0 +1,43 @@
+// Conveniences of the generated functions and methods: how their arguments may be written, what TensorOptions add.
+// Values for the duration of one call; any thread.
+#pragma once
+
+#include <shunt/core/array_ref.h>
+#include <shunt/tensor/options.h>
+
+#include <initializer_list>
+#include <utility>
+
+namespace shunt {
+
+/// The argument type of `int[]?`: nothing, one dimension, or a list. Like IntArrayRef it owns nothing: a number or list
+/// written in the call lives until the call's end.
+class OptionalDims : public OptionalIntArrayRef {
+ public:
+  OptionalDims() = default;
+  OptionalDims(std::nullopt_t) {}
+  OptionalDims(IntArrayRef list) : OptionalIntArrayRef(list) {}
+  OptionalDims(const OptionalIntArrayRef& list) : OptionalIntArrayRef(list) {}
+  OptionalDims(const std::vector<int64_t>& list) : OptionalIntArrayRef(IntArrayRef(list)) {}
+  OptionalDims(std::initializer_list<int64_t> list) : OptionalIntArrayRef(IntArrayRef(list)) {}
+  OptionalDims(const int64_t& one) : OptionalIntArrayRef(IntArrayRef(one)) {}
+};
+
+namespace detail {
+
+/// A memory format may be given inside the options or as an argument, not both.
+inline std::optional<MemoryFormat> memoryFormat(const TensorOptions& options, std::optional<MemoryFormat> argument) {
+  SHUNT_CHECK(!argument || !options.memory_format_opt(),
+              "memory_format is given twice: inside the tensor options and as an argument; give it once");
+  return argument ? argument : options.memory_format_opt();
+}
+
+/// T is Tensor, which is incomplete here.
+template <class T>
+T withRequiresGrad(T result, const TensorOptions& options) {
+  if (options.requires_grad()) [[unlikely]] result.set_requires_grad(true);
+  return result;
+}
+
+}  // namespace detail
+}  // namespace shunt

@@ -1,0 +1,163 @@
+#include "kernels/opgen/dictionary.h"
+
+#include "kernels/opgen/cpp_types.h"
+#include "kernels/opgen/derive_forms.h"
+#include "kernels/opgen/yaml_util.h"
+
+#include <shunt/core/dispatch_key.h>
+#include <shunt/core/error.h>
+
+#include <algorithm>
+#include <set>
+
+namespace opgen {
+namespace {
+
+const std::vector<std::string> kEntryKeys = {"func", "variants", "out_name", "elementwise", "dispatch", "inplace", "out",
+                                             "device_check", "manual_cpp_binding", "tags"};
+
+shunt::FunctionSchema parseEntrySchema(const YamlFile& file, const YAML::Node& node) {
+  try {
+    shunt::FunctionSchema schema = shunt::parseSchema(file.text(node, "func"));
+    schema.setNamespaceIfNotSet("aten");
+    return schema;
+  } catch (const shunt::Error& e) {
+    fail(file.placeOf(node), e.what());
+  }
+}
+
+Variants readVariants(const YamlFile& file, const YAML::Node& entry) {
+  Variants v;
+  if (!entry["variants"]) return v;
+  v.function = false;
+  for (const std::string& word : file.list(entry["variants"], "variants")) {
+    if (word == "function") v.function = true;
+    else if (word == "method") v.method = true;
+    else if (word == "inplace") v.inplace = true;
+    else if (word == "out") v.out = true;
+    else fail(file.placeOf(entry["variants"]), "unknown variant '" + word + "'; known are function, method, inplace, out");
+  }
+  if (entry["out_name"]) v.out_name = file.text(entry["out_name"], "out_name");
+  if (entry["inplace"]) v.inplace_kernel = file.text(entry["inplace"], "inplace");
+  if (entry["out"]) v.out_kernel = file.text(entry["out"], "out");
+  const auto needs = [&](const char* key, const char* variant, bool present) {
+    if (entry[key] && !present)
+      fail(file.placeOf(entry[key]), std::string("'") + key + "' needs the variant " + variant);
+  };
+  needs("inplace", "inplace", v.inplace);
+  needs("out", "out", v.out);
+  needs("out_name", "out", v.out);
+  return v;
+}
+
+void checkKernelName(const SourcePlace& place, const std::string& name) {
+  const auto ok = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), ok))
+    fail(place, "'" + name + "' is not the name of a function in shunt::native");
+}
+
+std::vector<Kernel> readDispatch(const YamlFile& file, const YAML::Node& node) {
+  if (!node.IsMap()) fail(file.placeOf(node), "expected kernels by key: {CPU: name_cpu}");
+  std::vector<Kernel> out;
+  std::set<std::string> seen;
+  for (const auto& pair : node) {
+    const std::string name = file.text(pair.second, "dispatch");
+    checkKernelName(file.placeOf(pair.second), name);
+    for (const std::string& key : splitList(file.text(pair.first, "dispatch"))) {
+      if (!shunt::parseDispatchKey(key)) fail(file.placeOf(pair.first), "unknown dispatch key '" + key + "'");
+      if (!seen.insert(key).second) fail(file.placeOf(pair.first), "two kernels for the key " + key);
+      out.push_back({key, KernelKind::kNative, name});
+    }
+  }
+  return out;
+}
+
+std::vector<Kernel> readKernels(const YamlFile& file, const YAML::Node& entry, const OperatorDef& op) {
+  std::vector<Kernel> kernels;
+  if (entry["elementwise"]) {
+    const std::string functor = file.text(entry["elementwise"], "elementwise");
+    checkKernelName(file.placeOf(entry["elementwise"]), functor);
+    kernels = {{"CPU", KernelKind::kElementwise, functor}, {"Meta", KernelKind::kElementwise, functor}};
+  }
+  if (entry["dispatch"]) {
+    for (Kernel& k : readDispatch(file, entry["dispatch"])) {
+      if (entry["elementwise"] && (k.key == "CPU" || k.key == "Meta"))
+        fail(file.placeOf(entry["dispatch"]), "the key " + k.key + " has its kernel by 'elementwise' already");
+      kernels.push_back(std::move(k));
+    }
+  }
+  if (kernels.empty())
+    kernels = {{"CompositeImplicitAutograd", KernelKind::kNative, op.name() + (op.form == Form::kOut ? "_out" : "")}};
+  if (op.isFactory() && kernels.size() > 1 && op.isCompositeImplicit())
+    fail(op.place, op.qualifiedName() + " has a CompositeImplicitAutograd kernel and others");
+  return kernels;
+}
+
+OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
+  file.checkKeys(entry, kEntryKeys);
+  if (!entry["func"]) fail(file.placeOf(entry), "entry without 'func'");
+  OperatorDef op(parseEntrySchema(file, entry["func"]));
+  op.place = file.placeOf(entry["func"]);
+  op.form = op.schema.isOut() ? Form::kOut : op.schema.isInplace() ? Form::kInplace : Form::kFunctional;
+  op.cpp_name = structName(op);
+  op.kernels = readKernels(file, entry, op);
+  if (entry["device_check"]) {
+    if (file.text(entry["device_check"], "device_check") != "NoCheck")
+      fail(file.placeOf(entry["device_check"]), "the only value of 'device_check' is NoCheck");
+    op.device_check = false;
+  }
+  if (entry["manual_cpp_binding"]) op.manual_cpp_binding = file.boolean(entry["manual_cpp_binding"], "manual_cpp_binding");
+  if (entry["tags"]) op.tags = file.list(entry["tags"], "tags");
+  return op;
+}
+
+void checkTypes(const OperatorDef& op) {
+  try {
+    for (const shunt::Argument& a : op.arguments()) (void)argumentType(a);
+    (void)returnType(op);
+  } catch (const shunt::Error& e) {
+    fail(op.place, op.qualifiedName() + ": " + e.what());
+  }
+}
+
+void checkUnique(const Dictionary& dictionary, const OperatorDef& op) {
+  for (const OperatorDef& other : dictionary.operators)
+    if (other.cpp_name == op.cpp_name)
+      fail(op.place, op.qualifiedName() + " is defined twice; the other is on line " + std::to_string(other.place.line));
+}
+
+/// An entry that stands alone finds the functional operator it belongs to, as PyTorch groups them: by arguments.
+void linkForms(Dictionary& dictionary) {
+  for (OperatorDef& op : dictionary.operators) {
+    if (op.form == Form::kFunctional || op.functional != nullptr) continue;
+    for (const OperatorDef& other : dictionary.operators)
+      if (other.form == Form::kFunctional && isFormOf(op, other)) op.functional = &other;
+  }
+}
+
+}  // namespace
+
+Dictionary readDictionary(const std::string& path) {
+  const YamlFile file(path);
+  Dictionary dictionary;
+  const auto add = [&](OperatorDef op) -> OperatorDef& {
+    checkTypes(op);
+    checkUnique(dictionary, op);
+    return dictionary.operators.emplace_back(std::move(op));
+  };
+  for (const YAML::Node& entry : file.entries()) {
+    OperatorDef parsed = readEntry(file, entry);
+    const Variants variants = readVariants(file, entry);
+    parsed.function = variants.function;
+    parsed.method = variants.method;
+    if ((variants.inplace || variants.out) && parsed.form != Form::kFunctional)
+      fail(parsed.place, "only a functional operator has derived in-place and out forms");
+    const OperatorDef& op = add(std::move(parsed));
+    if (variants.inplace) add(deriveInplace(op, variants));
+    if (variants.out) add(deriveOut(op, variants));
+  }
+  linkForms(dictionary);
+  return dictionary;
+}
+
+}  // namespace opgen

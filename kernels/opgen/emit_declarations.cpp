@@ -1,0 +1,75 @@
+#include "kernels/opgen/cpp_types.h"
+#include "kernels/opgen/emit.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace opgen {
+
+namespace {
+
+constexpr const char* kDeclarationsHead = R"(// The dictionary's operators: one struct each in namespace shunt::ops, with its identity and its typed entry points.
+// Included by tensor.h, where Tensor is only declared. Any thread may call.
+#pragma once
+
+#include <shunt/core/dispatch_key_set.h>
+#include <shunt/tensor/api_arguments.h>
+
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace shunt {
+
+class Operator;
+
+namespace ops {
+)";
+
+constexpr const char* kNativeHead = R"(// Handwritten kernels that native_functions.yaml names.
+#pragma once
+
+#include <shunt/tensor/tensor.h>
+
+namespace shunt::native {
+
+)";
+
+}  // namespace
+
+void emitDeclarations(const Dictionary& dictionary, const Output& out) {
+  std::string text = std::string(kBanner) + kDeclarationsHead;
+  for (const OperatorDef& op : dictionary.operators) {
+    text += fmt::format(R"(
+struct SHUNT_API {} {{
+  using Schema = {};
+  static constexpr const char* name = {};
+  static constexpr const char* overload_name = {};
+  static constexpr const char* schema_str =
+      {};
+  static Operator symbol;
+  static {} call({});
+  static {} redispatch({});
+}};
+)",
+                        op.cpp_name, signature(op, false), quoted(op.schema.name()), quoted(op.overload()),
+                        quoted(op.schema.str()), returnType(op), parameters(op), returnType(op),
+                        parameters(op, "DispatchKeySet ks"));
+  }
+  out.write("include/shunt/generated/operator_decls.h", text + "\n}  // namespace ops\n}  // namespace shunt\n");
+}
+
+void emitNativeDeclarations(const Dictionary& dictionary, const Output& out) {
+  std::string text = std::string(kBanner) + kNativeHead;
+  std::set<std::string> seen;
+  for (const OperatorDef& op : dictionary.operators) {
+    for (const Kernel& k : op.kernels) {
+      if (k.kind != KernelKind::kNative || !seen.insert(k.name + "(" + argumentTypes(op)).second) continue;
+      text += fmt::format("{} {}({});\n", returnType(op), k.name, parameters(op));
+    }
+  }
+  out.write("generated/native_functions.h", text + "\n}  // namespace shunt::native\n");
+}
+
+}  // namespace opgen

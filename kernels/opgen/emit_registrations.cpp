@@ -1,0 +1,89 @@
+#include "kernels/opgen/cpp_types.h"
+#include "kernels/opgen/emit.h"
+#include "kernels/opgen/shard_counts.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+namespace opgen {
+
+namespace {
+
+constexpr const char* kWrapper = "&wrappers::";
+
+/// Declarations of all generated functions that tables refer to, by namespace.
+std::string wrapperDeclarations(const Registrations& registrations) {
+  std::map<std::string, std::string> by_space;
+  std::set<std::string> seen;
+  for (const Registration& r : registrations) {
+    if (r.function.rfind(kWrapper, 0) != 0 || !seen.insert(r.function).second) continue;
+    const std::string path = r.function.substr(1);
+    by_space[path.substr(0, path.rfind("::"))] += fmt::format(
+        "{} {}({});\n", returnType(*r.op), r.op->cpp_name, parameters(*r.op, r.takes_keyset ? "DispatchKeySet ks" : ""));
+  }
+  std::string text = std::string(kBanner) +
+                     "// The generated wrappers' declarations, for the registration tables.\n#pragma once\n\n"
+                     "#include <shunt/tensor/tensor.h>\n\nnamespace shunt {\n";
+  for (const auto& [space, declarations] : by_space)
+    text += fmt::format("\nnamespace {} {{\n{}}}  // namespace {}\n", space, declarations, space);
+  return text + "\n}  // namespace shunt\n";
+}
+
+std::string row(const Registration& r) {
+  if (r.function.empty())
+    return fmt::format("    {{&ops::{}::symbol, DispatchKey::{}, nullptr, nullptr}},\n", r.op->cpp_name, r.key);
+  return fmt::format("    {{&ops::{0}::symbol, DispatchKey::{1},\n     reinterpret_cast<void*>(&boxing::StaticKernel<{2}, {3}, "
+                     "boxing::Types<{4}>>::call),\n     &kSignatureTraits<ops::{0}::Schema>}},\n",
+                     r.op->cpp_name, r.key, r.function, returnType(*r.op), argumentTypes(*r.op));
+}
+
+/// One table file: the kernels' code lies elsewhere (extern template), this is data and one loop.
+std::string tableFile(size_t number, const std::vector<const Registration*>& rows) {
+  std::string externs, table;
+  std::set<std::string> seen;
+  for (const Registration* r : rows) {
+    table += row(*r);
+    if (!r->function.empty() && seen.insert(r->function + argumentTypes(*r->op)).second)
+      externs += "extern " + instantiateKernel(*r);
+  }
+  return fmt::format(
+      "{}#include \"generated/native_functions.h\"\n#include \"generated/wrappers.h\"\n"
+      "#include \"kernels/wrappers/register.h\"\n\nnamespace shunt {{\n\n{}\nnamespace wrappers {{\n\n"
+      "void registerTable{}() {{\n  static const KernelRow kRows[] = {{\n{}  }};\n  registerKernels(kRows);\n}}\n\n"
+      "}}  // namespace wrappers\n}}  // namespace shunt\n",
+      kBanner, externs, number, table);
+}
+
+std::string mainFile(const Dictionary& dictionary) {
+  std::string rows, declarations, calls;
+  for (const OperatorDef& op : dictionary.operators)
+    rows += fmt::format("    {{&ops::{0}::symbol, ops::{0}::schema_str}},\n", op.cpp_name);
+  for (size_t i = 0; i < kRegisterShards; ++i) {
+    declarations += fmt::format("void registerTable{}();\n", i);
+    calls += fmt::format("    registerTable{}();\n", i);
+  }
+  return fmt::format(
+      "{}// The dictionary's one static initialiser: operators first, then their kernels.\n"
+      "#include \"kernels/wrappers/register.h\"\n\nnamespace shunt::wrappers {{\n\n{}\nnamespace {{\n\n"
+      "struct DictionaryInit {{\n  DictionaryInit() {{\n    registerOperators(kOperators);\n{}  }}\n"
+      "  static const OperatorRow kOperators[];\n}};\n\nconst OperatorRow DictionaryInit::kOperators[] = {{\n{}}};\n\n"
+      "const DictionaryInit init;\n\n}}  // namespace\n}}  // namespace shunt::wrappers\n",
+      kBanner, declarations, calls, rows);
+}
+
+}  // namespace
+
+void emitRegistrations(const Dictionary& dictionary, const Output& out, const Registrations& registrations) {
+  out.write("generated/wrappers.h", wrapperDeclarations(registrations));
+  out.write("generated/registrations.cpp", mainFile(dictionary));
+  for (size_t i = 0; i < kRegisterShards; ++i) {
+    std::vector<const Registration*> rows;
+    for (size_t k = registrations.size() * i / kRegisterShards; k < registrations.size() * (i + 1) / kRegisterShards; ++k)
+      rows.push_back(&registrations[k]);
+    out.write(fmt::format("generated/register_{}.cpp", i), tableFile(i, rows));
+  }
+}
+
+}  // namespace opgen

@@ -1,0 +1,37 @@
+// The generated files. A file is written only when its content changed, so that nothing is compiled again needlessly.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace opgen {
+
+class Output {
+ public:
+  explicit Output(std::string directory) : directory_(std::move(directory)) {}
+  /// `path` relative to the output directory. Throws when the file can't be written.
+  void write(const std::string& path, const std::string& content) const;
+
+ private:
+  std::string directory_;
+};
+
+/// Text spread over a fixed number of source files. Where an entry goes depends on its name only: adding one operator
+/// changes one file.
+class Shards {
+ public:
+  /// Files <stem>_0.cpp ... <stem>_<count-1>.cpp, each beginning with `head` and ending with `tail`.
+  Shards(std::string stem, size_t count, std::string head, std::string tail);
+  void add(const std::string& name, const std::string& text) { bodies_[shardOf(name)] += text; }
+  void write(const Output& out) const;
+
+ private:
+  size_t shardOf(const std::string& name) const;
+  std::string stem_, head_, tail_;
+  std::vector<std::string> bodies_;
+};
+
+/// The first line of every generated file.
+extern const char* const kBanner;
+
+}  // namespace opgen

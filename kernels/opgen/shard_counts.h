@@ -1,0 +1,15 @@
+// How many source files each product is spread over. kernels/CMakeLists.txt lists the files: change both together
+// (`opgen --list-outputs` prints what is written, and a test compares).
+#pragma once
+
+#include <cstddef>
+
+namespace opgen {
+
+inline constexpr size_t kOperatorShards = 4;
+inline constexpr size_t kBackendShards = 4;
+inline constexpr size_t kInplaceOrViewShards = 2;
+inline constexpr size_t kAutogradShards = 8;
+inline constexpr size_t kRegisterShards = 4;
+
+}  // namespace opgen

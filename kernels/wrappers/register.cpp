@@ -1,0 +1,42 @@
+#include "kernels/wrappers/register.h"
+
+namespace shunt::wrappers {
+
+namespace {
+
+// Leaked on purpose: taking the dictionary apart at exit would cost time and serve nobody.
+std::vector<RegistrationHandle>& handles() {
+  static auto* const all = new std::vector<RegistrationHandle>;
+  return *all;
+}
+
+KernelFunction kernelOf(const KernelRow& row) {
+  if (row.function == nullptr) return KernelFunction::makeFallthrough();
+  KernelFunction k;
+  k.unboxed = row.function;
+  k.boxed = row.traits->boxed;
+  k.functor = make_intrusive<UnboxedHolder>(row.function);
+  k.signature = &row.traits->signature();
+  return k;
+}
+
+OperatorName nameOf(const Operator& op) { return OperatorName(std::string(op.name()), std::string(op.overload())); }
+
+}  // namespace
+
+void registerOperators(ArrayRef<OperatorRow> rows) {
+  Dispatcher& dispatcher = Dispatcher::singleton();
+  for (const OperatorRow& row : rows) {
+    dispatcher.bindOperator(*row.symbol);
+    handles().push_back(dispatcher.registerDef(parseSchema(row.schema), std::source_location::current()));
+  }
+}
+
+void registerKernels(ArrayRef<KernelRow> rows) {
+  Dispatcher& dispatcher = Dispatcher::singleton();
+  for (const KernelRow& row : rows)
+    handles().push_back(
+        dispatcher.registerImpl(nameOf(*row.symbol), row.key, kernelOf(row), std::source_location::current()));
+}
+
+}  // namespace shunt::wrappers
