@@ -112,9 +112,7 @@ class SHUNT_API Tensor {
   /// Makes this tensor refer to another's data. Throws when types are incompatible.
   void set_data(const Tensor& new_data) const;
 
-  // Conversions that choose an overload of `to` (beside the dictionary's own).
-  Tensor to(TensorOptions options, bool non_blocking = false, bool copy = false,
-            std::optional<MemoryFormat> memory_format = std::nullopt) const;
+  // The other conversions are the dictionary's overloads of `to`.
   Tensor cpu() const { return to(TensorOptions(Device(kCPU))); }
 
   Tensor operator-() const;
