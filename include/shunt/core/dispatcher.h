@@ -82,7 +82,20 @@ class SHUNT_API Dispatcher {
   Impl* impl_;
 };
 
-/// Prints every dispatch step of every thread to stderr; also SHUNT_TRACE=1.
-SHUNT_API void set_trace(bool on);
+/// One step of a call's way: its kind ("call", "redispatch", or either "(boxed)"), the keys it looks at, and the key it
+/// went to.
+struct TraceStep {
+  const char* kind;
+  OperatorHandle op;
+  DispatchKeySet keys;
+  DispatchKey key;
+  const char* reason;
+  int depth;
+};
+/// Called for every step of every thread, on that thread, inside the call: it must not call operators.
+using TraceSink = void (*)(const TraceStep&);
+
+/// Reports every dispatch step to the sink (default: one line on stderr); also SHUNT_TRACE=1. Null restores the default.
+SHUNT_API void set_trace(bool on, TraceSink sink = nullptr);
 
 }  // namespace shunt
