@@ -1,0 +1,238 @@
+// In-place draws: uniform_, normal_, random_, bernoulli_.
+#include "generated/native_functions.h"
+#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/math/math.h"
+#include "kernels/random/draw.h"
+#include "kernels/shape/strided_loop.h"
+#include "kernels/shape/view_util.h"
+
+#include <shunt/core/tls.h>
+#include <shunt/ops.h>
+
+#include <limits>
+
+namespace shunt::native {
+
+namespace {
+
+template <class T>
+constexpr int kDigits = std::numeric_limits<T>::digits;
+
+/// The widest value of T as a double.
+template <class T>
+double maxOf() {
+  return cast<double>(std::numeric_limits<T>::max());
+}
+
+/// In [0, 1): as many bits as T's significand holds, so that no value rounds up to 1.
+template <class T>
+SHUNT_ALWAYS_INLINE opmath_t<T> unitInterval(uint64_t bits) {
+  constexpr uint64_t kScale = uint64_t{1} << kDigits<T>;
+  return static_cast<opmath_t<T>>(static_cast<int64_t>(bits & (kScale - 1))) * (opmath_t<T>{1} / static_cast<opmath_t<T>>(kScale));
+}
+
+template <class T>
+void checkUniformBounds(double from, double to) {
+  const ScalarType dtype = scalar_type_of<T>;
+  SHUNT_CHECK(from >= -maxOf<T>() && from <= maxOf<T>(), "from is out of bounds for ", dtype, ": ", from);
+  SHUNT_CHECK(to >= -maxOf<T>() && to <= maxOf<T>(), "to is out of bounds for ", dtype, ": ", to);
+  SHUNT_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
+  SHUNT_CHECK(to - from <= maxOf<T>(), "uniform_ expects to-from <= std::numeric_limits<", dtype, ">::max(), but found to=", to,
+              " and from=", from, " which result in to-from to exceed the limit");
+}
+
+// Box-Muller: two uniforms give two independent normals.
+template <class C>
+SHUNT_ALWAYS_INLINE void normalPair(C u1, C u2, C mean, C std, C* out) {
+  const C radius = math::sqrt(C(-2) * math::log(u1));
+  const C angle = C(6.283185307179586476925) * u2;
+  out[0] = mean + std * (radius * math::cosFast(angle));
+  out[1] = mean + std * (radius * math::sinFast(angle));
+}
+
+template <class T>
+struct DrawNormal {
+  using C = opmath_t<T>;
+  static constexpr int kPerBlock = sizeof(C) == 8 ? 2 : 4;
+  C mean, std;
+  void operator()(const philox::Block& b, T* out) const {
+    C values[kPerBlock];
+    if constexpr (kPerBlock == 2) {
+      constexpr double kUlp = 0x1p-53;
+      // (0, 1]: the logarithm's argument is never 0.
+      normalPair(static_cast<double>((philox::low64(b) >> 11) + 1) * kUlp, static_cast<double>(philox::high64(b) >> 11) * kUlp,
+                 mean, std, values);
+    } else {
+      constexpr float kUlp = 0x1p-32f;
+      for (size_t i = 0; i < 4; i += 2)
+        normalPair((static_cast<float>(b[i]) + 0.5f) * kUlp, static_cast<float>(b[i + 1] >> 8) * 0x1p-24f, mean, std, values + i);
+    }
+    for (int i = 0; i < kPerBlock; ++i) out[i] = cast<T>(values[i]);
+  }
+};
+
+/// [0, range) by the high half of a product: the bias is below range / 2^64.
+SHUNT_ALWAYS_INLINE uint64_t scaled(uint64_t bits, uint64_t range) {
+  return static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * range) >> 64);
+}
+
+/// The largest integer `random_()` gives: all that fit, for floating types those without rounding.
+template <class T>
+uint64_t largestInteger() {
+  if constexpr (std::is_same_v<T, bool>) return 1;
+  else if constexpr (std::is_integral_v<T>) return static_cast<uint64_t>(std::numeric_limits<T>::max());
+  else return uint64_t{1} << kDigits<T>;
+}
+
+/// Integers first, first + 1, ... first + range - 1; range 0 stands for 2^64.
+void randomRange(const Tensor& self, const Generator& generator, uint64_t first, uint64_t range) {
+  dispatchAllTypes(self.dtype(), "random_", [&]<class T>(std::type_identity<T>) {
+    drawTensor<T>(self, generator, drawWide<T>([=](uint64_t bits) {
+      return cast<T>(static_cast<int64_t>(first + (range == 0 ? bits : scaled(bits, range))));
+    }));
+  });
+}
+
+void checkInRange(ScalarType dtype, int64_t value, const char* what) {
+  const bool fits = dispatchAllTypes(dtype, "random_", [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_integral_v<T>)
+      return value >= static_cast<int64_t>(std::numeric_limits<T>::min()) && value <= static_cast<int64_t>(std::numeric_limits<T>::max());
+    else
+      return static_cast<double>(value) >= -maxOf<T>() && static_cast<double>(value) <= maxOf<T>();
+  });
+  SHUNT_CHECK(fits, what, " is out of bounds for ", dtype, ": ", value);
+}
+
+/// The last value (inclusive) of random_(from, to); all checks of both.
+int64_t checkedLast(ScalarType dtype, int64_t from, std::optional<int64_t> to) {
+  checkInRange(dtype, from, "from");
+  if (!to) {
+    const uint64_t largest = dispatchAllTypes(dtype, "random_", []<class T>(std::type_identity<T>) { return largestInteger<T>(); });
+    SHUNT_CHECK(from <= static_cast<int64_t>(largest), "random_ expects 'from' casted to dtype to be less than or equal to ",
+                "the largest value, but got from=", from, " > ", largest);
+    return static_cast<int64_t>(largest);
+  }
+  SHUNT_CHECK(from < *to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", *to);
+  checkInRange(dtype, *to - 1, "to - 1");
+  return *to - 1;
+}
+
+void checkProbability(double p) {
+  SHUNT_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
+}
+
+SHUNT_ALWAYS_INLINE bool happens(uint64_t bits, double p) { return static_cast<double>(bits >> 11) * 0x1p-53 < p; }
+
+void checkStd(double std) { SHUNT_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std); }
+
+void checkProbabilities(const TensorImpl& self, const TensorImpl& p) {
+  SHUNT_CHECK(isFloatingType(p.dtype()), "bernoulli_: the tensor of probabilities must be of a floating dtype, but got ", p.dtype());
+  SHUNT_CHECK(p.device() == self.device(), "bernoulli_: expected p on device ", self.device(), ", but got ", p.device());
+}
+
+}  // namespace
+
+Tensor& uniform_meta_(Tensor& self, double from, double to, std::optional<Generator>) {
+  dispatchFloatingTypes(implOf(self, "uniform_").dtype(), "check_uniform_bounds",
+                        [&]<class T>(std::type_identity<T>) { checkUniformBounds<T>(from, to); });
+  return self;
+}
+
+Tensor& uniform_cpu_(Tensor& self, double from, double to, std::optional<Generator> generator) {
+  uniform_meta_(self, from, to, std::nullopt);
+  const Generator& source = cpuGenerator(generator);
+  dispatchFloatingTypes(self.dtype(), "uniform_", [&]<class T>(std::type_identity<T>) {
+    using C = opmath_t<T>;
+    const auto low = static_cast<C>(from);
+    const auto width = static_cast<C>(to) - low;
+    const auto value = [=](auto bits) { return cast<T>(unitInterval<T>(bits) * width + low); };
+    if constexpr (sizeof(T) == 8) drawTensor<T>(self, source, drawWide<T>(value));
+    else drawTensor<T>(self, source, drawNarrow<T>(value));
+  });
+  return self;
+}
+
+Tensor& normal_meta_(Tensor& self, double, double std, std::optional<Generator>) {
+  checkStd(std);
+  dispatchFloatingTypes(implOf(self, "normal_").dtype(), "normal", [](auto) {});
+  return self;
+}
+
+Tensor& normal_cpu_(Tensor& self, double mean, double std, std::optional<Generator> generator) {
+  normal_meta_(self, mean, std, std::nullopt);
+  dispatchFloatingTypes(self.dtype(), "normal", [&]<class T>(std::type_identity<T>) {
+    using C = opmath_t<T>;
+    drawTensor<T>(self, cpuGenerator(generator), DrawNormal<T>{static_cast<C>(mean), static_cast<C>(std)});
+  });
+  return self;
+}
+
+Tensor& random_meta_(Tensor& self, std::optional<Generator>) {
+  implOf(self, "random_");
+  return self;
+}
+
+Tensor& random_cpu_(Tensor& self, std::optional<Generator> generator) {
+  const ScalarType dtype = implOf(self, "random_").dtype();
+  const uint64_t largest = dispatchAllTypes(dtype, "random_", []<class T>(std::type_identity<T>) { return largestInteger<T>(); });
+  randomRange(self, cpuGenerator(generator), 0, largest + 1);
+  return self;
+}
+
+Tensor& random_from_meta_(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator>) {
+  checkedLast(implOf(self, "random_").dtype(), from, to);
+  return self;
+}
+
+Tensor& random_from_cpu_(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator> generator) {
+  const int64_t last = checkedLast(implOf(self, "random_").dtype(), from, to);
+  const uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;
+  randomRange(self, cpuGenerator(generator), static_cast<uint64_t>(from), range);
+  return self;
+}
+
+Tensor& random_to_(Tensor& self, int64_t to, std::optional<Generator> generator) {
+  implOf(self, "random_");
+  AutoDispatchBelowAutograd guard;
+  return self.random_(0, to, generator);
+}
+
+Tensor& bernoulli_meta_(Tensor& self, double p, std::optional<Generator>) {
+  implOf(self, "bernoulli_");
+  checkProbability(p);
+  return self;
+}
+
+Tensor& bernoulli_cpu_(Tensor& self, double p, std::optional<Generator> generator) {
+  bernoulli_meta_(self, p, std::nullopt);
+  dispatchAllTypes(self.dtype(), "bernoulli_", [&]<class T>(std::type_identity<T>) {
+    drawTensor<T>(self, cpuGenerator(generator), drawWide<T>([p](uint64_t bits) { return cast<T>(happens(bits, p)); }));
+  });
+  return self;
+}
+
+Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Generator>) {
+  checkProbabilities(implOf(self, "bernoulli_"), implOf(p, "bernoulli_", "p"));
+  expand(p, self.sizes(), false);
+  return self;
+}
+
+Tensor& bernoulli_tensor_cpu_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
+  bernoulli_tensor_meta_(self, p, std::nullopt);
+  const Tensor chances(detail::makeCpuTensor(self.sizes(), {}, kDouble));
+  copyBelowAutograd(chances, p);
+  forEachElement<double>(*chances.unsafeGetTensorImpl(), checkProbability);
+  // Drawn over the probabilities, which are in the order of the elements.
+  const Tensor drawn(detail::makeCpuTensor(self.sizes(), {}, kDouble));
+  drawTensor<double>(drawn, cpuGenerator(generator),
+                     drawWide<double>([](uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }));
+  double* value = reinterpret_cast<double*>(drawn.unsafeGetTensorImpl()->data());
+  forEachElement<double>(*chances.unsafeGetTensorImpl(), [&](double chance) {
+    *value = *value < chance ? 1.0 : 0.0;
+    ++value;
+  });
+  copyBelowAutograd(self, drawn);
+  return self;
+}
+
+}  // namespace shunt::native

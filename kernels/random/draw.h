@@ -1,0 +1,80 @@
+// Filling a CPU tensor with random numbers, block by block.
+//
+// Element i in row-major order comes from Philox block i / kPerBlock of those the generator reserved for this operator, so
+// the result depends on the seed and on what was drawn before, not on threads, strides or instruction set. How many blocks
+// an operator takes depends on its dtype and number of elements. Any thread; the generator is locked once.
+#pragma once
+
+#include "kernels/random/philox.h"
+#include "kernels/shape/copy.h"
+#include "generated/native_functions.h"
+
+#include <shunt/core/parallel.h>
+#include <shunt/tensor/tensor.h>
+
+namespace shunt::native {
+
+/// The generator given, or the default one. Throws when it belongs to another device.
+inline const Generator& cpuGenerator(const std::optional<Generator>& given) {
+  if (!given || !given->defined()) return default_generator();
+  SHUNT_CHECK(given->device().is_cpu(), "Expected a 'cpu' device type for generator but found '", given->device(), "'");
+  return *given;
+}
+
+/// Draw: `static constexpr int kPerBlock`, `void operator()(const philox::Block&, T* out) const` that writes kPerBlock values.
+template <class T, class Draw>
+void drawInto(T* out, int64_t numel, const Generator& generator, const Draw& draw) {
+  constexpr int64_t kPerBlock = Draw::kPerBlock;
+  const int64_t blocks = (numel + kPerBlock - 1) / kPerBlock;
+  const auto [seed, first] = generator->reserve(static_cast<uint64_t>(blocks));
+  const int64_t whole = numel / kPerBlock;
+  parallelFor(0, whole, kDefaultGrain / 4, [&, seed = seed, first = first](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) draw(philox::block(seed, first + static_cast<uint64_t>(b)), out + b * kPerBlock);
+  });
+  if (whole == blocks) return;
+  T rest[kPerBlock];
+  draw(philox::block(seed, first + static_cast<uint64_t>(whole)), rest);
+  for (int64_t i = whole * kPerBlock; i < numel; ++i) out[i] = rest[i - whole * kPerBlock];
+}
+
+/// The same for a tensor of any layout, whose dtype is T.
+template <class T, class Draw>
+void drawTensor(const Tensor& self, const Generator& generator, const Draw& draw) {
+  const TensorImpl& t = *self.unsafeGetTensorImpl();
+  if (t.numel() == 0) return;
+  if (t.is_contiguous()) return drawInto(reinterpret_cast<T*>(t.data()), t.numel(), generator, draw);
+  const Tensor dense(detail::makeCpuTensor(t.sizes(), {}, t.dtype()));
+  drawInto(reinterpret_cast<T*>(dense.unsafeGetTensorImpl()->data()), t.numel(), generator, draw);
+  copyBelowAutograd(self, dense);
+}
+
+/// Two per block: each element has 64 random bits of its own.
+template <class T, class F>
+struct DrawWide {
+  static constexpr int kPerBlock = 2;
+  F f;  // T f(uint64_t bits)
+  SHUNT_ALWAYS_INLINE void operator()(const philox::Block& b, T* out) const {
+    out[0] = f(philox::low64(b));
+    out[1] = f(philox::high64(b));
+  }
+};
+template <class T, class F>
+DrawWide<T, F> drawWide(F f) {
+  return {f};
+}
+
+/// Four per block: 32 bits each.
+template <class T, class F>
+struct DrawNarrow {
+  static constexpr int kPerBlock = 4;
+  F f;  // T f(uint32_t bits)
+  SHUNT_ALWAYS_INLINE void operator()(const philox::Block& b, T* out) const {
+    for (int i = 0; i < 4; ++i) out[i] = f(b[static_cast<size_t>(i)]);
+  }
+};
+template <class T, class F>
+DrawNarrow<T, F> drawNarrow(F f) {
+  return {f};
+}
+
+}  // namespace shunt::native

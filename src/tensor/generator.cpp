@@ -1,0 +1,33 @@
+#include <shunt/core/error.h>
+#include <shunt/tensor/generator.h>
+
+namespace shunt {
+
+uint64_t GeneratorImpl::seed() const {
+  const std::lock_guard lock(mutex_);
+  return seed_;
+}
+
+void GeneratorImpl::set_seed(uint64_t seed) {
+  const std::lock_guard lock(mutex_);
+  seed_ = seed;
+  next_block_ = 0;
+}
+
+std::pair<uint64_t, uint64_t> GeneratorImpl::reserve(uint64_t count) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t first = next_block_;
+  next_block_ += count;
+  return {seed_, first};
+}
+
+Generator make_generator(uint64_t seed) { return Generator(make_intrusive<GeneratorImpl>(Device(kCPU), seed)); }
+
+const Generator& default_generator() {
+  static const Generator generator = make_generator();
+  return generator;
+}
+
+void manual_seed(uint64_t seed) { default_generator()->set_seed(seed); }
+
+}  // namespace shunt
