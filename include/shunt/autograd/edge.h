@@ -16,7 +16,7 @@ namespace shunt::autograd {
 
 struct Edge {
   Edge() = default;
-  inline Edge(intrusive_ptr<Node> function, uint32_t input_nr);  // in node.h
+  Edge(intrusive_ptr<Node> function, uint32_t input_nr);  // in node.h
 
   bool is_valid() const { return function.defined(); }
   bool operator==(const Edge& o) const { return function == o.function && input_nr == o.input_nr; }

@@ -22,7 +22,7 @@ SHUNT_API variable_list grad(const variable_list& outputs, const variable_list& 
                              const variable_list& grad_outputs = {}, std::optional<bool> retain_graph = std::nullopt,
                              bool create_graph = false, bool allow_unused = false);
 
-/// Makes gradients fit the tensors that the edges lead to (sum to shape, cast); throws, naming `name`, when they can't.
-SHUNT_API void validate_outputs(const edge_list& edges, variable_list& grads, const std::string& name);
+/// Makes what `node` returned fit the tensors its edges lead to (sum to shape, cast); throws, naming it, when it can't.
+SHUNT_API void validate_outputs(const Node& node, variable_list& grads);
 
 }  // namespace shunt::autograd

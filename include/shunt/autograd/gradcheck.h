@@ -19,8 +19,8 @@ struct GradcheckOptions {
 
 using GradcheckFunction = std::function<variable_list(const variable_list& inputs)>;
 
-/// Throws shunt::Error that shows both Jacobians when they differ; also when an undefined or zero gradient of an output is
-/// not handled. Outputs that do not require grad are left out. Returns true.
+/// Throws shunt::Error that shows both Jacobians when they differ. Each output is checked alone, so the others' gradients
+/// are undefined meanwhile. Outputs that do not require grad are left out. Returns true.
 SHUNT_API bool gradcheck(const GradcheckFunction& f, const variable_list& inputs, const GradcheckOptions& options = {});
 /// The same of the function that gives f's gradients (create_graph): checks second derivatives.
 SHUNT_API bool gradgradcheck(const GradcheckFunction& f, const variable_list& inputs, const GradcheckOptions& options = {});

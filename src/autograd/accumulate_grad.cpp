@@ -1,0 +1,73 @@
+#include <shunt/autograd/accumulate_grad.h>
+
+#include <shunt/autograd/autograd_meta.h>
+#include <shunt/autograd/variable_utils.h>
+#include <shunt/core/tls.h>
+#include <shunt/ops.h>
+
+#include <limits>
+
+namespace shunt::autograd {
+namespace {
+
+// A leaf's grad lies in memory as the leaf does, so that optimizers walk both alike.
+bool obeysLayoutContract(const Tensor& grad, const Tensor& variable) {
+  if (!variable.is_non_overlapping_and_dense()) return grad.is_contiguous();
+  for (int64_t d = 0; d < variable.dim(); ++d)
+    if (variable.size(d) != 1 && grad.stride(d) != variable.stride(d)) return false;
+  return true;
+}
+
+Tensor cloneObeyingContract(const Tensor& grad, const Tensor& variable) {
+  if (!variable.is_non_overlapping_and_dense()) return grad.clone(MemoryFormat::Contiguous);
+  Tensor result = empty_strided(variable.sizes(), variable.strides(), grad.options());
+  result.copy_(grad);
+  return result;
+}
+
+void firstGrad(Tensor& slot, const Tensor& variable, Tensor grad) {
+  if (GradMode::is_enabled()) {
+    slot = obeysLayoutContract(grad, variable) ? grad.clone() : cloneObeyingContract(grad, variable);
+    return;
+  }
+  // Nobody else has it, nor its memory: no copy is needed.
+  const bool steal = grad.use_count() == 1 && grad.storage().use_count() == 1 && obeysLayoutContract(grad, variable);
+  if (!steal) grad = cloneObeyingContract(grad, variable);
+  slot = get_autograd_meta(grad) == nullptr ? std::move(grad) : detached_alias(grad);
+}
+
+}  // namespace
+
+AccumulateGrad::AccumulateGrad(Tensor variable_in)
+    // Runs as soon as its gradient is there, which frees the buffer.
+    : Node(std::numeric_limits<uint64_t>::max(), {}), variable(std::move(variable_in)) {
+  add_input_metadata(variable);
+}
+
+void AccumulateGrad::release_resources() {
+  Node::release_resources();
+  variable.reset();
+}
+
+variable_list AccumulateGrad::apply(variable_list&& grads) {
+  SHUNT_INTERNAL_ASSERT(grads.size() == 1, "AccumulateGrad got ", grads.size(), " gradients");
+  Tensor grad = std::move(grads[0]);
+  grads.clear();
+  if (!grad.defined() || !variable.requires_grad()) return {};
+  SHUNT_CHECK(!variable.grad_fn(), "leaf variable has been moved into the graph interior");
+  AutogradMeta* meta = get_autograd_meta(variable);
+  if (meta->hooks_)
+    for (size_t i = 0; i < meta->hooks_->hooks.size(); ++i) {
+      if (!meta->hooks_->hooks[i]) continue;
+      Tensor replaced = meta->hooks_->hooks[i](grad);
+      if (replaced.defined()) grad = std::move(replaced);
+    }
+  std::lock_guard lock(mutex_);
+  Tensor& slot = meta->grad_;
+  if (!slot.defined()) firstGrad(slot, variable, std::move(grad));
+  else if (GradMode::is_enabled()) slot = slot.add(grad);
+  else slot.add_(grad);
+  return {};
+}
+
+}  // namespace shunt::autograd

@@ -1,0 +1,38 @@
+#include "src/autograd/copy_slices.h"
+
+#include <shunt/autograd/variable_utils.h>
+#include <shunt/ops.h>
+
+namespace shunt::autograd {
+
+CopySlices::CopySlices(const Tensor& base, const Tensor& view, ViewFunc view_func, intrusive_ptr<Node> fn)
+    : base_(base), view_(view), view_func_(std::move(view_func)), fn_(std::move(fn)) {
+  add_input_metadata(base);
+  // The node asks its own edges which gradients are wanted, so both have the same.
+  fn_->set_next_edge(0, gradient_edge(base));
+  set_next_edges(edge_list(fn_->next_edges()));
+}
+
+variable_list CopySlices::apply(variable_list&& grads) {
+  SHUNT_CHECK(fn_.defined(), kBackwardTwice);
+  variable_list result(num_outputs());
+  if (!grads[0].defined()) return result;
+  const Tensor whole = empty_strided(base_.sizes, base_.strides, grads[0].options());
+  whole.copy_(grads[0]);
+  const Tensor part = view_func_ ? view_func_(whole)
+                                 : whole.as_strided(view_.sizes, view_.strides, view_.storage_offset - base_.storage_offset);
+  variable_list through = (*fn_)({part.clone(MemoryFormat::Contiguous)});
+  for (size_t i = 0; i < num_outputs() && i < through.size(); ++i) {
+    if (!task_should_compute_output(i)) continue;
+    if (i > 0) {
+      result[i] = std::move(through[i]);
+      continue;
+    }
+    if (through[0].defined()) part.copy_(through[0]);
+    else part.zero_();
+    result[0] = whole;
+  }
+  return result;
+}
+
+}  // namespace shunt::autograd

@@ -1,0 +1,125 @@
+#include <shunt/autograd/engine.h>
+
+#include "src/autograd/graph_task.h"
+
+#include <shunt/autograd/variable_utils.h>
+#include <shunt/core/tls.h>
+#include <shunt/ops.h>
+#include <shunt/tensor/expand_utils.h>
+
+namespace shunt::autograd {
+namespace {
+
+// The gradient of an output that was given none.
+Tensor implicitGrad(const Tensor& output) {
+  if (!output.requires_grad()) return {};
+  SHUNT_CHECK(output.numel() == 1, "grad can be implicitly created only for scalar outputs, but this output has shape ",
+              output.sizes(), "; pass its gradient");
+  return ones_like(output, {}, {}, {}, {}, MemoryFormat::Contiguous);
+}
+
+variable_list makeGrads(const variable_list& outputs, const variable_list& grads) {
+  SHUNT_CHECK(grads.empty() || grads.size() == outputs.size(), "got ", outputs.size(), " tensors and ", grads.size(),
+              " gradients");
+  variable_list result;
+  result.reserve(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    SHUNT_CHECK(outputs[i].defined(), "element ", i, " of tensors is undefined");
+    if (grads.empty() || !grads[i].defined()) {
+      result.push_back(implicitGrad(outputs[i]));
+      continue;
+    }
+    SHUNT_CHECK(grads[i].sizes() == outputs[i].sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ",
+                grads[i].sizes(), " and output[", i, "] has a shape of ", outputs[i].sizes(), ".");
+    result.push_back(grads[i]);
+  }
+  return result;
+}
+
+edge_list rootEdges(const variable_list& outputs) {
+  edge_list roots;
+  roots.reserve(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    roots.push_back(gradient_edge(outputs[i]));
+    SHUNT_CHECK(roots.back().is_valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
+  }
+  return roots;
+}
+
+edge_list inputEdges(const variable_list& inputs, bool accumulate) {
+  edge_list edges;
+  edges.reserve(inputs.size());
+  for (const Tensor& input : inputs) {
+    SHUNT_CHECK(input.defined() && input.requires_grad(), "One of the differentiated Tensors does not require grad");
+    if (accumulate) input.retain_grad();
+    edges.push_back(gradient_edge(input));
+  }
+  return edges;
+}
+
+variable_list execute(const variable_list& outputs, const variable_list& grads, const variable_list& inputs,
+                      bool accumulate, bool keep_graph, bool create_graph) {
+  const edge_list roots = rootEdges(outputs);
+  variable_list seeds = makeGrads(outputs, grads);
+  const edge_list ends = inputEdges(inputs, accumulate);
+  AutoGradMode mode(create_graph);
+  GraphTask task(roots, ends, accumulate, keep_graph);
+  for (size_t i = 0; i < roots.size(); ++i) {
+    // A gradient from outside must fit like one from a node.
+    const InputMetadata& meta = roots[i].function->input_metadata(roots[i].input_nr);
+    if (seeds[i].defined() && seeds[i].scalar_type() != meta.dtype()) seeds[i] = seeds[i].to(meta.dtype());
+  }
+  return task.run(roots, std::move(seeds));
+}
+
+void fitOutput(const Node& node, size_t i, const InputMetadata& meta, Tensor& grad) {
+  if (!grad.sizes().equals(meta.sizes())) {
+    SHUNT_CHECK(is_expandable_to(meta.sizes(), grad.sizes()), "Function ", node.name(),
+                " returned an invalid gradient at index ", i, " - got ", grad.sizes(),
+                " but expected shape compatible with ", meta.sizes());
+    grad = sum_to(std::move(grad), meta.sizes());
+  }
+  SHUNT_CHECK(grad.is_floating_point(), "Function ", node.name(), " returned an invalid gradient at index ", i,
+              " - expected a floating-point tensor but got ", grad.scalar_type());
+  if (grad.scalar_type() != meta.dtype()) grad = grad.to(meta.dtype());
+  if (grad.device() != meta.device()) {
+    SHUNT_CHECK(grad.dim() == 0, "Function ", node.name(), " returned an invalid gradient at index ", i,
+                " - expected device ", meta.device(), " but got ", grad.device());
+    grad = grad.to(TensorOptions(meta.device()));
+  }
+}
+
+}  // namespace
+
+void validate_outputs(const Node& node, variable_list& grads) {
+  const edge_list& edges = node.next_edges();
+  if (grads.size() != edges.size()) [[unlikely]] {
+    for (size_t i = edges.size(); i < grads.size(); ++i)
+      SHUNT_CHECK(!grads[i].defined(), "Function ", node.name(), " returned an invalid number of gradients - expected ",
+                  edges.size(), ", but got ", grads.size());
+    SHUNT_CHECK(grads.size() > edges.size(), "Function ", node.name(),
+                " returned an invalid number of gradients - expected ", edges.size(), ", but got ", grads.size());
+  }
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (!edges[i].is_valid() || !grads[i].defined()) continue;
+    const InputMetadata& meta = edges[i].function->input_metadata(edges[i].input_nr);
+    if (!meta.is_undefined()) fitOutput(node, i, meta, grads[i]);
+  }
+}
+
+void backward(const variable_list& tensors, const variable_list& grad_tensors, std::optional<bool> retain_graph,
+              bool create_graph, const variable_list& inputs) {
+  execute(tensors, grad_tensors, inputs, true, retain_graph.value_or(create_graph), create_graph);
+}
+
+variable_list grad(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs,
+                   std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
+  SHUNT_CHECK(!inputs.empty(), "grad: inputs is empty: nothing to differentiate with respect to");
+  variable_list grads = execute(outputs, grad_outputs, inputs, false, retain_graph.value_or(create_graph), create_graph);
+  for (size_t i = 0; i < grads.size() && !allow_unused; ++i)
+    SHUNT_CHECK(grads[i].defined(), "One of the differentiated Tensors (number ", i,
+                ") appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
+  return grads;
+}
+
+}  // namespace shunt::autograd

@@ -1,0 +1,111 @@
+// The default Autograd kernel: for operators that have no derivative. Passes the call on, and gives floating-point results
+// of recorded calls a node whose backward throws, so that no gradient is ever lost silently.
+#include <shunt/autograd/variable_utils.h>
+#include <shunt/core/ivalue.h>
+#include <shunt/core/library.h>
+
+namespace shunt::autograd {
+namespace {
+
+template <class F>
+void forEachTensor(const IValue& v, F&& f) {
+  if (v.isTensor()) {
+    if (v.toTensor().defined()) f(v.toTensor());
+  } else if (v.isTensorList()) {
+    for (const Tensor& t : v.toTensorVector())
+      if (t.defined()) f(t);
+  } else if (v.isOptionalTensorList()) {
+    for (const auto& t : v.toOptionalTensorVector())
+      if (t && t->defined()) f(*t);
+  }
+}
+
+struct Arguments {
+  variable_list all;
+  variable_list by_position;  // undefined for arguments that are not tensors
+  variable_list written;
+  bool requires_grad = false;
+};
+
+Arguments collect(const FunctionSchema& schema, const Stack& stack) {
+  Arguments result;
+  const size_t n = schema.arguments().size();
+  for (size_t i = 0; i < n; ++i) {
+    const IValue& value = stack[stack.size() - n + i];
+    result.by_position.push_back(value.isTensor() ? value.toTensor() : Tensor());
+    forEachTensor(value, [&](const Tensor& t) {
+      result.all.push_back(t);
+      if (schema.arguments()[i].is_write()) result.written.push_back(t);
+      result.requires_grad |= compute_requires_grad(t);
+    });
+  }
+  return result;
+}
+
+// The argument that the result is a view of, by the schema's alias sets; none for results of their own or written ones.
+std::optional<size_t> baseOfReturn(const FunctionSchema& schema, const Argument& ret) {
+  if (!ret.alias || ret.alias->is_write) return std::nullopt;
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    const auto& alias = schema.arguments()[i].alias;
+    if (alias && alias->before_sets == ret.alias->before_sets) return i;
+  }
+  return std::nullopt;
+}
+
+void wrapReturns(const FunctionSchema& schema, Stack& stack, const Arguments& args, const intrusive_ptr<Node>& node) {
+  const size_t n = schema.returns().size();
+  for (size_t i = 0; i < n; ++i) {
+    IValue& value = stack[stack.size() - n + i];
+    const Argument& ret = schema.returns()[i];
+    if (const auto base = baseOfReturn(schema, ret); base && value.isTensor() && args.by_position[*base].defined())
+      value = IValue(as_view(args.by_position[*base], value.toTensor(), true));
+    if (!node) continue;
+    forEachTensor(value, [&](const Tensor& t) {
+      if (!t.is_floating_point()) return;
+      if (ret.is_write()) rebase_history(t, make_intrusive<NotImplemented>(schema.name(), edge_list(node->next_edges())));
+      else set_history(t, node);
+    });
+  }
+}
+
+void autogradFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
+  const FunctionSchema& schema = op.schema();
+  const Arguments args = collect(schema, *stack);
+  for (const Tensor& t : args.written) check_inplace(t, args.requires_grad);
+  const bool is_out = schema.isOut();
+  if (is_out && args.requires_grad) throw_error_out_requires_grad(schema.name().c_str());
+  intrusive_ptr<Node> node;
+  if (args.requires_grad) {
+    edge_list edges = collect_next_edges(args.all);
+    if (!args.written.empty()) {
+      // CopySlices expects the written tensor's edge first.
+      edges.insert(edges.begin(), gradient_edge(args.written[0]));
+    }
+    node = make_intrusive<NotImplemented>(schema.name(), std::move(edges));
+  }
+  const DispatchKeySet below = ks & DispatchKeySet::fullAfter(DispatchKey::AutogradNestedTensor);
+  {
+    AutoDispatchBelowAutograd guard;
+    op.redispatchBoxed(below, stack);
+  }
+  for (const Tensor& t : args.written) increment_version(t);
+  wrapReturns(schema, *stack, args, node);
+}
+
+// One library for each key, all filled alike.
+std::vector<Library> registerFallbacks() {
+  std::vector<Library> libraries;
+  const auto add = [&](DispatchKey key) {
+    Library library(Library::Kind::kImpl, "_", key);
+    library.fallback(CppFunction::makeFromBoxedFunction<&autogradFallback>());
+    libraries.push_back(std::move(library));
+  };
+  add(DispatchKey::AutogradOther);
+  for (int b = 0; b < kNumBackends; ++b) add(autogradKeyOf(static_cast<BackendComponent>(b)));
+  return libraries;
+}
+
+const std::vector<Library> fallbacks = registerFallbacks();
+
+}  // namespace
+}  // namespace shunt::autograd

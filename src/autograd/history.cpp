@@ -1,0 +1,160 @@
+#include <shunt/autograd/accumulate_grad.h>
+#include <shunt/autograd/variable_utils.h>
+
+#include "src/autograd/copy_slices.h"
+#include "src/autograd/hooks.h"
+
+namespace shunt::autograd {
+namespace {
+
+constexpr DispatchKey autogradKeyFor(DispatchKeySet ks) {
+  return ks.backends().empty() ? DispatchKey::AutogradOther : autogradKeyOf(ks.highestBackend());
+}
+
+}  // namespace
+
+void set_autograd_key(const Tensor& t, bool on) {
+  TensorImpl* impl = t.unsafeGetTensorImpl();
+  const DispatchKeySet ks = impl->key_set();
+  impl->set_key_set(on ? ks.add(autogradKeyFor(ks)) : ks - kAutogradKeys);
+}
+
+AutogradMeta* materialize_autograd_meta(const Tensor& t) {
+  TensorImpl* impl = t.unsafeGetTensorImpl();
+  if (impl->autograd_meta() == nullptr) impl->set_autograd_meta(std::make_unique<AutogradMeta>());
+  return get_autograd_meta(t);
+}
+
+intrusive_ptr<Node> grad_accumulator(const Tensor& leaf) {
+  AutogradMeta* meta = get_autograd_meta(leaf);
+  if (meta == nullptr || !meta->requires_grad_) return {};
+  SHUNT_INTERNAL_ASSERT(!meta->grad_fn_, "grad_accumulator of a tensor that is not a leaf");
+  std::lock_guard lock(meta->mutex_);
+  if (auto existing = meta->grad_accumulator_.lock()) return existing;
+  intrusive_ptr<Node> made = make_intrusive<AccumulateGrad>(leaf);
+  meta->grad_accumulator_ = weak_intrusive_ptr<Node>(made);
+  return made;
+}
+
+Edge gradient_edge(const Tensor& t) {
+  const AutogradMeta* meta = get_autograd_meta(t);
+  if (meta == nullptr) return {};
+  if (const auto& grad_fn = meta->is_view_ ? t.grad_fn() : meta->grad_fn_) return Edge(grad_fn, meta->output_nr_);
+  return Edge(grad_accumulator(t), 0);
+}
+
+void set_gradient_edge(const Tensor& t, Edge edge) {
+  AutogradMeta* meta = materialize_autograd_meta(t);
+  const bool moved = edge.function != meta->grad_fn_;
+  meta->grad_fn_ = std::move(edge.function);
+  meta->output_nr_ = edge.input_nr;
+  if (meta->is_view_) static_cast<DifferentiableViewMeta*>(meta)->attr_version_ = t.unsafeGetTensorImpl()->version().current();
+  set_autograd_key(t, true);
+  if (moved && (meta->hooks_ || meta->retains_grad_)) [[unlikely]] moveHooks(t, *meta);
+}
+
+void set_history(const Tensor& output, const intrusive_ptr<Node>& node) {
+  if (output.defined() && output.is_floating_point()) set_gradient_edge(output, Edge(node, node->add_input_metadata(output)));
+  else node->add_undefined_input();
+}
+
+void set_history(const std::vector<Tensor>& outputs, const intrusive_ptr<Node>& node) {
+  for (const Tensor& output : outputs) set_history(output, node);
+}
+
+void rebase_history(const Tensor& self, intrusive_ptr<Node> node) {
+  if (!self.defined()) {
+    node->add_undefined_input();
+    return;
+  }
+  const uint32_t output_nr = node->add_input_metadata(self);
+  const DifferentiableViewMeta* view = get_view_autograd_meta(self);
+  if (view == nullptr) return set_gradient_edge(self, Edge(std::move(node), output_nr));
+  SHUNT_INTERNAL_ASSERT(output_nr == 0, "an in-place operator on a view has one output");
+  const Tensor& base = view->base_;
+  set_gradient_edge(base, Edge(make_intrusive<CopySlices>(base, self, view->view_func_, std::move(node)), 0));
+  self.grad_fn();  // its own history starts anew at the base's
+}
+
+void rebase_history(TensorList selves, const intrusive_ptr<Node>& node) {
+  for (const Tensor& self : selves) rebase_history(self, node);
+}
+
+namespace {
+
+[[noreturn]] void throwViewInplace(const Tensor& view, CreationMeta how) {
+  const auto& grad_fn = get_autograd_meta(view)->grad_fn_;
+  const std::string what = grad_fn ? shunt::detail::str("Output ", view.output_nr(), " of ", grad_fn->name())
+                                   : std::string("This tensor");
+  switch (how) {
+    case CreationMeta::kMultiOutputNode:
+      SHUNT_CHECK(false, what, " is a view and is being modified inplace. This view is the output of a function that "
+                  "returns multiple views, which cannot be followed. Use the out-of-place form of the operator.");
+      break;
+    case CreationMeta::kNoGradMode:
+      SHUNT_CHECK(false, what, " is a view that was created in no_grad mode and is being modified inplace with grad mode "
+                  "enabled, so it is unclear whether the change is to be recorded. Do both inside no_grad, or both outside.");
+      break;
+    case CreationMeta::kInferenceMode:
+      SHUNT_CHECK(false, what, " is a view that was created in inference mode and is being modified inplace in normal "
+                  "mode. Do both inside InferenceMode, or both outside.");
+      break;
+    default:
+      SHUNT_CHECK(false, what, " is a view that was created inside a custom Function (or is an input that it returned as "
+                  "it was) and is being modified inplace. The function's own backward would be lost. Clone it first.");
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
+void check_inplace(const Tensor& t, bool requires_grad) {
+  if (!t.defined()) return;
+  SHUNT_CHECK(!t.is_inference() || InferenceMode::is_enabled(),
+              "Inplace update to inference tensor outside InferenceMode is not allowed. Clone it and change the clone.");
+  if (!requires_grad || !GradMode::is_enabled()) return;
+  const DifferentiableViewMeta* view = get_view_autograd_meta(t);
+  if (view != nullptr) {
+    if (view->creation_meta_ != CreationMeta::kDefault) throwViewInplace(t, view->creation_meta_);
+    SHUNT_CHECK(!(t.requires_grad() && view->base_.is_leaf()),
+                "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  }
+  SHUNT_CHECK(!(t.requires_grad() && t.is_leaf()),
+              "a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+void check_inplace(TensorList list, bool requires_grad) {
+  for (const Tensor& t : list) check_inplace(t, requires_grad);
+}
+
+void increment_version(const Tensor& t) {
+  if (!t.defined()) return;
+  TensorImpl* impl = t.unsafeGetTensorImpl();
+  if (impl->is_inference()) [[unlikely]] {
+    SHUNT_CHECK(InferenceMode::is_enabled(),
+                "Inplace update to inference tensor outside InferenceMode is not allowed. Clone it and change the clone.");
+    return;
+  }
+  impl->version().bump();
+}
+
+void increment_version(TensorList list) {
+  for (const Tensor& t : list) increment_version(t);
+}
+
+void throw_error_out_requires_grad(const char* name) {
+  SHUNT_CHECK(false, name, "(): functions with out=... arguments don't support automatic differentiation, but one of the "
+              "arguments requires grad.");
+  __builtin_unreachable();
+}
+
+void throw_error_for_nondifferentiable(const char* name, const char* argument) {
+  SHUNT_CHECK(false, "the derivative for '", argument, "' of '", name, "' is not implemented");
+  __builtin_unreachable();
+}
+
+variable_list NotImplemented::apply(variable_list&&) {
+  throw NotImplementedError(shunt::detail::str("derivative for ", op_, " is not implemented"));
+}
+
+}  // namespace shunt::autograd

@@ -1,0 +1,73 @@
+#include "src/autograd/hooks.h"
+
+#include <shunt/core/tls.h>
+#include <shunt/ops.h>
+
+namespace shunt {
+namespace autograd {
+namespace {
+
+// Stores what arrives at the tensor's node as its grad. Does nothing once the tensor is gone or has another history.
+void addRetainHook(const Tensor& t, AutogradMeta& meta) {
+  auto hook = [weak = weak_intrusive_ptr<TensorImpl>(t.getIntrusivePtr()), node = meta.grad_fn_.get(),
+               nr = meta.output_nr_](const variable_list& grads) {
+    const Tensor self(weak.lock());
+    if (!self.defined() || !grads[nr].defined()) return grads;
+    AutogradMeta* now = get_autograd_meta(self);
+    if (now == nullptr || now->grad_fn_.get() != node) return grads;
+    now->grad_ = now->grad_.defined() ? now->grad_.add(grads[nr]) : grads[nr].clone();
+    return grads;
+  };
+  meta.grad_fn_->add_pre_hook(std::move(hook));
+}
+
+void addTensorHooks(AutogradMeta& meta) {
+  meta.hooks_ = std::make_shared<TensorHooks>();
+  if (!meta.grad_fn_) return;
+  meta.grad_fn_->add_pre_hook([list = meta.hooks_, nr = meta.output_nr_](const variable_list& grads) {
+    variable_list result = grads;
+    for (size_t i = 0; i < list->hooks.size(); ++i) {
+      if (!list->hooks[i] || !result[nr].defined()) continue;
+      Tensor replaced = list->hooks[i](result[nr]);
+      if (replaced.defined()) result[nr] = std::move(replaced);
+    }
+    return result;
+  });
+}
+
+}  // namespace
+
+void moveHooks(const Tensor& t, AutogradMeta& meta) {
+  meta.hooks_.reset();
+  if (meta.retains_grad_ && meta.grad_fn_) addRetainHook(t, meta);
+}
+
+}  // namespace autograd
+
+using namespace autograd;
+
+void Tensor::retain_grad() const {
+  SHUNT_CHECK(requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");
+  if (is_leaf()) return;
+  AutogradMeta* meta = get_autograd_meta(*this);
+  if (meta->retains_grad_) return;
+  meta->retains_grad_ = true;
+  addRetainHook(*this, *meta);
+}
+
+unsigned Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
+  SHUNT_CHECK(requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+  grad_fn();  // of a view whose base changed: the new one gets the hook
+  AutogradMeta* meta = materialize_autograd_meta(*this);
+  if (!meta->hooks_) addTensorHooks(*meta);
+  meta->hooks_->hooks.push_back(std::move(hook));
+  return static_cast<unsigned>(meta->hooks_->hooks.size() - 1);
+}
+
+void Tensor::remove_hook(unsigned id) const {
+  const AutogradMeta* meta = get_autograd_meta(*this);
+  SHUNT_CHECK(meta != nullptr && meta->hooks_ && id < meta->hooks_->hooks.size(), "remove_hook: this tensor has no hook ", id);
+  meta->hooks_->hooks[id] = nullptr;
+}
+
+}  // namespace shunt

@@ -1,0 +1,105 @@
+#include <shunt/autograd/node.h>
+
+#include "src/autograd/graph_task.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+
+namespace shunt {
+
+namespace {
+constinit thread_local uint64_t next_sequence_nr = 0;
+}
+
+// Nodes of this thread that wait to be destroyed (Note [Destruction without recursion]).
+struct Node::Worklist {
+  Node* head;
+  bool draining;
+
+  void drain() {
+    while (Node* node = head) {
+      head = node->next_to_destroy_;
+      delete node;
+    }
+    draining = false;
+  }
+  static constinit thread_local Worklist current;
+};
+constinit thread_local Node::Worklist Node::Worklist::current{nullptr, false};
+
+Node::Node(autograd::edge_list next_edges) : Node(next_sequence_nr++, std::move(next_edges)) {}
+Node::Node(uint64_t sequence_nr, autograd::edge_list next_edges)
+    : sequence_nr_(sequence_nr), next_edges_(std::move(next_edges)) {}
+Node::~Node() = default;
+
+void Node::destroy() {
+  Worklist& list = Worklist::current;
+  next_to_destroy_ = list.head;
+  list.head = this;
+  if (list.draining) return;
+  list.draining = true;
+  list.drain();
+}
+
+void Node::release_resources() {
+  Worklist& list = Worklist::current;
+  const bool outermost = !std::exchange(list.draining, true);
+  release_variables();
+  next_edges_.clear();
+  hooks_.reset();
+  if (outermost) list.drain();
+}
+
+std::string Node::name() const { return autograd::nodeClassName(typeid(*this)); }
+
+bool Node::task_should_compute_output(size_t i) const {
+  const autograd::Edge& edge = next_edges_[i];
+  return edge.is_valid() && autograd::currentTaskWants(edge.function.get());
+}
+
+uint32_t Node::add_input_metadata(const Tensor& output) {
+  if (num_inputs_ == 0) first_input_ = autograd::InputMetadata(output);
+  else more_inputs_.emplace_back(output);
+  return num_inputs_++;
+}
+
+uint32_t Node::add_undefined_input() {
+  if (num_inputs_ > 0) more_inputs_.emplace_back();
+  return num_inputs_++;
+}
+
+void Node::clear_input_metadata() {
+  first_input_ = {};
+  more_inputs_.clear();
+  num_inputs_ = 0;
+}
+
+void Node::add_pre_hook(autograd::PreHook hook) {
+  if (!hooks_) hooks_ = std::make_unique<autograd::NodeHooks>();
+  hooks_->pre.push_back(std::move(hook));
+}
+
+void Node::add_post_hook(autograd::PostHook hook) {
+  if (!hooks_) hooks_ = std::make_unique<autograd::NodeHooks>();
+  hooks_->post.push_back(std::move(hook));
+}
+
+namespace autograd {
+
+const char* const kBackwardTwice =
+    "Trying to backward through the graph a second time (or to use saved tensors after they were freed). The tensors "
+    "that a graph saves are freed by its first backward or autograd::grad; pass retain_graph=true to that one if you "
+    "need the graph again.";
+
+std::string nodeClassName(const std::type_info& type) {
+  int status = 0;
+  char* demangled = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  const std::string full = status == 0 ? demangled : type.name();
+  std::free(demangled);
+  const size_t start = full.rfind("::", full.find('<'));
+  return start == std::string::npos ? full : full.substr(start + 2);
+}
+
+}  // namespace autograd
+}  // namespace shunt

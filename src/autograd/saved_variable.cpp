@@ -1,0 +1,84 @@
+#include <shunt/autograd/saved_variable.h>
+
+#include <shunt/autograd/variable_utils.h>
+
+namespace shunt::autograd {
+
+SavedVariable::SavedVariable(const Tensor& variable, bool is_output, bool is_inplace_on_view) {
+  if (!variable.defined()) return;
+  SHUNT_CHECK(!variable.is_inference(),
+              "Inference tensors cannot be saved for backward. Clone the tensor outside InferenceMode and use the clone.");
+  was_default_constructed_ = false;
+  is_inplace_on_view_ = is_inplace_on_view;
+  saved_version_ = variable.unsafeGetTensorImpl()->version().current();
+  const AutogradMeta* meta = get_autograd_meta(variable);
+  if (is_inplace_on_view) weak_grad_fn_ = weak_intrusive_ptr<Node>(variable.grad_fn());
+  if (!is_output || meta == nullptr || variable.is_leaf()) {
+    saved_original_ = true;
+    data_ = variable;
+    return;
+  }
+  output_nr_ = static_cast<uint32_t>(variable.output_nr());
+  requires_grad_ = true;
+  data_ = detached_alias(variable);
+}
+
+Tensor SavedVariable::unpack(intrusive_ptr<Node> saved_for) const {
+  if (was_default_constructed_) return {};
+  SHUNT_CHECK(data_.defined(), kBackwardTwice);
+  intrusive_ptr<Node> grad_fn;
+  if (is_inplace_on_view_) grad_fn = weak_grad_fn_.lock();
+  if (!grad_fn) grad_fn = saved_original_ ? data_.grad_fn() : std::move(saved_for);
+  const uint32_t now = data_.unsafeGetTensorImpl()->version().current();
+  if (now != saved_version_) [[unlikely]] throwModified(now, grad_fn);
+  if (saved_original_) return data_;
+  SHUNT_INTERNAL_ASSERT(grad_fn.defined(), "a saved output needs the node that saved it");
+  Tensor result = detached_alias(data_);
+  set_gradient_edge(result, Edge(std::move(grad_fn), output_nr_));
+  return result;
+}
+
+void SavedVariable::throwModified(uint32_t now, const intrusive_ptr<Node>& grad_fn) const {
+  std::string which = shunt::detail::str("[", data_.scalar_type(), " ", data_.sizes(), "]");
+  if (grad_fn)
+    which += shunt::detail::str(", which is output ", saved_original_ ? data_.output_nr() : output_nr_, " of ", grad_fn->name(), ",");
+  SHUNT_CHECK(false, "one of the variables needed for gradient computation has been modified by an inplace operation: ",
+              which, " is at version ", now, "; expected version ", saved_version_,
+              " instead. Change a clone of it, or use the out-of-place form of the operator that came after.");
+  __builtin_unreachable();
+}
+
+template <class List>
+static std::vector<SavedVariable> saveEach(List tensors, bool is_output) {
+  std::vector<SavedVariable> saved;
+  saved.reserve(tensors.size());
+  for (const auto& t : tensors) saved.emplace_back(t, is_output);
+  return saved;
+}
+
+std::vector<SavedVariable> make_saved_variable_list(TensorList tensors, bool is_output) {
+  return saveEach(tensors, is_output);
+}
+std::vector<SavedVariable> make_saved_variable_list(TensorOptList tensors, bool is_output) {
+  return saveEach(tensors, is_output);
+}
+
+variable_list unpack_list(const std::vector<SavedVariable>& saved, const intrusive_ptr<Node>& saved_for) {
+  variable_list result;
+  result.reserve(saved.size());
+  for (const SavedVariable& s : saved) result.push_back(s.unpack(saved_for));
+  return result;
+}
+
+std::vector<std::optional<Tensor>> unpack_opt_list(const std::vector<SavedVariable>& saved,
+                                                   const intrusive_ptr<Node>& saved_for) {
+  std::vector<std::optional<Tensor>> result;
+  result.reserve(saved.size());
+  for (const SavedVariable& s : saved) {
+    Tensor t = s.unpack(saved_for);
+    result.push_back(t.defined() ? std::optional<Tensor>(std::move(t)) : std::nullopt);
+  }
+  return result;
+}
+
+}  // namespace shunt::autograd

@@ -1,0 +1,117 @@
+#include <shunt/autograd/as_strided_backward.h>
+#include <shunt/autograd/variable_utils.h>
+
+#include "src/autograd/hooks.h"
+
+namespace shunt {
+namespace autograd {
+namespace {
+
+// Of a view whose base got a new history: stands for whatever operator made the view.
+struct AsStridedBackward0 final : public Node {
+  AsStridedBackward0(const Tensor& base, const Tensor& view) : Node(), input_(base), view_(view) {
+    add_next_edge(gradient_edge(base));
+    add_input_metadata(view);
+  }
+  variable_list apply(variable_list&& grads) override {
+    if (!grads[0].defined() || !task_should_compute_output(0)) return variable_list(1);
+    return {as_strided_backward(std::move(grads[0]), input_, view_)};
+  }
+
+ private:
+  TensorGeometry input_;
+  TensorGeometry view_;
+};
+
+void regenerateGradFn(const Tensor& view, DifferentiableViewMeta& meta) {
+  if (meta.view_func_) {
+    EnableGradGuard grad;
+    const Tensor again = meta.view_func_(meta.base_);
+    meta.grad_fn_ = again.grad_fn();
+    meta.output_nr_ = static_cast<uint32_t>(again.output_nr());
+  } else {
+    meta.grad_fn_ = make_intrusive<AsStridedBackward0>(meta.base_, view);
+    meta.output_nr_ = 0;
+  }
+  meta.attr_version_ = view.unsafeGetTensorImpl()->version().current();
+  if (meta.hooks_ || meta.retains_grad_) moveHooks(view, meta);
+}
+
+ViewFunc chain(const ViewFunc& outer, const Tensor& outer_view, const ViewFunc& inner, const Tensor& inner_view) {
+  if (!outer && !inner) return nullptr;
+  // Where one of the two is an as_strided, it is repeated relative to what the other gives.
+  const auto strided = [](const Tensor& view) -> ViewFunc {
+    return [g = TensorGeometry(view)](const Tensor& t) { return t.as_strided(g.sizes, g.strides, g.storage_offset); };
+  };
+  return [outer = outer ? outer : strided(outer_view), inner = inner ? inner : strided(inner_view)](const Tensor& base) {
+    return inner(outer(base));
+  };
+}
+
+}  // namespace
+
+CreationMeta current_creation_meta() {
+  if (InferenceMode::is_enabled()) return CreationMeta::kInferenceMode;
+  return GradMode::is_enabled() ? CreationMeta::kDefault : CreationMeta::kNoGradMode;
+}
+
+Tensor detached_alias(const Tensor& t) {
+  const TensorImpl& from = *t.unsafeGetTensorImpl();
+  auto impl = make_intrusive<TensorImpl>(from.storage(), from.key_set() - kAutogradKeys, from.dtype());
+  impl->set_sizes_and_strides(from.sizes(), from.strides(), from.storage_offset());
+  if (from.has_own_version_counter()) impl->share_version_counter_of(from);
+  impl->set_wrapped_number(from.is_wrapped_number());
+  return Tensor(std::move(impl));
+}
+
+Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable, CreationMeta creation_meta, ViewFunc view_func) {
+  if (base.is_inference() || !view.defined()) return view;
+  // An operator that had nothing to do may hand back its argument; that is known already.
+  if (view.is_same(base)) return view;
+  if (get_autograd_meta(view) != nullptr) view = detached_alias(view);
+  TensorImpl* impl = view.unsafeGetTensorImpl();
+  if (base.unsafeGetTensorImpl()->has_own_version_counter()) impl->share_version_counter_of(*base.unsafeGetTensorImpl());
+  if (!is_differentiable) return view;
+  const DifferentiableViewMeta* outer = get_view_autograd_meta(base);
+  if (outer != nullptr) {
+    if (outer->creation_meta_ != CreationMeta::kDefault) creation_meta = outer->creation_meta_;
+    view_func = chain(outer->view_func_, base, view_func, view);
+  }
+  const Tensor& root = outer != nullptr ? outer->base_ : base;
+  impl->set_autograd_meta(std::make_unique<DifferentiableViewMeta>(root, std::move(view_func), creation_meta,
+                                                                   impl->version().current()));
+  if (view.is_floating_point()) set_autograd_key(view, true);
+  return view;
+}
+
+std::vector<Tensor> as_view(const Tensor& base, std::vector<Tensor> views, bool is_differentiable,
+                            CreationMeta creation_meta) {
+  for (Tensor& view : views) view = as_view(base, std::move(view), is_differentiable, creation_meta);
+  return views;
+}
+
+}  // namespace autograd
+
+using namespace autograd;
+
+const intrusive_ptr<Node>& Tensor::grad_fn() const {
+  static const intrusive_ptr<Node> kNone;
+  AutogradMeta* meta = static_cast<AutogradMeta*>(impl().autograd_meta());
+  if (meta == nullptr) return kNone;
+  if (!meta->is_view_) return meta->grad_fn_;
+  auto* view = static_cast<DifferentiableViewMeta*>(meta);
+  std::lock_guard lock(view->mutex_);
+  if (!view->grad_fn_ && !view->base_.requires_grad()) return view->grad_fn_;
+  if (view->attr_version_ != impl().version().current()) regenerateGradFn(*this, *view);
+  return view->grad_fn_;
+}
+
+bool Tensor::is_view() const { return impl_.defined() && get_view_autograd_meta(*this) != nullptr; }
+
+const Tensor& Tensor::_base() const {
+  const DifferentiableViewMeta* view = impl_.defined() ? get_view_autograd_meta(*this) : nullptr;
+  SHUNT_CHECK(view != nullptr, "Can't get base of non-view tensor");
+  return view->base_;
+}
+
+}  // namespace shunt
