@@ -67,10 +67,10 @@ std::string mainFile(const Dictionary& dictionary) {
   return fmt::format(
       "{}// The dictionary's one static initialiser: operators first, then their kernels.\n"
       "#include \"kernels/wrappers/register.h\"\n\nnamespace shunt::wrappers {{\n\n{}\nnamespace {{\n\n"
-      "struct DictionaryInit {{\n  DictionaryInit() {{\n    registerOperators(kOperators);\n{}  }}\n"
-      "  static const OperatorRow kOperators[];\n}};\n\nconst OperatorRow DictionaryInit::kOperators[] = {{\n{}}};\n\n"
-      "const DictionaryInit init;\n\n}}  // namespace\n}}  // namespace shunt::wrappers\n",
-      kBanner, declarations, calls, rows);
+      "const OperatorRow kOperators[] = {{\n{}}};\n\nstruct DictionaryInit {{\n  DictionaryInit() {{\n"
+      "    registerOperators(kOperators);\n{}  }}\n}};\n\nconst DictionaryInit init;\n\n"
+      "}}  // namespace\n}}  // namespace shunt::wrappers\n",
+      kBanner, declarations, rows, calls);
 }
 
 }  // namespace
