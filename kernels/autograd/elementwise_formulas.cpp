@@ -1,0 +1,139 @@
+#include "kernels/autograd/formulas.h"
+
+#include <numbers>
+
+namespace shunt::autograd {
+namespace {
+
+constexpr double kTwoOverSqrtPi = std::numbers::inv_sqrtpi * 2;
+constexpr double kInvSqrt2Pi = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+
+bool isZero(const Scalar& s) { return s.toDouble() == 0; }
+bool isOne(const Scalar& s) { return s.toDouble() == 1; }
+
+Tensor zeroLike(const Tensor& t) { return zeros({}, t.options()); }
+
+// s - 1 in the scalar's own type.
+Scalar minusOne(const Scalar& s) { return s.isFloatingPoint() ? Scalar(s.toDouble() - 1) : Scalar(s.toLong() - 1); }
+
+}  // namespace
+
+Tensor maybe_multiply(const Tensor& t, const Scalar& s) { return isOne(s) ? t : t.mul(s); }
+
+Tensor zero_where(const Tensor& mask, const Tensor& t) { return where(mask, zeroLike(t), t); }
+
+Tensor div_tensor_self_backward(const Tensor& grad, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+  return rounding_mode ? zeros_like(grad) : grad.div(other);
+}
+
+Tensor div_tensor_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other,
+                                 std::optional<std::string_view> rounding_mode) {
+  // (self / other) / other: other * other may overflow where the quotient does not.
+  return rounding_mode ? zeros_like(grad) : grad.neg().mul(self.div(other).div(other));
+}
+
+Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent) {
+  if (isZero(exponent)) return zeros_like(self);
+  return grad.mul(self.pow(minusOne(exponent)).mul(exponent));
+}
+
+Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& exponent) {
+  const Tensor slope = exponent.mul(self.pow(exponent.sub(Scalar(1))));
+  return zero_where(exponent.eq(Scalar(0)), grad.mul(slope));
+}
+
+// 0 ** e is flat in e for e >= 0, where result * log(0) would be nan.
+Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result) {
+  const Tensor flat = self.eq(Scalar(0)).logical_and(exponent.ge(Scalar(0)));
+  return grad.mul(zero_where(flat, result.mul(self.log())));
+}
+
+Tensor pow_backward_exponent(const Tensor& grad, const Scalar& self, const Tensor& exponent, const Tensor& result) {
+  if (isZero(self)) {
+    const Tensor slope = result.mul(Scalar(-std::numeric_limits<double>::infinity()));
+    return grad.mul(zero_where(exponent.ge(Scalar(0)), slope));
+  }
+  return grad.mul(result.mul(Scalar(std::log(self.toDouble()))));
+}
+
+Tensor erf_backward(const Tensor& grad, const Tensor& self) {
+  return grad.mul(self.mul(self).neg().exp().mul(Scalar(kTwoOverSqrtPi)));
+}
+
+// nan is inside no range: it gets no gradient.
+template <class Bound>
+static Tensor insideOnly(const Tensor& grad, const Tensor& self, const Bound& min, const Bound& max) {
+  if (!min && !max) return grad;
+  if (!max) return zero_where(self.ge(*min).logical_not(), grad);
+  const Tensor below = self.le(*max);
+  return zero_where((min ? below.logical_and(self.ge(*min)) : below).logical_not(), grad);
+}
+
+Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min,
+                      const std::optional<Scalar>& max) {
+  return insideOnly(grad, self, min, max);
+}
+
+Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min,
+                      const std::optional<Tensor>& max) {
+  return insideOnly(grad, self, min, max);
+}
+
+std::tuple<Tensor, Tensor> clamp_backward_min_max(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min,
+                                                  const std::optional<Tensor>& max, std::array<bool, 2> grad_input_mask) {
+  std::tuple<Tensor, Tensor> result;
+  const auto masked = [&](const Tensor& chosen) { return where(chosen, grad, zeroLike(grad)); };
+  // Where the bounds cross, max wins.
+  if (min && grad_input_mask[0])
+    std::get<0>(result) = masked(max ? self.lt(*min).logical_and(min->lt(*max)) : self.lt(*min));
+  if (max && grad_input_mask[1])
+    std::get<1>(result) = masked(min ? self.gt(*max).logical_or(max->lt(*min)) : self.gt(*max));
+  return result;
+}
+
+Tensor selected_backward(const Tensor& grad, const Tensor& loses, const Tensor& equal) {
+  return zero_where(loses, where(equal, grad.mul(Scalar(0.5)), grad));
+}
+
+Tensor lerp_self_backward(const Tensor& grad, const Scalar& weight) {
+  return grad.mul(Scalar(1 - weight.toDouble()));
+}
+
+Tensor addcdiv_tensor2_backward(const Tensor& grad, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
+  return grad.neg().mul(maybe_multiply(tensor1.div(tensor2).div(tensor2), value));
+}
+
+Tensor sigmoid_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output) {
+  // d/dy of y (1 - y)
+  return grad.mul(grad_output).mul(output.mul(Scalar(-2)).add(Scalar(1)));
+}
+
+Tensor tanh_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output) {
+  return grad.mul(grad_output).mul(output.mul(Scalar(-2)));
+}
+
+Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {
+  // silu = x s;  silu' = s (1 + x (1 - s));  silu'' = s (1 - s) (2 + x (1 - 2 s))
+  const Tensor s = self.sigmoid();
+  const Tensor ds = s.mul(s.neg().add(Scalar(1)));
+  return grad.mul(grad_output).mul(ds.mul(self.mul(s.mul(Scalar(-2)).add(Scalar(1))).add(Scalar(2))));
+}
+
+Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, std::string_view approximate) {
+  const Tensor both = grad.mul(grad_output);
+  const Tensor squared = self.mul(self);
+  if (approximate == "none") {
+    // gelu'' = (2 - x^2) pdf(x)
+    const Tensor pdf = squared.mul(Scalar(-0.5)).exp().mul(Scalar(kInvSqrt2Pi));
+    return both.mul(pdf.mul(squared.neg().add(Scalar(2))));
+  }
+  // gelu = x (1 + tanh u) / 2 with u = b (x + c x^3);  gelu'' = (1 - t^2) (u' + x (u'' / 2 - t u'^2))
+  constexpr double kB = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kC = 0.044715;
+  const Tensor t = self.add(squared.mul(self), Scalar(kC)).mul(Scalar(kB)).tanh();
+  const Tensor du = squared.mul(Scalar(3 * kC)).add(Scalar(1)).mul(Scalar(kB));
+  const Tensor ddu = self.mul(Scalar(6 * kB * kC));
+  const Tensor sech2 = t.mul(t).neg().add(Scalar(1));
+  return both.mul(sech2.mul(du.add(self.mul(ddu.mul(Scalar(0.5)).sub(t.mul(du.mul(du)))))));
+}
+
+}  // namespace shunt::autograd

@@ -1,0 +1,102 @@
+// The gradients that are more than one expression: what derivatives.yaml calls, by family of operators.
+//
+// Pure functions of tensors, written with operators, so that they can be differentiated again. Arguments have the names they
+// have in the operator's schema; `grad` is the gradient of its (first) result. Any thread.
+#pragma once
+
+#include <shunt/autograd/as_strided_backward.h>
+#include <shunt/ops.h>
+#include <shunt/tensor/expand_utils.h>
+
+#include <array>
+#include <string_view>
+#include <tuple>
+
+namespace shunt::autograd {
+
+// ---- elementwise (elementwise_formulas.cpp) -----------------------------------------------------------------------
+/// t * s, without an operator when s is 1.
+Tensor maybe_multiply(const Tensor& t, const Scalar& s);
+/// Zeros like `t` where `mask`, else `t`.
+Tensor zero_where(const Tensor& mask, const Tensor& t);
+
+Tensor div_tensor_self_backward(const Tensor& grad, const Tensor& other, std::optional<std::string_view> rounding_mode = {});
+Tensor div_tensor_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other,
+                                 std::optional<std::string_view> rounding_mode = {});
+Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent);
+Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& exponent);
+Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result);
+Tensor pow_backward_exponent(const Tensor& grad, const Scalar& self, const Tensor& exponent, const Tensor& result);
+Tensor erf_backward(const Tensor& grad, const Tensor& self);
+Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min,
+                      const std::optional<Scalar>& max);
+Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min,
+                      const std::optional<Tensor>& max);
+/// Gradients of the two bounds.
+std::tuple<Tensor, Tensor> clamp_backward_min_max(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min,
+                                                  const std::optional<Tensor>& max, std::array<bool, 2> grad_input_mask);
+/// Of maximum and minimum: `loses` where the operand was not chosen; equal operands share.
+Tensor selected_backward(const Tensor& grad, const Tensor& loses, const Tensor& equal);
+Tensor lerp_self_backward(const Tensor& grad, const Scalar& weight);
+Tensor addcdiv_tensor2_backward(const Tensor& grad, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value);
+
+// Second derivatives of activations.
+Tensor sigmoid_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output);
+Tensor tanh_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output);
+Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
+Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, std::string_view approximate);
+
+// ---- reductions (reduce_formulas.cpp) -----------------------------------------------------------------------------
+/// A reduced gradient, shaped so that it broadcasts against the input again. No dims: all.
+Tensor restore_reduced_dims(const Tensor& grad, int64_t input_dim, IntArrayRef dims, bool keepdim);
+Tensor sum_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dims, bool keepdim);
+Tensor mean_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dims, bool keepdim);
+/// Of amax, amin: every element that equals the result gets an equal share.
+Tensor extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dims, bool keepdim);
+/// Of max.dim, min.dim: the element at the index gets all.
+Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes,
+                                          bool keepdim);
+Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
+Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim, bool keepdim);
+
+// ---- linear algebra (linalg_formulas.cpp) -------------------------------------------------------------------------
+// The saved operand is cast to the gradient's dtype: under autocast the product ran in the lower precision.
+Tensor mm_mat1_backward(const Tensor& grad, const Tensor& mat2, const Scalar& alpha = 1);
+/// `strides` are mat2's; its gradient gets the same order of dimensions.
+Tensor mm_mat2_backward(const Tensor& grad, const Tensor& mat1, IntArrayRef strides, const Scalar& alpha = 1);
+Tensor bmm_mat1_backward(const Tensor& grad, const Tensor& mat2, const Scalar& alpha = 1);
+Tensor bmm_mat2_backward(const Tensor& grad, const Tensor& mat1, const Scalar& alpha = 1);
+Tensor mv_self_backward(const Tensor& grad, const Tensor& vec);
+Tensor mv_vec_backward(const Tensor& grad, const Tensor& self);
+/// grad * other for a 0-dim grad.
+Tensor dot_backward(const Tensor& grad, const Tensor& other);
+
+// ---- shapes (shape_formulas.cpp) ----------------------------------------------------------------------------------
+Tensor permute_backward(const Tensor& grad, IntArrayRef dims);
+/// Puts back the dimensions of size 1 that squeeze took away: all, or `dim`.
+Tensor unsqueeze_to(const Tensor& grad, IntArrayRef sizes);
+Tensor unsqueeze_to(const Tensor& grad, int64_t dim, IntArrayRef sizes);
+Tensor slice_backward_wrapper(const Tensor& grad, IntArrayRef sizes, int64_t dim, std::optional<int64_t> start,
+                              std::optional<int64_t> end, int64_t step);
+Tensor as_strided_backward(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride,
+                           std::optional<int64_t> storage_offset);
+Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
+Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes,
+                                 const Scalar& alpha);
+/// Sizes of each tensor of a list, for cat's backward.
+std::vector<std::vector<int64_t>> to_args_sizes(TensorList tensors);
+std::vector<Tensor> cat_tensors_backward(const Tensor& grad, const std::vector<std::vector<int64_t>>& sizes, int64_t dim);
+/// To another dtype or device, as _to_copy's input had it.
+Tensor to_copy_backward(const Tensor& grad, const TensorOptions& options);
+
+// ---- neural networks (nn_formulas.cpp) ----------------------------------------------------------------------------
+Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
+/// With respect to grad_output and to output.
+Tensor log_softmax_backward_grad_output(const Tensor& grad, const Tensor& output, int64_t dim);
+Tensor log_softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
+Tensor mse_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction);
+Tensor mse_loss_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, int64_t reduction);
+Tensor nll_loss_backward_grad_output(const Tensor& grad, const Tensor& target, const std::optional<Tensor>& weight,
+                                     int64_t reduction, int64_t ignore_index);
+
+}  // namespace shunt::autograd

@@ -1,0 +1,83 @@
+#include "kernels/autograd/formulas.h"
+
+namespace shunt::autograd {
+namespace {
+
+int64_t wrap(int64_t dim, int64_t n) { return dim < 0 ? dim + n : dim; }
+
+}  // namespace
+
+Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
+  std::vector<int64_t> inverse(dims.size());
+  const auto n = static_cast<int64_t>(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) inverse[static_cast<size_t>(wrap(dims[i], n))] = static_cast<int64_t>(i);
+  return grad.permute(inverse);
+}
+
+Tensor unsqueeze_to(const Tensor& grad, IntArrayRef sizes) {
+  Tensor result = grad;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] == 1) result = result.unsqueeze(static_cast<int64_t>(d));
+  return result;
+}
+
+Tensor unsqueeze_to(const Tensor& grad, int64_t dim, IntArrayRef sizes) {
+  if (sizes.empty()) return grad;
+  const int64_t d = wrap(dim, static_cast<int64_t>(sizes.size()));
+  return sizes[static_cast<size_t>(d)] == 1 ? grad.unsqueeze(d) : grad;
+}
+
+Tensor slice_backward_wrapper(const Tensor& grad, IntArrayRef sizes, int64_t dim, std::optional<int64_t> start,
+                              std::optional<int64_t> end, int64_t step) {
+  const int64_t d = wrap(dim, static_cast<int64_t>(sizes.size()));
+  return slice_backward(grad, sizes, d, start.value_or(0), end.value_or(sizes[static_cast<size_t>(d)]), step);
+}
+
+Tensor as_strided_backward(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride,
+                           std::optional<int64_t> storage_offset) {
+  TensorGeometry view;
+  view.sizes = size.vec();
+  view.strides = stride.vec();
+  view.storage_offset = storage_offset.value_or(input.storage_offset);
+  return as_strided_backward(grad, input, std::move(view));
+}
+
+Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index) {
+  return zeros(sizes, grad.options()).index_add(dim, index, grad);
+}
+
+Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes,
+                                 const Scalar& alpha) {
+  return maybe_multiply(grad.index_select(dim, index).reshape(source_sizes), alpha);
+}
+
+std::vector<std::vector<int64_t>> to_args_sizes(TensorList tensors) {
+  std::vector<std::vector<int64_t>> result;
+  result.reserve(tensors.size());
+  for (const Tensor& t : tensors) result.push_back(t.sizes().vec());
+  return result;
+}
+
+std::vector<Tensor> cat_tensors_backward(const Tensor& grad, const std::vector<std::vector<int64_t>>& sizes, int64_t dim) {
+  std::vector<Tensor> result(sizes.size());
+  if (!grad.defined()) return result;
+  const int64_t d = wrap(dim, grad.dim());
+  int64_t start = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    // cat skips empty tensors of one dimension, whatever the others' shape.
+    if (sizes[i].size() == 1 && sizes[i][0] == 0 && grad.dim() != 1) {
+      result[i] = zeros({0}, grad.options());
+      continue;
+    }
+    const int64_t length = sizes[i][static_cast<size_t>(d)];
+    result[i] = grad.narrow(d, start, length);
+    start += length;
+  }
+  return result;
+}
+
+Tensor to_copy_backward(const Tensor& grad, const TensorOptions& options) {
+  return grad.to(TensorOptions(options.dtype()).device(options.device()));
+}
+
+}  // namespace shunt::autograd
