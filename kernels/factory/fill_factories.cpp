@@ -56,19 +56,19 @@ Tensor& full_out(IntArrayRef size, const Scalar& fill_value, Tensor& out) { retu
 Tensor zeros_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
                   std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
   implOf(self, "zeros_like");
-  return zeroed(empty_like(self, dtype, layout, device, pin_memory, memory_format));
+  return zeroed(native::empty_like(self, dtype, layout, device, pin_memory, memory_format));
 }
 
 Tensor ones_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
                  std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
   implOf(self, "ones_like");
-  return filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), 1);
+  return filled(native::empty_like(self, dtype, layout, device, pin_memory, memory_format), 1);
 }
 
 Tensor full_like(const Tensor& self, const Scalar& fill_value, std::optional<ScalarType> dtype, std::optional<Layout> layout,
                  std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
   implOf(self, "full_like");
-  return filled(empty_like(self, dtype, layout, device, pin_memory, memory_format), fill_value);
+  return filled(native::empty_like(self, dtype, layout, device, pin_memory, memory_format), fill_value);
 }
 
 Tensor new_zeros(const Tensor& self, IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout,

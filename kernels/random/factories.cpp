@@ -88,7 +88,7 @@ Tensor& rand_out(IntArrayRef size, Tensor& out) { return rand_generator_out(size
 Tensor rand_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
                  std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
   implOf(self, "rand_like");
-  return below(empty_like(self, dtype, layout, device, pin_memory, memory_format), [](Tensor& t) { t.uniform_(0, 1); });
+  return below(native::empty_like(self, dtype, layout, device, pin_memory, memory_format), [](Tensor& t) { t.uniform_(0, 1); });
 }
 
 Tensor randn(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
@@ -110,7 +110,7 @@ Tensor& randn_out(IntArrayRef size, Tensor& out) { return randn_generator_out(si
 Tensor randn_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
                   std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
   implOf(self, "randn_like");
-  return below(empty_like(self, dtype, layout, device, pin_memory, memory_format), [](Tensor& t) { t.normal_(0, 1); });
+  return below(native::empty_like(self, dtype, layout, device, pin_memory, memory_format), [](Tensor& t) { t.normal_(0, 1); });
 }
 
 Tensor normal_float_float(double mean, double std, IntArrayRef size, std::optional<Generator> generator,
@@ -164,7 +164,7 @@ Tensor randint_like(const Tensor& self, int64_t high, std::optional<ScalarType> 
 Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, std::optional<ScalarType> dtype, std::optional<Layout> layout,
                         std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
   implOf(self, "randint_like");
-  return below(empty_like(self, dtype, layout, device, pin_memory, memory_format),
+  return below(native::empty_like(self, dtype, layout, device, pin_memory, memory_format),
                [&](Tensor& t) { t.random_(low, high, std::nullopt); });
 }
 
@@ -209,12 +209,12 @@ Tensor& randperm_generator_out_cpu(int64_t n, std::optional<Generator> generator
 
 Tensor bernoulli(const Tensor& self, std::optional<Generator> generator) {
   implOf(self, "bernoulli");
-  return below(empty_like(self, {}, {}, {}, {}, {}), [&](Tensor& t) { t.bernoulli_(self, generator); });
+  return below(native::empty_like(self, {}, {}, {}, {}, {}), [&](Tensor& t) { t.bernoulli_(self, generator); });
 }
 
 Tensor bernoulli_p(const Tensor& self, double p, std::optional<Generator> generator) {
   implOf(self, "bernoulli");
-  return below(empty_like(self, {}, {}, {}, {}, {}), [&](Tensor& t) { t.bernoulli_(p, generator); });
+  return below(native::empty_like(self, {}, {}, {}, {}, {}), [&](Tensor& t) { t.bernoulli_(p, generator); });
 }
 
 Tensor& bernoulli_out(const Tensor& self, std::optional<Generator> generator, Tensor& out) {

@@ -94,7 +94,7 @@ void catInto(TensorList tensors, int64_t dim, const Tensor& out) {
     const TensorImpl& t = *tensor.unsafeGetTensorImpl();
     if (isSkipped(t)) continue;
     const int64_t length = t.sizes()[dim];
-    copyBelowAutograd(slice(out, dim, start, start + length, 1), tensor);
+    copyBelowAutograd(native::slice(out, dim, start, start + length, 1), tensor);
     start += length;
   }
 }

@@ -44,7 +44,7 @@ Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
 
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
   implOf(self, "clone");
-  Tensor result = empty_like(self, std::nullopt, std::nullopt, std::nullopt, std::nullopt, memory_format);
+  Tensor result = native::empty_like(self, std::nullopt, std::nullopt, std::nullopt, std::nullopt, memory_format);
   copyBelowAutograd(result, self);
   return result;
 }

@@ -59,7 +59,7 @@ Tensor& fill_tensor_(Tensor& self, const Tensor& value) {
   implOf(self, "fill_");
   const TensorImpl& v = implOf(value, "fill_", "value");
   SHUNT_CHECK(v.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", v.dim(), " dimensions.");
-  if (self.is_alias_of(value)) copyBelowAutograd(self, clone(value, std::nullopt));
+  if (self.is_alias_of(value)) copyBelowAutograd(self, native::clone(value, std::nullopt));
   else copyBelowAutograd(self, value);
   return self;
 }

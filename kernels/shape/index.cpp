@@ -61,7 +61,7 @@ void selectInto(const Tensor& self, int64_t dim, const TensorImpl& index, const 
   if (from.dim() == 0) return copyBelowAutograd(out, self);
   if (!to.is_contiguous() || !from.is_contiguous()) {
     for (size_t i = 0; i < indices.size(); ++i)
-      copyBelowAutograd(select(out, dim, static_cast<int64_t>(i)), select(self, dim, indices[i]));
+      copyBelowAutograd(native::select(out, dim, static_cast<int64_t>(i)), native::select(self, dim, indices[i]));
     return;
   }
   const auto block = static_cast<size_t>(innerNumel(from, dim) * from.itemsize());
@@ -119,7 +119,7 @@ void addContiguous(const TensorImpl& self, int64_t dim, const std::vector<int64_
   }
 }
 
-Tensor contiguousCopy(const Tensor& t) { return t.is_contiguous() ? t : clone(t, MemoryFormat::Contiguous); }
+Tensor contiguousCopy(const Tensor& t) { return t.is_contiguous() ? t : native::clone(t, MemoryFormat::Contiguous); }
 
 }  // namespace
 
@@ -183,7 +183,7 @@ Tensor& index_add_cpu_(Tensor& self, int64_t dim, const Tensor& index, const Ten
 
 Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   implOf(self, "index_add");
-  Tensor result = clone(self, std::nullopt);
+  Tensor result = native::clone(self, std::nullopt);
   AutoDispatchBelowAutograd guard;
   result.index_add_(dim, index, source, alpha);
   return result;

@@ -98,14 +98,14 @@ Tensor& as_strided_(Tensor& self, IntArrayRef size, IntArrayRef stride, std::opt
 }
 
 Tensor slice_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  Tensor grad_input = zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
-  copyBelowAutograd(slice(grad_input, dim, start, end, step), grad_output);
+  Tensor grad_input = native::zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
+  copyBelowAutograd(native::slice(grad_input, dim, start, end, step), grad_output);
   return grad_input;
 }
 
 Tensor select_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t index) {
-  Tensor grad_input = zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
-  copyBelowAutograd(select(grad_input, dim, index), grad_output);
+  Tensor grad_input = native::zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
+  copyBelowAutograd(native::select(grad_input, dim, index), grad_output);
   return grad_input;
 }
 
