@@ -1,0 +1,59 @@
+// shunt::tensor(...): a tensor from numbers in the source: a number, a vector or array, or a nested initializer list.
+//
+//   tensor(5)   tensor({1., 2.})   tensor({{1, 2}, {3, 4}}, kFloat)   tensor(std::vector<float>{...})
+//
+// The dtype, unless the options name one, is PyTorch's choice for torch::tensor: bool for bools, int64 for integers of 32
+// and 64 bits, the default dtype for float and double, else the C++ type's own; mixed lists are an error. The values are
+// copied. Any thread.
+#pragma once
+
+#include <shunt/tensor/tensor.h>
+
+#include <initializer_list>
+#include <vector>
+
+namespace shunt {
+
+namespace detail {
+
+/// The argument of shunt::tensor: lives for the call only and refers to the caller's lists and arrays.
+class SHUNT_API TensorData {
+ public:
+  /// An empty list.
+  TensorData() : sizes_{0} {}
+  template <class T>
+    requires requires { ScalarTypeOf<T>::value; }
+  TensorData(T value) : dtype_(scalar_type_of<T>), scalar_(value) {}
+  TensorData(long long value) : TensorData(static_cast<int64_t>(value)) {}
+  TensorData(std::initializer_list<TensorData> list);
+  template <class T>
+    requires requires { ScalarTypeOf<T>::value; }
+  TensorData(ArrayRef<T> values)
+      : dtype_(scalar_type_of<T>), sizes_{static_cast<int64_t>(values.size())}, array_(values.data()) {}
+  template <class T>
+    requires(requires { ScalarTypeOf<T>::value; } && !std::is_same_v<T, bool>)
+  TensorData(const std::vector<T>& values) : TensorData(ArrayRef<T>(values)) {}
+
+  IntArrayRef sizes() const { return sizes_; }
+  /// The dtype of the result when the options name none.
+  ScalarType inferredType() const;
+  /// Writes the values in row-major order to `t`, a contiguous CPU tensor of sizes().
+  void writeTo(const Tensor& t) const;
+
+ private:
+  template <class T>
+  T* writeValues(T* out) const;
+
+  std::optional<ScalarType> dtype_;  // of the elements; none for an empty list
+  std::vector<int64_t> sizes_;
+  Scalar scalar_;
+  const void* array_ = nullptr;
+  std::initializer_list<TensorData> list_;
+};
+
+}  // namespace detail
+
+/// Throws when nested lists differ in length or type. `options` may name dtype, device and requires_grad.
+SHUNT_API Tensor tensor(const detail::TensorData& data, const TensorOptions& options = {});
+
+}  // namespace shunt

@@ -1,0 +1,62 @@
+#include <shunt/tensor/tensor_new.h>
+
+#include <shunt/core/error.h>
+
+namespace shunt {
+namespace detail {
+
+TensorData::TensorData(std::initializer_list<TensorData> list) : sizes_{static_cast<int64_t>(list.size())}, list_(list) {
+  if (list.size() == 0) return;
+  const TensorData& first = *list.begin();
+  sizes_.insert(sizes_.end(), first.sizes_.begin(), first.sizes_.end());
+  dtype_ = first.dtype_;
+  for (const TensorData& item : list) {
+    SHUNT_CHECK(item.sizes_ == first.sizes_, "Expected all sub-lists to have sizes: ", first.sizes(), ", but got sub-list with sizes: ",
+                item.sizes());
+    SHUNT_CHECK(item.dtype_ == first.dtype_, "Expected all elements of the tensor to have the same scalar type: ",
+                first.dtype_.value_or(ScalarType::Undefined), ", but got element of scalar type: ",
+                item.dtype_.value_or(ScalarType::Undefined));
+  }
+}
+
+ScalarType TensorData::inferredType() const {
+  if (!dtype_ || *dtype_ == kFloat || *dtype_ == kDouble) return get_default_dtype();
+  return *dtype_ == kInt ? kLong : *dtype_;
+}
+
+template <class T>
+T* TensorData::writeValues(T* out) const {
+  if (array_ != nullptr)
+    return dispatchAllTypes(*dtype_, "tensor", [&]<class From>(std::type_identity<From>) {
+      const From* values = static_cast<const From*>(array_);
+      for (int64_t i = 0; i < sizes_[0]; ++i) *out++ = Scalar(values[i]).to<T>();
+      return out;
+    });
+  if (sizes_.empty()) {
+    *out = scalar_.to<T>();
+    return out + 1;
+  }
+  for (const TensorData& item : list_) out = item.writeValues(out);
+  return out;
+}
+
+void TensorData::writeTo(const Tensor& t) const {
+  if (t.numel() == 0) return;
+  dispatchAllTypes(t.dtype(), "tensor", [&]<class T>(std::type_identity<T>) { writeValues(t.data_ptr<T>()); });
+}
+
+}  // namespace detail
+
+Tensor tensor(const detail::TensorData& data, const TensorOptions& options) {
+  SHUNT_CHECK(options.layout() == kStrided, "tensor(): layout ", options.layout(), " is not supported: only Strided tensors exist here");
+  SHUNT_CHECK(!options.pinned_memory_opt().value_or(false),
+              "tensor(): pin_memory=true needs an accelerator: Cannot access accelerator device when none is available.");
+  const ScalarType dtype = options.dtype_opt().value_or(data.inferredType());
+  Tensor result(detail::makeCpuTensor(data.sizes(), {}, dtype));
+  data.writeTo(result);
+  if (!options.device().is_cpu()) result = result.to(TensorOptions(options.device()));
+  if (options.requires_grad()) result.set_requires_grad(true);
+  return result;
+}
+
+}  // namespace shunt
