@@ -21,7 +21,7 @@ OperatorName Library::qualified(OperatorName name, const char* what) const {
   return name;
 }
 
-Library& Library::def(std::string_view text, std::source_location where) & {
+Library& Library::def(std::string_view text, std::source_location where) {
   SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", text, "\"): operators are defined in SHUNT_LIBRARY or SHUNT_LIBRARY_FRAGMENT blocks, not in ",
               "SHUNT_LIBRARY_IMPL (", placeOf(where_), ")");
   FunctionSchema schema = parseSchema(text);
@@ -30,7 +30,7 @@ Library& Library::def(std::string_view text, std::source_location where) & {
   return *this;
 }
 
-Library& Library::def(std::string_view text, CppFunction f, std::source_location where) & {
+Library& Library::def(std::string_view text, CppFunction f, std::source_location where) {
   SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", text, "\"): operators are defined in SHUNT_LIBRARY or SHUNT_LIBRARY_FRAGMENT blocks (", placeOf(where_), ")");
   auto parsed = parseSchemaOrName(text);
   const bool named_only = std::holds_alternative<OperatorName>(parsed);
@@ -48,7 +48,7 @@ Library& Library::def(std::string_view text, CppFunction f, std::source_location
   return *this;
 }
 
-Library& Library::impl(std::string_view text, CppFunction f, std::source_location where) & {
+Library& Library::impl(std::string_view text, CppFunction f, std::source_location where) {
   const OperatorName name = qualified(parseName(text), "impl");
   SHUNT_CHECK(!(key_ && f.dispatch_key() && *key_ != *f.dispatch_key()), "impl(\"", text, "\"): the kernel is for ", *f.dispatch_key(),
               ", but the block is for ", *key_, " (", placeOf(where_), ")");
@@ -57,7 +57,7 @@ Library& Library::impl(std::string_view text, CppFunction f, std::source_locatio
   return *this;
 }
 
-Library& Library::fallback(CppFunction f, std::source_location where) & {
+Library& Library::fallback(CppFunction f, std::source_location where) {
   SHUNT_CHECK(ns_ == "_", "fallback: a fallback serves operators of every namespace, so its block is SHUNT_LIBRARY_IMPL(_, KEY, m), not for ",
               ns_, " (", placeOf(where_), ")");
   const auto key = f.dispatch_key() ? f.dispatch_key() : key_;

@@ -53,14 +53,14 @@ class SHUNT_API Library {
   ~Library() { reset(); }
 
   /// A schema without namespace, or with this library's.
-  Library& def(std::string_view schema, std::source_location where = std::source_location::current()) &;
+  Library& def(std::string_view schema, std::source_location where = std::source_location::current());
   /// A name or a schema with a kernel for every backend (CompositeImplicit); a bare name gets the schema of the function.
-  Library& def(std::string_view name_or_schema, CppFunction f, std::source_location where = std::source_location::current()) &;
-  Library& impl(std::string_view name, CppFunction f, std::source_location where = std::source_location::current()) &;
-  Library& impl(std::string_view name, DispatchKey key, CppFunction f, std::source_location where = std::source_location::current()) & {
+  Library& def(std::string_view name_or_schema, CppFunction f, std::source_location where = std::source_location::current());
+  Library& impl(std::string_view name, CppFunction f, std::source_location where = std::source_location::current());
+  Library& impl(std::string_view name, DispatchKey key, CppFunction f, std::source_location where = std::source_location::current()) {
     return impl(name, dispatch(key, std::move(f)), where);
   }
-  Library& fallback(CppFunction f, std::source_location where = std::source_location::current()) &;
+  Library& fallback(CppFunction f, std::source_location where = std::source_location::current());
   /// Takes every registration back, newest first.
   void reset();
 

@@ -1,0 +1,327 @@
+// Registering: precedence, RAII, fallbacks, errors that leave no trace, permutations, listeners.
+#include "tests/dispatch/util.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace shunt {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+using testing::Not;
+
+using Answer = int64_t(const Tensor&);
+
+// Kernels that tell which of them ran.
+template <int N>
+int64_t answer(const Tensor&) { return N; }
+
+int64_t callAnswer(const OperatorHandle& op, const Tensor& t) { return op.typed<Answer>().call(t); }
+
+TEST(Registration, PrecedenceForABackendSlot) {
+  Library def = fragment("reg1");
+  def.def("f(Tensor x) -> int");
+  const OperatorHandle op = findOp("reg1::f");
+  Library composite = fragment("reg1");
+  composite.impl("f", DispatchKey::CompositeImplicitAutograd, &answer<1>);
+  EXPECT_EQ(callAnswer(op, cpuTensor()), 1);
+  {
+    Library compositeExplicit = fragment("reg1");
+    compositeExplicit.impl("f", DispatchKey::CompositeExplicitAutograd, &answer<2>);
+    EXPECT_EQ(callAnswer(op, cpuTensor()), 2);
+    Library cpu = implBlock("reg1", DispatchKey::CPU);
+    cpu.impl("f", &answer<3>);
+    EXPECT_EQ(callAnswer(op, cpuTensor()), 3);
+    EXPECT_EQ(callAnswer(op, tensorOn(kMeta)), 2);
+    Library newer = implBlock("reg1", DispatchKey::CPU);
+    newer.impl("f", &answer<4>);
+    EXPECT_EQ(callAnswer(op, cpuTensor()), 4) << "the newest registration is in force";
+    newer.reset();
+    EXPECT_EQ(callAnswer(op, cpuTensor()), 3) << "taking it back restores the one below";
+  }
+  EXPECT_EQ(callAnswer(op, cpuTensor()), 1);
+}
+
+TEST(Registration, WrapperRunsAboveAndRedispatches) {
+  Library def = fragment("reg2");
+  def.def("f(Tensor x) -> int");
+  Library cpu = implBlock("reg2", DispatchKey::CPU);
+  cpu.impl("f", &answer<3>);
+  Library tracer = implBlock("reg2", DispatchKey::Tracer);
+  tracer.impl("f", [](DispatchKeySet ks, const Tensor& x) -> int64_t {
+    EXPECT_TRUE(ks.has(DispatchKey::Tracer));
+    return 100 + findOp("reg2::f").typed<Answer>().redispatch(ks & DispatchKeySet::fullAfter(DispatchKey::Tracer), x);
+  });
+  const OperatorHandle op = findOp("reg2::f");
+  EXPECT_EQ(callAnswer(op, cpuTensor()), 3);
+  IncludeDispatchKeyGuard trace(DispatchKey::Tracer);
+  EXPECT_EQ(callAnswer(op, cpuTensor()), 103);
+  ExcludeDispatchKeyGuard no_trace(DispatchKey::Tracer);
+  EXPECT_EQ(callAnswer(op, cpuTensor()), 3);
+}
+
+TEST(Registration, CompositeRunsBelowAutogradUnlessTheBackendHasItsOwn) {
+  Library def = fragment("reg3");
+  def.def("f(Tensor x) -> int", &answer<1>);
+  const OperatorHandle op = findOp("reg3::f");
+  const auto table = [&] { return op.dumpComputedTable(); };
+  EXPECT_THAT(table(), HasSubstr("AutogradCPU: [fallthrough: composite runs below]"));
+  Library autocast = implBlock("reg3", DispatchKey::AutocastCPU);
+  autocast.impl("f", &answer<9>);
+  {
+    IncludeDispatchKeyGuard autograd(DispatchKey::AutogradCPU);
+    EXPECT_EQ(callAnswer(op, cpuTensor()), 1);
+  }
+  Library cpu = implBlock("reg3", DispatchKey::CPU);
+  cpu.impl("f", &answer<2>);
+  EXPECT_THAT(table(), Not(HasSubstr("AutogradCPU: [fallthrough: composite"))) << "a CPU kernel changes the Autograd slot that the composite filled";
+  EXPECT_THAT(table(), HasSubstr("AutogradMeta: [fallthrough: composite runs below]"));
+}
+
+TEST(Registration, AutogradOtherIsAmbiguousWithACompositeAndABackendKernel) {
+  Library def = fragment("reg4");
+  def.def("f(Tensor x) -> int", &answer<1>);
+  Library vulkan = implBlock("reg4", DispatchKey::Vulkan);
+  vulkan.impl("f", &answer<2>);
+  EXPECT_THAT(findOp("reg4::f").dumpComputedTable(), HasSubstr("AutogradOther: [ambiguous AutogradOther]"));
+  const std::string message = errorOf([] { findOp("reg4::f").typed<Answer>().redispatch(DispatchKeySet(DispatchKey::AutogradOther), cpuTensor()); });
+  EXPECT_THAT(message, HasSubstr("ambiguous"));
+  Library explicitly = implBlock("reg4", DispatchKey::AutogradOther);
+  explicitly.impl("f", &answer<3>);
+  EXPECT_EQ(findOp("reg4::f").typed<Answer>().redispatch(DispatchKeySet(DispatchKey::AutogradOther), cpuTensor()), 3);
+}
+
+TEST(Registration, FallbackServesEveryOperatorOfTheKey) {
+  Library def = fragment("reg5");
+  def.def("f(Tensor x) -> int");
+  def.def("g(Tensor x, int n=3) -> int");
+  std::vector<std::string> seen;
+  {
+    Library fallback = implBlock("_", DispatchKey::PrivateUse3);
+    fallback.fallback(CppFunction::makeFromBoxed([&seen](const OperatorHandle& op, Stack* stack) {
+      seen.push_back(op.operator_name().str());
+      drop(*stack, op.schema().arguments().size());
+      push(*stack, IValue(7));
+    }));
+    const DispatchKeySet ks(DispatchKey::PrivateUse3);
+    EXPECT_EQ(findOp("reg5::f").typed<Answer>().redispatch(ks, cpuTensor()), 7);
+    EXPECT_EQ((findOp("reg5::g").typed<int64_t(const Tensor&, int64_t)>().redispatch(ks, cpuTensor(), 1)), 7);
+    EXPECT_THAT(seen, testing::ElementsAre("reg5::f", "reg5::g"));
+    Library exact = implBlock("reg5", DispatchKey::PrivateUse3);
+    exact.impl("f", &answer<5>);
+    EXPECT_EQ(findOp("reg5::f").typed<Answer>().redispatch(ks, cpuTensor()), 5) << "specific > fallback";
+  }
+  EXPECT_THAT(errorOf([] { findOp("reg5::f").typed<Answer>().redispatch(DispatchKeySet(DispatchKey::PrivateUse3), cpuTensor()); }), HasSubstr("PrivateUse3"));
+}
+
+TEST(Registration, FallthroughIsPerBackend) {
+  Library def = fragment("reg6");
+  def.def("f(Tensor x) -> int");
+  Library cpu = implBlock("reg6", DispatchKey::CPU);
+  cpu.impl("f", &answer<1>);
+  Library meta = implBlock("reg6", DispatchKey::Meta);
+  meta.impl("f", &answer<2>);
+  Library autograd_meta = implBlock("reg6", DispatchKey::AutogradMeta);
+  autograd_meta.impl("f", CppFunction::makeFallthrough());
+  Library autograd_cpu = implBlock("reg6", DispatchKey::AutogradCPU);
+  autograd_cpu.impl("f", &answer<3>);
+  IncludeDispatchKeyGuard autograd(DispatchKey::AutogradCPU);
+  EXPECT_EQ(callAnswer(findOp("reg6::f"), cpuTensor()), 3);
+  EXPECT_EQ(callAnswer(findOp("reg6::f"), tensorOn(kMeta)), 2);
+}
+
+TEST(Registration, UndefinedSlotServesCallsWithoutTensors) {
+  Library def = fragment("reg7");
+  def.def("make(int n) -> int", [](int64_t n) { return n + 1; });
+  EXPECT_EQ((findOp("reg7::make").typed<int64_t(int64_t)>().call(4)), 5);
+}
+
+TEST(Registration, ImplMayComeBeforeDefFromAnyLibrary) {
+  Library cpu = implBlock("reg8", DispatchKey::CPU);
+  cpu.impl("f", &answer<6>);
+  EXPECT_THAT(errorOf([] { findOp("reg8::f"); }), HasSubstr("no definition"));
+  Library def = fragment("reg8");
+  def.def("f(Tensor x) -> int");
+  EXPECT_EQ(callAnswer(findOp("reg8::f"), cpuTensor()), 6);
+  const std::string message = errorOf([] {
+    Library early = implBlock("reg8", DispatchKey::CPU);
+    early.impl("g", &answer<1>);
+    Library late = fragment("reg8");
+    late.def("g(Tensor x, Tensor y) -> int");
+  });
+  EXPECT_THAT(message, HasSubstr("registration_test.cpp"));
+  EXPECT_FALSE(Dispatcher::singleton().findOp(OperatorName("reg8::g", ""))) << "nothing is left of either";
+}
+
+TEST(Registration, DefWithAKernelInfersTheSchema) {
+  Library def = fragment("reg9");
+  def.def("f", [](const Tensor& a, Tensor& b, int64_t, const std::optional<Tensor>&, std::array<bool, 3>, IntArrayRef) { return std::tuple<Tensor, double>(a, 0.5 * b.numel()); });
+  EXPECT_EQ(findOp("reg9::f").schema().str(), "reg9::f(Tensor _0, Tensor(b!) _1, int _2, Tensor? _3, bool[3] _4, int[] _5) -> (Tensor, float)");
+}
+
+TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
+  Library def = fragment("regA");
+  def.def("f(Tensor x) -> int");
+  Library cpu = implBlock("regA", DispatchKey::CPU);
+  cpu.impl("f", &answer<1>);
+  const OperatorHandle op = findOp("regA::f");
+  const std::string state = op.dumpState(), table = op.dumpComputedTable();
+  const auto names = Dispatcher::singleton().getAllOpNames();
+  struct Case {
+    const char* what;
+    std::function<void()> act;
+    std::vector<const char*> message;
+  };
+  const Case cases[] = {
+      {"duplicate def", [] { fragment("regA").def("f(Tensor x) -> Tensor"); }, {"twice", "first defined at registration_test.cpp", "now at"}},
+      {"wrong signature", [] { implBlock("regA", DispatchKey::CPU).impl("f", [](const Tensor&, int64_t) -> int64_t { return 0; }); }, {"mismatch", "first:", "now:"}},
+      {"wrong type for the schema", [] { implBlock("regA", DispatchKey::CUDA).impl("f", [](const Tensor&) -> double { return 0; }); }, {"regA::f", "registration_test.cpp"}},
+      {"two libraries of a namespace", [] { Library a(Library::Kind::kDef, "regA_ns"); Library b(Library::Kind::kDef, "regA_ns"); }, {"Only a single SHUNT_LIBRARY", "regA_ns"}},
+      {"def in an impl block", [] { implBlock("regA", DispatchKey::CPU).def("h(Tensor x) -> int"); }, {"SHUNT_LIBRARY_IMPL"}},
+      {"foreign namespace", [] { fragment("regA").def("other::h(Tensor x) -> int"); }, {"other", "regA"}},
+      {"unboxed fallback", [] { implBlock("_", DispatchKey::CUDA).fallback(&answer<1>); }, {"boxed"}},
+      {"second fallback", [] { implBlock("_", DispatchKey::BackendSelect).fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }, {"multiple backend fallbacks", "default_fallbacks.cpp"}},
+      {"fallback for an alias", [] { implBlock("_", DispatchKey::Autograd).fallback(CppFunction::makeFallthrough()); }, {"Autograd", "run-time key"}},
+      {"fallback in a named namespace", [] { implBlock("regA", DispatchKey::CUDA).fallback(CppFunction::makeFallthrough()); }, {"SHUNT_LIBRARY_IMPL(_"}},
+      {"bad schema", [] { fragment("regA").def("f(Tensr x) -> int"); }, {"Tensr", "^"}},
+      {"inferring from a boxed kernel", [] { fragment("regA").def("h", CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }, {"cannot be inferred"}},
+      {"kernel for another key than the block's", [] { implBlock("regA", DispatchKey::CPU).impl("f", dispatch(DispatchKey::CUDA, &answer<1>)); }, {"CUDA", "CPU"}},
+      {"typed with another signature", [&] { op.typed<double(const Tensor&)>(); }, {"typed<>()", "asked:", "known:"}},
+      {"unknown operator", [] { findOp("regA::nothing"); }, {"regA::nothing", "no such operator"}},
+      {"unknown overload", [] { findOp("regA::f", "other"); }, {"overloads of that name: regA::f"}},
+      {"missing kernel", [&] { callAnswer(op, tensorOn(kMeta)); }, {"Could not run 'regA::f'", "Meta", "CPU: registered at registration_test.cpp"}},
+  };
+  for (const Case& c : cases) {
+    const std::string message = errorOf(c.act);
+    for (const char* part : c.message) EXPECT_THAT(message, HasSubstr(part)) << c.what;
+    EXPECT_EQ(op.dumpState(), state) << c.what;
+    EXPECT_EQ(op.dumpComputedTable(), table) << c.what;
+    EXPECT_EQ(Dispatcher::singleton().getAllOpNames(), names) << c.what;
+  }
+  Dispatcher::singleton().checkInvariants();
+}
+
+// Every order of registering, and of taking back, a set of kernels gives the same derived table at every subset.
+TEST(Registration, EveryPermutationGivesEqualTables) {
+  struct Step {
+    DispatchKey key;
+    CppFunction kernel;
+  };
+  const std::vector<Step> steps = {{DispatchKey::CPU, &answer<1>},
+                                   {DispatchKey::Autograd, &answer<2>},
+                                   {DispatchKey::CompositeImplicitAutograd, &answer<3>},
+                                   {DispatchKey::AutocastCPU, &answer<4>},
+                                   {DispatchKey::AutogradMeta, CppFunction::makeFallthrough()}};
+  Library def = fragment("regB");
+  def.def("f(Tensor x) -> int");
+  const OperatorHandle op = findOp("regB::f");
+  std::map<unsigned, std::string> table_of_subset;  // by bit mask of what is registered
+  auto check = [&](unsigned subset) {
+    const auto [it, is_new] = table_of_subset.emplace(subset, op.dumpComputedTable());
+    if (!is_new) ASSERT_EQ(it->second, op.dumpComputedTable()) << "subset " << subset;
+    op.checkInvariants();
+  };
+  std::vector<size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), 0);
+  do {
+    std::vector<size_t> back = order;
+    std::reverse(back.begin(), back.end());
+    for (const auto& removal : {order, back}) {
+      std::map<size_t, RegistrationHandle> handles;
+      unsigned subset = 0;
+      for (size_t i : order) {
+        handles[i] = Dispatcher::singleton().registerImpl(op.operator_name(), steps[i].key, steps[i].kernel.kernel(), std::source_location::current());
+        check(subset |= 1u << i);
+      }
+      for (size_t i : removal) {
+        handles.erase(i);
+        check(subset &= ~(1u << i));
+      }
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_EQ(table_of_subset.size(), 32u);
+}
+
+TEST(Registration, ListenersHearOfDefinitions) {
+  struct Recorder : OpRegistrationListener {
+    explicit Recorder(std::vector<std::string>& log) : log(log) {}
+    void onOperatorRegistered(const OperatorHandle& op) override {
+      if (op.op().name().starts_with("regC")) log.push_back("+" + op.operator_name().str());
+    }
+    void onOperatorDeregistered(const OperatorHandle& op) override {
+      if (op.op().name().starts_with("regC")) log.push_back("-" + op.operator_name().str());
+    }
+    std::vector<std::string>& log;
+  };
+  std::vector<std::string> log;
+  Library before = fragment("regC");
+  before.def("early(Tensor x) -> int");
+  {
+    RegistrationHandle handle = Dispatcher::singleton().addRegistrationListener(std::make_unique<Recorder>(log));
+    Library def = fragment("regC");
+    def.def("f(Tensor x) -> int");
+  }
+  Library after = fragment("regC");
+  after.def("late(Tensor x) -> int");
+  EXPECT_THAT(log, testing::ElementsAre("+regC::early", "+regC::f", "-regC::f"));
+}
+
+TEST(Registration, ACallRunsInTheWorldItStartedIn) {
+  Library def = fragment("regD");
+  def.def("f(Tensor x) -> int");
+  Library cpu = implBlock("regD", DispatchKey::CPU);
+  cpu.impl("f", &answer<1>);
+  std::optional<Library> replacement;
+  Library tracer = implBlock("regD", DispatchKey::Tracer);
+  tracer.impl("f", [&](DispatchKeySet ks, const Tensor& x) -> int64_t {
+    replacement.emplace(implBlock("regD", DispatchKey::CPU));
+    replacement->impl("f", &answer<2>);
+    const OperatorHandle op = findOp("regD::f");
+    const int64_t same_world = op.typed<Answer>().redispatch(ks & DispatchKeySet::fullAfter(DispatchKey::Tracer), x);
+    ExcludeDispatchKeyGuard no_trace(DispatchKey::Tracer);
+    return 10 * same_world + op.typed<Answer>().call(x);
+  });
+  IncludeDispatchKeyGuard trace(DispatchKey::Tracer);
+  EXPECT_EQ(callAnswer(findOp("regD::f"), cpuTensor()), 12) << "redispatch runs in the call's world, an operator called inside in the new one";
+}
+
+TEST(Registration, AKernelMayTakeItsOwnRegistrationBack) {
+  Library def = fragment("regE");
+  def.def("f(Tensor x) -> int");
+  auto token = std::make_shared<int>(0);
+  Library cpu = implBlock("regE", DispatchKey::CPU);
+  Library* self = &cpu;
+  cpu.impl("f", [self, token](const Tensor&) -> int64_t {
+    self->reset();
+    Dispatcher::singleton().reclaim();
+    return static_cast<int64_t>(token.use_count());  // the functor must still be alive
+  });
+  EXPECT_GE(callAnswer(findOp("regE::f"), cpuTensor()), 2);
+  Dispatcher::singleton().reclaim();
+  EXPECT_EQ(token.use_count(), 1) << "and is destroyed once no call uses it";
+}
+
+TEST(Registration, RetiredStatesAreFreed) {
+  Library def = fragment("regF");
+  def.def("f(Tensor x) -> int");
+  for (int i = 0; i < 1000; ++i) implBlock("regF", DispatchKey::CPU).impl("f", &answer<1>);
+  Dispatcher::singleton().reclaim();
+  EXPECT_EQ(Dispatcher::singleton().stats().states_retired, 0u);
+}
+
+TEST(Trace, ReportsEveryStepOfACall) {
+  Library def = fragment("regG");
+  def.def("f(Tensor x) -> int");
+  Library cpu = implBlock("regG", DispatchKey::CPU);
+  cpu.impl("f", &answer<1>);
+  static std::vector<std::string> steps;
+  steps.clear();
+  set_trace(true, [](const TraceStep& s) { steps.push_back(detail::str(s.kind, " ", s.op.operator_name(), " ", s.key, " ", s.reason)); });
+  callAnswer(findOp("regG::f"), cpuTensor());
+  set_trace(false);
+  EXPECT_THAT(steps, testing::ElementsAre("call regG::f CPU kernel"));
+}
+
+}  // namespace
+}  // namespace shunt
