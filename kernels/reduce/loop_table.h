@@ -1,0 +1,109 @@
+// The loops that reductions are made of, one table for every instruction set, and the choice of the one in use.
+//
+// Note [Order of reductions]
+// A reduction's result depends on the elements and on the tensor's layout alone: not on the instruction set, not on the
+// number of threads. Elements are loaded into an accumulator type (float for the 16-bit types, int64_t for integers,
+// uint8_t 0/1 for truth values); then
+//   along one output's elements: element i of a block of kBlock goes to lane i % 64 (16 lanes x 4 accumulators; a last group
+//     of less than 16 in pieces of 8, 4, 2, 1), lanes are joined by a fixed tree, blocks of a chunk of kChunk and then
+//     chunks pairwise like the digits of a binary counter;
+//   across columns: rows in groups of 8 by a tree, groups in order within kRowBlock, then blocks, then chunks, in order.
+// Threads share whole chunks, or outputs. There are no flags that would let the compiler reassociate.
+//
+// Constants only; any thread.
+#pragma once
+
+#include <shunt/core/isa.h>
+#include <shunt/tensor/scalar_type.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shunt::reduce {
+
+inline constexpr int64_t kBlock = 4096;
+inline constexpr int64_t kChunk = 8 * kBlock;
+inline constexpr int64_t kColumnTile = 512;
+inline constexpr int64_t kRowBlock = 256;
+
+/// kMax and kMin propagate NaN; on truth values they are "any" and "all".
+enum class ReduceOp : uint8_t { kSum, kProd, kMax, kMin };
+inline constexpr int kNumReduceOps = 4;
+
+/// A is the accumulator type. Pointers are null where the combination does not exist.
+template <class A>
+struct BlockLoops {
+  /// Of n <= kBlock consecutive elements; the operation's identity for 0.
+  A (*block[kNumReduceOps])(const A* x, int64_t n);
+  /// acc[j] = acc[j] op tree(rows[0][j] .. rows[7][j]).
+  void (*rows8[kNumReduceOps])(A* acc, const A* const* rows, int64_t cols);
+  void (*row1[kNumReduceOps])(A* acc, const A* row, int64_t cols);
+};
+
+template <class A>
+struct ConvertLoops {
+  /// dst[i] = cast<A>(src[i * stride]); a truth value (src != 0) where A is uint8_t.
+  void (*load[kNumScalarTypes])(A* dst, const std::byte* src, int64_t stride, int64_t n);
+  /// dst[i * stride] = cast<T>(src[i]).
+  void (*store[kNumScalarTypes])(std::byte* dst, const A* src, int64_t stride, int64_t n);
+};
+
+template <class A>
+struct ArgLoops {
+  /// The first i with x[i] == value, or with a NaN if value is one; n where there is none.
+  int64_t (*find)(const A* x, int64_t n, A value);
+  /// Where row[j] beats best[j] (NaN beats every number): best[j] = row[j], index[j] = r. [0]: maximum, [1]: minimum.
+  void (*row[2])(A* best, int64_t* index, const A* row, int64_t r, int64_t cols);
+};
+
+template <template <class> class Loops>
+struct PerAccumulator {
+  Loops<float> f;
+  Loops<double> d;
+  Loops<int64_t> i;
+  Loops<uint8_t> b;
+
+  template <class A>
+  const Loops<A>& get() const {
+    if constexpr (std::is_same_v<A, float>) return f;
+    else if constexpr (std::is_same_v<A, double>) return d;
+    else if constexpr (std::is_same_v<A, int64_t>) return i;
+    else return b;
+  }
+};
+
+struct LoopTable {
+  const PerAccumulator<BlockLoops>* blocks;
+  const PerAccumulator<ConvertLoops>* converts;
+  const PerAccumulator<ArgLoops>* args;
+};
+
+/// The table of the instruction set in use.
+const LoopTable& loopTable();
+
+template <class A>
+const BlockLoops<A>& blockLoops() {
+  return loopTable().blocks->get<A>();
+}
+template <class A>
+const ConvertLoops<A>& convertLoops() {
+  return loopTable().converts->get<A>();
+}
+template <class A>
+const ArgLoops<A>& argLoops() {
+  return loopTable().args->get<A>();
+}
+
+// Defined once per instruction set.
+#define SHUNT_DECLARE_LOOPS(isa)                          \
+  namespace isa {                                         \
+  extern const PerAccumulator<BlockLoops> kBlockLoops;    \
+  extern const PerAccumulator<ConvertLoops> kConvertLoops; \
+  extern const PerAccumulator<ArgLoops> kArgLoops;        \
+  }
+SHUNT_DECLARE_LOOPS(baseline)
+SHUNT_DECLARE_LOOPS(v3)
+SHUNT_DECLARE_LOOPS(v4)
+#undef SHUNT_DECLARE_LOOPS
+
+}  // namespace shunt::reduce

@@ -1,0 +1,123 @@
+// The operators sum, mean, prod, amax, amin, max, min, all, any: dtypes and checks.
+#include "generated/native_functions.h"
+#include "kernels/reduce/reduce.h"
+#include "kernels/shape/view_util.h"
+
+#include <shunt/tensor/expand_utils.h>
+
+namespace shunt::native {
+
+namespace {
+
+using reduce::Accumulator;
+using reduce::accumulatorOf;
+using reduce::ReduceOp;
+using reduce::Reduction;
+
+/// What sums and products of `self` are, unless the caller says otherwise.
+ScalarType sumType(const TensorImpl& self, std::optional<ScalarType> dtype) {
+  if (dtype) return *dtype;
+  return isIntegralType(self.dtype(), true) ? kLong : self.dtype();
+}
+
+/// The input as the type that the result is computed in, converted only where the loops' own conversion on loading would
+/// give something else: to 16-bit types, which round, and from floating point to integers.
+Tensor inputFor(const Tensor& self, ScalarType dtype) {
+  const ScalarType from = self.dtype();
+  const bool loads = from == dtype || dtype == kFloat || dtype == kDouble || dtype == kBool ||
+                     (isIntegralType(dtype, false) && isIntegralType(from, true));
+  return loads ? self : ops::to_dtype::call(self, dtype, false, false, std::nullopt);
+}
+
+void checkSupported(ScalarType dtype, const char* op) {
+  if (!isSupportedType(dtype)) [[unlikely]]
+    throw NotImplementedError(detail::str("\"", op, "\" not implemented for '", dtype, "'"));
+}
+
+Tensor sumOrProd(const char* name, ReduceOp op, const Tensor& self, OptionalIntArrayRef dims, bool keepdim,
+                 std::optional<ScalarType> dtype) {
+  const TensorImpl& impl = implOf(self, name);
+  const ScalarType type = sumType(impl, dtype);
+  checkSupported(type, name);
+  if (type == kBool) op = op == ReduceOp::kSum ? ReduceOp::kMax : ReduceOp::kMin;
+  return reduce::reduce(inputFor(self, type), reduce::dimSet(dims, impl.dim()), keepdim, {op, accumulatorOf(type), type});
+}
+
+Tensor meanOver(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<ScalarType> dtype) {
+  const TensorImpl& impl = implOf(self, "mean");
+  const ScalarType type = dtype.value_or(impl.dtype());
+  SHUNT_CHECK(isFloatingType(type), "mean(): could not infer output dtype. ", dtype ? "Optional" : "Input",
+              " dtype must be either a floating point or complex dtype. Got: ", type);
+  return reduce::reduce(inputFor(self, type), reduce::dimSet(dims, impl.dim()), keepdim,
+                        {ReduceOp::kSum, accumulatorOf(type), type, true});
+}
+
+[[noreturn]] SHUNT_COLD void throwNeedsDim(const char* name) {
+  throw Error(detail::str(name, "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                                "dim with the 'dim' argument."));
+}
+
+void checkNotEmpty(const char* name, const TensorImpl& self, IntArrayRef dims) {
+  if (self.numel() != 0) [[likely]] return;
+  if (dims.empty()) throwNeedsDim(name);
+  for (const int64_t d : dims) {
+    const int64_t dim = maybe_wrap_dim(d, self.dim());
+    SHUNT_CHECK_INDEX(self.dim() == 0 || self.sizes()[static_cast<size_t>(dim)] != 0, name, "(): Expected reduction dim ", dim,
+                      " to have non-zero size.");
+  }
+}
+
+Tensor extreme(const char* name, ReduceOp op, const Tensor& self, IntArrayRef dims, bool keepdim) {
+  const TensorImpl& impl = implOf(self, name);
+  checkNotEmpty(name, impl, dims);
+  return reduce::reduce(self, reduce::dimSet(dims, impl.dim()), keepdim, {op, accumulatorOf(impl.dtype()), impl.dtype()});
+}
+
+Tensor anyOrAll(const char* name, ReduceOp op, const Tensor& self, OptionalIntArrayRef dims, bool keepdim) {
+  const TensorImpl& impl = implOf(self, name);
+  const ScalarType type = impl.dtype() == kByte ? kByte : kBool;
+  return reduce::reduce(self, reduce::dimSet(dims, impl.dim()), keepdim, {op, Accumulator::kBool, type});
+}
+
+}  // namespace
+
+Tensor sum_cpu(const Tensor& self, std::optional<ScalarType> dtype) {
+  return sumOrProd("sum", ReduceOp::kSum, self, std::nullopt, false, dtype);
+}
+Tensor sum_dim_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+  return sumOrProd("sum", ReduceOp::kSum, self, dim, keepdim, dtype);
+}
+Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
+  SHUNT_CHECK(is_expandable_to(size, self.sizes()), "size {", size, "} is not expandable to size {", self.sizes(), "}.");
+  return sum_to(self, size);
+}
+
+Tensor mean_cpu(const Tensor& self, std::optional<ScalarType> dtype) { return meanOver(self, std::nullopt, false, dtype); }
+Tensor mean_dim_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+  return meanOver(self, dim, keepdim, dtype);
+}
+
+Tensor prod_cpu(const Tensor& self, std::optional<ScalarType> dtype) {
+  return sumOrProd("prod", ReduceOp::kProd, self, std::nullopt, false, dtype);
+}
+Tensor prod_dim_cpu(const Tensor& self, int64_t dim, bool keepdim, std::optional<ScalarType> dtype) {
+  return sumOrProd("prod", ReduceOp::kProd, self, IntArrayRef(dim), keepdim, dtype);
+}
+
+Tensor amax_cpu(const Tensor& self, IntArrayRef dim, bool keepdim) { return extreme("amax", ReduceOp::kMax, self, dim, keepdim); }
+Tensor amin_cpu(const Tensor& self, IntArrayRef dim, bool keepdim) { return extreme("amin", ReduceOp::kMin, self, dim, keepdim); }
+Tensor max_cpu(const Tensor& self) { return extreme("max", ReduceOp::kMax, self, {}, false); }
+Tensor min_cpu(const Tensor& self) { return extreme("min", ReduceOp::kMin, self, {}, false); }
+Tensor max(const Tensor& self, const Tensor& other) { return ops::maximum::call(self, other); }
+Tensor min(const Tensor& self, const Tensor& other) { return ops::minimum::call(self, other); }
+
+Tensor all_cpu(const Tensor& self) { return anyOrAll("all", ReduceOp::kMin, self, std::nullopt, false); }
+Tensor all_dim_cpu(const Tensor& self, int64_t dim, bool keepdim) {
+  return anyOrAll("all", ReduceOp::kMin, self, IntArrayRef(dim), keepdim);
+}
+Tensor any_cpu(const Tensor& self) { return anyOrAll("any", ReduceOp::kMax, self, std::nullopt, false); }
+Tensor any_dim_cpu(const Tensor& self, int64_t dim, bool keepdim) {
+  return anyOrAll("any", ReduceOp::kMax, self, IntArrayRef(dim), keepdim);
+}
+
+}  // namespace shunt::native
