@@ -14,6 +14,8 @@ struct CheckArgs {
   const Scalar* const* scalars;
   ScalarType common;
 };
+/// Passes whenever every input has the common dtype, that is a floating-point one, and no scalar is a bool: such calls may
+/// leave it out.
 using Check = void (*)(const CheckArgs&);
 
 /// alpha of add: floating only for floating results, bool only for bool results.

@@ -79,7 +79,8 @@ struct Bound {
   }
 };
 
-/// out[i] = f(ins[i]...) for i in [begin, end). Returns whether every element was valid (see HasValidity).
+/// out[i] = f(ins[i]...) for i in [begin, end). Lanes: of the vector loop; 0 leaves it to the compiler. Returns
+/// whether every element was valid (see HasValidity).
 template <class F, class C, int Lanes, class Out, class... Ins, size_t... I>
 SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t begin, int64_t end, std::index_sequence<I...>,
                                 const Ins&... ins) {
@@ -88,7 +89,7 @@ SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t be
     if constexpr (HasValidity<F>) valid &= F::valid(ins.template load<InputType<F, I, C>>(i)...);
     out.store(i, f(ins.template load<InputType<F, I, C>>(i)...));
   };
-  if constexpr (F::template kVectorizes<C>) {
+  if constexpr (Lanes > 0 && F::template kVectorizes<C>) {
     // Elements are independent: exact aliasing of output and input must not cost the vector loop.
 #pragma clang loop vectorize(assume_safety) vectorize_width(Lanes)
     for (int64_t i = begin; i < end; ++i) element(i);

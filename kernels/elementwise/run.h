@@ -3,7 +3,6 @@
 //   Tensor c = elementwise::run<functors::Add>("add", a, b, alpha);
 //   elementwise::runOut<functors::Add>("add", out, a, b, alpha);           out= rules: resized, cast by canCast
 //   elementwise::runInplace<functors::Add>("add_", self, other, alpha);    self is output and first input
-//   elementwise::runInto<functors::Copy>("copy_", self, src);              self is only written; never resized
 //
 // The first F::kInputs arguments are inputs: tensors, or Scalars, which take part in type promotion as wrapped numbers do;
 // the other F::kScalars ones are Scalars passed to the functor in its compute type. CPU and Meta tensors. Broadcasting,
@@ -34,7 +33,6 @@ struct Request {
 Tensor runFunctional(const Request& request);
 void runOutRequest(const Request& request, Tensor& out);
 void runInplaceRequest(const Request& request, Tensor& self);
-void runIntoRequest(const Request& request, Tensor& self);
 
 /// How many calls took the fast path (one contiguous loop, no plan), per thread. For tests.
 struct PathCounters {
@@ -82,14 +80,6 @@ void runInplace(const char* op, Tensor& self, const Args&... args) {
   detail::bind(request, 0, self);
   detail::bindAll<F>(request, 1, args...);
   runInplaceRequest(request, self);
-}
-
-template <class F, class... Args>
-void runInto(const char* op, Tensor& self, const Args&... args) {
-  static_assert(sizeof...(Args) == F::kInputs + F::kScalars);
-  Request request{kOpInfo<F>, op};
-  detail::bindAll<F>(request, 0, args...);
-  runIntoRequest(request, self);
 }
 
 }  // namespace shunt::elementwise

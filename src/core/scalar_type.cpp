@@ -93,4 +93,12 @@ void set_default_dtype(ScalarType t) {
   default_dtype.store(t, std::memory_order_relaxed);
 }
 
+namespace detail {
+
+void throwNotImplementedFor(const char* op, ScalarType t) {
+  throw NotImplementedError(str("\"", op, "\" not implemented for '", t, "'"));
+}
+
+}  // namespace detail
+
 }  // namespace shunt

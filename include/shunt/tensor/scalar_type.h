@@ -94,6 +94,11 @@ SHUNT_API bool canCast(ScalarType from, ScalarType to);
 SHUNT_API ScalarType get_default_dtype();
 SHUNT_API void set_default_dtype(ScalarType t);
 
+namespace detail {
+/// Throws NotImplementedError: the operator `op` has no kernel for the dtype.
+[[noreturn]] SHUNT_API SHUNT_COLD void throwNotImplementedFor(const char* op, ScalarType t);
+}  // namespace detail
+
 /// Calls `f(T{})`-style code for one of the listed types: f is a generic lambda that takes std::type_identity<T>.
 template <class F>
 decltype(auto) dispatchAllTypes(ScalarType t, const char* op, F&& f) {
@@ -102,7 +107,7 @@ decltype(auto) dispatchAllTypes(ScalarType t, const char* op, F&& f) {
   case ScalarType::name: return f(std::type_identity<type>{});
     SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
-    default: throw NotImplementedError(detail::str("\"", op, "\" not implemented for '", t, "'"));
+    default: detail::throwNotImplementedFor(op, t);
   }
 }
 
@@ -113,7 +118,7 @@ decltype(auto) dispatchFloatingTypes(ScalarType t, const char* op, F&& f) {
     case kBFloat16: return f(std::type_identity<BFloat16>{});
     case kFloat: return f(std::type_identity<float>{});
     case kDouble: return f(std::type_identity<double>{});
-    default: throw NotImplementedError(detail::str("\"", op, "\" not implemented for '", t, "'"));
+    default: detail::throwNotImplementedFor(op, t);
   }
 }
 

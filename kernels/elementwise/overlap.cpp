@@ -1,0 +1,37 @@
+#include "kernels/elementwise/overlap.h"
+
+namespace shunt::elementwise {
+namespace {
+
+/// Dense tensors of one storage whose ranges meet. For others the question is hard, and they pass, as in PyTorch.
+bool overlapsPartially(const TensorImpl& a, const TensorImpl& b) {
+  if (&a == &b || a.numel() == 0 || b.numel() == 0 || a.storage() != b.storage()) return false;
+  if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) return false;
+  const std::byte *a_begin = a.data(), *a_end = a_begin + a.numel() * a.itemsize();
+  const std::byte *b_begin = b.data(), *b_end = b_begin + b.numel() * b.itemsize();
+  if (a_begin == b_begin && a_end == b_end) return a.strides() != b.strides();
+  return a_begin < b_end && b_begin < a_end;
+}
+
+bool overlapsItself(const TensorImpl& t) {
+  if (t.is_non_overlapping_and_dense()) return false;
+  for (size_t d = 0; d < t.sizes().size(); ++d)
+    if (t.sizes()[d] > 1 && t.strides()[d] == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+void assertNoInternalOverlap(const char* op, const TensorImpl& written) {
+  SHUNT_CHECK(!overlapsItself(written), op,
+              "(): unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+              "Please clone() the tensor before performing the operation.");
+}
+
+void assertNoPartialOverlap(const char* op, const TensorImpl& written, const TensorImpl& read) {
+  SHUNT_CHECK(!overlapsPartially(written, read), op,
+              "(): unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+              "memory location. Please clone() the tensor before performing the operation.");
+}
+
+}  // namespace shunt::elementwise

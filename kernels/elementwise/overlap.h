@@ -1,0 +1,13 @@
+// Whether operands share memory in a way that makes a result depend on the order of elements. Pure functions; any thread.
+#pragma once
+
+#include <shunt/tensor/tensor_impl.h>
+
+namespace shunt::elementwise {
+
+/// Throws when two elements of a written tensor are one memory location (an expanded tensor).
+void assertNoInternalOverlap(const char* op, const TensorImpl& written);
+/// Throws when a read tensor shares some memory with the written one without being the same elements in the same order.
+void assertNoPartialOverlap(const char* op, const TensorImpl& written, const TensorImpl& read);
+
+}  // namespace shunt::elementwise

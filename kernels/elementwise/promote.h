@@ -1,0 +1,24 @@
+// Type promotion of elementwise operators: torch.result_type. Pure functions; any thread.
+//
+// Note [Categories of operands]
+// Tensors with dimensions decide first, then 0-dim tensors, then numbers. A lower class counts only when it is of a higher
+// category (bool < integer < floating) than all before it. A floating-point number stands for the default dtype.
+#pragma once
+
+#include "kernels/elementwise/run.h"
+
+namespace shunt::elementwise {
+
+/// The dtype of a tensor, or the type of a number.
+inline ScalarType dtypeOf(const Argument& a) { return a.tensor != nullptr ? a.tensor->dtype() : a.number->type(); }
+
+/// The common dtype of a request whose inputs are all defined; masks don't count.
+ScalarType commonDtype(const Request& request);
+
+/// `number` cast to dtype, as a wrapped tensor would be.
+void storeNumber(const Scalar& number, ScalarType dtype, ScalarSlot& slot);
+
+/// `scalar` in the compute type of `common`; throws when an integer type can't hold it.
+void storeScalar(const Scalar& scalar, ScalarType common, ScalarSlot& slot);
+
+}  // namespace shunt::elementwise

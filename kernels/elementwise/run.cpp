@@ -1,0 +1,180 @@
+// The entry points, and the fast path: contiguous CPU tensors of one dtype and shape, 0-dim tensors and numbers between them,
+// go straight to the loop. Everything else takes a Plan.
+#include "kernels/elementwise/run.h"
+
+#include "kernels/elementwise/plan.h"
+#include "kernels/elementwise/promote.h"
+
+#include <shunt/core/parallel.h>
+
+namespace shunt::elementwise {
+namespace {
+
+constinit thread_local PathCounters counters SHUNT_TLS_MODEL;
+
+// dtype, device type and definedness: what two operands must share (TensorImpl::signature).
+constexpr uint16_t kKindMask = 0x3ff | (1 << 12);
+
+struct FastCall {
+  const TensorImpl* shape_of = nullptr;  // the operand that has the result's shape
+  ScalarType common;
+  uint32_t repeated = 0;
+  bool all_tensors = true;
+  const std::byte* in[kMaxInputs];
+  ScalarSlot numbers[kMaxInputs];
+  ScalarSlot scalars[kMaxScalars];
+};
+
+/// Whether the number keeps its category below the dtype's, so that the dtype is the common one.
+SHUNT_ALWAYS_INLINE bool numberFits(const Scalar& number, ScalarType dtype) {
+  return number.isFloatingPoint() ? isFloatingType(dtype) : number.isBoolean() || dtype != kBool;
+}
+
+SHUNT_ALWAYS_INLINE void storeFast(const Scalar& number, ScalarType dtype, ScalarSlot& slot) {
+  if (dtype == kFloat) [[likely]] storeRaw<float>(slot.bytes, static_cast<float>(number.toDouble()));
+  else storeNumber(number, dtype, slot);
+}
+
+/// With an operand of another shape PyTorch derives the output's strides from the inputs', also those of dimensions of size
+/// 1, so these must be the usual ones for the output to be contiguous.
+bool hasRowMajorStrides(const TensorImpl& t) {
+  int64_t step = 1;
+  for (int64_t d = t.dim() - 1; d >= 0; --d) {
+    if (t.strides()[d] != step) return false;
+    step *= t.sizes()[d];
+  }
+  return true;
+}
+
+SHUNT_ALWAYS_INLINE const TensorImpl* findShape(const Request& r) {
+  const TensorImpl* found = nullptr;
+  for (int i = 0; i < r.op.num_inputs; ++i) {
+    const TensorImpl* t = r.inputs[i].tensor;
+    if (t == nullptr || ((r.op.operands >> i) & 1) == 0) continue;
+    if (found == nullptr || found->dim() == 0) found = t;
+  }
+  return found;
+}
+
+SHUNT_ALWAYS_INLINE bool sameSizes(const TensorImpl& a, const TensorImpl& b) {
+  const IntArrayRef x = a.sizes(), y = b.sizes();
+  if (x.size() != y.size()) return false;
+  for (size_t d = 0; d < x.size(); ++d)
+    if (x[d] != y[d]) return false;
+  return true;
+}
+
+SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
+  const TensorImpl* t = r.inputs[i].tensor;
+  const TensorImpl& like = *call.shape_of;
+  if (t == nullptr) {
+    const Scalar* number = r.inputs[i].number;
+    if (number == nullptr || ((r.op.operands >> i) & 1) == 0 || !numberFits(*number, call.common)) return false;
+    storeFast(*number, call.common, call.numbers[i]);
+    call.in[i] = call.numbers[i].bytes;
+    call.repeated |= 1u << i;
+    call.all_tensors = false;
+    return true;
+  }
+  call.in[i] = t->data();
+  if (t == &like) return true;
+  const bool mask = ((r.op.masks >> i) & 1) != 0;
+  if (mask ? t->dtype() != kBool || !t->device().is_cpu() : ((t->signature() ^ like.signature()) & kKindMask) != 0) return false;
+  if (!t->is_contiguous()) return false;
+  if (sameSizes(*t, like)) [[likely]] return true;
+  call.repeated |= 1u << i;
+  return t->dim() == 0;
+}
+
+SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call) {
+  const OpInfo& op = r.op;
+  call.shape_of = findShape(r);
+  if (call.shape_of == nullptr) return false;
+  const TensorImpl& like = *call.shape_of;
+  call.common = like.dtype();
+  if ((op.types & dtypeBit(call.common)) == 0 || !like.is_contiguous() || !like.device().is_cpu() || like.is_wrapped_number())
+    return false;
+  for (int i = 0; i < op.num_inputs; ++i)
+    if (!addInput(r, i, call)) return false;
+  if (call.repeated != 0 && !hasRowMajorStrides(like)) return false;
+  bool plain = isFloatingType(call.common) && call.all_tensors;
+  for (int s = 0; s < op.num_scalars; ++s) {
+    plain &= !r.scalars[s]->isBoolean();
+    if (call.common == kFloat) [[likely]] storeRaw<float>(call.scalars[s].bytes, static_cast<float>(r.scalars[s]->toDouble()));
+  }
+  if (op.check != nullptr && !plain) {
+    ScalarType dtypes[kMaxInputs];
+    for (int i = 0; i < op.num_inputs; ++i) dtypes[i] = dtypeOf(r.inputs[i]);
+    op.check({r.name, dtypes, r.scalars, call.common});
+  }
+  if (call.common != kFloat)
+    for (int s = 0; s < op.num_scalars; ++s) storeScalar(*r.scalars[s], call.common, call.scalars[s]);
+  return true;
+}
+
+[[noreturn]] SHUNT_COLD void throwInvalid(const Request& r) { throw Error(::shunt::detail::str(r.op.invalid, ": ", r.name, "()")); }
+
+SHUNT_NOINLINE bool runLarge(const Request& r, const FastCall& call, std::byte* out, int64_t n) {
+  int64_t sizes[kMaxOperands];
+  sizes[0] = elementSize(r.op.loopOutput(call.common));
+  for (int i = 0; i < r.op.num_inputs; ++i)
+    sizes[1 + i] = ((call.repeated >> i) & 1) != 0 ? 0 : elementSize(r.op.loopInput(i, call.common));
+  return executeContiguous(r.op.loop(call.common), out, call.in, call.repeated, n, call.scalars, sizes, r.op.num_inputs);
+}
+
+SHUNT_ALWAYS_INLINE void runFast(const Request& r, const FastCall& call, std::byte* out) {
+  ++counters.fast;
+  const int64_t n = call.shape_of->numel();
+  const bool valid = n <= kDefaultGrain ? r.op.loop(call.common)(out, call.in, call.repeated, n, call.scalars)
+                                        : runLarge(r, call, out, n);
+  if (!valid) [[unlikely]] throwInvalid(r);
+}
+
+/// Whether a given tensor can take the result as it is: no cast, no resizing, no overlap that needs a closer look.
+SHUNT_ALWAYS_INLINE bool canWrite(const Request& r, const FastCall& call, const TensorImpl& out) {
+  if (r.op.invalid != nullptr || out.dtype() != r.op.loopOutput(call.common)) return false;
+  if (!out.is_contiguous() || !out.device().is_cpu() || !sameSizes(out, *call.shape_of)) return false;
+  for (int i = 0; i < r.op.num_inputs; ++i) {
+    const TensorImpl* t = r.inputs[i].tensor;
+    if (t != nullptr && t != &out && t->storage() == out.storage()) return false;
+  }
+  return true;
+}
+
+SHUNT_NOINLINE Tensor runPlanned(const Request& request) {
+  ++counters.planned;
+  Tensor out;
+  Plan(request, OutputKind::kNew, out).execute();
+  return out;
+}
+
+SHUNT_NOINLINE void runPlanned(const Request& request, OutputKind kind, Tensor& out) {
+  ++counters.planned;
+  Plan(request, kind, out).execute();
+}
+
+SHUNT_ALWAYS_INLINE void runGiven(const Request& request, OutputKind kind, Tensor& out) {
+  FastCall call;
+  const TensorImpl* impl = out.unsafeGetTensorImpl();
+  if (impl != nullptr && prepare(request, call) && canWrite(request, call, *impl)) [[likely]]
+    return runFast(request, call, impl->data());
+  runPlanned(request, kind, out);
+}
+
+}  // namespace
+
+const PathCounters& pathCounters() { return counters; }
+
+Tensor runFunctional(const Request& request) {
+  FastCall call;
+  if (!prepare(request, call)) [[unlikely]] return runPlanned(request);
+  Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, request.op.loopOutput(call.common)));
+  runFast(request, call, out.unsafeGetTensorImpl()->data());
+  return out;
+}
+
+void runOutRequest(const Request& request, Tensor& out) { runGiven(request, OutputKind::kOut, out); }
+
+void runInplaceRequest(const Request& request, Tensor& self) { runGiven(request, OutputKind::kInplace, self); }
+
+}  // namespace shunt::elementwise
