@@ -1,0 +1,21 @@
+#include "bench/calls/cases.h"
+
+#include "bench/calls/case_list.h"
+
+#include <cmath>
+
+namespace bench {
+
+int64_t sideOf(int64_t numel) { return static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(numel)))); }
+
+std::vector<Case> allCases() {
+  std::vector<Case> out;
+#define SHUNT_NAME(name, expression) #name,
+  for (const char* op : {SHUNT_BENCH_OPERATORS(SHUNT_NAME)})
+#undef SHUNT_NAME
+    for (const int64_t numel : {1, 16, 64, 1024, 16384, 1 << 20})
+      for (const Mode mode : {Mode::kNoGrad, Mode::kGrad, Mode::kAutocast}) out.push_back({op, numel, mode});
+  return out;
+}
+
+}  // namespace bench

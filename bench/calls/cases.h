@@ -1,0 +1,37 @@
+// What is measured: one call of an operator, on Shunt and, where it was found, on libtorch; the same arguments for both.
+//
+// No library's types here: the two sides are compiled by different compilers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+enum class Mode { kNoGrad, kGrad, kAutocast };
+inline const char* nameOf(Mode m) { return m == Mode::kNoGrad ? "no_grad" : m == Mode::kGrad ? "grad" : "autocast"; }
+
+/// A prepared call. `run` does it once; settings of the mode are in force from construction to destruction.
+class Call {
+ public:
+  virtual ~Call() = default;
+  virtual void run() = 0;
+};
+
+struct Case {
+  std::string op;
+  int64_t numel = 0;  // elements of an operand; mm and linear take the square matrices next to it
+  Mode mode = Mode::kNoGrad;
+  std::string name() const { return op + "/" + std::to_string(numel) + "/" + nameOf(mode); }
+};
+
+/// Every case of the call-overhead table.
+std::vector<Case> allCases();
+int64_t sideOf(int64_t numel);
+
+std::unique_ptr<Call> makeShuntCall(const Case& c);
+std::unique_ptr<Call> makeTorchCall(const Case& c);  // only where libtorch is found
+
+}  // namespace bench
