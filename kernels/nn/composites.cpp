@@ -1,0 +1,145 @@
+// Composite operators of networks: linear, softmax, log_softmax, nll_loss, cross_entropy_loss, dropout. They call other
+// operators and nothing else, so autograd, autocast and modes see those.
+#include "generated/native_functions.h"
+#include "kernels/nn/reduction.h"
+
+namespace shunt::native {
+
+using nn::LossReduction;
+
+Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
+  const bool biased = bias && bias->defined();
+  if (biased && input.dim() == 2) return ops::addmm::call(*bias, input, ops::t::call(weight), 1, 1);
+  if (biased && input.dim() == 3 && bias->dim() == 1 && input.is_contiguous()) {
+    const int64_t rows = input.size(0) * input.size(1);
+    const Tensor flat = ops::addmm::call(*bias, ops::view::call(input, {rows, input.size(2)}), ops::t::call(weight), 1, 1);
+    return ops::view::call(flat, {input.size(0), input.size(1), flat.size(1)});
+  }
+  const Tensor product = ops::matmul::call(input, ops::t::call(weight));
+  return biased ? ops::add_Tensor::call(product, *bias, 1) : product;
+}
+
+Tensor softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
+  if (!dtype) return ops::_softmax::call(self, dim, false);
+  return ops::_softmax::call(ops::to_dtype::call(self, *dtype, false, false, std::nullopt), dim, false);
+}
+
+Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
+  if (!dtype) return ops::_log_softmax::call(self, dim, false);
+  return ops::_log_softmax::call(ops::to_dtype::call(self, *dtype, false, false, std::nullopt), dim, false);
+}
+
+Tensor nll_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
+                int64_t ignore_index) {
+  return std::get<0>(ops::nll_loss_forward::call(self, target, weight, reduction, ignore_index));
+}
+
+namespace {
+
+/// N x C x d1 x ... with N x d1 x ... targets: every position is a sample of its own.
+Tensor nllLossOfPositions(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
+                          int64_t ignore_index) {
+  const int64_t classes = self.size(1);
+  bool same = target.dim() == self.dim() - 1 && target.size(0) == self.size(0);
+  for (int64_t d = 1; same && d < target.dim(); ++d) same = target.size(d) == self.size(d + 1);
+  SHUNT_CHECK(same, "size mismatch (got input: ", self.sizes(), ", target: ", target.sizes(), ")");
+  std::vector<int64_t> order = {0};
+  for (int64_t d = 2; d < self.dim(); ++d) order.push_back(d);
+  order.push_back(1);
+  const Tensor samples = ops::reshape::call(ops::permute::call(self, order), {-1, classes});
+  const Tensor flat_target = ops::reshape::call(target, {-1});
+  const Tensor loss = nll_loss(samples, flat_target, weight, reduction, ignore_index);
+  return reduction == static_cast<int64_t>(LossReduction::kNone) ? ops::reshape::call(loss, target.sizes()) : loss;
+}
+
+/// Targets are probabilities of the classes, in the input's shape.
+Tensor crossEntropyOfProbabilities(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+                                   int64_t reduction, double smoothing) {
+  SHUNT_CHECK(target.is_floating_point(), "Expected floating point type for target with class probabilities, got ",
+              target.dtype());
+  const LossReduction how = nn::lossReduction(reduction);
+  const int64_t class_dim = self.dim() == 1 ? 0 : 1;
+  const int64_t classes = self.size(class_dim);
+  Tensor wanted = target;
+  if (smoothing > 0)
+    wanted = ops::add_Scalar::call(ops::mul_Scalar::call(target, 1 - smoothing), smoothing / static_cast<double>(classes), 1);
+  Tensor product = ops::mul_Tensor::call(log_softmax(self, class_dim, std::nullopt), wanted);
+  if (weight && weight->defined()) {
+    SHUNT_CHECK(weight->dim() == 1 && weight->numel() == classes, "cross_entropy: weight tensor should be defined either for all ",
+                classes, " classes or no classes but got weight tensor of shape: ", weight->sizes());
+    std::vector<int64_t> shape(static_cast<size_t>(self.dim()), 1);
+    shape[static_cast<size_t>(class_dim)] = classes;
+    product = ops::mul_Tensor::call(product, ops::view::call(*weight, shape));
+  }
+  if (how == LossReduction::kNone) return ops::neg::call(ops::sum_dim_IntList::call(product, class_dim, false, std::nullopt));
+  const Tensor total = ops::neg::call(ops::sum::call(product, std::nullopt));
+  if (how == LossReduction::kSum) return total;
+  return ops::div_Scalar::call(total, static_cast<double>(self.numel()) / static_cast<double>(classes));
+}
+
+/// (1 - s) * nll + s / C * (sum over classes of the weighted -log p), ignored samples left out.
+Tensor smoothedCrossEntropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
+                            int64_t ignore_index, double smoothing) {
+  const LossReduction how = nn::lossReduction(reduction);
+  const int64_t class_dim = self.dim() == 1 ? 0 : 1;
+  const int64_t classes = self.size(class_dim);
+  const bool weighted = weight && weight->defined();
+  const Tensor log_p = log_softmax(self, class_dim, std::nullopt);
+  const Tensor nll = nll_loss_nd(log_p, target, weight, reduction, ignore_index);
+  Tensor per_class = log_p;
+  if (weighted) {
+    SHUNT_CHECK(weight->dim() == 1 && weight->numel() == classes, "cross_entropy: weight tensor should be defined either for all ",
+                classes, " classes or no classes but got weight tensor of shape: ", weight->sizes());
+    std::vector<int64_t> shape(static_cast<size_t>(self.dim()), 1);
+    shape[static_cast<size_t>(class_dim)] = classes;
+    per_class = ops::mul_Tensor::call(log_p, ops::view::call(*weight, shape));
+  }
+  const Tensor ignored = ops::eq_Scalar::call(target, ignore_index);
+  Tensor smooth = ops::neg::call(ops::sum_dim_IntList::call(per_class, class_dim, false, std::nullopt));
+  smooth = ops::masked_fill_Scalar::call(smooth, ignored, 0);
+  if (how != LossReduction::kNone) smooth = ops::sum::call(smooth, std::nullopt);
+  if (how == LossReduction::kMean) {
+    Tensor samples = ops::to_dtype::call(ops::logical_not::call(ignored), self.dtype(), false, false, std::nullopt);
+    if (weighted) {
+      const Tensor safe_target = ops::masked_fill_Scalar::call(target, ignored, 0);
+      const Tensor chosen = ops::index_select::call(*weight, 0, ops::reshape::call(safe_target, {-1}));
+      samples = ops::mul_Tensor::call(samples, ops::reshape::call(chosen, target.sizes()));
+    }
+    smooth = ops::div_Tensor::call(smooth, ops::sum::call(samples, std::nullopt));
+  }
+  return ops::add_Tensor::call(ops::mul_Scalar::call(nll, 1 - smoothing), smooth, smoothing / static_cast<double>(classes));
+}
+
+}  // namespace
+
+Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
+                   int64_t ignore_index) {
+  SHUNT_CHECK(self.dim() > 0, "Expected 1 or more dimensions (got ", self.dim(), ")");
+  SHUNT_CHECK(self.dim() == 1 || (target.dim() > 0 && self.size(0) == target.size(0)), "Expected input batch_size (",
+              self.size(0), ") to match target batch_size (", target.dim() > 0 ? target.size(0) : 1, ").");
+  if (self.dim() <= 2) return nll_loss(self, target, weight, reduction, ignore_index);
+  return nllLossOfPositions(self, target, weight, reduction, ignore_index);
+}
+
+Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
+                          int64_t ignore_index, double label_smoothing) {
+  SHUNT_CHECK(label_smoothing >= 0 && label_smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
+  if (self.sizes() == target.sizes()) {
+    SHUNT_CHECK(ignore_index < 0, "ignore_index is not supported for floating point target");
+    return crossEntropyOfProbabilities(self, target, weight, reduction, label_smoothing);
+  }
+  if (label_smoothing > 0) return smoothedCrossEntropy(self, target, weight, reduction, ignore_index, label_smoothing);
+  const Tensor log_p = log_softmax(self, self.dim() == 1 ? 0 : 1, std::nullopt);
+  return nll_loss_nd(log_p, target, weight, reduction, ignore_index);
+}
+
+Tensor dropout(const Tensor& input, double p, bool train) {
+  SHUNT_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return ops::mul_Scalar::call(input, 0);
+  Tensor kept = ops::empty_like::call(input, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  ops::bernoulli__float::call(kept, 1 - p, std::nullopt);
+  return ops::mul_Tensor::call(input, ops::div_Scalar::call(kept, 1 - p));
+}
+
+}  // namespace shunt::native

@@ -1,0 +1,25 @@
+// The operators mse_loss and mse_loss_backward.
+#include "generated/native_functions.h"
+#include "kernels/elementwise/functors/activation.h"
+#include "kernels/elementwise/run.h"
+#include "kernels/nn/reduction.h"
+
+namespace shunt::native {
+
+using nn::LossReduction;
+
+Tensor mse_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction) {
+  const LossReduction how = nn::lossReduction(reduction);
+  const Tensor squares = elementwise::run<functors::MseLoss>("mse_loss", self, target);
+  if (how == LossReduction::kMean) return mean_cpu(squares, std::nullopt);
+  if (how == LossReduction::kSum) return sum_cpu(squares, std::nullopt);
+  return squares;
+}
+
+Tensor mse_loss_backward_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction) {
+  const bool mean = nn::lossReduction(reduction) == LossReduction::kMean;
+  const double norm = mean ? 2.0 / static_cast<double>(self.numel()) : 2.0;
+  return elementwise::run<functors::MseLossBackward>("mse_loss_backward", grad_output, self, target, Scalar(norm));
+}
+
+}  // namespace shunt::native

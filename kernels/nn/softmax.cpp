@@ -1,0 +1,150 @@
+// The operators softmax and log_softmax and their gradients.
+//
+// A softmax along a dimension of stride 1 of float or double runs in place of the tensors' memory; everything else is
+// gathered row by row into a buffer of the accumulator type.
+#include "generated/native_functions.h"
+#include "kernels/nn/softmax_table.h"
+#include "kernels/reduce/loop_table.h"
+#include "kernels/shape/view_util.h"
+
+#include <shunt/core/parallel.h>
+
+#include <memory>
+
+namespace shunt::native {
+
+namespace {
+
+using nn::softmaxLoops;
+using reduce::convertLoops;
+
+/// A contiguous tensor as outer x n x inner around the softmax's dimension.
+struct Geometry {
+  Geometry(const TensorImpl& t, int64_t d) {
+    const int64_t dim = maybe_wrap_dim(d, t.dim());
+    for (int64_t i = 0; i < t.dim(); ++i) {
+      const int64_t size = t.sizes()[static_cast<size_t>(i)];
+      if (i < dim) outer *= size;
+      else if (i == dim) n = size;
+      else inner *= size;
+    }
+  }
+  bool empty() const { return outer * n * inner == 0; }
+  int64_t outer = 1, n = 1, inner = 1;
+};
+
+/// Calls f(first, count) for runs of rows, on several threads where that pays.
+template <class F>
+void forRows(const Geometry& g, const F& f) {
+  const int64_t rows = g.outer * g.inner;
+  if (rows * g.n <= kDefaultGrain) f(0, rows);
+  else parallelFor(0, rows, std::max<int64_t>(1, kDefaultGrain / g.n), [&](int64_t begin, int64_t end) { f(begin, end - begin); });
+}
+
+/// Rows of a contiguous tensor of any dtype as rows of A.
+template <class A>
+struct RowAccess {
+  RowAccess(const Tensor& t, const Geometry& geometry)
+      : base(t.unsafeGetTensorImpl()->data()),
+        itemsize(t.itemsize()),
+        dtype(static_cast<size_t>(t.dtype())),
+        direct(t.dtype() == scalar_type_of<A> && geometry.inner == 1),
+        g(geometry) {}
+  std::byte* at(int64_t row) const { return base + (row / g.inner * g.n * g.inner + row % g.inner) * itemsize; }
+  A* inPlace(int64_t row) const { return reinterpret_cast<A*>(at(row)); }
+  void load(A* to, int64_t row) const { convertLoops<A>().load[dtype](to, at(row), g.inner, g.n); }
+  void store(const A* from, int64_t row) const { convertLoops<A>().store[dtype](at(row), from, g.inner, g.n); }
+
+  std::byte* base;
+  int64_t itemsize;
+  size_t dtype;
+  bool direct;
+  const Geometry& g;
+};
+
+template <class A>
+void forward(const Tensor& in, const Tensor& out, const Geometry& g, bool log) {
+  const auto loop = softmaxLoops<A>().forward[log ? 1 : 0];
+  const RowAccess<A> from(in, g), to(out, g);
+  forRows(g, [&](int64_t first, int64_t count) {
+    if (from.direct && to.direct) return loop(to.inPlace(first), from.inPlace(first), count, g.n);
+    const auto row = std::make_unique_for_overwrite<A[]>(static_cast<size_t>(g.n));
+    for (int64_t r = first; r < first + count; ++r) {
+      from.load(row.get(), r);
+      loop(row.get(), row.get(), 1, g.n);
+      to.store(row.get(), r);
+    }
+  });
+}
+
+template <class A>
+void backward(const Tensor& grad, const Tensor& y, const Tensor& out, const Geometry& g, bool log) {
+  const auto loop = softmaxLoops<A>().backward[log ? 1 : 0];
+  const RowAccess<A> from(grad, g), result(y, g), to(out, g);
+  forRows(g, [&](int64_t first, int64_t count) {
+    if (from.direct && result.direct && to.direct)
+      return loop(to.inPlace(first), from.inPlace(first), result.inPlace(first), count, g.n);
+    const auto rows = std::make_unique_for_overwrite<A[]>(static_cast<size_t>(2 * g.n));
+    A* const grad_row = rows.get();
+    A* const y_row = grad_row + g.n;
+    for (int64_t r = first; r < first + count; ++r) {
+      from.load(grad_row, r);
+      result.load(y_row, r);
+      loop(grad_row, grad_row, y_row, 1, g.n);
+      to.store(grad_row, r);
+    }
+  });
+}
+
+Tensor contiguous(const Tensor& t) {
+  return t.is_contiguous() ? t : ops::contiguous::call(t, MemoryFormat::Contiguous);
+}
+
+Tensor softmaxForward(const char* name, const Tensor& self, int64_t dim, bool half_to_float, bool log) {
+  const TensorImpl& impl = implOf(self, name);
+  SHUNT_CHECK(!half_to_float, log ? "log_softmax" : "softmax", " with half to float conversion is not supported on CPU");
+  const Geometry g(impl, dim);
+  if (!isFloatingType(impl.dtype()))
+    throw NotImplementedError(detail::str("\"", log ? "log_softmax" : "softmax", "_lastdim_kernel_impl\" not implemented for '",
+                                          impl.dtype(), "'"));
+  Tensor out(detail::makeCpuTensor(impl.sizes(), {}, impl.dtype()));
+  if (g.empty()) return out;
+  if (impl.dtype() == kDouble) forward<double>(contiguous(self), out, g, log);
+  else forward<float>(contiguous(self), out, g, log);
+  return out;
+}
+
+Tensor softmaxBackward(const char* name, const Tensor& grad, const Tensor& output, int64_t dim, ScalarType input_dtype, bool log) {
+  const TensorImpl& grad_impl = implOf(grad, name, "grad_output");
+  const TensorImpl& impl = implOf(output, name, "output");
+  SHUNT_CHECK(grad_impl.sizes() == impl.sizes(), name, "(): grad_output and output must have the same shape, got ",
+              grad_impl.sizes(), " and ", impl.sizes());
+  SHUNT_CHECK(grad_impl.dtype() == impl.dtype() && isFloatingType(impl.dtype()), name,
+              "(): expected grad_output and output to have the same floating-point dtype, got ", grad_impl.dtype(), " and ",
+              impl.dtype());
+  SHUNT_CHECK(input_dtype == impl.dtype(), name, "(): expected input_dtype to be ", impl.dtype(), ", the dtype of output, got ",
+              input_dtype);
+  const Geometry g(impl, dim);
+  Tensor out(detail::makeCpuTensor(impl.sizes(), {}, impl.dtype()));
+  if (g.empty()) return out;
+  if (impl.dtype() == kDouble) backward<double>(contiguous(grad), contiguous(output), out, g, log);
+  else backward<float>(contiguous(grad), contiguous(output), out, g, log);
+  return out;
+}
+
+}  // namespace
+
+Tensor _softmax_cpu(const Tensor& self, int64_t dim, bool half_to_float) {
+  return softmaxForward("_softmax", self, dim, half_to_float, false);
+}
+Tensor _log_softmax_cpu(const Tensor& self, int64_t dim, bool half_to_float) {
+  return softmaxForward("_log_softmax", self, dim, half_to_float, true);
+}
+Tensor _softmax_backward_data_cpu(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+  return softmaxBackward("_softmax_backward_data", grad_output, output, dim, input_dtype, false);
+}
+Tensor _log_softmax_backward_data_cpu(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+  return softmaxBackward("_log_softmax_backward_data", grad_output, output, dim, input_dtype, true);
+}
+
+}  // namespace shunt::native

@@ -1,0 +1,38 @@
+// The loops of softmax and log_softmax and their gradients, a table for every instruction set.
+//
+// Rows of n consecutive elements, row after row. Sums have the order of kernels/reduce/loop_table.h. Pure functions of
+// their arguments; input and output may be the same memory, element for element. Any thread.
+#pragma once
+
+#include <shunt/core/isa.h>
+
+#include <cstdint>
+
+namespace shunt::nn {
+
+template <class A>
+struct SoftmaxLoops {
+  /// [0]: exp(x - max) / sum(exp(x - max)); [1]: its logarithm.
+  void (*forward[2])(A* out, const A* in, int64_t rows, int64_t n);
+  /// From the gradient and the forward's result y. [0]: (grad - sum(grad * y)) * y; [1]: grad - exp(y) * sum(grad).
+  void (*backward[2])(A* out, const A* grad, const A* y, int64_t rows, int64_t n);
+};
+
+struct SoftmaxTable {
+  SoftmaxLoops<float> f;
+  SoftmaxLoops<double> d;
+};
+
+namespace baseline { extern const SoftmaxTable kSoftmaxTable; }
+namespace v3 { extern const SoftmaxTable kSoftmaxTable; }
+namespace v4 { extern const SoftmaxTable kSoftmaxTable; }
+
+template <class A>
+const SoftmaxLoops<A>& softmaxLoops() {
+  static constexpr const SoftmaxTable* kTables[kNumIsas] = {&baseline::kSoftmaxTable, &v3::kSoftmaxTable, &v4::kSoftmaxTable};
+  const SoftmaxTable& table = *kTables[static_cast<int>(detail::activeIsa())];
+  if constexpr (sizeof(A) == sizeof(float)) return table.f;
+  else return table.d;
+}
+
+}  // namespace shunt::nn
