@@ -14,35 +14,44 @@ struct GradientFormula {
   SourcePlace place;
 };
 
-/// A member of a node: saved when the operator runs, unpacked into a local of the same name in apply().
+/// A value that a node keeps from the call for its formulas, where it is a local of the same name.
 struct SavedValue {
-  std::string name;        // the local: self, alpha, self_sizes, result0
-  std::string argument;    // the argument or result it is (or is taken from)
-  std::string expression;  // `self.sizes().vec()` for derived values, empty for the whole
-  std::string type;        // C++ type of the local for derived values
-  bool is_output = false;
-  std::vector<size_t> used_by;  // numbers of formulas
+  std::string name;        // self, alpha, self_sizes, result
+  std::string expression;  // what is saved: the argument's or result's name, or self.sizes() for a property
+  const shunt::Argument* argument = nullptr;  // null for properties and results
+  std::string property_type;                  // C++ type of a property
+  bool is_output = false;                     // a result, or a property of one
+  bool is_output_list = false;
+  bool of_self = false;                       // the whole of `self`: an in-place form keeps a clone
+  std::vector<size_t> used_by;                // numbers of formulas
+
+  bool isProperty() const { return !property_type.empty(); }
 };
 
 struct Derivative {
   SourcePlace place;
-  std::string node_name;  // AddBackward0; empty when there is no formula
+  const OperatorDef* op = nullptr;  // the operator whose schema the entry repeats
+  std::string node_name;            // AddBackward0; empty when there is no formula
   std::vector<GradientFormula> formulas;
+  std::vector<std::string> inputs;  // arguments that formulas give gradients for, in the schema's order
   std::vector<std::string> non_differentiable;
-  std::vector<bool> output_differentiability;
+  std::vector<bool> output_differentiability;  // one per return
   std::vector<SavedValue> saved;
-  /// In the schema's order: the arguments that formulas give gradients for.
-  std::vector<std::string> inputs;
-  /// The operator whose schema the entry repeats.
-  const OperatorDef* op = nullptr;
 
   bool nothingDifferentiable() const { return formulas.empty(); }
 };
 
 using Derivatives = std::vector<std::unique_ptr<Derivative>>;
 
-/// Reads the file and sets OperatorDef::derivative of every operator concerned. Fails on entries without operator, unknown
-/// arguments, and (unless `allow_missing`) on operators that need an entry and have none.
+/// Reads the file and sets OperatorDef::derivative of every operator concerned. Fails on entries without operator, with
+/// unknown arguments, and (unless `allow_missing`) on operators that need an entry and have none.
 Derivatives readDerivatives(const std::string& path, Dictionary& dictionary, bool allow_missing);
+
+/// The name of the i-th result in formulas: its own, `result`, or `result<i>`.
+std::string resultName(const OperatorDef& op, size_t i);
+
+/// The names that a formula uses become locals of apply(): rewrites `self.sizes()` to self_sizes and the like, and adds
+/// what has to be saved to `derivative`. `number` is the formula's.
+std::string rewriteFormula(const std::string& expression, size_t number, Derivative& derivative);
 
 }  // namespace opgen

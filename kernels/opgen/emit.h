@@ -21,6 +21,10 @@ void emitBackend(const Dictionary& dictionary, const Output& out, Registrations&
 void emitBackendSelect(const Dictionary& dictionary, const Output& out, Registrations& registrations);
 /// generated/inplace_or_view_N.cpp
 void emitInplaceOrView(const Dictionary& dictionary, const Output& out, Registrations& registrations);
+/// generated/nodes.h, nodes_N.cpp
+void emitNodes(const Derivatives& derivatives, const Output& out);
+/// generated/autograd_N.cpp
+void emitAutograd(const Dictionary& dictionary, const Output& out, Registrations& registrations);
 /// generated/registrations.cpp (the one static initialiser), register_N.cpp, wrappers.h
 void emitRegistrations(const Dictionary& dictionary, const Output& out, const Registrations& registrations);
 

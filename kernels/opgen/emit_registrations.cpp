@@ -33,10 +33,10 @@ std::string wrapperDeclarations(const Registrations& registrations) {
 
 std::string row(const Registration& r) {
   if (r.function.empty())
-    return fmt::format("    {{&ops::{}::symbol, DispatchKey::{}, nullptr, nullptr}},\n", r.op->cpp_name, r.key);
-  return fmt::format("    {{&ops::{0}::symbol, DispatchKey::{1},\n     reinterpret_cast<void*>(&boxing::StaticKernel<{2}, {3}, "
-                     "boxing::Types<{4}>>::call),\n     &kSignatureTraits<ops::{0}::Schema>}},\n",
-                     r.op->cpp_name, r.key, r.function, returnType(*r.op), argumentTypes(*r.op));
+    return fmt::format("      fallthroughRow(ops::{}::symbol, DispatchKey::{}),\n", r.op->cpp_name, r.key);
+  return fmt::format("      kernelRow<ops::{0}::Schema, &boxing::StaticKernel<{1}, {2}, boxing::Types<{3}>>::call>(\n"
+                     "          ops::{0}::symbol, DispatchKey::{4}),\n",
+                     r.op->cpp_name, r.function, returnType(*r.op), argumentTypes(*r.op), r.key);
 }
 
 /// One table file: the kernels' code lies elsewhere (extern template), this is data and one loop.
@@ -51,7 +51,7 @@ std::string tableFile(size_t number, const std::vector<const Registration*>& row
   return fmt::format(
       "{}#include \"generated/native_functions.h\"\n#include \"generated/wrappers.h\"\n"
       "#include \"kernels/wrappers/register.h\"\n\nnamespace shunt {{\n\n{}\nnamespace wrappers {{\n\n"
-      "void registerTable{}() {{\n  static const KernelRow kRows[] = {{\n{}  }};\n  registerKernels(kRows);\n}}\n\n"
+      "void registerTable{}() {{\n  const KernelRow rows[] = {{\n{}  }};\n  registerKernels(rows);\n}}\n\n"
       "}}  // namespace wrappers\n}}  // namespace shunt\n",
       kBanner, externs, number, table);
 }

@@ -36,7 +36,9 @@ Options parse(int argc, char** argv) {
 
 void run(const Options& options) {
   using namespace opgen;
-  const Dictionary dictionary = readDictionary(options.yaml_dir + "/native_functions.yaml");
+  Dictionary dictionary = readDictionary(options.yaml_dir + "/native_functions.yaml");
+  const Derivatives derivatives =
+      readDerivatives(options.yaml_dir + "/derivatives.yaml", dictionary, options.allow_missing_derivatives);
   const Output out(options.out);
   Registrations registrations;
   emitDeclarations(dictionary, out);
@@ -46,6 +48,8 @@ void run(const Options& options) {
   emitBackend(dictionary, out, registrations);
   emitBackendSelect(dictionary, out, registrations);
   emitInplaceOrView(dictionary, out, registrations);
+  emitNodes(derivatives, out);
+  emitAutograd(dictionary, out, registrations);
   emitRegistrations(dictionary, out, registrations);
 }
 

@@ -9,7 +9,8 @@ namespace opgen {
 inline constexpr size_t kOperatorShards = 4;
 inline constexpr size_t kBackendShards = 4;
 inline constexpr size_t kInplaceOrViewShards = 2;
-inline constexpr size_t kAutogradShards = 8;
+inline constexpr size_t kAutogradShards = 4;
+inline constexpr size_t kNodeShards = 4;
 inline constexpr size_t kRegisterShards = 4;
 
 }  // namespace opgen

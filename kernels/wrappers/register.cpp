@@ -11,12 +11,11 @@ std::vector<RegistrationHandle>& handles() {
 }
 
 KernelFunction kernelOf(const KernelRow& row) {
-  if (row.function == nullptr) return KernelFunction::makeFallthrough();
+  if (row.unboxed == nullptr) return KernelFunction::makeFallthrough();
   KernelFunction k;
-  k.unboxed = row.function;
-  k.boxed = row.traits->boxed;
-  k.functor = make_intrusive<UnboxedHolder>(row.function);
-  k.signature = &row.traits->signature();
+  k.unboxed = row.unboxed;
+  k.boxed = row.boxed;
+  k.signature = &row.signature();
   return k;
 }
 

@@ -8,31 +8,22 @@
 
 namespace shunt::wrappers {
 
-/// A kernel known at compile time, as a functor for its boxed form, which is shared by all kernels of one signature.
-struct UnboxedHolder : OperatorKernel {
-  explicit UnboxedHolder(void* function) : function(function) {}
-  void* const function;
-};
-
+/// The boxed form of every kernel of one signature: unboxes, calls, boxes. One instantiation per signature, not per kernel.
 template <class Signature>
-struct BoxedThroughHolder;
+struct BoxedCall;
 template <class R, class... A>
-struct BoxedThroughHolder<R(A...)> {
-  static void call(OperatorKernel* functor, const OperatorHandle&, DispatchKeySet ks, Stack* stack) {
-    using Function = R (*)(OperatorKernel*, DispatchKeySet, A...);
-    const auto function = reinterpret_cast<Function>(static_cast<UnboxedHolder*>(functor)->function);
+struct BoxedCall<R(A...)> {
+  using Function = R (*)(OperatorKernel*, DispatchKeySet, A...);
+  SHUNT_NOINLINE static void call(Function function, DispatchKeySet ks, Stack* stack) {
     boxing::BoxedFromUnboxed<R, boxing::Types<A...>>::run(
-        stack, [=](auto&&... a) -> R { return function(functor, ks, static_cast<decltype(a)>(a)...); });
+        stack, [=](auto&&... a) -> R { return function(nullptr, ks, static_cast<decltype(a)>(a)...); });
   }
 };
 
-/// What a C++ signature contributes to a kernel.
-struct SignatureTraits {
-  BoxedKernelFn boxed;
-  const CppSignature& (*signature)();
-};
-template <class Signature>
-inline constexpr SignatureTraits kSignatureTraits{&BoxedThroughHolder<Signature>::call, &CppSignature::of<Signature>};
+template <class Signature, auto Function>
+void boxedKernel(OperatorKernel*, const OperatorHandle&, DispatchKeySet ks, Stack* stack) {
+  BoxedCall<Signature>::call(Function, ks, stack);
+}
 
 struct OperatorRow {
   Operator* symbol;
@@ -41,9 +32,17 @@ struct OperatorRow {
 struct KernelRow {
   const Operator* symbol;
   DispatchKey key;
-  void* function;                 // StaticKernel<...>::call; null registers a fallthrough
-  const SignatureTraits* traits;  // null for a fallthrough
+  void* unboxed;  // null registers a fallthrough
+  BoxedKernelFn boxed;
+  const CppSignature& (*signature)();
 };
+
+/// `Function` is StaticKernel<...>::call of a kernel with the operator's signature.
+template <class Signature, auto Function>
+KernelRow kernelRow(const Operator& symbol, DispatchKey key) {
+  return {&symbol, key, reinterpret_cast<void*>(Function), &boxedKernel<Signature, Function>, &CppSignature::of<Signature>};
+}
+inline KernelRow fallthroughRow(const Operator& symbol, DispatchKey key) { return {&symbol, key, nullptr, nullptr, nullptr}; }
 
 void registerOperators(ArrayRef<OperatorRow> rows);
 void registerKernels(ArrayRef<KernelRow> rows);
