@@ -7,4 +7,6 @@
 #include <shunt/core/parallel.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
+#include <shunt/tensor/dlpack.h>
 #include <shunt/tensor/tensor.h>
+#include <shunt/tensor/tensor_new.h>
