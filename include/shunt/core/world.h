@@ -2,8 +2,9 @@
 //
 // Note [One world per call]
 // An operator's derived state (dispatch table, masks, later hot entries) is an immutable object, published through ONE
-// pointer. A call uses one such object from its start to its end, so it never sees half of a registration. Calls never lock,
-// never write a shared cache line and never wait; registering never waits for calls; memory is freed when no call uses it.
+// pointer. A call uses one such object from its start to its end, so it never sees half of a registration. Calls never
+// lock, never write a shared cache line and never wait; registering never waits for calls; memory is freed when no call
+// uses it.
 //
 // States of an object:  current (the published pointer)  ->  retired (exchanged out, in the retired list)  ->  freed.
 // States of a frame:    null (free)  ->  s (a call may be reading s)  ->  null.
@@ -48,14 +49,14 @@ inline constexpr int kFramesPerBlock = 16;
 
 /// Bugs a test can plant (never in the library): each must be found by the model.
 struct NoSeededBugs {
-  static constexpr bool kNoFence = false;             // C2 without the fence
-  static constexpr bool kNoRecheck = false;           // C2 without the second load
-  static constexpr bool kDepthAfterFrame = false;     // C1 after the frame store
-  static constexpr bool kNoBarrier = false;           // M2 missing
-  static constexpr bool kScanBeforeBarrier = false;   // M3 before M2
-  static constexpr bool kPublishByStore = false;      // R4 as a release store, which may stay in the store buffer
-  static constexpr bool kKeepFrame = false;           // C4 without clearing the frame
-  static constexpr bool kForgetKept = false;          // M3 drops what it could not free
+  static constexpr bool kNoFence = false;            // C2 without the fence
+  static constexpr bool kNoRecheck = false;          // C2 without the second load
+  static constexpr bool kDepthAfterFrame = false;    // C1 after the frame store
+  static constexpr bool kNoBarrier = false;          // M2 missing
+  static constexpr bool kScanBeforeBarrier = false;  // M3 before M2
+  static constexpr bool kPublishByStore = false;     // R4 as a release store, which may stay in the store buffer
+  static constexpr bool kKeepFrame = false;          // C4 without clearing the frame
+  static constexpr bool kForgetKept = false;         // M3 drops what it could not free
 };
 
 /// The frames of one thread: what its calls in flight use. Written by that thread only, read by the reclaimer.
@@ -122,7 +123,8 @@ class ThreadFrames {
   };
 
   Frame& frameAt(int d) {
-    if (d < kBlockSize) [[likely]] return first_.frame[d];
+    if (d < kBlockSize) [[likely]]
+      return first_.frame[d];
     return frameBeyond(d);
   }
   // Deep recursion: blocks are chained, kept for the life of the record, and published before they are used.
@@ -177,9 +179,9 @@ class Reclaimer {
   size_t retiredCount() const { return retired_.size(); }
   const std::vector<const State*>& retired() const { return retired_; }
 
-  /// Frees what no call uses. `forEachThread(f)` calls f(const ThreadFrames&) for every record; `free` takes a state and
-  /// must not throw. It runs under the caller's lock, so where destructors are foreign code it should only collect the
-  /// states, to be destroyed after unlocking. Returns how many were freed; never waits.
+  /// Frees what no call uses. `forEachThread(f)` calls f(const ThreadFrames&) for every record; `free` takes a state
+  /// and must not throw. It runs under the caller's lock, so where destructors are foreign code it should only collect
+  /// the states, to be destroyed after unlocking. Returns how many were freed; never waits.
   template <class ForEachThread, class Free>
   size_t reclaim(ForEachThread&& forEachThread, Free&& free) {
     if (retired_.empty()) return 0;
