@@ -35,11 +35,6 @@ void lerp(const CheckArgs& a) {
   SHUNT_CHECK(a.inputs[0] == a.inputs[1], a.op, "(): expected dtype ", a.inputs[0], " for `end` but got dtype ", a.inputs[1]);
 }
 
-void maskedFill(const CheckArgs& a) {
-  SHUNT_CHECK(canCast(a.inputs[2], a.inputs[0]), "value cannot be converted to type ", a.inputs[0],
-              " without overflow: ", a.op, " with a value of type ", a.inputs[2]);
-}
-
 void noBool(const CheckArgs& a) {
   SHUNT_CHECK(a.inputs[0] != kBool, "Boolean inputs not supported for ", a.op);
 }

@@ -27,8 +27,6 @@ void negation(const CheckArgs&);
 void addcdiv(const CheckArgs&);
 /// Operands of one dtype.
 void lerp(const CheckArgs&);
-/// The value must not need a higher category than the tensor has.
-void maskedFill(const CheckArgs&);
 /// No bool input; `op` names the operator.
 void noBool(const CheckArgs&);
 

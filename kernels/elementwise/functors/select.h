@@ -81,12 +81,11 @@ struct Where : Functor<3> {
   SHUNT_ALWAYS_INLINE C operator()(bool condition, C self, C other) const { return condition ? self : other; }
 };
 
-struct MaskedFill : Functor<3> {
+struct MaskedFill : Functor<2, 1> {
   static constexpr Promotion promotion = Promotion::kSelf;
   static constexpr DtypeSet kTypes = kAllTypes;
   static constexpr uint32_t kMaskInputs = 2;
-  static constexpr const char* kArguments[] = {"self", "mask", "value"};
-  static constexpr auto check = &checks::maskedFill;
+  static constexpr const char* kArguments[] = {"self", "mask"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C self, bool mask, C value) const { return mask ? value : self; }
 };

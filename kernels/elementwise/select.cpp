@@ -1,0 +1,41 @@
+// where with numbers, and masked_fill with a tensor as value: on top of the elementwise operators.
+#include "generated/native_functions.h"
+#include "kernels/elementwise/run.h"
+
+#include <shunt/ops.h>
+
+namespace shunt::native {
+namespace {
+
+/// On Meta there is no value to read, and none is needed.
+Scalar valueOf(const Tensor& value) {
+  SHUNT_CHECK(value.defined(), "masked_fill(): argument 'value' (position 3) is an undefined tensor; expected one with data");
+  SHUNT_CHECK(value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ", value.dim(),
+              " dimension(s).");
+  return value.is_meta() ? Scalar(0) : value.item();
+}
+
+}  // namespace
+
+Tensor where_scalar_self(const Tensor& condition, const Scalar& self, const Tensor& other) {
+  return shunt::where(condition, wrapped_scalar_tensor(self), other);
+}
+
+Tensor where_scalar_other(const Tensor& condition, const Tensor& self, const Scalar& other) {
+  return shunt::where(condition, self, wrapped_scalar_tensor(other));
+}
+
+Tensor where_scalars(const Tensor& condition, const Scalar& self, const Scalar& other) {
+  return shunt::where(condition, wrapped_scalar_tensor(self), wrapped_scalar_tensor(other));
+}
+
+Tensor masked_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
+  return elementwise::run<functors::MaskedFill>("masked_fill", self, mask, valueOf(value));
+}
+
+Tensor& masked_fill__tensor(Tensor& self, const Tensor& mask, const Tensor& value) {
+  elementwise::runInplace<functors::MaskedFill>("masked_fill_", self, mask, valueOf(value));
+  return self;
+}
+
+}  // namespace shunt::native
