@@ -1,0 +1,178 @@
+#include "kernels/linalg/gemm.h"
+
+#include "kernels/elementwise/cast.h"
+
+#include <shunt/core/error.h>
+#include <shunt/core/parallel.h>
+
+#include <algorithm>
+#include <cblas.h>
+#include <limits>
+#include <memory>
+
+namespace shunt::linalg {
+
+namespace {
+
+/// Rows of a block of a large product, and the number of multiplications from which a product is large.
+constexpr int64_t kBlockRows = 256;
+constexpr int64_t kLargeProduct = int64_t{1} << 24;
+
+/// See Note [Threads of the BLAS].
+inline void keepBlasSerial() {
+  if (openblas_get_num_threads() != 1) [[unlikely]] openblas_set_num_threads(1);
+}
+
+inline blasint blasInt(int64_t v) {
+  SHUNT_CHECK(v <= std::numeric_limits<blasint>::max(), "matrix product: a dimension of ", v, " is larger than the BLAS takes");
+  return static_cast<blasint>(v);
+}
+
+inline CBLAS_TRANSPOSE flag(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
+
+void blasGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta, float* c,
+              int64_t ldc) {
+  keepBlasSerial();
+  cblas_sgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), blasInt(m), blasInt(n), blasInt(k), alpha, a.data,
+              blasInt(a.ld), b.data, blasInt(b.ld), beta, c, blasInt(ldc));
+}
+
+void blasGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta, double* c,
+              int64_t ldc) {
+  keepBlasSerial();
+  cblas_dgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), blasInt(m), blasInt(n), blasInt(k), alpha, a.data,
+              blasInt(a.ld), b.data, blasInt(b.ld), beta, c, blasInt(ldc));
+}
+
+/// Plain loops in T's own arithmetic, which wraps for integers.
+template <class T>
+void loopGemm(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<T> a, MatrixView<T> b, T beta, T* c, int64_t ldc) {
+  const int64_t row = b.transposed ? 1 : b.ld, column = b.transposed ? b.ld : 1;
+  for (int64_t i = 0; i < m; ++i) {
+    T* out = c + i * ldc;
+    for (int64_t j = 0; j < n; ++j) out[j] = beta == T(0) ? T(0) : static_cast<T>(beta * out[j]);
+    for (int64_t l = 0; l < k; ++l) {
+      const T factor = static_cast<T>(alpha * (a.transposed ? a.data[l * a.ld + i] : a.data[i * a.ld + l]));
+      const T* x = b.data + l * row;
+      if (column == 1)
+        for (int64_t j = 0; j < n; ++j) out[j] = static_cast<T>(out[j] + factor * x[j]);
+      else
+        for (int64_t j = 0; j < n; ++j) out[j] = static_cast<T>(out[j] + factor * x[j * column]);
+    }
+  }
+}
+
+/// beta * C, without a product.
+template <class T>
+void scale(int64_t m, int64_t n, typename GemmScalar<T>::type beta, T* c, int64_t ldc) {
+  using A = typename GemmScalar<T>::type;
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = beta == A(0) ? T(0) : cast<T>(static_cast<A>(beta * cast<A>(c[i * ldc + j])));
+}
+
+/// A contiguous float copy of rows x cols elements.
+template <class T>
+std::unique_ptr<float[]> widened(const T* data, int64_t rows, int64_t cols, int64_t ld) {
+  auto copy = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(rows * cols));
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < cols; ++j) copy[static_cast<size_t>(i * cols + j)] = static_cast<float>(data[i * ld + j]);
+  return copy;
+}
+
+/// 16-bit types by way of float: operands widened, one rounding at the end.
+template <class T>
+void widenedGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<T> a, MatrixView<T> b, float beta, T* c, int64_t ldc) {
+  const auto wide_a = a.transposed ? widened(a.data, k, m, a.ld) : widened(a.data, m, k, a.ld);
+  const auto wide_b = b.transposed ? widened(b.data, n, k, b.ld) : widened(b.data, k, n, b.ld);
+  const auto wide_c = beta == 0 ? std::make_unique_for_overwrite<float[]>(static_cast<size_t>(m * n)) : widened(c, m, n, ldc);
+  blasGemm(m, n, k, alpha, {wide_a.get(), a.transposed ? m : k, a.transposed}, {wide_b.get(), b.transposed ? k : n, b.transposed},
+           beta, wide_c.get(), n);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = T(wide_c[static_cast<size_t>(i * n + j)]);
+}
+
+/// C given: the product of rows without blocks and threads.
+template <class T>
+void product(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
+             typename GemmScalar<T>::type beta, T* c, int64_t ldc) {
+  if constexpr (std::is_floating_point_v<T>) {
+    blasGemm(m, n, k, alpha, a, b, beta, c, ldc);
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    gemmBFloat16(m, n, k, alpha, a, b, beta, c, ldc);
+  } else if constexpr (std::is_same_v<T, Half>) {
+    widenedGemm(m, n, k, alpha, a, b, beta, c, ldc);
+  } else {
+    loopGemm(m, n, k, alpha, a, b, beta, c, ldc);
+  }
+}
+
+inline bool isLarge(int64_t m, int64_t n, int64_t k) { return m >= 2 * kBlockRows && m * n >= kLargeProduct / k; }
+
+/// Rows [first, first + rows) of a large product.
+template <class T>
+void blockOfRows(int64_t first, int64_t rows, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a,
+                 MatrixView<T> b, typename GemmScalar<T>::type beta, T* c, int64_t ldc) {
+  const MatrixView<T> part = {a.data + first * (a.transposed ? 1 : a.ld), a.ld, a.transposed};
+  product<T>(rows, n, k, alpha, part, b, beta, c + first * ldc, ldc);
+}
+
+}  // namespace
+
+template <class T>
+void gemmSerial(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
+                typename GemmScalar<T>::type beta, T* c, int64_t ldc) {
+  if (m == 0 || n == 0) return;
+  if (k == 0 || alpha == 0) return scale<T>(m, n, beta, c, ldc);
+  if (!isLarge(m, n, k)) [[likely]] return product<T>(m, n, k, alpha, a, b, beta, c, ldc);
+  for (int64_t i = 0; i < m; i += kBlockRows) blockOfRows<T>(i, std::min(kBlockRows, m - i), n, k, alpha, a, b, beta, c, ldc);
+}
+
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
+          typename GemmScalar<T>::type beta, T* c, int64_t ldc) {
+  if (k == 0 || !isLarge(m, n, k)) [[likely]] return gemmSerial<T>(m, n, k, alpha, a, b, beta, c, ldc);
+  parallelFor(0, m, kBlockRows, [&](int64_t begin, int64_t end) {
+    gemmSerial<T>(end - begin, n, k, alpha, {a.data + begin * (a.transposed ? 1 : a.ld), a.ld, a.transposed}, b, beta,
+                  c + begin * ldc, ldc);
+  });
+}
+
+#define SHUNT_GEMM(T)                                                                                                   \
+  template void gemm<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>, GemmScalar<T>::type, \
+                        T*, int64_t);                                                                                   \
+  template void gemmSerial<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>,               \
+                              GemmScalar<T>::type, T*, int64_t);
+SHUNT_GEMM(float)
+SHUNT_GEMM(double)
+SHUNT_GEMM(BFloat16)
+SHUNT_GEMM(Half)
+SHUNT_GEMM(uint8_t)
+SHUNT_GEMM(int8_t)
+SHUNT_GEMM(int16_t)
+SHUNT_GEMM(int32_t)
+SHUNT_GEMM(int64_t)
+#undef SHUNT_GEMM
+
+void gemv(int64_t m, int64_t k, float alpha, MatrixView<float> a, const float* x, int64_t x_stride, float beta, float* y) {
+  keepBlasSerial();
+  cblas_sgemv(a.transposed ? CblasColMajor : CblasRowMajor, CblasNoTrans, blasInt(m), blasInt(k), alpha, a.data, blasInt(a.ld), x,
+              blasInt(x_stride), beta, y, 1);
+}
+
+void gemv(int64_t m, int64_t k, double alpha, MatrixView<double> a, const double* x, int64_t x_stride, double beta, double* y) {
+  keepBlasSerial();
+  cblas_dgemv(a.transposed ? CblasColMajor : CblasRowMajor, CblasNoTrans, blasInt(m), blasInt(k), alpha, a.data, blasInt(a.ld), x,
+              blasInt(x_stride), beta, y, 1);
+}
+
+float dot(int64_t n, const float* x, int64_t x_stride, const float* y, int64_t y_stride) {
+  keepBlasSerial();
+  return cblas_sdot(blasInt(n), x, blasInt(x_stride), y, blasInt(y_stride));
+}
+
+double dot(int64_t n, const double* x, int64_t x_stride, const double* y, int64_t y_stride) {
+  keepBlasSerial();
+  return cblas_ddot(blasInt(n), x, blasInt(x_stride), y, blasInt(y_stride));
+}
+
+}  // namespace shunt::linalg

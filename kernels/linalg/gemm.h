@@ -1,0 +1,62 @@
+// gemm: the one function behind every matrix product, C = alpha * A * B + beta * C.
+//
+// Matrices are row-major with a leading dimension, or transposed (column-major). float and double go to OpenBLAS, bfloat16
+// to oneDNN, Half by way of float, integers to plain loops. Their own threads are off: large products are cut into fixed
+// blocks of rows for parallelFor, so results don't depend on the number of threads (which block an element is in depends on
+// the shape only). beta = 0 never reads C. Any thread.
+//
+// Note [Threads of the BLAS]
+// OpenBLAS's number of threads is a setting of the process. It is set to 1 before a product whenever it is not 1; another
+// user of the same OpenBLAS in the process who wants threads has to set it again.
+#pragma once
+
+#include <shunt/tensor/scalar_type.h>
+
+#include <cstdint>
+
+namespace shunt::linalg {
+
+/// A matrix operand: element (i, j) is data[i * ld + j], or data[j * ld + i] when transposed.
+template <class T>
+struct MatrixView {
+  const T* data;
+  int64_t ld;
+  bool transposed;
+};
+
+/// alpha and beta in the type that the product is computed in.
+template <class T>
+struct GemmScalar {
+  using type = T;
+};
+template <>
+struct GemmScalar<BFloat16> {
+  using type = float;
+};
+template <>
+struct GemmScalar<Half> {
+  using type = float;
+};
+
+/// C is m x n with leading dimension ldc, A is m x k, B is k x n. Defined for float, double, BFloat16, Half, uint8_t, int8_t,
+/// int16_t, int32_t and int64_t.
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
+          typename GemmScalar<T>::type beta, T* c, int64_t ldc);
+
+/// One product of a batch that is itself shared among threads: the same bits, no threads.
+template <class T>
+void gemmSerial(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
+                typename GemmScalar<T>::type beta, T* c, int64_t ldc);
+
+/// y = alpha * A * x + beta * y for an m x k matrix; strides in elements.
+void gemv(int64_t m, int64_t k, float alpha, MatrixView<float> a, const float* x, int64_t x_stride, float beta, float* y);
+void gemv(int64_t m, int64_t k, double alpha, MatrixView<double> a, const double* x, int64_t x_stride, double beta, double* y);
+float dot(int64_t n, const float* x, int64_t x_stride, const float* y, int64_t y_stride);
+double dot(int64_t n, const double* x, int64_t x_stride, const double* y, int64_t y_stride);
+
+/// gemm by oneDNN. Kernels are kept per shape.
+void gemmBFloat16(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<BFloat16> a, MatrixView<BFloat16> b, float beta,
+                  BFloat16* c, int64_t ldc);
+
+}  // namespace shunt::linalg

@@ -1,0 +1,67 @@
+// The composite operators matmul and outer. They call other operators and nothing else.
+#include "generated/native_functions.h"
+
+#include <shunt/tensor/expand_utils.h>
+
+namespace shunt::native {
+
+namespace {
+
+/// One operand has three or more dimensions, the other one or two: its leading dimensions become rows of one matrix.
+Tensor foldedMatmul(const Tensor& big, const Tensor& small) {
+  const IntArrayRef sizes = big.sizes();
+  std::vector<int64_t> result(sizes.begin(), sizes.end() - 1);
+  int64_t rows = 1;
+  for (const int64_t s : result) rows *= s;
+  const Tensor folded = ops::reshape::call(big, {rows, sizes.back()});
+  if (small.dim() == 1) return ops::_unsafe_view::call(ops::mv::call(folded, small), result);
+  result.push_back(small.size(1));
+  return ops::_unsafe_view::call(ops::mm::call(folded, small), result);
+}
+
+/// Both are matrices or batches of matrices; batch dimensions broadcast.
+Tensor batchedMatmul(const Tensor& a, const Tensor& b) {
+  const Tensor left = a.dim() == 1 ? ops::unsqueeze::call(a, 0) : a;
+  const Tensor right = b.dim() == 1 ? ops::unsqueeze::call(b, 1) : b;
+  const int64_t n = left.size(-2), m1 = left.size(-1), m2 = right.size(-2), p = right.size(-1);
+  const IntArrayRef x = left.sizes(), y = right.sizes();
+  const std::vector<int64_t> batch = infer_size(x.slice(0, x.size() - 2), y.slice(0, y.size() - 2));
+  int64_t count = 1;
+  for (const int64_t s : batch) count *= s;
+  const auto expanded = [&](const Tensor& t, int64_t rows, int64_t cols) {
+    std::vector<int64_t> full = batch;
+    full.push_back(rows);
+    full.push_back(cols);
+    return ops::reshape::call(ops::expand::call(t, full, false), {count, rows, cols});
+  };
+  const Tensor product = ops::bmm::call(expanded(left, n, m1), expanded(right, m2, p));
+  std::vector<int64_t> result = batch;
+  if (a.dim() > 1) result.push_back(n);
+  if (b.dim() > 1) result.push_back(p);
+  return ops::_unsafe_view::call(product, result);
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& self, const Tensor& other) {
+  const int64_t a = self.dim(), b = other.dim();
+  if (a == 2 && b == 2) [[likely]] return ops::mm::call(self, other);
+  SHUNT_CHECK(a != 0 && b != 0, "both arguments to matmul need to be at least 1D, but they are ", a, "D and ", b, "D");
+  if (a == 1 && b == 1) return ops::dot::call(self, other);
+  if (a == 2 && b == 1) return ops::mv::call(self, other);
+  if (a == 1 && b == 2) return ops::squeeze_dim::call(ops::mm::call(ops::unsqueeze::call(self, 0), other), 0);
+  if (a >= 3 && b <= 2) return foldedMatmul(self, other);
+  if (a == 1) {
+    // The transposed product, so that the big operand's rows stay together.
+    return foldedMatmul(ops::transpose_int::call(other, -1, -2), self);
+  }
+  return batchedMatmul(self, other);
+}
+
+Tensor outer(const Tensor& self, const Tensor& vec2) {
+  SHUNT_CHECK(self.dim() == 1, "outer: Expected 1-D argument self, but got ", self.dim(), "-D");
+  SHUNT_CHECK(vec2.dim() == 1, "outer: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
+  return ops::mul_Tensor::call(ops::reshape::call(self, {self.size(0), 1}), vec2);
+}
+
+}  // namespace shunt::native
