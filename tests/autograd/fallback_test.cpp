@@ -1,0 +1,93 @@
+// Operators without derivative: the default Autograd kernel.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/autograd/util.h"
+
+namespace shunt::test {
+namespace {
+
+using testing::HasSubstr;
+
+Tensor twice(const Tensor& x) { return x.mul(2); }
+Tensor countPositive(const Tensor& x) { return x.gt(0).sum(); }
+Tensor& tripleInPlace(Tensor& x) { return x.mul_(3); }
+std::vector<Tensor> both(TensorList xs) { return {xs[0].add(xs[1]), xs[0].gt(0)}; }
+
+SHUNT_LIBRARY(autograd_fallback_test, m) {
+  m.def("twice(Tensor x) -> Tensor");
+  m.def("count_positive(Tensor x) -> Tensor");
+  m.def("triple_(Tensor(a!) x) -> Tensor(a!)");
+  m.def("both(Tensor[] xs) -> Tensor[]");
+}
+SHUNT_LIBRARY_IMPL(autograd_fallback_test, CPU, m) {
+  m.impl("twice", &twice);
+  m.impl("count_positive", &countPositive);
+  m.impl("triple_", &tripleInPlace);
+  m.impl("both", &both);
+}
+
+template <class Signature>
+auto op(const char* name) {
+  return Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+}
+
+TEST(Fallback, BackwardNamesTheOperator) {
+  const auto f = op<Tensor(const Tensor&)>("autograd_fallback_test::twice");
+  const Tensor x = leaf({1, 2});
+  const Tensor y = f.call(x);
+  EXPECT_EQ(values(y), (Values{2, 4}));
+  EXPECT_TRUE(y.requires_grad());
+  EXPECT_EQ(y.grad_fn()->name(), "NotImplemented");
+  EXPECT_THAT(errorOf([&] { y.sum().backward(); }), HasSubstr("derivative for autograd_fallback_test::twice is not implemented"));
+  EXPECT_FALSE(f.call(x.detach()).requires_grad());
+  NoGradGuard guard;
+  EXPECT_FALSE(f.call(x).requires_grad());
+}
+
+TEST(Fallback, IntegerResultsHaveNoHistory) {
+  const auto f = op<Tensor(const Tensor&)>("autograd_fallback_test::count_positive");
+  const Tensor n = f.call(leaf({1, -2}));
+  EXPECT_FALSE(n.requires_grad());
+  EXPECT_EQ(n.item<int64_t>(), 1);
+}
+
+TEST(Fallback, InPlace) {
+  const auto f = op<Tensor&(Tensor&)>("autograd_fallback_test::triple_");
+  Tensor x = leaf({1});
+  EXPECT_THAT(errorOf([&] { f.call(x); }), HasSubstr("a leaf Variable that requires grad"));
+  Tensor y = x.mul(1);
+  EXPECT_EQ(&f.call(y), &y);
+  EXPECT_EQ(y._version(), 1);
+  EXPECT_THAT(errorOf([&] { y.sum().backward(); }), HasSubstr("derivative for autograd_fallback_test::triple_"));
+  const Tensor base = x.mul(1).view({1, 1});
+  Tensor v = base.select(0, 0);
+  f.call(v);
+  EXPECT_THAT(errorOf([&] { base.sum().backward(); }), HasSubstr("derivative for autograd_fallback_test::triple_"));
+}
+
+TEST(Fallback, ListsInAndOut) {
+  const auto f = op<std::vector<Tensor>(TensorList)>("autograd_fallback_test::both");
+  const std::vector<Tensor> in{tensorOf({1}), leaf({2})};
+  const std::vector<Tensor> out = f.call(in);
+  EXPECT_TRUE(out[0].requires_grad());
+  EXPECT_FALSE(out[1].requires_grad());
+}
+
+TEST(Fallback, ADerivativeOfOnesOwnTakesItsPlace) {
+  struct TwiceFunction : autograd::Function<TwiceFunction> {
+    static Tensor forward(autograd::AutogradContext*, const Tensor& x) {
+      AutoDispatchBelowAutograd guard;
+      return op<Tensor(const Tensor&)>("autograd_fallback_test::twice").call(x);
+    }
+    static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list g) { return {g[0].mul(2)}; }
+  };
+  Library library(Library::Kind::kImpl, "autograd_fallback_test", DispatchKey::Autograd);
+  library.impl("twice", [](const Tensor& x) { return TwiceFunction::apply(x); });
+  const Tensor x = leaf({1, 2});
+  op<Tensor(const Tensor&)>("autograd_fallback_test::twice").call(x).sum().backward();
+  EXPECT_EQ(values(x.grad()), (Values{2, 2}));
+}
+
+}  // namespace
+}  // namespace shunt::test

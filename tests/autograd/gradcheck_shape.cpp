@@ -1,0 +1,74 @@
+#include "tests/autograd/gradcheck_cases.h"
+
+namespace shunt::test {
+namespace {
+
+/// Views are multiplied by something of their shape, so that a gradient in the wrong place shows.
+template <class F>
+GradcheckCase of(const char* op, std::vector<int64_t> sizes, F f) {
+  return {op, [=] { return variable_list{var(sizes)}; }, [f](const variable_list& x) {
+            const Tensor y = f(x[0]);
+            return variable_list{y.mul(spread(y.sizes(), 0.5, 2, 3))};
+          }, true};
+}
+
+void addViews(Cases& c) {
+  c.push_back(of("alias", {2, 3}, [](const Tensor& x) { return alias(x); }));
+  c.push_back(of("view", {2, 3}, [](const Tensor& x) { return x.view({3, -1}); }));
+  c.push_back(of("_unsafe_view", {2, 3}, [](const Tensor& x) { return _unsafe_view(x, {6}); }));
+  c.push_back(of("transpose.int", {2, 3, 2}, [](const Tensor& x) { return x.transpose(0, -2); }));
+  c.push_back(of("t", {2, 3}, [](const Tensor& x) { return x.t(); }));
+  c.push_back(of("permute", {2, 3, 4}, [](const Tensor& x) { return x.permute({-1, 0, 1}); }));
+  c.push_back(of("expand", {1, 3}, [](const Tensor& x) { return x.expand({2, 4, 3}); }));
+  c.push_back(of("squeeze", {1, 3, 1}, [](const Tensor& x) { return x.squeeze(); }));
+  c.push_back(of("squeeze.dim", {1, 3, 1}, [](const Tensor& x) { return x.squeeze(-1); }));
+  c.push_back(of("squeeze.dim", {1, 3}, [](const Tensor& x) { return x.squeeze(1); }));
+  c.push_back(of("unsqueeze", {2, 3}, [](const Tensor& x) { return x.unsqueeze(-1); }));
+  c.push_back(of("select.int", {2, 3}, [](const Tensor& x) { return x.select(-1, -2); }));
+  c.push_back(of("slice.Tensor", {2, 5}, [](const Tensor& x) { return x.slice(1, 1, std::nullopt, 2); }));
+  c.push_back(of("slice.Tensor", {5, 2}, [](const Tensor& x) { return x.slice(0, -3, -1); }));
+  c.push_back(of("as_strided", {2, 3}, [](const Tensor& x) { return x.as_strided({2, 2}, {3, 1}, 1); }));
+  c.push_back(of("as_strided", {4}, [](const Tensor& x) { return x.as_strided({2, 3}, {1, 1}, 0); }));  // overlapping
+  c.push_back(of("as_strided", {4}, [](const Tensor& x) { return x.as_strided({2, 3}, {1, 0}, 2); }));
+}
+
+void addCopies(Cases& c) {
+  c.push_back(of("clone", {2, 3}, [](const Tensor& x) { return x.clone(); }));
+  c.push_back(of("_to_copy", {2, 3}, [](const Tensor& x) { return x.to(kFloat, false, true).to(kDouble).sub(x.to(kFloat).to(kDouble)).add(x); }));
+  c.push_back({"cat", [] { return variable_list{var({2, 1}, -2, 2, 1), var({2, 3}, -2, 2, 2)}; },
+               [](const variable_list& x) { return variable_list{cat(x, -1).mul(spread({2, 4}, 0.5, 2, 3))}; }});
+  c.push_back(of("select_backward", {3}, [](const Tensor& g) { return select_backward(g, {2, 3}, 0, 1); }));
+  c.push_back(of("slice_backward", {2, 2}, [](const Tensor& g) { return slice_backward(g, {2, 5}, 1, 0, 4, 2); }));
+}
+
+void addIndexing(Cases& c) {
+  c.push_back(of("index_select", {2, 3}, [](const Tensor& x) { return x.index_select(1, tensorOf({2, 0, 2}).to(kLong)); }));
+  c.push_back(of("index_select", {3}, [](const Tensor& x) { return x.index_select(0, tensorOf({1}).to(kLong)); }));
+  c.push_back({"index_add", [] { return variable_list{var({2, 3}, -2, 2, 1), var({2, 2}, -2, 2, 2)}; },
+               [](const variable_list& x) {
+                 return variable_list{x[0].index_add(1, tensorOf({2, 0}).to(kLong), x[1], 1.5).mul(spread({2, 3}, 0.5, 2, 3))};
+               }});
+}
+
+// In-place forms of views.
+void addInplace(Cases& c) {
+  c.push_back(of("t_", {2, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.t_(); return y; }));
+  c.push_back(of("transpose_", {2, 3, 2}, [](const Tensor& x) { Tensor y = x.clone(); y.transpose_(0, 1); return y; }));
+  c.push_back(of("squeeze_", {1, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.squeeze_(); return y; }));
+  c.push_back(of("squeeze_.dim", {1, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.squeeze_(0); return y; }));
+  c.push_back(of("unsqueeze_", {2, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.unsqueeze_(1); return y; }));
+  c.push_back(of("as_strided_", {2, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.as_strided_({2, 2}, {3, 1}, 0); return y; }));
+}
+
+}  // namespace
+
+Cases shapeCases() {
+  Cases c;
+  addViews(c);
+  addCopies(c);
+  addIndexing(c);
+  addInplace(c);
+  return c;
+}
+
+}  // namespace shunt::test
