@@ -1,6 +1,7 @@
 // The emitters: each writes one product from the model. They share nothing but the model and the list of registrations.
 #pragma once
 
+#include "kernels/opgen/autocast.h"
 #include "kernels/opgen/derivatives.h"
 #include "kernels/opgen/operator.h"
 #include "kernels/opgen/output.h"
@@ -25,6 +26,8 @@ void emitInplaceOrView(const Dictionary& dictionary, const Output& out, Registra
 void emitNodes(const Derivatives& derivatives, const Output& out);
 /// generated/autograd_N.cpp
 void emitAutograd(const Dictionary& dictionary, const Output& out, Registrations& registrations);
+/// generated/autocast.cpp
+void emitAutocast(const std::vector<AutocastRule>& rules, const Output& out, Registrations& registrations);
 /// generated/registrations.cpp (the one static initialiser), register_N.cpp, wrappers.h
 void emitRegistrations(const Dictionary& dictionary, const Output& out, const Registrations& registrations);
 

@@ -50,6 +50,7 @@ void run(const Options& options) {
   emitInplaceOrView(dictionary, out, registrations);
   emitNodes(derivatives, out);
   emitAutograd(dictionary, out, registrations);
+  emitAutocast(readAutocast(options.yaml_dir + "/autocast.yaml", dictionary), out, registrations);
   emitRegistrations(dictionary, out, registrations);
 }
 
