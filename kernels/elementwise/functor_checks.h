@@ -19,15 +19,15 @@ struct CheckArgs {
 using Check = void (*)(const CheckArgs&);
 
 /// alpha of add: floating only for floating results, bool only for bool results.
-void alpha(const CheckArgs&);
+SHUNT_API void alpha(const CheckArgs&);
 /// The same, and no subtraction of bools.
-void subtraction(const CheckArgs&);
-void negation(const CheckArgs&);
+SHUNT_API void subtraction(const CheckArgs&);
+SHUNT_API void negation(const CheckArgs&);
 /// Two integer tensors can't be divided.
-void addcdiv(const CheckArgs&);
+SHUNT_API void addcdiv(const CheckArgs&);
 /// Operands of one dtype.
-void lerp(const CheckArgs&);
+SHUNT_API void lerp(const CheckArgs&);
 /// No bool input; `op` names the operator.
-void noBool(const CheckArgs&);
+SHUNT_API void noBool(const CheckArgs&);
 
 }  // namespace shunt::checks

@@ -94,6 +94,5 @@ constexpr auto makeGenericTable(TypeList<Fs...>) {
   namespace {                                                                                   \
   constexpr auto kTable = makeGenericTable(functors::family##Functors());                       \
   }                                                                                             \
-  extern const GenericLoopFn* const k##family##GenericLoops;                                    \
   constinit const GenericLoopFn* const k##family##GenericLoops = kTable.data();                 \
   }

@@ -23,6 +23,6 @@ SHUNT_DECLARE_LOOPS(v4)
 namespace shunt::elementwise {
 
 /// The tables of one level, whatever is active. For tests; the CPU must have the level before a loop is called.
-IsaLoops loopsOf(int isa);
+SHUNT_API IsaLoops loopsOf(int isa);
 
 }  // namespace shunt::elementwise

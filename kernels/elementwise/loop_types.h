@@ -37,7 +37,12 @@ struct IsaLoops {
   const CastFn* casts;  // [from * kDtypeSlots + to]
 };
 
+/// The generic loops of a family: kDtypeSlots entries for each functor, by the common dtype.
+#define SHUNT_FAMILY(name) extern SHUNT_API const GenericLoopFn* const k##name##GenericLoops;
+SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY)
+#undef SHUNT_FAMILY
+
 /// The tables of the active instruction set (core/isa.h).
-const IsaLoops& activeLoops();
+SHUNT_API const IsaLoops& activeLoops();
 
 }  // namespace shunt::elementwise

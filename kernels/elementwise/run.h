@@ -30,15 +30,15 @@ struct Request {
   const Scalar* scalars[kMaxScalars] = {};
 };
 
-Tensor runFunctional(const Request& request);
-void runOutRequest(const Request& request, Tensor& out);
-void runInplaceRequest(const Request& request, Tensor& self);
+SHUNT_API Tensor runFunctional(const Request& request);
+SHUNT_API void runOutRequest(const Request& request, Tensor& out);
+SHUNT_API void runInplaceRequest(const Request& request, Tensor& self);
 
 /// How many calls took the fast path (one contiguous loop, no plan), per thread. For tests.
 struct PathCounters {
   uint64_t fast = 0, planned = 0;
 };
-const PathCounters& pathCounters();
+SHUNT_API const PathCounters& pathCounters();
 
 namespace detail {
 
