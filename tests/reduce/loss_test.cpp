@@ -1,0 +1,125 @@
+#include <gmock/gmock.h>
+
+#include "tests/reduce/reference.h"
+
+namespace shunt::testing {
+namespace {
+
+constexpr int64_t kNone = 0, kMean = 1, kSum = 2;
+
+Tensor targets(const std::vector<int64_t>& values) { return shunt::tensor(values); }
+
+struct Loss {
+  std::vector<double> each;
+  double sum = 0, weight = 0;
+};
+
+Loss expectedNll(const Tensor& x, const std::vector<int64_t>& target, const std::vector<double>& weight, int64_t ignore) {
+  Loss loss;
+  for (size_t i = 0; i < target.size(); ++i) {
+    const bool used = target[i] != ignore;
+    const double w = !used ? 0 : weight.empty() ? 1 : weight[static_cast<size_t>(target[i])];
+    loss.each.push_back(used ? -w * valueAt(x, {static_cast<int64_t>(i), target[i]}) : 0);
+    loss.sum += loss.each.back();
+    loss.weight += w;
+  }
+  return loss;
+}
+
+TEST(NllLoss, PicksWeighsAndReduces) {
+  const std::vector<int64_t> target = {1, 3, 0, -100, 2, 3};
+  const std::vector<double> weight = {0.5, 2, 1, 0.25};
+  for (const ScalarType type : {kBFloat16, kFloat, kDouble})
+    for (const Tensor& x : layoutsOf(randomTensor({6, 4}, type)))
+      for (const bool weighted : {false, true}) {
+        const Loss loss = expectedNll(x, target, weighted ? weight : std::vector<double>(), -100);
+        const std::optional<Tensor> w = weighted ? std::optional(shunt::tensor(weight).to(type)) : std::nullopt;
+        const double tolerance = 8 * epsilonOf(type);
+        EXPECT_TRUE(near(valuesOf(shunt::nll_loss(x, targets(target), w, kNone)), loss.each, tolerance));
+        EXPECT_TRUE(near(valuesOf(shunt::nll_loss(x, targets(target), w, kSum)), {loss.sum}, tolerance));
+        EXPECT_TRUE(near(valuesOf(shunt::nll_loss(x, targets(target), w, kMean)), {loss.sum / loss.weight}, tolerance));
+        const auto [out, total] = shunt::nll_loss_forward(x, targets(target), w, kSum, -100);
+        EXPECT_TRUE(near(valuesOf(total), {loss.weight}, tolerance));
+      }
+}
+
+TEST(NllLoss, BackwardIsTheWeightOfThePick) {
+  const std::vector<int64_t> target = {1, 2, -100};
+  const Tensor x = randomTensor({3, 3}, kDouble), grad = shunt::tensor({2., 3., 4.});
+  const Tensor total = shunt::tensor(2.0), one = shunt::tensor(6.0);
+  EXPECT_EQ(valuesOf(shunt::nll_loss_backward(grad, x, targets(target), std::nullopt, kNone, -100, total)),
+            (std::vector<double>{0, -2, 0, 0, 0, -3, 0, 0, 0}));
+  EXPECT_EQ(valuesOf(shunt::nll_loss_backward(one, x, targets(target), std::nullopt, kMean, -100, total)),
+            (std::vector<double>{0, -3, 0, 0, 0, -3, 0, 0, 0}));
+  EXPECT_EQ(valuesOf(shunt::nll_loss_backward(one, x, targets(target), shunt::tensor({1., 0.5, 2.}), kSum, -100, total)),
+            (std::vector<double>{0, -3, 0, 0, 0, -12, 0, 0, 0}));
+}
+
+TEST(NllLoss, SpecialCases) {
+  const Tensor x = randomTensor({3}, kFloat);
+  EXPECT_FLOAT_EQ(shunt::nll_loss(x, shunt::tensor(int64_t{2})).item<float>(), -x.data_ptr<float>()[2]);
+  EXPECT_TRUE(std::isnan(shunt::nll_loss(randomTensor({0, 3}, kFloat), randomTensor({0}, kLong)).item<double>()));
+  EXPECT_EQ(shunt::nll_loss(randomTensor({0, 3}, kFloat), randomTensor({0}, kLong), std::nullopt, kSum).item<double>(), 0);
+  EXPECT_TRUE(std::isnan(shunt::nll_loss(randomTensor({1, 3}, kFloat), targets({-100})).item<double>()));
+}
+
+TEST(NllLoss, ErrorsNameTheShapes) {
+  const Tensor x = randomTensor({2, 3}, kFloat);
+  EXPECT_EQ(messageOf([&] { shunt::nll_loss(x, targets({0, 3})); }), "Target 3 is out of bounds.");
+  EXPECT_EQ(messageOf([&] { shunt::nll_loss(x, targets({0, -1})); }), "Target -1 is out of bounds.");
+  EXPECT_EQ(messageOf([&] { shunt::nll_loss(x, targets({0})); }), "size mismatch (got input: [2, 3], target: [1])");
+  EXPECT_EQ(messageOf([&] { shunt::nll_loss(x, targets({0, 1}).to(kInt)); }), "expected scalar type Long but found Int");
+  EXPECT_EQ(messageOf([&] { shunt::nll_loss(x, targets({0, 1}), randomTensor({2}, kFloat)); }),
+            "weight tensor should be defined either for all 3 classes or no classes but got weight tensor of shape: [2]");
+  EXPECT_THAT(messageOf([&] { shunt::nll_loss(x, targets({0, 1}), std::nullopt, 3); }), ::testing::HasSubstr("reduction"));
+}
+
+TEST(CrossEntropy, IsNllOfLogSoftmax) {
+  const Tensor x = randomTensor({5, 4}, kDouble);
+  const Tensor target = targets({0, 3, 1, 1, -100});
+  EXPECT_EQ(shunt::cross_entropy_loss(x, target).item<double>(),
+            shunt::nll_loss(shunt::log_softmax(x, 1), target).item<double>());
+}
+
+TEST(CrossEntropy, OfPositionsEqualsFlattenedSamples) {
+  const Tensor x = randomTensor({2, 3, 4}, kDouble);
+  const Tensor target = targets({0, 1, 2, 2, 1, 0, -100, 1}).view({2, 4});
+  const Tensor flat = x.permute({0, 2, 1}).reshape({8, 3});
+  const double expected = shunt::cross_entropy_loss(flat, target.reshape({8})).item<double>();
+  EXPECT_DOUBLE_EQ(shunt::cross_entropy_loss(x, target).item<double>(), expected);
+  EXPECT_EQ(shunt::cross_entropy_loss(x, target, std::nullopt, kNone).sizes(), IntArrayRef({2, 4}));
+}
+
+TEST(CrossEntropy, ProbabilitiesAndSmoothing) {
+  const Tensor x = randomTensor({3, 4}, kDouble);
+  const Tensor target = targets({1, 0, 3});
+  Tensor one_hot = shunt::zeros({3, 4}, kDouble);
+  for (int64_t i = 0; i < 3; ++i) one_hot.data_ptr<double>()[i * 4 + target.data_ptr<int64_t>()[i]] = 1;
+  const Tensor weight = shunt::tensor({0.5, 1., 2., 0.25});
+  EXPECT_NEAR(shunt::cross_entropy_loss(x, one_hot).item<double>(), shunt::cross_entropy_loss(x, target).item<double>(), 1e-14);
+  for (const int64_t reduction : {kNone, kMean, kSum})
+    EXPECT_TRUE(near(valuesOf(shunt::cross_entropy_loss(x, target, std::nullopt, reduction, -100, 0.3)),
+                     valuesOf(shunt::cross_entropy_loss(x, one_hot, std::nullopt, reduction, -100, 0.3)), 1e-13));
+  EXPECT_TRUE(near(valuesOf(shunt::cross_entropy_loss(x, target, weight, kSum, -100, 0.3)),
+                   valuesOf(shunt::cross_entropy_loss(x, one_hot, weight, kSum, -100, 0.3)), 1e-13));
+  EXPECT_EQ(messageOf([&] { shunt::cross_entropy_loss(x, target, std::nullopt, kMean, -100, 1.5); }),
+            "label_smoothing must be between 0.0 and 1.0. Got: 1.5");
+}
+
+TEST(MseLoss, ReducesSquares) {
+  const Tensor a = shunt::tensor({1., 2., 4.}), b = shunt::tensor({0., 4., 4.});
+  EXPECT_EQ(valuesOf(shunt::mse_loss(a, b, kNone)), (std::vector<double>{1, 4, 0}));
+  EXPECT_EQ(shunt::mse_loss(a, b, kSum).item<double>(), 5);
+  EXPECT_FLOAT_EQ(shunt::mse_loss(a, b).item<float>(), 5.f / 3);
+  EXPECT_EQ(valuesOf(shunt::mse_loss_backward(shunt::tensor(3.), a, b, kSum)), (std::vector<double>{6, -12, 0}));
+}
+
+TEST(Dropout, KeepsOrScales) {
+  const Tensor x = shunt::ones({1000});
+  EXPECT_EQ(valuesOf(shunt::dropout(x, 0.5, false)), valuesOf(x));
+  for (const double v : valuesOf(shunt::dropout(x, 0.75, true))) EXPECT_TRUE(v == 0 || v == 4) << v;
+  EXPECT_EQ(messageOf([&] { shunt::dropout(x, 1.5, true); }), "dropout probability has to be between 0 and 1, but got 1.5");
+}
+
+}  // namespace
+}  // namespace shunt::testing

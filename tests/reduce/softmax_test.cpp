@@ -1,0 +1,83 @@
+#include <gmock/gmock.h>
+
+#include "tests/reduce/reference.h"
+
+namespace shunt::testing {
+namespace {
+
+struct Case {
+  std::vector<int64_t> sizes;
+  int64_t dim;
+};
+const std::vector<Case>& cases() {
+  static const std::vector<Case> list = {{{}, 0},          {{1}, 0},        {{10}, 0},         {{32, 10}, 1},   {{32, 10}, 0},
+                                         {{3, 4, 5}, 1},   {{3, 4, 5}, -1}, {{200, 16}, -1},   {{3, 1500}, -1}, {{2, 9000}, 1},
+                                         {{9000, 2}, 0},   {{0, 3}, 1},     {{2, 0}, 1},       {{5, 1}, 1}};
+  return list;
+}
+
+/// exp(x - max) / sum in double along a dimension; the logarithm of that if wanted.
+std::vector<double> expected(const Tensor& t, int64_t dim, bool log) {
+  std::vector<double> result;
+  const auto d = static_cast<size_t>(dim < 0 ? dim + t.dim() : dim);
+  forIndices(t.sizes(), [&](const std::vector<int64_t>& index) {
+    std::vector<int64_t> i = index;
+    double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+    const int64_t n = t.dim() == 0 ? 1 : t.sizes()[d];
+    const auto at = [&](int64_t k) {
+      if (t.dim() > 0) i[d] = k;
+      return valueAt(t, i);
+    };
+    for (int64_t k = 0; k < n; ++k) largest = std::max(largest, at(k));
+    for (int64_t k = 0; k < n; ++k) sum += std::exp(at(k) - largest);
+    const double x = valueAt(t, index) - largest - std::log(sum);
+    result.push_back(log ? x : std::exp(x));
+  });
+  return result;
+}
+
+TEST(Softmax, EqualsTheDefinition) {
+  for (const ScalarType type : {kHalf, kBFloat16, kFloat, kDouble})
+    for (const Case& c : cases())
+      for (const Tensor& t : layoutsOf(randomTensor(c.sizes, type))) {
+        const double tolerance = epsilonOf(type) + 16 * epsilonOf(type == kDouble ? kDouble : kFloat);
+        EXPECT_TRUE(near(valuesOf(shunt::softmax(t, c.dim)), expected(t, c.dim, false), tolerance, 0.01)) << type << t.sizes();
+        EXPECT_TRUE(near(valuesOf(shunt::log_softmax(t, c.dim)), expected(t, c.dim, true), tolerance)) << type << t.sizes();
+      }
+}
+
+TEST(Softmax, BackwardEqualsTheDefinition) {
+  for (const ScalarType type : {kBFloat16, kFloat, kDouble})
+    for (const Case& c : cases()) {
+      const Tensor t = randomTensor(c.sizes, type), grad = randomTensor(c.sizes, type, 7);
+      const Tensor y = shunt::softmax(t, c.dim), log_y = shunt::log_softmax(t, c.dim);
+      const std::vector<int64_t> dims = t.dim() == 0 ? std::vector<int64_t>() : std::vector<int64_t>{c.dim};
+      const Tensor g = grad.to(kDouble), yd = y.to(kDouble), ld = log_y.to(kDouble);
+      const Tensor soft = (g - (g * yd).sum(dims, true)) * yd;
+      const Tensor logarithm = g - ld.exp() * g.sum(dims, true);
+      const double tolerance = epsilonOf(type) + 64 * epsilonOf(type == kDouble ? kDouble : kFloat);
+      EXPECT_TRUE(near(valuesOf(shunt::_softmax_backward_data(grad, y, c.dim, type)), valuesOf(soft), tolerance, 0.1)) << t.sizes();
+      EXPECT_TRUE(near(valuesOf(shunt::_log_softmax_backward_data(grad, log_y, c.dim, type)), valuesOf(logarithm), tolerance))
+          << t.sizes();
+    }
+}
+
+TEST(Softmax, HandlesExtremeInputs) {
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(valuesOf(shunt::softmax(shunt::tensor({1000., 1000.}), 0)), (std::vector<double>{0.5, 0.5}));
+  EXPECT_EQ(valuesOf(shunt::softmax(shunt::tensor({-inf, 0.}), 0)), (std::vector<double>{0, 1}));
+  for (const double v : valuesOf(shunt::softmax(shunt::tensor({NAN, 0.}), 0))) EXPECT_TRUE(std::isnan(v));
+  for (const double v : valuesOf(shunt::log_softmax(shunt::tensor({-inf, -inf}), 0))) EXPECT_TRUE(std::isnan(v));
+}
+
+TEST(Softmax, ConvertsFirstWhenAskedTo) {
+  EXPECT_EQ(shunt::softmax(shunt::tensor({1, 2}), 0, kDouble).dtype(), kDouble);
+  EXPECT_EQ(messageOf([] { shunt::softmax(shunt::tensor({1, 2}), 0); }), "\"softmax_lastdim_kernel_impl\" not implemented for 'Long'");
+  EXPECT_EQ(messageOf([] { shunt::_softmax(shunt::tensor({1.}), 0, true); }),
+            "softmax with half to float conversion is not supported on CPU");
+  EXPECT_EQ(messageOf([] { shunt::softmax(shunt::tensor({1.}), 1); }),
+            "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+}
+
+}  // namespace
+}  // namespace shunt::testing
