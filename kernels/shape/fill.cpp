@@ -1,5 +1,6 @@
 // fill_ and zero_.
 #include "generated/native_functions.h"
+#include "kernels/elementwise/cast.h"
 #include "kernels/shape/copy.h"
 #include "kernels/shape/strided_loop.h"
 #include "kernels/shape/view_util.h"
@@ -8,6 +9,7 @@
 #include <shunt/ops.h>
 
 #include <cstring>
+#include <limits>
 
 namespace shunt::native {
 
@@ -23,10 +25,24 @@ void fillRun(std::byte* data, int64_t n, int64_t stride, T value) {
   }
 }
 
+/// The value as a T. Other than a cast of elements, a finite number that is too large for T is an error.
+template <class T>
+T fillValue(const Scalar& value) {
+  if constexpr (isFloatingType(scalar_type_of<T>)) {
+    const double v = value.toDouble();
+    const double largest = cast<double>(std::numeric_limits<T>::max());
+    SHUNT_CHECK((v >= -largest && v <= largest) || v - v != 0, "value cannot be converted to type ", scalar_type_of<T>,
+                " without overflow: ", v);
+    return cast<T>(v);
+  } else {
+    return value.to<T>();
+  }
+}
+
 // Filling writes the same value everywhere, so overlapping elements and the order of dimensions do not matter.
 void fillCpu(const TensorImpl& t, const Scalar& value) {
   dispatchAllTypes(t.dtype(), "fill_", [&]<class T>(std::type_identity<T>) {
-    const T v = value.to<T>();
+    const T v = fillValue<T>(value);
     if (std::byte* data = denseData(t)) return fillRun(data, t.numel(), sizeof(T), v);
     forEachRun(t, [&](std::byte* data, int64_t n, int64_t stride) { fillRun(data, n, stride, v); });
   });
@@ -51,7 +67,7 @@ Tensor& fill_cpu_(Tensor& self, const Scalar& value) {
 
 // The value is checked as it would be on a device with data.
 Tensor& fill_meta_(Tensor& self, const Scalar& value) {
-  dispatchAllTypes(implOf(self, "fill_").dtype(), "fill_", [&]<class T>(std::type_identity<T>) { (void)value.to<T>(); });
+  dispatchAllTypes(implOf(self, "fill_").dtype(), "fill_", [&]<class T>(std::type_identity<T>) { fillValue<T>(value); });
   return self;
 }
 

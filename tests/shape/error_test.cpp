@@ -82,6 +82,8 @@ TEST(ShapeErrors, CopiesAndJoins) {
       {"meta to cpu", [&] { meta.to(Device("cpu")); }, "Cannot copy out of meta tensor; no data!"},
       {"fill tensor dims", [&] { t.fill_(iota({1})); }, "fill_ only supports 0-dimension value tensor but got tensor with 1 dimensions."},
       {"fill overflow", [&] { iota({2}, kChar).fill_(300); }, "without overflow"},
+      {"fill half overflow", [&] { iota({2}, kHalf).fill_(70000); }, "type Half without overflow: 70000"},
+      {"fill float overflow", [&] { t.fill_(1e300); }, "type Float without overflow"},
       {"fill nan", [&] { longs.fill_(std::numeric_limits<double>::quiet_NaN()); }, "overflow"},
       {"contiguous preserve", [&] { t.contiguous(MemoryFormat::Preserve); }, "preserve memory format is unsupported by the contiguous operator"},
       {"channels_last rank", [&] { t.contiguous(MemoryFormat::ChannelsLast); }, "required rank 4 tensor to use channels_last format"},
