@@ -33,6 +33,7 @@ OperatorEntry& Dispatcher::Impl::entryFor(const OperatorName& name) {
 }
 
 void Dispatcher::Impl::publish(OperatorEntry& entry) {
+  reclaimer.reserve(1);  // so that nothing throws between the exchange and the retirement
   const bool first = entry.state() == nullptr;
   const OpState* old = entry.publish(fallbacks, world);
   if (old != nullptr) reclaimer.retire(old);
@@ -47,6 +48,7 @@ void Dispatcher::Impl::publishAll() {
 std::vector<const OpState*> Dispatcher::Impl::collect(bool always) {
   std::vector<const OpState*> out;
   if (!always && reclaimer.retiredCount() < next_reclaim) return out;
+  out.reserve(reclaimer.retiredCount());  // taking a state out must not throw
   freed += reclaimer.reclaim([](auto&& visit) { detail::forEachThreadFrames(visit); },
                              [&](const OpState* s) { out.push_back(s); });
   next_reclaim = reclaimer.retiredCount() + kReclaimEvery;
