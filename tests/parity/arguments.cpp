@@ -1,0 +1,292 @@
+// The arguments that are no tensors: one table by operator and name, with a rule by type for all others.
+#include "tests/parity/draft.h"
+#include "tests/parity/dtypes.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace parity {
+namespace {
+
+using Draw = Value (*)(Draft&);
+
+Value drawDim(Draft& d) {
+  const int64_t n = std::max<int64_t>(d.dims(), 1);
+  return Value::ofInt(d.rng.range(-n, n - 1));
+}
+
+Value drawNewDim(Draft& d) {
+  const int64_t n = d.dims() + 1;
+  return Value::ofInt(d.rng.range(-n, n - 1));
+}
+
+Value drawEndDim(Draft& d) {
+  return Value::ofInt(d.rng.range(d.wrappedDim("start_dim"), std::max<int64_t>(d.dims(), 1) - 1));
+}
+
+Value drawOtherDim(Draft& d) {
+  const int64_t n = std::max<int64_t>(d.dims(), 1), first = d.wrappedDim("dim1");
+  return Value::ofInt(n == 1 ? 0 : (first + d.rng.range(1, n - 1)) % n);
+}
+
+// Dimensions to reduce: some, in any order and from either end; none stands for all.
+Value drawDims(Draft& d) {
+  const int64_t n = d.dims();
+  std::vector<int64_t> dims;
+  for (int64_t k = 0; k < n; ++k)
+    if (d.rng.chance(0.45)) dims.push_back(d.rng.chance(0.3) ? k - n : k);
+  d.rng.shuffle(dims);
+  if (dims.empty() && d.rng.chance(0.4) && d.schema.findArgument("dim")->type.optional) return Value::none();
+  return Value::ofInts(dims);
+}
+
+Value drawPermutation(Draft& d) {
+  const int64_t n = d.dims();
+  std::vector<int64_t> dims(static_cast<size_t>(n));
+  std::iota(dims.begin(), dims.end(), 0);
+  d.rng.shuffle(dims);
+  for (int64_t& k : dims)
+    if (d.rng.chance(0.2)) k -= n;
+  return Value::ofInts(dims);
+}
+
+Value drawIndex(Draft& d) {
+  const int64_t n = d.sizeOfDim();
+  return Value::ofInt(d.rng.range(-n, n - 1));
+}
+
+Value drawSliceBound(Draft& d) {
+  const int64_t n = d.sizeOfDim();
+  return Value::ofInt(d.rng.chance(0.1) ? std::numeric_limits<int64_t>::max() : d.rng.range(-n - 2, n + 2));
+}
+
+Value drawNarrowStart(Draft& d) {
+  const int64_t n = d.sizeOfDim();
+  return Value::ofInt(d.rng.range(d.rng.chance(0.3) ? -n : 0, n));
+}
+
+Value drawNarrowLength(Draft& d) {
+  const int64_t n = d.sizeOfDim(), start = d.arg("start").i;
+  return Value::ofInt(d.rng.range(0, n - (start < 0 ? start + n : start)));
+}
+
+Value drawSizes(Draft& d) { return Value::ofInts(drawShape(d.rng)); }
+
+// The subject's elements in another shape, one size possibly left to the operator.
+Value drawReshape(Draft& d) {
+  int64_t left = numelOf(d.subject());
+  std::vector<int64_t> sizes;
+  if (left == 0) {
+    sizes = d.subject();
+    d.rng.shuffle(sizes);
+    return Value::ofInts(sizes);
+  }
+  if (d.rng.chance(0.3)) return Value::ofInts(d.subject());
+  for (const int64_t factor : {2, 3, 2, 5})
+    if (left % factor == 0 && d.rng.chance(0.6)) {
+      sizes.push_back(factor);
+      left /= factor;
+    }
+  if (left != 1 || d.rng.chance(0.3)) sizes.push_back(left);
+  if (d.rng.chance(0.2)) sizes.push_back(1);
+  d.rng.shuffle(sizes);
+  if (!sizes.empty() && d.rng.chance(0.4)) sizes[0] = -1;
+  return Value::ofInts(sizes);
+}
+
+Value drawExpand(Draft& d) {
+  std::vector<int64_t> sizes = d.subject();
+  for (int64_t& s : sizes) s = s == 1 ? d.rng.range(0, 4) : d.rng.chance(0.3) ? -1 : s;
+  while (sizes.size() < 5 && d.rng.chance(0.3)) sizes.insert(sizes.begin(), d.rng.range(1, 3));
+  return Value::ofInts(sizes);
+}
+
+Value drawSumToSize(Draft& d) { return Value::ofInts(drawBroadcastable(d.rng, d.subject())); }
+
+Value drawStridedSizes(Draft& d) {
+  std::vector<int64_t> sizes;
+  for (int64_t n = d.rng.range(0, 3); n > 0; --n) sizes.push_back(d.rng.range(1, 2));
+  return Value::ofInts(sizes);
+}
+
+Value drawStridesFor(Draft& d) {
+  std::vector<int64_t> strides(d.arg("size").ints.size());
+  for (int64_t& s : strides) s = d.rng.range(0, 3);
+  return Value::ofInts(strides);
+}
+
+Value drawSplitSizes(Draft& d) {
+  std::vector<int64_t> sizes;
+  for (int64_t left = d.sizeOfDim(); left > 0 || sizes.empty();) {
+    sizes.push_back(d.rng.range(0, left));
+    left -= sizes.back();
+    if (sizes.size() == 4) sizes.back() += std::exchange(left, 0);
+  }
+  return Value::ofInts(sizes);
+}
+
+Value drawInputSizes(Draft& d) {
+  std::vector<int64_t> sizes = drawShape(d.rng);
+  if (sizes.empty()) sizes = {3};
+  for (int64_t& s : sizes) s = std::max<int64_t>(s, 1);
+  return Value::ofInts(sizes);
+}
+
+Value drawIgnoreIndex(Draft& d) { return Value::ofInt(d.rng.chance(0.6) ? -100 : d.rng.range(0, 3)); }
+Value drawReduction(Draft& d) { return Value::ofInt(d.rng.range(0, 2)); }
+Value drawCellDtype(Draft& d) { return Value::ofInt(d.dtype); }
+Value drawFalse(Draft&) { return Value::ofBool(false); }
+Value drawProbability(Draft& d) { return Value::ofDouble(d.rng.chance(0.2) ? static_cast<double>(d.rng.range(0, 1)) : d.rng.uniform()); }
+Value drawNegative(Draft& d) { return Value::ofDouble(d.rng.uniform(-2, 0)); }
+Value drawPositive(Draft& d) { return Value::ofDouble(d.rng.uniform(0.1, 2)); }
+Value drawSmallCount(Draft& d) { return Value::ofInt(d.rng.range(0, 7)); }
+Value drawLow(Draft& d) { return Value::ofInt(d.rng.range(d.dtype == 0 || d.dtype == 11 ? 0 : -20, 0)); }
+Value drawHigh(Draft& d) { return Value::ofInt(d.rng.range(1, d.dtype == 11 ? 1 : 100)); }
+Value drawStep(Draft& d) { return Value::ofInt(d.rng.range(1, 3)); }
+Value drawParts(Draft& d) { return Value::ofInt(d.rng.range(1, 5)); }
+Value drawFillValue(Draft& d) { return Value::ofInt(d.rng.range(0, 100)); }
+Value drawRoundingMode(Draft& d) {
+  return d.rng.chance(0.15) ? Value::none() : Value::ofString(d.rng.chance(0.5) ? "trunc" : "floor");
+}
+Value drawApproximate(Draft& d) { return Value::ofString(d.rng.chance(0.5) ? "none" : "tanh"); }
+
+Value drawMemoryFormat(Draft& d) {
+  if (!d.schema.findArgument("memory_format")->type.optional)
+    return Value::ofInt(d.plain ? 0 : d.rng.pick(std::vector<int64_t>{0, 0, 2, 1}));
+  return d.plain || d.rng.chance(0.5) ? Value::none() : Value::ofInt(d.rng.range(0, 2));
+}
+
+Value drawRangeNumber(Draft& d) {
+  const bool integral = !isFloating(d.dtype) || d.rng.chance(0.5);
+  return integral ? Value::ofInt(d.rng.range(0, 20)) : Value::ofDouble(static_cast<double>(d.rng.range(0, 80)) / 4);
+}
+Value drawRangeEnd(Draft& d) {
+  Value v = drawRangeNumber(d);
+  if (!d.has("start")) return v;
+  const Value& start = d.arg("start");
+  const double from = start.kind == Value::Kind::kInt ? static_cast<double>(start.i) : start.d;
+  if (v.kind == Value::Kind::kInt) v.i += static_cast<int64_t>(from) + 1;
+  else v.d += from;
+  return v;
+}
+Value drawRangeStep(Draft& d) {
+  return isFloating(d.dtype) && d.rng.chance(0.5) ? Value::ofDouble(d.rng.uniform(0.5, 2)) : Value::ofInt(d.rng.range(1, 3));
+}
+Value drawRandomTo(Draft& d) { return d.rng.chance(0.15) ? Value::none() : Value::ofInt(d.dtype == 11 ? 1 : d.rng.range(2, 100)); }
+Value drawRandomFrom(Draft&) { return Value::ofInt(0); }
+
+struct Domain {
+  std::string_view op, argument;
+  Draw draw;
+};
+
+// The first that fits both.
+constexpr Domain kDomains[] = {
+    {"unsqueeze", "dim", drawNewDim},
+    {"max*", "dim", drawDim},
+    {"squeeze", "dim", drawDim},
+    {"*", "dim0", drawDim},
+    {"flatten", "start_dim", drawDim},
+    {"flatten", "end_dim", drawEndDim},
+    {"diagonal", "dim1", drawDim},
+    {"diagonal", "dim2", drawOtherDim},
+    {"*", "dim1", drawDim},
+    {"permute", "dims", drawPermutation},
+    {"select*", "index", drawIndex},
+    {"narrow", "start", drawNarrowStart},
+    {"narrow", "length", drawNarrowLength},
+    {"slice*", "start", drawSliceBound},
+    {"slice*", "end", drawSliceBound},
+    {"slice*", "step", drawStep},
+    {"*_backward", "input_sizes", drawInputSizes},
+    {"view", "size", drawReshape},
+    {"_unsafe_view", "size", drawReshape},
+    {"reshape", "shape", drawReshape},
+    {"expand", "size", drawExpand},
+    {"sum_to_size", "size", drawSumToSize},
+    {"as_strided", "size", drawStridedSizes},
+    {"*", "stride", drawStridesFor},
+    {"*", "split_sizes", drawSplitSizes},
+    {"*", "split_size", drawParts},
+    {"*", "chunks", drawParts},
+    {"*", "size", drawSizes},
+    {"*", "ignore_index", drawIgnoreIndex},
+    {"*", "reduction", drawReduction},
+    {"*", "input_dtype", drawCellDtype},
+    {"*", "half_to_float", drawFalse},
+    {"*", "label_smoothing", drawProbability},
+    {"*", "p", drawProbability},
+    {"uniform", "from", drawNegative},
+    {"uniform", "to", drawPositive},
+    {"*", "std", drawPositive},
+    {"random", "from", drawRandomFrom},
+    {"random", "to", drawRandomTo},
+    {"*", "n", drawSmallCount},
+    {"*", "m", drawSmallCount},
+    {"*", "steps", drawSmallCount},
+    {"*", "low", drawLow},
+    {"*", "high", drawHigh},
+    {"full*", "fill_value", drawFillValue},
+    {"new_full", "fill_value", drawFillValue},
+    {"fill", "value", drawFillValue},
+    {"*", "rounding_mode", drawRoundingMode},
+    {"*", "approximate", drawApproximate},
+    {"*", "memory_format", drawMemoryFormat},
+    {"arange", "end", drawRangeEnd},
+    {"*", "start", drawRangeNumber},
+    {"*", "end", drawRangeNumber},
+    {"arange", "step", drawRangeStep},
+    {"scalar_tensor", "s", drawFillValue},
+};
+
+Value drawDtypeArgument(Draft& d, bool optional) {
+  const bool factory = d.schema.findArgument("layout") != nullptr;
+  if (factory && (d.plain || d.rng.chance(0.8))) return Value::ofInt(d.dtype);
+  if (optional && d.rng.chance(0.6)) return Value::none();
+  // Where values need not fit every dtype, only casts that C++ defines.
+  const bool any = (d.rule.flags & (kCasts | kMetadataOnly)) != 0;
+  return Value::ofInt(d.rng.pick(any ? allDtypes() : std::vector<int>{5, 15, 6, 7, 4}));
+}
+
+Value drawByType(Draft& d, const shunt::Argument& a) {
+  using shunt::TypeKind;
+  switch (a.type.kind) {
+    case TypeKind::Scalar: return a.type.optional && d.rng.chance(0.3) ? Value::none() : drawScalar(d);
+    case TypeKind::Int: return a.type.optional && d.rng.chance(0.3) ? Value::none() : Value::ofInt(d.rng.range(0, 3));
+    case TypeKind::Float: return Value::ofDouble(d.rng.uniform(-2, 2));
+    case TypeKind::Bool: return a.type.optional ? Value::none() : Value::ofBool(d.rng.chance(0.5));
+    case TypeKind::ScalarType: return drawDtypeArgument(d, a.type.optional);
+    case TypeKind::Layout: return d.rng.chance(0.8) ? Value::none() : Value::ofInt(0);
+    case TypeKind::Device: return a.type.optional && d.rng.chance(0.7) ? Value::none() : Value::cpu();
+    case TypeKind::Generator: return Value::none();
+    default: throw std::logic_error("no way to draw argument " + a.name + " of " + d.schema.str());
+  }
+}
+
+}  // namespace
+
+Value drawScalar(Draft& d) {
+  const double kind = d.rng.uniform();
+  if (kind < 0.12) return Value::ofBool(d.rng.chance(0.5));
+  const bool integral = kind < 0.55 || d.c.integral_data;
+  if (integral) return Value::ofInt(d.data == Data::kSpecial && d.rng.chance(0.2) ? d.rng.pick(std::vector<int64_t>{127, 255, 300, -129, 65536, int64_t{1} << 40}) : d.rng.range(-3, 5));
+  if (d.data == Data::kSpecial && d.rng.chance(0.3))
+    return Value::ofDouble(d.rng.pick(std::vector<double>{-0.0, 1e300, 1e-300, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}));
+  return Value::ofDouble(d.rng.chance(0.4) ? static_cast<double>(d.rng.range(-8, 8)) / 2 : d.rng.uniform(-3, 3));
+}
+
+Value drawArgument(Draft& d, const shunt::Argument& a) {
+  for (const Domain& domain : kDomains) {
+    if (a.name != domain.argument || !globMatches(domain.op, d.op)) continue;
+    if (a.type.list && a.name == "dim") break;
+    return domain.draw(d);
+  }
+  if (a.name == "dim") {
+    if (a.type.list) return drawDims(d);
+    return a.type.optional && d.rng.chance(0.3) ? Value::none() : drawDim(d);
+  }
+  return drawByType(d, a);
+}
+
+}  // namespace parity

@@ -1,0 +1,160 @@
+#include "tests/parity/compare.h"
+
+#include "tests/parity/dtypes.h"
+#include "tests/parity/rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+namespace parity {
+namespace {
+
+template <class T>
+std::string listText(const std::vector<T>& v) {
+  std::ostringstream out;
+  for (size_t i = 0; i < v.size(); ++i) out << (i ? ", " : "[") << v[i];
+  return v.empty() ? "[]" : out.str() + "]";
+}
+
+class Comparison {
+ public:
+  Comparison(const Case& c, const Outcome& s, const Outcome& t)
+      : case_(c), shunt_(s), torch_(t), tolerance_(toleranceFor(c.name, c.overload)), magnitude_(largestOperand()) {}
+
+  std::vector<Difference> run() {
+    if (shunt_.threw != torch_.threw) {
+      add(shunt_.threw ? "shunt_throws" : "torch_throws", firstLine(shunt_.threw ? shunt_.error : torch_.error));
+    } else if (!shunt_.threw) {
+      returns();
+      arguments();
+      gradients();
+    }
+    return std::move(found_);
+  }
+
+ private:
+  static std::string firstLine(const std::string& text) { return text.substr(0, std::min(text.find('\n'), size_t{300})); }
+
+  void add(const std::string& what, const std::string& detail) { found_.push_back({what, detail}); }
+  template <class T>
+  void same(const std::string& what, const std::string& where, const T& a, const T& b) {
+    std::ostringstream out;
+    if (a == b) return;
+    out << where << ": Shunt " << a << ", libtorch " << b;
+    add(what, out.str());
+  }
+
+  void returns() {
+    same("returns", "number of returns", shunt_.returns.size(), torch_.returns.size());
+    if (shunt_.returns.size() != torch_.returns.size()) return;
+    for (size_t i = 0; i < shunt_.returns.size(); ++i) {
+      const Returned &a = shunt_.returns[i], &b = torch_.returns[i];
+      const std::string where = "result " + std::to_string(i);
+      same("returns", where + " kind", static_cast<int>(a.number.kind), static_cast<int>(b.number.kind));
+      same("values", where, a.number.i, b.number.i);
+      if (a.number.d != b.number.d && !(std::isnan(a.number.d) && std::isnan(b.number.d))) same("values", where, a.number.d, b.number.d);
+      same("returns", where + " tensors", a.tensors.size(), b.tensors.size());
+      if (a.tensors.size() != b.tensors.size()) continue;
+      for (size_t k = 0; k < a.tensors.size(); ++k) {
+        const std::string which = a.tensors.size() == 1 ? where : where + "[" + std::to_string(k) + "]";
+        tensor("", which, a.tensors[k], b.tensors[k], tolerance_.forward, tolerance_.sums);
+        same("alias", which + " is argument", a.same_as[k], b.same_as[k]);
+        same("storage", which + " shares storage with argument", a.storage_of[k], b.storage_of[k]);
+      }
+    }
+  }
+
+  void arguments() {
+    for (size_t i = 0; i < shunt_.after.size(); ++i) {
+      const std::string where = "argument tensor " + std::to_string(i) + " after the call";
+      tensor("after_", where, shunt_.after[i], torch_.after[i], tolerance_.forward, tolerance_.sums);
+      // Tensors on one storage count versions together in Shunt and apart in libtorch.
+      if (alone(i)) same("version", where + " version raised", static_cast<bool>(shunt_.bumped[i]), static_cast<bool>(torch_.bumped[i]));
+    }
+  }
+
+  bool alone(size_t i) const {
+    return std::ranges::count_if(case_.tensors, [&](const TensorSpec& t) { return t.defined && t.storage == case_.tensors[i].storage; }) <= 1;
+  }
+
+  void gradients() {
+    same("backward", "backward ran", shunt_.ran_backward, torch_.ran_backward);
+    if (shunt_.backward_threw != torch_.backward_threw)
+      add(shunt_.backward_threw ? "shunt_backward_throws" : "torch_backward_throws",
+          firstLine(shunt_.backward_threw ? shunt_.backward_error : torch_.backward_error));
+    for (size_t i = 0; i < std::min(shunt_.grads.size(), torch_.grads.size()); ++i)
+      tensor("grad_", "gradient of tensor " + std::to_string(i), shunt_.grads[i], torch_.grads[i], tolerance_.backward, true);
+  }
+
+  void tensor(const std::string& prefix, const std::string& where, const TensorState& a, const TensorState& b, double ulps, bool sums) {
+    same(prefix + "defined", where + " defined", a.defined, b.defined);
+    if (!a.defined || !b.defined) return;
+    if (a.dtype != b.dtype) add(prefix + "dtype", where + ": Shunt " + dtypeName(a.dtype) + ", libtorch " + dtypeName(b.dtype));
+    same(prefix + "sizes", where + " sizes", listText(a.sizes), listText(b.sizes));
+    same(prefix + "requires_grad", where + " requires_grad", a.requires_grad, b.requires_grad);
+    same(prefix + "leaf", where + " is_leaf", a.is_leaf, b.is_leaf);
+    same(prefix + "view", where + " is_view", a.is_view, b.is_view);
+    same(prefix + "grad_fn", where + " grad_fn", a.grad_fn, b.grad_fn);
+    if (a.dtype != b.dtype || a.sizes != b.sizes) return;
+    same(prefix + "strides", where + " strides", listText(a.strides), listText(b.strides));
+    same(prefix + "offset", where + " storage_offset", a.offset, b.offset);
+    values(prefix, where, a, b, ulps, sums);
+  }
+
+  void values(const std::string& prefix, const std::string& where, const TensorState& a, const TensorState& b, double ulps, bool sums) {
+    if (metadataOnly()) return;
+    const size_t item = itemSize(a.dtype);
+    size_t wrong = 0, first = 0;
+    for (size_t at = 0; at < a.bytes.size(); at += item)
+      if (!close(a.dtype, &a.bytes[at], &b.bytes[at], ulps, sums) && wrong++ == 0) first = at;
+    if (wrong == 0) return;
+    std::ostringstream out;
+    out.precision(17);
+    out << where << ": " << wrong << " of " << a.bytes.size() / item << " elements differ, first at " << first / item << ": Shunt "
+        << loadElement(a.dtype, &a.bytes[first]) << ", libtorch " << loadElement(b.dtype, &b.bytes[first]) << " (" << dtypeName(a.dtype) << ")";
+    add(prefix + "values", out.str());
+  }
+
+  bool close(int dtype, const uint8_t* a, const uint8_t* b, double ulps, bool sums) const {
+    if (std::equal(a, a + itemSize(dtype), b)) return true;
+    if (!isFloating(dtype)) return false;
+    const double x = loadElement(dtype, a), y = loadElement(dtype, b);
+    if (std::isnan(x) && std::isnan(y)) return true;
+    const bool exact = ulps == 0 || (case_.integral_data && tolerance_.exact_on_integers && dtype != 5 && dtype != 15);
+    if (exact) return sums && x == 0 && y == 0;
+    if (x == y) return true;
+    if (!std::isfinite(x) || !std::isfinite(y)) return false;
+    double unit = std::abs(y);
+    if (sums) unit = std::max(unit, magnitude_ * magnitude_);
+    return std::abs(x - y) <= ulps * epsilonOf(dtype) * std::max(unit, dtype == 5 ? 0x1p-14 : dtype == 7 ? 0x1p-1022 : 0x1p-126);
+  }
+
+  bool metadataOnly() const { return (ruleFor(case_.name, case_.overload).flags & kMetadataOnly) != 0; }
+
+  double largestOperand() const {
+    double largest = 3;  // gradients
+    for (const StorageSpec& s : case_.storages)
+      for (size_t at = 0; isFloating(s.dtype) && at < s.bytes.size(); at += itemSize(s.dtype)) {
+        const double v = std::abs(loadElement(s.dtype, &s.bytes[at]));
+        if (std::isfinite(v)) largest = std::max(largest, v);
+      }
+    for (const Value& v : case_.args)
+      if (v.kind == Value::Kind::kDouble && std::isfinite(v.d)) largest = std::max(largest, std::abs(v.d));
+    return std::min(largest, 1e150);
+  }
+
+  const Case& case_;
+  const Outcome &shunt_, &torch_;
+  const Tolerance& tolerance_;
+  double magnitude_;
+  std::vector<Difference> found_;
+};
+
+}  // namespace
+
+std::vector<Difference> compareOutcomes(const Case& c, const Outcome& shunt, const Outcome& torch) {
+  return Comparison(c, shunt, torch).run();
+}
+
+}  // namespace parity

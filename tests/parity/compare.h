@@ -1,0 +1,33 @@
+// What differs between the two libraries' outcomes of one case. Pure functions.
+#pragma once
+
+#include "tests/parity/case.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace parity {
+
+struct Difference {
+  /// One word, by which known differences name it: values, dtype, sizes, strides, requires_grad, grad_fn, alias, version,
+  /// shunt_throws (libtorch doesn't), torch_throws, backward_..., grad_values, ...
+  std::string what;
+  std::string detail;
+};
+
+/// How far values may be apart. The one table is in tolerances.cpp.
+struct Tolerance {
+  std::string_view op = "*";
+  /// Units in the last place of the result's dtype; 0 is bit for bit, NaN equal to NaN.
+  double forward = 0, backward = 4;
+  /// The unit is that of the largest operand (products: its square), since sums cancel.
+  bool sums = false;
+  /// Small integers must give the same bits all the same (float32 and float64).
+  bool exact_on_integers = true;
+};
+const Tolerance& toleranceFor(std::string_view name, std::string_view overload);
+
+std::vector<Difference> compareOutcomes(const Case& c, const Outcome& shunt, const Outcome& torch);
+
+}  // namespace parity

@@ -1,0 +1,40 @@
+#include "tests/parity/coverage.h"
+
+#include "tests/parity/dtypes.h"
+
+#include <map>
+
+namespace parity {
+
+void Coverage::print(std::ostream& out) const {
+  out << "cases drawn/ran(with backward) by operator and dtype; forms: functional, in-place (add_), out= (add.out); +grad\n";
+  size_t op = ops_.size();
+  bool grad = false;
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    const Cell& cell = cells_[i];
+    if (i == 0 || cell.op != op || cell.with_grad != grad) {
+      op = cell.op;
+      grad = cell.with_grad;
+      out << (i ? "\n" : "") << ops_[op] << (grad ? " +grad" : "") << ":";
+    }
+    const CellHits& h = hits_[i];
+    out << ' ' << dtypeName(cell.dtype) << ' ' << h.drawn << '/' << h.ran;
+    if (grad) out << '(' << h.backward << ')';
+  }
+  out << '\n';
+}
+
+std::vector<std::string> Coverage::holes() const {
+  std::vector<std::string> found;
+  std::map<std::pair<size_t, bool>, int> ran;
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    if (hits_[i].drawn == 0)
+      found.push_back(ops_[cells_[i].op] + " " + dtypeName(cells_[i].dtype) + (cells_[i].with_grad ? " +grad" : "") + ": no case");
+    ran[{cells_[i].op, cells_[i].with_grad}] += hits_[i].ran;
+  }
+  for (const auto& [form, count] : ran)
+    if (count == 0) found.push_back(ops_[form.first] + (form.second ? " +grad" : "") + ": every case of every dtype was refused");
+  return found;
+}
+
+}  // namespace parity

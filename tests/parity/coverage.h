@@ -1,0 +1,39 @@
+// Which operator, dtype and form got how many cases. A cell is one of each; the plan gives every cell a case before any
+// cell its second.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace parity {
+
+struct Cell {
+  size_t op;
+  int dtype;
+  bool with_grad;
+};
+
+struct CellHits {
+  int drawn = 0;   // cases
+  int ran = 0;     // that no library refused
+  int backward = 0;
+};
+
+class Coverage {
+ public:
+  Coverage(std::vector<std::string> ops, std::vector<Cell> cells) : ops_(std::move(ops)), cells_(std::move(cells)), hits_(cells_.size()) {}
+  CellHits& hits(size_t cell) { return hits_[cell]; }
+  /// One line an operator: cases/cases that ran for each dtype, backward passes in parentheses.
+  void print(std::ostream& out) const;
+  /// Cells without a case, and forms of operators of which no case of any dtype ran.
+  std::vector<std::string> holes() const;
+
+ private:
+  std::vector<std::string> ops_;
+  std::vector<Cell> cells_;
+  std::vector<CellHits> hits_;
+};
+
+}  // namespace parity

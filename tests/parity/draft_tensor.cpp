@@ -1,0 +1,161 @@
+#include "tests/parity/draft.h"
+#include "tests/parity/dtypes.h"
+
+#include <algorithm>
+
+namespace parity {
+
+// How the tokens of a rule become sizes.
+struct ShapeGrammar {
+  Draft& d;
+
+  std::vector<int64_t> full() {
+    if (!d.full_) d.full_ = drawShape(d.rng);
+    return *d.full_;
+  }
+  std::vector<int64_t> batch(bool broadcast) {
+    if (!d.batch_) d.batch_ = drawShape(d.rng, 2);
+    for (int64_t& s : *d.batch_) s = std::min<int64_t>(s, 5);
+    return broadcast ? drawBroadcastable(d.rng, *d.batch_) : *d.batch_;
+  }
+  int64_t letter(char name) {
+    const auto it = d.letters_.find(name);
+    if (it != d.letters_.end()) return it->second;
+    const int64_t size = d.rng.chance(0.04) ? 0 : d.rng.chance(0.15) ? d.rng.range(7, 40) : d.rng.range(1, 6);
+    return d.letters_[name] = name == 'c' ? std::max<int64_t>(size, 1) : size;
+  }
+  std::vector<int64_t> named(std::string_view token) {
+    std::vector<int64_t> sizes;
+    if (token.starts_with('*') || token.starts_with('^')) sizes = batch(token[0] == '^');
+    const bool broadcast = token.starts_with('~');
+    if (broadcast || token.starts_with('*') || token.starts_with('^')) token.remove_prefix(1);
+    for (const char c : token) sizes.push_back(letter(c));
+    return broadcast ? drawBroadcastable(d.rng, sizes) : sizes;
+  }
+  std::vector<int64_t> sizes(const std::string& token, bool is_first, bool writes) {
+    switch (token.empty() ? 'D' : token[0]) {
+      case '%': return writes || (is_first && d.rng.chance(0.5)) ? full() : drawBroadcastable(d.rng, full());
+      case 'F': return full();
+      case '@': return is_first ? drawShape(d.rng) : d.subject();
+      case 'A': return drawShape(d.rng);
+      case 'R': return reshaped();
+      case 'D': case 'Q': return {};
+      case 'C': return classes();
+      case 'W': return {classCount()};
+      case 'G': return lossGradient();
+      case 'V': return viewGradient();
+      case 'S': return source();
+      case 'I': return d.rng.chance(0.1) ? std::vector<int64_t>() : std::vector<int64_t>{d.rng.chance(0.05) ? 0 : d.rng.range(1, 7)};
+      case 'M': return drawBroadcastable(d.rng, full());
+      default: return named(token);
+    }
+  }
+
+  // Of a loss: nll_loss_backward's first tensor is the gradient.
+  std::vector<int64_t> scores() { return d.has("grad_output") ? d.tensor(d.arg("self")).sizes : d.subject(); }
+  int64_t classCount() { return scores()[scores().size() < 2 ? 0 : 1]; }
+
+ private:
+  std::vector<int64_t> reshaped() {
+    std::vector<int64_t> sizes = d.subject();
+    d.rng.shuffle(sizes);
+    return sizes;
+  }
+  std::vector<int64_t> classes() {
+    std::vector<int64_t> sizes = scores();
+    sizes.erase(sizes.begin() + (sizes.size() < 2 ? 0 : 1));
+    return sizes;
+  }
+  std::vector<int64_t> lossGradient() {
+    if (d.arg("reduction").i != 0) return {};
+    const bool nll = d.op.starts_with("nll");
+    if (!nll) return full();
+    return d.tensor(d.arg("target")).sizes;
+  }
+  std::vector<int64_t> viewGradient() {
+    std::vector<int64_t> sizes = d.subject();
+    const auto dim = static_cast<size_t>(d.wrappedDim());
+    if (d.op == "select_backward") {
+      sizes.erase(sizes.begin() + static_cast<ptrdiff_t>(dim));
+      return sizes;
+    }
+    const auto clampIndex = [&](int64_t i) { return std::clamp(i < 0 ? i + sizes[dim] : i, int64_t{0}, sizes[dim]); };
+    const int64_t start = clampIndex(d.arg("start").i), step = std::max<int64_t>(d.arg("step").i, 1);
+    sizes[dim] = (std::max(clampIndex(d.arg("end").i) - start, int64_t{0}) + step - 1) / step;
+    return sizes;
+  }
+  std::vector<int64_t> source() {
+    std::vector<int64_t> sizes = d.subject();
+    if (!sizes.empty()) sizes[static_cast<size_t>(d.wrappedDim())] = numelOf(d.tensor(d.arg("index")).sizes);
+    return sizes;
+  }
+};
+
+namespace {
+
+void decorate(Draft& d, TensorSpec& t, bool writes) {
+  const int dtype = d.c.storages[static_cast<size_t>(t.storage)].dtype;
+  if (t.sizes.empty() && !writes && !d.plain && (dtype == 4 || dtype == 7 || dtype == 11) && d.rng.chance(0.3)) {
+    t.wrapped_number = true;
+    return;
+  }
+  if (!d.with_grad || !isFloating(dtype)) return;
+  t.requires_grad = d.plain || d.rng.chance(0.75);
+  if (!writes && (d.plain || d.rng.chance(0.7))) return;
+  t.origin = writes && !d.plain && d.rng.chance(0.08) ? Origin::kLeaf : d.rng.chance(0.6) ? Origin::kCloneOfLeaf : Origin::kViewOfClone;
+}
+
+int64_t drawIndices(Draft& d, const std::vector<int64_t>& sizes, int64_t classes, bool ignored) {
+  const int dtype = d.plain || d.rng.chance(0.8) ? 4 : d.rng.pick(std::vector<int>{3, 4, 0});
+  if (classes <= 0) return addIntegers(d.rng, d.c, dtype, sizes, 0, 0);
+  const int64_t index = addIntegers(d.rng, d.c, dtype, sizes, 0, classes - 1);
+  auto& bytes = d.c.storages.back().bytes;
+  if (ignored && dtype == 4 && !bytes.empty()) storeElement(dtype, -100, bytes.data());
+  return index;
+}
+
+int dtypeFor(Draft& d, char token, bool is_data) {
+  if (token == 'M') return d.plain || d.rng.chance(0.85) ? 11 : 0;
+  if (!is_data || d.plain || (d.rule.flags & kSameDtypes) || d.rng.chance(0.7)) return d.dtype;
+  return d.rng.pick(allDtypes());
+}
+
+void drawTensorList(Draft& d, const shunt::Argument& a, bool same) {
+  const int64_t n = d.rng.range(1, 4);
+  std::vector<int64_t> sizes = drawShape(d.rng, 4), indices;
+  if (!same && sizes.empty()) sizes = {2};
+  const int64_t dims = static_cast<int64_t>(sizes.size()) + (same ? 1 : 0);
+  const int64_t dim = d.rng.range(-dims, dims - 1);
+  if (d.has("dim")) d.preset("dim", Value::ofInt(dim));
+  for (int64_t i = 0; i < n; ++i) {
+    if (!same) sizes[static_cast<size_t>(dim < 0 ? dim + dims : dim)] = d.rng.range(i == 0 ? 1 : 0, 4);
+    const bool legacy_empty = !same && !d.plain && d.rng.chance(0.08);
+    const std::vector<int64_t> own = legacy_empty ? std::vector<int64_t>{0} : sizes;
+    indices.push_back(addTensor(d.rng, d.c, i == 0 ? d.dtype : dtypeFor(d, 'L', true), own, d.data));
+    decorate(d, d.c.tensors.back(), false);
+  }
+  d.preset(a.name, Value::ofTensors(indices));
+}
+
+}  // namespace
+
+int64_t drawTensor(Draft& d, const shunt::Argument& a) {
+  const std::string& token = d.tokens_[a.name];
+  const char kind = token.empty() ? 'D' : token[0];
+  if (a.type.list) return drawTensorList(d, a, kind == 'K'), -1;
+  const bool is_first = a.name == d.first_tensor_, writes = a.is_write();
+  ShapeGrammar grammar{d};
+  const std::vector<int64_t> sizes = grammar.sizes(token, is_first, writes);
+  if (kind == 'I') return drawIndices(d, sizes, d.sizeOfDim(), false);
+  if (kind == 'C') return drawIndices(d, sizes, grammar.classCount(), d.rng.chance(0.2));
+  const bool weights = kind == 'W' || kind == 'Q';
+  if (weights) d.c.integral_data = false;
+  const Data data = weights ? Data::kUnitInterval : d.data;
+  const int dtype = dtypeFor(d, kind, !is_first && kind != 'W' && kind != 'G' && kind != 'Q');
+  const bool writable = writes && !(!d.plain && d.rng.chance(0.08));
+  const int64_t index = addTensor(d.rng, d.c, dtype, sizes, data, writable);
+  decorate(d, d.c.tensors.back(), writes);
+  return index;
+}
+
+}  // namespace parity

@@ -1,0 +1,29 @@
+// The differences from libtorch that stand, each with its reason, read from known_differences.txt once and then constant.
+#pragma once
+
+#include "tests/parity/compare.h"
+
+#include <string>
+#include <vector>
+
+namespace parity {
+
+struct KnownDifference {
+  std::string op, dtypes, what, message, reason;
+  int line = 0;
+  mutable int hits = 0;
+};
+
+class KnownDifferences {
+ public:
+  /// Throws when a line lacks a column or its reason.
+  explicit KnownDifferences(const std::string& path);
+  /// Whether some line covers it; counts the hit. `dtype`: the cell's.
+  bool covers(const Case& c, const std::string& dtype, const Difference& d) const;
+  const std::vector<KnownDifference>& lines() const { return lines_; }
+
+ private:
+  std::vector<KnownDifference> lines_;
+};
+
+}  // namespace parity

@@ -1,0 +1,189 @@
+// parity_test [--seed N] [--cases N] [--op GLOB] [--dtype NAME] [--form plain|grad] [--round N] [--failures N] [--hits]
+// Draws calls of the operators that Shunt and libtorch share, runs both, compares. Exit status 1 when anything differs that
+// is not a known difference, when schemas disagree, or when a cell of operator x dtype x form had no case.
+#include "tests/parity/compare.h"
+#include "tests/parity/coverage.h"
+#include "tests/parity/draft.h"
+#include "tests/parity/dtypes.h"
+#include "tests/parity/known_differences.h"
+#include "tests/parity/schemas.h"
+#include "tests/parity/snippet.h"
+
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <unistd.h>
+
+namespace parity {
+namespace {
+
+struct Options {
+  uint64_t seed = 20240607;
+  size_t cases = 10000;
+  std::string op = "*", dtype = "*", form = "*";
+  int64_t round = -1;
+  size_t failures = 40;
+  bool hits = false;
+};
+
+Options parseOptions(int argc, char** argv) {
+  Options o;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    if (flag == "--hits") { o.hits = true; continue; }
+    if (i + 1 == argc) throw std::invalid_argument(flag + " needs a value, or is unknown; see the first lines of main.cpp");
+    const std::string value = argv[++i];
+    if (flag == "--seed") o.seed = std::stoull(value);
+    else if (flag == "--cases") o.cases = std::stoull(value);
+    else if (flag == "--op") o.op = value;
+    else if (flag == "--dtype") o.dtype = value;
+    else if (flag == "--form") o.form = value;
+    else if (flag == "--round") o.round = std::stoll(value);
+    else if (flag == "--failures") o.failures = std::stoull(value);
+    else throw std::invalid_argument("unknown flag " + flag);
+  }
+  return o;
+}
+
+// What a crash handler can print without allocating.
+char current_case[512];
+
+void reportCrash(int signal) {
+  const char* text = "\ncrashed in: parity_test ";
+  (void)!write(2, text, strlen(text));
+  (void)!write(2, current_case, strlen(current_case));
+  (void)!write(2, "\n", 1);
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+class Run {
+ public:
+  Run(Options options, SchemaReport schemas)
+      : options_(std::move(options)), schemas_(std::move(schemas)), known_(PARITY_KNOWN_DIFFERENCES), coverage_(names(), planCells()) {}
+
+  int run() {
+    reportSchemas();
+    drawAll();
+    return reportAll();
+  }
+
+ private:
+  struct Failure {
+    std::string op, what, text;
+    int count = 0;
+  };
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& s : schemas_.common) all.push_back(s.operator_name().str());
+    return all;
+  }
+
+  std::vector<Cell> planCells() {
+    for (size_t op = 0; op < schemas_.common.size(); ++op) {
+      const shunt::FunctionSchema& schema = schemas_.common[op];
+      if (!globMatches(options_.op, schema.operator_name().str()) && !globMatches(options_.op, schema.operator_name().str().substr(6))) continue;
+      bool tensors = false;
+      for (const auto& a : schema.arguments()) tensors |= a.type.kind == shunt::TypeKind::Tensor && !a.is_out();
+      for (const bool grad : {false, true})
+        for (const int dtype : allDtypes()) {
+          if (grad && (!tensors || schema.isOut() || !isFloating(dtype))) continue;
+          if (!globMatches(options_.dtype, dtypeName(dtype)) || !globMatches(options_.form, grad ? "grad" : "plain")) continue;
+          cells_.push_back({op, dtype, grad});
+        }
+    }
+    return cells_;
+  }
+
+  void reportSchemas() {
+    for (const auto& m : schemas_.mismatches)
+      if (!knownSchema(m.schema, "schema")) fail(m.schema.operator_name().str(), "schema", "Shunt    " + m.schema.str() + "\nlibtorch " + m.libtorch + "\n");
+    for (const auto& s : schemas_.unknown)
+      if (!knownSchema(s, "unknown")) fail(s.operator_name().str(), "unknown", "libtorch has no such operator: " + s.str() + "\n");
+  }
+  bool knownSchema(const shunt::FunctionSchema& s, const std::string& what) const {
+    Case c;
+    c.name = s.name();
+    c.overload = s.overload_name();
+    return known_.covers(c, "*", {what, s.str()});
+  }
+
+  void drawAll() {
+    if (cells_.empty()) throw std::invalid_argument("no operator, dtype and form fits the flags");
+    std::vector<size_t> order(cells_.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    Rng rng(options_.seed);
+    int64_t round = std::max<int64_t>(options_.round, 0);
+    for (size_t drawn = 0; drawn < options_.cases; ++round) {
+      rng.shuffle(order);  // the last round is not whole
+      for (size_t k = 0; k < order.size() && drawn < options_.cases; ++k, ++drawn) drawOne(order[k], round);
+      if (options_.round >= 0) break;
+    }
+  }
+
+  void drawOne(size_t index, int64_t round) {
+    const Cell& cell = cells_[index];
+    const shunt::FunctionSchema& schema = schemas_.common[cell.op];
+    const std::string name = schema.operator_name().str(), dtype = dtypeName(cell.dtype), form = cell.with_grad ? "grad" : "plain";
+    const std::string flags = "--seed " + std::to_string(options_.seed) + " --op " + name + " --dtype " + dtype + " --form " + form +
+                              " --round " + std::to_string(round);
+    std::snprintf(current_case, sizeof current_case, "%s", flags.c_str());
+    const Case c = drawCase(schema, cell.dtype, cell.with_grad, round == 0, hashOf(flags, 0));
+    const Outcome torch = runTorch(c), shunt = runShunt(c);
+    CellHits& hits = coverage_.hits(index);
+    ++hits.drawn;
+    hits.ran += !shunt.threw && !torch.threw;
+    hits.backward += shunt.ran_backward && torch.ran_backward;
+    ++drawn_;
+    for (const Difference& d : compareOutcomes(c, shunt, torch)) {
+      if (known_.covers(c, dtype, d)) continue;
+      fail(name, d.what, d.detail + "\n  parity_test " + flags + "\n" + snippetOf(c, schema));
+    }
+  }
+
+  void fail(const std::string& op, const std::string& what, std::string text) {
+    Failure& f = failures_[op + " " + what];
+    if (f.count++ == 0) f = {op, what, std::move(text), 1};
+  }
+
+  int reportAll() {
+    if (options_.hits) coverage_.print(std::cout);
+    size_t printed = 0;
+    for (const auto& [key, f] : failures_) {
+      std::cout << "\nDIFFERS " << f.op << " [" << f.what << "] " << f.count << "x\n  ";
+      if (printed++ < options_.failures) std::cout << f.text;
+      else std::cout << f.text.substr(0, f.text.find('\n')) << '\n';
+    }
+    const std::vector<std::string> holes = options_.round < 0 ? coverage_.holes() : std::vector<std::string>();
+    for (const std::string& hole : holes) std::cout << "HOLE " << hole << '\n';
+    for (const KnownDifference& k : known_.lines())
+      if (k.hits == 0 && options_.op == "*") std::cout << "unused known difference, line " << k.line << ": " << k.op << " " << k.what << '\n';
+    std::cout << "\nseed " << options_.seed << ": " << drawn_ << " cases, " << cells_.size() << " cells of " << schemas_.common.size()
+              << " operators, " << failures_.size() << " kinds of difference, " << holes.size() << " holes\n";
+    return failures_.empty() && holes.empty() ? 0 : 1;
+  }
+
+  Options options_;
+  SchemaReport schemas_;
+  KnownDifferences known_;
+  std::vector<Cell> cells_;
+  Coverage coverage_;
+  std::map<std::string, Failure> failures_;
+  size_t drawn_ = 0;
+};
+
+}  // namespace
+}  // namespace parity
+
+int main(int argc, char** argv) {
+  for (const int signal : {SIGSEGV, SIGFPE, SIGABRT, SIGBUS, SIGILL}) std::signal(signal, parity::reportCrash);
+  try {
+    parity::setUpTorch();
+    return parity::Run(parity::parseOptions(argc, argv), parity::compareSchemas()).run();
+  } catch (const std::exception& e) {
+    std::cerr << "parity_test: " << e.what() << '\n';
+    return 2;
+  }
+}

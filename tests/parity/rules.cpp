@@ -1,0 +1,110 @@
+#include "tests/parity/rules.h"
+
+namespace parity {
+namespace {
+
+constexpr Rule kRules[] = {
+    // Division: libtorch traps on INT_MIN / -1.
+    {"div.*_mode", "%", kNoExtremes},
+    {"floor_divide*", "%", kNoExtremes},
+    {"remainder*", "%", kNoExtremes},
+    {"fmod*", "%", kNoExtremes},
+    {"where*", "M % %"},
+    {"masked_fill*", "F M D"},
+    {"lerp*", "% % %", kSameDtypes},
+    {"*_backward", "@ @", kSameDtypes},
+    // Matrix products.
+    {"mm", "nk km", kAccumulates | kSameDtypes},
+    {"bmm", "bnk bkm", kAccumulates | kSameDtypes},
+    {"addmm", "~nm nk km", kAccumulates | kSameDtypes},
+    {"baddbmm", "~bnm bnk bkm", kAccumulates | kSameDtypes},
+    {"dot", "k k", kAccumulates | kSameDtypes},
+    {"mv", "nk k", kAccumulates | kSameDtypes},
+    {"outer", "n m"},
+    {"matmul", "k k|nk k|k km|nk km|*nk km|*nk ^km|nk *km|k *km|*nk k", kAccumulates | kSameDtypes},
+    {"linear", "nk mk m|*k mk m|k mk m|nk k D", kAccumulates | kSameDtypes},
+    // Reductions.
+    {"sum*", "A", kAccumulates},
+    {"mean*", "A", kAccumulates},
+    {"prod*", "A", kAccumulates},
+    {"max.other", "%"},
+    {"min.other", "%"},
+    {"max*", "A"},
+    {"min*", "A"},
+    {"maximum", "%"},
+    {"minimum", "%"},
+    // Losses.
+    {"*softmax*", "A A", kAccumulates},
+    {"*softmax_backward_data", "A @", kAccumulates | kSameDtypes},
+    {"nll_loss", "nc C W|c C W|ncxy C W", kAccumulates | kSameDtypes},
+    {"nll_loss_nd", "nc C W|c C W|ncx C W|ncxy C W", kAccumulates | kSameDtypes},
+    {"nll_loss_forward", "nc C W|c C W", kAccumulates | kSameDtypes},
+    {"nll_loss_backward", "G nc C W Q|G c C W Q", kAccumulates | kSameDtypes},
+    {"cross_entropy_loss", "nc C W|c C W|ncx C W|nc @ W", kAccumulates | kSameDtypes},
+    {"mse_loss", "% %", kAccumulates},
+    {"mse_loss_backward", "G % %", kAccumulates | kSameDtypes},
+    {"dropout", "A", kMetadataOnly},
+    // Shapes.
+    {"cat", "L"},
+    {"stack", "K"},
+    {"index_select", "A I"},
+    {"index_add", "A I S", kSameDtypes | kAccumulates},
+    {"slice_backward", "V"},
+    {"select_backward", "V"},
+    {"to*", "A A", kCasts},
+    {"_to_copy", "A", kCasts},
+    {"type_as", "A A", kCasts},
+    {"copy_", "F %", kCasts},
+    {"fill.Tensor", "A D", kCasts},
+    {"fill*", "A", kCasts},
+    {"view_as", "A R"},
+    {"reshape_as", "A R"},
+    {"expand_as", "% F"},
+    {"sum_to_size", "A", kAccumulates},
+    {"resize*", "A A", kMetadataOnly},
+    {"t", "nk|n|"},
+    // Factories whose contents nobody promises.
+    {"empty*", "A", kMetadataOnly},
+    {"new_empty*", "A", kMetadataOnly},
+    {"full*", "A", kCasts},
+    {"new_full", "A", kCasts},
+    {"arange*", "A", kCasts},
+    {"linspace*", "A", kCasts},
+    {"rand*", "A", kMetadataOnly},
+    {"normal*", "A", kMetadataOnly},
+    {"uniform", "A", kMetadataOnly},
+    {"random", "A", kMetadataOnly},
+    {"bernoulli*", "F %", kMetadataOnly | kProbabilities},
+};
+constexpr Rule kDefault{"*", "%", 0};
+
+}  // namespace
+
+bool globMatches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern[0] == '*')
+    return globMatches(pattern.substr(1), text) || (!text.empty() && globMatches(pattern, text.substr(1)));
+  return !text.empty() && pattern[0] == text[0] && globMatches(pattern.substr(1), text.substr(1));
+}
+
+std::string_view baseName(std::string_view name) {
+  if (const size_t colons = name.find("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);
+  if (!name.empty() && name.back() == '_') name.remove_suffix(1);
+  return name;
+}
+
+const Rule& ruleFor(std::string_view name, std::string_view overload) {
+  const std::string base(baseName(name));
+  const std::string full = base + "." + std::string(overload);
+  const Rule* best = &kDefault;
+  for (const Rule& rule : kRules) {
+    std::string_view op = rule.op;
+    if (op.ends_with('_') && !name.ends_with('_')) continue;
+    if (op.ends_with('_')) op.remove_suffix(1);
+    if (!globMatches(op, base) && !globMatches(op, full)) continue;
+    if (best == &kDefault || op.size() > best->op.size()) best = &rule;
+  }
+  return *best;
+}
+
+}  // namespace parity
