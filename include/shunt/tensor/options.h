@@ -17,6 +17,8 @@ class TensorOptions {
   TensorOptions(Layout layout) : layout_(layout) {}
   TensorOptions(Device device) : device_(device) {}
   TensorOptions(DeviceType device) : device_(Device(device)) {}
+  TensorOptions(const char* device) : device_(Device(device)) {}
+  TensorOptions(const std::string& device) : device_(Device(device)) {}
   TensorOptions(MemoryFormat format) : memory_format_(format) {}
 
   TensorOptions dtype(std::optional<ScalarType> v) const { auto r = *this; r.dtype_ = v; return r; }
