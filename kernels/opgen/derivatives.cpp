@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <map>
 #include <set>
 
@@ -167,25 +166,24 @@ bool needsEntry(const OperatorDef& op) {
          !hasKernelFor(op, "Autograd");
 }
 
-void checkComplete(const Dictionary& dictionary, const SourcePlace& file, bool allow_missing) {
+void checkComplete(const Dictionary& dictionary, const std::string& path) {
   std::string missing;
   for (const OperatorDef& op : dictionary.operators)
-    if (needsEntry(op) && op.derivative == nullptr) missing += "\n  " + op.qualifiedName() + " (line " + std::to_string(op.place.line) + ")";
+    if (needsEntry(op) && op.derivative == nullptr)
+      missing += "\n  " + op.place.file + ":" + std::to_string(op.place.line) + ": " + op.qualifiedName();
   if (missing.empty()) return;
-  const std::string text = "these operators of native_functions.yaml have neither a derivative, nor output_differentiability: "
-                           "[False], nor a CompositeImplicitAutograd or Autograd kernel:" + missing;
-  if (!allow_missing) fail(file, text);
-  std::fprintf(stderr, "%s: warning: %s\n", file.file.c_str(), text.c_str());
+  fail({path, 0}, "these operators have no entry; give each a formula, or output_differentiability: [False], or make it "
+                  "CompositeImplicitAutograd:" + missing);
 }
 
 }  // namespace
 
-Derivatives readDerivatives(const std::string& path, Dictionary& dictionary, bool allow_missing) {
+Derivatives readDerivatives(const std::string& path, Dictionary& dictionary) {
   Derivatives all = Reader(path, dictionary).read();
   for (OperatorDef& op : dictionary.operators)
     if (op.form != Form::kFunctional && op.derivative == nullptr && op.functional != nullptr)
       op.derivative = op.functional->derivative;
-  checkComplete(dictionary, {path, 0}, allow_missing);
+  checkComplete(dictionary, path);
   return all;
 }
 

@@ -43,9 +43,9 @@ struct Derivative {
 
 using Derivatives = std::vector<std::unique_ptr<Derivative>>;
 
-/// Reads the file and sets OperatorDef::derivative of every operator concerned. Fails on entries without operator, with
-/// unknown arguments, and (unless `allow_missing`) on operators that need an entry and have none.
-Derivatives readDerivatives(const std::string& path, Dictionary& dictionary, bool allow_missing);
+/// Reads the file and sets OperatorDef::derivative of every operator concerned. Fails on entries without operator or with
+/// unknown arguments, and on operators whose gradients would be lost for lack of an entry.
+Derivatives readDerivatives(const std::string& path, Dictionary& dictionary);
 
 /// The name of the i-th result in formulas: its own, `result`, or `result<i>`.
 std::string resultName(const OperatorDef& op, size_t i);

@@ -88,8 +88,11 @@ std::vector<Kernel> readKernels(const YamlFile& file, const YAML::Node& entry, c
   }
   if (kernels.empty())
     kernels = {{"CompositeImplicitAutograd", KernelKind::kNative, op.name() + (op.form == Form::kOut ? "_out" : "")}};
-  if (op.isFactory() && kernels.size() > 1 && op.isCompositeImplicit())
-    fail(op.place, op.qualifiedName() + " has a CompositeImplicitAutograd kernel and others");
+  const bool implicit = std::any_of(kernels.begin(), kernels.end(),
+                                    [](const Kernel& k) { return k.key == "CompositeImplicitAutograd"; });
+  if (implicit && kernels.size() > 1)
+    fail(op.place, op.qualifiedName() + " has a CompositeImplicitAutograd kernel and others: it can't both have a gradient "
+                                        "of its own and that of its parts");
   return kernels;
 }
 
@@ -118,6 +121,11 @@ void checkTypes(const OperatorDef& op) {
   } catch (const shunt::Error& e) {
     fail(op.place, op.qualifiedName() + ": " + e.what());
   }
+}
+
+bool hasSelf(const OperatorDef& op) {
+  const shunt::Argument* self = op.schema.findArgument("self");
+  return self != nullptr && self->type.isPlain(shunt::TypeKind::Tensor);
 }
 
 void checkUnique(const Dictionary& dictionary, const OperatorDef& op) {
@@ -152,6 +160,8 @@ Dictionary readDictionary(const std::string& path) {
     parsed.method = variants.method;
     if ((variants.inplace || variants.out) && parsed.form != Form::kFunctional)
       fail(parsed.place, "only a functional operator has derived in-place and out forms");
+    if (parsed.method && !hasSelf(parsed))
+      fail(parsed.place, parsed.qualifiedName() + " can't be a method: it has no argument 'Tensor self'");
     const OperatorDef& op = add(std::move(parsed));
     if (variants.inplace) add(deriveInplace(op, variants));
     if (variants.out) add(deriveOut(op, variants));

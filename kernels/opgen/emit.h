@@ -31,6 +31,13 @@ void emitAutocast(const std::vector<AutocastRule>& rules, const Output& out, Reg
 /// generated/registrations.cpp (the one static initialiser), register_N.cpp, wrappers.h
 void emitRegistrations(const Dictionary& dictionary, const Output& out, const Registrations& registrations);
 
+/// Everything above.
+void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const std::vector<AutocastRule>& rules,
+             const Output& out);
+
+/// docs/operators.md
+std::string operatorTable(const Dictionary& dictionary, const std::vector<AutocastRule>& rules);
+
 /// `redispatch(ks & <mask>, args...)` of the operator as an expression.
 std::string redispatchCall(const OperatorDef& op, const std::string& keyset);
 /// Explicit instantiation of the table entry's code for a kernel, so that it lies beside the kernel in the bitcode.

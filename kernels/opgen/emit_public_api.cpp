@@ -93,11 +93,6 @@ std::string emitBindings(const OperatorDef& op, Binding b) {
   return text + emitBinding(op, b);
 }
 
-bool hasSelf(const OperatorDef& op) {
-  const Argument* self = op.schema.findArgument("self");
-  return self != nullptr && self->type.isPlain(shunt::TypeKind::Tensor);
-}
-
 std::string functionsOf(const OperatorDef& op) {
   if (op.form != Form::kOut) return emitBindings(op, {.name = op.name()});
   return emitBindings(op, {.out_first = true, .name = op.name() + "_out"}) +
@@ -112,9 +107,7 @@ void emitPublicApi(const Dictionary& dictionary, const Output& out) {
   for (const OperatorDef& op : dictionary.operators) {
     if (op.manual_cpp_binding) continue;
     if (op.function) functions += functionsOf(op);
-    if (!op.method) continue;
-    if (!hasSelf(op)) fail(op.place, op.qualifiedName() + " can't be a method: it has no argument 'Tensor self'");
-    methods += emitBindings(op, {.method = true, .name = op.name()});
+    if (op.method) methods += emitBindings(op, {.method = true, .name = op.name()});
   }
   out.write("include/shunt/generated/functions.h", functions + "\n}  // namespace shunt\n");
   out.write("include/shunt/generated/tensor_methods.inc", methods);

@@ -1,6 +1,7 @@
-// opgen: generates the operators' code from kernels/*.yaml.
+// opgen: generates the operators' code, or their documentation, from kernels/*.yaml.
 //
-//   opgen --out <dir> --yaml-dir <dir> [--allow-missing-derivatives]
+//   opgen --yaml-dir <dir> --out <dir>      headers and sources
+//   opgen --yaml-dir <dir> --docs <file>    the table of operators
 #include "kernels/opgen/dictionary.h"
 #include "kernels/opgen/emit.h"
 
@@ -14,44 +15,32 @@
 namespace {
 
 struct Options {
-  std::string out, yaml_dir;
-  bool allow_missing_derivatives = false;
+  std::string yaml_dir, out, docs;
 };
 
 Options parse(int argc, char** argv) {
   Options o;
-  for (int i = 1; i < argc; ++i) {
-    const auto value = [&] {
-      SHUNT_CHECK(i + 1 < argc, "opgen: ", argv[i], " needs a value");
-      return std::string(argv[++i]);
-    };
-    if (std::strcmp(argv[i], "--out") == 0) o.out = value();
-    else if (std::strcmp(argv[i], "--yaml-dir") == 0) o.yaml_dir = value();
-    else if (std::strcmp(argv[i], "--allow-missing-derivatives") == 0) o.allow_missing_derivatives = true;
-    else SHUNT_CHECK(false, "opgen: unknown option ", argv[i]);
+  for (int i = 1; i < argc; i += 2) {
+    std::string* target = std::strcmp(argv[i], "--out") == 0        ? &o.out
+                          : std::strcmp(argv[i], "--docs") == 0     ? &o.docs
+                          : std::strcmp(argv[i], "--yaml-dir") == 0 ? &o.yaml_dir
+                                                                    : nullptr;
+    SHUNT_CHECK(target != nullptr, "opgen: unknown option ", argv[i]);
+    SHUNT_CHECK(i + 1 < argc, "opgen: ", argv[i], " needs a value");
+    *target = argv[i + 1];
   }
-  SHUNT_CHECK(!o.out.empty() && !o.yaml_dir.empty(), "usage: opgen --out <dir> --yaml-dir <dir>");
+  SHUNT_CHECK(!o.yaml_dir.empty() && (!o.out.empty() || !o.docs.empty()),
+              "usage: opgen --yaml-dir <dir> [--out <dir>] [--docs <file>]");
   return o;
 }
 
 void run(const Options& options) {
   using namespace opgen;
   Dictionary dictionary = readDictionary(options.yaml_dir + "/native_functions.yaml");
-  const Derivatives derivatives =
-      readDerivatives(options.yaml_dir + "/derivatives.yaml", dictionary, options.allow_missing_derivatives);
-  const Output out(options.out);
-  Registrations registrations;
-  emitDeclarations(dictionary, out);
-  emitPublicApi(dictionary, out);
-  emitNativeDeclarations(dictionary, out);
-  emitOperators(dictionary, out);
-  emitBackend(dictionary, out, registrations);
-  emitBackendSelect(dictionary, out, registrations);
-  emitInplaceOrView(dictionary, out, registrations);
-  emitNodes(derivatives, out);
-  emitAutograd(dictionary, out, registrations);
-  emitAutocast(readAutocast(options.yaml_dir + "/autocast.yaml", dictionary), out, registrations);
-  emitRegistrations(dictionary, out, registrations);
+  const Derivatives derivatives = readDerivatives(options.yaml_dir + "/derivatives.yaml", dictionary);
+  const std::vector<AutocastRule> rules = readAutocast(options.yaml_dir + "/autocast.yaml", dictionary);
+  if (!options.out.empty()) emitAll(dictionary, derivatives, rules, Output(options.out));
+  if (!options.docs.empty()) Output("").write(options.docs, operatorTable(dictionary, rules));
 }
 
 }  // namespace

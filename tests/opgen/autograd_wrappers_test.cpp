@@ -1,0 +1,160 @@
+// What the generated Autograd wrappers record and refuse.
+#include <shunt/shunt.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace shunt {
+namespace {
+
+using testing::HasSubstr;
+
+template <class F>
+std::string messageOf(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+struct Named {
+  const char* node;
+  std::function<Tensor(const Tensor&)> run;
+};
+const Named kNodes[] = {
+    {"AddBackward0", [](const Tensor& x) { return x + x; }},
+    {"AddBackward0", [](const Tensor& x) { return x.clone().add_(x); }},
+    {"AddBackward1", [](const Tensor& x) { return x + 1; }},
+    {"MulBackward0", [](const Tensor& x) { return x * x; }},
+    {"MmBackward0", [](const Tensor& x) { return x.mm(x); }},
+    {"SumBackward0", [](const Tensor& x) { return x.sum(); }},
+    {"SumBackward1", [](const Tensor& x) { return x.sum(0); }},
+    {"ViewBackward0", [](const Tensor& x) { return x.view({4}); }},
+    {"TBackward0", [](const Tensor& x) { return x.t(); }},
+    {"SoftmaxBackward0", [](const Tensor& x) { return softmax(x, 0); }},
+    {"LogSoftmaxBackward0", [](const Tensor& x) { return log_softmax(x, 0); }},
+    {"CatBackward0", [](const Tensor& x) { return cat({x, x}); }},
+    {"IndexSelectBackward0", [](const Tensor& x) { return x.index_select(0, zeros({1}, kLong)); }},
+};
+
+TEST(AutogradWrappers, NodesAreNamedAsPyTorchNamesThem) {
+  const Tensor x = ones({2, 2}, requires_grad());
+  for (const Named& n : kNodes) {
+    const Tensor y = n.run(x);
+    ASSERT_TRUE(y.requires_grad()) << n.node;
+    EXPECT_EQ(y.grad_fn()->name(), n.node);
+  }
+}
+
+TEST(AutogradWrappers, NothingIsRecordedWithoutNeed) {
+  const Tensor plain = ones({2, 2}), x = ones({2, 2}, requires_grad());
+  for (const Named& n : kNodes) {
+    EXPECT_FALSE(n.run(plain).requires_grad()) << n.node;
+    NoGradGuard no_grad;
+    EXPECT_FALSE(n.run(x).grad_fn()) << n.node;
+  }
+}
+
+TEST(AutogradWrappers, ResultsWithoutGradient) {
+  const Tensor x = ones({2, 2}, requires_grad());
+  for (const Tensor& y : {x == 1, x.argmax(), x.detach(), x.isnan(), zeros_like(x), x.to(kLong)})
+    EXPECT_FALSE(y.requires_grad());
+  const auto [values, indices] = x.max(0);
+  EXPECT_TRUE(values.requires_grad());
+  EXPECT_FALSE(indices.requires_grad());
+}
+
+TEST(AutogradWrappers, OutFormsRefuseRecordedTensors) {
+  const Tensor x = ones({2}, requires_grad());
+  Tensor out = zeros({2});
+  EXPECT_THAT(messageOf([&] { add_out(out, x, x); }), HasSubstr("don't support automatic differentiation"));
+  EXPECT_EQ(out[0].item<float>(), 0.0f);
+  Tensor grad_out = zeros({2}, requires_grad());
+  EXPECT_THROW(add_out(grad_out, ones({2}), ones({2})), Error);
+  EXPECT_EQ(messageOf([&] { eq_out(out = empty({2}, kBool), x, x); }), "no error");
+  NoGradGuard no_grad;
+  EXPECT_EQ(messageOf([&] { add_out(out = empty({2}), x, x); }), "no error");
+}
+
+TEST(AutogradWrappers, InPlaceOnALeafIsRefusedBeforeAnythingChanges) {
+  Tensor x = ones({2}, requires_grad());
+  EXPECT_THAT(messageOf([&] { x.add_(1); }), HasSubstr("a leaf Variable that requires grad"));
+  EXPECT_EQ(x[0].item<float>(), 1.0f);
+  EXPECT_EQ(x._version(), 0);
+}
+
+TEST(AutogradWrappers, InPlaceSavesWhatItOverwrites) {
+  const Tensor x = full({1}, 3.0, requires_grad());
+  Tensor y = x.clone(), z = full({1}, 5.0, requires_grad());
+  y.mul_(z);  // the gradient of z is y's old value
+  y.sum().backward();
+  EXPECT_EQ(z.grad().item<float>(), 3.0f);
+  EXPECT_EQ(x.grad().item<float>(), 5.0f);
+}
+
+TEST(AutogradWrappers, InPlaceSavesItsResult) {
+  const Tensor x = zeros({1}, requires_grad());
+  Tensor y = x.clone();
+  y.sigmoid_();
+  y.sum().backward();
+  EXPECT_EQ(x.grad().item<float>(), 0.25f);
+}
+
+TEST(AutogradWrappers, SavedTensorChangedLaterIsAnError) {
+  const Tensor x = ones({1}, requires_grad());
+  Tensor y = x.clone();
+  y.mul_(y);
+  EXPECT_THAT(messageOf([&] { y.sum().backward(); }), HasSubstr("modified by an inplace operation"));
+}
+
+TEST(AutogradWrappers, OnlyWhatIsWantedIsKept) {
+  const Tensor x = ones({1}, requires_grad());
+  Tensor factor = full({1}, 2.0);
+  const Tensor y = factor * x;  // x's value isn't needed: nobody wants factor's gradient
+  {
+    NoGradGuard no_grad;
+    Tensor alias = x;
+    alias.add_(1);
+  }
+  EXPECT_EQ(messageOf([&] { y.sum().backward(); }), "no error");
+  EXPECT_EQ(x.grad().item<float>(), 2.0f);
+}
+
+TEST(AutogradWrappers, BackwardTwiceNeedsRetainGraph) {
+  const Tensor x = ones({1}, requires_grad());
+  const Tensor y = (x * x).sum();
+  y.backward({}, true);
+  y.backward();
+  EXPECT_EQ(x.grad().item<float>(), 4.0f);
+  EXPECT_THAT(messageOf([&] { y.backward(); }), HasSubstr("backward through the graph a second time"));
+  const Tensor z = cat({x * x, x});
+  z.sum().backward();
+  EXPECT_THROW(z.sum().backward(), Error);
+}
+
+TEST(AutogradWrappers, DetachInPlaceAndResize) {
+  Tensor y = ones({2}, requires_grad()) * 2;
+  y.detach_();
+  EXPECT_FALSE(y.requires_grad());
+  EXPECT_TRUE(y.is_leaf());
+  Tensor x = ones({2}, requires_grad());
+  EXPECT_THAT(messageOf([&] { x.resize_({3}); }), HasSubstr("cannot resize variables that require grad"));
+  EXPECT_EQ(x.numel(), 2);
+}
+
+TEST(AutogradWrappers, ListsAndOptionalTensors) {
+  const Tensor a = ones({1}, requires_grad()), b = ones({2}), c = ones({3}, requires_grad());
+  (cat({a, b, c}) * 2).sum().backward();
+  EXPECT_EQ(a.grad().sum().item<float>(), 2.0f);
+  EXPECT_EQ(c.grad().sum().item<float>(), 6.0f);
+  const Tensor logits = zeros({1, 2}, requires_grad());
+  nll_loss(log_softmax(logits, 1), zeros({1}, kLong)).backward();
+  EXPECT_EQ(logits.grad()[0][0].item<float>(), -0.5f);
+}
+
+}  // namespace
+}  // namespace shunt

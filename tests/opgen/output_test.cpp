@@ -1,0 +1,88 @@
+// The generator's products as files: complete, stable, and in step with CMake's lists and the documentation.
+#include "tests/opgen/temporary_yaml.h"
+
+#include "kernels/opgen/emit.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace opgen {
+namespace {
+
+const std::string kSource = SHUNT_SOURCE_DIR;
+
+struct RealModel {
+  Dictionary dictionary = readDictionary(kSource + "/kernels/native_functions.yaml");
+  Derivatives derivatives = readDerivatives(kSource + "/kernels/derivatives.yaml", dictionary);
+  std::vector<AutocastRule> rules = readAutocast(kSource + "/kernels/autocast.yaml", dictionary);
+};
+
+std::string contentOf(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file) << path;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::set<std::string> filesBelow(const std::string& directory) {
+  std::set<std::string> out;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory))
+    if (entry.is_regular_file()) out.insert(std::filesystem::relative(entry.path(), directory).string());
+  return out;
+}
+
+TEST(Output, FilesAreThoseThatCMakeLists) {
+  const RealModel m;
+  const TemporaryYaml folder;
+  emitAll(m.dictionary, m.derivatives, m.rules, Output(folder.directory()));
+  std::set<std::string> listed;
+  std::istringstream names(SHUNT_GENERATED_FILES);
+  for (std::string name; std::getline(names, name, ',');) listed.insert(name);
+  EXPECT_EQ(filesBelow(folder.directory()), listed);
+}
+
+TEST(Output, DocumentationIsUpToDate) {
+  const RealModel m;
+  EXPECT_EQ(operatorTable(m.dictionary, m.rules), contentOf(kSource + "/docs/operators.md"))
+      << "run build/<preset>/bin/opgen --yaml-dir kernels --docs docs/operators.md";
+}
+
+TEST(Output, UnchangedFilesAreLeftAlone) {
+  const TemporaryYaml folder;
+  const Output out(folder.directory());
+  out.write("a/b.h", "text");
+  const std::string path = folder.directory() + "/a/b.h";
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(path, old);
+  out.write("a/b.h", "text");
+  EXPECT_EQ(std::filesystem::last_write_time(path), old);
+  out.write("a/b.h", "other");
+  EXPECT_NE(std::filesystem::last_write_time(path), old);
+  EXPECT_EQ(contentOf(path), "other");
+}
+
+TEST(Output, AddingAnOperatorChangesOneShard) {
+  const TemporaryYaml folder;
+  const Output out(folder.directory());
+  const auto write = [&](bool with_new) {
+    Shards shards("s", 4, "", "");
+    for (const char* name : {"add", "mul", "sub", "div", "neg"}) shards.add(name, name);
+    if (with_new) shards.add("softsign", "softsign");
+    shards.write(out);
+  };
+  write(false);
+  std::vector<std::string> before;
+  for (int i = 0; i < 4; ++i) before.push_back(contentOf(folder.directory() + "/s_" + std::to_string(i) + ".cpp"));
+  write(true);
+  int changed = 0;
+  for (int i = 0; i < 4; ++i) changed += contentOf(folder.directory() + "/s_" + std::to_string(i) + ".cpp") != before[i];
+  EXPECT_EQ(changed, 1);
+}
+
+}  // namespace
+}  // namespace opgen
