@@ -135,7 +135,7 @@ class RecordingWrapper {
     if (inplace_) {
       return fmt::format("  {{\n    AutoDispatchBelowAutograd guard;\n    {};\n  }}\n", belowAutograd(op_)) +
              forEachWritten(op_, "  autograd::increment_version({});\n") +
-             recorded("    autograd::rebase_history(self, node);\n") + returnWritten(op_);
+             recorded(rebase()) + returnWritten(op_);
     }
     const std::string call = fmt::format("[&] {{\n    AutoDispatchBelowAutograd guard;\n    return {};\n  }}()", belowAutograd(op_));
     std::string text;
@@ -145,6 +145,12 @@ class RecordingWrapper {
       text = fmt::format("  {} {} = {};\n", returnType(op_), resultVariable(), call);
     }
     return text + namedResults() + recorded(setHistories()) + fmt::format("  return {};\n", resultVariable());
+  }
+
+  /// transpose_ and the like change what a view shows and nothing in its base: the new version alone renews its history.
+  std::string rebase() const {
+    const bool changes_geometry = contains(op_.tags, "inplace_view");
+    return fmt::format("    {}autograd::rebase_history(self, node);\n", changes_geometry ? "if (!self.is_view()) " : "");
   }
 
   std::string recorded(const std::string& history) const {

@@ -55,10 +55,7 @@ void CustomNode::finish(const variable_list& inputs, variable_list& outputs, boo
     const bool dirty = context_.dirty_inputs_.contains(impl);
     SHUNT_CHECK(!dirty || is_input, name(), ": mark_dirty got a tensor that is not an input of forward");
     const bool differentiable = record && output.is_floating_point() && !context_.non_differentiable_.contains(impl);
-    if (dirty) {
-      check_inplace(output, record);
-      increment_version(output);
-    }
+    if (dirty) check_inplace(output, record);
     if (!differentiable) {
       if (record) add_undefined_input();
       if (output.requires_grad() && !dirty) output = output.detach();
@@ -72,7 +69,10 @@ void CustomNode::finish(const variable_list& inputs, variable_list& outputs, boo
     }
   }
   if (!record) return;
-  for (const Tensor& t : context_.to_save_) context_.saved_variables_.emplace_back(t, !contains(inputs, t) || context_.dirty_inputs_.contains(t.unsafeGetTensorImpl()));
+  for (const Tensor& t : context_.to_save_) {
+    const bool dirty = t.defined() && context_.dirty_inputs_.contains(t.unsafeGetTensorImpl());
+    context_.saved_variables_.emplace_back(t, dirty || !contains(inputs, t), dirty && t.is_view());
+  }
   context_.to_save_.clear();
 }
 

@@ -2,24 +2,40 @@
 
 #include <shunt/autograd/variable_utils.h>
 
+#include "src/autograd/view_node.h"
+
 namespace shunt::autograd {
+
+// The view's own grad_fn may be gone when it is unpacked; the base's, CopySlices, is then running.
+struct SavedVariable::ViewHistory {
+  TensorGeometry base;
+  weak_intrusive_ptr<Node> base_grad_fn;
+};
+
+SavedVariable::SavedVariable() = default;
+SavedVariable::~SavedVariable() = default;
+SavedVariable::SavedVariable(SavedVariable&&) noexcept = default;
+SavedVariable& SavedVariable::operator=(SavedVariable&&) noexcept = default;
 
 SavedVariable::SavedVariable(const Tensor& variable, bool is_output, bool is_inplace_on_view) {
   if (!variable.defined()) return;
   SHUNT_CHECK(!variable.is_inference(),
               "Inference tensors cannot be saved for backward. Clone the tensor outside InferenceMode and use the clone.");
   was_default_constructed_ = false;
-  is_inplace_on_view_ = is_inplace_on_view;
   saved_version_ = variable.unsafeGetTensorImpl()->version().current();
   const AutogradMeta* meta = get_autograd_meta(variable);
-  if (is_inplace_on_view) weak_grad_fn_ = weak_intrusive_ptr<Node>(variable.grad_fn());
+  if (const DifferentiableViewMeta* view = is_inplace_on_view ? get_view_autograd_meta(variable) : nullptr) {
+    view_history_ = std::make_unique<ViewHistory>(
+        ViewHistory{TensorGeometry(view->base_), weak_intrusive_ptr<Node>(view->base_.grad_fn())});
+    data_ = detached_alias(variable);
+    return;
+  }
   if (!is_output || meta == nullptr || variable.is_leaf()) {
     saved_original_ = true;
     data_ = variable;
     return;
   }
   output_nr_ = static_cast<uint32_t>(variable.output_nr());
-  requires_grad_ = true;
   data_ = detached_alias(variable);
 }
 
@@ -27,8 +43,8 @@ Tensor SavedVariable::unpack(intrusive_ptr<Node> saved_for) const {
   if (was_default_constructed_) return {};
   SHUNT_CHECK(data_.defined(), kBackwardTwice);
   intrusive_ptr<Node> grad_fn;
-  if (is_inplace_on_view_) grad_fn = weak_grad_fn_.lock();
-  if (!grad_fn) grad_fn = saved_original_ ? data_.grad_fn() : std::move(saved_for);
+  if (view_history_) grad_fn = make_view_node(view_history_->base, data_, Edge(view_history_->base_grad_fn.lock(), 0));
+  else grad_fn = saved_original_ ? data_.grad_fn() : std::move(saved_for);
   const uint32_t now = data_.unsafeGetTensorImpl()->version().current();
   if (now != saved_version_) [[unlikely]] throwModified(now, grad_fn);
   if (saved_original_) return data_;

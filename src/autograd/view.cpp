@@ -2,6 +2,7 @@
 #include <shunt/autograd/variable_utils.h>
 
 #include "src/autograd/hooks.h"
+#include "src/autograd/view_node.h"
 
 namespace shunt {
 namespace autograd {
@@ -9,8 +10,8 @@ namespace {
 
 // Of a view whose base got a new history: stands for whatever operator made the view.
 struct AsStridedBackward0 final : public Node {
-  AsStridedBackward0(const Tensor& base, const Tensor& view) : Node(), input_(base), view_(view) {
-    add_next_edge(gradient_edge(base));
+  AsStridedBackward0(TensorGeometry base, const Tensor& view, Edge base_edge) : input_(std::move(base)), view_(view) {
+    add_next_edge(std::move(base_edge));
     add_input_metadata(view);
   }
   variable_list apply(variable_list&& grads) override {
@@ -23,6 +24,14 @@ struct AsStridedBackward0 final : public Node {
   TensorGeometry view_;
 };
 
+}  // namespace
+
+intrusive_ptr<Node> make_view_node(TensorGeometry base, const Tensor& view, Edge base_edge) {
+  return make_intrusive<AsStridedBackward0>(std::move(base), view, std::move(base_edge));
+}
+
+namespace {
+
 void regenerateGradFn(const Tensor& view, DifferentiableViewMeta& meta) {
   if (meta.view_func_) {
     EnableGradGuard grad;
@@ -30,7 +39,7 @@ void regenerateGradFn(const Tensor& view, DifferentiableViewMeta& meta) {
     meta.grad_fn_ = again.grad_fn();
     meta.output_nr_ = static_cast<uint32_t>(again.output_nr());
   } else {
-    meta.grad_fn_ = make_intrusive<AsStridedBackward0>(meta.base_, view);
+    meta.grad_fn_ = make_view_node(TensorGeometry(meta.base_), view, gradient_edge(meta.base_));
     meta.output_nr_ = 0;
   }
   meta.attr_version_ = view.unsafeGetTensorImpl()->version().current();
@@ -66,9 +75,8 @@ Tensor detached_alias(const Tensor& t) {
 
 Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable, CreationMeta creation_meta, ViewFunc view_func) {
   if (base.is_inference() || !view.defined()) return view;
-  // An operator that had nothing to do may hand back its argument; that is known already.
-  if (view.is_same(base)) return view;
-  if (get_autograd_meta(view) != nullptr) view = detached_alias(view);
+  // An operator that had nothing to do may hand back its argument, which keeps its own history.
+  if (get_autograd_meta(view) != nullptr || view.is_same(base)) view = detached_alias(view);
   TensorImpl* impl = view.unsafeGetTensorImpl();
   if (base.unsafeGetTensorImpl()->has_own_version_counter()) impl->share_version_counter_of(*base.unsafeGetTensorImpl());
   if (!is_differentiable) return view;

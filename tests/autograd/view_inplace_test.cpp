@@ -135,6 +135,29 @@ TEST(View, CopySlicesCanBeDifferentiatedTwice) {
   EXPECT_TRUE(autograd::gradgradcheck(f, {x}));
 }
 
+TEST(View, ASavedResultOnADroppedViewCanBeDifferentiatedTwice) {
+  const Tensor x = leaf({0.2, 0.3, 0.4});
+  const auto f = [](const autograd::variable_list& in) -> autograd::variable_list {
+    const Tensor base = in[0].mul(in[0]);
+    base.slice(0, 0, 2).sigmoid_();
+    return {base};
+  };
+  EXPECT_TRUE(autograd::gradcheck(f, {x}));
+  EXPECT_TRUE(autograd::gradgradcheck(f, {x}));
+}
+
+TEST(View, TransposedInPlaceLeavesItsBaseAlone) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const Tensor base = x.mul(1);
+  Tensor v = base.view({2, 2});
+  v.t_();
+  EXPECT_EQ(base.grad_fn()->name(), "MulBackward0");
+  v.mul(tensorOf({1, 10, 100, 1000}).view({2, 2})).sum().backward({}, true);
+  EXPECT_EQ(values(x.grad()), (Values{1, 100, 10, 1000}));
+  base.mul(tensorOf({1, 2, 3, 4})).sum().backward();
+  EXPECT_EQ(values(x.grad()), (Values{2, 102, 13, 1004}));
+}
+
 TEST(View, OfExpandedTensorsGetSummedGradients) {
   const Tensor x = leaf({1, 2});
   Tensor base = x.mul(1);

@@ -46,7 +46,6 @@ class SHUNT_API AutogradContext {
   std::set<TensorImpl*> non_differentiable_;
   variable_list to_save_;
   std::vector<SavedVariable> saved_variables_;
-  std::vector<bool> saved_is_output_;
   Node* node_ = nullptr;
   bool materialize_grads_ = true;
   bool released_ = false;

@@ -2,7 +2,8 @@
 // an error and not a wrong gradient.
 //
 // An input, or a leaf, is kept as it is. An output is kept without its grad_fn, which is the node that keeps it: a reference
-// to it would be a cycle; unpack attaches it again. Const access from several threads is safe.
+// to it would be a cycle; unpack attaches it again. The result of an in-place operator on a view is kept likewise, with a
+// weak reference to the base's history. Const access from several threads is safe.
 #pragma once
 
 #include <shunt/autograd/node.h>
@@ -11,7 +12,10 @@ namespace shunt::autograd {
 
 class SHUNT_API SavedVariable {
  public:
-  SavedVariable() = default;
+  SavedVariable();
+  ~SavedVariable();
+  SavedVariable(SavedVariable&&) noexcept;
+  SavedVariable& operator=(SavedVariable&&) noexcept;
   SavedVariable(const Tensor& variable, bool is_output, bool is_inplace_on_view = false);
   SavedVariable(const std::optional<Tensor>& variable, bool is_output, bool is_inplace_on_view = false)
       : SavedVariable(variable ? *variable : Tensor(), is_output, is_inplace_on_view) {}
@@ -26,14 +30,14 @@ class SHUNT_API SavedVariable {
  private:
   [[noreturn]] void throwModified(uint32_t now, const intrusive_ptr<Node>& grad_fn) const;
 
+  struct ViewHistory;
+
   Tensor data_;
-  weak_intrusive_ptr<Node> weak_grad_fn_;  // of a view changed in place
+  std::unique_ptr<ViewHistory> view_history_;  // of a view changed in place
   uint32_t saved_version_ = 0;
   uint32_t output_nr_ = 0;
   bool was_default_constructed_ = true;  // or made of an undefined tensor
   bool saved_original_ = false;
-  bool is_inplace_on_view_ = false;
-  bool requires_grad_ = false;
 };
 
 /// Saves and unpacks lists element by element.
