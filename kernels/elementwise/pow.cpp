@@ -11,7 +11,7 @@ using functors::Pow;
 ScalarType powDtype(const Tensor& self, const Scalar& exponent) {
   SHUNT_CHECK(self.defined(), "pow(): argument 'self' (position 1) is an undefined tensor; expected one with data");
   elementwise::Request request{elementwise::kOpInfo<Pow>, "pow"};
-  elementwise::detail::bindAll<Pow>(request, 0, self, exponent);
+  elementwise::detail::bindAll(request, 0, self, exponent);
   return elementwise::commonDtype(request);
 }
 

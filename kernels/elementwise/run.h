@@ -49,10 +49,43 @@ inline void bind(Request& request, int i, const Scalar& number) {
   else request.scalars[i - inputs] = &number;
 }
 
-template <class F, class... Args>
+/// Fills `request` with arguments that live at least as long as it does.
+template <class... Args>
 SHUNT_ALWAYS_INLINE void bindAll(Request& request, int first, const Args&... args) {
+  static_assert(((std::is_same_v<Args, Tensor> || std::is_same_v<Args, Scalar>) && ...), "a converted argument would dangle");
   int i = first;
   (bind(request, i++, args), ...);
+}
+
+template <class F, class... Args>
+Tensor run(const char* op, const Args&... args) {
+  Request request{kOpInfo<F>, op};
+  bindAll(request, 0, args...);
+  return runFunctional(request);
+}
+
+template <class F, class... Args>
+void runOut(const char* op, Tensor& out, const Args&... args) {
+  Request request{kOpInfo<F>, op};
+  bindAll(request, 0, args...);
+  runOutRequest(request, out);
+}
+
+template <class F, class... Args>
+void runInplace(const char* op, Tensor& self, const Args&... args) {
+  Request request{kOpInfo<F>, op};
+  bind(request, 0, self);
+  bindAll(request, 1, args...);
+  runInplaceRequest(request, self);
+}
+
+// Plain numbers become Scalars, which live until the end of the expression that calls one of the above.
+inline const Tensor& keep(const Tensor& t) { return t; }
+inline const Scalar& keep(const Scalar& s) { return s; }
+template <class Number>
+  requires std::is_arithmetic_v<Number>
+Scalar keep(Number n) {
+  return Scalar(n);
 }
 
 }  // namespace detail
@@ -60,26 +93,19 @@ SHUNT_ALWAYS_INLINE void bindAll(Request& request, int first, const Args&... arg
 template <class F, class... Args>
 Tensor run(const char* op, const Args&... args) {
   static_assert(sizeof...(Args) == F::kInputs + F::kScalars);
-  Request request{kOpInfo<F>, op};
-  detail::bindAll<F>(request, 0, args...);
-  return runFunctional(request);
+  return detail::run<F>(op, detail::keep(args)...);
 }
 
 template <class F, class... Args>
 void runOut(const char* op, Tensor& out, const Args&... args) {
   static_assert(sizeof...(Args) == F::kInputs + F::kScalars);
-  Request request{kOpInfo<F>, op};
-  detail::bindAll<F>(request, 0, args...);
-  runOutRequest(request, out);
+  detail::runOut<F>(op, out, detail::keep(args)...);
 }
 
 template <class F, class... Args>
 void runInplace(const char* op, Tensor& self, const Args&... args) {
   static_assert(sizeof...(Args) == F::kInputs + F::kScalars - 1);
-  Request request{kOpInfo<F>, op};
-  detail::bind(request, 0, self);
-  detail::bindAll<F>(request, 1, args...);
-  runInplaceRequest(request, self);
+  detail::runInplace<F>(op, self, detail::keep(args)...);
 }
 
 }  // namespace shunt::elementwise

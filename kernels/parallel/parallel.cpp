@@ -1,6 +1,8 @@
 #include <shunt/core/error.h>
+#include <shunt/core/log.h>
 #include <shunt/core/parallel.h>
 
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -28,7 +30,9 @@ int initialThreads() {
   if (text == nullptr) return hardware;
   char* end = nullptr;
   const long n = std::strtol(text, &end, 10);
-  return end != text && *end == '\0' && n >= 1 && n <= 4096 ? static_cast<int>(n) : hardware;
+  if (end != text && *end == '\0' && n >= 1 && n <= 4096) return static_cast<int>(n);
+  detail::logWarning(std::string("SHUNT_NUM_THREADS=") + text + " is not a number of threads; using " + std::to_string(hardware));
+  return hardware;
 }
 
 // 0: not read from the environment yet. Relaxed: a number on its own.
@@ -40,10 +44,14 @@ struct ArenaHolder {
   std::mutex mutex;
   int size = 0;
   std::shared_ptr<tbb::task_arena> arena;
+  std::unique_ptr<tbb::global_control> limit;  // more threads than the hardware's must be allowed, or oneTBB prints
 
   std::shared_ptr<tbb::task_arena> get(int threads) {
     const std::lock_guard lock(mutex);
     if (size != threads) {
+      limit.reset();
+      if (threads > tbb::info::default_concurrency())
+        limit = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(threads));
       arena = std::make_shared<tbb::task_arena>(threads);
       size = threads;
     }
