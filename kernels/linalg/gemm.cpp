@@ -3,12 +3,16 @@
 #include "kernels/elementwise/cast.h"
 
 #include <shunt/core/error.h>
+#include <shunt/core/isa.h>
+#include <shunt/core/log.h>
 #include <shunt/core/parallel.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cblas.h>
 #include <limits>
 #include <memory>
+#include <string>
 
 namespace shunt::linalg {
 
@@ -18,8 +22,22 @@ namespace {
 constexpr int64_t kBlockRows = 256;
 constexpr int64_t kLargeProduct = int64_t{1} << 24;
 
+/// OpenBLAS chooses its kernels by CPU model when it is loaded, and takes SSE3 ones for a model that it does not know: five
+/// times slower on a CPU with AVX-512.
+SHUNT_COLD void warnOfSlowKernels() {
+  const std::string core = openblas_get_corename();
+  const Isa best = detail::bestIsa();
+  if (best != Isa::kBaseline && (core == "Prescott" || core == "Core2" || core == "Generic" || core == "unknown"))
+    detail::logWarning("OpenBLAS does not know this CPU and uses its kernels for '" + core + "': matrix products are slow. Set " +
+                       "OPENBLAS_CORETYPE=" + (best == Isa::kV4 ? "SkylakeX" : "Haswell") + " in the environment of the program.");
+}
+
 /// See Note [Threads of the BLAS].
 inline void keepBlasSerial() {
+  static std::atomic<bool> checked{false};
+  if (!checked.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (!checked.exchange(true)) warnOfSlowKernels();
+  }
   if (openblas_get_num_threads() != 1) [[unlikely]] openblas_set_num_threads(1);
 }
 

@@ -1,11 +1,12 @@
 // bfloat16 products by oneDNN's matmul, which accumulates in float and rounds once.
 //
-// Making a kernel costs far more than running a small one, so the last kMaxKernels shapes are kept. The table is shared
-// by all threads under a mutex; a kernel is run outside it, with scratch memory of the call's own.
+// Making a kernel costs far more than running a small one, so kMaxKernels shapes are kept. That table is shared by all
+// threads under a mutex. What a run needs beside the kernel (memory descriptions, scratch memory) belongs to its thread.
 #include "kernels/linalg/gemm.h"
 
 #include <shunt/core/error.h>
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -101,23 +102,66 @@ class KernelTable {
   std::unordered_map<Key, std::shared_ptr<const Kernel>, KeyHash> kernels_;  // guarded by mutex_
 };
 
+/// A kernel with oneDNN's descriptions of its operands and its scratch memory, for one thread: making them takes 1 us.
+class Execution {
+ public:
+  explicit Execution(const Key& key)
+      : key_(key),
+        kernel_(KernelTable::get().find(key)),
+        a_(kernel_->description.src_desc(), engine(), nullptr),
+        b_(kernel_->description.weights_desc(), engine(), nullptr),
+        c_(kernel_->description.dst_desc(), engine(), nullptr),
+        scratch_(kernel_->description.scratchpad_desc(), engine()),
+        arguments_{{DNNL_ARG_SRC, a_}, {DNNL_ARG_WEIGHTS, b_}, {DNNL_ARG_DST, c_}, {DNNL_ARG_SCRATCHPAD, scratch_}} {}
+
+  const Key& key() const { return key_; }
+  void run(dnnl::stream& stream, const BFloat16* a, const BFloat16* b, BFloat16* c) {
+    a_.set_data_handle(const_cast<BFloat16*>(a));
+    b_.set_data_handle(const_cast<BFloat16*>(b));
+    c_.set_data_handle(c);
+    kernel_->run.execute(stream, arguments_);
+    stream.wait();
+  }
+
+ private:
+  Key key_;
+  std::shared_ptr<const Kernel> kernel_;
+  dnnl::memory a_, b_, c_, scratch_;
+  std::unordered_map<int, dnnl::memory> arguments_;  // shares the memory objects
+};
+
+/// The shapes that a thread used last, by hash.
+class ThreadExecutions {
+ public:
+  static ThreadExecutions& get() {
+    static thread_local std::unique_ptr<ThreadExecutions> mine;
+    if (mine == nullptr) mine = std::make_unique<ThreadExecutions>();
+    return *mine;
+  }
+
+  Execution& find(const Key& key) {
+    std::unique_ptr<Execution>& slot = slots_[KeyHash()(key) % slots_.size()];
+    if (slot == nullptr || slot->key() != key) {
+      slot.reset();
+      slot = std::make_unique<Execution>(key);
+    }
+    return *slot;
+  }
+  dnnl::stream& stream() { return stream_; }
+
+ private:
+  std::array<std::unique_ptr<Execution>, 64> slots_;
+  dnnl::stream stream_{engine()};
+};
+
 }  // namespace
 
 void gemmBFloat16(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<BFloat16> a, MatrixView<BFloat16> b, float beta,
                   BFloat16* c, int64_t ldc) try {
   const OneOmpThread one_thread;
-  const auto kernel = KernelTable::get().find({m, n, k, a.ld, a.transposed, b.ld, b.transposed, ldc, alpha, beta});
-  const auto memory = [](const dnnl::memory::desc& description, const void* data) {
-    return dnnl::memory(description, engine(), const_cast<void*>(data));
-  };
-  const dnnl::memory::desc scratch = kernel->description.scratchpad_desc();
-  const auto scratch_bytes = std::make_unique_for_overwrite<std::byte[]>(scratch.get_size());
-  dnnl::stream stream(engine());
-  kernel->run.execute(stream, {{DNNL_ARG_SRC, memory(kernel->description.src_desc(), a.data)},
-                               {DNNL_ARG_WEIGHTS, memory(kernel->description.weights_desc(), b.data)},
-                               {DNNL_ARG_DST, memory(kernel->description.dst_desc(), c)},
-                               {DNNL_ARG_SCRATCHPAD, memory(scratch, scratch_bytes.get())}});
-  stream.wait();
+  ThreadExecutions& executions = ThreadExecutions::get();
+  executions.find({m, n, k, a.ld, a.transposed, b.ld, b.transposed, ldc, alpha, beta})
+      .run(executions.stream(), a.data, b.data, c);
 } catch (const dnnl::error& e) {
   throw Error(detail::str("bfloat16 matrix product of ", m, "x", k, " and ", k, "x", n, " failed in oneDNN: ", e.what()));
 }
