@@ -240,8 +240,22 @@ class Reducer {
   void (*store_)(std::byte*, const A*, int64_t, int64_t);
 };
 
+/// One block of consecutive elements to one value, without a plan. False where that is not what is wanted.
+template <class A>
+bool runOneBlock(const TensorImpl& in, const TensorImpl& out, const DimSet& dims, const Reduction& reduction) {
+  const int64_t n = in.numel();
+  const bool fits = dims.all() && in.is_contiguous() && n > 0 && n <= kBlock;
+  if (!fits || in.dtype() != scalar_type_of<A> || out.dtype() != in.dtype()) return false;
+  const A value = blockLoops<A>().block[static_cast<int>(reduction.op)](reinterpret_cast<const A*>(in.data()), n);
+  *reinterpret_cast<A*>(out.data()) = reduction.mean ? value / static_cast<A>(n) : value;
+  return true;
+}
+
 template <class A>
 void run(const Tensor& self, const Tensor& out, const DimSet& dims, const Reduction& reduction) {
+  if constexpr (std::is_floating_point_v<A>) {
+    if (runOneBlock<A>(*self.unsafeGetTensorImpl(), *out.unsafeGetTensorImpl(), dims, reduction)) return;
+  }
   const Plan plan(*self.unsafeGetTensorImpl(), dims, false);
   Reducer<A>(self, out, plan, reduction).run();
 }
