@@ -15,17 +15,15 @@ namespace {
     return level;                                 \
   }()
 
-IsaLoops chosen() { return loopsOf(static_cast<int>(shunt::detail::activeIsa())); }
-
-// Filled before any kernel can run: kernels are reached through registrations of this library, which come later or not at
-// all. A kernel called from another static initialiser of this library fills it itself.
-constinit IsaLoops active{};
-[[maybe_unused]] const bool filled = (active = chosen(), true);
+// Kernels are reached through registrations of this library and run after it is initialised, or, from another of its static
+// initialisers, select the loops themselves.
+[[maybe_unused]] const bool selected = (detail::selectLoops(), true);
 
 }  // namespace
 
 IsaLoops loopsOf(int isa) {
   switch (isa) {
+    case -1: return activeLoops();
     case 0: return SHUNT_LOOPS_OF(baseline);
     case 1: return SHUNT_LOOPS_OF(v3);
     default: return SHUNT_LOOPS_OF(v4);
@@ -34,9 +32,11 @@ IsaLoops loopsOf(int isa) {
 #undef SHUNT_LOOPS_OF
 #undef SHUNT_FAMILY
 
-const IsaLoops& activeLoops() {
-  if (active.casts == nullptr) [[unlikely]] active = chosen();
-  return active;
-}
+namespace detail {
 
+constinit IsaLoops active_loops{};
+
+void selectLoops() { active_loops = loopsOf(static_cast<int>(shunt::detail::activeIsa())); }
+
+}  // namespace detail
 }  // namespace shunt::elementwise

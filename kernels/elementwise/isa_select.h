@@ -22,7 +22,7 @@ SHUNT_DECLARE_LOOPS(v4)
 
 namespace shunt::elementwise {
 
-/// The tables of one level, whatever is active. For tests; the CPU must have the level before a loop is called.
+/// The tables of one level, or of the active one for -1. The CPU must have the level before a loop is called.
 SHUNT_API IsaLoops loopsOf(int isa);
 
 }  // namespace shunt::elementwise

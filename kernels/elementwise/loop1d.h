@@ -90,8 +90,9 @@ SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t be
     out.store(i, f(ins.template load<InputType<F, I, C>>(i)...));
   };
   if constexpr (Lanes > 0 && F::template kVectorizes<C>) {
-    // Elements are independent: exact aliasing of output and input must not cost the vector loop.
-#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes)
+    // Elements are independent: exact aliasing of output and input must not cost the vector loop. Lanes are wide already;
+    // interleaving them would leave short tensors to the scalar tail.
+#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(1)
     for (int64_t i = begin; i < end; ++i) element(i);
   } else {
     for (int64_t i = begin; i < end; ++i) element(i);
@@ -107,10 +108,10 @@ SHUNT_ALWAYS_INLINE bool loop1dFastRange(const Out& out, int64_t n, const In& in
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = begin + kBlock < n ? begin + kBlock : n;
     bool fast = true;
-#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes)
+#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(1)
     for (int64_t i = begin; i < end; ++i) fast &= F::inFastRange(in.template load<C>(i));
     if (fast) [[likely]] {
-#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes)
+#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(1)
       for (int64_t i = begin; i < end; ++i) out.store(i, F::fast(in.template load<C>(i)));
     } else {
 #pragma clang loop vectorize(disable) unroll(disable)

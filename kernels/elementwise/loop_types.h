@@ -42,7 +42,15 @@ struct IsaLoops {
 SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY)
 #undef SHUNT_FAMILY
 
-/// The tables of the active instruction set (core/isa.h).
-SHUNT_API const IsaLoops& activeLoops();
+namespace detail {
+extern IsaLoops active_loops;  // use activeLoops()
+SHUNT_COLD void selectLoops();
+}  // namespace detail
+
+/// The tables of the active instruction set (core/isa.h), chosen when the library is loaded.
+SHUNT_ALWAYS_INLINE const IsaLoops& activeLoops() {
+  if (detail::active_loops.casts == nullptr) [[unlikely]] detail::selectLoops();
+  return detail::active_loops;
+}
 
 }  // namespace shunt::elementwise

@@ -13,13 +13,13 @@ namespace {
 constinit thread_local PathCounters counters SHUNT_TLS_MODEL;
 
 // dtype, device type and definedness: what two operands must share (TensorImpl::signature).
-constexpr uint16_t kKindMask = 0x3ff | (1 << 12);
+constexpr uint16_t kDefinedBit = 1 << 12;
+constexpr uint16_t kKindMask = 0x3ff | kDefinedBit;
 
 struct FastCall {
   const TensorImpl* shape_of = nullptr;  // the operand that has the result's shape
   ScalarType common;
   uint32_t repeated = 0;
-  bool all_tensors = true;
   const std::byte* in[kMaxInputs];
   ScalarSlot numbers[kMaxInputs];
   ScalarSlot scalars[kMaxScalars];
@@ -73,7 +73,6 @@ SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
     storeFast(*number, call.common, call.numbers[i]);
     call.in[i] = call.numbers[i].bytes;
     call.repeated |= 1u << i;
-    call.all_tensors = false;
     return true;
   }
   call.in[i] = t->data();
@@ -86,7 +85,26 @@ SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
   return t->dim() == 0;
 }
 
-SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call) {
+/// The commonest case: every input a contiguous CPU tensor, all of one dtype and shape.
+SHUNT_ALWAYS_INLINE bool prepareUniform(const Request& r, FastCall& call) {
+  const OpInfo& op = r.op;
+  const TensorImpl* first = r.inputs[0].tensor;
+  // Contiguous and CPU are 0 in the signature.
+  if (first == nullptr || op.masks != 0 || (first->signature() & ~0x1f) != kDefinedBit) return false;
+  call.common = first->dtype();
+  if ((op.types & dtypeBit(call.common)) == 0) return false;
+  const int64_t size = elementSize(call.common);
+  call.in[0] = first->storage()->data() + first->storage_offset() * size;
+  for (int i = 1; i < op.num_inputs; ++i) {
+    const TensorImpl* t = r.inputs[i].tensor;
+    if (t == nullptr || t->signature() != first->signature() || !sameSizes(*t, *first)) return false;
+    call.in[i] = t->storage()->data() + t->storage_offset() * size;
+  }
+  call.shape_of = first;
+  return true;
+}
+
+SHUNT_NOINLINE bool prepareInputs(const Request& r, FastCall& call) {
   const OpInfo& op = r.op;
   call.shape_of = findShape(r);
   if (call.shape_of == nullptr) return false;
@@ -97,18 +115,32 @@ SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call) {
   for (int i = 0; i < op.num_inputs; ++i)
     if (!addInput(r, i, call)) return false;
   if (call.repeated != 0 && !hasRowMajorStrides(like)) return false;
-  bool plain = isFloatingType(call.common) && call.all_tensors;
-  for (int s = 0; s < op.num_scalars; ++s) {
-    plain &= !r.scalars[s]->isBoolean();
-    if (call.common == kFloat) [[likely]] storeRaw<float>(call.scalars[s].bytes, static_cast<float>(r.scalars[s]->toDouble()));
-  }
-  if (op.check != nullptr && !plain) {
+  return true;
+}
+
+SHUNT_NOINLINE void prepareScalars(const Request& r, FastCall& call) {
+  const OpInfo& op = r.op;
+  if (op.check != nullptr) {
     ScalarType dtypes[kMaxInputs];
     for (int i = 0; i < op.num_inputs; ++i) dtypes[i] = dtypeOf(r.inputs[i]);
     op.check({r.name, dtypes, r.scalars, call.common});
   }
-  if (call.common != kFloat)
-    for (int s = 0; s < op.num_scalars; ++s) storeScalar(*r.scalars[s], call.common, call.scalars[s]);
+  for (int s = 0; s < op.num_scalars; ++s) storeScalar(*r.scalars[s], call.common, call.scalars[s]);
+}
+
+SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call) {
+  const bool uniform = prepareUniform(r, call);
+  if (!uniform && !prepareInputs(r, call)) return false;
+  if (uniform && call.common == kFloat) [[likely]] {
+    // No check can fail here unless a scalar is a bool (functor_checks.h).
+    bool plain = true;
+    for (int s = 0; s < r.op.num_scalars; ++s) {
+      plain &= !r.scalars[s]->isBoolean();
+      storeRaw<float>(call.scalars[s].bytes, static_cast<float>(r.scalars[s]->toDouble()));
+    }
+    if (plain) [[likely]] return true;
+  }
+  prepareScalars(r, call);
   return true;
 }
 

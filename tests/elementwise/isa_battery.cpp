@@ -82,7 +82,7 @@ int main() {
 #undef SHUNT_FAMILY
   runCasts();
   // The tables that are really in use, so that the name is not all there is to it.
-  const auto loops = shunt::elementwise::activeLoops().Arithmetic;
+  const auto loops = shunt::elementwise::loopsOf(-1).Arithmetic;
   int level = -1;
   for (int i = 0; i < shunt::kNumIsas; ++i)
     if (shunt::elementwise::loopsOf(i).Arithmetic == loops) level = i;
