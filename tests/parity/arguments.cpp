@@ -133,7 +133,7 @@ Value drawInputSizes(Draft& d) {
   return Value::ofInts(sizes);
 }
 
-Value drawIgnoreIndex(Draft& d) { return Value::ofInt(d.rng.chance(0.6) ? -100 : d.rng.range(0, 3)); }
+Value drawIgnoreIndex(Draft& d) { return Value::ofInt(d.plain || d.rng.chance(0.7) ? -100 : d.rng.range(0, 3)); }
 Value drawReduction(Draft& d) { return Value::ofInt(d.rng.range(0, 2)); }
 Value drawCellDtype(Draft& d) { return Value::ofInt(d.dtype); }
 Value drawFalse(Draft&) { return Value::ofBool(false); }
@@ -175,6 +175,9 @@ Value drawRangeStep(Draft& d) {
 }
 Value drawRandomTo(Draft& d) { return d.rng.chance(0.15) ? Value::none() : Value::ofInt(d.dtype == 11 ? 1 : d.rng.range(2, 100)); }
 Value drawRandomFrom(Draft&) { return Value::ofInt(0); }
+
+// Integers and booleans take no other.
+Value drawAlpha(Draft& d) { return d.plain || d.rng.chance(0.4) ? Value::ofInt(d.rng.range(-3, 4)) : drawScalar(d); }
 
 struct Domain {
   std::string_view op, argument;
@@ -238,6 +241,7 @@ constexpr Domain kDomains[] = {
     {"*", "end", drawRangeNumber},
     {"arange", "step", drawRangeStep},
     {"scalar_tensor", "s", drawFillValue},
+    {"*", "alpha", drawAlpha},
 };
 
 Value drawDtypeArgument(Draft& d, bool optional) {

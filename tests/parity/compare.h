@@ -10,8 +10,9 @@
 namespace parity {
 
 struct Difference {
-  /// One word, by which known differences name it: values, dtype, sizes, strides, requires_grad, grad_fn, alias, version,
-  /// shunt_throws (libtorch doesn't), torch_throws, backward_..., grad_values, ...
+  /// One word, by which known differences name it: values, dtype, sizes, strides (idle_strides: of dimensions of one
+  /// element and of empty tensors), requires_grad, grad_fn, alias, version, shunt_throws (libtorch doesn't), torch_throws,
+  /// shunt_backward_throws, after_values (of an argument), grad_values, ...
   std::string what;
   std::string detail;
 };
@@ -19,7 +20,8 @@ struct Difference {
 /// How far values may be apart. The one table is in tolerances.cpp.
 struct Tolerance {
   std::string_view op = "*";
-  /// Units in the last place of the result's dtype; 0 is bit for bit, NaN equal to NaN.
+  /// Units in the last place of the result's dtype; 0 is bit for bit, NaN equal to NaN. Denormals equal each other and 0
+  /// unless it is 0.
   double forward = 0, backward = 4;
   /// The unit is that of the largest operand (products: its square), since sums cancel.
   bool sums = false;

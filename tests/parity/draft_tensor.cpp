@@ -24,13 +24,13 @@ struct ShapeGrammar {
     const int64_t size = d.rng.chance(0.04) ? 0 : d.rng.chance(0.15) ? d.rng.range(7, 40) : d.rng.range(1, 6);
     return d.letters_[name] = name == 'c' ? std::max<int64_t>(size, 1) : size;
   }
-  std::vector<int64_t> named(std::string_view token) {
+  std::vector<int64_t> named(std::string_view token, bool writes) {
     std::vector<int64_t> sizes;
     if (token.starts_with('*') || token.starts_with('^')) sizes = batch(token[0] == '^');
     const bool broadcast = token.starts_with('~');
     if (broadcast || token.starts_with('*') || token.starts_with('^')) token.remove_prefix(1);
     for (const char c : token) sizes.push_back(letter(c));
-    return broadcast ? drawBroadcastable(d.rng, sizes) : sizes;
+    return broadcast && !writes ? drawBroadcastable(d.rng, sizes) : sizes;
   }
   std::vector<int64_t> sizes(const std::string& token, bool is_first, bool writes) {
     switch (token.empty() ? 'D' : token[0]) {
@@ -47,7 +47,7 @@ struct ShapeGrammar {
       case 'S': return source();
       case 'I': return d.rng.chance(0.1) ? std::vector<int64_t>() : std::vector<int64_t>{d.rng.chance(0.05) ? 0 : d.rng.range(1, 7)};
       case 'M': return drawBroadcastable(d.rng, full());
-      default: return named(token);
+      default: return named(token, writes && !d.rng.chance(0.05));
     }
   }
 
@@ -154,7 +154,7 @@ int64_t drawTensor(Draft& d, const shunt::Argument& a) {
   const int dtype = dtypeFor(d, kind, !is_first && kind != 'W' && kind != 'G' && kind != 'Q');
   const bool writable = writes && !(!d.plain && d.rng.chance(0.08));
   const int64_t index = addTensor(d.rng, d.c, dtype, sizes, data, writable);
-  decorate(d, d.c.tensors.back(), writes);
+  if (!weights || (!d.plain && d.rng.chance(0.1))) decorate(d, d.c.tensors.back(), writes);
   return index;
 }
 

@@ -1,4 +1,4 @@
-// parity_test [--seed N] [--cases N] [--op GLOB] [--dtype NAME] [--form plain|grad] [--round N] [--failures N] [--hits]
+// parity_test [--seed N] [--cases N] [--op GLOB] [--dtype NAME] [--form plain|grad] [--round N] [--failures N] [--hits] [--refusals]
 // Draws calls of the operators that Shunt and libtorch share, runs both, compares. Exit status 1 when anything differs that
 // is not a known difference, when schemas disagree, or when a cell of operator x dtype x form had no case.
 #include "tests/parity/compare.h"
@@ -24,14 +24,17 @@ struct Options {
   std::string op = "*", dtype = "*", form = "*";
   int64_t round = -1;
   size_t failures = 40;
-  bool hits = false;
+  bool hits = false, refusals = false;
 };
 
 Options parseOptions(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
-    if (flag == "--hits") { o.hits = true; continue; }
+    if (flag == "--hits" || flag == "--refusals") {
+      (flag == "--hits" ? o.hits : o.refusals) = true;
+      continue;
+    }
     if (i + 1 == argc) throw std::invalid_argument(flag + " needs a value, or is unknown; see the first lines of main.cpp");
     const std::string value = argv[++i];
     if (flag == "--seed") o.seed = std::stoull(value);
@@ -87,9 +90,10 @@ class Run {
       if (!globMatches(options_.op, schema.operator_name().str()) && !globMatches(options_.op, schema.operator_name().str().substr(6))) continue;
       bool tensors = false;
       for (const auto& a : schema.arguments()) tensors |= a.type.kind == shunt::TypeKind::Tensor && !a.is_out();
+      const bool differentiable = tensors && !schema.isOut() && !(ruleFor(schema.name(), schema.overload_name()).flags & kIntegral);
       for (const bool grad : {false, true})
         for (const int dtype : allDtypes()) {
-          if (grad && (!tensors || schema.isOut() || !isFloating(dtype))) continue;
+          if (grad && (!differentiable || !isFloating(dtype))) continue;
           if (!globMatches(options_.dtype, dtypeName(dtype)) || !globMatches(options_.form, grad ? "grad" : "plain")) continue;
           cells_.push_back({op, dtype, grad});
         }
@@ -137,19 +141,22 @@ class Run {
     hits.ran += !shunt.threw && !torch.threw;
     hits.backward += shunt.ran_backward && torch.ran_backward;
     ++drawn_;
+    if (options_.refusals && torch.threw) ++refusals_[name + ": " + torch.error.substr(0, std::min(torch.error.find('\n'), size_t{160}))];
     for (const Difference& d : compareOutcomes(c, shunt, torch)) {
       if (known_.covers(c, dtype, d)) continue;
       fail(name, d.what, d.detail + "\n  parity_test " + flags + "\n" + snippetOf(c, schema));
     }
   }
 
+  // Keeps the shortest example of each kind.
   void fail(const std::string& op, const std::string& what, std::string text) {
     Failure& f = failures_[op + " " + what];
-    if (f.count++ == 0) f = {op, what, std::move(text), 1};
+    if (f.count++ == 0 || text.size() < f.text.size()) f = {op, what, std::move(text), f.count};
   }
 
   int reportAll() {
     if (options_.hits) coverage_.print(std::cout);
+    for (const auto& [message, count] : refusals_) std::cout << "refused " << count << "x " << message << '\n';
     size_t printed = 0;
     for (const auto& [key, f] : failures_) {
       std::cout << "\nDIFFERS " << f.op << " [" << f.what << "] " << f.count << "x\n  ";
@@ -171,6 +178,7 @@ class Run {
   std::vector<Cell> cells_;
   Coverage coverage_;
   std::map<std::string, Failure> failures_;
+  std::map<std::string, int> refusals_;
   size_t drawn_ = 0;
 };
 

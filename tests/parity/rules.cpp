@@ -9,6 +9,7 @@ constexpr Rule kRules[] = {
     {"floor_divide*", "%", kNoExtremes},
     {"remainder*", "%", kNoExtremes},
     {"fmod*", "%", kNoExtremes},
+    {"bitwise_*", "%", kIntegral},
     {"where*", "M % %"},
     {"masked_fill*", "F M D"},
     {"lerp*", "% % %", kSameDtypes},
@@ -36,7 +37,7 @@ constexpr Rule kRules[] = {
     // Losses.
     {"*softmax*", "A A", kAccumulates},
     {"*softmax_backward_data", "A @", kAccumulates | kSameDtypes},
-    {"nll_loss", "nc C W|c C W|ncxy C W", kAccumulates | kSameDtypes},
+    {"nll_loss", "nc C W|c C W", kAccumulates | kSameDtypes},
     {"nll_loss_nd", "nc C W|c C W|ncx C W|ncxy C W", kAccumulates | kSameDtypes},
     {"nll_loss_forward", "nc C W|c C W", kAccumulates | kSameDtypes},
     {"nll_loss_backward", "G nc C W Q|G c C W Q", kAccumulates | kSameDtypes},

@@ -59,9 +59,8 @@ class Writer {
     const size_t n = s.bytes.size() / itemSize(s.dtype);
     const bool view = t.origin == Origin::kViewOfClone;
     out_ << " = " << ns_ << "::tensor({";
-    for (size_t k = 0; k < std::min<size_t>(n, 64); ++k)
+    for (size_t k = 0; k < n; ++k)
       out_ << (k ? ", " : "") << (isFloating(s.dtype) ? number(loadElement(s.dtype, &s.bytes[k * itemSize(s.dtype)])) : std::to_string(loadInteger(s.dtype, &s.bytes[k * itemSize(s.dtype)])));
-    if (n > 64) out_ << " /* " << n - 64 << " more */";
     out_ << "}, " << ns_ << "::" << dtypeConstant(s.dtype) << ")";
     const std::string leaf = t.requires_grad ? ".requires_grad_()" : "";
     if (view) out_ << leaf << ".clone()";
