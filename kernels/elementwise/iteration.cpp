@@ -120,9 +120,12 @@ class ChunkRunner {
       buffers |= reach_[k] == Reach::kBuffer || (cast_[k] && reach_[k] != Reach::kRepeat);
     }
     limit_ = buffers ? kChunk : it.numel;
+    plain_rows_ = !buffers && it.ndim == 2 && long_rows_;
+    for (int k = 1; k < it.num_operands; ++k) plain_rows_ = plain_rows_ && !cast_[k];
   }
 
   bool run(int64_t begin, int64_t end) {
+    if (plain_rows_ && begin == 0 && end == it_.numel) return rows();
     Position at(it_, begin);
     bool valid = true;
     while (begin < end) {
@@ -141,6 +144,24 @@ class ChunkRunner {
     kRepeat,  // one element for a whole chunk
     kBuffer,  // gathered or scattered
   };
+
+  /// All rows of two dimensions where no operand needs a buffer.
+  bool rows() {
+    std::byte* out = it_.data[0];
+    const std::byte* in[kMaxInputs] = {};
+    uint32_t repeated = 0;
+    for (int k = 1; k < it_.num_operands; ++k) {
+      in[k - 1] = it_.data[k];
+      if (reach_[k] == Reach::kRepeat) repeated |= 1u << (k - 1);
+    }
+    bool valid = true;
+    for (int64_t row = 0; row < it_.shape[1]; ++row) {
+      valid &= it_.loop(out, in, repeated, it_.shape[0], it_.scalars);
+      out += it_.strides[0][1];
+      for (int k = 1; k < it_.num_operands; ++k) in[k - 1] += it_.strides[k][1];
+    }
+    return valid;
+  }
 
   int64_t itemsize(int k) const { return elementSize(it_.dtypes[k]); }
 
@@ -211,6 +232,7 @@ class ChunkRunner {
   const Iteration& it_;
   const bool store_;
   const bool long_rows_;
+  bool plain_rows_;
   Reach reach_[kMaxOperands];
   bool cast_[kMaxOperands];
   int64_t limit_;
