@@ -68,7 +68,7 @@ std::string mainFile(const Dictionary& dictionary) {
       "{}// The dictionary's one static initialiser: operators first, then their kernels.\n"
       "#include \"kernels/wrappers/register.h\"\n\nnamespace shunt::wrappers {{\n\n{}\nnamespace {{\n\n"
       "const OperatorRow kOperators[] = {{\n{}}};\n\nstruct DictionaryInit {{\n  DictionaryInit() {{\n"
-      "    registerOperators(kOperators);\n{}  }}\n}};\n\nconst DictionaryInit init;\n\n"
+      "    const Dispatcher::Batch batch;\n    registerOperators(kOperators);\n{}  }}\n}};\n\nconst DictionaryInit init;\n\n"
       "}}  // namespace\n}}  // namespace shunt::wrappers\n",
       kBanner, declarations, rows, calls);
 }

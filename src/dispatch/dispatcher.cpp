@@ -33,6 +33,11 @@ OperatorEntry& Dispatcher::Impl::entryFor(const OperatorName& name) {
 }
 
 void Dispatcher::Impl::publish(OperatorEntry& entry) {
+  if (batch_thread == std::this_thread::get_id()) batch.insert(&entry);
+  else publishNow(entry);
+}
+
+void Dispatcher::Impl::publishNow(OperatorEntry& entry) {
   reclaimer.reserve(1);  // so that nothing throws between the exchange and the retirement
   const bool first = entry.state() == nullptr;
   const OpState* old = entry.publish(fallbacks, world);
@@ -231,6 +236,24 @@ RegistrationHandle Dispatcher::addRegistrationListener(std::unique_ptr<OpRegistr
     removed.push_back(std::move(*it));
     all.erase(it);
   });
+}
+
+Dispatcher::Batch::Batch() {
+  Impl& impl = singleton().implForHandles();
+  MutexLock lock(impl.mutex);
+  active_ = !impl.batch_thread.has_value();
+  if (active_) impl.batch_thread = std::this_thread::get_id();
+}
+
+Dispatcher::Batch::~Batch() {
+  if (!active_) return;
+  AfterUnlock after;
+  Impl& impl = singleton().implForHandles();
+  MutexLock lock(impl.mutex);
+  impl.batch_thread.reset();
+  for (OperatorEntry* entry : impl.batch) impl.publishNow(*entry);
+  impl.batch.clear();
+  after.states = impl.collect(false);
 }
 
 Dispatcher::Stats Dispatcher::stats() const {

@@ -6,7 +6,9 @@
 
 #include <shunt/core/dispatcher.h>
 
+#include <thread>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace shunt {
 
@@ -28,10 +30,15 @@ struct Dispatcher::Impl {
   size_t freed SHUNT_GUARDED_BY(mutex) = 0;
   size_t next_reclaim SHUNT_GUARDED_BY(mutex) = kReclaimEvery;
 
+  // A Dispatcher::Batch: whose it is, and the operators it has yet to publish.
+  std::optional<std::thread::id> batch_thread SHUNT_GUARDED_BY(mutex);
+  std::unordered_set<OperatorEntry*> batch SHUNT_GUARDED_BY(mutex);
+
   static constexpr size_t kReclaimEvery = 64;
 
   OperatorEntry& entryFor(const OperatorName& name) SHUNT_REQUIRES(mutex);
   void publish(OperatorEntry& entry) SHUNT_REQUIRES(mutex);
+  void publishNow(OperatorEntry& entry) SHUNT_REQUIRES(mutex);
   void publishAll() SHUNT_REQUIRES(mutex);
   /// Takes out what may be freed now; the caller deletes it after unlocking.
   std::vector<const OpState*> collect(bool always) SHUNT_REQUIRES(mutex);

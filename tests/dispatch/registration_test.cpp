@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 
 namespace shunt {
 namespace {
@@ -308,6 +309,22 @@ TEST(Registration, RetiredStatesAreFreed) {
   for (int i = 0; i < 1000; ++i) implBlock("regF", DispatchKey::CPU).impl("f", &answer<1>);
   Dispatcher::singleton().reclaim();
   EXPECT_EQ(Dispatcher::singleton().stats().states_retired, 0u);
+}
+
+TEST(Registration, ABatchTakesEffectWhenItEnds) {
+  Library def = fragment("regH");
+  def.def("f(Tensor x) -> int");
+  Library cpu = implBlock("regH", DispatchKey::CPU);
+  cpu.impl("f", &answer<1>);
+  Library more = implBlock("regH", DispatchKey::CPU);
+  {
+    const Dispatcher::Batch batch;
+    more.impl("f", &answer<2>);
+    EXPECT_EQ(callAnswer(findOp("regH::f"), cpuTensor()), 1);
+    std::thread([] { implBlock("regH", DispatchKey::Meta).impl("f", &answer<3>); }).join();  // other threads' are at once
+  }
+  EXPECT_EQ(callAnswer(findOp("regH::f"), cpuTensor()), 2);
+  Dispatcher::singleton().checkInvariants();
 }
 
 TEST(Trace, ReportsEveryStepOfACall) {

@@ -61,6 +61,19 @@ class SHUNT_API Dispatcher {
   /// Binds a constant-initialised symbol to its name, so that calls through it need no lookup. For generated code.
   void bindOperator(Operator& op);
 
+  /// While it lives, registrations made on its thread take effect together, when it is destroyed: loading a library of
+  /// many kernels derives each table once. One at a time in the process; a second one is a no-op.
+  class SHUNT_API Batch {
+   public:
+    Batch();
+    ~Batch();
+    Batch(const Batch&) = delete;
+    Batch& operator=(const Batch&) = delete;
+
+   private:
+    bool active_;
+  };
+
   /// The backend fallbacks, as dumpState prints them.
   std::string dumpFallbacks() const;
   /// checkInvariants of every operator.
