@@ -11,7 +11,8 @@ namespace shunt::reduce {
 template <class A>
 A identityOf(ReduceOp op) {
   using Limits = std::numeric_limits<A>;
-  constexpr A kHighest = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  constexpr bool kTruth = std::is_same_v<A, uint8_t>;  // "all" of nothing is true
+  constexpr A kHighest = kTruth ? A(1) : Limits::has_infinity ? Limits::infinity() : Limits::max();
   constexpr A kLowest = Limits::has_infinity ? static_cast<A>(-Limits::infinity()) : Limits::lowest();
   constexpr A kIdentities[] = {A(0), A(1), kLowest, kHighest};
   return kIdentities[static_cast<int>(op)];

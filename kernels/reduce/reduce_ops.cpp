@@ -2,6 +2,7 @@
 #include "generated/native_functions.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/shape/view_util.h"
+#include "kernels/wrappers/copy_forms.h"
 
 #include <shunt/tensor/expand_utils.h>
 
@@ -79,6 +80,11 @@ Tensor anyOrAll(const char* name, ReduceOp op, const Tensor& self, OptionalIntAr
   return reduce::reduce(self, reduce::dimSet(dims, impl.dim()), keepdim, {op, Accumulator::kBool, type});
 }
 
+/// Without a dtype of its own the call computes in out's.
+std::optional<ScalarType> dtypeFor(const Tensor& out, std::optional<ScalarType> dtype) {
+  return dtype || !out.defined() ? dtype : out.scalar_type();
+}
+
 }  // namespace
 
 Tensor sum_cpu(const Tensor& self, std::optional<ScalarType> dtype) {
@@ -87,14 +93,20 @@ Tensor sum_cpu(const Tensor& self, std::optional<ScalarType> dtype) {
 Tensor sum_dim_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   return sumOrProd("sum", ReduceOp::kSum, self, dim, keepdim, dtype);
 }
+Tensor& sum_dim_out_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
+  return wrappers::copyToOut("sum", out, sum_dim_cpu(self, dim, keepdim, dtypeFor(out, dtype)));
+}
 Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
   SHUNT_CHECK(is_expandable_to(size, self.sizes()), "size {", size, "} is not expandable to size {", self.sizes(), "}.");
-  return sum_to(self, size);
+  return size.empty() ? ops::sum::call(self, std::nullopt) : sum_to(self, size);
 }
 
 Tensor mean_cpu(const Tensor& self, std::optional<ScalarType> dtype) { return meanOver(self, std::nullopt, false, dtype); }
 Tensor mean_dim_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   return meanOver(self, dim, keepdim, dtype);
+}
+Tensor& mean_dim_out_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
+  return wrappers::copyToOut("mean", out, mean_dim_cpu(self, dim, keepdim, dtypeFor(out, dtype)));
 }
 
 Tensor prod_cpu(const Tensor& self, std::optional<ScalarType> dtype) {
@@ -102,6 +114,9 @@ Tensor prod_cpu(const Tensor& self, std::optional<ScalarType> dtype) {
 }
 Tensor prod_dim_cpu(const Tensor& self, int64_t dim, bool keepdim, std::optional<ScalarType> dtype) {
   return sumOrProd("prod", ReduceOp::kProd, self, IntArrayRef(dim), keepdim, dtype);
+}
+Tensor& prod_dim_out_cpu(const Tensor& self, int64_t dim, bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
+  return wrappers::copyToOut("prod", out, prod_dim_cpu(self, dim, keepdim, dtypeFor(out, dtype)));
 }
 
 Tensor amax_cpu(const Tensor& self, IntArrayRef dim, bool keepdim) { return extreme("amax", ReduceOp::kMax, self, dim, keepdim); }

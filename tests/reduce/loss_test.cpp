@@ -45,13 +45,13 @@ TEST(NllLoss, PicksWeighsAndReduces) {
 
 TEST(NllLoss, BackwardIsTheWeightOfThePick) {
   const std::vector<int64_t> target = {1, 2, -100};
-  const Tensor x = randomTensor({3, 3}, kDouble), grad = shunt::tensor({2., 3., 4.});
-  const Tensor total = shunt::tensor(2.0), one = shunt::tensor(6.0);
+  const Tensor x = randomTensor({3, 3}, kDouble), grad = shunt::tensor({2., 3., 4.}, kDouble);
+  const Tensor total = shunt::tensor(2.0, kDouble), one = shunt::tensor(6.0, kDouble);
   EXPECT_EQ(valuesOf(shunt::nll_loss_backward(grad, x, targets(target), std::nullopt, kNone, -100, total)),
             (std::vector<double>{0, -2, 0, 0, 0, -3, 0, 0, 0}));
   EXPECT_EQ(valuesOf(shunt::nll_loss_backward(one, x, targets(target), std::nullopt, kMean, -100, total)),
             (std::vector<double>{0, -3, 0, 0, 0, -3, 0, 0, 0}));
-  EXPECT_EQ(valuesOf(shunt::nll_loss_backward(one, x, targets(target), shunt::tensor({1., 0.5, 2.}), kSum, -100, total)),
+  EXPECT_EQ(valuesOf(shunt::nll_loss_backward(one, x, targets(target), shunt::tensor({1., 0.5, 2.}, kDouble), kSum, -100, total)),
             (std::vector<double>{0, -3, 0, 0, 0, -12, 0, 0, 0}));
 }
 
@@ -95,7 +95,7 @@ TEST(CrossEntropy, ProbabilitiesAndSmoothing) {
   const Tensor target = targets({1, 0, 3});
   Tensor one_hot = shunt::zeros({3, 4}, kDouble);
   for (int64_t i = 0; i < 3; ++i) one_hot.data_ptr<double>()[i * 4 + target.data_ptr<int64_t>()[i]] = 1;
-  const Tensor weight = shunt::tensor({0.5, 1., 2., 0.25});
+  const Tensor weight = shunt::tensor({0.5, 1., 2., 0.25}, kDouble);
   EXPECT_NEAR(shunt::cross_entropy_loss(x, one_hot).item<double>(), shunt::cross_entropy_loss(x, target).item<double>(), 1e-14);
   for (const int64_t reduction : {kNone, kMean, kSum})
     EXPECT_TRUE(near(valuesOf(shunt::cross_entropy_loss(x, target, std::nullopt, reduction, -100, 0.3)),

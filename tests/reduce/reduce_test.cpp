@@ -169,7 +169,7 @@ TEST(AnyAll, SeeTruthValues) {
         EXPECT_EQ(valuesOf(shunt::any(t, dim)), reducedBy(t, {dim}, 0, [](double a, double b) { return a != 0 || b != 0; }));
         EXPECT_EQ(valuesOf(shunt::all(t, dim)), reducedBy(t, {dim}, 1, [](double a, double b) { return a != 0 && b != 0; }));
       }
-  EXPECT_TRUE(shunt::all(shunt::tensor({NAN, 1.0})).item<bool>());
+  EXPECT_TRUE(shunt::all(shunt::tensor({std::nan(""), 1.0})).item<bool>());
   EXPECT_FALSE(shunt::any(randomTensor(0, kFloat)).item<bool>());
   EXPECT_TRUE(shunt::all(randomTensor(0, kFloat)).item<bool>());
 }
@@ -205,7 +205,7 @@ TEST(ReduceErrors, NameTheDimension) {
   const Tensor t = randomTensor({2, 3}, kFloat);
   EXPECT_EQ(messageOf([&] { shunt::sum(t, {2}); }), "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
   EXPECT_EQ(messageOf([&] { shunt::sum(t, {0, -2}); }), "dim 0 appears multiple times in the list of dims");
-  EXPECT_THAT(messageOf([] { shunt::sum(Tensor()); }), ::testing::HasSubstr("undefined"));
+  EXPECT_THAT(messageOf([] { shunt::sum(Tensor()); }), ::testing::HasSubstr("aten::sum"));
 }
 
 TEST(SumTo, UndoesAnExpansion) {
