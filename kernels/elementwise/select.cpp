@@ -26,7 +26,9 @@ Tensor where_scalar_other(const Tensor& condition, const Tensor& self, const Sca
 }
 
 Tensor where_scalars(const Tensor& condition, const Scalar& self, const Scalar& other) {
-  return shunt::where(condition, wrapped_scalar_tensor(self), wrapped_scalar_tensor(other));
+  const Tensor chosen = shunt::where(condition, wrapped_scalar_tensor(self), wrapped_scalar_tensor(other));
+  // Numbers have a category and no width: floating-point ones give the default dtype.
+  return chosen.is_floating_point() ? chosen.to(get_default_dtype()) : chosen;
 }
 
 Tensor masked_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {

@@ -49,7 +49,10 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   SHUNT_CHECK(a != 0 && b != 0, "both arguments to matmul need to be at least 1D, but they are ", a, "D and ", b, "D");
   if (a == 1 && b == 1) return ops::dot::call(self, other);
   if (a == 2 && b == 1) return ops::mv::call(self, other);
-  if (a == 1 && b == 2) return ops::squeeze_dim::call(ops::mm::call(ops::unsqueeze::call(self, 0), other), 0);
+  if (a == 1 && b == 2) {
+    Tensor row = ops::mm::call(ops::unsqueeze::call(self, 0), other);
+    return ops::squeeze__dim::call(row, 0);  // in place: the result is no view
+  }
   if (a >= 3 && b <= 2) return foldedMatmul(self, other);
   if (a == 1) {
     // The transposed product, so that the big operand's rows stay together.

@@ -21,6 +21,7 @@ std::string withSuffix(const std::string& kernel, const std::string& name, const
 }
 
 std::vector<Kernel> deriveKernels(const OperatorDef& op, const std::string& suffix, const std::string& given) {
+  if (given == "cast") return {{"CompositeExplicitAutograd", KernelKind::kCopy, "cast"}};
   if (given == "copy") return {{"CompositeExplicitAutograd", KernelKind::kCopy, ""}};
   std::vector<Kernel> out = op.kernels;
   for (Kernel& k : out)

@@ -61,17 +61,18 @@ std::string functionalArguments(const OperatorDef& op, const OperatorDef& functi
   return join(parts, ", ");
 }
 
-std::string copyBody(const OperatorDef& op) {
+std::string copyBody(const OperatorDef& op, const Kernel& k) {
+  const std::string copy = k.name == "cast" ? "castToOut" : "copyToOut";
   const OperatorDef& functional = *op.functional;
   const std::string call = fmt::format("ops::{}::call({})", functional.cpp_name, functionalArguments(op, functional));
   if (op.form == Form::kInplace) return fmt::format("  return copyInplace({}, self, {});\n", quoted(op.name()), call);
   std::vector<std::string> outs;
   for (const Argument& a : op.arguments())
     if (a.is_out()) outs.push_back(a.name);
-  if (outs.size() == 1) return fmt::format("  return copyToOut({}, {}, {});\n", quoted(op.name()), outs[0], call);
+  if (outs.size() == 1) return fmt::format("  return {}({}, {}, {});\n", copy, quoted(op.name()), outs[0], call);
   std::string body = fmt::format("  const auto results = {};\n", call);
   for (size_t i = 0; i < outs.size(); ++i)
-    body += fmt::format("  copyToOut({}, {}, std::get<{}>(results));\n", quoted(op.name()), outs[i], i);
+    body += fmt::format("  {}({}, {}, std::get<{}>(results));\n", copy, quoted(op.name()), outs[i], i);
   return body + fmt::format("  return {}({});\n", returnType(op), join(outs, ", "));
 }
 
@@ -105,7 +106,7 @@ class BackendEmitter {
   void addKernel(const OperatorDef& op, const Kernel& k) {
     switch (k.kind) {
       case KernelKind::kElementwise: return addWrapper(op, k, "elementwise_kernels", elementwiseBody(op, k.name));
-      case KernelKind::kCopy: return addWrapper(op, k, "copying", copyBody(op));
+      case KernelKind::kCopy: return addWrapper(op, k, "copying", copyBody(op, k));
       case KernelKind::kNative: break;
     }
     if (needsDeviceCheck(op, k)) return addWrapper(op, k, "backend_" + k.key, deviceCheckBody(op, k));

@@ -51,15 +51,8 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
 
 Tensor _to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
                 std::optional<bool> pin_memory, bool, std::optional<MemoryFormat> memory_format) {
-  const TensorImpl& from = implOf(self, "_to_copy");
-  const ScalarType type = dtype.value_or(from.dtype());
-  const Device where = device.value_or(from.device());
-  Tensor result;
-  if (isPreserve(memory_format) && from.is_non_overlapping_and_dense() && !from.is_contiguous())
-    result = makeEmptyStrided("_to_copy", from.sizes(), from.strides(), type, layout, where, pin_memory);
-  else
-    result = makeEmpty("_to_copy", from.sizes(), type, layout, where, pin_memory,
-                       isPreserve(memory_format) ? self.suggest_memory_format() : *memory_format);
+  implOf(self, "_to_copy");
+  const Tensor result = native::empty_like(self, dtype, layout, device, pin_memory, memory_format);
   copyBelowAutograd(result, self);
   return result;
 }

@@ -183,7 +183,7 @@ Tensor& index_add_cpu_(Tensor& self, int64_t dim, const Tensor& index, const Ten
 
 Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   implOf(self, "index_add");
-  Tensor result = native::clone(self, std::nullopt);
+  Tensor result = native::clone(self, MemoryFormat::Contiguous);
   AutoDispatchBelowAutograd guard;
   result.index_add_(dim, index, source, alpha);
   return result;

@@ -12,6 +12,12 @@ void checkCast(const char* op, const Tensor& target, const Tensor& result) {
 }  // namespace
 
 Tensor& copyToOut(const char* op, Tensor& out, const Tensor& result) {
+  SHUNT_CHECK(!out.defined() || out.scalar_type() == result.scalar_type(), op, ": Expected out tensor to have dtype ",
+              result.scalar_type(), ", but got ", out.scalar_type(), " instead");
+  return castToOut(op, out, result);
+}
+
+Tensor& castToOut(const char* op, Tensor& out, const Tensor& result) {
   SHUNT_CHECK(out.defined(), op, ": out is an undefined tensor");
   checkCast(op, out, result);
   if (!(out.sizes() == result.sizes())) out.resize_(result.sizes());
