@@ -110,7 +110,10 @@ Tensor arange_start_step(const Scalar& start, const Scalar& end, const Scalar& s
                [&](Tensor& out) { shunt::arange_out(out, start, end, step); });
 }
 
-Tensor& arange_out(const Scalar& end, Tensor& out) { return shunt::arange_out(out, 0, end, 1); }
+Tensor& arange_out(const Scalar& end, Tensor& out) {
+  AutoDispatchBelowAutograd guard;  // one change of `out`, counted by whoever called
+  return shunt::arange_out(out, 0, end, 1);
+}
 
 Tensor& arange_start_out_meta(const Scalar& start, const Scalar& end, const Scalar& step, Tensor& out) {
   const ScalarType dtype = implOf(out, "arange", "out").dtype();
@@ -159,7 +162,10 @@ Tensor eye_m(int64_t n, int64_t m, std::optional<ScalarType> dtype, std::optiona
                [&](Tensor& out) { shunt::eye_out(out, n, m); });
 }
 
-Tensor& eye_out(int64_t n, Tensor& out) { return shunt::eye_out(out, n, n); }
+Tensor& eye_out(int64_t n, Tensor& out) {
+  AutoDispatchBelowAutograd guard;
+  return shunt::eye_out(out, n, n);
+}
 
 Tensor& eye_m_out_meta(int64_t n, int64_t m, Tensor& out) {
   implOf(out, "eye", "out");

@@ -180,7 +180,10 @@ Tensor randperm_generator(int64_t n, std::optional<Generator> generator, std::op
                [&](Tensor& t) { shunt::randperm_out(t, n, generator); });
 }
 
-Tensor& randperm_out(int64_t n, Tensor& out) { return shunt::randperm_out(out, n, std::optional<Generator>()); }
+Tensor& randperm_out(int64_t n, Tensor& out) {
+  AutoDispatchBelowAutograd guard;
+  return shunt::randperm_out(out, n, std::optional<Generator>());
+}
 
 Tensor& randperm_generator_out_meta(int64_t n, std::optional<Generator>, Tensor& out) {
   checkPermutation(n, implOf(out, "randperm", "out").dtype());

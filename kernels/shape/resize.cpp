@@ -3,6 +3,8 @@
 #include "kernels/factory/factory_util.h"
 #include "kernels/shape/view_util.h"
 
+#include <shunt/core/tls.h>
+
 namespace shunt::native {
 
 Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memory_format) {
@@ -30,6 +32,7 @@ Tensor& resize_as_(Tensor& self, const Tensor& the_template, std::optional<Memor
   implOf(self, "resize_as_");
   const TensorImpl& like = implOf(the_template, "resize_as_", "the_template");
   if (memory_format.value_or(MemoryFormat::Contiguous) == MemoryFormat::Preserve) memory_format = the_template.suggest_memory_format();
+  AutoDispatchBelowAutograd guard;
   return self.resize_(like.sizes(), memory_format);
 }
 

@@ -146,7 +146,7 @@ TEST(Factory, Errors) {
       {"strides overflow", [] { shunt::empty_strided({kHuge}, {kHuge}); }, "overflow"},
       {"like undefined", [] { shunt::zeros_like(Tensor()); }, "zeros_like(): argument 'self' is an undefined tensor"},
       {"fill value", [] { shunt::full({2}, 1e10, kInt); }, "without overflow"},
-      {"arange step", [] { shunt::arange(0, 2, 0); }, "step must be nonzero"},
+      {"arange step", [] { shunt::arange(0, 2, 0.0); }, "step must be nonzero"},
       {"arange sign", [] { shunt::arange(0, 2, -1); }, "upper bound and larger bound inconsistent with step sign"},
       {"arange nan", [] { shunt::arange(0, kNan); }, "unsupported range: 0 -> nan"},
       {"arange infinite", [] { shunt::arange(0, std::numeric_limits<double>::infinity()); }, "unsupported range: 0 -> inf"},

@@ -119,7 +119,7 @@ TEST(Random, Integers) {
   EXPECT_EQ(momentsOf(shunt::empty({5000}, kByte).random_()).largest, 255);
   EXPECT_EQ(momentsOf(shunt::empty({5000}, kBool).random_()).largest, 1);
   constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
-  const Moments all = momentsOf(shunt::empty({5000}, kLong).random_(kLowest, std::nullopt));
+  const Moments all = momentsOf(shunt::empty({5000}, kLong).random_(kLowest, std::optional<int64_t>()));
   EXPECT_LT(all.smallest, -8e18);
   EXPECT_GT(all.largest, 8e18);
   EXPECT_EQ(momentsOf(shunt::empty({500}, kLong).random_(5)).largest, 4);

@@ -145,7 +145,9 @@ TEST(View, InPlaceFormsChangeTheHandle) {
   EXPECT_EQ(t.dim(), 3);
   t.squeeze_();
   EXPECT_EQ(t.sizes().vec(), (std::vector<int64_t>{2, 3}));
-  t.as_strided_(t.sizes(), t.sizes(), 1);
+  // Arguments that live in the tensor itself.
+  t.as_strided_(t.strides(), t.sizes(), 1);
+  EXPECT_EQ(t.sizes().vec(), (std::vector<int64_t>{3, 1}));
   EXPECT_EQ(t.strides().vec(), (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(t.storage_offset(), 1);
 }
