@@ -15,6 +15,9 @@ constexpr const char* kDeclarationsHead = R"(// The dictionary's operators: one 
 
 #include <shunt/core/dispatch_key_set.h>
 #include <shunt/tensor/api_arguments.h>
+#include <shunt/tensor/generator.h>
+#include <shunt/tensor/scalar.h>
+#include <shunt/tensor/tensor_fwd.h>
 
 #include <string_view>
 #include <tuple>

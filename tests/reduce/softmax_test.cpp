@@ -2,6 +2,9 @@
 
 #include "tests/reduce/reference.h"
 
+#include <cmath>
+#include <map>
+
 namespace shunt::testing {
 namespace {
 
@@ -18,19 +21,27 @@ const std::vector<Case>& cases() {
 
 /// exp(x - max) / sum in double along a dimension; the logarithm of that if wanted.
 std::vector<double> expected(const Tensor& t, int64_t dim, bool log) {
+  struct Line {
+    double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+  };
+  std::map<std::vector<int64_t>, Line> lines;  // by the index with `dim` at 0
   std::vector<double> result;
   const auto d = static_cast<size_t>(dim < 0 ? dim + t.dim() : dim);
   forIndices(t.sizes(), [&](const std::vector<int64_t>& index) {
     std::vector<int64_t> i = index;
-    double largest = -std::numeric_limits<double>::infinity(), sum = 0;
-    const int64_t n = t.dim() == 0 ? 1 : t.sizes()[d];
-    const auto at = [&](int64_t k) {
-      if (t.dim() > 0) i[d] = k;
-      return valueAt(t, i);
-    };
-    for (int64_t k = 0; k < n; ++k) largest = std::max(largest, at(k));
-    for (int64_t k = 0; k < n; ++k) sum += std::exp(at(k) - largest);
-    const double x = valueAt(t, index) - largest - std::log(sum);
+    if (t.dim() > 0) i[d] = 0;
+    const auto [it, is_new] = lines.try_emplace(i);
+    Line& line = it->second;
+    if (is_new) {
+      const int64_t n = t.dim() == 0 ? 1 : t.sizes()[d];
+      const auto at = [&](int64_t k) {
+        if (t.dim() > 0) i[d] = k;
+        return valueAt(t, i);
+      };
+      for (int64_t k = 0; k < n; ++k) line.largest = std::max(line.largest, at(k));
+      for (int64_t k = 0; k < n; ++k) line.sum += std::exp(at(k) - line.largest);
+    }
+    const double x = valueAt(t, index) - line.largest - std::log(line.sum);
     result.push_back(log ? x : std::exp(x));
   });
   return result;
@@ -66,17 +77,17 @@ TEST(Softmax, HandlesExtremeInputs) {
   const double inf = std::numeric_limits<double>::infinity();
   EXPECT_EQ(valuesOf(shunt::softmax(shunt::tensor({1000., 1000.}), 0)), (std::vector<double>{0.5, 0.5}));
   EXPECT_EQ(valuesOf(shunt::softmax(shunt::tensor({-inf, 0.}), 0)), (std::vector<double>{0, 1}));
-  for (const double v : valuesOf(shunt::softmax(shunt::tensor({NAN, 0.}), 0))) EXPECT_TRUE(std::isnan(v));
+  for (const double v : valuesOf(shunt::softmax(shunt::tensor({std::nan(""), 0.}), 0))) EXPECT_TRUE(std::isnan(v));
   for (const double v : valuesOf(shunt::log_softmax(shunt::tensor({-inf, -inf}), 0))) EXPECT_TRUE(std::isnan(v));
 }
 
 TEST(Softmax, ConvertsFirstWhenAskedTo) {
   EXPECT_EQ(shunt::softmax(shunt::tensor({1, 2}), 0, kDouble).dtype(), kDouble);
-  EXPECT_EQ(messageOf([] { shunt::softmax(shunt::tensor({1, 2}), 0); }), "\"softmax_lastdim_kernel_impl\" not implemented for 'Long'");
-  EXPECT_EQ(messageOf([] { shunt::_softmax(shunt::tensor({1.}), 0, true); }),
-            "softmax with half to float conversion is not supported on CPU");
-  EXPECT_EQ(messageOf([] { shunt::softmax(shunt::tensor({1.}), 1); }),
-            "Dimension out of range (expected to be in range of [-1, 0], but got 1)");
+  EXPECT_THAT(messageOf([] { shunt::softmax(shunt::tensor({1, 2}), 0); }), ::testing::StartsWith("\"softmax_lastdim_kernel_impl\" not implemented for 'Long'"));
+  EXPECT_THAT(messageOf([] { shunt::_softmax(shunt::tensor({1.}), 0, true); }),
+            ::testing::StartsWith("softmax with half to float conversion is not supported on CPU"));
+  EXPECT_THAT(messageOf([] { shunt::softmax(shunt::tensor({1.}), 1); }),
+            ::testing::StartsWith("Dimension out of range (expected to be in range of [-1, 0], but got 1)"));
 }
 
 }  // namespace

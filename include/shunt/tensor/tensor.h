@@ -8,6 +8,7 @@
 #include <shunt/tensor/generator.h>
 #include <shunt/tensor/options.h>
 #include <shunt/tensor/scalar.h>
+#include <shunt/tensor/tensor_fwd.h>
 #include <shunt/tensor/tensor_impl.h>
 
 #include <functional>
@@ -15,15 +16,6 @@
 #include <string_view>
 #include <tuple>
 #include <vector>
-
-namespace shunt {
-
-class Tensor;
-struct Node;
-using TensorList = ArrayRef<Tensor>;
-using TensorOptList = ArrayRef<std::optional<Tensor>>;
-
-}  // namespace shunt
 
 #include <shunt/generated/operator_decls.h>
 

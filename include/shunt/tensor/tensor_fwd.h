@@ -1,0 +1,15 @@
+// Tensor, declared only, and the list types made of it: for headers that tensor.h includes.
+#pragma once
+
+#include <shunt/core/array_ref.h>
+
+#include <optional>
+
+namespace shunt {
+
+class Tensor;
+struct Node;
+using TensorList = ArrayRef<Tensor>;
+using TensorOptList = ArrayRef<std::optional<Tensor>>;
+
+}  // namespace shunt
