@@ -42,18 +42,16 @@ Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& e
   return zero_where(exponent.eq(Scalar(0)), grad.mul(slope));
 }
 
-// 0 ** e is flat in e for e >= 0, where result * log(0) would be nan.
+// 0 ** e is flat in e for e >= 0. There the logarithm is taken of 1, so that no 0 * inf gets into second derivatives.
 Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result) {
   const Tensor flat = self.eq(Scalar(0)).logical_and(exponent.ge(Scalar(0)));
-  return grad.mul(zero_where(flat, result.mul(self.log())));
+  return grad.mul(result.mul(where(flat, ones({}, self.options()), self).log()));
 }
 
 Tensor pow_backward_exponent(const Tensor& grad, const Scalar& self, const Tensor& exponent, const Tensor& result) {
-  if (isZero(self)) {
-    const Tensor slope = result.mul(Scalar(-std::numeric_limits<double>::infinity()));
-    return grad.mul(zero_where(exponent.ge(Scalar(0)), slope));
-  }
-  return grad.mul(result.mul(Scalar(std::log(self.toDouble()))));
+  if (!isZero(self)) return grad.mul(result.mul(Scalar(std::log(self.toDouble()))));
+  const Tensor falling = full({}, Scalar(-std::numeric_limits<double>::infinity()), result.options());
+  return grad.mul(where(exponent.ge(Scalar(0)), zeroLike(result), falling));
 }
 
 Tensor erf_backward(const Tensor& grad, const Tensor& self) {

@@ -17,6 +17,7 @@ Cases activationCases() {
   c.push_back(unary("tanh", [](const Tensor& x) { return x.tanh(); }));
   c.push_back(unary("sigmoid", [](const Tensor& x) { return x.sigmoid(); }));
   c.push_back(unary("relu", [](const Tensor& x) { return x.relu(); }));
+  c.push_back(unary("threshold", [](const Tensor& x) { return threshold(x, 0.5, 7); }));
   c.push_back(unary("silu", [](const Tensor& x) { return silu(x); }));
   c.push_back(unary("gelu", [](const Tensor& x) { return gelu(x); }));
   c.push_back(unary("gelu", [](const Tensor& x) { return gelu(x, "tanh"); }));

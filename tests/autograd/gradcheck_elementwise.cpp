@@ -32,6 +32,8 @@ void addArithmetic(Cases& c) {
   binary(c, "maximum", [](const Tensor& a, const Tensor& b) { return maximum(a, b); });
   binary(c, "minimum", [](const Tensor& a, const Tensor& b) { return minimum(a, b); });
   binary(c, "pow.Tensor_Tensor", [](const Tensor& a, const Tensor& b) { return a.pow(b); }, 0.5, 2);
+  binary(c, "rsub.Tensor", [](const Tensor& a, const Tensor& b) { return rsub(a, b, 2); });
+  c.push_back(unary("rsub.Scalar", [](const Tensor& x) { return rsub(x, 2.5, 3); }));
   c.push_back(unary("add.Scalar", [](const Tensor& x) { return x.add(2, 3); }));
   c.push_back(unary("sub.Scalar", [](const Tensor& x) { return x.sub(2); }));
   c.push_back(unary("mul.Scalar", [](const Tensor& x) { return x.mul(2.5); }));
@@ -41,6 +43,20 @@ void addArithmetic(Cases& c) {
   c.push_back(unary("abs", [](const Tensor& x) { return x.abs(); }));
 }
 
+// Steps have no slope: what is added to them has.
+void addRounding(Cases& c) {
+  c.push_back(unary("sign", [](const Tensor& x) { return x.sign().add(x); }));
+  c.push_back(unary("floor", [](const Tensor& x) { return x.floor().add(x); }));
+  c.push_back(unary("ceil", [](const Tensor& x) { return x.ceil().add(x); }));
+  c.push_back(unary("round", [](const Tensor& x) { return x.round().add(x); }));
+  c.push_back(unary("trunc", [](const Tensor& x) { return x.trunc().add(x); }));
+  c.push_back(unary("remainder.Scalar", [](const Tensor& x) { return x.remainder(0.7).add(x); }));
+  c.push_back(unary("fmod.Scalar", [](const Tensor& x) { return x.fmod(0.7).add(x); }));
+  const auto moduli = [] { return variable_list{leaf({7.3, -5.2, 3.1}), leaf({2.0, 3.0, 1.3})}; };
+  c.push_back({"remainder.Tensor", moduli, [](const variable_list& x) { return variable_list{x[0].remainder(x[1])}; }});
+  c.push_back({"fmod.Tensor", moduli, [](const variable_list& x) { return variable_list{x[0].fmod(x[1])}; }});
+}
+
 void addPowers(Cases& c) {
   c.push_back(unary("pow.Tensor_Scalar", [](const Tensor& x) { return x.pow(3); }));
   c.push_back(unary("pow.Tensor_Scalar", [](const Tensor& x) { return x.pow(0.5); }, 0.5, 2));
@@ -48,6 +64,10 @@ void addPowers(Cases& c) {
   c.push_back(unary("pow.Tensor_Scalar", [](const Tensor& x) { return x.pow(1); }));
   c.push_back(unary("pow.Scalar", [](const Tensor& x) { return pow(2.5, x); }));
   c.push_back(unary("pow.Scalar", [](const Tensor& x) { return pow(0, x).add(x); }, 0.5, 2));
+  c.push_back({"pow.Tensor_Tensor", [] { return variable_list{leaf({0.5, 1.5}), leaf({2, 0.5})}; },
+               [](const variable_list& x) { return variable_list{x[0].sub(x[0].detach()).pow(x[1].add(2))}; }});  // of 0
+  c.push_back(unary("expm1", [](const Tensor& x) { return x.expm1(); }));
+  c.push_back(unary("log1p", [](const Tensor& x) { return x.log1p(); }, -0.5, 2));
   c.push_back(unary("exp", [](const Tensor& x) { return x.exp(); }));
   c.push_back(unary("log", [](const Tensor& x) { return x.log(); }, 0.5, 3));
   c.push_back(unary("sqrt", [](const Tensor& x) { return x.sqrt(); }, 0.5, 3));
@@ -68,6 +88,11 @@ void addSelections(Cases& c) {
                [](const variable_list& x) { return variable_list{x[0].clamp(x[1], x[2])}; }});
   c.push_back({"clamp.Tensor", [] { return variable_list{var({2, 3}, -2, 2, 1), var({3}, -1, 1, 2)}; },
                [](const variable_list& x) { return variable_list{x[0].clamp(std::nullopt, x[1])}; }});
+  binary(c, "clamp_min.Tensor", [](const Tensor& a, const Tensor& b) { return a.clamp_min(b); });
+  binary(c, "clamp_max.Tensor", [](const Tensor& a, const Tensor& b) { return a.clamp_max(b); });
+  c.push_back(unary("masked_fill.Scalar", [](const Tensor& x) { return x.masked_fill(x.gt(0), 3); }));
+  c.push_back({"masked_fill.Tensor", [] { return variable_list{var({2, 3}), leaf({2}).detach().select(0, 0).clone().requires_grad_()}; },
+               [](const variable_list& x) { return variable_list{x[0].masked_fill(x[0].gt(0), x[1])}; }});
   binary(c, "where.self", [](const Tensor& a, const Tensor& b) { return where(a.gt(0), a, b); });
 }
 
@@ -84,6 +109,9 @@ void addInplace(Cases& c) {
   inplace(c, "sub_.Tensor", [](Tensor& y, const Tensor& w) { y.sub_(w); });
   inplace(c, "mul_.Tensor", [](Tensor& y, const Tensor& w) { y.mul_(w); });
   inplace(c, "div_.Tensor", [](Tensor& y, const Tensor& w) { y.div_(w); }, 0.5, 2);
+  inplace(c, "pow_.Tensor", [](Tensor& y, const Tensor& w) { y.pow_(w); }, 0.5, 2);
+  inplace(c, "pow_.Scalar", [](Tensor& y, const Tensor&) { y.pow_(3); });
+  inplace(c, "masked_fill_.Scalar", [](Tensor& y, const Tensor&) { y.masked_fill_(y.gt(0), 3); });
   inplace(c, "exp_", [](Tensor& y, const Tensor&) { y.exp_(); });
   inplace(c, "sigmoid_", [](Tensor& y, const Tensor&) { y.sigmoid_(); });
   inplace(c, "tanh_", [](Tensor& y, const Tensor&) { y.tanh_(); });
@@ -115,6 +143,7 @@ void addOverwriting(Cases& c) {
   numbers("ge_.Scalar", [](Tensor& y, const Tensor&) { y.ge_(1); });
   numbers("logical_and_", [](Tensor& y, const Tensor& w) { y.logical_and_(w); });
   numbers("logical_or_", [](Tensor& y, const Tensor& w) { y.logical_or_(w); });
+  numbers("logical_xor_", [](Tensor& y, const Tensor& w) { y.logical_xor_(w); });
   numbers("logical_not_", [](Tensor& y, const Tensor&) { y.logical_not_(); });
   const auto random = [&](const char* op, auto f) {
     numbers(op, [f](Tensor& y, const Tensor& w) {
@@ -138,6 +167,7 @@ void addOverwriting(Cases& c) {
 Cases elementwiseCases() {
   Cases c;
   addArithmetic(c);
+  addRounding(c);
   addPowers(c);
   addSelections(c);
   addTernary(c);
