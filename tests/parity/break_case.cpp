@@ -18,6 +18,7 @@ bool replaceTensor(Case& c, const shunt::FunctionSchema& schema, Rng& rng, bool 
   const auto tensors = argumentsOf(c, Value::Kind::kTensor);
   if (tensors.empty()) return false;
   const size_t at = rng.pick(tensors);
+  if (sizes_too && schema.arguments()[at].name == "index") return false;  // libtorch writes beyond the result
   const TensorSpec old = c.tensors[static_cast<size_t>(c.args[at].ints[0])];
   if (!old.defined) return false;
   std::vector<int64_t> sizes = old.sizes;
@@ -78,6 +79,7 @@ bool isDense(const TensorSpec& t) {
 
 // A written tensor that shares memory with another argument, whole or shifted by one element.
 bool overlap(Case& c, const shunt::FunctionSchema& schema, Rng& rng) {
+  if (!isElementwise(ruleFor(schema.name(), schema.overload_name()))) return false;
   const auto tensors = argumentsOf(c, Value::Kind::kTensor);
   for (const size_t i : tensors) {
     if (!schema.arguments()[i].is_write()) continue;

@@ -68,6 +68,7 @@ void drawOuts(Draft& d, bool plain) {
 
 // Two arguments that are one tensor: x.add_(x), add(x, x, out=x).
 void aliasArguments(Draft& d) {
+  if (!isElementwise(d.rule)) return;
   std::vector<size_t> tensors;
   for (size_t i = 0; i < d.c.args.size(); ++i)
     if (d.c.args[i].kind == Value::Kind::kTensor) tensors.push_back(i);

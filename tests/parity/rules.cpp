@@ -28,6 +28,11 @@ constexpr Rule kRules[] = {
     {"sum*", "A", kAccumulates},
     {"mean*", "A", kAccumulates},
     {"prod*", "A", kAccumulates},
+    {"amax", "A"},
+    {"amin", "A"},
+    {"argm*", "A"},
+    {"all*", "A"},
+    {"any*", "A"},
     {"max.other", "%"},
     {"min.other", "%"},
     {"max*", "A"},
@@ -87,6 +92,8 @@ bool globMatches(std::string_view pattern, std::string_view text) {
     return globMatches(pattern.substr(1), text) || (!text.empty() && globMatches(pattern, text.substr(1)));
   return !text.empty() && pattern[0] == text[0] && globMatches(pattern.substr(1), text.substr(1));
 }
+
+bool isElementwise(const Rule& rule) { return rule.shapes.find_first_not_of("%FMD ") == std::string_view::npos; }
 
 std::string_view baseName(std::string_view name) {
   if (const size_t colons = name.find("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);

@@ -36,6 +36,9 @@ struct Rule {
 /// The most exact rule: for name and overload, for the name, the default.
 const Rule& ruleFor(std::string_view name, std::string_view overload);
 
+/// Every result comes from the elements at its place: arguments may share memory whole.
+bool isElementwise(const Rule& rule);
+
 /// "aten::add_" gives "add".
 std::string_view baseName(std::string_view name);
 
