@@ -70,6 +70,13 @@ function(shunt_kernel_objects target)
   set_property(SOURCE ${arg_SOURCES} APPEND PROPERTY OBJECT_DEPENDS ${SHUNT_EMBED_BITCODE})
 endfunction()
 
+# Instrumented loops can't be vectorised, and trying costs most of a sanitizer build's time.
+if(SHUNT_SANITIZE)
+  set(SHUNT_ISA_OPTIMISATION -O1 -Wno-pass-failed)
+else()
+  set(SHUNT_ISA_OPTIMISATION -O3)
+endif()
+
 function(shunt_isa_objects target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
   if(NOT arg_SOURCES)
@@ -79,7 +86,8 @@ function(shunt_isa_objects target)
     _shunt_object_library(objects ${target} isa_${level} ${arg_SOURCES})
     target_compile_definitions(${objects} PRIVATE SHUNT_ISA_NAMESPACE=${level})
     # No exceptions: a frame that can clean up needs the weak DW.ref of the personality routine.
-    target_compile_options(${objects} PRIVATE -O3 -ffp-contract=off -fno-exceptions ${SHUNT_ISA_FLAGS_${level}})
+    target_compile_options(${objects} PRIVATE
+      ${SHUNT_ISA_OPTIMISATION} -ffp-contract=off -fno-exceptions ${SHUNT_ISA_FLAGS_${level}})
     set_property(GLOBAL APPEND PROPERTY ${target}_ISA_OBJECTS ${objects})
   endforeach()
 endfunction()
