@@ -63,6 +63,15 @@ struct Functor {
   static constexpr uint32_t kMaskInputs = 0;
   /// The result may be cast to any output dtype, also to a lesser category (copy_).
   static constexpr bool kAnyCast = false;
+  /// A given output must have the common dtype exactly: no cast. Where an input is a tensor instead of the usual number,
+  /// casts are legal after all.
+  static constexpr bool kSameOutput = false;
+  /// A new output is contiguous, whatever layout the inputs have.
+  static constexpr bool kContiguousOutput = false;
+  /// Writing to an expanded tensor is only warned of.
+  static constexpr bool kOverlapAllowed = false;
+  /// In which order the inputs are asked for the output's layout.
+  static constexpr int kLayoutOrder[3] = {0, 1, 2};
   /// Worth loops of their own where one of two inputs is a single element.
   static constexpr bool kBroadcastLoops = false;
   /// Whether a loop in compute type C can be a vector loop (no branches, no integer division).

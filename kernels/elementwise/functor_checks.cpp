@@ -35,6 +35,10 @@ void lerp(const CheckArgs& a) {
   SHUNT_CHECK(a.inputs[0] == a.inputs[1], a.op, "(): expected dtype ", a.inputs[0], " for `end` but got dtype ", a.inputs[1]);
 }
 
+void clampBool(const CheckArgs& a) {
+  if (a.has_number && a.common == kBool) detail::throwNotImplementedFor(a.op, kBool);
+}
+
 void noBool(const CheckArgs& a) {
   SHUNT_CHECK(a.inputs[0] != kBool, "Boolean inputs not supported for ", a.op);
 }

@@ -17,7 +17,11 @@ struct OpInfo {
   uint32_t operands;      // all other inputs
   bool bool_output;
   bool any_cast;
+  bool same_output;       // Functor::kSameOutput
+  bool contiguous_output;
+  bool overlap_allowed;
   bool is_copy;           // the loop only moves elements
+  const int* layout_order;
   DtypeSet types;         // common dtypes that have loops
   const char* invalid;    // message for invalid elements; null where every input is valid
   checks::Check check;    // may be null
@@ -57,6 +61,10 @@ constexpr OpInfo describe() {
   info.operands = ((1u << F::kInputs) - 1) & ~F::kMaskInputs;
   info.bool_output = F::kBoolOutput;
   info.any_cast = F::kAnyCast;
+  info.same_output = F::kSameOutput;
+  info.contiguous_output = F::kContiguousOutput;
+  info.overlap_allowed = F::kOverlapAllowed;
+  info.layout_order = F::kLayoutOrder;
   info.is_copy = std::is_same_v<F, functors::Copy>;
   info.types = F::kTypes;
   info.arguments = kDefaultArguments;

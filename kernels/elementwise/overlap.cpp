@@ -1,5 +1,7 @@
 #include "kernels/elementwise/overlap.h"
 
+#include <shunt/core/log.h>
+
 namespace shunt::elementwise {
 namespace {
 
@@ -22,10 +24,13 @@ bool overlapsItself(const TensorImpl& t) {
 
 }  // namespace
 
-void assertNoInternalOverlap(const char* op, const TensorImpl& written) {
-  SHUNT_CHECK(!overlapsItself(written), op,
-              "(): unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-              "Please clone() the tensor before performing the operation.");
+void assertNoInternalOverlap(const char* op, const TensorImpl& written, bool only_warn) {
+  if (!overlapsItself(written)) return;
+  const std::string message = ::shunt::detail::str(
+      op, "(): unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+          "Please clone() the tensor before performing the operation.");
+  SHUNT_CHECK(only_warn, message);
+  ::shunt::detail::logWarning(message);
 }
 
 void assertNoPartialOverlap(const char* op, const TensorImpl& written, const TensorImpl& read) {

@@ -5,8 +5,8 @@
 
 namespace shunt::elementwise {
 
-/// Throws when two elements of a written tensor are one memory location (an expanded tensor).
-void assertNoInternalOverlap(const char* op, const TensorImpl& written);
+/// Throws when two elements of a written tensor are one memory location (an expanded tensor); with `only_warn`, logs it.
+void assertNoInternalOverlap(const char* op, const TensorImpl& written, bool only_warn);
 /// Throws when a read tensor shares some memory with the written one without being the same elements in the same order.
 void assertNoPartialOverlap(const char* op, const TensorImpl& written, const TensorImpl& read);
 

@@ -9,7 +9,7 @@ Plan::Plan(const Request& request, OutputKind kind, Tensor& out) : request_(requ
   checkDefined();
   if (outputGiven()) {
     const TensorImpl& written = *out.unsafeGetTensorImpl();
-    assertNoInternalOverlap(request.name, written);
+    assertNoInternalOverlap(request.name, written, request.op.overlap_allowed);
     for (int i = 0; i < request.op.num_inputs; ++i)
       if (const TensorImpl* t = request.inputs[i].tensor) assertNoPartialOverlap(request.name, written, *t);
   }
@@ -95,13 +95,15 @@ void Plan::resolveTypes() {
   common_ = commonDtype(request_);
   // The loop of a copy would only move what a cast has made already.
   if (op.is_copy && outputGiven()) common_ = out_.scalar_type();
-  if (op.check != nullptr) op.check({request_.name, dtypes_ + 1, request_.scalars, common_});
+  if (op.check != nullptr) op.check({request_.name, dtypes_ + 1, request_.scalars, common_, hasNumber(request_)});
   if ((op.types & dtypeBit(common_)) == 0) ::shunt::detail::throwNotImplementedFor(request_.name, common_);
   loop_ = op.loop(common_);
   result_ = op.loopOutput(common_);
   dtypes_[0] = outputGiven() ? out_.scalar_type() : result_;
   SHUNT_CHECK(op.any_cast || op.bool_output || canCast(result_, dtypes_[0]), request_.name, "(): result type ", result_,
               " can't be cast to the desired output type ", dtypes_[0]);
+  const bool exact = op.same_output && (op.num_inputs == 1 || hasNumber(request_));
+  SHUNT_CHECK(!exact || dtypes_[0] == result_, request_.name, "(): Found dtype ", dtypes_[0], " but expected ", result_);
 }
 
 void Plan::storeScalars() {
@@ -132,7 +134,8 @@ void Plan::resolveInputStrides() {
 
 /// Positive when dimension a lies outside b in memory. Operands are asked in order; one that repeats either abstains.
 int Plan::compareDims(int a, int b) const {
-  for (int k = outputGiven() && !will_resize_ ? 0 : 1; k < numOperands(); ++k) {
+  for (int i = outputGiven() && !will_resize_ ? 0 : 1; i < numOperands(); ++i) {
+    const int k = i == 0 ? 0 : 1 + request_.op.layout_order[i - 1];
     const int64_t sa = strides_[k][a], sb = strides_[k][b];
     if (sa == 0 || sb == 0) continue;
     if (sa != sb) return sa < sb ? -1 : 1;

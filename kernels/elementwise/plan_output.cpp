@@ -13,6 +13,7 @@ bool sameStrides(const TensorImpl* a, const TensorImpl* b) { return a->strides()
 /// Strides of a new output, in elements; false means contiguous. Inputs of one shape that share a dense layout hand it on;
 /// otherwise the output is dense in the order of dimensions that was found.
 bool Plan::layoutOfInputs(int64_t* strides) const {
+  if (request_.op.contiguous_output) return false;
   bool contiguous = same_shapes_, channels_last = same_shapes_, equal = same_shapes_;
   const TensorImpl* first = nullptr;
   for (int i = 0; i < request_.op.num_inputs; ++i) {

@@ -2,6 +2,7 @@
 #include "generated/native_functions.h"
 #include "kernels/elementwise/promote.h"
 #include "kernels/elementwise/run.h"
+#include "kernels/shape/copy.h"
 
 namespace shunt::native {
 namespace {
@@ -69,5 +70,25 @@ Tensor& pow_out_tensor_scalar(const Tensor& self, const Scalar& exponent, Tensor
 }
 
 Tensor& pow__tensor_scalar(Tensor& self, const Scalar& exponent) { return pow_out_tensor_scalar(self, exponent, self); }
+
+Tensor& pow_out_scalar(const Scalar& self, const Tensor& exponent, Tensor& out) {
+  // 1 to any power is 1, in whatever dtype the output has.
+  if (self.equal(1.0) && exponent.defined() && out.defined() && out.sizes() == exponent.sizes()) {
+    fillBelowAutograd(out, self);
+    return out;
+  }
+  elementwise::runOut<Pow>("pow", out, self, exponent);
+  return out;
+}
+
+Tensor pow_scalar(const Scalar& self, const Tensor& exponent) {
+  Tensor result = elementwise::run<Pow>("pow", self, exponent);
+  if (self.equal(1.0) && !result.is_contiguous()) result = Tensor(detail::makeTensor(result.sizes(), {}, result.dtype(), result.device()));
+  return self.equal(1.0) ? pow_out_scalar(self, exponent, result) : result;
+}
+
+Tensor square(const Tensor& self) { return shunt::pow(self, 2); }
+Tensor& square_(Tensor& self) { return self.pow_(2); }
+Tensor& square_out(const Tensor& self, Tensor& out) { return shunt::pow_out(out, self, 2); }
 
 }  // namespace shunt::native

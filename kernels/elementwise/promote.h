@@ -12,6 +12,12 @@ namespace shunt::elementwise {
 /// The dtype of a tensor, or the type of a number.
 inline ScalarType dtypeOf(const Argument& a) { return a.tensor != nullptr ? a.tensor->dtype() : a.number->type(); }
 
+inline bool hasNumber(const Request& request) {
+  for (int i = 0; i < request.op.num_inputs; ++i)
+    if (request.inputs[i].number != nullptr) return true;
+  return false;
+}
+
 /// The common dtype of a request whose inputs are all defined; masks don't count.
 ScalarType commonDtype(const Request& request);
 

@@ -123,7 +123,7 @@ SHUNT_NOINLINE void prepareScalars(const Request& r, FastCall& call) {
   if (op.check != nullptr) {
     ScalarType dtypes[kMaxInputs];
     for (int i = 0; i < op.num_inputs; ++i) dtypes[i] = dtypeOf(r.inputs[i]);
-    op.check({r.name, dtypes, r.scalars, call.common});
+    op.check({r.name, dtypes, r.scalars, call.common, hasNumber(r)});
   }
   for (int s = 0; s < op.num_scalars; ++s) storeScalar(*r.scalars[s], call.common, call.scalars[s]);
 }

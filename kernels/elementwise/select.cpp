@@ -7,6 +7,15 @@
 namespace shunt::native {
 namespace {
 
+/// A byte mask is an old form of a bool one: it may hold 0 and 1 only.
+void checkByteMask(const Tensor& mask) {
+  if (!mask.defined() || mask.scalar_type() != kByte || !mask.is_cpu()) return;
+  Tensor bytes(detail::makeCpuTensor(mask.sizes(), {}, kByte));
+  elementwise::runOut<functors::Copy>("masked_fill", bytes, mask);
+  const uint8_t* p = bytes.data_ptr<uint8_t>();
+  for (int64_t i = 0; i < bytes.numel(); ++i) SHUNT_CHECK(p[i] <= 1, "Mask tensor can take 0 and 1 values only");
+}
+
 /// On Meta there is no value to read, and none is needed.
 Scalar valueOf(const Tensor& value) {
   SHUNT_CHECK(value.defined(), "masked_fill(): argument 'value' (position 3) is an undefined tensor; expected one with data");
@@ -31,13 +40,23 @@ Tensor where_scalars(const Tensor& condition, const Scalar& self, const Scalar& 
   return chosen.is_floating_point() ? chosen.to(get_default_dtype()) : chosen;
 }
 
+Tensor masked_fill_scalar(const Tensor& self, const Tensor& mask, const Scalar& value) {
+  checkByteMask(mask);
+  return elementwise::run<functors::MaskedFill>("masked_fill", self, mask, value);
+}
+
+Tensor& masked_fill__scalar(Tensor& self, const Tensor& mask, const Scalar& value) {
+  checkByteMask(mask);
+  elementwise::runInplace<functors::MaskedFill>("masked_fill_", self, mask, value);
+  return self;
+}
+
 Tensor masked_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
-  return elementwise::run<functors::MaskedFill>("masked_fill", self, mask, valueOf(value));
+  return masked_fill_scalar(self, mask, valueOf(value));
 }
 
 Tensor& masked_fill__tensor(Tensor& self, const Tensor& mask, const Tensor& value) {
-  elementwise::runInplace<functors::MaskedFill>("masked_fill_", self, mask, valueOf(value));
-  return self;
+  return masked_fill__scalar(self, mask, valueOf(value));
 }
 
 }  // namespace shunt::native

@@ -13,6 +13,8 @@ using elementwise::runOut;
 using functors::Add;
 using functors::Mul;
 
+int warnings = 0;
+
 Tensor iota(const Sizes& sizes, const Sizes& strides = {}) {
   Tensor t = makeTensor(kFloat, sizes, strides);
   for (int64_t i = 0; i < t.numel(); ++i) put<float>(t, i, static_cast<float>(i));
@@ -74,6 +76,14 @@ TEST(Layout, OutputStrides) {
     fillInteresting(b, 2);
     EXPECT_EQ(add(a, b).strides(), IntArrayRef(l.expected)) << IntArrayRef(l.a_strides) << " + " << IntArrayRef(l.b_strides);
   }
+  // PyTorch's kernels name some operands in another order, and that order decides.
+  const Tensor rows = iota({3, 4}), columns = iota({3, 4}, {1, 3});
+  EXPECT_EQ(run<functors::Rsub>("rsub", rows, columns, 1).strides(), IntArrayRef({1, 3}));
+  EXPECT_EQ(run<functors::ThresholdBackward>("threshold_backward", rows, columns, 0).strides(), IntArrayRef({1, 3}));
+  EXPECT_EQ(run<functors::MseLossBackward>("mse_loss_backward", columns, rows, columns, 2).strides(), IntArrayRef({4, 1}));
+  const Tensor mask = run<functors::Gt>("gt", columns, 5);
+  EXPECT_EQ(mask.strides(), IntArrayRef({1, 3}));
+  EXPECT_EQ(run<functors::MaskedFill>("masked_fill", columns, mask, 0).strides(), IntArrayRef({4, 1}));
   // A number beside a transposed tensor.
   EXPECT_EQ(run<Mul>("mul", iota({3, 4}, {1, 3}), 2).strides(), IntArrayRef({1, 3}));
   EXPECT_EQ(add(iota({3, 4}, {1, 3}), iota({4})).strides(), IntArrayRef({1, 3}));
@@ -91,11 +101,15 @@ TEST(Out, TakesShapeAndCasts) {
   Tensor floats = makeTensor(kFloat, {3});
   runOut<functors::Lt>("lt", floats, iota({3}), 1.5);
   EXPECT_EQ(valuesOf<float>(floats), (std::vector<float>{1, 1, 0}));
+  // One input or numbers beside it: no cast at all.
+  Tensor wide = makeTensor(kDouble, {3});
+  EXPECT_ERROR(runOut<functors::Abs>("abs", wide, iota({3})), "Found dtype Double but expected Float");
+  EXPECT_ERROR(runOut<functors::Clamp>("clamp", wide, iota({3}), 0, 1), "Found dtype Double but expected Float");
+  runOut<functors::Clamp>("clamp", wide, iota({3}), zeroDim(0.5f), zeroDim(1.5f));
+  EXPECT_EQ(valuesOf<double>(wide), (std::vector<double>{0.5, 1, 1.5}));
   Tensor undefined;
   EXPECT_ERROR(runOut<Add>("add", undefined, iota({3}), iota({3}), 1), "output is an undefined tensor");
 }
-
-int warnings = 0;
 
 TEST(Out, IsResized) {
   const LogSink before = set_log_sink([](LogLevel, const char*) { ++warnings; });
@@ -139,6 +153,13 @@ TEST(Inplace, Overlap) {
   EXPECT_ERROR(runInplace<Add>("add_", low, makeView(base, {4}, {1}, 2), 1), "some elements of the input tensor and the written-to tensor refer to a single memory location");
   EXPECT_ERROR(runInplace<Add>("add_", low, makeView(base, {}, {}, 1), 1), "some elements of the input tensor");
   EXPECT_EQ(valuesOf<float>(base), valuesOf<float>(iota({8})));
+  warnings = 0;
+  const LogSink before = set_log_sink([](LogLevel, const char*) { ++warnings; });
+  Tensor filled = makeView(iota({2}), {4, 2}, {0, 1});
+  runInplace<functors::MaskedFill>("masked_fill_", filled, tensorOf<bool>({true, false}), 9);
+  EXPECT_EQ(valuesOf<float>(filled), (std::vector<float>{9, 1, 9, 1, 9, 1, 9, 1}));
+  EXPECT_EQ(warnings, 1);
+  set_log_sink(before);
   // The same elements, or other ones, are fine.
   runInplace<Add>("add_", low, makeView(base, {4}, {1}, 0), 1);
   runInplace<Add>("add_", low, makeView(base, {4}, {1}, 4), 1);
@@ -209,6 +230,9 @@ TEST(Select, NanAndSignedZero) {
   EXPECT_TRUE(std::isnan(get<float>(run<functors::Relu>("relu", a), 0)));
   EXPECT_EQ(valuesOf<float>(run<functors::Clamp>("clamp", tensorOf<float>({-5, 0, 5}), 2, 1)), (std::vector<float>{1, 1, 1}));
   EXPECT_EQ(run<functors::Clamp>("clamp", tensorOf<int32_t>({1}), 0.5, 2.5).dtype(), kFloat);
+  const Tensor bools = tensorOf<bool>({true, false});
+  EXPECT_EQ(valuesOf<bool>(run<functors::ClampMin>("clamp_min", bools, zeroDim(true))), (std::vector<bool>{true, true}));
+  EXPECT_ERROR(run<functors::ClampMin>("clamp_min", bools, true), "\"clamp_min\" not implemented for 'Bool'");
 }
 
 TEST(FastPath, Counters) {

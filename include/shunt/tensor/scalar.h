@@ -64,9 +64,9 @@ class SHUNT_API Scalar {
   template <class T>
   T toIntegral() const {
     const int64_t v = toLong();
-    // Unsigned targets accept the range of their signed counterpart too, as PyTorch's wrap-around of -1 does.
+    // Negative integers wrap into unsigned targets, as PyTorch's do (a - b is a + 255 * b); negative doubles don't fit.
     if constexpr (std::is_unsigned_v<T>)
-      SHUNT_CHECK(v >= -static_cast<int64_t>(std::numeric_limits<T>::max()) && v <= static_cast<int64_t>(std::numeric_limits<T>::max()), "value cannot be converted to type uint8_t without overflow: ", v);
+      SHUNT_CHECK((kind_ != Kind::kDouble || d_ >= 0) && v >= -static_cast<int64_t>(std::numeric_limits<T>::max()) && v <= static_cast<int64_t>(std::numeric_limits<T>::max()), "value cannot be converted to type uint8_t without overflow: ", v);
     else
       SHUNT_CHECK(v >= std::numeric_limits<T>::min() && v <= std::numeric_limits<T>::max(), "value cannot be converted to type ", toString(scalar_type_of<T>), " without overflow: ", v);
     return static_cast<T>(v);

@@ -22,6 +22,7 @@ inline constexpr double kGeluCubic = 0.044715;
 
 /// x Phi(x), Phi the normal distribution (Hendrycks and Gimpel, arXiv:1606.08415).
 struct Gelu : FloatOnly<1> {
+  static constexpr bool kSameOutput = true;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x) const {
     return x * C(0.5) * (C(1) + math::erf(x * C(detail::kSqrtHalf)));
@@ -30,6 +31,7 @@ struct Gelu : FloatOnly<1> {
 
 /// The same with the tanh approximation of Phi.
 struct GeluTanh : FloatOnly<1> {
+  static constexpr bool kSameOutput = true;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x) const {
     const C inner = C(detail::kSqrtTwoOverPi) * (x + C(detail::kGeluCubic) * (x * x * x));
@@ -98,6 +100,7 @@ struct MseLoss : FloatOnly<2> {
 
 /// norm is 2, or 2 / n under reduction mean.
 struct MseLossBackward : FloatOnly<3, 1> {
+  static constexpr int kLayoutOrder[] = {1, 2, 0};
   static constexpr const char* kArguments[] = {"grad_output", "self", "target"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C target, C norm) const { return norm * (self - target) * grad; }

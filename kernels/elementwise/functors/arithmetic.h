@@ -29,6 +29,7 @@ struct Sub : Functor<2, 1> {
 
 /// other - alpha * self.
 struct Rsub : Functor<2, 1> {
+  static constexpr int kLayoutOrder[] = {1, 0};
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr auto check = &checks::subtraction;
   template <class C>
@@ -49,6 +50,7 @@ struct Mul : Functor<2> {
 };
 
 struct Neg : Functor<1> {
+  static constexpr bool kSameOutput = true;
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr auto check = &checks::negation;
   template <class C>
@@ -59,7 +61,8 @@ struct Neg : Functor<1> {
 
 /// abs of the least integer is itself, as in PyTorch.
 struct Abs : Functor<1> {
-  static constexpr DtypeSet kTypes = kAllTypes;
+  static constexpr bool kSameOutput = true;
+  static constexpr DtypeSet kTypes = kNumberTypes;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a) const {
     if constexpr (std::floating_point<C>) return math::detail::abs(a);
@@ -69,6 +72,7 @@ struct Abs : Functor<1> {
 };
 
 struct Sign : Functor<1> {
+  static constexpr bool kSameOutput = true;
   static constexpr DtypeSet kTypes = kAllTypes;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a) const {

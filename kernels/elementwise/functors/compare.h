@@ -58,6 +58,7 @@ SHUNT_BITWISE_FUNCTOR(BitwiseXor, ^)
 #undef SHUNT_BITWISE_FUNCTOR
 
 struct BitwiseNot : Functor<1> {
+  static constexpr bool kSameOutput = true;
   static constexpr DtypeSet kTypes = kIntTypes | kBoolType;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a) const {

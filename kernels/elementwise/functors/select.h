@@ -29,7 +29,9 @@ struct Minimum : Functor<2> {
 
 /// min(max(self, min), max): where min > max the result is max.
 struct Clamp : Functor<3> {
-  static constexpr DtypeSet kTypes = kNumberTypes;
+  static constexpr DtypeSet kTypes = kAllTypes;
+  static constexpr bool kSameOutput = true;
+  static constexpr auto check = &checks::clampBool;
   static constexpr const char* kArguments[] = {"self", "min", "max"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C self, C min, C max) const {
@@ -38,7 +40,9 @@ struct Clamp : Functor<3> {
 };
 
 struct ClampMin : Functor<2> {
-  static constexpr DtypeSet kTypes = kNumberTypes;
+  static constexpr DtypeSet kTypes = kAllTypes;
+  static constexpr bool kSameOutput = true;
+  static constexpr auto check = &checks::clampBool;
   static constexpr bool kBroadcastLoops = true;
   static constexpr const char* kArguments[] = {"self", "min"};
   template <class C>
@@ -46,7 +50,9 @@ struct ClampMin : Functor<2> {
 };
 
 struct ClampMax : Functor<2> {
-  static constexpr DtypeSet kTypes = kNumberTypes;
+  static constexpr DtypeSet kTypes = kAllTypes;
+  static constexpr bool kSameOutput = true;
+  static constexpr auto check = &checks::clampBool;
   static constexpr bool kBroadcastLoops = true;
   static constexpr const char* kArguments[] = {"self", "max"};
   template <class C>
@@ -54,6 +60,7 @@ struct ClampMax : Functor<2> {
 };
 
 struct Relu : Functor<1> {
+  static constexpr bool kAnyCast = true;
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr auto check = &checks::noBool;
   template <class C>
@@ -67,6 +74,7 @@ struct Threshold : Functor<1, 2> {
 };
 
 struct ThresholdBackward : Functor<2, 1> {
+  static constexpr int kLayoutOrder[] = {1, 0};
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr const char* kArguments[] = {"grad_output", "self"};
   template <class C>
@@ -82,6 +90,8 @@ struct Where : Functor<3> {
 };
 
 struct MaskedFill : Functor<2, 1> {
+  static constexpr bool kContiguousOutput = true;
+  static constexpr bool kOverlapAllowed = true;
   static constexpr Promotion promotion = Promotion::kSelf;
   static constexpr DtypeSet kTypes = kAllTypes;
   static constexpr uint32_t kMaskInputs = 2;

@@ -47,6 +47,7 @@ struct Cos : FloatFunctor<1> {
 // Rounding: integers are integers already.
 #define SHUNT_ROUNDING_FUNCTOR(Name, builtin)                        \
   struct Name : Functor<1> {                                         \
+    static constexpr bool kSameOutput = true;                        \
     static constexpr DtypeSet kTypes = kNumberTypes;                 \
     template <class C>                                               \
     SHUNT_ALWAYS_INLINE C operator()(C x) const {                    \
