@@ -9,7 +9,7 @@ constexpr Rule kRules[] = {
     {"floor_divide*", "%", kNoExtremes},
     {"remainder*", "%", kNoExtremes},
     {"fmod*", "%", kNoExtremes},
-    {"bitwise_*", "%", kIntegral},
+    {"bitwise_*", "%", kNoGradForm},
     {"where*", "M % %"},
     {"masked_fill*", "F M D"},
     {"lerp*", "% % %", kSameDtypes},
@@ -67,7 +67,7 @@ constexpr Rule kRules[] = {
     {"reshape_as", "A R"},
     {"expand_as", "% F"},
     {"sum_to_size", "A", kAccumulates},
-    {"resize*", "A A", kMetadataOnly},
+    {"resize*", "A A", kMetadataOnly | kNoGradForm},
     {"t", "nk|n|"},
     // Factories whose contents nobody promises.
     {"empty*", "A", kMetadataOnly},

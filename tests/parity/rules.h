@@ -16,7 +16,7 @@ enum RuleFlag : unsigned {
   kCasts = 8,             // values must fit every dtype: others are undefined in C++
   kProbabilities = 16,
   kSameDtypes = 32,       // mixed dtypes only in invalid calls
-  kIntegral = 64,         // refuses floating-point numbers
+  kNoGradForm = 64,       // refuses floating-point numbers, or tensors that require grad
 };
 
 /// `shapes`: alternatives apart by '|', in each one token a tensor argument (not out=), apart by spaces:
