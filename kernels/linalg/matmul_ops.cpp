@@ -48,8 +48,8 @@ Shape shapeOfMm(const TensorImpl& a, const TensorImpl& b) {
 }
 
 Shape shapeOfBmm(const TensorImpl& a, const TensorImpl& b) {
-  SHUNT_CHECK(a.dim() == 3, "batch1 must be a 3D tensor");
-  SHUNT_CHECK(b.dim() == 3, "batch2 must be a 3D tensor");
+  SHUNT_CHECK(a.dim() == 3, "batch1 must be a 3D tensor, got ", a.dim(), "D");
+  SHUNT_CHECK(b.dim() == 3, "batch2 must be a 3D tensor, got ", b.dim(), "D");
   const IntArrayRef x = a.sizes(), y = b.sizes();
   SHUNT_CHECK(y[0] == x[0] && y[1] == x[2], "Expected size for first two dimensions of batch2 tensor to be: [", x[0], ", ", x[2],
               "] but got: [", y[0], ", ", y[1], "].");
@@ -93,6 +93,7 @@ void fillWith(const TensorImpl& out, const Tensor& out_tensor, const Tensor& sel
   const bool is_row = from.dim() == 1 && out.dim() == 2 && from.numel() == out.sizes()[1] && from.is_contiguous();
   if (!is_row || from.dtype() != out.dtype()) return copyBelowAutograd(out_tensor, self);
   const auto bytes = static_cast<size_t>(from.numel() * from.itemsize());
+  if (bytes == 0) return;
   for (int64_t i = 0; i < out.sizes()[0]; ++i) std::memcpy(out.data() + static_cast<size_t>(i) * bytes, from.data(), bytes);
 }
 
@@ -109,8 +110,8 @@ struct Product {
 Product checkedMm(const char* op, const Tensor& a, const Tensor& b) {
   const TensorImpl& x = implOf(a, op);
   const TensorImpl& y = implOf(b, op, "mat2");
-  SHUNT_CHECK(x.dim() == 2, "self must be a matrix");
-  SHUNT_CHECK(y.dim() == 2, "mat2 must be a matrix");
+  SHUNT_CHECK(x.dim() == 2, "self must be a matrix, got ", x.dim(), "-D tensor");
+  SHUNT_CHECK(y.dim() == 2, "mat2 must be a matrix, got ", y.dim(), "-D tensor");
   const Shape s = shapeOfMm(x, y);
   if (x.dtype() != y.dtype()) [[unlikely]] throwDtypes(op, x.dtype(), y.dtype());
   return {op, a, b, false, s, x.dtype()};

@@ -24,7 +24,6 @@ variable_list makeGrads(const variable_list& outputs, const variable_list& grads
   variable_list result;
   result.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    SHUNT_CHECK(outputs[i].defined(), "element ", i, " of tensors is undefined");
     if (grads.empty() || !grads[i].defined()) {
       result.push_back(implicitGrad(outputs[i]));
       continue;
@@ -40,6 +39,7 @@ edge_list rootEdges(const variable_list& outputs) {
   edge_list roots;
   roots.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
+    SHUNT_CHECK(outputs[i].defined(), "element ", i, " of tensors is undefined");
     roots.push_back(gradient_edge(outputs[i]));
     SHUNT_CHECK(roots.back().is_valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
   }

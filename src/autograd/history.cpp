@@ -117,10 +117,12 @@ void check_inplace(const Tensor& t, bool requires_grad) {
   if (view != nullptr) {
     if (view->creation_meta_ != CreationMeta::kDefault) throwViewInplace(t, view->creation_meta_);
     SHUNT_CHECK(!(t.requires_grad() && view->base_.is_leaf()),
-                "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+                "a view of a leaf Variable that requires grad is being used in an in-place operation. Use the out-of-place form, or "
+                "a NoGradGuard to change it without recording.");
   }
   SHUNT_CHECK(!(t.requires_grad() && t.is_leaf()),
-              "a leaf Variable that requires grad is being used in an in-place operation.");
+              "a leaf Variable that requires grad is being used in an in-place operation. Use the out-of-place form, or a "
+              "NoGradGuard to change it without recording.");
 }
 
 void check_inplace(TensorList list, bool requires_grad) {

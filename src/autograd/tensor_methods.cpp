@@ -44,6 +44,7 @@ Tensor& Tensor::mutable_grad() const {
 }
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph) const {
+  impl();
   autograd::backward({*this}, {gradient}, retain_graph, create_graph);
 }
 
@@ -65,7 +66,7 @@ void Tensor::set_data(const Tensor& new_data) const {
               "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: ",
               key_set(), " and ", new_data.key_set());
   SHUNT_CHECK(!requires_grad() || new_data.is_floating_point(),
-              "data set to a tensor that requires gradients must be floating point");
+              "set_data: data set to a tensor that requires gradients must be floating point, not ", new_data.scalar_type());
   // The accumulator of this leaf remembers shape and dtype; another shape needs another accumulator.
   AutogradMeta* meta = get_autograd_meta(*this);
   if (meta != nullptr && (!sizes().equals(new_data.sizes()) || scalar_type() != new_data.scalar_type())) {

@@ -1,6 +1,15 @@
+#include "src/core/error_context.h"
+
 #include <shunt/core/error.h>
 
 namespace shunt::detail {
+
+constinit std::atomic<ErrorContext> error_context = nullptr;
+
+std::string inContext(std::string message) {
+  if (const ErrorContext add = error_context.load(std::memory_order_acquire)) add(message);
+  return message;
+}
 
 void throwError(std::string message, std::source_location where) { throw Error(message, where); }
 

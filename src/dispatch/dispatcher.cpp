@@ -1,3 +1,4 @@
+#include "src/core/error_context.h"
 #include "src/core/thread_records.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/errors.h"
@@ -21,7 +22,9 @@ Dispatcher& Dispatcher::singleton() {
   return *dispatcher;
 }
 
-Dispatcher::Dispatcher() : impl_(new Impl) {}
+Dispatcher::Dispatcher() : impl_(new Impl) {
+  detail::error_context.store(&nameRunningOperators, std::memory_order_release);
+}
 
 OperatorEntry& Dispatcher::Impl::entryFor(const OperatorName& name) {
   auto& slot = operators[name];
@@ -120,7 +123,7 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
     }
     OperatorEntry& entry = impl_->entryFor(name);
     id = ++impl_->next_id;
-    entry.setSchema(new SchemaRecord{id, std::move(schema), where});
+    entry.setSchema(std::move(schema), where, id);
     impl_->publish(entry);
     after.states = impl_->collect(false);
     after.listeners = impl_->listeners;
@@ -133,11 +136,10 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
     {
       MutexLock lock(impl_->mutex);
       OperatorEntry& entry = impl_->entryFor(name);
-      if (entry.schema() == nullptr || entry.schema()->id != id) return;
+      if (entry.schema() == nullptr || entry.schema_id() != id) return;
       op = OperatorHandle(*entry.op());
       after.listeners = impl_->listeners;
-      // The record itself is leaked: a call in flight on another thread may be printing it, and it is small and rare.
-      entry.setSchema(nullptr);
+      entry.clearSchema();
       impl_->publish(entry);
       after.states = impl_->collect(false);
     }

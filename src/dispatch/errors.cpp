@@ -2,6 +2,8 @@
 
 #include "src/dispatch/operator_entry.h"
 
+#include <algorithm>
+
 namespace shunt {
 namespace {
 
@@ -33,6 +35,36 @@ std::string mixedDevices(const OperatorHandle& op, const Stack& stack) {
   return "";
 }
 
+bool isUndefined(const IValue& v) {
+  if (v.isTensor()) return !v.toTensor().defined();
+  if (!v.isTensorList()) return false;
+  const auto& list = v.toTensorVector();
+  return list.empty() || std::any_of(list.begin(), list.end(), [](const Tensor& t) { return !t.defined(); });
+}
+
+// The first argument that has to be a tensor, or tensors, and is none; a null pointer when there is no such.
+const Argument* undefinedArgument(const OperatorHandle& op, const Stack& stack) {
+  if (!op.hasSchema()) return nullptr;
+  const auto& args = op.schema().arguments();
+  if (stack.size() < args.size()) return nullptr;
+  for (size_t i = 0; i < args.size(); ++i)
+    if (!args[i].type.optional && !args[i].type.element_optional && isUndefined(stack[stack.size() - args.size() + i])) return &args[i];
+  return nullptr;
+}
+
+// Whether a message says "name(): ..." or "name: ..." of the operator, or its qualified name.
+bool isNamed(const std::string& message, std::string_view name) {
+  const auto isWord = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const size_t ns = name.rfind("::");
+  const std::string_view bare = ns == name.npos ? name : name.substr(ns + 2);
+  if (message.find(name) != message.npos) return true;
+  for (size_t at = message.find(bare); at != message.npos; at = message.find(bare, at + 1)) {
+    const size_t end = at + bare.size();
+    if ((at == 0 || !isWord(message[at - 1])) && end < message.size() && (message[end] == '(' || message[end] == ':')) return true;
+  }
+  return false;
+}
+
 std::string whatToDo(DispatchKey key) {
   if (key == DispatchKey::Undefined)
     return "There were no tensor arguments and no options that choose a backend; the operator needs a kernel that is "
@@ -41,7 +73,7 @@ std::string whatToDo(DispatchKey key) {
   if (parts.per_backend && parts.backend != BackendComponent::CPU && parts.backend != BackendComponent::Meta)
     return detail::str("The backend ", toString(parts.backend), " has no kernel for it here: load a library that registers one with "
                        "SHUNT_LIBRARY_IMPL(aten, ", toString(key), ", m), or a fallback for the whole key, or move the tensors to cpu.");
-  return detail::str("Register one with SHUNT_LIBRARY_IMPL(<namespace>, ", toString(key), ", m) { m.impl(...); }.");
+  return detail::str("Register one with SHUNT_LIBRARY_IMPL(<namespace>, ", toString(key), ", m) { m.impl(...); }, or call it with tensors of a backend that is listed here.");
 }
 
 }  // namespace
@@ -50,6 +82,11 @@ void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks,
   const DispatchKey key = ks.highestPriorityKey();
   if (std::string mixed = stack != nullptr ? mixedDevices(op, *stack) : ""; !mixed.empty())
     throw Error(detail::str(op.operator_name(), ": ", mixed));
+  // Without any tensor no backend is chosen; where the schema wants one, say which is missing.
+  if (const Argument* missing = key == DispatchKey::Undefined && stack != nullptr ? undefinedArgument(op, *stack) : nullptr)
+    throw Error(detail::str(op.operator_name(), ": argument '", missing->name, "' ",
+                            missing->type.list ? "expected a non-empty list of Tensors, all of them defined"
+                                               : "is an undefined tensor; expected one with data"));
   throw NotImplementedError(detail::str("Could not run '", op.operator_name(), "' with arguments from the '", key, "' backend. ",
                                         whatToDo(key), "\nIt is registered for:\n", op.dumpState()));
 }
@@ -67,6 +104,26 @@ void KernelFunction::fallthroughKernel(OperatorKernel*, const OperatorHandle& op
 void boxing::throwForeignReference(const OperatorHandle& op) {
   throw Error(detail::str("operator ", op.operator_name(), ": a boxed kernel of an in-place or out= operator has to return the argument "
                           "that it wrote, and returned another tensor"));
+}
+
+void boxing::throwReturnCount(const OperatorHandle& op, size_t expected, size_t got) {
+  throw Error(detail::str("operator ", op.operator_name(), ": a boxed kernel has to leave its returns on the stack: expected ", expected,
+                          ", got ", got));
+}
+
+void nameRunningOperators(std::string& message) {
+  constexpr int kMost = 8;
+  const detail::Frames* frames = detail::tls_state.frames;
+  const int depth = frames == nullptr ? 0 : frames->depth();
+  std::string chain;
+  for (int d = 0; d < std::min(depth, kMost); ++d) {
+    const OpState* state = frames->at(d);
+    if (state == nullptr) continue;
+    const Operator& op = *state->op();
+    if (chain.empty() && isNamed(message, op.name())) return;
+    chain += detail::str(chain.empty() ? " (in " : " > ", op.name(), op.overload().empty() ? "" : ".", op.overload());
+  }
+  if (!chain.empty()) message += chain + ")";
 }
 
 void detail::throwNeverRegistered(const Operator& op) {

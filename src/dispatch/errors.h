@@ -10,6 +10,9 @@ namespace shunt {
 void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack);
 void ambiguousAutogradOtherKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack);
 
+/// Adds the operators that this thread runs, outermost first, to an error's message, unless it names the outermost itself.
+void nameRunningOperators(std::string& message);
+
 /// Throws unless `signature` can serve `schema`; the message shows both and both places.
 void checkSignatureAgainstSchema(const FunctionSchema& schema, const std::string& schema_place,
                                  const CppSignature& signature, const std::string& kernel_place);

@@ -24,7 +24,17 @@ class OperatorEntry {
   bool exists() const { return schema() != nullptr || !kernels_.empty(); }
   const OpState* state() const { return op_->state_.load(std::memory_order_acquire); }
 
-  void setSchema(const SchemaRecord* schema) { schema_.store(schema, std::memory_order_release); }
+  /// Definitions are kept for good, since a call on another thread may be printing one; an equal one is used again.
+  void setSchema(FunctionSchema schema, std::source_location where, uint64_t id) {
+    schema_id_ = id;
+    for (const auto& past : schemas_)
+      if (past->schema == schema && placeOf(past->where) == placeOf(where)) return schema_.store(past.get(), std::memory_order_release);
+    schemas_.push_back(std::make_unique<SchemaRecord>(SchemaRecord{std::move(schema), where}));
+    schema_.store(schemas_.back().get(), std::memory_order_release);
+  }
+  void clearSchema() { schema_.store(nullptr, std::memory_order_release); }
+  /// Of the definition in force.
+  uint64_t schema_id() const { return schema_id_; }
   void setSignature(const CppSignature* signature, std::string place) {
     signature_ = signature;
     signature_place_ = std::move(place);
@@ -59,6 +69,8 @@ class OperatorEntry {
 
   Operator* const op_;
   std::atomic<const SchemaRecord*> schema_{nullptr};
+  uint64_t schema_id_ = 0;
+  std::vector<std::unique_ptr<const SchemaRecord>> schemas_;
   KernelMap kernels_;
   const CppSignature* signature_ = nullptr;
   bool bound_signature_ = false;

@@ -4,6 +4,38 @@
 namespace shunt {
 namespace {
 
+bool holds(const IValue& v, const Type& type) {
+  if (v.isNone()) return type.optional;
+  if (type.list) {
+    switch (type.kind) {
+      case TypeKind::Tensor: return type.element_optional ? v.isOptionalTensorList() : v.isTensorList();
+      case TypeKind::Int: return v.isIntList();
+      default: return !v.isTensor() && !v.isScalar() && !v.isString();
+    }
+  }
+  switch (type.kind) {
+    case TypeKind::Tensor: return v.isTensor();
+    case TypeKind::Scalar: return v.isScalar();
+    case TypeKind::Float: return v.isScalar();
+    case TypeKind::Int: case TypeKind::ScalarType: case TypeKind::Layout: case TypeKind::MemoryFormat: return v.isInt() || v.isBool();
+    case TypeKind::Bool: return v.isBool();
+    case TypeKind::String: return v.isString();
+    case TypeKind::Device: return v.isDevice();
+    case TypeKind::Generator: return v.isGenerator();
+    default: return true;
+  }
+}
+
+// Before a backend is chosen, so that the message is about the argument and not about a missing kernel.
+void checkArguments(const OperatorHandle& op, const FunctionSchema& schema, Stack& stack) {
+  const auto& args = schema.arguments();
+  for (size_t i = 0; i < args.size(); ++i) {
+    const IValue& v = peek(stack, i, args.size());
+    SHUNT_CHECK(holds(v, args[i].type), "operator ", op.operator_name(), ": boxed argument '", args[i].name, "' (position ", i + 1,
+                "): expected ", args[i].type, ", got ", v.tagName());
+  }
+}
+
 // A sized list takes one value and repeats it; a bare int is a one-element list elsewhere.
 void normalizeArguments(const FunctionSchema& schema, Stack& stack) {
   const auto& args = schema.arguments();
@@ -33,6 +65,7 @@ size_t prepareStack(const OperatorHandle& op, Stack& stack) {
   const size_t n = schema.arguments().size();
   SHUNT_CHECK(stack.size() >= n, "operator ", op.operator_name(), ": a boxed call needs ", n, " arguments on the stack, got ", stack.size());
   normalizeArguments(schema, stack);
+  checkArguments(op, schema, stack);
   return n;
 }
 

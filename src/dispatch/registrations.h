@@ -17,7 +17,6 @@ struct KernelRecord {
 };
 
 struct SchemaRecord {
-  uint64_t id;
   FunctionSchema schema;
   std::source_location where;
 };

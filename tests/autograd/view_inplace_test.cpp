@@ -42,6 +42,7 @@ TEST(Inplace, ThatDestroysItsOwnInputFailsInBackward) {
   Tensor y = x.mul(1);
   y.mul_(y);
   EXPECT_THAT(errorOf([&] { y.sum().backward(); }), HasSubstr("has been modified by an inplace operation"));
+  y.detach_();  // the node saved y, whose history it is: a cycle, as in PyTorch
 }
 
 TEST(Inplace, IsRefusedOnLeavesAndTheirViews) {

@@ -109,6 +109,7 @@ TEST(AutogradWrappers, SavedTensorChangedLaterIsAnError) {
   Tensor y = x.clone();
   y.mul_(y);
   EXPECT_THAT(messageOf([&] { y.sum().backward(); }), HasSubstr("modified by an inplace operation"));
+  y.detach_();  // the node saved y, whose history it is: a cycle, as in PyTorch
 }
 
 TEST(AutogradWrappers, OnlyWhatIsWantedIsKept) {

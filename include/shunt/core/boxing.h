@@ -310,6 +310,14 @@ struct BoxedFunctor : OperatorKernel {
 
 // ---- unboxed call of a boxed kernel -----------------------------------------------------------------------------
 [[noreturn]] SHUNT_API void throwForeignReference(const OperatorHandle& op);
+[[noreturn]] SHUNT_API SHUNT_COLD void throwReturnCount(const OperatorHandle& op, size_t expected, size_t got);
+
+template <class R>
+inline constexpr size_t kReturnCount = 1;
+template <>
+inline constexpr size_t kReturnCount<void> = 0;
+template <class... R>
+inline constexpr size_t kReturnCount<std::tuple<R...>> = sizeof...(R);
 
 // Tensor& returns are the caller's own references: the first mutable argument of an in-place form, the last k of an out form.
 template <class R, class... A>
@@ -379,6 +387,7 @@ SHUNT_NOINLINE R callBoxedAsUnboxed(void (*boxed)(OperatorKernel*, const Operato
   (stack.push_back(BoxTraits<Bare<A>>::box(a)), ...);
   std::tuple<A...> args(std::forward<A>(a)...);
   boxed(functor, op, ks, &stack);
+  if (stack.size() < kReturnCount<R>) [[unlikely]] throwReturnCount(op, kReturnCount<R>, stack.size());
   return UnboxReturn<R, A...>::take(op, stack, args);
 }
 

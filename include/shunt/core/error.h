@@ -14,11 +14,16 @@
 
 namespace shunt {
 
+namespace detail {
+/// The message with what the throwing thread is doing: the operators it runs, unless the message names them.
+SHUNT_API SHUNT_COLD std::string inContext(std::string message);
+}  // namespace detail
+
 /// Every error that Shunt reports. `what()` is the whole message, without the place that threw it; `where()` is that place.
 class SHUNT_API Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, std::source_location where = std::source_location::current())
-      : std::runtime_error(message), where_(where) {}
+      : std::runtime_error(detail::inContext(message)), where_(where) {}
   const std::source_location& where() const noexcept { return where_; }
 
  private:

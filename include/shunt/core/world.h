@@ -105,6 +105,8 @@ class ThreadFrames {
     const int d = depth_.load(std::memory_order_relaxed);
     return d == 0 ? nullptr : const_cast<ThreadFrames*>(this)->frameAt(d - 1).load(std::memory_order_relaxed);
   }
+  /// The state of the d-th call in flight from the outermost, 0 <= d < depth(): for messages.
+  const State* at(int d) const { return const_cast<ThreadFrames*>(this)->frameAt(d).load(std::memory_order_relaxed); }
   int depth() const { return depth_.load(std::memory_order_relaxed); }
 
   /// M3 for one thread: every state in use, seen from any thread.
