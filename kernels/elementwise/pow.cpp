@@ -4,6 +4,8 @@
 #include "kernels/elementwise/run.h"
 #include "kernels/shape/copy.h"
 
+#include <shunt/ops.h>
+
 namespace shunt::native {
 namespace {
 
