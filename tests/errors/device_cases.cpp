@@ -1,0 +1,102 @@
+// Devices, dtypes and layouts that have no kernels here, mixed devices, autocast's settings.
+#include "tests/errors/bed.h"
+
+namespace shunt::testing {
+namespace {
+
+/// Every device that PyTorch names and that has no backend here.
+struct ForeignDevice {
+  const char* text;
+  const char* shown;  // in messages
+  const char* advice;
+};
+constexpr const char* kOnCpuAndMeta = "tensors can be made on cpu and meta";
+constexpr const char* kLoadOrMove = "load a library that registers one";
+constexpr ForeignDevice kForeignDevices[] = {
+    {"cuda", "CUDA", kLoadOrMove}, {"hip", "HIP", kLoadOrMove}, {"xla", "XLA", kLoadOrMove}, {"xpu", "XPU", kLoadOrMove},
+    {"mps", "MPS", kLoadOrMove}, {"hpu", "HPU", kLoadOrMove}, {"ve", "VE", kLoadOrMove}, {"lazy", "Lazy", kLoadOrMove},
+    {"ipu", "IPU", kLoadOrMove}, {"privateuseone", "PrivateUse1", kLoadOrMove}, {"cuda:1", "CUDA", kLoadOrMove},
+    {"mkldnn", "Mkldnn", "of a backend that is listed here"}, {"opengl", "opengl", kOnCpuAndMeta}, {"opencl", "opencl", kOnCpuAndMeta},
+    {"ideep", "ideep", kOnCpuAndMeta}, {"fpga", "fpga", kOnCpuAndMeta}, {"ort", "ort", kOnCpuAndMeta},
+    {"vulkan", "vulkan", kOnCpuAndMeta}, {"metal", "metal", kOnCpuAndMeta}};
+
+void addForeignDevices(std::vector<BadInput>& rows) {
+  for (const ForeignDevice& device : kForeignDevices) {
+    const auto add = [&](const char* what, std::function<void(Bed&)> run) {
+      rows.push_back({std::string(what) + device.text, {"empty", device.shown, device.advice}, std::move(run)});
+    };
+    const std::string text = device.text;
+    add("to: ", [text](Bed& bed) { bed.a.to(Device(text)); });
+    add("to with grad: ", [text](Bed& bed) { bed.leaf.to(Device(text)); });
+    add("empty: ", [text](Bed&) { shunt::empty({2}, TensorOptions(text)); });
+  }
+}
+
+}  // namespace
+
+static std::vector<BadInput> deviceStringCases() {
+  return {
+      {"device: empty", {"device", "''", "cpu"}, [](Bed&) { Device(""); }},
+      {"device: unknown", {"device", "gpu", "cuda"}, [](Bed&) { Device("gpu"); }},
+      {"device: no index", {"'cuda:'", "number from 0 to 127"}, [](Bed&) { Device("cuda:"); }},
+      {"device: negative index", {"'cuda:-1'", "number from 0 to 127"}, [](Bed&) { Device("cuda:-1"); }},
+      {"device: large index", {"'cuda:128'", "number from 0 to 127"}, [](Bed&) { Device("cuda:128"); }},
+      {"device: text behind", {"'cpu:0 '", "number from 0 to 127"}, [](Bed&) { Device("cpu:0 "); }},
+      {"device: leading zero", {"'cuda:01'"}, [](Bed&) { Device("cuda:01"); }},
+  };
+}
+
+static std::vector<BadInput> mixedDeviceCases() {
+  return {
+      {"mixed: add", {"'other' of add", "same device", "cpu and meta"}, [](Bed& bed) { bed.a.add(bed.meta); }},
+      {"mixed: add the other way", {"'other' of add", "same device", "meta and cpu"}, [](Bed& bed) { bed.meta.add(bed.a); }},
+      {"mixed: with grad", {"mul", "same device", "cpu", "meta"}, [](Bed& bed) { bed.leaf.mul(bed.meta); }},
+      {"mixed: in-place", {"add_", "same device", "cpu", "meta"}, [](Bed& bed) { bed.a.add_(bed.meta); }},
+      {"mixed: where", {"where", "same device", "cpu", "meta"}, [](Bed& bed) { shunt::where(bed.bools, bed.a, bed.meta); }},
+      {"mixed: mm", {"mm", "same device", "mat2", "cpu", "meta"}, [](Bed& bed) { bed.square.mm(bed.meta.t()); }},
+      {"mixed: addmm", {"addmm", "same device", "mat1", "cpu", "meta"}, [](Bed& bed) { shunt::addmm(bed.a, bed.meta, bed.square); }},
+      {"mixed: linear", {"linear", "same device", "cpu", "meta"}, [](Bed& bed) { shunt::linear(bed.a, bed.meta); }},
+      {"mixed: cat", {"cat", "same device", "cpu", "meta"}, [](Bed& bed) { shunt::cat({bed.a, bed.meta}); }},
+      {"mixed: index_select", {"index_select", "same device", "cpu", "meta"}, [](Bed& bed) { bed.a.index_select(0, shunt::empty({1}, TensorOptions(kLong).device(kMeta))); }},
+      {"mixed: nll_loss", {"nll_loss", "same device", "cpu", "meta"}, [](Bed& bed) { shunt::nll_loss(bed.a, shunt::empty({2}, TensorOptions(kLong).device(kMeta))); }},
+      {"mixed: mse_loss", {"mse_loss", "same device", "cpu", "meta"}, [](Bed& bed) { shunt::mse_loss(bed.a, bed.meta); }},
+      {"meta: to cpu", {"Cannot copy out of meta tensor"}, [](Bed& bed) { bed.meta.cpu(); }},
+      {"meta: copied to cpu", {"Cannot copy out of meta tensor"}, [](Bed& bed) { bed.a.copy_(bed.meta); }},
+      {"meta: gradient of a cpu tensor", {"device", "meta", "cpu"}, [](Bed& bed) { bed.graph.backward(bed.meta); }},
+  };
+}
+
+static std::vector<BadInput> optionCases() {
+  return {
+      {"dtype: complex zeros", {"zeros", "omplex"}, [](Bed&) { shunt::zeros({2}, TensorOptions(ScalarType::ComplexFloat)); }},
+      {"dtype: complex empty", {"empty", "omplex"}, [](Bed&) { shunt::empty({2}, TensorOptions(ScalarType::ComplexDouble)); }},
+      {"dtype: to complex", {"aten::to", "ComplexHalf", "no complex kernels"}, [](Bed& bed) { bed.a.to(ScalarType::ComplexHalf); }},
+      {"dtype: sum in complex", {"sum", "omplex"}, [](Bed& bed) { bed.a.sum(ScalarType::ComplexFloat); }},
+      {"dtype: softmax in complex", {"softmax", "omplex"}, [](Bed& bed) { bed.a.softmax(0, ScalarType::ComplexFloat); }},
+      {"dtype: from_blob of complex", {"from_blob", "omplex"}, [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {2}, TensorOptions(ScalarType::ComplexFloat)); }},
+      {"dtype: default of longs", {"default", "floating", "Long"}, [](Bed&) { set_default_dtype(kLong); }},
+      {"dtype: default complex", {"default", "omplex"}, [](Bed&) { set_default_dtype(ScalarType::ComplexFloat); }},
+      {"layout: sparse zeros", {"zeros", "Sparse", "Strided"}, [](Bed&) { shunt::zeros({2}, TensorOptions(kSparse)); }},
+      {"layout: sparse empty", {"empty", "Sparse", "Strided"}, [](Bed&) { shunt::empty({2}, TensorOptions(Layout::SparseCsr)); }},
+      {"layout: sparse of a like form", {"zeros_like", "Sparse", "Strided"}, [](Bed& bed) { shunt::zeros_like(bed.a, TensorOptions(kSparse)); }},
+      {"layout: to sparse", {"aten::to", "Sparse", "Strided"}, [](Bed& bed) { bed.a.to(TensorOptions(kSparse)); }},
+      {"pinned: empty", {"empty", "pin"}, [](Bed&) { shunt::empty({2}, TensorOptions().pinned_memory(true)); }},
+      {"pinned: rand", {"rand", "pin"}, [](Bed&) { shunt::rand({2}, TensorOptions().pinned_memory(true)); }},
+      {"format: preserve in empty", {"empty", "reserve"}, [](Bed&) { shunt::empty({2}, TensorOptions(MemoryFormat::Preserve)); }},
+      {"format: channels last of one dimension", {"empty", "4"}, [](Bed&) { shunt::empty({2}, TensorOptions(MemoryFormat::ChannelsLast)); }},
+      {"autocast: float32", {"autocast", "cpu", "BFloat16", "Half", "Float"}, [](Bed&) { AutocastGuard guard(kCPU, kFloat); }},
+      {"autocast: longs", {"autocast", "BFloat16", "Half", "Long"}, [](Bed&) { AutocastGuard guard(kCPU, kLong); }},
+      {"autocast: vulkan", {"autocast", "vulkan"}, [](Bed&) { AutocastGuard guard(DeviceType::Vulkan); }},
+      {"autocast: opencl", {"autocast", "opencl"}, [](Bed&) { AutocastGuard guard(DeviceType::OPENCL); }},
+  };
+}
+
+std::vector<BadInput> deviceCases() {
+  std::vector<BadInput> rows;
+  addForeignDevices(rows);
+  for (auto* table : {&deviceStringCases, &mixedDeviceCases, &optionCases})
+    for (BadInput& row : table()) rows.push_back(std::move(row));
+  return rows;
+}
+
+}  // namespace shunt::testing
