@@ -11,8 +11,8 @@ namespace shunt::native {
 
 namespace {
 
-// One position along `dim`; the offset of the part from the base's first element comes second.
-std::pair<SizesAndStrides, int64_t> selectedDims(const TensorImpl& self, int64_t dim, int64_t index) {
+// Dimensions go to `dims`, where they need not be copied again; the result is the part's storage offset.
+int64_t selectedDims(const TensorImpl& self, int64_t dim, int64_t index, SizesAndStrides& dims) {
   const int64_t ndim = self.dim();
   SHUNT_CHECK_INDEX(ndim != 0, "select() cannot be applied to a 0-dim tensor.");
   dim = maybe_wrap_dim(dim, ndim);
@@ -20,21 +20,22 @@ std::pair<SizesAndStrides, int64_t> selectedDims(const TensorImpl& self, int64_t
   SHUNT_CHECK_INDEX(index >= -size && index < size, "select(): index ", index, " out of range for tensor of size ",
                     self.sizes(), " at dimension ", dim);
   if (index < 0) index += size;
-  SizesAndStrides dims;
   dims.resize(static_cast<size_t>(ndim - 1));
   for (int64_t i = 0, to = 0; i < ndim; ++i) {
     if (i == dim) continue;
     dims.sizesData()[to] = self.sizes()[i];
     dims.stridesData()[to++] = self.strides()[i];
   }
-  return {dims, self.storage_offset() + index * self.strides()[dim]};
+  return self.storage_offset() + index * self.strides()[dim];
 }
 
-std::pair<SizesAndStrides, int64_t> slicedDims(const TensorImpl& self, int64_t dim, int64_t start, int64_t end, int64_t step) {
+int64_t slicedDims(const TensorImpl& self, int64_t dim, int64_t start, int64_t end, int64_t step, SizesAndStrides& dims) {
   SHUNT_CHECK(self.dim() != 0, "slice() cannot be applied to a 0-dim tensor.");
   dim = maybe_wrap_dim(dim, self.dim());
   SHUNT_CHECK(step > 0, "slice step must be positive, but got ", step);
-  SizesAndStrides dims = dimsOf(self);
+  dims.resize(self.sizes().size());
+  std::copy_n(self.sizes().data(), self.dim(), dims.sizesData());
+  std::copy_n(self.strides().data(), self.dim(), dims.stridesData());
   const int64_t size = self.sizes()[dim];
   const int64_t stride = self.strides()[dim];
   if (start < 0) start += size;
@@ -45,7 +46,7 @@ std::pair<SizesAndStrides, int64_t> slicedDims(const TensorImpl& self, int64_t d
   dims.sizesData()[dim] = length / step + (length % step != 0);
   // The stride of a dimension with at most one element may wrap: it is never used.
   dims.stridesData()[dim] = static_cast<int64_t>(static_cast<uint64_t>(stride) * static_cast<uint64_t>(step));
-  return {dims, self.storage_offset() + start * stride};
+  return self.storage_offset() + start * stride;
 }
 
 int64_t checkedOffset(const TensorImpl& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
@@ -70,14 +71,16 @@ int64_t checkedOffset(const TensorImpl& self, IntArrayRef size, IntArrayRef stri
 
 Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   const TensorImpl& base = implOf(self, "select");
-  const auto [dims, offset] = selectedDims(base, dim, index);
+  SizesAndStrides dims;
+  const int64_t offset = selectedDims(base, dim, index, dims);
   return makeView(base, dims, offset);
 }
 
 Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
   const TensorImpl& base = implOf(self, "slice");
-  const auto [dims, offset] =
-      slicedDims(base, dim, start.value_or(0), end.value_or(std::numeric_limits<int64_t>::max()), step);
+  SizesAndStrides dims;
+  const int64_t offset =
+      slicedDims(base, dim, start.value_or(0), end.value_or(std::numeric_limits<int64_t>::max()), step, dims);
   return makeView(base, dims, offset);
 }
 
