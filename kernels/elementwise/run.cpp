@@ -85,7 +85,7 @@ SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
   return t->dim() == 0;
 }
 
-/// The commonest case: every input a contiguous CPU tensor, all of one dtype and shape.
+/// The commonest case: every input a contiguous CPU tensor, all of one dtype and shape, or a number beside floats.
 SHUNT_ALWAYS_INLINE bool prepareUniform(const Request& r, FastCall& call) {
   const OpInfo& op = r.op;
   const TensorImpl* first = r.inputs[0].tensor;
@@ -97,15 +97,24 @@ SHUNT_ALWAYS_INLINE bool prepareUniform(const Request& r, FastCall& call) {
   call.in[0] = first->storage()->data() + first->storage_offset() * size;
   for (int i = 1; i < op.num_inputs; ++i) {
     const TensorImpl* t = r.inputs[i].tensor;
-    if (t == nullptr || t->signature() != first->signature() || !sameSizes(*t, *first)) return false;
+    if (t == nullptr) {
+      const Scalar* number = r.inputs[i].number;
+      if (number == nullptr || number->isBoolean() || call.common != kFloat) return false;
+      storeRaw<float>(call.numbers[i].bytes, static_cast<float>(number->toDouble()));
+      call.in[i] = call.numbers[i].bytes;
+      call.repeated |= 1u << i;
+      continue;
+    }
+    if (t->signature() != first->signature() || !sameSizes(*t, *first)) return false;
     call.in[i] = t->storage()->data() + t->storage_offset() * size;
   }
   call.shape_of = first;
-  return true;
+  return call.repeated == 0 || hasRowMajorStrides(*first);
 }
 
 SHUNT_NOINLINE bool prepareInputs(const Request& r, FastCall& call) {
   const OpInfo& op = r.op;
+  call.repeated = 0;
   call.shape_of = findShape(r);
   if (call.shape_of == nullptr) return false;
   const TensorImpl& like = *call.shape_of;
