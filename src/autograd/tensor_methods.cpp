@@ -12,7 +12,7 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
   impl();
   SHUNT_CHECK(!on || is_floating_point(), "only Tensors of floating point dtype can require gradients, not ", scalar_type());
   SHUNT_CHECK(!on || !is_inference() || InferenceMode::is_enabled(),
-              "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
+              "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Clone it first, outside InferenceMode, and set it on the clone.");
   if (!is_leaf()) {
     SHUNT_CHECK(on, "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
                 "a subgraph that doesn't require differentiation use var_no_grad = var.detach().");

@@ -47,7 +47,7 @@ static std::vector<BadInput> backwardCases() {
       {"grad: unused input", {"not have been used in the graph", "allow_unused"}, [](Bed& bed) { autograd::grad({bed.graph.sum()}, {bed.x}); },
        [](Bed& bed) { bed.x = counted({2}).requires_grad_(); }},
       {"grad: undefined output", {"undefined"}, [](Bed& bed) { autograd::grad({bed.undefined}, {bed.leaf}); }},
-      {"set_grad: of another shape", {"grad", "[2, 4]", "[2, 3]"}, [](Bed& bed) { bed.x.backward(bed.a); },
+      {"set_grad: of another shape", {"add_", "[2, 4]", "[2, 3]"}, [](Bed& bed) { bed.x.backward(bed.a); },
        [](Bed& bed) { bed.x = bed.leaf.exp(); bed.leaf.mutable_grad() = bed.b.clone(); }},
   };
 }
@@ -60,7 +60,7 @@ static std::vector<BadInput> inferenceCases() {
       {"inference: version", {"nference", "version"}, [](Bed& bed) { bed.inference._version(); }},
       {"inference: view, then in-place", {"add_", "nference"}, [](Bed& bed) { bed.inference.view({6}).add_(1); }},
       {"inference: backward inside", {"does not require grad"}, [](Bed& bed) { InferenceMode mode; bed.leaf.sum().backward(); }},
-      {"inference: set_data", {"set_data", "nference"}, [](Bed& bed) { bed.leaf.set_data(bed.inference); }},
+      {"inference: set_data", {"set_data", "incompatible tensor type"}, [](Bed& bed) { bed.leaf.set_data(bed.inference); }},
   };
 }
 

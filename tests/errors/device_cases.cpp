@@ -12,13 +12,14 @@ struct ForeignDevice {
 };
 constexpr const char* kOnCpuAndMeta = "tensors can be made on cpu and meta";
 constexpr const char* kLoadOrMove = "load a library that registers one";
+constexpr const char* kListed = "of a backend that is listed here";
 constexpr ForeignDevice kForeignDevices[] = {
     {"cuda", "CUDA", kLoadOrMove}, {"hip", "HIP", kLoadOrMove}, {"xla", "XLA", kLoadOrMove}, {"xpu", "XPU", kLoadOrMove},
     {"mps", "MPS", kLoadOrMove}, {"hpu", "HPU", kLoadOrMove}, {"ve", "VE", kLoadOrMove}, {"lazy", "Lazy", kLoadOrMove},
     {"ipu", "IPU", kLoadOrMove}, {"privateuseone", "PrivateUse1", kLoadOrMove}, {"cuda:1", "CUDA", kLoadOrMove},
-    {"mkldnn", "Mkldnn", "of a backend that is listed here"}, {"opengl", "opengl", kOnCpuAndMeta}, {"opencl", "opencl", kOnCpuAndMeta},
-    {"ideep", "ideep", kOnCpuAndMeta}, {"fpga", "fpga", kOnCpuAndMeta}, {"ort", "ort", kOnCpuAndMeta},
-    {"vulkan", "vulkan", kOnCpuAndMeta}, {"metal", "metal", kOnCpuAndMeta}};
+    {"mkldnn", "Mkldnn", kListed}, {"opengl", "opengl", kOnCpuAndMeta}, {"opencl", "opencl", kOnCpuAndMeta},
+    {"ideep", "ideep", kOnCpuAndMeta}, {"fpga", "FPGA", kListed}, {"ort", "ORT", kListed},
+    {"vulkan", "Vulkan", kListed}, {"metal", "Metal", kListed}};
 
 void addForeignDevices(std::vector<BadInput>& rows) {
   for (const ForeignDevice& device : kForeignDevices) {
