@@ -30,7 +30,7 @@ std::vector<std::string> Coverage::holes() const {
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (hits_[i].drawn == 0)
       found.push_back(ops_[cells_[i].op] + " " + dtypeName(cells_[i].dtype) + (cells_[i].with_grad ? " +grad" : "") + ": no case");
-    ran[{cells_[i].op, cells_[i].with_grad}] += hits_[i].ran;
+    ran[{cells_[i].op, cells_[i].with_grad}] += hits_[i].ran + hits_[i].refused_as_known;
   }
   for (const auto& [form, count] : ran)
     if (count == 0) found.push_back(ops_[form.first] + (form.second ? " +grad" : "") + ": every case of every dtype was refused");

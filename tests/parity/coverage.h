@@ -18,6 +18,7 @@ struct Cell {
 struct CellHits {
   int drawn = 0;   // cases
   int ran = 0;     // that no library refused
+  int refused_as_known = 0;  // by one library only, as a known difference says
   int backward = 0;
 };
 
