@@ -72,3 +72,12 @@ shunt_build() {
   cmake --build --preset "$preset" --parallel "$(shunt_jobs)" ${shunt_targets:+--target $shunt_targets} ||
     shunt_die "the build of preset $preset failed; the first error stands above."
 }
+
+# OpenBLAS 0.3.21 takes CPUs younger than itself for SSE3 ones. Names the kernels this CPU can run, unless the user did;
+# for every library in the process alike.
+shunt_choose_blas_kernels() {
+  [[ ${OPENBLAS_CORETYPE:-} ]] && return 0
+  if grep -qw avx512bw /proc/cpuinfo; then export OPENBLAS_CORETYPE=SkylakeX
+  elif grep -qw avx2 /proc/cpuinfo; then export OPENBLAS_CORETYPE=Haswell
+  fi
+}
