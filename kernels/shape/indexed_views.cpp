@@ -33,9 +33,7 @@ int64_t slicedDims(const TensorImpl& self, int64_t dim, int64_t start, int64_t e
   SHUNT_CHECK(self.dim() != 0, "slice() cannot be applied to a 0-dim tensor.");
   dim = maybe_wrap_dim(dim, self.dim());
   SHUNT_CHECK(step > 0, "slice step must be positive, but got ", step);
-  dims.resize(self.sizes().size());
-  std::copy_n(self.sizes().data(), self.dim(), dims.sizesData());
-  std::copy_n(self.strides().data(), self.dim(), dims.stridesData());
+  copyDims(self, dims);
   const int64_t size = self.sizes()[dim];
   const int64_t stride = self.strides()[dim];
   if (start < 0) start += size;

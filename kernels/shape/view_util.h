@@ -31,12 +31,23 @@ inline Tensor makeView(const TensorImpl& self, const SizesAndStrides& dims, int6
   return makeView(self, dims.sizes(), dims.strides(), storage_offset);
 }
 
-/// A copy of a tensor's dimensions to change; no heap memory up to 5 of them.
+/// A tensor's dimensions, to be changed, and room for `extra` more; no heap memory up to 5 of them.
+SHUNT_ALWAYS_INLINE void copyDims(const TensorImpl& self, SizesAndStrides& dims, int64_t extra = 0) {
+  const auto ndim = static_cast<size_t>(self.dim());
+  dims.resize(ndim + static_cast<size_t>(extra));
+  if (dims.dim() <= SizesAndStrides::kInline) [[likely]] {
+    // Both sides are inline arrays of that length: a copy of known size is a few moves, one of unknown size a call.
+    std::copy_n(self.sizes().data(), SizesAndStrides::kInline, dims.sizesData());
+    std::copy_n(self.strides().data(), SizesAndStrides::kInline, dims.stridesData());
+  } else {
+    std::copy_n(self.sizes().data(), ndim, dims.sizesData());
+    std::copy_n(self.strides().data(), ndim, dims.stridesData());
+  }
+}
+
 inline SizesAndStrides dimsOf(const TensorImpl& self, int64_t extra = 0) {
   SizesAndStrides dims;
-  dims.resize(static_cast<size_t>(self.dim() + extra));
-  std::copy_n(self.sizes().data(), self.dim(), dims.sizesData());
-  std::copy_n(self.strides().data(), self.dim(), dims.stridesData());
+  copyDims(self, dims, extra);
   return dims;
 }
 
