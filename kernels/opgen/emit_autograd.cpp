@@ -126,7 +126,7 @@ class RecordingWrapper {
 
   std::string qualifiedExpression(const SavedValue& s) const {
     std::string e = savedExpression(s, inplace_);
-    for (const char* name : {"SavedVariable(", "make_saved_variable_list(", "to_args_", "TensorGeometry("})
+    for (const char* name : {"SavedVariable", "make_saved_variable_list(", "to_args_", "TensorGeometry("})
       if (e.rfind(name, 0) == 0) return "autograd::" + e;
     return e;
   }

@@ -73,8 +73,10 @@ std::string savedExpression(const SavedValue& s, bool inplace) {
     case Storage::kVariable:
       if (s.is_output) return inplace ? "SavedVariable(self, true, self.is_view())" : fmt::format("SavedVariable({}, true)", e);
       // In place, the formula wants what is about to be overwritten.
-      return inplace && s.of_self ? "SavedVariable(self.clone(), false)" : fmt::format("SavedVariable({}, false)", e);
-    case Storage::kOptionalVariable: return fmt::format("SavedVariable({}, false)", e);
+      if (inplace && s.of_self) return "SavedVariable(self.clone(), false)";
+      [[fallthrough]];
+    case Storage::kOptionalVariable:
+      return fmt::format(fmt::runtime(inplace ? "SavedVariable::inplace_operand({}, self)" : "SavedVariable({}, false)"), e);
     case Storage::kVariableList:
     case Storage::kOptionalVariableList: return fmt::format("make_saved_variable_list({}, {})", e, s.is_output);
     case Storage::kOwned:

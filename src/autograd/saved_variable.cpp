@@ -39,6 +39,12 @@ SavedVariable::SavedVariable(const Tensor& variable, bool is_output, bool is_inp
   data_ = detached_alias(variable);
 }
 
+SavedVariable SavedVariable::inplace_operand(const Tensor& operand, const Tensor& self) {
+  const bool overwritten = operand.defined() && !self.is_inference() && !operand.is_inference() &&
+                           &operand.unsafeGetTensorImpl()->version() == &self.unsafeGetTensorImpl()->version();
+  return SavedVariable(overwritten ? detached_alias(operand) : operand, false);
+}
+
 Tensor SavedVariable::unpack(intrusive_ptr<Node> saved_for) const {
   if (was_default_constructed_) return {};
   SHUNT_CHECK(data_.defined(), kBackwardTwice);

@@ -45,6 +45,24 @@ TEST(Inplace, ThatDestroysItsOwnInputFailsInBackward) {
   y.detach_();  // the node saved y, whose history it is: a cycle, as in PyTorch
 }
 
+TEST(Inplace, WithAnOperandThatIsItselfOrItsViewKeepsNoCycle) {
+  const Tensor x = leaf({2, 3});
+  weak_intrusive_ptr<Node> same, view, base;
+  {
+    Tensor y = x.mul(1), z = x.mul(1), w = x.mul(1);
+    y.mul_(y);
+    same = weak_intrusive_ptr<Node>(y.grad_fn());
+    z.mul_(z.view({2}));
+    view = weak_intrusive_ptr<Node>(z.grad_fn());
+    w.select(0, 0).mul_(w.select(0, 1));
+    base = weak_intrusive_ptr<Node>(w.grad_fn());
+    EXPECT_THAT(errorOf([&] { z.sum().backward(); }), HasSubstr("has been modified by an inplace operation"));
+  }
+  EXPECT_TRUE(same.expired());
+  EXPECT_TRUE(view.expired());
+  EXPECT_TRUE(base.expired());
+}
+
 TEST(Inplace, IsRefusedOnLeavesAndTheirViews) {
   Tensor x = leaf({1, 2});
   EXPECT_THAT(errorOf([&] { x.add_(1); }), HasSubstr("a leaf Variable that requires grad is being used in an in-place operation."));

@@ -20,6 +20,13 @@ class SHUNT_API SavedVariable {
   SavedVariable(const std::optional<Tensor>& variable, bool is_output, bool is_inplace_on_view = false)
       : SavedVariable(variable ? *variable : Tensor(), is_output, is_inplace_on_view) {}
 
+  /// What an in-place operator saves of an operand before it changes `self`. One whose memory `self` shares is kept without
+  /// its history, which would lead back to the node: it is about to be overwritten, and unpack will say so.
+  static SavedVariable inplace_operand(const Tensor& operand, const Tensor& self);
+  static SavedVariable inplace_operand(const std::optional<Tensor>& operand, const Tensor& self) {
+    return inplace_operand(operand ? *operand : Tensor(), self);
+  }
+
   /// The tensor; `saved_for` is the node that holds this, needed where an output was saved. Throws when the tensor has been
   /// changed in place since, or when it has been released.
   Tensor unpack(intrusive_ptr<Node> saved_for = nullptr) const;
