@@ -46,8 +46,12 @@ inline constexpr DtypeSet kAllTypes = kNumberTypes | kBoolType;
 enum class Promotion : uint8_t {
   kDefault,     // torch.result_type of the inputs; the result has it too
   kIntToFloat,  // the same, but integers and bools become the default dtype
+  kSelfWithNumbers,  // a floating first input's dtype where an input is a number, else kDefault
   kSelf,        // the first input's dtype, whatever the others have
 };
+
+/// What writing to an expanded tensor is.
+enum class Overlap : uint8_t { kError, kWarning, kAllowed };
 
 namespace functors {
 
@@ -68,8 +72,7 @@ struct Functor {
   static constexpr bool kSameOutput = false;
   /// A new output is contiguous, whatever layout the inputs have.
   static constexpr bool kContiguousOutput = false;
-  /// Writing to an expanded tensor is only warned of.
-  static constexpr bool kOverlapAllowed = false;
+  static constexpr Overlap kOverlap = Overlap::kError;
   /// In which order the inputs are asked for the output's layout.
   static constexpr int kLayoutOrder[3] = {0, 1, 2};
   /// Worth loops of their own where one of two inputs is a single element.

@@ -35,8 +35,12 @@ void lerp(const CheckArgs& a) {
   SHUNT_CHECK(a.inputs[0] == a.inputs[1], a.op, "(): expected dtype ", a.inputs[0], " for `end` but got dtype ", a.inputs[1]);
 }
 
-void clampBool(const CheckArgs& a) {
-  if (a.has_number && a.common == kBool) detail::throwNotImplementedFor(a.op, kBool);
+void clampNumbers(const CheckArgs& a) {
+  for (const Scalar* number : a.numbers) {
+    if (number == nullptr) continue;
+    if (a.common == kBool) detail::throwNotImplementedFor(a.op, kBool);
+    dispatchAllTypes(a.common, a.op, [&]<class T>(std::type_identity<T>) { static_cast<void>(number->to<T>()); });
+  }
 }
 
 void noBool(const CheckArgs& a) {

@@ -13,7 +13,7 @@ struct CheckArgs {
   const ScalarType* inputs;
   const Scalar* const* scalars;
   ScalarType common;
-  bool has_number;  // an input is a number
+  const Scalar* numbers[3];  // inputs that are numbers; null for tensors
 };
 /// Passes whenever every input has the common dtype, that is a floating-point one, and no scalar is a bool: such calls may
 /// leave it out.
@@ -28,8 +28,8 @@ SHUNT_API void negation(const CheckArgs&);
 SHUNT_API void addcdiv(const CheckArgs&);
 /// Operands of one dtype.
 SHUNT_API void lerp(const CheckArgs&);
-/// Bools can be clamped by tensors, not by numbers.
-SHUNT_API void clampBool(const CheckArgs&);
+/// Numbers that clamp must fit the dtype, and can't clamp bools.
+SHUNT_API void clampNumbers(const CheckArgs&);
 /// No bool input; `op` names the operator.
 SHUNT_API void noBool(const CheckArgs&);
 

@@ -19,7 +19,7 @@ struct OpInfo {
   bool any_cast;
   bool same_output;       // Functor::kSameOutput
   bool contiguous_output;
-  bool overlap_allowed;
+  Overlap overlap;
   bool is_copy;           // the loop only moves elements
   const int* layout_order;
   DtypeSet types;         // common dtypes that have loops
@@ -63,7 +63,7 @@ constexpr OpInfo describe() {
   info.any_cast = F::kAnyCast;
   info.same_output = F::kSameOutput;
   info.contiguous_output = F::kContiguousOutput;
-  info.overlap_allowed = F::kOverlapAllowed;
+  info.overlap = F::kOverlap;
   info.layout_order = F::kLayoutOrder;
   info.is_copy = std::is_same_v<F, functors::Copy>;
   info.types = F::kTypes;

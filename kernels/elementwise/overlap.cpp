@@ -24,12 +24,12 @@ bool overlapsItself(const TensorImpl& t) {
 
 }  // namespace
 
-void assertNoInternalOverlap(const char* op, const TensorImpl& written, bool only_warn) {
-  if (!overlapsItself(written)) return;
+void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap kind) {
+  if (kind == Overlap::kAllowed || !overlapsItself(written)) return;
   const std::string message = ::shunt::detail::str(
       op, "(): unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
           "Please clone() the tensor before performing the operation.");
-  SHUNT_CHECK(only_warn, message);
+  SHUNT_CHECK(kind == Overlap::kWarning, message);
   ::shunt::detail::logWarning(message);
 }
 

@@ -1,12 +1,14 @@
 // Whether operands share memory in a way that makes a result depend on the order of elements. Pure functions; any thread.
 #pragma once
 
+#include "kernels/elementwise/functor.h"
+
 #include <shunt/tensor/tensor_impl.h>
 
 namespace shunt::elementwise {
 
-/// Throws when two elements of a written tensor are one memory location (an expanded tensor); with `only_warn`, logs it.
-void assertNoInternalOverlap(const char* op, const TensorImpl& written, bool only_warn);
+/// Throws when two elements of a written tensor are one memory location (an expanded tensor), as `kind` says.
+void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap kind);
 /// Throws when a read tensor shares some memory with the written one without being the same elements in the same order.
 void assertNoPartialOverlap(const char* op, const TensorImpl& written, const TensorImpl& read);
 

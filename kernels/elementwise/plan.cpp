@@ -2,6 +2,7 @@
 
 #include "kernels/elementwise/overlap.h"
 #include "kernels/elementwise/promote.h"
+#include "kernels/shape/copy.h"
 
 namespace shunt::elementwise {
 
@@ -9,7 +10,7 @@ Plan::Plan(const Request& request, OutputKind kind, Tensor& out) : request_(requ
   checkDefined();
   if (outputGiven()) {
     const TensorImpl& written = *out.unsafeGetTensorImpl();
-    assertNoInternalOverlap(request.name, written, request.op.overlap_allowed);
+    assertNoInternalOverlap(request.name, written, request.op.overlap);
     for (int i = 0; i < request.op.num_inputs; ++i)
       if (const TensorImpl* t = request.inputs[i].tensor) assertNoPartialOverlap(request.name, written, *t);
   }
@@ -20,6 +21,10 @@ Plan::Plan(const Request& request, OutputKind kind, Tensor& out) : request_(requ
   resolveInputStrides();
   resolveOrder();
   makeOutput();
+  for (int i = 0; i < request.op.num_inputs; ++i) {
+    const TensorImpl* t = request.inputs[i].tensor;
+    if (t != nullptr && copied_[i]) setStrides(1 + i, t->sizes(), t->strides(), t->itemsize());
+  }
   buildIteration();
 }
 
@@ -94,8 +99,8 @@ void Plan::resolveTypes() {
   }
   common_ = commonDtype(request_);
   // The loop of a copy would only move what a cast has made already.
-  if (op.is_copy && outputGiven()) common_ = out_.scalar_type();
-  if (op.check != nullptr) op.check({request_.name, dtypes_ + 1, request_.scalars, common_, hasNumber(request_)});
+  if (op.is_copy && outputGiven() && request_.common == ScalarType::Undefined) common_ = out_.scalar_type();
+  runCheck(request_, dtypes_ + 1, common_);
   if ((op.types & dtypeBit(common_)) == 0) ::shunt::detail::throwNotImplementedFor(request_.name, common_);
   loop_ = op.loop(common_);
   result_ = op.loopOutput(common_);
@@ -126,8 +131,15 @@ void Plan::setStrides(int operand, IntArrayRef sizes, IntArrayRef strides, int64
 void Plan::resolveInputStrides() {
   for (int i = 0; i < request_.op.num_inputs; ++i) {
     const TensorImpl* t = request_.inputs[i].tensor;
-    if (t != nullptr) setStrides(1 + i, t->sizes(), t->strides(), t->itemsize());
-    else std::fill_n(strides_[1 + i], ndim_, 0);
+    if (t == nullptr) {
+      std::fill_n(strides_[1 + i], ndim_, 0);
+      continue;
+    }
+    // A cast operand counts with the layout that a cast copy of it would have.
+    const bool copied = dtypes_[1 + i] != request_.op.loopInput(i, common_) && !t->is_non_overlapping_and_dense();
+    if (copied) native::denseStridesLike(t->sizes(), t->strides(), copied_strides_[i]);
+    copied_[i] = copied;
+    setStrides(1 + i, t->sizes(), layoutOf(i), t->itemsize());
   }
   if (outputGiven() && !will_resize_) setStrides(0, out_.sizes(), out_.strides(), out_.itemsize());
 }

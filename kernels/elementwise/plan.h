@@ -38,6 +38,11 @@ class Plan {
   void buildIteration();
   void setStrides(int operand, IntArrayRef sizes, IntArrayRef strides, int64_t itemsize);
   int compareDims(int a, int b) const;
+  /// Strides of an input that is a tensor, as they count for the order of dimensions.
+  IntArrayRef layoutOf(int i) const {
+    const TensorImpl& t = *request_.inputs[i].tensor;
+    return copied_[i] ? IntArrayRef(copied_strides_[i], t.sizes().size()) : t.strides();
+  }
   IntArrayRef shape() const { return {shape_, static_cast<size_t>(ndim_)}; }
   bool outputGiven() const { return kind_ != OutputKind::kNew; }
   int numOperands() const { return 1 + request_.op.num_inputs; }
@@ -54,6 +59,8 @@ class Plan {
   int64_t shape_[kMaxDims];
   // Operand 0 is the output. In bytes, in the order of shape_; 0 where broadcast.
   int64_t strides_[kMaxOperands][kMaxDims];
+  bool copied_[kMaxInputs];  // not dense and cast: what counts is the layout of its copy, in elements:
+  int64_t copied_strides_[kMaxInputs][kMaxDims];
   int perm_[kMaxDims];  // fastest dimension first
   ScalarType dtypes_[kMaxOperands];
   ScalarSlot numbers_[kMaxInputs];

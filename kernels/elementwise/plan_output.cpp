@@ -6,7 +6,24 @@
 namespace shunt::elementwise {
 namespace {
 
-bool sameStrides(const TensorImpl* a, const TensorImpl* b) { return a->strides() == b->strides(); }
+/// Whether the dimensions lie in the given order, last one fastest; those of size 1 may lie anywhere.
+bool isDenseIn(std::initializer_list<int> order, IntArrayRef sizes, IntArrayRef strides) {
+  int64_t step = 1;
+  for (const int* d = order.end(); d-- != order.begin();) {
+    if (sizes[*d] != 1 && strides[*d] != step) return false;
+    step *= sizes[*d];
+  }
+  return true;
+}
+
+bool isRowMajor(IntArrayRef sizes, IntArrayRef strides) {
+  int64_t step = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] != 1 && strides[d] != step) return false;
+    step *= sizes[d];
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -15,14 +32,16 @@ bool sameStrides(const TensorImpl* a, const TensorImpl* b) { return a->strides()
 bool Plan::layoutOfInputs(int64_t* strides) const {
   if (request_.op.contiguous_output) return false;
   bool contiguous = same_shapes_, channels_last = same_shapes_, equal = same_shapes_;
-  const TensorImpl* first = nullptr;
+  int first = -1;
   for (int i = 0; i < request_.op.num_inputs; ++i) {
     const TensorImpl* t = request_.inputs[i].tensor;
     if (t == nullptr) continue;
-    contiguous = contiguous && t->is_contiguous();
-    channels_last = channels_last && t->is_contiguous(MemoryFormat::ChannelsLast);
-    equal = equal && t->is_non_overlapping_and_dense() && (first == nullptr || sameStrides(first, t));
-    if (first == nullptr) first = t;
+    const bool copied = copied_[i];
+    contiguous = contiguous && (copied ? isRowMajor(t->sizes(), layoutOf(i)) : t->is_contiguous());
+    channels_last = channels_last && (copied ? t->dim() == 4 && isDenseIn({0, 2, 3, 1}, t->sizes(), layoutOf(i))
+                                             : t->is_contiguous(MemoryFormat::ChannelsLast));
+    equal = equal && (copied || t->is_non_overlapping_and_dense()) && (first < 0 || layoutOf(first) == layoutOf(i));
+    if (first < 0) first = i;
   }
   if (contiguous) return false;
   if (channels_last) {
@@ -31,8 +50,8 @@ bool Plan::layoutOfInputs(int64_t* strides) const {
     std::copy_n(values, 4, strides);
     return true;
   }
-  if (equal && first != nullptr) {
-    std::copy_n(first->strides().data(), ndim_, strides);
+  if (equal && first >= 0) {
+    std::copy_n(layoutOf(first).data(), ndim_, strides);
     return true;
   }
   bool inverted = true;

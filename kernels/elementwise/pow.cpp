@@ -11,8 +11,8 @@ namespace {
 
 using functors::Pow;
 
-ScalarType powDtype(const Tensor& self, const Scalar& exponent) {
-  SHUNT_CHECK(self.defined(), "pow(): argument 'self' (position 1) is an undefined tensor; expected one with data");
+template <class Base, class Exponent>
+ScalarType powDtype(const Base& self, const Exponent& exponent) {
   elementwise::Request request{elementwise::kOpInfo<Pow>, "pow"};
   elementwise::detail::bindAll(request, 0, self, exponent);
   return elementwise::commonDtype(request);
@@ -23,9 +23,14 @@ void checkExponent(const Tensor& self, const Scalar& exponent) {
               "Integers to negative integer powers are not allowed.");
 }
 
+void requireDefined(const Tensor& t, const char* argument) {
+  SHUNT_CHECK(t.defined(), "pow(): argument '", argument, "' is an undefined tensor; expected one with data");
+}
+
 /// Calls `f` with the functor that the exponent needs; Pow takes it as an input, the others don't.
 template <class F>
 decltype(auto) withPower(ScalarType dtype, const Scalar& exponent, F f) {
+  if (dtype == kBool) return f(Pow());  // which refuses it
   const double e = exponent.toDouble();
   if (e == 1) return f(functors::Copy());
   if (e == 2) return f(functors::Square());
@@ -39,34 +44,27 @@ decltype(auto) withPower(ScalarType dtype, const Scalar& exponent, F f) {
   return f(Pow());
 }
 
-Tensor castTo(const Tensor& self, ScalarType dtype) {
-  if (self.scalar_type() == dtype) return self;
-  Tensor out(detail::makeTensor(self.sizes(), {}, dtype, self.device()));
-  elementwise::runOut<functors::Copy>("pow", out, self);
-  return out;
-}
-
 }  // namespace
 
 Tensor pow_tensor_scalar(const Tensor& self, const Scalar& exponent) {
+  requireDefined(self, "self");
   const ScalarType dtype = powDtype(self, exponent);
   checkExponent(self, exponent);
   return withPower(dtype, exponent, [&]<class F>(F) {
     if constexpr (std::is_same_v<F, Pow>) return elementwise::run<Pow>("pow", self, exponent);
-    else return elementwise::run<F>("pow", castTo(self, dtype));
+    else return elementwise::detail::runIn<F>(dtype, "pow", self);
   });
 }
 
 Tensor& pow_out_tensor_scalar(const Tensor& self, const Scalar& exponent, Tensor& out) {
+  requireDefined(self, "self");
   const ScalarType dtype = powDtype(self, exponent);
   checkExponent(self, exponent);
-  if (out.defined() && !canCast(dtype, out.scalar_type())) {
-    elementwise::runOut<Pow>("pow", out, self, exponent);  // throws
-    return out;
-  }
+  SHUNT_CHECK(!out.defined() || canCast(dtype, out.scalar_type()), "pow(): result type ", dtype,
+              " can't be cast to the desired output type ", out.scalar_type());
   withPower(dtype, exponent, [&]<class F>(F) {
     if constexpr (std::is_same_v<F, Pow>) elementwise::runOut<Pow>("pow", out, self, exponent);
-    else elementwise::runOut<F>("pow", out, castTo(self, dtype));
+    else elementwise::detail::runOutIn<F>(dtype, "pow", out, self);
   });
   return out;
 }
@@ -84,9 +82,14 @@ Tensor& pow_out_scalar(const Scalar& self, const Tensor& exponent, Tensor& out) 
 }
 
 Tensor pow_scalar(const Scalar& self, const Tensor& exponent) {
-  Tensor result = elementwise::run<Pow>("pow", self, exponent);
-  if (self.equal(1.0) && !result.is_contiguous()) result = Tensor(detail::makeTensor(result.sizes(), {}, result.dtype(), result.device()));
-  return self.equal(1.0) ? pow_out_scalar(self, exponent, result) : result;
+  requireDefined(exponent, "exponent");
+  ScalarType dtype = powDtype(self, exponent);
+  // Numbers on both sides have a category, not a width.
+  if (exponent.unsafeGetTensorImpl()->is_wrapped_number() && isFloatingType(dtype)) dtype = get_default_dtype();
+  if (!self.equal(1.0)) return elementwise::detail::runIn<Pow>(dtype, "pow", self, exponent);
+  Tensor ones(detail::makeTensor(exponent.sizes(), {}, dtype, exponent.device()));
+  fillBelowAutograd(ones, self);
+  return ones;
 }
 
 Tensor square(const Tensor& self) { return shunt::pow(self, 2); }

@@ -39,11 +39,19 @@ bool sameDtypes(const Request& request, ScalarType dtype) {
 }  // namespace
 
 ScalarType commonDtype(const Request& request) {
+  if (request.common != ScalarType::Undefined) return request.common;
   const int first = std::countr_zero(request.op.operands);
   const ScalarType dtype = dtypeOf(request.inputs[first]);
   if (request.op.promotion == Promotion::kSelf) return dtype;
+  if (request.op.promotion == Promotion::kSelfWithNumbers && isFloatingType(dtype) && hasNumber(request)) return dtype;
   const ScalarType common = sameDtypes(request, dtype) ? dtype : resultType(request);
   return request.op.promotion == Promotion::kIntToFloat && isIntegralType(common, true) ? get_default_dtype() : common;
+}
+
+void runCheck(const Request& request, const ScalarType* dtypes, ScalarType common) {
+  if (request.op.check == nullptr) return;
+  const auto& in = request.inputs;
+  request.op.check({request.name, dtypes, request.scalars, common, {in[0].number, in[1].number, in[2].number}});
 }
 
 void storeNumber(const Scalar& number, ScalarType dtype, ScalarSlot& slot) {

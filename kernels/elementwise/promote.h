@@ -18,8 +18,11 @@ inline bool hasNumber(const Request& request) {
   return false;
 }
 
-/// The common dtype of a request whose inputs are all defined; masks don't count.
+/// The common dtype of a request, the forced one if there is one, whose inputs are all defined; masks don't count.
 ScalarType commonDtype(const Request& request);
+
+/// Runs the operator's own check, if it has one. `dtypes` has one for each input.
+void runCheck(const Request& request, const ScalarType* dtypes, ScalarType common);
 
 /// `number` cast to dtype, as a wrapped tensor would be.
 void storeNumber(const Scalar& number, ScalarType dtype, ScalarSlot& slot);

@@ -129,15 +129,15 @@ SHUNT_NOINLINE bool prepareInputs(const Request& r, FastCall& call) {
 
 SHUNT_NOINLINE void prepareScalars(const Request& r, FastCall& call) {
   const OpInfo& op = r.op;
-  if (op.check != nullptr) {
-    ScalarType dtypes[kMaxInputs];
-    for (int i = 0; i < op.num_inputs; ++i) dtypes[i] = dtypeOf(r.inputs[i]);
-    op.check({r.name, dtypes, r.scalars, call.common, hasNumber(r)});
-  }
+  ScalarType dtypes[kMaxInputs];
+  for (int i = 0; i < op.num_inputs; ++i) dtypes[i] = dtypeOf(r.inputs[i]);
+  runCheck(r, dtypes, call.common);
   for (int s = 0; s < op.num_scalars; ++s) storeScalar(*r.scalars[s], call.common, call.scalars[s]);
 }
 
 SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call) {
+  if (r.common != ScalarType::Undefined) [[unlikely]]
+    if (r.inputs[0].tensor == nullptr || r.inputs[0].tensor->dtype() != r.common) return false;
   const bool uniform = prepareUniform(r, call);
   if (!uniform && !prepareInputs(r, call)) return false;
   if (uniform && call.common == kFloat) [[likely]] {

@@ -28,6 +28,7 @@ struct Request {
   const char* name;
   Argument inputs[kMaxInputs] = {};
   const Scalar* scalars[kMaxScalars] = {};
+  ScalarType common = ScalarType::Undefined;  // forces the common dtype
 };
 
 SHUNT_API Tensor runFunctional(const Request& request);
@@ -77,6 +78,23 @@ void runInplace(const char* op, Tensor& self, const Args&... args) {
   bind(request, 0, self);
   bindAll(request, 1, args...);
   runInplaceRequest(request, self);
+}
+
+/// As run and runOut, with a given common dtype.
+template <class F, class... Args>
+Tensor runIn(ScalarType common, const char* op, const Args&... args) {
+  Request request{kOpInfo<F>, op};
+  request.common = common;
+  bindAll(request, 0, args...);
+  return runFunctional(request);
+}
+
+template <class F, class... Args>
+void runOutIn(ScalarType common, const char* op, Tensor& out, const Args&... args) {
+  Request request{kOpInfo<F>, op};
+  request.common = common;
+  bindAll(request, 0, args...);
+  runOutRequest(request, out);
 }
 
 // Plain numbers become Scalars, which live until the end of the expression that calls one of the above.

@@ -8,8 +8,8 @@ namespace shunt::native {
 namespace {
 
 /// A byte mask is an old form of a bool one: it may hold 0 and 1 only.
-void checkByteMask(const Tensor& mask) {
-  if (!mask.defined() || mask.scalar_type() != kByte || !mask.is_cpu()) return;
+void checkByteMask(const Tensor& self, const Tensor& mask) {
+  if (!mask.defined() || !self.defined() || self.numel() == 0 || mask.scalar_type() != kByte || !mask.is_cpu()) return;
   Tensor bytes(detail::makeCpuTensor(mask.sizes(), {}, kByte));
   elementwise::runOut<functors::Copy>("masked_fill", bytes, mask);
   const uint8_t* p = bytes.data_ptr<uint8_t>();
@@ -41,12 +41,12 @@ Tensor where_scalars(const Tensor& condition, const Scalar& self, const Scalar& 
 }
 
 Tensor masked_fill_scalar(const Tensor& self, const Tensor& mask, const Scalar& value) {
-  checkByteMask(mask);
+  checkByteMask(self, mask);
   return elementwise::run<functors::MaskedFill>("masked_fill", self, mask, value);
 }
 
 Tensor& masked_fill__scalar(Tensor& self, const Tensor& mask, const Scalar& value) {
-  checkByteMask(mask);
+  checkByteMask(self, mask);
   elementwise::runInplace<functors::MaskedFill>("masked_fill_", self, mask, value);
   return self;
 }

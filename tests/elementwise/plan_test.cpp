@@ -84,6 +84,10 @@ TEST(Layout, OutputStrides) {
   const Tensor mask = run<functors::Gt>("gt", columns, 5);
   EXPECT_EQ(mask.strides(), IntArrayRef({1, 3}));
   EXPECT_EQ(run<functors::MaskedFill>("masked_fill", columns, mask, 0).strides(), IntArrayRef({4, 1}));
+  // An expanded operand that is cast counts as its dense copy.
+  const Tensor bools = makeView(tensorOf<bool>({true, false, true, true}), {4, 2}, {1, 0});
+  EXPECT_EQ(run<functors::Remainder>("remainder", bools, makeTensor(kBFloat16, {4, 2}, {1, 4})).strides(), IntArrayRef({2, 1}));
+  EXPECT_EQ(run<functors::LogicalAnd>("logical_and", bools, makeTensor(kBool, {4, 2}, {1, 4})).strides(), IntArrayRef({1, 4}));
   // A number beside a transposed tensor.
   EXPECT_EQ(run<Mul>("mul", iota({3, 4}, {1, 3}), 2).strides(), IntArrayRef({1, 3}));
   EXPECT_EQ(add(iota({3, 4}, {1, 3}), iota({4})).strides(), IntArrayRef({1, 3}));
@@ -230,6 +234,11 @@ TEST(Select, NanAndSignedZero) {
   EXPECT_TRUE(std::isnan(get<float>(run<functors::Relu>("relu", a), 0)));
   EXPECT_EQ(valuesOf<float>(run<functors::Clamp>("clamp", tensorOf<float>({-5, 0, 5}), 2, 1)), (std::vector<float>{1, 1, 1}));
   EXPECT_EQ(run<functors::Clamp>("clamp", tensorOf<int32_t>({1}), 0.5, 2.5).dtype(), kFloat);
+  EXPECT_EQ(run<functors::Clamp>("clamp", wrapped(0.5), -2, 2).dtype(), kDouble);
+  EXPECT_ERROR(run<functors::Clamp>("clamp", tensorOf<int8_t>({1}), 0, 1000), "value cannot be converted to type Char without overflow: 1000");
+  Tensor spread = makeView(tensorOf<float>({-4, 3}), {3, 2}, {0, 1});
+  runInplace<functors::Threshold>("threshold_", spread, -2, 0);
+  EXPECT_EQ(valuesOf<float>(spread), (std::vector<float>{0, 3, 0, 3, 0, 3}));
   const Tensor bools = tensorOf<bool>({true, false});
   EXPECT_EQ(valuesOf<bool>(run<functors::ClampMin>("clamp_min", bools, zeroDim(true))), (std::vector<bool>{true, true}));
   EXPECT_ERROR(run<functors::ClampMin>("clamp_min", bools, true), "\"clamp_min\" not implemented for 'Bool'");

@@ -30,8 +30,9 @@ struct Minimum : Functor<2> {
 /// min(max(self, min), max): where min > max the result is max.
 struct Clamp : Functor<3> {
   static constexpr DtypeSet kTypes = kAllTypes;
+  static constexpr Promotion promotion = Promotion::kSelfWithNumbers;
   static constexpr bool kSameOutput = true;
-  static constexpr auto check = &checks::clampBool;
+  static constexpr auto check = &checks::clampNumbers;
   static constexpr const char* kArguments[] = {"self", "min", "max"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C self, C min, C max) const {
@@ -41,8 +42,9 @@ struct Clamp : Functor<3> {
 
 struct ClampMin : Functor<2> {
   static constexpr DtypeSet kTypes = kAllTypes;
+  static constexpr Promotion promotion = Promotion::kSelfWithNumbers;
   static constexpr bool kSameOutput = true;
-  static constexpr auto check = &checks::clampBool;
+  static constexpr auto check = &checks::clampNumbers;
   static constexpr bool kBroadcastLoops = true;
   static constexpr const char* kArguments[] = {"self", "min"};
   template <class C>
@@ -51,8 +53,9 @@ struct ClampMin : Functor<2> {
 
 struct ClampMax : Functor<2> {
   static constexpr DtypeSet kTypes = kAllTypes;
+  static constexpr Promotion promotion = Promotion::kSelfWithNumbers;
   static constexpr bool kSameOutput = true;
-  static constexpr auto check = &checks::clampBool;
+  static constexpr auto check = &checks::clampNumbers;
   static constexpr bool kBroadcastLoops = true;
   static constexpr const char* kArguments[] = {"self", "max"};
   template <class C>
@@ -60,7 +63,6 @@ struct ClampMax : Functor<2> {
 };
 
 struct Relu : Functor<1> {
-  static constexpr bool kAnyCast = true;
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr auto check = &checks::noBool;
   template <class C>
@@ -68,6 +70,7 @@ struct Relu : Functor<1> {
 };
 
 struct Threshold : Functor<1, 2> {
+  static constexpr Overlap kOverlap = Overlap::kAllowed;  // a second time changes nothing
   static constexpr DtypeSet kTypes = kNumberTypes;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x, C threshold, C value) const { return x <= threshold ? value : x; }
@@ -91,7 +94,7 @@ struct Where : Functor<3> {
 
 struct MaskedFill : Functor<2, 1> {
   static constexpr bool kContiguousOutput = true;
-  static constexpr bool kOverlapAllowed = true;
+  static constexpr Overlap kOverlap = Overlap::kWarning;
   static constexpr Promotion promotion = Promotion::kSelf;
   static constexpr DtypeSet kTypes = kAllTypes;
   static constexpr uint32_t kMaskInputs = 2;
