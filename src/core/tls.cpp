@@ -64,6 +64,7 @@ Frames* attachThread() {
   }
   pthread_setspecific(r.key, mine);
   tls_state.frames = &mine->frames;
+  tls_state.observe_countdown = firstCountdown();
   return &mine->frames;
 }
 

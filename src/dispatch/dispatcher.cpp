@@ -41,11 +41,20 @@ void Dispatcher::Impl::publish(OperatorEntry& entry) {
 }
 
 void Dispatcher::Impl::publishNow(OperatorEntry& entry) {
+  auto next = entry.recompute(fallbacks, world);
+  if (next == nullptr) return;
+  if (const OpState* before = entry.state()) {
+    invalidateFor(entry, *next);
+    HotEntries::carry(*next, before, {});
+  }
+  replace(entry, std::move(next));
+}
+
+void Dispatcher::Impl::replace(OperatorEntry& entry, std::unique_ptr<OpState> next) {
   reclaimer.reserve(1);  // so that nothing throws between the exchange and the retirement
-  const bool first = entry.state() == nullptr;
-  const OpState* old = entry.publish(fallbacks, world);
+  const OpState* old = entry.exchange(std::move(next));
   if (old != nullptr) reclaimer.retire(old);
-  published += first || old != nullptr;
+  ++published;
 }
 
 void Dispatcher::Impl::publishAll() {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "src/core/mutex.h"
+#include "src/dispatch/hot_entries.h"
 #include "src/dispatch/operator_entry.h"
 
 #include <shunt/core/dispatcher.h>
 
+#include <deque>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
@@ -34,12 +36,26 @@ struct Dispatcher::Impl {
   std::optional<std::thread::id> batch_thread SHUNT_GUARDED_BY(mutex);
   std::unordered_set<OperatorEntry*> batch SHUNT_GUARDED_BY(mutex);
 
+  // Compiled code (thunk.h): thunks in force that rely on other operators' tables, under each such operator; and what went.
+  std::unordered_multimap<const Operator*, jit::Thunk*> dependants SHUNT_GUARDED_BY(mutex);
+  std::deque<jit::Invalidation> invalidations SHUNT_GUARDED_BY(mutex);
+  bool accept_thunks SHUNT_GUARDED_BY(mutex) = true;
+
   static constexpr size_t kReclaimEvery = 64;
+  static constexpr size_t kLoggedInvalidations = 1024;
 
   OperatorEntry& entryFor(const OperatorName& name) SHUNT_REQUIRES(mutex);
   void publish(OperatorEntry& entry) SHUNT_REQUIRES(mutex);
   void publishNow(OperatorEntry& entry) SHUNT_REQUIRES(mutex);
   void publishAll() SHUNT_REQUIRES(mutex);
+  /// Replaces an operator's state and retires the old one.
+  void replace(OperatorEntry& entry, std::unique_ptr<OpState> next) SHUNT_REQUIRES(mutex);
+  /// R3 and the first half of R4: before `next` replaces the entry's state, every thunk that relied on a slot that differs
+  /// is made invalid and leaves its operator's state.
+  void invalidateFor(OperatorEntry& entry, const OpState& next) SHUNT_REQUIRES(mutex);
+  void invalidate(jit::Thunk& thunk, const std::string& cause) SHUNT_REQUIRES(mutex);
+  /// Publishes the entry's state again, without thunks that are invalid.
+  void republish(OperatorEntry& entry, const intrusive_ptr<jit::Thunk>& more) SHUNT_REQUIRES(mutex);
   /// Takes out what may be freed now; the caller deletes it after unlocking.
   std::vector<const OpState*> collect(bool always) SHUNT_REQUIRES(mutex);
 };

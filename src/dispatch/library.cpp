@@ -57,6 +57,17 @@ Library& Library::impl(std::string_view text, CppFunction f, std::source_locatio
   return *this;
 }
 
+Library::ElementwiseForms Library::elementwiseForms(std::string_view text) const {
+  const OperatorName name = qualified(parseName(text), "elementwise");
+  const Dispatcher& dispatcher = Dispatcher::singleton();
+  SHUNT_CHECK(dispatcher.findSchema(name).has_value(), "elementwise(\"", text, "\"): the operator ", name,
+              " is not defined yet, so its forms are not known; define it first");
+  const auto ifDefined = [&](const OperatorName& form) { return dispatcher.findSchema(form) ? form.str() : std::string(); };
+  const std::string& overload = name.overload_name;
+  return {std::string(name.baseName()), ifDefined({name.name + "_", overload}),
+          ifDefined({name.name, overload.empty() ? "out" : overload + "_out"})};
+}
+
 Library& Library::fallback(CppFunction f, std::source_location where) {
   SHUNT_CHECK(ns_ == "_", "fallback: a fallback serves operators of every namespace, so its block is SHUNT_LIBRARY_IMPL(_, KEY, m), not for ",
               ns_, " (", placeOf(where_), ")");

@@ -51,11 +51,15 @@ class OperatorEntry {
     setSignature(signature, "the operator dictionary");
   }
 
-  /// Recomputes the table. Publishes it if anything changed and returns what it replaced (to retire), else null.
-  const OpState* publish(const KernelMap& fallbacks, uint64_t& world) {
+  /// The table that follows from the registrations, or null when it is the one in force.
+  std::unique_ptr<OpState> recompute(const KernelMap& fallbacks, uint64_t& world) const {
     const OpState* before = state();
     auto next = TableComputer::compute(op_, kernels_, fallbacks, before, world);
     if (before != nullptr && TableComputer::equal(*before, *next)) return nullptr;
+    return next;
+  }
+  /// Publishes and returns what it replaced (to retire; null: nothing).
+  const OpState* exchange(std::unique_ptr<OpState> next) {
     return op_->state_.exchange(next.release(), std::memory_order_seq_cst);
   }
 

@@ -5,6 +5,7 @@
 // call's frame, so a call runs in the world it started in even if a kernel inside it registers.
 #pragma once
 
+#include <shunt/core/hot.h>
 #include <shunt/core/kernel_function.h>
 #include <shunt/core/tls.h>
 
@@ -45,16 +46,21 @@ class SHUNT_API OpState {
     if (!mask_per_backend_) [[likely]] return mask_;
     return backend_masks_[static_cast<size_t>(ks.highestBackend())];
   }
+  const detail::HotTable& hot() const { return hot_; }
 
  private:
   friend class OperatorEntry;
   friend struct TableComputer;
+  friend struct HotEntries;
   const Operator* op_;
   DispatchKeySet mask_ = DispatchKeySet::full();
+  detail::HotTable hot_;
   bool mask_per_backend_ = false;
   std::array<DispatchKeySet, kNumBackends> backend_masks_{};
   std::array<TableEntry, kNumSlots> table_{};
   std::vector<intrusive_ptr<OperatorKernel>> keep_alive_;
+  std::vector<detail::HotEntry> hot_entries_;            // what hot_ points to
+  std::vector<intrusive_ptr<intrusive_ptr_target>> thunks_;  // of the hot entries
 };
 
 /// An operator's identity and its published state. The dictionary's are constant-initialised symbols, others live on the
@@ -170,12 +176,29 @@ SHUNT_ALWAYS_INLINE DispatchKeySet effectiveKeys(const OpState& s, uint64_t args
   return ks & s.maskFor(ks);
 }
 
+/// The call that the compiler may be asked about: as any other, between the two ends of an ObservedCall.
+template <class R, class... A>
+SHUNT_NOINLINE R callObserved(const Operator& op, const OpState& s, DispatchKeySet ks, A... a) {
+  ObservedCall observed(s, ks, signatureOf(a...));
+  return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
+}
+
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R callOperator(const Operator& op, A... a) {
   CallFrame frame(op);
   const OpState& s = frame.state(op);
   const DispatchKeySet ks = effectiveKeys(s, (uint64_t{0} | ... | keysOf(a)));
-  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] traceStep("call", s, ks);
+  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] {
+    traceStep("call", s, ks);
+  } else {
+    if (s.hot().entries != nullptr) {
+      if (void* code = s.hot().probe(ks.raw(), signatureOf(a...))) [[likely]] {
+        ++tls_state.hot_calls;
+        return reinterpret_cast<R (*)(OperatorKernel*, DispatchKeySet, A...)>(code)(nullptr, ks, std::forward<A>(a)...);
+      }
+    }
+    if (--tls_state.observe_countdown == 0) [[unlikely]] return callObserved<R, A...>(op, s, ks, std::forward<A>(a)...);
+  }
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
@@ -187,10 +210,21 @@ SHUNT_NOINLINE R redispatchInNewWorld(const Operator& op, DispatchKeySet ks, A..
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
+/// The OpState of the thread's innermost call, or null. Clang marks the value: in a thunk the compiler puts the plan's
+/// snapshot in its place, and the look-ups below fold (jit/plan).
+SHUNT_ALWAYS_INLINE const OpState* innermostState() {
+  const Frames* frames = tls_state.frames;
+  const OpState* s = frames != nullptr ? frames->innermost() : nullptr;
+#if defined(__clang__)
+  s = reinterpret_cast<const OpState*>(__builtin_annotation(reinterpret_cast<uint64_t>(s), "shunt.innermost_state"));
+#endif
+  return s;
+}
+
 /// `ks` says exactly which keys may still act; the thread's sets are not applied again.
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R redispatchOperator(const Operator& op, DispatchKeySet ks, A... a) {
-  const OpState* s = threadFrames().innermost();
+  const OpState* s = innermostState();
   // Not inside a call of this operator (or on another thread than the call): start a world of its own.
   if (s == nullptr || s->op() != &op) [[unlikely]] return redispatchInNewWorld<R, A...>(op, ks, std::forward<A>(a)...);
   ks = ks & s->maskFor(ks);

@@ -20,6 +20,8 @@ class OpState;
 
 namespace detail {
 
+struct ElementwiseRecord;
+
 /// The protocol's platform on real hardware.
 struct HardwarePlatform {
   template <class T>
@@ -49,6 +51,9 @@ inline constexpr uint64_t kDefaultExcluded = kAutocastKeys.functionalities().raw
 // Bits of LocalState::mode, the thread's settings that are neither keys nor arguments.
 inline constexpr uint64_t kModeGrad = 1, kModeInference = 2, kModeAnomaly = 4, kModeCastCache = 8, kModeTrace = 16;
 
+/// A countdown that no thread lives to see the end of.
+inline constexpr int64_t kObserveNever = int64_t{1} << 62;
+
 struct LocalState {
   uint64_t included = kDefaultIncluded;
   uint64_t excluded = kDefaultExcluded;       // effective: user_excluded plus the Autograd keys while grad mode is off
@@ -57,9 +62,15 @@ struct LocalState {
   Frames* frames = nullptr;                   // null until the thread's first call
   int32_t autocast_nesting = 0;
   ScalarType autocast_dtype[kNumDeviceTypes] = {};  // valid where the device's Autocast key is not excluded
+  int64_t observe_countdown = kObserveNever;  // interpreted calls until one is observed
+  uint64_t hot_calls = 0;                     // calls of this thread that ran in thunks
+  ElementwiseRecord* record = nullptr;        // not null while a call is recorded for the compiler
 };
 
 extern SHUNT_API constinit thread_local LocalState tls_state SHUNT_TLS_MODEL;
+
+/// How many calls a new thread interprets before one is observed (src/jit).
+int64_t firstCountdown();
 
 /// Gives the calling thread its frames; recycled after the thread's exit.
 SHUNT_API SHUNT_COLD Frames* attachThread();

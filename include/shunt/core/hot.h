@@ -1,0 +1,100 @@
+// Hot entries: what a call looks up before the table, and what it leaves for the observer. Part of an immutable OpState
+// (op_state.h), so a call's hot entries are those of the world it started in.
+//
+// Note [Hot entries]
+// An entry says: with exactly these keys (after the operator's mask) and this signature of arguments, run this code, which
+// has the C++ signature of an unboxed kernel. A thunk is compiled for a keyset, so a thread-local mode that changes the keys
+// makes a call pass its entry by, and find it again when the mode ends. Nothing else in a thunk depends on a mode: what its
+// wrappers read of the thread's settings they read at run time.
+// Signature: 16 bits for each of the first four tensors (TensorImpl::signature; 0 for an undefined one), in order.
+// Probe: one, in a power-of-two array of at most kMaxHotEntries; the multiplier is chosen at publication so that the
+// entries don't collide. Without the JIT the array is null: a load and a test.
+#pragma once
+
+#include <shunt/core/boxing.h>
+#include <shunt/core/tls.h>
+#include <shunt/tensor/tensor.h>
+
+namespace shunt {
+class OpState;
+
+namespace detail {
+
+inline constexpr int kMaxHotEntries = 16;
+
+struct HotEntry {
+  uint64_t keys = 0;  // 0 matches no call
+  uint64_t signature = 0;
+  void* code = nullptr;
+};
+
+struct HotTable {
+  const HotEntry* entries = nullptr;  // null: none
+  uint64_t multiplier = 0;
+  uint32_t shift = 0;
+
+  /// Distinct for distinct (keys, signature) but by accident; the publisher drops an entry that collides whatever it does.
+  static constexpr uint64_t mix(uint64_t keys, uint64_t signature) { return keys * 0x9e3779b97f4a7c15u + signature; }
+  SHUNT_ALWAYS_INLINE void* probe(uint64_t keys, uint64_t signature) const {
+    const HotEntry& e = entries[(mix(keys, signature) * multiplier) >> shift];
+    return e.keys == keys && e.signature == signature ? e.code : nullptr;
+  }
+};
+
+inline constexpr int kMaxSignedTensors = 4;
+
+SHUNT_ALWAYS_INLINE void addSignature(const Tensor& t, uint64_t& signature, int& position) {
+  if (position < kMaxSignedTensors && t.defined())
+    signature |= uint64_t{t.unsafeGetTensorImpl()->signature()} << (16 * position);
+  ++position;
+}
+SHUNT_ALWAYS_INLINE void addSignature(const std::optional<Tensor>& t, uint64_t& signature, int& position) {
+  if (t) return addSignature(*t, signature, position);
+  ++position;
+}
+template <class T>
+SHUNT_ALWAYS_INLINE void addSignature(const T&, uint64_t&, int&) {}
+
+template <class... A>
+SHUNT_ALWAYS_INLINE uint64_t signatureOf(const A&... a) {
+  uint64_t signature = 0;
+  int position = 0;
+  (addSignature(a, signature, position), ...);
+  return signature;
+}
+
+/// What the elementwise kernel of one sampled call had before it: the loop that a thunk will be made for.
+struct ElementwiseRecord {
+  enum Kind : uint8_t { kNone, kSameShape, kOneElement, kNumber, kOther };  // of an input
+  static constexpr int kMaxInputs = 3;
+  enum Form : uint8_t { kUnseen, kFunctional, kOut, kInplace };
+  Form form = kUnseen;
+  uint8_t kind[kMaxInputs] = {};
+  uint16_t signature[kMaxInputs] = {};  // of tensors
+  uint16_t output = 0;                  // signature of a given output
+  ScalarType common = ScalarType::Undefined;
+  int32_t depth = 0;         // frames of the call that is recorded
+  const void* op = nullptr;  // the functor's OpInfo...
+  uint64_t functor = 0;      // ...and its id
+};
+
+/// One observed call, from before its kernel to after it. Made where the thread's countdown ends.
+class SHUNT_API ObservedCall {
+ public:
+  SHUNT_COLD ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t signature);
+  SHUNT_COLD ~ObservedCall();
+  ObservedCall(const ObservedCall&) = delete;
+  ObservedCall& operator=(const ObservedCall&) = delete;
+
+ private:
+  const OpState* state_;
+  DispatchKeySet keys_;
+  uint64_t signature_;
+  int exceptions_;
+  bool hot_ = false;  // this call is the one that goes to the compiler
+  ElementwiseRecord record_;
+  ElementwiseRecord* outer_ = nullptr;
+};
+
+}  // namespace detail
+}  // namespace shunt

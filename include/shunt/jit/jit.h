@@ -1,0 +1,62 @@
+// The just-in-time compiler as its users see it: switch, wait, statistics, explanations.
+//
+// Every function may be called from any thread. Without the compiler (built with SHUNT_JIT=OFF, or libshunt_jit.so missing)
+// all of them work and say so: nothing is ever compiled.
+//
+// Environment, read at first use; a bad value warns once and the default holds:
+//   SHUNT_JIT=0|1              compile at all (1)
+//   SHUNT_JIT_THRESHOLD=n      calls of a pair before it is compiled (512)
+//   SHUNT_JIT_SYNC=1           compile in the calling thread, at the threshold's call (tests)
+//   SHUNT_STATS=1              print the table of hot pairs at exit
+#pragma once
+
+#include <shunt/jit/provider.h>
+
+#include <string>
+#include <vector>
+
+namespace shunt::jit {
+
+/// Whether hot pairs are compiled. Turning it off drops every thunk before it returns.
+SHUNT_API void set_enabled(bool on);
+SHUNT_API bool enabled();
+/// Waits until everything that is queued is compiled. Never from inside an operator's kernel.
+SHUNT_API void wait_idle();
+/// Drops all thunks; pairs have to get hot again.
+SHUNT_API void clear();
+
+enum class PairState : uint8_t { kCounting, kQueued, kCompiled, kRefused };
+SHUNT_API const char* toString(PairState state);
+
+/// A pair: an operator with a keyset and a signature of arguments.
+struct PairStats {
+  std::string op;
+  std::string keys;
+  std::string signature;
+  PairState state = PairState::kCounting;
+  uint64_t interpreted = 0;  // calls, from samples
+  uint32_t compiles = 0;
+  size_t bytes = 0;
+  CompileTimes times;
+  std::string reason;  // why it was refused
+  std::string plan;
+};
+struct Stats {
+  bool available = false;  // the compiler was loaded
+  uint64_t compiled = 0, refused = 0, failed = 0, outdated = 0;
+  size_t code_bytes = 0;
+  std::vector<PairStats> pairs;  // most called first
+};
+SHUNT_API Stats stats();
+/// The same as a table.
+SHUNT_API std::string statsTable();
+
+/// How many calls of this thread ran in thunks so far.
+inline uint64_t calls_in_thunks() { return detail::tls_state.hot_calls; }
+
+struct InvalidationRecord {
+  std::string what, cause;
+};
+SHUNT_API std::vector<InvalidationRecord> invalidation_log();
+
+}  // namespace shunt::jit

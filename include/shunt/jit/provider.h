@@ -1,0 +1,52 @@
+// The compiler's interface: what libshunt.so asks of libshunt_jit.so. No LLVM here.
+//
+// libshunt_jit.so exports `shunt_jit_provider`, is loaded from the folder of libshunt.so when the first pair gets hot, and is
+// never unloaded. compile() runs on the compiler's thread (or in the caller under SHUNT_JIT_SYNC=1), one call at a time.
+#pragma once
+
+#include <shunt/core/op_state.h>
+
+namespace shunt::jit {
+
+/// A hot pair, and what its elementwise kernel had before it in the call that made it hot.
+struct CompileRequest {
+  const Operator* op = nullptr;
+  uint64_t keys = 0;
+  uint64_t signature = 0;
+  detail::ElementwiseRecord record;
+};
+
+enum class Verdict : uint8_t {
+  kCompiled,
+  kRefused,   // this pair can't be compiled as its operator is registered now; `reason` says why
+  kOutdated,  // a registration came between: ask again
+  kFailed,    // the compiler could not, for a reason that is not the pair's
+};
+
+struct CompileTimes {
+  double plan = 0, extract = 0, optimise = 0, generate = 0, link = 0;  // CPU milliseconds
+  double total() const { return plan + extract + optimise + generate + link; }
+};
+
+struct CompileResult {
+  Verdict verdict = Verdict::kFailed;
+  std::string reason;
+  std::string plan;  // printed, a line per step
+  CompileTimes times;
+  size_t bytes = 0;  // of code and its constants
+};
+
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  /// Compiles and publishes. Does not throw.
+  virtual CompileResult compile(const CompileRequest& request) noexcept = 0;
+  /// Bytes of executable memory in use.
+  virtual size_t codeBytes() const noexcept = 0;
+};
+
+/// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
+inline constexpr int kProviderVersion = 1;
+using ProviderFn = Provider* (*)(int version);
+
+}  // namespace shunt::jit

@@ -1,0 +1,21 @@
+// HotEntries: an OpState's thunks and the probe array made of them. Used by src/dispatch only, on states not yet published.
+#pragma once
+
+#include "src/dispatch/thunk.h"
+
+namespace shunt {
+
+struct HotEntries {
+  static const jit::Thunk& at(const OpState& s, size_t i) { return static_cast<const jit::Thunk&>(*s.thunks_[i]); }
+  static size_t count(const OpState& s) { return s.thunks_.size(); }
+  static intrusive_ptr<jit::Thunk> thunk(const OpState& s, size_t i) {
+    return intrusive_ptr<jit::Thunk>::retainFrom(static_cast<jit::Thunk*>(s.thunks_[i].get()));
+  }
+
+  /// The same table and masks, no thunks.
+  static std::unique_ptr<OpState> copyTable(const OpState& from);
+  /// Gives `to` the valid thunks of `from` and `more` (may be null); the oldest goes when there are too many.
+  static void carry(OpState& to, const OpState* from, const intrusive_ptr<jit::Thunk>& more);
+};
+
+}  // namespace shunt

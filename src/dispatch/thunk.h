@@ -1,0 +1,74 @@
+// Thunk: compiled code for one (operator, keyset, signature), with the table entries it relied on. What the compiler hands to
+// the dispatcher and the dispatcher drops; the narrow header between src/dispatch and jit/.
+//
+// States: made by the compiler -> published (in its operator's OpStates from one publication on) -> invalid (an entry it
+// relied on has changed; out of every OpState made from then on) -> freed, when the last OpState that held it is reclaimed.
+// `valid` is written under the dispatcher's lock; code that another thunk inlined reads it (acquire) before it runs.
+// Everything else is constant after publication.
+#pragma once
+
+#include <shunt/core/op_state.h>
+
+#include <chrono>
+#include <string>
+
+namespace shunt::jit {
+
+/// "The plan relied on what this slot held at that version."
+struct Edge {
+  const Operator* op;
+  int slot;
+  uint64_t version;
+};
+
+class Thunk : public intrusive_ptr_target {
+ public:
+  const Operator* op = nullptr;
+  uint64_t keys = 0;
+  uint64_t signature = 0;
+  void* code = nullptr;
+  std::vector<Edge> edges;
+  std::atomic<bool> valid{true};
+
+ protected:
+  ~Thunk() override = default;  // the compiler's subclass frees the code
+};
+
+/// One line of the invalidation log.
+struct Invalidation {
+  std::string what;   // "aten::add.Tensor keys={...}"
+  std::string cause;  // "aten::add.Tensor: CPU changed"
+};
+
+/// What the compiler reads of an operator, copied under the lock.
+struct OpSnapshot {
+  const Operator* op = nullptr;
+  std::array<TableEntry, kNumSlots> table{};
+  std::array<DispatchKeySet, kNumBackends> masks{};
+  /// The bytes of an OpState with this table, without hot entries: what folded look-ups read.
+  std::vector<std::byte> image;
+  size_t table_offset = 0;
+  std::string name;
+
+  const TableEntry& lookup(DispatchKeySet ks) const { return table[static_cast<size_t>(ks.highestSlot())]; }
+  DispatchKeySet maskFor(DispatchKeySet ks) const { return masks[static_cast<size_t>(ks.highestBackend())]; }
+};
+
+SHUNT_API OpSnapshot snapshot(const Operator& op);
+
+/// P3: publishes the thunk unless an entry it relied on has changed since, or compiling is off.
+SHUNT_API bool publish(intrusive_ptr<Thunk> thunk);
+
+/// Takes the thunk out of its operator, for another reason than a registration (a verdict, jit::clear).
+SHUNT_API void retire(const Thunk& thunk, const std::string& cause);
+/// Takes all out. Returns how many.
+SHUNT_API size_t retireAll(const std::string& cause);
+
+/// Whether publish() takes thunks.
+void acceptThunks(bool on);
+
+SHUNT_API std::vector<Invalidation> invalidationLog();
+/// Thunks that are in force.
+SHUNT_API std::vector<intrusive_ptr<Thunk>> publishedThunks();
+
+}  // namespace shunt::jit

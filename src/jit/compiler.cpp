@@ -1,0 +1,116 @@
+#include "src/jit/compiler.h"
+
+#include "src/jit/pairs.h"
+#include "src/jit/switches.h"
+
+#include <shunt/core/log.h>
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace shunt::jit {
+namespace {
+
+/// libshunt_jit.so beside the library that this code is in.
+std::string providerPath() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&providerPath), &info) == 0 || info.dli_fname == nullptr) return "libshunt_jit.so";
+  std::error_code ignored;
+  const auto here = std::filesystem::canonical(info.dli_fname, ignored).parent_path();
+  return (here / "libshunt_jit.so").string();
+}
+
+}  // namespace
+
+Compiler& Compiler::instance() {
+  static Compiler* const compiler = new Compiler;  // never destroyed
+  return *compiler;
+}
+
+Compiler::Compiler() {
+  pthread_atfork(nullptr, nullptr, [] { instance().closed_.store(true, std::memory_order_relaxed); });
+}
+
+bool Compiler::submit(const CompileRequest& request) noexcept try {
+  if (closed_.load(std::memory_order_relaxed)) return false;
+  std::lock_guard lock(mutex_);
+  if (stopping_ || queue_.size() >= kMaxQueued) return false;
+  if (!started_) {
+    worker_ = std::thread([this] { run(); });
+    started_ = true;
+  }
+  queue_.push_back(request);
+  changed_.notify_all();
+  return true;
+} catch (const std::exception& e) {
+  // No thread or no memory: once is enough to say so, and nothing is tried again.
+  if (!closed_.exchange(true)) shunt::detail::logWarning(std::string("the JIT is off: its thread can't start: ") + e.what());
+  return false;
+}
+
+void Compiler::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    if (stopping_) return;
+    const CompileRequest request = queue_.front();
+    queue_.pop_front();
+    busy_ = true;
+    lock.unlock();
+    compileNow(request);
+    lock.lock();
+    busy_ = false;
+    if (queue_.empty()) changed_.notify_all();
+  }
+}
+
+void Compiler::compileNow(const CompileRequest& request) noexcept {
+  const PairKey key{request.op, request.keys, request.signature};
+  const OpState* state = request.op->state().load(std::memory_order_acquire);
+  CompileResult result;
+  {
+    std::lock_guard lock(compile_mutex_);
+    Provider* provider = load();
+    if (provider == nullptr) result = {Verdict::kRefused, "libshunt_jit.so is not available", "", {}, 0};
+    else if (!enabled()) result.verdict = Verdict::kOutdated;
+    else result = provider->compile(request);
+  }
+  Pairs::instance().finished(key, state, result);
+}
+
+Provider* Compiler::load() {
+  if (tried_) return provider();
+  tried_ = true;
+  const std::string path = providerPath();
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  auto* make = library != nullptr ? reinterpret_cast<ProviderFn>(dlsym(library, "shunt_jit_provider")) : nullptr;
+  Provider* made = make != nullptr ? make(kProviderVersion) : nullptr;
+  if (made == nullptr) {
+    const char* error = library == nullptr ? dlerror() : "it is of another version";
+    shunt::detail::logWarning("the JIT is not available, everything is interpreted: " + std::string(error != nullptr ? error : path));
+    return nullptr;
+  }
+  std::atexit([] { instance().stop(); });  // after LLVM's own handlers, so it runs before them
+  provider_.store(made, std::memory_order_release);
+  return made;
+}
+
+void Compiler::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (!closed_.load(std::memory_order_relaxed) && worker_.joinable()) worker_.join();
+}
+
+void Compiler::waitIdle() {
+  std::unique_lock lock(mutex_);
+  if (closed_.load(std::memory_order_relaxed)) return;
+  changed_.wait(lock, [&] { return stopping_ || (queue_.empty() && !busy_); });
+}
+
+}  // namespace shunt::jit

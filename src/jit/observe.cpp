@@ -1,0 +1,79 @@
+// Observing: every 16th interpreted call of a thread counts for its pair; the call that makes it hot is recorded for the
+// compiler. Note [Hot entries] (core/hot.h) and pairs.h.
+#include "src/jit/compiler.h"
+#include "src/jit/pairs.h"
+#include "src/jit/switches.h"
+
+#include <exception>
+
+namespace shunt {
+namespace jit {
+namespace {
+
+// -1: as the environment says.
+std::atomic<int> enabled_by_call{-1};
+
+// While everything a thread samples is settled (refused, or the map is full) it samples ever more rarely.
+constexpr int64_t kLongestPeriod = 4096;
+// How soon a thread sees that the JIT was turned on.
+constexpr int64_t kDisabledPeriod = int64_t{1} << 16;
+
+}  // namespace
+
+bool enabled() {
+  const int by_call = enabled_by_call.load(std::memory_order_relaxed);
+  return by_call < 0 ? switches().enabled : by_call != 0;
+}
+
+namespace detail_observe {
+thread_local int64_t period = 0;
+
+void next(Pairs::Answer answer) {
+  const int64_t least = switches().period;
+  if (answer == Pairs::Answer::kSettled) period = std::min(period * 2, std::max(least, kLongestPeriod));
+  else period = least;
+  if (least == 1) period = 1;
+  shunt::detail::tls_state.observe_countdown = period;
+}
+}  // namespace detail_observe
+
+void setEnabledByCall(bool on) { enabled_by_call.store(on ? 1 : 0, std::memory_order_relaxed); }
+
+}  // namespace jit
+
+namespace detail {
+
+int64_t firstCountdown() { return jit::enabled() ? jit::switches().period : jit::kDisabledPeriod; }
+
+ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t signature)
+    : state_(&state), keys_(ks), signature_(signature), exceptions_(std::uncaught_exceptions()) {
+  if (!jit::enabled()) {
+    tls_state.observe_countdown = jit::kDisabledPeriod;
+    return;
+  }
+  int64_t& period = jit::detail_observe::period;
+  if (period == 0) period = jit::switches().period;
+  // keys 0 would match an empty place of the probe array; such calls have no tensors and nothing to specialise.
+  auto answer = jit::Pairs::Answer::kSettled;
+  if (ks.raw() != 0)
+    answer = jit::Pairs::instance().observe({state.op(), ks.raw(), signature}, &state, period, jit::switches().threshold);
+  jit::detail_observe::next(answer);
+  if (answer != jit::Pairs::Answer::kHot) return;
+  hot_ = true;
+  record_.depth = threadFrames().depth();
+  outer_ = tls_state.record;
+  tls_state.record = &record_;
+}
+
+ObservedCall::~ObservedCall() {
+  if (!hot_) return;
+  tls_state.record = outer_;
+  const jit::CompileRequest request{state_->op(), keys_.raw(), signature_, record_};
+  const bool threw = std::uncaught_exceptions() > exceptions_;
+  if (threw || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)
+                                      : jit::Compiler::instance().submit(request)))
+    jit::Pairs::instance().backToCounting({request.op, request.keys, request.signature});
+}
+
+}  // namespace detail
+}  // namespace shunt

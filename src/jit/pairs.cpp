@@ -1,0 +1,131 @@
+#include "src/jit/pairs.h"
+
+#include <algorithm>
+
+namespace shunt::jit {
+
+namespace {
+// Bounds the map: programs with more live pairs than this are megamorphic, and the rest of them is interpreted.
+constexpr size_t kMaxPairs = 16384;
+constexpr uint32_t kMaxDoublings = 20;
+}  // namespace
+
+const char* toString(PairState state) {
+  switch (state) {
+    case PairState::kCounting: return "counting";
+    case PairState::kQueued: return "queued";
+    case PairState::kCompiled: return "compiled";
+    case PairState::kRefused: return "refused";
+  }
+  return "?";
+}
+
+Pairs& Pairs::instance() {
+  static Pairs* const pairs = new Pairs;  // never destroyed: calls may run at exit
+  return *pairs;
+}
+
+Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold) {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return Answer::kWatch;
+  if (pairs_.size() >= kMaxPairs && !pairs_.contains(key)) return Answer::kSettled;
+  Pair& p = pairs_[key];
+  p.interpreted += static_cast<uint64_t>(calls);
+  const bool current = key.op->state().load(std::memory_order_acquire) == state;
+  if (p.state == PairState::kQueued || !current) return Answer::kWatch;
+  if (p.state == PairState::kRefused) {
+    if (p.refused_in == state) return Answer::kSettled;
+    p.state = PairState::kCounting;
+    p.counted = 0;
+  }
+  if (p.state == PairState::kCompiled) {
+    p.state = PairState::kCounting;
+    p.counted = 0;
+    p.doublings = std::min(p.doublings + 1, kMaxDoublings);
+  }
+  p.counted += calls;
+  if (p.counted < threshold << p.doublings) return Answer::kWatch;
+  p.state = PairState::kQueued;
+  return Answer::kHot;
+}
+
+void Pairs::finished(const PairKey& key, const OpState* state, const CompileResult& result) {
+  std::lock_guard lock(mutex_);
+  Pair& p = pairs_[key];
+  p.counted = 0;
+  switch (result.verdict) {
+    case Verdict::kCompiled:
+      p.state = PairState::kCompiled;
+      ++compiled_;
+      ++p.compiles;
+      p.bytes = result.bytes;
+      p.times = result.times;
+      break;
+    case Verdict::kRefused:
+      p.state = PairState::kRefused;
+      p.refused_in = state;
+      ++refused_;
+      break;
+    case Verdict::kOutdated:
+      p.state = PairState::kCounting;
+      ++outdated_;
+      break;
+    case Verdict::kFailed:
+      p.state = PairState::kCounting;
+      p.doublings = std::min(p.doublings + 4, kMaxDoublings);
+      ++failed_;
+      break;
+  }
+  p.reason = result.reason;
+  p.plan = result.plan;
+}
+
+void Pairs::backToCounting(const PairKey& key) {
+  std::lock_guard lock(mutex_);
+  Pair& p = pairs_[key];
+  p.state = PairState::kCounting;
+  p.counted = 0;
+}
+
+void Pairs::reset() {
+  std::lock_guard lock(mutex_);
+  for (auto& [key, p] : pairs_)
+    if (p.state != PairState::kQueued) {
+      p.state = PairState::kCounting;
+      p.counted = 0;
+      p.doublings = 0;
+    }
+}
+
+void Pairs::fill(Stats& stats) {
+  std::lock_guard lock(mutex_);
+  stats.compiled = compiled_;
+  stats.refused = refused_;
+  stats.failed = failed_;
+  stats.outdated = outdated_;
+  for (const auto& [key, p] : pairs_) {
+    PairStats row;
+    row.op = shunt::detail::str(key.op->name(), key.op->overload().empty() ? "" : ".", key.op->overload());
+    row.keys = shunt::toString(DispatchKeySet::fromRaw(key.keys));
+    for (int i = 0; i < shunt::detail::kMaxSignedTensors; ++i) {
+      const auto bits = static_cast<uint16_t>(key.signature >> (16 * i));
+      if (bits == 0) continue;
+      constexpr const char* kLayouts[] = {"contiguous", "one element", "rows", "strided"};
+      row.signature += shunt::detail::str(row.signature.empty() ? "" : ", ", static_cast<ScalarType>(bits & 0x1f), " ",
+                                          kLayouts[(bits >> 10) & 3]);
+    }
+    row.state = p.state;
+    row.interpreted = p.interpreted;
+    row.compiles = p.compiles;
+    row.bytes = p.bytes;
+    row.times = p.times;
+    row.reason = p.reason;
+    row.plan = p.plan;
+    stats.pairs.push_back(std::move(row));
+  }
+  std::sort(stats.pairs.begin(), stats.pairs.end(), [](const PairStats& a, const PairStats& b) {
+    return a.interpreted != b.interpreted ? a.interpreted > b.interpreted : a.op + a.keys + a.signature < b.op + b.keys + b.signature;
+  });
+}
+
+}  // namespace shunt::jit

@@ -1,0 +1,58 @@
+// Pairs: what is known of every (operator, keyset, signature) that was observed.
+//
+// Guarded by one mutex, a leaf. Observers only try it: a sample that finds it taken is lost, and no call waits.
+// States: counting -> queued (at the threshold) -> compiled | refused | counting again (outdated, failed).
+//         compiled -> counting, with a doubled threshold, when a call is observed that should have found the thunk in its
+//         operator's current state: it was invalidated. refused -> counting when the operator's state is another one.
+#pragma once
+
+#include <shunt/jit/jit.h>
+
+#include <mutex>
+#include <unordered_map>
+
+namespace shunt::jit {
+
+struct PairKey {
+  const Operator* op;
+  uint64_t keys;
+  uint64_t signature;
+  bool operator==(const PairKey&) const = default;
+};
+struct PairKeyHash {
+  size_t operator()(const PairKey& k) const {
+    return std::hash<const void*>()(k.op) ^ (k.keys * 0x9e3779b97f4a7c15u) ^ (k.signature * 0xff51afd7ed558ccdu);
+  }
+};
+
+struct Pair {
+  PairState state = PairState::kCounting;
+  int64_t counted = 0;      // since it last began to count
+  uint64_t interpreted = 0;
+  uint32_t compiles = 0, doublings = 0;
+  const OpState* refused_in = nullptr;  // compared only
+  size_t bytes = 0;
+  CompileTimes times;
+  std::string reason, plan;
+};
+
+class Pairs {
+ public:
+  static Pairs& instance();
+
+  enum class Answer : uint8_t { kWatch, kSettled, kHot };
+  /// Counts `calls` calls of the pair; kHot exactly once per compile: the caller queues it.
+  Answer observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold);
+  void finished(const PairKey& key, const OpState* state, const CompileResult& result);
+  /// The pair was not queued after all.
+  void backToCounting(const PairKey& key);
+  void reset();
+  void fill(Stats& stats);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<PairKey, Pair, PairKeyHash> pairs_;
+  uint64_t compiled_ = 0, refused_ = 0, failed_ = 0, outdated_ = 0;
+};
+
+}  // namespace shunt::jit
