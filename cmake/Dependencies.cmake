@@ -24,11 +24,12 @@ find_library(SHUNT_OPENBLAS_LIBRARY NAMES openblas PATH_SUFFIXES openblas-pthrea
 _shunt_require(SHUNT_OPENBLAS_INCLUDE "OpenBLAS's headers" libopenblas-dev)
 _shunt_require(SHUNT_OPENBLAS_LIBRARY "OpenBLAS" libopenblas-dev)
 
+# OpenBLAS is loaded at run time (kernels/linalg/blas.h), not linked.
 # One interface target, so that the library and its objects see the same headers.
 add_library(shunt_dependencies INTERFACE)
 target_include_directories(shunt_dependencies SYSTEM INTERFACE ${SHUNT_OPENBLAS_INCLUDE} ${SHUNT_DNNL_INCLUDE})
 target_link_libraries(shunt_dependencies INTERFACE
-  fmt::fmt TBB::tbb ${SHUNT_DNNL_LIBRARY} ${SHUNT_OPENBLAS_LIBRARY} Threads::Threads)
+  fmt::fmt TBB::tbb ${SHUNT_DNNL_LIBRARY} ${CMAKE_DL_LIBS} Threads::Threads)
 
 # The generator's only: the library never reads YAML.
 find_package(yaml-cpp CONFIG QUIET)

@@ -1,5 +1,7 @@
 #include "kernels/autograd/formulas.h"
 
+#include <shunt/elementwise/math/log.h>
+
 #include <numbers>
 
 namespace shunt::autograd {
@@ -49,7 +51,7 @@ Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tenso
 }
 
 Tensor pow_backward_exponent(const Tensor& grad, const Scalar& self, const Tensor& exponent, const Tensor& result) {
-  if (!isZero(self)) return grad.mul(result.mul(Scalar(std::log(self.toDouble()))));
+  if (!isZero(self)) return grad.mul(result.mul(Scalar(math::log(self.toDouble()))));
   const Tensor falling = full({}, Scalar(-std::numeric_limits<double>::infinity()), result.options());
   return grad.mul(where(exponent.ge(Scalar(0)), zeroLike(result), falling));
 }

@@ -1,4 +1,4 @@
-#include "kernels/elementwise/functor_checks.h"
+#include <shunt/elementwise/functor_checks.h>
 
 namespace shunt::checks {
 
@@ -33,6 +33,11 @@ void addcdiv(const CheckArgs& a) {
 
 void lerp(const CheckArgs& a) {
   SHUNT_CHECK(a.inputs[0] == a.inputs[1], a.op, "(): expected dtype ", a.inputs[0], " for `end` but got dtype ", a.inputs[1]);
+}
+
+void lerpTensor(const CheckArgs& a) {
+  lerp(a);
+  SHUNT_CHECK(a.inputs[0] == a.inputs[2], a.op, "(): expected dtype ", a.inputs[0], " for `weight` but got dtype ", a.inputs[2]);
 }
 
 void clampNumbers(const CheckArgs& a) {

@@ -1,4 +1,4 @@
 #include "kernels/elementwise/functors/compare.h"
-#include "kernels/elementwise/generic_loop.h"
+#include "kernels/elementwise/generic_family.h"
 
 SHUNT_DEFINE_GENERIC_LOOPS(Logic)

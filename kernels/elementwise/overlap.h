@@ -1,8 +1,7 @@
 // Whether operands share memory in a way that makes a result depend on the order of elements. Pure functions; any thread.
 #pragma once
 
-#include "kernels/elementwise/functor.h"
-
+#include <shunt/elementwise/functor.h>
 #include <shunt/tensor/tensor_impl.h>
 
 namespace shunt::elementwise {

@@ -2,15 +2,13 @@
 // go straight to the loop. Everything else takes a Plan.
 #include "kernels/elementwise/run.h"
 
-#include "kernels/elementwise/plan.h"
-#include "kernels/elementwise/promote.h"
+#include "kernels/elementwise/expected.h"
+#include "kernels/elementwise/fast_call.h"
 
 #include <shunt/core/parallel.h>
 
 namespace shunt::elementwise {
 namespace {
-
-constinit thread_local PathCounters counters SHUNT_TLS_MODEL;
 
 // dtype, device type and definedness: what two operands must share (TensorImpl::signature).
 constexpr uint16_t kDefinedBit = 1 << 12;
@@ -25,27 +23,6 @@ struct FastCall {
   ScalarSlot scalars[kMaxScalars];
 };
 
-/// Whether the number keeps its category below the dtype's, so that the dtype is the common one.
-SHUNT_ALWAYS_INLINE bool numberFits(const Scalar& number, ScalarType dtype) {
-  return number.isFloatingPoint() ? isFloatingType(dtype) : number.isBoolean() || dtype != kBool;
-}
-
-SHUNT_ALWAYS_INLINE void storeFast(const Scalar& number, ScalarType dtype, ScalarSlot& slot) {
-  if (dtype == kFloat) [[likely]] storeRaw<float>(slot.bytes, static_cast<float>(number.toDouble()));
-  else storeNumber(number, dtype, slot);
-}
-
-/// With an operand of another shape PyTorch derives the output's strides from the inputs', also those of dimensions of size
-/// 1, so these must be the usual ones for the output to be contiguous.
-bool hasRowMajorStrides(const TensorImpl& t) {
-  int64_t step = 1;
-  for (int64_t d = t.dim() - 1; d >= 0; --d) {
-    if (t.strides()[d] != step) return false;
-    step *= t.sizes()[d];
-  }
-  return true;
-}
-
 SHUNT_ALWAYS_INLINE const TensorImpl* findShape(const Request& r) {
   const TensorImpl* found = nullptr;
   for (int i = 0; i < r.op.num_inputs; ++i) {
@@ -54,14 +31,6 @@ SHUNT_ALWAYS_INLINE const TensorImpl* findShape(const Request& r) {
     if (found == nullptr || found->dim() == 0) found = t;
   }
   return found;
-}
-
-SHUNT_ALWAYS_INLINE bool sameSizes(const TensorImpl& a, const TensorImpl& b) {
-  const IntArrayRef x = a.sizes(), y = b.sizes();
-  if (x.size() != y.size()) return false;
-  for (size_t d = 0; d < x.size(); ++d)
-    if (x[d] != y[d]) return false;
-  return true;
 }
 
 SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
@@ -127,14 +96,6 @@ SHUNT_NOINLINE bool prepareInputs(const Request& r, FastCall& call) {
   return true;
 }
 
-SHUNT_NOINLINE void prepareScalars(const Request& r, FastCall& call) {
-  const OpInfo& op = r.op;
-  ScalarType dtypes[kMaxInputs];
-  for (int i = 0; i < op.num_inputs; ++i) dtypes[i] = dtypeOf(r.inputs[i]);
-  runCheck(r, dtypes, call.common);
-  for (int s = 0; s < op.num_scalars; ++s) storeScalar(*r.scalars[s], call.common, call.scalars[s]);
-}
-
 SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call) {
   if (r.common != ScalarType::Undefined) [[unlikely]]
     if (r.inputs[0].tensor == nullptr || r.inputs[0].tensor->dtype() != r.common) return false;
@@ -149,11 +110,9 @@ SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call) {
     }
     if (plain) [[likely]] return true;
   }
-  prepareScalars(r, call);
+  prepareScalars(r, call.common, call.scalars);
   return true;
 }
-
-[[noreturn]] SHUNT_COLD void throwInvalid(const Request& r) { throw Error(::shunt::detail::str(r.op.invalid, ": ", r.name, "()")); }
 
 SHUNT_NOINLINE bool runLarge(const Request& r, const FastCall& call, std::byte* out, int64_t n) {
   int64_t sizes[kMaxOperands];
@@ -164,11 +123,11 @@ SHUNT_NOINLINE bool runLarge(const Request& r, const FastCall& call, std::byte* 
 }
 
 SHUNT_ALWAYS_INLINE void runFast(const Request& r, const FastCall& call, std::byte* out) {
-  ++counters.fast;
+  ++path_counters.fast;
   const int64_t n = call.shape_of->numel();
   const bool valid = n <= kDefaultGrain ? r.op.loop(call.common)(out, call.in, call.repeated, n, call.scalars)
                                         : runLarge(r, call, out, n);
-  if (!valid) [[unlikely]] throwInvalid(r);
+  if (!valid) [[unlikely]] throwInvalidElement(r);
 }
 
 /// Whether a given tensor can take the result as it is: no cast, no resizing, no overlap that needs a closer look.
@@ -183,32 +142,39 @@ SHUNT_ALWAYS_INLINE bool canWrite(const Request& r, const FastCall& call, const 
 }
 
 SHUNT_NOINLINE Tensor runPlanned(const Request& request) {
-  ++counters.planned;
+  ++path_counters.planned;
   Tensor out;
-  Plan(request, OutputKind::kNew, out).execute();
+  Plan plan(request, OutputKind::kNew, out);
+  if (recording()) [[unlikely]] recordOperands(request, Record::kFunctional, nullptr, plan.common());
+  plan.execute();
   return out;
 }
 
+Record::Form formOf(OutputKind kind) { return kind == OutputKind::kInplace ? Record::kInplace : Record::kOut; }
+
 SHUNT_NOINLINE void runPlanned(const Request& request, OutputKind kind, Tensor& out) {
-  ++counters.planned;
-  Plan(request, kind, out).execute();
+  ++path_counters.planned;
+  Plan plan(request, kind, out);
+  if (recording()) [[unlikely]] recordOperands(request, formOf(kind), &out, plan.common());
+  plan.execute();
 }
 
 SHUNT_ALWAYS_INLINE void runGiven(const Request& request, OutputKind kind, Tensor& out) {
   FastCall call;
   const TensorImpl* impl = out.unsafeGetTensorImpl();
-  if (impl != nullptr && prepare(request, call) && canWrite(request, call, *impl)) [[likely]]
+  if (impl != nullptr && prepare(request, call) && canWrite(request, call, *impl)) [[likely]] {
+    if (recording()) [[unlikely]] recordOperands(request, formOf(kind), &out, call.common);
     return runFast(request, call, impl->data());
+  }
   runPlanned(request, kind, out);
 }
 
 }  // namespace
 
-const PathCounters& pathCounters() { return counters; }
-
 Tensor runFunctional(const Request& request) {
   FastCall call;
   if (!prepare(request, call)) [[unlikely]] return runPlanned(request);
+  if (recording()) [[unlikely]] recordOperands(request, Record::kFunctional, nullptr, call.common);
   Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, request.op.loopOutput(call.common)));
   runFast(request, call, out.unsafeGetTensorImpl()->data());
   return out;

@@ -12,51 +12,18 @@
 
 #include "kernels/elementwise/op_info.h"
 
-#include <shunt/tensor/tensor.h>
+#include <shunt/elementwise/request.h>
 
 namespace shunt::elementwise {
-
-/// One input: a tensor or a number. Neither: an undefined tensor.
-struct Argument {
-  TensorImpl* tensor = nullptr;
-  const Scalar* number = nullptr;
-};
-
-/// A call of an elementwise operator, without its output. Refers to the caller's arguments.
-struct Request {
-  const OpInfo& op;
-  const char* name;
-  Argument inputs[kMaxInputs] = {};
-  const Scalar* scalars[kMaxScalars] = {};
-  ScalarType common = ScalarType::Undefined;  // forces the common dtype
-};
-
-SHUNT_API Tensor runFunctional(const Request& request);
-SHUNT_API void runOutRequest(const Request& request, Tensor& out);
-SHUNT_API void runInplaceRequest(const Request& request, Tensor& self);
 
 /// How many calls took the fast path (one contiguous loop, no plan), per thread. For tests.
 struct PathCounters {
   uint64_t fast = 0, planned = 0;
 };
 SHUNT_API const PathCounters& pathCounters();
+extern constinit thread_local PathCounters path_counters SHUNT_TLS_MODEL;
 
 namespace detail {
-
-inline void bind(Request& request, int i, const Tensor& tensor) { request.inputs[i].tensor = tensor.unsafeGetTensorImpl(); }
-inline void bind(Request& request, int i, const Scalar& number) {
-  const int inputs = request.op.num_inputs;
-  if (i < inputs) request.inputs[i].number = &number;
-  else request.scalars[i - inputs] = &number;
-}
-
-/// Fills `request` with arguments that live at least as long as it does.
-template <class... Args>
-SHUNT_ALWAYS_INLINE void bindAll(Request& request, int first, const Args&... args) {
-  static_assert(((std::is_same_v<Args, Tensor> || std::is_same_v<Args, Scalar>) && ...), "a converted argument would dangle");
-  int i = first;
-  (bind(request, i++, args), ...);
-}
 
 template <class F, class... Args>
 Tensor run(const char* op, const Args&... args) {

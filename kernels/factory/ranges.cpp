@@ -1,12 +1,13 @@
 // arange, linspace and eye.
 #include "generated/native_functions.h"
-#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/overlap.h"
 #include "kernels/factory/factory_util.h"
 #include "kernels/shape/copy.h"
 #include "kernels/shape/strided_loop.h"
 #include "kernels/shape/view_util.h"
 
 #include <shunt/core/tls.h>
+#include <shunt/elementwise/cast.h>
 #include <shunt/ops.h>
 
 #include <limits>

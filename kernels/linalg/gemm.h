@@ -4,10 +4,6 @@
 // to oneDNN, Half by way of float, integers to plain loops. Their own threads are off: large products are cut into fixed
 // blocks of rows for parallelFor, so results don't depend on the number of threads (which block an element is in depends on
 // the shape only). beta = 0 never reads C. Any thread.
-//
-// Note [Threads of the BLAS]
-// OpenBLAS's number of threads is a setting of the process. It is set to 1 before a product whenever it is not 1; another
-// user of the same OpenBLAS in the process who wants threads has to set it again.
 #pragma once
 
 #include <shunt/tensor/scalar_type.h>

@@ -1,9 +1,10 @@
 // The operators dot and mv.
 #include "generated/native_functions.h"
-#include "kernels/elementwise/cast.h"
 #include "kernels/linalg/operands.h"
 #include "kernels/reduce/cascade.h"
 #include "kernels/shape/view_util.h"
+
+#include <shunt/elementwise/cast.h>
 
 namespace shunt::native {
 

@@ -1,8 +1,9 @@
 // Softmax along rows. Short rows are done in groups, so that exp runs over many of them in one loop.
-#include "kernels/elementwise/math/exp.h"
-#include "kernels/elementwise/math/log.h"
 #include "kernels/nn/softmax_table.h"
 #include "kernels/reduce/isa_lanes.h"
+
+#include <shunt/elementwise/math/exp.h>
+#include <shunt/elementwise/math/log.h>
 
 namespace shunt::nn {
 namespace {

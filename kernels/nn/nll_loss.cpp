@@ -1,9 +1,10 @@
 // The operators nll_loss_forward and nll_loss_backward: picks, weighs and reduces log-probabilities of target classes.
 #include "generated/native_functions.h"
-#include "kernels/elementwise/cast.h"
 #include "kernels/nn/reduction.h"
 #include "kernels/reduce/cascade.h"
 #include "kernels/shape/view_util.h"
+
+#include <shunt/elementwise/cast.h>
 
 #include <cstring>
 

@@ -1,12 +1,11 @@
 // In-place draws: uniform_, normal_, random_, bernoulli_.
 #include "generated/native_functions.h"
-#include "kernels/elementwise/cast.h"
-#include "kernels/elementwise/math/math.h"
 #include "kernels/random/draw.h"
 #include "kernels/shape/strided_loop.h"
 #include "kernels/shape/view_util.h"
 
 #include <shunt/core/tls.h>
+#include <shunt/elementwise/cast.h>
 #include <shunt/ops.h>
 
 #include <limits>

@@ -1,12 +1,12 @@
 // Factories of random tensors: rand, randn, randint, randperm, normal and bernoulli: an empty tensor, drawn into in place.
 #include "generated/native_functions.h"
-#include "kernels/elementwise/cast.h"
 #include "kernels/factory/factory_util.h"
 #include "kernels/random/draw.h"
 #include "kernels/shape/strided_loop.h"
 #include "kernels/shape/view_util.h"
 
 #include <shunt/core/tls.h>
+#include <shunt/elementwise/cast.h>
 #include <shunt/ops.h>
 
 #include <numeric>
@@ -58,9 +58,9 @@ Tensor randintWith(int64_t low, int64_t high, IntArrayRef size, const OptGenerat
 
 void checkPermutation(int64_t n, ScalarType dtype) {
   SHUNT_CHECK(n >= 0, "n must be non-negative, got ", n);
+  if (dtype == kBool) throw NotImplementedError("\"randperm\" not implemented for 'Bool'");
   const bool fits = dispatchAllTypes(dtype, "randperm", [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, bool>) return n <= 2;
-    else if constexpr (std::is_same_v<T, int64_t>) return true;
+    if constexpr (std::is_same_v<T, int64_t>) return true;
     else if constexpr (std::is_integral_v<T>) return n <= static_cast<int64_t>(std::numeric_limits<T>::max());
     else return n <= int64_t{1} << std::numeric_limits<T>::digits;
   });
@@ -193,10 +193,11 @@ Tensor& randperm_generator_out_meta(int64_t n, std::optional<Generator>, Tensor&
 
 // Fisher and Yates, front to back: one draw of 64 bits for each element but the last.
 Tensor& randperm_generator_out_cpu(int64_t n, std::optional<Generator> generator, Tensor& out) {
+  const Generator& source = cpuGenerator(generator);
   randperm_generator_out_meta(n, std::nullopt, out);
   if (n == 0) return out;
   std::vector<uint64_t> draws(static_cast<size_t>(n));
-  drawInto(draws.data(), n, cpuGenerator(generator), drawWide<uint64_t>([](uint64_t bits) { return bits; }));
+  drawInto(draws.data(), n, source, drawWide<uint64_t>([](uint64_t bits) { return bits; }));
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), 0);
   for (size_t i = 0; i + 1 < order.size(); ++i) {

@@ -1,6 +1,7 @@
 // Loops between element types and accumulator types.
-#include "kernels/elementwise/cast.h"
 #include "kernels/reduce/loop_table.h"
+
+#include <shunt/elementwise/cast.h>
 
 namespace shunt::reduce {
 namespace {

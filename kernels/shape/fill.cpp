@@ -1,11 +1,11 @@
 // fill_ and zero_.
 #include "generated/native_functions.h"
-#include "kernels/elementwise/cast.h"
 #include "kernels/shape/copy.h"
 #include "kernels/shape/strided_loop.h"
 #include "kernels/shape/view_util.h"
 
 #include <shunt/core/tls.h>
+#include <shunt/elementwise/cast.h>
 #include <shunt/ops.h>
 
 #include <cstring>

@@ -1,12 +1,12 @@
 // index_select and index_add: rows of one dimension, chosen by an index vector.
 #include "generated/native_functions.h"
-#include "kernels/elementwise/cast.h"
 #include "kernels/factory/factory_util.h"
 #include "kernels/shape/copy.h"
 #include "kernels/shape/strided_loop.h"
 #include "kernels/shape/view_util.h"
 
 #include <shunt/core/tls.h>
+#include <shunt/elementwise/cast.h>
 #include <shunt/ops.h>
 
 #include <cstring>

@@ -2,10 +2,9 @@
 #include "tests/math/inputs.h"
 #include "tests/math/math_kernels.h"
 
-#include "kernels/elementwise/math/trig.h"
+#include <shunt/elementwise/math/trig.h>
 
 #include <gtest/gtest.h>
-
 #include <cstring>
 
 namespace shunt::math_test {

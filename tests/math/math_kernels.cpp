@@ -1,6 +1,6 @@
 #include "tests/math/math_kernels.h"
 
-#include "kernels/elementwise/math/math.h"
+#include <shunt/elementwise/math/math.h>
 
 // Compiled with SHUNT_MATH_ISA (a name) and SHUNT_MATH_TABLE (the function that returns the table).
 namespace shunt::math_test {

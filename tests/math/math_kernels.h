@@ -2,7 +2,7 @@
 // and as a call for one element. Test code; constant tables, any thread.
 #pragma once
 
-#include "kernels/elementwise/cast.h"
+#include <shunt/elementwise/cast.h>
 
 #include <cstdint>
 #include <span>

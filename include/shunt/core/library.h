@@ -60,11 +60,21 @@ class SHUNT_API Library {
   Library& impl(std::string_view name, DispatchKey key, CppFunction f, std::source_location where = std::source_location::current()) {
     return impl(name, dispatch(key, std::move(f)), where);
   }
+  /// Kernels made from functor F for an operator that is defined already, and for its in-place form ("f_" of "f", with the
+  /// same overload name) and its out= form ("f.out", or "f.N_out" of "f.N") where those are defined too. Needs
+  /// <shunt/elementwise/library.h>.
+  template <class F>
+  Library& elementwise(std::string_view name, std::source_location where = std::source_location::current());
   Library& fallback(CppFunction f, std::source_location where = std::source_location::current());
   /// Takes every registration back, newest first.
   void reset();
 
  private:
+  /// The forms of an elementwise operator: its name without overload, and the forms' full names, empty where not defined.
+  struct ElementwiseForms {
+    std::string base, inplace, out;
+  };
+  ElementwiseForms elementwiseForms(std::string_view name) const;
   OperatorName qualified(OperatorName name, const char* what) const;
   Kind kind_;
   std::string ns_;

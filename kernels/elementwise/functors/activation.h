@@ -1,9 +1,9 @@
-// Activations, losses, and the backward forms that PyTorch has as operators. See kernels/elementwise/functor.h.
+// Activations, losses, and the backward forms that PyTorch has as operators. See shunt/elementwise/functor.h.
 //
 // Each is computed as PyTorch's CPU kernel does (order of operations), gradients first among the inputs.
 #pragma once
 
-#include "kernels/elementwise/functor.h"
+#include <shunt/elementwise/functor.h>
 
 namespace shunt::functors {
 
@@ -63,6 +63,7 @@ struct GeluTanhBackward : FloatOnly<2> {
 };
 
 struct Silu : FloatOnly<1> {
+  static constexpr bool kSameOutput = true;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x) const { return x / (C(1) + math::exp(-x)); }
 };

@@ -1,8 +1,8 @@
-// add, sub, rsub, mul, neg, abs, sign, square and their like, on every number type. See kernels/elementwise/functor.h.
+// add, sub, rsub, mul, neg, abs, sign, square and their like, on every number type. See shunt/elementwise/functor.h.
 #pragma once
 
-#include "kernels/elementwise/functor.h"
-#include "kernels/elementwise/functor_checks.h"
+#include <shunt/elementwise/functor.h>
+#include <shunt/elementwise/functor_checks.h>
 
 namespace shunt::functors {
 
@@ -123,7 +123,7 @@ struct Addcdiv : Functor<3, 1> {
 struct LerpTensor : Functor<3> {
   static constexpr DtypeSet kTypes = kFloatTypes;
   static constexpr const char* kArguments[] = {"self", "end", "weight"};
-  static constexpr auto check = &checks::lerp;
+  static constexpr auto check = &checks::lerpTensor;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C self, C end, C weight) const {
     const C difference = end - self;

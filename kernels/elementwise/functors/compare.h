@@ -1,7 +1,7 @@
-// Comparisons, logic, bits, predicates. See kernels/elementwise/functor.h.
+// Comparisons, logic, bits, predicates. See shunt/elementwise/functor.h.
 #pragma once
 
-#include "kernels/elementwise/functor.h"
+#include <shunt/elementwise/functor.h>
 
 namespace shunt::functors {
 

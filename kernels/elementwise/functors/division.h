@@ -1,10 +1,11 @@
-// Division in its modes, remainders, powers. See kernels/elementwise/functor.h.
+// Division in its modes, remainders, powers. See shunt/elementwise/functor.h.
 //
 // Integers: division by zero is an error of the operator (kInvalid), the least integer divided by -1 wraps to itself.
 #pragma once
 
-#include "kernels/elementwise/functor.h"
 #include "kernels/elementwise/functors/fmod.h"
+
+#include <shunt/elementwise/functor.h>
 
 namespace shunt::functors {
 

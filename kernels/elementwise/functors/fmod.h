@@ -5,7 +5,7 @@
 // Pure functions; any thread.
 #pragma once
 
-#include "kernels/elementwise/math/bits.h"
+#include <shunt/elementwise/math/bits.h>
 
 namespace shunt::functors {
 

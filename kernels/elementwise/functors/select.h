@@ -1,11 +1,11 @@
-// where, masked_fill, maximum, minimum, clamp, threshold, relu. See kernels/elementwise/functor.h.
+// where, masked_fill, maximum, minimum, clamp, threshold, relu. See shunt/elementwise/functor.h.
 //
 // Maximum and minimum are compares and selects: a NaN operand is the result, and of two equal operands (+0 and -0) the
 // first. fmax and the vector instructions differ in just these points.
 #pragma once
 
-#include "kernels/elementwise/functor.h"
-#include "kernels/elementwise/functor_checks.h"
+#include <shunt/elementwise/functor.h>
+#include <shunt/elementwise/functor_checks.h>
 
 namespace shunt::functors {
 

@@ -1,7 +1,7 @@
-// Functions of one number that are computed in floating point, and rounding. See kernels/elementwise/functor.h.
+// Functions of one number that are computed in floating point, and rounding. See shunt/elementwise/functor.h.
 #pragma once
 
-#include "kernels/elementwise/functor.h"
+#include <shunt/elementwise/functor.h>
 
 namespace shunt::functors {
 

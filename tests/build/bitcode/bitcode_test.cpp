@@ -12,6 +12,8 @@
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#include <filesystem>
+#include <set>
 #include <string>
 
 namespace {
@@ -135,6 +137,39 @@ TEST(Bitcode, LibshuntHoldsANamedKernelWithItsBody) {
   ASSERT_NE(empty, nullptr);
   EXPECT_GT(empty->getInstructionCount(), 5u);
   EXPECT_EQ(library.find("shunt::native::no_such_kernel("), nullptr);
+}
+
+// A thunk inlines the whole chain of an operator, so each kind of function on a call's way is here with its body.
+TEST(Bitcode, LibshuntHoldsEveryStepOfACall) {
+  const Library library(SHUNT_LIBRARY_FILE);
+  for (const char* name :
+       {"shunt::ops::add_Tensor::call(", "shunt::ops::add_Tensor::redispatch(", "shunt::wrappers::inplace_or_view::mul__Tensor(",
+        "shunt::wrappers::autograd_kernels::sub_Tensor(", "shunt::wrappers::autocast_CPU::addmm(",
+        "shunt::wrappers::backend_select::empty_memory_format(", "shunt::wrappers::elementwise_kernels::sub_Tensor(",
+        "shunt::native::linear(", "shunt::native::gelu(", "shunt::native::mm_cpu(", "shunt::native::_softmax_cpu(",
+        "shunt::autograd::pow_backward(", "shunt::elementwise::runFunctional("}) {
+    const llvm::Function* function = library.find(name);
+    ASSERT_NE(function, nullptr) << name;
+    EXPECT_GT(function->getInstructionCount(), 3u) << name;
+  }
+}
+
+TEST(Bitcode, OnlySourcesWithStateAreWithoutBitcode) {
+  // Registrations, choices made when the library is loaded, caches, and the wrapping of libraries that have these.
+  std::set<std::string> expected = {"elementwise/isa_select.cpp", "elementwise/path_counters.cpp", "linalg/blas.cpp",
+                                    "linalg/gemm_bfloat16.cpp",   "parallel/parallel.cpp",         "wrappers/register.cpp"};
+  const std::filesystem::path kernels = std::filesystem::path(SHUNT_SOURCE_DIR) / "kernels";
+  std::set<std::string> without;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kernels)) {
+    const std::string name = entry.path().filename(), path = std::filesystem::relative(entry.path(), kernels);
+    const bool per_isa = name.starts_with("loops_") || (name.starts_with("isa_") && name != "isa_select.cpp");
+    if (entry.path().extension() == ".cpp" && !per_isa && !path.starts_with("opgen/")) without.insert(path);
+  }
+  ASSERT_GT(without.size(), expected.size());
+  const Library library(SHUNT_LIBRARY_FILE);
+  for (const auto& module : library.modules())
+    without.erase(std::filesystem::relative(module->getSourceFileName(), kernels));
+  EXPECT_EQ(without, expected);
 }
 #endif
 

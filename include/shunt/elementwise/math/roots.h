@@ -3,13 +3,13 @@
 // rsqrt(+-0) = +-inf. See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
-#include "kernels/elementwise/math/bits.h"
+#include <shunt/elementwise/math/bits.h>
 
 namespace shunt::math {
 
 template <class T>
 SHUNT_ALWAYS_INLINE T sqrt(T x) {
-  return __builtin_elementwise_sqrt(x);
+  return detail::sqrt(x);
 }
 
 template <class T>

@@ -2,7 +2,7 @@
 // See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
-#include "kernels/elementwise/math/exp.h"
+#include <shunt/elementwise/math/exp.h>
 
 namespace shunt::math {
 namespace detail {

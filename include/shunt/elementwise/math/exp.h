@@ -4,7 +4,7 @@
 // exp(-inf) = 0, overflow gives inf. expm1: at most 2 ULP. See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
-#include "kernels/elementwise/math/bits.h"
+#include <shunt/elementwise/math/bits.h>
 
 namespace shunt::math {
 namespace detail {

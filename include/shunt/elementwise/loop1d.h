@@ -1,15 +1,24 @@
 // loop1d: the one loop of every elementwise operator, templated on how operands are reached.
 //
-// With views of constant dtype and stride it becomes the ahead-of-time loops (isa_loops.h); with DynamicView, whose dtype
+// With views of constant dtype and stride it becomes the ahead-of-time loops (typed_loop.h); with DynamicView, whose dtype
 // and stride are run-time values, it is the generic loop whose bitcode the JIT specialises (generic_loop.h).
 // Works on memory that the caller owns: an input may be the output itself, element for element, but not overlap it
 // otherwise. Any thread.
 #pragma once
 
-#include "kernels/elementwise/functor.h"
+#include <shunt/elementwise/functor.h>
 
 #include <cstddef>
 #include <utility>
+
+// Before a loop over independent elements, in a template with a constant `Lanes`; before a loop that is to stay scalar.
+#ifdef __clang__
+#define SHUNT_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(1)")
+#define SHUNT_SCALAR_LOOP _Pragma("clang loop vectorize(disable) unroll(disable)")
+#else
+#define SHUNT_VECTOR_LOOP _Pragma("GCC ivdep")
+#define SHUNT_SCALAR_LOOP
+#endif
 
 namespace shunt::elementwise {
 
@@ -23,15 +32,25 @@ SHUNT_ALWAYS_INLINE T loadRaw(const std::byte* p) {
   if constexpr (std::is_same_v<T, bool>) {
     return *reinterpret_cast<const uint8_t*>(p) != 0;  // any non-zero byte counts as true
   } else {
+#ifdef __clang__
     using Aliasing [[gnu::may_alias]] = T;
     return *reinterpret_cast<const Aliasing*>(p);
+#else  // g++ has no such attribute for classes
+    T value;
+    __builtin_memcpy(static_cast<void*>(&value), p, sizeof(T));
+    return value;
+#endif
   }
 }
 
 template <class T>
 SHUNT_ALWAYS_INLINE void storeRaw(std::byte* p, T value) {
+#ifdef __clang__
   using Aliasing [[gnu::may_alias]] = T;
   *reinterpret_cast<Aliasing*>(p) = value;
+#else
+  __builtin_memcpy(p, static_cast<const void*>(&value), sizeof(T));
+#endif
 }
 
 /// Consecutive elements of type T.
@@ -92,7 +111,7 @@ SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t be
   if constexpr (Lanes > 0 && F::template kVectorizes<C>) {
     // Elements are independent: exact aliasing of output and input must not cost the vector loop. Lanes are wide already;
     // interleaving them would leave short tensors to the scalar tail.
-#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(1)
+SHUNT_VECTOR_LOOP
     for (int64_t i = begin; i < end; ++i) element(i);
   } else {
     for (int64_t i = begin; i < end; ++i) element(i);
@@ -108,13 +127,13 @@ SHUNT_ALWAYS_INLINE bool loop1dFastRange(const Out& out, int64_t n, const In& in
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = begin + kBlock < n ? begin + kBlock : n;
     bool fast = true;
-#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(1)
+SHUNT_VECTOR_LOOP
     for (int64_t i = begin; i < end; ++i) fast &= F::inFastRange(in.template load<C>(i));
     if (fast) [[likely]] {
-#pragma clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(1)
+SHUNT_VECTOR_LOOP
       for (int64_t i = begin; i < end; ++i) out.store(i, F::fast(in.template load<C>(i)));
     } else {
-#pragma clang loop vectorize(disable) unroll(disable)
+SHUNT_SCALAR_LOOP
       for (int64_t i = begin; i < end; ++i) out.store(i, F()(in.template load<C>(i)));
     }
   }

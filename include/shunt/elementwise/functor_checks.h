@@ -28,6 +28,8 @@ SHUNT_API void negation(const CheckArgs&);
 SHUNT_API void addcdiv(const CheckArgs&);
 /// Operands of one dtype.
 SHUNT_API void lerp(const CheckArgs&);
+/// The same, with the weight a tensor too.
+SHUNT_API void lerpTensor(const CheckArgs&);
 /// Numbers that clamp must fit the dtype, and can't clamp bools.
 SHUNT_API void clampNumbers(const CheckArgs&);
 /// No bool input; `op` names the operator.

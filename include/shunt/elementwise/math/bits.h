@@ -57,6 +57,7 @@ SHUNT_ALWAYS_INLINE BitsOf<T> toBits(T x) {
 SHUNT_ALWAYS_INLINE float fromBits(uint32_t bits) { return std::bit_cast<float>(bits); }
 SHUNT_ALWAYS_INLINE double fromBits(uint64_t bits) { return std::bit_cast<double>(bits); }
 
+#ifdef __clang__
 // The elementwise builtins are LLVM intrinsics under any flags; __builtin_fma and the like depend on -fno-math-errno.
 template <class T>
 SHUNT_ALWAYS_INLINE T fma(T a, T b, T c) {
@@ -70,6 +71,20 @@ template <class T>
 SHUNT_ALWAYS_INLINE T copysign(T magnitude, T sign) {
   return __builtin_elementwise_copysign(magnitude, sign);
 }
+template <class T>
+SHUNT_ALWAYS_INLINE T sqrt(T x) {
+  return __builtin_elementwise_sqrt(x);
+}
+#else
+SHUNT_ALWAYS_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+SHUNT_ALWAYS_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+SHUNT_ALWAYS_INLINE float abs(float x) { return __builtin_fabsf(x); }
+SHUNT_ALWAYS_INLINE double abs(double x) { return __builtin_fabs(x); }
+SHUNT_ALWAYS_INLINE float copysign(float magnitude, float sign) { return __builtin_copysignf(magnitude, sign); }
+SHUNT_ALWAYS_INLINE double copysign(double magnitude, double sign) { return __builtin_copysign(magnitude, sign); }
+SHUNT_ALWAYS_INLINE float sqrt(float x) { return __builtin_sqrtf(x); }
+SHUNT_ALWAYS_INLINE double sqrt(double x) { return __builtin_sqrt(x); }
+#endif
 
 /// c0 + x * (c1 + x * (c2 + ...)).
 template <class T>

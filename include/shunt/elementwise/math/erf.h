@@ -2,7 +2,7 @@
 // range. See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
-#include "kernels/elementwise/math/bits.h"
+#include <shunt/elementwise/math/bits.h>
 
 namespace shunt::math {
 namespace detail {

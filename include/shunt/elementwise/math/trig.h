@@ -10,7 +10,7 @@
 // See Note [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
-#include "kernels/elementwise/math/payne_hanek.h"
+#include <shunt/elementwise/math/payne_hanek.h>
 
 namespace shunt::math {
 namespace detail {

@@ -5,7 +5,7 @@
 // any thread.
 #pragma once
 
-#include "kernels/elementwise/math/exp.h"
+#include <shunt/elementwise/math/exp.h>
 
 namespace shunt::math {
 namespace detail {

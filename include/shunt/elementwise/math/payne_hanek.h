@@ -3,7 +3,7 @@
 // Integer code for one number at a time, of no use to the vectoriser: the slow half of trig.h. Pure; any thread.
 #pragma once
 
-#include "kernels/elementwise/math/bits.h"
+#include <shunt/elementwise/math/bits.h>
 
 namespace shunt::math::detail {
 

@@ -7,8 +7,8 @@
 // needed to about 2^-65: it is an unevaluated sum of two doubles (high, low), low far below high. Float gets by with one double.
 #pragma once
 
-#include "kernels/elementwise/math/erf.h"
-#include "kernels/elementwise/math/log.h"
+#include <shunt/elementwise/math/erf.h>
+#include <shunt/elementwise/math/log.h>
 
 namespace shunt::math {
 namespace detail {

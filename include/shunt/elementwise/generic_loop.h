@@ -1,10 +1,11 @@
 // The generic loop of a functor: run-time dtypes and strides, one for each compute type. Its bitcode is what the JIT
 // specialises by passing constants; the interpreter doesn't run it, tests compare it with the loops that it does run.
 //
-// Included only by generic_<family>.cpp, which are compiled once to object and bitcode. Pure functions on the caller's memory.
+// Instantiated where a table of them is made: by generic_<family>.cpp of the dictionary, which are compiled once to object and
+// bitcode, and where a program registers a functor of its own. Pure functions on the caller's memory.
 #pragma once
 
-#include "kernels/elementwise/loop_types.h"
+#include <shunt/elementwise/loop_types.h>
 
 #include <array>
 
@@ -87,12 +88,3 @@ constexpr auto makeGenericTable(TypeList<Fs...>) {
 }
 
 }  // namespace shunt::elementwise
-
-/// Defines the family's table: kDtypeSlots entries for each functor, by the common dtype.
-#define SHUNT_DEFINE_GENERIC_LOOPS(family)                                                      \
-  namespace shunt::elementwise {                                                                \
-  namespace {                                                                                   \
-  constexpr auto kTable = makeGenericTable(functors::family##Functors());                       \
-  }                                                                                             \
-  constinit const GenericLoopFn* const k##family##GenericLoops = kTable.data();                 \
-  }

@@ -11,10 +11,9 @@
 // Everything it may declare beside that has its default in Functor below. Constants only; any thread.
 #pragma once
 
-#include "kernels/elementwise/cast.h"
-#include "kernels/elementwise/math/math.h"
-
 #include <shunt/core/macros.h>
+#include <shunt/elementwise/cast.h>
+#include <shunt/elementwise/math/math.h>
 #include <shunt/tensor/scalar_type.h>
 
 #include <concepts>

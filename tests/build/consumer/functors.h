@@ -1,0 +1,4 @@
+// Tests of operators that this project makes from functors of its own.
+#pragma once
+
+bool functorsWork();
