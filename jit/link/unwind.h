@@ -18,7 +18,4 @@ void remove(uint64_t eh_frame);
 /// Live sections.
 size_t count();
 
-void beforeFork();
-void afterFork();
-
 }  // namespace shunt::jit::unwind

@@ -1,0 +1,53 @@
+// Decides, for everything that a function refers to, whether it comes along, stays the host's, or forbids the import.
+//
+// Note [No pointer into a thunk] in extract.h is the rule. Answers are remembered by source value; one thread.
+#pragma once
+
+#include "jit/bitcode/library.h"
+#include "jit/link/host_symbols.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/IR/GlobalValue.h>
+
+#include <string>
+
+namespace shunt::jit {
+
+class Binding {
+ public:
+  Binding(const Library& library, const HostSymbols& host) : library_(library), host_(host) {}
+
+  enum class Address {
+    kHost,     // a declaration of the host's symbol
+    kCopy,     // a constant: its content comes along, bound to the host's where that has the symbol
+    kRefused,  // there is nothing to bind to
+  };
+  /// How an address of `value` is given to compiled code; `why` is set where it is refused.
+  Address address(const llvm::GlobalValue& value, std::string* why = nullptr);
+
+  enum class Call {
+    kDeclare,  // a declaration, for a later import or the host
+    kInline,   // comes along if it can, the host's otherwise
+    kBody,     // has to come along: the host has no symbol
+    kRefused,
+  };
+  Call call(const llvm::GlobalValue& callee, std::string* why = nullptr);
+
+  bool hostHas(llvm::StringRef name) const;
+  /// The name under which a module speaks of the host's own function or variable `name`.
+  std::string hostName(llvm::StringRef name) const;
+
+ private:
+  Address decide(const llvm::GlobalValue& value, std::string& why);
+  bool copyable(const llvm::GlobalValue& value, std::string& why);
+
+  const Library& library_;
+  const HostSymbols& host_;
+  struct Decision {
+    Address address;
+    std::string why;
+  };
+  llvm::DenseMap<const llvm::GlobalValue*, Decision> decisions_;
+};
+
+}  // namespace shunt::jit

@@ -1,0 +1,52 @@
+#include "jit/bitcode/library.h"
+
+#include "jit/link/host_symbols.h"
+#include "tools/bitcode/bitcode_section.h"
+
+#include <shunt/core/log.h>
+
+#include <llvm/Object/IRObjectFile.h>
+
+namespace shunt::jit {
+
+llvm::Expected<std::unique_ptr<Library>> Library::open(llvm::StringRef section) {
+  auto units = bitcode::splitModules(section);
+  if (!units) return units.takeError();
+  auto library = std::make_unique<Library>();
+  for (llvm::StringRef unit : *units) {
+    if (llvm::Error error = library->addUnit(unit)) return std::move(error);
+  }
+  return library;
+}
+
+llvm::Error Library::addUnit(llvm::StringRef unit) {
+  auto table = llvm::object::readIRSymtab(llvm::MemoryBufferRef(unit, "shunt_bc"));
+  if (!table) return table.takeError();
+  const auto index = static_cast<uint32_t>(units_.size());
+  units_.push_back(unit);
+  for (const llvm::irsymtab::Reader::SymbolRef& symbol : table->TheReader.symbols()) {
+    if (symbol.isUndefined() || !symbol.isGlobal() || !symbol.isExecutable() || symbol.isIndirect()) continue;
+    index_[symbol.getName()].push_back(index);
+  }
+  return llvm::Error::success();
+}
+
+const Library& Library::host() {
+  static const Library& library = []() -> const Library& {
+    const std::string_view section = HostSymbols::instance().bitcode();
+    auto opened = open(llvm::StringRef(section.data(), section.size()));
+    if (opened) return *opened->release();
+    shunt::detail::logWarning("libshunt's bitcode can't be read, so nothing is compiled: " +
+                              llvm::toString(opened.takeError()));
+    return *new Library;
+  }();
+  return library;
+}
+
+llvm::ArrayRef<uint32_t> Library::unitsOf(llvm::StringRef name) const {
+  const auto found = index_.find(name);
+  if (found == index_.end()) return {};
+  return found->second;
+}
+
+}  // namespace shunt::jit

@@ -1,0 +1,30 @@
+#include "jit/emit/host_target.h"
+#include "jit/emit/optimise.h"
+
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+
+namespace shunt::jit {
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module) {
+  const HostTarget& target = HostTarget::instance();
+  const std::unique_ptr<llvm::TargetMachine> machine = target.makeMachine();
+  llvm::SmallVector<char, 0> object;
+  {
+    llvm::raw_svector_ostream out(object);
+    llvm::legacy::PassManager passes;
+    llvm::TargetLibraryInfoImpl library{llvm::Triple(target.triple())};
+    library.disableAllFunctions();
+    passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+    if (machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile, /*DisableVerify=*/true)) {
+      return llvm::createStringError("LLVM can't write objects for this target");
+    }
+    passes.run(module);
+  }
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), module.getModuleIdentifier(),
+                                                        /*RequiresNullTerminator=*/false);
+}
+
+}  // namespace shunt::jit

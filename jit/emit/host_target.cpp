@@ -1,0 +1,76 @@
+#include "jit/emit/host_target.h"
+
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace shunt::jit {
+namespace {
+
+// Its conversion flushes denormals, which the interpreter's does not.
+constexpr const char* kUnusedFeature = "avx512bf16";
+
+// What the functions of the bitcode say about the CPU and stack that they were compiled for.
+constexpr const char* kReplacedAttributes[] = {
+    "target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "prefer-vector-width", "probe-stack",
+    "stack-protector-buffer-size"};
+
+const llvm::Target& findTarget(const std::string& triple) {
+  std::string message;
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, message);
+  if (target == nullptr) llvm::report_fatal_error(llvm::StringRef(message));  // built without X86: impossible
+  return *target;
+}
+
+}  // namespace
+
+HostTarget::HostTarget() : triple_("x86_64-unknown-linux-gnu") {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  std::vector<std::string> names;
+  for (const auto& feature : features) {
+    const bool on = feature.getValue() && feature.getKey() != kUnusedFeature;
+    names.push_back((on ? "+" : "-") + feature.getKey().str());
+  }
+  std::sort(names.begin(), names.end());  // the map's order is not the same in every process
+  for (const std::string& name : names) features_ += (features_.empty() ? "" : ",") + name;
+  if (features.lookup("avx512f") && features.lookup("avx512vl")) vector_width_ = 512;
+  else if (features.lookup("avx2")) vector_width_ = 256;
+  layout_ = makeMachine()->createDataLayout().getStringRepresentation();
+}
+
+const HostTarget& HostTarget::instance() {
+  static const HostTarget& target = *new HostTarget;
+  return target;
+}
+
+std::unique_ptr<llvm::TargetMachine> HostTarget::makeMachine() const {
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  options.ExceptionModel = llvm::ExceptionHandling::DwarfCFI;
+  options.EmulatedTLS = false;
+  return std::unique_ptr<llvm::TargetMachine>(findTarget(triple_).createTargetMachine(
+      triple_, /*CPU=*/"", features_, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default,
+      /*JIT=*/true));
+}
+
+void HostTarget::prepare(llvm::Module& module) const {
+  module.setTargetTriple(triple_);
+  module.setDataLayout(layout_);
+}
+
+void HostTarget::prepare(llvm::Function& function) const {
+  for (const char* attribute : kReplacedAttributes) function.removeFnAttr(attribute);
+  function.addFnAttr("target-features", features_);
+  function.addFnAttr("prefer-vector-width", std::to_string(vector_width_));
+  function.setUWTableKind(llvm::UWTableKind::Default);
+}
+
+}  // namespace shunt::jit

@@ -1,0 +1,65 @@
+#include "jit/emit/optimise.h"
+
+#include "jit/emit/host_target.h"
+#include "jit/emit/thread_local.h"
+
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+
+namespace shunt::jit {
+namespace {
+
+llvm::PipelineTuningOptions tuning() {
+  llvm::PipelineTuningOptions options;
+  options.LoopVectorization = true;
+  options.LoopInterleaving = false;  // a loop's own hint still counts: four copies at width 8 leave 31 elements scalar
+  options.SLPVectorization = true;
+  return options;
+}
+
+// What a pipeline needs, in the order in which it must be destroyed.
+struct Analyses {
+  llvm::LoopAnalysisManager loop;
+  llvm::FunctionAnalysisManager function;
+  llvm::CGSCCAnalysisManager cgscc;
+  llvm::ModuleAnalysisManager module;
+
+  Analyses(llvm::PassBuilder& builder, const std::string& triple) {
+    llvm::TargetLibraryInfoImpl library{llvm::Triple(triple)};
+    library.disableAllFunctions();
+    function.registerPass([library] { return llvm::TargetLibraryAnalysis(library); });  // the first one registered stays
+    builder.registerModuleAnalyses(module);
+    builder.registerCGSCCAnalyses(cgscc);
+    builder.registerFunctionAnalyses(function);
+    builder.registerLoopAnalyses(loop);
+    builder.crossRegisterProxies(loop, function, cgscc, module);
+  }
+};
+
+}  // namespace
+
+llvm::Error optimise(llvm::Module& module) {
+  const HostTarget& target = HostTarget::instance();
+  const std::unique_ptr<llvm::TargetMachine> machine = target.makeMachine();
+  llvm::PassBuilder builder(machine.get(), tuning());
+  Analyses analyses(builder, target.triple());
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, analyses.module);
+
+  // Last, because alias analysis knows variables apart and offsets from the thread pointer not.
+  if (llvm::Error error = lowerThreadLocals(module, HostSymbols::instance())) return error;
+  analyses.module.clear();
+  analyses.cgscc.clear();
+  analyses.function.clear();
+  analyses.loop.clear();
+  llvm::FunctionPassManager cleanup;
+  cleanup.addPass(llvm::EarlyCSEPass());
+  cleanup.addPass(llvm::InstCombinePass());
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(cleanup)));
+  passes.run(module, analyses.module);
+  return llvm::Error::success();
+}
+
+}  // namespace shunt::jit

@@ -1,0 +1,159 @@
+#include "jit/emit/plan_constants.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/InstrTypes.h>
+
+#include <cstddef>
+
+namespace shunt::jit {
+namespace {
+
+/// A packed constant made of raw bytes with pointers at some offsets.
+class Image {
+ public:
+  Image(llvm::LLVMContext& context, llvm::ArrayRef<std::byte> bytes) : context_(context), bytes_(bytes) {}
+
+  /// Pointers are put in ascending order of their offsets.
+  void put(size_t offset, llvm::Constant* pointer) {
+    flush(offset);
+    fields_.push_back(pointer);
+    at_ = offset + sizeof(void*);
+  }
+  llvm::Constant* finish() {
+    flush(bytes_.size());
+    return llvm::ConstantStruct::getAnon(context_, fields_, /*Packed=*/true);
+  }
+
+ private:
+  void flush(size_t to) {
+    if (to == at_) return;
+    const auto* first = reinterpret_cast<const uint8_t*>(bytes_.data()) + at_;
+    fields_.push_back(llvm::ConstantDataArray::get(context_, llvm::ArrayRef<uint8_t>(first, to - at_)));
+    at_ = to;
+  }
+
+  llvm::LLVMContext& context_;
+  llvm::ArrayRef<std::byte> bytes_;
+  std::vector<llvm::Constant*> fields_;
+  size_t at_ = 0;
+};
+
+llvm::Constant* pointerTo(llvm::LLVMContext& context, const void* address) {
+  return llvm::ConstantExpr::getIntToPtr(llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), reinterpret_cast<uint64_t>(address)),
+                                         llvm::PointerType::getUnqual(context));
+}
+
+/// The entries that a thunk may put in the place of the interpreter's, pair by pair: elementwise/expected.h.
+struct Replacement {
+  const char* entry;
+  const char* expecting;
+};
+constexpr Replacement kElementwise[] = {
+    {"_ZN5shunt11elementwise13runFunctionalERKNS0_7RequestE", "_ZN5shunt11elementwise21runFunctionalExpectedERKNS0_7RequestE"},
+    {"_ZN5shunt11elementwise13runOutRequestERKNS0_7RequestERNS_6TensorE",
+     "_ZN5shunt11elementwise14runOutExpectedERKNS0_7RequestERNS_6TensorE"},
+    {"_ZN5shunt11elementwise17runInplaceRequestERKNS0_7RequestERNS_6TensorE",
+     "_ZN5shunt11elementwise18runInplaceExpectedERKNS0_7RequestERNS_6TensorE"},
+};
+constexpr const char* kExpectedLoopPrefix = "_ZN5shunt11elementwise12expectedLoopE";
+constexpr const char* kExpectedName = "_ZN5shunt11elementwise9kExpectedE";
+
+void redirectCalls(llvm::Function& from, llvm::Function& to) {
+  for (llvm::Use& use : llvm::make_early_inc_range(from.uses())) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(use.getUser());
+    if (call == nullptr || !call->isCallee(&use) || call->getFunction() == &to) continue;
+    call->setCalledFunction(&to);
+  }
+}
+
+/// Elements are independent, and an output is one of the inputs exactly or not at all (expected.h): no run-time checks for
+/// overlap. One vector at a time: interleaved ones would leave short tensors to the scalar tail.
+void markIndependent(llvm::Function& f) {
+  llvm::LLVMContext& context = f.getContext();
+  llvm::DominatorTree dominators(f);
+  llvm::LoopInfo loops(dominators);
+  for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
+    llvm::MDNode* group = llvm::MDNode::getDistinct(context, {});
+    for (llvm::BasicBlock* block : loop->blocks())
+      for (llvm::Instruction& i : *block)
+        if (i.mayReadOrWriteMemory()) i.setMetadata(llvm::LLVMContext::MD_access_group, group);
+    const auto property = [&](llvm::StringRef name, llvm::Metadata* value) {
+      return llvm::MDNode::get(context, {llvm::MDString::get(context, name), value});
+    };
+    auto* one = llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), 1));
+    llvm::MDNode* id = llvm::MDNode::getDistinct(
+        context, {nullptr, property("llvm.loop.parallel_accesses", group), property("llvm.loop.interleave.count", one)});
+    id->replaceOperandWith(0, id);
+    loop->setLoopID(id);
+  }
+}
+
+/// The loop that the recorded functor is expected to run in: its generic loop, to be specialised.
+llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
+  llvm::Function* placeholder = nullptr;
+  for (llvm::Function* f : extraction.declarations())
+    if (f->getName().starts_with(kExpectedLoopPrefix)) placeholder = f;
+  if (placeholder == nullptr) return llvm::Error::success();
+  const std::string& loop = plan.loop;
+  if (!Library::host().has(loop))
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), "the functor's generic loop has no bitcode");
+  auto body = extraction.import(loop);
+  if (!body) return body.takeError();
+  (*body)->addFnAttr(llvm::Attribute::AlwaysInline);
+  markIndependent(**body);
+  redirectCalls(*placeholder, **body);
+  return llvm::Error::success();
+}
+
+}  // namespace
+
+llvm::Expected<llvm::Constant*> makeSnapshot(const Plan& plan, Extraction& extraction, llvm::StringRef name) {
+  llvm::Module& module = extraction.module();
+  llvm::LLVMContext& context = extraction.context();
+  Image image(context, plan.op.image);
+  const auto op_name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(plan.op.op));
+  // OpState begins with the pointer to its operator, which redispatch() compares with its own.
+  llvm::Constant* op = op_name ? extraction.hostAddress(llvm::StringRef(*op_name)) : nullptr;
+  image.put(0, op != nullptr ? op : pointerTo(context, plan.op.op));
+  for (size_t slot = 0; slot < plan.op.table.size(); ++slot) {
+    const TableEntry& e = plan.op.table[slot];
+    const size_t at = plan.op.table_offset + slot * sizeof(TableEntry);
+    llvm::Constant* code = pointerTo(context, e.unboxed);
+    for (const Step& step : plan.steps)
+      if (step.verdict == StepVerdict::kInline && step.entry.unboxed == e.unboxed) code = module.getFunction(step.symbol);
+    image.put(at + offsetof(TableEntry, unboxed), code);
+    image.put(at + offsetof(TableEntry, boxed), pointerTo(context, reinterpret_cast<const void*>(e.boxed)));
+    image.put(at + offsetof(TableEntry, functor), pointerTo(context, e.functor));
+  }
+  llvm::Constant* value = image.finish();
+  auto* global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage, value, name);
+  global->setAlignment(llvm::Align(8));
+  return global;
+}
+
+llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {
+  if (plan.loop.empty()) return llvm::Error::success();
+  llvm::Module& module = extraction.module();
+  for (const Replacement& r : kElementwise) {
+    if (module.getFunction(r.entry) == nullptr) continue;
+    auto expecting = extraction.import(r.expecting);
+    if (!expecting) return expecting.takeError();
+    (*expecting)->addFnAttr(llvm::Attribute::AlwaysInline);
+    redirectCalls(*module.getFunction(r.entry), **expecting);
+  }
+  if (auto e = putLoop(plan, extraction)) return e;
+  llvm::GlobalVariable* expected = module.getNamedGlobal(kExpectedName);
+  if (expected == nullptr) return llvm::Error::success();
+  const auto* bytes = reinterpret_cast<const std::byte*>(&plan.request.record);
+  Image image(extraction.context(), llvm::ArrayRef(bytes, sizeof plan.request.record));
+  llvm::Constant* value = image.finish();
+  auto* constant = new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, "shunt.expected");
+  constant->setAlignment(llvm::Align(8));
+  expected->replaceAllUsesWith(constant);
+  return llvm::Error::success();
+}
+
+}  // namespace shunt::jit

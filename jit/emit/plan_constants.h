@@ -1,0 +1,16 @@
+// The plan's constants in the module: the operator's table, from which redispatches fold, and the operands that its
+// elementwise loop expects (kernels/elementwise/expected.h).
+#pragma once
+
+#include "jit/bitcode/extract.h"
+#include "jit/plan/plan.h"
+
+namespace shunt::jit {
+
+/// A constant with the bytes of an OpState whose kernels are functions of the module where they are inlined.
+llvm::Expected<llvm::Constant*> makeSnapshot(const Plan& plan, Extraction& extraction, llvm::StringRef name);
+
+/// Puts the expecting forms in the place of the interpreter's elementwise entries, for the operands that were recorded.
+llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction);
+
+}  // namespace shunt::jit

@@ -1,0 +1,103 @@
+#include "jit/plan/plan.h"
+
+#include "jit/link/host_symbols.h"
+#include "kernels/elementwise/expected.h"
+
+#include <sstream>
+
+namespace shunt::jit {
+namespace {
+
+bool isBottom(DispatchKey key) {
+  return key == DispatchKey::Undefined || kBackendFunctionalities.has(partsOf(key).functionality);
+}
+
+Step makeStep(const OpSnapshot& op, DispatchKeySet ks, const std::function<bool(const std::string&)>& imports) {
+  Step s;
+  s.key = ks.highestPriorityKey();
+  s.keys = ks;
+  s.entry = op.lookup(ks);
+  if (s.entry.unboxed == nullptr) {
+    s.why = s.entry.reason == EntryReason::kMissing ? "no kernel" : "the kernel is boxed";
+    return s;
+  }
+  if (const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(s.entry.unboxed))) s.symbol = *name;
+  s.verdict = !s.symbol.empty() && imports(s.symbol) ? StepVerdict::kInline : StepVerdict::kCall;
+  if (s.verdict == StepVerdict::kCall) s.why = s.symbol.empty() ? "not a symbol of libshunt" : "no bitcode";
+  return s;
+}
+
+const char* text(StepVerdict v) {
+  switch (v) {
+    case StepVerdict::kInline: return "inline";
+    case StepVerdict::kCall: return "call";
+    case StepVerdict::kRefuse: return "refuse";
+  }
+  return "?";
+}
+
+/// Every slot that some key of the set can lead to, and Undefined for the empty rest.
+std::vector<Edge> edgesOf(const OpSnapshot& op, DispatchKeySet ks) {
+  std::vector<Edge> edges;
+  for (DispatchKey key : ks.keys()) {
+    const int slot = static_cast<int>(key);
+    edges.push_back({op.op, slot, op.table[static_cast<size_t>(slot)].version});
+  }
+  edges.push_back({op.op, 0, op.table[0].version});
+  return edges;
+}
+
+}  // namespace
+
+Plan Plan::make(const CompileRequest& request, const std::function<bool(const std::string&)>& imports) {
+  Plan plan;
+  plan.request = request;
+  plan.op = snapshot(*request.op);
+  if (plan.op.op == nullptr) {
+    plan.refusal = "the operator is not registered any more";
+    return plan;
+  }
+  if (const auto loop = elementwise::genericLoopOf(request.record))
+    if (const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(loop))) plan.loop = *name;
+  auto ks = DispatchKeySet::fromRaw(request.keys);
+  plan.edges = edgesOf(plan.op, ks);
+  while (true) {
+    plan.steps.push_back(makeStep(plan.op, ks, imports));
+    const Step& step = plan.steps.back();
+    if (step.verdict == StepVerdict::kRefuse) {
+      plan.refusal = shunt::detail::str(step.key, ": ", step.why);
+      return plan;
+    }
+    // A kernel that is only called makes its own redispatches through the host's table.
+    if (step.verdict == StepVerdict::kCall || isBottom(step.key)) break;
+    ks = ks & DispatchKeySet::fullAfter(step.key);
+    ks = ks & plan.op.maskFor(ks);
+  }
+  if (plan.steps.front().verdict != StepVerdict::kInline)
+    plan.refusal = shunt::detail::str(plan.steps.front().key, ": nothing to inline: ", plan.steps.front().why);
+  return plan;
+}
+
+std::string Plan::print() const {
+  std::ostringstream out;
+  out << "plan for " << op.name << " keys={" << shunt::toString(DispatchKeySet::fromRaw(request.keys)) << "}\n";
+  for (const Step& s : steps)
+    out << "  " << s.key << " [" << static_cast<int>(s.entry.reason) << "] " << text(s.verdict)
+        << (s.why.empty() ? "" : " (" + s.why + ")") << ' ' << s.symbol << '\n';
+  const auto& r = request.record;
+  constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
+  constexpr const char* kKinds[] = {"-", "same shape", "one element", "number", "other"};
+  out << "  elementwise loop: " << kForms[r.form];
+  if (r.form != shunt::detail::ElementwiseRecord::kUnseen) {
+    out << ", common dtype " << r.common;
+    for (int i = 0; i < shunt::detail::ElementwiseRecord::kMaxInputs && r.kind[i] != 0; ++i) {
+      out << "; input " << i << ": " << kKinds[r.kind[i]];
+      if (r.kind[i] != shunt::detail::ElementwiseRecord::kNumber) out << ' ' << static_cast<ScalarType>(r.signature[i] & 0x1f);
+    }
+  }
+  out << '\n';
+  if (!refusal.empty()) out << "  refused: " << refusal << '\n';
+  return std::move(out).str();
+}
+
+}  // namespace shunt::jit

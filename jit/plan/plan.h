@@ -1,0 +1,42 @@
+// Plan: the chain of kernels that a hot pair runs through, with a verdict on each, and what the thunk will rely on.
+//
+// Made from a snapshot of the operator's table; a value, used by one thread. The chain is a prediction: a wrapper is taken
+// to redispatch with every key strictly below its own. A wrapper that does otherwise still works, since what it asks the
+// table is answered from the same snapshot.
+#pragma once
+
+#include "src/dispatch/thunk.h"
+
+#include <shunt/jit/provider.h>
+
+#include <string>
+#include <vector>
+
+namespace shunt::jit {
+
+enum class StepVerdict : uint8_t { kInline, kCall, kRefuse };
+
+struct Step {
+  DispatchKey key;
+  DispatchKeySet keys;      // with which it is called
+  TableEntry entry;
+  std::string symbol;       // of entry.unboxed; empty where the host has none
+  StepVerdict verdict = StepVerdict::kRefuse;
+  std::string why;
+};
+
+struct Plan {
+  OpSnapshot op;
+  CompileRequest request;
+  std::vector<Step> steps;
+  std::vector<Edge> edges;
+  std::string loop;         // symbol of the recorded functor's generic loop; empty: no elementwise kernel was seen
+  std::string refusal;  // empty: compile
+
+  /// `imports(symbol)`: whether there is bitcode for it.
+  static Plan make(const CompileRequest& request, const std::function<bool(const std::string&)>& imports);
+  /// A line per step, then the operands expected.
+  std::string print() const;
+};
+
+}  // namespace shunt::jit

@@ -1,0 +1,118 @@
+// libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time (src/jit/compiler.h).
+#include "jit/bitcode/extract.h"
+#include "jit/emit/optimise.h"
+#include "jit/emit/thunk_module.h"
+#include "jit/link/linker.h"
+#include "jit/plan/plan.h"
+
+#include <shunt/core/log.h>
+
+#include <llvm/Support/Error.h>
+
+#include <ctime>
+
+namespace shunt::jit {
+namespace {
+
+/// A thunk whose code goes with it.
+class LinkedThunk final : public Thunk {
+ public:
+  explicit LinkedThunk(LinkedCode linked) : linked_(std::move(linked)) {}
+
+ private:
+  LinkedCode linked_;
+};
+
+double cpuMilliseconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
+}
+
+/// Adds the CPU time since it was made, or since the last lap, to a phase.
+class Stopwatch {
+ public:
+  void lap(double& phase) {
+    const double now = cpuMilliseconds();
+    phase += now - last_;
+    last_ = now;
+  }
+
+ private:
+  double last_ = cpuMilliseconds();
+};
+
+class LlvmProvider final : public Provider {
+ public:
+  CompileResult compile(const CompileRequest& request) noexcept override {
+    CompileResult result;
+    try {
+      compileInto(request, result);
+    } catch (const std::exception& e) {
+      result.verdict = Verdict::kFailed;
+      result.reason = e.what();
+    }
+    if (result.verdict == Verdict::kFailed && !logged_failure_) {
+      logged_failure_ = true;
+      shunt::detail::logWarning("the JIT could not compile " + std::string(request.op->name()) + ", it stays interpreted: " + result.reason);
+    }
+    return result;
+  }
+
+  size_t codeBytes() const noexcept override { return CodeSlabs::instance().usage().live; }
+
+ private:
+  void compileInto(const CompileRequest& request, CompileResult& result) {
+    Stopwatch watch;
+    const Plan plan = Plan::make(request, [](const std::string& name) { return Library::host().has(name); });
+    result.plan = plan.print();
+    watch.lap(result.times.plan);
+    if (!plan.refusal.empty()) return refuse(result, plan.refusal);
+
+    Extraction extraction(Library::host(), HostSymbols::instance());
+    if (auto e = buildThunk(plan, extraction)) return refuse(result, llvm::toString(std::move(e)));
+    watch.lap(result.times.extract);
+    if (auto e = optimise(extraction.module())) return fail(result, std::move(e));
+    watch.lap(result.times.optimise);
+    if (const std::string left = unfolded(extraction.module()); !left.empty()) return refuse(result, left);
+    auto object = generate(extraction.module());
+    if (!object) return fail(result, object.takeError());
+    watch.lap(result.times.generate);
+    auto linked = link(std::move(*object));
+    if (!linked) return fail(result, linked.takeError());
+    watch.lap(result.times.link);
+    publishCode(plan, std::move(*linked), result);
+  }
+
+  static void publishCode(const Plan& plan, LinkedCode linked, CompileResult& result) {
+    result.bytes = linked.bytes();
+    const uint64_t address = linked.address(kThunkName);
+    auto thunk = make_intrusive<LinkedThunk>(std::move(linked));
+    thunk->op = plan.request.op;
+    thunk->keys = plan.request.keys;
+    thunk->signature = plan.request.signature;
+    thunk->code = reinterpret_cast<void*>(address);
+    thunk->edges = plan.edges;
+    result.verdict = publish(std::move(thunk)) ? Verdict::kCompiled : Verdict::kOutdated;
+  }
+
+  static void refuse(CompileResult& result, std::string why) {
+    result.verdict = Verdict::kRefused;
+    result.reason = std::move(why);
+  }
+  static void fail(CompileResult& result, llvm::Error error) {
+    result.verdict = Verdict::kFailed;
+    result.reason = llvm::toString(std::move(error));
+  }
+
+  bool logged_failure_ = false;
+};
+
+}  // namespace
+}  // namespace shunt::jit
+
+extern "C" SHUNT_API shunt::jit::Provider* shunt_jit_provider(int version) {
+  if (version != shunt::jit::kProviderVersion) return nullptr;
+  static auto* const provider = new shunt::jit::LlvmProvider;
+  return provider;
+}
