@@ -1,7 +1,7 @@
 // The operators softmax and log_softmax and their gradients.
 //
-// A softmax along a dimension of stride 1 of float or double runs in place of the tensors' memory; everything else is
-// gathered row by row into a buffer of the accumulator type.
+// A softmax of float or double runs in place of the tensors' memory, along rows or down groups of neighbouring columns;
+// everything else is gathered into a buffer of the accumulator type.
 #include "generated/native_functions.h"
 #include "kernels/nn/softmax_table.h"
 #include "kernels/reduce/loop_table.h"
@@ -41,6 +41,24 @@ void forRows(const Geometry& g, const F& f) {
   else parallelFor(0, rows, std::max<int64_t>(1, kDefaultGrain / g.n), [&](int64_t begin, int64_t end) { f(begin, end - begin); });
 }
 
+/// From so many neighbouring columns on it pays to go down all of them at once.
+constexpr int64_t kMinColumns = 8;
+
+/// Calls f(outer, first column, columns) for groups of at most kColumns columns, on several threads where that pays.
+template <class F>
+void forColumns(const Geometry& g, const F& f) {
+  const int64_t groups = (g.inner + nn::kColumns - 1) / nn::kColumns;
+  const auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % groups * nn::kColumns;
+      f(i / groups, column, std::min(nn::kColumns, g.inner - column));
+    }
+  };
+  const int64_t size = g.n * std::min(nn::kColumns, g.inner);
+  if (g.outer * groups * size <= kDefaultGrain) run(0, g.outer * groups);
+  else parallelFor(0, g.outer * groups, std::max<int64_t>(1, kDefaultGrain / size), run);
+}
+
 /// Rows of a contiguous tensor of any dtype as rows of A.
 template <class A>
 struct RowAccess {
@@ -48,27 +66,78 @@ struct RowAccess {
       : base(t.unsafeGetTensorImpl()->data()),
         itemsize(t.itemsize()),
         dtype(static_cast<size_t>(t.dtype())),
-        direct(t.dtype() == scalar_type_of<A> && geometry.inner == 1),
+        own_type(t.dtype() == scalar_type_of<A>),
+        direct(own_type && geometry.inner == 1),
         g(geometry) {}
   std::byte* at(int64_t row) const { return base + (row / g.inner * g.n * g.inner + row % g.inner) * itemsize; }
   A* inPlace(int64_t row) const { return reinterpret_cast<A*>(at(row)); }
   void load(A* to, int64_t row) const { convertLoops<A>().load[dtype](to, at(row), g.inner, g.n); }
   void store(const A* from, int64_t row) const { convertLoops<A>().store[dtype](at(row), from, g.inner, g.n); }
 
+  /// The first element of a column.
+  std::byte* top(int64_t outer, int64_t column) const { return base + (outer * g.n * g.inner + column) * itemsize; }
+  A* columnInPlace(int64_t outer, int64_t column) const { return reinterpret_cast<A*>(top(outer, column)); }
+  /// Columns to or from a dense n x columns buffer.
+  void loadColumns(A* to, int64_t outer, int64_t column, int64_t columns) const {
+    const std::byte* from = top(outer, column);
+    for (int64_t i = 0; i < g.n; ++i) convertLoops<A>().load[dtype](to + i * columns, from + i * g.inner * itemsize, 1, columns);
+  }
+  void storeColumns(const A* from, int64_t outer, int64_t column, int64_t columns) const {
+    std::byte* to = top(outer, column);
+    for (int64_t i = 0; i < g.n; ++i) convertLoops<A>().store[dtype](to + i * g.inner * itemsize, from + i * columns, 1, columns);
+  }
+
   std::byte* base;
   int64_t itemsize;
   size_t dtype;
+  bool own_type;
   bool direct;
   const Geometry& g;
 };
 
 template <class A>
+std::unique_ptr<A[]> buffer(int64_t elements) {
+  return std::make_unique_for_overwrite<A[]>(static_cast<size_t>(elements));
+}
+
+template <class A>
+void forwardDown(const RowAccess<A>& from, const RowAccess<A>& to, const Geometry& g, bool log) {
+  const auto loop = softmaxLoops<A>().forwardColumns[log ? 1 : 0];
+  forColumns(g, [&](int64_t outer, int64_t column, int64_t columns) {
+    if (from.own_type)
+      return loop(to.columnInPlace(outer, column), from.columnInPlace(outer, column), g.n, g.inner, columns);
+    const auto block = buffer<A>(g.n * columns);
+    from.loadColumns(block.get(), outer, column, columns);
+    loop(block.get(), block.get(), g.n, columns, columns);
+    to.storeColumns(block.get(), outer, column, columns);
+  });
+}
+
+template <class A>
+void backwardDown(const RowAccess<A>& from, const RowAccess<A>& result, const RowAccess<A>& to, const Geometry& g, bool log) {
+  const auto loop = softmaxLoops<A>().backwardColumns[log ? 1 : 0];
+  forColumns(g, [&](int64_t outer, int64_t column, int64_t columns) {
+    if (from.own_type)
+      return loop(to.columnInPlace(outer, column), from.columnInPlace(outer, column), result.columnInPlace(outer, column), g.n,
+                  g.inner, columns);
+    const auto blocks = buffer<A>(2 * g.n * columns);
+    A* const grad = blocks.get();
+    A* const y = grad + g.n * columns;
+    from.loadColumns(grad, outer, column, columns);
+    result.loadColumns(y, outer, column, columns);
+    loop(grad, grad, y, g.n, columns, columns);
+    to.storeColumns(grad, outer, column, columns);
+  });
+}
+
+template <class A>
 void forward(const Tensor& in, const Tensor& out, const Geometry& g, bool log) {
   const auto loop = softmaxLoops<A>().forward[log ? 1 : 0];
   const RowAccess<A> from(in, g), to(out, g);
+  if (g.inner >= kMinColumns) return forwardDown(from, to, g, log);
   forRows(g, [&](int64_t first, int64_t count) {
     if (from.direct && to.direct) return loop(to.inPlace(first), from.inPlace(first), count, g.n);
-    const auto row = std::make_unique_for_overwrite<A[]>(static_cast<size_t>(g.n));
+    const auto row = buffer<A>(g.n);
     for (int64_t r = first; r < first + count; ++r) {
       from.load(row.get(), r);
       loop(row.get(), row.get(), 1, g.n);
@@ -81,10 +150,11 @@ template <class A>
 void backward(const Tensor& grad, const Tensor& y, const Tensor& out, const Geometry& g, bool log) {
   const auto loop = softmaxLoops<A>().backward[log ? 1 : 0];
   const RowAccess<A> from(grad, g), result(y, g), to(out, g);
+  if (g.inner >= kMinColumns) return backwardDown(from, result, to, g, log);
   forRows(g, [&](int64_t first, int64_t count) {
     if (from.direct && result.direct && to.direct)
       return loop(to.inPlace(first), from.inPlace(first), result.inPlace(first), count, g.n);
-    const auto rows = std::make_unique_for_overwrite<A[]>(static_cast<size_t>(2 * g.n));
+    const auto rows = buffer<A>(2 * g.n);
     A* const grad_row = rows.get();
     A* const y_row = grad_row + g.n;
     for (int64_t r = first; r < first + count; ++r) {
@@ -104,7 +174,7 @@ Tensor softmaxForward(const char* name, const Tensor& self, int64_t dim, bool ha
   const TensorImpl& impl = implOf(self, name);
   SHUNT_CHECK(!half_to_float, log ? "log_softmax" : "softmax", " with half to float conversion is not supported on CPU");
   const Geometry g(impl, dim);
-  if (!isFloatingType(impl.dtype()))
+  if (!isFloatingType(impl.dtype()) && !g.empty())  // nothing to compute: any dtype, as in PyTorch
     throw NotImplementedError(detail::str("\"", log ? "log_softmax" : "softmax", "_lastdim_kernel_impl\" not implemented for '",
                                           impl.dtype(), "'"));
   Tensor out(detail::makeCpuTensor(impl.sizes(), {}, impl.dtype()));
@@ -119,7 +189,7 @@ Tensor softmaxBackward(const char* name, const Tensor& grad, const Tensor& outpu
   const TensorImpl& impl = implOf(output, name, "output");
   SHUNT_CHECK(grad_impl.sizes() == impl.sizes(), name, "(): grad_output and output must have the same shape, got ",
               grad_impl.sizes(), " and ", impl.sizes());
-  SHUNT_CHECK(grad_impl.dtype() == impl.dtype() && isFloatingType(impl.dtype()), name,
+  SHUNT_CHECK(grad_impl.dtype() == impl.dtype() && (isFloatingType(impl.dtype()) || impl.numel() == 0), name,
               "(): expected grad_output and output to have the same floating-point dtype, got ", grad_impl.dtype(), " and ",
               impl.dtype());
   SHUNT_CHECK(input_dtype == impl.dtype(), name, "(): expected input_dtype to be ", impl.dtype(), ", the dtype of output, got ",

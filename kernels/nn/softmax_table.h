@@ -10,12 +10,19 @@
 
 namespace shunt::nn {
 
+inline constexpr int64_t kColumns = 64;
+inline constexpr int64_t kColumnBlock = 256;
+
 template <class A>
 struct SoftmaxLoops {
   /// [0]: exp(x - max) / sum(exp(x - max)); [1]: its logarithm.
   void (*forward[2])(A* out, const A* in, int64_t rows, int64_t n);
   /// From the gradient and the forward's result y. [0]: (grad - sum(grad * y)) * y; [1]: grad - exp(y) * sum(grad).
   void (*backward[2])(A* out, const A* grad, const A* y, int64_t rows, int64_t n);
+  /// The same down `columns` <= kColumns neighbouring columns of n elements; a column's elements are `stride` apart. A
+  /// column's sum is that of its blocks of kColumnBlock elements, each added up in order.
+  void (*forwardColumns[2])(A* out, const A* in, int64_t n, int64_t stride, int64_t columns);
+  void (*backwardColumns[2])(A* out, const A* grad, const A* y, int64_t n, int64_t stride, int64_t columns);
 };
 
 struct SoftmaxTable {

@@ -40,33 +40,21 @@ void checkUniformBounds(double from, double to) {
               " and from=", from, " which result in to-from to exceed the limit");
 }
 
-// Box-Muller: two uniforms give two independent normals.
-template <class C>
-SHUNT_ALWAYS_INLINE void normalPair(C u1, C u2, C mean, C std, C* out) {
-  const C radius = math::sqrt(C(-2) * math::log(u1));
-  const C angle = C(6.283185307179586476925) * u2;
-  out[0] = mean + std * (radius * math::cosFast(angle));
-  out[1] = mean + std * (radius * math::sinFast(angle));
-}
-
 template <class T>
 struct DrawNormal {
   using C = opmath_t<T>;
   static constexpr int kPerBlock = sizeof(C) == 8 ? 2 : 4;
   C mean, std;
-  void operator()(const philox::Block& b, T* out) const {
-    C values[kPerBlock];
-    if constexpr (kPerBlock == 2) {
-      constexpr double kUlp = 0x1p-53;
-      // (0, 1]: the logarithm's argument is never 0.
-      normalPair(static_cast<double>((philox::low64(b) >> 11) + 1) * kUlp, static_cast<double>(philox::high64(b) >> 11) * kUlp,
-                 mean, std, values);
+  void operator()(const philox::Block* blocks, int64_t count, T* out) const {
+    if constexpr (std::is_same_v<T, double>) {
+      drawLoops().normalDouble(out, blocks, count, mean, std);
+    } else if constexpr (std::is_same_v<T, float>) {
+      drawLoops().normalFloat(out, blocks, count, mean, std);
     } else {
-      constexpr float kUlp = 0x1p-32f;
-      for (size_t i = 0; i < 4; i += 2)
-        normalPair((static_cast<float>(b[i]) + 0.5f) * kUlp, static_cast<float>(b[i + 1] >> 8) * 0x1p-24f, mean, std, values + i);
+      float values[kDrawBlocks * kPerBlock];
+      drawLoops().normalFloat(values, blocks, count, mean, std);
+      for (int64_t i = 0; i < count * kPerBlock; ++i) out[i] = cast<T>(values[i]);
     }
-    for (int i = 0; i < kPerBlock; ++i) out[i] = cast<T>(values[i]);
   }
 };
 
@@ -120,7 +108,14 @@ void checkProbability(double p) {
   SHUNT_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
 }
 
-SHUNT_ALWAYS_INLINE bool happens(uint64_t bits, double p) { return static_cast<double>(bits >> 11) * 0x1p-53 < p; }
+/// (bits >> 11) * 2^-53 < p, as a comparison of integers with a bound that is made once.
+struct Chance {
+  explicit Chance(double p) : bound(static_cast<int64_t>(p * 0x1p53)) {
+    if (static_cast<double>(bound) < p * 0x1p53) ++bound;
+  }
+  SHUNT_ALWAYS_INLINE bool happens(uint64_t bits) const { return static_cast<int64_t>(bits >> 11) < bound; }
+  int64_t bound;  // the smallest integer not below p * 2^53
+};
 
 void checkStd(double std) { SHUNT_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std); }
 
@@ -205,7 +200,8 @@ Tensor& bernoulli_meta_(Tensor& self, double p, std::optional<Generator>) {
 Tensor& bernoulli_cpu_(Tensor& self, double p, std::optional<Generator> generator) {
   bernoulli_meta_(self, p, std::nullopt);
   dispatchAllTypes(self.dtype(), "bernoulli_", [&]<class T>(std::type_identity<T>) {
-    drawTensor<T>(self, cpuGenerator(generator), drawWide<T>([p](uint64_t bits) { return cast<T>(happens(bits, p)); }));
+    drawTensor<T>(self, cpuGenerator(generator),
+                  drawWide<T>([chance = Chance(p)](uint64_t bits) { return cast<T>(chance.happens(bits)); }));
   });
   return self;
 }

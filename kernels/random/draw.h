@@ -5,7 +5,7 @@
 // an operator takes depends on its dtype and number of elements. Any thread; the generator is locked once.
 #pragma once
 
-#include "kernels/random/philox.h"
+#include "kernels/random/draw_table.h"
 #include "kernels/shape/copy.h"
 #include "generated/native_functions.h"
 
@@ -21,7 +21,19 @@ inline const Generator& cpuGenerator(const std::optional<Generator>& given) {
   return *given;
 }
 
-/// Draw: `static constexpr int kPerBlock`, `void operator()(const philox::Block&, T* out) const` that writes kPerBlock values.
+/// Blocks [begin, end) of those that start at `first`, at most kDrawBlocks at a time.
+template <class T, class Draw>
+void drawBlocks(T* out, uint64_t seed, uint64_t first, int64_t begin, int64_t end, const Draw& draw) {
+  philox::Block blocks[kDrawBlocks];
+  for (int64_t b = begin; b < end; b += kDrawBlocks) {
+    const int64_t count = std::min(kDrawBlocks, end - b);
+    drawLoops().philox(blocks, seed, first + static_cast<uint64_t>(b), count);
+    draw(blocks, count, out + (b - begin) * Draw::kPerBlock);
+  }
+}
+
+/// Draw: `static constexpr int kPerBlock`, and `void operator()(const philox::Block*, int64_t count, T* out) const` that
+/// writes kPerBlock values from each of count <= kDrawBlocks blocks.
 template <class T, class Draw>
 void drawInto(T* out, int64_t numel, const Generator& generator, const Draw& draw) {
   constexpr int64_t kPerBlock = Draw::kPerBlock;
@@ -29,11 +41,11 @@ void drawInto(T* out, int64_t numel, const Generator& generator, const Draw& dra
   const auto [seed, first] = generator->reserve(static_cast<uint64_t>(blocks));
   const int64_t whole = numel / kPerBlock;
   parallelFor(0, whole, kDefaultGrain / 4, [&, seed = seed, first = first](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) draw(philox::block(seed, first + static_cast<uint64_t>(b)), out + b * kPerBlock);
+    drawBlocks(out + begin * kPerBlock, seed, first, begin, end, draw);
   });
   if (whole == blocks) return;
   T rest[kPerBlock];
-  draw(philox::block(seed, first + static_cast<uint64_t>(whole)), rest);
+  drawBlocks(rest, seed, first, whole, blocks, draw);
   for (int64_t i = whole * kPerBlock; i < numel; ++i) out[i] = rest[i - whole * kPerBlock];
 }
 
@@ -53,9 +65,11 @@ template <class T, class F>
 struct DrawWide {
   static constexpr int kPerBlock = 2;
   F f;  // T f(uint64_t bits)
-  SHUNT_ALWAYS_INLINE void operator()(const philox::Block& b, T* out) const {
-    out[0] = f(philox::low64(b));
-    out[1] = f(philox::high64(b));
+  void operator()(const philox::Block* blocks, int64_t count, T* out) const {
+    for (int64_t b = 0; b < count; ++b) {
+      out[2 * b] = f(philox::low64(blocks[b]));
+      out[2 * b + 1] = f(philox::high64(blocks[b]));
+    }
   }
 };
 template <class T, class F>
@@ -68,8 +82,9 @@ template <class T, class F>
 struct DrawNarrow {
   static constexpr int kPerBlock = 4;
   F f;  // T f(uint32_t bits)
-  SHUNT_ALWAYS_INLINE void operator()(const philox::Block& b, T* out) const {
-    for (int i = 0; i < 4; ++i) out[i] = f(b[static_cast<size_t>(i)]);
+  void operator()(const philox::Block* blocks, int64_t count, T* out) const {
+    const uint32_t* bits = blocks->data();
+    for (int64_t i = 0; i < 4 * count; ++i) out[i] = f(bits[i]);
   }
 };
 template <class T, class F>
