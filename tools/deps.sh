@@ -5,10 +5,11 @@ shunt_packages=(
   clang-19 llvm-19 llvm-19-dev lld-19 libclang-rt-19-dev
   ninja-build cmake g++ pkg-config git
   libopenblas-dev libopenblas0-pthread libdnnl-dev libtbb-dev libfmt-dev libyaml-cpp-dev libxsmm-dev libsleef-dev
-  zlib1g-dev
+  zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev
 )
 shunt_libtorch_packages=(libtorch-dev g++)
+shunt_bench_packages=(gnuplot-nox)
 
 shunt_say() { printf '== %s\n' "$*"; }
 

@@ -15,6 +15,7 @@ std::vector<Case> allCases() {
 #undef SHUNT_NAME
     for (const int64_t numel : {1, 16, 64, 1024, 16384, 1 << 20})
       for (const Mode mode : {Mode::kNoGrad, Mode::kGrad, Mode::kAutocast}) out.push_back({op, numel, mode});
+  for (const int64_t batch : {32, 1}) out.push_back({kDigitsStep, batch, Mode::kGrad});
   return out;
 }
 

@@ -27,11 +27,16 @@ struct Case {
   std::string name() const { return op + "/" + std::to_string(numel) + "/" + nameOf(mode); }
 };
 
-/// Every case of the call-overhead table.
+/// A training step of the digits example: `numel` is its batch.
+inline constexpr const char* kDigitsStep = "digits_step";
+
+/// Every case of the table.
 std::vector<Case> allCases();
 int64_t sideOf(int64_t numel);
 
 std::unique_ptr<Call> makeShuntCall(const Case& c);
 std::unique_ptr<Call> makeTorchCall(const Case& c);  // only where libtorch is found
+std::unique_ptr<Call> makeShuntDigitsStep(const Case& c);
+std::unique_ptr<Call> makeTorchDigitsStep(const Case& c);  // only where libtorch is found
 
 }  // namespace bench

@@ -15,6 +15,14 @@ void add(const char* side, const bench::Case& c) {
   });
 }
 
+void addBothSides(const bench::Case& c) {
+  const bool is_digits = c.op == bench::kDigitsStep;
+  is_digits ? add<&bench::makeShuntDigitsStep>("shunt", c) : add<&bench::makeShuntCall>("shunt", c);
+#ifdef SHUNT_BENCH_TORCH
+  is_digits ? add<&bench::makeTorchDigitsStep>("libtorch", c) : add<&bench::makeTorchCall>("libtorch", c);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -28,12 +36,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> defaults = {"--benchmark_enable_random_interleaving=true", "--benchmark_repetitions=9", "--benchmark_min_time=0.02"};
   for (std::string& d : defaults) rest.insert(rest.begin() + 1, d.data());
   int count = static_cast<int>(rest.size());
-  for (const bench::Case& c : bench::allCases()) {
-    add<&bench::makeShuntCall>("shunt", c);
-#ifdef SHUNT_BENCH_TORCH
-    add<&bench::makeTorchCall>("libtorch", c);
-#endif
-  }
+  for (const bench::Case& c : bench::allCases()) addBothSides(c);
   benchmark::Initialize(&count, rest.data());
   if (benchmark::ReportUnrecognizedArguments(count, rest.data())) return 2;
   bench::PairReporter reporter;

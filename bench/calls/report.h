@@ -20,9 +20,11 @@ class PairReporter : public benchmark::BenchmarkReporter {
 
  private:
   struct Row {
+    int64_t place = 0;  // order of registration; runs come interleaved
     std::vector<double> mine, theirs;
   };
-  std::vector<std::string> order_;
+  /// Keys in order of registration.
+  std::vector<std::string> keys() const;
   std::map<std::string, Row> rows_;
 };
 

@@ -1,11 +1,14 @@
 // Trains a 64-128-10 perceptron on the UCI digits in several configurations and prints accuracy and times.
 //
-//   digits [--data digits.csv.gz] [--epochs 20] [--check]
+//   digits [--data digits.csv.gz] [--epochs 20] [--check] [--memory]
 //
 // Where libtorch was found when this was built, a twin with the same initial weights and batches takes turns with it, epoch
 // by epoch; --check exits with 1 when the reference configuration's accuracy is below 0.90 or the twins disagree.
+// --memory prints nothing but the peak of anonymous memory, without the twin; --check then holds it below 64 MiB.
+#include "examples/digits/memory.h"
 #include "examples/digits/training.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +24,7 @@ struct Options {
   std::string data = SHUNT_DIGITS_DATA;
   int epochs = 20;
   bool check = false;
+  bool memory = false;
 };
 
 Options parse(int argc, char** argv) {
@@ -28,9 +32,10 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     if (arg == "--check") out.check = true;
+    else if (arg == "--memory") out.memory = true;
     else if (arg == "--data" && i + 1 < argc) out.data = argv[++i];
     else if (arg == "--epochs" && i + 1 < argc && std::atoi(argv[i + 1]) > 0) out.epochs = std::atoi(argv[++i]);
-    else throw std::runtime_error("unknown or incomplete argument '" + arg + "'; usage: digits [--data FILE] [--epochs N] [--check]");
+    else throw std::runtime_error("unknown or incomplete argument '" + arg + "'; usage: digits [--data FILE] [--epochs N] [--check] [--memory]");
   }
   return out;
 }
@@ -103,19 +108,44 @@ bool judge(const Pair& reference) {
   return good;
 }
 
+std::vector<Config> configurations() {
+  std::vector<Config> out;
+  for (const bool autocast : {false, true})
+    for (const auto optimizer : {OptimizerKind::kSGD, OptimizerKind::kMomentum, OptimizerKind::kAdam})
+      for (const int64_t batch : {32, 8, 1}) out.push_back({optimizer, batch, autocast});
+  return out;
+}
+
 int runAll(const Options& options) {
   const Data data = load(options.data);
   printHeader();
   bool good = true;
-  for (const bool autocast : {false, true})
-    for (const auto optimizer : {OptimizerKind::kSGD, OptimizerKind::kMomentum, OptimizerKind::kAdam})
-      for (const int64_t batch : {32, 8, 1}) {
-        const Config config{optimizer, batch, autocast};
-        const Pair result = run(data, config, options.epochs);
-        printRow(config, result);
-        const bool is_reference = optimizer == OptimizerKind::kSGD && batch == 32 && !autocast;
-        if (is_reference) good = judge(result);
-      }
+  for (const Config& config : configurations()) {
+    const Pair result = run(data, config, options.epochs);
+    printRow(config, result);
+    const bool is_reference = config.optimizer == OptimizerKind::kSGD && config.batch == 32 && !config.autocast;
+    if (is_reference) good = judge(result);
+  }
+  return options.check && !good ? 1 : 0;
+}
+
+int measureMemory(const Options& options) {
+  constexpr double kLimit = 64;
+  const double start = anonymousMemory();
+  double peak = start;
+  const Data data = load(options.data);
+  for (const Config& config : configurations()) {
+    const auto trainer = makeShuntTrainer(data, config);
+    for (int e = 0; e < options.epochs; ++e) {
+      trainer->epoch(e);
+      peak = std::max(peak, anonymousMemory());
+    }
+    trainer->finish();
+    peak = std::max(peak, anonymousMemory());
+  }
+  const bool good = peak - start <= kLimit;
+  std::printf("anonymous memory: %.1f MiB at the start, at most %.1f MiB above it (at most %.0f): %s\n", start, peak - start, kLimit,
+              good ? "ok" : "TOO MUCH");
   return options.check && !good ? 1 : 0;
 }
 
@@ -123,7 +153,8 @@ int runAll(const Options& options) {
 
 int main(int argc, char** argv) {
   try {
-    return runAll(parse(argc, argv));
+    const Options options = parse(argc, argv);
+    return options.memory ? measureMemory(options) : runAll(options);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "digits: %s\n", e.what());
     return 2;

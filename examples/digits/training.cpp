@@ -75,6 +75,11 @@ class ShuntTrainer : public Trainer {
     result_.step_times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count() / static_cast<double>(steps));
   }
 
+  void step() override {
+    const int64_t first = nextBatch(next_row_, config_.batch);
+    trainStep(net_, *optimizer_, images_.narrow(0, first, config_.batch), labels_.narrow(0, first, config_.batch), config_.autocast);
+  }
+
   Result finish() override {
     evaluate();
     countStep();
@@ -110,6 +115,7 @@ class ShuntTrainer : public Trainer {
   Net net_;
   std::unique_ptr<Optimizer> optimizer_;
   Tensor images_, labels_, batch_;
+  int64_t next_row_ = 0;
   Result result_;
 };
 
@@ -128,6 +134,12 @@ double learningRate(const Config& config) {
     case OptimizerKind::kAdam: return large ? 2e-3 : single ? 2e-4 : 1e-3;
   }
   return 0;
+}
+
+int64_t nextBatch(int64_t& next_row, int64_t batch) {
+  const int64_t first = next_row + batch <= kTrainRows ? next_row : 0;
+  next_row = first + batch;
+  return first;
 }
 
 double medianOf(std::vector<double> values) {

@@ -35,6 +35,8 @@ class Trainer {
  public:
   virtual ~Trainer() = default;
   virtual void epoch(int number) = 0;
+  /// One step on the next rows in the file's order, not recorded: for timing.
+  virtual void step() = 0;
   /// Evaluates; call once, after the last epoch.
   virtual Result finish() = 0;
 };
@@ -45,6 +47,9 @@ std::vector<float> initialParameters();
 std::unique_ptr<Trainer> makeShuntTrainer(const Data& data, const Config& config);
 /// twin_torch.cpp, only where libtorch is found. One thread.
 std::unique_ptr<Trainer> makeTorchTrainer(const Data& data, const Config& config, const std::vector<float>& initial);
+
+/// The first row of the next batch, starting over where the training rows end; advances `next_row`.
+int64_t nextBatch(int64_t& next_row, int64_t batch);
 
 double medianOf(std::vector<double> values);
 /// Median microseconds of one call of `forward`, over 31 rounds of 50 calls.

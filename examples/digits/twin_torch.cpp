@@ -72,6 +72,11 @@ class TorchTrainer : public Trainer {
     result_.step_times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count() / static_cast<double>(steps));
   }
 
+  void step() override {
+    const int64_t first = nextBatch(next_row_, config_.batch);
+    trainStep(images_.narrow(0, first, config_.batch), labels_.narrow(0, first, config_.batch));
+  }
+
   Result finish() override {
     torch::NoGradGuard no_grad;
     AutocastScope autocast(config_.autocast);
@@ -126,7 +131,7 @@ class TorchTrainer : public Trainer {
   Net net_;
   std::vector<Tensor> state1_, state2_;
   Tensor images_, labels_, batch_;
-  int64_t steps_ = 0;
+  int64_t steps_ = 0, next_row_ = 0;
   Result result_;
 };
 
