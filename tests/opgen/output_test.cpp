@@ -46,6 +46,23 @@ TEST(Output, FilesAreThoseThatCMakeLists) {
   EXPECT_EQ(filesBelow(folder.directory()), listed);
 }
 
+// `out: cast` lets out have any dtype that the result can be cast to; `out: copy` wants the result's own.
+TEST(Output, OutFormsCastOrCopy) {
+  const Model m("- func: mine(Tensor self) -> Tensor\n  variants: function, out\n  out: cast\n  dispatch: {CPU: mine_cpu}\n"
+                "- func: yours(Tensor self) -> Tensor\n  variants: function, out\n  out: copy\n  dispatch: {CPU: yours_cpu}\n"
+                "- func: pair(Tensor self) -> (Tensor values, Tensor indices)\n  variants: function, out\n  out: cast\n"
+                "  dispatch: {CPU: pair_cpu}\n");
+  for (const char* name : {"mine", "yours", "pair"}) EXPECT_EQ(m.op(name, "out").kernels[0].kind, KernelKind::kCopy) << name;
+  const TemporaryYaml folder;
+  emitAll(m.dictionary, m.derivatives, {}, Output(folder.directory()));
+  std::string text;
+  for (const std::string& file : filesBelow(folder.directory()))
+    if (file.starts_with("generated/backend_")) text += contentOf(folder.directory() + "/" + file);
+  for (const char* call : {"return castToOut(\"mine\", out, ops::mine::call(self));", "return copyToOut(\"yours\", out, ops::yours::call(self));",
+                           "castToOut(\"pair\", values, std::get<0>(results));", "castToOut(\"pair\", indices, std::get<1>(results));"})
+    EXPECT_NE(text.find(call), std::string::npos) << call << " is not in\n" << text;
+}
+
 TEST(Output, DocumentationIsUpToDate) {
   const RealModel m;
   EXPECT_EQ(operatorTable(m.dictionary, m.rules), contentOf(kSource + "/docs/operators.md"))
