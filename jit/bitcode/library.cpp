@@ -7,6 +7,8 @@
 
 #include <llvm/Object/IRObjectFile.h>
 
+#include <algorithm>
+
 namespace shunt::jit {
 
 llvm::Expected<std::unique_ptr<Library>> Library::open(llvm::StringRef section) {
@@ -47,6 +49,13 @@ llvm::ArrayRef<uint32_t> Library::unitsOf(llvm::StringRef name) const {
   const auto found = index_.find(name);
   if (found == index_.end()) return {};
   return found->second;
+}
+
+std::vector<std::string> Library::names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : index_) names.push_back(entry.getKey().str());
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace shunt::jit

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace shunt::jit {
@@ -27,7 +28,8 @@ class Library {
   llvm::ArrayRef<uint32_t> unitsOf(llvm::StringRef name) const;
   size_t unitCount() const { return units_.size(); }
   llvm::StringRef unit(uint32_t index) const { return units_[index]; }
-  size_t functionCount() const { return index_.size(); }
+  /// Of all functions, sorted; for tools and tests.
+  std::vector<std::string> names() const;
 
  private:
   llvm::Error addUnit(llvm::StringRef unit);

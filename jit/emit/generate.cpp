@@ -7,8 +7,21 @@
 #include <llvm/Support/raw_ostream.h>
 
 namespace shunt::jit {
+namespace {
+
+// Code can't be written where it runs, so neither can its data.
+llvm::Error checkNoWritableData(const llvm::Module& module) {
+  for (const llvm::GlobalVariable& variable : module.globals()) {
+    if (variable.isDeclaration() || variable.isConstant()) continue;
+    return llvm::createStringError("the module defines the writable variable %s", variable.getName().str().c_str());
+  }
+  return llvm::Error::success();
+}
+
+}  // namespace
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module) {
+  if (llvm::Error error = checkNoWritableData(module)) return std::move(error);
   const HostTarget& target = HostTarget::instance();
   const std::unique_ptr<llvm::TargetMachine> machine = target.makeMachine();
   llvm::SmallVector<char, 0> object;

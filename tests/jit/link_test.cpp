@@ -1,0 +1,102 @@
+// Linking: symbols, thread-locals, reuse of memory.
+#include "jit/emit/optimise.h"
+#include "jit/link/unwind.h"
+#include "tests/jit/util.h"
+
+#include <shunt/shunt.h>
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace shunt::jit::test {
+namespace {
+
+using IntFunction = int (*)();
+
+TEST(Link, RunsWhatItLinked) {
+  const LinkedCode code = must(link(compileText(constantFunction("answer", 42))));
+  ASSERT_EQ(code.functions().size(), 1u);
+  EXPECT_EQ(code.functions()[0].name, "answer");
+  EXPECT_EQ(reinterpret_cast<IntFunction>(code.address("answer"))(), 42);
+  EXPECT_EQ(code.address("question"), 0u);
+}
+
+TEST(Link, BindsTheHostsHiddenAndTheLibrarysSymbols) {
+  const LinkedCode code = must(link(compileText(R"(
+    declare i64 @strlen(ptr)
+    define i64 @length(ptr %s) uwtable { %n = call i64 @strlen(ptr %s)  ret i64 %n }
+    @"_ZTVN5shunt4NodeE" = external constant ptr
+    define ptr @vtable() uwtable { ret ptr @"_ZTVN5shunt4NodeE" })")));
+  EXPECT_EQ(reinterpret_cast<size_t (*)(const char*)>(code.address("length"))("four"), 4u);
+  EXPECT_EQ(reinterpret_cast<uint64_t (*)()>(code.address("vtable"))(), HostSymbols::instance().address("_ZTVN5shunt4NodeE"));
+}
+
+TEST(Link, NamesTheSymbolThatNobodyHas) {
+  const auto object = compileText("declare void @nowhere()\n define void @f() uwtable { call void @nowhere()  ret void }");
+  const size_t live = CodeSlabs::instance().usage().live;
+  EXPECT_NE(messageOf(link(copyOf(*object))).find("nowhere"), std::string::npos);
+  EXPECT_EQ(CodeSlabs::instance().usage().live, live) << "a failed link kept its memory";
+}
+
+TEST(Link, RefusesWritableData) {
+  TextModule source("@state = global i32 0\n define i32 @f() { %v = load i32, ptr @state  store i32 1, ptr @state  ret i32 %v }");
+  EXPECT_NE(messageOf(generate(*source.module)).find("state"), std::string::npos);
+}
+
+TEST(Link, ReadsThreadLocalsAsTheHostDoes) {
+  const LinkedCode code = must(link(compileText(R"(
+    @_ZN5shunt6detail9tls_stateE = external thread_local(initialexec) global [3 x i64]
+    declare ptr @llvm.threadlocal.address.p0(ptr)
+    define i64 @included() uwtable {
+      %p = call ptr @llvm.threadlocal.address.p0(ptr @_ZN5shunt6detail9tls_stateE)
+      %v = load i64, ptr %p
+      ret i64 %v
+    }
+    define ptr @state() uwtable { ret ptr @_ZN5shunt6detail9tls_stateE })")));
+  const auto check = [&code] {
+    EXPECT_EQ(reinterpret_cast<void* (*)()>(code.address("state"))(), &shunt::detail::tls_state);
+    const uint64_t before = shunt::detail::tls_state.included;
+    EXPECT_EQ(reinterpret_cast<uint64_t (*)()>(code.address("included"))(), before);
+    shunt::detail::tls_state.included = before ^ 0x5a5a;
+    EXPECT_EQ(reinterpret_cast<uint64_t (*)()>(code.address("included"))(), before ^ 0x5a5a);
+    shunt::detail::tls_state.included = before;
+  };
+  check();
+  std::thread(check).join();
+}
+
+TEST(Link, RefusesThreadLocalsThatAreNotTheHosts) {
+  TextModule source("@mine = external thread_local global i32\n define ptr @f() { ret ptr @mine }");
+  const std::string message = llvm::toString(optimise(*source.module));
+  EXPECT_NE(message.find("mine"), std::string::npos) << message;
+}
+
+TEST(Link, TenThousandCyclesLeaveMemoryFlat) {
+  const auto object = compileText(constantFunction("f", 7));
+  const auto cycle = [&object](int times) {
+    for (int i = 0; i < times; ++i) {
+      const LinkedCode code = must(link(copyOf(*object)));
+      ASSERT_EQ(reinterpret_cast<IntFunction>(code.address("f"))(), 7);
+    }
+  };
+  cycle(1000);
+  const size_t maps = mappings().size(), resident = residentBytes();
+  const CodeSlabs::Usage usage = CodeSlabs::instance().usage();
+  cycle(10000);
+  EXPECT_EQ(mappings().size(), maps);
+  EXPECT_LE(residentBytes(), resident + (size_t{1} << 20));
+  EXPECT_EQ(CodeSlabs::instance().usage().live, usage.live);
+  EXPECT_EQ(CodeSlabs::instance().usage().slabs, usage.slabs);
+  EXPECT_EQ(unwind::count(), 0u);
+}
+
+TEST(Link, FreedCodeIsReused) {
+  const auto object = compileText(constantFunction("f", 7));
+  uint64_t first = 0;
+  { first = must(link(copyOf(*object))).address("f"); }
+  EXPECT_EQ(must(link(copyOf(*object))).address("f"), first);
+}
+
+}  // namespace
+}  // namespace shunt::jit::test
