@@ -1,5 +1,6 @@
 // libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time (src/jit/compiler.h).
 #include "jit/bitcode/extract.h"
+#include "jit/emit/dump.h"
 #include "jit/emit/optimise.h"
 #include "jit/emit/thunk_module.h"
 #include "jit/link/linker.h"
@@ -69,12 +70,16 @@ class LlvmProvider final : public Provider {
     watch.lap(result.times.plan);
     if (!plan.refusal.empty()) return refuse(result, plan.refusal);
 
+    const Dump dump(plan);
     Extraction extraction(Library::host(), HostSymbols::instance());
     if (auto e = buildThunk(plan, extraction)) return refuse(result, llvm::toString(std::move(e)));
     watch.lap(result.times.extract);
+    dump.module(extraction.module(), "before");
     if (auto e = optimise(extraction.module())) return fail(result, std::move(e));
     watch.lap(result.times.optimise);
+    dump.module(extraction.module(), "after");
     if (const std::string left = unfolded(extraction.module()); !left.empty()) return refuse(result, left);
+    dump.assembly(extraction.module());
     auto object = generate(extraction.module());
     if (!object) return fail(result, object.takeError());
     watch.lap(result.times.generate);

@@ -178,7 +178,17 @@ void Plan::execute() {
   bool valid = true;
   if (op.invalid != nullptr && outputGiven()) valid = shunt::elementwise::execute(iteration_, false);
   if (valid) valid = shunt::elementwise::execute(iteration_);
-  SHUNT_CHECK(valid, op.invalid, ": ", request_.name, "()");
+  if (!valid) [[unlikely]] throwInvalidElement(request_);
+}
+
+void throwInvalidElement(const Request& request) {
+  std::string operands;
+  for (int i = 0; i < request.op.num_inputs; ++i) {
+    const Argument& a = request.inputs[i];
+    operands += ::shunt::detail::str(i == 0 ? "" : ", ", request.op.arguments[i], " ");
+    operands += a.tensor != nullptr ? ::shunt::detail::str(a.tensor->dtype(), " ", a.tensor->sizes()) : ::shunt::detail::str(*a.number);
+  }
+  throw Error(::shunt::detail::str(request.op.invalid, ": ", request.name, "() of ", operands));
 }
 
 }  // namespace shunt::elementwise

@@ -22,6 +22,7 @@ class Plan {
   Plan(const Request& request, OutputKind kind, Tensor& out);
   /// Runs the loop; nothing on Meta.
   void execute();
+  ScalarType common() const { return common_; }
 
  private:
   void checkDefined() const;
@@ -68,5 +69,8 @@ class Plan {
   LoopFn loop_ = nullptr;
   Iteration iteration_;
 };
+
+/// The error of an element for which the functor is undefined: names the operator and its operands.
+[[noreturn]] SHUNT_COLD void throwInvalidElement(const Request& request);
 
 }  // namespace shunt::elementwise

@@ -2,6 +2,7 @@
 #include "generated/native_functions.h"
 #include "kernels/elementwise/promote.h"
 #include "kernels/elementwise/run.h"
+#include "kernels/factory/factory_util.h"
 #include "kernels/shape/copy.h"
 
 #include <shunt/ops.h>
@@ -21,6 +22,12 @@ ScalarType powDtype(const Base& self, const Exponent& exponent) {
 void checkExponent(const Tensor& self, const Scalar& exponent) {
   SHUNT_CHECK(!isIntegralType(self.scalar_type(), true) || !exponent.isIntegral(true) || exponent.toLong() >= 0,
               "Integers to negative integer powers are not allowed.");
+}
+
+/// An integer exponent that the dtype can't hold would wrap to another one.
+void checkFits(ScalarType dtype, const Scalar& exponent) {
+  if (!isIntegralType(dtype, false)) return;
+  dispatchAllTypes(dtype, "pow", [&]<class T>(std::type_identity<T>) { static_cast<void>(exponent.to<T>()); });
 }
 
 void requireDefined(const Tensor& t, const char* argument) {
@@ -50,6 +57,7 @@ Tensor pow_tensor_scalar(const Tensor& self, const Scalar& exponent) {
   requireDefined(self, "self");
   const ScalarType dtype = powDtype(self, exponent);
   checkExponent(self, exponent);
+  checkFits(dtype, exponent);
   return withPower(dtype, exponent, [&]<class F>(F) {
     if constexpr (std::is_same_v<F, Pow>) return elementwise::run<Pow>("pow", self, exponent);
     else return elementwise::detail::runIn<F>(dtype, "pow", self);
@@ -60,8 +68,10 @@ Tensor& pow_out_tensor_scalar(const Tensor& self, const Scalar& exponent, Tensor
   requireDefined(self, "self");
   const ScalarType dtype = powDtype(self, exponent);
   checkExponent(self, exponent);
+  checkFits(dtype, exponent);
   SHUNT_CHECK(!out.defined() || canCast(dtype, out.scalar_type()), "pow(): result type ", dtype,
               " can't be cast to the desired output type ", out.scalar_type());
+  SHUNT_CHECK(!out.defined() || out.scalar_type() == dtype, "pow(): Found dtype ", out.scalar_type(), " but expected ", dtype);
   withPower(dtype, exponent, [&]<class F>(F) {
     if constexpr (std::is_same_v<F, Pow>) elementwise::runOut<Pow>("pow", out, self, exponent);
     else elementwise::detail::runOutIn<F>(dtype, "pow", out, self);
@@ -72,12 +82,17 @@ Tensor& pow_out_tensor_scalar(const Tensor& self, const Scalar& exponent, Tensor
 Tensor& pow__tensor_scalar(Tensor& self, const Scalar& exponent) { return pow_out_tensor_scalar(self, exponent, self); }
 
 Tensor& pow_out_scalar(const Scalar& self, const Tensor& exponent, Tensor& out) {
+  requireDefined(exponent, "exponent");
+  SHUNT_CHECK(out.defined(), "pow(): the output is an undefined tensor; expected one to write to");
+  const bool one = self.equal(1.0);
+  const ScalarType dtype = powDtype(self, exponent);
+  SHUNT_CHECK(one || canCast(dtype, out.scalar_type()), "pow(): result type ", dtype, " can't be cast to the desired output type ",
+              out.scalar_type());
+  // A resized output is contiguous, whatever layout the exponents have.
+  if (!(out.sizes() == exponent.sizes()) && !out.is_same(exponent)) resizeOutput(out, exponent.sizes());
   // 1 to any power is 1, in whatever dtype the output has.
-  if (self.equal(1.0) && exponent.defined() && out.defined() && out.sizes() == exponent.sizes()) {
-    fillBelowAutograd(out, self);
-    return out;
-  }
-  elementwise::runOut<Pow>("pow", out, self, exponent);
+  if (one) fillBelowAutograd(out, self);
+  else elementwise::runOut<Pow>("pow", out, self, exponent);
   return out;
 }
 
@@ -86,10 +101,10 @@ Tensor pow_scalar(const Scalar& self, const Tensor& exponent) {
   ScalarType dtype = powDtype(self, exponent);
   // Numbers on both sides have a category, not a width.
   if (exponent.unsafeGetTensorImpl()->is_wrapped_number() && isFloatingType(dtype)) dtype = get_default_dtype();
-  if (!self.equal(1.0)) return elementwise::detail::runIn<Pow>(dtype, "pow", self, exponent);
-  Tensor ones(detail::makeTensor(exponent.sizes(), {}, dtype, exponent.device()));
-  fillBelowAutograd(ones, self);
-  return ones;
+  Tensor result(detail::makeTensor(exponent.sizes(), {}, dtype, exponent.device()));
+  if (self.equal(1.0)) fillBelowAutograd(result, self);
+  else elementwise::detail::runOutIn<Pow>(dtype, "pow", result, self, exponent);
+  return result;
 }
 
 Tensor square(const Tensor& self) { return shunt::pow(self, 2); }

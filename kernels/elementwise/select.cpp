@@ -24,20 +24,26 @@ Scalar valueOf(const Tensor& value) {
   return value.is_meta() ? Scalar(0) : value.item();
 }
 
+bool isNumber(const Tensor& t) { return t.defined() && t.unsafeGetTensorImpl()->is_wrapped_number(); }
+
+/// Numbers have a category and no width: floating-point ones on both sides give the default dtype.
+Tensor whereNumber(const Tensor& condition, const Tensor& self, const Tensor& other) {
+  const Tensor chosen = shunt::where(condition, self, other);
+  return chosen.is_floating_point() && isNumber(self) && isNumber(other) ? chosen.to(get_default_dtype()) : chosen;
+}
+
 }  // namespace
 
 Tensor where_scalar_self(const Tensor& condition, const Scalar& self, const Tensor& other) {
-  return shunt::where(condition, wrapped_scalar_tensor(self), other);
+  return whereNumber(condition, wrapped_scalar_tensor(self), other);
 }
 
 Tensor where_scalar_other(const Tensor& condition, const Tensor& self, const Scalar& other) {
-  return shunt::where(condition, self, wrapped_scalar_tensor(other));
+  return whereNumber(condition, self, wrapped_scalar_tensor(other));
 }
 
 Tensor where_scalars(const Tensor& condition, const Scalar& self, const Scalar& other) {
-  const Tensor chosen = shunt::where(condition, wrapped_scalar_tensor(self), wrapped_scalar_tensor(other));
-  // Numbers have a category and no width: floating-point ones give the default dtype.
-  return chosen.is_floating_point() ? chosen.to(get_default_dtype()) : chosen;
+  return whereNumber(condition, wrapped_scalar_tensor(self), wrapped_scalar_tensor(other));
 }
 
 Tensor masked_fill_scalar(const Tensor& self, const Tensor& mask, const Scalar& value) {

@@ -1,0 +1,75 @@
+#include "jit/emit/dump.h"
+
+#include "jit/emit/host_target.h"
+
+#include <shunt/core/log.h>
+
+#include <llvm/ADT/SmallString.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace shunt::jit {
+namespace {
+
+const std::string& directory() {
+  static const std::string path = [] {
+    const char* v = std::getenv("SHUNT_JIT_DUMP");
+    if (v == nullptr || *v == 0) return std::string();
+    std::error_code error;
+    std::filesystem::create_directories(v, error);
+    if (error) shunt::detail::logWarning(std::string("SHUNT_JIT_DUMP=") + v + ": " + error.message() + "; nothing is dumped");
+    return error ? std::string() : std::string(v);
+  }();
+  return path;
+}
+
+std::string asComments(const std::string& text) {
+  std::string out = "# ";
+  for (char c : text) out += c == '\n' ? std::string("\n# ") : std::string(1, c);
+  return out + "\n";
+}
+
+}  // namespace
+
+Dump::Dump(const Plan& plan) {
+  if (directory().empty()) return;
+  static std::atomic<int> number{0};
+  base_ = directory() + "/" + std::to_string(number++) + "-" + plan.op.name;
+  for (char& c : base_)
+    if (c == ':') c = '_';
+  plan_ = plan.print();
+  write(".plan", plan_);
+}
+
+void Dump::module(const llvm::Module& module, const char* stage) const {
+  if (base_.empty()) return;
+  std::string text;
+  llvm::raw_string_ostream(text) << module;
+  write(std::string(".") + stage + ".ll", text);
+}
+
+void Dump::assembly(const llvm::Module& module) const {
+  if (base_.empty()) return;
+  const auto copy = llvm::CloneModule(module);  // code generation changes its module
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream out(text);
+  llvm::legacy::PassManager passes;
+  const auto machine = HostTarget::instance().makeMachine();
+  if (machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile)) return;
+  passes.run(*copy);
+  write(".s", asComments(plan_) + text.str().str());
+}
+
+void Dump::write(const std::string& suffix, const std::string& text) const {
+  std::ofstream file(base_ + suffix);
+  file << text;
+  if (!file) shunt::detail::logWarning("SHUNT_JIT_DUMP: can't write " + base_ + suffix);
+}
+
+}  // namespace shunt::jit

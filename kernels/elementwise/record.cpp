@@ -1,0 +1,66 @@
+// Recording the operands of the call that makes a pair hot: the interpreter's side of expected.h.
+#include "kernels/elementwise/expected.h"
+#include "kernels/elementwise/fast_call.h"
+#include "kernels/elementwise/op_info.h"
+
+namespace shunt::elementwise {
+namespace {
+
+constexpr uint16_t kDefinedBit = 1 << 12;
+
+/// CPU and contiguous are 0 in a signature.
+bool isPlain(const TensorImpl& t) { return (t.signature() & ~0x1f) == kDefinedBit; }
+
+Record::Kind kindOf(const Argument& a, const TensorImpl*& like, ScalarType common) {
+  if (a.tensor == nullptr) return a.number != nullptr ? Record::kNumber : Record::kOther;
+  const TensorImpl& t = *a.tensor;
+  // A 0-dim tensor takes part in promotion by its category only, so it is expected only with the common dtype.
+  if (t.dim() == 0) return t.device().is_cpu() && t.dtype() == common ? Record::kOneElement : Record::kOther;
+  if (!isPlain(t) || (like != nullptr && !sameSizes(t, *like))) return Record::kOther;
+  like = &t;
+  return Record::kSameShape;
+}
+
+}  // namespace
+
+const Record kExpected{};
+
+bool expectedLoop(const View&, const View*, int64_t, const ScalarSlot*, ScalarType) {
+  SHUNT_CHECK(false, "Shunt: an expected loop outside of a thunk; please report this as a bug");
+}
+
+GenericLoopFn genericLoopOf(const Record& record) {
+  if (record.op == nullptr || record.common == ScalarType::Undefined) return nullptr;
+  const OpInfo& op = *static_cast<const OpInfo*>(record.op);
+  const auto common = static_cast<size_t>(record.common);
+  if (op.own_generic_loops != nullptr) return op.own_generic_loops[common];
+  return op.generic_family != nullptr ? (*op.generic_family)[static_cast<size_t>(op.row) + common] : nullptr;
+}
+
+void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common) {
+  Record& record = *::shunt::detail::tls_state.record;
+  // A call inside the recorded one has its own frame.
+  if (record.form != Record::kUnseen || ::shunt::detail::threadFrames().depth() != record.depth) return;
+  record.form = form;
+  record.op = &request.op;
+  record.functor = request.op.id;
+  record.common = common;
+  const TensorImpl* like = nullptr;
+  for (int i = 0; i < request.op.num_inputs; ++i) {
+    record.kind[i] = kindOf(request.inputs[i], like, common);
+    if (request.inputs[i].tensor != nullptr) record.signature[i] = request.inputs[i].tensor->signature();
+  }
+  // What a number makes of tensors of another dtype depends on the number's kind, which is not expected.
+  for (int i = 0; i < request.op.num_inputs; ++i) {
+    const TensorImpl* t = request.inputs[i].tensor;
+    const bool other = t != nullptr && ((request.op.operands >> i) & 1) != 0 && t->dtype() != common;
+    for (int k = 0; other && k < request.op.num_inputs; ++k)
+      if (record.kind[k] == Record::kNumber || record.kind[k] == Record::kOneElement) record.kind[k] = Record::kOther;
+  }
+  if (out == nullptr || !out->defined()) return;
+  const TensorImpl& given = *out->unsafeGetTensorImpl();
+  record.output = given.signature();
+  if (!isPlain(given) || given.dtype() != request.op.loopOutput(common)) record.kind[0] = Record::kOther;
+}
+
+}  // namespace shunt::elementwise
