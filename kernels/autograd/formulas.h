@@ -83,6 +83,12 @@ Tensor as_strided_backward(const Tensor& grad, const TensorGeometry& input, IntA
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
 Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes,
                                  const Scalar& alpha);
+/// Of split, split_with_sizes, unbind: parts that got no gradient count as zeros.
+Tensor split_backward(const std::vector<Tensor>& grads, int64_t split_size, int64_t dim, IntArrayRef sizes,
+                      const TensorOptions& options);
+Tensor split_with_sizes_backward(const std::vector<Tensor>& grads, IntArrayRef split_sizes, int64_t dim, IntArrayRef sizes,
+                                 const TensorOptions& options);
+Tensor unbind_backward(const std::vector<Tensor>& grads, int64_t dim);
 /// Sizes of each tensor of a list, for cat's backward.
 std::vector<std::vector<int64_t>> to_args_sizes(TensorList tensors);
 std::vector<Tensor> cat_tensors_backward(const Tensor& grad, const std::vector<std::vector<int64_t>>& sizes, int64_t dim);

@@ -1,5 +1,7 @@
 #include "kernels/autograd/formulas.h"
 
+#include <algorithm>
+
 namespace shunt::autograd {
 namespace {
 
@@ -51,6 +53,34 @@ Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& 
   return maybe_multiply(grad.index_select(dim, index).reshape(source_sizes), alpha);
 }
 
+Tensor split_with_sizes_backward(const std::vector<Tensor>& grads, IntArrayRef split_sizes, int64_t dim, IntArrayRef sizes,
+                                 const TensorOptions& options) {
+  const int64_t d = wrap(dim, static_cast<int64_t>(sizes.size()));
+  std::vector<Tensor> parts = grads;
+  std::vector<int64_t> part_sizes = sizes.vec();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    part_sizes[static_cast<size_t>(d)] = split_sizes[i];
+    if (!parts[i].defined()) parts[i] = zeros(part_sizes, options);
+  }
+  return cat(parts, d);
+}
+
+Tensor split_backward(const std::vector<Tensor>& grads, int64_t split_size, int64_t dim, IntArrayRef sizes,
+                      const TensorOptions& options) {
+  const int64_t size = sizes[static_cast<size_t>(wrap(dim, static_cast<int64_t>(sizes.size())))];
+  std::vector<int64_t> split_sizes(grads.size(), split_size);
+  split_sizes.back() = size - split_size * (static_cast<int64_t>(grads.size()) - 1);
+  return split_with_sizes_backward(grads, split_sizes, dim, sizes, options);
+}
+
+Tensor unbind_backward(const std::vector<Tensor>& grads, int64_t dim) {
+  const auto given = std::find_if(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); });
+  std::vector<Tensor> parts = grads;
+  for (Tensor& part : parts)
+    if (!part.defined()) part = zeros(given->sizes(), given->options());
+  return stack(parts, dim);
+}
+
 std::vector<std::vector<int64_t>> to_args_sizes(TensorList tensors) {
   std::vector<std::vector<int64_t>> result;
   result.reserve(tensors.size());
@@ -61,11 +91,11 @@ std::vector<std::vector<int64_t>> to_args_sizes(TensorList tensors) {
 std::vector<Tensor> cat_tensors_backward(const Tensor& grad, const std::vector<std::vector<int64_t>>& sizes, int64_t dim) {
   std::vector<Tensor> result(sizes.size());
   if (!grad.defined()) return result;
-  const int64_t d = wrap(dim, grad.dim());
+  const int64_t d = wrap(dim, grad.dim());  // of no meaning, and unused, when all are skipped
   int64_t start = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     // cat skips empty tensors of one dimension, whatever the others' shape.
-    if (sizes[i].size() == 1 && sizes[i][0] == 0 && grad.dim() != 1) {
+    if (sizes[i].size() == 1 && sizes[i][0] == 0) {
       result[i] = zeros({0}, grad.options());
       continue;
     }

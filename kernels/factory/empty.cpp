@@ -19,8 +19,7 @@ Tensor empty_meta(IntArrayRef size, std::optional<ScalarType> dtype, std::option
 }
 
 Tensor& empty_out(IntArrayRef size, std::optional<MemoryFormat> memory_format, Tensor& out) {
-  SHUNT_CHECK(!memory_format || *memory_format == MemoryFormat::Contiguous,
-              "'memory_format' argument is incompatible with 'out' tensor argument");
+  SHUNT_CHECK(!memory_format, "'memory_format' argument is incompatible with 'out' tensor argument");
   detail::checkedNumel("empty", size);
   resizeOutput(out, size);
   return out;

@@ -52,6 +52,10 @@ void checkArangeType(ScalarType dtype) {
   if (dtype == kBool) throw NotImplementedError("\"arange\" not implemented for 'Bool'");
 }
 
+void checkLinspaceType(ScalarType dtype, int64_t steps) {
+  if (dtype == kBool && steps > 1) throw NotImplementedError("\"linspace\" not implemented for 'Bool'");
+}
+
 void fillArange(const TensorImpl& out, const Scalar& start, const Scalar& step) {
   dispatchAllTypes(out.dtype(), "arange", [&]<class T>(std::type_identity<T>) {
     int64_t i = 0;
@@ -123,6 +127,7 @@ Tensor& arange_start_out_meta(const Scalar& start, const Scalar& end, const Scal
   checkedSizes("arange", size, dtype);
   // A tensor with as many elements keeps its shape.
   if (out.numel() != size) resizeOutput(out, size);
+  else elementwise::assertNoInternalOverlap("arange", *out.unsafeGetTensorImpl(), Overlap::kError);
   return out;
 }
 
@@ -135,14 +140,18 @@ Tensor& arange_start_out_cpu(const Scalar& start, const Scalar& end, const Scala
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::optional<ScalarType> dtype,
                 std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
   SHUNT_CHECK(steps >= 0, "linspace(): number of steps must be non-negative, but got ", steps);
-  return below(makeEmpty("linspace", steps, dtype ? *dtype : get_default_dtype(), layout, device, pin_memory),
+  const ScalarType type = dtype ? *dtype : get_default_dtype();
+  checkLinspaceType(type, steps);
+  return below(makeEmpty("linspace", steps, type, layout, device, pin_memory),
                [&](Tensor& out) { shunt::linspace_out(out, start, end, steps); });
 }
 
 Tensor& linspace_out_meta(const Scalar&, const Scalar&, int64_t steps, Tensor& out) {
   implOf(out, "linspace", "out");
   SHUNT_CHECK(steps >= 0, "linspace(): number of steps must be non-negative, but got ", steps);
+  checkLinspaceType(out.scalar_type(), steps);
   if (out.numel() != steps) resizeOutput(out, steps);
+  else elementwise::assertNoInternalOverlap("linspace", *out.unsafeGetTensorImpl(), Overlap::kError);
   return out;
 }
 

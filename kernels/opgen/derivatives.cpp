@@ -62,12 +62,13 @@ class Reader {
     readOutputs(entry, *d);
     for (const auto& pair : entry) {
       const std::string key = file_.text(pair.first, "key");
-      if (key == "name" || key == "output_differentiability" || key == "non_differentiable") continue;
+      if (key == "name" || key == "node" || key == "output_differentiability" || key == "non_differentiable") continue;
       readFormula(key, pair.second, *d);
     }
     for (size_t i = 0; i < d->formulas.size(); ++i)
       d->formulas[i].expression = rewriteFormula(d->formulas[i].expression, i, *d);
     finishInputs(*d);
+    nameNode(entry, *d);
     return d;
   }
 
@@ -133,9 +134,13 @@ class Reader {
     for (const std::string& input : f.inputs) checkInput(f.place, input, d);
     if (f.expression == "non_differentiable") {
       d.non_differentiable.insert(d.non_differentiable.end(), f.inputs.begin(), f.inputs.end());
+    } else if (f.expression == "not_implemented") {
+      d.not_implemented = true;
     } else {
       d.formulas.push_back(std::move(f));
     }
+    if (d.not_implemented && !(d.formulas.empty() && d.non_differentiable.empty()))
+      fail(f.place, "not_implemented stands for all arguments: " + d.op->qualifiedName() + " has other formulas too");
   }
 
   void finishInputs(Derivative& d) {
@@ -146,6 +151,14 @@ class Reader {
     const auto& outputs = d.output_differentiability;
     if (std::none_of(outputs.begin(), outputs.end(), [](bool b) { return b; }))
       fail(d.place, d.op->qualifiedName() + " has formulas, but no differentiable output");
+  }
+
+  void nameNode(const YAML::Node& entry, Derivative& d) {
+    if (const YAML::Node node = entry["node"]) {
+      d.node_name = file_.text(node, "node");
+      if (d.formulas.empty()) fail(file_.placeOf(node), d.op->qualifiedName() + " has no formula, so no node");
+    }
+    if (d.formulas.empty() || !d.node_name.empty()) return;
     const std::string prefix = nodePrefix(d.op->form == Form::kInplace ? d.op->name().substr(0, d.op->name().size() - 1)
                                                                       : d.op->name());
     d.node_name = prefix + std::to_string(numbers_[prefix]++);
@@ -172,8 +185,8 @@ void checkComplete(const Dictionary& dictionary, const std::string& path) {
     if (needsEntry(op) && op.derivative == nullptr)
       missing += "\n  " + op.place.file + ":" + std::to_string(op.place.line) + ": " + op.qualifiedName();
   if (missing.empty()) return;
-  fail({path, 0}, "these operators have no entry; give each a formula, or output_differentiability: [False], or make it "
-                  "CompositeImplicitAutograd:" + missing);
+  fail({path, 0}, "these operators have no entry; give each a formula, or output_differentiability: [False], or not_implemented, "
+                  "or make it CompositeImplicitAutograd:" + missing);
 }
 
 }  // namespace

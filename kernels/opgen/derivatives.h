@@ -37,6 +37,8 @@ struct Derivative {
   std::vector<std::string> non_differentiable;
   std::vector<bool> output_differentiability;  // one per return
   std::vector<SavedValue> saved;
+  /// The default Autograd kernel serves the operator: its results' backward throws.
+  bool not_implemented = false;
 
   bool nothingDifferentiable() const { return formulas.empty(); }
 };

@@ -14,7 +14,7 @@ namespace opgen {
 namespace {
 
 const std::vector<std::string> kEntryKeys = {"func", "variants", "out_name", "elementwise", "dispatch", "inplace", "out",
-                                             "device_check", "manual_cpp_binding", "tags"};
+                                             "device_check", "manual_cpp_binding", "cpp_no_default_args", "tags"};
 
 shunt::FunctionSchema parseEntrySchema(const YamlFile& file, const YAML::Node& node) {
   try {
@@ -110,6 +110,12 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
     op.device_check = false;
   }
   if (entry["manual_cpp_binding"]) op.manual_cpp_binding = file.boolean(entry["manual_cpp_binding"], "manual_cpp_binding");
+  if (const YAML::Node names = entry["cpp_no_default_args"]) {
+    op.no_cpp_defaults = file.list(names, "cpp_no_default_args");
+    for (const std::string& name : op.no_cpp_defaults)
+      if (const shunt::Argument* a = op.schema.findArgument(name); a == nullptr || !a->default_value)
+        fail(file.placeOf(names), op.qualifiedName() + " has no argument '" + name + "' with a default");
+  }
   if (entry["tags"]) op.tags = file.list(entry["tags"], "tags");
   return op;
 }

@@ -194,6 +194,7 @@ void emitAutograd(const Dictionary& dictionary, const Output& out, Registrations
   for (const OperatorDef& op : dictionary.operators) {
     if (op.isCompositeImplicit() || hasAutogradKernel(op) || !op.hasTensorArgument()) continue;
     if (op.derivative == nullptr && op.form != Form::kOut) continue;
+    if (op.derivative != nullptr && op.derivative->not_implemented) continue;
     const std::string body = bodyFor(op);
     if (body.empty()) {
       registrations.push_back({&op, "Autograd", "", true});

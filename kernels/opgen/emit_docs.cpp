@@ -16,7 +16,7 @@ Every operator of the dictionary, by name. This file is written by `opgen --docs
 compared by a test. *Forms*: in-place and out= forms that share the entry; `method` where the operator is also a method of
 Tensor. *Kernels*: an elementwise functor (CPU and Meta), kernels in `shunt::native` by key, or `composite` for operators
 made of others, whose gradient is that of what they call. *Gradient*: the node that backward runs; `none` where results have no
-gradient.
+gradient, `backward throws` where nobody has written it.
 
 | operator | forms | kernels | gradient | autocast |
 |---|---|---|---|---|
@@ -44,6 +44,7 @@ std::string kernelsOf(const OperatorDef& op) {
 
 std::string gradientOf(const OperatorDef& op) {
   if (op.isCompositeImplicit()) return "by parts";
+  if (op.derivative != nullptr && op.derivative->not_implemented) return "backward throws";
   if (op.derivative == nullptr || op.derivative->nothingDifferentiable()) return "none";
   return op.derivative->node_name;
 }

@@ -59,7 +59,7 @@ std::string returnWritten(const OperatorDef& op) {
 }
 
 bool isDifferentiableView(const OperatorDef& op) {
-  return op.derivative == nullptr || !op.derivative->nothingDifferentiable();
+  return op.derivative == nullptr || op.derivative->not_implemented || !op.derivative->nothingDifferentiable();
 }
 
 bool needsInplaceOrView(const OperatorDef& op) {

@@ -42,7 +42,7 @@ std::string nodeClass(const Derivative& d) {
                      d.node_name, release, members);
 }
 
-bool usesGrads(const GradientFormula& f) { return f.expression.find("grads[") != std::string::npos; }
+bool usesGrads(const GradientFormula& f) { return f.expression.find("grads") != std::string::npos; }
 
 std::string ranges(const Derivative& d) {
   std::string text = "  IndexRangeGenerator gen;\n";

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace opgen {
 
 using shunt::Argument;
@@ -52,7 +54,9 @@ std::string bindingParameters(const OperatorDef& op, const Binding& b) {
       continue;
     }
     std::string text = publicArgumentType(a) + " " + a.name;
-    if (b.defaults && a.default_value) text += " = " + defaultExpression(a);
+    const auto& without = op.no_cpp_defaults;
+    const bool has_default = a.default_value && std::find(without.begin(), without.end(), a.name) == without.end();
+    if (b.defaults && has_default) text += " = " + defaultExpression(a);
     (b.out_first && a.is_out() ? first : rest).push_back(std::move(text));
   }
   first.insert(first.end(), rest.begin(), rest.end());

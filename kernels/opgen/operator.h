@@ -44,6 +44,7 @@ struct OperatorDef {
   bool manual_cpp_binding = false;
   bool device_check = true;
   std::vector<std::string> tags;
+  std::vector<std::string> no_cpp_defaults;  // arguments whose default the C++ API leaves out
   /// The functional operator whose in-place or out form this is; null for functional ones and for lone forms.
   const OperatorDef* functional = nullptr;
   /// Null when derivatives.yaml says nothing of it (in-place forms share their functional form's).

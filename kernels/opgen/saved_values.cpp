@@ -97,7 +97,7 @@ std::string savedLocal(const SavedValue& s) {
     case Storage::kOptionalVariableList: {
       const bool optional = storageOf(s) == Storage::kOptionalVariableList;
       const char* self = s.is_output ? ", intrusive_ptr<Node>::retainFrom(this)" : "";
-      return fmt::format("  SHUNT_CHECK(!{0}_released_, kBackwardTwice);\n  const auto {0} = {1}({0}_{2});\n", n,
+      return fmt::format("  if ({0}_released_) throw_backward_twice();\n  const auto {0} = {1}({0}_{2});\n", n,
                          optional ? "unpack_opt_list" : "unpack_list", self);
     }
     case Storage::kOwned:

@@ -126,7 +126,8 @@ void checkProbabilities(const TensorImpl& self, const TensorImpl& p) {
 
 }  // namespace
 
-Tensor& uniform_meta_(Tensor& self, double from, double to, std::optional<Generator>) {
+Tensor& uniform_meta_(Tensor& self, double from, double to, std::optional<Generator> generator) {
+  checkGenerator(implOf(self, "uniform_").device(), generator);
   dispatchFloatingTypes(implOf(self, "uniform_").dtype(), "check_uniform_bounds",
                         [&]<class T>(std::type_identity<T>) { checkUniformBounds<T>(from, to); });
   return self;
@@ -146,7 +147,8 @@ Tensor& uniform_cpu_(Tensor& self, double from, double to, std::optional<Generat
   return self;
 }
 
-Tensor& normal_meta_(Tensor& self, double, double std, std::optional<Generator>) {
+Tensor& normal_meta_(Tensor& self, double, double std, std::optional<Generator> generator) {
+  checkGenerator(implOf(self, "normal_").device(), generator);
   checkStd(std);
   dispatchFloatingTypes(implOf(self, "normal_").dtype(), "normal", [](auto) {});
   return self;
@@ -161,8 +163,8 @@ Tensor& normal_cpu_(Tensor& self, double mean, double std, std::optional<Generat
   return self;
 }
 
-Tensor& random_meta_(Tensor& self, std::optional<Generator>) {
-  implOf(self, "random_");
+Tensor& random_meta_(Tensor& self, std::optional<Generator> generator) {
+  checkGenerator(implOf(self, "random_").device(), generator);
   return self;
 }
 
@@ -173,7 +175,8 @@ Tensor& random_cpu_(Tensor& self, std::optional<Generator> generator) {
   return self;
 }
 
-Tensor& random_from_meta_(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator>) {
+Tensor& random_from_meta_(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator> generator) {
+  checkGenerator(implOf(self, "random_").device(), generator);
   checkedLast(implOf(self, "random_").dtype(), from, to);
   return self;
 }
@@ -191,8 +194,8 @@ Tensor& random_to_(Tensor& self, int64_t to, std::optional<Generator> generator)
   return self.random_(0, to, generator);
 }
 
-Tensor& bernoulli_meta_(Tensor& self, double p, std::optional<Generator>) {
-  implOf(self, "bernoulli_");
+Tensor& bernoulli_meta_(Tensor& self, double p, std::optional<Generator> generator) {
+  checkGenerator(implOf(self, "bernoulli_").device(), generator);
   checkProbability(p);
   return self;
 }
@@ -206,7 +209,8 @@ Tensor& bernoulli_cpu_(Tensor& self, double p, std::optional<Generator> generato
   return self;
 }
 
-Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Generator>) {
+Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
+  checkGenerator(implOf(self, "bernoulli_").device(), generator);
   checkProbabilities(implOf(self, "bernoulli_"), implOf(p, "bernoulli_", "p"));
   expand(p, self.sizes(), false);
   return self;

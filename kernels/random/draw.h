@@ -32,6 +32,13 @@ void drawBlocks(T* out, uint64_t seed, uint64_t first, int64_t begin, int64_t en
   }
 }
 
+/// Throws when a generator of another device would fill a tensor on `device`. (On Meta nothing is drawn.)
+inline void checkGenerator(Device device, const std::optional<Generator>& given) {
+  if (!given || !given->defined() || device.is_meta()) return;
+  SHUNT_CHECK(given->device().type() == device.type(), "Expected a '", device, "' device type for generator but found '",
+              given->device(), "'");
+}
+
 /// Draw: `static constexpr int kPerBlock`, and `void operator()(const philox::Block*, int64_t count, T* out) const` that
 /// writes kPerBlock values from each of count <= kDrawBlocks blocks.
 template <class T, class Draw>

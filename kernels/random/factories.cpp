@@ -42,16 +42,19 @@ Tensor& drawOut(const char* op, IntArrayRef size, Tensor& out, auto&& draw) {
 }
 
 Tensor randWith(IntArrayRef size, const OptGenerator& generator, const Options& o) {
+  checkGenerator(o.device.value_or(kCPU), generator);
   return below(makeEmpty("rand", size, floatingType(o.dtype), o.layout, o.device, o.pin_memory),
                [&](Tensor& t) { t.uniform_(0, 1, generator); });
 }
 
 Tensor randnWith(IntArrayRef size, const OptGenerator& generator, const Options& o, double mean = 0, double std = 1) {
+  checkGenerator(o.device.value_or(kCPU), generator);
   return below(makeEmpty("randn", size, floatingType(o.dtype), o.layout, o.device, o.pin_memory),
                [&](Tensor& t) { t.normal_(mean, std, generator); });
 }
 
 Tensor randintWith(int64_t low, int64_t high, IntArrayRef size, const OptGenerator& generator, const Options& o) {
+  checkGenerator(o.device.value_or(kCPU), generator);
   return below(makeEmpty("randint", size, o.dtype.value_or(kLong), o.layout, o.device, o.pin_memory),
                [&](Tensor& t) { t.random_(low, high, generator); });
 }
@@ -176,6 +179,7 @@ Tensor randperm(int64_t n, std::optional<ScalarType> dtype, std::optional<Layout
 Tensor randperm_generator(int64_t n, std::optional<Generator> generator, std::optional<ScalarType> dtype,
                           std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
   SHUNT_CHECK(n >= 0, "n must be non-negative, got ", n);
+  checkGenerator(device.value_or(kCPU), generator);
   return below(makeEmpty("randperm", n, dtype.value_or(kLong), layout, device, pin_memory),
                [&](Tensor& t) { shunt::randperm_out(t, n, generator); });
 }
@@ -185,7 +189,8 @@ Tensor& randperm_out(int64_t n, Tensor& out) {
   return shunt::randperm_out(out, n, std::optional<Generator>());
 }
 
-Tensor& randperm_generator_out_meta(int64_t n, std::optional<Generator>, Tensor& out) {
+Tensor& randperm_generator_out_meta(int64_t n, std::optional<Generator> generator, Tensor& out) {
+  checkGenerator(implOf(out, "randperm", "out").device(), generator);
   checkPermutation(n, implOf(out, "randperm", "out").dtype());
   resizeOutput(out, n);
   return out;
@@ -213,12 +218,14 @@ Tensor& randperm_generator_out_cpu(int64_t n, std::optional<Generator> generator
 
 Tensor bernoulli(const Tensor& self, std::optional<Generator> generator) {
   implOf(self, "bernoulli");
-  return below(native::empty_like(self, {}, {}, {}, {}, {}), [&](Tensor& t) { t.bernoulli_(self, generator); });
+  checkGenerator(self.device(), generator);
+  return below(native::empty_like(self, {}, {}, {}, {}, MemoryFormat::Contiguous), [&](Tensor& t) { t.bernoulli_(self, generator); });
 }
 
 Tensor bernoulli_p(const Tensor& self, double p, std::optional<Generator> generator) {
   implOf(self, "bernoulli");
-  return below(native::empty_like(self, {}, {}, {}, {}, {}), [&](Tensor& t) { t.bernoulli_(p, generator); });
+  checkGenerator(self.device(), generator);
+  return below(native::empty_like(self, {}, {}, {}, {}, MemoryFormat::Contiguous), [&](Tensor& t) { t.bernoulli_(p, generator); });
 }
 
 Tensor& bernoulli_out(const Tensor& self, std::optional<Generator> generator, Tensor& out) {

@@ -44,11 +44,15 @@ Tensor sumOrProd(const char* name, ReduceOp op, const Tensor& self, OptionalIntA
   return reduce::reduce(inputFor(self, type), reduce::dimSet(dims, impl.dim()), keepdim, {op, accumulatorOf(type), type});
 }
 
+[[noreturn]] SHUNT_COLD void throwMeanType(bool given, ScalarType type) {
+  throw Error(detail::str("mean(): could not infer output dtype. ", given ? "Optional" : "Input",
+                          " dtype must be either a floating point or complex dtype. Got: ", type));
+}
+
 Tensor meanOver(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<ScalarType> dtype) {
   const TensorImpl& impl = implOf(self, "mean");
   const ScalarType type = dtype.value_or(impl.dtype());
-  SHUNT_CHECK(isFloatingType(type), "mean(): could not infer output dtype. ", dtype ? "Optional" : "Input",
-              " dtype must be either a floating point or complex dtype. Got: ", type);
+  if (!isFloatingType(type)) [[unlikely]] throwMeanType(dtype.has_value(), type);
   return reduce::reduce(inputFor(self, type), reduce::dimSet(dims, impl.dim()), keepdim,
                         {ReduceOp::kSum, accumulatorOf(type), type, true});
 }
@@ -80,6 +84,15 @@ Tensor anyOrAll(const char* name, ReduceOp op, const Tensor& self, OptionalIntAr
   return reduce::reduce(self, reduce::dimSet(dims, impl.dim()), keepdim, {op, Accumulator::kBool, type});
 }
 
+/// Computes in out's dtype, which may be either of those that all and any have.
+Tensor& anyOrAllOut(const char* name, ReduceOp op, const Tensor& self, OptionalIntArrayRef dims, bool keepdim, Tensor& out) {
+  const TensorImpl& impl = implOf(self, name);
+  const ScalarType type = implOf(out, name, "out").dtype();
+  SHUNT_CHECK(type == kBool || type == kByte, name, " only supports bool tensor for result, got: ", type);
+  return wrappers::copyToOut(
+      name, out, reduce::reduce(self, reduce::dimSet(dims, impl.dim()), keepdim, {op, Accumulator::kBool, type}));
+}
+
 /// Without a dtype of its own the call computes in out's.
 std::optional<ScalarType> dtypeFor(const Tensor& out, std::optional<ScalarType> dtype) {
   return dtype || !out.defined() ? dtype : out.scalar_type();
@@ -106,6 +119,8 @@ Tensor mean_dim_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, s
   return meanOver(self, dim, keepdim, dtype);
 }
 Tensor& mean_dim_out_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
+  const ScalarType of_input = dtype.value_or(implOf(self, "mean").dtype());
+  if (!isFloatingType(of_input)) throwMeanType(dtype.has_value(), of_input);
   return wrappers::copyToOut("mean", out, mean_dim_cpu(self, dim, keepdim, dtypeFor(out, dtype)));
 }
 
@@ -130,9 +145,21 @@ Tensor all_cpu(const Tensor& self) { return anyOrAll("all", ReduceOp::kMin, self
 Tensor all_dim_cpu(const Tensor& self, int64_t dim, bool keepdim) {
   return anyOrAll("all", ReduceOp::kMin, self, IntArrayRef(dim), keepdim);
 }
+Tensor& all_out_cpu(const Tensor& self, Tensor& out) {
+  return anyOrAllOut("all", ReduceOp::kMin, self, std::nullopt, false, out);
+}
+Tensor& all_out_dim_cpu(const Tensor& self, int64_t dim, bool keepdim, Tensor& out) {
+  return anyOrAllOut("all", ReduceOp::kMin, self, IntArrayRef(dim), keepdim, out);
+}
 Tensor any_cpu(const Tensor& self) { return anyOrAll("any", ReduceOp::kMax, self, std::nullopt, false); }
 Tensor any_dim_cpu(const Tensor& self, int64_t dim, bool keepdim) {
   return anyOrAll("any", ReduceOp::kMax, self, IntArrayRef(dim), keepdim);
+}
+Tensor& any_out_cpu(const Tensor& self, Tensor& out) {
+  return anyOrAllOut("any", ReduceOp::kMax, self, std::nullopt, false, out);
+}
+Tensor& any_out_dim_cpu(const Tensor& self, int64_t dim, bool keepdim, Tensor& out) {
+  return anyOrAllOut("any", ReduceOp::kMax, self, IntArrayRef(dim), keepdim, out);
 }
 
 }  // namespace shunt::native

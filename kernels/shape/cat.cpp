@@ -1,5 +1,6 @@
 // cat: tensors one after the other along a dimension, in their common dtype.
 #include "generated/native_functions.h"
+#include "kernels/elementwise/overlap.h"
 #include "kernels/factory/factory_util.h"
 #include "kernels/shape/copy.h"
 #include "kernels/shape/view_util.h"
@@ -117,6 +118,7 @@ CatPlan prepareOut(TensorList tensors, int64_t dim, const Tensor& out) {
   for (const Tensor& t : tensors)
     SHUNT_CHECK(out.is_meta() || !mayOverlap(out, t),
                 "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
+  if (out.sizes() == plan.dims.sizes()) elementwise::assertNoInternalOverlap("cat", *out.unsafeGetTensorImpl(), Overlap::kError);
   resizeOutput(out, plan.dims.sizes());
   return plan;
 }

@@ -37,8 +37,8 @@ Tensor convert(const char* op, const Tensor& self, const Target& to, bool non_bl
 
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
   const TensorImpl& impl = implOf(self, "contiguous");
-  SHUNT_CHECK(memory_format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
   if (impl.is_contiguous(memory_format)) return self;
+  SHUNT_CHECK(memory_format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
   return self.clone(memory_format);
 }
 

@@ -71,11 +71,24 @@ Tensor& fill_meta_(Tensor& self, const Scalar& value) {
   return self;
 }
 
+Tensor fill_scalar(const Tensor& self, const Scalar& value) {
+  implOf(self, "fill");
+  Tensor result = native::empty_like(self, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  fillBelowAutograd(result, value);
+  return result;
+}
+
+Tensor fill_tensor(const Tensor& self, const Tensor& value) {
+  implOf(self, "fill");
+  Tensor result = native::empty_like(self, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  return fill_tensor_(result, value);
+}
+
 Tensor& fill_tensor_(Tensor& self, const Tensor& value) {
   implOf(self, "fill_");
   const TensorImpl& v = implOf(value, "fill_", "value");
   SHUNT_CHECK(v.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", v.dim(), " dimensions.");
-  if (self.is_alias_of(value)) copyBelowAutograd(self, native::clone(value, std::nullopt));
+  if (self.is_cpu() && value.is_cpu()) fillCpu(*self.unsafeGetTensorImpl(), value.item());
   else copyBelowAutograd(self, value);
   return self;
 }

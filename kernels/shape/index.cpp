@@ -89,12 +89,7 @@ void checkIndexAdd(const TensorImpl& self, int64_t dim, const TensorImpl& index,
               self.sizes(), " source.shape = ", source.sizes());
 }
 
-void checkAlpha(ScalarType dtype, const Scalar& alpha) {
-  SHUNT_CHECK(!alpha.isBoolean() || dtype == kBool, "Boolean alpha only supported for Boolean results.");
-  SHUNT_CHECK(isFloatingType(dtype) || alpha.isIntegral(true), "For integral input tensors, argument alpha must not be a floating point number.");
-}
-
-/// target[i] += alpha * source[i], in the compute type, as the functor Add does.
+/// target[i] += alpha * source[i], in the compute type, as the functor Add does. alpha is cast, whatever it is.
 template <class T>
 void addRow(T* target, const T* source, int64_t n, opmath_t<T> alpha) {
   for (int64_t i = 0; i < n; ++i) {
@@ -157,10 +152,9 @@ Tensor& index_select_out_cpu(const Tensor& self, int64_t dim, const Tensor& inde
   return out;
 }
 
-Tensor& index_add_meta_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+Tensor& index_add_meta_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar&) {
   const TensorImpl& to = implOf(self, "index_add_");
   checkIndexAdd(to, maybe_wrap_dim(dim, to.dim()), implOf(index, "index_add_", "index"), implOf(source, "index_add_", "source"));
-  checkAlpha(to.dtype(), alpha);
   return self;
 }
 

@@ -1,4 +1,4 @@
-// Views of a part of a tensor: select, slice, as_strided and their backward forms.
+// Views of a part of a tensor: select, slice, diagonal, as_strided and their backward forms.
 #include "generated/native_functions.h"
 #include "kernels/shape/copy.h"
 #include "kernels/shape/view_util.h"
@@ -96,6 +96,43 @@ Tensor& as_strided_(Tensor& self, IntArrayRef size, IntArrayRef stride, std::opt
   std::copy(stride.begin(), stride.end(), dims.stridesData());
   self.unsafeGetTensorImpl()->set_sizes_and_strides(dims.sizes(), dims.strides(), offset);
   return self;
+}
+
+Tensor _reshape_alias(const Tensor& self, IntArrayRef size, IntArrayRef stride) {
+  const TensorImpl& base = implOf(self, "_reshape_alias");
+  return makeView(base, size, stride, checkedOffset(base, size, stride, std::nullopt));
+}
+
+Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  const TensorImpl& base = implOf(self, "diagonal");
+  const int64_t ndim = base.dim();
+  const int64_t row = maybe_wrap_dim(dim1, ndim, false);
+  const int64_t column = maybe_wrap_dim(dim2, ndim, false);
+  SHUNT_CHECK(row != column, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+  const IntArrayRef sizes = base.sizes();
+  const IntArrayRef strides = base.strides();
+  // Clamped so that a far offset gives an empty diagonal without overflow.
+  const int64_t skipped_columns = std::clamp<int64_t>(offset, 0, sizes[column]);
+  const int64_t skipped_rows = std::clamp<int64_t>(offset, -sizes[row], 0) * -1;
+  const int64_t length = std::max<int64_t>(std::min(sizes[row] - skipped_rows, sizes[column] - skipped_columns), 0);
+  int64_t start = base.storage_offset();
+  if (length > 0) start += skipped_columns * strides[column] + skipped_rows * strides[row];
+  SizesAndStrides dims;
+  dims.resize(static_cast<size_t>(ndim - 1));
+  for (int64_t i = 0, to = 0; i < ndim; ++i) {
+    if (i == row || i == column) continue;
+    dims.sizesData()[to] = sizes[i];
+    dims.stridesData()[to++] = strides[i];
+  }
+  dims.sizesData()[ndim - 2] = length;
+  dims.stridesData()[ndim - 2] = strides[row] + strides[column];
+  return makeView(base, dims, start);
+}
+
+Tensor diagonal_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t offset, int64_t dim1, int64_t dim2) {
+  Tensor grad_input = native::zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
+  copyBelowAutograd(native::diagonal(grad_input, offset, dim1, dim2), grad_output);
+  return grad_input;
 }
 
 Tensor slice_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {

@@ -1,4 +1,4 @@
-// Composites on other view operators: reshape, flatten, narrow, diagonal, split, chunk, unbind, stack.
+// Views by way of others: reshape, flatten, narrow, split, chunk, unbind; stack.
 #include "generated/native_functions.h"
 #include "kernels/shape/view_util.h"
 
@@ -19,7 +19,7 @@ Tensor reshape(const Tensor& self, IntArrayRef shape) {
   dims.resize(shape.size());
   inferSize(shape, base.numel(), dims.sizesData());
   if (computeViewStrides(base.sizes(), base.strides(), base.numel(), dims.sizes(), dims.stridesData()))
-    return self.view(dims.sizes());
+    return shunt::_reshape_alias(self, dims.sizes(), dims.strides());
   return shunt::_unsafe_view(self.clone(MemoryFormat::Contiguous), dims.sizes());
 }
 
@@ -62,32 +62,6 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   return self.slice(dim, start, start + length, 1);
 }
 
-Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
-  const TensorImpl& base = implOf(self, "diagonal");
-  const int64_t ndim = base.dim();
-  const int64_t row = maybe_wrap_dim(dim1, ndim, false);
-  const int64_t column = maybe_wrap_dim(dim2, ndim, false);
-  SHUNT_CHECK(row != column, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
-  const IntArrayRef sizes = base.sizes();
-  const IntArrayRef strides = base.strides();
-  // Clamped so that a far offset gives an empty diagonal without overflow.
-  const int64_t skipped_columns = std::clamp<int64_t>(offset, 0, sizes[column]);
-  const int64_t skipped_rows = std::clamp<int64_t>(offset, -sizes[row], 0) * -1;
-  const int64_t length = std::max<int64_t>(std::min(sizes[row] - skipped_rows, sizes[column] - skipped_columns), 0);
-  int64_t start = base.storage_offset();
-  if (length > 0) start += skipped_columns * strides[column] + skipped_rows * strides[row];
-  SizesAndStrides dims;
-  dims.resize(static_cast<size_t>(ndim - 1));
-  for (int64_t i = 0, to = 0; i < ndim; ++i) {
-    if (i == row || i == column) continue;
-    dims.sizesData()[to] = sizes[i];
-    dims.stridesData()[to++] = strides[i];
-  }
-  dims.sizesData()[ndim - 2] = length;
-  dims.stridesData()[ndim - 2] = strides[row] + strides[column];
-  return self.as_strided(dims.sizes(), dims.strides(), start);
-}
-
 std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   const TensorImpl& base = implOf(self, "split");
   SHUNT_CHECK(base.dim() != 0, "split expects at least a 1-dimensional tensor");
@@ -99,7 +73,7 @@ std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   int64_t start = 0;
   do {
     const int64_t length = std::min(split_size, size - start);
-    parts.push_back(self.narrow(dim, start, length));
+    parts.push_back(native::slice(self, dim, start, start + length, 1));
     start += length;
   } while (start < size);
   return parts;
@@ -122,7 +96,7 @@ std::vector<Tensor> split_with_sizes(const Tensor& self, IntArrayRef split_sizes
   parts.reserve(split_sizes.size());
   int64_t start = 0;
   for (int64_t part : split_sizes) {
-    parts.push_back(self.narrow(dim, start, part));
+    parts.push_back(native::slice(self, dim, start, start + part, 1));
     start += part;
   }
   return parts;
@@ -145,38 +119,45 @@ std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
   const int64_t size = base.sizes()[dim];
   std::vector<Tensor> parts;
   parts.reserve(static_cast<size_t>(size));
-  for (int64_t i = 0; i < size; ++i) parts.push_back(self.select(dim, i));
+  for (int64_t i = 0; i < size; ++i) parts.push_back(native::select(self, dim, i));
   return parts;
 }
 
 namespace {
 
-// Each tensor with a new dimension at `dim`; cat along it is the stack.
-std::vector<Tensor> unsqueezedForStack(TensorList tensors, int64_t& dim) {
+/// Checks the list; `dim` becomes a dimension of the result.
+IntArrayRef checkedStackSizes(TensorList tensors, int64_t& dim) {
   SHUNT_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
   const IntArrayRef sizes = implOf(tensors[0], "stack", "tensors").sizes();
   dim = maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size()) + 1);
-  std::vector<Tensor> parts;
-  parts.reserve(tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i) {
+  for (size_t i = 1; i < tensors.size(); ++i) {
     const IntArrayRef these = implOf(tensors[i], "stack", "tensors").sizes();
     SHUNT_CHECK(these == sizes, "stack expects each tensor to be equal size, but got ", sizes, " at entry 0 and ", these,
                 " at entry ", i);
-    parts.push_back(tensors[i].unsqueeze(dim));
   }
+  return sizes;
+}
+
+std::vector<Tensor> unsqueezed(TensorList tensors, int64_t dim) {
+  std::vector<Tensor> parts;
+  parts.reserve(tensors.size());
+  for (const Tensor& t : tensors) parts.push_back(native::unsqueeze(t, dim));
   return parts;
 }
 
 }  // namespace
 
+// Before the last dimension a stack is a cat of whole blocks: its layout is that of the tensors' cat, as PyTorch has it.
 Tensor stack(TensorList tensors, int64_t dim) {
-  const std::vector<Tensor> parts = unsqueezedForStack(tensors, dim);
-  return shunt::cat(parts, dim);
+  std::vector<int64_t> sizes = checkedStackSizes(tensors, dim).vec();
+  if (dim == static_cast<int64_t>(sizes.size()) || (sizes.size() == 1 && sizes[0] == 0)) return shunt::cat(unsqueezed(tensors, dim), dim);
+  sizes.insert(sizes.begin() + dim, static_cast<int64_t>(tensors.size()));
+  return native::view(shunt::cat(tensors, dim), sizes);
 }
 
 Tensor& stack_out(TensorList tensors, int64_t dim, Tensor& out) {
-  const std::vector<Tensor> parts = unsqueezedForStack(tensors, dim);
-  return shunt::cat_out(out, parts, dim);
+  checkedStackSizes(tensors, dim);
+  return shunt::cat_out(out, unsqueezed(tensors, dim), dim);
 }
 
 }  // namespace shunt::native

@@ -115,7 +115,8 @@ Tensor detach(const Tensor& self) {
 }
 
 // Below autograd there is nothing to detach from.
-Tensor& detach_(Tensor& self) { return self; }
+// Without an Autograd key in the call (no_grad) the history goes all the same.
+Tensor& detach_(Tensor& self) { return detach_autograd_(self); }
 
 Tensor view(const Tensor& self, IntArrayRef size) { return viewWithSize(self, size, "view"); }
 

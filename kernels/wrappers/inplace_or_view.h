@@ -22,7 +22,9 @@ inline Tensor asView(const Tensor& base, Tensor view, bool differentiable) {
   return autograd::as_view(base, std::move(view), differentiable);
 }
 inline std::vector<Tensor> asView(const Tensor& base, std::vector<Tensor> views, bool differentiable) {
-  return autograd::as_view(base, std::move(views), differentiable);
+  const autograd::CreationMeta how = autograd::current_creation_meta();
+  return autograd::as_view(base, std::move(views), differentiable,
+                           how == autograd::CreationMeta::kDefault ? autograd::CreationMeta::kMultiOutputNode : how);
 }
 
 }  // namespace shunt::wrappers

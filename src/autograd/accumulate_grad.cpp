@@ -5,6 +5,8 @@
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 
+#include "src/autograd/hooks.h"
+
 #include <limits>
 
 namespace shunt::autograd {
@@ -56,12 +58,7 @@ variable_list AccumulateGrad::apply(variable_list&& grads) {
   if (!grad.defined() || !variable.requires_grad()) return {};
   SHUNT_CHECK(!variable.grad_fn(), "leaf variable has been moved into the graph interior");
   AutogradMeta* meta = get_autograd_meta(variable);
-  if (meta->hooks_)
-    for (size_t i = 0; i < meta->hooks_->hooks.size(); ++i) {
-      if (!meta->hooks_->hooks[i]) continue;
-      Tensor replaced = meta->hooks_->hooks[i](grad);
-      if (replaced.defined()) grad = std::move(replaced);
-    }
+  if (meta->hooks_) grad = runHooks(*meta->hooks_, std::move(grad));
   std::lock_guard lock(mutex_);
   Tensor& slot = meta->grad_;
   if (!slot.defined()) firstGrad(slot, variable, std::move(grad));

@@ -14,7 +14,7 @@ CopySlices::CopySlices(const Tensor& base, const Tensor& view, ViewFunc view_fun
 }
 
 variable_list CopySlices::apply(variable_list&& grads) {
-  SHUNT_CHECK(fn_.defined(), kBackwardTwice);
+  if (!fn_) throw_backward_twice();
   variable_list result(num_outputs());
   if (!grads[0].defined()) return result;
   const Tensor whole = empty_strided(base_.sizes, base_.strides, grads[0].options());

@@ -27,7 +27,7 @@ void forbidInplace(const Tensor& output) {
 }  // namespace
 
 variable_list AutogradContext::get_saved_variables() const {
-  SHUNT_CHECK(!released_, kBackwardTwice);
+  if (released_) throw_backward_twice();
   variable_list result;
   result.reserve(saved_variables_.size());
   for (const SavedVariable& s : saved_variables_) result.push_back(s.unpack(node_));

@@ -8,16 +8,21 @@ namespace shunt::autograd {
 namespace {
 
 constinit thread_local const GraphTask* current_task = nullptr;
+constinit thread_local const Node* running_node = nullptr;
 
 class CurrentTask {
  public:
   explicit CurrentTask(const GraphTask* task) : outer_(std::exchange(current_task, task)) {}
-  ~CurrentTask() { current_task = outer_; }
+  ~CurrentTask() {
+    current_task = outer_;
+    running_node = outer_node_;
+  }
   CurrentTask(const CurrentTask&) = delete;
   CurrentTask& operator=(const CurrentTask&) = delete;
 
  private:
   const GraphTask* outer_;
+  const Node* outer_node_ = running_node;
 };
 
 // Nobody else sees the tensor or its memory.
@@ -34,6 +39,8 @@ void addTo(Tensor& sum, Tensor grad) {
 }
 
 }  // namespace
+
+const Node* runningNode() { return running_node; }
 
 bool currentTaskWants(const Node* node) { return current_task == nullptr || current_task->wants(node); }
 
@@ -133,6 +140,7 @@ void GraphTask::capture(uint32_t index, const variable_list& inputs) {
 }
 
 variable_list GraphTask::call(Node& node, variable_list inputs) {
+  running_node = &node;
   const NodeHooks* hooks = node.hooks();
   if (hooks == nullptr) return node(std::move(inputs));
   for (size_t i = 0; i < hooks->pre.size(); ++i) inputs = hooks->pre[i](inputs);

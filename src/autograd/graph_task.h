@@ -77,5 +77,7 @@ class GraphTask {
 
 /// Whether the run on this thread, if there is one, goes through `node`.
 bool currentTaskWants(const Node* node);
+/// The node that a run on this thread is calling, or null. For messages.
+const Node* runningNode();
 
 }  // namespace shunt::autograd

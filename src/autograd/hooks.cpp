@@ -26,16 +26,24 @@ void addTensorHooks(AutogradMeta& meta) {
   if (!meta.grad_fn_) return;
   meta.grad_fn_->add_pre_hook([list = meta.hooks_, nr = meta.output_nr_](const variable_list& grads) {
     variable_list result = grads;
-    for (size_t i = 0; i < list->hooks.size(); ++i) {
-      if (!list->hooks[i] || !result[nr].defined()) continue;
-      Tensor replaced = list->hooks[i](result[nr]);
-      if (replaced.defined()) result[nr] = std::move(replaced);
-    }
+    if (result[nr].defined()) result[nr] = runHooks(*list, std::move(result[nr]));
     return result;
   });
 }
 
 }  // namespace
+
+Tensor runHooks(const TensorHooks& hooks, Tensor grad) {
+  for (size_t i = 0; i < hooks.hooks.size(); ++i) {  // a hook may add others
+    if (!hooks.hooks[i]) continue;
+    Tensor replaced = hooks.hooks[i](grad);
+    if (!replaced.defined()) continue;
+    SHUNT_CHECK(replaced.sizes().equals(grad.sizes()), "the hook ", i, " of a tensor (register_hook) returned a gradient of shape ",
+                replaced.sizes(), ", but the gradient that it was given, and the tensor, have shape ", grad.sizes());
+    grad = std::move(replaced);
+  }
+  return grad;
+}
 
 void moveHooks(const Tensor& t, AutogradMeta& meta) {
   meta.hooks_.reset();

@@ -10,6 +10,9 @@ namespace shunt::autograd {
 /// Adds or takes away the tensor's own Autograd key (history.cpp).
 void set_autograd_key(const Tensor& t, bool on);
 
+/// What the hooks make of the gradient, one after the other. Throws when one returns another shape.
+Tensor runHooks(const TensorHooks& hooks, Tensor grad);
+
 /// After the tensor got another grad_fn: its hooks stay with the old one, which they were registered for; retain_grad
 /// follows to the new one.
 void moveHooks(const Tensor& t, AutogradMeta& meta);

@@ -87,10 +87,14 @@ void Node::add_post_hook(autograd::PostHook hook) {
 
 namespace autograd {
 
-const char* const kBackwardTwice =
-    "Trying to backward through the graph a second time (or to use saved tensors after they were freed). The tensors "
-    "that a graph saves are freed by its first backward or autograd::grad; pass retain_graph=true to that one if you "
-    "need the graph again.";
+void throw_backward_twice() {
+  const Node* node = runningNode();
+  SHUNT_CHECK(false, "Trying to backward through the graph a second time (or to use saved tensors after they were freed)",
+              node != nullptr ? ": " + node->name() + " has freed what it saved" : "",
+              ". The tensors that a graph saves are freed by its first backward or autograd::grad; pass retain_graph=true to "
+              "that one if you need the graph again.");
+  __builtin_unreachable();
+}
 
 std::string nodeClassName(const std::type_info& type) {
   int status = 0;

@@ -47,7 +47,7 @@ SavedVariable SavedVariable::inplace_operand(const Tensor& operand, const Tensor
 
 Tensor SavedVariable::unpack(intrusive_ptr<Node> saved_for) const {
   if (was_default_constructed_) return {};
-  SHUNT_CHECK(data_.defined(), kBackwardTwice);
+  if (!data_.defined()) throw_backward_twice();
   intrusive_ptr<Node> grad_fn;
   if (view_history_) grad_fn = make_view_node(view_history_->base, data_, Edge(view_history_->base_grad_fn.lock(), 0));
   else grad_fn = saved_original_ ? data_.grad_fn() : std::move(saved_for);

@@ -24,12 +24,32 @@ int64_t Tensor::stride(int64_t d) const {
   return strides()[static_cast<size_t>(d < 0 ? d + n : d)];
 }
 
+namespace {
+
+/// Channels lie closest together and the other dimensions in order, gaps allowed.
+bool isChannelsLastLike(const TensorImpl& t) {
+  const auto ndim = static_cast<size_t>(t.dim());
+  const IntArrayRef sizes = t.sizes(), strides = t.strides();
+  int64_t least = 0;
+  const auto fits = [&](size_t d) {
+    if (sizes[d] == 0 || strides[d] < least) return false;
+    // N11 and 1C11 of either order of strides look the same: those are contiguous.
+    if (d == 0 && least == strides[1]) return false;
+    least = strides[d] * std::max<int64_t>(sizes[d], 1);
+    return true;
+  };
+  if (!fits(1)) return false;
+  for (size_t d = ndim - 1; d > 1; --d)
+    if (!fits(d)) return false;
+  return fits(0);
+}
+
+}  // namespace
+
 MemoryFormat Tensor::suggest_memory_format() const {
   const TensorImpl& t = impl();
-  if (t.is_contiguous()) return MemoryFormat::Contiguous;
-  if (t.is_contiguous(MemoryFormat::ChannelsLast)) return MemoryFormat::ChannelsLast;
-  if (t.is_contiguous(MemoryFormat::ChannelsLast3d)) return MemoryFormat::ChannelsLast3d;
-  return MemoryFormat::Contiguous;
+  if (t.is_contiguous() || (t.dim() != 4 && t.dim() != 5) || !isChannelsLastLike(t)) return MemoryFormat::Contiguous;
+  return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
 void* Tensor::data_ptr() const {
@@ -62,6 +82,9 @@ Tensor blobTensor(DataPtr data, IntArrayRef sizes, IntArrayRef strides, const Te
   SHUNT_CHECK(options.layout() == kStrided, "from_blob: only the strided layout is supported, got ", options.layout());
   const int64_t nbytes = detail::storageBytes("from_blob", sizes, strides, elementSize(dtype));
   const Device device = options.device();
+  SHUNT_CHECK(!device.is_meta() || data.data == nullptr,
+              "from_blob: a tensor on the meta device has no data, but a pointer to data was given. Name the device whose memory "
+              "it is, or make the tensor with empty().");
   SHUNT_CHECK(nbytes == 0 || data.data != nullptr || device.is_meta(), "from_blob: the data pointer is null");
   auto storage = make_intrusive<StorageImpl>(data, static_cast<size_t>(nbytes), device, nullptr, false);
   auto impl = make_intrusive<TensorImpl>(std::move(storage), keySetFor(device), dtype);

@@ -98,7 +98,7 @@ void TensorImpl::refreshGeometry() {
   int64_t numel = 1;
   for (int64_t s : dims_.sizes()) numel *= s;
   numel_ = numel;
-  is_contiguous_ = stridesAreContiguous(dims_);
+  is_contiguous_ = numel == 0 || stridesAreContiguous(dims_);
   LayoutClass layout = LayoutClass::kStrided;
   if (numel == 1) layout = LayoutClass::kOneElement;
   else if (is_contiguous_) layout = LayoutClass::kContiguous;

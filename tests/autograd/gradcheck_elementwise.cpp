@@ -111,6 +111,7 @@ void addInplace(Cases& c) {
   inplace(c, "div_.Tensor", [](Tensor& y, const Tensor& w) { y.div_(w); }, 0.5, 2);
   inplace(c, "pow_.Tensor", [](Tensor& y, const Tensor& w) { y.pow_(w); }, 0.5, 2);
   inplace(c, "pow_.Scalar", [](Tensor& y, const Tensor&) { y.pow_(3); });
+  inplace(c, "threshold_", [](Tensor& y, const Tensor&) { threshold_(y, 0.1, -3); });
   inplace(c, "masked_fill_.Scalar", [](Tensor& y, const Tensor&) { y.masked_fill_(y.gt(0), 3); });
   inplace(c, "exp_", [](Tensor& y, const Tensor&) { y.exp_(); });
   inplace(c, "sigmoid_", [](Tensor& y, const Tensor&) { y.sigmoid_(); });

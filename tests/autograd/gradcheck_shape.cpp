@@ -32,6 +32,31 @@ void addViews(Cases& c) {
   c.push_back(of("as_strided", {4}, [](const Tensor& x) { return x.as_strided({2, 3}, {1, 0}, 2); }));
 }
 
+/// An operator with several results, of which the gradients of some are missing.
+template <class F>
+GradcheckCase partsOf(const char* op, std::vector<int64_t> sizes, F f) {
+  return {op, [=] { return variable_list{var(sizes)}; }, [f](const variable_list& x) {
+            const std::vector<Tensor> parts = f(x[0]);
+            return variable_list{parts.back().mul(spread(parts.back().sizes(), 0.5, 2, 3)), parts[0].mul(parts[0])};
+          }, true};
+}
+
+void addParts(Cases& c) {
+  c.push_back(of("_reshape_alias", {2, 3}, [](const Tensor& x) { return x.reshape({3, -1}); }));
+  c.push_back(of("diagonal", {3, 2, 4}, [](const Tensor& x) { return x.diagonal(1, 0, -1); }));
+  c.push_back(of("diagonal", {1, 3, 1}, [](const Tensor& x) { return x.expand({2, 3, 3}).diagonal(-1, 1, 2); }));
+  c.push_back(of("diagonal_backward", {2, 2}, [](const Tensor& g) { return diagonal_backward(g, {2, 2, 3}, 1, 1, 2); }));
+  c.push_back(partsOf("split.Tensor", {2, 5}, [](const Tensor& x) { return x.split(2, 1); }));
+  c.push_back(partsOf("split_with_sizes", {6, 2}, [](const Tensor& x) { return x.split_with_sizes({1, 0, 3, 2}); }));
+  c.push_back(partsOf("unbind.int", {2, 3}, [](const Tensor& x) { return x.unbind(-1); }));
+  c.push_back({"stack", [] { return variable_list{var({2, 3}, -2, 2, 1), var({2, 3}, -2, 2, 2)}; },
+               [](const variable_list& x) { return variable_list{stack(x, 1).mul(spread({2, 2, 3}, 0.5, 2, 3)), stack(x, -1)}; }});
+  c.push_back({"fill.Scalar", [] { return variable_list{var({2, 3})}; },
+               [](const variable_list& x) { return variable_list{fill(x[0], 2).add(x[0])}; }, false});
+  c.push_back({"fill.Tensor", [] { return variable_list{var({2, 3}), var({}, 0.5, 1)}; },
+               [](const variable_list& x) { return variable_list{fill(x[0], x[1]).mul(x[0])}; }});
+}
+
 void addCopies(Cases& c) {
   c.push_back(of("clone", {2, 3}, [](const Tensor& x) { return x.clone(); }));
   c.push_back(of("_to_copy", {2, 3}, [](const Tensor& x) { return x.to(kFloat, false, true).to(kDouble).sub(x.to(kFloat).to(kDouble)).add(x); }));
@@ -65,6 +90,7 @@ void addInplace(Cases& c) {
 Cases shapeCases() {
   Cases c;
   addViews(c);
+  addParts(c);
   addCopies(c);
   addIndexing(c);
   addInplace(c);

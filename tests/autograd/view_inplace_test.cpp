@@ -63,6 +63,41 @@ TEST(Inplace, WithAnOperandThatIsItselfOrItsViewKeepsNoCycle) {
   EXPECT_TRUE(base.expired());
 }
 
+TEST(Inplace, ComparisonsAndLogicKeepNothingOfTheirOperands) {
+  const Tensor x = leaf({2, 0});
+  Tensor y = x.mul(1), z = x.mul(1);
+  y.lt_(y);
+  z.logical_xor_(z);
+  y.add(z).sum().backward();
+  EXPECT_EQ(values(x.grad()), (Values{0, 0}));
+}
+
+TEST(Inplace, DetachForgetsTheHistoryWithoutGradModeToo) {
+  const Tensor x = leaf({2});
+  Tensor y = x.mul(2);
+  {
+    NoGradGuard off;
+    y.detach_();
+  }
+  EXPECT_FALSE(y.requires_grad());
+  EXPECT_TRUE(y.is_leaf());
+}
+
+TEST(View, OneOfSeveralMayBeChangedWhereNothingIsRecorded) {
+  const Tensor x = leaf({1, 2});
+  const Tensor base = x.mul(1);
+  Tensor part = base.unbind()[1];
+  EXPECT_THAT(errorOf([&] { part.add_(1); }), HasSubstr("UnbindBackward0"));
+  {
+    NoGradGuard off;
+    part.add_(1);
+  }
+  EXPECT_EQ(values(base), (Values{1, 3}));
+  Tensor plain = tensorOf({1, 2});
+  plain.split(1)[0].add_(5);
+  EXPECT_EQ(values(plain), (Values{6, 2}));
+}
+
 TEST(Inplace, IsRefusedOnLeavesAndTheirViews) {
   Tensor x = leaf({1, 2});
   EXPECT_THAT(errorOf([&] { x.add_(1); }), HasSubstr("a leaf Variable that requires grad is being used in an in-place operation."));

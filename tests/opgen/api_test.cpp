@@ -8,6 +8,10 @@ namespace {
 
 using Sizes = std::vector<int64_t>;
 
+std::string schemaText(const char* name, const char* overload) {
+  return Dispatcher::singleton().findSchemaOrThrow((std::string("aten::") + name).c_str(), overload).schema().str();
+}
+
 TEST(Api, DimensionsMayBeNumbersListsOrAbsent) {
   const Tensor x = ones({2, 3});
   EXPECT_EQ(x.sum(0).sizes().vec(), (Sizes{3}));
@@ -27,6 +31,17 @@ TEST(Api, OutFunctionsInBothOrders) {
   EXPECT_EQ(out[0].item<float>(), 3.0f);
   EXPECT_TRUE(add_outf(a, b, 3, out).is_same(out));
   EXPECT_EQ(out[0].item<float>(), 4.0f);
+}
+
+TEST(Api, LiteralsChooseOneOverload) {
+  EXPECT_EQ(arange(0, 4, 2).numel(), 2);
+  EXPECT_EQ(arange(0, 2).numel(), 2);
+  EXPECT_EQ(arange(2, kFloat).scalar_type(), kFloat);
+  EXPECT_EQ(empty({2}, "meta").device(), Device(kMeta));
+  Tensor x = zeros({64}, kChar);
+  x.random_(100, std::nullopt);  // from 100 to the type's largest
+  EXPECT_GE(x.min().item<int64_t>(), 100);
+  EXPECT_TRUE(schemaText("arange", "start_step").find("Scalar step=1") != std::string::npos);
 }
 
 TEST(Api, FactoriesTakeOptionsOrTheirParts) {

@@ -99,6 +99,18 @@ TEST(Formula, NodeNames) {
   EXPECT_EQ(m.op("add", "Tensor").derivative->node_name, "AddBackward0");
   EXPECT_TRUE(m.op("add", "int").derivative->nothingDifferentiable());
   EXPECT_EQ(m.op("add", "Scalar").derivative->node_name, "AddBackward1");
+  const Model given("- func: copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)\n  dispatch: {CPU: k}\n",
+                    "- name: copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)\n  node: CopyBackwards\n  self, src: grad\n");
+  EXPECT_EQ(given.derivatives[0]->node_name, "CopyBackwards");
+}
+
+TEST(Formula, NotImplementedIsNotTheSameAsNotDifferentiable) {
+  const Model m("- func: f(Tensor self, Tensor other) -> Tensor\n  variants: function, inplace\n  elementwise: F\n",
+                "- name: f(Tensor self, Tensor other) -> Tensor\n  self, other: not_implemented\n");
+  for (const char* name : {"f", "f_"}) {
+    EXPECT_TRUE(m.op(name).derivative->not_implemented);
+    EXPECT_TRUE(m.op(name).derivative->formulas.empty());
+  }
 }
 
 TEST(Formula, FormsShareTheFunctionalEntryUnlessTheyHaveTheirOwn) {

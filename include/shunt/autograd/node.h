@@ -40,7 +40,7 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   virtual autograd::variable_list apply(autograd::variable_list&& grads) = 0;
   /// The class's name without namespace ("AddBackward0").
   virtual std::string name() const;
-  /// Frees what was saved; afterwards apply throws (kBackwardTwice).
+  /// Frees what was saved; afterwards apply throws (throw_backward_twice).
   virtual void release_variables() {}
 
   autograd::variable_list operator()(autograd::variable_list&& grads) { return apply(std::move(grads)); }
@@ -106,8 +106,8 @@ struct NodeHooks {
   std::vector<PostHook> post;
 };
 
-/// The message of a backward through freed buffers.
-extern SHUNT_API const char* const kBackwardTwice;
+/// What a node throws whose saved tensors have been freed; names the node that the engine runs on this thread.
+[[noreturn]] SHUNT_API SHUNT_COLD void throw_backward_twice();
 
 /// "AddBackward0" of a mangled class name: no namespace, template arguments kept.
 SHUNT_API std::string nodeClassName(const std::type_info& type);

@@ -7,6 +7,7 @@
 #include <shunt/tensor/scalar_type.h>
 
 #include <optional>
+#include <type_traits>
 
 namespace shunt {
 
@@ -17,7 +18,10 @@ class TensorOptions {
   TensorOptions(Layout layout) : layout_(layout) {}
   TensorOptions(Device device) : device_(device) {}
   TensorOptions(DeviceType device) : device_(Device(device)) {}
-  TensorOptions(const char* device) : device_(Device(device)) {}
+  /// A template, so that the number 0 is no null pointer to a name: arange(0, 2, 0).
+  template <class T>
+    requires std::is_same_v<T, const char*>
+  TensorOptions(T device) : device_(Device(device)) {}
   TensorOptions(const std::string& device) : device_(Device(device)) {}
   TensorOptions(MemoryFormat format) : memory_format_(format) {}
 

@@ -124,6 +124,9 @@ class SHUNT_API Tensor {
 
 #include <shunt/generated/tensor_methods.inc>
 
+  /// Up to the largest number of the dtype. (nullopt alone could also be the generator of random_(to).)
+  Tensor& random_(int64_t from, std::nullopt_t to) const { return random_(from, std::optional<int64_t>(to), std::nullopt); }
+
  private:
   TensorImpl& impl() const {
     if (!impl_.defined()) [[unlikely]] throwUndefined();
