@@ -1,4 +1,4 @@
-// Prints the instruction set in use and a checksum over the bits of many reductions and softmaxes. isa_test.cpp runs it
+// Prints the instruction set in use and a checksum over the bits of many reductions, softmaxes and random draws. isa_test.cpp runs it
 // with different SHUNT_ISA and SHUNT_NUM_THREADS and compares the lines.
 #include <gtest/gtest.h>
 
@@ -44,6 +44,17 @@ void addReductions(Checksum& sum, const Tensor& t) {
   }
 }
 
+void addDraws(Checksum& sum, ScalarType type) {
+  shunt::manual_seed(3);
+  for (const int64_t numel : {1, 7, 1001, 90000}) {
+    const Tensor t = shunt::empty({numel}, type);
+    sum.add(t.normal_(0.5, 2));
+    sum.add(t.uniform_(-1, 3));
+    sum.add(t.bernoulli_(0.3));
+    sum.add(t.random_());
+  }
+}
+
 }  // namespace
 }  // namespace shunt::testing
 
@@ -54,5 +65,6 @@ int main() {
   for (const ScalarType type : {kByte, kInt, kLong, kHalf, kBFloat16, kFloat, kDouble})
     for (const auto& sizes : std::vector<std::vector<int64_t>>{{1}, {15}, {77}, {32, 10}, {33, 129}, {3, 1300}, {4, 7, 31}, {90000}})
       for (const Tensor& t : layoutsOf(randomTensor(sizes, type))) addReductions(sum, t);
+  for (const ScalarType type : {kHalf, kBFloat16, kFloat, kDouble}) addDraws(sum, type);
   std::printf("%s %016llx\n", isa_name(), sum.value());
 }

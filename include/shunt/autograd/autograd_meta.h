@@ -17,6 +17,10 @@ struct TensorHooks {
 };
 
 struct SHUNT_API AutogradMeta : public AutogradMetaInterface {
+  // Every view has one, so it comes from where the view's own memory comes from.
+  static void* operator new(size_t nbytes) { return shunt::detail::allocateBlock(nbytes); }
+  static void operator delete(void* p, size_t nbytes) noexcept { shunt::detail::freeBlock(p, nbytes); }
+
   bool requires_grad() const override { return requires_grad_ || grad_fn_.defined(); }
 
   Tensor grad_;

@@ -40,6 +40,12 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
       : key_set_(keyset), storage_(std::move(storage)), dtype_(dtype), device_(storage_->device()), in_block_(true) {}
   ~TensorImpl() override;
 
+  // Views, too, come from the thread's list of free blocks.
+  static void* operator new(size_t nbytes) { return detail::allocateBlock(nbytes); }
+  static void* operator new(size_t, void* place) noexcept { return place; }
+  static void operator delete(void* p, size_t nbytes) noexcept { detail::freeBlock(p, nbytes); }
+  static void operator delete(void*, void*) noexcept {}
+
   DispatchKeySet key_set() const { return key_set_; }
   void set_key_set(DispatchKeySet ks) { key_set_ = ks; }
   ScalarType dtype() const { return dtype_; }
