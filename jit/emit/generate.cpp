@@ -23,7 +23,7 @@ llvm::Error checkNoWritableData(const llvm::Module& module) {
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module) {
   if (llvm::Error error = checkNoWritableData(module)) return std::move(error);
   const HostTarget& target = HostTarget::instance();
-  const std::unique_ptr<llvm::TargetMachine> machine = target.makeMachine();
+  const HostTarget::Machine machine = target.makeMachine();
   llvm::SmallVector<char, 0> object;
   {
     llvm::raw_svector_ostream out(object);

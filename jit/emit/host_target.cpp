@@ -6,6 +6,7 @@
 #include <llvm/TargetParser/Host.h>
 
 #include <algorithm>
+#include <mutex>
 #include <vector>
 
 namespace shunt::jit {
@@ -28,7 +29,12 @@ const llvm::Target& findTarget(const std::string& triple) {
 
 }  // namespace
 
-HostTarget::HostTarget() : triple_("x86_64-unknown-linux-gnu") {
+struct HostTarget::Pool {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<llvm::TargetMachine>> idle;  // guarded by mutex
+};
+
+HostTarget::HostTarget() : triple_("x86_64-unknown-linux-gnu"), pool_(new Pool) {
   LLVMInitializeX86TargetInfo();
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
@@ -36,14 +42,13 @@ HostTarget::HostTarget() : triple_("x86_64-unknown-linux-gnu") {
   const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
   std::vector<std::string> names;
   for (const auto& feature : features) {
-    const bool on = feature.getValue() && feature.getKey() != kUnusedFeature;
-    names.push_back((on ? "+" : "-") + feature.getKey().str());
+    if (feature.getValue() && feature.getKey() != kUnusedFeature) names.push_back("+" + feature.getKey().str());
   }
   std::sort(names.begin(), names.end());  // the map's order is not the same in every process
   for (const std::string& name : names) features_ += (features_.empty() ? "" : ",") + name;
   if (features.lookup("avx512f") && features.lookup("avx512vl")) vector_width_ = 512;
   else if (features.lookup("avx2")) vector_width_ = 256;
-  layout_ = makeMachine()->createDataLayout().getStringRepresentation();
+  layout_ = std::unique_ptr<llvm::TargetMachine>(newMachine())->createDataLayout().getStringRepresentation();
 }
 
 const HostTarget& HostTarget::instance() {
@@ -51,14 +56,32 @@ const HostTarget& HostTarget::instance() {
   return target;
 }
 
-std::unique_ptr<llvm::TargetMachine> HostTarget::makeMachine() const {
+HostTarget::Machine HostTarget::makeMachine() const {
+  {
+    std::lock_guard lock(pool_->mutex);
+    if (!pool_->idle.empty()) {
+      llvm::TargetMachine* machine = pool_->idle.back().release();
+      pool_->idle.pop_back();
+      return Machine(machine);
+    }
+  }
+  return Machine(newMachine());
+}
+
+void HostTarget::GiveBack::operator()(llvm::TargetMachine* machine) const {
+  std::unique_ptr<llvm::TargetMachine> owned(machine);
+  Pool& pool = *instance().pool_;
+  std::lock_guard lock(pool.mutex);
+  pool.idle.push_back(std::move(owned));
+}
+
+llvm::TargetMachine* HostTarget::newMachine() const {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.ExceptionModel = llvm::ExceptionHandling::DwarfCFI;
   options.EmulatedTLS = false;
-  return std::unique_ptr<llvm::TargetMachine>(findTarget(triple_).createTargetMachine(
-      triple_, /*CPU=*/"", features_, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default,
-      /*JIT=*/true));
+  return findTarget(triple_).createTargetMachine(triple_, /*CPU=*/"", features_, options, llvm::Reloc::PIC_,
+                                                 llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, /*JIT=*/true);
 }
 
 void HostTarget::prepare(llvm::Module& module) const {

@@ -10,31 +10,35 @@ constexpr size_t kMaxInstructions = 20000;
 // Larger ones are worth a call.
 constexpr size_t kLargeFunction = 400;
 
-/// Of the form _ZN5shunt<namespace>...: the sources that chains are made of.
-bool inNamespace(llvm::StringRef name, llvm::StringRef ns) {
-  if (!name.consume_front("_ZN5shunt")) {
-    if (!name.consume_front("_ZNK5shunt")) return false;
-  }
-  return name.starts_with(ns);
+/// Of the form _ZN5shunt<rest>...
+bool inNamespace(llvm::StringRef name, llvm::StringRef rest) {
+  if (!name.consume_front("_ZN5shunt") && !name.consume_front("_ZNK5shunt")) return false;
+  return name.starts_with(rest);
 }
 
-bool isRedispatch(llvm::StringRef name) { return inNamespace(name, "3ops") && name.contains("10redispatchE"); }
+// What wrappers and kernels do at every call beside their own work.
+constexpr const char* kRuntime[] = {"6detail13makeCpuTensor", "11elementwise", "8autograd", "9keySetFor"};
 
 }  // namespace
+
+bool isChainFunction(llvm::StringRef name) {
+  return inNamespace(name, "8wrappers") || inNamespace(name, "6native") || inNamespace(name, "6boxing");
+}
 
 bool InlinePolicy::wants(const llvm::Function& f) const {
   const llvm::StringRef name = f.getName();
   if (refused_.contains(name.str()) || f.hasFnAttribute(llvm::Attribute::Cold) || !Library::host().has(name)) return false;
-  if (isRedispatch(name)) return true;
   if (instructions_ > kMaxInstructions) return false;
-  return inNamespace(name, "8wrappers") || inNamespace(name, "6native") || inNamespace(name, "6boxing");
+  if (isChainFunction(name)) return true;
+  for (const char* prefix : kRuntime)
+    if (inNamespace(name, prefix)) return true;
+  return false;
 }
 
 void InlinePolicy::imported(llvm::Function& f) {
   const size_t size = f.getInstructionCount();
   instructions_ += size;
-  if (isRedispatch(f.getName())) f.addFnAttr(llvm::Attribute::AlwaysInline);
-  else if (size < kLargeFunction && !f.hasFnAttribute(llvm::Attribute::NoInline)) f.addFnAttr(llvm::Attribute::InlineHint);
+  if (size < kLargeFunction && !f.hasFnAttribute(llvm::Attribute::NoInline)) f.addFnAttr(llvm::Attribute::InlineHint);
 }
 
 }  // namespace shunt::jit

@@ -20,4 +20,7 @@ class InlinePolicy {
   size_t instructions_ = 0;
 };
 
+/// Of the sources that chains are made of: wrappers and kernels.
+bool isChainFunction(llvm::StringRef mangled);
+
 }  // namespace shunt::jit

@@ -1,6 +1,8 @@
 #include "jit/emit/optimise.h"
 
+#include "jit/emit/flatten.h"
 #include "jit/emit/host_target.h"
+#include "jit/emit/shared_constants.h"
 #include "jit/emit/thread_local.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
@@ -42,9 +44,10 @@ struct Analyses {
 
 llvm::Error optimise(llvm::Module& module) {
   const HostTarget& target = HostTarget::instance();
-  const std::unique_ptr<llvm::TargetMachine> machine = target.makeMachine();
+  const HostTarget::Machine machine = target.makeMachine();
   llvm::PassBuilder builder(machine.get(), tuning());
   Analyses analyses(builder, target.triple());
+  flatten(module, builder, analyses.module);
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, analyses.module);
 
   // Last, because alias analysis knows variables apart and offsets from the thread pointer not.
@@ -59,7 +62,7 @@ llvm::Error optimise(llvm::Module& module) {
   llvm::ModulePassManager passes;
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(cleanup)));
   passes.run(module, analyses.module);
-  return llvm::Error::success();
+  return shareConstants(module);
 }
 
 }  // namespace shunt::jit

@@ -11,7 +11,8 @@ namespace shunt::jit {
 
 /// O2, with the loop vectoriser on, interleaving only where the source asks for it, and no library function known by its
 /// name (LLVM's folding of libm differs from ours). Then thread-local variables are read as offsets from the thread
-/// pointer: fails if one remains, or is not one of libshunt's.
+/// pointer: fails if one remains, or is not one of libshunt's. Constants whose addresses may be kept go to the process's
+/// pool (link/literals.h).
 llvm::Error optimise(llvm::Module& module);
 
 /// Position-independent object code, small code model.

@@ -5,6 +5,8 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/InstrTypes.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/Transforms/Utils/Local.h>
 
 #include <cstddef>
 
@@ -69,6 +71,28 @@ void redirectCalls(llvm::Function& from, llvm::Function& to) {
   }
 }
 
+llvm::Constant* makeSnapshot(const Plan& plan, Extraction& extraction, llvm::StringRef name) {
+  llvm::Module& module = extraction.module();
+  llvm::LLVMContext& context = extraction.context();
+  Image image(context, plan.op.image);
+  image.put(0, pointerTo(context, plan.op.op));  // an OpState begins with its operator
+  for (size_t slot = 0; slot < plan.op.table.size(); ++slot) {
+    const TableEntry& e = plan.op.table[slot];
+    const size_t at = plan.op.table_offset + slot * sizeof(TableEntry);
+    llvm::Constant* code = pointerTo(context, e.unboxed);
+    // Not the top one: it is not reached from below, and a function whose address is taken keeps its arguments variable.
+    for (const Step& step : llvm::ArrayRef(plan.steps).drop_front())
+      if (step.verdict == StepVerdict::kInline && step.entry.unboxed == e.unboxed) code = module.getFunction(step.symbol);
+    image.put(at + offsetof(TableEntry, unboxed), code);
+    image.put(at + offsetof(TableEntry, boxed), pointerTo(context, reinterpret_cast<const void*>(e.boxed)));
+    image.put(at + offsetof(TableEntry, functor), pointerTo(context, e.functor));
+  }
+  llvm::Constant* value = image.finish();
+  auto* global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage, value, name);
+  global->setAlignment(llvm::Align(8));
+  return global;
+}
+
 /// Elements are independent, and an output is one of the inputs exactly or not at all (expected.h): no run-time checks for
 /// overlap. One vector at a time: interleaved ones would leave short tensors to the scalar tail.
 void markIndependent(llvm::Function& f) {
@@ -91,6 +115,16 @@ void markIndependent(llvm::Function& f) {
   }
 }
 
+/// The function and all that came with it are one loop: its casts and arithmetic fold only once they are inside.
+void inlineWhole(llvm::Function& f) {
+  if (f.isDeclaration() || f.hasFnAttribute(llvm::Attribute::NoInline) || f.hasFnAttribute(llvm::Attribute::Cold)) return;
+  if (f.hasFnAttribute(llvm::Attribute::AlwaysInline)) return;
+  f.addFnAttr(llvm::Attribute::AlwaysInline);
+  for (llvm::Instruction& i : llvm::instructions(f))
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && call->getCalledFunction() != nullptr)
+      inlineWhole(*call->getCalledFunction());
+}
+
 /// The loop that the recorded functor is expected to run in: its generic loop, to be specialised.
 llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
   llvm::Function* placeholder = nullptr;
@@ -102,7 +136,7 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
     return llvm::createStringError(llvm::inconvertibleErrorCode(), "the functor's generic loop has no bitcode");
   auto body = extraction.import(loop);
   if (!body) return body.takeError();
-  (*body)->addFnAttr(llvm::Attribute::AlwaysInline);
+  inlineWhole(**body);
   markIndependent(**body);
   redirectCalls(*placeholder, **body);
   return llvm::Error::success();
@@ -110,28 +144,29 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
 
 }  // namespace
 
-llvm::Expected<llvm::Constant*> makeSnapshot(const Plan& plan, Extraction& extraction, llvm::StringRef name) {
-  llvm::Module& module = extraction.module();
-  llvm::LLVMContext& context = extraction.context();
-  Image image(context, plan.op.image);
-  const auto op_name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(plan.op.op));
-  // OpState begins with the pointer to its operator, which redispatch() compares with its own.
-  llvm::Constant* op = op_name ? extraction.hostAddress(llvm::StringRef(*op_name)) : nullptr;
-  image.put(0, op != nullptr ? op : pointerTo(context, plan.op.op));
-  for (size_t slot = 0; slot < plan.op.table.size(); ++slot) {
-    const TableEntry& e = plan.op.table[slot];
-    const size_t at = plan.op.table_offset + slot * sizeof(TableEntry);
-    llvm::Constant* code = pointerTo(context, e.unboxed);
-    for (const Step& step : plan.steps)
-      if (step.verdict == StepVerdict::kInline && step.entry.unboxed == e.unboxed) code = module.getFunction(step.symbol);
-    image.put(at + offsetof(TableEntry, unboxed), code);
-    image.put(at + offsetof(TableEntry, boxed), pointerTo(context, reinterpret_cast<const void*>(e.boxed)));
-    image.put(at + offsetof(TableEntry, functor), pointerTo(context, e.functor));
+llvm::Error putPlannedRedispatch(const Plan& plan, Extraction& extraction, llvm::StringRef name) {
+  // shunt::ops::X::symbol, next to X's entry points.
+  const auto symbol = HostSymbols::instance().name(reinterpret_cast<uint64_t>(plan.op.op));
+  llvm::StringRef prefix = symbol ? llvm::StringRef(*symbol) : llvm::StringRef();
+  if (!prefix.consume_back("6symbolE")) return llvm::Error::success();  // not of the dictionary: it looks up as always
+  for (llvm::Function* f : extraction.declarations()) {
+    llvm::StringRef rest = f->getName();
+    if (!rest.consume_front(prefix) || !rest.consume_front("10redispatchE")) continue;
+    auto planned = extraction.import((prefix + "17redispatchPlannedE" + rest).str());
+    if (!planned) return planned.takeError();
+    (*planned)->addFnAttr(llvm::Attribute::AlwaysInline);
+    redirectCalls(*f, **planned);
   }
-  llvm::Constant* value = image.finish();
-  auto* global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage, value, name);
-  global->setAlignment(llvm::Align(8));
-  return global;
+  if (llvm::Function* state = extraction.module().getFunction("_ZN5shunt6detail12plannedStateEv")) {
+    llvm::Constant* snapshot = makeSnapshot(plan, extraction, name);
+    for (llvm::User* user : llvm::make_early_inc_range(state->users())) {
+      auto* call = llvm::cast<llvm::CallBase>(user);
+      call->replaceAllUsesWith(snapshot);
+      if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(call)) llvm::changeToCall(invoke)->eraseFromParent();
+      else call->eraseFromParent();
+    }
+  }
+  return llvm::Error::success();
 }
 
 llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {

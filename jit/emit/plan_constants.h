@@ -7,8 +7,9 @@
 
 namespace shunt::jit {
 
-/// A constant with the bytes of an OpState whose kernels are functions of the module where they are inlined.
-llvm::Expected<llvm::Constant*> makeSnapshot(const Plan& plan, Extraction& extraction, llvm::StringRef name);
+/// Redispatches of the plan's operator look into a constant, `name`: an OpState's bytes whose kernels are the module's
+/// functions where these are inlined.
+llvm::Error putPlannedRedispatch(const Plan& plan, Extraction& extraction, llvm::StringRef name);
 
 /// Puts the expecting forms in the place of the interpreter's elementwise entries, for the operands that were recorded.
 llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction);

@@ -11,16 +11,7 @@
 namespace shunt::jit {
 namespace {
 
-constexpr const char* kInnermostState = "shunt.innermost_state";
 constexpr const char* kSnapshotName = "shunt.snapshot";
-
-/// The marks that innermostState() left (core/op_state.h).
-bool isInnermostState(const llvm::CallBase& call) {
-  if (call.getIntrinsicID() != llvm::Intrinsic::annotation) return false;
-  const auto* text = llvm::dyn_cast<llvm::GlobalVariable>(call.getArgOperand(1)->stripPointerCasts());
-  const auto* data = text != nullptr && text->hasInitializer() ? llvm::dyn_cast<llvm::ConstantDataArray>(text->getInitializer()) : nullptr;
-  return data != nullptr && data->isCString() && data->getAsCString() == kInnermostState;
-}
 
 /// Imports what the policy asks for, until nothing more is asked for.
 void importCallees(Extraction& extraction) {
@@ -41,14 +32,28 @@ void importCallees(Extraction& extraction) {
   }
 }
 
-void replaceInnermostState(llvm::Module& module, llvm::Constant* snapshot) {
-  for (llvm::Function& f : module)
-    for (auto i = llvm::inst_begin(f), end = llvm::inst_end(f); i != end;) {
-      auto* call = llvm::dyn_cast<llvm::CallBase>(&*i++);
-      if (call == nullptr || !isInnermostState(*call)) continue;
-      call->replaceAllUsesWith(llvm::ConstantExpr::getPtrToInt(snapshot, call->getType()));
-      call->eraseFromParent();
+/// The chain's own kernels are reached through the plan's table only, so they are brought in by name; and what their
+/// unboxed form calls is the kernel itself.
+llvm::Error importChain(const Plan& plan, Extraction& extraction) {
+  for (const Step& step : plan.steps) {
+    if (step.verdict != StepVerdict::kInline) continue;
+    auto unboxed = extraction.import(step.symbol);
+    if (!unboxed) return unboxed.takeError();
+    (*unboxed)->addFnAttr(llvm::Attribute::AlwaysInline);
+    for (llvm::Instruction& i : llvm::instructions(**unboxed)) {
+      auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+      llvm::Function* kernel = call != nullptr ? call->getCalledFunction() : nullptr;
+      if (kernel == nullptr || kernel->isIntrinsic() || !isChainFunction(kernel->getName())) continue;
+      if (kernel->isDeclaration()) {
+        if (auto imported = extraction.import(kernel->getName().str()); !imported) {
+          llvm::consumeError(imported.takeError());  // it is called instead
+          continue;
+        }
+      }
+      if (!kernel->hasFnAttribute(llvm::Attribute::NoInline)) kernel->addFnAttr(llvm::Attribute::AlwaysInline);
     }
+  }
+  return llvm::Error::success();
 }
 
 /// `thunk(..., keys, ...)`: the top kernel with the plan's keyset.
@@ -83,20 +88,11 @@ void makeRoot(const Plan& plan, llvm::Module& module, llvm::Function& top) {
 llvm::Error buildThunk(const Plan& plan, Extraction& extraction) {
   auto top = extraction.import(plan.steps.front().symbol);
   if (!top) return top.takeError();
-  // The chain's own kernels are reached through the snapshot's table only, so they are brought in by name.
-  for (const Step& step : plan.steps)
-    if (step.verdict == StepVerdict::kInline) {
-      auto f = extraction.import(step.symbol);
-      if (!f) return f.takeError();
-      (*f)->addFnAttr(llvm::Attribute::AlwaysInline);
-    }
+  if (auto e = importChain(plan, extraction)) return e;
+  if (auto e = putPlannedRedispatch(plan, extraction, kSnapshotName)) return e;
   importCallees(extraction);
   if (auto e = putExpectedOperands(plan, extraction)) return e;
   importCallees(extraction);
-
-  auto snapshot = makeSnapshot(plan, extraction, kSnapshotName);
-  if (!snapshot) return snapshot.takeError();
-  replaceInnermostState(extraction.module(), *snapshot);
   makeRoot(plan, extraction.module(), **top);
   return llvm::Error::success();
 }

@@ -1,6 +1,7 @@
 #include "jit/link/linker.h"
 
 #include "jit/link/host_symbols.h"
+#include "jit/link/literals.h"
 #include "jit/link/memory_manager.h"
 #include "jit/link/unwind.h"
 
@@ -38,7 +39,8 @@ class Link {
  private:
   class Context;
   std::optional<uint64_t> resolve(llvm::StringRef name) const {
-    return name == kPersonalityPointer ? std::optional(memory_.block().personality) : resolve_(name);
+    if (name == kPersonalityPointer) return memory_.block().personality;
+    return name.starts_with(literals::kPrefix) ? literals::address(name) : resolve_(name);
   }
   LinkedCode take();
 

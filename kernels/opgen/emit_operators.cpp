@@ -30,7 +30,8 @@ void emitOperators(const Dictionary& dictionary, const Output& out) {
                         "#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n";
   for (const OperatorDef& op : dictionary.operators) {
     shards.add(op.cpp_name, entryPoint(op, "call", "callOperator", false) +
-                                entryPoint(op, "redispatch", "redispatchOperator", true));
+                                entryPoint(op, "redispatch", "redispatchOperator", true) +
+                                entryPoint(op, "redispatchPlanned", "redispatchPlanned", true));
     symbols += fmt::format("constinit Operator {}::symbol{{{}, {}}};\n", op.cpp_name, quoted(op.schema.name()),
                            quoted(op.overload()));
   }

@@ -117,6 +117,10 @@ void Dispatcher::Impl::invalidateFor(OperatorEntry& entry, const OpState& next) 
   for (const Operator* other : others) republish(*other->entry(), {});
 }
 
+const OpState& detail::plannedState() {
+  SHUNT_CHECK(false, "Shunt: redispatchPlanned outside of a thunk; please report this as a bug");
+}
+
 namespace jit {
 
 OpSnapshot snapshot(const Operator& op) {

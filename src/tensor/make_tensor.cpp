@@ -1,4 +1,5 @@
 // Making dense tensors: the block allocation of CPU tensors, and the general way for other devices.
+#include "src/tensor/free_lists.h"
 #include "src/tensor/tensor_block.h"
 
 #include <shunt/core/tls.h>
@@ -25,10 +26,10 @@ int64_t bytesFor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
 intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
   const auto nbytes = static_cast<size_t>(bytesFor(sizes, strides, dtype));
   const size_t bytes = TensorBlock::dataOffset() + nbytes;
-  auto* block = new (allocateBlock(bytes)) TensorBlock(bytes);
+  auto* block = new (allocateInline(bytes)) TensorBlock(bytes);
   DataPtr data;
   data.data = nbytes == 0 ? nullptr : block->inlineData();
-  new (&block->storage) StorageImpl(data, nbytes, Device(kCPU), TensorBlock::cpuAllocator(), true);
+  new (&block->storage) StorageImpl(data, nbytes, Device(kCPU), cpu_allocator, true);
   TensorBlock::markInBlock(block->storage);
   auto storage = Storage::reclaim(&block->storage);
   new (&block->tensor) TensorImpl(TensorImpl::InBlock{}, std::move(storage), keySetFor(Device(kCPU)), dtype);

@@ -30,10 +30,6 @@ struct TensorBlock {
 
   static constexpr size_t dataOffset();
   static void markInBlock(StorageImpl& s) { s.in_block_ = true; }
-  static Allocator* cpuAllocator() {
-    static Allocator* const cpu = &allocatorOf(kCPU);
-    return cpu;
-  }
   std::byte* inlineData();
   static TensorBlock* of(TensorImpl* t);
   static TensorBlock* of(StorageImpl* s);

@@ -210,26 +210,28 @@ SHUNT_NOINLINE R redispatchInNewWorld(const Operator& op, DispatchKeySet ks, A..
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
-/// The OpState of the thread's innermost call, or null. Clang marks the value: in a thunk the compiler puts the plan's
-/// snapshot in its place, and the look-ups below fold (jit/plan).
-SHUNT_ALWAYS_INLINE const OpState* innermostState() {
-  const Frames* frames = tls_state.frames;
-  const OpState* s = frames != nullptr ? frames->innermost() : nullptr;
-#if defined(__clang__)
-  s = reinterpret_cast<const OpState*>(__builtin_annotation(reinterpret_cast<uint64_t>(s), "shunt.innermost_state"));
-#endif
-  return s;
-}
-
 /// `ks` says exactly which keys may still act; the thread's sets are not applied again.
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R redispatchOperator(const Operator& op, DispatchKeySet ks, A... a) {
-  const OpState* s = innermostState();
+  const Frames* frames = tls_state.frames;
+  const OpState* s = frames != nullptr ? frames->innermost() : nullptr;
   // Not inside a call of this operator (or on another thread than the call): start a world of its own.
   if (s == nullptr || s->op() != &op) [[unlikely]] return redispatchInNewWorld<R, A...>(op, ks, std::forward<A>(a)...);
   ks = ks & s->maskFor(ks);
   if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] traceStep("redispatch", *s, ks);
   return s->lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
+}
+
+/// The table that a thunk was compiled for: the compiler puts a constant here. In the library itself: an error.
+SHUNT_API const OpState& plannedState();
+
+/// redispatchOperator inside a thunk, where the compiler puts it in the place of the former (jit/emit): the innermost call
+/// is the thunk's own, and what its table holds is known, so the look-up folds.
+template <class R, class... A>
+SHUNT_ALWAYS_INLINE R redispatchPlanned(const Operator& op, DispatchKeySet ks, A... a) {
+  const OpState& s = plannedState();
+  ks = ks & s.maskFor(ks);
+  return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
 }  // namespace detail

@@ -1,0 +1,90 @@
+// Free lists of small blocks: the fast paths, inline, so that compiled thunks have them too; what they need of the system is
+// in allocator.cpp. See there. Each thread uses its own lists only.
+#pragma once
+
+#include <shunt/tensor/allocator.h>
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+
+namespace shunt::detail {
+
+inline constexpr size_t kFineLimit = 1024;
+inline constexpr size_t kListLimit = size_t{1} << 20;
+inline constexpr int kFineClasses = static_cast<int>(kFineLimit / kBlockAlignment);
+inline constexpr int kNumClasses = kFineClasses + 4 * 10 + 1;
+inline constexpr size_t kMaxListBytes = 512 * 1024;
+inline constexpr uint32_t kMaxListBlocks = 64;
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool kUseLists = false;
+#else
+inline constexpr bool kUseLists = true;
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kUseLists = false;
+#else
+inline constexpr bool kUseLists = true;
+#endif
+
+struct SizeClass {
+  int index;
+  size_t bytes;
+};
+
+SHUNT_ALWAYS_INLINE SizeClass classOf(size_t n) {
+  if (n <= kFineLimit) [[likely]] {
+    const size_t i = n == 0 ? 1 : (n + kBlockAlignment - 1) / kBlockAlignment;
+    return {static_cast<int>(i - 1), i * kBlockAlignment};
+  }
+  const int top = std::bit_width(n - 1) - 1;          // 2^top < n <= 2^(top+1)
+  const size_t step = size_t{1} << (top - 2);
+  const size_t quarter = (n - 1 - (size_t{1} << top)) / step;  // 0..3
+  return {kFineClasses + (top - 10) * 4 + static_cast<int>(quarter), (size_t{1} << top) + (quarter + 1) * step};
+}
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+struct List {
+  FreeBlock* head = nullptr;
+  uint32_t count = 0;
+};
+struct ThreadLists {
+  std::array<List, kNumClasses> lists{};
+  AllocationCounters counters{};
+};
+
+// Null until the thread's first allocation, and after its lists were given back at its end.
+extern constinit thread_local ThreadLists* thread_lists SHUNT_TLS_MODEL;
+SHUNT_COLD ThreadLists* makeLists();
+/// From malloc: throws when there is none.
+SHUNT_COLD void* fromSystem(size_t nbytes);
+
+/// The allocator of CPU memory.
+extern Allocator* const cpu_allocator;
+
+SHUNT_ALWAYS_INLINE ThreadLists& lists() {
+  ThreadLists* l = thread_lists;
+  return l != nullptr ? *l : *makeLists();
+}
+
+SHUNT_ALWAYS_INLINE void* allocateInline(size_t nbytes) {
+  if (!kUseLists || nbytes > kListLimit) return fromSystem(nbytes);
+  const SizeClass c = classOf(nbytes);
+  ThreadLists& mine = lists();
+  List& list = mine.lists[static_cast<size_t>(c.index)];
+  if (FreeBlock* b = list.head) [[likely]] {
+    list.head = b->next;
+    --list.count;
+    ++mine.counters.from_list;
+    return b;
+  }
+  ++mine.counters.from_system;
+  return fromSystem(c.bytes);
+}
+
+}  // namespace shunt::detail
