@@ -30,6 +30,9 @@ void checkFits(ScalarType dtype, const Scalar& exponent) {
   dispatchAllTypes(dtype, "pow", [&]<class T>(std::type_identity<T>) { static_cast<void>(exponent.to<T>()); });
 }
 
+/// Whose every power is 1; true is not, as bools have no powers.
+bool isOne(const Scalar& base) { return !base.isBoolean() && base.equal(1.0); }
+
 void requireDefined(const Tensor& t, const char* argument) {
   SHUNT_CHECK(t.defined(), "pow(): argument '", argument, "' is an undefined tensor; expected one with data");
 }
@@ -84,7 +87,7 @@ Tensor& pow__tensor_scalar(Tensor& self, const Scalar& exponent) { return pow_ou
 Tensor& pow_out_scalar(const Scalar& self, const Tensor& exponent, Tensor& out) {
   requireDefined(exponent, "exponent");
   SHUNT_CHECK(out.defined(), "pow(): the output is an undefined tensor; expected one to write to");
-  const bool one = self.equal(1.0);
+  const bool one = isOne(self);
   const ScalarType dtype = powDtype(self, exponent);
   SHUNT_CHECK(one || canCast(dtype, out.scalar_type()), "pow(): result type ", dtype, " can't be cast to the desired output type ",
               out.scalar_type());
@@ -102,7 +105,7 @@ Tensor pow_scalar(const Scalar& self, const Tensor& exponent) {
   // Numbers on both sides have a category, not a width.
   if (exponent.unsafeGetTensorImpl()->is_wrapped_number() && isFloatingType(dtype)) dtype = get_default_dtype();
   Tensor result(detail::makeTensor(exponent.sizes(), {}, dtype, exponent.device()));
-  if (self.equal(1.0)) fillBelowAutograd(result, self);
+  if (isOne(self)) fillBelowAutograd(result, self);
   else elementwise::detail::runOutIn<Pow>(dtype, "pow", result, self, exponent);
   return result;
 }

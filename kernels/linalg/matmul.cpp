@@ -7,7 +7,15 @@ namespace shunt::native {
 
 namespace {
 
-/// One operand has three or more dimensions, the other one or two: its leading dimensions become rows of one matrix.
+/// Whether `big`'s leading dimensions become rows of one matrix, for a product with `other_dim` dimensions. Not where that
+/// would move its elements: a batch of transposed matrices.
+bool isFolded(const Tensor& big, int64_t other_dim) {
+  if (big.dim() < 3 || other_dim > 2) return false;
+  const IntArrayRef sizes = big.sizes(), strides = big.strides();
+  const bool transposed = big.dim() == 3 && other_dim == 2 && strides[2] != 1 && strides[0] == sizes[1] * sizes[2];
+  return !transposed;
+}
+
 Tensor foldedMatmul(const Tensor& big, const Tensor& small) {
   const IntArrayRef sizes = big.sizes();
   std::vector<int64_t> result(sizes.begin(), sizes.end() - 1);
@@ -53,10 +61,13 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
     Tensor row = ops::mm::call(ops::unsqueeze::call(self, 0), other);
     return ops::squeeze__dim::call(row, 0);  // in place: the result is no view
   }
-  if (a >= 3 && b <= 2) return foldedMatmul(self, other);
-  if (a == 1) {
+  if (isFolded(self, b)) return foldedMatmul(self, other);
+  if (isFolded(other, a)) {
     // The transposed product, so that the big operand's rows stay together.
-    return foldedMatmul(ops::transpose_int::call(other, -1, -2), self);
+    const Tensor big = ops::transpose_int::call(other, -1, -2);
+    if (a == 1) return foldedMatmul(big, self);
+    const Tensor product = foldedMatmul(big, ops::t::call(self));
+    return ops::contiguous::call(ops::transpose_int::call(product, -1, -2), MemoryFormat::Contiguous);
   }
   return batchedMatmul(self, other);
 }

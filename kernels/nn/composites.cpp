@@ -2,12 +2,14 @@
 // operators and nothing else, so autograd, autocast and modes see those.
 #include "generated/native_functions.h"
 #include "kernels/nn/reduction.h"
+#include "kernels/shape/view_util.h"
 
 namespace shunt::native {
 
 using nn::LossReduction;
 
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
+  if (!input.defined() || !weight.defined()) [[unlikely]] throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
   const bool biased = bias && bias->defined();
   if (biased && input.dim() == 2) return ops::addmm::call(*bias, input, ops::t::call(weight), 1, 1);
   if (biased && input.dim() == 3 && bias->dim() == 1 && input.is_contiguous()) {
@@ -40,6 +42,7 @@ namespace {
 Tensor nllLossOfPositions(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
                           int64_t ignore_index) {
   const int64_t classes = self.size(1);
+  SHUNT_CHECK(target.dtype() == kLong, "expected scalar type Long but found ", target.dtype());
   bool same = target.dim() == self.dim() - 1 && target.size(0) == self.size(0);
   for (int64_t d = 1; same && d < target.dim(); ++d) same = target.size(d) == self.size(d + 1);
   SHUNT_CHECK(same, "size mismatch (got input: ", self.sizes(), ", target: ", target.sizes(), ")");
@@ -136,10 +139,14 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::o
 Tensor dropout(const Tensor& input, double p, bool train) {
   SHUNT_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
   if (p == 0 || !train || input.numel() == 0) return input;
-  if (p == 1) return ops::mul_Scalar::call(input, 0);
+  if (p == 1) return ops::mul_Tensor::call(input, zeros({}, input.scalar_type(), std::nullopt, input.device(), std::nullopt));
+  // Said before numbers are drawn.
+  SHUNT_CHECK(input.is_floating_point(), "dropout(): result type ", get_default_dtype(), " can't be cast to the desired output type ",
+              input.scalar_type());
   Tensor kept = ops::empty_like::call(input, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
   ops::bernoulli__float::call(kept, 1 - p, std::nullopt);
-  return ops::mul_Tensor::call(input, ops::div_Scalar::call(kept, 1 - p));
+  ops::div__Scalar::call(kept, 1 - p);
+  return ops::mul_Tensor::call(input, kept);
 }
 
 }  // namespace shunt::native

@@ -4,6 +4,8 @@
 #include "kernels/elementwise/run.h"
 #include "kernels/nn/reduction.h"
 
+#include <shunt/tensor/expand_utils.h>
+
 namespace shunt::native {
 
 using nn::LossReduction;
@@ -19,6 +21,12 @@ Tensor mse_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction)
 Tensor mse_loss_backward_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction) {
   const bool mean = nn::lossReduction(reduction) == LossReduction::kMean;
   const double norm = mean ? 2.0 / static_cast<double>(self.numel()) : 2.0;
+  // The gradient of self is contiguous; a larger target decides on its own.
+  if (is_expandable_to(target.sizes(), self.sizes()) && is_expandable_to(grad_output.sizes(), self.sizes())) {
+    Tensor out(detail::makeCpuTensor(self.sizes(), {}, self.scalar_type()));
+    elementwise::runOut<functors::MseLossBackward>("mse_loss_backward", out, grad_output, self, target, Scalar(norm));
+    return out;
+  }
   return elementwise::run<functors::MseLossBackward>("mse_loss_backward", grad_output, self, target, Scalar(norm));
 }
 

@@ -37,7 +37,7 @@ Batch checkedBatch(const char* op, const Tensor& self, const Tensor& target, con
   Batch b{implOf(self, op), implOf(target, op, "target"), weighted ? weight->unsafeGetTensorImpl() : nullptr, ignore_index};
   SHUNT_CHECK(b.input.dim() > 0 && b.input.dim() <= 2, "input tensor should be 1D or 2D");
   SHUNT_CHECK(b.target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
-  SHUNT_CHECK((b.input.dim() == 1 && b.target.dim() == 0) || b.input.sizes()[0] == b.target.numel(),
+  SHUNT_CHECK(b.target.dim() == 0 ? b.input.dim() == 1 : b.input.sizes()[0] == b.target.numel(),
               "size mismatch (got input: ", b.input.sizes(), ", target: ", b.target.sizes(), ")");
   b.classes = b.input.sizes().back();
   b.samples = b.batched() ? b.input.sizes()[0] : 1;

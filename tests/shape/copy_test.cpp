@@ -142,6 +142,29 @@ TEST(Cat, StackAddsADimension) {
   EXPECT_EQ(shunt::stack({iota({}), iota({})}, -1).sizes().vec(), (std::vector<int64_t>{2}));
 }
 
+TEST(Cat, StackKeepsTheLayoutOfACat) {
+  const Tensor part = iota({2, 3, 1}).as_strided({2, 3, 1}, {3, 1, 1});
+  EXPECT_EQ(stack({part, part}, 1).sizes().vec(), (std::vector<int64_t>{2, 2, 3, 1}));
+  EXPECT_EQ(stack({part, part}, 1).strides().vec(), (std::vector<int64_t>{6, 3, 1, 1}));
+  EXPECT_EQ(stack({iota({0}), iota({0})}, 0).sizes().vec(), (std::vector<int64_t>{2, 0}));
+}
+
+TEST(Fill, ByATensorIsByItsValue) {
+  Tensor rows = iota({3}).expand({2, 3});
+  EXPECT_THAT(valuesOf(rows.fill_(iota({}, kLong).add(7))), ElementsAre(7, 7, 7, 7, 7, 7));
+  Tensor bytes = iota({2}, kByte);
+  EXPECT_THROW(bytes.fill_(full({}, 300.0)), Error);
+  EXPECT_THAT(valuesOf(fill(iota({2}), 3)), ElementsAre(3, 3));
+  Tensor self = iota({3});
+  EXPECT_THAT(valuesOf(self.fill_(self.select(0, 2))), ElementsAre(2, 2, 2));
+}
+
+TEST(Index, AddsWithAnyKindOfAlpha) {
+  const Tensor rows = iota({2}, kLong);
+  EXPECT_THAT(valuesOf(rows.index_add(0, iota({1}, kLong), rows.slice(0, 1), 2.9)), ElementsAre(2, 1));
+  EXPECT_THAT(valuesOf(rows.index_add(0, iota({1}, kLong), rows.slice(0, 1), true)), ElementsAre(1, 1));
+}
+
 TEST(Index, SelectsRows) {
   const Tensor t = iota({3, 4});
   const Tensor index = shunt::tensor({2, 0, 2});

@@ -182,6 +182,20 @@ TEST(View, PartsCoverTheTensor) {
   EXPECT_EQ(iota({0, 2}).split(0).size(), 1u);
 }
 
+TEST(View, EmptyTensorsAreContiguousWhateverTheirStrides) {
+  const Tensor t = iota({4}).as_strided({2, 0, 3}, {1, 5, 2}, 3);
+  EXPECT_TRUE(t.is_contiguous());
+  EXPECT_TRUE(t.contiguous().is_same(t));
+}
+
+TEST(View, ChannelsLastIsSuggestedForSpacedTensorsToo) {
+  const Tensor spaced = iota({96}).as_strided({3, 2, 2, 2}, {24, 3, 12, 6});
+  EXPECT_EQ(spaced.suggest_memory_format(), MemoryFormat::ChannelsLast);
+  EXPECT_EQ(cat({spaced}, 2).strides().vec(), (std::vector<int64_t>{8, 1, 4, 2}));
+  EXPECT_EQ(iota({2, 3, 1, 1}).suggest_memory_format(), MemoryFormat::Contiguous);
+  EXPECT_EQ(iota({96}).as_strided({3, 2, 2, 2}, {3, 24, 12, 6}).suggest_memory_format(), MemoryFormat::Contiguous);
+}
+
 TEST(View, WorksOnMeta) {
   const Tensor t = shunt::empty({2, 3}, TensorOptions(kMeta));
   EXPECT_EQ(t.t().sizes().vec(), (std::vector<int64_t>{3, 2}));

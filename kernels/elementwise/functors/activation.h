@@ -101,7 +101,7 @@ struct MseLoss : FloatOnly<2> {
 
 /// norm is 2, or 2 / n under reduction mean.
 struct MseLossBackward : FloatOnly<3, 1> {
-  static constexpr bool kContiguousOutput = true;
+  static constexpr int kLayoutOrder[] = {1, 2, 0};
   static constexpr const char* kArguments[] = {"grad_output", "self", "target"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C target, C norm) const { return norm * (self - target) * grad; }
