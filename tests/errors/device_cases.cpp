@@ -67,6 +67,31 @@ static std::vector<BadInput> mixedDeviceCases() {
   };
 }
 
+/// Numbers for a CPU tensor can't come from another device's generator.
+static std::vector<BadInput> generatorCases() {
+  const std::vector<std::string> parts = {"enerator", "'cpu'", "'meta'"};
+  const auto foreign = [](const char* device = "meta") { return Generator(make_intrusive<GeneratorImpl>(Device(device), 1)); };
+  return {
+      {"generator: rand from cuda's", {"generator", "'cpu'", "'cuda'"}, [=](Bed&) { shunt::rand({2}, foreign("cuda")); }},
+      {"generator: uniform_ from cuda's", {"uniform_", "CUDA"}, [=](Bed& bed) { bed.a.uniform_(0, 1, foreign("cuda")); }},
+      {"generator: rand", parts, [=](Bed&) { shunt::rand({2}, foreign()); }},
+      {"generator: rand of nothing", parts, [=](Bed&) { shunt::rand({0}, foreign()); }},
+      {"generator: randn", parts, [=](Bed&) { shunt::randn({2}, foreign()); }},
+      {"generator: randint", parts, [=](Bed&) { shunt::randint(3, {2}, foreign()); }},
+      {"generator: randperm", parts, [=](Bed&) { shunt::randperm(3, foreign()); }},
+      {"generator: randperm of one", parts, [=](Bed&) { shunt::randperm(1, foreign()); }},
+      {"generator: normal", parts, [=](Bed&) { shunt::normal(0, 1, {2}, foreign()); }},
+      {"generator: bernoulli", parts, [=](Bed& bed) { shunt::zeros_like(bed.a).bernoulli(foreign()); }},
+      {"generator: uniform_", parts, [=](Bed& bed) { bed.a.uniform_(0, 1, foreign()); }},
+      {"generator: random_", parts, [=](Bed& bed) { bed.longs.random_(foreign()); }},
+      {"generator: bernoulli_", parts, [=](Bed& bed) { bed.a.bernoulli_(0.5, foreign()); }},
+      {"generator: bernoulli_ of probabilities", parts, [=](Bed& bed) { bed.a.bernoulli_(shunt::zeros_like(bed.a), foreign()); }},
+      {"generator: normal_", parts, [=](Bed& bed) { bed.a.normal_(0, 1, foreign()); }},
+      {"generator: randperm_out", parts, [=](Bed& bed) { shunt::randperm_out(bed.longs, 3, foreign()); }},
+      {"generator: random_ in a range", parts, [=](Bed& bed) { bed.longs.random_(0, 5, foreign()); }},
+  };
+}
+
 static std::vector<BadInput> optionCases() {
   return {
       {"dtype: complex zeros", {"zeros", "omplex"}, [](Bed&) { shunt::zeros({2}, TensorOptions(ScalarType::ComplexFloat)); }},
@@ -95,7 +120,7 @@ static std::vector<BadInput> optionCases() {
 std::vector<BadInput> deviceCases() {
   std::vector<BadInput> rows;
   addForeignDevices(rows);
-  for (auto* table : {&deviceStringCases, &mixedDeviceCases, &optionCases})
+  for (auto* table : {&deviceStringCases, &mixedDeviceCases, &generatorCases, &optionCases})
     for (BadInput& row : table()) rows.push_back(std::move(row));
   return rows;
 }

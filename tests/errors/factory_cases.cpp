@@ -22,6 +22,7 @@ static std::vector<BadInput> sizeCases() {
       {"empty_strided: overflow", {"empty_strided", "overflow"}, [](Bed&) { shunt::empty_strided({3}, {kHuge}); }},
       {"randn: negative size", {"randn", "-2"}, [](Bed&) { shunt::randn({-2}); }},
       {"eye: negative", {"eye", "-1"}, [](Bed&) { shunt::eye(-1); }},
+      {"from_blob: data on meta", {"from_blob", "meta", "pointer"}, [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {2}, TensorOptions(kMeta)); }},
       {"from_blob: null", {"from_blob", "null"}, [](Bed&) { shunt::from_blob(nullptr, {2}); }},
       {"from_blob: negative size", {"from_blob", "-2"}, [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {-2}); }},
       {"from_blob: lengths", {"from_blob", "2", "1"}, [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {2, 3}, {1}); }},
@@ -34,6 +35,7 @@ static std::vector<BadInput> sizeCases() {
 static std::vector<BadInput> valueCases() {
   return {
       {"arange: zero step", {"arange", "step", "nonzero"}, [](Bed&) { shunt::arange(0, 5, Scalar(0)); }},
+      {"arange: a literal zero as step", {"arange", "step", "nonzero"}, [](Bed&) { shunt::arange(0, 2, 0); }},
       {"arange: wrong direction", {"arange", "bound", "step"}, [](Bed&) { shunt::arange(5, 0, 1); }},
       {"arange: infinite end", {"arange", "inf"}, [](Bed&) { shunt::arange(0.0, kInf, 1.0); }},
       {"arange: NaN", {"arange", "nan"}, [](Bed&) { shunt::arange(kNan); }},
@@ -43,6 +45,9 @@ static std::vector<BadInput> valueCases() {
       {"full: negative size", {"full", "-2"}, [](Bed&) { shunt::full({-2}, 1); }},
       {"randint: empty range", {"randint", "from=3", "to=3"}, [](Bed&) { shunt::randint(3, 3, {2}); }},
       {"randint: outside the type", {"randint", "Byte", "299"}, [](Bed&) { shunt::randint(300, {2}, TensorOptions(kByte)); }},
+      {"randperm: of bools", {"randperm", "Bool"}, [](Bed&) { shunt::randperm(2, TensorOptions(kBool)); }},
+      {"linspace: of bools", {"linspace", "Bool"}, [](Bed&) { shunt::linspace(0, 1, 2, TensorOptions(kBool)); }},
+      {"empty_out: a memory format", {"memory_format", "out"}, [](Bed& bed) { shunt::empty_out(bed.a, {2}, MemoryFormat::Contiguous); }},
       {"randperm: negative", {"randperm", "-1"}, [](Bed&) { shunt::randperm(-1); }},
       {"randperm: too many for the type", {"randperm", "300", "Byte"}, [](Bed&) { shunt::randperm(300, TensorOptions(kByte)); }},
       {"bernoulli: p", {"bernoulli", "1.5"}, [](Bed& bed) { bed.a.bernoulli(1.5); }},
