@@ -110,6 +110,21 @@ Value drawStridedSizes(Draft& d) {
   return Value::ofInts(sizes);
 }
 
+// libtorch does not look whether they stay inside the storage: the tensor's own, in another order.
+Value drawAliasSizes(Draft& d) {
+  const TensorSpec& self = d.tensor(d.arg("self"));
+  std::vector<size_t> order(self.sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  d.rng.shuffle(order);
+  std::vector<int64_t> sizes, strides;
+  for (const size_t k : order) {
+    sizes.push_back(self.sizes[k]);
+    strides.push_back(self.strides[k]);
+  }
+  d.preset("stride", Value::ofInts(strides));
+  return Value::ofInts(sizes);
+}
+
 Value drawStridesFor(Draft& d) {
   std::vector<int64_t> strides(d.arg("size").ints.size());
   for (int64_t& s : strides) s = d.rng.range(0, 3);
@@ -128,7 +143,7 @@ Value drawSplitSizes(Draft& d) {
 
 Value drawInputSizes(Draft& d) {
   std::vector<int64_t> sizes = drawShape(d.rng);
-  if (sizes.empty()) sizes = {3};
+  for (const size_t least = d.op == "diagonal_backward" ? 2 : 1; sizes.size() < least;) sizes.push_back(3);
   for (int64_t& s : sizes) s = std::max<int64_t>(s, 1);
   return Value::ofInts(sizes);
 }
@@ -192,8 +207,8 @@ constexpr Domain kDomains[] = {
     {"*", "dim0", drawDim},
     {"flatten", "start_dim", drawDim},
     {"flatten", "end_dim", drawEndDim},
-    {"diagonal", "dim1", drawDim},
-    {"diagonal", "dim2", drawOtherDim},
+    {"diagonal*", "dim1", drawDim},
+    {"diagonal*", "dim2", drawOtherDim},
     {"*", "dim1", drawDim},
     {"permute", "dims", drawPermutation},
     {"select*", "index", drawIndex},
@@ -204,6 +219,7 @@ constexpr Domain kDomains[] = {
     {"slice*", "step", drawStep},
     {"*_backward", "input_sizes", drawInputSizes},
     {"view", "size", drawReshape},
+    {"_reshape_alias", "size", drawAliasSizes},
     {"_unsafe_view", "size", drawReshape},
     {"reshape", "shape", drawReshape},
     {"expand", "size", drawExpand},

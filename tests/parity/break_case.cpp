@@ -30,6 +30,7 @@ bool replaceTensor(Case& c, const shunt::FunctionSchema& schema, Rng& rng, bool 
                             ? addIntegers(rng, c, dtype, sizes, 0, 3)
                             : addTensor(rng, c, dtype, sizes, Data::kUnitInterval);
   c.args[at] = Value::ofTensor(index);
+  c.integral_data = false;
   return true;
 }
 
@@ -106,6 +107,7 @@ constexpr Breaker kBreakers[] = {wrongShape, wrongShape, wrongDtype, wrongInt, w
 }  // namespace
 
 void breakCase(Case& c, const shunt::FunctionSchema& schema, Rng& rng) {
+  if (ruleFor(schema.name(), schema.overload_name()).flags & kNoInvalid) return;
   for (int attempt = 0; attempt < 8; ++attempt)
     if (kBreakers[rng.next() % std::size(kBreakers)](c, schema, rng)) return;
 }

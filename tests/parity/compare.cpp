@@ -79,6 +79,10 @@ class Comparison {
   }
 
   void gradients() {
+    // A gradient has come through the results, whose dtype may be coarser (dtype=).
+    for (const Returned& r : shunt_.returns)
+      for (const TensorState& t : r.tensors)
+        if (t.defined && isFloating(t.dtype)) epsilon_ = std::max(epsilon_, epsilonOf(t.dtype));
     same("backward", "backward ran", shunt_.ran_backward, torch_.ran_backward);
     if (shunt_.backward_threw != torch_.backward_threw)
       add(shunt_.backward_threw ? "shunt_backward_throws" : "torch_backward_throws",
@@ -98,7 +102,7 @@ class Comparison {
     same(prefix + "grad_fn", where + " grad_fn", a.grad_fn, b.grad_fn);
     if (a.dtype != b.dtype || a.sizes != b.sizes) return;
     same(prefix + (stridesMatter(a, b) ? "strides" : "idle_strides"), where + " strides", listText(a.strides), listText(b.strides));
-    same(prefix + "offset", where + " storage_offset", a.offset, b.offset);
+    same(prefix + (a.bytes.empty() ? "idle_offset" : "offset"), where + " storage_offset", a.offset, b.offset);
     values(prefix, where, a, b, ulps, sums);
   }
 
@@ -113,14 +117,40 @@ class Comparison {
     if (metadataOnly()) return;
     const size_t item = itemSize(a.dtype);
     size_t wrong = 0, first = 0;
-    for (size_t at = 0; at < a.bytes.size(); at += item)
-      if (!close(a.dtype, &a.bytes[at], &b.bytes[at], ulps, sums) && wrong++ == 0) first = at;
+    std::string kind;
+    for (size_t at = 0; at < a.bytes.size(); at += item) {
+      if (close(a.dtype, &a.bytes[at], &b.bytes[at], ulps, sums)) continue;
+      const std::string this_kind = kindOf(a.dtype, &a.bytes[at], &b.bytes[at]);
+      if (wrong++ == 0) first = at, kind = this_kind;
+      else if (kind != this_kind) kind.clear();
+    }
     if (wrong == 0) return;
     std::ostringstream out;
     out.precision(17);
     out << where << ": " << wrong << " of " << a.bytes.size() / item << " elements differ, first at " << first / item << ": Shunt "
         << loadElement(a.dtype, &a.bytes[first]) << ", libtorch " << loadElement(b.dtype, &b.bytes[first]) << " (" << dtypeName(a.dtype) << ")";
-    add(prefix + "values", out.str());
+    if (anyStrided()) out << ", strided operands";
+    add(prefix + kind + "values", out.str());
+  }
+
+  // What one library calls NaN or infinite and the other does not; empty for two numbers.
+  static std::string kindOf(int dtype, const uint8_t* a, const uint8_t* b) {
+    if (!isFloating(dtype)) return "";
+    const double x = loadElement(dtype, a), y = loadElement(dtype, b);
+    if (std::isnan(x) != std::isnan(y)) return std::isnan(x) ? "shunt_nan_" : "torch_nan_";
+    if (std::isinf(x) != std::isinf(y)) return std::isinf(x) ? "shunt_inf_" : "torch_inf_";
+    return "";
+  }
+
+  // Whether some tensor of the case is not row-major and dense.
+  bool anyStrided() const {
+    for (const TensorSpec& t : case_.tensors) {
+      if (!t.defined) continue;
+      int64_t dense = 1;
+      for (size_t d = t.sizes.size(); d-- > 0; dense *= t.sizes[d])
+        if (t.sizes[d] != 1 && t.strides[d] != dense) return true;
+    }
+    return false;
   }
 
   bool close(int dtype, const uint8_t* a, const uint8_t* b, double ulps, bool sums) const {

@@ -75,6 +75,7 @@ struct ShapeGrammar {
   }
   std::vector<int64_t> viewGradient() {
     std::vector<int64_t> sizes = d.subject();
+    if (d.op == "diagonal_backward") return diagonalGradient(std::move(sizes));
     const auto dim = static_cast<size_t>(d.wrappedDim());
     if (d.op == "select_backward") {
       sizes.erase(sizes.begin() + static_cast<ptrdiff_t>(dim));
@@ -83,6 +84,17 @@ struct ShapeGrammar {
     const auto clampIndex = [&](int64_t i) { return std::clamp(i < 0 ? i + sizes[dim] : i, int64_t{0}, sizes[dim]); };
     const int64_t start = clampIndex(d.arg("start").i), step = std::max<int64_t>(d.arg("step").i, 1);
     sizes[dim] = (std::max(clampIndex(d.arg("end").i) - start, int64_t{0}) + step - 1) / step;
+    return sizes;
+  }
+  std::vector<int64_t> diagonalGradient(std::vector<int64_t> sizes) {
+    auto row = d.wrappedDim("dim1"), column = d.wrappedDim("dim2");
+    const int64_t offset = d.arg("offset").i;
+    const int64_t rows = sizes[static_cast<size_t>(row)] + std::min<int64_t>(offset, 0);
+    const int64_t columns = sizes[static_cast<size_t>(column)] - std::max<int64_t>(offset, 0);
+    if (row < column) std::swap(row, column);
+    sizes.erase(sizes.begin() + row);
+    sizes.erase(sizes.begin() + column);
+    sizes.push_back(std::max<int64_t>(std::min(rows, columns), 0));
     return sizes;
   }
   std::vector<int64_t> source() {

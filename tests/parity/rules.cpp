@@ -55,6 +55,8 @@ constexpr Rule kRules[] = {
     {"stack", "K"},
     {"index_select", "A I"},
     {"index_add", "A I S", kSameDtypes | kAccumulates},
+    {"_reshape_alias", "A", kNoInvalid},
+    {"diagonal_backward", "V"},
     {"slice_backward", "V"},
     {"select_backward", "V"},
     {"to*", "A A", kCasts},

@@ -16,6 +16,7 @@ enum RuleFlag : unsigned {
   kCasts = 8,             // values must fit every dtype: others are undefined in C++
   kProbabilities = 16,
   kSameDtypes = 32,       // mixed dtypes only in invalid calls
+  kNoInvalid = 128,       // libtorch does not check its arguments
   kNoGradForm = 64,       // refuses floating-point numbers, or tensors that require grad
 };
 
@@ -25,7 +26,7 @@ enum RuleFlag : unsigned {
 ///   ^nk the same after batch dimensions that broadcast (those of * and ^ belong together)
 ///   I   indices into dimension `dim`           S   source of index_add              M   boolean mask, broadcasts
 ///   C   classes of the first tensor            W   weight of each class             G   gradient of a loss
-///   D   0 dimensions                           Q   total weight: D, positive        V   gradient of a slice or select
+///   D   0 dimensions                           Q   total weight: D, positive        V   gradient of a partial view
 ///   L   list for cat                           K   list of one shape                F   the full broadcast shape
 struct Rule {
   std::string_view op;      // "mm", or with overload "max.dim"; in-place forms share the functional form's rule

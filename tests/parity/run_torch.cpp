@@ -37,7 +37,12 @@ struct TorchApi {
   static bool same(const Tensor& a, const Tensor& b) { return a.is_same(b); }
   static Tensor grad(const Tensor& t) { return t.grad(); }
   static int64_t version(const Tensor& t) { return t._version(); }
-  static std::string gradFnName(const Tensor& t) { return t.grad_fn() != nullptr ? t.grad_fn()->name() : ""; }
+  // Handwritten nodes have their namespace in the name.
+  static std::string gradFnName(const Tensor& t) {
+    const std::string name = t.grad_fn() != nullptr ? t.grad_fn()->name() : "";
+    const size_t colons = name.rfind("::");
+    return colons == std::string::npos ? name : name.substr(colons + 2);
+  }
   static IValue boolList(const std::vector<int64_t>& v) {
     c10::List<bool> list;
     for (const int64_t b : v) list.push_back(b != 0);
