@@ -84,6 +84,25 @@ TEST_F(Extract, ConstantsComeAlong) {
   EXPECT_FALSE(must(other.import("fixtureNamed"))->isDeclaration());
 }
 
+TEST_F(Extract, AMessageOutlivesTheCode) {
+  const char* literal = nullptr;
+  {
+    const LinkedCode code = compile(must(extraction.import("fixtureLiteral")));
+    literal = rootOf<const char*()>(code)();
+    const auto address = reinterpret_cast<uint64_t>(literal);
+    EXPECT_FALSE(address >= code.functions()[0].address && address < code.functions()[0].address + code.bytes());
+  }
+  EXPECT_STREQ(literal, "kept for good");
+}
+
+TEST_F(Extract, ATableOfNamesOutlivesTheCode) {
+  const std::string_view* names = nullptr;
+  { names = rootOf<const std::string_view*()>(compile(must(extraction.import("fixtureLiterals"))))(); }
+  const LinkedCode overwrites = must(link(compileText(constantFunction("overwrites", 1))));
+  EXPECT_EQ(names[0], "first of the names");
+  EXPECT_EQ(names[1], "second of the names");
+}
+
 TEST_F(Extract, ObjectsGetTheHostsVtable) {
   const std::unique_ptr<FixtureShape> ours(fixtureMakesShape());
   FixtureShape* theirs = nullptr;

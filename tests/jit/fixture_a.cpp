@@ -7,6 +7,7 @@ namespace {
   *out = &internalHelper;
   return value;
 }
+constexpr std::string_view kNames[] = {"first of the names", "second of the names"};
 constexpr int kTable[] = {2, 3, 5, 7, 11, 13};
 int counter = 0;
 thread_local int per_thread = 0;
@@ -28,3 +29,5 @@ int fixtureKeepsDeep(int value, int (**out)(int)) { return keepsInternal(value, 
 int fixtureCounts() { return ++counter; }
 int fixtureThreadLocal() { return ++per_thread; }
 int fixtureUsesCold(int value) { return value < 0 ? fixtureCold(value) : value; }
+const char* fixtureLiteral() { return "kept for good"; }
+const std::string_view* fixtureLiterals() { return kNames; }

@@ -23,6 +23,8 @@ SHUNT_FIXTURE int fixtureKeepsDeep(int value, int (**out)(int));
 SHUNT_FIXTURE int fixtureCounts();
 SHUNT_FIXTURE int fixtureThreadLocal();
 SHUNT_FIXTURE int fixtureUsesCold(int value);
+SHUNT_FIXTURE const char* fixtureLiteral();
+SHUNT_FIXTURE const std::string_view* fixtureLiterals();
 
 /// Inline and marked cold: it stays the host's.
 [[gnu::cold, gnu::noinline]] __attribute__((visibility("default"))) inline int fixtureCold(int value) { return value - 1; }
