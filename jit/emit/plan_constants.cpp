@@ -145,6 +145,7 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
 }  // namespace
 
 llvm::Error putPlannedRedispatch(const Plan& plan, Extraction& extraction, llvm::StringRef name) {
+  if (plan.open) return llvm::Error::success();
   // shunt::ops::X::symbol, next to X's entry points.
   const auto symbol = HostSymbols::instance().name(reinterpret_cast<uint64_t>(plan.op.op));
   llvm::StringRef prefix = symbol ? llvm::StringRef(*symbol) : llvm::StringRef();

@@ -100,6 +100,7 @@ class Content {
     std::optional<uint64_t> address;
     const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(global);
     if (variable != nullptr && isLocalConstant(*variable)) address = literals::address(intern(*variable));
+    else if (auto moved = literals::address(global->getName())) address = moved;  // by the loop below, a moment ago
     else if (!global->hasLocalLinkage()) address = HostSymbols::instance().address(std::string_view(global->getName()));
     if (!address) return false;
     const uint64_t value = *address + offset.getZExtValue();

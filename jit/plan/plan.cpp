@@ -1,7 +1,6 @@
 #include "jit/plan/plan.h"
 
 #include "jit/link/host_symbols.h"
-#include "kernels/elementwise/expected.h"
 
 #include <sstream>
 
@@ -57,13 +56,18 @@ Plan Plan::make(const CompileRequest& request, const std::function<bool(const st
     plan.refusal = "the operator is not registered any more";
     return plan;
   }
-  if (const auto loop = elementwise::genericLoopOf(request.record))
+  if (const auto loop = genericLoopOf(request.record))
     if (const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(loop))) plan.loop = *name;
   auto ks = DispatchKeySet::fromRaw(request.keys);
   plan.edges = edgesOf(plan.op, ks);
   while (true) {
     plan.steps.push_back(makeStep(plan.op, ks, imports));
     const Step& step = plan.steps.back();
+    if (step.verdict == StepVerdict::kRefuse && plan.steps.size() > 1) {
+      plan.steps.pop_back();
+      plan.open = true;
+      break;
+    }
     if (step.verdict == StepVerdict::kRefuse) {
       plan.refusal = shunt::detail::str(step.key, ": ", step.why);
       return plan;
@@ -84,6 +88,7 @@ std::string Plan::print() const {
   for (const Step& s : steps)
     out << "  " << s.key << " [" << static_cast<int>(s.entry.reason) << "] " << text(s.verdict)
         << (s.why.empty() ? "" : " (" + s.why + ")") << ' ' << s.symbol << '\n';
+  if (open) out << "  below: by the host's table\n";
   const auto& r = request.record;
   constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
   constexpr const char* kKinds[] = {"-", "same shape", "one element", "number", "other"};

@@ -31,6 +31,8 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<Edge> edges;
   std::string loop;         // symbol of the recorded functor's generic loop; empty: no elementwise kernel was seen
+  /// The last step redispatches with keys that can't be foretold (BackendSelect): through the host's table.
+  bool open = false;
   std::string refusal;  // empty: compile
 
   /// `imports(symbol)`: whether there is bitcode for it.

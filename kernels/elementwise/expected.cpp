@@ -14,7 +14,7 @@ struct ExpectedCall {
   ScalarSlot scalars[kMaxScalars];
 };
 
-constexpr int64_t sizeOf(ScalarType dtype) { return elementSize(dtype); }
+SHUNT_ALWAYS_INLINE constexpr int64_t sizeOf(ScalarType dtype) { return elementSize(dtype); }
 
 SHUNT_ALWAYS_INLINE std::byte* dataOf(const TensorImpl& t, ScalarType dtype) {
   return t.storage()->data() + t.storage_offset() * sizeOf(dtype);

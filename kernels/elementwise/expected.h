@@ -27,9 +27,6 @@ void runInplaceExpected(const Request& request, Tensor& self);
 /// The generic loop of the record's functor: the compiler puts it here. In the library itself: an error.
 bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars, ScalarType common);
 
-/// The generic loop of a recorded request, or null. For the compiler, which knows it by its address.
-SHUNT_API GenericLoopFn genericLoopOf(const Record& record);
-
 /// Notes what a request has before it, if the thread's call is being recorded and this is its first.
 SHUNT_COLD void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common);
 SHUNT_ALWAYS_INLINE bool recording() { return ::shunt::detail::tls_state.record != nullptr; }

@@ -3,6 +3,8 @@
 #include "kernels/elementwise/fast_call.h"
 #include "kernels/elementwise/op_info.h"
 
+#include <shunt/jit/provider.h>
+
 namespace shunt::elementwise {
 namespace {
 
@@ -27,14 +29,6 @@ const Record kExpected{};
 
 bool expectedLoop(const View&, const View*, int64_t, const ScalarSlot*, ScalarType) {
   SHUNT_CHECK(false, "Shunt: an expected loop outside of a thunk; please report this as a bug");
-}
-
-GenericLoopFn genericLoopOf(const Record& record) {
-  if (record.op == nullptr || record.common == ScalarType::Undefined) return nullptr;
-  const OpInfo& op = *static_cast<const OpInfo*>(record.op);
-  const auto common = static_cast<size_t>(record.common);
-  if (op.own_generic_loops != nullptr) return op.own_generic_loops[common];
-  return op.generic_family != nullptr ? (*op.generic_family)[static_cast<size_t>(op.row) + common] : nullptr;
 }
 
 void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common) {
@@ -64,3 +58,16 @@ void recordOperands(const Request& request, Record::Form form, const Tensor* out
 }
 
 }  // namespace shunt::elementwise
+
+namespace shunt {
+
+const void* jit::genericLoopOf(const detail::ElementwiseRecord& record) {
+  if (record.op == nullptr || record.common == ScalarType::Undefined) return nullptr;
+  const auto& op = *static_cast<const elementwise::OpInfo*>(record.op);
+  const auto common = static_cast<size_t>(record.common);
+  const elementwise::GenericLoopFn* loops = op.own_generic_loops;
+  if (loops == nullptr && op.generic_family != nullptr) loops = *op.generic_family + op.row;
+  return loops != nullptr ? reinterpret_cast<const void*>(loops[common]) : nullptr;
+}
+
+}  // namespace shunt

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -31,6 +32,7 @@ Compiler& Compiler::instance() {
 }
 
 Compiler::Compiler() {
+  if (switches().stats_at_exit) std::atexit([] { std::fputs(statsTable().c_str(), stderr); });
   pthread_atfork(nullptr, nullptr, [] { instance().closed_.store(true, std::memory_order_relaxed); });
 }
 

@@ -43,11 +43,13 @@ std::string statsTable() {
                                        ", outdated ", s.outdated, "; code ", s.code_bytes, " bytes",
                                        s.available ? "" : "; the compiler was not loaded", "\n");
   char line[512];
-  std::snprintf(line, sizeof line, "%-10s %10s %8s %8s  %s\n", "state", "interp.", "ms", "bytes", "operator {keys} (arguments)");
+  std::snprintf(line, sizeof line, "%-10s %10s %8s %7s %7s %7s %7s %7s  %s\n", "state", "interp.", "ms", "extract", "optim.", "gener.",
+                "link", "bytes", "operator {keys} (arguments)");
   out += line;
   for (const PairStats& p : s.pairs) {
-    std::snprintf(line, sizeof line, "%-10s %10llu %8.2f %8zu  ", toString(p.state), static_cast<unsigned long long>(p.interpreted),
-                  p.times.total(), p.bytes);
+    const CompileTimes& t = p.times;
+    std::snprintf(line, sizeof line, "%-10s %10llu %8.2f %7.2f %7.2f %7.2f %7.2f %7zu  ", toString(p.state),
+                  static_cast<unsigned long long>(p.interpreted), t.total(), t.plan + t.extract, t.optimise, t.generate, t.link, p.bytes);
     out += line + shunt::detail::str(p.op, " {", p.keys, "} (", p.signature, ")", p.reason.empty() ? "" : ": " + p.reason, "\n");
   }
   return out;

@@ -8,6 +8,9 @@
 
 namespace shunt::jit {
 
+/// The address of the generic loop of a recorded elementwise request, which is what a thunk specialises; null for none.
+SHUNT_API const void* genericLoopOf(const detail::ElementwiseRecord& record);
+
 /// A hot pair, and what its elementwise kernel had before it in the call that made it hot.
 struct CompileRequest {
   const Operator* op = nullptr;
