@@ -32,6 +32,7 @@ Compiler& Compiler::instance() {
 }
 
 Compiler::Compiler() {
+  std::atexit([] { instance().stop(); });
   if (switches().stats_at_exit) std::atexit([] { std::fputs(statsTable().c_str(), stderr); });
   pthread_atfork(nullptr, nullptr, [] { instance().closed_.store(true, std::memory_order_relaxed); });
 }
@@ -95,7 +96,6 @@ Provider* Compiler::load() {
     shunt::detail::logWarning("the JIT is not available, everything is interpreted: " + std::string(error != nullptr ? error : path));
     return nullptr;
   }
-  std::atexit([] { instance().stop(); });  // after LLVM's own handlers, so it runs before them
   provider_.store(made, std::memory_order_release);
   return made;
 }

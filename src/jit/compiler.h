@@ -2,7 +2,8 @@
 //
 // Threads: submit() from any caller (never waits, never throws); one worker. Lock: mutex_ (queue, flags), a leaf; a compile
 // runs under compile_mutex_ alone, which SYNC callers and the worker share.
-// Exit: an atexit handler stops the queue and joins, so that no compile outlives static destruction.
+// Exit: an atexit handler stops the queue and joins. What was made later is destroyed earlier: the compiler's library
+// destroys nothing (jit/never_destroyed.cpp), and Shunt's own state is never destroyed either.
 // Fork: the child has no worker. It keeps the thunks it inherited and compiles nothing.
 #pragma once
 
