@@ -16,8 +16,9 @@ bool inNamespace(llvm::StringRef name, llvm::StringRef rest) {
   return name.starts_with(rest);
 }
 
-// What wrappers and kernels do at every call beside their own work.
+// What wrappers and kernels do at every call beside their own work; and of that, what is worth more code.
 constexpr const char* kRuntime[] = {"6detail13makeCpuTensor", "11elementwise", "8autograd", "9keySetFor"};
+constexpr const char* kAlways[] = {"6detail13makeCpuTensor", "9keySetFor"};
 
 }  // namespace
 
@@ -38,6 +39,8 @@ bool InlinePolicy::wants(const llvm::Function& f) const {
 void InlinePolicy::imported(llvm::Function& f) {
   const size_t size = f.getInstructionCount();
   instructions_ += size;
+  for (const char* prefix : kAlways)
+    if (inNamespace(f.getName(), prefix)) f.addFnAttr(llvm::Attribute::AlwaysInline);
   if (size < kLargeFunction && !f.hasFnAttribute(llvm::Attribute::NoInline)) f.addFnAttr(llvm::Attribute::InlineHint);
 }
 

@@ -7,12 +7,12 @@
 namespace shunt::detail {
 namespace {
 
-void setGeometry(TensorImpl& t, IntArrayRef sizes, IntArrayRef strides) {
-  if (strides.empty()) t.set_sizes_contiguous(sizes);
+SHUNT_ALWAYS_INLINE void setGeometry(TensorImpl& t, IntArrayRef sizes, IntArrayRef strides) {
+  if (strides.empty()) TensorBlock::setSizesContiguous(t, sizes);
   else t.set_sizes_and_strides(sizes, strides, 0);
 }
 
-int64_t bytesFor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
+SHUNT_ALWAYS_INLINE int64_t bytesFor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
   const int64_t itemsize = elementSize(dtype);
   if (itemsize == 0) [[unlikely]]
     throw NotImplementedError(str("cannot make a tensor of dtype ", dtype, isComplexType(dtype) ? ": complex numbers are not supported by Shunt" : ": there are no kernels for it"));

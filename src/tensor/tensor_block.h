@@ -29,6 +29,22 @@ struct TensorBlock {
   ~TensorBlock() {}
 
   static constexpr size_t dataOffset();
+  /// Row-major dimensions for `sizes`, which are not negative: the end of every factory, so in one pass.
+  SHUNT_ALWAYS_INLINE static void setSizesContiguous(TensorImpl& t, IntArrayRef sizes) {
+    t.dims_.resize(sizes.size());
+    int64_t* out_sizes = t.dims_.sizesData();
+    int64_t* out_strides = t.dims_.stridesData();
+    int64_t stride = 1, numel = 1;
+    for (size_t d = sizes.size(); d-- > 0;) {
+      out_sizes[d] = sizes[d];
+      out_strides[d] = stride;
+      stride *= sizes[d] > 1 ? sizes[d] : 1;
+      numel *= sizes[d];
+    }
+    t.numel_ = numel;
+    t.is_contiguous_ = true;
+    t.setSignature(numel == 1 ? LayoutClass::kOneElement : LayoutClass::kContiguous);
+  }
   static void markInBlock(StorageImpl& s) { s.in_block_ = true; }
   std::byte* inlineData();
   static TensorBlock* of(TensorImpl* t);

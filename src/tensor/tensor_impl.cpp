@@ -23,8 +23,6 @@ constexpr std::array<DispatchKeySet, kNumBackends> makeBackendKeys() {
 }
 constexpr auto kBackendKeys = makeBackendKeys();
 
-constexpr uint16_t kSignatureDefined = 1u << 12;
-
 bool stridesAreContiguous(const SizesAndStrides& dims) {
   int64_t expected = 1;
   for (size_t d = dims.dim(); d-- > 0;) {
@@ -103,8 +101,7 @@ void TensorImpl::refreshGeometry() {
   if (numel == 1) layout = LayoutClass::kOneElement;
   else if (is_contiguous_) layout = LayoutClass::kContiguous;
   else if (dims_.stride(dims_.dim() - 1) == 1) layout = LayoutClass::kInnerContiguous;
-  signature_ = static_cast<uint16_t>(static_cast<unsigned>(dtype_) | static_cast<unsigned>(device_.type()) << 5 |
-                                     static_cast<unsigned>(layout) << 10 | kSignatureDefined);
+  setSignature(layout);
 }
 
 void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset) {
@@ -116,18 +113,7 @@ void TensorImpl::set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides, i
   refreshGeometry();
 }
 
-void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) {
-  dims_.resize(sizes.size());
-  int64_t* out_sizes = dims_.sizesData();
-  int64_t* out_strides = dims_.stridesData();
-  int64_t stride = 1;
-  for (size_t d = sizes.size(); d-- > 0;) {
-    out_sizes[d] = sizes[d];
-    out_strides[d] = stride;
-    stride *= sizes[d] > 1 ? sizes[d] : 1;
-  }
-  refreshGeometry();
-}
+void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) { TensorBlock::setSizesContiguous(*this, sizes); }
 
 bool TensorImpl::is_contiguous(MemoryFormat format) const {
   switch (format) {

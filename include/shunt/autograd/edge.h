@@ -4,6 +4,7 @@
 #pragma once
 
 #include <shunt/core/intrusive_ptr.h>
+#include <shunt/tensor/allocator.h>
 
 #include <cstdint>
 #include <vector>
@@ -25,6 +26,6 @@ struct Edge {
   uint32_t input_nr = 0;
 };
 
-using edge_list = std::vector<Edge>;
+using edge_list = std::vector<Edge, shunt::detail::BlockAllocator<Edge>>;
 
 }  // namespace shunt::autograd

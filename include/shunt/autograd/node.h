@@ -35,6 +35,9 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   /// A node with a fixed place in the engine's order: the highest number runs first.
   Node(uint64_t sequence_nr, autograd::edge_list next_edges);
   ~Node() override;
+  // A node for every recorded call: from the thread's free lists.
+  static void* operator new(size_t nbytes) { return shunt::detail::allocateBlock(nbytes); }
+  static void operator delete(void* p, size_t nbytes) noexcept { shunt::detail::freeBlock(p, nbytes); }
 
   /// Gradients of the inputs from those of the outputs; either may hold undefined tensors, which stand for zero.
   virtual autograd::variable_list apply(autograd::variable_list&& grads) = 0;

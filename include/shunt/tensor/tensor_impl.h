@@ -102,6 +102,11 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   struct SharedVersion;
   void destroy() override;
   void refreshGeometry();
+  void setSignature(LayoutClass layout) {
+    constexpr unsigned kDefined = 1u << 12;
+    signature_ = static_cast<uint16_t>(static_cast<unsigned>(dtype_) | static_cast<unsigned>(device_.type()) << 5 |
+                                       static_cast<unsigned>(layout) << 10 | kDefined);
+  }
   bool computeNonOverlappingAndDense() const;
 
   DispatchKeySet key_set_;
