@@ -1,6 +1,7 @@
 // libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time (src/jit/compiler.h).
 #include "jit/bitcode/extract.h"
 #include "jit/emit/dump.h"
+#include "jit/emit/fatal_errors.h"
 #include "jit/emit/optimise.h"
 #include "jit/emit/thunk_module.h"
 #include "jit/link/linker.h"
@@ -48,21 +49,29 @@ class LlvmProvider final : public Provider {
   CompileResult compile(const CompileRequest& request) noexcept override {
     CompileResult result;
     try {
-      compileInto(request, result);
+      const std::string fatal = stoppingFatalErrors([&] { compileInto(request, result); });
+      // It would come again, and every time costs the memory that it leaves behind.
+      if (!fatal.empty()) {
+        logOnce(request, fatal);
+        refuse(result, fatal);
+      }
     } catch (const std::exception& e) {
       result.verdict = Verdict::kFailed;
       result.reason = e.what();
     }
-    if (result.verdict == Verdict::kFailed && !logged_failure_) {
-      logged_failure_ = true;
-      shunt::detail::logWarning("the JIT could not compile " + std::string(request.op->name()) + ", it stays interpreted: " + result.reason);
-    }
+    if (result.verdict == Verdict::kFailed) logOnce(request, result.reason);
     return result;
   }
 
   size_t codeBytes() const noexcept override { return CodeSlabs::instance().usage().live; }
 
  private:
+  void logOnce(const CompileRequest& request, const std::string& reason) {
+    if (logged_failure_) return;
+    logged_failure_ = true;
+    shunt::detail::logWarning("the JIT could not compile " + std::string(request.op->name()) + ", it stays interpreted: " + reason);
+  }
+
   void compileInto(const CompileRequest& request, CompileResult& result) {
     Stopwatch watch;
     const Plan plan = Plan::make(request, [](const std::string& name) { return Library::host().has(name); });

@@ -2,6 +2,7 @@
 
 #include "jit/bitcode/binding.h"
 #include "jit/bitcode/source_unit.h"
+#include "jit/emit/fatal_errors.h"
 #include "jit/emit/host_target.h"
 
 #include <llvm/Demangle/Demangle.h>
@@ -23,6 +24,7 @@ class Extraction::State {
       : library_(library), binding_(library, host), module_("shunt_thunk", context_) {
     HostTarget::instance().prepare(module_);
     module_.setPICLevel(llvm::PICLevel::BigPIC);
+    reportErrorsAsFatal(context_);
   }
 
   llvm::LLVMContext& context() { return context_; }
