@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -15,31 +14,38 @@ extern "C" void* __deregister_frame_info(const void* begin);
 namespace shunt::jit::unwind {
 namespace {
 
-// libgcc's struct object takes 56 bytes; it owns them while the table is registered.
-constexpr size_t kObjectBytes = 128;
-
-struct Table {
-  std::vector<uint64_t> sections;  // ends with 0
-  alignas(std::max_align_t) std::byte object[kObjectBytes] = {};
+// libgcc's struct object takes 56 bytes; it is libgcc's while the table is registered.
+constexpr size_t kObjectBytes = 64;
+struct alignas(64) Object {
+  std::byte bytes[kObjectBytes] = {};
 };
+
+// Note [Objects are read after the lock]
+// A search that found its entry leaves libgcc's lock before it reads the object's encoding and bases, so an object must
+// stay readable for a while after it was deregistered, and keep these. All our tables have the same encoding and no bases;
+// so objects are taken in turn from a ring that is never freed: a search would have to sleep, between two instructions,
+// while as many tables are published as the ring has places, to see one that is being registered anew.
+constexpr size_t kRing = 4096;
 
 struct Registry {
   std::mutex mutex;
   std::vector<uint64_t> sections;  // guarded by mutex
-  std::unique_ptr<Table> current;  // guarded by mutex; null while there are no sections
+  std::vector<uint64_t> current;   // the registered table, ends with 0; guarded by mutex; empty while there are no sections
+  std::vector<Object> ring = std::vector<Object>(kRing);
+  size_t next_object = 0;          // guarded by mutex
 
-  // libgcc searches under a lock of its own, so nobody reads the old table once it is deregistered. What a search returned
-  // points into a section, and that belongs to live code.
+  // libgcc searches tables under a lock of its own, so nobody reads the old one once it is deregistered. What a search
+  // returned points into a section, and that belongs to live code.
   void publishLocked() {
-    std::unique_ptr<Table> next;
+    std::vector<uint64_t> next;
     if (!sections.empty()) {
-      next = std::make_unique<Table>();
-      next->sections.reserve(sections.size() + 1);
-      next->sections = sections;
-      next->sections.push_back(0);
-      __register_frame_info_table(next->sections.data(), next->object);
+      next.reserve(sections.size() + 1);
+      next = sections;
+      next.push_back(0);
+      __register_frame_info_table(next.data(), ring[next_object].bytes);
+      next_object = (next_object + 1) % kRing;
     }
-    if (current) __deregister_frame_info(current->sections.data());
+    if (!current.empty()) __deregister_frame_info(current.data());
     current = std::move(next);
   }
 };
