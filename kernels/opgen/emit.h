@@ -10,6 +10,8 @@ namespace opgen {
 
 /// include/shunt/generated/operator_decls.h: struct ops::X per operator.
 void emitDeclarations(const Dictionary& dictionary, const Output& out);
+/// generated/operator_list.inc: the names of those structs, for tests that go through all operators.
+void emitOperatorList(const Dictionary& dictionary, const Output& out);
 /// include/shunt/generated/tensor_methods.inc and functions.h.
 void emitPublicApi(const Dictionary& dictionary, const Output& out);
 /// generated/native_functions.h: the handwritten kernels' declarations.

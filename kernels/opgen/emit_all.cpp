@@ -5,6 +5,7 @@ namespace opgen {
 void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const std::vector<AutocastRule>& rules,
              const Output& out) {
   emitDeclarations(dictionary, out);
+  emitOperatorList(dictionary, out);
   emitPublicApi(dictionary, out);
   emitNativeDeclarations(dictionary, out);
   emitOperators(dictionary, out);

@@ -64,6 +64,12 @@ struct SHUNT_API {} {{
   out.write("include/shunt/generated/operator_decls.h", text + "\n}  // namespace ops\n}  // namespace shunt\n");
 }
 
+void emitOperatorList(const Dictionary& dictionary, const Output& out) {
+  std::string text = std::string(kBanner) + "// SHUNT_OPERATOR(X) for every struct ops::X.\n";
+  for (const OperatorDef& op : dictionary.operators) text += fmt::format("SHUNT_OPERATOR({})\n", op.cpp_name);
+  out.write("generated/operator_list.inc", text);
+}
+
 void emitNativeDeclarations(const Dictionary& dictionary, const Output& out) {
   std::string text = std::string(kBanner) + kNativeHead;
   std::set<std::string> seen;

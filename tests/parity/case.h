@@ -95,7 +95,7 @@ struct Outcome {
   std::string error;
   std::vector<Returned> returns;
   std::vector<TensorState> after;    // of Case::tensors
-  std::vector<bool> bumped;          // whether the call raised the version of Case::tensors[i]
+  std::vector<int64_t> bumped;       // by how much the call raised the version of Case::tensors[i]
   bool ran_backward = false, backward_threw = false;
   std::string backward_error;
   std::vector<TensorState> grads;    // per tensor of the case: its leaf's grad

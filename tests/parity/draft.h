@@ -58,6 +58,9 @@ Value drawArgument(Draft& d, const shunt::Argument& a);
 /// A number of any kind.
 Value drawScalar(Draft& d);
 
+/// Runs a call on the library that says what results look like, so that out= tensors fit. Each program defines its own.
+Outcome runModel(const Case& c);
+
 /// A whole case: arguments in the schema's order, out= tensors of fitting and of unfitting sizes.
 Case drawCase(const shunt::FunctionSchema& schema, int dtype, bool with_grad, bool plain, uint64_t seed);
 /// Breaks one argument: dimension, shape, dtype, undefined tensor, overlap. The call may still be legal.

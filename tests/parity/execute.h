@@ -91,7 +91,7 @@ class Executor {
     for (const IValue& v : stack) out_.returns.push_back(describe(v));
     for (size_t i = 0; i < tensors_.size(); ++i) {
       out_.after.push_back(stateOf(tensors_[i]));
-      out_.bumped.push_back(versionOf(tensors_[i]) != versions[i]);
+      out_.bumped.push_back(versionOf(tensors_[i]) - versions[i]);
     }
   }
 

@@ -23,7 +23,7 @@ struct OutGuess {
   std::vector<int64_t> sizes;
 };
 
-// What the operator makes of its inputs, asked of libtorch with an empty out= of one dtype after another.
+// What the operator makes of its inputs, asked of the model with an empty out= of one dtype after another.
 std::vector<OutGuess> guessOuts(const Case& c, const std::vector<size_t>& outs, int dtype) {
   for (const int candidate : {dtype, 6, 11, 4, 7}) {
     Case probe = c;
@@ -39,7 +39,7 @@ std::vector<OutGuess> guessOuts(const Case& c, const std::vector<size_t>& outs, 
       probe.args[outs[k]] = Value::ofTensor(static_cast<int64_t>(probe.tensors.size()) - 1);
     }
     probe.no_grad = true;
-    const Outcome outcome = runTorch(probe);
+    const Outcome outcome = runModel(probe);
     if (outcome.threw) continue;
     std::vector<OutGuess> guesses;
     for (const size_t out : outs) {

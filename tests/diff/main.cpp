@@ -1,0 +1,189 @@
+// diff_test [--seed N] [--op GLOB] [--dtype NAME] [--form plain|grad|autocast] [--dtypes N] [--pairs N] [--cases N] [--rounds N] [--stats]
+// Every operator's calls interpreted and in thunks, bit for bit. For hours of it: --rounds 1000 --dtypes 10 --pairs 12.
+// Exit status 1 when anything differs, when a pair was interpreted that refused.txt does not name, or a line of it is idle.
+#include "tests/diff/cells.h"
+#include "tests/diff/identical.h"
+#include "tests/diff/refused.h"
+#include "tests/parity/draft.h"
+#include "tests/parity/snippet.h"
+
+#include <shunt/core/log.h>
+#include <shunt/jit/jit.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <unistd.h>
+
+namespace diff {
+namespace {
+
+// Cells whose pairs are compiled before all thunks are dropped: bounds what is kept of the interpreter's results.
+constexpr size_t kCellsAtOnce = 48;
+
+char current_cell[512];  // what a crash handler can print without allocating
+
+void reportCrash(int signal) {
+  const char* text = "\ncrashed in: diff_test ";
+  (void)!write(2, text, strlen(text));
+  (void)!write(2, current_cell, strlen(current_cell));
+  (void)!write(2, "\n", 1);
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+class Differential {
+ public:
+  explicit Differential(Options options) : options_(std::move(options)), refused_(DIFF_REFUSED_LIST) {}
+
+  bool run() {
+    const std::vector<Cell> cells = planCells(options_);
+    if (cells.empty()) throw std::invalid_argument("no operator, dtype and form fits the flags");
+    for (size_t first = 0; first < cells.size(); first += kCellsAtOnce) {
+      const size_t last = std::min(first + kCellsAtOnce, cells.size());
+      shunt::jit::set_enabled(false);
+      std::vector<std::vector<Group>> groups;
+      for (size_t i = first; i < last; ++i) {
+        note(cells[i], "interpreting ");
+        groups.push_back(drawGroups(cells[i], options_));
+      }
+      shunt::jit::set_enabled(true);
+      for (size_t i = first; i < last; ++i) {
+        note(cells[i], "");
+        for (const Group& group : groups[i - first]) compare(cells[i], group);
+      }
+      for (const auto& [pair, reason] : unexplained_) explain(pair);
+      unexplained_.clear();
+    }
+    shunt::jit::set_enabled(false);
+    return report(cells.size());
+  }
+
+ private:
+  void note(const Cell& cell, const char* what) {
+    std::snprintf(current_cell, sizeof current_cell, "%s%s", what, cell.flags(options_).c_str());
+  }
+
+  void compare(const Cell& cell, const Group& group) {
+    const TypedCall call = typedCall(cell.schema.name(), cell.schema.overload_name());
+    // Compiles, where the first call works.
+    check(cell, group, 0, nullptr);
+    const void* code = thunkOf(*call.op, group.pair);
+    ++pairs_;
+    compiled_ += code != nullptr;
+    if (code == nullptr && !group.expected.front().threw) unexplained_[{cell.schema.operator_name().str(), toString(cell.form)}] = "";
+    for (size_t i = 0; i < group.cases.size(); ++i) check(cell, group, i, code);
+    if (thunkOf(*call.op, group.pair) != code) fail(cell, "the plan was compiled more than once, or after the second call", nullptr);
+  }
+
+  void check(const Cell& cell, const Group& group, size_t i, const void* code) {
+    const RunResult got = diff::run(group.cases[i], cell.form);
+    ++cases_;
+    if (const std::string d = firstDifference(group.expected[i], got.outcome, hasValues(cell)); !d.empty()) fail(cell, d, &group.cases[i]);
+    if (got.pair != group.pair) fail(cell, "the case was of another pair the second time", &group.cases[i]);
+    if (code == nullptr) return;
+    in_thunks_ += got.calls_in_thunks;
+    if (!got.had_thunk || got.calls_in_thunks == 0) fail(cell, "the thunk did not run", &group.cases[i]);
+  }
+
+  static bool hasValues(const Cell& cell) {
+    const std::string_view name = parity::baseName(cell.schema.name());
+    return name.find("empty") == std::string_view::npos && !name.starts_with("resize");
+  }
+
+  // Keeps the first example of each kind.
+  void fail(const Cell& cell, const std::string& what, const parity::Case* c) {
+    const std::string kind = cell.schema.operator_name().str() + " " + toString(cell.form) + ": " + what.substr(0, what.find(':'));
+    if (failures_[kind]++ != 0) return;
+    std::string text = c == nullptr ? "" : parity::snippetOf(*c, cell.schema);
+    std::cout << "DIFFERS " << cell.schema.operator_name().str() << ' ' << toString(cell.form) << ": " << what << "\n  diff_test "
+              << cell.flags(options_) << '\n' << text.substr(0, text.find("{  // libtorch")) << std::flush;
+  }
+
+  // Why the operator's pairs are refused: the first reason that was given.
+  void explain(const std::pair<std::string, std::string>& pair) {
+    if (reasons_.empty() || compiled_when_read_ != cases_) {
+      reasons_.clear();
+      for (const shunt::jit::PairStats& p : shunt::jit::stats().pairs)
+        if (p.state == shunt::jit::PairState::kRefused || !p.reason.empty()) reasons_.emplace(p.op, p.reason);
+      compiled_when_read_ = cases_;
+    }
+    const auto it = reasons_.find(pair.first);
+    const std::string reason = it == reasons_.end() ? "nobody asked for it" : it->second;
+    if (refused_.covers(pair.first, pair.second, reason)) return;
+    ++failures_[pair.first + " " + pair.second + " refused"];
+    std::cout << "INTERPRETED " << pair.first << ' ' << pair.second << ' ' << reason << std::endl;
+  }
+
+  bool report(size_t cells) {
+    for (const std::string& line : options_.dtype == "*" && options_.form == "*" ? refused_.unused(options_.op) : std::vector<std::string>()) {
+      ++failures_["idle " + line];
+      std::cout << "IDLE in refused.txt, everything was compiled: " << line << '\n';
+    }
+    if (options_.stats) std::cout << shunt::jit::statsTable();
+    std::cout << "seed " << options_.seed << ": " << cells << " cells, " << pairs_ << " pairs, " << compiled_ << " of them compiled, "
+              << cases_ << " cases, " << in_thunks_ << " calls in thunks, " << failures_.size() << " kinds of difference" << std::endl;
+    return failures_.empty();
+  }
+
+  Options options_;
+  RefusedList refused_;
+  std::map<std::string, int> failures_;
+  std::map<std::pair<std::string, std::string>, std::string> unexplained_;
+  std::map<std::string, std::string> reasons_;
+  size_t pairs_ = 0, compiled_ = 0, cases_ = 0, compiled_when_read_ = 0;
+  uint64_t in_thunks_ = 0;
+};
+
+int runRounds(int argc, char** argv) {
+  Options o;
+  int rounds = 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    if (flag == "--stats") {
+      o.stats = true;
+      continue;
+    }
+    if (i + 1 == argc) throw std::invalid_argument(flag + " needs a value, or is unknown; see the first lines of main.cpp");
+    const std::string value = argv[++i];
+    if (flag == "--seed") o.seed = std::stoull(value);
+    else if (flag == "--op") o.op = value;
+    else if (flag == "--dtype") o.dtype = value;
+    else if (flag == "--form") o.form = value;
+    else if (flag == "--dtypes") o.dtypes = std::stoi(value);
+    else if (flag == "--pairs") o.pairs = std::stoi(value);
+    else if (flag == "--cases") o.cases = std::stoi(value);
+    else if (flag == "--rounds") rounds = std::stoi(value);
+    else throw std::invalid_argument("unknown flag " + flag);
+  }
+  bool good = true;
+  for (; rounds > 0; --rounds, ++o.seed) good &= Differential(o).run();
+  return good ? 0 : 1;
+}
+
+/// Every pair is compiled by its first call, in the caller.
+void compileAtOnce(char** argv) {
+  if (std::getenv("SHUNT_JIT_SYNC") != nullptr) return;
+  setenv("SHUNT_JIT_SYNC", "1", 1);
+  setenv("SHUNT_JIT_THRESHOLD", "1", 1);
+  execv("/proc/self/exe", argv);  // switches are read before main
+  throw std::runtime_error("can't start itself again");
+}
+
+}  // namespace
+}  // namespace diff
+
+int main(int argc, char** argv) {
+  for (const int signal : {SIGSEGV, SIGFPE, SIGABRT, SIGBUS, SIGILL}) std::signal(signal, diff::reportCrash);
+  try {
+    diff::compileAtOnce(argv);
+    shunt::set_log_sink([](shunt::LogLevel, const char*) {});  // warnings of out= tensors that were resized
+    return diff::runRounds(argc, argv);
+  } catch (const std::exception& e) {
+    std::cerr << "diff_test: " << e.what() << '\n';
+    return 2;
+  }
+}
