@@ -5,10 +5,13 @@
 #pragma once
 
 #include <llvm/IR/Module.h>
-#include <llvm/Passes/PassBuilder.h>
+#include <llvm/IR/PassManager.h>
 
 namespace shunt::jit {
 
-void flatten(llvm::Module& module, llvm::PassBuilder& builder, llvm::ModuleAnalysisManager& analyses);
+/// An attribute of functions that are inlined in the second round only.
+inline constexpr llvm::StringLiteral kInlineLate = "shunt-inline-late";
+
+void flatten(llvm::Module& module, llvm::ModuleAnalysisManager& analyses);
 
 }  // namespace shunt::jit

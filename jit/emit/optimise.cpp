@@ -47,7 +47,7 @@ llvm::Error optimise(llvm::Module& module) {
   const HostTarget::Machine machine = target.makeMachine();
   llvm::PassBuilder builder(machine.get(), tuning());
   Analyses analyses(builder, target.triple());
-  flatten(module, builder, analyses.module);
+  flatten(module, analyses.module);
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, analyses.module);
 
   // Last, because alias analysis knows variables apart and offsets from the thread pointer not.

@@ -1,5 +1,7 @@
 #include "jit/emit/plan_constants.h"
 
+#include "jit/emit/flatten.h"
+
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Dominators.h>
@@ -115,14 +117,15 @@ void markIndependent(llvm::Function& f) {
   }
 }
 
-/// The function and all that came with it are one loop: its casts and arithmetic fold only once they are inside.
-void inlineWhole(llvm::Function& f) {
+/// The function and all that came with it are one loop. What it calls is inlined late, when the dtypes have become constants
+/// and most of a cast's cases don't even have to be copied.
+void inlineWhole(llvm::Function& f, llvm::StringRef how) {
   if (f.isDeclaration() || f.hasFnAttribute(llvm::Attribute::NoInline) || f.hasFnAttribute(llvm::Attribute::Cold)) return;
-  if (f.hasFnAttribute(llvm::Attribute::AlwaysInline)) return;
-  f.addFnAttr(llvm::Attribute::AlwaysInline);
+  if (f.hasFnAttribute(how) || f.hasFnAttribute(llvm::Attribute::AlwaysInline)) return;
+  f.addFnAttr(how);
   for (llvm::Instruction& i : llvm::instructions(f))
     if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && call->getCalledFunction() != nullptr)
-      inlineWhole(*call->getCalledFunction());
+      inlineWhole(*call->getCalledFunction(), how);
 }
 
 /// The loop that the recorded functor is expected to run in: its generic loop, to be specialised.
@@ -136,7 +139,9 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
     return llvm::createStringError(llvm::inconvertibleErrorCode(), "the functor's generic loop has no bitcode");
   auto body = extraction.import(loop);
   if (!body) return body.takeError();
-  inlineWhole(**body);
+  inlineWhole(**body, kInlineLate);
+  (*body)->removeFnAttr(kInlineLate);
+  (*body)->addFnAttr(llvm::Attribute::AlwaysInline);
   markIndependent(**body);
   redirectCalls(*placeholder, **body);
   return llvm::Error::success();
