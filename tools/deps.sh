@@ -4,7 +4,7 @@
 shunt_packages=(
   clang-19 llvm-19 llvm-19-dev lld-19 libclang-rt-19-dev
   ninja-build cmake g++ pkg-config git
-  libopenblas-dev libopenblas0-pthread libdnnl-dev libtbb-dev libfmt-dev libyaml-cpp-dev libxsmm-dev libsleef-dev
+  libopenblas-dev libopenblas0-pthread libdnnl-dev libtbb-dev libfmt-dev libyaml-cpp-dev
   zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev
 )
@@ -62,13 +62,15 @@ shunt_build() {
   local preset=$1
   shift
   shunt_say "configuring preset $preset"
-  cmake --preset "$preset" "$@" >"/tmp/shunt-configure.$$" 2>&1 || {
-    cat "/tmp/shunt-configure.$$" >&2
-    rm -f "/tmp/shunt-configure.$$"
+  local log
+  log=$(mktemp)
+  cmake --preset "$preset" "$@" >"$log" 2>&1 || {
+    cat "$log" >&2
+    rm -f "$log"
     shunt_die "cmake --preset $preset failed; its message stands above."
   }
-  grep -E 'Shunt:' "/tmp/shunt-configure.$$" || true
-  rm -f "/tmp/shunt-configure.$$"
+  grep -E 'Shunt:' "$log" || true
+  rm -f "$log"
   shunt_say "building preset $preset with $(shunt_jobs) jobs"
   cmake --build --preset "$preset" --parallel "$(shunt_jobs)" ${shunt_targets:+--target $shunt_targets} ||
     shunt_die "the build of preset $preset failed; the first error stands above."

@@ -10,18 +10,30 @@ namespace {
 
 constexpr const char* kNames[] = {"error", "warning", "info", "debug"};
 
-/// SHUNT_LOG names the least important level that the default sink prints.
-LogLevel initialLevel() {
+void writeLine(LogLevel level, const char* message) {
+  std::fprintf(stderr, "shunt: %s: %s\n", kNames[static_cast<int>(level)], message);
+}
+
+LogLevel levelFromEnvironment() {
   const char* text = std::getenv("SHUNT_LOG");
-  for (int i = 0; text != nullptr && i < 4; ++i)
+  if (text == nullptr || *text == 0) return LogLevel::kWarning;
+  for (int i = 0; i < 4; ++i)
     if (std::strcmp(text, kNames[i]) == 0) return static_cast<LogLevel>(i);
+  const std::string message = std::string("SHUNT_LOG=") + text + " is none of error, warning, info, debug; warning holds";
+  writeLine(LogLevel::kWarning, message.c_str());
   return LogLevel::kWarning;
 }
 
+/// SHUNT_LOG names the least important level that the default sink prints.
+LogLevel leastLevel() {
+  static const LogLevel least = levelFromEnvironment();
+  return least;
+}
+// Read when the library is loaded, so that a bad value is told even where nothing else is.
+[[maybe_unused]] const LogLevel read_at_load = leastLevel();
+
 void printLine(LogLevel level, const char* message) {
-  static const LogLevel least = initialLevel();
-  if (level > least) return;
-  std::fprintf(stderr, "shunt: %s: %s\n", kNames[static_cast<int>(level)], message);
+  if (level <= leastLevel()) writeLine(level, message);
 }
 
 // Relaxed: the function's code is all that a sink publishes.

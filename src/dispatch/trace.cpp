@@ -2,6 +2,7 @@
 #include "src/dispatch/compute_table.h"
 
 #include <shunt/core/dispatcher.h>
+#include <shunt/core/log.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +15,7 @@ namespace {
 bool traceFromEnvironment() {
   const char* v = std::getenv("SHUNT_TRACE");
   if (v == nullptr || std::string_view(v).empty() || std::string_view(v) == "0") return false;
-  if (std::string_view(v) != "1") std::fprintf(stderr, "shunt: SHUNT_TRACE=%s is neither 0 nor 1; tracing is off\n", v);
+  if (std::string_view(v) != "1") logWarning(str("SHUNT_TRACE=", v, " is neither 0 nor 1; tracing is off"));
   return std::string_view(v) == "1";
 }
 }  // namespace

@@ -7,7 +7,7 @@
 //   };
 //
 // C is the compute type: opmath_t of the common dtype. A functor is stateless, pure, and gives the same bits in a vector
-// loop and one element at a time (JIT_FACTS of the project's design: no libm names, maximum by compare and select, ...).
+// loop and one element at a time (tools/kernel_lint's rules: no libm names, maximum by compare and select, ...).
 // Everything it may declare beside that has its default in Functor below. Constants only; any thread.
 #pragma once
 
