@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -31,12 +32,23 @@ std::string wrapperDeclarations(const Registrations& registrations) {
   return text + "\n}  // namespace shunt\n";
 }
 
+/// Makes std::source_location::current() on the next line name the YAML: a registration's place is where a person wrote it.
+std::string lineOf(const SourcePlace& place) {
+  return fmt::format("#line {} \"kernels/{}\"\n", place.line, std::filesystem::path(place.file).filename().string());
+}
+
+const SourcePlace& placeOf(const Registration& r) {
+  return r.key == "Autograd" && r.op->derivative != nullptr ? r.op->derivative->place : r.op->place;
+}
+
 std::string row(const Registration& r) {
+  const std::string line = lineOf(placeOf(r));
   if (r.function.empty())
-    return fmt::format("      fallthroughRow(ops::{}::symbol, DispatchKey::{}),\n", r.op->cpp_name, r.key);
-  return fmt::format("      kernelRow<ops::{0}::Schema, &boxing::StaticKernel<{1}, {2}, boxing::Types<{3}>>::call>(\n"
-                     "          ops::{0}::symbol, DispatchKey::{4}),\n",
-                     r.op->cpp_name, r.function, returnType(*r.op), argumentTypes(*r.op), r.key);
+    return line + fmt::format("      fallthroughRow(ops::{}::symbol, DispatchKey::{}, std::source_location::current()),\n",
+                              r.op->cpp_name, r.key);
+  return line + fmt::format("      kernelRow<ops::{0}::Schema, &boxing::StaticKernel<{1}, {2}, boxing::Types<{3}>>::call>("
+                            "ops::{0}::symbol, DispatchKey::{4}, std::source_location::current()),\n",
+                            r.op->cpp_name, r.function, returnType(*r.op), argumentTypes(*r.op), r.key);
 }
 
 /// One table file: the kernels' code lies elsewhere (extern template), this is data and one loop.
@@ -59,7 +71,8 @@ std::string tableFile(size_t number, const std::vector<const Registration*>& row
 std::string mainFile(const Dictionary& dictionary) {
   std::string rows, declarations, calls;
   for (const OperatorDef& op : dictionary.operators)
-    rows += fmt::format("    {{&ops::{0}::symbol, ops::{0}::schema_str}},\n", op.cpp_name);
+    rows += lineOf(op.place) +
+            fmt::format("    {{&ops::{0}::symbol, ops::{0}::schema_str, std::source_location::current()}},\n", op.cpp_name);
   for (size_t i = 0; i < kRegisterShards; ++i) {
     declarations += fmt::format("void registerTable{}();\n", i);
     calls += fmt::format("    registerTable{}();\n", i);

@@ -27,15 +27,14 @@ void registerOperators(ArrayRef<OperatorRow> rows) {
   Dispatcher& dispatcher = Dispatcher::singleton();
   for (const OperatorRow& row : rows) {
     dispatcher.bindOperator(*row.symbol);
-    handles().push_back(dispatcher.registerDef(parseSchema(row.schema), std::source_location::current()));
+    handles().push_back(dispatcher.registerDef(parseSchema(row.schema), row.where));
   }
 }
 
 void registerKernels(ArrayRef<KernelRow> rows) {
   Dispatcher& dispatcher = Dispatcher::singleton();
   for (const KernelRow& row : rows)
-    handles().push_back(
-        dispatcher.registerImpl(nameOf(*row.symbol), row.key, kernelOf(row), std::source_location::current()));
+    handles().push_back(dispatcher.registerImpl(nameOf(*row.symbol), row.key, kernelOf(row), row.where));
 }
 
 }  // namespace shunt::wrappers

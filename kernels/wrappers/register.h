@@ -1,10 +1,12 @@
 // Registering the dictionary: tables of operators and kernels that generated files hold, and the loops over them.
 //
 // Runs once, at the library's static initialisation, on one thread. The registrations are never taken back: operators of
-// the dictionary live as long as the process.
+// the dictionary live as long as the process. Each row's place is its entry in the YAML files.
 #pragma once
 
 #include <shunt/core/dispatcher.h>
+
+#include <source_location>
 
 namespace shunt::wrappers {
 
@@ -28,6 +30,7 @@ void boxedKernel(OperatorKernel*, const OperatorHandle&, DispatchKeySet ks, Stac
 struct OperatorRow {
   Operator* symbol;
   const char* schema;
+  std::source_location where;
 };
 struct KernelRow {
   const Operator* symbol;
@@ -35,14 +38,17 @@ struct KernelRow {
   void* unboxed;  // null registers a fallthrough
   BoxedKernelFn boxed;
   const CppSignature& (*signature)();
+  std::source_location where;
 };
 
 /// `Function` is StaticKernel<...>::call of a kernel with the operator's signature.
 template <class Signature, auto Function>
-KernelRow kernelRow(const Operator& symbol, DispatchKey key) {
-  return {&symbol, key, reinterpret_cast<void*>(Function), &boxedKernel<Signature, Function>, &CppSignature::of<Signature>};
+KernelRow kernelRow(const Operator& symbol, DispatchKey key, std::source_location where) {
+  return {&symbol, key, reinterpret_cast<void*>(Function), &boxedKernel<Signature, Function>, &CppSignature::of<Signature>, where};
 }
-inline KernelRow fallthroughRow(const Operator& symbol, DispatchKey key) { return {&symbol, key, nullptr, nullptr, nullptr}; }
+inline KernelRow fallthroughRow(const Operator& symbol, DispatchKey key, std::source_location where) {
+  return {&symbol, key, nullptr, nullptr, nullptr, where};
+}
 
 void registerOperators(ArrayRef<OperatorRow> rows);
 void registerKernels(ArrayRef<KernelRow> rows);
