@@ -3,6 +3,8 @@
 
 #include <shunt/shunt.h>
 
+#include "tests/support/error_of.h"
+
 #include <string>
 #include <vector>
 
@@ -22,17 +24,6 @@ inline Tensor leaf(const Values& v) { return tensorOf(v).requires_grad_(); }
 inline Values values(const Tensor& t) {
   const Tensor c = t.detach().to(kDouble).contiguous();
   return {c.data_ptr<double>(), c.data_ptr<double>() + c.numel()};
-}
-
-/// What f throws; empty when it does not.
-template <class F>
-std::string errorOf(F&& f) {
-  try {
-    f();
-  } catch (const shunt::Error& e) {
-    return e.what();
-  }
-  return {};
 }
 
 /// `output` with a node of class N after `inputs`; further arguments go to the node.

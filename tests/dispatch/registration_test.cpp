@@ -2,6 +2,8 @@
 #include "tests/dispatch/util.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <numeric>
 #include <thread>
 
@@ -203,45 +205,113 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
   Dispatcher::singleton().checkInvariants();
 }
 
-// Every order of registering, and of taking back, a set of kernels gives the same derived table at every subset.
-TEST(Registration, EveryPermutationGivesEqualTables) {
-  struct Step {
-    DispatchKey key;
-    CppFunction kernel;
-  };
-  const std::vector<Step> steps = {{DispatchKey::CPU, &answer<1>},
-                                   {DispatchKey::Autograd, &answer<2>},
-                                   {DispatchKey::CompositeImplicitAutograd, &answer<3>},
-                                   {DispatchKey::AutocastCPU, &answer<4>},
-                                   {DispatchKey::AutogradMeta, CppFunction::makeFallthrough()}};
-  Library def = fragment("regB");
-  def.def("f(Tensor x) -> int");
-  const OperatorHandle op = findOp("regB::f");
-  std::map<unsigned, std::string> table_of_subset;  // by bit mask of what is registered
-  auto check = [&](unsigned subset) {
-    const auto [it, is_new] = table_of_subset.emplace(subset, op.dumpComputedTable());
-    if (!is_new) ASSERT_EQ(it->second, op.dumpComputedTable()) << "subset " << subset;
+// One registration of a permuted set. `group` tells which of them are ordered among each other: kernels of one key.
+struct Step {
+  std::string group;
+  std::function<RegistrationHandle()> act;
+};
+
+Step implStep(const OperatorName& name, DispatchKey key, CppFunction kernel, std::source_location where = std::source_location::current()) {
+  return {toString(key), [=] { return Dispatcher::singleton().registerImpl(name, key, kernel.kernel(), where); }};
+}
+
+Step defStep(const char* schema, std::source_location where = std::source_location::current()) {
+  return {"def", [=] { return Dispatcher::singleton().registerDef(parseSchema(schema), where); }};
+}
+
+Step fallbackStep(DispatchKey key, CppFunction kernel, std::source_location where = std::source_location::current()) {
+  return {detail::str("fallback for ", key), [=] { return Dispatcher::singleton().registerFallback(key, kernel.kernel(), where); }};
+}
+
+/// Registers `steps` in every order and takes each back in every order: what is registered (with the order inside each
+/// group) alone decides all dumps. Returns how many such sets were met.
+size_t permute(const OperatorHandle& op, const std::vector<Step>& steps) {
+  std::map<std::string, std::string> dump_of_set;
+  std::vector<size_t> present;  // oldest first
+  const auto check = [&] {
+    std::map<std::string, std::string> groups;
+    for (size_t i : present) groups[steps[i].group] += std::to_string(i);
+    std::string set;
+    for (const auto& [group, members] : groups) set += group + members + " ";
+    const std::string dump = op.dumpState() + op.dumpComputedTable() + Dispatcher::singleton().dumpFallbacks();
+    EXPECT_EQ(dump_of_set.emplace(set, dump).first->second, dump) << "registered: " << set;
     op.checkInvariants();
   };
   std::vector<size_t> order(steps.size());
   std::iota(order.begin(), order.end(), 0);
   do {
-    std::vector<size_t> back = order;
-    std::reverse(back.begin(), back.end());
-    for (const auto& removal : {order, back}) {
+    std::vector<size_t> removal(steps.size()), before;
+    std::iota(removal.begin(), removal.end(), 0);
+    do {
       std::map<size_t, RegistrationHandle> handles;
-      unsigned subset = 0;
+      present.clear();
       for (size_t i : order) {
-        handles[i] = Dispatcher::singleton().registerImpl(op.operator_name(), steps[i].key, steps[i].kernel.kernel(), std::source_location::current());
-        check(subset |= 1u << i);
+        handles[i] = steps[i].act();
+        present.push_back(i);
+        if (before.empty()) check();
       }
-      for (size_t i : removal) {
-        handles.erase(i);
-        check(subset &= ~(1u << i));
+      const auto same = std::mismatch(before.begin(), before.end(), removal.begin()).first - before.begin();
+      for (size_t k = 0; k < removal.size(); ++k) {
+        handles.erase(removal[k]);
+        std::erase(present, removal[k]);
+        if (static_cast<ptrdiff_t>(k) >= same) check();  // the same way until there was checked a moment ago
       }
-    }
+      before = removal;
+    } while (std::next_permutation(removal.begin(), removal.end()));
   } while (std::next_permutation(order.begin(), order.end()));
-  EXPECT_EQ(table_of_subset.size(), 32u);
+  return dump_of_set.size();
+}
+
+TEST(Registration, EveryPermutationOfKernelsGivesEqualDumps) {
+  Library def = fragment("regB");
+  def.def("f(Tensor x) -> int");
+  const OperatorHandle op = findOp("regB::f");
+  const OperatorName name = op.operator_name();
+  EXPECT_EQ(permute(op, {implStep(name, DispatchKey::CPU, &answer<1>),
+                         implStep(name, DispatchKey::Autograd, &answer<2>),
+                         implStep(name, DispatchKey::CompositeImplicitAutograd, &answer<3>),
+                         implStep(name, DispatchKey::AutocastCPU, &answer<4>),
+                         implStep(name, DispatchKey::AutogradMeta, CppFunction::makeFallthrough())}),
+            32u);
+}
+
+TEST(Registration, EveryPermutationWithTheDefinitionAndTwoKernelsOfAKeyGivesEqualDumps) {
+  const OperatorName name("regF::f", "");
+  std::optional<OperatorHandle> op;
+  {
+    Library def = fragment("regF");
+    def.def("f(Tensor x) -> int");
+    op = findOp("regF::f");
+  }
+  EXPECT_EQ(permute(*op, {defStep("regF::f(Tensor x) -> int"),
+                          implStep(name, DispatchKey::CPU, &answer<1>),
+                          implStep(name, DispatchKey::CPU, &answer<2>),
+                          implStep(name, DispatchKey::CompositeExplicitAutograd, &answer<3>),
+                          implStep(name, DispatchKey::AutogradCPU, &answer<4>)}),
+            40u) << "8 sets of the others, times 5: neither, either, and both CPU kernels in two orders";
+  EXPECT_THAT(op->dumpState(), HasSubstr("schema: (none)"));
+}
+
+// Apart and smaller: a fallback changes the table of every operator there is.
+TEST(Registration, EveryPermutationWithAFallbackGivesEqualDumps) {
+  Library def = fragment("regG");
+  def.def("f(Tensor x) -> int");
+  const OperatorHandle op = findOp("regG::f");
+  const OperatorName name = op.operator_name();
+  EXPECT_EQ(permute(op, {fallbackStep(DispatchKey::PrivateUse3, CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})),
+                         implStep(name, DispatchKey::CompositeExplicitAutograd, &answer<1>),
+                         implStep(name, DispatchKey::PrivateUse3, &answer<2>)}),
+            8u);
+}
+
+// A person finds an entry of the dictionary where the dumps and errors say.
+TEST(Registration, TheDictionarysPlacesAreItsYaml) {
+  const OperatorHandle op = findOp("aten::sigmoid");
+  EXPECT_THAT(op.dumpState(), testing::ContainsRegex("defined at: native_functions.yaml:[1-9][0-9]*\n"));
+  EXPECT_THAT(op.dumpState(), testing::ContainsRegex("\nCPU: registered at native_functions.yaml:[1-9][0-9]*\n"));
+  EXPECT_THAT(op.dumpState(), testing::ContainsRegex("\nAutograd: registered at derivatives.yaml:[1-9][0-9]*\n"));
+  EXPECT_NE(op.dumpState(), findOp("aten::tanh").dumpState());
+  EXPECT_THAT(errorOf([] { fragment("aten").def("sigmoid(Tensor self) -> Tensor"); }), HasSubstr("first defined at native_functions.yaml:"));
 }
 
 TEST(Registration, ListenersHearOfDefinitions) {

@@ -3,6 +3,8 @@
 
 #include <shunt/core/library.h>
 
+#include "tests/support/error_of.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,18 +21,6 @@ inline Library implBlock(const char* ns, DispatchKey key) { return Library(Libra
 
 inline OperatorHandle findOp(const char* name, const char* overload = "") {
   return Dispatcher::singleton().findSchemaOrThrow(name, overload);
-}
-
-/// The message of the Error that `f` throws; a test failure when it throws none.
-template <class F>
-std::string errorOf(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "expected a shunt::Error";
-  return "";
 }
 
 }  // namespace shunt::test

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/elementwise/run.h"
+#include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -119,15 +120,7 @@ inline void expectSame(const Tensor& actual, const Tensor& expected, const std::
   });
 }
 
-template <class F>
-std::string errorOf(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using test::errorOf;
 
 #define EXPECT_ERROR(statement, text) EXPECT_THAT(errorOf([&] { statement; }), ::testing::HasSubstr(text))
 

@@ -1,6 +1,8 @@
 // What the generated Autograd wrappers record and refuse.
 #include <shunt/shunt.h>
 
+#include "tests/support/error_of.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,15 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-template <class F>
-std::string messageOf(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using test::errorOf;
 
 struct Named {
   const char* node;
@@ -99,18 +93,18 @@ TEST(AutogradWrappers, ResultsWithoutGradient) {
 TEST(AutogradWrappers, OutFormsRefuseRecordedTensors) {
   const Tensor x = ones({2}, requires_grad());
   Tensor out = zeros({2});
-  EXPECT_THAT(messageOf([&] { add_out(out, x, x); }), HasSubstr("don't support automatic differentiation"));
+  EXPECT_THAT(errorOf([&] { add_out(out, x, x); }), HasSubstr("don't support automatic differentiation"));
   EXPECT_EQ(out[0].item<float>(), 0.0f);
   Tensor grad_out = zeros({2}, requires_grad());
   EXPECT_THROW(add_out(grad_out, ones({2}), ones({2})), Error);
-  EXPECT_EQ(messageOf([&] { eq_out(out = empty({2}, kBool), x, x); }), "no error");
+  EXPECT_EQ(errorOf([&] { eq_out(out = empty({2}, kBool), x, x); }), "no error");
   NoGradGuard no_grad;
-  EXPECT_EQ(messageOf([&] { add_out(out = empty({2}), x, x); }), "no error");
+  EXPECT_EQ(errorOf([&] { add_out(out = empty({2}), x, x); }), "no error");
 }
 
 TEST(AutogradWrappers, InPlaceOnALeafIsRefusedBeforeAnythingChanges) {
   Tensor x = ones({2}, requires_grad());
-  EXPECT_THAT(messageOf([&] { x.add_(1); }), HasSubstr("a leaf Variable that requires grad"));
+  EXPECT_THAT(errorOf([&] { x.add_(1); }), HasSubstr("a leaf Variable that requires grad"));
   EXPECT_EQ(x[0].item<float>(), 1.0f);
   EXPECT_EQ(x._version(), 0);
 }
@@ -136,7 +130,7 @@ TEST(AutogradWrappers, SavedTensorChangedLaterIsAnError) {
   const Tensor x = ones({1}, requires_grad());
   Tensor y = x.clone();
   y.mul_(y);
-  EXPECT_THAT(messageOf([&] { y.sum().backward(); }), HasSubstr("modified by an inplace operation"));
+  EXPECT_THAT(errorOf([&] { y.sum().backward(); }), HasSubstr("modified by an inplace operation"));
   y.detach_();  // the node saved y, whose history it is: a cycle, as in PyTorch
 }
 
@@ -149,7 +143,7 @@ TEST(AutogradWrappers, OnlyWhatIsWantedIsKept) {
     Tensor alias = x;
     alias.add_(1);
   }
-  EXPECT_EQ(messageOf([&] { y.sum().backward(); }), "no error");
+  EXPECT_EQ(errorOf([&] { y.sum().backward(); }), "no error");
   EXPECT_EQ(x.grad().item<float>(), 2.0f);
 }
 
@@ -159,7 +153,7 @@ TEST(AutogradWrappers, BackwardTwiceNeedsRetainGraph) {
   y.backward({}, true);
   y.backward();
   EXPECT_EQ(x.grad().item<float>(), 4.0f);
-  EXPECT_THAT(messageOf([&] { y.backward(); }), HasSubstr("backward through the graph a second time"));
+  EXPECT_THAT(errorOf([&] { y.backward(); }), HasSubstr("backward through the graph a second time"));
   const Tensor z = cat({x * x, x});
   z.sum().backward();
   EXPECT_THROW(z.sum().backward(), Error);
@@ -171,7 +165,7 @@ TEST(AutogradWrappers, DetachInPlaceAndResize) {
   EXPECT_FALSE(y.requires_grad());
   EXPECT_TRUE(y.is_leaf());
   Tensor x = ones({2}, requires_grad());
-  EXPECT_THAT(messageOf([&] { x.resize_({3}); }), HasSubstr("cannot resize variables that require grad"));
+  EXPECT_THAT(errorOf([&] { x.resize_({3}); }), HasSubstr("cannot resize variables that require grad"));
   EXPECT_EQ(x.numel(), 2);
 }
 

@@ -1,6 +1,8 @@
 // BackendSelect and the mixed-device check.
 #include <shunt/shunt.h>
 
+#include "tests/support/error_of.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,15 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-template <class F>
-std::string messageOf(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using test::errorOf;
 
 TEST(BackendSelect, DeviceChoosesTheKernel) {
   EXPECT_EQ(empty({2}).device(), Device(kCPU));
@@ -26,11 +20,11 @@ TEST(BackendSelect, DeviceChoosesTheKernel) {
 }
 
 TEST(BackendSelect, DevicesWithoutBackendAreErrorsThatNameTheOperator) {
-  EXPECT_THAT(messageOf([] { empty({2}, Device(kCUDA)); }), HasSubstr("aten::empty"));
-  EXPECT_THAT(messageOf([] { empty({2}, Device("xla")); }), HasSubstr("aten::empty"));
-  EXPECT_THAT(messageOf([] { empty({2}, Device("vulkan")); }), HasSubstr("aten::empty"));
-  EXPECT_THAT(messageOf([] { empty({2}, Device("opengl")); }), HasSubstr("the device opengl has no backend here"));
-  EXPECT_THAT(messageOf([] { ones({2}).to("cuda"); }), HasSubstr("CUDA"));
+  EXPECT_THAT(errorOf([] { empty({2}, Device(kCUDA)); }), HasSubstr("aten::empty"));
+  EXPECT_THAT(errorOf([] { empty({2}, Device("xla")); }), HasSubstr("aten::empty"));
+  EXPECT_THAT(errorOf([] { empty({2}, Device("vulkan")); }), HasSubstr("aten::empty"));
+  EXPECT_THAT(errorOf([] { empty({2}, Device("opengl")); }), HasSubstr("the device opengl has no backend here"));
+  EXPECT_THAT(errorOf([] { ones({2}).to("cuda"); }), HasSubstr("CUDA"));
 }
 
 TEST(BackendSelect, OtherLayoutsAreErrors) {
@@ -40,14 +34,14 @@ TEST(BackendSelect, OtherLayoutsAreErrors) {
 
 TEST(DeviceCheck, NamesArgumentMethodAndBothDevices) {
   const Tensor cpu = ones({2, 3}), meta = empty({2, 3}, Device(kMeta));
-  EXPECT_THAT(messageOf([&] { cat({cpu, meta}); }),
+  EXPECT_THAT(errorOf([&] { cat({cpu, meta}); }),
               HasSubstr("Expected all tensors to be on the same device, but found at least two devices, cpu and meta! (when "
                         "checking argument for argument tensors in method wrapper_Meta_cat)"));
 }
 
 TEST(DeviceCheck, CopiesMayMixDevices) {
   Tensor meta = empty({2}, Device(kMeta));
-  EXPECT_EQ(messageOf([&] { meta.copy_(ones({2})); }), "no error");
+  EXPECT_EQ(errorOf([&] { meta.copy_(ones({2})); }), "no error");
 }
 
 }  // namespace

@@ -65,13 +65,13 @@ TEST(NllLoss, SpecialCases) {
 
 TEST(NllLoss, ErrorsNameTheShapes) {
   const Tensor x = randomTensor({2, 3}, kFloat);
-  EXPECT_THAT(messageOf([&] { shunt::nll_loss(x, targets({0, 3})); }), ::testing::StartsWith("Target 3 is out of bounds."));
-  EXPECT_THAT(messageOf([&] { shunt::nll_loss(x, targets({0, -1})); }), ::testing::StartsWith("Target -1 is out of bounds."));
-  EXPECT_THAT(messageOf([&] { shunt::nll_loss(x, targets({0})); }), ::testing::StartsWith("size mismatch (got input: [2, 3], target: [1])"));
-  EXPECT_THAT(messageOf([&] { shunt::nll_loss(x, targets({0, 1}).to(kInt)); }), ::testing::StartsWith("expected scalar type Long but found Int"));
-  EXPECT_THAT(messageOf([&] { shunt::nll_loss(x, targets({0, 1}), randomTensor({2}, kFloat)); }),
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 3})); }), ::testing::StartsWith("Target 3 is out of bounds."));
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, -1})); }), ::testing::StartsWith("Target -1 is out of bounds."));
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0})); }), ::testing::StartsWith("size mismatch (got input: [2, 3], target: [1])"));
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 1}).to(kInt)); }), ::testing::StartsWith("expected scalar type Long but found Int"));
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 1}), randomTensor({2}, kFloat)); }),
               ::testing::StartsWith("weight tensor should be defined either for all 3 classes or no classes but got weight tensor of shape: [2]"));
-  EXPECT_THAT(messageOf([&] { shunt::nll_loss(x, targets({0, 1}), std::nullopt, 3); }), ::testing::HasSubstr("reduction"));
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 1}), std::nullopt, 3); }), ::testing::HasSubstr("reduction"));
 }
 
 TEST(CrossEntropy, IsNllOfLogSoftmax) {
@@ -102,7 +102,7 @@ TEST(CrossEntropy, ProbabilitiesAndSmoothing) {
                      valuesOf(shunt::cross_entropy_loss(x, one_hot, std::nullopt, reduction, -100, 0.3)), 1e-13));
   EXPECT_TRUE(near(valuesOf(shunt::cross_entropy_loss(x, target, weight, kSum, -100, 0.3)),
                    valuesOf(shunt::cross_entropy_loss(x, one_hot, weight, kSum, -100, 0.3)), 1e-13));
-  EXPECT_THAT(messageOf([&] { shunt::cross_entropy_loss(x, target, std::nullopt, kMean, -100, 1.5); }),
+  EXPECT_THAT(errorOf([&] { shunt::cross_entropy_loss(x, target, std::nullopt, kMean, -100, 1.5); }),
               ::testing::StartsWith("label_smoothing must be between 0.0 and 1.0. Got: 1.5"));
 }
 
@@ -118,7 +118,7 @@ TEST(Dropout, KeepsOrScales) {
   const Tensor x = shunt::ones({1000});
   EXPECT_EQ(valuesOf(shunt::dropout(x, 0.5, false)), valuesOf(x));
   for (const double v : valuesOf(shunt::dropout(x, 0.75, true))) EXPECT_TRUE(v == 0 || v == 4) << v;
-  EXPECT_THAT(messageOf([&] { shunt::dropout(x, 1.5, true); }), ::testing::StartsWith("dropout probability has to be between 0 and 1, but got 1.5"));
+  EXPECT_THAT(errorOf([&] { shunt::dropout(x, 1.5, true); }), ::testing::StartsWith("dropout probability has to be between 0 and 1, but got 1.5"));
 }
 
 }  // namespace

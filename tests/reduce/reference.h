@@ -4,6 +4,8 @@
 
 #include <shunt/shunt.h>
 
+#include "tests/support/error_of.h"
+
 #include <cmath>
 #include <functional>
 #include <random>
@@ -136,13 +138,6 @@ inline double epsilonOf(ScalarType t) {
   }
 }
 
-inline std::string messageOf(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using test::errorOf;
 
 }  // namespace shunt::testing

@@ -1,4 +1,6 @@
 // What the parts of a parsed schema are, and what a schema built by hand must obey.
+#include "tests/support/error_of.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <shunt/core/error.h>
@@ -17,15 +19,7 @@ using ::testing::HasSubstr;
 Argument argument(const std::string& text) { return parseSchema("f(" + text + ") -> ()").arguments().at(0); }
 DefaultValue defaultOf(const std::string& text) { return argument(text).default_value.value(); }
 
-template <class F>
-std::string messageOf(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using test::errorOf;
 
 TEST(FunctionSchema, Parts) {
   const FunctionSchema s = parseSchema("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor");
@@ -53,7 +47,7 @@ TEST(FunctionSchema, Forms) {
   EXPECT_TRUE(inplace.isInplace() && inplace.is_mutable() && inplace.hasAnyAliasInfo() && !inplace.isOut());
   EXPECT_TRUE(inplace.is_mutable("self"));
   EXPECT_FALSE(inplace.is_mutable("other"));
-  EXPECT_THAT(messageOf([&] { inplace.is_mutable("none"); }), HasSubstr("no argument 'none' in add_.Tensor("));
+  EXPECT_THAT(errorOf([&] { inplace.is_mutable("none"); }), HasSubstr("no argument 'none' in add_.Tensor("));
 
   const FunctionSchema out = parseSchema("sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)");
   EXPECT_TRUE(out.isOut() && out.is_mutable() && !out.isInplace() && out.arguments()[1].is_out());
@@ -156,11 +150,11 @@ TEST(DefaultValue, Lists) {
 }
 
 TEST(DefaultValue, WrongKindIsAnError) {
-  EXPECT_THAT(messageOf([] { DefaultValue(int64_t{3}).toBool(); }), HasSubstr("default value 3 is not a bool"));
-  EXPECT_THAT(messageOf([] { DefaultValue(true).toInt(); }), HasSubstr("default value True is not an int"));
-  EXPECT_THAT(messageOf([] { DefaultValue("x").toDouble(); }), HasSubstr("is not a float"));
-  EXPECT_THAT(messageOf([] { DefaultValue().toList(); }), HasSubstr("default value None is not a list"));
-  EXPECT_THAT(messageOf([] { DefaultValue(1.5).toStringRef(); }), HasSubstr("default value 1.5 is not a string"));
+  EXPECT_THAT(errorOf([] { DefaultValue(int64_t{3}).toBool(); }), HasSubstr("default value 3 is not a bool"));
+  EXPECT_THAT(errorOf([] { DefaultValue(true).toInt(); }), HasSubstr("default value True is not an int"));
+  EXPECT_THAT(errorOf([] { DefaultValue("x").toDouble(); }), HasSubstr("is not a float"));
+  EXPECT_THAT(errorOf([] { DefaultValue().toList(); }), HasSubstr("default value None is not a list"));
+  EXPECT_THAT(errorOf([] { DefaultValue(1.5).toStringRef(); }), HasSubstr("default value 1.5 is not a string"));
 }
 
 TEST(DefaultValue, EqualityIsByBitsButForNan) {
@@ -189,7 +183,7 @@ Argument made(const std::string& name, bool kwarg_only = false) {
 TEST(FunctionSchema, BuiltByHandIsCheckedToo) {
   const auto build = [](std::vector<Argument> arguments, std::vector<Argument> returns = {},
                         OperatorName name = {"f", ""}) {
-    return messageOf([&] { FunctionSchema(name, arguments, returns); });
+    return errorOf([&] { FunctionSchema(name, arguments, returns); });
   };
   EXPECT_EQ(build({made("a"), made("b", true)}, {Argument()}), "no error");
   EXPECT_EQ(build({}, {}, {"", ""}), "no error");

@@ -3,6 +3,8 @@
 
 #include <shunt/shunt.h>
 
+#include "tests/support/error_of.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,15 +50,7 @@ inline std::vector<double> counted(int64_t n, double from = 0) {
   return out;
 }
 
-template <class E = Error>
-std::string errorOf(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "(no error)";
-}
+using test::errorOf;
 
 struct ErrorCase {
   const char* name;

@@ -123,7 +123,7 @@ TEST(View, StridesShowTheSameElementsInOrder) {
     for (const auto& shape : shapes) {
       if (detail::checkedNumel("test", shape) != t.numel()) continue;
       EXPECT_EQ(valuesOf(t.reshape(shape)), valuesOf(t));
-      if (errorOf([&] { t.view(shape); }) != "(no error)") continue;
+      if (errorOf([&] { t.view(shape); }) != "no error") continue;
       EXPECT_TRUE(t.view(shape).is_alias_of(t));
       EXPECT_EQ(valuesOf(t.view(shape)), valuesOf(t));
       ++shared;
