@@ -1,5 +1,6 @@
 // The operators mm, addmm, bmm, baddbmm with their in-place and out= forms: checks, outputs, the call of gemm.
 #include "generated/native_functions.h"
+#include "kernels/factory/result.h"
 #include "kernels/linalg/operands.h"
 #include "kernels/shape/copy.h"
 #include "kernels/shape/view_util.h"
@@ -62,6 +63,7 @@ void multiply(const Shape& s, const Operand& a, const Operand& b, const Scalar& 
   using A = typename GemmScalar<T>::type;
   T* const out = reinterpret_cast<T*>(c.data());
   const A scale = alpha.to<A>(), keep = beta.to<A>();
+  if (!hasData(c)) return;
   if (s.batch == 1)
     return linalg::gemm<T>(s.m, s.n, s.k, scale, a.view<T>(), b.view<T>(), keep, out, std::max<int64_t>(s.n, 1));
   const auto products = [&](int64_t begin, int64_t end) {
@@ -82,13 +84,9 @@ void multiplyInto(const char* op, const Shape& s, const Tensor& a, const Tensor&
   });
 }
 
-Tensor newOutput(const Shape& s, bool batched, ScalarType dtype) {
-  const int64_t sizes[] = {s.batch, s.m, s.n};
-  return Tensor(detail::makeCpuTensor(batched ? IntArrayRef(sizes, 3) : IntArrayRef(sizes + 1, 2), {}, dtype));
-}
-
 /// out = self, broadcast to out's sizes. The usual case is a row, the bias.
 void fillWith(const TensorImpl& out, const Tensor& out_tensor, const Tensor& self) {
+  if (!hasData(out)) return;
   const TensorImpl& from = *self.unsafeGetTensorImpl();
   const bool is_row = from.dim() == 1 && out.dim() == 2 && from.numel() == out.sizes()[1] && from.is_contiguous();
   if (!is_row || from.dtype() != out.dtype()) return copyBelowAutograd(out_tensor, self);
@@ -144,14 +142,27 @@ Product checkedAddmm(const char* op, const Tensor& self, const Tensor& a, const 
   return {op, a, b, false, s, x.dtype()};
 }
 
+Tensor newOutput(const Product& p) {
+  const int64_t sizes[] = {p.shape.batch, p.shape.m, p.shape.n};
+  return newResult(*p.a.unsafeGetTensorImpl(), p.batched ? IntArrayRef(sizes, 3) : IntArrayRef(sizes + 1, 2), p.dtype);
+}
+
 Tensor plainProduct(const Product& p) {
-  Tensor out = newOutput(p.shape, p.batched, p.dtype);
+  Tensor out = newOutput(p);
   multiplyInto(p.op, p.shape, p.a, p.b, 0, 1, *out.unsafeGetTensorImpl());
   return out;
 }
 
+/// Without a product a batched sum is beta times self, under the rules of that multiplication.
+void checkBeta(const Product& p, const Scalar& beta) {
+  const bool multiplies = p.batched && p.shape.k == 0 && p.shape.batch * p.shape.m * p.shape.n != 0 && !beta.equal(0);
+  SHUNT_CHECK(!multiplies || !beta.isFloatingPoint() || isFloatingType(p.dtype), "result type ", get_default_dtype(),
+              " can't be cast to the desired output type ", p.dtype);
+}
+
 Tensor sumWithProduct(const Product& p, const Tensor& self, const Scalar& beta, const Scalar& alpha) {
-  Tensor out = newOutput(p.shape, p.batched, p.dtype);
+  checkBeta(p, beta);
+  Tensor out = newOutput(p);
   const TensorImpl& impl = *out.unsafeGetTensorImpl();
   if (!is_expandable_to(self.sizes(), impl.sizes())) ops::expand::call(self, impl.sizes(), false);  // throws
   if (!beta.equal(0)) fillWith(impl, out, self);
@@ -164,7 +175,7 @@ bool isDirect(const Tensor& out, const Product& p) {
   if (!out.defined()) return false;
   const TensorImpl& impl = *out.unsafeGetTensorImpl();
   const int64_t sizes[] = {p.shape.batch, p.shape.m, p.shape.n};
-  return impl.device().is_cpu() && impl.dtype() == p.dtype && impl.is_contiguous() &&
+  return impl.device() == p.a.device() && impl.dtype() == p.dtype && impl.is_contiguous() &&
          impl.sizes() == (p.batched ? IntArrayRef(sizes, 3) : IntArrayRef(sizes + 1, 2)) && !out.is_alias_of(p.a) &&
          !out.is_alias_of(p.b);
 }
@@ -177,40 +188,41 @@ Tensor& productOut(const Product& p, Tensor& out) {
 
 Tensor& sumInPlace(const Product& p, Tensor& self, const Scalar& beta, const Scalar& alpha) {
   if (!isDirect(self, p)) return wrappers::copyInplace(p.op, self, sumWithProduct(p, self, beta, alpha));
+  checkBeta(p, beta);
   multiplyInto(p.op, p.shape, p.a, p.b, beta, alpha, *self.unsafeGetTensorImpl());
   return self;
 }
 
 }  // namespace
 
-Tensor mm_cpu(const Tensor& self, const Tensor& mat2) { return plainProduct(checkedMm("mm", self, mat2)); }
-Tensor& mm_out_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) { return productOut(checkedMm("mm", self, mat2), out); }
+Tensor mm(const Tensor& self, const Tensor& mat2) { return plainProduct(checkedMm("mm", self, mat2)); }
+Tensor& mm_out(const Tensor& self, const Tensor& mat2, Tensor& out) { return productOut(checkedMm("mm", self, mat2), out); }
 
-Tensor bmm_cpu(const Tensor& self, const Tensor& mat2) { return plainProduct(checkedBmm("bmm", self, mat2, "self", "mat2")); }
-Tensor& bmm_out_cpu(const Tensor& self, const Tensor& mat2, Tensor& out) {
+Tensor bmm(const Tensor& self, const Tensor& mat2) { return plainProduct(checkedBmm("bmm", self, mat2, "self", "mat2")); }
+Tensor& bmm_out(const Tensor& self, const Tensor& mat2, Tensor& out) {
   return productOut(checkedBmm("bmm", self, mat2, "self", "mat2"), out);
 }
 
-Tensor addmm_cpu(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
   return sumWithProduct(checkedAddmm("addmm", self, mat1, mat2, false), self, beta, alpha);
 }
-Tensor& addmm__cpu(Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
+Tensor& addmm_(Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
   return sumInPlace(checkedAddmm("addmm_", self, mat1, mat2, false), self, beta, alpha);
 }
-Tensor& addmm_out_cpu(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha,
+Tensor& addmm_out(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha,
                       Tensor& out) {
-  return wrappers::copyToOut("addmm", out, addmm_cpu(self, mat1, mat2, beta, alpha));
+  return wrappers::copyToOut("addmm", out, native::addmm(self, mat1, mat2, beta, alpha));
 }
 
-Tensor baddbmm_cpu(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
+Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
   return sumWithProduct(checkedAddmm("baddbmm", self, batch1, batch2, true), self, beta, alpha);
 }
-Tensor& baddbmm__cpu(Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
+Tensor& baddbmm_(Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
   return sumInPlace(checkedAddmm("baddbmm_", self, batch1, batch2, true), self, beta, alpha);
 }
-Tensor& baddbmm_out_cpu(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha,
+Tensor& baddbmm_out(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha,
                         Tensor& out) {
-  return wrappers::copyToOut("baddbmm", out, baddbmm_cpu(self, batch1, batch2, beta, alpha));
+  return wrappers::copyToOut("baddbmm", out, native::baddbmm(self, batch1, batch2, beta, alpha));
 }
 
 }  // namespace shunt::native

@@ -1,5 +1,6 @@
 // The operators dot and mv.
 #include "generated/native_functions.h"
+#include "kernels/factory/result.h"
 #include "kernels/linalg/operands.h"
 #include "kernels/reduce/cascade.h"
 #include "kernels/shape/view_util.h"
@@ -34,7 +35,7 @@ T loopDot(int64_t n, const T* x, int64_t x_stride, const T* y, int64_t y_stride)
 
 }  // namespace
 
-Tensor dot_cpu(const Tensor& self, const Tensor& tensor) {
+Tensor dot(const Tensor& self, const Tensor& tensor) {
   const TensorImpl& a = implOf(self, "dot");
   const TensorImpl& b = implOf(tensor, "dot", "tensor");
   SHUNT_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
@@ -42,7 +43,8 @@ Tensor dot_cpu(const Tensor& self, const Tensor& tensor) {
   SHUNT_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor ", a.sizes(), " and src ", b.sizes(),
               " to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
   if (a.dtype() == kBool) throw NotImplementedError("\"dot\" not implemented for 'Bool'");
-  Tensor out(detail::makeCpuTensor({}, {}, a.dtype()));
+  Tensor out = newResult(a, {}, a.dtype());
+  if (!hasData(a)) return out;
   dispatchAllTypes(a.dtype(), "dot", [&]<class T>(std::type_identity<T>) {
     if constexpr (!std::is_same_v<T, bool>) {
       T* const result = reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data());
@@ -61,7 +63,7 @@ Tensor dot_cpu(const Tensor& self, const Tensor& tensor) {
   return out;
 }
 
-Tensor mv_cpu(const Tensor& self, const Tensor& vec) {
+Tensor mv(const Tensor& self, const Tensor& vec) {
   const TensorImpl& a = implOf(self, "mv");
   const TensorImpl& x = implOf(vec, "mv", "vec");
   SHUNT_CHECK(a.dim() == 2 && x.dim() == 1, "vector + matrix @ vector expected, got 1, ", a.dim(), ", ", x.dim());
@@ -69,7 +71,8 @@ Tensor mv_cpu(const Tensor& self, const Tensor& vec) {
   SHUNT_CHECK(k == x.numel(), "size mismatch, got ", m, ", ", m, "x", k, ",", x.numel());
   SHUNT_CHECK(a.dtype() == x.dtype(), "expected scalar type ", a.dtype(), " but found ", x.dtype());
   if (a.dtype() == kBool) throw NotImplementedError("\"addmv_impl_cpu\" not implemented for 'Bool'");
-  Tensor out(detail::makeCpuTensor(m, {}, a.dtype()));
+  Tensor out = newResult(a, m, a.dtype());
+  if (!hasData(a)) return out;
   const linalg::Operand matrix(self);
   const Tensor vector = usableVector(vec);
   const TensorImpl& v = *vector.unsafeGetTensorImpl();

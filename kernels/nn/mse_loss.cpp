@@ -2,6 +2,7 @@
 #include "generated/native_functions.h"
 #include "kernels/elementwise/functors/activation.h"
 #include "kernels/elementwise/run.h"
+#include "kernels/factory/result.h"
 #include "kernels/nn/reduction.h"
 
 #include <shunt/tensor/expand_utils.h>
@@ -10,20 +11,20 @@ namespace shunt::native {
 
 using nn::LossReduction;
 
-Tensor mse_loss_cpu(const Tensor& self, const Tensor& target, int64_t reduction) {
+Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   const LossReduction how = nn::lossReduction(reduction);
   const Tensor squares = elementwise::run<functors::MseLoss>("mse_loss", self, target);
-  if (how == LossReduction::kMean) return mean_cpu(squares, std::nullopt);
-  if (how == LossReduction::kSum) return sum_cpu(squares, std::nullopt);
+  if (how == LossReduction::kMean) return native::mean(squares, std::nullopt);
+  if (how == LossReduction::kSum) return native::sum(squares, std::nullopt);
   return squares;
 }
 
-Tensor mse_loss_backward_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction) {
+Tensor mse_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction) {
   const bool mean = nn::lossReduction(reduction) == LossReduction::kMean;
   const double norm = mean ? 2.0 / static_cast<double>(self.numel()) : 2.0;
   // The gradient of self is contiguous; a larger target decides on its own.
   if (is_expandable_to(target.sizes(), self.sizes()) && is_expandable_to(grad_output.sizes(), self.sizes())) {
-    Tensor out(detail::makeCpuTensor(self.sizes(), {}, self.scalar_type()));
+    Tensor out = newResult(*self.unsafeGetTensorImpl(), self.sizes(), self.scalar_type());
     elementwise::runOut<functors::MseLossBackward>("mse_loss_backward", out, grad_output, self, target, Scalar(norm));
     return out;
   }

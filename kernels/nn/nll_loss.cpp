@@ -1,5 +1,6 @@
 // The operators nll_loss_forward and nll_loss_backward: picks, weighs and reduces log-probabilities of target classes.
 #include "generated/native_functions.h"
+#include "kernels/factory/result.h"
 #include "kernels/nn/reduction.h"
 #include "kernels/reduce/cascade.h"
 #include "kernels/shape/view_util.h"
@@ -134,15 +135,16 @@ void backward(const Batch& b, LossReduction reduction, const TensorImpl& grad, c
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> nll_loss_forward_cpu(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
                                                 int64_t reduction, int64_t ignore_index) {
   const Batch b = checkedBatch("nll_loss_forward", self, target, weight, ignore_index);
   const LossReduction how = nn::lossReduction(reduction);
   const bool each = how == LossReduction::kNone && b.batched();
   const IntArrayRef sizes = each ? IntArrayRef(b.samples) : IntArrayRef();
-  Tensor out(detail::makeCpuTensor(sizes, {}, b.input.dtype()));
-  Tensor total_weight(detail::makeCpuTensor({}, {}, b.input.dtype()));
+  Tensor out = newResult(b.input, sizes, b.input.dtype());
+  Tensor total_weight = newResult(b.input, {}, b.input.dtype());
   dispatchFloatingTypes(b.input.dtype(), "nll_loss_out_frame", [&]<class T>(std::type_identity<T>) {
+    if (!hasData(b.input)) return;
     T* const result = reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data());
     T* const total = reinterpret_cast<T*>(total_weight.unsafeGetTensorImpl()->data());
     *total = T(0);
@@ -152,7 +154,7 @@ std::tuple<Tensor, Tensor> nll_loss_forward_cpu(const Tensor& self, const Tensor
   return {std::move(out), std::move(total_weight)};
 }
 
-Tensor nll_loss_backward_cpu(const Tensor& grad_output, const Tensor& self, const Tensor& target,
+Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target,
                              const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index,
                              const Tensor& total_weight) {
   const Batch b = checkedBatch("nll_loss_backward", self, target, weight, ignore_index);
@@ -168,9 +170,9 @@ Tensor nll_loss_backward_cpu(const Tensor& grad_output, const Tensor& self, cons
                 " but got: dimension ", grad.dim(), " and tensor.size[0] = ", grad.dim() > 0 ? grad.sizes()[0] : 0);
   else
     SHUNT_CHECK(grad.dim() <= 1 && grad.numel() == 1, "Expected a single element grad_output tensor, but got: ", grad.sizes());
-  Tensor out(detail::makeCpuTensor(b.input.sizes(), {}, b.input.dtype()));
+  Tensor out = newResult(b.input, b.input.sizes(), b.input.dtype());
   dispatchFloatingTypes(b.input.dtype(), "nll_loss_backward_out_frame", [&]<class T>(std::type_identity<T>) {
-    backward<T>(b, how, grad, total, reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data()));
+    if (hasData(b.input)) backward<T>(b, how, grad, total, reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data()));
   });
   return out;
 }

@@ -3,6 +3,7 @@
 // A softmax of float or double runs in place of the tensors' memory, along rows or down groups of neighbouring columns;
 // everything else is gathered into a buffer of the accumulator type.
 #include "generated/native_functions.h"
+#include "kernels/factory/result.h"
 #include "kernels/nn/softmax_table.h"
 #include "kernels/reduce/loop_table.h"
 #include "kernels/shape/view_util.h"
@@ -177,8 +178,8 @@ Tensor softmaxForward(const char* name, const Tensor& self, int64_t dim, bool ha
   if (!isFloatingType(impl.dtype()) && !g.empty())  // nothing to compute: any dtype, as in PyTorch
     throw NotImplementedError(detail::str("\"", log ? "log_softmax" : "softmax", "_lastdim_kernel_impl\" not implemented for '",
                                           impl.dtype(), "'"));
-  Tensor out(detail::makeCpuTensor(impl.sizes(), {}, impl.dtype()));
-  if (g.empty()) return out;
+  Tensor out = newResult(impl, impl.sizes(), impl.dtype());
+  if (g.empty() || !hasData(impl)) return out;
   if (impl.dtype() == kDouble) forward<double>(contiguous(self), out, g, log);
   else forward<float>(contiguous(self), out, g, log);
   return out;
@@ -195,8 +196,8 @@ Tensor softmaxBackward(const char* name, const Tensor& grad, const Tensor& outpu
   SHUNT_CHECK(input_dtype == impl.dtype(), name, "(): expected input_dtype to be ", impl.dtype(), ", the dtype of output, got ",
               input_dtype);
   const Geometry g(impl, dim);
-  Tensor out(detail::makeCpuTensor(impl.sizes(), {}, impl.dtype()));
-  if (g.empty()) return out;
+  Tensor out = newResult(impl, impl.sizes(), impl.dtype());
+  if (g.empty() || !hasData(impl)) return out;
   if (impl.dtype() == kDouble) backward<double>(contiguous(grad), contiguous(output), out, g, log);
   else backward<float>(contiguous(grad), contiguous(output), out, g, log);
   return out;
@@ -204,16 +205,16 @@ Tensor softmaxBackward(const char* name, const Tensor& grad, const Tensor& outpu
 
 }  // namespace
 
-Tensor _softmax_cpu(const Tensor& self, int64_t dim, bool half_to_float) {
+Tensor _softmax(const Tensor& self, int64_t dim, bool half_to_float) {
   return softmaxForward("_softmax", self, dim, half_to_float, false);
 }
-Tensor _log_softmax_cpu(const Tensor& self, int64_t dim, bool half_to_float) {
+Tensor _log_softmax(const Tensor& self, int64_t dim, bool half_to_float) {
   return softmaxForward("_log_softmax", self, dim, half_to_float, true);
 }
-Tensor _softmax_backward_data_cpu(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+Tensor _softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
   return softmaxBackward("_softmax_backward_data", grad_output, output, dim, input_dtype, false);
 }
-Tensor _log_softmax_backward_data_cpu(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+Tensor _log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
   return softmaxBackward("_log_softmax_backward_data", grad_output, output, dim, input_dtype, true);
 }
 

@@ -127,7 +127,7 @@ void checkProbabilities(const TensorImpl& self, const TensorImpl& p) {
 }  // namespace
 
 Tensor& uniform_meta_(Tensor& self, double from, double to, std::optional<Generator> generator) {
-  checkGenerator(implOf(self, "uniform_").device(), generator);
+  checkTarget("uniform_", implOf(self, "uniform_"), generator);
   dispatchFloatingTypes(implOf(self, "uniform_").dtype(), "check_uniform_bounds",
                         [&]<class T>(std::type_identity<T>) { checkUniformBounds<T>(from, to); });
   return self;
@@ -148,7 +148,7 @@ Tensor& uniform_cpu_(Tensor& self, double from, double to, std::optional<Generat
 }
 
 Tensor& normal_meta_(Tensor& self, double, double std, std::optional<Generator> generator) {
-  checkGenerator(implOf(self, "normal_").device(), generator);
+  checkTarget("normal_", implOf(self, "normal_"), generator);
   checkStd(std);
   dispatchFloatingTypes(implOf(self, "normal_").dtype(), "normal", [](auto) {});
   return self;
@@ -164,25 +164,26 @@ Tensor& normal_cpu_(Tensor& self, double mean, double std, std::optional<Generat
 }
 
 Tensor& random_meta_(Tensor& self, std::optional<Generator> generator) {
-  checkGenerator(implOf(self, "random_").device(), generator);
+  checkTarget("random_", implOf(self, "random_"), generator);
   return self;
 }
 
 Tensor& random_cpu_(Tensor& self, std::optional<Generator> generator) {
-  const ScalarType dtype = implOf(self, "random_").dtype();
-  const uint64_t largest = dispatchAllTypes(dtype, "random_", []<class T>(std::type_identity<T>) { return largestInteger<T>(); });
+  random_meta_(self, std::nullopt);
+  const uint64_t largest = dispatchAllTypes(self.dtype(), "random_", []<class T>(std::type_identity<T>) { return largestInteger<T>(); });
   randomRange(self, cpuGenerator(generator), 0, largest + 1);
   return self;
 }
 
 Tensor& random_from_meta_(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator> generator) {
-  checkGenerator(implOf(self, "random_").device(), generator);
+  checkTarget("random_", implOf(self, "random_"), generator);
   checkedLast(implOf(self, "random_").dtype(), from, to);
   return self;
 }
 
 Tensor& random_from_cpu_(Tensor& self, int64_t from, std::optional<int64_t> to, std::optional<Generator> generator) {
-  const int64_t last = checkedLast(implOf(self, "random_").dtype(), from, to);
+  checkTarget("random_", implOf(self, "random_"), std::nullopt);
+  const int64_t last = checkedLast(self.dtype(), from, to);
   const uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from) + 1;
   randomRange(self, cpuGenerator(generator), static_cast<uint64_t>(from), range);
   return self;
@@ -195,7 +196,7 @@ Tensor& random_to_(Tensor& self, int64_t to, std::optional<Generator> generator)
 }
 
 Tensor& bernoulli_meta_(Tensor& self, double p, std::optional<Generator> generator) {
-  checkGenerator(implOf(self, "bernoulli_").device(), generator);
+  checkTarget("bernoulli_", implOf(self, "bernoulli_"), generator);
   checkProbability(p);
   return self;
 }
@@ -210,8 +211,8 @@ Tensor& bernoulli_cpu_(Tensor& self, double p, std::optional<Generator> generato
 }
 
 Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
-  checkGenerator(implOf(self, "bernoulli_").device(), generator);
-  checkProbabilities(implOf(self, "bernoulli_"), implOf(p, "bernoulli_", "p"));
+  checkTarget("bernoulli_", implOf(self, "bernoulli_"), generator);
+  checkProbabilities(*self.unsafeGetTensorImpl(), implOf(p, "bernoulli_", "p"));
   expand(p, self.sizes(), false);
   return self;
 }

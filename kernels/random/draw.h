@@ -5,6 +5,7 @@
 // an operator takes depends on its dtype and number of elements. Any thread; the generator is locked once.
 #pragma once
 
+#include "kernels/elementwise/overlap.h"
 #include "kernels/random/draw_table.h"
 #include "kernels/shape/copy.h"
 #include "generated/native_functions.h"
@@ -37,6 +38,12 @@ inline void checkGenerator(Device device, const std::optional<Generator>& given)
   if (!given || !given->defined() || device.is_meta()) return;
   SHUNT_CHECK(given->device().type() == device.type(), "Expected a '", device, "' device type for generator but found '",
               given->device(), "'");
+}
+
+/// What every draw asks of the tensor it fills: a generator of its device, and elements that are places of their own.
+inline void checkTarget(const char* op, const TensorImpl& self, const std::optional<Generator>& given) {
+  checkGenerator(self.device(), given);
+  if (self.numel() != 0) elementwise::assertNoInternalOverlap(op, self, Overlap::kError);
 }
 
 /// Draw: `static constexpr int kPerBlock`, and `void operator()(const philox::Block*, int64_t count, T* out) const` that

@@ -53,22 +53,22 @@ std::tuple<Tensor&, Tensor&> extremeOut(const char* name, const Tensor& self, in
 
 }  // namespace
 
-Tensor argmax_cpu(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   return argExtreme("argmax", self, dim, keepdim, true);
 }
-Tensor argmin_cpu(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   return argExtreme("argmin", self, dim, keepdim, false);
 }
-std::tuple<Tensor, Tensor> max_dim_cpu(const Tensor& self, int64_t dim, bool keepdim) {
+std::tuple<Tensor, Tensor> max_dim(const Tensor& self, int64_t dim, bool keepdim) {
   return extremeAlong("max()", self, dim, keepdim, true);
 }
-std::tuple<Tensor, Tensor> min_dim_cpu(const Tensor& self, int64_t dim, bool keepdim) {
+std::tuple<Tensor, Tensor> min_dim(const Tensor& self, int64_t dim, bool keepdim) {
   return extremeAlong("min()", self, dim, keepdim, false);
 }
-std::tuple<Tensor&, Tensor&> max_dim_out_cpu(const Tensor& self, int64_t dim, bool keepdim, Tensor& max, Tensor& max_values) {
+std::tuple<Tensor&, Tensor&> max_dim_out(const Tensor& self, int64_t dim, bool keepdim, Tensor& max, Tensor& max_values) {
   return extremeOut("max()", self, dim, keepdim, true, max, max_values);
 }
-std::tuple<Tensor&, Tensor&> min_dim_out_cpu(const Tensor& self, int64_t dim, bool keepdim, Tensor& min, Tensor& min_indices) {
+std::tuple<Tensor&, Tensor&> min_dim_out(const Tensor& self, int64_t dim, bool keepdim, Tensor& min, Tensor& min_indices) {
   return extremeOut("min()", self, dim, keepdim, false, min, min_indices);
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/reduce/arg_reduce.h"
 
+#include "kernels/factory/result.h"
 #include "kernels/reduce/reduce.h"
 
 #include <shunt/core/parallel.h>
@@ -154,10 +155,12 @@ class ArgReducer {
 }  // namespace
 
 ArgResult argReduce(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values) {
+  const TensorImpl& impl = *self.unsafeGetTensorImpl();
   ArgResult out;
-  if (want_values) out.values = Tensor(detail::makeCpuTensor(out_sizes, {}, self.dtype()));
-  out.indices = Tensor(detail::makeCpuTensor(out_sizes, {}, kLong));
-  const Plan plan(*self.unsafeGetTensorImpl(), dims, true);
+  if (want_values) out.values = native::newResult(impl, out_sizes, self.dtype());
+  out.indices = native::newResult(impl, out_sizes, kLong);
+  if (!native::hasData(impl)) return out;
+  const Plan plan(impl, dims, true);
   switch (accumulatorOf(self.dtype())) {
     case Accumulator::kFloat: ArgReducer<float>(self, out, plan, maximum).run(); break;
     case Accumulator::kDouble: ArgReducer<double>(self, out, plan, maximum).run(); break;

@@ -1,5 +1,6 @@
 #include "kernels/reduce/reduce.h"
 
+#include "kernels/factory/result.h"
 #include "kernels/reduce/cascade.h"
 
 #include <shunt/core/parallel.h>
@@ -264,7 +265,8 @@ void run(const Tensor& self, const Tensor& out, const DimSet& dims, const Reduct
 
 Tensor reduce(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction) {
   const OutputSizes sizes(self.sizes(), dims, keepdim);
-  Tensor out(detail::makeCpuTensor(sizes.ref(), {}, reduction.out_dtype));
+  Tensor out = native::newResult(*self.unsafeGetTensorImpl(), sizes.ref(), reduction.out_dtype);
+  if (!native::hasData(*self.unsafeGetTensorImpl())) return out;
   switch (reduction.accumulator) {
     case Accumulator::kFloat: run<float>(self, out, dims, reduction); break;
     case Accumulator::kDouble: run<double>(self, out, dims, reduction); break;

@@ -100,65 +100,67 @@ std::optional<ScalarType> dtypeFor(const Tensor& out, std::optional<ScalarType> 
 
 }  // namespace
 
-Tensor sum_cpu(const Tensor& self, std::optional<ScalarType> dtype) {
+Tensor sum(const Tensor& self, std::optional<ScalarType> dtype) {
   return sumOrProd("sum", ReduceOp::kSum, self, std::nullopt, false, dtype);
 }
-Tensor sum_dim_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+Tensor sum_dim(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   return sumOrProd("sum", ReduceOp::kSum, self, dim, keepdim, dtype);
 }
-Tensor& sum_dim_out_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
-  return wrappers::copyToOut("sum", out, sum_dim_cpu(self, dim, keepdim, dtypeFor(out, dtype)));
+Tensor& sum_dim_out(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
+  return wrappers::copyToOut("sum", out, sum_dim(self, dim, keepdim, dtypeFor(out, dtype)));
 }
 Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
   SHUNT_CHECK(is_expandable_to(size, self.sizes()), "size {", size, "} is not expandable to size {", self.sizes(), "}.");
   return size.empty() ? ops::sum::call(self, std::nullopt) : sum_to(self, size);
 }
 
-Tensor mean_cpu(const Tensor& self, std::optional<ScalarType> dtype) { return meanOver(self, std::nullopt, false, dtype); }
-Tensor mean_dim_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
+Tensor mean(const Tensor& self, std::optional<ScalarType> dtype) { return meanOver(self, std::nullopt, false, dtype); }
+Tensor mean_dim(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype) {
   return meanOver(self, dim, keepdim, dtype);
 }
-Tensor& mean_dim_out_cpu(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
+Tensor& mean_dim_out(const Tensor& self, OptionalIntArrayRef dim, bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
   const ScalarType of_input = dtype.value_or(implOf(self, "mean").dtype());
   if (!isFloatingType(of_input)) throwMeanType(dtype.has_value(), of_input);
-  return wrappers::copyToOut("mean", out, mean_dim_cpu(self, dim, keepdim, dtypeFor(out, dtype)));
+  return wrappers::copyToOut("mean", out, mean_dim(self, dim, keepdim, dtypeFor(out, dtype)));
 }
 
-Tensor prod_cpu(const Tensor& self, std::optional<ScalarType> dtype) {
+Tensor prod(const Tensor& self, std::optional<ScalarType> dtype) {
   return sumOrProd("prod", ReduceOp::kProd, self, std::nullopt, false, dtype);
 }
-Tensor prod_dim_cpu(const Tensor& self, int64_t dim, bool keepdim, std::optional<ScalarType> dtype) {
+Tensor prod_dim(const Tensor& self, int64_t dim, bool keepdim, std::optional<ScalarType> dtype) {
   return sumOrProd("prod", ReduceOp::kProd, self, IntArrayRef(dim), keepdim, dtype);
 }
-Tensor& prod_dim_out_cpu(const Tensor& self, int64_t dim, bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
-  return wrappers::copyToOut("prod", out, prod_dim_cpu(self, dim, keepdim, dtypeFor(out, dtype)));
+Tensor& prod_dim_out(const Tensor& self, int64_t dim, bool keepdim, std::optional<ScalarType> dtype, Tensor& out) {
+  return wrappers::copyToOut("prod", out, prod_dim(self, dim, keepdim, dtypeFor(out, dtype)));
 }
 
-Tensor amax_cpu(const Tensor& self, IntArrayRef dim, bool keepdim) { return extreme("amax", ReduceOp::kMax, self, dim, keepdim); }
-Tensor amin_cpu(const Tensor& self, IntArrayRef dim, bool keepdim) { return extreme("amin", ReduceOp::kMin, self, dim, keepdim); }
-Tensor max_cpu(const Tensor& self) { return extreme("max", ReduceOp::kMax, self, {}, false); }
-Tensor min_cpu(const Tensor& self) { return extreme("min", ReduceOp::kMin, self, {}, false); }
+Tensor amax(const Tensor& self, IntArrayRef dim, bool keepdim) { return extreme("amax", ReduceOp::kMax, self, dim, keepdim); }
+Tensor amin(const Tensor& self, IntArrayRef dim, bool keepdim) { return extreme("amin", ReduceOp::kMin, self, dim, keepdim); }
+Tensor max(const Tensor& self) { return extreme("max", ReduceOp::kMax, self, {}, false); }
+Tensor min(const Tensor& self) { return extreme("min", ReduceOp::kMin, self, {}, false); }
 Tensor max(const Tensor& self, const Tensor& other) { return ops::maximum::call(self, other); }
 Tensor min(const Tensor& self, const Tensor& other) { return ops::minimum::call(self, other); }
+Tensor& max_out(const Tensor& self, const Tensor& other, Tensor& out) { return ops::maximum_out::call(self, other, out); }
+Tensor& min_out(const Tensor& self, const Tensor& other, Tensor& out) { return ops::minimum_out::call(self, other, out); }
 
-Tensor all_cpu(const Tensor& self) { return anyOrAll("all", ReduceOp::kMin, self, std::nullopt, false); }
-Tensor all_dim_cpu(const Tensor& self, int64_t dim, bool keepdim) {
+Tensor all(const Tensor& self) { return anyOrAll("all", ReduceOp::kMin, self, std::nullopt, false); }
+Tensor all_dim(const Tensor& self, int64_t dim, bool keepdim) {
   return anyOrAll("all", ReduceOp::kMin, self, IntArrayRef(dim), keepdim);
 }
-Tensor& all_out_cpu(const Tensor& self, Tensor& out) {
+Tensor& all_out(const Tensor& self, Tensor& out) {
   return anyOrAllOut("all", ReduceOp::kMin, self, std::nullopt, false, out);
 }
-Tensor& all_out_dim_cpu(const Tensor& self, int64_t dim, bool keepdim, Tensor& out) {
+Tensor& all_out_dim(const Tensor& self, int64_t dim, bool keepdim, Tensor& out) {
   return anyOrAllOut("all", ReduceOp::kMin, self, IntArrayRef(dim), keepdim, out);
 }
-Tensor any_cpu(const Tensor& self) { return anyOrAll("any", ReduceOp::kMax, self, std::nullopt, false); }
-Tensor any_dim_cpu(const Tensor& self, int64_t dim, bool keepdim) {
+Tensor any(const Tensor& self) { return anyOrAll("any", ReduceOp::kMax, self, std::nullopt, false); }
+Tensor any_dim(const Tensor& self, int64_t dim, bool keepdim) {
   return anyOrAll("any", ReduceOp::kMax, self, IntArrayRef(dim), keepdim);
 }
-Tensor& any_out_cpu(const Tensor& self, Tensor& out) {
+Tensor& any_out(const Tensor& self, Tensor& out) {
   return anyOrAllOut("any", ReduceOp::kMax, self, std::nullopt, false, out);
 }
-Tensor& any_out_dim_cpu(const Tensor& self, int64_t dim, bool keepdim, Tensor& out) {
+Tensor& any_out_dim(const Tensor& self, int64_t dim, bool keepdim, Tensor& out) {
   return anyOrAllOut("any", ReduceOp::kMax, self, IntArrayRef(dim), keepdim, out);
 }
 

@@ -3,7 +3,9 @@
 
 #include "generated/native_functions.h"
 #include "kernels/elementwise/functors/unary.h"
+#include "kernels/elementwise/overlap.h"
 #include "kernels/elementwise/run.h"
+#include "kernels/factory/result.h"
 #include "kernels/shape/view_util.h"
 
 #include <shunt/core/tls.h>
@@ -55,10 +57,11 @@ bool copyDense(const TensorImpl& dst, const TensorImpl& src) {
   return true;
 }
 
-void copyCpu(const Tensor& dst, const Tensor& src) {
+/// Both on the CPU, or both on Meta.
+void copyOnDevice(const Tensor& dst, const Tensor& src) {
   const TensorImpl& to = implOf(dst, "copy_");
   const TensorImpl& from = implOf(src, "copy_", "src");
-  if (&to == &from || copyDense(to, from)) return;
+  if (&to == &from || (hasData(to) && copyDense(to, from))) return;
   checkExpandable(to.sizes(), from.sizes());
   Tensor out = dst;
   elementwise::runOut<functors::Copy>("copy_", out, from.sizes() == to.sizes() ? src : expand(src, to.sizes(), false));
@@ -97,21 +100,26 @@ void denseStridesLike(IntArrayRef sizes, IntArrayRef like_strides, int64_t* stri
 }
 
 Tensor& copy_cpu_(Tensor& self, const Tensor& src, bool) {
-  copyCpu(self, src);
+  copyOnDevice(self, src);
   return self;
 }
 
-// Reached when either side is Meta: from Meta there is nothing to copy, into Meta only the shapes count.
+// Reached when either side is Meta: from Meta there is nothing to copy, into Meta only what can be checked counts.
 Tensor& copy_meta_(Tensor& self, const Tensor& src, bool) {
   const TensorImpl& to = implOf(self, "copy_");
   const TensorImpl& from = implOf(src, "copy_", "src");
   if (!to.device().is_meta()) throw NotImplementedError("Cannot copy out of meta tensor; no data!");
-  checkExpandable(to.sizes(), from.sizes());
+  if (from.device().is_meta()) {
+    copyOnDevice(self, src);
+  } else {
+    checkExpandable(to.sizes(), from.sizes());
+    elementwise::assertNoInternalOverlap("copy_", to, Overlap::kError);
+  }
   return self;
 }
 
 void copyBelowAutograd(const Tensor& dst, const Tensor& src) {
-  if (dst.is_cpu() && src.is_cpu()) return copyCpu(dst, src);
+  if (dst.is_cpu() && src.is_cpu()) return copyOnDevice(dst, src);
   Tensor handle = dst;
   if (dst.is_meta() || (dst.is_cpu() && src.is_meta())) return (void)copy_meta_(handle, src, false);
   AutoDispatchBelowAutograd guard;

@@ -89,7 +89,7 @@ Tensor& fill_tensor_(Tensor& self, const Tensor& value) {
   const TensorImpl& v = implOf(value, "fill_", "value");
   SHUNT_CHECK(v.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", v.dim(), " dimensions.");
   if (self.is_cpu() && value.is_cpu()) fillCpu(*self.unsafeGetTensorImpl(), value.item());
-  else copyBelowAutograd(self, value);
+  else if (!self.is_meta()) copyBelowAutograd(self, value);  // Meta: overlapping elements do not matter here either
   return self;
 }
 

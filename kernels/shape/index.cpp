@@ -1,5 +1,6 @@
 // index_select and index_add: rows of one dimension, chosen by an index vector.
 #include "generated/native_functions.h"
+#include "kernels/elementwise/overlap.h"
 #include "kernels/factory/factory_util.h"
 #include "kernels/shape/copy.h"
 #include "kernels/shape/strided_loop.h"
@@ -135,26 +136,31 @@ Tensor index_select_meta(const Tensor& self, int64_t dim, const Tensor& index) {
 
 Tensor& index_select_out_meta(const Tensor& self, int64_t dim, const Tensor& index, Tensor& out) {
   const TensorImpl& from = implOf(self, "index_select");
-  implOf(out, "index_select", "out");
+  const TensorImpl& to = implOf(out, "index_select", "out");
   const SizesAndStrides dims = selectedSizes(from, dim, implOf(index, "index_select", "index"));
+  SHUNT_CHECK(!(out.is_alias_of(self) || out.is_alias_of(index)) || to.numel() == 0,
+              "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
   SHUNT_CHECK(out.dtype() == from.dtype(), "index_select(): self and result must have the same scalar type, but got ",
               from.dtype(), " and ", out.dtype());
   resizeOutput(out, dims.sizes());
+  elementwise::assertNoInternalOverlap("index_select", *out.unsafeGetTensorImpl(), Overlap::kError);
   return out;
 }
 
 Tensor& index_select_out_cpu(const Tensor& self, int64_t dim, const Tensor& index, Tensor& out) {
-  SHUNT_CHECK(!out.defined() || !(out.is_alias_of(self) || out.is_alias_of(index)) || out.numel() == 0,
-              "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
   index_select_out_meta(self, dim, index, out);
   dim = maybe_wrap_dim(dim, self.dim());
   selectInto(self, dim, *index.unsafeGetTensorImpl(), out);
   return out;
 }
 
-Tensor& index_add_meta_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar&) {
+Tensor& index_add_meta_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   const TensorImpl& to = implOf(self, "index_add_");
   checkIndexAdd(to, maybe_wrap_dim(dim, to.dim()), implOf(index, "index_add_", "index"), implOf(source, "index_add_", "source"));
+  SHUNT_CHECK(!self.is_alias_of(source) || self.numel() == 0, "unsupported operation: some elements of the input tensor and "
+              "the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.");
+  if (source.numel() != 0)
+    dispatchAllTypes(to.dtype(), "index_add_", [&]<class T>(std::type_identity<T>) { (void)alpha.to<opmath_t<T>>(); });
   return self;
 }
 
@@ -163,8 +169,6 @@ Tensor& index_add_cpu_(Tensor& self, int64_t dim, const Tensor& index, const Ten
   const TensorImpl& to = *self.unsafeGetTensorImpl();
   dim = maybe_wrap_dim(dim, to.dim());
   const std::vector<int64_t> indices = checkedIndices("index_add_", *index.unsafeGetTensorImpl(), sizeAt(to, dim));
-  SHUNT_CHECK(!self.is_alias_of(source) || self.numel() == 0, "unsupported operation: some elements of the input tensor and "
-              "the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.");
   if (source.numel() == 0) return self;
   const Tensor from = contiguousCopy(source);
   const Tensor target = contiguousCopy(self);
