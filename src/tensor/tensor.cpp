@@ -65,7 +65,7 @@ void Tensor::checkDataType(ScalarType wanted) const {
 
 Scalar Tensor::item() const {
   SHUNT_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
-  SHUNT_CHECK(is_cpu(), "item(): the tensor is on device ", device(), "; copy it to cpu first");
+  SHUNT_CHECK(is_cpu(), "item(): the tensor is on device ", device(), is_meta() ? ", which has no numbers" : "; copy it to cpu first");
   const void* p = data_ptr();
   return dispatchAllTypes(dtype(), "item", [&]<class T>(std::type_identity<T>) {
     T v;

@@ -29,6 +29,8 @@ bool isAboutElements(const std::string& message) {
       "Mask tensor can take 0 and 1 values only",
       "bernoulli_ expects p to be in [0, 1]",
   };
+  const bool fills_with_element = contains(message, "aten::masked_fill") && contains(message, ".Tensor)");
+  if (fills_with_element && contains(message, "value cannot be converted to type")) return true;
   return std::ranges::any_of(kAboutElements, [&](const char* part) { return contains(message, part); });
 }
 
@@ -95,7 +97,11 @@ void describe(std::ostream& out, const Tensor& t, const std::vector<Tensor>& arg
     out << " undefined";
     return;
   }
-  out << ' ' << t.dtype() << t.sizes() << " strides " << t.strides() << " offset " << t.storage_offset();
+  out << ' ' << t.dtype() << t.sizes() << " strides";
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.size(d) > 1 && t.numel() != 0) out << ' ' << t.stride(d);
+    else out << " -";  // addresses nothing
+  out << " offset " << t.storage_offset();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].defined()) continue;
     if (t.is_same(arguments[i])) out << " is tensor " << i;
