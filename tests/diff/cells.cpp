@@ -68,7 +68,7 @@ std::vector<Cell> planCells(const Options& options) {
       if (form != Form::kPlain) std::erase_if(dtypes, [](int d) { return !parity::isFloating(d); });
       Rng rng(parity::hashOf(name.str() + toString(form), options.seed));
       rng.shuffle(dtypes);
-      if (options.dtype == "*") dtypes.resize(std::min(dtypes.size(), static_cast<size_t>(options.dtypes + elementwise(op->schema()))));
+      if (options.dtype == "*") dtypes.resize(std::min(dtypes.size(), static_cast<size_t>(options.dtypes)));
       for (const int dtype : dtypes)
         if (parity::globMatches(options.dtype, parity::dtypeName(dtype))) cells.push_back({op->schema(), dtype, form});
     }
@@ -78,7 +78,7 @@ std::vector<Cell> planCells(const Options& options) {
 
 std::vector<Group> drawGroups(const Cell& cell, const Options& options) {
   const size_t wanted = static_cast<size_t>(options.cases);
-  const size_t pairs = static_cast<size_t>(options.pairs + elementwise(cell.schema));
+  const size_t pairs = static_cast<size_t>(options.pairs);
   Rng rng(parity::hashOf(cell.flags(options), 0));
   std::map<PairKey, Group> all;
   for (size_t i = 0; i < wanted * pairs; ++i) {

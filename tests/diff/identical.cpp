@@ -27,7 +27,7 @@ std::string text(const std::vector<T>& v) {
 
 template <class T>
 std::string unequal(const std::string& what, const T& expected, const T& got) {
-  return expected == got ? "" : what + ": interpreted " + text(expected) + ", compiled " + text(got);
+  return expected == got ? "" : what + ": expected " + text(expected) + ", got " + text(got);
 }
 
 bool sameElement(int dtype, const uint8_t* a, const uint8_t* b) {
@@ -44,7 +44,7 @@ std::string valuesOf(const std::string& where, const TensorState& e, const Tenso
   std::ostringstream out;
   out.precision(17);
   out << where << ": " << wrong << " of " << e.bytes.size() / item << " elements differ, first at " << first / item
-      << ": interpreted " << parity::loadElement(e.dtype, &e.bytes[first]) << ", compiled "
+      << ": expected " << parity::loadElement(e.dtype, &e.bytes[first]) << ", got "
       << parity::loadElement(e.dtype, &g.bytes[first]) << " (" << parity::dtypeName(e.dtype) << ")";
   return out.str();
 }

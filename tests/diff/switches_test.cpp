@@ -1,0 +1,134 @@
+// The compiler's environment variables, each in a process of its own, and the compiler's absence.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include <sys/wait.h>
+
+namespace diff {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A folder that goes with the test.
+struct Folder {
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "shunt_switches_XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  ~Folder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+/// What the probe printed, on stdout and stderr, with these variables and no other switches.
+std::string probe(const std::string& variables, int calls, const fs::path& libraries = {}) {
+  std::string command = "env -u SHUNT_JIT -u SHUNT_JIT_SYNC -u SHUNT_JIT_THRESHOLD ";
+  if (!libraries.empty()) command += "LD_LIBRARY_PATH=" + libraries.string() + " ";
+  command += variables + " " SWITCHES_PROBE " " + std::to_string(calls) + " 2>&1";
+  FILE* out = popen(command.c_str(), "r");
+  if (out == nullptr) throw std::runtime_error("popen");
+  std::string text;
+  char buffer[4096];
+  while (const size_t n = fread(buffer, 1, sizeof buffer, out)) text.append(buffer, n);
+  const int status = pclose(out);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << text;
+  return text;
+}
+
+int occurrences(const std::string& text, const std::string& of) {
+  int n = 0;
+  for (size_t at = text.find(of); at != std::string::npos; at = text.find(of, at + of.size())) ++n;
+  return n;
+}
+
+TEST(Switches, ByDefaultHotPairsAreCompiledBesideTheCalls) {
+  const std::string text = probe("", 2000);
+  EXPECT_THAT(text, HasSubstr("good=1 available=1"));
+  EXPECT_THAT(text, HasSubstr("late=1 compiled=6 failed=0"));
+}
+
+TEST(Switches, ColdPairsAreNotCompiled) { EXPECT_THAT(probe("", 100), HasSubstr("good=1 available=0 early=0 late=0 compiled=0")); }
+
+TEST(Switches, JitOff) { EXPECT_THAT(probe("SHUNT_JIT=0", 2000), HasSubstr("good=1 available=0 early=0 late=0 compiled=0")); }
+
+TEST(Switches, Threshold) {
+  EXPECT_THAT(probe("SHUNT_JIT_THRESHOLD=64", 400), HasSubstr("late=1 compiled=6"));
+  EXPECT_THAT(probe("SHUNT_JIT_THRESHOLD=100000", 2000), HasSubstr("late=0 compiled=0"));
+}
+
+TEST(Switches, SyncCompilesInTheCaller) {
+  EXPECT_THAT(probe("SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1", 2), HasSubstr("good=1 available=1 early=1 late=1"));
+}
+
+TEST(Switches, BadValuesAreNamedOnceAndTheDefaultHolds) {
+  const std::string text = probe("SHUNT_JIT=maybe SHUNT_JIT_THRESHOLD=-3", 2000);
+  EXPECT_EQ(occurrences(text, "SHUNT_JIT=maybe"), 1);
+  EXPECT_EQ(occurrences(text, "SHUNT_JIT_THRESHOLD=-3"), 1);
+  EXPECT_THAT(text, HasSubstr("compiled=6"));
+}
+
+TEST(Switches, StatsPrintATableAtExit) {
+  const std::string text = probe("SHUNT_STATS=1", 2000);
+  EXPECT_THAT(text, HasSubstr("pairs compiled 6"));
+  EXPECT_THAT(text, HasSubstr("aten::add.Tensor {CPU} (Float contiguous, Float contiguous)"));
+  EXPECT_THAT(probe("", 2000), Not(HasSubstr("aten::add.Tensor")));
+}
+
+TEST(Switches, DumpWritesPlanCodeAndAssembly) {
+  const Folder folder;
+  EXPECT_THAT(probe("SHUNT_JIT_DUMP=" + (folder.path / "dump").string(), 2000), HasSubstr("good=1 available=1"));
+  std::map<std::string, int> files;
+  for (const auto& f : fs::directory_iterator(folder.path / "dump")) {
+    EXPECT_GT(f.file_size(), 0u) << f.path();
+    const std::string name = f.path().filename().string();
+    ++files[name.substr(name.find('.', name.find("aten")))];
+    if (name.ends_with("relu.s")) {
+      std::ifstream in(f.path());
+      const std::string text((std::istreambuf_iterator<char>(in)), {});
+      EXPECT_THAT(text, HasSubstr("# plan for aten::relu keys={CPU}"));
+      EXPECT_THAT(text, HasSubstr("ret"));
+    }
+  }
+  EXPECT_GE(files[".plan"], 1);
+  EXPECT_EQ(files[".before.ll"], files[".plan"]);
+  EXPECT_EQ(files[".s"], files[".plan"]);
+  const std::string text = probe("SHUNT_JIT_DUMP=/proc/nowhere/dump", 2000);
+  EXPECT_EQ(occurrences(text, "SHUNT_JIT_DUMP"), 1) << text;
+  EXPECT_THAT(text, HasSubstr("good=1"));
+}
+
+TEST(Switches, AtTheCodeLimitCompilingStopsAndInterpretingGoesOn) {
+  const std::string text = probe("SHUNT_JIT_MAX_CODE=1500", 2000);
+  EXPECT_THAT(text, HasSubstr("good=1 available=1"));
+  EXPECT_THAT(text, Not(HasSubstr("failed=0"))) << text;
+  EXPECT_EQ(occurrences(text, "SHUNT_JIT_MAX_CODE"), 1) << "said once: " << text;
+  EXPECT_THAT(probe("SHUNT_JIT_MAX_CODE=lots", 2000), HasSubstr("SHUNT_JIT_MAX_CODE=lots"));
+}
+
+TEST(Provider, AbsentMeansInterpretingAndIsSaidOnce) {
+  const Folder folder;
+  fs::copy_file(SHUNT_LIBRARY, folder.path / SHUNT_SONAME);
+  const std::string text = probe("", 2000, folder.path);
+  EXPECT_THAT(text, HasSubstr("good=1 available=0 early=0 late=0 compiled=0"));
+  EXPECT_EQ(occurrences(text, "the JIT is not available"), 1) << text;
+}
+
+TEST(Provider, BrokenFileIsRefused) {
+  const Folder folder;
+  fs::copy_file(SHUNT_LIBRARY, folder.path / SHUNT_SONAME);
+  std::ofstream(folder.path / "libshunt_jit.so") << "not a library";
+  const std::string text = probe("", 2000, folder.path);
+  EXPECT_THAT(text, HasSubstr("good=1 available=0"));
+  EXPECT_EQ(occurrences(text, "the JIT is not available"), 1) << text;
+}
+
+}  // namespace
+}  // namespace diff
