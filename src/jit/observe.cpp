@@ -1,5 +1,9 @@
-// Observing: every 16th interpreted call of a thread counts for its pair; the call that makes it hot is recorded for the
-// compiler. Note [Hot entries] (core/hot.h) and pairs.h.
+// Observing: about every 16th interpreted call of a thread counts for its pair; the call that makes it hot is recorded for
+// the compiler. Note [Hot entries] (core/hot.h) and pairs.h.
+//
+// Note [Uneven samples]
+// Programs repeat themselves: of a loop of six operators, an even sixteenth call would only ever be one of three. So the
+// distance to the next sample is drawn from 1 to twice the period, and a sample counts for as many calls as it came after.
 #include "src/jit/compiler.h"
 #include "src/jit/pairs.h"
 #include "src/jit/switches.h"
@@ -27,13 +31,23 @@ bool enabled() {
 
 namespace detail_observe {
 thread_local int64_t period = 0;
+thread_local int64_t distance = 0;  // what the countdown that now ends began with
+thread_local uint64_t random = 0x9e3779b97f4a7c15u;
+
+int64_t draw(int64_t mean) {
+  random ^= random << 13;
+  random ^= random >> 7;
+  random ^= random << 17;
+  return 1 + static_cast<int64_t>((random >> 32) * static_cast<uint64_t>(2 * mean - 1) >> 32);
+}
 
 void next(Pairs::Answer answer) {
   const int64_t least = switches().period;
   if (answer == Pairs::Answer::kSettled) period = std::min(period * 2, std::max(least, kLongestPeriod));
   else period = least;
   if (least == 1) period = 1;
-  shunt::detail::tls_state.observe_countdown = period;
+  distance = draw(period);
+  shunt::detail::tls_state.observe_countdown = distance;
 }
 }  // namespace detail_observe
 
@@ -52,11 +66,11 @@ ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t sig
     return;
   }
   int64_t& period = jit::detail_observe::period;
-  if (period == 0) period = jit::switches().period;
+  if (period == 0) period = jit::detail_observe::distance = jit::switches().period;
   // keys 0 would match an empty place of the probe array; such calls have no tensors and nothing to specialise.
   auto answer = jit::Pairs::Answer::kSettled;
   if (ks.raw() != 0)
-    answer = jit::Pairs::instance().observe({state.op(), ks.raw(), signature}, &state, period, jit::switches().threshold);
+    answer = jit::Pairs::instance().observe({state.op(), ks.raw(), signature}, &state, jit::detail_observe::distance, jit::switches().threshold);
   jit::detail_observe::next(answer);
   if (answer != jit::Pairs::Answer::kHot) return;
   hot_ = true;
