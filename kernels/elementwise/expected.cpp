@@ -26,6 +26,7 @@ SHUNT_ALWAYS_INLINE bool takeInput(const Request& r, int i, const Record& e, Exp
   if (e.kind[i] == Record::kNumber) {
     const Scalar* number = r.inputs[i].number;
     if (t != nullptr || number == nullptr || !numberFits(*number, e.common)) return false;
+    if (e.common == kFloat && number->isBoolean()) return false;  // takeScalars leaves out the checks, which refuse some
     storeFast(*number, e.common, call.numbers[i]);
     call.in[i] = {call.numbers[i].bytes, 0, e.common};
     return true;
