@@ -29,7 +29,7 @@ bool isAboutElements(const std::string& message) {
       "Mask tensor can take 0 and 1 values only",
       "bernoulli_ expects p to be in [0, 1]",
   };
-  const bool fills_with_element = contains(message, "aten::masked_fill") && contains(message, ".Tensor)");
+  const bool fills_with_element = contains(message, "fill") && contains(message, ".Tensor)");
   if (fills_with_element && contains(message, "value cannot be converted to type")) return true;
   return std::ranges::any_of(kAboutElements, [&](const char* part) { return contains(message, part); });
 }
