@@ -109,7 +109,7 @@ Tensor sigmoid_double_backward(const Tensor& grad, const Tensor& grad_output, co
 }
 
 Tensor tanh_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output) {
-  return grad.mul(grad_output).mul(output.mul(Scalar(-2)));
+  return grad.mul(output.mul(Scalar(-2)).mul(grad_output));  // a small output before a large gradient: no overflow between
 }
 
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {

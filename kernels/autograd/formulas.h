@@ -100,6 +100,8 @@ Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, co
 /// With respect to grad_output and to output.
 Tensor log_softmax_backward_grad_output(const Tensor& grad, const Tensor& output, int64_t dim);
 Tensor log_softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
+/// Of mse_loss, for either operand; where they broadcast, in the broadcast shape.
+Tensor mse_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction);
 Tensor mse_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction);
 Tensor mse_loss_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, int64_t reduction);
 Tensor nll_loss_backward_grad_output(const Tensor& grad, const Tensor& target, const std::optional<Tensor>& weight,

@@ -23,10 +23,18 @@ Tensor log_softmax_double_backward(const Tensor& grad, const Tensor& grad_output
   return grad.neg().mul(output.exp()).mul(grad_output.sum(IntArrayRef(dim), true));
 }
 
+Tensor mse_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction) {
+  if (self.sizes() == target.sizes()) return mse_loss_backward(grad, self, target, reduction);
+  // The operator divides by the elements of its input, the loss by those of the broadcast shape.
+  const std::vector<int64_t> sizes = infer_size(self.sizes(), target.sizes());
+  return mse_loss_backward(grad, self.expand(sizes), target, reduction);
+}
+
 Tensor mse_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction) {
   const Tensor each = grad.mul(self.sub(target)).mul(Scalar(2));
   if (reduction == kReductionNone) return each;
-  return reduction == kReductionMean ? each.mean() : each.sum();
+  // As the gradient itself: divided by the elements of self, also where a larger target broadcast it.
+  return reduction == kReductionMean ? each.sum().div(Scalar(std::max<int64_t>(self.numel(), 1))) : each.sum();
 }
 
 Tensor mse_loss_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, int64_t reduction) {

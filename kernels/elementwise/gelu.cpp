@@ -35,4 +35,10 @@ Tensor gelu_backward(const Tensor& grad_output, const Tensor& self, std::string_
                               : elementwise::run<functors::GeluBackward>("gelu_backward", grad_output, self);
 }
 
+Tensor& gelu_backward_out(const Tensor& grad_output, const Tensor& self, std::string_view approximate, Tensor& grad_input) {
+  if (useTanh(approximate)) elementwise::runOut<functors::GeluTanhBackward>("gelu_backward", grad_input, grad_output, self);
+  else elementwise::runOut<functors::GeluBackward>("gelu_backward", grad_input, grad_output, self);
+  return grad_input;
+}
+
 }  // namespace shunt::native

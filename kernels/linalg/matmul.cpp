@@ -72,10 +72,19 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   return batchedMatmul(self, other);
 }
 
-Tensor outer(const Tensor& self, const Tensor& vec2) {
+namespace {
+
+Tensor outerColumn(const Tensor& self, const Tensor& vec2) {
   SHUNT_CHECK(self.dim() == 1, "outer: Expected 1-D argument self, but got ", self.dim(), "-D");
   SHUNT_CHECK(vec2.dim() == 1, "outer: Expected 1-D argument vec2, but got ", vec2.dim(), "-D");
-  return ops::mul_Tensor::call(ops::reshape::call(self, {self.size(0), 1}), vec2);
+  return ops::reshape::call(self, {self.size(0), 1});
+}
+
+}  // namespace
+
+Tensor outer(const Tensor& self, const Tensor& vec2) { return ops::mul_Tensor::call(outerColumn(self, vec2), vec2); }
+Tensor& outer_out(const Tensor& self, const Tensor& vec2, Tensor& out) {
+  return ops::mul_out::call(outerColumn(self, vec2), vec2, out);
 }
 
 }  // namespace shunt::native

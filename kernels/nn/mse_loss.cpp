@@ -19,16 +19,30 @@ Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   return squares;
 }
 
+namespace {
+
+Scalar gradientFactor(const Tensor& self, int64_t reduction) {
+  return nn::lossReduction(reduction) == LossReduction::kMean ? 2.0 / static_cast<double>(self.numel()) : 2.0;
+}
+
+}  // namespace
+
+Tensor& mse_loss_backward_out(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
+                              Tensor& grad_input) {
+  elementwise::runOut<functors::MseLossBackward>("mse_loss_backward", grad_input, grad_output, self, target,
+                                                 gradientFactor(self, reduction));
+  return grad_input;
+}
+
 Tensor mse_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction) {
-  const bool mean = nn::lossReduction(reduction) == LossReduction::kMean;
-  const double norm = mean ? 2.0 / static_cast<double>(self.numel()) : 2.0;
+  const Scalar factor = gradientFactor(self, reduction);
   // The gradient of self is contiguous; a larger target decides on its own.
   if (is_expandable_to(target.sizes(), self.sizes()) && is_expandable_to(grad_output.sizes(), self.sizes())) {
     Tensor out = newResult(*self.unsafeGetTensorImpl(), self.sizes(), self.scalar_type());
-    elementwise::runOut<functors::MseLossBackward>("mse_loss_backward", out, grad_output, self, target, Scalar(norm));
+    elementwise::runOut<functors::MseLossBackward>("mse_loss_backward", out, grad_output, self, target, factor);
     return out;
   }
-  return elementwise::run<functors::MseLossBackward>("mse_loss_backward", grad_output, self, target, Scalar(norm));
+  return elementwise::run<functors::MseLossBackward>("mse_loss_backward", grad_output, self, target, factor);
 }
 
 }  // namespace shunt::native

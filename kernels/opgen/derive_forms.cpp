@@ -79,16 +79,19 @@ OperatorDef deriveOut(const OperatorDef& functional, const Variants& variants) {
   std::vector<Argument> returns;
   const auto& results = functional.returns();
   if (results.empty()) fail(functional.place, "an out form needs a returned Tensor");
+  if (!variants.out_args.empty() && variants.out_args.size() != results.size())
+    fail(functional.place, "'out_args' needs a name for each returned Tensor");
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i].type.isPlain(shunt::TypeKind::Tensor))
       fail(functional.place, "an out form needs returns of type Tensor");
     Argument out = withoutAlias(results[i]);
+    if (!variants.out_args.empty()) out.name = variants.out_args[i];
     if (out.name.empty()) out.name = results.size() == 1 ? "out" : "out" + std::to_string(i);
     out.alias = written(std::string(1, static_cast<char>('a' + i)));
     out.kwarg_only = true;
     Argument result = out;
     result.kwarg_only = false;
-    if (results[i].name.empty()) result.name.clear();
+    if (results[i].name.empty() || !variants.out_args.empty()) result.name.clear();
     args.push_back(std::move(out));
     returns.push_back(std::move(result));
   }

@@ -5,10 +5,11 @@
 
 namespace opgen {
 
-/// What an entry's `variants`, `out_name`, `inplace` and `out` ask for.
+/// What an entry's `variants`, `out_name`, `out_args`, `inplace` and `out` ask for.
 struct Variants {
   bool function = true, method = false, inplace = false, out = false;
   std::string out_name, inplace_kernel, out_kernel;
+  std::vector<std::string> out_args;
 };
 
 /// add.Tensor -> add_.Tensor(Tensor(a!) self, ...) -> Tensor(a!)

@@ -13,7 +13,7 @@
 namespace opgen {
 namespace {
 
-const std::vector<std::string> kEntryKeys = {"func", "variants", "out_name", "elementwise", "dispatch", "inplace", "out",
+const std::vector<std::string> kEntryKeys = {"func", "variants", "out_name", "out_args", "elementwise", "dispatch", "inplace", "out",
                                              "device_check", "manual_cpp_binding", "cpp_no_default_args", "tags"};
 
 shunt::FunctionSchema parseEntrySchema(const YamlFile& file, const YAML::Node& node) {
@@ -38,6 +38,7 @@ Variants readVariants(const YamlFile& file, const YAML::Node& entry) {
     else fail(file.placeOf(entry["variants"]), "unknown variant '" + word + "'; known are function, method, inplace, out");
   }
   if (entry["out_name"]) v.out_name = file.text(entry["out_name"], "out_name");
+  if (entry["out_args"]) v.out_args = file.list(entry["out_args"], "out_args");
   if (entry["inplace"]) v.inplace_kernel = file.text(entry["inplace"], "inplace");
   if (entry["out"]) v.out_kernel = file.text(entry["out"], "out");
   const auto needs = [&](const char* key, const char* variant, bool present) {
@@ -47,6 +48,7 @@ Variants readVariants(const YamlFile& file, const YAML::Node& entry) {
   needs("inplace", "inplace", v.inplace);
   needs("out", "out", v.out);
   needs("out_name", "out", v.out);
+  needs("out_args", "out", v.out);
   return v;
 }
 

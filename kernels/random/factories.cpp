@@ -228,6 +228,17 @@ Tensor bernoulli_p(const Tensor& self, double p, std::optional<Generator> genera
   return below(native::empty_like(self, {}, {}, {}, {}, MemoryFormat::Contiguous), [&](Tensor& t) { t.bernoulli_(p, generator); });
 }
 
+Tensor bernoulli_tensor(const Tensor& self, const Tensor& p, std::optional<Generator> generator) {
+  implOf(self, "bernoulli");
+  checkGenerator(self.device(), generator);
+  return below(native::empty_like(self, {}, {}, {}, {}, {}), [&](Tensor& t) { t.bernoulli_(p, generator); });
+}
+
+Tensor& bernoulli_float_out(const Tensor& self, double p, std::optional<Generator> generator, Tensor& out) {
+  implOf(self, "bernoulli");
+  return drawOut("bernoulli", self.sizes(), out, [&](Tensor& t) { t.bernoulli_(p, generator); });
+}
+
 Tensor& bernoulli_out(const Tensor& self, std::optional<Generator> generator, Tensor& out) {
   implOf(self, "bernoulli");
   return drawOut("bernoulli", self.sizes(), out, [&](Tensor& t) { t.bernoulli_(self, generator); });

@@ -62,6 +62,12 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   return self.slice(dim, start, start + length, 1);
 }
 
+Tensor narrow_tensor(const Tensor& self, int64_t dim, const Tensor& start, int64_t length) {
+  const TensorImpl& at = implOf(start, "narrow", "start");
+  SHUNT_CHECK(at.dim() == 0 && isIntegralType(at.dtype(), false), "start must be an 0-dim integral Tensor.");
+  return native::narrow(self, dim, start.item().toLong(), length);
+}
+
 std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   const TensorImpl& base = implOf(self, "split");
   SHUNT_CHECK(base.dim() != 0, "split expects at least a 1-dimensional tensor");

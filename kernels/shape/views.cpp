@@ -102,6 +102,26 @@ Tensor viewWithSize(const Tensor& self, IntArrayRef size, const char* op) {
   return makeView(base, dims, base.storage_offset());
 }
 
+/// The dimensions of `self` counted in elements of another size, which only the last one can take up; returns the offset.
+int64_t rescaleForDtype(const TensorImpl& self, ScalarType dtype, SizesAndStrides& dims) {
+  const int64_t from = self.itemsize(), to = elementSize(dtype), ndim = self.dim();
+  const auto what = [&] { return detail::str(" to view ", self.dtype(), " as ", dtype, " (different element sizes), but got "); };
+  SHUNT_CHECK(ndim != 0, "self.dim() cannot be 0 to view ", self.dtype(), " as ", dtype, " (different element sizes)");
+  const auto last = static_cast<size_t>(ndim - 1);
+  int64_t* const sizes = dims.sizesData();
+  int64_t* const strides = dims.stridesData();
+  const auto scaled = [&](int64_t value, const char* name, int64_t dim) {
+    if (from > to) return value * (from / to);
+    const int64_t ratio = to / from;
+    SHUNT_CHECK(value % ratio == 0, "self.", name, "(", dim < 0 ? "" : detail::str(dim), ") must be divisible by ", ratio, what(), value);
+    return value / ratio;
+  };
+  SHUNT_CHECK(strides[last] == 1, "self.stride(-1) must be 1", what(), strides[last]);
+  sizes[last] = scaled(sizes[last], "size", ndim - 1);
+  for (size_t d = 0; d < last; ++d) strides[d] = scaled(strides[d], "stride", static_cast<int64_t>(d));
+  return scaled(self.storage_offset(), "storage_offset", -1);
+}
+
 }  // namespace
 
 Tensor alias(const Tensor& self) {
@@ -119,6 +139,18 @@ Tensor detach(const Tensor& self) {
 Tensor& detach_(Tensor& self) { return detach_autograd_(self); }
 
 Tensor view(const Tensor& self, IntArrayRef size) { return viewWithSize(self, size, "view"); }
+
+Tensor view_dtype(const Tensor& self, ScalarType dtype) {
+  const TensorImpl& base = implOf(self, "view");
+  const int64_t from = base.itemsize(), to = elementSize(dtype);
+  SizesAndStrides dims = dimsOf(base);
+  int64_t offset = base.storage_offset();
+  if (from != to) offset = rescaleForDtype(base, dtype, dims);
+  auto view = make_intrusive<TensorImpl>(base.storage(), base.key_set() - kAutogradKeys, dtype);
+  view->set_sizes_and_strides(dims.sizes(), dims.strides(), offset);
+  if (!base.is_inference()) view->share_version_counter_of(base);
+  return Tensor(std::move(view));
+}
 
 Tensor _unsafe_view(const Tensor& self, IntArrayRef size) { return viewWithSize(self, size, "_unsafe_view"); }
 

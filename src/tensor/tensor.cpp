@@ -30,6 +30,7 @@ namespace {
 bool isChannelsLastLike(const TensorImpl& t) {
   const auto ndim = static_cast<size_t>(t.dim());
   const IntArrayRef sizes = t.sizes(), strides = t.strides();
+  if (strides[1] == 0) return false;  // expanded channels have no order
   int64_t least = 0;
   const auto fits = [&](size_t d) {
     if (sizes[d] == 0 || strides[d] < least) return false;

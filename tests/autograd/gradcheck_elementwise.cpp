@@ -159,6 +159,7 @@ void addOverwriting(Cases& c) {
   random("random_.to", [](Tensor& y, const Tensor&) { y.random_(5); });
   random("bernoulli_.float", [](Tensor& y, const Tensor&) { y.bernoulli_(0.5); });
   random("bernoulli_.Tensor", [](Tensor& y, const Tensor& w) { y.bernoulli_(w.sigmoid().select(0, 0)); });
+  random("bernoulli.Tensor", [](Tensor& y, const Tensor& w) { y.copy_(bernoulli(w, w.sigmoid().select(0, 0))); });
   random("bernoulli", [](Tensor& y, const Tensor& w) { y.copy_(w.sigmoid().bernoulli()); });
   random("bernoulli.p", [](Tensor& y, const Tensor& w) { y.copy_(w.bernoulli(0.5)); });
 }

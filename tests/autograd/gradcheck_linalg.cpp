@@ -42,10 +42,16 @@ Tensor classes() { return tensorOf({2, 0, 1}).to(kLong); }
 void addLosses(Cases& c) {
   for (int64_t reduction : {0, 1, 2}) {
     c.push_back(of("mse_loss", {{2, 3}, {2, 3}}, [=](const variable_list& x) { return mse_loss(x[0], x[1], reduction); }));
+    c.push_back(of("mse_loss", {{3}, {2, 3}}, [=](const variable_list& x) { return mse_loss(x[0], x[1], reduction); }));
+    c.push_back(of("mse_loss", {{2, 3}, {2, 1}}, [=](const variable_list& x) { return mse_loss(x[0], x[1], reduction); }));
     c.push_back(of("nll_loss_forward", {{3, 4}},
                    [=](const variable_list& x) { return nll_loss(x[0], classes(), spread({4}, 0.5, 2), reduction, 1); }));
     const std::vector<int64_t> grad_sizes = reduction == 0 ? std::vector<int64_t>{2, 3} : std::vector<int64_t>{};
     c.push_back(of("mse_loss_backward", {grad_sizes, {2, 3}, {2, 3}},
+                   [=](const variable_list& x) { return mse_loss_backward(x[0], x[1], x[2], reduction); }));
+    c.push_back(of("mse_loss_backward", {grad_sizes, {3}, {2, 3}},
+                   [=](const variable_list& x) { return mse_loss_backward(x[0], x[1], x[2], reduction); }));
+    c.push_back(of("mse_loss_backward", {grad_sizes, {2, 3}, {2, 1}},
                    [=](const variable_list& x) { return mse_loss_backward(x[0], x[1], x[2], reduction); }));
     c.push_back(of("nll_loss_backward", {reduction == 0 ? std::vector<int64_t>{3} : std::vector<int64_t>{}, {3, 4}},
                    [=](const variable_list& x) {

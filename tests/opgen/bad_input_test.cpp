@@ -46,6 +46,8 @@ const BadInput kFunctions[] = {
      "functions.yaml:2: error:", "unknown variant 'inplac'"},
     {"OutNameWithoutOut", "- func: relu(Tensor self) -> Tensor\n  variants: function\n  out_name: out\n", "", "{}",
      "functions.yaml:3: error:", "'out_name' needs the variant out"},
+    {"OutArgsTooMany", "- func: relu(Tensor self) -> Tensor\n  variants: function, out\n  out_args: a, b\n", "", "{}",
+     "functions.yaml:1: error:", "'out_args' needs a name for each returned Tensor"},
     {"InplaceOfInplace", "- func: relu_(Tensor(a!) self) -> Tensor(a!)\n  variants: function, inplace\n", "", "{}",
      "functions.yaml:1: error:", "only a functional operator"},
     {"InplaceWithoutSelf", "- func: cat(Tensor[] tensors) -> Tensor\n  variants: function, inplace\n", "", "{}",

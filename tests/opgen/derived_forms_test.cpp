@@ -8,6 +8,13 @@
 namespace opgen {
 namespace {
 
+TEST(DerivedForms, NamesOfOutArguments) {
+  const Model m("- func: loss(Tensor self) -> (Tensor output, Tensor weight)\n  variants: function, out\n  out_name: output\n"
+                "  out_args: output, total\n  dispatch: {CPU: loss_cpu}\n  out: copy\n");
+  EXPECT_EQ(m.op("loss", "output").schema.str(),
+            "aten::loss.output(Tensor self, *, Tensor(a!) output, Tensor(b!) total) -> (Tensor(a!), Tensor(b!))");
+}
+
 TEST(DerivedForms, ElementwiseSchemas) {
   const Model m("- func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
                 "  variants: function, method, inplace, out\n  out_name: out\n  elementwise: Add\n");
