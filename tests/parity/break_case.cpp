@@ -19,6 +19,7 @@ bool replaceTensor(Case& c, const shunt::FunctionSchema& schema, Rng& rng, bool 
   if (tensors.empty()) return false;
   const size_t at = rng.pick(tensors);
   if (sizes_too && schema.arguments()[at].name == "index") return false;  // libtorch writes beyond the result
+  const bool writable = schema.arguments()[at].is_out() && (ruleFor(schema.name(), schema.overload_name()).flags & kNoOverlap);
   const TensorSpec old = c.tensors[static_cast<size_t>(c.args[at].ints[0])];
   if (!old.defined) return false;
   std::vector<int64_t> sizes = old.sizes;
@@ -28,7 +29,7 @@ bool replaceTensor(Case& c, const shunt::FunctionSchema& schema, Rng& rng, bool 
   // Indices and classes stay small, so that a tensor in their place may still be legal.
   const int64_t index = schema.arguments()[at].name == "index" || schema.arguments()[at].name == "target"
                             ? addIntegers(rng, c, dtype, sizes, 0, 3)
-                            : addTensor(rng, c, dtype, sizes, Data::kUnitInterval);
+                            : addTensor(rng, c, dtype, sizes, Data::kUnitInterval, writable);
   c.args[at] = Value::ofTensor(index);
   c.integral_data = false;
   return true;

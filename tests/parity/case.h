@@ -111,5 +111,7 @@ Outcome runTorch(const Case& c);
 void setUpTorch();
 /// The operator's schema as libtorch prints it; empty when it has no such operator.
 std::string torchSchema(const std::string& name, const std::string& overload);
+/// All schemas of libtorch's namespace aten.
+std::vector<std::string> torchSchemas();
 
 }  // namespace parity

@@ -130,6 +130,7 @@ class Comparison {
     out << where << ": " << wrong << " of " << a.bytes.size() / item << " elements differ, first at " << first / item << ": Shunt "
         << loadElement(a.dtype, &a.bytes[first]) << ", libtorch " << loadElement(b.dtype, &b.bytes[first]) << " (" << dtypeName(a.dtype) << ")";
     if (anyStrided()) out << ", strided operands";
+    if (anyBroadcast()) out << ", broadcast operands";
     add(prefix + kind + "values", out.str());
   }
 
@@ -151,6 +152,12 @@ class Comparison {
         if (t.sizes[d] != 1 && t.strides[d] != dense) return true;
     }
     return false;
+  }
+
+  // Whether two tensors have different shapes.
+  bool anyBroadcast() const {
+    const auto differs = [&](const TensorSpec& t) { return t.defined && t.sizes != case_.tensors[0].sizes; };
+    return std::ranges::any_of(case_.tensors, differs);
   }
 
   bool close(int dtype, const uint8_t* a, const uint8_t* b, double ulps, bool sums) const {

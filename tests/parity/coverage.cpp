@@ -2,6 +2,7 @@
 
 #include "tests/parity/dtypes.h"
 
+#include <algorithm>
 #include <map>
 
 namespace parity {
@@ -23,6 +24,9 @@ void Coverage::print(std::ostream& out) const {
   }
   out << '\n';
 }
+
+int Coverage::fewest() const { return std::ranges::min(hits_, {}, &CellHits::drawn).drawn; }
+int Coverage::most() const { return std::ranges::max(hits_, {}, &CellHits::drawn).drawn; }
 
 std::vector<std::string> Coverage::holes() const {
   std::vector<std::string> found;

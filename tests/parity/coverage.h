@@ -28,6 +28,9 @@ class Coverage {
   CellHits& hits(size_t cell) { return hits_[cell]; }
   /// One line an operator: cases/cases that ran for each dtype, backward passes in parentheses.
   void print(std::ostream& out) const;
+  /// Cases of the cell with the fewest, and with the most.
+  int fewest() const;
+  int most() const;
   /// Cells without a case, and forms of operators of which no case of any dtype ran.
   std::vector<std::string> holes() const;
 

@@ -62,7 +62,8 @@ void drawOuts(Draft& d, bool plain) {
     const double which = d.rng.uniform();
     const std::vector<int64_t> sizes = plain || which < 0.65 ? guess.sizes : which < 0.8 ? std::vector<int64_t>{0} : drawShape(d.rng);
     const Data data = (d.rule.flags & kProbabilities) ? Data::kUnitInterval : Data::kSmallIntegers;
-    d.c.args[outs[k]] = Value::ofTensor(addTensor(d.rng, d.c, dtype, sizes, data, plain || d.rng.chance(0.95)));
+    const bool writable = plain || (d.rule.flags & kNoOverlap) || d.rng.chance(0.95);
+    d.c.args[outs[k]] = Value::ofTensor(addTensor(d.rng, d.c, dtype, sizes, data, writable));
   }
 }
 

@@ -111,6 +111,12 @@ class Run {
       if (!knownSchema(m.schema, "schema")) fail(m.schema.operator_name().str(), "schema", "Shunt    " + m.schema.str() + "\nlibtorch " + m.libtorch + "\n");
     for (const auto& s : schemas_.unknown)
       if (!knownSchema(s, "unknown")) fail(s.operator_name().str(), "unknown", "libtorch has no such operator: " + s.str() + "\n");
+    for (const auto& m : schemas_.missing) {
+      Case c;
+      c.name = m.name;
+      c.overload = m.overload;
+      if (!known_.covers(c, "*", {"missing", m.schema})) fail(m.name + "." + m.overload, "missing", "Shunt lacks " + m.schema + "\n");
+    }
   }
   bool knownSchema(const shunt::FunctionSchema& s, const std::string& what) const {
     Case c;
@@ -179,7 +185,7 @@ class Run {
       if (k.reason.starts_with("open:")) open += k.hits;
       if (k.hits == 0 && options_.op == "*") std::cout << "known difference not met, line " << k.line << ": " << k.op << " " << k.what << '\n';
     }
-    std::cout << "\nseed " << options_.seed << ": " << drawn_ << " cases, " << cells_.size() << " cells of " << schemas_.common.size()
+    std::cout << "\nseed " << options_.seed << ": " << drawn_ << " cases, " << coverage_.fewest() << " to " << coverage_.most() << " in each of " << cells_.size() << " cells of " << schemas_.common.size()
               << " operators, " << failures_.size() << " kinds of difference, " << holes.size() << " holes, " << open
               << " known differences to be fixed\n";
     return failures_.empty() && holes.empty() ? 0 : 1;

@@ -17,6 +17,7 @@ enum RuleFlag : unsigned {
   kProbabilities = 16,
   kSameDtypes = 32,       // mixed dtypes only in invalid calls
   kNoInvalid = 128,       // libtorch does not check its arguments
+  kNoOverlap = 256,       // libtorch writes beyond an expanded out= tensor
   kNoGradForm = 64,       // refuses floating-point numbers, or tensors that require grad
 };
 

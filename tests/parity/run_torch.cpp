@@ -96,4 +96,12 @@ std::string torchSchema(const std::string& name, const std::string& overload) {
   return out.str();
 }
 
+std::vector<std::string> torchSchemas() {
+  std::vector<std::string> all;
+  for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames())
+    if (name.name.starts_with("aten::"))
+      if (std::string text = torchSchema(name.name, name.overload_name); !text.empty()) all.push_back(std::move(text));
+  return all;
+}
+
 }  // namespace parity

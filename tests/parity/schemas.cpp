@@ -1,8 +1,11 @@
 #include "tests/parity/schemas.h"
 
 #include "tests/parity/case.h"
+#include "tests/parity/rules.h"
 
 #include <shunt/core/dispatcher.h>
+
+#include <set>
 
 namespace parity {
 namespace {
@@ -28,6 +31,25 @@ shunt::FunctionSchema plain(const shunt::FunctionSchema& s) {
   return shunt::FunctionSchema(s.operator_name(), std::move(arguments), std::move(returns), s.is_vararg(), s.is_varret());
 }
 
+// add for add_ too: "aten::add_.Tensor(..." gives name "aten::add_", overload "Tensor".
+SchemaReport::Missing named(const std::string& schema) {
+  const std::string full = schema.substr(0, schema.find('('));
+  const size_t dot = full.find('.');
+  return {full.substr(0, dot), dot == std::string::npos ? "" : full.substr(dot + 1), schema};
+}
+
+std::vector<SchemaReport::Missing> missingForms(const shunt::Dispatcher& dispatcher) {
+  std::set<std::string, std::less<>> names;
+  for (const shunt::OperatorName& name : dispatcher.getAllOpNames())
+    if (name.getNamespace() == "aten") names.emplace(baseName(name.name));
+  std::vector<SchemaReport::Missing> missing;
+  for (const std::string& schema : torchSchemas()) {
+    SchemaReport::Missing form = named(schema);
+    if (names.contains(baseName(form.name)) && !dispatcher.findSchema({form.name, form.overload})) missing.push_back(std::move(form));
+  }
+  return missing;
+}
+
 }  // namespace
 
 SchemaReport compareSchemas() {
@@ -42,6 +64,7 @@ SchemaReport compareSchemas() {
     else if (plain(schema) == plain(shunt::parseSchema(text))) report.common.push_back(schema);
     else report.mismatches.push_back({schema, text});
   }
+  report.missing = missingForms(dispatcher);
   return report;
 }
 

@@ -18,6 +18,11 @@ struct SchemaReport {
     std::string libtorch;
   };
   std::vector<Mismatch> mismatches;
+  /// Forms and overloads of Shunt's operators that only libtorch has, by libtorch's schema.
+  struct Missing {
+    std::string name, overload, schema;
+  };
+  std::vector<Missing> missing;
 };
 
 SchemaReport compareSchemas();
