@@ -1,31 +1,56 @@
-// bench_calls: call overhead of Shunt, beside libtorch where it was found, repetitions interleaved at random.
+// bench_calls: call overhead of Shunt, interpreted and compiled, beside libtorch where it was found, repetitions interleaved
+// at random.
 //   bench_calls [--tsv FILE] [Google Benchmark's flags: --benchmark_filter=..., --benchmark_out=FILE.json ...]
 #include "bench/calls/cases.h"
 #include "bench/calls/report.h"
 
+#include <shunt/jit/jit.h>
+
+#include <cstdlib>
 #include <cstring>
 
 namespace {
 
-template <std::unique_ptr<bench::Call> (*Make)(const bench::Case&)>
-void add(const char* side, const bench::Case& c) {
-  benchmark::RegisterBenchmark((std::string(side) + "/" + c.name()).c_str(), [c](benchmark::State& state) {
-    const auto call = Make(c);
+using Make = std::unique_ptr<bench::Call> (*)(const bench::Case&);
+
+// Few calls make a pair hot here, since turning the compiler off and on between repetitions drops all thunks.
+constexpr int kThreshold = 8;
+
+/// Runs until the call goes through a thunk; false when it never does.
+bool compile(bench::Call& call) {
+  shunt::jit::set_enabled(true);
+  for (int n = 0; n < 8 * kThreshold; ++n) {
+    const uint64_t before = shunt::jit::calls_in_thunks();
+    call.run();
+    // Operators inside the call may be compiled before itself.
+    if (n > kThreshold + 2 && shunt::jit::calls_in_thunks() != before) return true;
+    shunt::jit::wait_idle();
+  }
+  return false;
+}
+
+void addSide(bench::Side side, const bench::Case& c, Make make) {
+  benchmark::RegisterBenchmark((std::string(nameOf(side)) + "/" + c.name()).c_str(), [=](benchmark::State& state) {
+    const auto call = make(c);
+    if (side == bench::Side::kInterpreted) shunt::jit::set_enabled(false);
+    if (side == bench::Side::kCompiled && !compile(*call)) return state.SkipWithError("not compiled");
     for (auto _ : state) call->run();
   });
 }
 
-void addBothSides(const bench::Case& c) {
+void addSides(const bench::Case& c) {
   const bool is_digits = c.op == bench::kDigitsStep;
-  is_digits ? add<&bench::makeShuntDigitsStep>("shunt", c) : add<&bench::makeShuntCall>("shunt", c);
+  for (const auto side : {bench::Side::kInterpreted, bench::Side::kCompiled})
+    addSide(side, c, is_digits ? &bench::makeShuntDigitsStep : &bench::makeShuntCall);
 #ifdef SHUNT_BENCH_TORCH
-  is_digits ? add<&bench::makeTorchDigitsStep>("libtorch", c) : add<&bench::makeTorchCall>("libtorch", c);
+  addSide(bench::Side::kLibtorch, c, is_digits ? &bench::makeTorchDigitsStep : &bench::makeTorchCall);
 #endif
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  setenv("SHUNT_JIT_THRESHOLD", std::to_string(kThreshold).c_str(), 0);  // before the first call reads it
   std::string tsv;
   std::vector<char*> rest = {argv[0]};
   for (int i = 1; i < argc; ++i) {
@@ -36,10 +61,10 @@ int main(int argc, char** argv) {
   std::vector<std::string> defaults = {"--benchmark_enable_random_interleaving=true", "--benchmark_repetitions=9", "--benchmark_min_time=0.02"};
   for (std::string& d : defaults) rest.insert(rest.begin() + 1, d.data());
   int count = static_cast<int>(rest.size());
-  for (const bench::Case& c : bench::allCases()) addBothSides(c);
+  for (const bench::Case& c : bench::allCases()) addSides(c);
   benchmark::Initialize(&count, rest.data());
   if (benchmark::ReportUnrecognizedArguments(count, rest.data())) return 2;
-  bench::PairReporter reporter;
+  bench::SideReporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
   reporter.print();
   if (!tsv.empty()) reporter.write(tsv);

@@ -1,5 +1,7 @@
 #include "bench/calls/report.h"
 
+#include "bench/calls/bars.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,43 +18,71 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
+void printCell(double value, const char* format) {
+  if (std::isnan(value)) std::printf(" %14s", "-");
+  else std::printf(format, value);
+}
+
 }  // namespace
 
-void PairReporter::ReportRuns(const std::vector<Run>& runs) {
+void SideReporter::ReportRuns(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
     if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
     const std::string name = run.run_name.function_name;
     const size_t slash = name.find('/');
     const std::string side = name.substr(0, slash), key = name.substr(slash + 1);
+    const auto* const found = std::find(std::begin(kSideNames), std::end(kSideNames), side);
+    if (found == std::end(kSideNames)) throw std::logic_error("no side " + side);
     const auto [it, is_new] = rows_.try_emplace(key);
     if (is_new) it->second.place = run.family_index;
     const double nanoseconds = run.GetAdjustedRealTime() * (run.time_unit == benchmark::kMicrosecond ? 1e3 : 1.0);
-    (side == "libtorch" ? it->second.theirs : it->second.mine).push_back(nanoseconds);
+    it->second.times[static_cast<size_t>(found - std::begin(kSideNames))].push_back(nanoseconds);
   }
 }
 
-std::vector<std::string> PairReporter::keys() const {
+std::vector<std::string> SideReporter::keys() const {
   std::vector<std::string> out;
   for (const auto& [key, row] : rows_) out.push_back(key);
   std::sort(out.begin(), out.end(), [this](const std::string& a, const std::string& b) { return rows_.at(a).place < rows_.at(b).place; });
   return out;
 }
 
-void PairReporter::print() const {
-  std::printf("%-34s %14s %14s %8s\n", "case", "shunt ns", "libtorch ns", "ratio");
+double SideReporter::medianOf(const std::string& key, Side side) const {
+  const auto it = rows_.find(key);
+  return median(it == rows_.end() ? std::vector<double>{} : it->second.times[static_cast<size_t>(side)]);
+}
+
+void SideReporter::print() const {
+  std::printf("%-46s %14s %14s %14s %14s %14s\n", "case, ns", "interpreted", "compiled", "libtorch", "interp./torch", "comp./torch");
   for (const std::string& key : keys()) {
-    const Row& row = rows_.at(key);
-    const double mine = median(row.mine), theirs = median(row.theirs);
-    std::printf("%-34s %14.1f", key.c_str(), mine);
-    if (std::isnan(theirs)) std::printf(" %14s %8s\n", "-", "-");
-    else std::printf(" %14.1f %8.3f\n", theirs, mine / theirs);
+    const double interpreted = medianOf(key, Side::kInterpreted), compiled = medianOf(key, Side::kCompiled);
+    const double libtorch = medianOf(key, Side::kLibtorch);
+    std::printf("%-46s", key.c_str());
+    for (const double time : {interpreted, compiled, libtorch}) printCell(time, " %14.1f");
+    for (const double time : {interpreted, compiled}) printCell(time / libtorch, " %14.3f");
+    std::printf("\n");
+  }
+  printBars();
+}
+
+void SideReporter::printBars() const {
+  std::printf("\n%-46s %14s %14s\n", "bar (a ratio unless in ns)", "measured", "at most");
+  for (const Bar& bar : kBars) {
+    const double measured = medianOf(bar.key, bar.side) / (bar.against.empty() ? 1.0 : medianOf(bar.against, bar.against_side));
+    std::printf("%-46s", bar.what.c_str());
+    printCell(measured, " %14.3f");
+    std::printf(" %14.3f  %s\n", bar.most, std::isnan(measured) ? "not measured" : measured <= bar.most ? "ok" : "MISSED");
   }
 }
 
-void PairReporter::write(const std::string& path) const {
+void SideReporter::write(const std::string& path) const {
   std::ofstream out(path);
   if (!out) throw std::runtime_error("cannot write " + path);
-  for (const std::string& key : keys()) out << key << '\t' << median(rows_.at(key).mine) << '\t' << median(rows_.at(key).theirs) << '\n';
+  for (const std::string& key : keys()) {
+    out << key;
+    for (const Side side : {Side::kInterpreted, Side::kCompiled, Side::kLibtorch}) out << '\t' << medianOf(key, side);
+    out << '\n';
+  }
 }
 
 }  // namespace bench

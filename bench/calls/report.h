@@ -1,30 +1,36 @@
-// A table of medians, Shunt beside libtorch, from Google Benchmark's runs.
+// A table of medians, Shunt interpreted and compiled beside libtorch, from Google Benchmark's runs; and the bars.
 #pragma once
+
+#include "bench/calls/sides.h"
 
 #include <benchmark/benchmark.h>
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace bench {
 
-/// Collects every repetition's time; `print` writes one row per case, both libraries and their ratio.
-class PairReporter : public benchmark::BenchmarkReporter {
+/// Collects every repetition's time; `print` writes one row per case, the sides and their ratios, then one per bar.
+class SideReporter : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override;
   void print() const;
-  /// Tab-separated: case, Shunt ns, libtorch ns (or NaN), for bench/plot.
+  /// Tab-separated: case, interpreted ns, compiled ns, libtorch ns (NaN where there is none), for bench/plot.
   void write(const std::string& path) const;
 
  private:
   struct Row {
     int64_t place = 0;  // order of registration; runs come interleaved
-    std::vector<double> mine, theirs;
+    std::array<std::vector<double>, 3> times;  // by Side
   };
   /// Keys in order of registration.
   std::vector<std::string> keys() const;
+  /// Nanoseconds; NaN when the case did not run.
+  double medianOf(const std::string& key, Side side) const;
+  void printBars() const;
   std::map<std::string, Row> rows_;
 };
 
