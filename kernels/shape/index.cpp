@@ -159,10 +159,9 @@ Tensor& index_add_meta_(Tensor& self, int64_t dim, const Tensor& index, const Te
   checkIndexAdd(to, maybe_wrap_dim(dim, to.dim()), implOf(index, "index_add_", "index"), implOf(source, "index_add_", "source"));
   SHUNT_CHECK(!self.is_alias_of(source) || self.numel() == 0, "unsupported operation: some elements of the input tensor and "
               "the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.");
-  if (source.numel() != 0) {
-    elementwise::assertNoInternalOverlap("index_add_", to, Overlap::kError);
+  elementwise::assertNoInternalOverlap("index_add_", to, Overlap::kError);
+  if (source.numel() != 0)
     dispatchAllTypes(to.dtype(), "index_add_", [&]<class T>(std::type_identity<T>) { (void)alpha.to<opmath_t<T>>(); });
-  }
   return self;
 }
 
