@@ -39,6 +39,13 @@ parity::Case refilled(parity::Case c, Rng& rng) {
   return c;
 }
 
+/// Whether the form makes a difference to the pair: a case of the form kGrad may have drawn no tensor that requires grad.
+bool ofForm(Form form, PairKey pair) {
+  const auto keys = shunt::DispatchKeySet::fromRaw(pair.keys);
+  if (form == Form::kGrad) return keys.has(shunt::DispatchKey::AutogradCPU);
+  return form != Form::kAutocast || keys.has(shunt::DispatchKey::AutocastCPU);
+}
+
 void add(Group& group, const parity::Case& c, parity::Outcome outcome) {
   const bool leads = !outcome.threw && !group.expected.empty() && group.expected.front().threw;
   group.cases.insert(leads ? group.cases.begin() : group.cases.end(), c);
@@ -90,9 +97,11 @@ std::vector<Group> drawGroups(const Cell& cell, const Options& options) {
   }
   std::vector<Group> groups;
   for (auto& [pair, group] : all) groups.push_back(std::move(group));
-  // Those whose cases work, the most frequent first.
-  const auto rank = [](const Group& g) { return std::tuple(g.expected.front().threw, -static_cast<int64_t>(g.cases.size()), g.pair); };
-  std::ranges::sort(groups, [rank](const Group& a, const Group& b) { return rank(a) < rank(b); });
+  // Those whose cases work and are of the form, the most frequent first.
+  const auto rank = [&](const Group& g) {
+    return std::tuple(g.expected.front().threw, !ofForm(cell.form, g.pair), -static_cast<int64_t>(g.cases.size()), g.pair);
+  };
+  std::ranges::sort(groups, [&](const Group& a, const Group& b) { return rank(a) < rank(b); });
   if (groups.size() > pairs) groups.resize(pairs);
   for (Group& group : groups)
     for (size_t i = 0; refillable(cell.schema) && !group.expected.front().threw && group.cases.size() < wanted; ++i) {

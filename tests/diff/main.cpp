@@ -74,6 +74,7 @@ class Differential {
     const void* code = thunkOf(*call.op, group.pair);
     ++pairs_;
     compiled_ += code != nullptr;
+    refused_by_operator_ += group.expected.front().threw;
     if (code == nullptr && !group.expected.front().threw) unexplained_[{cell.schema.operator_name().str(), toString(cell.form)}] = "";
     for (size_t i = 0; i < group.cases.size(); ++i) check(cell, group, i, code);
     if (thunkOf(*call.op, group.pair) != code) fail(cell, "the plan was compiled more than once, or after the second call", nullptr);
@@ -126,6 +127,7 @@ class Differential {
     }
     if (options_.stats) std::cout << shunt::jit::statsTable();
     std::cout << "seed " << options_.seed << ": " << cells << " cells, " << pairs_ << " pairs, " << compiled_ << " of them compiled, "
+              << refused_by_operator_ << " only of calls that throw, "
               << cases_ << " cases, " << in_thunks_ << " calls in thunks, " << failures_.size() << " kinds of difference" << std::endl;
     return failures_.empty();
   }
@@ -135,7 +137,7 @@ class Differential {
   std::map<std::string, int> failures_;
   std::map<std::pair<std::string, std::string>, std::string> unexplained_;
   std::map<std::string, std::string> reasons_;
-  size_t pairs_ = 0, compiled_ = 0, cases_ = 0, compiled_when_read_ = 0;
+  size_t pairs_ = 0, compiled_ = 0, refused_by_operator_ = 0, cases_ = 0, compiled_when_read_ = 0;
   uint64_t in_thunks_ = 0;
 };
 
