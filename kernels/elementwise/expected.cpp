@@ -71,16 +71,29 @@ SHUNT_ALWAYS_INLINE bool takeScalars(const Request& r, const Record& e, Expected
   return true;
 }
 
+/// Whether the interpreter's result is dense whatever the operands' strides in dimensions that address nothing: its fast path
+/// (run.cpp). Otherwise it follows those strides, so they must be the usual ones.
+SHUNT_ALWAYS_INLINE bool ignoresIdleStrides(const Request& r, const Record& e) {
+  bool uniform = true;
+  unrolled<kMaxInputs>([&](int i) __attribute__((always_inline)) {
+    if (i >= r.op.num_inputs) return;
+    const bool mask = ((r.op.masks >> i) & 1) != 0;
+    uniform &= e.kind[i] == Record::kSameShape && (mask || static_cast<ScalarType>(e.signature[i] & 0x1f) == e.common);
+  });
+  return uniform;
+}
+
 SHUNT_ALWAYS_INLINE bool take(const Request& r, const Record& e, Record::Form form, ExpectedCall& call) {
   if (e.form != form || r.op.id != e.functor || r.common != ScalarType::Undefined) return false;
-  bool repeated = false, taken = true;
+  bool usual = true, taken = true;
+  const bool any_strides = ignoresIdleStrides(r, e);
   unrolled<kMaxInputs>([&](int i) __attribute__((always_inline)) {
     if (i >= r.op.num_inputs || !taken) return;
-    repeated |= e.kind[i] != Record::kSameShape;
     taken = e.kind[i] != Record::kOther && takeInput(r, i, e, call);
+    if (!any_strides && taken && e.kind[i] == Record::kSameShape) usual &= hasRowMajorStrides(*r.inputs[i].tensor);
   });
   if (!taken || call.shape_of == nullptr || call.shape_of->numel() > kDefaultGrain) return false;
-  if (repeated && !hasRowMajorStrides(*call.shape_of)) return false;
+  if (!usual) return false;
   return takeScalars(r, e, call);
 }
 

@@ -10,6 +10,7 @@
 #include <shunt/core/log.h>
 #include <shunt/jit/jit.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -77,7 +78,14 @@ class Differential {
     refused_by_operator_ += group.expected.front().threw;
     if (code == nullptr && !group.expected.front().threw) unexplained_[{cell.schema.operator_name().str(), toString(cell.form)}] = "";
     for (size_t i = 0; i < group.cases.size(); ++i) check(cell, group, i, code);
-    if (thunkOf(*call.op, group.pair) != code) fail(cell, "the plan was compiled more than once, or after the second call", nullptr);
+    // Operators that the harness itself calls (clone) have more pairs than an operator has places for.
+    if (thunkOf(*call.op, group.pair) != code && !madeRoom(cell)) fail(cell, "the plan was compiled more than once, or after the second call", nullptr);
+  }
+
+  static bool madeRoom(const Cell& cell) {
+    const auto log = shunt::jit::invalidation_log();
+    const std::string op = cell.schema.operator_name().str() + " ";
+    return std::ranges::any_of(log, [&](const auto& r) { return r.what.starts_with(op) && r.cause.starts_with("more hot signatures"); });
   }
 
   void check(const Cell& cell, const Group& group, size_t i, const void* code) {
@@ -86,7 +94,7 @@ class Differential {
     if (const std::string d = firstDifference(group.expected[i], got.outcome, hasValues(cell)); !d.empty()) fail(cell, d, &group.cases[i]);
     if (got.pair != group.pair) fail(cell, "the case was of another pair the second time", &group.cases[i]);
     // An argument that can't be converted never gets as far as the operator.
-    if (code == nullptr || (got.outcome.threw && got.calls_in_thunks == 0)) return;
+    if (code == nullptr || (!got.had_thunk && madeRoom(cell)) || (got.outcome.threw && got.calls_in_thunks == 0)) return;
     in_thunks_ += got.calls_in_thunks;
     if (!got.had_thunk || got.calls_in_thunks == 0) fail(cell, "the thunk did not run", &group.cases[i]);
   }
