@@ -15,7 +15,7 @@ template <class Bound>
 void refuseBools(const Tensor& self, const std::optional<Bound>& min, const std::optional<Bound>& max) {
   if constexpr (std::is_same_v<Bound, Tensor>) {
     const auto isBool = [](const Tensor& t) { return t.defined() && t.scalar_type() == kBool; };
-    if (isBool(self) && isBool(*min) && isBool(*max)) throw NotImplementedError("\"clamp_cpu\" not implemented for 'Bool'");
+    if (isBool(self) && isBool(*min) && isBool(*max)) ::shunt::detail::throwNotImplementedFor("clamp_cpu", kBool);
   }
 }
 

@@ -49,11 +49,11 @@ ScalarType arangeType(std::optional<ScalarType> dtype, const Scalar& start, cons
 }
 
 void checkArangeType(ScalarType dtype) {
-  if (dtype == kBool) throw NotImplementedError("\"arange\" not implemented for 'Bool'");
+  if (dtype == kBool) ::shunt::detail::throwNotImplementedFor("arange", dtype);
 }
 
 void checkLinspaceType(ScalarType dtype, int64_t steps) {
-  if (dtype == kBool && steps > 1) throw NotImplementedError("\"linspace\" not implemented for 'Bool'");
+  if (dtype == kBool && steps > 1) ::shunt::detail::throwNotImplementedFor("linspace", dtype);
 }
 
 void fillArange(const TensorImpl& out, const Scalar& start, const Scalar& step) {

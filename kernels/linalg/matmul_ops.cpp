@@ -28,7 +28,7 @@ struct Shape {
 template <class F>
 void dispatchGemmTypes(ScalarType t, const char* op, F&& f) {
   if (t == kFloat) [[likely]] return f(std::type_identity<float>{});
-  if (t == kBool) throw NotImplementedError(detail::str("\"", op, "\" not implemented for 'Bool'"));
+  if (t == kBool) ::shunt::detail::throwNotImplementedFor(op, t);
   dispatchAllTypes(t, op, [&]<class T>(std::type_identity<T> type) {
     if constexpr (!std::is_same_v<T, bool>) f(type);
   });

@@ -42,7 +42,7 @@ Tensor dot(const Tensor& self, const Tensor& tensor) {
   SHUNT_CHECK(a.dtype() == b.dtype(), "dot : expected both vectors to have same dtype, but found ", a.dtype(), " and ", b.dtype());
   SHUNT_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor ", a.sizes(), " and src ", b.sizes(),
               " to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
-  if (a.dtype() == kBool) throw NotImplementedError("\"dot\" not implemented for 'Bool'");
+  if (a.dtype() == kBool) ::shunt::detail::throwNotImplementedFor("dot", a.dtype());
   Tensor out = newResult(a, {}, a.dtype());
   if (!hasData(a)) return out;
   dispatchAllTypes(a.dtype(), "dot", [&]<class T>(std::type_identity<T>) {
@@ -70,7 +70,7 @@ Tensor mv(const Tensor& self, const Tensor& vec) {
   const int64_t m = a.sizes()[0], k = a.sizes()[1];
   SHUNT_CHECK(k == x.numel(), "size mismatch, got ", m, ", ", m, "x", k, ",", x.numel());
   SHUNT_CHECK(a.dtype() == x.dtype(), "expected scalar type ", a.dtype(), " but found ", x.dtype());
-  if (a.dtype() == kBool) throw NotImplementedError("\"addmv_impl_cpu\" not implemented for 'Bool'");
+  if (a.dtype() == kBool) ::shunt::detail::throwNotImplementedFor("addmv_impl_cpu", a.dtype());
   Tensor out = newResult(a, m, a.dtype());
   if (!hasData(a)) return out;
   const linalg::Operand matrix(self);

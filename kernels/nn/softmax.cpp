@@ -176,8 +176,7 @@ Tensor softmaxForward(const char* name, const Tensor& self, int64_t dim, bool ha
   SHUNT_CHECK(!half_to_float, log ? "log_softmax" : "softmax", " with half to float conversion is not supported on CPU");
   const Geometry g(impl, dim);
   if (!isFloatingType(impl.dtype()) && !g.empty())  // nothing to compute: any dtype, as in PyTorch
-    throw NotImplementedError(detail::str("\"", log ? "log_softmax" : "softmax", "_lastdim_kernel_impl\" not implemented for '",
-                                          impl.dtype(), "'"));
+    ::shunt::detail::throwNotImplementedFor(log ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl", impl.dtype());
   Tensor out = newResult(impl, impl.sizes(), impl.dtype());
   if (g.empty() || !hasData(impl)) return out;
   if (impl.dtype() == kDouble) forward<double>(contiguous(self), out, g, log);

@@ -61,7 +61,7 @@ Tensor randintWith(int64_t low, int64_t high, IntArrayRef size, const OptGenerat
 
 void checkPermutation(int64_t n, ScalarType dtype) {
   SHUNT_CHECK(n >= 0, "n must be non-negative, got ", n);
-  if (dtype == kBool) throw NotImplementedError("\"randperm\" not implemented for 'Bool'");
+  if (dtype == kBool) ::shunt::detail::throwNotImplementedFor("randperm", dtype);
   const bool fits = dispatchAllTypes(dtype, "randperm", [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, int64_t>) return true;
     else if constexpr (std::is_integral_v<T>) return n <= static_cast<int64_t>(std::numeric_limits<T>::max());

@@ -21,7 +21,7 @@ int64_t checkedDim(const char* name, const TensorImpl& self, int64_t d) {
 
 Tensor argExtreme(const char* name, const Tensor& self, std::optional<int64_t> dim, bool keepdim, bool maximum) {
   const TensorImpl& impl = implOf(self, name);
-  if (impl.dtype() == kBool) throw NotImplementedError(detail::str("\"", name, "_cpu\" not implemented for 'Bool'"));
+  if (impl.dtype() == kBool) ::shunt::detail::throwNotImplementedFor(detail::str(name, "_cpu").c_str(), kBool);
   const std::string call = std::string(name) + "()";
   DimSet dims = DimSet().set();
   if (dim) {

@@ -31,8 +31,7 @@ Tensor inputFor(const Tensor& self, ScalarType dtype) {
 }
 
 void checkSupported(ScalarType dtype, const char* op) {
-  if (!isSupportedType(dtype)) [[unlikely]]
-    throw NotImplementedError(detail::str("\"", op, "\" not implemented for '", dtype, "'"));
+  if (!isSupportedType(dtype)) [[unlikely]] ::shunt::detail::throwNotImplementedFor(op, dtype);
 }
 
 Tensor sumOrProd(const char* name, ReduceOp op, const Tensor& self, OptionalIntArrayRef dims, bool keepdim,

@@ -38,7 +38,7 @@ struct Dispatcher::Impl {
 
   // Compiled code (thunk.h): thunks in force that rely on other operators' tables, under each such operator; and what went.
   std::unordered_multimap<const Operator*, jit::Thunk*> dependants SHUNT_GUARDED_BY(mutex);
-  std::deque<jit::Invalidation> invalidations SHUNT_GUARDED_BY(mutex);
+  std::deque<jit::InvalidationRecord> invalidations SHUNT_GUARDED_BY(mutex);
   bool accept_thunks SHUNT_GUARDED_BY(mutex) = true;
 
   static constexpr size_t kReclaimEvery = 64;

@@ -47,8 +47,7 @@ void buildTable(const std::vector<HotEntry>& entries, std::vector<HotEntry>& arr
 }
 
 std::string describe(const jit::Thunk& t) {
-  return detail::str(t.op->name(), t.op->overload().empty() ? "" : ".", t.op->overload(), " keys={",
-                     toString(DispatchKeySet::fromRaw(t.keys)), "}");
+  return detail::str(OperatorHandle(*t.op).operator_name(), " keys={", toString(DispatchKeySet::fromRaw(t.keys)), "}");
 }
 
 }  // namespace
@@ -97,8 +96,8 @@ void Dispatcher::Impl::invalidateFor(OperatorEntry& entry, const OpState& next) 
     return -1;
   };
   const auto cause = [&](int slot) {
-    return detail::str(op->name(), op->overload().empty() ? "" : ".", op->overload(), ": ", static_cast<DispatchKey>(slot),
-                       " changed to ", toString(next.entry(slot).reason));
+    return detail::str(OperatorHandle(*op).operator_name(), ": ", static_cast<DispatchKey>(slot), " changed to ",
+                       toString(next.entry(slot).reason));
   };
   std::unordered_set<const Operator*> others;
   std::vector<jit::Thunk*> foreign;
@@ -130,7 +129,7 @@ OpSnapshot snapshot(const Operator& op) {
   const OpState* s = op.state().load(std::memory_order_acquire);
   if (s == nullptr) return out;
   out.op = &op;
-  out.name = detail::str(op.name(), op.overload().empty() ? "" : ".", op.overload());
+  out.name = OperatorHandle(op).operator_name().str();
   for (int slot = 0; slot < kNumSlots; ++slot) out.table[static_cast<size_t>(slot)] = s->entry(slot);
   for (int b = 0; b < kNumBackends; ++b)
     out.masks[static_cast<size_t>(b)] = s->maskFor(DispatchKeySet::of(static_cast<BackendComponent>(b)));
@@ -165,16 +164,6 @@ bool publish(intrusive_ptr<Thunk> thunk) {
   return true;
 }
 
-void retire(const Thunk& thunk, const std::string& cause) {
-  AfterUnlock after;
-  auto& impl = Dispatcher::singleton().implForHandles();
-  MutexLock lock(impl.mutex);
-  if (!thunk.valid.load(std::memory_order_relaxed)) return;
-  impl.invalidate(const_cast<Thunk&>(thunk), cause);
-  impl.republish(*thunk.op->entry(), {});
-  after.states = impl.collect(false);
-}
-
 size_t retireAll(const std::string& cause) {
   AfterUnlock after;
   auto& impl = Dispatcher::singleton().implForHandles();
@@ -196,7 +185,7 @@ void acceptThunks(bool on) {
   impl.accept_thunks = on;
 }
 
-std::vector<Invalidation> invalidationLog() {
+std::vector<InvalidationRecord> invalidationLog() {
   auto& impl = Dispatcher::singleton().implForHandles();
   MutexLock lock(impl.mutex);
   return {impl.invalidations.begin(), impl.invalidations.end()};

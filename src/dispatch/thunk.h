@@ -7,7 +7,7 @@
 // Everything else is constant after publication.
 #pragma once
 
-#include <shunt/core/op_state.h>
+#include <shunt/jit/jit.h>
 
 #include <chrono>
 #include <string>
@@ -34,12 +34,6 @@ class Thunk : public intrusive_ptr_target {
   ~Thunk() override = default;  // the compiler's subclass frees the code
 };
 
-/// One line of the invalidation log.
-struct Invalidation {
-  std::string what;   // "aten::add.Tensor keys={...}"
-  std::string cause;  // "aten::add.Tensor: CPU changed"
-};
-
 /// What the compiler reads of an operator, copied under the lock.
 struct OpSnapshot {
   const Operator* op = nullptr;
@@ -59,15 +53,13 @@ SHUNT_API OpSnapshot snapshot(const Operator& op);
 /// P3: publishes the thunk unless an entry it relied on has changed since, or compiling is off.
 SHUNT_API bool publish(intrusive_ptr<Thunk> thunk);
 
-/// Takes the thunk out of its operator, for another reason than a registration (a verdict, jit::clear).
-SHUNT_API void retire(const Thunk& thunk, const std::string& cause);
-/// Takes all out. Returns how many.
+/// Takes all thunks out of their operators. Returns how many.
 SHUNT_API size_t retireAll(const std::string& cause);
 
 /// Whether publish() takes thunks.
 void acceptThunks(bool on);
 
-SHUNT_API std::vector<Invalidation> invalidationLog();
+SHUNT_API std::vector<InvalidationRecord> invalidationLog();
 /// Thunks that are in force.
 SHUNT_API std::vector<intrusive_ptr<Thunk>> publishedThunks();
 

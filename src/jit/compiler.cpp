@@ -74,7 +74,9 @@ void Compiler::compileNow(const CompileRequest& request) noexcept {
   const PairKey key{request.op, request.keys, request.signature};
   const OpState* state = request.op->state().load(std::memory_order_acquire);
   CompileResult result;
-  {
+  if (closed_.load(std::memory_order_relaxed)) {
+    result = {Verdict::kRefused, "a forked child compiles nothing", "", {}, 0};
+  } else {
     std::lock_guard lock(compile_mutex_);
     Provider* provider = load();
     if (provider == nullptr) result = {Verdict::kRefused, "libshunt_jit.so is not available", "", {}, 0};
@@ -101,17 +103,19 @@ Provider* Compiler::load() {
 }
 
 void Compiler::stop() {
+  // The child has no worker, and the parent's may have held the lock at the fork.
+  if (closed_.load(std::memory_order_relaxed)) return;
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
   }
-  if (!closed_.load(std::memory_order_relaxed) && worker_.joinable()) worker_.join();
+  if (worker_.joinable()) worker_.join();
 }
 
 void Compiler::waitIdle() {
-  std::unique_lock lock(mutex_);
   if (closed_.load(std::memory_order_relaxed)) return;
+  std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stopping_ || (queue_.empty() && !busy_); });
 }
 

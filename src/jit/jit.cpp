@@ -55,10 +55,6 @@ std::string statsTable() {
   return out;
 }
 
-std::vector<InvalidationRecord> invalidation_log() {
-  std::vector<InvalidationRecord> out;
-  for (Invalidation& i : invalidationLog()) out.push_back({std::move(i.what), std::move(i.cause)});
-  return out;
-}
+std::vector<InvalidationRecord> invalidation_log() { return invalidationLog(); }
 
 }  // namespace shunt::jit

@@ -105,7 +105,7 @@ void Pairs::fill(Stats& stats) {
   stats.outdated = outdated_;
   for (const auto& [key, p] : pairs_) {
     PairStats row;
-    row.op = shunt::detail::str(key.op->name(), key.op->overload().empty() ? "" : ".", key.op->overload());
+    row.op = OperatorHandle(*key.op).operator_name().str();
     row.keys = shunt::toString(DispatchKeySet::fromRaw(key.keys));
     for (int i = 0; i < shunt::detail::kMaxSignedTensors; ++i) {
       const auto bits = static_cast<uint16_t>(key.signature >> (16 * i));
