@@ -7,7 +7,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -22,12 +24,12 @@ void makeAndFreeTensor(benchmark::State& state) {
 }
 BENCHMARK(makeAndFreeTensor)->Name("interpreted/tensor of 16 floats");
 
-// Made here, freed by another thread: the sum of what both spend on a tensor. Batches keep the hand-over out of it.
-void freeOnAnotherThread(benchmark::State& state) {
+// Made here, freed by another thread: the sum of what both spend on one. Batches keep the hand-over out of it.
+template <class T, class Make, class Free>
+void freeOnAnotherThread(benchmark::State& state, Make make, Free free) {
   using Clock = std::chrono::steady_clock;
   constexpr size_t kBatch = 4096;
-  const int64_t n = 16;
-  std::vector<Tensor> batch(kBatch);
+  std::vector<T> batch(kBatch);
   Clock::duration freeing{};
   std::atomic<int> turn{0};  // 0: maker, 1: freer, 2: the end
   std::thread freer([&] {
@@ -35,7 +37,7 @@ void freeOnAnotherThread(benchmark::State& state) {
       turn.wait(0);
       if (turn == 2) return;
       const auto start = Clock::now();
-      for (Tensor& t : batch) t = Tensor();
+      for (T& t : batch) free(t);
       freeing = Clock::now() - start;
       turn = 0;
       turn.notify_one();
@@ -43,7 +45,7 @@ void freeOnAnotherThread(benchmark::State& state) {
   });
   for (auto _ : state) {
     const auto start = Clock::now();
-    for (Tensor& t : batch) t = Tensor(detail::makeCpuTensor(IntArrayRef(&n, 1), {}, kFloat));
+    for (T& t : batch) t = make();
     const auto making = Clock::now() - start;
     turn = 1;
     turn.notify_one();
@@ -54,33 +56,64 @@ void freeOnAnotherThread(benchmark::State& state) {
   turn.notify_one();
   freer.join();
 }
-BENCHMARK(freeOnAnotherThread)->Name("interpreted/tensor of 16 floats, freed on another thread")->UseManualTime()->Iterations(100);
+
+void freeTensorOnAnotherThread(benchmark::State& state) {
+  const int64_t n = 16;
+  freeOnAnotherThread<Tensor>(
+      state, [&] { return Tensor(detail::makeCpuTensor(IntArrayRef(&n, 1), {}, kFloat)); }, [](Tensor& t) { t = Tensor(); });
+}
+BENCHMARK(freeTensorOnAnotherThread)
+    ->Name("interpreted/tensor of 16 floats, freed on another thread")
+    ->UseManualTime()
+    ->Iterations(100);
 
 // The yardstick: two plain allocations of the sizes a tensor struct and its data have.
+struct TwoBlocks {
+  void *header = nullptr, *data = nullptr;
+};
+
+TwoBlocks makeTwoBlocks() { return {std::malloc(sizeof(TensorImpl)), std::malloc(16 * sizeof(float))}; }
+
+void freeTwoBlocks(TwoBlocks& b) {
+  std::free(b.data);
+  std::free(b.header);
+}
+
 void twoMallocs(benchmark::State& state) {
   for (auto _ : state) {
-    void* header = std::malloc(sizeof(TensorImpl));
-    void* data = std::malloc(16 * sizeof(float));
-    benchmark::DoNotOptimize(header);
-    benchmark::DoNotOptimize(data);
+    TwoBlocks b = makeTwoBlocks();
+    benchmark::DoNotOptimize(b);
     benchmark::ClobberMemory();
-    std::free(data);
-    std::free(header);
+    freeTwoBlocks(b);
   }
 }
 BENCHMARK(twoMallocs)->Name("interpreted/two malloc and free");
 
+void twoMallocsOnAnotherThread(benchmark::State& state) {
+  freeOnAnotherThread<TwoBlocks>(state, &makeTwoBlocks, &freeTwoBlocks);
+}
+BENCHMARK(twoMallocsOnAnotherThread)
+    ->Name("interpreted/two malloc, freed on another thread")
+    ->UseManualTime()
+    ->Iterations(100);
+
 int64_t kernel(const Tensor& t) { return t.dim(); }
 
-Library& manyOperators(int64_t count) {
-  static Library library(Library::Kind::kFragment, "bench_many");
-  static int64_t made = 0;
-  for (; made < count; ++made) library.def("op" + std::to_string(made) + "(Tensor x) -> int", CppFunction::makeUnboxed<&kernel>());
-  return library;
+/// Sees to it that exactly `count` operators of this benchmark are registered: repetitions come in random order.
+void registerMany(int64_t count) {
+  constexpr int64_t kAlways = 100;
+  static std::vector<std::unique_ptr<Library>> blocks;  // of kAlways operators each
+  while (static_cast<int64_t>(blocks.size()) * kAlways > count) blocks.pop_back();
+  while (static_cast<int64_t>(blocks.size()) * kAlways < count) {
+    auto library = std::make_unique<Library>(Library::Kind::kFragment, "bench_many");
+    for (int64_t i = 0; i < kAlways; ++i)
+      library->def(detail::str("op", blocks.size() * kAlways + i, "(Tensor x) -> int"), CppFunction::makeUnboxed<&kernel>());
+    blocks.push_back(std::move(library));
+  }
 }
 
 void callAmong(benchmark::State& state) {
-  manyOperators(state.range(0));
+  registerMany(state.range(0));
   const auto op = Dispatcher::singleton().findSchemaOrThrow("bench_many::op0").typed<int64_t(const Tensor&)>();
   const Tensor x = empty({16}, kFloat);
   jit::set_enabled(false);
