@@ -10,6 +10,8 @@ find_package(Threads REQUIRED)
 
 find_package(fmt CONFIG QUIET)
 _shunt_require(fmt_FOUND "fmt" libfmt-dev)
+find_package(nlohmann_json CONFIG QUIET)
+_shunt_require(nlohmann_json_FOUND "nlohmann's JSON headers" nlohmann-json3-dev)
 find_package(TBB CONFIG QUIET)
 _shunt_require(TBB_FOUND "oneTBB" libtbb-dev)
 
@@ -29,7 +31,7 @@ _shunt_require(SHUNT_OPENBLAS_LIBRARY "OpenBLAS" libopenblas-dev)
 add_library(shunt_dependencies INTERFACE)
 target_include_directories(shunt_dependencies SYSTEM INTERFACE ${SHUNT_OPENBLAS_INCLUDE} ${SHUNT_DNNL_INCLUDE})
 target_link_libraries(shunt_dependencies INTERFACE
-  fmt::fmt TBB::tbb ${SHUNT_DNNL_LIBRARY} ${CMAKE_DL_LIBS} Threads::Threads)
+  fmt::fmt nlohmann_json::nlohmann_json TBB::tbb TBB::tbbmalloc ${SHUNT_DNNL_LIBRARY} ${CMAKE_DL_LIBS} Threads::Threads)
 
 # The generator's only: the library never reads YAML.
 find_package(yaml-cpp CONFIG QUIET)

@@ -1,5 +1,6 @@
 // libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time (src/jit/compiler.h).
 #include "jit/bitcode/extract.h"
+#include "jit/emit/count_calls.h"
 #include "jit/emit/dump.h"
 #include "jit/emit/fatal_errors.h"
 #include "jit/emit/optimise.h"
@@ -63,6 +64,10 @@ class LlvmProvider final : public Provider {
     return result;
   }
 
+  PlanOutline outline(const CompileRequest& request) override {
+    return makePlan(request).outline();
+  }
+
   size_t codeBytes() const noexcept override { return CodeSlabs::instance().usage().live; }
 
  private:
@@ -72,9 +77,13 @@ class LlvmProvider final : public Provider {
     shunt::detail::logWarning("the JIT could not compile " + std::string(request.op->name()) + ", it stays interpreted: " + reason);
   }
 
+  static Plan makePlan(const CompileRequest& request) {
+    return Plan::make(request, [](const std::string& name) { return Library::host().has(name); });
+  }
+
   void compileInto(const CompileRequest& request, CompileResult& result) {
     Stopwatch watch;
-    const Plan plan = Plan::make(request, [](const std::string& name) { return Library::host().has(name); });
+    const Plan plan = makePlan(request);
     result.plan = plan.print();
     watch.lap(result.times.plan);
     if (!plan.refusal.empty()) return refuse(result, plan.refusal);
@@ -82,6 +91,7 @@ class LlvmProvider final : public Provider {
     const Dump dump(plan);
     Extraction extraction(Library::host(), HostSymbols::instance());
     if (auto e = buildThunk(plan, extraction)) return refuse(result, llvm::toString(std::move(e)));
+    if (request.counters != nullptr) countCalls(extraction.module(), *request.counters);
     watch.lap(result.times.extract);
     dump.module(extraction.module(), "before");
     if (auto e = optimise(extraction.module())) return fail(result, std::move(e));

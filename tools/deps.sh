@@ -4,9 +4,9 @@
 shunt_packages=(
   clang-19 llvm-19 llvm-19-dev lld-19 libclang-rt-19-dev
   ninja-build cmake g++ pkg-config git
-  libopenblas-dev libopenblas0-pthread libdnnl-dev libtbb-dev libfmt-dev libyaml-cpp-dev
+  libopenblas-dev libopenblas0-pthread libdnnl-dev libtbb-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
   zlib1g-dev libzstd-dev
-  libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev
+  libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb
 )
 shunt_libtorch_packages=(libtorch-dev g++)
 shunt_bench_packages=(gnuplot-nox)

@@ -6,7 +6,6 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
-#include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/Transforms/Utils/Local.h>
 
@@ -148,6 +147,13 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
 }
 
 }  // namespace
+
+bool isGuardMiss(const llvm::CallBase& call) {
+  const llvm::Function* to = call.getCalledFunction();
+  return to != nullptr && llvm::any_of(kElementwise, [&](const Replacement& r) {
+    return to->getName() == r.entry && call.getFunction()->getName() == r.expecting;
+  });
+}
 
 llvm::Error putPlannedRedispatch(const Plan& plan, Extraction& extraction, llvm::StringRef name) {
   if (plan.open) return llvm::Error::success();

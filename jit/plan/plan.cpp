@@ -82,11 +82,17 @@ Plan Plan::make(const CompileRequest& request, const std::function<bool(const st
   return plan;
 }
 
+PlanOutline Plan::outline() const {
+  PlanOutline out{{}, refusal, print()};
+  for (const Step& s : steps) out.steps.push_back({s.key, text(s.verdict), s.why, s.symbol});
+  return out;
+}
+
 std::string Plan::print() const {
   std::ostringstream out;
   out << "plan for " << op.name << " keys={" << shunt::toString(DispatchKeySet::fromRaw(request.keys)) << "}\n";
   for (const Step& s : steps)
-    out << "  " << s.key << " [" << static_cast<int>(s.entry.reason) << "] " << text(s.verdict)
+    out << "  " << s.key << " [" << toString(s.entry.reason) << "] " << text(s.verdict)
         << (s.why.empty() ? "" : " (" + s.why + ")") << ' ' << s.symbol << '\n';
   if (open) out << "  below: by the host's table\n";
   const auto& r = request.record;

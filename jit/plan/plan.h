@@ -39,6 +39,7 @@ struct Plan {
   static Plan make(const CompileRequest& request, const std::function<bool(const std::string&)>& imports);
   /// A line per step, then the operands expected.
   std::string print() const;
+  PlanOutline outline() const;
 };
 
 }  // namespace shunt::jit

@@ -1,6 +1,7 @@
 #include "src/dispatch/compute_table.h"
 
 #include "src/dispatch/errors.h"
+#include "src/dispatch/thunk.h"
 
 namespace shunt {
 namespace {

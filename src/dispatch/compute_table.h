@@ -35,6 +35,4 @@ struct TableComputer {
   static bool equal(const OpState& a, const OpState& b);
 };
 
-const char* toString(EntryReason reason);
-
 }  // namespace shunt

@@ -12,7 +12,11 @@
 #include <chrono>
 #include <string>
 
-namespace shunt::jit {
+namespace shunt {
+
+SHUNT_API const char* toString(EntryReason reason);
+
+namespace jit {
 
 /// "The plan relied on what this slot held at that version."
 struct Edge {
@@ -63,4 +67,5 @@ SHUNT_API std::vector<InvalidationRecord> invalidationLog();
 /// Thunks that are in force.
 SHUNT_API std::vector<intrusive_ptr<Thunk>> publishedThunks();
 
-}  // namespace shunt::jit
+}  // namespace jit
+}  // namespace shunt

@@ -1,5 +1,5 @@
 // SHUNT_TRACE: every dispatch step, by default one line each on stderr.
-#include "src/dispatch/compute_table.h"
+#include "src/dispatch/thunk.h"
 
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/log.h>

@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -33,7 +32,6 @@ Compiler& Compiler::instance() {
 
 Compiler::Compiler() {
   std::atexit([] { instance().stop(); });
-  if (switches().stats_at_exit) std::atexit([] { std::fputs(statsTable().c_str(), stderr); });
   pthread_atfork(nullptr, nullptr, [] { instance().closed_.store(true, std::memory_order_relaxed); });
 }
 
@@ -84,6 +82,13 @@ void Compiler::compileNow(const CompileRequest& request) noexcept {
     else result = provider->compile(request);
   }
   Pairs::instance().finished(key, state, result);
+}
+
+PlanOutline Compiler::outline(const CompileRequest& request) {
+  if (closed_.load(std::memory_order_relaxed)) return {{}, "a forked child compiles nothing", ""};
+  std::lock_guard lock(compile_mutex_);
+  Provider* provider = load();
+  return provider != nullptr ? provider->outline(request) : PlanOutline{{}, "libshunt_jit.so is not available", ""};
 }
 
 Provider* Compiler::load() {

@@ -23,6 +23,8 @@ class Compiler {
   /// False: the queue is full or closed, and the pair has to count again.
   bool submit(const CompileRequest& request) noexcept;
   void compileNow(const CompileRequest& request) noexcept;
+  /// Waits for a compile that is going on.
+  PlanOutline outline(const CompileRequest& request);
   void waitIdle();
   Provider* provider() const { return provider_.load(std::memory_order_acquire); }
 

@@ -82,7 +82,8 @@ ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t sig
 ObservedCall::~ObservedCall() {
   if (!hot_) return;
   tls_state.record = outer_;
-  const jit::CompileRequest request{state_->op(), keys_.raw(), signature_, record_};
+  const jit::CompileRequest request{state_->op(), keys_.raw(), signature_, record_,
+                                    jit::Pairs::instance().counters({state_->op(), keys_.raw(), signature_})};
   const bool threw = std::uncaught_exceptions() > exceptions_;
   if (threw || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)
                                       : jit::Compiler::instance().submit(request)))

@@ -1,5 +1,8 @@
 #include "src/jit/pairs.h"
 
+#include "src/dispatch/thunk.h"
+#include "src/jit/switches.h"
+
 #include <algorithm>
 
 namespace shunt::jit {
@@ -97,34 +100,72 @@ void Pairs::reset() {
     }
 }
 
+std::string describeSignature(uint64_t signature) {
+  constexpr const char* kLayouts[] = {"contiguous", "one element", "rows", "strided"};
+  std::string out;
+  for (int i = 0; signature != 0; ++i, signature >>= 16) {
+    const auto bits = static_cast<uint16_t>(signature);
+    if (i != 0) out += ", ";
+    if (bits == 0) out += "-";
+    else out += shunt::detail::str(shunt::detail::signature::dtypeOf(bits), " ", kLayouts[static_cast<size_t>(shunt::detail::signature::layoutOf(bits))]);
+  }
+  return out;
+}
+
+PairStats Pairs::describe(const PairKey& key, const Pair& p) {
+  PairStats row;
+  row.op = OperatorHandle(*key.op).operator_name().str();
+  row.keys = shunt::toString(DispatchKeySet::fromRaw(key.keys));
+  row.signature = describeSignature(key.signature);
+  row.state = p.state;
+  row.interpreted = p.interpreted;
+  row.in_thunks = p.counters.calls.load(std::memory_order_relaxed);
+  row.guard_misses = p.counters.guard_misses.load(std::memory_order_relaxed);
+  row.compiles = p.compiles;
+  row.bytes = p.bytes;
+  row.times = p.times;
+  row.reason = p.reason;
+  row.plan = p.plan;
+  return row;
+}
+
+std::optional<PairProgress> Pairs::find(const PairKey& key, int64_t threshold) {
+  std::lock_guard lock(mutex_);
+  const auto it = pairs_.find(key);
+  if (it == pairs_.end()) return std::nullopt;
+  return PairProgress{describe(key, it->second), it->second.counted, threshold << it->second.doublings};
+}
+
+CallCounters* Pairs::counters(const PairKey& key) {
+  if (!switches().stats) return nullptr;
+  std::lock_guard lock(mutex_);
+  return &pairs_[key].counters;
+}
+
 void Pairs::fill(Stats& stats) {
+  stats.counts_calls = switches().stats;
+  stats.invalidations = invalidationLog();
+  std::unordered_map<PairKey, std::pair<uint32_t, const std::string*>, PairKeyHash> gone;
+  for (const InvalidationRecord& r : stats.invalidations) {
+    auto& [times, cause] = gone[{r.op, r.keys, r.signature}];
+    ++times;
+    cause = &r.cause;
+  }
   std::lock_guard lock(mutex_);
   stats.compiled = compiled_;
   stats.refused = refused_;
   stats.failed = failed_;
   stats.outdated = outdated_;
   for (const auto& [key, p] : pairs_) {
-    PairStats row;
-    row.op = OperatorHandle(*key.op).operator_name().str();
-    row.keys = shunt::toString(DispatchKeySet::fromRaw(key.keys));
-    for (int i = 0; i < shunt::detail::kMaxSignedTensors; ++i) {
-      const auto bits = static_cast<uint16_t>(key.signature >> (16 * i));
-      if (bits == 0) continue;
-      constexpr const char* kLayouts[] = {"contiguous", "one element", "rows", "strided"};
-      row.signature += shunt::detail::str(row.signature.empty() ? "" : ", ", static_cast<ScalarType>(bits & 0x1f), " ",
-                                          kLayouts[(bits >> 10) & 3]);
-    }
-    row.state = p.state;
-    row.interpreted = p.interpreted;
-    row.compiles = p.compiles;
-    row.bytes = p.bytes;
-    row.times = p.times;
-    row.reason = p.reason;
-    row.plan = p.plan;
-    stats.pairs.push_back(std::move(row));
+    stats.pairs.push_back(describe(key, p));
+    const auto it = gone.find(key);
+    if (it == gone.end()) continue;
+    stats.pairs.back().invalidations = it->second.first;
+    stats.pairs.back().invalidated_by = *it->second.second;
   }
   std::sort(stats.pairs.begin(), stats.pairs.end(), [](const PairStats& a, const PairStats& b) {
-    return a.interpreted != b.interpreted ? a.interpreted > b.interpreted : a.op + a.keys + a.signature < b.op + b.keys + b.signature;
+    const uint64_t calls_a = a.interpreted + a.in_thunks, calls_b = b.interpreted + b.in_thunks;
+    return calls_a != calls_b ? calls_a > calls_b : a.op + a.keys + a.signature < b.op + b.keys + b.signature;
   });
 }
 

@@ -9,6 +9,7 @@
 #include <shunt/jit/jit.h>
 
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 namespace shunt::jit {
@@ -34,7 +35,17 @@ struct Pair {
   size_t bytes = 0;
   CompileTimes times;
   std::string reason, plan;
+  CallCounters counters;  // thunks hold its address; pairs are never removed
 };
+
+/// One pair as a row, and how far it has counted.
+struct PairProgress {
+  PairStats row;
+  int64_t counted = 0, threshold = 0;
+};
+
+/// "Float contiguous, Double strided"; "-" for a position without a tensor.
+std::string describeSignature(uint64_t signature);
 
 class Pairs {
  public:
@@ -48,8 +59,14 @@ class Pairs {
   void backToCounting(const PairKey& key);
   void reset();
   void fill(Stats& stats);
+  /// Nothing for a pair that was never observed.
+  std::optional<PairProgress> find(const PairKey& key, int64_t threshold);
+  /// Where the pair's thunks count; null if they don't.
+  CallCounters* counters(const PairKey& key);
 
  private:
+  static PairStats describe(const PairKey& key, const Pair& p);
+
   std::mutex mutex_;
   std::unordered_map<PairKey, Pair, PairKeyHash> pairs_;
   uint64_t compiled_ = 0, refused_ = 0, failed_ = 0, outdated_ = 0;

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace shunt::jit {
 
 struct Switches {
   bool enabled = true;
   bool sync = false;
-  bool stats_at_exit = false;
+  /// SHUNT_STATS: thunks count their calls, and the end of the program prints the table or writes the report.
+  bool stats = false;
+  std::string stats_file;  // empty: the table on stderr
   int64_t threshold = 512;
   /// Every how many interpreted calls of a thread one is observed.
   int64_t period = 16;

@@ -1,4 +1,6 @@
 // The compiler's environment variables, each in a process of its own, and the compiler's absence.
+#include <shunt/jit/jit.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,6 +82,33 @@ TEST(Switches, StatsPrintATableAtExit) {
   EXPECT_THAT(text, HasSubstr("pairs compiled 6"));
   EXPECT_THAT(text, HasSubstr("aten::add.Tensor {CPU} (Float contiguous, Float contiguous)"));
   EXPECT_THAT(probe("", 2000), Not(HasSubstr("aten::add.Tensor")));
+}
+
+std::string contentOf(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Switches, StatsGoToAFileAsJson) {
+  const Folder folder;
+  const std::string text = probe("SHUNT_STATS=" + (folder.path / "report-%p.json").string(), 2000);
+  EXPECT_THAT(text, Not(HasSubstr("pairs compiled")));
+  ASSERT_EQ(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()), 1);
+  const std::string name = fs::directory_iterator(folder.path)->path().filename().string();
+  EXPECT_THAT(name, testing::MatchesRegex("report-[0-9]+\\.json"));
+  const shunt::jit::Stats s = shunt::jit::statsFromJson(contentOf(folder.path / name));
+  EXPECT_TRUE(s.available);
+  EXPECT_EQ(s.compiled, 6u);
+  ASSERT_EQ(s.pairs.size(), 6u);
+  uint64_t in_thunks = 0;
+  for (const auto& p : s.pairs) in_thunks += p.in_thunks;
+  EXPECT_GT(in_thunks, 0u);
+  const std::string off = (folder.path / "off.json").string();
+  probe("SHUNT_JIT=0 SHUNT_STATS=" + off, 2000);
+  EXPECT_FALSE(shunt::jit::statsFromJson(contentOf(off)).available) << "reported without the JIT, too";
+  const std::string nowhere = probe("SHUNT_STATS=/proc/nowhere/report.json", 100);
+  EXPECT_EQ(occurrences(nowhere, "SHUNT_STATS: can't write /proc/nowhere/report.json"), 1) << nowhere;
+  EXPECT_THAT(nowhere, HasSubstr("good=1"));
 }
 
 TEST(Switches, DumpWritesPlanCodeAndAssembly) {

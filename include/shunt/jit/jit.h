@@ -7,7 +7,7 @@
 //   SHUNT_JIT=0|1              compile at all (1)
 //   SHUNT_JIT_THRESHOLD=n      calls of a pair before it is compiled (512)
 //   SHUNT_JIT_SYNC=1           compile in the calling thread, at the threshold's call (tests)
-//   SHUNT_STATS=1              print the table of hot pairs at exit
+//   SHUNT_STATS=1|file.json    print the table of hot pairs at exit, or write it to the file; count the calls in thunks
 #pragma once
 
 #include <shunt/jit/provider.h>
@@ -35,28 +35,42 @@ struct PairStats {
   std::string signature;
   PairState state = PairState::kCounting;
   uint64_t interpreted = 0;  // calls, from samples
-  uint32_t compiles = 0;
+  uint64_t in_thunks = 0;    // calls; counted where Stats::counts_calls
+  uint64_t guard_misses = 0;  // of those, how many met operands other than expected
+  uint32_t compiles = 0, invalidations = 0;
   size_t bytes = 0;
   CompileTimes times;
   std::string reason;  // why it was refused
+  std::string invalidated_by;  // the last time
   std::string plan;
 };
+
+/// A thunk that went, and why. `what` is for people; the pair's identity follows.
+struct InvalidationRecord {
+  std::string what, cause;
+  const Operator* op = nullptr;
+  uint64_t keys = 0, signature = 0;
+};
+
 struct Stats {
   bool available = false;  // the compiler was loaded
+  bool counts_calls = false;  // SHUNT_STATS was set when the program began
   uint64_t compiled = 0, refused = 0, failed = 0, outdated = 0;
   size_t code_bytes = 0;
   std::vector<PairStats> pairs;  // most called first
+  std::vector<InvalidationRecord> invalidations;  // the last ones, oldest first
 };
 SHUNT_API Stats stats();
 /// The same as a table.
-SHUNT_API std::string statsTable();
+SHUNT_API std::string statsTable(const Stats& of = stats());
+/// The same as JSON, which bin/shunt reads, and back. An invalidation's identity is not kept.
+SHUNT_API std::string statsJson(const Stats& of = stats());
+SHUNT_API Stats statsFromJson(std::string_view json);
 
 /// How many calls of this thread ran in thunks so far.
 inline uint64_t calls_in_thunks() { return detail::tls_state.hot_calls; }
 
-struct InvalidationRecord {
-  std::string what, cause;
-};
+/// What was invalidated, oldest first; the last thousand or so.
 SHUNT_API std::vector<InvalidationRecord> invalidation_log();
 
 }  // namespace shunt::jit

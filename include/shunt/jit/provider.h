@@ -6,10 +6,20 @@
 
 #include <shunt/core/op_state.h>
 
+#include <atomic>
+#include <string>
+#include <vector>
+
 namespace shunt::jit {
 
 /// The address of the generic loop of a recorded elementwise request, which is what a thunk specialises; null for none.
 SHUNT_API const void* genericLoopOf(const detail::ElementwiseRecord& record);
+
+/// What a pair's thunks count when SHUNT_STATS is set; never freed, since a thunk may run at any time.
+struct CallCounters {
+  std::atomic<uint64_t> calls{0};
+  std::atomic<uint64_t> guard_misses{0};  // calls in which the interpreter's elementwise entry ran behind the guard
+};
 
 /// A hot pair, and what its elementwise kernel had before it in the call that made it hot.
 struct CompileRequest {
@@ -17,6 +27,20 @@ struct CompileRequest {
   uint64_t keys = 0;
   uint64_t signature = 0;
   detail::ElementwiseRecord record;
+  CallCounters* counters = nullptr;  // null: the thunk counts nothing
+};
+
+/// A plan as its readers see it: the chain's steps from the top, with the verdict on each.
+struct PlanOutline {
+  struct Step {
+    DispatchKey key;
+    std::string verdict;  // "inline", "call" or "refuse"
+    std::string why;      // of a verdict other than inline
+    std::string symbol;
+  };
+  std::vector<Step> steps;
+  std::string refusal;  // empty: the pair can be compiled
+  std::string printed;
 };
 
 enum class Verdict : uint8_t {
@@ -29,6 +53,16 @@ enum class Verdict : uint8_t {
 struct CompileTimes {
   double plan = 0, extract = 0, optimise = 0, generate = 0, link = 0;  // CPU milliseconds
   double total() const { return plan + extract + optimise + generate + link; }
+};
+
+/// The phases by name, in their order.
+struct CompilePhase {
+  const char* name;
+  double CompileTimes::*ms;
+};
+inline constexpr CompilePhase kCompilePhases[] = {
+    {"plan", &CompileTimes::plan},         {"extract", &CompileTimes::extract}, {"optimise", &CompileTimes::optimise},
+    {"generate", &CompileTimes::generate}, {"link", &CompileTimes::link},
 };
 
 struct CompileResult {
@@ -44,12 +78,14 @@ class Provider {
   virtual ~Provider() = default;
   /// Compiles and publishes. Does not throw.
   virtual CompileResult compile(const CompileRequest& request) noexcept = 0;
+  /// What compile() would do. Not while it runs.
+  virtual PlanOutline outline(const CompileRequest& request) = 0;
   /// Bytes of executable memory in use.
   virtual size_t codeBytes() const noexcept = 0;
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 1;
+inline constexpr int kProviderVersion = 2;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit

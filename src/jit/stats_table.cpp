@@ -1,0 +1,43 @@
+// jit::statsTable: a line a pair, most called first, then what was invalidated.
+#include <shunt/jit/jit.h>
+
+#include <fmt/format.h>
+
+namespace shunt::jit {
+namespace {
+
+constexpr size_t kPrintedInvalidations = 20;
+
+std::string totals(const Stats& s) {
+  return fmt::format("pairs compiled {}, refused {}, failed {}, outdated {}; code {} bytes{}{}\n", s.compiled, s.refused, s.failed,
+                     s.outdated, s.code_bytes, s.available ? "" : "; the compiler was not loaded",
+                     s.counts_calls ? "" : "; thunks count their calls under SHUNT_STATS only");
+}
+
+std::string heading() {
+  std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8}", "state", "interp.", "in thunks", "misses", "ms");
+  for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {:>8}", phase.name);
+  return out + fmt::format(" {:>7} {:>4} {:>4}  {}\n", "bytes", "comp", "inv.", "operator {keys} (arguments)");
+}
+
+std::string line(const PairStats& p, bool counts_calls) {
+  std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8.2f}", toString(p.state), p.interpreted,
+                                counts_calls ? std::to_string(p.in_thunks) : "-",
+                                counts_calls ? std::to_string(p.guard_misses) : "-", p.times.total());
+  for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {:>8.2f}", p.times.*phase.ms);
+  return out + fmt::format(" {:>7} {:>4} {:>4}  {} {{{}}} ({}){}{}\n", p.bytes, p.compiles, p.invalidations, p.op, p.keys,
+                           p.signature, p.reason.empty() ? "" : ": ", p.reason);
+}
+
+}  // namespace
+
+std::string statsTable(const Stats& s) {
+  std::string out = totals(s) + heading();
+  for (const PairStats& p : s.pairs) out += line(p, s.counts_calls);
+  const size_t n = s.invalidations.size(), first = n > kPrintedInvalidations ? n - kPrintedInvalidations : 0;
+  if (n != 0) out += fmt::format("invalidated {}{}\n", n, first != 0 ? fmt::format(", the last {}:", kPrintedInvalidations) : ":");
+  for (size_t i = first; i < n; ++i) out += fmt::format("  {}: {}\n", s.invalidations[i].what, s.invalidations[i].cause);
+  return out;
+}
+
+}  // namespace shunt::jit
