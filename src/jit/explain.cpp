@@ -167,7 +167,7 @@ Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::s
   pair.keys = origins.keys.raw();
   pair.signature = boxed::signatureOf(schema, stack);
 
-  const PlanOutline plan = Compiler::instance().outline(pair);
+  const PlanOutline plan = enabled() ? Compiler::instance().outline(pair) : PlanOutline();  // off means: LLVM is not even loaded
   fillKeys(e, DispatchKeySet::fromRaw(arguments), before_mask, origins.keys);
   fillChain(e, origins, plan);
   e.signature = describeSignature(pair.signature);

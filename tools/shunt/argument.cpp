@@ -1,0 +1,132 @@
+#include "tools/shunt/argument.h"
+
+#include <shunt/shunt.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace shunt::cli {
+namespace {
+
+[[noreturn]] void fail(const std::string& text, const std::string& why) {
+  throw Error("argument '" + text + "': " + why + R"(
+An argument is one of
+  float32[2,3]           a tensor of ones: dtype and sizes; after a colon and with commas between: grad, strided, meta
+  [float32[2],int64[3]]  a list of tensors
+  3  2.5  true  none     a number, a bool, nothing
+  [1,2]  [0.5]  [true]   a list of them
+  float32  cpu  'text'   a dtype, a device, a string
+with its name and = before it or not: alpha=2)");
+}
+
+std::optional<ScalarType> dtypeOf(std::string_view name) {
+  for (int i = 0; i < kNumScalarTypes; ++i) {
+    const auto t = static_cast<ScalarType>(i);
+    if (isSupportedType(t) && name == dtypeName(t)) return t;
+  }
+  return std::nullopt;
+}
+
+/// At commas outside of brackets.
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  std::string part;
+  for (char c : text) {
+    depth += (c == '[') - (c == ']');
+    if (c == ',' && depth == 0) parts.push_back(std::exchange(part, ""));
+    else part += c;
+  }
+  if (!part.empty() || !parts.empty()) parts.push_back(part);
+  return parts;
+}
+
+template <class T>
+std::optional<T> number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// Every second element of one twice as long.
+Tensor strided(const std::vector<int64_t>& sizes, const TensorOptions& options, const std::string& text) {
+  if (sizes.empty()) fail(text, "a tensor without dimensions can't be strided");
+  std::vector<int64_t> doubled = sizes;
+  doubled.back() *= 2;
+  return ones(doubled, options).slice(-1, 0, doubled.back(), 2);
+}
+
+std::optional<IValue> tensor(const std::string& text) {
+  const size_t open = text.find('['), close = text.find(']');
+  if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
+  const auto dtype = dtypeOf(std::string_view(text).substr(0, open));
+  if (!dtype) return std::nullopt;
+  std::vector<int64_t> sizes;
+  for (const std::string& part : split(std::string_view(text).substr(open + 1, close - open - 1))) {
+    const auto size = number<int64_t>(part);
+    if (!size || *size < 0) fail(text, "'" + part + "' is not a size");
+    sizes.push_back(*size);
+  }
+  const std::string_view rest = std::string_view(text).substr(close + 1);
+  if (!rest.empty() && rest.front() != ':') fail(text, "what follows the sizes begins with a colon");
+  bool grad = false, is_strided = false, meta = false;
+  for (const std::string& part : rest.empty() ? std::vector<std::string>() : split(rest.substr(1)))
+    if (part == "grad") grad = true;
+    else if (part == "strided") is_strided = true;
+    else if (part == "meta") meta = true;
+    else fail(text, "'" + part + "' is none of grad, strided, meta");
+  const TensorOptions options = TensorOptions(*dtype).device(meta ? kMeta : kCPU);
+  Tensor t = is_strided ? strided(sizes, options, text) : ones(sizes, options);
+  return grad ? t.requires_grad_() : t;
+}
+
+IValue list(const std::string& text) {
+  std::vector<IValue> values;
+  for (const std::string& part : split(std::string_view(text).substr(1, text.size() - 2))) values.push_back(parseArgument(part));
+  const auto all = [&](bool (IValue::*is)() const) { return std::all_of(values.begin(), values.end(), [&](const IValue& v) { return (v.*is)(); }); };
+  if (all(&IValue::isInt)) {
+    std::vector<int64_t> out;
+    for (const IValue& v : values) out.push_back(v.toInt());
+    return out;
+  }
+  if (all(&IValue::isBool)) {
+    std::vector<char> out;
+    for (const IValue& v : values) out.push_back(v.toBool());
+    return out;
+  }
+  if (all(&IValue::isScalar)) {
+    std::vector<double> out;
+    for (const IValue& v : values) out.push_back(v.toDouble());
+    return out;
+  }
+  if (!all(&IValue::isTensor)) fail(text, "a list holds numbers or tensors, not both");
+  std::vector<Tensor> out;
+  for (const IValue& v : values) out.push_back(v.toTensor());
+  return out;
+}
+
+}  // namespace
+
+IValue parseArgument(const std::string& text) {
+  if (text.empty()) fail(text, "it is empty");
+  if (text.size() >= 2 && text.front() == '\'' && text.back() == '\'') return text.substr(1, text.size() - 2);
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') return list(text);
+  if (text == "none" || text == "None") return {};
+  if (text == "true" || text == "false") return text == "true";
+  if (const auto n = number<int64_t>(text)) return *n;
+  if (const auto x = number<double>(text)) return *x;
+  if (const auto dtype = dtypeOf(text)) return *dtype;
+  if (auto t = tensor(text)) return std::move(*t);
+  if (text == "cpu" || text == "meta") return Device(text);
+  fail(text, "not understood");
+}
+
+std::pair<std::string, IValue> parseNamed(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || text.front() == '\'') return {"", parseArgument(text)};
+  return {text.substr(0, equals), parseArgument(text.substr(equals + 1))};
+}
+
+}  // namespace shunt::cli

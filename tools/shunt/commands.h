@@ -1,0 +1,32 @@
+// The subcommands of bin/shunt. Each prints to stdout and throws shunt::Error on what it can't do.
+#pragma once
+
+#include <shunt/core/dispatcher.h>
+#include <shunt/jit/jit.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shunt::cli {
+
+/// The operator of that name, which may lack its namespace if that is aten.
+OperatorHandle findOperator(const std::string& name);
+jit::Stats readReport(const std::string& file);
+
+void printStats(const std::string& file, bool json);
+/// Operators whose name contains the filter.
+void printOperators(const std::string& filter, bool schemas);
+/// Registrations, and the table that follows from them.
+void printTables(const std::string& name);
+
+struct ExplainOptions {
+  std::string op;
+  std::vector<std::string> arguments;
+  std::string report;  // of a finished program: explains its pairs of the operator
+  std::optional<std::string> autocast;
+  bool no_grad = false, inference = false, json = false;
+};
+void printExplanation(const ExplainOptions& options);
+
+}  // namespace shunt::cli

@@ -1,0 +1,64 @@
+// shunt: what operators there are, what one call does, and what a finished program's report says.
+#include "tools/shunt/commands.h"
+
+#include <CLI/CLI.hpp>
+#include <dlfcn.h>
+
+#include <iostream>
+
+namespace shunt::cli {
+namespace {
+
+void load(const std::vector<std::string>& libraries) {
+  for (const std::string& library : libraries)
+    SHUNT_CHECK(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr, "can't load ", library, ": ", dlerror());
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Looks at Shunt's operators, at single calls, and at the reports that programs leave under SHUNT_STATS=file.json"};
+  app.require_subcommand(1);
+  std::vector<std::string> libraries;
+  app.add_option("-l,--library", libraries, "Load this shared object first, for the operators that it registers");
+
+  std::string file, filter, op;
+  bool json = false, schemas = false;
+  CLI::App* stats = app.add_subcommand("stats", "Print the table of a report");
+  stats->add_option("file", file, "Written by SHUNT_STATS=file.json or jit::statsJson")->required();
+  stats->add_flag("--json", json, "Print it as JSON");
+
+  CLI::App* ops = app.add_subcommand("ops", "List operators");
+  ops->add_option("filter", filter, "Only those whose name contains this");
+  ops->add_flag("-s,--schemas", schemas, "Print their schemas");
+
+  CLI::App* dump = app.add_subcommand("dump", "Print what is registered for an operator, and the table computed from it, with reasons");
+  dump->add_option("op", op, "add.Tensor, aten::add.Tensor")->required();
+
+  ExplainOptions options;
+  CLI::App* explain = app.add_subcommand("explain", "Tell what a call does, and why it is compiled or is not");
+  explain->add_option("op", options.op, "add.Tensor, aten::add.Tensor")->required();
+  explain->add_option("-a,--arg", options.arguments, "float32[2,3], float32[4,4]:grad,strided, 2.5, alpha=2, [1,2]; in the schema's order")
+      ->expected(1)->take_all()->allow_extra_args(false);
+  explain->add_option("-r,--report", options.report, "Explain the pairs of a finished program instead");
+  explain->add_option("--autocast", options.autocast, "In autocast to this dtype: bfloat16 or float16");
+  explain->add_flag("--no-grad", options.no_grad, "With grad mode off");
+  explain->add_flag("--inference", options.inference, "In inference mode");
+  explain->add_flag("--json", options.json, "Print it as JSON");
+
+  CLI11_PARSE(app, argc, argv);
+  load(libraries);
+  if (*stats) printStats(file, json);
+  else if (*ops) printOperators(filter, schemas);
+  else if (*dump) printTables(op);
+  else printExplanation(options);
+  return 0;
+}
+
+}  // namespace
+}  // namespace shunt::cli
+
+int main(int argc, char** argv) try {
+  return shunt::cli::run(argc, argv);
+} catch (const std::exception& e) {
+  std::cerr << "shunt: " << e.what() << '\n';
+  return 1;
+}
