@@ -8,10 +8,7 @@
 namespace shunt::elementwise {
 namespace {
 
-constexpr uint16_t kDefinedBit = 1 << 12;
-
-/// CPU and contiguous are 0 in a signature.
-bool isPlain(const TensorImpl& t) { return (t.signature() & ~0x1f) == kDefinedBit; }
+bool isPlain(const TensorImpl& t) { return ::shunt::detail::signature::isPlainCpu(t.signature()); }
 
 Record::Kind kindOf(const Argument& a, const TensorImpl*& like, ScalarType common) {
   if (a.tensor == nullptr) return a.number != nullptr ? Record::kNumber : Record::kOther;

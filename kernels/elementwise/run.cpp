@@ -10,9 +10,7 @@
 namespace shunt::elementwise {
 namespace {
 
-// dtype, device type and definedness: what two operands must share (TensorImpl::signature).
-constexpr uint16_t kDefinedBit = 1 << 12;
-constexpr uint16_t kKindMask = 0x3ff | kDefinedBit;
+namespace signature = ::shunt::detail::signature;
 
 struct FastCall {
   const TensorImpl* shape_of = nullptr;  // the operand that has the result's shape
@@ -47,7 +45,7 @@ SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
   call.in[i] = t->data();
   if (t == &like) return true;
   const bool mask = ((r.op.masks >> i) & 1) != 0;
-  if (mask ? t->dtype() != kBool || !t->device().is_cpu() : ((t->signature() ^ like.signature()) & kKindMask) != 0) return false;
+  if (mask ? t->dtype() != kBool || !t->device().is_cpu() : !signature::sameKind(t->signature(), like.signature())) return false;
   if (!t->is_contiguous()) return false;
   if (sameSizes(*t, like)) [[likely]] return true;
   call.repeated |= 1u << i;
@@ -58,8 +56,7 @@ SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
 SHUNT_ALWAYS_INLINE bool prepareUniform(const Request& r, FastCall& call) {
   const OpInfo& op = r.op;
   const TensorImpl* first = r.inputs[0].tensor;
-  // Contiguous and CPU are 0 in the signature.
-  if (first == nullptr || op.masks != 0 || (first->signature() & ~0x1f) != kDefinedBit) return false;
+  if (first == nullptr || op.masks != 0 || !signature::isPlainCpu(first->signature())) return false;
   call.common = first->dtype();
   if ((op.types & dtypeBit(call.common)) == 0) return false;
   const int64_t size = elementSize(call.common);

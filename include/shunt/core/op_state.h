@@ -207,6 +207,7 @@ SHUNT_NOINLINE R redispatchInNewWorld(const Operator& op, DispatchKeySet ks, A..
   CallFrame frame(op);
   const OpState& s = frame.state(op);
   ks = ks & s.maskFor(ks);
+  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] traceStep("redispatch", s, ks);
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 

@@ -13,6 +13,7 @@
 #include <shunt/core/dispatch_key_set.h>
 #include <shunt/tensor/layout.h>
 #include <shunt/tensor/scalar_type.h>
+#include <shunt/tensor/signature.h>
 #include <shunt/tensor/sizes_and_strides.h>
 #include <shunt/tensor/storage.h>
 
@@ -21,9 +22,6 @@
 namespace shunt {
 
 class Tensor;
-
-/// How elements lie, as dispatch signatures need it.
-enum class LayoutClass : uint8_t { kContiguous, kOneElement, kInnerContiguous, kStrided };
 
 /// What autograd keeps with a tensor; the one implementation is autograd's (autograd/autograd_meta.h).
 struct SHUNT_API AutogradMetaInterface {
@@ -51,9 +49,9 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   ScalarType dtype() const { return dtype_; }
   Device device() const { return device_; }
   Layout layout() const { return Layout::Strided; }
-  /// dtype (bits 0-4), device type (5-9), layout class (10-11), defined (12): kept up to date by every change.
+  /// See signature.h: kept up to date by every change.
   uint16_t signature() const { return signature_; }
-  LayoutClass layout_class() const { return static_cast<LayoutClass>((signature_ >> 10) & 3); }
+  LayoutClass layout_class() const { return detail::signature::layoutOf(signature_); }
 
   int64_t dim() const { return static_cast<int64_t>(dims_.dim()); }
   int64_t numel() const { return numel_; }
@@ -102,11 +100,7 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   struct SharedVersion;
   void destroy() override;
   void refreshGeometry();
-  void setSignature(LayoutClass layout) {
-    constexpr unsigned kDefined = 1u << 12;
-    signature_ = static_cast<uint16_t>(static_cast<unsigned>(dtype_) | static_cast<unsigned>(device_.type()) << 5 |
-                                       static_cast<unsigned>(layout) << 10 | kDefined);
-  }
+  void setSignature(LayoutClass layout) { signature_ = detail::signature::make(dtype_, device_.type(), layout); }
   bool computeNonOverlappingAndDense() const;
 
   DispatchKeySet key_set_;
