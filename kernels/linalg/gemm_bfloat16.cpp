@@ -4,6 +4,8 @@
 // threads under a mutex. What a run needs beside the kernel (memory descriptions, scratch memory) belongs to its thread.
 #include "kernels/linalg/gemm.h"
 
+#include "src/core/fork.h"
+
 #include <shunt/core/error.h>
 
 #include <array>
@@ -87,6 +89,9 @@ class KernelTable {
   static KernelTable& get() {
     static KernelTable& table = *new KernelTable;
     return table;
+  }
+  KernelTable() {
+    detail::holdAcrossFork(3, [] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); });
   }
 
   std::shared_ptr<const Kernel> find(const Key& key) {

@@ -1,3 +1,5 @@
+#include "src/core/fork.h"
+
 #include <shunt/core/error.h>
 #include <shunt/core/log.h>
 #include <shunt/core/parallel.h>
@@ -63,6 +65,9 @@ ArenaHolder& arenaHolder() {
   static ArenaHolder& holder = *new ArenaHolder;
   return holder;
 }
+
+[[maybe_unused]] const bool at_load =
+    (detail::holdAcrossFork(3, [] { arenaHolder().mutex.lock(); }, [] { arenaHolder().mutex.unlock(); }), true);
 
 struct RegionGuard {
   bool saved = std::exchange(in_region, true);

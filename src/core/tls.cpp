@@ -5,6 +5,8 @@
 // runs again). Lock: records_mutex, a leaf.
 #include "src/core/thread_records.h"
 
+#include "src/core/fork.h"
+
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -43,10 +45,13 @@ Records& records() {
     auto* made = new Records;
     pthread_key_create(&made->key, &releaseRecord);
     made->barrier_works = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    holdAcrossFork(2, [] { threadRecordsMutex().lock(); }, [] { threadRecordsMutex().unlock(); });
     return made;
   }();
   return *r;
 }
+
+[[maybe_unused]] const Records& made_at_load = records();
 
 }  // namespace
 

@@ -1,4 +1,5 @@
 #include "src/core/error_context.h"
+#include "src/core/fork.h"
 #include "src/core/thread_records.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/errors.h"
@@ -23,6 +24,9 @@ Dispatcher& Dispatcher::singleton() {
 }
 
 Dispatcher::Dispatcher() : impl_(new Impl) {
+  detail::holdAcrossFork(
+      1, []() SHUNT_TSA(no_thread_safety_analysis) { singleton().impl_->mutex.lock(); },
+      []() SHUNT_TSA(no_thread_safety_analysis) { singleton().impl_->mutex.unlock(); });
   detail::error_context.store(&nameRunningOperators, std::memory_order_release);
 }
 

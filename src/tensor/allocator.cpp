@@ -1,9 +1,10 @@
 // Free lists: one per thread and size class, linked through the blocks' first words.
 //
-// Classes: multiples of 64 bytes up to 1 KiB, then four steps a doubling up to 1 MiB; larger blocks go straight to malloc,
-// as do all under AddressSanitizer. A list keeps at most 64 blocks and about 512 KiB. The thread's lists sit behind one
-// initial-exec pointer and go back to malloc when the thread ends.
+// Classes: multiples of 64 bytes up to 1 KiB, then four steps a doubling up to 1 MiB; behind the lists stands oneTBB's
+// allocator (system_blocks.h). Larger blocks go straight to malloc, as do all under AddressSanitizer. A list keeps at most 64
+// blocks and about 512 KiB. The thread's lists sit behind one initial-exec pointer and go back when the thread ends.
 #include "src/tensor/free_lists.h"
+#include "src/tensor/system_blocks.h"
 
 #include <shunt/core/error.h>
 
@@ -27,8 +28,9 @@ void releaseLists(void* p) {
   for (List& list : lists->lists)
     while (FreeBlock* b = list.head) {
       list.head = b->next;
-      std::free(b);
+      freeToSystem(*lists, b);
     }
+  forgetLists(*lists);
   delete lists;
 }
 
@@ -41,17 +43,30 @@ ThreadLists* makeLists() {
     return k;
   }();
   thread_lists = new ThreadLists;
+  rememberLists(*thread_lists);
   pthread_setspecific(key, thread_lists);
   return thread_lists;
 }
 
-void* fromSystem(size_t nbytes) {
-  const size_t rounded = (nbytes + kBlockAlignment - 1) / kBlockAlignment * kBlockAlignment;
-  void* p = rounded < nbytes ? nullptr : std::aligned_alloc(kBlockAlignment, rounded);
+namespace {
+
+void* checked(void* p, size_t nbytes) {
   if (p == nullptr)
     throwError(str("DefaultCPUAllocator: can't allocate memory: you tried to allocate ", nbytes, " bytes"),
                std::source_location::current());
   return p;
+}
+
+void* fromMalloc(size_t nbytes) {
+  const size_t rounded = (nbytes + kBlockAlignment - 1) / kBlockAlignment * kBlockAlignment;
+  return checked(rounded < nbytes ? nullptr : std::aligned_alloc(kBlockAlignment, rounded), nbytes);
+}
+
+}  // namespace
+
+void* fromSystem(size_t nbytes) {
+  if (!kUseLists || nbytes > kListLimit) return fromMalloc(nbytes);
+  return checked(allocateFromSystem(lists(), nbytes), nbytes);
 }
 
 void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
@@ -63,7 +78,7 @@ void freeBlock(void* block, size_t nbytes) noexcept {
   List& list = mine.lists[static_cast<size_t>(c.index)];
   if (list.count >= kMaxListBlocks || (c.bytes > kFineLimit && list.count > 0 && (list.count + 1) * c.bytes > kMaxListBytes)) [[unlikely]] {
     ++mine.counters.to_system;
-    return std::free(block);
+    return freeToSystem(mine, block);
   }
   auto* b = static_cast<FreeBlock*>(block);
   b->next = list.head;
@@ -80,7 +95,7 @@ class CpuAllocator : public Allocator {
  public:
   DataPtr allocate(size_t nbytes, Device) override {
     if (nbytes == 0) return {};
-    void* p = fromSystem(nbytes);
+    void* p = fromMalloc(nbytes);
     return {p, p, [](void* ctx) { std::free(ctx); }};
   }
 };

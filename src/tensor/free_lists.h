@@ -5,9 +5,9 @@
 #include <shunt/tensor/allocator.h>
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 
 namespace shunt::detail {
 
@@ -18,13 +18,14 @@ inline constexpr int kNumClasses = kFineClasses + 4 * 10 + 1;
 inline constexpr size_t kMaxListBytes = 512 * 1024;
 inline constexpr uint32_t kMaxListBlocks = 64;
 
-#if defined(__has_feature)
+#if defined(__SANITIZE_ADDRESS__)
+#define SHUNT_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-inline constexpr bool kUseLists = false;
-#else
-inline constexpr bool kUseLists = true;
+#define SHUNT_ADDRESS_SANITIZER 1
 #endif
-#elif defined(__SANITIZE_ADDRESS__)
+#endif
+#ifdef SHUNT_ADDRESS_SANITIZER
 inline constexpr bool kUseLists = false;
 #else
 inline constexpr bool kUseLists = true;
@@ -56,12 +57,14 @@ struct List {
 struct ThreadLists {
   std::array<List, kNumClasses> lists{};
   AllocationCounters counters{};
+  std::atomic<bool> in_system{false};  // Note [Forks and the system's blocks]
+  ThreadLists* next = nullptr;         // of all threads' lists
 };
 
 // Null until the thread's first allocation, and after its lists were given back at its end.
 extern constinit thread_local ThreadLists* thread_lists SHUNT_TLS_MODEL;
 SHUNT_COLD ThreadLists* makeLists();
-/// From malloc: throws when there is none.
+/// A block that no list had: throws when there is none.
 SHUNT_COLD void* fromSystem(size_t nbytes);
 
 /// The allocator of CPU memory.

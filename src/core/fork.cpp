@@ -1,0 +1,48 @@
+#include "src/core/fork.h"
+
+#include <shunt/core/error.h>
+
+#include <pthread.h>
+
+#include <array>
+#include <mutex>
+
+namespace shunt::detail {
+namespace {
+
+struct Held {
+  int level;
+  void (*lock)();
+  void (*unlock)();
+};
+
+struct Table {
+  std::mutex mutex;
+  std::array<Held, 16> held{};  // by level
+  size_t count = 0;
+};
+
+constinit Table table;
+
+void beforeFork() {
+  table.mutex.lock();
+  for (size_t i = 0; i < table.count; ++i) table.held[i].lock();
+}
+
+void afterFork() {
+  for (size_t i = table.count; i-- > 0;) table.held[i].unlock();
+  table.mutex.unlock();
+}
+
+}  // namespace
+
+void holdAcrossFork(int level, void (*lock)(), void (*unlock)()) {
+  std::lock_guard guard(table.mutex);
+  SHUNT_CHECK(table.count < table.held.size(), "holdAcrossFork: too many locks; please report this as a bug");
+  if (table.count == 0) pthread_atfork(&beforeFork, &afterFork, &afterFork);
+  size_t place = table.count++;
+  for (; place > 0 && table.held[place - 1].level > level; --place) table.held[place] = table.held[place - 1];
+  table.held[place] = {level, lock, unlock};
+}
+
+}  // namespace shunt::detail

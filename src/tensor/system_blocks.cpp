@@ -1,0 +1,109 @@
+// Note [Forks and the system's blocks]
+// oneTBB's allocator takes locks in its slow paths and knows nothing of fork(): a child forked while another thread held one
+// would wait for it for ever. So a fork waits until no thread is inside the allocator, and threads wait outside meanwhile.
+//
+//   thread  T1 in_system = true (seq_cst)   T2 forking (seq_cst): another thread's -> in_system = false, wait, T1
+//           T3 the allocator's work         T4 in_system = false (release)
+//   fork    F1 lock the list of all threads' lists, forking = own lists (seq_cst)
+//           F2 wait until in_system (seq_cst) is false of every other thread   F3 fork
+//           F4 in parent and child: forking = null (release), wake, unlock
+//
+// Of T1/T2 and F1/F2 at least one sees the other's store, since all four are in one order.
+#include "src/tensor/system_blocks.h"
+
+#include "src/core/fork.h"
+#include "src/core/mutex.h"
+
+#include <sched.h>
+#include <tbb/scalable_allocator.h>
+
+#include <cstdlib>
+
+namespace shunt::detail {
+namespace {
+
+// Under the sanitizers malloc, which they know.
+#if defined(SHUNT_ADDRESS_SANITIZER)
+constexpr bool kUseMalloc = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+constexpr bool kUseMalloc = true;
+#else
+constexpr bool kUseMalloc = false;
+#endif
+#else
+constexpr bool kUseMalloc = false;
+#endif
+
+constinit std::atomic<ThreadLists*> forking{nullptr};  // lists of the thread that forks
+
+struct AllLists {
+  Mutex mutex;
+  ThreadLists* first SHUNT_GUARDED_BY(mutex) = nullptr;
+};
+
+[[clang::no_destroy]] constinit AllLists all_lists;  // threads may end after every static object
+
+void beforeFork() SHUNT_TSA(no_thread_safety_analysis) {
+  ThreadLists& mine = lists();
+  all_lists.mutex.lock();
+  forking.store(&mine, std::memory_order_seq_cst);
+  for (const ThreadLists* l = all_lists.first; l != nullptr; l = l->next)
+    while (l != &mine && l->in_system.load(std::memory_order_seq_cst)) sched_yield();
+}
+
+void afterFork() SHUNT_TSA(no_thread_safety_analysis) {
+  forking.store(nullptr, std::memory_order_release);
+  forking.notify_all();
+  all_lists.mutex.unlock();
+}
+
+[[maybe_unused]] const bool at_load = (holdAcrossFork(4, &beforeFork, &afterFork), true);
+
+class InSystem {
+ public:
+  explicit InSystem(ThreadLists& mine) : mine_(mine) {
+    while (true) {
+      mine.in_system.store(true, std::memory_order_seq_cst);
+      ThreadLists* other = forking.load(std::memory_order_seq_cst);
+      if (other == nullptr || other == &mine) [[likely]] return;
+      mine.in_system.store(false, std::memory_order_release);
+      forking.wait(other, std::memory_order_acquire);
+    }
+  }
+  ~InSystem() { mine_.in_system.store(false, std::memory_order_release); }
+  InSystem(const InSystem&) = delete;
+  InSystem& operator=(const InSystem&) = delete;
+
+ private:
+  ThreadLists& mine_;
+};
+
+}  // namespace
+
+void* allocateFromSystem(ThreadLists& mine, size_t nbytes) {
+  if (kUseMalloc) return std::aligned_alloc(kBlockAlignment, nbytes);
+  InSystem in(mine);
+  return scalable_aligned_malloc(nbytes, kBlockAlignment);
+}
+
+void freeToSystem(ThreadLists& mine, void* block) noexcept {
+  if (kUseMalloc) return std::free(block);
+  InSystem in(mine);
+  scalable_aligned_free(block);
+}
+
+void rememberLists(ThreadLists& lists) {
+  MutexLock lock(all_lists.mutex);
+  lists.next = all_lists.first;
+  all_lists.first = &lists;
+}
+
+void forgetLists(ThreadLists& lists) {
+  MutexLock lock(all_lists.mutex);
+  ThreadLists** link = &all_lists.first;
+  while (*link != &lists) link = &(*link)->next;
+  *link = lists.next;
+}
+
+}  // namespace shunt::detail

@@ -1,0 +1,96 @@
+// Tensors' memory between threads, and in children of fork().
+#include <shunt/shunt.h>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace shunt {
+namespace {
+
+constexpr int64_t kSizes[] = {1, 16, 100, 500, 3000, 20000, 200000};
+
+/// Tensors that any thread may take and leave. Destructors run outside of the lock.
+class Exchange {
+ public:
+  void put(Tensor t) {
+    Tensor old;
+    {
+      std::lock_guard lock(mutex_);
+      std::swap(old, slots_[next_++ % slots_.size()]);
+      std::swap(old, t);
+    }
+    check(t);
+  }
+
+  static void check(const Tensor& t) {
+    if (!t.defined()) return;
+    const float* p = t.data_ptr<float>();
+    const auto expected = static_cast<float>(t.numel() % 1000);
+    if (p[0] != expected || p[t.numel() - 1] != expected) wrong.fetch_add(1);
+  }
+
+  static inline std::atomic<int> wrong{0};
+
+ private:
+  std::mutex mutex_;
+  std::array<Tensor, 300> slots_;
+  size_t next_ = 0;
+};
+
+Tensor filled(int64_t n) {
+  Tensor t = empty({n}, kFloat);
+  float* p = t.data_ptr<float>();
+  p[0] = p[n - 1] = static_cast<float>(n % 1000);
+  return t;
+}
+
+TEST(Allocator, ThreadsFreeEachOthersTensors) {
+  Exchange exchange;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&exchange, i] {
+      for (int k = 0; k < 20000; ++k) exchange.put(filled(kSizes[(k + i) % 5]));
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(Exchange::wrong, 0);
+}
+
+#if !defined(__has_feature) || !__has_feature(thread_sanitizer)  // it does not support threads and fork in one process
+TEST(Allocator, ChildForkedWhileThreadsAllocate) {
+  Exchange exchange;
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&, i] {
+      for (int k = i; !stop; ++k) exchange.put(filled(kSizes[k % 7]));
+    });
+  for (int n = 0; n < 100; ++n) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(20);  // a child that hangs dies of it
+      std::vector<Tensor> kept;
+      for (int k = 0; k < 1000; ++k) kept.push_back(filled(kSizes[k % 6]));
+      for (const Tensor& t : kept) Exchange::check(t);
+      kept.clear();
+      _exit(Exchange::wrong == 0 ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "child " << n << ": status " << status;
+  }
+  stop = true;
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(Exchange::wrong, 0);
+}
+#endif
+
+}  // namespace
+}  // namespace shunt
