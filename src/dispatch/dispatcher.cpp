@@ -41,29 +41,26 @@ OperatorEntry& Dispatcher::Impl::entryFor(const OperatorName& name) {
 
 void Dispatcher::Impl::publish(OperatorEntry& entry) {
   if (batch_thread == std::this_thread::get_id()) batch.insert(&entry);
-  else publishNow(entry);
-}
-
-void Dispatcher::Impl::publishNow(OperatorEntry& entry) {
-  auto next = entry.recompute(fallbacks, world);
-  if (next == nullptr) return;
-  if (const OpState* before = entry.state()) {
-    invalidateFor(entry, *next);
-    HotEntries::carry(*next, before, {});
-  }
-  replace(entry, std::move(next));
-}
-
-void Dispatcher::Impl::replace(OperatorEntry& entry, std::unique_ptr<OpState> next) {
-  reclaimer.reserve(1);  // so that nothing throws between the exchange and the retirement
-  const OpState* old = entry.exchange(std::move(next));
-  if (old != nullptr) reclaimer.retire(old);
-  ++published;
+  else publishNow(std::array{&entry});
 }
 
 void Dispatcher::Impl::publishAll() {
+  std::vector<OperatorEntry*> all;
   for (auto& [name, entry] : operators)
-    if (entry->exists()) publish(*entry);
+    if (entry->exists()) all.push_back(entry.get());
+  if (batch_thread == std::this_thread::get_id()) batch.insert(all.begin(), all.end());
+  else publishNow(all);
+}
+
+void Dispatcher::Impl::publishNow(std::span<OperatorEntry* const> entries) {
+  Change change;
+  for (OperatorEntry* entry : entries)
+    if (auto next = entry->recompute(fallbacks, world)) change.changed.push_back({entry, std::move(next)});
+  if (change.changed.empty()) return;
+  findStale(change);
+  for (auto& [entry, next] : change.changed)
+    if (const OpState* before = entry->state()) HotEntries::carry(*next, *before, change.stale, {});
+  apply(change);
 }
 
 std::vector<const OpState*> Dispatcher::Impl::collect(bool always) {
@@ -266,7 +263,7 @@ Dispatcher::Batch::~Batch() {
   Impl& impl = singleton().implForHandles();
   MutexLock lock(impl.mutex);
   impl.batch_thread.reset();
-  for (OperatorEntry* entry : impl.batch) impl.publishNow(*entry);
+  impl.publishNow(std::vector<OperatorEntry*>(impl.batch.begin(), impl.batch.end()));
   impl.batch.clear();
   after.states = impl.collect(false);
 }

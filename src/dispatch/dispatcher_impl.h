@@ -19,6 +19,17 @@ struct LibraryRecord {
   std::source_location where;
 };
 
+/// One change made ready for world::publishChange: new states, and the thunks that have no place in them.
+struct Change {
+  struct Next {
+    OperatorEntry* entry;
+    std::unique_ptr<OpState> state;
+  };
+  std::vector<Next> changed;
+  std::vector<Next> dependants;
+  std::vector<StaleThunk> stale;
+};
+
 struct Dispatcher::Impl {
   mutable Mutex mutex;
   std::unordered_map<OperatorName, std::unique_ptr<OperatorEntry>> operators SHUNT_GUARDED_BY(mutex);
@@ -46,16 +57,14 @@ struct Dispatcher::Impl {
 
   OperatorEntry& entryFor(const OperatorName& name) SHUNT_REQUIRES(mutex);
   void publish(OperatorEntry& entry) SHUNT_REQUIRES(mutex);
-  void publishNow(OperatorEntry& entry) SHUNT_REQUIRES(mutex);
   void publishAll() SHUNT_REQUIRES(mutex);
-  /// Replaces an operator's state and retires the old one.
-  void replace(OperatorEntry& entry, std::unique_ptr<OpState> next) SHUNT_REQUIRES(mutex);
-  /// R3 and the first half of R4: before `next` replaces the entry's state, every thunk that relied on a slot that differs
-  /// is made invalid and leaves its operator's state.
-  void invalidateFor(OperatorEntry& entry, const OpState& next) SHUNT_REQUIRES(mutex);
-  void invalidate(jit::Thunk& thunk, const std::string& cause) SHUNT_REQUIRES(mutex);
-  /// Publishes the entry's state again, without thunks that are invalid.
-  void republish(OperatorEntry& entry, const intrusive_ptr<jit::Thunk>& more) SHUNT_REQUIRES(mutex);
+  /// R2 to R5: one change, of those of `entries` whose tables are not what their registrations say.
+  void publishNow(std::span<OperatorEntry* const> entries) SHUNT_REQUIRES(mutex);
+  /// The thunks that rely on an entry that `change` changes, and the states of their operators without them.
+  void findStale(Change& change) SHUNT_REQUIRES(mutex);
+  void forgetDependant(const jit::Thunk& thunk) SHUNT_REQUIRES(mutex);
+  /// Publishes what was made ready. Throws before anything is published or not at all.
+  void apply(Change& change) SHUNT_REQUIRES(mutex);
   /// Takes out what may be freed now; the caller deletes it after unlocking.
   std::vector<const OpState*> collect(bool always) SHUNT_REQUIRES(mutex);
 };

@@ -1,5 +1,5 @@
-// Thunks enter and leave operators' states here: publication (P3), invalidation (R3, R4), and the probe array. See thunk.h and
-// Note [Hot entries].
+// Thunks enter and leave operators' states here: what the steps of publication.h work on, and the probe array. See thunk.h
+// and Note [Hot entries].
 #include "src/dispatch/hot_entries.h"
 
 #include "src/dispatch/dispatcher_impl.h"
@@ -50,6 +50,12 @@ std::string describe(const jit::Thunk& t) {
   return detail::str(OperatorHandle(*t.op).operator_name(), " keys={", toString(DispatchKeySet::fromRaw(t.keys)), "}");
 }
 
+uint64_t versionInForce(const jit::Edge& e) {
+  constexpr uint64_t kNone = ~uint64_t{0};
+  const OpState* s = e.op->state().load(std::memory_order_acquire);
+  return s != nullptr ? s->entry(e.slot).version : kNone;
+}
+
 }  // namespace
 
 std::unique_ptr<OpState> HotEntries::copyTable(const OpState& from) {
@@ -62,58 +68,84 @@ std::unique_ptr<OpState> HotEntries::copyTable(const OpState& from) {
   return to;
 }
 
-void HotEntries::carry(OpState& to, const OpState* from, const intrusive_ptr<jit::Thunk>& more) {
-  const auto keep = [&](intrusive_ptr<jit::Thunk> t) {
-    if (t->valid.load(std::memory_order_relaxed)) to.thunks_.push_back(std::move(t));
+void HotEntries::carry(OpState& to, const OpState& from, std::span<const StaleThunk> stale, const intrusive_ptr<jit::Thunk>& more) {
+  const auto isStale = [&](const jit::Thunk* t) {
+    return std::any_of(stale.begin(), stale.end(), [&](const StaleThunk& s) { return s.thunk == t; });
   };
-  for (size_t i = 0; from != nullptr && i < count(*from); ++i) keep(thunk(*from, i));
-  if (more) keep(more);
+  for (size_t i = 0; i < count(from); ++i)
+    if (auto t = thunk(from, i); !isStale(t.get())) to.thunks_.push_back(std::move(t));
+  if (more) to.thunks_.push_back(more);
   std::vector<HotEntry> entries;
   for (size_t i = 0; i < count(to); ++i) entries.push_back({at(to, i).keys, at(to, i).signature, at(to, i).code});
   if (!entries.empty()) buildTable(entries, to.hot_entries_, to.hot_);
 }
 
-void Dispatcher::Impl::republish(OperatorEntry& entry, const intrusive_ptr<jit::Thunk>& more) {
-  auto next = HotEntries::copyTable(*entry.state());
-  HotEntries::carry(*next, entry.state(), more);
-  replace(entry, std::move(next));
-}
-
-void Dispatcher::Impl::invalidate(jit::Thunk& thunk, const std::string& cause) {
-  if (!thunk.valid.load(std::memory_order_relaxed)) return;
-  thunk.valid.store(false, std::memory_order_release);
-  std::erase_if(dependants, [&](const auto& d) { return d.second == &thunk; });
-  if (invalidations.size() == kLoggedInvalidations) invalidations.pop_front();
-  invalidations.push_back({describe(thunk), cause});
-}
-
-void Dispatcher::Impl::invalidateFor(OperatorEntry& entry, const OpState& next) {
-  const Operator* op = entry.op();
-  const OpState& before = *entry.state();
-  const auto changedSlot = [&](const jit::Thunk& t) {
-    for (const jit::Edge& e : t.edges)
-      if (e.op == op && next.entry(e.slot).version != e.version) return e.slot;
-    return -1;
-  };
-  const auto cause = [&](int slot) {
-    return detail::str(OperatorHandle(*op).operator_name(), ": ", static_cast<DispatchKey>(slot), " changed to ",
-                       toString(next.entry(slot).reason));
-  };
+void Dispatcher::Impl::findStale(Change& change) {
+  std::unordered_set<const jit::Thunk*> seen;
   std::unordered_set<const Operator*> others;
-  std::vector<jit::Thunk*> foreign;
-  const auto [first, last] = dependants.equal_range(op);
-  for (auto d = first; d != last; ++d) foreign.push_back(d->second);
-  for (jit::Thunk* t : foreign)
-    if (const int slot = changedSlot(*t); slot >= 0) {
-      others.insert(t->op);
-      invalidate(*t, cause(slot));
-    }
-  for (size_t i = 0; i < HotEntries::count(before); ++i) {
-    auto t = HotEntries::thunk(before, i);
-    if (const int slot = changedSlot(*t); slot >= 0) invalidate(*t, cause(slot));
+  for (const auto& [entry, next] : change.changed) {
+    const Operator* op = entry->op();
+    const OpState* before = entry->state();
+    if (before == nullptr) continue;
+    const auto consider = [&, &next = *next](jit::Thunk* t) {
+      for (const jit::Edge& e : t->edges) {
+        if (e.op != op || next.entry(e.slot).version == e.version) continue;
+        if (!seen.insert(t).second) return;
+        change.stale.push_back({t, detail::str(OperatorHandle(*op).operator_name(), ": ", static_cast<DispatchKey>(e.slot), " changed to ",
+                                               toString(next.entry(e.slot).reason))});
+        others.insert(t->op);
+        return;
+      }
+    };
+    const auto [first, last] = dependants.equal_range(op);
+    for (auto d = first; d != last; ++d) consider(d->second);
+    for (size_t i = 0; i < HotEntries::count(*before); ++i) consider(HotEntries::thunk(*before, i).get());
   }
-  others.erase(op);
-  for (const Operator* other : others) republish(*other->entry(), {});
+  for (const auto& [entry, next] : change.changed) others.erase(entry->op());
+  for (const Operator* other : others) {
+    const OpState& before = *other->entry()->state();
+    auto next = HotEntries::copyTable(before);
+    HotEntries::carry(*next, before, change.stale, {});
+    change.dependants.push_back({other->entry(), std::move(next)});
+  }
+}
+
+namespace {
+
+/// The steps of world::publishChange on the dispatcher's data. Nothing here throws.
+struct Publication {
+  Change& change;
+  world::Reclaimer<detail::HardwarePlatform, OpState>& reclaimer;
+
+  template <class F>
+  void forEachStale(F&& f) {
+    for (const StaleThunk& s : change.stale) f(s.thunk->validity);
+  }
+  void replaceDependants() { replace(change.dependants); }
+  void replaceChanged() { replace(change.changed); }
+
+ private:
+  void replace(std::vector<Change::Next>& all) {
+    for (auto& [entry, next] : all) reclaimer.publish(entry->published(), next.release());
+  }
+};
+
+}  // namespace
+
+void Dispatcher::Impl::forgetDependant(const jit::Thunk& thunk) {
+  std::erase_if(dependants, [&](const auto& d) { return d.second == &thunk; });
+}
+
+void Dispatcher::Impl::apply(Change& change) {
+  const size_t count = change.changed.size() + change.dependants.size();
+  reclaimer.reserve(count);
+  for (StaleThunk& s : change.stale) {
+    if (invalidations.size() == kLoggedInvalidations) invalidations.pop_front();
+    invalidations.push_back({describe(*s.thunk), std::move(s.cause), s.thunk->op, s.thunk->keys, s.thunk->signature});
+  }
+  for (const StaleThunk& s : change.stale) forgetDependant(*s.thunk);
+  world::publishChange(Publication{change, reclaimer});
+  published += count;
 }
 
 const OpState& detail::plannedState() {
@@ -144,22 +176,26 @@ bool publish(intrusive_ptr<Thunk> thunk) {
   AfterUnlock after;
   auto& impl = Dispatcher::singleton().implForHandles();
   MutexLock lock(impl.mutex);
-  if (!impl.accept_thunks) return false;
-  for (const Edge& e : thunk->edges) {
-    const OpState* s = e.op->state().load(std::memory_order_acquire);
-    if (s == nullptr || s->entry(e.slot).version != e.version) return false;
-  }
+  if (!impl.accept_thunks || !world::edgesUnchanged(thunk->edges, versionInForce)) return false;
   OperatorEntry& entry = *thunk->op->entry();
   const OpState& before = *entry.state();
   for (size_t i = 0; i < HotEntries::count(before); ++i) {
     const Thunk& other = HotEntries::at(before, i);
     if (other.keys == thunk->keys && other.signature == thunk->signature) return false;  // somebody was first
   }
+  Change change;
   if (HotEntries::count(before) >= detail::kMaxHotEntries)
-    impl.invalidate(*HotEntries::thunk(before, 0), "more hot signatures than an operator has places for");
-  for (const Edge& e : thunk->edges)
-    if (e.op != thunk->op) impl.dependants.emplace(e.op, thunk.get());
-  impl.republish(entry, thunk);
+    change.stale.push_back({HotEntries::thunk(before, 0).get(), "more hot signatures than an operator has places for"});
+  change.changed.push_back({&entry, HotEntries::copyTable(before)});
+  HotEntries::carry(*change.changed.back().state, before, change.stale, thunk);
+  try {
+    for (const Edge& e : thunk->edges)
+      if (e.op != thunk->op) impl.dependants.emplace(e.op, thunk.get());
+    impl.apply(change);
+  } catch (...) {
+    impl.forgetDependant(*thunk);
+    throw;
+  }
   after.states = impl.collect(false);
   return true;
 }
@@ -168,15 +204,16 @@ size_t retireAll(const std::string& cause) {
   AfterUnlock after;
   auto& impl = Dispatcher::singleton().implForHandles();
   MutexLock lock(impl.mutex);
-  size_t n = 0;
+  Change change;
   for (auto& [name, entry] : impl.operators) {
     const OpState* s = entry->state();
     if (s == nullptr || HotEntries::count(*s) == 0) continue;
-    for (size_t i = 0; i < HotEntries::count(*s); ++i, ++n) impl.invalidate(*HotEntries::thunk(*s, i), cause);
-    impl.republish(*entry, {});
+    for (size_t i = 0; i < HotEntries::count(*s); ++i) change.stale.push_back({HotEntries::thunk(*s, i).get(), cause});
+    change.changed.push_back({entry.get(), HotEntries::copyTable(*s)});
   }
+  impl.apply(change);
   after.states = impl.collect(true);
-  return n;
+  return change.stale.size();
 }
 
 void acceptThunks(bool on) {

@@ -3,7 +3,15 @@
 
 #include "src/dispatch/thunk.h"
 
+#include <span>
+
 namespace shunt {
+
+/// A thunk that is about to leave its operator, and why.
+struct StaleThunk {
+  jit::Thunk* thunk;
+  std::string cause;
+};
 
 struct HotEntries {
   static const jit::Thunk& at(const OpState& s, size_t i) { return static_cast<const jit::Thunk&>(*s.thunks_[i]); }
@@ -14,8 +22,8 @@ struct HotEntries {
 
   /// The same table and masks, no thunks.
   static std::unique_ptr<OpState> copyTable(const OpState& from);
-  /// Gives `to` the valid thunks of `from` and `more` (may be null); the oldest goes when there are too many.
-  static void carry(OpState& to, const OpState* from, const intrusive_ptr<jit::Thunk>& more);
+  /// Gives `to` the thunks of `from` but those of `stale`, and `more` (may be null).
+  static void carry(OpState& to, const OpState& from, std::span<const StaleThunk> stale, const intrusive_ptr<jit::Thunk>& more);
 };
 
 }  // namespace shunt

@@ -58,10 +58,8 @@ class OperatorEntry {
     if (before != nullptr && TableComputer::equal(*before, *next)) return nullptr;
     return next;
   }
-  /// Publishes and returns what it replaced (to retire; null: nothing).
-  const OpState* exchange(std::unique_ptr<OpState> next) {
-    return op_->state_.exchange(next.release(), std::memory_order_seq_cst);
-  }
+  /// For the reclaimer to publish in.
+  std::atomic<const OpState*>& published() { return op_->state_; }
 
  private:
   bool anyUnboxed() const {

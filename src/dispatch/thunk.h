@@ -3,9 +3,11 @@
 //
 // States: made by the compiler -> published (in its operator's OpStates from one publication on) -> invalid (an entry it
 // relied on has changed; out of every OpState made from then on) -> freed, when the last OpState that held it is reclaimed.
-// `valid` is written under the dispatcher's lock; code that another thunk inlined reads it (acquire) before it runs.
-// Everything else is constant after publication.
+// `validity` ends under the dispatcher's lock; the thunk reads it before an operator that it has inlined. Everything else is
+// constant after publication. Note [Thunks and the world] in publication.h.
 #pragma once
+
+#include "src/dispatch/publication.h"
 
 #include <shunt/jit/jit.h>
 
@@ -32,7 +34,7 @@ class Thunk : public intrusive_ptr_target {
   uint64_t signature = 0;
   void* code = nullptr;
   std::vector<Edge> edges;
-  std::atomic<bool> valid{true};
+  world::Validity<detail::HardwarePlatform> validity;
 
  protected:
   ~Thunk() override = default;  // the compiler's subclass frees the code

@@ -8,10 +8,10 @@
 
 namespace shunt::world::model {
 
-inline constexpr int kMaxThreads = 4, kMaxLocations = 40;
+inline constexpr int kMaxThreads = 5, kMaxLocations = 40;
 // Locations of the machine itself, beyond those of the programs.
 inline constexpr int kBufferOf = 40;  // + thread
-inline constexpr int kLockLocation = 50, kFreedStates = 51, kPublishedGeneration = 52;
+inline constexpr int kLockLocation = 50, kFreedStates = 51, kPublishedGeneration = 52, kMetVersion = 53;
 
 struct Footprint {
   uint64_t reads = 0, writes = 0;
@@ -45,13 +45,21 @@ struct Footprint {
     switch (m.kind) {
       case MarkKind::kBegin:
         read(kPublishedGeneration);
+        if (m.content.owner == Content::kOuter) read(kMetVersion);
+        break;
+      case MarkKind::kInlined:
+        read(kPublishedGeneration);
+        read(kMetVersion);
         break;
       case MarkKind::kPublished:
         read(kFreedStates);
         write(kPublishedGeneration);
         break;
-      case MarkKind::kUse:
       case MarkKind::kEntered:
+        read(kFreedStates);
+        if (m.content.version != 0) write(kMetVersion);
+        break;
+      case MarkKind::kUse:
       case MarkKind::kAllDone:
         read(kFreedStates);
         break;
@@ -61,6 +69,7 @@ struct Footprint {
         break;
       case MarkKind::kEnded:
       case MarkKind::kFail:
+      case MarkKind::kFolded:
         break;
     }
   }
@@ -87,6 +96,9 @@ struct Footprint {
         barrier = true;
         for (int t = 0; t < kMaxThreads; ++t)
           if (t != thread) drain(t);
+        break;
+      case OpKind::kInspect:
+        read(kFreedStates);
         break;
       case OpKind::kAllocate:  // under the lock; a state that is not live yet is as good as a freed one
       case OpKind::kJoin:

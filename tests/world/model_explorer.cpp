@@ -12,7 +12,7 @@ namespace shunt::world::model {
 namespace {
 
 constexpr const char* kOpNames[] = {"load",   "store",    "exchange", "membarrier", "lock",
-                                    "unlock", "allocate", "join",     "end"};
+                                    "unlock", "allocate", "inspect",  "join",       "end"};
 constexpr const char* kStepNames[] = {"",      "(the compiler holds back) ", "does the held store", "flush", "fenced",
                                       "signal"};
 
@@ -71,8 +71,10 @@ struct Explorer::Impl : Machine {
         return Names::current().intern(1);
       case OpKind::kAllocate: {
         State copy = s;
-        return allocateSlot(copy);
+        return allocateSlot(copy, op.value);
       }
+      case OpKind::kInspect:
+        return contentOf(s, op);
       default:
         return 0;
     }
@@ -297,7 +299,7 @@ struct Explorer::Impl : Machine {
   }
 };
 
-Explorer::Explorer(std::vector<Program> programs, uint8_t published_location, uint8_t first_slot)
+Explorer::Explorer(std::vector<Program> programs, const std::vector<Initial>& operators)
     : impl_(std::make_unique<Impl>()) {
   if (programs.size() > kMaxPrograms) throw std::length_error("too many programs for the model");
   Impl& m = *impl_;
@@ -309,8 +311,15 @@ Explorer::Explorer(std::vector<Program> programs, uint8_t published_location, ui
     m.start.context[c].status = m.programs[c].handler ? kIdle : kRunning;
   }
   Names& names = Names::current();
-  m.start.memory[published_location] = names.intern(std::bit_cast<uintptr_t>(names.slot(first_slot)));
-  m.start.slot_generation[first_slot] = m.start.last_generation = m.start.published_generation = 1;
+  for (int i = 0; i < names.numLocations(); ++i) m.start.memory[i] = names.initial(i);
+  m.operators = static_cast<int>(operators.size());
+  for (const Initial& op : operators) {
+    const uint8_t slot = ++m.start.last_generation;
+    m.start.memory[op.location] = names.intern(std::bit_cast<uintptr_t>(names.slot(slot)));
+    m.start.slot_generation[slot] = m.start.published_generation[op.content.owner] = slot;
+    m.start.slot_content[slot] = op.content.packed();
+    if (op.content.owner == Content::kInner) m.start.returned_version = m.start.met_version = op.content.version;
+  }
 }
 Explorer::~Explorer() = default;
 

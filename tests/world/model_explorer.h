@@ -25,10 +25,15 @@ struct Outcome {
   double interleavings = 0;  // from the start to an end, in the explored graph
 };
 
+/// An operator's state that is published from the start.
+struct Initial {
+  uint8_t location;
+  Content content;
+};
+
 class Explorer {
  public:
-  /// `first` is published from the start.
-  Explorer(std::vector<Program> programs, uint8_t published_location, uint8_t first_slot);
+  Explorer(std::vector<Program> programs, const std::vector<Initial>& operators);
   ~Explorer();
   /// Stops at the first violation. Without `reduce` every step is explored in every state.
   Outcome explore(bool reduce = true);

@@ -49,6 +49,8 @@ struct SystemState {
     uint8_t calls;               // in flight
     uint8_t floor[kMaxNesting];  // generation published before each began
     uint8_t generation[kMaxNesting];
+    uint8_t returned[kMaxNesting];  // of calls of the outer operator: the inner's version known by a return...
+    uint8_t met[kMaxNesting];       // ...and by a call that met it, before each began
   };
   Context context[kMaxPrograms];
   uint8_t memory[kMaxLocations];
@@ -56,7 +58,9 @@ struct SystemState {
   uint8_t locked, retired;                // 1 + the owning thread, or 0; the packed list it protects (interned)
   uint8_t barrier_running, barrier_left;  // a mask of threads
   uint8_t slot_generation[kNumSlots];     // 0: free
-  uint8_t last_generation, published_generation;
+  uint8_t slot_content[kNumSlots];        // packed
+  uint8_t last_generation, published_generation[kNumOwners];
+  uint8_t returned_version, met_version;  // the inner operator's newest that a registration's return, or a call, made known
 };
 static_assert(std::has_unique_object_representations_v<SystemState>);
 
@@ -87,6 +91,7 @@ class Machine {
   using Steps = std::vector<Step>;
 
   std::vector<Program> programs;
+  int operators = 1;
   std::vector<Automaton> automata;
   // Per location: which threads accessed it, and whether a store skipped the buffer because no other does.
   std::array<uint8_t, kMaxLocations> accessors{}, relied{};
@@ -143,41 +148,60 @@ class Machine {
   void tell(State& s, int c, const Mark& m) const {
     auto& ctx = s.context[c];
     const auto generation = s.slot_generation[m.slot];
+    const auto content = Content::of(s.slot_content[m.slot]);
     switch (m.kind) {
       case MarkKind::kBegin:
-        ctx.floor[ctx.calls++] = s.published_generation;
+        ctx.floor[ctx.calls] = s.published_generation[m.content.owner];
+        if (m.content.owner == Content::kOuter) {
+          ctx.returned[ctx.calls] = s.returned_version;
+          ctx.met[ctx.calls] = s.met_version;
+        }
+        ++ctx.calls;
         break;
       case MarkKind::kEntered:
         if (generation == 0 || generation == kReserved) fail("a call got a freed state");
         if (generation < ctx.floor[ctx.calls - 1]) fail("a call got a state replaced before the call began");
         ctx.generation[ctx.calls - 1] = generation;
+        if (m.content.version != 0) s.met_version = std::max(s.met_version, content.version);
+        break;
+      case MarkKind::kFolded:
+        checkVersion(m.content.version, ctx.returned[ctx.calls - 1], ctx.met[ctx.calls - 1]);
+        break;
+      case MarkKind::kInlined:
+        checkVersion(m.content.version, s.returned_version, s.met_version);
         break;
       case MarkKind::kUse:
         if (generation != ctx.generation[ctx.calls - 1]) fail("a call uses a freed state");
         break;
       case MarkKind::kEnded:
         --ctx.calls;
-        ctx.floor[ctx.calls] = ctx.generation[ctx.calls] = 0;
+        ctx.floor[ctx.calls] = ctx.generation[ctx.calls] = ctx.returned[ctx.calls] = ctx.met[ctx.calls] = 0;
         break;
       case MarkKind::kLive:
         s.slot_generation[m.slot] = ++s.last_generation;
         break;
       case MarkKind::kPublished:
-        s.published_generation = generation;
+        s.published_generation[content.owner] = generation;
+        if (content.owner == Content::kInner) s.returned_version = content.version;
         break;
       case MarkKind::kFree:
         if (generation == 0) fail("a state was freed twice");
-        s.slot_generation[m.slot] = 0;
+        s.slot_generation[m.slot] = s.slot_content[m.slot] = 0;
         break;
       case MarkKind::kAllDone: {
         int live = 0;
         for (auto g : s.slot_generation) live += g != 0;
-        if (live != 1) fail("a retired state was never freed");
+        if (live != operators) fail("a retired state was never freed");
         break;
       }
       case MarkKind::kFail:
         fail(m.text);
     }
+  }
+
+  void checkVersion(uint8_t relied, uint8_t returned, uint8_t met) const {
+    if (relied < returned) fail("a stale thunk ran after the registering call had returned");
+    if (relied < met) fail("a stale thunk ran after a call had met the new entry");
   }
 
   // ---- what can happen ----
@@ -253,13 +277,21 @@ class Machine {
   void endIfDone(State& s, int c) const {
     if (nodeOf(s, c).op.kind == OpKind::kDone && !s.context[c].held) s.context[c].status = kEnded;
   }
-  Value allocateSlot(State& s) const {
+  Value allocateSlot(State& s, Value content) const {
     for (uint8_t i = 1; i < kNumSlots; ++i)
       if (s.slot_generation[i] == 0) {
         s.slot_generation[i] = kReserved;
+        s.slot_content[i] = static_cast<uint8_t>(Names::current().raw(content));
         return Names::current().intern(i);
       }
     throw std::length_error("too many states for the model");
+  }
+
+  Value contentOf(const State& s, const Op& op) const {
+    const auto slot = Names::current().raw(op.value);
+    if (slot == 0) return 0;
+    if (s.slot_generation[slot] == 0 || s.slot_generation[slot] == kReserved) fail("a freed state is read");
+    return Names::current().intern(s.slot_content[slot]);
   }
 
   Value result(State& s, int c, const Op& op) {
@@ -286,7 +318,9 @@ class Machine {
         s.barrier_running = 0;
         return Names::current().intern(1);
       case OpKind::kAllocate:
-        return allocateSlot(s);
+        return allocateSlot(s, op.value);
+      case OpKind::kInspect:
+        return contentOf(s, op);
       case OpKind::kJoin:
         return 0;
       case OpKind::kDone:

@@ -1,5 +1,6 @@
 #include "tests/world/model_platform.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace shunt::world::model {
@@ -13,11 +14,13 @@ std::vector<const void*>& keptAddresses() {
   return *kept;
 }
 
-// At most 16 states, four bits each, lowest first.
+// At most 16 states, four bits each. The order means nothing to the protocol, so one order is explored.
 uint64_t pack(const std::vector<const Slot*>& list) {
+  std::vector<uint64_t> indices;
+  for (const Slot* s : list) indices.push_back(Names::current().slotIndex(s));
+  std::sort(indices.begin(), indices.end());
   uint64_t packed = 0;
-  for (size_t i = 0; i < list.size(); ++i)
-    packed |= static_cast<uint64_t>(Names::current().slotIndex(list[i])) << (4 * i);
+  for (size_t i = 0; i < indices.size(); ++i) packed |= indices[i] << (4 * i);
   return packed;
 }
 
@@ -44,16 +47,17 @@ Value Names::intern(uint64_t raw) {
   return static_cast<Value>(values_.size() - 1);
 }
 
-uint8_t Names::addLocation(const void* address, const char* type) {
+uint8_t Names::addLocation(const void* address, const char* type, uint64_t initial) {
   const auto add = [&](const std::string& owner) {
     if (locations_.size() >= 255) throw std::length_error("too many locations for the model");
-    locations_.push_back({owner + "." + type + std::to_string(locations_.size()), address});
+    locations_.push_back({owner + "." + type + std::to_string(locations_.size()), address, intern(initial)});
     return static_cast<uint8_t>(locations_.size() - 1);
   };
   uint8_t location;
   if (run == nullptr) {
     location = add(scope);
   } else {
+    if (initial != 0) throw std::logic_error("a block that a program makes must begin with zeros");
     const std::pair key(run->context, run->constructed++);
     const auto it = by_run_.find(key);
     location = it != by_run_.end() ? it->second : by_run_[key] = add("block of context " + std::to_string(key.first));
@@ -92,7 +96,11 @@ uint64_t perform(OpKind kind, uint8_t location, uint64_t value, std::memory_orde
 
 void mark(MarkKind kind, const Slot* slot, const char* text) {
   Run* run = Names::current().run;
-  if (!run->ended) run->marks.push_back({kind, Names::current().slotIndex(slot), text});
+  if (!run->ended) run->marks.push_back({kind, Names::current().slotIndex(slot), text, {}});
+}
+void mark(MarkKind kind, const Slot* slot, Content content) {
+  Run* run = Names::current().run;
+  if (!run->ended) run->marks.push_back({kind, Names::current().slotIndex(slot), "", content});
 }
 
 void checkpoint(int label) {
@@ -108,8 +116,12 @@ std::vector<const Slot*> lock() { return unpack(perform(OpKind::kLock, 0, 0, std
 void unlock(const std::vector<const Slot*>& retired) {
   perform(OpKind::kUnlock, 0, pack(retired), std::memory_order_release);
 }
-const Slot* allocate() {
-  return Names::current().slot(static_cast<uint8_t>(perform(OpKind::kAllocate, 0, 0, std::memory_order_relaxed)));
+const Slot* allocate(Content content) {
+  const uint64_t index = perform(OpKind::kAllocate, 0, content.packed(), std::memory_order_relaxed);
+  return Names::current().slot(static_cast<uint8_t>(index));
+}
+Content inspect(const Slot* slot) {
+  return Content::of(perform(OpKind::kInspect, 0, Names::current().slotIndex(slot), std::memory_order_relaxed));
 }
 void joinAll() { perform(OpKind::kJoin, 0, 0, std::memory_order_acquire); }
 

@@ -1,9 +1,5 @@
 // The programs of "one world per call" over the model's machine: callers, a signal handler, a registrar, a reclaimer.
-//
-// To add the compiler (P1 lock and read versions, P2 nothing, P3 lock, compare, publish): give World one
-// more program in `programs()` on a hardware thread of its own, let `lock`/`unlock` carry the versions beside the
-// retired list, make `published` an array (R4's order needs a changed operator and its dependant), and give calls that
-// inline another operator a load of the thunk's `valid`. The explorer and the oracle's marks need no change.
+// One operator; dependent_world.h has two, with thunks and the compiler.
 #pragma once
 
 #include <shunt/core/world.h>
@@ -36,7 +32,7 @@ class World {
   explicit World(Shape shape) : shape_(shape) {}
 
   Outcome explore(bool reduce = true) {
-    Explorer explorer(programs(), published_.location(), 1);
+    Explorer explorer(programs(), {{published_.location(), {}}});
     return explorer.explore(reduce);
   }
 

@@ -45,7 +45,7 @@ class StateTable {
     return e.key.b == 0 ? kAbsent : e.paths;
   }
   void set(Fingerprint f, double paths) {
-    if (2 * size_ > entries_.size()) grow();
+    if (4 * size_ > 3 * entries_.size()) grow();
     Entry& e = entries_[place(f)];
     if (e.key.b == 0) ++size_;
     e = {f, paths};

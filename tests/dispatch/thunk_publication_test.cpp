@@ -1,0 +1,298 @@
+// The steps of src/dispatch/publication.h in the dispatcher itself, with thunks made by hand that rely on other operators:
+// what a change takes out, what a compile may publish, what a thunk in flight sees; and all at once on several threads.
+#include "tests/dispatch/util.h"
+
+#include "src/dispatch/thunk.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace shunt {
+namespace {
+
+using namespace test;
+using testing::HasSubstr;
+
+using Fn = int64_t(const Tensor&);
+using Typed = TypedOperatorHandle<Fn>;
+
+/// What the code of one thunk has in it.
+struct Baked {
+  const jit::Thunk* thunk = nullptr;
+  int64_t value = 0;                // the inner operator's answer, as it was when the thunk was made
+  bool folds = false;               // answers it for the whole call; otherwise asks for validity first
+  const OperatorHandle* inner = nullptr;
+  std::function<void()> before_inlined;
+};
+
+constexpr int kCodes = 64;
+Baked baked[kCodes];
+
+template <int N>
+int64_t code(OperatorKernel*, DispatchKeySet, const Tensor& x) {
+  const Baked& b = baked[N];
+  if (b.folds) return b.value;
+  if (b.before_inlined) b.before_inlined();
+  return b.thunk->validity.holds() ? b.value : b.inner->typed<Fn>().call(x);
+}
+template <int... N>
+constexpr std::array<int64_t (*)(OperatorKernel*, DispatchKeySet, const Tensor&), kCodes> codes(std::integer_sequence<int, N...>) {
+  return {&code<N>...};
+}
+
+/// Places in `baked` that no thunk has.
+class Places {
+ public:
+  Places() {
+    for (int i = 0; i < kCodes; ++i) free_.push_back(i);
+  }
+  std::optional<int> take() {
+    std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::nullopt;
+    const int place = free_.back();
+    free_.pop_back();
+    return place;
+  }
+  void give(int place) {
+    std::lock_guard lock(mutex_);
+    baked[place] = {};
+    free_.push_back(place);
+  }
+  size_t count() {
+    std::lock_guard lock(mutex_);
+    return free_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<int> free_;
+};
+Places places;
+
+class HandMade final : public jit::Thunk {
+ public:
+  explicit HandMade(int place) : place_(place) {
+    code = reinterpret_cast<void*>(codes(std::make_integer_sequence<int, kCodes>())[static_cast<size_t>(place)]);
+  }
+  ~HandMade() override { places.give(place_); }
+
+ private:
+  int place_;
+};
+
+constexpr int kCpuSlot = static_cast<int>(DispatchKey::CPU);
+
+/// pub::inner answers what it is registered with, pub::outer asks pub::inner.
+class ThunkPublication : public testing::Test {
+ protected:
+  ThunkPublication() {
+    inner_impl.emplace(answering(0));
+    outer_impl.impl("outer", [this](DispatchKeySet ks, const Tensor& x) -> int64_t {
+      keys.store(ks.raw(), std::memory_order_relaxed);
+      return inner.typed<Fn>().call(x);
+    });
+    outer_impl.impl("unrelated", [](const Tensor&) -> int64_t { return -1; });
+    outer.typed<Fn>().call(x);  // leaves its keys
+  }
+  ~ThunkPublication() override { jit::retireAll("the test is over"); }
+
+  static Library defined() {
+    Library block = fragment("pub");
+    block.def("inner(Tensor x) -> int").def("outer(Tensor x) -> int").def("unrelated(Tensor x) -> int");
+    return block;
+  }
+  static Library answering(int64_t n) {
+    Library block = implBlock("pub", DispatchKey::CPU);
+    block.impl("inner", [n](const Tensor&) -> int64_t { return n; });
+    return block;
+  }
+  static jit::Edge edge(const OperatorHandle& op, int slot = kCpuSlot) {
+    return {&op.op(), slot, jit::snapshot(op.op()).table[static_cast<size_t>(slot)].version};
+  }
+  /// A thunk of `op` that answers 100 and relies on `edges`. Not yet published; null: no place.
+  intrusive_ptr<jit::Thunk> make(const OperatorHandle& op, std::vector<jit::Edge> edges, bool folds, int64_t value = 100) {
+    const auto place = places.take();
+    if (!place) return {};
+    auto thunk = make_intrusive<HandMade>(*place);
+    thunk->op = &op.op();
+    thunk->keys = keys.load(std::memory_order_relaxed);
+    thunk->signature = detail::signatureOf(x);
+    thunk->edges = std::move(edges);
+    baked[*place] = {thunk.get(), value, folds, &inner, before_inlined};
+    return thunk;
+  }
+  int64_t callOuter() { return outer.typed<Fn>().call(x); }
+
+  Library def = defined();
+  OperatorHandle inner = findOp("pub::inner"), outer = findOp("pub::outer"), unrelated = findOp("pub::unrelated");
+  Library outer_impl = implBlock("pub", DispatchKey::CPU);
+  std::optional<Library> inner_impl;
+  std::atomic<uint64_t> keys{0};         // that the operators are called with
+  std::function<void()> before_inlined;  // of thunks made next
+  Tensor x = cpuTensor();
+};
+
+std::string lastCause() { return jit::invalidationLog().back().cause; }
+
+TEST_F(ThunkPublication, AChangeTakesDependantsAndNothingElse) {
+  auto dependant = make(outer, {edge(outer), edge(inner)}, true);
+  auto alone = make(unrelated, {edge(unrelated)}, true, 200);
+  ASSERT_TRUE(jit::publish(dependant));
+  ASSERT_TRUE(jit::publish(alone));
+  EXPECT_EQ(callOuter(), 100);
+
+  const size_t logged = jit::invalidationLog().size();
+  Library change = answering(1);
+  EXPECT_EQ(callOuter(), 1);
+  EXPECT_FALSE(dependant->validity.holds());
+  EXPECT_TRUE(alone->validity.holds());
+  EXPECT_EQ(unrelated.typed<Fn>().call(x), 200);
+  ASSERT_EQ(jit::invalidationLog().size(), logged + 1);
+  EXPECT_THAT(lastCause(), HasSubstr("pub::inner: CPU changed to"));
+  EXPECT_EQ(jit::publishedThunks().size(), 1u);
+  Dispatcher::singleton().checkInvariants();
+}
+
+TEST_F(ThunkPublication, AChangeOfBothOperatorsIsOneChange) {
+  auto thunk = make(outer, {edge(outer), edge(inner)}, true);
+  ASSERT_TRUE(jit::publish(thunk));
+  const size_t logged = jit::invalidationLog().size();
+  std::optional<Library> change;
+  {
+    Dispatcher::Batch batch;
+    change.emplace(Library::Kind::kImpl, "pub", DispatchKey::CPU);
+    change->impl("inner", [](const Tensor&) -> int64_t { return 1; });
+    change->impl("outer", [](const Tensor&) -> int64_t { return 2; });
+    EXPECT_EQ(callOuter(), 100) << "not published before the batch ends";
+  }
+  EXPECT_EQ(callOuter(), 2);
+  EXPECT_FALSE(thunk->validity.holds());
+  EXPECT_EQ(jit::invalidationLog().size(), logged + 1);
+}
+
+TEST_F(ThunkPublication, AFallbackChangesTheAbsentEntriesThatAThunkReliedOn) {
+  const int slot = static_cast<int>(DispatchKey::Tracer);
+  auto dependant = make(outer, {edge(outer), edge(inner, slot)}, true);
+  ASSERT_TRUE(jit::publish(dependant));
+  Library fallback(Library::Kind::kImpl, "_", DispatchKey::Tracer);
+  fallback.fallback(CppFunction::makeFallthrough());
+  EXPECT_FALSE(dependant->validity.holds());
+  EXPECT_EQ(callOuter(), 0);
+}
+
+TEST_F(ThunkPublication, ACompileThatWasOvertakenIsDropped) {
+  auto changed = make(outer, {edge(outer), edge(inner)}, true);
+  auto absent = make(outer, {edge(outer), edge(inner, static_cast<int>(DispatchKey::Tracer))}, true);
+  std::optional<Library> change(answering(1));
+  Library tracer = implBlock("pub", DispatchKey::Tracer);
+  tracer.impl("inner", [](const Tensor&) -> int64_t { return 3; });
+  EXPECT_FALSE(jit::publish(changed));
+  EXPECT_FALSE(jit::publish(absent));
+  EXPECT_EQ(callOuter(), 1);
+  EXPECT_TRUE(jit::publishedThunks().empty());
+  // Taking the change back does not bring the version back.
+  change.reset();
+  EXPECT_EQ(callOuter(), 0);
+  EXPECT_FALSE(jit::publish(changed));
+}
+
+TEST_F(ThunkPublication, AThunkInFlightAsksBeforeWhatItInlined) {
+  std::optional<Library> change;
+  before_inlined = [&] {
+    if (!change) change.emplace(answering(1));
+  };
+  auto thunk = make(outer, {edge(outer), edge(inner)}, false);
+  ASSERT_TRUE(jit::publish(thunk));
+  EXPECT_EQ(callOuter(), 1) << "the registration inside returned before the inlined call began";
+  EXPECT_FALSE(thunk->validity.holds());
+}
+
+TEST_F(ThunkPublication, AThunkIsFreedWithTheLastCallInIt) {
+  const size_t all = places.count();
+  std::optional<Library> change;
+  size_t inside = 0;
+  before_inlined = [&] {
+    change.emplace(answering(1));
+    Dispatcher::singleton().reclaim();
+    inside = places.count();
+  };
+  ASSERT_TRUE(jit::publish(make(outer, {edge(outer), edge(inner)}, false)));
+  callOuter();
+  EXPECT_EQ(inside, all - 1) << "freed while a call was in it";
+  Dispatcher::singleton().reclaim();
+  EXPECT_EQ(places.count(), all);
+}
+
+// Answers never go back for one thread, whichever operator it asks, and never behind a registration that has returned.
+TEST_F(ThunkPublication, CallersRegistrarAndCompilerAtOnce) {
+  std::mutex mutex;
+  std::map<uint64_t, int64_t> answers;  // by version of pub::inner's entry
+  std::atomic<int64_t> lowest{0};
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> wrong{0}, in_thunks{0}, published{0}, refused{0};
+
+  std::thread registrar([&] {
+    for (int64_t n = 1; !stop.load(); ++n) {
+      Library next = answering(n);
+      lowest.store(n, std::memory_order_release);
+      inner_impl.emplace(std::move(next));
+      {
+        std::lock_guard lock(mutex);
+        answers[edge(inner).version] = n;
+      }
+      if (n % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));  // or no compile is ever in time
+    }
+  });
+  std::thread compiler([&] {
+    for (bool folds = true; !stop.load(); folds = !folds) {
+      std::vector<jit::Edge> edges = {edge(outer), edge(inner)};
+      std::optional<int64_t> value;
+      {
+        std::lock_guard lock(mutex);
+        if (const auto it = answers.find(edges[1].version); it != answers.end()) value = it->second;
+      }
+      if (!value) continue;
+      auto thunk = make(outer, std::move(edges), folds, *value);
+      if (thunk) ++(jit::publish(thunk) ? published : refused);
+      else Dispatcher::singleton().reclaim();
+    }
+  });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto enough = [&] {
+    return (published > 100 && refused > 100 && lowest > 100 && detail::tls_state.hot_calls > 1000) ||
+           std::chrono::steady_clock::now() > deadline;
+  };
+  const auto call = [&] {
+    const Tensor mine = cpuTensor();
+    int64_t last = 0;
+    for (int i = 0; i < 100'000 || !enough(); ++i) {
+      last = std::max(last, lowest.load(std::memory_order_acquire));
+      const int64_t got = (i % 2 == 0 ? outer : inner).typed<Fn>().call(mine);
+      if (got < last) ++wrong;
+      last = std::max(last, got);
+    }
+    in_thunks += detail::tls_state.hot_calls;
+  };
+  std::thread one(call), two(call);
+  one.join();
+  two.join();
+  stop = true;
+  registrar.join();
+  compiler.join();
+  EXPECT_EQ(wrong.load(), 0u);
+  EXPECT_GT(in_thunks.load(), 1000u);
+  EXPECT_GT(published.load(), 100u);
+  EXPECT_GT(refused.load(), 100u);
+  EXPECT_GT(lowest.load(), 100);
+  std::printf("%ld registrations, %lu thunks published, %lu refused, %lu calls in thunks\n", static_cast<long>(lowest.load()),
+              published.load(), refused.load(), in_thunks.load());
+}
+
+}  // namespace
+}  // namespace shunt
