@@ -1,5 +1,8 @@
 // libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time (src/jit/compiler.h).
 #include "jit/bitcode/extract.h"
+#include "jit/debug/debug_name.h"
+#include "jit/debug/gdb_object.h"
+#include "jit/debug/perf_map.h"
 #include "jit/emit/count_calls.h"
 #include "jit/emit/dump.h"
 #include "jit/emit/fatal_errors.h"
@@ -20,10 +23,11 @@ namespace {
 /// A thunk whose code goes with it.
 class LinkedThunk final : public Thunk {
  public:
-  explicit LinkedThunk(LinkedCode linked) : linked_(std::move(linked)) {}
+  LinkedThunk(LinkedCode linked, GdbObject gdb) : linked_(std::move(linked)), gdb_(std::move(gdb)) {}
 
  private:
   LinkedCode linked_;
+  GdbObject gdb_;
 };
 
 double cpuMilliseconds() {
@@ -99,23 +103,37 @@ class LlvmProvider final : public Provider {
     dump.module(extraction.module(), "after");
     if (const std::string left = unfolded(extraction.module()); !left.empty()) return refuse(result, left);
     dump.assembly(extraction.module());
+    llvm::Function& root = *extraction.module().getFunction(kThunkName);
+    root.setName(debugName(plan));
+    const std::string name = root.getName().str();
     auto object = generate(extraction.module());
     if (!object) return fail(result, object.takeError());
     watch.lap(result.times.generate);
-    auto linked = link(std::move(*object));
-    if (!linked) return fail(result, linked.takeError());
+    auto thunk = linkThunk(std::move(*object), name, result.bytes);
+    if (!thunk) return fail(result, thunk.takeError());
     watch.lap(result.times.link);
-    publishCode(plan, std::move(*linked), result);
+    publishThunk(plan, std::move(*thunk), result);
   }
 
-  static void publishCode(const Plan& plan, LinkedCode linked, CompileResult& result) {
-    result.bytes = linked.bytes();
-    const uint64_t address = linked.address(kThunkName);
-    auto thunk = make_intrusive<LinkedThunk>(std::move(linked));
+  /// And tells perf and gdb, if they want to know.
+  static llvm::Expected<intrusive_ptr<LinkedThunk>> linkThunk(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& name,
+                                                             size_t& bytes) {
+    const std::string copy = gdbWanted() ? object->getBuffer().str() : std::string();
+    SectionAddresses sections;
+    auto linked = link(std::move(object), gdbWanted() ? &sections : nullptr);
+    if (!linked) return linked.takeError();
+    bytes = linked->bytes();
+    const uint64_t address = linked->address(name);
+    addToPerfMap(*linked, name);
+    auto thunk = make_intrusive<LinkedThunk>(std::move(*linked), gdbWanted() ? GdbObject(copy, sections) : GdbObject());
+    thunk->code = reinterpret_cast<void*>(address);
+    return thunk;
+  }
+
+  static void publishThunk(const Plan& plan, intrusive_ptr<LinkedThunk> thunk, CompileResult& result) {
     thunk->op = plan.request.op;
     thunk->keys = plan.request.keys;
     thunk->signature = plan.request.signature;
-    thunk->code = reinterpret_cast<void*>(address);
     thunk->edges = plan.edges;
     result.verdict = publish(std::move(thunk)) ? Verdict::kCompiled : Verdict::kOutdated;
   }

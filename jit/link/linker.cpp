@@ -33,7 +33,7 @@ llvm::Error takePersonalityFromSlab(jl::LinkGraph& graph) {
 // What a link leaves behind, outside the context that JITLink owns and destroys.
 class Link {
  public:
-  Link(SymbolResolver resolve, CodeSlabs& slabs) : resolve_(resolve), memory_(slabs) {}
+  Link(SymbolResolver resolve, CodeSlabs& slabs, SectionAddresses* sections) : resolve_(resolve), memory_(slabs), sections_(sections) {}
   llvm::Expected<LinkedCode> run(std::unique_ptr<llvm::MemoryBuffer> object);
 
  private:
@@ -46,6 +46,7 @@ class Link {
 
   SymbolResolver resolve_;
   SlabMemoryManager memory_;
+  SectionAddresses* sections_;
   llvm::Error error_ = llvm::Error::success();
   bool finished_ = false;
   uint64_t frames_ = 0;
@@ -78,9 +79,13 @@ class Link::Context final : public jl::JITLinkContext {
 
   llvm::Error notifyResolved(jl::LinkGraph& graph) override {
     for (const jl::Symbol* symbol : graph.defined_symbols()) {
-      if (!symbol->isCallable() || !symbol->hasName() || symbol->getScope() == jl::Scope::Local) continue;
+      if (!symbol->isCallable() || !symbol->hasName()) continue;
       link_.functions_.push_back({symbol->getName().str(), symbol->getAddress().getValue(), symbol->getSize()});
     }
+    if (link_.sections_ == nullptr) return llvm::Error::success();
+    for (const jl::Section& section : graph.sections())
+      if (const jl::SectionRange range(section); !range.empty())
+        link_.sections_->emplace_back(section.getName().str(), range.getStart().getValue());
     return llvm::Error::success();
   }
 
@@ -145,13 +150,15 @@ uint64_t LinkedCode::address(llvm::StringRef name) const {
   return 0;
 }
 
-llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, SymbolResolver resolve, CodeSlabs& slabs) {
-  return Link(resolve, slabs).run(std::move(object));
+llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, SymbolResolver resolve, CodeSlabs& slabs,
+                                SectionAddresses* sections) {
+  return Link(resolve, slabs, sections).run(std::move(object));
 }
 
-llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object) {
+llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, SectionAddresses* sections) {
   const HostSymbols& host = HostSymbols::instance();
-  return link(std::move(object), [&host](llvm::StringRef name) { return host.address(std::string_view(name)); });
+  return link(std::move(object), [&host](llvm::StringRef name) { return host.address(std::string_view(name)); },
+              CodeSlabs::instance(), sections);
 }
 
 }  // namespace shunt::jit

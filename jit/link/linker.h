@@ -33,7 +33,7 @@ class LinkedCode {
   explicit operator bool() const { return address_ != 0; }
   /// The address of a global function of the object; 0 if it has none of that name.
   uint64_t address(llvm::StringRef name) const;
-  /// All of them, with their sizes.
+  /// All functions, with their sizes.
   struct Function {
     std::string name;
     uint64_t address;
@@ -54,12 +54,16 @@ class LinkedCode {
   llvm::SmallVector<Function, 1> functions_;
 };
 
+/// Where an object's sections came to lie, by name.
+using SectionAddresses = llvm::SmallVector<std::pair<std::string, uint64_t>, 0>;
+
 using SymbolResolver = llvm::function_ref<std::optional<uint64_t>(llvm::StringRef)>;
 
 /// Binds every undefined symbol of `object` by `resolve`; one without an answer is an error, and so is writable data.
+/// `sections`, unless null, gets the sections' addresses.
 llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, SymbolResolver resolve,
-                                CodeSlabs& slabs = CodeSlabs::instance());
+                                CodeSlabs& slabs = CodeSlabs::instance(), SectionAddresses* sections = nullptr);
 /// The same with HostSymbols as the resolver.
-llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object);
+llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, SectionAddresses* sections = nullptr);
 
 }  // namespace shunt::jit
