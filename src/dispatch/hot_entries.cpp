@@ -90,10 +90,10 @@ void Dispatcher::Impl::findStale(Change& change) {
     const auto consider = [&, &next = *next](jit::Thunk* t) {
       for (const jit::Edge& e : t->edges) {
         if (e.op != op || next.entry(e.slot).version == e.version) continue;
+        if (t->op != op) others.insert(t->op);
         if (!seen.insert(t).second) return;
         change.stale.push_back({t, detail::str(OperatorHandle(*op).operator_name(), ": ", static_cast<DispatchKey>(e.slot), " changed to ",
                                                toString(next.entry(e.slot).reason))});
-        others.insert(t->op);
         return;
       }
     };
@@ -101,7 +101,6 @@ void Dispatcher::Impl::findStale(Change& change) {
     for (auto d = first; d != last; ++d) consider(d->second);
     for (size_t i = 0; i < HotEntries::count(*before); ++i) consider(HotEntries::thunk(*before, i).get());
   }
-  for (const auto& [entry, next] : change.changed) others.erase(entry->op());
   for (const Operator* other : others) {
     const OpState& before = *other->entry()->state();
     auto next = HotEntries::copyTable(before);

@@ -23,7 +23,8 @@
 //     entry is met only through R4's last exchange, which R3 precedes, so whoever met it reads `valid` as false.
 //   - R4's order: what T folded without asking at I1, because it belongs to the call of A as a whole (a process-wide
 //     setting, an entry's absence). Whoever met B's new entry finds A's new state, which has no T, at its next call.
-//     For an inlined operator the order is not needed: I1 asks later than that. The model shows both.
+//     For an inlined operator the order is not needed: I1 asks later than that. The model shows both. A dependant that
+//     changes too, in the same change, is exchanged twice: first its table as it was without T, then with the others.
 //   - P3: T is in no state while it is compiled, so R3 cannot find it; the versions tell instead.
 // A call that began before the registration returned, on a thread that has not met the change, may still run the old.
 //
@@ -60,7 +61,8 @@ class Validity {
 
 /// R3 and R4. `Change` is made ready before and provides
 ///   forEachStale(f)       f(Validity&) for every thunk with an edge on an entry that changes
-///   replaceDependants()   exchanges in the states of the operators that have such thunks and do not change themselves
+///   replaceDependants()   exchanges in the states, without them, of the operators that have such thunks with an edge on
+///                         another operator, also of those that change themselves
 ///   replaceChanged()      exchanges in the states of the operators that change
 /// where exchanging is Reclaimer::publish (world.h).
 template <class Bugs = NoPublicationBugs, class Change>

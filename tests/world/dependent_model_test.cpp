@@ -33,9 +33,15 @@ constexpr DependentShape kEitherCalled = {.caller = {"io", "i"}, .calls_inside =
 constexpr DependentShape kThunkInForce = {
     .caller = {"o", "i"}, .calls_inside = true, .thunk_at_start = true, .compiles = 0, .registrations = 2};
 
+// The same, and the changes are of both operators.
+constexpr DependentShape kBothChange = {
+    .caller = {"io", ""}, .calls_inside = true, .thunk_at_start = true, .compiles = 0, .registrations = 2, .changes_both = true};
+
 TEST(DependentModel, AllParticipantsTwoOuterCalls) { expectHolds("two outer calls", kTwoOuterCalls, 10'000'000); }
 TEST(DependentModel, AllParticipantsEitherCalled) { expectHolds("either called", kEitherCalled, 2'000'000); }
 TEST(DependentModel, ThunkInForce) { expectHolds("thunk in force", kThunkInForce, 1'000'000); }
+
+TEST(DependentModel, BothChange) { expectHolds("both change", kBothChange, 10'000); }
 
 // Small shapes: a thunk that is there from the start and what it relies on, with one caller.
 constexpr DependentShape kFolds = {.caller = {"o", ""}, .inlines = false, .thunk_at_start = true, .compiles = 0, .reclaims = 0};
@@ -98,6 +104,16 @@ TEST(DependentModelSeededBugs, KeepDependants) {
 }
 TEST(DependentModelSeededBugs, NoValidityCheck) {
   expectFound<NoValidityCheck>("validity not asked", kStale, kInlines, kEitherCalled);
+}
+
+constexpr DependentShape kFoldsBothChange = {.caller = {"io", ""},
+                                             .inlines = false,
+                                             .thunk_at_start = true,
+                                             .compiles = 0,
+                                             .changes_both = true,
+                                             .reclaims = 0};
+TEST(DependentModelSeededBugs, DependantOnlyChanges) {
+  expectFound<KeepDependants>("dependant only changes", kAfterMet, kFoldsBothChange, kBothChange);
 }
 
 // Not every step guards everything: what Note [Thunks and the world] says of R4's order and R3, as theorems of the model.

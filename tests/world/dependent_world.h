@@ -36,6 +36,7 @@ struct DependentShape {
   bool thunk_at_start = false;  // or
   int compiles = 1;             // the compiler makes it
   int registrations = 1;
+  bool changes_both = false;  // a registration changes the outer operator too
   int reclaims = 1;  // before the last one, which runs when every program has ended
 };
 
@@ -116,21 +117,21 @@ class DependentWorld {
   struct Change {
     Reclaim& reclaim;
     DependentWorld& world;
-    bool stale;          // the thunk in force relies on what changes
-    const Slot* inner;   // null: not replaced
-    const Slot* outer;   // null: not replaced
-    bool outer_changed;  // rather than a dependant
+    bool stale;             // the thunk in force relies on what changes
+    const Slot* dependant;  // the outer operator's state without it; null: there is none
+    const Slot* inner;      // what changes; null: does not
+    const Slot* outer;
 
     template <class F>
     void forEachStale(F&& f) {
       if (stale) f(world.validity_);
     }
     void replaceDependants() {
-      if (outer != nullptr && !outer_changed) reclaim.publish(world.outer_, outer);
+      if (dependant != nullptr) reclaim.publish(world.outer_, dependant);
     }
     void replaceChanged() {
       if (inner != nullptr) reclaim.publish(world.inner_, inner);
-      if (outer != nullptr && outer_changed) reclaim.publish(world.outer_, outer);
+      if (outer != nullptr) reclaim.publish(world.outer_, outer);
     }
   };
 
@@ -145,14 +146,15 @@ class DependentWorld {
       Reclaim r;
       lockInto(r);
       const bool stale = inspect(outer_.load(std::memory_order_acquire)).version != 0;
+      const Slot* dependant = stale && !Bugs::kKeepDependants ? allocate(outer(0)) : nullptr;
       const Slot* new_inner = allocate(inner(version));
-      const Slot* new_outer = stale && !Bugs::kKeepDependants ? allocate(outer(0)) : nullptr;
-      mark(MarkKind::kLive, new_inner);
-      if (new_outer != nullptr) mark(MarkKind::kLive, new_outer);
-      publishChange<Bugs>(Change{r, *this, stale, new_inner, new_outer, false});
+      const Slot* new_outer = shape_.changes_both ? allocate(outer(0)) : nullptr;
+      for (const Slot* s : {dependant, new_inner, new_outer})
+        if (s != nullptr) mark(MarkKind::kLive, s);
+      publishChange<Bugs>(Change{r, *this, stale, dependant, new_inner, new_outer});
       unlock(r.retired());
-      mark(MarkKind::kPublished, new_inner);
-      if (new_outer != nullptr) mark(MarkKind::kPublished, new_outer);
+      for (const Slot* s : {dependant, new_inner, new_outer})
+        if (s != nullptr) mark(MarkKind::kPublished, s);
     }
   }
 
@@ -175,7 +177,7 @@ class DependentWorld {
       if (edgesUnchanged<Bugs>(edges, current)) {
         next = allocate(outer(edges[0].version));
         mark(MarkKind::kLive, next);
-        publishChange<Bugs>(Change{r2, *this, false, nullptr, next, true});
+        publishChange<Bugs>(Change{r2, *this, false, nullptr, nullptr, next});
       }
       unlock(r2.retired());
       if (next != nullptr) mark(MarkKind::kPublished, next);
