@@ -1,8 +1,11 @@
 // where with numbers, and masked_fill with a tensor as value: on top of the elementwise operators.
 #include "generated/native_functions.h"
+#include "kernels/elementwise/overlap.h"
 #include "kernels/elementwise/run.h"
 
+#include <shunt/core/tls.h>
 #include <shunt/ops.h>
+#include <shunt/tensor/expand_utils.h>
 
 namespace shunt::native {
 namespace {
@@ -26,6 +29,12 @@ Scalar valueOf(const Tensor& value) {
 
 bool isNumber(const Tensor& t) { return t.defined() && t.unsafeGetTensorImpl()->is_wrapped_number(); }
 
+/// An integer becomes one of the tensor's dtype, so it has to fit.
+void checkFits(const Scalar& number, const Tensor& other) {
+  if (!other.defined() || !number.isIntegral(false) || !isIntegralType(other.scalar_type(), false)) return;
+  dispatchAllTypes(other.scalar_type(), "where", [&]<class T>(std::type_identity<T>) { (void)number.to<T>(); });
+}
+
 /// Numbers have a category and no width: floating-point ones on both sides give the default dtype.
 Tensor whereNumber(const Tensor& condition, const Tensor& self, const Tensor& other) {
   const Tensor chosen = shunt::where(condition, self, other);
@@ -35,10 +44,12 @@ Tensor whereNumber(const Tensor& condition, const Tensor& self, const Tensor& ot
 }  // namespace
 
 Tensor where_scalar_self(const Tensor& condition, const Scalar& self, const Tensor& other) {
+  checkFits(self, other);
   return whereNumber(condition, wrapped_scalar_tensor(self), other);
 }
 
 Tensor where_scalar_other(const Tensor& condition, const Tensor& self, const Scalar& other) {
+  checkFits(other, self);
   return whereNumber(condition, self, wrapped_scalar_tensor(other));
 }
 
@@ -51,8 +62,32 @@ Tensor masked_fill_scalar(const Tensor& self, const Tensor& mask, const Scalar& 
   return elementwise::run<functors::MaskedFill>("masked_fill", self, mask, value);
 }
 
+namespace {
+
+/// Of a tensor that was expanded, an element is filled when the mask has any of its places. The loop would let the last one
+/// decide, which may write back what was there before.
+bool fillsExpanded(Tensor& self, const Tensor& mask, const Scalar& value) {
+  if (!self.defined() || !mask.defined() || (mask.scalar_type() != kBool && mask.scalar_type() != kByte)) return false;
+  bool expanded = false;
+  for (int64_t d = 0; d < self.dim(); ++d) expanded |= self.size(d) > 1 && self.stride(d) == 0;
+  if (!expanded || self.numel() == 0 || !is_expandable_to(mask.sizes(), self.sizes())) return false;
+  elementwise::assertNoInternalOverlap("masked_fill_", *self.unsafeGetTensorImpl(), Overlap::kWarning);
+  AutoDispatchBelowAutograd guard;
+  Tensor elements = self, any = mask.expand(self.sizes());
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (self.size(d) <= 1 || self.stride(d) != 0) continue;
+    elements = elements.narrow(d, 0, 1);
+    any = any.any(d, true);
+  }
+  elementwise::runInplace<functors::MaskedFill>("masked_fill_", elements, any, value);
+  return true;
+}
+
+}  // namespace
+
 Tensor& masked_fill__scalar(Tensor& self, const Tensor& mask, const Scalar& value) {
   checkByteMask(self, mask);
+  if (fillsExpanded(self, mask, value)) [[unlikely]] return self;
   elementwise::runInplace<functors::MaskedFill>("masked_fill_", self, mask, value);
   return self;
 }

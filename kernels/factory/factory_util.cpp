@@ -77,11 +77,11 @@ Tensor makeEmptyStrided(const char* op, IntArrayRef sizes, IntArrayRef strides, 
                                : detail::makeTensor(sizes, strides, dtype, where));
 }
 
-void resizeOutput(const Tensor& out, IntArrayRef sizes) {
+void resizeOutput(const Tensor& out, IntArrayRef sizes, MemoryFormat format) {
   if (out.sizes() == sizes) return;
   AutoDispatchBelowAutograd guard;
   Tensor handle = out;
-  handle.resize_(sizes);
+  handle.resize_(sizes, format);
 }
 
 }  // namespace shunt::native

@@ -23,6 +23,6 @@ Tensor makeEmptyStrided(const char* op, IntArrayRef sizes, IntArrayRef strides, 
 void stridesFor(const char* op, MemoryFormat format, IntArrayRef sizes, int64_t* strides);
 
 /// Gives `out` the sizes: nothing when it has them already, else resized (PyTorch warns where it had elements).
-void resizeOutput(const Tensor& out, IntArrayRef sizes);
+void resizeOutput(const Tensor& out, IntArrayRef sizes, MemoryFormat format = MemoryFormat::Contiguous);
 
 }  // namespace shunt::native

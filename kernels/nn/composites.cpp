@@ -12,13 +12,14 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   if (!input.defined() || !weight.defined()) [[unlikely]] throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
   const bool biased = bias && bias->defined();
   if (biased && input.dim() == 2) return ops::addmm::call(*bias, input, ops::t::call(weight), 1, 1);
-  if (biased && input.dim() == 3 && bias->dim() == 1 && input.is_contiguous()) {
+  if (biased && input.dim() == 3 && input.is_contiguous()) {
     const int64_t rows = input.size(0) * input.size(1);
     const Tensor flat = ops::addmm::call(*bias, ops::view::call(input, {rows, input.size(2)}), ops::t::call(weight), 1, 1);
     return ops::view::call(flat, {input.size(0), input.size(1), flat.size(1)});
   }
-  const Tensor product = ops::matmul::call(input, ops::t::call(weight));
-  return biased ? ops::add_Tensor::call(product, *bias, 1) : product;
+  Tensor product = ops::matmul::call(input, ops::t::call(weight));
+  // In place: the bias neither enlarges the result nor changes its dtype.
+  return biased ? ops::add__Tensor::call(product, *bias, 1) : product;
 }
 
 Tensor softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {

@@ -1,9 +1,11 @@
 // The operators mse_loss and mse_loss_backward.
 #include "generated/native_functions.h"
 #include "kernels/elementwise/functors/activation.h"
+#include "kernels/elementwise/functors/arithmetic.h"
 #include "kernels/elementwise/run.h"
 #include "kernels/factory/result.h"
 #include "kernels/nn/reduction.h"
+#include "kernels/shape/view_util.h"
 
 #include <shunt/tensor/expand_utils.h>
 
@@ -25,23 +27,39 @@ Scalar gradientFactor(const Tensor& self, int64_t reduction) {
   return nn::lossReduction(reduction) == LossReduction::kMean ? 2.0 / static_cast<double>(self.numel()) : 2.0;
 }
 
+/// Operands of one integer dtype compute in it, and the factor is cut to it: 0 under reduction mean from three elements on.
+bool isIntegral(const Tensor& grad_output, const Tensor& self, const Tensor& target) {
+  const auto dtype = implOf(self, "mse_loss_backward", "self").dtype();
+  return isIntegralType(dtype, false) && implOf(grad_output, "mse_loss_backward", "grad_output").dtype() == dtype &&
+         implOf(target, "mse_loss_backward", "target").dtype() == dtype;
+}
+
+Tensor scaledDifference(const Tensor& self, const Tensor& target, const Scalar& factor) {
+  const Tensor difference = elementwise::run<functors::Sub>("mse_loss_backward", self, target, Scalar(1));
+  return elementwise::run<functors::Mul>("mse_loss_backward", difference, Scalar(factor.to<int64_t>()));
+}
+
 }  // namespace
 
 Tensor& mse_loss_backward_out(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction,
                               Tensor& grad_input) {
-  elementwise::runOut<functors::MseLossBackward>("mse_loss_backward", grad_input, grad_output, self, target,
-                                                 gradientFactor(self, reduction));
+  const Scalar factor = gradientFactor(self, reduction);
+  if (isIntegral(grad_output, self, target))
+    elementwise::runOut<functors::Mul>("mse_loss_backward", grad_input, scaledDifference(self, target, factor), grad_output);
+  else
+    elementwise::runOut<functors::MseLossBackward>("mse_loss_backward", grad_input, grad_output, self, target, factor);
   return grad_input;
 }
 
 Tensor mse_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction) {
-  const Scalar factor = gradientFactor(self, reduction);
   // The gradient of self is contiguous; a larger target decides on its own.
   if (is_expandable_to(target.sizes(), self.sizes()) && is_expandable_to(grad_output.sizes(), self.sizes())) {
     Tensor out = newResult(*self.unsafeGetTensorImpl(), self.sizes(), self.scalar_type());
-    elementwise::runOut<functors::MseLossBackward>("mse_loss_backward", out, grad_output, self, target, factor);
-    return out;
+    return mse_loss_backward_out(grad_output, self, target, reduction, out);
   }
+  const Scalar factor = gradientFactor(self, reduction);
+  if (isIntegral(grad_output, self, target))
+    return elementwise::run<functors::Mul>("mse_loss_backward", scaledDifference(self, target, factor), grad_output);
   return elementwise::run<functors::MseLossBackward>("mse_loss_backward", grad_output, self, target, factor);
 }
 

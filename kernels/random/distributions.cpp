@@ -1,5 +1,6 @@
 // In-place draws: uniform_, normal_, random_, bernoulli_.
 #include "generated/native_functions.h"
+#include "kernels/elementwise/overlap.h"
 #include "kernels/random/draw.h"
 #include "kernels/shape/strided_loop.h"
 #include "kernels/shape/view_util.h"
@@ -213,6 +214,7 @@ Tensor& bernoulli_cpu_(Tensor& self, double p, std::optional<Generator> generato
 Tensor& bernoulli_tensor_meta_(Tensor& self, const Tensor& p, std::optional<Generator> generator) {
   checkTarget("bernoulli_", implOf(self, "bernoulli_"), generator);
   checkProbabilities(*self.unsafeGetTensorImpl(), implOf(p, "bernoulli_", "p"));
+  elementwise::assertNoPartialOverlap("bernoulli_", *self.unsafeGetTensorImpl(), *p.unsafeGetTensorImpl());
   expand(p, self.sizes(), false);
   return self;
 }

@@ -119,7 +119,7 @@ CatPlan prepareOut(TensorList tensors, int64_t dim, const Tensor& out) {
     SHUNT_CHECK(out.is_meta() || !mayOverlap(out, t),
                 "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
   if (out.sizes() == plan.dims.sizes()) elementwise::assertNoInternalOverlap("cat", *out.unsafeGetTensorImpl(), Overlap::kError);
-  resizeOutput(out, plan.dims.sizes());
+  resizeOutput(out, plan.dims.sizes(), plan.format.value_or(MemoryFormat::Contiguous));
   return plan;
 }
 

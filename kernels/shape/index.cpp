@@ -142,8 +142,8 @@ Tensor& index_select_out_meta(const Tensor& self, int64_t dim, const Tensor& ind
               "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
   SHUNT_CHECK(out.dtype() == from.dtype(), "index_select(): self and result must have the same scalar type, but got ",
               from.dtype(), " and ", out.dtype());
+  elementwise::assertNoInternalOverlap("index_select", to, Overlap::kError);
   resizeOutput(out, dims.sizes());
-  elementwise::assertNoInternalOverlap("index_select", *out.unsafeGetTensorImpl(), Overlap::kError);
   return out;
 }
 

@@ -69,7 +69,11 @@ struct Case {
   bool backward = false;
   bool expanded_gradients = false;
   bool integral_data = false;
+  /// What the argument `dtype` of an out= form names, in which the result is computed before it is cast; -1: nothing.
+  int compute_dtype = -1;
   uint64_t gradient_seed = 0;
+  /// Per result: the dtype in which its gradient is drawn, whatever dtype it then gets; empty: its own.
+  std::vector<int> gradient_dtypes;
 };
 
 /// Everything visible of one tensor. `bytes`: the elements in row-major order.

@@ -168,28 +168,33 @@ class Comparison {
     const bool exact = ulps == 0 || (case_.integral_data && tolerance_.exact_on_integers && dtype != 5 && dtype != 15);
     if (exact) return sums && x == 0 && y == 0;
     if (x == y) return true;
-    const double smallest = dtype == 5 ? 0x1p-14 : dtype == 7 ? 0x1p-1022 : 0x1p-126;  // normal
+    const double epsilon = std::max(epsilonOf(dtype), epsilon_);
+    const double smallest = epsilon == epsilonOf(5) ? 0x1p-14 : epsilon == epsilonOf(7) ? 0x1p-1022 : 0x1p-126;  // normal
     if (std::abs(x) <= smallest && std::abs(y) <= smallest) return true;
     if (!std::isfinite(x) || !std::isfinite(y)) return false;
     double unit = std::abs(y);
     if (sums) unit = std::max(unit, magnitude_ * magnitude_);
-    return std::abs(x - y) <= ulps * std::max(epsilonOf(dtype), epsilon_) * std::max(unit, smallest);
+    return std::abs(x - y) <= ulps * epsilon * std::max(unit, smallest);
   }
 
   bool metadataOnly() const { return (ruleFor(case_.name, case_.overload).flags & kMetadataOnly) != 0; }
 
-  // Of the most exact floating-point input, which out= may exceed; numbers and integers compute in float32.
+  // Of the most exact floating-point input, which out= may exceed; numbers and integers compute in float32. Where operators
+  // of several dtypes follow each other, of the coarsest.
   double computeEpsilon() const {
+    const bool is_out = case_.overload.find("out") != std::string::npos || case_.overload == "grad_input";
+    if (is_out && isFloating(case_.compute_dtype)) return epsilonOf(case_.compute_dtype);
     std::vector<const Value*> tensors;
     for (const Value& v : case_.args)
       if (v.kind == Value::Kind::kTensor) tensors.push_back(&v);
-    if (case_.overload.find("out") == std::string::npos || tensors.empty()) return 0;
-    tensors.pop_back();
-    double epsilon = 1;
+    if (tensors.empty() || !(is_out || tolerance_.stepwise)) return 0;
+    if (is_out) tensors.pop_back();
+    double epsilon = tolerance_.stepwise ? 0 : 1;
     for (const Value* v : tensors) {
       const TensorSpec& t = case_.tensors[static_cast<size_t>(v->ints[0])];
       const int dtype = t.defined ? case_.storages[static_cast<size_t>(t.storage)].dtype : 6;
-      if (isFloating(dtype)) epsilon = std::min(epsilon, epsilonOf(dtype));
+      if (!isFloating(dtype)) continue;
+      epsilon = tolerance_.stepwise ? std::max(epsilon, epsilonOf(dtype)) : std::min(epsilon, epsilonOf(dtype));
     }
     return epsilon == 1 ? epsilonOf(6) : epsilon;
   }

@@ -28,6 +28,8 @@ struct Tolerance {
   bool sums = false;
   /// Small integers must give the same bits all the same (float32 and float64).
   bool exact_on_integers = true;
+  /// Made of operators that take one operand each, so that a result of a wide dtype is as exact as the narrowest operand.
+  bool stepwise = false;
 };
 const Tolerance& toleranceFor(std::string_view name, std::string_view overload);
 

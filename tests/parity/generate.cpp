@@ -89,6 +89,7 @@ Case drawCase(const shunt::FunctionSchema& schema, int dtype, bool with_grad, bo
   d.c.no_grad = schema.isOut() ? d.rng.chance(0.5) : with_grad && !plain && d.rng.chance(0.12);
   d.c.backward = with_grad;
   d.c.expanded_gradients = d.rng.chance(0.25);
+  if (schema.isOut() && d.has("dtype") && d.arg("dtype").kind == Value::Kind::kInt) d.c.compute_dtype = static_cast<int>(d.arg("dtype").i);
   drawOuts(d, plain);
   if (!plain && d.rng.chance(0.06)) aliasArguments(d);
   if (!plain && d.rng.chance(0.14)) breakCase(d.c, schema, d.rng);

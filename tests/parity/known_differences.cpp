@@ -40,16 +40,16 @@ KnownDifferences::KnownDifferences(const std::string& path) {
   }
 }
 
-bool KnownDifferences::covers(const Case& c, const std::string& dtype, const Difference& d) const {
+const KnownDifference* KnownDifferences::covers(const Case& c, const std::string& dtype, const Difference& d) const {
   std::string name = c.name.substr(c.name.find("::") + 2), full = name + "." + c.overload;
   for (const KnownDifference& k : lines_) {
     if (!anyMatches(k.op, name) && !anyMatches(k.op, full)) continue;
     if (!anyMatches(k.dtypes, dtype) || !anyMatches(k.what, d.what)) continue;
     if (k.message != "*" && d.detail.find(k.message) == std::string::npos) continue;
     ++k.hits;
-    return true;
+    return &k;
   }
-  return false;
+  return nullptr;
 }
 
 }  // namespace parity

@@ -18,8 +18,8 @@ class KnownDifferences {
  public:
   /// Throws when a line lacks a column or its reason.
   explicit KnownDifferences(const std::string& path);
-  /// Whether some line covers it; counts the hit. `dtype`: the cell's.
-  bool covers(const Case& c, const std::string& dtype, const Difference& d) const;
+  /// The line that covers it, or null; counts the hit. `dtype`: the cell's.
+  const KnownDifference* covers(const Case& c, const std::string& dtype, const Difference& d) const;
   const std::vector<KnownDifference>& lines() const { return lines_; }
 
  private:

@@ -1,4 +1,5 @@
 // parity_test [--seed N] [--cases N] [--op GLOB] [--dtype NAME] [--form plain|grad] [--round N] [--failures N] [--hits] [--refusals] [--print]
+//   [--reference]: says of each difference how Shunt compares with float64
 // Draws calls of the operators that Shunt and libtorch share, runs both, compares. Exit status 1 when anything differs that
 // is not a known difference, when schemas disagree, or when a cell of operator x dtype x form had no case.
 #include "tests/parity/compare.h"
@@ -6,6 +7,7 @@
 #include "tests/parity/draft.h"
 #include "tests/parity/dtypes.h"
 #include "tests/parity/known_differences.h"
+#include "tests/parity/reference.h"
 #include "tests/parity/schemas.h"
 #include "tests/parity/snippet.h"
 
@@ -29,14 +31,14 @@ struct Options {
   std::string op = "*", dtype = "*", form = "*";
   int64_t round = -1;
   size_t failures = 40;
-  bool hits = false, refusals = false, print = false;
+  bool hits = false, refusals = false, print = false, reference = false;
 };
 
 Options parseOptions(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
-    if (bool* set = flag == "--hits" ? &o.hits : flag == "--refusals" ? &o.refusals : flag == "--print" ? &o.print : nullptr) {
+    if (bool* set = flag == "--hits" ? &o.hits : flag == "--refusals" ? &o.refusals : flag == "--print" ? &o.print : flag == "--reference" ? &o.reference : nullptr) {
       *set = true;
       continue;
     }
@@ -115,14 +117,14 @@ class Run {
       Case c;
       c.name = m.name;
       c.overload = m.overload;
-      if (!known_.covers(c, "*", {"missing", m.schema})) fail(m.name + "." + m.overload, "missing", "Shunt lacks " + m.schema + "\n");
+      if (known_.covers(c, "*", {"missing", m.schema}) == nullptr) fail(m.name + "." + m.overload, "missing", "Shunt lacks " + m.schema + "\n");
     }
   }
   bool knownSchema(const shunt::FunctionSchema& s, const std::string& what) const {
     Case c;
     c.name = s.name();
     c.overload = s.overload_name();
-    return known_.covers(c, "*", {what, s.str()});
+    return known_.covers(c, "*", {what, s.str()}) != nullptr;
   }
 
   void drawAll() {
@@ -155,11 +157,16 @@ class Run {
     ++drawn_;
     if (options_.refusals && torch.threw) ++refusals_[name + ": " + torch.error.substr(0, std::min(torch.error.find('\n'), size_t{160}))];
     for (const Difference& d : compareOutcomes(c, shunt, torch)) {
-      if (known_.covers(c, dtype, d)) {
+      const KnownDifference* known = known_.covers(c, dtype, d);
+      const bool checked = known != nullptr && known->reason.starts_with("float64:");
+      std::string reference;
+      if (checked || (options_.reference && known == nullptr))
+        for (const Difference& r : compareToReference(c, schema, shunt)) reference += "\n  against float64 [" + r.what + "] " + r.detail;
+      if (known != nullptr && reference.empty()) {
         hits.refused_as_known += d.what.ends_with("throws");
         continue;
       }
-      fail(name, d.what, d.detail + "\n  parity_test " + flags + "\n" + snippetOf(c, schema));
+      fail(name, d.what, d.detail + reference + "\n  parity_test " + flags + "\n" + snippetOf(c, schema));
     }
   }
 

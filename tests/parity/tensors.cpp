@@ -174,9 +174,13 @@ int64_t addIntegers(Rng& rng, Case& c, int dtype, const std::vector<int64_t>& si
 
 std::vector<uint8_t> drawGradient(const Case& c, size_t result, int dtype, int64_t numel) {
   Rng rng(c.gradient_seed + result);
-  std::vector<uint8_t> bytes(static_cast<size_t>(numel) * itemSize(dtype));
-  for (size_t at = 0; at < bytes.size(); at += itemSize(dtype))
-    fillElement(rng, dtype, c.integral_data ? Data::kSmallIntegers : Data::kReal, &bytes[at]);
+  const int drawn_as = result < c.gradient_dtypes.size() ? c.gradient_dtypes[result] : dtype;
+  std::vector<uint8_t> bytes(static_cast<size_t>(numel) * itemSize(dtype)), element(itemSize(drawn_as));
+  for (size_t at = 0; at < bytes.size(); at += itemSize(dtype)) {
+    fillElement(rng, drawn_as, c.integral_data ? Data::kSmallIntegers : Data::kReal, element.data());
+    if (drawn_as == dtype) std::copy(element.begin(), element.end(), &bytes[at]);
+    else storeElement(dtype, loadElement(drawn_as, element.data()), &bytes[at]);
+  }
   return bytes;
 }
 

@@ -26,6 +26,8 @@ constexpr Tolerance kTolerances[] = {
     {"sqrt", 0, 4, false, false},
     {"reciprocal", 0, 4, false, false},
     {"div", 0, 4, false, false},
+    {"fmod", 0, 8, true, true},
+    {"remainder", 0, 8, true, true},
     // alpha: libtorch's vector loops fuse the multiplication, its scalar tails and 16-bit types round it.
     {"add", 2, 4, true, true},
     {"sub", 2, 4, true, true},
@@ -42,7 +44,7 @@ constexpr Tolerance kTolerances[] = {
     {"_log_softmax", 8, 32, true, false},
     {"_softmax_backward_data", 16, 32, true, false},
     {"_log_softmax_backward_data", 32, 32, true, false},
-    {"cross_entropy_loss", 16, 32, true, false},
+    {"cross_entropy_loss", 16, 32, true, false, true},
     {"nll_loss*", 8, 8, true, false},
     {"mse_loss", 8, 8, true, false},
     {"mse_loss_backward", 2, 8, true, false},
