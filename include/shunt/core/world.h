@@ -31,7 +31,7 @@
 //   template <class T> using Atomic;                   load(order), store(value, order), exchange(value, order)
 //   static void signalFence();                         compiler fence, or a real one under ThreadSanitizer
 //   static bool barrierAll();                          membarrier; false: not available, so nothing may be freed
-// The model is tests/world/ (one_world.h); a change here is proven by running it.
+// Thunks add steps before PUBLISH: src/dispatch/publication.h. The model of both is tests/world; a change is proven by it.
 //
 // From signal handlers: a call is safe on a thread that already called (its frames exist) and less than kFramesPerBlock
 // calls deeper than the thread ever was; beyond that the chained block comes from operator new.
