@@ -18,15 +18,17 @@
 // THUNK I1  before each operator that it has inlined: valid (acquire); false: call the operator instead
 //
 // What each step is for, with B the changed operator and A its dependant, whose thunk T relied on B's old entry:
-//   - R3 and I1: a call of A that is inside T when B changes. To T an inlined operator is a new call, so after the
-//     registration returned, or after its thread met B's new entry in any other way, it may not be the old one. The new
-//     entry is met only through R4's last exchange, which R3 precedes, so whoever met it reads `valid` as false.
+//   - R3 and I1: a call of A that is inside T when B changes. To T an inlined operator is a new call, so once the
+//     registration has returned, or a call on any thread has got B's new entry, it may not be the old one. The new entry
+//     is got only through R4's last exchange, which R3 precedes, so whoever knows of it reads `valid` as false.
 //   - R4's order: what T folded without asking at I1, because it belongs to the call of A as a whole (a process-wide
-//     setting, an entry's absence). Whoever met B's new entry finds A's new state, which has no T, at its next call.
+//     setting, an entry's absence). Whoever knows of B's new entry finds A's new state, which has no T, at its next call.
 //     For an inlined operator the order is not needed: I1 asks later than that. The model shows both. A dependant that
 //     changes too, in the same change, is exchanged twice: first its table as it was without T, then with the others.
 //   - P3: T is in no state while it is compiled, so R3 cannot find it; the versions tell instead.
-// A call that began before the registration returned, on a thread that has not met the change, may still run the old.
+// What began before anyone could know of the change may still run the old.
+// The compiler makes no thunk with an edge on another operator yet; tests/dispatch/thunk_publication_test.cpp makes them by
+// hand.
 //
 // Templated on the platform as world.h is, and explored with it by tests/world (dependent_world.h) with callers, a
 // registrar, a compiler and a reclaimer at once; each bug below is planted there and found.
