@@ -1,5 +1,6 @@
 // libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time (src/jit/compiler.h).
 #include "jit/bitcode/extract.h"
+#include "jit/bitcode/source_cache.h"
 #include "jit/debug/debug_name.h"
 #include "jit/debug/gdb_object.h"
 #include "jit/debug/perf_map.h"
@@ -57,6 +58,7 @@ class LlvmProvider final : public Provider {
       const std::string fatal = stoppingFatalErrors([&] { compileInto(request, result); });
       // It would come again, and every time costs the memory that it leaves behind.
       if (!fatal.empty()) {
+        static_cast<void>(sources_.release());  // in pieces, as everything that LLVM was working on
         logOnce(request, fatal);
         refuse(result, fatal);
       }
@@ -81,6 +83,12 @@ class LlvmProvider final : public Provider {
     shunt::detail::logWarning("the JIT could not compile " + std::string(request.op->name()) + ", it stays interpreted: " + reason);
   }
 
+  SourceCache& sources() {
+    if (sources_ == nullptr || compiles_++ % kCompilesPerCache == 0)
+      sources_ = std::make_unique<SourceCache>(Library::host(), HostSymbols::instance());
+    return *sources_;
+  }
+
   static Plan makePlan(const CompileRequest& request) {
     return Plan::make(request, [](const std::string& name) { return Library::host().has(name); });
   }
@@ -93,7 +101,7 @@ class LlvmProvider final : public Provider {
     if (!plan.refusal.empty()) return refuse(result, plan.refusal);
 
     const Dump dump(plan);
-    Extraction extraction(Library::host(), HostSymbols::instance());
+    Extraction extraction(sources());
     if (auto e = buildThunk(plan, extraction)) return refuse(result, llvm::toString(std::move(e)));
     if (request.counters != nullptr) countCalls(extraction.module(), *request.counters);
     watch.lap(result.times.extract);
@@ -147,6 +155,10 @@ class LlvmProvider final : public Provider {
     result.reason = llvm::toString(std::move(error));
   }
 
+  // A cache grows by what contexts keep of each compile: 1 to 2 MB in so many.
+  static constexpr unsigned kCompilesPerCache = 256;
+  std::unique_ptr<SourceCache> sources_;
+  unsigned compiles_ = 0;
   bool logged_failure_ = false;
 };
 

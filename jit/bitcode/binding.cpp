@@ -76,7 +76,8 @@ Binding::Call Binding::call(const llvm::GlobalValue& callee, std::string* why) {
   const bool host = !callee.hasLocalLinkage() && hostHas(callee.getName());
   if (has_body && callee.isDiscardableIfUnused() && !callee.isInterposable()) {
     if (!host) return Call::kBody;
-    return function->hasFnAttribute(llvm::Attribute::Cold) ? Call::kDeclare : Call::kInline;
+    const bool stays = function->hasFnAttribute(llvm::Attribute::Cold) || function->hasFnAttribute(llvm::Attribute::NoInline);
+    return stays ? Call::kDeclare : Call::kInline;
   }
   if (host || library_.has(callee.getName())) return Call::kDeclare;
   if (why != nullptr) *why = "it calls " + readable(callee) + ", which the host doesn't have";

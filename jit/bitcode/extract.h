@@ -1,6 +1,6 @@
 // One compile's module: functions brought out of a library's bitcode, with everything internal that they need.
 //
-// Owned and used by one thread. The context dies with the Extraction, so nothing of it may be kept.
+// Owned and used by one thread. The module dies with the Extraction, so nothing of it may be kept.
 //
 // Note [No pointer into a thunk]
 // Code may be freed while tensors, graphs and exceptions that it made live on. So whatever has an address that can be kept
@@ -18,23 +18,33 @@
 #include <llvm/Support/Error.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace shunt::jit {
 
+class SourceCache;
+
 class Extraction {
  public:
+  /// The sources must outlive it, and serve one Extraction at a time.
+  explicit Extraction(SourceCache& sources);
+  /// With sources of its own.
   Extraction(const Library& library, const HostSymbols& host);
   ~Extraction();
 
   llvm::LLVMContext& context();
   llvm::Module& module();
 
+  /// What of the inline functions that the host has compiled too comes along.
+  enum class Inline { kSmall, kAll };
   /// The function `name` with its body, as an internal function of module(). Everything internal or inline that it calls
   /// comes with it; calls of other functions stay declarations, and a later import() of one gives that same Function a
-  /// body. An inline function that can't be imported, or that is marked cold, is left to the host. An error says why
-  /// `name` itself can't be: the module is then unchanged.
-  llvm::Expected<llvm::Function*> import(llvm::StringRef name);
+  /// body. An inline function that can't be imported, is large, or marked cold or noinline, is left to the host. An error
+  /// says why `name` itself can't be: the module is then unchanged.
+  llvm::Expected<llvm::Function*> import(llvm::StringRef name, Inline inlines = Inline::kSmall);
+  /// Instructions of the function `name` and of what has to come with it; nothing if it can't be imported.
+  std::optional<size_t> sizeOf(llvm::StringRef name);
 
   /// Functions without a body (no intrinsics, no addresses of host functions), each importable or the host's.
   std::vector<llvm::Function*> declarations();
@@ -44,6 +54,7 @@ class Extraction {
 
  private:
   class State;
+  std::unique_ptr<SourceCache> own_sources_;
   std::unique_ptr<State> state_;
 };
 

@@ -34,6 +34,7 @@ References findReferences(const llvm::Function& function) {
     }
   }
   for (const llvm::Instruction& instruction : llvm::instructions(function)) {
+    ++found.instructions;
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
     for (const llvm::Use& operand : instruction.operands()) {
       auto* constant = llvm::dyn_cast<llvm::Constant>(operand.get());

@@ -2,6 +2,7 @@
 
 #include "jit/link/host_symbols.h"
 
+#include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
@@ -13,27 +14,8 @@
 namespace shunt::jit {
 namespace {
 
-// A call costs about as much as this many instructions are worth optimising.
-constexpr size_t kSmallFunction = 60;
-
-/// Marks what is inlined now, and drops bodies that the host has compiled as well.
-void giveBack(llvm::Module& module) {
-  for (llvm::Function& f : module) {
-    if (f.hasFnAttribute(kInlineLate)) {
-      f.removeFnAttr(kInlineLate);
-      f.addFnAttr(llvm::Attribute::AlwaysInline);
-    }
-    if (f.isDeclaration() || !f.hasLocalLinkage() || f.hasFnAttribute(llvm::Attribute::AlwaysInline)) continue;
-    if (f.getInstructionCount() <= kSmallFunction && !f.hasFnAttribute(llvm::Attribute::Cold)) continue;
-    if (!HostSymbols::instance().address(std::string_view(f.getName()))) continue;
-    f.deleteBody();  // and it becomes external
-    f.setLinkage(llvm::GlobalValue::ExternalLinkage);
-    f.removeFnAttr(llvm::Attribute::InlineHint);
-    f.setComdat(nullptr);
-    f.setDSOLocal(false);
-    f.setVisibility(llvm::GlobalValue::DefaultVisibility);
-  }
-}
+// Chains are not longer: wrappers for ADInplaceOrView, Autograd, Autocast, Python and BackendSelect, and a kernel.
+constexpr int kMaxRounds = 8;
 
 /// The functions that stay are left alone: what matters is in the thunk by now.
 void fold(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
@@ -48,22 +30,51 @@ void fold(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
     if (!f.isDeclaration() && !f.hasLocalLinkage()) functions.invalidate(f, passes.run(f, functions));
 }
 
-void inlineMarked(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
+/// Whether something was inlined into a function that stays.
+bool inlineMarked(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
+  bool found = false;
+  for (const llvm::Function& f : module) {
+    if (!f.hasFnAttribute(llvm::Attribute::AlwaysInline)) continue;
+    for (const llvm::User* user : f.users())
+      if (const auto* call = llvm::dyn_cast<llvm::CallBase>(user)) found |= call->getCalledFunction() == &f && !call->getFunction()->hasLocalLinkage();
+  }
+  if (!found) return false;
   llvm::ModulePassManager passes;
   passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/true));
   passes.addPass(llvm::GlobalDCEPass());
   passes.run(module, analyses);
+  return true;
 }
 
 }  // namespace
 
 void flatten(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
-  inlineMarked(module, analyses);
-  fold(module, analyses);
-  giveBack(module);
-  analyses.invalidate(module, llvm::PreservedAnalyses::none());
-  inlineMarked(module, analyses);
-  analyses.invalidate(module, llvm::PreservedAnalyses::none());
+  const auto round = [&] {
+    if (!inlineMarked(module, analyses)) return false;
+    fold(module, analyses);
+    analyses.invalidate(module, llvm::PreservedAnalyses::none());
+    return true;
+  };
+  for (int i = 0; i < kMaxRounds && round(); ++i) {}
+  bool late = false;
+  for (llvm::Function& f : module) {
+    if (!f.hasFnAttribute(kInlineLate)) continue;
+    f.removeFnAttr(kInlineLate);
+    f.addFnAttr(llvm::Attribute::AlwaysInline);
+    late = true;
+  }
+  if (late) round();
+}
+
+void giveBack(llvm::Module& module) {
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration() || !f.hasLocalLinkage() || !HostSymbols::instance().address(std::string_view(f.getName()))) continue;
+    f.deleteBody();  // and it becomes external
+    f.setLinkage(llvm::GlobalValue::ExternalLinkage);
+    f.setComdat(nullptr);
+    f.setDSOLocal(false);
+    f.setVisibility(llvm::GlobalValue::DefaultVisibility);
+  }
 }
 
 }  // namespace shunt::jit

@@ -7,8 +7,11 @@ namespace {
 
 // Enough for a chain of wrappers and a loop; a plan that wants more gets calls.
 constexpr size_t kMaxInstructions = 20000;
-// Larger ones are worth a call.
-constexpr size_t kLargeFunction = 400;
+// Larger ones are worth a call; kernels that may have a loop to specialise less soon.
+constexpr size_t kSmallFunction = 60;
+constexpr size_t kSmallKernel = 60;
+constexpr size_t kLoopKernel = 300;
+constexpr size_t kTooLarge = SIZE_MAX;
 
 /// Of the form _ZN5shunt<rest>...
 bool inNamespace(llvm::StringRef name, llvm::StringRef rest) {
@@ -17,7 +20,7 @@ bool inNamespace(llvm::StringRef name, llvm::StringRef rest) {
 }
 
 // What wrappers and kernels do at every call beside their own work; and of that, what is worth more code.
-constexpr const char* kRuntime[] = {"6detail13makeCpuTensor", "11elementwise", "8autograd", "9keySetFor"};
+constexpr const char* kRuntime[] = {"11elementwise", "8autograd"};
 constexpr const char* kAlways[] = {"6detail13makeCpuTensor", "9keySetFor"};
 
 }  // namespace
@@ -26,22 +29,28 @@ bool isChainFunction(llvm::StringRef name) {
   return inNamespace(name, "8wrappers") || inNamespace(name, "6native") || inNamespace(name, "6boxing");
 }
 
-bool InlinePolicy::wants(const llvm::Function& f) const {
+bool InlinePolicy::wants(const llvm::Function& f, Extraction& extraction) const {
   const llvm::StringRef name = f.getName();
   if (refused_.contains(name.str()) || f.hasFnAttribute(llvm::Attribute::Cold) || !Library::host().has(name)) return false;
   if (instructions_ > kMaxInstructions) return false;
-  if (isChainFunction(name)) return true;
-  for (const char* prefix : kRuntime)
+  for (const char* prefix : kAlways)
     if (inNamespace(name, prefix)) return true;
-  return false;
+  bool ours = isChainFunction(name);
+  for (const char* prefix : kRuntime) ours |= inNamespace(name, prefix);
+  return ours && !f.hasFnAttribute(llvm::Attribute::NoInline) && extraction.sizeOf(name).value_or(kTooLarge) <= kSmallFunction;
+}
+
+bool InlinePolicy::wantsKernel(const llvm::Function& f, Extraction& extraction) const {
+  if (f.hasFnAttribute(llvm::Attribute::NoInline) || f.hasFnAttribute(llvm::Attribute::Cold)) return false;
+  if (inNamespace(f.getName(), "8wrappers")) return true;
+  return extraction.sizeOf(f.getName()).value_or(kTooLarge) <= (has_loop_ ? kLoopKernel : kSmallKernel);
 }
 
 void InlinePolicy::imported(llvm::Function& f) {
-  const size_t size = f.getInstructionCount();
-  instructions_ += size;
+  instructions_ += f.getInstructionCount();
   for (const char* prefix : kAlways)
     if (inNamespace(f.getName(), prefix)) f.addFnAttr(llvm::Attribute::AlwaysInline);
-  if (size < kLargeFunction && !f.hasFnAttribute(llvm::Attribute::NoInline)) f.addFnAttr(llvm::Attribute::InlineHint);
+  if (!f.hasFnAttribute(llvm::Attribute::NoInline)) f.addFnAttr(llvm::Attribute::InlineHint);
 }
 
 }  // namespace shunt::jit

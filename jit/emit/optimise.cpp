@@ -2,6 +2,7 @@
 
 #include "jit/emit/flatten.h"
 #include "jit/emit/host_target.h"
+#include "jit/emit/pipeline.h"
 #include "jit/emit/shared_constants.h"
 #include "jit/emit/thread_local.h"
 
@@ -12,14 +13,6 @@
 
 namespace shunt::jit {
 namespace {
-
-llvm::PipelineTuningOptions tuning() {
-  llvm::PipelineTuningOptions options;
-  options.LoopVectorization = true;
-  options.LoopInterleaving = false;  // a loop's own hint still counts: four copies at width 8 leave 31 elements scalar
-  options.SLPVectorization = true;
-  return options;
-}
 
 // What a pipeline needs, in the order in which it must be destroyed.
 struct Analyses {
@@ -45,10 +38,13 @@ struct Analyses {
 llvm::Error optimise(llvm::Module& module) {
   const HostTarget& target = HostTarget::instance();
   const HostTarget::Machine machine = target.makeMachine();
-  llvm::PassBuilder builder(machine.get(), tuning());
+  llvm::PassBuilder builder(machine.get());
   Analyses analyses(builder, target.triple());
   flatten(module, analyses.module);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, analyses.module);
+  inlinePipeline().run(module, analyses.module);
+  giveBack(module);
+  analyses.module.invalidate(module, llvm::PreservedAnalyses::none());
+  functionPipeline().run(module, analyses.module);
 
   // Last, because alias analysis knows variables apart and offsets from the thread pointer not.
   if (llvm::Error error = lowerThreadLocals(module, HostSymbols::instance())) return error;

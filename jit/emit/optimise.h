@@ -1,4 +1,5 @@
-// From a module to object code: LLVM's stock pipeline with Shunt's switches. Each call works on its caller's module only.
+// From a module to object code: flattening, the passes of pipeline.h, and the code generator. Each call works on its caller's
+// module only.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -9,8 +10,7 @@
 
 namespace shunt::jit {
 
-/// O2, with the loop vectoriser on, interleaving only where the source asks for it, and no library function known by its
-/// name (LLVM's folding of libm differs from ours). Then thread-local variables are read as offsets from the thread
+/// No library function is known by its name (LLVM's folding of libm differs from ours). At the end thread-local variables are read as offsets from the thread
 /// pointer: fails if one remains, or is not one of libshunt's. Constants whose addresses may be kept go to the process's
 /// pool (link/literals.h).
 llvm::Error optimise(llvm::Module& module);

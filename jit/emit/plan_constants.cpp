@@ -49,18 +49,35 @@ llvm::Constant* pointerTo(llvm::LLVMContext& context, const void* address) {
                                          llvm::PointerType::getUnqual(context));
 }
 
-/// The entries that a thunk may put in the place of the interpreter's, pair by pair: elementwise/expected.h.
+/// The entries that a thunk may put in the place of the interpreter's, as templates on the number of inputs: for dense operands
+/// and for operands by their strides (elementwise/expected.h).
 struct Replacement {
   const char* entry;
-  const char* expecting;
+  const char* dense;
+  const char* strided;
+  const char* signature;
 };
 constexpr Replacement kElementwise[] = {
-    {"_ZN5shunt11elementwise13runFunctionalERKNS0_7RequestE", "_ZN5shunt11elementwise21runFunctionalExpectedERKNS0_7RequestE"},
-    {"_ZN5shunt11elementwise13runOutRequestERKNS0_7RequestERNS_6TensorE",
-     "_ZN5shunt11elementwise14runOutExpectedERKNS0_7RequestERNS_6TensorE"},
-    {"_ZN5shunt11elementwise17runInplaceRequestERKNS0_7RequestERNS_6TensorE",
-     "_ZN5shunt11elementwise18runInplaceExpectedERKNS0_7RequestERNS_6TensorE"},
+    {"_ZN5shunt11elementwise13runFunctionalERKNS0_7RequestE", "_ZN5shunt11elementwise18functionalExpectedILi",
+     "_ZN5shunt11elementwise17functionalStridedILi", "EEENS_6TensorERKNS0_7RequestE"},
+    {"_ZN5shunt11elementwise13runOutRequestERKNS0_7RequestERNS_6TensorE", "_ZN5shunt11elementwise11outExpectedILi",
+     "_ZN5shunt11elementwise10outStridedILi", "EEEvRKNS0_7RequestERNS_6TensorE"},
+    {"_ZN5shunt11elementwise17runInplaceRequestERKNS0_7RequestERNS_6TensorE", "_ZN5shunt11elementwise15inplaceExpectedILi",
+     "_ZN5shunt11elementwise14inplaceStridedILi", "EEEvRKNS0_7RequestERNS_6TensorE"},
 };
+constexpr const char* kExecutePlan = "_ZN5shunt11elementwise4Plan7executeEv";
+
+std::string expectingForm(const Replacement& r, const shunt::detail::ElementwiseRecord& record) {
+  constexpr uint8_t kFirstStride = 6;  // elementwise/expected.h: isStride
+  int inputs = 0;
+  bool strided = false;
+  for (uint8_t kind : record.kind) {
+    inputs += kind != shunt::detail::ElementwiseRecord::kNone;
+    strided |= kind >= kFirstStride;
+  }
+  return (strided ? r.strided : r.dense) + std::to_string(inputs) + r.signature;
+}
+
 constexpr const char* kExpectedLoopPrefix = "_ZN5shunt11elementwise12expectedLoopE";
 constexpr const char* kExpectedName = "_ZN5shunt11elementwise9kExpectedE";
 
@@ -118,13 +135,18 @@ void markIndependent(llvm::Function& f) {
 
 /// The function and all that came with it are one loop. What it calls is inlined late, when the dtypes have become constants
 /// and most of a cast's cases don't even have to be copied.
+/// What can't throw is marked so: a call that could becomes an invoke, which would lose its mark of independence.
 void inlineWhole(llvm::Function& f, llvm::StringRef how) {
   if (f.isDeclaration() || f.hasFnAttribute(llvm::Attribute::NoInline) || f.hasFnAttribute(llvm::Attribute::Cold)) return;
-  if (f.hasFnAttribute(how) || f.hasFnAttribute(llvm::Attribute::AlwaysInline)) return;
+  if (f.hasFnAttribute(how)) return;
   f.addFnAttr(how);
-  for (llvm::Instruction& i : llvm::instructions(f))
-    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && call->getCalledFunction() != nullptr)
-      inlineWhole(*call->getCalledFunction(), how);
+  bool throws = false;
+  for (llvm::Instruction& i : llvm::instructions(f)) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    if (call != nullptr && call->getCalledFunction() != nullptr) inlineWhole(*call->getCalledFunction(), how);
+    throws |= i.mayThrow();
+  }
+  if (!throws) f.setDoesNotThrow();
 }
 
 /// The loop that the recorded functor is expected to run in: its generic loop, to be specialised.
@@ -136,7 +158,7 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
   const std::string& loop = plan.loop;
   if (!Library::host().has(loop))
     return llvm::createStringError(llvm::inconvertibleErrorCode(), "the functor's generic loop has no bitcode");
-  auto body = extraction.import(loop);
+  auto body = extraction.import(loop, Extraction::Inline::kAll);
   if (!body) return body.takeError();
   inlineWhole(**body, kInlineLate);
   (*body)->removeFnAttr(kInlineLate);
@@ -150,8 +172,9 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
 
 bool isGuardMiss(const llvm::CallBase& call) {
   const llvm::Function* to = call.getCalledFunction();
+  const llvm::StringRef in = call.getFunction()->getName();
   return to != nullptr && llvm::any_of(kElementwise, [&](const Replacement& r) {
-    return to->getName() == r.entry && call.getFunction()->getName() == r.expecting;
+    return (to->getName() == r.entry && in.starts_with(r.dense)) || (to->getName() == kExecutePlan && in.starts_with(r.strided));
   });
 }
 
@@ -186,7 +209,7 @@ llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {
   llvm::Module& module = extraction.module();
   for (const Replacement& r : kElementwise) {
     if (module.getFunction(r.entry) == nullptr) continue;
-    auto expecting = extraction.import(r.expecting);
+    auto expecting = extraction.import(expectingForm(r, plan.request.record));
     if (!expecting) return expecting.takeError();
     (*expecting)->addFnAttr(llvm::Attribute::AlwaysInline);
     redirectCalls(*module.getFunction(r.entry), **expecting);

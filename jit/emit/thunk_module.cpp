@@ -14,12 +14,12 @@ namespace {
 constexpr const char* kSnapshotName = "shunt.snapshot";
 
 /// Imports what the policy asks for, until nothing more is asked for.
-void importCallees(Extraction& extraction) {
-  InlinePolicy policy;
+void importCallees(const Plan& plan, Extraction& extraction) {
+  InlinePolicy policy(!plan.loop.empty());
   for (bool changed = true; changed;) {
     changed = false;
     for (llvm::Function* f : extraction.declarations()) {
-      if (!policy.wants(*f)) continue;
+      if (!policy.wants(*f, extraction)) continue;
       const std::string name = f->getName().str();
       if (auto imported = extraction.import(name)) {
         policy.imported(**imported);
@@ -35,6 +35,7 @@ void importCallees(Extraction& extraction) {
 /// The chain's own kernels are reached through the plan's table only, so they are brought in by name; and what their
 /// unboxed form calls is the kernel itself.
 llvm::Error importChain(const Plan& plan, Extraction& extraction) {
+  const InlinePolicy policy(!plan.loop.empty());
   for (const Step& step : plan.steps) {
     if (step.verdict != StepVerdict::kInline) continue;
     auto unboxed = extraction.import(step.symbol);
@@ -45,6 +46,7 @@ llvm::Error importChain(const Plan& plan, Extraction& extraction) {
       llvm::Function* kernel = call != nullptr ? call->getCalledFunction() : nullptr;
       if (kernel == nullptr || kernel->isIntrinsic() || !isChainFunction(kernel->getName())) continue;
       if (kernel->isDeclaration()) {
+        if (!policy.wantsKernel(*kernel, extraction)) continue;
         if (auto imported = extraction.import(kernel->getName().str()); !imported) {
           llvm::consumeError(imported.takeError());  // it is called instead
           continue;
@@ -90,9 +92,9 @@ llvm::Error buildThunk(const Plan& plan, Extraction& extraction) {
   if (!top) return top.takeError();
   if (auto e = importChain(plan, extraction)) return e;
   if (auto e = putPlannedRedispatch(plan, extraction, kSnapshotName)) return e;
-  importCallees(extraction);
+  importCallees(plan, extraction);
   if (auto e = putExpectedOperands(plan, extraction)) return e;
-  importCallees(extraction);
+  importCallees(plan, extraction);
   makeRoot(plan, extraction.module(), **top);
   return llvm::Error::success();
 }

@@ -97,13 +97,15 @@ std::string Plan::print() const {
   if (open) out << "  below: by the host's table\n";
   const auto& r = request.record;
   constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
-  constexpr const char* kKinds[] = {"-", "same shape", "one element", "number", "other"};
+  // kernels/elementwise/expected.h adds to the record's own kinds.
+  constexpr const char* kKinds[] = {"-", "same shape", "one element", "number", "other", "one element with dimensions",
+                                    "strided, 1", "strided, 0", "strided"};
   out << "  elementwise loop: " << kForms[r.form];
   if (r.form != shunt::detail::ElementwiseRecord::kUnseen) {
     out << ", common dtype " << r.common;
     for (int i = 0; i < shunt::detail::ElementwiseRecord::kMaxInputs && r.kind[i] != 0; ++i) {
       out << "; input " << i << ": " << kKinds[r.kind[i]];
-      if (r.kind[i] != shunt::detail::ElementwiseRecord::kNumber) out << ' ' << static_cast<ScalarType>(r.signature[i] & 0x1f);
+      if (r.kind[i] != shunt::detail::ElementwiseRecord::kNumber) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
     }
   }
   out << '\n';

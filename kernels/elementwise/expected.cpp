@@ -7,47 +7,6 @@
 namespace shunt::elementwise {
 namespace {
 
-struct ExpectedCall {
-  const TensorImpl* shape_of = nullptr;
-  View in[kMaxInputs];
-  ScalarSlot numbers[kMaxInputs];
-  ScalarSlot scalars[kMaxScalars];
-};
-
-SHUNT_ALWAYS_INLINE constexpr int64_t sizeOf(ScalarType dtype) { return elementSize(dtype); }
-
-SHUNT_ALWAYS_INLINE std::byte* dataOf(const TensorImpl& t, ScalarType dtype) {
-  return t.storage()->data() + t.storage_offset() * sizeOf(dtype);
-}
-
-/// Only kinds, dtypes and layouts are constants; shapes are compared.
-SHUNT_ALWAYS_INLINE bool takeInput(const Request& r, int i, const Record& e, ExpectedCall& call) {
-  const TensorImpl* t = r.inputs[i].tensor;
-  if (e.kind[i] == Record::kNumber) {
-    const Scalar* number = r.inputs[i].number;
-    if (t != nullptr || number == nullptr || !numberFits(*number, e.common)) return false;
-    if (e.common == kFloat && number->isBoolean()) return false;  // takeScalars leaves out the checks, which refuse some
-    storeFast(*number, e.common, call.numbers[i]);
-    call.in[i] = {call.numbers[i].bytes, 0, e.common};
-    return true;
-  }
-  if (t == nullptr || t->signature() != e.signature[i]) return false;
-  const auto dtype = static_cast<ScalarType>(e.signature[i] & 0x1f);
-  if (e.kind[i] == Record::kOneElement) {
-    if (t->dim() != 0) return false;
-    call.in[i] = {dataOf(*t, dtype), 0, dtype};
-    return true;
-  }
-  if (call.shape_of == nullptr) {
-    if (t->dim() == 0) return false;
-    call.shape_of = t;
-  } else if (t != call.shape_of && !sameSizes(*t, *call.shape_of)) {
-    return false;
-  }
-  call.in[i] = {dataOf(*t, dtype), sizeOf(dtype), dtype};
-  return true;
-}
-
 /// Calls f(0) to f(N - 1), each with a constant.
 template <int N, class F>
 SHUNT_ALWAYS_INLINE void unrolled(const F& f) {
@@ -55,90 +14,288 @@ SHUNT_ALWAYS_INLINE void unrolled(const F& f) {
   (std::make_integer_sequence<int, N>());
 }
 
-SHUNT_ALWAYS_INLINE bool takeScalars(const Request& r, const Record& e, ExpectedCall& call) {
-  if (r.op.num_scalars == 0 && r.op.check == nullptr) return true;
+/// What a request of N inputs refers to, read before anything else: the library's functions see the request, and behind a call
+/// of one of them nothing of it would be a constant.
+template <int N>
+struct Parts {
+  const OpInfo& op;
+  ScalarType forced;
+  const TensorImpl* tensors[N];
+  const Scalar* numbers[N];
+  const Scalar* scalars[kMaxScalars];
+
+  SHUNT_ALWAYS_INLINE explicit Parts(const Request& r) : op(r.op), forced(r.common) {
+    forEachInput([&](int i) __attribute__((always_inline)) {
+      tensors[i] = r.inputs[i].tensor;
+      numbers[i] = r.inputs[i].number;
+    });
+    unrolled<kMaxScalars>([&](int s) __attribute__((always_inline)) { scalars[s] = r.scalars[s]; });
+  }
+  template <class F>
+  SHUNT_ALWAYS_INLINE static void forEachInput(const F& f) {
+    unrolled<N>(f);
+  }
+};
+
+/// Rows of consecutive elements: one of them where all shapes are the same.
+struct ExpectedCall {
+  const TensorImpl* shape_of = nullptr;
+  int64_t row = -1;  // elements, where an operand is repeated for each
+  View in[kMaxInputs];
+  int64_t step[kMaxInputs];  // from a row to the next, in bytes, once for each row
+};
+/// Apart, since addresses of these are given away.
+struct Slots {
+  ScalarSlot numbers[kMaxInputs];
+  ScalarSlot scalars[kMaxScalars];
+};
+
+SHUNT_ALWAYS_INLINE constexpr int64_t sizeOf(ScalarType dtype) { return elementSize(dtype); }
+SHUNT_ALWAYS_INLINE ScalarType dtypeOf(const Record& e, int i) { return ::shunt::detail::signature::dtypeOf(e.signature[i]); }
+
+SHUNT_ALWAYS_INLINE std::byte* dataOf(const TensorImpl& t, ScalarType dtype) {
+  return t.storage()->data() + t.storage_offset() * sizeOf(dtype);
+}
+
+/// Of the operands that are dense, the first of those with the most dimensions.
+template <int N>
+SHUNT_ALWAYS_INLINE bool findShape(const Parts<N>& p, const Record& e, ExpectedCall& call) {
+  bool found = true;
+  p.forEachInput([&](int i) __attribute__((always_inline)) {
+    if (e.kind[i] != Record::kSameShape || !found) return;
+    const TensorImpl* t = p.tensors[i];
+    found = t != nullptr && t->signature() == e.signature[i];
+    if (found && (call.shape_of == nullptr || t->dim() > call.shape_of->dim())) call.shape_of = t;
+  });
+  return found && call.shape_of != nullptr;
+}
+
+template <int N>
+SHUNT_ALWAYS_INLINE bool takeNumber(const Parts<N>& p, int i, const Record& e, ExpectedCall& call, Slots& slots) {
+  const Scalar* number = p.numbers[i];
+  if (p.tensors[i] != nullptr || number == nullptr || !numberFits(*number, e.common)) return false;
+  if (e.common == kFloat && number->isBoolean()) return false;  // takeScalars leaves out the checks, which refuse some
+  storeFast(*number, e.common, slots.numbers[i]);
+  call.in[i] = {slots.numbers[i].bytes, 0, e.common};
+  return true;
+}
+
+SHUNT_ALWAYS_INLINE bool takeDense(const TensorImpl& t, int i, const Record& e, ExpectedCall& call) {
+  const ScalarType dtype = dtypeOf(e, i);
+  call.in[i] = {dataOf(t, dtype), sizeOf(dtype), dtype};
+  call.step[i] = sizeOf(dtype);
+  if (&t == call.shape_of || sameSizes(t, *call.shape_of)) [[likely]] return true;
+  const int64_t row = rowOf(*call.shape_of, t);
+  if (row < 0 || (call.row >= 0 && call.row != row)) return false;
+  call.row = row;
+  call.step[i] = 0;
+  return true;
+}
+
+/// Only kinds, dtypes and layouts are constants; shapes are compared.
+template <int N>
+SHUNT_ALWAYS_INLINE bool takeInput(const Parts<N>& p, int i, const Record& e, ExpectedCall& call, Slots& slots) {
+  call.step[i] = 0;
+  if (e.kind[i] == Record::kNumber) return takeNumber(p, i, e, call, slots);
+  const TensorImpl* t = p.tensors[i];
+  if (e.kind[i] == Record::kSameShape) return takeDense(*t, i, e, call);
+  if (e.kind[i] != Record::kOneElement && e.kind[i] != kOneOfSeveralDims) return false;
+  if (t == nullptr || t->signature() != e.signature[i]) return false;
+  // By the number of dimensions types are promoted.
+  if (e.kind[i] == Record::kOneElement ? t->dim() != 0 : t->dim() == 0 || t->dim() > call.shape_of->dim()) return false;
+  call.in[i] = {dataOf(*t, dtypeOf(e, i)), 0, dtypeOf(e, i)};
+  return true;
+}
+
+template <int N>
+SHUNT_ALWAYS_INLINE bool takeScalars(const Request& r, const Parts<N>& p, const Record& e, Slots& slots) {
+  if (p.op.num_scalars == 0 && p.op.check == nullptr) return true;
   if (e.common == kFloat) {
     // As in the interpreter: no check can fail here unless a scalar is a bool (functor_checks.h).
     bool plain = true;
     unrolled<kMaxScalars>([&](int s) __attribute__((always_inline)) {
-      if (s >= r.op.num_scalars) return;
-      plain &= !r.scalars[s]->isBoolean();
-      storeRaw<float>(call.scalars[s].bytes, static_cast<float>(r.scalars[s]->toDouble()));
+      if (s >= p.op.num_scalars) return;
+      plain &= !p.scalars[s]->isBoolean();
+      storeRaw<float>(slots.scalars[s].bytes, static_cast<float>(p.scalars[s]->toDouble()));
     });
     return plain;
   }
-  prepareScalars(r, e.common, call.scalars);
+  prepareScalarsApart(r, e.common, slots.scalars);
   return true;
 }
 
 /// Whether the interpreter's result is dense whatever the operands' strides in dimensions that address nothing: its fast path
 /// (run.cpp). Otherwise it follows those strides, so they must be the usual ones.
-SHUNT_ALWAYS_INLINE bool ignoresIdleStrides(const Request& r, const Record& e) {
+template <int N>
+SHUNT_ALWAYS_INLINE bool ignoresIdleStrides(const Parts<N>& p, const Record& e) {
   bool uniform = true;
-  unrolled<kMaxInputs>([&](int i) __attribute__((always_inline)) {
-    if (i >= r.op.num_inputs) return;
-    const bool mask = ((r.op.masks >> i) & 1) != 0;
-    uniform &= e.kind[i] == Record::kSameShape && (mask || static_cast<ScalarType>(e.signature[i] & 0x1f) == e.common);
+  p.forEachInput([&](int i) __attribute__((always_inline)) {
+    const bool mask = ((p.op.masks >> i) & 1) != 0;
+    uniform &= e.kind[i] == Record::kSameShape && (mask || dtypeOf(e, i) == e.common);
   });
   return uniform;
 }
 
-SHUNT_ALWAYS_INLINE bool take(const Request& r, const Record& e, Record::Form form, ExpectedCall& call) {
-  if (e.form != form || r.op.id != e.functor || r.common != ScalarType::Undefined) return false;
-  bool usual = true, taken = true;
-  const bool any_strides = ignoresIdleStrides(r, e);
-  unrolled<kMaxInputs>([&](int i) __attribute__((always_inline)) {
-    if (i >= r.op.num_inputs || !taken) return;
-    taken = e.kind[i] != Record::kOther && takeInput(r, i, e, call);
-    if (!any_strides && taken && e.kind[i] == Record::kSameShape) usual &= hasRowMajorStrides(*r.inputs[i].tensor);
-  });
-  if (!taken || call.shape_of == nullptr || call.shape_of->numel() > kDefaultGrain) return false;
-  if (!usual) return false;
-  return takeScalars(r, e, call);
+template <int N>
+SHUNT_ALWAYS_INLINE bool take(const Request& r, const Parts<N>& p, const Record& e, Record::Form form, ExpectedCall& call, Slots& slots) {
+  if (e.form != form || p.op.num_inputs != N || p.op.id != e.functor || p.forced != ScalarType::Undefined || !findShape(p, e, call)) return false;
+  bool taken = true;
+  p.forEachInput([&](int i) __attribute__((always_inline)) { taken = taken && takeInput(p, i, e, call, slots); });
+  if (!taken || call.shape_of->numel() > kDefaultGrain) return false;
+  if (!(ignoresIdleStrides(p, e) && call.row < 0) && !haveUsualStrides(r)) return false;
+  return takeScalars(r, p, e, slots);
 }
 
-SHUNT_ALWAYS_INLINE void loop(const Request& r, const Record& e, const ExpectedCall& call, std::byte* out) {
-  const ScalarType result = r.op.loopOutput(e.common);
-  if (!expectedLoop(View{out, sizeOf(result), result}, call.in, call.shape_of->numel(), call.scalars, e.common)) [[unlikely]]
-    throwInvalidElement(r);
+template <int N>
+SHUNT_ALWAYS_INLINE void loop(const Request& r, const Record& e, ExpectedCall& call, const Slots& slots, std::byte* out,
+                              ScalarType result) {
+  const int64_t numel = call.shape_of->numel(), row = call.row < 0 ? numel : call.row;
+  bool valid = true;
+  for (int64_t at = 0; at < numel; at += row) {
+    valid &= expectedLoop(View{out + at * sizeOf(result), sizeOf(result), result}, call.in, row, slots.scalars, e.common);
+    unrolled<N>([&](int i) __attribute__((always_inline)) {
+      if (e.kind[i] == Record::kSameShape) call.in[i].p += call.step[i] * row;
+    });
+  }
+  if (!valid) [[unlikely]] throwInvalidElement(r);
 }
 
 /// The same conditions as for the interpreter's fast path (run.cpp: canWrite).
-SHUNT_ALWAYS_INLINE bool canTake(const Request& r, const Record& e, const ExpectedCall& call, const TensorImpl* out) {
-  if (out == nullptr || r.op.invalid != nullptr || out->signature() != e.output || !sameSizes(*out, *call.shape_of)) return false;
+template <int N>
+SHUNT_ALWAYS_INLINE bool canTake(const Parts<N>& p, const Record& e, const ExpectedCall& call, const TensorImpl* out) {
+  if (out == nullptr || p.op.invalid != nullptr || out->signature() != e.output || !sameSizes(*out, *call.shape_of)) return false;
   bool apart = true;
-  unrolled<kMaxInputs>([&](int i) __attribute__((always_inline)) {
-    if (i >= r.op.num_inputs) return;
-    const TensorImpl* t = r.inputs[i].tensor;
+  p.forEachInput([&](int i) __attribute__((always_inline)) {
+    const TensorImpl* t = p.tensors[i];
     apart &= t == nullptr || t == out || t->storage() != out->storage();
   });
   return apart;
 }
 
+/// Whether the inner dimension of every operand is as it was in the call that was recorded, and long enough to be worth it.
+template <int N>
+SHUNT_ALWAYS_INLINE bool fits(const Parts<N>& p, const Record& e, const Plan& plan, const Iteration& it, bool given) {
+  if (p.op.id != e.functor || p.op.num_inputs != N || plan.common() != e.common || it.numel == 0 || it.numel > kDefaultGrain) return false;
+  if (it.shape[0] < kLeastRow && it.ndim > 1) return false;
+  if (given && p.op.invalid != nullptr) return false;
+  const ScalarType result = p.op.loopOutput(e.common);
+  bool same = it.dtypes[0] == result && it.strides[0][0] == sizeOf(result);
+  p.forEachInput([&](int i) __attribute__((always_inline)) {
+    if (e.kind[i] == Record::kNumber) {
+      same = same && p.numbers[i] != nullptr;
+      return;
+    }
+    const int64_t stride = it.strides[1 + i][0];
+    same = same && p.tensors[i] != nullptr && p.tensors[i]->signature() == e.signature[i];
+    if (e.kind[i] == kUnitStride) same &= stride == sizeOf(dtypeOf(e, i));
+    if (e.kind[i] == kZeroStride) same &= stride == 0;
+  });
+  return same;
+}
+
+/// Row by row, whatever the layouts.
+template <int N>
+SHUNT_ALWAYS_INLINE void runRows(const Request& r, const Parts<N>& p, const Record& e, const Iteration& it) {
+  const ScalarType result = p.op.loopOutput(e.common);
+  RowPosition at(it);
+  bool valid = true;
+  do {
+    View in[kMaxInputs];
+    p.forEachInput([&](int i) __attribute__((always_inline)) {
+      const ScalarType dtype = e.kind[i] == Record::kNumber ? p.op.loopInput(i, e.common) : dtypeOf(e, i);
+      const int64_t stride = e.kind[i] == kUnitStride ? sizeOf(dtype) : e.kind[i] == kAnyStride ? it.strides[1 + i][0] : 0;
+      in[i] = {at.p[1 + i], stride, dtype};
+    });
+    valid &= expectedLoop(View{at.p[0], sizeOf(result), result}, in, it.shape[0], it.scalars, e.common);
+  } while (at.next());
+  if (!valid) [[unlikely]] throwInvalidElement(r);
+}
+
+/// The interpreter's plan, with the expected loop instead of its gathering ones.
+template <int N>
+SHUNT_ALWAYS_INLINE void runStrided(const Request& r, OutputKind kind, Tensor& out) {
+  const Parts<N> p(r);
+  Plan plan(r, kind, out);
+  if (!fits(p, kExpected, plan, plan.iteration(), kind != OutputKind::kNew) || !plan.outputIsApart()) [[unlikely]] {
+    ++path_counters.planned;
+    return plan.execute();
+  }
+  runRows(r, p, kExpected, plan.iteration());
+}
+
+template <int N>
 SHUNT_ALWAYS_INLINE bool writeExpected(const Request& r, Record::Form form, Tensor& given) {
+  const Parts<N> p(r);
+  const ScalarType result = p.op.loopOutput(kExpected.common);
   ExpectedCall call;
+  Slots slots;
   const TensorImpl* out = given.unsafeGetTensorImpl();
-  if (!take(r, kExpected, form, call) || !canTake(r, kExpected, call, out)) return false;
-  loop(r, kExpected, call, dataOf(*out, r.op.loopOutput(kExpected.common)));
+  if (!take(r, p, kExpected, form, call, slots) || !canTake(p, kExpected, call, out)) return false;
+  loop<N>(r, kExpected, call, slots, dataOf(*out, result), result);
   return true;
 }
 
 }  // namespace
 
-Tensor runFunctionalExpected(const Request& r) {
+void prepareScalarsApart(const Request& r, ScalarType common, ScalarSlot* slots) { prepareScalars(r, common, slots); }
+
+int64_t rowOf(const TensorImpl& whole, const TensorImpl& t) { return endsIn(whole, t) ? t.numel() : -1; }
+
+bool haveUsualStrides(const Request& r) {
+  for (int i = 0; i < r.op.num_inputs; ++i)
+    if (const TensorImpl* t = r.inputs[i].tensor; t != nullptr && !hasRowMajorStrides(*t)) return false;
+  return true;
+}
+
+template <int N>
+Tensor functionalExpected(const Request& r) {
+  const Parts<N> p(r);
+  const ScalarType result = p.op.loopOutput(kExpected.common);
   ExpectedCall call;
-  if (!take(r, kExpected, Record::kFunctional, call)) [[unlikely]] return runFunctional(r);
-  Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, r.op.loopOutput(kExpected.common)));
-  loop(r, kExpected, call, dataOf(*out.unsafeGetTensorImpl(), r.op.loopOutput(kExpected.common)));
+  Slots slots;
+  if (!take(r, p, kExpected, Record::kFunctional, call, slots)) [[unlikely]] return runFunctional(r);
+  Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, result));
+  loop<N>(r, kExpected, call, slots, dataOf(*out.unsafeGetTensorImpl(), result), result);
   return out;
 }
 
-void runOutExpected(const Request& r, Tensor& out) {
-  if (!writeExpected(r, Record::kOut, out)) [[unlikely]] runOutRequest(r, out);
+template <int N>
+void outExpected(const Request& r, Tensor& out) {
+  if (!writeExpected<N>(r, Record::kOut, out)) [[unlikely]] runOutRequest(r, out);
 }
 
-void runInplaceExpected(const Request& r, Tensor& self) {
-  if (!writeExpected(r, Record::kInplace, self)) [[unlikely]] runInplaceRequest(r, self);
+template <int N>
+void inplaceExpected(const Request& r, Tensor& self) {
+  if (!writeExpected<N>(r, Record::kInplace, self)) [[unlikely]] runInplaceRequest(r, self);
 }
+
+template <int N>
+Tensor functionalStrided(const Request& r) {
+  Tensor out;
+  runStrided<N>(r, OutputKind::kNew, out);
+  return out;
+}
+
+template <int N>
+void outStrided(const Request& r, Tensor& out) {
+  runStrided<N>(r, OutputKind::kOut, out);
+}
+
+template <int N>
+void inplaceStrided(const Request& r, Tensor& self) {
+  runStrided<N>(r, OutputKind::kInplace, self);
+}
+
+#define SHUNT_INSTANTIATE(n)                                   \
+  template Tensor functionalExpected<n>(const Request&);       \
+  template void outExpected<n>(const Request&, Tensor&);       \
+  template void inplaceExpected<n>(const Request&, Tensor&);   \
+  template Tensor functionalStrided<n>(const Request&);        \
+  template void outStrided<n>(const Request&, Tensor&);        \
+  template void inplaceStrided<n>(const Request&, Tensor&);
+SHUNT_INSTANTIATE(1)
+SHUNT_INSTANTIATE(2)
+SHUNT_INSTANTIATE(3)
+#undef SHUNT_INSTANTIATE
 
 }  // namespace shunt::elementwise

@@ -17,18 +17,40 @@ namespace shunt::elementwise {
 
 using Record = ::shunt::detail::ElementwiseRecord;
 
+/// Kinds of inputs beside Record's. One element with dimensions, unlike one without, counts in promotion as a tensor does.
+inline constexpr uint8_t kOneOfSeveralDims = 5;
+/// An operand of any layout, by its stride in the dimension that the interpreter's plan makes the inner one.
+inline constexpr uint8_t kUnitStride = 6, kZeroStride = 7, kAnyStride = 8;
+constexpr bool isStride(uint8_t kind) { return kind >= kUnitStride; }
+/// Shorter rows of strided operands are left to the interpreter, which collects them.
+inline constexpr int64_t kLeastRow = 8;
+
 /// The plan's operands. In the library itself nothing is expected.
 extern const Record kExpected;
 
-Tensor runFunctionalExpected(const Request& request);
-void runOutExpected(const Request& request, Tensor& out);
-void runInplaceExpected(const Request& request, Tensor& self);
+/// For requests of N inputs: dense operands, which need no plan, and operands by their strides, which the interpreter plans.
+template <int N> Tensor functionalExpected(const Request& request);
+template <int N> void outExpected(const Request& request, Tensor& out);
+template <int N> void inplaceExpected(const Request& request, Tensor& self);
+template <int N> Tensor functionalStrided(const Request& request);
+template <int N> void outStrided(const Request& request, Tensor& out);
+template <int N> void inplaceStrided(const Request& request, Tensor& self);
+
+// As calls: what isn't inlined needn't be compiled.
+/// prepareScalars (fast_call.h).
+SHUNT_NOINLINE void prepareScalarsApart(const Request& request, ScalarType common, ScalarSlot* slots);
+/// Elements of `t`, if it is repeated along the first dimensions of `whole`; else -1.
+SHUNT_NOINLINE int64_t rowOf(const TensorImpl& whole, const TensorImpl& t);
+/// Whether every input's strides are those of a dense tensor also where they address nothing.
+SHUNT_NOINLINE bool haveUsualStrides(const Request& request);
 
 /// The generic loop of the record's functor: the compiler puts it here. In the library itself: an error.
 bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars, ScalarType common);
 
 /// Notes what a request has before it, if the thread's call is being recorded and this is its first.
-SHUNT_COLD void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common);
+/// `it` is null for operands that need no plan.
+SHUNT_COLD void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common,
+                               const Iteration* it);
 SHUNT_ALWAYS_INLINE bool recording() { return ::shunt::detail::tls_state.record != nullptr; }
 
 }  // namespace shunt::elementwise

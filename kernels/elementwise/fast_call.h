@@ -36,6 +36,15 @@ SHUNT_ALWAYS_INLINE bool sameSizes(const TensorImpl& a, const TensorImpl& b) {
   return true;
 }
 
+/// Whether `t`'s sizes are the last ones of `whole`'s, which has more of them.
+SHUNT_ALWAYS_INLINE bool endsIn(const TensorImpl& whole, const TensorImpl& t) {
+  const IntArrayRef x = whole.sizes(), y = t.sizes();
+  if (x.size() <= y.size()) return false;
+  for (size_t d = 0; d < y.size(); ++d)
+    if (x[x.size() - y.size() + d] != y[d]) return false;
+  return true;
+}
+
 /// Checks and stores the functor's scalars for the common dtype.
 inline void prepareScalars(const Request& r, ScalarType common, ScalarSlot* slots) {
   const OpInfo& op = r.op;

@@ -242,6 +242,21 @@ class ChunkRunner {
 
 }  // namespace
 
+RowPosition::RowPosition(const Iteration& iteration) : it(iteration) {
+  std::copy_n(it.data, it.num_operands, p);
+  std::fill_n(coords, it.ndim, 0);
+}
+
+bool RowPosition::next() {
+  for (int d = 1; d < it.ndim; ++d) {
+    for (int k = 0; k < it.num_operands; ++k) p[k] += it.strides[k][d];
+    if (++coords[d] < it.shape[d]) return true;
+    for (int k = 0; k < it.num_operands; ++k) p[k] -= it.strides[k][d] * it.shape[d];
+    coords[d] = 0;
+  }
+  return false;
+}
+
 bool execute(const Iteration& it, bool store) {
   if (it.numel == 0) return true;
   if (it.numel <= kDefaultGrain) return ChunkRunner(it, store).run(0, it.numel);

@@ -26,6 +26,17 @@ struct Iteration {
   bool is_copy;
 };
 
+/// The operands' addresses at the beginning of each row of the fastest dimension, one row after another.
+struct RowPosition {
+  explicit RowPosition(const Iteration& iteration);
+  /// False: that was the last one.
+  bool next();
+
+  const Iteration& it;
+  std::byte* p[kMaxOperands];
+  int64_t coords[kMaxDims];
+};
+
 /// Runs the loop over all elements. With `store` false, only looks for invalid elements and leaves the output as it is.
 /// Returns false when an element was invalid.
 bool execute(const Iteration& it, bool store = true);

@@ -171,6 +171,14 @@ void Plan::resolveOrder() {
   }
 }
 
+bool Plan::outputIsApart() const {
+  if (!outputGiven()) return true;
+  const TensorImpl* out = out_.unsafeGetTensorImpl();
+  for (int i = 0; i < request_.op.num_inputs; ++i)
+    if (const TensorImpl* t = request_.inputs[i].tensor; t != nullptr && t != out && t->storage() == out->storage()) return false;
+  return true;
+}
+
 void Plan::execute() {
   if (device_.is_meta()) return;
   const OpInfo& op = request_.op;

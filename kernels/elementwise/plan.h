@@ -23,6 +23,10 @@ class Plan {
   /// Runs the loop; nothing on Meta.
   void execute();
   ScalarType common() const { return common_; }
+  /// What execute() would run; its arrays are filled on CPU, where there are elements.
+  const Iteration& iteration() const { return iteration_; }
+  /// Whether no input is in a given output's storage but the output itself.
+  bool outputIsApart() const;
 
  private:
   void checkDefined() const;

@@ -142,7 +142,7 @@ SHUNT_NOINLINE Tensor runPlanned(const Request& request) {
   ++path_counters.planned;
   Tensor out;
   Plan plan(request, OutputKind::kNew, out);
-  if (recording()) [[unlikely]] recordOperands(request, Record::kFunctional, nullptr, plan.common());
+  if (recording()) [[unlikely]] recordOperands(request, Record::kFunctional, nullptr, plan.common(), &plan.iteration());
   plan.execute();
   return out;
 }
@@ -152,7 +152,7 @@ Record::Form formOf(OutputKind kind) { return kind == OutputKind::kInplace ? Rec
 SHUNT_NOINLINE void runPlanned(const Request& request, OutputKind kind, Tensor& out) {
   ++path_counters.planned;
   Plan plan(request, kind, out);
-  if (recording()) [[unlikely]] recordOperands(request, formOf(kind), &out, plan.common());
+  if (recording()) [[unlikely]] recordOperands(request, formOf(kind), &out, plan.common(), &plan.iteration());
   plan.execute();
 }
 
@@ -160,7 +160,7 @@ SHUNT_ALWAYS_INLINE void runGiven(const Request& request, OutputKind kind, Tenso
   FastCall call;
   const TensorImpl* impl = out.unsafeGetTensorImpl();
   if (impl != nullptr && prepare(request, call) && canWrite(request, call, *impl)) [[likely]] {
-    if (recording()) [[unlikely]] recordOperands(request, formOf(kind), &out, call.common);
+    if (recording()) [[unlikely]] recordOperands(request, formOf(kind), &out, call.common, nullptr);
     return runFast(request, call, impl->data());
   }
   runPlanned(request, kind, out);
@@ -171,7 +171,7 @@ SHUNT_ALWAYS_INLINE void runGiven(const Request& request, OutputKind kind, Tenso
 Tensor runFunctional(const Request& request) {
   FastCall call;
   if (!prepare(request, call)) [[unlikely]] return runPlanned(request);
-  if (recording()) [[unlikely]] recordOperands(request, Record::kFunctional, nullptr, call.common);
+  if (recording()) [[unlikely]] recordOperands(request, Record::kFunctional, nullptr, call.common, nullptr);
   Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, request.op.loopOutput(call.common)));
   runFast(request, call, out.unsafeGetTensorImpl()->data());
   return out;

@@ -21,20 +21,33 @@ SHUNT_ALWAYS_INLINE int64_t bytesFor(IntArrayRef sizes, IntArrayRef strides, Sca
   return storageBytes("empty", sizes, strides, itemsize);
 }
 
-}  // namespace
-
-intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
+// Whatever may throw stands before the block is there, so that nothing has to be undone.
+SHUNT_ALWAYS_INLINE intrusive_ptr<TensorImpl> makeInBlock(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
+  const DispatchKeySet keys = keySetFor(Device(kCPU));
   const auto nbytes = static_cast<size_t>(bytesFor(sizes, strides, dtype));
   const size_t bytes = TensorBlock::dataOffset() + nbytes;
-  auto* block = new (allocateInline(bytes)) TensorBlock(bytes);
+  auto* block = new (bytes <= kFineLimit ? allocateInline(bytes) : allocateBlock(bytes)) TensorBlock(bytes);
   DataPtr data;
   data.data = nbytes == 0 ? nullptr : block->inlineData();
   new (&block->storage) StorageImpl(data, nbytes, Device(kCPU), cpu_allocator, true);
   TensorBlock::markInBlock(block->storage);
   auto storage = Storage::reclaim(&block->storage);
-  new (&block->tensor) TensorImpl(TensorImpl::InBlock{}, std::move(storage), keySetFor(Device(kCPU)), dtype);
+  new (&block->tensor) TensorImpl(TensorImpl::InBlock{}, std::move(storage), keys, dtype);
   setGeometry(block->tensor, sizes, strides);
   return intrusive_ptr<TensorImpl>::reclaim(&block->tensor);
+}
+
+}  // namespace
+
+// A function of its own, so that thunks, into which makeCpuTensor is inlined, have nothing of it.
+SHUNT_NOINLINE intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype);
+intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
+  return makeInBlock(sizes, strides, dtype);
+}
+
+intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
+  if (sizes.size() > SizesAndStrides::kInline || !strides.empty()) [[unlikely]] return makeCpuTensorOfAnyShape(sizes, strides, dtype);
+  return makeInBlock(sizes, {}, dtype);
 }
 
 intrusive_ptr<TensorImpl> makeTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {

@@ -1,0 +1,103 @@
+#include "jit/emit/pipeline.h"
+
+#include <llvm/Analysis/InlineCost.h>
+#include <llvm/Analysis/ProfileSummaryInfo.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/IPO/Inliner.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/BDCE.h>
+#include <llvm/Transforms/Scalar/CorrelatedValuePropagation.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/JumpThreading.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopDeletion.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/MemCpyOptimizer.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimpleLoopUnswitch.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Vectorize/LoopVectorize.h>
+#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
+#include <llvm/Transforms/Vectorize/VectorCombine.h>
+
+namespace shunt::jit {
+namespace {
+
+llvm::SimplifyCFGPass simplifyAtTheEnd() {
+  return llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions()
+                                   .forwardSwitchCondToPhi(true)
+                                   .convertSwitchToLookupTable(true)
+                                   .needCanonicalLoops(false)
+                                   .hoistCommonInsts(true)
+                                   .sinkCommonInsts(true));
+}
+
+/// Into the form that the vectoriser knows.
+void addLoopPasses(llvm::FunctionPassManager& passes) {
+  llvm::LoopPassManager first, second;
+  first.addPass(llvm::LoopRotatePass());
+  first.addPass(llvm::LICMPass(llvm::LICMOptions()));
+  first.addPass(llvm::SimpleLoopUnswitchPass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(first), /*UseMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  second.addPass(llvm::IndVarSimplifyPass());
+  second.addPass(llvm::LoopDeletionPass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(second)));
+}
+
+void addVectorPasses(llvm::FunctionPassManager& passes) {
+  passes.addPass(llvm::LoopVectorizePass(llvm::LoopVectorizeOptions(/*InterleaveOnlyWhenForced=*/true,
+                                                                    /*VectorizeOnlyWhenForced=*/false)));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(simplifyAtTheEnd());
+  passes.addPass(llvm::SLPVectorizerPass());
+  passes.addPass(llvm::VectorCombinePass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::LoopUnrollPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+}
+
+}  // namespace
+
+llvm::ModulePassManager inlinePipeline() {
+  llvm::ModuleInlinerWrapperPass inliner(llvm::getInlineParams(2, 0), /*MandatoryFirst=*/false);
+  inliner.addModulePass(llvm::RequireAnalysisPass<llvm::ProfileSummaryAnalysis, llvm::Module>());
+  llvm::ModulePassManager passes;
+  passes.addPass(std::move(inliner));
+  passes.addPass(llvm::GlobalDCEPass());
+  return passes;
+}
+
+llvm::ModulePassManager functionPipeline() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::JumpThreadingPass());
+  passes.addPass(llvm::CorrelatedValuePropagationPass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  addLoopPasses(passes);
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(llvm::BDCEPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::MemCpyOptPass());
+  passes.addPass(llvm::DSEPass());
+  passes.addPass(llvm::ADCEPass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  addVectorPasses(passes);
+  passes.addPass(simplifyAtTheEnd());
+  llvm::ModulePassManager module;
+  module.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  return module;
+}
+
+}  // namespace shunt::jit
