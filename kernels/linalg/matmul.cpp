@@ -1,6 +1,8 @@
 // The composite operators matmul and outer. They call other operators and nothing else.
 #include "generated/native_functions.h"
+#include "kernels/wrappers/copy_forms.h"
 
+#include <shunt/core/tls.h>
 #include <shunt/tensor/expand_utils.h>
 
 namespace shunt::native {
@@ -70,6 +72,47 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
     return ops::contiguous::call(ops::transpose_int::call(product, -1, -2), MemoryFormat::Contiguous);
   }
   return batchedMatmul(self, other);
+}
+
+namespace {
+
+/// Whether a result may be written into `out` as it is.
+bool fitsInto(const Tensor& out, ScalarType dtype, IntArrayRef sizes) {
+  return out.defined() && out.scalar_type() == dtype && out.sizes() == sizes && out.is_contiguous();
+}
+
+bool foldedMatmulInto(const Tensor& big, const Tensor& small, const Tensor& out) {
+  const IntArrayRef sizes = big.sizes();
+  std::vector<int64_t> result(sizes.begin(), sizes.end() - 1);
+  int64_t rows = 1;
+  for (const int64_t s : result) rows *= s;
+  if (small.dim() == 2) result.push_back(small.size(1));
+  if (!fitsInto(out, big.scalar_type(), result)) return false;
+  const Tensor folded = ops::reshape::call(big, {rows, sizes.back()});
+  if (small.dim() == 1) {
+    Tensor flat = ops::view::call(out, {rows});
+    ops::mv_out::call(folded, small, flat);
+  } else {
+    Tensor flat = ops::view::call(out, {rows, small.size(1)});
+    ops::mm_out::call(folded, small, flat);
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor& matmul_out(const Tensor& self, const Tensor& other, Tensor& out) {
+  SHUNT_CHECK(self.defined() && other.defined() && out.defined(), "matmul(): argument '",
+              !self.defined() ? "self" : !other.defined() ? "other" : "out", "' is an undefined tensor; expected one with data");
+  SHUNT_CHECK(!GradMode::is_enabled() || !(self.requires_grad() || other.requires_grad() || out.requires_grad()),
+              "matmul(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+              "requires grad.");
+  const int64_t a = self.dim(), b = other.dim();
+  if (a == 2 && b == 2) return ops::mm_out::call(self, other, out);
+  if (a == 1 && b == 1) return ops::dot_out::call(self, other, out);
+  if (a == 2 && b == 1) return ops::mv_out::call(self, other, out);
+  if (b > 0 && isFolded(self, b) && foldedMatmulInto(self, other, out)) return out;
+  return wrappers::copyToOut("matmul", out, matmul(self, other));
 }
 
 namespace {

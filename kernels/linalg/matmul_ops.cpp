@@ -186,6 +186,16 @@ Tensor& productOut(const Product& p, Tensor& out) {
   return out;
 }
 
+Tensor& sumOut(const Product& p, const Tensor& self, const Scalar& beta, const Scalar& alpha, Tensor& out) {
+  if (!isDirect(out, p) || out.is_alias_of(self) || !is_expandable_to(self.sizes(), out.sizes()))
+    return wrappers::copyToOut(p.op, out, sumWithProduct(p, self, beta, alpha));
+  checkBeta(p, beta);
+  const TensorImpl& impl = *out.unsafeGetTensorImpl();
+  if (!beta.equal(0)) fillWith(impl, out, self);
+  multiplyInto(p.op, p.shape, p.a, p.b, beta, alpha, impl);
+  return out;
+}
+
 Tensor& sumInPlace(const Product& p, Tensor& self, const Scalar& beta, const Scalar& alpha) {
   if (!isDirect(self, p)) return wrappers::copyInplace(p.op, self, sumWithProduct(p, self, beta, alpha));
   checkBeta(p, beta);
@@ -211,7 +221,7 @@ Tensor& addmm_(Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scala
 }
 Tensor& addmm_out(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha,
                       Tensor& out) {
-  return wrappers::copyToOut("addmm", out, native::addmm(self, mat1, mat2, beta, alpha));
+  return sumOut(checkedAddmm("addmm", self, mat1, mat2, false), self, beta, alpha, out);
 }
 
 Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
@@ -222,7 +232,7 @@ Tensor& baddbmm_(Tensor& self, const Tensor& batch1, const Tensor& batch2, const
 }
 Tensor& baddbmm_out(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha,
                         Tensor& out) {
-  return wrappers::copyToOut("baddbmm", out, native::baddbmm(self, batch1, batch2, beta, alpha));
+  return sumOut(checkedAddmm("baddbmm", self, batch1, batch2, true), self, beta, alpha, out);
 }
 
 }  // namespace shunt::native

@@ -1,9 +1,9 @@
 // The operators dot and mv.
 #include "generated/native_functions.h"
-#include "kernels/factory/result.h"
 #include "kernels/linalg/operands.h"
 #include "kernels/reduce/cascade.h"
 #include "kernels/shape/view_util.h"
+#include "kernels/wrappers/structured.h"
 
 #include <shunt/elementwise/cast.h>
 
@@ -35,7 +35,7 @@ T loopDot(int64_t n, const T* x, int64_t x_stride, const T* y, int64_t y_stride)
 
 }  // namespace
 
-Tensor dot(const Tensor& self, const Tensor& tensor) {
+ResultMeta dot_meta(const Tensor& self, const Tensor& tensor) {
   const TensorImpl& a = implOf(self, "dot");
   const TensorImpl& b = implOf(tensor, "dot", "tensor");
   SHUNT_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
@@ -43,8 +43,11 @@ Tensor dot(const Tensor& self, const Tensor& tensor) {
   SHUNT_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor ", a.sizes(), " and src ", b.sizes(),
               " to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
   if (a.dtype() == kBool) ::shunt::detail::throwNotImplementedFor("dot", a.dtype());
-  Tensor out = newResult(a, {}, a.dtype());
-  if (!hasData(a)) return out;
+  return ResultMeta(a, IntArrayRef(), a.dtype());
+}
+
+void dot_impl(const Tensor& self, const Tensor& tensor, const Tensor& out) {
+  const TensorImpl &a = *self.unsafeGetTensorImpl(), &b = *tensor.unsafeGetTensorImpl();
   dispatchAllTypes(a.dtype(), "dot", [&]<class T>(std::type_identity<T>) {
     if constexpr (!std::is_same_v<T, bool>) {
       T* const result = reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data());
@@ -60,10 +63,9 @@ Tensor dot(const Tensor& self, const Tensor& tensor) {
       *result = loopDot<T>(n, x, x_stride, y, y_stride);
     }
   });
-  return out;
 }
 
-Tensor mv(const Tensor& self, const Tensor& vec) {
+ResultMeta mv_meta(const Tensor& self, const Tensor& vec) {
   const TensorImpl& a = implOf(self, "mv");
   const TensorImpl& x = implOf(vec, "mv", "vec");
   SHUNT_CHECK(a.dim() == 2 && x.dim() == 1, "vector + matrix @ vector expected, got 1, ", a.dim(), ", ", x.dim());
@@ -71,8 +73,12 @@ Tensor mv(const Tensor& self, const Tensor& vec) {
   SHUNT_CHECK(k == x.numel(), "size mismatch, got ", m, ", ", m, "x", k, ",", x.numel());
   SHUNT_CHECK(a.dtype() == x.dtype(), "expected scalar type ", a.dtype(), " but found ", x.dtype());
   if (a.dtype() == kBool) ::shunt::detail::throwNotImplementedFor("addmv_impl_cpu", a.dtype());
-  Tensor out = newResult(a, m, a.dtype());
-  if (!hasData(a)) return out;
+  return ResultMeta(a, m, a.dtype());
+}
+
+void mv_impl(const Tensor& self, const Tensor& vec, const Tensor& out) {
+  const TensorImpl& a = *self.unsafeGetTensorImpl();
+  const int64_t m = a.sizes()[0], k = a.sizes()[1];
   const linalg::Operand matrix(self);
   const Tensor vector = usableVector(vec);
   const TensorImpl& v = *vector.unsafeGetTensorImpl();
@@ -87,7 +93,6 @@ Tensor mv(const Tensor& self, const Tensor& vec) {
       linalg::gemm<T>(m, 1, k, 1, matrix.view<T>(), {from, vectorStride(v), false}, 0, y, 1);
     }
   });
-  return out;
 }
 
 }  // namespace shunt::native

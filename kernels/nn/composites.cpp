@@ -3,6 +3,7 @@
 #include "generated/native_functions.h"
 #include "kernels/nn/reduction.h"
 #include "kernels/shape/view_util.h"
+#include "kernels/wrappers/copy_forms.h"
 
 namespace shunt::native {
 
@@ -30,6 +31,25 @@ Tensor softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype)
 Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {
   if (!dtype) return ops::_log_softmax::call(self, dim, false);
   return ops::_log_softmax::call(ops::to_dtype::call(self, *dtype, false, false, std::nullopt), dim, false);
+}
+
+Tensor& linear_out(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, Tensor& out) {
+  if (!input.defined() || !weight.defined()) [[unlikely]] throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
+  const bool biased = bias && bias->defined();
+  if (biased && input.dim() == 2) return ops::addmm_out::call(*bias, input, ops::t::call(weight), 1, 1, out);
+  if (biased && out.defined() && out.is_alias_of(*bias)) return wrappers::copyToOut("linear", out, linear(input, weight, bias));
+  ops::matmul_out::call(input, ops::t::call(weight), out);
+  return biased ? ops::add__Tensor::call(out, *bias, 1) : out;
+}
+
+Tensor& softmax_out(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype, Tensor& out) {
+  if (!dtype) return ops::_softmax_out::call(self, dim, false, out);
+  return ops::_softmax_out::call(ops::to_dtype::call(self, *dtype, false, false, std::nullopt), dim, false, out);
+}
+
+Tensor& log_softmax_out(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype, Tensor& out) {
+  if (!dtype) return ops::_log_softmax_out::call(self, dim, false, out);
+  return ops::_log_softmax_out::call(ops::to_dtype::call(self, *dtype, false, false, std::nullopt), dim, false, out);
 }
 
 Tensor nll_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,

@@ -2,6 +2,7 @@
 #include "generated/native_functions.h"
 #include "kernels/elementwise/functors/activation.h"
 #include "kernels/elementwise/functors/arithmetic.h"
+#include "kernels/elementwise/overlap.h"
 #include "kernels/elementwise/run.h"
 #include "kernels/factory/result.h"
 #include "kernels/nn/reduction.h"
@@ -19,6 +20,22 @@ Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   if (how == LossReduction::kMean) return native::mean(squares, std::nullopt);
   if (how == LossReduction::kSum) return native::sum(squares, std::nullopt);
   return squares;
+}
+
+Tensor& mse_loss_out(const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
+  const LossReduction how = nn::lossReduction(reduction);
+  if (how == LossReduction::kNone) {
+    elementwise::runOut<functors::MseLoss>("mse_loss", out, self, target);
+    return out;
+  }
+  const Tensor squares = elementwise::run<functors::MseLoss>("mse_loss", self, target);
+  // Refused as if the squares were written to it, too.
+  const TensorImpl& to = implOf(out, "mse_loss", "out");
+  SHUNT_CHECK(canCast(squares.scalar_type(), to.dtype()), "mse_loss(): result type ", squares.scalar_type(),
+              " can't be cast to the desired output type ", to.dtype());
+  if (to.sizes() == squares.sizes()) elementwise::assertNoInternalOverlap("mse_loss", to, Overlap::kError);
+  if (how == LossReduction::kMean) return native::mean_dim_out(squares, std::nullopt, false, std::nullopt, out);
+  return native::sum_dim_out(squares, std::nullopt, false, std::nullopt, out);
 }
 
 namespace {

@@ -3,10 +3,10 @@
 // A softmax of float or double runs in place of the tensors' memory, along rows or down groups of neighbouring columns;
 // everything else is gathered into a buffer of the accumulator type.
 #include "generated/native_functions.h"
-#include "kernels/factory/result.h"
 #include "kernels/nn/softmax_table.h"
 #include "kernels/reduce/loop_table.h"
 #include "kernels/shape/view_util.h"
+#include "kernels/wrappers/structured.h"
 
 #include <shunt/core/parallel.h>
 
@@ -171,20 +171,23 @@ Tensor contiguous(const Tensor& t) {
   return t.is_contiguous() ? t : ops::contiguous::call(t, MemoryFormat::Contiguous);
 }
 
-Tensor softmaxForward(const char* name, const Tensor& self, int64_t dim, bool half_to_float, bool log) {
+ResultMeta forwardMeta(const char* name, const Tensor& self, int64_t dim, bool half_to_float, bool log) {
   const TensorImpl& impl = implOf(self, name);
   SHUNT_CHECK(!half_to_float, log ? "log_softmax" : "softmax", " with half to float conversion is not supported on CPU");
-  const Geometry g(impl, dim);
-  if (!isFloatingType(impl.dtype()) && !g.empty())  // nothing to compute: any dtype, as in PyTorch
+  if (!isFloatingType(impl.dtype()) && !Geometry(impl, dim).empty())  // nothing to compute: any dtype, as in PyTorch
     ::shunt::detail::throwNotImplementedFor(log ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl", impl.dtype());
-  Tensor out = newResult(impl, impl.sizes(), impl.dtype());
-  if (g.empty() || !hasData(impl)) return out;
-  if (impl.dtype() == kDouble) forward<double>(contiguous(self), out, g, log);
-  else forward<float>(contiguous(self), out, g, log);
-  return out;
+  maybe_wrap_dim(dim, impl.dim());
+  return ResultMeta(impl, impl.sizes(), impl.dtype());
 }
 
-Tensor softmaxBackward(const char* name, const Tensor& grad, const Tensor& output, int64_t dim, ScalarType input_dtype, bool log) {
+void forwardInto(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
+  const Geometry g(*self.unsafeGetTensorImpl(), dim);
+  if (g.empty()) return;
+  if (self.scalar_type() == kDouble) forward<double>(contiguous(self), out, g, log);
+  else forward<float>(contiguous(self), out, g, log);
+}
+
+ResultMeta backwardMeta(const char* name, const Tensor& grad, const Tensor& output, int64_t dim, ScalarType input_dtype) {
   const TensorImpl& grad_impl = implOf(grad, name, "grad_output");
   const TensorImpl& impl = implOf(output, name, "output");
   SHUNT_CHECK(grad_impl.sizes() == impl.sizes(), name, "(): grad_output and output must have the same shape, got ",
@@ -194,27 +197,42 @@ Tensor softmaxBackward(const char* name, const Tensor& grad, const Tensor& outpu
               impl.dtype());
   SHUNT_CHECK(input_dtype == impl.dtype(), name, "(): expected input_dtype to be ", impl.dtype(), ", the dtype of output, got ",
               input_dtype);
-  const Geometry g(impl, dim);
-  Tensor out = newResult(impl, impl.sizes(), impl.dtype());
-  if (g.empty() || !hasData(impl)) return out;
-  if (impl.dtype() == kDouble) backward<double>(contiguous(grad), contiguous(output), out, g, log);
+  maybe_wrap_dim(dim, impl.dim());
+  return ResultMeta(impl, impl.sizes(), impl.dtype());
+}
+
+void backwardInto(const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out, bool log) {
+  const Geometry g(*output.unsafeGetTensorImpl(), dim);
+  if (g.empty()) return;
+  if (output.scalar_type() == kDouble) backward<double>(contiguous(grad), contiguous(output), out, g, log);
   else backward<float>(contiguous(grad), contiguous(output), out, g, log);
-  return out;
 }
 
 }  // namespace
 
-Tensor _softmax(const Tensor& self, int64_t dim, bool half_to_float) {
-  return softmaxForward("_softmax", self, dim, half_to_float, false);
+ResultMeta _softmax_meta(const Tensor& self, int64_t dim, bool half_to_float) {
+  return forwardMeta("_softmax", self, dim, half_to_float, false);
 }
-Tensor _log_softmax(const Tensor& self, int64_t dim, bool half_to_float) {
-  return softmaxForward("_log_softmax", self, dim, half_to_float, true);
+void _softmax_impl(const Tensor& self, int64_t dim, bool, const Tensor& result) { forwardInto(self, dim, result, false); }
+
+ResultMeta _log_softmax_meta(const Tensor& self, int64_t dim, bool half_to_float) {
+  return forwardMeta("_log_softmax", self, dim, half_to_float, true);
 }
-Tensor _softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
-  return softmaxBackward("_softmax_backward_data", grad_output, output, dim, input_dtype, false);
+void _log_softmax_impl(const Tensor& self, int64_t dim, bool, const Tensor& result) { forwardInto(self, dim, result, true); }
+
+ResultMeta _softmax_backward_data_meta(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+  return backwardMeta("_softmax_backward_data", grad_output, output, dim, input_dtype);
 }
-Tensor _log_softmax_backward_data(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
-  return softmaxBackward("_log_softmax_backward_data", grad_output, output, dim, input_dtype, true);
+void _softmax_backward_data_impl(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType, const Tensor& result) {
+  backwardInto(grad_output, output, dim, result, false);
+}
+
+ResultMeta _log_softmax_backward_data_meta(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+  return backwardMeta("_log_softmax_backward_data", grad_output, output, dim, input_dtype);
+}
+void _log_softmax_backward_data_impl(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType,
+                                     const Tensor& result) {
+  backwardInto(grad_output, output, dim, result, true);
 }
 
 }  // namespace shunt::native

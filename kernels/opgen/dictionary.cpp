@@ -13,7 +13,7 @@
 namespace opgen {
 namespace {
 
-const std::vector<std::string> kEntryKeys = {"func", "variants", "out_name", "out_args", "elementwise", "dispatch", "inplace", "out",
+const std::vector<std::string> kEntryKeys = {"func", "variants", "out_name", "out_args", "elementwise", "structured_delegate", "dispatch", "inplace", "out",
                                              "device_check", "manual_cpp_binding", "cpp_no_default_args", "tags"};
 
 shunt::FunctionSchema parseEntrySchema(const YamlFile& file, const YAML::Node& node) {
@@ -98,6 +98,32 @@ std::vector<Kernel> readKernels(const YamlFile& file, const YAML::Node& entry, c
   return kernels;
 }
 
+/// The forms share their kernels: what `dispatch` names is a pair <name>_meta, <name>_impl.
+void readStructured(const YamlFile& file, const YAML::Node& entry, OperatorDef& op) {
+  const YAML::Node node = entry["structured_delegate"];
+  if (!node) return;
+  const auto place = file.placeOf(node);
+  if (!entry["dispatch"] || entry["elementwise"] || op.form != Form::kFunctional)
+    fail(place, "'structured_delegate' needs a functional operator with 'dispatch' and without 'elementwise'");
+  if (entry["out"] || entry["inplace"]) fail(place, "a structured operator's forms have no kernels of their own: 'out' and 'inplace' can't stand here");
+  for (Kernel& k : op.kernels) {
+    if (k.key != "CPU" && k.key != "Meta") fail(place, "structured kernels exist for CPU and Meta, not for " + k.key);
+    k.kind = KernelKind::kStructured;
+  }
+  if (op.kernels.size() != 2 || op.kernels[0].name != op.kernels[1].name)
+    fail(place, "a structured operator has one kernel for CPU and Meta: {\"CPU, Meta\": name}");
+  for (const shunt::Argument& a : op.arguments())
+    if (isTensor(a) && !a.type.isPlain(shunt::TypeKind::Tensor)) fail(place, "a structured operator's tensors are of type Tensor; '" + a.name + "' is not");
+  if (op.returns().size() != 1) fail(place, "a structured operator returns one Tensor");
+}
+
+/// `structured_delegate` names the out form, as in PyTorch.
+void checkDelegate(const YamlFile& file, const YAML::Node& entry, const OperatorDef& out) {
+  const YAML::Node node = entry["structured_delegate"];
+  const std::string named = node ? file.text(node, "structured_delegate") : "", expected = out.name() + "." + out.overload();
+  if (node && named != expected) fail(file.placeOf(node), "'structured_delegate' is the out form, " + expected + ", not " + named);
+}
+
 OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
   file.checkKeys(entry, kEntryKeys);
   if (!entry["func"]) fail(file.placeOf(entry), "entry without 'func'");
@@ -106,6 +132,7 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
   op.form = op.schema.isOut() ? Form::kOut : op.schema.isInplace() ? Form::kInplace : Form::kFunctional;
   op.cpp_name = structName(op);
   op.kernels = readKernels(file, entry, op);
+  readStructured(file, entry, op);
   if (entry["device_check"]) {
     if (file.text(entry["device_check"], "device_check") != "NoCheck")
       fail(file.placeOf(entry["device_check"]), "the only value of 'device_check' is NoCheck");
@@ -172,7 +199,8 @@ Dictionary readDictionary(const std::string& path) {
       fail(parsed.place, parsed.qualifiedName() + " can't be a method: it has no argument 'Tensor self'");
     const OperatorDef& op = add(std::move(parsed));
     if (variants.inplace) add(deriveInplace(op, variants));
-    if (variants.out) add(deriveOut(op, variants));
+    if (variants.out) checkDelegate(file, entry, add(deriveOut(op, variants)));
+    else if (entry["structured_delegate"]) fail(op.place, "'structured_delegate' needs the variant out");
   }
   linkForms(dictionary);
   return dictionary;

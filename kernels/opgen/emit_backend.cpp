@@ -21,6 +21,7 @@ constexpr const char* kHead = R"(#include "generated/native_functions.h"
 #include "kernels/elementwise/run.h"
 #include "kernels/wrappers/copy_forms.h"
 #include "kernels/wrappers/device_check.h"
+#include "kernels/wrappers/structured.h"
 
 #include <shunt/core/kernel_function.h>
 
@@ -76,6 +77,22 @@ std::string copyBody(const OperatorDef& op, const Kernel& k) {
   return body + fmt::format("  return {}({});\n", returnType(op), join(outs, ", "));
 }
 
+/// The functional form's arguments, which a form's own are with `out` taken away.
+std::string structuredBody(const OperatorDef& op, const Kernel& k) {
+  std::vector<std::string> args, inputs;
+  for (const Argument& a : op.arguments()) {
+    if (a.is_out()) continue;
+    args.push_back(a.name);
+    if (isTensor(a)) inputs.push_back("&" + a.name);
+  }
+  const std::string list = join(args, ", "), meta = fmt::format("native::{}_meta({})", k.name, list);
+  const std::string impl = fmt::format("[&](const Tensor& result) {{ native::{}_impl({}, result); }}", k.name, list);
+  if (op.form == Form::kFunctional) return fmt::format("  return structured({}, {});\n", meta, impl);
+  if (op.form == Form::kInplace) return fmt::format("  return structuredInplace({}, {}, self, {});\n", quoted(op.name()), meta, impl);
+  return fmt::format("  return structuredOut({}, {}, {{{}}}, {}, {});\n", quoted(op.name()), meta, join(inputs, ", "),
+                     op.arguments().back().name, impl);
+}
+
 bool needsDeviceCheck(const OperatorDef& op, const Kernel& k) {
   const auto key = *shunt::parseDispatchKey(k.key);
   if (!op.device_check || shunt::isAliasKey(key)) return false;
@@ -84,11 +101,11 @@ bool needsDeviceCheck(const OperatorDef& op, const Kernel& k) {
   return tensors > 1 || std::any_of(args.begin(), args.end(), isTensorList);
 }
 
-std::string deviceCheckBody(const OperatorDef& op, const Kernel& k) {
+std::string deviceChecks(const OperatorDef& op, const Kernel& k) {
   std::string body = fmt::format("  CommonDevice common(\"wrapper_{}_{}\");\n", k.key, op.cpp_name);
   for (const Argument& a : op.arguments())
     if (isTensor(a)) body += fmt::format("  common.check({}, {});\n", a.name, quoted(a.name));
-  return body + fmt::format("  return native::{}({});\n", k.name, argumentNames(op));
+  return body;
 }
 
 /// Collects what the kernels of one dictionary become.
@@ -107,9 +124,13 @@ class BackendEmitter {
     switch (k.kind) {
       case KernelKind::kElementwise: return addWrapper(op, k, "elementwise_kernels", elementwiseBody(op, k.name));
       case KernelKind::kCopy: return addWrapper(op, k, "copying", copyBody(op, k));
+      case KernelKind::kStructured:
+        return addWrapper(op, k, "structured_" + k.key, (needsDeviceCheck(op, k) ? deviceChecks(op, k) : "") + structuredBody(op, k));
       case KernelKind::kNative: break;
     }
-    if (needsDeviceCheck(op, k)) return addWrapper(op, k, "backend_" + k.key, deviceCheckBody(op, k));
+    if (needsDeviceCheck(op, k))
+      return addWrapper(op, k, "backend_" + k.key,
+                        deviceChecks(op, k) + fmt::format("  return native::{}({});\n", k.name, argumentNames(op)));
     // The cast chooses among overloads of one native name.
     addRegistration({&op, k.key, fmt::format("static_cast<ops::{}::Schema*>(&native::{})", op.cpp_name, k.name), false},
                     fmt::format("native::{}({})", k.name, argumentTypes(op)));

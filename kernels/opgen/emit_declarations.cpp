@@ -37,6 +37,8 @@ constexpr const char* kNativeHead = R"(// Handwritten kernels that native_functi
 
 namespace shunt::native {
 
+class ResultMeta;  // kernels/wrappers/structured.h
+
 )";
 
 }  // namespace
@@ -75,6 +77,8 @@ void emitNativeDeclarations(const Dictionary& dictionary, const Output& out) {
   std::set<std::string> seen;
   for (const OperatorDef& op : dictionary.operators) {
     for (const Kernel& k : op.kernels) {
+      if (k.kind == KernelKind::kStructured && op.form == Form::kFunctional && seen.insert(k.name + "_meta").second)
+        text += fmt::format("ResultMeta {0}_meta({1});\nvoid {0}_impl({1}, const Tensor& result);\n", k.name, parameters(op));
       if (k.kind != KernelKind::kNative || !seen.insert(k.name + "(" + argumentTypes(op)).second) continue;
       text += fmt::format("{} {}({});\n", returnType(op), k.name, parameters(op));
     }

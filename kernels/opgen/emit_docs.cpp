@@ -29,6 +29,7 @@ std::string kernelsOf(const OperatorDef& op) {
     if (k.key == "CompositeImplicitAutograd") return "composite";
     const std::string text = k.kind == KernelKind::kElementwise ? "functor `" + k.name + "`"
                              : k.kind == KernelKind::kCopy      ? "copy of the functional form"
+                             : k.kind == KernelKind::kStructured ? "structured `" + k.name + "`"
                                                                 : "`" + k.name + "`";
     if (keys_by_kernel[text].empty()) order.push_back(text);
     if (k.kind == KernelKind::kNative) keys_by_kernel[text].push_back(k.key);

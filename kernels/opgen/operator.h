@@ -22,6 +22,7 @@ enum class KernelKind {
   kNative,       // shunt::native::<name>, handwritten
   kElementwise,  // elementwise::run* of functor <name>
   kCopy,         // compute the functional form, then copy
+  kStructured,   // shunt::native::<name>_meta and <name>_impl, for every form
 };
 
 struct Kernel {

@@ -195,6 +195,14 @@ TEST(Linear, MultipliesByTheTransposedWeight) {
   }
 }
 
+TEST(Linear, BiasNeitherEnlargesNorPromotesTheResult) {
+  const Tensor vec = randomTensor({3}, kFloat), weight = randomTensor({2, 3}, kFloat, 2);
+  EXPECT_THAT(errorOf([&] { shunt::linear(vec, weight, shunt::ones({4, 2})); }), ::testing::HasSubstr("broadcast shape"));
+  EXPECT_EQ(shunt::linear(vec, weight, shunt::ones({2}, kDouble)).scalar_type(), kFloat);
+  const Tensor batch = randomTensor({2, 4, 3}, kFloat, 3);
+  EXPECT_TRUE(near(valuesOf(shunt::linear(batch, weight, shunt::ones({}))), valuesOf(shunt::linear(batch, weight).add(1)), 1e-6));
+}
+
 TEST(ProductErrors, NameTheShapes) {
   const Tensor a = randomTensor({2, 3}, kFloat), b = randomTensor({4, 5}, kFloat), v = randomTensor({3}, kFloat);
   EXPECT_THAT(errorOf([&] { shunt::mm(a, b); }), ::testing::StartsWith("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"));

@@ -56,6 +56,16 @@ const BadInput kFunctions[] = {
      "needs returns of type Tensor"},
     {"MethodWithoutSelf", "- func: cat(Tensor[] tensors) -> Tensor\n  variants: method\n", "", "{}", "functions.yaml:1: error:",
      "can't be a method"},
+    {"StructuredWithoutOut", "- func: f(Tensor self) -> Tensor\n  structured_delegate: f.out\n  dispatch: {\"CPU, Meta\": f}\n", "", "{}",
+     "functions.yaml:1: error:", "'structured_delegate' needs the variant out"},
+    {"StructuredOtherName", "- func: f(Tensor self) -> Tensor\n  variants: function, out\n  structured_delegate: g.out\n"
+     "  dispatch: {\"CPU, Meta\": f}\n", "", "{}", "functions.yaml:3: error:", "is the out form, f.out, not g.out"},
+    {"StructuredWithOwnOut", "- func: f(Tensor self) -> Tensor\n  variants: function, out\n  out: copy\n"
+     "  structured_delegate: f.out\n  dispatch: {\"CPU, Meta\": f}\n", "", "{}", "functions.yaml:4: error:", "no kernels of their own"},
+    {"StructuredForCpuOnly", "- func: f(Tensor self) -> Tensor\n  variants: function, out\n  structured_delegate: f.out\n"
+     "  dispatch: {CPU: f}\n", "", "{}", "functions.yaml:3: error:", "has one kernel for CPU and Meta"},
+    {"StructuredOptionalTensor", "- func: f(Tensor self, Tensor? w) -> Tensor\n  variants: function, out\n"
+     "  structured_delegate: f.out\n  dispatch: {\"CPU, Meta\": f}\n", "", "{}", "functions.yaml:3: error:", "'w' is not"},
     {"DefinedTwice", "- func: relu(Tensor self) -> Tensor\n- func: relu(Tensor input) -> Tensor\n", "", "{}",
      "functions.yaml:2: error:", "aten::relu is defined twice; the other is on line 1"},
     {"DerivedFormWrittenToo", "- func: relu(Tensor self) -> Tensor\n  variants: function, inplace\n"

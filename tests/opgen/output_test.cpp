@@ -63,6 +63,27 @@ TEST(Output, OutFormsCastOrCopy) {
     EXPECT_NE(text.find(call), std::string::npos) << call << " is not in\n" << text;
 }
 
+// All forms of a structured operator come from one shape function and one kernel, for CPU and Meta.
+TEST(Output, StructuredFormsShareTheirKernels) {
+  const Model m("- func: norm(Tensor self, Tensor weight, int dim) -> Tensor\n  variants: function, inplace, out\n"
+                "  structured_delegate: norm.out\n  dispatch: {\"CPU, Meta\": norm}\n");
+  for (const auto& op : m.dictionary.operators)
+    for (const Kernel& k : op.kernels) EXPECT_EQ(k.kind, KernelKind::kStructured) << op.qualifiedName();
+  const TemporaryYaml folder;
+  emitAll(m.dictionary, m.derivatives, {}, Output(folder.directory()));
+  std::string text = contentOf(folder.directory() + "/generated/native_functions.h");
+  for (const std::string& file : filesBelow(folder.directory()))
+    if (file.starts_with("generated/backend_")) text += contentOf(folder.directory() + "/" + file);
+  const std::string meta = "native::norm_meta(self, weight, dim)", impl = "[&](const Tensor& result) { native::norm_impl(self, weight, dim, result); }";
+  for (const std::string& part : {std::string("ResultMeta norm_meta(const Tensor& self, const Tensor& weight, int64_t dim);"),
+                                  std::string("void norm_impl(const Tensor& self, const Tensor& weight, int64_t dim, const Tensor& result);"),
+                                  "return structured(" + meta + ", " + impl + ");",
+                                  "return structuredInplace(\"norm_\", " + meta + ", self, " + impl + ");",
+                                  "return structuredOut(\"norm\", " + meta + ", {&self, &weight}, out, " + impl + ");",
+                                  std::string("CommonDevice common(\"wrapper_CPU_norm_out\");")})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
+}
+
 TEST(Output, DocumentationIsUpToDate) {
   const RealModel m;
   EXPECT_EQ(operatorTable(m.dictionary, m.rules), contentOf(kSource + "/docs/operators.md"))

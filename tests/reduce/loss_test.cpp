@@ -114,6 +114,30 @@ TEST(MseLoss, ReducesSquares) {
   EXPECT_EQ(valuesOf(shunt::mse_loss_backward(shunt::tensor(3.), a, b, kSum)), (std::vector<double>{6, -12, 0}));
 }
 
+TEST(MseLoss, WritesOut) {
+  const Tensor a = shunt::tensor({300., 0.}).to(kHalf), b = shunt::tensor({0., 300.}).to(kHalf);
+  Tensor wide = shunt::empty({}, kFloat);
+  const Tensor near_a = shunt::tensor({200., 0.}).to(kHalf), near_b = shunt::tensor({0., 200.}).to(kHalf);
+  shunt::mse_loss_out(wide, near_a, near_b, kSum);
+  EXPECT_EQ(wide.item<float>(), 80000) << "summed in out's dtype, beyond float16";
+  Tensor squares = shunt::empty({0}, kHalf), integers = shunt::empty({}, kInt);
+  const Tensor rows = shunt::ones({3, 2}, kHalf).t(), zeros = shunt::zeros({3, 2}, kHalf).t();
+  shunt::mse_loss_out(squares, rows, zeros, kNone);
+  EXPECT_EQ(squares.strides().vec(), rows.strides().vec()) << "resized in the operands' layout";
+  EXPECT_THAT(errorOf([&] { shunt::mse_loss_out(integers, a, b); }), ::testing::HasSubstr("can't be cast to the desired output type"));
+}
+
+TEST(MseLoss, IntegersHaveIntegerGradients) {
+  const Tensor a = shunt::tensor({1, 2, 4}), b = shunt::tensor({0, 4, 4}), grad = shunt::tensor({3, 3, 3});
+  const Tensor sum = shunt::mse_loss_backward(grad, a, b, kSum);
+  EXPECT_EQ(sum.scalar_type(), kLong);
+  EXPECT_EQ(valuesOf(sum), (std::vector<double>{6, -12, 0}));
+  EXPECT_EQ(valuesOf(shunt::mse_loss_backward(shunt::tensor({3}), a, b, kMean)), (std::vector<double>{0, 0, 0})) << "2 / 3 is 0";
+  Tensor out = shunt::empty({0}, kLong);
+  shunt::mse_loss_backward_out(out, grad, a, b, kSum);
+  EXPECT_EQ(valuesOf(out), valuesOf(sum));
+}
+
 TEST(Dropout, KeepsOrScales) {
   const Tensor x = shunt::ones({1000});
   EXPECT_EQ(valuesOf(shunt::dropout(x, 0.5, false)), valuesOf(x));

@@ -9,7 +9,9 @@ namespace {
 using testing::counted;
 using testing::iota;
 using testing::valuesOf;
+using testing::errorOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 const std::vector<ScalarType> kTypes = {kByte, kChar, kShort, kInt, kLong, kHalf, kFloat, kDouble, kBool, kBFloat16};
 
@@ -194,6 +196,42 @@ TEST(Index, AddsRows) {
 TEST(Backward, SliceAndSelectScatterIntoZeros) {
   EXPECT_THAT(valuesOf(shunt::slice_backward(iota({2}).fill_(3), {5}, 0, 1, 5, 2)), ElementsAre(0, 3, 0, 3, 0));
   EXPECT_THAT(valuesOf(shunt::select_backward(iota({2}).fill_(3), {2, 2}, 1, -1)), ElementsAre(0, 3, 0, 3));
+}
+
+TEST(MaskedFill, FillsAnExpandedElementWhereAnyOfItsPlacesIsMasked) {
+  const Tensor one = iota({1}).fill_(29);
+  Tensor row = one.expand({4});
+  row.masked_fill_(shunt::tensor({true, false, true, false}), 2);  // the last place is not masked
+  EXPECT_THAT(valuesOf(one), ElementsAre(2));
+  row.masked_fill_(shunt::tensor({false}), 5);
+  EXPECT_THAT(valuesOf(one), ElementsAre(2));
+  const Tensor column = iota({3, 1});
+  Tensor matrix = column.expand({3, 2});
+  matrix.masked_fill_(shunt::tensor({true, false}), shunt::tensor(7));
+  EXPECT_THAT(valuesOf(column), ElementsAre(7, 7, 7));
+  const Tensor base = iota({3, 1});
+  Tensor wide = base.expand({3, 2});
+  wide.masked_fill_(shunt::tensor({true, false, false, false, false, true}).view({3, 2}), 9);
+  EXPECT_THAT(valuesOf(base), ElementsAre(9, 1, 9));
+}
+
+TEST(Where, NumbersFitTheTensorsDtype) {
+  const Tensor mask = shunt::tensor({true, false}), bytes = iota({2}, kByte);
+  EXPECT_THAT(valuesOf(shunt::where(mask, bytes, Scalar(255))), ElementsAre(0, 255));
+  EXPECT_THAT(errorOf([&] { shunt::where(mask, bytes, Scalar(300)); }), HasSubstr("cannot be converted to type uint8_t without overflow"));
+  EXPECT_THAT(errorOf([&] { shunt::where(mask, Scalar(65536), bytes); }), HasSubstr("cannot be converted to type uint8_t without overflow"));
+  EXPECT_EQ(shunt::where(mask, bytes, Scalar(300.5)).scalar_type(), kFloat);
+}
+
+TEST(OutForms, CatKeepsChannelsLastAndIndexSelectLooksAtOverlapFirst) {
+  const Tensor image = iota({2, 3, 4, 4}).contiguous(MemoryFormat::ChannelsLast);
+  Tensor out = shunt::empty({0});
+  shunt::cat_out(out, {image, image});
+  EXPECT_TRUE(out.is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_EQ(valuesOf(out.slice(0, 2, 4)), valuesOf(image));
+  Tensor overlapping = iota({1}).expand({5});
+  EXPECT_THAT(errorOf([&] { shunt::index_select_out(overlapping, iota({4}), 0, shunt::tensor({1})); }),
+              HasSubstr("more than one element of the written-to tensor"));
 }
 
 }  // namespace
