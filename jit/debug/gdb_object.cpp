@@ -8,6 +8,8 @@
 #include <cstring>
 #include <mutex>
 
+#include <pthread.h>
+
 // gdb looks for these two names and this layout. Protected: another JIT of the process may have its own.
 extern "C" {
 struct jit_code_entry {
@@ -32,10 +34,11 @@ namespace {
 
 constexpr uint32_t kRegister = 1, kUnregister = 2;
 
-std::mutex& listMutex() {
-  static auto& mutex = *new std::mutex;
-  return mutex;
-}
+std::mutex list_mutex;
+
+/// A child drops thunks too, and must not find the list taken by a thread that it doesn't have.
+[[maybe_unused]] const int held_across_fork =
+    pthread_atfork([] { list_mutex.lock(); }, [] { list_mutex.unlock(); }, [] { list_mutex.unlock(); });
 
 void tellGdb(jit_code_entry& entry, uint32_t action) {
   __jit_debug_descriptor.relevant_entry = &entry;
@@ -84,7 +87,7 @@ GdbObject::GdbObject(llvm::StringRef object, const SectionAddresses& sections) {
   jit_code_entry& link = entry->link;
   link.symfile_addr = entry->object.get();
   link.symfile_size = object.size();
-  std::lock_guard lock(listMutex());
+  std::lock_guard lock(list_mutex);
   link.next_entry = __jit_debug_descriptor.first_entry;
   if (link.next_entry != nullptr) link.next_entry->prev_entry = &link;
   __jit_debug_descriptor.first_entry = &link;
@@ -98,7 +101,7 @@ GdbObject::GdbObject(GdbObject&&) noexcept = default;
 GdbObject::~GdbObject() {
   if (entry_ == nullptr) return;
   jit_code_entry& link = entry_->link;
-  std::lock_guard lock(listMutex());
+  std::lock_guard lock(list_mutex);
   if (link.prev_entry != nullptr) link.prev_entry->next_entry = link.next_entry;
   else __jit_debug_descriptor.first_entry = link.next_entry;
   if (link.next_entry != nullptr) link.next_entry->prev_entry = link.prev_entry;

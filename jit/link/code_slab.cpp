@@ -1,5 +1,6 @@
 #include "jit/link/code_slab.h"
 
+#include <shunt/core/environment.h>
 #include <shunt/core/log.h>
 
 #include <pthread.h>
@@ -8,9 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -19,7 +19,7 @@ extern "C" int __gxx_personality_v0(...);
 namespace shunt::jit {
 namespace {
 
-constexpr size_t kDefaultLimit = size_t{256} << 20;
+constexpr int64_t kDefaultLimit = int64_t{256} << 20;
 constexpr unsigned kMemfdExec = 0x10;  // MFD_EXEC, Linux 6.3; older kernels refuse it and need none
 
 size_t rounded(size_t size) { return (size + CodeSlabs::kAlignment - 1) / CodeSlabs::kAlignment * CodeSlabs::kAlignment; }
@@ -114,18 +114,6 @@ void Slab::giveBack(size_t offset) {
   free.emplace(offset, size);
 }
 
-size_t limitFromEnvironment() {
-  const char* text = std::getenv("SHUNT_JIT_MAX_CODE");
-  if (text == nullptr || *text == 0) return kDefaultLimit;
-  size_t bytes = 0;
-  const char* end = text + std::strlen(text);
-  const auto [stop, error] = std::from_chars(text, end, bytes);
-  if (error == std::errc() && stop == end) return bytes;
-  shunt::detail::logWarning(std::string("SHUNT_JIT_MAX_CODE=") + text + " is not a number of bytes; " +
-                            std::to_string(kDefaultLimit) + " holds");
-  return kDefaultLimit;
-}
-
 }  // namespace
 
 struct CodeSlabs::State {
@@ -167,7 +155,8 @@ CodeSlabs::~CodeSlabs() {
 }
 
 CodeSlabs& CodeSlabs::instance() {
-  static CodeSlabs& slabs = *new CodeSlabs(limitFromEnvironment());
+  static CodeSlabs& slabs = *new CodeSlabs(static_cast<size_t>(
+      shunt::detail::numberFromEnvironment("SHUNT_JIT_MAX_CODE", kDefaultLimit, 0, std::numeric_limits<int64_t>::max())));
   static const int installed = pthread_atfork([] { slabs.beforeFork(); }, [] { slabs.afterForkInParent(); },
                                               [] { slabs.afterForkInChild(); });
   (void)installed;

@@ -2,25 +2,14 @@
 #include "src/dispatch/thunk.h"
 
 #include <shunt/core/dispatcher.h>
-#include <shunt/core/log.h>
+#include <shunt/core/environment.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
 
 namespace shunt {
 namespace detail {
 
-namespace {
-bool traceFromEnvironment() {
-  const char* v = std::getenv("SHUNT_TRACE");
-  if (v == nullptr || std::string_view(v).empty() || std::string_view(v) == "0") return false;
-  if (std::string_view(v) != "1") logWarning(str("SHUNT_TRACE=", v, " is neither 0 nor 1; tracing is off"));
-  return std::string_view(v) == "1";
-}
-}  // namespace
-
-std::atomic<bool> trace_enabled{traceFromEnvironment()};
+std::atomic<bool> trace_enabled{flagFromEnvironment("SHUNT_TRACE", false)};
 
 namespace {
 

@@ -1,6 +1,7 @@
 #include "src/jit/compiler.h"
 
 #include "src/jit/pairs.h"
+#include "src/jit/report.h"
 #include "src/jit/switches.h"
 
 #include <shunt/core/log.h>
@@ -21,6 +22,21 @@ std::string providerPath() {
   std::error_code ignored;
   const auto here = std::filesystem::canonical(info.dli_fname, ignored).parent_path();
   return (here / "libshunt_jit.so").string();
+}
+
+/// What SHUNT_LOG=info and debug show of every compile.
+void logCompile(const PairKey& key, const CompileResult& r) {
+  const auto pair = [&] {
+    return shunt::detail::str(OperatorHandle(*key.op).operator_name(), " {", DispatchKeySet::fromRaw(key.keys), "} (", describeSignature(key.signature), ")");
+  };
+  using shunt::LogLevel;
+  switch (r.verdict) {
+    case Verdict::kCompiled:
+      return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("compiled ", pair(), ": ", r.times.total(), " ms, ", r.bytes, " bytes"));
+    case Verdict::kRefused: return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("not compiled: ", pair(), ": ", r.reason));
+    case Verdict::kOutdated: return shunt::detail::log(LogLevel::kDebug, shunt::detail::str("outdated while compiled: ", pair()));
+    case Verdict::kFailed: return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("could not compile ", pair(), ": ", r.reason));
+  }
 }
 
 }  // namespace
@@ -55,7 +71,11 @@ bool Compiler::submit(const CompileRequest& request) noexcept try {
 void Compiler::run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+    const auto something = [&] { return stopping_ || !queue_.empty(); };
+    while (!something()) {
+      if (!report::wantedMeanwhile()) changed_.wait(lock, something);
+      else if (!changed_.wait_for(lock, report::kInterval, something)) writeReport(lock);
+    }
     if (stopping_) return;
     const CompileRequest request = queue_.front();
     queue_.pop_front();
@@ -66,6 +86,12 @@ void Compiler::run() {
     busy_ = false;
     if (queue_.empty()) changed_.notify_all();
   }
+}
+
+void Compiler::writeReport(std::unique_lock<std::mutex>& lock) noexcept {
+  lock.unlock();
+  report::write();
+  lock.lock();
 }
 
 void Compiler::compileNow(const CompileRequest& request) noexcept {
@@ -81,6 +107,7 @@ void Compiler::compileNow(const CompileRequest& request) noexcept {
     else if (!enabled()) result.verdict = Verdict::kOutdated;
     else result = provider->compile(request);
   }
+  logCompile(key, result);
   Pairs::instance().finished(key, state, result);
 }
 

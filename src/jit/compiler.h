@@ -31,6 +31,7 @@ class Compiler {
  private:
   Compiler();
   void run();
+  void writeReport(std::unique_lock<std::mutex>& lock) noexcept;
   Provider* load();
   void stop();
 

@@ -115,7 +115,7 @@ void fillChain(Explanation& e, const CallOrigins& origins, const PlanOutline& pl
 void fillThunks(Explanation& e, const CompileRequest& pair) {
   for (const auto& t : publishedThunks()) {
     if (t->op != pair.op) continue;
-    ++e.thunks;
+    e.thunks.push_back(str("{", DispatchKeySet::fromRaw(t->keys), "} (", describeSignature(t->signature), ")"));
     e.in_force |= t->keys == pair.keys && t->signature == pair.signature;
   }
   for (const InvalidationRecord& r : invalidationLog()) {

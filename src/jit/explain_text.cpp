@@ -59,7 +59,7 @@ std::string pairText(const Explanation& e) {
       out += "\n";
     }
   }
-  out += fmt::format("  the operator has {} thunk{} in force\n", e.thunks, e.thunks == 1 ? "" : "s");
+  out += fmt::format("  thunks of the operator in force: {}\n", e.thunks.empty() ? "none" : fmt::format("{}", fmt::join(e.thunks, "; ")));
   if (e.last_invalidation) out += fmt::format("  invalidated {}x, the last time because of {}\n", e.pair.invalidations, e.last_invalidation->cause);
   else out += "  never invalidated\n";
   return out;
@@ -83,7 +83,7 @@ std::string Explanation::json() const {
   out["signature"] = signature;
   out["verdict"] = verdict;
   out["in_force"] = in_force;
-  out["thunks_of_operator"] = thunks;
+  out["thunks_of_operator"] = Json(thunks);
   if (observed) {
     Json& p = out["pair"];
     p = {{"state", toString(pair.state)}, {"interpreted", pair.interpreted}, {"in_thunks", pair.in_thunks},

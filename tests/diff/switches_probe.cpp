@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-int main(int, char** argv) {
+int main(int argc, char** argv) {
   using namespace shunt;
   const int calls = std::atoi(argv[1]);
   const Tensor x = arange(16, TensorOptions(kFloat)), y = x.to(kDouble), leaf = x.clone().requires_grad_();
@@ -25,7 +25,9 @@ int main(int, char** argv) {
   jit::wait_idle();
   callAll();
   const jit::Stats s = jit::stats();
+  std::printf("threads=%d\n", get_num_threads());
   std::printf("good=%d available=%d early=%d late=%d compiled=%d failed=%d code=%zu\n", good, s.available, early != 0,
               jit::calls_in_thunks() != early, static_cast<int>(s.compiled), static_cast<int>(s.failed), s.code_bytes);
+  if (argc > 2) std::getchar();  // until whoever started it has seen enough
   return 0;
 }

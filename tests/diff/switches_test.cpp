@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 
 #include <sys/wait.h>
 
@@ -109,6 +111,45 @@ TEST(Switches, StatsGoToAFileAsJson) {
   const std::string nowhere = probe("SHUNT_STATS=/proc/nowhere/report.json", 100);
   EXPECT_EQ(occurrences(nowhere, "SHUNT_STATS: can't write /proc/nowhere/report.json"), 1) << nowhere;
   EXPECT_THAT(nowhere, HasSubstr("good=1"));
+}
+
+TEST(Switches, ARunningProgramsReportIsKeptUpToDate) {
+  const Folder folder;
+  const fs::path report = folder.path / "report.json";
+  // The probe ends when its standard input does.
+  FILE* program = popen(("env -u SHUNT_JIT -u SHUNT_JIT_SYNC -u SHUNT_JIT_THRESHOLD SHUNT_STATS=" + report.string() + " " SWITCHES_PROBE " 2000 wait >/dev/null").c_str(), "w");
+  ASSERT_NE(program, nullptr);
+  for (int i = 0; i < 300 && !fs::exists(report); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(fs::exists(report)) << "while the program runs";
+  const shunt::jit::Stats running = shunt::jit::statsFromJson(contentOf(report));
+  EXPECT_EQ(running.compiled, 6u);
+  EXPECT_EQ(pclose(program), 0);
+  EXPECT_EQ(shunt::jit::statsFromJson(contentOf(report)).compiled, 6u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()), 1) << "nothing beside it";
+}
+
+TEST(Switches, LogSaysHowMuch) {
+  const std::string info = probe("SHUNT_LOG=info", 2000);
+  EXPECT_EQ(occurrences(info, "shunt: info: compiled aten::"), 6) << info;
+  EXPECT_THAT(info, HasSubstr("compiled aten::relu {CPU} (Float contiguous): "));
+  EXPECT_THAT(probe("", 2000), Not(HasSubstr("compiled aten::")));
+  EXPECT_THAT(probe("SHUNT_JIT_THRESHOLD=-3 SHUNT_LOG=warning", 1), HasSubstr("shunt: warning: SHUNT_JIT_THRESHOLD=-3"));
+  EXPECT_THAT(probe("SHUNT_JIT_THRESHOLD=-3 SHUNT_LOG=error", 1), Not(HasSubstr("SHUNT_JIT_THRESHOLD")));
+  EXPECT_EQ(occurrences(probe("SHUNT_LOG=loud", 1), "SHUNT_LOG=loud is none of error, warning, info, debug"), 1);
+}
+
+TEST(Switches, TracePrintsEveryStep) {
+  const std::string text = probe("SHUNT_TRACE=1", 1);
+  EXPECT_EQ(occurrences(text, "call aten::relu keys={CPU} -> CPU [kernel]"), 2) << text;
+  EXPECT_THAT(text, HasSubstr("redispatch aten::sub.Tensor keys={CPU} -> CPU [kernel]"));
+  EXPECT_THAT(probe("SHUNT_TRACE=0", 1), Not(HasSubstr("aten::relu")));
+  EXPECT_EQ(occurrences(probe("SHUNT_TRACE=much", 1), "SHUNT_TRACE=much is neither 0 nor 1"), 1);
+}
+
+TEST(Switches, NumberOfThreads) {
+  EXPECT_THAT(probe("SHUNT_NUM_THREADS=3", 1), HasSubstr("threads=3\n"));
+  EXPECT_THAT(probe("SHUNT_NUM_THREADS=1", 1), HasSubstr("threads=1\n"));
+  EXPECT_EQ(occurrences(probe("SHUNT_NUM_THREADS=none", 1), "SHUNT_NUM_THREADS=none is not a number of threads"), 1);
 }
 
 TEST(Switches, DumpWritesPlanCodeAndAssembly) {

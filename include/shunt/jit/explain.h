@@ -43,7 +43,7 @@ struct Explanation {
   PairStats pair;        // where observed
   int64_t counted = 0, threshold = 0;  // calls since it last began to count, and how many make it hot
   bool in_force = false;  // a call like this one runs in a thunk now
-  size_t thunks = 0;     // of the operator, for all keys and signatures
+  std::vector<std::string> thunks;  // in force, of the operator: "{AutogradCPU, CPU} (Float contiguous)"
   std::string verdict;   // a sentence: why it is compiled, or is not
   std::string plan;      // the compiler's, printed; of a compiled pair the one it was compiled by
   std::optional<InvalidationRecord> last_invalidation;
