@@ -25,7 +25,7 @@ std::string providerPath() {
 }
 
 /// What SHUNT_LOG=info and debug show of every compile.
-void logCompile(const PairKey& key, const CompileResult& r) {
+void logCompile(const PairKey& key, const CompileResult& r) noexcept try {
   const auto pair = [&] {
     return shunt::detail::str(OperatorHandle(*key.op).operator_name(), " {", DispatchKeySet::fromRaw(key.keys), "} (", describeSignature(key.signature), ")");
   };
@@ -37,6 +37,7 @@ void logCompile(const PairKey& key, const CompileResult& r) {
     case Verdict::kOutdated: return shunt::detail::log(LogLevel::kDebug, shunt::detail::str("outdated while compiled: ", pair()));
     case Verdict::kFailed: return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("could not compile ", pair(), ": ", r.reason));
   }
+} catch (const std::exception&) {  // no memory for a line of log
 }
 
 }  // namespace

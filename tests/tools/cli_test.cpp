@@ -71,6 +71,14 @@ TEST(Dump, RegistrationsAndTheTableWithReasonsAndPlaces) {
   EXPECT_THAT(bad("dump add"), HasSubstr("aten::add.Tensor"));
 }
 
+TEST(Library, OwnOperatorsAreSeenToo) {
+  const std::string load = "--library " SHUNT_OWN_OPS " ";
+  EXPECT_EQ(good(load + "ops mine::"), "mine::twice\n");
+  EXPECT_THAT(good(load + "dump mine::twice"), HasSubstr("\nCPU: own_ops.cpp:6 [kernel]"));
+  EXPECT_THAT(good(load + "explain mine::twice -a 'float64[2]'"), testing::ContainsRegex("-> CPU +kernel +own_ops.cpp:6"));
+  EXPECT_THAT(bad("dump mine::twice"), HasSubstr("no such operator"));
+}
+
 TEST(ExplainCommand, ADescribedCall) {
   const std::string text = good("explain add.Tensor --arg 'float32[2,3]:grad' --arg 'float32[3]:strided' -a alpha=2");
   EXPECT_THAT(text, AllOf(HasSubstr("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"),
