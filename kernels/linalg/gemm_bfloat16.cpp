@@ -4,9 +4,8 @@
 // threads under a mutex. What a run needs beside the kernel (memory descriptions, scratch memory) belongs to its thread.
 #include "kernels/linalg/gemm.h"
 
-#include "src/core/fork.h"
-
 #include <shunt/core/error.h>
+#include <shunt/core/fork.h>
 
 #include <array>
 #include <memory>

@@ -1,6 +1,5 @@
-#include "src/core/fork.h"
-
 #include <shunt/core/error.h>
+#include <shunt/core/fork.h>
 #include <shunt/core/log.h>
 #include <shunt/core/parallel.h>
 

@@ -3,9 +3,9 @@
 // Lock levels (a thread holding one may take only those further down):
 //   1 Dispatcher::Impl::mutex        registrations, retired states
 //   2 thread records                 (src/core/tls.cpp)
-//   3 leaves: oneTBB's arena, oneDNN's kernels
+//   3 leaves: oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs
 //   4 the threads' free lists        (src/tensor/system_blocks.cpp)
-// fork() takes all of them, in this order (fork.h).
+// fork() takes all of them, in this order (shunt/core/fork.h).
 #pragma once
 
 #include <mutex>

@@ -5,7 +5,7 @@
 // runs again). Lock: records_mutex, a leaf.
 #include "src/core/thread_records.h"
 
-#include "src/core/fork.h"
+#include <shunt/core/fork.h>
 
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -70,6 +70,7 @@ Frames* attachThread() {
   pthread_setspecific(r.key, mine);
   tls_state.frames = &mine->frames;
   tls_state.observe_countdown = firstCountdown();
+  tls_state.timing_countdown = tls_state.timing_distance = firstTimingDistance();
   return &mine->frames;
 }
 

@@ -1,8 +1,9 @@
 #include "src/core/error_context.h"
-#include "src/core/fork.h"
 #include "src/core/thread_records.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/errors.h"
+
+#include <shunt/core/fork.h>
 
 #include <algorithm>
 #include <cstring>

@@ -199,6 +199,23 @@ bool publish(intrusive_ptr<Thunk> thunk) {
   return true;
 }
 
+bool retire(const Thunk& thunk, const std::string& cause) {
+  AfterUnlock after;
+  auto& impl = Dispatcher::singleton().implForHandles();
+  MutexLock lock(impl.mutex);
+  OperatorEntry& entry = *thunk.op->entry();
+  const OpState& before = *entry.state();
+  Change change;
+  for (size_t i = 0; i < HotEntries::count(before); ++i)
+    if (auto t = HotEntries::thunk(before, i); t.get() == &thunk) change.stale.push_back({t.get(), cause});
+  if (change.stale.empty()) return false;
+  change.changed.push_back({&entry, HotEntries::copyTable(before)});
+  HotEntries::carry(*change.changed.back().state, before, change.stale, {});
+  impl.apply(change);
+  after.states = impl.collect(false);
+  return true;
+}
+
 size_t retireAll(const std::string& cause) {
   AfterUnlock after;
   auto& impl = Dispatcher::singleton().implForHandles();

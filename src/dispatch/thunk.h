@@ -8,6 +8,7 @@
 #pragma once
 
 #include "src/dispatch/publication.h"
+#include "src/dispatch/timing.h"
 
 #include <shunt/jit/jit.h>
 
@@ -35,6 +36,7 @@ class Thunk : public intrusive_ptr_target {
   void* code = nullptr;
   std::vector<Edge> edges;
   world::Validity<detail::HardwarePlatform> validity;
+  mutable Timing timing;
 
  protected:
   ~Thunk() override = default;  // the compiler's subclass frees the code
@@ -59,6 +61,8 @@ SHUNT_API OpSnapshot snapshot(const Operator& op);
 /// P3: publishes the thunk unless an entry it relied on has changed since, or compiling is off.
 SHUNT_API bool publish(intrusive_ptr<Thunk> thunk);
 
+/// Takes one thunk out of its operator. False: it was out already.
+SHUNT_API bool retire(const Thunk& thunk, const std::string& cause);
 /// Takes all thunks out of their operators. Returns how many.
 SHUNT_API size_t retireAll(const std::string& cause);
 

@@ -6,6 +6,7 @@
 // distance to the next sample is drawn from 1 to twice the period, and a sample counts for as many calls as it came after.
 #include "src/jit/compiler.h"
 #include "src/jit/pairs.h"
+#include "src/jit/sampling.h"
 #include "src/jit/switches.h"
 
 #include <exception>
@@ -32,21 +33,14 @@ bool enabled() {
 namespace detail_observe {
 thread_local int64_t period = 0;
 thread_local int64_t distance = 0;  // what the countdown that now ends began with
-thread_local uint64_t random = 0x9e3779b97f4a7c15u;
-
-int64_t draw(int64_t mean) {
-  random ^= random << 13;
-  random ^= random >> 7;
-  random ^= random << 17;
-  return 1 + static_cast<int64_t>((random >> 32) * static_cast<uint64_t>(2 * mean - 1) >> 32);
-}
+thread_local Distances distances;
 
 void next(Pairs::Answer answer) {
   const int64_t least = switches().period;
   if (answer == Pairs::Answer::kSettled) period = std::min(period * 2, std::max(least, kLongestPeriod));
   else period = least;
   if (least == 1) period = 1;
-  distance = draw(period);
+  distance = distances.draw(period);
   shunt::detail::tls_state.observe_countdown = distance;
 }
 }  // namespace detail_observe

@@ -3,6 +3,8 @@
 #include "src/dispatch/thunk.h"
 #include "src/jit/switches.h"
 
+#include <shunt/core/fork.h>
+
 #include <algorithm>
 
 namespace shunt::jit {
@@ -27,6 +29,13 @@ Pairs& Pairs::instance() {
   static Pairs* const pairs = new Pairs;  // never destroyed: calls may run at exit
   return *pairs;
 }
+
+Pairs::Pairs() {
+  shunt::detail::holdAcrossFork(3, [] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); });
+}
+namespace {
+[[maybe_unused]] const Pairs& made_at_load = Pairs::instance();
+}  // namespace
 
 Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold) {
   std::unique_lock lock(mutex_, std::try_to_lock);
@@ -81,6 +90,17 @@ void Pairs::finished(const PairKey& key, const OpState* state, const CompileResu
   }
   p.reason = result.reason;
   p.plan = result.plan;
+}
+
+void Pairs::slower(const PairKey& key, const OpState* state, std::string reason) {
+  std::lock_guard lock(mutex_);
+  Pair& p = pairs_[key];
+  if (p.state == PairState::kQueued) return;
+  p.state = PairState::kRefused;
+  p.refused_in = state;
+  p.reason = std::move(reason);
+  p.doublings = std::min(p.doublings + 4, kMaxDoublings);
+  ++refused_;
 }
 
 void Pairs::backToCounting(const PairKey& key) {
@@ -151,6 +171,8 @@ void Pairs::fill(Stats& stats) {
     ++times;
     cause = &r.cause;
   }
+  std::unordered_map<PairKey, double, PairKeyHash> speedups;
+  for (const auto& t : publishedThunks()) speedups[{t->op, t->keys, t->signature}] = t->timing.speedup();
   std::lock_guard lock(mutex_);
   stats.compiled = compiled_;
   stats.refused = refused_;
@@ -158,6 +180,7 @@ void Pairs::fill(Stats& stats) {
   stats.outdated = outdated_;
   for (const auto& [key, p] : pairs_) {
     stats.pairs.push_back(describe(key, p));
+    if (const auto measured = speedups.find(key); measured != speedups.end()) stats.pairs.back().speedup = measured->second;
     const auto it = gone.find(key);
     if (it == gone.end()) continue;
     stats.pairs.back().invalidations = it->second.first;

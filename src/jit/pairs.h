@@ -55,6 +55,8 @@ class Pairs {
   /// Counts `calls` calls of the pair; kHot exactly once per compile: the caller queues it.
   Answer observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold);
   void finished(const PairKey& key, const OpState* state, const CompileResult& result);
+  /// Its thunk was slower than the interpreter, and is gone in `state`.
+  void slower(const PairKey& key, const OpState* state, std::string reason);
   /// The pair was not queued after all.
   void backToCounting(const PairKey& key);
   void reset();
@@ -65,6 +67,7 @@ class Pairs {
   CallCounters* counters(const PairKey& key);
 
  private:
+  Pairs();
   static PairStats describe(const PairKey& key, const Pair& p);
 
   std::mutex mutex_;

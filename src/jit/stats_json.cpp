@@ -37,6 +37,7 @@ void members(Pair& p, const F& f) {
   f("interpreted", p.interpreted);
   f("in_thunks", p.in_thunks);
   f("guard_misses", p.guard_misses);
+  f("speedup", p.speedup);
   f("compiles", p.compiles);
   f("invalidations", p.invalidations);
   f("bytes", p.bytes);

@@ -15,15 +15,16 @@ std::string totals(const Stats& s) {
 }
 
 std::string heading() {
-  std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8}", "state", "interp.", "in thunks", "misses", "ms");
+  std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8} {:>8}", "state", "interp.", "in thunks", "misses", "faster", "ms");
   for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {:>8}", phase.name);
   return out + fmt::format(" {:>7} {:>4} {:>4}  {}\n", "bytes", "comp", "inv.", "operator {keys} (arguments)");
 }
 
 std::string line(const PairStats& p, bool counts_calls) {
-  std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8.2f}", toString(p.state), p.interpreted,
+  std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8} {:>8.2f}", toString(p.state), p.interpreted,
                                 counts_calls ? std::to_string(p.in_thunks) : "-",
-                                counts_calls ? std::to_string(p.guard_misses) : "-", p.times.total());
+                                counts_calls ? std::to_string(p.guard_misses) : "-",
+                                p.speedup > 0 ? fmt::format("{:.2f}x", p.speedup) : "-", p.times.total());
   for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {:>8.2f}", p.times.*phase.ms);
   return out + fmt::format(" {:>7} {:>4} {:>4}  {} {{{}}} ({}){}{}\n", p.bytes, p.compiles, p.invalidations, p.op, p.keys,
                            p.signature, p.reason.empty() ? "" : ": ", p.reason);

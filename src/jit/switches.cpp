@@ -25,6 +25,7 @@ const Switches& switches() {
     Switches out;
     out.enabled = flagFromEnvironment("SHUNT_JIT", true);
     out.sync = flagFromEnvironment("SHUNT_JIT_SYNC", false);
+    out.keep = flagFromEnvironment("SHUNT_JIT_KEEP", false);
     out.threshold = numberFromEnvironment("SHUNT_JIT_THRESHOLD", 512, 1, 1 << 30);
     readStats(out);
     if (out.sync || out.threshold <= out.period) out.period = 1;

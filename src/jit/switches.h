@@ -9,6 +9,7 @@ namespace shunt::jit {
 struct Switches {
   bool enabled = true;
   bool sync = false;
+  bool keep = false;  // SHUNT_JIT_KEEP: thunks are not timed, and stay however slow they are
   /// SHUNT_STATS: thunks count their calls, and the end of the program prints the table or writes the report.
   bool stats = false;
   std::string stats_file;  // empty: the table on stderr

@@ -1,4 +1,5 @@
 #include <shunt/core/error.h>
+#include <shunt/core/fork.h>
 #include <shunt/tensor/generator.h>
 
 namespace shunt {
@@ -24,7 +25,10 @@ std::pair<uint64_t, uint64_t> GeneratorImpl::reserve(uint64_t count) {
 Generator make_generator(uint64_t seed) { return Generator(make_intrusive<GeneratorImpl>(Device(kCPU), seed)); }
 
 const Generator& default_generator() {
-  static const Generator generator = make_generator();
+  static const Generator generator = [] {
+    detail::holdAcrossFork(3, [] { default_generator()->mutex_.lock(); }, [] { default_generator()->mutex_.unlock(); });
+    return make_generator();
+  }();
   return generator;
 }
 

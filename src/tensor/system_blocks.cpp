@@ -11,8 +11,9 @@
 // Of T1/T2 and F1/F2 at least one sees the other's store, since all four are in one order.
 #include "src/tensor/system_blocks.h"
 
-#include "src/core/fork.h"
 #include "src/core/mutex.h"
+
+#include <shunt/core/fork.h>
 
 #include <sched.h>
 #include <tbb/scalable_allocator.h>

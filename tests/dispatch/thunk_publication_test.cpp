@@ -288,7 +288,7 @@ TEST_F(ThunkPublication, CallersRegistrarAndCompilerAtOnce) {
   });
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   const auto enough = [&] {
-    return (published > 100 && refused > 100 && lowest > 100 && detail::tls_state.hot_calls > 100) ||
+    return (published > 100 && refused > 100 && lowest > 100 && jit::calls_in_thunks() > 100) ||
            std::chrono::steady_clock::now() > deadline;
   };
   const auto call = [&] {
@@ -300,7 +300,7 @@ TEST_F(ThunkPublication, CallersRegistrarAndCompilerAtOnce) {
       if (got < last) ++wrong;
       last = std::max(last, got);
     }
-    in_thunks += detail::tls_state.hot_calls;
+    in_thunks += jit::calls_in_thunks();
   };
   std::thread one(call), two(call);
   one.join();

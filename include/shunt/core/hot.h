@@ -15,8 +15,13 @@
 #include <shunt/core/tls.h>
 #include <shunt/tensor/tensor.h>
 
+#include <algorithm>
+
 namespace shunt {
 class OpState;
+namespace jit {
+class Thunk;
+}
 
 namespace detail {
 
@@ -63,6 +68,17 @@ SHUNT_ALWAYS_INLINE uint64_t signatureOf(const A&... a) {
   return signature;
 }
 
+SHUNT_ALWAYS_INLINE int64_t numelOf(const Tensor& t) { return t.defined() ? t.unsafeGetTensorImpl()->numel() : 0; }
+SHUNT_ALWAYS_INLINE int64_t numelOf(const std::optional<Tensor>& t) { return t ? numelOf(*t) : 0; }
+template <class T>
+SHUNT_ALWAYS_INLINE int64_t numelOf(const T&) { return 0; }
+/// Elements of the largest tensor argument.
+template <class... A>
+  requires(sizeof...(A) != 1)
+int64_t numelOf(const A&... a) {
+  return std::max({int64_t{0}, numelOf(a)...});
+}
+
 /// What the elementwise kernel of one sampled call had before it: the loop that a thunk will be made for.
 struct ElementwiseRecord {
   enum Kind : uint8_t { kNone, kSameShape, kOneElement, kNumber, kOther };  // of an input
@@ -94,6 +110,24 @@ class SHUNT_API ObservedCall {
   bool hot_ = false;  // this call is the one that goes to the compiler
   ElementwiseRecord record_;
   ElementwiseRecord* outer_ = nullptr;
+};
+
+/// One call through a hot entry, from before it to after it, that is timed; `interpreted` ones go the other way for
+/// comparison. Made where the thread's countdown of such calls ends. Note [Never lose] (src/jit/timed_call.cpp).
+class SHUNT_API TimedCall {
+ public:
+  SHUNT_COLD TimedCall(const OpState& state, void* code, int64_t numel);
+  SHUNT_COLD ~TimedCall();
+  TimedCall(const TimedCall&) = delete;
+  TimedCall& operator=(const TimedCall&) = delete;
+  bool interpreted() const { return interpreted_; }
+
+ private:
+  const jit::Thunk* thunk_ = nullptr;  // null: not timed after all; kept by the call's frame
+  int64_t numel_;
+  bool interpreted_ = false;
+  int exceptions_ = 0;
+  uint64_t start_ = 0;
 };
 
 }  // namespace detail

@@ -183,6 +183,14 @@ SHUNT_NOINLINE R callObserved(const Operator& op, const OpState& s, DispatchKeyS
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
+/// The call through a hot entry that is timed: through its code, or through the table, for comparison.
+template <class R, class... A>
+SHUNT_NOINLINE R callTimed(const Operator& op, const OpState& s, DispatchKeySet ks, void* code, A... a) {
+  TimedCall timed(s, code, numelOf(a...));
+  if (timed.interpreted()) return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
+  return reinterpret_cast<R (*)(OperatorKernel*, DispatchKeySet, A...)>(code)(nullptr, ks, std::forward<A>(a)...);
+}
+
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R callOperator(const Operator& op, A... a) {
   CallFrame frame(op);
@@ -193,7 +201,8 @@ SHUNT_ALWAYS_INLINE R callOperator(const Operator& op, A... a) {
   } else {
     if (s.hot().entries != nullptr) {
       if (void* code = s.hot().probe(ks.raw(), signatureOf(a...))) [[likely]] {
-        ++tls_state.hot_calls;
+        if (--tls_state.timing_countdown == 0) [[unlikely]]
+          return callTimed<R, A...>(op, s, ks, code, std::forward<A>(a)...);
         return reinterpret_cast<R (*)(OperatorKernel*, DispatchKeySet, A...)>(code)(nullptr, ks, std::forward<A>(a)...);
       }
     }

@@ -63,7 +63,9 @@ struct LocalState {
   int32_t autocast_nesting = 0;
   ScalarType autocast_dtype[kNumDeviceTypes] = {};  // valid where the device's Autocast key is not excluded
   int64_t observe_countdown = kObserveNever;  // interpreted calls until one is observed
-  uint64_t hot_calls = 0;                     // calls of this thread that ran in thunks
+  int64_t timing_countdown = kObserveNever;   // calls in thunks until one is timed, which began at...
+  int64_t timing_distance = kObserveNever;    // ...this
+  uint64_t hot_calls = 0;                     // calls of this thread that ran in thunks before that
   ElementwiseRecord* record = nullptr;        // not null while a call is recorded for the compiler
 };
 
@@ -71,6 +73,8 @@ extern SHUNT_API constinit thread_local LocalState tls_state SHUNT_TLS_MODEL;
 
 /// How many calls a new thread interprets before one is observed (src/jit).
 int64_t firstCountdown();
+/// How many calls a new thread makes in thunks before one is timed (src/jit).
+int64_t firstTimingDistance();
 
 /// Gives the calling thread its frames; recycled after the thread's exit.
 SHUNT_API SHUNT_COLD Frames* attachThread();

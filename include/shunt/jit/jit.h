@@ -7,6 +7,7 @@
 //   SHUNT_JIT=0|1              compile at all (1)
 //   SHUNT_JIT_THRESHOLD=n      calls of a pair before it is compiled (512)
 //   SHUNT_JIT_SYNC=1           compile in the calling thread, at the threshold's call (tests)
+//   SHUNT_JIT_KEEP=1           keep thunks that are slower than the interpreter, and time none
 //   SHUNT_STATS=1|file.json    print the table of hot pairs at exit, or write it to the file; count the calls in thunks
 #pragma once
 
@@ -37,6 +38,7 @@ struct PairStats {
   uint64_t interpreted = 0;  // calls, from samples
   uint64_t in_thunks = 0;    // calls; counted where Stats::counts_calls
   uint64_t guard_misses = 0;  // of those, how many met operands other than expected
+  double speedup = 0;        // interpreted over compiled time, where it was compared last; 0 where it was not
   uint32_t compiles = 0, invalidations = 0;
   size_t bytes = 0;
   CompileTimes times;
@@ -68,7 +70,10 @@ SHUNT_API std::string statsJson(const Stats& of = stats());
 SHUNT_API Stats statsFromJson(std::string_view json);
 
 /// How many calls of this thread ran in thunks so far.
-inline uint64_t calls_in_thunks() { return detail::tls_state.hot_calls; }
+inline uint64_t calls_in_thunks() {
+  const auto& tls = detail::tls_state;
+  return tls.hot_calls + static_cast<uint64_t>(tls.timing_distance - tls.timing_countdown);
+}
 
 /// What was invalidated, oldest first; the last thousand or so.
 SHUNT_API std::vector<InvalidationRecord> invalidation_log();

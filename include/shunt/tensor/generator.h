@@ -22,6 +22,7 @@ class SHUNT_API GeneratorImpl : public intrusive_ptr_target {
   std::pair<uint64_t, uint64_t> reserve(uint64_t count);
 
  private:
+  friend const class Generator& default_generator();
   mutable std::mutex mutex_;
   Device device_;
   uint64_t seed_;

@@ -1,0 +1,55 @@
+#include "src/dispatch/timing.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace shunt::jit {
+namespace {
+
+uint32_t medianOf(std::array<uint32_t, Timing::kSamples>& samples) {
+  auto* middle = samples.data() + Timing::kSamples / 2;
+  std::nth_element(samples.data(), middle, samples.data() + Timing::kSamples);
+  return *middle;
+}
+
+}  // namespace
+
+int Timing::bucketOf(int64_t numel) {
+  return std::min(static_cast<int>(std::bit_width(static_cast<uint64_t>(numel))), kBuckets - 1);
+}
+
+bool Timing::undecided(int64_t numel) {
+  const auto b = static_cast<size_t>(bucketOf(numel));
+  if (decided_[b].load(std::memory_order_relaxed)) return false;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() && !lost_;
+}
+
+bool Timing::add(int64_t numel, Way way, uint64_t ticks) {
+  const auto b = static_cast<size_t>(bucketOf(numel));
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || lost_ || decided_[b].load(std::memory_order_relaxed)) return false;
+  if (buckets_[b] == nullptr) buckets_[b] = std::make_unique<Bucket>();
+  Bucket& bucket = *buckets_[b];
+  uint8_t& count = bucket.count[static_cast<size_t>(way)];
+  if (count == kSamples) return false;
+  bucket.ticks[static_cast<size_t>(way)][count++] = static_cast<uint32_t>(std::min<uint64_t>(ticks, UINT32_MAX));
+  if (bucket.count[0] < kSamples || bucket.count[1] < kSamples) return false;
+  if (!compare(bucket)) {
+    decided_[b].store(true, std::memory_order_relaxed);
+    buckets_[b] = nullptr;
+    return false;
+  }
+  bucket.count = {};
+  lost_ = ++bucket.strikes == kStrikes;
+  return lost_;
+}
+
+bool Timing::compare(Bucket& bucket) {
+  const double compiled = std::max(medianOf(bucket.ticks[static_cast<size_t>(Way::kThunk)]), 1u);
+  const double interpreted = std::max(medianOf(bucket.ticks[static_cast<size_t>(Way::kInterpreted)]), 1u);
+  speedup_.store(interpreted / compiled, std::memory_order_relaxed);
+  return compiled > kSlower * interpreted;
+}
+
+}  // namespace shunt::jit

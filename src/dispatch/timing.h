@@ -1,0 +1,45 @@
+// Timing: whether a thunk is worth having. Each thunk owns one; any thread may add to it, and one that finds it busy doesn't
+// wait. Note [Never lose] in src/jit/timed_call.cpp.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace shunt::jit {
+
+enum class Way : uint8_t { kThunk, kInterpreted };
+
+class Timing {
+ public:
+  static constexpr int kSamples = 31;        // of each way, whose medians are compared
+  static constexpr int kStrikes = 2;         // lost comparisons in one bucket that end a thunk
+  static constexpr double kSlower = 1.05;
+  static constexpr int kBuckets = 40;        // by log2(number of elements)
+
+  /// Whether calls of this size are still to be compared.
+  bool undecided(int64_t numel);
+  /// Takes a sample; true when the thunk has lost with it, once.
+  bool add(int64_t numel, Way way, uint64_t ticks);
+  /// Interpreted over compiled, of the comparison made last; 0 before the first.
+  double speedup() const { return speedup_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Bucket {
+    std::array<uint32_t, kSamples> ticks[2];
+    std::array<uint8_t, 2> count{};
+    uint8_t strikes = 0;
+  };
+  static int bucketOf(int64_t numel);
+  bool compare(Bucket& bucket);
+
+  std::mutex mutex_;
+  std::array<std::unique_ptr<Bucket>, kBuckets> buckets_;  // made by the first sample, gone when decided
+  std::array<std::atomic<bool>, kBuckets> decided_{};
+  bool lost_ = false;
+  std::atomic<double> speedup_{0};
+};
+
+}  // namespace shunt::jit
