@@ -1,4 +1,5 @@
 // What comes out of the bitcode, what stays the host's, and what is refused.
+#include "jit/bitcode/source_cache.h"
 #include "jit/emit/optimise.h"
 #include "tests/jit/fixture_kernels.h"
 #include "tests/jit/util.h"
@@ -136,6 +137,33 @@ TEST_F(Extract, ColdFunctionsStayTheHosts) {
   must(extraction.import("fixtureUsesCold"));
   ASSERT_EQ(extraction.declarations().size(), 1u);
   EXPECT_EQ(extraction.declarations()[0]->getName(), "_Z11fixtureColdi");
+}
+
+TEST_F(Extract, SourcesServeOneExtractionAfterAnother) {
+  SourceCache sources(fixture(), HostSymbols::instance());
+  std::string first;
+  for (int i = 0; i < 3; ++i) {
+    Extraction again(sources);
+    must(again.import("fixtureCallsHelpers"));
+    must(again.import("fixtureNamed"));
+    std::string text, errors;
+    llvm::raw_string_ostream(text) << again.module();
+    llvm::raw_string_ostream out(errors);
+    EXPECT_FALSE(llvm::verifyModule(again.module(), &out)) << errors;
+    if (i == 0) first = text;
+    EXPECT_EQ(text, first);
+    must(optimise(again.module()));  // changes the copy only
+  }
+}
+
+TEST_F(Extract, SizesCountWhatHasToComeToo) {
+  const size_t alone = *extraction.sizeOf("fixtureTable");
+  EXPECT_GT(alone, 1u);
+  EXPECT_EQ(must(extraction.import("fixtureTable"))->getInstructionCount(), alone);
+  const size_t with_helper = *extraction.sizeOf("fixtureCallsHelpers");
+  EXPECT_GT(with_helper, must(extraction.import("fixtureCallsHelpers"))->getInstructionCount());
+  EXPECT_FALSE(extraction.sizeOf("fixtureCounts").has_value());
+  EXPECT_FALSE(extraction.sizeOf("strlen").has_value());
 }
 
 TEST_F(Extract, EveryFunctionIsForThisCpu) {
