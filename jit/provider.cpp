@@ -2,6 +2,7 @@
 #include "jit/bitcode/extract.h"
 #include "jit/bitcode/source_cache.h"
 #include "jit/debug/debug_name.h"
+#include "jit/debug/debug_switches.h"
 #include "jit/debug/gdb_object.h"
 #include "jit/debug/perf_map.h"
 #include "jit/emit/count_calls.h"

@@ -1,7 +1,5 @@
 #include "jit/debug/gdb_object.h"
 
-#include <shunt/core/environment.h>
-
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/BinaryFormat/ELF.h>
 
@@ -73,11 +71,6 @@ struct GdbObject::Entry {
   jit_code_entry link{};
   std::unique_ptr<char[]> object;
 };
-
-bool gdbWanted() {
-  static const bool wanted = shunt::detail::flagFromEnvironment("SHUNT_JIT_GDB", false);
-  return wanted;
-}
 
 GdbObject::GdbObject(llvm::StringRef object, const SectionAddresses& sections) {
   auto entry = std::make_unique<Entry>();

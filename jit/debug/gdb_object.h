@@ -13,9 +13,6 @@
 
 namespace shunt::jit {
 
-/// Whether the switch is on.
-bool gdbWanted();
-
 class GdbObject {
  public:
   GdbObject();

@@ -1,6 +1,7 @@
 #include "jit/debug/perf_map.h"
 
-#include <shunt/core/environment.h>
+#include "jit/debug/debug_switches.h"
+
 #include <shunt/core/error.h>
 #include <shunt/core/log.h>
 
@@ -49,8 +50,7 @@ class PerfMap {
 }  // namespace
 
 void addToPerfMap(const LinkedCode& code, llvm::StringRef name) {
-  static const bool on = shunt::detail::flagFromEnvironment("SHUNT_JIT_PERF", false);
-  if (!on) return;
+  if (!perfWanted()) return;
   static PerfMap& map = *new PerfMap;  // never destroyed
   std::string lines;
   for (const LinkedCode::Function& f : code.functions())

@@ -1,5 +1,7 @@
 #include "jit/link/code_slab.h"
 
+#include "jit/link/slab_views.h"
+
 #include <shunt/core/environment.h>
 #include <shunt/core/log.h>
 
@@ -20,20 +22,10 @@ namespace shunt::jit {
 namespace {
 
 constexpr int64_t kDefaultLimit = int64_t{256} << 20;
-constexpr unsigned kMemfdExec = 0x10;  // MFD_EXEC, Linux 6.3; older kernels refuse it and need none
 
 size_t rounded(size_t size) { return (size + CodeSlabs::kAlignment - 1) / CodeSlabs::kAlignment * CodeSlabs::kAlignment; }
 
-int openMemory() {
-  const int file = memfd_create("shunt-jit", MFD_CLOEXEC | kMemfdExec);
-  return file >= 0 || errno != EINVAL ? file : memfd_create("shunt-jit", MFD_CLOEXEC);
-}
-
-llvm::Error systemError(const char* what) {
-  return llvm::createStringError("no memory for compiled code: %s: %s", what, std::strerror(errno));
-}
-
-// One anonymous file with its two views. The first kAlignment bytes hold the personality pointer.
+// Memory with its two views. The first kAlignment bytes hold the personality pointer.
 struct Slab {
   std::byte* code = nullptr;
   std::byte* memory = nullptr;      // null once the slab may not be written any more
@@ -53,32 +45,17 @@ struct Slab {
 };
 
 llvm::Error Slab::map() {
-  const int file = openMemory();
-  if (file < 0) return systemError("memfd_create");
-  void *rx = MAP_FAILED, *rw = MAP_FAILED;
-  const bool sized = ftruncate(file, static_cast<off_t>(CodeSlabs::kSlabBytes)) == 0;
-  if (sized) rx = mmap(nullptr, CodeSlabs::kSlabBytes, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
-  if (rx != MAP_FAILED) rw = mmap(nullptr, CodeSlabs::kSlabBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  const int error = errno;
-  close(file);
-  if (rw == MAP_FAILED || madvise(rw, CodeSlabs::kSlabBytes, MADV_DONTFORK) != 0) {
-    if (rx != MAP_FAILED) munmap(rx, CodeSlabs::kSlabBytes);
-    if (rw != MAP_FAILED) munmap(rw, CodeSlabs::kSlabBytes);
-    errno = error;
-    return systemError(sized ? "mmap" : "ftruncate");
-  }
-  code = static_cast<std::byte*>(rx);
-  memory = static_cast<std::byte*>(rw);
+  auto views = mapSlab(CodeSlabs::kSlabBytes);
+  if (!views) return views.takeError();
+  code = views->code;
+  memory = views->memory;
   const auto personality = reinterpret_cast<uint64_t>(&__gxx_personality_v0);
   std::memcpy(memory, &personality, sizeof personality);
   free.emplace(CodeSlabs::kAlignment, CodeSlabs::kSlabBytes - CodeSlabs::kAlignment);
   return llvm::Error::success();
 }
 
-void Slab::unmap() {
-  munmap(code, CodeSlabs::kSlabBytes);
-  if (memory != nullptr) munmap(memory, CodeSlabs::kSlabBytes);
-}
+void Slab::unmap() { unmapSlab({code, memory}, CodeSlabs::kSlabBytes); }
 
 size_t Slab::take(size_t size) {
   for (auto piece = free.begin(); piece != free.end(); ++piece) {

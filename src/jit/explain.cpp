@@ -116,7 +116,9 @@ void fillThunks(Explanation& e, const CompileRequest& pair) {
   for (const auto& t : publishedThunks()) {
     if (t->op != pair.op) continue;
     e.thunks.push_back(str("{", DispatchKeySet::fromRaw(t->keys), "} (", describeSignature(t->signature), ")"));
-    e.in_force |= t->keys == pair.keys && t->signature == pair.signature;
+    if (t->keys != pair.keys || t->signature != pair.signature) continue;
+    e.in_force = true;
+    e.pair.speedup = t->timing.speedup();
   }
   for (const InvalidationRecord& r : invalidationLog()) {
     if (r.op != pair.op || r.keys != pair.keys || r.signature != pair.signature) continue;

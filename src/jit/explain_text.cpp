@@ -57,6 +57,7 @@ std::string pairText(const Explanation& e) {
       out += fmt::format("  compiled {}x, {} bytes, {:.2f} ms the last time:", p.compiles, p.bytes, p.times.total());
       for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {} {:.2f}", phase.name, p.times.*phase.ms);
       out += "\n";
+      if (p.speedup > 0) out += fmt::format("  {:.2f}x as fast as the interpreter, as measured\n", p.speedup);
     }
   }
   out += fmt::format("  thunks of the operator in force: {}\n", e.thunks.empty() ? "none" : fmt::format("{}", fmt::join(e.thunks, "; ")));
@@ -88,7 +89,7 @@ std::string Explanation::json() const {
     Json& p = out["pair"];
     p = {{"state", toString(pair.state)}, {"interpreted", pair.interpreted}, {"in_thunks", pair.in_thunks},
          {"guard_misses", pair.guard_misses}, {"counted", counted}, {"threshold", threshold}, {"compiles", pair.compiles},
-         {"bytes", pair.bytes}, {"reason", pair.reason}};
+         {"bytes", pair.bytes}, {"speedup", pair.speedup}, {"reason", pair.reason}};
     for (const CompilePhase& phase : kCompilePhases) p["compile_ms"][phase.name] = pair.times.*phase.ms;
   }
   out["invalidations"] = pair.invalidations;
