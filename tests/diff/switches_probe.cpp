@@ -5,7 +5,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <string_view>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 int main(int argc, char** argv) {
   using namespace shunt;
@@ -28,6 +31,13 @@ int main(int argc, char** argv) {
   std::printf("threads=%d\n", get_num_threads());
   std::printf("good=%d available=%d early=%d late=%d compiled=%d failed=%d code=%zu\n", good, s.available, early != 0,
               jit::calls_in_thunks() != early, static_cast<int>(s.compiled), static_cast<int>(s.failed), s.code_bytes);
-  if (argc > 2) std::getchar();  // until whoever started it has seen enough
+  const std::string_view then = argc > 2 ? argv[2] : "";
+  if (then == "wait") std::getchar();  // until whoever started it has seen enough
+  if (then == "fork") {
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) callAll();
+    if (child > 0) waitpid(child, nullptr, 0);
+  }
   return 0;
 }

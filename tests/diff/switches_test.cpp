@@ -33,10 +33,10 @@ struct Folder {
 };
 
 /// What the probe printed, on stdout and stderr, with these variables and no other switches.
-std::string probe(const std::string& variables, int calls, const fs::path& libraries = {}) {
+std::string probe(const std::string& variables, int calls, const fs::path& libraries = {}, const std::string& then = "") {
   std::string command = "env -u SHUNT_JIT -u SHUNT_JIT_SYNC -u SHUNT_JIT_THRESHOLD ";
   if (!libraries.empty()) command += "LD_LIBRARY_PATH=" + libraries.string() + " ";
-  command += variables + " " SWITCHES_PROBE " " + std::to_string(calls) + " 2>&1";
+  command += variables + " " SWITCHES_PROBE " " + std::to_string(calls) + " " + then + " 2>&1";
   FILE* out = popen(command.c_str(), "r");
   if (out == nullptr) throw std::runtime_error("popen");
   std::string text;
@@ -111,6 +111,23 @@ TEST(Switches, StatsGoToAFileAsJson) {
   const std::string nowhere = probe("SHUNT_STATS=/proc/nowhere/report.json", 100);
   EXPECT_EQ(occurrences(nowhere, "SHUNT_STATS: can't write /proc/nowhere/report.json"), 1) << nowhere;
   EXPECT_THAT(nowhere, HasSubstr("good=1"));
+}
+
+TEST(Switches, AForkedChildReportsNothing) {
+  EXPECT_EQ(occurrences(probe("SHUNT_STATS=1", 2000, {}, "fork"), "pairs compiled 6"), 1);
+}
+
+TEST(Switches, ThunksCountTheirCallsOnlyForStats) {
+  const auto counters = [](const std::string& variables) {
+    const Folder folder;
+    probe(variables + " SHUNT_JIT_DUMP=" + folder.path.string(), 2000);
+    int n = 0;
+    for (const auto& f : fs::directory_iterator(folder.path))
+      if (f.path().string().ends_with(".after.ll")) n += occurrences(contentOf(f.path()), "atomicrmw add ptr inttoptr");
+    return n;
+  };
+  EXPECT_EQ(counters(""), 0);
+  EXPECT_GE(counters("SHUNT_STATS=/dev/null"), 6) << "one for each thunk's calls, and more for misses";
 }
 
 TEST(Switches, ARunningProgramsReportIsKeptUpToDate) {
