@@ -1,5 +1,6 @@
-// where with numbers, and masked_fill with a tensor as value: on top of the elementwise operators.
+// where with numbers, masked_fill with a tensor as value, threshold: on top of the elementwise operators.
 #include "generated/native_functions.h"
+#include "kernels/elementwise/functors/select.h"
 #include "kernels/elementwise/overlap.h"
 #include "kernels/elementwise/run.h"
 
@@ -98,6 +99,38 @@ Tensor masked_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& 
 
 Tensor& masked_fill__tensor(Tensor& self, const Tensor& mask, const Tensor& value) {
   return masked_fill__scalar(self, mask, valueOf(value));
+}
+
+namespace {
+
+/// Elements are compared with the threshold in their own dtype, of which it becomes a number. Compute types of 16-bit
+/// tensors are wider, and an element between the two would fall on the other side.
+Scalar inDtypeOf(const Tensor& t, const Scalar& threshold) {
+  if (!t.defined() || elementSize(t.scalar_type()) != 2 || !isFloatingType(t.scalar_type())) [[likely]] return threshold;
+  const auto number = static_cast<float>(threshold.toDouble());
+  return t.scalar_type() == kHalf ? Scalar(static_cast<float>(Half(number))) : Scalar(static_cast<float>(BFloat16(number)));
+}
+
+}  // namespace
+
+Tensor threshold(const Tensor& self, const Scalar& threshold, const Scalar& value) {
+  return elementwise::run<functors::Threshold>("threshold", self, inDtypeOf(self, threshold), value);
+}
+Tensor& threshold_(Tensor& self, const Scalar& threshold, const Scalar& value) {
+  elementwise::runInplace<functors::Threshold>("threshold_", self, inDtypeOf(self, threshold), value);
+  return self;
+}
+Tensor& threshold_out(const Tensor& self, const Scalar& threshold, const Scalar& value, Tensor& out) {
+  elementwise::runOut<functors::Threshold>("threshold", out, self, inDtypeOf(self, threshold), value);
+  return out;
+}
+
+Tensor threshold_backward(const Tensor& grad_output, const Tensor& self, const Scalar& threshold) {
+  return elementwise::run<functors::ThresholdBackward>("threshold_backward", grad_output, self, inDtypeOf(self, threshold));
+}
+Tensor& threshold_backward_out(const Tensor& grad_output, const Tensor& self, const Scalar& threshold, Tensor& grad_input) {
+  elementwise::runOut<functors::ThresholdBackward>("threshold_backward", grad_input, grad_output, self, inDtypeOf(self, threshold));
+  return grad_input;
 }
 
 }  // namespace shunt::native

@@ -36,6 +36,8 @@ KnownDifferences::KnownDifferences(const std::string& path) {
     for (std::string column; std::getline(split, column, '|');) columns.push_back(trimmed(column));
     if (columns.size() != 5 || columns[4].empty())
       throw std::runtime_error(path + ":" + std::to_string(number) + ": expected operator | dtypes | what | message | reason");
+    if (columns[4].starts_with("float64:") && columns[2].find("values") == std::string::npos)
+      throw std::runtime_error(path + ":" + std::to_string(number) + ": float64 confirms values, not " + columns[2]);
     lines_.push_back({columns[0], columns[1], columns[2], columns[3], columns[4], number});
   }
 }

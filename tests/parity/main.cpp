@@ -161,7 +161,7 @@ class Run {
       const bool checked = known != nullptr && known->reason.starts_with("float64:");
       std::string reference;
       if (checked || (options_.reference && known == nullptr))
-        for (const Difference& r : compareToReference(c, schema, shunt)) reference += "\n  against float64 [" + r.what + "] " + r.detail;
+        for (const Difference& r : compareToReference(c, schema, shunt, torch)) reference += "\n  against float64 [" + r.what + "] " + r.detail;
       if (known != nullptr && reference.empty()) {
         hits.refused_as_known += d.what.ends_with("throws");
         continue;

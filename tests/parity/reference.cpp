@@ -68,8 +68,25 @@ void roundTo(const TensorState& like, int compute_dtype, TensorState& t) {
   round(like.dtype, t);
 }
 
-void roundAll(const std::vector<TensorState>& like, int compute_dtype, std::vector<TensorState>& tensors) {
-  for (size_t i = 0; i < std::min(like.size(), tensors.size()); ++i) roundTo(like[i], compute_dtype, tensors[i]);
+// Where the libraries agree, there is nothing to decide.
+void takeAgreed(const TensorState& shunt, const TensorState& torch, TensorState& reference) {
+  if (shunt.dtype != torch.dtype || shunt.bytes.size() != torch.bytes.size() || reference.dtype != shunt.dtype ||
+      reference.bytes.size() != shunt.bytes.size() || shunt.bytes.empty())
+    return;
+  const size_t item = itemSize(shunt.dtype);
+  for (size_t at = 0; at < shunt.bytes.size(); at += item) {
+    const bool same = std::equal(&shunt.bytes[at], &shunt.bytes[at] + item, &torch.bytes[at]);
+    const bool nans = std::isnan(loadElement(shunt.dtype, &shunt.bytes[at])) && std::isnan(loadElement(shunt.dtype, &torch.bytes[at]));
+    if (same || nans) std::copy_n(&shunt.bytes[at], item, &reference.bytes[at]);
+  }
+}
+
+void settle(const std::vector<TensorState>& shunt, const std::vector<TensorState>& torch, int compute_dtype,
+            std::vector<TensorState>& reference) {
+  for (size_t i = 0; i < std::min(shunt.size(), reference.size()); ++i) {
+    roundTo(shunt[i], compute_dtype, reference[i]);
+    if (i < torch.size()) takeAgreed(shunt[i], torch[i], reference[i]);
+  }
 }
 
 bool sharesStorage(const Case& c) {
@@ -155,19 +172,21 @@ Case widenedCase(const Case& original, const shunt::FunctionSchema& schema, cons
   return c;
 }
 
-std::vector<Difference> compareToReference(const Case& c, const shunt::FunctionSchema& schema, const Outcome& shunt) {
+std::vector<Difference> compareToReference(const Case& c, const shunt::FunctionSchema& schema, const Outcome& shunt, const Outcome& torch) {
+  if (shunt.threw || torch.threw) return {};  // no values to compare
   Outcome reference = runTorch(widenedCase(c, schema, shunt));
   if (reference.threw) return {{"throws", reference.error.substr(0, reference.error.find('\n'))}};
   const int dtype = computeDtype(c);
   for (size_t i = 0; i < std::min(shunt.returns.size(), reference.returns.size()); ++i)
-    roundAll(shunt.returns[i].tensors, dtype, reference.returns[i].tensors);
-  for (size_t i = 0; i < std::min(shunt.after.size(), reference.after.size()); ++i)
+    settle(shunt.returns[i].tensors, torch.returns[i].tensors, dtype, reference.returns[i].tensors);
+  for (size_t i = 0; i < std::min(shunt.after.size(), reference.after.size()); ++i) {
     roundTo(shunt.after[i], shunt.bumped[i] != 0 ? dtype : -1, reference.after[i]);
-  for (size_t i = 0; i < std::min(shunt.grads.size(), reference.grads.size()); ++i) {
+    takeAgreed(shunt.after[i], torch.after[i], reference.after[i]);
+  }
+  for (size_t i = 0; i < std::min(shunt.grads.size(), reference.grads.size()); ++i)
     if (c.tensors[i].defined && c.tensors[i].origin == Origin::kViewOfClone && !sharesStorage(c))
       spreadGradient(c.tensors[i], shunt.grads[i], reference.grads[i]);
-    roundTo(shunt.grads[i], -1, reference.grads[i]);
-  }
+  settle(shunt.grads, torch.grads, -1, reference.grads);
   std::vector<Difference> found = compareOutcomes(c, shunt, reference);
   std::erase_if(found, [](const Difference& d) { return !d.what.ends_with("values") && !d.what.ends_with("dtype") && !d.what.ends_with("sizes"); });
   return found;

@@ -234,5 +234,21 @@ TEST(OutForms, CatKeepsChannelsLastAndIndexSelectLooksAtOverlapFirst) {
               HasSubstr("more than one element of the written-to tensor"));
 }
 
+TEST(Threshold, IsANumberOfTheTensorsDtype) {
+  for (const ScalarType type : {kBFloat16, kHalf}) {
+    const double threshold = type == kBFloat16 ? 0.6192 : 0.3334;  // the nearest numbers of these dtypes are larger
+    const Tensor x = full({20}, threshold, type);
+    EXPECT_GT(x.narrow(0, 0, 1).item<double>(), threshold);
+    EXPECT_EQ(valuesOf(shunt::threshold(x, threshold, 7)), std::vector<double>(20, 7)) << type;
+    EXPECT_EQ(valuesOf(shunt::threshold_backward(shunt::ones({20}, type), x, threshold)), std::vector<double>(20, 0)) << type;
+    Tensor in_place = x.clone(), out = empty({0}, type);
+    shunt::threshold_(in_place, threshold, 7);
+    shunt::threshold_out(out, x, threshold, 7);
+    EXPECT_EQ(valuesOf(in_place), std::vector<double>(20, 7));
+    EXPECT_EQ(valuesOf(out), std::vector<double>(20, 7));
+  }
+  EXPECT_EQ(valuesOf(shunt::threshold(full({1}, 0.625, kFloat), 0.6192, 7)), std::vector<double>(1, 0.625));
+}
+
 }  // namespace
 }  // namespace shunt
