@@ -152,4 +152,18 @@ void boxedCall(benchmark::State& state) {
 }
 BENCHMARK(boxedCall)->Name("interpreted/boxed call of add, 16 floats");
 
+struct PassOn : DispatchMode {
+  void handle(const OperatorHandle& op, Stack* stack) override { op.callBoxed(stack); }
+};
+
+// Against add/16/no_grad: what a mode that does nothing costs a call.
+void callUnderMode(benchmark::State& state) {
+  const Tensor a = randn({16}), b = randn({16});
+  NoGradGuard no_grad;
+  PassOn mode;
+  const DispatchModeGuard guard(mode);
+  for (auto _ : state) benchmark::DoNotOptimize(add(a, b));
+}
+BENCHMARK(callUnderMode)->Name("interpreted/add of 16 floats, under a mode that does nothing");
+
 }  // namespace

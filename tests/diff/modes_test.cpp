@@ -1,0 +1,52 @@
+// A dispatch mode parks thunks and gives them back: nothing is compiled or dropped for it.
+#include "src/dispatch/thunk.h"
+
+#include <shunt/jit/jit.h>
+#include <shunt/shunt.h>
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace shunt {
+namespace {
+
+struct PassOn : DispatchMode {
+  void handle(const OperatorHandle& op, Stack* stack) override {
+    ++calls;
+    op.callBoxed(stack);
+  }
+  int64_t calls = 0;
+};
+
+std::set<void*> addresses() {
+  std::set<void*> all;
+  for (const auto& t : jit::publishedThunks()) all.insert(t->code);
+  return all;
+}
+
+TEST(JitModes, ThunksStayWhereTheyAreWhileModesComeAndGo) {
+  Tensor x = randn({16}), w = randn({16}).requires_grad_();
+  const auto step = [&] { return (x + w).relu().mul(x).sum().item<float>(); };
+  const float expected = step();
+  for (int i = 0; i < 100; ++i) step();
+  const auto before = addresses();
+  const auto compiled = jit::stats().compiled;
+  ASSERT_GE(before.size(), 3u);
+
+  PassOn mode;
+  for (int i = 0; i < 1000; ++i) {
+    const DispatchModeGuard guard(mode);
+    ASSERT_EQ(step(), expected);
+  }
+  EXPECT_GE(mode.calls, 4000);
+  EXPECT_EQ(addresses(), before);
+  EXPECT_EQ(jit::stats().compiled, compiled) << jit::statsTable();
+
+  const uint64_t in_thunks = jit::calls_in_thunks();
+  EXPECT_EQ(step(), expected);
+  EXPECT_GE(jit::calls_in_thunks(), in_thunks + 3) << "they are not met again";
+}
+
+}  // namespace
+}  // namespace shunt
