@@ -17,14 +17,11 @@
 #include <llvm/Transforms/Scalar/LoopDeletion.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopRotation.h>
-#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/MemCpyOptimizer.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimpleLoopUnswitch.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
-#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
-#include <llvm/Transforms/Vectorize/VectorCombine.h>
 
 namespace shunt::jit {
 namespace {
@@ -46,7 +43,6 @@ void addLoopPasses(llvm::FunctionPassManager& passes) {
   first.addPass(llvm::SimpleLoopUnswitchPass());
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(first), /*UseMemorySSA=*/true));
   passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::InstCombinePass());
   second.addPass(llvm::IndVarSimplifyPass());
   second.addPass(llvm::LoopDeletionPass());
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(second)));
@@ -57,11 +53,6 @@ void addVectorPasses(llvm::FunctionPassManager& passes) {
                                                                     /*VectorizeOnlyWhenForced=*/false)));
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(simplifyAtTheEnd());
-  passes.addPass(llvm::SLPVectorizerPass());
-  passes.addPass(llvm::VectorCombinePass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::LoopUnrollPass());
-  passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
 }
 
