@@ -73,7 +73,7 @@ class NeverLose : public testing::Test {
   Library def = defined();
   Library impl = implBlock("lose", DispatchKey::CPU);
   OperatorHandle op = findOp("lose::op");
-  uint64_t keys = 0;
+  std::atomic<uint64_t> keys{0};
   Tensor x = cpuTensor();
   bool published = false;
 };

@@ -146,7 +146,8 @@ TEST(Bitcode, LibshuntHoldsEveryStepOfACall) {
        {"shunt::ops::add_Tensor::call(", "shunt::ops::add_Tensor::redispatch(", "shunt::wrappers::inplace_or_view::mul__Tensor(",
         "shunt::wrappers::autograd_kernels::sub_Tensor(", "shunt::wrappers::autocast_CPU::addmm(",
         "shunt::wrappers::backend_select::empty_memory_format(", "shunt::wrappers::elementwise_kernels::sub_Tensor(",
-        "shunt::native::linear(", "shunt::native::gelu(", "shunt::native::mm(", "shunt::native::_softmax(",
+        "shunt::native::linear(", "shunt::native::gelu(", "shunt::native::mm(", "shunt::native::_softmax_impl(",
+        "shunt::wrappers::structured_CPU::_softmax(",
         "shunt::autograd::pow_backward(", "shunt::elementwise::runFunctional("}) {
     const llvm::Function* function = library.find(name);
     ASSERT_NE(function, nullptr) << name;
