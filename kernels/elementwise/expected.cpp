@@ -243,7 +243,7 @@ int64_t rowOf(const TensorImpl& whole, const TensorImpl& t) { return endsIn(whol
 
 bool haveUsualStrides(const Request& r) {
   for (int i = 0; i < r.op.num_inputs; ++i)
-    if (const TensorImpl* t = r.inputs[i].tensor; t != nullptr && !hasRowMajorStrides(*t)) return false;
+    if (const TensorImpl* t = r.inputs[i].tensor; t != nullptr && (t->numel() == 0 || !hasRowMajorStrides(*t))) return false;
   return true;
 }
 

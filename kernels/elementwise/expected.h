@@ -41,7 +41,7 @@ template <int N> void inplaceStrided(const Request& request, Tensor& self);
 SHUNT_NOINLINE void prepareScalarsApart(const Request& request, ScalarType common, ScalarSlot* slots);
 /// Elements of `t`, if it is repeated along the first dimensions of `whole`; else -1.
 SHUNT_NOINLINE int64_t rowOf(const TensorImpl& whole, const TensorImpl& t);
-/// Whether every input's strides are those of a dense tensor also where they address nothing.
+/// Whether every input's strides are those of a dense tensor also where they address nothing, and the plan's output's are then.
 SHUNT_NOINLINE bool haveUsualStrides(const Request& request);
 
 /// The generic loop of the record's functor: the compiler puts it here. In the library itself: an error.

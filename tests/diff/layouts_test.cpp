@@ -143,7 +143,11 @@ const Stranger kStrangers[] = {
     {"short rows of strided operands", {"", [] { return Operands{everySecond({9, 16}), numbers({9, 16})}; }, add},
      {"", [] { return Operands{numbers({9, 10}).slice(1, 0, 6, 2), numbers({9, 3})}; }, add}, true},
     {"no elements", {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
-     {"", [] { return Operands{numbers({0, 16}), numbers({16})}; }, add}, false},
+     {"", [] { return Operands{numbers({0, 16}), numbers({16})}; }, add}, true},
+    {"no elements, and one dimension of one", {"", [] { return Operands{numbers({3, 5, 6}), numbers({6})}; }, add},
+     {"", [] { return Operands{numbers({0, 1, 6}), numbers({6})}; }, add}, true},
+    {"no elements, of two dtypes", {"", [] { return Operands{numbers({3, 5, 6}), numbers({3, 5, 6}, kInt)}; }, mul},
+     {"", [] { return Operands{numbers({0, 1, 6}), numbers({0, 1, 6}, kInt)}; }, mul}, true},
     {"an output that shares memory", {"", [] { return Operands{columns({6, 20}), columns({6, 20})}; }, addInPlace},
      {"", [] { const Tensor t = numbers({6, 44}); return Operands{t.narrow(1, 0, 20), t.narrow(1, 22, 20)}; }, addInPlace}, true},
 };
