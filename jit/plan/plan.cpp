@@ -99,7 +99,7 @@ std::string Plan::print() const {
   constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
   // kernels/elementwise/expected.h adds to the record's own kinds.
   constexpr const char* kKinds[] = {"-", "same shape", "one element", "number", "other", "one element with dimensions",
-                                    "strided, 1", "strided, 0", "strided"};
+                                    "strided, 1", "strided, 0"};
   out << "  elementwise loop: " << kForms[r.form];
   if (r.form != shunt::detail::ElementwiseRecord::kUnseen) {
     out << ", common dtype " << r.common;

@@ -187,8 +187,7 @@ SHUNT_ALWAYS_INLINE bool fits(const Parts<N>& p, const Record& e, const Plan& pl
     }
     const int64_t stride = it.strides[1 + i][0];
     same = same && p.tensors[i] != nullptr && p.tensors[i]->signature() == e.signature[i];
-    if (e.kind[i] == kUnitStride) same &= stride == sizeOf(dtypeOf(e, i));
-    if (e.kind[i] == kZeroStride) same &= stride == 0;
+    same = same && stride == (e.kind[i] == kUnitStride ? sizeOf(dtypeOf(e, i)) : 0);
   });
   return same;
 }
@@ -203,8 +202,7 @@ SHUNT_ALWAYS_INLINE void runRows(const Request& r, const Parts<N>& p, const Reco
     View in[kMaxInputs];
     p.forEachInput([&](int i) __attribute__((always_inline)) {
       const ScalarType dtype = e.kind[i] == Record::kNumber ? p.op.loopInput(i, e.common) : dtypeOf(e, i);
-      const int64_t stride = e.kind[i] == kUnitStride ? sizeOf(dtype) : e.kind[i] == kAnyStride ? it.strides[1 + i][0] : 0;
-      in[i] = {at.p[1 + i], stride, dtype};
+      in[i] = {at.p[1 + i], e.kind[i] == kUnitStride ? sizeOf(dtype) : 0, dtype};
     });
     valid &= expectedLoop(View{at.p[0], sizeOf(result), result}, in, it.shape[0], it.scalars, e.common);
   } while (at.next());

@@ -48,14 +48,15 @@ void recordStrides(const Request& request, const Tensor* out, const Iteration& i
   }
   const ScalarType result = request.op.loopOutput(record.common);
   if (!any || !cpu || it.dtypes[0] != result || it.strides[0][0] != elementSize(result)) return;
+  uint8_t kind[kMaxInputs] = {};
   for (int i = 0; i < request.op.num_inputs; ++i) {
-    if (request.inputs[i].tensor == nullptr) {
-      record.kind[i] = Record::kNumber;
-      continue;
-    }
     const int64_t stride = it.strides[1 + i][0];
-    record.kind[i] = stride == 0 ? kZeroStride : stride == elementSize(it.dtypes[1 + i]) ? kUnitStride : kAnyStride;
+    if (request.inputs[i].tensor == nullptr) kind[i] = Record::kNumber;
+    else if (stride == 0) kind[i] = kZeroStride;
+    else if (stride == elementSize(it.dtypes[1 + i])) kind[i] = kUnitStride;
+    else return;
   }
+  for (int i = 0; i < request.op.num_inputs; ++i) record.kind[i] = kind[i];
 }
 
 }  // namespace

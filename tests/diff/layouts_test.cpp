@@ -19,6 +19,7 @@ struct Row {
   const char* what;
   std::function<Operands()> make;
   std::function<Tensor(const Operands&)> call;
+  bool own_loop = true;  // or the interpreter's, which gathers elements that are apart
 };
 void PrintTo(const Row& r, std::ostream* out) { *out << r.what; }
 
@@ -56,25 +57,25 @@ const Row kSpecialised[] = {
     {"one element with dimensions", [] { return Operands{numbers({5, 16}), numbers({1, 1})}; }, mul},
     {"one element of another dtype", [] { return Operands{numbers({5, 16}, kLong), numbers({1})}; }, mul},
     {"both transposed", [] { return Operands{transposed({9, 16}), transposed({9, 16})}; }, add},
-    {"one transposed", [] { return Operands{numbers({9, 16}), transposed({9, 16})}; }, add},
-    {"transposed, Half and Float", [] { return Operands{transposed({9, 16}, kHalf), numbers({9, 16})}; }, mul},
+    {"one transposed", [] { return Operands{numbers({9, 16}), transposed({9, 16})}; }, add, false},
+    {"transposed, Half and Float", [] { return Operands{transposed({9, 16}, kHalf), numbers({9, 16})}; }, mul, false},
     {"transposed, Int and Double", [] { return Operands{transposed({9, 16}, kInt), transposed({9, 16}, kDouble)}; }, mul},
     {"transposed with a row", [] { return Operands{transposed({9, 16}), numbers({16})}; }, add},
     {"columns of wider ones", [] { return Operands{columns({6, 20}), columns({6, 20})}; }, add},
     {"columns with a column", [] { return Operands{columns({6, 20}), numbers({6, 1})}; }, mul},
-    {"every second element", [] { return Operands{numbers({6, 20}), everySecond({6, 20})}; }, add},
-    {"every second one of Bool", [] { return Operands{numbers({6, 20}), everySecond({6, 20}, kBool)}; }, mul},
+    {"every second element", [] { return Operands{numbers({6, 20}), everySecond({6, 20})}; }, add, false},
+    {"every second one of Bool", [] { return Operands{numbers({6, 20}), everySecond({6, 20}, kBool)}; }, mul, false},
     {"an expanded row", [] { return Operands{numbers({6, 20}), numbers({20}).expand({6, 20})}; }, add},
     {"an expanded column", [] { return Operands{numbers({6, 20}), numbers({6, 1}).expand({6, 20})}; }, add},
-    {"strided with a 0-dim tensor", [] { return Operands{everySecond({6, 20}), numbers({})}; }, mul},
-    {"a strided line", [] { return Operands{numbers({40}).slice(0, 0, 40, 2)}; }, exp},
+    {"strided with a 0-dim tensor", [] { return Operands{everySecond({6, 20}), numbers({})}; }, mul, false},
+    {"a strided line", [] { return Operands{numbers({40}).slice(0, 0, 40, 2)}; }, exp, false},
     {"one operand, transposed", [] { return Operands{transposed({9, 16}, kBFloat16)}; }, relu},
     {"one operand, transposed, promoted", [] { return Operands{transposed({9, 16}, kInt)}; }, exp},
     {"three dimensions, the outer ones swapped", [] { return Operands{transposed({3, 4, 12}), numbers({3, 4, 12})}; }, add},
     {"strided, in place", [] { return Operands{columns({6, 20}), numbers({6, 20})}; }, addInPlace},
-    {"strided inputs, out=", [] { return Operands{transposed({9, 16}), numbers({9, 16}), shunt::empty({9, 16}, kFloat)}; }, addOut},
+    {"strided inputs, out=", [] { return Operands{transposed({9, 16}), numbers({9, 16}), shunt::empty({9, 16}, kFloat)}; }, addOut, false},
     {"strided out=", [] { return Operands{numbers({6, 20}), numbers({6, 20}), columns({6, 20})}; }, addOut},
-    {"transposed, requires grad", [] { return Operands{transposed({9, 16}).requires_grad_(), numbers({9, 16})}; }, mul},
+    {"transposed, requires grad", [] { return Operands{transposed({9, 16}).requires_grad_(), numbers({9, 16})}; }, mul, false},
 };
 
 Operands made(const Row& row) {
@@ -99,6 +100,7 @@ Tensor interpreted(const Row& row) {
   return result;
 }
 
+// Those with rows or with inner strides of 1 and 0 in a loop of the thunk's own.
 class Layouts : public testing::TestWithParam<Row> {};
 
 TEST_P(Layouts, RunTheThunksOwnLoop) {
@@ -109,7 +111,7 @@ TEST_P(Layouts, RunTheThunksOwnLoop) {
   const uint64_t calls = jit::calls_in_thunks(), loops = interpretedLoops();
   const Tensor got = row.call(operands);
   EXPECT_EQ(jit::calls_in_thunks(), calls + 1);
-  EXPECT_EQ(interpretedLoops(), loops) << "the interpreter's loop ran inside the thunk";
+  EXPECT_EQ(interpretedLoops() == loops, row.own_loop);
   expectSame(expected, got);
 }
 
@@ -140,8 +142,8 @@ const Stranger kStrangers[] = {
      {"", [] { return Operands{numbers({16}), numbers({1, 1})}; }, mul}, true},
     {"other inner strides", {"", [] { return Operands{transposed({9, 16}), transposed({9, 16})}; }, add},
      {"", [] { return Operands{transposed({9, 16}), everySecond({9, 16})}; }, add}, true},
-    {"short rows of strided operands", {"", [] { return Operands{everySecond({9, 16}), numbers({9, 16})}; }, add},
-     {"", [] { return Operands{numbers({9, 10}).slice(1, 0, 6, 2), numbers({9, 3})}; }, add}, true},
+    {"short rows of strided operands", {"", [] { return Operands{columns({9, 16}), numbers({9, 16})}; }, add},
+     {"", [] { return Operands{columns({9, 3}), numbers({9, 3})}; }, add}, true},
     {"no elements", {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
      {"", [] { return Operands{numbers({0, 16}), numbers({16})}; }, add}, true},
     {"no elements, and one dimension of one", {"", [] { return Operands{numbers({3, 5, 6}), numbers({6})}; }, add},
