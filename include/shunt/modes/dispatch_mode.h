@@ -39,7 +39,7 @@ class SHUNT_API DispatchMode {
 /// Makes a mode the calling thread's innermost one for a scope; the mode has to outlive it. Guards end in reverse order, on the
 /// thread that made them. One mode may be active on several threads if its handler can stand that. Throws where the
 /// mode's own handler is running on this thread.
-class [[nodiscard]] SHUNT_API DispatchModeGuard {
+class SHUNT_API DispatchModeGuard {
  public:
   explicit DispatchModeGuard(DispatchMode& mode);
   ~DispatchModeGuard();
