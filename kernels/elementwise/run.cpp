@@ -43,8 +43,8 @@ SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
     return true;
   }
   call.in[i] = t->data();
-  if (t == &like) return true;
   const bool mask = ((r.op.masks >> i) & 1) != 0;
+  if (t == &like && !mask) return true;
   if (mask ? t->dtype() != kBool || !t->device().is_cpu() : !signature::sameKind(t->signature(), like.signature())) return false;
   if (!t->is_contiguous()) return false;
   if (sameSizes(*t, like)) [[likely]] return true;

@@ -106,6 +106,8 @@ class KernelTable {
   std::unordered_map<Key, std::shared_ptr<const Kernel>, KeyHash> kernels_;  // guarded by mutex_
 };
 
+[[maybe_unused]] const KernelTable& made_at_load = KernelTable::get();
+
 /// A kernel with oneDNN's descriptions of its operands and its scratch memory, for one thread: making them takes 1 us.
 class Execution {
  public:

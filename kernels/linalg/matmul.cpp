@@ -2,7 +2,7 @@
 #include "generated/native_functions.h"
 #include "kernels/wrappers/copy_forms.h"
 
-#include <shunt/core/tls.h>
+#include <shunt/autograd/variable_utils.h>
 #include <shunt/tensor/expand_utils.h>
 
 namespace shunt::native {
@@ -104,9 +104,7 @@ bool foldedMatmulInto(const Tensor& big, const Tensor& small, const Tensor& out)
 Tensor& matmul_out(const Tensor& self, const Tensor& other, Tensor& out) {
   SHUNT_CHECK(self.defined() && other.defined() && out.defined(), "matmul(): argument '",
               !self.defined() ? "self" : !other.defined() ? "other" : "out", "' is an undefined tensor; expected one with data");
-  SHUNT_CHECK(!GradMode::is_enabled() || !(self.requires_grad() || other.requires_grad() || out.requires_grad()),
-              "matmul(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-              "requires grad.");
+  if (autograd::compute_requires_grad(self, other, out)) autograd::throw_error_out_requires_grad("matmul");
   const int64_t a = self.dim(), b = other.dim();
   if (a == 2 && b == 2) return ops::mm_out::call(self, other, out);
   if (a == 1 && b == 1) return ops::dot_out::call(self, other, out);

@@ -5,6 +5,9 @@
 #include "kernels/shape/view_util.h"
 #include "kernels/wrappers/copy_forms.h"
 
+#include <shunt/autograd/variable_utils.h>
+#include <shunt/tensor/expand_utils.h>
+
 namespace shunt::native {
 
 using nn::LossReduction;
@@ -33,11 +36,25 @@ Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dt
   return ops::_log_softmax::call(ops::to_dtype::call(self, *dtype, false, false, std::nullopt), dim, false);
 }
 
+namespace {
+
+/// Whether the bias can be added to the product without changing its shape. If not the functional form says so, before `out` is
+/// written to.
+bool addsInPlace(const Tensor& bias, const Tensor& input, const Tensor& weight) {
+  if (input.dim() == 0 || weight.dim() == 0) return true;  // the product's own error
+  std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().end() - 1);
+  if (weight.dim() > 1) sizes.push_back(weight.size(0));
+  return is_expandable_to(bias.sizes(), sizes);
+}
+
+}  // namespace
+
 Tensor& linear_out(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, Tensor& out) {
   if (!input.defined() || !weight.defined()) [[unlikely]] throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
+  if (autograd::compute_requires_grad(input, weight, bias, out)) autograd::throw_error_out_requires_grad("linear");
   const bool biased = bias && bias->defined();
   if (biased && input.dim() == 2) return ops::addmm_out::call(*bias, input, ops::t::call(weight), 1, 1, out);
-  if (biased && out.defined() && out.is_alias_of(*bias)) return wrappers::copyToOut("linear", out, linear(input, weight, bias));
+  if (biased && out.defined() && (out.is_alias_of(*bias) || !addsInPlace(*bias, input, weight))) return wrappers::copyToOut("linear", out, linear(input, weight, bias));
   ops::matmul_out::call(input, ops::t::call(weight), out);
   return biased ? ops::add__Tensor::call(out, *bias, 1) : out;
 }

@@ -13,6 +13,7 @@ struct Held {
   int level;
   void (*lock)();
   void (*unlock)();
+  void (*in_child)();
 };
 
 struct Table {
@@ -33,15 +34,20 @@ void afterFork() {
   table.mutex.unlock();
 }
 
+void afterForkInChild() {
+  for (size_t i = table.count; i-- > 0;) table.held[i].in_child();
+  table.mutex.unlock();
+}
+
 }  // namespace
 
-void holdAcrossFork(int level, void (*lock)(), void (*unlock)()) {
+void holdAcrossFork(int level, void (*lock)(), void (*unlock)(), void (*in_child)()) {
   std::lock_guard guard(table.mutex);
   SHUNT_CHECK(table.count < table.held.size(), "holdAcrossFork: too many locks; please report this as a bug");
-  if (table.count == 0) pthread_atfork(&beforeFork, &afterFork, &afterFork);
+  if (table.count == 0) pthread_atfork(&beforeFork, &afterFork, &afterForkInChild);
   size_t place = table.count++;
   for (; place > 0 && table.held[place - 1].level > level; --place) table.held[place] = table.held[place - 1];
-  table.held[place] = {level, lock, unlock};
+  table.held[place] = {level, lock, unlock, in_child != nullptr ? in_child : unlock};
 }
 
 }  // namespace shunt::detail

@@ -3,9 +3,12 @@
 // Lock levels (a thread holding one may take only those further down):
 //   1 Dispatcher::Impl::mutex        registrations, retired states
 //   2 thread records                 (src/core/tls.cpp)
-//   3 leaves: oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs
+//   3 leaves: a thunk's timing, oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs
 //   4 the threads' free lists        (src/tensor/system_blocks.cpp)
-// fork() takes all of them, in this order (shunt/core/fork.h).
+// fork() takes all of them but the timing's, which is only ever tried, in this order (shunt/core/fork.h). Apart from these:
+//   the compiler's                   (src/jit/compiler.h) before 1; a forked child compiles nothing and never takes them
+//   jit/'s own                       (link, debug, emit) after 1; libshunt_jit.so sees to its forks itself
+//   nodes, hooks, accumulators       (autograd) of one object each; a thread holds at most one, and none of the above
 #pragma once
 
 #include <mutex>

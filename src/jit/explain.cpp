@@ -61,8 +61,7 @@ std::string describe(const IValue& v) {
   if (!v.isTensor()) return str(v);
   const Tensor& t = v.toTensor();
   if (!t.defined()) return "undefined";
-  constexpr const char* kLayouts[] = {"contiguous", "one element", "rows", "strided"};
-  return str(t.dtype(), " ", t.sizes(), " on ", t.device(), ", ", kLayouts[static_cast<size_t>(t.unsafeGetTensorImpl()->layout_class())],
+  return str(t.dtype(), " ", t.sizes(), " on ", t.device(), ", ", toString(t.unsafeGetTensorImpl()->layout_class()),
              t.requires_grad() ? ", requires grad" : "");
 }
 

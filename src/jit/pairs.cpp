@@ -121,13 +121,12 @@ void Pairs::reset() {
 }
 
 std::string describeSignature(uint64_t signature) {
-  constexpr const char* kLayouts[] = {"contiguous", "one element", "rows", "strided"};
   std::string out;
   for (int i = 0; signature != 0; ++i, signature >>= 16) {
     const auto bits = static_cast<uint16_t>(signature);
     if (i != 0) out += ", ";
     if (bits == 0) out += "-";
-    else out += shunt::detail::str(shunt::detail::signature::dtypeOf(bits), " ", kLayouts[static_cast<size_t>(shunt::detail::signature::layoutOf(bits))]);
+    else out += shunt::detail::str(shunt::detail::signature::dtypeOf(bits), " ", shunt::toString(shunt::detail::signature::layoutOf(bits)));
   }
   return out;
 }

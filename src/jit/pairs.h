@@ -31,7 +31,7 @@ struct Pair {
   int64_t counted = 0;      // since it last began to count
   uint64_t interpreted = 0;
   uint32_t compiles = 0, doublings = 0;
-  const OpState* refused_in = nullptr;  // compared only
+  const OpState* refused_in = nullptr;  // compared only; at worst a later state at its place keeps the pair refused
   size_t bytes = 0;
   CompileTimes times;
   std::string reason, plan;

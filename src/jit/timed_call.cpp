@@ -3,7 +3,7 @@
 // thread times a window of the calls that it makes through hot entries: kWindow of them go through the table, and as many
 // through their thunks, each preceded by as many untimed ones, so that neither way is met cold. What comes out is the same.
 // Per power of two of the number of elements, the medians of 31 samples of either way are compared: 5 % slower twice, and the
-// thunk leaves its operator; the pair is not compiled again until its operator changes. A bucket in which the thunk has won
+// thunk leaves its operator; the pair is not compiled again until its operator has a new state, and then 16 times as late. A bucket in which the thunk has won
 // once goes through windows as if there were none, and a thread whose windows meet no others has them ever more rarely.
 // Operators inside a timed call are called as always, so both ways have them as they are.
 //

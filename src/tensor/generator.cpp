@@ -32,6 +32,8 @@ const Generator& default_generator() {
   return generator;
 }
 
+[[maybe_unused]] static const Generator& made_at_load = default_generator();
+
 void manual_seed(uint64_t seed) { default_generator()->set_seed(seed); }
 
 }  // namespace shunt

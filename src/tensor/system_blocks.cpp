@@ -6,7 +6,7 @@
 //           T3 the allocator's work         T4 in_system = false (release)
 //   fork    F1 lock the list of all threads' lists, forking = own lists (seq_cst)
 //           F2 wait until in_system (seq_cst) is false of every other thread   F3 fork
-//           F4 in parent and child: forking = null (release), wake, unlock
+//           F4 in the child: in_system = false of all   F5 in both: forking = null (release), wake, unlock
 //
 // Of T1/T2 and F1/F2 at least one sees the other's store, since all four are in one order.
 #include "src/tensor/system_blocks.h"
@@ -59,7 +59,13 @@ void afterFork() SHUNT_TSA(no_thread_safety_analysis) {
   all_lists.mutex.unlock();
 }
 
-[[maybe_unused]] const bool at_load = (holdAcrossFork(4, &beforeFork, &afterFork), true);
+void afterForkInChild() SHUNT_TSA(no_thread_safety_analysis) {
+  // A thread between T1 and T2 is not inside, but says so; here it is no more, and a fork of this process would wait for it.
+  for (ThreadLists* l = all_lists.first; l != nullptr; l = l->next) l->in_system.store(false, std::memory_order_relaxed);
+  afterFork();
+}
+
+[[maybe_unused]] const bool at_load = (holdAcrossFork(4, &beforeFork, &afterFork, &afterForkInChild), true);
 
 class InSystem {
  public:

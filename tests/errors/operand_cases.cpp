@@ -83,6 +83,10 @@ static std::vector<BadInput> outputCases() {
       {"out: memory of others that is too small", {"add", "resize"}, [](Bed& bed) { shunt::add_out(bed.x, bed.a, bed.a); },
        [](Bed& bed) { bed.x = shunt::from_blob(bed.foreign.data.data(), {2}); }},
       {"out: requires grad", {"add", "out=", "requires grad"}, [](Bed& bed) { shunt::add_out(bed.leaf, bed.a, bed.a); }},
+      {"out: linear's bias requires grad", {"linear", "out=", "requires grad"}, [](Bed&) {
+         shunt::Tensor out = shunt::empty({2, 3, 4});
+         shunt::linear_out(out, shunt::ones({2, 3, 3}), shunt::ones({4, 3}), shunt::ones({4}).requires_grad_());
+       }},
       {"out: an input requires grad", {"add", "out=", "requires grad"}, [](Bed& bed) { shunt::add_out(bed.a, bed.leaf, bed.leaf); }},
       {"out: another device", {"add", "meta", "cpu", "same device"}, [](Bed& bed) { shunt::add_out(bed.meta, bed.a, bed.a); }},
   };
@@ -132,6 +136,8 @@ static std::vector<BadInput> valueCases() {
       {"value: float alpha for longs", {"alpha", "floating"}, [](Bed& bed) { bed.longs.add(bed.longs, 0.5); }},
       {"value: bool alpha for longs", {"alpha", "Bool"}, [](Bed& bed) { bed.longs.add(bed.longs, true); }},
       {"value: where of a long condition", {"where", "condition", "Long"}, [](Bed& bed) { shunt::where(bed.longs, bed.a, bed.a); }},
+      {"value: where of its own operand", {"where", "condition", "Float"}, [](Bed& bed) { shunt::where(bed.a, bed.a, bed.a); }},
+      {"value: masked_fill of its own mask", {"masked_fill", "mask", "Float"}, [](Bed& bed) { bed.a.masked_fill(bed.a, 1); }},
       {"value: masked_fill of a long mask", {"masked_fill", "mask", "Long"}, [](Bed& bed) { bed.a.masked_fill(bed.longs, 1); }},
       {"value: lerp of two types", {"lerp", "Float", "Double"}, [](Bed& bed) { bed.a.lerp(bed.doubles, 0.5); }},
       {"value: gelu of longs", {"gelu", "Long"}, [](Bed& bed) { shunt::gelu(bed.longs); }},

@@ -80,6 +80,11 @@ TEST(Allocator, ChildForkedWhileThreadsAllocate) {
       for (int k = 0; k < 1000; ++k) kept.push_back(filled(kSizes[k % 6]));
       for (const Tensor& t : kept) Exchange::check(t);
       kept.clear();
+      // A child may fork, too: it has no other threads to wait for.
+      const pid_t grandchild = fork();
+      if (grandchild == 0) _exit(filled(16).numel() == 16 ? 0 : 1);
+      int status = -1;
+      if (grandchild < 0 || waitpid(grandchild, &status, 0) != grandchild || status != 0) _exit(2);
       _exit(Exchange::wrong == 0 ? 0 : 1);
     }
     int status = -1;

@@ -9,6 +9,7 @@ namespace shunt::detail {
 /// come before: 0. To be called when the lock's owner is made, before the first use of the
 /// lock, and at load where that can be: a fork while another thread initialises a static object leaves it half made. Any
 /// thread.
-SHUNT_API void holdAcrossFork(int level, void (*lock)(), void (*unlock)());
+/// `in_child`: what gives it back in the child, where only the thread that forked is left; null: `unlock`.
+SHUNT_API void holdAcrossFork(int level, void (*lock)(), void (*unlock)(), void (*in_child)() = nullptr);
 
 }  // namespace shunt::detail

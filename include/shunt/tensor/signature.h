@@ -12,6 +12,11 @@ namespace shunt {
 /// How elements lie.
 enum class LayoutClass : uint8_t { kContiguous, kOneElement, kInnerContiguous, kStrided };
 
+constexpr const char* toString(LayoutClass layout) {
+  constexpr const char* kNames[] = {"contiguous", "one element", "rows", "strided"};
+  return kNames[static_cast<size_t>(layout)];
+}
+
 namespace detail::signature {
 
 inline constexpr unsigned kDtypeMask = 0x1f;
