@@ -67,7 +67,8 @@ bool isNamed(const std::string& message, std::string_view name) {
 
 std::string whatToDo(DispatchKey key) {
   if (key == DispatchKey::Undefined)
-    return "There were no tensor arguments and no options that choose a backend; the operator needs a kernel that is "
+    return "No key was left: there were no tensor arguments and no options that name a device, or all their keys are excluded on "
+           "this thread, fall through, or were taken away by a redispatch. Where that is meant, the operator needs a kernel that is "
            "independent of backends (CompositeExplicitAutograd).";
   const KeyParts& parts = partsOf(key);
   if (parts.per_backend && parts.backend != BackendComponent::CPU && parts.backend != BackendComponent::Meta)

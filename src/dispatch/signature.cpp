@@ -16,10 +16,24 @@ bool matches(const Type& schema, const Type& cpp) {
   return !cpp.fixed_size || cpp.fixed_size == schema.fixed_size;
 }
 
-std::string describe(const FunctionSchema& schema, const std::string& schema_place, const CppSignature& signature,
-                     const std::string& kernel_place) {
-  return detail::str("\n  schema:    ", schema, "\n             defined at ", schema_place, "\n  signature: ", signature.str(),
-                     "\n             registered at ", kernel_place);
+// What keeps a function of that signature from serving the schema; empty when nothing does.
+std::string misfit(const FunctionSchema& schema, const CppSignature& signature) {
+  const auto& args = schema.arguments();
+  if (args.size() != signature.arguments.size())
+    return detail::str("the schema has ", args.size(), " arguments, the function ", signature.arguments.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!matches(args[i].type, signature.arguments[i]))
+      return detail::str("argument ", i + 1, " ('", args[i].name, "') is '", args[i].type, "' in the schema, '", signature.arguments[i], "' in C++");
+    const bool is_tensor = args[i].type.isPlain(TypeKind::Tensor);
+    if (is_tensor && args[i].is_write() != signature.mutable_arguments[i])
+      return detail::str("argument ", i + 1, " ('", args[i].name, "') is ", args[i].is_write() ? "written (a!) in the schema, so C++ takes Tensor&" : "not written in the schema, so C++ takes const Tensor&");
+  }
+  if (schema.returns().size() != signature.returns.size())
+    return detail::str("the schema returns ", schema.returns().size(), " values, the function ", signature.returns.size());
+  for (size_t i = 0; i < schema.returns().size(); ++i)
+    if (!matches(schema.returns()[i].type, signature.returns[i]))
+      return detail::str("return ", i + 1, " is '", schema.returns()[i].type, "' in the schema, '", signature.returns[i], "' in C++");
+  return "";
 }
 
 }  // namespace
@@ -40,25 +54,16 @@ std::string placeOf(const std::source_location& where) {
 
 void checkSignatureAgainstSchema(const FunctionSchema& schema, const std::string& schema_place,
                                  const CppSignature& signature, const std::string& kernel_place) {
-  auto fail = [&](const std::string& what) {
+  if (const std::string what = misfit(schema, signature); !what.empty())
     throw Error(detail::str("operator ", schema.operator_name(), ": the kernel's C++ signature does not fit the schema: ", what,
-                            describe(schema, schema_place, signature, kernel_place)));
-  };
-  const auto& args = schema.arguments();
-  if (args.size() != signature.arguments.size())
-    fail(detail::str("the schema has ", args.size(), " arguments, the function ", signature.arguments.size()));
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (!matches(args[i].type, signature.arguments[i]))
-      fail(detail::str("argument ", i + 1, " ('", args[i].name, "') is '", args[i].type, "' in the schema, '", signature.arguments[i], "' in C++"));
-    const bool is_tensor = args[i].type.isPlain(TypeKind::Tensor);
-    if (is_tensor && args[i].is_write() != signature.mutable_arguments[i])
-      fail(detail::str("argument ", i + 1, " ('", args[i].name, "') is ", args[i].is_write() ? "written (a!) in the schema, so C++ takes Tensor&" : "not written in the schema, so C++ takes const Tensor&"));
-  }
-  if (schema.returns().size() != signature.returns.size())
-    fail(detail::str("the schema returns ", schema.returns().size(), " values, the function ", signature.returns.size()));
-  for (size_t i = 0; i < schema.returns().size(); ++i)
-    if (!matches(schema.returns()[i].type, signature.returns[i]))
-      fail(detail::str("return ", i + 1, " is '", schema.returns()[i].type, "' in the schema, '", signature.returns[i], "' in C++"));
+                            "\n  schema:    ", schema, "\n             defined at ", schema_place, "\n  signature: ", signature.str(),
+                            "\n             registered at ", kernel_place));
+}
+
+void checkAskedAgainstSchema(const FunctionSchema& schema, const std::string& schema_place, const CppSignature& asked) {
+  if (const std::string what = misfit(schema, asked); !what.empty())
+    throw Error(detail::str("operator ", schema.operator_name(), ": typed<>() was asked for a C++ signature that does not fit the schema: ",
+                            what, "\n  asked:  ", asked.str(), "\n  schema: ", schema, "\n          defined at ", schema_place));
 }
 
 FunctionSchema inferSchema(OperatorName name, const CppSignature& signature) {

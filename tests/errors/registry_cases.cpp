@@ -92,13 +92,20 @@ static std::vector<BadInput> callCases() {
       {"call: no kernel", {"errs::no_kernel", "CPU", "SHUNT_LIBRARY_IMPL"}, [](Bed& bed) { op("errs::no_kernel").typed<Tensor(const Tensor&)>().call(bed.a); }},
       {"call: kernel of another backend", {"errs::on_cpu", "Meta", "CPU: registered at bed.cpp"},
        [](Bed& bed) { op("errs::on_cpu").typed<Tensor(const Tensor&, int64_t)>().call(bed.meta, 1); }},
-      {"call: no tensor to choose a backend", {"errs::no_tensor", "no tensor arguments", "CompositeExplicitAutograd"},
+      {"call: no tensor to choose a backend", {"errs::no_tensor", "No key was left", "no tensor arguments", "CompositeExplicitAutograd"},
        [](Bed&) { op("errs::no_tensor").typed<Tensor(int64_t)>().call(1); }},
+      {"call: the tensor's keys are excluded", {"errs::on_cpu", "No key was left", "excluded on this thread"},
+       [](Bed& bed) {
+         const ExcludeDispatchKeyGuard no_cpu(DispatchKey::CPU);
+         op("errs::on_cpu").typed<Tensor(const Tensor&, int64_t)>().call(bed.a, 1);
+       }},
+      {"redispatch: without keys", {"errs::on_cpu", "No key was left", "taken away by a redispatch"},
+       [](Bed& bed) { op("errs::on_cpu").typed<Tensor(const Tensor&, int64_t)>().redispatch(DispatchKeySet(), bed.a, 1); }},
       {"call: undefined tensor", {"errs::on_cpu", "undefined"},
        [](Bed& bed) { op("errs::on_cpu").typed<Tensor(const Tensor&, int64_t)>().call(bed.undefined, 1); }},
       {"typed: argument missing", {"errs::on_cpu", "typed<>()", "asked:", "known:", "bed.cpp"}, [](Bed&) { op("errs::on_cpu").typed<Tensor(const Tensor&)>(); }},
       {"typed: return of the wrong type", {"errs::on_cpu", "typed<>()", "asked:"}, [](Bed&) { op("errs::on_cpu").typed<double(const Tensor&, int64_t)>(); }},
-      {"typed: against the schema alone", {"errs::no_kernel", "typed<>()", "1 arguments"}, [](Bed&) { op("errs::no_kernel").typed<Tensor(const Tensor&, double)>(); }},
+      {"typed: against the schema alone", {"errs::no_kernel", "typed<>() was asked", "1 arguments", "asked:", "defined at bed.cpp"}, [](Bed&) { op("errs::no_kernel").typed<Tensor(const Tensor&, double)>(); }},
       {"typed: of the dictionary", {"aten::add.Tensor", "asked:"}, [](Bed&) { op("aten::add", "Tensor").typed<Tensor(const Tensor&, const Tensor&)>(); }},
       {"boxed: too few arguments", {"errs::on_cpu", "needs 2 arguments", "got 1"}, [](Bed& bed) { callBoxed("errs::on_cpu", {bed.a}); }},
       {"boxed: no arguments", {"aten::add.Tensor", "needs 3 arguments", "got 0"}, [](Bed&) { callBoxed("aten::add", {}, "Tensor"); }},
