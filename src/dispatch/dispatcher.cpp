@@ -4,9 +4,11 @@
 #include "src/dispatch/errors.h"
 
 #include <shunt/core/fork.h>
+#include <shunt/core/log.h>
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 namespace shunt {
 namespace {
@@ -15,6 +17,23 @@ const char* persistentText(const std::string& s) {
   char* copy = new char[s.size() + 1];  // operators are never destroyed
   std::memcpy(copy, s.c_str(), s.size() + 1);
   return copy;
+}
+
+using Told = void (OpRegistrationListener::*)(const OperatorHandle&);
+
+// The change has been made, and may be a destructor's: what a listener throws can't undo it.
+void tell(const std::vector<std::shared_ptr<OpRegistrationListener>>& listeners, Told told, const OperatorHandle& op) noexcept {
+  const auto warn = [&](const char* error) {
+    detail::logWarning(detail::str("a registration listener threw when told that the operator ", op.operator_name(), " was ",
+                                   told == &OpRegistrationListener::onOperatorRegistered ? "registered: " : "deregistered: ", error));
+  };
+  for (const auto& listener : listeners) try {
+      (listener.get()->*told)(op);
+    } catch (const std::exception& e) {
+      warn(e.what());
+    } catch (...) {
+      warn("not a std::exception");
+    }
 }
 
 }  // namespace
@@ -91,7 +110,7 @@ OperatorHandle Dispatcher::findSchemaOrThrow(const char* name, const char* overl
   if (auto op = findSchema(wanted)) return *op;
   std::string near;
   for (const OperatorName& n : getAllOpNames())
-    if (n.name == wanted.name) near += (near.empty() ? "" : ", ") + n.str();
+    if (n.name == wanted.name && findSchema(n)) near += (near.empty() ? "" : ", ") + n.str();
   throw Error(detail::str("Could not find schema for ", wanted, findOp(wanted) ? ": it has kernels but no definition (def)" : ": there is no such operator",
                           near.empty() ? "" : "; overloads of that name: ", near));
 }
@@ -140,7 +159,7 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
     after.listeners = impl_->listeners;
   }
   const OperatorHandle op = *findOp(name);
-  for (auto& listener : after.listeners) listener->onOperatorRegistered(op);
+  tell(after.listeners, &OpRegistrationListener::onOperatorRegistered, op);
   return RegistrationHandle([this, name, id] {
     AfterUnlock after;
     std::optional<OperatorHandle> op;
@@ -154,7 +173,7 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
       impl_->publish(entry);
       after.states = impl_->collect(false);
     }
-    for (auto& listener : after.listeners) listener->onOperatorDeregistered(*op);
+    tell(after.listeners, &OpRegistrationListener::onOperatorDeregistered, *op);
   });
 }
 
@@ -231,15 +250,30 @@ RegistrationHandle Dispatcher::registerLibrary(std::string ns, std::source_locat
 }
 
 RegistrationHandle Dispatcher::addRegistrationListener(std::unique_ptr<OpRegistrationListener> listener) {
+  SHUNT_CHECK(listener != nullptr, "addRegistrationListener: the listener is null");
   std::shared_ptr<OpRegistrationListener> shared = std::move(listener);
   OpRegistrationListener* const address = shared.get();
-  std::vector<OperatorName> existing;
-  {
-    MutexLock lock(impl_->mutex);
-    impl_->listeners.push_back(shared);
+  // Added only once it has been told of just what there is: until then only this thread tells it, and it may throw.
+  using Definitions = std::map<OperatorName, std::pair<const Operator*, uint64_t>>;
+  for (Definitions told, now;; told = std::exchange(now, {})) {
+    {
+      MutexLock lock(impl_->mutex);
+      for (const auto& [name, entry] : impl_->operators)
+        if (entry->schema() != nullptr) now.emplace(name, std::pair(entry->op(), entry->schema_id()));
+      if (now == told) {
+        impl_->listeners.push_back(shared);
+        break;
+      }
+    }
+    const auto has = [](const Definitions& all, const Definitions::value_type& d) {
+      const auto it = all.find(d.first);
+      return it != all.end() && it->second == d.second;
+    };
+    for (const auto& d : told)
+      if (!has(now, d)) shared->onOperatorDeregistered(OperatorHandle(*d.second.first));
+    for (const auto& d : now)
+      if (!has(told, d)) shared->onOperatorRegistered(OperatorHandle(*d.second.first));
   }
-  for (const OperatorName& name : getAllOpNames())
-    if (auto op = findSchema(name)) shared->onOperatorRegistered(*op);
   return RegistrationHandle([this, address] {
     std::vector<std::shared_ptr<OpRegistrationListener>> removed;
     MutexLock lock(impl_->mutex);

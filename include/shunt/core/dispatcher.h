@@ -32,7 +32,8 @@ class SHUNT_API RegistrationHandle {
   std::function<void()> undo_;
 };
 
-/// Told after the fact, outside the dispatcher's lock, on the thread that registered.
+/// Told after the fact, outside the dispatcher's lock, on the thread that registered, so perhaps on several at once. What a
+/// listener throws is logged as a warning: the registration stands, and the other listeners are told.
 class SHUNT_API OpRegistrationListener {
  public:
   virtual ~OpRegistrationListener() = default;
@@ -57,6 +58,9 @@ class SHUNT_API Dispatcher {
   RegistrationHandle registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel, std::source_location where);
   RegistrationHandle registerFallback(DispatchKey key, KernelFunction kernel, std::source_location where);
   RegistrationHandle registerLibrary(std::string ns, std::source_location where);
+  /// First tells the listener of every operator that is defined; when it throws meanwhile, the error leaves from here and
+  /// the listener is not added. It hears once of each definition and of its end, also of those that other threads register
+  /// or take back meanwhile: an operator it is told of here may have lost its definition already.
   RegistrationHandle addRegistrationListener(std::unique_ptr<OpRegistrationListener> listener);
   /// Binds a constant-initialised symbol to its name, so that calls through it need no lookup. For generated code.
   void bindOperator(Operator& op);
