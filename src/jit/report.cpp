@@ -45,10 +45,13 @@ bool replaceFile(const std::string& name, const std::string& text) {
   std::error_code error;
   const auto status = std::filesystem::status(name, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return writeTo(name, text);
-  const std::string next = name + ".next";
-  if (!writeTo(next, text)) return false;
-  std::filesystem::rename(next, name, error);
-  return !error;
+  const std::string next = name + "." + std::to_string(reporter) + ".next";  // other processes may write the same report
+  if (writeTo(next, text)) {
+    std::filesystem::rename(next, name, error);
+    if (!error) return true;
+  }
+  std::filesystem::remove(next, error);
+  return false;
 }
 
 void reportAtExit() {

@@ -91,7 +91,9 @@ Stats statsFromJson(std::string_view json) try {
   for (const Json& r : in.at("invalidations")) s.invalidations.push_back({r.at("what").get<std::string>(), r.at("cause").get<std::string>()});
   return s;
 } catch (const Json::exception& e) {
-  throw Error(std::string("not a report of jit::stats: ") + e.what());
+  std::string_view detail = e.what();  // "[json.exception.parse_error.101] ..."
+  if (const size_t tag = detail.find("] "); detail.starts_with("[json.") && tag != detail.npos) detail.remove_prefix(tag + 2);
+  throw Error("not a report of jit::stats: " + std::string(detail));
 }
 
 }  // namespace shunt::jit

@@ -15,7 +15,11 @@ jit::Stats readReport(const std::string& file) {
   std::ifstream in(file);
   SHUNT_CHECK(in.good(), "can't read ", file);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
-  return jit::statsFromJson(text);
+  try {
+    return jit::statsFromJson(text);
+  } catch (const Error& e) {
+    throw Error(file + ": " + e.what());
+  }
 }
 
 void printStats(const std::string& file, bool json) {

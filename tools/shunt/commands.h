@@ -23,7 +23,7 @@ void printTables(const std::string& name);
 struct ExplainOptions {
   std::string op;
   std::vector<std::string> arguments;
-  std::string report;  // of a finished program: explains its pairs of the operator
+  std::string report;  // of a program that runs or ran: explains its pairs of the operator
   std::optional<std::string> autocast;
   bool no_grad = false, inference = false, json = false;
 };

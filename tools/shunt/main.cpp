@@ -1,4 +1,4 @@
-// shunt: what operators there are, what one call does, and what a finished program's report says.
+// shunt: what operators there are, what one call does, and what the report of a program that runs or ran says.
 #include "tools/shunt/commands.h"
 
 #include <CLI/CLI.hpp>
@@ -38,7 +38,7 @@ int run(int argc, char** argv) {
   explain->add_option("op", options.op, "add.Tensor, aten::add.Tensor")->required();
   explain->add_option("-a,--arg", options.arguments, "float32[2,3], float32[4,4]:grad,strided, 2.5, alpha=2, [1,2]; in the schema's order")
       ->expected(1)->take_all()->allow_extra_args(false);
-  explain->add_option("-r,--report", options.report, "Explain the pairs of a finished program instead");
+  explain->add_option("-r,--report", options.report, "Explain the pairs of a program that runs or ran, by its report, instead");
   explain->add_option("--autocast", options.autocast, "In autocast to this dtype: bfloat16 or float16");
   explain->add_flag("--no-grad", options.no_grad, "With grad mode off");
   explain->add_flag("--inference", options.inference, "In inference mode");
