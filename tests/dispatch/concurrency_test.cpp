@@ -10,15 +10,7 @@ namespace {
 
 using namespace test;
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-constexpr int64_t kCalls = 100'000;
-#else
 constexpr int64_t kCalls = 1'000'000;
-#endif
-#else
-constexpr int64_t kCalls = 1'000'000;
-#endif
 constexpr int kCallers = 4;
 
 // Version n of the kernel answers n. `lowest` is raised after a registration returned: a call that starts later must not
