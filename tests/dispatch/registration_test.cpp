@@ -390,7 +390,7 @@ TEST(Registration, AListenerThatThrowsWhileAddedIsNotAdded) {
   Library def = fragment("regJ");
   def.def("f(Tensor x) -> int");
   Thrower::Log log("regJ", true);
-  EXPECT_THAT(errorOf([&] { Dispatcher::singleton().addRegistrationListener(std::make_unique<Thrower>(log)); }), HasSubstr("no thanks"));
+  EXPECT_THAT(errorOf<std::exception>([&] { Dispatcher::singleton().addRegistrationListener(std::make_unique<Thrower>(log)); }), HasSubstr("no thanks"));
   def.def("g(Tensor x) -> int");
   EXPECT_THAT(log.heard, testing::ElementsAre("+regJ::f"));
   EXPECT_THAT(errorOf([] { Dispatcher::singleton().addRegistrationListener(nullptr); }), HasSubstr("the listener is null"));
