@@ -3,8 +3,9 @@
 // thread times a window of the calls that it makes through hot entries: kWindow of them go through the table, and as many
 // through their thunks, each preceded by as many untimed ones, so that neither way is met cold. What comes out is the same.
 // Per power of two of the number of elements, the medians of 31 samples of either way are compared: 5 % slower twice, and the
-// thunk leaves its operator; the pair is not compiled again until its operator has a new state, and then 16 times as late. A bucket in which the thunk has won
-// once goes through windows as if there were none, and a thread whose windows meet no others has them ever more rarely.
+// thunk leaves its operator; the pair is not compiled again until its operator has a new state, and then 16 times as late.
+// A bucket in which the thunk has won once goes through windows as if there were none, and a thread whose windows meet no
+// others has them ever more rarely.
 // Operators inside a timed call are called as always, so both ways have them as they are.
 //
 // Off where tests count calls or compiles: under SHUNT_JIT_SYNC and SHUNT_JIT_KEEP.
@@ -102,15 +103,15 @@ TimedCall::~TimedCall() {
   if (thunk_ == nullptr) return;
   const uint64_t ticks = jit::ticksNow() - start_;
   if (std::uncaught_exceptions() > exceptions_) return;
-  if (!thunk_->timing.add(numel_, interpreted_ ? jit::Way::kInterpreted : jit::Way::kThunk, ticks)) return;
   try {
+    if (!thunk_->timing.add(numel_, interpreted_ ? jit::Way::kInterpreted : jit::Way::kThunk, ticks)) return;
     const std::string reason = detail::str("slower than the interpreter: ", 1 / thunk_->timing.speedup(), " times its time with about ",
                                            numel_, " elements");
     if (!jit::retire(*thunk_, reason)) return;
     const OpState* now = thunk_->op->state().load(std::memory_order_acquire);
     jit::Pairs::instance().slower({thunk_->op, thunk_->keys, thunk_->signature}, now, reason);
   } catch (const std::bad_alloc&) {
-    // It stays.
+    // The sample is lost, or the thunk stays.
   }
 }
 

@@ -1,6 +1,8 @@
 // The compiler's environment variables, each in a process of its own, and the compiler's absence.
 #include <shunt/jit/jit.h>
 
+#include "tests/support/run_command.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,14 +39,9 @@ std::string probe(const std::string& variables, int calls, const fs::path& libra
   std::string command = "env -u SHUNT_JIT -u SHUNT_JIT_SYNC -u SHUNT_JIT_THRESHOLD ";
   if (!libraries.empty()) command += "LD_LIBRARY_PATH=" + libraries.string() + " ";
   command += variables + " " SWITCHES_PROBE " " + std::to_string(calls) + " " + then + " 2>&1";
-  FILE* out = popen(command.c_str(), "r");
-  if (out == nullptr) throw std::runtime_error("popen");
-  std::string text;
-  char buffer[4096];
-  while (const size_t n = fread(buffer, 1, sizeof buffer, out)) text.append(buffer, n);
-  const int status = pclose(out);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << text;
-  return text;
+  const shunt::test::CommandResult ran = shunt::test::runCommand(command);
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  return ran.text;
 }
 
 int occurrences(const std::string& text, const std::string& of) {

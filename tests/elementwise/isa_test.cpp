@@ -1,11 +1,11 @@
 // SHUNT_ISA: each level is really taken, all give the same bits, and a value that can't be is reported and ignored.
 #include <shunt/core/isa.h>
 
+#include "tests/support/run_command.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <sstream>
 #include <string>
 
@@ -20,12 +20,11 @@ struct Outcome {
 
 Outcome runBattery(const std::string& isa) {
   const std::string command = (isa.empty() ? "" : "SHUNT_ISA=" + isa + " ") + SHUNT_ISA_BATTERY " 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  EXPECT_NE(pipe, nullptr);
-  std::array<char, 256> buffer;
   Outcome out;
-  while (fgets(buffer.data(), buffer.size(), pipe) != nullptr) out.all_output += buffer.data();
-  EXPECT_EQ(pclose(pipe), 0) << out.all_output;
+  const test::CommandResult ran = test::runCommand(command);
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  out.all_output = ran.text;
+  if (ran.text.empty()) return out;
   // Warnings come first, the result is the last line.
   const std::string text = out.all_output.substr(0, out.all_output.size() - 1);
   std::istringstream(text.substr(text.rfind('\n') + 1)) >> out.isa >> out.level >> out.operations >> out.checksum;

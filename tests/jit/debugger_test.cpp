@@ -1,16 +1,15 @@
 // What gdb and perf are told of thunks: gdb itself names one in a backtrace and finds the way through it; perf's map is read
 // as perf reads it.
+#include "tests/support/run_command.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
-
-#include <sys/wait.h>
 
 namespace shunt::jit::test {
 namespace {
@@ -22,14 +21,9 @@ using testing::Not;
 constexpr const char* kName = "shunt:aten::mul.Tensor{AutogradCPU,CPU}(Float,Float)";
 
 std::string run(const std::string& command) {
-  FILE* out = popen(("env -u SHUNT_JIT_GDB -u SHUNT_JIT_PERF SHUNT_JIT=1 SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1 " + command + " 2>&1").c_str(), "r");
-  if (out == nullptr) throw std::runtime_error("popen");
-  std::string text;
-  char buffer[4096];
-  while (const size_t n = fread(buffer, 1, sizeof buffer, out)) text.append(buffer, n);
-  const int status = pclose(out);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << text;
-  return text;
+  const ::shunt::test::CommandResult ran = ::shunt::test::runCommand("env -u SHUNT_JIT_GDB -u SHUNT_JIT_PERF SHUNT_JIT=1 SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1 " + command + " 2>&1");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  return ran.text;
 }
 
 /// A backtrace from the kernel below the thunk, what is known of the thunk then, and what after it is gone.

@@ -3,6 +3,8 @@
 
 #include <shunt/core/isa.h>
 
+#include "tests/support/run_command.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -18,11 +20,8 @@ using namespace shunt;
 /// The core's name in a new process of this program, with `environment` before the command.
 std::string coreWith(const std::string& environment) {
   const std::string command = environment + " /proc/" + std::to_string(getpid()) + "/exe --print-core";
-  FILE* pipe = popen(command.c_str(), "r");
-  char line[64] = "";
-  const char* got = pipe != nullptr ? fgets(line, sizeof line, pipe) : nullptr;
-  if (pipe != nullptr) pclose(pipe);
-  return got != nullptr ? std::string(line, strcspn(line, "\n")) : "";
+  const std::string text = test::runCommand(command).text;
+  return text.substr(0, text.find('\n'));
 }
 
 TEST(Blas, ChoosesKernelsForThisCpu) {

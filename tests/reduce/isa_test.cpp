@@ -1,11 +1,11 @@
 // Every instruction set and number of threads gives the same bits: isa_battery in child processes.
+#include "tests/support/run_command.h"
+
 #include <gmock/gmock.h>
 
 #include <shunt/core/isa.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
+#include <sstream>
 #include <string>
 
 namespace shunt {
@@ -18,10 +18,10 @@ struct Result {
 
 Result runBattery(const std::string& isa, int threads) {
   const std::string command = "SHUNT_ISA=" + isa + " SHUNT_NUM_THREADS=" + std::to_string(threads) + " " + SHUNT_ISA_BATTERY;
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  char name[64] = "", sum[64] = "";
-  if (!pipe || std::fscanf(pipe.get(), "%63s %63s", name, sum) != 2) ADD_FAILURE() << "no result from: " << command;
-  return {name, sum};
+  Result result;
+  std::istringstream(test::runCommand(command).text) >> result.isa >> result.checksum;
+  EXPECT_FALSE(result.checksum.empty()) << "no result from: " << command;
+  return result;
 }
 
 TEST(ReduceIsa, EveryInstructionSetGivesTheSameBits) {

@@ -2,6 +2,8 @@
 #include <shunt/core/dispatcher.h>
 #include <shunt/jit/jit.h>
 
+#include "tests/support/run_command.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,8 +15,6 @@
 #include <fstream>
 #include <string>
 
-#include <sys/wait.h>
-
 namespace shunt {
 namespace {
 
@@ -22,31 +22,18 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-struct Ran {
-  int status = -1;
-  std::string text;  // stdout and stderr
-};
-
-Ran shunt_cli(const std::string& arguments, const std::string& variables = "") {
-  const std::string command = "env -u SHUNT_JIT -u SHUNT_STATS " + variables + " " SHUNT_CLI " " + arguments + " 2>&1";
-  FILE* out = popen(command.c_str(), "r");
-  if (out == nullptr) throw std::runtime_error("popen");
-  Ran ran;
-  char buffer[4096];
-  while (const size_t n = fread(buffer, 1, sizeof buffer, out)) ran.text.append(buffer, n);
-  const int status = pclose(out);
-  ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ran;
+test::CommandResult shunt_cli(const std::string& arguments, const std::string& variables = "") {
+  return test::runCommand("env -u SHUNT_JIT -u SHUNT_STATS " + variables + " " SHUNT_CLI " " + arguments + " 2>&1");
 }
 
 std::string good(const std::string& arguments, const std::string& variables = "") {
-  const Ran ran = shunt_cli(arguments, variables);
+  const test::CommandResult ran = shunt_cli(arguments, variables);
   EXPECT_EQ(ran.status, 0) << arguments << "\n" << ran.text;
   return ran.text;
 }
 
 std::string bad(const std::string& arguments) {
-  const Ran ran = shunt_cli(arguments);
+  const test::CommandResult ran = shunt_cli(arguments);
   EXPECT_NE(ran.status, 0) << arguments << "\n" << ran.text;
   EXPECT_NE(ran.status, -1) << arguments << "\n" << ran.text;
   return ran.text;
