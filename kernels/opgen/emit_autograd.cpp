@@ -74,10 +74,9 @@ class RecordingWrapper {
       text += forEachWritten(op_, "  autograd::check_inplace({}, requires_grad);\n");
     }
     text += fmt::format("  intrusive_ptr<autograd::generated::{0}> node;\n  if ({1}) {{\n"
-                        "    node = make_intrusive<autograd::generated::{0}>();\n"
-                        "    node->set_next_edges(autograd::collect_next_edges({2}));\n{3}  }}\n",
+                        "    node = autograd::make_node<autograd::generated::{0}>({2});\n{3}  }}\n",
                         d_.node_name, inplace_ ? "requires_grad" : fmt::format("autograd::compute_requires_grad({})", inputs),
-                        inputs, saves(false));
+                        inputs, saves(false, "node->"));
     return text + callAndRecord();
   }
 
@@ -99,7 +98,8 @@ class RecordingWrapper {
     return join(names, ", ");
   }
 
-  std::string saves(bool outputs) const {
+  /// `node` is how its members are reached.
+  std::string saves(bool outputs, const char* node) const {
     std::string text;
     const bool lists = std::any_of(d_.inputs.begin(), d_.inputs.end(), [&](const std::string& name) {
       return isTensorList(*op_.schema.findArgument(name));
@@ -107,10 +107,10 @@ class RecordingWrapper {
     if (!outputs)
       for (const std::string& input : d_.inputs)
         if (isTensorList(*op_.schema.findArgument(input)))
-          text += fmt::format("    node->{0}_size_ = {0}.size();\n", input);
+          text += fmt::format("    {0}{1}_size_ = {1}.size();\n", node, input);
     for (const SavedValue& s : d_.saved) {
       if (s.is_output != outputs) continue;
-      text += fmt::format("    {}node->{}_ = {};\n", lists ? "" : condition(s), s.name, qualifiedExpression(s));
+      text += fmt::format("    {}{}{}_{};\n", lists ? "" : condition(s), node, s.name, assignment(s));
     }
     return text;
   }
@@ -124,11 +124,14 @@ class RecordingWrapper {
     return fmt::format("if (node->next_edge({}).is_valid()) ", at);
   }
 
-  std::string qualifiedExpression(const SavedValue& s) const {
+  /// What makes the member hold the value: a tensor is saved in place.
+  std::string assignment(const SavedValue& s) const {
+    constexpr std::string_view kSaved = "SavedVariable(";
     std::string e = savedExpression(s, inplace_);
+    if (e.rfind(kSaved, 0) == 0) return ".save(" + e.substr(kSaved.size());
     for (const char* name : {"SavedVariable", "make_saved_variable_list(", "to_args_", "TensorGeometry("})
-      if (e.rfind(name, 0) == 0) return "autograd::" + e;
-    return e;
+      if (e.rfind(name, 0) == 0) return " = autograd::" + e;
+    return " = " + e;
   }
 
   std::string callAndRecord() const {
@@ -150,11 +153,13 @@ class RecordingWrapper {
   /// transpose_ and the like change what a view shows and nothing in its base: the new version alone renews its history.
   std::string rebase() const {
     const bool changes_geometry = contains(op_.tags, "inplace_view");
-    return fmt::format("    {}autograd::rebase_history(self, node);\n", changes_geometry ? "if (!self.is_view()) " : "");
+    return fmt::format("    {}autograd::rebase_history(self, std::move(node));\n", changes_geometry ? "if (!self.is_view()) " : "");
   }
 
+  /// The last history that is set takes the node over; what saves outputs then reaches it through a reference.
   std::string recorded(const std::string& history) const {
-    return fmt::format("  if (node) {{\n{}{}  }}\n", history, saves(true));
+    const std::string saved = saves(true, "recorded.");
+    return fmt::format("  if (node) {{\n{}{}{}  }}\n", saved.empty() ? "" : "    auto& recorded = *node;\n", history, saved);
   }
 
   std::string resultVariable() const { return op_.returns().size() == 1 ? resultName(op_, 0) : "results"; }
@@ -167,10 +172,12 @@ class RecordingWrapper {
   }
 
   std::string setHistories() const {
-    std::string text;
+    std::vector<std::string> results;
     for (size_t i = 0; i < op_.returns().size(); ++i)
-      if (isTensor(op_.returns()[i]) && d_.output_differentiability[i])
-        text += fmt::format("    autograd::set_history({}, node);\n", resultName(op_, i));
+      if (isTensor(op_.returns()[i]) && d_.output_differentiability[i]) results.push_back(resultName(op_, i));
+    std::string text;
+    for (const std::string& r : results)
+      text += fmt::format("    autograd::set_history({}, {});\n", r, &r == &results.back() ? "std::move(node)" : "node");
     return text;
   }
 

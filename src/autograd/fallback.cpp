@@ -76,11 +76,8 @@ void autogradFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack)
   if (is_out && args.requires_grad) throw_error_out_requires_grad(schema.name().c_str());
   intrusive_ptr<Node> node;
   if (args.requires_grad) {
-    edge_list edges = collect_next_edges(args.all);
-    if (!args.written.empty()) {
-      // CopySlices expects the written tensor's edge first.
-      edges.insert(edges.begin(), gradient_edge(args.written[0]));
-    }
+    // CopySlices expects the written tensor's edge first.
+    edge_list edges = collect_next_edges(args.written.empty() ? TensorList() : TensorList(args.written.data(), 1), args.all);
     node = make_intrusive<NotImplemented>(schema.name(), std::move(edges));
   }
   const DispatchKeySet below = ks & DispatchKeySet::fullAfter(DispatchKey::AutogradNestedTensor);

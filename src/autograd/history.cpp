@@ -5,18 +5,11 @@
 #include "src/autograd/hooks.h"
 
 namespace shunt::autograd {
-namespace {
-
-constexpr DispatchKey autogradKeyFor(DispatchKeySet ks) {
-  return ks.backends().empty() ? DispatchKey::AutogradOther : autogradKeyOf(ks.highestBackend());
-}
-
-}  // namespace
 
 void set_autograd_key(const Tensor& t, bool on) {
   TensorImpl* impl = t.unsafeGetTensorImpl();
   const DispatchKeySet ks = impl->key_set();
-  impl->set_key_set(on ? ks.add(autogradKeyFor(ks)) : ks - kAutogradKeys);
+  impl->set_key_set(on ? with_autograd_key(ks) : ks - kAutogradKeys);
 }
 
 AutogradMeta* materialize_autograd_meta(const Tensor& t) {
@@ -36,9 +29,8 @@ intrusive_ptr<Node> grad_accumulator(const Tensor& leaf) {
   return made;
 }
 
-Edge gradient_edge(const Tensor& t) {
+Edge impl::edge_of_leaf_or_view(const Tensor& t) {
   const AutogradMeta* meta = get_autograd_meta(t);
-  if (meta == nullptr) return {};
   if (const auto& grad_fn = meta->is_view_ ? t.grad_fn() : meta->grad_fn_) return Edge(grad_fn, meta->output_nr_);
   return Edge(grad_accumulator(t), 0);
 }

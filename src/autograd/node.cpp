@@ -8,9 +8,7 @@
 
 namespace shunt {
 
-namespace {
-constinit thread_local uint64_t next_sequence_nr = 0;
-}
+constinit thread_local uint64_t autograd::detail::next_sequence_nr SHUNT_TLS_MODEL = 0;
 
 // Nodes of this thread that wait to be destroyed (Note [Destruction without recursion]).
 struct Node::Worklist {
@@ -24,11 +22,11 @@ struct Node::Worklist {
     }
     draining = false;
   }
-  static constinit thread_local Worklist current;
+  static constinit thread_local Worklist current SHUNT_TLS_MODEL;
 };
 constinit thread_local Node::Worklist Node::Worklist::current{nullptr, false};
 
-Node::Node(autograd::edge_list next_edges) : Node(next_sequence_nr++, std::move(next_edges)) {}
+Node::Node(autograd::edge_list next_edges) : Node(autograd::detail::next_sequence_nr++, std::move(next_edges)) {}
 Node::Node(uint64_t sequence_nr, autograd::edge_list next_edges)
     : sequence_nr_(sequence_nr), next_edges_(std::move(next_edges)) {}
 Node::~Node() = default;
@@ -58,9 +56,8 @@ bool Node::task_should_compute_output(size_t i) const {
   return edge.is_valid() && autograd::currentTaskWants(edge.function.get());
 }
 
-uint32_t Node::add_input_metadata(const Tensor& output) {
-  if (num_inputs_ == 0) first_input_ = autograd::InputMetadata(output);
-  else more_inputs_.emplace_back(output);
+uint32_t Node::add_more_input_metadata(const Tensor& output) {
+  more_inputs_.emplace_back(output);
   return num_inputs_++;
 }
 

@@ -12,31 +12,24 @@ struct SavedVariable::ViewHistory {
   weak_intrusive_ptr<Node> base_grad_fn;
 };
 
-SavedVariable::SavedVariable() = default;
-SavedVariable::~SavedVariable() = default;
-SavedVariable::SavedVariable(SavedVariable&&) noexcept = default;
-SavedVariable& SavedVariable::operator=(SavedVariable&&) noexcept = default;
+void SavedVariable::FreeViewHistory::operator()(ViewHistory* history) const noexcept { delete history; }
 
-SavedVariable::SavedVariable(const Tensor& variable, bool is_output, bool is_inplace_on_view) {
-  if (!variable.defined()) return;
-  SHUNT_CHECK(!variable.is_inference(),
-              "Inference tensors cannot be saved for backward. Clone the tensor outside InferenceMode and use the clone.");
-  was_default_constructed_ = false;
-  saved_version_ = variable.unsafeGetTensorImpl()->version().current();
-  const AutogradMeta* meta = get_autograd_meta(variable);
-  if (const DifferentiableViewMeta* view = is_inplace_on_view ? get_view_autograd_meta(variable) : nullptr) {
-    view_history_ = std::make_unique<ViewHistory>(
-        ViewHistory{TensorGeometry(view->base_), weak_intrusive_ptr<Node>(view->base_.grad_fn())});
-    data_ = detached_alias(variable);
-    return;
-  }
-  if (!is_output || meta == nullptr || variable.is_leaf()) {
+void SavedVariable::throwInference() {
+  SHUNT_CHECK(false, "Inference tensors cannot be saved for backward. Clone the tensor outside InferenceMode and use the clone.");
+  __builtin_unreachable();
+}
+
+void SavedVariable::saveView(const Tensor& output, bool is_inplace) {
+  if (is_inplace) {
+    const DifferentiableViewMeta& view = *get_view_autograd_meta(output);
+    view_history_.reset(new ViewHistory{TensorGeometry(view.base_), weak_intrusive_ptr<Node>(view.base_.grad_fn())});
+  } else if (output.is_leaf()) {
     saved_original_ = true;
-    data_ = variable;
-    return;
+    return put(output);
+  } else {
+    output_nr_ = static_cast<uint32_t>(output.output_nr());
   }
-  output_nr_ = static_cast<uint32_t>(variable.output_nr());
-  data_ = detached_alias(variable);
+  put(detached_alias(output));
 }
 
 SavedVariable SavedVariable::inplace_operand(const Tensor& operand, const Tensor& self) {

@@ -64,15 +64,6 @@ CreationMeta current_creation_meta() {
   return GradMode::is_enabled() ? CreationMeta::kDefault : CreationMeta::kNoGradMode;
 }
 
-Tensor detached_alias(const Tensor& t) {
-  const TensorImpl& from = *t.unsafeGetTensorImpl();
-  auto impl = make_intrusive<TensorImpl>(from.storage(), from.key_set() - kAutogradKeys, from.dtype());
-  impl->set_sizes_and_strides(from.sizes(), from.strides(), from.storage_offset());
-  if (from.has_own_version_counter()) impl->share_version_counter_of(from);
-  impl->set_wrapped_number(from.is_wrapped_number());
-  return Tensor(std::move(impl));
-}
-
 Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable, CreationMeta creation_meta, ViewFunc view_func) {
   if (base.is_inference() || !view.defined()) return view;
   // An operator that had nothing to do may hand back its argument, which keeps its own history.

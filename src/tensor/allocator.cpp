@@ -69,7 +69,7 @@ void* fromSystem(size_t nbytes) {
   return checked(allocateFromSystem(lists(), nbytes), nbytes);
 }
 
-void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
+void* allocateOfAnySize(size_t nbytes) { return allocateInline(nbytes); }
 
 void freeBlock(void* block, size_t nbytes) noexcept {
   if (!kUseLists || nbytes > kListLimit) return std::free(block);

@@ -66,6 +66,8 @@ extern constinit thread_local ThreadLists* thread_lists SHUNT_TLS_MODEL;
 SHUNT_COLD ThreadLists* makeLists();
 /// A block that no list had: throws when there is none.
 SHUNT_COLD void* fromSystem(size_t nbytes);
+/// allocateBlock, but never inline: for sizes that are known at run time only and are not small.
+SHUNT_NOINLINE void* allocateOfAnySize(size_t nbytes);
 
 /// The allocator of CPU memory.
 extern Allocator* const cpu_allocator;

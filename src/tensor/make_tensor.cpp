@@ -1,10 +1,37 @@
-// Making dense tensors: the block allocation of CPU tensors, and the general way for other devices.
+// Making dense tensors: the block allocation of CPU tensors, and the general way for other devices. With bitcode, so that
+// thunks allocate inline.
 #include "src/tensor/free_lists.h"
 #include "src/tensor/tensor_block.h"
 
 #include <shunt/core/tls.h>
 
-namespace shunt::detail {
+#include <array>
+
+namespace shunt {
+namespace {
+
+// One entry per backend: the keys of a normal tensor.
+constexpr std::array<DispatchKeySet, kNumBackends> makeBackendKeys() {
+  std::array<DispatchKeySet, kNumBackends> out{};
+  for (int b = 0; b < kNumBackends; ++b) {
+    const auto backend = static_cast<BackendComponent>(b);
+    DispatchKeySet ks = DispatchKeySet(toRuntimeKey(Functionality::Dense, backend)).add(DispatchKey::ADInplaceOrView);
+    const DispatchKey autocast = autocastKeyOf(backend);
+    if (autocast != DispatchKey::Undefined) ks = ks.add(autocast);
+    out[static_cast<size_t>(b)] = ks;
+  }
+  return out;
+}
+constexpr auto kBackendKeys = makeBackendKeys();
+
+}  // namespace
+
+DispatchKeySet keySetFor(Device device) {
+  const DispatchKeySet ks = kBackendKeys[static_cast<size_t>(backendOf(device.type()))];
+  return InferenceMode::is_enabled() ? ks.remove(DispatchKey::ADInplaceOrView) : ks;
+}
+
+namespace detail {
 namespace {
 
 SHUNT_ALWAYS_INLINE void setGeometry(TensorImpl& t, IntArrayRef sizes, IntArrayRef strides) {
@@ -26,7 +53,7 @@ SHUNT_ALWAYS_INLINE intrusive_ptr<TensorImpl> makeInBlock(IntArrayRef sizes, Int
   const DispatchKeySet keys = keySetFor(Device(kCPU));
   const auto nbytes = static_cast<size_t>(bytesFor(sizes, strides, dtype));
   const size_t bytes = TensorBlock::dataOffset() + nbytes;
-  auto* block = new (bytes <= kFineLimit ? allocateInline(bytes) : allocateBlock(bytes)) TensorBlock(bytes);
+  auto* block = new (bytes <= kFineLimit ? allocateInline(bytes) : allocateOfAnySize(bytes)) TensorBlock(bytes);
   DataPtr data;
   data.data = nbytes == 0 ? nullptr : block->inlineData();
   new (&block->storage) StorageImpl(data, nbytes, Device(kCPU), cpu_allocator, true);
@@ -38,6 +65,8 @@ SHUNT_ALWAYS_INLINE intrusive_ptr<TensorImpl> makeInBlock(IntArrayRef sizes, Int
 }
 
 }  // namespace
+
+void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
 
 // A function of its own, so that thunks, into which makeCpuTensor is inlined, have nothing of it.
 SHUNT_NOINLINE intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype);
@@ -61,4 +90,5 @@ intrusive_ptr<TensorImpl> makeTensor(IntArrayRef sizes, IntArrayRef strides, Sca
   return impl;
 }
 
-}  // namespace shunt::detail
+}  // namespace detail
+}  // namespace shunt

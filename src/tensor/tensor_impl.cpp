@@ -2,26 +2,8 @@
 
 #include "src/tensor/tensor_block.h"
 
-#include <shunt/core/tls.h>
-
-#include <array>
-
 namespace shunt {
 namespace {
-
-// One entry per backend: the keys of a normal tensor.
-constexpr std::array<DispatchKeySet, kNumBackends> makeBackendKeys() {
-  std::array<DispatchKeySet, kNumBackends> out{};
-  for (int b = 0; b < kNumBackends; ++b) {
-    const auto backend = static_cast<BackendComponent>(b);
-    DispatchKeySet ks = DispatchKeySet(toRuntimeKey(Functionality::Dense, backend)).add(DispatchKey::ADInplaceOrView);
-    const DispatchKey autocast = autocastKeyOf(backend);
-    if (autocast != DispatchKey::Undefined) ks = ks.add(autocast);
-    out[static_cast<size_t>(b)] = ks;
-  }
-  return out;
-}
-constexpr auto kBackendKeys = makeBackendKeys();
 
 bool stridesAreContiguous(const SizesAndStrides& dims) {
   int64_t expected = 1;
@@ -52,11 +34,6 @@ bool isChannelsLast(const SizesAndStrides& dims, size_t rank) {
 
 }  // namespace
 
-DispatchKeySet keySetFor(Device device) {
-  const DispatchKeySet ks = kBackendKeys[static_cast<size_t>(backendOf(device.type()))];
-  return InferenceMode::is_enabled() ? ks.remove(DispatchKey::ADInplaceOrView) : ks;
-}
-
 TensorImpl::TensorImpl(Storage storage, DispatchKeySet keyset, ScalarType dtype)
     : key_set_(keyset), storage_(std::move(storage)), dtype_(dtype), device_(storage_->device()) {
   dims_.sizesData()[0] = 0;
@@ -79,6 +56,7 @@ void TensorImpl::destroy() {
     return;
   }
   TensorBlock* block = TensorBlock::of(this);
+  autograd_meta_.reset();  // a node that saved an alias of this tensor lets its storage go
   const bool both = storage_.get() == &block->storage && IntrusiveAccess::alone(block->storage);
   if (both) {
     // Nobody else holds the storage, so the whole block goes at once and no count needs to be written.

@@ -63,4 +63,10 @@ inline DifferentiableViewMeta* get_view_autograd_meta(const Tensor& t) {
 }
 SHUNT_API AutogradMeta* materialize_autograd_meta(const Tensor& t);
 
+/// An alias without autograd metadata that shares data, and the version counter too.
+inline Tensor detached_alias(const Tensor& t) {
+  const TensorImpl& from = *t.unsafeGetTensorImpl();
+  return Tensor(make_intrusive<TensorImpl>(from, from.key_set() - kAutogradKeys));
+}
+
 }  // namespace shunt::autograd

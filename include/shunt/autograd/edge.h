@@ -3,11 +3,10 @@
 // Owns its node by reference count. A value type; not synchronised.
 #pragma once
 
+#include <shunt/core/inline_vector.h>
 #include <shunt/core/intrusive_ptr.h>
-#include <shunt/tensor/allocator.h>
 
 #include <cstdint>
-#include <vector>
 
 namespace shunt {
 struct Node;
@@ -26,6 +25,7 @@ struct Edge {
   uint32_t input_nr = 0;
 };
 
-using edge_list = std::vector<Edge, shunt::detail::BlockAllocator<Edge>>;
+/// Few operators have more than three inputs that need a gradient.
+using edge_list = InlineVector<Edge, 3>;
 
 }  // namespace shunt::autograd

@@ -13,10 +13,17 @@ class InputMetadata {
  public:
   /// Of an undefined output: any gradient is accepted.
   InputMetadata() = default;
-  explicit InputMetadata(const Tensor& t)
-      : dtype_(t.scalar_type()), device_(t.device()), undefined_(false), dim_(static_cast<uint32_t>(t.dim())) {
-    if (dim_ > kInline) heap_ = std::make_unique<int64_t[]>(dim_);
-    std::copy_n(t.sizes().data(), dim_, data());
+  explicit InputMetadata(const Tensor& t) { describe(t); }
+  /// Of `t` from now on.
+  void describe(const Tensor& t) {
+    const TensorImpl& impl = *t.unsafeGetTensorImpl();
+    const IntArrayRef sizes = impl.sizes();
+    dtype_ = impl.dtype();
+    device_ = impl.device();
+    undefined_ = false;
+    dim_ = static_cast<uint32_t>(sizes.size());
+    if (dim_ > kInline) [[unlikely]] heap_ = std::make_unique<int64_t[]>(dim_);
+    std::copy_n(sizes.data(), dim_, data());
   }
 
   bool is_undefined() const { return undefined_; }

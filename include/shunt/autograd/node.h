@@ -23,6 +23,9 @@ namespace shunt {
 namespace autograd {
 using variable_list = std::vector<Tensor>;
 struct NodeHooks;
+namespace detail {
+extern SHUNT_API constinit thread_local uint64_t next_sequence_nr SHUNT_TLS_MODEL;
+}
 /// Gradients of the node's outputs in, replacements out (same length).
 using PreHook = std::function<variable_list(const variable_list& grads)>;
 /// What apply returned and what it was given; returns the replacement of the former.
@@ -31,7 +34,8 @@ using PostHook = std::function<variable_list(const variable_list& outputs, const
 
 struct SHUNT_API Node : public intrusive_ptr_target {
  public:
-  explicit Node(autograd::edge_list next_edges = {});
+  Node() : sequence_nr_(autograd::detail::next_sequence_nr++) {}
+  explicit Node(autograd::edge_list next_edges);
   /// A node with a fixed place in the engine's order: the highest number runs first.
   Node(uint64_t sequence_nr, autograd::edge_list next_edges);
   ~Node() override;
@@ -68,7 +72,11 @@ struct SHUNT_API Node : public intrusive_ptr_target {
 
   // Inputs of apply: one for each output of the operator.
   /// Returns the output's number.
-  uint32_t add_input_metadata(const Tensor& output);
+  uint32_t add_input_metadata(const Tensor& output) {
+    if (num_inputs_ > 0) [[unlikely]] return add_more_input_metadata(output);
+    first_input_.describe(output);
+    return num_inputs_++;
+  }
   uint32_t add_undefined_input();
   void clear_input_metadata();
   uint32_t num_inputs() const { return num_inputs_; }
@@ -89,6 +97,7 @@ struct SHUNT_API Node : public intrusive_ptr_target {
 
  private:
   struct Worklist;
+  uint32_t add_more_input_metadata(const Tensor& output);
   uint64_t sequence_nr_;
   autograd::edge_list next_edges_;
   uint32_t num_inputs_ = 0;

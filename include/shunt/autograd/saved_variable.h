@@ -6,19 +6,43 @@
 // weak reference to the base's history. Const access from several threads is safe.
 #pragma once
 
-#include <shunt/autograd/node.h>
+#include <shunt/autograd/autograd_meta.h>
 
 namespace shunt::autograd {
 
 class SHUNT_API SavedVariable {
  public:
-  SavedVariable();
-  ~SavedVariable();
-  SavedVariable(SavedVariable&&) noexcept;
-  SavedVariable& operator=(SavedVariable&&) noexcept;
-  SavedVariable(const Tensor& variable, bool is_output, bool is_inplace_on_view = false);
-  SavedVariable(const std::optional<Tensor>& variable, bool is_output, bool is_inplace_on_view = false)
-      : SavedVariable(variable ? *variable : Tensor(), is_output, is_inplace_on_view) {}
+  SavedVariable() = default;
+  SavedVariable(SavedVariable&&) noexcept = default;
+  SavedVariable& operator=(SavedVariable&&) noexcept = default;
+  SavedVariable(const Tensor& variable, bool is_output, bool is_inplace_on_view = false) {
+    save(variable, is_output, is_inplace_on_view);
+  }
+  SavedVariable(const std::optional<Tensor>& variable, bool is_output, bool is_inplace_on_view = false) {
+    save(variable, is_output, is_inplace_on_view);
+  }
+
+  /// What the constructors do, for one that has saved nothing yet.
+  SHUNT_ALWAYS_INLINE void save(const Tensor& variable, bool is_output, bool is_inplace_on_view = false) {
+    if (!variable.defined()) return;
+    const TensorImpl& impl = *variable.unsafeGetTensorImpl();
+    if (impl.is_inference()) [[unlikely]] throwInference();
+    was_default_constructed_ = false;
+    saved_version_ = impl.version().current();
+    if (is_output)
+      if (const AutogradMeta* meta = get_autograd_meta(variable)) {
+        if (meta->is_view_) [[unlikely]] return saveView(variable, is_inplace_on_view);
+        if (meta->grad_fn_) {
+          output_nr_ = meta->output_nr_;
+          return put(detached_alias(variable));
+        }
+      }
+    saved_original_ = true;
+    put(variable);
+  }
+  void save(const std::optional<Tensor>& variable, bool is_output, bool is_inplace_on_view = false) {
+    if (variable) save(*variable, is_output, is_inplace_on_view);
+  }
 
   /// What an in-place operator saves of an operand before it changes `self`. One whose memory `self` shares is kept without
   /// its history, which would lead back to the node: it is about to be overwritten, and unpack will say so.
@@ -36,11 +60,20 @@ class SHUNT_API SavedVariable {
 
  private:
   [[noreturn]] void throwModified(uint32_t now, const intrusive_ptr<Node>& grad_fn) const;
+  [[noreturn]] SHUNT_COLD static void throwInference();
+  SHUNT_COLD void saveView(const Tensor& output, bool is_inplace);
+  SHUNT_ALWAYS_INLINE void put(Tensor tensor) {
+    if (data_.defined()) __builtin_unreachable();
+    data_ = std::move(tensor);
+  }
 
   struct ViewHistory;
+  struct SHUNT_API FreeViewHistory {
+    void operator()(ViewHistory* history) const noexcept;
+  };
 
   Tensor data_;
-  std::unique_ptr<ViewHistory> view_history_;  // of a view changed in place
+  std::unique_ptr<ViewHistory, FreeViewHistory> view_history_;  // of a view changed in place
   uint32_t saved_version_ = 0;
   uint32_t output_nr_ = 0;
   bool was_default_constructed_ = true;  // or made of an undefined tensor

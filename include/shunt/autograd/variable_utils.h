@@ -2,7 +2,7 @@
 // view or a version to a result. In the order a wrapper does it (SEMANTICS: key order, point 1):
 //
 //   check_inplace(self, any_requires_grad)                 in-place forms
-//   node = make_intrusive<XBackward0>(); node->set_next_edges(collect_next_edges(inputs...)); save inputs
+//   node = make_node<XBackward0>(inputs...); save inputs
 //   { AutoDispatchBelowAutograd guard; result = redispatch(...); }
 //   increment_version(self)  or  result = as_view(self, result, ...)
 //   set_history(result, node)  or  rebase_history(self, node)
@@ -17,7 +17,11 @@
 namespace shunt::autograd {
 
 // ---- inputs -------------------------------------------------------------------------------------------------------
-inline bool any_requires_grad(const Tensor& t) { return t.defined() && t.requires_grad(); }
+inline bool any_requires_grad(const Tensor& t) {
+  const AutogradMeta* meta = t.defined() ? get_autograd_meta(t) : nullptr;
+  if (meta == nullptr) return false;
+  return meta->requires_grad_ || meta->grad_fn_ || (meta->is_view_ && meta->requires_grad());
+}
 inline bool any_requires_grad(const std::optional<Tensor>& t) { return t && any_requires_grad(*t); }
 inline bool any_requires_grad(TensorList list) {
   for (const Tensor& t : list)
@@ -37,17 +41,31 @@ bool compute_requires_grad(const Args&... args) {
   return GradMode::is_enabled() && (any_requires_grad(args) || ...);
 }
 
+namespace impl {
+SHUNT_API Edge edge_of_leaf_or_view(const Tensor& t);
+}
 /// Where the gradient of `t` goes: its grad_fn, or the accumulator of a leaf; invalid when it does not require grad.
-SHUNT_API Edge gradient_edge(const Tensor& t);
+SHUNT_ALWAYS_INLINE Edge gradient_edge(const Tensor& t) {
+  const AutogradMeta* meta = get_autograd_meta(t);
+  if (meta == nullptr) return {};
+  if (meta->is_view_ || !meta->grad_fn_) return impl::edge_of_leaf_or_view(t);
+  return Edge(meta->grad_fn_, meta->output_nr_);
+}
 /// The leaf's accumulator, made when there is none; null for tensors that do not require grad.
 SHUNT_API intrusive_ptr<Node> grad_accumulator(const Tensor& leaf);
 
 namespace impl {
-inline void collect_edges(edge_list& out, const Tensor& t) { out.push_back(t.defined() ? gradient_edge(t) : Edge()); }
-inline void collect_edges(edge_list& out, const std::optional<Tensor>& t) { out.push_back(t && t->defined() ? gradient_edge(*t) : Edge()); }
-inline void collect_edges(edge_list& out, TensorList list) { for (const Tensor& t : list) collect_edges(out, t); }
-inline void collect_edges(edge_list& out, const std::vector<Tensor>& list) { collect_edges(out, TensorList(list)); }
-inline void collect_edges(edge_list& out, TensorOptList list) { for (const auto& t : list) collect_edges(out, t); }
+// Calls add(edge) for each.
+template <class Add>
+SHUNT_ALWAYS_INLINE void collect_edges(const Add& add, const Tensor& t) { add(t.defined() ? gradient_edge(t) : Edge()); }
+template <class Add>
+SHUNT_ALWAYS_INLINE void collect_edges(const Add& add, const std::optional<Tensor>& t) { add(t && t->defined() ? gradient_edge(*t) : Edge()); }
+template <class Add>
+void collect_edges(const Add& add, TensorList list) { for (const Tensor& t : list) collect_edges(add, t); }
+template <class Add>
+void collect_edges(const Add& add, const std::vector<Tensor>& list) { collect_edges(add, TensorList(list)); }
+template <class Add>
+void collect_edges(const Add& add, TensorOptList list) { for (const auto& t : list) collect_edges(add, t); }
 }  // namespace impl
 
 /// One edge for each tensor, absent ones too, lists flattened.
@@ -55,14 +73,39 @@ template <class... Args>
 edge_list collect_next_edges(const Args&... args) {
   edge_list edges;
   edges.reserve(sizeof...(Args));
-  (impl::collect_edges(edges, args), ...);
+  (impl::collect_edges([&](Edge edge) { edges.push_back(std::move(edge)); }, args), ...);
   return edges;
+}
+/// A new node with these edges.
+template <class N, class... Args>
+SHUNT_ALWAYS_INLINE intrusive_ptr<N> make_node(const Args&... args) {
+  intrusive_ptr<N> node = make_intrusive<N>();
+  (impl::collect_edges([&](Edge edge) __attribute__((always_inline)) { node->add_next_edge(std::move(edge)); }, args), ...);
+  return node;
 }
 
 // ---- outputs ------------------------------------------------------------------------------------------------------
 /// The tensor is the node's next output. Integer and undefined outputs only take their number.
 SHUNT_API void set_history(const Tensor& output, const intrusive_ptr<Node>& node);
 SHUNT_API void set_history(const std::vector<Tensor>& outputs, const intrusive_ptr<Node>& node);
+/// The keys of a tensor that takes part in recording.
+constexpr DispatchKeySet with_autograd_key(DispatchKeySet ks) {
+  return ks.add(ks.backends().empty() ? DispatchKey::AutogradOther : autogradKeyOf(ks.highestBackend()));
+}
+/// The same for the node's last output, which takes the reference over if it can: afterwards output or `node` holds it.
+template <class N>
+SHUNT_ALWAYS_INLINE void set_history(const Tensor& output, intrusive_ptr<N>&& node) {
+  TensorImpl* impl = output.unsafeGetTensorImpl();
+  if (impl == nullptr || impl->autograd_meta() != nullptr || !isFloatingType(impl->dtype())) [[unlikely]] {
+    const intrusive_ptr<Node> shared = node;
+    return set_history(output, shared);
+  }
+  auto meta = std::make_unique<AutogradMeta>();
+  meta->output_nr_ = node->add_input_metadata(output);
+  meta->grad_fn_ = std::move(node);
+  impl->set_autograd_meta(std::move(meta));
+  impl->set_key_set(with_autograd_key(impl->key_set()));
+}
 /// The same for the result of an in-place operator; on a view, the base's history changes (CopySlices).
 SHUNT_API void rebase_history(const Tensor& self, intrusive_ptr<Node> node);
 SHUNT_API void rebase_history(TensorList selves, const intrusive_ptr<Node>& node);
@@ -84,9 +127,6 @@ SHUNT_API Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable
 /// The views that one operator returns together (split, unbind).
 SHUNT_API std::vector<Tensor> as_view(const Tensor& base, std::vector<Tensor> views, bool is_differentiable,
                                       CreationMeta creation_meta = CreationMeta::kMultiOutputNode);
-
-/// An alias without autograd metadata that shares data, and the version counter too.
-SHUNT_API Tensor detached_alias(const Tensor& t);
 
 // ---- errors -------------------------------------------------------------------------------------------------------
 [[noreturn]] SHUNT_API void throw_error_out_requires_grad(const char* name);

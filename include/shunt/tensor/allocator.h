@@ -41,19 +41,6 @@ SHUNT_API void* allocateBlock(size_t nbytes);
 /// `nbytes` as given to allocateBlock.
 SHUNT_API void freeBlock(void* block, size_t nbytes) noexcept;
 
-/// For the standard containers: their memory from the thread's free lists.
-template <class T>
-struct BlockAllocator {
-  using value_type = T;
-  BlockAllocator() = default;
-  template <class U>
-  BlockAllocator(const BlockAllocator<U>&) {}
-  T* allocate(size_t n) { return static_cast<T*>(allocateBlock(n * sizeof(T))); }
-  void deallocate(T* p, size_t n) noexcept { freeBlock(p, n * sizeof(T)); }
-  template <class U>
-  bool operator==(const BlockAllocator<U>&) const { return true; }
-};
-
 struct AllocationCounters {
   uint64_t from_list, from_system, to_list, to_system;
 };

@@ -12,7 +12,14 @@ class SizesAndStrides {
  public:
   static constexpr size_t kInline = 5;
   SizesAndStrides() = default;
-  SizesAndStrides(const SizesAndStrides& o) { *this = o; }
+  SizesAndStrides(const SizesAndStrides& o) : dim_(o.dim_) {
+    if (dim_ <= kInline) [[likely]] {
+      std::copy_n(o.inline_, 2 * kInline, inline_);
+      return;
+    }
+    dim_ = 0;
+    *this = o;
+  }
   SizesAndStrides& operator=(const SizesAndStrides& o) {
     if (this == &o) return *this;
     resize(o.dim_);

@@ -32,6 +32,8 @@ struct SHUNT_API AutogradMetaInterface {
 class SHUNT_API TensorImpl : public intrusive_ptr_target {
  public:
   TensorImpl(Storage storage, DispatchKeySet keyset, ScalarType dtype);
+  /// An alias of `base` with keys of its own and no autograd metadata: shares data and version counter.
+  TensorImpl(const TensorImpl& base, DispatchKeySet keyset);
   struct InBlock {};
   /// For makeCpuTensor: the object lives in a TensorBlock, and the caller sets the geometry.
   TensorImpl(InBlock, Storage storage, DispatchKeySet keyset, ScalarType dtype)
@@ -122,6 +124,20 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
 struct TensorImpl::SharedVersion : intrusive_ptr_target {
   VersionCounter counter;
 };
+
+inline TensorImpl::TensorImpl(const TensorImpl& base, DispatchKeySet keyset)
+    : key_set_(keyset),
+      storage_(base.storage_),
+      version_(base.own_version_ ? base.version_ : nullptr),
+      own_version_(base.own_version_),
+      numel_(base.numel_),
+      storage_offset_(base.storage_offset_),
+      dtype_(base.dtype_),
+      device_(base.device_),
+      signature_(base.signature_),
+      is_contiguous_(base.is_contiguous_),
+      is_wrapped_number_(base.is_wrapped_number_),
+      dims_(base.dims_) {}
 
 /// The keys of a new dense tensor on `device` that does not require grad, in or out of inference mode.
 SHUNT_API DispatchKeySet keySetFor(Device device);
