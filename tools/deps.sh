@@ -9,7 +9,7 @@ shunt_packages=(
   libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb
 )
 shunt_libtorch_packages=(libtorch-dev g++)
-shunt_bench_packages=(gnuplot-nox)
+shunt_bench_packages=(valgrind)
 
 shunt_say() { printf '== %s\n' "$*"; }
 

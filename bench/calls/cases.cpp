@@ -6,7 +6,12 @@
 
 namespace bench {
 
-int64_t sideOf(int64_t numel) { return static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(numel)))); }
+Shapes shapesOf(const Case& c) {
+  const auto side = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(c.numel))));
+  if (c.op == "mm" || c.op == "linear") return {{side, side}, {side, side}, {side}};
+  if (c.op == "addmm") return {{c.numel, 64}, {64, 64}, {64}};
+  return {{c.numel}, {c.numel}, {c.op == "add_out" ? c.numel : side}};
+}
 
 std::vector<Case> allCases() {
   std::vector<Case> out;

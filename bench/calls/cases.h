@@ -10,8 +10,11 @@
 
 namespace bench {
 
-enum class Mode { kNoGrad, kGrad, kAutocast };
-inline const char* nameOf(Mode m) { return m == Mode::kNoGrad ? "no_grad" : m == Mode::kGrad ? "grad" : "autocast"; }
+/// kGrad: `a` is not a leaf, the common case inside a model. kGradAutocast: besides, `a` has the reduced precision's dtype
+/// as another layer's output has, and `b` and `w` are parameters, whose casts are cached.
+enum class Mode { kNoGrad, kGrad, kAutocast, kGradAutocast };
+inline constexpr const char* kModeNames[] = {"no_grad", "grad", "autocast", "grad_autocast"};
+inline const char* nameOf(Mode m) { return kModeNames[static_cast<int>(m)]; }
 
 /// A prepared call. `run` does it once; settings of the mode are in force from construction to destruction.
 class Call {
@@ -22,7 +25,7 @@ class Call {
 
 struct Case {
   std::string op;
-  int64_t numel = 0;  // elements of an operand; mm and linear take the square matrices next to it
+  int64_t numel = 0;  // elements of an operand; mm and linear take the square matrices next to it, addmm as many rows
   Mode mode = Mode::kNoGrad;
   std::string name() const { return op + "/" + std::to_string(numel) + "/" + nameOf(mode); }
 };
@@ -32,7 +35,12 @@ inline constexpr const char* kDigitsStep = "digits_step";
 
 /// Every case of the table.
 std::vector<Case> allCases();
-int64_t sideOf(int64_t numel);
+
+/// Sizes of the operands, for both libraries.
+struct Shapes {
+  std::vector<int64_t> a, b, w;
+};
+Shapes shapesOf(const Case& c);
 
 std::unique_ptr<Call> makeShuntCall(const Case& c);
 std::unique_ptr<Call> makeTorchCall(const Case& c);  // only where libtorch is found

@@ -2,42 +2,17 @@
 // at random.
 //   bench_calls [--tsv FILE] [Google Benchmark's flags: --benchmark_filter=..., --benchmark_out=FILE.json ...]
 #include "bench/calls/cases.h"
+#include "bench/calls/compiled.h"
 #include "bench/calls/report.h"
 
 #include <shunt/jit/jit.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
 namespace {
 
-using Make = std::unique_ptr<bench::Call> (*)(const bench::Case&);
-
-// Few calls make a pair hot here, since turning the compiler off and on between repetitions drops all thunks.
-constexpr int kThreshold = 8;
-
-/// Runs until the call goes through a thunk; false when it never does.
-bool compile(bench::Call& call) {
-  shunt::jit::set_enabled(true);
-  for (int n = 0; n < 8 * kThreshold; ++n) {
-    const uint64_t before = shunt::jit::calls_in_thunks();
-    call.run();
-    // Operators inside the call may be compiled before itself.
-    if (n > kThreshold + 2 && shunt::jit::calls_in_thunks() != before) return true;
-    shunt::jit::wait_idle();
-  }
-  return false;
-}
-
-/// A few times over, since a compile may be outdated by another one's publication.
-bool compileTrying(bench::Call& call) {
-  for (int n = 0; n < 5; ++n) {
-    if (compile(call)) return true;
-    shunt::jit::clear();
-  }
-  return false;
-}
+using bench::Make;
 
 void addSide(bench::Side side, const bench::Case& c, Make make) {
   // Once not compiled, never: the library aborts on a case of which some repetitions are skipped.
@@ -45,7 +20,7 @@ void addSide(bench::Side side, const bench::Case& c, Make make) {
   benchmark::RegisterBenchmark((std::string(nameOf(side)) + "/" + c.name()).c_str(), [=](benchmark::State& state) {
     const auto call = make(c);
     if (side == bench::Side::kInterpreted) shunt::jit::set_enabled(false);
-    if (side == bench::Side::kCompiled && (*not_compiled || !compileTrying(*call))) {
+    if (side == bench::Side::kCompiled && (*not_compiled || !bench::compile(*call))) {
       *not_compiled = true;
       return state.SkipWithError("not compiled");
     }
@@ -65,9 +40,8 @@ void addSides(const bench::Case& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Before the first call reads them. What is measured in the compiled column stays compiled.
-  setenv("SHUNT_JIT_THRESHOLD", std::to_string(kThreshold).c_str(), 0);
-  setenv("SHUNT_JIT_KEEP", "1", 0);
+  // What is measured in the compiled column stays compiled.
+  bench::startAgainWith({{"SHUNT_JIT_THRESHOLD", std::to_string(bench::kThreshold)}, {"SHUNT_JIT_KEEP", "1"}}, argv);
   std::string tsv;
   std::vector<char*> rest = {argv[0]};
   for (int i = 1; i < argc; ++i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <limits>
 #include <stdexcept>
@@ -75,9 +76,33 @@ void SideReporter::printBars() const {
   }
 }
 
+namespace {
+
+/// "2026-11-21, Intel(R) Xeon(R) Processor (family 6, model 207)": figures say little without.
+std::string whenAndWhere() {
+  std::string name, family, model;
+  std::ifstream cpu("/proc/cpuinfo");
+  for (std::string line; std::getline(cpu, line) && !line.empty();) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string value = line.substr(std::min(colon + 2, line.size()));
+    if (line.starts_with("model name")) name = value;
+    else if (line.starts_with("cpu family")) family = value;
+    else if (line.starts_with("model\t")) model = value;
+  }
+  char date[16];
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date, sizeof date, "%F", std::gmtime(&now));
+  return std::string(date) + ", " + (name.empty() ? "unknown CPU" : name + " (family " + family + ", model " + model + ")") +
+         ", one thread, medians";
+}
+
+}  // namespace
+
 void SideReporter::write(const std::string& path) const {
   std::ofstream out(path);
   if (!out) throw std::runtime_error("cannot write " + path);
+  out << "# " << whenAndWhere() << '\n';
   for (const std::string& key : keys()) {
     out << key;
     for (const Side side : {Side::kInterpreted, Side::kCompiled, Side::kLibtorch}) out << '\t' << medianOf(key, side);

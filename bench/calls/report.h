@@ -18,7 +18,7 @@ class SideReporter : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override;
   void print() const;
-  /// Tab-separated: case, interpreted ns, compiled ns, libtorch ns (NaN where there is none), for bench/plot.
+  /// After a line "# date, CPU", tab-separated: case, interpreted ns, compiled ns, libtorch ns (NaN where there is none), for bench/plot.
   void write(const std::string& path) const;
 
  private:

@@ -31,16 +31,19 @@ class TorchCall : public Call {
  public:
   TorchCall(const Case& c, F f) : f_(f) {
     torch::set_num_threads(1);
-    const int64_t side = sideOf(c.numel);
-    const bool matrix = c.op == "mm" || c.op == "linear";
-    auto operand = [&] { return matrix ? lib::randn({side, side}) : lib::randn({c.numel}); };
-    a = operand();
-    b = operand();
-    w = lib::randn({side});
+    const Shapes shapes = shapesOf(c);
+    a = lib::randn(shapes.a);
+    b = lib::randn(shapes.b);
+    w = lib::randn(shapes.w);
     if (c.mode == Mode::kNoGrad) {
       no_grad_.emplace();
     } else if (c.mode == Mode::kGrad) {
       a = lib::mul(a.requires_grad_(), 1.0);
+    } else if (c.mode == Mode::kGradAutocast) {
+      a = lib::mul(a.requires_grad_(), 1.0).to(lib::kBFloat16);
+      b.requires_grad_();
+      w.requires_grad_();
+      autocast_.emplace();
     } else {
       no_grad_.emplace();
       autocast_.emplace();
@@ -62,8 +65,8 @@ std::unique_ptr<Call> make(const Case& c, F f) { return std::make_unique<TorchCa
 
 std::unique_ptr<Call> makeTorchCall(const Case& c) {
 #define SHUNT_MAKE(name, expression) \
-  if (c.op == #name) return make(c, [](const Tensor& a, [[maybe_unused]] const Tensor& b, [[maybe_unused]] const Tensor& w) { return expression; });
-  SHUNT_BENCH_OPERATORS(SHUNT_MAKE)
+  if (c.op == #name) return make(c, [](const Tensor& a, [[maybe_unused]] const Tensor& b, [[maybe_unused]] Tensor& w) { return expression; });
+  SHUNT_BENCH_ALL_OPERATORS(SHUNT_MAKE)
 #undef SHUNT_MAKE
   throw std::invalid_argument("no operator " + c.op);
 }

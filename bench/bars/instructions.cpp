@@ -1,0 +1,82 @@
+// Instructions that a call executes more because there is a compiler, though it gains nothing: counted by callgrind.
+//
+// Against the call as it would be without a compiler, and told besides: against the same call with SHUNT_JIT=0.
+// valgrind has no AVX-512; --smc-check=all, since thunks appear in memory that it may have translated before.
+#include "bench/bars/parts.h"
+#include "bench/bars/row.h"
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <stdexcept>
+
+#include <sys/wait.h>
+
+namespace bench {
+namespace {
+
+constexpr int kCalls = 20'000;
+
+struct InstructionBar {
+  const char* what;
+  const char* scenario;
+  const char* threshold;
+  double most;
+};
+
+// Thresholds: cold calls and those that miss a thunk are counted, but never often enough.
+const InstructionBar kBars[] = {
+    {"instructions more of a cold call", "cold", "1000000", 12},
+    {"instructions more of a refused call", "refused", "64", 12},
+    {"instructions more of a call that no hot entry fits", "probe_miss", "30000", 16},
+    {"instructions more of a call that a thunk's guard sends on", "guard_miss", "30000", 16},
+};
+
+std::string runCommand(const std::string& command, int& status) {
+  FILE* out = popen(command.c_str(), "r");
+  if (out == nullptr) throw std::runtime_error("popen failed: " + command);
+  std::string text;
+  char buffer[4096];
+  while (const size_t n = fread(buffer, 1, sizeof buffer, out)) text.append(buffer, n);
+  const int ended = pclose(out);
+  status = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
+  return text;
+}
+
+double instructionsPerCall(const std::filesystem::path& program, const InstructionBar& bar, const char* way, const char* jit) {
+  const std::string command = std::string("SHUNT_ISA=v3 SHUNT_JIT_CACHE=off SHUNT_JIT_KEEP=1 SHUNT_JIT=") + jit + " SHUNT_JIT_THRESHOLD=" +
+                              bar.threshold + " valgrind --tool=callgrind --smc-check=all --callgrind-out-file=/dev/null " +
+                              "--toggle-collect=countedCalls '" + program.string() + "' " + bar.scenario + " " + way + " " +
+                              std::to_string(kCalls) + " 2>&1";
+  int status = 0;
+  const std::string text = runCommand(command, status);
+  constexpr std::string_view kCollected = "Collected : ";
+  const size_t at = text.find(kCollected);
+  if (status != 0 || at == text.npos) throw std::runtime_error("failed: " + command + "\n" + text);
+  return std::stod(text.substr(at + kCollected.size())) / kCalls;
+}
+
+Row measure(const InstructionBar& bar, const std::filesystem::path& program) {
+  const double with = instructionsPerCall(program, bar, "with", "1");
+  const double off = instructionsPerCall(program, bar, "with", "0");
+  const double without = instructionsPerCall(program, bar, "without", "0");
+  char note[128];
+  std::snprintf(note, sizeof note, "%.1f of them; %.1f more than with SHUNT_JIT=0", with, with - off);
+  return {bar.what, with - without, bar.most, note};
+}
+
+}  // namespace
+
+void instructionBars() {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "bench_instructions";
+  int status = 0;
+  runCommand("valgrind --version 2>&1", status);
+  for (const InstructionBar& bar : kBars) {
+    if (!wanted(bar.what)) continue;
+    if (status == 0) printRow(measure(bar, program));
+    else printRow({bar.what, std::numeric_limits<double>::quiet_NaN(), bar.most, "valgrind is not installed"});
+  }
+}
+
+}  // namespace bench

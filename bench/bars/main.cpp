@@ -1,0 +1,92 @@
+// bench_bars [text]: what the compiler must reach, measured and judged. With a text, the rows whose names have it.
+//
+// Two sides of a ratio take turns of a millisecond in one process (or in two, where the environment differs), and the median
+// of the turns' ratios counts. Exit status 1 when a bar is missed.
+#include "bench/bars/parts.h"
+#include "bench/bars/row.h"
+#include "bench/bars/worker.h"
+#include "bench/calls/compiled.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace bench {
+namespace {
+
+struct Part {
+  const char* name;
+  void (*run)();
+  Settings settings;
+};
+
+const Settings kCompiledAtOnce = {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", "off"}};
+
+
+const Part kParts[] = {
+    {"ratios", &ratioBars, {{"SHUNT_JIT_THRESHOLD", std::to_string(kThreshold)}, {"SHUNT_JIT_KEEP", "1"}}},
+    {"compile times", &compileTimeBars, {}},
+    {"instructions", &instructionBars, {}},
+    {"never slower", &neverSlowerBars, {}},
+    {"memory", &memoryBars, kCompiledAtOnce},
+    {"growth", &growthBars, kCompiledAtOnce},
+};
+
+/// Runs a part in a process of its own; returns whether all of its bars held.
+bool runPart(const Part& part, const char* filter) {
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error(std::string("fork failed: ") + std::strerror(errno));
+  if (child == 0) {
+    for (const auto& [name, value] : part.settings) setenv(name, value.c_str(), 1);
+    execl("/proc/self/exe", "bench_bars", "--part", part.name, filter, nullptr);
+    std::perror("bench_bars can't start itself again");
+    _exit(2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) throw std::runtime_error(std::string("part ") + part.name + " failed");
+  return WEXITSTATUS(status) == 0;
+}
+
+int runAll(const char* filter) {
+  // One thread everywhere; a choice that is there already holds.
+  for (const char* name : {"SHUNT_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}) setenv(name, "1", 0);
+  printHeader();
+  std::fflush(stdout);
+  bool good = true;
+  for (const Part& part : kParts) good &= runPart(part, filter);
+  return good ? 0 : 1;
+}
+
+int runNamed(std::string_view name) {
+  for (const Part& part : kParts)
+    if (name == part.name) {
+      part.run();
+      return missed() == 0 ? 0 : 1;
+    }
+  throw std::runtime_error("no part " + std::string(name));
+}
+
+int run(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "--worker") == 0) return serveAsWorker(argv[2]);
+  const bool is_part = argc == 4 && std::strcmp(argv[1], "--part") == 0;
+  setFilter(is_part ? argv[3] : argc > 1 ? argv[1] : "");
+  return is_part ? runNamed(argv[2]) : runAll(argc > 1 ? argv[1] : "");
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int argc, char** argv) try {
+  return bench::run(argc, argv);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "bench_bars: %s\n", e.what());
+  return 2;
+}
