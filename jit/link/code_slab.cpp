@@ -15,6 +15,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <set>
 
 extern "C" int __gxx_personality_v0(...);
 
@@ -28,20 +29,28 @@ size_t rounded(size_t size) { return (size + CodeSlabs::kAlignment - 1) / CodeSl
 // Memory with its two views. The first kAlignment bytes hold the personality pointer.
 struct Slab {
   std::byte* code = nullptr;
-  std::byte* memory = nullptr;      // null once the slab may not be written any more
+  std::byte* memory = nullptr;      // null once nobody writes the slab any more
+  bool shared = false;              // with another process, since a fork: takes no new blocks
   std::map<size_t, size_t> free;    // offset -> size; no two of them touch
   std::map<size_t, size_t> blocks;  // offset -> size
+  std::set<size_t> unwritten;       // offsets of blocks that are still being written
   size_t live = 0;
   size_t top = 0;  // the highest end of a block so far
 
   llvm::Error map();
   void unmap();
-  bool writable() const { return memory != nullptr; }
+  bool writable() const { return !shared; }
   // What counts against the limit: of a slab that is never written again, all that was ever written.
   size_t used() const { return writable() ? live : top; }
   // The offset, or 0 where no free piece is large enough.
   size_t take(size_t size);
   void giveBack(size_t offset);
+  void written(size_t offset);
+  /// After a fork.
+  void share(bool in_child);
+
+ private:
+  void unmapMemory();
 };
 
 llvm::Error Slab::map() {
@@ -64,6 +73,7 @@ size_t Slab::take(size_t size) {
     free.erase(piece);
     if (available > size) free.emplace(offset + size, available - size);
     blocks.emplace(offset, size);
+    unwritten.insert(offset);
     live += size;
     top = std::max(top, offset + size);
     return offset;
@@ -76,6 +86,7 @@ void Slab::giveBack(size_t offset) {
   size_t size = block->second;
   live -= size;
   blocks.erase(block);
+  written(offset);
   auto next = free.lower_bound(offset);
   if (next != free.end() && next->first == offset + size) {
     size += next->second;
@@ -89,6 +100,26 @@ void Slab::giveBack(size_t offset) {
     }
   }
   free.emplace(offset, size);
+}
+
+void Slab::written(size_t offset) {
+  unwritten.erase(offset);
+  if (shared && unwritten.empty()) unmapMemory();
+}
+
+void Slab::share(bool in_child) {
+  shared = true;
+  if (in_child) {
+    memory = nullptr;  // this view did not come along, nor did those who were writing
+    while (!unwritten.empty()) giveBack(*unwritten.begin());
+  } else if (unwritten.empty()) {
+    unmapMemory();
+  }
+}
+
+void Slab::unmapMemory() {
+  if (memory != nullptr) munmap(memory, CodeSlabs::kSlabBytes);
+  memory = nullptr;
 }
 
 }  // namespace
@@ -113,8 +144,7 @@ struct CodeSlabs::State {
   // Neither side of a fork writes what both map.
   void retireLocked(bool in_child) {
     for (auto slab = slabs.begin(); slab != slabs.end();) {
-      if (!in_child && slab->second.memory != nullptr) munmap(slab->second.memory, kSlabBytes);
-      slab->second.memory = nullptr;  // a child never had this view
+      slab->second.share(in_child);
       if (slab->second.live == 0) {
         slab->second.unmap();
         slab = slabs.erase(slab);
@@ -160,6 +190,12 @@ llvm::Expected<CodeBlock> CodeSlabs::allocate(size_t size) {
   const CodeBlock block = State::blockOf(slab, offset, size);
   state_->slabs.emplace(reinterpret_cast<uint64_t>(slab.code), std::move(slab));
   return block;
+}
+
+void CodeSlabs::written(uint64_t address) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = std::prev(state_->slabs.upper_bound(address));
+  found->second.written(address - found->first);
 }
 
 void CodeSlabs::free(uint64_t address) {

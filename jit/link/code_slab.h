@@ -7,6 +7,8 @@
 // The views are shared with a child process. So after a fork neither process writes, nor reuses, a slab that existed then:
 // new code goes to a new slab, and the old one is unmapped when its last block is freed. The child never has the writable
 // views of older slabs. The prepare handler holds the mutex across the fork.
+// One exception, since a fork doesn't wait for a link: a block that the parent was writing is written to its end, and the
+// view stays until then. The child has nothing that leads to it; to the child it is free.
 #pragma once
 
 #include <llvm/Support/Error.h>
@@ -38,8 +40,10 @@ class CodeSlabs {
   /// The process's own, limited by SHUNT_JIT_MAX_CODE; never destroyed, fork handlers installed.
   static CodeSlabs& instance();
 
-  /// Fails where the limit is reached or the system gives no executable memory.
+  /// Fails where the limit is reached or the system gives no executable memory. The block may be written until `written`.
   llvm::Expected<CodeBlock> allocate(size_t size);
+  /// Nobody writes the block any more.
+  void written(uint64_t address);
   /// No thread may run, or come to run, code of the block.
   void free(uint64_t address);
 

@@ -19,6 +19,7 @@ class SlabMemoryManager::InFlight final : public jl::JITLinkMemoryManager::InFli
     done(llvm::Error::success());
   }
   void finalize(OnFinalizedFunction done) override {
+    owner_.slabs_.written(owner_.block_.address);
     done(FinalizedAlloc(llvm::orc::ExecutorAddr(owner_.block_.address)));
   }
 

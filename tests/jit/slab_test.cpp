@@ -79,6 +79,7 @@ TEST(CodeSlabs, AfterAForkNeitherSideWritesWhatBothMap) {
   CodeSlabs slabs(size_t{1} << 30);
   const CodeBlock before = must(slabs.allocate(4096));
   std::memset(before.memory, 0x11, before.size);
+  slabs.written(before.address);
   int to_child[2], to_parent[2];
   ASSERT_EQ(pipe(to_child) | pipe(to_parent), 0);
   slabs.beforeFork();
@@ -112,6 +113,32 @@ TEST(CodeSlabs, AfterAForkNeitherSideWritesWhatBothMap) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   for (int end : {to_child[0], to_child[1], to_parent[0], to_parent[1]}) close(end);
+}
+
+// A fork on another thread, in the middle of a link.
+TEST(CodeSlabs, ABlockThatAForkCameUponIsWrittenToItsEnd) {
+  CodeSlabs slabs(size_t{1} << 30);
+  const CodeBlock half = must(slabs.allocate(64));
+  slabs.beforeFork();
+  const pid_t child = fork();
+  if (child == 0) {
+    slabs.afterForkInChild();
+    _exit(slabs.usage().slabs == 0 && !inAnyMapping(half.address) ? 0 : 1);  // nobody is left to write it
+  }
+  slabs.afterForkInParent();
+  std::memset(half.memory, 0x44, half.size);
+  EXPECT_EQ(*reinterpret_cast<const unsigned char*>(half.address + 63), 0x44);
+  const CodeBlock next = must(slabs.allocate(64));
+  EXPECT_EQ(slabs.usage().slabs, 2u) << "a slab that another process maps takes no new code";
+  slabs.written(half.address);
+  EXPECT_FALSE(inAnyMapping(reinterpret_cast<uint64_t>(half.memory)));
+  EXPECT_TRUE(inAnyMapping(half.address));
+  slabs.free(half.address);
+  EXPECT_FALSE(inAnyMapping(half.address));
+  slabs.free(next.address);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(CodeSlabs, WhatIsKeptSinceAForkCountsAgainstTheLimit) {
