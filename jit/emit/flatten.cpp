@@ -4,18 +4,20 @@
 
 #include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/PassManager.h>
-#include <llvm/Transforms/IPO/AlwaysInliner.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
-#include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <vector>
 
 namespace shunt::jit {
 namespace {
 
-// Chains are not longer: wrappers for ADInplaceOrView, Autograd, Autocast, Python and BackendSelect, and a kernel.
-constexpr int kMaxRounds = 8;
+// Chains are not longer: wrappers for ADInplaceOrView, Autograd, Autocast, Python and BackendSelect, and a kernel; which may call
+// an operator whose chain is inlined, and so on.
+constexpr int kMaxRounds = 4 * 8;
 
 /// The functions that stay are left alone: what matters is in the thunk by now.
 void fold(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
@@ -24,10 +26,21 @@ void fold(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::SimplifyCFGPass());
   for (llvm::Function& f : module)
     if (!f.isDeclaration() && !f.hasLocalLinkage()) functions.invalidate(f, passes.run(f, functions));
+}
+
+// LLVM's pass for this reckons every function's block frequencies anew for every call.
+void inlineEverywhere(llvm::Function& f) {
+  std::vector<llvm::CallBase*> calls;
+  for (llvm::User* user : f.users())
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(user); call && call->getCalledFunction() == &f && call->getFunction() != &f)
+      calls.push_back(call);
+  for (llvm::CallBase* call : calls) {
+    llvm::InlineFunctionInfo info;
+    // What it can't inline stays a call.
+    static_cast<void>(llvm::InlineFunction(*call, info, /*MergeAttributes=*/true, /*CalleeAAR=*/nullptr, /*InsertLifetime=*/true));
+  }
 }
 
 /// Whether something was inlined into a function that stays.
@@ -39,10 +52,9 @@ bool inlineMarked(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
       if (const auto* call = llvm::dyn_cast<llvm::CallBase>(user)) found |= call->getCalledFunction() == &f && !call->getFunction()->hasLocalLinkage();
   }
   if (!found) return false;
-  llvm::ModulePassManager passes;
-  passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetime=*/true));
-  passes.addPass(llvm::GlobalDCEPass());
-  passes.run(module, analyses);
+  for (llvm::Function& f : module)
+    if (f.hasFnAttribute(llvm::Attribute::AlwaysInline) && !f.isDeclaration()) inlineEverywhere(f);
+  llvm::GlobalDCEPass().run(module, analyses);
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include "jit/emit/host_target.h"
 
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetOptions.h>
 #include <llvm/TargetParser/Host.h>
@@ -27,6 +28,16 @@ const llvm::Target& findTarget(const std::string& triple) {
   return *target;
 }
 
+// Passes of code generation that cost much and gain nothing here: addresses in our loops are a pointer and an index, which is
+// one operand on x86, and our branches are guards, not conditional moves. LLVM has no other way to leave them out.
+constexpr std::pair<const char*, bool> kCodegenSwitches[] = {{"disable-lsr", true}, {"x86-cmov-converter", false}};
+
+void setCodegenSwitches() {
+  const llvm::StringMap<llvm::cl::Option*>& options = llvm::cl::getRegisteredOptions();
+  for (const auto& [name, value] : kCodegenSwitches)
+    if (const auto it = options.find(name); it != options.end()) it->second->addOccurrence(0, name, value ? "true" : "false");
+}
+
 }  // namespace
 
 struct HostTarget::Pool {
@@ -39,6 +50,7 @@ HostTarget::HostTarget() : triple_("x86_64-unknown-linux-gnu"), pool_(new Pool) 
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86AsmPrinter();
+  setCodegenSwitches();
   const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
   std::vector<std::string> names;
   for (const auto& feature : features) {
