@@ -7,6 +7,7 @@
 #include <shunt/core/log.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 
@@ -90,7 +91,31 @@ std::vector<const OpState*> Dispatcher::Impl::collect(bool always) {
   freed += reclaimer.reclaim([](auto&& visit) { detail::forEachThreadFrames(visit); },
                              [&](const OpState* s) { out.push_back(s); });
   next_reclaim = reclaimer.retiredCount() + kReclaimEvery;
+  being_freed.fetch_add(out.size(), std::memory_order_relaxed);
   return out;
+}
+
+void Dispatcher::Impl::drain() {
+  std::vector<const OpState*> waiting;
+  {
+    MutexLock lock(mutex);
+    waiting = reclaimer.retired();
+  }
+  for (auto pause = std::chrono::microseconds(10);; pause = std::min(pause * 2, std::chrono::microseconds(1000))) {
+    SHUNT_CHECK(detail::HardwarePlatform::barrierAll(), "Library::drain: this system has no membarrier(2), without which nobody ",
+                "knows what other threads' calls use; the library has to stay loaded");
+    {
+      AfterUnlock after;
+      MutexLock lock(mutex);
+      after.states = collect(true);
+      // At worst a later state at the same place is waited for as well.
+      const auto& retired = reclaimer.retired();
+      std::erase_if(waiting, [&](const OpState* s) { return std::find(retired.begin(), retired.end(), s) == retired.end(); });
+    }
+    // Also what other threads took out is deleted: destructors of functors are the library's code.
+    if (waiting.empty() && being_freed.load(std::memory_order_acquire) == 0) return;
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 std::optional<OperatorHandle> Dispatcher::findOp(const OperatorName& name) const {
@@ -145,7 +170,7 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
       const OperatorEntry& entry = *it->second;
       if (const SchemaRecord* before = entry.schema())
         throw Error(detail::str("Tried to register an operator (", schema, ") with the same name and overload name twice.",
-                                "\n  first defined at ", placeOf(before->where), " as ", before->schema,
+                                "\n  first defined at ", before->place, " as ", before->schema,
                                 "\n  now at           ", placeOf(where),
                                 "\nGive one of them another overload name, or define it in one place only."));
       if (entry.signature() != nullptr)
@@ -153,7 +178,7 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
     }
     OperatorEntry& entry = impl_->entryFor(name);
     id = ++impl_->next_id;
-    entry.setSchema(std::move(schema), where, id);
+    entry.setSchema(std::move(schema), placeOf(where), id);
     impl_->publish(entry);
     after.states = impl_->collect(false);
     after.listeners = impl_->listeners;
@@ -191,7 +216,7 @@ RegistrationHandle Dispatcher::registerImpl(OperatorName name, DispatchKey key, 
                                 "\n         from ", entry.signature_place(), "\n  now:   ", kernel.signature->str(), "\n         for ", key,
                                 " at ", placeOf(where)));
       if (const SchemaRecord* schema = entry.schema())
-        checkSignatureAgainstSchema(schema->schema, placeOf(schema->where), *kernel.signature, placeOf(where));
+        checkSignatureAgainstSchema(schema->schema, schema->place, *kernel.signature, placeOf(where));
     }
     OperatorEntry& entry = impl_->entryFor(name);
     if (kernel.signature != nullptr && entry.signature() == nullptr) entry.setSignature(kernel.signature, placeOf(where));

@@ -52,6 +52,9 @@ struct Dispatcher::Impl {
   std::deque<jit::InvalidationRecord> invalidations SHUNT_GUARDED_BY(mutex);
   bool accept_thunks SHUNT_GUARDED_BY(mutex) = true;
 
+  /// States that were collected and are not deleted yet; grows under the mutex.
+  static inline std::atomic<size_t> being_freed{0};
+
   static constexpr size_t kReclaimEvery = 64;
   static constexpr size_t kLoggedInvalidations = 1024;
 
@@ -67,6 +70,8 @@ struct Dispatcher::Impl {
   void apply(Change& change) SHUNT_REQUIRES(mutex);
   /// Takes out what may be freed now; the caller deletes it after unlocking.
   std::vector<const OpState*> collect(bool always) SHUNT_REQUIRES(mutex);
+  /// Waits until no call of another thread uses a state that is retired by now, and all those are deleted.
+  void drain();
 };
 
 /// What a change leaves to be done without the lock: free states, run functors' destructors, tell listeners.
@@ -74,6 +79,7 @@ class AfterUnlock {
  public:
   ~AfterUnlock() {
     for (const OpState* s : states) freeState(s);
+    Dispatcher::Impl::being_freed.fetch_sub(states.size(), std::memory_order_release);
   }
   std::vector<const OpState*> states;
   std::optional<KernelRecord> kernel;

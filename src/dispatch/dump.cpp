@@ -32,7 +32,7 @@ std::string OperatorHandle::dumpState() const {
   out << "name: " << operator_name() << '\n';
   const OperatorEntry* entry = op_->entry();
   if (entry == nullptr) return out.str() + "(not registered)\n";
-  if (const SchemaRecord* s = entry->schema()) out << "schema: " << s->schema << "\ndefined at: " << placeOf(s->where) << '\n';
+  if (const SchemaRecord* s = entry->schema()) out << "schema: " << s->schema << "\ndefined at: " << s->place << '\n';
   else out << "schema: (none)\n";
   dumpRecords(out, entry->kernels());
   return out.str();

@@ -1,3 +1,4 @@
+#include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/errors.h"
 
 #include <shunt/core/library.h>
@@ -78,7 +79,22 @@ Library& Library::fallback(CppFunction f, std::source_location where) {
 }
 
 void Library::reset() {
+  if (handles_.empty()) return;
   while (!handles_.empty()) handles_.pop_back();
+  // Functors that no call uses go now, while their destructors' code is loaded for sure.
+  Dispatcher::singleton().reclaim();
+}
+
+void Library::drain() {
+  SHUNT_CHECK(detail::threadFrames().depth() == 0, "Library::drain: this thread is inside a call of its own, which may be one that it ",
+              "would wait for; drain when the call has returned");
+  auto& impl = Dispatcher::singleton().implForHandles();
+  {
+    MutexLock lock(impl.mutex);
+    SHUNT_CHECK(impl.batch_thread != std::this_thread::get_id(), "Library::drain: inside a Dispatcher::Batch nothing is taken back yet");
+  }
+  reset();
+  impl.drain();
 }
 
 }  // namespace shunt

@@ -25,11 +25,11 @@ class OperatorEntry {
   const OpState* state() const { return op_->state_.load(std::memory_order_acquire); }
 
   /// Definitions are kept for good, since a call on another thread may be printing one; an equal one is used again.
-  void setSchema(FunctionSchema schema, std::source_location where, uint64_t id) {
+  void setSchema(FunctionSchema schema, std::string place, uint64_t id) {
     schema_id_ = id;
     for (const auto& past : schemas_)
-      if (past->schema == schema && placeOf(past->where) == placeOf(where)) return schema_.store(past.get(), std::memory_order_release);
-    schemas_.push_back(std::make_unique<SchemaRecord>(SchemaRecord{std::move(schema), where}));
+      if (past->schema == schema && past->place == place) return schema_.store(past.get(), std::memory_order_release);
+    schemas_.push_back(std::make_unique<SchemaRecord>(SchemaRecord{std::move(schema), std::move(place)}));
     schema_.store(schemas_.back().get(), std::memory_order_release);
   }
   void clearSchema() { schema_.store(nullptr, std::memory_order_release); }
@@ -42,7 +42,11 @@ class OperatorEntry {
   void addKernel(DispatchKey key, KernelRecord record) { kernels_.add(key, std::move(record)); }
   std::optional<KernelRecord> removeKernel(DispatchKey key, uint64_t id) {
     auto out = kernels_.remove(key, id);
-    if (!anyUnboxed() && !bound_signature_) setSignature(nullptr, "");
+    // A signature is its kernel's library's, which may go; another kernel's is as good.
+    if (out && out->kernel.signature == signature_ && !bound_signature_) {
+      const KernelRecord* other = anyUnboxed();
+      other != nullptr ? setSignature(other->kernel.signature, placeOf(other->where)) : setSignature(nullptr, "");
+    }
     return out;
   }
   /// Generated code knows its operators' signatures; they stay when kernels go.
@@ -62,11 +66,11 @@ class OperatorEntry {
   std::atomic<const OpState*>& published() { return op_->state_; }
 
  private:
-  bool anyUnboxed() const {
+  const KernelRecord* anyUnboxed() const {
     for (const auto& slot : kernels_.slots())
       for (const KernelRecord& r : slot.records)
-        if (r.kernel.signature != nullptr) return true;
-    return false;
+        if (r.kernel.signature != nullptr) return &r;
+    return nullptr;
   }
 
   Operator* const op_;

@@ -48,7 +48,7 @@ void OperatorHandle::assertSignature(const CppSignature& signature) const {
     SHUNT_CHECK(*known == signature, "operator ", operator_name(), ": typed<>() was asked for another C++ signature than its kernels have\n  asked: ",
                 signature.str(), "\n  known: ", known->str(), "\n         from ", entry->signature_place());
   } else if (const SchemaRecord* schema = entry->schema()) {
-    checkAskedAgainstSchema(schema->schema, placeOf(schema->where), signature);
+    checkAskedAgainstSchema(schema->schema, schema->place, signature);
   }
 }
 

@@ -16,9 +16,10 @@ struct KernelRecord {
   std::source_location where;
 };
 
+/// Outlives the library that defined it, whose strings a std::source_location points to.
 struct SchemaRecord {
   FunctionSchema schema;
-  std::source_location where;
+  std::string place;
 };
 
 /// Kernels of one operator (or the fallbacks), per key (aliases too), newest first. Few keys: a sorted vector.

@@ -66,8 +66,12 @@ class SHUNT_API Library {
   template <class F>
   Library& elementwise(std::string_view name, std::source_location where = std::source_location::current());
   Library& fallback(CppFunction f, std::source_location where = std::source_location::current());
-  /// Takes every registration back, newest first.
+  /// Takes every registration back, newest first. Never waits: calls of other threads may be running in the kernels still.
   void reset();
+  /// Takes every registration back and waits until all calls of other threads that began before are over, and everything
+  /// that held the kernels' functors is gone: then their code may be unloaded. An error, which changes nothing, inside a call of
+  /// this thread's own.
+  void drain();
 
  private:
   /// The forms of an elementwise operator: its name without overload, and the forms' full names, empty where not defined.
