@@ -37,6 +37,13 @@ target_link_libraries(shunt_flags INTERFACE shunt_host_flags)
 if(SHUNT_SANITIZE)
   target_compile_options(shunt_flags INTERFACE -fsanitize=${SHUNT_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(shunt_flags INTERFACE -fsanitize=${SHUNT_SANITIZE})
+  # clang says so only where it instruments, and the bitcode, which it doesn't, must agree with the library.
+  foreach(sanitizer thread address)
+    if(SHUNT_SANITIZE MATCHES ${sanitizer})
+      string(TOUPPER ${sanitizer} name)
+      target_compile_definitions(shunt_flags INTERFACE __SANITIZE_${name}__=1)
+    endif()
+  endforeach()
 else()
   # Sanitizer runtimes live in the executable, so only a plain library can be checked for missing symbols.
   target_link_options(shunt_flags INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:LINKER:-z,defs>)

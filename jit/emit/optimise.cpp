@@ -2,6 +2,7 @@
 
 #include "jit/emit/flatten.h"
 #include "jit/emit/host_target.h"
+#include "jit/emit/instrument.h"
 #include "jit/emit/pipeline.h"
 #include "jit/emit/shared_constants.h"
 #include "jit/emit/thread_local.h"
@@ -58,7 +59,9 @@ llvm::Error optimise(llvm::Module& module) {
   llvm::ModulePassManager passes;
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(cleanup)));
   passes.run(module, analyses.module);
-  return shareConstants(module);
+  if (llvm::Error error = shareConstants(module)) return error;
+  instrument(module, analyses.module);
+  return llvm::Error::success();
 }
 
 }  // namespace shunt::jit

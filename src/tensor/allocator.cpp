@@ -1,8 +1,8 @@
 // Free lists: one per thread and size class, linked through the blocks' first words.
 //
 // Classes: multiples of 64 bytes up to 1 KiB, then four steps a doubling up to 1 MiB; behind the lists stands oneTBB's
-// allocator (system_blocks.h). Larger blocks go straight to malloc, as do all under AddressSanitizer. A list keeps at most 64
-// blocks and about 512 KiB. The thread's lists sit behind one initial-exec pointer and go back when the thread ends.
+// allocator (system_blocks.h). Larger blocks go straight to malloc, as do all in builds with SHUNT_STRESS. A list keeps at
+// most 64 blocks and about 512 KiB. The thread's lists sit behind one initial-exec pointer and go back when the thread ends.
 #include "src/tensor/free_lists.h"
 #include "src/tensor/system_blocks.h"
 
@@ -64,7 +64,14 @@ void* fromMalloc(size_t nbytes) {
 
 }  // namespace
 
+#ifdef SHUNT_STRESS
+constinit std::atomic<void (*)()> stress_checkpoint{nullptr};
+#endif
+
 void* fromSystem(size_t nbytes) {
+#ifdef SHUNT_STRESS
+  if (auto* const hook = stress_checkpoint.load(std::memory_order_acquire)) hook();
+#endif
   if (!kUseLists || nbytes > kListLimit) return fromMalloc(nbytes);
   return checked(allocateFromSystem(lists(), nbytes), nbytes);
 }

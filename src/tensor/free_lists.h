@@ -2,6 +2,8 @@
 // in allocator.cpp. See there. Each thread uses its own lists only.
 #pragma once
 
+#include "src/tensor/stress.h"
+
 #include <shunt/tensor/allocator.h>
 
 #include <array>
@@ -18,14 +20,7 @@ inline constexpr int kNumClasses = kFineClasses + 4 * 10 + 1;
 inline constexpr size_t kMaxListBytes = 512 * 1024;
 inline constexpr uint32_t kMaxListBlocks = 64;
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SHUNT_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SHUNT_ADDRESS_SANITIZER 1
-#endif
-#endif
-#ifdef SHUNT_ADDRESS_SANITIZER
+#ifdef SHUNT_STRESS
 inline constexpr bool kUseLists = false;
 #else
 inline constexpr bool kUseLists = true;

@@ -24,14 +24,8 @@ namespace shunt::detail {
 namespace {
 
 // Under the sanitizers malloc, which they know.
-#if defined(SHUNT_ADDRESS_SANITIZER)
+#ifdef SHUNT_STRESS
 constexpr bool kUseMalloc = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-constexpr bool kUseMalloc = true;
-#else
-constexpr bool kUseMalloc = false;
-#endif
 #else
 constexpr bool kUseMalloc = false;
 #endif
