@@ -17,10 +17,10 @@
 namespace shunt {
 namespace {
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SHUNT_SERIAL_UNDER_TSAN
-#endif
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kSerial = true;
+#else
+constexpr bool kSerial = false;
 #endif
 
 thread_local bool in_region = false;
@@ -38,6 +38,10 @@ int initialThreads() {
 
 // 0: not read from the environment yet. Relaxed: a number on its own.
 std::atomic<int> num_threads{0};
+
+// In a child of fork whose parent had made a pool. Its threads stayed in the parent, and oneTBB, which doesn't know, may wait
+// for them.
+std::atomic<bool> pool_stayed_behind{false};
 
 // The arena of the current number of threads. A call keeps its own reference, so that set_num_threads never waits.
 // Never destroyed: kernels may run during static destruction.
@@ -65,8 +69,14 @@ ArenaHolder& arenaHolder() {
   return holder;
 }
 
-[[maybe_unused]] const bool at_load =
-    (detail::holdAcrossFork(3, [] { arenaHolder().mutex.lock(); }, [] { arenaHolder().mutex.unlock(); }), true);
+void afterForkInChild() {
+  ArenaHolder& holder = arenaHolder();
+  if (holder.arena != nullptr) pool_stayed_behind.store(true, std::memory_order_relaxed);
+  holder.mutex.unlock();
+}
+
+[[maybe_unused]] const bool at_load = (detail::holdAcrossFork(
+    3, [] { arenaHolder().mutex.lock(); }, [] { arenaHolder().mutex.unlock(); }, &afterForkInChild), true);
 
 struct RegionGuard {
   bool saved = std::exchange(in_region, true);
@@ -101,12 +111,8 @@ void parallelFor(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int
   if (begin >= end) return;
   const int64_t chunks = (end - begin + grain - 1) / grain;
   const int threads = get_num_threads();
-#ifdef SHUNT_SERIAL_UNDER_TSAN
-  constexpr bool kSerial = true;
-#else
-  constexpr bool kSerial = false;
-#endif
-  if (kSerial || chunks == 1 || threads == 1 || in_region) return runSerially(begin, end, grain, f);
+  const bool alone = pool_stayed_behind.load(std::memory_order_relaxed);
+  if (kSerial || chunks == 1 || threads == 1 || in_region || alone) return runSerially(begin, end, grain, f);
   const std::shared_ptr<tbb::task_arena> arena = arenaHolder().get(threads);
   arena->execute([&] {
     tbb::parallel_for(int64_t{0}, chunks, [&](int64_t k) {

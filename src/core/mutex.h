@@ -6,7 +6,7 @@
 //   3 leaves: a thunk's timing, oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs
 //   4 the threads' free lists        (src/tensor/system_blocks.cpp)
 // fork() takes all of them but the timing's, which is only ever tried, in this order (shunt/core/fork.h). Apart from these:
-//   the compiler's                   (src/jit/compiler.h) before 1; a forked child compiles nothing and never takes them
+//   the compiler's                   (src/jit/compiler.h) before 1; fork() only tries the one of compiles, and remembers
 //   jit/'s own                       (link, debug, emit) after 1; libshunt_jit.so sees to its forks itself
 //   nodes, hooks, accumulators       (autograd) of one object each; a thread holds at most one, and none of the above
 #pragma once

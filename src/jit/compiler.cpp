@@ -15,6 +15,8 @@
 namespace shunt::jit {
 namespace {
 
+constexpr const char* kClosed = "the compiler can't run here: its thread did not start, or a fork came upon a compile";
+
 /// libshunt_jit.so beside the library that this code is in.
 std::string providerPath() {
   Dl_info info{};
@@ -47,21 +49,42 @@ Compiler& Compiler::instance() {
   return *compiler;
 }
 
-Compiler::Compiler() {
+Compiler::Compiler() : queue_(new Queue) {
   std::atexit([] { instance().stop(); });
-  pthread_atfork(nullptr, nullptr, [] { instance().closed_.store(true, std::memory_order_relaxed); });
+  pthread_atfork([] { instance().beforeFork(); }, [] { instance().afterForkInParent(); }, [] { instance().afterForkInChild(); });
+}
+
+// Waits for no compile, and every other lock that a compile needs is held across a fork by its owner.
+void Compiler::beforeFork() {
+  fork_mutex_.lock();
+  quiet_at_fork_ = compile_mutex_.try_lock();
+}
+
+void Compiler::afterForkInParent() {
+  if (quiet_at_fork_) compile_mutex_.unlock();
+  fork_mutex_.unlock();
+}
+
+void Compiler::afterForkInChild() {
+  if (quiet_at_fork_) compile_mutex_.unlock();
+  else closed_.store(true, std::memory_order_relaxed);
+  // The parent's stays as it was at the fork: its lock may be held, and its thread and who waited for it are not here.
+  queue_ = new Queue;
+  Pairs::instance().forgetQueue();
+  fork_mutex_.unlock();
 }
 
 bool Compiler::submit(const CompileRequest& request) noexcept try {
   if (closed_.load(std::memory_order_relaxed)) return false;
-  std::lock_guard lock(mutex_);
-  if (stopping_ || queue_.size() >= kMaxQueued) return false;
-  if (!started_) {
-    worker_ = std::thread([this] { run(); });
-    started_ = true;
+  Queue& queue = *queue_;
+  std::lock_guard lock(queue.mutex);
+  if (queue.stopping || queue.requests.size() >= kMaxQueued) return false;
+  if (!queue.started) {
+    queue.worker = std::thread([this, &queue] { run(queue); });
+    queue.started = true;
   }
-  queue_.push_back(request);
-  changed_.notify_all();
+  queue.requests.push_back(request);
+  queue.changed.notify_all();
   return true;
 } catch (const std::exception& e) {
   // No thread or no memory: once is enough to say so, and nothing is tried again.
@@ -69,23 +92,23 @@ bool Compiler::submit(const CompileRequest& request) noexcept try {
   return false;
 }
 
-void Compiler::run() {
-  std::unique_lock lock(mutex_);
+void Compiler::run(Queue& queue) {
+  std::unique_lock lock(queue.mutex);
   while (true) {
-    const auto something = [&] { return stopping_ || !queue_.empty(); };
+    const auto something = [&] { return queue.stopping || !queue.requests.empty(); };
     while (!something()) {
-      if (!report::wantedMeanwhile()) changed_.wait(lock, something);
-      else if (!changed_.wait_for(lock, report::kInterval, something)) writeReport(lock);
+      if (!report::wantedMeanwhile()) queue.changed.wait(lock, something);
+      else if (!queue.changed.wait_for(lock, report::kInterval, something)) writeReport(lock);
     }
-    if (stopping_) return;
-    const CompileRequest request = queue_.front();
-    queue_.pop_front();
-    busy_ = true;
+    if (queue.stopping) return;
+    const CompileRequest request = queue.requests.front();
+    queue.requests.pop_front();
+    queue.busy = true;
     lock.unlock();
     compileNow(request);
     lock.lock();
-    busy_ = false;
-    if (queue_.empty()) changed_.notify_all();
+    queue.busy = false;
+    if (queue.requests.empty()) queue.changed.notify_all();
   }
 }
 
@@ -100,7 +123,7 @@ void Compiler::compileNow(const CompileRequest& request) noexcept {
   const OpState* state = request.op->state().load(std::memory_order_acquire);
   CompileResult result;
   if (closed_.load(std::memory_order_relaxed)) {
-    result = {Verdict::kRefused, "a forked child compiles nothing", "", {}, 0};
+    result = {Verdict::kRefused, kClosed, "", {}, 0};
   } else {
     std::lock_guard lock(compile_mutex_);
     Provider* provider = load();
@@ -113,7 +136,7 @@ void Compiler::compileNow(const CompileRequest& request) noexcept {
 }
 
 PlanOutline Compiler::outline(const CompileRequest& request) {
-  if (closed_.load(std::memory_order_relaxed)) return {{}, "a forked child compiles nothing", ""};
+  if (closed_.load(std::memory_order_relaxed)) return {{}, kClosed, ""};
   std::lock_guard lock(compile_mutex_);
   Provider* provider = load();
   return provider != nullptr ? provider->outline(request) : PlanOutline{{}, "libshunt_jit.so is not available", ""};
@@ -136,20 +159,19 @@ Provider* Compiler::load() {
 }
 
 void Compiler::stop() {
-  // The child has no worker, and the parent's may have held the lock at the fork.
-  if (closed_.load(std::memory_order_relaxed)) return;
+  Queue& queue = *queue_;
   {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-    changed_.notify_all();
+    std::lock_guard lock(queue.mutex);
+    queue.stopping = true;
+    queue.changed.notify_all();
   }
-  if (worker_.joinable()) worker_.join();
+  if (queue.worker.joinable()) queue.worker.join();
 }
 
 void Compiler::waitIdle() {
-  if (closed_.load(std::memory_order_relaxed)) return;
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return stopping_ || (queue_.empty() && !busy_); });
+  Queue& queue = *queue_;
+  std::unique_lock lock(queue.mutex);
+  queue.changed.wait(lock, [&] { return queue.stopping || (queue.requests.empty() && !queue.busy); });
 }
 
 }  // namespace shunt::jit

@@ -110,6 +110,15 @@ void Pairs::backToCounting(const PairKey& key) {
   p.counted = 0;
 }
 
+void Pairs::forgetQueue() {
+  std::lock_guard lock(mutex_);
+  for (auto& [key, p] : pairs_)
+    if (p.state == PairState::kQueued) {
+      p.state = PairState::kCounting;
+      p.counted = 0;
+    }
+}
+
 void Pairs::reset() {
   std::lock_guard lock(mutex_);
   for (auto& [key, p] : pairs_)

@@ -59,6 +59,8 @@ class Pairs {
   void slower(const PairKey& key, const OpState* state, std::string reason);
   /// The pair was not queued after all.
   void backToCounting(const PairKey& key);
+  /// None of them is queued any more.
+  void forgetQueue();
   void reset();
   void fill(Stats& stats);
   /// Nothing for a pair that was never observed.
