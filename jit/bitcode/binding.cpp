@@ -19,10 +19,26 @@ std::string readable(const llvm::GlobalValue& value) { return llvm::demangle(val
 
 }  // namespace
 
-bool Binding::hostHas(llvm::StringRef name) const { return host_.address(std::string_view(name)).has_value(); }
+// Another library's are its definitions, and what code of it without bitcode defines.
+bool Binding::isOwn(const llvm::GlobalValue& value) const {
+  return library_.symbols() != nullptr && (!value.isDeclarationForLinker() || value.hasLocalLinkage() || library_.symbols()->defines(value.getName()));
+}
 
-std::string Binding::hostName(llvm::StringRef name) const {
-  return library_.has(name) ? std::string(kHostPrefix) + name.str() : name.str();
+std::string Binding::moduleName(const llvm::GlobalValue& value) const {
+  return isOwn(value) ? (library_.prefix() + value.getName()).str() : value.getName().str();
+}
+
+std::string Binding::hostSymbol(const llvm::GlobalValue& value) const {
+  if (library_.symbols() == nullptr && value.hasLocalLinkage()) return "";
+  std::string name = moduleName(value);
+  // What another library uses from elsewhere can't be what libshunt keeps to itself.
+  if (base_ != nullptr && !isOwn(value) && host_.isHidden(name)) return "";
+  return host_.address(name) ? name : "";
+}
+
+std::string Binding::hostName(llvm::StringRef symbol) const {
+  const bool may_have_body = QualifiedName::parse(symbol) || (base_ != nullptr ? base_->library_ : library_).has(symbol);
+  return may_have_body ? std::string(kHostPrefix) + symbol.str() : symbol.str();
 }
 
 // The content is known for good, and everything it points to can be bound.
@@ -43,13 +59,13 @@ bool Binding::copyable(const llvm::GlobalValue& value, std::string& why) {
 Binding::Address Binding::decide(const llvm::GlobalValue& value, std::string& why) {
   const bool local = value.hasLocalLinkage();
   if (value.isThreadLocal()) {
-    if (!local && host_.tls_offset(std::string_view(value.getName()))) return Address::kHost;
+    if (!local && !isOwn(value) && host_.tls_offset(std::string_view(value.getName()))) return Address::kHost;
     why = "the thread-local " + readable(value) + " is not an external variable of the host";
     return Address::kRefused;
   }
   std::string inside;
   if (!isTypeData(value.getName()) && copyable(value, inside)) return Address::kCopy;
-  if (!local && hostHas(value.getName())) return Address::kHost;
+  if (!hostSymbol(value).empty()) return Address::kHost;
   why = !inside.empty() ? inside
                         : "the address of " + readable(value) +
                               (local ? ", which is internal," : "") + " would be one in the thunk";
@@ -72,14 +88,14 @@ Binding::Address Binding::address(const llvm::GlobalValue& value, std::string* w
 Binding::Call Binding::call(const llvm::GlobalValue& callee, std::string* why) {
   const auto* function = llvm::dyn_cast<llvm::Function>(&callee);
   const bool has_body = function != nullptr && !function->isDeclaration() && !function->hasAvailableExternallyLinkage();
-  if (has_body && callee.hasLocalLinkage()) return Call::kBody;
-  const bool host = !callee.hasLocalLinkage() && hostHas(callee.getName());
+  const bool host = !hostSymbol(callee).empty();
+  if (has_body && callee.hasLocalLinkage() && !host) return Call::kBody;
   if (has_body && callee.isDiscardableIfUnused() && !callee.isInterposable()) {
     if (!host) return Call::kBody;
     const bool stays = function->hasFnAttribute(llvm::Attribute::Cold) || function->hasFnAttribute(llvm::Attribute::NoInline);
     return stays ? Call::kDeclare : Call::kInline;
   }
-  if (host || library_.has(callee.getName())) return Call::kDeclare;
+  if (host || ((isOwn(callee) || base_ == nullptr) && library_.has(callee.getName()))) return Call::kDeclare;
   if (why != nullptr) *why = "it calls " + readable(callee) + ", which the host doesn't have";
   return Call::kRefused;
 }

@@ -15,7 +15,9 @@ namespace shunt::jit {
 
 class Binding {
  public:
-  Binding(const Library& library, const HostSymbols& host) : library_(library), host_(host) {}
+  /// `base`: libshunt's own, for the plain names that another library's bitcode uses.
+  Binding(const Library& library, const HostSymbols& host, const Binding* base = nullptr)
+      : library_(library), host_(host), base_(base) {}
 
   enum class Address {
     kHost,     // a declaration of the host's symbol
@@ -33,16 +35,21 @@ class Binding {
   };
   Call call(const llvm::GlobalValue& callee, std::string* why = nullptr);
 
-  bool hostHas(llvm::StringRef name) const;
-  /// The name under which a module speaks of the host's own function or variable `name`.
-  std::string hostName(llvm::StringRef name) const;
+  /// The name by which the host knows a value; "" where it doesn't.
+  std::string hostSymbol(const llvm::GlobalValue& value) const;
+  /// The name by which a module speaks of a value that others may speak of too.
+  std::string moduleName(const llvm::GlobalValue& value) const;
+  /// The name under which a module speaks of the host's own function or variable `symbol`, apart from a body that it has.
+  std::string hostName(llvm::StringRef symbol) const;
 
  private:
+  bool isOwn(const llvm::GlobalValue& value) const;
   Address decide(const llvm::GlobalValue& value, std::string& why);
   bool copyable(const llvm::GlobalValue& value, std::string& why);
 
   const Library& library_;
   const HostSymbols& host_;
+  const Binding* const base_;
   struct Decision {
     Address address;
     std::string why;

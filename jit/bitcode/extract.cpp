@@ -22,14 +22,14 @@ bool hasBody(const llvm::Function* function) { return function != nullptr && !fu
 
 class Extraction::State {
  public:
-  explicit State(SourceCache& sources) : sources_(sources), binding_(sources.binding()), module_("shunt_thunk", sources.context()) {
+  explicit State(SourceCache& sources) : sources_(sources), module_("shunt_thunk", sources.context()) {
     HostTarget::instance().prepare(module_);
     module_.setPICLevel(llvm::PICLevel::BigPIC);
   }
 
   llvm::LLVMContext& context() { return sources_.context(); }
   llvm::Module& module() { return module_; }
-  Binding& binding() { return binding_; }
+  SourceCache& sources() { return sources_; }
   llvm::Expected<llvm::Function*> import(llvm::StringRef name, Inline inlines);
   std::optional<size_t> sizeOf(llvm::StringRef name);
 
@@ -44,7 +44,6 @@ class Extraction::State {
   static bool isLarge(SourceUnit& unit, llvm::Function& function);
 
   SourceCache& sources_;
-  Binding& binding_;
   llvm::Module module_;
   std::map<const SourceUnit*, std::unique_ptr<UnitCopier>> copiers_;
 };
@@ -53,20 +52,21 @@ llvm::Expected<UnitCopier*> Extraction::State::copierFor(llvm::StringRef name) {
   llvm::Expected<SourceUnit*> unit = sources_.unitFor(name);
   if (!unit) return unit.takeError();
   std::unique_ptr<UnitCopier>& copier = copiers_[*unit];
-  if (!copier) copier = std::make_unique<UnitCopier>(**unit, module_, binding_);
+  if (!copier) copier = std::make_unique<UnitCopier>(**unit, module_);
   return copier.get();
 }
 
 llvm::Error Extraction::State::addReferences(UnitCopier& copier, llvm::Function& function, Closure& closure) {
   llvm::Expected<const References*> references = copier.unit().references(function);
   if (!references) return references.takeError();
+  Binding& binding = copier.unit().binding();
   std::string why;
   if ((*references)->takes_label) return llvm::createStringError("it takes the address of a label");
   for (const llvm::GlobalValue* value : (*references)->addresses) {
-    if (binding_.address(*value, &why) == Binding::Address::kRefused) return llvm::createStringError(why);
+    if (binding.address(*value, &why) == Binding::Address::kRefused) return llvm::createStringError(why);
   }
   for (llvm::GlobalValue* callee : (*references)->callees) {
-    const Binding::Call call = binding_.call(*callee, &why);
+    const Binding::Call call = binding.call(*callee, &why);
     if (call == Binding::Call::kRefused) return llvm::createStringError(why);
     if (call == Binding::Call::kDeclare || copier.isHere(*callee)) continue;
     (call == Binding::Call::kBody ? closure.needed : closure.optional).insert(llvm::cast<llvm::Function>(callee));
@@ -103,7 +103,7 @@ std::optional<size_t> Extraction::State::sizeOf(llvm::StringRef name) {
     return std::nullopt;
   }
   Closure closure;
-  llvm::Function* function = (*copier)->unit().find(name);
+  llvm::Function* function = (*copier)->unit().find(QualifiedName::bare(name));
   if (function == nullptr) return std::nullopt;
   if (llvm::Error error = close(**copier, *function, closure)) {
     llvm::consumeError(std::move(error));
@@ -119,7 +119,7 @@ llvm::Expected<llvm::Function*> Extraction::State::import(llvm::StringRef name, 
   llvm::Expected<UnitCopier*> copier = copierFor(name);
   if (!copier) return copier.takeError();
   SourceUnit& unit = (*copier)->unit();
-  llvm::Function* root = unit.find(name);
+  llvm::Function* root = unit.find(QualifiedName::bare(name));
   if (root == nullptr) return llvm::createStringError("it is an alias, or not a function");
   Closure closure;
   if (llvm::Error error = close(**copier, *root, closure)) return std::move(error);
@@ -169,9 +169,11 @@ std::vector<llvm::Function*> Extraction::declarations() {
   return found;
 }
 
+bool Extraction::has(llvm::StringRef name) const { return state_->sources().has(name); }
+
 llvm::Constant* Extraction::hostAddress(llvm::StringRef name) {
-  if (!state_->binding().hostHas(name)) return nullptr;
-  const std::string host = state_->binding().hostName(name);
+  if (!HostSymbols::instance().address(std::string_view(name))) return nullptr;
+  const std::string host = state_->sources().binding().hostName(name);
   if (llvm::GlobalValue* known = module().getNamedValue(host)) return known;
   return new llvm::GlobalVariable(module(), llvm::Type::getInt8Ty(context()), false, llvm::GlobalValue::ExternalLinkage,
                                   nullptr, host);

@@ -43,6 +43,8 @@ class Extraction {
   /// body. An inline function that can't be imported, is large, or marked cold or noinline, is left to the host. An error
   /// says why `name` itself can't be: the module is then unchanged.
   llvm::Expected<llvm::Function*> import(llvm::StringRef name, Inline inlines = Inline::kSmall);
+  /// Whether there is bitcode of the function `name`.
+  bool has(llvm::StringRef name) const;
   /// Instructions of the function `name` and of what has to come with it; nothing if it can't be imported.
   std::optional<size_t> sizeOf(llvm::StringRef name);
 

@@ -21,13 +21,30 @@ llvm::Expected<std::unique_ptr<Library>> Library::open(llvm::StringRef section) 
   return library;
 }
 
+llvm::Expected<std::shared_ptr<const Library>> Library::open(const LoadedLibrary& loaded) {
+  auto symbols = LibrarySymbols::read(loaded);
+  if (!symbols) return symbols.takeError();
+  auto units = bitcode::splitModules(*loaded.bitcode);
+  if (!units) return units.takeError();
+  auto library = std::make_shared<Library>();
+  library->section_ = loaded.bitcode;
+  library->symbols_ = std::move(*symbols);
+  library->prefix_ = QualifiedName::prefix(loaded.number);
+  for (llvm::StringRef unit : *units) {
+    if (llvm::Error error = library->addUnit(unit)) return std::move(error);
+  }
+  return library;
+}
+
 llvm::Error Library::addUnit(llvm::StringRef unit) {
   auto table = llvm::object::readIRSymtab(llvm::MemoryBufferRef(unit, "shunt_bc"));
   if (!table) return table.takeError();
   const auto index = static_cast<uint32_t>(units_.size());
   units_.push_back(unit);
   for (const llvm::irsymtab::Reader::SymbolRef& symbol : table->TheReader.symbols()) {
-    if (symbol.isUndefined() || !symbol.isGlobal() || !symbol.isExecutable() || symbol.isIndirect()) continue;
+    if (symbol.isUndefined() || !symbol.isExecutable() || symbol.isIndirect()) continue;
+    // What is internal has to be found by the address that a dispatch table holds, and that needs a name of its own.
+    if (!symbol.isGlobal() && (symbols_ == nullptr || !symbols_->address(symbol.getName()))) continue;
     index_[symbol.getName()].push_back(index);
   }
   return llvm::Error::success();

@@ -7,10 +7,11 @@
 
 namespace shunt::jit {
 
-llvm::Expected<std::unique_ptr<SourceUnit>> SourceUnit::open(llvm::StringRef bitcode, uint32_t number, llvm::LLVMContext& context) {
+llvm::Expected<std::unique_ptr<SourceUnit>> SourceUnit::open(llvm::StringRef bitcode, uint32_t number, Binding& binding,
+                                                             llvm::LLVMContext& context) {
   auto source = llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(bitcode, "shunt_bc"), context, /*ShouldLazyLoadMetadata=*/true);
   if (!source) return source.takeError();
-  return std::unique_ptr<SourceUnit>(new SourceUnit(std::move(*source), number));
+  return std::unique_ptr<SourceUnit>(new SourceUnit(std::move(*source), number, binding));
 }
 
 llvm::Function* SourceUnit::find(llvm::StringRef name) const {

@@ -17,9 +17,12 @@ namespace shunt::jit {
 
 class SourceUnit {
  public:
-  static llvm::Expected<std::unique_ptr<SourceUnit>> open(llvm::StringRef bitcode, uint32_t number, llvm::LLVMContext& context);
+  static llvm::Expected<std::unique_ptr<SourceUnit>> open(llvm::StringRef bitcode, uint32_t number, Binding& binding,
+                                                            llvm::LLVMContext& context);
 
   uint32_t number() const { return number_; }
+  /// How the names of its library are bound.
+  Binding& binding() const { return binding_; }
   /// The unit's function with a body, null for none of that name.
   llvm::Function* find(llvm::StringRef name) const;
   /// Reads the body, if that is not done, and what it refers to.
@@ -28,10 +31,12 @@ class SourceUnit {
   llvm::AttributeList attributes(llvm::Function& function);
 
  private:
-  SourceUnit(std::unique_ptr<llvm::Module> source, uint32_t number) : source_(std::move(source)), number_(number) {}
+  SourceUnit(std::unique_ptr<llvm::Module> source, uint32_t number, Binding& binding)
+      : source_(std::move(source)), number_(number), binding_(binding) {}
 
   std::unique_ptr<llvm::Module> source_;
   const uint32_t number_;
+  Binding& binding_;
   llvm::DenseMap<llvm::Function*, References> references_;
   llvm::SmallPtrSet<llvm::Function*, 32> prepared_;
 };

@@ -7,15 +7,17 @@
 
 namespace shunt::jit {
 
-UnitCopier::UnitCopier(SourceUnit& unit, llvm::Module& target, Binding& binding)
-    : unit_(unit), target_(target), binding_(binding), mapper_(map_, llvm::RF_IgnoreMissingLocals, nullptr, this) {}
+UnitCopier::UnitCopier(SourceUnit& unit, llvm::Module& target)
+    : unit_(unit), target_(target), binding_(unit.binding()), mapper_(map_, llvm::RF_IgnoreMissingLocals, nullptr, this) {}
 
 std::string UnitCopier::localName(const llvm::GlobalValue& source) const {
-  return source.getName().str() + "." + std::to_string(unit_.number());
+  // Where the host knows an internal function as well, that is its name.
+  const std::string host = binding_.hostSymbol(source);
+  return !host.empty() ? host : binding_.moduleName(source) + "." + std::to_string(unit_.number());
 }
 
 llvm::Function* UnitCopier::known(const llvm::GlobalValue& source) const {
-  return source.hasLocalLinkage() ? locals_.lookup(&source) : target_.getFunction(source.getName());
+  return source.hasLocalLinkage() ? locals_.lookup(&source) : target_.getFunction(binding_.moduleName(source));
 }
 
 bool UnitCopier::isHere(const llvm::GlobalValue& source) const {
@@ -29,7 +31,7 @@ llvm::Function* UnitCopier::counterpart(llvm::GlobalValue& source) {
   auto* type = llvm::cast<llvm::FunctionType>(source.getValueType());
   llvm::Function* made =
       llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
-                             local ? llvm::Twine(localName(source)) : llvm::Twine(source.getName()), target_);
+                             local ? localName(source) : binding_.moduleName(source), target_);
   if (auto* function = llvm::dyn_cast<llvm::Function>(&source)) {
     made->setCallingConv(function->getCallingConv());
     made->setAttributes(unit_.attributes(*function));
@@ -72,7 +74,8 @@ llvm::Value* UnitCopier::materialize(llvm::Value* value) {
 }
 
 llvm::Value* UnitCopier::declareHost(llvm::GlobalValue& source) {
-  const std::string name = binding_.hostName(source.getName());
+  // A thread-local variable has no address, and so no host symbol: its name is enough (emit/thread_local.h).
+  const std::string name = source.isThreadLocal() ? source.getName().str() : binding_.hostName(binding_.hostSymbol(source));
   if (llvm::GlobalValue* known = target_.getNamedValue(name)) return known;
   if (auto* type = llvm::dyn_cast<llvm::FunctionType>(source.getValueType())) {
     return llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, target_);
@@ -86,14 +89,14 @@ llvm::Value* UnitCopier::declareHost(llvm::GlobalValue& source) {
 }
 
 llvm::Value* UnitCopier::copyConstant(llvm::GlobalVariable& source) {
-  const bool host = !source.hasLocalLinkage() && binding_.hostHas(source.getName());
-  if (host) {
-    if (llvm::GlobalValue* known = target_.getNamedValue(source.getName())) return known;
+  const std::string host = binding_.hostSymbol(source);
+  if (!host.empty()) {
+    if (llvm::GlobalValue* known = target_.getNamedValue(host)) return known;
   }
   auto* made = new llvm::GlobalVariable(
       target_, source.getValueType(), true,
-      host ? llvm::GlobalValue::AvailableExternallyLinkage : llvm::GlobalValue::InternalLinkage, nullptr,
-      host ? source.getName().str() : localName(source));
+      !host.empty() ? llvm::GlobalValue::AvailableExternallyLinkage : llvm::GlobalValue::InternalLinkage, nullptr,
+      !host.empty() ? host : localName(source));
   made->setAlignment(source.getAlign());
   made->setUnnamedAddr(source.getUnnamedAddr());
   mapper_.scheduleMapGlobalInitializer(*made, *source.getInitializer());

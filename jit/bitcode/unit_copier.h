@@ -12,7 +12,7 @@ namespace shunt::jit {
 
 class UnitCopier final : private llvm::ValueMaterializer {
  public:
-  UnitCopier(SourceUnit& unit, llvm::Module& target, Binding& binding);
+  UnitCopier(SourceUnit& unit, llvm::Module& target);
 
   SourceUnit& unit() { return unit_; }
   /// Whether the module has the body of a source function, from this unit or another.

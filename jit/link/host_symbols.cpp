@@ -1,6 +1,7 @@
 #include "jit/link/host_symbols.h"
 
 #include "jit/link/host_symbol_table.h"
+#include "jit/link/library_symbols.h"
 
 #include <dlfcn.h>
 
@@ -77,9 +78,19 @@ const HostSymbols& HostSymbols::instance() {
 
 std::optional<uint64_t> HostSymbols::address(std::string_view name) const {
   if (name.starts_with(kHostPrefix)) name.remove_prefix(kHostPrefix.size());
+  if (const auto other = QualifiedName::parse(llvm::StringRef(name))) {
+    const auto library = LibrarySymbols::find(other->library);
+    return library ? library->address(other->name) : std::nullopt;
+  }
   const HostSymbolTable::Symbol* symbol = find(state_->symbols, state_->table.symbol_count, state_->names, name);
-  const uint64_t address = symbol ? state_->addressOf(*symbol) : state_->dynamicAddress(name);
+  // What libshunt doesn't use may be of a library that can go, and is not remembered.
+  const uint64_t address = symbol ? state_->addressOf(*symbol) : askDynamicLinker(std::string(name));
   return address ? std::optional(address) : std::nullopt;
+}
+
+bool HostSymbols::isHidden(std::string_view name) const {
+  const HostSymbolTable::Symbol* symbol = find(state_->symbols, state_->table.symbol_count, state_->names, name);
+  return symbol != nullptr && symbol->address != 0;
 }
 
 std::optional<std::string_view> HostSymbols::name(uint64_t address) const {
@@ -90,8 +101,8 @@ std::optional<std::string_view> HostSymbols::name(uint64_t address) const {
   }
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(address), &info) == 0 || info.dli_sname == nullptr ||
-      reinterpret_cast<uint64_t>(info.dli_saddr) != address) {
-    return std::nullopt;
+      reinterpret_cast<uint64_t>(info.dli_saddr) != address || this->address(info.dli_sname) != address) {
+    return std::nullopt;  // or another library's function of a name that means libshunt's here
   }
   return info.dli_sname;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace shunt::jit {
@@ -19,12 +20,17 @@ class HostSymbols {
  public:
   static const HostSymbols& instance();
 
-  /// The address of a function or variable; of libc, libstdc++ and libgcc too. A kHostPrefix is ignored.
+  /// The address of a function or variable; of libc, libstdc++ and libgcc too, and by a qualified name of another library
+  /// (library_symbols.h). A kHostPrefix is ignored.
   std::optional<uint64_t> address(std::string_view name) const;
+  /// Whether it is libshunt's own, and not exported.
+  bool isHidden(std::string_view name) const;
   /// The name of the function or variable that begins at `address`; one of them where several do.
   std::optional<std::string_view> name(uint64_t address) const;
   /// What to add to the thread pointer to get the thread's own `name`.
   std::optional<int64_t> tls_offset(std::string_view name) const;
+
+  /// All thread-local variables' offsets, as text: what code that was compiled with them depends on.
 
   /// libshunt's section shunt_bc; empty where it was built without bitcode.
   std::string_view bitcode() const;

@@ -65,13 +65,15 @@ bool isMutableState(const llvm::GlobalVariable& variable) {
   return !variable.isDeclaration() && !variable.isConstant();
 }
 
-// Every global variable that `function` can name, also by way of constants.
-llvm::SmallSetVector<const llvm::GlobalVariable*, 8> reachableVariables(const llvm::Function& function) {
+// Every global variable that `function` can name, also by way of constants; and functions, into `functions`.
+llvm::SmallSetVector<const llvm::GlobalVariable*, 8> reachableVariables(
+    const llvm::Function& function, llvm::SmallSetVector<const llvm::Function*, 8>* functions = nullptr) {
   llvm::SmallSetVector<const llvm::GlobalVariable*, 8> variables;
   llvm::SmallPtrSet<const llvm::Constant*, 32> seen;
   llvm::SmallVector<const llvm::Constant*, 32> queue;
   const auto visit = [&](const llvm::Value* value) {
     const auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(value);
+    if (const auto* named = llvm::dyn_cast_or_null<llvm::Function>(value); named && functions) functions->insert(named);
     if (constant && !llvm::isa<llvm::Function>(constant) && seen.insert(constant).second) queue.push_back(constant);
   };
   for (const llvm::Instruction& instruction : llvm::instructions(function)) {
@@ -97,17 +99,48 @@ void checkState(const llvm::Function& function, Findings& findings) {
   }
 }
 
+void checkAssembler(const llvm::Module& module, Findings& findings) {
+  if (module.getModuleInlineAsm().empty()) return;
+  findings.push_back({place(module, nullptr), "has assembler at file scope, which can't be extracted"});
+}
+
+void checkFunction(const llvm::Function& function, Findings& findings) {
+  checkCalls(function, findings);
+  checkFastMath(function, findings);
+  checkState(function, findings);
+}
+
+// What a dispatch table calls: shunt/core/boxing.h.
+bool isKernelEntry(const llvm::Function& function) {
+  const llvm::StringRef name = function.getName();
+  return (name.starts_with("_ZN5shunt6boxing12StaticKernelI") || name.starts_with("_ZN5shunt6boxing13FunctorKernelI")) &&
+         name.contains("E4callEP");
+}
+
 }  // namespace
 
 void checkModule(const llvm::Module& module, Findings& findings) {
-  if (!module.getModuleInlineAsm().empty()) {
-    findings.push_back({place(module, nullptr), "has assembler at file scope, which can't be extracted"});
+  checkAssembler(module, findings);
+  for (const llvm::Function& function : module) {
+    if (!function.isDeclaration()) checkFunction(function, findings);
+  }
+}
+
+void checkOwnModule(const llvm::Module& module, Findings& findings) {
+  checkAssembler(module, findings);
+  llvm::SmallSetVector<const llvm::Function*, 8> reached;
+  for (const llvm::Function& function : module) {
+    if (!function.isDeclaration() && isKernelEntry(function)) reached.insert(&function);
   }
   for (const llvm::Function& function : module) {
-    if (function.isDeclaration()) continue;
-    checkCalls(function, findings);
-    checkFastMath(function, findings);
-    checkState(function, findings);
+    const bool has_kernels = !reached.empty() && isKernelEntry(*reached.front());
+    if (!has_kernels && function.hasExternalLinkage() && !function.isDeclaration() && !isStaticInitialiser(function)) reached.insert(&function);
+  }
+  for (size_t i = 0; i < reached.size(); ++i) {
+    if (!reached[i]->isDeclaration()) reachableVariables(*reached[i], &reached);
+  }
+  for (const llvm::Function* function : reached) {
+    if (!function->isDeclaration()) checkFunction(*function, findings);
   }
 }
 

@@ -13,6 +13,7 @@ namespace {
 namespace cl = llvm::cl;
 cl::OptionCategory category("kernel_lint");
 cl::list<std::string> bitcodeFiles("bitcode", cl::desc("object or library with section shunt_bc"), cl::cat(category));
+cl::list<std::string> ownFiles("own", cl::desc("object with section shunt_bc and registrations of its own"), cl::cat(category));
 cl::list<std::string> isaFiles("isa", cl::desc("object compiled for one instruction set"), cl::cat(category));
 cl::list<std::string> bitcodeLists("bitcode-list", cl::desc("file with one --bitcode a line"), cl::cat(category));
 cl::list<std::string> isaLists("isa-list", cl::desc("file with one --isa a line"), cl::cat(category));
@@ -26,7 +27,9 @@ llvm::Error addLines(const std::string& path, cl::list<std::string>& files) {
   return llvm::Error::success();
 }
 
-llvm::Error checkBitcodeFile(const std::string& path, shunt::lint::Findings& findings, size_t& modules) {
+using CheckModule = void (*)(const llvm::Module&, shunt::lint::Findings&);
+
+llvm::Error checkBitcodeFile(const std::string& path, CheckModule check, shunt::lint::Findings& findings, size_t& modules) {
   auto object = llvm::object::ObjectFile::createObjectFile(path);
   if (!object) return object.takeError();
   auto section = shunt::bitcode::findSection(*object->getBinary());
@@ -37,7 +40,7 @@ llvm::Error checkBitcodeFile(const std::string& path, shunt::lint::Findings& fin
     llvm::LLVMContext context;
     auto module = llvm::parseBitcodeFile(llvm::MemoryBufferRef(part, path), context);
     if (!module) return module.takeError();
-    shunt::lint::checkModule(**module, findings);
+    check(**module, findings);
     ++modules;
   }
   return llvm::Error::success();
@@ -58,7 +61,10 @@ llvm::Error checkAll(shunt::lint::Findings& findings, size_t& modules) {
     if (llvm::Error error = addLines(path, isaFiles)) return error;
   }
   for (const std::string& path : bitcodeFiles) {
-    if (llvm::Error error = checkBitcodeFile(path, findings, modules)) return llvm::createFileError(path, std::move(error));
+    if (llvm::Error error = checkBitcodeFile(path, shunt::lint::checkModule, findings, modules)) return llvm::createFileError(path, std::move(error));
+  }
+  for (const std::string& path : ownFiles) {
+    if (llvm::Error error = checkBitcodeFile(path, shunt::lint::checkOwnModule, findings, modules)) return llvm::createFileError(path, std::move(error));
   }
   for (const std::string& path : isaFiles) {
     if (llvm::Error error = checkIsaFile(path, findings)) return llvm::createFileError(path, std::move(error));

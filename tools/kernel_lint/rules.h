@@ -22,6 +22,10 @@ using Findings = std::vector<Finding>;
 /// assembler.
 void checkModule(const llvm::Module& module, Findings& findings);
 
+/// The same for a unit of somebody else's, which may register its kernels itself: only what the kernels reach counts. In a
+/// unit without kernels, what its functions with external linkage reach.
+void checkOwnModule(const llvm::Module& module, Findings& findings);
+
 /// Rules for an object of one instruction set: no weak symbol (but read-only data), no static initialiser, no libm names.
 void checkIsaObject(const llvm::object::ObjectFile& object, Findings& findings);
 
