@@ -124,6 +124,9 @@ SHUNT_ALWAYS_INLINE bool takeScalars(const Request& r, const Parts<N>& p, const 
   return true;
 }
 
+/// From here on the interpreter's interleaved loop saves more than the call costs.
+constexpr int64_t kMostUninterleaved = 2048;
+
 /// Whether the interpreter's result is dense whatever the operands' strides in dimensions that address nothing: its fast path
 /// (run.cpp). Otherwise it follows those strides, so they must be the usual ones.
 template <int N>
@@ -141,8 +144,10 @@ SHUNT_ALWAYS_INLINE bool take(const Request& r, const Parts<N>& p, const Record&
   if (e.form != form || p.op.num_inputs != N || p.op.id != e.functor || p.forced != ScalarType::Undefined || !findShape(p, e, call)) return false;
   bool taken = true;
   p.forEachInput([&](int i) __attribute__((always_inline)) { taken = taken && takeInput(p, i, e, call, slots); });
-  if (!taken || call.shape_of->numel() > kDefaultGrain) return false;
-  if (!(ignoresIdleStrides(p, e) && call.row < 0) && !haveUsualStrides(r)) return false;
+  const bool uniform = ignoresIdleStrides(p, e) && call.row < 0;
+  if (!taken || call.shape_of->numel() > (uniform && e.common == kFloat && p.op.interleaved ? kMostUninterleaved : kDefaultGrain))
+    return false;
+  if (!uniform && !haveUsualStrides(r)) return false;
   return takeScalars(r, p, e, slots);
 }
 

@@ -1,5 +1,7 @@
 #include "kernels/elementwise/iteration.h"
 
+#include "kernels/elementwise/stream.h"
+
 #include <shunt/core/parallel.h>
 
 #include <algorithm>
@@ -111,10 +113,11 @@ void forEachRow(const Iteration& it, int operand, const Position& start, int64_t
 /// Runs chunks of one iteration on one thread.
 class ChunkRunner {
  public:
-  ChunkRunner(const Iteration& it, bool store) : it_(it), store_(store), long_rows_(it.ndim == 1 || it.shape[0] >= kLongRow) {
+  ChunkRunner(const Iteration& it, bool store)
+      : it_(it), store_(store), streamed_(store && it.streamed), long_rows_(it.ndim == 1 || it.shape[0] >= kLongRow) {
     for (int k = 0; k < it.num_operands; ++k) classify(k);
     if (!store) reach_[0] = Reach::kBuffer;
-    bool buffers = false;
+    bool buffers = streamed_;
     for (int k = 0; k < it.num_operands; ++k) {
       cast_[k] = it.dtypes[k] != it.loop_dtypes[k];
       buffers |= reach_[k] == Reach::kBuffer || (cast_[k] && reach_[k] != Reach::kRepeat);
@@ -135,6 +138,7 @@ class ChunkRunner {
       begin += n;
       if (begin < end) at.advance(it_, n);
     }
+    if (streamed_) streamFence();
     return valid;
   }
 
@@ -181,7 +185,7 @@ class ChunkRunner {
 
   bool chunk(const Position& at, int64_t n) {
     const bool out_direct = reach_[0] == Reach::kDirect;
-    std::byte* out = out_direct && !cast_[0] ? at.p[0] : buffers_[0];
+    std::byte* out = out_direct && !cast_[0] && !streamed_ ? at.p[0] : buffers_[0];
     const std::byte* in[kMaxInputs];
     uint32_t repeated = 0;
     // A copy needs no loop: what gathers or casts its input writes where the result belongs.
@@ -191,7 +195,7 @@ class ChunkRunner {
       if (reach_[k] == Reach::kRepeat) repeated |= 1u << (k - 1);
     }
     const bool valid = moved || it_.loop(out, in, repeated, n, it_.scalars);
-    if (store_ && (!out_direct || cast_[0])) output(at, n, out);
+    if (store_ && (!out_direct || cast_[0] || streamed_)) output(at, n, out);
     return valid;
   }
 
@@ -217,11 +221,14 @@ class ChunkRunner {
   void output(const Position& at, int64_t n, const std::byte* computed) {
     const bool direct = reach_[0] == Reach::kDirect;
     if (cast_[0]) {
-      std::byte* target = direct ? at.p[0] : raw_;
+      std::byte* target = direct && !streamed_ ? at.p[0] : raw_;
       castFn(it_.loop_dtypes[0], it_.dtypes[0])(target, computed, n);
       computed = target;
     }
-    if (direct) return;
+    if (direct) {
+      if (streamed_) streamCopy(at.p[0], computed, n * itemsize(0));
+      return;
+    }
     const int64_t size = itemsize(0), stride = it_.strides[0][0];
     forEachRow(it_, 0, at, n, [&](std::byte* row, int64_t count) {
       scatter(row, computed, stride, count, size);
@@ -231,6 +238,7 @@ class ChunkRunner {
 
   const Iteration& it_;
   const bool store_;
+  const bool streamed_;
   const bool long_rows_;
   bool plain_rows_;
   Reach reach_[kMaxOperands];
@@ -268,12 +276,26 @@ bool execute(const Iteration& it, bool store) {
 }
 
 bool executeContiguous(LoopFn loop, std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n,
-                       const ScalarSlot* scalars, const int64_t* sizes, int num_inputs) {
+                       const ScalarSlot* scalars, const int64_t* sizes, int num_inputs, bool streamed) {
   std::atomic<bool> valid{true};
-  parallelFor(0, n, kDefaultGrain, [&](int64_t begin, int64_t end) {
+  const auto run = [&](std::byte* to, int64_t begin, int64_t end) {
     const std::byte* pointers[kMaxInputs];
     for (int i = 0; i < num_inputs; ++i) pointers[i] = in[i] + begin * sizes[1 + i];
-    if (!loop(out + begin * sizes[0], pointers, repeated, end - begin, scalars)) valid.store(false, std::memory_order_relaxed);
+    if (!loop(to, pointers, repeated, end - begin, scalars)) valid.store(false, std::memory_order_relaxed);
+  };
+  const auto runStreamed = [&](int64_t begin, int64_t end) {
+    alignas(64) std::byte buffer[kStreamBlock];
+    const int64_t block = kStreamBlock / sizes[0];
+    for (int64_t b = begin; b < end; b += block) {
+      const int64_t e = std::min(b + block, end);
+      run(buffer, b, e);
+      streamCopy(out + b * sizes[0], buffer, (e - b) * sizes[0]);
+    }
+    streamFence();
+  };
+  parallelFor(0, n, kDefaultGrain, [&](int64_t begin, int64_t end) {
+    if (streamed) runStreamed(begin, end);
+    else run(out + begin * sizes[0], begin, end);
   });
   return valid.load(std::memory_order_relaxed);
 }

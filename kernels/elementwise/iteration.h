@@ -24,6 +24,7 @@ struct Iteration {
   LoopFn loop;
   const ScalarSlot* scalars;
   bool is_copy;
+  bool streamed = false;  // see stream.h
 };
 
 /// The operands' addresses at the beginning of each row of the fastest dimension, one row after another.
@@ -42,7 +43,8 @@ struct RowPosition {
 bool execute(const Iteration& it, bool store = true);
 
 /// A loop over consecutive elements: `sizes[0]` bytes an element of the output, `sizes[1 + i]` of input i (0: repeated).
+/// `streamed`: see stream.h.
 bool executeContiguous(LoopFn loop, std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n,
-                       const ScalarSlot* scalars, const int64_t* sizes, int num_inputs);
+                       const ScalarSlot* scalars, const int64_t* sizes, int num_inputs, bool streamed);
 
 }  // namespace shunt::elementwise

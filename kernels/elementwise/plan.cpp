@@ -2,6 +2,8 @@
 
 #include "kernels/elementwise/overlap.h"
 #include "kernels/elementwise/promote.h"
+#include "kernels/elementwise/run.h"
+#include "kernels/elementwise/stream.h"
 #include "kernels/shape/copy.h"
 
 namespace shunt::elementwise {
@@ -179,12 +181,22 @@ bool Plan::outputIsApart() const {
   return true;
 }
 
+bool Plan::streamsOutput() const {
+  const int64_t size = elementSize(dtypes_[0]);
+  if (iteration_.numel * size < streamedBytes() || iteration_.strides[0][0] != size) return false;
+  for (int i = 0; i < request_.op.num_inputs; ++i)
+    if (request_.inputs[i].tensor != nullptr && request_.inputs[i].tensor->storage() == out_.storage()) return false;
+  return isWorthStreaming(iteration_.data[0], iteration_.numel * size);
+}
+
 void Plan::execute() {
   if (device_.is_meta()) return;
   const OpInfo& op = request_.op;
   // A given output must stay as it was when an element is invalid.
   bool valid = true;
   if (op.invalid != nullptr && outputGiven()) valid = shunt::elementwise::execute(iteration_, false);
+  iteration_.streamed = streamsOutput();
+  path_counters.streamed += iteration_.streamed;
   if (valid) valid = shunt::elementwise::execute(iteration_);
   if (!valid) [[unlikely]] throwInvalidElement(request_);
 }

@@ -29,6 +29,8 @@ class Plan {
   bool outputIsApart() const;
 
  private:
+  /// See stream.h.
+  bool streamsOutput() const;
   void checkDefined() const;
   void resolveDevice();
   void resolveShape();

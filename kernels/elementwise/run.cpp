@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise/expected.h"
 #include "kernels/elementwise/fast_call.h"
+#include "kernels/elementwise/stream.h"
 
 #include <shunt/core/parallel.h>
 
@@ -114,9 +115,13 @@ SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call) {
 SHUNT_NOINLINE bool runLarge(const Request& r, const FastCall& call, std::byte* out, int64_t n) {
   int64_t sizes[kMaxOperands];
   sizes[0] = elementSize(r.op.loopOutput(call.common));
-  for (int i = 0; i < r.op.num_inputs; ++i)
+  bool streamed = isWorthStreaming(out, n * sizes[0]);
+  for (int i = 0; i < r.op.num_inputs; ++i) {
     sizes[1 + i] = ((call.repeated >> i) & 1) != 0 ? 0 : elementSize(r.op.loopInput(i, call.common));
-  return executeContiguous(r.op.loop(call.common), out, call.in, call.repeated, n, call.scalars, sizes, r.op.num_inputs);
+    streamed = streamed && call.in[i] != out;  // other inputs are apart: canWrite
+  }
+  path_counters.streamed += streamed;
+  return executeContiguous(r.op.loop(call.common), out, call.in, call.repeated, n, call.scalars, sizes, r.op.num_inputs, streamed);
 }
 
 SHUNT_ALWAYS_INLINE void runFast(const Request& r, const FastCall& call, std::byte* out) {

@@ -16,9 +16,10 @@
 
 namespace shunt::elementwise {
 
-/// How many calls took the fast path (one contiguous loop, no plan), per thread. For tests.
+/// How many calls took the fast path (one contiguous loop, no plan) and how many a plan; and how many of both streamed their
+/// output (stream.h). Per thread, for tests.
 struct PathCounters {
-  uint64_t fast = 0, planned = 0;
+  uint64_t fast = 0, planned = 0, streamed = 0;
 };
 SHUNT_API const PathCounters& pathCounters();
 extern constinit thread_local PathCounters path_counters SHUNT_TLS_MODEL;

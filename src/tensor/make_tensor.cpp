@@ -26,10 +26,12 @@ constexpr auto kBackendKeys = makeBackendKeys();
 
 }  // namespace
 
-DispatchKeySet keySetFor(Device device) {
-  const DispatchKeySet ks = kBackendKeys[static_cast<size_t>(backendOf(device.type()))];
+SHUNT_ALWAYS_INLINE static DispatchKeySet keySetForBackend(BackendComponent backend) {
+  const DispatchKeySet ks = kBackendKeys[static_cast<size_t>(backend)];
   return InferenceMode::is_enabled() ? ks.remove(DispatchKey::ADInplaceOrView) : ks;
 }
+
+DispatchKeySet keySetFor(Device device) { return keySetForBackend(backendOf(device.type())); }
 
 namespace detail {
 namespace {
@@ -50,7 +52,7 @@ SHUNT_ALWAYS_INLINE int64_t bytesFor(IntArrayRef sizes, IntArrayRef strides, Sca
 
 // Whatever may throw stands before the block is there, so that nothing has to be undone.
 SHUNT_ALWAYS_INLINE intrusive_ptr<TensorImpl> makeInBlock(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
-  const DispatchKeySet keys = keySetFor(Device(kCPU));
+  const DispatchKeySet keys = keySetForBackend(BackendComponent::CPU);
   const auto nbytes = static_cast<size_t>(bytesFor(sizes, strides, dtype));
   const size_t bytes = TensorBlock::dataOffset() + nbytes;
   auto* block = new (bytes <= kFineLimit ? allocateInline(bytes) : allocateOfAnySize(bytes)) TensorBlock(bytes);

@@ -76,6 +76,9 @@ struct Functor {
   static constexpr int kLayoutOrder[3] = {0, 1, 2};
   /// Worth loops of their own where one of two inputs is a single element.
   static constexpr bool kBroadcastLoops = false;
+  /// How many vectors of floats a loop over many elements computes at a time with AVX-512: where a long chain of instructions
+  /// leaves units idle, and so many registers are enough.
+  static constexpr int kInterleave = 1;
   /// Whether a loop in compute type C can be a vector loop (no branches, no integer division).
   template <class C>
   static constexpr bool kVectorizes = true;

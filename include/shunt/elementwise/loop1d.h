@@ -11,12 +11,15 @@
 #include <cstddef>
 #include <utility>
 
-// Before a loop over independent elements, in a template with a constant `Lanes`; before a loop that is to stay scalar.
+// Before a loop over independent elements, in a template with a constant `Lanes`; the same where `kTogether` times as many are
+// computed at a time; before a loop that is to stay scalar.
 #ifdef __clang__
 #define SHUNT_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(1)")
+#define SHUNT_INTERLEAVED_LOOP _Pragma("clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(kTogether)")
 #define SHUNT_SCALAR_LOOP _Pragma("clang loop vectorize(disable) unroll(disable)")
 #else
 #define SHUNT_VECTOR_LOOP _Pragma("GCC ivdep")
+#define SHUNT_INTERLEAVED_LOOP SHUNT_VECTOR_LOOP
 #define SHUNT_SCALAR_LOOP
 #endif
 
@@ -81,6 +84,15 @@ struct Repeated {
 template <class F, size_t I, class C>
 using InputType = std::conditional_t<((F::kMaskInputs >> I) & 1) != 0, bool, C>;
 
+/// Functor::kInterleave, where it holds.
+template <class F, class C, int Lanes>
+inline constexpr int kInterleaveOf =
+#ifdef __AVX512F__
+    std::is_same_v<C, float> && Lanes == 16 ? F::kInterleave : 1;
+#else
+    1;
+#endif
+
 /// A functor with its scalars. C is the compute type.
 template <class F, class C>
 struct Bound {
@@ -110,7 +122,14 @@ SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t be
   };
   if constexpr (Lanes > 0 && F::template kVectorizes<C>) {
     // Elements are independent: exact aliasing of output and input must not cost the vector loop. Lanes are wide already;
-    // interleaving them would leave short tensors to the scalar tail.
+    // interleaving them would leave short tensors to the scalar tail, so that is done for as many as fill whole rounds.
+    constexpr int kTogether = kInterleaveOf<F, C, Lanes>;
+    if constexpr (kTogether > 1) {
+      const int64_t rounds = begin + (end - begin) / (kTogether * Lanes) * (kTogether * Lanes);
+SHUNT_INTERLEAVED_LOOP
+      for (int64_t i = begin; i < rounds; ++i) element(i);
+      begin = rounds;
+    }
 SHUNT_VECTOR_LOOP
     for (int64_t i = begin; i < end; ++i) element(i);
   } else {

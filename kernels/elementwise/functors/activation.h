@@ -23,6 +23,7 @@ inline constexpr double kGeluCubic = 0.044715;
 /// x Phi(x), Phi the normal distribution (Hendrycks and Gimpel, arXiv:1606.08415).
 struct Gelu : FloatOnly<1> {
   static constexpr bool kSameOutput = true;
+  static constexpr int kInterleave = 4;  // 16 Ki floats took 0.76 of the time
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x) const {
     return x * C(0.5) * (C(1) + math::erf(x * C(detail::kSqrtHalf)));

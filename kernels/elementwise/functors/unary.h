@@ -5,25 +5,27 @@
 
 namespace shunt::functors {
 
-#define SHUNT_FLOAT_FUNCTOR(Name, expression)          \
-  struct Name : FloatFunctor<1> {                      \
-    template <class C>                                 \
-    SHUNT_ALWAYS_INLINE C operator()(C x) const {      \
-      return expression;                               \
-    }                                                  \
+// Interleaving: 16 Ki floats took 0.75 (exp), 0.81 (erf), 0.91 (tanh), 0.87 (sigmoid) of the time.
+#define SHUNT_FLOAT_FUNCTOR(Name, interleave, expression) \
+  struct Name : FloatFunctor<1> {                         \
+    static constexpr int kInterleave = interleave;        \
+    template <class C>                                    \
+    SHUNT_ALWAYS_INLINE C operator()(C x) const {         \
+      return expression;                                  \
+    }                                                     \
   };
 
-SHUNT_FLOAT_FUNCTOR(Exp, math::exp(x))
-SHUNT_FLOAT_FUNCTOR(Expm1, math::expm1(x))
-SHUNT_FLOAT_FUNCTOR(Log, math::log(x))
-SHUNT_FLOAT_FUNCTOR(Log1p, math::log1p(x))
-SHUNT_FLOAT_FUNCTOR(Sqrt, math::sqrt(x))
-SHUNT_FLOAT_FUNCTOR(Rsqrt, math::rsqrt(x))
-SHUNT_FLOAT_FUNCTOR(Reciprocal, C(1) / x)
-SHUNT_FLOAT_FUNCTOR(ReciprocalSquare, C(1) / (x * x))
-SHUNT_FLOAT_FUNCTOR(Tanh, math::tanh(x))
-SHUNT_FLOAT_FUNCTOR(Erf, math::erf(x))
-SHUNT_FLOAT_FUNCTOR(Sigmoid, math::sigmoid(x))
+SHUNT_FLOAT_FUNCTOR(Exp, 4, math::exp(x))
+SHUNT_FLOAT_FUNCTOR(Expm1, 1, math::expm1(x))
+SHUNT_FLOAT_FUNCTOR(Log, 1, math::log(x))
+SHUNT_FLOAT_FUNCTOR(Log1p, 1, math::log1p(x))
+SHUNT_FLOAT_FUNCTOR(Sqrt, 1, math::sqrt(x))
+SHUNT_FLOAT_FUNCTOR(Rsqrt, 1, math::rsqrt(x))
+SHUNT_FLOAT_FUNCTOR(Reciprocal, 1, C(1) / x)
+SHUNT_FLOAT_FUNCTOR(ReciprocalSquare, 1, C(1) / (x * x))
+SHUNT_FLOAT_FUNCTOR(Tanh, 2, math::tanh(x))
+SHUNT_FLOAT_FUNCTOR(Erf, 4, math::erf(x))
+SHUNT_FLOAT_FUNCTOR(Sigmoid, 2, math::sigmoid(x))
 #undef SHUNT_FLOAT_FUNCTOR
 
 struct Sin : FloatFunctor<1> {
