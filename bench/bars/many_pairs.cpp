@@ -39,7 +39,7 @@ std::vector<Tensor> operands() {
   std::vector<Tensor> out;
   for (const ScalarType dtype : {kFloat, kDouble, kLong, kInt, kShort, kChar, kByte, kBFloat16, kHalf}) {
     const Tensor x = arange(1, 17, TensorOptions(kFloat)).reshape({4, 4}).to(dtype);
-    for (const Tensor& t : {x, x.t(), x.slice(1, 0, 4, 2), x.slice(0, 0, 1).slice(1, 0, 1)}) out.push_back(t);
+    for (const Tensor& t : {x, x.t(), x.slice(0, 0, 1).slice(1, 0, 1)}) out.push_back(t);
   }
   return out;
 }

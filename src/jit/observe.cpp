@@ -1,8 +1,8 @@
-// Observing: about every 16th interpreted call of a thread counts for its pair; the call that makes it hot is recorded for
+// Observing: now and then an interpreted call of a thread counts for its pair; the call that makes it hot is recorded for
 // the compiler. Note [Hot entries] (core/hot.h) and pairs.h.
 //
 // Note [Uneven samples]
-// Programs repeat themselves: of a loop of six operators, an even sixteenth call would only ever be one of three. So the
+// Programs repeat themselves: of a loop of six operators, every 128th call would only ever be one of three. So the
 // distance to the next sample is drawn from 1 to twice the period, and a sample counts for as many calls as it came after.
 #include "src/jit/compiler.h"
 #include "src/jit/pairs.h"

@@ -2,6 +2,7 @@
 
 #include <shunt/core/environment.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -28,7 +29,7 @@ const Switches& switches() {
     out.keep = flagFromEnvironment("SHUNT_JIT_KEEP", false);
     out.threshold = numberFromEnvironment("SHUNT_JIT_THRESHOLD", 512, 1, 1 << 30);
     readStats(out);
-    if (out.sync || out.threshold <= out.period) out.period = 1;
+    out.period = out.sync || out.threshold <= 16 ? 1 : std::clamp<int64_t>(out.threshold / 4, 16, out.period);
     return out;
   }());
   return s;

@@ -14,8 +14,9 @@ struct Switches {
   bool stats = false;
   std::string stats_file;  // empty: the table on stderr
   int64_t threshold = 512;
-  /// Every how many interpreted calls of a thread one is observed.
-  int64_t period = 16;
+  /// Every how many interpreted calls of a thread one is observed, on average. An observation executes about 500
+  /// instructions, so that this bounds what the JIT costs a cold call; a pair needs about four to get hot.
+  int64_t period = 128;
 };
 const Switches& switches();
 
