@@ -49,8 +49,9 @@ function(shunt_add_kernels target)
       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/${target}_kernels
       COMMAND ${SHUNT_KERNEL_TOOLS}/embed_bitcode ${SHUNT_KERNEL_OBJCOPY} one-pass ${SHUNT_KERNEL_COMPILER}
         "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>" "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
-        ${SHUNT_KERNEL_FLAGS} ${arg_OPTIONS} -MD -MT ${object} -MF ${object}.d -c ${path} -o ${object}
-      COMMAND ${lint} --own ${object}
+        ${SHUNT_KERNEL_FLAGS} ${arg_OPTIONS} -MD -MT ${object} -MF ${object}.d -c ${path} -o ${object}.unchecked.o
+      COMMAND ${lint} --own ${object}.unchecked.o
+      COMMAND ${CMAKE_COMMAND} -E rename ${object}.unchecked.o ${object}
       DEPENDS ${path} ${SHUNT_KERNEL_TOOLS}/embed_bitcode ${lint}
       DEPFILE ${object}.d
       COMMENT "Compiling the kernels of ${source} with bitcode"

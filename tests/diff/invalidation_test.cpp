@@ -6,21 +6,58 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <dlfcn.h>
+#include <fstream>
 #include <functional>
+#include <memory>
 #include <thread>
 
 namespace diff {
 namespace {
 
 using namespace shunt;
-using testing::HasSubstr;
 
 Tensor numbers(int64_t n = 16) { return shunt::arange(n, TensorOptions(kFloat)); }
 
+constexpr float kMark = 77;
+Tensor marked(const Tensor& like) { return shunt::full_like(like, kMark); }
+Tensor markedBinary(const Tensor& a, const Tensor&) { return marked(a); }
+Tensor markedAdd(const Tensor& a, const Tensor&, const Scalar&) { return marked(a); }
+Tensor markedLinear(const Tensor& a, const Tensor&, const std::optional<Tensor>&) { return marked(a); }
+bool isMarked(const Tensor& t) { return static_cast<const float*>(t.data_ptr())[1] == kMark; }
+
 struct Operands {
   Tensor plain = numbers(), square = numbers().reshape({4, 4}).clone();
-  Tensor leaf = numbers().requires_grad_();
+  Tensor leaf = numbers().requires_grad_(), leaf_square = numbers().reshape({4, 4}).clone().requires_grad_();
 };
+
+/// What relu's kernel does once, in the thunk that calls it.
+std::function<void()> inside_relu;
+Tensor actingRelu(const Tensor& a) {
+  if (auto action = std::exchange(inside_relu, nullptr)) action();
+  return a.add(1);
+}
+
+std::shared_ptr<Library> makeBlock(const char* ns, DispatchKey key, const std::function<void(Library&)>& fill) {
+  auto block = std::make_shared<Library>(Library::Kind::kImpl, ns, key);
+  fill(*block);
+  return block;
+}
+
+/// A boxed fallback that thunks rely on, below their inlined autograd wrappers.
+std::shared_ptr<Library> fakeFallback() {
+  return makeBlock("_", DispatchKey::Fake, [](Library& m) {
+    m.fallback(CppFunction::makeFromBoxed([](const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
+      op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::Fake), stack);
+    }));
+  });
+}
+std::shared_ptr<Library> fake_fallback;
+
+Tensor mulUnderFake(const Operands& x) {
+  IncludeDispatchKeyGuard guard(DispatchKey::Fake);
+  return x.leaf.mul(x.leaf);
+}
 
 /// Calls every pair that the rows speak of, often enough that all are compiled.
 void warm(const Operands& x) {
@@ -30,8 +67,12 @@ void warm(const Operands& x) {
     x.plain.mul(x.plain);
     x.leaf.mul(x.leaf);
     x.plain.sum();
+    x.leaf.relu();
     x.square.mm(x.square);
+    x.leaf_square.mm(x.square);
     shunt::linear(x.square, x.square);
+    shunt::linear(x.leaf_square, x.square);
+    if (fake_fallback != nullptr) mulUnderFake(x);
     {
       NoGradGuard guard;
       x.leaf.mul(x.leaf);
@@ -41,122 +82,210 @@ void warm(const Operands& x) {
   }
 }
 
-constexpr float kMark = 77;
-Tensor marked(const Tensor& like) { return shunt::full_like(like, kMark); }
-Tensor markedBinary(const Tensor& a, const Tensor&) { return marked(a); }
-Tensor markedAdd(const Tensor& a, const Tensor&, const Scalar&) { return marked(a); }
-bool isMarked(const Tensor& t) { return static_cast<const float*>(t.data_ptr())[1] == kMark; }
+/// Thunks of these operators (none given: of all) whose keys have this one ("": whatever they are); and of these composite ones
+/// where they have inlined the row's operator.
+struct Which {
+  std::vector<std::string> ops;
+  std::string key;
+  std::vector<std::string> composites = {};
+};
+const Which kNone{{"-"}, ""};
+bool has(const std::vector<std::string>& all, const std::string& one) { return std::ranges::find(all, one) != all.end(); }
 
+/// One change of registrations, and taking it back.
 struct Row {
   const char* what;
-  const char* ns;  // of the block: "_" for fallbacks
-  DispatchKey key;
-  std::function<void(Library&)> change;
-  /// Which thunks it makes invalid: operators' names and a key that they ran with; no operator: none.
+  std::function<std::shared_ptr<void>()> make;  // the change lasts as long as what it returns
+  std::string slot;      // whose entry changes; of each thunk's own operator unless `op` names one
   std::string op;
-  std::string keys;  // "" any
-  std::string cause;
-  /// Whether a call now gives the changed kernel's result; null where the change is not seen by calls.
+  Which invalid;         // when it is made...
+  std::string becomes;   // ...by what the entry is then
+  Which invalid_after;   // of the thunks there are meanwhile, when it is taken back...
+  std::string becomes_after;
+  /// Whether a call now gives the changed kernel's result; null where calls don't see the change.
   std::function<bool(const Operands&)> in_force;
 };
 
 void PrintTo(const Row& r, std::ostream* out) { *out << r.what; }
 
-const Row kRows[] = {
-    {"override of a backend kernel", "aten", DispatchKey::CPU, [](Library& m) { m.impl("mul.Tensor", &markedBinary); },
-     "aten::mul.Tensor", "", "aten::mul.Tensor: CPU changed to", [](const Operands& x) { return isMarked(x.plain.mul(x.plain)); }},
-    {"override of another overload", "aten", DispatchKey::CPU, [](Library& m) { m.impl("mul.Scalar", [](const Tensor& a, const Scalar&) { return marked(a); }); },
-     "", "", "", [](const Operands& x) { return isMarked(x.plain.mul(2)); }},
-    {"override of an autograd kernel", "aten", DispatchKey::AutogradCPU, [](Library& m) { m.impl("add.Tensor", &markedAdd); },
-     "aten::add.Tensor", "AutogradCPU", "aten::add.Tensor: AutogradCPU changed to", [](const Operands& x) { return isMarked(x.leaf.add(x.plain)); }},
-    {"fallthrough in an autograd slot", "aten", DispatchKey::AutogradCPU, [](Library& m) { m.impl("mul.Tensor", CppFunction::makeFallthrough()); },
-     "aten::mul.Tensor", "AutogradCPU", "aten::mul.Tensor: AutogradCPU changed to", [](const Operands& x) { return !x.leaf.mul(x.leaf).requires_grad(); }},
-    {"kernel for a key that was absent", "aten", DispatchKey::Tracer,
-     [](Library& m) {
-       m.impl("mul.Tensor", [](const Tensor& a, const Tensor&) {
-         ExcludeDispatchKeyGuard guard(DispatchKey::Tracer);
-         return marked(a);
-       });
-     },
-     "", "", "",
-     [](const Operands& x) {
-       IncludeDispatchKeyGuard guard(DispatchKey::Tracer);
-       try {
-         return isMarked(x.plain.mul(x.plain));
-       } catch (const Error&) {
-         return false;  // nobody else knows what to do with the key
-       }
-     }},
-    {"kernel for another backend", "aten", DispatchKey::Meta, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }, "", "", "", {}},
-    {"autograd kernel of a composite operator, absent before", "aten", DispatchKey::AutogradCPU,
-     [](Library& m) { m.impl("linear", [](const Tensor& a, const Tensor&, const std::optional<Tensor>&) { return marked(a); }); },
-     "", "", "", [](const Operands& x) { return isMarked(shunt::linear(x.square.clone().requires_grad_(), x.square)); }},
-    {"kernel below a composite operator", "aten", DispatchKey::CPU, [](Library& m) { m.impl("mm", &markedBinary); },
-     "aten::mm", "", "aten::mm: CPU changed to",
-     [](const Operands& x) { return isMarked(x.square.mm(x.square)) && isMarked(shunt::linear(x.square, x.square)); }},
-    {"fallback for an absent key", "_", DispatchKey::Tracer, [](Library& m) { m.fallback(CppFunction::makeFallthrough()); }, "", "", "", {}},
-    {"boxed fallback for an absent key", "_", DispatchKey::Tracer,
-     [](Library& m) {
-       m.fallback(CppFunction::makeFromBoxed([](const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
-         op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::Tracer), stack);
-       }));
-     },
-     "", "", "", {}},
-};
+auto block(const char* ns, DispatchKey key, std::function<void(Library&)> fill) {
+  return [=]() -> std::shared_ptr<void> { return makeBlock(ns, key, fill); };
+}
 
-class Invalidation : public testing::TestWithParam<Row> {
+/// Closed when the last copy goes.
+std::shared_ptr<void> loadPlugin() {
+  void* handle = dlopen(DIFF_OVERRIDE_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(handle, nullptr) << dlerror();
+  return std::shared_ptr<void>(handle, [](void* h) { dlclose(h); });
+}
+
+template <class Guard>
+bool markedUnder(const Guard&, const Operands& x) {
+  try {
+    return isMarked(x.plain.mul(x.plain));
+  } catch (const Error&) {
+    return false;  // nobody knows what to do with the key
+  }
+}
+
+const std::vector<Row>& rows() {
+  static const std::string mul = "aten::mul.Tensor";
+  static const std::vector<Row> all = {
+      {"override of a backend kernel", block("aten", DispatchKey::CPU, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }),
+       "CPU", "", {{mul}, ""}, "kernel", {{mul}, ""}, "kernel", [](const Operands& x) { return isMarked(x.plain.mul(x.plain)); }},
+      {"override of another overload",
+       block("aten", DispatchKey::CPU, [](Library& m) { m.impl("mul.Scalar", [](const Tensor& a, const Scalar&) { return marked(a); }); }),
+       "CPU", "", kNone, "kernel", {{"aten::mul.Scalar"}, ""}, "kernel", [](const Operands& x) { return isMarked(x.plain.mul(2)); }},
+      {"override of an autograd kernel", block("aten", DispatchKey::AutogradCPU, [](Library& m) { m.impl("add.Tensor", &markedAdd); }),
+       "AutogradCPU", "", {{"aten::add.Tensor"}, "AutogradCPU"}, "kernel", {{"aten::add.Tensor"}, "AutogradCPU"}, "Autograd alias",
+       [](const Operands& x) { return isMarked(x.leaf.add(x.plain)); }},
+      {"fallthrough in an autograd slot",
+       block("aten", DispatchKey::AutogradCPU, [](Library& m) { m.impl("mul.Tensor", CppFunction::makeFallthrough()); }), "AutogradCPU", "",
+       {{mul}, "AutogradCPU"}, "fallthrough", {{mul}, "AutogradCPU"}, "Autograd alias",
+       [](const Operands& x) { return !x.leaf.mul(x.leaf).requires_grad(); }},
+      {"kernel for a key that was absent",
+       block("aten", DispatchKey::Tracer, [](Library& m) {
+         m.impl("mul.Tensor", [](const Tensor& a, const Tensor&) {
+           ExcludeDispatchKeyGuard guard(DispatchKey::Tracer);
+           return marked(a);
+         });
+       }), "Tracer", "", kNone, "kernel",
+       {{mul}, "Tracer"}, "missing",
+       [](const Operands& x) { return markedUnder(IncludeDispatchKeyGuard(DispatchKey::Tracer), x); }},
+      {"kernel where the key fell through",
+       block("aten", DispatchKey::AutocastCPU, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }), "AutocastCPU", "", kNone, "kernel",
+       {{mul}, "AutocastCPU"}, "fallthrough", [](const Operands& x) { return markedUnder(AutocastGuard(kCPU), x); }},
+      {"kernel for another backend", block("aten", DispatchKey::Meta, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }), "Meta", "",
+       kNone, "kernel", kNone, "kernel", {}},
+      {"autograd kernel of a composite operator, absent before",
+       block("aten", DispatchKey::AutogradCPU, [](Library& m) { m.impl("linear", &markedLinear); }), "AutogradCPU", "aten::linear",
+       kNone, "kernel", {{"aten::linear"}, "AutogradCPU"}, "fallthrough: composite runs below",
+       [](const Operands& x) { return isMarked(shunt::linear(x.leaf_square, x.square)); }},
+      {"kernel below a composite operator", block("aten", DispatchKey::CPU, [](Library& m) { m.impl("mm", &markedBinary); }), "CPU",
+       "aten::mm", {{"aten::mm"}, "", {"aten::linear", "aten::matmul"}}, "kernel", {{"aten::mm"}, "", {"aten::linear", "aten::matmul"}}, "kernel",
+       [](const Operands& x) { return isMarked(x.square.mm(x.square)) && isMarked(shunt::linear(x.square, x.square)); }},
+      {"fallthrough as a fallback for an absent key",
+       block("_", DispatchKey::Tracer, [](Library& m) { m.fallback(CppFunction::makeFallthrough()); }), "Tracer", "", kNone, "fallthrough",
+       kNone, "missing",
+       [](const Operands& x) {
+         IncludeDispatchKeyGuard guard(DispatchKey::Tracer);
+         try {
+           return x.leaf.mul(x.leaf).requires_grad();
+         } catch (const Error&) {
+           return false;
+         }
+       }},
+      {"kernel where a fallback was", block("aten", DispatchKey::Fake, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }), "Fake", "",
+       {{mul}, "Fake"}, "kernel", {{mul}, "Fake"}, "backend fallback", [](const Operands& x) { return isMarked(mulUnderFake(x)); }},
+      {"a fallback that is taken back",
+       []() -> std::shared_ptr<void> {
+         fake_fallback = nullptr;
+         return std::shared_ptr<void>(nullptr, [](void*) { fake_fallback = fakeFallback(); });
+       },
+       "Fake", "", {{}, "Fake"}, "missing", {{}, "Fake"}, "backend fallback",
+       [](const Operands& x) {
+         try {
+           mulUnderFake(x);
+           return false;
+         } catch (const Error&) {
+           return true;
+         }
+       }},
+      {"a library that is loaded and unloaded", loadPlugin, "CPU", "", {{mul}, ""}, "kernel", {{mul}, ""}, "kernel",
+       [](const Operands& x) { return isMarked(x.plain.mul(x.plain)) && isMarked(x.leaf.mul(x.leaf)); }},
+  };
+  return all;
+}
+
+/// Where a change is made and taken back.
+enum class Place { kHere, kOtherThread, kInsideAThunk };
+void PrintTo(Place p, std::ostream* out) { *out << (p == Place::kHere ? "here" : p == Place::kOtherThread ? "other thread" : "inside a thunk"); }
+
+class Invalidation : public testing::TestWithParam<std::tuple<Row, Place>> {
  protected:
   void SetUp() override {
+    fake_fallback = fakeFallback();
+    relu = makeBlock("aten", DispatchKey::CPU, [](Library& m) { m.impl("relu", &actingRelu); });
     jit::clear();
     warm(x);
-    before = published();
-    ASSERT_GE(before.size(), 9u) << "the rows need compiled pairs";
-    logged = jit::invalidation_log().size();
+  }
+  void TearDown() override { fake_fallback = nullptr; }
+
+  void at(Place place, const std::function<void()>& act) {
+    if (place == Place::kHere) return act();
+    if (place == Place::kOtherThread) return std::thread(act).join();
+    inside_relu = act;
+    const uint64_t thunks = jit::calls_in_thunks();
+    const Tensor y = x.leaf.relu();
+    EXPECT_GT(jit::calls_in_thunks(), thunks) << "the change was not made inside a thunk";
+    EXPECT_EQ(static_cast<const float*>(y.data_ptr())[3], 4.f) << "the call that is under way ends in the world it began in";
+    EXPECT_EQ(y.grad_fn()->name(), "ReluBackward0");
   }
 
-  std::set<ThunkName> expected(const Row& row) const {
-    std::set<ThunkName> out;
-    for (const auto& [name, code] : before)
-      if (name.op == row.op && name.keys.find(row.keys) != std::string::npos) out.insert(name);
-    return out;
+  /// Makes a change there, and compares what it made invalid, and all that the log says since, with what was to go.
+  void expectGone(Place place, const std::function<void()>& act, const Row& row, const Which& which, const std::string& becomes) {
+    if (place == Place::kInsideAThunk) x.leaf.relu();  // its thunk has to be there
+    const Published before = published();
+    const auto inlined = row.op.empty() ? std::set<ThunkName>() : relyingOn(row.op);
+    const size_t logged = jit::invalidation_log().size();
+    at(place, act);
+    std::set<ThunkName> invalid;
+    std::vector<std::string> lines;
+    for (const auto& [name, code] : before) {
+      const bool of_op = which.ops.empty() || has(which.ops, name.op) || (has(which.composites, name.op) && inlined.contains(name));
+      if (!of_op || name.keys.find(which.key) == std::string::npos) continue;
+      invalid.insert(name);
+      lines.push_back(name.op + " keys={" + name.keys + "} <- " + (row.op.empty() ? name.op : row.op) + ": " + row.slot + " changed to " + becomes);
+    }
+    EXPECT_EQ(gone(before), invalid) << "all others must stay valid";
+    std::vector<std::string> log;
+    for (const jit::InvalidationRecord& r : logSince(logged)) log.push_back(r.what + " <- " + r.cause);
+    EXPECT_THAT(log, testing::UnorderedElementsAreArray(lines));
+    invalid_ = invalid.size();
   }
 
   Operands x;
-  Published before;
-  size_t logged = 0;
+  std::shared_ptr<Library> relu;
+  size_t invalid_ = 0;
 };
 
 TEST_P(Invalidation, TakesWhatReliedOnItAndNothingElse) {
-  const Row& row = GetParam();
-  const std::set<ThunkName> invalid = expected(row);
-  ASSERT_EQ(invalid.empty(), row.op.empty()) << "the row's pair is not compiled";
-  {
-    Library block(Library::Kind::kImpl, row.ns, row.key);
-    row.change(block);
-    EXPECT_EQ(gone(before), invalid);
-    const auto log = logSince(logged);
-    EXPECT_EQ(log.size(), invalid.size());
-    for (const jit::InvalidationRecord& r : log) {
-      EXPECT_THAT(r.what, HasSubstr(row.op));
-      EXPECT_THAT(r.cause, HasSubstr(row.cause));
-    }
-    // At once, interpreted, compiled anew, and again.
-    for (int i = 0; row.in_force && i < 4; ++i) EXPECT_TRUE(row.in_force(x)) << "call " << i;
-    logged = jit::invalidation_log().size();
-    before = published();
-  }
-  // Taken back: the thunks made meanwhile go where they relied on the change.
-  for (const jit::InvalidationRecord& r : logSince(logged)) EXPECT_THAT(r.cause, HasSubstr(row.cause.substr(0, row.cause.find(':'))));
-  for (const ThunkName& name : gone(before)) EXPECT_TRUE(row.op.empty() || name.op == row.op) << testing::PrintToString(name);
+  const auto& [row, place] = GetParam();
+  std::shared_ptr<void> change;
+  expectGone(place, [&] { change = row.make(); }, row, row.invalid, row.becomes);
+  EXPECT_EQ(invalid_ == 0, row.invalid.ops == kNone.ops) << "the row's pairs are not compiled";
+  // At once, interpreted, compiled anew, and again.
+  for (int i = 0; row.in_force && i < 4; ++i) EXPECT_TRUE(row.in_force(x)) << "call " << i;
+  expectGone(place, [&] { change = nullptr; }, row, row.invalid_after, row.becomes_after);
   for (int i = 0; row.in_force && i < 3; ++i) EXPECT_FALSE(row.in_force(x)) << "call " << i << " after it was taken back";
 }
-std::string rowName(const testing::TestParamInfo<Row>& info) {
-  std::string name = info.param.what;
+std::string rowName(const testing::TestParamInfo<std::tuple<Row, Place>>& info) {
+  const auto& [row, place] = info.param;
+  std::string name = row.what + std::string("/") + testing::PrintToString(place);
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(Changes, Invalidation, testing::ValuesIn(kRows), rowName);
+INSTANTIATE_TEST_SUITE_P(Changes, Invalidation,
+                         testing::Combine(testing::ValuesIn(rows()), testing::Values(Place::kHere, Place::kOtherThread, Place::kInsideAThunk)),
+                         rowName);
+
+bool isMapped(const char* path) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find(path) != std::string::npos) return true;
+  return false;
+}
+
+TEST(InvalidationByUnloading, TheLibraryReallyGoes) {
+  const Operands x;
+  auto plugin = loadPlugin();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(isMarked(x.leaf.mul(x.leaf)));
+  EXPECT_TRUE(isMapped(DIFF_OVERRIDE_PLUGIN));
+  plugin = nullptr;
+  EXPECT_FALSE(isMapped(DIFF_OVERRIDE_PLUGIN));
+  EXPECT_FALSE(isMarked(x.leaf.mul(x.leaf)));
+}
 
 // A kernel that a thunk calls replaces itself: the call that is running goes on, the next one is the new kernel's.
 TEST(InvalidationInside, AKernelThatTheThunkRunsMayChangeEverything) {
@@ -223,6 +352,41 @@ TEST(InvalidationInside, CallsThatStartLaterSeeAnotherThreadsChange) {
   EXPECT_FALSE(wrong);
 }
 
+// Another thread's modes are its own.
+TEST(Modes, OfAnotherThreadChangeNothingHere) {
+  const Operands x;
+  jit::clear();
+  warm(x);
+  std::atomic<bool> stop{false};
+  std::atomic<int> turns{0};
+  std::thread other([&] {
+    const Operands mine;
+    while (!stop.load()) {
+      NoGradGuard no_grad;
+      AutocastGuard autocast(kCPU);
+      mine.leaf.mul(mine.leaf);
+      try {
+        InferenceMode inference;
+        mine.plain.mul(numbers(3));
+      } catch (const Error&) {
+        turns.fetch_add(1);
+      }
+    }
+  });
+  while (turns.load() == 0) std::this_thread::yield();
+  const Published before = published();
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t thunks = jit::calls_in_thunks();
+    const Tensor y = x.leaf.mul(x.leaf);
+    ASSERT_EQ(jit::calls_in_thunks(), thunks + 1);
+    ASSERT_TRUE(y.requires_grad());
+  }
+  stop = true;
+  other.join();
+  EXPECT_GT(turns.load(), 0);
+  EXPECT_TRUE(gone(before).empty());
+}
+
 // Modes change keys, not tables: what was compiled is passed by and found again.
 TEST(Modes, ComeAndGoWithoutACompile) {
   const Operands x;
@@ -251,9 +415,11 @@ TEST(Modes, ComeAndGoWithoutACompile) {
     }
     try {
       NoGradGuard guard;
+      AutocastGuard autocast(kCPU);
       x.plain.mul(numbers(3));
     } catch (const Error&) {
     }
+    EXPECT_TRUE(x.leaf.mul(x.plain).requires_grad()) << "the error took the modes with it";
   };
   for (int i = 0; i < 3; ++i) once();
   const Published before = published();

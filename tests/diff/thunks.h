@@ -25,13 +25,25 @@ inline void PrintTo(const ThunkName& n, std::ostream* out) { *out << n.op << " {
 /// Code addresses of the thunks in force.
 using Published = std::map<ThunkName, const void*>;
 
+inline std::string nameOf(const shunt::Operator& op) {
+  return std::string(op.name()) + (op.overload().empty() ? "" : "." + std::string(op.overload()));
+}
+inline ThunkName nameOf(const shunt::jit::Thunk& t) {
+  return {nameOf(*t.op), shunt::toString(shunt::DispatchKeySet::fromRaw(t.keys)), t.signature};
+}
+
 inline Published published() {
   Published all;
-  for (const auto& t : shunt::jit::publishedThunks()) {
-    std::string op(t->op->name());
-    if (!t->op->overload().empty()) op += "." + std::string(t->op->overload());
-    all[{op, shunt::toString(shunt::DispatchKeySet::fromRaw(t->keys)), t->signature}] = t->code;
-  }
+  for (const auto& t : shunt::jit::publishedThunks()) all[nameOf(*t)] = t->code;
+  return all;
+}
+
+/// The thunks that rely on entries of an operator's table.
+inline std::set<ThunkName> relyingOn(const std::string& op) {
+  std::set<ThunkName> all;
+  for (const auto& t : shunt::jit::publishedThunks())
+    for (const shunt::jit::Edge& e : t->edges)
+      if (nameOf(*e.op) == op) all.insert(nameOf(*t));
   return all;
 }
 
