@@ -1,6 +1,5 @@
 #include "jit/emit/shared_constants.h"
 
-#include "jit/link/host_symbols.h"
 #include "jit/link/literals.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
@@ -41,70 +40,70 @@ bool addressMayBeKept(const llvm::GlobalVariable& variable) {
   return false;
 }
 
-// The bytes of initialisers. Pointers in them are this process's: such a constant's name means nothing to another.
+// The content of initialisers, with names for what they point to.
 class Content {
  public:
   explicit Content(const llvm::DataLayout& layout) : layout_(layout) {}
 
   /// The symbol of a variable's interned copy; "" where its content can't be told.
   std::string intern(const llvm::GlobalVariable& variable) {
-    if (++depth_ > kMaxDepth) return "";  // constants that point to each other
-    const llvm::Constant* initializer = variable.getInitializer();
-    std::string bytes(layout_.getTypeAllocSize(initializer->getType()), '\0');
-    const bool known = write(*initializer, bytes.data());
+    if (depth_ == kMaxDepth) return "";  // constants that point to each other
+    ++depth_;
+    Literal literal;
+    literal.bytes.resize(layout_.getTypeAllocSize(variable.getInitializer()->getType()));
+    literal.alignment = std::max<uint64_t>(variable.getAlign().valueOrOne().value(), 16);
+    if (!variable.hasGlobalUnnamedAddr()) literal.identity = variable.getName();
+    const bool known = write(*variable.getInitializer(), 0, literal);
     --depth_;
-    if (!known) return "";
-    const uint64_t alignment = std::max<uint64_t>(variable.getAlign().valueOrOne().value(), 16);
-    return literals::intern(bytes, alignment, variable.hasGlobalUnnamedAddr() ? "" : variable.getName());
+    return known ? literals::intern(literal) : "";
   }
 
  private:
   static constexpr int kMaxDepth = 8;
 
-  bool write(const llvm::Constant& constant, char* out) {
+  bool write(const llvm::Constant& constant, uint64_t at, Literal& out) {
     if (constant.isNullValue() || llvm::isa<llvm::UndefValue>(constant)) return true;
-    if (const auto* integer = llvm::dyn_cast<llvm::ConstantInt>(&constant)) return writeBits(integer->getValue(), out);
+    if (const auto* integer = llvm::dyn_cast<llvm::ConstantInt>(&constant)) return writeBits(integer->getValue(), at, out);
     if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(&constant)) {
-      return writeBits(number->getValueAPF().bitcastToAPInt(), out);
+      return writeBits(number->getValueAPF().bitcastToAPInt(), at, out);
     }
     if (const auto* data = llvm::dyn_cast<llvm::ConstantDataSequential>(&constant)) {
       const llvm::StringRef raw = data->getRawDataValues();
-      std::memcpy(out, raw.data(), raw.size());
+      std::memcpy(out.bytes.data() + at, raw.data(), raw.size());
       return true;
     }
-    if (llvm::isa<llvm::ConstantAggregate>(constant)) return writeParts(constant, out);
-    return constant.getType()->isPointerTy() && writeAddress(constant, out);
+    if (llvm::isa<llvm::ConstantAggregate>(constant)) return writeParts(constant, at, out);
+    return constant.getType()->isPointerTy() && writePointer(constant, at, out);
   }
 
-  bool writeBits(const llvm::APInt& bits, char* out) {
-    std::memcpy(out, bits.getRawData(), (bits.getBitWidth() + 7) / 8);  // x86-64 is little-endian, like APInt's words
+  bool writeBits(const llvm::APInt& bits, uint64_t at, Literal& out) {
+    // x86-64 is little-endian, like APInt's words
+    std::memcpy(out.bytes.data() + at, bits.getRawData(), (bits.getBitWidth() + 7) / 8);
     return true;
   }
 
-  bool writeParts(const llvm::Constant& constant, char* out) {
+  bool writeParts(const llvm::Constant& constant, uint64_t at, Literal& out) {
     const auto* structure = llvm::dyn_cast<llvm::StructType>(constant.getType());
     for (unsigned i = 0; i < constant.getNumOperands(); ++i) {
       const auto& part = *llvm::cast<llvm::Constant>(constant.getOperand(i));
       const uint64_t offset = structure ? layout_.getStructLayout(const_cast<llvm::StructType*>(structure))->getElementOffset(i)
                                         : i * layout_.getTypeAllocSize(part.getType());
-      if (!write(part, out + offset)) return false;
+      if (!write(part, at + offset, out)) return false;
     }
     return true;
   }
 
-  bool writeAddress(const llvm::Constant& constant, char* out) {
+  bool writePointer(const llvm::Constant& constant, uint64_t at, Literal& out) {
     llvm::APInt offset(64, 0);
     const llvm::Value* base = constant.stripAndAccumulateConstantOffsets(layout_, offset, /*AllowNonInbounds=*/true);
     const auto* global = llvm::dyn_cast<llvm::GlobalValue>(base);
     if (global == nullptr) return false;
-    std::optional<uint64_t> address;
     const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(global);
-    if (variable != nullptr && isLocalConstant(*variable)) address = literals::address(intern(*variable));
-    else if (auto moved = literals::address(global->getName())) address = moved;  // by the loop below, a moment ago
-    else if (!global->hasLocalLinkage()) address = HostSymbols::instance().address(std::string_view(global->getName()));
-    if (!address) return false;
-    const uint64_t value = *address + offset.getZExtValue();
-    std::memcpy(out, &value, sizeof value);
+    std::string symbol;
+    if (variable != nullptr && isLocalConstant(*variable)) symbol = intern(*variable);
+    else if (!global->hasLocalLinkage()) symbol = global->getName();  // the host's, or one that was moved a moment ago
+    if (symbol.empty()) return false;
+    out.pointers.push_back({static_cast<uint32_t>(at), offset.getZExtValue(), std::move(symbol)});
     return true;
   }
 

@@ -1,5 +1,7 @@
 #include "jit/link/literals.h"
 
+#include "jit/link/host_symbols.h"
+
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Support/xxhash.h>
@@ -12,20 +14,12 @@ namespace shunt::jit::literals {
 namespace {
 
 struct Pool {
-  struct Literal {
-    std::string identity;
-    std::string bytes;
-    std::byte* memory;
-    uint64_t alignment;
+  struct Interned {
+    Literal literal;
+    std::byte* memory = nullptr;
   };
   std::mutex mutex;
-  llvm::StringMap<Literal> literals;  // by symbol; guarded by mutex, nothing is ever removed
-
-  std::byte* copyOf(llvm::StringRef bytes, uint64_t alignment) {
-    auto* memory = static_cast<std::byte*>(::operator new(bytes.size() + 1, std::align_val_t(alignment)));
-    std::memcpy(memory, bytes.data(), bytes.size());
-    return memory;
-  }
+  llvm::StringMap<Interned> literals;  // by symbol; guarded by mutex, nothing is ever removed
 };
 
 Pool& pool() {
@@ -33,19 +27,44 @@ Pool& pool() {
   return p;
 }
 
+/// The content with its addresses; empty where one is not known.
+std::string bound(const Literal& literal) {
+  std::string bytes = literal.bytes;
+  for (const Literal::Pointer& p : literal.pointers) {
+    const auto target = llvm::StringRef(p.symbol).starts_with(kPrefix) ? address(p.symbol) : HostSymbols::instance().address(p.symbol);
+    if (!target || p.offset > bytes.size() || bytes.size() - p.offset < sizeof(uint64_t)) return "";
+    const uint64_t value = *target + p.addend;
+    std::memcpy(bytes.data() + p.offset, &value, sizeof value);
+  }
+  return bytes;
+}
+
+std::byte* keep(const std::string& bytes, uint64_t alignment) {
+  auto* memory = static_cast<std::byte*>(::operator new(bytes.size() + 1, std::align_val_t(alignment)));
+  std::memcpy(memory, bytes.data(), bytes.size());
+  return memory;
+}
+
+uint64_t hashOf(const Literal& literal) {
+  uint64_t hash = llvm::xxh3_64bits(literal.bytes) + 3 * llvm::xxh3_64bits(literal.identity);
+  for (const Literal::Pointer& p : literal.pointers) hash = hash * 5 + llvm::xxh3_64bits(p.symbol) + p.offset + (p.addend << 32);
+  return hash;
+}
+
 }  // namespace
 
-std::string intern(llvm::StringRef bytes, uint64_t alignment, llvm::StringRef identity) {
-  const uint64_t hash = llvm::xxh3_64bits(bytes) ^ (identity.empty() ? 0 : llvm::xxh3_64bits(identity) * 3);
-  const std::string base = kPrefix.str() + llvm::utohexstr(hash) + "." + std::to_string(alignment);
+std::string intern(const Literal& literal) {
+  const std::string base = kPrefix.str() + llvm::utohexstr(hashOf(literal)) + "." + std::to_string(literal.alignment);
+  const std::string bytes = bound(literal);
+  if (bytes.empty() && !literal.bytes.empty()) return "";
   Pool& p = pool();
   std::lock_guard lock(p.mutex);
   for (int other = 0;; ++other) {  // another content with the same hash has the plain name
     std::string symbol = other == 0 ? base : base + "." + std::to_string(other);
     const auto [entry, inserted] = p.literals.try_emplace(symbol);
-    Pool::Literal& literal = entry->getValue();
-    if (inserted) literal = {identity.str(), bytes.str(), p.copyOf(bytes, alignment), alignment};
-    if (literal.bytes == bytes && literal.identity == identity && literal.alignment == alignment) return symbol;
+    Pool::Interned& known = entry->getValue();
+    if (inserted) known = {literal, keep(bytes, literal.alignment)};
+    if (known.literal == literal) return symbol;
   }
 }
 
@@ -55,6 +74,14 @@ std::optional<uint64_t> address(llvm::StringRef symbol) {
   const auto found = p.literals.find(symbol);
   if (found == p.literals.end()) return std::nullopt;
   return reinterpret_cast<uint64_t>(found->getValue().memory);
+}
+
+std::optional<Literal> find(llvm::StringRef symbol) {
+  Pool& p = pool();
+  std::lock_guard lock(p.mutex);
+  const auto found = p.literals.find(symbol);
+  if (found == p.literals.end()) return std::nullopt;
+  return found->getValue().literal;
 }
 
 }  // namespace shunt::jit::literals

@@ -9,15 +9,36 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
-namespace shunt::jit::literals {
+namespace shunt::jit {
+
+/// A constant without an address in it: what it points to is named, so it means the same in every process.
+struct Literal {
+  struct Pointer {
+    uint32_t offset = 0;
+    uint64_t addend = 0;
+    std::string symbol;  // another literal's, or one of the host's
+    bool operator==(const Pointer&) const = default;
+  };
+  std::string bytes;  // zero where its pointers are
+  uint64_t alignment = 16;
+  std::string identity;  // keeps apart equal constants whose addresses may be compared
+  std::vector<Pointer> pointers;
+  bool operator==(const Literal&) const = default;
+};
+
+namespace literals {
 
 /// Begins the symbols of interned constants.
 inline constexpr llvm::StringLiteral kPrefix = "literal:";
 
-/// The symbol of a constant with these bytes. `identity` keeps apart equal constants whose addresses may be compared.
-std::string intern(llvm::StringRef bytes, uint64_t alignment, llvm::StringRef identity);
+/// The constant's symbol; "" where something that it points to is not known, or beyond its end.
+std::string intern(const Literal& literal);
 /// Where it is; nothing for a name that intern() never returned.
 std::optional<uint64_t> address(llvm::StringRef symbol);
+/// What it is; nothing for a name that intern() never returned.
+std::optional<Literal> find(llvm::StringRef symbol);
 
-}  // namespace shunt::jit::literals
+}  // namespace literals
+}  // namespace shunt::jit
