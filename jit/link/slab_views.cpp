@@ -1,6 +1,7 @@
 #include "jit/link/slab_views.h"
 
 #include "jit/debug/debug_switches.h"
+#include "jit/link/file_size_signal.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,7 +24,11 @@ llvm::Error mapFile(SlabViews& views, size_t bytes) {
   int file = memfd_create("shunt-jit", MFD_CLOEXEC | kMemfdExec);
   if (file < 0 && errno == EINVAL) file = memfd_create("shunt-jit", MFD_CLOEXEC);
   if (file < 0) return systemError("memfd_create");
-  const bool sized = ftruncate(file, static_cast<off_t>(bytes)) == 0;
+  const auto resize = [&] {
+    const NoFileSizeSignal guard;  // the limit counts for memory files too
+    return ftruncate(file, static_cast<off_t>(bytes)) == 0;
+  };
+  const bool sized = resize();
   if (sized) views.code = viewOf(mmap(nullptr, bytes, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0));
   if (views.code != nullptr) views.memory = viewOf(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
   const int error = errno;
