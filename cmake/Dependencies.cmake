@@ -26,10 +26,16 @@ find_library(SHUNT_OPENBLAS_LIBRARY NAMES openblas PATH_SUFFIXES openblas-pthrea
 _shunt_require(SHUNT_OPENBLAS_INCLUDE "OpenBLAS's headers" libopenblas-dev)
 _shunt_require(SHUNT_OPENBLAS_LIBRARY "OpenBLAS" libopenblas-dev)
 
+find_path(SHUNT_XSMM_INCLUDE NAMES libxsmm_generator.h)
+find_library(SHUNT_XSMM_LIBRARY NAMES libxsmmgen.a)
+_shunt_require(SHUNT_XSMM_INCLUDE "LIBXSMM's headers" libxsmm-dev)
+_shunt_require(SHUNT_XSMM_LIBRARY "LIBXSMM's generator" libxsmm-dev)
+
 # OpenBLAS is loaded at run time (kernels/linalg/blas.h), not linked.
 # One interface target, so that the library and its objects see the same headers.
 add_library(shunt_dependencies INTERFACE)
-target_include_directories(shunt_dependencies SYSTEM INTERFACE ${SHUNT_OPENBLAS_INCLUDE} ${SHUNT_DNNL_INCLUDE})
+target_include_directories(shunt_dependencies SYSTEM INTERFACE
+  ${SHUNT_OPENBLAS_INCLUDE} ${SHUNT_DNNL_INCLUDE} ${SHUNT_XSMM_INCLUDE})
 target_link_libraries(shunt_dependencies INTERFACE
   fmt::fmt nlohmann_json::nlohmann_json TBB::tbb TBB::tbbmalloc ${SHUNT_DNNL_LIBRARY} ${CMAKE_DL_LIBS} Threads::Threads)
 

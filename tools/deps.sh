@@ -4,7 +4,7 @@
 shunt_packages=(
   clang-19 llvm-19 llvm-19-dev lld-19 libclang-rt-19-dev
   ninja-build cmake g++ pkg-config git
-  libopenblas-dev libopenblas0-pthread libdnnl-dev libtbb-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
+  libopenblas-dev libopenblas0-pthread libxsmm-dev libdnnl-dev libtbb-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
   zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb
 )

@@ -1,6 +1,7 @@
 #include "kernels/linalg/gemm.h"
 
 #include "kernels/linalg/blas.h"
+#include "kernels/linalg/small_gemm.h"
 
 #include <shunt/core/error.h>
 #include <shunt/core/parallel.h>
@@ -68,6 +69,7 @@ SHUNT_NOINLINE void gemmTransposingLeft(const BlasFunctions& blas, int64_t m, in
 
 void blasGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta, float* c,
               int64_t ldc) {
+  if (smallGemm(m, n, k, alpha, a, b, beta, c, ldc)) return;
   const BlasFunctions& blas = serialBlas();
   if (blas.small_nt_is_slow && transposesLeft(m, n, k, a.transposed, b.transposed)) [[unlikely]]
     return gemmTransposingLeft(blas, m, n, k, alpha, a, b, beta, c, ldc);
@@ -77,6 +79,7 @@ void blasGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a,
 
 void blasGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta, double* c,
               int64_t ldc) {
+  if (smallGemm(m, n, k, alpha, a, b, beta, c, ldc)) return;
   serialBlas().dgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), blasInt(m), blasInt(n), blasInt(k), alpha, a.data,
               blasInt(a.ld), b.data, blasInt(b.ld), beta, c, blasInt(ldc));
 }

@@ -1,7 +1,7 @@
 // gemm: the one function behind every matrix product, C = alpha * A * B + beta * C.
 //
-// Matrices are row-major with a leading dimension, or transposed (column-major). float and double go to OpenBLAS, bfloat16
-// to oneDNN, Half by way of float, integers to plain loops. Their own threads are off: large products are cut into fixed
+// Matrices are row-major with a leading dimension, or transposed (column-major). float and double go to OpenBLAS, small ones
+// to LIBXSMM's code (small_gemm.h), bfloat16 to oneDNN, Half by way of float, integers to plain loops. Their own threads are off: large products are cut into fixed
 // blocks of rows for parallelFor, so results don't depend on the number of threads (which block an element is in depends on
 // the shape only). beta = 0 never reads C. Any thread.
 #pragma once
