@@ -86,7 +86,15 @@ TEST(Fork, InsideAKernelThatAThunkCalled) {
   fork_now = true;
   const Tensor y = leaf.mul(b);  // both processes return through the thunk
   if (child == 0) {
-    const bool good = bytesOf(y) == bytesOf(b.add(b)) && y.grad_fn()->name() == "MulBackward0" && bytesOf(leaf.mul(b)) == bytesOf(y);
+    bool good = bytesOf(y) == bytesOf(b.add(b)) && y.grad_fn()->name() == "MulBackward0" && bytesOf(leaf.mul(b)) == bytesOf(y);
+    // Nobody compiled at the fork, so the child does now, and throws what it has away.
+    const uint64_t compiled = jit::stats().compiled;
+    jit::clear();
+    const Operands x;
+    for (int i = 0; i < 2; ++i)
+      for (const Call& call : calls()) call(x);
+    good &= jit::stats().compiled >= compiled + calls().size();
+    good &= bytesOf(leaf.mul(b)) == bytesOf(y);
     _exit(good ? 0 : 1);
   }
   EXPECT_GT(jit::calls_in_thunks(), before);
