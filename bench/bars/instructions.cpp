@@ -45,8 +45,9 @@ std::string runCommand(const std::string& command, int& status) {
 }
 
 double instructionsPerCall(const std::filesystem::path& program, const InstructionBar& bar, const char* way, const char* jit) {
-  const std::string command = std::string("SHUNT_ISA=v3 SHUNT_JIT_CACHE=off SHUNT_JIT_KEEP=1 SHUNT_JIT=") + jit + " SHUNT_JIT_THRESHOLD=" +
-                              bar.threshold + " valgrind --tool=callgrind --smc-check=all --callgrind-out-file=/dev/null " +
+  const std::string settings = std::string("SHUNT_ISA=v3 SHUNT_JIT_CACHE=off SHUNT_JIT_KEEP=1 SHUNT_JIT=") + jit +
+                               " SHUNT_JIT_THRESHOLD=" + bar.threshold;
+  const std::string command = settings + " valgrind --tool=callgrind --smc-check=all --callgrind-out-file=/dev/null " +
                               "--toggle-collect=countedCalls '" + program.string() + "' " + bar.scenario + " " + way + " " +
                               std::to_string(kCalls) + " 2>&1";
   int status = 0;

@@ -24,14 +24,17 @@ void memoryBars() {
   const Usage after = usageNow();
   const auto more = static_cast<double>(compiledPairs() - live_before);
   double code = 0;
-  for (const jit::PairStats& p : jit::stats().pairs) code += static_cast<double>(p.bytes) / (static_cast<double>(live_before) + more);
+  for (const jit::PairStats& p : jit::stats().pairs) code += static_cast<double>(p.bytes);
+  code /= static_cast<double>(live_before) + more;
   char note[128];
-  std::snprintf(note, sizeof note, "%.0f thunks, with what statistics keep of their pairs; %.2f KiB of it code and constants", more, code / kKiB);
+  std::snprintf(note, sizeof note, "%.0f thunks, with what statistics keep of their pairs; %.2f KiB of it code and constants", more,
+                code / kKiB);
   printRow({what, (after.in_use - before.in_use) / more / kKiB, 4, note});
 }
 
 void growthBars() {
-  const char *const memory = "anonymous memory after 2,000 compiles, MiB more", *const mappings = "mappings after 2,000 compiles, more";
+  const char* const memory = "anonymous memory after 2,000 compiles, MiB more";
+  const char* const mappings = "mappings after 2,000 compiles, more";
   if (!wanted(memory) && !wanted(mappings)) return;
   const ManyPairs pairs(100);
   const auto round = [&] {

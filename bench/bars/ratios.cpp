@@ -87,7 +87,8 @@ Row measure(const RatioBar& bar, std::string what) {
   const Comparison compiled = compare(*mine, *yardstick);
   row.measured = compiled.ratio;
   char note[128];
-  std::snprintf(note, sizeof note, "%.5g ns against %.5g; thunk against interpreter %.3f", compiled.a, compiled.b, compiled.ratio / interpreted.ratio);
+  std::snprintf(note, sizeof note, "%.5g ns against %.5g; thunk against interpreter %.3f", compiled.a, compiled.b,
+                compiled.ratio / interpreted.ratio);
   row.note = note;
   return row;
 }

@@ -40,8 +40,9 @@ void addSides(const bench::Case& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // What is measured in the compiled column stays compiled.
-  bench::startAgainWith({{"SHUNT_JIT_THRESHOLD", std::to_string(bench::kThreshold)}, {"SHUNT_JIT_KEEP", "1"}}, argv);
+  // What is measured in the compiled column stays compiled; all in one thread.
+  bench::startAgainWith({{"SHUNT_JIT_THRESHOLD", std::to_string(bench::kThreshold)}, {"SHUNT_JIT_KEEP", "1"},
+                         {"SHUNT_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"OMP_NUM_THREADS", "1"}}, argv);
   std::string tsv;
   std::vector<char*> rest = {argv[0]};
   for (int i = 1; i < argc; ++i) {

@@ -36,7 +36,9 @@ void SideReporter::ReportRuns(const std::vector<Run>& runs) {
     if (found == std::end(kSideNames)) throw std::logic_error("no side " + side);
     const auto [it, is_new] = rows_.try_emplace(key);
     if (is_new) it->second.place = run.family_index;
-    const double nanoseconds = run.GetAdjustedRealTime() * (run.time_unit == benchmark::kMicrosecond ? 1e3 : 1.0);
+    // CPU time: every case runs in one thread, and another program's share of the core is not its own.
+    const double time = run.run_name.time_type == "manual_time" ? run.GetAdjustedRealTime() : run.GetAdjustedCPUTime();
+    const double nanoseconds = time * (run.time_unit == benchmark::kMicrosecond ? 1e3 : 1.0);
     it->second.times[static_cast<size_t>(found - std::begin(kSideNames))].push_back(nanoseconds);
   }
 }
