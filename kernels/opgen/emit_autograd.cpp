@@ -18,6 +18,7 @@ constexpr const char* kHead = R"(// Autograd wrappers, in the order of shunt/aut
 #include "generated/nodes.h"
 #include "generated/wrappers.h"
 #include "kernels/wrappers/inplace_or_view.h"
+#include "kernels/wrappers/record_node.h"
 
 #include <shunt/core/kernel_function.h>
 
@@ -73,10 +74,11 @@ class RecordingWrapper {
       text += fmt::format("  const bool requires_grad = autograd::compute_requires_grad({});\n", requiresGradNames());
       text += forEachWritten(op_, "  autograd::check_inplace({}, requires_grad);\n");
     }
-    text += fmt::format("  intrusive_ptr<autograd::generated::{0}> node;\n  if ({1}) {{\n"
-                        "    node = autograd::make_node<autograd::generated::{0}>({2});\n{3}  }}\n",
+    text += fmt::format("  intrusive_ptr<autograd::generated::{0}> node = wrappers::recordNode<autograd::generated::{0}>({1}, {2});\n",
                         d_.node_name, inplace_ ? "requires_grad" : fmt::format("autograd::compute_requires_grad({})", inputs),
-                        inputs, saves(false, "node->"));
+                        inputs);
+    const std::string saved = saves(false, "node->");
+    if (!saved.empty()) text += "  if (node) {\n" + saved + "  }\n";
     return text + callAndRecord();
   }
 

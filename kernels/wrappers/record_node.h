@@ -1,0 +1,37 @@
+// How the generated Autograd wrappers begin to record a call: the new node, and its edges. Inline, and with one way out, since
+// every thunk that records has it. Acts on the wrapper's arguments only.
+#pragma once
+
+#include <shunt/autograd/variable_utils.h>
+
+namespace shunt::wrappers {
+
+SHUNT_NOINLINE inline void addEdgeOfLeafOrView(Node& node, const Tensor& t) { node.add_next_edge(autograd::gradient_edge(t)); }
+
+SHUNT_ALWAYS_INLINE void addEdges(Node& node, const Tensor& t) {
+  const autograd::AutogradMeta* meta = t.defined() ? autograd::get_autograd_meta(t) : nullptr;
+  if (meta == nullptr) return node.add_next_edge({});
+  if (meta->is_view_ || !meta->grad_fn_) [[unlikely]] return addEdgeOfLeafOrView(node, t);
+  node.add_next_edge(autograd::Edge(meta->grad_fn_, meta->output_nr_));
+}
+SHUNT_ALWAYS_INLINE void addEdges(Node& node, const std::optional<Tensor>& t) {
+  if (t) addEdges(node, *t);
+  else node.add_next_edge({});
+}
+inline void addEdges(Node& node, TensorList list) {
+  for (const Tensor& t : list) addEdges(node, t);
+}
+inline void addEdges(Node& node, TensorOptList list) {
+  for (const auto& t : list) addEdges(node, t);
+}
+
+/// A node of class N with one edge for each tensor, absent ones too, lists flattened; none unless the call is recorded.
+template <class N, class... Args>
+SHUNT_ALWAYS_INLINE intrusive_ptr<N> recordNode(bool is_recorded, const Args&... args) {
+  if (!is_recorded) return {};
+  intrusive_ptr<N> node = make_intrusive<N>();
+  (addEdges(*node, args), ...);
+  return node;
+}
+
+}  // namespace shunt::wrappers
