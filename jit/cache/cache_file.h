@@ -1,0 +1,37 @@
+// The bytes of a file of the disk cache: a header, the key, what the object needs beside itself, the object.
+//
+//   magic, version, sizes of the three parts, checksum of everything | key | inlined operators, literals | object
+//
+// Numbers are as this CPU has them: a file is for one CPU anyway. Pure; any thread.
+#pragma once
+
+#include "jit/link/literals.h"
+
+#include <llvm/ADT/StringRef.h>
+#include <llvm/Support/Error.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shunt::jit {
+
+struct CachedObject {
+  std::string key;
+  std::vector<uint64_t> inner;  // which of the plan's inner chains are inlined
+  std::vector<std::pair<std::string, Literal>>
+      literals;  // by symbol, those it shares with the process; what one points to comes before it
+  std::string object;
+};
+
+/// Larger files are not read.
+inline constexpr size_t kMostCachedBytes = size_t{16} << 20;
+
+std::string encode(const CachedObject& object);
+/// Fails, and says why, unless the bytes are what encode() made.
+llvm::Expected<CachedObject> decode(llvm::StringRef bytes);
+/// How the names of files end, and the one for a key.
+inline constexpr llvm::StringLiteral kCacheSuffix = ".thunk";
+std::string cacheFileName(llvm::StringRef key);
+
+}  // namespace shunt::jit

@@ -1,0 +1,129 @@
+#include "jit/cache/cache_key.h"
+
+#include "jit/cache/build_id.h"
+#include "jit/emit/host_target.h"
+#include "jit/link/host_symbols.h"
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Config/llvm-config.h>
+
+#include <cstddef>
+
+namespace shunt::jit {
+namespace {
+
+using shunt::detail::LoopRecord;
+
+/// "name value value\n"
+class Line {
+ public:
+  Line(std::string& out, const char* name) : out_(out) { out_ += name; }
+  ~Line() { out_ += '\n'; }
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+  Line& text(std::string_view value) {
+    out_ += ' ';
+    out_ += value;
+    return *this;
+  }
+  Line& number(uint64_t value) { return text(llvm::utohexstr(value, /*LowerCase=*/true)); }
+
+ private:
+  std::string& out_;
+};
+
+std::string makeProcessKey() {
+  const std::string host = buildIdAt(HostSymbols::instance().bitcode().data());
+  const std::string compiler = buildIdAt(reinterpret_cast<const void*>(&makeProcessKey));
+  if (host.empty() || compiler.empty()) return "";
+  std::string key;
+  Line(key, "libshunt").text(host);
+  Line(key, "libshunt_jit").text(compiler);
+  Line(key, "llvm").text(LLVM_VERSION_STRING);
+  Line(key, "cpu").text(HostTarget::instance().features());
+  Line(key, "vectors").text(std::to_string(HostTarget::instance().vectorWidth()));
+  Line(key, "thread-locals").text(HostSymbols::instance().thread_locals());
+  return key;
+}
+
+/// With a colon it is a name of this process (LibrarySymbols).
+bool meansTheSame(const std::string& symbol) { return symbol.find(':') == symbol.npos; }
+
+// A new member of the record belongs in the key, or is like `depth`: of no meaning to code.
+static_assert(offsetof(LoopRecord, places) == 32 && sizeof(LoopRecord::Places) == 64);
+
+llvm::Error unknown(const std::string& what) { return llvm::createStringError(what); }
+
+llvm::Error addRecord(std::string& key, const Plan& plan) {
+  const LoopRecord& r = plan.request.record;
+  if (plan.loop.empty()) return llvm::Error::success();  // nothing is expected
+  if (!meansTheSame(plan.loop)) return unknown("the loop is of a library with bitcode of its own");
+  {
+    Line line(key, "expected");
+    line.number(r.form)
+        .number(static_cast<uint64_t>(r.common))
+        .number(r.output)
+        .number(r.functor)
+        .number(r.places.independent);
+    for (int i = 0; i < LoopRecord::kMaxInputs; ++i) line.number(r.kind[i]).number(r.signature[i]);
+  }
+  Line line(key, "loop");
+  for (const void* place :
+       {r.places.loop, r.places.entry, r.places.expecting, r.places.miss, r.places.placeholder, r.places.expected}) {
+    const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(place));
+    const std::string library = buildIdAt(place);
+    if (place != nullptr && library.empty()) return unknown("the loop's library has no build id");
+    line.text(library).text(name.value_or("-"));  // without a name the compiler doesn't find it either
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error addChain(std::string& key, const Chain& chain) {
+  Line(key, "operator").text(chain.op.name);
+  Line(key, "keys").number(chain.keys.raw());
+  for (const Step& step : chain.steps) {
+    const std::string library = buildIdAt(step.entry.unboxed);
+    if (library.empty()) return unknown("the library of a step of " + chain.op.name + " has no build id");
+    if (!meansTheSame(step.symbol))
+      return unknown("a step of " + chain.op.name + " is of a library with bitcode of its own");
+    Line(key, "step")
+        .number(static_cast<uint64_t>(step.key))
+        .number(step.keys.raw())
+        .number(static_cast<uint64_t>(step.entry.reason))
+        .number(static_cast<uint64_t>(step.verdict))
+        .text(library)
+        .text(step.symbol);
+  }
+  Line(key, "below").text(chain.open ? "the host's table" : "planned");
+  Line masks(key, "masks");
+  for (DispatchKeySet mask : chain.op.masks) masks.number(mask.raw());
+  return llvm::Error::success();
+}
+
+}  // namespace
+
+const std::string& processKey() {
+  static const std::string& key = *new std::string(makeProcessKey());
+  return key;
+}
+
+llvm::Expected<std::string> cacheKey(const Plan& plan, const PlanSymbols& symbols) {
+  std::string key = processKey();
+  if (key.empty()) return unknown("libshunt or libshunt_jit has no build id");
+  if (llvm::Error error = addChain(key, plan)) return std::move(error);
+  if (llvm::Error error = addRecord(key, plan)) return std::move(error);
+  Line(key, "signature").number(plan.request.signature);
+  for (const Chain& chain : plan.inner)
+    if (llvm::Error error = addChain(key, chain)) return std::move(error);
+  Line(key, "places").text(symbols.print());
+  return key;
+}
+
+std::string lineOf(const std::string& key, const std::string& name) {
+  const size_t at = key.find("\n" + name + " ");
+  if (at == std::string::npos) return "";
+  const size_t begin = at + name.size() + 2;
+  return key.substr(begin, key.find('\n', begin) - begin);
+}
+
+}  // namespace shunt::jit

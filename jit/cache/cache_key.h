@@ -1,0 +1,32 @@
+// The key of a plan in the disk cache: all that its code depends on, as text, a line for each fact.
+//
+// Files are named after a hash of it, hold it whole, and are used only where it is equal byte for byte. Made before any
+// IR.
+//
+// Note [What is in a key]
+// The process: build ids of libshunt, which stands for the bitcode, and of libshunt_jit, which stands for LLVM, the
+// passes and the options it was built with; the CPU's features; where libshunt's thread-local variables lie (their
+// distances are in the code). The plan: operator, keyset, signature, the operands expected, every step with its symbol
+// and its library's build id, the masks, and which places of the table hold the same address or none. Addresses are not
+// in it: the code has none, but the names of PlanSymbols. Names that the host can't bind at the load are a reason to
+// compile.
+#pragma once
+
+#include "jit/plan/plan.h"
+#include "jit/plan/plan_symbols.h"
+
+#include <llvm/Support/Error.h>
+
+#include <string>
+
+namespace shunt::jit {
+
+/// The process's part, with which every key begins; "" where a library has no build id. Constant.
+const std::string& processKey();
+/// Fails, and says why, for a plan that depends on what another process can't be asked about.
+llvm::Expected<std::string> cacheKey(const Plan& plan, const PlanSymbols& symbols);
+
+/// What a key says after its process's part; "" where it has no such line.
+std::string lineOf(const std::string& key, const std::string& name);
+
+}  // namespace shunt::jit

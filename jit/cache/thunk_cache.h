@@ -1,0 +1,49 @@
+// The disk cache of thunks: finds the object for a key, and stores one. What can't be used is taken for absent, and
+// says why.
+//
+// Belongs to the compiler, and is used under its lock. Never an error for the caller: where a directory can't be used,
+// that is said once and it is left alone; where nothing can be written, only loading goes on.
+#pragma once
+
+#include "jit/cache/cache_directory.h"
+#include "jit/cache/cache_file.h"
+
+#include <shunt/jit/provider.h>
+
+#include <llvm/IR/Module.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shunt::jit {
+
+class ThunkCache {
+ public:
+  struct Found {
+    CacheAnswer answer = CacheAnswer::kNothing;
+    std::string problem;  // where rejected
+    CachedObject object;  // where loaded: with its literals in the process
+  };
+  Found find(const std::string& directory, const std::string& key);
+  void store(const std::string& directory, const CachedObject& object);
+
+  /// For people. Both throw where the directory can't be used.
+  static std::vector<CacheEntry> entries(const std::string& directory);
+  static size_t clear(const std::string& directory);
+
+ private:
+  /// Null where it can't be used.
+  const CacheDirectory* open(const std::string& directory, bool create);
+
+  std::string path_;  // of what follows
+  std::optional<CacheDirectory> directory_;
+  bool usable_ = true, writable_ = true;
+  unsigned stores_ = 0;
+};
+
+/// The literals that a module's object will need, with all that they point to; nothing where one of them means nothing
+/// to another process.
+std::optional<std::vector<std::pair<std::string, Literal>>> literalsOf(const llvm::Module& module);
+
+}  // namespace shunt::jit

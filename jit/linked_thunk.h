@@ -1,0 +1,25 @@
+// A thunk whose code goes with it: an object, compiled now or by another process, bound to this one.
+#pragma once
+
+#include "jit/debug/gdb_object.h"
+#include "jit/link/linker.h"
+#include "jit/plan/plan_symbols.h"
+
+#include "src/dispatch/thunk.h"
+
+namespace shunt::jit {
+
+class LinkedThunk final : public Thunk {
+ public:
+  /// Links the object, whose function has the plan's debug name, and tells perf and gdb if they want to know. Not
+  /// published.
+  static llvm::Expected<intrusive_ptr<LinkedThunk>> make(std::unique_ptr<llvm::MemoryBuffer> object, const Plan& plan,
+                                                         const PlanSymbols& symbols);
+  size_t bytes() const { return linked_.bytes(); }
+
+ private:
+  LinkedCode linked_;
+  GdbObject gdb_;
+};
+
+}  // namespace shunt::jit

@@ -1,0 +1,122 @@
+// What a key of the disk cache is made of: names in the place of addresses, and build ids.
+#include "jit/cache/cache_key.h"
+#include "jit/cache/build_id.h"
+#include "jit/cache/process_addresses.h"
+#include "jit/emit/host_target.h"
+#include "jit/link/host_symbols.h"
+#include "tests/jit/util.h"
+#include "tests/support/run_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace shunt::jit::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// A plan of no operator, with addresses to name.
+struct Addresses {
+  Addresses() {
+    plan.request.counters = &counters;
+    for (int slot : {3, 4, 9}) plan.op.table[static_cast<size_t>(slot)].unboxed = &code[0];
+    plan.op.table[5].unboxed = &code[1];
+  }
+  CallCounters counters;
+  char code[2];
+  Plan plan;
+};
+
+TEST(PlanSymbols, OneNameForEachAddressAndBack) {
+  const Addresses a;
+  const PlanSymbols symbols(a.plan);
+  EXPECT_EQ(symbols.name(&a.code[0]), "plan:code.3");
+  EXPECT_EQ(symbols.name(&a.code[1]), "plan:code.5");
+  EXPECT_EQ(symbols.name(&a.counters.guard_misses), "plan:guard_misses");
+  EXPECT_EQ(symbols.name(&symbols), "");
+  for (const void* p : {static_cast<const void*>(&a.code[0]), static_cast<const void*>(&a.code[1]),
+                        static_cast<const void*>(&a.counters.calls)})
+    EXPECT_EQ(symbols.address(symbols.name(p)), reinterpret_cast<uint64_t>(p));
+  EXPECT_EQ(symbols.address("plan:code.4"), reinterpret_cast<uint64_t>(&a.code[0]));
+  for (const char* none : {"plan:code.6", "plan:code.", "plan:code", "plan:code.x", "plan:", "code.3", "plan:functor.3",
+                           "plan:code.99999"})
+    EXPECT_EQ(symbols.address(none), std::nullopt) << none;
+}
+
+TEST(PlanSymbols, PrintWhatIsEqualAndWhatIsNotThere) {
+  const auto first = std::make_unique<Addresses>(), second = std::make_unique<Addresses>();
+  const std::string printed = PlanSymbols(first->plan).print();
+  EXPECT_EQ(PlanSymbols(second->plan).print(), printed) << "at other addresses";
+  second->plan.op.table[9].unboxed = &second->code[1];
+  EXPECT_NE(PlanSymbols(second->plan).print(), printed) << "another one's";
+  second->plan.op.table[9].unboxed = nullptr;
+  EXPECT_NE(PlanSymbols(second->plan).print(), printed) << "none";
+  second->plan.op.table[9].unboxed = &second->code[0];
+  EXPECT_EQ(PlanSymbols(second->plan).print(), printed);
+  second->plan.request.counters = nullptr;
+  EXPECT_NE(PlanSymbols(second->plan).print(), printed) << "calls are not counted";
+}
+
+TEST(ProcessAddresses, AreFoundWhereverTheyStand) {
+  const Addresses a;
+  const PlanSymbols symbols(a.plan);
+  const std::string number = std::to_string(reinterpret_cast<uint64_t>(&a.code[1]));
+  const auto holds = [&](const std::string& text) { return holdsProcessAddress(*TextModule(text).module, symbols); };
+  EXPECT_TRUE(holds("define ptr @f() { ret ptr inttoptr (i64 123456789012 to ptr) }"));
+  EXPECT_TRUE(holds("define ptr @f() { ret ptr getelementptr (i8, ptr inttoptr (i64 123456789012 to ptr), i64 8) }"));
+  EXPECT_TRUE(holds("define i64 @f() { ret i64 " + number + " }"));
+  EXPECT_TRUE(holds("@g = constant [2 x i64] [i64 1, i64 " + number + "]"));
+  EXPECT_TRUE(holds("@g = constant { i8, i64 } { i8 1, i64 " + number + " }"));
+  EXPECT_TRUE(holds("declare void @\"lib3:g\"()  define void @f() { call void @\"lib3:g\"()  ret void }"));
+  EXPECT_FALSE(holds("define ptr @f() { ret ptr inttoptr (i64 16 to ptr) }"));
+  for (const char* n : {"123456789012", "0", "-1", "-4096", "-8192"})  // the last ones stand for nothing in LLVM's maps
+    EXPECT_FALSE(holds(std::string("define i64 @f() { ret i64 ") + n + " }")) << n;
+  EXPECT_FALSE(holds("@g = constant [2 x i64] [i64 1, i64 2]  define ptr @f() { ret ptr null }"));
+  EXPECT_FALSE(
+      holds("declare void @g()  @\"plan:code.3\" = external global i8  @\"host:h\" = external global i8 "
+            "define ptr @f() { call void @g()  call void @\"host:h\"()  ret ptr @\"plan:code.3\" }"));
+}
+
+TEST(BuildId, IsTheLibrarysOwn) {
+  const std::string id = buildIdAt(HostSymbols::instance().bitcode().data());
+  EXPECT_THAT(shunt::test::runCommand("readelf -n " SHUNT_LIBRARY).text, HasSubstr("Build ID: " + id + "\n"));
+  const std::string own = buildIdAt(reinterpret_cast<const void*>(&buildIdAt));
+  EXPECT_THAT(shunt::test::runCommand("readelf -n /proc/" + std::to_string(getpid()) + "/exe").text,
+              HasSubstr("Build ID: " + own + "\n"));
+  EXPECT_NE(id, own);
+  EXPECT_EQ(buildIdAt(nullptr), "");
+  EXPECT_EQ(buildIdAt(std::make_unique<int>(1).get()), "") << "memory of no library";
+}
+
+TEST(CacheKey, TellsTheProcess) {
+  const std::string& key = processKey();
+  EXPECT_THAT(key, HasSubstr("libshunt " + buildIdAt(HostSymbols::instance().bitcode().data()) + "\n"));
+  EXPECT_THAT(key, HasSubstr("\ncpu " + HostTarget::instance().features() + "\n"));
+  EXPECT_THAT(key, HasSubstr("\nthread-locals " + HostSymbols::instance().thread_locals() + "\n"));
+}
+
+TEST(CacheKey, NeedsTheBuildIdOfEveryStepsLibrary) {
+  Addresses a;
+  a.plan.op.name = "my::op";
+  Step step;
+  step.symbol = "kernel";
+  step.verdict = StepVerdict::kInline;
+  step.entry.unboxed = reinterpret_cast<void*>(&buildIdAt);
+  a.plan.steps = {step};
+  const std::string key = must(cacheKey(a.plan, PlanSymbols(a.plan)));
+  EXPECT_EQ(lineOf(key, "operator"), "my::op");
+  EXPECT_THAT(lineOf(key, "step"), HasSubstr(buildIdAt(reinterpret_cast<void*>(&buildIdAt)) + " kernel"));
+  EXPECT_EQ(lineOf(key, "no such fact"), "");
+  const auto heap = std::make_unique<char>();
+  a.plan.steps[0].entry.unboxed = heap.get();
+  EXPECT_EQ(messageOf(cacheKey(a.plan, PlanSymbols(a.plan))), "the library of a step of my::op has no build id");
+  a.plan.steps[0] = step;
+  a.plan.steps[0].symbol = "lib3:kernel";
+  EXPECT_EQ(messageOf(cacheKey(a.plan, PlanSymbols(a.plan))),
+            "a step of my::op is of a library with bitcode of its own");
+}
+
+}  // namespace
+}  // namespace shunt::jit::test

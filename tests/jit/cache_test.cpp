@@ -1,0 +1,301 @@
+// The disk cache from process to process: what one compiled another loads, with equal bits, and what is not its own it
+// compiles.
+#include "jit/cache/cache_directory.h"
+#include "jit/cache/cache_file.h"
+#include "tests/jit/util.h"
+#include "tests/support/run_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace shunt::jit::test {
+namespace {
+
+namespace fs = std::filesystem;
+using shunt::test::runCommand;
+using testing::HasSubstr;
+using testing::Not;
+
+/// What the probe counted, by name, and all that it printed.
+struct Report {
+  std::map<std::string, int> counts;
+  std::string text;
+  int operator[](const std::string& name) const { return counts.at(name); }
+};
+
+std::string contentOf(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class Cache : public testing::Test {
+ protected:
+  Cache() {
+    std::string name = (fs::temp_directory_path() / "shunt_cache_XXXXXX").string();
+    root = mkdtemp(name.data());
+    directory = root / "cache";
+  }
+  ~Cache() override { fs::remove_all(root); }
+
+  std::string command(const std::string& variables) const {
+    return "env -u SHUNT_JIT OPENBLAS_NUM_THREADS=1 SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1 SHUNT_JIT_CACHE=" +
+           directory.string() + " " + variables + " " SHUNT_CACHE_PROBE " 2>&1";
+  }
+  /// The probe's results are equal to the interpreter's, whatever became of the cache.
+  Report run(const std::string& variables = "") const {
+    const shunt::test::CommandResult ran = runCommand(command(variables));
+    EXPECT_EQ(ran.status, 0) << ran.text;
+    Report out{{}, ran.text};
+    std::istringstream words(ran.text.substr(std::min(ran.text.find("good="), ran.text.size())));
+    for (std::string word; words >> word;)
+      if (const size_t at = word.find('='); at != word.npos)
+        out.counts[word.substr(0, at)] = std::atoi(word.c_str() + at + 1);
+    for (const char* name : {"good", "thunks", "compiled", "loaded", "rejected", "failed"})
+      out.counts.try_emplace(name, -1);
+    EXPECT_EQ(out["good"], 1) << ran.text;
+    EXPECT_EQ(out["thunks"], 1) << ran.text;
+    return out;
+  }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> out;
+    for (const auto& f : fs::directory_iterator(directory)) out.push_back(f.path());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  /// The content of the file of each number becomes what `change` makes of it: as many cases in one run as there are
+  /// files.
+  void change(const std::function<std::string(size_t, std::string)>& change) const {
+    size_t n = 0;
+    for (const fs::path& f : files()) {
+      const std::string content = contentOf(f);
+      std::ofstream(f, std::ios::trunc) << change(n++, content);
+    }
+  }
+  void changeObjects(const std::function<void(size_t, CachedObject&)>& change) const {
+    this->change([&](size_t n, const std::string& content) {
+      CachedObject object = must(decode(content));
+      change(n, object);
+      return encode(object);
+    });
+  }
+  /// The first process's. It may load what it compiled itself before, for pairs that share a key.
+  void fill() { first = run(); }
+  int thunks() const { return first["compiled"] + first["loaded"]; }
+  /// Nothing is loaded of what lies there, all of it is compiled, and lies there again afterwards.
+  void expectRejected(const std::string& what) const {
+    const Report again = run("SHUNT_LOG=info");
+    EXPECT_EQ(again["rejected"], static_cast<int>(files().size())) << what << '\n' << again.text;
+    EXPECT_EQ(again["compiled"], first["compiled"]) << what;
+    EXPECT_EQ(run()["loaded"], thunks()) << what << ": not stored again";
+  }
+
+  fs::path root, directory;
+  Report first;
+};
+
+TEST_F(Cache, WhatOneProcessCompiledAnotherLoads) {
+  fill();
+  EXPECT_GT(first["compiled"], 20);
+  EXPECT_EQ(static_cast<int>(files().size()), first["compiled"])
+      << "each thunk can be cached: " << run("SHUNT_LOG=debug").text;
+  const Report second = run("SHUNT_LOG=info");
+  EXPECT_EQ(second["compiled"], 0) << second.text;
+  EXPECT_EQ(second["loaded"], thunks());
+  EXPECT_EQ(second["rejected"], 0);
+  EXPECT_THAT(second.text, HasSubstr("info: loaded aten::mul.Tensor"));
+}
+
+TEST_F(Cache, IsOffUnlessAskedFor) {
+  for (const char* off : {"off", "0", "''"}) EXPECT_EQ(run(std::string("SHUNT_JIT_CACHE=") + off)["loaded"], 0);
+  EXPECT_FALSE(fs::exists(directory));
+  const Report bad = run("SHUNT_JIT_CACHE=somewhere");
+  EXPECT_THAT(bad.text, HasSubstr("SHUNT_JIT_CACHE=somewhere is none of on, off and an absolute path"));
+  run("SHUNT_JIT_CACHE=on XDG_CACHE_HOME=" + (root / "xdg").string());
+  EXPECT_TRUE(fs::exists(root / "xdg" / "shunt"));
+  run("XDG_CACHE_HOME= SHUNT_JIT_CACHE=on HOME=" + root.string());
+  EXPECT_TRUE(fs::exists(root / ".cache" / "shunt"));
+}
+
+// An address of the process in an object would be another one in the second: libraries and heaps lie elsewhere each
+// time.
+TEST_F(Cache, TwoProcessesCompileTheSameBytes) {
+  run();
+  std::map<fs::path, std::string> before;
+  for (const fs::path& f : files()) before[f.filename()] = contentOf(f);
+  fs::remove_all(directory);
+  run();
+  for (const fs::path& f : files()) EXPECT_TRUE(before[f.filename()] == contentOf(f)) << must(decode(contentOf(f))).key;
+  EXPECT_EQ(files().size(), before.size());
+}
+
+TEST_F(Cache, AChangedByteAnywhereIsSeen) {
+  fill();
+  const size_t count = files().size();
+  change([&](size_t n, std::string content) {
+    const size_t at = n * (content.size() - 1) / (count - 1);  // from the first to the last
+    content[at] = static_cast<char>(content[at] ^ 0x20);
+    return content;
+  });
+  expectRejected("in the whole file");
+  change([&](size_t n, std::string content) {
+    content[n % 40] = static_cast<char>(content[n % 40] ^ 1);
+    return content;
+  });
+  expectRejected("in the header");
+}
+
+TEST_F(Cache, WhatIsCutShortIsSeen) {
+  fill();
+  const size_t count = files().size();
+  change([&](size_t n, const std::string& content) { return content.substr(0, n * content.size() / count); });
+  expectRejected("cut short");
+}
+
+// As if hashes of keys collided: the key is compared whole.
+TEST_F(Cache, AnotherBuildsCpusAndPlansThunksAreNotUsed) {
+  fill();
+  const char* const facts[] = {"libshunt ",      "libshunt_jit ", "llvm ",  "cpu ",  "vectors ",
+                               "thread-locals ", "operator ",     "keys ",  "step ", "below ",
+                               "masks ",         "signature ",    "places "};
+  ASSERT_GE(files().size(), std::size(facts));
+  changeObjects([&](size_t n, CachedObject& object) {
+    const std::string fact = facts[n % std::size(facts)];
+    const size_t at = ("\n" + object.key).find("\n" + fact);
+    ASSERT_NE(at, std::string::npos) << fact;
+    char& last = object.key[object.key.find('\n', at) - 1];
+    last = last == '1' ? '2' : '1';
+  });
+  expectRejected("a line of the key");
+}
+
+// The object's symbols that this process doesn't have, or has under another name.
+TEST_F(Cache, ObjectsThatCannotBeBoundAreNotUsed) {
+  fill();
+  const auto unbound = compileText(
+      "declare void @nobody_has_this()  define void @f() uwtable { call void @nobody_has_this()  ret void }");
+  const auto other = compileText(constantFunction("f", 3));
+  const std::function<void(CachedObject&)> changes[] = {
+      [&](CachedObject& cached) { cached.object = unbound->getBuffer().str(); },
+      [&](CachedObject& cached) { cached.object = other->getBuffer().str(); },  // without the thunk's function
+      [](CachedObject& cached) { cached.object = "no object at all"; },
+      [](CachedObject& cached) {
+        cached.literals.push_back({"literal:0.16", {"x", 16, "", {}}});
+      },                                                        // of another name
+      [](CachedObject& cached) { cached.inner.push_back(7); },  // a chain that the plan doesn't have
+  };
+  changeObjects([&](size_t n, CachedObject& cached) { changes[n % std::size(changes)](cached); });
+  expectRejected("an object");
+}
+
+TEST_F(Cache, FilesOfOthersAreNotUsed) {
+  fill();
+  const auto all = files();
+  for (const fs::path& f : all) chmod(f.c_str(), 0666);
+  expectRejected("world-writable");
+  const fs::path elsewhere = root / "elsewhere";
+  fs::create_directory(elsewhere);
+  for (const fs::path& f : all) {
+    fs::rename(f, elsewhere / f.filename());
+    fs::create_symlink(elsewhere / f.filename(), f);
+  }
+  expectRejected("symbolic links");
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  for (const fs::path& f : all) ASSERT_EQ(chown(f.c_str(), 65534, 65534), 0);
+  expectRejected("of another user");
+}
+
+TEST_F(Cache, DirectoriesOfOthersAreNotUsed) {
+  run();
+  const auto expectLeft = [&](const std::string& why) {
+    const Report again = run();
+    EXPECT_EQ(again["loaded"], 0) << why;
+    EXPECT_GT(again["compiled"], 20) << why;
+    EXPECT_THAT(again.text, HasSubstr(why));
+    EXPECT_EQ(again.text.find("there is no disk cache"), again.text.rfind("there is no disk cache"))
+        << "said once: " << again.text;
+  };
+  chmod(directory.c_str(), 0777);
+  expectLeft("others may write to it");
+  chmod(directory.c_str(), 0700);
+  EXPECT_EQ(run()["compiled"], 0);
+  fs::rename(directory, root / "real");
+  fs::create_symlink(root / "real", directory);
+  expectLeft("it is a symbolic link");
+  fs::remove(directory);
+  std::ofstream(directory) << "a file";
+  expectLeft("Not a directory");
+  fs::remove(directory);
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give folders away";
+  fs::rename(root / "real", directory);
+  ASSERT_EQ(chown(directory.c_str(), 65534, 65534), 0);
+  expectLeft("it belongs to another user");
+}
+
+TEST_F(Cache, WhereNothingCanBeWrittenCallsGoOn) {
+  const Report nowhere = run("SHUNT_JIT_CACHE=/proc/self/shunt");
+  EXPECT_GT(nowhere["compiled"], 20);
+  EXPECT_THAT(nowhere.text, HasSubstr("there is no disk cache in /proc/self/shunt"));
+  fs::create_directories(directory);
+  if (mount("none", directory.c_str(), "tmpfs", 0, "size=32k,mode=0700") != 0)
+    GTEST_SKIP() << "this process may not mount a small disk";
+  const Report full = run();
+  EXPECT_GT(full["compiled"], 20);
+  EXPECT_EQ(full.text.find("gets no more thunks"), full.text.rfind("gets no more thunks"))
+      << "said once: " << full.text;
+  EXPECT_THAT(full.text, HasSubstr("No space left"));
+  EXPECT_GT(run()["loaded"], 0) << "what there was room for";
+  mount("none", directory.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "");
+  const Report fixed = run();
+  EXPECT_GT(fixed["loaded"], 0) << "where nothing can be written at all";
+  EXPECT_THAT(fixed.text, HasSubstr("Read-only file system"));
+  umount(directory.c_str());
+}
+
+TEST_F(Cache, ManyProcessesAtOnceDisturbNobody) {
+  std::vector<std::thread> processes;
+  for (int n = 0; n < 4; ++n) processes.emplace_back([this] { EXPECT_EQ(run()["rejected"], 0); });
+  for (std::thread& t : processes) t.join();
+  const Report after = run();
+  EXPECT_EQ(after["compiled"], 0) << after.text;
+  for (const fs::path& f : files()) EXPECT_EQ(f.extension(), ".thunk") << "left over";
+}
+
+TEST_F(Cache, ProgramsWithMoreRightsHaveNone) {
+  run();
+  const Report secure = run("LD_PRELOAD=" SHUNT_FAULTS " SHUNT_FAULT=secure");
+  EXPECT_EQ(secure["loaded"], 0);
+  EXPECT_GT(secure["compiled"], 20);
+}
+
+// Thunks that count calls are others than those that don't.
+TEST_F(Cache, CountingThunksAreKeptApart) {
+  fill();
+  const Report counting = run("SHUNT_STATS=/dev/null");
+  EXPECT_EQ(counting["loaded"], first["loaded"]);
+  EXPECT_EQ(counting["compiled"], first["compiled"]);
+  EXPECT_EQ(run("SHUNT_STATS=/dev/null")["loaded"], thunks());
+  EXPECT_EQ(run()["loaded"], thunks());
+}
+
+TEST_F(Cache, ADumpCompiles) {
+  fill();
+  const Report dumping = run("SHUNT_JIT_DUMP=" + (root / "dump").string());
+  EXPECT_EQ(dumping["loaded"], 0);
+  EXPECT_EQ(dumping["compiled"], thunks());
+}
+
+}  // namespace
+}  // namespace shunt::jit::test
