@@ -46,8 +46,13 @@ void expectSameBits(const Tensor& got, const Tensor& want) {
   FAIL() << "byte " << i << " of " << g.nbytes() << " differs";
 }
 
+/// Random numbers, over and over: drawing so many would take most of the test's time.
 Tensor numbers(IntArrayRef sizes, ScalarType dtype) {
-  return isFloatingType(dtype) ? randn(sizes).to(dtype) : randint(0, 100, sizes).to(dtype);
+  constexpr int64_t kDrawn = 64 * 1024 - 7;  // not in step with blocks and chunks
+  int64_t n = 1;
+  for (int64_t size : sizes) n *= size;
+  const Tensor drawn = isFloatingType(dtype) ? randn({kDrawn}).to(dtype) : randint(0, 100, {kDrawn}).to(dtype);
+  return drawn.expand({n / kDrawn + 1, kDrawn}).reshape({-1}).narrow(0, 0, n).clone().view(sizes);
 }
 
 /// What f(first, count) gives for all of `n` rows, computed in pieces too small to be streamed.
