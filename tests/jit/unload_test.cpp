@@ -1,6 +1,7 @@
 // Libraries with kernels of their own: inlined while they are loaded, gone without a trace when they are not.
 #include "src/dispatch/thunk.h"
 #include "tests/jit/plugin/plugin.h"
+#include "tests/support/run_command.h"
 
 #include <shunt/jit/jit.h>
 #include <shunt/jit/kernel_library.h>
@@ -11,8 +12,8 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <fstream>
-#include <set>
 #include <thread>
 
 namespace {
@@ -177,6 +178,41 @@ TEST(Unload, DrainInsideACallIsAnErrorAndChangesNothing) {
     }
     EXPECT_EQ(at(call("own::scale", x), 1), 4.f);
   }
+}
+
+/// A copy of a library, for as long as this lives.
+class Copy {
+ public:
+  Copy(const char* of, const char* name) : path_(testing::TempDir() + name) {
+    std::filesystem::copy_file(of, path_, std::filesystem::copy_options::overwrite_existing);
+  }
+  ~Copy() { std::filesystem::remove(path_); }
+  const char* path() const { return path_.c_str(); }
+
+ private:
+  std::string path_;
+};
+
+/// Right, and not inlined.
+void expectCalled(const Plugin&) {
+  const Tensor x = arange(64, kFloat);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(at(call("own::scale", x), 5), 16.f);
+  EXPECT_EQ(thunksOf("own::scale"), 0u);
+  EXPECT_THAT(pairOf("own::scale").reason, HasSubstr("its library has no bitcode"));
+}
+
+TEST(Unload, KernelsOfAStrippedLibraryAreCalled) {
+  const Copy copy(PLUGIN_3, "stripped_plugin.so");
+  ASSERT_EQ(shunt::test::runCommand(std::string("strip ") + copy.path()).status, 0);
+  expectCalled(Plugin(copy.path()));
+}
+
+TEST(Unload, AFileThatIsNotTheOneInMemoryIsNotRead) {
+  const Copy copy(PLUGIN_3, "replaced_plugin.so"), other(PLUGIN_5, "other_plugin.so");
+  const Plugin plugin(copy.path());
+  std::filesystem::remove(copy.path());  // an other file under the same name, as an installer leaves
+  std::filesystem::copy_file(other.path(), copy.path());
+  expectCalled(plugin);
 }
 
 TEST(Unload, ACompileInFlightIsDroppedOrInForce) {
