@@ -88,6 +88,15 @@ TEST(Faults, NoFileMayBeLarge) {
   EXPECT_EQ(occurrences(text, "no memory for compiled code: ftruncate: File too large"), 1) << text;
 }
 
+// An error that LLVM takes for the end of the process, at some moment of every compile.
+TEST(Faults, LlvmWithoutMemory) {
+  for (const char* sync : {"", " SHUNT_JIT_SYNC=1"}) {
+    const std::string text = probe(preloaded("llvm") + sync);
+    EXPECT_THAT(text, HasSubstr("available=1 thunks=0 compiled=0"));
+    EXPECT_EQ(occurrences(text, "it stays interpreted: LLVM: Allocation failed"), 1) << text;
+  }
+}
+
 // What the disk cache has is not to blame, and stays there.
 TEST(Faults, OutOfCodeMemoryWithACache) {
   const Folder folder;

@@ -1,8 +1,10 @@
 // Preloaded into a program, a system that refuses what SHUNT_FAULT names:
 //   thread   no more threads          memfd    no memory without a name
 //   proc     no /proc                 secure   the program has more rights than its caller
+//   llvm     no memory for what LLVM's containers ask of malloc at once, if it is 4 KB or more
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <sys/auxv.h>
 
@@ -32,9 +34,27 @@ int openReal(const char* name, const char* path, int flags, va_list arguments) {
   return real<int(const char*, int, ...)>(name)(path, flags, mode);
 }
 
+/// Whether libshunt_jit.so itself asks: operator new, whose exceptions LLVM doesn't expect, is libstdc++'s.
+bool refusedToLlvm(size_t size, void* caller) {
+  if (size < 4096 || !refused("llvm")) return false;
+  dl_find_object found;
+  return _dl_find_object(caller, &found) == 0 && std::strstr(found.dlfo_link_map->l_name, "libshunt_jit") != nullptr;
+}
+
 }  // namespace
 
 extern "C" {
+
+void* __libc_malloc(size_t size);
+void* __libc_realloc(void* memory, size_t size);
+
+void* malloc(size_t size) {
+  return refusedToLlvm(size, __builtin_return_address(0)) ? nullptr : __libc_malloc(size);
+}
+
+void* realloc(void* memory, size_t size) {
+  return refusedToLlvm(size, __builtin_return_address(0)) ? nullptr : __libc_realloc(memory, size);
+}
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
   if (refused("thread")) return EAGAIN;
