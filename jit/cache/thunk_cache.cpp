@@ -138,7 +138,7 @@ ThunkCache::Found ThunkCache::find(const std::string& directory, const std::stri
   return found;
 }
 
-void ThunkCache::store(const std::string& directory, const CachedObject& object) {
+void ThunkCache::store(const std::string& directory, const CachedObject& object) noexcept try {
   const CacheDirectory* in = open(directory, /*create=*/true);
   if (in == nullptr || !writable_) return;
   const std::string file = encode(object);
@@ -150,6 +150,7 @@ void ThunkCache::store(const std::string& directory, const CachedObject& object)
     return;
   }
   if (stores_++ % kStoresPerTrim == 0) in->trim(kMostBytes);
+} catch (const std::exception&) {  // no memory to write it: the next process compiles
 }
 
 std::vector<CacheEntry> ThunkCache::entries(const std::string& path) {

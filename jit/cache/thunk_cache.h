@@ -26,7 +26,7 @@ class ThunkCache {
     CachedObject object;  // where loaded: with its literals in the process
   };
   Found find(const std::string& directory, const std::string& key);
-  void store(const std::string& directory, const CachedObject& object);
+  void store(const std::string& directory, const CachedObject& object) noexcept;
 
   /// For people. Both throw where the directory can't be used.
   static std::vector<CacheEntry> entries(const std::string& directory);
