@@ -20,7 +20,7 @@ bool inNamespace(llvm::StringRef name, llvm::StringRef rest) {
 }
 
 // What wrappers and kernels do at every call beside their own work; and of that, what is worth more code.
-constexpr const char* kRuntime[] = {"11elementwise", "8autograd"};
+constexpr const char* kRuntime[] = {"11elementwise", "6reduce", "8autograd"};
 constexpr const char* kAlways[] = {"6detail13makeCpuTensor", "6detail13allocateBlock", "9keySetFor"};
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "jit/emit/pipeline.h"
 
+#include "jit/emit/integer_selects.h"
+
 #include <llvm/Analysis/InlineCost.h>
 #include <llvm/Analysis/ProfileSummaryInfo.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
@@ -70,6 +72,7 @@ llvm::ModulePassManager functionPipeline() {
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(IntegerSelectsPass());
   passes.addPass(llvm::InstCombinePass());
   addLoopPasses(passes);
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));

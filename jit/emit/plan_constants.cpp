@@ -49,37 +49,13 @@ llvm::Constant* pointerTo(llvm::LLVMContext& context, const void* address) {
                                          llvm::PointerType::getUnqual(context));
 }
 
-/// The entries that a thunk may put in the place of the interpreter's, as templates on the number of inputs: for dense operands
-/// and for operands by their strides (elementwise/expected.h).
-struct Replacement {
-  const char* entry;
-  const char* dense;
-  const char* strided;
-  const char* signature;
-};
-constexpr Replacement kElementwise[] = {
-    {"_ZN5shunt11elementwise13runFunctionalERKNS0_7RequestE", "_ZN5shunt11elementwise18functionalExpectedILi",
-     "_ZN5shunt11elementwise17functionalStridedILi", "EEENS_6TensorERKNS0_7RequestE"},
-    {"_ZN5shunt11elementwise13runOutRequestERKNS0_7RequestERNS_6TensorE", "_ZN5shunt11elementwise11outExpectedILi",
-     "_ZN5shunt11elementwise10outStridedILi", "EEEvRKNS0_7RequestERNS_6TensorE"},
-    {"_ZN5shunt11elementwise17runInplaceRequestERKNS0_7RequestERNS_6TensorE", "_ZN5shunt11elementwise15inplaceExpectedILi",
-     "_ZN5shunt11elementwise14inplaceStridedILi", "EEEvRKNS0_7RequestERNS_6TensorE"},
-};
-constexpr const char* kExecutePlan = "_ZN5shunt11elementwise4Plan7executeEv";
+/// Calls that lead from an expecting function to the interpreter's.
+constexpr const char* kGuardMiss = "shunt-guard-miss";
 
-std::string expectingForm(const Replacement& r, const shunt::detail::ElementwiseRecord& record) {
-  constexpr uint8_t kFirstStride = 6;  // elementwise/expected.h: isStride
-  int inputs = 0;
-  bool strided = false;
-  for (uint8_t kind : record.kind) {
-    inputs += kind != shunt::detail::ElementwiseRecord::kNone;
-    strided |= kind >= kFirstStride;
-  }
-  return (strided ? r.strided : r.dense) + std::to_string(inputs) + r.signature;
+llvm::StringRef nameOf(const void* address) {
+  const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(address));
+  return name ? llvm::StringRef(*name) : llvm::StringRef();
 }
-
-constexpr const char* kExpectedLoopPrefix = "_ZN5shunt11elementwise12expectedLoopE";
-constexpr const char* kExpectedName = "_ZN5shunt11elementwise9kExpectedE";
 
 void redirectCalls(llvm::Function& from, llvm::Function& to) {
   for (llvm::Use& use : llvm::make_early_inc_range(from.uses())) {
@@ -149,34 +125,26 @@ void inlineWhole(llvm::Function& f, llvm::StringRef how) {
   if (!throws) f.setDoesNotThrow();
 }
 
-/// The loop that the recorded functor is expected to run in: its generic loop, to be specialised.
+/// The loop that is expected: its generic form, to be specialised.
 llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
-  llvm::Function* placeholder = nullptr;
-  for (llvm::Function* f : extraction.declarations())
-    if (f->getName().starts_with(kExpectedLoopPrefix)) placeholder = f;
+  const auto& places = plan.request.record.places;
+  llvm::Function* placeholder = extraction.module().getFunction(nameOf(places.placeholder));
   if (placeholder == nullptr) return llvm::Error::success();
-  const std::string& loop = plan.loop;
-  if (!Library::host().has(loop))
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), "the functor's generic loop has no bitcode");
-  auto body = extraction.import(loop, Extraction::Inline::kAll);
+  if (!Library::host().has(plan.loop))
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), "the generic loop has no bitcode");
+  auto body = extraction.import(plan.loop, Extraction::Inline::kAll);
   if (!body) return body.takeError();
   inlineWhole(**body, kInlineLate);
   (*body)->removeFnAttr(kInlineLate);
   (*body)->addFnAttr(llvm::Attribute::AlwaysInline);
-  markIndependent(**body);
+  if (places.independent) markIndependent(**body);
   redirectCalls(*placeholder, **body);
   return llvm::Error::success();
 }
 
 }  // namespace
 
-bool isGuardMiss(const llvm::CallBase& call) {
-  const llvm::Function* to = call.getCalledFunction();
-  const llvm::StringRef in = call.getFunction()->getName();
-  return to != nullptr && llvm::any_of(kElementwise, [&](const Replacement& r) {
-    return (to->getName() == r.entry && in.starts_with(r.dense)) || (to->getName() == kExecutePlan && in.starts_with(r.strided));
-  });
-}
+bool isGuardMiss(const llvm::CallBase& call) { return call.hasFnAttr(kGuardMiss); }
 
 llvm::Error putPlannedRedispatch(const Plan& plan, Extraction& extraction, llvm::StringRef name) {
   if (plan.open) return llvm::Error::success();
@@ -207,18 +175,22 @@ llvm::Error putPlannedRedispatch(const Plan& plan, Extraction& extraction, llvm:
 llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {
   if (plan.loop.empty()) return llvm::Error::success();
   llvm::Module& module = extraction.module();
-  for (const Replacement& r : kElementwise) {
-    if (module.getFunction(r.entry) == nullptr) continue;
-    auto expecting = extraction.import(expectingForm(r, plan.request.record));
-    if (!expecting) return expecting.takeError();
-    (*expecting)->addFnAttr(llvm::Attribute::AlwaysInline);
-    redirectCalls(*module.getFunction(r.entry), **expecting);
-  }
+  const auto& record = plan.request.record;
+  llvm::Function* entry = module.getFunction(nameOf(record.places.entry));
+  if (entry == nullptr) return llvm::Error::success();
+  auto expecting = extraction.import(nameOf(record.places.expecting));
+  if (!expecting) return expecting.takeError();
+  (*expecting)->addFnAttr(llvm::Attribute::AlwaysInline);
+  for (llvm::Instruction& i : llvm::instructions(**expecting))
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && call->getCalledFunction() != nullptr)
+      if (call->getCalledFunction()->getName() == nameOf(record.places.miss))
+        call->addFnAttr(llvm::Attribute::get(extraction.context(), kGuardMiss));
+  redirectCalls(*entry, **expecting);
   if (auto e = putLoop(plan, extraction)) return e;
-  llvm::GlobalVariable* expected = module.getNamedGlobal(kExpectedName);
+  llvm::GlobalVariable* expected = module.getNamedGlobal(nameOf(record.places.expected));
   if (expected == nullptr) return llvm::Error::success();
-  const auto* bytes = reinterpret_cast<const std::byte*>(&plan.request.record);
-  Image image(extraction.context(), llvm::ArrayRef(bytes, sizeof plan.request.record));
+  const auto* bytes = reinterpret_cast<const std::byte*>(&record);
+  Image image(extraction.context(), llvm::ArrayRef(bytes, offsetof(shunt::detail::LoopRecord, places)));
   llvm::Constant* value = image.finish();
   auto* constant = new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, "shunt.expected");
   constant->setAlignment(llvm::Align(8));

@@ -29,7 +29,7 @@ struct CodeBlock {
 class CodeSlabs {
  public:
   static constexpr size_t kSlabBytes = size_t{16} << 20;
-  static constexpr size_t kAlignment = 64;
+  static constexpr size_t kAlignment = 128;  // of a constant of 16 doubles
 
   /// `limit`: bytes of code, of all slabs together.
   explicit CodeSlabs(size_t limit);

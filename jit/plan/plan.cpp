@@ -56,7 +56,7 @@ Plan Plan::make(const CompileRequest& request, const std::function<bool(const st
     plan.refusal = "the operator is not registered any more";
     return plan;
   }
-  if (const auto loop = genericLoopOf(request.record))
+  if (const void* loop = request.record.places.loop)
     if (const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(loop))) plan.loop = *name;
   auto ks = DispatchKeySet::fromRaw(request.keys);
   plan.edges = edgesOf(plan.op, ks);
@@ -99,13 +99,14 @@ std::string Plan::print() const {
   constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
   // kernels/elementwise/expected.h adds to the record's own kinds.
   constexpr const char* kKinds[] = {"-", "same shape", "one element", "number", "other", "one element with dimensions",
-                                    "strided, 1", "strided, 0"};
-  out << "  elementwise loop: " << kForms[r.form];
-  if (r.form != shunt::detail::ElementwiseRecord::kUnseen) {
-    out << ", common dtype " << r.common;
-    for (int i = 0; i < shunt::detail::ElementwiseRecord::kMaxInputs && r.kind[i] != 0; ++i) {
+                                    "column", "strided, 1", "strided, 0"};
+  using shunt::detail::LoopRecord;
+  out << "  loop: " << kForms[r.form];
+  if (r.form != LoopRecord::kUnseen) {
+    out << ' ' << r.places.family << ", common dtype " << r.common;
+    for (int i = 0; i < LoopRecord::kMaxInputs && r.kind[i] != LoopRecord::kNone; ++i) {
       out << "; input " << i << ": " << kKinds[r.kind[i]];
-      if (r.kind[i] != shunt::detail::ElementwiseRecord::kNumber) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
+      if (r.kind[i] != LoopRecord::kNumber) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
     }
   }
   out << '\n';

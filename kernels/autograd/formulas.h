@@ -100,6 +100,11 @@ Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, co
 /// With respect to grad_output and to output.
 Tensor log_softmax_backward_grad_output(const Tensor& grad, const Tensor& output, int64_t dim);
 Tensor log_softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
+/// Of native_layer_norm_backward with respect to input, weight and grad_out, given the gradients of its three results, any of
+/// which may be undefined.
+std::tuple<Tensor, Tensor, Tensor> layer_norm_double_backward(ArrayRef<Tensor> grads, const Tensor& grad_out, const Tensor& input,
+                                                              IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd,
+                                                              const std::optional<Tensor>& weight, std::array<bool, 3> grad_input_mask);
 /// Of mse_loss, for either operand; where they broadcast, in the broadcast shape.
 Tensor mse_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction);
 Tensor mse_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction);

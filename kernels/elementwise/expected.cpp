@@ -80,16 +80,27 @@ SHUNT_ALWAYS_INLINE bool takeNumber(const Parts<N>& p, int i, const Record& e, E
   return true;
 }
 
+/// All operands that make rows make the same.
+SHUNT_ALWAYS_INLINE bool takeRow(int64_t row, ExpectedCall& call) {
+  if (row < 0 || (call.row >= 0 && call.row != row)) return false;
+  call.row = row;
+  return true;
+}
+
+SHUNT_ALWAYS_INLINE bool takeColumn(const TensorImpl* t, int i, const Record& e, ExpectedCall& call) {
+  if (t == nullptr || t->signature() != e.signature[i]) return false;
+  const int64_t row = rowBesideColumn(*call.shape_of, *t);
+  call.in[i] = {dataOf(*t, dtypeOf(e, i)), 0, dtypeOf(e, i)};
+  return row >= kLeastRow && takeRow(row, call);
+}
+
 SHUNT_ALWAYS_INLINE bool takeDense(const TensorImpl& t, int i, const Record& e, ExpectedCall& call) {
   const ScalarType dtype = dtypeOf(e, i);
   call.in[i] = {dataOf(t, dtype), sizeOf(dtype), dtype};
   call.step[i] = sizeOf(dtype);
   if (&t == call.shape_of || sameSizes(t, *call.shape_of)) [[likely]] return true;
-  const int64_t row = rowOf(*call.shape_of, t);
-  if (row < 0 || (call.row >= 0 && call.row != row)) return false;
-  call.row = row;
   call.step[i] = 0;
-  return true;
+  return takeRow(rowOf(*call.shape_of, t), call);
 }
 
 /// Only kinds, dtypes and layouts are constants; shapes are compared.
@@ -99,6 +110,7 @@ SHUNT_ALWAYS_INLINE bool takeInput(const Parts<N>& p, int i, const Record& e, Ex
   if (e.kind[i] == Record::kNumber) return takeNumber(p, i, e, call, slots);
   const TensorImpl* t = p.tensors[i];
   if (e.kind[i] == Record::kSameShape) return takeDense(*t, i, e, call);
+  if (e.kind[i] == kColumn) return takeColumn(t, i, e, call);
   if (e.kind[i] != Record::kOneElement && e.kind[i] != kOneOfSeveralDims) return false;
   if (t == nullptr || t->signature() != e.signature[i]) return false;
   // By the number of dimensions types are promoted.
@@ -160,6 +172,7 @@ SHUNT_ALWAYS_INLINE void loop(const Request& r, const Record& e, ExpectedCall& c
     valid &= expectedLoop(View{out + at * sizeOf(result), sizeOf(result), result}, call.in, row, slots.scalars, e.common);
     unrolled<N>([&](int i) __attribute__((always_inline)) {
       if (e.kind[i] == Record::kSameShape) call.in[i].p += call.step[i] * row;
+      if (e.kind[i] == kColumn) call.in[i].p += sizeOf(dtypeOf(e, i));
     });
   }
   if (!valid) [[unlikely]] throwInvalidElement(r);
@@ -219,10 +232,8 @@ template <int N>
 SHUNT_ALWAYS_INLINE void runStrided(const Request& r, OutputKind kind, Tensor& out) {
   const Parts<N> p(r);
   Plan plan(r, kind, out);
-  if (!fits(p, kExpected, plan, plan.iteration(), kind != OutputKind::kNew) || !plan.outputIsApart()) [[unlikely]] {
-    ++path_counters.planned;
-    return plan.execute();
-  }
+  if (!fits(p, kExpected, plan, plan.iteration(), kind != OutputKind::kNew) || !plan.outputIsApart()) [[unlikely]]
+    return executePlan(plan);
   runRows(r, p, kExpected, plan.iteration());
 }
 
@@ -240,9 +251,22 @@ SHUNT_ALWAYS_INLINE bool writeExpected(const Request& r, Record::Form form, Tens
 
 }  // namespace
 
+void executePlan(Plan& plan) {
+  ++path_counters.planned;
+  plan.execute();
+}
+
 void prepareScalarsApart(const Request& r, ScalarType common, ScalarSlot* slots) { prepareScalars(r, common, slots); }
 
 int64_t rowOf(const TensorImpl& whole, const TensorImpl& t) { return endsIn(whole, t) ? t.numel() : -1; }
+
+int64_t rowBesideColumn(const TensorImpl& whole, const TensorImpl& t) {
+  const IntArrayRef x = whole.sizes(), y = t.sizes();
+  if (x.size() != y.size() || x.empty() || y.back() != 1) return -1;
+  for (size_t d = 0; d + 1 < x.size(); ++d)
+    if (x[d] != y[d]) return -1;
+  return x.back();
+}
 
 bool haveUsualStrides(const Request& r) {
   for (int i = 0; i < r.op.num_inputs; ++i)

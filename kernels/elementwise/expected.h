@@ -15,15 +15,17 @@
 
 namespace shunt::elementwise {
 
-using Record = ::shunt::detail::ElementwiseRecord;
+using Record = ::shunt::detail::LoopRecord;
 
 /// Kinds of inputs beside Record's. One element with dimensions, unlike one without, counts in promotion as a tensor does.
 inline constexpr uint8_t kOneOfSeveralDims = 5;
+/// Dense, of the whole's sizes but the last, which is 1: one element for each row.
+inline constexpr uint8_t kColumn = 6;
 /// An operand of any layout, by its stride in the dimension that the interpreter's plan makes the inner one. With another
 /// stride there a loop would take element by element; the interpreter gathers, and then computes vectors: 1.9 times as fast.
-inline constexpr uint8_t kUnitStride = 6, kZeroStride = 7;
+inline constexpr uint8_t kUnitStride = 7, kZeroStride = 8;
 constexpr bool isStride(uint8_t kind) { return kind >= kUnitStride; }
-/// Shorter rows of strided operands are left to the interpreter, which collects them.
+/// Shorter rows of columns and of strided operands are left to the interpreter, which collects them.
 inline constexpr int64_t kLeastRow = 8;
 
 /// The plan's operands. In the library itself nothing is expected.
@@ -42,11 +44,16 @@ template <int N> void inplaceStrided(const Request& request, Tensor& self);
 SHUNT_NOINLINE void prepareScalarsApart(const Request& request, ScalarType common, ScalarSlot* slots);
 /// Elements of `t`, if it is repeated along the first dimensions of `whole`; else -1.
 SHUNT_NOINLINE int64_t rowOf(const TensorImpl& whole, const TensorImpl& t);
+/// Elements of a row, if `t` is a column of `whole`; else -1.
+SHUNT_NOINLINE int64_t rowBesideColumn(const TensorImpl& whole, const TensorImpl& t);
 /// Whether every input's strides are those of a dense tensor also where they address nothing, and the plan's output's are then.
 SHUNT_NOINLINE bool haveUsualStrides(const Request& request);
 
 /// The generic loop of the record's functor: the compiler puts it here. In the library itself: an error.
 bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars, ScalarType common);
+
+/// plan.execute(), counted as a planned call: the strided forms' operands are not the expected ones.
+SHUNT_NOINLINE void executePlan(Plan& plan);
 
 /// Notes what a request has before it, if the thread's call is being recorded and this is its first.
 /// `it` is null for operands that need no plan.

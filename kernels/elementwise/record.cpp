@@ -3,7 +3,7 @@
 #include "kernels/elementwise/fast_call.h"
 #include "kernels/elementwise/op_info.h"
 
-#include <shunt/jit/provider.h>
+#include <algorithm>
 
 namespace shunt::elementwise {
 namespace {
@@ -12,12 +12,13 @@ namespace signature = ::shunt::detail::signature;
 
 bool isPlain(const TensorImpl& t) { return signature::isPlainCpu(t.signature()); }
 
-/// As in expected.cpp: the first of the dense operands with the most dimensions.
+/// As in expected.cpp, where columns don't count: the first of the dense operands with the most dimensions and elements.
 const TensorImpl* shapeOf(const Request& request) {
   const TensorImpl* found = nullptr;
   for (int i = 0; i < request.op.num_inputs; ++i) {
     const TensorImpl* t = request.inputs[i].tensor;
-    if (t != nullptr && isPlain(*t) && (found == nullptr || t->dim() > found->dim())) found = t;
+    if (t == nullptr || !isPlain(*t)) continue;
+    if (found == nullptr || t->dim() > found->dim() || (t->dim() == found->dim() && t->numel() > found->numel())) found = t;
   }
   return found;
 }
@@ -28,7 +29,8 @@ uint8_t kindOf(const Argument& a, const TensorImpl* like, ScalarType common) {
   // A 0-dim tensor takes part in promotion by its category only, so it is expected only with the common dtype.
   if (t.dim() == 0) return t.device().is_cpu() && t.dtype() == common ? Record::kOneElement : Record::kOther;
   if (like == nullptr) return Record::kOther;
-  if (isPlain(t)) return sameSizes(t, *like) || endsIn(*like, t) ? Record::kSameShape : Record::kOther;
+  if (isPlain(t) && (sameSizes(t, *like) || endsIn(*like, t))) return Record::kSameShape;
+  if (isPlain(t)) return rowBesideColumn(*like, t) >= kLeastRow ? kColumn : uint8_t{Record::kOther};
   return t.numel() == 1 && t.device().is_cpu() && t.dim() <= like->dim() ? kOneOfSeveralDims : uint8_t{Record::kOther};
 }
 
@@ -59,6 +61,38 @@ void recordStrides(const Request& request, const Tensor* out, const Iteration& i
   for (int i = 0; i < request.op.num_inputs; ++i) record.kind[i] = kind[i];
 }
 
+/// The library's entry for a form, and what a thunk puts in its place: for dense operands, and by strides.
+template <int N>
+void setEntry(Record::Form form, bool strided, Record::Places& places) {
+  const auto set = [&](auto* entry, auto* dense, auto* by_strides) {
+    places.entry = reinterpret_cast<const void*>(entry);
+    places.expecting = reinterpret_cast<const void*>(strided ? by_strides : dense);
+  };
+  if (form == Record::kFunctional) set(&runFunctional, &functionalExpected<N>, &functionalStrided<N>);
+  else if (form == Record::kOut) set(&runOutRequest, &outExpected<N>, &outStrided<N>);
+  else set(&runInplaceRequest, &inplaceExpected<N>, &inplaceStrided<N>);
+  places.miss = strided ? reinterpret_cast<const void*>(&executePlan) : places.entry;
+}
+
+const void* genericLoopOf(const OpInfo& op, ScalarType common) {
+  const GenericLoopFn* loops = op.own_generic_loops;
+  if (loops == nullptr && op.generic_family != nullptr) loops = *op.generic_family + op.row;
+  if (loops == nullptr || common == ScalarType::Undefined) return nullptr;
+  return reinterpret_cast<const void*>(loops[static_cast<size_t>(common)]);
+}
+
+Record::Places placesOf(const OpInfo& op, const Record& record) {
+  Record::Places places;
+  places.family = "elementwise";
+  constexpr decltype(&setEntry<1>) kSetters[] = {setEntry<1>, setEntry<2>, setEntry<3>};
+  kSetters[op.num_inputs - 1](record.form, std::ranges::any_of(record.kind, isStride), places);
+  places.placeholder = reinterpret_cast<const void*>(&expectedLoop);
+  places.loop = genericLoopOf(op, record.common);
+  places.expected = &kExpected;
+  places.independent = true;
+  return places;
+}
+
 }  // namespace
 
 const Record kExpected{};
@@ -72,7 +106,6 @@ void recordOperands(const Request& request, Record::Form form, const Tensor* out
   // A call inside the recorded one has its own frame.
   if (record.form != Record::kUnseen || ::shunt::detail::threadFrames().depth() != record.depth) return;
   record.form = form;
-  record.op = &request.op;
   record.functor = request.op.id;
   record.common = common;
   const TensorImpl* like = shapeOf(request);
@@ -93,19 +126,7 @@ void recordOperands(const Request& request, Record::Form form, const Tensor* out
     if (!isPlain(given) || given.dtype() != request.op.loopOutput(common)) record.kind[0] = Record::kOther;
   }
   if (it != nullptr) recordStrides(request, out, *it, record);
+  record.places = placesOf(request.op, record);
 }
 
 }  // namespace shunt::elementwise
-
-namespace shunt {
-
-const void* jit::genericLoopOf(const detail::ElementwiseRecord& record) {
-  if (record.op == nullptr || record.common == ScalarType::Undefined) return nullptr;
-  const auto& op = *static_cast<const elementwise::OpInfo*>(record.op);
-  const auto common = static_cast<size_t>(record.common);
-  const elementwise::GenericLoopFn* loops = op.own_generic_loops;
-  if (loops == nullptr && op.generic_family != nullptr) loops = *op.generic_family + op.row;
-  return loops != nullptr ? reinterpret_cast<const void*>(loops[common]) : nullptr;
-}
-
-}  // namespace shunt

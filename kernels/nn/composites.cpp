@@ -1,5 +1,5 @@
-// Composite operators of networks: linear, softmax, log_softmax, nll_loss, cross_entropy_loss, dropout. They call other
-// operators and nothing else, so autograd, autocast and modes see those.
+// Composite operators of networks: linear, softmax, log_softmax, layer_norm, nll_loss, cross_entropy_loss, dropout. They call
+// other operators and nothing else, so autograd, autocast and modes see those.
 #include "generated/native_functions.h"
 #include "kernels/nn/reduction.h"
 #include "kernels/shape/view_util.h"
@@ -67,6 +67,11 @@ Tensor& softmax_out(const Tensor& self, int64_t dim, std::optional<ScalarType> d
 Tensor& log_softmax_out(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype, Tensor& out) {
   if (!dtype) return ops::_log_softmax_out::call(self, dim, false, out);
   return ops::_log_softmax_out::call(ops::to_dtype::call(self, *dtype, false, false, std::nullopt), dim, false, out);
+}
+
+Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const std::optional<Tensor>& weight,
+                  const std::optional<Tensor>& bias, double eps, bool) {
+  return std::get<0>(ops::native_layer_norm::call(input, normalized_shape, weight, bias, eps));
 }
 
 Tensor nll_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,

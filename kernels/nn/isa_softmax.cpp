@@ -1,115 +1,9 @@
-// Softmax along rows. Short rows are done in groups, so that exp runs over many of them in one loop.
+// Tables of softmax along rows (softmax_rows.h) and down columns.
+#include "kernels/nn/softmax_rows.h"
 #include "kernels/nn/softmax_table.h"
-#include "kernels/reduce/isa_lanes.h"
-
-#include <shunt/elementwise/math/exp.h>
-#include <shunt/elementwise/math/log.h>
 
 namespace shunt::nn {
 namespace {
-
-using reduce::kBlock;
-using reduce::MaxOp;
-using reduce::SumOp;
-
-/// Elements of a group of rows, and rows in it.
-constexpr int64_t kGroup = 1024;
-constexpr int64_t kGroupRows = 64;
-
-template <class A>
-SHUNT_ALWAYS_INLINE A maximum(const A* x, int64_t n) {
-  A best = reduce::reduceBlock<MaxOp, A>(x, n < kBlock ? n : kBlock);
-  for (int64_t i = kBlock; i < n; i += kBlock)
-    MaxOp::apply(best, reduce::reduceBlock<MaxOp, A>(x + i, n - i < kBlock ? n - i : kBlock));
-  return best;
-}
-
-template <class A>
-SHUNT_ALWAYS_INLINE void expInto(A* out, const A* x, int64_t n) {
-#pragma clang loop vectorize(assume_safety)
-  for (int64_t i = 0; i < n; ++i) out[i] = math::exp(x[i]);
-}
-
-/// Rows of one group: rows * n <= kGroup.
-template <class A, bool Log>
-SHUNT_ALWAYS_INLINE void forwardGroup(A* out, const A* in, int64_t rows, int64_t n) {
-  A buffer[kGroup], sums[kGroupRows];
-  for (int64_t r = 0; r < rows; ++r) {
-    const A* x = in + r * n;
-    const A largest = reduce::reduceBlock<MaxOp, A>(x, n);
-    for (int64_t i = 0; i < n; ++i) out[r * n + i] = x[i] - largest;
-  }
-  expInto(buffer, out, rows * n);
-  for (int64_t r = 0; r < rows; ++r) sums[r] = reduce::reduceBlock<SumOp, A>(buffer + r * n, n);
-  if constexpr (Log)
-    for (int64_t r = 0; r < rows; ++r) sums[r] = math::log(sums[r]);
-  for (int64_t r = 0; r < rows; ++r) {
-    const A s = sums[r];
-    A* y = out + r * n;
-    const A* e = buffer + r * n;
-    if constexpr (Log)
-      for (int64_t i = 0; i < n; ++i) y[i] = y[i] - s;
-    else
-      for (int64_t i = 0; i < n; ++i) y[i] = e[i] / s;
-  }
-}
-
-/// One row of any length. Blocks' sums are added in order.
-template <class A, bool Log>
-SHUNT_ALWAYS_INLINE void forwardRow(A* out, const A* in, int64_t n) {
-  const A largest = maximum(in, n);
-  A buffer[kBlock];
-  A sum = 0;
-  for (int64_t b = 0; b < n; b += kBlock) {
-    const int64_t count = n - b < kBlock ? n - b : kBlock;
-    for (int64_t i = 0; i < count; ++i) buffer[i] = in[b + i] - largest;
-    A* e = Log ? buffer : out + b;
-#pragma clang loop vectorize(assume_safety)
-    for (int64_t i = 0; i < count; ++i) e[i] = math::exp(buffer[i]);
-    sum += reduce::reduceBlock<SumOp, A>(e, count);
-  }
-  if constexpr (Log) {
-    const A log_sum = math::log(sum);
-    for (int64_t i = 0; i < n; ++i) out[i] = (in[i] - largest) - log_sum;
-  } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = out[i] / sum;
-  }
-}
-
-template <class A, bool Log>
-void forward(A* out, const A* in, int64_t rows, int64_t n) {
-  if (n > kGroup) {
-    for (int64_t r = 0; r < rows; ++r) forwardRow<A, Log>(out + r * n, in + r * n, n);
-    return;
-  }
-  const int64_t fitting = kGroup / n;
-  const int64_t group = fitting < kGroupRows ? fitting : kGroupRows;
-  for (int64_t r = 0; r < rows; r += group)
-    forwardGroup<A, Log>(out + r * n, in + r * n, rows - r < group ? rows - r : group, n);
-}
-
-template <class A, bool Log>
-SHUNT_ALWAYS_INLINE A gradSum(const A* grad, const A* y, int64_t n) {
-  if constexpr (Log) return reduce::reduceBlock<SumOp, A>(grad, n);
-  A product[kBlock];
-  for (int64_t i = 0; i < n; ++i) product[i] = grad[i] * y[i];
-  return reduce::reduceBlock<SumOp, A>(product, n);
-}
-
-template <class A, bool Log>
-void backward(A* out, const A* grad, const A* y, int64_t rows, int64_t n) {
-  for (int64_t r = 0; r < rows; ++r, out += n, grad += n, y += n) {
-    A sum = 0;
-    for (int64_t b = 0; b < n; b += kBlock) sum += gradSum<A, Log>(grad + b, y + b, n - b < kBlock ? n - b : kBlock);
-    if constexpr (Log) {
-#pragma clang loop vectorize(assume_safety)
-      for (int64_t i = 0; i < n; ++i) out[i] = grad[i] - math::exp(y[i]) * sum;
-    } else {
-#pragma clang loop vectorize(assume_safety)
-      for (int64_t i = 0; i < n; ++i) out[i] = (grad[i] - sum) * y[i];
-    }
-  }
-}
 
 /// sums[c] = the sum of term(i, c) over i, by blocks; `term` may store as it goes.
 template <class A, class Term>
@@ -166,6 +60,16 @@ void backwardColumns(A* out, const A* grad, const A* y, int64_t n, int64_t strid
     for (int64_t c = 0; c < columns; ++c)
       out[at + c] = Log ? grad[at + c] - math::exp(y[at + c]) * sums[c] : (grad[at + c] - sums[c]) * y[at + c];
   }
+}
+
+template <class A, bool Log>
+void forward(A* out, const A* in, int64_t rows, int64_t n) {
+  softmaxRows<A, Log>(out, in, rows, n);
+}
+
+template <class A, bool Log>
+void backward(A* out, const A* grad, const A* y, int64_t rows, int64_t n) {
+  softmaxBackwardRows<A, Log>(out, grad, y, rows, n);
 }
 
 template <class A>

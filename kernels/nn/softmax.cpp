@@ -3,6 +3,8 @@
 // A softmax of float or double runs in place of the tensors' memory, along rows or down groups of neighbouring columns;
 // everything else is gathered into a buffer of the accumulator type.
 #include "generated/native_functions.h"
+#include "kernels/nn/dense.h"
+#include "kernels/nn/softmax.h"
 #include "kernels/nn/softmax_table.h"
 #include "kernels/reduce/loop_table.h"
 #include "kernels/shape/view_util.h"
@@ -167,10 +169,6 @@ void backward(const Tensor& grad, const Tensor& y, const Tensor& out, const Geom
   });
 }
 
-Tensor contiguous(const Tensor& t) {
-  return t.is_contiguous() ? t : ops::contiguous::call(t, MemoryFormat::Contiguous);
-}
-
 ResultMeta forwardMeta(const char* name, const Tensor& self, int64_t dim, bool half_to_float, bool log) {
   const TensorImpl& impl = implOf(self, name);
   SHUNT_CHECK(!half_to_float, log ? "log_softmax" : "softmax", " with half to float conversion is not supported on CPU");
@@ -178,13 +176,6 @@ ResultMeta forwardMeta(const char* name, const Tensor& self, int64_t dim, bool h
     ::shunt::detail::throwNotImplementedFor(log ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl", impl.dtype());
   maybe_wrap_dim(dim, impl.dim());
   return ResultMeta(impl, impl.sizes(), impl.dtype());
-}
-
-void forwardInto(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
-  const Geometry g(*self.unsafeGetTensorImpl(), dim);
-  if (g.empty()) return;
-  if (self.scalar_type() == kDouble) forward<double>(contiguous(self), out, g, log);
-  else forward<float>(contiguous(self), out, g, log);
 }
 
 ResultMeta backwardMeta(const char* name, const Tensor& grad, const Tensor& output, int64_t dim, ScalarType input_dtype) {
@@ -201,30 +192,63 @@ ResultMeta backwardMeta(const char* name, const Tensor& grad, const Tensor& outp
   return ResultMeta(impl, impl.sizes(), impl.dtype());
 }
 
-void backwardInto(const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out, bool log) {
-  const Geometry g(*output.unsafeGetTensorImpl(), dim);
-  if (g.empty()) return;
-  if (output.scalar_type() == kDouble) backward<double>(contiguous(grad), contiguous(output), out, g, log);
-  else backward<float>(contiguous(grad), contiguous(output), out, g, log);
+}  // namespace
+}  // namespace shunt::native
+
+namespace shunt::nn {
+namespace {
+
+template <class Entry>
+SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, rows::LoopFn loop, bool log, ScalarType dtype,
+                       std::initializer_list<const TensorImpl*> inputs) {
+  const auto address = [](Entry* f) { return reinterpret_cast<const void*>(f); };
+  rows::record({family, address(entry), address(expecting), loop, uint64_t{log}, dtype}, inputs);
 }
 
 }  // namespace
 
+void softmax(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
+  ++rows::interpreted_calls;
+  const ScalarType dtype = self.scalar_type();
+  if (rows::recording()) [[unlikely]]
+    record("softmax", &softmax, &softmaxExpected, genericSoftmax(dtype, log), log, dtype, {self.unsafeGetTensorImpl()});
+  const native::Geometry g(*self.unsafeGetTensorImpl(), dim);
+  if (g.empty()) return;
+  if (dtype == kDouble) native::forward<double>(dense(self), out, g, log);
+  else native::forward<float>(dense(self), out, g, log);
+}
+
+void softmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out, bool log) {
+  ++rows::interpreted_calls;
+  const ScalarType dtype = output.scalar_type();
+  if (rows::recording()) [[unlikely]]
+    record("softmax backward", &softmaxBackward, &softmaxBackwardExpected, genericSoftmaxBackward(dtype, log), log, dtype,
+           {grad.unsafeGetTensorImpl(), output.unsafeGetTensorImpl()});
+  const native::Geometry g(*output.unsafeGetTensorImpl(), dim);
+  if (g.empty()) return;
+  if (dtype == kDouble) native::backward<double>(dense(grad), dense(output), out, g, log);
+  else native::backward<float>(dense(grad), dense(output), out, g, log);
+}
+
+}  // namespace shunt::nn
+
+namespace shunt::native {
+
 ResultMeta _softmax_meta(const Tensor& self, int64_t dim, bool half_to_float) {
   return forwardMeta("_softmax", self, dim, half_to_float, false);
 }
-void _softmax_impl(const Tensor& self, int64_t dim, bool, const Tensor& result) { forwardInto(self, dim, result, false); }
+void _softmax_impl(const Tensor& self, int64_t dim, bool, const Tensor& result) { nn::softmax(self, dim, result, false); }
 
 ResultMeta _log_softmax_meta(const Tensor& self, int64_t dim, bool half_to_float) {
   return forwardMeta("_log_softmax", self, dim, half_to_float, true);
 }
-void _log_softmax_impl(const Tensor& self, int64_t dim, bool, const Tensor& result) { forwardInto(self, dim, result, true); }
+void _log_softmax_impl(const Tensor& self, int64_t dim, bool, const Tensor& result) { nn::softmax(self, dim, result, true); }
 
 ResultMeta _softmax_backward_data_meta(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
   return backwardMeta("_softmax_backward_data", grad_output, output, dim, input_dtype);
 }
 void _softmax_backward_data_impl(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType, const Tensor& result) {
-  backwardInto(grad_output, output, dim, result, false);
+  nn::softmaxBackward(grad_output, output, dim, result, false);
 }
 
 ResultMeta _log_softmax_backward_data_meta(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
@@ -232,7 +256,7 @@ ResultMeta _log_softmax_backward_data_meta(const Tensor& grad_output, const Tens
 }
 void _log_softmax_backward_data_impl(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType,
                                      const Tensor& result) {
-  backwardInto(grad_output, output, dim, result, true);
+  nn::softmaxBackward(grad_output, output, dim, result, true);
 }
 
 }  // namespace shunt::native

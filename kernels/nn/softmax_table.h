@@ -10,6 +10,8 @@
 
 namespace shunt::nn {
 
+/// Elements of a group of short rows, which are computed together.
+inline constexpr int64_t kGroup = 1024;
 inline constexpr int64_t kColumns = 64;
 inline constexpr int64_t kColumnBlock = 256;
 

@@ -1,6 +1,6 @@
 // Lanes written out in the source: vectors of fixed width, the operations of reductions on them, and the sum of a block.
-// Included only by sources compiled once per instruction set; everything has internal linkage. See Note [Order of
-// reductions] in loop_table.h.
+// Included only by sources compiled once per instruction set, and by those of generic loops; everything has internal linkage.
+// See Note [Order of reductions] in loop_table.h.
 #pragma once
 
 #include "kernels/reduce/loop_table.h"
@@ -129,18 +129,23 @@ SHUNT_ALWAYS_INLINE A reduceBlock(const A* x, int64_t n) {
       Op::apply(acc[k], v);
     }
   }
-#pragma clang loop unroll(full)
-  for (int k = 0; k < 4; ++k) {
-    if (n - i >= 16) {
-      loadVec(v, x + i);
-      Op::apply(acc[k], v);
-      i += 16;
-    } else {
-      if (n - i > 0) {
-        loadPart<Op, A>(v, x + i, n - i);
-        Op::apply(acc[k], v);
-      }
-      break;
+  const auto addGroup = [&](V& to) __attribute__((always_inline)) {
+    if (n - i < 16) return;
+    loadVec(v, x + i);
+    Op::apply(to, v);
+    i += 16;
+  };
+  addGroup(acc[0]);
+  addGroup(acc[1]);
+  addGroup(acc[2]);
+  // Fewer than 16 are left, for the next accumulator: loaded in one place, since there is much code to that.
+  if (i < n) {
+    loadPart<Op, A>(v, x + i, n - i);
+    switch ((n >> 4) & 3) {
+      case 0: Op::apply(acc[0], v); break;
+      case 1: Op::apply(acc[1], v); break;
+      case 2: Op::apply(acc[2], v); break;
+      default: Op::apply(acc[3], v); break;
     }
   }
   Op::apply(acc[0], acc[1]);

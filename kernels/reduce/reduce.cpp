@@ -2,6 +2,7 @@
 
 #include "kernels/factory/result.h"
 #include "kernels/reduce/cascade.h"
+#include "kernels/reduce/expected.h"
 
 #include <shunt/core/parallel.h>
 
@@ -261,9 +262,17 @@ void run(const Tensor& self, const Tensor& out, const DimSet& dims, const Reduct
   Reducer<A>(self, out, plan, reduction).run();
 }
 
+SHUNT_COLD void record(const Tensor& self, const Reduction& reduction) {
+  rows::record({"reduction", reinterpret_cast<const void*>(&reduce), reinterpret_cast<const void*>(&reduceExpected),
+                genericRows(reduction), idOf(reduction), self.scalar_type()},
+               {self.unsafeGetTensorImpl()});
+}
+
 }  // namespace
 
 Tensor reduce(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction) {
+  ++rows::interpreted_calls;
+  if (rows::recording()) [[unlikely]] record(self, reduction);
   const OutputSizes sizes(self.sizes(), dims, keepdim);
   Tensor out = native::newResult(*self.unsafeGetTensorImpl(), sizes.ref(), reduction.out_dtype);
   if (!native::hasData(*self.unsafeGetTensorImpl())) return out;

@@ -16,31 +16,38 @@ using reduce::ReduceOp;
 using reduce::Reduction;
 
 /// What sums and products of `self` are, unless the caller says otherwise.
-ScalarType sumType(const TensorImpl& self, std::optional<ScalarType> dtype) {
+SHUNT_ALWAYS_INLINE ScalarType sumType(const TensorImpl& self, std::optional<ScalarType> dtype) {
   if (dtype) return *dtype;
   return isIntegralType(self.dtype(), true) ? kLong : self.dtype();
 }
 
-/// The input as the type that the result is computed in, converted only where the loops' own conversion on loading would
-/// give something else: to 16-bit types, which round, and from floating point to integers.
-Tensor inputFor(const Tensor& self, ScalarType dtype) {
-  const ScalarType from = self.dtype();
+SHUNT_NOINLINE Tensor reduceConverted(const Tensor& self, const reduce::DimSet& dims, bool keepdim, const Reduction& reduction) {
+  const Tensor input = ops::to_dtype::call(self, reduction.out_dtype, false, false, std::nullopt);
+  return reduce::reduce(input, dims, keepdim, reduction);
+}
+
+/// In a type of the caller's choice. The input is converted only where the loops' own conversion on loading would give
+/// something else: to 16-bit types, which round, and from floating point to integers.
+SHUNT_ALWAYS_INLINE Tensor reduceAs(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, const Reduction& reduction) {
+  const ScalarType from = self.dtype(), dtype = reduction.out_dtype;
   const bool loads = from == dtype || dtype == kFloat || dtype == kDouble || dtype == kBool ||
                      (isIntegralType(dtype, false) && isIntegralType(from, true));
-  return loads ? self : ops::to_dtype::call(self, dtype, false, false, std::nullopt);
+  const reduce::DimSet set = reduce::dimSet(dims, self.dim());
+  return loads ? reduce::reduce(self, set, keepdim, reduction) : reduceConverted(self, set, keepdim, reduction);
 }
 
 void checkSupported(ScalarType dtype, const char* op) {
   if (!isSupportedType(dtype)) [[unlikely]] ::shunt::detail::throwNotImplementedFor(op, dtype);
 }
 
-Tensor sumOrProd(const char* name, ReduceOp op, const Tensor& self, OptionalIntArrayRef dims, bool keepdim,
+// Inlined: what of a reduction is the operator's is a constant, and a thunk has the call of reduce() in it.
+SHUNT_ALWAYS_INLINE Tensor sumOrProd(const char* name, ReduceOp op, const Tensor& self, OptionalIntArrayRef dims, bool keepdim,
                  std::optional<ScalarType> dtype) {
   const TensorImpl& impl = implOf(self, name);
   const ScalarType type = sumType(impl, dtype);
   checkSupported(type, name);
   if (type == kBool) op = op == ReduceOp::kSum ? ReduceOp::kMax : ReduceOp::kMin;
-  return reduce::reduce(inputFor(self, type), reduce::dimSet(dims, impl.dim()), keepdim, {op, accumulatorOf(type), type});
+  return reduceAs(self, dims, keepdim, {op, accumulatorOf(type), type});
 }
 
 [[noreturn]] SHUNT_COLD void throwMeanType(bool given, ScalarType type) {
@@ -48,12 +55,11 @@ Tensor sumOrProd(const char* name, ReduceOp op, const Tensor& self, OptionalIntA
                           " dtype must be either a floating point or complex dtype. Got: ", type));
 }
 
-Tensor meanOver(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<ScalarType> dtype) {
+SHUNT_ALWAYS_INLINE Tensor meanOver(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<ScalarType> dtype) {
   const TensorImpl& impl = implOf(self, "mean");
   const ScalarType type = dtype.value_or(impl.dtype());
   if (!isFloatingType(type)) [[unlikely]] throwMeanType(dtype.has_value(), type);
-  return reduce::reduce(inputFor(self, type), reduce::dimSet(dims, impl.dim()), keepdim,
-                        {ReduceOp::kSum, accumulatorOf(type), type, true});
+  return reduceAs(self, dims, keepdim, {ReduceOp::kSum, accumulatorOf(type), type, true});
 }
 
 [[noreturn]] SHUNT_COLD void throwNeedsDim(const char* name) {
@@ -71,13 +77,13 @@ void checkNotEmpty(const char* name, const TensorImpl& self, IntArrayRef dims) {
   }
 }
 
-Tensor extreme(const char* name, ReduceOp op, const Tensor& self, IntArrayRef dims, bool keepdim) {
+SHUNT_ALWAYS_INLINE Tensor extreme(const char* name, ReduceOp op, const Tensor& self, IntArrayRef dims, bool keepdim) {
   const TensorImpl& impl = implOf(self, name);
   checkNotEmpty(name, impl, dims);
   return reduce::reduce(self, reduce::dimSet(dims, impl.dim()), keepdim, {op, accumulatorOf(impl.dtype()), impl.dtype()});
 }
 
-Tensor anyOrAll(const char* name, ReduceOp op, const Tensor& self, OptionalIntArrayRef dims, bool keepdim) {
+SHUNT_ALWAYS_INLINE Tensor anyOrAll(const char* name, ReduceOp op, const Tensor& self, OptionalIntArrayRef dims, bool keepdim) {
   const TensorImpl& impl = implOf(self, name);
   const ScalarType type = impl.dtype() == kByte ? kByte : kBool;
   return reduce::reduce(self, reduce::dimSet(dims, impl.dim()), keepdim, {op, Accumulator::kBool, type});

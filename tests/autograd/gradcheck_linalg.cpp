@@ -37,6 +37,23 @@ void addSoftmax(Cases& c) {
                  [](const variable_list& x) { return _log_softmax_backward_data(x[0], x[1], 1, kDouble); }));
 }
 
+void addLayerNorm(Cases& c) {
+  const std::vector<int64_t> rows = {4}, planes = {2, 3};
+  c.push_back(of("native_layer_norm", {{3, 4}, {4}, {4}}, [=](const variable_list& x) { return layer_norm(x[0], rows, x[1], x[2]); }));
+  c.push_back(of("native_layer_norm", {{2, 2, 3}, {2, 3}}, [=](const variable_list& x) { return layer_norm(x[0], planes, x[1], {}, 0.1); }));
+  c.push_back(of("native_layer_norm", {{4}}, [=](const variable_list& x) { return layer_norm(x[0], rows); }));
+  // With the statistics that belong to the input: the gradient goes through them.
+  const auto backward = [](const variable_list& x, IntArrayRef shape, std::optional<Tensor> weight, std::optional<Tensor> bias) {
+    const auto [y, mean, rstd] = native_layer_norm(x[1].detach(), shape, weight, bias, 0.1);
+    const auto [a, b, d] = native_layer_norm_backward(x[0], x[1], shape, mean, rstd, weight, bias,
+                                                      {true, weight.has_value(), bias.has_value()});
+    return weight ? a.sum().add(a.mul(a).sum()).add(b.mul(b).sum()).add(d.mul(d).sum()) : a;
+  };
+  c.push_back(of("native_layer_norm_backward", {{3, 4}, {3, 4}, {4}},
+                 [=](const variable_list& x) { return backward(x, rows, x[2], spread({4}, 0.5, 2)); }));
+  c.push_back(of("native_layer_norm_backward", {{2, 4}, {2, 4}}, [=](const variable_list& x) { return backward(x, rows, {}, {}); }));
+}
+
 Tensor classes() { return tensorOf({2, 0, 1}).to(kLong); }
 
 void addLosses(Cases& c) {
@@ -69,6 +86,7 @@ Cases linalgAndLossCases() {
   Cases c;
   addProducts(c);
   addSoftmax(c);
+  addLayerNorm(c);
   addLosses(c);
   return c;
 }

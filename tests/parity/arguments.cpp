@@ -148,6 +148,19 @@ Value drawInputSizes(Draft& d) {
   return Value::ofInts(sizes);
 }
 
+// Of a layer_norm: the last dimensions.
+Value drawNormalizedShape(Draft& d) {
+  const std::vector<int64_t> sizes = d.subject();
+  const int64_t last = std::min<int64_t>(d.dims(), d.rng.range(1, 2));
+  return Value::ofInts({sizes.end() - last, sizes.end()});
+}
+
+// Only gradients of what is given.
+Value drawOutputMask(Draft& d) {
+  const auto wanted = [&](const char* of) { return d.arg(of).kind != Value::Kind::kNone && d.rng.chance(0.7) ? 1 : 0; };
+  return Value::ofBools({d.rng.chance(0.7) ? 1 : 0, wanted("weight"), wanted("bias")});
+}
+
 Value drawIgnoreIndex(Draft& d) { return Value::ofInt(d.plain || d.rng.chance(0.7) ? -100 : d.rng.range(0, 3)); }
 Value drawReduction(Draft& d) { return Value::ofInt(d.rng.range(0, 2)); }
 Value drawCellDtype(Draft& d) { return Value::ofInt(d.dtype); }
@@ -230,6 +243,9 @@ constexpr Domain kDomains[] = {
     {"*", "split_size", drawParts},
     {"*", "chunks", drawParts},
     {"*", "size", drawSizes},
+    {"*", "normalized_shape", drawNormalizedShape},
+    {"*", "output_mask", drawOutputMask},
+    {"*", "eps", drawPositive},
     {"*", "ignore_index", drawIgnoreIndex},
     {"*", "reduction", drawReduction},
     {"*", "input_dtype", drawCellDtype},

@@ -45,6 +45,8 @@ struct ShapeGrammar {
       case 'G': return lossGradient();
       case 'V': return viewGradient();
       case 'S': return source();
+      case 'N': return d.arg("normalized_shape").ints;
+      case 'T': return statistics();
       // libtorch writes beyond the result for several indices into 0 dimensions.
       case 'I': return d.subject().empty() ? std::vector<int64_t>(static_cast<size_t>(d.rng.range(0, 1)), 1) : d.rng.chance(0.1) ? std::vector<int64_t>() : std::vector<int64_t>{d.rng.chance(0.05) ? 0 : d.rng.range(1, 7)};
       case 'M': return drawBroadcastable(d.rng, full());
@@ -95,6 +97,11 @@ struct ShapeGrammar {
     sizes.erase(sizes.begin() + row);
     sizes.erase(sizes.begin() + column);
     sizes.push_back(std::max<int64_t>(std::min(rows, columns), 0));
+    return sizes;
+  }
+  std::vector<int64_t> statistics() {
+    std::vector<int64_t> sizes = d.subject();
+    for (size_t i = 0; i < d.arg("normalized_shape").ints.size(); ++i) sizes[sizes.size() - 1 - i] = 1;
     return sizes;
   }
   std::vector<int64_t> source() {
@@ -161,7 +168,7 @@ int64_t drawTensor(Draft& d, const shunt::Argument& a) {
   const std::vector<int64_t> sizes = grammar.sizes(token, is_first, writes);
   if (kind == 'I') return drawIndices(d, sizes, d.sizeOfDim(), false);
   if (kind == 'C') return drawIndices(d, sizes, grammar.classCount(), d.rng.chance(0.2));
-  const bool weights = kind == 'W' || kind == 'Q';
+  const bool weights = kind == 'W' || kind == 'Q' || kind == 'T';
   if (weights) d.c.integral_data = false;
   const Data data = weights ? Data::kUnitInterval : d.data;
   const int dtype = dtypeFor(d, kind, !is_first && kind != 'W' && kind != 'G' && kind != 'Q');

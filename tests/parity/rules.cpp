@@ -51,6 +51,9 @@ constexpr Rule kRules[] = {
     {"cross_entropy_loss", "nc C W|c C W|ncx C W|nc @ W", kAccumulates | kSameDtypes},
     {"mse_loss", "% %", kAccumulates},
     {"mse_loss_backward", "G % %", kAccumulates | kSameDtypes},
+    {"layer_norm", "A N N", kAccumulates | kSameDtypes},
+    {"native_layer_norm", "A N N", kAccumulates | kSameDtypes},
+    {"native_layer_norm_backward", "A @ T T N N", kAccumulates | kSameDtypes},
     {"dropout", "A", kMetadataOnly},
     // Shapes.
     {"cat", "L"},

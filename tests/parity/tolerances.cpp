@@ -45,6 +45,8 @@ constexpr Tolerance kTolerances[] = {
     {"_softmax_backward_data", 16, 32, true, false},
     {"_log_softmax_backward_data", 32, 32, true, false},
     {"cross_entropy_loss", 16, 32, true, false, true},
+    {"layer_norm", 32, 32, true, false},
+    {"native_layer_norm*", 32, 32, true, false},
     {"nll_loss*", 8, 8, true, false},
     {"mse_loss", 8, 8, true, false},
     {"mse_loss_backward", 2, 8, true, false},

@@ -1,4 +1,4 @@
-// Prints the instruction set in use and a checksum over the bits of many reductions, softmaxes and random draws. isa_test.cpp runs it
+// Prints the instruction set in use and a checksum over the bits of many reductions, softmaxes, layer_norms and random draws. isa_test.cpp runs it
 // with different SHUNT_ISA and SHUNT_NUM_THREADS and compares the lines.
 #include <gtest/gtest.h>
 
@@ -42,6 +42,12 @@ void addReductions(Checksum& sum, const Tensor& t) {
     sum.add(shunt::_softmax_backward_data(t.contiguous(), soft, d, t.dtype()));
     sum.add(shunt::_log_softmax_backward_data(t.contiguous(), soft, d, t.dtype()));
   }
+  if (!t.is_floating_point()) return;
+  const std::vector<int64_t> row = {t.sizes().back()};
+  const Tensor w = randomTensor(row, t.scalar_type(), 2);
+  const auto [y, mean, rstd] = shunt::native_layer_norm(t, row, w, w, 1e-5);
+  const auto [dx, dw, db] = shunt::native_layer_norm_backward(y, t, row, mean, rstd, w, w, {true, true, true});
+  for (const Tensor& part : {y, mean, rstd, dx, dw, db}) sum.add(part);
 }
 
 void addDraws(Checksum& sum, ScalarType type) {

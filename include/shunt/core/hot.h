@@ -79,10 +79,10 @@ int64_t numelOf(const A&... a) {
   return std::max({int64_t{0}, numelOf(a)...});
 }
 
-/// What the elementwise kernel of one sampled call had before it: the loop that a thunk will be made for.
-struct ElementwiseRecord {
+/// What the kernel of one sampled call had before it: what a thunk will expect, and the loop that it is made for.
+struct LoopRecord {
   enum Kind : uint8_t { kNone, kSameShape, kOneElement, kNumber, kOther };  // of an input
-  static constexpr int kMaxInputs = 3;
+  static constexpr int kMaxInputs = 5;
   enum Form : uint8_t { kUnseen, kFunctional, kOut, kInplace };
   Form form = kUnseen;
   uint8_t kind[kMaxInputs] = {};
@@ -90,8 +90,19 @@ struct ElementwiseRecord {
   uint16_t output = 0;                  // signature of a given output
   ScalarType common = ScalarType::Undefined;
   int32_t depth = 0;         // frames of the call that is recorded
-  const void* op = nullptr;  // the functor's OpInfo...
-  uint64_t functor = 0;      // ...and its id
+  uint64_t functor = 0;      // what the loop computes: an id among its family's
+
+  /// Where the compiler puts what, as addresses in the library; none of them is in the constant that a thunk gets.
+  struct Places {
+    const char* family = nullptr;       // of loops, for people
+    const void* entry = nullptr;        // the interpreter's function that had the operands before it...
+    const void* expecting = nullptr;    // ...and the one that a thunk calls instead,
+    const void* miss = nullptr;         // which calls this for other operands, ...
+    const void* placeholder = nullptr;  // ...and this for the expected ones, where the compiler puts...
+    const void* loop = nullptr;         // ...the generic loop; null: there is none
+    const void* expected = nullptr;     // the constant that becomes this record
+    bool independent = false;           // the loop's elements are: an output is an input's memory exactly or not at all
+  } places;
 };
 
 /// One observed call, from before its kernel to after it. Made where the thread's countdown ends.
@@ -108,8 +119,8 @@ class SHUNT_API ObservedCall {
   uint64_t signature_;
   int exceptions_;
   bool hot_ = false;  // this call is the one that goes to the compiler
-  ElementwiseRecord record_;
-  ElementwiseRecord* outer_ = nullptr;
+  LoopRecord record_;
+  LoopRecord* outer_ = nullptr;
 };
 
 /// One call through a hot entry, from before it to after it, that is timed; `interpreted` ones go the other way for

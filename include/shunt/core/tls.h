@@ -20,7 +20,7 @@ class OpState;
 
 namespace detail {
 
-struct ElementwiseRecord;
+struct LoopRecord;
 
 /// The protocol's platform on real hardware.
 struct HardwarePlatform {
@@ -66,7 +66,7 @@ struct LocalState {
   int64_t timing_countdown = kObserveNever;   // calls in thunks until one is timed, which began at...
   int64_t timing_distance = kObserveNever;    // ...this
   uint64_t hot_calls = 0;                     // calls of this thread that ran in thunks before that
-  ElementwiseRecord* record = nullptr;        // not null while a call is recorded for the compiler
+  LoopRecord* record = nullptr;        // not null while a call is recorded for the compiler
 };
 
 extern SHUNT_API constinit thread_local LocalState tls_state SHUNT_TLS_MODEL;

@@ -12,21 +12,18 @@
 
 namespace shunt::jit {
 
-/// The address of the generic loop of a recorded elementwise request, which is what a thunk specialises; null for none.
-SHUNT_API const void* genericLoopOf(const detail::ElementwiseRecord& record);
-
 /// What a pair's thunks count when SHUNT_STATS is set; never freed, since a thunk may run at any time.
 struct CallCounters {
   std::atomic<uint64_t> calls{0};
   std::atomic<uint64_t> guard_misses{0};  // calls in which the interpreter's elementwise entry ran behind the guard
 };
 
-/// A hot pair, and what its elementwise kernel had before it in the call that made it hot.
+/// A hot pair, and what its kernel had before it in the call that made it hot.
 struct CompileRequest {
   const Operator* op = nullptr;
   uint64_t keys = 0;
   uint64_t signature = 0;
-  detail::ElementwiseRecord record;
+  detail::LoopRecord record;
   CallCounters* counters = nullptr;  // null: the thunk counts nothing
 };
 

@@ -1,0 +1,65 @@
+// The generic loops of layer_norm and its gradient along rows: what the compiler specialises. The interpreter doesn't run them.
+#include "kernels/nn/layer_norm.h"
+#include "kernels/nn/layer_norm_rows.h"
+#include "kernels/reduce/rows.h"
+
+namespace shunt::nn {
+namespace {
+
+/// n <= kBlock elements as A: in memory, or in `buffer`. Null for null.
+template <class A>
+SHUNT_ALWAYS_INLINE const A* valuesOf(A* buffer, const std::byte* p, ScalarType dtype, int64_t n) {
+  if (p == nullptr || dtype == scalar_type_of<A>) return reinterpret_cast<const A*>(p);
+  reduce::loadRow(buffer, p, dtype, n);
+  return buffer;
+}
+
+}  // namespace
+
+// With symbols, by which the compiler finds them.
+template <class A>
+void layerNormLoop(const rows::Call& call) {
+  const rows::Call c = call;
+  const int64_t size = elementSize(c.dtype), statistic = elementSize(c.result);
+  const bool own = c.dtype == scalar_type_of<A>;
+  A buffer[kBlock], weights[kBlock], biases[kBlock], statistics[2];
+  const NormForward<A> norm{valuesOf(weights, c.in[1], c.result, c.n), valuesOf(biases, c.in[2], c.result, c.n),
+                            &statistics[0], &statistics[1], c.n, static_cast<A>(c.number)};
+  for (int64_t r = 0; r < c.rows; ++r) {
+    const A* x = valuesOf(buffer, c.in[0] + r * c.n * size, c.dtype, c.n);
+    std::byte* const out = c.out[0] + r * c.n * size;
+    normRow(norm, own ? reinterpret_cast<A*>(out) : buffer, x, 0);
+    if (!own) reduce::storeRow(out, buffer, c.dtype, c.n);
+    for (int i = 0; i < 2; ++i) reduce::storeRow(c.out[1 + i] + r * statistic, &statistics[i], c.result, 1);
+  }
+}
+
+template <class A>
+void layerNormBackwardLoop(const rows::Call& call) {
+  const rows::Call c = call;
+  const int64_t size = elementSize(c.dtype), statistic = elementSize(c.result);
+  const bool own = c.dtype == scalar_type_of<A>;
+  A grads[kBlock], xs[kBlock], weights[kBlock], weight_grads[kBlock], bias_grads[kBlock], statistics[2];
+  for (int64_t i = 0; i < c.n; ++i) weight_grads[i] = bias_grads[i] = 0;
+  const NormBackward<A> norm{valuesOf(weights, c.in[4], c.result, c.n), c.out[1] != nullptr ? weight_grads : nullptr,
+                             c.out[2] != nullptr ? bias_grads : nullptr, c.n};
+  for (int64_t r = 0; r < c.rows; ++r) {
+    const A* grad = valuesOf(grads, c.in[0] + r * c.n * size, c.dtype, c.n);
+    const A* x = valuesOf(xs, c.in[1] + r * c.n * size, c.dtype, c.n);
+    for (int i = 0; i < 2; ++i) reduce::loadRow(&statistics[i], c.in[2 + i] + r * statistic, c.result, 1);
+    std::byte* const out = c.out[0] != nullptr ? c.out[0] + r * c.n * size : nullptr;
+    A* const to = out == nullptr ? nullptr : own ? reinterpret_cast<A*>(out) : grads;
+    normBackwardRow(norm, to, grad, x, statistics[0], statistics[1]);
+    if (out != nullptr && !own) reduce::storeRow(out, grads, c.dtype, c.n);
+  }
+  if (c.out[1] != nullptr) reduce::storeRow(c.out[1], weight_grads, c.result, c.n);
+  if (c.out[2] != nullptr) reduce::storeRow(c.out[2], bias_grads, c.result, c.n);
+}
+
+rows::LoopFn genericLayerNorm(ScalarType dtype) { return dtype == kDouble ? layerNormLoop<double> : layerNormLoop<float>; }
+
+rows::LoopFn genericLayerNormBackward(ScalarType dtype) {
+  return dtype == kDouble ? layerNormBackwardLoop<double> : layerNormBackwardLoop<float>;
+}
+
+}  // namespace shunt::nn

@@ -1,0 +1,44 @@
+// The entries of native_layer_norm and its gradient, and what a thunk puts in their place (kernels/rows/expected.h). Operands
+// are the caller's, checked and dense. Any thread.
+#pragma once
+
+#include "kernels/rows/expected.h"
+
+namespace shunt::nn {
+
+/// Of `rows` rows with n elements. `out` has x's dtype; the parameters and the statistics are of one dtype, x's or wider.
+/// Parameters that are not there, and gradients that are not wanted, are null.
+struct Norm {
+  const TensorImpl* x;
+  const TensorImpl* weight;
+  const TensorImpl* bias;
+  const TensorImpl* out;
+  const TensorImpl* mean;
+  const TensorImpl* rstd;
+  int64_t rows, n;
+  double eps;
+};
+SHUNT_NOINLINE void layerNorm(const Norm& norm);
+
+struct NormGradient {
+  const TensorImpl* grad;
+  const TensorImpl* x;
+  const TensorImpl* mean;
+  const TensorImpl* rstd;
+  const TensorImpl* weight;
+  const TensorImpl* x_grad;
+  const TensorImpl* weight_grad;
+  const TensorImpl* bias_grad;
+  int64_t rows, n;
+};
+SHUNT_NOINLINE void layerNormBackward(const NormGradient& gradient);
+
+/// The same, with the expected loop where the operands are the expected ones.
+void layerNormExpected(const Norm& norm);
+void layerNormBackwardExpected(const NormGradient& gradient);
+
+/// The generic loops; null where there is none for the dtype.
+rows::LoopFn genericLayerNorm(ScalarType dtype);
+rows::LoopFn genericLayerNormBackward(ScalarType dtype);
+
+}  // namespace shunt::nn

@@ -1,0 +1,93 @@
+// Layer normalisation along rows, and its gradient. Included only by sources compiled once per instruction set, and by those of
+// generic loops; everything has internal linkage. Pure functions of their arguments; a result may be the memory of the row that
+// it is made of, element for element.
+#pragma once
+
+#include "kernels/nn/layer_norm_table.h"
+#include "kernels/reduce/isa_lanes.h"
+
+namespace shunt::nn {
+namespace {
+
+using reduce::kBlock;
+
+/// The sum of f(i) over a row, by blocks that are added in order.
+template <class A, class F>
+SHUNT_ALWAYS_INLINE A sumOf(int64_t n, const F& f) {
+  A term[kBlock];
+  A sum = 0;
+  for (int64_t b = 0; b < n; b += kBlock) {
+    const int64_t count = n - b < kBlock ? n - b : kBlock;
+#pragma clang loop vectorize(assume_safety)
+    for (int64_t i = 0; i < count; ++i) term[i] = f(b + i);
+    sum += reduce::reduceBlock<reduce::SumOp, A>(term, count);
+  }
+  return sum;
+}
+
+template <class A>
+SHUNT_ALWAYS_INLINE A sumOfRow(const A* x, int64_t n) {
+  A sum = 0;
+  for (int64_t b = 0; b < n; b += kBlock) sum += reduce::reduceBlock<reduce::SumOp, A>(x + b, n - b < kBlock ? n - b : kBlock);
+  return sum;
+}
+
+template <class A>
+SHUNT_ALWAYS_INLINE A squareRoot(A x) {
+  if constexpr (sizeof(A) == sizeof(float)) return __builtin_sqrtf(x);
+  else return __builtin_sqrt(x);
+}
+
+template <class A>
+SHUNT_ALWAYS_INLINE void normRow(const NormForward<A>& c, A* out, const A* x, int64_t row) {
+  const auto count = static_cast<A>(c.n);
+  const A mean = sumOfRow(x, c.n) / count;
+  const A squares = sumOf<A>(c.n, [&](int64_t i) __attribute__((always_inline)) { return (x[i] - mean) * (x[i] - mean); });
+  const A rstd = A(1) / squareRoot(squares / count + c.eps);
+  c.mean[row] = mean;
+  c.rstd[row] = rstd;
+  const auto write = [&](const auto& scaled) __attribute__((always_inline)) {
+#pragma clang loop vectorize(assume_safety)
+    for (int64_t i = 0; i < c.n; ++i) out[i] = scaled((x[i] - mean) * rstd, i);
+  };
+  const A* w = c.weight;
+  const A* b = c.bias;
+  if (w != nullptr && b != nullptr) write([=](A y, int64_t i) __attribute__((always_inline)) { return y * w[i] + b[i]; });
+  else if (w != nullptr) write([=](A y, int64_t i) __attribute__((always_inline)) { return y * w[i]; });
+  else if (b != nullptr) write([=](A y, int64_t i) __attribute__((always_inline)) { return y + b[i]; });
+  else write([](A y, int64_t) __attribute__((always_inline)) { return y; });
+}
+
+/// With g = grad * weight and y = (x - mean) * rstd: rstd * (g - mean(g) - y * mean(g * y)).
+template <class A, class Weight>
+SHUNT_ALWAYS_INLINE void inputGradient(A* out, const A* grad, const A* x, A mean, A rstd, int64_t n, const Weight& weight) {
+  const auto g = [&](int64_t i) __attribute__((always_inline)) { return grad[i] * weight(i); };
+  const auto y = [&](int64_t i) __attribute__((always_inline)) { return (x[i] - mean) * rstd; };
+  const auto count = static_cast<A>(n);
+  const A of_g = sumOf<A>(n, g) / count;
+  const A of_gy = sumOf<A>(n, [&](int64_t i) __attribute__((always_inline)) { return g(i) * y(i); }) / count;
+#pragma clang loop vectorize(assume_safety)
+  for (int64_t i = 0; i < n; ++i) out[i] = ((g(i) - of_g) - y(i) * of_gy) * rstd;
+}
+
+/// Adds to the parameters' gradients first: `out` may be `grad`.
+template <class A>
+SHUNT_ALWAYS_INLINE void normBackwardRow(const NormBackward<A>& c, A* out, const A* grad, const A* x, A mean, A rstd) {
+  if (c.weight_grad != nullptr) {
+#pragma clang loop vectorize(assume_safety)
+    for (int64_t i = 0; i < c.n; ++i) c.weight_grad[i] += grad[i] * ((x[i] - mean) * rstd);
+  }
+  if (c.bias_grad != nullptr) {
+#pragma clang loop vectorize(assume_safety)
+    for (int64_t i = 0; i < c.n; ++i) c.bias_grad[i] += grad[i];
+  }
+  if (out == nullptr) return;
+  const A* w = c.weight;
+  const auto given = [=](int64_t i) __attribute__((always_inline)) { return w[i]; };
+  const auto none = [](int64_t) __attribute__((always_inline)) { return A(1); };
+  if (w != nullptr) inputGradient(out, grad, x, mean, rstd, c.n, given);
+  else inputGradient(out, grad, x, mean, rstd, c.n, none);
+}
+
+}  // namespace
+}  // namespace shunt::nn

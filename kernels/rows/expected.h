@@ -1,0 +1,83 @@
+// Kernels along rows of dense tensors (reductions, softmax, layer_norm) as a thunk runs them: the rows' loop inline, without
+// the interpreter's plan. The same mechanism as of elementwise kernels: Note [Expected operands]
+// (kernels/elementwise/expected.h). Each kernel has an entry, which records the operands that it has before it, and an
+// expecting form of that, which compares them with the record and runs expectedLoop(), or else calls the entry.
+//
+// Bits: a generic loop is made of the same templates as the ahead-of-time ones, with the lanes written out in the source
+// (Note [Order of reductions], kernels/reduce/loop_table.h).
+#pragma once
+
+#include <shunt/core/hot.h>
+#include <shunt/core/parallel.h>
+
+#include <initializer_list>
+
+namespace shunt::rows {
+
+using Record = ::shunt::detail::LoopRecord;
+
+inline constexpr int kMaxInputs = Record::kMaxInputs;
+inline constexpr int kMaxOutputs = 3;
+
+/// Rows of n consecutive elements, one row after another. Operands that have no place in a kernel are null.
+struct Call {
+  const std::byte* in[kMaxInputs] = {};
+  std::byte* out[kMaxOutputs] = {};
+  int64_t rows = 0, n = 0;
+  ScalarType dtype = ScalarType::Undefined;   // of inputs
+  ScalarType result = ScalarType::Undefined;  // of outputs
+  double number = 0;                          // the kernel's own
+};
+
+/// A generic loop: the dtypes are run-time values, which a thunk passes as constants.
+using LoopFn = void (*)(const Call&);
+
+/// What the compiler puts in: the operands, and the loop for them. In the library itself: nothing, and an error.
+extern const Record kExpected;
+void expectedLoop(const Call& call);
+
+/// How a tensor of the recorded dtype and layout lies around its last dimensions.
+struct Rows {
+  int64_t rows = 1, n = 1;
+  SHUNT_ALWAYS_INLINE explicit Rows(const TensorImpl& t, int64_t row_dims) {
+    const IntArrayRef sizes = t.sizes();
+    const int64_t ndim = t.dim();
+    for (int64_t d = 0; d < ndim; ++d) (d < ndim - row_dims ? rows : n) *= sizes[static_cast<size_t>(d)];
+  }
+  /// Enough to do for a loop, and not enough for a second thread, with which the interpreter splits otherwise.
+  SHUNT_ALWAYS_INLINE bool worthLoop() const { return rows > 0 && n > 1 && rows * n <= kDefaultGrain; }
+};
+
+SHUNT_ALWAYS_INLINE ScalarType expectedDtype(int input) {
+  return ::shunt::detail::signature::dtypeOf(kExpected.signature[input]);
+}
+/// Dense, on the CPU, of the dtype that was recorded.
+SHUNT_ALWAYS_INLINE bool isExpected(const TensorImpl* t, int input) {
+  return t != nullptr && t->signature() == kExpected.signature[input];
+}
+SHUNT_ALWAYS_INLINE bool isExpectedOrAbsent(const TensorImpl* t, int input) {
+  return kExpected.signature[input] == 0 ? t == nullptr : isExpected(t, input);
+}
+/// Null for null.
+SHUNT_ALWAYS_INLINE std::byte* dataOf(const TensorImpl* t, ScalarType dtype) {
+  return t != nullptr ? t->storage()->data() + t->storage_offset() * elementSize(dtype) : nullptr;
+}
+
+/// A kernel for the compiler.
+struct Kernel {
+  const char* family;
+  const void* entry;
+  const void* expecting;
+  LoopFn loop;       // null: none for this dtype
+  uint64_t id;       // tells it from other kernels of the same entry
+  ScalarType common;
+};
+/// Notes it, if the thread's call is being recorded and this is its first kernel with a loop, and all inputs are dense.
+SHUNT_COLD void record(const Kernel& kernel, std::initializer_list<const TensorImpl*> inputs);
+SHUNT_ALWAYS_INLINE bool recording() { return ::shunt::detail::tls_state.record != nullptr; }
+
+/// Calls of entries, per thread. For tests, which tell by it that a thunk's own loop ran.
+SHUNT_API uint64_t interpretedCalls();
+extern constinit thread_local uint64_t interpreted_calls SHUNT_TLS_MODEL;
+
+}  // namespace shunt::rows

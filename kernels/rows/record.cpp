@@ -1,0 +1,54 @@
+#include "kernels/rows/expected.h"
+
+#include <shunt/core/error.h>
+
+#include <algorithm>
+
+namespace shunt::rows {
+
+namespace {
+
+/// Or absent.
+bool isDense(const TensorImpl* t) {
+  if (t == nullptr) return true;
+  const LayoutClass layout = ::shunt::detail::signature::layoutOf(t->signature());
+  return t->device().is_cpu() && (layout == LayoutClass::kContiguous || layout == LayoutClass::kOneElement);
+}
+
+}  // namespace
+
+const Record kExpected{};
+
+void expectedLoop(const Call&) {
+  SHUNT_CHECK(false, "Shunt: an expected loop outside of a thunk; please report this as a bug");
+}
+
+void record(const Kernel& kernel, std::initializer_list<const TensorImpl*> inputs) {
+  Record& record = *::shunt::detail::tls_state.record;
+  // A call inside the recorded one has its own frame.
+  if (::shunt::detail::threadFrames().depth() != record.depth) return;
+  if (record.form != Record::kUnseen || kernel.loop == nullptr) return;
+  if (!std::ranges::all_of(inputs, isDense)) return;
+  record.form = Record::kFunctional;
+  record.common = kernel.common;
+  record.functor = kernel.id;
+  int i = 0;
+  for (const TensorImpl* t : inputs) {
+    record.kind[i] = t != nullptr ? Record::kSameShape : Record::kOther;
+    record.signature[i++] = t != nullptr ? t->signature() : uint16_t{0};
+  }
+  record.places = {kernel.family,
+                   kernel.entry,
+                   kernel.expecting,
+                   kernel.entry,
+                   reinterpret_cast<const void*>(&expectedLoop),
+                   reinterpret_cast<const void*>(kernel.loop),
+                   &kExpected,
+                   /*independent=*/false};
+}
+
+constinit thread_local uint64_t interpreted_calls SHUNT_TLS_MODEL;
+
+uint64_t interpretedCalls() { return interpreted_calls; }
+
+}  // namespace shunt::rows

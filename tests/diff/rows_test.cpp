@@ -1,0 +1,178 @@
+// Kernels along rows in thunks: reductions over all or the last dimensions, softmax and its gradients. The thunk's own loop ran,
+// and left what the interpreter leaves, bit for bit; other operands of the pair go to the interpreter.
+#include "kernels/rows/expected.h"
+#include "tests/diff/loop_cases.h"
+
+#include <cmath>
+
+namespace diff {
+namespace {
+
+using namespace shunt;
+
+/// In short rows with special values among others: zeros of both signs, infinities, NaN, which in long ones would be all that is left.
+Tensor data(std::vector<int64_t> sizes, ScalarType dtype = kFloat) {
+  Tensor t = numbers(sizes);
+  if (sizes.back() > 30) return t.to(dtype);
+  float* p = static_cast<float*>(t.data_ptr());
+  constexpr float kValues[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-42f};
+  for (int64_t i = 0; i < t.numel(); i += 7) p[i] = kValues[(i / 7) % 6];
+  return t.to(dtype);
+}
+
+struct Reduce {
+  const char* name;
+  std::function<Tensor(const Tensor&)> all;
+  std::function<Tensor(const Tensor&)> last;
+  bool floating_only = false;
+};
+
+const Reduce kReductions[] = {
+    {"sum", [](const Tensor& t) { return t.sum(); }, [](const Tensor& t) { return t.sum({-1}, false); }},
+    {"mean", [](const Tensor& t) { return t.mean(); }, [](const Tensor& t) { return t.mean({-1}, true); }, true},
+    {"prod", [](const Tensor& t) { return t.prod(); }, [](const Tensor& t) { return t.prod(-1, false); }},
+    {"amax", [](const Tensor& t) { return t.amax(); }, [](const Tensor& t) { return t.amax({-1}, false); }},
+    {"amin", [](const Tensor& t) { return t.amin(); }, [](const Tensor& t) { return t.amin({-1}, true); }},
+    {"any", [](const Tensor& t) { return t.any(); }, [](const Tensor& t) { return t.any(-1, false); }},
+    {"all", [](const Tensor& t) { return t.all(); }, [](const Tensor& t) { return t.all(-1, true); }},
+};
+constexpr ScalarType kDtypes[] = {kFloat, kDouble, kHalf, kBFloat16, kByte, kChar, kShort, kInt, kLong, kBool};
+// Around the lanes' 16 and 64, up to a block.
+constexpr int64_t kLengths[] = {2, 3, 15, 16, 17, 63, 64, 65, 79, 100, 1000, 4096};
+
+uint64_t interpretedLoops() { return rows::interpretedCalls(); }
+
+TEST(RowsOfReductions, EveryDtypeAndLength) {
+  for (const Reduce& r : kReductions)
+    for (const ScalarType dtype : kDtypes) {
+      if (r.floating_only && !isFloatingType(dtype)) continue;
+      SCOPED_TRACE(testing::Message() << r.name << ' ' << dtype);
+      std::vector<LoopCase> all, last;
+      for (const int64_t n : kLengths) {
+        all.push_back({r.name, [=] { return Operands{data({n}, dtype)}; }, [&](const Operands& x) { return Results{r.all(x[0])}; }});
+        last.push_back({r.name, [=] { return Operands{data({3, n}, dtype)}; }, [&](const Operands& x) { return Results{r.last(x[0])}; }});
+      }
+      expectOwnLoops(all, interpretedLoops);
+      expectOwnLoops(last, interpretedLoops);
+      if (HasFailure()) return;
+    }
+}
+
+struct Softmax {
+  const char* name;
+  std::function<Results(const Operands&)> call;
+};
+const Softmax kSoftmaxes[] = {
+    {"softmax", [](const Operands& x) { return Results{shunt::_softmax(x[0], -1, false)}; }},
+    {"log_softmax", [](const Operands& x) { return Results{shunt::_log_softmax(x[0], x[0].dim() - 1, false)}; }},
+    {"softmax backward",
+     [](const Operands& x) { return Results{shunt::_softmax_backward_data(x[0], x[1], -1, x[0].scalar_type())}; }},
+    {"log_softmax backward",
+     [](const Operands& x) { return Results{shunt::_log_softmax_backward_data(x[0], x[1], -1, x[0].scalar_type())}; }},
+};
+
+TEST(RowsOfSoftmax, EveryDtypeAndLength) {
+  for (const Softmax& s : kSoftmaxes)
+    for (const ScalarType dtype : {kFloat, kDouble, kHalf, kBFloat16}) {
+      SCOPED_TRACE(testing::Message() << s.name << ' ' << dtype);
+      std::vector<LoopCase> cases;
+      for (const int64_t n : {2, 3, 10, 16, 17, 64, 100, 1000, 1024})
+        for (const int64_t rows : {1, 3, 70})
+          if (rows * n <= kDefaultGrain)
+            cases.push_back({s.name, [=] { return Operands{data({rows, n}, dtype), numbers({rows, n}, dtype)}; }, s.call});
+      expectOwnLoops(cases, interpretedLoops);
+      if (HasFailure()) return;
+    }
+}
+
+struct LayerNorm {
+  const char* name;
+  ScalarType dtype, parameters;
+  bool weight, bias;
+};
+const LayerNorm kLayerNorms[] = {
+    {"both", kFloat, kFloat, true, true},          {"none", kFloat, kFloat, false, false},
+    {"weight", kDouble, kDouble, true, false},     {"bias", kFloat, kFloat, false, true},
+    {"BFloat16", kBFloat16, kBFloat16, true, true}, {"BFloat16 with Float", kBFloat16, kFloat, true, true},
+    {"Half", kHalf, kHalf, true, true},            {"Half without", kHalf, kHalf, false, false},
+};
+
+TEST(RowsOfLayerNorm, EveryDtypeAndLength) {
+  for (const LayerNorm& l : kLayerNorms) {
+    SCOPED_TRACE(l.name);
+    std::vector<LoopCase> forwards, backwards;
+    for (const int64_t n : {2, 3, 16, 17, 64, 100, 1000, 4096})
+      for (const int64_t rows : {2, 3, 7}) {
+        const auto given = [=](bool is, const Tensor& t) { return is ? std::optional<Tensor>(t) : std::nullopt; };
+        const auto make = [=] {
+          return Operands{data({rows, n}, l.dtype), numbers({n}, l.parameters), numbers({n}, l.parameters), numbers({rows, n}, l.dtype)};
+        };
+        const auto forward = [=](const Operands& x) { return native_layer_norm(x[0], n, given(l.weight, x[1]), given(l.bias, x[2]), 1e-3); };
+        forwards.push_back({l.name, make, [=](const Operands& x) {
+                              const auto [y, mean, rstd] = forward(x);
+                              return Results{y, mean, rstd};
+                            }});
+        const auto withStatistics = [=] {
+          Operands x = make();
+          const auto [y, mean, rstd] = forward(x);
+          x.insert(x.end(), {mean, rstd});
+          return x;
+        };
+        backwards.push_back({l.name, withStatistics, [=](const Operands& x) {
+                         const auto [dx, dw, db] = native_layer_norm_backward(x[3], x[0], n, x[4], x[5], given(l.weight, x[1]), given(l.bias, x[2]),
+                                                                              {true, l.weight, l.bias});
+                         Results all{dx};
+                         if (l.weight) all.push_back(dw);
+                         if (l.bias) all.push_back(db);
+                         return all;
+                       }});
+      }
+    expectOwnLoops(forwards, interpretedLoops);
+    expectOwnLoops(backwards, interpretedLoops);
+    if (HasFailure()) return;
+  }
+}
+
+LoopCase sum(std::vector<int64_t> sizes, std::vector<int64_t> d, std::optional<ScalarType> dtype = std::nullopt) {
+  return {"", [=] { return Operands{numbers(sizes)}; },
+          [=](const Operands& x) { return Results{x[0].sum(IntArrayRef(d), false, dtype)}; }};
+}
+LoopCase softmax(std::vector<int64_t> sizes, int64_t d) {
+  return {"", [=] { return Operands{numbers(sizes)}; }, [=](const Operands& x) { return Results{shunt::_softmax(x[0], d, false)}; }};
+}
+
+const Stranger kStrangers[] = {
+    {"other shapes", sum({4, 16}, {1}), sum({2, 3, 5}, {2}), false},
+    {"several last dimensions", sum({4, 16}, {1}), sum({2, 3, 5}, {1, 2}), false},
+    {"all of them", sum({4, 16}, {1}), sum({2, 3, 5}, {0, 1, 2}), false},
+    {"none named", sum({4, 16}, {1}), sum({2, 3, 5}, {}), false},
+    {"another dimension", sum({4, 16}, {1}), sum({4, 16}, {0}), true},
+    {"the outer two of three", sum({4, 16}, {1}), sum({2, 3, 5}, {0, 1}), true},
+    {"the outer and the inner", sum({4, 16}, {1}), sum({2, 3, 5}, {0, 2}), true},
+    {"rows of one element", sum({4, 16}, {1}), sum({4, 1}, {1}), true},
+    {"no elements", sum({4, 16}, {1}), sum({4, 0}, {1}), true},
+    {"no rows", sum({4, 16}, {1}), sum({0, 4}, {1}), true},
+    {"enough for threads", sum({4, 16}, {1}), sum({40, 1000}, {1}), true},
+    {"more than a block", sum({4, 16}, {1}), sum({2, 4097}, {1}), true},
+    {"another type of the result", sum({4, 16}, {1}), sum({4, 16}, {1}, kDouble), true},
+    {"softmax of another shape", softmax({4, 16}, 1), softmax({2, 3, 5}, 2), false},
+    {"softmax down columns", softmax({4, 16}, 1), softmax({4, 16}, 0), true},
+    {"softmax of long rows", softmax({4, 16}, 1), softmax({2, 1025}, 1), true},
+    {"softmax of no elements", softmax({4, 16}, 1), softmax({4, 0}, 1), true},
+};
+
+class RowStrangers : public testing::TestWithParam<Stranger> {};
+
+TEST_P(RowStrangers, GetTheInterpretersResult) { expectInterpreter(GetParam(), interpretedLoops); }
+
+INSTANTIATE_TEST_SUITE_P(Rows, RowStrangers, testing::ValuesIn(kStrangers));
+
+TEST(RowsOfReductions, WithGradients) {
+  expectOwnLoop({"sum", [] { return Operands{numbers({4, 16}).requires_grad_()}; }, [](const Operands& x) { return Results{x[0].sum()}; }},
+                interpretedLoops);
+  expectOwnLoop({"mean", [] { return Operands{numbers({4, 16}).requires_grad_()}; }, [](const Operands& x) { return Results{x[0].mean({-1}, false)}; }},
+                interpretedLoops);
+}
+
+}  // namespace
+}  // namespace diff
