@@ -21,7 +21,8 @@ void printRow(const Row& row) {
   } else {
     const bool good = row.measured <= row.most;
     missed_rows += !good;
-    std::printf("%-62s %10.3f %8.3f  %-6s  %s\n", row.what.c_str(), row.measured, row.most, good ? "ok" : "MISSED", row.note.c_str());
+    const char* const verdict = good ? "ok" : "MISSED";
+    std::printf("%-62s %10.3f %8.3f  %-6s  %s\n", row.what.c_str(), row.measured, row.most, verdict, row.note.c_str());
   }
   std::fflush(stdout);
 }

@@ -18,7 +18,8 @@ class SideReporter : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override;
   void print() const;
-  /// After a line "# date, CPU", tab-separated: case, interpreted ns, compiled ns, libtorch ns (NaN where there is none), for bench/plot.
+  /// For bench/plot: after a line "# date, CPU", tab-separated: case, interpreted ns, compiled ns, libtorch ns (NaN where there
+  /// is none).
   void write(const std::string& path) const;
 
  private:

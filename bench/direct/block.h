@@ -39,7 +39,8 @@ using Binary = Block* (*)(const float* a, const float* b, int64_t n);
 
 class DirectCall : public Call {
  public:
-  DirectCall(Binary function, int64_t numel) : function_(function), numel_(numel), operands_(static_cast<size_t>(2 * numel) + 16) {
+  DirectCall(Binary function, int64_t numel)
+      : function_(function), numel_(numel), operands_(static_cast<size_t>(2 * numel) + 16) {
     std::minstd_rand random(1);
     std::normal_distribution<float> normal;
     for (float& x : operands_) x = normal(random);

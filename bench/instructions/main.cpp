@@ -32,7 +32,8 @@ struct Calls {
     for (int i = 0; i < count; ++i) op.call(a, b, alpha);
   }
   void makeWithoutCompiler(int count) const {
-    for (int i = 0; i < count; ++i) callWithoutCompiler<Tensor, const Tensor&, const Tensor&, const Scalar&>(op.op(), a, b, alpha);
+    for (int i = 0; i < count; ++i)
+      callWithoutCompiler<Tensor, const Tensor&, const Tensor&, const Scalar&>(op.op(), a, b, alpha);
   }
 };
 
