@@ -2,8 +2,8 @@
 #
 #   shunt_add_kernels(<target> a.cpp ... [OPTIONS -march=x86-64-v3 ...])
 #
-# adds sources to <target>, a program or a shared library, compiled with its include directories and definitions: to machine code
-# and, in the same object, to bitcode that the compiler reads when a pair of theirs gets hot. They are compiled by clang 19,
+# adds sources to <target>, a program or a shared library, compiled with its include directories and definitions: to machine
+# code and, in the same object, to bitcode that the compiler reads when a pair of theirs gets hot. They are compiled by clang 19,
 # whatever compiles the rest of the target, with OPTIONS and not with the target's own. Where clang++-19 or llvm-objcopy-19 is
 # not found the sources are compiled like any others: their kernels work, and thunks call them.
 #

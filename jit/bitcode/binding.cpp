@@ -21,7 +21,8 @@ std::string readable(const llvm::GlobalValue& value) { return llvm::demangle(val
 
 // Another library's are its definitions, and what code of it without bitcode defines.
 bool Binding::isOwn(const llvm::GlobalValue& value) const {
-  return library_.symbols() != nullptr && (!value.isDeclarationForLinker() || value.hasLocalLinkage() || library_.symbols()->defines(value.getName()));
+  return library_.symbols() != nullptr &&
+         (!value.isDeclarationForLinker() || value.hasLocalLinkage() || library_.symbols()->defines(value.getName()));
 }
 
 std::string Binding::moduleName(const llvm::GlobalValue& value) const {

@@ -44,7 +44,7 @@ llvm::Error Library::addUnit(llvm::StringRef unit) {
   for (const llvm::irsymtab::Reader::SymbolRef& symbol : table->TheReader.symbols()) {
     if (symbol.isUndefined() || !symbol.isExecutable() || symbol.isIndirect()) continue;
     // What is internal has to be found by the address that a dispatch table holds, and that needs a name of its own.
-    if (!symbol.isGlobal() && (symbols_ == nullptr || !symbols_->address(symbol.getName()))) continue;
+    if (!symbol.isGlobal() && (symbols_ == nullptr || !symbols_->definesOne(symbol.getName()))) continue;
     index_[symbol.getName()].push_back(index);
   }
   return llvm::Error::success();

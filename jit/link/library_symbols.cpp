@@ -65,15 +65,17 @@ llvm::Expected<std::shared_ptr<const LibrarySymbols>> LibrarySymbols::read(const
   out->number_ = library.number;
   for (const object::ELFSymbolRef symbol : elf->symbols()) {
     const uint8_t type = symbol.getELFType();
-    if (type != llvm::ELF::STT_FUNC && type != llvm::ELF::STT_OBJECT) continue;
+    if (type != llvm::ELF::STT_FUNC && type != llvm::ELF::STT_OBJECT && type != llvm::ELF::STT_TLS) continue;
     llvm::Expected<uint32_t> flags = symbol.getFlags();
     llvm::Expected<llvm::StringRef> name = symbol.getName();
     llvm::Expected<uint64_t> address = symbol.getAddress();
-    if (llvm::Error error = llvm::joinErrors(llvm::joinErrors(flags.takeError(), name.takeError()), address.takeError())) return std::move(error);
+    if (llvm::Error error =
+            llvm::joinErrors(llvm::joinErrors(flags.takeError(), name.takeError()), address.takeError()))
+      return std::move(error);
     if (name->empty() || (*flags & object::SymbolRef::SF_Undefined) != 0) continue;
     const auto [entry, inserted] = out->symbols_.try_emplace(*name);
     Symbol& s = entry->getValue();
-    s.ambiguous = !inserted;
+    s.ambiguous = !inserted || type == llvm::ELF::STT_TLS;
     s.address = library.bias + *address;
     s.preemptible = !library.main_program && symbol.getBinding() != llvm::ELF::STB_LOCAL &&
                     (symbol.getOther() & 3) == llvm::ELF::STV_DEFAULT;

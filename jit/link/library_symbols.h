@@ -48,13 +48,18 @@ class LibrarySymbols {
   /// Where the library's own code finds a function or variable that it defines; nothing where several have the name.
   std::optional<uint64_t> address(llvm::StringRef name) const;
   bool defines(llvm::StringRef name) const { return symbols_.count(name) != 0; }
+  /// Whether one function or variable alone has the name. Unlike address(), it never asks the dynamic linker.
+  bool definesOne(llvm::StringRef name) const {
+    const auto found = symbols_.find(name);
+    return found != symbols_.end() && !found->getValue().ambiguous;
+  }
   /// The function or variable that begins at an address, if its name is the only one of its kind.
   std::optional<llvm::StringRef> name(uint64_t address) const;
 
  private:
   struct Symbol {
     uint64_t address = 0;
-    bool ambiguous = false;
+    bool ambiguous = false;    // several have the name, or its address is each thread's own
     bool preemptible = false;  // the dynamic linker may have taken another library's
   };
   uint64_t number_ = 0;

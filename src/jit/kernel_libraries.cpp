@@ -83,7 +83,8 @@ KernelLibrary::~KernelLibrary() {
   LibraryLease gone;  // freed without the lock, if no compile has it
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
-  const auto at = std::find_if(r.libraries.begin(), r.libraries.end(), [this](const LibraryLease& l) { return l->number == number_; });
+  const auto at = std::find_if(r.libraries.begin(), r.libraries.end(),
+                               [this](const LibraryLease& l) { return l->number == number_; });
   gone = std::move(*at);
   r.libraries.erase(at);
   r.generation.fetch_add(1, std::memory_order_release);

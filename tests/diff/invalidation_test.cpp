@@ -131,42 +131,100 @@ bool markedUnder(const Guard&, const Operands& x) {
 const std::vector<Row>& rows() {
   static const std::string mul = "aten::mul.Tensor";
   static const std::vector<Row> all = {
-      {"override of a backend kernel", block("aten", DispatchKey::CPU, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }),
-       "CPU", "", {{mul}, ""}, "kernel", {{mul}, ""}, "kernel", [](const Operands& x) { return isMarked(x.plain.mul(x.plain)); }},
+      {"override of a backend kernel",
+       block("aten", DispatchKey::CPU, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }),
+       "CPU",
+       "",
+       {{mul}, ""},
+       "kernel",
+       {{mul}, ""},
+       "kernel",
+       [](const Operands& x) { return isMarked(x.plain.mul(x.plain)); }},
       {"override of another overload",
-       block("aten", DispatchKey::CPU, [](Library& m) { m.impl("mul.Scalar", [](const Tensor& a, const Scalar&) { return marked(a); }); }),
-       "CPU", "", kNone, "kernel", {{"aten::mul.Scalar"}, ""}, "kernel", [](const Operands& x) { return isMarked(x.plain.mul(2)); }},
-      {"override of an autograd kernel", block("aten", DispatchKey::AutogradCPU, [](Library& m) { m.impl("add.Tensor", &markedAdd); }),
-       "AutogradCPU", "", {{"aten::add.Tensor"}, "AutogradCPU"}, "kernel", {{"aten::add.Tensor"}, "AutogradCPU"}, "Autograd alias",
+       block("aten", DispatchKey::CPU,
+             [](Library& m) { m.impl("mul.Scalar", [](const Tensor& a, const Scalar&) { return marked(a); }); }),
+       "CPU",
+       "",
+       kNone,
+       "kernel",
+       {{"aten::mul.Scalar"}, ""},
+       "kernel",
+       [](const Operands& x) { return isMarked(x.plain.mul(2)); }},
+      {"override of an autograd kernel",
+       block("aten", DispatchKey::AutogradCPU, [](Library& m) { m.impl("add.Tensor", &markedAdd); }),
+       "AutogradCPU",
+       "",
+       {{"aten::add.Tensor"}, "AutogradCPU"},
+       "kernel",
+       {{"aten::add.Tensor"}, "AutogradCPU"},
+       "Autograd alias",
        [](const Operands& x) { return isMarked(x.leaf.add(x.plain)); }},
       {"fallthrough in an autograd slot",
-       block("aten", DispatchKey::AutogradCPU, [](Library& m) { m.impl("mul.Tensor", CppFunction::makeFallthrough()); }), "AutogradCPU", "",
-       {{mul}, "AutogradCPU"}, "fallthrough", {{mul}, "AutogradCPU"}, "Autograd alias",
+       block("aten", DispatchKey::AutogradCPU,
+             [](Library& m) { m.impl("mul.Tensor", CppFunction::makeFallthrough()); }),
+       "AutogradCPU",
+       "",
+       {{mul}, "AutogradCPU"},
+       "fallthrough",
+       {{mul}, "AutogradCPU"},
+       "Autograd alias",
        [](const Operands& x) { return !x.leaf.mul(x.leaf).requires_grad(); }},
       {"kernel for a key that was absent",
-       block("aten", DispatchKey::Tracer, [](Library& m) {
-         m.impl("mul.Tensor", [](const Tensor& a, const Tensor&) {
-           ExcludeDispatchKeyGuard guard(DispatchKey::Tracer);
-           return marked(a);
-         });
-       }), "Tracer", "", kNone, "kernel",
-       {{mul}, "Tracer"}, "missing",
+       block("aten", DispatchKey::Tracer,
+             [](Library& m) {
+               m.impl("mul.Tensor", [](const Tensor& a, const Tensor&) {
+                 ExcludeDispatchKeyGuard guard(DispatchKey::Tracer);
+                 return marked(a);
+               });
+             }),
+       "Tracer",
+       "",
+       kNone,
+       "kernel",
+       {{mul}, "Tracer"},
+       "missing",
        [](const Operands& x) { return markedUnder(IncludeDispatchKeyGuard(DispatchKey::Tracer), x); }},
       {"kernel where the key fell through",
-       block("aten", DispatchKey::AutocastCPU, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }), "AutocastCPU", "", kNone, "kernel",
-       {{mul}, "AutocastCPU"}, "fallthrough", [](const Operands& x) { return markedUnder(AutocastGuard(kCPU), x); }},
-      {"kernel for another backend", block("aten", DispatchKey::Meta, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }), "Meta", "",
-       kNone, "kernel", kNone, "kernel", {}},
+       block("aten", DispatchKey::AutocastCPU, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }),
+       "AutocastCPU",
+       "",
+       kNone,
+       "kernel",
+       {{mul}, "AutocastCPU"},
+       "fallthrough",
+       [](const Operands& x) { return markedUnder(AutocastGuard(kCPU), x); }},
+      {"kernel for another backend",
+       block("aten", DispatchKey::Meta, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }),
+       "Meta",
+       "",
+       kNone,
+       "kernel",
+       kNone,
+       "kernel",
+       {}},
       {"autograd kernel of a composite operator, absent before",
-       block("aten", DispatchKey::AutogradCPU, [](Library& m) { m.impl("linear", &markedLinear); }), "AutogradCPU", "aten::linear",
-       kNone, "kernel", {{"aten::linear"}, "AutogradCPU"}, "fallthrough: composite runs below",
+       block("aten", DispatchKey::AutogradCPU, [](Library& m) { m.impl("linear", &markedLinear); }),
+       "AutogradCPU",
+       "aten::linear",
+       kNone,
+       "kernel",
+       {{"aten::linear"}, "AutogradCPU"},
+       "fallthrough: composite runs below",
        [](const Operands& x) { return isMarked(shunt::linear(x.leaf_square, x.square)); }},
-      {"kernel below a composite operator", block("aten", DispatchKey::CPU, [](Library& m) { m.impl("mm", &markedBinary); }), "CPU",
-       "aten::mm", {{"aten::mm"}, "", {"aten::linear", "aten::matmul"}}, "kernel", {{"aten::mm"}, "", {"aten::linear", "aten::matmul"}}, "kernel",
-       [](const Operands& x) { return isMarked(x.square.mm(x.square)) && isMarked(shunt::linear(x.square, x.square)); }},
+      {"kernel below a composite operator",
+       block("aten", DispatchKey::CPU, [](Library& m) { m.impl("mm", &markedBinary); }),
+       "CPU",
+       "aten::mm",
+       {{"aten::mm"}, "", {"aten::linear", "aten::matmul"}},
+       "kernel",
+       {{"aten::mm"}, "", {"aten::linear", "aten::matmul"}},
+       "kernel",
+       [](const Operands& x) {
+         return isMarked(x.square.mm(x.square)) && isMarked(shunt::linear(x.square, x.square));
+       }},
       {"fallthrough as a fallback for an absent key",
-       block("_", DispatchKey::Tracer, [](Library& m) { m.fallback(CppFunction::makeFallthrough()); }), "Tracer", "", kNone, "fallthrough",
-       kNone, "missing",
+       block("_", DispatchKey::Tracer, [](Library& m) { m.fallback(CppFunction::makeFallthrough()); }), "Tracer", "",
+       kNone, "fallthrough", kNone, "missing",
        [](const Operands& x) {
          IncludeDispatchKeyGuard guard(DispatchKey::Tracer);
          try {
@@ -175,14 +233,26 @@ const std::vector<Row>& rows() {
            return false;
          }
        }},
-      {"kernel where a fallback was", block("aten", DispatchKey::Fake, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }), "Fake", "",
-       {{mul}, "Fake"}, "kernel", {{mul}, "Fake"}, "backend fallback", [](const Operands& x) { return isMarked(mulUnderFake(x)); }},
+      {"kernel where a fallback was",
+       block("aten", DispatchKey::Fake, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }),
+       "Fake",
+       "",
+       {{mul}, "Fake"},
+       "kernel",
+       {{mul}, "Fake"},
+       "backend fallback",
+       [](const Operands& x) { return isMarked(mulUnderFake(x)); }},
       {"a fallback that is taken back",
        []() -> std::shared_ptr<void> {
          fake_fallback = nullptr;
          return std::shared_ptr<void>(nullptr, [](void*) { fake_fallback = fakeFallback(); });
        },
-       "Fake", "", {{}, "Fake"}, "missing", {{}, "Fake"}, "backend fallback",
+       "Fake",
+       "",
+       {{}, "Fake"},
+       "missing",
+       {{}, "Fake"},
+       "backend fallback",
        [](const Operands& x) {
          try {
            mulUnderFake(x);
@@ -191,7 +261,14 @@ const std::vector<Row>& rows() {
            return true;
          }
        }},
-      {"a library that is loaded and unloaded", loadPlugin, "CPU", "", {{mul}, ""}, "kernel", {{mul}, ""}, "kernel",
+      {"a library that is loaded and unloaded",
+       loadPlugin,
+       "CPU",
+       "",
+       {{mul}, ""},
+       "kernel",
+       {{mul}, ""},
+       "kernel",
        [](const Operands& x) { return isMarked(x.plain.mul(x.plain)) && isMarked(x.leaf.mul(x.leaf)); }},
   };
   return all;
@@ -199,7 +276,9 @@ const std::vector<Row>& rows() {
 
 /// Where a change is made and taken back.
 enum class Place { kHere, kOtherThread, kInsideAThunk };
-void PrintTo(Place p, std::ostream* out) { *out << (p == Place::kHere ? "here" : p == Place::kOtherThread ? "other thread" : "inside a thunk"); }
+void PrintTo(Place p, std::ostream* out) {
+  *out << (p == Place::kHere ? "here" : p == Place::kOtherThread ? "other thread" : "inside a thunk");
+}
 
 class Invalidation : public testing::TestWithParam<std::tuple<Row, Place>> {
  protected:
@@ -223,7 +302,8 @@ class Invalidation : public testing::TestWithParam<std::tuple<Row, Place>> {
   }
 
   /// Makes a change there, and compares what it made invalid, and all that the log says since, with what was to go.
-  void expectGone(Place place, const std::function<void()>& act, const Row& row, const Which& which, const std::string& becomes) {
+  void expectGone(Place place, const std::function<void()>& act, const Row& row, const Which& which,
+                  const std::string& becomes) {
     if (place == Place::kInsideAThunk) x.leaf.relu();  // its thunk has to be there
     const Published before = published();
     const auto inlined = row.op.empty() ? std::set<ThunkName>() : relyingOn(row.op);
@@ -232,10 +312,12 @@ class Invalidation : public testing::TestWithParam<std::tuple<Row, Place>> {
     std::set<ThunkName> invalid;
     std::vector<std::string> lines;
     for (const auto& [name, code] : before) {
-      const bool of_op = which.ops.empty() || has(which.ops, name.op) || (has(which.composites, name.op) && inlined.contains(name));
+      const bool of_op =
+          which.ops.empty() || has(which.ops, name.op) || (has(which.composites, name.op) && inlined.contains(name));
       if (!of_op || name.keys.find(which.key) == std::string::npos) continue;
       invalid.insert(name);
-      lines.push_back(name.op + " keys={" + name.keys + "} <- " + (row.op.empty() ? name.op : row.op) + ": " + row.slot + " changed to " + becomes);
+      lines.push_back(name.op + " keys={" + name.keys + "} <- " + (row.op.empty() ? name.op : row.op) + ": " +
+                      row.slot + " changed to " + becomes);
     }
     EXPECT_EQ(gone(before), invalid) << "all others must stay valid";
     std::vector<std::string> log;
@@ -267,7 +349,8 @@ std::string rowName(const testing::TestParamInfo<std::tuple<Row, Place>>& info) 
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(Changes, Invalidation,
-                         testing::Combine(testing::ValuesIn(rows()), testing::Values(Place::kHere, Place::kOtherThread, Place::kInsideAThunk)),
+                         testing::Combine(testing::ValuesIn(rows()),
+                                          testing::Values(Place::kHere, Place::kOtherThread, Place::kInsideAThunk)),
                          rowName);
 
 bool isMapped(const char* path) {

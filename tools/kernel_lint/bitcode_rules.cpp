@@ -134,7 +134,8 @@ void checkOwnModule(const llvm::Module& module, Findings& findings) {
   }
   for (const llvm::Function& function : module) {
     const bool has_kernels = !reached.empty() && isKernelEntry(*reached.front());
-    if (!has_kernels && function.hasExternalLinkage() && !function.isDeclaration() && !isStaticInitialiser(function)) reached.insert(&function);
+    if (!has_kernels && function.hasExternalLinkage() && !function.isDeclaration() && !isStaticInitialiser(function))
+      reached.insert(&function);
   }
   for (size_t i = 0; i < reached.size(); ++i) {
     if (!reached[i]->isDeclaration()) reachableVariables(*reached[i], &reached);

@@ -61,10 +61,12 @@ llvm::Error checkAll(shunt::lint::Findings& findings, size_t& modules) {
     if (llvm::Error error = addLines(path, isaFiles)) return error;
   }
   for (const std::string& path : bitcodeFiles) {
-    if (llvm::Error error = checkBitcodeFile(path, shunt::lint::checkModule, findings, modules)) return llvm::createFileError(path, std::move(error));
+    if (llvm::Error error = checkBitcodeFile(path, shunt::lint::checkModule, findings, modules))
+      return llvm::createFileError(path, std::move(error));
   }
   for (const std::string& path : ownFiles) {
-    if (llvm::Error error = checkBitcodeFile(path, shunt::lint::checkOwnModule, findings, modules)) return llvm::createFileError(path, std::move(error));
+    if (llvm::Error error = checkBitcodeFile(path, shunt::lint::checkOwnModule, findings, modules))
+      return llvm::createFileError(path, std::move(error));
   }
   for (const std::string& path : isaFiles) {
     if (llvm::Error error = checkIsaFile(path, findings)) return llvm::createFileError(path, std::move(error));

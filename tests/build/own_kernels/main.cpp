@@ -31,7 +31,8 @@ struct Operation {
 };
 
 const Operation kOperations[] = {
-    {"first::mine", true, [](const Tensor& x) { return find<Tensor(const Tensor&, const Scalar&)>("first::mine").call(x, 2); },
+    {"first::mine", true,
+     [](const Tensor& x) { return find<Tensor(const Tensor&, const Scalar&)>("first::mine").call(x, 2); },
      [](double x) { return x * x + 2; }},
     {"first::mine_", true,
      [](const Tensor& x) {
@@ -45,11 +46,13 @@ const Operation kOperations[] = {
        return find<Tensor&(const Tensor&, const Scalar&, Tensor&)>("first::mine", "out").call(x, 3, y);
      },
      [](double x) { return x * x + 3; }},
-    {"again::mine", true, [](const Tensor& x) { return find<Tensor(const Tensor&)>("again::mine").call(x); }, [](double x) { return 3 - x; }},
+    {"again::mine", true, [](const Tensor& x) { return find<Tensor(const Tensor&)>("again::mine").call(x); },
+     [](double x) { return 3 - x; }},
     {"again::exptimes", true,
      [](const Tensor& x) { return find<Tensor(const Tensor&, const Tensor&)>("again::exptimes").call(x.mul(0), x); },
      [](double x) { return x; }},
-    {"second::mine", true, [](const Tensor& x) { return find<Tensor(const Tensor&, const Scalar&)>("second::mine").call(x, 2); },
+    {"second::mine", true,
+     [](const Tensor& x) { return find<Tensor(const Tensor&, const Scalar&)>("second::mine").call(x, 2); },
      [](double x) { return x - 1; }},
     {"program::mine", true, [](const Tensor& x) { return find<Tensor(const Tensor&)>("program::mine").call(x); },
      [](double x) { return x + 11; }},
@@ -86,10 +89,12 @@ void check(const Operation& op, const Tensor& x, const std::string& about) {
   if (!sameBits(expected.detach(), got.detach())) fail(where + ": the thunk's bits are others");
   if (after.in_thunks != before.in_thunks + 1) fail(where + ": not in a thunk\n" + after.plan);
   // One element has no shape that others could have too: the interpreter computes it.
-  if (op.loop && x.numel() > 1 && after.guard_misses != before.guard_misses) fail(where + ": the interpreter's loop ran\n" + after.plan);
+  if (op.loop && x.numel() > 1 && after.guard_misses != before.guard_misses)
+    fail(where + ": the interpreter's loop ran\n" + after.plan);
   const Tensor values = got.detach().to(shunt::kDouble).flatten();
   for (int64_t i = 0; i < values.numel() && i < 12; ++i)
-    if (values.data_ptr<double>()[i] != op.exact(static_cast<double>(i))) fail(where + ": element " + std::to_string(i) + " is wrong");
+    if (values.data_ptr<double>()[i] != op.exact(static_cast<double>(i)))
+      fail(where + ": element " + std::to_string(i) + " is wrong");
 }
 
 }  // namespace
