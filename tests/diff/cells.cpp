@@ -29,11 +29,21 @@ bool makesSense(const shunt::OperatorHandle& op, Form form) {
   return form == Form::kPlain || (hasTensorInput(schema) && !schema.isOut() && !refuses_grad);
 }
 
-/// New contents, everything else as it was: another case of the same plan.
-parity::Case refilled(parity::Case c, Rng& rng) {
-  for (parity::StorageSpec& s : c.storages)
+parity::Data contentsFor(unsigned flags, Rng& rng) {
+  if (flags & parity::kProbabilities) return parity::Data::kUnitInterval;
+  if (flags & parity::kCasts) return parity::Data::kSmallIntegers;
+  return rng.chance(0.1) ? parity::Data::kSpecial : parity::Data::kReal;
+}
+
+/// New contents, everything else as it was: another case of the same plan. Integers may be indices or classes where the
+/// operator isn't elementwise, and stay; random operators get another seed.
+parity::Case refilled(parity::Case c, const shunt::FunctionSchema& schema, Rng& rng) {
+  const unsigned flags = parity::ruleFor(schema.name(), schema.overload_name()).flags;
+  for (parity::StorageSpec& s : c.storages) {
+    if (!parity::isFloating(s.dtype) && (!elementwise(schema) || (flags & parity::kCasts))) continue;
     for (size_t at = 0; at < s.bytes.size(); at += parity::itemSize(s.dtype))
-      parity::storeElement(s.dtype, parity::drawNumber(rng, s.dtype, rng.chance(0.1) ? parity::Data::kSpecial : parity::Data::kReal), &s.bytes[at]);
+      parity::storeElement(s.dtype, parity::drawNumber(rng, s.dtype, contentsFor(flags, rng)), &s.bytes[at]);
+  }
   c.gradient_seed = rng.next();
   c.integral_data = false;
   return c;
@@ -50,11 +60,6 @@ void add(Group& group, const parity::Case& c, parity::Outcome outcome) {
   const bool leads = !outcome.threw && !group.expected.empty() && group.expected.front().threw;
   group.cases.insert(leads ? group.cases.begin() : group.cases.end(), c);
   group.expected.insert(leads ? group.expected.begin() : group.expected.end(), std::move(outcome));
-}
-
-bool refillable(const shunt::FunctionSchema& schema) {
-  return elementwise(schema) && !(parity::ruleFor(schema.name(), schema.overload_name()).flags &
-                                  (parity::kProbabilities | parity::kCasts | parity::kMetadataOnly));
 }
 
 }  // namespace
@@ -104,8 +109,8 @@ std::vector<Group> drawGroups(const Cell& cell, const Options& options) {
   std::ranges::sort(groups, [&](const Group& a, const Group& b) { return rank(a) < rank(b); });
   if (groups.size() > pairs) groups.resize(pairs);
   for (Group& group : groups)
-    for (size_t i = 0; refillable(cell.schema) && !group.expected.front().threw && group.cases.size() < wanted; ++i) {
-      const parity::Case c = refilled(group.cases[i], rng);
+    for (size_t i = 0; !group.expected.front().threw && group.cases.size() < wanted; ++i) {
+      const parity::Case c = refilled(group.cases[i], cell.schema, rng);
       add(group, c, run(c, cell.form).outcome);
     }
   return groups;

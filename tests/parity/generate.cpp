@@ -67,17 +67,31 @@ void drawOuts(Draft& d, bool plain) {
   }
 }
 
-// Two arguments that are one tensor: x.add_(x), add(x, x, out=x).
+// Two elements of a list that are one tensor: cat([x, x]).
+void aliasInList(Draft& d, Value& list) {
+  if (list.ints.empty()) return;
+  const auto any = [&] { return static_cast<size_t>(d.rng.range(0, static_cast<int64_t>(list.ints.size()) - 1)); };
+  const size_t to = any(), from = any();
+  const auto sizesOf = [&](size_t i) { return d.c.tensors[static_cast<size_t>(list.ints[i])].sizes; };
+  if (sizesOf(to) == sizesOf(from)) list.ints[to] = list.ints[from];
+}
+
+// Two arguments that are one tensor: x.add_(x), add(x, x, out=x), mm(x, x).
 void aliasArguments(Draft& d) {
-  if (!isElementwise(d.rule)) return;
   std::vector<size_t> tensors;
-  for (size_t i = 0; i < d.c.args.size(); ++i)
+  for (size_t i = 0; i < d.c.args.size(); ++i) {
     if (d.c.args[i].kind == Value::Kind::kTensor) tensors.push_back(i);
+    if (d.c.args[i].kind == Value::Kind::kTensorList) aliasInList(d, d.c.args[i]);
+  }
   if (tensors.size() < 2) return;
   const size_t to = d.rng.pick(tensors), from = d.rng.pick(tensors);
-  if (d.tensor(d.c.args[to]).sizes != d.tensor(d.c.args[from]).sizes) return;
   const auto dtypeOf = [&](size_t i) { return d.c.storages[static_cast<size_t>(d.tensor(d.c.args[i]).storage)].dtype; };
-  if (dtypeOf(to) == dtypeOf(from)) d.c.args[to] = d.c.args[from];
+  const auto writes = [&](size_t i) { return d.schema.arguments()[i].is_write(); };
+  if (dtypeOf(to) != dtypeOf(from)) return;
+  const bool same_sizes = d.tensor(d.c.args[to]).sizes == d.tensor(d.c.args[from]).sizes;
+  // What is elementwise takes any tensor twice; elsewhere integers may be indices, which not every number is.
+  const bool fits = isElementwise(d.rule) ? same_sizes || (!writes(to) && !writes(from)) : same_sizes && isFloating(dtypeOf(to));
+  if (fits) d.c.args[to] = d.c.args[from];
 }
 
 }  // namespace
@@ -91,7 +105,7 @@ Case drawCase(const shunt::FunctionSchema& schema, int dtype, bool with_grad, bo
   d.c.expanded_gradients = d.rng.chance(0.25);
   if (schema.isOut() && d.has("dtype") && d.arg("dtype").kind == Value::Kind::kInt) d.c.compute_dtype = static_cast<int>(d.arg("dtype").i);
   drawOuts(d, plain);
-  if (!plain && d.rng.chance(0.06)) aliasArguments(d);
+  if (!plain && d.rng.chance(0.1)) aliasArguments(d);
   if (!plain && d.rng.chance(0.14)) breakCase(d.c, schema, d.rng);
   return std::move(d.c);
 }
