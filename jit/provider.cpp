@@ -72,7 +72,7 @@ class LlvmProvider final : public Provider {
   }
 
   PlanOutline outline(const CompileRequest& request) override {
-    return makePlan(request).outline();
+    return Plan::make(request, Libraries::take()).outline();
   }
 
   size_t codeBytes() const noexcept override { return CodeSlabs::instance().usage().live; }
@@ -90,19 +90,19 @@ class LlvmProvider final : public Provider {
     return *sources_;
   }
 
-  static Plan makePlan(const CompileRequest& request) {
-    return Plan::make(request, [](const std::string& name) { return Library::host().has(name); });
-  }
-
   void compileInto(const CompileRequest& request, CompileResult& result) {
     Stopwatch watch;
-    const Plan plan = makePlan(request);
+    const Libraries libraries = Libraries::take();
+    const Plan plan = Plan::make(request, libraries);
     result.plan = plan.print();
     watch.lap(result.times.plan);
+    if (!libraries.unchangedSince(request.library_generation)) return static_cast<void>(result.verdict = Verdict::kOutdated);
     if (!plan.refusal.empty()) return refuse(result, plan.refusal);
 
     const Dump dump(plan);
-    Extraction extraction(sources());
+    SourceCache& cache = sources();
+    const SourceCache::Loan loan(cache, libraries);
+    Extraction extraction(cache);
     if (auto e = buildThunk(plan, extraction)) return refuse(result, llvm::toString(std::move(e)));
     if (request.counters != nullptr) countCalls(extraction.module(), *request.counters);
     watch.lap(result.times.extract);

@@ -1,6 +1,6 @@
 #include "jit/emit/inline_policy.h"
 
-#include "jit/bitcode/library.h"
+#include "jit/link/library_symbols.h"
 
 namespace shunt::jit {
 namespace {
@@ -26,12 +26,12 @@ constexpr const char* kAlways[] = {"6detail13makeCpuTensor", "6detail13allocateB
 }  // namespace
 
 bool isChainFunction(llvm::StringRef name) {
-  return inNamespace(name, "8wrappers") || inNamespace(name, "6native") || inNamespace(name, "6boxing");
+  return inNamespace(name, "8wrappers") || inNamespace(name, "6native") || inNamespace(name, "6boxing") || QualifiedName::parse(name);
 }
 
 bool InlinePolicy::wants(const llvm::Function& f, Extraction& extraction) const {
   const llvm::StringRef name = f.getName();
-  if (refused_.contains(name.str()) || f.hasFnAttribute(llvm::Attribute::Cold) || !Library::host().has(name)) return false;
+  if (refused_.contains(name.str()) || f.hasFnAttribute(llvm::Attribute::Cold) || !extraction.has(name)) return false;
   if (instructions_ > kMaxInstructions) return false;
   for (const char* prefix : kAlways)
     if (inNamespace(name, prefix)) return true;

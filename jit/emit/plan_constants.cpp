@@ -130,7 +130,7 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
   const auto& places = plan.request.record.places;
   llvm::Function* placeholder = extraction.module().getFunction(nameOf(places.placeholder));
   if (placeholder == nullptr) return llvm::Error::success();
-  if (!Library::host().has(plan.loop))
+  if (!extraction.has(plan.loop))
     return llvm::createStringError(llvm::inconvertibleErrorCode(), "the generic loop has no bitcode");
   auto body = extraction.import(plan.loop, Extraction::Inline::kAll);
   if (!body) return body.takeError();

@@ -1,7 +1,5 @@
 #include "jit/plan/plan.h"
 
-#include "jit/link/host_symbols.h"
-
 #include <sstream>
 
 namespace shunt::jit {
@@ -11,7 +9,7 @@ bool isBottom(DispatchKey key) {
   return key == DispatchKey::Undefined || kBackendFunctionalities.has(partsOf(key).functionality);
 }
 
-Step makeStep(const OpSnapshot& op, DispatchKeySet ks, const std::function<bool(const std::string&)>& imports) {
+Step makeStep(const OpSnapshot& op, DispatchKeySet ks, const Libraries& libraries) {
   Step s;
   s.key = ks.highestPriorityKey();
   s.keys = ks;
@@ -20,9 +18,9 @@ Step makeStep(const OpSnapshot& op, DispatchKeySet ks, const std::function<bool(
     s.why = s.entry.reason == EntryReason::kMissing ? "no kernel" : "the kernel is boxed";
     return s;
   }
-  if (const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(s.entry.unboxed))) s.symbol = *name;
-  s.verdict = !s.symbol.empty() && imports(s.symbol) ? StepVerdict::kInline : StepVerdict::kCall;
-  if (s.verdict == StepVerdict::kCall) s.why = s.symbol.empty() ? "not a symbol of libshunt" : "no bitcode";
+  s.symbol = libraries.symbolOf(s.entry.unboxed);
+  s.verdict = !s.symbol.empty() && libraries.has(s.symbol) ? StepVerdict::kInline : StepVerdict::kCall;
+  if (s.verdict == StepVerdict::kCall) s.why = s.symbol.empty() ? "its library has no bitcode" : "no bitcode";
   return s;
 }
 
@@ -48,7 +46,7 @@ std::vector<Edge> edgesOf(const OpSnapshot& op, DispatchKeySet ks) {
 
 }  // namespace
 
-Plan Plan::make(const CompileRequest& request, const std::function<bool(const std::string&)>& imports) {
+Plan Plan::make(const CompileRequest& request, const Libraries& libraries) {
   Plan plan;
   plan.request = request;
   plan.op = snapshot(*request.op);
@@ -57,11 +55,11 @@ Plan Plan::make(const CompileRequest& request, const std::function<bool(const st
     return plan;
   }
   if (const void* loop = request.record.places.loop)
-    if (const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(loop))) plan.loop = *name;
+    plan.loop = libraries.symbolOf(loop);
   auto ks = DispatchKeySet::fromRaw(request.keys);
   plan.edges = edgesOf(plan.op, ks);
   while (true) {
-    plan.steps.push_back(makeStep(plan.op, ks, imports));
+    plan.steps.push_back(makeStep(plan.op, ks, libraries));
     const Step& step = plan.steps.back();
     if (step.verdict == StepVerdict::kRefuse && plan.steps.size() > 1) {
       plan.steps.pop_back();

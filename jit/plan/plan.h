@@ -5,6 +5,7 @@
 // table is answered from the same snapshot.
 #pragma once
 
+#include "jit/bitcode/libraries.h"
 #include "src/dispatch/thunk.h"
 
 #include <shunt/jit/provider.h>
@@ -35,8 +36,8 @@ struct Plan {
   bool open = false;
   std::string refusal;  // empty: compile
 
-  /// `imports(symbol)`: whether there is bitcode for it.
-  static Plan make(const CompileRequest& request, const std::function<bool(const std::string&)>& imports);
+  /// With the bitcode of `libraries`, which were taken before.
+  static Plan make(const CompileRequest& request, const Libraries& libraries);
   /// A line per step, then the operands expected.
   std::string print() const;
   PlanOutline outline() const;

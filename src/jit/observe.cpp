@@ -9,6 +9,8 @@
 #include "src/jit/sampling.h"
 #include "src/jit/switches.h"
 
+#include <shunt/jit/kernel_library.h>
+
 #include <exception>
 
 namespace shunt {
@@ -76,8 +78,9 @@ ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t sig
 ObservedCall::~ObservedCall() {
   if (!hot_) return;
   tls_state.record = outer_;
-  const jit::CompileRequest request{state_->op(), keys_.raw(), signature_, record_,
-                                    jit::Pairs::instance().counters({state_->op(), keys_.raw(), signature_})};
+  jit::CompileRequest request{state_->op(), keys_.raw(), signature_, record_,
+                              jit::Pairs::instance().counters({state_->op(), keys_.raw(), signature_})};
+  request.library_generation = jit::libraryGeneration();
   const bool threw = std::uncaught_exceptions() > exceptions_;
   if (threw || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)
                                       : jit::Compiler::instance().submit(request)))

@@ -25,6 +25,7 @@ struct CompileRequest {
   uint64_t signature = 0;
   detail::LoopRecord record;
   CallCounters* counters = nullptr;  // null: the thunk counts nothing
+  uint64_t library_generation = 0;   // when it was recorded (kernel_library.h)
 };
 
 /// A plan as its readers see it: the chain's steps from the top, with the verdict on each.
