@@ -1,36 +1,29 @@
 // libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time (src/jit/compiler.h).
 #include "jit/bitcode/extract.h"
 #include "jit/bitcode/source_cache.h"
+#include "jit/cache/cache_key.h"
+#include "jit/cache/process_addresses.h"
+#include "jit/cache/thunk_cache.h"
 #include "jit/debug/debug_name.h"
-#include "jit/debug/debug_switches.h"
-#include "jit/debug/gdb_object.h"
-#include "jit/debug/perf_map.h"
 #include "jit/emit/count_calls.h"
 #include "jit/emit/dump.h"
 #include "jit/emit/fatal_errors.h"
 #include "jit/emit/optimise.h"
+#include "jit/emit/planned_calls.h"
 #include "jit/emit/thunk_module.h"
-#include "jit/link/linker.h"
+#include "jit/linked_thunk.h"
 #include "jit/plan/plan.h"
+#include "jit/plan/plan_symbols.h"
 
 #include <shunt/core/log.h>
 
 #include <llvm/Support/Error.h>
+#include <llvm/Support/MemoryBuffer.h>
 
 #include <ctime>
 
 namespace shunt::jit {
 namespace {
-
-/// A thunk whose code goes with it.
-class LinkedThunk final : public Thunk {
- public:
-  LinkedThunk(LinkedCode linked, GdbObject gdb) : linked_(std::move(linked)), gdb_(std::move(gdb)) {}
-
- private:
-  LinkedCode linked_;
-  GdbObject gdb_;
-};
 
 double cpuMilliseconds() {
   timespec t{};
@@ -75,6 +68,9 @@ class LlvmProvider final : public Provider {
     return Plan::make(request, Libraries::take()).outline();
   }
 
+  std::vector<CacheEntry> cacheEntries(const std::string& directory) override { return ThunkCache::entries(directory); }
+  size_t clearCache(const std::string& directory) override { return ThunkCache::clear(directory); }
+
   size_t codeBytes() const noexcept override { return CodeSlabs::instance().usage().live; }
 
  private:
@@ -93,18 +89,23 @@ class LlvmProvider final : public Provider {
   void compileInto(const CompileRequest& request, CompileResult& result) {
     Stopwatch watch;
     const Libraries libraries = Libraries::take();
-    const Plan plan = Plan::make(request, libraries);
+    Plan plan = Plan::make(request, libraries);
     result.plan = plan.print();
     watch.lap(result.times.plan);
     if (!libraries.unchangedSince(request.library_generation)) return static_cast<void>(result.verdict = Verdict::kOutdated);
     if (!plan.refusal.empty()) return refuse(result, plan.refusal);
+
+    const PlanSymbols symbols(plan);
+    const std::string key = keyOf(plan, symbols);
+    if (!key.empty() && load(plan, symbols, key, result, watch)) return;
 
     const Dump dump(plan);
     SourceCache& cache = sources();
     const SourceCache::Loan loan(cache, libraries);
     Extraction extraction(cache);
     if (auto e = buildThunk(plan, extraction)) return refuse(result, llvm::toString(std::move(e)));
-    if (request.counters != nullptr) countCalls(extraction.module(), *request.counters);
+    result.plan = plan.print();
+    if (request.counters != nullptr) countCalls(extraction.module(), symbols, *request.counters);
     watch.lap(result.times.extract);
     dump.module(extraction.module(), "before");
     if (auto e = optimise(extraction.module())) return fail(result, std::move(e));
@@ -112,38 +113,71 @@ class LlvmProvider final : public Provider {
     dump.module(extraction.module(), "after");
     if (const std::string left = unfolded(extraction.module()); !left.empty()) return refuse(result, left);
     dump.assembly(extraction.module());
-    llvm::Function& root = *extraction.module().getFunction(kThunkName);
-    root.setName(debugName(plan));
-    const std::string name = root.getName().str();
+    extraction.module().getFunction(kThunkName)->setName(debugName(plan));
+    std::optional<CachedObject> cached = portable(key, plan, symbols, extraction.module());
     auto object = generate(extraction.module());
     if (!object) return fail(result, object.takeError());
     watch.lap(result.times.generate);
-    auto thunk = linkThunk(std::move(*object), name, result.bytes);
+    if (cached) cached->object = (*object)->getBuffer().str();
+    auto thunk = LinkedThunk::make(std::move(*object), plan, symbols);
     if (!thunk) return fail(result, thunk.takeError());
+    publishThunk(std::move(*thunk), result);
     watch.lap(result.times.link);
-    publishThunk(plan, std::move(*thunk), result);
+    if (cached) cache_.store(request.cache, *cached);
+    watch.lap(result.times.cache);
   }
 
-  /// And tells perf and gdb, if they want to know.
-  static llvm::Expected<intrusive_ptr<LinkedThunk>> linkThunk(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& name,
-                                                             size_t& bytes) {
-    const std::string copy = gdbWanted() ? object->getBuffer().str() : std::string();
-    SectionAddresses sections;
-    auto linked = link(std::move(object), gdbWanted() ? &sections : nullptr);
-    if (!linked) return linked.takeError();
-    bytes = linked->bytes();
-    const uint64_t address = linked->address(name);
-    addToPerfMap(*linked, name);
-    auto thunk = make_intrusive<LinkedThunk>(std::move(*linked), gdbWanted() ? GdbObject(copy, sections) : GdbObject());
-    thunk->code = reinterpret_cast<void*>(address);
-    return thunk;
+  /// In the disk cache; "" for what is not kept there.
+  static std::string keyOf(const Plan& plan, const PlanSymbols& symbols) {
+    if (plan.request.cache.empty() || Dump::wanted()) return "";
+    if (plan.usesOtherLibraries()) return logNotKept(plan, "it inlines kernels of another library"), "";
+    auto key = cacheKey(plan, symbols);
+    if (key) return std::move(*key);
+    logNotKept(plan, llvm::toString(key.takeError()));
+    return "";
   }
 
-  static void publishThunk(const Plan& plan, intrusive_ptr<LinkedThunk> thunk, CompileResult& result) {
-    thunk->op = plan.request.op;
-    thunk->keys = plan.request.keys;
-    thunk->signature = plan.request.signature;
-    thunk->edges = plan.edges;
+  /// What goes with the object that another process can use, before the code generator takes the module to pieces; nothing
+  /// where it can't, or where nothing is kept.
+  static std::optional<CachedObject> portable(const std::string& key, const Plan& plan, const PlanSymbols& symbols,
+                                              const llvm::Module& module) {
+    if (key.empty()) return std::nullopt;
+    if (!holdsProcessAddress(module, symbols))
+      if (auto literals = literalsOf(module)) return CachedObject{key, plan.usedInner(), std::move(*literals), ""};
+    logNotKept(plan, "its code depends on where this process has something");
+    return std::nullopt;
+  }
+
+  static void logNotKept(const Plan& plan, const std::string& why) {
+    shunt::detail::log(LogLevel::kDebug, "not kept in the disk cache: " + debugName(plan) + ": " + why);
+  }
+
+  /// Whether the disk cache had it.
+  bool load(Plan& plan, const PlanSymbols& symbols, const std::string& key, CompileResult& result, Stopwatch& watch) {
+    ThunkCache::Found found = cache_.find(plan.request.cache, key);
+    result.cache = found.answer;
+    result.cache_problem = std::move(found.problem);
+    watch.lap(result.times.cache);
+    if (found.answer != CacheAnswer::kLoaded) return false;
+    const std::vector<Edge> own_edges = plan.edges;
+    auto thunk = plan.useInner(found.object.inner)
+                     ? LinkedThunk::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false), plan, symbols)
+                     : llvm::createStringError("it inlines operators that the plan doesn't have");
+    if (thunk) {
+      result.plan = plan.print();
+      publishThunk(std::move(*thunk), result);
+      watch.lap(result.times.link);
+      return true;
+    }
+    plan.edges = own_edges;
+    for (Chain& chain : plan.inner) chain.used = false;
+    result.cache = CacheAnswer::kRejected;
+    result.cache_problem = llvm::toString(thunk.takeError());
+    return false;
+  }
+
+  static void publishThunk(intrusive_ptr<LinkedThunk> thunk, CompileResult& result) {
+    result.bytes = thunk->bytes();
     result.verdict = publish(std::move(thunk)) ? Verdict::kCompiled : Verdict::kOutdated;
   }
 
@@ -159,6 +193,7 @@ class LlvmProvider final : public Provider {
   // A cache grows by what contexts keep of each compile: 1 to 2 MB in so many.
   static constexpr unsigned kCompilesPerCache = 256;
   std::unique_ptr<SourceCache> sources_;
+  ThunkCache cache_;
   unsigned compiles_ = 0;
   bool logged_failure_ = false;
 };

@@ -19,6 +19,10 @@ class GdbObject {
   /// Registers a copy of the object that says where its sections are; nothing where it is no 64-bit ELF object.
   GdbObject(llvm::StringRef object, const SectionAddresses& sections);
   GdbObject(GdbObject&&) noexcept;
+  GdbObject& operator=(GdbObject&& other) noexcept {
+    entry_.swap(other.entry_);
+    return *this;
+  }
   ~GdbObject();
 
  private:

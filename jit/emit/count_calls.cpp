@@ -9,21 +9,20 @@
 namespace shunt::jit {
 namespace {
 
-void addOneBefore(llvm::Instruction& at, std::atomic<uint64_t>& counter) {
+void addOneBefore(llvm::Instruction& at, llvm::Constant& counter) {
   llvm::IRBuilder<> b(&at);
-  auto* address = llvm::ConstantExpr::getIntToPtr(b.getInt64(reinterpret_cast<uint64_t>(&counter)), b.getPtrTy());
-  b.CreateAtomicRMW(llvm::AtomicRMWInst::Add, address, b.getInt64(1), llvm::Align(8), llvm::AtomicOrdering::Monotonic);
+  b.CreateAtomicRMW(llvm::AtomicRMWInst::Add, &counter, b.getInt64(1), llvm::Align(8), llvm::AtomicOrdering::Monotonic);
 }
 
 }  // namespace
 
-void countCalls(llvm::Module& module, CallCounters& counters) {
-  addOneBefore(*module.getFunction(kThunkName)->getEntryBlock().getFirstInsertionPt(), counters.calls);
+void countCalls(llvm::Module& module, const PlanSymbols& symbols, const CallCounters& counters) {
+  addOneBefore(*module.getFunction(kThunkName)->getEntryBlock().getFirstInsertionPt(), *symbols.constant(module, &counters.calls));
   llvm::SmallVector<llvm::CallBase*> misses;
   for (llvm::Function& f : module)
     for (llvm::Instruction& i : llvm::instructions(f))
       if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && isGuardMiss(*call)) misses.push_back(call);
-  for (llvm::CallBase* call : misses) addOneBefore(*call, counters.guard_misses);
+  for (llvm::CallBase* call : misses) addOneBefore(*call, *symbols.constant(module, &counters.guard_misses));
 }
 
 }  // namespace shunt::jit

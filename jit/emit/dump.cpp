@@ -37,6 +37,8 @@ std::string asComments(const std::string& text) {
 
 }  // namespace
 
+bool Dump::wanted() { return !directory().empty(); }
+
 Dump::Dump(const Plan& plan) {
   if (directory().empty()) return;
   static std::atomic<int> number{0};

@@ -12,6 +12,7 @@ namespace shunt::jit {
 
 class Dump {
  public:
+  static bool wanted();
   /// Writes the plan, if dumping is on.
   explicit Dump(const Plan& plan);
   void module(const llvm::Module& module, const char* stage) const;

@@ -11,6 +11,9 @@ constexpr size_t kMaxInstructions = 20000;
 constexpr size_t kSmallFunction = 60;
 constexpr size_t kSmallKernel = 60;
 constexpr size_t kLoopKernel = 300;
+constexpr size_t kCompositeKernel = 400;
+// What inlined operators save, a few nanoseconds each, is not worth a compile several times as long.
+constexpr size_t kRoomForChains = 900;
 constexpr size_t kTooLarge = SIZE_MAX;
 
 /// Of the form _ZN5shunt<rest>...
@@ -25,6 +28,8 @@ constexpr const char* kAlways[] = {"6detail13makeCpuTensor", "6detail13allocateB
 
 }  // namespace
 
+bool isGeneratedKernel(llvm::StringRef name) { return inNamespace(name, "8wrappers"); }
+
 bool isChainFunction(llvm::StringRef name) {
   return inNamespace(name, "8wrappers") || inNamespace(name, "6native") || inNamespace(name, "6boxing") || QualifiedName::parse(name);
 }
@@ -32,7 +37,7 @@ bool isChainFunction(llvm::StringRef name) {
 bool InlinePolicy::wants(const llvm::Function& f, Extraction& extraction) const {
   const llvm::StringRef name = f.getName();
   if (refused_.contains(name.str()) || f.hasFnAttribute(llvm::Attribute::Cold) || !extraction.has(name)) return false;
-  if (instructions_ > kMaxInstructions) return false;
+  if (!hasRoom()) return false;
   for (const char* prefix : kAlways)
     if (inNamespace(name, prefix)) return true;
   bool ours = isChainFunction(name);
@@ -40,10 +45,17 @@ bool InlinePolicy::wants(const llvm::Function& f, Extraction& extraction) const 
   return ours && !f.hasFnAttribute(llvm::Attribute::NoInline) && extraction.sizeOf(name).value_or(kTooLarge) <= kSmallFunction;
 }
 
-bool InlinePolicy::wantsKernel(const llvm::Function& f, Extraction& extraction) const {
+bool InlinePolicy::hasRoom() const { return instructions_ <= kMaxInstructions; }
+
+bool InlinePolicy::hasRoomForChain(const llvm::Module& module) const {
+  return hasRoom() && module.getInstructionCount() <= kRoomForChains;
+}
+
+bool InlinePolicy::wantsKernel(const llvm::Function& f, bool is_composite, Extraction& extraction) const {
   if (f.hasFnAttribute(llvm::Attribute::NoInline) || f.hasFnAttribute(llvm::Attribute::Cold)) return false;
   if (inNamespace(f.getName(), "8wrappers")) return true;
-  return extraction.sizeOf(f.getName()).value_or(kTooLarge) <= (has_loop_ ? kLoopKernel : kSmallKernel);
+  const size_t most = has_loop_ ? kLoopKernel : is_composite && calls_operators_ ? kCompositeKernel : kSmallKernel;
+  return extraction.sizeOf(f.getName()).value_or(kTooLarge) <= most;
 }
 
 void InlinePolicy::imported(llvm::Function& f) {

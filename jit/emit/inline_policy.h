@@ -2,13 +2,13 @@
 //
 // Note [What comes into a thunk]
 // The wrappers, because their redispatches fold into calls of each other; the kernel where its elementwise loop is
-// specialised, or where it is small; the allocation of outputs; and other small functions. Everything else the host has
+// specialised, where it is small, or where it calls operators that are inlined (planned_calls.h); the allocation of outputs; and other small functions. Everything else the host has
 // compiled as well as we could, and inlining it would save one call for the time that compiling it takes.
 #pragma once
 
 #include "jit/bitcode/extract.h"
 
-#include <llvm/IR/Function.h>
+#include <llvm/IR/Module.h>
 
 #include <set>
 #include <string>
@@ -17,22 +17,29 @@ namespace shunt::jit {
 
 class InlinePolicy {
  public:
-  explicit InlinePolicy(bool has_loop) : has_loop_(has_loop) {}
+  InlinePolicy(bool has_loop, bool calls_operators) : has_loop_(has_loop), calls_operators_(calls_operators) {}
 
   /// Whether to bring in the body of this declaration.
   bool wants(const llvm::Function& declaration, Extraction& extraction) const;
   /// The same for the kernel that a table entry calls.
-  bool wantsKernel(const llvm::Function& declaration, Extraction& extraction) const;
+  bool wantsKernel(const llvm::Function& declaration, bool is_composite, Extraction& extraction) const;
+  /// Whether one more operator's chain may come.
+  bool hasRoomForChain(const llvm::Module& module) const;
   void imported(llvm::Function& f);
   void refused(const std::string& name) { refused_.insert(name); }
 
  private:
-  const bool has_loop_;
+  bool hasRoom() const;
+
+  const bool has_loop_, calls_operators_;
   std::set<std::string> refused_;
   size_t instructions_ = 0;
 };
 
-/// Of the sources that chains are made of: wrappers and kernels.
+/// Of those that opgen writes around the kernels of a backend.
+bool isGeneratedKernel(llvm::StringRef mangled);
+
+/// Of the sources that chains are made of: wrappers and kernels, and all of other libraries' that came as bitcode.
 bool isChainFunction(llvm::StringRef mangled);
 
 }  // namespace shunt::jit

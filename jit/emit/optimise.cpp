@@ -9,6 +9,7 @@
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 
@@ -58,6 +59,7 @@ llvm::Error optimise(llvm::Module& module) {
   cleanup.addPass(llvm::InstCombinePass());
   llvm::ModulePassManager passes;
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(cleanup)));
+  passes.addPass(llvm::GlobalDCEPass());  // operators' states that were folded away, of 4 KB each
   passes.run(module, analyses.module);
   if (llvm::Error error = shareConstants(module)) return error;
   instrument(module, analyses.module);

@@ -1,6 +1,9 @@
 #include "jit/emit/plan_constants.h"
 
 #include "jit/emit/flatten.h"
+#include "jit/emit/image.h"
+#include "jit/emit/planned_calls.h"
+#include "jit/plan/plan_symbols.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Constants.h>
@@ -14,77 +17,12 @@
 namespace shunt::jit {
 namespace {
 
-/// A packed constant made of raw bytes with pointers at some offsets.
-class Image {
- public:
-  Image(llvm::LLVMContext& context, llvm::ArrayRef<std::byte> bytes) : context_(context), bytes_(bytes) {}
-
-  /// Pointers are put in ascending order of their offsets.
-  void put(size_t offset, llvm::Constant* pointer) {
-    flush(offset);
-    fields_.push_back(pointer);
-    at_ = offset + sizeof(void*);
-  }
-  llvm::Constant* finish() {
-    flush(bytes_.size());
-    return llvm::ConstantStruct::getAnon(context_, fields_, /*Packed=*/true);
-  }
-
- private:
-  void flush(size_t to) {
-    if (to == at_) return;
-    const auto* first = reinterpret_cast<const uint8_t*>(bytes_.data()) + at_;
-    fields_.push_back(llvm::ConstantDataArray::get(context_, llvm::ArrayRef<uint8_t>(first, to - at_)));
-    at_ = to;
-  }
-
-  llvm::LLVMContext& context_;
-  llvm::ArrayRef<std::byte> bytes_;
-  std::vector<llvm::Constant*> fields_;
-  size_t at_ = 0;
-};
-
-llvm::Constant* pointerTo(llvm::LLVMContext& context, const void* address) {
-  return llvm::ConstantExpr::getIntToPtr(llvm::ConstantInt::get(llvm::Type::getInt64Ty(context), reinterpret_cast<uint64_t>(address)),
-                                         llvm::PointerType::getUnqual(context));
-}
-
 /// Calls that lead from an expecting function to the interpreter's.
 constexpr const char* kGuardMiss = "shunt-guard-miss";
 
 llvm::StringRef nameOf(const void* address) {
   const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(address));
   return name ? llvm::StringRef(*name) : llvm::StringRef();
-}
-
-void redirectCalls(llvm::Function& from, llvm::Function& to) {
-  for (llvm::Use& use : llvm::make_early_inc_range(from.uses())) {
-    auto* call = llvm::dyn_cast<llvm::CallBase>(use.getUser());
-    if (call == nullptr || !call->isCallee(&use) || call->getFunction() == &to) continue;
-    call->setCalledFunction(&to);
-  }
-}
-
-llvm::Constant* makeSnapshot(const Plan& plan, Extraction& extraction, llvm::StringRef name) {
-  llvm::Module& module = extraction.module();
-  llvm::LLVMContext& context = extraction.context();
-  Image image(context, plan.op.image);
-  image.put(0, pointerTo(context, plan.op.op));  // an OpState begins with its operator
-  for (size_t slot = 0; slot < plan.op.table.size(); ++slot) {
-    const TableEntry& e = plan.op.table[slot];
-    const size_t at = plan.op.table_offset + slot * sizeof(TableEntry);
-    llvm::Constant* code = pointerTo(context, e.unboxed);
-    // Not the top one: it is not reached from below, and a function whose address is taken keeps its arguments variable.
-    for (const Step& step : llvm::ArrayRef(plan.steps).drop_front())
-      if (step.verdict == StepVerdict::kInline && step.entry.unboxed == e.unboxed) code = module.getFunction(step.symbol);
-    image.put(at + offsetof(TableEntry, unboxed), code);
-    image.put(at + offsetof(TableEntry, boxed), pointerTo(context, reinterpret_cast<const void*>(e.boxed)));
-    image.put(at + offsetof(TableEntry, functor), pointerTo(context, e.functor));
-  }
-  llvm::Constant* value = image.finish();
-  auto* global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage, value, name);
-  global->setAlignment(llvm::Align(8));
-  return global;
 }
 
 /// Elements are independent, and an output is one of the inputs exactly or not at all (expected.h): no run-time checks for
@@ -145,32 +83,6 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
 }  // namespace
 
 bool isGuardMiss(const llvm::CallBase& call) { return call.hasFnAttr(kGuardMiss); }
-
-llvm::Error putPlannedRedispatch(const Plan& plan, Extraction& extraction, llvm::StringRef name) {
-  if (plan.open) return llvm::Error::success();
-  // shunt::ops::X::symbol, next to X's entry points.
-  const auto symbol = HostSymbols::instance().name(reinterpret_cast<uint64_t>(plan.op.op));
-  llvm::StringRef prefix = symbol ? llvm::StringRef(*symbol) : llvm::StringRef();
-  if (!prefix.consume_back("6symbolE")) return llvm::Error::success();  // not of the dictionary: it looks up as always
-  for (llvm::Function* f : extraction.declarations()) {
-    llvm::StringRef rest = f->getName();
-    if (!rest.consume_front(prefix) || !rest.consume_front("10redispatchE")) continue;
-    auto planned = extraction.import((prefix + "17redispatchPlannedE" + rest).str());
-    if (!planned) return planned.takeError();
-    (*planned)->addFnAttr(llvm::Attribute::AlwaysInline);
-    redirectCalls(*f, **planned);
-  }
-  if (llvm::Function* state = extraction.module().getFunction("_ZN5shunt6detail12plannedStateEv")) {
-    llvm::Constant* snapshot = makeSnapshot(plan, extraction, name);
-    for (llvm::User* user : llvm::make_early_inc_range(state->users())) {
-      auto* call = llvm::cast<llvm::CallBase>(user);
-      call->replaceAllUsesWith(snapshot);
-      if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(call)) llvm::changeToCall(invoke)->eraseFromParent();
-      else call->eraseFromParent();
-    }
-  }
-  return llvm::Error::success();
-}
 
 llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {
   if (plan.loop.empty()) return llvm::Error::success();

@@ -3,6 +3,8 @@
 #include "jit/emit/host_target.h"
 #include "jit/emit/inline_policy.h"
 #include "jit/emit/plan_constants.h"
+#include "jit/emit/planned_calls.h"
+#include "jit/plan/plan_symbols.h"
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -11,11 +13,8 @@
 namespace shunt::jit {
 namespace {
 
-constexpr const char* kSnapshotName = "shunt.snapshot";
-
 /// Imports what the policy asks for, until nothing more is asked for.
-void importCallees(const Plan& plan, Extraction& extraction) {
-  InlinePolicy policy(!plan.loop.empty());
+void importCallees(InlinePolicy& policy, Extraction& extraction) {
   for (bool changed = true; changed;) {
     changed = false;
     for (llvm::Function* f : extraction.declarations()) {
@@ -32,27 +31,56 @@ void importCallees(const Plan& plan, Extraction& extraction) {
   }
 }
 
+/// Made of other operators and nothing else.
+bool isComposite(const Step& step) { return step.entry.reason == EntryReason::kCompositeImplicit; }
+
+/// The kernel that a function of the chain calls. Where that is a generated one apart, which checks devices, also what it calls.
+void importKernel(llvm::Function& caller, bool is_composite, const InlinePolicy& policy, Extraction& extraction) {
+  for (llvm::Instruction& i : llvm::instructions(caller)) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    llvm::Function* kernel = call != nullptr ? call->getCalledFunction() : nullptr;
+    if (kernel == nullptr || kernel->isIntrinsic() || !isChainFunction(kernel->getName())) continue;
+    if (kernel->isDeclaration()) {
+      if (!policy.wantsKernel(*kernel, is_composite, extraction)) continue;
+      if (auto imported = extraction.import(kernel->getName().str()); !imported) {
+        llvm::consumeError(imported.takeError());  // it is called instead
+        continue;
+      }
+    }
+    if (kernel->hasFnAttribute(llvm::Attribute::NoInline)) continue;
+    const bool known = kernel->hasFnAttribute(llvm::Attribute::AlwaysInline);
+    kernel->addFnAttr(llvm::Attribute::AlwaysInline);
+    if (!known && isGeneratedKernel(kernel->getName())) importKernel(*kernel, is_composite, policy, extraction);
+  }
+}
+
 /// The chain's own kernels are reached through the plan's table only, so they are brought in by name; and what their
 /// unboxed form calls is the kernel itself.
-llvm::Error importChain(const Plan& plan, Extraction& extraction) {
-  const InlinePolicy policy(!plan.loop.empty());
-  for (const Step& step : plan.steps) {
+llvm::Error importChain(const Chain& chain, const InlinePolicy& policy, Extraction& extraction) {
+  for (const Step& step : chain.steps) {
     if (step.verdict != StepVerdict::kInline) continue;
     auto unboxed = extraction.import(step.symbol);
     if (!unboxed) return unboxed.takeError();
     (*unboxed)->addFnAttr(llvm::Attribute::AlwaysInline);
-    for (llvm::Instruction& i : llvm::instructions(**unboxed)) {
-      auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
-      llvm::Function* kernel = call != nullptr ? call->getCalledFunction() : nullptr;
-      if (kernel == nullptr || kernel->isIntrinsic() || !isChainFunction(kernel->getName())) continue;
-      if (kernel->isDeclaration()) {
-        if (!policy.wantsKernel(*kernel, extraction)) continue;
-        if (auto imported = extraction.import(kernel->getName().str()); !imported) {
-          llvm::consumeError(imported.takeError());  // it is called instead
-          continue;
-        }
-      }
-      if (!kernel->hasFnAttribute(llvm::Attribute::NoInline)) kernel->addFnAttr(llvm::Attribute::AlwaysInline);
+    importKernel(**unboxed, isComposite(step), policy, extraction);
+  }
+  return llvm::Error::success();
+}
+
+/// The chains of operators that are called from what is here already, and from each other.
+llvm::Error importInner(Plan& plan, InlinePolicy& policy, Extraction& extraction) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Chain& chain : plan.inner) {
+      if (chain.used || !policy.hasRoomForChain(extraction.module())) continue;
+      auto called = putPlannedCall(chain, extraction);
+      if (!called) return called.takeError();
+      if (!*called) continue;
+      chain.used = changed = true;
+      chain.addEdges(plan.edges);
+      if (auto e = importChain(chain, policy, extraction)) return e;
+      if (auto e = putPlannedRedispatch(chain, extraction)) return e;
+      importCallees(policy, extraction);
     }
   }
   return llvm::Error::success();
@@ -73,9 +101,7 @@ void makeRoot(const Plan& plan, llvm::Module& module, llvm::Function& top) {
   for (llvm::Argument& a : thunk->args()) arguments.push_back(&a);
   // R f(OperatorKernel*, DispatchKeySet, A...), after the pointer to the result where there is one.
   const size_t functor = top.hasStructRetAttr() ? 1 : 0;
-  auto* pointer = llvm::cast<llvm::PointerType>(arguments[functor]->getType());
-  arguments[functor] = llvm::ConstantExpr::getIntToPtr(
-      b.getInt64(reinterpret_cast<uint64_t>(plan.steps.front().entry.functor)), pointer);
+  arguments[functor] = PlanSymbols(plan).constant(module, plan.steps.front().entry.functor);
   arguments[functor + 1] = b.getInt64(plan.request.keys);
   auto* call = b.CreateCall(&top, arguments);
   call->setAttributes(top.getAttributes());
@@ -87,22 +113,20 @@ void makeRoot(const Plan& plan, llvm::Module& module, llvm::Function& top) {
 
 }  // namespace
 
-llvm::Error buildThunk(const Plan& plan, Extraction& extraction) {
+llvm::Error buildThunk(Plan& plan, Extraction& extraction) {
+  InlinePolicy policy(!plan.loop.empty(), !plan.inner.empty());
   auto top = extraction.import(plan.steps.front().symbol);
   if (!top) return top.takeError();
-  if (auto e = importChain(plan, extraction)) return e;
-  if (auto e = putPlannedRedispatch(plan, extraction, kSnapshotName)) return e;
-  importCallees(plan, extraction);
+  if (auto e = importChain(plan, policy, extraction)) return e;
+  if (auto e = putPlannedRedispatch(plan, extraction)) return e;
+  importCallees(policy, extraction);
+  if (auto e = importInner(plan, policy, extraction)) return e;
+  sharePlannedCalls(plan, extraction.module());
+  putPlans(plan, extraction);
   if (auto e = putExpectedOperands(plan, extraction)) return e;
-  importCallees(plan, extraction);
+  importCallees(policy, extraction);
   makeRoot(plan, extraction.module(), **top);
   return llvm::Error::success();
-}
-
-std::string unfolded(const llvm::Module& module) {
-  if (const auto* snapshot = module.getNamedGlobal(kSnapshotName); snapshot != nullptr && !snapshot->use_empty())
-    return "a wrapper redispatches with keys that are known at run time only";
-  return "";
 }
 
 }  // namespace shunt::jit

@@ -10,9 +10,7 @@ namespace shunt::jit {
 inline constexpr const char* kThunkName = "thunk";
 
 /// Builds it in `extraction`, not optimised. An error is a refusal.
-llvm::Error buildThunk(const Plan& plan, Extraction& extraction);
-
-/// After optimisation: what was to be folded away and is not, empty if nothing.
-std::string unfolded(const llvm::Module& module);
+/// Marks the inner chains that come into it, and adds their edges.
+llvm::Error buildThunk(Plan& plan, Extraction& extraction);
 
 }  // namespace shunt::jit

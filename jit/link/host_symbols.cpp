@@ -114,6 +114,13 @@ std::optional<int64_t> HostSymbols::tls_offset(std::string_view name) const {
   return *behind<int64_t>(variable->slot);
 }
 
+std::string HostSymbols::thread_locals() const {
+  std::string out;
+  for (uint32_t i = 0; i < state_->table.thread_local_count; ++i)
+    out += (i == 0 ? "" : " ") + std::to_string(*behind<int64_t>(state_->thread_locals[i].slot));
+  return out;
+}
+
 std::string_view HostSymbols::bitcode() const {
   const char* begin = behind<char>(state_->table.bitcode_begin);
   return {begin, static_cast<size_t>(behind<char>(state_->table.bitcode_end) - begin)};

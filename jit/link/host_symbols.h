@@ -31,6 +31,7 @@ class HostSymbols {
   std::optional<int64_t> tls_offset(std::string_view name) const;
 
   /// All thread-local variables' offsets, as text: what code that was compiled with them depends on.
+  std::string thread_locals() const;
 
   /// libshunt's section shunt_bc; empty where it was built without bitcode.
   std::string_view bitcode() const;

@@ -1,5 +1,6 @@
 #include "jit/plan/plan.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace shunt::jit {
@@ -33,51 +34,102 @@ const char* text(StepVerdict v) {
   return "?";
 }
 
-/// Every slot that some key of the set can lead to, and Undefined for the empty rest.
-std::vector<Edge> edgesOf(const OpSnapshot& op, DispatchKeySet ks) {
-  std::vector<Edge> edges;
-  for (DispatchKey key : ks.keys()) {
-    const int slot = static_cast<int>(key);
-    edges.push_back({op.op, slot, op.table[static_cast<size_t>(slot)].version});
+void printSteps(std::ostream& out, const Chain& chain, const char* indent) {
+  for (const Step& s : chain.steps)
+    out << indent << s.key << " [" << toString(s.entry.reason) << "] " << text(s.verdict)
+        << (s.why.empty() ? "" : " (" + s.why + ")") << ' ' << s.symbol << '\n';
+  if (chain.open) out << indent << "below: by the host's table\n";
+}
+
+/// The operators that the recorded call called, where their own thunks would hold no more than their chains.
+std::vector<Chain> innerChains(const CompileRequest& request, const Libraries& libraries) {
+  std::vector<Chain> out;
+  for (const InnerCall& call : request.calls) {
+    if (call.op == nullptr || call.op == request.op || call.has_loop || call.keys == 0) continue;
+    std::string refusal;
+    Chain chain = Chain::walk(*call.op, DispatchKeySet::fromRaw(call.keys), libraries, refusal);
+    // Where it goes on depends on arguments that are no tensors.
+    const bool selects =
+        std::any_of(chain.steps.begin(), chain.steps.end(), [](const Step& s) { return s.key == DispatchKey::BackendSelect; });
+    if (refusal.empty() && !selects) out.push_back(std::move(chain));
   }
-  edges.push_back({op.op, 0, op.table[0].version});
-  return edges;
+  return out;
 }
 
 }  // namespace
 
-Plan Plan::make(const CompileRequest& request, const Libraries& libraries) {
-  Plan plan;
-  plan.request = request;
-  plan.op = snapshot(*request.op);
-  if (plan.op.op == nullptr) {
-    plan.refusal = "the operator is not registered any more";
-    return plan;
+void Chain::addEdges(std::vector<Edge>& edges) const {
+  for (DispatchKey key : keys.keys()) {
+    const int slot = static_cast<int>(key);
+    edges.push_back({op.op, slot, op.table[static_cast<size_t>(slot)].version});
   }
-  if (const void* loop = request.record.places.loop)
-    plan.loop = libraries.symbolOf(loop);
-  auto ks = DispatchKeySet::fromRaw(request.keys);
-  plan.edges = edgesOf(plan.op, ks);
-  while (true) {
-    plan.steps.push_back(makeStep(plan.op, ks, libraries));
-    const Step& step = plan.steps.back();
-    if (step.verdict == StepVerdict::kRefuse && plan.steps.size() > 1) {
-      plan.steps.pop_back();
-      plan.open = true;
+  edges.push_back({op.op, 0, op.table[0].version});
+}
+
+Chain Chain::walk(const Operator& op, DispatchKeySet keys, const Libraries& libraries, std::string& refusal) {
+  Chain chain;
+  chain.op = snapshot(op);
+  chain.keys = keys;
+  if (chain.op.op == nullptr) {
+    refusal = "the operator is not registered any more";
+    return chain;
+  }
+  for (DispatchKeySet ks = keys;;) {
+    chain.steps.push_back(makeStep(chain.op, ks, libraries));
+    const Step& step = chain.steps.back();
+    if (step.verdict == StepVerdict::kRefuse && chain.steps.size() > 1) {
+      chain.steps.pop_back();
+      chain.open = true;
       break;
     }
     if (step.verdict == StepVerdict::kRefuse) {
-      plan.refusal = shunt::detail::str(step.key, ": ", step.why);
-      return plan;
+      refusal = shunt::detail::str(step.key, ": ", step.why);
+      return chain;
     }
     // A kernel that is only called makes its own redispatches through the host's table.
     if (step.verdict == StepVerdict::kCall || isBottom(step.key)) break;
     ks = ks & DispatchKeySet::fullAfter(step.key);
-    ks = ks & plan.op.maskFor(ks);
+    ks = ks & chain.op.maskFor(ks);
   }
-  if (plan.steps.front().verdict != StepVerdict::kInline)
-    plan.refusal = shunt::detail::str(plan.steps.front().key, ": nothing to inline: ", plan.steps.front().why);
+  if (chain.steps.front().verdict != StepVerdict::kInline)
+    refusal = shunt::detail::str(chain.steps.front().key, ": nothing to inline: ", chain.steps.front().why);
+  return chain;
+}
+
+Plan Plan::make(const CompileRequest& request, const Libraries& libraries) {
+  Plan plan;
+  static_cast<Chain&>(plan) = walk(*request.op, DispatchKeySet::fromRaw(request.keys), libraries, plan.refusal);
+  plan.request = request;
+  if (plan.op.op == nullptr) return plan;
+  if (const void* loop = request.record.places.loop) plan.loop = libraries.symbolOf(loop);
+  plan.addEdges(plan.edges);
+  if (plan.refusal.empty()) plan.inner = innerChains(request, libraries);
   return plan;
+}
+
+bool Plan::usesOtherLibraries() const {
+  const auto isOther = [](const std::string& symbol) { return QualifiedName::parse(symbol).has_value(); };
+  const auto anyOther = [&](const Chain& chain) {
+    return std::any_of(chain.steps.begin(), chain.steps.end(),
+                       [&](const Step& s) { return s.verdict == StepVerdict::kInline && isOther(s.symbol); });
+  };
+  return isOther(loop) || anyOther(*this) || std::any_of(inner.begin(), inner.end(), anyOther);
+}
+
+std::vector<uint64_t> Plan::usedInner() const {
+  std::vector<uint64_t> places;
+  for (size_t i = 0; i < inner.size(); ++i)
+    if (inner[i].used) places.push_back(i);
+  return places;
+}
+
+bool Plan::useInner(const std::vector<uint64_t>& places) {
+  for (uint64_t i : places) {
+    if (i >= inner.size()) return false;
+    inner[i].used = true;
+    inner[i].addEdges(edges);
+  }
+  return true;
 }
 
 PlanOutline Plan::outline() const {
@@ -89,10 +141,11 @@ PlanOutline Plan::outline() const {
 std::string Plan::print() const {
   std::ostringstream out;
   out << "plan for " << op.name << " keys={" << shunt::toString(DispatchKeySet::fromRaw(request.keys)) << "}\n";
-  for (const Step& s : steps)
-    out << "  " << s.key << " [" << toString(s.entry.reason) << "] " << text(s.verdict)
-        << (s.why.empty() ? "" : " (" + s.why + ")") << ' ' << s.symbol << '\n';
-  if (open) out << "  below: by the host's table\n";
+  printSteps(out, *this, "  ");
+  for (const Chain& chain : inner) {
+    out << "  where it calls " << chain.op.name << " with keys={" << shunt::toString(chain.keys) << (chain.used ? "}, inlined\n" : "}\n");
+    printSteps(out, chain, "    ");
+  }
   const auto& r = request.record;
   constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
   // kernels/elementwise/expected.h adds to the record's own kinds.

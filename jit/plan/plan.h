@@ -26,18 +26,36 @@ struct Step {
   std::string why;
 };
 
-struct Plan {
+/// The kernels that a call of one operator with these keys runs through, from the top.
+struct Chain {
   OpSnapshot op;
-  CompileRequest request;
+  DispatchKeySet keys;
   std::vector<Step> steps;
-  std::vector<Edge> edges;
-  std::string loop;         // symbol of the recorded functor's generic loop; empty: no elementwise kernel was seen
   /// The last step redispatches with keys that can't be foretold (BackendSelect): through the host's table.
   bool open = false;
+  bool used = false;  // of another operator's plan: it is in the thunk, by the edges too
+
+  /// Of the operator as it is registered now; `refusal` says why it can't be inlined.
+  static Chain walk(const Operator& op, DispatchKeySet keys, const Libraries& libraries, std::string& refusal);
+  /// Every slot that some key of the set can lead to, and Undefined for the empty rest.
+  void addEdges(std::vector<Edge>& edges) const;
+};
+
+struct Plan : Chain {
+  CompileRequest request;
+  std::vector<Edge> edges;
+  std::string loop;         // symbol of the recorded functor's generic loop; empty: no elementwise kernel was seen
+  /// Of operators that the chain's kernels may call: inlined where they do.
+  std::vector<Chain> inner;
   std::string refusal;  // empty: compile
 
   /// With the bitcode of `libraries`, which were taken before.
   static Plan make(const CompileRequest& request, const Libraries& libraries);
+  /// Whether code of libraries other than libshunt may be inlined: their symbols mean nothing in another process.
+  bool usesOtherLibraries() const;
+  /// The inner chains that are used, by their places; and uses them, with their edges. False where there is no such place.
+  std::vector<uint64_t> usedInner() const;
+  bool useInner(const std::vector<uint64_t>& places);
   /// A line per step, then the operands expected.
   std::string print() const;
   PlanOutline outline() const;

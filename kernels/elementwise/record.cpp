@@ -104,7 +104,9 @@ bool expectedLoop(const View&, const View*, int64_t, const ScalarSlot*, ScalarTy
 void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common, const Iteration* it) {
   Record& record = *::shunt::detail::tls_state.record;
   // A call inside the recorded one has its own frame.
-  if (record.form != Record::kUnseen || ::shunt::detail::threadFrames().depth() != record.depth) return;
+  const int32_t depth = ::shunt::detail::threadFrames().depth();
+  if (depth != record.depth) return ::shunt::detail::recordInnerLoop(depth);
+  if (record.form != Record::kUnseen) return;
   record.form = form;
   record.functor = request.op.id;
   record.common = common;

@@ -12,15 +12,19 @@ namespace shunt::native {
 
 using nn::LossReduction;
 
+// Rarer forms have names of their own here, so that a thunk holds the usual one and calls these.
+
+SHUNT_NOINLINE Tensor linearOfBatch(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  const int64_t rows = input.size(0) * input.size(1);
+  const Tensor flat = ops::addmm::call(bias, ops::view::call(input, {rows, input.size(2)}), ops::t::call(weight), 1, 1);
+  return ops::view::call(flat, {input.size(0), input.size(1), flat.size(1)});
+}
+
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
   if (!input.defined() || !weight.defined()) [[unlikely]] throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
   const bool biased = bias && bias->defined();
   if (biased && input.dim() == 2) return ops::addmm::call(*bias, input, ops::t::call(weight), 1, 1);
-  if (biased && input.dim() == 3 && input.is_contiguous()) {
-    const int64_t rows = input.size(0) * input.size(1);
-    const Tensor flat = ops::addmm::call(*bias, ops::view::call(input, {rows, input.size(2)}), ops::t::call(weight), 1, 1);
-    return ops::view::call(flat, {input.size(0), input.size(1), flat.size(1)});
-  }
+  if (biased && input.dim() == 3 && input.is_contiguous()) return linearOfBatch(input, weight, *bias);
   Tensor product = ops::matmul::call(input, ops::t::call(weight));
   // In place: the bias neither enlarges the result nor changes its dtype.
   return biased ? ops::add__Tensor::call(product, *bias, 1) : product;
@@ -79,11 +83,9 @@ Tensor nll_loss(const Tensor& self, const Tensor& target, const std::optional<Te
   return std::get<0>(ops::nll_loss_forward::call(self, target, weight, reduction, ignore_index));
 }
 
-namespace {
-
 /// N x C x d1 x ... with N x d1 x ... targets: every position is a sample of its own.
-Tensor nllLossOfPositions(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
-                          int64_t ignore_index) {
+SHUNT_NOINLINE Tensor nllLossOfPositions(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+                                         int64_t reduction, int64_t ignore_index) {
   const int64_t classes = self.size(1);
   SHUNT_CHECK(target.dtype() == kLong, "expected scalar type Long but found ", target.dtype());
   bool same = target.dim() == self.dim() - 1 && target.size(0) == self.size(0);
@@ -99,8 +101,8 @@ Tensor nllLossOfPositions(const Tensor& self, const Tensor& target, const std::o
 }
 
 /// Targets are probabilities of the classes, in the input's shape.
-Tensor crossEntropyOfProbabilities(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
-                                   int64_t reduction, double smoothing) {
+SHUNT_NOINLINE Tensor crossEntropyOfProbabilities(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+                                                  int64_t reduction, double smoothing) {
   SHUNT_CHECK(target.is_floating_point(), "Expected floating point type for target with class probabilities, got ",
               target.dtype());
   const LossReduction how = nn::lossReduction(reduction);
@@ -124,8 +126,8 @@ Tensor crossEntropyOfProbabilities(const Tensor& self, const Tensor& target, con
 }
 
 /// (1 - s) * nll + s / C * (sum over classes of the weighted -log p), ignored samples left out.
-Tensor smoothedCrossEntropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
-                            int64_t ignore_index, double smoothing) {
+SHUNT_NOINLINE Tensor smoothedCrossEntropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+                                           int64_t reduction, int64_t ignore_index, double smoothing) {
   const LossReduction how = nn::lossReduction(reduction);
   const int64_t class_dim = self.dim() == 1 ? 0 : 1;
   const int64_t classes = self.size(class_dim);
@@ -155,8 +157,6 @@ Tensor smoothedCrossEntropy(const Tensor& self, const Tensor& target, const std:
   }
   return ops::add_Tensor::call(ops::mul_Scalar::call(nll, 1 - smoothing), smooth, smoothing / static_cast<double>(classes));
 }
-
-}  // namespace
 
 Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
                    int64_t ignore_index) {

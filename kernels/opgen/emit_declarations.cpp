@@ -56,12 +56,14 @@ struct SHUNT_API {} {{
   static Operator symbol;
   static {} call({});
   static {} redispatch({});
-  [[gnu::visibility("hidden")]] static {} redispatchPlanned({});  // for the compiler
+  [[gnu::visibility("hidden")]] static {} redispatchPlanned({});  // for the compiler, as is the next
+  [[gnu::visibility("hidden")]] static {} callPlanned({});
 }};
 )",
                         op.cpp_name, signature(op, false), quoted(op.schema.name()), quoted(op.overload()),
                         quoted(op.schema.str()), returnType(op), parameters(op), returnType(op),
-                        parameters(op, "DispatchKeySet ks"), returnType(op), parameters(op, "DispatchKeySet ks"));
+                        parameters(op, "DispatchKeySet ks"), returnType(op), parameters(op, "DispatchKeySet ks"), returnType(op),
+                        parameters(op));
   }
   out.write("include/shunt/generated/operator_decls.h", text + "\n}  // namespace ops\n}  // namespace shunt\n");
 }

@@ -31,7 +31,8 @@ void emitOperators(const Dictionary& dictionary, const Output& out) {
   for (const OperatorDef& op : dictionary.operators) {
     shards.add(op.cpp_name, entryPoint(op, "call", "callOperator", false) +
                                 entryPoint(op, "redispatch", "redispatchOperator", true) +
-                                entryPoint(op, "redispatchPlanned", "redispatchPlanned", true));
+                                entryPoint(op, "redispatchPlanned", "redispatchPlanned", true) +
+                                entryPoint(op, "callPlanned", "callPlanned", false));
     symbols += fmt::format("constinit Operator {}::symbol{{{}, {}}};\n", op.cpp_name, quoted(op.schema.name()),
                            quoted(op.overload()));
   }

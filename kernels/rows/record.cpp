@@ -26,7 +26,8 @@ void expectedLoop(const Call&) {
 void record(const Kernel& kernel, std::initializer_list<const TensorImpl*> inputs) {
   Record& record = *::shunt::detail::tls_state.record;
   // A call inside the recorded one has its own frame.
-  if (::shunt::detail::threadFrames().depth() != record.depth) return;
+  const int32_t depth = ::shunt::detail::threadFrames().depth();
+  if (depth != record.depth) return ::shunt::detail::recordInnerLoop(depth);
   if (record.form != Record::kUnseen || kernel.loop == nullptr) return;
   if (!std::ranges::all_of(inputs, isDense)) return;
   record.form = Record::kFunctional;

@@ -147,9 +147,17 @@ void Dispatcher::Impl::apply(Change& change) {
   published += count;
 }
 
-const OpState& detail::plannedState() {
-  SHUNT_CHECK(false, "Shunt: redispatchPlanned outside of a thunk; please report this as a bug");
+namespace {
+
+[[noreturn]] void throwOutsideOfThunk(const char* what) {
+  throw Error(detail::str("Shunt: ", what, " outside of a thunk; please report this as a bug"));
 }
+
+}  // namespace
+
+const OpState& detail::plannedState(const Operator&) { throwOutsideOfThunk("plannedState"); }
+DispatchKeySet detail::plannedKeys(const Operator&) { throwOutsideOfThunk("plannedKeys"); }
+const world::Validity<detail::HardwarePlatform>& detail::plannedValidity() { throwOutsideOfThunk("plannedValidity"); }
 
 namespace jit {
 

@@ -15,7 +15,8 @@
 // COMPILE P1  under the lock: copy the entries and their versions.  P2  compile, unlocked.
 //   P3  under the lock: every edge's version is that of the state in force (acquire), absent entries' too; then exchange
 //       in the operator's state with the thunk (seq_cst). Otherwise the thunk is dropped.
-// THUNK I1  before each operator that it has inlined: valid (acquire); false: call the operator instead
+// THUNK I1  before each operator that it has inlined: C1 and C2 for that operator, then valid (acquire); false: the call goes
+//           on in the state of its frame as any other
 //
 // What each step is for, with B the changed operator and A its dependant, whose thunk T relied on B's old entry:
 //   - R3 and I1: a call of A that is inside T when B changes. To T an inlined operator is a new call, so once the
@@ -27,39 +28,19 @@
 //     changes too, in the same change, is exchanged twice: first its table as it was without T, then with the others.
 //   - P3: T is in no state while it is compiled, so R3 cannot find it; the versions tell instead.
 // What began before anyone could know of the change may still run the old.
-// The compiler makes no thunk with an edge on another operator yet; tests/dispatch/thunk_publication_test.cpp makes them by
-// hand.
+// The inlined operator's frame keeps what its entries own: a valid thunk's entries are those of the frame's state, since a state
+// without them is got through R4, after R3.
+// The compiler makes such thunks of composite operators (jit/emit/inner_calls.h); tests/dispatch/thunk_publication_test.cpp
+// makes them by hand.
 //
 // Templated on the platform as world.h is, and explored with it by tests/world (dependent_world.h) with callers, a
 // registrar, a compiler and a reclaimer at once; each bug below is planted there and found.
 // Every function here but Validity::holds() is called under the dispatcher's lock.
 #pragma once
 
-#include <atomic>
+#include <shunt/core/validity.h>
 
 namespace shunt::world {
-
-/// Bugs a test can plant (never in the library).
-struct NoPublicationBugs {
-  static constexpr bool kNoVersionCheck = false;   // P3 without the comparison
-  static constexpr bool kChangedFirst = false;     // R4's order swapped
-  static constexpr bool kInvalidateLast = false;   // R3 after R4
-  static constexpr bool kKeepDependants = false;   // R4 without the dependants
-  static constexpr bool kNoValidityCheck = false;  // I1 missing
-};
-
-/// A thunk's validity: true until it ends, once.
-template <class P, class Bugs = NoPublicationBugs>
-class Validity {
- public:
-  /// I1, on any thread.
-  bool holds() const { return Bugs::kNoValidityCheck || valid_.load(std::memory_order_acquire); }
-  /// R3.
-  void end() { valid_.store(false, std::memory_order_release); }
-
- private:
-  typename P::template Atomic<bool> valid_{true};
-};
 
 /// R3 and R4. `Change` is made ready before and provides
 ///   forEachStale(f)       f(Validity&) for every thunk with an edge on an entry that changes

@@ -34,12 +34,31 @@ void logCompile(const PairKey& key, const CompileResult& r) noexcept try {
   using shunt::LogLevel;
   switch (r.verdict) {
     case Verdict::kCompiled:
-      return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("compiled ", pair(), ": ", r.times.total(), " ms, ", r.bytes, " bytes"));
+      if (r.cache == CacheAnswer::kRejected)
+        shunt::detail::log(LogLevel::kInfo, shunt::detail::str("the disk cache's thunk can't be used for ", pair(), ": ", r.cache_problem));
+      return shunt::detail::log(LogLevel::kInfo, shunt::detail::str(r.cache == CacheAnswer::kLoaded ? "loaded " : "compiled ", pair(), ": ", r.times.total(), " ms, ", r.bytes, " bytes"));
     case Verdict::kRefused: return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("not compiled: ", pair(), ": ", r.reason));
     case Verdict::kOutdated: return shunt::detail::log(LogLevel::kDebug, shunt::detail::str("outdated while compiled: ", pair()));
     case Verdict::kFailed: return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("could not compile ", pair(), ": ", r.reason));
   }
 } catch (const std::exception&) {  // no memory for a line of log
+}
+
+CompileResult refusal(const char* reason) {
+  CompileResult result;
+  result.verdict = Verdict::kRefused;
+  result.reason = reason;
+  return result;
+}
+
+/// Allocates, which compile() itself is ready to see fail.
+CompileResult compileCached(Provider& provider, CompileRequest& request) noexcept try {
+  request.cache = cache_directory();
+  return provider.compile(request);
+} catch (const std::exception& e) {
+  CompileResult result;
+  result.reason = e.what();
+  return result;
 }
 
 }  // namespace
@@ -118,18 +137,18 @@ void Compiler::writeReport(std::unique_lock<std::mutex>& lock) noexcept {
   lock.lock();
 }
 
-void Compiler::compileNow(const CompileRequest& request) noexcept {
+void Compiler::compileNow(CompileRequest request) noexcept {
   const PairKey key{request.op, request.keys, request.signature};
   const OpState* state = request.op->state().load(std::memory_order_acquire);
   CompileResult result;
   if (closed_.load(std::memory_order_relaxed)) {
-    result = {Verdict::kRefused, kClosed, "", {}, 0};
+    result = refusal(kClosed);
   } else {
     std::lock_guard lock(compile_mutex_);
     Provider* provider = load();
-    if (provider == nullptr) result = {Verdict::kRefused, "libshunt_jit.so is not available", "", {}, 0};
+    if (provider == nullptr) result = refusal("libshunt_jit.so is not available");
     else if (!enabled()) result.verdict = Verdict::kOutdated;
-    else result = provider->compile(request);
+    else result = compileCached(*provider, request);
   }
   logCompile(key, result);
   Pairs::instance().finished(key, state, result);
@@ -140,6 +159,23 @@ PlanOutline Compiler::outline(const CompileRequest& request) {
   std::lock_guard lock(compile_mutex_);
   Provider* provider = load();
   return provider != nullptr ? provider->outline(request) : PlanOutline{{}, "libshunt_jit.so is not available", ""};
+}
+
+std::vector<CacheEntry> Compiler::cacheEntries(const std::string& directory) {
+  std::lock_guard lock(compile_mutex_);
+  return needProvider().cacheEntries(directory);
+}
+
+size_t Compiler::clearCache(const std::string& directory) {
+  std::lock_guard lock(compile_mutex_);
+  return needProvider().clearCache(directory);
+}
+
+Provider& Compiler::needProvider() {
+  SHUNT_CHECK(!closed_.load(std::memory_order_relaxed), "the disk cache: ", kClosed);
+  Provider* provider = load();
+  SHUNT_CHECK(provider != nullptr, "the disk cache: libshunt_jit.so is not available");
+  return *provider;
 }
 
 Provider* Compiler::load() {

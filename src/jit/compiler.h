@@ -23,9 +23,12 @@ class Compiler {
 
   /// False: the queue is full or closed, and the pair has to count again.
   bool submit(const CompileRequest& request) noexcept;
-  void compileNow(const CompileRequest& request) noexcept;
+  void compileNow(CompileRequest request) noexcept;
   /// Waits for a compile that is going on.
   PlanOutline outline(const CompileRequest& request);
+  /// Of the disk cache; throw where there is no compiler.
+  std::vector<CacheEntry> cacheEntries(const std::string& directory);
+  size_t clearCache(const std::string& directory);
   void waitIdle();
   Provider* provider() const { return provider_.load(std::memory_order_acquire); }
 
@@ -45,6 +48,7 @@ class Compiler {
   void run(Queue& queue);
   void writeReport(std::unique_lock<std::mutex>& lock) noexcept;
   Provider* load();
+  Provider& needProvider();
   void stop();
 
   static constexpr size_t kMaxQueued = 4096;

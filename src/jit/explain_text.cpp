@@ -53,8 +53,9 @@ std::string pairText(const Explanation& e) {
     const PairStats& p = e.pair;
     out += fmt::format("  state {}; about {} calls interpreted; in thunks {}, of these with other operands {}\n", toString(p.state),
                        p.interpreted, p.in_thunks, p.guard_misses);
-    if (p.compiles != 0) {
-      out += fmt::format("  compiled {}x, {} bytes, {:.2f} ms the last time:", p.compiles, p.bytes, p.times.total());
+    if (p.compiles + p.loads != 0) {
+      const std::string loaded = p.loads == 0 ? "" : fmt::format(", loaded from the disk cache {}x", p.loads);
+      out += fmt::format("  compiled {}x{}, {} bytes, {:.2f} ms the last time:", p.compiles, loaded, p.bytes, p.times.total());
       for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {} {:.2f}", phase.name, p.times.*phase.ms);
       out += "\n";
       if (p.speedup > 0) out += fmt::format("  {:.2f}x as fast as the interpreter, as measured\n", p.speedup);
@@ -88,7 +89,7 @@ std::string Explanation::json() const {
   if (observed) {
     Json& p = out["pair"];
     p = {{"state", toString(pair.state)}, {"interpreted", pair.interpreted}, {"in_thunks", pair.in_thunks},
-         {"guard_misses", pair.guard_misses}, {"counted", counted}, {"threshold", threshold}, {"compiles", pair.compiles},
+         {"guard_misses", pair.guard_misses}, {"counted", counted}, {"threshold", threshold}, {"compiles", pair.compiles}, {"loads", pair.loads},
          {"bytes", pair.bytes}, {"speedup", pair.speedup}, {"reason", pair.reason}};
     for (const CompilePhase& phase : kCompilePhases) p["compile_ms"][phase.name] = pair.times.*phase.ms;
   }

@@ -6,6 +6,7 @@
 // distance to the next sample is drawn from 1 to twice the period, and a sample counts for as many calls as it came after.
 #include "src/jit/compiler.h"
 #include "src/jit/pairs.h"
+#include "src/jit/recording.h"
 #include "src/jit/sampling.h"
 #include "src/jit/switches.h"
 
@@ -57,8 +58,10 @@ int64_t firstCountdown() { return jit::enabled() ? jit::switches().period : jit:
 
 ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t signature)
     : state_(&state), keys_(ks), signature_(signature), exceptions_(std::uncaught_exceptions()) {
+  if (!jit::Recording::sample(*state.op(), ks)) return;
   if (!jit::enabled()) {
     tls_state.observe_countdown = jit::kDisabledPeriod;
+    jit::Recording::sampled();
     return;
   }
   int64_t& period = jit::detail_observe::period;
@@ -68,18 +71,24 @@ ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t sig
   if (ks.raw() != 0)
     answer = jit::Pairs::instance().observe({state.op(), ks.raw(), signature}, &state, jit::detail_observe::distance, jit::switches().threshold);
   jit::detail_observe::next(answer);
-  if (answer != jit::Pairs::Answer::kHot) return;
-  hot_ = true;
-  record_.depth = threadFrames().depth();
-  outer_ = tls_state.record;
-  tls_state.record = &record_;
+  if (answer == jit::Pairs::Answer::kHot) {
+    hot_ = true;
+    record_.depth = threadFrames().depth();
+    outer_ = tls_state.record;
+    tls_state.record = &record_;
+    calls_ = jit::Recording::begin();
+  }
+  if (calls_ == nullptr) jit::Recording::sampled();
 }
 
 ObservedCall::~ObservedCall() {
   if (!hot_) return;
   tls_state.record = outer_;
+  const jit::InnerCalls calls = jit::Recording::end(calls_);
+  if (record_.form != LoopRecord::kUnseen) jit::Recording::loopRan(record_.depth);  // for calls around this one
   jit::CompileRequest request{state_->op(), keys_.raw(), signature_, record_,
                               jit::Pairs::instance().counters({state_->op(), keys_.raw(), signature_})};
+  request.calls = calls;
   request.library_generation = jit::libraryGeneration();
   const bool threw = std::uncaught_exceptions() > exceptions_;
   if (threw || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)

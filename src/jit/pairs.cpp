@@ -65,11 +65,12 @@ void Pairs::finished(const PairKey& key, const OpState* state, const CompileResu
   std::lock_guard lock(mutex_);
   Pair& p = pairs_[key];
   p.counted = 0;
+  cache_rejected_ += result.cache == CacheAnswer::kRejected;
   switch (result.verdict) {
     case Verdict::kCompiled:
       p.state = PairState::kCompiled;
-      ++compiled_;
-      ++p.compiles;
+      ++(result.cache == CacheAnswer::kLoaded ? loaded_ : compiled_);
+      ++(result.cache == CacheAnswer::kLoaded ? p.loads : p.compiles);
       p.bytes = result.bytes;
       p.times = result.times;
       break;
@@ -150,6 +151,7 @@ PairStats Pairs::describe(const PairKey& key, const Pair& p) {
   row.in_thunks = p.counters.calls.load(std::memory_order_relaxed);
   row.guard_misses = p.counters.guard_misses.load(std::memory_order_relaxed);
   row.compiles = p.compiles;
+  row.loads = p.loads;
   row.bytes = p.bytes;
   row.times = p.times;
   row.reason = p.reason;
@@ -183,6 +185,8 @@ void Pairs::fill(Stats& stats) {
   for (const auto& t : publishedThunks()) speedups[{t->op, t->keys, t->signature}] = t->timing.speedup();
   std::lock_guard lock(mutex_);
   stats.compiled = compiled_;
+  stats.loaded = loaded_;
+  stats.cache_rejected = cache_rejected_;
   stats.refused = refused_;
   stats.failed = failed_;
   stats.outdated = outdated_;

@@ -30,7 +30,7 @@ struct Pair {
   PairState state = PairState::kCounting;
   int64_t counted = 0;      // since it last began to count
   uint64_t interpreted = 0;
-  uint32_t compiles = 0, doublings = 0;
+  uint32_t compiles = 0, loads = 0, doublings = 0;
   const OpState* refused_in = nullptr;  // compared only; at worst a later state at its place keeps the pair refused
   size_t bytes = 0;
   CompileTimes times;
@@ -74,7 +74,7 @@ class Pairs {
 
   std::mutex mutex_;
   std::unordered_map<PairKey, Pair, PairKeyHash> pairs_;
-  uint64_t compiled_ = 0, refused_ = 0, failed_ = 0, outdated_ = 0;
+  uint64_t compiled_ = 0, loaded_ = 0, refused_ = 0, failed_ = 0, outdated_ = 0, cache_rejected_ = 0;
 };
 
 }  // namespace shunt::jit

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kReportVersion = 1;
+constexpr int kReportVersion = 2;
 
 Json toJson(const CompileTimes& times) {
   Json out;
@@ -39,6 +39,7 @@ void members(Pair& p, const F& f) {
   f("guard_misses", p.guard_misses);
   f("speedup", p.speedup);
   f("compiles", p.compiles);
+  f("loads", p.loads);
   f("invalidations", p.invalidations);
   f("bytes", p.bytes);
   f("reason", p.reason);
@@ -51,9 +52,11 @@ void totals(S& s, const F& f) {
   f("available", s.available);
   f("counts_calls", s.counts_calls);
   f("compiled", s.compiled);
+  f("loaded", s.loaded);
   f("refused", s.refused);
   f("failed", s.failed);
   f("outdated", s.outdated);
+  f("cache_rejected", s.cache_rejected);
   f("code_bytes", s.code_bytes);
 }
 

@@ -9,15 +9,17 @@ namespace {
 constexpr size_t kPrintedInvalidations = 20;
 
 std::string totals(const Stats& s) {
-  return fmt::format("pairs compiled {}, refused {}, failed {}, outdated {}; code {} bytes{}{}\n", s.compiled, s.refused, s.failed,
-                     s.outdated, s.code_bytes, s.available ? "" : "; the compiler was not loaded",
+  const std::string cache =
+      s.loaded + s.cache_rejected == 0 ? "" : fmt::format(", loaded {} (files rejected {})", s.loaded, s.cache_rejected);
+  return fmt::format("pairs compiled {}{}, refused {}, failed {}, outdated {}; code {} bytes{}{}\n", s.compiled, cache, s.refused,
+                     s.failed, s.outdated, s.code_bytes, s.available ? "" : "; the compiler was not loaded",
                      s.counts_calls ? "" : "; thunks count their calls under SHUNT_STATS only");
 }
 
 std::string heading() {
   std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8} {:>8}", "state", "interp.", "in thunks", "misses", "faster", "ms");
   for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {:>8}", phase.name);
-  return out + fmt::format(" {:>7} {:>4} {:>4}  {}\n", "bytes", "comp", "inv.", "operator {keys} (arguments)");
+  return out + fmt::format(" {:>7} {:>4} {:>4} {:>4}  {}\n", "bytes", "comp", "load", "inv.", "operator {keys} (arguments)");
 }
 
 std::string line(const PairStats& p, bool counts_calls) {
@@ -26,7 +28,7 @@ std::string line(const PairStats& p, bool counts_calls) {
                                 counts_calls ? std::to_string(p.guard_misses) : "-",
                                 p.speedup > 0 ? fmt::format("{:.2f}x", p.speedup) : "-", p.times.total());
   for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {:>8.2f}", p.times.*phase.ms);
-  return out + fmt::format(" {:>7} {:>4} {:>4}  {} {{{}}} ({}){}{}\n", p.bytes, p.compiles, p.invalidations, p.op, p.keys,
+  return out + fmt::format(" {:>7} {:>4} {:>4} {:>4}  {} {{{}}} ({}){}{}\n", p.bytes, p.compiles, p.loads, p.invalidations, p.op, p.keys,
                            p.signature, p.reason.empty() ? "" : ": ", p.reason);
 }
 

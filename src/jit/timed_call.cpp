@@ -11,6 +11,7 @@
 // Off where tests count calls or compiles: under SHUNT_JIT_SYNC and SHUNT_JIT_KEEP.
 #include "src/dispatch/hot_entries.h"
 #include "src/jit/pairs.h"
+#include "src/jit/recording.h"
 #include "src/jit/sampling.h"
 #include "src/jit/switches.h"
 
@@ -79,7 +80,11 @@ int64_t firstTimingDistance() {
   return jit::switches().sync || jit::switches().keep ? kObserveNever : jit::kPeriod / 8;
 }
 
-TimedCall::TimedCall(const OpState& state, void* code, int64_t numel) : numel_(numel) {
+TimedCall::TimedCall(const OpState& state, DispatchKeySet ks, void* code, int64_t numel) : numel_(numel) {
+  if (jit::Recording::timed(*state.op(), ks)) {
+    interpreted_ = true;  // so that what its kernel does is seen too
+    return;
+  }
   tls_state.hot_calls += static_cast<uint64_t>(tls_state.timing_distance);
   for (size_t i = 0; thunk_ == nullptr && i < HotEntries::count(state); ++i)
     if (HotEntries::at(state, i).code == code) thunk_ = &HotEntries::at(state, i);

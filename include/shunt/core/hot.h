@@ -20,6 +20,7 @@
 namespace shunt {
 class OpState;
 namespace jit {
+class Recording;
 class Thunk;
 }
 
@@ -121,13 +122,18 @@ class SHUNT_API ObservedCall {
   bool hot_ = false;  // this call is the one that goes to the compiler
   LoopRecord record_;
   LoopRecord* outer_ = nullptr;
+  jit::Recording* calls_ = nullptr;  // null: not recorded, or no memory for it
 };
+
+/// While a call is recorded: the kernel of an operator that it calls, of the frame at this depth, runs a loop that the
+/// operator's own thunk specialises.
+SHUNT_API SHUNT_COLD void recordInnerLoop(int32_t depth);
 
 /// One call through a hot entry, from before it to after it, that is timed; `interpreted` ones go the other way for
 /// comparison. Made where the thread's countdown of such calls ends. Note [Never lose] (src/jit/timed_call.cpp).
 class SHUNT_API TimedCall {
  public:
-  SHUNT_COLD TimedCall(const OpState& state, void* code, int64_t numel);
+  SHUNT_COLD TimedCall(const OpState& state, DispatchKeySet ks, void* code, int64_t numel);
   SHUNT_COLD ~TimedCall();
   TimedCall(const TimedCall&) = delete;
   TimedCall& operator=(const TimedCall&) = delete;

@@ -8,6 +8,7 @@
 #include <shunt/core/hot.h>
 #include <shunt/core/kernel_function.h>
 #include <shunt/core/tls.h>
+#include <shunt/core/validity.h>
 
 #include <atomic>
 #include <cstring>
@@ -186,16 +187,14 @@ SHUNT_NOINLINE R callObserved(const Operator& op, const OpState& s, DispatchKeyS
 /// The call through a hot entry that is timed: through its code, or through the table, for comparison.
 template <class R, class... A>
 SHUNT_NOINLINE R callTimed(const Operator& op, const OpState& s, DispatchKeySet ks, void* code, A... a) {
-  TimedCall timed(s, code, numelOf(a...));
+  TimedCall timed(s, ks, code, numelOf(a...));
   if (timed.interpreted()) return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
   return reinterpret_cast<R (*)(OperatorKernel*, DispatchKeySet, A...)>(code)(nullptr, ks, std::forward<A>(a)...);
 }
 
+/// A call whose frame holds `s`.
 template <class R, class... A>
-SHUNT_ALWAYS_INLINE R callOperator(const Operator& op, A... a) {
-  CallFrame frame(op);
-  const OpState& s = frame.state(op);
-  const DispatchKeySet ks = effectiveKeys(s, (uint64_t{0} | ... | keysOf(a)));
+SHUNT_ALWAYS_INLINE R callInWorld(const Operator& op, const OpState& s, DispatchKeySet ks, A... a) {
   if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] {
     traceStep("call", s, ks);
   } else {
@@ -209,6 +208,14 @@ SHUNT_ALWAYS_INLINE R callOperator(const Operator& op, A... a) {
     if (--tls_state.observe_countdown == 0) [[unlikely]] return callObserved<R, A...>(op, s, ks, std::forward<A>(a)...);
   }
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
+}
+
+template <class R, class... A>
+SHUNT_ALWAYS_INLINE R callOperator(const Operator& op, A... a) {
+  CallFrame frame(op);
+  const OpState& s = frame.state(op);
+  const DispatchKeySet ks = effectiveKeys(s, (uint64_t{0} | ... | keysOf(a)));
+  return callInWorld<R, A...>(op, s, ks, std::forward<A>(a)...);
 }
 
 template <class R, class... A>
@@ -232,16 +239,40 @@ SHUNT_ALWAYS_INLINE R redispatchOperator(const Operator& op, DispatchKeySet ks, 
   return s->lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
-/// The table that a thunk was compiled for: the compiler puts a constant here. In the library itself: an error.
-SHUNT_API const OpState& plannedState();
+/// What a thunk was compiled for: the compiler puts constants in the place of these calls. In the library itself: an error.
+/// The table of an operator whose chain is in the thunk.
+SHUNT_API const OpState& plannedState(const Operator& op);
+/// The keyset with which the thunk expects to call an operator that it has inlined.
+SHUNT_API DispatchKeySet plannedKeys(const Operator& op);
+/// Whether what it relied on still stands.
+SHUNT_API const world::Validity<HardwarePlatform>& plannedValidity();
 
 /// redispatchOperator inside a thunk, where the compiler puts it in the place of the former (jit/emit): the innermost call
 /// is the thunk's own, and what its table holds is known, so the look-up folds.
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R redispatchPlanned(const Operator& op, DispatchKeySet ks, A... a) {
-  const OpState& s = plannedState();
+  const OpState& s = plannedState(op);
   ks = ks & s.maskFor(ks);
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
+}
+
+/// callInWorld where an inlined operator is not called as it was planned.
+template <class R, class... A>
+SHUNT_NOINLINE R callUnplanned(const Operator& op, const OpState& s, DispatchKeySet ks, A... a) {
+  return callInWorld<R, A...>(op, s, ks, std::forward<A>(a)...);
+}
+
+/// callOperator inside a thunk of another operator, with the chain for the planned keys inlined. It is a call of its own:
+/// I1 of Note [Thunks and the world] (src/dispatch/publication.h).
+template <class R, class... A>
+SHUNT_ALWAYS_INLINE R callPlanned(const Operator& op, A... a) {
+  CallFrame frame(op);
+  const OpState& s = frame.state(op);
+  const DispatchKeySet ks = effectiveKeys(s, (uint64_t{0} | ... | keysOf(a)));
+  const DispatchKeySet planned = plannedKeys(op);
+  if (ks != planned || !plannedValidity().holds() || trace_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    return callUnplanned<R, A...>(op, s, ks, std::forward<A>(a)...);
+  return plannedState(op).lookup(planned).template call<R, A...>(op, planned, std::forward<A>(a)...);
 }
 
 }  // namespace detail

@@ -8,6 +8,7 @@
 //   SHUNT_JIT_THRESHOLD=n      calls of a pair before it is compiled (512)
 //   SHUNT_JIT_SYNC=1           compile in the calling thread, at the threshold's call (tests)
 //   SHUNT_JIT_KEEP=1           keep thunks that are slower than the interpreter, and time none
+//   SHUNT_JIT_CACHE=on|off|dir  load thunks from the disk, and store them there (cache.h; off)
 //   SHUNT_STATS=1|file.json    print the table of hot pairs at exit, or write it to the file; count the calls in thunks
 #pragma once
 
@@ -39,7 +40,7 @@ struct PairStats {
   uint64_t in_thunks = 0;    // calls; counted where Stats::counts_calls
   uint64_t guard_misses = 0;  // of those, how many met operands other than expected
   double speedup = 0;        // interpreted over compiled time, where it was compared last; 0 where it was not
-  uint32_t compiles = 0, invalidations = 0;
+  uint32_t compiles = 0, loads = 0, invalidations = 0;  // loads: of thunks from the disk cache
   size_t bytes = 0;
   CompileTimes times;
   std::string reason;  // why it was refused
@@ -57,7 +58,8 @@ struct InvalidationRecord {
 struct Stats {
   bool available = false;  // the compiler was loaded
   bool counts_calls = false;  // SHUNT_STATS was set when the program began
-  uint64_t compiled = 0, refused = 0, failed = 0, outdated = 0;
+  uint64_t compiled = 0, loaded = 0, refused = 0, failed = 0, outdated = 0;  // loaded: thunks from the disk cache
+  uint64_t cache_rejected = 0;  // files of it that could not be used
   size_t code_bytes = 0;
   std::vector<PairStats> pairs;  // most called first
   std::vector<InvalidationRecord> invalidations;  // the last ones, oldest first

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <shunt/core/op_state.h>
+#include <shunt/jit/cache.h>
 
+#include <array>
 #include <atomic>
 #include <string>
 #include <vector>
@@ -18,6 +20,15 @@ struct CallCounters {
   std::atomic<uint64_t> guard_misses{0};  // calls in which the interpreter's elementwise entry ran behind the guard
 };
 
+/// An operator that the call which made a pair hot called, at whatever depth: as it was called first.
+struct InnerCall {
+  const Operator* op = nullptr;
+  uint64_t keys = 0;
+  bool has_loop = false;  // its own thunk has more than its chain
+};
+inline constexpr int kMaxInnerCalls = 8;
+using InnerCalls = std::array<InnerCall, kMaxInnerCalls>;  // op is null behind the last
+
 /// A hot pair, and what its kernel had before it in the call that made it hot.
 struct CompileRequest {
   const Operator* op = nullptr;
@@ -26,6 +37,8 @@ struct CompileRequest {
   detail::LoopRecord record;
   CallCounters* counters = nullptr;  // null: the thunk counts nothing
   uint64_t library_generation = 0;   // when it was recorded (kernel_library.h)
+  InnerCalls calls = {};
+  std::string cache = {};  // directory of the disk cache; empty: neither load nor store
 };
 
 /// A plan as its readers see it: the chain's steps from the top, with the verdict on each.
@@ -49,8 +62,8 @@ enum class Verdict : uint8_t {
 };
 
 struct CompileTimes {
-  double plan = 0, extract = 0, optimise = 0, generate = 0, link = 0;  // CPU milliseconds
-  double total() const { return plan + extract + optimise + generate + link; }
+  double plan = 0, cache = 0, extract = 0, optimise = 0, generate = 0, link = 0;  // CPU milliseconds
+  double total() const { return plan + cache + extract + optimise + generate + link; }
 };
 
 /// The phases by name, in their order.
@@ -59,8 +72,16 @@ struct CompilePhase {
   double CompileTimes::*ms;
 };
 inline constexpr CompilePhase kCompilePhases[] = {
-    {"plan", &CompileTimes::plan},         {"extract", &CompileTimes::extract}, {"optimise", &CompileTimes::optimise},
-    {"generate", &CompileTimes::generate}, {"link", &CompileTimes::link},
+    {"plan", &CompileTimes::plan},         {"cache", &CompileTimes::cache},       {"extract", &CompileTimes::extract},
+    {"optimise", &CompileTimes::optimise}, {"generate", &CompileTimes::generate}, {"link", &CompileTimes::link},
+};
+
+/// What the disk cache had for a request.
+enum class CacheAnswer : uint8_t {
+  kNotAsked,
+  kNothing,
+  kRejected,  // a file that can't be used, `cache_problem` says why: it was compiled
+  kLoaded,    // the thunk was not compiled, but loaded
 };
 
 struct CompileResult {
@@ -69,6 +90,8 @@ struct CompileResult {
   std::string plan;  // printed, a line per step
   CompileTimes times;
   size_t bytes = 0;  // of code and its constants
+  CacheAnswer cache = CacheAnswer::kNotAsked;
+  std::string cache_problem;
 };
 
 class Provider {
@@ -80,10 +103,13 @@ class Provider {
   virtual PlanOutline outline(const CompileRequest& request) = 0;
   /// Bytes of executable memory in use.
   virtual size_t codeBytes() const noexcept = 0;
+  /// cache_entries() and cache_clear(). Not while compile() runs.
+  virtual std::vector<CacheEntry> cacheEntries(const std::string& directory) = 0;
+  virtual size_t clearCache(const std::string& directory) = 0;
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 2;
+inline constexpr int kProviderVersion = 3;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit

@@ -1,0 +1,175 @@
+#include "jit/emit/planned_calls.h"
+
+#include "jit/emit/image.h"
+
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/InstrTypes.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/Transforms/Utils/Local.h>
+
+namespace shunt::jit {
+namespace {
+
+constexpr llvm::StringLiteral kSnapshotPrefix = "shunt.snapshot.";
+constexpr llvm::StringLiteral kCall = "4callE", kCallPlanned = "11callPlannedE";
+constexpr const char* kPlannedState = "_ZN5shunt6detail12plannedStateERKNS_8OperatorE";
+constexpr const char* kPlannedKeys = "_ZN5shunt6detail11plannedKeysERKNS_8OperatorE";
+constexpr const char* kPlannedValidity = "_ZN5shunt6detail15plannedValidityEv";
+
+/// shunt::ops::X::, mangled, of the dictionary's operator X; "" for others.
+std::string scopeOf(const Chain& chain) {
+  const auto symbol = HostSymbols::instance().name(reinterpret_cast<uint64_t>(chain.op.op));
+  llvm::StringRef scope = symbol ? llvm::StringRef(*symbol) : llvm::StringRef();
+  return scope.consume_back("6symbolE") ? scope.str() : "";
+}
+
+/// Calls of the operator's entry point `from` become calls of `to`, which comes with its body. Whether there were any.
+llvm::Expected<bool> putEntryPoint(const Chain& chain, Extraction& extraction, llvm::StringRef from, llvm::StringRef to) {
+  const std::string scope = scopeOf(chain);
+  if (scope.empty()) return false;
+  bool found = false;
+  for (llvm::Function* f : extraction.declarations()) {
+    llvm::StringRef rest = f->getName();
+    if (!rest.consume_front(scope) || !rest.consume_front(from)) continue;
+    auto planned = extraction.import((scope + to + rest).str());
+    if (!planned) return planned.takeError();
+    (*planned)->addFnAttr(llvm::Attribute::AlwaysInline);
+    redirectCalls(*f, **planned);
+    found = true;
+  }
+  return found;
+}
+
+/// `is_inner`: its top kernel is reached through the table too.
+llvm::Constant* makeSnapshot(const Chain& chain, const PlanSymbols& symbols, Extraction& extraction, bool is_inner) {
+  llvm::Module& module = extraction.module();
+  llvm::LLVMContext& context = extraction.context();
+  Image image(context, chain.op.image);
+  // An OpState begins with its operator. Where that has a symbol, sources name it so, and two names would be two objects.
+  const auto operator_name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(chain.op.op));
+  llvm::Constant* named = operator_name ? extraction.hostAddress(llvm::StringRef(*operator_name)) : nullptr;
+  image.put(0, named != nullptr ? named : symbols.constant(module, chain.op.op));
+  for (size_t slot = 0; slot < chain.op.table.size(); ++slot) {
+    const TableEntry& e = chain.op.table[slot];
+    const size_t at = chain.op.table_offset + slot * sizeof(TableEntry);
+    llvm::Constant* code = symbols.constant(module, e.unboxed);
+    // A top one that is not reached from below keeps its address to itself: taken, its arguments would stay variable.
+    for (const Step& step : llvm::ArrayRef(chain.steps).drop_front(is_inner ? 0 : 1))
+      if (step.verdict == StepVerdict::kInline && step.entry.unboxed == e.unboxed) code = module.getFunction(step.symbol);
+    image.put(at + offsetof(TableEntry, unboxed), code);
+    image.put(at + offsetof(TableEntry, boxed), symbols.constant(module, reinterpret_cast<const void*>(e.boxed)));
+    image.put(at + offsetof(TableEntry, functor), symbols.constant(module, e.functor));
+  }
+  llvm::Constant* value = image.finish();
+  auto* global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage,
+                                          value, kSnapshotPrefix + chain.op.name);
+  global->setAlignment(llvm::Align(8));
+  return global;
+}
+
+/// What a call of `name` is known to return: `known(call)`, null for a call that is none of ours.
+template <class Known>
+void replaceCalls(llvm::Module& module, const char* name, Known&& known) {
+  llvm::Function* f = module.getFunction(name);
+  if (f == nullptr) return;
+  for (llvm::User* user : llvm::make_early_inc_range(f->users())) {
+    auto* call = llvm::cast<llvm::CallBase>(user);
+    llvm::Constant* value = known(*call);
+    if (value == nullptr) continue;
+    call->replaceAllUsesWith(value);
+    if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(call)) llvm::changeToCall(invoke)->eraseFromParent();
+    else call->eraseFromParent();
+  }
+}
+
+bool isOf(const llvm::CallBase& call, const std::string& scope) {
+  const auto* symbol = llvm::dyn_cast<llvm::GlobalVariable>(call.getArgOperand(0));
+  return symbol != nullptr && symbol->getName() == scope + "6symbolE";
+}
+
+/// Behind the comparison with the planned keys, the compared ones are a constant: the library's compile took one for the other.
+void putKnownKeys(llvm::CallBase& planned, llvm::Constant& keys) {
+  llvm::DominatorTree dominators(*planned.getFunction());
+  for (llvm::User* user : planned.users()) {
+    auto* compare = llvm::dyn_cast<llvm::ICmpInst>(user);
+    if (compare == nullptr || !compare->isEquality()) continue;
+    llvm::Value* compared = compare->getOperand(compare->getOperand(0) == &planned ? 1 : 0);
+    for (llvm::User* condition : compare->users()) {
+      auto* branch = llvm::dyn_cast<llvm::BranchInst>(condition);
+      if (branch == nullptr) continue;
+      const bool equal_first = compare->getPredicate() == llvm::ICmpInst::ICMP_EQ;
+      const llvm::BasicBlockEdge edge(branch->getParent(), branch->getSuccessor(equal_first ? 0 : 1));
+      llvm::replaceDominatedUsesWith(compared, &keys, dominators, edge);
+    }
+  }
+}
+
+void putChain(const Chain& chain, const PlanSymbols& symbols, Extraction& extraction, bool is_inner) {
+  const std::string scope = scopeOf(chain);
+  if (scope.empty()) return;
+  llvm::Module& module = extraction.module();
+  llvm::Constant* snapshot = nullptr;
+  replaceCalls(module, kPlannedState, [&](const llvm::CallBase& call) -> llvm::Constant* {
+    if (!isOf(call, scope)) return nullptr;
+    if (snapshot == nullptr) snapshot = makeSnapshot(chain, symbols, extraction, is_inner);
+    return snapshot;
+  });
+  replaceCalls(module, kPlannedKeys, [&](llvm::CallBase& call) -> llvm::Constant* {
+    if (!isOf(call, scope)) return nullptr;
+    auto* keys = llvm::ConstantInt::get(call.getType(), chain.keys.raw());
+    putKnownKeys(call, *keys);
+    return keys;
+  });
+}
+
+}  // namespace
+
+void redirectCalls(llvm::Function& from, llvm::Function& to) {
+  for (llvm::Use& use : llvm::make_early_inc_range(from.uses())) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(use.getUser());
+    if (call == nullptr || !call->isCallee(&use) || call->getFunction() == &to) continue;
+    call->setCalledFunction(&to);
+  }
+}
+
+llvm::Error putPlannedRedispatch(const Chain& chain, Extraction& extraction) {
+  if (chain.open) return llvm::Error::success();
+  return putEntryPoint(chain, extraction, "10redispatchE", "17redispatchPlannedE").takeError();
+}
+
+llvm::Expected<bool> putPlannedCall(const Chain& chain, Extraction& extraction) {
+  return putEntryPoint(chain, extraction, kCall, kCallPlanned);
+}
+
+void sharePlannedCalls(const Plan& plan, llvm::Module& module) {
+  for (const Chain& chain : plan.inner) {
+    if (!chain.used) continue;
+    const std::string name = scopeOf(chain) + kCallPlanned.str();
+    for (llvm::Function& f : module) {
+      if (f.isDeclaration() || !f.getName().starts_with(name) || f.hasOneUse()) continue;
+      f.removeFnAttr(llvm::Attribute::AlwaysInline);
+      f.addFnAttr(llvm::Attribute::NoInline);
+      f.setLinkage(llvm::GlobalValue::ExternalLinkage);  // as what flatten() works on
+    }
+  }
+}
+
+void putPlans(const Plan& plan, Extraction& extraction) {
+  const PlanSymbols symbols(plan);
+  putChain(plan, symbols, extraction, /*is_inner=*/false);
+  for (const Chain& chain : plan.inner)
+    if (chain.used) putChain(chain, symbols, extraction, /*is_inner=*/true);
+  llvm::Module& module = extraction.module();
+  replaceCalls(module, kPlannedValidity, [&](const llvm::CallBase&) {
+    return module.getOrInsertGlobal(kValidityName, llvm::Type::getInt8Ty(module.getContext()));
+  });
+}
+
+std::string unfolded(const llvm::Module& module) {
+  for (const llvm::GlobalVariable& variable : module.globals())
+    if (variable.getName().starts_with(kSnapshotPrefix) && !variable.use_empty())
+      return "a wrapper redispatches with keys that are known at run time only";
+  return "";
+}
+
+}  // namespace shunt::jit

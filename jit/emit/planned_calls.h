@@ -1,0 +1,40 @@
+// What is known of calls inside a thunk: where a wrapper's redispatch leads, and which chain an operator that a composite's
+// kernel calls runs through. Each works on its caller's module; any thread.
+//
+// Note [Inlined operators]
+// An operator that the recorded call called comes into the thunk, as its chain for the keys that it was called with, in the
+// place of its entry point (callPlanned in core/op_state.h). There it stays a call of its own: with a frame, with keys computed
+// from its arguments and the thread's modes, and only if the thunk is still valid; otherwise it goes on as any other call. So
+// the thunk has edges on the inlined chain's entries, and what changes one of them ends its validity.
+// An operator whose own thunk has a loop to specialise is not inlined: its call finds that thunk.
+#pragma once
+
+#include "jit/bitcode/extract.h"
+#include "jit/plan/plan.h"
+#include "jit/plan/plan_symbols.h"
+
+namespace shunt::jit {
+
+/// The global that tells a thunk of its own validity: bound to the thunk's when it is linked.
+inline constexpr llvm::StringLiteral kValidityName = "shunt.validity";
+
+/// Redispatches of the chain's operator look into what putPlans will put there.
+llvm::Error putPlannedRedispatch(const Chain& chain, Extraction& extraction);
+
+/// Whether some function of the module calls the chain's operator; its calls are then callPlanned's.
+llvm::Expected<bool> putPlannedCall(const Chain& chain, Extraction& extraction);
+
+/// An operator that is called at several places, of which a call takes few, stays one function of the module. After all imports.
+void sharePlannedCalls(const Plan& plan, llvm::Module& module);
+
+/// The constants of the plan and of its inlined chains: operator states whose kernels are the module's functions where these
+/// are inlined, keysets, the validity. After everything is imported.
+void putPlans(const Plan& plan, Extraction& extraction);
+
+/// After optimisation: what was to be folded away and is not, empty if nothing.
+std::string unfolded(const llvm::Module& module);
+
+/// Calls of `from` become calls of `to`, but for those in `to`.
+void redirectCalls(llvm::Function& from, llvm::Function& to);
+
+}  // namespace shunt::jit
