@@ -29,10 +29,15 @@ struct Part {
 
 const Settings kCompiledAtOnce = {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", "off"}};
 
+/// A name only; the part that uses it removes it.
+std::string temporaryDirectory() {
+  return (std::filesystem::temp_directory_path() / ("shunt-bars-" + std::to_string(getpid()))).string();
+}
 
 const Part kParts[] = {
     {"ratios", &ratioBars, {{"SHUNT_JIT_THRESHOLD", std::to_string(kThreshold)}, {"SHUNT_JIT_KEEP", "1"}}},
     {"compile times", &compileTimeBars, {}},
+    {"loads", &loadBars, {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", temporaryDirectory()}}},
     {"instructions", &instructionBars, {}},
     {"never slower", &neverSlowerBars, {}},
     {"memory", &memoryBars, kCompiledAtOnce},

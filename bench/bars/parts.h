@@ -18,5 +18,6 @@ void compileTimeBars();
 void instructionBars();
 void memoryBars();
 void growthBars();
+void loadBars();
 
 }  // namespace bench
