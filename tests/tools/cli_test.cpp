@@ -1,6 +1,7 @@
 // bin/shunt: every subcommand's output and its errors, read as a person or a script would.
 #include <shunt/core/dispatcher.h>
 #include <shunt/jit/jit.h>
+#include <shunt/shunt.h>
 
 #include "tests/support/run_command.h"
 
@@ -23,7 +24,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 test::CommandResult shunt_cli(const std::string& arguments, const std::string& variables = "") {
-  return test::runCommand("env -u SHUNT_JIT -u SHUNT_STATS " + variables + " " SHUNT_CLI " " + arguments + " 2>&1");
+  return test::runCommand("env -u SHUNT_JIT -u SHUNT_JIT_CACHE -u SHUNT_STATS " + variables + " " SHUNT_CLI " " + arguments + " 2>&1");
 }
 
 std::string good(const std::string& arguments, const std::string& variables = "") {
@@ -32,8 +33,8 @@ std::string good(const std::string& arguments, const std::string& variables = ""
   return ran.text;
 }
 
-std::string bad(const std::string& arguments) {
-  const test::CommandResult ran = shunt_cli(arguments);
+std::string bad(const std::string& arguments, const std::string& variables = "") {
+  const test::CommandResult ran = shunt_cli(arguments, variables);
   EXPECT_NE(ran.status, 0) << arguments << "\n" << ran.text;
   EXPECT_NE(ran.status, -1) << arguments << "\n" << ran.text;
   return ran.text;
@@ -172,6 +173,70 @@ TEST(ExplainCommand, PairsOfAFinishedProgram) {
   EXPECT_THAT(good("explain my::op --report " + report.file), HasSubstr("reason: CPU: nothing to inline"));
   EXPECT_THAT(bad("explain add --report " + report.file), HasSubstr("the program observed no pair of aten::add"));
 }
+
+#ifdef SHUNT_CLI_HAS_COMPILER
+/// A directory of the disk cache with a few thunks that this process compiled.
+struct FilledCache {
+  FilledCache() {
+    std::string name = (std::filesystem::temp_directory_path() / "shunt_cli_XXXXXX").string();
+    directory = mkdtemp(name.data());
+    jit::set_cache_directory(directory);
+    const Tensor x = ones({8}, kFloat), y = ones({8}, kDouble);
+    for (int n = 0; n < 3000; ++n) {
+      x.mul(x);
+      y.relu();
+      if (n % 1000 == 0) jit::wait_idle();
+    }
+    jit::wait_idle();
+    jit::set_cache_directory("");
+  }
+  ~FilledCache() {
+    jit::clear();
+    std::filesystem::remove_all(directory);
+  }
+  std::string firstFile() const { return std::filesystem::directory_iterator(directory)->path().string(); }
+  std::string option() const { return " --directory " + directory; }
+  std::string directory;
+};
+
+TEST(CacheCommand, ListsVerifiesAndClears) {
+  const FilledCache cache;
+  const std::string text = good("cache list" + cache.option());
+  EXPECT_THAT(text, AllOf(HasSubstr("aten::mul.Tensor {CPU} (Float contiguous, Float contiguous)"), HasSubstr("aten::relu {CPU} (Double contiguous)"),
+                          testing::ContainsRegex("[0-9]+ thunks, [0-9]+ bytes, in "), HasSubstr(" 0 damaged")));
+  EXPECT_EQ(good("cache list", "SHUNT_JIT_CACHE=" + cache.directory), text);
+  const auto json = nlohmann::json::parse(good("cache list --json" + cache.option()));
+  EXPECT_EQ(json["directory"], cache.directory);
+  ASSERT_GE(json["entries"].size(), 2u);
+  // This program has thread-local variables elsewhere than bin/shunt, or in the same place.
+  EXPECT_THAT(json["entries"][0]["state"], testing::AnyOf("usable", "other"));
+  EXPECT_THAT(good("cache verify" + cache.option()), HasSubstr(" 0 damaged"));
+
+  std::fstream(cache.firstFile(), std::ios::in | std::ios::out).seekp(100).put('~').put('~');
+  const std::string verified = bad("cache verify" + cache.option());
+  EXPECT_THAT(verified, AllOf(HasSubstr(std::filesystem::path(cache.firstFile()).filename().string() + ": its checksum is wrong"), HasSubstr(" 1 damaged")));
+  EXPECT_THAT(good("cache list" + cache.option()), HasSubstr("damaged"));
+
+  std::ofstream(cache.directory + "/somebody's") << "else";
+  EXPECT_THAT(good("cache clear" + cache.option()), HasSubstr("removed " + std::to_string(json["entries"].size()) + " files"));
+  EXPECT_THAT(good("cache list" + cache.option()), HasSubstr("0 thunks"));
+  EXPECT_TRUE(std::filesystem::exists(cache.directory + "/somebody's")) << "no file of the cache";
+}
+
+TEST(CacheCommand, WhatIsWrongIsSaid) {
+  EXPECT_THAT(good("cache list --directory /nowhere/at/all"), HasSubstr("0 thunks"));
+  EXPECT_THAT(good("cache clear --directory /nowhere/at/all"), HasSubstr("removed 0 files"));
+  EXPECT_THAT(bad("cache list --directory /dev/null"), HasSubstr("the disk cache in '/dev/null': can't open it: Not a directory"));
+  EXPECT_THAT(bad("cache"), HasSubstr("subcommand"));
+  EXPECT_THAT(bad("cache", "SHUNT_JIT_CACHE="), HasSubstr("subcommand"));
+  EXPECT_THAT(good("cache list", "SHUNT_JIT_CACHE= XDG_CACHE_HOME=/nowhere"), HasSubstr("in /nowhere/shunt"));
+}
+#else
+TEST(CacheCommand, NeedsTheCompiler) {
+  EXPECT_THAT(good("cache list --directory /nowhere/at/all"), HasSubstr("0 thunks"));
+  EXPECT_THAT(bad("cache list --directory /"), HasSubstr("libshunt_jit.so is not available"));
+}
+#endif
 
 }  // namespace
 }  // namespace shunt

@@ -20,6 +20,12 @@ void printOperators(const std::string& filter, bool schemas);
 /// Registrations, and the table that follows from them.
 void printTables(const std::string& name);
 
+/// The disk cache of thunks: in the named directory, else in the environment's, else in the default one.
+void listCache(const std::string& directory, bool json);
+/// Whether no file is damaged; names those that are.
+bool verifyCache(const std::string& directory);
+void clearCache(const std::string& directory);
+
 struct ExplainOptions {
   std::string op;
   std::vector<std::string> arguments;

@@ -1,4 +1,5 @@
-// shunt: what operators there are, what one call does, and what the report of a program that runs or ran says.
+// shunt: what operators there are, what one call does, what the report of a program that runs or ran says, and what the disk
+// cache holds.
 #include "tools/shunt/commands.h"
 
 #include <CLI/CLI.hpp>
@@ -20,7 +21,7 @@ int run(int argc, char** argv) {
   std::vector<std::string> libraries;
   app.add_option("-l,--library", libraries, "Load this shared object first, for the operators that it registers");
 
-  std::string file, filter, op;
+  std::string file, filter, op, directory;
   bool json = false, schemas = false;
   CLI::App* stats = app.add_subcommand("stats", "Print the table of a report");
   stats->add_option("file", file, "Written by SHUNT_STATS=file.json or jit::statsJson")->required();
@@ -32,6 +33,15 @@ int run(int argc, char** argv) {
 
   CLI::App* dump = app.add_subcommand("dump", "Print what is registered for an operator, and the table computed from it, with reasons");
   dump->add_option("op", op, "add.Tensor, aten::add.Tensor")->required();
+
+  CLI::App* cache = app.add_subcommand("cache", "Look at the disk cache of compiled code (SHUNT_JIT_CACHE)");
+  cache->require_subcommand(1);
+  cache->add_option("-d,--directory", directory, "Where it is, if not where the environment says");
+  CLI::App* list = cache->add_subcommand("list", "List what is in it");
+  list->add_flag("--json", json, "Print it as JSON");
+  CLI::App* verify = cache->add_subcommand("verify", "Read all of it; fails if a file is damaged");
+  CLI::App* clear = cache->add_subcommand("clear", "Remove all of it");
+  for (CLI::App* command : {list, verify, clear}) command->fallthrough();  // --directory may stand behind them
 
   ExplainOptions options;
   CLI::App* explain = app.add_subcommand("explain", "Tell what a call does, and why it is compiled or is not");
@@ -49,6 +59,9 @@ int run(int argc, char** argv) {
   if (*stats) printStats(file, json);
   else if (*ops) printOperators(filter, schemas);
   else if (*dump) printTables(op);
+  else if (*list) listCache(directory, json);
+  else if (*verify) return verifyCache(directory) ? 0 : 1;
+  else if (*cache) clearCache(directory);
   else printExplanation(options);
   return 0;
 }
