@@ -24,7 +24,8 @@ llvm::Error putPlannedRedispatch(const Chain& chain, Extraction& extraction);
 /// Whether some function of the module calls the chain's operator; its calls are then callPlanned's.
 llvm::Expected<bool> putPlannedCall(const Chain& chain, Extraction& extraction);
 
-/// An operator that is called at several places, of which a call takes few, stays one function of the module. After all imports.
+/// An operator that is called at several places, of which a call takes few, stays one function of the module. After all that is
+/// imported for chains.
 void sharePlannedCalls(const Plan& plan, llvm::Module& module);
 
 /// The constants of the plan and of its inlined chains: operator states whose kernels are the module's functions where these

@@ -143,7 +143,8 @@ std::string Plan::print() const {
   out << "plan for " << op.name << " keys={" << shunt::toString(DispatchKeySet::fromRaw(request.keys)) << "}\n";
   printSteps(out, *this, "  ");
   for (const Chain& chain : inner) {
-    out << "  where it calls " << chain.op.name << " with keys={" << shunt::toString(chain.keys) << (chain.used ? "}, inlined\n" : "}\n");
+    out << "  where it calls " << chain.op.name << " with keys={" << shunt::toString(chain.keys)
+        << (chain.used ? "}, inlined\n" : "}\n");
     printSteps(out, chain, "    ");
   }
   const auto& r = request.record;

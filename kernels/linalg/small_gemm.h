@@ -5,8 +5,8 @@
 // alpha, beta and the instruction set in use alone; never on what ran before, on threads, or on who asks: the interpreter and
 // a thunk call the same function.
 // Only LIBXSMM's generator is used: a function from a shape to bytes, without threads, settings or memory of its own. The
-// bytes lie in memory of the calling thread, which is either writable or executable. Making a kernel takes 1 to 8 us, finding it
-// again 2 ns: a look at the shape that its place was made for. A thread keeps kKept of them; the one used longest ago goes.
+// bytes lie in memory of the calling thread, which is either writable or executable. Making a kernel takes 1 to 8 us; finding it
+// again is a look at the shape that its place was made for. A thread keeps 256; of four the one used longest ago goes.
 // LIBXSMM's matrices are column-major, so it computes C^T = B^T * A^T. It takes A transposed as it is; B transposed is copied
 // first, where that is worth it.
 //

@@ -28,8 +28,8 @@
 //     changes too, in the same change, is exchanged twice: first its table as it was without T, then with the others.
 //   - P3: T is in no state while it is compiled, so R3 cannot find it; the versions tell instead.
 // What began before anyone could know of the change may still run the old.
-// The inlined operator's frame keeps what its entries own: a valid thunk's entries are those of the frame's state, since a state
-// without them is got through R4, after R3.
+// The inlined operator's frame keeps what its entries own: a valid thunk's entries are those of the frame's state, since a
+// state without them is got through R4, after R3.
 // The compiler makes such thunks of composite operators (jit/emit/inner_calls.h); tests/dispatch/thunk_publication_test.cpp
 // makes them by hand.
 //

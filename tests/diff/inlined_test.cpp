@@ -151,7 +151,8 @@ TEST_F(Inlined, AnOverrideIsInForceAtOnce) {
   const auto log = jit::invalidation_log();  // a ring
   EXPECT_TRUE(isMarked(shunt::linear(x.input, x.weight, x.bias)));
   std::vector<std::string> last;
-  for (size_t i = log.size() - std::min<size_t>(log.size(), 3); i < log.size(); ++i) last.push_back(log[i].what + " <- " + log[i].cause);
+  for (size_t i = log.size() - std::min<size_t>(log.size(), 3); i < log.size(); ++i)
+    last.push_back(log[i].what + " <- " + log[i].cause);
   EXPECT_THAT(last, Contains("aten::linear keys={CPU} <- aten::addmm: CPU changed to kernel"));
   for (const ThunkName& name : gone(before)) EXPECT_THAT(name.op, Not(HasSubstr("add.Tensor")));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(isMarked(shunt::linear(x.input, x.weight, x.bias)));

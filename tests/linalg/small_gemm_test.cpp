@@ -135,7 +135,8 @@ TEST(SmallProduct, OneKernelAShape) {
 TEST(SmallProduct, BitsDependOnTheOperandsAlone) {
   const Tensor a = shunt::randn({12, 30}), b = shunt::randn({30, 17}), w = shunt::randn({17, 30});
   const auto all = [&] {
-    return bytesOf(shunt::mm(a, b)) + bytesOf(shunt::mm(a, w.t())) + bytesOf(shunt::addmm(a.select(0, 0).narrow(0, 0, 17), a, b));
+    return bytesOf(shunt::mm(a, b)) + bytesOf(shunt::mm(a, w.t())) +
+           bytesOf(shunt::addmm(a.select(0, 0).narrow(0, 0, 17), a, b));
   };
   const std::string expected = all();
   for (int64_t m = 1; m <= 24; ++m)
