@@ -58,11 +58,39 @@ struct DynamicView {
   }
 };
 
+/// An element outside the fast range: a call, since inlined it would be computed for all lanes at once.
+template <class F, class C>
+SHUNT_NOINLINE C fullRange(C x) noexcept {
+  return F()(x);
+}
+
+/// loop1dFastRange for dynamic views, of which every loop is the compiler's to vectorise.
+template <class F, class C>
+SHUNT_ALWAYS_INLINE bool genericFastRange(const DynamicView& out, int64_t n, const DynamicView& in) {
+  constexpr int64_t kBlock = 256;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t end = begin + kBlock < n ? begin + kBlock : n;
+    bool fast = true;
+    for (int64_t i = begin; i < end; ++i) fast &= F::inFastRange(in.template load<C>(i));
+    if (fast) [[likely]] {
+      for (int64_t i = begin; i < end; ++i) out.store(i, F::fast(in.template load<C>(i)));
+    } else {
+      for (int64_t i = begin; i < end; ++i) out.store(i, fullRange<F, C>(in.template load<C>(i)));
+    }
+  }
+  return true;
+}
+
 template <class F, class C, size_t... I>
 SHUNT_ALWAYS_INLINE bool genericLoopImpl(const View& out, const View* in, int64_t n, const ScalarSlot* scalars,
                                          ScalarType common, std::index_sequence<I...> inputs) {
-  const Bound<F, C> f(scalars);
-  return loop1d<F, C, 0>(f, DynamicView{out, F::kBoolOutput ? kBool : common}, 0, n, inputs, DynamicView{in[I], common}...);
+  const DynamicView result{out, F::kBoolOutput ? kBool : common};
+  if constexpr (HasFastRange<F, C>) {
+    return genericFastRange<F, C>(result, n, DynamicView{in[I], common}...);
+  } else {
+    const Bound<F, C> f(scalars);
+    return loop1d<F, C, 0>(f, result, 0, n, inputs, DynamicView{in[I], common}...);
+  }
 }
 
 /// What the JIT extracts, by this function's mangled name.
