@@ -25,14 +25,17 @@ struct Folder {
   fs::path path;
 };
 
-shunt::jit::Stats run(const Folder& folder) {
+std::string contentOf(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+shunt::jit::Stats run(const Folder& folder, const std::string& cache = "cache") {
   const fs::path report = folder.path / "report.json";
-  const std::string variables =
-      "SHUNT_JIT_CACHE=" + (folder.path / "cache").string() + " SHUNT_STATS=" + report.string();
+  const std::string variables = "SHUNT_JIT_CACHE=" + (folder.path / cache).string() + " SHUNT_STATS=" + report.string();
   const auto ran = shunt::test::runCommand("env -u SHUNT_JIT " + variables + " " DIFF_TEST " 2>&1");
   EXPECT_EQ(ran.status, 0) << ran.text;
-  std::ifstream in(report);
-  return shunt::jit::statsFromJson(std::string(std::istreambuf_iterator<char>(in), {}));
+  return shunt::jit::statsFromJson(contentOf(report));
 }
 
 TEST(Cached, EveryThunkOfTheDifferentialTestIsLoadedByTheNextProcess) {
@@ -45,6 +48,20 @@ TEST(Cached, EveryThunkOfTheDifferentialTestIsLoadedByTheNextProcess) {
   EXPECT_EQ(second.loaded, first.compiled + first.loaded);
   EXPECT_EQ(second.refused, first.refused);
   EXPECT_EQ(second.cache_rejected, 0u);
+}
+
+// What an object holds of a process, an address first of all, is another one in the next.
+TEST(Cached, TwoProcessesCompileTheSameBytes) {
+  const Folder folder;
+  run(folder, "first");
+  run(folder, "second");
+  size_t files = 0;
+  for (const auto& file : fs::directory_iterator(folder.path / "first")) {
+    ++files;
+    EXPECT_TRUE(contentOf(file.path()) == contentOf(folder.path / "second" / file.path().filename())) << file.path();
+  }
+  EXPECT_GT(files, 1000u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path / "second"), fs::directory_iterator()), static_cast<long>(files));
 }
 
 }  // namespace
