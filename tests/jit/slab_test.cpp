@@ -52,10 +52,10 @@ TEST(CodeSlabs, FreedNeighboursJoin) {
 
 TEST(CodeSlabs, TheLimitHoldsAndIsGivenBack) {
   CodeSlabs slabs(1000);
-  const CodeBlock block = must(slabs.allocate(960));
+  const CodeBlock block = must(slabs.allocate(896));
   EXPECT_NE(messageOf(slabs.allocate(64)).find("limit of 1000 bytes"), std::string::npos);
   slabs.free(block.address);
-  EXPECT_EQ(must(slabs.allocate(64)).size, 64u);
+  EXPECT_EQ(must(slabs.allocate(64)).size, CodeSlabs::kAlignment);
 }
 
 TEST(CodeSlabs, TooLargeIsAnError) {
@@ -145,10 +145,10 @@ TEST(CodeSlabs, WhatIsKeptSinceAForkCountsAgainstTheLimit) {
   CodeSlabs slabs(10000);
   const CodeBlock kept = must(slabs.allocate(64)), gone = must(slabs.allocate(6400));
   slabs.free(gone.address);
-  EXPECT_EQ(slabs.usage().reserved, 64u);
+  EXPECT_EQ(slabs.usage().reserved, CodeSlabs::kAlignment);
   slabs.beforeFork();
   slabs.afterForkInParent();
-  EXPECT_GE(slabs.usage().reserved, 6464u);
+  EXPECT_GE(slabs.usage().reserved, CodeSlabs::kAlignment + 6400);
   EXPECT_NE(messageOf(slabs.allocate(6400)).find("limit"), std::string::npos);
   slabs.free(kept.address);
   EXPECT_EQ(slabs.usage().reserved, 0u);
