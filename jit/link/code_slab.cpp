@@ -164,8 +164,9 @@ CodeSlabs::~CodeSlabs() {
 CodeSlabs& CodeSlabs::instance() {
   static CodeSlabs& slabs = *new CodeSlabs(static_cast<size_t>(
       shunt::detail::numberFromEnvironment("SHUNT_JIT_MAX_CODE", kDefaultLimit, 0, std::numeric_limits<int64_t>::max())));
-  static const int installed = pthread_atfork([] { slabs.beforeFork(); }, [] { slabs.afterForkInParent(); },
-                                              [] { slabs.afterForkInChild(); });
+  // The handlers ask for them, since they may run on a thread that never did: only so are they made before they are used.
+  static const int installed = pthread_atfork([] { instance().beforeFork(); }, [] { instance().afterForkInParent(); },
+                                              [] { instance().afterForkInChild(); });
   (void)installed;
   return slabs;
 }

@@ -52,8 +52,9 @@ struct Registry {
 
 Registry& registry() {
   static Registry& r = *new Registry;
+  // The handlers ask for it, since they may run on a thread that never did: only so is it made before they use it.
   static const int installed =
-      pthread_atfork([] { r.mutex.lock(); }, [] { r.mutex.unlock(); }, [] { r.mutex.unlock(); });
+      pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); }, [] { registry().mutex.unlock(); });
   (void)installed;
   return r;
 }
