@@ -121,7 +121,8 @@ SHUNT_NOINLINE bool runLarge(const Request& r, const FastCall& call, std::byte* 
     streamed = streamed && call.in[i] != out;  // other inputs are apart: canWrite
   }
   path_counters.streamed += streamed;
-  return executeContiguous(r.op.loop(call.common), out, call.in, call.repeated, n, call.scalars, sizes, r.op.num_inputs, streamed);
+  return executeContiguous(r.op.loop(call.common), out, call.in, call.repeated, n, call.scalars, sizes, r.op.num_inputs,
+                           streamed);
 }
 
 SHUNT_ALWAYS_INLINE void runFast(const Request& r, const FastCall& call, std::byte* out) {

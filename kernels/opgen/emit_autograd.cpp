@@ -74,7 +74,8 @@ class RecordingWrapper {
       text += fmt::format("  const bool requires_grad = autograd::compute_requires_grad({});\n", requiresGradNames());
       text += forEachWritten(op_, "  autograd::check_inplace({}, requires_grad);\n");
     }
-    text += fmt::format("  intrusive_ptr<autograd::generated::{0}> node = wrappers::recordNode<autograd::generated::{0}>({1}, {2});\n",
+    text += fmt::format("  intrusive_ptr<autograd::generated::{0}> node = "
+                        "wrappers::recordNode<autograd::generated::{0}>({1}, {2});\n",
                         d_.node_name, inplace_ ? "requires_grad" : fmt::format("autograd::compute_requires_grad({})", inputs),
                         inputs);
     const std::string saved = saves(false, "node->");
