@@ -41,7 +41,7 @@ SHUNT_ALWAYS_INLINE A squareRoot(A x) {
 template <class A>
 SHUNT_ALWAYS_INLINE void normRow(const NormForward<A>& c, A* out, const A* x, int64_t row) {
   const auto count = static_cast<A>(c.n);
-  const A mean = sumOfRow(x, c.n) / count;
+  const A mean = c.n == 0 ? A(0) : sumOfRow(x, c.n) / count;  // as in PyTorch; 1 / the deviation is NaN then
   const A squares = sumOf<A>(c.n, [&](int64_t i) __attribute__((always_inline)) { return (x[i] - mean) * (x[i] - mean); });
   const A rstd = A(1) / squareRoot(squares / count + c.eps);
   c.mean[row] = mean;
