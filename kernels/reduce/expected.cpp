@@ -24,10 +24,11 @@ Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, cons
   const rows::Rows shape(*t, count);
   if (count < 0 || !shape.worthLoop() || shape.n > kBlock) [[unlikely]] return reduce(self, dims, keepdim, reduction);
   const OutputSizes sizes(t->sizes(), dims, keepdim);
-  Tensor out(::shunt::detail::makeCpuTensor(sizes.ref(), {}, reduction.out_dtype));
+  const ScalarType result = reductionOf(rows::kExpected.functor).out_dtype;  // a constant, also where `reduction` is none
+  Tensor out(::shunt::detail::makeCpuTensor(sizes.ref(), {}, result));
   rows::Call call;
   call.dtype = rows::expectedDtype(0);
-  call.result = reduction.out_dtype;
+  call.result = result;
   call.in[0] = rows::dataOf(t, call.dtype);
   call.out[0] = rows::dataOf(out.unsafeGetTensorImpl(), call.result);
   call.rows = shape.rows;

@@ -17,5 +17,9 @@ SHUNT_ALWAYS_INLINE constexpr uint64_t idOf(const Reduction& r) {
   return uint64_t{static_cast<uint8_t>(r.op)} | uint64_t{static_cast<uint8_t>(r.accumulator)} << 8 |
          uint64_t{static_cast<uint8_t>(r.out_dtype)} << 16 | uint64_t{r.mean} << 24;
 }
+SHUNT_ALWAYS_INLINE constexpr Reduction reductionOf(uint64_t id) {
+  return {static_cast<ReduceOp>(id & 0xff), static_cast<Accumulator>(id >> 8 & 0xff), static_cast<ScalarType>(id >> 16 & 0xff),
+          (id >> 24) != 0};
+}
 
 }  // namespace shunt::reduce

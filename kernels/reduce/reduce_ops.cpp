@@ -40,14 +40,18 @@ void checkSupported(ScalarType dtype, const char* op) {
   if (!isSupportedType(dtype)) [[unlikely]] ::shunt::detail::throwNotImplementedFor(op, dtype);
 }
 
-// Inlined: what of a reduction is the operator's is a constant, and a thunk has the call of reduce() in it.
-SHUNT_ALWAYS_INLINE Tensor sumOrProd(const char* name, ReduceOp op, const Tensor& self, OptionalIntArrayRef dims, bool keepdim,
-                 std::optional<ScalarType> dtype) {
-  const TensorImpl& impl = implOf(self, name);
-  const ScalarType type = sumType(impl, dtype);
+// As a call: inlined, every dtype that it tells apart would have a call of reduce() of its own, and a thunk as many loops.
+SHUNT_NOINLINE Reduction sumOrProdOf(const char* name, ReduceOp op, const Tensor& self, std::optional<ScalarType> dtype) {
+  const ScalarType type = sumType(implOf(self, name), dtype);
   checkSupported(type, name);
   if (type == kBool) op = op == ReduceOp::kSum ? ReduceOp::kMax : ReduceOp::kMin;
-  return reduceAs(self, dims, keepdim, {op, accumulatorOf(type), type});
+  return {op, accumulatorOf(type), type};
+}
+
+// Inlined, so that a thunk has the call of reduce() in it.
+SHUNT_ALWAYS_INLINE Tensor sumOrProd(const char* name, ReduceOp op, const Tensor& self, OptionalIntArrayRef dims, bool keepdim,
+                                     std::optional<ScalarType> dtype) {
+  return reduceAs(self, dims, keepdim, sumOrProdOf(name, op, self, dtype));
 }
 
 [[noreturn]] SHUNT_COLD void throwMeanType(bool given, ScalarType type) {
@@ -55,11 +59,14 @@ SHUNT_ALWAYS_INLINE Tensor sumOrProd(const char* name, ReduceOp op, const Tensor
                           " dtype must be either a floating point or complex dtype. Got: ", type));
 }
 
-SHUNT_ALWAYS_INLINE Tensor meanOver(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<ScalarType> dtype) {
-  const TensorImpl& impl = implOf(self, "mean");
-  const ScalarType type = dtype.value_or(impl.dtype());
+SHUNT_NOINLINE Reduction meanOf(const Tensor& self, std::optional<ScalarType> dtype) {
+  const ScalarType type = dtype.value_or(implOf(self, "mean").dtype());
   if (!isFloatingType(type)) [[unlikely]] throwMeanType(dtype.has_value(), type);
-  return reduceAs(self, dims, keepdim, {ReduceOp::kSum, accumulatorOf(type), type, true});
+  return {ReduceOp::kSum, accumulatorOf(type), type, true};
+}
+
+SHUNT_ALWAYS_INLINE Tensor meanOver(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<ScalarType> dtype) {
+  return reduceAs(self, dims, keepdim, meanOf(self, dtype));
 }
 
 [[noreturn]] SHUNT_COLD void throwNeedsDim(const char* name) {
