@@ -49,13 +49,23 @@ function(_shunt_object_library out target kind)
   set(${out} ${name} PARENT_SCOPE)
 endfunction()
 
+# Instrumented loops can't be vectorised, and trying costs most of a sanitizer build's time. Of the generic loops the bitcode
+# counts, which is not instrumented.
+if(SHUNT_SANITIZE)
+  set(SHUNT_KERNEL_OPTIMISATION -O2 -Wno-pass-failed)
+  set(SHUNT_ISA_OPTIMISATION -O1 -Wno-pass-failed)
+else()
+  set(SHUNT_KERNEL_OPTIMISATION -O2)
+  set(SHUNT_ISA_OPTIMISATION -O3)
+endif()
+
 function(shunt_kernel_objects target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
   if(NOT arg_SOURCES)
     return()
   endif()
   _shunt_object_library(objects ${target} kernels ${arg_SOURCES})
-  target_compile_options(${objects} PRIVATE -O2)
+  target_compile_options(${objects} PRIVATE ${SHUNT_KERNEL_OPTIMISATION})
   if(NOT SHUNT_JIT)
     return()
   endif()
@@ -69,13 +79,6 @@ function(shunt_kernel_objects target)
     CXX_COMPILER_LAUNCHER ${SHUNT_EMBED_BITCODE} ${SHUNT_OBJCOPY} ${mode} ${CMAKE_CXX_COMPILER_LAUNCHER})
   set_property(SOURCE ${arg_SOURCES} APPEND PROPERTY OBJECT_DEPENDS ${SHUNT_EMBED_BITCODE})
 endfunction()
-
-# Instrumented loops can't be vectorised, and trying costs most of a sanitizer build's time.
-if(SHUNT_SANITIZE)
-  set(SHUNT_ISA_OPTIMISATION -O1 -Wno-pass-failed)
-else()
-  set(SHUNT_ISA_OPTIMISATION -O3)
-endif()
 
 function(shunt_isa_objects target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
