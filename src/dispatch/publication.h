@@ -30,7 +30,7 @@
 // What began before anyone could know of the change may still run the old.
 // The inlined operator's frame keeps what its entries own: a valid thunk's entries are those of the frame's state, since a
 // state without them is got through R4, after R3.
-// The compiler makes such thunks of composite operators (jit/emit/inner_calls.h); tests/dispatch/thunk_publication_test.cpp
+// The compiler makes such thunks of composite operators (jit/emit/planned_calls.h); tests/dispatch/thunk_publication_test.cpp
 // makes them by hand.
 //
 // Templated on the platform as world.h is, and explored with it by tests/world (dependent_world.h) with callers, a
