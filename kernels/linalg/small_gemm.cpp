@@ -9,6 +9,7 @@
 #include <libxsmm_cpuid.h>
 #include <libxsmm_generator.h>
 #include <memory>
+#include <pthread.h>
 #include <sys/mman.h>
 
 namespace shunt::linalg {
@@ -151,14 +152,21 @@ class Kernels {
 
 constinit thread_local Kernels* mine SHUNT_TLS_MODEL = nullptr;
 
+void detach(void* kernels) {
+  mine = nullptr;
+  delete static_cast<Kernels*>(kernels);
+}
+
+/// A product in the destructor of a thread's object, after the key's, attaches again, and the key's destructor runs again.
 SHUNT_NOINLINE SHUNT_COLD Kernels& attach() {
-  struct Owner {
-    std::unique_ptr<Kernels> kernels;
-    ~Owner() { mine = nullptr; }
-  };
-  static thread_local Owner owner;
-  owner.kernels = std::make_unique<Kernels>();
-  mine = owner.kernels.get();
+  static const pthread_key_t key = [] {
+    pthread_key_t made;
+    SHUNT_CHECK(pthread_key_create(&made, &detach) == 0, "small products: the process has no pthread key left");
+    return made;
+  }();
+  auto kernels = std::make_unique<Kernels>();
+  pthread_setspecific(key, kernels.get());
+  mine = kernels.release();
   return *mine;
 }
 
@@ -201,6 +209,15 @@ template <class T>
     for (int64_t i = j < whole_cols ? whole_rows : 0; i < rows; ++i) out[j * rows + i] = in[i * ld + j];
 }
 
+// UBSan's check of indirect calls would read what stands before the code: nothing does.
+#ifdef __clang__
+[[clang::no_sanitize("function")]]
+#endif
+SHUNT_ALWAYS_INLINE void multiply(Kernel kernel, const void* a, const void* b, void* c) {
+  kernel(b, a, c);
+  cleanVectors();
+}
+
 template <class T>
 SHUNT_NOINLINE bool transposingRight(Problem p, const T* a, const T* b, T* c) {
   const int64_t ldb = std::exchange(p.ldb, p.n);
@@ -208,8 +225,7 @@ SHUNT_NOINLINE bool transposingRight(Problem p, const T* a, const T* b, T* c) {
   if (kernel == nullptr) return false;
   alignas(64) T copy[kMostCopied / sizeof(T)];
   transpose(b, ldb, p.n, p.k, copy);
-  kernel(copy, a, c);
-  cleanVectors();
+  multiply(kernel, a, copy, c);
   return true;
 }
 
@@ -222,8 +238,7 @@ SHUNT_ALWAYS_INLINE bool run(int64_t m, int64_t n, int64_t k, T alpha, MatrixVie
   if (b.transposed) return transposingRight(problem, a.data, b.data, c);
   const Kernel kernel = kernels().find(problem);
   if (kernel == nullptr) return false;
-  kernel(b.data, a.data, c);
-  cleanVectors();
+  multiply(kernel, a.data, b.data, c);
   return true;
 }
 
