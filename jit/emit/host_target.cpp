@@ -105,6 +105,8 @@ void HostTarget::prepare(llvm::Function& function) const {
   for (const char* attribute : kReplacedAttributes) function.removeFnAttr(attribute);
   function.addFnAttr("target-features", features_);
   function.addFnAttr("prefer-vector-width", std::to_string(vector_width_));
+  // A frame of more than a page mustn't jump over the guard page of its thread's stack.
+  function.addFnAttr("probe-stack", "inline-asm");
   function.setUWTableKind(llvm::UWTableKind::Default);
 }
 

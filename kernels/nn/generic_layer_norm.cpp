@@ -6,7 +6,7 @@
 namespace shunt::nn {
 namespace {
 
-/// n <= kBlock elements as A: in memory, or in `buffer`. Null for null.
+/// n elements as A: in memory, or in `buffer`. Null for null.
 template <class A>
 SHUNT_ALWAYS_INLINE const A* valuesOf(A* buffer, const std::byte* p, ScalarType dtype, int64_t n) {
   if (p == nullptr || dtype == scalar_type_of<A>) return reinterpret_cast<const A*>(p);
@@ -22,13 +22,14 @@ void layerNormLoop(const rows::Call& call) {
   const rows::Call c = call;
   const int64_t size = elementSize(c.dtype), statistic = elementSize(c.result);
   const bool own = c.dtype == scalar_type_of<A>;
-  A buffer[kBlock], weights[kBlock], biases[kBlock], statistics[2];
+  constexpr int64_t kLongest = kLongestNorm<A>;  // four of them: the sum of squares has one more
+  A buffer[kLongest], weights[kLongest], biases[kLongest], statistics[2];
   const NormForward<A> norm{valuesOf(weights, c.in[1], c.result, c.n), valuesOf(biases, c.in[2], c.result, c.n),
                             &statistics[0], &statistics[1], c.n, static_cast<A>(c.number)};
   for (int64_t r = 0; r < c.rows; ++r) {
     const A* x = valuesOf(buffer, c.in[0] + r * c.n * size, c.dtype, c.n);
     std::byte* const out = c.out[0] + r * c.n * size;
-    normRow(norm, own ? reinterpret_cast<A*>(out) : buffer, x, 0);
+    normRow<kLongest>(norm, own ? reinterpret_cast<A*>(out) : buffer, x, 0);
     if (!own) reduce::storeRow(out, buffer, c.dtype, c.n);
     for (int i = 0; i < 2; ++i) reduce::storeRow(c.out[1 + i] + r * statistic, &statistics[i], c.result, 1);
   }
@@ -39,7 +40,8 @@ void layerNormBackwardLoop(const rows::Call& call) {
   const rows::Call c = call;
   const int64_t size = elementSize(c.dtype), statistic = elementSize(c.result);
   const bool own = c.dtype == scalar_type_of<A>;
-  A grads[kBlock], xs[kBlock], weights[kBlock], weight_grads[kBlock], bias_grads[kBlock], statistics[2];
+  constexpr int64_t kLongest = kLongestNormBackward<A>;  // six of them: the sums have one more
+  A grads[kLongest], xs[kLongest], weights[kLongest], weight_grads[kLongest], bias_grads[kLongest], statistics[2];
   for (int64_t i = 0; i < c.n; ++i) weight_grads[i] = bias_grads[i] = 0;
   const NormBackward<A> norm{valuesOf(weights, c.in[4], c.result, c.n), c.out[1] != nullptr ? weight_grads : nullptr,
                              c.out[2] != nullptr ? bias_grads : nullptr, c.n};
@@ -49,7 +51,7 @@ void layerNormBackwardLoop(const rows::Call& call) {
     for (int i = 0; i < 2; ++i) reduce::loadRow(&statistics[i], c.in[2 + i] + r * statistic, c.result, 1);
     std::byte* const out = c.out[0] != nullptr ? c.out[0] + r * c.n * size : nullptr;
     A* const to = out == nullptr ? nullptr : own ? reinterpret_cast<A*>(out) : grads;
-    normBackwardRow(norm, to, grad, x, statistics[0], statistics[1]);
+    normBackwardRow<kLongest>(norm, to, grad, x, statistics[0], statistics[1]);
     if (out != nullptr && !own) reduce::storeRow(out, grads, c.dtype, c.n);
   }
   if (c.out[1] != nullptr) reduce::storeRow(c.out[1], weight_grads, c.result, c.n);

@@ -37,6 +37,12 @@ SHUNT_NOINLINE void layerNormBackward(const NormGradient& gradient);
 void layerNormExpected(const Norm& norm);
 void layerNormBackwardExpected(const NormGradient& gradient);
 
+/// Rows that the generic loops take: so long that a loop's buffers, which are on its caller's stack, have 16 KiB in all.
+template <class A>
+inline constexpr int64_t kLongestNorm = (16 << 10) / (4 * int64_t{sizeof(A)});
+template <class A>
+inline constexpr int64_t kLongestNormBackward = (16 << 10) / (6 * int64_t{sizeof(A)});
+
 /// The generic loops; null where there is none for the dtype.
 rows::LoopFn genericLayerNorm(ScalarType dtype);
 rows::LoopFn genericLayerNormBackward(ScalarType dtype);

@@ -1,12 +1,11 @@
 #include "kernels/nn/layer_norm.h"
-#include "kernels/reduce/loop_table.h"
 
 namespace shunt::nn {
 namespace {
 
-/// The loops have buffers of one block.
-SHUNT_ALWAYS_INLINE bool fits(int64_t rows, int64_t n) {
-  return rows > 0 && n > 0 && n <= reduce::kBlock && rows * n <= kDefaultGrain;
+/// For longer rows the interpreter's loop is as good.
+SHUNT_ALWAYS_INLINE bool fits(int64_t rows, int64_t n, int64_t longest) {
+  return rows > 0 && n > 0 && n <= longest && rows * n <= kDefaultGrain;
 }
 
 /// Of a parameter: null only if the record says that there is none, so that the loop is made for one case.
@@ -27,7 +26,9 @@ void layerNormExpected(const Norm& c) {
   const int widest = rows::kExpected.signature[1] != 0 ? 1 : rows::kExpected.signature[2] != 0 ? 2 : 0;
   const ScalarType type = rows::expectedDtype(widest);
   const bool parameters = rows::isExpectedOrAbsent(c.weight, 1) && rows::isExpectedOrAbsent(c.bias, 2);
-  if (!rows::isExpected(c.x, 0) || !parameters || !isLike(c.mean, type) || !fits(c.rows, c.n)) [[unlikely]] return layerNorm(c);
+  const int64_t longest = dtype == kDouble ? kLongestNorm<double> : kLongestNorm<float>;
+  if (!rows::isExpected(c.x, 0) || !parameters || !isLike(c.mean, type) || !fits(c.rows, c.n, longest)) [[unlikely]]
+    return layerNorm(c);
   rows::Call call;
   call.dtype = dtype;
   call.result = type;
@@ -47,7 +48,8 @@ void layerNormBackwardExpected(const NormGradient& c) {
   const ScalarType dtype = rows::expectedDtype(0), type = rows::expectedDtype(2);
   const bool expected = rows::isExpected(c.grad, 0) && rows::isExpected(c.x, 1) && rows::isExpected(c.mean, 2) &&
                         rows::isExpected(c.rstd, 3) && rows::isExpectedOrAbsent(c.weight, 4);
-  if (!expected || !isLike(c.bias_grad, type) || !fits(c.rows, c.n)) [[unlikely]] return layerNormBackward(c);
+  const int64_t longest = dtype == kDouble ? kLongestNormBackward<double> : kLongestNormBackward<float>;
+  if (!expected || !isLike(c.bias_grad, type) || !fits(c.rows, c.n, longest)) [[unlikely]] return layerNormBackward(c);
   rows::Call call;
   call.dtype = dtype;
   call.result = type;

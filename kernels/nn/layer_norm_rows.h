@@ -11,10 +11,10 @@ namespace {
 
 using reduce::kBlock;
 
-/// The sum of f(i) over a row, by blocks that are added in order.
-template <class A, class F>
+/// The sum of f(i) over a row of at most `Longest` elements, by blocks that are added in order.
+template <class A, int64_t Longest, class F>
 SHUNT_ALWAYS_INLINE A sumOf(int64_t n, const F& f) {
-  A term[kBlock];
+  A term[Longest < kBlock ? Longest : kBlock];
   A sum = 0;
   for (int64_t b = 0; b < n; b += kBlock) {
     const int64_t count = n - b < kBlock ? n - b : kBlock;
@@ -38,11 +38,13 @@ SHUNT_ALWAYS_INLINE A squareRoot(A x) {
   else return __builtin_sqrt(x);
 }
 
-template <class A>
+/// The loops' `Longest`: no row has more elements.
+template <int64_t Longest = INT64_MAX, class A>
 SHUNT_ALWAYS_INLINE void normRow(const NormForward<A>& c, A* out, const A* x, int64_t row) {
   const auto count = static_cast<A>(c.n);
   const A mean = c.n == 0 ? A(0) : sumOfRow(x, c.n) / count;  // as in PyTorch; 1 / the deviation is NaN then
-  const A squares = sumOf<A>(c.n, [&](int64_t i) __attribute__((always_inline)) { return (x[i] - mean) * (x[i] - mean); });
+  const auto square = [&](int64_t i) __attribute__((always_inline)) { return (x[i] - mean) * (x[i] - mean); };
+  const A squares = sumOf<A, Longest>(c.n, square);
   const A rstd = A(1) / squareRoot(squares / count + c.eps);
   c.mean[row] = mean;
   c.rstd[row] = rstd;
@@ -59,19 +61,19 @@ SHUNT_ALWAYS_INLINE void normRow(const NormForward<A>& c, A* out, const A* x, in
 }
 
 /// With g = grad * weight and y = (x - mean) * rstd: rstd * (g - mean(g) - y * mean(g * y)).
-template <class A, class Weight>
+template <int64_t Longest, class A, class Weight>
 SHUNT_ALWAYS_INLINE void inputGradient(A* out, const A* grad, const A* x, A mean, A rstd, int64_t n, const Weight& weight) {
   const auto g = [&](int64_t i) __attribute__((always_inline)) { return grad[i] * weight(i); };
   const auto y = [&](int64_t i) __attribute__((always_inline)) { return (x[i] - mean) * rstd; };
   const auto count = static_cast<A>(n);
-  const A of_g = sumOf<A>(n, g) / count;
-  const A of_gy = sumOf<A>(n, [&](int64_t i) __attribute__((always_inline)) { return g(i) * y(i); }) / count;
+  const A of_g = sumOf<A, Longest>(n, g) / count;
+  const A of_gy = sumOf<A, Longest>(n, [&](int64_t i) __attribute__((always_inline)) { return g(i) * y(i); }) / count;
 #pragma clang loop vectorize(assume_safety)
   for (int64_t i = 0; i < n; ++i) out[i] = ((g(i) - of_g) - y(i) * of_gy) * rstd;
 }
 
 /// Adds to the parameters' gradients first: `out` may be `grad`.
-template <class A>
+template <int64_t Longest = INT64_MAX, class A>
 SHUNT_ALWAYS_INLINE void normBackwardRow(const NormBackward<A>& c, A* out, const A* grad, const A* x, A mean, A rstd) {
   if (c.weight_grad != nullptr) {
 #pragma clang loop vectorize(assume_safety)
@@ -85,8 +87,8 @@ SHUNT_ALWAYS_INLINE void normBackwardRow(const NormBackward<A>& c, A* out, const
   const A* w = c.weight;
   const auto given = [=](int64_t i) __attribute__((always_inline)) { return w[i]; };
   const auto none = [](int64_t) __attribute__((always_inline)) { return A(1); };
-  if (w != nullptr) inputGradient(out, grad, x, mean, rstd, c.n, given);
-  else inputGradient(out, grad, x, mean, rstd, c.n, none);
+  if (w != nullptr) inputGradient<Longest>(out, grad, x, mean, rstd, c.n, given);
+  else inputGradient<Longest>(out, grad, x, mean, rstd, c.n, none);
 }
 
 }  // namespace

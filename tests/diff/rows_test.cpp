@@ -1,9 +1,11 @@
 // Kernels along rows in thunks: reductions over all or the last dimensions, softmax and its gradients. The thunk's own loop ran,
 // and left what the interpreter leaves, bit for bit; other operands of the pair go to the interpreter.
+#include "kernels/nn/layer_norm.h"
 #include "kernels/rows/expected.h"
 #include "tests/diff/loop_cases.h"
 
 #include <cmath>
+#include <pthread.h>
 
 namespace diff {
 namespace {
@@ -39,6 +41,12 @@ const Reduce kReductions[] = {
 constexpr ScalarType kDtypes[] = {kFloat, kDouble, kHalf, kBFloat16, kByte, kChar, kShort, kInt, kLong, kBool};
 // Around the lanes' 16 and 64, up to a block.
 constexpr int64_t kLengths[] = {2, 3, 15, 16, 17, 63, 64, 65, 79, 100, 1000, 4096};
+
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr size_t kSmallStack = 512 << 10;  // sanitizers' frames are large
+#else
+constexpr size_t kSmallStack = 64 << 10;
+#endif
 
 uint64_t interpretedLoops() { return rows::interpretedCalls(); }
 
@@ -101,7 +109,11 @@ TEST(RowsOfLayerNorm, EveryDtypeAndLength) {
   for (const LayerNorm& l : kLayerNorms) {
     SCOPED_TRACE(l.name);
     std::vector<LoopCase> forwards, backwards;
-    for (const int64_t n : {2, 3, 16, 17, 64, 100, 1000, 4096})
+    const bool wide = l.dtype == kDouble;
+    const int64_t longest = wide ? nn::kLongestNorm<double> : nn::kLongestNorm<float>;
+    const int64_t longest_backward = wide ? nn::kLongestNormBackward<double> : nn::kLongestNormBackward<float>;
+    for (const int64_t n : {int64_t{2}, int64_t{3}, int64_t{16}, int64_t{17}, int64_t{64}, int64_t{100}, longest_backward,
+                            longest_backward + 1, longest, longest + 1, int64_t{4096}})
       for (const int64_t rows : {2, 3, 7}) {
         const auto given = [=](bool is, const Tensor& t) { return is ? std::optional<Tensor>(t) : std::nullopt; };
         const auto make = [=] {
@@ -111,7 +123,7 @@ TEST(RowsOfLayerNorm, EveryDtypeAndLength) {
         forwards.push_back({l.name, make, [=](const Operands& x) {
                               const auto [y, mean, rstd] = forward(x);
                               return Results{y, mean, rstd};
-                            }});
+                            }, n <= longest});
         const auto withStatistics = [=] {
           Operands x = make();
           const auto [y, mean, rstd] = forward(x);
@@ -125,11 +137,56 @@ TEST(RowsOfLayerNorm, EveryDtypeAndLength) {
                          if (l.weight) all.push_back(dw);
                          if (l.bias) all.push_back(db);
                          return all;
-                       }});
+                       }, n <= longest_backward});
       }
     expectOwnLoops(forwards, interpretedLoops);
     expectOwnLoops(backwards, interpretedLoops);
     if (HasFailure()) return;
+  }
+}
+
+// Where the interpreter has room, so has the thunk: with rows that its loop takes, and with those that it leaves.
+TEST(RowsOfLayerNorm, SmallStack) {
+  struct Run {
+    std::vector<int64_t> sizes;
+    Results got;
+    uint64_t loops = 0, calls = 0;
+    void run() {
+      const Tensor x = numbers(sizes, kDouble), grad = numbers(sizes, kDouble), w = numbers({sizes[1]}, kDouble);
+      const Tensor statistic = shunt::ones({sizes[0], 1}, TensorOptions(kDouble));
+      const uint64_t loops_before = interpretedLoops(), calls_before = jit::calls_in_thunks();
+      const auto [dx, dw, db] =
+          native_layer_norm_backward(grad, x, sizes[1], statistic, statistic, w, w, {true, true, true});
+      loops = interpretedLoops() - loops_before;
+      calls = jit::calls_in_thunks() - calls_before;
+      got = {dx, dw, db};
+    }
+  };
+  const auto seeded = [](Run& r) {
+    shunt::manual_seed(5);
+    r.run();
+  };
+  for (const int64_t n : {nn::kLongestNormBackward<double>, int64_t{4096}}) {
+    Run expected{{2, n}, {}}, compiling{{2, n}, {}}, on_thread{{2, n}, {}};
+    jit::set_enabled(false);
+    seeded(expected);
+    jit::set_enabled(true);
+    seeded(compiling);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    ASSERT_EQ(pthread_attr_setstacksize(&attributes, kSmallStack), 0);
+    const auto body = [](void* r) -> void* {
+      static_cast<Run*>(r)->run();
+      return nullptr;
+    };
+    pthread_t thread;
+    shunt::manual_seed(5);
+    ASSERT_EQ(pthread_create(&thread, &attributes, body, &on_thread), 0);
+    pthread_join(thread, nullptr);
+    pthread_attr_destroy(&attributes);
+    EXPECT_GE(on_thread.calls, 1u);
+    EXPECT_EQ(on_thread.loops == 0, n <= nn::kLongestNormBackward<double>);
+    expectSame(expected.got, on_thread.got);
   }
 }
 
