@@ -32,9 +32,11 @@ std::string Binding::moduleName(const llvm::GlobalValue& value) const {
 std::string Binding::hostSymbol(const llvm::GlobalValue& value) const {
   if (library_.symbols() == nullptr && value.hasLocalLinkage()) return "";
   std::string name = moduleName(value);
-  // What another library uses from elsewhere can't be what libshunt keeps to itself.
-  if (base_ != nullptr && !isOwn(value) && host_.isHidden(name)) return "";
-  return host_.address(name) ? name : "";
+  const auto address = host_.address(name);
+  if (!address) return "";
+  // What another library uses from elsewhere can't be what libshunt keeps to itself, nor another function than it was bound to.
+  if (base_ != nullptr && !isOwn(value) && (host_.isHidden(name) || !library_.symbols()->uses(name, *address))) return "";
+  return name;
 }
 
 std::string Binding::hostName(llvm::StringRef symbol) const {

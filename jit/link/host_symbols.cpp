@@ -30,7 +30,18 @@ const Row* find(const Row* rows, uint32_t count, const char* names, std::string_
   return row != end && names + row->name == name ? row : nullptr;
 }
 
-uint64_t askDynamicLinker(const std::string& name) { return reinterpret_cast<uint64_t>(dlsym(RTLD_DEFAULT, name.c_str())); }
+// The compiler's library: its scope has libshunt and what that uses, also where a program has loaded these for itself alone.
+void* ownScope() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&ownScope), &info) == 0) return nullptr;
+  return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+uint64_t askDynamicLinker(const std::string& name) {
+  if (const uint64_t address = inGlobalScope(name)) return address;
+  static void* const own = ownScope();
+  return own != nullptr ? reinterpret_cast<uint64_t>(dlsym(own, name.c_str())) : 0;
+}
 
 }  // namespace
 

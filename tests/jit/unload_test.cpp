@@ -14,6 +14,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 namespace {
@@ -212,6 +213,22 @@ TEST(Unload, AFileThatIsNotTheOneInMemoryIsNotRead) {
   const Plugin plugin(copy.path());
   std::filesystem::remove(copy.path());  // an other file under the same name, as an installer leaves
   std::filesystem::copy_file(other.path(), copy.path());
+  expectCalled(plugin);
+}
+
+// As one with the same code and other constants has.
+TEST(Unload, AFileWithAnotherBuildIdIsNotRead) {
+  const Copy copy(PLUGIN_3, "rebuilt_plugin.so"), other(PLUGIN_3, "other_id_plugin.so");
+  std::stringstream file;
+  file << std::ifstream(other.path(), std::ios::binary).rdbuf();
+  std::string bytes = file.str();
+  const std::string note("\x03\0\0\0GNU\0", 8);  // NT_GNU_BUILD_ID; the id follows
+  const size_t at = bytes.find(note);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + note.size()] ^= 1;
+  const Plugin plugin(copy.path());
+  std::filesystem::remove(copy.path());
+  std::ofstream(copy.path(), std::ios::binary) << bytes;
   expectCalled(plugin);
 }
 
