@@ -3,7 +3,8 @@
 // Lock levels (a thread holding one may take only those further down):
 //   1 Dispatcher::Impl::mutex        registrations, retired states
 //   2 thread records                 (src/core/tls.cpp)
-//   3 leaves: a thunk's timing, oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs, loaded kernel libraries
+//   3 leaves: a thunk's timing, oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs, loaded kernel
+//     libraries, the disk cache's place
 //   4 the threads' free lists        (src/tensor/system_blocks.cpp)
 // fork() takes all of them but the timing's, which is only ever tried, in this order (shunt/core/fork.h). Apart from these:
 //   the compiler's                   (src/jit/compiler.h) before 1; fork() only tries the one of compiles, and remembers

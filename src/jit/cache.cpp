@@ -3,6 +3,7 @@
 
 #include "src/jit/compiler.h"
 
+#include <shunt/core/fork.h>
 #include <shunt/core/log.h>
 
 #include <pwd.h>
@@ -11,6 +12,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 
 namespace shunt::jit {
 namespace {
@@ -37,14 +39,19 @@ std::string fromEnvironment() {
 }
 
 struct Setting {
-  std::mutex mutex;
-  std::string directory = fromEnvironment();  // guarded by mutex
+  std::mutex mutex;                      // level 3
+  std::optional<std::string> directory;  // guarded by mutex; none until somebody sets it or asks
 };
 
 Setting& setting() {
-  static Setting& s = *new Setting;  // never destroyed: the compiler's thread may ask at exit
-  return s;
+  static Setting* const made = [] {
+    auto* s = new Setting;  // never destroyed: the compiler's thread may ask at exit
+    shunt::detail::holdAcrossFork(3, [] { setting().mutex.lock(); }, [] { setting().mutex.unlock(); });
+    return s;
+  }();
+  return *made;
 }
+[[maybe_unused]] const Setting& made_at_load = setting();
 
 }  // namespace
 
@@ -57,8 +64,14 @@ std::string default_cache_directory() {
 
 std::string cache_directory() {
   Setting& s = setting();
+  {
+    std::lock_guard lock(s.mutex);
+    if (s.directory) return *s.directory;
+  }
+  std::string asked = fromEnvironment();  // without the lock: it may log
   std::lock_guard lock(s.mutex);
-  return s.directory;
+  if (!s.directory) s.directory = std::move(asked);
+  return *s.directory;
 }
 
 void set_cache_directory(const std::string& directory) {
