@@ -3,14 +3,17 @@
 #include "jit/cache/cache_file.h"
 #include "jit/link/file_size_signal.h"
 
+#include <llvm/ADT/StringExtras.h>
+
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -22,6 +25,7 @@ namespace {
 
 constexpr int64_t kDay = 24 * 60 * 60;
 constexpr int64_t kHour = 60 * 60;
+constexpr int kMostNames = 100;
 
 llvm::Error systemError(const std::string& what) { return llvm::createStringError(what + ": " + std::strerror(errno)); }
 
@@ -51,6 +55,15 @@ void makePath(const std::string& path) {
   for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
     mkdir(path.substr(0, at).c_str(), 0700);
   mkdir(path.c_str(), 0700);
+}
+
+/// For a file being written. Process numbers come again, also in other containers, and what a killed process left over
+/// keeps its name: so the number, which is there for people, is not enough.
+std::string unfinishedName() {
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof random, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof random))
+    random = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  return CacheDirectory::kUnfinished.str() + std::to_string(getpid()) + "-" + llvm::utohexstr(random);
 }
 
 bool writeAll(int file, llvm::StringRef content) {
@@ -87,8 +100,13 @@ CacheDirectory::~CacheDirectory() {
 }
 
 llvm::Expected<CacheDirectory> CacheDirectory::open(const std::string& path, bool create) {
-  if (create) makePath(path);
-  Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const auto tryToOpen = [&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); };
+  int number = tryToOpen();
+  if (number < 0 && errno == ENOENT && create) {
+    makePath(path);
+    number = tryToOpen();
+  }
+  Descriptor directory(number);
   struct stat s;
   if (directory.get() < 0 && lstat(path.c_str(), &s) == 0 && S_ISLNK(s.st_mode))
     return llvm::createStringError("it is a symbolic link");
@@ -114,10 +132,14 @@ llvm::Expected<bool> CacheDirectory::read(const std::string& name, std::string& 
 }
 
 llvm::Error CacheDirectory::write(const std::string& name, llvm::StringRef content) const {
-  static std::atomic<unsigned> number{0};
-  const std::string unfinished = kUnfinished.str() + std::to_string(getpid()) + "-" + std::to_string(number++);
-  const Descriptor file(
-      openat(descriptor_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  std::string unfinished;
+  int number = -1;
+  for (int names = 0; number < 0 && names < kMostNames; ++names) {
+    unfinished = unfinishedName();
+    number = openat(descriptor_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (number < 0 && errno != EEXIST) break;
+  }
+  const Descriptor file(number);
   if (file.get() < 0) return systemError("can't make a file");
   if (writeAll(file.get(), content) && renameat(descriptor_, unfinished.c_str(), descriptor_, name.c_str()) == 0)
     return llvm::Error::success();

@@ -2,9 +2,13 @@
 //
 // Note [Whose files are run]
 // What is loaded is run, so a file counts only if nobody but this user can have written it: the directory and the file
-// belong to the process's effective user, are no symbolic links, and give no other the right to write. The directory is
-// opened once, and files are opened in it by that descriptor, so paths that change later lead nowhere else. A file is
+// belong to the process's effective user, are no symbolic links, and give no other the right to write. Files are opened
+// in the directory by the descriptor that was asked about it, so paths that change meanwhile lead nowhere else. A file is
 // read, not mapped: who changes it meanwhile changes no code. It comes into place by a rename, whole.
+//
+// Note [Descriptors are the program's]
+// A program may close descriptors that it doesn't know, as one that becomes a daemon does, and get their numbers for
+// files of its own. So a directory is opened for each use, and none is kept between them.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>

@@ -99,25 +99,25 @@ CacheDirectory openOrThrow(const std::string& path) {
 
 }  // namespace
 
-const CacheDirectory* ThunkCache::open(const std::string& directory, bool create) {
+std::optional<CacheDirectory> ThunkCache::open(const std::string& directory) {
   if (path_ != directory) {
     path_ = directory;
-    directory_.reset();
     usable_ = writable_ = true;
+    stores_ = 0;
   }
-  if (directory_ || !usable_) return directory_ ? &*directory_ : nullptr;
-  llvm::Expected<CacheDirectory> opened = CacheDirectory::open(directory, create);
-  if (opened) return &directory_.emplace(std::move(*opened));
+  if (!usable_) return std::nullopt;
+  llvm::Expected<CacheDirectory> opened = CacheDirectory::open(directory, /*create=*/true);
+  if (opened) return std::move(*opened);
   usable_ = false;
   shunt::detail::logWarning("there is no disk cache in " + directory +
                             ", thunks are compiled: " + llvm::toString(opened.takeError()));
-  return nullptr;
+  return std::nullopt;
 }
 
 ThunkCache::Found ThunkCache::find(const std::string& directory, const std::string& key) {
   Found found;
-  const CacheDirectory* in = open(directory, /*create=*/true);
-  if (in == nullptr) return found;
+  const std::optional<CacheDirectory> in = open(directory);
+  if (!in) return found;
   const std::string name = cacheFileName(key);
   const auto reject = [&](std::string why, bool remove) {
     found.answer = CacheAnswer::kRejected;
@@ -139,17 +139,16 @@ ThunkCache::Found ThunkCache::find(const std::string& directory, const std::stri
 }
 
 void ThunkCache::store(const std::string& directory, const CachedObject& object) noexcept try {
-  const CacheDirectory* in = open(directory, /*create=*/true);
-  if (in == nullptr || !writable_) return;
+  const std::optional<CacheDirectory> in = open(directory);
+  if (!in || !writable_) return;
   const std::string file = encode(object);
   if (file.size() > kMostCachedBytes) return;
+  if (stores_++ % kStoresPerTrim == 0) in->trim(kMostBytes);  // first: what is left over may be what fills the disk
   if (llvm::Error error = in->write(cacheFileName(object.key), file)) {
     writable_ = false;
     shunt::detail::logWarning("the disk cache in " + directory +
                               " gets no more thunks: " + llvm::toString(std::move(error)));
-    return;
   }
-  if (stores_++ % kStoresPerTrim == 0) in->trim(kMostBytes);
 } catch (const std::exception&) {  // no memory to write it: the next process compiles
 }
 

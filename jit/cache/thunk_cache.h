@@ -33,11 +33,10 @@ class ThunkCache {
   static size_t clear(const std::string& directory);
 
  private:
-  /// Null where it can't be used.
-  const CacheDirectory* open(const std::string& directory, bool create);
+  /// For one use; see Note [Descriptors are the program's]. Nothing where it can't be used.
+  std::optional<CacheDirectory> open(const std::string& directory);
 
   std::string path_;  // of what follows
-  std::optional<CacheDirectory> directory_;
   bool usable_ = true, writable_ = true;
   unsigned stores_ = 0;
 };

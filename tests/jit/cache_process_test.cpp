@@ -1,0 +1,138 @@
+// The disk cache in a process that does as it likes: forks, closes descriptors that it doesn't know, and has the number of
+// one that was killed.
+#include "jit/cache/thunk_cache.h"
+#include "tests/jit/util.h"
+
+#include <shunt/jit/cache.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+std::atomic<int> zeros{0};  // so many times the random number is 0
+}
+
+// Before libc's: what is otherwise never drawn twice.
+extern "C" ssize_t getrandom(void* bytes, size_t size, unsigned flags) {
+  if (zeros.load() == 0 || size != sizeof(uint64_t)) return syscall(SYS_getrandom, bytes, size, flags);
+  --zeros;
+  *static_cast<uint64_t*>(bytes) = 0;
+  return static_cast<ssize_t>(size);
+}
+
+namespace shunt::jit::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+
+class CacheInAProcess : public testing::Test {
+ protected:
+  CacheInAProcess() {
+    std::string name = (fs::temp_directory_path() / "shunt_cache_XXXXXX").string();
+    root = mkdtemp(name.data());
+  }
+  ~CacheInAProcess() override { fs::remove_all(root); }
+
+  static CachedObject object(const std::string& key) { return {key, {}, {}, "an object"}; }
+  std::vector<std::string> namesIn(const std::string& folder) const {
+    std::vector<std::string> out;
+    for (const auto& f : fs::directory_iterator(root / folder)) out.push_back(f.path().filename());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  std::string nameOfLeftOver(const std::string& end) const {
+    return CacheDirectory::kUnfinished.str() + std::to_string(getpid()) + "-" + end;
+  }
+
+  fs::path root;
+};
+
+TEST_F(CacheInAProcess, KeepsNoDescriptorThatTheProgramMayTakeForItsOwn) {
+  const std::string own = root / "own", other = root / "other";
+  fs::create_directory(other);
+  ThunkCache cache;
+  cache.store(own, object("a"));
+  EXPECT_EQ(cache.find(own, "a").answer, CacheAnswer::kLoaded);
+  const int lowest = dup(0), beyond = lowest + 64;  // the cache's own would lie among them
+  close(lowest);
+  for (int n = 3; n < beyond; ++n) {
+    std::error_code none;
+    if (fs::read_symlink("/proc/self/fd/" + std::to_string(n), none) != own) continue;
+    close(n);
+    ASSERT_EQ(open(other.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), n);
+  }
+  cache.store(own, object("b"));
+  EXPECT_EQ(cache.find(own, "a").answer, CacheAnswer::kLoaded);
+  EXPECT_EQ(cache.find(own, "b").answer, CacheAnswer::kLoaded);
+  EXPECT_THAT(namesIn("other"), ElementsAre());
+  EXPECT_EQ(namesIn("own").size(), 2u);
+}
+
+TEST_F(CacheInAProcess, WhatAProcessOfItsNumberLeftOverIsNotInTheWay) {
+  const std::string own = root / "own";
+  fs::create_directory(own);
+  fs::permissions(own, fs::perms::owner_all);
+  constexpr int kMany = 1000;
+  for (int n = 0; n < kMany; ++n) std::ofstream(fs::path(own) / nameOfLeftOver(std::to_string(n)));
+  ThunkCache cache;
+  zeros = 3;  // the name of the first of them
+  cache.store(own, object("a"));
+  EXPECT_EQ(zeros.exchange(0), 0) << "the names were not tried";
+  EXPECT_EQ(cache.find(own, "a").answer, CacheAnswer::kLoaded);
+  EXPECT_EQ(namesIn("own").size(), kMany + 1u) << "another process may be writing them";
+}
+
+TEST_F(CacheInAProcess, TheFirstStoreInEachDirectoryRemovesWhatIsLeftOver) {
+  ThunkCache cache;
+  for (const char* folder : {"one", "two"}) {
+    const fs::path directory = root / folder, file = directory / nameOfLeftOver("7");
+    fs::create_directory(directory);
+    fs::permissions(directory, fs::perms::owner_all);
+    std::ofstream(file) << "x";
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(2));
+    cache.store(directory, object("a"));
+    EXPECT_THAT(namesIn(folder), ElementsAre(cacheFileName("a")));
+  }
+}
+
+// What a compile asks first; a child whose copy of the lock somebody held would wait forever.
+TEST_F(CacheInAProcess, AChildLearnsItsPlaceWhateverOtherThreadsDid) {
+  constexpr int kChildren = 100, kSecondsForAChild = 20;
+  const std::string before = cache_directory(), own = root / "own";
+  set_cache_directory(own);
+  std::atomic<bool> stop{false};
+  std::thread setting([&] {
+    while (!stop.load()) set_cache_directory(own);
+  });
+  int fine = 0;
+  for (int n = 0; n < kChildren && fine == n; ++n) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(kSecondsForAChild);
+      _exit(cache_directory() == own ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    fine += status == 0;
+  }
+  stop = true;
+  setting.join();
+  set_cache_directory(before);
+  EXPECT_EQ(fine, kChildren) << "one hung";
+}
+
+}  // namespace
+}  // namespace shunt::jit::test
