@@ -1,4 +1,5 @@
 // fork() with thunks: the child keeps those that it has, also one that it is inside of, makes its own, and uses its own threads.
+#include "tests/diff/child.h"
 #include "tests/diff/many_calls.h"
 #include "tests/diff/thunks.h"
 
@@ -9,21 +10,12 @@
 #include <atomic>
 #include <thread>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace diff {
 namespace {
 
 using namespace shunt;
-
-constexpr unsigned kSecondsForAChild = 120;
-
-int statusOf(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
-}
 
 /// Runs `work` in a child and returns its exit status; one that hangs is ended by a signal.
 int inChild(const std::function<int()>& work) {

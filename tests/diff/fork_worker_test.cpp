@@ -1,5 +1,6 @@
 // fork() in a program whose pairs are compiled by the compiler's thread, which stays in the parent: the child gets one of its
 // own. Not under ThreadSanitizer, which allows no threads in the child of a process that had several.
+#include "tests/diff/child.h"
 #include "tests/diff/many_calls.h"
 
 #include <shunt/jit/jit.h>
@@ -8,21 +9,12 @@
 
 #include <cstdlib>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace diff {
 namespace {
 
 using namespace shunt;
-
-constexpr unsigned kSecondsForAChild = 120;
-
-int statusOf(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
-}
 
 /// Whether calls of a pair that nobody compiled yet are compiled, and their results are right.
 bool compilesANewPair(ScalarType dtype) {
