@@ -3,21 +3,9 @@
 
 #include <shunt/shunt.h>
 
-#include <functional>
-#include <ostream>
 #include <string>
 
 namespace examples {
-
-/// f for every defined tensor on the stack, also those in lists.
-inline void forEachTensor(const shunt::Stack& stack, const std::function<void(const shunt::Tensor&)>& f) {
-  for (const shunt::IValue& v : stack) {
-    if (v.isTensor() && v.toTensor().defined()) f(v.toTensor());
-    if (v.isTensorList())
-      for (const shunt::Tensor& t : v.toTensorVector())
-        if (t.defined()) f(t);
-  }
-}
 
 /// "[2, 3], [3]"
 inline std::string shapesOf(const shunt::Stack& stack) {

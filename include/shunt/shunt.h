@@ -5,6 +5,7 @@
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/library.h>
 #include <shunt/core/parallel.h>
+#include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
 #include <shunt/modes/autocast.h>
 #include <shunt/modes/dispatch_mode.h>

@@ -1,24 +1,11 @@
 // The default Autograd kernel: for operators that have no derivative. Passes the call on, and gives floating-point results
 // of recorded calls a node whose backward throws, so that no gradient is ever lost silently.
 #include <shunt/autograd/variable_utils.h>
-#include <shunt/core/ivalue.h>
 #include <shunt/core/library.h>
+#include <shunt/core/stack_tensors.h>
 
 namespace shunt::autograd {
 namespace {
-
-template <class F>
-void forEachTensor(const IValue& v, F&& f) {
-  if (v.isTensor()) {
-    if (v.toTensor().defined()) f(v.toTensor());
-  } else if (v.isTensorList()) {
-    for (const Tensor& t : v.toTensorVector())
-      if (t.defined()) f(t);
-  } else if (v.isOptionalTensorList()) {
-    for (const auto& t : v.toOptionalTensorVector())
-      if (t && t->defined()) f(*t);
-  }
-}
 
 struct Arguments {
   variable_list all;

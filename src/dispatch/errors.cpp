@@ -1,5 +1,7 @@
 #include "src/dispatch/errors.h"
 
+#include <shunt/core/stack_tensors.h>
+
 #include "src/dispatch/operator_entry.h"
 
 #include <algorithm>
@@ -12,22 +14,14 @@ struct Found {
   Device device;
 };
 
-void collectDevices(const IValue& v, const std::string& name, std::vector<Found>& out) {
-  auto add = [&](const Tensor& t) {
-    if (t.defined()) out.push_back({name, t.device()});
-  };
-  if (v.isTensor()) add(v.toTensor());
-  else if (v.isTensorList()) for (const Tensor& t : v.toTensorVector()) add(t);
-  else if (v.isOptionalTensorList()) for (const auto& t : v.toOptionalTensorVector()) if (t) add(*t);
-}
-
 // "self is on cpu, other on meta" when arguments lie on several devices; empty otherwise.
 std::string mixedDevices(const OperatorHandle& op, const Stack& stack) {
   if (!op.hasSchema()) return "";
   const auto& args = op.schema().arguments();
   if (stack.size() < args.size()) return "";
   std::vector<Found> found;
-  for (size_t i = 0; i < args.size(); ++i) collectDevices(stack[stack.size() - args.size() + i], args[i].name, found);
+  for (size_t i = 0; i < args.size(); ++i)
+    forEachTensor(stack[stack.size() - args.size() + i], [&](const Tensor& t) { found.push_back({args[i].name, t.device()}); });
   for (const Found& f : found)
     if (!(f.device == found.front().device))
       return detail::str("Expected all tensors to be on the same device, but found at least two devices, ", found.front().device,

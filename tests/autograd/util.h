@@ -29,13 +29,8 @@ inline Values values(const Tensor& t) {
 /// `output` with a node of class N after `inputs`; further arguments go to the node.
 template <class N, class... Args>
 Tensor applyNode(const autograd::variable_list& inputs, Tensor output, Args&&... args) {
-  intrusive_ptr<N> node;
-  if constexpr (sizeof...(Args) == 0) {
-    node = autograd::make_node<N>(inputs);
-  } else {
-    node = make_intrusive<N>(std::forward<Args>(args)...);
-    node->set_next_edges(autograd::collect_next_edges(inputs));
-  }
+  intrusive_ptr<N> node = make_intrusive<N>(std::forward<Args>(args)...);
+  node->set_next_edges(autograd::collect_next_edges(inputs));
   if (output.is_alias_of(inputs[0])) output = autograd::detached_alias(output);
   autograd::set_history(output, node);
   return output;

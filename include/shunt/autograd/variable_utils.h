@@ -2,7 +2,7 @@
 // view or a version to a result. In the order a wrapper does it (SEMANTICS: key order, point 1):
 //
 //   check_inplace(self, any_requires_grad)                 in-place forms
-//   node = make_node<XBackward0>(inputs...); save inputs
+//   node = make_intrusive<XBackward0>(); its edges are collect_next_edges(inputs...); save inputs
 //   { AutoDispatchBelowAutograd guard; result = redispatch(...); }
 //   increment_version(self)  or  result = as_view(self, result, ...)
 //   set_history(result, node)  or  rebase_history(self, node)
@@ -75,13 +75,6 @@ edge_list collect_next_edges(const Args&... args) {
   edges.reserve(sizeof...(Args));
   (impl::collect_edges([&](Edge edge) { edges.push_back(std::move(edge)); }, args), ...);
   return edges;
-}
-/// A new node with these edges.
-template <class N, class... Args>
-SHUNT_ALWAYS_INLINE intrusive_ptr<N> make_node(const Args&... args) {
-  intrusive_ptr<N> node = make_intrusive<N>();
-  (impl::collect_edges([&](Edge edge) __attribute__((always_inline)) { node->add_next_edge(std::move(edge)); }, args), ...);
-  return node;
 }
 
 // ---- outputs ------------------------------------------------------------------------------------------------------

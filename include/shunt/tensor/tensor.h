@@ -59,6 +59,7 @@ class SHUNT_API Tensor {
   bool is_cpu() const { return device().is_cpu(); }
   bool is_cuda() const { return device().is_cuda(); }
   bool is_meta() const { return device().is_meta(); }
+  bool is_privateuseone() const { return device().type() == kPrivateUse1; }
   bool is_inference() const { return impl().is_inference(); }
   MemoryFormat suggest_memory_format() const;
   const Storage& storage() const { return impl().storage(); }

@@ -93,6 +93,9 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   AutogradMetaInterface* autograd_meta() const { return autograd_meta_.get(); }
   void set_autograd_meta(std::unique_ptr<AutogradMetaInterface> meta) { autograd_meta_ = std::move(meta); }
   bool requires_grad() const { return autograd_meta_ != nullptr && autograd_meta_->requires_grad(); }
+  /// A wrapper tensor (a subclass's, a functional one) whose graph lives on another tensor answers with that one; it has no
+  /// Autograd key itself. Null for every other tensor.
+  virtual const Tensor* graph_tensor() const { return nullptr; }
 
  protected:
   void release_resources() override;
