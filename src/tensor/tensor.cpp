@@ -109,6 +109,10 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const Tenso
   return blobTensor({data, nullptr, nullptr}, sizes, strides, options);
 }
 
+Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options) {
+  return from_blob(data, sizes, IntArrayRef(), std::move(deleter), options);
+}
+
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter, const TensorOptions& options) {
   auto owner = std::make_unique<BlobOwner>(BlobOwner{data, std::move(deleter)});
   // Checked before ownership passes: when this throws, the caller still owns the memory.

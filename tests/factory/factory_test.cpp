@@ -164,4 +164,20 @@ TEST(Factory, Errors) {
 
 
 }  // namespace
+TEST(FromBlob, FreesTheMemoryWithItsLastUser) {
+  float data[6] = {0, 1, 2, 3, 4, 5};
+  int freed = 0;
+  {
+    Tensor row;
+    {
+      const Tensor t = from_blob(data, {2, 3}, [&](void* p) { freed += p == data; }, kFloat);
+      EXPECT_EQ(t.strides(), IntArrayRef({3, 1}));
+      row = t[1];
+    }
+    EXPECT_EQ(freed, 0);
+    EXPECT_EQ(row.sum().item<float>(), 12);
+  }
+  EXPECT_EQ(freed, 1);
+}
+
 }  // namespace shunt

@@ -145,6 +145,7 @@ SHUNT_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
 SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
 /// As above; `deleter(data)` runs when the last tensor that uses the memory is gone.
+SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options = {});
 SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter,
                            const TensorOptions& options = {});
 
