@@ -1,27 +1,70 @@
-// SHUNT_TRACE: every dispatch step, by default one line each on stderr.
+// SHUNT_TRACE: every dispatch step, by default one line each on stderr, for people or as JSON.
+#include "src/dispatch/trace.h"
+
 #include "src/dispatch/thunk.h"
 
 #include <shunt/core/dispatcher.h>
-#include <shunt/core/environment.h>
+#include <shunt/core/log.h>
+
+#include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 namespace shunt {
 namespace detail {
 
-std::atomic<bool> trace_enabled{flagFromEnvironment("SHUNT_TRACE", false)};
-
 namespace {
 
+std::atomic<StepNote> step_note{nullptr};
+
+std::string noteOf(DispatchKey key) {
+  const StepNote note = step_note.load(std::memory_order_acquire);
+  return note != nullptr ? note(key) : "";
+}
+
+/// One call of fputs a line, so that lines of several threads don't mix.
 void printStep(const TraceStep& step) {
+  const std::string note = noteOf(step.key);
   const std::string line = str("shunt: ", std::string(2 * static_cast<size_t>(step.depth), ' '), step.kind, " ", step.op.operator_name(),
-                               " keys={", step.keys, "} -> ", step.key, " [", step.reason, "]\n");
+                               " keys={", step.keys, "} -> ", step.key, " [", step.reason, note.empty() ? "" : ": " + note, "]\n");
   std::fputs(line.c_str(), stderr);
 }
 
-std::atomic<TraceSink> trace_sink{&printStep};
+void printStepAsJson(const TraceStep& step) {
+  using Json = nlohmann::ordered_json;
+  Json line{{"kind", step.kind}, {"op", step.op.operator_name().str()}, {"keys", Json::array()}, {"key", toString(step.key)},
+            {"reason", step.reason}, {"depth", step.depth}};
+  for (DispatchKey key : step.keys.keys()) line["keys"].push_back(toString(key));
+  if (std::string note = noteOf(step.key); !note.empty()) line["mode"] = std::move(note);
+  std::fputs((line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n").c_str(), stderr);
+}
+
+struct TraceSetting {
+  bool on;
+  TraceSink sink;
+};
+
+TraceSetting traceFromEnvironment() {
+  const char* v = std::getenv("SHUNT_TRACE");
+  if (v == nullptr || *v == 0 || std::strcmp(v, "0") == 0) return {false, &printStep};
+  if (std::strcmp(v, "1") == 0) return {true, &printStep};
+  if (std::strcmp(v, "json") == 0) return {true, &printStepAsJson};
+  logWarning(std::string("SHUNT_TRACE=") + v + " is neither 0 nor 1 nor json; 0 holds");
+  return {false, &printStep};
+}
+
+const TraceSetting from_environment = traceFromEnvironment();
+
+/// What null restores.
+std::atomic<TraceSink> trace_sink{from_environment.sink};
 
 }  // namespace
+
+std::atomic<bool> trace_enabled{from_environment.on};
+
+void setStepNote(StepNote note) { step_note.store(note, std::memory_order_release); }
 
 void traceStep(const char* kind, const OpState& state, DispatchKeySet ks) {
   trace_sink.load(std::memory_order_acquire)(TraceStep{kind, OperatorHandle(*state.op()), ks, ks.highestPriorityKey(),
@@ -31,7 +74,7 @@ void traceStep(const char* kind, const OpState& state, DispatchKeySet ks) {
 }  // namespace detail
 
 void set_trace(bool on, TraceSink sink) {
-  detail::trace_sink.store(sink != nullptr ? sink : &detail::printStep, std::memory_order_release);
+  detail::trace_sink.store(sink != nullptr ? sink : detail::from_environment.sink, std::memory_order_release);
   detail::trace_enabled.store(on, std::memory_order_relaxed);
 }
 

@@ -4,6 +4,9 @@
 #include <shunt/core/library.h>
 #include <shunt/core/tls.h>
 
+#include "src/dispatch/trace.h"
+#include "src/modes/active_modes.h"
+
 namespace shunt {
 
 /// The calling thread's modes: guards linked through the stack frames that they live in.
@@ -37,6 +40,12 @@ struct ModeStack {
     int64_t n = 0;
     for (const DispatchModeGuard* g = innermost; g != nullptr; g = g->outer_) ++n;
     return n;
+  }
+  std::string innermostName() const { return innermost != nullptr ? innermost->mode_->name() : ""; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const DispatchModeGuard* g = innermost; g != nullptr; g = g->outer_) out.push_back(g->mode_->name());
+    return out;
   }
   void handle(const OperatorHandle& op, Stack* stack);
 };
@@ -82,12 +91,19 @@ DispatchModeGuard::~DispatchModeGuard() { mode_stack.leave(*this); }
 
 int64_t active_dispatch_modes() { return mode_stack.count(); }
 
+std::vector<std::string> activeModeNames() { return mode_stack.names(); }
+
 namespace {
 
 void throughModes(const OperatorHandle& op, DispatchKeySet, Stack* stack) { mode_stack.handle(op, stack); }
 
+std::string modeOfStep(DispatchKey key) {
+  return key == DispatchKey::Python ? mode_stack.innermostName() : "";
+}
+
 struct Registrar {
   Registrar() : library(Library::Kind::kImpl, "_", DispatchKey::Python) {
+    detail::setStepNote(&modeOfStep);
     library.fallback(CppFunction::makeFromBoxedFunction<&throughModes>());
   }
   Library library;
