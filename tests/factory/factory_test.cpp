@@ -162,8 +162,6 @@ TEST(Factory, Errors) {
   });
 }
 
-
-}  // namespace
 TEST(FromBlob, FreesTheMemoryWithItsLastUser) {
   float data[6] = {0, 1, 2, 3, 4, 5};
   int freed = 0;
@@ -180,4 +178,5 @@ TEST(FromBlob, FreesTheMemoryWithItsLastUser) {
   EXPECT_EQ(freed, 1);
 }
 
+}  // namespace
 }  // namespace shunt
