@@ -5,13 +5,17 @@
 #include "kernels/shape/view_util.h"
 
 #include <shunt/ops.h>
+#include <shunt/tensor/device_guard.h>
 
 namespace shunt::native {
 
 namespace {
 
 // An index is only told apart where a device type has several devices.
-bool sameDevice(Device a, Device b) { return a == b || (a.type() == b.type() && (a.is_cpu() || a.is_meta())); }
+bool sameDevice(Device wanted, Device device) {
+  if (wanted == device) return true;
+  return wanted.type() == device.type() && (device.is_cpu() || device.is_meta() || ensure_has_index(wanted) == device);
+}
 
 bool isPreserve(std::optional<MemoryFormat> format) {
   return format.value_or(MemoryFormat::Preserve) == MemoryFormat::Preserve;

@@ -14,21 +14,6 @@ struct Found {
   Device device;
 };
 
-// "self is on cpu, other on meta" when arguments lie on several devices; empty otherwise.
-std::string mixedDevices(const OperatorHandle& op, const Stack& stack) {
-  if (!op.hasSchema()) return "";
-  const auto& args = op.schema().arguments();
-  if (stack.size() < args.size()) return "";
-  std::vector<Found> found;
-  for (size_t i = 0; i < args.size(); ++i)
-    forEachTensor(stack[stack.size() - args.size() + i], [&](const Tensor& t) { found.push_back({args[i].name, t.device()}); });
-  for (const Found& f : found)
-    if (!(f.device == found.front().device))
-      return detail::str("Expected all tensors to be on the same device, but found at least two devices, ", found.front().device,
-                         " (argument ", found.front().argument, ") and ", f.device, " (argument ", f.argument, ")!");
-  return "";
-}
-
 bool isUndefined(const IValue& v) {
   if (v.isTensor()) return !v.toTensor().defined();
   if (!v.isTensorList()) return false;
@@ -59,6 +44,11 @@ bool isNamed(const std::string& message, std::string_view name) {
   return false;
 }
 
+// " (device opencl)" where the key doesn't say it: PrivateUse1.
+std::string deviceNameOf(BackendComponent backend) {
+  return backend == BackendComponent::PrivateUse1 ? detail::str(" (device ", kPrivateUse1, ")") : "";
+}
+
 std::string whatToDo(DispatchKey key) {
   if (key == DispatchKey::Undefined)
     return "No key was left: there were no tensor arguments and no options that name a device, or all their keys are excluded on "
@@ -66,12 +56,29 @@ std::string whatToDo(DispatchKey key) {
            "independent of backends (CompositeExplicitAutograd).";
   const KeyParts& parts = partsOf(key);
   if (parts.per_backend && parts.backend != BackendComponent::CPU && parts.backend != BackendComponent::Meta)
-    return detail::str("The backend ", toString(parts.backend), " has no kernel for it here: load a library that registers one with "
-                       "SHUNT_LIBRARY_IMPL(aten, ", toString(key), ", m), or a fallback for the whole key, or move the tensors to cpu.");
+    return detail::str("The backend ", toString(parts.backend), deviceNameOf(parts.backend), " has no kernel for it here: load a library that registers one with "
+                       "SHUNT_LIBRARY_IMPL(<namespace>, ", toString(key), ", m) { m.impl(...); }, or a fallback for the whole key with SHUNT_LIBRARY_IMPL(_, ", toString(key),
+                       ", m) { m.fallback(...); } (shunt/modes/cpu_fallback.h has one that runs on the CPU), or move the tensors to cpu.");
   return detail::str("Register one with SHUNT_LIBRARY_IMPL(<namespace>, ", toString(key), ", m) { m.impl(...); }, or call it with tensors of a backend that is listed here.");
 }
 
 }  // namespace
+
+std::string mixedDevices(const OperatorHandle& op, const Stack& stack) {
+  if (!op.hasSchema()) return "";
+  const auto& args = op.schema().arguments();
+  if (stack.size() < args.size()) return "";
+  std::vector<Found> found;
+  for (size_t i = 0; i < args.size(); ++i)
+    forEachTensor(stack[stack.size() - args.size() + i], [&](const Tensor& t) {
+      if (!t.is_cpu() || t.dim() != 0 || args[i].is_write()) found.push_back({args[i].name, t.device()});
+    });
+  for (const Found& f : found)
+    if (!(f.device == found.front().device))
+      return detail::str("Expected all tensors to be on the same device, but found at least two devices, ", found.front().device,
+                         " (argument ", found.front().argument, ") and ", f.device, " (argument ", f.argument, ")!");
+  return "";
+}
 
 void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
   const DispatchKey key = ks.highestPriorityKey();

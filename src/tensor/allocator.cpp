@@ -133,16 +133,18 @@ AllocatorTable& allocatorTable() {
 }  // namespace
 
 void registerAllocator(DeviceType type, Allocator* allocator) {
+  SHUNT_CHECK(allocator != nullptr, "registerAllocator: the allocator of device type ", type, " is null");
   Allocator* expected = nullptr;
   auto& entry = allocatorTable().entries[static_cast<size_t>(type)];
   SHUNT_CHECK(entry.compare_exchange_strong(expected, allocator) || expected == allocator,
-              "registerAllocator: device type ", type, " already has an allocator");
+              "registerAllocator: device type ", type, " already has another allocator; a type has one for the life of the process");
 }
 
 Allocator& allocatorOf(DeviceType type) {
   Allocator* a = allocatorTable().entries[static_cast<size_t>(type)].load(std::memory_order_acquire);
   SHUNT_CHECK(a != nullptr, "device type ", type, " has no backend in this build of Shunt: available are cpu and meta; a "
-              "backend library has to be loaded, which registers an allocator (registerAllocator) and kernels for the key ",
+              "backend library has to be loaded (load_library), which registers an allocator with registerAllocator(DeviceType, Allocator*) "
+              "(shunt/tensor/allocator.h) and kernels for the key ",
               toString(backendOf(type)));
   return *a;
 }

@@ -1,7 +1,10 @@
-#include <shunt/tensor/device.h>
+#include <shunt/tensor/privateuse1.h>
 
-#include <array>
+#include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <memory>
+#include <optional>
 
 namespace shunt {
 namespace {
@@ -16,11 +19,25 @@ constexpr BackendComponent kDeviceBackends[] = {
 #undef SHUNT_DEVICE
 };
 
-DeviceType parseType(std::string_view name, const std::string& whole) {
+// PrivateUse1's own name, or null. Never freed: names are read without a lock.
+constinit std::atomic<const char*> private_use_name{nullptr};
+
+// Types with neither a backend nor a key of their own: nothing can ever be on them, so a backend may have their names.
+constexpr DeviceType kNamesOnly[] = {DeviceType::OPENGL, DeviceType::OPENCL, DeviceType::IDEEP};
+
+std::optional<DeviceType> findType(std::string_view name) {
+  const char* renamed = private_use_name.load(std::memory_order_acquire);
+  if (renamed != nullptr && name == renamed) return kPrivateUse1;
   for (int i = 0; i < kNumDeviceTypes; ++i)
     if (kDeviceNames[i] == name) return static_cast<DeviceType>(i);
+  return std::nullopt;
+}
+
+DeviceType parseType(std::string_view name, const std::string& whole) {
+  if (const auto type = findType(name)) return *type;
   std::string known;
   for (const char* n : kDeviceNames) known += (known.empty() ? "" : ", ") + std::string(n);
+  if (const char* renamed = private_use_name.load(std::memory_order_acquire)) known += ", " + std::string(renamed);
   throw Error(detail::str("Expected one of ", known, " device type at start of device string: ", whole.empty() ? "''" : whole));
 }
 }  // namespace
@@ -44,7 +61,29 @@ std::string Device::str() const {
   return out;
 }
 
-const char* deviceTypeName(DeviceType type) { return kDeviceNames[static_cast<size_t>(type)]; }
+const char* deviceTypeName(DeviceType type) {
+  if (type == kPrivateUse1)
+    if (const char* renamed = private_use_name.load(std::memory_order_acquire)) return renamed;
+  return kDeviceNames[static_cast<size_t>(type)];
+}
+
+void rename_privateuse1_backend(const std::string& name) {
+  const auto isWord = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); };
+  SHUNT_CHECK(!name.empty() && name[0] >= 'a' && name[0] <= 'z' && std::all_of(name.begin(), name.end(), isWord),
+              "rename_privateuse1_backend: expected lower-case letters, digits and underscores, the first a letter, got '", name, "'");
+  const auto taken = findType(name);
+  SHUNT_CHECK(!taken || *taken == kPrivateUse1 || std::ranges::count(kNamesOnly, *taken) != 0, "rename_privateuse1_backend: '", name,
+              "' is the name of another device type, ", backendOf(*taken) == BackendComponent::CPU ? "one with a key of its own" : "one with a backend of its own",
+              "; choose another one");
+  auto text = std::make_unique<char[]>(name.size() + 1);
+  std::ranges::copy(name, text.get());
+  const char* before = nullptr;
+  if (private_use_name.compare_exchange_strong(before, text.get())) return (void)text.release();
+  SHUNT_CHECK(name == before, "rename_privateuse1_backend: PrivateUse1 has been renamed to '", before, "' already, and can't become '", name,
+              "': a process has one such backend");
+}
+
+std::string get_privateuse1_backend() { return deviceTypeName(kPrivateUse1); }
 
 BackendComponent backendOf(DeviceType type) { return kDeviceBackends[static_cast<size_t>(type)]; }
 

@@ -4,6 +4,7 @@
 #include "src/tensor/tensor_block.h"
 
 #include <shunt/core/tls.h>
+#include <shunt/tensor/device_guard.h>
 
 #include <array>
 
@@ -83,6 +84,7 @@ intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, 
 
 intrusive_ptr<TensorImpl> makeTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {
   if (device.is_cpu()) return makeCpuTensor(sizes, strides, dtype);
+  device = ensure_has_index(device);
   const auto nbytes = static_cast<size_t>(bytesFor(sizes, strides, dtype));
   Allocator* allocator = device.is_meta() ? nullptr : &allocatorOf(device.type());
   DataPtr data = allocator != nullptr ? allocator->allocate(nbytes, device) : DataPtr{};

@@ -1,0 +1,9 @@
+// What a backend library needs beside <shunt/shunt.h>: the device's name, guard and allocator, the CPU fallback, and loading the library.
+// docs/adapt_your_hardware.md shows how they go together.
+#pragma once
+
+#include <shunt/core/load_library.h>
+#include <shunt/modes/cpu_fallback.h>
+#include <shunt/tensor/allocator.h>
+#include <shunt/tensor/device_guard.h>
+#include <shunt/tensor/privateuse1.h>
