@@ -1,5 +1,6 @@
 #include <shunt/autograd/custom_function.h>
 
+#include <shunt/autograd/graph_tensor.h>
 #include <shunt/ops.h>
 
 namespace shunt::autograd {
@@ -38,6 +39,10 @@ void AutogradContext::mark_dirty(const variable_list& inputs) { dirty_inputs_ = 
 void AutogradContext::mark_non_differentiable(const variable_list& outputs) { non_differentiable_ = identities(outputs); }
 
 void CustomNode::prepare(const variable_list& inputs, std::vector<bool> is_tensor, bool record) {
+  if (GradMode::is_enabled())
+    for (const Tensor& t : inputs)
+      SHUNT_CHECK(!t.defined() || !forwards_graph(t) || !t.requires_grad(), "a custom function got a wrapper tensor that requires grad: "
+                  "its graph lives on the inner tensor, where forward can't be recorded; unwrap the inputs and wrap the outputs");
   is_tensor_argument_ = std::move(is_tensor);
   context_.node_ = this;
   if (record) set_next_edges(collect_next_edges(inputs));

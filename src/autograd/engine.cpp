@@ -2,10 +2,13 @@
 
 #include "src/autograd/graph_task.h"
 
+#include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 #include <shunt/tensor/expand_utils.h>
+
+#include <algorithm>
 
 namespace shunt::autograd {
 namespace {
@@ -57,8 +60,19 @@ edge_list inputEdges(const variable_list& inputs, bool accumulate) {
   return edges;
 }
 
+// Wrappers stand for the tensors that hold their graphs: backward knows nothing of their classes.
+bool anyForwards(const variable_list& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return t.defined() && forwards_graph(t); });
+}
+variable_list graphTensors(variable_list tensors) {
+  for (Tensor& t : tensors) t = Tensor(graph_tensor(t));
+  return tensors;
+}
+
 variable_list execute(const variable_list& outputs, const variable_list& grads, const variable_list& inputs,
                       bool accumulate, bool keep_graph, bool create_graph) {
+  if (anyForwards(outputs) || anyForwards(grads) || anyForwards(inputs)) [[unlikely]]
+    return execute(graphTensors(outputs), graphTensors(grads), graphTensors(inputs), accumulate, keep_graph, create_graph);
   const edge_list roots = rootEdges(outputs);
   variable_list seeds = makeGrads(outputs, grads);
   const edge_list ends = inputEdges(inputs, accumulate);

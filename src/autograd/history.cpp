@@ -1,4 +1,5 @@
 #include <shunt/autograd/accumulate_grad.h>
+#include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
 
 #include "src/autograd/copy_slices.h"
@@ -18,7 +19,8 @@ AutogradMeta* materialize_autograd_meta(const Tensor& t) {
   return get_autograd_meta(t);
 }
 
-intrusive_ptr<Node> grad_accumulator(const Tensor& leaf) {
+intrusive_ptr<Node> grad_accumulator(const Tensor& t) {
+  const Tensor& leaf = graph_tensor(t);
   AutogradMeta* meta = get_autograd_meta(leaf);
   if (meta == nullptr || !meta->requires_grad_) return {};
   SHUNT_INTERNAL_ASSERT(!meta->grad_fn_, "grad_accumulator of a tensor that is not a leaf");
@@ -30,6 +32,7 @@ intrusive_ptr<Node> grad_accumulator(const Tensor& leaf) {
 }
 
 Edge impl::edge_of_leaf_or_view(const Tensor& t) {
+  if (forwards_graph(t)) return gradient_edge(graph_tensor(t));
   const AutogradMeta* meta = get_autograd_meta(t);
   if (const auto& grad_fn = meta->is_view_ ? t.grad_fn() : meta->grad_fn_) return Edge(grad_fn, meta->output_nr_);
   return Edge(grad_accumulator(t), 0);

@@ -1,5 +1,6 @@
 #include "src/autograd/hooks.h"
 
+#include <shunt/autograd/graph_tensor.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 
@@ -57,6 +58,7 @@ using namespace autograd;
 void Tensor::retain_grad() const {
   SHUNT_CHECK(requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");
   if (is_leaf()) return;
+  if (forwards_graph(*this)) return graph_tensor(*this).retain_grad();
   AutogradMeta* meta = get_autograd_meta(*this);
   if (meta->retains_grad_) return;
   meta->retains_grad_ = true;
@@ -65,6 +67,7 @@ void Tensor::retain_grad() const {
 
 unsigned Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
   SHUNT_CHECK(requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
+  if (forwards_graph(*this)) return graph_tensor(*this).register_hook(std::move(hook));
   grad_fn();  // of a view whose base changed: the new one gets the hook
   AutogradMeta* meta = materialize_autograd_meta(*this);
   if (!meta->hooks_) addTensorHooks(*meta);
@@ -73,7 +76,7 @@ unsigned Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const 
 }
 
 void Tensor::remove_hook(unsigned id) const {
-  const AutogradMeta* meta = get_autograd_meta(*this);
+  const AutogradMeta* meta = get_autograd_meta(graph_tensor(*this));
   SHUNT_CHECK(meta != nullptr && meta->hooks_ && id < meta->hooks_->hooks.size(), "remove_hook: this tensor has no hook ", id);
   meta->hooks_->hooks[id] = nullptr;
 }

@@ -1,6 +1,10 @@
-// The methods of Tensor's "Autograd" section that are neither about views (view.cpp) nor hooks (hooks.cpp).
+// The methods of Tensor's "Autograd" section that are neither about views (view.cpp) nor hooks (hooks.cpp). A wrapper's are those
+// of the tensor that holds its graph (autograd/graph_tensor.h).
 #include <shunt/autograd/engine.h>
+#include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
+
+#include <shunt/ops.h>
 
 #include "src/autograd/hooks.h"
 
@@ -8,8 +12,23 @@ namespace shunt {
 
 using namespace autograd;
 
+namespace {
+
+// A wrapper that names no graph has nowhere to keep a gradient.
+void checkHoldsGraph(const Tensor& t, const char* what) {
+  SHUNT_CHECK(!t.key_set().has(Functionality::Python), what, ": a wrapper tensor without a graph tensor of its own: autograd's metadata "
+              "lives on the tensors that it holds; unwrap them first");
+}
+
+}  // namespace
+
 const Tensor& Tensor::set_requires_grad(bool on) const {
   impl();
+  if (forwards_graph(*this)) {
+    graph_tensor(*this).set_requires_grad(on);
+    return *this;
+  }
+  if (on) checkHoldsGraph(*this, "requires_grad_");
   SHUNT_CHECK(!on || is_floating_point(), "only Tensors of floating point dtype can require gradients, not ", scalar_type());
   SHUNT_CHECK(!on || !is_inference() || InferenceMode::is_enabled(),
               "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Clone it first, outside InferenceMode, and set it on the clone.");
@@ -28,19 +47,23 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
 bool Tensor::is_leaf() const { return impl().autograd_meta() == nullptr || !grad_fn(); }
 
 int64_t Tensor::output_nr() const {
-  const auto* meta = static_cast<const AutogradMeta*>(impl().autograd_meta());
+  impl();
+  const auto* meta = get_autograd_meta(graph_tensor(*this));
   return meta == nullptr ? 0 : meta->output_nr_;
 }
 
 const Tensor& Tensor::grad() const {
   static const Tensor kNone;
-  const auto* meta = static_cast<const AutogradMeta*>(impl().autograd_meta());
+  impl();
+  const auto* meta = get_autograd_meta(graph_tensor(*this));
   return meta == nullptr ? kNone : meta->grad_;
 }
 
 Tensor& Tensor::mutable_grad() const {
   impl();
-  return materialize_autograd_meta(*this)->grad_;
+  const Tensor& t = graph_tensor(*this);
+  checkHoldsGraph(t, "mutable_grad");
+  return materialize_autograd_meta(t)->grad_;
 }
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph) const {
@@ -49,12 +72,14 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, 
 }
 
 int64_t Tensor::_version() const {
-  SHUNT_CHECK(!is_inference(), "Inference tensors do not track version counter.");
-  return impl().version().current();
+  impl();
+  const Tensor& t = graph_tensor(*this);
+  SHUNT_CHECK(!t.is_inference(), "Inference tensors do not track version counter.");
+  return t.impl().version().current();
 }
 
 Tensor Tensor::data() const {
-  impl();
+  if (impl().key_set().has(Functionality::Python) || forwards_graph(*this)) return detach();  // only its class makes another wrapper
   Tensor result = detached_alias(*this);
   if (!is_inference()) result.unsafeGetTensorImpl()->use_own_version_counter();
   return result;
@@ -62,6 +87,7 @@ Tensor Tensor::data() const {
 
 void Tensor::set_data(const Tensor& new_data) const {
   SHUNT_CHECK(new_data.defined() && defined(), "set_data: undefined tensor");
+  SHUNT_CHECK(!forwards_graph(*this) && !forwards_graph(new_data), "set_data: not for wrapper tensors; unwrap them and set the inner tensor's");
   SHUNT_CHECK(new_data.key_set() - kAutogradKeys == key_set() - kAutogradKeys,
               "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: ",
               key_set(), " and ", new_data.key_set());

@@ -1,4 +1,5 @@
 #include <shunt/autograd/as_strided_backward.h>
+#include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
 
 #include "src/autograd/hooks.h"
@@ -97,7 +98,7 @@ const intrusive_ptr<Node>& Tensor::grad_fn() const {
   static const intrusive_ptr<Node> kNone;
   AutogradMeta* meta = static_cast<AutogradMeta*>(impl().autograd_meta());
   if (meta == nullptr) return kNone;
-  if (!meta->is_view_) return meta->grad_fn_;
+  if (!meta->is_view_) return meta->grad_fn_ || !forwards_graph(*this) ? meta->grad_fn_ : graph_tensor(*this).grad_fn();
   auto* view = static_cast<DifferentiableViewMeta*>(meta);
   std::lock_guard lock(view->mutex_);
   if (!view->grad_fn_ && !view->base_.requires_grad()) return view->grad_fn_;
@@ -105,10 +106,10 @@ const intrusive_ptr<Node>& Tensor::grad_fn() const {
   return view->grad_fn_;
 }
 
-bool Tensor::is_view() const { return impl_.defined() && get_view_autograd_meta(*this) != nullptr; }
+bool Tensor::is_view() const { return impl_.defined() && get_view_autograd_meta(graph_tensor(*this)) != nullptr; }
 
 const Tensor& Tensor::_base() const {
-  const DifferentiableViewMeta* view = impl_.defined() ? get_view_autograd_meta(*this) : nullptr;
+  const DifferentiableViewMeta* view = impl_.defined() ? get_view_autograd_meta(graph_tensor(*this)) : nullptr;
   SHUNT_CHECK(view != nullptr, "Can't get base of non-view tensor");
   return view->base_;
 }
