@@ -4,11 +4,11 @@
 namespace shunt {
 namespace {
 
-// Autograd keys have their own fallback (src/autograd); Python,
-// Functionalize, Batched, Tracer and Fake have none: a tensor or mode that carries them brings the kernels.
+// Autograd keys have their own fallback (src/autograd), Python and PythonTLSSnapshot, too (src/modes);
+// Functionalize, Batched, Tracer and Fake have none here: a tensor or mode that carries them brings the kernels.
 constexpr DispatchKey kFallthroughKeys[] = {
     DispatchKey::Named,        DispatchKey::Conjugate,   DispatchKey::Negative,    DispatchKey::ZeroTensor,
-    DispatchKey::PythonTLSSnapshot, DispatchKey::VmapMode, DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU,
+    DispatchKey::VmapMode,     DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU,
     DispatchKey::AutocastCUDA, DispatchKey::AutocastXPU, DispatchKey::AutocastHPU, DispatchKey::AutocastPrivateUse1,
     DispatchKey::BackendSelect,
 };

@@ -6,6 +6,7 @@
 
 #include "src/dispatch/trace.h"
 #include "src/modes/active_modes.h"
+#include "src/modes/subclass_calls.h"
 
 namespace shunt {
 
@@ -57,9 +58,12 @@ constinit thread_local ModeStack mode_stack SHUNT_TLS_MODEL{};
 }  // namespace
 
 void ModeStack::handle(const OperatorHandle& op, Stack* stack) {
-  SHUNT_CHECK(innermost != nullptr, "operator ", op.operator_name(),
-              ": called with the key Python, but no DispatchMode is active on this thread; make a DispatchModeGuard, or register a "
-              "kernel of the operator for Python");
+  if (innermost == nullptr) {
+    SHUNT_CHECK(handleBySubclass(op, stack), "operator ", op.operator_name(),
+                ": called with the key Python, but no DispatchMode is active on this thread and no argument is a TensorSubclass; make "
+                "a DispatchModeGuard, or register a kernel of the operator for Python");
+    return;
+  }
   struct Step {
     Step(ModeStack& modes, const DispatchModeGuard& guard) : modes(modes), guard(guard), running{guard.mode_, modes.running} {
       modes.running = &running;

@@ -3,7 +3,6 @@
 #include "src/tensor/printing.h"
 
 #include <shunt/core/error.h>
-#include <shunt/core/tls.h>
 
 #include <fmt/format.h>
 
@@ -164,15 +163,15 @@ std::vector<std::string> suffixesOf(const Tensor& t) {
 std::string valuesOf(const Tensor& t, size_t indent) {
   if (t.is_meta()) return "...";
   if (t.numel() == 0) return "[]";
-  if (t.is_cpu()) return Printer(t).print(indent);
-  NoGradGuard no_grad;
-  return Printer(t.cpu()).print(indent);
+  if (!t.is_cpu()) return "<values on another device>";
+  return Printer(t).print(indent);
 }
 
 }  // namespace
 
 std::string Tensor::toString() const {
   if (!defined()) return "[ Tensor (undefined) ]";
+  if (key_set().has(Functionality::Python)) return detail::wrapperToString(*this);
   std::string out = "tensor(";
   const size_t indent = out.size();
   out += valuesOf(*this, indent);

@@ -1,4 +1,4 @@
-// Printing's one view into autograd, which is a layer above. Any thread.
+// Printing's views into the layers above. Any thread.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -9,5 +9,8 @@ namespace shunt::detail {
 
 /// The name of the tensor's grad_fn; empty when it has none. Defined in src/autograd.
 std::string gradFnName(const Tensor& tensor);
+
+/// What the class of a wrapper tensor prints. Defined in src/modes.
+std::string wrapperToString(const Tensor& tensor);
 
 }  // namespace shunt::detail

@@ -1,9 +1,6 @@
 #include <shunt/tensor/tensor.h>
 
 #include <shunt/core/tls.h>
-#include <shunt/tensor/device_guard.h>
-
-#include <cstring>
 
 namespace shunt {
 
@@ -57,27 +54,14 @@ MemoryFormat Tensor::suggest_memory_format() const {
 void* Tensor::data_ptr() const {
   const TensorImpl& t = impl();
   SHUNT_CHECK(t.has_storage(), "the tensor has no storage");
+  SHUNT_CHECK(!t.key_set().has(Functionality::Python), "cannot access data pointer of a wrapper tensor (a TensorSubclass): it has no data of "
+              "its own; unwrap it and ask the inner tensor");
   SHUNT_CHECK(!t.device().is_meta(), "cannot access data pointer of a tensor on the meta device: it has a shape but no data");
   return t.numel() == 0 && t.storage()->data() == nullptr ? nullptr : t.data();
 }
 
 void Tensor::checkDataType(ScalarType wanted) const {
   SHUNT_CHECK(dtype() == wanted, "expected scalar type ", wanted, " but found ", dtype());
-}
-
-Scalar Tensor::item() const {
-  SHUNT_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
-  SHUNT_CHECK(!is_meta(), "item(): the tensor is on device meta, which has no numbers");
-  if (!is_cpu()) {
-    NoGradGuard no_grad;
-    return cpu().item();
-  }
-  const void* p = data_ptr();
-  return dispatchAllTypes(dtype(), "item", [&]<class T>(std::type_identity<T>) {
-    T v;
-    std::memcpy(&v, p, sizeof v);
-    return Scalar(v);
-  });
 }
 
 namespace {
@@ -87,7 +71,7 @@ Tensor blobTensor(DataPtr data, IntArrayRef sizes, IntArrayRef strides, const Te
   SHUNT_CHECK(isSupportedType(dtype), "from_blob: dtype ", dtype, " is not supported", isComplexType(dtype) ? ": there are no complex numbers in Shunt" : "");
   SHUNT_CHECK(options.layout() == kStrided, "from_blob: only the strided layout is supported, got ", options.layout());
   const int64_t nbytes = detail::storageBytes("from_blob", sizes, strides, elementSize(dtype));
-  const Device device = ensure_has_index(options.device());
+  const Device device = options.device();
   SHUNT_CHECK(!device.is_meta() || data.data == nullptr,
               "from_blob: a tensor on the meta device has no data, but a pointer to data was given. Name the device whose memory "
               "it is, or make the tensor with empty().");
@@ -130,9 +114,9 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::functi
 }
 
 Tensor scalar_to_tensor(const Scalar& value, Device device) {
-  if (!device.is_cpu() && !device.is_meta()) return scalar_to_tensor(value).to(TensorOptions(device));
   Tensor out(detail::makeTensor({}, {}, value.type(), device));
   if (device.is_meta()) return out;
+  SHUNT_CHECK(device.is_cpu(), "scalar_to_tensor: device ", device, " has no direct way to write a number; make it on cpu and move it");
   void* p = out.data_ptr();
   if (value.isFloatingPoint()) *static_cast<double*>(p) = value.toDouble();
   else if (value.isBoolean()) *static_cast<bool*>(p) = value.toBool();

@@ -60,6 +60,7 @@ TEST(Meta, AgreesWithTheCpu) {
   for (const shunt::OperatorName& name : shunt::Dispatcher::singleton().getAllOpNames()) {
     const auto op = shunt::Dispatcher::singleton().findSchema(name);
     if (!op || name.name.rfind("aten::", 0) != 0) continue;
+    if (name.name == "aten::_local_scalar_dense") continue;  // item(): there is nothing to read
     const Tally tally = compareOperator(op->schema());
     EXPECT_GT(tally.agreed, 0) << name.str() << ": no case ran on both";
     cases += tally.cases;

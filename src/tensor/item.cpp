@@ -1,0 +1,35 @@
+// item(): reads the element of an ordinary tensor; of a wrapper, an operator does, which its class, mode or functionality handles.
+#include <shunt/core/library.h>
+
+#include <cstring>
+
+namespace shunt {
+namespace {
+
+constexpr DispatchKeySet kWrapperKeys = DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::Functionalize) |
+                                        DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Fake);
+
+Scalar read(const Tensor& t) {
+  SHUNT_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  SHUNT_CHECK(!t.is_meta(), "item(): the tensor is on device ", t.device(), ", which has no numbers");
+  if (!t.is_cpu()) return read(t.detach().cpu());
+  const void* p = t.data_ptr();
+  return dispatchAllTypes(t.dtype(), "item", [&]<class T>(std::type_identity<T>) {
+    T v;
+    std::memcpy(&v, p, sizeof v);
+    return Scalar(v);
+  });
+}
+
+SHUNT_LIBRARY_FRAGMENT(aten, m) { m.def("_local_scalar_dense(Tensor self) -> Scalar", &read); }
+
+}  // namespace
+
+Scalar Tensor::item() const {
+  if (!impl().key_set().hasAny(kWrapperKeys)) [[likely]] return read(*this);
+  SHUNT_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  static const auto op = Dispatcher::singleton().findSchemaOrThrow("aten::_local_scalar_dense", "").typed<Scalar(const Tensor&)>();
+  return op.call(*this);
+}
+
+}  // namespace shunt
