@@ -40,7 +40,7 @@ SHUNT_API Device ensure_has_index(Device device);
 SHUNT_API void synchronize(Device device);
 
 /// Makes a device current on this thread for a scope.
-class [[nodiscard]] SHUNT_API DeviceGuard {
+class SHUNT_API DeviceGuard {
  public:
   explicit DeviceGuard(Device device);
   ~DeviceGuard() { impl_.uncheckedSetDevice(original_); }
