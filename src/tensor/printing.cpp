@@ -3,6 +3,7 @@
 #include "src/tensor/printing.h"
 
 #include <shunt/core/error.h>
+#include <shunt/core/tls.h>
 
 #include <fmt/format.h>
 
@@ -163,8 +164,9 @@ std::vector<std::string> suffixesOf(const Tensor& t) {
 std::string valuesOf(const Tensor& t, size_t indent) {
   if (t.is_meta()) return "...";
   if (t.numel() == 0) return "[]";
-  if (!t.is_cpu()) return "<values on another device>";
-  return Printer(t).print(indent);
+  if (t.is_cpu()) return Printer(t).print(indent);
+  NoGradGuard no_grad;
+  return Printer(t.cpu()).print(indent);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <shunt/tensor/tensor.h>
 
 #include <shunt/core/tls.h>
+#include <shunt/tensor/device_guard.h>
 
 namespace shunt {
 
@@ -71,7 +72,7 @@ Tensor blobTensor(DataPtr data, IntArrayRef sizes, IntArrayRef strides, const Te
   SHUNT_CHECK(isSupportedType(dtype), "from_blob: dtype ", dtype, " is not supported", isComplexType(dtype) ? ": there are no complex numbers in Shunt" : "");
   SHUNT_CHECK(options.layout() == kStrided, "from_blob: only the strided layout is supported, got ", options.layout());
   const int64_t nbytes = detail::storageBytes("from_blob", sizes, strides, elementSize(dtype));
-  const Device device = options.device();
+  const Device device = ensure_has_index(options.device());
   SHUNT_CHECK(!device.is_meta() || data.data == nullptr,
               "from_blob: a tensor on the meta device has no data, but a pointer to data was given. Name the device whose memory "
               "it is, or make the tensor with empty().");
@@ -114,9 +115,9 @@ Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::functi
 }
 
 Tensor scalar_to_tensor(const Scalar& value, Device device) {
+  if (!device.is_cpu() && !device.is_meta()) return scalar_to_tensor(value).to(TensorOptions(device));
   Tensor out(detail::makeTensor({}, {}, value.type(), device));
   if (device.is_meta()) return out;
-  SHUNT_CHECK(device.is_cpu(), "scalar_to_tensor: device ", device, " has no direct way to write a number; make it on cpu and move it");
   void* p = out.data_ptr();
   if (value.isFloatingPoint()) *static_cast<double*>(p) = value.toDouble();
   else if (value.isBoolean()) *static_cast<bool*>(p) = value.toBool();
