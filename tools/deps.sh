@@ -7,6 +7,7 @@ shunt_packages=(
   libopenblas-dev libopenblas0-pthread libxsmm-dev libdnnl-dev libtbb-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
   zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb
+  pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
 )
 shunt_libtorch_packages=(libtorch-dev g++)
 shunt_bench_packages=(valgrind)

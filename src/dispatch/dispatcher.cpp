@@ -20,6 +20,19 @@ const char* persistentText(const std::string& s) {
   return copy;
 }
 
+template <class F>
+bool holdSameFunction(const KernelFunction& a, const KernelFunction& b) {
+  const auto* first = dynamic_cast<const boxing::BoxedFunctor<F>*>(a.functor.get());
+  const auto* second = dynamic_cast<const boxing::BoxedFunctor<F>*>(b.functor.get());
+  return first != nullptr && second != nullptr && first->f_ == second->f_;
+}
+
+// Also what holds one function twice, as two libraries' registrations of it do.
+bool isSameFallback(const KernelFunction& a, const KernelFunction& b) {
+  return a == b || holdSameFunction<void (*)(const OperatorHandle&, Stack*)>(a, b) ||
+         holdSameFunction<void (*)(const OperatorHandle&, DispatchKeySet, Stack*)>(a, b);
+}
+
 using Told = void (OpRegistrationListener::*)(const OperatorHandle&);
 
 // The change has been made, and may be a destructor's: what a listener throws can't undo it.
@@ -244,7 +257,7 @@ RegistrationHandle Dispatcher::registerFallback(DispatchKey key, KernelFunction 
   {
     MutexLock lock(impl_->mutex);
     const KernelRecord* before = impl_->fallbacks.find(key);
-    if (before != nullptr && !(before->kernel == kernel))
+    if (before != nullptr && !isSameFallback(before->kernel, kernel))
       throw Error(detail::str("Tried to register multiple backend fallbacks for the same dispatch key ", key, "; previous registration ",
                               placeOf(before->where), ", new registration ", placeOf(where), ". Take the first back before."));
     id = ++impl_->next_id;

@@ -197,6 +197,21 @@ TEST_F(CpuFallback, SaysWhatItCantDo) {
   EXPECT_TRUE(warnings().empty());
 }
 
+void otherFallback(const OperatorHandle&, Stack*) {}
+
+TEST_F(CpuFallback, MayBeRegisteredTwiceAndNoOtherBesideIt) {
+  const std::string before = Dispatcher::singleton().dumpFallbacks();
+  {
+    Library again(Library::Kind::kImpl, "_", DispatchKey::PrivateUse1);
+    again.fallback(CppFunction::makeFromBoxedFunction<&cpu_fallback>());
+    EXPECT_THAT(valuesOf(counted({2}).neg()), ElementsAre(0, -1));
+    EXPECT_THAT(errorOf([&] { again.fallback(CppFunction::makeFromBoxedFunction<&otherFallback>()); }),
+                AllOf(HasSubstr("multiple backend fallbacks"), HasSubstr("PrivateUse1"), HasSubstr("cpu_fallback_test.cpp")));
+  }
+  EXPECT_EQ(Dispatcher::singleton().dumpFallbacks(), before);
+  EXPECT_THAT(valuesOf(counted({2}).sin()), ElementsAre(0, ::testing::FloatNear(0.841471f, 1e-5f)));
+}
+
 TEST_F(CpuFallback, ErrorsAreTheCpusAndChangeNothing) {
   Tensor x = counted({2, 3});
   EXPECT_THAT(errorOf([&] { x.add_(counted({2, 4})); }), HasSubstr("must match"));

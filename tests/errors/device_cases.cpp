@@ -1,6 +1,8 @@
 // Devices, dtypes and layouts that have no kernels here, mixed devices, autocast's settings.
 #include "tests/errors/bed.h"
 
+#include <shunt/backend.h>
+
 namespace shunt::testing {
 namespace {
 
@@ -117,10 +119,76 @@ static std::vector<BadInput> optionCases() {
   };
 }
 
+namespace {
+
+struct OtherGuard : DeviceGuardImplInterface {
+  DeviceType type() const override { return kCPU; }
+  Device getDevice() const override { return kCPU; }
+  void setDevice(Device) const override {}
+  void uncheckedSetDevice(Device) const noexcept override {}
+  DeviceIndex deviceCount() const noexcept override { return 1; }
+};
+
+struct OtherAllocator : Allocator {
+  DataPtr allocate(size_t, Device) override { return {}; }
+};
+
+/// An operator on its way through the CPU fallback.
+template <class Op, class... A>
+void fallBack(A&&... arguments) {
+  call_fallback_fn<&cpu_fallback, Op>::call(std::forward<A>(arguments)...);
+}
+
+}  // namespace
+
+/// What a backend registers, and what is said while it has not.
+static std::vector<BadInput> backendCases() {
+  return {
+      {"rename: no name", {"rename_privateuse1_backend", "lower-case", "''"}, [](Bed&) { rename_privateuse1_backend(""); }},
+      {"rename: capitals", {"rename_privateuse1_backend", "lower-case", "'OpenCL'"}, [](Bed&) { rename_privateuse1_backend("OpenCL"); }},
+      {"rename: cpu", {"'cpu'", "another device type"}, [](Bed&) { rename_privateuse1_backend("cpu"); }},
+      {"rename: cuda", {"'cuda'", "backend of its own"}, [](Bed&) { rename_privateuse1_backend("cuda"); }},
+      {"rename: vulkan", {"'vulkan'", "key of its own"}, [](Bed&) { rename_privateuse1_backend("vulkan"); }},
+      {"guard: none", {"cuda has no device guard", "load_library", "registerDeviceGuard"}, [](Bed&) { DeviceGuard guard(Device("cuda:0")); }},
+      {"guard: none to wait for", {"xpu has no device guard", "registerDeviceGuard"}, [](Bed&) { synchronize(Device("xpu")); }},
+      {"guard: null", {"registerDeviceGuard", "privateuseone", "null"}, [](Bed&) { registerDeviceGuard(kPrivateUse1, nullptr); }},
+      {"guard: of another type", {"registerDeviceGuard", "cuda", "got one of cpu"}, [](Bed&) { registerDeviceGuard(kCUDA, &getDeviceGuardImpl(kCPU)); }},
+      {"guard: taken", {"registerDeviceGuard", "cpu already has another"}, [](Bed&) {
+         static const OtherGuard other;
+         registerDeviceGuard(kCPU, &other);
+       }},
+      {"allocator: null", {"registerAllocator", "privateuseone", "null"}, [](Bed&) { registerAllocator(kPrivateUse1, nullptr); }},
+      {"allocator: taken", {"registerAllocator", "cpu already has another"}, [](Bed&) {
+         static OtherAllocator other;
+         registerAllocator(kCPU, &other);
+       }},
+      {"allocator: none", {"privateuseone", "load_library", "registerAllocator(", "PrivateUse1"}, [](Bed&) { allocatorOf(kPrivateUse1); }},
+      {"load_library: no path", {"load_library", "empty"}, [](Bed&) { load_library(""); }},
+      {"load_library: no file", {"load_library(\"./no_such.so\")", "can't be loaded", "No such file"}, [](Bed&) { load_library("./no_such.so"); }},
+      {"load_library: no library", {"load_library(\"/dev/null\")", "can't be loaded"}, [](Bed&) { load_library("/dev/null"); }},
+      {"cpu_fallback: mixed devices", {"aten::add.Tensor", "cpu (argument self)", "meta (argument other)"},
+       [](Bed& bed) { fallBack<ops::add_Tensor>(bed.a, bed.meta, 1); }},
+      {"cpu_fallback: what it is made of", {"aten::empty_strided", "can't fall back", "SHUNT_LIBRARY_IMPL(aten, Meta, m)", "m.impl(\"empty_strided\""},
+       [](Bed&) { fallBack<ops::empty_strided>(IntArrayRef({2}), IntArrayRef({1}), std::nullopt, std::nullopt, Device(kMeta), std::nullopt); }},
+      {"cpu_fallback: a view", {"aten::view", "returns a view", "SHUNT_LIBRARY_IMPL(aten, Meta, m)"},
+       [](Bed& bed) { fallBack<ops::view>(bed.meta, IntArrayRef({6})); }},
+      {"cpu_fallback: no kernel for the CPU", {"errs::no_kernel", "no kernel for the CPU", "m.impl(\"no_kernel\""},
+       [](Bed& bed) {
+         Stack stack = {bed.meta};
+         cpu_fallback(Dispatcher::singleton().findSchemaOrThrow("errs::no_kernel"), &stack);
+       }},
+      {"cpu_fallback: arguments missing", {"errs::on_cpu", "takes 2 arguments", "holds 0"},
+       [](Bed&) {
+         Stack stack;
+         cpu_fallback(Dispatcher::singleton().findSchemaOrThrow("errs::on_cpu"), &stack);
+       }},
+  };
+}
+
 std::vector<BadInput> deviceCases() {
   std::vector<BadInput> rows;
   addForeignDevices(rows);
-  for (auto* table : {&deviceStringCases, &mixedDeviceCases, &generatorCases, &optionCases})
+  for (auto* table : {&deviceStringCases, &mixedDeviceCases, &generatorCases, &optionCases, &backendCases})
     for (BadInput& row : table()) rows.push_back(std::move(row));
   return rows;
 }

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <shunt/backend.h>
+
+namespace opencl {
+
+/// Names the device, and registers its allocator and guard. Throws when there is no OpenCL device.
+void registerDevice();
+
+}  // namespace opencl
