@@ -55,6 +55,8 @@ constexpr Rule kRules[] = {
     {"native_layer_norm", "A N N", kAccumulates | kSameDtypes},
     {"native_layer_norm_backward", "A @ T T N N", kAccumulates | kSameDtypes},
     {"dropout", "A", kMetadataOnly},
+    // libtorch reads the first element, whatever the shape, also where there is none.
+    {"_local_scalar_dense", "D", kNoInvalid},
     // Shapes.
     {"cat", "L"},
     {"stack", "K"},
