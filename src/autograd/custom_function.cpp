@@ -41,8 +41,8 @@ void AutogradContext::mark_non_differentiable(const variable_list& outputs) { no
 void CustomNode::prepare(const variable_list& inputs, std::vector<bool> is_tensor, bool record) {
   if (GradMode::is_enabled())
     for (const Tensor& t : inputs)
-      SHUNT_CHECK(!t.defined() || !forwards_graph(t) || !t.requires_grad(), "a custom function got a wrapper tensor that requires grad: "
-                  "its graph lives on the inner tensor, where forward can't be recorded; unwrap the inputs and wrap the outputs");
+      SHUNT_CHECK(!t.defined() || !forwards_graph(t) || !t.requires_grad(), name(), ": an input is a wrapper tensor that requires grad, whose "
+                  "graph lives on the inner tensor, where forward can't be recorded; unwrap the inputs and wrap the outputs");
   is_tensor_argument_ = std::move(is_tensor);
   context_.node_ = this;
   if (record) set_next_edges(collect_next_edges(inputs));
