@@ -7,6 +7,11 @@
 #include "src/jit/compiler.h"
 #include "src/jit/pairs.h"
 #include "src/jit/switches.h"
+#include "src/modes/active_modes.h"
+
+#include <shunt/core/stack_tensors.h>
+#include <shunt/modes/autocast.h>
+#include <shunt/modes/tensor_subclass.h>
 
 #include <algorithm>
 
@@ -65,16 +70,34 @@ std::string describe(const IValue& v) {
              t.requires_grad() ? ", requires grad" : "");
 }
 
-std::string describeModes() {
-  const auto& tls = shunt::detail::tls_state;
-  std::string out = str("grad ", GradMode::is_enabled() ? "on" : "off", ", inference ", InferenceMode::is_enabled() ? "on" : "off", ", autocast");
-  bool any = false;
-  for (DispatchKey key : kAutocastKeys.keys()) {
-    if ((DispatchKeySet(key).functionalities() & DispatchKeySet::fromRaw(tls.excluded)).raw() != 0) continue;
-    out += str(any ? ", " : " ", key);
-    any = true;
+void fillModes(Explanation& e) {
+  e.grad = GradMode::is_enabled();
+  e.inference = InferenceMode::is_enabled();
+  for (int i = 0; i < kNumDeviceTypes; ++i) {
+    const auto device = static_cast<DeviceType>(i);
+    const DispatchKey key = autocastKeyOf(backendOf(device));
+    if (key == DispatchKey::Undefined || deviceTypeOf(backendOf(device)) != device || tls_is_excluded(key)) continue;
+    e.autocast[toString(key)] = toString(autocast::lower_precision_dtype(device));
   }
-  return any ? out : out + " off";
+  e.modes = str("grad ", e.grad ? "on" : "off", ", inference ", e.inference ? "on" : "off", ", autocast", e.autocast.empty() ? " off" : "");
+  for (const auto& [key, dtype] : e.autocast) e.modes += str(key == e.autocast.begin()->first ? " " : ", ", key, " to ", dtype);
+}
+
+/// What a tensor's keys make of it, the outermost wrapper first; of a list's first wrapper.
+std::string wrapperOf(const IValue& value) {
+  constexpr std::pair<Functionality, const char*> kWrappers[] = {{Functionality::Python, "subclass"}, {Functionality::Functionalize, "functional"},
+                                                                 {Functionality::Batched, "batched"}, {Functionality::Fake, "fake"}};
+  std::string out;
+  forEachTensor(value, [&](const Tensor& t) {
+    if (!out.empty()) return;
+    for (const auto& [functionality, name] : kWrappers) {
+      if (!t.key_set().has(functionality)) continue;
+      out += str(out.empty() ? "" : ", ", name);
+      if (const auto* subclass = wrapper_cast<TensorSubclass>(t); subclass != nullptr && functionality == Functionality::Python)
+        out += " " + subclass->name();
+    }
+  });
+  return out;
 }
 
 /// The thread's sets name functionalities, not keys of a backend.
@@ -93,7 +116,7 @@ void fillKeys(Explanation& e, DispatchKeySet arguments, DispatchKeySet before_ma
   e.excluded = functionalitiesOf(tls_excluded());
   e.skipped = functionalitiesOf(DispatchKeySet::fromRaw(before_mask.raw() & ~looked_at.raw()));
   e.keys = toString(looked_at);
-  e.modes = describeModes();
+  fillModes(e);
 }
 
 void fillChain(Explanation& e, const CallOrigins& origins, const PlanOutline& plan) {
@@ -157,15 +180,21 @@ Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::s
   e.op = op.operator_name().str();
   e.schema = schema.str();
   for (size_t i = 0; i < n; ++i) {
-    const uint64_t keys = boxed::keysOf(stack[i]);
-    e.arguments.push_back({schema.arguments()[i].name, describe(stack[i]), keys != 0 ? toString(DispatchKeySet::fromRaw(keys)) : ""});
+    const auto keys = DispatchKeySet::fromRaw(boxed::keysOf(stack[i]));
+    e.arguments.push_back({schema.arguments()[i].name, describe(stack[i]), keys.empty() ? "" : toString(keys), wrapperOf(stack[i])});
   }
   const uint64_t arguments = boxed::keysOf(stack, n);
   const auto before_mask = DispatchKeySet::fromRaw((arguments | tls_included().raw()) & ~tls_excluded().raw());
   const CallOrigins origins = originsOf(op.op(), before_mask);
+  e.dispatch_modes = activeModeNames();
   CompileRequest pair;
   pair.op = &op.op();
   pair.keys = origins.keys.raw();
+  if (!e.dispatch_modes.empty()) {
+    constexpr uint64_t kPython = DispatchKeySet::of(Functionality::Python).raw();
+    pair.keys = originsOf(op.op(), DispatchKeySet::fromRaw(before_mask.raw() & ~(kPython & ~arguments))).keys.raw();
+    e.keys_below_modes = toString(DispatchKeySet::fromRaw(pair.keys));
+  }
   pair.signature = boxed::signatureOf(schema, stack);
 
   const PlanOutline plan = enabled() ? Compiler::instance().outline(pair) : PlanOutline();  // off means: LLVM is not even loaded
@@ -181,6 +210,7 @@ Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::s
   fillThunks(e, pair);
   e.plan = e.pair.plan.empty() ? plan.printed : e.pair.plan;
   e.verdict = verdictOf(e, pair, plan);
+  if (!e.dispatch_modes.empty()) e.verdict = str("goes to the mode ", e.dispatch_modes.front(), "; below the modes ", e.verdict);
   return e;
 }
 

@@ -20,7 +20,8 @@ std::string argumentsText(const Explanation& e) {
   std::string out = "arguments\n";
   const size_t name = widest(e.arguments, [](const auto& a) -> auto& { return a.name; });
   for (const ExplainedArgument& a : e.arguments)
-    out += fmt::format("  {:<{}}  {}{}\n", a.name, name, a.value, a.keys.empty() ? "" : "  {" + a.keys + "}");
+    out += fmt::format("  {:<{}}  {}{}{}\n", a.name, name, a.value, a.wrapper.empty() ? "" : ", " + a.wrapper,
+                       a.keys.empty() ? "" : "  {" + a.keys + "}");
   return out;
 }
 
@@ -28,6 +29,14 @@ std::string keysText(const Explanation& e) {
   return fmt::format("keys\n  of the arguments     {{{}}}\n  thread's, included   {{{}}}\n  thread's, excluded   {{{}}}\n"
                      "  falling through      {{{}}}\n  of the call          {{{}}}\n  modes: {}\n",
                      e.argument_keys, e.included, e.excluded, e.skipped, e.keys, e.modes);
+}
+
+std::string dispatchModesText(const Explanation& e) {
+  if (e.dispatch_modes.empty()) return "";
+  std::string out = "dispatch modes, innermost first\n";
+  for (size_t i = 0; i < e.dispatch_modes.size(); ++i)
+    out += fmt::format("  {}. {}{}\n", i + 1, e.dispatch_modes[i], i == 0 ? " gets the call" : " gets what the handler before it calls");
+  return out + fmt::format("  then {{{}}}, if the last one's handler calls the operator\n", e.keys_below_modes);
 }
 
 std::string chainText(const Explanation& e) {
@@ -70,15 +79,18 @@ std::string pairText(const Explanation& e) {
 }  // namespace
 
 std::string Explanation::text() const {
-  return schema + "\n" + argumentsText(*this) + keysText(*this) + chainText(*this) + pairText(*this) + plan;
+  return schema + "\n" + argumentsText(*this) + keysText(*this) + dispatchModesText(*this) + chainText(*this) + pairText(*this) + plan;
 }
 
 std::string Explanation::json() const {
   using Json = nlohmann::ordered_json;
   Json out{{"op", op}, {"schema", schema}};
-  for (const ExplainedArgument& a : arguments) out["arguments"].push_back({{"name", a.name}, {"value", a.value}, {"keys", a.keys}});
+  for (const ExplainedArgument& a : arguments) out["arguments"].push_back({{"name", a.name}, {"value", a.value}, {"keys", a.keys}, {"wrapper", a.wrapper}});
   out["keys"] = {{"arguments", argument_keys}, {"included", included}, {"excluded", excluded}, {"skipped", skipped}, {"call", keys}};
   out["modes"] = modes;
+  out["thread"] = {{"grad", grad}, {"inference", inference}, {"autocast", Json(autocast)}};
+  out["dispatch_modes"] = Json(dispatch_modes);
+  if (!dispatch_modes.empty()) out["keys_below_modes"] = keys_below_modes;
   for (const ExplainedStep& s : chain)
     out["chain"].push_back({{"key", s.key}, {"reason", s.reason}, {"place", s.place}, {"skipped", s.skipped}, {"verdict", s.verdict},
                             {"why", s.why}, {"symbol", s.symbol}});

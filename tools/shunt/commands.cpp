@@ -40,8 +40,11 @@ void printOperators(const std::string& filter, bool schemas) {
 }
 
 void printTables(const std::string& text) {
+  SHUNT_CHECK(!text.empty(), "name an operator, or --fallbacks");
   const OperatorHandle op = findOperator(text);
   std::cout << op.dumpState() << "computed table:\n" << op.dumpComputedTable();
 }
+
+void printFallbacks() { std::cout << Dispatcher::singleton().dumpFallbacks(); }
 
 }  // namespace shunt::cli

@@ -19,6 +19,7 @@ void printStats(const std::string& file, bool json);
 void printOperators(const std::string& filter, bool schemas);
 /// Registrations, and the table that follows from them.
 void printTables(const std::string& name);
+void printFallbacks();
 
 /// The disk cache of thunks: in the named directory, else in the environment's, else in the default one.
 void listCache(const std::string& directory, bool json);

@@ -22,7 +22,7 @@ int run(int argc, char** argv) {
   app.add_option("-l,--library", libraries, "Load this shared object first, for the operators that it registers");
 
   std::string file, filter, op, directory;
-  bool json = false, schemas = false;
+  bool json = false, schemas = false, fallbacks = false;
   CLI::App* stats = app.add_subcommand("stats", "Print the table of a report");
   stats->add_option("file", file, "Written by SHUNT_STATS=file.json or jit::statsJson")->required();
   stats->add_flag("--json", json, "Print it as JSON");
@@ -32,7 +32,8 @@ int run(int argc, char** argv) {
   ops->add_flag("-s,--schemas", schemas, "Print their schemas");
 
   CLI::App* dump = app.add_subcommand("dump", "Print what is registered for an operator, and the table computed from it, with reasons");
-  dump->add_option("op", op, "add.Tensor, aten::add.Tensor")->required();
+  CLI::Option* dumped = dump->add_option("op", op, "add.Tensor, aten::add.Tensor");
+  dump->add_flag("--fallbacks", fallbacks, "Print the fallbacks, which serve every operator, instead")->excludes(dumped);
 
   CLI::App* cache = app.add_subcommand("cache", "Look at the disk cache of compiled code (SHUNT_JIT_CACHE)");
   cache->require_subcommand(1);
@@ -58,7 +59,7 @@ int run(int argc, char** argv) {
   load(libraries);
   if (*stats) printStats(file, json);
   else if (*ops) printOperators(filter, schemas);
-  else if (*dump) printTables(op);
+  else if (*dump) fallbacks ? printFallbacks() : printTables(op);
   else if (*list) listCache(directory, json);
   else if (*verify) return verifyCache(directory) ? 0 : 1;
   else if (*cache) clearCache(directory);

@@ -16,6 +16,7 @@ struct ExplainedArgument {
   std::string name;
   std::string value;  // "Float [2, 3] contiguous, requires grad", "1"
   std::string keys;   // of tensors; else empty
+  std::string wrapper;  // "subclass LoggingTensor", "functional", "fake", "batched": what its keys make of it; else empty
 };
 
 /// An entry of the table that the call's keys lead to, highest first.
@@ -35,14 +36,21 @@ struct Explanation {
   std::string argument_keys, included, excluded;  // the arguments', and the thread's
   std::string skipped;  // keys that fall through
   std::string keys;     // those the call is dispatched by
-  std::string modes;    // "grad on, inference off, autocast off"
+  std::string modes;    // "grad on, inference off, autocast AutocastCPU to BFloat16"
+  bool grad = true, inference = false;
+  std::map<std::string, std::string> autocast;  // where it is on, key to dtype: {"AutocastCPU", "BFloat16"}
+  // Names of the active dispatch modes, innermost first. The first one's handler gets the call, each next one what the handler
+  // before it calls; what the last one calls is dispatched by keys_below_modes. Without modes both are empty.
+  std::vector<std::string> dispatch_modes;
+  std::string keys_below_modes;
   std::vector<ExplainedStep> chain;
   std::string signature;
 
+  // Under dispatch modes, what follows is of the call that the outermost one's handler makes of the operator.
   bool observed = false;
   PairStats pair;        // where observed
   int64_t counted = 0, threshold = 0;  // calls since it last began to count, and how many make it hot
-  bool in_force = false;  // a call like this one runs in a thunk now
+  bool in_force = false;  // a call like this one, below the modes, runs in a thunk now
   std::vector<std::string> thunks;  // in force, of the operator: "{AutogradCPU, CPU} (Float contiguous)"
   std::string verdict;   // a sentence: why it is compiled, or is not
   std::string plan;      // the compiler's, printed; of a compiled pair the one it was compiled by
