@@ -190,6 +190,10 @@ SHUNT_ALWAYS_INLINE bool canTake(const Parts<N>& p, const Record& e, const Expec
   return apart;
 }
 
+SHUNT_ALWAYS_INLINE bool hasStride(uint8_t kind, int64_t stride, ScalarType dtype) {
+  return kind == kAnyStride || stride == (kind == kUnitStride ? sizeOf(dtype) : 0);
+}
+
 /// Whether the inner dimension of every operand is as it was in the call that was recorded, and long enough to be worth it.
 template <int N>
 SHUNT_ALWAYS_INLINE bool fits(const Parts<N>& p, const Record& e, const Plan& plan, const Iteration& it, bool given) {
@@ -197,32 +201,52 @@ SHUNT_ALWAYS_INLINE bool fits(const Parts<N>& p, const Record& e, const Plan& pl
   if (it.shape[0] < kLeastRow && it.ndim > 1) return false;
   if (given && p.op.invalid != nullptr) return false;
   const ScalarType result = p.op.loopOutput(e.common);
-  bool same = it.dtypes[0] == result && it.strides[0][0] == sizeOf(result);
+  bool same = it.dtypes[0] == result && hasStride(e.kind[kOutputKind], it.strides[0][0], result);
   p.forEachInput([&](int i) __attribute__((always_inline)) {
     if (e.kind[i] == Record::kNumber) {
       same = same && p.numbers[i] != nullptr;
       return;
     }
-    const int64_t stride = it.strides[1 + i][0];
     same = same && p.tensors[i] != nullptr && p.tensors[i]->signature() == e.signature[i];
-    same = same && stride == (e.kind[i] == kUnitStride ? sizeOf(dtypeOf(e, i)) : 0);
+    same = same && hasStride(e.kind[i], it.strides[1 + i][0], dtypeOf(e, i));
   });
   return same;
 }
 
-/// Row by row, whatever the layouts.
+/// Elements of one operand where the loop can take them, a chunk at a time.
+struct alignas(64) Gathered {
+  std::byte bytes[kChunk * 8];
+};
+
+/// Row by row, whatever the layouts; gathered ones chunk by chunk.
 template <int N>
 SHUNT_ALWAYS_INLINE void runRows(const Request& r, const Parts<N>& p, const Record& e, const Iteration& it) {
   const ScalarType result = p.op.loopOutput(e.common);
+  const bool scatters = e.kind[kOutputKind] == kAnyStride;
+  bool gathers = scatters;
+  p.forEachInput([&](int i) __attribute__((always_inline)) { gathers |= e.kind[i] == kAnyStride; });
+  Gathered gathered[N], computed;
+  const int64_t row = it.shape[0], most = gathers ? kChunk : row;
   RowPosition at(it);
   bool valid = true;
   do {
-    View in[kMaxInputs];
-    p.forEachInput([&](int i) __attribute__((always_inline)) {
-      const ScalarType dtype = e.kind[i] == Record::kNumber ? p.op.loopInput(i, e.common) : dtypeOf(e, i);
-      in[i] = {at.p[1 + i], e.kind[i] == kUnitStride ? sizeOf(dtype) : 0, dtype};
-    });
-    valid &= expectedLoop(View{at.p[0], sizeOf(result), result}, in, it.shape[0], it.scalars, e.common);
+    int64_t begin = 0;
+    do {
+      const int64_t n = gathers && row - begin > most ? most : row - begin;
+      View in[kMaxInputs];
+      p.forEachInput([&](int i) __attribute__((always_inline)) {
+        const ScalarType dtype = e.kind[i] == Record::kNumber ? p.op.loopInput(i, e.common) : dtypeOf(e, i);
+        const int64_t stride = it.strides[1 + i][0];
+        if (e.kind[i] == kAnyStride) gather(gathered[i].bytes, at.p[1 + i] + begin * stride, stride, n, sizeOf(dtype));
+        if (e.kind[i] == kAnyStride) in[i] = {gathered[i].bytes, sizeOf(dtype), dtype};
+        else if (e.kind[i] == kUnitStride) in[i] = {at.p[1 + i] + begin * sizeOf(dtype), sizeOf(dtype), dtype};
+        else in[i] = {at.p[1 + i], 0, dtype};
+      });
+      std::byte* out = scatters ? computed.bytes : at.p[0] + begin * sizeOf(result);
+      valid &= expectedLoop(View{out, sizeOf(result), result}, in, n, it.scalars, e.common);
+      if (scatters) scatter(at.p[0] + begin * it.strides[0][0], out, it.strides[0][0], n, sizeOf(result));
+      begin += n;
+    } while (gathers && begin < row);
   } while (at.next());
   if (!valid) [[unlikely]] throwInvalidElement(r);
 }

@@ -21,9 +21,12 @@ using Record = ::shunt::detail::LoopRecord;
 inline constexpr uint8_t kOneOfSeveralDims = 5;
 /// Dense, of the whole's sizes but the last, which is 1: one element for each row.
 inline constexpr uint8_t kColumn = 6;
-/// An operand of any layout, by its stride in the dimension that the interpreter's plan makes the inner one. With another
-/// stride there a loop would take element by element; the interpreter gathers, and then computes vectors: 1.9 times as fast.
-inline constexpr uint8_t kUnitStride = 7, kZeroStride = 8;
+/// An operand of any layout, by its stride in the dimension that the interpreter's plan makes the inner one. With any other
+/// stride there its elements are gathered, as the interpreter does: a loop that takes them one by one needs 1.9 times as long.
+inline constexpr uint8_t kUnitStride = 7, kZeroStride = 8, kAnyStride = 9;
+/// Where Record::kind has the output's, of operands by their strides.
+inline constexpr int kOutputKind = Record::kMaxInputs - 1;
+static_assert(kMaxInputs <= kOutputKind);
 constexpr bool isStride(uint8_t kind) { return kind >= kUnitStride; }
 /// Shorter rows of columns and of strided operands are left to the interpreter, which collects them.
 inline constexpr int64_t kLeastRow = 8;

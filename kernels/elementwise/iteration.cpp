@@ -11,7 +11,6 @@
 namespace shunt::elementwise {
 namespace {
 
-constexpr int64_t kChunk = 256;
 /// Rows at least this long are taken one by one; shorter ones are collected into chunks.
 constexpr int64_t kLongRow = 64;
 
@@ -23,24 +22,6 @@ void gatherWords(std::byte* dst, const std::byte* src, int64_t stride, int64_t n
 template <class Word>
 void scatterWords(std::byte* dst, const std::byte* src, int64_t stride, int64_t n) {
   for (int64_t i = 0; i < n; ++i) storeRaw<Word>(dst + i * stride, loadRaw<Word>(src + i * static_cast<int64_t>(sizeof(Word))));
-}
-
-void gather(std::byte* dst, const std::byte* src, int64_t stride, int64_t n, int64_t itemsize) {
-  switch (itemsize) {
-    case 1: return gatherWords<uint8_t>(dst, src, stride, n);
-    case 2: return gatherWords<uint16_t>(dst, src, stride, n);
-    case 4: return gatherWords<uint32_t>(dst, src, stride, n);
-    default: return gatherWords<uint64_t>(dst, src, stride, n);
-  }
-}
-
-void scatter(std::byte* dst, const std::byte* src, int64_t stride, int64_t n, int64_t itemsize) {
-  switch (itemsize) {
-    case 1: return scatterWords<uint8_t>(dst, src, stride, n);
-    case 2: return scatterWords<uint16_t>(dst, src, stride, n);
-    case 4: return scatterWords<uint32_t>(dst, src, stride, n);
-    default: return scatterWords<uint64_t>(dst, src, stride, n);
-  }
 }
 
 CastFn castFn(ScalarType from, ScalarType to) {
@@ -249,6 +230,24 @@ class ChunkRunner {
 };
 
 }  // namespace
+
+void gather(std::byte* dst, const std::byte* src, int64_t stride, int64_t n, int64_t itemsize) {
+  switch (itemsize) {
+    case 1: return gatherWords<uint8_t>(dst, src, stride, n);
+    case 2: return gatherWords<uint16_t>(dst, src, stride, n);
+    case 4: return gatherWords<uint32_t>(dst, src, stride, n);
+    default: return gatherWords<uint64_t>(dst, src, stride, n);
+  }
+}
+
+void scatter(std::byte* dst, const std::byte* src, int64_t stride, int64_t n, int64_t itemsize) {
+  switch (itemsize) {
+    case 1: return scatterWords<uint8_t>(dst, src, stride, n);
+    case 2: return scatterWords<uint16_t>(dst, src, stride, n);
+    case 4: return scatterWords<uint32_t>(dst, src, stride, n);
+    default: return scatterWords<uint64_t>(dst, src, stride, n);
+  }
+}
 
 RowPosition::RowPosition(const Iteration& iteration) : it(iteration) {
   std::copy_n(it.data, it.num_operands, p);

@@ -11,6 +11,8 @@ namespace shunt::elementwise {
 
 inline constexpr int kMaxDims = 64;
 inline constexpr int kMaxOperands = 1 + kMaxInputs;
+/// Elements that are gathered at a time.
+inline constexpr int64_t kChunk = 256;
 
 struct Iteration {
   int num_operands;  // operand 0 is the output
@@ -37,6 +39,10 @@ struct RowPosition {
   std::byte* p[kMaxOperands];
   int64_t coords[kMaxDims];
 };
+
+/// `n` elements of `itemsize` bytes from every `stride` bytes to consecutive ones, and back.
+SHUNT_NOINLINE void gather(std::byte* dst, const std::byte* src, int64_t stride, int64_t n, int64_t itemsize);
+SHUNT_NOINLINE void scatter(std::byte* dst, const std::byte* src, int64_t stride, int64_t n, int64_t itemsize);
 
 /// Runs the loop over all elements. With `store` false, only looks for invalid elements and leaves the output as it is.
 /// Returns false when an element was invalid.

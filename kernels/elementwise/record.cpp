@@ -39,6 +39,10 @@ bool anyLayout(const TensorImpl& t) {
   return layout == LayoutClass::kInnerContiguous || layout == LayoutClass::kStrided;
 }
 
+uint8_t strideKind(int64_t stride, ScalarType dtype) {
+  return stride == elementSize(dtype) ? kUnitStride : stride == 0 ? kZeroStride : kAnyStride;
+}
+
 /// Operands that no fast path takes, whatever their shapes: only their strides are expected.
 void recordStrides(const Request& request, const Tensor* out, const Iteration& it, Record& record) {
   if (it.numel == 0 || (it.ndim > 1 && it.shape[0] < kLeastRow)) return;
@@ -48,17 +52,11 @@ void recordStrides(const Request& request, const Tensor* out, const Iteration& i
     any |= t != nullptr && anyLayout(*t);
     cpu &= t == nullptr || t->device().is_cpu();
   }
-  const ScalarType result = request.op.loopOutput(record.common);
-  if (!any || !cpu || it.dtypes[0] != result || it.strides[0][0] != elementSize(result)) return;
-  uint8_t kind[kMaxInputs] = {};
-  for (int i = 0; i < request.op.num_inputs; ++i) {
-    const int64_t stride = it.strides[1 + i][0];
-    if (request.inputs[i].tensor == nullptr) kind[i] = Record::kNumber;
-    else if (stride == 0) kind[i] = kZeroStride;
-    else if (stride == elementSize(it.dtypes[1 + i])) kind[i] = kUnitStride;
-    else return;
-  }
-  for (int i = 0; i < request.op.num_inputs; ++i) record.kind[i] = kind[i];
+  if (!any || !cpu || it.dtypes[0] != request.op.loopOutput(record.common)) return;
+  for (int i = 0; i < request.op.num_inputs; ++i)
+    record.kind[i] = request.inputs[i].tensor == nullptr ? uint8_t{Record::kNumber} : strideKind(it.strides[1 + i][0], it.dtypes[1 + i]);
+  const uint8_t output = strideKind(it.strides[0][0], it.dtypes[0]);
+  record.kind[kOutputKind] = output == kUnitStride ? kUnitStride : kAnyStride;
 }
 
 /// The library's entry for a form, and what a thunk puts in its place: for dense operands, and by strides.

@@ -17,9 +17,12 @@ Tensor transposed(std::vector<int64_t> sizes, ScalarType dtype = kFloat) {
 Tensor columns(std::vector<int64_t> sizes, ScalarType dtype = kFloat) {
   return numbers({sizes[0], sizes[1] + 4}, dtype).narrow(1, 2, sizes[1]);
 }
+/// Of rows that are longer than that, so that they don't make one line.
 Tensor everySecond(std::vector<int64_t> sizes, ScalarType dtype = kFloat) {
-  return numbers({sizes[0], 2 * sizes[1]}, dtype).slice(1, 0, 2 * sizes[1], 2);
+  return numbers({sizes[0], 2 * sizes[1] + 3}, dtype).slice(1, 0, 2 * sizes[1], 2);
 }
+
+Tensor everyThird(ScalarType dtype) { return numbers({1800}, dtype).slice(0, 0, 1800, 3); }
 
 Results add(const Operands& x) { return {x[0].add(x[1], 2)}; }
 Results mul(const Operands& x) { return {x[0].mul(x[1])}; }
@@ -57,32 +60,38 @@ const LoopCase kSpecialised[] = {
     {"one element with dimensions", [] { return Operands{numbers({5, 16}), numbers({1, 1})}; }, mul},
     {"one element of another dtype", [] { return Operands{numbers({5, 16}, kLong), numbers({1})}; }, mul},
     {"both transposed", [] { return Operands{transposed({9, 16}), transposed({9, 16})}; }, add},
-    {"one transposed", [] { return Operands{numbers({9, 16}), transposed({9, 16})}; }, add, false},
-    {"transposed, Half and Float", [] { return Operands{transposed({9, 16}, kHalf), numbers({9, 16})}; }, mul, false},
+    {"one transposed", [] { return Operands{numbers({9, 16}), transposed({9, 16})}; }, add},
+    {"transposed, Half and Float", [] { return Operands{transposed({9, 16}, kHalf), numbers({9, 16})}; }, mul},
     {"transposed, Int and Double", [] { return Operands{transposed({9, 16}, kInt), transposed({9, 16}, kDouble)}; }, mul},
     {"transposed with a row", [] { return Operands{transposed({9, 16}), numbers({16})}; }, add},
     {"columns of wider ones", [] { return Operands{columns({6, 20}), columns({6, 20})}; }, add},
     {"angles, one of them large", [] { return Operands{angles(kFloat)}; }, sin},
     {"angles of Double, one of them large", [] { return Operands{angles(kDouble)}; }, sin},
     {"columns with a column", [] { return Operands{columns({6, 20}), numbers({6, 1})}; }, mul},
-    {"every second element", [] { return Operands{numbers({6, 20}), everySecond({6, 20})}; }, add, false},
-    {"every second one of Bool", [] { return Operands{numbers({6, 20}), everySecond({6, 20}, kBool)}; }, mul, false},
+    {"every second element", [] { return Operands{numbers({6, 20}), everySecond({6, 20})}; }, add},
+    {"every second one of Bool", [] { return Operands{numbers({6, 20}), everySecond({6, 20}, kBool)}; }, mul},
     {"an expanded row", [] { return Operands{numbers({6, 20}), numbers({20}).expand({6, 20})}; }, add},
     {"an expanded column", [] { return Operands{numbers({6, 20}), numbers({6, 1}).expand({6, 20})}; }, add},
-    {"strided with a 0-dim tensor", [] { return Operands{everySecond({6, 20}), numbers({})}; }, mul, false},
-    {"a strided line", [] { return Operands{numbers({40}).slice(0, 0, 40, 2)}; }, exp, false},
+    {"strided with a 0-dim tensor", [] { return Operands{everySecond({6, 20}), numbers({})}; }, mul},
+    {"a strided line", [] { return Operands{numbers({40}).slice(0, 0, 40, 2)}; }, exp},
     {"one operand, transposed", [] { return Operands{transposed({9, 16}, kBFloat16)}; }, relu},
     {"one operand, transposed, promoted", [] { return Operands{transposed({9, 16}, kInt)}; }, exp},
     {"three dimensions, the outer ones swapped", [] { return Operands{transposed({3, 4, 12}), numbers({3, 4, 12})}; }, add},
     {"strided, in place", [] { return Operands{columns({6, 20}), numbers({6, 20})}; }, addInPlace},
-    {"strided inputs, out=", [] { return Operands{transposed({9, 16}), numbers({9, 16}), shunt::empty({9, 16}, kFloat)}; }, addOut, false},
+    {"strided inputs, out=", [] { return Operands{transposed({9, 16}), numbers({9, 16}), shunt::empty({9, 16}, kFloat)}; }, addOut},
+    {"several chunks of strided rows", [] { return Operands{everySecond({3, 700}), everySecond({3, 700}, kDouble)}; }, mul},
+    {"every third element of three operands", [] { return Operands{everyThird(kFloat), everyThird(kFloat), everyThird(kInt)}; }, addcmul},
+    {"every second element, in place", [] { return Operands{everySecond({6, 300}), numbers({6, 300})}; }, addInPlace},
+    {"out= of every second element", [] { return Operands{numbers({6, 20}), numbers({20}), everySecond({6, 20})}; }, addOut},
+    {"out= of every second element of BFloat16",
+     [] { return Operands{everySecond({6, 20}, kBFloat16), numbers({6, 20}, kBFloat16), everySecond({6, 20}, kBFloat16)}; }, addOut},
+    {"short strided rows", [] { return Operands{numbers({6, 7}), everySecond({6, 7})}; }, add, false},
     {"strided out=", [] { return Operands{numbers({6, 20}), numbers({6, 20}), columns({6, 20})}; }, addOut},
-    {"transposed, requires grad", [] { return Operands{transposed({9, 16}).requires_grad_(), numbers({9, 16})}; }, mul, false},
+    {"transposed, requires grad", [] { return Operands{transposed({9, 16}).requires_grad_(), numbers({9, 16})}; }, mul},
 };
 
 uint64_t interpretedLoops() { return elementwise::pathCounters().fast + elementwise::pathCounters().planned; }
 
-// Those with rows or with inner strides of 1 and 0 in a loop of the thunk's own.
 class Layouts : public testing::TestWithParam<LoopCase> {};
 
 TEST_P(Layouts, RunTheThunksOwnLoop) {
@@ -112,6 +121,10 @@ const Stranger kStrangers[] = {
      {"", [] { return Operands{numbers({16}), numbers({1, 1})}; }, mul}, true},
     {"other inner strides", {"", [] { return Operands{transposed({9, 16}), transposed({9, 16})}; }, add},
      {"", [] { return Operands{transposed({9, 16}), everySecond({9, 16})}; }, add}, true},
+    {"inner strides that need no gathering", {"", [] { return Operands{everySecond({9, 16}), numbers({9, 16})}; }, add},
+     {"", [] { return Operands{numbers({9}).view({9, 1}).expand({9, 16}), numbers({9, 16})}; }, add}, false},
+    {"another strided out=", {"", [] { return Operands{numbers({6, 20}), numbers({6, 20}), everySecond({6, 20})}; }, addOut},
+     {"", [] { return Operands{numbers({6, 20}), numbers({6, 20}), transposed({6, 20})}; }, addOut}, true},
     {"short rows of strided operands", {"", [] { return Operands{columns({9, 16}), numbers({9, 16})}; }, add},
      {"", [] { return Operands{columns({9, 3}), numbers({9, 3})}; }, add}, true},
     {"no elements", {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
