@@ -11,31 +11,33 @@ namespace {
 using reduce::DimSet;
 using reduce::OutputSizes;
 
-/// `name` with the parentheses that PyTorch's message has or has not.
-int64_t checkedDim(const char* name, const TensorImpl& self, int64_t d) {
+// Checks as calls; the rest inlined, so that a thunk has the call of argReduce() in it.
+
+/// `name` and `parentheses`, that PyTorch's message has or has not.
+SHUNT_NOINLINE DimSet alongDim(const char* name, const char* parentheses, const TensorImpl& self, int64_t d) {
   const int64_t dim = maybe_wrap_dim(d, self.dim());
-  SHUNT_CHECK_INDEX(self.numel() != 0 || self.dim() == 0 || self.sizes()[static_cast<size_t>(dim)] != 0, name,
+  SHUNT_CHECK_INDEX(self.numel() != 0 || self.dim() == 0 || self.sizes()[static_cast<size_t>(dim)] != 0, name, parentheses,
                     ": Expected reduction dim ", dim, " to have non-zero size.");
-  return dim;
+  return DimSet().set(static_cast<size_t>(dim));
 }
 
-Tensor argExtreme(const char* name, const Tensor& self, std::optional<int64_t> dim, bool keepdim, bool maximum) {
+SHUNT_NOINLINE DimSet argDims(const char* name, const TensorImpl& self, std::optional<int64_t> dim) {
+  if (self.dtype() == kBool) ::shunt::detail::throwNotImplementedFor(detail::str(name, "_cpu").c_str(), kBool);
+  if (dim) return alongDim(name, "()", self, *dim);
+  SHUNT_CHECK_INDEX(self.numel() != 0, name, "(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                    "reduction dim with the 'dim' argument.");
+  return DimSet().set();
+}
+
+SHUNT_ALWAYS_INLINE Tensor argExtreme(const char* name, const Tensor& self, std::optional<int64_t> dim, bool keepdim, bool maximum) {
   const TensorImpl& impl = implOf(self, name);
-  if (impl.dtype() == kBool) ::shunt::detail::throwNotImplementedFor(detail::str(name, "_cpu").c_str(), kBool);
-  const std::string call = std::string(name) + "()";
-  DimSet dims = DimSet().set();
-  if (dim) {
-    dims = DimSet().set(static_cast<size_t>(checkedDim(call.c_str(), impl, *dim)));
-  } else {
-    SHUNT_CHECK_INDEX(impl.numel() != 0, call, ": Expected reduction dim to be specified for input.numel() == 0. Specify the "
-                      "reduction dim with the 'dim' argument.");
-  }
+  const DimSet dims = argDims(name, impl, dim);
   return reduce::argReduce(self, dims, OutputSizes(impl.sizes(), dims, keepdim).ref(), maximum, false).indices;
 }
 
-std::tuple<Tensor, Tensor> extremeAlong(const char* name, const Tensor& self, int64_t d, bool keepdim, bool maximum) {
+SHUNT_ALWAYS_INLINE std::tuple<Tensor, Tensor> extremeAlong(const char* name, const Tensor& self, int64_t d, bool keepdim, bool maximum) {
   const TensorImpl& impl = implOf(self, name);
-  const DimSet dims = DimSet().set(static_cast<size_t>(checkedDim(name, impl, d)));
+  const DimSet dims = alongDim(name, "", impl, d);
   auto [values, indices] = reduce::argReduce(self, dims, OutputSizes(impl.sizes(), dims, keepdim).ref(), maximum, true);
   return {std::move(values), std::move(indices)};
 }

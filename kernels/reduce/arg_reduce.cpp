@@ -1,6 +1,7 @@
 #include "kernels/reduce/arg_reduce.h"
 
 #include "kernels/factory/result.h"
+#include "kernels/reduce/expected.h"
 #include "kernels/reduce/reduce.h"
 
 #include <shunt/core/parallel.h>
@@ -152,9 +153,18 @@ class ArgReducer {
   void (*store_)(std::byte*, const A*, int64_t, int64_t);
 };
 
+SHUNT_COLD void record(const Tensor& self, bool maximum, bool want_values) {
+  rows::record({"reduction with indices", reinterpret_cast<const void*>(&argReduce),
+                reinterpret_cast<const void*>(&argReduceExpected), genericArgRows(accumulatorOf(self.scalar_type()), maximum),
+                idOf(maximum, want_values), self.scalar_type()},
+               {self.unsafeGetTensorImpl()});
+}
+
 }  // namespace
 
 ArgResult argReduce(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values) {
+  ++rows::interpreted_calls;
+  if (rows::recording()) [[unlikely]] record(self, maximum, want_values);
   const TensorImpl& impl = *self.unsafeGetTensorImpl();
   ArgResult out;
   if (want_values) out.values = native::newResult(impl, out_sizes, self.dtype());

@@ -1,5 +1,6 @@
 // The generic loops of reductions along rows: what the compiler specialises. The interpreter doesn't run them.
 #include "kernels/reduce/expected.h"
+#include "kernels/reduce/first_of.h"
 #include "kernels/reduce/isa_lanes.h"
 #include "kernels/reduce/rows.h"
 
@@ -40,6 +41,19 @@ void reduceRows(const rows::Call& c) {
   }
 }
 
+/// The same with indices, as ArgReducer does it (arg_reduce.cpp).
+template <ReduceOp O, class A>
+void argReduceRows(const rows::Call& c) {
+  const rows::Call call = c;
+  A buffer[kBlock];
+  for (int64_t r = 0; r < call.rows; ++r) {
+    const A* x = block(buffer, call.in[0] + r * call.n * elementSize(call.dtype), call.dtype, call.n);
+    const int64_t at = firstOf(x, call.n, reduceBlock<OpOf<O>, A>(x, call.n));
+    reinterpret_cast<int64_t*>(call.out[0])[r] = at;
+    if (call.out[1] != nullptr) storeRow(call.out[1] + r * elementSize(call.result), x + at, call.result, 1);
+  }
+}
+
 namespace {
 
 template <class A>
@@ -62,6 +76,17 @@ rows::LoopFn genericRows(const Reduction& r) {
     case Accumulator::kDouble: return loopFor<double>(r.op, r.mean);
     case Accumulator::kLong: return loopFor<int64_t>(r.op, r.mean);
     case Accumulator::kBool: return loopFor<uint8_t>(r.op, r.mean);
+  }
+  return nullptr;
+}
+
+rows::LoopFn genericArgRows(Accumulator accumulator, bool maximum) {
+  constexpr auto kMax = ReduceOp::kMax, kMin = ReduceOp::kMin;
+  switch (accumulator) {
+    case Accumulator::kFloat: return maximum ? argReduceRows<kMax, float> : argReduceRows<kMin, float>;
+    case Accumulator::kDouble: return maximum ? argReduceRows<kMax, double> : argReduceRows<kMin, double>;
+    case Accumulator::kLong: return maximum ? argReduceRows<kMax, int64_t> : argReduceRows<kMin, int64_t>;
+    case Accumulator::kBool: return maximum ? argReduceRows<kMax, uint8_t> : argReduceRows<kMin, uint8_t>;
   }
   return nullptr;
 }

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <pthread.h>
+#include <string_view>
 
 namespace diff {
 namespace {
@@ -62,6 +63,36 @@ TEST(RowsOfReductions, EveryDtypeAndLength) {
       }
       expectOwnLoops(all, interpretedLoops);
       expectOwnLoops(last, interpretedLoops);
+      if (HasFailure()) return;
+    }
+}
+
+struct ArgReduce {
+  const char* name;
+  std::function<Results(const Tensor&)> call;
+  bool takes_bool = true;
+};
+Results both(std::tuple<Tensor, Tensor> found) { return {std::get<0>(found), std::get<1>(found)}; }
+
+const ArgReduce kArgReductions[] = {
+    {"argmax", [](const Tensor& t) { return Results{t.argmax(-1, false)}; }, false},
+    {"argmin", [](const Tensor& t) { return Results{t.argmin(-1, true)}; }, false},
+    {"argmax of all", [](const Tensor& t) { return Results{t.argmax()}; }, false},
+    {"max along a dimension", [](const Tensor& t) { return both(t.max(-1, false)); }},
+    {"min along a dimension", [](const Tensor& t) { return both(t.min(-1, true)); }},
+};
+
+TEST(RowsOfReductionsWithIndices, EveryAccumulatorAndLength) {
+  for (const ArgReduce& r : kArgReductions)
+    for (const ScalarType dtype : {kFloat, kDouble, kBFloat16, kInt, kLong, kBool}) {
+      if (dtype == kBool && !r.takes_bool) continue;
+      SCOPED_TRACE(testing::Message() << r.name << ' ' << dtype);
+      std::vector<LoopCase> cases;
+      const bool all = std::string_view(r.name).ends_with("all");
+      for (const int64_t n : kLengths)
+        cases.push_back({r.name, [=] { return Operands{all ? data({n}, dtype) : data({3, n}, dtype)}; },
+                         [&](const Operands& x) { return r.call(x[0]); }});
+      expectOwnLoops(cases, interpretedLoops);
       if (HasFailure()) return;
     }
 }
@@ -198,6 +229,10 @@ LoopCase softmax(std::vector<int64_t> sizes, int64_t d) {
   return {"", [=] { return Operands{numbers(sizes)}; }, [=](const Operands& x) { return Results{shunt::_softmax(x[0], d, false)}; }};
 }
 
+LoopCase largest(std::vector<int64_t> sizes, int64_t d) {
+  return {"", [=] { return Operands{numbers(sizes)}; }, [=](const Operands& x) { return both(x[0].max(d, false)); }};
+}
+
 const Stranger kStrangers[] = {
     {"other shapes", sum({4, 16}, {1}), sum({2, 3, 5}, {2}), false},
     {"several last dimensions", sum({4, 16}, {1}), sum({2, 3, 5}, {1, 2}), false},
@@ -212,6 +247,10 @@ const Stranger kStrangers[] = {
     {"enough for threads", sum({4, 16}, {1}), sum({40, 1000}, {1}), true},
     {"more than a block", sum({4, 16}, {1}), sum({2, 4097}, {1}), true},
     {"another type of the result", sum({4, 16}, {1}), sum({4, 16}, {1}, kDouble), true},
+    {"the largest of other rows", largest({4, 16}, 1), largest({2, 3, 5}, 2), false},
+    {"the largest of columns", largest({4, 16}, 1), largest({4, 16}, 0), true},
+    {"the largest of long rows", largest({4, 16}, 1), largest({2, 4097}, 1), true},
+    {"the largest of single elements", largest({4, 16}, 1), largest({4, 1}, 1), true},
     {"softmax of another shape", softmax({4, 16}, 1), softmax({2, 3, 5}, 2), false},
     {"softmax down columns", softmax({4, 16}, 1), softmax({4, 16}, 0), true},
     {"softmax of long rows", softmax({4, 16}, 1), softmax({2, 1025}, 1), true},
