@@ -1,16 +1,11 @@
 #include "kernels/linalg/small_gemm.h"
 
-#include <shunt/core/isa.h>
-#include <shunt/core/log.h>
+#include "kernels/linalg/small_kernels.h"
 
-#include <algorithm>
-#include <array>
+#include <shunt/core/isa.h>
+
 #include <immintrin.h>
-#include <libxsmm_cpuid.h>
-#include <libxsmm_generator.h>
-#include <memory>
-#include <pthread.h>
-#include <sys/mman.h>
+#include <utility>
 
 namespace shunt::linalg {
 
@@ -36,141 +31,8 @@ bool isClass(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transpos
   return k <= 16 || (n >= 16 && m >= 24 && (n * k <= 2048 || m >= 48));
 }
 
-// What a kernel is made for.
-struct Key {
-  uint64_t shape = 0;  // 0: none
-  uint64_t rows = 0;
-  bool operator==(const Key&) const = default;
-  size_t hash() const { return ((shape ^ (rows * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu) >> 40; }
-};
-
-struct Problem {
-  int64_t m, n, k, lda, ldb, ldc;
-  bool a_transposed, accumulates, is_double;
-
-  Key key() const {
-    const auto u = [](int64_t v) { return static_cast<uint64_t>(v); };
-    return {u(m) | u(n) << 11 | u(k) << 22 | u(a_transposed) << 33 | u(accumulates) << 34 | u(is_double) << 35,
-            u(lda) | u(ldb) << 21 | u(ldc) << 42};
-  }
-};
-
-/// As LIBXSMM's own: its generator must not run out of room.
-using Buffer = std::array<std::byte, size_t{128} << 10>;
-
-/// Machine code for the problem; 0 bytes where LIBXSMM has none. Depends on the problem and the instruction set alone.
-size_t generate(const Problem& p, Buffer& out) {
-  const auto i = [](int64_t v) { return static_cast<libxsmm_blasint>(v); };
-  const int flags = (p.a_transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : 0) | (p.accumulates ? 0 : LIBXSMM_GEMM_FLAG_BETA_0);
-  libxsmm_descriptor_blob blob;
-  const libxsmm_gemm_descriptor* descriptor =
-      libxsmm_gemm_descriptor_init(&blob, p.is_double ? LIBXSMM_GEMM_PRECISION_F64 : LIBXSMM_GEMM_PRECISION_F32, i(p.n), i(p.m),
-                                   i(p.k), i(p.ldb), i(p.lda), i(p.ldc), nullptr, nullptr, flags, LIBXSMM_GEMM_PREFETCH_NONE);
-  if (descriptor == nullptr) return 0;
-  libxsmm_generated_code code{};
-  code.generated_code = out.data();
-  code.buffer_size = static_cast<unsigned>(out.size());
-  code.code_type = 2;  // bytes
-  code.arch = detail::activeIsa() == Isa::kV4 ? LIBXSMM_X86_AVX512_CORE : LIBXSMM_X86_AVX2;
-  libxsmm_generator_gemm_kernel(&code, descriptor);
-  return code.last_error == 0 ? code.code_size : 0;
-}
-
-using Kernel = void (*)(const void* b, const void* a, void* c);
-
 /// LIBXSMM's code leaves the vectors' upper halves dirty, after which each instruction of older sets waits for them.
 [[gnu::target("avx")]] inline void cleanVectors() { __builtin_ia32_vzeroupper(); }
-
-/// The calling thread's kernels: kSets sets of kWays, the one used last in front.
-class Kernels {
- public:
-  static constexpr size_t kSets = 64, kWays = 4, kCodeBytes = 8192;
-
-  Kernels() {
-    void* memory = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory != MAP_FAILED) code_ = static_cast<std::byte*>(memory);
-    for (size_t i = 0; i < kSets * kWays; ++i) sets_[i / kWays][i % kWays].place = static_cast<uint16_t>(i);
-  }
-  ~Kernels() {
-    if (code_ != nullptr) munmap(code_, kBytes);
-  }
-  Kernels(const Kernels&) = delete;
-  Kernels& operator=(const Kernels&) = delete;
-
-  Kernel find(const Problem& p) {
-    const Key key = p.key();
-    Set& set = sets_[key.hash() % kSets];
-    if (set[0].key == key) [[likely]] return set[0].kernel;
-    for (size_t i = 1; i < kWays; ++i) {
-      if (set[i].key != key) continue;
-      std::rotate(set.begin(), set.begin() + static_cast<ptrdiff_t>(i), set.begin() + static_cast<ptrdiff_t>(i) + 1);
-      return set[0].kernel;
-    }
-    return make(p, key, set);
-  }
-  uint64_t made() const { return made_; }
-
- private:
-  struct Way {
-    Key key;
-    Kernel kernel = nullptr;
-    uint16_t place = 0;
-  };
-  using Set = std::array<Way, kWays>;
-  static constexpr size_t kBytes = kSets * kWays * kCodeBytes;
-
-  SHUNT_NOINLINE Kernel make(const Problem& p, const Key& key, Set& set) {
-    if (code_ == nullptr) return nullptr;
-    std::rotate(set.begin(), set.end() - 1, set.end());
-    Way& way = set[0];
-    way.key = {};
-    std::byte* code = code_ + way.place * kCodeBytes;
-    if (mprotect(code, kCodeBytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
-    const auto buffer = std::make_unique_for_overwrite<Buffer>();
-    size_t size = generate(p, *buffer);
-    if (size > kCodeBytes) size = 0;
-    std::copy_n(buffer->data(), size, code);
-    if (mprotect(code, kCodeBytes, PROT_READ | PROT_EXEC) != 0) return giveUp();
-    ++made_;
-    way.kernel = size != 0 ? reinterpret_cast<Kernel>(code) : nullptr;
-    way.key = key;
-    return way.kernel;
-  }
-
-  /// The system allows no code of ours, and never will.
-  Kernel giveUp() {
-    munmap(code_, kBytes);
-    code_ = nullptr;
-    sets_ = {};
-    return nullptr;
-  }
-
-  std::byte* code_ = nullptr;
-  std::array<Set, kSets> sets_{};
-  uint64_t made_ = 0;
-};
-
-constinit thread_local Kernels* mine SHUNT_TLS_MODEL = nullptr;
-
-void detach(void* kernels) {
-  mine = nullptr;
-  delete static_cast<Kernels*>(kernels);
-}
-
-/// A product in the destructor of a thread's object, after the key's, attaches again, and the key's destructor runs again.
-SHUNT_NOINLINE SHUNT_COLD Kernels& attach() {
-  static const pthread_key_t key = [] {
-    pthread_key_t made;
-    SHUNT_CHECK(pthread_key_create(&made, &detach) == 0, "small products: the process has no pthread key left");
-    return made;
-  }();
-  auto kernels = std::make_unique<Kernels>();
-  pthread_setspecific(key, kernels.get());
-  mine = kernels.release();
-  return *mine;
-}
-
-SHUNT_ALWAYS_INLINE Kernels& kernels() { return mine != nullptr ? *mine : attach(); }
 
 /// The transpose of a square block; two rows of four floats, or of two doubles, in each register.
 [[gnu::target("avx")]] inline void transposeBlock(const float* in, int64_t ld, float* out, int64_t out_ld) {
@@ -213,19 +75,19 @@ template <class T>
 #ifdef __clang__
 [[clang::no_sanitize("function")]]
 #endif
-SHUNT_ALWAYS_INLINE void multiply(Kernel kernel, const void* a, const void* b, void* c) {
+SHUNT_ALWAYS_INLINE void multiply(SmallKernel kernel, const void* a, const void* b, void* c) {
   kernel(b, a, c);
   cleanVectors();
 }
 
 template <class T>
-SHUNT_NOINLINE bool transposingRight(Problem p, const T* a, const T* b, T* c) {
+SHUNT_NOINLINE bool transposingRight(SmallProblem p, const T* a, const T* b, T* c) {
   const int64_t ldb = std::exchange(p.ldb, p.n);
-  const Kernel kernel = kernels().find(p);
-  if (kernel == nullptr) return false;
+  const UsedKernel kernel(p);
+  if (kernel.get() == nullptr) return false;
   alignas(64) T copy[kMostCopied / sizeof(T)];
   transpose(b, ldb, p.n, p.k, copy);
-  multiply(kernel, a, copy, c);
+  multiply(kernel.get(), a, copy, c);
   return true;
 }
 
@@ -234,11 +96,11 @@ SHUNT_ALWAYS_INLINE bool run(int64_t m, int64_t n, int64_t k, T alpha, MatrixVie
                              int64_t ldc) {
   if (alpha != 1 || (beta != 0 && beta != 1) || !isClass(m, n, k, a.transposed, b.transposed, sizeof(T))) return false;
   if (a.ld > kLongestRow || b.ld > kLongestRow || ldc > kLongestRow || detail::activeIsa() == Isa::kBaseline) return false;
-  const Problem problem{m, n, k, a.ld, b.ld, ldc, a.transposed, beta == 1, isDouble<T>};
+  const SmallProblem problem{m, n, k, a.ld, b.ld, ldc, a.transposed, beta == 1, isDouble<T>};
   if (b.transposed) return transposingRight(problem, a.data, b.data, c);
-  const Kernel kernel = kernels().find(problem);
-  if (kernel == nullptr) return false;
-  multiply(kernel, a.data, b.data, c);
+  const UsedKernel kernel(problem);
+  if (kernel.get() == nullptr) return false;
+  multiply(kernel.get(), a.data, b.data, c);
   return true;
 }
 
@@ -257,6 +119,7 @@ bool isSmallProduct(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_t
   return isClass(m, n, k, a_transposed, b_transposed, element_size) && detail::activeIsa() != Isa::kBaseline;
 }
 
-uint64_t smallKernelsMade() { return mine != nullptr ? mine->made() : 0; }
+uint64_t smallKernelsMade() { return smallKernelCount(); }
+uint64_t smallKernelsKept() { return kMostSmallKernels; }
 
 }  // namespace shunt::linalg

@@ -4,9 +4,8 @@
 // OpenBLAS and LIBXSMM differ in the last bits, so which of them takes a product depends on its shape, its leading dimensions,
 // alpha, beta and the instruction set in use alone; never on what ran before, on threads, or on who asks: the interpreter and
 // a thunk call the same function.
-// Only LIBXSMM's generator is used: a function from a shape to bytes, without threads, settings or memory of its own. The
-// bytes lie in memory of the calling thread, which is either writable or executable. Making a kernel takes 1 to 8 us; finding it
-// again is a look at the shape that its place was made for. A thread keeps 256; of four the one used longest ago goes.
+// Only LIBXSMM's generator is used: a function from a shape to bytes, without threads, settings or memory of its own. Making a
+// kernel takes 1 to 8 us, once in a process for a shape (Note [Small kernels], small_kernels.h).
 // LIBXSMM's matrices are column-major, so it computes C^T = B^T * A^T. It takes A transposed as it is; B transposed is copied
 // first, where that is worth it.
 //
@@ -27,7 +26,8 @@ bool smallGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double>
 
 /// Whether a product of this shape is one, all else being as usual: for tests.
 SHUNT_API bool isSmallProduct(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, size_t element_size);
-/// Kernels that the calling thread has made: for tests.
+/// Kernels that the process has made, and how many it keeps: for tests.
 SHUNT_API uint64_t smallKernelsMade();
+SHUNT_API uint64_t smallKernelsKept();
 
 }  // namespace shunt::linalg

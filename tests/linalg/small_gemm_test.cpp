@@ -7,14 +7,17 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace shunt {
 namespace {
@@ -131,7 +134,7 @@ TEST(SmallProduct, OneKernelAShape) {
   EXPECT_EQ(smallKernelsMade(), made) << "OpenBLAS's";
 }
 
-// More shapes than a thread keeps kernels for, on several threads, in a batch, in a child.
+// Of several shapes, on several threads, in a batch, in a child.
 TEST(SmallProduct, BitsDependOnTheOperandsAlone) {
   const Tensor a = shunt::randn({12, 30}), b = shunt::randn({30, 17}), w = shunt::randn({17, 30});
   const auto all = [&] {
@@ -140,7 +143,7 @@ TEST(SmallProduct, BitsDependOnTheOperandsAlone) {
   };
   const std::string expected = all();
   for (int64_t m = 1; m <= 24; ++m)
-    for (int64_t n = 8; n <= 32; ++n) shunt::mm(shunt::ones({m, 5}), shunt::ones({5, n}));
+    for (int64_t n = 8; n <= 32; ++n) shunt::mm(shunt::ones({m, 4}), shunt::ones({4, n}));
   EXPECT_EQ(all(), expected);
   std::string on_thread;
   std::thread([&] { on_thread = all(); }).join();
@@ -152,6 +155,13 @@ TEST(SmallProduct, BitsDependOnTheOperandsAlone) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int mappings() {
+  std::ifstream maps("/proc/self/maps");
+  int n = 0;
+  for (std::string line; std::getline(maps, line);) ++n;
+  return n;
 }
 
 // It goes after the thread's objects that are made later.
@@ -168,27 +178,77 @@ thread_local LastProduct last_product;
 TEST(SmallProduct, WhileAThreadEnds) {
   const Tensor a = shunt::randn({8, 8});
   const std::string expected = bytesOf(shunt::mm(a, a));
-  const auto mappings = [] {
-    std::ifstream maps("/proc/self/maps");
-    int n = 0;
-    for (std::string line; std::getline(maps, line);) ++n;
-    return n;
+  for (int i = 0; i < 100; ++i) {
+    std::string last;
+    std::thread([&] {
+      last_product.operand = a;
+      last_product.result = &last;
+      shunt::mm(a, a);
+    }).join();
+    ASSERT_EQ(last, expected);
+  }
+}
+
+TEST(SmallProduct, ManyShapesOnManyThreadsAreMadeOnce) {
+  const auto all = [] {
+    for (int64_t m = 1; m <= 12; ++m)
+      for (int64_t n = 8; n < 24; ++n) shunt::mm(shunt::ones({m, 3}), shunt::ones({3, n}));
   };
-  const auto threads = [&](int count) {
-    for (int i = 0; i < count; ++i) {
-      std::string last;
-      std::thread([&] {
-        last_product.operand = a;
-        last_product.result = &last;
-        shunt::mm(a, a);
-      }).join();
-      ASSERT_EQ(last, expected);
-    }
-  };
-  threads(10);
-  const int before = mappings();
-  threads(100);
-  EXPECT_LT(mappings(), before + 50) << "kernels of threads that ended";
+  const uint64_t before = smallKernelsMade();
+  const int mapped = mappings();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(all);
+  for (std::thread& t : threads) t.join();
+  const uint64_t made = smallKernelsMade() - before;
+  EXPECT_LE(made, 12u * 16u);
+  EXPECT_EQ(made > 100, hasSmallKernels()) << "few of them were made before";
+  all();
+  EXPECT_EQ(smallKernelsMade(), before + made);
+  EXPECT_LT(mappings(), mapped + 50) << "stacks of threads, but none for each kernel";
+}
+
+/// What a child that has made few kernels says.
+std::string inChild(const std::function<std::string()>& f) {
+  int ends[2];
+  if (pipe(ends) != 0) return "no pipe";
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string result = f();
+    _exit(write(ends[1], result.data(), result.size()) == static_cast<ssize_t>(result.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string result(size_t{1} << 16, 0);
+  size_t size = 0;
+  for (ssize_t n; (n = read(ends[0], result.data() + size, result.size() - size)) > 0;) size += static_cast<size_t>(n);
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  result.resize(size);
+  return result;
+}
+
+// When no more kernels can be kept, they are made each time: the same ones, on one thread or several.
+TEST(SmallProduct, MoreShapesThanTheProcessKeeps) {
+  if (!hasSmallKernels()) return;
+  const Tensor a = shunt::randn({31, 24}), b = shunt::randn({24, 40});
+  const auto late = [&](int64_t rows) { return bytesOf(shunt::mm(a.narrow(0, 0, rows), b)); };
+  const auto both = [&] { return late(29) + late(31); };
+  const std::string expected = inChild(both);
+  const int mapped = mappings();
+  for (int64_t k = 5; smallKernelsMade() <= linalg::smallKernelsKept() + 10; ++k)
+    for (int64_t m = 1; m <= 64; ++m)
+      for (int64_t n = 8; n < 72; ++n) shunt::mm(shunt::ones({m, k}), shunt::ones({k, n}));
+  EXPECT_LT(mappings(), mapped + 20);
+  const uint64_t made = smallKernelsMade();
+  EXPECT_EQ(both(), expected);
+  EXPECT_EQ(smallKernelsMade(), made + 2);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 50; ++round) wrong += (i % 2 ? both() : late(29)) != (i % 2 ? expected : expected.substr(0, 29 * 40 * 4));
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(SmallProduct, NoMemoryIsWritableAndExecutable) {
