@@ -102,15 +102,18 @@ CacheDirectory openOrThrow(const std::string& path) {
 std::optional<CacheDirectory> ThunkCache::open(const std::string& directory) {
   if (path_ != directory) {
     path_ = directory;
-    usable_ = writable_ = true;
+    opens_ = writes_ = {};
     stores_ = 0;
   }
-  if (!usable_) return std::nullopt;
+  if (!opens_.allowed()) return std::nullopt;
   llvm::Expected<CacheDirectory> opened = CacheDirectory::open(directory, /*create=*/true);
-  if (opened) return std::move(*opened);
-  usable_ = false;
-  shunt::detail::logWarning("there is no disk cache in " + directory +
-                            ", thunks are compiled: " + llvm::toString(opened.takeError()));
+  if (opened) {
+    opens_.succeeded();
+    return std::move(*opened);
+  }
+  const std::string why = llvm::toString(opened.takeError());
+  if (opens_.failed())
+    shunt::detail::logWarning("there is no disk cache in " + directory + ", thunks are compiled: " + why);
   return std::nullopt;
 }
 
@@ -140,15 +143,14 @@ ThunkCache::Found ThunkCache::find(const std::string& directory, const std::stri
 
 void ThunkCache::store(const std::string& directory, const CachedObject& object) noexcept try {
   const std::optional<CacheDirectory> in = open(directory);
-  if (!in || !writable_) return;
+  if (!in || !writes_.allowed()) return;
   const std::string file = encode(object);
   if (file.size() > kMostCachedBytes) return;
   if (stores_++ % kStoresPerTrim == 0) in->trim(kMostBytes);  // first: what is left over may be what fills the disk
-  if (llvm::Error error = in->write(cacheFileName(object.key), file)) {
-    writable_ = false;
-    shunt::detail::logWarning("the disk cache in " + directory +
-                              " gets no more thunks: " + llvm::toString(std::move(error)));
-  }
+  llvm::Error error = in->write(cacheFileName(object.key), file);
+  if (!error) return writes_.succeeded();
+  const std::string why = llvm::toString(std::move(error));
+  if (writes_.failed()) shunt::detail::logWarning("the disk cache in " + directory + " gets no more thunks: " + why);
 } catch (const std::exception&) {  // no memory to write it: the next process compiles
 }
 

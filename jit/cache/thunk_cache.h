@@ -2,7 +2,8 @@
 // says why.
 //
 // Belongs to the compiler, and is used under its lock. Never an error for the caller: where a directory can't be used,
-// that is said once and it is left alone; where nothing can be written, only loading goes on.
+// that is said once and it is left alone, but for a try now and then, since what was wrong may have been a lack of
+// descriptors or of room on the disk; where nothing can be written, only loading goes on.
 #pragma once
 
 #include "jit/cache/cache_directory.h"
@@ -14,9 +15,27 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shunt::jit {
+
+/// What is done until it fails, and from then on every 16th time only.
+class Attempts {
+ public:
+  bool allowed() { return !failing_ || ++left_out_ % kBetween == 0; }
+  void succeeded() { failing_ = false; }
+  /// Whether it is to be told: the first time.
+  bool failed() {
+    failing_ = true;
+    return !std::exchange(told_, true);
+  }
+
+ private:
+  static constexpr unsigned kBetween = 16;
+  bool failing_ = false, told_ = false;
+  unsigned left_out_ = 0;
+};
 
 class ThunkCache {
  public:
@@ -37,7 +56,7 @@ class ThunkCache {
   std::optional<CacheDirectory> open(const std::string& directory);
 
   std::string path_;  // of what follows
-  bool usable_ = true, writable_ = true;
+  Attempts opens_, writes_;
   unsigned stores_ = 0;
 };
 

@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +107,51 @@ TEST_F(CacheInAProcess, TheFirstStoreInEachDirectoryRemovesWhatIsLeftOver) {
     cache.store(directory, object("a"));
     EXPECT_THAT(namesIn(folder), ElementsAre(cacheFileName("a")));
   }
+}
+
+/// No more of a resource than `most`, while it lives.
+class Limit {
+ public:
+  Limit(int resource, rlim_t most) : resource_(resource) {
+    getrlimit(static_cast<__rlimit_resource_t>(resource), &before_);
+    const rlimit now{most, before_.rlim_max};
+    setrlimit(static_cast<__rlimit_resource_t>(resource), &now);
+  }
+  ~Limit() { setrlimit(static_cast<__rlimit_resource_t>(resource_), &before_); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+ private:
+  int resource_;
+  rlimit before_{};
+};
+
+TEST_F(CacheInAProcess, ADirectoryThatCouldNotBeOpenedIsTriedAgain) {
+  const std::string own = root / "own";
+  ThunkCache cache;
+  cache.store(own, object("a"));
+  {
+    const Limit no_descriptors(RLIMIT_NOFILE, 0);
+    EXPECT_EQ(cache.find(own, "a").answer, CacheAnswer::kNothing);
+  }
+  int uses = 0;
+  while (uses < 100 && cache.find(own, "a").answer != CacheAnswer::kLoaded) ++uses;
+  EXPECT_GT(uses, 4) << "each use would look";
+  EXPECT_LT(uses, 20);
+  EXPECT_EQ(cache.find(own, "a").answer, CacheAnswer::kLoaded);
+}
+
+TEST_F(CacheInAProcess, WritingIsTriedAgain) {
+  const std::string own = root / "own";
+  ThunkCache cache;
+  {
+    const Limit no_bytes(RLIMIT_FSIZE, 0);
+    cache.store(own, object("a"));
+  }
+  EXPECT_THAT(namesIn("own"), ElementsAre());
+  for (int i = 0; i < 20; ++i) cache.store(own, object(std::to_string(i)));
+  EXPECT_GT(namesIn("own").size(), 1u);
+  EXPECT_LT(namesIn("own").size(), 16u);
 }
 
 // What a compile asks first; a child whose copy of the lock somebody held would wait forever.
