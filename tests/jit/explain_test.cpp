@@ -1,5 +1,8 @@
 // jit::explain and jit::stats in every state of a pair's life. Compiled in the caller at the fourth call, and counted.
 #include <shunt/jit/explain.h>
+#include <shunt/modes/fake_tensor.h>
+#include <shunt/modes/functionalize.h>
+#include <shunt/modes/tensor_subclass.h>
 #include <shunt/shunt.h>
 
 #include <gmock/gmock.h>
@@ -96,6 +99,74 @@ TEST(Explain, ModesParkAThunkAndBringItBack) {
   EXPECT_TRUE(explain("aten::sigmoid", x).in_force);
   const AutocastGuard autocast(kCPU);
   EXPECT_THAT(explain("aten::sigmoid", x).modes, HasSubstr("autocast AutocastCPU"));
+}
+
+struct Named : DispatchMode {
+  explicit Named(std::string name) : name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  void handle(const OperatorHandle& op, Stack* stack) override { op.callBoxed(stack); }
+  std::string name_;
+};
+
+TEST(Explain, DispatchModesInnermostFirstAndWhatFollowsBelow) {
+  const Tensor x = numbers(kDouble).requires_grad_();
+  for (int i = 0; i < 4; ++i) x.erf();
+  Named outer("Outer"), inner("Inner");
+  const DispatchModeGuard first(outer), second(inner);
+  const Explanation e = explain("aten::erf", x);
+  EXPECT_THAT(e.dispatch_modes, testing::ElementsAre("Inner", "Outer"));
+  EXPECT_EQ(e.keys, "Python, AutogradCPU, CPU");
+  EXPECT_EQ(e.keys_below_modes, "AutogradCPU, CPU");
+  EXPECT_EQ(e.verdict, "goes to the mode Inner; below the modes compiled: a call like this one runs in its thunk");
+  EXPECT_TRUE(e.in_force);
+  const ExplainedStep* python = stepOf(e, "Python");
+  ASSERT_NE(python, nullptr);
+  EXPECT_EQ(python->reason, "backend fallback");
+  EXPECT_THAT(python->place, StartsWith("dispatch_mode.cpp:"));
+  EXPECT_THAT(e.text(), AllOf(HasSubstr("1. Inner gets the call\n  2. Outer gets what the handler before it calls\n"),
+                              HasSubstr("then {AutogradCPU, CPU}, if the last one's handler calls the operator")));
+  const auto json = nlohmann::json::parse(e.json());
+  EXPECT_EQ(json["dispatch_modes"], nlohmann::json({"Inner", "Outer"}));
+  EXPECT_EQ(json["keys_below_modes"], "AutogradCPU, CPU");
+}
+
+TEST(Explain, TheThreadsSettingsAsData) {
+  const Tensor x = numbers(kFloat);
+  const auto thread = [&] { return nlohmann::json::parse(explain("aten::mm", x.view({4, 4}), x.view({4, 4})).json())["thread"]; };
+  EXPECT_EQ(thread(), nlohmann::json::parse(R"({"grad": true, "inference": false, "autocast": {}})"));
+  {
+    const AutocastGuard autocast(kCPU, kHalf);
+    const InferenceMode inference;
+    EXPECT_EQ(thread(), nlohmann::json::parse(R"({"grad": false, "inference": true, "autocast": {"AutocastCPU": "Half"}})"));
+    EXPECT_THAT(explain("aten::relu", x).modes, HasSubstr("inference on, autocast AutocastCPU to Half"));
+  }
+  EXPECT_TRUE(explain("aten::relu", x).dispatch_modes.empty());
+  EXPECT_THAT(explain("aten::relu", x).text(), Not(HasSubstr("dispatch modes")));
+}
+
+struct Wrapper : TensorSubclass {
+  using TensorSubclass::TensorSubclass;
+  void handle(const OperatorHandle& op, Stack* stack) override { call_unwrapped<Wrapper>(op, stack); }
+};
+
+TEST(Explain, WrappersAreNamed) {
+  const Tensor x = numbers(kFloat);
+  const Explanation subclass = explain("aten::add.Tensor", x, wrap<Wrapper>(x));
+  EXPECT_EQ(subclass.arguments[0].wrapper, "");
+  EXPECT_EQ(subclass.arguments[1].wrapper, "subclass Wrapper");
+  EXPECT_THAT(subclass.text(), HasSubstr("contiguous, subclass Wrapper  {"));
+  EXPECT_THAT(subclass.keys, StartsWith("Python"));
+  EXPECT_EQ(stepOf(subclass, "Python")->reason, "backend fallback");
+  EXPECT_EQ(explain("aten::cat", std::vector<Tensor>{x, wrap<Wrapper>(x)}, 0).arguments[0].wrapper, "subclass Wrapper");
+
+  const Explanation fake = explain("aten::relu", to_fake(x));
+  EXPECT_EQ(fake.arguments[0].wrapper, "fake");
+  EXPECT_FALSE(stepOf(fake, "Fake")->place.empty());
+  const Explanation functional = explain("aten::relu", to_functional(x));
+  EXPECT_EQ(functional.arguments[0].wrapper, "functional");
+  EXPECT_EQ(nlohmann::json::parse(functional.json())["arguments"][0]["wrapper"], "functional");
+  EXPECT_FALSE(stepOf(functional, "Functionalize")->place.empty());
+  for (const Explanation* e : {&subclass, &fake, &functional}) EXPECT_THAT(e->verdict, StartsWith("interpreted: ")) << e->text();
 }
 
 Tensor plain(const Tensor& x) { return x.clone(); }

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 
 namespace shunt {
@@ -92,6 +93,35 @@ TEST(ExplainCommand, Modes) {
   EXPECT_EQ(chosen("--inference"), "CPU");
   EXPECT_EQ(chosen("--autocast bfloat16"), "AutogradCPU, AutocastCPU, CPU");
   EXPECT_THAT(bad(call + "--autocast int8"), HasSubstr("bfloat16 or float16"));
+}
+
+TEST(Dump, FallbacksAreNamedWithTheirPlaces) {
+  const std::string text = good("dump relu");
+  EXPECT_THAT(text, testing::ContainsRegex("\nPython: dispatch_mode.cpp:[0-9]+ \\[backend fallback\\]"));
+  EXPECT_THAT(text, testing::ContainsRegex("\nBackendSelect: default_fallbacks.cpp:[0-9]+ \\[fallthrough\\]"));
+  const std::string all = good("dump --fallbacks");
+  EXPECT_EQ(all, Dispatcher::singleton().dumpFallbacks());
+  EXPECT_THAT(all, testing::ContainsRegex("Python: registered at dispatch_mode.cpp:[0-9]+ \\[boxed\\]"));
+  EXPECT_THAT(bad("dump"), HasSubstr("name an operator, or --fallbacks"));
+}
+
+TEST(Trace, EachStepAsTextAndAsJson) {
+  const std::string call = "explain relu -a 'float32[2]:grad'";  // makes its argument by calls
+  const auto traced = [&](const std::string& value) { return shunt_cli(call, "SHUNT_TRACE=" + value, " 2>&1 >/dev/null").text; };
+  EXPECT_THAT(traced("1"), AllOf(HasSubstr("call aten::ones keys={BackendSelect} -> BackendSelect [kernel]\n"),
+                                 HasSubstr("redispatch aten::ones keys={CPU} -> CPU [CompositeExplicitAutograd]\n")));
+  EXPECT_THAT(traced("0"), Not(HasSubstr("aten::ones")));
+  EXPECT_THAT(traced("yes"), AllOf(HasSubstr("SHUNT_TRACE=yes is neither 0 nor 1 nor json"), Not(HasSubstr("aten::ones"))));
+  std::istringstream lines(traced("json"));
+  int calls = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("{")) continue;  // a library without its compiler warns
+    const auto step = nlohmann::json::parse(line);
+    EXPECT_FALSE(step["reason"].get<std::string>().empty()) << line;
+    EXPECT_EQ(step["keys"].empty() ? nlohmann::json("Undefined") : step["keys"][0], step["key"]) << line;
+    if (step["op"] == "aten::ones" && step["kind"] == "call") ++calls;
+  }
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(ExplainCommand, ArgumentsOfEveryKind) {
