@@ -7,6 +7,22 @@ namespace {
 
 int64_t wrap(int64_t dim, int64_t n) { return dim < 0 ? dim + n : dim; }
 
+/// Elements of a storage that the geometry reaches.
+int64_t reach(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+  int64_t last = offset;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return 0;
+    last += (sizes[d] - 1) * strides[d];
+  }
+  return last + 1;
+}
+
+/// `grad` where `input` lies in its storage, in a storage that the window fits in too; zeros elsewhere.
+Tensor laidOut(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride, int64_t offset) {
+  const int64_t n = std::max(reach(input.sizes, input.strides, input.storage_offset), reach(size, stride, offset));
+  return zeros({n}, grad.options()).as_strided_scatter(grad, input.sizes, input.strides, input.storage_offset);
+}
+
 }  // namespace
 
 Tensor permute_backward(const Tensor& grad, IntArrayRef dims) {
@@ -42,6 +58,20 @@ Tensor as_strided_backward(const Tensor& grad, const TensorGeometry& input, IntA
   view.strides = stride.vec();
   view.storage_offset = storage_offset.value_or(input.storage_offset);
   return as_strided_backward(grad, input, std::move(view));
+}
+
+Tensor as_strided_scatter_self_backward(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride,
+                                        std::optional<int64_t> storage_offset) {
+  const int64_t offset = storage_offset.value_or(input.storage_offset);
+  return laidOut(grad, input, size, stride, offset)
+      .as_strided_scatter(zeros(size, grad.options()), size, stride, offset)
+      .as_strided(input.sizes, input.strides, input.storage_offset);
+}
+
+Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride,
+                                       std::optional<int64_t> storage_offset) {
+  const int64_t offset = storage_offset.value_or(input.storage_offset);
+  return laidOut(grad, input, size, stride, offset).as_strided(size, stride, offset);
 }
 
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index) {

@@ -75,6 +75,27 @@ void addIndexing(Cases& c) {
                }});
 }
 
+/// A gradient for `self` around the part, and one for the part.
+template <class F>
+GradcheckCase scatterOf(const char* op, std::vector<int64_t> sizes, std::vector<int64_t> part, F f) {
+  return {op, [=] { return variable_list{var(sizes, -2, 2, 1), var(part, -2, 2, 2)}; }, [f](const variable_list& x) {
+            const Tensor y = f(x[0], x[1]);
+            return variable_list{y.mul(spread(y.sizes(), 0.5, 2, 3))};
+          }};
+}
+
+void addScatters(Cases& c) {
+  c.push_back(scatterOf("slice_scatter", {2, 5}, {2, 2}, [](const Tensor& x, const Tensor& p) { return slice_scatter(x, p, 1, 0, -1, 2); }));
+  c.push_back(scatterOf("select_scatter", {2, 3}, {2}, [](const Tensor& x, const Tensor& p) { return select_scatter(x, p, -1, 1); }));
+  c.push_back(scatterOf("diagonal_scatter", {3, 2}, {2}, [](const Tensor& x, const Tensor& p) { return diagonal_scatter(x, p, -1); }));
+  c.push_back(scatterOf("as_strided_scatter", {2, 3}, {2, 2}, [](const Tensor& x, const Tensor& p) {
+    return as_strided_scatter(x, p, {2, 2}, {3, 1}, 1);
+  }));
+  c.push_back(scatterOf("as_strided_scatter", {2, 3}, {2, 2}, [](const Tensor& x, const Tensor& p) {
+    return as_strided_scatter(x.t(), p, {2, 2}, {3, 1}, 1);
+  }));
+}
+
 // In-place forms of views.
 void addInplace(Cases& c) {
   c.push_back(of("t_", {2, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.t_(); return y; }));
@@ -92,6 +113,7 @@ Cases shapeCases() {
   addViews(c);
   addParts(c);
   addCopies(c);
+  addScatters(c);
   addIndexing(c);
   addInplace(c);
   return c;

@@ -237,7 +237,7 @@ constexpr Domain kDomains[] = {
     {"reshape", "shape", drawReshape},
     {"expand", "size", drawExpand},
     {"sum_to_size", "size", drawSumToSize},
-    {"as_strided", "size", drawStridedSizes},
+    {"as_strided*", "size", drawStridedSizes},
     {"*", "stride", drawStridesFor},
     {"*", "split_sizes", drawSplitSizes},
     {"*", "split_size", drawParts},

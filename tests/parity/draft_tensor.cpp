@@ -43,7 +43,7 @@ struct ShapeGrammar {
       case 'C': return classes();
       case 'W': return {classCount()};
       case 'G': return lossGradient();
-      case 'V': return viewGradient();
+      case 'V': return partOfView();
       case 'S': return source();
       case 'N': return d.arg("normalized_shape").ints;
       case 'T': return statistics();
@@ -75,21 +75,29 @@ struct ShapeGrammar {
     if (!nll) return full();
     return d.tensor(d.arg("target")).sizes;
   }
-  std::vector<int64_t> viewGradient() {
+  std::vector<int64_t> partOfView() {
     std::vector<int64_t> sizes = d.subject();
-    if (d.op == "diagonal_backward") return diagonalGradient(std::move(sizes));
+    if (d.op.starts_with("as_strided")) return d.arg("size").ints;
+    if (d.op.starts_with("diagonal")) return diagonalOf(std::move(sizes));
+    if (sizes.empty()) return sizes;
     const auto dim = static_cast<size_t>(d.wrappedDim());
-    if (d.op == "select_backward") {
+    if (d.op.starts_with("select")) {
       sizes.erase(sizes.begin() + static_cast<ptrdiff_t>(dim));
       return sizes;
     }
-    const auto clampIndex = [&](int64_t i) { return std::clamp(i < 0 ? i + sizes[dim] : i, int64_t{0}, sizes[dim]); };
-    const int64_t start = clampIndex(d.arg("start").i), step = std::max<int64_t>(d.arg("step").i, 1);
-    sizes[dim] = (std::max(clampIndex(d.arg("end").i) - start, int64_t{0}) + step - 1) / step;
+    const auto bound = [&](const char* name, int64_t otherwise) {
+      const Value& v = d.arg(name);
+      const int64_t i = v.kind == Value::Kind::kNone ? otherwise : v.i;
+      return std::clamp(i < 0 ? i + sizes[dim] : i, int64_t{0}, sizes[dim]);
+    };
+    const int64_t start = bound("start", 0), step = std::max<int64_t>(d.arg("step").i, 1);
+    sizes[dim] = (std::max(bound("end", sizes[dim]) - start, int64_t{0}) + step - 1) / step;
     return sizes;
   }
-  std::vector<int64_t> diagonalGradient(std::vector<int64_t> sizes) {
+  std::vector<int64_t> diagonalOf(std::vector<int64_t> sizes) {
+    if (sizes.size() < 2) return sizes;
     auto row = d.wrappedDim("dim1"), column = d.wrappedDim("dim2");
+    if (row == column) return sizes;
     const int64_t offset = d.arg("offset").i;
     const int64_t rows = sizes[static_cast<size_t>(row)] + std::min<int64_t>(offset, 0);
     const int64_t columns = sizes[static_cast<size_t>(column)] - std::max<int64_t>(offset, 0);

@@ -66,6 +66,7 @@ constexpr Rule kRules[] = {
     {"diagonal_backward", "V"},
     {"slice_backward", "V"},
     {"select_backward", "V"},
+    {"*_scatter", "A V", kCasts},
     {"to*", "A A", kCasts},
     {"_to_copy", "A", kCasts},
     {"type_as", "A A", kCasts},

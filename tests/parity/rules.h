@@ -27,7 +27,7 @@ enum RuleFlag : unsigned {
 ///   ^nk the same after batch dimensions that broadcast (those of * and ^ belong together)
 ///   I   indices into dimension `dim`           S   source of index_add              M   boolean mask, broadcasts
 ///   C   classes of the first tensor            W   weight of each class             G   gradient of a loss
-///   D   0 dimensions                           Q   total weight: D, positive        V   gradient of a partial view
+///   D   0 dimensions                           Q   total weight: D, positive        V   of a partial view's shape
 ///   L   list for cat                           K   list of one shape                F   the full broadcast shape
 ///   N   normalized_shape                       T   the first tensor's, with 1 for each normalized dimension
 struct Rule {

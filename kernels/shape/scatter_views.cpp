@@ -1,0 +1,60 @@
+// The functional inverses of views: `self` with `src` in the place of what select, slice, diagonal or as_strided would show.
+#include "generated/native_functions.h"
+#include "kernels/shape/copy.h"
+#include "kernels/shape/view_util.h"
+
+namespace shunt::native {
+
+namespace {
+
+bool repeatsElements(const TensorImpl& t) {
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.sizes()[d] > 1 && t.strides()[d] == 0) return true;
+  return false;
+}
+
+// The whole storage is copied: sizes, strides and offset stay, and what lies beyond `self` is there for as_strided. An expanded
+// tensor can't keep them, since its elements will differ.
+Tensor cloneStorage(const char* op, const Tensor& self) {
+  const TensorImpl& t = implOf(self, op);
+  if (repeatsElements(t)) return native::clone(self, std::nullopt);
+  const int64_t n = static_cast<int64_t>(t.storage()->nbytes()) / t.itemsize();
+  const Tensor copy = native::clone(makeView(t, {n}, {1}, 0), std::nullopt);
+  return makeView(*copy.unsafeGetTensorImpl(), t.sizes(), t.strides(), t.storage_offset());
+}
+
+void copyInto(const char* op, const Tensor& part, const Tensor& src) {
+  SHUNT_CHECK(part.sizes().equals(implOf(src, op, "src").sizes()), op, "(): expected src to have a size equal to the slice of "
+              "self. src size = ", src.sizes(), ", slice size = ", part.sizes());
+  copyBelowAutograd(part, src);
+}
+
+}  // namespace
+
+Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+                     int64_t step) {
+  Tensor result = cloneStorage("slice_scatter", self);
+  copyInto("slice_scatter", native::slice(result, dim, start, end, step), src);
+  return result;
+}
+
+Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
+  Tensor result = cloneStorage("select_scatter", self);
+  copyInto("select_scatter", native::select(result, dim, index), src);
+  return result;
+}
+
+Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
+  Tensor result = cloneStorage("diagonal_scatter", self);
+  copyInto("diagonal_scatter", native::diagonal(result, offset, dim1, dim2), src);
+  return result;
+}
+
+Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
+                          std::optional<int64_t> storage_offset) {
+  Tensor result = cloneStorage("as_strided_scatter", self);
+  copyInto("as_strided_scatter", native::as_strided(result, size, stride, storage_offset), src);
+  return result;
+}
+
+}  // namespace shunt::native
