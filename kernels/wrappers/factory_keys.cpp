@@ -22,7 +22,8 @@ constexpr std::array kOwnKeys = {
 
 void throwNoKeyFor(const char* op, Device device) {
   throw Error(detail::str(op, ": the device ", device, " has no backend here; tensors can be made on cpu and meta, and on "
-                          "devices whose backend is registered: a library that load_library loads and that calls rename_privateuse1_backend with the device's name"));
+                          "devices whose backend is registered: a library that load_library loads and that calls "
+                          "rename_privateuse1_backend with the device's name"));
 }
 
 DispatchKeySet otherFactoryKeys(const char* op, Layout layout, Device device) {

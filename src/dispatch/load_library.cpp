@@ -36,7 +36,8 @@ void load_library(const std::string& path) {
   }
   if (handle == nullptr) {
     const char* reason = dlerror();
-    throw Error(detail::str("load_library(\"", path, "\"): the library can't be loaded: ", reason != nullptr ? reason : "dlopen gives no reason"));
+    throw Error(detail::str("load_library(\"", path, "\"): the library can't be loaded: ",
+                            reason != nullptr ? reason : "dlopen gives no reason"));
   }
   if (initialised().contains(handle)) return;
   if (void* init = dlsym(handle, "shunt_library_init")) {

@@ -38,15 +38,17 @@ void nameOnce(const OperatorHandle& op, Device device) {
     if (!named().operators.insert(op.operator_name()).second) return;
   }
   const BackendComponent backend = backendOf(device.type());
-  detail::logWarning(detail::str("the operator ", op.operator_name(), " runs on the CPU for tensors on ", device, ", with copies there and back: no kernel for the key ",
+  detail::logWarning(detail::str("the operator ", op.operator_name(), " runs on the CPU for tensors on ", device,
+                                 ", with copies there and back: no kernel for the key ",
                                  toString(toRuntimeKey(Functionality::Dense, backend)), " serves the call"));
 }
 
 // ---- what can't run ------------------------------------------------------------------------------------------------
 std::string registerOne(const OperatorHandle& op, Device device) {
+  const std::string_view name = op.op().name();
   return detail::str("Register a kernel with SHUNT_LIBRARY_IMPL(", op.operator_name().getNamespace().value_or("<namespace>"), ", ",
-                     toRuntimeKey(Functionality::Dense, backendOf(device.type())), ", m) { m.impl(\"", op.op().name().substr(op.op().name().rfind(':') + 1),
-                     op.op().overload().empty() ? "" : ".", op.op().overload(), "\", ...); }");
+                     toRuntimeKey(Functionality::Dense, backendOf(device.type())), ", m) { m.impl(\"",
+                     name.substr(name.rfind(':') + 1), op.op().overload().empty() ? "" : ".", op.op().overload(), "\", ...); }");
 }
 
 void checkCanFallBack(const OperatorHandle& op, Device device) {
@@ -56,13 +58,12 @@ void checkCanFallBack(const OperatorHandle& op, Device device) {
                                             ": the fallback itself makes and copies tensors with it. ", registerOne(op, device)));
   for (const Argument& ret : op.schema().returns()) {
     if (!ret.alias || ret.alias->is_write) continue;
-    throw NotImplementedError(detail::str("the operator ", op.operator_name(), " returns a view, and can't fall back to the CPU for device ", device,
-                                          ": the view would be one of a copy. ", registerOne(op, device),
+    throw NotImplementedError(detail::str("the operator ", op.operator_name(), " returns a view, and can't fall back to the CPU for device ",
+                                          device, ": the view would be one of a copy. ", registerOne(op, device),
                                           " that makes it of the argument's storage, as as_strided does"));
   }
-  const bool runs_on_cpu = op.hasKernelForDispatchKey(DispatchKey::CPU) || op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
-                           op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd);
-  if (!runs_on_cpu)
+  const auto has = [&](DispatchKey key) { return op.hasKernelForDispatchKey(key); };
+  if (!has(DispatchKey::CPU) && !has(DispatchKey::CompositeExplicitAutograd) && !has(DispatchKey::CompositeImplicitAutograd))
     throw NotImplementedError(detail::str("the operator ", op.operator_name(), " can't fall back to the CPU for device ", device,
                                           ": it has no kernel for the CPU. ", registerOne(op, device), ", or for the key CPU"));
 }
@@ -86,7 +87,8 @@ class CpuCall {
  public:
   CpuCall(const OperatorHandle& op, Stack& stack) : schema_(op.schema()), stack_(stack) {
     const size_t n = schema_.arguments().size();
-    SHUNT_CHECK(stack_.size() >= n, "cpu_fallback: ", op.operator_name(), " takes ", n, " arguments, and the stack holds ", stack_.size());
+    SHUNT_CHECK(stack_.size() >= n, "cpu_fallback: ", op.operator_name(), " takes ", n, " arguments, and the stack holds ",
+                stack_.size());
     findTensors();
     if (std::string mixed = mixedDevices(op, stack_); !mixed.empty()) throw Error(detail::str(op.operator_name(), ": ", mixed));
   }
@@ -181,7 +183,8 @@ class CpuCall {
     const TensorImpl& from = *m.cpu.unsafeGetTensorImpl();
     const int64_t offset = from.storage_offset() + m.offset_on_device;
     if (to.sizes() != from.sizes() || to.strides() != from.strides() || to.storage_offset() != offset) {
-      const int64_t end = detail::storageBytes("cpu_fallback", from.sizes(), from.strides(), from.itemsize()) + offset * from.itemsize();
+      const int64_t end = offset * from.itemsize() +
+                          detail::storageBytes("cpu_fallback", from.sizes(), from.strides(), from.itemsize());
       if (from.numel() != 0 && static_cast<size_t>(end) > to.storage()->nbytes()) to.storage()->resize(static_cast<size_t>(end));
       to.set_sizes_and_strides(from.sizes(), from.strides(), offset);
     }

@@ -73,8 +73,8 @@ void rename_privateuse1_backend(const std::string& name) {
               "rename_privateuse1_backend: expected lower-case letters, digits and underscores, the first a letter, got '", name, "'");
   const auto taken = findType(name);
   SHUNT_CHECK(!taken || *taken == kPrivateUse1 || std::ranges::count(kNamesOnly, *taken) != 0, "rename_privateuse1_backend: '", name,
-              "' is the name of another device type, ", backendOf(*taken) == BackendComponent::CPU ? "one with a key of its own" : "one with a backend of its own",
-              "; choose another one");
+              "' is the name of another device type, one with a ", backendOf(*taken) == BackendComponent::CPU ? "key" : "backend",
+              " of its own; choose another name");
   auto text = std::make_unique<char[]>(name.size() + 1);
   std::ranges::copy(name, text.get());
   const char* before = nullptr;

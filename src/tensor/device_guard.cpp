@@ -69,8 +69,9 @@ Device ensure_has_index(Device device) {
   if (guard == nullptr) return device;
   if (!device.has_index()) return guard->getDevice();
   const int count = guard->deviceCount();
-  SHUNT_CHECK_INDEX(device.index() < count, "device ", device, " does not exist: there ", count == 1 ? "is 1 device" : detail::str("are ", count, " devices"),
-                    " of type ", device.type(), ", numbered from 0");
+  SHUNT_CHECK_INDEX(device.index() < count, "device ", device, " does not exist: there ",
+                    count == 1 ? "is 1 device" : detail::str("are ", count, " devices"), " of type ", device.type(),
+                    ", numbered from 0");
   return device;
 }
 
