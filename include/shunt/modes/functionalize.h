@@ -1,0 +1,152 @@
+// Functionalize: programs that write in place and into views run without a single write. A functional tensor looks like the tensor
+// that it was made of; an in-place operator on it computes the functional form and gives the tensor, and every alias of it, the
+// new value.
+//
+//   Tensor x = shunt::to_functional(shunt::zeros({2, 2}));
+//   x[0].add_(1);                                   // select, add and select_scatter; x now shows [[1, 1], [0, 0]]
+//   Tensor y = shunt::from_functional(x);
+//
+//   auto g = shunt::functionalize([](const Tensor& x) { x.t().mul_(2); return x.sum(); });
+//   Tensor s = g(x);                                // x is written once, at the end
+//
+// Note [Functional tensors]
+// A functional tensor is a wrapper: a TensorImpl with the key Functionalize and without data. It holds a *base*, shared with its
+// aliases, and its own *chain* of view operators. The base holds the value, an ordinary tensor that nobody writes, and its
+// generation. What a tensor shows is its chain applied to the base's value, done again when the base has a new generation.
+//   - An operator that writes nothing runs on the values. A result that shares memory with an argument's value becomes an alias of
+//     that argument, with the operator as one more link; every other result gets a base of its own.
+//   - One that writes first runs on fake tensors of the same geometry and graph (fake_tensor.h), which throws what the plain call
+//     would throw and tells the shape that out= gets. Then its functional form, found by comparing schemas, runs on the
+//     values, and the result becomes the new value: of the base itself, or through the chain. The inverse of a link is the
+//     operator <name>_scatter where there is one (slice_scatter), else as_strided_scatter, which is right for any views.
+//   - In-place view operators (t_, squeeze_) add a link.
+// A new value keeps sizes, strides, offset and the storage's size of the old one, so views and results are those of the plain program,
+// bit by bit. Autograd, Autocast and the kernels run below on the values: graphs are recorded there, and Tensor's autograd
+// methods answer for them. A leaf changed under no_grad stays the leaf: it keeps requires_grad, grad and accumulator.
+// One base and its aliases are for one thread at a time.
+#pragma once
+
+#include <shunt/core/ivalue.h>
+#include <shunt/core/op_state.h>
+
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace shunt {
+
+/// A functional tensor with `t` as its value, and a base of its own: other aliases of `t` are not tracked. `t` is not written, and must
+/// not be while the result is in use. Throws when `t` is undefined or functional already.
+SHUNT_API Tensor to_functional(const Tensor& t);
+/// The value that a functional tensor has now; not to be written. Throws for other tensors.
+SHUNT_API Tensor from_functional(const Tensor& t);
+inline bool is_functional(const Tensor& t) {
+  return t.defined() && t.key_set().has(Functionality::Functionalize);
+}
+
+/// While it lives, on the thread that made it, factories return functional tensors. Plain tensors are constants: operators with
+/// plain tensors only run as ever, and writing to one from a functional tensor is an error.
+class [[nodiscard]] FunctionalizeGuard {
+ public:
+  FunctionalizeGuard() : guard_(DispatchKey::Functionalize) {}
+  static bool is_enabled() { return tls_is_included(DispatchKey::Functionalize); }
+
+ private:
+  IncludeDispatchKeyGuard guard_;
+};
+
+/// While it lives, on the thread that made it, every call that Functionalize makes below is checked: its schema must not write, and
+/// versions and bytes of all its tensors must be the same after it. A violation throws. Slow: it copies every argument's storage.
+class SHUNT_API FunctionalizeCheckGuard {
+ public:
+  FunctionalizeCheckGuard();
+  ~FunctionalizeCheckGuard();
+  FunctionalizeCheckGuard(const FunctionalizeCheckGuard&) = delete;
+  FunctionalizeCheckGuard& operator=(const FunctionalizeCheckGuard&) = delete;
+  /// Calls checked since it was made.
+  int64_t calls() const;
+
+ private:
+  int64_t first_;
+};
+
+/// The operator that computes without writing what `op`, which writes, would write; nothing when no schema fits. For tests and tools.
+SHUNT_API std::optional<OperatorHandle> functional_form(const OperatorHandle& op);
+
+namespace detail {
+
+/// The functional tensors of one call of a functionalized function.
+class SHUNT_API FunctionalizeCall {
+ public:
+  FunctionalizeCall();
+  ~FunctionalizeCall();
+  /// Inputs that share memory become aliases, and one tensor given twice one functional tensor.
+  Tensor wrap(const Tensor& t);
+  /// Writes to the inputs, with resize_, as_strided_ and copy_, what the function has changed.
+  void writeBack();
+  /// After writeBack(): an input itself, a view of one made again on it, or the value.
+  Tensor unwrap(const Tensor& t);
+
+ private:
+  struct Inputs;
+  std::unique_ptr<Inputs> inputs_;
+};
+
+inline Tensor wrapAll(FunctionalizeCall& call, const Tensor& t) { return t.defined() ? call.wrap(t) : t; }
+inline std::optional<Tensor> wrapAll(FunctionalizeCall& call, const std::optional<Tensor>& t) {
+  return t ? std::optional<Tensor>(wrapAll(call, *t)) : t;
+}
+inline std::vector<Tensor> wrapAll(FunctionalizeCall& call, std::vector<Tensor> list) {
+  for (Tensor& t : list) t = wrapAll(call, std::as_const(t));
+  return list;
+}
+template <class T>
+T&& wrapAll(FunctionalizeCall&, T&& value)
+  requires(!std::is_constructible_v<std::optional<Tensor>, T> && !std::is_same_v<std::remove_cvref_t<T>, std::vector<Tensor>>)
+{
+  return std::forward<T>(value);
+}
+
+inline Tensor unwrapAll(FunctionalizeCall& call, const Tensor& t) { return is_functional(t) ? call.unwrap(t) : t; }
+inline std::vector<Tensor> unwrapAll(FunctionalizeCall& call, std::vector<Tensor> list) {
+  for (Tensor& t : list) t = unwrapAll(call, std::as_const(t));
+  return list;
+}
+template <class... T>
+std::tuple<T...> unwrapAll(FunctionalizeCall& call, const std::tuple<T...>& results) {
+  return std::apply([&](const T&... r) { return std::tuple<T...>(unwrapAll(call, r)...); }, results);
+}
+template <class T>
+T unwrapAll(FunctionalizeCall&, T value)
+  requires(!std::is_convertible_v<T, Tensor> && !std::is_same_v<T, std::vector<Tensor>>)
+{
+  return value;
+}
+
+}  // namespace detail
+
+/// A function that does what `f` does to the same arguments, but without writes: wraps tensors among the arguments (Tensor, optional and
+/// vector of them), runs `f` under a FunctionalizeGuard, writes what became of the arguments back at the end, and returns what f
+/// returns with plain tensors in it. When `f` throws, the arguments are as they were.
+template <class F>
+auto functionalize(F f) {
+  return [f = std::move(f)]<class... Args>(Args&&... args) {
+    detail::FunctionalizeCall call;
+    const auto run = [&] {
+      const FunctionalizeGuard guard;
+      return f(detail::wrapAll(call, std::forward<Args>(args))...);
+    };
+    if constexpr (std::is_void_v<decltype(run())>) {
+      run();
+      call.writeBack();
+    } else {
+      auto result = run();
+      call.writeBack();
+      return detail::unwrapAll(call, result);
+    }
+  };
+}
+
+}  // namespace shunt

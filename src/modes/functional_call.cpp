@@ -1,0 +1,263 @@
+// Functionalize's fallback: what one operator called with functional tensors does. See Note [Functional tensors].
+#include "src/modes/functional_forms.h"
+#include "src/modes/functional_tensor.h"
+
+#include "src/autograd/graph_task.h"
+#include "src/modes/fake_impl.h"
+
+#include <shunt/autograd/as_strided_backward.h>
+#include <shunt/autograd/variable_utils.h>
+#include <shunt/core/library.h>
+#include <shunt/core/stack_tensors.h>
+#include <shunt/modes/fake_tensor.h>
+#include <shunt/modes/functionalize.h>
+#include <shunt/ops.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace shunt::functional {
+namespace {
+
+/// A tensor of the call, and what stands for it below: the value of a functional one, every other itself.
+struct Operand {
+  Tensor tensor;
+  FunctionalTensor* functional;
+  Tensor value;
+};
+
+/// What the plain call does to a written tensor: null where its sizes and strides stay.
+using NewGeometry = std::unique_ptr<const autograd::TensorGeometry>;
+
+/// The arguments of one call, the last values of the caller's stack.
+class Call {
+ public:
+  Call(const OperatorHandle& op, Stack* stack) : op_(op), schema_(op.schema()), stack_(*stack), n_(schema_.arguments().size()) {
+    forEachTensor(stack_, n_, [this](const Tensor& t) {
+      FunctionalTensor* f = functionalOf(t);
+      operands_.push_back({t, f, f != nullptr ? f->value() : t});
+      any_functional_ |= f != nullptr;
+    });
+  }
+  void run();
+
+ private:
+  void runBelow() { op_.callBoxed(&stack_); }
+  void runReading();
+  void runWriting();
+  void changeGeometry(FunctionalTensor& self, const FunctionalForm& form);
+  void resize(FunctionalTensor& self, const NewGeometry& to);
+  void compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written, const std::vector<NewGeometry>& geometries);
+  std::vector<FunctionalTensor*> writtenOrThrow() const;
+  std::vector<NewGeometry> rehearse() const;
+  void returnWritten();
+
+  const IValue& argument(size_t i) const { return stack_[stack_.size() - n_ + i]; }
+  const Operand& operandOf(const Tensor& t) const {
+    return *std::find_if(operands_.begin(), operands_.end(), [&](const Operand& o) { return o.tensor.is_same(t); });
+  }
+  IValue valueOf(const IValue& v) const {
+    return mapTensors(v, [this](const Tensor& t) { return operandOf(t).value; });
+  }
+  Stack values() const {
+    Stack out;
+    for (size_t i = 0; i < n_; ++i) out.push_back(valueOf(argument(i)));
+    return out;
+  }
+  Tensor wrapResult(const Tensor& result, size_t output) const;
+  Link linkTo(const Operand& of, const Tensor& result, size_t output) const;
+
+  OperatorHandle op_;
+  const FunctionSchema& schema_;
+  Stack& stack_;
+  size_t n_;
+  std::vector<Operand> operands_;
+  bool any_functional_ = false;
+};
+
+void Call::run() {
+  const ModeOff off;
+  // Plain tensors are constants. Formulas of a backward that runs inside a FunctionalizeGuard work on values.
+  if (!any_functional_ && (!operands_.empty() || autograd::runningNode() != nullptr)) return runBelow();
+  if (schema_.is_mutable()) runWriting();
+  else runReading();
+}
+
+// ---- operators that write nothing ---------------------------------------------------------------------------------
+void Call::runReading() {
+  Stack below = values();
+  callBelow(op_, below);
+  for (size_t i = 0; i < below.size(); ++i) {
+    size_t element = 0;
+    const bool list = below[i].isTensorList();
+    below[i] = mapTensors(below[i], [&](const Tensor& t) { return wrapResult(t, list ? element++ : i); });
+  }
+  drop(stack_, n_);
+  for (IValue& v : below) stack_.push_back(std::move(v));
+}
+
+Tensor Call::wrapResult(const Tensor& result, size_t output) const {
+  for (const Operand& o : operands_)
+    if (o.value.is_same(result)) return o.tensor;
+  if (functionalOf(result) != nullptr) return result;
+  for (const Operand& o : operands_) {
+    if (!o.value.unsafeGetTensorImpl()->has_storage() || !result.is_alias_of(o.value)) continue;
+    if (o.functional == nullptr) return result;  // of a constant
+    return wrapView(*o.functional, linkTo(o, result, output), result);
+  }
+  return wrapValue(result);
+}
+
+Link Call::linkTo(const Operand& of, const Tensor& result, size_t output) const {
+  size_t tensors = 0, self = 0;
+  for (size_t i = 0; i < n_; ++i) {
+    forEachTensor(argument(i), [&](const Tensor&) { ++tensors; });
+    if (argument(i).isTensor() && argument(i).toTensor().is_same(of.tensor)) self = i;
+  }
+  const bool changes_dtype = result.dtype() != of.value.dtype();
+  if (tensors != 1 || !argument(self).isTensor()) {
+    // Other tensors may change before the view is made again.
+    SHUNT_CHECK(!changes_dtype, "operator ", op_.operator_name(), ": a view of another dtype that depends on several tensors can't be functionalized");
+    return stridedLink(result.sizes(), result.strides(), result.storage_offset());
+  }
+  Stack args(stack_.end() - static_cast<ptrdiff_t>(n_), stack_.end());
+  args[self] = IValue();
+  return {op_, std::move(args), self, output, GradMode::is_enabled(), changes_dtype};
+}
+
+// ---- operators that write -----------------------------------------------------------------------------------------
+std::vector<FunctionalTensor*> Call::writtenOrThrow() const {
+  std::vector<FunctionalTensor*> out;
+  for (size_t i = 0; i < n_; ++i) {
+    const Argument& a = schema_.arguments()[i];
+    if (!a.is_write()) continue;
+    SHUNT_CHECK(argument(i).isTensor(), "operator ", op_.operator_name(), ": argument '", a.name, "' is a written list of tensors, which can't be functionalized");
+    if (!argument(i).toTensor().defined()) rehearse();  // the operator says best what it wants
+    FunctionalTensor* f = argument(i).toTensor().defined() ? operandOf(argument(i).toTensor()).functional : nullptr;
+    SHUNT_CHECK(f != nullptr, "operator ", op_.operator_name(), ": argument '", a.name, "' is ", argument(i).toTensor().defined() ? "a plain tensor" : "undefined",
+                ", but is written while another argument is a functional tensor: a plain tensor is a constant there. Wrap it with "
+                "to_functional, or make it an argument of the functionalized function");
+    out.push_back(f);
+  }
+  return out;
+}
+
+// The plain call on fake tensors: throws what it would throw, and shows which geometry the written tensors get.
+std::vector<NewGeometry> Call::rehearse() const {
+  FakeTensorConverter converter;
+  std::vector<std::pair<Tensor, Tensor>> own;
+  const auto twinOf = [&](const Tensor& t) {
+    const Operand& o = operandOf(t);
+    if (is_fake(o.value)) {  // the converter would hand back the value itself, to be written
+      for (const auto& [tensor, twin] : own)
+        if (tensor.is_same(t)) return twin;
+      own.emplace_back(t, fake::makeTensor(fake::makeStorage(o.value.storage()->nbytes(), o.value.device()), *o.value.unsafeGetTensorImpl()));
+      return own.back().second;
+    }
+    if (o.functional == nullptr || !o.functional->base().leaf().defined() || o.value.dtype() != o.functional->base().leaf().dtype())
+      return converter.from_tensor(o.value);
+    const Tensor leaf = converter.from_tensor(o.functional->base().leaf());
+    return o.functional->chain().empty() ? leaf : leaf.as_strided(o.value.sizes(), o.value.strides(), o.value.storage_offset());
+  };
+  Stack stack;
+  std::vector<Tensor> twins;
+  for (size_t i = 0; i < n_; ++i) {
+    stack.push_back(mapTensors(argument(i), twinOf));
+    if (schema_.arguments()[i].is_write()) twins.push_back(stack.back().toTensor());
+  }
+  // A twin in the interior of a graph is a clone, and may lie in memory as the tensor doesn't.
+  std::vector<autograd::TensorGeometry> before;
+  for (const Tensor& t : twins) before.push_back(t.defined() ? autograd::TensorGeometry(t) : autograd::TensorGeometry());
+  op_.callBoxed(&stack);
+  std::vector<NewGeometry> out;
+  for (size_t i = 0; i < twins.size(); ++i) {
+    const bool changed = twins[i].defined() && !(twins[i].sizes() == IntArrayRef(before[i].sizes) && twins[i].strides() == IntArrayRef(before[i].strides));
+    out.push_back(changed ? std::make_unique<const autograd::TensorGeometry>(twins[i]) : nullptr);
+  }
+  return out;
+}
+
+void Call::returnWritten() {
+  std::vector<IValue> written;
+  for (size_t i = 0; i < n_; ++i)
+    if (schema_.arguments()[i].is_write()) written.push_back(argument(i));
+  SHUNT_CHECK(schema_.returns().size() <= written.size(), "operator ", op_.operator_name(), ": returns more than it writes, which can't be functionalized");
+  drop(stack_, n_);
+  for (size_t i = 0; i < schema_.returns().size(); ++i) stack_.push_back(std::move(written[i]));
+}
+
+void Call::runWriting() {
+  const std::vector<FunctionalTensor*> written = writtenOrThrow();
+  const FunctionalForm* form = functionalForm(op_);
+  // resize_ and resize_as_: all that they do is seen on fake tensors.
+  const bool resizes = form == nullptr && schema_.isInplace() && (schema_.name() == "aten::resize_" || schema_.name() == "aten::resize_as_");
+  SHUNT_CHECK(form != nullptr || resizes, "operator ", op_.operator_name(), " can't be functionalized: no operator computes what it writes. Define one with the "
+              "same name and arguments that returns the result, without '_' and without out= arguments: m.def(\"", schema_.operator_name().baseName(), "...\")");
+  if (form != nullptr && schema_.isInplace() && written[0]->value().is_view()) {
+    // How a view came about shows on the value only.
+    const bool recorded = std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
+    autograd::check_inplace(written[0]->value(), recorded);
+  }
+  const std::vector<NewGeometry> geometries = rehearse();
+  if (resizes) resize(*written[0], geometries[0]);
+  else if (form->is_view && schema_.isInplace()) changeGeometry(*written[0], *form);
+  else compute(*form, written, geometries);
+  returnWritten();
+}
+
+void Call::resize(FunctionalTensor& self, const NewGeometry& to) {
+  if (to == nullptr) return;
+  const int64_t bytes = detail::storageBytes("resize_", to->sizes, to->strides, self.itemsize());
+  self.resize(to->sizes, to->strides, self.storage_offset(), bytes == 0 ? 0 : bytes + self.storage_offset() * self.itemsize());
+}
+
+void Call::changeGeometry(FunctionalTensor& self, const FunctionalForm& form) {
+  Stack args;
+  for (const int from : form.from) args.push_back(argument(static_cast<size_t>(from)));
+  args[0] = IValue();
+  self.append({form.op, std::move(args), 0, 0, GradMode::is_enabled(), false});
+}
+
+void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written, const std::vector<NewGeometry>& geometries) {
+  // An argument of functionalize() is written at the end, so the graph has to save another tensor.
+  const bool recorded = GradMode::is_enabled() && std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
+  for (Operand& o : operands_)
+    if (recorded && o.functional != nullptr && o.functional->base().isInput() &&
+        std::any_of(written.begin(), written.end(), [&](const FunctionalTensor* w) { return &w->base() == &o.functional->base(); }))
+      o.value = o.value.clone();
+  Stack stack;
+  for (size_t i = 0; i < form.from.size(); ++i) {
+    const Argument& a = form.op.schema().arguments()[i];
+    if (form.from[i] >= 0) stack.push_back(valueOf(argument(static_cast<size_t>(form.from[i]))));
+    else stack.push_back(a.name == "dtype" ? IValue(written[0]->dtype()) : a.name == "device" ? IValue(written[0]->device()) : IValue());
+  }
+  {
+    // Autocast casts functional forms only, and this one stands for another.
+    const ExcludeDispatchKeyGuard no_autocast(kAutocastKeys);
+    callBelow(form.op, stack);
+  }
+  for (size_t i = 0; i < written.size(); ++i) {
+    FunctionalTensor& self = *written[i];
+    resize(self, geometries[i]);
+    Tensor result = stack[i].toTensor();
+    if (result.dtype() != self.dtype()) result = result.to(self.dtype());
+    // linspace and arange fill an out= tensor of any shape with enough elements.
+    if (!result.sizes().equals(self.sizes())) result = result.numel() == self.numel() ? result.reshape(self.sizes()) : result.expand(self.sizes());
+    // Two bases never share memory: how else could a result be known for a view of one?
+    if (std::any_of(operands_.begin(), operands_.end(), [&](const Operand& o) { return result.is_alias_of(o.value); })) result = result.clone();
+    self.write(result);
+  }
+}
+
+void fallback(const OperatorHandle& op, DispatchKeySet, Stack* stack) { Call(op, stack).run(); }
+
+struct Registrar {
+  Registrar() : library(Library::Kind::kImpl, "_", DispatchKey::Functionalize) {
+    library.fallback(CppFunction::makeFromBoxedFunction<&fallback>());
+  }
+  Library library;
+};
+Registrar registrar;
+
+}  // namespace
+}  // namespace shunt::functional

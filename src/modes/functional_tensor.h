@@ -1,0 +1,110 @@
+// The wrapper of Note [Functional tensors] (shunt/modes/functionalize.h) and what its aliases share.
+// One base and its aliases are for one thread at a time.
+#pragma once
+
+#include <shunt/core/ivalue.h>
+#include <shunt/core/op_state.h>
+#include <shunt/core/tls.h>
+
+namespace shunt::functional {
+
+/// While it lives, the mode is off on this thread: what Functionalize calls below are ordinary calls.
+class ModeOff {
+ public:
+  ModeOff() : saved_(detail::tls_state.included) { detail::tls_state.included &= ~DispatchKeySet::of(Functionality::Functionalize).raw(); }
+  ~ModeOff() { detail::tls_state.included = saved_; }
+  ModeOff(const ModeOff&) = delete;
+  ModeOff& operator=(const ModeOff&) = delete;
+
+ private:
+  uint64_t saved_;
+};
+
+/// Calls an operator that writes nothing on values; every call that Functionalize makes below goes through here.
+void callBelow(const OperatorHandle& op, Stack& stack);
+
+/// One view operator of a chain.
+struct Link {
+  OperatorHandle op;
+  Stack args;     // with nothing in the place of the tensor that is viewed
+  size_t self;    // that place
+  size_t output;  // which of the results, where there are several
+  bool grad_mode;  // of the thread that made the view
+  bool changes_dtype;
+
+  Tensor apply(const Tensor& t) const;
+};
+/// The link for any view of the same dtype.
+Link stridedLink(IntArrayRef sizes, IntArrayRef strides, int64_t offset);
+
+/// What aliases share.
+class Base : public intrusive_ptr_target {
+ public:
+  explicit Base(Tensor value);
+  /// The value now. Nobody writes it.
+  const Tensor& value();
+  /// The next generation. `next` has the value's geometry and graph, or under no_grad no graph: then it gets the value's place in it.
+  void replace(Tensor next);
+  /// The leaf whose value was replaced under no_grad, which keeps grad and accumulator; undefined otherwise.
+  const Tensor& leaf() const { return leaf_; }
+  uint64_t generation() const { return generation_; }
+  /// Whether the value is still the user's own tensor, which functionalize() will write at the end.
+  bool isInput() const { return is_input_ && generation_ == 0; }
+  void setInput() { is_input_ = true; }
+  /// Without data: tells aliases from others.
+  const Storage& storage() const { return storage_; }
+
+ protected:
+  void release_resources() override;
+
+ private:
+  Tensor atLeaf(Tensor value) const;
+  Tensor value_;
+  Tensor leaf_;
+  uint64_t generation_ = 0;
+  bool is_input_ = false;
+  Storage storage_;
+};
+
+class FunctionalTensor final : public TensorImpl {
+ public:
+  FunctionalTensor(intrusive_ptr<Base> base, std::vector<Link> chain, Tensor value);
+
+  const Tensor& value() const;
+  const Tensor* graph_tensor() const override;
+  Base& base() const { return *base_; }
+  const intrusive_ptr<Base>& sharedBase() const { return base_; }
+  const std::vector<Link>& chain() const { return chain_; }
+
+  /// A link more: this tensor is a view of what it was.
+  void append(Link link);
+  /// New sizes and strides on the same storage, which grows where it has to.
+  void resize(IntArrayRef sizes, IntArrayRef strides, int64_t offset, int64_t nbytes);
+  /// The new value, of this tensor's sizes and dtype; the base's and all aliases' changes.
+  void write(const Tensor& next);
+
+ protected:
+  void release_resources() override;
+
+ private:
+  Tensor upTo(size_t links) const;
+  bool isDetached() const;
+  void followValue();
+  intrusive_ptr<Base> base_;
+  std::vector<Link> chain_;
+  mutable Tensor value_;
+  mutable uint64_t generation_;
+};
+
+/// Null for tensors of other kinds.
+FunctionalTensor* functionalOf(const Tensor& t);
+/// A functional tensor with a base of its own.
+Tensor wrapValue(const Tensor& value);
+/// An alias of `of`: one link more. `value` is what the link shows.
+Tensor wrapView(const FunctionalTensor& of, Link link, const Tensor& value);
+
+inline bool sameGeometry(const TensorImpl& a, const TensorImpl& b) {
+  return a.sizes() == b.sizes() && a.strides() == b.strides() && a.storage_offset() == b.storage_offset();
+}
+
+}  // namespace shunt::functional
