@@ -80,11 +80,11 @@ Tensor slice_backward_wrapper(const Tensor& grad, IntArrayRef sizes, int64_t dim
                               std::optional<int64_t> end, int64_t step);
 Tensor as_strided_backward(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride,
                            std::optional<int64_t> storage_offset);
-/// Of as_strided_scatter: of the elements that the window left alone, and of those in the window. `input`: self's geometry, in
-/// which no two elements share memory; elements of the window outside it get zeros.
-Tensor as_strided_scatter_self_backward(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride,
+/// Of as_strided_scatter: of the elements that the window left alone, and of those in the window. Elements of
+/// the window outside `self` get zeros.
+Tensor as_strided_scatter_self_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size, IntArrayRef stride,
                                         std::optional<int64_t> storage_offset);
-Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride,
+Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size, IntArrayRef stride,
                                        std::optional<int64_t> storage_offset);
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
 Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes,

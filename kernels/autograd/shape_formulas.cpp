@@ -17,6 +17,17 @@ int64_t reach(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
   return last + 1;
 }
 
+/// What as_strided_scatter writes to: a copy of the input with its geometry, or where that is expanded a dense one.
+TensorGeometry copyOf(TensorGeometry input) {
+  bool expanded = false;
+  for (size_t d = 0; d < input.sizes.size(); ++d) expanded |= input.sizes[d] > 1 && input.strides[d] == 0;
+  if (!expanded) return input;
+  for (size_t d = input.sizes.size(), step = 1; d-- > 0; step *= static_cast<size_t>(std::max<int64_t>(input.sizes[d], 1)))
+    input.strides[d] = static_cast<int64_t>(step);
+  input.storage_offset = 0;
+  return input;
+}
+
 /// `grad` where `input` lies in its storage, in a storage that the window fits in too; zeros elsewhere.
 Tensor laidOut(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride, int64_t offset) {
   const int64_t n = std::max(reach(input.sizes, input.strides, input.storage_offset), reach(size, stride, offset));
@@ -60,16 +71,18 @@ Tensor as_strided_backward(const Tensor& grad, const TensorGeometry& input, IntA
   return as_strided_backward(grad, input, std::move(view));
 }
 
-Tensor as_strided_scatter_self_backward(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride,
+Tensor as_strided_scatter_self_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size, IntArrayRef stride,
                                         std::optional<int64_t> storage_offset) {
+  const TensorGeometry input = copyOf(self);
   const int64_t offset = storage_offset.value_or(input.storage_offset);
   return laidOut(grad, input, size, stride, offset)
       .as_strided_scatter(zeros(size, grad.options()), size, stride, offset)
       .as_strided(input.sizes, input.strides, input.storage_offset);
 }
 
-Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry& input, IntArrayRef size, IntArrayRef stride,
+Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size, IntArrayRef stride,
                                        std::optional<int64_t> storage_offset) {
+  const TensorGeometry input = copyOf(self);
   const int64_t offset = storage_offset.value_or(input.storage_offset);
   return laidOut(grad, input, size, stride, offset).as_strided(size, stride, offset);
 }
