@@ -74,6 +74,9 @@ variable_list execute(const variable_list& outputs, const variable_list& grads, 
   if (anyForwards(outputs) || anyForwards(grads) || anyForwards(inputs)) [[unlikely]]
     return execute(graphTensors(outputs), graphTensors(grads), graphTensors(inputs), accumulate, keep_graph, create_graph);
   const edge_list roots = rootEdges(outputs);
+  // What nodes make without an argument, as a gradient of zeros, has to be fake where the graph is.
+  std::optional<IncludeDispatchKeyGuard> fake;
+  if (!outputs.empty() && outputs[0].key_set().has(Functionality::Fake)) fake.emplace(DispatchKey::Fake);
   variable_list seeds = makeGrads(outputs, grads);
   const edge_list ends = inputEdges(inputs, accumulate);
   AutoGradMode mode(create_graph);

@@ -145,13 +145,17 @@ std::string tuple(IntArrayRef sizes) {
   return sizes.size() == 1 ? fmt::format("({},)", sizes[0]) : fmt::format("({})", fmt::join(sizes.begin(), sizes.end(), ", "));
 }
 
+bool isFake(const Tensor& t) { return t.key_set().has(Functionality::Fake); }
+bool hasNoData(const Tensor& t) { return t.is_meta() || isFake(t); }
+
 std::vector<std::string> suffixesOf(const Tensor& t) {
   std::vector<std::string> out;
   const bool default_type = t.dtype() == get_default_dtype();
   const auto add_type = [&] { out.push_back(fmt::format("dtype=torch.{}", dtypeName(t.dtype()))); };
   if (!t.is_cpu()) out.push_back(fmt::format("device='{}'", t.device().str()));
-  if (t.is_meta() || t.numel() == 0) {
-    if (t.is_meta() || t.dim() != 1) out.push_back("size=" + tuple(t.sizes()));
+  const bool without_data = hasNoData(t);
+  if (without_data || t.numel() == 0) {
+    if (without_data || t.dim() != 1) out.push_back("size=" + tuple(t.sizes()));
     if (!default_type) add_type();
   } else if (!default_type && t.dtype() != kLong && t.dtype() != kBool) {
     add_type();
@@ -162,7 +166,7 @@ std::vector<std::string> suffixesOf(const Tensor& t) {
 }
 
 std::string valuesOf(const Tensor& t, size_t indent) {
-  if (t.is_meta()) return "...";
+  if (hasNoData(t)) return "...";
   if (t.numel() == 0) return "[]";
   if (t.is_cpu()) return Printer(t).print(indent);
   NoGradGuard no_grad;
@@ -174,7 +178,8 @@ std::string valuesOf(const Tensor& t, size_t indent) {
 std::string Tensor::toString() const {
   if (!defined()) return "[ Tensor (undefined) ]";
   if (key_set().has(Functionality::Python)) return detail::wrapperToString(*this);
-  std::string out = "tensor(";
+  if (key_set().has(Functionality::Functionalize)) return detail::functionalToString(*this);
+  std::string out = isFake(*this) ? "FakeTensor(" : "tensor(";
   const size_t indent = out.size();
   out += valuesOf(*this, indent);
   const size_t last_newline = out.rfind('\n');

@@ -12,5 +12,7 @@ std::string gradFnName(const Tensor& tensor);
 
 /// What the class of a wrapper tensor prints. Defined in src/modes.
 std::string wrapperToString(const Tensor& tensor);
+/// What a functional tensor prints, in src/modes.
+std::string functionalToString(const Tensor& tensor);
 
 }  // namespace shunt::detail

@@ -57,7 +57,10 @@ void* Tensor::data_ptr() const {
   SHUNT_CHECK(t.has_storage(), "the tensor has no storage");
   SHUNT_CHECK(!t.key_set().has(Functionality::Python), "cannot access data pointer of a wrapper tensor (a TensorSubclass): it has no data of "
               "its own; unwrap it and ask the inner tensor");
+  SHUNT_CHECK(!t.key_set().has(Functionality::Functionalize), "cannot access data pointer of a functional tensor: it has no data of its own; "
+              "from_functional(t) gives the value");
   SHUNT_CHECK(!t.device().is_meta(), "cannot access data pointer of a tensor on the meta device: it has a shape but no data");
+  SHUNT_CHECK(!t.key_set().has(Functionality::Fake), "cannot access data pointer of a fake tensor: it has a shape but no data");
   return t.numel() == 0 && t.storage()->data() == nullptr ? nullptr : t.data();
 }
 

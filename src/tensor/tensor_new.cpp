@@ -1,6 +1,8 @@
 #include <shunt/tensor/tensor_new.h>
 
 #include <shunt/core/error.h>
+#include <shunt/core/tls.h>
+#include <shunt/ops.h>
 
 namespace shunt {
 namespace detail {
@@ -52,6 +54,8 @@ Tensor tensor(const detail::TensorData& data, const TensorOptions& options) {
   SHUNT_CHECK(!options.pinned_memory_opt().value_or(false),
               "tensor(): pin_memory=true needs an accelerator: Cannot access accelerator device when none is available.");
   const ScalarType dtype = options.dtype_opt().value_or(data.inferredType());
+  if (tls_is_included(DispatchKey::Fake)) [[unlikely]]  // a FakeTensorMode: no values are kept
+    return empty(data.sizes(), TensorOptions(dtype).device(options.device()).requires_grad(options.requires_grad()));
   Tensor result(detail::makeCpuTensor(data.sizes(), {}, dtype));
   data.writeTo(result);
   if (!options.device().is_cpu()) result = result.to(TensorOptions(options.device()));

@@ -1,0 +1,90 @@
+// What runs an operator on fake tensors: see Note [Fake tensors] (shunt/modes/fake_tensor.h).
+#include <shunt/core/library.h>
+#include <shunt/modes/fake_tensor.h>
+
+#include "src/modes/fake_twins.h"
+
+namespace shunt::fake {
+namespace {
+
+constexpr DispatchKeySet kBelowFake = DispatchKeySet::fullAfter(DispatchKey::Fake);
+/// What has had its turn when the fallback runs, for the operators that a Meta kernel calls.
+constexpr DispatchKeySet kHadTheirTurn = DispatchKeySet::fromRaw(~kBelowFake.raw()).functionalities();
+
+// The reason of the entries that matter, in the world of the running call.
+struct Entries {
+  bool composite;  // the call goes to a composite
+  bool meta;       // there is a Meta kernel
+};
+
+Entries entriesOf(const OperatorHandle& op, DispatchKeySet below) {
+  const OpState* s = detail::threadFrames().innermost();
+  std::optional<detail::CallFrame> frame;
+  if (s == nullptr || s->op() != &op.op()) {
+    frame.emplace(op.op());
+    s = &frame->state(op.op());
+  }
+  const EntryReason meta = s->lookup(DispatchKeySet(DispatchKey::Meta)).reason;
+  return {s->lookup(below & s->maskFor(below)).reason == EntryReason::kCompositeImplicit,
+          meta != EntryReason::kMissing && meta != EntryReason::kAmbiguousAutogradOther};
+}
+
+[[noreturn]] void throwDataDependent(const OperatorHandle& op) {
+  throw Error(detail::str("operator ", op.operator_name(), ": data-dependent operator on fake tensors: what it does depends on elements, "
+                          "which they don't have; run it on real tensors"));
+}
+
+void runMetaKernel(const OperatorHandle& op, Stack* stack) {
+  const FunctionSchema& schema = op.schema();
+  Twins twins(schema, *stack);
+  const auto rethrow = [&]<class E>(const E& e) {
+    const std::string_view what = e.what();
+    if (what.find("which has no numbers") != std::string_view::npos) throwDataDependent(op);
+    if (what.find("meta:") == std::string_view::npos) throw;
+    throw E(twins.withFakeDevices(std::string(what)), e.where());
+  };
+  try {
+    const ExcludeDispatchKeyGuard exclude(kHadTheirTurn);
+    op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), stack);
+  } catch (const IndexError& e) {
+    rethrow(e);
+  } catch (const NotImplementedError& e) {
+    rethrow(e);
+  } catch (const Error& e) {
+    rethrow(e);
+  }
+  twins.replaceReturns(*stack, schema.returns().size());
+}
+
+void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  checkAllFake(op.schema(), *stack);
+  const DispatchKeySet below = keys & kBelowFake;
+  const Entries entries = entriesOf(op, below);
+  if (entries.composite) {
+    const IncludeDispatchKeyGuard include(DispatchKey::Fake);  // what it makes along the way is fake, too
+    return op.redispatchBoxed(below, stack);
+  }
+  SHUNT_CHECK(entries.meta, "operator ", op.operator_name(), ": fake tensors need its Meta kernel, which works out dtypes and shapes, "
+              "and there is none; register one: m.impl(\"", op.operator_name(), "\", dispatch(DispatchKey::Meta, ...))");
+  runMetaKernel(op, stack);
+}
+
+void dataDependent(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  checkAllFake(op.schema(), *stack);
+  throwDataDependent(op);
+}
+
+// The operators that can't be without elements. Others of the kind call item() in their Meta kernel.
+constexpr const char* kDataDependent[] = {"_local_scalar_dense"};
+
+struct Registrar {
+  Registrar() : every(Library::Kind::kImpl, "_", DispatchKey::Fake), aten(Library::Kind::kImpl, "aten", DispatchKey::Fake) {
+    every.fallback(CppFunction::makeFromBoxedFunction<&fallback>());
+    for (const char* name : kDataDependent) aten.impl(name, CppFunction::makeFromBoxedFunction<&dataDependent>());
+  }
+  Library every, aten;
+};
+Registrar registrar;
+
+}  // namespace
+}  // namespace shunt::fake

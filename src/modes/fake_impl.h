@@ -1,0 +1,25 @@
+// How a fake tensor is made: the part of Note [Fake tensors] (shunt/modes/fake_tensor.h) that the converter and the fallback
+// share. Pure functions; any thread.
+#pragma once
+
+#include <shunt/tensor/tensor.h>
+
+namespace shunt::fake {
+
+/// The device as tensors have it: there is one cpu and one meta, and of other types with a device guard each has an index. Throws for a device type whose tensors no backend key stands for.
+Device normalized(Device device);
+
+/// A storage of `nbytes` bytes on `device` that holds nothing.
+Storage makeStorage(size_t nbytes, Device device);
+/// Sets its size, as a resize of a real one would.
+void resizeStorage(StorageImpl& storage, size_t nbytes);
+
+/// A fake tensor on `storage`, with dtype, geometry, wrapped-number flag and inference-ness of `like`.
+Tensor makeTensor(Storage storage, const TensorImpl& like);
+
+/// Whether the version counter, which only normal tensors have, is there: those have the key ADInplaceOrView.
+inline DispatchKeySet withViewKey(DispatchKeySet keys, bool on) {
+  return on ? keys.add(DispatchKey::ADInplaceOrView) : keys.remove(DispatchKey::ADInplaceOrView);
+}
+
+}  // namespace shunt::fake
