@@ -70,5 +70,8 @@ std::vector<BadInput> linalgCases();
 std::vector<BadInput> autogradCases();
 std::vector<BadInput> factoryCases();
 std::vector<BadInput> deviceCases();
+std::vector<BadInput> modeCases();
+std::vector<BadInput> dataCases();
+std::vector<BadInput> wrapperCases();
 
 }  // namespace shunt::testing

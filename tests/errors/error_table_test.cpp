@@ -68,17 +68,18 @@ TEST_P(BadInputTable, ThrowsAClearErrorAndChangesNothing) {
   Dispatcher::singleton().checkInvariants();
 }
 
-constexpr const char* kTables[] = {"Registry", "Operands", "Shapes", "Linalg", "Autograd", "Factories", "Devices"};
+constexpr const char* kTables[] = {"Registry", "Operands", "Shapes", "Linalg", "Autograd", "Factories", "Devices", "Modes", "Data", "Wrappers"};
 INSTANTIATE_TEST_SUITE_P(All, BadInputTable,
                          ::testing::Values(&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases,
-                                           &factoryCases, &deviceCases),
+                                           &factoryCases, &deviceCases, &modeCases, &dataCases, &wrapperCases),
                          [](const auto& info) { return kTables[info.index]; });
 
 TEST(BadInputTables, HoldManyRows) {
   size_t rows = 0;
-  for (auto* table : {&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases, &factoryCases, &deviceCases})
+  for (auto* table : {&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases, &factoryCases, &deviceCases,
+                      &modeCases, &dataCases, &wrapperCases})
     rows += table().size();
-  EXPECT_GE(rows, 200u);
+  EXPECT_GE(rows, 400u);
 }
 
 // Without the state's comparison the tables would pass on calls that change things: it does see each kind of change.
