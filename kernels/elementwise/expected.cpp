@@ -152,15 +152,14 @@ SHUNT_ALWAYS_INLINE bool ignoresIdleStrides(const Parts<N>& p, const Record& e) 
 }
 
 template <int N>
-SHUNT_ALWAYS_INLINE bool take(const Request& r, const Parts<N>& p, const Record& e, Record::Form form, ExpectedCall& call, Slots& slots) {
+SHUNT_ALWAYS_INLINE bool takeInputs(const Request& r, const Parts<N>& p, const Record& e, Record::Form form, ExpectedCall& call, Slots& slots) {
   if (e.form != form || p.op.num_inputs != N || p.op.id != e.functor || p.forced != ScalarType::Undefined || !findShape(p, e, call)) return false;
   bool taken = true;
   p.forEachInput([&](int i) __attribute__((always_inline)) { taken = taken && takeInput(p, i, e, call, slots); });
   const bool uniform = ignoresIdleStrides(p, e) && call.row < 0;
   if (!taken || call.shape_of->numel() > (uniform && e.common == kFloat && p.op.interleaved ? kMostUninterleaved : kDefaultGrain))
     return false;
-  if (!uniform && !haveUsualStrides(r)) return false;
-  return takeScalars(r, p, e, slots);
+  return uniform || haveUsualStrides(r);
 }
 
 template <int N>
@@ -268,7 +267,8 @@ SHUNT_ALWAYS_INLINE bool writeExpected(const Request& r, Record::Form form, Tens
   ExpectedCall call;
   Slots slots;
   const TensorImpl* out = given.unsafeGetTensorImpl();
-  if (!take(r, p, kExpected, form, call, slots) || !canTake(p, kExpected, call, out)) return false;
+  if (!takeInputs(r, p, kExpected, form, call, slots) || !canTake(p, kExpected, call, out) || !takeScalars(r, p, kExpected, slots))
+    return false;
   loop<N>(r, kExpected, call, slots, dataOf(*out, result), result);
   return true;
 }
@@ -304,7 +304,8 @@ Tensor functionalExpected(const Request& r) {
   const ScalarType result = p.op.loopOutput(kExpected.common);
   ExpectedCall call;
   Slots slots;
-  if (!take(r, p, kExpected, Record::kFunctional, call, slots)) [[unlikely]] return runFunctional(r);
+  if (!takeInputs(r, p, kExpected, Record::kFunctional, call, slots) || !takeScalars(r, p, kExpected, slots)) [[unlikely]]
+    return runFunctional(r);
   Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, result));
   loop<N>(r, kExpected, call, slots, dataOf(*out.unsafeGetTensorImpl(), result), result);
   return out;

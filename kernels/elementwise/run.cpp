@@ -94,11 +94,24 @@ SHUNT_NOINLINE bool prepareInputs(const Request& r, FastCall& call) {
   return true;
 }
 
-SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call) {
+/// Whether a given tensor can take the result as it is: no cast, no resizing, no overlap that needs a closer look.
+SHUNT_ALWAYS_INLINE bool canWrite(const Request& r, const FastCall& call, const TensorImpl& out) {
+  if (r.op.invalid != nullptr || out.dtype() != r.op.loopOutput(call.common)) return false;
+  if (!out.is_contiguous() || !out.device().is_cpu() || !sameSizes(out, *call.shape_of)) return false;
+  for (int i = 0; i < r.op.num_inputs; ++i) {
+    const TensorImpl* t = r.inputs[i].tensor;
+    if (t != nullptr && t != &out && t->storage() == out.storage()) return false;
+  }
+  return true;
+}
+
+/// `out` is null for a new tensor. What is wrong with the scalars is said last, as by a plan.
+SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call, const TensorImpl* out) {
   if (r.common != ScalarType::Undefined) [[unlikely]]
     if (r.inputs[0].tensor == nullptr || r.inputs[0].tensor->dtype() != r.common) return false;
   const bool uniform = prepareUniform(r, call);
   if (!uniform && !prepareInputs(r, call)) return false;
+  if (out != nullptr && !canWrite(r, call, *out)) [[unlikely]] return false;
   if (uniform && call.common == kFloat) [[likely]] {
     // No check can fail here unless a scalar is a bool (functor_checks.h).
     bool plain = true;
@@ -133,17 +146,6 @@ SHUNT_ALWAYS_INLINE void runFast(const Request& r, const FastCall& call, std::by
   if (!valid) [[unlikely]] throwInvalidElement(r);
 }
 
-/// Whether a given tensor can take the result as it is: no cast, no resizing, no overlap that needs a closer look.
-SHUNT_ALWAYS_INLINE bool canWrite(const Request& r, const FastCall& call, const TensorImpl& out) {
-  if (r.op.invalid != nullptr || out.dtype() != r.op.loopOutput(call.common)) return false;
-  if (!out.is_contiguous() || !out.device().is_cpu() || !sameSizes(out, *call.shape_of)) return false;
-  for (int i = 0; i < r.op.num_inputs; ++i) {
-    const TensorImpl* t = r.inputs[i].tensor;
-    if (t != nullptr && t != &out && t->storage() == out.storage()) return false;
-  }
-  return true;
-}
-
 SHUNT_NOINLINE Tensor runPlanned(const Request& request) {
   ++path_counters.planned;
   Tensor out;
@@ -165,7 +167,7 @@ SHUNT_NOINLINE void runPlanned(const Request& request, OutputKind kind, Tensor& 
 SHUNT_ALWAYS_INLINE void runGiven(const Request& request, OutputKind kind, Tensor& out) {
   FastCall call;
   const TensorImpl* impl = out.unsafeGetTensorImpl();
-  if (impl != nullptr && prepare(request, call) && canWrite(request, call, *impl)) [[likely]] {
+  if (impl != nullptr && prepare(request, call, impl)) [[likely]] {
     if (recording()) [[unlikely]] recordOperands(request, formOf(kind), &out, call.common, nullptr);
     return runFast(request, call, impl->data());
   }
@@ -176,7 +178,7 @@ SHUNT_ALWAYS_INLINE void runGiven(const Request& request, OutputKind kind, Tenso
 
 Tensor runFunctional(const Request& request) {
   FastCall call;
-  if (!prepare(request, call)) [[unlikely]] return runPlanned(request);
+  if (!prepare(request, call, nullptr)) [[unlikely]] return runPlanned(request);
   if (recording()) [[unlikely]] recordOperands(request, Record::kFunctional, nullptr, call.common, nullptr);
   Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, request.op.loopOutput(call.common)));
   runFast(request, call, out.unsafeGetTensorImpl()->data());

@@ -182,7 +182,7 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::o
 Tensor dropout(const Tensor& input, double p, bool train) {
   SHUNT_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
   if (p == 0 || !train || input.numel() == 0) return input;
-  if (p == 1) return ops::mul_Tensor::call(input, zeros({}, input.scalar_type(), std::nullopt, input.device(), std::nullopt));
+  if (p == 1) return ops::mul_Tensor::call(input, ops::zeros::call({}, input.scalar_type(), std::nullopt, input.device(), std::nullopt));
   // Said before numbers are drawn.
   SHUNT_CHECK(input.is_floating_point(), "dropout(): result type ", get_default_dtype(), " can't be cast to the desired output type ",
               input.scalar_type());

@@ -104,12 +104,13 @@ Tensor& copy_cpu_(Tensor& self, const Tensor& src, bool) {
   return self;
 }
 
-// Reached when either side is Meta: from Meta there is nothing to copy, into Meta only what can be checked counts.
+// Reached when either side is Meta: from Meta there is nothing to copy, into Meta only what can be checked counts. The index of a
+// Meta device is that of a fake tensor's twin (src/modes/fake_twins.h), and a copy may be between two.
 Tensor& copy_meta_(Tensor& self, const Tensor& src, bool) {
   const TensorImpl& to = implOf(self, "copy_");
   const TensorImpl& from = implOf(src, "copy_", "src");
   if (!to.device().is_meta()) throw NotImplementedError("Cannot copy out of meta tensor; no data!");
-  if (from.device().is_meta()) {
+  if (from.device() == to.device()) {
     copyOnDevice(self, src);
   } else {
     checkExpandable(to.sizes(), from.sizes());

@@ -1,8 +1,11 @@
 // What runs an operator on fake tensors: see Note [Fake tensors] (shunt/modes/fake_tensor.h).
 #include <shunt/core/library.h>
 #include <shunt/modes/fake_tensor.h>
+#include <shunt/ops.h>
 
 #include "src/modes/fake_twins.h"
+
+#include <algorithm>
 
 namespace shunt::fake {
 namespace {
@@ -14,6 +17,7 @@ constexpr DispatchKeySet kHadTheirTurn = DispatchKeySet::fromRaw(~kBelowFake.raw
 // The reason of the entries that matter, in the world of the running call.
 struct Entries {
   bool composite;  // the call goes to a composite
+  bool nowhere;    // no argument chooses a backend, and there is no kernel for such calls
   bool meta;       // there is a Meta kernel
 };
 
@@ -25,7 +29,8 @@ Entries entriesOf(const OperatorHandle& op, DispatchKeySet below) {
     s = &frame->state(op.op());
   }
   const EntryReason meta = s->lookup(DispatchKeySet(DispatchKey::Meta)).reason;
-  return {s->lookup(below & s->maskFor(below)).reason == EntryReason::kCompositeImplicit,
+  const EntryReason reason = s->lookup(below & s->maskFor(below)).reason;
+  return {reason == EntryReason::kCompositeImplicit, below.backends().empty() && reason == EntryReason::kMissing,
           meta != EntryReason::kMissing && meta != EntryReason::kAmbiguousAutogradOther};
 }
 
@@ -40,7 +45,7 @@ void runMetaKernel(const OperatorHandle& op, Stack* stack) {
   const auto rethrow = [&]<class E>(const E& e) {
     const std::string_view what = e.what();
     if (what.find("which has no numbers") != std::string_view::npos) throwDataDependent(op);
-    if (what.find("meta:") == std::string_view::npos) throw;
+    if (std::ranges::none_of(kNamesOfTwins, [&](const char* name) { return what.find(name) != std::string_view::npos; })) throw;
     throw E(twins.withFakeDevices(std::string(what)), e.where());
   };
   try {
@@ -60,6 +65,8 @@ void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   checkAllFake(op.schema(), *stack);
   const DispatchKeySet below = keys & kBelowFake;
   const Entries entries = entriesOf(op, below);
+  if (&op.op() == &ops::detach_::symbol) return op.redispatchBoxed(below, stack);  // changes the tensor's place in the graph
+  if (entries.nowhere) return op.redispatchBoxed(below, stack);  // says which argument is undefined
   if (entries.composite) {
     const IncludeDispatchKeyGuard include(DispatchKey::Fake);  // what it makes along the way is fake, too
     return op.redispatchBoxed(below, stack);

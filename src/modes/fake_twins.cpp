@@ -16,6 +16,12 @@ bool isNumber(const Tensor& t) { return t.unsafeGetTensorImpl()->is_wrapped_numb
 
 bool isCpuScalar(const Tensor& t) { return t.dim() == 0 && t.is_cpu(); }
 
+// As the backends' kernels do; Meta's take any.
+void checkGenerator(const Generator& given, Device device) {
+  SHUNT_CHECK(!given.defined() || device.is_meta() || given.device().type() == device.type(), "Expected a '", device,
+              "' device type for generator but found '", given.device(), "'");
+}
+
 }  // namespace
 
 void checkAllFake(const FunctionSchema& schema, const Stack& stack) {
@@ -63,6 +69,8 @@ Twins::Twins(const FunctionSchema& schema, Stack& stack) {
       });
     }
   }
+  for (size_t i = first; i < stack.size(); ++i)
+    if (stack[i].isGenerator()) checkGenerator(stack[i].toGenerator(), result_device_);
 }
 
 Tensor Twins::twinOf(const Tensor& t) {
@@ -129,11 +137,13 @@ void Twins::replaceReturns(Stack& stack, size_t returns) {
 }
 
 std::string Twins::withFakeDevices(std::string message) const {
-  for (size_t i = devices_.size(); i-- > 0;) {
-    const std::string twin = "meta:" + std::to_string(i);
-    const std::string name = devices_[i].str();
+  const auto replace = [&](const std::string& twin, const std::string& name) {
     for (size_t at = 0; (at = message.find(twin, at)) != std::string::npos; at += name.size()) message.replace(at, twin.size(), name);
-  }
+  };
+  for (size_t i = devices_.size(); i-- > 0;) replace("meta:" + std::to_string(i), devices_[i].str());
+  // A device's type, and its backend's name as part of a wrapper's.
+  replace("(meta ", detail::str('(', result_device_.type(), ' '));
+  replace("_Meta_", detail::str('_', toString(toRuntimeKey(Functionality::Dense, backendOf(result_device_.type()))), '_'));
   return message;
 }
 

@@ -45,6 +45,9 @@ class Twins {
   bool mixed_devices_ = false;
 };
 
+/// What tells that a message is about twins: see Twins::withFakeDevices.
+inline constexpr const char* kNamesOfTwins[] = {"meta:", "(meta ", "_Meta_"};
+
 /// Throws, naming the operator and the argument, where a tensor that isn't fake is among the arguments. Numbers may be.
 void checkAllFake(const FunctionSchema& schema, const Stack& stack);
 
