@@ -1,8 +1,8 @@
 #include "tests/meta/twin.h"
 
-#include <algorithm>
+#include "tests/meta/described_call.h"
+
 #include <map>
-#include <sstream>
 
 namespace meta {
 namespace {
@@ -11,31 +11,8 @@ using shunt::IValue;
 using shunt::Stack;
 using shunt::Tensor;
 
-/// Errors about shapes may show a tensor with its device.
-std::string withoutDevice(std::string message) {
-  for (const std::string device : {"(cpu ", "(meta "})
-    for (size_t at; (at = message.find(device)) != std::string::npos;) message.replace(at, device.size(), "(");
-  return message;
-}
-
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
-/// Errors about elements, which Meta hasn't got.
-bool isAboutElements(const std::string& message) {
-  constexpr const char* kAboutElements[] = {
-      "is out of bounds.",           // a class of nll_loss
-      "index out of range in self",  // index_select, index_add
-      "ZeroDivisionError",           // integers
-      "Mask tensor can take 0 and 1 values only",
-      "bernoulli_ expects p to be in [0, 1]",
-  };
-  const bool fills_with_element = contains(message, "fill") && contains(message, ".Tensor)");
-  if (fills_with_element && contains(message, "value cannot be converted to type")) return true;
-  return std::ranges::any_of(kAboutElements, [&](const char* part) { return contains(message, part); });
-}
-
 /// What Meta says where an argument's element decides the result's shape.
-bool needsElements(const std::string& message) { return contains(message, "item(): the tensor is on device meta"); }
+bool needsElements(const std::string& message) { return message.find("item(): the tensor is on device meta") != std::string::npos; }
 
 class Twins {
  public:
@@ -62,23 +39,14 @@ class Twins {
   std::map<const void*, Tensor> tensors_, memory_;
 };
 
-void collect(const Stack& stack, std::vector<Tensor>& tensors) {
-  for (const IValue& v : stack) {
-    if (v.tag() == IValue::Tag::Tensor) tensors.push_back(v.toTensor());
-    if (v.tag() == IValue::Tag::TensorList)
-      for (const Tensor& t : v.toTensorVector()) tensors.push_back(t);
-  }
-}
-
 Stack twinOf(const shunt::FunctionSchema& schema, const Stack& stack) {
   Twins twins;
-  std::vector<Tensor> inputs;
-  collect(stack, inputs);
+  const bool decides_device = tensorsOf(stack).empty();
   Stack out;
   for (size_t i = 0; i < stack.size(); ++i) {
     const IValue& v = stack[i];
     // A factory without a device makes CPU tensors.
-    const bool decides = schema.arguments()[i].name == "device" && v.isNone() && inputs.empty();
+    const bool decides = schema.arguments()[i].name == "device" && v.isNone() && decides_device;
     if (v.tag() == IValue::Tag::Tensor) {
       out.push_back(twins.of(v.toTensor()));
     } else if (v.tag() == IValue::Tag::TensorList) {
@@ -92,59 +60,12 @@ Stack twinOf(const shunt::FunctionSchema& schema, const Stack& stack) {
   return out;
 }
 
-void describe(std::ostream& out, const Tensor& t, const std::vector<Tensor>& arguments) {
-  if (!t.defined()) {
-    out << " undefined";
-    return;
-  }
-  out << ' ' << t.dtype() << t.sizes() << " strides";
-  for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.size(d) > 1 && t.numel() != 0) out << ' ' << t.stride(d);
-    else out << " -";  // addresses nothing
-  out << " offset " << t.storage_offset();
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (!arguments[i].defined()) continue;
-    if (t.is_same(arguments[i])) out << " is tensor " << i;
-    else if (t.is_alias_of(arguments[i])) out << " shares memory with tensor " << i;
-  }
-}
-
-struct Run {
-  bool threw = false;
-  std::string text;  // the error, or results and arguments afterwards
-};
-
-Run run(const shunt::OperatorHandle& op, Stack& stack, shunt::Device device) {
-  std::vector<Tensor> arguments, results;
-  std::vector<uint64_t> versions;
-  collect(stack, arguments);
-  for (const Tensor& t : arguments) versions.push_back(t.defined() ? static_cast<uint64_t>(t._version()) : 0);
-  try {
-    op.callBoxed(&stack);
-  } catch (const std::exception& e) {
-    return {true, withoutDevice(e.what())};
-  }
-  collect(stack, results);
-  std::ostringstream text;
-  for (const Tensor& t : results) {
-    text << "\n  returns";
-    describe(text, t, arguments);
-    if (t.defined() && t.device() != device) text << " on " << t.device();
-  }
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    text << "\n  tensor " << i;
-    describe(text, arguments[i], {});
-    if (arguments[i].defined()) text << ", written " << static_cast<uint64_t>(arguments[i]._version()) - versions[i] << " times";
-  }
-  return {false, text.str()};
-}
-
 }  // namespace
 
 Comparison callBoth(const shunt::OperatorHandle& op, Stack& stack) {
   Stack twin = twinOf(op.schema(), stack);
-  const Run on_meta = run(op, twin, shunt::kMeta);
-  const Run on_cpu = run(op, stack, shunt::kCPU);
+  const DescribedCall on_meta = describeCall(op, twin, shunt::kMeta);
+  const DescribedCall on_cpu = describeCall(op, stack, shunt::kCPU);
   Comparison c{Verdict::kDisagree, on_cpu.text, on_meta.text};
   if (on_cpu.threw == on_meta.threw && on_cpu.text == on_meta.text)
     c.verdict = on_cpu.threw ? Verdict::kBothThrew : Verdict::kBothRan;
