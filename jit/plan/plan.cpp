@@ -93,6 +93,9 @@ Chain Chain::walk(const Operator& op, DispatchKeySet keys, const Libraries& libr
   }
   if (chain.steps.front().verdict != StepVerdict::kInline)
     refusal = shunt::detail::str(chain.steps.front().key, ": nothing to inline: ", chain.steps.front().why);
+  // What runs below Autograd on fake tensors is boxed, and beside it a thunk saves nothing (Note [Fake tensors]).
+  else if (keys.has(DispatchKey::Fake))
+    refusal = shunt::detail::str(DispatchKey::Fake, ": fake tensors have no elements to compute");
   return chain;
 }
 

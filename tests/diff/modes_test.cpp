@@ -1,7 +1,8 @@
-// A dispatch mode parks thunks and gives them back: nothing is compiled or dropped for it.
+// A mode parks thunks and gives them back: nothing is compiled or dropped for it.
 #include "src/dispatch/thunk.h"
 
 #include <shunt/jit/jit.h>
+#include <shunt/modes/fake_tensor.h>
 #include <shunt/shunt.h>
 
 #include <gtest/gtest.h>
@@ -25,7 +26,10 @@ std::set<void*> addresses() {
   return all;
 }
 
-TEST(JitModes, ThunksStayWhereTheyAreWhileModesComeAndGo) {
+// Runs `once` with a step of real tensors and its result 1,000 times, after the step's thunks are there: they stay, and are met
+// again afterwards.
+template <class F>
+void expectThunksStay(F&& once) {
   Tensor x = randn({16}), w = randn({16}).requires_grad_();
   const auto step = [&] { return (x + w).relu().mul(x).sum().item<float>(); };
   const float expected = step();
@@ -34,18 +38,34 @@ TEST(JitModes, ThunksStayWhereTheyAreWhileModesComeAndGo) {
   const auto compiled = jit::stats().compiled;
   ASSERT_GE(before.size(), 3u);
 
-  PassOn mode;
-  for (int i = 0; i < 1000; ++i) {
-    const DispatchModeGuard guard(mode);
-    ASSERT_EQ(step(), expected);
-  }
-  EXPECT_GE(mode.calls, 4000);
+  for (int i = 0; i < 1000; ++i) once(step, expected);
   EXPECT_EQ(addresses(), before);
   EXPECT_EQ(jit::stats().compiled, compiled) << jit::statsTable();
 
   const uint64_t in_thunks = jit::calls_in_thunks();
   EXPECT_EQ(step(), expected);
   EXPECT_GE(jit::calls_in_thunks(), in_thunks + 3) << "they are not met again";
+}
+
+TEST(JitModes, ThunksStayWhereTheyAreWhileModesComeAndGo) {
+  PassOn mode;
+  expectThunksStay([&](const auto& step, float expected) {
+    const DispatchModeGuard guard(mode);
+    ASSERT_EQ(step(), expected);
+  });
+  EXPECT_GE(mode.calls, 4000);
+}
+
+TEST(JitModes, ThunksStayWhereTheyAreWhileFakeTensorModesComeAndGo) {
+  expectThunksStay([](const auto& step, float expected) {
+    {
+      const FakeTensorMode mode;
+      const Tensor x = ones({16}), w = ones({16}).requires_grad_();
+      (x + w).relu().mul(x).sum().backward();
+      ASSERT_TRUE(is_fake(w.grad()));
+    }
+    ASSERT_EQ(step(), expected);
+  });
 }
 
 }  // namespace
