@@ -119,10 +119,11 @@ void nameRunningOperators(std::string& message) {
   const detail::Frames* frames = detail::tls_state.frames;
   const int depth = frames == nullptr ? 0 : frames->depth();
   std::string chain;
+  const Operator* named = nullptr;
   for (int d = 0; d < std::min(depth, kMost); ++d) {
     const OpState* state = frames->at(d);
-    if (state == nullptr) continue;
-    const Operator& op = *state->op();
+    if (state == nullptr || state->op() == named) continue;  // modes and subclasses pass a call on to its operator
+    const Operator& op = *(named = state->op());
     if (chain.empty() && isNamed(message, op.name())) return;
     chain += detail::str(chain.empty() ? " (in " : " > ", op.name(), op.overload().empty() ? "" : ".", op.overload());
   }

@@ -155,6 +155,15 @@ TEST_F(DispatchModes, ExceptionsLeaveTheStackAsItWas) {
   EXPECT_THAT(log, ElementsAre("inner aten::relu", "outer aten::relu"));
 }
 
+TEST_F(DispatchModes, ErrorsBelowThemAreThoseWithoutThem) {
+  const auto call = [&] { x.mm(ones({7, 7})); };
+  const std::string plain = errorOf(call);
+  Recorder outer(log, ""), inner(log, "");
+  const DispatchModeGuard a(outer), b(inner);
+  EXPECT_EQ(errorOf(call), plain);
+  EXPECT_THAT(plain, HasSubstr("(in aten::mm)"));
+}
+
 TEST_F(DispatchModes, EnteringItselfInItsHandlerIsAnError) {
   Recorder* self = nullptr;
   Recorder mode(log, "selfish", [&](const OperatorHandle& op, Stack* stack) {
