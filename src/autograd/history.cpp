@@ -58,7 +58,7 @@ void set_history(const std::vector<Tensor>& outputs, const intrusive_ptr<Node>& 
 }
 
 void rebase_history(const Tensor& self, intrusive_ptr<Node> node) {
-  if (!self.defined()) {
+  if (!self.defined() || !self.is_floating_point()) {  // a graph ends where it is copied into whole numbers
     node->add_undefined_input();
     return;
   }

@@ -34,6 +34,9 @@ intrusive_ptr<Node> make_view_node(TensorGeometry base, const Tensor& view, Edge
 namespace {
 
 void regenerateGradFn(const Tensor& view, DifferentiableViewMeta& meta) {
+  SHUNT_CHECK(meta.creation_meta_ != CreationMeta::kNoGradMode,
+              "A view was created in no_grad mode, and its base or another view of its base was modified inplace since, so it is unclear "
+              "whether it belongs to the graph. Make the view anew, or detach() it.");
   if (meta.view_func_) {
     EnableGradGuard grad;
     const Tensor again = meta.view_func_(meta.base_);

@@ -98,6 +98,33 @@ TEST(View, OneOfSeveralMayBeChangedWhereNothingIsRecorded) {
   EXPECT_EQ(values(plain), (Values{6, 2}));
 }
 
+TEST(View, MadeWithoutGradModeBelongsToNoGraphAfterAChange) {
+  const Tensor x = leaf({1, 2}), y = x.mul(2);
+  Tensor view, detached;
+  {
+    NoGradGuard off;
+    view = y.view({2, 1});
+    detached = y.detach();
+    view.add_(1);
+    view.add_(1);
+  }
+  EXPECT_EQ(values(y), (Values{4, 6}));
+  EXPECT_THAT(errorOf([&] { view.sigmoid(); }), HasSubstr("A view was created in no_grad mode, and its base"));
+  EXPECT_FALSE(detached.sigmoid().requires_grad());
+  y.view({2, 1}).sum().backward();
+  EXPECT_EQ(values(x.grad()), (Values{2, 2}));
+}
+
+TEST(Inplace, CopyingIntoWholeNumbersRecordsNothing) {
+  const Tensor x = leaf({1.5, 2.5});
+  for (const ScalarType dtype : {kInt, kLong, kBool}) {
+    Tensor whole = zeros({2}, TensorOptions(dtype));
+    whole.copy_(x);
+    EXPECT_FALSE(whole.requires_grad()) << dtype;
+    EXPECT_TRUE(whole.is_leaf()) << dtype;
+  }
+}
+
 TEST(Inplace, IsRefusedOnLeavesAndTheirViews) {
   Tensor x = leaf({1, 2});
   EXPECT_THAT(errorOf([&] { x.add_(1); }), HasSubstr("a leaf Variable that requires grad is being used in an in-place operation."));
