@@ -156,7 +156,8 @@ std::vector<NewGeometry> Call::rehearse() const {
     }
     if (o.functional == nullptr || !o.functional->base().leaf().defined() || o.value.dtype() != o.functional->base().leaf().dtype())
       return converter.from_tensor(o.value);
-    const Tensor leaf = converter.from_tensor(o.functional->base().leaf());
+    Tensor leaf = converter.from_tensor(o.functional->base().leaf());
+    if (!o.functional->chain().empty() && !o.value.requires_grad()) leaf = leaf.detach();
     return o.functional->chain().empty() ? leaf : leaf.as_strided(o.value.sizes(), o.value.strides(), o.value.storage_offset());
   };
   Stack stack;

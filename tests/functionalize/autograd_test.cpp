@@ -154,6 +154,17 @@ TEST(FunctionalizeAutograd, Detached) {
   });
 }
 
+TEST(FunctionalizeAutograd, DetachedViewsOfALeafAreWrittenAgain) {
+  const Tensor p = iota({2, 3}).requires_grad_();
+  const FunctionalizeGuard guard;
+  const Tensor f = to_functional(p), flat = f.flatten();
+  Tensor cut = flat.detach();
+  cut.add_(1);
+  cut.relu_();
+  EXPECT_FALSE(cut.requires_grad());
+  EXPECT_TRUE(identical(from_functional(f).detach(), iota({2, 3}) + 1));
+}
+
 TEST(FunctionalizeAutograd, BackwardInsideTheGuardMakesPlainGradients) {
   const Tensor p = iota({2, 3}).requires_grad_();
   const FunctionalizeGuard guard;
