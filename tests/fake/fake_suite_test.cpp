@@ -51,8 +51,8 @@ std::string gradients(const std::vector<Tensor>& outputs, const std::vector<Tens
   std::ostringstream text;
   try {
     for (const Tensor& g : shunt::autograd::grad(roots, inputs, seeds, std::nullopt, false, true)) {
-      text << "\n  gradient ";
-      if (g.defined()) text << g.dtype() << g.sizes() << " strides " << g.strides();
+      text << "\n  gradient";
+      if (g.defined()) text << meta::shapeOf(g);
     }
   } catch (const std::exception& e) {
     text << "\n  gradient: " << e.what();

@@ -24,11 +24,7 @@ void describe(std::ostream& out, const Tensor& t, const std::vector<Tensor>& arg
     out << " undefined";
     return;
   }
-  out << ' ' << t.dtype() << t.sizes() << " strides";
-  for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.size(d) > 1 && t.numel() != 0) out << ' ' << t.stride(d);
-    else out << " -";  // addresses nothing
-  out << " offset " << t.storage_offset();
+  out << shapeOf(t) << " offset " << t.storage_offset();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].defined()) continue;
     if (t.is_same(arguments[i])) out << " is tensor " << i;
@@ -42,6 +38,15 @@ void describe(std::ostream& out, const Tensor& t, const std::vector<Tensor>& arg
 }
 
 }  // namespace
+
+std::string shapeOf(const Tensor& t) {
+  std::ostringstream out;
+  out << ' ' << t.dtype() << t.sizes() << " strides";
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.size(d) > 1 && t.numel() != 0) out << ' ' << t.stride(d);
+    else out << " -";  // addresses nothing
+  return std::move(out).str();
+}
 
 std::vector<Tensor> tensorsOf(const Stack& stack) {
   std::vector<Tensor> tensors;

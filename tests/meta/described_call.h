@@ -21,6 +21,9 @@ DescribedCall describeCall(const shunt::OperatorHandle& op, shunt::Stack& stack,
 /// The tensors of a stack, those of lists too, in order; undefined ones as well.
 std::vector<shunt::Tensor> tensorsOf(const shunt::Stack& stack);
 
+/// " Float[2, 1] strides 1 -": dtype, sizes, and the strides that lead to other elements.
+std::string shapeOf(const shunt::Tensor& t);
+
 /// Errors about elements, which tensors without data haven't got.
 bool isAboutElements(const std::string& message);
 
