@@ -159,7 +159,7 @@ SHUNT_ALWAYS_INLINE bool takeInputs(const Request& r, const Parts<N>& p, const R
   const bool uniform = ignoresIdleStrides(p, e) && call.row < 0;
   if (!taken || call.shape_of->numel() > (uniform && e.common == kFloat && p.op.interleaved ? kMostUninterleaved : kDefaultGrain))
     return false;
-  return uniform || haveUsualStrides(r);
+  return uniform || (call.shape_of->numel() != 0 && haveUsualStrides(r));
 }
 
 template <int N>

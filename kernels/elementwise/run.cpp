@@ -66,7 +66,7 @@ SHUNT_ALWAYS_INLINE bool prepareUniform(const Request& r, FastCall& call) {
     const TensorImpl* t = r.inputs[i].tensor;
     if (t == nullptr) {
       const Scalar* number = r.inputs[i].number;
-      if (number == nullptr || number->isBoolean() || call.common != kFloat) return false;
+      if (number == nullptr || number->isBoolean() || call.common != kFloat || first->numel() == 0) return false;
       storeRaw<float>(call.numbers[i].bytes, static_cast<float>(number->toDouble()));
       call.in[i] = call.numbers[i].bytes;
       call.repeated |= 1u << i;
@@ -110,7 +110,7 @@ SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call, const TensorI
   if (r.common != ScalarType::Undefined) [[unlikely]]
     if (r.inputs[0].tensor == nullptr || r.inputs[0].tensor->dtype() != r.common) return false;
   const bool uniform = prepareUniform(r, call);
-  if (!uniform && !prepareInputs(r, call)) return false;
+  if (!uniform && (!prepareInputs(r, call) || call.shape_of->numel() == 0)) return false;  // a plan knows empty results' strides
   if (out != nullptr && !canWrite(r, call, *out)) [[unlikely]] return false;
   if (uniform && call.common == kFloat) [[likely]] {
     // No check can fail here unless a scalar is a bool (functor_checks.h).

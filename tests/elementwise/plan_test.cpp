@@ -76,6 +76,10 @@ TEST(Layout, OutputStrides) {
     fillInteresting(b, 2);
     EXPECT_EQ(add(a, b).strides(), IntArrayRef(l.expected)) << IntArrayRef(l.a_strides) << " + " << IntArrayRef(l.b_strides);
   }
+  // Without elements, too, and for numbers: the dimension of size 0 comes first, and what is behind it has stride 0.
+  for (const ScalarType dtype : {kFloat, kDouble, kLong})
+    EXPECT_EQ(add(empty({0, 1, 3}, TensorOptions(dtype)), 2).strides(), IntArrayRef({3, 0, 1})) << dtype;
+  EXPECT_EQ(add(empty({0, 1, 3}), empty({0, 1, 3})).strides(), IntArrayRef({3, 3, 1}));
   // PyTorch's kernels name some operands in another order, and that order decides.
   const Tensor rows = iota({3, 4}), columns = iota({3, 4}, {1, 3});
   EXPECT_EQ(run<functors::Rsub>("rsub", rows, columns, 1).strides(), IntArrayRef({1, 3}));
