@@ -1,0 +1,27 @@
+// A program that runs, step by step. One thread.
+#pragma once
+
+#include "tests/programs/program.h"
+
+namespace programs {
+
+class Execution {
+ public:
+  Execution(const std::vector<Input>& inputs, const World& world);
+  /// The message where it throws; the slot that it would have filled holds nothing then.
+  std::string take(const Step& step);
+  std::string differentiate(int root);
+  void read(Outcome& out) const;
+
+  const std::vector<Tensor>& slots() const { return slots_; }
+  void dropLastSlot() { slots_.pop_back(); }
+
+ private:
+  void run(const Step& step);
+
+  const World& world_;
+  size_t inputs_;
+  std::vector<Tensor> slots_;
+};
+
+}  // namespace programs

@@ -1,0 +1,186 @@
+// Random programs run the same however they are run.
+#include "tests/programs/program.h"
+
+#include <shunt/jit/jit.h>
+#include <shunt/modes/fake_tensor.h>
+#include <shunt/modes/functionalize.h>
+#include <shunt/modes/tensor_subclass.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+namespace programs {
+namespace {
+
+using testing::HasSubstr;
+
+#ifdef SHUNT_SANITIZED_BUILD
+constexpr uint64_t kPrograms = 1000;
+#else
+constexpr uint64_t kPrograms = 10000;
+#endif
+
+uint64_t fromEnvironment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+struct Drawn {
+  Program program;
+  Outcome outcome;
+};
+
+/// SHUNT_TEST_PROGRAM=seed draws that one alone, SHUNT_TEST_PROGRAMS=n as many.
+std::vector<Drawn> drawAll() {
+  const uint64_t one = fromEnvironment("SHUNT_TEST_PROGRAM", 0);
+  const bool jit = shunt::jit::enabled();
+  shunt::jit::set_enabled(false);
+  std::vector<Drawn> all;
+  for (uint64_t seed = one != 0 ? one : 1; seed <= (one != 0 ? one : fromEnvironment("SHUNT_TEST_PROGRAMS", kPrograms)); ++seed) {
+    Drawn& d = all.emplace_back();
+    d.program = draw(seed, &d.outcome);
+  }
+  shunt::jit::set_enabled(jit);
+  return all;
+}
+
+const std::vector<Drawn>& programs() {
+  static const std::vector<Drawn> all = drawAll();
+  return all;
+}
+
+void expectSame(const World& world, Level level) {
+  int shown = 0;
+  for (const auto& [program, expected] : programs()) {
+    const std::string difference = firstDifference(expected, run(program, world), level);
+    if (difference.empty()) continue;
+    ADD_FAILURE() << difference << "\n" << program.code();
+    if (++shown == 5) FAIL() << "and perhaps more";
+  }
+}
+
+TEST(Programs, AreOfManyKinds) {
+  const auto& all = programs();
+  size_t steps = 0, with_errors = 0, differentiated = 0, aliases = 0;
+  std::set<const Row*> used;
+  for (const auto& [program, outcome] : all) {
+    EXPECT_GE(program.steps.size(), 5u);
+    EXPECT_LE(program.steps.size(), 30u);
+    steps += program.steps.size();
+    for (const Step& s : program.steps) used.insert(s.row);
+    for (const std::string& error : outcome.errors) with_errors += !error.empty();
+    differentiated += program.root >= 0 && outcome.errors.back().empty();
+    for (size_t i = 0; i < outcome.slots.size(); ++i) aliases += outcome.slots[i].alias != static_cast<int>(i);
+  }
+  if (all.size() < 1000) GTEST_SKIP() << "too few programs";
+  EXPECT_EQ(used.size(), rows().size());
+  EXPECT_GT(steps, 15 * all.size());
+  EXPECT_LT(with_errors, steps / 10);
+  EXPECT_GT(differentiated, all.size() / 3);
+  EXPECT_GT(aliases, all.size());
+}
+
+TEST(Programs, AreTheSameFromTheSameSeed) {
+  Outcome first, second;
+  EXPECT_EQ(draw(7, &first).code(), draw(7, &second).code());
+  EXPECT_EQ(firstDifference(first, second, Level::kAll), "");
+  EXPECT_NE(draw(7, &first).code(), draw(8, &second).code());
+}
+
+TEST(Programs, PrintThemselvesAsCode) {
+  const auto rowOf = [](const std::string& code) {
+    for (const Row& row : rows())
+      if (row.code == code) return &row;
+    throw std::runtime_error("no row " + code);
+  };
+  Program p;
+  p.seed = 3;
+  p.inputs = {{{2, 3}, shunt::kFloat, true, 17}, {{}, shunt::kLong, false, 4}};
+  p.steps = {{rowOf("addcmul(a, b, c, v)"), {0, 1, 0}, {}, -0.5, false},
+             {rowOf("a.add_(b)"), {2, 1, 0}, {}, 1, true},
+             {rowOf("full({i, j}, v, kFloat)"), {0, 0, 0}, {2, 3, 0}, 1.5, true}};
+  p.root = 2;
+  EXPECT_EQ(p.code(), R"(// program 3; makeInput is that of tests/programs
+Tensor t0 = programs::makeInput({{2, 3}, kFloat, true, 17u});
+Tensor t1 = programs::makeInput({{}, kLong, false, 4u});
+Tensor t2 = addcmul(t0, t1, t0, -0.5);
+{ const NoGradGuard no_grad; t2.add_(t1); }
+Tensor t3; { const NoGradGuard no_grad; t3 = full({2, 3}, 1.5, kFloat); }
+t2.sum().backward();
+)");
+}
+
+// A comparison that sees nothing would pass everything below.
+TEST(Programs, DifferencesAreSeen) {
+  Program p;
+  p.inputs = {{{2, 3}, shunt::kFloat, true, 17}};
+  const Outcome expected = run(p, World());
+  EXPECT_EQ(firstDifference(expected, run(p, World()), Level::kAll), "");
+  World other;
+  other.leave = [](const Tensor& t) { return t.detach() + 1; };
+  EXPECT_EQ(firstDifference(expected, run(p, other), Level::kAll), "t0: requires_grad: expected 1, got 0");
+  other.leave = [](const Tensor& t) { return (t + 1).detach().requires_grad_(); };
+  EXPECT_THAT(firstDifference(expected, run(p, other), Level::kValues), HasSubstr("t0: bytes: expected "));
+  EXPECT_EQ(firstDifference(expected, run(p, other), Level::kGeometry), "");
+  other.leave = [](const Tensor& t) { return t.t(); };
+  EXPECT_EQ(firstDifference(expected, run(p, other), Level::kGeometry), "t0: sizes: expected [2, 3], got [3, 2]");
+}
+
+// With the compiler where there is one: SHUNT_JIT_THRESHOLD says how many of the pairs get hot.
+TEST(Programs, Plain) {
+  expectSame(World(), Level::kAll);
+}
+
+TEST(Programs, UnderAModeThatDoesNothing) {
+  struct Nothing : shunt::DispatchMode {
+    int64_t calls = 0;
+    void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override {
+      ++calls;
+      op.callBoxed(stack);
+    }
+  };
+  Nothing outer, inner;
+  struct Both {
+    Both(shunt::DispatchMode& outer, shunt::DispatchMode& inner) : first(outer), second(inner) {}
+    shunt::DispatchModeGuard first, second;
+  };
+  World world;
+  world.guards = [&] { return std::make_shared<Both>(outer, inner); };
+  expectSame(world, Level::kAll);
+  EXPECT_GT(inner.calls, 0);
+  EXPECT_EQ(inner.calls, outer.calls);
+}
+
+struct Wrapper : shunt::TensorSubclass {
+  using TensorSubclass::TensorSubclass;
+  void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override { shunt::call_unwrapped<Wrapper>(op, stack); }
+};
+
+TEST(Programs, InsideASubclassThatDoesNothing) {
+  World world;
+  world.enter = [](const Tensor& t) { return shunt::wrap<Wrapper>(t); };
+  world.leave = [](const Tensor& t) { return shunt::unwrap<Wrapper>(t); };
+  expectSame(world, Level::kAll);
+}
+
+TEST(Programs, Functionalized) {
+  World world;
+  world.enter = [](const Tensor& t) { return shunt::to_functional(t); };
+  world.leave = [](const Tensor& t) { return shunt::is_functional(t) ? shunt::from_functional(t) : t; };
+  world.guards = [] { return std::make_shared<shunt::FunctionalizeGuard>(); };
+  expectSame(world, Level::kValues);
+}
+
+TEST(Programs, OfFakeTensors) {
+  World world;
+  world.values = false;
+  world.enter = [](const Tensor& t) { return shunt::to_fake(t); };
+  world.guards = [] { return std::make_shared<shunt::FakeTensorMode>(); };
+  expectSame(world, Level::kGeometry);
+}
+
+}  // namespace
+}  // namespace programs

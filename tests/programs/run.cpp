@@ -1,0 +1,178 @@
+// Runs programs, and reads and compares what they leave.
+#include "tests/programs/execution.h"
+
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+namespace programs {
+namespace {
+
+/// NaN equals NaN: signs and payloads are not promised.
+template <class T>
+void sameNaN(std::string& bytes) {
+  for (size_t at = 0; at < bytes.size(); at += sizeof(T)) {
+    T x;
+    std::memcpy(&x, &bytes[at], sizeof x);
+    if (std::isnan(static_cast<double>(x))) std::memset(&bytes[at], 0xff, sizeof x);
+  }
+}
+
+std::string bytesOf(const Tensor& t) {
+  const Tensor whole = t.detach().contiguous();
+  std::string bytes(static_cast<const char*>(whole.data_ptr()), whole.nbytes());
+  switch (t.dtype()) {
+    case shunt::kFloat: sameNaN<float>(bytes); break;
+    case shunt::kDouble: sameNaN<double>(bytes); break;
+    case shunt::kBFloat16: sameNaN<shunt::BFloat16>(bytes); break;
+    default: break;
+  }
+  return bytes;
+}
+
+std::string errorOf(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& e) {  // also that of a list that has no first tensor
+    return e.what();
+  }
+  return "";
+}
+
+SlotState stateOf(const Tensor& t, bool values) {
+  SlotState s;
+  s.defined = t.defined();
+  if (!s.defined) return s;
+  s.sizes = t.sizes().vec();
+  s.strides = t.strides().vec();
+  s.dtype = t.dtype();
+  s.offset = t.storage_offset();
+  s.version = t._version();
+  s.requires_grad = t.requires_grad();
+  const std::string error = errorOf([&] { if (t.grad_fn()) s.grad_fn = t.grad_fn()->name(); });
+  if (!error.empty()) s.grad_fn = error;
+  if (values) s.bytes = bytesOf(t);
+  return s;
+}
+
+std::string numbersText(const std::vector<int64_t>& v) { return shunt::detail::str(shunt::IntArrayRef(v)); }
+
+std::string hexOf(const std::string& bytes) {
+  std::string out;
+  for (size_t i = 0; i < bytes.size() && i < 64; ++i) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    out += kDigits[static_cast<unsigned char>(bytes[i]) >> 4];
+    out += kDigits[bytes[i] & 15];
+    if (i % 4 == 3) out += ' ';
+  }
+  return out;
+}
+
+std::string slotDifference(const SlotState& e, const SlotState& g, Level level) {
+  const auto differ = [](const char* what, const auto& a, const auto& b) { return shunt::detail::str(what, ": expected ", a, ", got ", b); };
+  if (e.defined != g.defined) return differ("defined", e.defined, g.defined);
+  if (!e.defined) return "";
+  if (e.sizes != g.sizes) return differ("sizes", numbersText(e.sizes), numbersText(g.sizes));
+  if (e.dtype != g.dtype) return differ("dtype", e.dtype, g.dtype);
+  if (e.requires_grad != g.requires_grad) return differ("requires_grad", e.requires_grad, g.requires_grad);
+  if (level != Level::kValues) {
+    if (e.strides != g.strides) return differ("strides", numbersText(e.strides), numbersText(g.strides));
+    if (e.offset != g.offset) return differ("storage offset", e.offset, g.offset);
+    if (e.grad_fn != g.grad_fn) return differ("grad_fn", e.grad_fn, g.grad_fn);
+    if (e.alias != g.alias) return differ("shares the storage of", e.alias, g.alias);
+  }
+  if (level == Level::kAll && e.version != g.version) return differ("version", e.version, g.version);
+  if (level != Level::kGeometry && e.bytes != g.bytes) return differ("bytes", hexOf(e.bytes), hexOf(g.bytes));
+  return "";
+}
+
+template <class T>
+void positiveZeros(std::string& bytes) {
+  for (size_t at = 0; at < bytes.size(); at += sizeof(T)) {
+    T x;
+    std::memcpy(&x, &bytes[at], sizeof x);
+    if (static_cast<double>(x) == 0) std::memset(&bytes[at], 0, sizeof x);
+  }
+}
+
+/// Gradients of functional programs go through more additions of zeros, which turn -0 into 0.
+SlotState withOneZero(SlotState s, Level level) {
+  if (level != Level::kValues) return s;
+  if (s.dtype == shunt::kFloat) positiveZeros<float>(s.bytes);
+  if (s.dtype == shunt::kDouble) positiveZeros<double>(s.bytes);
+  if (s.dtype == shunt::kBFloat16) positiveZeros<shunt::BFloat16>(s.bytes);
+  return s;
+}
+
+}  // namespace
+
+Execution::Execution(const std::vector<Input>& inputs, const World& world) : world_(world), inputs_(inputs.size()) {
+  for (const Input& input : inputs) slots_.push_back(world.enter(makeInput(input)));
+}
+
+std::string Execution::take(const Step& step) {
+  return errorOf([&] { run(step); });
+}
+
+void Execution::run(const Step& step) {
+  const auto operand = [&](size_t i) { return step.row->tensors > static_cast<int>(i) ? slots_[static_cast<size_t>(step.tensors[i])] : Tensor(); };
+  const Operands operands{operand(0), operand(1), operand(2), step.numbers[0], step.numbers[1], step.numbers[2], step.v};
+  if (!step.row->in_place) slots_.emplace_back();  // stays undefined where the step throws
+  const shunt::AutoGradMode grad(!step.no_grad);
+  const Tensor result = step.row->run(operands);
+  if (!step.row->in_place) slots_.back() = result;
+  else SHUNT_CHECK(result.unsafeGetTensorImpl() == operands.a.unsafeGetTensorImpl(), step.row->code, " returned another tensor");
+}
+
+std::string Execution::differentiate(int root) {
+  return errorOf([&] { slots_[static_cast<size_t>(root)].sum().backward(); });
+}
+
+void Execution::read(Outcome& out) const {
+  std::vector<Tensor> plain;
+  for (const Tensor& t : slots_) plain.push_back(t.defined() ? world_.leave(t) : t);
+  for (const Tensor& t : plain) {
+    SlotState& s = out.slots.emplace_back(stateOf(t, world_.values));
+    for (size_t i = 0; s.defined && s.alias < 0 && i < plain.size(); ++i)
+      if (plain[i].defined() && plain[i].storage().get() == t.storage().get()) s.alias = static_cast<int>(i);
+  }
+  for (size_t i = 0; i < inputs_; ++i) {
+    const Tensor grad = slots_[i].grad();
+    out.grads.push_back(stateOf(grad.defined() ? world_.leave(grad) : grad, world_.values));
+  }
+}
+
+Outcome run(const Program& program, const World& world) {
+  Outcome out;
+  Execution execution(program.inputs, world);
+  {
+    const std::shared_ptr<void> guards = world.guards();
+    std::optional<shunt::AutocastGuard> autocast;
+    if (program.autocast) autocast.emplace(shunt::kCPU);
+    for (const Step& step : program.steps) out.errors.push_back(execution.take(step));
+    autocast.reset();
+    if (program.root >= 0) out.errors.push_back(execution.differentiate(program.root));
+  }
+  execution.read(out);
+  return out;
+}
+
+std::string firstDifference(const Outcome& expected, const Outcome& got, Level level) {
+  for (size_t i = 0; i < expected.errors.size(); ++i) {
+    const std::string &e = expected.errors[i], &g = got.errors[i];
+    // Functional programs write nothing that backward needs, and so have gradients where the plain ones have this error; and
+    // a detached alias can't take what requires grad.
+    if (level == Level::kValues && g.empty() && e.find("modified by an inplace operation") != std::string::npos) return "";
+    if (level == Level::kValues && g.empty() && e.find("A view was created in no_grad mode") != std::string::npos) return "";
+    if (level == Level::kValues && e.empty() && g.find("what is written to a detached alias requires grad") != std::string::npos) return "";
+    if (level == Level::kAll ? e != g : e.empty() != g.empty())
+      return shunt::detail::str("step ", i, ": expected ", e.empty() ? "no error" : e, ", got ", g.empty() ? "no error" : g);
+  }
+  for (size_t i = 0; i < expected.slots.size(); ++i)
+    if (std::string d = slotDifference(expected.slots[i], got.slots[i], level); !d.empty()) return shunt::detail::str("t", i, ": ", d);
+  for (size_t i = 0; i < expected.grads.size(); ++i)
+    if (std::string d = slotDifference(withOneZero(expected.grads[i], level), withOneZero(got.grads[i], level), level); !d.empty()) return shunt::detail::str("grad of t", i, ": ", d);
+  return "";
+}
+
+}  // namespace programs
