@@ -7,7 +7,7 @@ function(shunt_host_symbols target)
   endif()
   set(table ${PROJECT_BINARY_DIR}/${target}_host_symbols)
   file(GENERATE OUTPUT ${table}_others.txt
-    CONTENT "$<JOIN:$<TARGET_OBJECTS:${target}>,\n>\n")
+    CONTENT "$<JOIN:$<FILTER:$<TARGET_OBJECTS:${target}>,EXCLUDE,\\.pch$>,\n>\n")
   add_custom_command(TARGET ${target} PRE_LINK
     COMMAND host_symbols --kernels ${PROJECT_BINARY_DIR}/${target}_kernel_objects.txt
       --others ${PROJECT_BINARY_DIR}/${target}_kernel_objects_isa.txt --others ${table}_others.txt --out ${table}.s
