@@ -1,5 +1,6 @@
 // bin/fake: shapes and a whole training step without memory or a device.
 #include "examples/fake/model.h"
+#include "examples/parts.h"
 
 #include <shunt/modes/fake_tensor.h>
 
@@ -55,9 +56,5 @@ void error() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string which = argc > 1 ? argv[1] : "";
-  if (which == "shape") shape();
-  else if (which == "step") step();
-  else if (which == "error") error();
-  else return std::cerr << "usage: fake shape|step|error\n", 2;
+  return examples::runParts(argc, argv, "fake", {{"shape", &shape}, {"step", &step}, {"error", &error}});
 }

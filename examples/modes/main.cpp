@@ -1,4 +1,4 @@
-// Eight things to do with a dispatch mode. `modes` runs all of them on one small model; `modes NAME` one.
+// Nine things to do with a dispatch mode. `modes` runs all of them on one small model; `modes NAME` one.
 #include "examples/modes/conditional.h"
 #include "examples/modes/flops.h"
 #include "examples/modes/logging.h"
@@ -7,9 +7,9 @@
 #include "examples/modes/stack_trace.h"
 #include "examples/modes/statistics.h"
 #include "examples/modes/validation.h"
+#include "examples/parts.h"
 
 #include <iostream>
-#include <map>
 
 namespace {
 
@@ -99,24 +99,12 @@ void nested() {
   std::cout << "the outer mode saw " << outer.calls("aten::linear") << " calls of linear\n";
 }
 
-const std::map<std::string, void (*)()> kExamples = {
-    {"logging", &logging},         {"profiling", &profiling},     {"validation", &validation},
-    {"replacement", &replacement}, {"conditional", &conditional}, {"statistics", &statistics},
-    {"stack_trace", &stackTrace},  {"flops", &flops},             {"nested", &nested},
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 2 || (argc == 2 && kExamples.count(argv[1]) == 0)) {
-    std::cerr << "usage: modes [";
-    for (const auto& [name, run] : kExamples) std::cerr << (name == kExamples.begin()->first ? "" : "|") << name;
-    std::cerr << "]\n";
-    return 2;
-  }
-  for (const auto& [name, run] : kExamples) {
-    if (argc == 2 && name != argv[1]) continue;
-    std::cout << "-- " << name << '\n';
-    run();
-  }
+  return examples::runParts(argc, argv, "modes", {
+      {"logging", &logging},         {"profiling", &profiling},     {"validation", &validation},
+      {"replacement", &replacement}, {"conditional", &conditional}, {"statistics", &statistics},
+      {"stack_trace", &stackTrace},  {"flops", &flops},             {"nested", &nested},
+  });
 }

@@ -1,4 +1,5 @@
 // What tensor subclasses are for. `subclasses` runs all examples; `subclasses NAME` one.
+#include "examples/parts.h"
 #include "examples/subclasses/logging.h"
 #include "examples/subclasses/lazy.h"
 #include "examples/subclasses/low_precision.h"
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <map>
 
 namespace {
 
@@ -101,23 +101,11 @@ void manyModels() {
   std::cout << "gradients of all: " << w1.grad().sizes() << '\n';
 }
 
-const std::map<std::string, void (*)()> kExamples = {
-    {"logging", &logging},   {"masked", &masked},  {"low_precision", &lowPrecision}, {"low_rank", &lowRank},
-    {"diagonal", &diagonal}, {"on_disk", &onDisk}, {"lazy", &lazy},                  {"many_models", &manyModels},
-};
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 2 || (argc == 2 && kExamples.count(argv[1]) == 0)) {
-    std::cerr << "usage: subclasses [";
-    for (const auto& [name, run] : kExamples) std::cerr << (name == kExamples.begin()->first ? "" : "|") << name;
-    std::cerr << "]\n";
-    return 2;
-  }
-  for (const auto& [name, run] : kExamples) {
-    if (argc == 2 && name != argv[1]) continue;
-    std::cout << "-- " << name << '\n';
-    run();
-  }
+  return examples::runParts(argc, argv, "subclasses", {
+      {"logging", &logging},   {"masked", &masked},  {"low_precision", &lowPrecision}, {"low_rank", &lowRank},
+      {"diagonal", &diagonal}, {"on_disk", &onDisk}, {"lazy", &lazy},                  {"many_models", &manyModels},
+  });
 }
