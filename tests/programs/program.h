@@ -96,7 +96,8 @@ Program draw(uint64_t seed, Outcome* outcome);
 /// How much two runs have in common: everything; values, sizes, dtypes and who requires grad, as aliases and strides may
 /// differ; everything but values and versions.
 enum class Level { kAll, kValues, kGeometry };
-/// The first difference as text; empty where there is none.
-std::string firstDifference(const Outcome& expected, const Outcome& got, Level level);
+/// The first difference as text; empty where there is none. `compared_whole`: false where a functional program and the plain one
+/// part ways by design, after which nothing is compared.
+std::string firstDifference(const Outcome& expected, const Outcome& got, Level level, bool* compared_whole = nullptr);
 
 }  // namespace programs

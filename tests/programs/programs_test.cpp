@@ -54,12 +54,17 @@ const std::vector<Drawn>& programs() {
 
 void expectSame(const World& world, Level level) {
   int shown = 0;
+  size_t compared = 0;
   for (const auto& [program, expected] : programs()) {
-    const std::string difference = firstDifference(expected, run(program, world), level);
+    bool whole;
+    const std::string difference = firstDifference(expected, run(program, world), level, &whole);
+    compared += whole;
     if (difference.empty()) continue;
     ADD_FAILURE() << difference << "\n" << program.code();
     if (++shown == 5) FAIL() << "and perhaps more";
   }
+  testing::Test::RecordProperty("compared_whole", static_cast<int64_t>(compared));
+  if (programs().size() >= 1000) EXPECT_GE(compared, programs().size() * 9 / 10);
 }
 
 TEST(Programs, AreOfManyKinds) {
