@@ -2,30 +2,10 @@
 
 #include <shunt/core/error.h>
 
+#include "src/dispatch/boxed_types.h"
+
 namespace shunt::boxed {
 namespace {
-
-bool holds(const IValue& v, const Type& type) {
-  if (v.isNone()) return type.optional;
-  if (type.list) {
-    switch (type.kind) {
-      case TypeKind::Tensor: return type.element_optional ? v.isOptionalTensorList() : v.isTensorList();
-      case TypeKind::Int: return v.isIntList();
-      default: return !v.isTensor() && !v.isScalar() && !v.isString();
-    }
-  }
-  switch (type.kind) {
-    case TypeKind::Tensor: return v.isTensor();
-    case TypeKind::Scalar: return v.isScalar();
-    case TypeKind::Float: return v.isScalar();
-    case TypeKind::Int: case TypeKind::ScalarType: case TypeKind::Layout: case TypeKind::MemoryFormat: return v.isInt() || v.isBool();
-    case TypeKind::Bool: return v.isBool();
-    case TypeKind::String: return v.isString();
-    case TypeKind::Device: return v.isDevice();
-    case TypeKind::Generator: return v.isGenerator();
-    default: return true;
-  }
-}
 
 // Before a backend is chosen, so that the message is about the argument and not about a missing kernel.
 void checkArguments(const OperatorHandle& op, const FunctionSchema& schema, Stack& stack) {
@@ -52,6 +32,28 @@ void normalizeArguments(const FunctionSchema& schema, Stack& stack) {
 }
 
 }  // namespace
+
+bool holds(const IValue& v, const Type& type) {
+  if (v.isNone()) return type.optional;
+  if (type.list) {
+    switch (type.kind) {
+      case TypeKind::Tensor: return type.element_optional ? v.isOptionalTensorList() : v.isTensorList();
+      case TypeKind::Int: return v.isIntList();
+      default: return !v.isTensor() && !v.isScalar() && !v.isString();
+    }
+  }
+  switch (type.kind) {
+    case TypeKind::Tensor: return v.isTensor();
+    case TypeKind::Scalar: return v.isScalar();
+    case TypeKind::Float: return v.isScalar();
+    case TypeKind::Int: case TypeKind::ScalarType: case TypeKind::Layout: case TypeKind::MemoryFormat: return v.isInt() || v.isBool();
+    case TypeKind::Bool: return v.isBool();
+    case TypeKind::String: return v.isString();
+    case TypeKind::Device: return v.isDevice();
+    case TypeKind::Generator: return v.isGenerator();
+    default: return true;
+  }
+}
 
 size_t prepare(const OperatorHandle& op, Stack& stack) {
   const FunctionSchema& schema = op.schema();

@@ -6,6 +6,7 @@
 
 #include "src/dispatch/trace.h"
 #include "src/modes/active_modes.h"
+#include "src/modes/handler_returns.h"
 #include "src/modes/subclass_calls.h"
 
 namespace shunt {
@@ -78,8 +79,10 @@ void ModeStack::handle(const OperatorHandle& op, Stack* stack) {
     Running running;
   };
   const DispatchModeGuard& guard = *innermost;
+  const HandlerReturns returns(op, *stack);
   const Step step(*this, guard);
   guard.mode_->handle(op, stack);
+  returns.check(*stack, *guard.mode_);
 }
 
 DispatchMode::~DispatchMode() = default;

@@ -6,6 +6,7 @@
 #include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
 
+#include "src/modes/handler_returns.h"
 #include "src/modes/subclass_calls.h"
 #include "src/tensor/printing.h"
 
@@ -80,8 +81,10 @@ bool handleBySubclass(const OperatorHandle& op, Stack* stack) {
   if (!any) return false;
   SHUNT_CHECK(first != nullptr, "operator ", op.operator_name(), ": no class of its wrapper arguments takes this call: ",
               wrappersOf(op, *stack), "; each has declined it (accepts)");
+  const HandlerReturns returns(op, *stack);
   const Deeper deeper(op, *first);
   first->handle(op, stack);
+  returns.check(*stack, *first);
   return true;
 }
 

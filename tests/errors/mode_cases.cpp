@@ -92,10 +92,17 @@ static std::vector<BadInput> dispatchModeCases() {
       {"mode: what its handler throws", {"not today"}, under([](Does&, const OperatorHandle&, Stack*) { throw Error("not today"); }, add)},
       {"mode: an error below it", {"add", "[2, 3]", "[2, 4]"},
        under([](Does&, const OperatorHandle& op, Stack* stack) { op.callBoxed(stack); }, [](Bed& bed) { bed.a.add(bed.b); })},
-      {"mode: nothing returned", {"aten::add.Tensor", "expected 1", "got 0"},
+      {"mode: nothing returned", {"aten::add.Tensor", "the handler of Does", "expected 1", "got 0"},
        under([](Does&, const OperatorHandle&, Stack* stack) { stack->clear(); }, add)},
-      {"mode: another type returned", {"aten::add.Tensor", "expected Tensor", "got int"},
+      {"mode: another type returned", {"aten::add.Tensor", "the handler of Does", "return 1: expected Tensor, got int"},
        under([](Does&, const OperatorHandle&, Stack* stack) { returns(stack, {3}); }, add)},
+      {"mode: nothing done", {"aten::sum", "the handler of Does", "expected 1, got 2, as many as there are arguments", "callBoxed"},
+       under([](Does&, const OperatorHandle&, Stack*) {}, [](Bed& bed) { bed.a.sum(); })},
+      {"mode: a return too many", {"aten::add.Tensor", "the handler of Does", "expected 1, got 2"},
+       under([](Does&, const OperatorHandle& op, Stack* stack) {
+               op.callBoxed(stack);
+               stack->emplace_back();
+             }, add)},
       {"mode: None returned, which is an undefined tensor", {"the tensor is undefined"},
        under([](Does&, const OperatorHandle&, Stack* stack) { returns(stack, {IValue()}); }, [](Bed& bed) { bed.a.add(bed.a).sizes(); })},
       {"mode: one of two results", {"aten::max.dim", "expected 2", "got 1"},

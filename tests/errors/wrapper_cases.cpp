@@ -30,6 +30,11 @@ struct Returning : TensorSubclass {
   void handle(const OperatorHandle&, Stack* stack) override { *stack = {3}; }
 };
 
+struct Idle : TensorSubclass {
+  using TensorSubclass::TensorSubclass;
+  void handle(const OperatorHandle&, Stack*) override {}
+};
+
 /// Has a shape and nothing inside.
 struct Hollow : TensorSubclass {
   Hollow() : TensorSubclass({2, 3}, TensorOptions(kFloat)) {}
@@ -52,7 +57,9 @@ static std::vector<BadInput> subclassCases() {
       {"subclass: both declined", {"aten::add.Tensor", "self is a Declining, other is a Declining"},
        [](Bed& bed) { wrap<Declining>(bed.a.clone()).add(wrap<Declining>(bed.a.clone())); }},
       {"subclass: calls itself for ever", {"aten::relu", "Endless", "unwrap"}, [](Bed& bed) { wrap<Endless>(bed.a.clone()).relu(); }},
-      {"subclass: another type returned", {"aten::relu", "expected Tensor", "got int"}, [](Bed& bed) { wrap<Returning>(bed.a.clone()).relu(); }},
+      {"subclass: another type returned", {"aten::relu", "the handler of Returning", "expected Tensor, got int"}, [](Bed& bed) { wrap<Returning>(bed.a.clone()).relu(); }},
+      {"subclass: nothing done", {"aten::mm", "the handler of Idle", "expected 1, got 2, as many as there are arguments", "callBoxed"},
+       [](Bed& bed) { wrap<Idle>(bed.a.clone()).mm(bed.square); }},
       {"subclass: nothing inside", {"aten::relu", "Hollow", "without an inner tensor"}, [](Bed&) { wrap<Hollow>().relu(); }},
       {"subclass: nothing inside to require grad", {"wrapper tensor"}, [](Bed&) { wrap<Hollow>().requires_grad_(); }},
       {"subclass: its key excluded", {"aten::relu", "got past its class", "self is a Plain", "excluded on this thread"},

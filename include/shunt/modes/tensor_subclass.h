@@ -41,8 +41,9 @@ class SHUNT_API TensorSubclass : public TensorImpl {
   TensorSubclass(IntArrayRef sizes, const TensorOptions& options, Tensor inner = {});
   ~TensorSubclass() override;
 
-  /// `stack`: the arguments as the operator was called, complete, in the schema's order. To be replaced by the returns. An in-place
-  /// or out= operator has to return the very tensor that it was given. What it throws, the caller gets.
+  /// `stack`: the arguments as the operator was called, complete, in the schema's order. To be replaced by the returns, which
+  /// are checked as a DispatchMode's. An in-place or out= operator has to return the very tensor that it was given. What it throws,
+  /// the caller gets.
   virtual void handle(const OperatorHandle& op, Stack* stack) = 0;
   /// Declines a call, before handle() is asked, in favour of the next wrapper's class. When all decline, the call is an error.
   virtual bool accepts(const OperatorHandle& op, const Stack& stack) const;
