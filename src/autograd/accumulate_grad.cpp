@@ -38,6 +38,14 @@ void firstGrad(Tensor& slot, const Tensor& variable, Tensor grad) {
   slot = get_autograd_meta(grad) == nullptr ? std::move(grad) : detached_alias(grad);
 }
 
+bool isFake(const Tensor& t) { return t.key_set().has(Functionality::Fake); }
+
+// What has no numbers can't be the gradient of what has some, nor be added to it; nor the other way round.
+void checkKind(const char* what, const Tensor& grad, const Tensor& variable) {
+  SHUNT_CHECK(isFake(grad) == isFake(variable), "backward: ", what, " a leaf of shape ", variable.sizes(), " is a ",
+              isFake(grad) ? "fake tensor, and the leaf is a real one" : "real tensor, and the leaf is a fake one");
+}
+
 }  // namespace
 
 AccumulateGrad::AccumulateGrad(Tensor variable_in)
@@ -61,6 +69,8 @@ variable_list AccumulateGrad::apply(variable_list&& grads) {
   if (meta->hooks_) grad = runHooks(*meta->hooks_, std::move(grad));
   std::lock_guard lock(mutex_);
   Tensor& slot = meta->grad_;
+  checkKind("the gradient for", grad, variable);
+  if (slot.defined()) checkKind("the grad that was set on", slot, variable);
   if (!slot.defined()) firstGrad(slot, variable, std::move(grad));
   else if (GradMode::is_enabled()) slot = slot.add(grad);
   else slot.add_(grad);

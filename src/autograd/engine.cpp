@@ -21,6 +21,8 @@ Tensor implicitGrad(const Tensor& output) {
   return ones_like(output, {}, {}, {}, {}, MemoryFormat::Contiguous);
 }
 
+bool isFake(const Tensor& t) { return t.key_set().has(Functionality::Fake); }
+
 variable_list makeGrads(const variable_list& outputs, const variable_list& grads) {
   SHUNT_CHECK(grads.empty() || grads.size() == outputs.size(), "got ", outputs.size(), " tensors and ", grads.size(),
               " gradients");
@@ -33,6 +35,8 @@ variable_list makeGrads(const variable_list& outputs, const variable_list& grads
     }
     SHUNT_CHECK(grads[i].sizes() == outputs[i].sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ",
                 grads[i].sizes(), " and output[", i, "] has a shape of ", outputs[i].sizes(), ".");
+    SHUNT_CHECK(isFake(grads[i]) == isFake(outputs[i]), "grad_output[", i, "] is a ", isFake(grads[i]) ? "fake" : "real",
+                " tensor and output[", i, "] is a ", isFake(outputs[i]) ? "fake" : "real", " one; a gradient has numbers where its output has");
     result.push_back(grads[i]);
   }
   return result;
@@ -76,7 +80,7 @@ variable_list execute(const variable_list& outputs, const variable_list& grads, 
   const edge_list roots = rootEdges(outputs);
   // What nodes make without an argument, as a gradient of zeros, has to be fake where the graph is.
   std::optional<IncludeDispatchKeyGuard> fake;
-  if (!outputs.empty() && outputs[0].key_set().has(Functionality::Fake)) fake.emplace(DispatchKey::Fake);
+  if (!outputs.empty() && isFake(outputs[0])) fake.emplace(DispatchKey::Fake);
   variable_list seeds = makeGrads(outputs, grads);
   const edge_list ends = inputEdges(inputs, accumulate);
   AutoGradMode mode(create_graph);

@@ -4,6 +4,7 @@
 #include <shunt/ops.h>
 
 #include "src/modes/fake_twins.h"
+#include "src/tensor/no_numbers.h"
 
 #include <algorithm>
 
@@ -44,13 +45,14 @@ void runMetaKernel(const OperatorHandle& op, Stack* stack) {
   Twins twins(schema, *stack);
   const auto rethrow = [&]<class E>(const E& e) {
     const std::string_view what = e.what();
-    if (what.find("which has no numbers") != std::string_view::npos) throwDataDependent(op);
     if (std::ranges::none_of(kNamesOfTwins, [&](const char* name) { return what.find(name) != std::string_view::npos; })) throw;
     throw E(twins.withFakeDevices(std::string(what)), e.where());
   };
   try {
     const ExcludeDispatchKeyGuard exclude(kHadTheirTurn);
     op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), stack);
+  } catch (const NoNumbersError&) {
+    throwDataDependent(op);
   } catch (const IndexError& e) {
     rethrow(e);
   } catch (const NotImplementedError& e) {

@@ -7,6 +7,7 @@
 #include <shunt/ops.h>
 #include <shunt/tensor/device_guard.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace shunt {
@@ -73,7 +74,13 @@ struct FakeTensorConverter::Memo {
     return entry.fake;
   }
 
-  // What only this memo holds, of tensors that are gone.
+  // Drops what only this memo holds, of tensors that are gone: at times, so that many tensors don't cost their square.
+  size_t swept = 64;  // how many have to be there for the next time
+  void sweep() {
+    if (tensors.size() < swept) return;
+    dropExpired();
+    swept = std::max<size_t>(64, 2 * tensors.size());
+  }
   void dropExpired() {
     std::erase_if(tensors, [](const auto& entry) { return entry.second.real.expired(); });
     std::erase_if(storages, [](const auto& entry) { return entry.second.real.expired(); });
@@ -103,7 +110,7 @@ Tensor FakeTensorConverter::from_tensor(const Tensor& t) {
   SHUNT_CHECK(!t.key_set().backends().empty() && t.unsafeGetTensorImpl()->has_storage(),
               "from_tensor: a fake tensor is made of a tensor with data, but this one has the keys ", t.key_set(), "; unwrap it first");
   if (const auto known = memo_->tensors.find(t.unsafeGetTensorImpl()); known != memo_->tensors.end()) return known->second.fake;
-  memo_->dropExpired();
+  memo_->sweep();
   // Modes and wrappers that are active here are not asked: nothing is computed.
   const ExcludeDispatchKeyGuard below(kAboveAutograd | kAutocastKeys);
   Tensor result = memo_->make(t, *this);

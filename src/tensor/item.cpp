@@ -1,6 +1,8 @@
 // item(): reads the element of an ordinary tensor; of a wrapper, an operator does, which its class, mode or functionality handles.
 #include <shunt/core/library.h>
 
+#include "src/tensor/no_numbers.h"
+
 #include <cstring>
 
 namespace shunt {
@@ -11,7 +13,7 @@ constexpr DispatchKeySet kWrapperKeys = DispatchKeySet::of(Functionality::Python
 
 Scalar read(const Tensor& t) {
   SHUNT_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
-  SHUNT_CHECK(!t.is_meta(), "item(): the tensor is on device ", t.device(), ", which has no numbers");
+  if (t.is_meta()) throw NoNumbersError(detail::str("item(): the tensor is on device ", t.device(), ", which has no numbers"));
   if (!t.is_cpu()) return read(t.detach().cpu());
   const void* p = t.data_ptr();
   return dispatchAllTypes(t.dtype(), "item", [&]<class T>(std::type_identity<T>) {

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <vector>
 
@@ -293,6 +294,40 @@ TEST(FakeTensor, RealOnesAmongFakeOnesAreAnError) {
   EXPECT_THAT(errorOf([&] { real.relu(); }), HasSubstr("since a FakeTensorMode is active"));
 }
 
+TEST(FakeTensor, RealLeavesGetRealGradientsAndFakeOnesFakeOnes) {
+  const Tensor real = ones({2}).requires_grad_(), fake = to_fake(ones({2})).requires_grad_();
+  EXPECT_EQ(errorOf([&] { (real * 2).backward(to_fake(ones({2}))); }),
+            "grad_output[0] is a fake tensor and output[0] is a real one; a gradient has numbers where its output has");
+  EXPECT_THAT(errorOf([&] { (fake * 2).backward(ones({2})); }), StartsWith("grad_output[0] is a real tensor and output[0] is a fake one"));
+  EXPECT_FALSE(real.grad().defined());
+  const Tensor y = real * 2;
+  y.register_hook([](const Tensor& grad) { return to_fake(grad); });
+  EXPECT_THAT(errorOf([&] { y.sum().backward(); }), HasSubstr("fake"));
+  EXPECT_FALSE(real.grad().defined());
+  real.mutable_grad() = to_fake(ones({2}));
+  EXPECT_EQ(errorOf([&] { (real * 2).sum().backward(); }),
+            "backward: the grad that was set on a leaf of shape [2] is a fake tensor, and the leaf is a real one");
+  real.mutable_grad().reset();
+  (real * 2).sum().backward();
+  EXPECT_FALSE(is_fake(real.grad()));
+}
+
+// Each new tensor once looked at all older ones.
+TEST(FakeTensor, ManyOfOneConverterTakeTheirNumbersTime) {
+  const auto nanosecondsEach = [](size_t n) {
+    const std::vector<Tensor> real(n, ones({1}));
+    std::vector<Tensor> others;
+    for (const Tensor& t : real) others.push_back(t.detach());
+    FakeTensorConverter converter;
+    const auto start = std::chrono::steady_clock::now();
+    for (const Tensor& t : others) converter.from_tensor(t);
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(n);
+  };
+  nanosecondsEach(500);
+  const double few = nanosecondsEach(500);
+  EXPECT_LT(nanosecondsEach(20000), 8 * few);
+}
+
 TEST(FakeTensor, HasNoElements) {
   const Tensor x = to_fake(ones({1}));
   EXPECT_EQ(errorOf([&] { x.item(); }),
@@ -329,6 +364,7 @@ TEST(FakeTensor, DrawsNoNumbers) {
 
 Tensor twiceMeta(const Tensor& x) { return empty_like(x); }
 Tensor countMeta(const Tensor& x) { return x.new_empty({x.sum().item().toLong()}); }
+Tensor refuseMeta(const Tensor&) { throw Error("refuse: a name, which has no numbers in it"); }
 
 TEST(FakeTensor, OperatorsOfOneselfNeedAMetaKernel) {
   const Library library = [] {
@@ -336,11 +372,15 @@ TEST(FakeTensor, OperatorsOfOneselfNeedAMetaKernel) {
     m.def("twice(Tensor x) -> Tensor");
     m.def("count(Tensor x) -> Tensor");
     m.impl("count", dispatch(DispatchKey::Meta, &countMeta));
+    m.def("refuse(Tensor x) -> Tensor");
+    m.impl("refuse", dispatch(DispatchKey::Meta, &refuseMeta));
     return m;
   }();
   const Tensor x = to_fake(ones({2}));
   const auto twice = Dispatcher::singleton().findSchemaOrThrow("fake_tests::twice", "").typed<Tensor(const Tensor&)>();
   const auto count = Dispatcher::singleton().findSchemaOrThrow("fake_tests::count", "").typed<Tensor(const Tensor&)>();
+  const auto refuse = Dispatcher::singleton().findSchemaOrThrow("fake_tests::refuse", "").typed<Tensor(const Tensor&)>();
+  EXPECT_THAT(errorOf([&] { refuse.call(x); }), StartsWith("refuse: a name, which has no numbers in it"));
   EXPECT_THAT(errorOf([&] { twice.call(x); }), HasSubstr("operator fake_tests::twice: fake tensors need its Meta kernel"));
   Library meta(Library::Kind::kImpl, "fake_tests", DispatchKey::Meta);
   meta.impl("twice", &twiceMeta);

@@ -1,0 +1,13 @@
+// The error of whoever wants the elements of a tensor that has none: fake tensors (src/modes/fake_fallback.cpp) tell it from others.
+#pragma once
+
+#include <shunt/core/error.h>
+
+namespace shunt {
+
+class NoNumbersError : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace shunt
