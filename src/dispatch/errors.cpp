@@ -63,6 +63,17 @@ std::string whatToDo(DispatchKey key) {
   return detail::str("Register one with SHUNT_LIBRARY_IMPL(<namespace>, ", toString(key), ", m) { m.impl(...); }, or call it with tensors of a backend that is listed here.");
 }
 
+// "tensors[1]" of the list's element.
+std::string placeOf(const Argument& argument, const IValue& value, const Tensor& t) {
+  if (value.isTensorList()) return detail::str(argument.name, '[', &t - value.toTensorVector().data(), ']');
+  if (value.isOptionalTensorList()) {
+    const auto& list = value.toOptionalTensorVector();
+    const auto at = std::find_if(list.begin(), list.end(), [&](const std::optional<Tensor>& e) { return e && &*e == &t; });
+    return detail::str(argument.name, '[', at - list.begin(), ']');
+  }
+  return argument.name;
+}
+
 }  // namespace
 
 std::string mixedDevices(const OperatorHandle& op, const Stack& stack) {
@@ -70,10 +81,12 @@ std::string mixedDevices(const OperatorHandle& op, const Stack& stack) {
   const auto& args = op.schema().arguments();
   if (stack.size() < args.size()) return "";
   std::vector<Found> found;
-  for (size_t i = 0; i < args.size(); ++i)
-    forEachTensor(stack[stack.size() - args.size() + i], [&](const Tensor& t) {
-      if (!t.is_cpu() || t.dim() != 0 || args[i].is_write()) found.push_back({args[i].name, t.device()});
+  for (size_t i = 0; i < args.size(); ++i) {
+    const IValue& value = stack[stack.size() - args.size() + i];
+    forEachTensor(value, [&](const Tensor& t) {
+      if (!t.is_cpu() || t.dim() != 0 || args[i].is_write()) found.push_back({placeOf(args[i], value, t), t.device()});
     });
+  }
   for (const Found& f : found)
     if (!(f.device == found.front().device))
       return detail::str("Expected all tensors to be on the same device, but found at least two devices, ", found.front().device,

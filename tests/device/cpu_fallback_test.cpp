@@ -122,6 +122,8 @@ TEST_F(CpuFallback, NumbersMayBeOnTheCpuAndNothingElse) {
   EXPECT_THAT(errorOf([&] { x.add(ones({2})); }), AllOf(HasSubstr("aten::add"), HasSubstr("opencl:0 (argument self)"), HasSubstr("cpu (argument other)")));
   EXPECT_THAT(errorOf([&] { ones({}).add_(x.select(0, 0)); }), HasSubstr("same device"));
   EXPECT_THAT(errorOf([&] { x.add(x.to("opencl:1")); }), AllOf(HasSubstr("opencl:0"), HasSubstr("opencl:1")));
+  EXPECT_THAT(errorOf([&] { shunt::cat({x, x, ones({2})}); }),
+              AllOf(HasSubstr("opencl:0 (argument tensors[0])"), HasSubstr("cpu (argument tensors[2])")));
 }
 
 TEST_F(CpuFallback, FactoriesMakeTheirTensorsThere) {
