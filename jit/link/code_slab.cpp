@@ -70,10 +70,17 @@ size_t Slab::take(size_t size) {
   for (auto piece = free.begin(); piece != free.end(); ++piece) {
     const auto [offset, available] = *piece;
     if (available < size) continue;
-    free.erase(piece);
-    if (available > size) free.emplace(offset + size, available - size);
-    blocks.emplace(offset, size);
-    unwritten.insert(offset);
+    // What can fail comes first, and nothing is left of it.
+    const auto mark = unwritten.insert(offset).first;
+    try {
+      if (available > size) free.emplace(offset + size, available - size);
+    } catch (...) {
+      unwritten.erase(mark);
+      throw;
+    }
+    auto block = free.extract(piece);
+    block.mapped() = size;
+    blocks.insert(std::move(block));
     live += size;
     top = std::max(top, offset + size);
     return offset;
@@ -81,11 +88,11 @@ size_t Slab::take(size_t size) {
   return 0;
 }
 
+// Allocates nothing: the block's own node becomes a free piece's.
 void Slab::giveBack(size_t offset) {
-  const auto block = blocks.find(offset);
-  size_t size = block->second;
+  auto block = blocks.extract(offset);
+  size_t& size = block.mapped();
   live -= size;
-  blocks.erase(block);
   written(offset);
   auto next = free.lower_bound(offset);
   if (next != free.end() && next->first == offset + size) {
@@ -99,7 +106,7 @@ void Slab::giveBack(size_t offset) {
       return;
     }
   }
-  free.emplace(offset, size);
+  free.insert(std::move(block));
 }
 
 void Slab::written(size_t offset) {

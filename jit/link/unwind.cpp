@@ -31,22 +31,34 @@ struct Registry {
   std::mutex mutex;
   std::vector<uint64_t> sections;  // guarded by mutex
   std::vector<uint64_t> current;   // the registered table, ends with 0; guarded by mutex; empty while there are no sections
+  // The table to come, and one more with room for it; guarded by mutex. Made before code is added, so that taking code away
+  // allocates nothing: that must not fail.
+  std::vector<uint64_t> next, spare;
   std::vector<Object> ring = std::vector<Object>(kRing);
   size_t next_object = 0;          // guarded by mutex
+
+  void addLocked(uint64_t section) {
+    const size_t count = sections.size() + 1;
+    sections.reserve(count);
+    next.reserve(count + 1);
+    spare.reserve(count + 1);
+    sections.push_back(section);
+    publishLocked();
+    next.swap(spare);  // the table that was in force may have less room
+  }
 
   // libgcc searches tables under a lock of its own, so nobody reads the old one once it is deregistered. What a search
   // returned points into a section, and that belongs to live code.
   void publishLocked() {
-    std::vector<uint64_t> next;
+    next.clear();
     if (!sections.empty()) {
-      next.reserve(sections.size() + 1);
-      next = sections;
+      next.assign(sections.begin(), sections.end());
       next.push_back(0);
       __register_frame_info_table(next.data(), ring[next_object].bytes);
       next_object = (next_object + 1) % kRing;
     }
     if (!current.empty()) __deregister_frame_info(current.data());
-    current = std::move(next);
+    current.swap(next);
   }
 };
 
@@ -64,8 +76,7 @@ Registry& registry() {
 void add(uint64_t eh_frame) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
-  r.sections.push_back(eh_frame);
-  r.publishLocked();
+  r.addLocked(eh_frame);
 }
 
 void remove(uint64_t eh_frame) {

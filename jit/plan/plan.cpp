@@ -141,6 +141,17 @@ PlanOutline Plan::outline() const {
   return out;
 }
 
+namespace {
+
+/// Of an operand in a loop record, whose own kinds kernels/elementwise/expected.h adds to.
+std::string kindName(uint8_t kind) {
+  constexpr const char* kNames[] = {"-", "same shape", "one element", "number", "other", "one element with dimensions",
+                                    "column", "strided, 1", "strided, 0", "strided, gathered"};
+  return kind < std::size(kNames) ? kNames[kind] : "kind " + std::to_string(kind);
+}
+
+}  // namespace
+
 std::string Plan::print() const {
   std::ostringstream out;
   out << "plan for " << op.name << " keys={" << shunt::toString(DispatchKeySet::fromRaw(request.keys)) << "}\n";
@@ -152,15 +163,12 @@ std::string Plan::print() const {
   }
   const auto& r = request.record;
   constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
-  // kernels/elementwise/expected.h adds to the record's own kinds.
-  constexpr const char* kKinds[] = {"-", "same shape", "one element", "number", "other", "one element with dimensions",
-                                    "column", "strided, 1", "strided, 0"};
   using shunt::detail::LoopRecord;
   out << "  loop: " << kForms[r.form];
   if (r.form != LoopRecord::kUnseen) {
     out << ' ' << r.places.family << ", common dtype " << r.common;
     for (int i = 0; i < LoopRecord::kMaxInputs && r.kind[i] != LoopRecord::kNone; ++i) {
-      out << "; input " << i << ": " << kKinds[r.kind[i]];
+      out << "; input " << i << ": " << kindName(r.kind[i]);
       if (r.kind[i] != LoopRecord::kNumber) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
     }
   }

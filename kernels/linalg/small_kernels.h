@@ -13,7 +13,8 @@
 // each and whose kernel runs under the mutex: slow, with the same bits.
 // What makes a shape's kernel is the shape and the instruction set alone. If the system allows no code of ours at load, there
 // are no kernels in this process, from the first product to the last.
-// fork: the memory is private, so both sides go on alone; the mutex is held across it.
+// fork: the memory is private, so both sides go on alone; the mutex is held across it. A child's border can't move over what it
+// has from its parent, so a generation that makes kernels has one mapping more than the one before.
 //
 // Any thread.
 #pragma once

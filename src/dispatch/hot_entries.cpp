@@ -160,6 +160,17 @@ DispatchKeySet detail::plannedKeys(const Operator&) { throwOutsideOfThunk("plann
 const world::Validity<detail::HardwarePlatform>& detail::plannedValidity() { throwOutsideOfThunk("plannedValidity"); }
 
 namespace jit {
+namespace {
+
+/// Of as many thunks as an operator has places for, the one that was used least lately; of equals, the oldest.
+Thunk* coldest(const OpState& state) {
+  size_t found = 0;
+  for (size_t i = 1; i < HotEntries::count(state); ++i)
+    if (HotEntries::at(state, i).timing.uses() < HotEntries::at(state, found).timing.uses()) found = i;
+  return HotEntries::thunk(state, found).get();
+}
+
+}  // namespace
 
 OpSnapshot snapshot(const Operator& op) {
   auto& impl = Dispatcher::singleton().implForHandles();
@@ -191,8 +202,8 @@ bool publish(intrusive_ptr<Thunk> thunk) {
     if (other.keys == thunk->keys && other.signature == thunk->signature) return false;  // somebody was first
   }
   Change change;
-  if (HotEntries::count(before) >= detail::kMaxHotEntries)
-    change.stale.push_back({HotEntries::thunk(before, 0).get(), "more hot signatures than an operator has places for"});
+  const bool full = HotEntries::count(before) >= detail::kMaxHotEntries;
+  if (full) change.stale.push_back({coldest(before), "more hot signatures than an operator has places for"});
   change.changed.push_back({&entry, HotEntries::copyTable(before)});
   HotEntries::carry(*change.changed.back().state, before, change.stale, thunk);
   try {
@@ -203,6 +214,8 @@ bool publish(intrusive_ptr<Thunk> thunk) {
     impl.forgetDependant(*thunk);
     throw;
   }
+  if (full)
+    for (size_t i = 0; i < HotEntries::count(*entry.state()); ++i) HotEntries::at(*entry.state(), i).timing.age();
   after.states = impl.collect(false);
   return true;
 }

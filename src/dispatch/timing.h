@@ -26,6 +26,12 @@ class Timing {
   /// Interpreted over compiled, of the comparison made last; 0 before the first.
   double speedup() const { return speedup_.load(std::memory_order_relaxed); }
 
+  /// About so many calls were made in the thunk, as samples tell.
+  void addUses(int64_t calls) { uses_.fetch_add(calls, std::memory_order_relaxed); }
+  int64_t uses() const { return uses_.load(std::memory_order_relaxed); }
+  /// What was used long ago counts ever less.
+  void age() { uses_.store(uses() / 2, std::memory_order_relaxed); }
+
  private:
   struct Bucket {
     std::array<uint32_t, kSamples> ticks[2];
@@ -40,6 +46,7 @@ class Timing {
   std::array<std::atomic<bool>, kBuckets> decided_{};
   bool lost_ = false;
   std::atomic<double> speedup_{0};
+  std::atomic<int64_t> uses_{0};
 };
 
 }  // namespace shunt::jit

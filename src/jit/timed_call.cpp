@@ -88,6 +88,7 @@ TimedCall::TimedCall(const OpState& state, DispatchKeySet ks, void* code, int64_
   tls_state.hot_calls += static_cast<uint64_t>(tls_state.timing_distance);
   for (size_t i = 0; thunk_ == nullptr && i < HotEntries::count(state); ++i)
     if (HotEntries::at(state, i).code == code) thunk_ = &HotEntries::at(state, i);
+  if (thunk_ != nullptr) thunk_->timing.addUses(tls_state.timing_distance);
   const jit::Phase phase = jit::window.advance();
   if (thunk_ == nullptr || !thunk_->timing.undecided(numel)) {
     thunk_ = nullptr;

@@ -4,6 +4,8 @@
 #include "kernels/elementwise/run.h"
 #include "tests/diff/loop_cases.h"
 
+#include <gmock/gmock.h>
+
 namespace diff {
 namespace {
 
@@ -144,6 +146,23 @@ TEST_P(Strangers, GetTheInterpretersResult) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Elementwise, Strangers, testing::ValuesIn(kStrangers));
+
+// The kinds of operands are numbers of two headers; the plan has a name for each.
+TEST(Plans, NameTheOperands) {
+  const std::pair<LoopCase, const char*> cases[] = {
+      {{"", [] { return Operands{numbers({5, 16}), numbers({5, 1})}; }, add}, "input 0: same shape Float; input 1: column Float"},
+      {{"", [] { return Operands{numbers({16}), numbers({1})}; }, mul}, "input 0: same shape Float; input 1: one element with dimensions Float"},
+      {{"", [] { return Operands{columns({9, 16}), everySecond({9, 16})}; }, add}, "input 0: strided, 1 Float; input 1: strided, gathered Float"},
+      {{"", [] { return Operands{columns({9, 16}), numbers({9}).view({9, 1}).expand({9, 16})}; }, mul}, "input 1: strided, 0 Float"},
+  };
+  for (const auto& [c, text] : cases) {
+    jit::clear();
+    c.call(made(c));  // compiles
+    std::string plans;
+    for (const jit::PairStats& p : jit::stats().pairs) plans += p.plan;
+    EXPECT_THAT(plans, testing::HasSubstr(text)) << plans;
+  }
+}
 
 }  // namespace
 }  // namespace diff

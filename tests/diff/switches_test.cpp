@@ -199,7 +199,7 @@ TEST(Switches, AtTheCodeLimitCompilingStopsAndInterpretingGoesOn) {
 
 TEST(Provider, AbsentMeansInterpretingAndIsSaidOnce) {
   const Folder folder;
-  fs::copy_file(SHUNT_LIBRARY, folder.path / SHUNT_SONAME);
+  fs::copy_file(SHUNT_LIBRARY_FILE, folder.path / SHUNT_SONAME);
   const std::string text = probe("", 2000, folder.path);
   EXPECT_THAT(text, HasSubstr("good=1 available=0 early=0 late=0 compiled=0"));
   EXPECT_EQ(occurrences(text, "the JIT is not available"), 1) << text;
@@ -207,7 +207,7 @@ TEST(Provider, AbsentMeansInterpretingAndIsSaidOnce) {
 
 TEST(Provider, BrokenFileIsRefused) {
   const Folder folder;
-  fs::copy_file(SHUNT_LIBRARY, folder.path / SHUNT_SONAME);
+  fs::copy_file(SHUNT_LIBRARY_FILE, folder.path / SHUNT_SONAME);
   std::ofstream(folder.path / "libshunt_jit.so") << "not a library";
   const std::string text = probe("", 2000, folder.path);
   EXPECT_THAT(text, HasSubstr("good=1 available=0"));

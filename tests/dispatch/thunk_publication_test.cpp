@@ -230,6 +230,39 @@ TEST_F(ThunkPublication, AThunkInFlightAsksBeforeWhatItInlined) {
   EXPECT_FALSE(thunk->validity.holds());
 }
 
+TEST_F(ThunkPublication, TheColdestMakesRoom) {
+  logMark();
+  std::vector<intrusive_ptr<jit::Thunk>> all;
+  const auto publishOne = [&] {
+    all.push_back(make(unrelated, {edge(unrelated)}, true));
+    all.back()->signature += all.size();
+    ASSERT_TRUE(jit::publish(all.back()));
+  };
+  const auto out = [&] {
+    std::vector<size_t> numbers;
+    for (size_t i = 0; i < all.size(); ++i)
+      if (!all[i]->validity.holds()) numbers.push_back(i);
+    return numbers;
+  };
+  for (int i = 0; i < detail::kMaxHotEntries; ++i) publishOne();
+  for (size_t i = 0; i < all.size(); ++i) all[i]->timing.addUses(i == 5 || i == 9 ? 100 : 3000);
+  EXPECT_THAT(out(), ElementsAre());
+  publishOne();
+  EXPECT_THAT(out(), ElementsAre(5)) << "of equals, the oldest";
+  all[9]->timing.addUses(9000);
+  all.back()->timing.addUses(5000);
+  publishOne();
+  EXPECT_THAT(out(), ElementsAre(0, 5));
+  EXPECT_THAT(causesSinceMark(), SizeIs(2));
+  // What was used a lot, but long ago, goes before what is used a little now.
+  for (int round = 0; round < 6; ++round) {
+    for (size_t i = 0; i < all.size(); ++i)
+      if (i != 9) all[i]->timing.addUses(1000);
+    publishOne();
+  }
+  EXPECT_FALSE(all[9]->validity.holds());
+}
+
 TEST_F(ThunkPublication, AThunkIsFreedWithTheLastCallInIt) {
   const size_t all = places.count();
   std::optional<Library> change;

@@ -81,7 +81,7 @@ TEST(ProcessAddresses, AreFoundWhereverTheyStand) {
 
 TEST(BuildId, IsTheLibrarysOwn) {
   const std::string id = buildIdAt(HostSymbols::instance().bitcode().data());
-  EXPECT_THAT(shunt::test::runCommand("readelf -n " SHUNT_LIBRARY).text, HasSubstr("Build ID: " + id + "\n"));
+  EXPECT_THAT(shunt::test::runCommand("readelf -n " SHUNT_LIBRARY_FILE).text, HasSubstr("Build ID: " + id + "\n"));
   const std::string own = buildIdAt(reinterpret_cast<const void*>(&buildIdAt));
   EXPECT_THAT(shunt::test::runCommand("readelf -n /proc/" + std::to_string(getpid()) + "/exe").text,
               HasSubstr("Build ID: " + own + "\n"));

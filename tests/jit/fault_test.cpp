@@ -118,7 +118,7 @@ TEST(Faults, NoProc) {
 /// libshunt and its compiler in a folder of their own, so that they can be changed.
 struct Copies {
   Copies() {
-    fs::copy_file(SHUNT_LIBRARY, folder.path / SHUNT_SONAME);
+    fs::copy_file(SHUNT_LIBRARY_FILE, folder.path / SHUNT_SONAME);
     fs::copy_file(SHUNT_JIT_LIBRARY, folder.path / "libshunt_jit.so");
   }
   std::string variables() const { return "LD_LIBRARY_PATH=" + folder.path.string(); }
