@@ -1,5 +1,5 @@
 // A tensor that has not been computed: operators on it are written down, with shapes from the meta device, and run when somebody
-// wants a number.
+// wants a number. What they were called with may not change until then, and no graph is recorded.
 #pragma once
 
 #include <shunt/modes/tensor_subclass.h>
@@ -14,6 +14,7 @@ struct Recorded {
   shunt::OperatorHandle op;
   shunt::Stack stack;  // the arguments, lazy ones among them; when done, the returns
   bool done = false;
+  std::vector<int64_t> versions = {};  // of the plain tensors among the arguments, when the call was written down
 };
 
 class LazyTensor : public shunt::TensorSubclass {
@@ -22,14 +23,19 @@ class LazyTensor : public shunt::TensorSubclass {
   LazyTensor(std::shared_ptr<Recorded> call, size_t i, const shunt::Tensor& meta)
       : TensorSubclass(meta.sizes(), shunt::TensorOptions(meta.dtype())), call_(std::move(call)), index_(i) {}
   /// A lazy `t`, to begin with.
-  explicit LazyTensor(const shunt::Tensor& t)
-      : LazyTensor(std::make_shared<Recorded>(Recorded{shunt::Dispatcher::singleton().findSchemaOrThrow("aten::alias"), {t}, true}), 0, t) {}
+  explicit LazyTensor(const shunt::Tensor& t) : LazyTensor(record(shunt::Dispatcher::singleton().findSchemaOrThrow("aten::alias"), {t}), 0, t) {
+    call_->done = true;
+  }
 
   shunt::Tensor materialize() const {
+    SHUNT_CHECK(versionsOf(call_->stack) == call_->versions, "LazyTensor: a tensor that operator ", call_->op.operator_name(),
+                " was called with has been changed in place since; clone() it before the call");
     if (!call_->done) {
+      const shunt::NoGradGuard no_grad;
       unlazy(call_->stack);
       call_->op.callBoxed(&call_->stack);
       call_->done = true;
+      call_->versions = versionsOf(call_->stack);  // of the results, from now on
       ++executed;
     }
     std::vector<shunt::Tensor> results;
@@ -44,7 +50,7 @@ class LazyTensor : public shunt::TensorSubclass {
     }
     for (const shunt::Argument& a : op.schema().arguments())
       SHUNT_CHECK(!a.is_write(), "LazyTensor: operator ", op.operator_name(), " writes to argument ", a.name, "; use its out-of-place form");
-    auto call = std::make_shared<Recorded>(Recorded{op, *stack});
+    auto call = record(op, *stack);
     shunt::mapTensors(*stack, stack->size(), [](const shunt::Tensor& t) {
       return shunt::empty_strided(t.sizes(), t.strides(), shunt::TensorOptions(t.dtype()).device(shunt::kMeta));
     });
@@ -58,6 +64,21 @@ class LazyTensor : public shunt::TensorSubclass {
   static inline int recorded = 0, executed = 0;
 
  private:
+  static std::shared_ptr<Recorded> record(const shunt::OperatorHandle& op, shunt::Stack stack) {
+    shunt::forEachTensor(stack, [&](const shunt::Tensor& t) {
+      SHUNT_CHECK(!t.requires_grad() || !shunt::GradMode::is_enabled(), "LazyTensor: operator ", op.operator_name(),
+                  " is called with a tensor that requires grad, whose gradient would be lost; detach() it");
+    });
+    std::vector<int64_t> versions = versionsOf(stack);
+    return std::make_shared<Recorded>(Recorded{op, std::move(stack), false, std::move(versions)});
+  }
+  static std::vector<int64_t> versionsOf(const shunt::Stack& stack) {
+    std::vector<int64_t> versions;
+    shunt::forEachTensor(stack, [&](const shunt::Tensor& t) {
+      if (shunt::wrapper_cast<LazyTensor>(t) == nullptr) versions.push_back(t.is_inference() ? 0 : t._version());
+    });
+    return versions;
+  }
   static void unlazy(shunt::Stack& stack) {
     shunt::mapTensors(stack, stack.size(), [](const shunt::Tensor& t) {
       const auto* lazy = shunt::wrapper_cast<LazyTensor>(t);

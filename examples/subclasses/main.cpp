@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 
 namespace {
 
@@ -26,6 +27,15 @@ Tensor numbers(shunt::IntArrayRef sizes) {
 
 double distance(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
 
+void refused(const std::function<void()>& call) {
+  try {
+    call();
+    std::cout << "not refused\n";
+  } catch (const shunt::Error& e) {
+    std::cout << e.what() << '\n';
+  }
+}
+
 void logging() {
   const Tensor x = wrap<LoggingTensor>(numbers({3, 4}));
   const Tensor y = (x + 1).relu();
@@ -40,11 +50,8 @@ void masked() {
   const Tensor x = wrap<MaskedTensor>(data, data.ne(4));
   std::cout << "sum " << x.sum().item() << ", mean " << x.mean().item() << ", means of columns " << x.mean({0}) << '\n';
   std::cout << "of the doubled: " << (x * 2 + x).mean().item() << '\n';
-  try {
-    x.exp();
-  } catch (const shunt::Error& e) {
-    std::cout << e.what() << '\n';
-  }
+  refused([&] { x.exp(); });
+  refused([&] { Tensor out = x * 1; add_out(out, x, x); });
 }
 
 void lowPrecision() {
@@ -77,6 +84,7 @@ void onDisk() {
   std::cout << "shape " << x.sizes() << " after " << OnDiskTensor::loads << " loads\n";
   x.mul_(2);
   std::cout << (distance(x + 1, plain * 2 + 1) == 0 ? "same" : "different") << " result after " << OnDiskTensor::loads << " loads\n";
+  refused([&] { x[0].mul_(5); });
 }
 
 void lazy() {
@@ -88,6 +96,11 @@ void lazy() {
   const bool same = y.item<float>() == plain.mm(plain).relu().sum().item<float>();
   std::cout << (same ? "same" : "different") << " result, " << LazyTensor::executed << " executed\n";
   std::cout << "y = " << y << '\n';
+  const Tensor p = numbers({3});
+  const Tensor z = x + p;
+  p.mul_(10);
+  refused([&] { z.toString(); });
+  refused([&] { x + numbers({3}).requires_grad_(); });
 }
 
 void manyModels() {

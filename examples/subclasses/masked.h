@@ -21,7 +21,8 @@ class MaskedTensor : public shunt::TensorSubclass {
         {"aten::add", &MaskedTensor::pointwise}, {"aten::mul", &MaskedTensor::pointwise},
         {"aten::sum", &MaskedTensor::sum},       {"aten::mean", &MaskedTensor::mean}};
     const auto rule = rules.find(op.operator_name().name);
-    SHUNT_CHECK(rule != rules.end(), "MaskedTensor: there is no rule for operator ", op.operator_name(), ", only for add, mul, sum and mean");
+    SHUNT_CHECK(rule != rules.end() && !op.schema().is_mutable(), "MaskedTensor: there is no rule for operator ", op.operator_name(),
+                ", only for add, mul, sum and mean that make new tensors");
     (this->*rule->second)(op, stack);
   }
   std::string toString() const override { return name() + "(" + inner().toString() + ", mask=" + mask_.toString() + ")"; }

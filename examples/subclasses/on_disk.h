@@ -1,4 +1,5 @@
-// A tensor whose elements are in a file until an operator uses them, and while it runs only.
+// A tensor whose elements are in a file until an operator uses them, and while it runs only. It has no views: what is written to
+// one would not come to the file.
 #pragma once
 
 #include <shunt/modes/tensor_subclass.h>
@@ -33,10 +34,13 @@ class OnDiskTensor : public shunt::TensorSubclass {
     });
     op.callBoxed(stack);
     for (const auto& [tensor, memory] : used) {
-      if (memory._version() == 0) continue;
-      shunt::wrapper_cast<OnDiskTensor>(tensor)->store(memory);
-      for (shunt::IValue& result : *stack)
-        if (result.isTensor() && result.toTensor().is_same(memory)) result = tensor;
+      if (memory._version() != 0) shunt::wrapper_cast<OnDiskTensor>(tensor)->store(memory);
+      shunt::mapTensors(*stack, stack->size(), [&, &tensor = tensor, &memory = memory](const shunt::Tensor& result) {
+        if (result.is_same(memory)) return tensor;
+        SHUNT_CHECK(!result.is_alias_of(memory), "OnDiskTensor: operator ", op.operator_name(), " makes a view, and there are none of a "
+                    "file; clone() the tensor first");
+        return result;
+      });
     }
   }
 
