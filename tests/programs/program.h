@@ -30,6 +30,7 @@ struct Row {
   bool fits;            // b's and c's shapes have to broadcast with a's
   bool in_place;        // the result is a itself
   Tensor (*run)(const Operands&);
+  bool is_factory() const;  // names no tensor
 };
 const std::vector<Row>& rows();
 
@@ -86,6 +87,7 @@ struct World {
   std::function<std::shared_ptr<void>()> guards = [] { return nullptr; };
   std::function<Tensor(const Tensor&)> leave = [](const Tensor& t) { return t; };
   bool values = true;  // tensors have data
+  bool (*is_mine)(const Tensor&) = nullptr;  // of the world's own tensors: what is made of one has to be one
 };
 
 Outcome run(const Program& program, const World& world);
@@ -93,8 +95,8 @@ Outcome run(const Program& program, const World& world);
 /// Draws a program and tells what it did.
 Program draw(uint64_t seed, Outcome* outcome);
 
-/// How much two runs have in common: everything; values, sizes, dtypes and who requires grad, as aliases and strides may
-/// differ; everything but values and versions.
+/// How much two runs have in common besides their errors: everything; values, sizes, dtypes and who requires grad, as aliases and
+/// strides may differ; everything but values and versions.
 enum class Level { kAll, kValues, kGeometry };
 /// The first difference as text; empty where there is none. `compared_whole`: false where a functional program and the plain one
 /// part ways by design, after which nothing is compared.

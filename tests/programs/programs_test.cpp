@@ -161,20 +161,30 @@ TEST(Programs, UnderAModeThatDoesNothing) {
 
 struct Wrapper : shunt::TensorSubclass {
   using TensorSubclass::TensorSubclass;
-  void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override { shunt::call_unwrapped<Wrapper>(op, stack); }
+  void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override {
+    ++calls;
+    shunt::call_unwrapped<Wrapper>(op, stack);
+  }
+  static inline size_t calls = 0;
 };
 
 TEST(Programs, InsideASubclassThatDoesNothing) {
   World world;
   world.enter = [](const Tensor& t) { return shunt::wrap<Wrapper>(t); };
   world.leave = [](const Tensor& t) { return shunt::unwrap<Wrapper>(t); };
+  world.is_mine = [](const Tensor& t) { return shunt::wrapper_cast<Wrapper>(t) != nullptr; };
+  Wrapper::calls = 0;
   expectSame(world, Level::kAll);
+  size_t steps = 0;
+  for (const Drawn& d : programs()) steps += d.program.steps.size();
+  EXPECT_GT(Wrapper::calls, steps / 2) << "most steps meet a wrapper";
 }
 
 TEST(Programs, Functionalized) {
   World world;
   world.enter = [](const Tensor& t) { return shunt::to_functional(t); };
   world.leave = [](const Tensor& t) { return shunt::is_functional(t) ? shunt::from_functional(t) : t; };
+  world.is_mine = [](const Tensor& t) { return shunt::is_functional(t); };
   world.guards = [] { return std::make_shared<shunt::FunctionalizeGuard>(); };
   expectSame(world, Level::kValues);
 }
@@ -183,6 +193,10 @@ TEST(Programs, OfFakeTensors) {
   World world;
   world.values = false;
   world.enter = [](const Tensor& t) { return shunt::to_fake(t); };
+  world.leave = [](const Tensor& t) {
+    EXPECT_TRUE(shunt::is_fake(t)) << "a real tensor has come out, of shape " << t.sizes();
+    return t;
+  };
   world.guards = [] { return std::make_shared<shunt::FakeTensorMode>(); };
   expectSame(world, Level::kGeometry);
 }

@@ -1,6 +1,8 @@
 // The operators that programs are made of. The text is the code: what is printed is what ran.
 #include "tests/programs/program.h"
 
+#include <string_view>
+
 namespace programs {
 namespace {
 
@@ -71,6 +73,11 @@ std::vector<Row> allRows() {
 }
 
 }  // namespace
+
+bool Row::is_factory() const {
+  const std::string_view text = code;
+  return text.starts_with("full(") || text.starts_with("arange(") || text.starts_with("eye(");
+}
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = allRows();
