@@ -75,15 +75,20 @@ std::unique_ptr<FunctionalForm> find(const OperatorHandle& op) {
   return nullptr;
 }
 
+bool stillFits(const OperatorHandle& op, const FunctionalForm& form) {
+  if (!form.op.hasSchema()) return false;
+  const FunctionSchema &writing = op.schema(), &candidate = form.op.schema();
+  return writing.is_mutable() && match(writing, candidate) == form.from && returnsView(candidate) == form.is_view;
+}
+
 }  // namespace
 
 const FunctionalForm* functionalForm(const OperatorHandle& op) {
-  // By thread, so without a lock. An operator that was not found may be defined later; one that was found stays what it is.
+  // By thread, so without a lock. Both operators may be taken back and defined anew with other arguments, hence the second look.
   static thread_local std::unordered_map<const Operator*, std::unique_ptr<FunctionalForm>> known;
-  if (const auto it = known.find(&op.op()); it != known.end()) return it->second.get();
-  auto form = find(op);
-  if (form == nullptr) return nullptr;
-  return known.try_emplace(&op.op(), std::move(form)).first->second.get();
+  std::unique_ptr<FunctionalForm>& form = known[&op.op()];
+  if (form == nullptr || !stillFits(op, *form)) form = find(op);
+  return form.get();
 }
 
 std::optional<OperatorHandle> scatterOf(const OperatorHandle& view) {

@@ -15,7 +15,7 @@ struct FunctionalForm {
   std::vector<int> from;  // for each of its arguments the position among the other's; -1: dtype, layout, device, pin_memory of a factory
   bool is_view;           // transpose for transpose_: changes what the tensor is, not what it holds
 };
-/// Null when there is none. Looks in the operator's namespace, then in "functional" (functional_ops.cpp).
+/// Null when there is none; good until the next call on this thread. Looks in the operator's namespace, then in "functional" (functional_ops.cpp).
 const FunctionalForm* functionalForm(const OperatorHandle& op);
 
 /// slice_scatter for slice: <name>_scatter with the view's arguments and the part after the first.

@@ -80,6 +80,32 @@ TEST(FunctionalizeErrors, AnOperatorWithoutFunctionalForm) {
   EXPECT_TRUE(identical(from_functional(x), iota({3}).mul(2)));
 }
 
+TEST(FunctionalizeErrors, FormsThatAreTakenBackAndDefinedAnew) {
+  Library lib(Library::Kind::kDef, "functionalize_anew");
+  lib.def("raise_(Tensor(a!) self) -> Tensor(a!)", [](Tensor& self) -> Tensor& { return self.add_(1); });
+  const auto raise_ = Dispatcher::singleton().findSchemaOrThrow("functionalize_anew::raise_").typed<Tensor&(Tensor&)>();
+  const auto raised = [&] {
+    Tensor x = to_functional(zeros({2}));
+    raise_.call(x);
+    return x[0].item<float>();
+  };
+  {
+    Library form(Library::Kind::kFragment, "functionalize_anew");
+    form.def("raise(Tensor self) -> Tensor", [](const Tensor& self) { return self.add(1); });
+    EXPECT_EQ(raised(), 1);
+  }
+  EXPECT_THAT(errorOf(raised), HasSubstr("can't be functionalized"));
+  {
+    Library form(Library::Kind::kFragment, "functionalize_anew");
+    form.def("raise(Tensor self, float by) -> Tensor", [](const Tensor& self, double by) { return self.add(by); });
+    EXPECT_THAT(errorOf(raised), HasSubstr("can't be functionalized"));
+    EXPECT_FALSE(functional_form(Dispatcher::singleton().findSchemaOrThrow("functionalize_anew::raise_")).has_value());
+  }
+  Library form(Library::Kind::kFragment, "functionalize_anew");
+  form.def("raise(Tensor self) -> Tensor", [](const Tensor& self) { return self.add(100); });
+  EXPECT_EQ(raised(), 100);
+}
+
 TEST(FunctionalizeErrors, OperatorsThatLie) {
   Library lib(Library::Kind::kDef, "functionalize_lies");
   lib.def("sneaky(Tensor self) -> Tensor", [](const Tensor& self) { return Tensor(self).add_(1).clone(); });
