@@ -1,15 +1,14 @@
 // Functionalize's fallback: what one operator called with functional tensors does. See Note [Functional tensors].
 #include "src/modes/functional_forms.h"
 #include "src/modes/functional_tensor.h"
+#include "src/modes/functional_twins.h"
 
 #include "src/autograd/graph_task.h"
-#include "src/modes/fake_impl.h"
 
 #include <shunt/autograd/as_strided_backward.h>
 #include <shunt/autograd/variable_utils.h>
 #include <shunt/core/library.h>
 #include <shunt/core/stack_tensors.h>
-#include <shunt/modes/fake_tensor.h>
 #include <shunt/modes/functionalize.h>
 #include <shunt/ops.h>
 
@@ -144,21 +143,10 @@ std::vector<FunctionalTensor*> Call::writtenOrThrow() const {
 
 // The plain call on fake tensors: throws what it would throw, and shows which geometry the written tensors get.
 std::vector<NewGeometry> Call::rehearse() const {
-  FakeTensorConverter converter;
-  std::vector<std::pair<Tensor, Tensor>> own;
+  Twins known;
   const auto twinOf = [&](const Tensor& t) {
     const Operand& o = operandOf(t);
-    if (is_fake(o.value)) {  // the converter would hand back the value itself, to be written
-      for (const auto& [tensor, twin] : own)
-        if (tensor.is_same(t)) return twin;
-      own.emplace_back(t, fake::makeTensor(fake::makeStorage(o.value.storage()->nbytes(), o.value.device()), *o.value.unsafeGetTensorImpl()));
-      return own.back().second;
-    }
-    if (o.functional == nullptr || !o.functional->base().leaf().defined() || o.value.dtype() != o.functional->base().leaf().dtype())
-      return converter.from_tensor(o.value);
-    Tensor leaf = converter.from_tensor(o.functional->base().leaf());
-    if (!o.functional->chain().empty() && !o.value.requires_grad()) leaf = leaf.detach();
-    return o.functional->chain().empty() ? leaf : leaf.as_strided(o.value.sizes(), o.value.strides(), o.value.storage_offset());
+    return known.of(t, o.functional, o.value);
   };
   Stack stack;
   std::vector<Tensor> twins;
@@ -216,7 +204,8 @@ void Call::changeGeometry(FunctionalTensor& self, const FunctionalForm& form) {
   Stack args;
   for (const int from : form.from) args.push_back(argument(static_cast<size_t>(from)));
   args[0] = IValue();
-  self.append({form.op, std::move(args), 0, 0, GradMode::is_enabled(), false});
+  const bool detaches = form.op.operator_name().name == "aten::detach";
+  self.append({form.op, std::move(args), 0, 0, true, false, !detaches});
 }
 
 void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written, const std::vector<NewGeometry>& geometries) {

@@ -12,6 +12,8 @@
 namespace shunt::functional {
 namespace {
 
+bool isWrapper(const Tensor& t) { return t.key_set().has(Functionality::Python); }
+
 DispatchKeySet wrapperKeys(const Tensor& value) {
   constexpr DispatchKeySet kKeys{DispatchKey::Functionalize};
   return value.is_inference() ? kKeys : kKeys.add(DispatchKey::ADInplaceOrView);
@@ -28,6 +30,8 @@ bool repeatsElements(const Tensor& t) {
   return false;
 }
 
+int64_t elementsOfStorage(const Tensor& t) { return static_cast<int64_t>(storageBytes(t)) / t.itemsize(); }
+
 /// `into` with `part` where a tensor of the geometry of `view` lies in its storage.
 Tensor scatter(const Tensor& into, const Tensor& part, const Tensor& view) {
   static const auto op = Dispatcher::singleton().findSchemaOrThrow("aten::as_strided_scatter", "");
@@ -39,7 +43,7 @@ Tensor scatter(const Tensor& into, const Tensor& part, const Tensor& view) {
   }
   if (!repeatsElements(into)) return callOne(op, {into, part, view.sizes(), view.strides(), view.storage_offset()});
   // The copy of an expanded tensor would not be expanded: of its storage, then.
-  const Tensor flat = into.as_strided({static_cast<int64_t>(into.storage()->nbytes()) / into.itemsize()}, {1}, 0);
+  const Tensor flat = into.as_strided({elementsOfStorage(into)}, {1}, 0);
   return scatter(flat, part, view).as_strided(into.sizes(), into.strides(), into.storage_offset());
 }
 
@@ -53,7 +57,20 @@ Tensor scatter(const Tensor& into, const Tensor& part, const Tensor& view, const
   return callOne(*inverse, std::move(stack));
 }
 
+/// A wrapper's graph is that of the tensor inside.
+void setEdge(const Tensor& t, autograd::Edge edge) { autograd::set_gradient_edge(autograd::graph_tensor(t), std::move(edge)); }
+
 }  // namespace
+
+size_t storageBytes(const Tensor& value) {
+  const Tensor& inner = autograd::graph_tensor(value);
+  const TensorImpl& outer = *value.unsafeGetTensorImpl();
+  if (!isWrapper(inner) && inner.dtype() == value.dtype() && sameGeometry(*inner.unsafeGetTensorImpl(), outer)) return inner.storage()->nbytes();
+  const int64_t bytes = detail::storageBytes("to_functional", outer.sizes(), outer.strides(), value.itemsize());
+  return static_cast<size_t>(bytes == 0 ? 0 : bytes + outer.storage_offset() * value.itemsize());
+}
+
+Tensor detachedAlias(const Tensor& value) { return isWrapper(value) ? value.detach() : autograd::detached_alias(value); }
 
 Tensor Link::apply(const Tensor& t) const {
   const AutoGradMode grad(grad_mode);
@@ -70,7 +87,7 @@ Link stridedLink(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
 }
 
 // ---- Base ---------------------------------------------------------------------------------------------------------
-Base::Base(Tensor value) : value_(std::move(value)), storage_(fake::makeStorage(value_.storage()->nbytes(), value_.device())) {}
+Base::Base(Tensor value) : value_(std::move(value)), storage_(fake::makeStorage(storageBytes(value_), value_.device())) {}
 
 void Base::release_resources() {
   value_.reset();
@@ -79,14 +96,38 @@ void Base::release_resources() {
 
 // A tensor that is no leaf of its own: its gradient is the leaf's.
 Tensor Base::atLeaf(Tensor value) const {
-  value = autograd::detached_alias(value);
-  if (leaf_.requires_grad()) autograd::set_gradient_edge(value, autograd::Edge(autograd::grad_accumulator(leaf_), 0));
+  if (!leaf_.defined() || !leaf_.requires_grad()) return value;
+  value = detachedAlias(value);
+  setEdge(value, autograd::Edge(autograd::grad_accumulator(leaf_), 0));
   return value;
+}
+
+void Base::reshapeLeaf(const TensorImpl& shape) {
+  const NoGradGuard no_grad;
+  if (!leaf_.defined()) {
+    if (!value_.is_leaf() || !value_.is_floating_point() || value_.is_inference()) return;
+    leaf_ = value_;
+    value_ = detachedAlias(value_);
+    // One that requires grad has to be the user's own, whose grad and hooks are known to others; another may require grad later.
+    if (!leaf_.requires_grad()) {
+      leaf_ = detachedAlias(leaf_);
+      autograd::graph_tensor(leaf_).unsafeGetTensorImpl()->use_own_version_counter();
+    }
+  }
+  leaf_.as_strided_(shape.sizes(), shape.strides(), shape.storage_offset());
+  if (!leaf_.requires_grad()) return;
+  {
+    // The accumulator remembers the old shape.
+    autograd::AutogradMeta& meta = *autograd::get_autograd_meta(autograd::graph_tensor(leaf_));
+    const std::lock_guard lock(meta.mutex_);
+    meta.grad_accumulator_.reset();
+  }
+  value_ = atLeaf(value_);
 }
 
 const Tensor& Base::value() {
   if (leaf_.defined() && value_.requires_grad() != leaf_.requires_grad()) {  // requires_grad_() was called since
-    value_ = atLeaf(value_);
+    value_ = atLeaf(leaf_.requires_grad() ? value_ : detachedAlias(value_));
     ++generation_;
   }
   return value_;
@@ -97,15 +138,15 @@ void Base::replace(Tensor next) {
   if (old.requires_grad() && !GradMode::is_enabled()) {
     if (!leaf_.defined() && old.is_leaf()) leaf_ = old;
     if (leaf_.defined()) {
-      next = atLeaf(next);
+      next = atLeaf(std::move(next));
     } else {
-      next = autograd::detached_alias(next);
-      autograd::set_gradient_edge(next, autograd::gradient_edge(old));
+      next = detachedAlias(next);
+      setEdge(next, autograd::gradient_edge(old));
     }
   } else if (leaf_.defined() && next.requires_grad()) {
     leaf_.reset();  // recorded: the tensor is no leaf any more
   }
-  fake::resizeStorage(*storage_, next.storage()->nbytes());
+  fake::resizeStorage(*storage_, storageBytes(next));
   value_ = std::move(next);
   ++generation_;
 }
@@ -119,6 +160,7 @@ FunctionalTensor::FunctionalTensor(intrusive_ptr<Base> base, std::vector<Link> c
       generation_(base_->generation()) {
   set_wrapped_number(value_.unsafeGetTensorImpl()->is_wrapped_number());
   set_autograd_meta(std::make_unique<autograd::ForwardingMeta>(*this));
+  while (itself_ < chain_.size() && chain_[itself_].in_place) ++itself_;
   followValue();
 }
 
@@ -132,16 +174,19 @@ void FunctionalTensor::release_resources() {
 void FunctionalTensor::followValue() { set_sizes_and_strides(value_.sizes(), value_.strides(), value_.storage_offset()); }
 
 bool FunctionalTensor::isDetached() const {
-  if (chain_.empty() || is_inference()) return false;
-  const Tensor& base = base_->value();
-  const Tensor& now = value();
+  if (isItself() || is_inference()) return false;
+  const Tensor& base = autograd::graph_tensor(base_->value());
+  const Tensor& now = autograd::graph_tensor(value());
   return now.is_floating_point() && base.is_floating_point() && (!now.is_view() || !now._base().is_same(base.is_view() ? base._base() : base));
 }
 
 Tensor FunctionalTensor::upTo(size_t links) const {
   const ModeOff off;
   Tensor t = base_->value();
-  for (size_t i = 0; i < links; ++i) t = chain_[i].apply(t);
+  for (size_t i = 0; i < links; ++i) {
+    t = chain_[i].apply(t);
+    if (i < itself_) t = base_->atLeaf(t);
+  }
   return t;
 }
 
@@ -158,28 +203,36 @@ const Tensor& FunctionalTensor::value() const {
 const Tensor* FunctionalTensor::graph_tensor() const {
   if (!base_.defined()) return nullptr;
   const Tensor& now = value();
-  return chain_.empty() && base_->leaf().defined() ? &base_->leaf() : &now;
+  return isItself() && base_->leaf().defined() ? &base_->leaf() : &now;
 }
 
 void FunctionalTensor::append(Link link) {
   const ModeOff off;
-  value_ = link.apply(value());
-  generation_ = base_->generation();
+  Tensor shown = link.apply(value());
+  if (link.in_place && isItself()) {
+    base_->reshapeLeaf(*shown.unsafeGetTensorImpl());
+    shown = base_->atLeaf(shown);
+    ++itself_;
+  }
   chain_.push_back(std::move(link));
+  value_ = std::move(shown);
+  generation_ = base_->generation();
   followValue();
 }
 
 void FunctionalTensor::resize(IntArrayRef sizes, IntArrayRef strides, int64_t offset, int64_t nbytes) {
   const ModeOff off;
   const Tensor old = base_->value();
-  if (nbytes > static_cast<int64_t>(old.storage()->nbytes())) {
+  if (nbytes > static_cast<int64_t>(storageBytes(old))) {
     // The old storage at the beginning of a larger one, and the base's value on that.
     const int64_t item = old.itemsize();
-    const Tensor flat = old.as_strided({static_cast<int64_t>(old.storage()->nbytes()) / item}, {1}, 0);
+    const Tensor flat = old.as_strided({elementsOfStorage(old)}, {1}, 0);
     const Tensor larger = scatter(empty({(nbytes + item - 1) / item}, old.options()), flat, flat);
     base_->replace(larger.as_strided(old.sizes(), old.strides(), old.storage_offset()));
   }
-  append(stridedLink(sizes, strides, offset));
+  Link link = stridedLink(sizes, strides, offset);
+  link.grad_mode = true;  // the tensor itself, whatever the thread's grad mode
+  append(std::move(link));
 }
 
 // From the last link to the first. Links between two changes of dtype are undone at once.
@@ -198,7 +251,7 @@ void FunctionalTensor::write(const Tensor& value) {
     while (begin > 0 && !chain_[begin - 1].changes_dtype) --begin;
     const Tensor whole = upTo(begin);
     const bool fits = begin == end && sameGeometry(*next.unsafeGetTensorImpl(), *whole.unsafeGetTensorImpl()) &&
-                      next.storage()->nbytes() == whole.storage()->nbytes();
+                      storageBytes(next) == storageBytes(whole);
     if (!fits) next = end - begin == 1 ? scatter(whole, next, view, chain_[begin]) : scatter(whole, next, view);
     if (begin == 0) break;
     end = begin - 1;

@@ -31,6 +31,8 @@ struct Link {
   size_t output;  // which of the results, where there are several
   bool grad_mode;  // of the thread that made the view
   bool changes_dtype;
+  // t_ and the like: the tensor itself has another shape since. Nothing is cut off the graph, whatever the thread's grad mode was.
+  bool in_place = false;
 
   Tensor apply(const Tensor& t) const;
 };
@@ -45,8 +47,12 @@ class Base : public intrusive_ptr_target {
   const Tensor& value();
   /// The next generation. `next` has the value's geometry and graph, or under no_grad no graph: then it gets the value's place in it.
   void replace(Tensor next);
-  /// The leaf whose value was replaced under no_grad, which keeps grad and accumulator; undefined otherwise.
+  /// The leaf whose value or shape was replaced under no_grad, which keeps grad and accumulator; undefined otherwise.
   const Tensor& leaf() const { return leaf_; }
+  /// An in-place view operator gave the tensor that the leaf stands for this shape: its gradients will have it too.
+  void reshapeLeaf(const TensorImpl& shape);
+  /// `value` with the leaf's place in the graph, where there is a leaf.
+  Tensor atLeaf(Tensor value) const;
   uint64_t generation() const { return generation_; }
   /// Whether the value is still the user's own tensor, which functionalize() will write at the end.
   bool isInput() const { return is_input_ && generation_ == 0; }
@@ -58,7 +64,6 @@ class Base : public intrusive_ptr_target {
   void release_resources() override;
 
  private:
-  Tensor atLeaf(Tensor value) const;
   Tensor value_;
   Tensor leaf_;
   uint64_t generation_ = 0;
@@ -75,6 +80,8 @@ class FunctionalTensor final : public TensorImpl {
   Base& base() const { return *base_; }
   const intrusive_ptr<Base>& sharedBase() const { return base_; }
   const std::vector<Link>& chain() const { return chain_; }
+  /// Whether it is what the base is, in another shape perhaps, and no view.
+  bool isItself() const { return itself_ == chain_.size(); }
 
   /// A link more: this tensor is a view of what it was.
   void append(Link link);
@@ -92,6 +99,7 @@ class FunctionalTensor final : public TensorImpl {
   void followValue();
   intrusive_ptr<Base> base_;
   std::vector<Link> chain_;
+  size_t itself_ = 0;  // so many links at the front are in place
   mutable Tensor value_;
   mutable uint64_t generation_;
 };
@@ -102,6 +110,12 @@ FunctionalTensor* functionalOf(const Tensor& t);
 Tensor wrapValue(const Tensor& value);
 /// An alias of `of`: one link more. `value` is what the link shows.
 Tensor wrapView(const FunctionalTensor& of, Link link, const Tensor& value);
+
+/// The size of the memory that `value` lies in. Of a wrapper, whose own storage is empty, that of the tensor with its shape inside, or
+/// what its shape spans.
+size_t storageBytes(const Tensor& value);
+/// Without graph. A wrapper's class makes another wrapper.
+Tensor detachedAlias(const Tensor& value);
 
 inline bool sameGeometry(const TensorImpl& a, const TensorImpl& b) {
   return a.sizes() == b.sizes() && a.strides() == b.strides() && a.storage_offset() == b.storage_offset();

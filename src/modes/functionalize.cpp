@@ -5,6 +5,8 @@
 #include "src/modes/functional_tensor.h"
 #include "src/tensor/printing.h"
 
+#include <shunt/autograd/as_strided_backward.h>
+#include <shunt/core/log.h>
 #include <shunt/ops.h>
 
 namespace shunt {
@@ -45,7 +47,7 @@ bool overlapsItself(const Tensor& t) {
 void copyInto(const Tensor& plain, const Tensor& value) {
   if (!overlapsItself(plain)) return (void)plain.copy_(value);
   // The value lies in its storage as the tensor in its own: all of that, then.
-  const auto whole = [](const Tensor& t) { return t.as_strided({static_cast<int64_t>(t.storage()->nbytes()) / t.itemsize()}, {1}, 0); };
+  const auto whole = [](const Tensor& t) { return t.as_strided({static_cast<int64_t>(functional::storageBytes(t)) / t.itemsize()}, {1}, 0); };
   whole(plain).copy_(whole(value));
 }
 
@@ -60,12 +62,28 @@ struct FunctionalizeCall::Inputs {
     Tensor plain;
     Tensor functional;
     uint64_t generation;
+    autograd::TensorGeometry geometry;
   };
   std::vector<Input> all;
+  bool written = false;
 };
 
 FunctionalizeCall::FunctionalizeCall() : inputs_(std::make_unique<Inputs>()) {}
-FunctionalizeCall::~FunctionalizeCall() = default;
+
+// The function threw: a leaf that it has given another shape already gets its own again.
+FunctionalizeCall::~FunctionalizeCall() {
+  if (inputs_->written) return;
+  const functional::ModeOff off;
+  const NoGradGuard no_grad;
+  for (const auto& input : inputs_->all) {
+    if (input.plain.sizes() == IntArrayRef(input.geometry.sizes) && input.plain.strides() == IntArrayRef(input.geometry.strides)) continue;
+    try {
+      input.plain.as_strided_(input.geometry.sizes, input.geometry.strides, input.geometry.storage_offset);
+    } catch (const std::exception& e) {
+      logWarning(str("functionalize: an argument keeps the shape that the function gave it before it threw: ", e.what()));
+    }
+  }
+}
 
 Tensor FunctionalizeCall::wrap(const Tensor& t) {
   for (const auto& known : inputs_->all)
@@ -79,13 +97,14 @@ Tensor FunctionalizeCall::wrap(const Tensor& t) {
     }
   if (!wrapped.defined()) wrapped = to_functional(t);
   functionalOf(wrapped)->base().setInput();
-  inputs_->all.push_back({t, wrapped, functionalOf(wrapped)->base().generation()});
+  inputs_->all.push_back({t, wrapped, functionalOf(wrapped)->base().generation(), autograd::TensorGeometry(t)});
   return wrapped;
 }
 
 void FunctionalizeCall::writeBack() {
   const functional::ModeOff off;
-  for (const auto& [plain, wrapped, generation] : inputs_->all) {
+  inputs_->written = true;
+  for (const auto& [plain, wrapped, generation, geometry] : inputs_->all) {
     const FunctionalTensor& now = *functionalOf(wrapped);
     // What was changed under no_grad is no part of the graph.
     const AutoGradMode grad(GradMode::is_enabled() && !(plain.requires_grad() && plain.is_leaf()));
@@ -93,10 +112,15 @@ void FunctionalizeCall::writeBack() {
     for (const functional::Link& link : now.chain())
       if (link.op.operator_name().name == "aten::detach") plain.detach_();
     if (!functional::sameGeometry(*plain.unsafeGetTensorImpl(), now)) {
-      if (now.base().storage()->nbytes() > plain.storage()->nbytes()) plain.resize_(now.sizes());
+      if (now.base().storage()->nbytes() > functional::storageBytes(plain)) plain.resize_(now.sizes());
       plain.as_strided_(now.sizes(), now.strides(), now.storage_offset());
     }
     if (now.base().generation() != generation && !plain.is_same(now.value())) copyInto(plain, now.value());
+    // It had no graph when it got another shape, so another tensor was its leaf.
+    if (const Tensor& leaf = now.base().leaf(); now.isItself() && leaf.defined() && leaf.requires_grad() && !leaf.is_same(plain)) {
+      plain.requires_grad_();
+      plain.mutable_grad() = leaf.grad();
+    }
   }
 }
 

@@ -22,23 +22,27 @@
 //   - In-place view operators (t_, squeeze_) add a link.
 // A new value keeps sizes, strides, offset and the storage's size of the old one, so views and results are those of the plain program,
 // bit by bit. Autograd, Autocast and the kernels run below on the values: graphs are recorded there, and Tensor's autograd
-// methods answer for them. A leaf changed under no_grad stays the leaf: it keeps requires_grad, grad and accumulator.
+// methods answer for them. A leaf changed under no_grad stays the leaf: it keeps requires_grad, grad and accumulator. When an in-place
+// view operator gives it another shape there, the user's tensor gets that shape too, so that gradients arrive in it.
 // One base and its aliases are for one thread at a time.
 #pragma once
 
 #include <shunt/core/ivalue.h>
 #include <shunt/core/op_state.h>
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace shunt {
 
 /// A functional tensor with `t` as its value, and a base of its own: other aliases of `t` are not tracked. `t` is not written, and must
-/// not be while the result is in use. Throws when `t` is undefined or functional already.
+/// not be while the result is in use; a leaf may get another shape (Note [Functional tensors]). Throws when `t` is undefined or functional already.
 SHUNT_API Tensor to_functional(const Tensor& t);
 /// The value that a functional tensor has now; not to be written. Throws for other tensors.
 SHUNT_API Tensor from_functional(const Tensor& t);
@@ -94,42 +98,115 @@ class SHUNT_API FunctionalizeCall {
   std::unique_ptr<Inputs> inputs_;
 };
 
-inline Tensor wrapAll(FunctionalizeCall& call, const Tensor& t) { return t.defined() ? call.wrap(t) : t; }
-inline std::optional<Tensor> wrapAll(FunctionalizeCall& call, const std::optional<Tensor>& t) {
-  return t ? std::optional<Tensor>(wrapAll(call, *t)) : t;
-}
-inline std::vector<Tensor> wrapAll(FunctionalizeCall& call, std::vector<Tensor> list) {
-  for (Tensor& t : list) t = wrapAll(call, std::as_const(t));
-  return list;
+/// How a value holds tensors: not at all, or map(value, f) is the value with f(const Tensor&) -> Tensor in the place of each.
+template <class T>
+struct TensorsIn {
+  static constexpr bool kAny = false;
+};
+template <>
+struct TensorsIn<Tensor> {
+  static constexpr bool kAny = true;
+  template <class F>
+  static Tensor map(const Tensor& t, F& f) {
+    return t.defined() ? f(t) : t;
+  }
+};
+template <class T, class F>
+decltype(auto) mapTensorsIn(const T& value, F& f) {
+  if constexpr (TensorsIn<T>::kAny) return TensorsIn<T>::map(value, f);
+  else return (value);
 }
 template <class T>
-T&& wrapAll(FunctionalizeCall&, T&& value)
-  requires(!std::is_constructible_v<std::optional<Tensor>, T> && !std::is_same_v<std::remove_cvref_t<T>, std::vector<Tensor>>)
-{
-  return std::forward<T>(value);
+  requires TensorsIn<T>::kAny
+struct TensorsIn<std::optional<T>> {
+  static constexpr bool kAny = true;
+  template <class F>
+  static std::optional<T> map(const std::optional<T>& value, F& f) {
+    return value ? std::optional<T>(mapTensorsIn(*value, f)) : value;
+  }
+};
+template <class T>
+  requires TensorsIn<T>::kAny
+struct TensorsIn<std::vector<T>> {
+  static constexpr bool kAny = true;
+  template <class F>
+  static std::vector<T> map(const std::vector<T>& list, F& f) {
+    std::vector<T> out;
+    for (const T& value : list) out.push_back(mapTensorsIn(value, f));
+    return out;
+  }
+};
+template <class T, size_t N>
+  requires TensorsIn<T>::kAny
+struct TensorsIn<std::array<T, N>> {
+  static constexpr bool kAny = true;
+  template <class F>
+  static std::array<T, N> map(std::array<T, N> values, F& f) {
+    for (T& value : values) value = mapTensorsIn(std::as_const(value), f);
+    return values;
+  }
+};
+template <class A, class B>
+  requires(TensorsIn<A>::kAny || TensorsIn<B>::kAny)
+struct TensorsIn<std::pair<A, B>> {
+  static constexpr bool kAny = true;
+  template <class F>
+  static std::pair<A, B> map(const std::pair<A, B>& value, F& f) {
+    return std::pair<A, B>(mapTensorsIn(value.first, f), mapTensorsIn(value.second, f));
+  }
+};
+template <class... T>
+  requires(TensorsIn<T>::kAny || ...)
+struct TensorsIn<std::tuple<T...>> {
+  static constexpr bool kAny = true;
+  template <class F>
+  static std::tuple<T...> map(const std::tuple<T...>& values, F& f) {
+    return std::apply([&](const T&... value) { return std::tuple<T...>(mapTensorsIn(value, f)...); }, values);
+  }
+};
+
+template <class T>
+constexpr bool isOtherContainerOfTensors() {
+  if constexpr (std::is_convertible_v<T, Tensor> || TensorsIn<T>::kAny) return false;
+  else if constexpr (std::ranges::range<T>) return TensorsIn<std::ranges::range_value_t<T>>::kAny;
+  else return false;
 }
 
-inline Tensor unwrapAll(FunctionalizeCall& call, const Tensor& t) { return is_functional(t) ? call.unwrap(t) : t; }
-inline std::vector<Tensor> unwrapAll(FunctionalizeCall& call, std::vector<Tensor> list) {
-  for (Tensor& t : list) t = unwrapAll(call, std::as_const(t));
-  return list;
-}
-template <class... T>
-std::tuple<T...> unwrapAll(FunctionalizeCall& call, const std::tuple<T...>& results) {
-  return std::apply([&](const T&... r) { return std::tuple<T...>(unwrapAll(call, r)...); }, results);
-}
 template <class T>
-T unwrapAll(FunctionalizeCall&, T value)
-  requires(!std::is_convertible_v<T, Tensor> && !std::is_same_v<T, std::vector<Tensor>>)
-{
-  return value;
+decltype(auto) wrapAll(FunctionalizeCall& call, T&& value) {
+  using Value = std::remove_cvref_t<T>;
+  auto wrap = [&](const Tensor& t) { return call.wrap(t); };
+  if constexpr (std::is_same_v<Value, TensorList>) {
+    return TensorsIn<std::vector<Tensor>>::map(std::vector<Tensor>(value.begin(), value.end()), wrap);
+  } else if constexpr (TensorsIn<Value>::kAny) {
+    return TensorsIn<Value>::map(value, wrap);
+  } else if constexpr (std::is_convertible_v<T, Tensor>) {
+    return TensorsIn<Tensor>::map(static_cast<Tensor>(std::forward<T>(value)), wrap);
+  } else {
+    static_assert(!isOtherContainerOfTensors<Value>(),
+                  "functionalize: an argument is a container of tensors that it can't look into, so they would be written at once; pass a "
+                  "Tensor, TensorList, or optional, vector, array, pair or tuple of them");
+    return std::forward<T>(value);
+  }
+}
+
+template <class T>
+T unwrapAll(FunctionalizeCall& call, T&& value) {
+  static_assert(!std::is_reference_v<T>);
+  auto unwrap = [&](const Tensor& t) { return is_functional(t) ? call.unwrap(t) : t; };
+  static_assert(!isOtherContainerOfTensors<T>(),
+                "functionalize: the function returns a container of tensors that it can't look into, so they would stay functional; return a "
+                "Tensor, or optional, vector, array, pair or tuple of them");
+  if constexpr (TensorsIn<T>::kAny) return TensorsIn<T>::map(value, unwrap);
+  else return std::move(value);
 }
 
 }  // namespace detail
 
-/// A function that does what `f` does to the same arguments, but without writes: wraps tensors among the arguments (Tensor, optional and
-/// vector of them), runs `f` under a FunctionalizeGuard, writes what became of the arguments back at the end, and returns what f
-/// returns with plain tensors in it. When `f` throws, the arguments are as they were.
+/// A function that does what `f` does to the same arguments, but without writes: wraps tensors among the arguments (Tensor, TensorList;
+/// optional, vector, array, pair and tuple of them), runs `f` under a FunctionalizeGuard, writes what became of the arguments back at
+/// the end, and returns what f returns with plain tensors in it. Other containers of tensors don't compile; tensors in members of the
+/// user's own types are not seen, and so are constants. When `f` throws, the arguments are as they were.
 template <class F>
 auto functionalize(F f) {
   return [f = std::move(f)]<class... Args>(Args&&... args) {
@@ -144,7 +221,7 @@ auto functionalize(F f) {
     } else {
       auto result = run();
       call.writeBack();
-      return detail::unwrapAll(call, result);
+      return detail::unwrapAll(call, std::move(result));
     }
   };
 }
