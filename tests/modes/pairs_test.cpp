@@ -10,16 +10,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 namespace shunt {
 namespace {
 
 const host_device::HostDevice device;
-int mode_calls = 0, subclass_calls = 0;
+using Calls = std::map<std::string, int>;
+Calls mode_calls, subclass_calls;  // by operator
 
 /// One of the things: its guards live as long as it does.
 struct Scope {
@@ -30,7 +32,7 @@ struct Scope {
 struct ModeScope : Scope {
   struct Counting : DispatchMode {
     void handle(const OperatorHandle& op, Stack* stack) override {
-      if (op.operator_name().name == "aten::mm") ++mode_calls;
+      ++mode_calls[op.operator_name().name];
       op.callBoxed(stack);
     }
   };
@@ -42,7 +44,7 @@ struct SubclassScope : Scope {
   struct Wrapper : TensorSubclass {
     using TensorSubclass::TensorSubclass;
     void handle(const OperatorHandle& op, Stack* stack) override {
-      if (op.operator_name().name == "aten::mm") ++subclass_calls;
+      ++subclass_calls[op.operator_name().name];
       call_unwrapped<Wrapper>(op, stack);
     }
   };
@@ -85,59 +87,99 @@ template <class S>
 std::unique_ptr<Scope> make() { return std::make_unique<S>(); }
 
 const std::map<std::string, MakeScope> kScopes = {
-    {"mode", &make<ModeScope>},         {"subclass", &make<SubclassScope>}, {"functionalize", &make<FunctionalizeScope>},
-    {"fake", &make<FakeScope>},             {"autograd", &make<AutogradScope>}, {"autocast", &make<AutocastScope>}, {"no_grad", &make<NoGradScope>},
-    {"inference", &make<InferenceScope>}, {"device", &make<DeviceScope>},
+    {"mode", &make<ModeScope>},       {"subclass", &make<SubclassScope>}, {"functionalize", &make<FunctionalizeScope>},
+    {"fake", &make<FakeScope>},       {"autograd", &make<AutogradScope>}, {"autocast", &make<AutocastScope>},
+    {"no_grad", &make<NoGradScope>},  {"inference", &make<InferenceScope>}, {"device", &make<DeviceScope>},
 };
 
-/// Without subclasses and functional wrappers.
-Tensor valueOf(const Tensor& t) {
-  if (is_functional(t)) return valueOf(from_functional(t));
+/// The tensor in the innermost wrapper; `names` gets what is around it, from outside in: "subclass>functional>".
+Tensor valueOf(const Tensor& t, std::string* names = nullptr) {
   const auto* wrapper = wrapper_cast<SubclassScope::Wrapper>(t);
-  return wrapper != nullptr ? valueOf(wrapper->inner()) : t;
+  if (names != nullptr) *names += wrapper != nullptr ? "subclass>" : is_functional(t) ? "functional>" : is_fake(t) ? "fake>" : "";
+  if (is_functional(t)) return valueOf(from_functional(t), names);
+  return wrapper != nullptr ? valueOf(wrapper->inner(), names) : t;
 }
 
-Tensor input(int64_t add) { return (arange(6, kFloat) + add).view({2, 3}) / 8; }
+Tensor input(int64_t add) { return (arange(6, kFloat) + add).view({2, 3}) / 7; }
 
-/// Of y, made from x, which may have been made from a leaf.
-std::string describe(const Tensor& y, const Tensor& x, const Tensor& leaf) {
-  std::string out = detail::str(y.dtype());
-  const auto say = [&](bool is, const char* what) { if (is) out += std::string(" ") + what; };
-  say(y.device().type() == DeviceType::PrivateUse1, "device");
-  say(wrapper_cast<SubclassScope::Wrapper>(y) != nullptr, "subclass");
-  say(is_functional(y), "functional");
-  say(is_fake(valueOf(y)), "fake");
-  say(valueOf(y).is_inference(), "inference");
-  const int seen = mode_calls, handled = subclass_calls;  // backward's own products count no more
-  if (y.requires_grad()) {
-    y.sum().backward();
-    const Tensor grad = x.grad().defined() ? x.grad() : leaf.grad();
-    say(true, !grad.defined() ? "graph" : grad.dtype() == kFloat && grad.sizes() == x.sizes() ? "gradient" : "odd-gradient");
-  }
-  say(seen != 0, seen == 1 ? "seen" : "seen-often");
-  say(handled != 0, handled == 1 ? "handled" : "handled-often");
+/// A product, a write, a view, and a write to the view.
+Tensor program(const Tensor& x, const Tensor& w) {
+  Tensor y = x.mm(w);
+  y.mul_(0.3);
+  y.select(0, 1).add_(1);
+  return y;
+}
+
+struct Left {
+  std::string text;
+  Tensor value, grad;  // plain ones
+};
+
+/// "seen" where each call was met once as the user made it, "seen-functionally" where the writes were not met as such.
+std::string met(Calls& calls, const char* word) {
+  if (calls.empty()) return "";
+  const bool once = calls["aten::mm"] == 1 && calls["aten::select"] >= 1;
+  const int in_place = calls["aten::mul_"] + calls["aten::add_"], functional = calls["aten::mul"] + calls["aten::add"];
+  if (once && in_place == 2 && functional == 0) return std::string(" ") + word;
+  if (once && in_place == 0 && functional == 2) return std::string(" ") + word + "-functionally";
+  std::string out = std::string(" ") + word + "-oddly:";
+  for (const auto& [name, n] : calls) out += detail::str(' ', name, '*', n);
   return out;
 }
 
-/// What a product becomes inside both: its dtype; where it is, if not on the CPU; its wrappers; `inference`; `gradient` where backward
-/// reaches the leaf; whether the mode saw it and the subclass handled it, which each may do once. Values are compared with the plain ones.
+/// Of y, made from x, which may have been made from a leaf.
+Left describe(const Tensor& y, const Tensor& x, const Tensor& leaf) {
+  const std::string calls = met(mode_calls, "seen") + met(subclass_calls, "handled");  // without backward's
+  std::string wrappers;
+  Left left{detail::str(y.dtype()), valueOf(y, &wrappers), {}};
+  if (y.device().type() == DeviceType::PrivateUse1) left.text += " device";
+  if (!wrappers.empty()) left.text += " " + wrappers.substr(0, wrappers.size() - 1);
+  if (left.value.is_inference()) left.text += " inference";
+  if (y.requires_grad()) {
+    (y * y).sum().backward();
+    const Tensor grad = x.grad().defined() ? x.grad() : leaf.grad();
+    left.text += grad.defined() ? " gradient" : " graph";
+    if (grad.defined()) left.grad = valueOf(grad);
+  }
+  left.text += calls;
+  return left;
+}
+
+/// "" where they are the same, bit for bit.
+std::string difference(const char* what, const Tensor& got, const Tensor& expected) {
+  if (got.dtype() != expected.dtype() || got.sizes() != expected.sizes())
+    return detail::str(" ", what, " is ", got.dtype(), got.sizes(), ", not ", expected.dtype(), expected.sizes());
+  if (is_fake(got)) return "";
+  const Tensor a = got.detach().to(kCPU).contiguous(), b = expected.detach().contiguous();
+  return std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0 ? "" : detail::str(" ", what, " is ", a.toString(), ", not ", b.toString());
+}
+
+/// What the program's result becomes inside both: its dtype; where it is, if not on the CPU; all its wrappers, from outside in;
+/// `inference`; `gradient` where backward reaches the leaf; whether the mode saw and the subclass handled each call once. Values and
+/// gradients are those of the plain run.
 std::string resultOf(const std::string& outer, const std::string& inner) {
-  mode_calls = subclass_calls = 0;
-  const Tensor a = input(1), b = input(2).t().contiguous(), expected = a.mm(b);
-  Tensor y;
-  std::string out;
+  const Tensor a = input(1), b = input(2).t().contiguous();
+  Left expected;
+  {
+    std::optional<AutocastScope> autocast;
+    if (outer == "autocast" || inner == "autocast") autocast.emplace();
+    const Tensor leaf = a.clone().requires_grad_();
+    expected = describe(program(leaf, b), leaf, leaf);
+  }
+  mode_calls.clear();
+  subclass_calls.clear();
+  Left left;
   try {
     const std::unique_ptr<Scope> first = kScopes.at(outer)(), second = kScopes.at(inner)();
     const Tensor x = first->wrap(second->wrap(a)), w = first->wrap(second->wrap(b));
-    y = x.mm(w);
-    out = describe(y, x, a);
+    mode_calls.clear();  // what wrapping calls
+    subclass_calls.clear();
+    left = describe(program(x, w), x, a);
   } catch (const Error& e) {
     return std::string("error: ") + e.what();
   }
-  const Tensor value = valueOf(y).detach();
-  if (is_fake(value)) return out + (y.sizes() == expected.sizes() ? "" : " of another shape");
-  const double off = (value.to(kCPU).to(kFloat) - expected).abs().max().item<double>();
-  return out + (off <= (y.dtype() == kFloat ? 0 : 0.05) ? "" : " wrong");
+  return left.text + difference("the value", left.value, expected.value) +
+         (left.grad.defined() ? difference("the gradient", left.grad, expected.grad) : "");
 }
 
 struct Pair {
@@ -154,16 +196,16 @@ constexpr Pair kPairs[] = {
     {"mode", "inference", "Float inference seen"},
     {"mode", "device", "Float device seen"},
     {"subclass", "mode", "Float subclass seen handled"},
-    {"subclass", "functionalize", "Float subclass handled"},
-    {"subclass", "fake", "Float subclass fake handled"},
+    {"subclass", "functionalize", "Float subclass>functional handled"},
+    {"subclass", "fake", "Float subclass>fake handled"},
     {"subclass", "autograd", "Float subclass gradient handled"},
     {"subclass", "autocast", "BFloat16 subclass handled"},
     {"subclass", "no_grad", "Float subclass handled"},
     {"subclass", "inference", "Float subclass inference handled"},
     {"subclass", "device", "Float device subclass handled"},
     {"functionalize", "mode", "Float functional seen"},
-    {"functionalize", "subclass", "Float functional handled"},
-    {"functionalize", "fake", "Float functional fake"},
+    {"functionalize", "subclass", "Float functional>subclass handled-functionally"},
+    {"functionalize", "fake", "Float functional>fake"},
     {"functionalize", "autograd", "Float functional gradient"},
     {"functionalize", "autocast", "BFloat16 functional"},
     {"functionalize", "no_grad", "Float functional"},
@@ -176,7 +218,8 @@ constexpr Pair kPairs[] = {
     {"fake", "autocast", "BFloat16 fake"},
     {"fake", "no_grad", "Float fake"},
     {"fake", "inference", "Float fake inference"},
-    {"fake", "device", "error: operator aten::to.dtype_layout: argument 'self' (position 1): expected a fake tensor, since a FakeTensorMode is active, got a real one"},
+    {"fake", "device", "error: operator aten::to.dtype_layout: argument 'self' (position 1): expected a fake tensor, since a "
+                       "FakeTensorMode is active, got a real one"},
     {"autograd", "mode", "Float gradient seen"},
     {"autograd", "subclass", "Float subclass gradient handled"},
     {"autograd", "functionalize", "Float functional gradient"},
