@@ -17,6 +17,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <unistd.h>
 
@@ -88,6 +89,13 @@ bool anyMatches(const std::string& patterns, const std::string& text) {
   return false;
 }
 
+bool hasMixedDtypes(const parity::Case& c) {
+  std::set<int> dtypes;
+  for (const parity::TensorSpec& t : c.tensors)
+    if (t.defined) dtypes.insert(c.storages[static_cast<size_t>(t.storage)].dtype);
+  return dtypes.size() > 1;
+}
+
 char current_case[512];  // what a crash handler can print without allocating
 
 void reportCrash(int signal) {
@@ -133,7 +141,8 @@ class Run {
     ++cases_;
     threw_ += plain.threw;
     const bool values = (parity::ruleFor(c.name, c.overload).flags & parity::kMetadataOnly) == 0;
-    for (const Difference& d : differences(plain, functional, values)) {
+    for (Difference d : differences(plain, functional, values)) {
+      if (hasMixedDtypes(c)) d.detail += ", mixed dtypes";
       if (known(name.substr(6), d)) continue;
       Failure& f = failures_[name + " [" + d.what + "]"];
       const std::string text = d.detail + "\n  functional_parity_test " + flags + "\n" + parity::snippetOf(c, schema);
