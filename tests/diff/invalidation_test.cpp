@@ -2,10 +2,13 @@
 // which are no changes, come and go without a compile.
 #include "tests/diff/thunks.h"
 
+#include <shunt/modes/fake_tensor.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 #include <dlfcn.h>
 #include <fstream>
 #include <functional>
@@ -44,18 +47,18 @@ std::shared_ptr<Library> makeBlock(const char* ns, DispatchKey key, const std::f
   return block;
 }
 
-/// A boxed fallback that thunks rely on, below their inlined autograd wrappers.
-std::shared_ptr<Library> fakeFallback() {
-  return makeBlock("_", DispatchKey::Fake, [](Library& m) {
+/// A boxed fallback that thunks rely on, below their inlined autograd wrappers, of a key that nothing else uses.
+std::shared_ptr<Library> spareFallback() {
+  return makeBlock("_", DispatchKey::CustomRNGKeyId, [](Library& m) {
     m.fallback(CppFunction::makeFromBoxed([](const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
-      op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::Fake), stack);
+      op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::CustomRNGKeyId), stack);
     }));
   });
 }
-std::shared_ptr<Library> fake_fallback;
+std::shared_ptr<Library> spare_fallback;
 
-Tensor mulUnderFake(const Operands& x) {
-  IncludeDispatchKeyGuard guard(DispatchKey::Fake);
+Tensor mulUnderSpare(const Operands& x) {
+  IncludeDispatchKeyGuard guard(DispatchKey::CustomRNGKeyId);
   return x.leaf.mul(x.leaf);
 }
 
@@ -72,7 +75,7 @@ void warm(const Operands& x) {
     x.leaf_square.mm(x.square);
     shunt::linear(x.square, x.square);
     shunt::linear(x.leaf_square, x.square);
-    if (fake_fallback != nullptr) mulUnderFake(x);
+    if (spare_fallback != nullptr) mulUnderSpare(x);
     {
       NoGradGuard guard;
       x.leaf.mul(x.leaf);
@@ -234,28 +237,28 @@ const std::vector<Row>& rows() {
          }
        }},
       {"kernel where a fallback was",
-       block("aten", DispatchKey::Fake, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }),
-       "Fake",
+       block("aten", DispatchKey::CustomRNGKeyId, [](Library& m) { m.impl("mul.Tensor", &markedBinary); }),
+       "CustomRNGKeyId",
        "",
-       {{mul}, "Fake"},
+       {{mul}, "CustomRNGKeyId"},
        "kernel",
-       {{mul}, "Fake"},
+       {{mul}, "CustomRNGKeyId"},
        "backend fallback",
-       [](const Operands& x) { return isMarked(mulUnderFake(x)); }},
+       [](const Operands& x) { return isMarked(mulUnderSpare(x)); }},
       {"a fallback that is taken back",
        []() -> std::shared_ptr<void> {
-         fake_fallback = nullptr;
-         return std::shared_ptr<void>(nullptr, [](void*) { fake_fallback = fakeFallback(); });
+         spare_fallback = nullptr;
+         return std::shared_ptr<void>(nullptr, [](void*) { spare_fallback = spareFallback(); });
        },
-       "Fake",
+       "CustomRNGKeyId",
        "",
-       {{}, "Fake"},
+       {{}, "CustomRNGKeyId"},
        "missing",
-       {{}, "Fake"},
+       {{}, "CustomRNGKeyId"},
        "backend fallback",
        [](const Operands& x) {
          try {
-           mulUnderFake(x);
+           mulUnderSpare(x);
            return false;
          } catch (const Error&) {
            return true;
@@ -283,12 +286,12 @@ void PrintTo(Place p, std::ostream* out) {
 class Invalidation : public testing::TestWithParam<std::tuple<Row, Place>> {
  protected:
   void SetUp() override {
-    fake_fallback = fakeFallback();
+    spare_fallback = spareFallback();
     relu = makeBlock("aten", DispatchKey::CPU, [](Library& m) { m.impl("relu", &actingRelu); });
     jit::clear();
     warm(x);
   }
-  void TearDown() override { fake_fallback = nullptr; }
+  void TearDown() override { spare_fallback = nullptr; }
 
   void at(Place place, const std::function<void()>& act) {
     if (place == Place::kHere) return act();
@@ -435,39 +438,74 @@ TEST(InvalidationInside, CallsThatStartLaterSeeAnotherThreadsChange) {
   EXPECT_FALSE(wrong);
 }
 
-// Another thread's modes are its own.
-TEST(Modes, OfAnotherThreadChangeNothingHere) {
+// Another thread's modes are its own: while it takes its turns in them, calls here stay in their thunks, nothing is compiled or
+// dropped, and results have the same bits.
+void expectThunksStayHereDuring(const std::function<void(const Operands& mine)>& turn) {
   const Operands x;
   jit::clear();
   warm(x);
+  const Tensor expected = x.leaf.mul(x.leaf);
   std::atomic<bool> stop{false};
   std::atomic<int> turns{0};
   std::thread other([&] {
     const Operands mine;
     while (!stop.load()) {
-      NoGradGuard no_grad;
-      AutocastGuard autocast(kCPU);
-      mine.leaf.mul(mine.leaf);
-      try {
-        InferenceMode inference;
-        mine.plain.mul(numbers(3));
-      } catch (const Error&) {
-        turns.fetch_add(1);
-      }
+      turn(mine);
+      turns.fetch_add(1);
     }
   });
   while (turns.load() == 0) std::this_thread::yield();
   const Published before = published();
-  for (int i = 0; i < 1000; ++i) {
+  const auto compiled = jit::stats().compiled;
+  const int earlier = turns.load();
+  for (int i = 0; i < 1000 || turns.load() < earlier + 10; ++i) {
     const uint64_t thunks = jit::calls_in_thunks();
     const Tensor y = x.leaf.mul(x.leaf);
-    ASSERT_EQ(jit::calls_in_thunks(), thunks + 1);
-    ASSERT_TRUE(y.requires_grad());
+    if (jit::calls_in_thunks() != thunks + 1 || !y.requires_grad() || std::memcmp(y.data_ptr(), expected.data_ptr(), y.nbytes()) != 0) {
+      ADD_FAILURE() << "call " << i << " was not in a thunk, or its result is another one: " << y;
+      break;
+    }
   }
+  EXPECT_EQ(jit::stats().compiled, compiled) << jit::statsTable();
   stop = true;
   other.join();
-  EXPECT_GT(turns.load(), 0);
   EXPECT_TRUE(gone(before).empty());
+}
+
+TEST(Modes, GuardsOfAnotherThreadChangeNothingHere) {
+  expectThunksStayHereDuring([](const Operands& mine) {
+    NoGradGuard no_grad;
+    AutocastGuard autocast(kCPU);
+    mine.leaf.mul(mine.leaf);
+    InferenceMode inference;
+    EXPECT_THROW(mine.plain.mul(numbers(3)), Error);
+  });
+}
+
+TEST(Modes, ADispatchModeOfAnotherThreadChangesNothingHere) {
+  struct PassOn : DispatchMode {
+    void handle(const OperatorHandle& op, Stack* stack) override {
+      ++calls;
+      op.callBoxed(stack);
+    }
+    int64_t calls = 0;
+  };
+  PassOn mode;
+  expectThunksStayHereDuring([&](const Operands& mine) {
+    const DispatchModeGuard guard(mode);
+    const int64_t calls = mode.calls;
+    mine.leaf.mul(mine.leaf).relu();
+    EXPECT_EQ(mode.calls, calls + 2);
+  });
+}
+
+TEST(Modes, AFakeTensorModeOfAnotherThreadChangesNothingHere) {
+  expectThunksStayHereDuring([](const Operands& mine) {
+    FakeTensorMode mode;
+    const Tensor fake = mode.from_tensor(mine.leaf);
+    EXPECT_TRUE(is_fake(fake.mul(fake).relu()));
+    EXPECT_THROW(mine.leaf.mul(mine.leaf), Error);
+  });
 }
 
 // Modes change keys, not tables: what was compiled is passed by and found again.
