@@ -42,6 +42,7 @@ const Part kParts[] = {
     {"never slower", &neverSlowerBars, {}},
     {"memory", &memoryBars, kCompiledAtOnce},
     {"growth", &growthBars, kCompiledAtOnce},
+    {"modes", &modeBars, {{"SHUNT_JIT", "0"}}},
 };
 
 /// Runs a part in a process of its own; returns whether all of its bars held.

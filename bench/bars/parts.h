@@ -19,5 +19,7 @@ void instructionBars();
 void memoryBars();
 void growthBars();
 void loadBars();
+/// A dispatch mode that does nothing against none.
+void modeBars();
 
 }  // namespace bench

@@ -7,28 +7,11 @@
 namespace shunt::boxed {
 namespace {
 
-// Before a backend is chosen, so that the message is about the argument and not about a missing kernel.
-void checkArguments(const OperatorHandle& op, const FunctionSchema& schema, Stack& stack) {
-  const auto& args = schema.arguments();
-  for (size_t i = 0; i < args.size(); ++i) {
-    const IValue& v = peek(stack, i, args.size());
-    SHUNT_CHECK(holds(v, args[i].type), "operator ", op.operator_name(), ": boxed argument '", args[i].name, "' (position ", i + 1,
-                "): expected ", args[i].type, ", got ", v.tagName());
-  }
-}
-
 // A sized list takes one value and repeats it; a bare int is a one-element list elsewhere.
-void normalizeArguments(const FunctionSchema& schema, Stack& stack) {
-  const auto& args = schema.arguments();
-  const size_t n = args.size();
-  for (size_t i = 0; i < n; ++i) {
-    const Type& type = args[i].type;
-    IValue& v = peek(stack, i, n);
-    if (!type.list || v.isNone()) continue;
-    const auto repeat = static_cast<size_t>(type.fixed_size.value_or(1));
-    if (type.kind == TypeKind::Int && v.isInt()) v = IValue(std::vector<int64_t>(repeat, v.toInt()));
-    else if (type.kind == TypeKind::Float && v.isDouble()) v = IValue(std::vector<double>(repeat, v.toDouble()));
-  }
+void normalize(const Type& type, IValue& v) {
+  const auto repeat = static_cast<size_t>(type.fixed_size.value_or(1));
+  if (type.kind == TypeKind::Int && v.isInt()) v = IValue(std::vector<int64_t>(repeat, v.toInt()));
+  else if (type.kind == TypeKind::Float && v.isDouble()) v = IValue(std::vector<double>(repeat, v.toDouble()));
 }
 
 }  // namespace
@@ -56,17 +39,26 @@ bool holds(const IValue& v, const Type& type) {
 }
 
 size_t prepare(const OperatorHandle& op, Stack& stack) {
-  const FunctionSchema& schema = op.schema();
-  const size_t n = schema.arguments().size();
+  const auto& args = op.schema().arguments();
+  const size_t n = args.size();
   SHUNT_CHECK(stack.size() >= n, "operator ", op.operator_name(), ": a boxed call needs ", n, " arguments on the stack, got ", stack.size());
-  normalizeArguments(schema, stack);
-  checkArguments(op, schema, stack);
+  // Before a backend is chosen, so that the message is about the argument and not about a missing kernel.
+  IValue* const values = stack.data() + (stack.size() - n);
+  for (size_t i = 0; i < n; ++i) {
+    const Type& type = args[i].type;
+    IValue& v = values[i];
+    if (type.list) normalize(type, v);
+    else if (v.isTensor() && type.kind == TypeKind::Tensor) continue;
+    SHUNT_CHECK(holds(v, type), "operator ", op.operator_name(), ": boxed argument '", args[i].name, "' (position ", i + 1,
+                "): expected ", type, ", got ", v.tagName());
+  }
   return n;
 }
 
 uint64_t keysOf(const Stack& stack, size_t n) {
   uint64_t keys = 0;
-  for (size_t i = stack.size() - n; i < stack.size(); ++i) keys |= keysOf(stack[i]);
+  for (size_t i = stack.size() - n; i < stack.size(); ++i)
+    keys |= stack[i].isTensor() ? detail::keysOf(stack[i].toTensor()) : keysOf(stack[i]);
   return keys;
 }
 

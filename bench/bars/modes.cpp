@@ -1,0 +1,47 @@
+// What a dispatch mode that does nothing adds to a call: the same call with and without it, in turn, both interpreted.
+#include "bench/bars/interleave.h"
+#include "bench/bars/parts.h"
+#include "bench/bars/row.h"
+
+#include <shunt/shunt.h>
+
+#include <cstdio>
+
+namespace bench {
+namespace {
+
+using namespace shunt;
+
+struct PassOn : DispatchMode {
+  void handle(const OperatorHandle& op, Stack* stack) override { op.callBoxed(stack); }
+};
+
+constexpr double kMostNanoseconds = 150;
+constexpr int64_t kCalls = 5000;
+constexpr int kRounds = 101;
+
+}  // namespace
+
+void modeBars() {
+  constexpr const char* kWhat = "add of 16 floats under a mode that does nothing, more ns";
+  if (!wanted(kWhat)) return;
+  const NoGradGuard no_grad;
+  const Tensor a = randn({16}), b = randn({16});
+  const auto time = [&](int64_t calls) {
+    const int64_t start = threadNanoseconds();
+    for (int64_t i = 0; i < calls; ++i) add(a, b);
+    return threadNanoseconds() - start;
+  };
+  const auto timeUnderMode = [&](int64_t calls) {
+    PassOn mode;
+    const DispatchModeGuard guard(mode);
+    return time(calls);
+  };
+  timeUnderMode(kCalls);
+  const Comparison c = alternate(kRounds, kCalls, kCalls, timeUnderMode, time);
+  char note[64];
+  std::snprintf(note, sizeof note, "%.5g ns against %.5g", c.a, c.b);
+  printRow({kWhat, c.a - c.b, kMostNanoseconds, note});
+}
+
+}  // namespace bench
