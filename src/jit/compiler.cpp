@@ -4,6 +4,7 @@
 #include "src/jit/report.h"
 #include "src/jit/switches.h"
 
+#include <shunt/core/dispatcher.h>
 #include <shunt/core/log.h>
 
 #include <dlfcn.h>
@@ -69,9 +70,13 @@ Compiler& Compiler::instance() {
 }
 
 Compiler::Compiler() : queue_(new Queue) {
-  std::atexit([] { instance().stop(); });
   pthread_atfork([] { instance().beforeFork(); }, [] { instance().afterForkInParent(); }, [] { instance().afterForkInChild(); });
 }
+
+namespace {
+// At load, as a fork while another thread makes it would leave it half made. After the dispatcher, whose locks a fork takes later.
+[[maybe_unused]] const Compiler& made_at_load = (static_cast<void>(Dispatcher::singleton()), Compiler::instance());
+}  // namespace
 
 // Waits for no compile, and every other lock that a compile needs is held across a fork by its owner.
 void Compiler::beforeFork() {
@@ -99,6 +104,7 @@ bool Compiler::submit(const CompileRequest& request) noexcept try {
   std::lock_guard lock(queue.mutex);
   if (queue.stopping || queue.requests.size() >= kMaxQueued) return false;
   if (!queue.started) {
+    [[maybe_unused]] static const int at_exit = std::atexit([] { instance().stop(); });
     queue.worker = std::thread([this, &queue] { run(queue); });
     queue.started = true;
   }
