@@ -33,7 +33,9 @@ Tensor program(const Tensor& x) {
 
 Tensor onCpu(const Tensor& t) { return t.detach().to(shunt::kCPU).to(shunt::kFloat); }
 
-bool near(const Tensor& a, const Tensor& b, double most = 1e-5) { return onCpu(a).sub(onCpu(b)).abs().max().item<double>() <= most; }
+bool near(const Tensor& a, const Tensor& b, double most = 1e-5) {
+  return onCpu(a).sub(onCpu(b)).abs().max().item<double>() <= most;
+}
 
 bool underAMode(const Tensor& x, const Tensor& expected) {
   PassOn mode;
@@ -91,8 +93,10 @@ struct Pair {
   bool (*right)(const Tensor& x, const Tensor& expected);
 };
 constexpr Pair kPairs[] = {
-    {"a dispatch mode", &underAMode}, {"a subclass", &inASubclass},    {"functionalize", &functionalized}, {"fake tensors", &fake},
-    {"autograd", &withGrad},          {"autocast", &underAutocast},    {"no_grad", &withoutGrad},          {"inference mode", &inInferenceMode},
+    {"a dispatch mode", &underAMode}, {"a subclass", &inASubclass},
+    {"functionalize", &functionalized}, {"fake tensors", &fake},
+    {"autograd", &withGrad}, {"autocast", &underAutocast},
+    {"no_grad", &withoutGrad}, {"inference mode", &inInferenceMode},
 };
 
 }  // namespace

@@ -23,7 +23,8 @@ class LazyTensor : public shunt::TensorSubclass {
   LazyTensor(std::shared_ptr<Recorded> call, size_t i, const shunt::Tensor& meta)
       : TensorSubclass(meta.sizes(), shunt::TensorOptions(meta.dtype())), call_(std::move(call)), index_(i) {}
   /// A lazy `t`, to begin with.
-  explicit LazyTensor(const shunt::Tensor& t) : LazyTensor(record(shunt::Dispatcher::singleton().findSchemaOrThrow("aten::alias"), {t}), 0, t) {
+  explicit LazyTensor(const shunt::Tensor& t)
+      : LazyTensor(record(shunt::Dispatcher::singleton().findSchemaOrThrow("aten::alias"), {t}), 0, t) {
     call_->done = true;
   }
 

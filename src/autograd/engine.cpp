@@ -36,7 +36,8 @@ variable_list makeGrads(const variable_list& outputs, const variable_list& grads
     SHUNT_CHECK(grads[i].sizes() == outputs[i].sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ",
                 grads[i].sizes(), " and output[", i, "] has a shape of ", outputs[i].sizes(), ".");
     SHUNT_CHECK(isFake(grads[i]) == isFake(outputs[i]), "grad_output[", i, "] is a ", isFake(grads[i]) ? "fake" : "real",
-                " tensor and output[", i, "] is a ", isFake(outputs[i]) ? "fake" : "real", " one; a gradient has numbers where its output has");
+                " tensor and output[", i, "] is a ", isFake(outputs[i]) ? "fake" : "real",
+                " one; a gradient has numbers where its output has");
     result.push_back(grads[i]);
   }
   return result;

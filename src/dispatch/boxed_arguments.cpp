@@ -41,7 +41,8 @@ bool holds(const IValue& v, const Type& type) {
 size_t prepare(const OperatorHandle& op, Stack& stack) {
   const auto& args = op.schema().arguments();
   const size_t n = args.size();
-  SHUNT_CHECK(stack.size() >= n, "operator ", op.operator_name(), ": a boxed call needs ", n, " arguments on the stack, got ", stack.size());
+  SHUNT_CHECK(stack.size() >= n, "operator ", op.operator_name(), ": a boxed call needs ", n, " arguments on the stack, got ",
+              stack.size());
   // Before a backend is chosen, so that the message is about the argument and not about a missing kernel.
   IValue* const values = stack.data() + (stack.size() - n);
   for (size_t i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// The error of whoever wants the elements of a tensor that has none: fake tensors (src/modes/fake_fallback.cpp) tell it from others.
+// Who wants the elements of a tensor that has none gets this; fake tensors (src/modes/fake_fallback.cpp) tell it from others.
 #pragma once
 
 #include <shunt/core/error.h>
