@@ -46,7 +46,8 @@ class Call {
   void runWriting();
   void changeGeometry(FunctionalTensor& self, const FunctionalForm& form);
   void resize(FunctionalTensor& self, const NewGeometry& to);
-  void compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written, const std::vector<NewGeometry>& geometries);
+  void compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written,
+               const std::vector<NewGeometry>& geometries);
   std::vector<FunctionalTensor*> writtenOrThrow() const;
   std::vector<NewGeometry> rehearse() const;
   void returnWritten();
@@ -74,7 +75,16 @@ class Call {
   bool any_functional_ = false;
 };
 
+// Composites that write to what they have made: what they call comes back here, one by one. A library's own has a kernel for
+// Functionalize that does the same.
+bool isTakenApart(const OperatorHandle& op) {
+  constexpr std::string_view kNames[] = {"aten::dropout"};
+  return std::find(std::begin(kNames), std::end(kNames), op.op().name()) != std::end(kNames);
+}
+
 void Call::run() {
+  // A wrapper has no backend, so neither has this call.
+  if (any_functional_ && isTakenApart(op_)) return op_.redispatchBoxed({}, &stack_);
   const ModeOff off;
   // Plain tensors are constants. Formulas of a backward that runs inside a FunctionalizeGuard work on values.
   if (!any_functional_ && (!operands_.empty() || autograd::runningNode() != nullptr)) return runBelow();
@@ -116,7 +126,8 @@ Link Call::linkTo(const Operand& of, const Tensor& result, size_t output) const 
   const bool changes_dtype = result.dtype() != of.value.dtype();
   if (tensors != 1 || !argument(self).isTensor()) {
     // Other tensors may change before the view is made again.
-    SHUNT_CHECK(!changes_dtype, "operator ", op_.operator_name(), ": a view of another dtype that depends on several tensors can't be functionalized");
+    SHUNT_CHECK(!changes_dtype, "operator ", op_.operator_name(),
+                ": a view of another dtype that depends on several tensors can't be functionalized");
     return stridedLink(result.sizes(), result.strides(), result.storage_offset());
   }
   Stack args(stack_.end() - static_cast<ptrdiff_t>(n_), stack_.end());
@@ -130,10 +141,12 @@ std::vector<FunctionalTensor*> Call::writtenOrThrow() const {
   for (size_t i = 0; i < n_; ++i) {
     const Argument& a = schema_.arguments()[i];
     if (!a.is_write()) continue;
-    SHUNT_CHECK(argument(i).isTensor(), "operator ", op_.operator_name(), ": argument '", a.name, "' is a written list of tensors, which can't be functionalized");
+    SHUNT_CHECK(argument(i).isTensor(), "operator ", op_.operator_name(), ": argument '", a.name,
+                "' is a written list of tensors, which can't be functionalized");
     if (!argument(i).toTensor().defined()) rehearse();  // the operator says best what it wants
     FunctionalTensor* f = argument(i).toTensor().defined() ? operandOf(argument(i).toTensor()).functional : nullptr;
-    SHUNT_CHECK(f != nullptr, "operator ", op_.operator_name(), ": argument '", a.name, "' is ", argument(i).toTensor().defined() ? "a plain tensor" : "undefined",
+    SHUNT_CHECK(f != nullptr, "operator ", op_.operator_name(), ": argument '", a.name, "' is ",
+                argument(i).toTensor().defined() ? "a plain tensor" : "undefined",
                 ", but is written while another argument is a functional tensor: a plain tensor is a constant there. Wrap it with "
                 "to_functional, or make it an argument of the functionalized function");
     out.push_back(f);
@@ -160,7 +173,8 @@ std::vector<NewGeometry> Call::rehearse() const {
   op_.callBoxed(&stack);
   std::vector<NewGeometry> out;
   for (size_t i = 0; i < twins.size(); ++i) {
-    const bool changed = twins[i].defined() && !(twins[i].sizes() == IntArrayRef(before[i].sizes) && twins[i].strides() == IntArrayRef(before[i].strides));
+    const bool changed = twins[i].defined() && !(twins[i].sizes() == IntArrayRef(before[i].sizes) &&
+                                                 twins[i].strides() == IntArrayRef(before[i].strides));
     out.push_back(changed ? std::make_unique<const autograd::TensorGeometry>(twins[i]) : nullptr);
   }
   return out;
@@ -170,7 +184,8 @@ void Call::returnWritten() {
   std::vector<IValue> written;
   for (size_t i = 0; i < n_; ++i)
     if (schema_.arguments()[i].is_write()) written.push_back(argument(i));
-  SHUNT_CHECK(schema_.returns().size() <= written.size(), "operator ", op_.operator_name(), ": returns more than it writes, which can't be functionalized");
+  SHUNT_CHECK(schema_.returns().size() <= written.size(), "operator ", op_.operator_name(),
+              ": returns more than it writes, which can't be functionalized");
   drop(stack_, n_);
   for (size_t i = 0; i < schema_.returns().size(); ++i) stack_.push_back(std::move(written[i]));
 }
@@ -179,9 +194,11 @@ void Call::runWriting() {
   const std::vector<FunctionalTensor*> written = writtenOrThrow();
   const FunctionalForm* form = functionalForm(op_);
   // resize_ and resize_as_: all that they do is seen on fake tensors.
-  const bool resizes = form == nullptr && schema_.isInplace() && (schema_.name() == "aten::resize_" || schema_.name() == "aten::resize_as_");
-  SHUNT_CHECK(form != nullptr || resizes, "operator ", op_.operator_name(), " can't be functionalized: no operator computes what it writes. Define one with the "
-              "same name and arguments that returns the result, without '_' and without out= arguments: m.def(\"", schema_.operator_name().baseName(), "...\")");
+  const bool resizes = form == nullptr && schema_.isInplace() &&
+                       (schema_.name() == "aten::resize_" || schema_.name() == "aten::resize_as_");
+  SHUNT_CHECK(form != nullptr || resizes, "operator ", op_.operator_name(), " can't be functionalized: no operator computes what it "
+              "writes. Define one with the same name and arguments that returns the result, without '_' and without out= arguments: m.def(\"",
+              schema_.operator_name().baseName(), "...\")");
   if (form != nullptr && schema_.isInplace() && written[0]->value().is_view()) {
     // How a view came about shows on the value only.
     const bool recorded = std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
@@ -208,9 +225,11 @@ void Call::changeGeometry(FunctionalTensor& self, const FunctionalForm& form) {
   self.append({form.op, std::move(args), 0, 0, true, false, !detaches});
 }
 
-void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written, const std::vector<NewGeometry>& geometries) {
+void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written,
+                   const std::vector<NewGeometry>& geometries) {
   // An argument of functionalize() is written at the end, so the graph has to save another tensor.
-  const bool recorded = GradMode::is_enabled() && std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
+  const bool recorded = GradMode::is_enabled() &&
+                        std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
   for (Operand& o : operands_)
     if (recorded && o.functional != nullptr && o.functional->base().isInput() &&
         std::any_of(written.begin(), written.end(), [&](const FunctionalTensor* w) { return &w->base() == &o.functional->base(); }))
@@ -219,7 +238,9 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
   for (size_t i = 0; i < form.from.size(); ++i) {
     const Argument& a = form.op.schema().arguments()[i];
     if (form.from[i] >= 0) stack.push_back(valueOf(argument(static_cast<size_t>(form.from[i]))));
-    else stack.push_back(a.name == "dtype" ? IValue(written[0]->dtype()) : a.name == "device" ? IValue(written[0]->device()) : IValue());
+    else if (a.name == "dtype") stack.push_back(written[0]->dtype());
+    else if (a.name == "device") stack.push_back(written[0]->device());
+    else stack.push_back(IValue());
   }
   {
     // Autocast casts functional forms only, and this one stands for another.
@@ -232,9 +253,11 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
     Tensor result = stack[i].toTensor();
     if (result.dtype() != self.dtype()) result = result.to(self.dtype());
     // linspace and arange fill an out= tensor of any shape with enough elements.
-    if (!result.sizes().equals(self.sizes())) result = result.numel() == self.numel() ? result.reshape(self.sizes()) : result.expand(self.sizes());
+    if (!result.sizes().equals(self.sizes()))
+      result = result.numel() == self.numel() ? result.reshape(self.sizes()) : result.expand(self.sizes());
     // Two bases never share memory: how else could a result be known for a view of one?
-    if (std::any_of(operands_.begin(), operands_.end(), [&](const Operand& o) { return result.is_alias_of(o.value); })) result = result.clone();
+    const auto shares = [&](const Operand& o) { return result.is_alias_of(o.value); };
+    if (std::any_of(operands_.begin(), operands_.end(), shares)) result = result.clone();
     self.write(result);
   }
 }

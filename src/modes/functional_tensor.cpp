@@ -65,7 +65,8 @@ void setEdge(const Tensor& t, autograd::Edge edge) { autograd::set_gradient_edge
 size_t storageBytes(const Tensor& value) {
   const Tensor& inner = autograd::graph_tensor(value);
   const TensorImpl& outer = *value.unsafeGetTensorImpl();
-  if (!isWrapper(inner) && inner.dtype() == value.dtype() && sameGeometry(*inner.unsafeGetTensorImpl(), outer)) return inner.storage()->nbytes();
+  if (!isWrapper(inner) && inner.dtype() == value.dtype() && sameGeometry(*inner.unsafeGetTensorImpl(), outer))
+    return inner.storage()->nbytes();
   const int64_t bytes = detail::storageBytes("to_functional", outer.sizes(), outer.strides(), value.itemsize());
   return static_cast<size_t>(bytes == 0 ? 0 : bytes + outer.storage_offset() * value.itemsize());
 }

@@ -111,8 +111,8 @@ Tensor wrapValue(const Tensor& value);
 /// An alias of `of`: one link more. `value` is what the link shows.
 Tensor wrapView(const FunctionalTensor& of, Link link, const Tensor& value);
 
-/// The size of the memory that `value` lies in. Of a wrapper, whose own storage is empty, that of the tensor with its shape inside, or
-/// what its shape spans.
+/// The size of the memory that `value` lies in. Of a wrapper, whose own storage is empty, that of the tensor with its shape
+/// inside, or what its shape spans.
 size_t storageBytes(const Tensor& value);
 /// Without graph. A wrapper's class makes another wrapper.
 Tensor detachedAlias(const Tensor& value);

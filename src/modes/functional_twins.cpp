@@ -29,7 +29,8 @@ Tensor Twins::of(const Tensor& t, const FunctionalTensor* f, const Tensor& value
 Tensor Twins::twinOf(const Tensor& value) {
   // A wrapper looks like the tensor inside as a rule: that one tells leaves and views too.
   const Tensor& inner = autograd::graph_tensor(value);
-  const bool ordinary = !inner.key_set().backends().empty() && !is_fake(inner);  // the converter would hand a fake one back, to be written
+  // The converter would hand a fake one back, to be written.
+  const bool ordinary = !inner.key_set().backends().empty() && !is_fake(inner);
   if (ordinary && inner.dtype() == value.dtype() && sameGeometry(*inner.unsafeGetTensorImpl(), *value.unsafeGetTensorImpl()))
     return converter_.from_tensor(inner);
   return lookalike(value);

@@ -13,7 +13,8 @@ namespace shunt::functional {
 
 class Twins {
  public:
-  /// A fake tensor like `t`, for which `value` stands below; the same one every time. `f` is null for a tensor that isn't functional.
+  /// A fake tensor like `t`, for which `value` stands below; the same one every time. `f` is null for a tensor that isn't
+  /// functional.
   Tensor of(const Tensor& t, const FunctionalTensor* f, const Tensor& value);
 
  private:

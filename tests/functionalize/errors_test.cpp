@@ -108,11 +108,14 @@ TEST(FunctionalizeErrors, FormsThatAreTakenBackAndDefinedAnew) {
 
 TEST(FunctionalizeErrors, OperatorsThatLie) {
   Library lib(Library::Kind::kDef, "functionalize_lies");
-  lib.def("sneaky(Tensor self) -> Tensor", [](const Tensor& self) { return Tensor(self).add_(1).clone(); });
+  lib.def("sneaky(Tensor self) -> Tensor", [](const Tensor& self) {
+    *static_cast<float*>(self.data_ptr()) += 1;
+    return self.clone();
+  });
   const auto sneaky = Dispatcher::singleton().findSchemaOrThrow("functionalize_lies::sneaky").typed<Tensor(const Tensor&)>();
   const Tensor x = to_functional(iota({3}));
   const FunctionalizeCheckGuard check;
-  EXPECT_THAT(errorOf([&] { sneaky.call(x); }), HasSubstr("functionalize_lies::sneaky changed the version of an argument"));
+  EXPECT_THAT(errorOf([&] { sneaky.call(x); }), HasSubstr("functionalize_lies::sneaky changed the data of an argument"));
 }
 
 TEST(FunctionalizeErrors, ToAndFrom) {

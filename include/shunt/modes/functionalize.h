@@ -61,8 +61,10 @@ class [[nodiscard]] FunctionalizeGuard {
   IncludeDispatchKeyGuard guard_;
 };
 
-/// While it lives, on the thread that made it, every call that Functionalize makes below is checked: its schema must not write, and
-/// versions and bytes of all its tensors must be the same after it. A violation throws. Slow: it copies every argument's storage.
+/// While it lives, on the thread that made it, every call that Functionalize makes below is checked: its schema must not write, versions
+/// and bytes of all its tensors must be the same after it, and no operator that its kernels call through the dispatcher may write to
+/// memory of the program: what a checked call was given or returned. Kernels write to memory of their own. A violation throws. Not
+/// seen: backward formulas, and what kernels do with pointers to memory that they were not given. Slow: copies every argument's storage.
 class SHUNT_API FunctionalizeCheckGuard {
  public:
   FunctionalizeCheckGuard();
