@@ -6,6 +6,7 @@
 #include "src/autograd/graph_task.h"
 
 #include <shunt/autograd/as_strided_backward.h>
+#include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
 #include <shunt/core/library.h>
 #include <shunt/core/stack_tensors.h>
@@ -110,7 +111,7 @@ Tensor Call::wrapResult(const Tensor& result, size_t output) const {
     if (o.value.is_same(result)) return o.tensor;
   if (functionalOf(result) != nullptr) return result;
   for (const Operand& o : operands_) {
-    if (!o.value.unsafeGetTensorImpl()->has_storage() || !result.is_alias_of(o.value)) continue;
+    if (!sharesMemory(result, o.value)) continue;
     if (o.functional == nullptr) return result;  // of a constant
     return wrapView(*o.functional, linkTo(o, result, output), result);
   }
@@ -199,10 +200,10 @@ void Call::runWriting() {
   SHUNT_CHECK(form != nullptr || resizes, "operator ", op_.operator_name(), " can't be functionalized: no operator computes what it "
               "writes. Define one with the same name and arguments that returns the result, without '_' and without out= arguments: m.def(\"",
               schema_.operator_name().baseName(), "...\")");
-  if (form != nullptr && schema_.isInplace() && written[0]->value().is_view()) {
-    // How a view came about shows on the value only.
+  if (form != nullptr && schema_.isInplace() && autograd::graph_tensor(written[0]->value()).is_view()) {
+    // How a view came about shows on the value only, or on what that wraps.
     const bool recorded = std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
-    autograd::check_inplace(written[0]->value(), recorded);
+    autograd::check_inplace(autograd::graph_tensor(written[0]->value()), recorded);
   }
   const std::vector<NewGeometry> geometries = rehearse();
   if (resizes) resize(*written[0], geometries[0]);
@@ -256,7 +257,7 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
     if (!result.sizes().equals(self.sizes()))
       result = result.numel() == self.numel() ? result.reshape(self.sizes()) : result.expand(self.sizes());
     // Two bases never share memory: how else could a result be known for a view of one?
-    const auto shares = [&](const Operand& o) { return result.is_alias_of(o.value); };
+    const auto shares = [&](const Operand& o) { return sharesMemory(result, o.value); };
     if (std::any_of(operands_.begin(), operands_.end(), shares)) result = result.clone();
     self.write(result);
   }

@@ -71,6 +71,11 @@ size_t storageBytes(const Tensor& value) {
   return static_cast<size_t>(bytes == 0 ? 0 : bytes + outer.storage_offset() * value.itemsize());
 }
 
+bool sharesMemory(const Tensor& a, const Tensor& b) {
+  if (!a.unsafeGetTensorImpl()->has_storage() || !b.unsafeGetTensorImpl()->has_storage()) return false;
+  return a.is_alias_of(b) || ((isWrapper(a) || isWrapper(b)) && autograd::graph_tensor(a).is_alias_of(autograd::graph_tensor(b)));
+}
+
 Tensor detachedAlias(const Tensor& value) { return isWrapper(value) ? value.detach() : autograd::detached_alias(value); }
 
 Tensor Link::apply(const Tensor& t) const {

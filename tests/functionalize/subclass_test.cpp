@@ -149,6 +149,13 @@ TEST(FunctionalizeSubclass, AsAnArgument) {
   EXPECT_TRUE(identical(alias, unwrap<Wrapper>(got_alias)));
 }
 
+// expand_as gives a wrapper, since its other operand is one, of an alias of the plain tensor.
+TEST(FunctionalizeSubclass, BesidePlainTensors) {
+  const Tensor plain = to_functional(iota({1, 3}).clone()), wrapped = to_functional(wrap<Wrapper>(ones({1, 3})));
+  plain.expand_as(wrapped).add_(1);
+  EXPECT_TRUE(identical(unwrap<Wrapper>(from_functional(plain)), iota({1, 3}).add(1)));
+}
+
 // A class that has no in-place operators of its own gets them.
 TEST(FunctionalizeSubclass, ThatHoldsSomethingElse) {
   const Tensor x = to_functional(wrap<Doubled>(iota({2, 3})));

@@ -189,6 +189,15 @@ TEST(Programs, Functionalized) {
   expectSame(world, Level::kValues);
 }
 
+TEST(Programs, FunctionalizedOverASubclass) {
+  World world;
+  world.enter = [](const Tensor& t) { return shunt::to_functional(shunt::wrap<Wrapper>(t)); };
+  world.leave = [](const Tensor& t) { return shunt::unwrap<Wrapper>(shunt::is_functional(t) ? shunt::from_functional(t) : t); };
+  world.is_mine = [](const Tensor& t) { return shunt::is_functional(t); };
+  world.guards = [] { return std::make_shared<shunt::FunctionalizeGuard>(); };
+  expectSame(world, Level::kValues);
+}
+
 TEST(Programs, OfFakeTensors) {
   World world;
   world.values = false;
