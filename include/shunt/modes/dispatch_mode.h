@@ -30,7 +30,9 @@ class SHUNT_API DispatchMode {
  public:
   virtual ~DispatchMode();
   /// `stack`: the arguments as the user called the operator, complete, in the schema's order. To be replaced by the returns, as
-  /// op.callBoxed(stack) does. What it throws, the caller gets.
+  /// op.callBoxed(stack) does: exactly as many values as the operator returns, each of its type (None is an undefined tensor). All
+  /// else is an error that names this mode. So is a handler that does nothing, except for operators that take just what they return
+  /// (relu): theirs has returned the argument. What it throws, the caller gets.
   virtual void handle(const OperatorHandle& op, Stack* stack) = 0;
   /// For messages.
   virtual std::string name() const { return "DispatchMode"; }
