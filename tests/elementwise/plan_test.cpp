@@ -2,6 +2,7 @@
 #include "tests/elementwise/elementwise_test_util.h"
 
 #include <shunt/core/log.h>
+#include <shunt/ops.h>
 
 namespace shunt::elementwise_test {
 namespace {
@@ -21,7 +22,7 @@ Tensor iota(const Sizes& sizes, const Sizes& strides = {}) {
   return t;
 }
 
-Tensor add(const Tensor& a, const Tensor& b) { return run<Add>("add", a, b, 1); }
+Tensor plus(const Tensor& a, const Tensor& b) { return run<Add>("add", a, b, 1); }
 
 TEST(Broadcast, ValuesAndShapes) {
   struct Shapes {
@@ -31,7 +32,7 @@ TEST(Broadcast, ValuesAndShapes) {
                           {{}, {2, 2}, {2, 2}},           {{1}, {}, {1}},                 {{0, 3}, {1}, {0, 3}},
                           {{5, 1, 1, 1}, {70}, {5, 1, 1, 70}}, {{300}, {2, 1}, {2, 300}}, {{1, 0}, {2, 1}, {2, 0}}};
   for (const Shapes& s : cases) {
-    const Tensor a = iota(s.a), b = iota(s.b), r = add(a, b);
+    const Tensor a = iota(s.a), b = iota(s.b), r = plus(a, b);
     ASSERT_EQ(r.sizes(), IntArrayRef(s.result));
     const auto at = [&](const Tensor& t, int64_t index) {
       int64_t offset = 0, step = 1;
@@ -50,9 +51,9 @@ TEST(Broadcast, ValuesAndShapes) {
 }
 
 TEST(Broadcast, ErrorNamesSizesAndDimension) {
-  EXPECT_ERROR(add(iota({2, 3}), iota({2, 4})), "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
-  EXPECT_ERROR(add(iota({2, 3}), iota({2, 4})), "[2, 3] and [2, 4]");
-  EXPECT_ERROR(add(iota({3}), iota({2, 4})), "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
+  EXPECT_ERROR(plus(iota({2, 3}), iota({2, 4})), "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
+  EXPECT_ERROR(plus(iota({2, 3}), iota({2, 4})), "[2, 3] and [2, 4]");
+  EXPECT_ERROR(plus(iota({3}), iota({2, 4})), "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
 }
 
 TEST(Layout, OutputStrides) {
@@ -74,7 +75,7 @@ TEST(Layout, OutputStrides) {
     const Tensor a = makeTensor(kFloat, l.sizes, l.a_strides), b = makeTensor(kFloat, l.sizes, l.b_strides);
     fillInteresting(a, 1);
     fillInteresting(b, 2);
-    EXPECT_EQ(add(a, b).strides(), IntArrayRef(l.expected)) << IntArrayRef(l.a_strides) << " + " << IntArrayRef(l.b_strides);
+    EXPECT_EQ(plus(a, b).strides(), IntArrayRef(l.expected)) << IntArrayRef(l.a_strides) << " + " << IntArrayRef(l.b_strides);
   }
   // Without elements, too, and for numbers: the dimension of size 0 comes first, and what is behind it has stride 0.
   for (const ScalarType dtype : {kFloat, kDouble, kLong})
@@ -94,7 +95,7 @@ TEST(Layout, OutputStrides) {
   EXPECT_EQ(run<functors::LogicalAnd>("logical_and", bools, makeTensor(kBool, {4, 2}, {1, 4})).strides(), IntArrayRef({1, 4}));
   // A number beside a transposed tensor.
   EXPECT_EQ(run<Mul>("mul", iota({3, 4}, {1, 3}), 2).strides(), IntArrayRef({1, 3}));
-  EXPECT_EQ(add(iota({3, 4}, {1, 3}), iota({4})).strides(), IntArrayRef({1, 3}));
+  EXPECT_EQ(plus(iota({3, 4}, {1, 3}), iota({4})).strides(), IntArrayRef({1, 3}));
 }
 
 TEST(Out, TakesShapeAndCasts) {
@@ -178,17 +179,17 @@ TEST(Inplace, Overlap) {
 
 TEST(Errors, UndefinedAndDevices) {
   const Tensor a = iota({2}), undefined;
-  EXPECT_ERROR(add(a, undefined), "add(): argument 'other' (position 2) is an undefined tensor");
+  EXPECT_ERROR(plus(a, undefined), "add(): argument 'other' (position 2) is an undefined tensor");
   EXPECT_ERROR(run<functors::Addcmul>("addcmul", a, undefined, a, 1), "addcmul(): argument 'tensor1' (position 2) is an undefined tensor");
   Tensor none;
   EXPECT_ERROR(runInplace<Add>("add_", none, a, 1), "undefined tensor");
   const Tensor meta = makeTensor(kFloat, {2, 1}, {}, kMeta);
-  EXPECT_ERROR(add(a, meta), "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!");
-  const Tensor r = add(meta, zeroDim(1.0));
+  EXPECT_ERROR(plus(a, meta), "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!");
+  const Tensor r = plus(meta, zeroDim(1.0));
   EXPECT_TRUE(r.is_meta());
   EXPECT_EQ(r.sizes(), IntArrayRef({2, 1}));
   EXPECT_EQ(r.dtype(), kFloat);
-  EXPECT_EQ(add(meta, makeTensor(kDouble, {3}, {}, kMeta)).sizes(), IntArrayRef({2, 3}));
+  EXPECT_EQ(plus(meta, makeTensor(kDouble, {3}, {}, kMeta)).sizes(), IntArrayRef({2, 3}));
 }
 
 TEST(Division, ByZeroLeavesTheOutputAlone) {
@@ -257,21 +258,21 @@ TEST(FastPath, Counters) {
     return pathCounters().fast != before.fast;
   };
   Tensor self = iota({4, 4}), out = makeTensor(kFloat, {4, 4});
-  EXPECT_TRUE(fast([&] { add(a, b); }));
+  EXPECT_TRUE(fast([&] { plus(a, b); }));
   EXPECT_TRUE(fast([&] { run<Mul>("mul", a, 2.5); }));
   EXPECT_TRUE(fast([&] { run<Mul>("mul", 2, a); }));
-  EXPECT_TRUE(fast([&] { add(a, zeroDim(1.0f)); }));
-  EXPECT_TRUE(fast([&] { add(zeroDim(1.0f), a); }));
+  EXPECT_TRUE(fast([&] { plus(a, zeroDim(1.0f)); }));
+  EXPECT_TRUE(fast([&] { plus(zeroDim(1.0f), a); }));
   EXPECT_TRUE(fast([&] { runInplace<Add>("add_", self, b, 1); }));
   EXPECT_TRUE(fast([&] { runInplace<Add>("add_", self, self, 1); }));
   EXPECT_TRUE(fast([&] { runInplace<Mul>("mul_", self, 0.5); }));
   EXPECT_TRUE(fast([&] { runOut<Add>("add", out, a, b, 1); }));
   EXPECT_TRUE(fast([&] { run<functors::Where>("where", tensorOf<bool>(std::vector<bool>(4, true)), iota({4}), 0.5); }));
-  EXPECT_FALSE(fast([&] { add(a, iota({4})); }));
-  EXPECT_FALSE(fast([&] { add(a, transposed(b)); }));
-  EXPECT_FALSE(fast([&] { add(a, tensorOf<double>({1})); }));
+  EXPECT_FALSE(fast([&] { plus(a, iota({4})); }));
+  EXPECT_FALSE(fast([&] { plus(a, transposed(b)); }));
+  EXPECT_FALSE(fast([&] { plus(a, tensorOf<double>({1})); }));
   EXPECT_FALSE(fast([&] { run<Add>("add", tensorOf<int32_t>({1}), 2.5, 1); }));
-  EXPECT_FALSE(fast([&] { add(a, wrapped(2.0)); }));
+  EXPECT_FALSE(fast([&] { plus(a, wrapped(2.0)); }));
 }
 
 TEST(Copy, CastsEveryDtype) {
