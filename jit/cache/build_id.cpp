@@ -2,7 +2,6 @@
 
 #include <llvm/ADT/StringExtras.h>
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 
@@ -29,22 +28,37 @@ std::string idIn(const char* notes, size_t size) {
   return "";
 }
 
+struct Search {
+  uintptr_t address;
+  std::string id;
+};
+
+bool contains(const dl_phdr_info& object, uintptr_t address) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    if (segment.p_type == PT_LOAD && address - (object.dlpi_addr + segment.p_vaddr) < segment.p_memsz) return true;
+  }
+  return false;
+}
+
+/// For dl_iterate_phdr: not 0 when the object with the address was met.
+int search(dl_phdr_info* object, size_t, void* data) {
+  auto& wanted = *static_cast<Search*>(data);
+  if (!contains(*object, wanted.address)) return 0;
+  for (int i = 0; i < object->dlpi_phnum && wanted.id.empty(); ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type == PT_NOTE) wanted.id = idIn(reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+  }
+  return 1;
+}
+
 }  // namespace
 
+// _dl_find_object would be faster, but where a page is missing between two segments it doesn't tell where the headers are.
 std::string buildIdAt(const void* address) {
-  dl_find_object found;  // unlike dladdr it looks through no symbols
-  if (address == nullptr || _dl_find_object(const_cast<void*>(address), &found) != 0) return "";
-  // The first segment begins with the file's headers, in all that linkers write.
-  const auto* base = static_cast<const char*>(found.dlfo_map_start);
-  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(base);
-  if (std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return "";
-  const auto* segments = reinterpret_cast<const ElfW(Phdr)*>(base + header->e_phoff);
-  for (int i = 0; i < header->e_phnum; ++i) {
-    if (segments[i].p_type != PT_NOTE) continue;
-    const char* notes = reinterpret_cast<const char*>(found.dlfo_link_map->l_addr) + segments[i].p_vaddr;
-    if (const std::string id = idIn(notes, segments[i].p_memsz); !id.empty()) return id;
-  }
-  return "";
+  Search wanted{reinterpret_cast<uintptr_t>(address), {}};
+  if (address != nullptr) dl_iterate_phdr(&search, &wanted);
+  return wanted.id;
 }
 
 }  // namespace shunt::jit
