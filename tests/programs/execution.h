@@ -8,6 +8,8 @@ namespace programs {
 class Execution {
  public:
   Execution(const std::vector<Input>& inputs, const World& world);
+  /// Frees what the nodes before tensors changed in place have saved: see Note [In-place cycles].
+  ~Execution();
   /// The message where it throws; the slot that it would have filled holds nothing then.
   std::string take(const Step& step);
   std::string differentiate(int root);
@@ -22,6 +24,7 @@ class Execution {
   const World& world_;
   size_t inputs_;
   std::vector<Tensor> slots_;
+  std::vector<Tensor> changed_;  // in place, and requiring grad
 };
 
 }  // namespace programs

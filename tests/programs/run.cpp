@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <set>
 
 namespace programs {
 namespace {
@@ -121,6 +122,18 @@ Execution::Execution(const std::vector<Input>& inputs, const World& world) : wor
   for (const Input& input : inputs) slots_.push_back(world.enter(makeInput(input)));
 }
 
+Execution::~Execution() {
+  std::vector<shunt::intrusive_ptr<shunt::Node>> nodes;  // all held, as one may own the next
+  std::set<const shunt::Node*> seen;
+  const auto add = [&](const shunt::intrusive_ptr<shunt::Node>& node) {
+    if (node && seen.insert(node.get()).second) nodes.push_back(node);
+  };
+  for (const Tensor& t : changed_) errorOf([&] { add(t.grad_fn()); });
+  for (size_t i = 0; i < nodes.size(); ++i)
+    for (const auto& edge : nodes[i]->next_edges()) add(edge.function);
+  for (const auto& node : nodes) node->release_variables();
+}
+
 std::string Execution::take(const Step& step) {
   return errorOf([&] { run(step); });
 }
@@ -137,6 +150,7 @@ void Execution::run(const Step& step) {
   SHUNT_CHECK(!of_mine || world_.is_mine(result), step.row->code, " was not handled: its result is not of the world's own tensors");
   if (!step.row->in_place) slots_.back() = result;
   else SHUNT_CHECK(result.unsafeGetTensorImpl() == operands.a.unsafeGetTensorImpl(), step.row->code, " returned another tensor");
+  if (step.row->in_place && result.requires_grad()) changed_.push_back(result);
 }
 
 std::string Execution::differentiate(int root) {
