@@ -111,6 +111,7 @@ class Stress {
   void run(milliseconds time) {
     current_.emplace(registerVersion(0));
     end_ = std::chrono::steady_clock::now() + time;
+    latest_end_ = end_ + 10 * time;  // a slow machine gets more to see enough of everything
     const auto during = [&](auto&& work) {
       return std::thread([this, work] {
         while (goesOn()) work();
@@ -128,9 +129,13 @@ class Stress {
   std::atomic<uint64_t> in_thunks{0}, made{0};
   std::atomic<int> changes{0}, resets{0}, forks{0}, children_that_compiled{0};
   std::string first_failure;  // written once, by the thread that set failed_
+  bool sawEnough() const { return changes > 20 && resets > 2 && forks > 3 && in_thunks > 100; }
 
  private:
-  bool goesOn() const { return std::chrono::steady_clock::now() < end_ && !failed_.load(std::memory_order_relaxed); }
+  bool goesOn() const {
+    const auto now = std::chrono::steady_clock::now();
+    return now < (sawEnough() ? end_ : latest_end_) && !failed_.load(std::memory_order_relaxed);
+  }
 
   void fail(const std::string& what) {
     if (!failed_.exchange(true)) first_failure = what;
@@ -197,7 +202,7 @@ class Stress {
   std::string product_;
   Versions versions_;
   std::optional<Library> current_;
-  std::chrono::steady_clock::time_point end_;
+  std::chrono::steady_clock::time_point end_, latest_end_;
   std::atomic<bool> failed_{false};
 };
 
@@ -215,10 +220,7 @@ TEST(Threads, CallWhileOthersRegisterToggleClearAndFork) {
   std::printf("%lu calls, %lu calls in thunks, %d changes, %d resets, %d forks, of which %d compiled\n", stress.made.load(),
               stress.in_thunks.load(), stress.changes.load(), stress.resets.load(), stress.forks.load(),
               stress.children_that_compiled.load());
-  EXPECT_GT(stress.changes.load(), 20);
-  EXPECT_GT(stress.resets.load(), 2);
-  EXPECT_GT(stress.forks.load(), 3);
-  EXPECT_GT(stress.in_thunks.load(), 100u);
+  EXPECT_TRUE(stress.sawEnough());
   Dispatcher::singleton().checkInvariants();
   Dispatcher::singleton().reclaim();
   EXPECT_EQ(Dispatcher::singleton().stats().states_retired, 0u);
