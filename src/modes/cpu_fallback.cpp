@@ -8,6 +8,7 @@
 #include <shunt/core/log.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/ops.h>
+#include <shunt/tensor/device_guard.h>
 
 #include <algorithm>
 #include <set>
@@ -93,7 +94,7 @@ class CpuCall {
     if (std::string mixed = mixedDevices(op, stack_); !mixed.empty()) throw Error(detail::str(op.operator_name(), ": ", mixed));
   }
 
-  /// Where results go; the CPU when nothing of the call is anywhere else.
+  /// The device that has no kernel for the call; the CPU when nothing of the call is anywhere else.
   Device device() const { return device_; }
 
   void moveArguments() {
@@ -112,13 +113,16 @@ class CpuCall {
   void moveReturns() {
     mapTensors(stack_, std::min(stack_.size(), schema_.returns().size()), [this](const Tensor& t) {
       for (const Moved& m : moved_)
-        if (m.cpu.is_same(t)) return m.device;
-      return t.is_cpu() && !device_.is_cpu() && !wasGiven(t) ? t.to(TensorOptions(device_)) : t;
+        if (m.cpu.is_same(t)) return m.written || goesTo(m.device.device()) ? m.device : t.to(TensorOptions(*named_));
+      return t.is_cpu() && !wasGiven(t) ? t.to(TensorOptions(named_.value_or(device_))) : t;
     });
   }
 
  private:
   static bool isOfDevice(const Tensor& t) { return !t.is_cpu(); }
+
+  /// Whether a result that is on `device` is where it has to be.
+  bool goesTo(Device device) const { return !named_ || ensure_has_index(*named_) == device; }
 
   Moved& find(const Tensor& t) {
     return *std::find_if(moved_.begin(), moved_.end(), [&](const Moved& m) { return m.device.is_same(t); });
@@ -131,13 +135,13 @@ class CpuCall {
     const size_t n = schema_.arguments().size();
     for (size_t i = 0; i < n; ++i) {
       const IValue& v = peek(stack_, i, n);
-      if (v.isDevice() && !v.toDevice().is_cpu()) device_ = v.toDevice();
+      if (v.isDevice()) named_ = v.toDevice();
     }
-    const bool named = !device_.is_cpu();
+    if (named_) device_ = *named_;
     for (size_t i = 0; i < n; ++i)
       forEachTensor(peek(stack_, i, n), [&](const Tensor& t) {
         if (!isOfDevice(t)) return on_cpu_.push_back(t);
-        if (device_.is_cpu() && !named) device_ = t.device();
+        if (device_.is_cpu()) device_ = t.device();
         const auto known = std::find_if(moved_.begin(), moved_.end(), [&](const Moved& m) { return m.device.is_same(t); });
         Moved& m = known != moved_.end() ? *known : moved_.emplace_back(Moved{t, {}, false, 0});
         m.written |= schema_.arguments()[i].is_write();
@@ -195,6 +199,7 @@ class CpuCall {
   const FunctionSchema& schema_;
   Stack& stack_;
   Device device_ = kCPU;
+  std::optional<Device> named_;                       // by a Device argument, and where results go then, the CPU too
   std::vector<Moved> moved_;                          // one for each tensor, however often it is an argument
   std::vector<Tensor> on_cpu_;
   std::vector<std::pair<Storage, Storage>> storages_;  // of the device, and their copies

@@ -138,6 +138,29 @@ TEST_F(CpuFallback, FactoriesMakeTheirTensorsThere) {
   EXPECT_EQ(on_device, valuesOf(empty({4}).uniform_()));
 }
 
+// Of a kernel that makes its result, and of one whose result is its argument when that is on the device already, as of the copy it is.
+TEST_F(CpuFallback, ADeviceArgumentSaysWhereResultsGo) {
+  Library def(Library::Kind::kDef, "fallback_test");
+  def.def("made_on(Tensor self, Device device) -> Tensor");
+  def.def("moved_to(Tensor self, Device? device=None) -> Tensor");
+  Library cpu(Library::Kind::kImpl, "fallback_test", DispatchKey::CPU);
+  cpu.impl("made_on", [](const Tensor& t, Device device) { return t.neg().to(device); });
+  cpu.impl("moved_to", [](const Tensor& t, std::optional<Device> device) { return device ? t.to(*device) : t; });
+  const auto made_on = Dispatcher::singleton().findSchemaOrThrow("fallback_test::made_on").typed<Tensor(const Tensor&, Device)>();
+  const auto moved_to = Dispatcher::singleton().findSchemaOrThrow("fallback_test::moved_to").typed<Tensor(const Tensor&, std::optional<Device>)>();
+  const Tensor x = counted({2});
+  for (const Device& device : {Device(kCPU), kToy, Device("opencl:1"), Device(kMeta)}) {
+    EXPECT_EQ(made_on.call(x, device).device(), device);
+    EXPECT_EQ(moved_to.call(x, device).device(), device);
+  }
+  EXPECT_THAT(valuesOf(made_on.call(x, kCPU)), ElementsAre(0, -1));
+  EXPECT_THAT(valuesOf(moved_to.call(x, kCPU)), ElementsAre(0, 1));
+  EXPECT_TRUE(moved_to.call(x, kToy).is_same(x));
+  EXPECT_TRUE(moved_to.call(x, Device("opencl")).is_same(x));
+  EXPECT_TRUE(moved_to.call(x, std::nullopt).is_same(x));
+  EXPECT_THAT(warnings(), ::testing::Contains(AllOf(HasSubstr("fallback_test::made_on"), HasSubstr("tensors on opencl:0"))));
+}
+
 TEST_F(CpuFallback, GradientsNeedNothingOfTheBackend) {
   const Tensor x = counted({2, 3}).requires_grad_();
   const Tensor w = counted({3, 2}).requires_grad_();
