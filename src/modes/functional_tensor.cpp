@@ -60,6 +60,11 @@ Tensor scatter(const Tensor& into, const Tensor& part, const Tensor& view, const
 /// A wrapper's graph is that of the tensor inside.
 void setEdge(const Tensor& t, autograd::Edge edge) { autograd::set_gradient_edge(autograd::graph_tensor(t), std::move(edge)); }
 
+bool keepsGrad(const Tensor& t) {
+  const autograd::AutogradMeta* meta = autograd::get_autograd_meta(autograd::graph_tensor(t));
+  return meta != nullptr && meta->retains_grad_;
+}
+
 }  // namespace
 
 size_t storageBytes(const Tensor& value) {
@@ -131,7 +136,15 @@ void Base::reshapeLeaf(const TensorImpl& shape) {
   value_ = atLeaf(value_);
 }
 
+void Base::beRivalOf(Base& other) {
+  if (writer_ == nullptr) writer_ = other.writer_ != nullptr ? other.writer_ : std::make_shared<const Base*>(nullptr);
+  other.writer_ = writer_;
+}
+
 const Tensor& Base::value() {
+  SHUNT_CHECK(isUsable(), "functionalize: an argument of shape ", value_.sizes(), " and dtype ", value_.dtype(),
+              " shares memory with another argument that was written meanwhile, but that one has another dtype, graph or class, so "
+              "what it shows now is not known. Give the function one of them and make the other of it inside");
   if (leaf_.defined() && value_.requires_grad() != leaf_.requires_grad()) {  // requires_grad_() was called since
     value_ = atLeaf(leaf_.requires_grad() ? value_ : detachedAlias(value_));
     ++generation_;
@@ -152,9 +165,11 @@ void Base::replace(Tensor next) {
   } else if (leaf_.defined() && next.requires_grad()) {
     leaf_.reset();  // recorded: the tensor is no leaf any more
   }
+  if (keepsGrad(old) && next.requires_grad() && !next.is_leaf()) next.retain_grad();
   fake::resizeStorage(*storage_, storageBytes(next));
   value_ = std::move(next);
   ++generation_;
+  if (writer_ != nullptr) *writer_ = this;
 }
 
 // ---- FunctionalTensor ---------------------------------------------------------------------------------------------
@@ -241,10 +256,22 @@ void FunctionalTensor::resize(IntArrayRef sizes, IntArrayRef strides, int64_t of
   append(std::move(link));
 }
 
+void FunctionalTensor::rebase(intrusive_ptr<Base> base, std::vector<Link> chain) {
+  base_ = std::move(base);
+  chain_ = std::move(chain);
+  itself_ = 0;
+  generation_ = base_->generation();
+  set_storage(base_->storage(), dtype());
+}
+
 // From the last link to the first. Links between two changes of dtype are undone at once.
 void FunctionalTensor::write(const Tensor& value) {
   const ModeOff off;
-  const bool detached = isDetached();
+  bool detached = isDetached();
+  if (detached && value.requires_grad() && GradMode::is_enabled() && base_.use_count() == 1) {  // nobody else has that memory
+    rebase(make_intrusive<Base>(detachedAlias(this->value())), {});
+    detached = false;
+  }
   SHUNT_CHECK(!detached || !value.requires_grad() || !GradMode::is_enabled(), "Functionalize: what is written to a detached alias requires grad, but ",
               "the alias shares memory with tensors that are not to see the graph. Detach the operand too, or clone the alias first");
   // What is written through a detached alias is no part of the others' graph.

@@ -31,7 +31,8 @@ struct Link {
   size_t output;  // which of the results, where there are several
   bool grad_mode;  // of the thread that made the view
   bool changes_dtype;
-  // t_ and the like: the tensor itself has another shape since. Nothing is cut off the graph, whatever the thread's grad mode was.
+  // t_ and the like: the tensor itself has another shape since. Nothing is cut off the graph, whatever the thread's
+  // grad mode was.
   bool in_place = false;
 
   Tensor apply(const Tensor& t) const;
@@ -45,7 +46,8 @@ class Base : public intrusive_ptr_target {
   explicit Base(Tensor value);
   /// The value now. Nobody writes it.
   const Tensor& value();
-  /// The next generation. `next` has the value's geometry and graph, or under no_grad no graph: then it gets the value's place in it.
+  /// The next generation. `next` has the value's geometry and graph, or under no_grad no graph: then it gets the
+  /// value's place in it.
   void replace(Tensor next);
   /// The leaf whose value or shape was replaced under no_grad, which keeps grad and accumulator; undefined otherwise.
   const Tensor& leaf() const { return leaf_; }
@@ -57,6 +59,10 @@ class Base : public intrusive_ptr_target {
   /// Whether the value is still the user's own tensor, which functionalize() will write at the end.
   bool isInput() const { return is_input_ && generation_ == 0; }
   void setInput() { is_input_ = true; }
+  /// Both have values in one memory, neither of which can be had from the other: after a write to one, value() of the
+  /// other throws.
+  void beRivalOf(Base& other);
+  bool isUsable() const { return writer_ == nullptr || *writer_ == nullptr || *writer_ == this; }
   /// Without data: tells aliases from others.
   const Storage& storage() const { return storage_; }
 
@@ -69,6 +75,7 @@ class Base : public intrusive_ptr_target {
   uint64_t generation_ = 0;
   bool is_input_ = false;
   Storage storage_;
+  std::shared_ptr<const Base*> writer_;  // the one of all rivals that was written; null: none was
 };
 
 class FunctionalTensor final : public TensorImpl {
@@ -89,6 +96,8 @@ class FunctionalTensor final : public TensorImpl {
   void resize(IntArrayRef sizes, IntArrayRef strides, int64_t offset, int64_t nbytes);
   /// The new value, of this tensor's sizes and dtype; the base's and all aliases' changes.
   void write(const Tensor& next);
+  /// The same tensor, as an alias of another base.
+  void rebase(intrusive_ptr<Base> base, std::vector<Link> chain);
 
  protected:
   void release_resources() override;
@@ -111,8 +120,8 @@ Tensor wrapValue(const Tensor& value);
 /// An alias of `of`: one link more. `value` is what the link shows.
 Tensor wrapView(const FunctionalTensor& of, Link link, const Tensor& value);
 
-/// The size of the memory that `value` lies in. Of a wrapper, whose own storage is empty, that of the tensor with its shape
-/// inside, or what its shape spans.
+/// The size of the memory that `value` lies in. Of a wrapper, whose own storage is empty, that of the tensor with its
+/// shape inside, or what its shape spans.
 size_t storageBytes(const Tensor& value);
 /// A plain tensor and a wrapper of an alias of it do too.
 bool sharesMemory(const Tensor& a, const Tensor& b);

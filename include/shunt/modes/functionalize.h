@@ -1,6 +1,6 @@
-// Functionalize: programs that write in place and into views run without a single write. A functional tensor looks like the tensor
-// that it was made of; an in-place operator on it computes the functional form and gives the tensor, and every alias of it, the
-// new value.
+// Functionalize: programs that write in place and into views run without a single write. A functional tensor looks like
+// the tensor that it was made of; an in-place operator on it computes the functional form and gives the tensor, and
+// every alias of it, the new value.
 //
 //   Tensor x = shunt::to_functional(shunt::zeros({2, 2}));
 //   x[0].add_(1);                                   // select, add and select_scatter; x now shows [[1, 1], [0, 0]]
@@ -10,9 +10,10 @@
 //   Tensor s = g(x);                                // x is written once, at the end
 //
 // Note [Functional tensors]
-// A functional tensor is a wrapper: a TensorImpl with the key Functionalize and without data. It holds a *base*, shared with its
-// aliases, and its own *chain* of view operators. The base holds the value, an ordinary tensor that nobody writes, and its
-// generation. What a tensor shows is its chain applied to the base's value, done again when the base has a new generation.
+// A functional tensor is a wrapper: a TensorImpl with the key Functionalize and without data. It holds a *base*, shared
+// with its aliases, and its own *chain* of view operators. The base holds the value, an ordinary tensor that nobody
+// writes, and its generation. What a tensor shows is its chain applied to the base's value, done again when the base
+// has a new generation.
 //   - An operator that writes nothing runs on the values. A result that shares memory with an argument's value becomes an alias of
 //     that argument, with the operator as one more link; every other result gets a base of its own.
 //   - One that writes first runs on fake tensors of the same geometry and graph (fake_tensor.h), which throws what the plain call
@@ -20,11 +21,11 @@
 //     values, and the result becomes the new value: of the base itself, or through the chain. The inverse of a link is the
 //     operator <name>_scatter where there is one (slice_scatter), else as_strided_scatter, which is right for any views.
 //   - In-place view operators (t_, squeeze_) add a link.
-// A new value keeps sizes, strides, offset and the storage's size of the old one, so views and results are those of the plain program,
-// bit by bit. Autograd, Autocast and the kernels run below on the values: graphs are recorded there, and Tensor's autograd
-// methods answer for them. A leaf changed under no_grad stays the leaf: it keeps requires_grad, grad and accumulator. When an in-place
-// view operator gives it another shape there, the user's tensor gets that shape too, so that gradients arrive in it.
-// One base and its aliases are for one thread at a time.
+// A new value keeps sizes, strides, offset and the storage's size of the old one, so views and results are those of the
+// plain program, bit by bit. Autograd, Autocast and the kernels run below on the values: graphs are recorded there, and
+// Tensor's autograd methods answer for them. A leaf changed under no_grad stays the leaf: it keeps requires_grad, grad
+// and accumulator. When an in-place view operator gives it another shape there, the user's tensor gets that shape too,
+// so that gradients arrive in it. One base and its aliases are for one thread at a time.
 #pragma once
 
 #include <shunt/core/ivalue.h>
@@ -41,30 +42,34 @@
 
 namespace shunt {
 
-/// A functional tensor with `t` as its value, and a base of its own: other aliases of `t` are not tracked. `t` is not written, and must
-/// not be while the result is in use; a leaf may get another shape (Note [Functional tensors]). Throws when `t` is undefined or functional already.
+/// A functional tensor with `t` as its value, and a base of its own: other aliases of `t` are not tracked. `t` is not
+/// written, and must not be while the result is in use; a leaf may get another shape (Note [Functional tensors]).
+/// Throws when `t` is undefined or functional already.
 SHUNT_API Tensor to_functional(const Tensor& t);
 /// The value that a functional tensor has now; not to be written. Throws for other tensors.
 SHUNT_API Tensor from_functional(const Tensor& t);
+/// Whether `t` is a functional tensor; an undefined one isn't.
 inline bool is_functional(const Tensor& t) {
   return t.defined() && t.key_set().has(Functionality::Functionalize);
 }
 
-/// While it lives, on the thread that made it, factories return functional tensors. Plain tensors are constants: operators with
-/// plain tensors only run as ever, and writing to one from a functional tensor is an error.
+/// While it lives, on the thread that made it, factories return functional tensors. Plain tensors are constants:
+/// operators with plain tensors only run as ever, and writing to one from a functional tensor is an error.
 class [[nodiscard]] FunctionalizeGuard {
  public:
   FunctionalizeGuard() : guard_(DispatchKey::Functionalize) {}
+  /// Whether one is active on this thread.
   static bool is_enabled() { return tls_is_included(DispatchKey::Functionalize); }
 
  private:
   IncludeDispatchKeyGuard guard_;
 };
 
-/// While it lives, on the thread that made it, every call that Functionalize makes below is checked: its schema must not write, versions
-/// and bytes of all its tensors must be the same after it, and no operator that its kernels call through the dispatcher may write to
-/// memory of the program: what a checked call was given or returned. Kernels write to memory of their own. A violation throws. Not
-/// seen: backward formulas, and what kernels do with pointers to memory that they were not given. Slow: copies every argument's storage.
+/// While it lives, on the thread that made it, every call that Functionalize makes below is checked: its schema must
+/// not write, versions and bytes of all its tensors must be the same after it, and no operator that its kernels call
+/// through the dispatcher may write to memory of the program: what a checked call was given or returned. Kernels write
+/// to memory of their own. A violation throws. Not seen: backward formulas, and what kernels do with pointers to memory
+/// that they were not given. Slow: copies every argument's storage.
 class SHUNT_API FunctionalizeCheckGuard {
  public:
   FunctionalizeCheckGuard();
@@ -78,7 +83,8 @@ class SHUNT_API FunctionalizeCheckGuard {
   int64_t first_;
 };
 
-/// The operator that computes without writing what `op`, which writes, would write; nothing when no schema fits. For tests and tools.
+/// The operator that computes without writing what `op`, which writes, would write; nothing when no schema fits. For
+/// tests and tools.
 SHUNT_API std::optional<OperatorHandle> functional_form(const OperatorHandle& op);
 
 namespace detail {
@@ -88,7 +94,8 @@ class SHUNT_API FunctionalizeCall {
  public:
   FunctionalizeCall();
   ~FunctionalizeCall();
-  /// Inputs that share memory become aliases, and one tensor given twice one functional tensor.
+  /// Inputs that share memory become aliases where they can, and one tensor given twice one functional tensor. Inside
+  /// another call, or under a guard, everything stays what it is.
   Tensor wrap(const Tensor& t);
   /// Writes to the inputs, with resize_, as_strided_ and copy_, what the function has changed.
   void writeBack();
@@ -100,7 +107,8 @@ class SHUNT_API FunctionalizeCall {
   std::unique_ptr<Inputs> inputs_;
 };
 
-/// How a value holds tensors: not at all, or map(value, f) is the value with f(const Tensor&) -> Tensor in the place of each.
+/// How a value holds tensors: not at all, or map(value, f) is the value with f(const Tensor&) -> Tensor in the place of
+/// each.
 template <class T>
 struct TensorsIn {
   static constexpr bool kAny = false;
@@ -205,10 +213,13 @@ T unwrapAll(FunctionalizeCall& call, T&& value) {
 
 }  // namespace detail
 
-/// A function that does what `f` does to the same arguments, but without writes: wraps tensors among the arguments (Tensor, TensorList;
-/// optional, vector, array, pair and tuple of them), runs `f` under a FunctionalizeGuard, writes what became of the arguments back at
-/// the end, and returns what f returns with plain tensors in it. Other containers of tensors don't compile; tensors in members of the
-/// user's own types are not seen, and so are constants. When `f` throws, the arguments are as they were.
+/// A function that does what `f` does to the same arguments, but without writes: wraps tensors among the arguments
+/// (Tensor, TensorList; optional, vector, array, pair and tuple of them), runs `f` under a FunctionalizeGuard, writes
+/// what became of the arguments back at the end, and returns what f returns with plain tensors in it. Other containers
+/// of tensors don't compile; tensors in members of the user's own types are not seen, and so are constants. When `f`
+/// throws, the arguments are as they were. Under a FunctionalizeGuard it is `f` itself. Throws what f throws, and where
+/// an argument is used after another that shares its memory was written, if the one can't be known from the other:
+/// other dtypes, leaves of their own, wrappers of one tensor.
 template <class F>
 auto functionalize(F f) {
   return [f = std::move(f)]<class... Args>(Args&&... args) {
