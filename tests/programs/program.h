@@ -95,8 +95,8 @@ Outcome run(const Program& program, const World& world);
 /// Draws a program and tells what it did.
 Program draw(uint64_t seed, Outcome* outcome);
 
-/// How much two runs have in common besides their errors: everything; values, sizes, dtypes and who requires grad, as aliases and
-/// strides may differ; everything but values and versions.
+/// How much two runs have in common besides their errors: everything; values, geometry, dtypes and who requires grad, as aliases and
+/// nodes may differ; everything but values and versions.
 enum class Level { kAll, kValues, kGeometry };
 /// The first difference as text; empty where there is none. `compared_whole`: false where a functional program and the plain one
 /// part ways by design, after which nothing is compared.

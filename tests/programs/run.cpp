@@ -76,9 +76,9 @@ std::string slotDifference(const SlotState& e, const SlotState& g, Level level) 
   if (e.sizes != g.sizes) return differ("sizes", numbersText(e.sizes), numbersText(g.sizes));
   if (e.dtype != g.dtype) return differ("dtype", e.dtype, g.dtype);
   if (e.requires_grad != g.requires_grad) return differ("requires_grad", e.requires_grad, g.requires_grad);
+  if (e.strides != g.strides) return differ("strides", numbersText(e.strides), numbersText(g.strides));
+  if (e.offset != g.offset) return differ("storage offset", e.offset, g.offset);
   if (level != Level::kValues) {
-    if (e.strides != g.strides) return differ("strides", numbersText(e.strides), numbersText(g.strides));
-    if (e.offset != g.offset) return differ("storage offset", e.offset, g.offset);
     if (e.grad_fn != g.grad_fn) return differ("grad_fn", e.grad_fn, g.grad_fn);
     if (e.alias != g.alias) return differ("shares the storage of", e.alias, g.alias);
   }

@@ -55,6 +55,7 @@ class SHUNT_API FakeTensorMode {
   FakeTensorMode();
   /// See FakeTensorConverter; one converter for the mode's life.
   Tensor from_tensor(const Tensor& t) { return converter_.from_tensor(t); }
+  /// Whether one is active on this thread.
   static bool is_enabled() { return tls_is_included(DispatchKey::Fake); }
 
  private:

@@ -29,6 +29,7 @@ class SHUNT_API DeviceGuardImplInterface {
 
 /// Throws when another object is registered for the type; the same one again changes nothing. It must outlive the process's tensors.
 SHUNT_API void registerDeviceGuard(DeviceType type, const DeviceGuardImplInterface* guard);
+/// Whether a device guard is registered for the type.
 SHUNT_API bool hasDeviceGuardImpl(DeviceType type);
 /// Throws an Error that says what to register when the type has none.
 SHUNT_API const DeviceGuardImplInterface& getDeviceGuardImpl(DeviceType type);
