@@ -6,6 +6,7 @@
 #include <shunt/ops.h>
 
 #include "src/autograd/hooks.h"
+#include "src/tensor/is_fake.h"
 
 #include <limits>
 
@@ -37,8 +38,6 @@ void firstGrad(Tensor& slot, const Tensor& variable, Tensor grad) {
   if (!steal) grad = cloneObeyingContract(grad, variable);
   slot = get_autograd_meta(grad) == nullptr ? std::move(grad) : detached_alias(grad);
 }
-
-bool isFake(const Tensor& t) { return t.key_set().has(Functionality::Fake); }
 
 // What has no numbers can't be the gradient of what has some, nor be added to it; nor the other way round.
 void checkKind(const char* what, const Tensor& grad, const Tensor& variable) {

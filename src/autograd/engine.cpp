@@ -1,6 +1,8 @@
 #include <shunt/autograd/engine.h>
 
 #include "src/autograd/graph_task.h"
+#include "src/autograd/plain_grad.h"
+#include "src/tensor/is_fake.h"
 
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
@@ -21,8 +23,6 @@ Tensor implicitGrad(const Tensor& output) {
   return ones_like(output, {}, {}, {}, {}, MemoryFormat::Contiguous);
 }
 
-bool isFake(const Tensor& t) { return t.key_set().has(Functionality::Fake); }
-
 variable_list makeGrads(const variable_list& outputs, const variable_list& grads) {
   SHUNT_CHECK(grads.empty() || grads.size() == outputs.size(), "got ", outputs.size(), " tensors and ", grads.size(),
               " gradients");
@@ -33,12 +33,14 @@ variable_list makeGrads(const variable_list& outputs, const variable_list& grads
       result.push_back(implicitGrad(outputs[i]));
       continue;
     }
-    SHUNT_CHECK(grads[i].sizes() == outputs[i].sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ",
-                grads[i].sizes(), " and output[", i, "] has a shape of ", outputs[i].sizes(), ".");
-    SHUNT_CHECK(isFake(grads[i]) == isFake(outputs[i]), "grad_output[", i, "] is a ", isFake(grads[i]) ? "fake" : "real",
+    Tensor grad = grads[i];
+    makePlain(grad, "grad_output[", i, "] is");
+    SHUNT_CHECK(grad.sizes() == outputs[i].sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ", grad.sizes(),
+                " and output[", i, "] has a shape of ", outputs[i].sizes(), ".");
+    SHUNT_CHECK(isFake(grad) == isFake(outputs[i]), "grad_output[", i, "] is a ", isFake(grad) ? "fake" : "real",
                 " tensor and output[", i, "] is a ", isFake(outputs[i]) ? "fake" : "real",
                 " one; a gradient has numbers where its output has");
-    result.push_back(grads[i]);
+    result.push_back(std::move(grad));
   }
   return result;
 }
@@ -65,6 +67,15 @@ edge_list inputEdges(const variable_list& inputs, bool accumulate) {
   return edges;
 }
 
+// Nodes make tensors of their own, of one kind for the whole run.
+bool anyFake(const variable_list& outputs) {
+  for (size_t i = 1; i < outputs.size(); ++i)
+    SHUNT_CHECK(isFake(outputs[i]) == isFake(outputs[0]), "element ", i, " of tensors is a ", isFake(outputs[i]) ? "fake" : "real",
+                " tensor and element 0 is a ", isFake(outputs[0]) ? "fake" : "real",
+                " one; differentiate fake and real tensors in calls of their own");
+  return !outputs.empty() && isFake(outputs[0]);
+}
+
 // Wrappers stand for the tensors that hold their graphs: backward knows nothing of their classes.
 bool anyForwards(const variable_list& tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return t.defined() && forwards_graph(t); });
@@ -76,12 +87,12 @@ variable_list graphTensors(variable_list tensors) {
 
 variable_list execute(const variable_list& outputs, const variable_list& grads, const variable_list& inputs,
                       bool accumulate, bool keep_graph, bool create_graph) {
-  if (anyForwards(outputs) || anyForwards(grads) || anyForwards(inputs)) [[unlikely]]
-    return execute(graphTensors(outputs), graphTensors(grads), graphTensors(inputs), accumulate, keep_graph, create_graph);
+  if (anyForwards(outputs) || anyForwards(inputs)) [[unlikely]]
+    return execute(graphTensors(outputs), grads, graphTensors(inputs), accumulate, keep_graph, create_graph);
   const edge_list roots = rootEdges(outputs);
   // What nodes make without an argument, as a gradient of zeros, has to be fake where the graph is.
   std::optional<IncludeDispatchKeyGuard> fake;
-  if (!outputs.empty() && isFake(outputs[0])) fake.emplace(DispatchKey::Fake);
+  if (anyFake(outputs)) fake.emplace(DispatchKey::Fake);
   variable_list seeds = makeGrads(outputs, grads);
   const edge_list ends = inputEdges(inputs, accumulate);
   AutoGradMode mode(create_graph);
@@ -124,6 +135,7 @@ void validate_outputs(const Node& node, variable_list& grads) {
   }
   for (size_t i = 0; i < edges.size(); ++i) {
     if (!edges[i].is_valid() || !grads[i].defined()) continue;
+    if (isWrapped(grads[i])) [[unlikely]] makePlain(grads[i], "Function ", node.name(), " at index ", i, " returned");
     const InputMetadata& meta = edges[i].function->input_metadata(edges[i].input_nr);
     if (!meta.is_undefined()) fitOutput(node, i, meta, grads[i]);
   }

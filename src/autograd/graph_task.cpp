@@ -1,5 +1,7 @@
 #include "src/autograd/graph_task.h"
 
+#include "src/autograd/plain_grad.h"
+
 #include <shunt/autograd/engine.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
@@ -143,11 +145,16 @@ variable_list GraphTask::call(Node& node, variable_list inputs) {
   running_node = &node;
   const NodeHooks* hooks = node.hooks();
   if (hooks == nullptr) return node(std::move(inputs));
-  for (size_t i = 0; i < hooks->pre.size(); ++i) inputs = hooks->pre[i](inputs);
+  const auto plain = [&](variable_list grads, const char* kind, size_t i) {
+    for (Tensor& grad : grads)
+      if (isWrapped(grad)) [[unlikely]] makePlain(grad, "the ", kind, "-hook ", i, " of ", node.name(), " returned");
+    return grads;
+  };
+  for (size_t i = 0; i < hooks->pre.size(); ++i) inputs = plain(hooks->pre[i](inputs), "pre", i);
   if (hooks->post.empty()) return node(std::move(inputs));
   const variable_list before = inputs;
   variable_list outputs = node(std::move(inputs));
-  for (size_t i = 0; i < hooks->post.size(); ++i) outputs = hooks->post[i](outputs, before);
+  for (size_t i = 0; i < hooks->post.size(); ++i) outputs = plain(hooks->post[i](outputs, before), "post", i);
   return outputs;
 }
 

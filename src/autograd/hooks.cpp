@@ -1,5 +1,7 @@
 #include "src/autograd/hooks.h"
 
+#include "src/autograd/plain_grad.h"
+
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
@@ -39,6 +41,7 @@ Tensor runHooks(const TensorHooks& hooks, Tensor grad) {
     if (!hooks.hooks[i]) continue;
     Tensor replaced = hooks.hooks[i](grad);
     if (!replaced.defined()) continue;
+    makePlain(replaced, "the hook ", i, " of a tensor (register_hook) returned");
     SHUNT_CHECK(replaced.sizes().equals(grad.sizes()), "the hook ", i, " of a tensor (register_hook) returned a gradient of shape ",
                 replaced.sizes(), ", but the gradient that it was given, and the tensor, have shape ", grad.sizes());
     grad = std::move(replaced);

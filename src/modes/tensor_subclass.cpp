@@ -5,7 +5,9 @@
 #include <shunt/core/library.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
+#include <shunt/modes/functionalize.h>
 
+#include "src/autograd/plain_grad.h"
 #include "src/modes/handler_returns.h"
 #include "src/modes/subclass_calls.h"
 #include "src/tensor/printing.h"
@@ -195,6 +197,12 @@ std::string wrapperToString(const Tensor& t) {
 }
 
 }  // namespace detail
+
+Tensor autograd::heldBy(const Tensor& wrapper) {
+  if (is_functional(wrapper)) return from_functional(wrapper);
+  const Tensor* inner = wrapper.unsafeGetTensorImpl()->graph_tensor();
+  return inner == nullptr ? Tensor() : *inner;
+}
 
 namespace {
 

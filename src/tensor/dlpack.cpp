@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "src/tensor/is_fake.h"
+
 namespace shunt {
 namespace {
 
@@ -77,7 +79,7 @@ void checkMemory(const DLTensor& t, IntArrayRef sizes, IntArrayRef strides, Scal
 dlpack::DLManagedTensor* toDLPack(const Tensor& tensor) {
   SHUNT_CHECK(tensor.defined(), "toDLPack: the tensor is undefined");
   SHUNT_CHECK(tensor.is_cpu(), "toDLPack: only CPU tensors can be exported, but the tensor is on device ", tensor.device());
-  SHUNT_CHECK(!tensor.key_set().has(Functionality::Fake), "toDLPack: a fake tensor has no data to export");
+  SHUNT_CHECK(!isFake(tensor), "toDLPack: a fake tensor has no data to export");
   SHUNT_CHECK(!tensor.requires_grad(), "Can't export tensors that require gradient, use tensor.detach()");
   auto owner = std::make_unique<Exported>();
   owner->tensor = tensor;

@@ -2,6 +2,8 @@
 // at each edge above 1,000 elements).
 #include "src/tensor/printing.h"
 
+#include "src/tensor/is_fake.h"
+
 #include <shunt/core/error.h>
 #include <shunt/core/tls.h>
 
@@ -145,7 +147,6 @@ std::string tuple(IntArrayRef sizes) {
   return sizes.size() == 1 ? fmt::format("({},)", sizes[0]) : fmt::format("({})", fmt::join(sizes.begin(), sizes.end(), ", "));
 }
 
-bool isFake(const Tensor& t) { return t.key_set().has(Functionality::Fake); }
 bool hasNoData(const Tensor& t) { return t.is_meta() || isFake(t); }
 
 std::vector<std::string> suffixesOf(const Tensor& t) {

@@ -1,0 +1,30 @@
+// Gradients that users hand to backward: seeds, and what hooks and custom functions return. A gradient is a plain tensor wherever
+// it comes from: formulas and leaves don't meet a wrapper's class. Any thread.
+#pragma once
+
+#include <shunt/core/error.h>
+#include <shunt/tensor/tensor.h>
+
+namespace shunt::autograd {
+
+/// What a wrapper or functional tensor shows, as its class holds it; undefined when it holds none. Not graph_tensor(): a leaf
+/// that was changed under no_grad keeps its place in the graph, and has other numbers now. Defined in src/modes.
+Tensor heldBy(const Tensor& wrapper);
+
+inline bool isWrapped(const Tensor& t) {
+  constexpr DispatchKeySet kWrappers{DispatchKey::Python, DispatchKey::Functionalize};
+  return t.defined() && t.key_set().hasAny(kWrappers);
+}
+
+/// Takes the wrappers around `grad` off. Throws when one holds no tensor; `who` says who gave it, and ends with "is" or "returned".
+template <class... Who>
+void makePlain(Tensor& grad, const Who&... who) {
+  while (isWrapped(grad)) [[unlikely]] {
+    Tensor held = heldBy(grad);
+    SHUNT_CHECK(held.defined(), who..., " a wrapper tensor of shape ", grad.sizes(),
+                " that holds no tensor, and a gradient is a plain tensor: unwrap it first");
+    grad = std::move(held);
+  }
+}
+
+}  // namespace shunt::autograd

@@ -1,0 +1,11 @@
+// Fake tensors (shunt/modes/fake_tensor.h) as the layers below src/modes know them. Any thread.
+#pragma once
+
+#include <shunt/tensor/tensor.h>
+
+namespace shunt {
+
+/// Whether `t`, which is defined, has no elements because it is fake.
+inline bool isFake(const Tensor& t) { return t.key_set().has(Functionality::Fake); }
+
+}  // namespace shunt
