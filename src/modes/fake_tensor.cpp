@@ -1,6 +1,7 @@
 // See Note [Fake tensors].
 #include <shunt/modes/fake_tensor.h>
 
+#include "src/autograd/plain_grad.h"
 #include "src/modes/fake_impl.h"
 
 #include <shunt/autograd/autograd_meta.h>
@@ -60,6 +61,7 @@ struct FakeTensorConverter::Memo {
     Storage fake;
   };
   struct OfTensor {
+    OfTensor(const Tensor& t, Tensor its_fake) : real(t.getIntrusivePtr()), fake(std::move(its_fake)) {}
     weak_intrusive_ptr<TensorImpl> real;
     Tensor fake;
   };
@@ -111,11 +113,20 @@ Tensor FakeTensorConverter::from_tensor(const Tensor& t) {
               "from_tensor: a fake tensor is made of a tensor with data, but this one has the keys ", t.key_set(), "; unwrap it first");
   if (const auto known = memo_->tensors.find(t.unsafeGetTensorImpl()); known != memo_->tensors.end()) return known->second.fake;
   memo_->sweep();
+  Tensor grad = t.is_leaf() && t.requires_grad() ? t.grad() : Tensor();
+  autograd::makePlain(grad, "from_tensor: the grad of the tensor is");
   // Modes and wrappers that are active here are not asked: nothing is computed.
   const ExcludeDispatchKeyGuard below(kAboveAutograd | kAutocastKeys);
-  Tensor result = memo_->make(t, *this);
-  if (t.is_leaf() && t.requires_grad() && t.grad().defined()) result.mutable_grad() = from_tensor(t.grad());
-  memo_->tensors.insert_or_assign(t.unsafeGetTensorImpl(), Memo::OfTensor{weak_intrusive_ptr<TensorImpl>(t.getIntrusivePtr()), result});
+  Tensor made = memo_->make(t, *this);
+  // Known before its grad, which may be this very tensor or a view of it. Made already as the grad of its base: that one stays.
+  Tensor result = memo_->tensors.try_emplace(t.unsafeGetTensorImpl(), t, std::move(made)).first->second.fake;
+  if (!grad.defined()) return result;
+  try {
+    result.mutable_grad() = from_tensor(grad);
+  } catch (...) {
+    memo_->tensors.erase(t.unsafeGetTensorImpl());
+    throw;
+  }
   return result;
 }
 
