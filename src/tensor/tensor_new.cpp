@@ -58,6 +58,9 @@ Tensor tensor(const detail::TensorData& data, const TensorOptions& options) {
     return empty(data.sizes(), TensorOptions(dtype).device(options.device()).requires_grad(options.requires_grad()));
   Tensor result(detail::makeCpuTensor(data.sizes(), {}, dtype));
   data.writeTo(result);
+  // A FunctionalizeGuard: the operators find out what a factory makes here, a functional tensor or in a backward formula a plain one.
+  if (tls_is_included(DispatchKey::Functionalize)) [[unlikely]]
+    result = empty(data.sizes(), TensorOptions(dtype).device(options.device())).copy_(result);
   if (!options.device().is_cpu()) result = result.to(TensorOptions(options.device()));
   if (options.requires_grad()) result.set_requires_grad(true);
   return result;
