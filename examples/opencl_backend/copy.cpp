@@ -49,10 +49,36 @@ void copyBetween(const Tensor& to, const Tensor& from) {
   copyWithin(to, dense);
 }
 
+/// Of a dense tensor's bytes in its storage: the first one, and the one after the last.
+std::pair<size_t, size_t> rangeOf(const Tensor& dense) { return {byteOffset(dense), byteOffset(dense) + dense.nbytes()}; }
+
+// As on the CPU: what has holes in it is not looked at.
+bool overlapInPart(const Tensor& to, const Tensor& from) {
+  if (!to.is_alias_of(from) || !to.is_non_overlapping_and_dense() || !from.is_non_overlapping_and_dense()) return false;
+  const auto a = rangeOf(to), b = rangeOf(from);
+  return a == b ? to.strides() != from.strides() : a.first < b.second && b.first < a.second;
+}
+
+bool overlapsItself(const Tensor& t) {
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.size(d) > 1 && t.stride(d) == 0) return true;
+  return false;
+}
+
+// copy_ has no fallback to find these: a kernel that several work items write one element with leaves any of their values there.
+void checkOverlap(const Tensor& to, const Tensor& from) {
+  SHUNT_CHECK(!overlapsItself(to), "copy_(): unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+              "Please clone() the tensor before performing the operation.");
+  SHUNT_CHECK(!overlapInPart(to, from), "copy_(): unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+              "memory location. Please clone() the tensor before performing the operation.");
+}
+
 Tensor& copy_(Tensor& self, const Tensor& src, bool) {
   SHUNT_CHECK(self.dim() <= kMaxDims, "copy_: the opencl backend copies tensors of up to ", kMaxDims, " dimensions, got ", self.dim());
   const Tensor expanded = src.expand(self.sizes());
-  if (self.numel() != 0 && !self.is_same(src)) copyBetween(self, expanded);
+  if (self.numel() == 0 || self.is_same(src)) return self;
+  checkOverlap(self, expanded);
+  copyBetween(self, expanded);
   return self;
 }
 

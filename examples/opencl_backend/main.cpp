@@ -2,6 +2,7 @@
 // Usage: train_on_opencl <libopencl_backend.so> <digits.csv.gz>
 #include "examples/digits/data.h"
 #include "examples/digits/model.h"
+#include "edges.h"
 #include "pairs.h"
 
 #include <shunt/backend.h>
@@ -63,8 +64,6 @@ int run(const char* library, const char* digits_file) {
     std::cout << "x.mm(x) under autocast is " << x.mm(x).dtype() << '\n';
   }
 
-  const bool pairs_are_right = runPairs(device);
-
   const digits::Data data = digits::load(digits_file);
   const Outcome on_cpu = train(data, shunt::kCPU), on_device = train(data, device);
   print("cpu", on_cpu);
@@ -74,7 +73,9 @@ int run(const char* library, const char* digits_file) {
   std::printf("\n");
   const bool same = std::abs(on_cpu.last_loss - on_device.last_loss) < 1e-2 && std::abs(on_cpu.right - on_device.right) <= 3;
   std::printf("%s\n", same ? "as good as on the CPU" : "NOT as good as on the CPU");
-  return same && pairs_are_right ? 0 : 1;
+
+  const bool pairs_are_right = runPairs(device), edges_are_right = runEdges(device);
+  return same && pairs_are_right && edges_are_right ? 0 : 1;
 }
 
 }  // namespace

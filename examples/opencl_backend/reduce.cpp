@@ -47,6 +47,18 @@ Tensor reduce(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, bool m
 
 bool isServedHere(const Tensor& self, std::optional<ScalarType> dtype) { return isServed(self) && dtype.value_or(kFloat) == kFloat; }
 
+/// Each dim once and in range: the fallback says what is wrong with others, or, of a tensor without dims, that nothing is.
+bool areServed(const Tensor& self, OptionalIntArrayRef dims) {
+  std::vector<bool> named(static_cast<size_t>(self.dim()));
+  for (int64_t d : dims.value_or(IntArrayRef())) {
+    if (d < -self.dim() || d >= self.dim()) return false;
+    const size_t i = static_cast<size_t>(maybe_wrap_dim(d, self.dim()));
+    if (named[i]) return false;
+    named[i] = true;
+  }
+  return true;
+}
+
 template <class Op, bool Mean>
 Tensor overAll(const Tensor& self, std::optional<ScalarType> dtype) {
   return isServedHere(self, dtype) ? reduce(self, {}, false, Mean) : call_fallback_fn<&cpu_fallback, Op>::call(self, dtype);
@@ -54,7 +66,8 @@ Tensor overAll(const Tensor& self, std::optional<ScalarType> dtype) {
 
 template <class Op, bool Mean>
 Tensor overDims(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<ScalarType> dtype) {
-  return isServedHere(self, dtype) ? reduce(self, dims, keepdim, Mean) : call_fallback_fn<&cpu_fallback, Op>::call(self, dims, keepdim, dtype);
+  if (!isServedHere(self, dtype) || !areServed(self, dims)) return call_fallback_fn<&cpu_fallback, Op>::call(self, dims, keepdim, dtype);
+  return reduce(self, dims, keepdim, Mean);
 }
 
 }  // namespace
