@@ -1,5 +1,7 @@
-// item(): reads the element of an ordinary tensor; of a wrapper, an operator does, which its class, mode or functionality handles.
+// item(): reads the element of an ordinary tensor. Of a wrapper, an operator does, which its class or functionality handles; under a
+// dispatch mode, the same operator does of any tensor, so that the mode sees it.
 #include <shunt/core/library.h>
+#include <shunt/core/tls.h>
 
 #include "src/tensor/no_numbers.h"
 
@@ -28,7 +30,8 @@ SHUNT_LIBRARY_FRAGMENT(aten, m) { m.def("_local_scalar_dense(Tensor self) -> Sca
 }  // namespace
 
 Scalar Tensor::item() const {
-  if (!impl().key_set().hasAny(kWrapperKeys)) [[likely]] return read(*this);
+  const DispatchKeySet under_a_mode = tls_included() & DispatchKeySet::of(Functionality::Python);
+  if (!(impl().key_set() | under_a_mode).hasAny(kWrapperKeys)) [[likely]] return read(*this);
   SHUNT_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   static const auto op = Dispatcher::singleton().findSchemaOrThrow("aten::_local_scalar_dense", "").typed<Scalar(const Tensor&)>();
   return op.call(*this);

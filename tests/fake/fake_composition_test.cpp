@@ -40,6 +40,16 @@ TEST(FakeComposition, ADispatchModeSeesFakeTensors) {
   EXPECT_THAT(names.names, ElementsAre("aten::ones", "aten::linear", "aten::ones"));
 }
 
+TEST(FakeComposition, ItemOfARealTensorIsTheSameUnderADispatchMode) {
+  const Tensor real = full({1}, 3);
+  Names names;
+  const FakeTensorMode fake;
+  EXPECT_EQ(real.item<float>(), 3);
+  const DispatchModeGuard on(names);
+  EXPECT_EQ(real.item<float>(), 3);
+  EXPECT_THAT(names.names, ElementsAre("aten::_local_scalar_dense"));
+}
+
 TEST(FakeComposition, AutocastCasts) {
   const Tensor x = to_fake(randn({4, 8})), w = to_fake(randn({2, 8})).requires_grad_();
   {

@@ -57,6 +57,24 @@ TEST_F(DispatchModes, SeeOperatorsAsTheUserCallsThem) {
   EXPECT_THAT(log, ElementsAre("aten::linear", "aten::empty.memory_format", "aten::add_.Scalar", "aten::ones"));
 }
 
+TEST_F(DispatchModes, SeeItemAndMayAnswerIt) {
+  const Tensor seven = full({1}, 7.0).requires_grad_();
+  Recorder mode(log);
+  Recorder liar(log, "", [](const OperatorHandle&, Stack* stack) { *stack = {IValue(Scalar(8))}; });
+  {
+    const DispatchModeGuard guard(mode);
+    EXPECT_EQ(seven.item<float>(), 7);
+    EXPECT_EQ(seven.item().toDouble(), 7);
+    EXPECT_EQ(errorOf([&] { x.item(); }), "a Tensor with 6 elements cannot be converted to Scalar");
+  }
+  {
+    const DispatchModeGuard guard(liar);
+    EXPECT_EQ(seven.item<float>(), 8);
+  }
+  EXPECT_EQ(seven.item<float>(), 7);
+  EXPECT_THAT(log, ElementsAre("aten::_local_scalar_dense", "aten::_local_scalar_dense", "aten::_local_scalar_dense"));
+}
+
 TEST_F(DispatchModes, GetEveryArgumentAndItsDefault) {
   Stack seen;
   Recorder mode(log, "", [&](const OperatorHandle& op, Stack* stack) {
@@ -120,7 +138,8 @@ TEST_F(DispatchModes, AHandlersOwnCallsGoBelowIt) {
   });
   const DispatchModeGuard a(outer), c(inner);
   x.relu();
-  EXPECT_THAT(log, ElementsAre("inner aten::relu", "outer aten::isnan", "outer aten::any", "outer aten::relu"));
+  EXPECT_THAT(log, ElementsAre("inner aten::relu", "outer aten::isnan", "outer aten::any", "outer aten::_local_scalar_dense",
+                               "outer aten::relu"));
 }
 
 TEST_F(DispatchModes, AHandlerMayAnswerByItself) {
