@@ -1,4 +1,5 @@
 #include "kernels/autograd/formulas.h"
+#include "kernels/elementwise/overlap.h"
 
 #include <algorithm>
 
@@ -19,9 +20,7 @@ int64_t reach(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
 
 /// What as_strided_scatter writes to: a copy of the input with its geometry, or where that is expanded a dense one.
 TensorGeometry copyOf(TensorGeometry input) {
-  bool expanded = false;
-  for (size_t d = 0; d < input.sizes.size(); ++d) expanded |= input.sizes[d] > 1 && input.strides[d] == 0;
-  if (!expanded) return input;
+  if (!elementwise::repeatsElements(input.sizes, input.strides)) return input;
   for (size_t d = input.sizes.size(), step = 1; d-- > 0; step *= static_cast<size_t>(std::max<int64_t>(input.sizes[d], 1)))
     input.strides[d] = static_cast<int64_t>(step);
   input.storage_offset = 0;

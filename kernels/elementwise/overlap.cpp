@@ -16,10 +16,7 @@ bool overlapsPartially(const TensorImpl& a, const TensorImpl& b) {
 }
 
 bool overlapsItself(const TensorImpl& t) {
-  if (t.is_non_overlapping_and_dense()) return false;
-  for (size_t d = 0; d < t.sizes().size(); ++d)
-    if (t.sizes()[d] > 1 && t.strides()[d] == 0) return true;
-  return false;
+  return !t.is_non_overlapping_and_dense() && repeatsElements(t.sizes(), t.strides());
 }
 
 }  // namespace

@@ -6,6 +6,13 @@
 
 namespace shunt::elementwise {
 
+/// Whether a dimension of stride 0 shows elements more than once, as in an expanded tensor. Doesn't look for windows that overlap.
+inline bool repeatsElements(IntArrayRef sizes, IntArrayRef strides) {
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] > 1 && strides[d] == 0) return true;
+  return false;
+}
+
 /// Throws when two elements of a written tensor are one memory location (an expanded tensor), as `kind` says.
 void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap kind);
 /// Throws when a read tensor shares some memory with the written one without being the same elements in the same order.

@@ -69,9 +69,8 @@ namespace {
 /// decide, which may write back what was there before.
 bool fillsExpanded(Tensor& self, const Tensor& mask, const Scalar& value) {
   if (!self.defined() || !mask.defined() || (mask.scalar_type() != kBool && mask.scalar_type() != kByte)) return false;
-  bool expanded = false;
-  for (int64_t d = 0; d < self.dim(); ++d) expanded |= self.size(d) > 1 && self.stride(d) == 0;
-  if (!expanded || self.numel() == 0 || !is_expandable_to(mask.sizes(), self.sizes())) return false;
+  if (!elementwise::repeatsElements(self.sizes(), self.strides()) || self.numel() == 0) return false;
+  if (!is_expandable_to(mask.sizes(), self.sizes())) return false;
   elementwise::assertNoInternalOverlap("masked_fill_", *self.unsafeGetTensorImpl(), Overlap::kWarning);
   AutoDispatchBelowAutograd guard;
   Tensor elements = self, any = mask.expand(self.sizes());

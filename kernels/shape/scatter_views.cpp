@@ -1,5 +1,6 @@
 // The functional inverses of views: `self` with `src` in the place of what select, slice, diagonal or as_strided would show.
 #include "generated/native_functions.h"
+#include "kernels/elementwise/overlap.h"
 #include "kernels/shape/copy.h"
 #include "kernels/shape/view_util.h"
 
@@ -7,17 +8,11 @@ namespace shunt::native {
 
 namespace {
 
-bool repeatsElements(const TensorImpl& t) {
-  for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.sizes()[d] > 1 && t.strides()[d] == 0) return true;
-  return false;
-}
-
 // The whole storage is copied: sizes, strides and offset stay, and what lies beyond `self` is there for as_strided. An expanded
 // tensor can't keep them, since its elements will differ.
 Tensor cloneStorage(const char* op, const Tensor& self) {
   const TensorImpl& t = implOf(self, op);
-  if (repeatsElements(t)) return native::clone(self, std::nullopt);
+  if (elementwise::repeatsElements(t.sizes(), t.strides())) return native::clone(self, std::nullopt);
   const int64_t n = static_cast<int64_t>(t.storage()->nbytes()) / t.itemsize();
   const Tensor copy = native::clone(makeView(t, {n}, {1}, 0), std::nullopt);
   return makeView(*copy.unsafeGetTensorImpl(), t.sizes(), t.strides(), t.storage_offset());
