@@ -14,7 +14,10 @@ namespace {
 // An index is only told apart where a device type has several devices.
 bool sameDevice(Device wanted, Device device) {
   if (wanted == device) return true;
-  return wanted.type() == device.type() && (device.is_cpu() || device.is_meta() || ensure_has_index(wanted) == device);
+  if (wanted.type() != device.type()) return false;
+  if (device.is_cpu() || device.is_meta()) return true;
+  wanted = ensure_has_index(wanted);
+  return wanted == device || (!wanted.has_index() && device.index() == 0);  // no guard tells the current one: the first
 }
 
 bool isPreserve(std::optional<MemoryFormat> format) {

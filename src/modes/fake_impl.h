@@ -6,7 +6,8 @@
 
 namespace shunt::fake {
 
-/// The device as tensors have it: there is one cpu and one meta, and of other types with a device guard each has an index. Throws for a device type whose tensors no backend key stands for.
+/// The device as tensors have it: there is one cpu and one meta, and others have an index, but for privateuseone without a device
+/// guard. Throws for a device type whose tensors no backend key stands for.
 Device normalized(Device device);
 
 /// A storage of `nbytes` bytes on `device` that holds nothing.

@@ -26,7 +26,10 @@ Device normalized(Device device) {
   SHUNT_CHECK(deviceTypeOf(backendOf(device.type())) == device.type(), "fake tensors on device ", device,
               " are not supported: no backend key stands for its tensors");
   if (device.is_cpu() || device.is_meta()) return Device(device.type());
-  return device.has_index() ? device : ensure_has_index(device);
+  device = device.has_index() ? device : ensure_has_index(device);
+  // Nobody tells the current one of devices that aren't here: it's the first, as in PyTorch, so that "cuda" is "cuda:0". A backend
+  // of the user's own without a guard has real tensors, whose devices have no index.
+  return device.has_index() || device.type() == DeviceType::PrivateUse1 ? device : Device(device.type(), 0);
 }
 
 Storage makeStorage(size_t nbytes, Device device) {

@@ -18,7 +18,7 @@ bool isCpuScalar(const Tensor& t) { return t.dim() == 0 && t.is_cpu(); }
 
 // As the backends' kernels do; Meta's take any.
 void checkGenerator(const Generator& given, Device device) {
-  SHUNT_CHECK(!given.defined() || device.is_meta() || given.device().type() == device.type(), "Expected a '", device,
+  SHUNT_CHECK(!given.defined() || device.is_meta() || given.device().type() == device.type(), "Expected a '", device.type(),
               "' device type for generator but found '", given.device(), "'");
 }
 

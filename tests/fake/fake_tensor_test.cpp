@@ -32,7 +32,7 @@ TEST(FakeTensor, FactoriesOfTheModeMakeThemOnTheDeviceTheyAreGiven) {
     EXPECT_EQ(t.storage()->data(), nullptr);
     EXPECT_EQ(t.storage()->nbytes(), 24u);
   }
-  EXPECT_EQ(empty({2}, kOnCuda).device(), Device(kCUDA));
+  EXPECT_EQ(empty({2}, kOnCuda).device(), Device(kCUDA, 0));
   EXPECT_EQ(arange(0, 10, 1, TensorOptions(kLong).device(Device(kCUDA, 1))).device(), Device(kCUDA, 1));
   EXPECT_TRUE(is_fake(empty({2}, TensorOptions().device(kMeta))));
   EXPECT_TRUE(eye(3).is_contiguous());
@@ -178,21 +178,22 @@ TEST(FakeTensor, KeepsToOneDevice) {
   const FakeTensorMode mode;
   const Tensor on_gpu = ones({2, 2}, kOnCuda), on_cpu = ones({2, 2}), number = ones({});
   const Tensor second = ones({2, 2}, TensorOptions().device(Device(kCUDA, 1)));
-  EXPECT_EQ((on_gpu + number).device(), Device(kCUDA));
-  EXPECT_EQ((number + on_gpu).device(), Device(kCUDA));
-  EXPECT_EQ((on_gpu + on_gpu).device(), Device(kCUDA));
-  EXPECT_EQ(on_gpu.mm(on_gpu).device(), Device(kCUDA));
-  EXPECT_EQ(cat({on_gpu, on_gpu}).device(), Device(kCUDA));
-  EXPECT_EQ(on_gpu.index_select(0, ones({1}, kOnCuda.dtype(kLong))).device(), Device(kCUDA));
+  EXPECT_EQ((on_gpu + ones({2, 2}, TensorOptions().device(Device(kCUDA, 0)))).device(), Device(kCUDA, 0));
+  EXPECT_EQ((on_gpu + number).device(), Device(kCUDA, 0));
+  EXPECT_EQ((number + on_gpu).device(), Device(kCUDA, 0));
+  EXPECT_EQ((on_gpu + on_gpu).device(), Device(kCUDA, 0));
+  EXPECT_EQ(on_gpu.mm(on_gpu).device(), Device(kCUDA, 0));
+  EXPECT_EQ(cat({on_gpu, on_gpu}).device(), Device(kCUDA, 0));
+  EXPECT_EQ(on_gpu.index_select(0, ones({1}, kOnCuda.dtype(kLong))).device(), Device(kCUDA, 0));
   EXPECT_EQ(zeros_like(second).device(), Device(kCUDA, 1));
   EXPECT_EQ(zeros_like(on_gpu, TensorOptions().device(kCPU)).device(), Device(kCPU));
   EXPECT_EQ(errorOf([&] { on_gpu + on_cpu; }),
-            "Expected all tensors to be on the same device, but found at least two devices, cuda and cpu! (when checking argument "
-            "'other' of add) (in aten::add.Tensor)");
-  EXPECT_THAT(errorOf([&] { on_gpu + second; }), HasSubstr("cuda and cuda:1!"));
+            "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (when checking "
+            "argument 'other' of add) (in aten::add.Tensor)");
+  EXPECT_THAT(errorOf([&] { on_gpu + second; }), HasSubstr("cuda:0 and cuda:1!"));
   EXPECT_THAT(errorOf([&] { on_gpu.mm(on_cpu); }),
-              StartsWith("Expected all tensors to be on the same device, but found at least two devices, cuda and cpu! (when checking "
-                         "argument for argument mat2 in method wrapper_CUDA_mm)"));
+              StartsWith("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (when "
+                         "checking argument for argument mat2 in method wrapper_CUDA_mm)"));
 }
 
 // By name and index: what runs inside are twins on Meta, which no message may show.
@@ -261,17 +262,20 @@ TEST(FakeTensor, MovesBetweenDevices) {
   const FakeTensorMode mode;
   const Tensor x = ones({2, 3}).t();
   const Tensor y = x.to(Device(kCUDA));
-  EXPECT_EQ(y.device(), Device(kCUDA));
+  EXPECT_EQ(y.device(), Device(kCUDA, 0));
   EXPECT_EQ(y.strides(), x.strides());
   EXPECT_TRUE(y.to(Device(kCUDA)).is_same(y));
+  EXPECT_TRUE(y.to(Device(kCUDA, 0)).is_same(y));
+  EXPECT_FALSE(y.to(Device(kCUDA, 1)).is_same(y));
+  EXPECT_TRUE(ones({2}, TensorOptions().device(Device(kCUDA, 1))).to(Device(kCUDA)).device() == Device(kCUDA, 0));
   EXPECT_TRUE(x.cpu().is_same(x));
   EXPECT_EQ(y.cpu().device(), Device(kCPU));
-  EXPECT_EQ(x.to(y).device(), Device(kCUDA));
+  EXPECT_EQ(x.to(y).device(), Device(kCUDA, 0));
   EXPECT_EQ(empty({3, 2}).copy_(y).device(), Device(kCPU));
   const Tensor w = ones({2}).requires_grad_();
   w.to(Device(kCUDA)).sum().backward();
   EXPECT_EQ(w.grad().device(), Device(kCPU));
-  for (const Device to : {Device("privateuseone"), Device("xla"), Device("meta"), Device("cuda:1")}) {
+  for (const Device to : {Device("privateuseone"), Device("xla:0"), Device("meta"), Device("cuda:1")}) {
     const Tensor moved = x.to(to);
     EXPECT_TRUE(is_fake(moved));
     EXPECT_EQ(moved.device(), to);
@@ -343,7 +347,7 @@ TEST(FakeTensor, HasNoElements) {
 TEST(FakeTensor, Prints) {
   const FakeTensorMode mode;
   EXPECT_EQ(empty({2, 3}).toString(), "FakeTensor(..., size=(2, 3))");
-  EXPECT_EQ(empty({2}, kOnCuda.dtype(kDouble)).toString(), "FakeTensor(..., device='cuda', size=(2,), dtype=torch.float64)");
+  EXPECT_EQ(empty({2}, kOnCuda.dtype(kDouble)).toString(), "FakeTensor(..., device='cuda:0', size=(2,), dtype=torch.float64)");
   EXPECT_EQ(empty({0}).toString(), "FakeTensor(..., size=(0,))");
   EXPECT_EQ(empty({2}).requires_grad_().mul(2).toString(), "FakeTensor(..., size=(2,), grad_fn=<MulBackward1>)");
 }
