@@ -50,12 +50,8 @@ bool covers(const Tensor& whole, const Tensor& part) {
          part.storage_offset() + span(part) <= whole.storage_offset() + whole.numel();
 }
 
-/// As expanded tensors do: copy_ refuses them.
-bool overlapsItself(const Tensor& t) {
-  for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.size(d) > 1 && t.stride(d) == 0) return true;
-  return t.numel() > span(t);
-}
+/// copy_ refuses to write to those.
+bool overlapsItself(const Tensor& t) { return functional::repeatsElements(t) || t.numel() > span(t); }
 
 void copyInto(const Tensor& plain, const Tensor& value) {
   std::optional<InferenceMode> inference;  // the function had its own when it wrote to the tensor

@@ -24,12 +24,6 @@ Tensor callOne(const OperatorHandle& op, Stack stack) {
   return stack.back().toTensor();
 }
 
-bool repeatsElements(const Tensor& t) {
-  for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.size(d) > 1 && t.stride(d) == 0) return true;
-  return false;
-}
-
 int64_t elementsOfStorage(const Tensor& t) { return static_cast<int64_t>(storageBytes(t)) / t.itemsize(); }
 
 /// `into` with `part` where a tensor of the geometry of `view` lies in its storage.
@@ -66,6 +60,12 @@ bool keepsGrad(const Tensor& t) {
 }
 
 }  // namespace
+
+bool repeatsElements(const Tensor& t) {
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.size(d) > 1 && t.stride(d) == 0) return true;
+  return false;
+}
 
 size_t storageBytes(const Tensor& value) {
   const Tensor& inner = autograd::graph_tensor(value);
