@@ -3,6 +3,7 @@
 #include <shunt/modes/tensor_subclass.h>
 
 #include "tests/autograd/util.h"
+#include "tests/support/wrapper.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,11 +13,6 @@ namespace {
 
 using autograd::variable_list;
 using testing::HasSubstr;
-
-struct Wrapper : TensorSubclass {
-  using TensorSubclass::TensorSubclass;
-  void handle(const OperatorHandle& op, Stack* stack) override { call_unwrapped<Wrapper>(op, stack); }
-};
 
 /// Holds numbers, but no tensor that autograd is told of.
 struct Opaque : TensorSubclass {

@@ -5,6 +5,7 @@
 #include <shunt/shunt.h>
 
 #include "tests/support/error_of.h"
+#include "tests/support/wrapper.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,11 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using test::errorOf;
-
-struct Wrapper : TensorSubclass {
-  using TensorSubclass::TensorSubclass;
-  void handle(const OperatorHandle& op, Stack* stack) override { call_unwrapped<Wrapper>(op, stack); }
-};
+using test::Wrapper;
 
 /// Wraps, but holds no tensor.
 struct Opaque : TensorSubclass {

@@ -1,5 +1,6 @@
 // Arguments of a functionalized function that share memory, that become leaves in it, and whose grad it sets.
 #include "tests/functionalize/util.h"
+#include "tests/support/wrapper.h"
 
 #include <shunt/modes/tensor_subclass.h>
 
@@ -111,11 +112,6 @@ TEST(FunctionalizeArguments, LeadBackToTheLeafBehindThem) {
   };
   for (const bool view_first : {false, true}) EXPECT_TRUE(identical(grad(false, view_first), grad(true, view_first))) << view_first;
 }
-
-struct Wrapper : TensorSubclass {
-  using TensorSubclass::TensorSubclass;
-  void handle(const OperatorHandle& op, Stack* stack) override { call_unwrapped<Wrapper>(op, stack); }
-};
 
 TEST(FunctionalizeArguments, ThatCantBeKnownFromEachOtherAreGoodUntilOneIsWritten) {
   const Tensor x = ones({3}), w = ones({3}).requires_grad_();

@@ -1,5 +1,6 @@
 // Functional tensors whose values are wrapper tensors of a class of the user's own.
 #include "tests/functionalize/util.h"
+#include "tests/support/wrapper.h"
 
 #include <shunt/modes/tensor_subclass.h>
 
@@ -7,11 +8,6 @@ namespace shunt::test {
 namespace {
 
 using List = std::vector<Tensor>;
-
-struct Wrapper : TensorSubclass {
-  using TensorSubclass::TensorSubclass;
-  void handle(const OperatorHandle& op, Stack* stack) override { call_unwrapped<Wrapper>(op, stack); }
-};
 
 /// Holds twice the numbers that it shows, as float64, so that nothing inside looks like it.
 struct Doubled : TensorSubclass {
