@@ -186,7 +186,7 @@ void detail::FunctionalizeCall::Inputs::writeBack(const Input& input) const {
     const Tensor& value = now.value();
     const bool is_leaf = now.isItself() && !leaf.defined() && !plain.requires_grad() && value.requires_grad() && value.is_leaf();
     if (is_leaf) new_leaf = value;
-    const AutoGradMode recorded(GradMode::is_enabled() && !is_leaf);
+    const AutoGradMode recorded(GradMode::is_enabled() && !new_leaf.defined());
     copyInto(plain, value);
   }
   // It had no graph when it was changed, so another tensor was its leaf.
