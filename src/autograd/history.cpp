@@ -60,7 +60,7 @@ void set_history(const std::vector<Tensor>& outputs, const intrusive_ptr<Node>& 
 // Note [In-place cycles]
 // A node keeps an operand as it is (saved_variable.h). If that operand is then changed in place by an operator whose other
 // operands depend on the node, as in y = h * w; h.add_(y), then h's history leads to the node, and the node keeps h: a cycle
-// of references, as in PyTorch. backward() breaks it, as nodes free what they have saved, and so does h.detach_(). A program
+// of references, as in PyTorch (seen with 1.13). backward() breaks it, as nodes free what they have saved, and so does h.detach_(). A program
 // that does neither, or whose backward() ends with the error about h's version, keeps that part of the graph. To keep operands
 // without their history would cost a tensor for each; to look for the node here would walk graphs that another thread may be
 // running backward through.

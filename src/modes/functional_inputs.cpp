@@ -9,11 +9,10 @@
 namespace shunt {
 
 using functional::FunctionalTensor;
+using functional::isWrapper;
 using functional::Link;
 
 namespace {
-
-bool isWrapper(const Tensor& t) { return t.key_set().has(Functionality::Python); }
 
 /// What `t` is a view of, as far as graphs go, or `t`.
 const Tensor& familyOf(const Tensor& t) { return !isWrapper(t) && t.is_view() ? t._base() : t; }
@@ -162,7 +161,7 @@ void detail::FunctionalizeCall::Inputs::writeBack() {
     if (input.plain.is_same(groups_[input.group].root)) writeBack(input);
   for (const Input& input : inputs_)
     if (!input.plain.is_same(groups_[input.group].root)) writeBack(input);
-  unwrapGrads();
+  for (const Input& input : inputs_) unwrapGrad(input);
 }
 
 void detail::FunctionalizeCall::Inputs::writeBack(const Input& input) const {
@@ -212,23 +211,28 @@ Tensor detail::FunctionalizeCall::Inputs::unwrap(const Tensor& t) const {
   return result.value();
 }
 
-void detail::FunctionalizeCall::Inputs::restoreShapes() const {
+void detail::FunctionalizeCall::Inputs::restore() const {
   const functional::ModeOff off;
   const NoGradGuard no_grad;
+  const auto attempt = [](auto&& work) {
+    try {
+      work();
+    } catch (const std::exception& e) {
+      logWarning(str("functionalize: an argument isn't again what it was before the function, which threw: ", e.what()));
+    }
+  };
   for (const Input& input : inputs_) {
+    attempt([&] { unwrapGrad(input); });
     const auto& before = input.geometry;
     if (input.plain.sizes() == IntArrayRef(before.sizes) && input.plain.strides() == IntArrayRef(before.strides)) continue;
-    try {
-      input.plain.as_strided_(before.sizes, before.strides, before.storage_offset);
-    } catch (const std::exception& e) {
-      logWarning(str("functionalize: an argument keeps the shape that the function gave it before it threw: ", e.what()));
-    }
+    attempt([&] { input.plain.as_strided_(before.sizes, before.strides, before.storage_offset); });
   }
 }
 
-void detail::FunctionalizeCall::Inputs::unwrapGrads() const {
-  for (const Input& input : inputs_)
-    if (is_functional(input.plain.grad())) input.plain.mutable_grad() = from_functional(input.plain.grad());
+void detail::FunctionalizeCall::Inputs::unwrapGrad(const Input& input) {
+  if (!is_functional(input.plain.grad())) return;
+  const Tensor grad = std::exchange(input.plain.mutable_grad(), Tensor());
+  input.plain.mutable_grad() = from_functional(grad);
 }
 
 }  // namespace shunt

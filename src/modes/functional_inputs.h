@@ -20,10 +20,8 @@ struct detail::FunctionalizeCall::Inputs {
   Tensor wrap(const Tensor& t);
   void writeBack();
   Tensor unwrap(const Tensor& t) const;
-  /// After a function that threw: leaves that it has given another shape get their own again.
-  void restoreShapes() const;
-  /// What the function has set as an argument's grad becomes a plain tensor.
-  void unwrapGrads() const;
+  /// After a function that threw: leaves that it has given another shape get their own again. Logs what can't be done.
+  void restore() const;
 
   const bool nested;
   bool written = false;
@@ -47,6 +45,8 @@ struct detail::FunctionalizeCall::Inputs {
   void reroot(size_t group, const Tensor& root);
   const Input* inputOf(const Tensor& plain) const;
   void writeBack(const Input& input) const;
+  /// What the function has set as the argument's grad becomes a plain tensor; where that can't be known, none, and it throws.
+  static void unwrapGrad(const Input& input);
 
   std::vector<Group> groups_;
   std::vector<Input> inputs_;

@@ -12,8 +12,6 @@
 namespace shunt::functional {
 namespace {
 
-bool isWrapper(const Tensor& t) { return t.key_set().has(Functionality::Python); }
-
 DispatchKeySet wrapperKeys(const Tensor& value) {
   constexpr DispatchKeySet kKeys{DispatchKey::Functionalize};
   return value.is_inference() ? kKeys : kKeys.add(DispatchKey::ADInplaceOrView);

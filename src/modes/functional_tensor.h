@@ -123,6 +123,8 @@ Tensor wrapView(const FunctionalTensor& of, Link link, const Tensor& value);
 /// The size of the memory that `value` lies in. Of a wrapper, whose own storage is empty, that of the tensor with its
 /// shape inside, or what its shape spans.
 size_t storageBytes(const Tensor& value);
+/// Of a TensorSubclass.
+inline bool isWrapper(const Tensor& t) { return t.key_set().has(Functionality::Python); }
 /// By a stride of 0, as expanded tensors do.
 bool repeatsElements(const Tensor& t);
 /// A plain tensor and a wrapper of an alias of it do too.

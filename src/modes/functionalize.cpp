@@ -35,9 +35,7 @@ std::string functionalToString(const Tensor& t) { return "FunctionalTensor(" + f
 FunctionalizeCall::FunctionalizeCall() : inputs_(std::make_unique<Inputs>(FunctionalizeGuard::is_enabled())) {}
 
 FunctionalizeCall::~FunctionalizeCall() {
-  if (inputs_->written) return;
-  inputs_->restoreShapes();
-  inputs_->unwrapGrads();
+  if (!inputs_->written) inputs_->restore();
 }
 
 Tensor FunctionalizeCall::wrap(const Tensor& t) { return inputs_->wrap(t); }

@@ -165,6 +165,20 @@ TEST(FunctionalizeArguments, HavePlainGrads) {
   EXPECT_FALSE(is_functional(w.grad()));
 }
 
+// The function's own error comes out, though what the grad shows isn't known any more.
+TEST(FunctionalizeArguments, LoseAGradThatCantBeKnownWhenTheFunctionThrows) {
+  const Tensor w = ones({3}).requires_grad_(), bits = w.detach().view(kInt);
+  const auto program = [](const Tensor& w, const Tensor& bits) {
+    w.mutable_grad() = bits;
+    const NoGradGuard no_grad;
+    w.add_(1);
+    SHUNT_CHECK(false, "the function's own");
+  };
+  EXPECT_THAT(errorOf([&] { functionalize(program)(w, bits); }), testing::HasSubstr("the function's own"));
+  EXPECT_FALSE(w.grad().defined());
+  EXPECT_TRUE(identical(w.detach(), ones({3})));
+}
+
 TEST(FunctionalizeArguments, OfANestedCallAreTheCallersOwn) {
   const auto inner = functionalize([](const Tensor& x) { x.add_(1); return x.select(0, 0); });
   const auto outer = [&](const Tensor& x) { const Tensor row = inner(x); row.mul_(2); return x.sum(); };
