@@ -5,6 +5,7 @@
 // runs again). Lock: records_mutex, a leaf.
 #include "src/core/thread_records.h"
 
+#include <shunt/core/call_stack.h>
 #include <shunt/core/fork.h>
 
 #include <linux/membarrier.h>
@@ -34,6 +35,7 @@ struct Records {
 };
 
 void releaseRecord(void* p) {
+  boxing::freeSpareStacks();
   tls_state.frames = nullptr;
   std::lock_guard lock(threadRecordsMutex());
   static_cast<Record*>(p)->attached = false;

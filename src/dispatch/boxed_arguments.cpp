@@ -2,8 +2,6 @@
 
 #include <shunt/core/error.h>
 
-#include "src/dispatch/boxed_types.h"
-
 namespace shunt::boxed {
 namespace {
 
@@ -16,51 +14,15 @@ void normalize(const Type& type, IValue& v) {
 
 }  // namespace
 
-bool holds(const IValue& v, const Type& type) {
-  if (v.isNone()) return type.optional;
-  if (type.list) {
-    switch (type.kind) {
-      case TypeKind::Tensor: return type.element_optional ? v.isOptionalTensorList() : v.isTensorList();
-      case TypeKind::Int: return v.isIntList();
-      default: return !v.isTensor() && !v.isScalar() && !v.isString();
-    }
-  }
-  switch (type.kind) {
-    case TypeKind::Tensor: return v.isTensor();
-    case TypeKind::Scalar: return v.isScalar();
-    case TypeKind::Float: return v.isScalar();
-    case TypeKind::Int: case TypeKind::ScalarType: case TypeKind::Layout: case TypeKind::MemoryFormat: return v.isInt() || v.isBool();
-    case TypeKind::Bool: return v.isBool();
-    case TypeKind::String: return v.isString();
-    case TypeKind::Device: return v.isDevice();
-    case TypeKind::Generator: return v.isGenerator();
-    default: return true;
-  }
+void mend(const SchemaRecord& definition, IValue& v, size_t position) {
+  const Argument& arg = definition.schema.arguments()[position];
+  if (arg.type.list) normalize(arg.type, v);
+  SHUNT_CHECK(definition.argument_tags[position].has(v.tag()), "operator ", definition.schema.operator_name(), ": boxed argument '", arg.name,
+              "' (position ", position + 1, "): expected ", arg.type, ", got ", v.tagName());
 }
 
-size_t prepare(const OperatorHandle& op, Stack& stack) {
-  const auto& args = op.schema().arguments();
-  const size_t n = args.size();
-  SHUNT_CHECK(stack.size() >= n, "operator ", op.operator_name(), ": a boxed call needs ", n, " arguments on the stack, got ",
-              stack.size());
-  // Before a backend is chosen, so that the message is about the argument and not about a missing kernel.
-  IValue* const values = stack.data() + (stack.size() - n);
-  for (size_t i = 0; i < n; ++i) {
-    const Type& type = args[i].type;
-    IValue& v = values[i];
-    if (type.list) normalize(type, v);
-    else if (v.isTensor() && type.kind == TypeKind::Tensor) continue;
-    SHUNT_CHECK(holds(v, type), "operator ", op.operator_name(), ": boxed argument '", args[i].name, "' (position ", i + 1,
-                "): expected ", type, ", got ", v.tagName());
-  }
-  return n;
-}
-
-uint64_t keysOf(const Stack& stack, size_t n) {
-  uint64_t keys = 0;
-  for (size_t i = stack.size() - n; i < stack.size(); ++i)
-    keys |= stack[i].isTensor() ? detail::keysOf(stack[i].toTensor()) : keysOf(stack[i]);
-  return keys;
+void throwMissing(const OperatorHandle& op, size_t needed, size_t got) {
+  SHUNT_CHECK(false, "operator ", op.operator_name(), ": a boxed call needs ", needed, " arguments on the stack, got ", got);
 }
 
 uint64_t keysOf(const IValue& v) {

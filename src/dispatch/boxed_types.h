@@ -1,4 +1,4 @@
-// Whether a boxed value is of a schema's type: for arguments that go in, and returns that come out. A pure function.
+// Which boxed values are of a schema's type: for arguments that go in, and returns that come out. Pure functions.
 #pragma once
 
 #include <shunt/core/ivalue.h>
@@ -6,7 +6,20 @@
 
 namespace shunt::boxed {
 
-/// None is of optional types only.
-bool holds(const IValue& value, const Type& type);
+/// Kinds of values. What a type takes is known from the kind alone, so that a call's check is one bit for each value.
+class TagSet {
+ public:
+  bool has(IValue::Tag tag) const { return (bits_ >> static_cast<int>(tag) & 1) != 0; }
+  void add(IValue::Tag tag) { bits_ = static_cast<uint16_t>(bits_ | 1 << static_cast<int>(tag)); }
+
+ private:
+  uint16_t bits_ = 0;
+  static_assert(static_cast<int>(IValue::Tag::GenericList) < 16);
+};
+
+/// Of the values that an argument of this type takes. None is of optional types only.
+TagSet tagsOfArgument(const Type& type);
+/// An undefined Tensor is returned as None, too.
+TagSet tagsOfReturn(const Type& type);
 
 }  // namespace shunt::boxed

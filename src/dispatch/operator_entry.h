@@ -29,7 +29,7 @@ class OperatorEntry {
     schema_id_ = id;
     for (const auto& past : schemas_)
       if (past->schema == schema && past->place == place) return schema_.store(past.get(), std::memory_order_release);
-    schemas_.push_back(std::make_unique<SchemaRecord>(SchemaRecord{std::move(schema), std::move(place)}));
+    schemas_.push_back(std::make_unique<SchemaRecord>(std::move(schema), std::move(place)));
     schema_.store(schemas_.back().get(), std::memory_order_release);
   }
   void clearSchema() { schema_.store(nullptr, std::memory_order_release); }
@@ -85,5 +85,8 @@ class OperatorEntry {
 
 /// OpStates are deleted here only: their functors' destructors are users' code and must run unlocked.
 inline void freeState(const OpState* s) { delete s; }
+
+/// Throws when the operator has kernels but no definition.
+const SchemaRecord& definitionOf(const OperatorHandle& op);
 
 }  // namespace shunt

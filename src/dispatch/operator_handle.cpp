@@ -9,17 +9,27 @@ void runBoxed(const OperatorHandle& op, const TableEntry& entry, DispatchKeySet 
   entry.boxed(entry.functor, op, ks, stack);
 }
 
+[[noreturn]] SHUNT_COLD void throwNoDefinition(const OperatorHandle& op) {
+  SHUNT_CHECK(false, "operator ", op.operator_name(), " has no definition: there are kernels for it (impl), but no def with its schema");
+}
+
 }  // namespace
+
+const SchemaRecord& definitionOf(const OperatorHandle& op) {
+  const OperatorEntry* entry = op.op().entry();
+  const SchemaRecord* record = entry != nullptr ? entry->schema() : nullptr;
+  if (record == nullptr) [[unlikely]] throwNoDefinition(op);
+  return *record;
+}
 
 bool OperatorHandle::hasSchema() const { return op_->entry() != nullptr && op_->entry()->schema() != nullptr; }
 
 const FunctionSchema& OperatorHandle::schema() const {
-  SHUNT_CHECK(hasSchema(), "operator ", operator_name(), " has no definition: there are kernels for it (impl), but no def with its schema");
-  return op_->entry()->schema()->schema;
+  return definitionOf(*this).schema;
 }
 
 void OperatorHandle::callBoxed(Stack* stack) const {
-  const uint64_t keys = boxed::keysOf(*stack, boxed::prepare(*this, *stack));
+  const uint64_t keys = boxed::prepare(*this, *stack);
   detail::CallFrame frame(*op_);
   const OpState& s = frame.state(*op_);
   const DispatchKeySet ks = detail::effectiveKeys(s, keys);

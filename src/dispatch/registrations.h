@@ -5,6 +5,8 @@
 
 #include <shunt/core/op_state.h>
 
+#include "src/dispatch/boxed_types.h"
+
 #include <list>
 #include <source_location>
 
@@ -18,8 +20,13 @@ struct KernelRecord {
 
 /// Outlives the library that defined it, whose strings a std::source_location points to.
 struct SchemaRecord {
+  SchemaRecord(FunctionSchema s, std::string p) : schema(std::move(s)), place(std::move(p)) {
+    for (const Argument& a : schema.arguments()) argument_tags.push_back(boxed::tagsOfArgument(a.type));
+    for (const Argument& r : schema.returns()) return_tags.push_back(boxed::tagsOfReturn(r.type));
+  }
   FunctionSchema schema;
   std::string place;
+  std::vector<boxed::TagSet> argument_tags, return_tags;  // what each of them may be
 };
 
 /// Kernels of one operator (or the fallbacks), per key (aliases too), newest first. Few keys: a sorted vector.

@@ -175,15 +175,14 @@ std::string verdictOf(const Explanation& e, const CompileRequest& pair, const Pl
 Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::string, IValue>& named) {
   const FunctionSchema& schema = op.schema();
   complete(schema, stack, named);
-  const size_t n = boxed::prepare(op, stack);
+  const uint64_t arguments = boxed::prepare(op, stack);
   Explanation e;
   e.op = op.operator_name().str();
   e.schema = schema.str();
-  for (size_t i = 0; i < n; ++i) {
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const auto keys = DispatchKeySet::fromRaw(boxed::keysOf(stack[i]));
     e.arguments.push_back({schema.arguments()[i].name, describe(stack[i]), keys.empty() ? "" : toString(keys), wrapperOf(stack[i])});
   }
-  const uint64_t arguments = boxed::keysOf(stack, n);
   const auto before_mask = DispatchKeySet::fromRaw((arguments | tls_included().raw()) & ~tls_excluded().raw());
   const CallOrigins origins = originsOf(op.op(), before_mask);
   e.dispatch_modes = activeModeNames();

@@ -12,7 +12,7 @@ namespace {
 /// The call without modes, which stay on for what it calls in turn.
 void callBelowModes(const OperatorHandle& op, Stack* stack) {
   if (handleBySubclass(op, stack)) return;
-  const uint64_t keys = boxed::keysOf(*stack, boxed::prepare(op, *stack));
+  const uint64_t keys = boxed::prepare(op, *stack);
   const detail::LocalState& tls = detail::tls_state;
   const auto effective = DispatchKeySet::fromRaw((keys | tls.included) & ~tls.excluded);
   op.redispatchBoxed(effective & DispatchKeySet::fullAfter(DispatchKey::Python), stack);

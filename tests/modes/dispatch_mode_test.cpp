@@ -148,6 +148,51 @@ TEST_F(DispatchModes, AHandlerMayAnswerByItself) {
   EXPECT_TRUE(x.exp().is_same(w));
 }
 
+// The next call may get the same stack's memory.
+TEST_F(DispatchModes, AHandlerMayDoWithTheStackWhatItLikes) {
+  const Tensor expected = linear(x, w, b);
+  std::vector<Stack> arguments, returns;
+  const Recorder::Handler handlers[] = {
+      [&](const OperatorHandle& op, Stack* stack) {
+        Stack taken = std::move(*stack);
+        arguments.push_back(taken);
+        op.callBoxed(&taken);
+        *stack = std::move(taken);
+      },
+      [&](const OperatorHandle& op, Stack* stack) {
+        op.callBoxed(stack);
+        stack->reserve(1'000'000);
+      },
+      [&](const OperatorHandle& op, Stack* stack) {
+        op.callBoxed(stack);
+        returns.push_back(std::exchange(*stack, {}));
+        *stack = returns.back();
+        stack->shrink_to_fit();
+      },
+      [&](const OperatorHandle& op, Stack* stack) {
+        x.exp();
+        op.callBoxed(stack);
+      },
+      [&](const OperatorHandle&, Stack*) { throw std::runtime_error("with the arguments where they were"); },
+  };
+  for (int round = 0; round < 3; ++round) {
+    for (const Recorder::Handler& handler : handlers) {
+      Recorder outer(log), mode(log, "", handler);
+      const bool throws = &handler == &handlers[4];
+      Tensor y;
+      {
+        const DispatchModeGuard a(outer), c(mode);
+        EXPECT_EQ(errorOf<std::exception>([&] { y = linear(x, w, b); }), throws ? "with the arguments where they were" : "no error");
+      }
+      if (!throws) EXPECT_TRUE(y.eq(expected).all().item<bool>()) << (&handler - handlers);
+    }
+  }
+  ASSERT_EQ(arguments.size(), 3u);
+  ASSERT_EQ(returns.size(), 3u);
+  for (const Stack& s : arguments) EXPECT_TRUE(s.size() == 3 && s[1].toTensor().is_same(w));
+  for (const Stack& s : returns) EXPECT_TRUE(s.size() == 1 && s[0].toTensor().eq(expected).all().item<bool>());
+}
+
 TEST_F(DispatchModes, AWrongAnswerIsAnError) {
   Recorder mode(log, "", [&](const OperatorHandle&, Stack* stack) { stack->clear(); });
   const DispatchModeGuard guard(mode);

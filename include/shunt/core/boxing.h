@@ -5,8 +5,8 @@
 // which outlive the call.
 #pragma once
 
+#include <shunt/core/call_stack.h>
 #include <shunt/core/function_schema.h>
-#include <shunt/core/ivalue.h>
 
 #include <tuple>
 #include <type_traits>
@@ -63,9 +63,12 @@ struct BoxTraits<Tensor> {
   static IValue box(Tensor v) { return IValue(std::move(v)); }
   // A None in a Tensor's place is the undefined tensor.
   static Tensor& unbox(IValue& v) {
-    if (v.isNone()) v = IValue(Tensor());
+    if (v.isNone()) [[unlikely]] makeUndefined(v);
     return v.toTensor();
   }
+
+ private:
+  SHUNT_NOINLINE static void makeUndefined(IValue& v) { v = IValue(Tensor()); }
 };
 
 #define SHUNT_BOX_LIST(Ref, Vector, kind, get)                              \
@@ -214,11 +217,16 @@ struct SignatureBuilder<R(A...)> {
 };
 
 // ---- returns ----------------------------------------------------------------------------------------------------
-template <class R>
-void pushReturn(Stack& stack, R&& r) { stack.push_back(BoxTraits<Bare<R>>::box(std::forward<R>(r))); }
-template <class... R>
+/// kRoom: how many more values the stack has room for at least.
+template <size_t kRoom, class R>
+void pushReturn(Stack& stack, R&& r) {
+  if constexpr (kRoom > 0) pushWithRoom(stack, BoxTraits<Bare<R>>::box(std::forward<R>(r)));
+  else stack.push_back(BoxTraits<Bare<R>>::box(std::forward<R>(r)));
+}
+template <size_t kRoom, class... R>
 void pushReturn(Stack& stack, std::tuple<R...>&& r) {
-  std::apply([&](auto&&... e) { (stack.push_back(BoxTraits<Bare<decltype(e)>>::box(std::forward<decltype(e)>(e))), ...); }, std::move(r));
+  constexpr size_t kEach = kRoom >= sizeof...(R);
+  std::apply([&](auto&&... e) { (pushReturn<kEach>(stack, std::forward<decltype(e)>(e)), ...); }, std::move(r));
 }
 
 // ---- boxed form of an unboxed kernel ----------------------------------------------------------------------------
@@ -241,17 +249,17 @@ struct BoxedFromUnboxed<R, Types<A...>> {
     } else if constexpr (std::is_reference_v<R>) {
       Tensor result = call(BoxTraits<Bare<A>>::unbox(peek(*stack, I, n))...);
       drop(*stack, n);
-      pushReturn(*stack, std::move(result));
+      pushReturn<n>(*stack, std::move(result));
     } else if constexpr (requires { typename std::tuple_element<0, R>::type; }) {
       // References inside the tuple become values before their arguments leave the stack.
       auto result = std::apply([](auto&&... e) { return std::tuple<Bare<decltype(e)>...>(e...); },
                                call(BoxTraits<Bare<A>>::unbox(peek(*stack, I, n))...));
       drop(*stack, n);
-      pushReturn(*stack, std::move(result));
+      pushReturn<n>(*stack, std::move(result));
     } else {
       R result = call(BoxTraits<Bare<A>>::unbox(peek(*stack, I, n))...);
       drop(*stack, n);
-      pushReturn(*stack, std::move(result));
+      pushReturn<n>(*stack, std::move(result));
     }
   }
   template <auto Fn>
@@ -312,6 +320,13 @@ struct BoxedFunctor : OperatorKernel {
 [[noreturn]] SHUNT_API void throwForeignReference(const OperatorHandle& op);
 [[noreturn]] SHUNT_API SHUNT_COLD void throwReturnCount(const OperatorHandle& op, size_t expected, size_t got);
 
+/// A Tensor is moved out of its value.
+template <class T>
+T takeReturn(IValue& v) {
+  if constexpr (std::is_same_v<decltype(BoxTraits<T>::unbox(v)), T&>) return std::move(BoxTraits<T>::unbox(v));
+  else return T(BoxTraits<T>::unbox(v));
+}
+
 template <class R>
 inline constexpr size_t kReturnCount = 1;
 template <>
@@ -323,7 +338,7 @@ inline constexpr size_t kReturnCount<std::tuple<R...>> = sizeof...(R);
 template <class R, class... A>
 struct UnboxReturn {
   static R take(const OperatorHandle&, Stack& stack, std::tuple<A...>&) {
-    if constexpr (!std::is_void_v<R>) return R(BoxTraits<Bare<R>>::unbox(stack.back()));
+    if constexpr (!std::is_void_v<R>) return takeReturn<R>(stack.back());
   }
 };
 template <class... A>
@@ -375,16 +390,23 @@ struct UnboxReturn<std::tuple<R...>, A...> {
   template <class E>
   static E element(const OperatorHandle& op, IValue& v, std::tuple<A...>& args) {
     if constexpr (std::is_same_v<E, Tensor&>) return referenceOf(op, v, args);
-    else { (void)op; (void)args; return E(BoxTraits<Bare<E>>::unbox(v)); }
+    else { (void)op; (void)args; return takeReturn<E>(v); }
   }
 };
+
+/// Its value is gone before the next argument's is made.
+template <class A>
+SHUNT_ALWAYS_INLINE void pushArgument(Stack& stack, const Bare<A>& a) {
+  IValue v = BoxTraits<Bare<A>>::box(a);
+  pushWithRoom(stack, std::move(v));
+}
 
 template <class R, class... A>
 SHUNT_NOINLINE R callBoxedAsUnboxed(void (*boxed)(OperatorKernel*, const OperatorHandle&, DispatchKeySet, Stack*),
                                     OperatorKernel* functor, const OperatorHandle& op, DispatchKeySet ks, A... a) {
-  Stack stack;
-  stack.reserve(sizeof...(A) + 1);
-  (stack.push_back(BoxTraits<Bare<A>>::box(a)), ...);
+  const CallStack call_stack(sizeof...(A));
+  Stack& stack = *call_stack;
+  (pushArgument<A>(stack, a), ...);
   std::tuple<A...> args(std::forward<A>(a)...);
   boxed(functor, op, ks, &stack);
   if (stack.size() < kReturnCount<R>) [[unlikely]] throwReturnCount(op, kReturnCount<R>, stack.size());

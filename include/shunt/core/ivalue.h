@@ -7,7 +7,9 @@
 
 #include <shunt/tensor/tensor.h>
 
+#include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shunt {
@@ -59,9 +61,9 @@ class SHUNT_API IValue {
   IValue(const std::optional<T>& v) : IValue() { if (v) *this = IValue(*v); }
 
   IValue(const IValue& o) : tag_(o.tag_) { copyFrom(o); }
-  IValue(IValue&& o) noexcept : tag_(o.tag_) { moveFrom(o); }
+  IValue(IValue&& o) noexcept { moveFrom(o); }
   IValue& operator=(const IValue& o) { if (this != &o) { clear(); tag_ = o.tag_; copyFrom(o); } return *this; }
-  IValue& operator=(IValue&& o) noexcept { if (this != &o) { clear(); tag_ = o.tag_; moveFrom(o); } return *this; }
+  IValue& operator=(IValue&& o) noexcept { if (this != &o) { clear(); moveFrom(o); } return *this; }
   ~IValue() { clear(); }
 
   Tag tag() const { return tag_; }
@@ -131,10 +133,10 @@ class SHUNT_API IValue {
     else if (holdsObject()) new (&payload_.object) intrusive_ptr<intrusive_ptr_target>(o.payload_.object);
     else payload_.i = o.payload_.i;
   }
+  // Leaves None behind. Whatever the payload is, one word that may lie anywhere: moved without a look at the tag, twice.
   void moveFrom(IValue& o) noexcept {
-    if (tag_ == Tag::Tensor) new (&payload_.tensor) shunt::Tensor(std::move(o.payload_.tensor));
-    else if (holdsObject()) new (&payload_.object) intrusive_ptr<intrusive_ptr_target>(std::move(o.payload_.object));
-    else payload_.i = o.payload_.i;
+    std::memcpy(static_cast<void*>(&payload_), static_cast<const void*>(&o.payload_), sizeof payload_);
+    tag_ = std::exchange(o.tag_, Tag::None);
   }
 
   Payload payload_;

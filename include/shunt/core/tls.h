@@ -18,6 +18,10 @@ namespace shunt {
 
 class OpState;
 
+namespace boxing {
+struct SpareStack;
+}
+
 namespace detail {
 
 struct LoopRecord;
@@ -67,6 +71,7 @@ struct LocalState {
   int64_t timing_distance = kObserveNever;    // ...this
   uint64_t hot_calls = 0;                     // calls of this thread that ran in thunks before that
   LoopRecord* record = nullptr;        // not null while a call is recorded for the compiler
+  boxing::SpareStack* spare_stacks = nullptr;  // for boxed calls (call_stack.h)
 };
 
 extern SHUNT_API constinit thread_local LocalState tls_state SHUNT_TLS_MODEL;
