@@ -13,7 +13,8 @@ SpareStack* CallStack::makeSpare(size_t room) {
 void CallStack::freeSpare() noexcept { delete std::exchange(spares(), spares()->next); }
 
 void freeSpareStacks() noexcept {
-  while (detail::tls_state.spare_stacks != nullptr) delete std::exchange(detail::tls_state.spare_stacks, detail::tls_state.spare_stacks->next);
+  SpareStack*& spares = detail::tls_state.spare_stacks;
+  while (spares != nullptr) delete std::exchange(spares, spares->next);
 }
 
 }  // namespace shunt::boxing

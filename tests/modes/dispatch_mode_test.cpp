@@ -182,7 +182,8 @@ TEST_F(DispatchModes, AHandlerMayDoWithTheStackWhatItLikes) {
       Tensor y;
       {
         const DispatchModeGuard a(outer), c(mode);
-        EXPECT_EQ(errorOf<std::exception>([&] { y = linear(x, w, b); }), throws ? "with the arguments where they were" : "no error");
+        EXPECT_EQ(errorOf<std::exception>([&] { y = linear(x, w, b); }),
+                  throws ? "with the arguments where they were" : "no error");
       }
       if (!throws) EXPECT_TRUE(y.eq(expected).all().item<bool>()) << (&handler - handlers);
     }
