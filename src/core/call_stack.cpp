@@ -5,6 +5,7 @@
 namespace shunt::boxing {
 
 SpareStack* CallStack::makeSpare(size_t room) {
+  detail::threadFrames();  // the thread's exit frees the stacks of those that have them
   if (spares() == nullptr) spares() = new SpareStack;
   spares()->stack.reserve(room);
   return spares();

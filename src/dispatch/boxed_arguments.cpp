@@ -17,8 +17,8 @@ void normalize(const Type& type, IValue& v) {
 void mend(const SchemaRecord& definition, IValue& v, size_t position) {
   const Argument& arg = definition.schema.arguments()[position];
   if (arg.type.list) normalize(arg.type, v);
-  SHUNT_CHECK(definition.argument_tags[position].has(v.tag()), "operator ", definition.schema.operator_name(), ": boxed argument '", arg.name,
-              "' (position ", position + 1, "): expected ", arg.type, ", got ", v.tagName());
+  SHUNT_CHECK(definition.argument_tags[position].has(v.tag()), "operator ", definition.schema.operator_name(),
+              ": boxed argument '", arg.name, "' (position ", position + 1, "): expected ", arg.type, ", got ", v.tagName());
 }
 
 void throwMissing(const OperatorHandle& op, size_t needed, size_t got) {

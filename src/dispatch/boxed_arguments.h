@@ -12,8 +12,9 @@ SHUNT_COLD void mend(const SchemaRecord& definition, IValue& v, size_t position)
 [[noreturn]] SHUNT_COLD void throwMissing(const OperatorHandle& op, size_t needed, size_t got);
 
 /// Checks the operator's arguments at the top of the stack against the schema, after giving sized lists their size. Returns
-/// the keys of all together; throws when one is missing or of another type.
-inline uint64_t prepare(const OperatorHandle& op, Stack& stack) {
+/// the keys of all together, unless they aren't asked for; throws when one is missing or of another type.
+template <bool kWithKeys = true>
+uint64_t prepare(const OperatorHandle& op, Stack& stack) {
   const SchemaRecord& definition = definitionOf(op);
   const size_t n = definition.argument_tags.size();
   if (stack.size() < n) [[unlikely]] throwMissing(op, n, stack.size());
@@ -22,8 +23,10 @@ inline uint64_t prepare(const OperatorHandle& op, Stack& stack) {
   IValue* v = stack.data() + (stack.size() - n);
   for (const TagSet& takes : definition.argument_tags) {
     if (!takes.has(v->tag())) [[unlikely]] mend(definition, *v, static_cast<size_t>(&takes - definition.argument_tags.data()));
-    if (v->isTensor()) keys |= detail::keysOf(v->toTensor());
-    else if (v->tag() >= IValue::Tag::Generator) keys |= keysOf(*v);
+    if constexpr (kWithKeys) {
+      if (v->isTensor()) keys |= detail::keysOf(v->toTensor());
+      else if (v->tag() >= IValue::Tag::Generator) keys |= keysOf(*v);
+    }
     ++v;
   }
   return keys;

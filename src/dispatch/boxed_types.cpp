@@ -21,7 +21,8 @@ bool takes(const Type& type, IValue::Tag tag) {
   switch (type.kind) {
     case TypeKind::Tensor: return tag == Tensor;
     case TypeKind::Scalar: case TypeKind::Float: return is_number;
-    case TypeKind::Int: case TypeKind::ScalarType: case TypeKind::Layout: case TypeKind::MemoryFormat: return tag == Int || tag == Bool;
+    case TypeKind::Int: case TypeKind::ScalarType: case TypeKind::Layout: case TypeKind::MemoryFormat:
+      return tag == Int || tag == Bool;
     case TypeKind::Bool: return tag == Bool;
     case TypeKind::String: return tag == String;
     case TypeKind::Device: return tag == Device;
@@ -40,7 +41,10 @@ TagSet tagsOfArgument(const Type& type) {
 }
 
 TagSet tagsOfReturn(const Type& type) {
-  TagSet out = tagsOfArgument(type);
+  const bool is_tensor = type.kind == TypeKind::Tensor && !type.list;
+  TagSet out;
+  for (const IValue::Tag tag : kTags)
+    if (tag == Tensor ? is_tensor : takes(type, tag)) out.add(tag);
   if (type.isPlain(TypeKind::Tensor)) out.add(None);
   return out;
 }

@@ -38,7 +38,7 @@ void OperatorHandle::callBoxed(Stack* stack) const {
 }
 
 void OperatorHandle::redispatchBoxed(DispatchKeySet ks, Stack* stack) const {
-  boxed::prepare(*this, *stack);
+  boxed::prepare<false>(*this, *stack);
   const OpState* s = detail::threadFrames().innermost();
   std::optional<detail::CallFrame> frame;
   if (s == nullptr || s->op() != op_) {

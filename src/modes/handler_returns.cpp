@@ -20,8 +20,8 @@ void HandlerReturns::throwWrong(const Stack& stack, const std::string& handler) 
               " left another number of values than the operator has returns: expected ", returns.size(), ", got ", got,
               got == schema.arguments().size() ? ", as many as there are arguments" : "", kAdvice);
   for (size_t i = 0; i < returns.size(); ++i)
-    SHUNT_CHECK(definition_.return_tags[i].has(stack[below_ + i].tag()), who, " left a value of another type as return ", i + 1, ": expected ",
-                returns[i].type, ", got ", stack[below_ + i].tagName(), kAdvice);
+    SHUNT_CHECK(definition_.return_tags[i].has(stack[below_ + i].tag()), who, " left a value of another type as return ", i + 1,
+                ": expected ", returns[i].type, ", got ", stack[below_ + i].tagName(), kAdvice);
   SHUNT_INTERNAL_ASSERT(false, who, ": its returns are right");
 }
 

@@ -98,6 +98,22 @@ TEST(Boxing, SeveralReturnsAndNone) {
   EXPECT_EQ(ran, 1);
 }
 
+TEST(Boxing, ConstReturnsAndReferencesToArguments) {
+  RoundTrip values("values(Tensor x) -> (Tensor, int)", [](const Tensor& x) { return std::tuple<const Tensor, const int64_t>(x, 4); });
+  RoundTrip references("references(Tensor x, Tensor y) -> (Tensor, Tensor)", [](const Tensor& x, const Tensor& y) {
+    return std::tuple<const Tensor&, const Tensor&>(y, x);
+  });
+  IncludeDispatchKeyGuard boxed(DispatchKey::Tracer);
+  const Tensor x = cpuTensor(), y = cpuTensor();
+  const auto [t, i] = values.typed().call(x);
+  EXPECT_TRUE(t.is_same(x));
+  EXPECT_EQ(i, 4);
+  const auto [first, second] = references.typed().call(x, y);
+  EXPECT_EQ(&first, &y);
+  EXPECT_EQ(&second, &x);
+  EXPECT_EQ(values.boxed_calls + references.boxed_calls, 2);
+}
+
 TEST(Boxing, CallBoxedFillsSizedListsFromOneInt) {
   Library def = fragment("box");
   def.def("sized(Tensor x, int[2] k=1, int[] l=[]) -> int[]", [](const Tensor&, IntArrayRef k, IntArrayRef l) {

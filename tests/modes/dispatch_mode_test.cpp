@@ -175,7 +175,7 @@ TEST_F(DispatchModes, AHandlerMayDoWithTheStackWhatItLikes) {
       },
       [&](const OperatorHandle&, Stack*) { throw std::runtime_error("with the arguments where they were"); },
   };
-  for (int round = 0; round < 3; ++round) {
+  const auto runEach = [&] {
     for (const Recorder::Handler& handler : handlers) {
       Recorder outer(log), mode(log, "", handler);
       const bool throws = &handler == &handlers[4];
@@ -187,7 +187,12 @@ TEST_F(DispatchModes, AHandlerMayDoWithTheStackWhatItLikes) {
       }
       if (!throws) EXPECT_TRUE(y.eq(expected).all().item<bool>()) << (&handler - handlers);
     }
-  }
+    for (const auto* spare = detail::tls_state.spare_stacks; spare != nullptr; spare = spare->next)
+      EXPECT_LE(spare->stack.capacity(), 64u) << "memory of one large call is not kept";
+  };
+  runEach();
+  runEach();
+  std::thread(runEach).join();
   ASSERT_EQ(arguments.size(), 3u);
   ASSERT_EQ(returns.size(), 3u);
   for (const Stack& s : arguments) EXPECT_TRUE(s.size() == 3 && s[1].toTensor().is_same(w));
@@ -201,6 +206,16 @@ TEST_F(DispatchModes, AWrongAnswerIsAnError) {
   Recorder other(log, "", [&](const OperatorHandle&, Stack* stack) { *stack = {IValue(3)}; });
   const DispatchModeGuard inner(other);
   EXPECT_THAT(errorOf([&] { x.exp(); }), HasSubstr("aten::exp"));
+}
+
+TEST_F(DispatchModes, ATensorIsNoAnswerOfATypeWithoutValues) {
+  Library library(Library::Kind::kDef, "mode_test");
+  library.def("scheme_of(Tensor x) -> QScheme");
+  Recorder mode(log, "", [&](const OperatorHandle&, Stack* stack) { *stack = {x}; });
+  const DispatchModeGuard guard(mode);
+  Stack stack{x};
+  EXPECT_THAT(errorOf([&] { Dispatcher::singleton().findSchemaOrThrow("mode_test::scheme_of").callBoxed(stack); }),
+              HasSubstr("left a value of another type as return 1: expected QScheme, got Tensor"));
 }
 
 TEST_F(DispatchModes, ExceptionsLeaveTheStackAsItWas) {

@@ -323,8 +323,9 @@ struct BoxedFunctor : OperatorKernel {
 /// A Tensor is moved out of its value.
 template <class T>
 T takeReturn(IValue& v) {
-  if constexpr (std::is_same_v<decltype(BoxTraits<T>::unbox(v)), T&>) return std::move(BoxTraits<T>::unbox(v));
-  else return T(BoxTraits<T>::unbox(v));
+  using Traits = BoxTraits<Bare<T>>;
+  if constexpr (std::is_same_v<decltype(Traits::unbox(v)), T&>) return std::move(Traits::unbox(v));
+  else return T(Traits::unbox(v));
 }
 
 template <class R>
@@ -361,21 +362,24 @@ Tensor& referenceOf(const OperatorHandle& op, const IValue& result, std::tuple<A
   throwForeignReference(op);
 }
 template <class... A>
+const Tensor& constReferenceOf(const OperatorHandle& op, const IValue& result, const std::tuple<A...>& args) {
+  const Tensor* found = nullptr;
+  auto visit = [&](const auto& a) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(a)>, Tensor>)
+      if (found == nullptr && a.is_same(result.toTensor())) found = &a;
+  };
+  std::apply([&](const auto&... a) { (visit(a), ...); }, args);
+  if (found == nullptr) throwForeignReference(op);
+  return *found;
+}
+template <class... A>
 struct UnboxReturn<Tensor&, A...> {
   static Tensor& take(const OperatorHandle& op, Stack& stack, std::tuple<A...>& args) { return referenceOf(op, stack.back(), args); }
 };
 template <class... A>
 struct UnboxReturn<const Tensor&, A...> {
   static const Tensor& take(const OperatorHandle& op, Stack& stack, std::tuple<A...>& args) {
-    const Tensor& result = stack.back().toTensor();
-    const Tensor* found = nullptr;
-    auto visit = [&](auto& a) {
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(a)>, Tensor>)
-        if (found == nullptr && a.is_same(result)) found = &a;
-    };
-    std::apply([&](auto&... a) { (visit(a), ...); }, args);
-    if (found == nullptr) throwForeignReference(op);
-    return *found;
+    return constReferenceOf(op, stack.back(), args);
   }
 };
 template <class... R, class... A>
@@ -390,6 +394,7 @@ struct UnboxReturn<std::tuple<R...>, A...> {
   template <class E>
   static E element(const OperatorHandle& op, IValue& v, std::tuple<A...>& args) {
     if constexpr (std::is_same_v<E, Tensor&>) return referenceOf(op, v, args);
+    else if constexpr (std::is_same_v<E, const Tensor&>) return constReferenceOf(op, v, args);
     else { (void)op; (void)args; return takeReturn<E>(v); }
   }
 };

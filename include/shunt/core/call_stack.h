@@ -1,7 +1,8 @@
 // CallStack: the stack of a boxed call that unboxed code makes.
 //
 // Its memory is one of the calling thread's spare stacks, since malloc and free would be a tenth of the call. They are a list:
-// a call inside the call takes another one. Freed at thread exit. Each thread touches only its own.
+// a call inside the call takes another one. Freed at thread exit, where a call may come later still: hence plain pointers,
+// which need no destructor of their own. Each thread touches only its own.
 #pragma once
 
 #include <shunt/core/ivalue.h>

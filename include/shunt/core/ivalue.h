@@ -1,8 +1,8 @@
 // IValue: one value of any type that a schema can name; Stack: the arguments or returns of a boxed call.
 //
 // Sixteen bytes: a tag and a payload; lists and strings are shared by reference count. Enumerations (dtype, layout, memory
-// format) are ints, a Scalar is the number it holds, None stands for every absent optional. Value semantics; not
-// synchronised.
+// format) are ints, a Scalar is the number it holds, None stands for every absent optional. Value semantics; what was moved
+// from is None. Not synchronised.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -111,6 +111,7 @@ class SHUNT_API IValue {
     shunt::Tensor tensor;
     intrusive_ptr<intrusive_ptr_target> object;
   };
+  static_assert(sizeof(Payload) == sizeof(int64_t));
   template <class T>
   IValue(Tag tag, T v) : tag_(tag) { setObject(make_intrusive<detail::Boxed<T>>(std::move(v))); }
   template <class T>

@@ -34,7 +34,8 @@
 // Thunks add steps before PUBLISH: src/dispatch/publication.h. The model of both is tests/world; a change is proven by it.
 //
 // From signal handlers: a call is safe on a thread that already called (its frames exist) and less than kFramesPerBlock
-// calls deeper than the thread ever was; beyond that the chained block comes from operator new.
+// calls deeper than the thread ever was; beyond that the chained block comes from operator new. Not so boxed calls, whose
+// stacks come from a list of the thread's own (call_stack.h).
 #pragma once
 
 #include <atomic>
