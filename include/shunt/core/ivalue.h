@@ -134,7 +134,7 @@ class SHUNT_API IValue {
     else if (holdsObject()) new (&payload_.object) intrusive_ptr<intrusive_ptr_target>(o.payload_.object);
     else payload_.i = o.payload_.i;
   }
-  // Leaves None behind. Whatever the payload is, one word that may lie anywhere: moved without a look at the tag, twice.
+  // Leaves None behind. Every payload is one word that may be moved as bytes, so the tag need not be looked at.
   void moveFrom(IValue& o) noexcept {
     std::memcpy(static_cast<void*>(&payload_), static_cast<const void*>(&o.payload_), sizeof payload_);
     tag_ = std::exchange(o.tag_, Tag::None);
