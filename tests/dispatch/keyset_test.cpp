@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kOrder =
     "Python PythonTLSSnapshot Functionalize VmapMode Batched Tracer Named Conjugate Negative ZeroTensor ADInplaceOrView "
     "AutogradOther AutogradFunctionality AutogradNestedTensor AutocastCPU AutocastCUDA AutocastXPU AutocastHPU "
-    "AutocastPrivateUse1 Fake BackendSelect CustomRNGKeyId MkldnnCPU SparseCsrCUDA SparseCsrCPU ORT FPGA Metal Vulkan "
+    "AutocastPrivateUse1 Fake PythonKernel BackendSelect CustomRNGKeyId MkldnnCPU SparseCsrCUDA SparseCsrCPU ORT FPGA Metal Vulkan "
     "NestedTensorFunctionality SparseFunctionality QuantizedFunctionality Dense ";
 
 TEST(DispatchKey, OrderIsThePublishedOne) {
@@ -19,7 +19,7 @@ TEST(DispatchKey, OrderIsThePublishedOne) {
 
 TEST(DispatchKey, HigherFunctionalityWinsOverBackend) {
   using K = DispatchKey;
-  const K order[] = {K::Python, K::Functionalize, K::Batched, K::Tracer, K::ADInplaceOrView, K::AutogradCPU, K::AutocastCPU, K::Fake, K::BackendSelect, K::SparseCPU, K::QuantizedCPU, K::CPU};
+  const K order[] = {K::Python, K::Functionalize, K::Batched, K::Tracer, K::ADInplaceOrView, K::AutogradCPU, K::AutocastCPU, K::Fake, K::PythonKernel, K::BackendSelect, K::SparseCPU, K::QuantizedCPU, K::CPU};
   for (size_t i = 0; i + 1 < std::size(order); ++i)
     EXPECT_EQ(DispatchKeySet({order[i], order[i + 1]}).highestPriorityKey(), order[i]) << order[i] << " before " << order[i + 1];
 }
@@ -37,7 +37,7 @@ TEST(DispatchKey, NamesRoundTrip) {
 
 TEST(DispatchKey, EveryKeyOfTheSeedsExists) {
   for (const char* name : {"CPU", "CUDA", "MPS", "XLA", "HIP", "Vulkan", "QuantizedCPU", "SparseCPU", "SparseCUDA", "AutogradCPU", "AutogradCUDA", "AutogradOther",
-                           "AutocastCPU", "AutocastCUDA", "BackendSelect", "ADInplaceOrView", "Functionalize", "Python", "Batched", "Tracer", "PrivateUse1", "Meta", "Fake"})
+                           "AutocastCPU", "AutocastCUDA", "BackendSelect", "PythonKernel", "ADInplaceOrView", "Functionalize", "Python", "Batched", "Tracer", "PrivateUse1", "Meta", "Fake"})
     EXPECT_TRUE(parseDispatchKey(name).has_value()) << name;
 }
 

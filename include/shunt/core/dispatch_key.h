@@ -46,6 +46,7 @@ namespace shunt {
   S(AutocastHPU)                           \
   S(AutocastPrivateUse1)                   \
   S(Fake)                                  \
+  S(PythonKernel)                          \
   S(BackendSelect)                         \
   S(CustomRNGKeyId)                        \
   S(MkldnnCPU)                             \
