@@ -49,6 +49,39 @@ function(_shunt_object_library out target kind)
   set(${out} ${name} PARENT_SCOPE)
 endfunction()
 
+# Precompiled headers, one set for each kind of object since options must agree, shared by all folders. Sources still include
+# what they use: the debug preset builds without. shunt/ops.h is not among them: a kernel's unqualified call must not find the
+# operator of its name.
+set(SHUNT_KERNEL_HEADERS
+  <algorithm> <array> <cstring> <limits> <memory> <optional> <string> <string_view> <vector>
+  <shunt/autograd/variable_utils.h> <shunt/core/error.h> <shunt/core/kernel_function.h> <shunt/core/tls.h>
+  <shunt/tensor/tensor.h>)
+set(SHUNT_ISA_HEADERS
+  <algorithm> <array> <cmath> <cstdint> <limits>
+  <shunt/elementwise/loop_types.h> <shunt/elementwise/op_info.h> <shunt/elementwise/typed_loop.h>)
+
+# Lets <objects>, one of shunt's object libraries, use the precompiled headers of its kind. Call it last: the library of the
+# headers copies its options.
+function(_shunt_precompile objects kind)
+  set(owner shunt_${kind}_headers)
+  if(NOT TARGET ${owner})
+    set(source ${PROJECT_BINARY_DIR}/${owner}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "// Compiles the precompiled headers.\n")
+    add_library(${owner} OBJECT ${source})
+    set_target_properties(${owner} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_compile_features(${owner} PRIVATE cxx_std_20)
+    foreach(property INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS CXX_COMPILER_LAUNCHER)
+      get_target_property(value ${objects} ${property})
+      if(value)
+        set_property(TARGET ${owner} PROPERTY ${property} "${value}")
+      endif()
+    endforeach()
+    target_precompile_headers(${owner} PRIVATE ${ARGN})
+    add_dependencies(${owner} shunt_generated)
+  endif()
+  target_precompile_headers(${objects} REUSE_FROM ${owner})
+endfunction()
+
 # Instrumented loops can't be vectorised, and trying costs most of a sanitizer build's time. Of the generic loops the bitcode
 # counts, which is not instrumented.
 if(SHUNT_SANITIZE)
@@ -66,9 +99,15 @@ function(shunt_kernel_objects target)
   endif()
   _shunt_object_library(objects ${target} kernels ${arg_SOURCES})
   target_compile_options(${objects} PRIVATE ${SHUNT_KERNEL_OPTIMISATION})
-  if(NOT SHUNT_JIT)
-    return()
+  if(SHUNT_JIT)
+    _shunt_embed_bitcode(${target} ${objects} ${arg_SOURCES})
   endif()
+  if(target STREQUAL shunt)
+    _shunt_precompile(${objects} kernel ${SHUNT_KERNEL_HEADERS})
+  endif()
+endfunction()
+
+function(_shunt_embed_bitcode target objects)
   set_property(GLOBAL APPEND PROPERTY ${target}_KERNEL_OBJECTS ${objects})
   # A sanitizer has already rewritten the bitcode that comes with its object, so there it takes a second compilation.
   set(mode one-pass)
@@ -77,7 +116,7 @@ function(shunt_kernel_objects target)
   endif()
   set_property(TARGET ${objects} PROPERTY
     CXX_COMPILER_LAUNCHER ${SHUNT_EMBED_BITCODE} ${SHUNT_OBJCOPY} ${mode} ${CMAKE_CXX_COMPILER_LAUNCHER})
-  set_property(SOURCE ${arg_SOURCES} APPEND PROPERTY OBJECT_DEPENDS ${SHUNT_EMBED_BITCODE})
+  set_property(SOURCE ${ARGN} APPEND PROPERTY OBJECT_DEPENDS ${SHUNT_EMBED_BITCODE})
 endfunction()
 
 function(shunt_isa_objects target)
@@ -92,6 +131,9 @@ function(shunt_isa_objects target)
     target_compile_options(${objects} PRIVATE
       ${SHUNT_ISA_OPTIMISATION} -ffp-contract=off -fno-exceptions ${SHUNT_ISA_FLAGS_${level}})
     set_property(GLOBAL APPEND PROPERTY ${target}_ISA_OBJECTS ${objects})
+    if(target STREQUAL shunt)
+      _shunt_precompile(${objects} isa_${level} ${SHUNT_ISA_HEADERS})
+    endif()
   endforeach()
 endfunction()
 
