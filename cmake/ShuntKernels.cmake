@@ -11,6 +11,9 @@
 # Both compile with the include directories, definitions and options of <target> and link into it. Kernels are optimised in
 # every configuration, also in Debug: -O0 bitcode can't be specialised, and un-inlined helpers would be weak symbols.
 set(SHUNT_ISA_LEVELS baseline v3 v4)
+if(SHUNT_BASELINE_ONLY)
+  set(SHUNT_ISA_LEVELS baseline)
+endif()
 set(SHUNT_ISA_FLAGS_baseline "")
 set(SHUNT_ISA_FLAGS_v3 -march=x86-64-v3)
 set(SHUNT_ISA_FLAGS_v4 -march=x86-64-v4)

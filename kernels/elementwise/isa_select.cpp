@@ -7,13 +7,13 @@ namespace {
 
 #define SHUNT_FAMILY(name) level.name = kLevel::k##name##Loops;
 #define SHUNT_LOOPS_OF(isa)                       \
-  [] {                                            \
+  +[] {                                            \
     namespace kLevel = isa;                       \
     IsaLoops level{};                             \
     SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY)   \
     level.casts = kLevel::kCastLoops;             \
     return level;                                 \
-  }()
+  }
 
 // Kernels are reached through registrations of this library and run after it is initialised, or, from another of its static
 // initialisers, select the loops themselves.
@@ -22,12 +22,9 @@ namespace {
 }  // namespace
 
 IsaLoops loopsOf(int isa) {
-  switch (isa) {
-    case -1: return activeLoops();
-    case 0: return SHUNT_LOOPS_OF(baseline);
-    case 1: return SHUNT_LOOPS_OF(v3);
-    default: return SHUNT_LOOPS_OF(v4);
-  }
+  if (isa == -1) return activeLoops();
+  static constexpr IsaLoops (*kMakers[kNumIsas])() = SHUNT_PER_ISA(SHUNT_LOOPS_OF);
+  return kMakers[isa] == nullptr ? IsaLoops{} : kMakers[isa]();
 }
 #undef SHUNT_LOOPS_OF
 #undef SHUNT_FAMILY

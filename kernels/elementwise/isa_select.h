@@ -22,7 +22,8 @@ SHUNT_DECLARE_LOOPS(v4)
 
 namespace shunt::elementwise {
 
-/// The tables of one level, or of the active one for -1. The CPU must have the level before a loop is called.
+/// The tables of one level, or of the active one for -1; empty where the library has no code for it. The CPU must have the
+/// level before a loop is called.
 SHUNT_API IsaLoops loopsOf(int isa);
 
 }  // namespace shunt::elementwise

@@ -43,7 +43,9 @@ bool isWorthStreaming(const std::byte* out, int64_t nbytes) {
 }
 
 void streamCopy(std::byte* to, const std::byte* from, int64_t nbytes) {
-  static constexpr const StreamCopyFn* kCopies[kNumIsas] = {&baseline::kStreamCopy, &v3::kStreamCopy, &v4::kStreamCopy};
+#define SHUNT_TABLE(isa) &isa::kStreamCopy
+  static constexpr const StreamCopyFn* kCopies[kNumIsas] = SHUNT_PER_ISA(SHUNT_TABLE);
+#undef SHUNT_TABLE
   (*kCopies[static_cast<int>(::shunt::detail::activeIsa())])(to, from, nbytes);
 }
 

@@ -47,7 +47,9 @@ namespace v4 { extern const NormTable kNormTable; }
 
 template <class A>
 const NormLoops<A>& normLoops() {
-  static constexpr const NormTable* kTables[kNumIsas] = {&baseline::kNormTable, &v3::kNormTable, &v4::kNormTable};
+#define SHUNT_TABLE(isa) &isa::kNormTable
+  static constexpr const NormTable* kTables[kNumIsas] = SHUNT_PER_ISA(SHUNT_TABLE);
+#undef SHUNT_TABLE
   const NormTable& table = *kTables[static_cast<int>(detail::activeIsa())];
   if constexpr (sizeof(A) == sizeof(float)) return table.f;
   else return table.d;

@@ -38,7 +38,9 @@ namespace v4 { extern const SoftmaxTable kSoftmaxTable; }
 
 template <class A>
 const SoftmaxLoops<A>& softmaxLoops() {
-  static constexpr const SoftmaxTable* kTables[kNumIsas] = {&baseline::kSoftmaxTable, &v3::kSoftmaxTable, &v4::kSoftmaxTable};
+#define SHUNT_TABLE(isa) &isa::kSoftmaxTable
+  static constexpr const SoftmaxTable* kTables[kNumIsas] = SHUNT_PER_ISA(SHUNT_TABLE);
+#undef SHUNT_TABLE
   const SoftmaxTable& table = *kTables[static_cast<int>(detail::activeIsa())];
   if constexpr (sizeof(A) == sizeof(float)) return table.f;
   else return table.d;

@@ -25,7 +25,9 @@ namespace v3 { extern const DrawLoops kDrawLoops; }
 namespace v4 { extern const DrawLoops kDrawLoops; }
 
 inline const DrawLoops& drawLoops() {
-  static constexpr const DrawLoops* kTables[kNumIsas] = {&baseline::kDrawLoops, &v3::kDrawLoops, &v4::kDrawLoops};
+#define SHUNT_TABLE(isa) &isa::kDrawLoops
+  static constexpr const DrawLoops* kTables[kNumIsas] = SHUNT_PER_ISA(SHUNT_TABLE);
+#undef SHUNT_TABLE
   return *kTables[static_cast<int>(detail::activeIsa())];
 }
 

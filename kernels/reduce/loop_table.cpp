@@ -3,11 +3,9 @@
 namespace shunt::reduce {
 
 namespace {
-constexpr LoopTable kTables[kNumIsas] = {
-    {&baseline::kBlockLoops, &baseline::kConvertLoops, &baseline::kArgLoops},
-    {&v3::kBlockLoops, &v3::kConvertLoops, &v3::kArgLoops},
-    {&v4::kBlockLoops, &v4::kConvertLoops, &v4::kArgLoops},
-};
+#define SHUNT_LOOPS(isa) {&isa::kBlockLoops, &isa::kConvertLoops, &isa::kArgLoops}
+constexpr LoopTable kTables[kNumIsas] = SHUNT_PER_ISA(SHUNT_LOOPS);
+#undef SHUNT_LOOPS
 }  // namespace
 
 const LoopTable& loopTable() { return kTables[static_cast<int>(detail::activeIsa())]; }
