@@ -18,7 +18,9 @@ target_compile_options(shunt_host_flags INTERFACE
   # Same bits in the interpreter, in every vector width and in a thunk; integers wrap as PyTorch's do.
   -fno-math-errno -ffp-contract=off -fwrapv
   -fno-semantic-interposition
-  $<$<CONFIG:Release>:-O2>)
+  # A target with SHUNT_UNOPTIMISED is compiled without optimisation in every configuration.
+  $<$<AND:$<CONFIG:Release>,$<NOT:$<BOOL:$<TARGET_PROPERTY:SHUNT_UNOPTIMISED>>>>:-O2>
+  $<$<BOOL:$<TARGET_PROPERTY:SHUNT_UNOPTIMISED>>:-O0>)
 if(SHUNT_WERROR)
   target_compile_options(shunt_host_flags INTERFACE -Werror)
 endif()
