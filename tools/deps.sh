@@ -77,6 +77,18 @@ shunt_build() {
     shunt_die "the build of preset $preset failed; the first error stands above."
 }
 
+# The names of the presets, for messages.
+shunt_presets() { sed -n '/"buildPresets"/,/"testPresets"/s/.*"name": "\([a-z-]*\)".*/\1/p' CMakePresets.json | paste -sd ' '; }
+
+# shunt_test_preset <preset> [ctest arguments...]: runs its tests and says where the machine stands.
+shunt_test_preset() {
+  local preset=$1
+  shift
+  shunt_say "running the tests of preset $preset"
+  rm -f "build/$preset/test_times/"*
+  ctest --test-dir "build/$preset" --output-on-failure --parallel "$(shunt_jobs)" --no-tests=error "$@"
+}
+
 # OpenBLAS 0.3.21 takes CPUs younger than itself for SSE3 ones. Names the kernels this CPU can run, unless the user did;
 # for every library in the process alike.
 shunt_choose_blas_kernels() {
