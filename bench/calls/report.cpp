@@ -19,6 +19,13 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
+/// Google Benchmark 1.8 has `skipped` in the place of `error_occurred`.
+template <class Run>
+bool hasFailed(const Run& run) {
+  if constexpr (requires { run.error_occurred; }) return run.error_occurred;
+  else return static_cast<int>(run.skipped) != 0;
+}
+
 void printCell(double value, const char* format) {
   if (std::isnan(value)) std::printf(" %14s", "-");
   else std::printf(format, value);
@@ -28,7 +35,7 @@ void printCell(double value, const char* format) {
 
 void SideReporter::ReportRuns(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
-    if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
+    if (run.run_type != Run::RT_Iteration || hasFailed(run)) continue;
     const std::string name = run.run_name.function_name;
     const size_t slash = name.find('/');
     const std::string side = name.substr(0, slash), key = name.substr(slash + 1);
