@@ -1,4 +1,5 @@
 // CPU time of compiles, over all pairs of the digits run and of the test that compares every operator's calls in thunks.
+#include "bench/bars/command.h"
 #include "bench/bars/parts.h"
 #include "bench/bars/row.h"
 
@@ -9,7 +10,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <sstream>
 #include <stdexcept>
 
@@ -61,7 +61,7 @@ void compileTimeBars() {
   const char* const kMedian = "compile time of a thunk, median, ms of CPU";
   const char* const kP95 = "compile time of a thunk, 95th percentile, ms of CPU";
   if (!wanted(kMedian) && !wanted(kP95)) return;
-  const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path folder = programFolder();
   std::vector<jit::PairStats> pairs;
   std::string missing;
   const auto take = [&](const char* name, const char* arguments, const char* settings) {
@@ -73,13 +73,14 @@ void compileTimeBars() {
   };
   take("digits", "--epochs 1", "SHUNT_JIT_THRESHOLD=16");
   take("diff_test", "--cases 2", "SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1");
-  if (pairs.empty()) {
+  // The bars are about the pairs of both.
+  if (pairs.empty() || !missing.empty()) {
     for (const auto& [what, most] : {std::pair{kMedian, 12.0}, {kP95, 20.0}})
-      printRow({what, std::numeric_limits<double>::quiet_NaN(), most, missing.substr(2)});
+      printRow({what, kNoFigure, most, missing.empty() ? "nothing was compiled" : missing.substr(2)});
     return;
   }
   std::ranges::sort(pairs, {}, [](const jit::PairStats& p) { return p.times.total(); });
-  const std::string of = std::to_string(pairs.size()) + " pairs" + missing;
+  const std::string of = std::to_string(pairs.size()) + " pairs";
   printRow({kMedian, quantile(pairs, 0.5), 12, of + "; means: " + phasesOf(pairs)});
   const std::vector<jit::PairStats> slow(pairs.begin() + static_cast<ptrdiff_t>(pairs.size() * 95 / 100), pairs.end());
   printRow({kP95, quantile(pairs, 0.95), 20, "slowest " + slow.back().op + "; means above: " + phasesOf(slow)});

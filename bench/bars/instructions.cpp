@@ -2,16 +2,14 @@
 //
 // Against the call as it would be without a compiler, and told besides: against the same call with SHUNT_JIT=0.
 // valgrind has no AVX-512; --smc-check=all, since thunks appear in memory that it may have translated before.
+#include "bench/bars/command.h"
 #include "bench/bars/parts.h"
 #include "bench/bars/row.h"
 
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <stdexcept>
-
-#include <sys/wait.h>
 
 namespace bench {
 namespace {
@@ -32,17 +30,6 @@ const InstructionBar kBars[] = {
     {"instructions more of a call that no hot entry fits", "probe_miss", "30000", 16},
     {"instructions more of a call that a thunk's guard sends on", "guard_miss", "30000", 16},
 };
-
-std::string runCommand(const std::string& command, int& status) {
-  FILE* out = popen(command.c_str(), "r");
-  if (out == nullptr) throw std::runtime_error("popen failed: " + command);
-  std::string text;
-  char buffer[4096];
-  while (const size_t n = fread(buffer, 1, sizeof buffer, out)) text.append(buffer, n);
-  const int ended = pclose(out);
-  status = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
-  return text;
-}
 
 double instructionsPerCall(const std::filesystem::path& program, const InstructionBar& bar, const char* way, const char* jit) {
   const std::string settings = std::string("SHUNT_ISA=v3 SHUNT_JIT_CACHE=off SHUNT_JIT_KEEP=1 SHUNT_JIT=") + jit +
@@ -70,13 +57,13 @@ Row measure(const InstructionBar& bar, const std::filesystem::path& program) {
 }  // namespace
 
 void instructionBars() {
-  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "bench_instructions";
+  const auto program = programFolder() / "bench_instructions";
   int status = 0;
   runCommand("valgrind --version 2>&1", status);
   for (const InstructionBar& bar : kBars) {
     if (!wanted(bar.what)) continue;
     if (status == 0) printRow(measure(bar, program));
-    else printRow({bar.what, std::numeric_limits<double>::quiet_NaN(), bar.most, "valgrind is not installed"});
+    else printRow({bar.what, kNoFigure, bar.most, "valgrind is not installed"});
   }
 }
 

@@ -1,12 +1,14 @@
 // bench_bars [text]: what the compiler must reach, measured and judged. With a text, the rows whose names have it.
 //
 // Two sides of a ratio take turns of a millisecond in one process (or in two, where the environment differs), and the median
-// of the turns' ratios counts. Exit status 1 when a bar is missed.
+// of the turns' ratios counts. Exit status 1 when a bar was missed or, though the CPU has what it takes, not measured; 2 when
+// something failed.
 #include "bench/bars/parts.h"
 #include "bench/bars/row.h"
 #include "bench/bars/worker.h"
 #include "bench/calls/compiled.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +27,7 @@ struct Part {
   const char* name;
   void (*run)();
   Settings settings;
+  bool in_table = true;  // false: another part starts it
 };
 
 const Settings kCompiledAtOnce = {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", "off"}};
@@ -36,6 +39,7 @@ std::string temporaryDirectory() {
 
 const Part kParts[] = {
     {"ratios", &ratioBars, {{"SHUNT_JIT_THRESHOLD", std::to_string(kThreshold)}, {"SHUNT_JIT_KEEP", "1"}}},
+    {kRatiosByDefault, &ratiosByDefault, {}, false},
     {"compile times", &compileTimeBars, {}},
     {"loads", &loadBars, {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", temporaryDirectory()}}},
     {"instructions", &instructionBars, {}},
@@ -45,8 +49,8 @@ const Part kParts[] = {
     {"modes", &modeBars, {{"SHUNT_JIT", "0"}}},
 };
 
-/// Runs a part in a process of its own; returns whether all of its bars held.
-bool runPart(const Part& part, const char* filter) {
+/// Runs a part in a process of its own; returns its exit status.
+int runPart(const Part& part, const char* filter) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error(std::string("fork failed: ") + std::strerror(errno));
   if (child == 0) {
@@ -57,8 +61,9 @@ bool runPart(const Part& part, const char* filter) {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) throw std::runtime_error(std::string("part ") + part.name + " failed");
-  return WEXITSTATUS(status) == 0;
+  if (WIFEXITED(status) && WEXITSTATUS(status) <= 1) return WEXITSTATUS(status);
+  std::fprintf(stderr, "bench_bars: part %s failed; its bars were not all measured\n", part.name);
+  return 2;
 }
 
 int runAll(const char* filter) {
@@ -66,9 +71,10 @@ int runAll(const char* filter) {
   for (const char* name : {"SHUNT_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}) setenv(name, "1", 0);
   printHeader();
   std::fflush(stdout);
-  bool good = true;
-  for (const Part& part : kParts) good &= runPart(part, filter);
-  return good ? 0 : 1;
+  int worst = 0;
+  for (const Part& part : kParts)
+    if (part.in_table) worst = std::max(worst, runPart(part, filter));
+  return worst;
 }
 
 int runNamed(std::string_view name) {

@@ -1,7 +1,12 @@
 // Thunks against direct functions, hand-vectorised loops and libtorch: one process, one thread, in turn.
 //
-// Thunk against interpreter is no bar, but told for every row: both against the same yardstick, one after the other, since
+// Thunk against interpreter is no bar, but noted for every row: both against the same yardstick, one after the other, since
 // turning the compiler off drops every thunk.
+//
+// Bars are judged under SHUNT_JIT_KEEP=1: what a thunk costs. What a program gets with the default settings, where a thunk may
+// leave again and calls are timed now and then, is measured by another process (ratiosByDefault) and printed in a column of
+// its own.
+#include "bench/bars/command.h"
 #include "bench/bars/interleave.h"
 #include "bench/bars/parts.h"
 #include "bench/bars/row.h"
@@ -11,12 +16,16 @@
 #include <shunt/jit/jit.h>
 
 #include <cstdio>
-#include <limits>
+#include <map>
+#include <sstream>
+#include <stdexcept>
 
 namespace bench {
 namespace {
 
-enum class Yardstick { kDirect, kAvx512, kLibtorch };
+// By hand: with AVX-512 where it is used, else with AVX2. Not both: thunks use all that the CPU has, and one with AVX-512
+// against a loop with AVX2 shows nothing.
+enum class Yardstick { kDirect, kAvx512, kAvx2, kLibtorch };
 
 struct RatioBar {
   Case c;
@@ -38,11 +47,17 @@ const RatioBar kBars[] = {
     {{"sigmoid", 16, Mode::kGrad}, Yardstick::kLibtorch, 1 / 8.0},
     {{"addmm", 32, Mode::kGradAutocast}, Yardstick::kLibtorch, 1 / 3.0},
     {{"add", kKi, Mode::kNoGrad}, Yardstick::kAvx512, 1.25},
+    {{"add", kKi, Mode::kNoGrad}, Yardstick::kAvx2, 1.25},
     {{"mul", kKi, Mode::kNoGrad}, Yardstick::kAvx512, 1.25},
+    {{"mul", kKi, Mode::kNoGrad}, Yardstick::kAvx2, 1.25},
     {{"relu", kKi, Mode::kNoGrad}, Yardstick::kAvx512, 1.25},
+    {{"relu", kKi, Mode::kNoGrad}, Yardstick::kAvx2, 1.25},
     {{"add", 16 * kKi, Mode::kNoGrad}, Yardstick::kAvx512, 1.10},
+    {{"add", 16 * kKi, Mode::kNoGrad}, Yardstick::kAvx2, 1.10},
     {{"mul", 16 * kKi, Mode::kNoGrad}, Yardstick::kAvx512, 1.10},
+    {{"mul", 16 * kKi, Mode::kNoGrad}, Yardstick::kAvx2, 1.10},
     {{"relu", 16 * kKi, Mode::kNoGrad}, Yardstick::kAvx512, 1.10},
+    {{"relu", 16 * kKi, Mode::kNoGrad}, Yardstick::kAvx2, 1.10},
     {{"exp", 16 * kKi, Mode::kNoGrad}, Yardstick::kLibtorch, 0.35},
     {{"sigmoid", 16 * kKi, Mode::kNoGrad}, Yardstick::kLibtorch, 0.5},
     {{"gelu", 16 * kKi, Mode::kNoGrad}, Yardstick::kLibtorch, 0.5},
@@ -53,38 +68,54 @@ const RatioBar kBars[] = {
     {{kDigitsStep, 1, Mode::kGrad}, Yardstick::kLibtorch, 1 / 5.0},
 };
 
-const char* nameOf(Yardstick y) {
-  return y == Yardstick::kDirect ? "a direct C++ function" : y == Yardstick::kAvx512 ? "an AVX-512 loop by hand" : "libtorch";
+std::string nameOf(const RatioBar& bar) {
+  const char* const names[] = {"a direct C++ function", "an AVX-512 loop by hand", "an AVX2 loop by hand", "libtorch"};
+  return bar.c.name() + " against " + names[static_cast<int>(bar.against)];
 }
 
-std::unique_ptr<Call> makeYardstick(const RatioBar& bar, std::string& why_not) {
+/// The loop with AVX2 stands in for the one with AVX-512.
+bool isPrinted(const RatioBar& bar) {
+  return bar.against != Yardstick::kAvx2 || shunt::detail::activeIsa() != shunt::Isa::kV4;
+}
+
+std::unique_ptr<Call> makeYardstick(const RatioBar& bar) {
   switch (bar.against) {
     case Yardstick::kDirect: return makeDirectCall(bar.c);
-    case Yardstick::kAvx512:
-      why_not = "this CPU has no AVX-512";
-      return makeAvx512Call(bar.c);
+    case Yardstick::kAvx512: return makeByHandCall(bar.c, shunt::Isa::kV4);
+    case Yardstick::kAvx2: return makeByHandCall(bar.c, shunt::Isa::kV3);
     case Yardstick::kLibtorch: break;
   }
 #ifdef SHUNT_BENCH_TORCH
   return bar.c.op == kDigitsStep ? makeTorchDigitsStep(bar.c) : makeTorchCall(bar.c);
 #else
-  why_not = "libtorch was not found when this was built";
   return nullptr;
 #endif
 }
 
-Row measure(const RatioBar& bar, std::string what) {
-  Row row{std::move(what), std::numeric_limits<double>::quiet_NaN(), bar.most, ""};
-  const auto yardstick = makeYardstick(bar, row.note);
-  if (!yardstick) return row;
-  const auto mine = bar.c.op == kDigitsStep ? makeShuntDigitsStep(bar.c) : makeShuntCall(bar.c);
+Row withoutYardstick(const RatioBar& bar) {
+  const bool is_by_hand = bar.against != Yardstick::kLibtorch;
+  Row row{nameOf(bar), kNoFigure, bar.most,
+          is_by_hand ? std::string("its instruction set is ") + shunt::isa_name() : "libtorch was not found when this was built"};
+  row.on_this_cpu = !is_by_hand;
+  return row;
+}
+
+std::unique_ptr<Call> makeOurs(const RatioBar& bar) {
+  return bar.c.op == kDigitsStep ? makeShuntDigitsStep(bar.c) : makeShuntCall(bar.c);
+}
+
+Row measure(const RatioBar& bar) {
+  const auto yardstick = makeYardstick(bar);
+  if (!yardstick) return withoutYardstick(bar);
+  Row row{nameOf(bar), kNoFigure, bar.most, ""};
+  const auto ours = makeOurs(bar);
   shunt::jit::set_enabled(false);
-  const Comparison interpreted = compare(*mine, *yardstick);
-  if (!compile(*mine)) {
+  const Comparison interpreted = compare(*ours, *yardstick);
+  if (!compile(*ours)) {
     row.note = "not compiled";
     return row;
   }
-  const Comparison compiled = compare(*mine, *yardstick);
+  const Comparison compiled = compare(*ours, *yardstick);
   row.measured = compiled.ratio;
   char note[128];
   std::snprintf(note, sizeof note, "%.5g ns against %.5g; thunk against interpreter %.3f", compiled.a, compiled.b,
@@ -93,12 +124,49 @@ Row measure(const RatioBar& bar, std::string what) {
   return row;
 }
 
+/// Calls for a second: what is hot by then is compiled, thunks have been timed, and those that lost have left.
+void warmUp(Call& call) {
+  constexpr int64_t kNanoseconds = 1'000'000'000;
+  for (const int64_t start = threadNanoseconds(); threadNanoseconds() - start < kNanoseconds;) {
+    timeCalls(call, 16);
+    shunt::jit::wait_idle();
+  }
+}
+
+/// What a process with the default settings measured, by row.
+std::map<std::string, double> askForRatiosByDefault() {
+  std::string command = "env";
+  for (const char* name : {"THRESHOLD", "KEEP", "SYNC", "CACHE", "MAX_CODE"}) command += std::string(" -u SHUNT_JIT_") + name;
+  command += " " + quoted(programFolder() / "bench_bars") + " --part " + quoted(kRatiosByDefault) + " " + quoted(filter());
+  int status = 0;
+  std::istringstream lines(runCommand(command, status));
+  if (status != 0) throw std::runtime_error("failed: " + command);
+  std::map<std::string, double> out;
+  std::string what, ratio;
+  while (std::getline(lines, what, '\t') && std::getline(lines, ratio)) out[what] = std::stod(ratio);
+  return out;
+}
+
 }  // namespace
 
-void ratioBars() {
+void ratiosByDefault() {
   for (const RatioBar& bar : kBars) {
-    const std::string what = bar.c.name() + " against " + nameOf(bar.against);
-    if (wanted(what)) printRow(measure(bar, what));
+    if (!wanted(nameOf(bar)) || !isPrinted(bar)) continue;
+    const auto yardstick = makeYardstick(bar);
+    if (!yardstick) continue;
+    const auto ours = makeOurs(bar);
+    warmUp(*ours);
+    std::printf("%s\t%.6g\n", nameOf(bar).c_str(), compare(*ours, *yardstick).ratio);
+  }
+}
+
+void ratioBars() {
+  const std::map<std::string, double> by_default = askForRatiosByDefault();
+  for (const RatioBar& bar : kBars) {
+    if (!wanted(nameOf(bar)) || !isPrinted(bar)) continue;
+    Row row = measure(bar);
+    if (const auto it = by_default.find(row.what); it != by_default.end()) row.by_default = it->second;
+    printRow(row);
   }
 }
 

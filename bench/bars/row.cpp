@@ -1,29 +1,55 @@
 #include "bench/bars/row.h"
 
+#include "bench/verdict.h"
+
 #include <cmath>
 #include <cstdio>
 
 namespace bench {
 namespace {
-std::string filter;
+
+std::string filter_text;
 int missed_rows = 0;
+
+std::string cell(double value) {
+  if (std::isnan(value)) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", value);
+  return text;
+}
+
+Verdict verdictOf(const Row& row) { return judge(row.measured, row.most, row.on_this_cpu); }
+
+std::string line(const std::string& what, const std::string& measured, const std::string& by_default, const std::string& most) {
+  char text[160];
+  std::snprintf(text, sizeof text, "%-62s %10s %10s %8s", what.c_str(), measured.c_str(), by_default.c_str(), most.c_str());
+  return text;
+}
+
 }  // namespace
 
-void setFilter(std::string text) { filter = std::move(text); }
-bool wanted(const std::string& what) { return what.find(filter) != std::string::npos; }
+void setFilter(std::string text) { filter_text = std::move(text); }
+const std::string& filter() { return filter_text; }
+bool wanted(const std::string& what) { return what.find(filter_text) != std::string::npos; }
 int missed() { return missed_rows; }
 
-void printHeader() { std::printf("%-62s %10s %8s\n", "bar of the compiler (a ratio unless in a unit)", "measured", "at most"); }
+std::string headerText() { return line("bar of the compiler (a ratio unless in a unit)", "measured", "by default", "at most"); }
+
+std::string textOf(const Row& row) {
+  const Verdict verdict = verdictOf(row);
+  const bool has_figure = verdict == Verdict::kHeld || verdict == Verdict::kMissed;
+  std::string text = line(row.what, has_figure ? cell(row.measured) : "-", cell(row.by_default), cell(row.most));
+  text += std::string("  ") + textOf(verdict);
+  if (verdict == Verdict::kHeld) text += "    ";  // notes below each other
+  if (!row.note.empty()) text += (has_figure ? "  " : ": ") + row.note;
+  return text;
+}
+
+void printHeader() { std::printf("%s\n", headerText().c_str()); }
 
 void printRow(const Row& row) {
-  if (std::isnan(row.measured)) {
-    std::printf("%-62s %10s %8.3f  not measured: %s\n", row.what.c_str(), "-", row.most, row.note.c_str());
-  } else {
-    const bool good = row.measured <= row.most;
-    missed_rows += !good;
-    const char* const verdict = good ? "ok" : "MISSED";
-    std::printf("%-62s %10.3f %8.3f  %-6s  %s\n", row.what.c_str(), row.measured, row.most, verdict, row.note.c_str());
-  }
+  missed_rows += countsAsMissed(verdictOf(row));
+  std::printf("%s\n", textOf(row).c_str());
   std::fflush(stdout);
 }
 

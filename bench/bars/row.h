@@ -1,23 +1,35 @@
-// A row of the bars' table: what was measured, and what it must reach.
+// A row of the bars' table: what was measured, what it must reach, and the verdict. One thread.
 #pragma once
 
+#include <limits>
 #include <string>
 
 namespace bench {
 
+inline constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
+
 struct Row {
   std::string what;
-  double measured = 0;  // NaN: not measured, and `note` says why
+  double measured = 0;  // kNoFigure: not measured, and `note` says why
   double most = 0;
   std::string note;     // what the figure was made of
+  /// Where the bar is measured with SHUNT_JIT_KEEP=1: the same with the default settings, which is printed and not judged.
+  double by_default = kNoFigure;
+  bool on_this_cpu = true;  // false: the CPU lacks what the bar is about
 };
 
+/// The table's lines, without the newline.
+std::string headerText();
+std::string textOf(const Row& row);
+
 void printHeader();
+/// Prints and judges it.
 void printRow(const Row& row);
 /// Remembered from the command line: rows whose name has this text are measured.
 void setFilter(std::string text);
+const std::string& filter();
 bool wanted(const std::string& what);
-/// How many rows were missed.
+/// How many of the printed rows count as missed: those that were not measured are among them.
 int missed();
 
 }  // namespace bench

@@ -1,14 +1,18 @@
 // bench_calls: call overhead of Shunt, interpreted and compiled, beside libtorch where it was found, repetitions interleaved
 // at random.
 //   bench_calls [--tsv FILE] [Google Benchmark's flags: --benchmark_filter=..., --benchmark_out=FILE.json ...]
+// Exit status 1 when a bar was missed or, without a filter, not measured; 2 when something failed.
 #include "bench/calls/cases.h"
 #include "bench/calls/compiled.h"
 #include "bench/calls/report.h"
 
 #include <shunt/jit/jit.h>
 
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <memory>
+#include <string_view>
 
 namespace {
 
@@ -39,15 +43,18 @@ void addSides(const bench::Case& c) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   // What is measured in the compiled column stays compiled; all in one thread.
   bench::startAgainWith({{"SHUNT_JIT_THRESHOLD", std::to_string(bench::kThreshold)}, {"SHUNT_JIT_KEEP", "1"},
                          {"SHUNT_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"OMP_NUM_THREADS", "1"}}, argv);
   std::string tsv;
+  bool all = true;
   std::vector<char*> rest = {argv[0]};
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--tsv") == 0 && i + 1 < argc) tsv = argv[++i];
     else rest.push_back(argv[i]);
+    const std::string_view flag = argv[i];
+    if (flag.starts_with("--benchmark_filter") || flag.starts_with("--benchmark_list_tests")) all = false;
   }
   // Defaults that a flag on the command line overrides.
   std::vector<std::string> defaults = {"--benchmark_enable_random_interleaving=true", "--benchmark_repetitions=9", "--benchmark_min_time=0.02"};
@@ -58,7 +65,10 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(count, rest.data())) return 2;
   bench::SideReporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
-  reporter.print();
+  reporter.printCases();
   if (!tsv.empty()) reporter.write(tsv);
-  return 0;
+  return reporter.printBars(all) == 0 ? 0 : 1;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "bench_calls: %s\n", e.what());
+  return 2;
 }

@@ -1,6 +1,7 @@
 #include "bench/calls/report.h"
 
 #include "bench/calls/bars.h"
+#include "bench/verdict.h"
 
 #include <algorithm>
 #include <cmath>
@@ -62,7 +63,7 @@ double SideReporter::medianOf(const std::string& key, Side side) const {
   return median(it == rows_.end() ? std::vector<double>{} : it->second.times[static_cast<size_t>(side)]);
 }
 
-void SideReporter::print() const {
+void SideReporter::printCases() const {
   std::printf("%-46s %14s %14s %14s %14s %14s\n", "case, ns", "interpreted", "compiled", "libtorch", "interp./torch", "comp./torch");
   for (const std::string& key : keys()) {
     const double interpreted = medianOf(key, Side::kInterpreted), compiled = medianOf(key, Side::kCompiled);
@@ -72,17 +73,21 @@ void SideReporter::print() const {
     for (const double time : {interpreted, compiled}) printCell(time / libtorch, " %14.3f");
     std::printf("\n");
   }
-  printBars();
 }
 
-void SideReporter::printBars() const {
+int SideReporter::printBars(bool all) const {
+  int missed = 0;
   std::printf("\n%-46s %14s %14s\n", "bar (a ratio unless in ns)", "measured", "at most");
   for (const Bar& bar : kBars) {
     const double measured = medianOf(bar.key, bar.side) / (bar.against.empty() ? 1.0 : medianOf(bar.against, bar.against_side));
+    if (!all && std::isnan(measured)) continue;
     std::printf("%-46s", bar.what.c_str());
     printCell(measured, " %14.3f");
-    std::printf(" %14.3f  %s\n", bar.most, std::isnan(measured) ? "not measured" : measured <= bar.most ? "ok" : "MISSED");
+    const Verdict verdict = judge(measured, bar.most);
+    std::printf(" %14.3f  %s\n", bar.most, textOf(verdict));
+    missed += countsAsMissed(verdict);
   }
+  return missed;
 }
 
 namespace {

@@ -12,12 +12,15 @@
 
 namespace bench {
 
-/// Collects every repetition's time; `print` writes one row per case, the sides and their ratios, then one per bar.
+/// Collects every repetition's time.
 class SideReporter : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override;
-  void print() const;
+  /// One row per case: the sides and their ratios.
+  void printCases() const;
+  /// One row per bar; without `all`, for those that have a figure. Returns how many count as missed.
+  int printBars(bool all) const;
   /// For bench/plot: after a line "# date, CPU", tab-separated: case, interpreted ns, compiled ns, libtorch ns (NaN where there
   /// is none).
   void write(const std::string& path) const;
@@ -31,7 +34,6 @@ class SideReporter : public benchmark::BenchmarkReporter {
   std::vector<std::string> keys() const;
   /// Nanoseconds; NaN when the case did not run.
   double medianOf(const std::string& key, Side side) const;
-  void printBars() const;
   std::map<std::string, Row> rows_;
 };
 
