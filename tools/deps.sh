@@ -1,16 +1,23 @@
 # Sourced by tests/run, bench/run and .ci/run: the one list of packages, and what the scripts share.
 # Needs bash and `set -euo pipefail` in the caller.
 
-shunt_packages=(
-  clang-19 llvm-19 llvm-19-dev lld-19 libclang-rt-19-dev
-  ninja-build cmake g++ pkg-config git
+# What it takes to build and run the library, the compiler, bin/shunt and the examples.
+shunt_library_packages=(
+  clang-19 llvm-19 llvm-19-dev lld-19
+  ninja-build cmake
   libopenblas-dev libopenblas0-pthread libxsmm-dev libdnnl-dev libtbb-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev
   zlib1g-dev libzstd-dev
+)
+# What the tests add.
+shunt_test_packages=(
+  libclang-rt-19-dev g++ pkg-config git
   libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
 )
+shunt_packages=("${shunt_library_packages[@]}" "${shunt_test_packages[@]}")
 shunt_libtorch_packages=(libtorch-dev g++)
-shunt_bench_packages=(valgrind)
+# What bench/run adds: it builds one of the tests, diff_test, and counts instructions with valgrind.
+shunt_bench_packages=(g++ libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev valgrind)
 
 shunt_say() { printf '== %s\n' "$*"; }
 
