@@ -1,4 +1,4 @@
-// What a figure says about the bar that it has to reach, the same for all benchmark programs. Pure functions, any thread.
+// What a figure says about the bar that it has to reach, for all benchmark programs. Pure functions, any thread.
 #pragma once
 
 #include <cmath>

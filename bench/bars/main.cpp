@@ -1,12 +1,14 @@
 // bench_bars [text]: what the compiler must reach, measured and judged. With a text, the rows whose names have it.
 //
 // Two sides of a ratio take turns of a millisecond in one process (or in two, where the environment differs), and the median
-// of the turns' ratios counts. Exit status 1 when a bar was missed or, though the CPU has what it takes, not measured; 2 when
-// something failed.
+// of the turns' ratios counts. Exit status 1 when a bar was missed or, though the CPU has what it takes, not measured;
+// 2 when something failed.
 #include "bench/bars/parts.h"
 #include "bench/bars/row.h"
 #include "bench/bars/worker.h"
 #include "bench/calls/compiled.h"
+
+#include <shunt/core/isa.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -32,14 +34,26 @@ struct Part {
 
 const Settings kCompiledAtOnce = {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", "off"}};
 
+const Settings kCompiledSoon = {{"SHUNT_JIT_THRESHOLD", std::to_string(kThreshold)}, {"SHUNT_JIT_KEEP", "1"}};
+
+/// v3, but where the CPU has less or the environment asks for less.
+const char* atMostV3() { return toString(std::min(shunt::detail::activeIsa(), shunt::Isa::kV3)); }
+
+Settings with(Settings settings, const char* name, std::string value) {
+  settings.emplace_back(name, std::move(value));
+  return settings;
+}
+
 /// A name only; the part that uses it removes it.
 std::string temporaryDirectory() {
   return (std::filesystem::temp_directory_path() / ("shunt-bars-" + std::to_string(getpid()))).string();
 }
 
 const Part kParts[] = {
-    {"ratios", &ratioBars, {{"SHUNT_JIT_THRESHOLD", std::to_string(kThreshold)}, {"SHUNT_JIT_KEEP", "1"}}},
+    {"ratios", &ratioBars, kCompiledSoon},
+    {"AVX2 ratios", &avx2RatioBars, with(kCompiledSoon, "SHUNT_ISA", atMostV3())},
     {kRatiosByDefault, &ratiosByDefault, {}, false},
+    {kAvx2RatiosByDefault, &avx2RatiosByDefault, {}, false},
     {"compile times", &compileTimeBars, {}},
     {"loads", &loadBars, {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", temporaryDirectory()}}},
     {"instructions", &instructionBars, {}},

@@ -11,9 +11,12 @@ using Settings = std::vector<std::pair<const char*, std::string>>;
 
 /// Thunks against other code that does the same.
 void ratioBars();
-/// Writes what ratioBars asks a process with the default settings for: lines of a row's name, a tab and the ratio.
+/// Those against loops with AVX2.
+void avx2RatioBars();
+/// What these two ask a process with the default settings for: lines of a row's name, a tab and the ratio.
 void ratiosByDefault();
-inline constexpr const char* kRatiosByDefault = "ratios by default";
+void avx2RatiosByDefault();
+inline constexpr const char *kRatiosByDefault = "ratios by default", *kAvx2RatiosByDefault = "AVX2 ratios by default";
 /// Calls that gain nothing from the compiler; exceptions.
 void neverSlowerBars();
 void compileTimeBars();

@@ -1,11 +1,11 @@
 // Thunks against direct functions, hand-vectorised loops and libtorch: one process, one thread, in turn.
 //
-// Thunk against interpreter is no bar, but noted for every row: both against the same yardstick, one after the other, since
-// turning the compiler off drops every thunk.
+// Thunk against interpreter is no bar, but noted for every row: both against the same yardstick, one after the other,
+// since turning the compiler off drops every thunk.
 //
-// Bars are judged under SHUNT_JIT_KEEP=1: what a thunk costs. What a program gets with the default settings, where a thunk may
-// leave again and calls are timed now and then, is measured by another process (ratiosByDefault) and printed in a column of
-// its own.
+// Bars are judged under SHUNT_JIT_KEEP=1: what a thunk costs. What a program gets with the default settings, where a
+// thunk may be dropped again and calls are timed now and then, is measured by another process (ratiosByDefault) and
+// printed in another column.
 #include "bench/bars/command.h"
 #include "bench/bars/interleave.h"
 #include "bench/bars/parts.h"
@@ -19,12 +19,12 @@
 #include <map>
 #include <sstream>
 #include <stdexcept>
+#include <vector>
 
 namespace bench {
 namespace {
 
-// By hand: with AVX-512 where it is used, else with AVX2. Not both: thunks use all that the CPU has, and one with AVX-512
-// against a loop with AVX2 shows nothing.
+// By hand with AVX-512, or with AVX2; that row's calls run under SHUNT_ISA=v3, since a thunk uses all that it may.
 enum class Yardstick { kDirect, kAvx512, kAvx2, kLibtorch };
 
 struct RatioBar {
@@ -73,11 +73,6 @@ std::string nameOf(const RatioBar& bar) {
   return bar.c.name() + " against " + names[static_cast<int>(bar.against)];
 }
 
-/// The loop with AVX2 stands in for the one with AVX-512.
-bool isPrinted(const RatioBar& bar) {
-  return bar.against != Yardstick::kAvx2 || shunt::detail::activeIsa() != shunt::Isa::kV4;
-}
-
 std::unique_ptr<Call> makeYardstick(const RatioBar& bar) {
   switch (bar.against) {
     case Yardstick::kDirect: return makeDirectCall(bar.c);
@@ -93,10 +88,10 @@ std::unique_ptr<Call> makeYardstick(const RatioBar& bar) {
 }
 
 Row withoutYardstick(const RatioBar& bar) {
-  const bool is_by_hand = bar.against != Yardstick::kLibtorch;
-  Row row{nameOf(bar), kNoFigure, bar.most,
-          is_by_hand ? std::string("its instruction set is ") + shunt::isa_name() : "libtorch was not found when this was built"};
-  row.on_this_cpu = !is_by_hand;
+  Row row{nameOf(bar), kNoFigure, bar.most, "libtorch was not found when this was built"};
+  if (bar.against == Yardstick::kLibtorch) return row;
+  row.note = std::string("its instruction set is ") + shunt::isa_name();
+  row.on_this_cpu = false;
   return row;
 }
 
@@ -124,7 +119,7 @@ Row measure(const RatioBar& bar) {
   return row;
 }
 
-/// Calls for a second: what is hot by then is compiled, thunks have been timed, and those that lost have left.
+/// Calls for a second: what is hot by then is compiled, thunks have been timed, and those that lost are gone.
 void warmUp(Call& call) {
   constexpr int64_t kNanoseconds = 1'000'000'000;
   for (const int64_t start = threadNanoseconds(); threadNanoseconds() - start < kNanoseconds;) {
@@ -133,11 +128,20 @@ void warmUp(Call& call) {
   }
 }
 
+/// Those bars that were asked for and run, or don't, under SHUNT_ISA=v3.
+std::vector<RatioBar> wantedBars(bool held_to_v3) {
+  std::vector<RatioBar> out;
+  for (const RatioBar& bar : kBars)
+    if (wanted(nameOf(bar)) && (bar.against == Yardstick::kAvx2) == held_to_v3) out.push_back(bar);
+  return out;
+}
+
 /// What a process with the default settings measured, by row.
-std::map<std::string, double> askForRatiosByDefault() {
+std::map<std::string, double> askForRatiosByDefault(const char* part) {
   std::string command = "env";
-  for (const char* name : {"THRESHOLD", "KEEP", "SYNC", "CACHE", "MAX_CODE"}) command += std::string(" -u SHUNT_JIT_") + name;
-  command += " " + quoted(programFolder() / "bench_bars") + " --part " + quoted(kRatiosByDefault) + " " + quoted(filter());
+  for (const char* name : {"THRESHOLD", "KEEP", "SYNC", "CACHE", "MAX_CODE"})
+    command += std::string(" -u SHUNT_JIT_") + name;
+  command += " " + quoted(programFolder() / "bench_bars") + " --part " + quoted(part) + " " + quoted(filter());
   int status = 0;
   std::istringstream lines(runCommand(command, status));
   if (status != 0) throw std::runtime_error("failed: " + command);
@@ -147,11 +151,8 @@ std::map<std::string, double> askForRatiosByDefault() {
   return out;
 }
 
-}  // namespace
-
-void ratiosByDefault() {
-  for (const RatioBar& bar : kBars) {
-    if (!wanted(nameOf(bar)) || !isPrinted(bar)) continue;
+void printRatiosByDefault(bool held_to_v3) {
+  for (const RatioBar& bar : wantedBars(held_to_v3)) {
     const auto yardstick = makeYardstick(bar);
     if (!yardstick) continue;
     const auto ours = makeOurs(bar);
@@ -160,14 +161,21 @@ void ratiosByDefault() {
   }
 }
 
-void ratioBars() {
-  const std::map<std::string, double> by_default = askForRatiosByDefault();
-  for (const RatioBar& bar : kBars) {
-    if (!wanted(nameOf(bar)) || !isPrinted(bar)) continue;
+void printRatios(bool held_to_v3, const char* part_by_default) {
+  if (wantedBars(held_to_v3).empty()) return;
+  const std::map<std::string, double> by_default = askForRatiosByDefault(part_by_default);
+  for (const RatioBar& bar : wantedBars(held_to_v3)) {
     Row row = measure(bar);
     if (const auto it = by_default.find(row.what); it != by_default.end()) row.by_default = it->second;
     printRow(row);
   }
 }
+
+}  // namespace
+
+void ratioBars() { printRatios(false, kRatiosByDefault); }
+void ratiosByDefault() { printRatiosByDefault(false); }
+void avx2RatioBars() { printRatios(true, kAvx2RatiosByDefault); }
+void avx2RatiosByDefault() { printRatiosByDefault(true); }
 
 }  // namespace bench

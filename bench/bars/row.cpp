@@ -20,9 +20,11 @@ std::string cell(double value) {
 
 Verdict verdictOf(const Row& row) { return judge(row.measured, row.most, row.on_this_cpu); }
 
-std::string line(const std::string& what, const std::string& measured, const std::string& by_default, const std::string& most) {
+std::string line(const std::string& what, const std::string& measured, const std::string& by_default,
+                 const std::string& most) {
   char text[160];
-  std::snprintf(text, sizeof text, "%-62s %10s %10s %8s", what.c_str(), measured.c_str(), by_default.c_str(), most.c_str());
+  std::snprintf(text, sizeof text, "%-62s %10s %10s %8s", what.c_str(), measured.c_str(), by_default.c_str(),
+                most.c_str());
   return text;
 }
 
@@ -33,7 +35,9 @@ const std::string& filter() { return filter_text; }
 bool wanted(const std::string& what) { return what.find(filter_text) != std::string::npos; }
 int missed() { return missed_rows; }
 
-std::string headerText() { return line("bar of the compiler (a ratio unless in a unit)", "measured", "by default", "at most"); }
+std::string headerText() {
+  return line("bar of the compiler (a ratio unless in a unit)", "measured", "by default", "at most");
+}
 
 std::string textOf(const Row& row) {
   const Verdict verdict = verdictOf(row);

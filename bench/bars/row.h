@@ -13,7 +13,7 @@ struct Row {
   double measured = 0;  // kNoFigure: not measured, and `note` says why
   double most = 0;
   std::string note;     // what the figure was made of
-  /// Where the bar is measured with SHUNT_JIT_KEEP=1: the same with the default settings, which is printed and not judged.
+  /// Where the bar is measured with SHUNT_JIT_KEEP=1: the same with the default settings. Printed, not judged.
   double by_default = kNoFigure;
   bool on_this_cpu = true;  // false: the CPU lacks what the bar is about
 };

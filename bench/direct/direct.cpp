@@ -54,7 +54,10 @@ void freeBlock(Block* block) {
 class DirectCall : public Call {
  public:
   DirectCall(Loop loop, int64_t numel, uintptr_t alignment)
-      : loop_(loop), numel_(numel), alignment_(alignment), operands_(static_cast<size_t>(2 * numel) + kCacheLine / sizeof(float)) {
+      : loop_(loop),
+        numel_(numel),
+        alignment_(alignment),
+        operands_(static_cast<size_t>(2 * numel) + kCacheLine / sizeof(float)) {
     std::minstd_rand random(1);
     std::normal_distribution<float> normal;
     for (float& x : operands_) x = normal(random);
@@ -79,7 +82,8 @@ class DirectCall : public Call {
 }  // namespace direct
 
 std::unique_ptr<Call> makeDirectCall(const Case& c) {
-  return std::make_unique<direct::DirectCall>(direct::pick(direct::loopsOf(shunt::detail::activeIsa()).plain, c.op), c.numel, 1);
+  const direct::Loops& loops = direct::loopsOf(shunt::detail::activeIsa()).plain;
+  return std::make_unique<direct::DirectCall>(direct::pick(loops, c.op), c.numel, 1);
 }
 
 std::unique_ptr<Call> makeByHandCall(const Case& c, shunt::Isa isa) {

@@ -1,8 +1,8 @@
 // The loops of bench/direct: tables of functions that are compiled for one instruction set each, and chosen at run time
 // (direct.cpp). Constant; any thread may call them.
 //
-// Included by sources compiled for AVX2 and AVX-512, hence without inline functions and without headers that have any: the
-// linker could take such a source's copy of one for the whole program.
+// Included by sources compiled for AVX2 and AVX-512, hence without inline functions and without headers that have any:
+// the linker could take such a source's copy of one for the whole program.
 #pragma once
 
 #include <stdint.h>
