@@ -110,25 +110,36 @@ void scale(int64_t m, int64_t n, typename GemmScalar<T>::type beta, T* c, int64_
     for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = beta == A(0) ? T(0) : cast<T>(static_cast<A>(beta * cast<A>(c[i * ldc + j])));
 }
 
-/// A contiguous float copy of rows x cols elements.
+/// out[i * cols + j] = data[i * ld + j].
 template <class T>
-std::unique_ptr<float[]> widened(const T* data, int64_t rows, int64_t cols, int64_t ld) {
-  auto copy = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(rows * cols));
+void widen(const T* data, int64_t rows, int64_t cols, int64_t ld, float* out) {
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j) copy[static_cast<size_t>(i * cols + j)] = static_cast<float>(data[i * ld + j]);
-  return copy;
+    for (int64_t j = 0; j < cols; ++j) out[i * cols + j] = static_cast<float>(data[i * ld + j]);
+}
+
+/// The number of columns of B that are widened at a time: 4 MiB of them, since each thread of a large product has such
+/// a copy.
+inline int64_t panelWidth(int64_t n, int64_t k) {
+  constexpr int64_t kPanel = int64_t{1} << 20, kMinWidth = 64;
+  return std::min(n, std::max(kMinWidth, kPanel / k / kMinWidth * kMinWidth));
 }
 
 /// 16-bit types by way of float: operands widened, one rounding at the end.
 template <class T>
 void widenedGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<T> a, MatrixView<T> b, float beta, T* c, int64_t ldc) {
-  const auto wide_a = a.transposed ? widened(a.data, k, m, a.ld) : widened(a.data, m, k, a.ld);
-  const auto wide_b = b.transposed ? widened(b.data, n, k, b.ld) : widened(b.data, k, n, b.ld);
-  const auto wide_c = beta == 0 ? std::make_unique_for_overwrite<float[]>(static_cast<size_t>(m * n)) : widened(c, m, n, ldc);
-  blasGemm(m, n, k, alpha, {wide_a.get(), a.transposed ? m : k, a.transposed}, {wide_b.get(), b.transposed ? k : n, b.transposed},
-           beta, wide_c.get(), n);
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = T(wide_c[static_cast<size_t>(i * n + j)]);
+  const int64_t width = panelWidth(n, k);
+  const auto memory = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(m * k + k * width + m * width));
+  float *const wide_a = memory.get(), *const wide_b = wide_a + m * k, *const wide_c = wide_b + k * width;
+  a.transposed ? widen(a.data, k, m, a.ld, wide_a) : widen(a.data, m, k, a.ld, wide_a);
+  for (int64_t first = 0; first < n; first += width) {
+    const int64_t cols = std::min(width, n - first);
+    b.transposed ? widen(b.data + first * b.ld, cols, k, b.ld, wide_b) : widen(b.data + first, k, cols, b.ld, wide_b);
+    if (beta != 0) widen(c + first, m, cols, ldc, wide_c);
+    blasGemm(m, cols, k, alpha, {wide_a, a.transposed ? m : k, a.transposed},
+             {wide_b, b.transposed ? k : cols, b.transposed}, beta, wide_c, cols);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < cols; ++j) c[i * ldc + first + j] = T(wide_c[i * cols + j]);
+  }
 }
 
 /// C given: the product of rows without blocks and threads.
@@ -138,7 +149,7 @@ void product(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha
   if constexpr (std::is_floating_point_v<T>) {
     blasGemm(m, n, k, alpha, a, b, beta, c, ldc);
   } else if constexpr (std::is_same_v<T, BFloat16>) {
-    gemmBFloat16(m, n, k, alpha, a, b, beta, c, ldc);
+    if (!gemmBFloat16(m, n, k, alpha, a, b, beta, c, ldc)) widenedGemm(m, n, k, alpha, a, b, beta, c, ldc);
   } else if constexpr (std::is_same_v<T, Half>) {
     widenedGemm(m, n, k, alpha, a, b, beta, c, ldc);
   } else {

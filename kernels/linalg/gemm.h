@@ -1,11 +1,18 @@
 // gemm: the one function behind every matrix product, C = alpha * A * B + beta * C.
 //
-// Matrices are row-major with a leading dimension, or transposed (column-major). float and double go to OpenBLAS, small ones
-// to LIBXSMM's code (small_gemm.h), bfloat16 to oneDNN, Half by way of float, integers to plain loops. Their own threads are off: large products are cut into fixed
-// blocks of rows for parallelFor, so results don't depend on the number of threads (which block an element is in depends on
-// the shape only). beta = 0 never reads C. Any thread.
+// Matrices are row-major with a leading dimension, or transposed (column-major). float and double go to OpenBLAS, small
+// ones to LIBXSMM's code (small_gemm.h); bfloat16 to oneDNN where that has code for the CPU, else like Half by way of
+// float; integers to plain loops. The libraries' threads are off: large products are cut into fixed blocks of rows for
+// parallelFor, so results don't depend on the number of threads (which block an element is in depends on the shape
+// only). beta = 0 never reads C. Any thread.
+//
+// Note [Products and the CPU]
+// The libraries choose their kernels by CPU, so the bits of a product of floating-point matrices may differ between
+// CPUs, unlike those of all other operators. On one CPU they depend on the operands alone: a thunk calls the function
+// that the interpreter calls.
 #pragma once
 
+#include <shunt/core/macros.h>
 #include <shunt/tensor/scalar_type.h>
 
 #include <cstdint>
@@ -51,8 +58,11 @@ void gemv(int64_t m, int64_t k, double alpha, MatrixView<double> a, const double
 float dot(int64_t n, const float* x, int64_t x_stride, const float* y, int64_t y_stride);
 double dot(int64_t n, const double* x, int64_t x_stride, const double* y, int64_t y_stride);
 
-/// gemm by oneDNN. Kernels are kept per shape.
-void gemmBFloat16(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<BFloat16> a, MatrixView<BFloat16> b, float beta,
-                  BFloat16* c, int64_t ldc);
+/// gemm by oneDNN. Kernels are kept per shape. False where oneDNN has none for this shape on this CPU: nothing was done
+/// then.
+[[nodiscard]] bool gemmBFloat16(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<BFloat16> a,
+                                MatrixView<BFloat16> b, float beta, BFloat16* c, int64_t ldc);
+/// Whether it has kernels at all: for tests.
+SHUNT_API bool oneDnnMultipliesBFloat16();
 
 }  // namespace shunt::linalg
