@@ -1,10 +1,14 @@
 #include "jit/emit/host_target.h"
 
+#include <shunt/core/isa.h>
+
+#include <llvm/ADT/StringSet.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetOptions.h>
 #include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/X86TargetParser.h>
 
 #include <algorithm>
 #include <mutex>
@@ -38,6 +42,22 @@ void setCodegenSwitches() {
     if (const auto it = options.find(name); it != options.end()) it->second->addOccurrence(0, name, value ? "true" : "false");
 }
 
+/// The names of this CPU's features, or of those that the level has which SHUNT_ISA asks for.
+llvm::StringSet<> usedFeatures() {
+  const Isa level = shunt::detail::activeIsa();
+  llvm::StringSet<> allowed, used;
+  if (level != shunt::detail::bestIsa()) {
+    llvm::SmallVector<llvm::StringRef> names;
+    llvm::X86::getFeaturesForCPU(level == Isa::kBaseline ? "x86-64" : "x86-64-v3", names);
+    for (const llvm::StringRef name : names) allowed.insert(name);
+  }
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+    const llvm::StringRef name = feature.getKey();
+    if (feature.getValue() && name != kUnusedFeature && (allowed.empty() || allowed.contains(name))) used.insert(name);
+  }
+  return used;
+}
+
 }  // namespace
 
 struct HostTarget::Pool {
@@ -51,15 +71,15 @@ HostTarget::HostTarget() : triple_("x86_64-unknown-linux-gnu"), pool_(new Pool) 
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86AsmPrinter();
   setCodegenSwitches();
-  const llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
+  const llvm::StringSet<> features = usedFeatures();
   std::vector<std::string> names;
-  for (const auto& feature : features) {
-    if (feature.getValue() && feature.getKey() != kUnusedFeature) names.push_back("+" + feature.getKey().str());
-  }
-  std::sort(names.begin(), names.end());  // the map's order is not the same in every process
+  for (const auto& feature : features) names.push_back("+" + feature.getKey().str());
+  std::sort(names.begin(), names.end());  // the set's order is not the same in every process
   for (const std::string& name : names) features_ += (features_.empty() ? "" : ",") + name;
-  if (features.lookup("avx512f") && features.lookup("avx512vl")) vector_width_ = 512;
-  else if (features.lookup("avx2")) vector_width_ = 256;
+  if (features.contains("avx512f") && features.contains("avx512vl"))
+    vector_width_ = 512;
+  else if (features.contains("avx2"))
+    vector_width_ = 256;
   layout_ = std::unique_ptr<llvm::TargetMachine>(newMachine())->createDataLayout().getStringRepresentation();
 }
 

@@ -1,4 +1,5 @@
-// The CPU that thunks are compiled for. Constant after the first call of instance(), a pool with a lock apart; any thread.
+// The CPU that thunks are compiled for: this one, held to the level that SHUNT_ISA asks for. Constant after the first
+// call of instance(), a pool with a lock apart; any thread.
 #pragma once
 
 #include <llvm/IR/Function.h>

@@ -1,7 +1,9 @@
-// The instruction set that the ahead-of-time loops use: chosen once, when the library is loaded or first asked.
+// The instruction set that the ahead-of-time loops and thunks use: chosen once, when the library is loaded or first
+// asked.
 //
 // The best level that the CPU has; SHUNT_ISA=baseline|v3|v4 forces one. A value that is none of these, or that the CPU
-// lacks, is reported once by the log sink and the best level is used. All levels give the same bits. Any thread.
+// lacks, is reported once by the log sink and the best level is used. All levels give the same bits, except for
+// floating-point matrix products: libraries compute them, with kernels chosen by CPU. Any thread.
 #pragma once
 
 #include <shunt/core/macros.h>
