@@ -1,16 +1,27 @@
 #include "jit/bitcode/libraries.h"
 
+#include "jit/emit/fatal_errors.h"
 #include "jit/link/host_symbols.h"
 
 #include <shunt/core/log.h>
 
+#include <optional>
+
 namespace shunt::jit {
 namespace {
+
+/// Reads a library. LLVM's fatal errors end here: the caller holds a lock, which a jump past it would leave locked for good.
+llvm::Expected<std::shared_ptr<const Library>> openSafely(const LoadedLibrary& loaded) {
+  std::optional<llvm::Expected<std::shared_ptr<const Library>>> opened;
+  const std::string fatal = stoppingFatalErrors([&] { opened.emplace(Library::open(loaded)); });
+  if (!fatal.empty()) return llvm::createStringError(fatal);
+  return std::move(*opened);
+}
 
 /// Reads a library at its first compile, and remembers what it is with the library; null if it can't be read.
 std::shared_ptr<const Library> indexOf(const LoadedLibrary& loaded, std::vector<std::string>& problems) {
   if (loaded.index == nullptr) {
-    auto opened = Library::open(loaded);
+    auto opened = openSafely(loaded);
     if (!opened) {
       problems.push_back("the kernels of " + loaded.path + " are called, not inlined: " + llvm::toString(opened.takeError()));
       loaded.index = std::make_shared<const Library>();  // so that it is tried once

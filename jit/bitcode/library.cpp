@@ -1,5 +1,6 @@
 #include "jit/bitcode/library.h"
 
+#include "jit/emit/fatal_errors.h"
 #include "jit/link/host_symbols.h"
 #include "tools/bitcode/bitcode_section.h"
 
@@ -53,10 +54,16 @@ llvm::Error Library::addUnit(llvm::StringRef unit) {
 const Library& Library::host() {
   static const Library& library = []() -> const Library& {
     const std::string_view section = HostSymbols::instance().bitcode();
-    auto opened = open(llvm::StringRef(section.data(), section.size()));
-    if (opened) return *opened->release();
-    shunt::detail::logWarning("libshunt's bitcode can't be read, so nothing is compiled: " +
-                              llvm::toString(opened.takeError()));
+    const Library* made = nullptr;
+    std::string problem;
+    // A jump out of here would leave this static object half made for good.
+    const std::string fatal = stoppingFatalErrors([&] {
+      auto opened = open(llvm::StringRef(section.data(), section.size()));
+      if (opened) made = opened->release();
+      else problem = llvm::toString(opened.takeError());
+    });
+    if (made != nullptr) return *made;
+    shunt::detail::logWarning("libshunt's bitcode can't be read, so nothing is compiled: " + (fatal.empty() ? problem : fatal));
     return *new Library;
   }();
   return library;

@@ -13,7 +13,8 @@
 namespace shunt::jit {
 
 /// Runs `work`. A fatal error of LLVM in it ends it, not the process, and its message is returned; "" when there was none.
-/// `work` must hold no lock while it calls LLVM. Exceptions pass through.
+/// `work` must hold no lock, nor be in a static object's initialiser, where it calls LLVM, unless that call stands in a
+/// stoppingFatalErrors of its own. Exceptions pass through.
 std::string stoppingFatalErrors(llvm::function_ref<void()> work);
 
 /// Makes the context's errors fatal ones, for stoppingFatalErrors; by themselves they would exit.

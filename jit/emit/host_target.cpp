@@ -11,6 +11,7 @@
 #include <llvm/TargetParser/X86TargetParser.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -39,7 +40,8 @@ constexpr std::pair<const char*, bool> kCodegenSwitches[] = {{"disable-lsr", tru
 void setCodegenSwitches() {
   const llvm::StringMap<llvm::cl::Option*>& options = llvm::cl::getRegisteredOptions();
   for (const auto& [name, value] : kCodegenSwitches)
-    if (const auto it = options.find(name); it != options.end()) it->second->addOccurrence(0, name, value ? "true" : "false");
+    if (const auto it = options.find(name); it != options.end() && it->second->getNumOccurrences() == 0)
+      it->second->addOccurrence(0, name, value ? "true" : "false");
 }
 
 /// The names of this CPU's features, or of those that the level has which SHUNT_ISA asks for.
@@ -84,8 +86,11 @@ HostTarget::HostTarget() : triple_("x86_64-unknown-linux-gnu"), pool_(new Pool) 
 }
 
 const HostTarget& HostTarget::instance() {
-  static const HostTarget& target = *new HostTarget;
-  return target;
+  // Not a static object's initialiser: a fatal error of LLVM would jump out of it and leave it half made for good.
+  static std::atomic<const HostTarget*> made{nullptr};
+  if (const HostTarget* target = made.load(std::memory_order_acquire)) return *target;
+  const HostTarget *mine = new HostTarget, *first = nullptr;  // never destroyed, nor one that came second
+  return made.compare_exchange_strong(first, mine, std::memory_order_acq_rel) ? *mine : *first;
 }
 
 HostTarget::Machine HostTarget::makeMachine() const {

@@ -3,10 +3,10 @@
 #include "jit/link/host_symbols.h"
 
 #include <llvm/ADT/StringExtras.h>
-#include <llvm/ADT/StringMap.h>
 #include <llvm/Support/xxhash.h>
 
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <new>
 
@@ -19,7 +19,8 @@ struct Pool {
     std::byte* memory = nullptr;
   };
   std::mutex mutex;
-  llvm::StringMap<Interned> literals;  // by symbol; guarded by mutex, nothing is ever removed
+  // By symbol; guarded by mutex, nothing is ever removed. Not one of LLVM's maps: out of memory, they jump past the lock.
+  std::map<std::string, Interned, std::less<>> literals;
 };
 
 Pool& pool() {
@@ -61,27 +62,29 @@ std::string intern(const Literal& literal) {
   std::lock_guard lock(p.mutex);
   for (int other = 0;; ++other) {  // another content with the same hash has the plain name
     std::string symbol = other == 0 ? base : base + "." + std::to_string(other);
-    const auto [entry, inserted] = p.literals.try_emplace(symbol);
-    Pool::Interned& known = entry->getValue();
-    if (inserted) known = {literal, keep(bytes, literal.alignment)};
-    if (known.literal == literal) return symbol;
+    const auto known = p.literals.find(symbol);
+    if (known == p.literals.end()) {
+      p.literals.emplace(symbol, Pool::Interned{literal, keep(bytes, literal.alignment)});
+      return symbol;
+    }
+    if (known->second.literal == literal) return symbol;
   }
 }
 
 std::optional<uint64_t> address(llvm::StringRef symbol) {
   Pool& p = pool();
   std::lock_guard lock(p.mutex);
-  const auto found = p.literals.find(symbol);
+  const auto found = p.literals.find(std::string_view(symbol));
   if (found == p.literals.end()) return std::nullopt;
-  return reinterpret_cast<uint64_t>(found->getValue().memory);
+  return reinterpret_cast<uint64_t>(found->second.memory);
 }
 
 std::optional<Literal> find(llvm::StringRef symbol) {
   Pool& p = pool();
   std::lock_guard lock(p.mutex);
-  const auto found = p.literals.find(symbol);
+  const auto found = p.literals.find(std::string_view(symbol));
   if (found == p.literals.end()) return std::nullopt;
-  return found->getValue().literal;
+  return found->second.literal;
 }
 
 }  // namespace shunt::jit::literals

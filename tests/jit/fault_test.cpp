@@ -97,6 +97,33 @@ TEST(Faults, LlvmWithoutMemory) {
   }
 }
 
+/// A program with a library whose kernels are inlined, in which LLVM's maps get no memory from then on.
+std::string withoutTables(const std::string& from, const char* sync) {
+  const auto ran = shunt::test::runCommand("env -u SHUNT_JIT OPENBLAS_NUM_THREADS=1 SHUNT_JIT_THRESHOLD=2 SHUNT_JIT_SYNC=" +
+                                           std::string(sync) + " " + preloaded("none") + " " SHUNT_LIBRARY_FAULT_PROBE " " SHUNT_FAULT_PLUGIN " " + from + " 2>&1");
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  return ran.text;
+}
+
+// A jump out of LLVM must not keep the lock under which a library's bitcode is read: it couldn't be unloaded any more.
+TEST(Faults, LlvmWithoutMemoryForALibrarysTables) {
+  for (const char* sync : {"0", "1"}) {
+    const std::string text = withoutTables("compiled", sync);
+    EXPECT_THAT(text, HasSubstr("good=1 libraries=1 then=0 thunks=1")) << text;
+    EXPECT_EQ(occurrences(text, "are called, not inlined: LLVM: Allocation failed"), 1) << text;
+  }
+}
+
+// Nor leave libshunt's own half read for the compiles to come.
+TEST(Faults, LlvmWithoutMemoryForAnyTables) {
+  for (const char* sync : {"0", "1"}) {
+    const std::string text = withoutTables("loaded", sync);
+    EXPECT_THAT(text, HasSubstr("good=1 libraries=1 then=0 thunks=0")) << text;
+    EXPECT_EQ(occurrences(text, "nothing is compiled: LLVM: Allocation failed"), 1) << text;
+  }
+  EXPECT_THAT(withoutTables("never", "1"), HasSubstr("good=1 libraries=1 then=0 thunks=1"));
+}
+
 // What the disk cache has is not to blame, and stays there.
 TEST(Faults, OutOfCodeMemoryWithACache) {
   const Folder folder;

@@ -2,6 +2,7 @@
 //   thread   no more threads          memfd    no memory without a name
 //   proc     no /proc                 secure   the program has more rights than its caller
 //   llvm     no memory for what LLVM's containers ask of malloc at once, if it is 4 KB or more
+//   tables   the same of calloc, for LLVM's maps of strings;   small-tables   from 256 bytes on
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -35,8 +36,8 @@ int openReal(const char* name, const char* path, int flags, va_list arguments) {
 }
 
 /// Whether libshunt_jit.so itself asks: operator new, whose exceptions LLVM doesn't expect, is libstdc++'s.
-bool refusedToLlvm(size_t size, void* caller) {
-  if (size < 4096 || !refused("llvm")) return false;
+bool refusedToLlvm(size_t size, size_t least, const char* fault, void* caller) {
+  if (size < least || !refused(fault)) return false;
   dl_find_object found;
   return _dl_find_object(caller, &found) == 0 && std::strstr(found.dlfo_link_map->l_name, "libshunt_jit") != nullptr;
 }
@@ -47,13 +48,20 @@ extern "C" {
 
 void* __libc_malloc(size_t size);
 void* __libc_realloc(void* memory, size_t size);
+void* __libc_calloc(size_t count, size_t size);
 
 void* malloc(size_t size) {
-  return refusedToLlvm(size, __builtin_return_address(0)) ? nullptr : __libc_malloc(size);
+  return refusedToLlvm(size, 4096, "llvm", __builtin_return_address(0)) ? nullptr : __libc_malloc(size);
 }
 
 void* realloc(void* memory, size_t size) {
-  return refusedToLlvm(size, __builtin_return_address(0)) ? nullptr : __libc_realloc(memory, size);
+  return refusedToLlvm(size, 4096, "llvm", __builtin_return_address(0)) ? nullptr : __libc_realloc(memory, size);
+}
+
+void* calloc(size_t count, size_t size) {
+  void* const caller = __builtin_return_address(0);
+  const bool no = refusedToLlvm(count * size, 4096, "tables", caller) || refusedToLlvm(count * size, 256, "small-tables", caller);
+  return no ? nullptr : __libc_calloc(count, size);
 }
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*), void* argument) {
