@@ -60,7 +60,12 @@ Dispatcher& Dispatcher::singleton() {
 Dispatcher::Dispatcher() : impl_(new Impl) {
   detail::holdAcrossFork(
       1, []() SHUNT_TSA(no_thread_safety_analysis) { singleton().impl_->mutex.lock(); },
-      []() SHUNT_TSA(no_thread_safety_analysis) { singleton().impl_->mutex.unlock(); });
+      []() SHUNT_TSA(no_thread_safety_analysis) { singleton().impl_->mutex.unlock(); },
+      []() SHUNT_TSA(no_thread_safety_analysis) {
+        // What other threads were deleting nobody deletes here.
+        Impl::being_freed.store(Impl::being_freed_here, std::memory_order_relaxed);
+        singleton().impl_->mutex.unlock();
+      });
   detail::error_context.store(&nameRunningOperators, std::memory_order_release);
 }
 
@@ -108,6 +113,15 @@ std::vector<const OpState*> Dispatcher::Impl::collect(bool always) {
   return out;
 }
 
+void Dispatcher::Impl::waitUntilFreed() {
+  // Deleting thunks and functors takes microseconds, but functors' destructors are users'.
+  auto pause = std::chrono::microseconds(10);
+  while (being_freed_here == 0 && being_freed.load(std::memory_order_acquire) != 0) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, std::chrono::microseconds(1000));
+  }
+}
+
 void Dispatcher::Impl::drain() {
   std::vector<const OpState*> waiting;
   {
@@ -125,8 +139,7 @@ void Dispatcher::Impl::drain() {
       const auto& retired = reclaimer.retired();
       std::erase_if(waiting, [&](const OpState* s) { return std::find(retired.begin(), retired.end(), s) == retired.end(); });
     }
-    // Also what other threads took out is deleted: destructors of functors are the library's code.
-    if (waiting.empty() && being_freed.load(std::memory_order_acquire) == 0) return;
+    if (waiting.empty()) return waitUntilFreed();
     std::this_thread::sleep_for(pause);
   }
 }
@@ -196,6 +209,7 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
     after.states = impl_->collect(false);
     after.listeners = impl_->listeners;
   }
+  after.freeStates();
   const OperatorHandle op = *findOp(name);
   tell(after.listeners, &OpRegistrationListener::onOperatorRegistered, op);
   return RegistrationHandle([this, name, id] {
@@ -211,6 +225,7 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
       impl_->publish(entry);
       after.states = impl_->collect(false);
     }
+    after.freeStates();
     tell(after.listeners, &OpRegistrationListener::onOperatorDeregistered, *op);
   });
 }

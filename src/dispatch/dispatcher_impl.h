@@ -52,8 +52,10 @@ struct Dispatcher::Impl {
   std::deque<jit::InvalidationRecord> invalidations SHUNT_GUARDED_BY(mutex);
   bool accept_thunks SHUNT_GUARDED_BY(mutex) = true;
 
-  /// States that were collected and are not deleted yet; grows under the mutex.
+  /// States that were collected and are not deleted yet; grows under the mutex. And those of them that this thread is
+  /// deleting: it must not wait for itself.
   static inline std::atomic<size_t> being_freed{0};
+  static inline constinit thread_local size_t being_freed_here SHUNT_TLS_MODEL = 0;
 
   static constexpr size_t kReclaimEvery = 64;
   static constexpr size_t kLoggedInvalidations = 1024;
@@ -70,6 +72,9 @@ struct Dispatcher::Impl {
   void apply(Change& change) SHUNT_REQUIRES(mutex);
   /// Takes out what may be freed now; the caller deletes it after unlocking.
   std::vector<const OpState*> collect(bool always) SHUNT_REQUIRES(mutex);
+  /// Waits until what threads had collected by now is deleted: destructors of functors are a library's code. Inside
+  /// such a destructor it returns at once. The lock must not be held.
+  static void waitUntilFreed();
   /// Waits until no call of another thread uses a state that is retired by now, and all those are deleted.
   void drain();
 };
@@ -77,9 +82,15 @@ struct Dispatcher::Impl {
 /// What a change leaves to be done without the lock: free states, run functors' destructors, tell listeners.
 class AfterUnlock {
  public:
-  ~AfterUnlock() {
+  ~AfterUnlock() { freeStates(); }
+  /// Before listeners are told: other threads may be waiting for it, and a listener for those threads.
+  void freeStates() {
+    const size_t count = states.size();
+    Dispatcher::Impl::being_freed_here += count;
     for (const OpState* s : states) freeState(s);
-    Dispatcher::Impl::being_freed.fetch_sub(states.size(), std::memory_order_release);
+    Dispatcher::Impl::being_freed_here -= count;
+    Dispatcher::Impl::being_freed.fetch_sub(count, std::memory_order_release);
+    states.clear();
   }
   std::vector<const OpState*> states;
   std::optional<KernelRecord> kernel;

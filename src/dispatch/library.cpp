@@ -81,8 +81,10 @@ Library& Library::fallback(CppFunction f, std::source_location where) {
 void Library::reset() {
   if (handles_.empty()) return;
   while (!handles_.empty()) handles_.pop_back();
-  // Functors that no call uses go now, while their destructors' code is loaded for sure.
+  // Functors that no call uses go now, while their destructors' code is loaded for sure; also those that another thread, such as
+  // the compiler's, has taken to delete.
   Dispatcher::singleton().reclaim();
+  Dispatcher::Impl::waitUntilFreed();
 }
 
 void Library::drain() {

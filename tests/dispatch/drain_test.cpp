@@ -1,11 +1,16 @@
-// Library::drain(): when it returns, nobody runs the library's kernels and nothing holds their functors.
+// Library::drain(): when it returns, nobody runs the library's kernels and nothing holds their functors. And reset(), for
+// programs that call on one thread: when it returns, the compiler's thread doesn't hold them either.
 #include <shunt/shunt.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -115,6 +120,120 @@ TEST(Drain, TheSignatureIsOneOfAKernelThatIsStillThere) {
     EXPECT_THAT(e.what(), HasSubstr("mismatch between the C++ signatures"));
     EXPECT_THAT(e.what(), HasSubstr("drain_test.cpp:"));
   }
+}
+
+/// A functor whose destruction, on whatever thread, waits for go.
+struct Slow {
+  struct Gate {
+    std::atomic<bool> reached{false}, go{false};
+  };
+  explicit Slow(Gate& gate) : hold(&gate, [](Gate* g) {
+          g->reached = true;
+          while (!g->go) std::this_thread::yield();
+        }) {}
+  Tensor operator()(const Tensor& self) const { return self; }
+  std::shared_ptr<Gate> hold;
+};
+
+/// Another thread that deletes states: held up at the first one, with a library's functor in another one behind it.
+class Deleting {
+ public:
+  Deleting() {
+    Dispatcher& dispatcher = Dispatcher::singleton();
+    dispatcher.reclaim();
+    const auto where = std::source_location::current();
+    // Handles take registrations back without reclaiming.
+    auto slow = dispatcher.registerImpl(OperatorName("drains::g", ""), DispatchKey::CPU, KernelFunction::fromFunctor(Slow(gate)), where);
+    slow.release();
+    library.impl("f", Counted());
+    other.impl("f", [](const Tensor& self) { return self; });  // retires a state that has the library's functor
+    thread = std::thread([&dispatcher] { dispatcher.reclaim(); });
+    while (!gate.reached) std::this_thread::yield();
+  }
+  ~Deleting() {
+    gate.go = true;
+    thread.join();
+  }
+
+  Slow::Gate gate;
+  Library library{Library::Kind::kImpl, "drains", DispatchKey::CPU}, other{Library::Kind::kImpl, "drains", DispatchKey::Meta};
+  std::thread thread;
+};
+
+TEST(Reset, WaitsForWhatAnotherThreadDeletes) {
+  Deleting deleting;
+  EXPECT_GT(alive.load(), 0);
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    deleting.gate.go = true;
+  });
+  deleting.library.reset();
+  EXPECT_EQ(alive.load(), 0) << "the library's code may be gone by now, and another thread destroys its functor";
+  later.join();
+}
+
+TEST(Reset, InsideACallWaitsToo) {
+  Deleting deleting;
+  Library calling(Library::Kind::kImpl, "drains", DispatchKey::CPU);
+  calling.impl("g", [&](const Tensor& self) {
+    deleting.gate.go = true;
+    deleting.library.reset();
+    EXPECT_EQ(alive.load(), 0);
+    return self;
+  });
+  op("drains::g").call(ones({2}));
+}
+
+// A functor's destructor is what others wait for.
+TEST(Reset, InsideAFunctorsDestructorDoesNotWaitForItself) {
+  Library inner(Library::Kind::kImpl, "drains", DispatchKey::Meta), outer(Library::Kind::kImpl, "drains", DispatchKey::CPU);
+  inner.impl("f", Counted());
+  bool done = false;
+  outer.impl("g", [hold = std::shared_ptr<void>(nullptr, [&](void*) {
+                     inner.reset();
+                     done = true;
+                   })](const Tensor& self) { return self; });
+  outer.reset();
+  EXPECT_TRUE(done);
+  Dispatcher::singleton().reclaim();
+  EXPECT_EQ(alive.load(), 0);
+}
+
+// What a registration retired is deleted before listeners are told: they may wait for a thread that resets.
+TEST(Reset, OnAnotherThreadThatAListenerWaitsFor) {
+  struct Listener : OpRegistrationListener {
+    void onOperatorRegistered(const OperatorHandle& op) override {
+      if (active && op.operator_name().name.starts_with("drains::heard")) std::thread(resetOne).join();
+    }
+    void onOperatorDeregistered(const OperatorHandle& op) override { onOperatorRegistered(op); }
+    static void resetOne() {
+      Library library(Library::Kind::kImpl, "drains", DispatchKey::CPU);
+      library.impl("f", Counted());
+      library.reset();
+      EXPECT_EQ(alive.load(), 0);
+    }
+    bool active = true;
+  };
+  const auto handle = Dispatcher::singleton().addRegistrationListener(std::make_unique<Listener>());
+  for (int i = 0; i < 150; ++i) {  // states are collected now and then
+    Library library(Library::Kind::kFragment, "drains");
+    library.def("heard" + std::to_string(i) + "(Tensor self) -> Tensor");
+  }
+}
+
+// Nobody in the child deletes what another thread was deleting in the parent.
+TEST(Reset, InAChildOfForkWaitsForNobody) {
+  Deleting deleting;
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    deleting.other.reset();
+    Library(Library::Kind::kImpl, "drains", DispatchKey::Meta).drain();
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
 }
 
 }  // namespace

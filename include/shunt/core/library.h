@@ -66,7 +66,9 @@ class SHUNT_API Library {
   template <class F>
   Library& elementwise(std::string_view name, std::source_location where = std::source_location::current());
   Library& fallback(CppFunction f, std::source_location where = std::source_location::current());
-  /// Takes every registration back, newest first. Never waits: calls of other threads may be running in the kernels still.
+  /// Takes every registration back, newest first, and waits until other threads have destroyed the functors that they
+  /// were about to, so the caller may hold no lock that a functor's destructor takes; inside such a destructor it doesn't
+  /// wait. Nor for calls: those of other threads may be running in the kernels still.
   void reset();
   /// Takes every registration back and waits until all calls of other threads that began before are over, and everything
   /// that held the kernels' functors is gone: then their code may be unloaded. An error, which changes nothing, inside a call of
