@@ -20,7 +20,9 @@
 #include <llvm/Support/Error.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#include <algorithm>
 #include <ctime>
+#include <optional>
 
 namespace shunt::jit {
 namespace {
@@ -102,15 +104,26 @@ class LlvmProvider final : public Provider {
     const Dump dump(plan);
     SourceCache& cache = sources();
     const SourceCache::Loan loan(cache, libraries);
-    Extraction extraction(cache);
-    if (auto e = buildThunk(plan, extraction)) return refuse(result, llvm::toString(std::move(e)));
+    std::optional<Extraction> made;
+    while (true) {
+      made.emplace(cache);
+      if (auto e = buildThunk(plan, *made)) return refuse(result, llvm::toString(std::move(e)));
+      if (request.counters != nullptr) countCalls(made->module(), symbols, *request.counters);
+      watch.lap(result.times.extract);
+      dump.module(made->module(), "before");
+      std::vector<Redispatch> redispatches;
+      if (auto e = optimise(made->module(), &redispatches)) return fail(result, std::move(e));
+      watch.lap(result.times.optimise);
+      dump.module(made->module(), "after");
+      if (!std::ranges::all_of(redispatches, &Redispatch::known)) return refuse(result, kKeysUnknown);
+      bool more = false;  // each time the slots of some chain, so it ends
+      for (const Redispatch& r : redispatches) more |= plan.chain(r.chain)->relyOn(r.keys);
+      if (!more) break;
+      made.reset();
+      plan.startAgain();
+    }
+    Extraction& extraction = *made;
     result.plan = plan.print();
-    if (request.counters != nullptr) countCalls(extraction.module(), symbols, *request.counters);
-    watch.lap(result.times.extract);
-    dump.module(extraction.module(), "before");
-    if (auto e = optimise(extraction.module())) return fail(result, std::move(e));
-    watch.lap(result.times.optimise);
-    dump.module(extraction.module(), "after");
     if (const std::string left = unfolded(extraction.module()); !left.empty()) return refuse(result, left);
     dump.assembly(extraction.module());
     extraction.module().getFunction(kThunkName)->setName(debugName(plan));
@@ -139,17 +152,42 @@ class LlvmProvider final : public Provider {
 
   /// What goes with the object that another process can use, before the code generator takes the module to pieces; nothing
   /// where it can't, or where nothing is kept.
-  static std::optional<CachedObject> portable(const std::string& key, const Plan& plan, const PlanSymbols& symbols,
+  static std::optional<CachedObject> portable(const std::string& key, Plan& plan, const PlanSymbols& symbols,
                                               const llvm::Module& module) {
     if (key.empty()) return std::nullopt;
     if (!holdsProcessAddress(module, symbols))
-      if (auto literals = literalsOf(module)) return CachedObject{key, plan.usedInner(), std::move(*literals), ""};
+      if (auto literals = literalsOf(module)) return CachedObject{key, usedChains(plan), std::move(*literals), ""};
     logNotKept(plan, "its code depends on where this process has something");
     return std::nullopt;
   }
 
   static void logNotKept(const Plan& plan, const std::string& why) {
     shunt::detail::log(LogLevel::kDebug, "not kept in the disk cache: " + debugName(plan) + ": " + why);
+  }
+
+  static std::vector<CachedObject::UsedChain> usedChains(Plan& plan) {
+    std::vector<CachedObject::UsedChain> out;
+    for (uint64_t place = 0; const Chain* chain = plan.chain(place); ++place) {
+      if (place != 0 && !chain->used) continue;
+      out.push_back({place, {}});
+      for (uint64_t slot = 0; slot < chain->slots.size(); ++slot)
+        if (chain->slots.test(slot)) out.back().slots.push_back(slot);
+    }
+    return out;
+  }
+
+  /// False where the plan has no such chain or slot.
+  static bool useChains(Plan& plan, const std::vector<CachedObject::UsedChain>& chains) {
+    for (const auto& [place, slots] : chains) {
+      Chain* chain = plan.chain(place);
+      if (chain == nullptr) return false;
+      chain->used = true;
+      for (uint64_t slot : slots) {
+        if (slot >= chain->slots.size()) return false;
+        chain->slots.set(slot);
+      }
+    }
+    return true;
   }
 
   /// Whether the disk cache had it.
@@ -159,8 +197,7 @@ class LlvmProvider final : public Provider {
     result.cache_problem = std::move(found.problem);
     watch.lap(result.times.cache);
     if (found.answer != CacheAnswer::kLoaded) return false;
-    const std::vector<Edge> own_edges = plan.edges;
-    auto thunk = plan.useInner(found.object.inner)
+    auto thunk = useChains(plan, found.object.chains)
                      ? LinkedThunk::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false), plan, symbols)
                      : llvm::createStringError("it inlines operators that the plan doesn't have");
     if (thunk) {
@@ -169,8 +206,7 @@ class LlvmProvider final : public Provider {
       watch.lap(result.times.link);
       return true;
     }
-    plan.edges = own_edges;
-    for (Chain& chain : plan.inner) chain.used = false;
+    plan.startAgain();
     result.cache = CacheAnswer::kRejected;
     result.cache_problem = llvm::toString(thunk.takeError());
     return false;

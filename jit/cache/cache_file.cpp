@@ -10,7 +10,7 @@ namespace shunt::jit {
 namespace {
 
 constexpr char kMagic[8] = {'s', 'h', 'u', 'n', 't', 'j', 'i', 't'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 struct Header {
   char magic[8];
@@ -78,8 +78,12 @@ class Reader {
 
 std::string encodeExtras(const CachedObject& object) {
   Writer w;
-  w.number(object.inner.size());
-  for (uint64_t i : object.inner) w.number(i);
+  w.number(object.chains.size());
+  for (const auto& [place, slots] : object.chains) {
+    w.number(place);
+    w.number(slots.size());
+    for (uint64_t slot : slots) w.number(slot);
+  }
   w.number(object.literals.size());
   for (const auto& [symbol, literal] : object.literals) {
     w.text(symbol);
@@ -98,8 +102,12 @@ std::string encodeExtras(const CachedObject& object) {
 
 bool decodeExtras(llvm::StringRef bytes, CachedObject& object) {
   Reader r(bytes);
-  object.inner.resize(r.count(sizeof(uint64_t)));
-  for (uint64_t& i : object.inner) i = r.number();
+  object.chains.resize(r.count(2 * sizeof(uint64_t)));
+  for (auto& [place, slots] : object.chains) {
+    place = r.number();
+    slots.resize(r.count(sizeof(uint64_t)));
+    for (uint64_t& slot : slots) slot = r.number();
+  }
   object.literals.resize(r.count(5 * sizeof(uint64_t)));
   for (auto& [symbol, literal] : object.literals) {
     symbol = r.text();

@@ -1,6 +1,6 @@
 // The bytes of a file of the disk cache: a header, the key, what the object needs beside itself, the object.
 //
-//   magic, version, sizes of the three parts, checksum of everything | key | inlined operators, literals | object
+//   magic, version, sizes of the three parts, checksum of everything | key | chains, literals | object
 //
 // Numbers are as this CPU has them: a file is for one CPU anyway. Pure; any thread.
 #pragma once
@@ -17,8 +17,14 @@
 namespace shunt::jit {
 
 struct CachedObject {
+  /// One of the plan's chains that is in the object, and the slots of its table that the object relies on.
+  struct UsedChain {
+    uint64_t place = 0;
+    std::vector<uint64_t> slots;
+    bool operator==(const UsedChain&) const = default;
+  };
   std::string key;
-  std::vector<uint64_t> inner;  // which of the plan's inner chains are inlined
+  std::vector<UsedChain> chains;
   std::vector<std::pair<std::string, Literal>>
       literals;  // by symbol, those it shares with the process; what one points to comes before it
   std::string object;

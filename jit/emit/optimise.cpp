@@ -37,7 +37,7 @@ struct Analyses {
 
 }  // namespace
 
-llvm::Error optimise(llvm::Module& module) {
+llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches) {
   const HostTarget& target = HostTarget::instance();
   const HostTarget::Machine machine = target.makeMachine();
   llvm::PassBuilder builder(machine.get());
@@ -47,6 +47,8 @@ llvm::Error optimise(llvm::Module& module) {
   giveBack(module);
   analyses.module.invalidate(module, llvm::PreservedAnalyses::none());
   functionPipeline().run(module, analyses.module);
+  auto taken = takeRedispatches(module);
+  if (redispatches != nullptr) *redispatches = std::move(taken);
 
   // Last, because alias analysis knows variables apart and offsets from the thread pointer not.
   if (llvm::Error error = lowerThreadLocals(module, HostSymbols::instance())) return error;

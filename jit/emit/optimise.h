@@ -2,6 +2,8 @@
 // module only.
 #pragma once
 
+#include "jit/emit/redispatches.h"
+
 #include <llvm/IR/Module.h>
 #include <llvm/Support/Error.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -12,8 +14,9 @@ namespace shunt::jit {
 
 /// No library function is known by its name (LLVM's folding of libm differs from ours). At the end thread-local variables are read as offsets from the thread
 /// pointer: fails if one remains, or is not one of libshunt's. Constants whose addresses may be kept go to the process's
-/// pool (link/literals.h).
-llvm::Error optimise(llvm::Module& module);
+/// pool (link/literals.h). `redispatches`, unless null, gets the module's, which were noted (redispatches.h); without notes
+/// there are none.
+llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches = nullptr);
 
 /// Position-independent object code, small code model.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module);

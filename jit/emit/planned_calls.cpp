@@ -10,6 +10,7 @@
 namespace shunt::jit {
 namespace {
 
+static_assert(sizeof(TableEntry) % sizeof(void*) == 0);
 constexpr llvm::StringLiteral kSnapshotPrefix = "shunt.snapshot.";
 constexpr llvm::StringLiteral kCall = "4callE", kCallPlanned = "11callPlannedE";
 constexpr const char* kPlannedState = "_ZN5shunt6detail12plannedStateERKNS_8OperatorE";
@@ -23,8 +24,11 @@ std::string scopeOf(const Chain& chain) {
   return scope.consume_back("6symbolE") ? scope.str() : "";
 }
 
-/// Calls of the operator's entry point `from` become calls of `to`, which comes with its body. Whether there were any.
-llvm::Expected<bool> putEntryPoint(const Chain& chain, Extraction& extraction, llvm::StringRef from, llvm::StringRef to) {
+/// Calls of the operator's entry point `from` become calls of `to`, which comes with its body and is made ready by `prepare`.
+/// Whether there were any.
+llvm::Expected<bool> putEntryPoint(
+    const Chain& chain, Extraction& extraction, llvm::StringRef from, llvm::StringRef to, const Functions& others = {},
+    llvm::function_ref<llvm::Error(llvm::Function&)> prepare = [](llvm::Function&) { return llvm::Error::success(); }) {
   const std::string scope = scopeOf(chain);
   if (scope.empty()) return false;
   bool found = false;
@@ -33,8 +37,9 @@ llvm::Expected<bool> putEntryPoint(const Chain& chain, Extraction& extraction, l
     if (!rest.consume_front(scope) || !rest.consume_front(from)) continue;
     auto planned = extraction.import((scope + to + rest).str());
     if (!planned) return planned.takeError();
+    if (auto e = prepare(**planned)) return std::move(e);
     (*planned)->addFnAttr(llvm::Attribute::AlwaysInline);
-    redirectCalls(*f, **planned);
+    redirectCalls(*f, **planned, others);
     found = true;
   }
   return found;
@@ -52,6 +57,11 @@ llvm::Constant* makeSnapshot(const Chain& chain, const PlanSymbols& symbols, Ext
   for (size_t slot = 0; slot < chain.op.table.size(); ++slot) {
     const TableEntry& e = chain.op.table[slot];
     const size_t at = chain.op.table_offset + slot * sizeof(TableEntry);
+    if (!chain.slots.test(slot)) {
+      for (size_t field = 0; field < sizeof(TableEntry); field += sizeof(void*))
+        image.put(at + field, unreliedSlot(chain, slot, module));
+      continue;
+    }
     llvm::Constant* code = symbols.constant(module, e.unboxed);
     // A top one that is not reached from below keeps its address to itself: taken, its arguments would stay variable.
     for (const Step& step : llvm::ArrayRef(chain.steps).drop_front(is_inner ? 0 : 1))
@@ -124,17 +134,20 @@ void putChain(const Chain& chain, const PlanSymbols& symbols, Extraction& extrac
 
 }  // namespace
 
-void redirectCalls(llvm::Function& from, llvm::Function& to) {
+void redirectCalls(llvm::Function& from, llvm::Function& to, const Functions& others) {
   for (llvm::Use& use : llvm::make_early_inc_range(from.uses())) {
     auto* call = llvm::dyn_cast<llvm::CallBase>(use.getUser());
-    if (call == nullptr || !call->isCallee(&use) || call->getFunction() == &to) continue;
+    if (call == nullptr || !call->isCallee(&use) || call->getFunction() == &to || others.contains(call->getFunction()))
+      continue;
     call->setCalledFunction(&to);
   }
 }
 
-llvm::Error putPlannedRedispatch(const Chain& chain, Extraction& extraction) {
+llvm::Error putPlannedRedispatch(Plan& plan, uint64_t place, Extraction& extraction, const Functions& others) {
+  const Chain& chain = *plan.chain(place);
   if (chain.open) return llvm::Error::success();
-  return putEntryPoint(chain, extraction, "10redispatchE", "17redispatchPlannedE").takeError();
+  const auto note = [place](llvm::Function& planned) { return noteRedispatch(place, planned); };
+  return putEntryPoint(chain, extraction, "10redispatchE", "17redispatchPlannedE", others, note).takeError();
 }
 
 llvm::Expected<bool> putPlannedCall(const Chain& chain, Extraction& extraction) {
@@ -165,11 +178,11 @@ void putPlans(const Plan& plan, Extraction& extraction) {
   });
 }
 
-std::string unfolded(const llvm::Module& module) {
+std::string unfolded(llvm::Module& module) {
   for (const llvm::GlobalVariable& variable : module.globals())
     if (variable.getName().starts_with(kSnapshotPrefix) && !variable.use_empty())
-      return "a wrapper redispatches with keys that are known at run time only";
-  return "";
+      return kKeysUnknown;
+  return usedWithoutEdge(module);
 }
 
 }  // namespace shunt::jit

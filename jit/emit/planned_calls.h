@@ -10,16 +10,24 @@
 #pragma once
 
 #include "jit/bitcode/extract.h"
+#include "jit/emit/redispatches.h"
 #include "jit/plan/plan.h"
 #include "jit/plan/plan_symbols.h"
+
+#include <llvm/ADT/SmallPtrSet.h>
 
 namespace shunt::jit {
 
 /// The global that tells a thunk of its own validity: bound to the thunk's when it is linked.
 inline constexpr llvm::StringLiteral kValidityName = "shunt.validity";
 
-/// Redispatches of the chain's operator look into what putPlans will put there.
-llvm::Error putPlannedRedispatch(const Chain& chain, Extraction& extraction);
+/// Functions of a module.
+using Functions = llvm::SmallPtrSet<const llvm::Function*, 32>;
+
+/// Redispatches of the operator of the plan's chain at this place look into what putPlans will put there, and are noted.
+/// Not those in `others`, which are not of the chain: outside of a call of its operator a redispatch is a call of its own,
+/// with the table of now.
+llvm::Error putPlannedRedispatch(Plan& plan, uint64_t place, Extraction& extraction, const Functions& others);
 
 /// Whether some function of the module calls the chain's operator; its calls are then callPlanned's.
 llvm::Expected<bool> putPlannedCall(const Chain& chain, Extraction& extraction);
@@ -32,10 +40,10 @@ void sharePlannedCalls(const Plan& plan, llvm::Module& module);
 /// are inlined, keysets, the validity. After everything is imported.
 void putPlans(const Plan& plan, Extraction& extraction);
 
-/// After optimisation: what was to be folded away and is not, empty if nothing.
-std::string unfolded(const llvm::Module& module);
+/// After optimisation: what was to be folded away and is not, or was without an edge; empty if nothing.
+std::string unfolded(llvm::Module& module);
 
-/// Calls of `from` become calls of `to`, but for those in `to`.
-void redirectCalls(llvm::Function& from, llvm::Function& to);
+/// Calls of `from` become calls of `to`, but for those in `to` and in `others`.
+void redirectCalls(llvm::Function& from, llvm::Function& to, const Functions& others = {});
 
 }  // namespace shunt::jit

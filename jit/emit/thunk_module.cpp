@@ -71,15 +71,18 @@ llvm::Error importChain(const Chain& chain, const InlinePolicy& policy, Extracti
 llvm::Error importInner(Plan& plan, InlinePolicy& policy, Extraction& extraction) {
   for (bool changed = true; changed;) {
     changed = false;
-    for (Chain& chain : plan.inner) {
+    for (size_t i = 0; i < plan.inner.size(); ++i) {
+      Chain& chain = plan.inner[i];
       if (chain.used || !policy.hasRoomForChain(extraction.module())) continue;
       auto called = putPlannedCall(chain, extraction);
       if (!called) return called.takeError();
       if (!*called) continue;
       chain.used = changed = true;
-      chain.addEdges(plan.edges);
+      Functions others;
+      for (const llvm::Function& f : extraction.module())
+        if (!f.isDeclaration()) others.insert(&f);
       if (auto e = importChain(chain, policy, extraction)) return e;
-      if (auto e = putPlannedRedispatch(chain, extraction)) return e;
+      if (auto e = putPlannedRedispatch(plan, i + 1, extraction, others)) return e;
       importCallees(policy, extraction);
     }
   }
@@ -118,7 +121,7 @@ llvm::Error buildThunk(Plan& plan, Extraction& extraction) {
   auto top = extraction.import(plan.steps.front().symbol);
   if (!top) return top.takeError();
   if (auto e = importChain(plan, policy, extraction)) return e;
-  if (auto e = putPlannedRedispatch(plan, extraction)) return e;
+  if (auto e = putPlannedRedispatch(plan, 0, extraction, {})) return e;
   importCallees(policy, extraction);
   if (auto e = importInner(plan, policy, extraction)) return e;
   sharePlannedCalls(plan, extraction.module());

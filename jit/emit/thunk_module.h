@@ -10,7 +10,7 @@ namespace shunt::jit {
 inline constexpr const char* kThunkName = "thunk";
 
 /// Builds it in `extraction`, not optimised. An error is a refusal.
-/// Marks the inner chains that come into it, and adds their edges.
+/// Marks the inner chains that come into it.
 llvm::Error buildThunk(Plan& plan, Extraction& extraction);
 
 }  // namespace shunt::jit

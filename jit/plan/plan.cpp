@@ -39,6 +39,11 @@ void printSteps(std::ostream& out, const Chain& chain, const char* indent) {
     out << indent << s.key << " [" << toString(s.entry.reason) << "] " << text(s.verdict)
         << (s.why.empty() ? "" : " (" + s.why + ")") << ' ' << s.symbol << '\n';
   if (chain.open) out << indent << "below: by the host's table\n";
+  Chain foreseen;
+  foreseen.relyOn(chain.keys);
+  for (size_t slot = 0; slot < chain.slots.size(); ++slot)
+    if (chain.slots.test(slot) && !foreseen.slots.test(slot))
+      out << indent << "relies on " << static_cast<DispatchKey>(slot) << " too, by a kernel's redispatch\n";
 }
 
 /// The operators that the recorded call called, where their own thunks would hold no more than their chains.
@@ -58,18 +63,25 @@ std::vector<Chain> innerChains(const CompileRequest& request, const Libraries& l
 
 }  // namespace
 
+bool Chain::relyOn(DispatchKeySet ks) {
+  const auto before = slots;
+  // Without a backend the first one counts.
+  if (ks.backends().empty()) ks = ks | DispatchKeySet::of(BackendComponent::CPU);
+  for (DispatchKey key : ks.keys()) slots.set(static_cast<size_t>(key));
+  slots.set(static_cast<size_t>(DispatchKey::Undefined));
+  return slots != before;
+}
+
 void Chain::addEdges(std::vector<Edge>& edges) const {
-  for (DispatchKey key : keys.keys()) {
-    const int slot = static_cast<int>(key);
-    edges.push_back({op.op, slot, op.table[static_cast<size_t>(slot)].version});
-  }
-  edges.push_back({op.op, 0, op.table[0].version});
+  for (size_t slot = 0; slot < slots.size(); ++slot)
+    if (slots.test(slot)) edges.push_back({op.op, static_cast<int>(slot), op.table[slot].version});
 }
 
 Chain Chain::walk(const Operator& op, DispatchKeySet keys, const Libraries& libraries, std::string& refusal) {
   Chain chain;
   chain.op = snapshot(op);
   chain.keys = keys;
+  chain.relyOn(keys);
   if (chain.op.op == nullptr) {
     refusal = "the operator is not registered any more";
     return chain;
@@ -105,7 +117,6 @@ Plan Plan::make(const CompileRequest& request, const Libraries& libraries) {
   plan.request = request;
   if (plan.op.op == nullptr) return plan;
   if (const void* loop = request.record.places.loop) plan.loop = libraries.symbolOf(loop);
-  plan.addEdges(plan.edges);
   if (plan.refusal.empty()) plan.inner = innerChains(request, libraries);
   return plan;
 }
@@ -119,20 +130,16 @@ bool Plan::usesOtherLibraries() const {
   return isOther(loop) || anyOther(*this) || std::any_of(inner.begin(), inner.end(), anyOther);
 }
 
-std::vector<uint64_t> Plan::usedInner() const {
-  std::vector<uint64_t> places;
-  for (size_t i = 0; i < inner.size(); ++i)
-    if (inner[i].used) places.push_back(i);
-  return places;
+std::vector<Edge> Plan::edges() const {
+  std::vector<Edge> edges;
+  addEdges(edges);
+  for (const Chain& chain : inner)
+    if (chain.used) chain.addEdges(edges);
+  return edges;
 }
 
-bool Plan::useInner(const std::vector<uint64_t>& places) {
-  for (uint64_t i : places) {
-    if (i >= inner.size()) return false;
-    inner[i].used = true;
-    inner[i].addEdges(edges);
-  }
-  return true;
+void Plan::startAgain() {
+  for (Chain& chain : inner) chain.used = false;
 }
 
 PlanOutline Plan::outline() const {

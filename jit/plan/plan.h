@@ -10,6 +10,7 @@
 
 #include <shunt/jit/provider.h>
 
+#include <bitset>
 #include <string>
 #include <vector>
 
@@ -34,16 +35,20 @@ struct Chain {
   /// The last step redispatches with keys that can't be foretold (BackendSelect): through the host's table.
   bool open = false;
   bool used = false;  // of another operator's plan: it is in the thunk, by the edges too
+  /// The slots that the thunk gets edges on. Only these have their content in the thunk's constants
+  /// (jit/emit/redispatches.h).
+  std::bitset<kNumSlots> slots;
 
   /// Of the operator as it is registered now; `refusal` says why it can't be inlined.
   static Chain walk(const Operator& op, DispatchKeySet keys, const Libraries& libraries, std::string& refusal);
-  /// Every slot that some key of the set can lead to, and Undefined for the empty rest.
+  /// Adds every slot that a look-up with some of these keys can depend on: theirs, where also a fallthrough matters, and
+  /// Undefined for the empty rest. False: all were there.
+  bool relyOn(DispatchKeySet ks);
   void addEdges(std::vector<Edge>& edges) const;
 };
 
 struct Plan : Chain {
   CompileRequest request;
-  std::vector<Edge> edges;
   std::string loop;         // symbol of the recorded functor's generic loop; empty: no elementwise kernel was seen
   /// Of operators that the chain's kernels may call: inlined where they do.
   std::vector<Chain> inner;
@@ -53,9 +58,12 @@ struct Plan : Chain {
   static Plan make(const CompileRequest& request, const Libraries& libraries);
   /// Whether code of libraries other than libshunt may be inlined: their symbols mean nothing in another process.
   bool usesOtherLibraries() const;
-  /// The inner chains that are used, by their places; and uses them, with their edges. False where there is no such place.
-  std::vector<uint64_t> usedInner() const;
-  bool useInner(const std::vector<uint64_t>& places);
+  /// What the thunk relies on: slots of the chains that are in it.
+  std::vector<Edge> edges() const;
+  /// Chain 0 is the plan's, the others are the inner ones in their order. Null where there are no more.
+  Chain* chain(uint64_t i) { return i == 0 ? this : i <= inner.size() ? &inner[i - 1] : nullptr; }
+  /// No inner chain is in the thunk any more.
+  void startAgain();
   /// A line per step, then the operands expected.
   std::string print() const;
   PlanOutline outline() const;

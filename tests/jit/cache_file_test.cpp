@@ -10,7 +10,7 @@ namespace {
 CachedObject sample() {
   CachedObject object;
   object.key = "libshunt 1\noperator aten::add\n";
-  object.inner = {0, 2};
+  object.chains = {{0, {0, 3, 17}}, {2, {}}};
   object.literals = {{"literal:A.16", {"text", 16, "", {}}},
                      {"literal:B.32", {std::string(16, '\0'), 32, "name", {{8, 3, "literal:A.16"}, {0, 0, "memcpy"}}}}};
   object.object = std::string("\x7f") + "ELF and so on";
@@ -19,7 +19,7 @@ CachedObject sample() {
 
 void expectEqual(const CachedObject& a, const CachedObject& b) {
   EXPECT_EQ(a.key, b.key);
-  EXPECT_EQ(a.inner, b.inner);
+  EXPECT_EQ(a.chains, b.chains);
   EXPECT_EQ(a.literals, b.literals);
   EXPECT_EQ(a.object, b.object);
 }

@@ -194,7 +194,8 @@ TEST_F(Cache, ObjectsThatCannotBeBoundAreNotUsed) {
       [](CachedObject& cached) {
         cached.literals.push_back({"literal:0.16", {"x", 16, "", {}}});
       },                                                        // of another name
-      [](CachedObject& cached) { cached.inner.push_back(7); },  // a chain that the plan doesn't have
+      [](CachedObject& cached) { cached.chains.push_back({7, {}}); },  // a chain that the plan doesn't have
+      [](CachedObject& cached) { cached.chains.front().slots.push_back(100'000); },  // nor any table
   };
   changeObjects([&](size_t n, CachedObject& cached) { changes[n % std::size(changes)](cached); });
   expectRejected("an object");
