@@ -135,6 +135,8 @@ std::vector<Edge> Plan::edges() const {
   addEdges(edges);
   for (const Chain& chain : inner)
     if (chain.used) chain.addEdges(edges);
+  for (const SettingRead& s : request.settings)
+    if (s.setting >= 0) edges.push_back({nullptr, s.setting, s.version});
   return edges;
 }
 

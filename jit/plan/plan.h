@@ -58,7 +58,7 @@ struct Plan : Chain {
   static Plan make(const CompileRequest& request, const Libraries& libraries);
   /// Whether code of libraries other than libshunt may be inlined: their symbols mean nothing in another process.
   bool usesOtherLibraries() const;
-  /// What the thunk relies on: slots of the chains that are in it.
+  /// What the thunk relies on: slots of the chains that are in it, and process-wide settings.
   std::vector<Edge> edges() const;
   /// Chain 0 is the plan's, the others are the inner ones in their order. Null where there are no more.
   Chain* chain(uint64_t i) { return i == 0 ? this : i <= inner.size() ? &inner[i - 1] : nullptr; }

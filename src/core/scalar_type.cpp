@@ -1,13 +1,14 @@
+#include "src/core/settings.h"
+
 #include <shunt/tensor/scalar.h>
 #include <shunt/tensor/scalar_type.h>
 
 #include <array>
-#include <atomic>
 
 namespace shunt {
 namespace {
 
-std::atomic<ScalarType> default_dtype{kFloat};
+constinit ProcessSetting<Setting::kDefaultDtype, ScalarType> default_dtype{kFloat};
 
 struct Names {
   const char* cpp;
@@ -86,11 +87,11 @@ bool canCast(ScalarType from, ScalarType to) {
   return from == kBool || to != kBool;
 }
 
-ScalarType get_default_dtype() { return default_dtype.load(std::memory_order_relaxed); }
+ScalarType get_default_dtype() { return default_dtype.read(); }
 
 void set_default_dtype(ScalarType t) {
   SHUNT_CHECK(isFloatingType(t), "set_default_dtype: only floating-point types can be the default, got ", t);
-  default_dtype.store(t, std::memory_order_relaxed);
+  default_dtype.set(t, toString(t));
 }
 
 namespace detail {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/core/mutex.h"
+#include "src/core/settings.h"
 #include "src/dispatch/hot_entries.h"
 #include "src/dispatch/operator_entry.h"
 
@@ -19,13 +20,20 @@ struct LibraryRecord {
   std::source_location where;
 };
 
-/// One change made ready for world::publishChange: new states, and the thunks that have no place in them.
+/// One change made ready for world::publishChange: new states, or a setting's value, and the thunks that have no place
+/// then.
 struct Change {
+  struct SettingChange {
+    Setting setting;
+    const std::string& becomes;
+    FunctionRef<void()> store;  // throws nothing
+  };
   struct Next {
     OperatorEntry* entry;
     std::unique_ptr<OpState> state;
   };
   std::vector<Next> changed;
+  std::optional<SettingChange> setting;
   std::vector<Next> dependants;
   std::vector<StaleThunk> stale;
 };
@@ -47,7 +55,8 @@ struct Dispatcher::Impl {
   std::optional<std::thread::id> batch_thread SHUNT_GUARDED_BY(mutex);
   std::unordered_set<OperatorEntry*> batch SHUNT_GUARDED_BY(mutex);
 
-  // Compiled code (thunk.h): thunks in force that rely on other operators' tables, under each such operator; and what went.
+  // Compiled code (thunk.h): thunks in force that rely on other operators' tables, under each such operator, or on
+  // process-wide settings, under null; and what went.
   std::unordered_multimap<const Operator*, jit::Thunk*> dependants SHUNT_GUARDED_BY(mutex);
   std::deque<jit::InvalidationRecord> invalidations SHUNT_GUARDED_BY(mutex);
   bool accept_thunks SHUNT_GUARDED_BY(mutex) = true;
@@ -65,7 +74,7 @@ struct Dispatcher::Impl {
   void publishAll() SHUNT_REQUIRES(mutex);
   /// R2 to R5: one change, of those of `entries` whose tables are not what their registrations say.
   void publishNow(std::span<OperatorEntry* const> entries) SHUNT_REQUIRES(mutex);
-  /// The thunks that rely on an entry that `change` changes, and the states of their operators without them.
+  /// The thunks that rely on an entry or a setting that `change` changes, and their operators' states without them.
   void findStale(Change& change) SHUNT_REQUIRES(mutex);
   void forgetDependant(const jit::Thunk& thunk) SHUNT_REQUIRES(mutex);
   /// Publishes what was made ready. Throws before anything is published or not at all.

@@ -52,6 +52,7 @@ std::string describe(const jit::Thunk& t) {
 
 uint64_t versionInForce(const jit::Edge& e) {
   constexpr uint64_t kNone = ~uint64_t{0};
+  if (e.op == nullptr) return detail::settingVersion(static_cast<Setting>(e.slot));
   const OpState* s = e.op->state().load(std::memory_order_acquire);
   return s != nullptr ? s->entry(e.slot).version : kNone;
 }
@@ -83,6 +84,20 @@ void HotEntries::carry(OpState& to, const OpState& from, std::span<const StaleTh
 void Dispatcher::Impl::findStale(Change& change) {
   std::unordered_set<const jit::Thunk*> seen;
   std::unordered_set<const Operator*> others;
+  const auto relies = [&](const jit::Thunk& t) {
+    return std::ranges::any_of(t.edges, [&](const jit::Edge& e) {
+      return e.op == nullptr && static_cast<Setting>(e.slot) == change.setting->setting;
+    });
+  };
+  if (change.setting) {
+    const auto [first, last] = dependants.equal_range(nullptr);
+    for (auto d = first; d != last; ++d) {
+      if (!relies(*d->second) || !seen.insert(d->second).second) continue;
+      others.insert(d->second->op);
+      change.stale.push_back(
+          {d->second, detail::str("setting ", infoOf(change.setting->setting).name, " changed to ", change.setting->becomes)});
+    }
+  }
   for (const auto& [entry, next] : change.changed) {
     const Operator* op = entry->op();
     const OpState* before = entry->state();
@@ -121,7 +136,10 @@ struct Publication {
     for (const StaleThunk& s : change.stale) f(s.thunk->validity);
   }
   void replaceDependants() { replace(change.dependants); }
-  void replaceChanged() { replace(change.changed); }
+  void replaceChanged() {
+    replace(change.changed);
+    if (change.setting) change.setting->store();
+  }
 
  private:
   void replace(std::vector<Change::Next>& all) {

@@ -28,6 +28,9 @@
 //     changes too, in the same change, is exchanged twice: first its table as it was without T, then with the others.
 //   - P3: T is in no state while it is compiled, so R3 cannot find it; the versions tell instead.
 // What began before anyone could know of the change may still run the old.
+// A process-wide setting changes as an operator does, its value in the place of the state that R4 exchanges last: no call that
+// has read the new value, or knows of the change, meets a thunk with the old one. What a thunk has of a setting was read when
+// its call was recorded, so its edge's version is older than P1: read before the value, as the store comes before the version.
 // The inlined operator's frame keeps what its entries own: a valid thunk's entries are those of the frame's state, since a
 // state without them is got through R4, after R3.
 // The compiler makes such thunks of composite operators (jit/emit/planned_calls.h); tests/dispatch/thunk_publication_test.cpp
@@ -46,7 +49,7 @@ namespace shunt::world {
 ///   forEachStale(f)       f(Validity&) for every thunk with an edge on an entry that changes
 ///   replaceDependants()   exchanges in the states, without them, of the operators that have such thunks with an edge on
 ///                         another operator, also of those that change themselves
-///   replaceChanged()      exchanges in the states of the operators that change
+///   replaceChanged()      exchanges in the states of the operators that change; a setting's value is stored here
 /// where exchanging is Reclaimer::publish (world.h).
 template <class Bugs = NoPublicationBugs, class Change>
 void publishChange(Change&& change) {

@@ -21,7 +21,8 @@ SHUNT_API const char* toString(EntryReason reason);
 
 namespace jit {
 
-/// "The plan relied on what this slot held at that version."
+/// "The plan relied on what this slot held at that version." Without an operator the slot is a process-wide Setting
+/// (src/core/settings.h).
 struct Edge {
   const Operator* op;
   int slot;

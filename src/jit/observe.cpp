@@ -84,15 +84,15 @@ ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t sig
 ObservedCall::~ObservedCall() {
   if (!hot_) return;
   tls_state.record = outer_;
-  const jit::InnerCalls calls = jit::Recording::end(calls_);
-  if (record_.form != LoopRecord::kUnseen) jit::Recording::loopRan(record_.depth);  // for calls around this one
   jit::CompileRequest request{state_->op(), keys_.raw(), signature_, record_,
                               jit::Pairs::instance().counters({state_->op(), keys_.raw(), signature_})};
-  request.calls = calls;
+  const bool recorded = jit::Recording::end(calls_, request);
+  if (record_.form != LoopRecord::kUnseen) jit::Recording::loopRan(record_.depth);  // for calls around this one
   request.library_generation = jit::libraryGeneration();
   const bool threw = std::uncaught_exceptions() > exceptions_;
-  if (threw || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)
-                                      : jit::Compiler::instance().submit(request)))
+  const bool asked = recorded && !threw;
+  if (!asked || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)
+                                       : jit::Compiler::instance().submit(request)))
     jit::Pairs::instance().backToCounting({request.op, request.keys, request.signature});
 }
 

@@ -1,9 +1,13 @@
 // Recording: which operators the call that makes a pair hot calls, with which keys: a composite's thunk inlines them.
+// And which process-wide settings it reads, itself and in the calls inside: Note [Settings and thunks]
+// (src/core/settings.h).
 //
 // While a thread records, both its countdowns stand at 1, so that every call inside comes by here, at no cost to other
 // calls. What they stood at goes on as if nothing had happened: an inner call may be sampled, and even become hot, which nests.
 // Each thread touches only its own. Nothing here throws: without memory nothing is recorded.
 #pragma once
+
+#include "src/core/settings.h"
 
 #include <shunt/jit/provider.h>
 
@@ -13,8 +17,9 @@ class Recording {
  public:
   /// Null: no memory.
   static Recording* begin() noexcept;
-  /// What was recorded; for null, nothing.
-  static InnerCalls end(Recording* recording) noexcept;
+  /// Adds what was recorded to the request. False for null: the call can't be compiled then, as nobody knows what it
+  /// read.
+  static bool end(Recording* recording, CompileRequest& request) noexcept;
 
   /// An interpreted call whose countdown has ended: whether it is a sample, or only there to be recorded.
   static bool sample(const Operator& op, DispatchKeySet keys) noexcept;
@@ -37,6 +42,8 @@ class Recording {
   int64_t left_ = 0;         // of the countdown to the next sample
   int64_t timing_left_;      // and to the next timed call
   InnerCalls calls_ = {};
+  const uint32_t read_before_;     // settings, by calls around this one
+  uint64_t versions_[kNumSettings] = {};  // of process-wide settings, before the call
   InnerCall* at_[kMaxDepth] = {};  // the last call at each depth
 };
 

@@ -44,7 +44,7 @@ std::set<std::string> inlinedInto(const std::string& op) {
   std::set<std::string> out;
   for (const auto& t : jit::publishedThunks())
     for (const jit::Edge& e : t->edges)
-      if (t->op->name() == op && e.op != t->op) out.insert(std::string(e.op->name()));
+      if (t->op->name() == op && e.op != nullptr && e.op != t->op) out.insert(std::string(e.op->name()));
   return out;
 }
 

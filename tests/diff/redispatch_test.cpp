@@ -176,5 +176,44 @@ TEST_F(Redispatches, OtherSlotsAreNotReliedOn) {
   EXPECT_THAT(gone(before), testing::IsEmpty());
 }
 
+// The disk cache: what a thunk relies on is stored with it, and read from the call that was recorded.
+TEST(RedispatchesInTheCache, LoadedThunksHaveTheEdgesOfCompiledOnes) {
+  std::string folder = (std::filesystem::temp_directory_path() / "shunt_edges_XXXXXX").string();
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  jit::set_cache_directory(folder);
+  const Tensor ints = arange(16, kLong), floats = arange(16, kFloat), leaf = arange(16, kFloat).requires_grad_();
+  const Tensor square = ones({4, 4});
+  using Edges = std::map<ThunkName, std::set<std::tuple<const Operator*, int, uint64_t>>>;
+  const auto edges = [&] {
+    jit::clear();
+    for (int i = 0; i < 2; ++i) {
+      ints.sqrt();
+      ints.div(ints);
+      floats.add(floats);
+      leaf.mul(floats).relu();
+      shunt::linear(square, square);
+    }
+    Edges out;
+    for (const auto& t : jit::publishedThunks())
+      for (const jit::Edge& e : t->edges) out[nameOf(*t)].insert({e.op, e.slot, e.version});
+    return out;
+  };
+  const Edges compiled = edges();
+  const uint64_t loaded = jit::stats().loaded;
+  const Edges again = edges();
+  EXPECT_GT(jit::stats().loaded, loaded + 4) << jit::statsTable();
+  EXPECT_EQ(again, compiled);
+  bool inlines = false, setting = false;
+  for (const auto& [name, all] : again)
+    for (const auto& [op, slot, version] : all) {
+      inlines |= op != nullptr && nameOf(*op) != name.op;
+      setting |= op == nullptr;
+    }
+  EXPECT_TRUE(inlines && setting);
+  jit::set_cache_directory("");
+  std::filesystem::remove_all(folder);
+  jit::clear();
+}
+
 }  // namespace
 }  // namespace diff

@@ -43,7 +43,7 @@ inline std::set<ThunkName> relyingOn(const std::string& op) {
   std::set<ThunkName> all;
   for (const auto& t : shunt::jit::publishedThunks())
     for (const shunt::jit::Edge& e : t->edges)
-      if (nameOf(*e.op) == op) all.insert(nameOf(*t));
+      if (e.op != nullptr && nameOf(*e.op) == op) all.insert(nameOf(*t));
   return all;
 }
 

@@ -29,6 +29,13 @@ struct InnerCall {
 inline constexpr int kMaxInnerCalls = 8;
 using InnerCalls = std::array<InnerCall, kMaxInnerCalls>;  // op is null behind the last
 
+/// A process-wide setting that this call read (src/core/settings.h), and its version before the call.
+struct SettingRead {
+  int setting = -1;
+  uint64_t version = 0;
+};
+inline constexpr int kMaxSettingsRead = 4;
+
 /// A hot pair, and what its kernel had before it in the call that made it hot.
 struct CompileRequest {
   const Operator* op = nullptr;
@@ -38,6 +45,7 @@ struct CompileRequest {
   CallCounters* counters = nullptr;  // null: the thunk counts nothing
   uint64_t library_generation = 0;   // when it was recorded (kernel_library.h)
   InnerCalls calls = {};
+  std::array<SettingRead, kMaxSettingsRead> settings = {};  // -1 behind the last
   std::string cache = {};  // directory of the disk cache; empty: neither load nor store
 };
 
@@ -109,7 +117,7 @@ class Provider {
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 3;
+inline constexpr int kProviderVersion = 4;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit
