@@ -2,6 +2,7 @@
 // what a change takes out, what a compile may publish, what a thunk in flight sees; and all at once on several threads.
 #include "tests/dispatch/util.h"
 
+#include "src/core/settings.h"
 #include "src/dispatch/thunk.h"
 
 #include <atomic>
@@ -200,6 +201,50 @@ TEST_F(ThunkPublication, AFallbackChangesTheAbsentEntriesThatAThunkReliedOn) {
   Library fallback(Library::Kind::kImpl, "_", DispatchKey::Tracer);
   fallback.fallback(CppFunction::makeFallthrough());
   EXPECT_FALSE(dependant->validity.holds());
+  EXPECT_EQ(callOuter(), 0);
+}
+
+jit::Edge settingEdge() {
+  return {nullptr, static_cast<int>(Setting::kDefaultDtype), detail::settingVersion(Setting::kDefaultDtype)};
+}
+
+TEST_F(ThunkPublication, AChangedSettingTakesWhatReliedOnItAndNothingElse) {
+  logMark();
+  auto relying = make(outer, {edge(outer), edge(inner), settingEdge()}, true);
+  auto alone = make(unrelated, {edge(unrelated)}, true, 200);
+  ASSERT_TRUE(jit::publish(relying));
+  ASSERT_TRUE(jit::publish(alone));
+  set_default_dtype(get_default_dtype());  // no change
+  EXPECT_TRUE(relying->validity.holds());
+  EXPECT_EQ(callOuter(), 100);
+  set_default_dtype(kDouble);
+  EXPECT_EQ(callOuter(), 0);
+  EXPECT_FALSE(relying->validity.holds());
+  EXPECT_TRUE(alone->validity.holds());
+  EXPECT_THAT(causesSinceMark(), ElementsAre("setting default_dtype changed to Double"));
+  EXPECT_THROW(set_default_dtype(kLong), Error);
+  EXPECT_TRUE(alone->validity.holds());
+  set_default_dtype(kFloat);
+  Dispatcher::singleton().checkInvariants();
+}
+
+// Inside a call of it, too: what it inlined is asked for its validity.
+TEST_F(ThunkPublication, ASettingThatChangesInsideAThunkEndsItsValidity) {
+  before_inlined = [] { set_default_dtype(kDouble); };
+  ASSERT_TRUE(jit::publish(make(outer, {edge(outer), edge(inner), settingEdge()}, false)));
+  EXPECT_EQ(callOuter(), 0) << "the inlined call came after the change";
+  set_default_dtype(kFloat);
+}
+
+// The value was read when the call was recorded, long before the compile began.
+TEST_F(ThunkPublication, WhatWasRecordedBeforeASettingChangedIsDropped) {
+  auto recorded = make(outer, {edge(outer), settingEdge()}, true);
+  set_default_dtype(kDouble);
+  EXPECT_FALSE(jit::publish(recorded));
+  auto back = make(outer, {edge(outer), settingEdge()}, true);
+  set_default_dtype(kFloat);
+  EXPECT_FALSE(jit::publish(recorded)) << "versions never come back";
+  EXPECT_FALSE(jit::publish(back));
   EXPECT_EQ(callOuter(), 0);
 }
 
