@@ -34,7 +34,9 @@ llvm::Error takePersonalityFromSlab(jl::LinkGraph& graph) {
 class Link {
  public:
   Link(SymbolResolver resolve, CodeSlabs& slabs, SectionAddresses* sections) : resolve_(resolve), memory_(slabs), sections_(sections) {}
-  llvm::Expected<LinkedCode> run(std::unique_ptr<llvm::MemoryBuffer> object);
+  llvm::Expected<LinkedCode> run(llvm::MemoryBufferRef object);
+  /// Whether exceptions find their way through the code that run() returned. It is not to be run otherwise.
+  bool hasUnwindTables() const { return has_unwind_tables_; }
 
  private:
   class Context;
@@ -49,6 +51,7 @@ class Link {
   SectionAddresses* sections_;
   llvm::Error error_ = llvm::Error::success();
   bool finished_ = false;
+  bool has_unwind_tables_ = false;
   uint64_t frames_ = 0;
   llvm::SmallVector<LinkedCode::Function, 1> functions_;
 };
@@ -112,13 +115,13 @@ LinkedCode Link::take() {
   code.address_ = memory_.block().address;
   code.bytes_ = memory_.block().size;
   code.functions_ = std::move(functions_);
-  if (frames_ != 0) unwind::add(frames_);
-  code.frames_ = frames_;
+  has_unwind_tables_ = frames_ == 0 || unwind::add(frames_);
+  if (has_unwind_tables_) code.frames_ = frames_;
   return code;
 }
 
-llvm::Expected<LinkedCode> Link::run(std::unique_ptr<llvm::MemoryBuffer> object) {
-  auto graph = jl::createLinkGraphFromObject(object->getMemBufferRef());
+llvm::Expected<LinkedCode> Link::run(llvm::MemoryBufferRef object) {
+  auto graph = jl::createLinkGraphFromObject(object);
   if (!graph) {
     llvm::consumeError(std::move(error_));
     return graph.takeError();
@@ -152,7 +155,18 @@ uint64_t LinkedCode::address(llvm::StringRef name) const {
 
 llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, SymbolResolver resolve, CodeSlabs& slabs,
                                 SectionAddresses* sections) {
-  return Link(resolve, slabs, sections).run(std::move(object));
+  // Where the unwinder doesn't find the code's tables it goes to another place, and the memory is kept meanwhile: see
+  // Note [Stale separators].
+  constexpr int kPlaces = 32;
+  llvm::SmallVector<LinkedCode, 0> not_found;
+  while (not_found.size() < kPlaces) {
+    if (sections != nullptr) sections->clear();
+    Link attempt(resolve, slabs, sections);
+    llvm::Expected<LinkedCode> code = attempt.run(object->getMemBufferRef());
+    if (!code || attempt.hasUnwindTables()) return code;
+    not_found.push_back(std::move(*code));
+  }
+  return llvm::createStringError("the unwinder does not find the tables of compiled code");
 }
 
 llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, SectionAddresses* sections) {
