@@ -3,6 +3,7 @@
 #include <shunt/core/error.h>
 #include <shunt/core/isa.h>
 #include <shunt/core/log.h>
+#include <shunt/core/thread_signals.h>
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -49,6 +50,7 @@ std::string coreOf(void* library) {
 /// See Note [OpenBLAS's kernels].
 void* openWithFastKernels() {
   if (void* present = openLibrary(RTLD_NOLOAD)) return present;
+  const shunt::detail::NoSignals no_signals;  // it starts its threads as it is loaded
   void* library = openLibrary(0);
   if (library == nullptr || std::getenv(kVariable) != nullptr || !isSlow(coreOf(library))) return library;
   dlclose(library);

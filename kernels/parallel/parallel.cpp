@@ -2,16 +2,19 @@
 #include <shunt/core/fork.h>
 #include <shunt/core/log.h>
 #include <shunt/core/parallel.h>
+#include <shunt/core/thread_signals.h>
 
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace shunt {
@@ -43,21 +46,55 @@ std::atomic<int> num_threads{0};
 // for them.
 std::atomic<bool> pool_stayed_behind{false};
 
+// Note [Signals and the pool]
+// oneTBB starts its threads when there is work for them, from the thread that brings it or from one another, and they
+// inherit the mask. So until all that an arena can have were seen in it, calls run with the program's signals blocked.
+// Threads that the program's own use of oneTBB had started take signals as they did.
+class Arena final : tbb::task_scheduler_observer {
+ public:
+  explicit Arena(int threads) : Arena(std::make_unique<tbb::task_arena>(threads), threads) {}
+  ~Arena() override { observe(false); }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  template <class F>
+  void execute(const F& f) {
+    std::optional<detail::NoSignals> no_signals;
+    if (workers_seen_.load(std::memory_order_relaxed) < threads_ - 1) no_signals.emplace();
+    arena_->execute(f);
+  }
+
+ private:
+  Arena(std::unique_ptr<tbb::task_arena> arena, int threads)
+      : tbb::task_scheduler_observer(*arena), arena_(std::move(arena)), threads_(threads) {
+    arena_->initialize();
+    observe(true);
+  }
+  void on_scheduler_entry(bool is_worker) override {
+    static thread_local const Arena* seen_in = nullptr;
+    if (is_worker && std::exchange(seen_in, this) != this) workers_seen_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  const std::unique_ptr<tbb::task_arena> arena_;
+  const int threads_;
+  std::atomic<int> workers_seen_{0};
+};
+
 // The arena of the current number of threads. A call keeps its own reference, so that set_num_threads never waits.
 // Never destroyed: kernels may run during static destruction.
 struct ArenaHolder {
   std::mutex mutex;
   int size = 0;
-  std::shared_ptr<tbb::task_arena> arena;
+  std::shared_ptr<Arena> arena;
   std::unique_ptr<tbb::global_control> limit;  // more threads than the hardware's must be allowed, or oneTBB prints
 
-  std::shared_ptr<tbb::task_arena> get(int threads) {
+  std::shared_ptr<Arena> get(int threads) {
     const std::lock_guard lock(mutex);
     if (size != threads) {
       limit.reset();
       if (threads > tbb::info::default_concurrency())
         limit = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(threads));
-      arena = std::make_shared<tbb::task_arena>(threads);
+      arena = std::make_shared<Arena>(threads);
       size = threads;
     }
     return arena;
@@ -113,7 +150,7 @@ void parallelFor(int64_t begin, int64_t end, int64_t grain, FunctionRef<void(int
   const int threads = get_num_threads();
   const bool alone = pool_stayed_behind.load(std::memory_order_relaxed);
   if (kSerial || chunks == 1 || threads == 1 || in_region || alone) return runSerially(begin, end, grain, f);
-  const std::shared_ptr<tbb::task_arena> arena = arenaHolder().get(threads);
+  const std::shared_ptr<Arena> arena = arenaHolder().get(threads);
   arena->execute([&] {
     tbb::parallel_for(int64_t{0}, chunks, [&](int64_t k) {
       const RegionGuard guard;

@@ -6,6 +6,7 @@
 
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/log.h>
+#include <shunt/core/thread_signals.h>
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -105,6 +106,7 @@ bool Compiler::submit(const CompileRequest& request) noexcept try {
   if (queue.stopping || queue.requests.size() >= kMaxQueued) return false;
   if (!queue.started) {
     [[maybe_unused]] static const int at_exit = std::atexit([] { instance().stop(); });
+    const shunt::detail::NoSignals no_signals;
     queue.worker = std::thread([this, &queue] { run(queue); });
     queue.started = true;
   }
