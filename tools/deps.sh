@@ -58,7 +58,7 @@ shunt_install() {
   local package
   for package in "${missing[@]}"; do
     "${install[@]}" "$package" || shunt_die "package $package can't be installed (apt's message stands above).
-Shunt needs Debian 12 (bookworm) with its main section and bookworm-updates (clang 19 comes from there).
+Shunt needs Debian 12 (bookworm) with its main section and bookworm-updates (clang 19 comes from there), or Debian 13 (trixie).
 Check /etc/apt/sources.list and the network, then run this again; installed packages stay."
   done
 }
