@@ -105,6 +105,9 @@ Chain Chain::walk(const Operator& op, DispatchKeySet keys, const Libraries& libr
   }
   if (chain.steps.front().verdict != StepVerdict::kInline)
     refusal = shunt::detail::str(chain.steps.front().key, ": nothing to inline: ", chain.steps.front().why);
+  // Below Autograd, the modes' handlers have the call.
+  else if (keys.has(DispatchKey::PythonKernel))
+    refusal = shunt::detail::str(DispatchKey::PythonKernel, ": dispatch modes see the call");
   // What runs below Autograd on fake tensors is boxed, and beside it a thunk saves nothing (Note [Fake tensors]).
   else if (keys.has(DispatchKey::Fake))
     refusal = shunt::detail::str(DispatchKey::Fake, ": fake tensors have no elements to compute");

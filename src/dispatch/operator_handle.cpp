@@ -1,6 +1,8 @@
+#include "src/dispatch/awaited_call.h"
 #include "src/dispatch/boxed_arguments.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/errors.h"
+#include "src/dispatch/state_in_use.h"
 
 namespace shunt {
 namespace {
@@ -9,11 +11,52 @@ void runBoxed(const OperatorHandle& op, const TableEntry& entry, DispatchKeySet 
   entry.boxed(entry.functor, op, ks, stack);
 }
 
+SHUNT_ALWAYS_INLINE void makeCall(const OperatorHandle& op, Stack* stack) {
+  const uint64_t keys = boxed::prepare(op, *stack);
+  detail::CallFrame frame(op.op());
+  const OpState& s = frame.state(op.op());
+  const DispatchKeySet ks = detail::effectiveKeys(s, keys);
+  if (detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] detail::traceStep("call (boxed)", s, ks);
+  runBoxed(op, s.lookup(ks), ks, stack);
+}
+
+/// While nobody waits, so that only the outermost of equal calls is met.
+struct Unawaited {
+  Unawaited() : saved(std::exchange(detail::awaited_call, nullptr)) {}
+  ~Unawaited() { detail::awaited_call = saved; }
+  Unawaited(const Unawaited&) = delete;
+  Unawaited& operator=(const Unawaited&) = delete;
+  detail::AwaitedCall* saved;
+};
+
+SHUNT_NOINLINE void callWhileAwaited(const OperatorHandle& op, Stack* stack) {
+  detail::AwaitedCall& awaited = *detail::awaited_call;
+  if (!awaited.isMadeBy(op.op(), *stack)) return makeCall(op, stack);
+  const size_t below = stack->size() - awaited.count;
+  const Unawaited meanwhile;
+  makeCall(op, stack);
+  awaited.returned(awaited, *stack, below);
+}
+
 [[noreturn]] SHUNT_COLD void throwNoDefinition(const OperatorHandle& op) {
   SHUNT_CHECK(false, "operator ", op.operator_name(), " has no definition: there are kernels for it (impl), but no def with its schema");
 }
 
 }  // namespace
+
+namespace detail {
+
+constinit thread_local AwaitedCall* awaited_call = nullptr;
+
+bool AwaitedCall::isMadeBy(const Operator& called, const Stack& stack) const {
+  if (&called != op || stack.size() < count || Settings::now() != settings) return false;
+  const IValue* given = stack.data() + (stack.size() - count);
+  for (size_t i = 0; i < count; ++i)
+    if (!isIdentical(given[i], arguments[i])) return false;
+  return true;
+}
+
+}  // namespace detail
 
 const SchemaRecord& definitionOf(const OperatorHandle& op) {
   const OperatorEntry* entry = op.op().entry();
@@ -29,22 +72,13 @@ const FunctionSchema& OperatorHandle::schema() const {
 }
 
 void OperatorHandle::callBoxed(Stack* stack) const {
-  const uint64_t keys = boxed::prepare(*this, *stack);
-  detail::CallFrame frame(*op_);
-  const OpState& s = frame.state(*op_);
-  const DispatchKeySet ks = detail::effectiveKeys(s, keys);
-  if (detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] detail::traceStep("call (boxed)", s, ks);
-  runBoxed(*this, s.lookup(ks), ks, stack);
+  if (detail::awaited_call != nullptr) [[unlikely]] return callWhileAwaited(*this, stack);
+  makeCall(*this, stack);
 }
 
 void OperatorHandle::redispatchBoxed(DispatchKeySet ks, Stack* stack) const {
   boxed::prepare<false>(*this, *stack);
-  const OpState* s = detail::threadFrames().innermost();
-  std::optional<detail::CallFrame> frame;
-  if (s == nullptr || s->op() != op_) {
-    frame.emplace(*op_);
-    s = &frame->state(*op_);
-  }
+  const detail::StateInUse s(*op_);
   ks = ks & s->maskFor(ks);
   if (detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] detail::traceStep("redispatch (boxed)", *s, ks);
   runBoxed(*this, s->lookup(ks), ks, stack);

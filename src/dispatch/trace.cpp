@@ -1,6 +1,7 @@
 // SHUNT_TRACE: every dispatch step, by default one line each on stderr, for people or as JSON.
 #include "src/dispatch/trace.h"
 
+#include "src/dispatch/state_in_use.h"
 #include "src/dispatch/thunk.h"
 
 #include <shunt/core/dispatcher.h>
@@ -19,14 +20,14 @@ namespace {
 
 std::atomic<StepNote> step_note{nullptr};
 
-std::string noteOf(DispatchKey key) {
+std::string noteOf(const TraceStep& step) {
   const StepNote note = step_note.load(std::memory_order_acquire);
-  return note != nullptr ? note(key) : "";
+  return note != nullptr ? note(*StateInUse(step.op.op()), step.keys) : "";
 }
 
 /// One call of fputs a line, so that lines of several threads don't mix.
 void printStep(const TraceStep& step) {
-  const std::string note = noteOf(step.key);
+  const std::string note = noteOf(step);
   const std::string line = str("shunt: ", std::string(2 * static_cast<size_t>(step.depth), ' '), step.kind, " ", step.op.operator_name(),
                                " keys={", step.keys, "} -> ", step.key, " [", step.reason, note.empty() ? "" : ": " + note, "]\n");
   std::fputs(line.c_str(), stderr);
@@ -37,7 +38,7 @@ void printStepAsJson(const TraceStep& step) {
   Json line{{"kind", step.kind}, {"op", step.op.operator_name().str()}, {"keys", Json::array()}, {"key", toString(step.key)},
             {"reason", step.reason}, {"depth", step.depth}};
   for (DispatchKey key : step.keys.keys()) line["keys"].push_back(toString(key));
-  if (std::string note = noteOf(step.key); !note.empty()) line["mode"] = std::move(note);
+  if (std::string note = noteOf(step); !note.empty()) line["mode"] = std::move(note);
   std::fputs((line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n").c_str(), stderr);
 }
 

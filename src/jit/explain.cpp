@@ -3,6 +3,7 @@
 
 #include "src/dispatch/boxed_arguments.h"
 #include "src/dispatch/origins.h"
+#include "src/dispatch/state_in_use.h"
 #include "src/dispatch/thunk.h"
 #include "src/jit/compiler.h"
 #include "src/jit/pairs.h"
@@ -19,6 +20,8 @@ namespace shunt::jit {
 namespace {
 
 using shunt::detail::str;
+
+constexpr DispatchKeySet kBelowModes = DispatchKeySet::fullAfter(DispatchKey::PythonKernel);
 
 IValue listFrom(const DefaultValue& value, const Type& type) {
   switch (type.kind) {
@@ -119,6 +122,22 @@ void fillKeys(Explanation& e, DispatchKeySet arguments, DispatchKeySet before_ma
   fillModes(e);
 }
 
+/// Returns the keys of what the last handler calls, before the operator's mask.
+DispatchKeySet fillDispatchModes(Explanation& e, const OperatorHandle& op, DispatchKeySet before_mask, uint64_t arguments,
+                                 DispatchKeySet keys) {
+  if (!keys.hasAny(kModeKeys)) return before_mask;
+  e.dispatch_modes = activeModeNames(DispatchKey::Python);
+  if (!e.dispatch_modes.empty() && !DispatchKeySet::fromRaw(arguments).has(DispatchKey::Python))
+    before_mask = before_mask.remove(DispatchKey::Python);
+  if (!keys.has(DispatchKey::PythonKernel)) return before_mask;
+  if (shunt::detail::goesToComposite(*shunt::detail::StateInUse(op.op()), keys & kBelowModes)) return before_mask;
+  for (std::string& name : activeModeNames(DispatchKey::PythonKernel)) {
+    e.dispatch_modes.push_back(std::move(name));
+    ++e.kernel_modes;
+  }
+  return before_mask.remove(DispatchKey::PythonKernel) - kOffAtKernel;
+}
+
 void fillChain(Explanation& e, const CallOrigins& origins, const PlanOutline& plan) {
   for (const SlotOrigin& slot : origins.slots) {
     ExplainedStep& step = e.chain.emplace_back();
@@ -185,13 +204,11 @@ Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::s
   }
   const auto before_mask = DispatchKeySet::fromRaw((arguments | tls_included().raw()) & ~tls_excluded().raw());
   const CallOrigins origins = originsOf(op.op(), before_mask);
-  e.dispatch_modes = activeModeNames();
   CompileRequest pair;
   pair.op = &op.op();
   pair.keys = origins.keys.raw();
-  if (!e.dispatch_modes.empty()) {
-    constexpr uint64_t kPython = DispatchKeySet::of(Functionality::Python).raw();
-    pair.keys = originsOf(op.op(), DispatchKeySet::fromRaw(before_mask.raw() & ~(kPython & ~arguments))).keys.raw();
+  if (const DispatchKeySet below = fillDispatchModes(e, op, before_mask, arguments, origins.keys); !e.dispatch_modes.empty()) {
+    pair.keys = originsOf(op.op(), below).keys.raw();
     e.keys_below_modes = toString(DispatchKeySet::fromRaw(pair.keys));
   }
   pair.signature = boxed::signatureOf(schema, stack);
@@ -209,7 +226,8 @@ Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::s
   fillThunks(e, pair);
   e.plan = e.pair.plan.empty() ? plan.printed : e.pair.plan;
   e.verdict = verdictOf(e, pair, plan);
-  if (!e.dispatch_modes.empty()) e.verdict = str("goes to the mode ", e.dispatch_modes.front(), "; below the modes ", e.verdict);
+  if (!e.dispatch_modes.empty()) e.verdict = str("goes to the mode ", e.dispatch_modes.front(), e.kernel_modes == e.dispatch_modes.size() ? ", below Autograd and Autocast" : "",
+                    "; below the modes ", e.verdict);
   return e;
 }
 

@@ -35,7 +35,8 @@ std::string dispatchModesText(const Explanation& e) {
   if (e.dispatch_modes.empty()) return "";
   std::string out = "dispatch modes, innermost first\n";
   for (size_t i = 0; i < e.dispatch_modes.size(); ++i)
-    out += fmt::format("  {}. {}{}\n", i + 1, e.dispatch_modes[i], i == 0 ? " gets the call" : " gets what the handler before it calls");
+    out += fmt::format("  {}. {}{}{}\n", i + 1, e.dispatch_modes[i], i == 0 ? " gets the call" : " gets what the handler before it calls",
+                       i + e.kernel_modes < e.dispatch_modes.size() ? "" : ", below Autograd and Autocast");
   return out + fmt::format("  then {{{}}}, if the last one's handler calls the operator\n", e.keys_below_modes);
 }
 
@@ -90,7 +91,10 @@ std::string Explanation::json() const {
   out["modes"] = modes;
   out["thread"] = {{"grad", grad}, {"inference", inference}, {"autocast", Json(autocast)}};
   out["dispatch_modes"] = Json(dispatch_modes);
-  if (!dispatch_modes.empty()) out["keys_below_modes"] = keys_below_modes;
+  if (!dispatch_modes.empty()) {
+    out["kernel_modes"] = kernel_modes;
+    out["keys_below_modes"] = keys_below_modes;
+  }
   for (const ExplainedStep& s : chain)
     out["chain"].push_back({{"key", s.key}, {"reason", s.reason}, {"place", s.place}, {"skipped", s.skipped}, {"verdict", s.verdict},
                             {"why", s.why}, {"symbol", s.symbol}});

@@ -3,6 +3,7 @@
 #include <shunt/modes/fake_tensor.h>
 #include <shunt/ops.h>
 
+#include "src/dispatch/state_in_use.h"
 #include "src/modes/fake_twins.h"
 #include "src/tensor/no_numbers.h"
 
@@ -23,12 +24,8 @@ struct Entries {
 };
 
 Entries entriesOf(const OperatorHandle& op, DispatchKeySet below) {
-  const OpState* s = detail::threadFrames().innermost();
-  std::optional<detail::CallFrame> frame;
-  if (s == nullptr || s->op() != &op.op()) {
-    frame.emplace(op.op());
-    s = &frame->state(op.op());
-  }
+  const detail::StateInUse s(op.op());
+  below = below.remove(DispatchKey::PythonKernel);  // modes are asked on the way
   const EntryReason meta = s->lookup(DispatchKeySet(DispatchKey::Meta)).reason;
   const EntryReason reason = s->lookup(below & s->maskFor(below)).reason;
   return {reason == EntryReason::kCompositeImplicit, below.backends().empty() && reason == EntryReason::kMissing,
@@ -40,7 +37,8 @@ Entries entriesOf(const OperatorHandle& op, DispatchKeySet below) {
                           "which they don't have; run it on real tensors"));
 }
 
-void runMetaKernel(const OperatorHandle& op, Stack* stack) {
+void runMetaKernel(const OperatorHandle& op, DispatchKeySet below, Stack* stack) {
+  constexpr DispatchKeySet kModes{DispatchKey::PythonKernel};  // below Fake, so what they see are twins
   const FunctionSchema& schema = op.schema();
   Twins twins(schema, *stack);
   const auto rethrow = [&]<class E>(const E& e) {
@@ -50,7 +48,7 @@ void runMetaKernel(const OperatorHandle& op, Stack* stack) {
   };
   try {
     const ExcludeDispatchKeyGuard exclude(kHadTheirTurn);
-    op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta), stack);
+    op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta) | (below & kModes), stack);
   } catch (const NoNumbersError&) {
     throwDataDependent(op);
   } catch (const IndexError& e) {
@@ -75,7 +73,7 @@ void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   }
   SHUNT_CHECK(entries.meta, "operator ", op.operator_name(), ": fake tensors need its Meta kernel, which works out dtypes and shapes, "
               "and there is none; register one: m.impl(\"", op.operator_name(), "\", dispatch(DispatchKey::Meta, ...))");
-  runMetaKernel(op, stack);
+  runMetaKernel(op, below, stack);
 }
 
 void dataDependent(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {

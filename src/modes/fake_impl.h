@@ -18,6 +18,10 @@ void resizeStorage(StorageImpl& storage, size_t nbytes);
 /// A fake tensor on `storage`, with dtype, geometry, wrapped-number flag and inference-ness of `like`.
 Tensor makeTensor(Storage storage, const TensorImpl& like);
 
+/// What is not asked where fake tensors stand for others and nothing of the program is computed.
+inline constexpr DispatchKeySet kModesAndWrappers{DispatchKey::Python, DispatchKey::Functionalize, DispatchKey::Batched,
+                                                  DispatchKey::Tracer, DispatchKey::PythonKernel};
+
 /// Whether the version counter, which only normal tensors have, is there: those have the key ADInplaceOrView.
 inline DispatchKeySet withViewKey(DispatchKeySet keys, bool on) {
   return on ? keys.add(DispatchKey::ADInplaceOrView) : keys.remove(DispatchKey::ADInplaceOrView);

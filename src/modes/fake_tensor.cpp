@@ -52,12 +52,6 @@ Tensor makeTensor(Storage storage, const TensorImpl& like) {
 
 }  // namespace fake
 
-namespace {
-
-constexpr DispatchKeySet kAboveAutograd{DispatchKey::Python, DispatchKey::Functionalize, DispatchKey::Batched, DispatchKey::Tracer};
-
-}  // namespace
-
 struct FakeTensorConverter::Memo {
   struct OfStorage {
     weak_intrusive_ptr<StorageImpl> real;
@@ -119,7 +113,7 @@ Tensor FakeTensorConverter::from_tensor(const Tensor& t) {
   Tensor grad = t.is_leaf() && t.requires_grad() ? t.grad() : Tensor();
   autograd::makePlain(grad, "from_tensor: the grad of the tensor is");
   // Modes and wrappers that are active here are not asked: nothing is computed.
-  const ExcludeDispatchKeyGuard below(kAboveAutograd | kAutocastKeys);
+  const ExcludeDispatchKeyGuard below(fake::kModesAndWrappers | kAutocastKeys);
   Tensor made = memo_->make(t, *this);
   // Known before its grad, which may be this very tensor or a view of it. Made already as the grad of its base: that one stays.
   Tensor result = memo_->tensors.try_emplace(t.unsafeGetTensorImpl(), t, std::move(made)).first->second.fake;

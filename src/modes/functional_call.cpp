@@ -171,6 +171,7 @@ std::vector<NewGeometry> Call::rehearse() const {
   // A twin in the interior of a graph is a clone, and may lie in memory as the tensor doesn't.
   std::vector<autograd::TensorGeometry> before;
   for (const Tensor& t : twins) before.push_back(t.defined() ? autograd::TensorGeometry(t) : autograd::TensorGeometry());
+  const ExcludeDispatchKeyGuard no_modes(DispatchKey::PythonKernel);  // not the program's call
   op_.callBoxed(&stack);
   std::vector<NewGeometry> out;
   for (size_t i = 0; i < twins.size(); ++i) {

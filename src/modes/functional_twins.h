@@ -1,4 +1,5 @@
-// The fake tensors on which Functionalize tries what a writing operator does (Note [Functional tensors]). For one call.
+// The fake tensors on which Functionalize tries what a writing operator does (Note [Functional tensors]), and dispatch modes what
+// an operator returns. For one call.
 #pragma once
 
 #include "src/modes/functional_tensor.h"

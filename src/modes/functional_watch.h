@@ -28,6 +28,7 @@ class Watch final : public DispatchMode {
   Watch(const OperatorHandle& outer, const ProgramStorages& program) : outer_(outer), program_(program) {}
   void handle(const OperatorHandle& op, Stack* stack) override;
   std::string name() const override { return "FunctionalizeCheckGuard"; }
+  bool results_may_differ() const override { return true; }  // they are the operator's
 
  private:
   OperatorHandle outer_;

@@ -16,6 +16,8 @@ class HandlerReturns {
   void check(const Stack& stack, const Handler& handler) const {
     if (!areRight(stack)) [[unlikely]] throwNaming(handler, stack);
   }
+  /// How many values lie under the arguments.
+  size_t below() const { return below_; }
 
  private:
   bool areRight(const Stack& stack) const {

@@ -11,7 +11,8 @@ namespace shunt {
 namespace {
 
 constexpr DispatchKeySet kWrapperKeys = DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::Functionalize) |
-                                        DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Fake);
+                                        DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Fake) |
+                                        DispatchKeySet::of(Functionality::PythonKernel);
 
 Scalar read(const Tensor& t) {
   SHUNT_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
@@ -25,12 +26,18 @@ Scalar read(const Tensor& t) {
   });
 }
 
-SHUNT_LIBRARY_FRAGMENT(aten, m) { m.def("_local_scalar_dense(Tensor self) -> Scalar", &read); }
+// CompositeExplicit, since it does the work itself: a mode at kKernel is offered it.
+SHUNT_LIBRARY_FRAGMENT(aten, m) {
+  m.def("_local_scalar_dense(Tensor self) -> Scalar");
+  m.impl("_local_scalar_dense", DispatchKey::CompositeExplicitAutograd, &read);
+  m.impl("_local_scalar_dense", DispatchKey::Autograd, CppFunction::makeFallthrough());
+}
 
 }  // namespace
 
 Scalar Tensor::item() const {
-  const DispatchKeySet under_a_mode = tls_included() & DispatchKeySet::of(Functionality::Python);
+  constexpr DispatchKeySet kModes{DispatchKey::Python, DispatchKey::PythonKernel};
+  const DispatchKeySet under_a_mode = tls_included() & kModes;
   if (!(impl().key_set() | under_a_mode).hasAny(kWrapperKeys)) [[likely]] return read(*this);
   SHUNT_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   static const auto op = Dispatcher::singleton().findSchemaOrThrow("aten::_local_scalar_dense", "").typed<Scalar(const Tensor&)>();

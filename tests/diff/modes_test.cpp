@@ -20,6 +20,10 @@ struct PassOn : DispatchMode {
   int64_t calls = 0;
 };
 
+struct PassOnAtKernel : PassOn {
+  Level level() const override { return Level::kKernel; }
+};
+
 std::set<void*> addresses() {
   std::set<void*> all;
   for (const auto& t : jit::publishedThunks()) all.insert(t->code);
@@ -36,11 +40,13 @@ void expectThunksStay(F&& once) {
   for (int i = 0; i < 100; ++i) step();
   const auto before = addresses();
   const auto compiled = jit::stats().compiled;
+  const auto invalidated = jit::invalidation_log().size();
   ASSERT_GE(before.size(), 3u);
 
   for (int i = 0; i < 1000; ++i) once(step, expected);
   EXPECT_EQ(addresses(), before);
   EXPECT_EQ(jit::stats().compiled, compiled) << jit::statsTable();
+  EXPECT_EQ(jit::invalidation_log().size(), invalidated);
 
   const uint64_t in_thunks = jit::calls_in_thunks();
   EXPECT_EQ(step(), expected);
@@ -54,6 +60,28 @@ TEST(JitModes, ThunksStayWhereTheyAreWhileModesComeAndGo) {
     ASSERT_EQ(step(), expected);
   });
   EXPECT_GE(mode.calls, 4000);
+}
+
+TEST(JitModes, ThunksStayWhereTheyAreWhileModesAtKernelComeAndGo) {
+  PassOnAtKernel mode;
+  expectThunksStay([&](const auto& step, float expected) {
+    const DispatchModeGuard guard(mode);
+    ASSERT_EQ(step(), expected);
+  });
+  EXPECT_GE(mode.calls, 4000);
+}
+
+// Autograd's wrapper stands above the mode, and could be inlined; what would be saved is little, and a mode that stays costs no
+// compile either.
+TEST(JitModes, NothingIsCompiledForCallsUnderAModeAtKernel) {
+  const Tensor x = randn({7, 3}), w = randn({7, 3}).requires_grad_();
+  PassOnAtKernel mode;
+  const DispatchModeGuard guard(mode);
+  const auto compiled = jit::stats().compiled;
+  for (int i = 0; i < 3000; ++i) (x * w).tanh();
+  jit::wait_idle();
+  EXPECT_EQ(jit::stats().compiled, compiled) << jit::statsTable();
+  EXPECT_EQ(mode.calls, 6000);
 }
 
 TEST(JitModes, ThunksStayWhereTheyAreWhileFakeTensorModesComeAndGo) {

@@ -20,10 +20,16 @@ struct Does : DispatchMode {
   Handler handler_;
 };
 
+struct DoesAtKernel : Does {
+  using Does::Does;
+  Level level() const override { return Level::kKernel; }
+};
+
 /// A call of `run` under a mode that handles it so.
+template <class Mode = Does>
 std::function<void(Bed&)> under(Does::Handler handler, std::function<void(Bed&)> run) {
   return [handler = std::move(handler), run = std::move(run)](Bed& bed) {
-    Does mode(handler);
+    Mode mode(handler);
     const DispatchModeGuard guard(mode);
     run(bed);
   };
@@ -103,8 +109,25 @@ static std::vector<BadInput> dispatchModeCases() {
                op.callBoxed(stack);
                stack->emplace_back();
              }, add)},
-      {"mode: None returned, which is an undefined tensor", {"the tensor is undefined"},
-       under([](Does&, const OperatorHandle&, Stack* stack) { returns(stack, {IValue()}); }, [](Bed& bed) { bed.a.add(bed.a).sizes(); })},
+      {"mode: None returned, which is an undefined tensor", {"aten::add.Tensor", "the handler of Does", "expected Float [2, 3]", "an undefined tensor"},
+       under([](Does&, const OperatorHandle&, Stack* stack) { returns(stack, {IValue()}); }, add)},
+      {"mode: another shape returned", {"aten::add.Tensor", "the handler of Does", "return 1: expected Float [2, 3], got Float [4]"},
+       under([](Does&, const OperatorHandle&, Stack* stack) { returns(stack, {zeros({4})}); }, add)},
+      {"mode: another dtype returned", {"aten::add.Tensor", "the handler of Does", "expected Float [2, 3], got Double [2, 3]"},
+       under([](Does&, const OperatorHandle&, Stack* stack) { returns(stack, {zeros({2, 3}, kDouble)}); }, add)},
+      {"mode: a gradient lost", {"aten::exp", "the handler of Does", "does not require grad as return 1", "DispatchMode::Level::kKernel", "results_may_differ"},
+       under([](Does&, const OperatorHandle&, Stack* stack) { returns(stack, {zeros({2, 3})}); }, [](Bed& bed) { bed.leaf.exp(); })},
+      {"mode: at kKernel, another shape returned", {"aten::add.Tensor", "the handler of Does", "expected Float [2, 3], got Float [4]"},
+       under<DoesAtKernel>([](Does&, const OperatorHandle&, Stack* stack) { returns(stack, {zeros({4})}); }, add)},
+      {"mode: at kKernel, an argument returned", {"aten::relu", "the handler of Does", "left an argument as return 1", "clone"},
+       under<DoesAtKernel>([](Does&, const OperatorHandle&, Stack*) {}, [](Bed& bed) { bed.leaf.relu(); })},
+      {"mode: at kKernel, re-entered in its own handler", {"DispatchModeGuard: Does", "inside its own handler"},
+       under<DoesAtKernel>([](Does& self, const OperatorHandle& op, Stack* stack) {
+                             const DispatchModeGuard again(self);
+                             op.callBoxed(stack);
+                           }, add)},
+      {"mode: at kKernel, what its handler throws", {"not today"},
+       under<DoesAtKernel>([](Does&, const OperatorHandle&, Stack*) { throw Error("not today"); }, add)},
       {"mode: one of two results", {"aten::max.dim", "expected 2", "got 1"},
        under([](Does&, const OperatorHandle&, Stack* stack) { stack->resize(1); }, [](Bed& bed) { max(bed.a, 0); })},
       {"mode: another tensor of an in-place operator", {"aten::add_.Tensor", "return", "another tensor"},
@@ -127,6 +150,11 @@ static std::vector<BadInput> dispatchModeCases() {
       {"mode: a mode's key without a mode", {"aten::add.Tensor", "no DispatchMode is active", "DispatchModeGuard"},
        [](Bed& bed) {
          const IncludeDispatchKeyGuard python(DispatchKey::Python);
+         bed.a.add(bed.a);
+       }},
+      {"mode: the key of kKernel without a mode", {"aten::add.Tensor", "no DispatchMode at level kKernel is active", "DispatchModeGuard"},
+       [](Bed& bed) {
+         const IncludeDispatchKeyGuard python(DispatchKey::PythonKernel);
          bed.a.add(bed.a);
        }},
       {"mode: nested, the inner one's error", {"inner"},

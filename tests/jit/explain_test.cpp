@@ -130,6 +130,36 @@ TEST(Explain, DispatchModesInnermostFirstAndWhatFollowsBelow) {
   EXPECT_EQ(json["keys_below_modes"], "AutogradCPU, CPU");
 }
 
+struct NamedAtKernel : Named {
+  using Named::Named;
+  Level level() const override { return Level::kKernel; }
+};
+
+TEST(Explain, DispatchModesAtKernelComeLastAndAreNotOfferedComposites) {
+  const Tensor x = numbers(kDouble).requires_grad_(), m = x.view({4, 4});
+  NamedAtKernel kernel("Kernel");
+  Named call("Call");
+  const DispatchModeGuard first(kernel);
+  {
+    const Explanation e = explain("aten::expm1", x);
+    EXPECT_THAT(e.dispatch_modes, testing::ElementsAre("Kernel"));
+    EXPECT_EQ(e.kernel_modes, 1u);
+    EXPECT_EQ(e.keys, "AutogradCPU, PythonKernel, CPU");
+    EXPECT_EQ(e.keys_below_modes, "CPU");
+    EXPECT_THAT(e.verdict, StartsWith("goes to the mode Kernel, below Autograd and Autocast; below the modes interpreted"));
+    EXPECT_THAT(stepOf(e, "PythonKernel")->place, StartsWith("dispatch_mode.cpp:"));
+  }
+  const DispatchModeGuard second(call);
+  const Explanation e = explain("aten::expm1", x);
+  EXPECT_THAT(e.dispatch_modes, testing::ElementsAre("Call", "Kernel"));
+  EXPECT_EQ(e.keys_below_modes, "CPU");
+  EXPECT_THAT(e.text(), HasSubstr("2. Kernel gets what the handler before it calls, below Autograd and Autocast\n"));
+  EXPECT_EQ(nlohmann::json::parse(e.json())["kernel_modes"], 1);
+  const Explanation composite = explain("aten::matmul", m, m);
+  EXPECT_THAT(composite.dispatch_modes, testing::ElementsAre("Call"));
+  EXPECT_EQ(composite.kernel_modes, 0u);
+}
+
 TEST(Explain, TheThreadsSettingsAsData) {
   const Tensor x = numbers(kFloat);
   const auto thread = [&] { return nlohmann::json::parse(explain("aten::mm", x.view({4, 4}), x.view({4, 4})).json())["thread"]; };

@@ -1,6 +1,7 @@
 // Dispatch modes: what a handler sees, how modes nest, and that nothing of them is left behind.
 #include <shunt/shunt.h>
 
+#include "tests/modes/recorder.h"
 #include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>
@@ -16,25 +17,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using test::errorOf;
-
-/// Writes down what it sees, and does what it is told; without orders it passes the call on.
-class Recorder : public DispatchMode {
- public:
-  using Handler = std::function<void(const OperatorHandle&, Stack*)>;
-  explicit Recorder(std::vector<std::string>& log, std::string name = "", Handler handler = {})
-      : log_(log), name_(std::move(name)), handler_(std::move(handler)) {}
-  void handle(const OperatorHandle& op, Stack* stack) override {
-    log_.push_back(name_ + op.operator_name().str());
-    if (handler_) handler_(op, stack);
-    else op.callBoxed(stack);
-  }
-  std::string name() const override { return "Recorder " + name_; }
-
- private:
-  std::vector<std::string>& log_;
-  std::string name_;
-  Handler handler_;
-};
+using test::Free;
+using test::Recorder;
 
 class DispatchModes : public testing::Test {
  protected:
@@ -143,7 +127,7 @@ TEST_F(DispatchModes, AHandlersOwnCallsGoBelowIt) {
 }
 
 TEST_F(DispatchModes, AHandlerMayAnswerByItself) {
-  Recorder mode(log, "", [&](const OperatorHandle&, Stack* stack) { *stack = {w}; });
+  Free<Recorder> mode(log, "", [&](const OperatorHandle&, Stack* stack) { *stack = {w}; });
   const DispatchModeGuard guard(mode);
   EXPECT_TRUE(x.exp().is_same(w));
 }

@@ -21,7 +21,7 @@ namespace {
 
 const host_device::HostDevice device;
 using Calls = std::map<std::string, int>;
-Calls mode_calls, subclass_calls;  // by operator
+Calls mode_calls, kernel_mode_calls, subclass_calls;  // by operator
 
 /// One of the things: its guards live as long as it does.
 struct Scope {
@@ -35,6 +35,18 @@ struct ModeScope : Scope {
       ++mode_calls[op.operator_name().name];
       op.callBoxed(stack);
     }
+  };
+  Counting mode;
+  DispatchModeGuard guard{mode};
+};
+
+struct KernelModeScope : Scope {
+  struct Counting : DispatchMode {
+    void handle(const OperatorHandle& op, Stack* stack) override {
+      ++kernel_mode_calls[op.operator_name().name];
+      op.callBoxed(stack);
+    }
+    Level level() const override { return Level::kKernel; }
   };
   Counting mode;
   DispatchModeGuard guard{mode};
@@ -88,6 +100,7 @@ std::unique_ptr<Scope> make() { return std::make_unique<S>(); }
 
 const std::map<std::string, MakeScope> kScopes = {
     {"mode", &make<ModeScope>},       {"subclass", &make<SubclassScope>}, {"functionalize", &make<FunctionalizeScope>},
+    {"kernel_mode", &make<KernelModeScope>},
     {"fake", &make<FakeScope>},       {"autograd", &make<AutogradScope>}, {"autocast", &make<AutocastScope>},
     {"no_grad", &make<NoGradScope>},  {"inference", &make<InferenceScope>}, {"device", &make<DeviceScope>},
 };
@@ -129,7 +142,7 @@ std::string met(Calls& calls, const char* word) {
 
 /// Of y, made from x, which may have been made from a leaf.
 Left describe(const Tensor& y, const Tensor& x, const Tensor& leaf) {
-  const std::string calls = met(mode_calls, "seen") + met(subclass_calls, "handled");  // without backward's
+  const std::string calls = met(mode_calls, "seen") + met(kernel_mode_calls, "offered") + met(subclass_calls, "handled");  // without backward's
   std::string wrappers;
   Left left{detail::str(y.dtype()), valueOf(y, &wrappers), {}};
   if (y.device().type() == DeviceType::PrivateUse1) left.text += " device";
@@ -145,6 +158,10 @@ Left describe(const Tensor& y, const Tensor& x, const Tensor& leaf) {
   return left;
 }
 
+void forgetCalls() {
+  for (Calls* calls : {&mode_calls, &kernel_mode_calls, &subclass_calls}) calls->clear();
+}
+
 /// "" where they are the same, bit for bit.
 std::string difference(const char* what, const Tensor& got, const Tensor& expected) {
   if (got.dtype() != expected.dtype() || got.sizes() != expected.sizes())
@@ -155,7 +172,7 @@ std::string difference(const char* what, const Tensor& got, const Tensor& expect
 }
 
 /// What the program's result becomes inside both: its dtype; where it is, if not on the CPU; all its wrappers, from outside in;
-/// `inference`; `gradient` where backward reaches the leaf; whether the mode saw and the subclass handled each call once. Values and
+/// `inference`; `gradient` where backward reaches the leaf; whether the modes saw, or were offered at kKernel, and the subclass handled each call once. Values and
 /// gradients are those of the plain run.
 std::string resultOf(const std::string& outer, const std::string& inner) {
   const Tensor a = input(1), b = input(2).t().contiguous();
@@ -166,14 +183,12 @@ std::string resultOf(const std::string& outer, const std::string& inner) {
     const Tensor leaf = a.clone().requires_grad_();
     expected = describe(program(leaf, b), leaf, leaf);
   }
-  mode_calls.clear();
-  subclass_calls.clear();
+  forgetCalls();
   Left left;
   try {
     const std::unique_ptr<Scope> first = kScopes.at(outer)(), second = kScopes.at(inner)();
     const Tensor x = first->wrap(second->wrap(a)), w = first->wrap(second->wrap(b));
-    mode_calls.clear();  // what wrapping calls
-    subclass_calls.clear();
+    forgetCalls();  // what wrapping calls
     left = describe(program(x, w), x, a);
   } catch (const Error& e) {
     return std::string("error: ") + e.what();
@@ -195,6 +210,24 @@ constexpr Pair kPairs[] = {
     {"mode", "no_grad", "Float seen"},
     {"mode", "inference", "Float inference seen"},
     {"mode", "device", "Float device seen"},
+    {"kernel_mode", "mode", "Float seen offered"},
+    {"kernel_mode", "subclass", "Float subclass offered handled"},
+    {"kernel_mode", "functionalize", "Float functional offered-functionally"},
+    {"kernel_mode", "fake", "Float fake offered"},
+    {"kernel_mode", "autograd", "Float gradient offered"},
+    {"kernel_mode", "autocast", "BFloat16 offered"},
+    {"kernel_mode", "no_grad", "Float offered"},
+    {"kernel_mode", "inference", "Float inference offered"},
+    {"kernel_mode", "device", "Float device offered"},
+    {"mode", "kernel_mode", "Float seen offered"},
+    {"subclass", "kernel_mode", "Float subclass offered handled"},
+    {"functionalize", "kernel_mode", "Float functional offered-functionally"},
+    {"fake", "kernel_mode", "Float fake offered"},
+    {"autograd", "kernel_mode", "Float gradient offered"},
+    {"autocast", "kernel_mode", "BFloat16 offered"},
+    {"no_grad", "kernel_mode", "Float offered"},
+    {"inference", "kernel_mode", "Float inference offered"},
+    {"device", "kernel_mode", "Float device offered"},
     {"subclass", "mode", "Float subclass seen handled"},
     {"subclass", "functionalize", "Float subclass>functional handled"},
     {"subclass", "fake", "Float subclass>fake handled"},

@@ -40,8 +40,10 @@ struct Explanation {
   bool grad = true, inference = false;
   std::map<std::string, std::string> autocast;  // where it is on, key to dtype: {"AutocastCPU", "BFloat16"}
   // Names of the active dispatch modes, innermost first. The first one's handler gets the call, each next one what the handler
-  // before it calls; what the last one calls is dispatched by keys_below_modes. Without modes both are empty.
+  // before it calls; what the last one calls is dispatched by keys_below_modes. Without modes both are empty. The last
+  // kernel_modes of them stand at kKernel, below Autograd and Autocast; a composite, of which they see the parts, has none.
   std::vector<std::string> dispatch_modes;
+  size_t kernel_modes = 0;
   std::string keys_below_modes;
   std::vector<ExplainedStep> chain;
   std::string signature;
