@@ -9,7 +9,9 @@
 #include "examples/modes/validation.h"
 #include "examples/parts.h"
 
+#include <functional>
 #include <iostream>
+#include <utility>
 
 namespace {
 
@@ -49,15 +51,47 @@ void validation() {
   std::cout << mode.made() << " operator made a NaN\n";
 }
 
-void replacement() {
-  examples::OwnMatmulMode mode;
-  const DispatchModeGuard guard(mode);
-  for (const auto dtype : {shunt::kFloat, shunt::kDouble}) {
-    const Tensor x = input().to(dtype) / 7;
-    x.mm(x.t());
+struct Trained {
+  double first_loss, last_loss;
+  Tensor grad;  // of the weights, in the last step
+};
+
+/// Ten steps of gradient descent on a linear layer, written out.
+Trained train(bool autocast) {
+  const Tensor x = input() / 16, wanted = shunt::ones({2, 4});
+  Tensor w = shunt::full({8, 4}, 0.1).requires_grad_(), b = shunt::zeros({4}).requires_grad_();
+  Trained result{};
+  for (int step = 0; step < 10; ++step) {
+    Tensor loss;
+    {
+      const shunt::AutocastGuard guard(shunt::kCPU, shunt::kBFloat16, autocast);
+      loss = (x.mm(w) + b - wanted).pow(2).mean();
+    }
+    loss.backward();
+    result.last_loss = loss.item<double>();
+    if (step == 0) result.first_loss = result.last_loss;
+    const shunt::NoGradGuard no_grad;
+    result.grad = w.grad().clone();
+    for (Tensor* p : {&w, &b}) {
+      p->sub_(p->grad());
+      p->mutable_grad() = {};
+    }
   }
-  std::cout << mode.replaced() << " products replaced, " << (mode.largest_difference() < 1e-4 ? "as" : "not as")
-            << " the native ones\n";
+  return result;
+}
+
+void replacement() {
+  for (const bool autocast : {false, true}) {
+    const Trained native = train(autocast);
+    examples::OwnMatmulMode mode;
+    const DispatchModeGuard guard(mode);
+    const Trained own = train(autocast);
+    const double apart = ((own.grad - native.grad).abs().max() / native.grad.abs().max()).item<double>();
+    std::cout << (autocast ? "in autocast, " : "") << mode.replaced() << " products replaced, "
+              << (mode.largest_error() <= 8 ? "as" : "not as") << " the native ones; the loss "
+              << (own.last_loss < own.first_loss / 2 ? "falls" : "stays") << ", and the gradients are "
+              << (apart < (autocast ? 0.05 : 1e-4) ? "the same" : "others") << '\n';
+  }
 }
 
 void conditional() {
@@ -83,12 +117,19 @@ void stackTrace() {
 }
 
 void flops() {
-  examples::FlopMode mode;
-  {
+  const Tensor matrix = shunt::ones({2, 8}), vector = shunt::ones({8}), batch = shunt::ones({3, 8, 8});
+  const std::pair<const char*, std::function<void()>> runs[] = {
+      {"the model", [] { model(input()); }},
+      {"mv", [&] { matrix.mv(vector); }},
+      {"dot", [&] { vector.dot(vector); }},
+      {"baddbmm", [&] { batch.baddbmm(batch, batch); }},
+  };
+  for (const auto& [name, run] : runs) {
+    examples::FlopMode mode;
     const DispatchModeGuard guard(mode);
-    model(input());
+    run();
+    std::cout << name << ": " << mode.flops << " floating-point operations\n";
   }
-  std::cout << mode.flops << " floating-point operations\n";
 }
 
 void nested() {
