@@ -1,5 +1,6 @@
-// Elementwise operators: one template for all, of an operator and the expression that computes an element. In the expression, x, y and
-// z are the tensor arguments and p and q the numbers, in the schema's order.
+// Elementwise operators: one template for all, of an operator and the expression that computes an element. In the
+// expression, x, y and z are the tensor arguments and p and q the numbers, in the schema's order. x + 1 comes as
+// add.Tensor of x and a wrapped number, a 0-dim tensor on the CPU.
 #include "operands.h"
 
 #include <algorithm>
@@ -14,6 +15,8 @@ struct Text {
   char chars[N];
   constexpr Text(const char (&text)[N]) { std::copy_n(text, N, chars); }
 };
+
+bool isNumber(const Tensor& t) { return t.is_cpu() && t.dim() == 0 && t.unsafeGetTensorImpl()->is_wrapped_number(); }
 
 struct Call {
   std::vector<Tensor> inputs;
@@ -31,13 +34,22 @@ struct Call {
   /// The rest, and what is an error, is the fallback's.
   bool isServedHere() const {
     std::vector<int64_t> sizes;
+    if (inputs.empty() || !isServed(first())) return false;
     for (const Tensor& t : inputs) {
-      if (!isServed(t) || t.device() != inputs[0].device()) return false;
+      if (t.defined() && isNumber(t)) continue;
+      if (!isServed(t) || t.device() != first().device()) return false;
       if (out.defined() && !t.is_same(out) && t.is_alias_of(out)) return false;
     }
     if (!areBroadcastable(sizes)) return false;
-    return !out.defined() || (isServed(out) && out.device() == inputs[0].device() && out.sizes() == IntArrayRef(sizes) &&
+    return !out.defined() || (isServed(out) && out.device() == first().device() && out.sizes() == IntArrayRef(sizes) &&
                               out.is_non_overlapping_and_dense());
+  }
+
+  /// The first that is no number; if there is none, the first.
+  const Tensor& first() const {
+    for (const Tensor& t : inputs)
+      if (t.defined() && !isNumber(t)) return t;
+    return inputs[0];
   }
 
   bool areBroadcastable(std::vector<int64_t>& sizes) const {
@@ -56,21 +68,28 @@ struct Call {
   void run(const char* expression, ScalarType result) {
     std::vector<int64_t> sizes;
     areBroadcastable(sizes);
-    if (!out.defined()) out = empty(sizes, TensorOptions(result).device(inputs[0].device()));
+    if (!out.defined()) out = empty(sizes, TensorOptions(result).device(first().device()));
     numbers.resize(2);
+    float wrapped[3] = {};
     std::vector<Tensor> operands = {out};
-    operands.insert(operands.end(), inputs.begin(), inputs.end());
+    std::string arguments;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool number = isNumber(inputs[i]);
+      if (number) wrapped[i] = inputs[i].item<float>();
+      operands.push_back(number ? first() : inputs[i]);
+      arguments += detail::str("  float ", "xyz"[i], " = ",
+                               number ? detail::str("n", i) : detail::str("abc"[i], "[at(&l, ", i + 1, ", i)]"), ";\n");
+    }
     const Layout layout = layoutOf(operands);
-    operands.resize(4, inputs.back());  // a kernel takes three inputs, and looks at those it has
-    std::string source = kLayoutSource + (out.dtype() == kBool ? "typedef uchar R;" : "typedef float R;") + R"(
-__kernel void elementwise(Layout l, float p, float q, __global R* out, __global const float* a, __global const float* b, __global const float* c) {
+    operands.resize(4, first());  // a kernel takes three inputs, and looks at those it has
+    const std::string source = kLayoutSource + (out.dtype() == kBool ? "typedef uchar R;" : "typedef float R;") + R"(
+__kernel void elementwise(Layout l, float p, float q, float n0, float n1, float n2, __global R* out, __global const float* a,
+                          __global const float* b, __global const float* c) {
   long i = get_global_id(0);
-)";
-    for (size_t i = 0; i < inputs.size(); ++i)
-      source += detail::str("  float ", "xyz"[i], " = ", "abc"[i], "[at(&l, ", i + 1, ", i)];\n");
-    source += detail::str("  out[at(&l, 0, i)] = ", expression, ";\n}\n");
-    Runtime::get().run(out.device(), source, "elementwise", {static_cast<size_t>(out.numel())}, layout, numbers[0], numbers[1], bufferOf(operands[0]),
-                       bufferOf(operands[1]), bufferOf(operands[2]), bufferOf(operands[3]));
+)" + arguments + detail::str("  out[at(&l, 0, i)] = ", expression, ";\n}\n");
+    Runtime::get().run(out.device(), source, "elementwise", {static_cast<size_t>(out.numel())}, layout, numbers[0],
+                       numbers[1], wrapped[0], wrapped[1], wrapped[2], bufferOf(operands[0]), bufferOf(operands[1]),
+                       bufferOf(operands[2]), bufferOf(operands[3]));
   }
 };
 
@@ -114,13 +133,9 @@ void implAll(Library& m) {
 SHUNT_LIBRARY_IMPL(aten, PrivateUse1, m) {
   ARITHMETIC("p", ops::fill__Scalar);
   ARITHMETIC("x + p * y", ops::add_Tensor, ops::add__Tensor, ops::add_out);
-  ARITHMETIC("x + q * p", ops::add_Scalar, ops::add__Scalar);
   ARITHMETIC("x - p * y", ops::sub_Tensor, ops::sub__Tensor, ops::sub_out);
-  ARITHMETIC("x - q * p", ops::sub_Scalar, ops::sub__Scalar);
   ARITHMETIC("x * y", ops::mul_Tensor, ops::mul__Tensor, ops::mul_out);
-  ARITHMETIC("x * p", ops::mul_Scalar, ops::mul__Scalar);
   ARITHMETIC("x / y", ops::div_Tensor, ops::div__Tensor, ops::div_out);
-  ARITHMETIC("x / p", ops::div_Scalar, ops::div__Scalar);
   ARITHMETIC("x + p * y * z", ops::addcmul, ops::addcmul_);
   ARITHMETIC("x + p * (y / z)", ops::addcdiv, ops::addcdiv_);
   ARITHMETIC("-x", ops::neg, ops::neg_, ops::neg_out);

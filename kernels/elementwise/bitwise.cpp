@@ -6,7 +6,8 @@ namespace shunt::native {
 namespace {
 
 Tensor numberBeside(const char* op, const Scalar& self, const Tensor& other) {
-  return wrapped_scalar_tensor(self, implOf(other, op, "other").device());
+  implOf(other, op, "other");  // must be defined
+  return wrapped_scalar_tensor(self);
 }
 
 }  // namespace

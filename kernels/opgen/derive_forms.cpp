@@ -70,6 +70,7 @@ OperatorDef deriveInplace(const OperatorDef& functional, const Variants& variant
   op.function = functional.name()[0] != '_' && variants.function;
   op.method = true;
   op.kernels = deriveKernels(functional, "_", variants.inplace_kernel);
+  op.tensor_form = {variants.inplace_tensor_form, functional.tensor_form.place, nullptr, {}};
   return op;
 }
 
@@ -101,6 +102,7 @@ OperatorDef deriveOut(const OperatorDef& functional, const Variants& variants) {
   OperatorDef op = derive(functional, FunctionSchema(OperatorName("aten::" + functional.name(), overload),
                                                      std::move(args), std::move(returns)), Form::kOut);
   op.kernels = deriveKernels(functional, "_out", variants.out_kernel);
+  op.tensor_form.place = functional.tensor_form.place;
   return op;
 }
 

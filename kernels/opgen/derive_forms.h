@@ -8,7 +8,7 @@ namespace opgen {
 /// What an entry's `variants`, `out_name`, `out_args`, `inplace` and `out` ask for.
 struct Variants {
   bool function = true, method = false, inplace = false, out = false;
-  std::string out_name, inplace_kernel, out_kernel;
+  std::string out_name, inplace_kernel, out_kernel, inplace_tensor_form;
   std::vector<std::string> out_args;
 };
 

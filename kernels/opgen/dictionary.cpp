@@ -2,6 +2,7 @@
 
 #include "kernels/opgen/cpp_types.h"
 #include "kernels/opgen/derive_forms.h"
+#include "kernels/opgen/tensor_form.h"
 #include "kernels/opgen/yaml_util.h"
 
 #include <shunt/core/dispatch_key.h>
@@ -13,8 +14,9 @@
 namespace opgen {
 namespace {
 
-const std::vector<std::string> kEntryKeys = {"func", "variants", "out_name", "out_args", "elementwise", "structured_delegate", "dispatch", "inplace", "out",
-                                             "device_check", "manual_cpp_binding", "cpp_no_default_args", "tags"};
+const std::vector<std::string> kEntryKeys = {
+    "func",     "variants", "out_name", "out_args", "elementwise",  "structured_delegate",  "dispatch",            "direct_while",
+    "inplace_direct_while", "inplace",  "out",      "device_check", "manual_cpp_binding",   "cpp_no_default_args", "tags"};
 
 shunt::FunctionSchema parseEntrySchema(const YamlFile& file, const YAML::Node& node) {
   try {
@@ -41,11 +43,14 @@ Variants readVariants(const YamlFile& file, const YAML::Node& entry) {
   if (entry["out_args"]) v.out_args = file.list(entry["out_args"], "out_args");
   if (entry["inplace"]) v.inplace_kernel = file.text(entry["inplace"], "inplace");
   if (entry["out"]) v.out_kernel = file.text(entry["out"], "out");
+  if (entry["inplace_direct_while"])
+    v.inplace_tensor_form = file.text(entry["inplace_direct_while"], "inplace_direct_while");
   const auto needs = [&](const char* key, const char* variant, bool present) {
     if (entry[key] && !present)
       fail(file.placeOf(entry[key]), std::string("'") + key + "' needs the variant " + variant);
   };
   needs("inplace", "inplace", v.inplace);
+  needs("inplace_direct_while", "inplace", v.inplace && entry["direct_while"]);
   needs("out", "out", v.out);
   needs("out_name", "out", v.out);
   needs("out_args", "out", v.out);
@@ -133,6 +138,8 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
   op.cpp_name = structName(op);
   op.kernels = readKernels(file, entry, op);
   readStructured(file, entry, op);
+  if (const YAML::Node form = entry["direct_while"])
+    readTensorForm(op, file.text(form, "direct_while"), file.placeOf(form));
   if (entry["device_check"]) {
     if (file.text(entry["device_check"], "device_check") != "NoCheck")
       fail(file.placeOf(entry["device_check"]), "the only value of 'device_check' is NoCheck");
@@ -203,6 +210,7 @@ Dictionary readDictionary(const std::string& path) {
     else if (entry["structured_delegate"]) fail(op.place, "'structured_delegate' needs the variant out");
   }
   linkForms(dictionary);
+  linkTensorForms(dictionary);
   return dictionary;
 }
 

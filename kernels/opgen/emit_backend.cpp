@@ -1,6 +1,7 @@
 #include "kernels/opgen/cpp_types.h"
 #include "kernels/opgen/emit.h"
 #include "kernels/opgen/shard_counts.h"
+#include "kernels/opgen/tensor_form.h"
 
 #include <shunt/core/dispatch_key.h>
 
@@ -126,6 +127,8 @@ class BackendEmitter {
       case KernelKind::kCopy: return addWrapper(op, k, "copying", copyBody(op, k));
       case KernelKind::kStructured:
         return addWrapper(op, k, "structured_" + k.key, (needsDeviceCheck(op, k) ? deviceChecks(op, k) : "") + structuredBody(op, k));
+      case KernelKind::kTensorForm:
+        return addWrapper(op, k, "by_tensor_form", fmt::format("  return {};\n", tensorFormCall(op)));
       case KernelKind::kNative: break;
     }
     if (needsDeviceCheck(op, k))

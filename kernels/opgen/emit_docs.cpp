@@ -15,8 +15,9 @@ constexpr const char* kHead = R"(# Operators
 Every operator of the dictionary, by name. This file is written by `opgen --docs docs/operators.md --yaml-dir kernels` and
 compared by a test. *Forms*: in-place and out= forms that share the entry; `method` where the operator is also a method of
 Tensor. *Kernels*: an elementwise functor (CPU and Meta), kernels in `shunt::native` by key, or `composite` for operators
-made of others, whose gradient is that of what they call. *Gradient*: the node that backward runs; `none` where results have no
-gradient, `backward throws` where nobody has written it.
+made of others, whose gradient is that of what they call; `else by` names the operator that is called, with the number as a
+tensor, where that operator has another kernel than the built-in one ([precedence.md](precedence.md)). *Gradient*: the node that
+backward runs; `none` where results have no gradient, `backward throws` where nobody has written it.
 
 | operator | forms | kernels | gradient | autocast |
 |---|---|---|---|---|
@@ -27,7 +28,8 @@ std::string kernelsOf(const OperatorDef& op) {
   std::vector<std::string> order;
   for (const Kernel& k : op.kernels) {
     if (k.key == "CompositeImplicitAutograd") return "composite";
-    const std::string text = k.kind == KernelKind::kElementwise ? "functor `" + k.name + "`"
+    const std::string text = k.kind == KernelKind::kTensorForm  ? "else by `" + op.tensor_form.op->qualifiedName().substr(6) + "`"
+                             : k.kind == KernelKind::kElementwise ? "functor `" + k.name + "`"
                              : k.kind == KernelKind::kCopy      ? "copy of the functional form"
                              : k.kind == KernelKind::kStructured ? "structured `" + k.name + "`"
                                                                 : "`" + k.name + "`";

@@ -1,6 +1,7 @@
 #include "kernels/opgen/cpp_types.h"
 #include "kernels/opgen/emit.h"
 #include "kernels/opgen/shard_counts.h"
+#include "kernels/opgen/tensor_form.h"
 
 #include <fmt/format.h>
 
@@ -41,24 +42,52 @@ const SourcePlace& placeOf(const Registration& r) {
   return r.key == "Autograd" && r.op->derivative != nullptr ? r.op->derivative->place : r.op->place;
 }
 
-std::string row(const Registration& r) {
+std::string codeOf(const Registration& r) {
+  return fmt::format("&boxing::StaticKernel<{}, {}, boxing::Types<{}>>::call", r.function, returnType(*r.op),
+                     argumentTypes(*r.op));
+}
+
+const Registration& find(const Registration& for_whom, const OperatorDef& op, const std::string& key, const Registrations& all) {
+  for (const Registration& r : all)
+    if (r.op == &op && r.key == key) return r;
+  fail(for_whom.op->tensor_form.place, for_whom.op->qualifiedName() + " can't stand in for " + op.qualifiedName() +
+                                           ", which has no kernel for " + for_whom.key);
+}
+
+/// What a kernel of a number's form stands in for; null for other kernels.
+struct StandsInFor {
+  const Registration *built_in = nullptr, *composite = nullptr;
+};
+StandsInFor standsInFor(const Registration& r, const Registrations& all) {
+  if (!r.op->hasTensorForm() || !isBackendKey(r.key)) return {};
+  return {&find(r, *r.op->tensor_form.op, r.key, all), &find(r, *r.op, "CompositeExplicitAutograd", all)};
+}
+
+std::string row(const Registration& r, const StandsInFor& as) {
   const std::string line = lineOf(placeOf(r));
   if (r.function.empty())
     return line + fmt::format("      fallthroughRow(ops::{}::symbol, DispatchKey::{}, std::source_location::current()),\n",
                               r.op->cpp_name, r.key);
-  return line + fmt::format("      kernelRow<ops::{0}::Schema, &boxing::StaticKernel<{1}, {2}, boxing::Types<{3}>>::call>("
-                            "ops::{0}::symbol, DispatchKey::{4}, std::source_location::current()),\n",
-                            r.op->cpp_name, r.function, returnType(*r.op), argumentTypes(*r.op), r.key);
+  const std::string kernel =
+      fmt::format("kernelRow<ops::{}::Schema, {}>(ops::{}::symbol, DispatchKey::{}, std::source_location::current())",
+                  r.op->cpp_name, codeOf(r), r.op->cpp_name, r.key);
+  if (as.built_in == nullptr) return fmt::format("{}      {},\n", line, kernel);
+  return fmt::format("{}      standInRow<{}, {}>({}, ops::{}::symbol),\n", line, codeOf(*as.built_in), codeOf(*as.composite),
+                     kernel, as.built_in->op->cpp_name);
 }
 
 /// One table file: the kernels' code lies elsewhere (extern template), this is data and one loop.
-std::string tableFile(size_t number, const std::vector<const Registration*>& rows) {
+std::string tableFile(size_t number, const std::vector<const Registration*>& rows, const Registrations& all) {
   std::string externs, table;
   std::set<std::string> seen;
-  for (const Registration* r : rows) {
-    table += row(*r);
-    if (!r->function.empty() && seen.insert(r->function + argumentTypes(*r->op)).second)
+  const auto declare = [&](const Registration* r) {
+    if (r != nullptr && !r->function.empty() && seen.insert(r->function + argumentTypes(*r->op)).second)
       externs += "extern " + instantiateKernel(*r);
+  };
+  for (const Registration* r : rows) {
+    const StandsInFor as = standsInFor(*r, all);
+    table += row(*r, as);
+    for (const Registration* used : {r, as.built_in, as.composite}) declare(used);
   }
   return fmt::format(
       "{}#include \"generated/native_functions.h\"\n#include \"generated/wrappers.h\"\n"
@@ -95,7 +124,7 @@ void emitRegistrations(const Dictionary& dictionary, const Output& out, const Re
     std::vector<const Registration*> rows;
     for (size_t k = registrations.size() * i / kRegisterShards; k < registrations.size() * (i + 1) / kRegisterShards; ++k)
       rows.push_back(&registrations[k]);
-    out.write(fmt::format("generated/register_{}.cpp", i), tableFile(i, rows));
+    out.write(fmt::format("generated/register_{}.cpp", i), tableFile(i, rows, registrations));
   }
 }
 

@@ -23,6 +23,10 @@ bool OperatorDef::isCompositeImplicit() const {
                      [](const Kernel& k) { return k.key == "CompositeImplicitAutograd"; });
 }
 
+bool OperatorDef::hasTensorForm() const {
+  return std::any_of(kernels.begin(), kernels.end(), [](const Kernel& k) { return k.kind == KernelKind::kTensorForm; });
+}
+
 bool OperatorDef::isView() const {
   if (form != Form::kFunctional || isCompositeImplicit()) return false;
   return std::any_of(returns().begin(), returns().end(),

@@ -23,6 +23,7 @@ enum class KernelKind {
   kElementwise,  // elementwise::run* of functor <name>
   kCopy,         // compute the functional form, then copy
   kStructured,   // shunt::native::<name>_meta and <name>_impl, for every form
+  kTensorForm,   // calls the form that takes a tensor for the number
 };
 
 struct Kernel {
@@ -32,6 +33,15 @@ struct Kernel {
 };
 
 struct Derivative;
+struct OperatorDef;
+
+/// The operator that a number's form is made of: `direct_while` of an entry. See tensor_form.h.
+struct TensorForm {
+  std::string text;  // as written; empty: the functional form's, in this operator's form
+  SourcePlace place;
+  const OperatorDef* op = nullptr;
+  std::vector<std::string> arguments;  // names of the number's form's, in the order of `op`'s
+};
 
 struct OperatorDef {
   shunt::FunctionSchema schema;
@@ -46,6 +56,7 @@ struct OperatorDef {
   bool device_check = true;
   std::vector<std::string> tags;
   std::vector<std::string> no_cpp_defaults;  // arguments whose default the C++ API leaves out
+  TensorForm tensor_form;
   /// The functional operator whose in-place or out form this is; null for functional ones and for lone forms.
   const OperatorDef* functional = nullptr;
   /// Null when derivatives.yaml says nothing of it (in-place forms share their functional form's).
@@ -60,6 +71,8 @@ struct OperatorDef {
   const std::vector<shunt::Argument>& returns() const { return schema.returns(); }
 
   bool isCompositeImplicit() const;
+  /// Its kernels for backends stand in for a call of tensor_form.
+  bool hasTensorForm() const;
   /// Returns alias an argument without writing to it (view, split).
   bool isView() const;
   /// The argument that a view is of.

@@ -33,8 +33,12 @@ void registerOperators(ArrayRef<OperatorRow> rows) {
 
 void registerKernels(ArrayRef<KernelRow> rows) {
   Dispatcher& dispatcher = Dispatcher::singleton();
-  for (const KernelRow& row : rows)
-    handles().push_back(dispatcher.registerImpl(nameOf(*row.symbol), row.key, kernelOf(row), row.where));
+  for (const KernelRow& row : rows) {
+    const OperatorName name = nameOf(*row.symbol);
+    handles().push_back(row.as.other != nullptr
+                            ? registerStandIn(name, row.key, kernelOf(row), row.as, row.where)
+                            : dispatcher.registerImpl(name, row.key, kernelOf(row), row.where));
+  }
 }
 
 }  // namespace shunt::wrappers

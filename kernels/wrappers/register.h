@@ -4,7 +4,7 @@
 // the dictionary live as long as the process. Each row's place is its entry in the YAML files.
 #pragma once
 
-#include <shunt/core/dispatcher.h>
+#include <shunt/core/stand_in.h>
 
 #include <source_location>
 
@@ -39,12 +39,19 @@ struct KernelRow {
   BoxedKernelFn boxed;
   const CppSignature& (*signature)();
   std::source_location where;
+  StandIn as{};  // of a stand-in
 };
 
 /// `Function` is StaticKernel<...>::call of a kernel with the operator's signature.
 template <class Signature, auto Function>
 KernelRow kernelRow(const Operator& symbol, DispatchKey key, std::source_location where) {
   return {&symbol, key, reinterpret_cast<void*>(Function), &boxedKernel<Signature, Function>, &CppSignature::of<Signature>, where};
+}
+/// `BuiltIn` and `Composite` are StaticKernel<...>::call, too: of `other`'s kernel for the row's key, and of what calls it.
+template <auto BuiltIn, auto Composite>
+KernelRow standInRow(KernelRow row, const Operator& other) {
+  row.as = {&other, reinterpret_cast<const void*>(BuiltIn), reinterpret_cast<const void*>(Composite)};
+  return row;
 }
 inline KernelRow fallthroughRow(const Operator& symbol, DispatchKey key, std::source_location where) {
   return {&symbol, key, nullptr, nullptr, nullptr, where};

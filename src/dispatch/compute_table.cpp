@@ -1,6 +1,7 @@
 #include "src/dispatch/compute_table.h"
 
 #include "src/dispatch/errors.h"
+#include "src/dispatch/operator_entry.h"
 #include "src/dispatch/thunk.h"
 
 namespace shunt {
@@ -74,13 +75,50 @@ bool sameContent(const TableEntry& a, const TableEntry& b) {
   return a.unboxed == b.unboxed && a.boxed == b.boxed && a.functor == b.functor && a.reason == b.reason;
 }
 
+// Whether calls with tensors of this backend can come to the key before they come to the backend's own.
+bool standsAbove(DispatchKey key, BackendComponent backend) {
+  const KeyParts& parts = partsOf(key);
+  if (kBackendFunctionalities.has(parts.functionality)) return false;
+  if (parts.per_backend) return parts.backend == backend;
+  if (kAutocastKeys.has(parts.functionality)) return key == autocastKeyOf(backend);
+  return key != DispatchKey::AutogradOther && key != DispatchKey::AutogradNestedTensor;
+}
+
+bool isKernel(const KernelRecord* record, const void* unboxed) {
+  return record != nullptr && record->kernel.unboxed == unboxed && !record->kernel.functor;
+}
+
+bool applies(const KernelRecord& stand_in, const KernelMap& kernels, const KernelMap& fallbacks, DispatchKey key) {
+  const KernelMap& others = stand_in.stands_in.of->kernels();
+  if (!isKernel(kernels.find(DispatchKey::CompositeExplicitAutograd), stand_in.stands_in.composite)) return false;
+  if (!isKernel(others.find(key), stand_in.stands_in.built_in)) return false;
+  for (int slot = 1; slot < slotOf(key); ++slot) {
+    const auto above = static_cast<DispatchKey>(slot);
+    if (standsAbove(above, partsOf(key).backend) && TableComputer::choose(kernels, fallbacks, above).fallthrough &&
+        !TableComputer::choose(others, fallbacks, above).fallthrough)
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Choice TableComputer::choose(const KernelMap& kernels, const KernelMap& fallbacks, DispatchKey key) {
-  if (const KernelRecord* exact = kernels.find(key)) return of(exact, EntryReason::kKernel);
-  if (auto composite = chooseComposite(kernels, key)) return *composite;
-  if (const KernelRecord* fallback = fallbacks.find(key)) return of(fallback, EntryReason::kBackendFallback);
-  return {};
+  const KernelRecord* stand_in = nullptr;
+  const auto with = [&](Choice choice) {
+    choice.stand_in = stand_in;
+    return choice;
+  };
+  if (const std::vector<KernelRecord>* all = kernels.records(key)) {
+    for (auto r = all->rbegin(); r != all->rend(); ++r) {
+      if (r->stands_in.of != nullptr) stand_in = &*r;
+      if (r->stands_in.of == nullptr || applies(*r, kernels, fallbacks, key))
+        return with(of(&*r, EntryReason::kKernel));
+    }
+  }
+  if (auto composite = chooseComposite(kernels, key)) return with(*composite);
+  if (const KernelRecord* fallback = fallbacks.find(key)) return with(of(fallback, EntryReason::kBackendFallback));
+  return with({});
 }
 
 std::unique_ptr<OpState> TableComputer::compute(const Operator* op, const KernelMap& kernels, const KernelMap& fallbacks,

@@ -91,9 +91,29 @@ void Dispatcher::Impl::publishAll() {
   else publishNow(all);
 }
 
+namespace {
+
+/// `entries` and their followers, followers first: publication goes in this order, so that who has met an operator's
+/// new kernel meets no stand-in for the one before.
+std::vector<OperatorEntry*> withFollowers(std::span<OperatorEntry* const> entries) {
+  std::vector<OperatorEntry*> out;
+  std::unordered_set<OperatorEntry*> seen;
+  const auto add = [&](OperatorEntry* e) {
+    if (seen.insert(e).second) out.push_back(e);
+  };
+  for (OperatorEntry* entry : entries) {
+    if (entry->follows()) add(entry);
+    for (OperatorEntry* follower : entry->followers()) add(follower);
+  }
+  for (OperatorEntry* entry : entries) add(entry);
+  return out;
+}
+
+}  // namespace
+
 void Dispatcher::Impl::publishNow(std::span<OperatorEntry* const> entries) {
   Change change;
-  for (OperatorEntry* entry : entries)
+  for (OperatorEntry* entry : withFollowers(entries))
     if (auto next = entry->recompute(fallbacks, world)) change.changed.push_back({entry, std::move(next)});
   if (change.changed.empty()) return;
   findStale(change);
@@ -231,13 +251,18 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
 }
 
 RegistrationHandle Dispatcher::registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel, std::source_location where) {
+  return impl_->registerKernel(name, key, std::move(kernel), where, {});
+}
+
+RegistrationHandle Dispatcher::Impl::registerKernel(const OperatorName& name, DispatchKey key, KernelFunction kernel,
+                                                    std::source_location where, const StandIn& as) {
   SHUNT_CHECK(isRuntimeKey(key) || isAliasKey(key), "impl(", name, "): not a dispatch key that kernels can be registered for");
   AfterUnlock after;
   uint64_t id = 0;
   {
-    MutexLock lock(impl_->mutex);
-    const auto it = impl_->operators.find(name);
-    if (it != impl_->operators.end() && kernel.signature != nullptr) {
+    MutexLock lock(mutex);
+    const auto it = operators.find(name);
+    if (it != operators.end() && kernel.signature != nullptr) {
       const OperatorEntry& entry = *it->second;
       if (entry.signature() != nullptr && !(*entry.signature() == *kernel.signature))
         throw Error(detail::str("operator ", name, ": mismatch between the C++ signatures of its kernels\n  first: ", entry.signature()->str(),
@@ -246,20 +271,30 @@ RegistrationHandle Dispatcher::registerImpl(OperatorName name, DispatchKey key, 
       if (const SchemaRecord* schema = entry.schema())
         checkSignatureAgainstSchema(schema->schema, schema->place, *kernel.signature, placeOf(where));
     }
-    OperatorEntry& entry = impl_->entryFor(name);
+    OperatorEntry* const other = as.other != nullptr ? as.other->entry() : nullptr;
+    if (as.other != nullptr) {
+      const bool followed = it != operators.end() && (!it->second->followers().empty() || it->second.get() == other);
+      SHUNT_CHECK(other != nullptr && !other->follows() && !followed, "operator ", name, ": a stand-in of it can't wait for ",
+                  OperatorHandle(*as.other).operator_name(),
+                  other == nullptr ? ", which is not registered" : ", since one of them has both stand-ins and followers",
+                  "; at ", placeOf(where));
+    }
+    OperatorEntry& entry = entryFor(name);
+    if (other != nullptr) other->addFollower(&entry);
+    const StandInFor stands_in{other, as.built_in, as.composite};
     if (kernel.signature != nullptr && entry.signature() == nullptr) entry.setSignature(kernel.signature, placeOf(where));
-    id = ++impl_->next_id;
-    entry.addKernel(key, KernelRecord{id, std::move(kernel), where});
-    impl_->publish(entry);
-    after.states = impl_->collect(false);
+    id = ++next_id;
+    entry.addKernel(key, KernelRecord{id, std::move(kernel), where, stands_in});
+    publish(entry);
+    after.states = collect(false);
   }
   return RegistrationHandle([this, name, key, id] {
     AfterUnlock after;
-    MutexLock lock(impl_->mutex);
-    OperatorEntry& entry = impl_->entryFor(name);
+    MutexLock lock(mutex);
+    OperatorEntry& entry = entryFor(name);
     after.kernel = entry.removeKernel(key, id);
-    impl_->publish(entry);
-    after.states = impl_->collect(false);
+    publish(entry);
+    after.states = collect(false);
   });
 }
 

@@ -6,7 +6,7 @@
 #include "src/dispatch/hot_entries.h"
 #include "src/dispatch/operator_entry.h"
 
-#include <shunt/core/dispatcher.h>
+#include <shunt/core/stand_in.h>
 
 #include <deque>
 #include <thread>
@@ -70,9 +70,12 @@ struct Dispatcher::Impl {
   static constexpr size_t kLoggedInvalidations = 1024;
 
   OperatorEntry& entryFor(const OperatorName& name) SHUNT_REQUIRES(mutex);
+  /// registerImpl, and registerStandIn, which says what `kernel` waits for.
+  RegistrationHandle registerKernel(const OperatorName& name, DispatchKey key, KernelFunction kernel,
+                                    std::source_location where, const StandIn& as) SHUNT_EXCLUDES(mutex);
   void publish(OperatorEntry& entry) SHUNT_REQUIRES(mutex);
   void publishAll() SHUNT_REQUIRES(mutex);
-  /// R2 to R5: one change, of those of `entries` whose tables are not what their registrations say.
+  /// R2 to R5: one change, of those of `entries` and their followers whose tables are not what the registrations say.
   void publishNow(std::span<OperatorEntry* const> entries) SHUNT_REQUIRES(mutex);
   /// The thunks that rely on an entry or a setting that `change` changes, and their operators' states without them.
   void findStale(Change& change) SHUNT_REQUIRES(mutex);

@@ -13,14 +13,20 @@ void dumpRecords(std::ostream& out, const KernelMap& kernels) {
       out << toString(slot.key) << ": registered at " << placeOf(r->where);
       if (r->kernel.isFallthrough()) out << " [fallthrough]";
       else if (r->kernel.signature == nullptr) out << " [boxed]";
+      if (r->stands_in.of != nullptr)
+        out << " [stands in while " << r->stands_in.of->name() << " has its built-in kernel]";
       out << (r == slot.records.rbegin() ? "\n" : " (inactive)\n");
     }
   }
 }
 
 std::string describeChoice(const TableComputer::Choice& c) {
-  if (c.record == nullptr) return std::string("[") + toString(c.reason) + "]";
-  return placeOf(c.record->where) + " [" + toString(c.reason) + "]";
+  std::string reason = toString(c.reason);
+  if (c.stand_in != nullptr && c.record == c.stand_in)
+    reason += detail::str(", direct while ", c.stand_in->stands_in.of->name(), " has its built-in kernel");
+  else if (c.stand_in != nullptr && c.record != nullptr && c.record->kernel.unboxed == c.stand_in->stands_in.composite)
+    reason += detail::str(", as ", c.stand_in->stands_in.of->name(), " has a kernel that comes before its built-in one");
+  return (c.record != nullptr ? placeOf(c.record->where) + " [" : "[") + reason + "]";
 }
 
 }  // namespace

@@ -39,7 +39,10 @@ class OperatorEntry {
     signature_ = signature;
     signature_place_ = std::move(place);
   }
-  void addKernel(DispatchKey key, KernelRecord record) { kernels_.add(key, std::move(record)); }
+  void addKernel(DispatchKey key, KernelRecord record) {
+    follows_ |= record.stands_in.of != nullptr;
+    kernels_.add(key, std::move(record));
+  }
   std::optional<KernelRecord> removeKernel(DispatchKey key, uint64_t id) {
     auto out = kernels_.remove(key, id);
     // A signature is its kernel's library's, which may go; another kernel's is as good.
@@ -48,6 +51,16 @@ class OperatorEntry {
       other != nullptr ? setSignature(other->kernel.signature, placeOf(other->where)) : setSignature(nullptr, "");
     }
     return out;
+  }
+  /// Whether it has stand-ins, so that its table depends on another operator's registrations; or had, which does no
+  /// harm.
+  bool follows() const { return follows_; }
+  /// The operators that have stand-ins for this one.
+  const std::vector<OperatorEntry*>& followers() const { return followers_; }
+  void addFollower(OperatorEntry* follower) {
+    for (OperatorEntry* f : followers_)
+      if (f == follower) return;
+    followers_.push_back(follower);
   }
   /// Generated code knows its operators' signatures; they stay when kernels go.
   void bindSignature(const CppSignature* signature) {
@@ -78,6 +91,8 @@ class OperatorEntry {
   uint64_t schema_id_ = 0;
   std::vector<std::unique_ptr<const SchemaRecord>> schemas_;
   KernelMap kernels_;
+  bool follows_ = false;
+  std::vector<OperatorEntry*> followers_;
   const CppSignature* signature_ = nullptr;
   bool bound_signature_ = false;
   std::string signature_place_;

@@ -26,6 +26,8 @@
 //     setting, an entry's absence). Whoever knows of B's new entry finds A's new state, which has no T, at its next call.
 //     For an inlined operator the order is not needed: I1 asks later than that. The model shows both. A dependant that
 //     changes too, in the same change, is exchanged twice: first its table as it was without T, then with the others.
+//     A table can depend on another operator's registrations itself (Note [Stand-ins] in compute_table.h). Such a follower changes in
+//     the same change and is exchanged before the operator that it follows, for the same reason.
 //   - P3: T is in no state while it is compiled, so R3 cannot find it; the versions tell instead.
 // What began before anyone could know of the change may still run the old.
 // A process-wide setting changes as an operator does, its value in the place of the state that R4 exchanges last: no call that
@@ -49,7 +51,8 @@ namespace shunt::world {
 ///   forEachStale(f)       f(Validity&) for every thunk with an edge on an entry that changes
 ///   replaceDependants()   exchanges in the states, without them, of the operators that have such thunks with an edge on
 ///                         another operator, also of those that change themselves
-///   replaceChanged()      exchanges in the states of the operators that change; a setting's value is stored here
+///   replaceChanged()      exchanges in the states of the operators that change, followers before what they follow; a
+///                         setting's value is stored here
 /// where exchanging is Reclaimer::publish (world.h).
 template <class Bugs = NoPublicationBugs, class Change>
 void publishChange(Change&& change) {

@@ -12,10 +12,20 @@
 
 namespace shunt {
 
+class OperatorEntry;
+
+/// Another operator's kernel that a stand-in waits for: Note [Stand-ins] in compute_table.h.
+struct StandInFor {
+  const OperatorEntry* of = nullptr;  // null: the kernel is no stand-in
+  const void* built_in = nullptr;     // `of`'s kernel, as KernelFunction::unboxed
+  const void* composite = nullptr;    // the operator's composite that it stands in for
+};
+
 struct KernelRecord {
   uint64_t id;
   KernelFunction kernel;
   std::source_location where;
+  StandInFor stands_in{};
 };
 
 /// Outlives the library that defined it, whose strings a std::source_location points to.
@@ -39,8 +49,13 @@ class KernelMap {
 
   /// The kernel in force for exactly this key, or null.
   const KernelRecord* find(DispatchKey key) const {
+    const std::vector<KernelRecord>* all = records(key);
+    return all != nullptr ? &all->back() : nullptr;
+  }
+  /// All of this key, newest last; null where there is none.
+  const std::vector<KernelRecord>* records(DispatchKey key) const {
     for (const Slot& s : slots_)
-      if (s.key == key) return &s.records.back();
+      if (s.key == key) return &s.records;
     return nullptr;
   }
   void add(DispatchKey key, KernelRecord record) {

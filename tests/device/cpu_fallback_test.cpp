@@ -65,6 +65,22 @@ TEST_F(CpuFallback, LeavesOperatorsWithAKernelAlone) {
   EXPECT_TRUE(warnings().empty());
 }
 
+TEST_F(CpuFallback, NumbersReachTheBackendsKernelForTensorsAndFallBackAsSuch) {
+  const Tensor x = counted({3});
+  const int before = test::mulCalls();
+  EXPECT_THAT(valuesOf(x.mul(2)), ElementsAre(0, 2, 4));
+  EXPECT_EQ(test::mulCalls(), before + 1);
+  EXPECT_THAT(valuesOf(x.add(1)), ElementsAre(1, 2, 3));
+  EXPECT_THAT(valuesOf(rsub(x, 1)), ElementsAre(1, 0, -1));
+  const auto names = cpu_fallback_operators();
+  EXPECT_EQ(std::count(names.begin(), names.end(), OperatorName("aten::add", "Tensor")), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), OperatorName("aten::sub", "Tensor")), 1);
+  EXPECT_EQ(std::count(names.begin(), names.end(), OperatorName("aten::add", "Scalar")), 0);
+  EXPECT_EQ(std::count(names.begin(), names.end(), OperatorName("aten::mul", "Scalar")), 0);
+  EXPECT_THAT(valuesOf(x.cpu().mul(2)), ElementsAre(0, 2, 4));
+  EXPECT_EQ(test::mulCalls(), before + 1);
+}
+
 TEST_F(CpuFallback, WritesInPlaceAndReturnsTheSameTensor) {
   Tensor x = counted({2, 3});
   const uint32_t version = x._version();

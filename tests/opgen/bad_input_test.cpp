@@ -32,6 +32,12 @@ TEST_P(BadInputTest, IsRefusedWithItsPlace) {
   EXPECT_THAT(message, HasSubstr(c.message));
 }
 
+// A form with a number, beside the one with a tensor.
+#define SCALAR_FORM(direct_while)                                             \
+  "- func: f.Tensor(Tensor self, Tensor other) -> Tensor\n  elementwise: F\n"   \
+  "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  elementwise: F\n"   \
+  "  direct_while: " direct_while "\n"
+
 const BadInput kFunctions[] = {
     {"NotYaml", "- func: [relu\n- x", "", "{}", "functions.yaml:2: error:", "not valid YAML"},
     {"NotAList", "func: relu(Tensor self) -> Tensor\n", "", "{}", "functions.yaml:1: error:", "expected a list of entries"},
@@ -91,7 +97,20 @@ const BadInput kFunctions[] = {
     {"ImplicitBesideOthers",
      "- func: relu(Tensor self) -> Tensor\n  dispatch: {CompositeImplicitAutograd: relu, CompositeExplicitAutograd: relu}\n", "",
      "{}", "functions.yaml:1: error:", "CompositeImplicitAutograd kernel and"},
+    {"DirectWhileUnknown", SCALAR_FORM("f.Tenser"), "", "{}", "functions.yaml:5: error:", "'f.Tenser', which is no operator"},
+    {"DirectWhileOtherArguments", SCALAR_FORM("f.Tensor(self)"), "", "{}", "functions.yaml:5: error:", "it takes 2 arguments"},
+    {"DirectWhileNoSuchArgument", SCALAR_FORM("f.Tensor(self, number)"), "", "{}", "functions.yaml:5: error:", "no argument 'number'"},
+    {"DirectWhileNoParenthesis", SCALAR_FORM("f.Tensor(self"), "", "{}", "functions.yaml:5: error:", "name.overload(arguments)"},
+    {"DirectWhileNothingToWrap", SCALAR_FORM("f.Tensor(self, self)"), "", "{}", "functions.yaml:5: error:", "no number becomes a tensor"},
+    {"DirectWhileOfItself", SCALAR_FORM("f.Scalar"), "", "{}", "functions.yaml:5: error:", "no number becomes a tensor"},
+    {"DirectWhileBesideComposite", "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  direct_while: f.Tensor\n", "", "{}",
+     "functions.yaml:2: error:", "is itself the composite"},
+    {"DirectWhileWithoutInplace", SCALAR_FORM("f.Tensor\n  variants: inplace"), "", "{}", "functions.yaml:5: error:",
+     "no form of aten::f.Tensor has its arguments"},
+    {"InplaceDirectWhileAlone", "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  variants: inplace\n"
+     "  inplace_direct_while: f.Tensor\n", "", "{}", "functions.yaml:3: error:", "'inplace_direct_while' needs"},
 };
+#undef SCALAR_FORM
 
 const BadInput kDerivatives[] = {
     {"MissingEntry", kRelu, "", "{}", "derivatives.yaml: error:", "functions.yaml:1: aten::relu"},

@@ -2,6 +2,7 @@
 #include "tests/opgen/temporary_yaml.h"
 
 #include "kernels/opgen/cpp_types.h"
+#include "kernels/opgen/tensor_form.h"
 
 #include <gtest/gtest.h>
 
@@ -39,6 +40,23 @@ TEST(DerivedForms, OutNames) {
                 "- func: eq.Scalar(Tensor self, Scalar other) -> Tensor\n  variants: function, out\n  elementwise: Eq\n");
   EXPECT_NE(m.dictionary.find("neg", "out"), nullptr);
   EXPECT_NE(m.dictionary.find("eq", "Scalar_out"), nullptr);
+}
+
+TEST(DerivedForms, OfANumberCallThoseOfATensor) {
+  const Model m(
+      "- func: f.Tensor(Tensor self, Tensor other) -> Tensor\n  variants: function, inplace, out\n  elementwise: F\n"
+      "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  variants: function, inplace, out\n  elementwise: F\n"
+      "  direct_while: f.Tensor\n"
+      "- func: g(Tensor self, Scalar other) -> Tensor\n  variants: function, inplace, out\n  elementwise: F\n"
+      "  direct_while: f.Tensor(other, self)\n  inplace_direct_while: f.Tensor_out(self, other, self)\n  out: cast\n");
+  EXPECT_EQ(tensorFormCall(m.op("f", "Scalar")), "ops::f_Tensor::call(self, wrapped_scalar_tensor(other))");
+  EXPECT_EQ(tensorFormCall(m.op("f_", "Scalar")), "ops::f__Tensor::call(self, wrapped_scalar_tensor(other))");
+  EXPECT_EQ(tensorFormCall(m.op("f", "Scalar_out")),
+            "ops::f_Tensor_out::call(self, wrapped_scalar_tensor(other), out)");
+  EXPECT_EQ(tensorFormCall(m.op("g", "")), "ops::f_Tensor::call(wrapped_scalar_tensor(other), self)");
+  EXPECT_EQ(tensorFormCall(m.op("g_", "")), "ops::f_Tensor_out::call(self, wrapped_scalar_tensor(other), self)");
+  EXPECT_FALSE(m.op("g", "out").hasTensorForm()) << "it copies";
+  EXPECT_FALSE(m.op("f", "Tensor").hasTensorForm());
 }
 
 TEST(DerivedForms, SeveralReturnsBecomeSeveralOuts) {
