@@ -4,6 +4,8 @@
 #include "src/dispatch/operator_entry.h"
 #include "src/dispatch/thunk.h"
 
+#include <algorithm>
+
 namespace shunt {
 namespace {
 
@@ -77,6 +79,7 @@ bool sameContent(const TableEntry& a, const TableEntry& b) {
 
 // Whether calls with tensors of this backend can come to the key before they come to the backend's own.
 bool standsAbove(DispatchKey key, BackendComponent backend) {
+  if (key == DispatchKey::Undefined) return false;
   const KeyParts& parts = partsOf(key);
   if (kBackendFunctionalities.has(parts.functionality)) return false;
   if (parts.per_backend) return parts.backend == backend;
@@ -92,33 +95,36 @@ bool applies(const KernelRecord& stand_in, const KernelMap& kernels, const Kerne
   const KernelMap& others = stand_in.stands_in.of->kernels();
   if (!isKernel(kernels.find(DispatchKey::CompositeExplicitAutograd), stand_in.stands_in.composite)) return false;
   if (!isKernel(others.find(key), stand_in.stands_in.built_in)) return false;
-  for (int slot = 1; slot < slotOf(key); ++slot) {
-    const auto above = static_cast<DispatchKey>(slot);
-    if (standsAbove(above, partsOf(key).backend) && TableComputer::choose(kernels, fallbacks, above).fallthrough &&
-        !TableComputer::choose(others, fallbacks, above).fallthrough)
-      return false;
-  }
-  return true;
+  const BackendComponent backend = partsOf(key).backend;
+  const auto passes = [&](DispatchKey above) {
+    return !standsAbove(above, backend) || !TableComputer::choose(kernels, fallbacks, above).fallthrough ||
+           TableComputer::choose(others, fallbacks, above).fallthrough;
+  };
+  // For a key without a kernel of either, both have the same: nothing, or the fallback.
+  for (const KernelMap* map : {&kernels, &others})
+    for (const KernelMap::Slot& slot : map->slots())
+      if (isRuntimeKey(slot.key) && !passes(slot.key)) return false;
+  return passes(autogradKeyOf(backend));  // aliases reach it
+}
+
+/// The newest of the key's kernels that is no stand-in, or one that applies.
+SHUNT_NOINLINE const KernelRecord* findApplying(const KernelMap& kernels, const KernelMap& fallbacks, DispatchKey key) {
+  const std::vector<KernelRecord>& all = *kernels.records(key);
+  const auto found = std::find_if(all.rbegin(), all.rend(), [&](const KernelRecord& r) {
+    return r.stands_in.of == nullptr || applies(r, kernels, fallbacks, key);
+  });
+  return found != all.rend() ? &*found : nullptr;
 }
 
 }  // namespace
 
 Choice TableComputer::choose(const KernelMap& kernels, const KernelMap& fallbacks, DispatchKey key) {
-  const KernelRecord* stand_in = nullptr;
-  const auto with = [&](Choice choice) {
-    choice.stand_in = stand_in;
-    return choice;
-  };
-  if (const std::vector<KernelRecord>* all = kernels.records(key)) {
-    for (auto r = all->rbegin(); r != all->rend(); ++r) {
-      if (r->stands_in.of != nullptr) stand_in = &*r;
-      if (r->stands_in.of == nullptr || applies(*r, kernels, fallbacks, key))
-        return with(of(&*r, EntryReason::kKernel));
-    }
-  }
-  if (auto composite = chooseComposite(kernels, key)) return with(*composite);
-  if (const KernelRecord* fallback = fallbacks.find(key)) return with(of(fallback, EntryReason::kBackendFallback));
-  return with({});
+  const KernelRecord* exact = kernels.find(key);
+  if (exact != nullptr && exact->stands_in.of != nullptr) [[unlikely]] exact = findApplying(kernels, fallbacks, key);
+  if (exact != nullptr) return of(exact, EntryReason::kKernel);
+  if (auto composite = chooseComposite(kernels, key)) return *composite;
+  if (const KernelRecord* fallback = fallbacks.find(key)) return of(fallback, EntryReason::kBackendFallback);
+  return {};
 }
 
 std::unique_ptr<OpState> TableComputer::compute(const Operator* op, const KernelMap& kernels, const KernelMap& fallbacks,

@@ -35,8 +35,6 @@ struct TableComputer {
     const KernelRecord* record = nullptr;  // null for missing, ambiguous and composite-handled-below
     EntryReason reason = EntryReason::kMissing;
     bool fallthrough = false;
-    /// The slot's stand-in, if there is one: `record` itself, or one that does not apply now.
-    const KernelRecord* stand_in = nullptr;
   };
 
   /// What fills `key`'s slot, and why.

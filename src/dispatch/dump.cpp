@@ -20,13 +20,22 @@ void dumpRecords(std::ostream& out, const KernelMap& kernels) {
   }
 }
 
-std::string describeChoice(const TableComputer::Choice& c) {
-  std::string reason = toString(c.reason);
-  if (c.stand_in != nullptr && c.record == c.stand_in)
-    reason += detail::str(", direct while ", c.stand_in->stands_in.of->name(), " has its built-in kernel");
-  else if (c.stand_in != nullptr && c.record != nullptr && c.record->kernel.unboxed == c.stand_in->stands_in.composite)
-    reason += detail::str(", as ", c.stand_in->stands_in.of->name(), " has a kernel that comes before its built-in one");
-  return (c.record != nullptr ? placeOf(c.record->where) + " [" : "[") + reason + "]";
+/// What became of the key's stand-in; empty where there is none, or a kernel of another kind serves the key anyway.
+std::string describeStandIn(const TableComputer::Choice& c, const KernelMap& kernels, DispatchKey key) {
+  const std::vector<KernelRecord>* all = kernels.records(key);
+  if (all == nullptr || c.record == nullptr) return "";
+  for (const KernelRecord& r : *all) {
+    if (r.stands_in.of == nullptr) continue;
+    if (c.record == &r) return detail::str(", direct while ", r.stands_in.of->name(), " has its built-in kernel");
+    if (c.record->kernel.unboxed == r.stands_in.composite)
+      return detail::str(", as ", r.stands_in.of->name(), " has a kernel that comes before its built-in one");
+  }
+  return "";
+}
+
+std::string describeChoice(const TableComputer::Choice& c, const KernelMap& kernels, DispatchKey key) {
+  return detail::str(c.record != nullptr ? placeOf(c.record->where) + " " : "", "[", toString(c.reason),
+                     describeStandIn(c, kernels, key), "]");
 }
 
 }  // namespace
@@ -54,7 +63,7 @@ std::string OperatorHandle::dumpComputedTable() const {
     const auto key = static_cast<DispatchKey>(slot);
     const auto choice = TableComputer::choose(entry->kernels(), impl.fallbacks, key);
     if (choice.reason == EntryReason::kMissing) continue;
-    out << toString(key) << ": " << describeChoice(choice) << '\n';
+    out << toString(key) << ": " << describeChoice(choice, entry->kernels(), key) << '\n';
   }
   return out.str();
 }
@@ -69,7 +78,7 @@ std::string OperatorHandle::explainFor(DispatchKeySet ks) const {
   const DispatchKeySet looked_at = ks & entry->state()->maskFor(ks);
   for (DispatchKey key : ks.keys()) {
     const auto choice = TableComputer::choose(entry->kernels(), impl.fallbacks, key);
-    out << (key == looked_at.highestPriorityKey() ? "-> " : "   ") << toString(key) << ": " << describeChoice(choice) << '\n';
+    out << (key == looked_at.highestPriorityKey() ? "-> " : "   ") << toString(key) << ": " << describeChoice(choice, entry->kernels(), key) << '\n';
   }
   return out.str();
 }
