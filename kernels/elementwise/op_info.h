@@ -23,7 +23,15 @@ constexpr int indexOf(TypeList<Fs...>) {
 }
 
 template <class F>
+constexpr bool isInFamily() {
+#define SHUNT_FAMILY(name) || indexOf<F>(functors::name##Functors()) >= 0
+  return false SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY);
+#undef SHUNT_FAMILY
+}
+
+template <class F>
 constexpr OpInfo describeBuiltin() {
+  static_assert(isInFamily<F>(), "the functor is in no family's list (kernels/elementwise/functors), so it would have no loops");
   OpInfo info = describe<F>();
   info.is_copy = std::is_same_v<F, functors::Copy>;
 #define SHUNT_FAMILY(name)                                                              \

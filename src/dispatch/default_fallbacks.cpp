@@ -1,4 +1,6 @@
-// Keys that fall through unless an operator says otherwise.
+// Keys that fall through unless an operator or a program's fallback says otherwise.
+#include "src/dispatch/dispatcher_impl.h"
+
 #include <shunt/core/library.h>
 
 namespace shunt {
@@ -16,6 +18,9 @@ constexpr DispatchKey kFallthroughKeys[] = {
 struct Registrar {
   Registrar() : library(Library::Kind::kImpl, "_") {
     for (DispatchKey key : kFallthroughKeys) library.fallback(dispatch(key, CppFunction::makeFallthrough()));
+    auto& impl = Dispatcher::singleton().implForHandles();
+    MutexLock lock(impl.mutex);
+    for (DispatchKey key : kFallthroughKeys) impl.fallbacks.markDefault(key);
   }
   Library library;
 };

@@ -182,7 +182,13 @@ OperatorHandle Dispatcher::findSchemaOrThrow(const char* name, const char* overl
   std::string near;
   for (const OperatorName& n : getAllOpNames())
     if (n.name == wanted.name && findSchema(n)) near += (near.empty() ? "" : ", ") + n.str();
-  throw Error(detail::str("Could not find schema for ", wanted, findOp(wanted) ? ": it has kernels but no definition (def)" : ": there is no such operator",
+  std::string gone;
+  {
+    MutexLock lock(impl_->mutex);
+    if (const auto it = impl_->operators.find(wanted); it != impl_->operators.end()) gone = withdrawalOf(OperatorHandle(*it->second->op()));
+  }
+  throw Error(detail::str("Could not find schema for ", wanted, ": ",
+                          !gone.empty() ? gone : findOp(wanted) ? "it has kernels but no definition (def)" : "there is no such operator",
                           near.empty() ? "" : "; overloads of that name: ", near));
 }
 
@@ -307,7 +313,7 @@ RegistrationHandle Dispatcher::registerFallback(DispatchKey key, KernelFunction 
   {
     MutexLock lock(impl_->mutex);
     const KernelRecord* before = impl_->fallbacks.find(key);
-    if (before != nullptr && !isSameFallback(before->kernel, kernel))
+    if (before != nullptr && !before->is_default && !isSameFallback(before->kernel, kernel))
       throw Error(detail::str("Tried to register multiple backend fallbacks for the same dispatch key ", key, "; previous registration ",
                               placeOf(before->where), ", new registration ", placeOf(where), ". Take the first back before."));
     id = ++impl_->next_id;

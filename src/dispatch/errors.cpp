@@ -94,7 +94,16 @@ std::string mixedDevices(const OperatorHandle& op, const Stack& stack) {
   return "";
 }
 
+std::string withdrawalOf(const OperatorHandle& op) {
+  const OperatorEntry* entry = op.op().entry();
+  const SchemaRecord* gone = entry != nullptr && entry->schema() == nullptr ? entry->withdrawn() : nullptr;
+  if (gone == nullptr) return "";
+  return detail::str("operator ", op.operator_name(), " was withdrawn: its definition at ", gone->place,
+                     " was taken back, as a library's registrations are when it is reset, destroyed or unloaded");
+}
+
 void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
+  if (const std::string gone = withdrawalOf(op); !gone.empty()) throw Error(gone);
   const DispatchKey key = ks.highestPriorityKey();
   if (std::string mixed = stack != nullptr ? mixedDevices(op, *stack) : ""; !mixed.empty())
     throw Error(detail::str(op.operator_name(), ": ", mixed));

@@ -5,6 +5,8 @@
 
 namespace shunt {
 
+/// Says that the operator had a definition, which was taken back, and where it was; empty for operators that have one or never had.
+std::string withdrawalOf(const OperatorHandle& op);
 /// Fills every slot without a kernel. Throws NotImplementedError that lists what is registered; with arguments on several
 /// devices it says so instead, naming them.
 void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack);

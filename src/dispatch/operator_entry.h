@@ -1,7 +1,7 @@
 // OperatorEntry: one operator's registrations and their published table.
 //
-// Owned by the dispatcher for the life of the process. Every method needs the dispatcher's lock, except `schema`:
-// a definition is reached through an atomic pointer and kept until the dispatcher has freed everything that may use it.
+// Owned by the dispatcher for the life of the process. Every method needs the dispatcher's lock, except `schema` and
+// `withdrawn`: a definition is reached through an atomic pointer and kept until the dispatcher has freed everything that may use it.
 #pragma once
 
 #include "src/dispatch/compute_table.h"
@@ -32,7 +32,12 @@ class OperatorEntry {
     schemas_.push_back(std::make_unique<SchemaRecord>(std::move(schema), std::move(place)));
     schema_.store(schemas_.back().get(), std::memory_order_release);
   }
-  void clearSchema() { schema_.store(nullptr, std::memory_order_release); }
+  void clearSchema() {
+    withdrawn_.store(schema(), std::memory_order_release);
+    schema_.store(nullptr, std::memory_order_release);
+  }
+  /// The definition that was taken back last; null while there was none.
+  const SchemaRecord* withdrawn() const { return withdrawn_.load(std::memory_order_acquire); }
   /// Of the definition in force.
   uint64_t schema_id() const { return schema_id_; }
   void setSignature(const CppSignature* signature, std::string place) {
@@ -87,7 +92,7 @@ class OperatorEntry {
   }
 
   Operator* const op_;
-  std::atomic<const SchemaRecord*> schema_{nullptr};
+  std::atomic<const SchemaRecord*> schema_{nullptr}, withdrawn_{nullptr};
   uint64_t schema_id_ = 0;
   std::vector<std::unique_ptr<const SchemaRecord>> schemas_;
   KernelMap kernels_;
@@ -101,7 +106,7 @@ class OperatorEntry {
 /// OpStates are deleted here only: their functors' destructors are users' code and must run unlocked.
 inline void freeState(const OpState* s) { delete s; }
 
-/// Throws when the operator has kernels but no definition.
+/// Throws when the operator has no definition, and says whether it had one.
 const SchemaRecord& definitionOf(const OperatorHandle& op);
 
 }  // namespace shunt

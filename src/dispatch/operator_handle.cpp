@@ -39,6 +39,8 @@ SHUNT_NOINLINE void callWhileAwaited(const OperatorHandle& op, Stack* stack) {
 }
 
 [[noreturn]] SHUNT_COLD void throwNoDefinition(const OperatorHandle& op) {
+  const std::string gone = withdrawalOf(op);
+  SHUNT_CHECK(gone.empty(), gone);
   SHUNT_CHECK(false, "operator ", op.operator_name(), " has no definition: there are kernels for it (impl), but no def with its schema");
 }
 

@@ -26,6 +26,8 @@ struct KernelRecord {
   KernelFunction kernel;
   std::source_location where;
   StandInFor stands_in{};
+  /// Shunt's own fallthrough for a key: a program's fallback stands above it.
+  bool is_default = false;
 };
 
 /// Outlives the library that defined it, whose strings a std::source_location points to.
@@ -77,6 +79,11 @@ class KernelMap {
       }
     }
     return std::nullopt;
+  }
+  /// Makes the kernel in force for the key a default.
+  void markDefault(DispatchKey key) {
+    for (Slot& s : slots_)
+      if (s.key == key) s.records.back().is_default = true;
   }
   bool empty() const { return slots_.empty(); }
   const std::vector<Slot>& slots() const { return slots_; }

@@ -220,6 +220,7 @@ Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::s
   if (auto known = Pairs::instance().find({pair.op, pair.keys, pair.signature}, switches().threshold)) {
     e.observed = true;
     e.pair = std::move(known->row);
+    e.counts_calls = switches().stats;
     e.counted = known->counted;
     e.threshold = known->threshold;
   }

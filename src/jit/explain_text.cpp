@@ -61,8 +61,10 @@ std::string pairText(const Explanation& e) {
   std::string out = fmt::format("pair ({})\n  {}\n", e.signature, e.verdict);
   if (e.observed) {
     const PairStats& p = e.pair;
-    out += fmt::format("  state {}; about {} calls interpreted; in thunks {}, of these with other operands {}\n", toString(p.state),
-                       p.interpreted, p.in_thunks, p.guard_misses);
+    const std::string in_thunks = e.counts_calls
+                                      ? fmt::format("in thunks {}, of these with other operands {}", p.in_thunks, p.guard_misses)
+                                      : "calls in thunks are counted under SHUNT_STATS only";
+    out += fmt::format("  state {}; about {} calls interpreted; {}\n", toString(p.state), p.interpreted, in_thunks);
     if (p.compiles + p.loads != 0) {
       const std::string loaded = p.loads == 0 ? "" : fmt::format(", loaded from the disk cache {}x", p.loads);
       out += fmt::format("  compiled {}x{}, {} bytes, {:.2f} ms the last time:", p.compiles, loaded, p.bytes, p.times.total());
@@ -105,7 +107,7 @@ std::string Explanation::json() const {
   if (observed) {
     Json& p = out["pair"];
     p = {{"state", toString(pair.state)}, {"interpreted", pair.interpreted}, {"in_thunks", pair.in_thunks},
-         {"guard_misses", pair.guard_misses}, {"counted", counted}, {"threshold", threshold}, {"compiles", pair.compiles}, {"loads", pair.loads},
+         {"guard_misses", pair.guard_misses}, {"counts_calls", counts_calls}, {"counted", counted}, {"threshold", threshold}, {"compiles", pair.compiles}, {"loads", pair.loads},
          {"bytes", pair.bytes}, {"speedup", pair.speedup}, {"reason", pair.reason}};
     for (const CompilePhase& phase : kCompilePhases) p["compile_ms"][phase.name] = pair.times.*phase.ms;
   }

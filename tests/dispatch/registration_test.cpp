@@ -2,6 +2,7 @@
 #include "tests/dispatch/util.h"
 
 #include <shunt/core/log.h>
+#include <shunt/shunt.h>
 
 #include <algorithm>
 #include <functional>
@@ -13,6 +14,7 @@ namespace shunt {
 namespace {
 
 using namespace test;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -191,7 +193,7 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
       {"def in an impl block", [] { implBlock("regA", DispatchKey::CPU).def("h(Tensor x) -> int"); }, {"SHUNT_LIBRARY_IMPL"}},
       {"foreign namespace", [] { fragment("regA").def("other::h(Tensor x) -> int"); }, {"other", "regA"}},
       {"unboxed fallback", [] { implBlock("_", DispatchKey::CUDA).fallback(&answer<1>); }, {"boxed"}},
-      {"second fallback", [] { implBlock("_", DispatchKey::BackendSelect).fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }, {"multiple backend fallbacks", "default_fallbacks.cpp"}},
+      {"second fallback", [] { implBlock("_", DispatchKey::AutogradCPU).fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }, {"multiple backend fallbacks", "fallback.cpp"}},
       {"fallback for an alias", [] { implBlock("_", DispatchKey::Autograd).fallback(CppFunction::makeFallthrough()); }, {"Autograd", "run-time key"}},
       {"fallback in a named namespace", [] { implBlock("regA", DispatchKey::CUDA).fallback(CppFunction::makeFallthrough()); }, {"SHUNT_LIBRARY_IMPL(_"}},
       {"bad schema", [] { fragment("regA").def("f(Tensr x) -> int"); }, {"Tensr", "^"}},
@@ -210,6 +212,69 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
     EXPECT_EQ(Dispatcher::singleton().getAllOpNames(), names) << c.what;
   }
   Dispatcher::singleton().checkInvariants();
+}
+
+TEST(Registration, AWithdrawnOperatorSaysSo) {
+  std::optional<Library> library(fragment("regW"));
+  library->def("f(Tensor x) -> int", dispatch(DispatchKey::CPU, &answer<1>));
+  const OperatorHandle op = findOp("regW::f");
+  const auto typed = op.typed<Answer>();
+  EXPECT_EQ(typed.call(cpuTensor()), 1);
+  library.reset();
+  const auto says = AllOf(HasSubstr("operator regW::f was withdrawn: its definition at registration_test.cpp"),
+                          HasSubstr("reset, destroyed or unloaded"));
+  EXPECT_THAT(errorOf([&] { typed.call(cpuTensor()); }), says);
+  EXPECT_THAT(errorOf([&] { Stack stack{cpuTensor()}; op.callBoxed(&stack); }), says);
+  EXPECT_THAT(errorOf([&] { op.schema(); }), says);
+  EXPECT_THAT(errorOf([] { findOp("regW::f"); }), says);
+  const Library kernel = [] {
+    Library m = implBlock("regW", DispatchKey::CPU);
+    m.impl("f", &answer<2>);
+    return m;
+  }();
+  EXPECT_THAT(errorOf([&] { op.schema(); }), says) << "a kernel is no definition";
+  Library again = fragment("regW");
+  again.def("f(Tensor x) -> int");
+  EXPECT_EQ(typed.call(cpuTensor()), 2);
+}
+
+int fallback_calls = 0;
+template <DispatchKey kKey>
+void countAndPassOn(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  ++fallback_calls;
+  op.redispatchBoxed(keys & DispatchKeySet::fullAfter(kKey), stack);
+}
+
+// The two keys of which PyTorch's own slides show a fallback.
+TEST(Registration, AProgramsFallbackStandsAboveTheDefaultOne) {
+  const std::string fallbacks = Dispatcher::singleton().dumpFallbacks(), table = findOp("aten::neg").dumpComputedTable();
+  const Tensor x = ones({2});
+  const auto calls = [&] {
+    fallback_calls = 0;
+    const AutocastGuard autocast(kCPU);
+    EXPECT_EQ(x.neg().sum().item<float>(), -2);
+    return fallback_calls;
+  };
+  EXPECT_EQ(calls(), 0);
+  {
+    Library m = implBlock("_", DispatchKey::AutocastCPU);
+    m.fallback(CppFunction::makeFromBoxedFunction<&countAndPassOn<DispatchKey::AutocastCPU>>());
+    EXPECT_GT(calls(), 0);
+    EXPECT_THAT(Dispatcher::singleton().dumpFallbacks(),
+                HasSubstr("[fallthrough] (inactive)"));
+    EXPECT_THAT(errorOf([] { implBlock("_", DispatchKey::AutocastCPU).fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }),
+                AllOf(HasSubstr("multiple backend fallbacks"), HasSubstr("registration_test.cpp"))) << "one program's hides no other's";
+    Dispatcher::singleton().checkInvariants();
+  }
+  EXPECT_EQ(calls(), 0);
+  {
+    Library m = implBlock("_", DispatchKey::BackendSelect);
+    m.fallback(CppFunction::makeFromBoxedFunction<&countAndPassOn<DispatchKey::BackendSelect>>());
+    EXPECT_GT(calls(), 0);
+  }
+  EXPECT_EQ(calls(), 0);
+  EXPECT_EQ(Dispatcher::singleton().dumpFallbacks(), fallbacks);
+  EXPECT_EQ(findOp("aten::neg").dumpComputedTable(), table);
 }
 
 // One registration of a permuted set. `group` tells which of them are ordered among each other: kernels of one key.

@@ -297,6 +297,16 @@ TEST(Explain, TextAndJsonTellTheSame) {
   EXPECT_EQ(json["chain"].size(), e.chain.size());
 }
 
+TEST(Explain, CallsThatNobodyCountsAreNotZero) {
+  const Tensor x = numbers(kDouble);
+  for (int i = 0; i < 5; ++i) x.sin();
+  Explanation e = explain("aten::sin", x);
+  EXPECT_TRUE(e.counts_calls);
+  e.counts_calls = false;  // as without SHUNT_STATS
+  EXPECT_THAT(e.text(), AllOf(Not(HasSubstr("in thunks 1")), HasSubstr("; calls in thunks are counted under SHUNT_STATS only\n")));
+  EXPECT_EQ(nlohmann::json::parse(e.json())["pair"]["counts_calls"], false);
+}
+
 const PairStats& rowOf(const Stats& s, const std::string& op, const std::string& signature) {
   for (const PairStats& p : s.pairs)
     if (p.op == op && p.signature == signature) return p;

@@ -51,6 +51,7 @@ struct Explanation {
   // Under dispatch modes, what follows is of the call that the outermost one's handler makes of the operator.
   bool observed = false;
   PairStats pair;        // where observed
+  bool counts_calls = false;  // pair.in_thunks and guard_misses are counted: SHUNT_STATS was set when the program began
   int64_t counted = 0, threshold = 0;  // calls since it last began to count, and how many make it hot
   bool in_force = false;  // a call like this one, below the modes, runs in a thunk now
   std::vector<std::string> thunks;  // in force, of the operator: "{AutogradCPU, CPU} (Float contiguous)"
