@@ -85,6 +85,10 @@ std::vector<Cell> planCells(const Options& options) {
         if (parity::globMatches(options.dtype, parity::dtypeName(dtype))) cells.push_back({op->schema(), dtype, form});
     }
   }
+  if (options.cells == 0 || options.cells >= cells.size()) return cells;
+  Rng rng(options.seed);
+  rng.shuffle(cells);
+  cells.erase(cells.begin() + static_cast<ptrdiff_t>(options.cells), cells.end());
   return cells;
 }
 

@@ -10,6 +10,10 @@
 namespace parity {
 namespace {
 
+double smallestNormal(double epsilon) { return epsilon == epsilonOf(5) ? 0x1p-14 : epsilon == epsilonOf(7) ? 0x1p-1022 : 0x1p-126; }
+
+constexpr double kMostRelative = 0.25;  // of the ULPs of 16-bit types, of which a few are much
+
 template <class T>
 std::string listText(const std::vector<T>& v) {
   std::ostringstream out;
@@ -20,7 +24,7 @@ std::string listText(const std::vector<T>& v) {
 class Comparison {
  public:
   Comparison(const Case& c, const Outcome& s, const Outcome& t)
-      : case_(c), shunt_(s), torch_(t), tolerance_(toleranceFor(c.name, c.overload)), magnitude_(largestOperand()), epsilon_(computeEpsilon()) {}
+      : case_(c), shunt_(s), torch_(t), tolerance_(toleranceFor(c.name, c.overload)), largest_term_(largestTerm()), epsilon_(computeEpsilon()) {}
 
   std::vector<Difference> run() {
     if (shunt_.threw != torch_.threw) {
@@ -83,6 +87,8 @@ class Comparison {
     for (const Returned& r : shunt_.returns)
       for (const TensorState& t : r.tensors)
         if (t.defined && isFloating(t.dtype)) epsilon_ = std::max(epsilon_, epsilonOf(t.dtype));
+    rounded_terms_ = 3 * tolerance_.rounded_terms;
+    if (anyBroadcast()) largest_term_ = std::max(largest_term_, 9.0);  // and through a sum over what was broadcast
     same("backward", "backward ran", shunt_.ran_backward, torch_.ran_backward);
     if (shunt_.backward_threw != torch_.backward_threw)
       add(shunt_.backward_threw ? "shunt_backward_throws" : "torch_backward_throws",
@@ -116,10 +122,11 @@ class Comparison {
   void values(const std::string& prefix, const std::string& where, const TensorState& a, const TensorState& b, double ulps, bool sums) {
     if (metadataOnly()) return;
     const size_t item = itemSize(a.dtype);
+    const double largest = sums && isFloating(b.dtype) ? largestOf(b.dtype, b.bytes) : 0;
     size_t wrong = 0, first = 0;
     std::string kind;
     for (size_t at = 0; at < a.bytes.size(); at += item) {
-      if (close(a.dtype, &a.bytes[at], &b.bytes[at], ulps, sums)) continue;
+      if (close(a.dtype, &a.bytes[at], &b.bytes[at], ulps, sums, largest)) continue;
       const std::string this_kind = kindOf(a.dtype, &a.bytes[at], &b.bytes[at]);
       if (wrong++ == 0) first = at, kind = this_kind;
       else if (kind != this_kind) kind.clear();
@@ -131,6 +138,10 @@ class Comparison {
         << loadElement(a.dtype, &a.bytes[first]) << ", libtorch " << loadElement(b.dtype, &b.bytes[first]) << " (" << dtypeName(a.dtype) << ")";
     if (anyStrided()) out << ", strided operands";
     if (anyBroadcast()) out << ", broadcast operands";
+    for (const auto& [text, is] : kSpecial)
+      if (anyOperand(is)) out << ", " << text << " operand";
+    if (std::ranges::any_of(case_.args, isZero)) out << ", number 0";
+    if (anyTwice()) out << ", a tensor twice";
     add(prefix + kind + "values", out.str());
   }
 
@@ -141,6 +152,34 @@ class Comparison {
     if (std::isnan(x) != std::isnan(y)) return std::isnan(x) ? "shunt_nan_" : "torch_nan_";
     if (std::isinf(x) != std::isinf(y)) return std::isinf(x) ? "shunt_inf_" : "torch_inf_";
     return "";
+  }
+
+  // What an operand may hold that known differences are about.
+  struct Special {
+    const char* text;
+    bool (*is)(int dtype, double v);
+  };
+  static constexpr Special kSpecial[] = {
+      {"NaN", [](int, double v) { return std::isnan(v); }},
+      {"infinite", [](int, double v) { return std::isinf(v); }},
+      {"denormal", [](int dtype, double v) { return v != 0 && std::abs(v) < smallestNormal(epsilonOf(dtype)); }},
+      {"zero", [](int, double v) { return v == 0; }},
+      {"huge", [](int dtype, double v) { return std::isfinite(v) && std::abs(v) > (dtype == 5 ? 1e4 : dtype == 7 ? 1e150 : 1e18); }},
+  };
+  bool anyOperand(bool (*is)(int, double)) const {
+    for (const StorageSpec& s : case_.storages)
+      for (size_t at = 0; isFloating(s.dtype) && at < s.bytes.size(); at += itemSize(s.dtype))
+        if (is(s.dtype, loadElement(s.dtype, &s.bytes[at]))) return true;
+    return false;
+  }
+  bool anyTwice() const {
+    std::vector<int64_t> seen;
+    for (const Value& v : case_.args)
+      if (v.kind == Value::Kind::kTensor && (std::ranges::count(seen, v.ints[0]) != 0 || (seen.push_back(v.ints[0]), false))) return true;
+    return false;
+  }
+  static bool isZero(const Value& v) {
+    return ((v.kind == Value::Kind::kInt || v.kind == Value::Kind::kBool) && v.i == 0) || (v.kind == Value::Kind::kDouble && v.d == 0);
   }
 
   // Whether some tensor of the case is not row-major and dense.
@@ -160,7 +199,15 @@ class Comparison {
     return std::ranges::any_of(case_.tensors, differs);
   }
 
-  bool close(int dtype, const uint8_t* a, const uint8_t* b, double ulps, bool sums) const {
+  static double largestOf(int dtype, const std::vector<uint8_t>& bytes) {
+    double largest = 0;
+    for (size_t at = 0; at < bytes.size(); at += itemSize(dtype))
+      if (const double v = std::abs(loadElement(dtype, &bytes[at])); std::isfinite(v)) largest = std::max(largest, v);
+    return largest;
+  }
+
+  // `largest`: of the tensor's elements, where they are sums whose terms may cancel.
+  bool close(int dtype, const uint8_t* a, const uint8_t* b, double ulps, bool sums, double largest) const {
     if (std::equal(a, a + itemSize(dtype), b)) return true;
     if (!isFloating(dtype)) return false;
     const double x = loadElement(dtype, a), y = loadElement(dtype, b);
@@ -169,12 +216,11 @@ class Comparison {
     if (exact) return sums && x == 0 && y == 0;
     if (x == y) return true;
     const double epsilon = std::max(epsilonOf(dtype), epsilon_);
-    const double smallest = epsilon == epsilonOf(5) ? 0x1p-14 : epsilon == epsilonOf(7) ? 0x1p-1022 : 0x1p-126;  // normal
+    const double smallest = smallestNormal(epsilon);
     if (std::abs(x) <= smallest && std::abs(y) <= smallest) return true;
     if (!std::isfinite(x) || !std::isfinite(y)) return false;
-    double unit = std::abs(y);
-    if (sums) unit = std::max(unit, magnitude_ * magnitude_);
-    return std::abs(x - y) <= ulps * epsilon * std::max(unit, smallest);
+    const double terms = sums ? std::min(epsilon, epsilonOf(6)) * largest_term_ : 0;  // added up in float32 at least
+    return std::abs(x - y) <= std::min(ulps * epsilon, kMostRelative) * std::max({std::abs(y), largest, smallest}) + ulps * terms + rounded_terms_ * epsilon;
   }
 
   bool metadataOnly() const { return (ruleFor(case_.name, case_.overload).flags & kMetadataOnly) != 0; }
@@ -199,22 +245,21 @@ class Comparison {
     return epsilon == 1 ? epsilonOf(6) : epsilon;
   }
 
-  double largestOperand() const {
+  // Of the sums that operators add up, whose operands are small numbers: a product of two operands or of an operand and a gradient.
+  double largestTerm() const {
+    if ((ruleFor(case_.name, case_.overload).flags & kAccumulates) == 0 && !tolerance_.cancels) return 0;
     double largest = 3;  // gradients
     for (const StorageSpec& s : case_.storages)
-      for (size_t at = 0; at < s.bytes.size(); at += itemSize(s.dtype)) {
-        const double v = std::abs(loadElement(s.dtype, &s.bytes[at]));
-        if (std::isfinite(v)) largest = std::max(largest, v);
-      }
+      if (isFloating(s.dtype)) largest = std::max(largest, largestOf(s.dtype, s.bytes));
     for (const Value& v : case_.args)
       if (v.kind == Value::Kind::kDouble && std::isfinite(v.d)) largest = std::max(largest, std::abs(v.d));
-    return std::min(largest, 1e150);
+    return std::min(largest, 16.0) * std::min(largest, 16.0);
   }
 
   const Case& case_;
   const Outcome &shunt_, &torch_;
   const Tolerance& tolerance_;
-  double magnitude_, epsilon_;
+  double largest_term_, epsilon_, rounded_terms_ = 0;
   std::vector<Difference> found_;
 };
 

@@ -24,12 +24,17 @@ struct Tolerance {
   /// Units in the last place of the result's dtype; 0 is bit for bit, NaN equal to NaN. Denormals equal each other and 0
   /// unless it is 0.
   double forward = 0, backward = 4;
-  /// The unit is that of the largest operand (products: its square), since sums cancel.
+  /// The unit is that of the result's largest element, since sums cancel; where operators add up many terms (kAccumulates), or
+  /// `cancels`, that of the largest possible term in float32 is added. Gradients are sums always.
   bool sums = false;
   /// Small integers must give the same bits all the same (float32 and float64).
   bool exact_on_integers = true;
   /// Made of operators that take one operand each, so that a result of a wide dtype is as exact as the narrowest operand.
   bool stepwise = false;
+  /// Its terms may cancel in a result of one element too.
+  bool cancels = false;
+  /// Units in the last place of the result's dtype by which each term of a gradient may be rounded, before terms of up to 3 cancel.
+  double rounded_terms = 0;
 };
 const Tolerance& toleranceFor(std::string_view name, std::string_view overload);
 

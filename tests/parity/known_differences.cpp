@@ -54,4 +54,14 @@ const KnownDifference* KnownDifferences::covers(const Case& c, const std::string
   return nullptr;
 }
 
+const KnownDifference* KnownDifferences::coversText(const std::string& code, const std::string& what, const std::string& detail) const {
+  for (const KnownDifference& k : lines_) {
+    if (code.find(k.op) == std::string::npos && k.op != "*") continue;
+    if (!anyMatches(k.what, what) || (k.message != "*" && detail.find(k.message) == std::string::npos)) continue;
+    ++k.hits;
+    return &k;
+  }
+  return nullptr;
+}
+
 }  // namespace parity

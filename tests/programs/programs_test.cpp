@@ -1,6 +1,8 @@
 // Random programs run the same however they are run.
 #include "tests/programs/program.h"
 
+#include "tests/support/seed.h"
+
 #include <shunt/jit/jit.h>
 #include <shunt/modes/fake_tensor.h>
 #include <shunt/modes/functionalize.h>
@@ -10,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iostream>
 #include <set>
 
 namespace programs {
@@ -17,11 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-#ifdef SHUNT_SANITIZED_BUILD
-constexpr uint64_t kPrograms = 1000;
-#else
-constexpr uint64_t kPrograms = 10000;
-#endif
+constexpr uint64_t kPrograms = 1000, kLongPrograms = 10000;
 
 uint64_t fromEnvironment(const char* name, uint64_t otherwise) {
   const char* text = std::getenv(name);
@@ -33,16 +32,19 @@ struct Drawn {
   Outcome outcome;
 };
 
-/// SHUNT_TEST_PROGRAM=seed draws that one alone, SHUNT_TEST_PROGRAMS=n as many.
+/// SHUNT_TEST_PROGRAM=seed draws that one alone, SHUNT_TEST_PROGRAMS=n as many, from the seed of tests/support/seed.h on.
 std::vector<Drawn> drawAll() {
   const uint64_t one = fromEnvironment("SHUNT_TEST_PROGRAM", 0);
+  const uint64_t many = fromEnvironment("SHUNT_TEST_PROGRAMS", shunt::test::longRun() ? kLongPrograms : kPrograms);
+  const uint64_t first = one != 0 ? one : shunt::test::drawnSeed() * kLongPrograms + 1;
   const bool jit = shunt::jit::enabled();
   shunt::jit::set_enabled(false);
   std::vector<Drawn> all;
-  for (uint64_t seed = one != 0 ? one : 1; seed <= (one != 0 ? one : fromEnvironment("SHUNT_TEST_PROGRAMS", kPrograms)); ++seed) {
+  for (uint64_t i = 0; i < (one != 0 ? 1 : many); ++i) {
     Drawn& d = all.emplace_back();
-    d.program = draw(seed, &d.outcome);
+    d.program = draw(first + i, &d.outcome);
   }
+  std::cout << "SHUNT_TEST_SEED=" << shunt::test::drawnSeed() << ": programs " << first << " to " << first + all.size() - 1 << std::endl;
   shunt::jit::set_enabled(jit);
   return all;
 }
@@ -52,8 +54,12 @@ const std::vector<Drawn>& programs() {
   return all;
 }
 
-void expectSame(const World& world, Level level) {
+enum class Thunks { kRun, kDoNot };
+
+/// `thunks`: whether the compiler, where there is one, has a part in the world.
+void expectSame(const World& world, Level level, Thunks thunks = Thunks::kRun) {
   int shown = 0;
+  const uint64_t in_thunks = shunt::jit::calls_in_thunks();
   size_t compared = 0;
   for (const auto& [program, expected] : programs()) {
     bool whole;
@@ -64,7 +70,14 @@ void expectSame(const World& world, Level level) {
     if (++shown == 5) FAIL() << "and perhaps more";
   }
   testing::Test::RecordProperty("compared_whole", static_cast<int64_t>(compared));
-  if (programs().size() >= 1000) EXPECT_GE(compared, programs().size() * 9 / 10);
+  if (programs().size() < kPrograms) return;
+  EXPECT_GE(compared, programs().size() * 9 / 10);
+  size_t steps = 0;
+  for (const Drawn& d : programs()) steps += d.program.steps.size();
+  const uint64_t ran = shunt::jit::calls_in_thunks() - in_thunks;
+  testing::Test::RecordProperty("calls_in_thunks", static_cast<int64_t>(ran));
+  std::cout << steps << " steps, " << ran << " calls in thunks" << std::endl;
+  if (thunks == Thunks::kRun && shunt::jit::enabled()) EXPECT_GT(ran, steps / 20);
 }
 
 TEST(Programs, AreOfManyKinds) {
@@ -80,7 +93,7 @@ TEST(Programs, AreOfManyKinds) {
     differentiated += program.root >= 0 && outcome.errors.back().empty();
     for (size_t i = 0; i < outcome.slots.size(); ++i) aliases += outcome.slots[i].alias != static_cast<int>(i);
   }
-  if (all.size() < 1000) GTEST_SKIP() << "too few programs";
+  if (all.size() < kPrograms) GTEST_SKIP() << "too few programs";
   EXPECT_EQ(used.size(), rows().size());
   EXPECT_GT(steps, 15 * all.size());
   EXPECT_LT(with_errors, steps / 10);
