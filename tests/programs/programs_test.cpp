@@ -152,15 +152,22 @@ TEST(Programs, Plain) {
   expectSame(World(), Level::kAll);
 }
 
-TEST(Programs, UnderAModeThatDoesNothing) {
-  struct Nothing : shunt::DispatchMode {
-    int64_t calls = 0;
-    void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override {
-      ++calls;
-      op.callBoxed(stack);
-    }
-  };
-  Nothing outer, inner;
+struct Nothing : shunt::DispatchMode {
+  explicit Nothing(shunt::DispatchMode::Level level) : level_(level) {}
+  shunt::DispatchMode::Level level() const override { return level_; }
+  void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override {
+    ++calls;
+    op.callBoxed(stack);
+  }
+  int64_t calls = 0;
+
+ private:
+  shunt::DispatchMode::Level level_;
+};
+
+/// Two of them, one inside the other.
+void expectSameUnderModes(shunt::DispatchMode::Level level) {
+  Nothing outer(level), inner(level);
   struct Both {
     Both(shunt::DispatchMode& outer, shunt::DispatchMode& inner) : first(outer), second(inner) {}
     shunt::DispatchModeGuard first, second;
@@ -171,6 +178,9 @@ TEST(Programs, UnderAModeThatDoesNothing) {
   EXPECT_GT(inner.calls, 0);
   EXPECT_EQ(inner.calls, outer.calls);
 }
+
+TEST(Programs, UnderAModeThatDoesNothing) { expectSameUnderModes(shunt::DispatchMode::Level::kCall); }
+TEST(Programs, UnderAModeAtKernelThatDoesNothing) { expectSameUnderModes(shunt::DispatchMode::Level::kKernel); }
 
 struct Wrapper : shunt::TensorSubclass {
   using TensorSubclass::TensorSubclass;
