@@ -3,6 +3,8 @@
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/ops.h>
 
+#include <algorithm>
+
 namespace shunt::autograd {
 namespace {
 
@@ -19,10 +21,33 @@ std::set<TensorImpl*> identities(const variable_list& list) {
   return result;
 }
 
-// A view that forward made (it ran without recording) must not be changed in place by recorded code: backward would not
+// As a view, so that the function's node can be its history, and an in-place operator on either of the two is noticed.
+Tensor passedOn(const Tensor& t) {
+  NoGradGuard off;  // as forward itself
+  return alias(t);
+}
+
+// A tensor whose history forward didn't make: one that it got from elsewhere than its arguments.
+bool hadHistoryBefore(const Tensor& t, const Node& node) {
+  const AutogradMeta* meta = get_autograd_meta(t);
+  if (meta == nullptr) return false;
+  return meta->requires_grad_ || (meta->grad_fn_ && meta->grad_fn_->sequence_nr() < node.sequence_nr());
+}
+
+// Forward ran without recording: where one of its views, or what it is a view of, changes in place, backward would not
 // know.
-void forbidInplace(const Tensor& output) {
-  if (DifferentiableViewMeta* view = get_view_autograd_meta(output)) view->creation_meta_ = CreationMeta::kInCustomFunction;
+void restrictView(const Tensor& output, CreationMeta how) {
+  if (DifferentiableViewMeta* view = get_view_autograd_meta(output)) view->creation_meta_ = how;
+}
+
+// `is_first`: among the tensors that forward was given. `count` outputs.
+void checkDirtyView(const Node& node, bool is_first, size_t count) {
+  constexpr const char* kWhat = ": an input that is a view was changed in place (mark_dirty), and ";
+  SHUNT_CHECK(count == 1, node.name(), kWhat, "forward returned ", count, " tensors; a function that changes a view in "
+              "place cannot return more than one Tensor. Clone the input first, or split the function");
+  // CopySlices takes a node's first gradient for that of the view.
+  SHUNT_CHECK(is_first, node.name(), kWhat, "it is not the first tensor among forward's arguments. Make it the first, "
+              "or clone it before");
 }
 
 }  // namespace
@@ -48,35 +73,69 @@ void CustomNode::prepare(const variable_list& inputs, std::vector<bool> is_tenso
   if (record) set_next_edges(collect_next_edges(inputs));
 }
 
-void CustomNode::finish(const variable_list& inputs, variable_list& outputs, bool record) {
+void CustomNode::countDirty(const variable_list& inputs, const variable_list& outputs) const {
+  for (TensorImpl* dirty : context_.dirty_inputs_) {
+    const auto is_dirty = [&](const Tensor& t) { return t.unsafeGetTensorImpl() == dirty; };
+    const auto input = std::find_if(inputs.begin(), inputs.end(), is_dirty);
+    SHUNT_CHECK(input != inputs.end(), name(), ": mark_dirty got a tensor that is not an input of forward");
+    SHUNT_CHECK(std::any_of(outputs.begin(), outputs.end(), is_dirty), name(), ": mark_dirty got an input of shape ",
+                input->sizes(), " that was not returned as output; forward has to return every input that it changed");
+    increment_version(*input);
+  }
+}
+
+bool CustomNode::isDifferentiable(const Tensor& output) const {
+  return output.is_floating_point() && !context_.non_differentiable_.contains(output.unsafeGetTensorImpl());
+}
+
+bool CustomNode::finishOutput(Tensor& output, const variable_list& inputs, bool record, size_t count) {
+  const bool is_input = contains(inputs, output);
+  const bool dirty = context_.dirty_inputs_.contains(output.unsafeGetTensorImpl());
+  if (!record || !isDifferentiable(output)) {
+    if (record) add_input_metadata(output);  // of the zeros that backward gets for it
+    // A view keeps what it is, as one made in no_grad mode does.
+    if (output.requires_grad() && (is_input || !output.is_view())) output = output.detach();
+    else if (is_input) output = passedOn(output);
+    if (!dirty) restrictView(output, CreationMeta::kInCustomFunction);
+    return false;
+  }
   const intrusive_ptr<Node> self = intrusive_ptr<Node>::retainFrom(this);
+  if (dirty) {
+    check_inplace(output, true);
+    if (output.is_view()) checkDirtyView(*this, output.is_same(inputs[0]), count);
+    rebase_history(output, self);
+    return true;
+  }
+  if (is_input || hadHistoryBefore(output, *this)) output = passedOn(output);
+  restrictView(output, CreationMeta::kInCustomFunction);
+  set_history(output, self);
+  return true;
+}
+
+void CustomNode::finish(const variable_list& inputs, variable_list& outputs, bool record) {
+  countDirty(inputs, outputs);
+  size_t differentiable = 0;
   for (Tensor& output : outputs) {
-    if (!output.defined()) {
-      if (record) add_undefined_input();
+    if (output.defined()) differentiable += finishOutput(output, inputs, record, outputs.size());
+    else if (record) add_undefined_input();
+  }
+  if (differentiable > 1)
+    for (const Tensor& output : outputs)
+      if (output.defined()) restrictView(output, CreationMeta::kMultiOutputNode);
+  if (record) save();
+}
+
+void CustomNode::save() {
+  for (const Tensor& t : context_.to_save_) {
+    if (!t.defined()) {
+      context_.saved_variables_.emplace_back();
       continue;
     }
-    TensorImpl* impl = output.unsafeGetTensorImpl();
-    const bool is_input = contains(inputs, output);
-    const bool dirty = context_.dirty_inputs_.contains(impl);
-    SHUNT_CHECK(!dirty || is_input, name(), ": mark_dirty got a tensor that is not an input of forward");
-    const bool differentiable = record && output.is_floating_point() && !context_.non_differentiable_.contains(impl);
-    if (dirty) check_inplace(output, record);
-    if (!differentiable) {
-      if (record) add_undefined_input();
-      if (output.requires_grad() && !dirty) output = output.detach();
-    } else if (dirty) {
-      rebase_history(output, self);
-    } else {
-      // An input that came back as it was, or a tensor that forward got from elsewhere, keeps its own history.
-      if (is_input || output.requires_grad()) output = detached_alias(output);
-      forbidInplace(output);
-      set_history(output, self);
-    }
-  }
-  if (!record) return;
-  for (const Tensor& t : context_.to_save_) {
-    const bool dirty = t.defined() && context_.dirty_inputs_.contains(t.unsafeGetTensorImpl());
-    context_.saved_variables_.emplace_back(t, dirty || !contains(inputs, t), dirty && t.is_view());
+    TensorImpl* impl = t.unsafeGetTensorImpl();
+    const AutogradMeta* meta = get_autograd_meta(t);
+    const bool rebased = context_.dirty_inputs_.contains(impl) && isDifferentiable(t);
+    const bool is_output = rebased || (meta != nullptr && meta->grad_fn_.get() == this);
+    context_.saved_variables_.emplace_back(t, is_output, rebased && t.is_view());
   }
   context_.to_save_.clear();
 }

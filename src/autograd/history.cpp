@@ -4,6 +4,7 @@
 
 #include "src/autograd/copy_slices.h"
 #include "src/autograd/hooks.h"
+#include "src/autograd/restricted_view.h"
 
 namespace shunt::autograd {
 
@@ -82,34 +83,6 @@ void rebase_history(TensorList selves, const intrusive_ptr<Node>& node) {
   for (const Tensor& self : selves) rebase_history(self, node);
 }
 
-namespace {
-
-[[noreturn]] void throwViewInplace(const Tensor& view, CreationMeta how) {
-  const auto& grad_fn = get_autograd_meta(view)->grad_fn_;
-  const std::string what = grad_fn ? shunt::detail::str("Output ", view.output_nr(), " of ", grad_fn->name())
-                                   : std::string("This tensor");
-  switch (how) {
-    case CreationMeta::kMultiOutputNode:
-      SHUNT_CHECK(false, what, " is a view and is being modified inplace. This view is the output of a function that "
-                  "returns multiple views, which cannot be followed. Use the out-of-place form of the operator.");
-      break;
-    case CreationMeta::kNoGradMode:
-      SHUNT_CHECK(false, what, " is a view that was created in no_grad mode and is being modified inplace with grad mode "
-                  "enabled, so it is unclear whether the change is to be recorded. Do both inside no_grad, or both outside.");
-      break;
-    case CreationMeta::kInferenceMode:
-      SHUNT_CHECK(false, what, " is a view that was created in inference mode and is being modified inplace in normal "
-                  "mode. Do both inside InferenceMode, or both outside.");
-      break;
-    default:
-      SHUNT_CHECK(false, what, " is a view that was created inside a custom Function (or is an input that it returned as "
-                  "it was) and is being modified inplace. The function's own backward would be lost. Clone it first.");
-  }
-  __builtin_unreachable();
-}
-
-}  // namespace
-
 void check_inplace(const Tensor& t, bool requires_grad) {
   if (!t.defined()) return;
   SHUNT_CHECK(!t.is_inference() || InferenceMode::is_enabled(),
@@ -117,7 +90,7 @@ void check_inplace(const Tensor& t, bool requires_grad) {
   if (!requires_grad || !GradMode::is_enabled()) return;
   const DifferentiableViewMeta* view = get_view_autograd_meta(t);
   if (view != nullptr) {
-    if (view->creation_meta_ != CreationMeta::kDefault) throwViewInplace(t, view->creation_meta_);
+    if (view->creation_meta_ != CreationMeta::kDefault) throwRestrictedView(*view, false);
     SHUNT_CHECK(!(t.requires_grad() && view->base_.is_leaf()),
                 "a view of a leaf Variable that requires grad is being used in an in-place operation. Use the out-of-place form, or "
                 "a NoGradGuard to change it without recording.");

@@ -10,20 +10,6 @@ namespace shunt {
 namespace autograd {
 namespace {
 
-// Stores what arrives at the tensor's node as its grad. Does nothing once the tensor is gone or has another history.
-void addRetainHook(const Tensor& t, AutogradMeta& meta) {
-  auto hook = [weak = weak_intrusive_ptr<TensorImpl>(t.getIntrusivePtr()), node = meta.grad_fn_.get(),
-               nr = meta.output_nr_](const variable_list& grads) {
-    const Tensor self(weak.lock());
-    if (!self.defined() || !grads[nr].defined()) return grads;
-    AutogradMeta* now = get_autograd_meta(self);
-    if (now == nullptr || now->grad_fn_.get() != node) return grads;
-    now->grad_ = now->grad_.defined() ? now->grad_.add(grads[nr]) : grads[nr].clone();
-    return grads;
-  };
-  meta.grad_fn_->add_pre_hook(std::move(hook));
-}
-
 void addTensorHooks(AutogradMeta& meta) {
   meta.hooks_ = std::make_shared<TensorHooks>();
   if (!meta.grad_fn_) return;
@@ -31,6 +17,20 @@ void addTensorHooks(AutogradMeta& meta) {
     variable_list result = grads;
     if (result[nr].defined()) result[nr] = runHooks(*list, std::move(result[nr]));
     return result;
+  });
+}
+
+// Stores what arrives at the tensor's node as its grad. Does nothing once the tensor is gone or has another history. One
+// of the tensor's hooks: those registered before it have done their work, those after it have not.
+void addRetainHook(const Tensor& t, AutogradMeta& meta) {
+  if (!meta.hooks_) addTensorHooks(meta);
+  weak_intrusive_ptr<TensorImpl> weak(t.getIntrusivePtr());
+  meta.hooks_->hooks.emplace_back([weak = std::move(weak), node = meta.grad_fn_.get()](const Tensor& grad) {
+    const Tensor self(weak.lock());
+    AutogradMeta* now = self.defined() ? get_autograd_meta(self) : nullptr;
+    if (now == nullptr || now->grad_fn_.get() != node) return Tensor();
+    now->grad_ = now->grad_.defined() ? now->grad_.add(grad) : grad.clone();
+    return Tensor();
   });
 }
 
@@ -44,6 +44,9 @@ Tensor runHooks(const TensorHooks& hooks, Tensor grad) {
     makePlain(replaced, "the hook ", i, " of a tensor (register_hook) returned");
     SHUNT_CHECK(replaced.sizes().equals(grad.sizes()), "the hook ", i, " of a tensor (register_hook) returned a gradient of shape ",
                 replaced.sizes(), ", but the gradient that it was given, and the tensor, have shape ", grad.sizes());
+    SHUNT_CHECK(replaced.scalar_type() == grad.scalar_type() && replaced.device() == grad.device(), "the hook ", i,
+                " of a tensor (register_hook) has changed the type of the gradient: it was given ", grad.scalar_type(), " on ", grad.device(),
+                " and returned ", replaced.scalar_type(), " on ", replaced.device());
     grad = std::move(replaced);
   }
   return grad;
@@ -60,8 +63,8 @@ using namespace autograd;
 
 void Tensor::retain_grad() const {
   SHUNT_CHECK(requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");
-  if (is_leaf()) return;
   if (forwards_graph(*this)) return graph_tensor(*this).retain_grad();
+  if (!grad_fn()) return;  // of a view whose base changed: the new one gets the hook
   AutogradMeta* meta = get_autograd_meta(*this);
   if (meta->retains_grad_) return;
   meta->retains_grad_ = true;

@@ -44,8 +44,6 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
   return *this;
 }
 
-bool Tensor::is_leaf() const { return impl().autograd_meta() == nullptr || !grad_fn(); }
-
 int64_t Tensor::output_nr() const {
   impl();
   const auto* meta = get_autograd_meta(graph_tensor(*this));
@@ -88,7 +86,8 @@ Tensor Tensor::data() const {
 void Tensor::set_data(const Tensor& new_data) const {
   SHUNT_CHECK(new_data.defined() && defined(), "set_data: undefined tensor");
   SHUNT_CHECK(!forwards_graph(*this) && !forwards_graph(new_data), "set_data: not for wrapper tensors; unwrap them and set the inner tensor's");
-  SHUNT_CHECK(new_data.key_set() - kAutogradKeys == key_set() - kAutogradKeys,
+  // Whether it is an inference tensor is this one's to keep, as is its version counter.
+  SHUNT_CHECK(new_data.key_set() - kAutogradAndViewKeys == key_set() - kAutogradAndViewKeys,
               "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: ",
               key_set(), " and ", new_data.key_set());
   SHUNT_CHECK(!requires_grad() || new_data.is_floating_point(),

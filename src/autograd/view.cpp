@@ -3,6 +3,7 @@
 #include <shunt/autograd/variable_utils.h>
 
 #include "src/autograd/hooks.h"
+#include "src/autograd/restricted_view.h"
 #include "src/autograd/view_node.h"
 
 namespace shunt {
@@ -34,9 +35,7 @@ intrusive_ptr<Node> make_view_node(TensorGeometry base, const Tensor& view, Edge
 namespace {
 
 void regenerateGradFn(const Tensor& view, DifferentiableViewMeta& meta) {
-  SHUNT_CHECK(meta.creation_meta_ != CreationMeta::kNoGradMode,
-              "A view was created in no_grad mode, and its base or another view of its base was modified inplace since, so it is unclear "
-              "whether it belongs to the graph. Make the view anew, or detach() it.");
+  if (meta.creation_meta_ != CreationMeta::kDefault) throwRestrictedView(meta, true);
   if (meta.view_func_) {
     EnableGradGuard grad;
     const Tensor again = meta.view_func_(meta.base_);
@@ -77,7 +76,7 @@ Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable, Creation
   if (!is_differentiable) return view;
   const DifferentiableViewMeta* outer = get_view_autograd_meta(base);
   if (outer != nullptr) {
-    if (outer->creation_meta_ != CreationMeta::kDefault) creation_meta = outer->creation_meta_;
+    if (creation_meta == CreationMeta::kDefault) creation_meta = outer->creation_meta_;
     view_func = chain(outer->view_func_, base, view_func, view);
   }
   const Tensor& root = outer != nullptr ? outer->base_ : base;
@@ -107,6 +106,17 @@ const intrusive_ptr<Node>& Tensor::grad_fn() const {
   if (!view->grad_fn_ && !view->base_.requires_grad()) return view->grad_fn_;
   if (view->attr_version_ != impl().version().current()) regenerateGradFn(*this, *view);
   return view->grad_fn_;
+}
+
+// Never throws, and so asks grad_fn() for nothing: what can't be followed any more answers with the history that it had.
+bool Tensor::is_leaf() const {
+  const auto* meta = static_cast<const AutogradMeta*>(impl().autograd_meta());
+  if (meta == nullptr) return true;
+  if (!meta->is_view_) return !grad_fn();
+  const auto* view = static_cast<const DifferentiableViewMeta*>(meta);
+  std::lock_guard lock(view->mutex_);
+  if (view->grad_fn_ || !view->base_.requires_grad()) return !view->grad_fn_;
+  return view->creation_meta_ != CreationMeta::kDefault || view->attr_version_ == impl().version().current();
 }
 
 bool Tensor::is_view() const { return impl_.defined() && get_view_autograd_meta(graph_tensor(*this)) != nullptr; }

@@ -113,6 +113,29 @@ TEST(RetainGrad, FollowsAnInPlaceOperator) {
   EXPECT_EQ(values(x.grad()), (Values{6, 6}));
 }
 
+TEST(RetainGrad, IsOneOfTheHooksInTheirOrder) {
+  const Tensor x = leaf({1});
+  const Tensor h = x.mul(10);
+  const auto tenfold = [](const Tensor& g) { return g.mul(10); };
+  EXPECT_EQ(h.register_hook(tenfold), 0u);
+  h.retain_grad();
+  EXPECT_EQ(h.register_hook(tenfold), 2u);
+  h.sum().backward();
+  EXPECT_EQ(values(h.grad()), (Values{10}));
+  EXPECT_EQ(values(x.grad()), (Values{1000}));
+}
+
+TEST(TensorHook, MustKeepTheDtype) {
+  for (const ScalarType dtype : {kFloat, kLong}) {
+    const Tensor x = leaf({1}), h = x.mul(2);
+    h.register_hook([dtype](const Tensor& g) { return g.to(dtype); });
+    EXPECT_THAT(errorOf([&] { h.sum().backward(); }), HasSubstr("the hook 0 of a tensor (register_hook) has changed the type of the gradient"));
+    x.register_hook([dtype](const Tensor& g) { return g.to(dtype); });
+    EXPECT_THAT(errorOf([&] { x.mul(2).sum().backward(); }), HasSubstr("it was given Double on cpu and returned "));
+    EXPECT_FALSE(x.grad().defined());
+  }
+}
+
 TEST(RetainGrad, DoesNotKeepTheTensorAlive) {
   const Tensor x = leaf({1});
   weak_intrusive_ptr<TensorImpl> gone;

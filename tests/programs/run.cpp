@@ -106,7 +106,7 @@ SlotState withOneZero(SlotState s, Level level) {
 }
 
 /// An error that functional programs don't have: they come to the next one, if there is one.
-bool isPlainOnly(const std::string& plain) { return plain.find("A view was created in no_grad mode") != std::string::npos; }
+bool isPlainOnly(const std::string& plain) { return plain.find("its base or another view of its base was modified inplace") != std::string::npos; }
 
 /// Functional programs write nothing that backward needs, and so have gradients where the plain ones have an error; and a
 /// detached alias can't take what requires grad. What comes after is not the same program any more.

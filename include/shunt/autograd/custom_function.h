@@ -8,7 +8,9 @@
 //   };
 //   Tensor y = MyMul::apply(x, 2.0);
 //
-// forward runs without recording. The context belongs to the node; backward must not be entered by two threads at once.
+// forward runs without recording. An output that is an argument, or a view of one, is a view for autograd: changing it, or what
+// it is a view of, in place is an error, since the function's own backward would be lost. An argument that forward itself changes
+// in place is named to mark_dirty and returned. The context belongs to the node; backward must not be entered by two threads at once.
 #pragma once
 
 #include <shunt/autograd/saved_variable.h>
@@ -32,8 +34,9 @@ class SHUNT_API AutogradContext {
   /// Inputs or outputs of forward that backward needs; call once.
   void save_for_backward(variable_list to_save) { to_save_ = std::move(to_save); }
   variable_list get_saved_variables() const;
-  /// Inputs that forward changed in place and returns.
+  /// Inputs that forward changed in place; it has to return them. Counts as a change in place, recorded or not.
   void mark_dirty(const variable_list& inputs);
+  /// Outputs through which no gradient goes; backward gets zeros for them too.
   void mark_non_differentiable(const variable_list& outputs);
   /// Whether backward gets zeros (the default) or undefined tensors for outputs without gradient.
   void set_materialize_grads(bool on) { materialize_grads_ = on; }
@@ -65,6 +68,14 @@ struct SHUNT_API CustomNode : public Node {
 
   AutogradContext context_;
   std::vector<bool> is_tensor_argument_;
+
+ private:
+  /// Inputs that forward changed: counts the change, and checks that they are returned.
+  void countDirty(const variable_list& inputs, const variable_list& outputs) const;
+  bool isDifferentiable(const Tensor& output) const;
+  /// Gives one of `count` outputs its history; returns whether gradients go through it.
+  bool finishOutput(Tensor& output, const variable_list& inputs, bool record, size_t count);
+  void save();
 };
 
 template <class T>
