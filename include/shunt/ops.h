@@ -1,12 +1,19 @@
 // Operators as functions (shunt::add, shunt::matmul, ...: generated from the dictionary) and as C++ operators.
 //
-// Arithmetic between tensors and numbers follows PyTorch: a number does not raise a tensor's dtype within its category.
+// Arithmetic between tensors and numbers follows PyTorch: a number does not raise a tensor's dtype within its category. A number
+// on the left of -, / and % takes the tensor's dtype first, as in libtorch's C++ operators, which aren't Python's there: 2.5 - longs
+// gives longs, and 1.0 / longs is an error.
 // Functions may be called from any thread; tensors are the caller's to synchronise.
 #pragma once
 
 #include <shunt/generated/functions.h>
 
 namespace shunt {
+
+namespace detail {
+/// `number` as an operand on the left of `other`. Throws where `other`'s dtype can't hold it. `name`: the operator's.
+SHUNT_API Tensor left_operand(const char* name, const Scalar& number, const Tensor& other);
+}  // namespace detail
 
 // Tensor op Tensor, Tensor op Scalar, Scalar op Tensor.
 #define SHUNT_BINARY_OPERATOR(symbol, tensor_tensor, tensor_scalar, scalar_tensor)                \
@@ -16,8 +23,9 @@ namespace shunt {
 
 SHUNT_BINARY_OPERATOR(+, a.add(b), a.add(b), b.add(a))
 SHUNT_BINARY_OPERATOR(*, a.mul(b), a.mul(b), b.mul(a))
-SHUNT_BINARY_OPERATOR(-, a.sub(b), a.sub(b), wrapped_scalar_tensor(a, b.device()).sub(b))
-SHUNT_BINARY_OPERATOR(/, a.div(b), a.div(b), wrapped_scalar_tensor(a, b.device()).div(b))
+SHUNT_BINARY_OPERATOR(-, a.sub(b), a.sub(b), detail::left_operand("sub", a, b).sub(b))
+SHUNT_BINARY_OPERATOR(/, a.div(b), a.div(b), detail::left_operand("div", a, b).div(b))
+SHUNT_BINARY_OPERATOR(%, a.remainder(b), a.remainder(b), detail::left_operand("remainder", a, b).remainder(b))
 SHUNT_BINARY_OPERATOR(==, a.eq(b), a.eq(b), b.eq(a))
 SHUNT_BINARY_OPERATOR(!=, a.ne(b), a.ne(b), b.ne(a))
 SHUNT_BINARY_OPERATOR(<, a.lt(b), a.lt(b), b.gt(a))

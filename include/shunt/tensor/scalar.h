@@ -51,6 +51,17 @@ class SHUNT_API Scalar {
     else return T(static_cast<float>(toDouble()));
   }
 
+  /// The same, but throws also where a floating-point T cannot hold a finite value; to() makes it infinite.
+  template <class T>
+  T toWithoutOverflow() const {
+    if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, double>) {
+      const double v = toDouble();
+      SHUNT_CHECK(!std::isfinite(v) || std::abs(v) <= static_cast<double>(std::numeric_limits<T>::max()),
+                  "value cannot be converted to type ", toString(scalar_type_of<T>), " without overflow: ", v);
+    }
+    return to<T>();
+  }
+
   Scalar operator-() const {
     SHUNT_CHECK(!isBoolean(), "Negation, the `-` operator, on a bool scalar is not supported.");
     return kind_ == Kind::kDouble ? Scalar(-d_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(i_)));

@@ -74,10 +74,10 @@ class SHUNT_API Tensor {
     checkDataType(scalar_type_of<T>);
     return static_cast<T*>(data_ptr());
   }
-  /// The value of a one-element tensor.
+  /// The value of a one-element tensor. Throws where T cannot hold it.
   Scalar item() const;
   template <class T>
-  T item() const { return item().to<T>(); }
+  T item() const { return item().toWithoutOverflow<T>(); }
 
   // Autograd (defined in src/autograd).
   bool requires_grad() const { return impl().requires_grad(); }
