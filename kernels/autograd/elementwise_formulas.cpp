@@ -52,8 +52,8 @@ Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tenso
 
 Tensor pow_backward_exponent(const Tensor& grad, const Scalar& self, const Tensor& exponent, const Tensor& result) {
   if (!isZero(self)) return grad.mul(result.mul(Scalar(math::log(self.toDouble()))));
-  const Tensor falling = full({}, Scalar(-std::numeric_limits<double>::infinity()), result.options());
-  return grad.mul(where(exponent.ge(Scalar(0)), zeroLike(result), falling));
+  const Tensor base = where(exponent.ge(Scalar(0)), ones({}, result.options()), zeros({}, result.options()));
+  return grad.mul(result.mul(base.log()));
 }
 
 Tensor erf_backward(const Tensor& grad, const Tensor& self) {

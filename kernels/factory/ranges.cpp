@@ -26,7 +26,10 @@ int64_t arangeSize(ScalarType dtype, const Scalar& start, const Scalar& end, con
   const double step_value = integral ? static_cast<double>(step.toLong()) : step.toDouble();
   SHUNT_CHECK(step_value > 0 || step_value < 0, "arange(): step must be nonzero, but got ", step, " for dtype ", dtype);
   SHUNT_CHECK(isFinite(first) && isFinite(last), "arange(): unsupported range: ", first, " -> ", last);
-  SHUNT_CHECK(step_value > 0 ? last >= first : last <= first,
+  // In whole numbers for whole results, as PyTorch looks: a range from 0 to -0.5 is empty.
+  const bool rises = integral ? end.toLong() >= start.toLong() : last >= first;
+  const bool falls = integral ? end.toLong() <= start.toLong() : last <= first;
+  SHUNT_CHECK(step_value > 0 ? rises : falls,
               "arange(): upper bound and larger bound inconsistent with step sign: start ", first, ", end ", last, ", step ", step);
   double size = 0;
   if (dtype == kLong) {

@@ -48,7 +48,7 @@ bool isChannelsLastLike(const TensorImpl& t) {
 
 MemoryFormat Tensor::suggest_memory_format() const {
   const TensorImpl& t = impl();
-  if (t.is_contiguous() || (t.dim() != 4 && t.dim() != 5) || !isChannelsLastLike(t)) return MemoryFormat::Contiguous;
+  if ((t.dim() != 4 && t.dim() != 5) || !isChannelsLastLike(t)) return MemoryFormat::Contiguous;
   return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 

@@ -83,6 +83,7 @@ TEST(Factory, Arange) {
   EXPECT_EQ(shunt::arange(3.0).dtype(), kFloat);
   EXPECT_EQ(shunt::arange(0, 1, 0.5).dtype(), kFloat);
   EXPECT_THAT(valuesOf(shunt::arange(2, 5)), ElementsAre(2, 3, 4));
+  for (const ScalarType whole : {kByte, kInt, kLong}) EXPECT_EQ(shunt::arange(-0.5, whole).numel(), 0) << whole;  // from 0 to 0
   Tensor out = iota({2, 2}, kDouble);
   shunt::arange_out(out, 4);
   EXPECT_EQ(out.sizes().vec(), (std::vector<int64_t>{2, 2}));
@@ -148,6 +149,7 @@ TEST(Factory, Errors) {
       {"fill value", [] { shunt::full({2}, 1e10, kInt); }, "without overflow"},
       {"arange step", [] { shunt::arange(0, 2, 0.0); }, "step must be nonzero"},
       {"arange sign", [] { shunt::arange(0, 2, -1); }, "upper bound and larger bound inconsistent with step sign"},
+      {"arange sign of a whole range", [] { shunt::arange(-1.5, kByte); }, "upper bound and larger bound inconsistent with step sign"},
       {"arange nan", [] { shunt::arange(0, kNan); }, "unsupported range: 0 -> nan"},
       {"arange infinite", [] { shunt::arange(0, std::numeric_limits<double>::infinity()); }, "unsupported range: 0 -> inf"},
       {"arange size", [] { shunt::arange(0, 1e300, 1e-300); }, "invalid size, possible overflow?"},

@@ -196,6 +196,15 @@ TEST(View, ChannelsLastIsSuggestedForSpacedTensorsToo) {
   EXPECT_EQ(iota({96}).as_strided({3, 2, 2, 2}, {3, 24, 12, 6}).suggest_memory_format(), MemoryFormat::Contiguous);
 }
 
+TEST(View, ChannelsLastIsSuggestedForOneChannelByItsStride) {
+  const Tensor last = iota({12}).as_strided({2, 1, 2, 3}, {6, 1, 3, 1});
+  EXPECT_TRUE(last.is_contiguous());
+  EXPECT_EQ(last.suggest_memory_format(), MemoryFormat::ChannelsLast);
+  EXPECT_EQ(cat({last, last}, 1).strides().vec(), (std::vector<int64_t>{12, 1, 6, 2}));
+  EXPECT_EQ(cat({last, iota({2, 1, 2, 3})}, 1).strides().vec(), (std::vector<int64_t>{12, 6, 3, 1}));
+  EXPECT_EQ(iota({2, 1, 2, 3}).suggest_memory_format(), MemoryFormat::Contiguous);
+}
+
 TEST(View, WorksOnMeta) {
   const Tensor t = shunt::empty({2, 3}, TensorOptions(kMeta));
   EXPECT_EQ(t.t().sizes().vec(), (std::vector<int64_t>{3, 2}));
