@@ -1,0 +1,19 @@
+// Every program, for one Api.
+#pragma once
+
+#include "tests/parity/programs/custom_functions.h"
+#include "tests/parity/programs/inference.h"
+#include "tests/parity/programs/numbers.h"
+
+namespace parity::programs {
+
+template <class Api>
+std::vector<Program> allPrograms() {
+  std::vector<Program> all;
+  CustomFunctions<Api>::addAll(all);
+  InferencePrograms<Api>::addAll(all);
+  NumberPrograms<Api>::addAll(all);
+  return all;
+}
+
+}  // namespace parity::programs
