@@ -7,6 +7,7 @@
 #include <shunt/core/parallel.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
+#include <shunt/jit/jit.h>
 #include <shunt/modes/autocast.h>
 #include <shunt/modes/dispatch_mode.h>
 #include <shunt/ops.h>

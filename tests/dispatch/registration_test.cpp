@@ -214,6 +214,18 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
   Dispatcher::singleton().checkInvariants();
 }
 
+}  // namespace
+
+SHUNT_LIBRARY(regDefault, m) { m.def("f(Tensor x) -> int"); }
+SHUNT_LIBRARY_IMPL(regDefault, Default, m) { m.impl("f", &answer<7>); }
+
+namespace {
+
+TEST(Registration, DefaultNamesTheImplicitComposite) {
+  EXPECT_EQ(callAnswer(findOp("regDefault::f"), cpuTensor()), 7);
+  EXPECT_TRUE(findOp("regDefault::f").hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd));
+}
+
 TEST(Registration, AWithdrawnOperatorSaysSo) {
   std::optional<Library> library(fragment("regW"));
   library->def("f(Tensor x) -> int", dispatch(DispatchKey::CPU, &answer<1>));

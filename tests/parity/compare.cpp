@@ -1,6 +1,7 @@
 #include "tests/parity/compare.h"
 
 #include "tests/parity/dtypes.h"
+#include "tests/parity/messages.h"
 #include "tests/parity/rules.h"
 
 #include <algorithm>
@@ -29,7 +30,9 @@ class Comparison {
   std::vector<Difference> run() {
     if (shunt_.threw != torch_.threw) {
       add(shunt_.threw ? "shunt_throws" : "torch_throws", firstLine(shunt_.threw ? shunt_.error : torch_.error));
-    } else if (!shunt_.threw) {
+    } else if (shunt_.threw) {
+      if (!sameMessage(shunt_.error, torch_.error)) add("message", "Shunt " + firstLine(shunt_.error) + ", libtorch " + firstLine(torch_.error));
+    } else {
       returns();
       arguments();
       gradients();
@@ -93,6 +96,8 @@ class Comparison {
     if (shunt_.backward_threw != torch_.backward_threw)
       add(shunt_.backward_threw ? "shunt_backward_throws" : "torch_backward_throws",
           firstLine(shunt_.backward_threw ? shunt_.backward_error : torch_.backward_error));
+    else if (shunt_.backward_threw && !sameMessage(shunt_.backward_error, torch_.backward_error))
+      add("backward_message", "Shunt " + firstLine(shunt_.backward_error) + ", libtorch " + firstLine(torch_.backward_error));
     for (size_t i = 0; i < std::min(shunt_.grads.size(), torch_.grads.size()); ++i)
       tensor("grad_", "gradient of tensor " + std::to_string(i), shunt_.grads[i], torch_.grads[i], tolerance_.backward, true);
   }

@@ -12,7 +12,8 @@ namespace parity {
 struct Difference {
   /// One word, by which known differences name it: values, dtype, sizes, strides (idle_strides: of dimensions of one
   /// element and of empty tensors, which have an idle_offset too), requires_grad, grad_fn, alias, version, shunt_throws (libtorch doesn't), torch_throws,
-  /// shunt_backward_throws, after_values (of an argument), grad_values, ... Where every element that differs is NaN, or
+  /// shunt_backward_throws, message (both throw, for different reasons), backward_message, after_values (of an argument), grad_values, ...
+  /// Where every element that differs is NaN, or
   /// infinite, in one library only: torch_nan_values, shunt_inf_values, grad_torch_nan_values, ...
   std::string what;
   std::string detail;

@@ -1,5 +1,6 @@
 // parity_test [--seed N] [--cases N] [--op GLOB] [--dtype NAME] [--form plain|grad] [--round N] [--failures N] [--hits] [--refusals] [--print]
 //   [--reference]: says of each difference how Shunt compares with float64
+// By default the seed is seedOfComparison (tests/support/seed.h), and there are 10,000 cases, 200,000 under SHUNT_TEST_LONG=1.
 // Draws calls of the operators that Shunt and libtorch share, runs both, compares. Exit status 1 when anything differs that
 // is not a known difference, when schemas disagree, or when a cell of operator x dtype x form had no case.
 #include "tests/parity/compare.h"
@@ -10,6 +11,7 @@
 #include "tests/parity/reference.h"
 #include "tests/parity/schemas.h"
 #include "tests/parity/snippet.h"
+#include "tests/support/seed.h"
 
 #include <shunt/core/log.h>
 
@@ -26,8 +28,8 @@ Outcome runModel(const Case& c) { return runTorch(c); }
 namespace {
 
 struct Options {
-  uint64_t seed = 20240607;
-  size_t cases = 10000;
+  uint64_t seed = shunt::test::seedOfComparison(20240607);
+  size_t cases = shunt::test::longRun() ? 200000 : 10000;
   std::string op = "*", dtype = "*", form = "*";
   int64_t round = -1;
   size_t failures = 40;

@@ -12,7 +12,11 @@ namespace {
 std::string said(const std::string& message) {
   std::string text = message.substr(0, message.find("\nException raised from"));
   text = text.substr(0, text.find(" (in aten::"));
-  return text.substr(0, text.find('\n'));
+  text = text.substr(0, text.find('\n'));
+  // One counts arguments from 1, the other from 0.
+  for (const std::string before : {"(position ", "argument #"})
+    if (const size_t at = text.find(before); at != std::string::npos) text.erase(at + before.size(), 1);
+  return text;
 }
 
 struct Words {

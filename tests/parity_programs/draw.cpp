@@ -72,7 +72,9 @@ Program draw(uint64_t seed) {
       // Few steps that fail, or whose operands are none, stay.
       const Outcome outcome = runShunt(p);
       const Step& step = p.steps.back();
-      const bool ran = outcome.errors.back().empty() && outcome.slots[static_cast<size_t>(step.a)].defined && outcome.slots[static_cast<size_t>(step.b)].defined;
+      const RowInfo& info = shuntRows()[static_cast<size_t>(step.row)];
+      const auto defined = [&](int slot) { return outcome.slots[static_cast<size_t>(slot)].defined; };
+      const bool ran = outcome.errors.back().empty() && (defined(step.a) || !info.uses_a) && (defined(step.b) || !info.uses_b);
       if (ran || rng.chance(0.08)) break;
       p.steps.pop_back();
     }

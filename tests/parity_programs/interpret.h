@@ -57,7 +57,16 @@ std::string errorOf(F&& f) {
   return "";
 }
 
-Slot slotOf(const Tensor& t) {
+// Of a custom function's node "Scaled>".
+std::string withoutNamespace(const std::string& name) {
+  const size_t colons = name.rfind("::");
+  return colons == std::string::npos ? name : name.substr(colons + 2);
+}
+
+int64_t versionOf(const Tensor& t) { return t.defined() && !t.is_inference() ? static_cast<int64_t>(Api::version(t)) : 0; }
+
+// `raised`: the version, which a new tensor has of what made it, is not what it was at first.
+Slot slotOf(const Tensor& t, bool raised) {
   Slot s;
   s.defined = t.defined();
   if (!s.defined) return s;
@@ -70,12 +79,14 @@ Slot slotOf(const Tensor& t) {
   std::string history = " whose history throws";
   errorOf([&] { history = std::string(t.requires_grad() ? " requires_grad" : "") + (t.is_leaf() ? " leaf" : ""); });
   s.facts += history + (t.is_view() ? " view" : "");
-  s.facts += t.is_inference() ? " inference" : " version " + std::to_string(Api::version(t));
-  const std::string error = errorOf([&] { s.grad_fn = Api::gradFnName(t); });
+  s.facts += t.is_inference() ? " inference" : raised ? " changed" : "";
+  const std::string error = errorOf([&] { s.grad_fn = withoutNamespace(Api::gradFnName(t)); });
   if (!error.empty()) s.grad_fn = "throws";
   readValues(t, s);
   return s;
 }
+
+const RowInfo& infoOf(const Step& step) { return rows()[static_cast<size_t>(step.row)].info; }
 
 void runStep(const Step& step, Tensor& a, Tensor& b, Tensor& result) {
   const Api::GradGuard grad(!step.no_grad);
@@ -95,17 +106,19 @@ std::vector<RowInfo> allInfos() {
 Outcome runProgram(const Program& program) {
   Outcome out;
   std::vector<Tensor> slots;
-  for (const Input& in : program.inputs) slots.push_back(makeInput(in));
+  std::vector<int64_t> versions;
+  for (const Input& in : program.inputs) versions.push_back(versionOf(slots.emplace_back(makeInput(in))));
   for (const Step& step : program.steps) {
     Tensor a = slots[static_cast<size_t>(step.a)], b = slots[static_cast<size_t>(step.b)], result;
     // What failed leaves nothing to go on with.
-    out.errors.push_back(step.row < 0 || !a.defined() || !b.defined() ? "" : errorOf([&] { runStep(step, a, b, result); }));
-    slots.push_back(out.errors.back().empty() ? result : Tensor());
+    const bool runs = step.row >= 0 && (a.defined() || !infoOf(step).uses_a) && (b.defined() || !infoOf(step).uses_b);
+    out.errors.push_back(runs ? errorOf([&] { runStep(step, a, b, result); }) : "");
+    versions.push_back(versionOf(slots.emplace_back(out.errors.back().empty() ? result : Tensor())));
   }
-  for (const Tensor& t : slots) out.slots.push_back(slotOf(t));
+  for (size_t k = 0; k < slots.size(); ++k) out.slots.push_back(slotOf(slots[k], versionOf(slots[k]) != versions[k]));
   for (const Tensor& t : slots) {
     Slot grad;
-    if (t.defined()) errorOf([&] { grad = slotOf(t.grad()); });
+    if (t.defined()) errorOf([&] { grad = slotOf(t.grad(), false); });
     out.grads.push_back(grad);
   }
   return out;

@@ -138,7 +138,7 @@ void reportCrash(int signal) {
 }
 
 int runAll(int argc, char** argv) {
-  uint64_t seed = shunt::test::drawnSeed(), programs = shunt::test::longRun() ? 100000 : 3000, one = 0;
+  uint64_t seed = shunt::test::seedOfComparison(20779), programs = shunt::test::longRun() ? 50000 : 1000, one = 0;
   size_t failures = 40;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i];

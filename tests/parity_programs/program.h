@@ -3,6 +3,7 @@
 // Compiled by clang++ beside Shunt's headers and by g++ beside PyTorch's. Plain values; any thread.
 #pragma once
 
+#include <cctype>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,6 +14,14 @@ namespace parity_programs {
 struct RowInfo {
   std::string code;
   bool makes;  // a new tensor, in a slot of its own; else it changes something
+  bool uses_a = names(code, 'a'), uses_b = names(code, 'b');
+
+  static bool names(const std::string& code, char letter) {
+    const auto isWord = [&](size_t i) { return i < code.size() && (std::isalnum(static_cast<unsigned char>(code[i])) != 0 || code[i] == '_'); };
+    for (size_t at = 0; at < code.size(); ++at)
+      if (code[at] == letter && !isWord(at + 1) && (at == 0 || !isWord(at - 1))) return true;
+    return false;
+  }
 };
 
 struct Input {

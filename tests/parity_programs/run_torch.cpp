@@ -38,12 +38,7 @@ struct Api {
   };
   static at::Tensor tensorOf(const std::vector<double>& v) { return at::tensor(v, at::kDouble); }
   static int64_t version(const at::Tensor& t) { return t._version(); }
-  // Handwritten nodes and custom functions have their namespace in the name.
-  static std::string gradFnName(const at::Tensor& t) {
-    const std::string name = t.grad_fn() != nullptr ? t.grad_fn()->name() : "";
-    const size_t colons = name.rfind("::");
-    return colons == std::string::npos ? name : name.substr(colons + 2);
-  }
+  static std::string gradFnName(const at::Tensor& t) { return t.grad_fn() != nullptr ? t.grad_fn()->name() : ""; }
 };
 
 struct DiscardWarnings : c10::WarningHandler {

@@ -109,6 +109,7 @@ enum class DispatchKey : uint16_t {
   CompositeImplicit = CompositeImplicitAutograd,
   CompositeExplicit = CompositeExplicitAutograd,
   CatchAll = CompositeImplicitAutograd,
+  Default = CompositeImplicitAutograd,
 };
 
 /// Run-time keys and table slots are the same numbers: slot 0 is Undefined.
