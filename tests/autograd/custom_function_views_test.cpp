@@ -1,5 +1,5 @@
 // Custom functions that return their arguments or views of them, or change arguments in place: what autograd makes of
-// the results. The values are libtorch 1.13's (tests/parity/programs compares many more cases).
+// the results. The values are libtorch 1.13's (tests/parity/written compares many more cases).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// C++ operators between numbers and tensors. The values are libtorch 1.13's (tests/parity/programs compares many more).
+// C++ operators between numbers and tensors. The values are libtorch 1.13's (tests/parity/written compares many more).
 #include <shunt/shunt.h>
 
 #include "tests/elementwise/elementwise_test_util.h"

@@ -1,7 +1,7 @@
 // programs_test [--print GLOB]: runs every program with Shunt and with libtorch and compares what they logged. A
 // difference fails unless known_differences.txt has it. --print: prints both logs of the programs whose names fit.
-#include "tests/parity/programs/known.h"
-#include "tests/parity/programs/program.h"
+#include "tests/parity/written/known.h"
+#include "tests/parity/written/program.h"
 
 #include <array>
 #include <iostream>

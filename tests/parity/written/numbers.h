@@ -2,7 +2,7 @@
 // hooks, which see and replace the numbers of gradients.
 #pragma once
 
-#include "tests/parity/programs/program.h"
+#include "tests/parity/written/program.h"
 
 namespace parity::programs {
 

@@ -2,7 +2,7 @@
 // views; and about set_data and detach_ in those modes.
 #pragma once
 
-#include "tests/parity/programs/program.h"
+#include "tests/parity/written/program.h"
 
 #include <optional>
 

@@ -2,7 +2,7 @@
 // mark_dirty, mark_non_differentiable, saved tensors.
 #pragma once
 
-#include "tests/parity/programs/program.h"
+#include "tests/parity/written/program.h"
 
 namespace parity::programs {
 

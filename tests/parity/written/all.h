@@ -1,9 +1,9 @@
 // Every program, for one Api.
 #pragma once
 
-#include "tests/parity/programs/custom_functions.h"
-#include "tests/parity/programs/inference.h"
-#include "tests/parity/programs/numbers.h"
+#include "tests/parity/written/custom_functions.h"
+#include "tests/parity/written/inference.h"
+#include "tests/parity/written/numbers.h"
 
 namespace parity::programs {
 

@@ -1,4 +1,4 @@
-#include "tests/parity/programs/known.h"
+#include "tests/parity/written/known.h"
 
 #include "tests/parity/rules.h"
 

@@ -1,5 +1,5 @@
 // The programs as Shunt runs them.
-#include "tests/parity/programs/all.h"
+#include "tests/parity/written/all.h"
 
 #include <shunt/shunt.h>
 
