@@ -94,6 +94,17 @@ std::string structuredBody(const OperatorDef& op, const Kernel& k) {
                      op.arguments().back().name, impl);
 }
 
+/// Errors name the operator that the user called, also for undefined tensors, which come to no backend's kernel.
+std::string tensorFormBody(const OperatorDef& op) {
+  std::string body;
+  for (size_t i = 0; i < op.arguments().size(); ++i)
+    if (const Argument& a = op.arguments()[i]; isTensor(a))
+      body += fmt::format(
+          "  SHUNT_CHECK({1}.defined(), \"{0}(): argument '{1}' (position {2}) is an undefined tensor; expected one with data\");\n",
+          op.name(), a.name, i + 1);
+  return body + fmt::format("  return {};\n", tensorFormCall(op));
+}
+
 bool needsDeviceCheck(const OperatorDef& op, const Kernel& k) {
   const auto key = *shunt::parseDispatchKey(k.key);
   if (!op.device_check || shunt::isAliasKey(key)) return false;
@@ -127,8 +138,7 @@ class BackendEmitter {
       case KernelKind::kCopy: return addWrapper(op, k, "copying", copyBody(op, k));
       case KernelKind::kStructured:
         return addWrapper(op, k, "structured_" + k.key, (needsDeviceCheck(op, k) ? deviceChecks(op, k) : "") + structuredBody(op, k));
-      case KernelKind::kTensorForm:
-        return addWrapper(op, k, "by_tensor_form", fmt::format("  return {};\n", tensorFormCall(op)));
+      case KernelKind::kTensorForm: return addWrapper(op, k, "by_tensor_form", tensorFormBody(op));
       case KernelKind::kNative: break;
     }
     if (needsDeviceCheck(op, k))

@@ -219,6 +219,12 @@ TEST(StandIns, CountOneVersionAndReturnWhatTheyWrite) {
   EXPECT_EQ(x.select(0, 1).item<float>(), kMark);
 }
 
+TEST(StandIns, NameTheOperatorThatWasCalled) {
+  Tensor none;
+  EXPECT_THAT(errorOf([&] { none.mul_(2); }), HasSubstr("mul_(): argument 'self' (position 1) is an undefined tensor"));
+  EXPECT_THAT(errorOf([&] { rsub(none, 2); }), HasSubstr("rsub(): argument 'self' (position 1) is an undefined tensor"));
+}
+
 TEST(StandIns, AreSeenByAModeAsTheCallThatTheUserMade) {
   struct Seeing : DispatchMode {
     void handle(const OperatorHandle& op, Stack* stack) override {
