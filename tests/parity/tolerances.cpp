@@ -21,7 +21,7 @@ constexpr Tolerance kTolerances[] = {
     {"silu", 4, 16, false, false},
     {"silu_backward", 16, 16, true, false},
     {"gelu", 8, 32, true, false, false, true},
-    {"gelu_backward", 32, 32, true, false},
+    {"gelu_backward", 32, 32, true, false, false, true},
     {"rsqrt", 2, 8, false, false},
     {"pow", 16, 64, false, false},  // a Scalar exponent stays double in libtorch's scalar loops
     {"sqrt", 0, 4, false, false},
