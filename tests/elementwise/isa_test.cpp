@@ -19,7 +19,8 @@ struct Outcome {
 };
 
 Outcome runBattery(const std::string& isa) {
-  const std::string command = (isa.empty() ? "" : "SHUNT_ISA=" + isa + " ") + SHUNT_ISA_BATTERY " 2>&1";
+  const std::string setting = isa.empty() ? "env -u SHUNT_ISA " : "SHUNT_ISA=" + isa + " ";
+  const std::string command = setting + SHUNT_ISA_BATTERY " 2>&1";
   Outcome out;
   const test::CommandResult ran = test::runCommand(command);
   EXPECT_EQ(ran.status, 0) << ran.text;
