@@ -1,8 +1,8 @@
 // Operators as functions (shunt::add, shunt::matmul, ...: generated from the dictionary) and as C++ operators.
 //
-// Arithmetic between tensors and numbers follows PyTorch: a number does not raise a tensor's dtype within its category. A number
-// on the left of -, / and % takes the tensor's dtype first, as in libtorch's C++ operators, which aren't Python's there: 2.5 - longs
-// gives longs, and 1.0 / longs is an error.
+// Arithmetic between tensors and numbers follows PyTorch: a number does not raise a tensor's dtype within its category.
+// A number on the left of -, / and % takes the tensor's dtype first, as in libtorch's C++ operators, which aren't
+// Python's there: 2.5 - longs gives longs, and 1.0 / longs is an error.
 // Functions may be called from any thread; tensors are the caller's to synchronise.
 #pragma once
 

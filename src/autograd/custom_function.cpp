@@ -88,7 +88,7 @@ bool CustomNode::isDifferentiable(const Tensor& output) const {
   return output.is_floating_point() && !context_.non_differentiable_.contains(output.unsafeGetTensorImpl());
 }
 
-bool CustomNode::finishOutput(Tensor& output, const variable_list& inputs, bool record, size_t count) {
+bool CustomNode::finishOutput(Tensor& output, const variable_list& inputs, bool record) {
   const bool is_input = contains(inputs, output);
   const bool dirty = context_.dirty_inputs_.contains(output.unsafeGetTensorImpl());
   if (!record || !isDifferentiable(output)) {
@@ -101,8 +101,6 @@ bool CustomNode::finishOutput(Tensor& output, const variable_list& inputs, bool 
   }
   const intrusive_ptr<Node> self = intrusive_ptr<Node>::retainFrom(this);
   if (dirty) {
-    check_inplace(output, true);
-    if (output.is_view()) checkDirtyView(*this, output.is_same(inputs[0]), count);
     rebase_history(output, self);
     return true;
   }
@@ -113,10 +111,17 @@ bool CustomNode::finishOutput(Tensor& output, const variable_list& inputs, bool 
 }
 
 void CustomNode::finish(const variable_list& inputs, variable_list& outputs, bool record) {
+  // All checks come before the first change.
+  for (const Tensor& output : outputs) {
+    if (!record || !output.defined() || !isDifferentiable(output)) continue;
+    if (!context_.dirty_inputs_.contains(output.unsafeGetTensorImpl())) continue;
+    check_inplace(output, true);
+    if (output.is_view()) checkDirtyView(*this, output.is_same(inputs[0]), outputs.size());
+  }
   countDirty(inputs, outputs);
   size_t differentiable = 0;
   for (Tensor& output : outputs) {
-    if (output.defined()) differentiable += finishOutput(output, inputs, record, outputs.size());
+    if (output.defined()) differentiable += finishOutput(output, inputs, record);
     else if (record) add_undefined_input();
   }
   if (differentiable > 1)

@@ -83,7 +83,6 @@ static std::vector<BadInput> inferenceCases() {
       {"inference: version", {"nference", "version"}, [](Bed& bed) { bed.inference._version(); }},
       {"inference: view, then in-place", {"add_", "nference"}, [](Bed& bed) { bed.inference.view({6}).add_(1); }},
       {"inference: backward inside", {"does not require grad"}, [](Bed& bed) { InferenceMode mode; bed.leaf.sum().backward(); }},
-      {"inference: set_data", {"set_data", "incompatible tensor type"}, [](Bed& bed) { bed.leaf.set_data(bed.inference); }},
   };
 }
 

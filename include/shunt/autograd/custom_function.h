@@ -8,9 +8,10 @@
 //   };
 //   Tensor y = MyMul::apply(x, 2.0);
 //
-// forward runs without recording. An output that is an argument, or a view of one, is a view for autograd: changing it, or what
-// it is a view of, in place is an error, since the function's own backward would be lost. An argument that forward itself changes
-// in place is named to mark_dirty and returned. The context belongs to the node; backward must not be entered by two threads at once.
+// forward runs without recording. An output that is an argument, or a view of one, is a view for autograd: changing it,
+// or what it is a view of, in place is an error, since the function's own backward would be lost. An argument that
+// forward itself changes in place is named to mark_dirty and returned. The context belongs to the node; backward must
+// not be entered by two threads at once.
 #pragma once
 
 #include <shunt/autograd/saved_variable.h>
@@ -73,8 +74,8 @@ struct SHUNT_API CustomNode : public Node {
   /// Inputs that forward changed: counts the change, and checks that they are returned.
   void countDirty(const variable_list& inputs, const variable_list& outputs) const;
   bool isDifferentiable(const Tensor& output) const;
-  /// Gives one of `count` outputs its history; returns whether gradients go through it.
-  bool finishOutput(Tensor& output, const variable_list& inputs, bool record, size_t count);
+  /// Gives the output its history; returns whether gradients go through it.
+  bool finishOutput(Tensor& output, const variable_list& inputs, bool record);
   void save();
 };
 
