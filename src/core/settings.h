@@ -1,8 +1,8 @@
-// The settings that the outcome of a call depends on beside its arguments and its operator's table: the one table of
-// all of them, and the only way to declare one that is process-wide.
+// The settings that the outcome of a call depends on in addition to its arguments and its operator's table: the one table
+// of all of them, and the only way to declare one that is process-wide.
 //
-// A process-wide setting's value lives in its ProcessSetting, a static object. Any thread reads and changes it, without
-// a lock and with the dispatcher's lock. The other rows describe what is declared elsewhere, mostly per thread
+// A process-wide setting's value lives in its ProcessSetting, a static object. Any thread may read it without a lock; a
+// change takes the dispatcher's lock. The other rows describe what is declared elsewhere, mostly per thread
 // (core/tls.h). tests/build/process_state_test finds mutable state that stands neither in this table nor in its list of
 // what decides no result.
 //
@@ -40,7 +40,8 @@ enum class SettingKind : uint8_t { kKeyset, kRunTime, kProcessWide };
   row(ExcludedKeys, kKeyset, "excluded_keys", "tls_state")             \
   row(IncludedKeys, kKeyset, "included_keys", "tls_state")             \
   row(Autocast, kKeyset, "autocast", "tls_state")                      \
-  row(DispatchModes, kKeyset, "dispatch_modes", "mode_stack")          \
+  row(DispatchModes, kKeyset, "dispatch_modes", "at_call")             \
+  row(KernelModes, kKeyset, "kernel_modes", "at_kernel")               \
   row(AutocastDtype, kRunTime, "autocast_dtype", "tls_state")          \
   row(AutocastCache, kRunTime, "autocast_cache", "threadCache::cache") \
   row(DefaultGenerator, kRunTime, "default_generator", "generator")    \

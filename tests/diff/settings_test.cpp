@@ -19,7 +19,12 @@ using namespace shunt;
 using testing::HasSubstr;
 
 struct PassOn : DispatchMode {
+  explicit PassOn(Level level) : level_(level) {}
+  Level level() const override { return level_; }
   void handle(const OperatorHandle& op, Stack* stack) override { op.callBoxed(stack); }
+
+ private:
+  Level level_;
 };
 
 template <class T, class... A>
@@ -47,8 +52,10 @@ std::shared_ptr<void> changing(Setting setting) {
       return during<IncludeDispatchKeyGuard>(DispatchKey::CustomRNGKeyId);
     case Setting::kAutocast:
       return during<AutocastGuard>(kCPU, kBFloat16, false);
-    case Setting::kDispatchModes: {
-      auto mode = std::make_shared<PassOn>();
+    case Setting::kDispatchModes:
+    case Setting::kKernelModes: {
+      const auto level = setting == Setting::kDispatchModes ? DispatchMode::Level::kCall : DispatchMode::Level::kKernel;
+      auto mode = std::make_shared<PassOn>(level);
       auto guard = std::make_shared<DispatchModeGuard>(*mode);
       return during<Restoring>([mode, guard]() mutable { guard.reset(); });
     }

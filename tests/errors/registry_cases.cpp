@@ -77,8 +77,8 @@ static std::vector<BadInput> registrationCases() {
        [](Bed&) { Library(Library::Kind::kImpl, "_", DispatchKey::Meta).fallback(&identity); }},
       {"fallback: alias key", {"Autograd", "run-time key"},
        [](Bed&) { Library(Library::Kind::kImpl, "_", DispatchKey::Autograd).fallback(CppFunction::makeFallthrough()); }},
-      {"fallback: taken", {"BackendSelect", "default_fallbacks.cpp", "registry_cases.cpp"},
-       [](Bed&) { Library(Library::Kind::kImpl, "_", DispatchKey::BackendSelect).fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }},
+      {"fallback: taken", {"AutogradCPU", "fallback.cpp", "registry_cases.cpp"},
+       [](Bed&) { Library(Library::Kind::kImpl, "_", DispatchKey::AutogradCPU).fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }},
       {"fallback: one namespace", {"errs", "SHUNT_LIBRARY_IMPL(_"}, [](Bed&) { impl(DispatchKey::Meta).fallback(CppFunction::makeFallthrough()); }},
       {"fallback: no key", {"fallback", "key"}, [](Bed&) { Library(Library::Kind::kImpl, "_").fallback(CppFunction::makeFallthrough()); }},
   };
