@@ -48,8 +48,9 @@ std::atomic<bool> pool_stayed_behind{false};
 
 // Note [Signals and the pool]
 // oneTBB starts its threads when there is work for them, from the thread that brings it or from one another, and they
-// inherit the mask. So until all that an arena can have were seen in it, calls run with the program's signals blocked.
-// Threads that the program's own use of oneTBB had started take signals as they did.
+// inherit the mask. So calls run with the program's signals blocked until as many threads of the pool were seen as the
+// arena can have. They may never be so many, where the program limits oneTBB: calls then go on paying for two changes of
+// the mask. Threads that the program's own use of oneTBB had started take signals as they did.
 class Arena final : tbb::task_scheduler_observer {
  public:
   explicit Arena(int threads) : Arena(std::make_unique<tbb::task_arena>(threads), threads) {}
@@ -60,7 +61,7 @@ class Arena final : tbb::task_scheduler_observer {
   template <class F>
   void execute(const F& f) {
     std::optional<detail::NoSignals> no_signals;
-    if (workers_seen_.load(std::memory_order_relaxed) < threads_ - 1) no_signals.emplace();
+    if (workers_seen.load(std::memory_order_relaxed) < threads_ - 1) no_signals.emplace();
     arena_->execute(f);
   }
 
@@ -71,13 +72,13 @@ class Arena final : tbb::task_scheduler_observer {
     observe(true);
   }
   void on_scheduler_entry(bool is_worker) override {
-    static thread_local const Arena* seen_in = nullptr;
-    if (is_worker && std::exchange(seen_in, this) != this) workers_seen_.fetch_add(1, std::memory_order_relaxed);
+    static thread_local bool seen = false;
+    if (is_worker && !std::exchange(seen, true)) workers_seen.fetch_add(1, std::memory_order_relaxed);
   }
 
   const std::unique_ptr<tbb::task_arena> arena_;
   const int threads_;
-  std::atomic<int> workers_seen_{0};
+  static inline std::atomic<int> workers_seen{0};  // of the process's one pool, which all arenas share
 };
 
 // The arena of the current number of threads. A call keeps its own reference, so that set_num_threads never waits.
