@@ -103,6 +103,7 @@ llvm::Error addChain(std::string& key, const Chain& chain) {
 }  // namespace
 
 const std::string& processKey() {
+  HostTarget::instance();  // LLVM's part, where a fatal error may jump: not out of a static object's initialiser
   static const std::string& key = *new std::string(makeProcessKey());
   return key;
 }
