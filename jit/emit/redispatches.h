@@ -31,7 +31,7 @@ struct Redispatch {
   bool known = true;  // false: `keys` is known at run time only
 };
 
-/// `planned`, an entry point of the chain's operator for redispatches, begins with the call that tells its keyset.
+/// `planned`, an entry point of the chain's operator for redispatches, begins with the call that reports its keyset.
 llvm::Error noteRedispatch(uint64_t chain, llvm::Function& planned);
 
 /// Takes these calls out of the module.

@@ -45,7 +45,7 @@ enum class LibgccBehaviour {
   kUnknown,  // registered sections are not found
 };
 
-/// Not at the same time in two threads. Leaves nothing behind.
+/// Not at the same time in two threads. Leaves nothing behind, but one probe where the answer is kUnknown.
 LibgccBehaviour libgccBehaviour();
 
 /// The addresses that a section's entries cover; empty where it has none.

@@ -20,8 +20,8 @@ void addTensorHooks(AutogradMeta& meta) {
   });
 }
 
-// Stores what arrives at the tensor's node as its grad. Does nothing once the tensor is gone or has another history. One
-// of the tensor's hooks: those registered before it have done their work, those after it have not.
+// Stores what arrives at the tensor's node as its grad. Does nothing once the tensor is gone or has another history.
+// One of the tensor's hooks: those registered before it have done their work, those after it have not.
 void addRetainHook(const Tensor& t, AutogradMeta& meta) {
   if (!meta.hooks_) addTensorHooks(meta);
   weak_intrusive_ptr<TensorImpl> weak(t.getIntrusivePtr());
@@ -45,8 +45,8 @@ Tensor runHooks(const TensorHooks& hooks, Tensor grad) {
     SHUNT_CHECK(replaced.sizes().equals(grad.sizes()), "the hook ", i, " of a tensor (register_hook) returned a gradient of shape ",
                 replaced.sizes(), ", but the gradient that it was given, and the tensor, have shape ", grad.sizes());
     SHUNT_CHECK(replaced.scalar_type() == grad.scalar_type() && replaced.device() == grad.device(), "the hook ", i,
-                " of a tensor (register_hook) has changed the type of the gradient: it was given ", grad.scalar_type(), " on ", grad.device(),
-                " and returned ", replaced.scalar_type(), " on ", replaced.device());
+                " of a tensor (register_hook) has changed the type of the gradient: it was given ", grad.scalar_type(),
+                " on ", grad.device(), " and returned ", replaced.scalar_type(), " on ", replaced.device());
     grad = std::move(replaced);
   }
   return grad;

@@ -185,10 +185,13 @@ OperatorHandle Dispatcher::findSchemaOrThrow(const char* name, const char* overl
   std::string gone;
   {
     MutexLock lock(impl_->mutex);
-    if (const auto it = impl_->operators.find(wanted); it != impl_->operators.end()) gone = withdrawalOf(OperatorHandle(*it->second->op()));
+    if (const auto it = impl_->operators.find(wanted); it != impl_->operators.end())
+      gone = withdrawalOf(OperatorHandle(*it->second->op()));
   }
   throw Error(detail::str("Could not find schema for ", wanted, ": ",
-                          !gone.empty() ? gone : findOp(wanted) ? "it has kernels but no definition (def)" : "there is no such operator",
+                          !gone.empty()    ? gone
+                          : findOp(wanted) ? "it has kernels but no definition (def)"
+                                           : "there is no such operator",
                           near.empty() ? "" : "; overloads of that name: ", near));
 }
 
@@ -280,10 +283,11 @@ RegistrationHandle Dispatcher::Impl::registerKernel(const OperatorName& name, Di
     OperatorEntry* const other = as.other != nullptr ? as.other->entry() : nullptr;
     if (as.other != nullptr) {
       const bool followed = it != operators.end() && (!it->second->followers().empty() || it->second.get() == other);
-      SHUNT_CHECK(other != nullptr && !other->follows() && !followed, "operator ", name, ": a stand-in of it can't wait for ",
-                  OperatorHandle(*as.other).operator_name(),
-                  other == nullptr ? ", which is not registered" : ", since one of them has both stand-ins and followers",
-                  "; at ", placeOf(where));
+      SHUNT_CHECK(
+          other != nullptr && !other->follows() && !followed, "operator ", name, ": a stand-in of it can't wait for ",
+          OperatorHandle(*as.other).operator_name(),
+          other == nullptr ? ", which is not registered" : ", since one of them has both stand-ins and followers",
+          "; at ", placeOf(where));
     }
     OperatorEntry& entry = entryFor(name);
     if (other != nullptr) other->addFollower(&entry);

@@ -28,7 +28,7 @@ std::string describeStandIn(const TableComputer::Choice& c, const KernelMap& ker
     if (r.stands_in.of == nullptr) continue;
     if (c.record == &r) return detail::str(", direct while ", r.stands_in.of->name(), " has its built-in kernel");
     if (c.record->kernel.unboxed == r.stands_in.composite)
-      return detail::str(", as ", r.stands_in.of->name(), " has a kernel that comes before its built-in one");
+      return detail::str(", where ", r.stands_in.of->name(), "'s built-in kernel isn't the one in force");
   }
   return "";
 }
@@ -78,7 +78,8 @@ std::string OperatorHandle::explainFor(DispatchKeySet ks) const {
   const DispatchKeySet looked_at = ks & entry->state()->maskFor(ks);
   for (DispatchKey key : ks.keys()) {
     const auto choice = TableComputer::choose(entry->kernels(), impl.fallbacks, key);
-    out << (key == looked_at.highestPriorityKey() ? "-> " : "   ") << toString(key) << ": " << describeChoice(choice, entry->kernels(), key) << '\n';
+    out << (key == looked_at.highestPriorityKey() ? "-> " : "   ") << toString(key) << ": "
+        << describeChoice(choice, entry->kernels(), key) << '\n';
   }
   return out.str();
 }

@@ -123,8 +123,8 @@ void fillKeys(Explanation& e, DispatchKeySet arguments, DispatchKeySet before_ma
 }
 
 /// Returns the keys of what the last handler calls, before the operator's mask.
-DispatchKeySet fillDispatchModes(Explanation& e, const OperatorHandle& op, DispatchKeySet before_mask, uint64_t arguments,
-                                 DispatchKeySet keys) {
+DispatchKeySet fillDispatchModes(Explanation& e, const OperatorHandle& op, DispatchKeySet before_mask,
+                                 uint64_t arguments, DispatchKeySet keys) {
   if (!keys.hasAny(kModeKeys)) return before_mask;
   e.dispatch_modes = activeModeNames(DispatchKey::Python);
   if (!e.dispatch_modes.empty() && !DispatchKeySet::fromRaw(arguments).has(DispatchKey::Python))
@@ -207,7 +207,8 @@ Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::s
   CompileRequest pair;
   pair.op = &op.op();
   pair.keys = origins.keys.raw();
-  if (const DispatchKeySet below = fillDispatchModes(e, op, before_mask, arguments, origins.keys); !e.dispatch_modes.empty()) {
+  if (const DispatchKeySet below = fillDispatchModes(e, op, before_mask, arguments, origins.keys);
+      !e.dispatch_modes.empty()) {
     pair.keys = originsOf(op.op(), below).keys.raw();
     e.keys_below_modes = toString(DispatchKeySet::fromRaw(pair.keys));
   }
@@ -227,7 +228,9 @@ Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::s
   fillThunks(e, pair);
   e.plan = e.pair.plan.empty() ? plan.printed : e.pair.plan;
   e.verdict = verdictOf(e, pair, plan);
-  if (!e.dispatch_modes.empty()) e.verdict = str("goes to the mode ", e.dispatch_modes.front(), e.kernel_modes == e.dispatch_modes.size() ? ", below Autograd and Autocast" : "",
+  if (!e.dispatch_modes.empty())
+    e.verdict = str("goes to the mode ", e.dispatch_modes.front(),
+                    e.kernel_modes == e.dispatch_modes.size() ? ", below Autograd and Autocast" : "",
                     "; below the modes ", e.verdict);
   return e;
 }

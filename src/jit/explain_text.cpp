@@ -35,7 +35,8 @@ std::string dispatchModesText(const Explanation& e) {
   if (e.dispatch_modes.empty()) return "";
   std::string out = "dispatch modes, innermost first\n";
   for (size_t i = 0; i < e.dispatch_modes.size(); ++i)
-    out += fmt::format("  {}. {}{}{}\n", i + 1, e.dispatch_modes[i], i == 0 ? " gets the call" : " gets what the handler before it calls",
+    out += fmt::format("  {}. {}{}{}\n", i + 1, e.dispatch_modes[i],
+                       i == 0 ? " gets the call" : " gets what the handler before it calls",
                        i + e.kernel_modes < e.dispatch_modes.size() ? "" : ", below Autograd and Autocast");
   return out + fmt::format("  then {{{}}}, if the last one's handler calls the operator\n", e.keys_below_modes);
 }
@@ -61,9 +62,9 @@ std::string pairText(const Explanation& e) {
   std::string out = fmt::format("pair ({})\n  {}\n", e.signature, e.verdict);
   if (e.observed) {
     const PairStats& p = e.pair;
-    const std::string in_thunks = e.counts_calls
-                                      ? fmt::format("in thunks {}, of these with other operands {}", p.in_thunks, p.guard_misses)
-                                      : "calls in thunks are counted under SHUNT_STATS only";
+    const std::string in_thunks =
+        e.counts_calls ? fmt::format("in thunks {}, of these with other operands {}", p.in_thunks, p.guard_misses)
+                       : "calls in thunks are counted under SHUNT_STATS only";
     out += fmt::format("  state {}; about {} calls interpreted; {}\n", toString(p.state), p.interpreted, in_thunks);
     if (p.compiles + p.loads != 0) {
       const std::string loaded = p.loads == 0 ? "" : fmt::format(", loaded from the disk cache {}x", p.loads);
@@ -106,9 +107,12 @@ std::string Explanation::json() const {
   out["thunks_of_operator"] = Json(thunks);
   if (observed) {
     Json& p = out["pair"];
-    p = {{"state", toString(pair.state)}, {"interpreted", pair.interpreted}, {"in_thunks", pair.in_thunks},
-         {"guard_misses", pair.guard_misses}, {"counts_calls", counts_calls}, {"counted", counted}, {"threshold", threshold}, {"compiles", pair.compiles}, {"loads", pair.loads},
-         {"bytes", pair.bytes}, {"speedup", pair.speedup}, {"reason", pair.reason}};
+    p = {{"state", toString(pair.state)}, {"interpreted", pair.interpreted},
+         {"in_thunks", pair.in_thunks},   {"guard_misses", pair.guard_misses},
+         {"counts_calls", counts_calls},  {"counted", counted},
+         {"threshold", threshold},        {"compiles", pair.compiles},
+         {"loads", pair.loads},           {"bytes", pair.bytes},
+         {"speedup", pair.speedup},       {"reason", pair.reason}};
     for (const CompilePhase& phase : kCompilePhases) p["compile_ms"][phase.name] = pair.times.*phase.ms;
   }
   out["invalidations"] = pair.invalidations;

@@ -176,8 +176,8 @@ TEST(StandIns, SayInDumpsWhyTheyAreInForce) {
   Meeting met;
   const Library m = overriding("aten::mul.out", DispatchKey::CPU, meeting(met));
   EXPECT_THAT(op.dumpComputedTable(),
-              testing::ContainsRegex("\nCPU: native_functions.yaml:[0-9]* .CompositeExplicitAutograd, as aten::mul.out "
-                                     "has a kernel that comes before its built-in one.\n"));
+              testing::ContainsRegex("\nCPU: native_functions.yaml:[0-9]* .CompositeExplicitAutograd, where aten::mul.out's "
+                                     "built-in kernel isn't the one in force.\n"));
   EXPECT_THAT(op.dumpComputedTable(), testing::ContainsRegex("\nMeta: [^\n]*direct while aten::mul.out"));
 }
 
