@@ -47,11 +47,16 @@ void setCodegenSwitches() {
 /// The names of this CPU's features, or of those that the level has which SHUNT_ISA asks for.
 llvm::StringSet<> usedFeatures() {
   const Isa level = shunt::detail::activeIsa();
-  llvm::StringSet<> allowed, used;
+  llvm::StringMap<bool> allowed;
+  llvm::StringSet<> used;
   if (level != shunt::detail::bestIsa()) {
     llvm::SmallVector<llvm::StringRef> names;
     llvm::X86::getFeaturesForCPU(level == Isa::kBaseline ? "x86-64" : "x86-64-v3", names);
-    for (const llvm::StringRef name : names) allowed.insert(name);
+    names.push_back("sse2");  // which is in every x86-64, and so not in the list
+    for (const llvm::StringRef name : names) {
+      allowed[name] = true;
+      llvm::X86::updateImpliedFeatures(name, /*Enabled=*/true, allowed);  // the list leaves those out
+    }
   }
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
     const llvm::StringRef name = feature.getKey();
