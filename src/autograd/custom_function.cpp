@@ -27,11 +27,13 @@ Tensor passedOn(const Tensor& t) {
   return alias(t);
 }
 
-// A tensor whose history forward didn't make: one that it got from elsewhere than its arguments.
-bool hadHistoryBefore(const Tensor& t, const Node& node) {
+// Whether somebody may need the history that an output has already: forward got it from elsewhere than its arguments, or
+// keeps it. What nobody else holds, forward made with recording on. Sequence numbers can't say which, since each thread
+// counts its nodes.
+bool othersNeedHistory(const Tensor& t, const Node& node) {
   const AutogradMeta* meta = get_autograd_meta(t);
   if (meta == nullptr) return false;
-  return meta->requires_grad_ || (meta->grad_fn_ && meta->grad_fn_->sequence_nr() < node.sequence_nr());
+  return meta->requires_grad_ || (meta->grad_fn_ && meta->grad_fn_.get() != &node && t.use_count() > 1);
 }
 
 // Forward ran without recording: where one of its views, or what it is a view of, changes in place, backward would not
@@ -104,7 +106,7 @@ bool CustomNode::finishOutput(Tensor& output, const variable_list& inputs, bool 
     rebase_history(output, self);
     return true;
   }
-  if (is_input || hadHistoryBefore(output, *this)) output = passedOn(output);
+  if (is_input || othersNeedHistory(output, *this)) output = passedOn(output);
   restrictView(output, CreationMeta::kInCustomFunction);
   set_history(output, self);
   return true;

@@ -5,6 +5,9 @@
 
 #include "tests/autograd/util.h"
 
+#include <thread>
+#include <utility>
+
 namespace shunt::test {
 namespace {
 
@@ -110,12 +113,14 @@ TEST(CustomFunctionViews, AmongSeveralOutputsAreViewsOfSeveral) {
   y[1].mul_(4);
 }
 
+// Returns a tensor that is not among its arguments.
+Tensor elsewhere;
+struct Captured : Function<Captured> {
+  static Tensor forward(AutogradContext*, const Tensor&) { return elsewhere; }
+  static variable_list backward(AutogradContext*, variable_list grads) { return {grads[0].mul(3)}; }
+};
+
 TEST(CustomFunctionViews, ATensorFromElsewhereKeepsItsHistory) {
-  static Tensor elsewhere;
-  struct Captured : Function<Captured> {
-    static Tensor forward(AutogradContext*, const Tensor&) { return elsewhere; }
-    static variable_list backward(AutogradContext*, variable_list grads) { return {grads[0].mul(3)}; }
-  };
   const Tensor x = leaf({1, 2}), w = leaf({5, 6});
   elsewhere = w;
   Tensor y = Captured::apply(x);
@@ -125,6 +130,56 @@ TEST(CustomFunctionViews, ATensorFromElsewhereKeepsItsHistory) {
   y.sum().backward();
   EXPECT_EQ(values(x.grad()), (Values{3, 3}));
   EXPECT_FALSE(w.grad().defined());
+}
+
+// Its node has a higher number than the function's, as nodes that forward makes have.
+TEST(CustomFunctionViews, ATensorFromAnotherThreadKeepsItsHistory) {
+  const Tensor x = leaf({1, 2}), w = leaf({5, 6});
+  std::thread([&w] {
+    for (int i = 0; i < 10000; ++i) w.mul(1);
+    elsewhere = w.mul(7);
+  }).join();
+  const Tensor h = elsewhere;
+  const intrusive_ptr<Node> history = h.grad_fn();
+  Tensor y = Captured::apply(x);
+  elsewhere = {};
+  EXPECT_EQ(h.grad_fn(), history);
+  EXPECT_THAT(errorOf([&] { y.mul_(2); }), HasSubstr("created inside a custom Function"));
+  y.sum().backward();
+  EXPECT_EQ(values(x.grad()), (Values{3, 3}));
+  EXPECT_FALSE(w.grad().defined());
+  h.sum().backward();
+  EXPECT_EQ(values(w.grad()), (Values{7, 7}));
+}
+
+template <bool keep>
+struct Recording : Function<Recording<keep>> {
+  static Tensor forward(AutogradContext*, const Tensor& x) {
+    EnableGradGuard enable;
+    Tensor y = x.mul(2);
+    if (keep) elsewhere = y;
+    return y;
+  }
+  static variable_list backward(AutogradContext*, variable_list grads) { return {grads[0].mul(3)}; }
+};
+
+// As in libtorch, where the history that forward recorded is replaced.
+TEST(CustomFunctionViews, WhatForwardRecordedIsNoView) {
+  const Tensor x = leaf({1, 2});
+  Tensor y = Recording<false>::apply(x);
+  EXPECT_FALSE(y.is_view());
+  y.mul_(5);
+  y.sum().backward();
+  EXPECT_EQ(values(x.grad()), (Values{15, 15}));
+}
+
+TEST(CustomFunctionViews, WhatForwardRecordedAndKeepsHasItsHistory) {
+  const Tensor x = leaf({1, 2}), y = Recording<true>::apply(x), kept = std::exchange(elsewhere, Tensor());
+  EXPECT_TRUE(y._base().is_same(kept));
+  kept.sum().backward();
+  EXPECT_EQ(values(x.grad()), (Values{2, 2}));
+  y.sum().backward();
+  EXPECT_EQ(values(x.grad()), (Values{5, 5}));
 }
 
 // ---- mark_dirty
