@@ -1,5 +1,5 @@
-// on_cpu <level> <command...>: becomes the command where the CPU has x86-64-v2 or x86-64-v3, whichever <level> is. Elsewhere
-// prints "not on this CPU" and exits with the status that CTest takes for a skipped test.
+// on_cpu <level> <command...>: becomes the command where the CPU has x86-64-v2 or x86-64-v3, whichever <level> is.
+// Elsewhere prints "not on this CPU" and exits with the status that CTest takes for a skipped test.
 #include <unistd.h>
 
 #include <cstdio>
