@@ -1,20 +1,31 @@
-// What a figure says about the bar that it has to reach, for all benchmark programs. Pure functions, any thread.
+// What a figure says about the bar that it has to reach, for all benchmark programs. Functions, any thread.
 #pragma once
 
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 
 namespace bench {
+
+/// What a bar is about and can't be had here. Such a bar counts as held.
+enum class Lack {
+  kNothing,
+  kInstructions,  // of the CPU
+  kLibtorch,      // 1.13, in the system's packages
+};
 
 enum class Verdict {
   kHeld,
   kMissed,
   kNotMeasured,   // counts as missed: a bar that nobody looked at says nothing
-  kNotOnThisCpu,  // the CPU lacks what the bar is about; counts as held
+  kNotOnThisCpu,  // and kNoLibtorch: see Lack
+  kNoLibtorch,
 };
 
 /// `measured` is NaN where there is no figure.
-inline Verdict judge(double measured, double most, bool on_this_cpu = true) {
-  if (!on_this_cpu) return Verdict::kNotOnThisCpu;
+inline Verdict judge(double measured, double most, Lack lack = Lack::kNothing) {
+  if (lack == Lack::kInstructions) return Verdict::kNotOnThisCpu;
+  if (lack == Lack::kLibtorch) return Verdict::kNoLibtorch;
   if (std::isnan(measured)) return Verdict::kNotMeasured;
   return measured <= most ? Verdict::kHeld : Verdict::kMissed;
 }
@@ -27,8 +38,16 @@ inline const char* textOf(Verdict v) {
     case Verdict::kMissed: return "MISSED";
     case Verdict::kNotMeasured: return "NOT MEASURED";
     case Verdict::kNotOnThisCpu: return "not on this CPU";
+    case Verdict::kNoLibtorch: return "no libtorch 1.13 on this system";
   }
   return "";
+}
+
+/// Of bars against libtorch, in a program that was built without: bench/run, which asks the package manager, sets
+/// SHUNT_BENCH_LIBTORCH=none where there is no 1.13 to install.
+inline Lack lackOfLibtorch() {
+  const char* available = std::getenv("SHUNT_BENCH_LIBTORCH");
+  return available != nullptr && std::string_view(available) == "none" ? Lack::kLibtorch : Lack::kNothing;
 }
 
 }  // namespace bench

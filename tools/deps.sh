@@ -63,6 +63,20 @@ Check /etc/apt/sources.list and the network, then run this again; installed pack
   done
 }
 
+# Prints the version of a package that apt would install, nothing where it has none. Without package lists gets them.
+shunt_candidate() {
+  command -v apt-cache >/dev/null || return 0
+  local as_root=() candidate
+  candidate=$(shunt_known_candidate "$1")
+  if [[ ! $candidate ]]; then
+    ((EUID == 0)) || as_root=(sudo -n)
+    "${as_root[@]}" apt-get -q -o DPkg::Lock::Timeout=300 update >/dev/null 2>&1 || true
+    candidate=$(shunt_known_candidate "$1")
+  fi
+  printf '%s' "$candidate"
+}
+shunt_known_candidate() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: *//p' | sed '/^(none)$/d'; }
+
 shunt_jobs() { nproc 2>/dev/null || echo 2; }
 
 # shunt_build <preset> [cmake cache arguments...]: configures and builds it under build/<preset>.

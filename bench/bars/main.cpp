@@ -1,8 +1,8 @@
 // bench_bars [text]: what the compiler must reach, measured and judged. With a text, the rows whose names have it.
 //
 // Two sides of a ratio take turns of a millisecond in one process (or in two, where the environment differs), and the median
-// of the turns' ratios counts. Exit status 1 when a bar was missed or, though the CPU has what it takes, not measured;
-// 2 when something failed.
+// of the turns' ratios counts. Exit status 1 when a bar was missed or, though CPU and system have what it
+// takes, not measured; 2 when something failed.
 #include "bench/bars/parts.h"
 #include "bench/bars/row.h"
 #include "bench/bars/worker.h"

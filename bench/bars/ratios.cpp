@@ -88,10 +88,14 @@ std::unique_ptr<Call> makeYardstick(const RatioBar& bar) {
 }
 
 Row withoutYardstick(const RatioBar& bar) {
-  Row row{nameOf(bar), kNoFigure, bar.most, "libtorch was not found when this was built"};
-  if (bar.against == Yardstick::kLibtorch) return row;
-  row.note = std::string("its instruction set is ") + shunt::isa_name();
-  row.on_this_cpu = false;
+  Row row{nameOf(bar), kNoFigure, bar.most, ""};
+  if (bar.against == Yardstick::kLibtorch) {
+    row.lack = lackOfLibtorch();
+    if (row.lack == Lack::kNothing) row.note = "libtorch 1.13 was not found when this was built";
+  } else {
+    row.lack = Lack::kInstructions;
+    row.note = std::string("its instruction set is ") + shunt::isa_name();
+  }
   return row;
 }
 

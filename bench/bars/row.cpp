@@ -1,7 +1,5 @@
 #include "bench/bars/row.h"
 
-#include "bench/verdict.h"
-
 #include <cmath>
 #include <cstdio>
 
@@ -18,7 +16,7 @@ std::string cell(double value) {
   return text;
 }
 
-Verdict verdictOf(const Row& row) { return judge(row.measured, row.most, row.on_this_cpu); }
+Verdict verdictOf(const Row& row) { return judge(row.measured, row.most, row.lack); }
 
 std::string line(const std::string& what, const std::string& measured, const std::string& by_default,
                  const std::string& most) {

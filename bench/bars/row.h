@@ -1,6 +1,8 @@
 // A row of the bars' table: what was measured, what it must reach, and the verdict. One thread.
 #pragma once
 
+#include "bench/verdict.h"
+
 #include <limits>
 #include <string>
 
@@ -15,7 +17,7 @@ struct Row {
   std::string note;     // what the figure was made of
   /// Where the bar is measured with SHUNT_JIT_KEEP=1: the same with the default settings. Printed, not judged.
   double by_default = kNoFigure;
-  bool on_this_cpu = true;  // false: the CPU lacks what the bar is about
+  Lack lack = Lack::kNothing;
 };
 
 /// The table's lines, without the newline.

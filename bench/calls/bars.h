@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/calls/sides.h"
+#include "bench/verdict.h"
 
 #include <string>
 
@@ -35,5 +36,11 @@ inline const Bar kBars[] = {
     {"tensor against two mallocs, freed on another thread", "tensor of 16 floats, freed on another thread", Side::kInterpreted,
      "two malloc, freed on another thread", Side::kInterpreted, 1.3},
 };
+
+/// `measured` is NaN where a side has no figure.
+inline Verdict verdictOf(const Bar& bar, double measured) {
+  const bool needs_libtorch = !bar.against.empty() && bar.against_side == Side::kLibtorch;
+  return judge(measured, bar.most, std::isnan(measured) && needs_libtorch ? lackOfLibtorch() : Lack::kNothing);
+}
 
 }  // namespace bench

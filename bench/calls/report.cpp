@@ -1,7 +1,6 @@
 #include "bench/calls/report.h"
 
 #include "bench/calls/bars.h"
-#include "bench/verdict.h"
 
 #include <algorithm>
 #include <cmath>
@@ -83,7 +82,7 @@ int SideReporter::printBars(bool all) const {
     if (!all && std::isnan(measured)) continue;
     std::printf("%-46s", bar.what.c_str());
     printCell(measured, " %14.3f");
-    const Verdict verdict = judge(measured, bar.most);
+    const Verdict verdict = verdictOf(bar, measured);
     std::printf(" %14.3f  %s\n", bar.most, textOf(verdict));
     missed += countsAsMissed(verdict);
   }

@@ -1,5 +1,6 @@
 // Rows of benchmark tables: which of them count as missed, and what they print.
 #include "bench/bars/row.h"
+#include "bench/calls/bars.h"
 #include "bench/verdict.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +18,7 @@ Row row(double measured, double most, std::string note = "") { return {"a bar", 
 
 Row onAnotherCpu(double measured) {
   Row out = row(measured, 1, "no AVX-512");
-  out.on_this_cpu = false;
+  out.lack = Lack::kInstructions;
   return out;
 }
 
@@ -37,11 +38,46 @@ TEST(Verdict, AFigureIsHeldUpToItsBar) {
 
 TEST(Verdict, NoFigureCountsAsMissedButForTheCpu) {
   EXPECT_EQ(judge(kNoFigure, 1), Verdict::kNotMeasured);
-  EXPECT_EQ(judge(kNoFigure, 1, false), Verdict::kNotOnThisCpu);
+  EXPECT_EQ(judge(kNoFigure, 1, Lack::kInstructions), Verdict::kNotOnThisCpu);
+  EXPECT_EQ(judge(kNoFigure, 1, Lack::kLibtorch), Verdict::kNoLibtorch);
   EXPECT_TRUE(countsAsMissed(Verdict::kMissed));
   EXPECT_TRUE(countsAsMissed(Verdict::kNotMeasured));
   EXPECT_FALSE(countsAsMissed(Verdict::kHeld));
   EXPECT_FALSE(countsAsMissed(Verdict::kNotOnThisCpu));
+  EXPECT_FALSE(countsAsMissed(Verdict::kNoLibtorch));
+}
+
+/// SHUNT_BENCH_LIBTORCH as bench/run sets it, or unset, while it lives.
+class SystemsLibtorch {
+ public:
+  explicit SystemsLibtorch(const char* value) {
+    if (value != nullptr) setenv("SHUNT_BENCH_LIBTORCH", value, 1);
+    else unsetenv("SHUNT_BENCH_LIBTORCH");
+  }
+  ~SystemsLibtorch() { unsetenv("SHUNT_BENCH_LIBTORCH"); }
+};
+
+TEST(Verdict, LibtorchIsLackingOnlyWhereItCannotBeInstalled) {
+  {
+    const SystemsLibtorch unknown(nullptr);
+    EXPECT_EQ(lackOfLibtorch(), Lack::kNothing);
+  }
+  const SystemsLibtorch none("none");
+  EXPECT_EQ(lackOfLibtorch(), Lack::kLibtorch);
+}
+
+TEST(Verdict, OfCallsAgainstLibtorch) {
+  const Bar against{"a bar", "add", Side::kInterpreted, "add", Side::kLibtorch, 0.5};
+  const Bar nanoseconds{"a bar", "add", Side::kInterpreted, "", Side::kLibtorch, 0.5};
+  {
+    const SystemsLibtorch unknown(nullptr);
+    EXPECT_EQ(verdictOf(against, kNoFigure), Verdict::kNotMeasured);
+  }
+  const SystemsLibtorch none("none");
+  EXPECT_EQ(verdictOf(against, kNoFigure), Verdict::kNoLibtorch);
+  EXPECT_EQ(verdictOf(against, 0.6), Verdict::kMissed) << "libtorch was there all the same";
+  EXPECT_EQ(verdictOf(against, 0.4), Verdict::kHeld);
+  EXPECT_EQ(verdictOf(nanoseconds, kNoFigure), Verdict::kNotMeasured);
 }
 
 TEST(Row, PrintingCountsWhatIsMissed) {
@@ -49,6 +85,10 @@ TEST(Row, PrintingCountsWhatIsMissed) {
   EXPECT_EQ(missesOf(row(1.5, 1)), 1);
   EXPECT_EQ(missesOf(row(kNoFigure, 1, "libtorch was not found")), 1);
   EXPECT_EQ(missesOf(onAnotherCpu(kNoFigure)), 0);
+  Row without_libtorch = row(kNoFigure, 1);
+  without_libtorch.lack = Lack::kLibtorch;
+  EXPECT_EQ(missesOf(without_libtorch), 0);
+  EXPECT_THAT(textOf(without_libtorch), EndsWith("1.000  no libtorch 1.13 on this system"));
 }
 
 TEST(Row, SaysWhyThereIsNoFigure) {
