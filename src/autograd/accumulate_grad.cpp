@@ -30,7 +30,7 @@ Tensor cloneObeyingContract(const Tensor& grad, const Tensor& variable) {
 
 void firstGrad(Tensor& slot, const Tensor& variable, Tensor grad) {
   if (GradMode::is_enabled()) {
-    slot = obeysLayoutContract(grad, variable) ? grad.clone() : cloneObeyingContract(grad, variable);
+    slot = cloneObeyingContract(grad, variable);
     return;
   }
   // Nobody else has it, nor its memory: no copy is needed.

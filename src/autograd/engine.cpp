@@ -35,8 +35,8 @@ variable_list makeGrads(const variable_list& outputs, const variable_list& grads
     }
     Tensor grad = grads[i];
     makePlain(grad, "grad_output[", i, "] is");
-    SHUNT_CHECK(grad.sizes() == outputs[i].sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ", grad.sizes(),
-                " and output[", i, "] has a shape of ", outputs[i].sizes(), ".");
+    SHUNT_CHECK(is_expandable_to(outputs[i].sizes(), grad.sizes()), "Mismatch in shape: grad_output[", i, "] has a shape of ",
+                grad.sizes(), " and output[", i, "] has a shape of ", outputs[i].sizes(), ".");
     SHUNT_CHECK(isFake(grad) == isFake(outputs[i]), "grad_output[", i, "] is a ", isFake(grad) ? "fake" : "real",
                 " tensor and output[", i, "] is a ", isFake(outputs[i]) ? "fake" : "real",
                 " one; a gradient has numbers where its output has");
@@ -100,7 +100,9 @@ variable_list execute(const variable_list& outputs, const variable_list& grads, 
   for (size_t i = 0; i < roots.size(); ++i) {
     // A gradient from outside must fit like one from a node.
     const InputMetadata& meta = roots[i].function->input_metadata(roots[i].input_nr);
-    if (seeds[i].defined() && seeds[i].scalar_type() != meta.dtype()) seeds[i] = seeds[i].to(meta.dtype());
+    if (!seeds[i].defined()) continue;
+    if (!seeds[i].sizes().equals(meta.sizes())) seeds[i] = sum_to(std::move(seeds[i]), meta.sizes());
+    if (seeds[i].scalar_type() != meta.dtype()) seeds[i] = seeds[i].to(meta.dtype());
   }
   return task.run(roots, std::move(seeds));
 }

@@ -118,8 +118,9 @@ bool TensorImpl::computeNonOverlappingAndDense() const {
 
 void TensorImpl::set_storage(Storage storage, ScalarType dtype) {
   SHUNT_INTERNAL_ASSERT(storage.defined(), "a tensor needs a storage");
-  // The counter goes on from where it is, and must outlive the old storage's header.
-  if (version_ == nullptr) {
+  // The counter goes on from where it is, and must outlive the old storage's header. With the same storage it stays there, where this
+  // tensor's views count too.
+  if (version_ == nullptr && storage.get() != storage_.get()) {
     const uint32_t count = version().current();
     use_own_version_counter();
     version_->set(count);

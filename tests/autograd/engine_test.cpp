@@ -57,6 +57,7 @@ TEST(Backward, CreateGraphGivesGradientsOfGradients) {
   y.backward({}, std::nullopt, true);
   const Tensor first = x.grad();
   EXPECT_TRUE(first.requires_grad());
+  EXPECT_EQ(first.grad_fn()->name(), "CopyBackwards") << "as in libtorch, whatever the strides";
   EXPECT_EQ(values(first), (Values{27}));
   x.mutable_grad() = Tensor();
   first.sum().backward();
@@ -71,6 +72,17 @@ TEST(Backward, TakesOneGradientPerOutput) {
   EXPECT_THAT(errorOf([&] { x.mul(2).backward(); }), HasSubstr("grad can be implicitly created only for scalar outputs"));
   EXPECT_THAT(errorOf([&] { x.mul(2).backward(tensorOf({1, 2, 3})); }), HasSubstr("Mismatch in shape: grad_output[0] has a shape of [3]"));
   EXPECT_THAT(errorOf([&] { tensorOf({1}).backward(); }), HasSubstr("element 0 of tensors does not require grad"));
+}
+
+TEST(Backward, SumsAGradientThatIsLargerThanItsOutput) {
+  const Tensor x = leaf({3}), y = x.mul(2);
+  y.backward(tensorOf({1, 2, 4}), true);
+  EXPECT_EQ(x.grad().sizes(), y.sizes());
+  EXPECT_EQ(values(x.grad()), (Values{14}));
+  const Tensor seed = leaf({1, 2, 4});
+  const Tensor g = grad({y}, {x}, {seed}, true, true)[0];
+  EXPECT_EQ(values(g), (Values{14}));
+  EXPECT_EQ(values(grad({g}, {seed})[0]), (Values{2, 2, 2})) << "through the sum";
 }
 
 TEST(Grad, ReturnsWithoutTouchingLeaves) {

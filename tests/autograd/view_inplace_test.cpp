@@ -342,6 +342,16 @@ TEST(Inference, InPlaceOnANormalTensorStillBumpsItsVersion) {
   EXPECT_EQ(x._version(), 1);
 }
 
+TEST(SetData, ToTheSameStorageKeepsCountingWithViews) {
+  const Tensor x = tensorOf({1, 2}), view = x.view({2, 1});
+  x.set_data(x.data());
+  view.add_(1);
+  EXPECT_EQ(x._version(), 1);
+  view.set_data(view);
+  view.add_(1);
+  EXPECT_EQ(x._version(), 2);
+}
+
 TEST(OutForms, HaveNoDerivative) {
   const Tensor x = leaf({1, 2});
   Tensor out = empty({2}, kDouble);

@@ -62,6 +62,11 @@ std::string guardsOf(const Step& step) {
 
 }  // namespace
 
+bool partlyOverlap(const Slot& x, const Slot& y) {
+  const bool same = x.begin == y.begin && x.sizes == y.sizes && x.strides == y.strides && x.dtype == y.dtype;
+  return !same && x.begin < y.end && y.begin < x.end;
+}
+
 Program draw(uint64_t seed) {
   Rng rng(seed);
   Program p;
@@ -75,7 +80,9 @@ Program draw(uint64_t seed) {
       const RowInfo& info = shuntRows()[static_cast<size_t>(step.row)];
       const auto defined = [&](int slot) { return outcome.slots[static_cast<size_t>(slot)].defined; };
       const bool ran = outcome.errors.back().empty() && (defined(step.a) || !info.uses_a) && (defined(step.b) || !info.uses_b);
-      if (ran || rng.chance(0.08)) break;
+      const bool by_order = ran && !info.makes && info.uses_a && info.uses_b &&
+                            partlyOverlap(outcome.slots[static_cast<size_t>(step.a)], outcome.slots[static_cast<size_t>(step.b)]);
+      if (!by_order && (ran || rng.chance(0.08))) break;
       p.steps.pop_back();
     }
   return p;

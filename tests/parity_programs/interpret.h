@@ -37,12 +37,17 @@ std::string listText(const std::vector<int64_t>& v) {
 void readValues(const Tensor& t, Slot& s) {
   const std::vector<int64_t> sizes(t.sizes().begin(), t.sizes().end());
   std::vector<int64_t> index(sizes.size(), 0);
+  s.sizes = sizes;
+  s.strides.assign(t.strides().begin(), t.strides().end());
   const auto item = static_cast<int64_t>(t.element_size());
   const auto* data = static_cast<const uint8_t*>(t.data_ptr());
   for (int64_t k = 0; k < t.numel(); ++k) {
     int64_t offset = 0;
     for (size_t d = 0; d < index.size(); ++d) offset += index[d] * t.strides()[d];
     s.values.push_back(parity::loadElement(s.dtype, data + offset * item));
+    const auto at = reinterpret_cast<uintptr_t>(data + offset * item);
+    s.begin = k == 0 ? at : std::min(s.begin, at);
+    s.end = std::max(s.end, at + static_cast<uintptr_t>(item));
     for (size_t d = index.size(); d-- > 0 && ++index[d] == sizes[d];) index[d] = 0;
   }
 }
@@ -63,7 +68,12 @@ std::string withoutNamespace(const std::string& name) {
   return colons == std::string::npos ? name : name.substr(colons + 2);
 }
 
-int64_t versionOf(const Tensor& t) { return t.defined() && !t.is_inference() ? static_cast<int64_t>(Api::version(t)) : 0; }
+// 0 of one without a counter: set_data makes such tensors that is_inference() doesn't name.
+int64_t versionOf(const Tensor& t) {
+  int64_t version = 0;
+  if (t.defined() && !t.is_inference()) errorOf([&] { version = static_cast<int64_t>(Api::version(t)); });
+  return version;
+}
 
 // `raised`: the version, which a new tensor has of what made it, is not what it was at first.
 Slot slotOf(const Tensor& t, bool raised) {

@@ -1,7 +1,8 @@
 // parity_programs_test [--programs N] [--seed N] [--program N] [--failures N]
 // Random programs on Shunt and on libtorch: aliases, in-place changes, hooks, custom functions, retained and second gradients, autocast,
 // inference mode, C++ operators. Each is run on both, step by step; errors, results, histories and gradients are compared. A difference
-// is made small and printed as code. Exit status 1 when one is not in known_differences.txt.
+// is made small and printed as code. Exit status 1 when one is not in known_differences.txt, or a line of it is not met by the default
+// seed's programs.
 #include "tests/parity/dtypes.h"
 #include "tests/parity/known_differences.h"
 #include "tests/parity/messages.h"
@@ -26,10 +27,27 @@ struct Difference {
   std::string what, detail;
 };
 
-bool close(int dtype, double x, double y, double largest) {
+bool close(int dtype, double epsilon, double x, double y, double largest) {
   if (x == y || (std::isnan(x) && std::isnan(y))) return true;
   if (!parity::isFloating(dtype) || !std::isfinite(x) || !std::isfinite(y)) return false;
-  return std::abs(x - y) <= 16 * parity::epsilonOf(dtype) * std::max(largest, 1.0);
+  return std::abs(x - y) <= 16 * epsilon * std::max(largest, 1.0);
+}
+
+double roundingOf(int dtype) { return parity::isFloating(dtype) ? parity::epsilonOf(dtype) : 0; }
+
+// How coarsely what each slot holds may have been rounded: also by what it was computed or changed from.
+std::vector<double> roundings(const Program& p, const Outcome& outcome) {
+  std::vector<double> result;
+  for (const Slot& s : outcome.slots) result.push_back(roundingOf(s.dtype));
+  for (size_t i = 0; i < p.steps.size(); ++i) {
+    const Step& step = p.steps[i];
+    if (step.row < 0) continue;
+    const RowInfo& info = shuntRows()[static_cast<size_t>(step.row)];
+    double& to = result[info.makes ? p.inputs.size() + i : static_cast<size_t>(step.a)];
+    if (info.uses_a) to = std::max(to, result[static_cast<size_t>(step.a)]);
+    if (info.uses_b) to = std::max(to, result[static_cast<size_t>(step.b)]);
+  }
+  return result;
 }
 
 class Comparison {
@@ -39,8 +57,12 @@ class Comparison {
   // The first: what comes after may follow from it.
   std::optional<Difference> first() {
     for (size_t i = 0; i < shunt_.errors.size() && !found_; ++i) error(i);
-    for (size_t i = 0; i < shunt_.slots.size() && !found_; ++i) slot("t" + std::to_string(i), shunt_.slots[i], torch_.slots[i]);
-    for (size_t i = 0; i < shunt_.grads.size() && !found_; ++i) slot("grad of t" + std::to_string(i), shunt_.grads[i], torch_.grads[i]);
+    const std::vector<double> epsilon = roundings(program_, shunt_);
+    const double coarsest = epsilon.empty() ? 0 : *std::ranges::max_element(epsilon);
+    for (size_t i = 0; i < shunt_.slots.size() && !found_; ++i)
+      slot("t" + std::to_string(i), shunt_.slots[i], torch_.slots[i], epsilon[i]);
+    for (size_t i = 0; i < shunt_.grads.size() && !found_; ++i)
+      slot("grad of t" + std::to_string(i), shunt_.grads[i], torch_.grads[i], coarsest);
     return found_;
   }
 
@@ -54,7 +76,7 @@ class Comparison {
     if (s.empty() != t.empty()) found_ = {s.empty() ? "torch_throws" : "shunt_throws", where + (s.empty() ? t : s)};
     else if (!parity::sameMessage(s, t)) found_ = {"message", where + "\n    Shunt:    " + s.substr(0, 300) + "\n    libtorch: " + t.substr(0, 300)};
   }
-  void slot(const std::string& where, const Slot& s, const Slot& t) {
+  void slot(const std::string& where, const Slot& s, const Slot& t, double epsilon) {
     const auto differ = [&](const char* what, const std::string& a, const std::string& b) {
       if (!found_ && a != b) found_ = {what, where + ": Shunt " + a + ", libtorch " + b};
     };
@@ -69,7 +91,7 @@ class Comparison {
     for (const double v : t.values)
       if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
     for (size_t k = 0; k < s.values.size(); ++k)
-      if (!close(autocast() && parity::isFloating(s.dtype) ? 15 : s.dtype, s.values[k], t.values[k], largest))
+      if (!close(s.dtype, autocast() ? parity::epsilonOf(15) : epsilon, s.values[k], t.values[k], largest))
         differ("values", std::to_string(s.values[k]) + " at " + std::to_string(k), std::to_string(t.values[k]));
   }
 
@@ -82,7 +104,7 @@ std::optional<Difference> compare(const Program& p) { return Comparison(p, runSh
 
 class Run {
  public:
-  int run(uint64_t first, uint64_t programs, size_t failures) {
+  int run(uint64_t first, uint64_t programs, size_t failures, bool idle_fails) {
     size_t steps = 0, refused = 0;
     for (uint64_t seed = first; seed < first + programs; ++seed) {
       current = seed;
@@ -96,11 +118,12 @@ class Run {
     size_t shown = 0;
     for (const auto& [key, f] : failures_)
       std::cout << "DIFFERS " << f.count << "x [" << f.what << "] --program " << f.seed << '\n' << (shown++ < failures ? f.text : "") << '\n';
+    size_t idle = 0;
     for (const parity::KnownDifference& k : known_.lines())
-      if (k.hits == 0) std::cout << "known difference not met, line " << k.line << '\n';
+      if (k.hits == 0 && !k.reason.starts_with("rare:") && ++idle > 0) std::cout << "known difference not met, line " << k.line << '\n';
     std::cout << "seed " << first << ": " << programs << " programs, " << steps << " steps, " << refused << " of them refused, " << failures_.size()
               << " kinds of difference" << std::endl;
-    return failures_.empty() && refused < steps / 4 ? 0 : 1;
+    return failures_.empty() && refused < steps / 4 && (idle == 0 || !idle_fails) ? 0 : 1;
   }
   static inline volatile uint64_t current = 0;
 
@@ -138,7 +161,8 @@ void reportCrash(int signal) {
 }
 
 int runAll(int argc, char** argv) {
-  uint64_t seed = shunt::test::seedOfComparison(20779), programs = shunt::test::longRun() ? 50000 : 1000, one = 0;
+  constexpr uint64_t kSeed = 20779, kPrograms = 1000;
+  uint64_t seed = shunt::test::seedOfComparison(kSeed), programs = shunt::test::longRun() ? 50000 : kPrograms, one = 0;
   size_t failures = 40;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i];
@@ -150,11 +174,12 @@ int runAll(int argc, char** argv) {
     else throw std::invalid_argument("unknown flag " + flag);
   }
   std::cout << "SHUNT_TEST_SEED=" << seed << std::endl;
-  if (one == 0) return Run().run(seed * 1000000 + 1, programs, failures);
+  // Other programs may meet fewer.
+  if (one == 0) return Run().run(seed * 1000000 + 1, programs, failures, seed == kSeed && programs == kPrograms);
   const Program p = draw(one);
   std::cout << codeOf(p);
   if (const auto d = compare(p)) std::cout << d->what << ": " << d->detail << '\n';
-  return Run().run(one, 1, failures);
+  return Run().run(one, 1, failures, false);
 }
 
 }  // namespace

@@ -51,7 +51,13 @@ struct Slot {
   std::string grad_fn;
   int dtype = -1;
   std::vector<double> values;
+  // Where its elements lie, for `partlyOverlap`; two libraries' differ.
+  uintptr_t begin = 0, end = 0;
+  std::vector<int64_t> sizes, strides;
 };
+
+/// Whether they share memory and one isn't the other: what a change of one in place does then depends on the loop's order.
+bool partlyOverlap(const Slot& x, const Slot& y);
 
 struct Outcome {
   std::vector<std::string> errors;  // of each step; empty where there was none

@@ -5,6 +5,7 @@
 
 #include <shunt/shunt.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace parity_programs {
