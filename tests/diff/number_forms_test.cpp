@@ -114,35 +114,52 @@ TEST(HotNumbers, MeetAKernelForAutocastOfTheTensorsForm) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(under(), 3);
 }
 
-// As tests/dispatch/stand_in_test.cpp, with thunks: whoever has met an override by add.Tensor meets it by x + 1.
+// As tests/dispatch/stand_in_test.cpp, with thunks: whoever has met an override by add.Tensor meets it by x + 1. Most overrides come
+// and go as fast as they can; every 30th stays until each caller has met it, and then away until each has met the built-in kernel.
 TEST(HotNumbers, AreNeverMetByWhoHasMetAnOverride) {
-  std::atomic<int> going{0}, wrong{0}, met_both{0}, built_in{0};
+  struct Seen {
+    std::atomic<int> both{0}, built_in{0};
+  };
+  Seen seen[2];
+  std::atomic<int> going{0}, wrong{0};
   std::atomic<bool> stop{false};
-  const auto caller = [&] {
+  const auto caller = [&](Seen& mine) {
     const Tensor x = zeros({4});
-    while (!stop.load()) {
+    for (; !stop.load(); std::this_thread::yield()) {
       const int by_tensor = static_cast<int>(x.add(x).select(0, 0).item<float>());
       const int by_number = static_cast<int>(x.add(-1).select(0, 0).item<float>());
       if (by_tensor > 0 && by_number < by_tensor && going.load() < by_tensor) wrong.fetch_add(1);
-      if (by_tensor > 0 && by_number == by_tensor) met_both.fetch_add(1);
-      if (by_number == -1) built_in.fetch_add(1);
+      if (by_tensor > 0 && by_number == by_tensor) mine.both.fetch_add(1);
+      if (by_number == -1) mine.built_in.fetch_add(1);
     }
   };
-  std::thread callers[] = {std::thread(caller), std::thread(caller)};
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  for (int n = 1;
-       (n <= 300 || met_both.load() < 100 || built_in.load() < 100) && std::chrono::steady_clock::now() < until; ++n) {
-    const Library m =
-        overriding("aten::add.Tensor", DispatchKey::CPU,
-                   CppFunction([n](const Tensor& a, const Tensor&, const Scalar&) { return full_like(a, n); }));
-    std::this_thread::yield();
-    going.store(n);
+  std::thread callers[] = {std::thread(caller, std::ref(seen[0])), std::thread(caller, std::ref(seen[1]))};
+  // Only a failure takes so long: a caller that never meets what is there.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  const auto waitForEach = [&](std::atomic<int> Seen::*kind) {
+    const int before[] = {(seen[0].*kind).load(), (seen[1].*kind).load()};
+    const auto waits = [&](int k) { return (seen[k].*kind).load() == before[k]; };
+    while ((waits(0) || waits(1)) && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  };
+  for (int n = 1; n <= 300; ++n) {
+    const bool stays = n % 30 == 0;
+    {
+      const Library m =
+          overriding("aten::add.Tensor", DispatchKey::CPU,
+                     CppFunction([n](const Tensor& a, const Tensor&, const Scalar&) { return full_like(a, n); }));
+      if (stays) waitForEach(&Seen::both);
+      std::this_thread::yield();
+      going.store(n);
+    }
+    if (stays) waitForEach(&Seen::built_in);
   }
   stop.store(true);
   for (std::thread& t : callers) t.join();
   EXPECT_EQ(wrong.load(), 0);
-  EXPECT_GE(met_both.load(), 100);
-  EXPECT_GE(built_in.load(), 100);
+  for (const Seen& s : seen) {
+    EXPECT_GE(s.both.load(), 10);
+    EXPECT_GE(s.built_in.load(), 10);
+  }
 }
 
 }  // namespace
