@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "tests/support/seed.h"
 #include "tests/world/dependent_world.h"
 
 namespace shunt::world::model {
@@ -37,7 +38,10 @@ constexpr DependentShape kThunkInForce = {
 constexpr DependentShape kBothChange = {
     .caller = {"io", ""}, .calls_inside = true, .thunk_at_start = true, .compiles = 0, .registrations = 2, .changes_both = true};
 
-TEST(DependentModel, AllParticipantsTwoOuterCalls) { expectHolds("two outer calls", kTwoOuterCalls, 10'000'000); }
+TEST(DependentModel, AllParticipantsTwoOuterCalls) {
+  if (!test::longRun()) GTEST_SKIP() << "24 million states: SHUNT_TEST_LONG=1 (docs/testing.md)";
+  expectHolds("two outer calls", kTwoOuterCalls, 10'000'000);
+}
 TEST(DependentModel, AllParticipantsEitherCalled) { expectHolds("either called", kEitherCalled, 2'000'000); }
 TEST(DependentModel, ThunkInForce) { expectHolds("thunk in force", kThunkInForce, 1'000'000); }
 
