@@ -75,7 +75,9 @@ shunt_candidate() {
   fi
   printf '%s' "$candidate"
 }
-shunt_known_candidate() { LC_ALL=C apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: *//p' | sed '/^(none)$/d'; }
+shunt_known_candidate() {
+  LC_ALL=C apt-cache policy "$1" 2>/dev/null | sed -n '/(none)/d; s/^ *Candidate: *//p'
+}
 
 shunt_jobs() { nproc 2>/dev/null || echo 2; }
 

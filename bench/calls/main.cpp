@@ -1,8 +1,8 @@
 // bench_calls: call overhead of Shunt, interpreted and compiled, beside libtorch where it was found, repetitions interleaved
 // at random.
 //   bench_calls [--tsv FILE] [Google Benchmark's flags: --benchmark_filter=..., --benchmark_out=FILE.json ...]
-// Exit status 1 when a bar was missed or, without a filter and though the system has what it takes, not measured; 2 when
-// something failed.
+// Exit status 1 when a bar was missed or, without a filter and though the system has what it takes, not measured; 2
+// when something failed.
 #include "bench/calls/cases.h"
 #include "bench/calls/compiled.h"
 #include "bench/calls/report.h"
