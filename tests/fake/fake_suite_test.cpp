@@ -35,6 +35,7 @@ using shunt::Tensor;
 
 const int kCasesOfDtype = shunt::test::longRun() ? 8 : 2;  // and as many with tensors that require grad
 constexpr int kFailuresShown = 3;
+constexpr uint64_t kSeed = 20779;
 
 enum class Verdict : uint8_t { kBothRan, kBothThrew, kDataDecided, kDisagree };
 
@@ -127,7 +128,7 @@ struct Tally {
 Tally compareOperator(const shunt::FunctionSchema& schema) {
   static const DataDecided data_decided;
   Tally tally;
-  parity::Rng rng(parity::hashOf(schema.operator_name().str(), shunt::test::drawnSeed()));
+  parity::Rng rng(parity::hashOf(schema.operator_name().str(), shunt::test::seedOfComparison(kSeed)));
   for (const int dtype : parity::allDtypes()) {
     for (int i = 0; i < 2 * kCasesOfDtype; ++i) {
       const bool with_grad = i >= kCasesOfDtype;
@@ -148,7 +149,7 @@ Tally compareOperator(const shunt::FunctionSchema& schema) {
 
 TEST(FakeSuite, AgreesWithTheCpu) {
   shunt::set_log_sink([](shunt::LogLevel, const char*) {});  // warnings of out= tensors that were resized
-  std::cout << "SHUNT_TEST_SEED=" << shunt::test::drawnSeed() << std::endl;
+  std::cout << "SHUNT_TEST_SEED=" << shunt::test::seedOfComparison(kSeed) << std::endl;
   int cases = 0, operators = 0;
   for (const shunt::OperatorName& name : shunt::Dispatcher::singleton().getAllOpNames()) {
     const auto op = shunt::Dispatcher::singleton().findSchema(name);

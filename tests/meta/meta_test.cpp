@@ -21,6 +21,7 @@ namespace {
 
 const int kCasesOfDtype = shunt::test::longRun() ? 12 : 4;
 constexpr int kFailuresShown = 4;
+constexpr uint64_t kSeed = 20779;
 
 thread_local Comparison last;
 
@@ -38,7 +39,7 @@ struct Tally {
 
 Tally compareOperator(const shunt::FunctionSchema& schema) {
   Tally tally;
-  parity::Rng rng(parity::hashOf(schema.operator_name().str(), shunt::test::drawnSeed()));
+  parity::Rng rng(parity::hashOf(schema.operator_name().str(), shunt::test::seedOfComparison(kSeed)));
   for (const int dtype : parity::allDtypes()) {
     for (int i = 0; i < kCasesOfDtype; ++i) {
       const parity::Case c = parity::drawCase(schema, dtype, false, i == 0, rng.next());
@@ -56,7 +57,7 @@ Tally compareOperator(const shunt::FunctionSchema& schema) {
 
 TEST(Meta, AgreesWithTheCpu) {
   shunt::set_log_sink([](shunt::LogLevel, const char*) {});  // warnings of out= tensors that were resized
-  std::cout << "SHUNT_TEST_SEED=" << shunt::test::drawnSeed() << std::endl;
+  std::cout << "SHUNT_TEST_SEED=" << shunt::test::seedOfComparison(kSeed) << std::endl;
   int cases = 0, operators = 0;
   for (const shunt::OperatorName& name : shunt::Dispatcher::singleton().getAllOpNames()) {
     const auto op = shunt::Dispatcher::singleton().findSchema(name);

@@ -1,7 +1,7 @@
 // The seed of tests that draw their cases, and how much they draw. Any thread.
 //
-//   SHUNT_TEST_SEED=n   repeats the run that printed n; without it the seed is the day's number, so that every day's runs draw other
-//                       cases and those of one day, or of several programs, the same
+//   SHUNT_TEST_SEED=n   repeats the run that printed n; without it the seed is the day's number, so that every day's runs
+//                       draw other cases, or a fixed one (seedOfComparison)
 //   SHUNT_TEST_LONG=1   the whole of what there is to draw, which takes minutes (docs/testing.md)
 #pragma once
 
@@ -29,8 +29,10 @@ inline bool longRun() {
   return text != nullptr && *text != 0 && std::string(text) != "0";
 }
 
-/// For comparisons with another library, or another way of computing, in which each new seed may meet a difference that nobody has looked
-/// at yet: `fixed` at a landing, drawn in a long run and where SHUNT_TEST_SEED is set.
-inline uint64_t seedOfComparison(uint64_t fixed) { return longRun() || std::getenv("SHUNT_TEST_SEED") != nullptr ? drawnSeed() : fixed; }
+/// For comparisons with another library, or another way of computing, in which each new seed may meet a difference that
+/// nobody has looked at yet: `fixed` at a landing, drawn in a long run and where SHUNT_TEST_SEED is set.
+inline uint64_t seedOfComparison(uint64_t fixed) {
+  return longRun() || std::getenv("SHUNT_TEST_SEED") != nullptr ? drawnSeed() : fixed;
+}
 
 }  // namespace shunt::test
