@@ -1,7 +1,7 @@
 #include "jit/cache/cache_directory.h"
 
 #include "jit/cache/cache_file.h"
-#include "jit/link/file_size_signal.h"
+#include "src/core/file_size_signal.h"
 
 #include <llvm/ADT/StringExtras.h>
 
@@ -67,7 +67,7 @@ std::string unfinishedName() {
 }
 
 bool writeAll(int file, llvm::StringRef content) {
-  const NoFileSizeSignal guard;
+  const detail::NoFileSizeSignal guard;
   while (!content.empty()) {
     const ssize_t n = ::write(file, content.data(), content.size());
     if (n < 0 && errno == EINTR) continue;

@@ -1,7 +1,7 @@
 #include "jit/link/slab_views.h"
 
 #include "jit/debug/debug_switches.h"
-#include "jit/link/file_size_signal.h"
+#include "src/core/file_size_signal.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ llvm::Error mapFile(SlabViews& views, size_t bytes) {
   if (file < 0 && errno == EINVAL) file = memfd_create("shunt-jit", MFD_CLOEXEC);
   if (file < 0) return systemError("memfd_create");
   const auto resize = [&] {
-    const NoFileSizeSignal guard;  // the limit counts for memory files too
+    const detail::NoFileSizeSignal guard;  // the limit counts for memory files too
     return ftruncate(file, static_cast<off_t>(bytes)) == 0;
   };
   const bool sized = resize();

@@ -1,3 +1,5 @@
+#include "src/core/file_size_signal.h"
+
 #include <shunt/core/log.h>
 
 #include <atomic>
@@ -11,6 +13,7 @@ namespace {
 constexpr const char* kNames[] = {"error", "warning", "info", "debug"};
 
 void writeLine(LogLevel level, const char* message) {
+  const detail::NoFileSizeSignal guard;  // stderr may be a file; a line that is lost there ends no program
   std::fprintf(stderr, "shunt: %s: %s\n", kNames[static_cast<int>(level)], message);
 }
 

@@ -3,6 +3,7 @@
 #include "jit/cache/thunk_cache.h"
 #include "tests/jit/util.h"
 
+#include <shunt/core/log.h>
 #include <shunt/jit/cache.h>
 
 #include <gmock/gmock.h>
@@ -152,6 +153,24 @@ TEST_F(CacheInAProcess, WritingIsTriedAgain) {
   for (int i = 0; i < 20; ++i) cache.store(own, object(std::to_string(i)));
   EXPECT_GT(namesIn("own").size(), 1u);
   EXPECT_LT(namesIn("own").size(), 16u);
+}
+
+// Where the log is such a file.
+TEST_F(CacheInAProcess, AWarningThatCannotBeWrittenEndsNothing) {
+  const std::string own = root / "own", log = root / "log";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (std::freopen(log.c_str(), "w", stderr) == nullptr) _exit(2);
+    ThunkCache cache;
+    const Limit no_bytes(RLIMIT_FSIZE, 0);
+    cache.store(own, object("a"));
+    detail::logWarning("nor can this");
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  EXPECT_EQ(std::filesystem::file_size(log), 0u);
 }
 
 // What a compile asks first; a child whose copy of the lock somebody held would wait forever.

@@ -9,7 +9,7 @@
 
 #include <cerrno>
 
-namespace shunt::jit {
+namespace shunt::detail {
 
 class NoFileSizeSignal {
  public:
@@ -36,4 +36,4 @@ class NoFileSizeSignal {
   bool was_pending_;
 };
 
-}  // namespace shunt::jit
+}  // namespace shunt::detail
