@@ -35,6 +35,18 @@ Tensor empty_strided_meta(IntArrayRef size, IntArrayRef stride, std::optional<Sc
   return makeEmptyStrided("empty_strided", size, stride, dtype ? *dtype : get_default_dtype(), layout, Device(kMeta), pin_memory);
 }
 
+namespace {
+
+/// Also in the dimensions of one element, whose strides are kept: they have a say in the layout of what is computed later.
+bool hasRowMajorStrides(const TensorImpl& t) {
+  int64_t step = 1;
+  for (size_t d = t.sizes().size(); d-- > 0; step *= t.sizes()[d])
+    if (t.numel() != 0 && t.strides()[d] != step) return false;
+  return true;
+}
+
+}  // namespace
+
 Tensor empty_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
                   std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
   const TensorImpl& like = implOf(self, "empty_like");
@@ -42,7 +54,7 @@ Tensor empty_like(const Tensor& self, std::optional<ScalarType> dtype, std::opti
   const Device where = device.value_or(like.device());
   if (memory_format.value_or(MemoryFormat::Preserve) != MemoryFormat::Preserve)
     return makeEmpty("empty_like", like.sizes(), type, layout, where, pin_memory, memory_format);
-  if (like.is_contiguous()) return makeEmpty("empty_like", like.sizes(), type, layout, where, pin_memory);
+  if (like.is_contiguous() && hasRowMajorStrides(like)) return makeEmpty("empty_like", like.sizes(), type, layout, where, pin_memory);
   SizesAndStrides dims = dimsOf(like);
   if (!like.is_non_overlapping_and_dense()) denseStridesLike(like.sizes(), like.strides(), dims.stridesData());
   return makeEmptyStrided("empty_like", dims.sizes(), dims.strides(), type, layout, where, pin_memory);

@@ -162,7 +162,7 @@ Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const std::optional
                    int64_t ignore_index) {
   SHUNT_CHECK(self.dim() > 0, "Expected 1 or more dimensions (got ", self.dim(), ")");
   SHUNT_CHECK(self.dim() == 1 || (target.dim() > 0 && self.size(0) == target.size(0)), "Expected input batch_size (",
-              self.size(0), ") to match target batch_size (", target.dim() > 0 ? target.size(0) : 1, ").");
+              self.size(0), ") to match target batch_size (", target.dim() > 0 ? target.size(0) : 0, ").");
   if (self.dim() <= 2) return nll_loss(self, target, weight, reduction, ignore_index);
   return nllLossOfPositions(self, target, weight, reduction, ignore_index);
 }
@@ -186,7 +186,7 @@ Tensor dropout(const Tensor& input, double p, bool train) {
   // Said before numbers are drawn.
   SHUNT_CHECK(input.is_floating_point(), "dropout(): result type ", get_default_dtype(), " can't be cast to the desired output type ",
               input.scalar_type());
-  Tensor kept = ops::empty_like::call(input, std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  Tensor kept = ops::empty_like::call(input, std::nullopt, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous);
   ops::bernoulli__float::call(kept, 1 - p, std::nullopt);
   ops::div__Scalar::call(kept, 1 - p);
   return ops::mul_Tensor::call(input, kept);
