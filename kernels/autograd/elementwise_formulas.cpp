@@ -129,10 +129,14 @@ Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const
   }
   // gelu = x (1 + tanh u) / 2 with u = b (x + c x^3);  gelu'' = (1 - t^2) (u' + x (u'' / 2 - t u'^2))
   constexpr double kB = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kC = 0.044715;
-  const Tensor t = self.add(squared.mul(self), Scalar(kC)).mul(Scalar(kB)).tanh();
+  const Tensor u = self.add(squared.mul(self), Scalar(kC)).mul(Scalar(kB));
+  const Tensor t = u.tanh();
   const Tensor du = squared.mul(Scalar(3 * kC)).add(Scalar(1)).mul(Scalar(kB));
   const Tensor ddu = self.mul(Scalar(6 * kB * kC));
-  const Tensor sech2 = t.mul(t).neg().add(Scalar(1));
+  // 1 - t^2 without the difference, which leaves nothing of large operands.
+  const Tensor e = u.abs().neg().exp();
+  const Tensor sech = e.mul(Scalar(2)).div(e.mul(e).add(Scalar(1)));
+  const Tensor sech2 = sech.mul(sech);
   return both.mul(sech2.mul(du.add(self.mul(ddu.mul(Scalar(0.5)).sub(t.mul(du.mul(du)))))));
 }
 
