@@ -7,6 +7,7 @@
 #include "tests/parity/dtypes.h"
 #include "tests/parity/snippet.h"
 #include "tests/support/seed.h"
+#include "tests/support/table_file.h"
 
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/log.h>
@@ -15,11 +16,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <unistd.h>
 
 namespace parity {
@@ -61,33 +60,11 @@ struct Known {
   int line, hits = 0;
 };
 
-std::string trimmed(const std::string& s) {
-  const size_t from = s.find_first_not_of(' '), to = s.find_last_not_of(' ');
-  return from == std::string::npos ? "" : s.substr(from, to - from + 1);
-}
-
 std::vector<Known> readKnown(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error("cannot read " + path);
   std::vector<Known> out;
-  int number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    if (trimmed(line).empty() || line[0] == '#') continue;
-    std::vector<std::string> columns;
-    std::istringstream split(line);
-    for (std::string column; std::getline(split, column, '|');) columns.push_back(trimmed(column));
-    if (columns.size() != 4 || columns[3].empty()) throw std::runtime_error(path + ":" + std::to_string(number) + ": expected operator | what | detail | reason");
-    out.push_back({columns[0], columns[1], columns[2], number});
-  }
+  for (const auto& [columns, where, line] : shunt::test::readTable(path, "operator | what | detail | reason"))
+    out.push_back({columns[0], columns[1], columns[2], line, 0});
   return out;
-}
-
-bool anyMatches(const std::string& patterns, const std::string& text) {
-  std::istringstream in(patterns);
-  for (std::string p; std::getline(in, p, ',');)
-    if (parity::globMatches(trimmed(p), text)) return true;
-  return false;
 }
 
 bool hasMixedDtypes(const parity::Case& c) {
@@ -153,7 +130,7 @@ class Run {
 
   bool known(const std::string& op, const Difference& d) {
     for (Known& k : known_)
-      if (anyMatches(k.op, op) && anyMatches(k.what, d.what) && (k.detail == "*" || d.detail.find(k.detail) != std::string::npos)) return ++k.hits;
+      if (parity::anyGlobMatches(k.op, op) && parity::anyGlobMatches(k.what, d.what) && shunt::test::containsParts(d.detail, k.detail)) return ++k.hits;
     return false;
   }
 

@@ -3,6 +3,8 @@
 
 #include "tests/parity/compare.h"
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,7 +13,7 @@ namespace parity {
 struct KnownDifference {
   std::string op, dtypes, what, message, reason;
   int line = 0;
-  mutable int hits = 0;
+  mutable std::map<std::string, int> hits;  // by the operator, or the code, that met it
 };
 
 class KnownDifferences {
@@ -19,7 +21,8 @@ class KnownDifferences {
   /// Throws when a line lacks a column or its reason.
   explicit KnownDifferences(const std::string& path);
   /// The line that covers it, or null; counts the hit. `dtype`: the cell's.
-  const KnownDifference* covers(const Case& c, const std::string& dtype, const Difference& d) const;
+  /// `confirmed`: asked before a line whose reason begins with "float64:" covers anything.
+  const KnownDifference* covers(const Case& c, const std::string& dtype, const Difference& d, const std::function<bool()>& confirmed) const;
   /// The same of a program, whose code has to contain the first column.
   const KnownDifference* coversText(const std::string& code, const std::string& what, const std::string& detail) const;
   const std::vector<KnownDifference>& lines() const { return lines_; }

@@ -105,6 +105,14 @@ bool globMatches(std::string_view pattern, std::string_view text) {
   return !text.empty() && pattern[0] == text[0] && globMatches(pattern.substr(1), text.substr(1));
 }
 
+bool anyGlobMatches(std::string_view patterns, std::string_view text) {
+  const size_t comma = patterns.find(',');
+  std::string_view first = patterns.substr(0, comma);
+  while (first.starts_with(' ')) first.remove_prefix(1);
+  while (first.ends_with(' ')) first.remove_suffix(1);
+  return globMatches(first, text) || (comma != std::string_view::npos && anyGlobMatches(patterns.substr(comma + 1), text));
+}
+
 bool isElementwise(const Rule& rule) { return rule.shapes.find_first_not_of("%FMD ") == std::string_view::npos; }
 
 std::string_view baseName(std::string_view name) {

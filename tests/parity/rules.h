@@ -47,5 +47,7 @@ std::string_view baseName(std::string_view name);
 
 /// `*` stands for any characters.
 bool globMatches(std::string_view pattern, std::string_view text);
+/// `patterns`: several, between commas, with or without spaces.
+bool anyGlobMatches(std::string_view patterns, std::string_view text);
 
 }  // namespace parity

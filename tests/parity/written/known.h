@@ -7,8 +7,6 @@
 
 namespace parity::programs {
 
-bool fits(const std::string& pattern, const std::string& text);
-
 class KnownDifferences {
  public:
   /// Throws when a line lacks a column or its reason.
@@ -20,7 +18,7 @@ class KnownDifferences {
 
  private:
   struct Line {
-    std::string program, shunt, torch, text;
+    std::string program, shunt, torch, where;
     mutable int hits = 0;
   };
   std::vector<Line> lines_;

@@ -1,5 +1,6 @@
 // programs_test [--print GLOB]: runs every program with Shunt and with libtorch and compares what they logged. A
 // difference fails unless known_differences.txt has it. --print: prints both logs of the programs whose names fit.
+#include "tests/parity/rules.h"
 #include "tests/parity/written/known.h"
 #include "tests/parity/written/program.h"
 
@@ -69,7 +70,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < ours.size(); ++i) {
     const Log shunt = runOne(ours[i]), torch = runOne(theirs[i]);
     bool named = false;
-    const bool wanted = !print.empty() && fits(print, ours[i].name);
+    const bool wanted = !print.empty() && parity::globMatches(print, ours[i].name);
     for (size_t k = 0; k < std::max(shunt.lines().size(), torch.lines().size()); ++k) {
       const std::string a = k < shunt.lines().size() ? shunt.lines()[k] : "(ended)",
                         b = k < torch.lines().size() ? torch.lines()[k] : "(ended)";
