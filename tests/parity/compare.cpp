@@ -146,6 +146,9 @@ class Comparison {
     for (const auto& [text, is] : kSpecial)
       if (anyOperand(is)) out << ", " << text << " operand";
     if (std::ranges::any_of(case_.args, isZero)) out << ", number 0";
+    if (std::ranges::any_of(case_.args, [](const Value& v) { return v.kind == Value::Kind::kDouble && std::isnan(v.d); })) out << ", number NaN";
+    if (std::ranges::any_of(case_.args, [](const Value& v) { return v.kind == Value::Kind::kBool; })) out << ", a bool number";
+    if (std::ranges::any_of(case_.storages, [](const StorageSpec& s) { return !isFloating(s.dtype); })) out << ", integer operand";
     if (anyTwice()) out << ", a tensor twice";
     add(prefix + kind + "values", out.str());
   }

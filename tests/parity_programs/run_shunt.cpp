@@ -23,6 +23,7 @@ struct Api {
   };
   static shunt::Tensor tensorOf(const std::vector<double>& v) { return shunt::tensor(v); }
   static int64_t version(const shunt::Tensor& t) { return t._version(); }
+  static void beforeStep(const RowInfo&, const shunt::Tensor&) {}
   static std::string gradFnName(const shunt::Tensor& t) { return t.grad_fn() != nullptr ? t.grad_fn()->name() : ""; }
 };
 }  // namespace
