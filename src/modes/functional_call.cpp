@@ -14,6 +14,7 @@
 #include <shunt/ops.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 namespace shunt::functional {
@@ -227,6 +228,21 @@ void Call::changeGeometry(FunctionalTensor& self, const FunctionalForm& form) {
   self.append({form.op, std::move(args), 0, 0, true, false, !detaches});
 }
 
+// A kernel writes to such memory element by element, some of them perhaps not at all (masked_fill_); of a result that is a
+// tensor of its own nobody could say which element stays.
+void checkOneValueForEachPlace(const OperatorHandle& op, const Tensor& result, const FunctionalTensor& self) {
+  const Tensor& plain = isWrapper(result) ? autograd::graph_tensor(result) : result;
+  if (is_fake(plain) || isWrapper(plain) || plain.device().type() != DeviceType::CPU) return;
+  const NoGradGuard no_grad;
+  Tensor first = plain.detach();
+  for (int64_t d = 0; d < first.dim(); ++d)
+    if (self.sizes()[static_cast<size_t>(d)] > 1 && self.strides()[static_cast<size_t>(d)] == 0) first = first.narrow(d, 0, 1);
+  const Tensor once = first.expand(plain.sizes()).contiguous(), whole = plain.detach().contiguous();
+  SHUNT_CHECK(std::memcmp(once.data_ptr(), whole.data_ptr(), whole.nbytes()) == 0, "Functionalize: ", op.operator_name(),
+              " would write different values to elements of a tensor of sizes ", self.sizes(), " and strides ", self.strides(),
+              " that share memory. clone() the tensor first");
+}
+
 void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written,
                    const std::vector<NewGeometry>& geometries) {
   // An argument of functionalize() is written at the end, so the graph has to save another tensor.
@@ -239,7 +255,12 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
   Stack stack;
   for (size_t i = 0; i < form.from.size(); ++i) {
     const Argument& a = form.op.schema().arguments()[i];
-    if (form.from[i] >= 0) stack.push_back(valueOf(argument(static_cast<size_t>(form.from[i]))));
+    if (form.from[i] >= 0) {
+      const IValue& given = argument(static_cast<size_t>(form.from[i]));
+      // Where none is given, reductions compute in that of out=. Other out= forms call the functional one, and cast.
+      if (given.isNone() && a.name == "dtype" && schema_.isOut() && op_.hasKernelForDispatchKey(DispatchKey::CPU)) stack.push_back(written[0]->dtype());
+      else stack.push_back(valueOf(given));
+    }
     else if (a.name == "dtype") stack.push_back(written[0]->dtype());
     else if (a.name == "device") stack.push_back(written[0]->device());
     else stack.push_back(IValue());
@@ -260,6 +281,7 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
     // Two bases never share memory: how else could a result be known for a view of one?
     const auto shares = [&](const Operand& o) { return sharesMemory(result, o.value); };
     if (std::any_of(operands_.begin(), operands_.end(), shares)) result = result.clone();
+    if (repeatsElements(self.value())) checkOneValueForEachPlace(op_, result, self);
     self.write(result);
   }
 }
