@@ -11,11 +11,13 @@
 #include <shunt/core/isa.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <list>
 #include <stdexcept>
 #include <string_view>
 
@@ -25,11 +27,17 @@
 namespace bench {
 namespace {
 
+enum class When {
+  kAlone,     // times something
+  kTogether,  // counts: these run at the same time, after the others
+  kAsked,     // another part starts it
+};
+
 struct Part {
   const char* name;
   void (*run)();
   Settings settings;
-  bool in_table = true;  // false: another part starts it
+  When when = When::kAlone;
 };
 
 const Settings kCompiledAtOnce = {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", "off"}};
@@ -52,33 +60,50 @@ std::string temporaryDirectory() {
 const Part kParts[] = {
     {"ratios", &ratioBars, kCompiledSoon},
     {"AVX2 ratios", &avx2RatioBars, with(kCompiledSoon, "SHUNT_ISA", atMostV3())},
-    {kRatiosByDefault, &ratiosByDefault, {}, false},
-    {kAvx2RatiosByDefault, &avx2RatiosByDefault, {}, false},
+    {kRatiosByDefault, &ratiosByDefault, {}, When::kAsked},
+    {kAvx2RatiosByDefault, &avx2RatiosByDefault, {}, When::kAsked},
     {"compile times", &compileTimeBars, {}},
     {"loads", &loadBars, {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", temporaryDirectory()}}},
-    {"instructions", &instructionBars, {}},
     {"never slower", &neverSlowerBars, {}},
-    {"memory", &memoryBars, kCompiledAtOnce},
-    {"growth", &growthBars, kCompiledAtOnce},
     {"modes", &modeBars, {{"SHUNT_JIT", "0"}}},
+    {"instructions", &instructionBars, {}, When::kTogether},
+    {"memory", &memoryBars, kCompiledAtOnce, When::kTogether},
+    {"growth", &growthBars, kCompiledAtOnce, When::kTogether},
 };
 
-/// Runs a part in a process of its own; returns its exit status.
-int runPart(const Part& part, const char* filter) {
-  const pid_t child = fork();
-  if (child < 0) throw std::runtime_error(std::string("fork failed: ") + std::strerror(errno));
-  if (child == 0) {
+/// A part in a process of its own, whose rows are shown when it has ended.
+class Running {
+ public:
+  Running(const Part& part, const char* filter) : part_(part), rows_(std::tmpfile()), child_(fork()) {
+    if (rows_ == nullptr || child_ < 0) throw std::runtime_error(std::string("a part of the bars can't be started: ") + std::strerror(errno));
+    if (child_ != 0) return;
     for (const auto& [name, value] : part.settings) setenv(name, value.c_str(), 1);
+    if (part.when == When::kTogether) dup2(fileno(rows_), STDOUT_FILENO);
     execl("/proc/self/exe", "bench_bars", "--part", part.name, filter, nullptr);
     std::perror("bench_bars can't start itself again");
     _exit(2);
   }
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) <= 1) return WEXITSTATUS(status);
-  std::fprintf(stderr, "bench_bars: part %s failed; its bars were not all measured\n", part.name);
-  return 2;
-}
+  ~Running() { std::fclose(rows_); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  /// Its exit status.
+  int wait() {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    std::rewind(rows_);
+    for (int c; (c = std::fgetc(rows_)) != EOF;) std::putchar(c);
+    std::fflush(stdout);
+    if (WIFEXITED(status) && WEXITSTATUS(status) <= 1) return WEXITSTATUS(status);
+    std::fprintf(stderr, "bench_bars: part %s failed; its bars were not all measured\n", part_.name);
+    return 2;
+  }
+
+ private:
+  const Part& part_;
+  std::FILE* rows_;
+  pid_t child_;
+};
 
 int runAll(const char* filter) {
   // One thread everywhere; a choice that is there already holds.
@@ -86,8 +111,12 @@ int runAll(const char* filter) {
   printHeader();
   std::fflush(stdout);
   int worst = 0;
-  for (const Part& part : kParts)
-    if (part.in_table) worst = std::max(worst, runPart(part, filter));
+  std::list<Running> together;
+  for (const Part& part : kParts) {
+    if (part.when == When::kAlone) worst = std::max(worst, Running(part, filter).wait());
+    if (part.when == When::kTogether) together.emplace_back(part, filter);
+  }
+  for (Running& part : together) worst = std::max(worst, part.wait());
   return worst;
 }
 
