@@ -74,35 +74,42 @@ const Part kParts[] = {
 /// A part in a process of its own, whose rows are shown when it has ended.
 class Running {
  public:
-  Running(const Part& part, const char* filter) : part_(part), rows_(std::tmpfile()), child_(fork()) {
-    if (rows_ == nullptr || child_ < 0) throw std::runtime_error(std::string("a part of the bars can't be started: ") + std::strerror(errno));
+  Running(const Part& part, const char* filter) : part_(part) {
+    if (part.when == When::kTogether && (rows_ = std::tmpfile()) == nullptr) fail("no temporary file can be made");
+    if ((child_ = fork()) < 0) fail("fork failed");
     if (child_ != 0) return;
     for (const auto& [name, value] : part.settings) setenv(name, value.c_str(), 1);
-    if (part.when == When::kTogether) dup2(fileno(rows_), STDOUT_FILENO);
+    if (rows_ != nullptr) dup2(fileno(rows_), STDOUT_FILENO);
     execl("/proc/self/exe", "bench_bars", "--part", part.name, filter, nullptr);
     std::perror("bench_bars can't start itself again");
     _exit(2);
   }
-  ~Running() { std::fclose(rows_); }
+  ~Running() {
+    if (rows_ != nullptr) std::fclose(rows_);
+  }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
-  /// Its exit status.
+  /// Waits, prints the rows that weren't printed yet, and returns the exit status.
   int wait() {
     int status = 0;
-    waitpid(child_, &status, 0);
-    std::rewind(rows_);
-    for (int c; (c = std::fgetc(rows_)) != EOF;) std::putchar(c);
+    pid_t ended;
+    while ((ended = waitpid(child_, &status, 0)) < 0 && errno == EINTR) {
+    }
+    if (rows_ != nullptr) std::rewind(rows_);
+    for (int c; rows_ != nullptr && (c = std::fgetc(rows_)) != EOF;) std::putchar(c);
     std::fflush(stdout);
-    if (WIFEXITED(status) && WEXITSTATUS(status) <= 1) return WEXITSTATUS(status);
+    if (ended == child_ && WIFEXITED(status) && WEXITSTATUS(status) <= 1) return WEXITSTATUS(status);
     std::fprintf(stderr, "bench_bars: part %s failed; its bars were not all measured\n", part_.name);
     return 2;
   }
 
  private:
+  static void fail(const char* what) { throw std::runtime_error(std::string(what) + ": " + std::strerror(errno)); }
+
   const Part& part_;
-  std::FILE* rows_;
-  pid_t child_;
+  std::FILE* rows_ = nullptr;
+  pid_t child_ = -1;
 };
 
 int runAll(const char* filter) {

@@ -1,7 +1,8 @@
 #include "jit/cache/cache_directory.h"
 
 #include "jit/cache/cache_file.h"
-#include "src/core/file_size_signal.h"
+
+#include <shunt/core/file_size_signal.h>
 
 #include <llvm/ADT/StringExtras.h>
 

@@ -1,7 +1,8 @@
 #include "jit/link/slab_views.h"
 
 #include "jit/debug/debug_switches.h"
-#include "src/core/file_size_signal.h"
+
+#include <shunt/core/file_size_signal.h>
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -37,11 +37,12 @@ Tensor empty_strided_meta(IntArrayRef size, IntArrayRef stride, std::optional<Sc
 
 namespace {
 
-/// Also in the dimensions of one element, whose strides are kept: they have a say in the layout of what is computed later.
+/// Dimensions of one element count too: their strides are kept, and have a say in the layout of what is computed later.
 bool hasRowMajorStrides(const TensorImpl& t) {
+  if (t.numel() == 0) return true;
   int64_t step = 1;
   for (size_t d = t.sizes().size(); d-- > 0; step *= t.sizes()[d])
-    if (t.numel() != 0 && t.strides()[d] != step) return false;
+    if (t.strides()[d] != step) return false;
   return true;
 }
 

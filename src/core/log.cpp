@@ -1,5 +1,4 @@
-#include "src/core/file_size_signal.h"
-
+#include <shunt/core/file_size_signal.h>
 #include <shunt/core/log.h>
 
 #include <atomic>

@@ -15,7 +15,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <numeric>
 
 namespace shunt::functional {
 namespace {
@@ -228,18 +230,20 @@ void Call::changeGeometry(FunctionalTensor& self, const FunctionalForm& form) {
   self.append({form.op, std::move(args), 0, 0, true, false, !detaches});
 }
 
-// A kernel writes to such memory element by element, some of them perhaps not at all (masked_fill_); of a result that is a
-// tensor of its own nobody could say which element stays.
-void checkOneValueForEachPlace(const OperatorHandle& op, const Tensor& result, const FunctionalTensor& self) {
+// Plain kernels write to such memory element by element, and some elements perhaps not at all (masked_fill_). A result in a
+// tensor of its own doesn't tell which of several values would stay. Only what lies in the CPU's memory is looked at.
+void checkOneValueForEachPlace(const OperatorHandle& op, const Tensor& result, IntArrayRef sizes, IntArrayRef strides) {
   const Tensor& plain = isWrapper(result) ? autograd::graph_tensor(result) : result;
   if (is_fake(plain) || isWrapper(plain) || plain.device().type() != DeviceType::CPU) return;
+  if (plain.numel() == 0 || !plain.sizes().equals(sizes)) return;
   const NoGradGuard no_grad;
+  const ExcludeDispatchKeyGuard no_modes(DispatchKey::PythonKernel);  // not the program's calls
   Tensor first = plain.detach();
-  for (int64_t d = 0; d < first.dim(); ++d)
-    if (self.sizes()[static_cast<size_t>(d)] > 1 && self.strides()[static_cast<size_t>(d)] == 0) first = first.narrow(d, 0, 1);
-  const Tensor once = first.expand(plain.sizes()).contiguous(), whole = plain.detach().contiguous();
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] > 1 && strides[d] == 0) first = first.narrow(static_cast<int64_t>(d), 0, 1);
+  const Tensor once = first.expand(sizes).contiguous(), whole = plain.detach().contiguous();
   SHUNT_CHECK(std::memcmp(once.data_ptr(), whole.data_ptr(), whole.nbytes()) == 0, "Functionalize: ", op.operator_name(),
-              " would write different values to elements of a tensor of sizes ", self.sizes(), " and strides ", self.strides(),
+              " would write different values to elements of a tensor of sizes ", sizes, " and strides ", strides,
               " that share memory. clone() the tensor first");
 }
 
@@ -255,12 +259,10 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
   Stack stack;
   for (size_t i = 0; i < form.from.size(); ++i) {
     const Argument& a = form.op.schema().arguments()[i];
-    if (form.from[i] >= 0) {
-      const IValue& given = argument(static_cast<size_t>(form.from[i]));
-      // Where none is given, reductions compute in that of out=. Other out= forms call the functional one, and cast.
-      if (given.isNone() && a.name == "dtype" && schema_.isOut() && op_.hasKernelForDispatchKey(DispatchKey::CPU)) stack.push_back(written[0]->dtype());
-      else stack.push_back(valueOf(given));
-    }
+    // Where none is given, reductions compute in the dtype of out=. Other out= forms call the functional one, and cast.
+    const bool of_out = a.name == "dtype" && schema_.isOut() && op_.hasKernelForDispatchKey(DispatchKey::CPU);
+    const IValue given = form.from[i] >= 0 ? valueOf(argument(static_cast<size_t>(form.from[i]))) : IValue();
+    if (form.from[i] >= 0 && !(of_out && given.isNone())) stack.push_back(given);
     else if (a.name == "dtype") stack.push_back(written[0]->dtype());
     else if (a.name == "device") stack.push_back(written[0]->device());
     else stack.push_back(IValue());
@@ -270,19 +272,26 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
     const ExcludeDispatchKeyGuard no_autocast(kAutocastKeys);
     callBelow(form.op, stack);
   }
+  // All is checked before anything changes.
+  std::vector<Tensor> results;
   for (size_t i = 0; i < written.size(); ++i) {
-    FunctionalTensor& self = *written[i];
-    resize(self, geometries[i]);
+    const Tensor& now = written[i]->value();
+    const IntArrayRef sizes = geometries[i] ? IntArrayRef(geometries[i]->sizes) : now.sizes();
+    const IntArrayRef strides = geometries[i] ? IntArrayRef(geometries[i]->strides) : now.strides();
     Tensor result = stack[i].toTensor();
-    if (result.dtype() != self.dtype()) result = result.to(self.dtype());
+    if (result.dtype() != now.dtype()) result = result.to(now.dtype());
     // linspace and arange fill an out= tensor of any shape with enough elements.
-    if (!result.sizes().equals(self.sizes()))
-      result = result.numel() == self.numel() ? result.reshape(self.sizes()) : result.expand(self.sizes());
+    if (!result.sizes().equals(sizes))
+      result = result.numel() == std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>()) ? result.reshape(sizes) : result.expand(sizes);
     // Two bases never share memory: how else could a result be known for a view of one?
     const auto shares = [&](const Operand& o) { return sharesMemory(result, o.value); };
     if (std::any_of(operands_.begin(), operands_.end(), shares)) result = result.clone();
-    if (repeatsElements(self.value())) checkOneValueForEachPlace(op_, result, self);
-    self.write(result);
+    if (repeatsElements(sizes, strides)) checkOneValueForEachPlace(op_, result, sizes, strides);
+    results.push_back(std::move(result));
+  }
+  for (size_t i = 0; i < written.size(); ++i) {
+    resize(*written[i], geometries[i]);
+    written[i]->write(results[i]);
   }
 }
 

@@ -59,9 +59,9 @@ bool keepsGrad(const Tensor& t) {
 
 }  // namespace
 
-bool repeatsElements(const Tensor& t) {
-  for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.size(d) > 1 && t.stride(d) == 0) return true;
+bool repeatsElements(IntArrayRef sizes, IntArrayRef strides) {
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] > 1 && strides[d] == 0) return true;
   return false;
 }
 

@@ -126,7 +126,8 @@ size_t storageBytes(const Tensor& value);
 /// Of a TensorSubclass.
 inline bool isWrapper(const Tensor& t) { return t.key_set().has(Functionality::Python); }
 /// By a stride of 0, as expanded tensors do.
-bool repeatsElements(const Tensor& t);
+bool repeatsElements(IntArrayRef sizes, IntArrayRef strides);
+inline bool repeatsElements(const Tensor& t) { return repeatsElements(t.sizes(), t.strides()); }
 /// A plain tensor and a wrapper of an alias of it do too.
 bool sharesMemory(const Tensor& a, const Tensor& b);
 /// Without graph. A wrapper's class makes another wrapper.

@@ -30,6 +30,15 @@ TEST(Factory, EmptyHasTheOptions) {
   EXPECT_EQ(t.new_empty_strided({2, 2}, {1, 2}).strides().vec(), (std::vector<int64_t>{1, 2}));
 }
 
+TEST(Factory, LikeADenseTensorIsWithItsStrides) {
+  const Tensor one = shunt::empty({18}).as_strided({1, 1, 1, 3}, {3, 1, 3, 1}), turned = shunt::empty({2, 3}).t();
+  for (const Tensor& t : {one, turned}) {
+    EXPECT_EQ(shunt::empty_like(t).strides().vec(), t.strides().vec());
+    EXPECT_EQ(t.clone().strides().vec(), t.strides().vec());
+  }
+  EXPECT_EQ(shunt::empty_like(shunt::empty({3}).expand({2, 3})).strides().vec(), (std::vector<int64_t>{3, 1}));
+}
+
 TEST(Factory, FilledTensors) {
   for (ScalarType type : {kByte, kChar, kShort, kInt, kLong, kHalf, kFloat, kDouble, kBool, kBFloat16}) {
     SCOPED_TRACE(toString(type));

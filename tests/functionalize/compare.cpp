@@ -38,7 +38,7 @@ class Comparison {
 
   std::vector<Difference> run(const Outcome& p, const Outcome& f) {
     if (p.threw || f.threw) {
-      same("error", "throws", p.threw ? words(p.error) : "", f.threw ? words(f.error) : "");
+      same(p.threw && f.threw ? "error" : "throws", "throws", p.threw ? words(p.error) : "", f.threw ? words(f.error) : "");
       return std::move(found_);
     }
     same("returns", "returns", p.returns.size(), f.returns.size());

@@ -137,6 +137,18 @@ TEST(Functionalize, OutGrowsAndAliasesStay) {
   });
 }
 
+// Where no dtype is given; the sums differ in their last bits. Without dims the form with out= is another's copy.
+TEST(Functionalize, ReductionsComputeInTheDtypeOfOut) {
+  expectSameProgram({full({1, 3}, 0x1p24)}, [](const List& in) {
+    Tensor wide = empty({1}, kDouble), narrow = empty({1}, kByte), composite = empty({}, kDouble);
+    const Tensor addends = in[0] + iota({1, 3});
+    sum_out(wide, addends.slice(1, 0, 2), {1});
+    sum_out(narrow, addends, {1});
+    sum_out(composite, addends.slice(1, 0, 2));
+    return List{wide, narrow, composite};
+  });
+}
+
 TEST(Functionalize, SeveralOutArguments) {
   expectSameProgram({iota({3, 2})}, [](const List& in) {
     Tensor values = empty({3}), indices = empty({3}, kLong);

@@ -155,7 +155,7 @@ TEST_F(CacheInAProcess, WritingIsTriedAgain) {
   EXPECT_LT(namesIn("own").size(), 16u);
 }
 
-// Where the log is such a file.
+// The warning about a file that can't be written goes to a file that can't be written.
 TEST_F(CacheInAProcess, AWarningThatCannotBeWrittenEndsNothing) {
   const std::string own = root / "own", log = root / "log";
   const pid_t child = fork();

@@ -122,6 +122,7 @@ Outcome runProgram(const Program& program) {
     Tensor a = slots[static_cast<size_t>(step.a)], b = slots[static_cast<size_t>(step.b)], result;
     // What failed leaves nothing to go on with.
     const bool runs = step.row >= 0 && (a.defined() || !infoOf(step).uses_a) && (b.defined() || !infoOf(step).uses_b);
+    // What is wrong with the tensor is the step's to say; why anything is done before it, run_torch.cpp's.
     if (runs) errorOf([&] { Api::beforeStep(infoOf(step), a); });
     out.errors.push_back(runs ? errorOf([&] { runStep(step, a, b, result); }) : "");
     versions.push_back(versionOf(slots.emplace_back(out.errors.back().empty() ? result : Tensor())));

@@ -46,6 +46,9 @@ std::vector<double> roundings(const Program& p, const Outcome& outcome) {
     double& to = result[info.makes ? p.inputs.size() + i : static_cast<size_t>(step.a)];
     if (info.uses_a) to = std::max(to, result[static_cast<size_t>(step.a)]);
     if (info.uses_b) to = std::max(to, result[static_cast<size_t>(step.b)]);
+    // What was rounded before is larger after exp by the operand, and beside a quotient that was taken off.
+    for (const char* row : {"exp(", "fmod(", "remainder("})
+      if (info.code.find(row) != std::string::npos) to = std::max(to, std::min(64 * to, 0x1p-9));
   }
   return result;
 }

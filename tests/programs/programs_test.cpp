@@ -135,6 +135,28 @@ t2.sum().backward();
 )");
 }
 
+TEST(Programs, OnlyTheRoundingOfAWiderOperandIsForgiven) {
+  const auto outcome = [](shunt::ScalarType other, double grad, std::vector<int64_t> sizes = {1}) {
+    Outcome o;
+    SlotState& slot = o.slots.emplace_back();
+    slot.defined = true;
+    slot.dtype = other;
+    SlotState& g = o.grads.emplace_back(slot);
+    g.dtype = shunt::kDouble;
+    g.sizes = std::move(sizes);
+    g.bytes.resize(sizeof grad);
+    std::memcpy(o.grads[0].bytes.data(), &grad, sizeof grad);
+    return o;
+  };
+  constexpr double kRounded = 0.1f, kNear = 0.1;
+  EXPECT_EQ(firstDifference(outcome(shunt::kFloat, kRounded), outcome(shunt::kFloat, kNear), Level::kValues), "");
+  EXPECT_NE(firstDifference(outcome(shunt::kFloat, kRounded), outcome(shunt::kFloat, kNear), Level::kAll), "");
+  EXPECT_NE(firstDifference(outcome(shunt::kFloat, kNear), outcome(shunt::kFloat, kRounded), Level::kValues), "");
+  EXPECT_NE(firstDifference(outcome(shunt::kDouble, kRounded), outcome(shunt::kDouble, kNear), Level::kValues), "");
+  EXPECT_NE(firstDifference(outcome(shunt::kFloat, kRounded), outcome(shunt::kFloat, 0.10001), Level::kValues), "");
+  EXPECT_NE(firstDifference(outcome(shunt::kFloat, 3), outcome(shunt::kFloat, 3, {1, 1}), Level::kValues), "");
+}
+
 // A comparison that sees nothing would pass everything below.
 TEST(Programs, DifferencesAreSeen) {
   Program p;

@@ -6,6 +6,7 @@
 #include <shunt/core/function_schema.h>
 
 #include <bit>
+#include <iostream>
 #include <optional>
 #include <random>
 #include <string>
@@ -18,7 +19,11 @@ namespace shunt {
 namespace {
 
 // A parser has no known differences, so each day may try other texts; ten times as many in a long run.
-const uint64_t kSeed = test::drawnSeed();
+uint64_t drawnSeed() {
+  static const uint64_t seed = test::drawnSeed();
+  std::cout << "SHUNT_TEST_SEED=" << seed << std::endl;
+  return seed;
+}
 const int kTimes = test::longRun() ? 10 : 1;
 #if __has_feature(address_sanitizer)
 constexpr int kMutations = 15'000;  // 60 times slower there: every error message is a few small allocations
@@ -155,8 +160,7 @@ bool parsesOrThrows(const std::string& text) {
 }
 
 TEST(SchemaFuzz, MutatedSignatures) {
-  SCOPED_TRACE("SHUNT_TEST_SEED=" + std::to_string(kSeed));
-  Random random(kSeed);
+  Random random(drawnSeed());
   int parsed = 0;
   for (int i = 0; i < kTimes * kMutations && !testing::Test::HasFailure(); ++i) {
     parsed += parsesOrThrows(mutate(random, random.of(test::schemaList())));
@@ -258,8 +262,7 @@ FunctionSchema randomSchema(Random& random) {
 }
 
 TEST(SchemaFuzz, RandomSchemasRoundTrip) {
-  SCOPED_TRACE("SHUNT_TEST_SEED=" + std::to_string(kSeed));
-  Random random(kSeed);
+  Random random(drawnSeed());
   for (int i = 0; i < kTimes * kRandomSchemas && !testing::Test::HasFailure(); ++i) {
     const FunctionSchema schema = randomSchema(random);
     EXPECT_EQ(parseSchema(schema.str()), schema) << asCode(schema.str());

@@ -1,4 +1,4 @@
-// The written programs' names of Shunt.
+// The written programs' names of Shunt. Stateless; for one thread.
 #pragma once
 
 #include "tests/parity/written/api.h"
