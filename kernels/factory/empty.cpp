@@ -55,7 +55,8 @@ Tensor empty_like(const Tensor& self, std::optional<ScalarType> dtype, std::opti
   const Device where = device.value_or(like.device());
   if (memory_format.value_or(MemoryFormat::Preserve) != MemoryFormat::Preserve)
     return makeEmpty("empty_like", like.sizes(), type, layout, where, pin_memory, memory_format);
-  if (like.is_contiguous() && hasRowMajorStrides(like)) return makeEmpty("empty_like", like.sizes(), type, layout, where, pin_memory);
+  if (like.is_contiguous() && hasRowMajorStrides(like))
+    return makeEmpty("empty_like", like.sizes(), type, layout, where, pin_memory);
   SizesAndStrides dims = dimsOf(like);
   if (!like.is_non_overlapping_and_dense()) denseStridesLike(like.sizes(), like.strides(), dims.stridesData());
   return makeEmptyStrided("empty_like", dims.sizes(), dims.strides(), type, layout, where, pin_memory);

@@ -282,7 +282,9 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
     if (result.dtype() != now.dtype()) result = result.to(now.dtype());
     // linspace and arange fill an out= tensor of any shape with enough elements.
     if (!result.sizes().equals(sizes))
-      result = result.numel() == std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>()) ? result.reshape(sizes) : result.expand(sizes);
+      result = result.numel() == std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>())
+                   ? result.reshape(sizes)
+                   : result.expand(sizes);
     // Two bases never share memory: how else could a result be known for a view of one?
     const auto shares = [&](const Operand& o) { return sharesMemory(result, o.value); };
     if (std::any_of(operands_.begin(), operands_.end(), shares)) result = result.clone();

@@ -31,7 +31,8 @@ TEST(FunctionalizeErrors, ElementsThatShareMemoryGetOneValue) {
   const auto fill = [](const Tensor& x) { return x.expand({2, 3}).masked_fill_(iota({2, 3}).gt(2), 7); };
   const Tensor row = iota({1, 3});
   EXPECT_THAT(errorOf([&] { functionalize(fill)(row); }),
-              testing::AllOf(HasSubstr("aten::masked_fill_.Scalar would write different values"), HasSubstr("sizes [2, 3] and strides [0, 1]")));
+              testing::AllOf(HasSubstr("aten::masked_fill_.Scalar would write different values"),
+                             HasSubstr("sizes [2, 3] and strides [0, 1]")));
   EXPECT_TRUE(identical(row, iota({1, 3})));
   functionalize([](const Tensor& x) { return x.expand({2, 3}).fill_(7); })(row);
   EXPECT_TRUE(identical(row, full({1, 3}, 7.0)));

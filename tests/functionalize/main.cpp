@@ -130,7 +130,9 @@ class Run {
 
   bool known(const std::string& op, const Difference& d) {
     for (Known& k : known_)
-      if (parity::anyGlobMatches(k.op, op) && parity::anyGlobMatches(k.what, d.what) && shunt::test::containsParts(d.detail, k.detail)) return ++k.hits;
+      if (parity::anyGlobMatches(k.op, op) && parity::anyGlobMatches(k.what, d.what) &&
+          shunt::test::containsParts(d.detail, k.detail))
+        return ++k.hits;
     return false;
   }
 

@@ -146,8 +146,8 @@ class Comparison {
     for (const auto& [text, is] : kSpecial)
       if (anyOperand(is)) out << ", " << text << " operand";
     if (std::ranges::any_of(case_.args, isZero)) out << ", number 0";
-    if (std::ranges::any_of(case_.args, [](const Value& v) { return v.kind == Value::Kind::kDouble && std::isnan(v.d); })) out << ", number NaN";
-    if (std::ranges::any_of(case_.args, [](const Value& v) { return v.kind == Value::Kind::kBool; })) out << ", a bool number";
+    if (std::ranges::any_of(case_.args, isNan)) out << ", number NaN";
+    if (std::ranges::any_of(case_.args, isBool)) out << ", a bool number";
     if (std::ranges::any_of(case_.storages, [](const StorageSpec& s) { return !isFloating(s.dtype); })) out << ", integer operand";
     if (anyTwice()) out << ", a tensor twice";
     add(prefix + kind + "values", out.str());
@@ -186,6 +186,8 @@ class Comparison {
       if (v.kind == Value::Kind::kTensor && (std::ranges::count(seen, v.ints[0]) != 0 || (seen.push_back(v.ints[0]), false))) return true;
     return false;
   }
+  static bool isNan(const Value& v) { return v.kind == Value::Kind::kDouble && std::isnan(v.d); }
+  static bool isBool(const Value& v) { return v.kind == Value::Kind::kBool; }
   static bool isZero(const Value& v) {
     return ((v.kind == Value::Kind::kInt || v.kind == Value::Kind::kBool) && v.i == 0) || (v.kind == Value::Kind::kDouble && v.d == 0);
   }

@@ -22,7 +22,8 @@ class KnownDifferences {
   explicit KnownDifferences(const std::string& path);
   /// The line that covers it, or null; counts the hit. `dtype`: the cell's.
   /// `confirmed`: asked before a line whose reason begins with "float64:" covers anything.
-  const KnownDifference* covers(const Case& c, const std::string& dtype, const Difference& d, const std::function<bool()>& confirmed) const;
+  const KnownDifference* covers(const Case& c, const std::string& dtype, const Difference& d,
+                                const std::function<bool()>& confirmed) const;
   /// The same of a program, whose code has to contain the first column.
   const KnownDifference* coversText(const std::string& code, const std::string& what, const std::string& detail) const;
   const std::vector<KnownDifference>& lines() const { return lines_; }

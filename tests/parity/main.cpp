@@ -122,7 +122,8 @@ class Run {
       Case c;
       c.name = m.name;
       c.overload = m.overload;
-      if (known_.covers(c, "*", {"missing", m.schema}, unasked) == nullptr) fail(m.name + "." + m.overload, "missing", "Shunt lacks " + m.schema + "\n");
+      if (known_.covers(c, "*", {"missing", m.schema}, unasked) == nullptr)
+        fail(m.name + "." + m.overload, "missing", "Shunt lacks " + m.schema + "\n");
     }
   }
   bool knownSchema(const shunt::FunctionSchema& s, const std::string& what) const {
@@ -166,7 +167,8 @@ class Run {
       const auto confirmed = [&] {
         if (!reference) {
           reference.emplace();
-          for (const Difference& r : compareToReference(c, schema, shunt, torch)) *reference += "\n  against float64 [" + r.what + "] " + r.detail;
+          for (const Difference& r : compareToReference(c, schema, shunt, torch))
+            *reference += "\n  against float64 [" + r.what + "] " + r.detail;
         }
         return reference->empty();
       };
@@ -205,7 +207,8 @@ class Run {
         for (const auto& [op, times] : k.hits) std::cout << ' ' << op << ' ' << times << 'x';
         std::cout << '\n';
       }
-      if (k.hits.empty() && options_.op == "*") std::cout << "known difference not met, line " << k.line << ": " << k.op << " " << k.what << '\n';
+      if (k.hits.empty() && options_.op == "*")
+        std::cout << "known difference not met, line " << k.line << ": " << k.op << " " << k.what << '\n';
     }
     std::cout << "\nseed " << options_.seed << ": " << drawn_ << " cases, " << coverage_.fewest() << " to " << coverage_.most() << " in each of " << cells_.size() << " cells of " << schemas_.common.size()
               << " operators, " << failures_.size() << " kinds of difference, " << holes.size() << " holes, " << open

@@ -123,7 +123,8 @@ class Run {
       std::cout << "DIFFERS " << f.count << "x [" << f.what << "] --program " << f.seed << '\n' << (shown++ < failures ? f.text : "") << '\n';
     size_t idle = 0;
     for (const parity::KnownDifference& k : known_.lines())
-      if (k.hits.empty() && !k.reason.starts_with("rare:") && ++idle > 0) std::cout << "known difference not met, line " << k.line << '\n';
+      if (k.hits.empty() && !k.reason.starts_with("rare:") && ++idle > 0)
+        std::cout << "known difference not met, line " << k.line << '\n';
     std::cout << "seed " << first << ": " << programs << " programs, " << steps << " steps, " << refused << " of them refused, " << failures_.size()
               << " kinds of difference" << std::endl;
     return failures_.empty() && refused < steps / 4 && (idle == 0 || !idle_fails) ? 0 : 1;
