@@ -58,7 +58,7 @@ int main(int argc, char** argv) try {
     if (flag.starts_with("--benchmark_filter") || flag.starts_with("--benchmark_list_tests")) all = false;
   }
   // Defaults that a flag on the command line overrides.
-  std::vector<std::string> defaults = {"--benchmark_enable_random_interleaving=true", "--benchmark_repetitions=9", "--benchmark_min_time=0.02"};
+  std::vector<std::string> defaults = {"--benchmark_enable_random_interleaving=true", "--benchmark_repetitions=5", "--benchmark_min_time=0.02"};
   for (std::string& d : defaults) rest.insert(rest.begin() + 1, d.data());
   int count = static_cast<int>(rest.size());
   for (const bench::Case& c : bench::allCases()) addSides(c);
