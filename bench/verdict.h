@@ -34,11 +34,16 @@ inline bool countsAsMissed(Verdict v) { return v == Verdict::kMissed || v == Ver
 
 inline const char* textOf(Verdict v) {
   switch (v) {
-    case Verdict::kHeld: return "ok";
-    case Verdict::kMissed: return "MISSED";
-    case Verdict::kNotMeasured: return "NOT MEASURED";
-    case Verdict::kNotOnThisCpu: return "not on this CPU";
-    case Verdict::kNoLibtorch: return "no libtorch 1.13 on this system";
+    case Verdict::kHeld:
+      return "ok";
+    case Verdict::kMissed:
+      return "MISSED";
+    case Verdict::kNotMeasured:
+      return "NOT MEASURED";
+    case Verdict::kNotOnThisCpu:
+      return "not on this CPU";
+    case Verdict::kNoLibtorch:
+      return "no libtorch 1.13 on this system";
   }
   return "";
 }

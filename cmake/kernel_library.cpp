@@ -1,5 +1,5 @@
-// Part of every library that shunt_add_kernels adds kernels to: tells Shunt's compiler where their bitcode is, from before the
-// library's registrations until after them.
+// Part of every library that shunt_add_kernels adds kernels to: tells Shunt's compiler where their bitcode is, from
+// before the library's registrations until after them.
 #include <shunt/jit/kernel_library.h>
 
 extern "C" {

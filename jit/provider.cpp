@@ -1,4 +1,5 @@
-// libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time (src/jit/compiler.h).
+// libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time
+// (src/jit/compiler.h).
 #include "jit/bitcode/extract.h"
 #include "jit/bitcode/source_cache.h"
 #include "jit/cache/cache_key.h"
@@ -79,7 +80,8 @@ class LlvmProvider final : public Provider {
   void logOnce(const CompileRequest& request, const std::string& reason) {
     if (logged_failure_) return;
     logged_failure_ = true;
-    shunt::detail::logWarning("the JIT could not compile " + std::string(request.op->name()) + ", it stays interpreted: " + reason);
+    shunt::detail::logWarning("the JIT could not compile " + std::string(request.op->name()) +
+                              ", it stays interpreted: " + reason);
   }
 
   SourceCache& sources() {
@@ -94,7 +96,8 @@ class LlvmProvider final : public Provider {
     Plan plan = Plan::make(request, libraries);
     result.plan = plan.print();
     watch.lap(result.times.plan);
-    if (!libraries.unchangedSince(request.library_generation)) return static_cast<void>(result.verdict = Verdict::kOutdated);
+    if (!libraries.unchangedSince(request.library_generation))
+      return static_cast<void>(result.verdict = Verdict::kOutdated);
     if (!plan.refusal.empty()) return refuse(result, plan.refusal);
 
     const PlanSymbols symbols(plan);
@@ -150,8 +153,8 @@ class LlvmProvider final : public Provider {
     return "";
   }
 
-  /// What goes with the object that another process can use, before the code generator takes the module to pieces; nothing
-  /// where it can't, or where nothing is kept.
+  /// What goes with the object that another process can use, before the code generator takes the module to pieces;
+  /// nothing where it can't, or where nothing is kept.
   static std::optional<CachedObject> portable(const std::string& key, Plan& plan, const PlanSymbols& symbols,
                                               const llvm::Module& module) {
     if (key.empty()) return std::nullopt;
@@ -197,9 +200,10 @@ class LlvmProvider final : public Provider {
     result.cache_problem = std::move(found.problem);
     watch.lap(result.times.cache);
     if (found.answer != CacheAnswer::kLoaded) return false;
-    auto thunk = useChains(plan, found.object.chains)
-                     ? LinkedThunk::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false), plan, symbols)
-                     : llvm::createStringError("it inlines operators that the plan doesn't have");
+    auto thunk =
+        useChains(plan, found.object.chains)
+            ? LinkedThunk::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false), plan, symbols)
+            : llvm::createStringError("it inlines operators that the plan doesn't have");
     if (thunk) {
       result.plan = plan.print();
       publishThunk(std::move(*thunk), result);

@@ -1,4 +1,5 @@
-// CPU time of compiles, over all pairs of the digits run and of the test that compares every operator's calls in thunks.
+// CPU time of compiles, over all pairs of the digits run and of the test that compares every operator's calls in
+// thunks.
 #include "bench/bars/command.h"
 #include "bench/bars/parts.h"
 #include "bench/bars/row.h"
@@ -23,7 +24,8 @@ using namespace shunt;
 namespace fs = std::filesystem;
 
 /// Pairs that a program compiled, from its report.
-std::vector<jit::PairStats> compiledBy(const fs::path& program, const std::string& arguments, const std::string& settings) {
+std::vector<jit::PairStats> compiledBy(const fs::path& program, const std::string& arguments,
+                                       const std::string& settings) {
   const fs::path report = fs::temp_directory_path() / ("shunt-bars-" + std::to_string(getpid()) + ".json");
   const std::string command = "SHUNT_JIT_CACHE=off SHUNT_STATS='" + report.string() + "' " + settings + " '" +
                               program.string() + "' " + arguments + " >/dev/null 2>&1";
@@ -49,7 +51,8 @@ std::string phasesOf(const std::vector<jit::PairStats>& pairs) {
     double sum = 0;
     for (const jit::PairStats& p : pairs) sum += p.times.*phase.ms;
     char text[64];
-    std::snprintf(text, sizeof text, "%s%s %.2f", out.empty() ? "" : ", ", phase.name, sum / static_cast<double>(pairs.size()));
+    std::snprintf(text, sizeof text, "%s%s %.2f", out.empty() ? "" : ", ", phase.name,
+                  sum / static_cast<double>(pairs.size()));
     out += text;
   }
   return out;

@@ -31,12 +31,13 @@ const InstructionBar kBars[] = {
     {"instructions more of a call that a thunk's guard sends on", "guard_miss", "30000", 16},
 };
 
-double instructionsPerCall(const std::filesystem::path& program, const InstructionBar& bar, const char* way, const char* jit) {
+double instructionsPerCall(const std::filesystem::path& program, const InstructionBar& bar, const char* way,
+                           const char* jit) {
   const std::string settings = std::string("SHUNT_ISA=v3 SHUNT_JIT_CACHE=off SHUNT_JIT_KEEP=1 SHUNT_JIT=") + jit +
                                " SHUNT_JIT_THRESHOLD=" + bar.threshold;
   const std::string command = settings + " valgrind --tool=callgrind --smc-check=all --callgrind-out-file=/dev/null " +
-                              "--toggle-collect=countedCalls '" + program.string() + "' " + bar.scenario + " " + way + " " +
-                              std::to_string(kCalls) + " 2>&1";
+                              "--toggle-collect=countedCalls '" + program.string() + "' " + bar.scenario + " " + way +
+                              " " + std::to_string(kCalls) + " 2>&1";
   int status = 0;
   const std::string text = runCommand(command, status);
   constexpr std::string_view kCollected = "Collected : ";
@@ -62,8 +63,10 @@ void instructionBars() {
   runCommand("valgrind --version 2>&1", status);
   for (const InstructionBar& bar : kBars) {
     if (!wanted(bar.what)) continue;
-    if (status == 0) printRow(measure(bar, program));
-    else printRow({bar.what, kNoFigure, bar.most, "valgrind is not installed"});
+    if (status == 0)
+      printRow(measure(bar, program));
+    else
+      printRow({bar.what, kNoFigure, bar.most, "valgrind is not installed"});
   }
 }
 

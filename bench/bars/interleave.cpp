@@ -41,8 +41,9 @@ int64_t timeCalls(Call& call, int64_t count) {
 Comparison compare(Call& a, Call& b) {
   const int64_t calls_a = callsOfChunk(a), calls_b = callsOfChunk(b);
   const bool is_long = calls_a == 1 && calls_b == 1;
-  return alternate(is_long ? kRoundsOfLongCalls : kRounds, calls_a, calls_b, [&](int64_t n) { return timeCalls(a, n); },
-                   [&](int64_t n) { return timeCalls(b, n); });
+  return alternate(
+      is_long ? kRoundsOfLongCalls : kRounds, calls_a, calls_b, [&](int64_t n) { return timeCalls(a, n); },
+      [&](int64_t n) { return timeCalls(b, n); });
 }
 
 }  // namespace bench

@@ -14,7 +14,7 @@ int64_t threadNanoseconds();
 double medianOf(std::vector<double> values);
 
 struct Comparison {
-  double ratio = 0;  // median over rounds of a's time over b's
+  double ratio = 0;     // median over rounds of a's time over b's
   double a = 0, b = 0;  // nanoseconds of a call, medians
 };
 
@@ -25,8 +25,10 @@ Comparison alternate(int rounds, int64_t calls_of_first, int64_t calls_of_second
   for (int round = 0; round < rounds; ++round) {
     double x = 0, y = 0;
     for (int turn = 0; turn < 2; ++turn) {
-      if (turn == round % 2) x = static_cast<double>(first(calls_of_first)) / static_cast<double>(calls_of_first);
-      else y = static_cast<double>(second(calls_of_second)) / static_cast<double>(calls_of_second);
+      if (turn == round % 2)
+        x = static_cast<double>(first(calls_of_first)) / static_cast<double>(calls_of_first);
+      else
+        y = static_cast<double>(second(calls_of_second)) / static_cast<double>(calls_of_second);
     }
     ratios.push_back(x / y);
     a.push_back(x);

@@ -18,8 +18,8 @@ using namespace shunt;
 // With SHUNT_JIT_CACHE on a directory that nobody else uses.
 void loadBars() {
   const char *const load = "loading a thunk from the disk cache, ms of CPU",
-             *const memory = "anonymous memory after 100,000 loads and retirements, MiB more",
-             *const mappings = "mappings after 100,000 loads and retirements, more";
+                    *const memory = "anonymous memory after 100,000 loads and retirements, MiB more",
+                    *const mappings = "mappings after 100,000 loads and retirements, more";
   if (!wanted(load) && !wanted(memory) && !wanted(mappings)) return;
   const ManyPairs pairs(16);
   const auto round = [&] {

@@ -1,8 +1,8 @@
 // bench_bars [text]: what the compiler must reach, measured and judged. With a text, the rows whose names have it.
 //
-// Two sides of a ratio take turns of a millisecond in one process (or in two, where the environment differs), and the median
-// of the turns' ratios counts. Exit status 1 when a bar was missed or, though CPU and system have what it
-// takes, not measured; 2 when something failed.
+// Two sides of a ratio take turns of a millisecond in one process (or in two, where the environment differs), and the
+// median of the turns' ratios counts. Exit status 1 when a bar was missed or, though CPU and system have what it takes,
+// not measured; 2 when something failed.
 #include "bench/bars/parts.h"
 #include "bench/bars/row.h"
 #include "bench/bars/worker.h"
@@ -63,7 +63,9 @@ const Part kParts[] = {
     {kRatiosByDefault, &ratiosByDefault, {}, When::kAsked},
     {kAvx2RatiosByDefault, &avx2RatiosByDefault, {}, When::kAsked},
     {"compile times", &compileTimeBars, {}},
-    {"loads", &loadBars, {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", temporaryDirectory()}}},
+    {"loads",
+     &loadBars,
+     {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", temporaryDirectory()}}},
     {"never slower", &neverSlowerBars, {}},
     {"modes", &modeBars, {{"SHUNT_JIT", "0"}}},
     {"instructions", &instructionBars, {}, When::kTogether},
@@ -146,9 +148,7 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) try {
-  return bench::run(argc, argv);
-} catch (const std::exception& e) {
+int main(int argc, char** argv) try { return bench::run(argc, argv); } catch (const std::exception& e) {
   std::fprintf(stderr, "bench_bars: %s\n", e.what());
   return 2;
 }

@@ -9,6 +9,7 @@ using namespace shunt;
 
 using Function = Tensor (*)(const Tensor& a, const Tensor& b);
 
+// clang-format off
 #define SHUNT_UNARY(X)                                                                                                   \
   X(abs) X(bitwise_not) X(ceil) X(cos) X(erf) X(exp) X(expm1) X(floor) X(isnan) X(log) X(log1p) X(logical_not) X(neg) \
   X(reciprocal) X(relu) X(round) X(rsqrt) X(sigmoid) X(sign) X(silu) X(sin) X(sqrt) X(tanh) X(trunc)
@@ -34,6 +35,7 @@ const Function kFunctions[] = {
     SHUNT_CALL(abs) SHUNT_CALL(neg) SHUNT_CALL(relu) SHUNT_CALL(sign) SHUNT_CALL(trunc) SHUNT_CALL(floor) SHUNT_CALL(ceil)
 #undef SHUNT_CALL
 };
+// clang-format on
 
 std::vector<Tensor> operands() {
   std::vector<Tensor> out;

@@ -1,4 +1,5 @@
-// Many pairs of dictionary operators, dtypes and layouts, each of which can have a thunk at the same time as all others.
+// Many pairs of dictionary operators, dtypes and layouts, each of which can have a thunk at the same time as all
+// others.
 #pragma once
 
 #include <shunt/shunt.h>

@@ -27,7 +27,8 @@ void memoryBars() {
   for (const jit::PairStats& p : jit::stats().pairs) code += static_cast<double>(p.bytes);
   code /= static_cast<double>(live_before) + more;
   char note[128];
-  std::snprintf(note, sizeof note, "%.0f thunks, with what statistics keep of them; %.2f KiB of it code", more, code / kKiB);
+  std::snprintf(note, sizeof note, "%.0f thunks, with what statistics keep of them; %.2f KiB of it code", more,
+                code / kKiB);
   printRow({what, (after.in_use - before.in_use) / more / kKiB, 4, note});
 }
 

@@ -113,14 +113,32 @@ const Settings kInterpreted = {{"SHUNT_JIT", "0"}};
 const Settings kAtOnce = {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", "off"}};
 
 const NeverSlowerBar kBars[] = {
-    {"cold calls against SHUNT_JIT=0", "cold", "cold", {{"SHUNT_JIT_THRESHOLD", "1000000000"}}, kInterpreted,
-     20'000, 101, 1.05},
-    {"calls while their pair is compiled against SHUNT_JIT=0", "compiling", "compiling",
-     {{"SHUNT_JIT_CACHE", "off"}}, kInterpreted, 20'000, 31, 1.05},
-    {"10 dtypes and layouts in turn against SHUNT_JIT=0", "megamorphic", "megamorphic", {}, kInterpreted,
-     20'000, 101, 1.05},
-    {"an unrelated exception, 1,000 live thunks against none", "throwing", "throwing_alone", kAtOnce, kAtOnce,
-     1'000, 101, 1.3},
+    {"cold calls against SHUNT_JIT=0",
+     "cold",
+     "cold",
+     {{"SHUNT_JIT_THRESHOLD", "1000000000"}},
+     kInterpreted,
+     20'000,
+     101,
+     1.05},
+    {"calls while their pair is compiled against SHUNT_JIT=0",
+     "compiling",
+     "compiling",
+     {{"SHUNT_JIT_CACHE", "off"}},
+     kInterpreted,
+     20'000,
+     31,
+     1.05},
+    {"10 dtypes and layouts in turn against SHUNT_JIT=0",
+     "megamorphic",
+     "megamorphic",
+     {},
+     kInterpreted,
+     20'000,
+     101,
+     1.05},
+    {"an unrelated exception, 1,000 live thunks against none", "throwing", "throwing_alone", kAtOnce, kAtOnce, 1'000,
+     101, 1.3},
 };
 
 }  // namespace
@@ -138,8 +156,9 @@ void neverSlowerBars() {
   for (const NeverSlowerBar& bar : kBars) {
     if (!wanted(bar.what)) continue;
     Worker first(bar.scenario, bar.settings), second(bar.against, bar.settings_against);
-    const Comparison c = alternate(bar.rounds, bar.calls, bar.calls, [&](int64_t n) { return first.timeCalls(n); },
-                                   [&](int64_t n) { return second.timeCalls(n); });
+    const Comparison c = alternate(
+        bar.rounds, bar.calls, bar.calls, [&](int64_t n) { return first.timeCalls(n); },
+        [&](int64_t n) { return second.timeCalls(n); });
     char note[64];
     std::snprintf(note, sizeof note, "%.5g ns against %.5g", c.a, c.b);
     printRow({bar.what, c.ratio, bar.most, note});

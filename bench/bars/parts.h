@@ -1,4 +1,5 @@
-// The parts of bench_bars. Each runs in a process of its own, since Shunt reads its environment once, and prints its rows.
+// The parts of bench_bars. Each runs in a process of its own, since Shunt reads its environment once, and prints its
+// rows.
 #pragma once
 
 #include <string>

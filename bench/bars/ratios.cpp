@@ -75,10 +75,14 @@ std::string nameOf(const RatioBar& bar) {
 
 std::unique_ptr<Call> makeYardstick(const RatioBar& bar) {
   switch (bar.against) {
-    case Yardstick::kDirect: return makeDirectCall(bar.c);
-    case Yardstick::kAvx512: return makeByHandCall(bar.c, shunt::Isa::kV4);
-    case Yardstick::kAvx2: return makeByHandCall(bar.c, shunt::Isa::kV3);
-    case Yardstick::kLibtorch: break;
+    case Yardstick::kDirect:
+      return makeDirectCall(bar.c);
+    case Yardstick::kAvx512:
+      return makeByHandCall(bar.c, shunt::Isa::kV4);
+    case Yardstick::kAvx2:
+      return makeByHandCall(bar.c, shunt::Isa::kV3);
+    case Yardstick::kLibtorch:
+      break;
   }
 #ifdef SHUNT_BENCH_TORCH
   return bar.c.op == kDigitsStep ? makeTorchDigitsStep(bar.c) : makeTorchCall(bar.c);

@@ -14,7 +14,7 @@ struct Row {
   std::string what;
   double measured = 0;  // kNoFigure: not measured, and `note` says why
   double most = 0;
-  std::string note;     // what the figure was made of
+  std::string note;  // what the figure was made of
   /// Where the bar is measured with SHUNT_JIT_KEEP=1: the same with the default settings. Printed, not judged.
   double by_default = kNoFigure;
   Lack lack = Lack::kNothing;

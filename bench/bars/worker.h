@@ -1,5 +1,5 @@
-// A process that does a scenario's calls when it is asked to, and says how long they took: two with different environments
-// can take turns.
+// A process that does a scenario's calls when it is asked to, and says how long they took: two with different
+// environments can take turns.
 #pragma once
 
 #include "bench/bars/parts.h"

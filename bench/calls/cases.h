@@ -1,4 +1,5 @@
-// What is measured: one call of an operator, on Shunt and, where it was found, on libtorch; the same arguments for both.
+// What is measured: one call of an operator, on Shunt and, where it was found, on libtorch; the same arguments for
+// both.
 //
 // No library's types here: the two sides are compiled by different compilers.
 #pragma once
@@ -10,8 +11,8 @@
 
 namespace bench {
 
-/// kGrad: `a` is not a leaf, the common case inside a model. kGradAutocast: besides, `a` has the reduced precision's dtype
-/// as another layer's output has, and `b` and `w` are parameters, whose casts are cached.
+/// kGrad: `a` is not a leaf, the common case inside a model. kGradAutocast: besides, `a` has the reduced precision's
+/// dtype as another layer's output has, and `b` and `w` are parameters, whose casts are cached.
 enum class Mode { kNoGrad, kGrad, kAutocast, kGradAutocast };
 inline constexpr const char* kModeNames[] = {"no_grad", "grad", "autocast", "grad_autocast"};
 inline const char* nameOf(Mode m) { return kModeNames[static_cast<int>(m)]; }

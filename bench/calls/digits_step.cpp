@@ -24,7 +24,9 @@ class Step : public Call {
 
 }  // namespace
 
-std::unique_ptr<Call> makeShuntDigitsStep(const Case& c) { return std::make_unique<Step>(digits::makeShuntTrainer(data(), configOf(c))); }
+std::unique_ptr<Call> makeShuntDigitsStep(const Case& c) {
+  return std::make_unique<Step>(digits::makeShuntTrainer(data(), configOf(c)));
+}
 
 #ifdef SHUNT_BENCH_TORCH
 std::unique_ptr<Call> makeTorchDigitsStep(const Case& c) {

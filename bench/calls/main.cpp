@@ -1,5 +1,5 @@
-// bench_calls: call overhead of Shunt, interpreted and compiled, beside libtorch where it was found, repetitions interleaved
-// at random.
+// bench_calls: call overhead of Shunt, interpreted and compiled, beside libtorch where it was found, repetitions
+// interleaved at random.
 //   bench_calls [--tsv FILE] [Google Benchmark's flags: --benchmark_filter=..., --benchmark_out=FILE.json ...]
 // Exit status 1 when a bar was missed or, without a filter and though the system has what it takes, not measured; 2
 // when something failed.
@@ -46,19 +46,26 @@ void addSides(const bench::Case& c) {
 
 int main(int argc, char** argv) try {
   // What is measured in the compiled column stays compiled; all in one thread.
-  bench::startAgainWith({{"SHUNT_JIT_THRESHOLD", std::to_string(bench::kThreshold)}, {"SHUNT_JIT_KEEP", "1"},
-                         {"SHUNT_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"OMP_NUM_THREADS", "1"}}, argv);
+  bench::startAgainWith({{"SHUNT_JIT_THRESHOLD", std::to_string(bench::kThreshold)},
+                         {"SHUNT_JIT_KEEP", "1"},
+                         {"SHUNT_NUM_THREADS", "1"},
+                         {"OPENBLAS_NUM_THREADS", "1"},
+                         {"OMP_NUM_THREADS", "1"}},
+                        argv);
   std::string tsv;
   bool all = true;
   std::vector<char*> rest = {argv[0]};
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--tsv") == 0 && i + 1 < argc) tsv = argv[++i];
-    else rest.push_back(argv[i]);
+    if (std::strcmp(argv[i], "--tsv") == 0 && i + 1 < argc)
+      tsv = argv[++i];
+    else
+      rest.push_back(argv[i]);
     const std::string_view flag = argv[i];
     if (flag.starts_with("--benchmark_filter") || flag.starts_with("--benchmark_list_tests")) all = false;
   }
   // Defaults that a flag on the command line overrides.
-  std::vector<std::string> defaults = {"--benchmark_enable_random_interleaving=true", "--benchmark_repetitions=5", "--benchmark_min_time=0.02"};
+  std::vector<std::string> defaults = {"--benchmark_enable_random_interleaving=true", "--benchmark_repetitions=5",
+                                       "--benchmark_min_time=0.02"};
   for (std::string& d : defaults) rest.insert(rest.begin() + 1, d.data());
   int count = static_cast<int>(rest.size());
   for (const bench::Case& c : bench::allCases()) addSides(c);

@@ -22,13 +22,17 @@ double median(std::vector<double> v) {
 /// Google Benchmark 1.8 has `skipped` in the place of `error_occurred`.
 template <class Run>
 bool hasFailed(const Run& run) {
-  if constexpr (requires { run.error_occurred; }) return run.error_occurred;
-  else return static_cast<int>(run.skipped) != 0;
+  if constexpr (requires { run.error_occurred; })
+    return run.error_occurred;
+  else
+    return static_cast<int>(run.skipped) != 0;
 }
 
 void printCell(double value, const char* format) {
-  if (std::isnan(value)) std::printf(" %14s", "-");
-  else std::printf(format, value);
+  if (std::isnan(value))
+    std::printf(" %14s", "-");
+  else
+    std::printf(format, value);
 }
 
 }  // namespace
@@ -53,7 +57,8 @@ void SideReporter::ReportRuns(const std::vector<Run>& runs) {
 std::vector<std::string> SideReporter::keys() const {
   std::vector<std::string> out;
   for (const auto& [key, row] : rows_) out.push_back(key);
-  std::sort(out.begin(), out.end(), [this](const std::string& a, const std::string& b) { return rows_.at(a).place < rows_.at(b).place; });
+  std::sort(out.begin(), out.end(),
+            [this](const std::string& a, const std::string& b) { return rows_.at(a).place < rows_.at(b).place; });
   return out;
 }
 
@@ -63,7 +68,8 @@ double SideReporter::medianOf(const std::string& key, Side side) const {
 }
 
 void SideReporter::printCases() const {
-  std::printf("%-46s %14s %14s %14s %14s %14s\n", "case, ns", "interpreted", "compiled", "libtorch", "interp./torch", "comp./torch");
+  std::printf("%-46s %14s %14s %14s %14s %14s\n", "case, ns", "interpreted", "compiled", "libtorch", "interp./torch",
+              "comp./torch");
   for (const std::string& key : keys()) {
     const double interpreted = medianOf(key, Side::kInterpreted), compiled = medianOf(key, Side::kCompiled);
     const double libtorch = medianOf(key, Side::kLibtorch);
@@ -78,7 +84,8 @@ int SideReporter::printBars(bool all) const {
   int missed = 0;
   std::printf("\n%-46s %14s %14s\n", "bar (a ratio unless in ns)", "measured", "at most");
   for (const Bar& bar : kBars) {
-    const double measured = medianOf(bar.key, bar.side) / (bar.against.empty() ? 1.0 : medianOf(bar.against, bar.against_side));
+    const double measured =
+        medianOf(bar.key, bar.side) / (bar.against.empty() ? 1.0 : medianOf(bar.against, bar.against_side));
     if (!all && std::isnan(measured)) continue;
     std::printf("%-46s", bar.what.c_str());
     printCell(measured, " %14.3f");
@@ -99,14 +106,18 @@ std::string whenAndWhere() {
     const size_t colon = line.find(':');
     if (colon == std::string::npos) continue;
     const std::string value = line.substr(std::min(colon + 2, line.size()));
-    if (line.starts_with("model name")) name = value;
-    else if (line.starts_with("cpu family")) family = value;
-    else if (line.starts_with("model\t")) model = value;
+    if (line.starts_with("model name"))
+      name = value;
+    else if (line.starts_with("cpu family"))
+      family = value;
+    else if (line.starts_with("model\t"))
+      model = value;
   }
   char date[16];
   const std::time_t now = std::time(nullptr);
   std::strftime(date, sizeof date, "%F", std::gmtime(&now));
-  return std::string(date) + ", " + (name.empty() ? "unknown CPU" : name + " (family " + family + ", model " + model + ")") +
+  return std::string(date) + ", " +
+         (name.empty() ? "unknown CPU" : name + " (family " + family + ", model " + model + ")") +
          ", one thread, medians";
 }
 

@@ -21,13 +21,13 @@ class SideReporter : public benchmark::BenchmarkReporter {
   void printCases() const;
   /// One row per bar; without `all`, for those that have a figure. Returns how many count as missed.
   int printBars(bool all) const;
-  /// For bench/plot: after a line "# date, CPU", tab-separated: case, interpreted ns, compiled ns, libtorch ns (NaN where there
-  /// is none).
+  /// For bench/plot: after a line "# date, CPU", tab-separated: case, interpreted ns, compiled ns, libtorch ns (NaN
+  /// where there is none).
   void write(const std::string& path) const;
 
  private:
   struct Row {
-    int64_t place = 0;  // order of registration; runs come interleaved
+    int64_t place = 0;                         // order of registration; runs come interleaved
     std::array<std::vector<double>, 3> times;  // by Side
   };
   /// Keys in order of registration.

@@ -60,7 +60,8 @@ void freeOnAnotherThread(benchmark::State& state, Make make, Free free) {
 void freeTensorOnAnotherThread(benchmark::State& state) {
   const int64_t n = 16;
   freeOnAnotherThread<Tensor>(
-      state, [&] { return Tensor(detail::makeCpuTensor(IntArrayRef(&n, 1), {}, kFloat)); }, [](Tensor& t) { t = Tensor(); });
+      state, [&] { return Tensor(detail::makeCpuTensor(IntArrayRef(&n, 1), {}, kFloat)); },
+      [](Tensor& t) { t = Tensor(); });
 }
 BENCHMARK(freeTensorOnAnotherThread)
     ->Name("interpreted/tensor of 16 floats, freed on another thread")
@@ -107,7 +108,8 @@ void registerMany(int64_t count) {
   while (static_cast<int64_t>(blocks.size()) * kAlways < count) {
     auto library = std::make_unique<Library>(Library::Kind::kFragment, "bench_many");
     for (int64_t i = 0; i < kAlways; ++i)
-      library->def(detail::str("op", blocks.size() * kAlways + i, "(Tensor x) -> int"), CppFunction::makeUnboxed<&kernel>());
+      library->def(detail::str("op", blocks.size() * kAlways + i, "(Tensor x) -> int"),
+                   CppFunction::makeUnboxed<&kernel>());
     blocks.push_back(std::move(library));
   }
 }

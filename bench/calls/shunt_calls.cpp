@@ -44,13 +44,17 @@ class ShuntCall : public Call {
 };
 
 template <class F>
-std::unique_ptr<Call> make(const Case& c, F f) { return std::make_unique<ShuntCall<F>>(c, f); }
+std::unique_ptr<Call> make(const Case& c, F f) {
+  return std::make_unique<ShuntCall<F>>(c, f);
+}
 
 }  // namespace
 
 std::unique_ptr<Call> makeShuntCall(const Case& c) {
 #define SHUNT_MAKE(name, expression) \
-  if (c.op == #name) return make(c, [](const Tensor& a, [[maybe_unused]] const Tensor& b, [[maybe_unused]] Tensor& w) { return expression; });
+  if (c.op == #name)                 \
+    return make(                     \
+        c, [](const Tensor& a, [[maybe_unused]] const Tensor& b, [[maybe_unused]] Tensor& w) { return expression; });
   SHUNT_BENCH_ALL_OPERATORS(SHUNT_MAKE)
 #undef SHUNT_MAKE
   throw std::invalid_argument("no operator " + c.op);

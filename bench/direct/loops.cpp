@@ -8,9 +8,15 @@
 namespace bench::direct::SHUNT_ISA_NAMESPACE {
 namespace {
 
-struct Add { static float apply(float a, float b) { return a + b; } };
-struct Mul { static float apply(float a, float b) { return a * b; } };
-struct Relu { static float apply(float a, float) { return a < 0 ? 0 : a; } };  // NaN stays
+struct Add {
+  static float apply(float a, float b) { return a + b; }
+};
+struct Mul {
+  static float apply(float a, float b) { return a * b; }
+};
+struct Relu {
+  static float apply(float a, float) { return a < 0 ? 0 : a; }
+};  // NaN stays
 
 template <class F>
 void loop(float* __restrict out, const float* a, const float* b, int64_t n) {
@@ -27,10 +33,16 @@ Floats load(const float* p) { return _mm512_loadu_ps(p); }
 Floats load(const float* p, Mask mask) { return _mm512_maskz_loadu_ps(mask, p); }
 void store(float* p, Floats x) { _mm512_store_ps(p, x); }
 void store(float* p, Floats x, Mask mask) { _mm512_mask_storeu_ps(p, mask, x); }
-struct AddFloats { static Floats apply(Floats a, Floats b) { return _mm512_add_ps(a, b); } };
-struct MulFloats { static Floats apply(Floats a, Floats b) { return _mm512_mul_ps(a, b); } };
+struct AddFloats {
+  static Floats apply(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+};
+struct MulFloats {
+  static Floats apply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+};
 // vmaxps gives its second operand where one is a NaN, so a NaN stays.
-struct ReluFloats { static Floats apply(Floats a, Floats) { return _mm512_max_ps(_mm512_setzero_ps(), a); } };
+struct ReluFloats {
+  static Floats apply(Floats a, Floats) { return _mm512_max_ps(_mm512_setzero_ps(), a); }
+};
 
 #elif defined(__AVX2__)
 
@@ -45,9 +57,15 @@ Floats load(const float* p) { return _mm256_loadu_ps(p); }
 Floats load(const float* p, Mask mask) { return _mm256_maskload_ps(p, mask); }
 void store(float* p, Floats x) { _mm256_store_ps(p, x); }
 void store(float* p, Floats x, Mask mask) { _mm256_maskstore_ps(p, mask, x); }
-struct AddFloats { static Floats apply(Floats a, Floats b) { return _mm256_add_ps(a, b); } };
-struct MulFloats { static Floats apply(Floats a, Floats b) { return _mm256_mul_ps(a, b); } };
-struct ReluFloats { static Floats apply(Floats a, Floats) { return _mm256_max_ps(_mm256_setzero_ps(), a); } };
+struct AddFloats {
+  static Floats apply(Floats a, Floats b) { return _mm256_add_ps(a, b); }
+};
+struct MulFloats {
+  static Floats apply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+};
+struct ReluFloats {
+  static Floats apply(Floats a, Floats) { return _mm256_max_ps(_mm256_setzero_ps(), a); }
+};
 
 #endif
 

@@ -21,8 +21,14 @@ struct IsaLoops {
   Loops plain, by_hand;
 };
 
-namespace baseline { extern const IsaLoops kLoops; }
-namespace v3 { extern const IsaLoops kLoops; }
-namespace v4 { extern const IsaLoops kLoops; }
+namespace baseline {
+extern const IsaLoops kLoops;
+}
+namespace v3 {
+extern const IsaLoops kLoops;
+}
+namespace v4 {
+extern const IsaLoops kLoops;
+}
 
 }  // namespace bench::direct

@@ -1,5 +1,5 @@
-// bench_instructions SCENARIO with|without CALLS: makes the calls in one function, countedCalls, so that callgrind can count
-// what they execute (bench/bars/instructions.cpp). `without` passes the compiler by altogether.
+// bench_instructions SCENARIO with|without CALLS: makes the calls in one function, countedCalls, so that callgrind can
+// count what they execute (bench/bars/instructions.cpp). `without` passes the compiler by altogether.
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
 
@@ -19,7 +19,8 @@ SHUNT_NOINLINE R callWithoutCompiler(const Operator& op, A... a) {
   detail::CallFrame frame(op);
   const OpState& s = frame.state(op);
   const DispatchKeySet ks = detail::effectiveKeys(s, (uint64_t{0} | ... | detail::keysOf(a)));
-  if (detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] detail::traceStep("call", s, ks);
+  if (detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    detail::traceStep("call", s, ks);
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
@@ -62,8 +63,9 @@ bool isRefused(const char* op) {
 const OperatorHandle refusedOperator() {
   static Library library(Library::Kind::kDef, "bench");
   library.def("boxed(Tensor a, Tensor b, Scalar alpha) -> Tensor");
-  library.impl("boxed", DispatchKey::CPU,
-               CppFunction::makeFromBoxed([](const OperatorHandle&, DispatchKeySet, Stack* stack) { stack->resize(1); }));
+  library.impl(
+      "boxed", DispatchKey::CPU,
+      CppFunction::makeFromBoxed([](const OperatorHandle&, DispatchKeySet, Stack* stack) { stack->resize(1); }));
   return Dispatcher::singleton().findSchemaOrThrow("bench::boxed", "");
 }
 
@@ -107,7 +109,8 @@ int main(int argc, char** argv) try {
   const uint64_t before = jit::calls_in_thunks();
   countedCalls(&calls, without, std::atoi(argv[3]));
   const bool in_thunks = jit::calls_in_thunks() != before;
-  require(in_thunks == (scenario == "guard_miss" && jit::enabled() && !without), "only guard misses get as far as a thunk");
+  require(in_thunks == (scenario == "guard_miss" && jit::enabled() && !without),
+          "only guard misses get as far as a thunk");
   return 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "bench_instructions: %s\n", e.what());

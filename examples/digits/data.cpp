@@ -29,11 +29,15 @@ void parseRow(std::string_view line, Data& out) {
     int value = -1;
     const auto [next, error] = std::from_chars(p, end, value);
     const bool last = column == kPixels;
-    if (error != std::errc() || value < 0 || value > (last ? 9 : 16) || (last ? next != end : next == end || *next != ','))
-      throw std::runtime_error("row " + std::to_string(out.labels.size() + 1) + ", column " + std::to_string(column + 1) +
+    if (error != std::errc() || value < 0 || value > (last ? 9 : 16) ||
+        (last ? next != end : next == end || *next != ','))
+      throw std::runtime_error("row " + std::to_string(out.labels.size() + 1) + ", column " +
+                               std::to_string(column + 1) +
                                ": expected 64 pixels from 0 to 16 and a label from 0 to 9");
-    if (last) out.labels.push_back(value);
-    else out.images.push_back(static_cast<float>(value) / 16.0f);
+    if (last)
+      out.labels.push_back(value);
+    else
+      out.images.push_back(static_cast<float>(value) / 16.0f);
     p = next + 1;
   }
 }
@@ -49,7 +53,8 @@ Data load(const std::string& path) {
     begin = end + 1;
   }
   if (out.labels.size() != static_cast<size_t>(kRows))
-    throw std::runtime_error(path + " has " + std::to_string(out.labels.size()) + " rows, expected " + std::to_string(kRows));
+    throw std::runtime_error(path + " has " + std::to_string(out.labels.size()) + " rows, expected " +
+                             std::to_string(kRows));
   return out;
 }
 

@@ -2,8 +2,8 @@
 //
 //   digits [--data digits.csv.gz] [--epochs 20] [--reference] [--check] [--memory]
 //
-// Where libtorch was found when this was built, a twin with the same initial weights and batches takes turns with it, epoch
-// by epoch; --check exits with 1 when the reference configuration's accuracy is below 0.90 or the twins disagree.
+// Where libtorch was found when this was built, a twin with the same initial weights and batches takes turns with it,
+// epoch by epoch; --check exits with 1 when the reference configuration's accuracy is below 0.90 or the twins disagree.
 // --reference runs that configuration alone.
 // --memory prints nothing but the peak of anonymous memory, without the twin; --check then holds it below 64 MiB.
 #include "examples/digits/memory.h"
@@ -33,12 +33,19 @@ Options parse(int argc, char** argv) {
   Options out;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
-    if (arg == "--check") out.check = true;
-    else if (arg == "--reference") out.reference = true;
-    else if (arg == "--memory") out.memory = true;
-    else if (arg == "--data" && i + 1 < argc) out.data = argv[++i];
-    else if (arg == "--epochs" && i + 1 < argc && std::atoi(argv[i + 1]) > 0) out.epochs = std::atoi(argv[++i]);
-    else throw std::runtime_error("unknown or incomplete argument '" + arg + "'; usage: digits [--data FILE] [--epochs N] [--reference] [--check] [--memory]");
+    if (arg == "--check")
+      out.check = true;
+    else if (arg == "--reference")
+      out.reference = true;
+    else if (arg == "--memory")
+      out.memory = true;
+    else if (arg == "--data" && i + 1 < argc)
+      out.data = argv[++i];
+    else if (arg == "--epochs" && i + 1 < argc && std::atoi(argv[i + 1]) > 0)
+      out.epochs = std::atoi(argv[++i]);
+    else
+      throw std::runtime_error("unknown or incomplete argument '" + arg +
+                               "'; usage: digits [--data FILE] [--epochs N] [--reference] [--check] [--memory]");
   }
   return out;
 }
@@ -72,18 +79,21 @@ double medianRatio(const std::vector<double>& a, const std::vector<double>& b) {
 void printRow(const Config& config, const Pair& p) {
   const double step = medianOf(p.mine.step_times);
   std::printf("%-22s %8.3f %9.2f %5.0f %8.3f %9.2f %5.0f %8.3f", describe(config).c_str(), p.mine.accuracy, step,
-              p.mine.operators_per_step, step / p.mine.operators_per_step, p.mine.inference_time, p.mine.inference_operators,
-              p.mine.inference_time / p.mine.inference_operators);
+              p.mine.operators_per_step, step / p.mine.operators_per_step, p.mine.inference_time,
+              p.mine.inference_operators, p.mine.inference_time / p.mine.inference_operators);
   if (p.twin)
     std::printf(" | %8.3f %9.2f %6.2f %9.2f %6.2f", p.twin->accuracy, medianOf(p.twin->step_times),
-                medianRatio(p.mine.step_times, p.twin->step_times), p.twin->inference_time, p.mine.inference_time / p.twin->inference_time);
+                medianRatio(p.mine.step_times, p.twin->step_times), p.twin->inference_time,
+                p.mine.inference_time / p.twin->inference_time);
   std::printf("\n");
   std::fflush(stdout);
 }
 
 void printHeader() {
-  std::printf("UCI digits, 64-128-10 perceptron; times in microseconds, medians over epochs; us/op = time per operator call\n");
-  std::printf("%-22s %8s %9s %5s %8s %9s %5s %8s", "configuration", "accuracy", "us/step", "ops", "us/op", "us/infer", "ops", "us/op");
+  std::printf(
+      "UCI digits, 64-128-10 perceptron; times in microseconds, medians over epochs; us/op = time per operator call\n");
+  std::printf("%-22s %8s %9s %5s %8s %9s %5s %8s", "configuration", "accuracy", "us/step", "ops", "us/op", "us/infer",
+              "ops", "us/op");
 #ifdef SHUNT_DIGITS_TWIN
   std::printf(" | %8s %9s %6s %9s %6s", "libtorch", "us/step", "ratio", "us/infer", "ratio");
 #endif
@@ -92,7 +102,8 @@ void printHeader() {
 
 double largestLossDifference(const Pair& p, size_t steps) {
   double worst = 0;
-  for (size_t i = 0; i < std::min(steps, p.mine.losses.size()); ++i) worst = std::max(worst, std::abs(p.mine.losses[i] - p.twin->losses[i]));
+  for (size_t i = 0; i < std::min(steps, p.mine.losses.size()); ++i)
+    worst = std::max(worst, std::abs(p.mine.losses[i] - p.twin->losses[i]));
   return worst;
 }
 
@@ -102,10 +113,13 @@ bool judge(const Pair& reference) {
   std::printf("reference accuracy %.4f (at least 0.90): %s\n", reference.mine.accuracy, good ? "ok" : "TOO LOW");
   if (reference.twin) {
     const double difference = largestLossDifference(reference, 100);
-    const double rows = std::abs(reference.mine.accuracy - reference.twin->accuracy) * static_cast<double>(kRows - kTrainRows);
+    const double rows =
+        std::abs(reference.mine.accuracy - reference.twin->accuracy) * static_cast<double>(kRows - kTrainRows);
     const bool same = difference <= 1e-4 && rows <= 3.5;
-    std::printf("against libtorch: first 100 losses differ by at most %.2e (at most 1e-4), final accuracy by %.0f rows (at most 3): %s\n",
-                difference, rows, same ? "ok" : "DIFFERENT");
+    std::printf(
+        "against libtorch: first 100 losses differ by at most %.2e (at most 1e-4), final accuracy by %.0f rows (at "
+        "most 3): %s\n",
+        difference, rows, same ? "ok" : "DIFFERENT");
     good = good && same;
   }
   return good;
@@ -148,8 +162,8 @@ int measureMemory(const Options& options) {
     peak = std::max(peak, anonymousMemory());
   }
   const bool good = peak - start <= kLimit;
-  std::printf("anonymous memory: %.1f MiB at the start, at most %.1f MiB above it (at most %.0f): %s\n", start, peak - start, kLimit,
-              good ? "ok" : "TOO MUCH");
+  std::printf("anonymous memory: %.1f MiB at the start, at most %.1f MiB above it (at most %.0f): %s\n", start,
+              peak - start, kLimit, good ? "ok" : "TOO MUCH");
   return options.check && !good ? 1 : 0;
 }
 

@@ -59,8 +59,10 @@ class SGD : public Optimizer {
     for (size_t i = 0; i < parameters_.size(); ++i) {
       Tensor direction = parameters_[i].grad();
       if (momentum_ != 0) {
-        if (velocity_[i].defined()) velocity_[i].mul_(momentum_).add_(direction);
-        else velocity_[i] = direction.clone();
+        if (velocity_[i].defined())
+          velocity_[i].mul_(momentum_).add_(direction);
+        else
+          velocity_[i] = direction.clone();
         direction = velocity_[i];
       }
       parameters_[i].add_(direction, -lr_);

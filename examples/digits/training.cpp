@@ -17,9 +17,12 @@ constexpr uint64_t kSeed = 7;
 std::unique_ptr<Optimizer> makeOptimizer(const Config& config, const Net& net) {
   const double lr = learningRate(config);
   switch (config.optimizer) {
-    case OptimizerKind::kSGD: return std::make_unique<SGD>(net.parameters(), lr);
-    case OptimizerKind::kMomentum: return std::make_unique<SGD>(net.parameters(), lr, 0.9);
-    case OptimizerKind::kAdam: return std::make_unique<Adam>(net.parameters(), lr);
+    case OptimizerKind::kSGD:
+      return std::make_unique<SGD>(net.parameters(), lr);
+    case OptimizerKind::kMomentum:
+      return std::make_unique<SGD>(net.parameters(), lr, 0.9);
+    case OptimizerKind::kAdam:
+      return std::make_unique<Adam>(net.parameters(), lr);
   }
   return nullptr;
 }
@@ -56,7 +59,8 @@ double countOperators(F&& f) {
 
 class ShuntTrainer : public Trainer {
  public:
-  ShuntTrainer(const Data& data, const Config& config) : config_(config), net_(kSeed), optimizer_(makeOptimizer(config, net_)) {
+  ShuntTrainer(const Data& data, const Config& config)
+      : config_(config), net_(kSeed), optimizer_(makeOptimizer(config, net_)) {
     // Operators don't write to these.
     images_ = shunt::from_blob(const_cast<float*>(data.images.data()), {kRows, kPixels}, shunt::kFloat);
     labels_ = shunt::from_blob(const_cast<int64_t*>(data.labels.data()), {kRows}, shunt::kLong);
@@ -70,14 +74,17 @@ class ShuntTrainer : public Trainer {
     const auto start = Clock::now();
     for (int64_t s = 0; s < steps; ++s) {
       const int64_t first = s * config_.batch;
-      result_.losses.push_back(trainStep(net_, *optimizer_, x.narrow(0, first, config_.batch), y.narrow(0, first, config_.batch), config_.autocast));
+      result_.losses.push_back(trainStep(net_, *optimizer_, x.narrow(0, first, config_.batch),
+                                         y.narrow(0, first, config_.batch), config_.autocast));
     }
-    result_.step_times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count() / static_cast<double>(steps));
+    result_.step_times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count() /
+                                 static_cast<double>(steps));
   }
 
   void step() override {
     const int64_t first = nextBatch(next_row_, config_.batch);
-    trainStep(net_, *optimizer_, images_.narrow(0, first, config_.batch), labels_.narrow(0, first, config_.batch), config_.autocast);
+    trainStep(net_, *optimizer_, images_.narrow(0, first, config_.batch), labels_.narrow(0, first, config_.batch),
+              config_.autocast);
   }
 
   Result finish() override {
@@ -122,16 +129,21 @@ class ShuntTrainer : public Trainer {
 }  // namespace
 
 std::string describe(const Config& config) {
-  const char* name = config.optimizer == OptimizerKind::kSGD ? "SGD" : config.optimizer == OptimizerKind::kMomentum ? "momentum" : "Adam";
+  const char* name = config.optimizer == OptimizerKind::kSGD        ? "SGD"
+                     : config.optimizer == OptimizerKind::kMomentum ? "momentum"
+                                                                    : "Adam";
   return std::string(name) + ", batch " + std::to_string(config.batch) + (config.autocast ? ", bf16" : "");
 }
 
 double learningRate(const Config& config) {
   const bool large = config.batch > 8, single = config.batch == 1;
   switch (config.optimizer) {
-    case OptimizerKind::kSGD: return large ? 0.2 : single ? 0.02 : 0.1;
-    case OptimizerKind::kMomentum: return large ? 0.05 : single ? 0.002 : 0.02;
-    case OptimizerKind::kAdam: return large ? 2e-3 : single ? 2e-4 : 1e-3;
+    case OptimizerKind::kSGD:
+      return large ? 0.2 : single ? 0.02 : 0.1;
+    case OptimizerKind::kMomentum:
+      return large ? 0.05 : single ? 0.002 : 0.02;
+    case OptimizerKind::kAdam:
+      return large ? 2e-3 : single ? 2e-4 : 1e-3;
   }
   return 0;
 }
@@ -170,6 +182,8 @@ std::vector<float> initialParameters() {
   return out;
 }
 
-std::unique_ptr<Trainer> makeShuntTrainer(const Data& data, const Config& config) { return std::make_unique<ShuntTrainer>(data, config); }
+std::unique_ptr<Trainer> makeShuntTrainer(const Data& data, const Config& config) {
+  return std::make_unique<ShuntTrainer>(data, config);
+}
 
 }  // namespace digits

@@ -22,11 +22,11 @@ std::string describe(const Config& config);
 double learningRate(const Config& config);
 
 struct Result {
-  std::vector<double> losses;          // of every step
-  std::vector<double> step_times;      // microseconds, mean of each epoch
-  double operators_per_step = 0;       // calls through the dispatcher; 0 where it is not known
-  double accuracy = 0;                 // on the 297 test rows
-  double inference_time = 0;           // microseconds, median forward pass of one batch under no_grad
+  std::vector<double> losses;      // of every step
+  std::vector<double> step_times;  // microseconds, mean of each epoch
+  double operators_per_step = 0;   // calls through the dispatcher; 0 where it is not known
+  double accuracy = 0;             // on the 297 test rows
+  double inference_time = 0;       // microseconds, median forward pass of one batch under no_grad
   double inference_operators = 0;
 };
 

@@ -51,7 +51,8 @@ class AutocastScope {
 
 class TorchTrainer : public Trainer {
  public:
-  TorchTrainer(const Data& data, const Config& config, const std::vector<float>& initial) : config_(config), net_(makeNet(initial)) {
+  TorchTrainer(const Data& data, const Config& config, const std::vector<float>& initial)
+      : config_(config), net_(makeNet(initial)) {
     torch::set_num_threads(1);
     images_ = torch::from_blob(const_cast<float*>(data.images.data()), {kRows, kPixels}, torch::kFloat);
     labels_ = torch::from_blob(const_cast<int64_t*>(data.labels.data()), {kRows}, torch::kLong);
@@ -68,8 +69,10 @@ class TorchTrainer : public Trainer {
     const int64_t steps = kTrainRows / config_.batch;
     const auto start = Clock::now();
     for (int64_t s = 0; s < steps; ++s)
-      result_.losses.push_back(trainStep(x.narrow(0, s * config_.batch, config_.batch), y.narrow(0, s * config_.batch, config_.batch)));
-    result_.step_times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count() / static_cast<double>(steps));
+      result_.losses.push_back(
+          trainStep(x.narrow(0, s * config_.batch, config_.batch), y.narrow(0, s * config_.batch, config_.batch)));
+    result_.step_times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count() /
+                                 static_cast<double>(steps));
   }
 
   void step() override {
@@ -115,8 +118,10 @@ class TorchTrainer : public Trainer {
     if (config_.optimizer == OptimizerKind::kSGD) {
       p.add_(g, -lr);
     } else if (config_.optimizer == OptimizerKind::kMomentum) {
-      if (state1_[i].defined()) state1_[i].mul_(0.9).add_(g);
-      else state1_[i] = g.clone();
+      if (state1_[i].defined())
+        state1_[i].mul_(0.9).add_(g);
+      else
+        state1_[i] = g.clone();
       p.add_(state1_[i], -lr);
     } else {
       const double correction1 = 1 - std::pow(0.9, steps_), correction2 = 1 - std::pow(0.999, steps_);

@@ -10,13 +10,15 @@ namespace tour {
 using namespace shunt;
 
 void priorities() {
-  constexpr DispatchKey kKeys[] = {DispatchKey::Python,      DispatchKey::Functionalize, DispatchKey::ADInplaceOrView, DispatchKey::AutogradCPU,
-                                   DispatchKey::AutocastCPU, DispatchKey::BackendSelect, DispatchKey::CPU};
+  constexpr DispatchKey kKeys[] = {DispatchKey::Python,      DispatchKey::Functionalize, DispatchKey::ADInplaceOrView,
+                                   DispatchKey::AutogradCPU, DispatchKey::AutocastCPU,   DispatchKey::BackendSelect,
+                                   DispatchKey::CPU};
   DispatchKeySet keys;
   for (DispatchKey key : kKeys) keys = keys | DispatchKeySet(key);
   int place = 0;
   // What redispatching does: the highest acts, and then the keys below it.
-  for (DispatchKey key; (key = keys.highestPriorityKey()) != DispatchKey::Undefined; keys = keys & DispatchKeySet::fullAfter(key))
+  for (DispatchKey key; (key = keys.highestPriorityKey()) != DispatchKey::Undefined;
+       keys = keys & DispatchKeySet::fullAfter(key))
     std::cout << ++place << ". " << key << '\n';
 }
 
@@ -27,7 +29,8 @@ void keysets() {
   std::cout << "both:                    " << (x.key_set() | w.key_set()) << '\n';
   std::cout << "the thread includes      " << tls_included() << '\n';
   const NoGradGuard no_grad;
-  std::cout << "under no_grad it excludes autograd: " << (tls_is_excluded(DispatchKey::AutogradCPU) ? "yes" : "no") << '\n';
+  std::cout << "under no_grad it excludes autograd: " << (tls_is_excluded(DispatchKey::AutogradCPU) ? "yes" : "no")
+            << '\n';
 }
 
 void twoTensors() {

@@ -21,7 +21,8 @@ struct Cube : shunt::autograd::Function<Cube> {
     ctx->save_for_backward({x});
     return x * x * x;
   }
-  static shunt::autograd::variable_list backward(shunt::autograd::AutogradContext* ctx, shunt::autograd::variable_list grads) {
+  static shunt::autograd::variable_list backward(shunt::autograd::AutogradContext* ctx,
+                                                 shunt::autograd::variable_list grads) {
     const Tensor x = ctx->get_saved_variables()[0];
     return {grads[0] * 3 * x * x};
   }
@@ -58,7 +59,8 @@ void views() {
   const Tensor x = zeros({2, 3});
   const Tensor row = x.select(0, 1);
   row.add_(1);  // ADInplaceOrView: the storage is x's, and so is the version
-  std::cout << "sum " << x.sum().item() << ", version of the base " << x._version() << ", of the view " << row._version() << '\n';
+  std::cout << "sum " << x.sum().item() << ", version of the base " << x._version() << ", of the view "
+            << row._version() << '\n';
   const Tensor w = ones({2}).requires_grad_(), squared = w * w;
   squared.add_(1);
   std::cout << "after an in-place operator: " << squared.grad_fn()->name() << '\n';
@@ -83,7 +85,8 @@ void backendSelect() {
   const Tensor cpu = zeros({10}), meta = zeros({10}, TensorOptions(kMeta));  // no tensor to choose by: the options do
   std::cout << "zeros on " << cpu.device() << " and on " << meta.device() << '\n';
   std::cout << "sums on " << (cpu + cpu).device() << " and on " << (meta + meta).device() << '\n';
-  for (const std::function<void()>& call : {std::function<void()>([&] { cpu + meta; }), std::function<void()>([] { zeros({10}, TensorOptions(kCUDA)); })}) {
+  for (const std::function<void()>& call :
+       {std::function<void()>([&] { cpu + meta; }), std::function<void()>([] { zeros({10}, TensorOptions(kCUDA)); })}) {
     try {
       call();
     } catch (const Error& e) {

@@ -31,7 +31,9 @@ SHUNT_LIBRARY(mylib, m) { m.def("custom_add(Tensor x, Tensor y) -> Tensor"); }
 SHUNT_LIBRARY_IMPL(mylib, CPU, m) { m.impl("custom_add", &customAddCpu); }
 SHUNT_LIBRARY_IMPL(mylib, Meta, m) { m.impl("custom_add", &customAddMeta); }
 
-OperatorHandle find(const char* name, const char* overload = "") { return Dispatcher::singleton().findSchemaOrThrow(name, overload); }
+OperatorHandle find(const char* name, const char* overload = "") {
+  return Dispatcher::singleton().findSchemaOrThrow(name, overload);
+}
 
 }  // namespace
 
@@ -52,14 +54,20 @@ void customOperator() {
 }
 
 void precedence() {
-  const auto kernel = [](const char* name) { return [name](const Tensor& x) { std::cout << name << '\n'; return x; }; };
+  const auto kernel = [](const char* name) {
+    return [name](const Tensor& x) {
+      std::cout << name << '\n';
+      return x;
+    };
+  };
   Library def(Library::Kind::kFragment, "mylib");
   def.def("which(Tensor x) -> Tensor");
   const auto which = find("mylib::which").typed<Tensor(const Tensor&)>();
   const Tensor x = empty({1}, TensorOptions(kMeta));
 
   Library fallback(Library::Kind::kImpl, "_", DispatchKey::Meta);
-  fallback.fallback(CppFunction::makeFromBoxed([](const OperatorHandle& op, Stack*) { std::cout << "fallback, for " << op.operator_name() << '\n'; }));
+  fallback.fallback(CppFunction::makeFromBoxed(
+      [](const OperatorHandle& op, Stack*) { std::cout << "fallback, for " << op.operator_name() << '\n'; }));
   which.call(x);
   Library catch_all(Library::Kind::kImpl, "mylib");
   catch_all.impl("which", kernel("catch-all"));
@@ -93,9 +101,13 @@ void decomposition() {
   const auto my_gelu = find("mylib::gelu").typed<Tensor(const Tensor&)>();
   const Tensor x = arange(-2, 3, kFloat).requires_grad_();
   const Tensor y = my_gelu.call(x);
-  std::cout << "as the library's: " << ((y - gelu(x)).abs().max().item<double>() < 1e-6 ? "yes" : "no") << ", " << y.grad_fn()->name() << '\n';
+  std::cout << "as the library's: " << ((y - gelu(x)).abs().max().item<double>() < 1e-6 ? "yes" : "no") << ", "
+            << y.grad_fn()->name() << '\n';
   Library native(Library::Kind::kImpl, "mylib", DispatchKey::CPU);
-  native.impl("gelu", [](const Tensor& t) { std::cout << "native\n"; return gelu(t); });
+  native.impl("gelu", [](const Tensor& t) {
+    std::cout << "native\n";
+    return gelu(t);
+  });
   my_gelu.call(x.detach());
 }
 

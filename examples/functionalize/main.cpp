@@ -10,8 +10,8 @@ using shunt::Tensor;
 
 // Says which operators really run, below Functionalize.
 void report(const shunt::TraceStep& step) {
-  if (step.key != shunt::DispatchKey::Functionalize && std::string_view(step.kind) == "call (boxed)" && step.depth == 2 &&
-      !step.keys.has(shunt::Functionality::Fake))
+  if (step.key != shunt::DispatchKey::Functionalize && std::string_view(step.kind) == "call (boxed)" &&
+      step.depth == 2 && !step.keys.has(shunt::Functionality::Fake))
     std::cout << "  " << step.op.operator_name() << '\n';
 }
 
@@ -26,9 +26,12 @@ void show(const char* what, F f) {
 // x is changed in place: the program sees x change, and no operator below writes.
 void operators() {
   const Tensor x = shunt::to_functional(shunt::ones({2, 2}));
-  show("x.add_(1)", [&] { x.add_(1); });                            // x_new = x.add(1), and x refers to it
-  show("x[0].mul_(2)", [&] { x[0].mul_(2); });                      // a view: its part is put back
-  show("y = x.t(); y.zero_(); x + 1", [&] { x.t().zero_(); x + 1; });  // every alias sees it
+  show("x.add_(1)", [&] { x.add_(1); });        // x_new = x.add(1), and x refers to it
+  show("x[0].mul_(2)", [&] { x[0].mul_(2); });  // a view: its part is put back
+  show("y = x.t(); y.zero_(); x + 1", [&] {
+    x.t().zero_();
+    x + 1;
+  });  // every alias sees it
   std::cout << x << '\n';
 }
 

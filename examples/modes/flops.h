@@ -42,7 +42,7 @@ class FlopMode : public shunt::DispatchMode {
       bool adds;
     };
     static const std::map<std::string, Product> kProducts = {
-        {"mm", {0, false}},     {"bmm", {0, false}},  {"mv", {0, false}},    {"dot", {0, false}},
+        {"mm", {0, false}},     {"bmm", {0, false}},   {"mv", {0, false}},   {"dot", {0, false}},
         {"matmul", {0, false}}, {"linear", {0, true}}, {"addmm", {1, true}}, {"baddbmm", {1, true}},
     };
     std::string name = op.operator_name().name;

@@ -19,7 +19,8 @@ using shunt::DispatchModeGuard;
 using shunt::Tensor;
 
 struct Model {
-  Tensor w1 = shunt::full({16, 8}, 0.1), b1 = shunt::zeros({16}), w2 = shunt::full({4, 16}, -0.2), b2 = shunt::ones({4});
+  Tensor w1 = shunt::full({16, 8}, 0.1), b1 = shunt::zeros({16}), w2 = shunt::full({4, 16}, -0.2),
+         b2 = shunt::ones({4});
   Tensor operator()(const Tensor& x) const { return shunt::linear(shunt::linear(x, w1, b1).relu(), w2, b2); }
 };
 
@@ -143,9 +144,16 @@ void nested() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::runParts(argc, argv, "modes", {
-      {"logging", &logging},         {"profiling", &profiling},     {"validation", &validation},
-      {"replacement", &replacement}, {"conditional", &conditional}, {"statistics", &statistics},
-      {"stack_trace", &stackTrace},  {"flops", &flops},             {"nested", &nested},
-  });
+  return examples::runParts(argc, argv, "modes",
+                            {
+                                {"logging", &logging},
+                                {"profiling", &profiling},
+                                {"validation", &validation},
+                                {"replacement", &replacement},
+                                {"conditional", &conditional},
+                                {"statistics", &statistics},
+                                {"stack_trace", &stackTrace},
+                                {"flops", &flops},
+                                {"nested", &nested},
+                            });
 }

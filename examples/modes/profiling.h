@@ -32,10 +32,12 @@ class ProfilingMode : public shunt::DispatchMode {
   void report(std::ostream& out) const {
     std::vector<std::pair<std::string, Row>> sorted(rows_.begin(), rows_.end());
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.time > b.second.time; });
-    out << std::left << std::setw(28) << "operator" << std::right << std::setw(8) << "calls" << std::setw(12) << "us a call\n";
+    out << std::left << std::setw(28) << "operator" << std::right << std::setw(8) << "calls" << std::setw(12)
+        << "us a call\n";
     for (const auto& [op, row] : sorted)
       out << std::left << std::setw(28) << op << std::right << std::setw(8) << row.calls << std::setw(11) << std::fixed
-          << std::setprecision(2) << std::chrono::duration<double, std::micro>(row.time).count() / static_cast<double>(row.calls) << '\n';
+          << std::setprecision(2)
+          << std::chrono::duration<double, std::micro>(row.time).count() / static_cast<double>(row.calls) << '\n';
   }
 
  private:

@@ -38,9 +38,12 @@ class OwnMatmulMode : public shunt::DispatchMode {
     op.callBoxed(stack);  // checks the arguments, and is what the result below is compared with
     const shunt::Tensor native = (*stack)[0].toTensor();
     if (!native.is_cpu()) return;  // shapes only, or another device
-    if (a.dtype() == shunt::kFloat) replace<float>(stack, a, b, native, 0x1p-23);
-    else if (a.dtype() == shunt::kDouble) replace<double>(stack, a, b, native, 0x1p-52);
-    else if (a.dtype() == shunt::kBFloat16) replace<shunt::BFloat16>(stack, a, b, native, 0x1p-7);
+    if (a.dtype() == shunt::kFloat)
+      replace<float>(stack, a, b, native, 0x1p-23);
+    else if (a.dtype() == shunt::kDouble)
+      replace<double>(stack, a, b, native, 0x1p-52);
+    else if (a.dtype() == shunt::kBFloat16)
+      replace<shunt::BFloat16>(stack, a, b, native, 0x1p-7);
   }
   int replaced() const { return replaced_; }
   /// The largest difference from a native result, in units of the dtype's precision at that result's largest element.

@@ -7,7 +7,9 @@ namespace {
 using namespace shunt;
 
 /// The elements as plain bits, so that one kernel serves every dtype of a size.
-const char* bitsOf(int64_t itemsize) { return itemsize == 1 ? "uchar" : itemsize == 2 ? "ushort" : itemsize == 4 ? "uint" : "ulong"; }
+const char* bitsOf(int64_t itemsize) {
+  return itemsize == 1 ? "uchar" : itemsize == 2 ? "ushort" : itemsize == 4 ? "uint" : "ulong";
+}
 
 void copyWithin(const Tensor& to, const Tensor& from) {
   const std::string source = kLayoutSource + "typedef " + bitsOf(to.itemsize()) + " T;" + R"(
@@ -15,18 +17,21 @@ __kernel void copy(Layout l, __global T* to, __global const T* from) {
   long i = get_global_id(0);
   to[at(&l, 0, i)] = from[at(&l, 1, i)];
 })";
-  Runtime::get().run(to.device(), source, "copy", {static_cast<size_t>(to.numel())}, layoutOf({to, from}), bufferOf(to), bufferOf(from));
+  Runtime::get().run(to.device(), source, "copy", {static_cast<size_t>(to.numel())}, layoutOf({to, from}), bufferOf(to),
+                     bufferOf(from));
 }
 
 size_t byteOffset(const Tensor& t) { return static_cast<size_t>(t.storage_offset() * t.itemsize()); }
 
 // Both contiguous, of one dtype and size.
 void read(const Tensor& to, const Tensor& from) {
-  check(clEnqueueReadBuffer(Runtime::get().queue(from.device()), bufferOf(from), CL_TRUE, byteOffset(from), from.nbytes(), to.data_ptr(), 0, nullptr, nullptr),
+  check(clEnqueueReadBuffer(Runtime::get().queue(from.device()), bufferOf(from), CL_TRUE, byteOffset(from),
+                            from.nbytes(), to.data_ptr(), 0, nullptr, nullptr),
         "clEnqueueReadBuffer");
 }
 void write(const Tensor& to, const Tensor& from) {
-  check(clEnqueueWriteBuffer(Runtime::get().queue(to.device()), bufferOf(to), CL_TRUE, byteOffset(to), to.nbytes(), from.data_ptr(), 0, nullptr, nullptr),
+  check(clEnqueueWriteBuffer(Runtime::get().queue(to.device()), bufferOf(to), CL_TRUE, byteOffset(to), to.nbytes(),
+                             from.data_ptr(), 0, nullptr, nullptr),
         "clEnqueueWriteBuffer");
 }
 
@@ -50,7 +55,9 @@ void copyBetween(const Tensor& to, const Tensor& from) {
 }
 
 /// Of a dense tensor's bytes in its storage: the first one, and the one after the last.
-std::pair<size_t, size_t> rangeOf(const Tensor& dense) { return {byteOffset(dense), byteOffset(dense) + dense.nbytes()}; }
+std::pair<size_t, size_t> rangeOf(const Tensor& dense) {
+  return {byteOffset(dense), byteOffset(dense) + dense.nbytes()};
+}
 
 // As on the CPU: what has holes in it is not looked at.
 bool overlapInPart(const Tensor& to, const Tensor& from) {
@@ -65,16 +72,22 @@ bool overlapsItself(const Tensor& t) {
   return false;
 }
 
-// copy_ has no fallback to find these: a kernel that several work items write one element with leaves any of their values there.
+// copy_ has no fallback to find these: a kernel that several work items write one element with leaves any of their
+// values there.
 void checkOverlap(const Tensor& to, const Tensor& from) {
-  SHUNT_CHECK(!overlapsItself(to), "copy_(): unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+  SHUNT_CHECK(!overlapsItself(to),
+              "copy_(): unsupported operation: more than one element of the written-to tensor refers to a single "
+              "memory location. "
               "Please clone() the tensor before performing the operation.");
-  SHUNT_CHECK(!overlapInPart(to, from), "copy_(): unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-              "memory location. Please clone() the tensor before performing the operation.");
+  SHUNT_CHECK(
+      !overlapInPart(to, from),
+      "copy_(): unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+      "memory location. Please clone() the tensor before performing the operation.");
 }
 
 Tensor& copy_(Tensor& self, const Tensor& src, bool) {
-  SHUNT_CHECK(self.dim() <= kMaxDims, "copy_: the opencl backend copies tensors of up to ", kMaxDims, " dimensions, got ", self.dim());
+  SHUNT_CHECK(self.dim() <= kMaxDims, "copy_: the opencl backend copies tensors of up to ", kMaxDims,
+              " dimensions, got ", self.dim());
   const Tensor expanded = src.expand(self.sizes());
   if (self.numel() == 0 || self.is_same(src)) return self;
   checkOverlap(self, expanded);

@@ -17,7 +17,9 @@ class Guard : public DeviceGuardImplInterface {
   void setDevice(Device device) const override { current_device = ensure_has_index(device).index(); }
   void uncheckedSetDevice(Device device) const noexcept override { current_device = device.index(); }
   DeviceIndex deviceCount() const noexcept override { return Runtime::get().deviceCount(); }
-  void synchronizeDevice(DeviceIndex index) const override { check(clFinish(Runtime::get().queue(Device(kPrivateUse1, index))), "clFinish"); }
+  void synchronizeDevice(DeviceIndex index) const override {
+    check(clFinish(Runtime::get().queue(Device(kPrivateUse1, index))), "clFinish");
+  }
 };
 
 class BufferAllocator : public Allocator {
@@ -32,15 +34,18 @@ class BufferAllocator : public Allocator {
   }
 };
 
-Tensor empty(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>,
-             std::optional<MemoryFormat> format) {
-  SHUNT_CHECK(format.value_or(MemoryFormat::Contiguous) == MemoryFormat::Contiguous, "empty(): the opencl backend makes contiguous tensors only, got ", *format);
-  return Tensor(shunt::detail::makeTensor(size, {}, dtype.value_or(get_default_dtype()), device.value_or(Device(kPrivateUse1))));
+Tensor empty(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device> device,
+             std::optional<bool>, std::optional<MemoryFormat> format) {
+  SHUNT_CHECK(format.value_or(MemoryFormat::Contiguous) == MemoryFormat::Contiguous,
+              "empty(): the opencl backend makes contiguous tensors only, got ", *format);
+  return Tensor(
+      shunt::detail::makeTensor(size, {}, dtype.value_or(get_default_dtype()), device.value_or(Device(kPrivateUse1))));
 }
 
-Tensor emptyStrided(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device> device,
-                    std::optional<bool>) {
-  return Tensor(shunt::detail::makeTensor(size, stride, dtype.value_or(get_default_dtype()), device.value_or(Device(kPrivateUse1))));
+Tensor emptyStrided(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype, std::optional<Layout>,
+                    std::optional<Device> device, std::optional<bool>) {
+  return Tensor(shunt::detail::makeTensor(size, stride, dtype.value_or(get_default_dtype()),
+                                          device.value_or(Device(kPrivateUse1))));
 }
 
 }  // namespace

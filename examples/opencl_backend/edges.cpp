@@ -24,15 +24,47 @@ constexpr Edge kEdges[] = {
     {"mean over a dim by both its names", [](Device d) { return matrix(d).mean({1, -1}); }},
     {"sum over a dim out of range", [](Device d) { return matrix(d).sum({2}); }},
     {"sum over both dims", [](Device d) { return matrix(d).sum({-1, 0}, true); }},
-    {"copy_ forward into itself", [](Device d) { const Tensor x = row(d); return x.narrow(0, 1, 4).copy_(x.narrow(0, 0, 4)); }},
-    {"copy_ backward into itself", [](Device d) { const Tensor x = row(d); return x.narrow(0, 0, 4).copy_(x.narrow(0, 1, 4)); }},
-    {"copy_ into its own transpose", [](Device d) { const Tensor x = row(d).narrow(0, 0, 4).view({2, 2}); return x.t().copy_(x); }},
-    {"copy_ into other dtypes' bytes", [](Device d) { const Tensor x = row(d); return x.view(shunt::kInt).narrow(0, 1, 4).copy_(x.narrow(0, 0, 4)); }},
-    {"copy_ into an expanded tensor", [](Device d) { return matrix(d).narrow(0, 0, 1).expand({2, 3}).copy_(matrix(d)); }},
-    {"copy_ from the CPU into an expanded tensor", [](Device d) { return matrix(d).narrow(0, 0, 1).expand({2, 3}).copy_(matrix(shunt::kCPU)); }},
-    {"copy_ of a row to all", [](Device d) { const Tensor x = matrix(d); return x.copy_(x.select(0, 1).clone()); }},
-    {"copy_ of its own part to another", [](Device d) { const Tensor x = row(d); x.narrow(0, 3, 3).copy_(x.narrow(0, 0, 3)); return x; }},
-    {"copy_ onto the same elements", [](Device d) { const Tensor x = row(d); x.copy_(x.view({6})); return x; }},
+    {"copy_ forward into itself",
+     [](Device d) {
+       const Tensor x = row(d);
+       return x.narrow(0, 1, 4).copy_(x.narrow(0, 0, 4));
+     }},
+    {"copy_ backward into itself",
+     [](Device d) {
+       const Tensor x = row(d);
+       return x.narrow(0, 0, 4).copy_(x.narrow(0, 1, 4));
+     }},
+    {"copy_ into its own transpose",
+     [](Device d) {
+       const Tensor x = row(d).narrow(0, 0, 4).view({2, 2});
+       return x.t().copy_(x);
+     }},
+    {"copy_ into other dtypes' bytes",
+     [](Device d) {
+       const Tensor x = row(d);
+       return x.view(shunt::kInt).narrow(0, 1, 4).copy_(x.narrow(0, 0, 4));
+     }},
+    {"copy_ into an expanded tensor",
+     [](Device d) { return matrix(d).narrow(0, 0, 1).expand({2, 3}).copy_(matrix(d)); }},
+    {"copy_ from the CPU into an expanded tensor",
+     [](Device d) { return matrix(d).narrow(0, 0, 1).expand({2, 3}).copy_(matrix(shunt::kCPU)); }},
+    {"copy_ of a row to all",
+     [](Device d) {
+       const Tensor x = matrix(d);
+       return x.copy_(x.select(0, 1).clone());
+     }},
+    {"copy_ of its own part to another",
+     [](Device d) {
+       const Tensor x = row(d);
+       x.narrow(0, 3, 3).copy_(x.narrow(0, 0, 3));
+       return x;
+     }},
+    {"copy_ onto the same elements",
+     [](Device d) {
+       const Tensor x = row(d);
+       x.copy_(x.view({6}));
+       return x;
+     }},
 };
 
 std::string outcomeOf(const Edge& edge, Device device) {

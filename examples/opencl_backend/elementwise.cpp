@@ -25,9 +25,12 @@ struct Call {
 
   template <class T>
   void add(T& argument, bool first) {
-    if constexpr (std::is_same_v<T, const Scalar>) numbers.push_back(static_cast<float>(argument.toDouble()));
-    else if constexpr (std::is_same_v<T, const Tensor>) inputs.push_back(argument);
-    else out = argument;
+    if constexpr (std::is_same_v<T, const Scalar>)
+      numbers.push_back(static_cast<float>(argument.toDouble()));
+    else if constexpr (std::is_same_v<T, const Tensor>)
+      inputs.push_back(argument);
+    else
+      out = argument;
     if (first && out.defined()) inputs.push_back(out);  // in place
   }
 
@@ -54,7 +57,8 @@ struct Call {
 
   bool areBroadcastable(std::vector<int64_t>& sizes) const {
     for (const Tensor& t : inputs) {
-      sizes.insert(sizes.begin(), static_cast<size_t>(std::max<int64_t>(0, t.dim() - static_cast<int64_t>(sizes.size()))), 1);
+      sizes.insert(sizes.begin(),
+                   static_cast<size_t>(std::max<int64_t>(0, t.dim() - static_cast<int64_t>(sizes.size()))), 1);
       for (size_t i = 1; i <= t.sizes().size(); ++i) {
         const int64_t size = t.sizes()[t.sizes().size() - i];
         int64_t& common = sizes[sizes.size() - i];
@@ -103,8 +107,10 @@ struct Elementwise<Op, Expression, Result, R(A...)> {
     (call.add(arguments, i++ == 0), ...);
     if (!call.isServedHere()) return call_fallback_fn<&cpu_fallback, Op>::call(arguments...);
     call.run(Expression.chars, Result);
-    if constexpr (std::is_same_v<R, Tensor&>) return writtenOf(arguments...);
-    else return call.out;
+    if constexpr (std::is_same_v<R, Tensor&>)
+      return writtenOf(arguments...);
+    else
+      return call.out;
   }
   /// The one Tensor& among the arguments.
   template <class... B>

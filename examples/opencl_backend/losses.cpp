@@ -27,7 +27,8 @@ bool isMatrix(const Tensor& t, int64_t dim) { return isServed(t) && t.dim() == 2
 Tensor logSoftmax(const Tensor& self, int64_t dim, bool half_to_float) {
   if (!isMatrix(self, dim)) return call_fallback_fn<&cpu_fallback, ops::_log_softmax>::call(self, dim, half_to_float);
   const Tensor out = empty(self.sizes(), self.options());
-  Runtime::get().run(self.device(), kLogSoftmax, "log_softmax", {static_cast<size_t>(self.size(0))}, layoutOf({out, self}), bufferOf(out), bufferOf(self));
+  Runtime::get().run(self.device(), kLogSoftmax, "log_softmax", {static_cast<size_t>(self.size(0))},
+                     layoutOf({out, self}), bufferOf(out), bufferOf(self));
   return out;
 }
 
@@ -35,8 +36,8 @@ Tensor logSoftmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim,
   if (!isMatrix(grad, dim) || !isMatrix(output, dim) || input_dtype != kFloat)
     return call_fallback_fn<&cpu_fallback, ops::_log_softmax_backward_data>::call(grad, output, dim, input_dtype);
   const Tensor out = empty(grad.sizes(), grad.options());
-  Runtime::get().run(grad.device(), kLogSoftmax, "log_softmax_backward", {static_cast<size_t>(grad.size(0))}, layoutOf({out, grad, output}), bufferOf(out),
-                     bufferOf(grad), bufferOf(output));
+  Runtime::get().run(grad.device(), kLogSoftmax, "log_softmax_backward", {static_cast<size_t>(grad.size(0))},
+                     layoutOf({out, grad, output}), bufferOf(out), bufferOf(grad), bufferOf(output));
   return out;
 }
 
@@ -65,27 +66,33 @@ __kernel void nll_loss_backward(Layout l, Layout t, long ignored, int mean, __gl
 enum Reduction : int64_t { kNone, kMean, kSum };
 
 bool isServedHere(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
-  return isMatrix(self, 1) && onDevice(target) && target.device() == self.device() && target.dtype() == kLong && target.dim() == 1 &&
-         target.size(0) == self.size(0) && self.numel() != 0 && !(weight && weight->defined()) && reduction != kNone;
+  return isMatrix(self, 1) && onDevice(target) && target.device() == self.device() && target.dtype() == kLong &&
+         target.dim() == 1 && target.size(0) == self.size(0) && self.numel() != 0 && !(weight && weight->defined()) &&
+         reduction != kNone;
 }
 
-std::tuple<Tensor, Tensor> nllLoss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index) {
+std::tuple<Tensor, Tensor> nllLoss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+                                   int64_t reduction, int64_t ignore_index) {
   if (!isServedHere(self, target, weight, reduction))
     return call_fallback_fn<&cpu_fallback, ops::nll_loss_forward>::call(self, target, weight, reduction, ignore_index);
   const Tensor out = empty({}, self.options()), total = empty({}, self.options());
-  Runtime::get().run(self.device(), kNllLoss, "nll_loss", {1}, layoutOf({self}), layoutOf({target}), static_cast<cl_long>(ignore_index),
-                     static_cast<cl_int>(reduction == kMean), bufferOf(out), bufferOf(total), bufferOf(self), bufferOf(target));
+  Runtime::get().run(self.device(), kNllLoss, "nll_loss", {1}, layoutOf({self}), layoutOf({target}),
+                     static_cast<cl_long>(ignore_index), static_cast<cl_int>(reduction == kMean), bufferOf(out),
+                     bufferOf(total), bufferOf(self), bufferOf(target));
   return {out, total};
 }
 
-Tensor nllLossBackward(const Tensor& grad, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
-                       int64_t ignore_index, const Tensor& total) {
+Tensor nllLossBackward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                       const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index,
+                       const Tensor& total) {
   if (!isServedHere(self, target, weight, reduction) || !isServed(grad) || !isServed(total))
-    return call_fallback_fn<&cpu_fallback, ops::nll_loss_backward>::call(grad, self, target, weight, reduction, ignore_index, total);
+    return call_fallback_fn<&cpu_fallback, ops::nll_loss_backward>::call(grad, self, target, weight, reduction,
+                                                                         ignore_index, total);
   const Tensor out = empty(self.sizes(), self.options());
-  Runtime::get().run(self.device(), kNllLoss, "nll_loss_backward", {static_cast<size_t>(out.numel())}, layoutOf({out}), layoutOf({target}),
-                     static_cast<cl_long>(ignore_index), static_cast<cl_int>(reduction == kMean), bufferOf(out), bufferOf(grad),
-                     static_cast<cl_long>(grad.storage_offset()), bufferOf(total), static_cast<cl_long>(total.storage_offset()), bufferOf(target));
+  Runtime::get().run(self.device(), kNllLoss, "nll_loss_backward", {static_cast<size_t>(out.numel())}, layoutOf({out}),
+                     layoutOf({target}), static_cast<cl_long>(ignore_index), static_cast<cl_int>(reduction == kMean),
+                     bufferOf(out), bufferOf(grad), static_cast<cl_long>(grad.storage_offset()), bufferOf(total),
+                     static_cast<cl_long>(total.storage_offset()), bufferOf(target));
   return out;
 }
 

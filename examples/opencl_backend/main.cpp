@@ -1,8 +1,8 @@
-// Trains the digits classifier on the CPU and on the device of a backend library, which this program knows by its path only, and compares.
-// Usage: train_on_opencl <libopencl_backend.so> <digits.csv.gz>
+// Trains the digits classifier on the CPU and on the device of a backend library, which this program knows by its path
+// only, and compares. Usage: train_on_opencl <libopencl_backend.so> <digits.csv.gz>
+#include "edges.h"
 #include "examples/digits/data.h"
 #include "examples/digits/model.h"
-#include "edges.h"
 #include "pairs.h"
 
 #include <shunt/backend.h>
@@ -25,8 +25,10 @@ struct Outcome {
 };
 
 Outcome train(const digits::Data& data, shunt::Device device) {
-  const Tensor images = shunt::from_blob(const_cast<float*>(data.images.data()), {digits::kRows, digits::kPixels}).to(device);
-  const Tensor labels = shunt::from_blob(const_cast<int64_t*>(data.labels.data()), {digits::kRows}, shunt::kLong).to(device);
+  const Tensor images =
+      shunt::from_blob(const_cast<float*>(data.images.data()), {digits::kRows, digits::kPixels}).to(device);
+  const Tensor labels =
+      shunt::from_blob(const_cast<int64_t*>(data.labels.data()), {digits::kRows}, shunt::kLong).to(device);
   Net net(1);
   for (Tensor* p : {&net.w1, &net.b1, &net.w2, &net.b2}) *p = p->detach().to(device).requires_grad_();
   digits::SGD optimizer(net.parameters(), 0.1, 0.9);
@@ -34,7 +36,8 @@ Outcome train(const digits::Data& data, shunt::Device device) {
   for (int epoch = 0; epoch < kEpochs; ++epoch)
     for (int64_t row = 0; row < digits::kTrainRows; row += kBatch) {
       optimizer.zero_grad();
-      const Tensor loss = shunt::cross_entropy_loss(net.forward(images.narrow(0, row, kBatch)), labels.narrow(0, row, kBatch));
+      const Tensor loss =
+          shunt::cross_entropy_loss(net.forward(images.narrow(0, row, kBatch)), labels.narrow(0, row, kBatch));
       loss.backward();
       optimizer.step();
       if (epoch == 0 && row == 0) outcome.first_loss = loss.item<double>();
@@ -55,7 +58,8 @@ void print(const char* where, const Outcome& o) {
 int run(const char* library, const char* digits_file) {
   shunt::load_library(library);
   const shunt::Device device("opencl");
-  std::printf("%d device(s) of type %s\n", shunt::getDeviceGuardImpl(device.type()).deviceCount(), device.str().c_str());
+  std::printf("%d device(s) of type %s\n", shunt::getDeviceGuardImpl(device.type()).deviceCount(),
+              device.str().c_str());
 
   const Tensor x = shunt::tensor({{1., -2.}, {3., 4.}}).to("opencl");
   std::cout << "x = " << x.toString() << "\nx.t() + 1 = " << (x.t() + 1).toString() << '\n';
@@ -71,7 +75,8 @@ int run(const char* library, const char* digits_file) {
   std::printf("on the CPU by fallback:");
   for (const shunt::OperatorName& name : shunt::cpu_fallback_operators()) std::printf(" %s", name.str().c_str());
   std::printf("\n");
-  const bool same = std::abs(on_cpu.last_loss - on_device.last_loss) < 1e-2 && std::abs(on_cpu.right - on_device.right) <= 3;
+  const bool same =
+      std::abs(on_cpu.last_loss - on_device.last_loss) < 1e-2 && std::abs(on_cpu.right - on_device.right) <= 3;
   std::printf("%s\n", same ? "as good as on the CPU" : "NOT as good as on the CPU");
 
   const bool pairs_are_right = runPairs(device), edges_are_right = runEdges(device);

@@ -19,7 +19,8 @@ __kernel void product(Layout l, long depth, long step_a, long step_b, float beta
 
 /// [n, k] x [k, m]; null where the fallback shall say what is wrong, or serve other dtypes.
 bool areServed(const Tensor& a, const Tensor& b) {
-  return isServed(a) && isServed(b) && a.device() == b.device() && a.dim() == 2 && b.dim() == 2 && a.size(1) == b.size(0) && a.size(1) != 0;
+  return isServed(a) && isServed(b) && a.device() == b.device() && a.dim() == 2 && b.dim() == 2 &&
+         a.size(1) == b.size(0) && a.size(1) != 0;
 }
 
 Tensor product(const Tensor& bias, const Tensor& a, const Tensor& b, float beta, float alpha) {
@@ -28,8 +29,9 @@ Tensor product(const Tensor& bias, const Tensor& a, const Tensor& b, float beta,
   // Rows of a, and columns of b, for every element of the result.
   const Tensor rows = a.narrow(1, 0, 1).expand({n, m}), columns = b.narrow(0, 0, 1).expand({n, m});
   const Layout layout = layoutOf({out, rows, columns, beta == 0 ? out : bias});
-  Runtime::get().run(a.device(), kSource, "product", {static_cast<size_t>(n * m)}, layout, static_cast<cl_long>(a.size(1)),
-                     static_cast<cl_long>(a.stride(1)), static_cast<cl_long>(b.stride(0)), beta, alpha, bufferOf(out), bufferOf(a), bufferOf(b),
+  Runtime::get().run(a.device(), kSource, "product", {static_cast<size_t>(n * m)}, layout,
+                     static_cast<cl_long>(a.size(1)), static_cast<cl_long>(a.stride(1)),
+                     static_cast<cl_long>(b.stride(0)), beta, alpha, bufferOf(out), bufferOf(a), bufferOf(b),
                      bufferOf(beta == 0 ? out : bias));
   return out;
 }
@@ -45,7 +47,8 @@ bool fits(const Tensor& bias, int64_t n, int64_t m) {
 }
 
 Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha) {
-  const bool served = areServed(mat1, mat2) && isServed(self) && self.device() == mat1.device() && fits(self, mat1.size(0), mat2.size(1));
+  const bool served = areServed(mat1, mat2) && isServed(self) && self.device() == mat1.device() &&
+                      fits(self, mat1.size(0), mat2.size(1));
   if (!served) return call_fallback_fn<&cpu_fallback, ops::addmm>::call(self, mat1, mat2, beta, alpha);
   return product(self, mat1, mat2, beta.to<float>(), alpha.to<float>());
 }

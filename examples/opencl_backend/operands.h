@@ -47,6 +47,8 @@ long at(const Layout* l, int operand, long i) {
 
 inline bool onDevice(const shunt::Tensor& t) { return t.defined() && t.device().type() == shunt::kPrivateUse1; }
 /// What the arithmetic kernels are written for; the CPU fallback has the rest.
-inline bool isServed(const shunt::Tensor& t) { return onDevice(t) && t.dtype() == shunt::kFloat && t.dim() <= kMaxDims; }
+inline bool isServed(const shunt::Tensor& t) {
+  return onDevice(t) && t.dtype() == shunt::kFloat && t.dim() <= kMaxDims;
+}
 
 }  // namespace opencl

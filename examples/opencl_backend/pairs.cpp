@@ -20,7 +20,9 @@ struct PassOn : shunt::DispatchMode {
 
 struct Wrapper : shunt::TensorSubclass {
   using TensorSubclass::TensorSubclass;
-  void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override { shunt::call_unwrapped<Wrapper>(op, stack); }
+  void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override {
+    shunt::call_unwrapped<Wrapper>(op, stack);
+  }
 };
 
 // A product, a write, and a write to a view.
@@ -49,7 +51,8 @@ bool underAMode(const Tensor& x, const Tensor& expected) {
 
 bool inASubclass(const Tensor& x, const Tensor& expected) {
   const Tensor y = program(shunt::wrap<Wrapper>(x));
-  return shunt::wrapper_cast<Wrapper>(y) != nullptr && y.device() == x.device() && near(shunt::unwrap<Wrapper>(y), expected);
+  return shunt::wrapper_cast<Wrapper>(y) != nullptr && y.device() == x.device() &&
+         near(shunt::unwrap<Wrapper>(y), expected);
 }
 
 bool functionalized(const Tensor& x, const Tensor& expected) {
@@ -59,7 +62,8 @@ bool functionalized(const Tensor& x, const Tensor& expected) {
 
 bool fake(const Tensor& x, const Tensor& expected) {
   const Tensor y = program(shunt::to_fake(x));
-  return shunt::is_fake(y) && y.device() == x.device() && y.sizes() == expected.sizes() && y.strides() == expected.strides();
+  return shunt::is_fake(y) && y.device() == x.device() && y.sizes() == expected.sizes() &&
+         y.strides() == expected.strides();
 }
 
 bool withGrad(const Tensor& x, const Tensor& expected) {
@@ -93,10 +97,14 @@ struct Pair {
   bool (*right)(const Tensor& x, const Tensor& expected);
 };
 constexpr Pair kPairs[] = {
-    {"a dispatch mode", &underAMode}, {"a subclass", &inASubclass},
-    {"functionalize", &functionalized}, {"fake tensors", &fake},
-    {"autograd", &withGrad}, {"autocast", &underAutocast},
-    {"no_grad", &withoutGrad}, {"inference mode", &inInferenceMode},
+    {"a dispatch mode", &underAMode},
+    {"a subclass", &inASubclass},
+    {"functionalize", &functionalized},
+    {"fake tensors", &fake},
+    {"autograd", &withGrad},
+    {"autocast", &underAutocast},
+    {"no_grad", &withoutGrad},
+    {"inference mode", &inInferenceMode},
 };
 
 }  // namespace

@@ -40,14 +40,18 @@ Tensor reduce(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, bool m
   const Tensor out = empty(sizes, TensorOptions(kFloat).device(self.device()));
   for (int64_t d = kept.ndim, stride = 1; d-- > 0; stride *= kept.sizes[d]) kept.strides[0][d] = stride;
   if (self.numel() == 0) return Tensor(out).fill_(mean ? NAN : 0.0);
-  Runtime::get().run(self.device(), kSource, "reduce", {static_cast<size_t>(out.numel())}, kept, reduced, static_cast<cl_long>(count),
-                     mean ? static_cast<float>(count) : 1.0f, bufferOf(out), bufferOf(self));
+  Runtime::get().run(self.device(), kSource, "reduce", {static_cast<size_t>(out.numel())}, kept, reduced,
+                     static_cast<cl_long>(count), mean ? static_cast<float>(count) : 1.0f, bufferOf(out),
+                     bufferOf(self));
   return out;
 }
 
-bool isServedHere(const Tensor& self, std::optional<ScalarType> dtype) { return isServed(self) && dtype.value_or(kFloat) == kFloat; }
+bool isServedHere(const Tensor& self, std::optional<ScalarType> dtype) {
+  return isServed(self) && dtype.value_or(kFloat) == kFloat;
+}
 
-/// Each dim once and in range: the fallback says what is wrong with others, or, of a tensor without dims, that nothing is.
+/// Each dim once and in range: the fallback says what is wrong with others, or, of a tensor without dims, that nothing
+/// is.
 bool areServed(const Tensor& self, OptionalIntArrayRef dims) {
   std::vector<bool> named(static_cast<size_t>(self.dim()));
   for (int64_t d : dims.value_or(IntArrayRef())) {
@@ -61,12 +65,14 @@ bool areServed(const Tensor& self, OptionalIntArrayRef dims) {
 
 template <class Op, bool Mean>
 Tensor overAll(const Tensor& self, std::optional<ScalarType> dtype) {
-  return isServedHere(self, dtype) ? reduce(self, {}, false, Mean) : call_fallback_fn<&cpu_fallback, Op>::call(self, dtype);
+  return isServedHere(self, dtype) ? reduce(self, {}, false, Mean)
+                                   : call_fallback_fn<&cpu_fallback, Op>::call(self, dtype);
 }
 
 template <class Op, bool Mean>
 Tensor overDims(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<ScalarType> dtype) {
-  if (!isServedHere(self, dtype) || !areServed(self, dims)) return call_fallback_fn<&cpu_fallback, Op>::call(self, dims, keepdim, dtype);
+  if (!isServedHere(self, dtype) || !areServed(self, dims))
+    return call_fallback_fn<&cpu_fallback, Op>::call(self, dims, keepdim, dtype);
   return reduce(self, dims, keepdim, Mean);
 }
 

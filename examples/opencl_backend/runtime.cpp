@@ -2,7 +2,9 @@
 
 namespace opencl {
 
-void check(cl_int status, const char* call) { SHUNT_CHECK(status == CL_SUCCESS, "opencl: ", call, " failed with status ", status); }
+void check(cl_int status, const char* call) {
+  SHUNT_CHECK(status == CL_SUCCESS, "opencl: ", call, " failed with status ", status);
+}
 
 Runtime& Runtime::get() {
   static auto* const runtime = new Runtime;
@@ -23,7 +25,8 @@ Runtime::Runtime() {
   }
   SHUNT_CHECK(!devices_.empty(), "opencl: none of the ", platforms.size(), " OpenCL platforms has a device");
   cl_int status = CL_SUCCESS;
-  context_ = clCreateContext(nullptr, static_cast<cl_uint>(devices_.size()), devices_.data(), nullptr, nullptr, &status);
+  context_ =
+      clCreateContext(nullptr, static_cast<cl_uint>(devices_.size()), devices_.data(), nullptr, nullptr, &status);
   check(status, "clCreateContext");
   for (cl_device_id device : devices_) {
     queues_.push_back(clCreateCommandQueue(context_, device, 0, &status));
@@ -33,7 +36,8 @@ Runtime::Runtime() {
 
 std::string Runtime::deviceName(shunt::DeviceIndex index) const {
   char name[256] = {};
-  check(clGetDeviceInfo(devices_.at(static_cast<size_t>(index)), CL_DEVICE_NAME, sizeof name - 1, name, nullptr), "clGetDeviceInfo");
+  check(clGetDeviceInfo(devices_.at(static_cast<size_t>(index)), CL_DEVICE_NAME, sizeof name - 1, name, nullptr),
+        "clGetDeviceInfo");
   return name;
 }
 
@@ -47,7 +51,8 @@ cl_kernel Runtime::kernelOf(const std::string& source, const char* kernel) {
   if (clBuildProgram(program, 0, nullptr, "-cl-fp32-correctly-rounded-divide-sqrt", nullptr, nullptr) != CL_SUCCESS) {
     std::string log(16384, '\0');
     clGetProgramBuildInfo(program, devices_.front(), CL_PROGRAM_BUILD_LOG, log.size(), log.data(), nullptr);
-    throw shunt::Error(shunt::detail::str("opencl: the kernel ", kernel, " can't be built:\n", log.c_str(), "\n", source));
+    throw shunt::Error(
+        shunt::detail::str("opencl: the kernel ", kernel, " can't be built:\n", log.c_str(), "\n", source));
   }
   cl_kernel made = clCreateKernel(program, kernel, &status);
   check(status, "clCreateKernel");

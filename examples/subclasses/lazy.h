@@ -1,5 +1,5 @@
-// A tensor that has not been computed: operators on it are written down, with shapes from the meta device, and run when somebody
-// wants a number. What they were called with may not change until then, and no graph is recorded.
+// A tensor that has not been computed: operators on it are written down, with shapes from the meta device, and run when
+// somebody wants a number. What they were called with may not change until then, and no graph is recorded.
 #pragma once
 
 #include <shunt/modes/tensor_subclass.h>
@@ -29,7 +29,8 @@ class LazyTensor : public shunt::TensorSubclass {
   }
 
   shunt::Tensor materialize() const {
-    SHUNT_CHECK(versionsOf(call_->stack) == call_->versions, "LazyTensor: a tensor that operator ", call_->op.operator_name(),
+    SHUNT_CHECK(versionsOf(call_->stack) == call_->versions, "LazyTensor: a tensor that operator ",
+                call_->op.operator_name(),
                 " was called with has been changed in place since; clone() it before the call");
     if (!call_->done) {
       const shunt::NoGradGuard no_grad;
@@ -50,14 +51,16 @@ class LazyTensor : public shunt::TensorSubclass {
       return op.callBoxed(stack);
     }
     for (const shunt::Argument& a : op.schema().arguments())
-      SHUNT_CHECK(!a.is_write(), "LazyTensor: operator ", op.operator_name(), " writes to argument ", a.name, "; use its out-of-place form");
+      SHUNT_CHECK(!a.is_write(), "LazyTensor: operator ", op.operator_name(), " writes to argument ", a.name,
+                  "; use its out-of-place form");
     auto call = record(op, *stack);
     shunt::mapTensors(*stack, stack->size(), [](const shunt::Tensor& t) {
       return shunt::empty_strided(t.sizes(), t.strides(), shunt::TensorOptions(t.dtype()).device(shunt::kMeta));
     });
     op.callBoxed(stack);  // shapes and errors now, numbers later
     size_t i = 0;
-    shunt::mapTensors(*stack, stack->size(), [&](const shunt::Tensor& meta) { return shunt::wrap<LazyTensor>(call, i++, meta); });
+    shunt::mapTensors(*stack, stack->size(),
+                      [&](const shunt::Tensor& meta) { return shunt::wrap<LazyTensor>(call, i++, meta); });
     ++recorded;
   }
   std::string toString() const override { return materialize().toString(); }

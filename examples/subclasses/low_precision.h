@@ -9,7 +9,8 @@ namespace examples {
 class Int8Weight : public shunt::TensorSubclass {
  public:
   /// `weight`: a floating-point matrix; what it looks like to others, too.
-  explicit Int8Weight(const shunt::Tensor& weight) : TensorSubclass(weight.sizes(), shunt::TensorOptions(weight.dtype())) {
+  explicit Int8Weight(const shunt::Tensor& weight)
+      : TensorSubclass(weight.sizes(), shunt::TensorOptions(weight.dtype())) {
     scale_ = weight.abs().amax({1}, true).clamp(1e-12) / 127;
     values_ = (weight / scale_).round().to(shunt::kChar);
   }
@@ -19,8 +20,9 @@ class Int8Weight : public shunt::TensorSubclass {
   void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override {
     for (size_t i = 0; i < stack->size(); ++i) {
       const shunt::Argument& a = op.schema().arguments()[i];
-      SHUNT_CHECK(!a.is_write() || shunt::wrapper_cast<Int8Weight>((*stack)[i].toTensor()) == nullptr, "Int8Weight: operator ",
-                  op.operator_name(), " would write to argument ", a.name, ", and weights in 8 bits are constant");
+      SHUNT_CHECK(!a.is_write() || shunt::wrapper_cast<Int8Weight>((*stack)[i].toTensor()) == nullptr,
+                  "Int8Weight: operator ", op.operator_name(), " would write to argument ", a.name,
+                  ", and weights in 8 bits are constant");
     }
     shunt::mapTensors(*stack, stack->size(), [](const shunt::Tensor& t) {
       const auto* weight = shunt::wrapper_cast<Int8Weight>(t);

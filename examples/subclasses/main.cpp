@@ -1,7 +1,7 @@
 // What tensor subclasses are for. `subclasses` runs all examples; `subclasses NAME` one.
 #include "examples/parts.h"
-#include "examples/subclasses/logging.h"
 #include "examples/subclasses/lazy.h"
+#include "examples/subclasses/logging.h"
 #include "examples/subclasses/low_precision.h"
 #include "examples/subclasses/many_models.h"
 #include "examples/subclasses/masked.h"
@@ -51,20 +51,23 @@ void masked() {
   std::cout << "sum " << x.sum().item() << ", mean " << x.mean().item() << ", means of columns " << x.mean({0}) << '\n';
   std::cout << "of the doubled: " << (x * 2 + x).mean().item() << '\n';
   refused([&] { x.exp(); });
-  refused([&] { Tensor out = x * 1; add_out(out, x, x); });
+  refused([&] {
+    Tensor out = x * 1;
+    add_out(out, x, x);
+  });
 }
 
 void lowPrecision() {
   const Tensor x = numbers({8, 64}), weight = numbers({32, 64});
   const Tensor w = wrap<Int8Weight>(weight);
   const double error = distance(linear(x, w), linear(x, weight));
-  std::cout << shunt::wrapper_cast<Int8Weight>(w)->bytes() << " bytes instead of " << weight.nbytes() << ", largest difference "
-            << (error > 0 && error < 0.1 ? "small" : "large") << '\n';
+  std::cout << shunt::wrapper_cast<Int8Weight>(w)->bytes() << " bytes instead of " << weight.nbytes()
+            << ", largest difference " << (error > 0 && error < 0.1 ? "small" : "large") << '\n';
 }
 
 void report(const char* what, const Tensor& mine, const Tensor& full, int64_t flops_full) {
-  std::cout << what << ": " << StructuredMatrix::flops.flops << " floating-point operations instead of " << flops_full << ", "
-            << (distance(mine, full) < 1e-3 ? "same" : "different") << " result\n";
+  std::cout << what << ": " << StructuredMatrix::flops.flops << " floating-point operations instead of " << flops_full
+            << ", " << (distance(mine, full) < 1e-3 ? "same" : "different") << " result\n";
   StructuredMatrix::flops.flops = 0;
 }
 
@@ -80,10 +83,12 @@ void diagonal() {
 
 void onDisk() {
   const Tensor plain = numbers({4, 4});
-  Tensor x = wrap<OnDiskTensor>(plain, std::filesystem::temp_directory_path() / ("shunt_example_" + std::to_string(getpid())));
+  Tensor x =
+      wrap<OnDiskTensor>(plain, std::filesystem::temp_directory_path() / ("shunt_example_" + std::to_string(getpid())));
   std::cout << "shape " << x.sizes() << " after " << OnDiskTensor::loads << " loads\n";
   x.mul_(2);
-  std::cout << (distance(x + 1, plain * 2 + 1) == 0 ? "same" : "different") << " result after " << OnDiskTensor::loads << " loads\n";
+  std::cout << (distance(x + 1, plain * 2 + 1) == 0 ? "same" : "different") << " result after " << OnDiskTensor::loads
+            << " loads\n";
   refused([&] { x[0].mul_(5); });
 }
 
@@ -104,11 +109,15 @@ void lazy() {
 }
 
 void manyModels() {
-  const Tensor w1 = numbers({5, 16, 8}).requires_grad_(), b1 = numbers({5, 16}), w2 = numbers({5, 2, 16}), x = numbers({4, 8});
-  const auto model = [&](const Tensor& first, const Tensor& bias, const Tensor& second) { return linear(linear(x, first, bias).relu(), second); };
+  const Tensor w1 = numbers({5, 16, 8}).requires_grad_(), b1 = numbers({5, 16}), w2 = numbers({5, 2, 16}),
+               x = numbers({4, 8});
+  const auto model = [&](const Tensor& first, const Tensor& bias, const Tensor& second) {
+    return linear(linear(x, first, bias).relu(), second);
+  };
   const Tensor y = model(wrap<StackedTensor>(w1), wrap<StackedTensor>(b1), wrap<StackedTensor>(w2));
   double largest = 0;
-  for (int64_t i = 0; i < 5; ++i) largest = std::max(largest, distance(shunt::unwrap<StackedTensor>(y)[i], model(w1[i], b1[i], w2[i])));
+  for (int64_t i = 0; i < 5; ++i)
+    largest = std::max(largest, distance(shunt::unwrap<StackedTensor>(y)[i], model(w1[i], b1[i], w2[i])));
   std::cout << "5 models in one call, each " << (largest < 1e-5 ? "as" : "not as") << " by itself\n";
   shunt::unwrap<StackedTensor>(y).sum().backward();
   std::cout << "gradients of all: " << w1.grad().sizes() << '\n';
@@ -117,8 +126,15 @@ void manyModels() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::runParts(argc, argv, "subclasses", {
-      {"logging", &logging},   {"masked", &masked},  {"low_precision", &lowPrecision}, {"low_rank", &lowRank},
-      {"diagonal", &diagonal}, {"on_disk", &onDisk}, {"lazy", &lazy},                  {"many_models", &manyModels},
-  });
+  return examples::runParts(argc, argv, "subclasses",
+                            {
+                                {"logging", &logging},
+                                {"masked", &masked},
+                                {"low_precision", &lowPrecision},
+                                {"low_rank", &lowRank},
+                                {"diagonal", &diagonal},
+                                {"on_disk", &onDisk},
+                                {"lazy", &lazy},
+                                {"many_models", &manyModels},
+                            });
 }

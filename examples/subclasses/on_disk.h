@@ -1,5 +1,5 @@
-// A tensor whose elements are in a file until an operator uses them, and while it runs only. It has no views: what is written to
-// one would not come to the file.
+// A tensor whose elements are in a file until an operator uses them, and while it runs only. It has no views: what is
+// written to one would not come to the file.
 #pragma once
 
 #include <shunt/modes/tensor_subclass.h>
@@ -23,7 +23,8 @@ class OnDiskTensor : public shunt::TensorSubclass {
     ++loads;
     shunt::Tensor t = shunt::empty(sizes(), shunt::TensorOptions(dtype()));
     std::ifstream file(path_, std::ios::binary);
-    SHUNT_CHECK(file.read(static_cast<char*>(t.data_ptr()), static_cast<std::streamsize>(t.nbytes())), "OnDiskTensor: can't read ", path_);
+    SHUNT_CHECK(file.read(static_cast<char*>(t.data_ptr()), static_cast<std::streamsize>(t.nbytes())),
+                "OnDiskTensor: can't read ", path_);
     return t;
   }
   void handle(const shunt::OperatorHandle& op, shunt::Stack* stack) override {
@@ -37,7 +38,8 @@ class OnDiskTensor : public shunt::TensorSubclass {
       if (memory._version() != 0) shunt::wrapper_cast<OnDiskTensor>(tensor)->store(memory);
       shunt::mapTensors(*stack, stack->size(), [&, &tensor = tensor, &memory = memory](const shunt::Tensor& result) {
         if (result.is_same(memory)) return tensor;
-        SHUNT_CHECK(!result.is_alias_of(memory), "OnDiskTensor: operator ", op.operator_name(), " makes a view, and there are none of a "
+        SHUNT_CHECK(!result.is_alias_of(memory), "OnDiskTensor: operator ", op.operator_name(),
+                    " makes a view, and there are none of a "
                     "file; clone() the tensor first");
         return result;
       });

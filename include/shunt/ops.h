@@ -16,9 +16,9 @@ SHUNT_API Tensor left_operand(const char* name, const Scalar& number, const Tens
 }  // namespace detail
 
 // Tensor op Tensor, Tensor op Scalar, Scalar op Tensor.
-#define SHUNT_BINARY_OPERATOR(symbol, tensor_tensor, tensor_scalar, scalar_tensor)                \
-  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return tensor_tensor; }       \
-  inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return tensor_scalar; }       \
+#define SHUNT_BINARY_OPERATOR(symbol, tensor_tensor, tensor_scalar, scalar_tensor)          \
+  inline Tensor operator symbol(const Tensor& a, const Tensor& b) { return tensor_tensor; } \
+  inline Tensor operator symbol(const Tensor& a, const Scalar& b) { return tensor_scalar; } \
   inline Tensor operator symbol(const Scalar& a, const Tensor& b) { return scalar_tensor; }
 
 SHUNT_BINARY_OPERATOR(+, a.add(b), a.add(b), b.add(a))

@@ -34,13 +34,16 @@ std::string Binding::hostSymbol(const llvm::GlobalValue& value) const {
   std::string name = moduleName(value);
   const auto address = host_.address(name);
   if (!address) return "";
-  // What another library uses from elsewhere can't be what libshunt keeps to itself, nor another function than it was bound to.
-  if (base_ != nullptr && !isOwn(value) && (host_.isHidden(name) || !library_.symbols()->uses(name, *address))) return "";
+  // What another library uses from elsewhere can't be what libshunt keeps to itself, nor another function than it was
+  // bound to.
+  if (base_ != nullptr && !isOwn(value) && (host_.isHidden(name) || !library_.symbols()->uses(name, *address)))
+    return "";
   return name;
 }
 
 std::string Binding::hostName(llvm::StringRef symbol) const {
-  const bool may_have_body = QualifiedName::parse(symbol) || (base_ != nullptr ? base_->library_ : library_).has(symbol);
+  const bool may_have_body =
+      QualifiedName::parse(symbol) || (base_ != nullptr ? base_->library_ : library_).has(symbol);
   return may_have_body ? std::string(kHostPrefix) + symbol.str() : symbol.str();
 }
 
@@ -70,8 +73,8 @@ Binding::Address Binding::decide(const llvm::GlobalValue& value, std::string& wh
   if (!isTypeData(value.getName()) && copyable(value, inside)) return Address::kCopy;
   if (!hostSymbol(value).empty()) return Address::kHost;
   why = !inside.empty() ? inside
-                        : "the address of " + readable(value) +
-                              (local ? ", which is internal," : "") + " would be one in the thunk";
+                        : "the address of " + readable(value) + (local ? ", which is internal," : "") +
+                              " would be one in the thunk";
   return Address::kRefused;
 }
 
@@ -95,7 +98,8 @@ Binding::Call Binding::call(const llvm::GlobalValue& callee, std::string* why) {
   if (has_body && callee.hasLocalLinkage() && !host) return Call::kBody;
   if (has_body && callee.isDiscardableIfUnused() && !callee.isInterposable()) {
     if (!host) return Call::kBody;
-    const bool stays = function->hasFnAttribute(llvm::Attribute::Cold) || function->hasFnAttribute(llvm::Attribute::NoInline);
+    const bool stays =
+        function->hasFnAttribute(llvm::Attribute::Cold) || function->hasFnAttribute(llvm::Attribute::NoInline);
     return stays ? Call::kDeclare : Call::kInline;
   }
   if (host || ((isOwn(callee) || base_ == nullptr) && library_.has(callee.getName()))) return Call::kDeclare;

@@ -39,7 +39,8 @@ class Binding {
   std::string hostSymbol(const llvm::GlobalValue& value) const;
   /// The name by which a module speaks of a value that others may speak of too.
   std::string moduleName(const llvm::GlobalValue& value) const;
-  /// The name under which a module speaks of the host's own function or variable `symbol`, apart from a body that it has.
+  /// The name under which a module speaks of the host's own function or variable `symbol`, apart from a body that it
+  /// has.
   std::string hostName(llvm::StringRef symbol) const;
 
  private:

@@ -110,7 +110,8 @@ std::optional<size_t> Extraction::State::sizeOf(llvm::StringRef name) {
     return std::nullopt;
   }
   size_t size = 0;
-  for (llvm::Function* needed : closure.needed) size += llvm::cantFail((*copier)->unit().references(*needed))->instructions;
+  for (llvm::Function* needed : closure.needed)
+    size += llvm::cantFail((*copier)->unit().references(*needed))->instructions;
   return size;
 }
 

@@ -3,11 +3,11 @@
 // Owned and used by one thread. The module dies with the Extraction, so nothing of it may be kept.
 //
 // Note [No pointer into a thunk]
-// Code may be freed while tensors, graphs and exceptions that it made live on. So whatever has an address that can be kept
-// stays the host's: vtables, type information, variables and every function that is stored or passed are declarations,
-// bound to the host's symbols when the object is linked. A function whose address is taken may be imported as well, for
-// its direct calls; its address is then a second declaration with kHostPrefix before its name. A function that takes the
-// address of something without a host symbol can't be imported.
+// Code may be freed while tensors, graphs and exceptions that it made live on. So whatever has an address that can be
+// kept stays the host's: vtables, type information, variables and every function that is stored or passed are
+// declarations, bound to the host's symbols when the object is linked. A function whose address is taken may be
+// imported as well, for its direct calls; its address is then a second declaration with kHostPrefix before its name. A
+// function that takes the address of something without a host symbol can't be imported.
 #pragma once
 
 #include "jit/bitcode/library.h"
@@ -38,10 +38,10 @@ class Extraction {
 
   /// What of the inline functions that the host has compiled too comes along.
   enum class Inline { kSmall, kAll };
-  /// The function `name` with its body, as an internal function of module(). Everything internal or inline that it calls
-  /// comes with it; calls of other functions stay declarations, and a later import() of one gives that same Function a
-  /// body. An inline function that can't be imported, is large, or marked cold or noinline, is left to the host. An error
-  /// says why `name` itself can't be: the module is then unchanged.
+  /// The function `name` with its body, as an internal function of module(). Everything internal or inline that it
+  /// calls comes with it; calls of other functions stay declarations, and a later import() of one gives that same
+  /// Function a body. An inline function that can't be imported, is large, or marked cold or noinline, is left to the
+  /// host. An error says why `name` itself can't be: the module is then unchanged.
   llvm::Expected<llvm::Function*> import(llvm::StringRef name, Inline inlines = Inline::kSmall);
   /// Whether there is bitcode of the function `name`.
   bool has(llvm::StringRef name) const;

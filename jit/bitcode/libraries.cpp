@@ -10,7 +10,8 @@
 namespace shunt::jit {
 namespace {
 
-/// Reads a library. LLVM's fatal errors end here: the caller holds a lock, which a jump past it would leave locked for good.
+/// Reads a library. LLVM's fatal errors end here: the caller holds a lock, which a jump past it would leave locked for
+/// good.
 llvm::Expected<std::shared_ptr<const Library>> openSafely(const LoadedLibrary& loaded) {
   std::optional<llvm::Expected<std::shared_ptr<const Library>>> opened;
   const std::string fatal = stoppingFatalErrors([&] { opened.emplace(Library::open(loaded)); });
@@ -23,7 +24,8 @@ std::shared_ptr<const Library> indexOf(const LoadedLibrary& loaded, std::vector<
   if (loaded.index == nullptr) {
     auto opened = openSafely(loaded);
     if (!opened) {
-      problems.push_back("the kernels of " + loaded.path + " are called, not inlined: " + llvm::toString(opened.takeError()));
+      problems.push_back("the kernels of " + loaded.path +
+                         " are called, not inlined: " + llvm::toString(opened.takeError()));
       loaded.index = std::make_shared<const Library>();  // so that it is tried once
     } else {
       loaded.index = std::move(*opened);

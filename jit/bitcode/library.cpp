@@ -59,11 +59,14 @@ const Library& Library::host() {
     // A jump out of here would leave this static object half made for good.
     const std::string fatal = stoppingFatalErrors([&] {
       auto opened = open(llvm::StringRef(section.data(), section.size()));
-      if (opened) made = opened->release();
-      else problem = llvm::toString(opened.takeError());
+      if (opened)
+        made = opened->release();
+      else
+        problem = llvm::toString(opened.takeError());
     });
     if (made != nullptr) return *made;
-    shunt::detail::logWarning("libshunt's bitcode can't be read, so nothing is compiled: " + (fatal.empty() ? problem : fatal));
+    shunt::detail::logWarning("libshunt's bitcode can't be read, so nothing is compiled: " +
+                              (fatal.empty() ? problem : fatal));
     return *new Library;
   }();
   return library;

@@ -1,7 +1,7 @@
 // The bitcode units of one loaded library (section shunt_bc), and which unit defines which function.
 //
-// Views point into the section: libshunt's, which stays loaded, or a copy that the Library keeps. Immutable once opened: any
-// thread may read.
+// Views point into the section: libshunt's, which stays loaded, or a copy that the Library keeps. Immutable once
+// opened: any thread may read.
 #pragma once
 
 #include "jit/link/library_symbols.h"
@@ -25,7 +25,8 @@ class Library {
   /// libshunt's own bitcode, opened at the first call; empty (with the reason logged once) if it carries none.
   static const Library& host();
 
-  /// Another library's, which stays loaded meanwhile. Its functions of internal linkage count too, by names that one unit has.
+  /// Another library's, which stays loaded meanwhile. Its functions of internal linkage count too, by names that one
+  /// unit has.
   static llvm::Expected<std::shared_ptr<const Library>> open(const LoadedLibrary& library);
 
   /// Null for libshunt's.

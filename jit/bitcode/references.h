@@ -9,8 +9,9 @@ namespace shunt::jit {
 using GlobalSet = llvm::SmallSetVector<llvm::GlobalValue*, 8>;
 
 struct References {
-  GlobalSet callees;    // functions and aliases that are called directly; no intrinsics
-  GlobalSet addresses;  // everything else, also where it is part of a constant; a constant's own content is not looked into
+  GlobalSet callees;  // functions and aliases that are called directly; no intrinsics
+  GlobalSet
+      addresses;  // everything else, also where it is part of a constant; a constant's own content is not looked into
   bool takes_label = false;
   size_t instructions = 0;
 };

@@ -4,14 +4,16 @@
 
 namespace shunt::jit {
 
-SourceCache::SourceCache(const Library& library, const HostSymbols& host) : host_(host), own_{library, Binding(library, host)} {
+SourceCache::SourceCache(const Library& library, const HostSymbols& host)
+    : host_(host), own_{library, Binding(library, host)} {
   context_.setDiscardValueNames(true);
   reportErrorsAsFatal(context_);
 }
 
 SourceCache::Loan::Loan(SourceCache& cache, const Libraries& libraries) : cache_(cache) {
   for (const auto& library : libraries.others()) {
-    cache.lent_.emplace(library->symbols()->number(), Source{*library, Binding(*library, cache.host_, &cache.own_.binding)});
+    cache.lent_.emplace(library->symbols()->number(),
+                        Source{*library, Binding(*library, cache.host_, &cache.own_.binding)});
   }
 }
 
@@ -33,7 +35,8 @@ bool SourceCache::has(llvm::StringRef name) const {
 
 llvm::Expected<SourceUnit*> SourceCache::unitFor(llvm::StringRef name) {
   auto* source = const_cast<Source*>(sourceOf(name));
-  const llvm::ArrayRef<uint32_t> numbers = source != nullptr ? source->library.unitsOf(name) : llvm::ArrayRef<uint32_t>();
+  const llvm::ArrayRef<uint32_t> numbers =
+      source != nullptr ? source->library.unitsOf(name) : llvm::ArrayRef<uint32_t>();
   if (numbers.empty()) return llvm::createStringError("there is no bitcode of it");
   for (uint32_t number : numbers) {
     if (const auto loaded = source->units.find(number); loaded != source->units.end()) return loaded->second.get();

@@ -1,9 +1,10 @@
-// The bitcode that compiles were made of, kept for the next ones: a context, the units read into it, and what was found out
-// about them. Reading costs several times what a copy of a function does.
+// The bitcode that compiles were made of, kept for the next ones: a context, the units read into it, and what was found
+// out about them. Reading costs several times what a copy of a function does.
 //
-// One thread at a time; a module made by an Extraction lives in the context and dies first. A context also keeps the types
-// and constants of modules that are gone (6 KB a thunk), so whoever compiles for long takes a new one now and then.
-// Of libraries other than the first, units are kept for one compile only: the library may go, and its bitcode with it.
+// One thread at a time; a module made by an Extraction lives in the context and dies first. A context also keeps the
+// types and constants of modules that are gone (6 KB a thunk), so whoever compiles for long takes a new one now and
+// then. Of libraries other than the first, units are kept for one compile only: the library may go, and its bitcode
+// with it.
 #pragma once
 
 #include "jit/bitcode/libraries.h"

@@ -9,7 +9,8 @@ namespace shunt::jit {
 
 llvm::Expected<std::unique_ptr<SourceUnit>> SourceUnit::open(llvm::StringRef bitcode, uint32_t number, Binding& binding,
                                                              llvm::LLVMContext& context) {
-  auto source = llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(bitcode, "shunt_bc"), context, /*ShouldLazyLoadMetadata=*/true);
+  auto source =
+      llvm::getLazyBitcodeModule(llvm::MemoryBufferRef(bitcode, "shunt_bc"), context, /*ShouldLazyLoadMetadata=*/true);
   if (!source) return source.takeError();
   return std::unique_ptr<SourceUnit>(new SourceUnit(std::move(*source), number, binding));
 }

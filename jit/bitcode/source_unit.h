@@ -18,7 +18,7 @@ namespace shunt::jit {
 class SourceUnit {
  public:
   static llvm::Expected<std::unique_ptr<SourceUnit>> open(llvm::StringRef bitcode, uint32_t number, Binding& binding,
-                                                            llvm::LLVMContext& context);
+                                                          llvm::LLVMContext& context);
 
   uint32_t number() const { return number_; }
   /// How the names of its library are bound.

@@ -8,7 +8,10 @@
 namespace shunt::jit {
 
 UnitCopier::UnitCopier(SourceUnit& unit, llvm::Module& target)
-    : unit_(unit), target_(target), binding_(unit.binding()), mapper_(map_, llvm::RF_IgnoreMissingLocals, nullptr, this) {}
+    : unit_(unit),
+      target_(target),
+      binding_(unit.binding()),
+      mapper_(map_, llvm::RF_IgnoreMissingLocals, nullptr, this) {}
 
 std::string UnitCopier::localName(const llvm::GlobalValue& source) const {
   // Where the host knows an internal function as well, that is its name.
@@ -29,9 +32,8 @@ llvm::Function* UnitCopier::counterpart(llvm::GlobalValue& source) {
   if (llvm::Function* function = known(source)) return function;
   const bool local = source.hasLocalLinkage();
   auto* type = llvm::cast<llvm::FunctionType>(source.getValueType());
-  llvm::Function* made =
-      llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
-                             local ? localName(source) : binding_.moduleName(source), target_);
+  llvm::Function* made = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
+                                                local ? localName(source) : binding_.moduleName(source), target_);
   if (auto* function = llvm::dyn_cast<llvm::Function>(&source)) {
     made->setCallingConv(function->getCallingConv());
     made->setAttributes(unit_.attributes(*function));
@@ -69,21 +71,23 @@ void UnitCopier::copyBody(llvm::Function& source, llvm::Function& target) {
 llvm::Value* UnitCopier::materialize(llvm::Value* value) {
   auto* global = llvm::dyn_cast<llvm::GlobalValue>(value);
   if (global == nullptr || global->getParent() == &target_) return nullptr;
-  if (binding_.address(*global) == Binding::Address::kCopy) return copyConstant(*llvm::cast<llvm::GlobalVariable>(global));
+  if (binding_.address(*global) == Binding::Address::kCopy)
+    return copyConstant(*llvm::cast<llvm::GlobalVariable>(global));
   return declareHost(*global);
 }
 
 llvm::Value* UnitCopier::declareHost(llvm::GlobalValue& source) {
   // A thread-local variable has no address, and so no host symbol: its name is enough (emit/thread_local.h).
-  const std::string name = source.isThreadLocal() ? source.getName().str() : binding_.hostName(binding_.hostSymbol(source));
+  const std::string name =
+      source.isThreadLocal() ? source.getName().str() : binding_.hostName(binding_.hostSymbol(source));
   if (llvm::GlobalValue* known = target_.getNamedValue(name)) return known;
   if (auto* type = llvm::dyn_cast<llvm::FunctionType>(source.getValueType())) {
     return llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, target_);
   }
   const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(&source);
-  auto* made = new llvm::GlobalVariable(target_, source.getValueType(), variable != nullptr && variable->isConstant(),
-                                        llvm::GlobalValue::ExternalLinkage, nullptr, name, nullptr,
-                                        source.getThreadLocalMode());
+  auto* made =
+      new llvm::GlobalVariable(target_, source.getValueType(), variable != nullptr && variable->isConstant(),
+                               llvm::GlobalValue::ExternalLinkage, nullptr, name, nullptr, source.getThreadLocalMode());
   if (variable != nullptr) made->setAlignment(variable->getAlign());
   return made;
 }

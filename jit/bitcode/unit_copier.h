@@ -1,7 +1,7 @@
 // Copies functions of one bitcode unit into one module.
 //
-// Belongs to an Extraction, and to its thread; dies before the module does. Everything that a body names is mapped to its
-// counterpart in the module, which Binding has approved before.
+// Belongs to an Extraction, and to its thread; dies before the module does. Everything that a body names is mapped to
+// its counterpart in the module, which Binding has approved before.
 #pragma once
 
 #include "jit/bitcode/source_unit.h"

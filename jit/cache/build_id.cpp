@@ -47,14 +47,16 @@ int search(dl_phdr_info* object, size_t, void* data) {
   if (!contains(*object, wanted.address)) return 0;
   for (int i = 0; i < object->dlpi_phnum && wanted.id.empty(); ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];
-    if (segment.p_type == PT_NOTE) wanted.id = idIn(reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+    if (segment.p_type == PT_NOTE)
+      wanted.id = idIn(reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr), segment.p_memsz);
   }
   return 1;
 }
 
 }  // namespace
 
-// _dl_find_object would be faster, but where a page is missing between two segments it doesn't tell where the headers are.
+// _dl_find_object would be faster, but where a page is missing between two segments it doesn't tell where the headers
+// are.
 std::string buildIdAt(const void* address) {
   Search wanted{reinterpret_cast<uintptr_t>(address), {}};
   if (address != nullptr) dl_iterate_phdr(&search, &wanted);

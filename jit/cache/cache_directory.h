@@ -3,8 +3,8 @@
 // Note [Whose files are run]
 // What is loaded is run, so a file counts only if nobody but this user can have written it: the directory and the file
 // belong to the process's effective user, are no symbolic links, and give no other the right to write. Files are opened
-// in the directory by the descriptor that was asked about it, so paths that change meanwhile lead nowhere else. A file is
-// read, not mapped: who changes it meanwhile changes no code. It comes into place by a rename, whole.
+// in the directory by the descriptor that was asked about it, so paths that change meanwhile lead nowhere else. A file
+// is read, not mapped: who changes it meanwhile changes no code. It comes into place by a rename, whole.
 //
 // Note [Descriptors are the program's]
 // A program may close descriptors that it doesn't know, as one that becomes a daemon does, and get their numbers for

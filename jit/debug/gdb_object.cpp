@@ -23,7 +23,9 @@ struct jit_descriptor {
   jit_code_entry* first_entry;
 };
 // gdb stops here and reads the descriptor.
-[[gnu::visibility("protected"), gnu::noinline, gnu::used]] void __jit_debug_register_code() { asm volatile("" ::: "memory"); }
+[[gnu::visibility("protected"), gnu::noinline, gnu::used]] void __jit_debug_register_code() {
+  asm volatile("" ::: "memory");
+}
 [[gnu::visibility("protected"), gnu::used]] jit_descriptor __jit_debug_descriptor = {1, 0, nullptr, nullptr};
 }
 
@@ -51,8 +53,11 @@ bool placeSections(llvm::MutableArrayRef<char> object, const SectionAddresses& s
   using namespace llvm::ELF;
   if (object.size() < sizeof(Elf64_Ehdr)) return false;
   auto* header = reinterpret_cast<Elf64_Ehdr*>(object.data());
-  if (!header->checkMagic() || header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shentsize != sizeof(Elf64_Shdr)) return false;
-  if (header->e_shoff + uint64_t{header->e_shnum} * sizeof(Elf64_Shdr) > object.size() || header->e_shstrndx >= header->e_shnum) return false;
+  if (!header->checkMagic() || header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_shentsize != sizeof(Elf64_Shdr))
+    return false;
+  if (header->e_shoff + uint64_t{header->e_shnum} * sizeof(Elf64_Shdr) > object.size() ||
+      header->e_shstrndx >= header->e_shnum)
+    return false;
   const llvm::MutableArrayRef table(reinterpret_cast<Elf64_Shdr*>(object.data() + header->e_shoff), header->e_shnum);
   const Elf64_Shdr& names = table[header->e_shstrndx];
   if (names.sh_offset + names.sh_size > object.size()) return false;
@@ -95,8 +100,10 @@ GdbObject::~GdbObject() {
   if (entry_ == nullptr) return;
   jit_code_entry& link = entry_->link;
   std::lock_guard lock(list_mutex);
-  if (link.prev_entry != nullptr) link.prev_entry->next_entry = link.next_entry;
-  else __jit_debug_descriptor.first_entry = link.next_entry;
+  if (link.prev_entry != nullptr)
+    link.prev_entry->next_entry = link.next_entry;
+  else
+    __jit_debug_descriptor.first_entry = link.next_entry;
   if (link.next_entry != nullptr) link.next_entry->prev_entry = link.prev_entry;
   tellGdb(link, kUnregister);
 }

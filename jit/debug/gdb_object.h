@@ -1,8 +1,8 @@
 // SHUNT_JIT_GDB=1: thunks in gdb, by the interface that it documents under "JIT Compilation Interface". gdb reads the
 // object file from our memory: names for backtraces and breakpoints, and how to unwind.
 //
-// A GdbObject is registered for as long as it lives; it goes before the code it describes. Any thread; one lock around gdb's
-// list.
+// A GdbObject is registered for as long as it lives; it goes before the code it describes. Any thread; one lock around
+// gdb's list.
 #pragma once
 
 #include "jit/link/linker.h"

@@ -38,7 +38,8 @@ class PerfMap {
   }
   void fail(const char* what) {
     failed_ = true;
-    shunt::detail::logWarning(shunt::detail::str("SHUNT_JIT_PERF: ", what, " ", path_, ": ", std::strerror(errno), "; perf gets no names"));
+    shunt::detail::logWarning(
+        shunt::detail::str("SHUNT_JIT_PERF: ", what, " ", path_, ": ", std::strerror(errno), "; perf gets no names"));
   }
 
   std::mutex mutex_;
@@ -54,7 +55,8 @@ void addToPerfMap(const LinkedCode& code, llvm::StringRef name) {
   static PerfMap& map = *new PerfMap;  // never destroyed
   std::string lines;
   for (const LinkedCode::Function& f : code.functions())
-    lines += llvm::utohexstr(f.address, true) + " " + llvm::utohexstr(f.size, true) + " " + name.str() + (f.name == name ? "" : "/" + f.name) + "\n";
+    lines += llvm::utohexstr(f.address, true) + " " + llvm::utohexstr(f.size, true) + " " + name.str() +
+             (f.name == name ? "" : "/" + f.name) + "\n";
   map.write(lines);
 }
 

@@ -17,11 +17,13 @@ void addOneBefore(llvm::Instruction& at, llvm::Constant& counter) {
 }  // namespace
 
 void countCalls(llvm::Module& module, const PlanSymbols& symbols, const CallCounters& counters) {
-  addOneBefore(*module.getFunction(kThunkName)->getEntryBlock().getFirstInsertionPt(), *symbols.constant(module, &counters.calls));
+  addOneBefore(*module.getFunction(kThunkName)->getEntryBlock().getFirstInsertionPt(),
+               *symbols.constant(module, &counters.calls));
   llvm::SmallVector<llvm::CallBase*> misses;
   for (llvm::Function& f : module)
     for (llvm::Instruction& i : llvm::instructions(f))
-      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && isGuardMiss(*call)) misses.push_back(call);
+      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && isGuardMiss(*call))
+        misses.push_back(call);
   for (llvm::CallBase* call : misses) addOneBefore(*call, *symbols.constant(module, &counters.guard_misses));
 }
 

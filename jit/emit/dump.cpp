@@ -23,7 +23,8 @@ const std::string& directory() {
     if (v == nullptr || *v == 0) return std::string();
     std::error_code error;
     std::filesystem::create_directories(v, error);
-    if (error) shunt::detail::logWarning(std::string("SHUNT_JIT_DUMP=") + v + ": " + error.message() + "; nothing is dumped");
+    if (error)
+      shunt::detail::logWarning(std::string("SHUNT_JIT_DUMP=") + v + ": " + error.message() + "; nothing is dumped");
     return error ? std::string() : std::string(v);
   }();
   return path;

@@ -1,5 +1,5 @@
-// SHUNT_JIT_DUMP=<directory>: every compile leaves its plan, the module before and after optimisation, and the assembly with
-// the plan as comments. The environment is read once; files are named after the operator and numbered.
+// SHUNT_JIT_DUMP=<directory>: every compile leaves its plan, the module before and after optimisation, and the assembly
+// with the plan as comments. The environment is read once; files are named after the operator and numbered.
 #pragma once
 
 #include "jit/plan/plan.h"

@@ -16,8 +16,8 @@
 namespace shunt::jit {
 namespace {
 
-// Chains are not longer: wrappers for ADInplaceOrView, Autograd, Autocast, Python and BackendSelect, and a kernel; which may call
-// an operator whose chain is inlined, and so on.
+// Chains are not longer: wrappers for ADInplaceOrView, Autograd, Autocast, Python and BackendSelect, and a kernel;
+// which may call an operator whose chain is inlined, and so on.
 constexpr int kMaxRounds = 4 * 8;
 
 /// The functions that stay are left alone: what matters is in the thunk by now.
@@ -35,12 +35,14 @@ void fold(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
 void inlineEverywhere(llvm::Function& f) {
   std::vector<llvm::CallBase*> calls;
   for (llvm::User* user : f.users())
-    if (auto* call = llvm::dyn_cast<llvm::CallBase>(user); call && call->getCalledFunction() == &f && call->getFunction() != &f)
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(user);
+        call && call->getCalledFunction() == &f && call->getFunction() != &f)
       calls.push_back(call);
   for (llvm::CallBase* call : calls) {
     llvm::InlineFunctionInfo info;
     // What it can't inline stays a call.
-    static_cast<void>(llvm::InlineFunction(*call, info, /*MergeAttributes=*/true, /*CalleeAAR=*/nullptr, /*InsertLifetime=*/true));
+    static_cast<void>(
+        llvm::InlineFunction(*call, info, /*MergeAttributes=*/true, /*CalleeAAR=*/nullptr, /*InsertLifetime=*/true));
   }
 }
 
@@ -50,7 +52,8 @@ bool inlineMarked(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
   for (const llvm::Function& f : module) {
     if (!f.hasFnAttribute(llvm::Attribute::AlwaysInline)) continue;
     for (const llvm::User* user : f.users())
-      if (const auto* call = llvm::dyn_cast<llvm::CallBase>(user)) found |= call->getCalledFunction() == &f && !call->getFunction()->hasLocalLinkage();
+      if (const auto* call = llvm::dyn_cast<llvm::CallBase>(user))
+        found |= call->getCalledFunction() == &f && !call->getFunction()->hasLocalLinkage();
   }
   if (!found) return false;
   for (llvm::Function& f : module)
@@ -62,7 +65,8 @@ bool inlineMarked(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
 }  // namespace
 
 void flatten(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
-  // What an inlined operator looks up is known behind branches: a fold removes these, and the next one finds the constants.
+  // What an inlined operator looks up is known behind branches: a fold removes these, and the next one finds the
+  // constants.
   const int most_idle = module.getNamedGlobal(kValidityName) != nullptr ? 2 : 0;
   int idle = 0;
   const auto round = [&] {
@@ -72,7 +76,8 @@ void flatten(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
     analyses.invalidate(module, llvm::PreservedAnalyses::none());
     return true;
   };
-  for (int i = 0; i < kMaxRounds && round(); ++i) {}
+  for (int i = 0; i < kMaxRounds && round(); ++i) {
+  }
   bool late = false;
   for (llvm::Function& f : module) {
     if (!f.hasFnAttribute(kInlineLate)) continue;
@@ -86,7 +91,8 @@ void flatten(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
 
 void giveBack(llvm::Module& module) {
   for (llvm::Function& f : module) {
-    if (f.isDeclaration() || !f.hasLocalLinkage() || !HostSymbols::instance().address(std::string_view(f.getName()))) continue;
+    if (f.isDeclaration() || !f.hasLocalLinkage() || !HostSymbols::instance().address(std::string_view(f.getName())))
+      continue;
     f.deleteBody();  // and it becomes external
     f.setLinkage(llvm::GlobalValue::ExternalLinkage);
     f.setComdat(nullptr);

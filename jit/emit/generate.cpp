@@ -37,7 +37,7 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& modul
     passes.run(module);
   }
   return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), module.getModuleIdentifier(),
-                                                        /*RequiresNullTerminator=*/false);
+                                                         /*RequiresNullTerminator=*/false);
 }
 
 }  // namespace shunt::jit

@@ -22,9 +22,13 @@ namespace {
 constexpr const char* kUnusedFeature = "avx512bf16";
 
 // What the functions of the bitcode say about the CPU and stack that they were compiled for.
-constexpr const char* kReplacedAttributes[] = {
-    "target-cpu", "target-features", "tune-cpu", "min-legal-vector-width", "prefer-vector-width", "probe-stack",
-    "stack-protector-buffer-size"};
+constexpr const char* kReplacedAttributes[] = {"target-cpu",
+                                               "target-features",
+                                               "tune-cpu",
+                                               "min-legal-vector-width",
+                                               "prefer-vector-width",
+                                               "probe-stack",
+                                               "stack-protector-buffer-size"};
 
 const llvm::Target& findTarget(const std::string& triple) {
   std::string message;
@@ -33,8 +37,9 @@ const llvm::Target& findTarget(const std::string& triple) {
   return *target;
 }
 
-// Passes of code generation that cost much and gain nothing here: addresses in our loops are a pointer and an index, which is
-// one operand on x86, and our branches are guards, not conditional moves. LLVM has no other way to leave them out.
+// Passes of code generation that cost much and gain nothing here: addresses in our loops are a pointer and an index,
+// which is one operand on x86, and our branches are guards, not conditional moves. LLVM has no other way to leave them
+// out.
 constexpr std::pair<const char*, bool> kCodegenSwitches[] = {{"disable-lsr", true}, {"x86-cmov-converter", false}};
 
 void setCodegenSwitches() {

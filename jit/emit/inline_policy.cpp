@@ -31,7 +31,8 @@ constexpr const char* kAlways[] = {"6detail13makeCpuTensor", "6detail13allocateB
 bool isGeneratedKernel(llvm::StringRef name) { return inNamespace(name, "8wrappers"); }
 
 bool isChainFunction(llvm::StringRef name) {
-  return inNamespace(name, "8wrappers") || inNamespace(name, "6native") || inNamespace(name, "6boxing") || QualifiedName::parse(name);
+  return inNamespace(name, "8wrappers") || inNamespace(name, "6native") || inNamespace(name, "6boxing") ||
+         QualifiedName::parse(name);
 }
 
 bool InlinePolicy::wants(const llvm::Function& f, Extraction& extraction) const {
@@ -42,7 +43,8 @@ bool InlinePolicy::wants(const llvm::Function& f, Extraction& extraction) const 
     if (inNamespace(name, prefix)) return true;
   bool ours = isChainFunction(name);
   for (const char* prefix : kRuntime) ours |= inNamespace(name, prefix);
-  return ours && !f.hasFnAttribute(llvm::Attribute::NoInline) && extraction.sizeOf(name).value_or(kTooLarge) <= kSmallFunction;
+  return ours && !f.hasFnAttribute(llvm::Attribute::NoInline) &&
+         extraction.sizeOf(name).value_or(kTooLarge) <= kSmallFunction;
 }
 
 bool InlinePolicy::hasRoom() const { return instructions_ <= kMaxInstructions; }

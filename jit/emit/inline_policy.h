@@ -2,9 +2,9 @@
 //
 // Note [What comes into a thunk]
 // The wrappers, because their redispatches fold into calls of each other; the kernel where its elementwise loop is
-// specialised, where it is small, or where it calls operators that are inlined (planned_calls.h); the allocation of outputs; and
-// other small functions. Everything else the host has compiled as well as we could, and inlining it would save one call for the
-// time that compiling it takes.
+// specialised, where it is small, or where it calls operators that are inlined (planned_calls.h); the allocation of
+// outputs; and other small functions. Everything else the host has compiled as well as we could, and inlining it would
+// save one call for the time that compiling it takes.
 #pragma once
 
 #include "jit/bitcode/extract.h"

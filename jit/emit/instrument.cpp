@@ -15,8 +15,8 @@ namespace {
 }
 
 #ifdef SHUNT_JIT_SANITIZE_THREAD
-// Functions get a landing pad that tells of their end. Those that need one for this alone would bring the personality of C,
-// for which the slab has no pointer.
+// Functions get a landing pad that tells of their end. Those that need one for this alone would bring the personality
+// of C, for which the slab has no pointer.
 void setPersonality(llvm::Module& module) {
   auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(module.getContext()), /*isVarArg=*/true);
   auto* personality = llvm::cast<llvm::Constant>(module.getOrInsertFunction("__gxx_personality_v0", type).getCallee());

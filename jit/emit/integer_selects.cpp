@@ -17,7 +17,8 @@ llvm::Value* absoluteOf(llvm::Value* v) {
 constexpr int kDepth = 4;
 llvm::Value* bitsOf(llvm::IRBuilder<>& b, llvm::Value* v, llvm::Type* to, int depth = 0) {
   if (depth > kDepth) return nullptr;
-  if (auto* constant = llvm::dyn_cast<llvm::ConstantFP>(v)) return llvm::ConstantInt::get(to, constant->getValueAPF().bitcastToAPInt());
+  if (auto* constant = llvm::dyn_cast<llvm::ConstantFP>(v))
+    return llvm::ConstantInt::get(to, constant->getValueAPF().bitcastToAPInt());
   if (auto* cast = llvm::dyn_cast<llvm::BitCastInst>(v)) return cast->getSrcTy() == to ? cast->getOperand(0) : nullptr;
   if (llvm::Value* x = absoluteOf(v)) {
     llvm::Value* bits = bitsOf(b, x, to, depth + 1);
@@ -31,7 +32,8 @@ llvm::Value* bitsOf(llvm::IRBuilder<>& b, llvm::Value* v, llvm::Type* to, int de
 }
 
 bool isFloatsBits(const llvm::Instruction& i) {
-  return llvm::isa<llvm::BitCastInst>(i) && i.getType()->isIntegerTy() && i.getOperand(0)->getType()->isFloatingPointTy();
+  return llvm::isa<llvm::BitCastInst>(i) && i.getType()->isIntegerTy() &&
+         i.getOperand(0)->getType()->isFloatingPointTy();
 }
 
 }  // namespace

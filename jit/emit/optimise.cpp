@@ -26,7 +26,8 @@ struct Analyses {
   Analyses(llvm::PassBuilder& builder, const std::string& triple) {
     llvm::TargetLibraryInfoImpl library{llvm::Triple(triple)};
     library.disableAllFunctions();
-    function.registerPass([library] { return llvm::TargetLibraryAnalysis(library); });  // the first one registered stays
+    function.registerPass(
+        [library] { return llvm::TargetLibraryAnalysis(library); });  // the first one registered stays
     builder.registerModuleAnalyses(module);
     builder.registerCGSCCAnalyses(cgscc);
     builder.registerFunctionAnalyses(function);

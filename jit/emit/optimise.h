@@ -1,5 +1,5 @@
-// From a module to object code: flattening, the passes of pipeline.h, and the code generator. Each call works on its caller's
-// module only.
+// From a module to object code: flattening, the passes of pipeline.h, and the code generator. Each call works on its
+// caller's module only.
 #pragma once
 
 #include "jit/emit/redispatches.h"
@@ -12,10 +12,10 @@
 
 namespace shunt::jit {
 
-/// No library function is known by its name (LLVM's folding of libm differs from ours). At the end thread-local variables are read as offsets from the thread
-/// pointer: fails if one remains, or is not one of libshunt's. Constants whose addresses may be kept go to the process's
-/// pool (link/literals.h). `redispatches`, unless null, gets the module's, which were noted (redispatches.h); without notes
-/// there are none.
+/// No library function is known by its name (LLVM's folding of libm differs from ours). At the end thread-local
+/// variables are read as offsets from the thread pointer: fails if one remains, or is not one of libshunt's. Constants
+/// whose addresses may be kept go to the process's pool (link/literals.h). `redispatches`, unless null, gets the
+/// module's, which were noted (redispatches.h); without notes there are none.
 llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches = nullptr);
 
 /// Position-independent object code, small code model.

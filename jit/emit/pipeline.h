@@ -1,10 +1,10 @@
 // The passes that a thunk goes through after flattening: LLVM's O2, less what it does for whole programs.
 //
 // Note [Pipeline]
-// A module holds one function that matters, and its parts were simplified when the library was compiled. So there is one
-// round of inlining instead of a simplification of every function for every caller, no pass between procedures, and each
-// scalar pass once but where the one before leaves it work. Left out after comparing objects and the bench's calls with and
-// without: unrolling, SLP and the repetitions of InstCombine, which was 40 % of the time.
+// A module holds one function that matters, and its parts were simplified when the library was compiled. So there is
+// one round of inlining instead of a simplification of every function for every caller, no pass between procedures, and
+// each scalar pass once but where the one before leaves it work. Left out after comparing objects and the bench's calls
+// with and without: unrolling, SLP and the repetitions of InstCombine, which was 40 % of the time.
 #pragma once
 
 #include <llvm/IR/PassManager.h>

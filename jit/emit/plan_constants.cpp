@@ -25,8 +25,8 @@ llvm::StringRef nameOf(const void* address) {
   return name ? llvm::StringRef(*name) : llvm::StringRef();
 }
 
-/// Elements are independent, and an output is one of the inputs exactly or not at all (expected.h): no run-time checks for
-/// overlap. One vector at a time: interleaved ones would leave short tensors to the scalar tail.
+/// Elements are independent, and an output is one of the inputs exactly or not at all (expected.h): no run-time checks
+/// for overlap. One vector at a time: interleaved ones would leave short tensors to the scalar tail.
 void markIndependent(llvm::Function& f) {
   llvm::LLVMContext& context = f.getContext();
   llvm::DominatorTree dominators(f);
@@ -40,18 +40,19 @@ void markIndependent(llvm::Function& f) {
       return llvm::MDNode::get(context, {llvm::MDString::get(context, name), value});
     };
     auto* one = llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), 1));
-    llvm::MDNode* id = llvm::MDNode::getDistinct(
-        context, {nullptr, property("llvm.loop.parallel_accesses", group), property("llvm.loop.interleave.count", one)});
+    llvm::MDNode* id = llvm::MDNode::getDistinct(context, {nullptr, property("llvm.loop.parallel_accesses", group),
+                                                           property("llvm.loop.interleave.count", one)});
     id->replaceOperandWith(0, id);
     loop->setLoopID(id);
   }
 }
 
-/// The function and all that came with it are one loop. What it calls is inlined late, when the dtypes have become constants
-/// and most of a cast's cases don't even have to be copied.
-/// What can't throw is marked so: a call that could becomes an invoke, which would lose its mark of independence.
+/// The function and all that came with it are one loop. What it calls is inlined late, when the dtypes have become
+/// constants and most of a cast's cases don't even have to be copied. What can't throw is marked so: a call that could
+/// becomes an invoke, which would lose its mark of independence.
 void inlineWhole(llvm::Function& f, llvm::StringRef how) {
-  if (f.isDeclaration() || f.hasFnAttribute(llvm::Attribute::NoInline) || f.hasFnAttribute(llvm::Attribute::Cold)) return;
+  if (f.isDeclaration() || f.hasFnAttribute(llvm::Attribute::NoInline) || f.hasFnAttribute(llvm::Attribute::Cold))
+    return;
   if (f.hasFnAttribute(how)) return;
   f.addFnAttr(how);
   bool throws = false;
@@ -104,7 +105,8 @@ llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {
   const auto* bytes = reinterpret_cast<const std::byte*>(&record);
   Image image(extraction.context(), llvm::ArrayRef(bytes, offsetof(shunt::detail::LoopRecord, places)));
   llvm::Constant* value = image.finish();
-  auto* constant = new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value, "shunt.expected");
+  auto* constant = new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value,
+                                            "shunt.expected");
   constant->setAlignment(llvm::Align(8));
   expected->replaceAllUsesWith(constant);
   return llvm::Error::success();

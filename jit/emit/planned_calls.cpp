@@ -24,8 +24,8 @@ std::string scopeOf(const Chain& chain) {
   return scope.consume_back("6symbolE") ? scope.str() : "";
 }
 
-/// Calls of the operator's entry point `from` become calls of `to`, which comes with its body and is made ready by `prepare`.
-/// Whether there were any.
+/// Calls of the operator's entry point `from` become calls of `to`, which comes with its body and is made ready by
+/// `prepare`. Whether there were any.
 llvm::Expected<bool> putEntryPoint(
     const Chain& chain, Extraction& extraction, llvm::StringRef from, llvm::StringRef to, const Functions& others = {},
     llvm::function_ref<llvm::Error(llvm::Function&)> prepare = [](llvm::Function&) { return llvm::Error::success(); }) {
@@ -50,7 +50,8 @@ llvm::Constant* makeSnapshot(const Chain& chain, const PlanSymbols& symbols, Ext
   llvm::Module& module = extraction.module();
   llvm::LLVMContext& context = extraction.context();
   Image image(context, chain.op.image);
-  // An OpState begins with its operator. Where that has a symbol, sources name it so, and two names would be two objects.
+  // An OpState begins with its operator. Where that has a symbol, sources name it so, and two names would be two
+  // objects.
   const auto operator_name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(chain.op.op));
   llvm::Constant* named = operator_name ? extraction.hostAddress(llvm::StringRef(*operator_name)) : nullptr;
   image.put(0, named != nullptr ? named : symbols.constant(module, chain.op.op));
@@ -65,14 +66,15 @@ llvm::Constant* makeSnapshot(const Chain& chain, const PlanSymbols& symbols, Ext
     llvm::Constant* code = symbols.constant(module, e.unboxed);
     // A top one that is not reached from below keeps its address to itself: taken, its arguments would stay variable.
     for (const Step& step : llvm::ArrayRef(chain.steps).drop_front(is_inner ? 0 : 1))
-      if (step.verdict == StepVerdict::kInline && step.entry.unboxed == e.unboxed) code = module.getFunction(step.symbol);
+      if (step.verdict == StepVerdict::kInline && step.entry.unboxed == e.unboxed)
+        code = module.getFunction(step.symbol);
     image.put(at + offsetof(TableEntry, unboxed), code);
     image.put(at + offsetof(TableEntry, boxed), symbols.constant(module, reinterpret_cast<const void*>(e.boxed)));
     image.put(at + offsetof(TableEntry, functor), symbols.constant(module, e.functor));
   }
   llvm::Constant* value = image.finish();
-  auto* global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage,
-                                          value, kSnapshotPrefix + chain.op.name);
+  auto* global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
+                                          llvm::GlobalValue::PrivateLinkage, value, kSnapshotPrefix + chain.op.name);
   global->setAlignment(llvm::Align(8));
   return global;
 }
@@ -87,8 +89,10 @@ void replaceCalls(llvm::Module& module, const char* name, Known&& known) {
     llvm::Constant* value = known(*call);
     if (value == nullptr) continue;
     call->replaceAllUsesWith(value);
-    if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(call)) llvm::changeToCall(invoke)->eraseFromParent();
-    else call->eraseFromParent();
+    if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(call))
+      llvm::changeToCall(invoke)->eraseFromParent();
+    else
+      call->eraseFromParent();
   }
 }
 
@@ -97,7 +101,8 @@ bool isOf(const llvm::CallBase& call, const std::string& scope) {
   return symbol != nullptr && symbol->getName() == scope + "6symbolE";
 }
 
-/// Behind the comparison with the planned keys, the compared ones are a constant: the library's compile took one for the other.
+/// Behind the comparison with the planned keys, the compared ones are a constant: the library's compile took one for
+/// the other.
 void putKnownKeys(llvm::CallBase& planned, llvm::Constant& keys) {
   llvm::DominatorTree dominators(*planned.getFunction());
   for (llvm::User* user : planned.users()) {
@@ -180,8 +185,7 @@ void putPlans(const Plan& plan, Extraction& extraction) {
 
 std::string unfolded(llvm::Module& module) {
   for (const llvm::GlobalVariable& variable : module.globals())
-    if (variable.getName().starts_with(kSnapshotPrefix) && !variable.use_empty())
-      return kKeysUnknown;
+    if (variable.getName().starts_with(kSnapshotPrefix) && !variable.use_empty()) return kKeysUnknown;
   return usedWithoutEdge(module);
 }
 

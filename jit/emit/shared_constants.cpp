@@ -63,7 +63,8 @@ class Content {
 
   bool write(const llvm::Constant& constant, uint64_t at, Literal& out) {
     if (constant.isNullValue() || llvm::isa<llvm::UndefValue>(constant)) return true;
-    if (const auto* integer = llvm::dyn_cast<llvm::ConstantInt>(&constant)) return writeBits(integer->getValue(), at, out);
+    if (const auto* integer = llvm::dyn_cast<llvm::ConstantInt>(&constant))
+      return writeBits(integer->getValue(), at, out);
     if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(&constant)) {
       return writeBits(number->getValueAPF().bitcastToAPInt(), at, out);
     }
@@ -86,8 +87,9 @@ class Content {
     const auto* structure = llvm::dyn_cast<llvm::StructType>(constant.getType());
     for (unsigned i = 0; i < constant.getNumOperands(); ++i) {
       const auto& part = *llvm::cast<llvm::Constant>(constant.getOperand(i));
-      const uint64_t offset = structure ? layout_.getStructLayout(const_cast<llvm::StructType*>(structure))->getElementOffset(i)
-                                        : i * layout_.getTypeAllocSize(part.getType());
+      const uint64_t offset =
+          structure ? layout_.getStructLayout(const_cast<llvm::StructType*>(structure))->getElementOffset(i)
+                    : i * layout_.getTypeAllocSize(part.getType());
       if (!write(part, at + offset, out)) return false;
     }
     return true;
@@ -100,8 +102,10 @@ class Content {
     if (global == nullptr) return false;
     const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(global);
     std::string symbol;
-    if (variable != nullptr && isLocalConstant(*variable)) symbol = intern(*variable);
-    else if (!global->hasLocalLinkage()) symbol = global->getName();  // the host's, or one that was moved a moment ago
+    if (variable != nullptr && isLocalConstant(*variable))
+      symbol = intern(*variable);
+    else if (!global->hasLocalLinkage())
+      symbol = global->getName();  // the host's, or one that was moved a moment ago
     if (symbol.empty()) return false;
     out.pointers.push_back({static_cast<uint32_t>(at), offset.getZExtValue(), std::move(symbol)});
     return true;

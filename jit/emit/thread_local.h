@@ -1,7 +1,7 @@
 // Thread-local variables of the host in compiled code.
 //
-// JITLink links native TLS accesses without an error to code that reads garbage. libshunt's variables are initial-exec, so
-// each lies at a constant distance from the thread pointer: that is what their accesses become. The distance is the
+// JITLink links native TLS accesses without an error to code that reads garbage. libshunt's variables are initial-exec,
+// so each lies at a constant distance from the thread pointer: that is what their accesses become. The distance is the
 // process's, so it belongs to what a cached object depends on.
 #pragma once
 

@@ -34,7 +34,8 @@ void importCallees(InlinePolicy& policy, Extraction& extraction) {
 /// Made of other operators and nothing else.
 bool isComposite(const Step& step) { return step.entry.reason == EntryReason::kCompositeImplicit; }
 
-/// The kernel that a function of the chain calls. Where that is a generated one apart, which checks devices, also what it calls.
+/// The kernel that a function of the chain calls. Where that is a generated one apart, which checks devices, also what
+/// it calls.
 void importKernel(llvm::Function& caller, bool is_composite, const InlinePolicy& policy, Extraction& extraction) {
   for (llvm::Instruction& i : llvm::instructions(caller)) {
     auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
@@ -110,8 +111,10 @@ void makeRoot(const Plan& plan, llvm::Module& module, llvm::Function& top) {
   call->setAttributes(top.getAttributes());
   call->removeFnAttr(llvm::Attribute::AlwaysInline);
   call->setCallingConv(top.getCallingConv());
-  if (call->getType()->isVoidTy()) b.CreateRetVoid();
-  else b.CreateRet(call);
+  if (call->getType()->isVoidTy())
+    b.CreateRetVoid();
+  else
+    b.CreateRet(call);
 }
 
 }  // namespace

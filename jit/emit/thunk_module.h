@@ -1,5 +1,5 @@
-// From a plan to a module with one function, "thunk", of the operator's unboxed signature: the chain's functions brought in,
-// the plan's constants put where the sources ask for them. No operator is known here by name.
+// From a plan to a module with one function, "thunk", of the operator's unboxed signature: the chain's functions
+// brought in, the plan's constants put where the sources ask for them. No operator is known here by name.
 #pragma once
 
 #include "jit/bitcode/extract.h"

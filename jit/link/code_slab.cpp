@@ -24,7 +24,9 @@ namespace {
 
 constexpr int64_t kDefaultLimit = int64_t{256} << 20;
 
-size_t rounded(size_t size) { return (size + CodeSlabs::kAlignment - 1) / CodeSlabs::kAlignment * CodeSlabs::kAlignment; }
+size_t rounded(size_t size) {
+  return (size + CodeSlabs::kAlignment - 1) / CodeSlabs::kAlignment * CodeSlabs::kAlignment;
+}
 
 // Memory with its two views. The first kAlignment bytes hold the personality pointer.
 struct Slab {
@@ -169,9 +171,10 @@ CodeSlabs::~CodeSlabs() {
 }
 
 CodeSlabs& CodeSlabs::instance() {
-  static CodeSlabs& slabs = *new CodeSlabs(static_cast<size_t>(
-      shunt::detail::numberFromEnvironment("SHUNT_JIT_MAX_CODE", kDefaultLimit, 0, std::numeric_limits<int64_t>::max())));
-  // The handlers ask for them, since they may run on a thread that never did: only so are they made before they are used.
+  static CodeSlabs& slabs = *new CodeSlabs(static_cast<size_t>(shunt::detail::numberFromEnvironment(
+      "SHUNT_JIT_MAX_CODE", kDefaultLimit, 0, std::numeric_limits<int64_t>::max())));
+  // The handlers ask for them, since they may run on a thread that never did: only so are they made before they are
+  // used.
   static const int installed = pthread_atfork([] { instance().beforeFork(); }, [] { instance().afterForkInParent(); },
                                               [] { instance().afterForkInChild(); });
   (void)installed;

@@ -1,14 +1,15 @@
 // Memory for compiled code: slabs mapped twice, once to run and once to write, never both at one address.
 //
-// A slab is an anonymous file of kSlabBytes with an executable, read-only view and a writable view; two mappings a slab,
-// however many blocks it holds. Blocks are freed in any order and join their free neighbours. One mutex; any thread.
+// A slab is an anonymous file of kSlabBytes with an executable, read-only view and a writable view; two mappings a
+// slab, however many blocks it holds. Blocks are freed in any order and join their free neighbours. One mutex; any
+// thread.
 //
 // Note [Slabs and fork]
-// The views are shared with a child process. So after a fork neither process writes, nor reuses, a slab that existed then:
-// new code goes to a new slab, and the old one is unmapped when its last block is freed. The child never has the writable
-// views of older slabs. The prepare handler holds the mutex across the fork.
-// One exception, since a fork doesn't wait for a link: a block that the parent was writing is written to its end, and the
-// view stays until then. The child has nothing that leads to it; to the child it is free.
+// The views are shared with a child process. So after a fork neither process writes, nor reuses, a slab that existed
+// then: new code goes to a new slab, and the old one is unmapped when its last block is freed. The child never has the
+// writable views of older slabs. The prepare handler holds the mutex across the fork. One exception, since a fork
+// doesn't wait for a link: a block that the parent was writing is written to its end, and the view stays until then.
+// The child has nothing that leads to it; to the child it is free.
 #pragma once
 
 #include <llvm/Support/Error.h>
@@ -20,10 +21,10 @@
 namespace shunt::jit {
 
 struct CodeBlock {
-  uint64_t address = 0;        // where it runs
+  uint64_t address = 0;         // where it runs
   std::byte* memory = nullptr;  // the same bytes, writable
   size_t size = 0;
-  uint64_t personality = 0;    // address of the slab's pointer to __gxx_personality_v0
+  uint64_t personality = 0;  // address of the slab's pointer to __gxx_personality_v0
 };
 
 class CodeSlabs {
@@ -40,7 +41,8 @@ class CodeSlabs {
   /// The process's own, limited by SHUNT_JIT_MAX_CODE; never destroyed, fork handlers installed.
   static CodeSlabs& instance();
 
-  /// Fails where the limit is reached or the system gives no executable memory. The block may be written until `written`.
+  /// Fails where the limit is reached or the system gives no executable memory. The block may be written until
+  /// `written`.
   llvm::Expected<CodeBlock> allocate(size_t size);
   /// Nobody writes the block any more.
   void written(uint64_t address);

@@ -25,12 +25,13 @@ const T* behind(const int32_t& field) {
 template <class Row>
 const Row* find(const Row* rows, uint32_t count, const char* names, std::string_view name) {
   const Row* end = rows + count;
-  const Row* row = std::lower_bound(rows, end, name,
-                                    [names](const Row& r, std::string_view key) { return names + r.name < key; });
+  const Row* row =
+      std::lower_bound(rows, end, name, [names](const Row& r, std::string_view key) { return names + r.name < key; });
   return row != end && names + row->name == name ? row : nullptr;
 }
 
-// The compiler's library: its scope has libshunt and what that uses, also where a program has loaded these for itself alone.
+// The compiler's library: its scope has libshunt and what that uses, also where a program has loaded these for itself
+// alone.
 void* ownScope() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&ownScope), &info) == 0) return nullptr;
@@ -106,7 +107,8 @@ bool HostSymbols::isHidden(std::string_view name) const {
 
 std::optional<std::string_view> HostSymbols::name(uint64_t address) const {
   std::call_once(state_->sorted, [this] { state_->sortByAddress(); });
-  const auto row = std::lower_bound(state_->by_address.begin(), state_->by_address.end(), std::pair(address, uint32_t{0}));
+  const auto row =
+      std::lower_bound(state_->by_address.begin(), state_->by_address.end(), std::pair(address, uint32_t{0}));
   if (row != state_->by_address.end() && row->first == address) {
     return state_->names + state_->symbols[row->second].name;
   }

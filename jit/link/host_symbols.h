@@ -1,8 +1,9 @@
 // The running process's symbols by name and by address: what compiled code calls, and what a dispatch table points to.
 //
-// libshunt carries a table of every symbol its kernels define or use, hidden ones too (tools/host_symbols writes it when
-// the library is linked). It costs nothing at load time: addresses are offsets within the library, and what it exports
-// or only uses is looked up when asked for. Any thread may call; one lock around the look-ups that are remembered.
+// libshunt carries a table of every symbol its kernels define or use, hidden ones too (tools/host_symbols writes it
+// when the library is linked). It costs nothing at load time: addresses are offsets within the library, and what it
+// exports or only uses is looked up when asked for. Any thread may call; one lock around the look-ups that are
+// remembered.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ class HostSymbols {
  public:
   static const HostSymbols& instance();
 
-  /// The address of a function or variable; of libc, libstdc++ and libgcc too, and by a qualified name of another library
-  /// (library_symbols.h). A kHostPrefix is ignored.
+  /// The address of a function or variable; of libc, libstdc++ and libgcc too, and by a qualified name of another
+  /// library (library_symbols.h). A kHostPrefix is ignored.
   std::optional<uint64_t> address(std::string_view name) const;
   /// Whether it is libshunt's own, and not exported.
   bool isHidden(std::string_view name) const;

@@ -33,9 +33,12 @@ bool inside(const std::vector<LoadedLibrary::Range>& segments, uint64_t begin, u
 }
 
 // The dynamic linker may be filling it in meanwhile.
-uint64_t loadSlot(uint64_t place) { return __atomic_load_n(reinterpret_cast<const uint64_t*>(place), __ATOMIC_ACQUIRE); }
+uint64_t loadSlot(uint64_t place) {
+  return __atomic_load_n(reinterpret_cast<const uint64_t*>(place), __ATOMIC_ACQUIRE);
+}
 
-// Position-independent code is in memory what it is in the file. Constants may still be others': ids tell, where there are any.
+// Position-independent code is in memory what it is in the file. Constants may still be others': ids tell, where there
+// are any.
 llvm::Error checkIsLoaded(const object::ELFObjectFileBase& file, const LoadedLibrary& library) {
   const char* const other = "the file is not the one that was loaded";
   const std::string id = buildIdAt(reinterpret_cast<const void*>(library.segments.front().first));
@@ -64,7 +67,8 @@ uint64_t inGlobalScope(const std::string& name) {
 
 std::optional<QualifiedName> QualifiedName::parse(llvm::StringRef text) {
   QualifiedName out{};
-  if (!text.consume_front("lib") || text.consumeInteger(10, out.library) || !text.consume_front(":")) return std::nullopt;
+  if (!text.consume_front("lib") || text.consumeInteger(10, out.library) || !text.consume_front(":"))
+    return std::nullopt;
   out.name = text;
   return out;
 }
@@ -117,11 +121,13 @@ llvm::Error LibrarySymbols::readSlots(const object::ELFObjectFileBase& file, con
       llvm::Expected<llvm::StringRef> name = symbol->getName();
       if (!name) return name.takeError();
       Slot slot{library.bias + relocation.getOffset(), 0, type == llvm::ELF::R_X86_64_JUMP_SLOT};
-      if (!inside(segments_, slot.place, sizeof(uint64_t))) return llvm::createStringError("a relocation lies outside of it");
+      if (!inside(segments_, slot.place, sizeof(uint64_t)))
+        return llvm::createStringError("a relocation lies outside of it");
       const uint64_t address = loadSlot(slot.place);
       if (!slot.lazy || leadsToSymbol(address, *name)) slot.address = address;
       // Where there are two, that of the address counts: calls may go past a program's own entry for the function.
-      if (const auto [entry, inserted] = slots_.try_emplace(*name, slot); !inserted && !slot.lazy) entry->getValue() = slot;
+      if (const auto [entry, inserted] = slots_.try_emplace(*name, slot); !inserted && !slot.lazy)
+        entry->getValue() = slot;
     }
   }
   return llvm::Error::success();

@@ -1,17 +1,18 @@
 // The symbols of one library of somebody else's, hidden and internal ones too, as its file's symbol table has them.
 //
 // Note [Names of other libraries]
-// Two libraries may have functions of one name that are not the same: of unnamed namespaces, hidden ones, templates on types
-// that only share their names. So whatever such a library defines itself is called "lib<number>:<name>" in modules and
-// objects, and only what it uses from elsewhere goes by its plain name, which means libshunt's or the process's. A number is
-// never given to another library (shunt/jit/kernel_library.h), so a name means nothing in another process.
+// Two libraries may have functions of one name that are not the same: of unnamed namespaces, hidden ones, templates on
+// types that only share their names. So whatever such a library defines itself is called "lib<number>:<name>" in
+// modules and objects, and only what it uses from elsewhere goes by its plain name, which means libshunt's or the
+// process's. A number is never given to another library (shunt/jit/kernel_library.h), so a name means nothing in
+// another process.
 //
 // Note [What a library is bound to]
-// The dynamic linker decides once which function of a name a library uses, when it loads it or, lazily, at the first call; a
-// library that comes into the global scope later changes nothing. A look-up by name at compile time would see it. So what a
-// name means to a library is read from where the dynamic linker wrote it: the slots of the library's own relocations.
-// Immutable once read: any thread. A look-up by a qualified name finds a library while somebody holds it, as every compile
-// holds those that were loaded when it began.
+// The dynamic linker decides once which function of a name a library uses, when it loads it or, lazily, at the first
+// call; a library that comes into the global scope later changes nothing. A look-up by name at compile time would see
+// it. So what a name means to a library is read from where the dynamic linker wrote it: the slots of the library's own
+// relocations. Immutable once read: any thread. A look-up by a qualified name finds a library while somebody holds it,
+// as every compile holds those that were loaded when it began.
 #pragma once
 
 #include <shunt/jit/kernel_library.h>
@@ -43,8 +44,8 @@ struct QualifiedName {
   static std::string prefix(uint64_t library) { return "lib" + std::to_string(library) + ":"; }
 };
 
-/// What the process's global scope has under a name, or 0. Unlike dlsym(RTLD_DEFAULT), which makes the caller depend on what it
-/// finds, it keeps no library loaded.
+/// What the process's global scope has under a name, or 0. Unlike dlsym(RTLD_DEFAULT), which makes the caller depend on
+/// what it finds, it keeps no library loaded.
 uint64_t inGlobalScope(const std::string& name);
 
 class LibrarySymbols {

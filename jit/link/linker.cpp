@@ -33,7 +33,8 @@ llvm::Error takePersonalityFromSlab(jl::LinkGraph& graph) {
 // What a link leaves behind, outside the context that JITLink owns and destroys.
 class Link {
  public:
-  Link(SymbolResolver resolve, CodeSlabs& slabs, SectionAddresses* sections) : resolve_(resolve), memory_(slabs), sections_(sections) {}
+  Link(SymbolResolver resolve, CodeSlabs& slabs, SectionAddresses* sections)
+      : resolve_(resolve), memory_(slabs), sections_(sections) {}
   llvm::Expected<LinkedCode> run(llvm::MemoryBufferRef object);
   /// Whether exceptions find their way through the code that run() returned. It is not to be run otherwise.
   bool hasUnwindTables() const { return has_unwind_tables_; }
@@ -171,8 +172,9 @@ llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, Symb
 
 llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, SectionAddresses* sections) {
   const HostSymbols& host = HostSymbols::instance();
-  return link(std::move(object), [&host](llvm::StringRef name) { return host.address(std::string_view(name)); },
-              CodeSlabs::instance(), sections);
+  return link(
+      std::move(object), [&host](llvm::StringRef name) { return host.address(std::string_view(name)); },
+      CodeSlabs::instance(), sections);
 }
 
 }  // namespace shunt::jit

@@ -19,7 +19,8 @@ struct Pool {
     std::byte* memory = nullptr;
   };
   std::mutex mutex;
-  // By symbol; guarded by mutex, nothing is ever removed. Not one of LLVM's maps: out of memory, they jump past the lock.
+  // By symbol; guarded by mutex, nothing is ever removed. Not one of LLVM's maps: out of memory, they jump past the
+  // lock.
   std::map<std::string, Interned, std::less<>> literals;
 };
 
@@ -32,7 +33,8 @@ Pool& pool() {
 std::string bound(const Literal& literal) {
   std::string bytes = literal.bytes;
   for (const Literal::Pointer& p : literal.pointers) {
-    const auto target = llvm::StringRef(p.symbol).starts_with(kPrefix) ? address(p.symbol) : HostSymbols::instance().address(p.symbol);
+    const auto target =
+        llvm::StringRef(p.symbol).starts_with(kPrefix) ? address(p.symbol) : HostSymbols::instance().address(p.symbol);
     if (!target || p.offset > bytes.size() || bytes.size() - p.offset < sizeof(uint64_t)) return "";
     const uint64_t value = *target + p.addend;
     std::memcpy(bytes.data() + p.offset, &value, sizeof value);
@@ -48,7 +50,8 @@ std::byte* keep(const std::string& bytes, uint64_t alignment) {
 
 uint64_t hashOf(const Literal& literal) {
   uint64_t hash = llvm::xxh3_64bits(literal.bytes) + 3 * llvm::xxh3_64bits(literal.identity);
-  for (const Literal::Pointer& p : literal.pointers) hash = hash * 5 + llvm::xxh3_64bits(p.symbol) + p.offset + (p.addend << 32);
+  for (const Literal::Pointer& p : literal.pointers)
+    hash = hash * 5 + llvm::xxh3_64bits(p.symbol) + p.offset + (p.addend << 32);
   return hash;
 }
 

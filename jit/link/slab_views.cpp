@@ -39,8 +39,8 @@ llvm::Error mapFile(SlabViews& views, size_t bytes) {
   return llvm::Error::success();
 }
 
-/// perf looks into its map of names for memory without a file only, and takes a memfd for one. Shared memory without a file
-/// gets its second view from mremap with an old size of 0.
+/// perf looks into its map of names for memory without a file only, and takes a memfd for one. Shared memory without a
+/// file gets its second view from mremap with an old size of 0.
 llvm::Error mapWithoutFile(SlabViews& views, size_t bytes) {
   views.memory = viewOf(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (views.memory == nullptr) return systemError("mmap");

@@ -106,16 +106,19 @@ class EachSection {
 
 struct Registry {
   std::mutex mutex;
-  Scheme scheme = best();   // guarded by mutex, as all below
+  Scheme scheme = best();  // guarded by mutex, as all below
   size_t count = 0;
   OneTable one_table;
 
   static Scheme best() {
     static const LibgccBehaviour behaviour = libgccBehaviour();
     switch (behaviour) {
-      case LibgccBehaviour::kLists: return Scheme::kOneTable;
-      case LibgccBehaviour::kTree: return Scheme::kEachSection;
-      case LibgccBehaviour::kUnknown: break;
+      case LibgccBehaviour::kLists:
+        return Scheme::kOneTable;
+      case LibgccBehaviour::kTree:
+        return Scheme::kEachSection;
+      case LibgccBehaviour::kUnknown:
+        break;
     }
     return Scheme::kNone;
   }
@@ -124,8 +127,8 @@ struct Registry {
 Registry& registry() {
   static Registry& r = *new Registry;
   // The handlers ask for it, since they may run on a thread that never did: only so is it made before they use it.
-  static const int installed =
-      pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); }, [] { registry().mutex.unlock(); });
+  static const int installed = pthread_atfork([] { registry().mutex.lock(); }, [] { registry().mutex.unlock(); },
+                                              [] { registry().mutex.unlock(); });
   (void)installed;
   return r;
 }
@@ -136,8 +139,10 @@ bool add(uint64_t eh_frame) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
   if (r.scheme == Scheme::kNone) return false;
-  if (r.scheme == Scheme::kOneTable) r.one_table.add(eh_frame);
-  else if (!EachSection::add(eh_frame)) return false;
+  if (r.scheme == Scheme::kOneTable)
+    r.one_table.add(eh_frame);
+  else if (!EachSection::add(eh_frame))
+    return false;
   ++r.count;
   return true;
 }
@@ -145,8 +150,10 @@ bool add(uint64_t eh_frame) {
 void remove(uint64_t eh_frame) {
   Registry& r = registry();
   std::lock_guard lock(r.mutex);
-  if (r.scheme == Scheme::kOneTable) r.one_table.remove(eh_frame);
-  else EachSection::remove(eh_frame);
+  if (r.scheme == Scheme::kOneTable)
+    r.one_table.remove(eh_frame);
+  else
+    EachSection::remove(eh_frame);
   --r.count;
 }
 

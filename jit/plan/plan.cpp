@@ -27,9 +27,12 @@ Step makeStep(const OpSnapshot& op, DispatchKeySet ks, const Libraries& librarie
 
 const char* text(StepVerdict v) {
   switch (v) {
-    case StepVerdict::kInline: return "inline";
-    case StepVerdict::kCall: return "call";
-    case StepVerdict::kRefuse: return "refuse";
+    case StepVerdict::kInline:
+      return "inline";
+    case StepVerdict::kCall:
+      return "call";
+    case StepVerdict::kRefuse:
+      return "refuse";
   }
   return "?";
 }
@@ -54,8 +57,8 @@ std::vector<Chain> innerChains(const CompileRequest& request, const Libraries& l
     std::string refusal;
     Chain chain = Chain::walk(*call.op, DispatchKeySet::fromRaw(call.keys), libraries, refusal);
     // Where it goes on depends on arguments that are no tensors.
-    const bool selects =
-        std::any_of(chain.steps.begin(), chain.steps.end(), [](const Step& s) { return s.key == DispatchKey::BackendSelect; });
+    const bool selects = std::any_of(chain.steps.begin(), chain.steps.end(),
+                                     [](const Step& s) { return s.key == DispatchKey::BackendSelect; });
     if (refusal.empty() && !selects) out.push_back(std::move(chain));
   }
   return out;
@@ -157,8 +160,9 @@ namespace {
 
 /// Of an operand in a loop record, whose own kinds kernels/elementwise/expected.h adds to.
 std::string kindName(uint8_t kind) {
-  constexpr const char* kNames[] = {"-", "same shape", "one element", "number", "other", "one element with dimensions",
-                                    "column", "strided, 1", "strided, 0", "strided, gathered"};
+  constexpr const char* kNames[] = {
+      "-",      "same shape", "one element", "number",           "other", "one element with dimensions",
+      "column", "strided, 1", "strided, 0",  "strided, gathered"};
   return kind < std::size(kNames) ? kNames[kind] : "kind " + std::to_string(kind);
 }
 

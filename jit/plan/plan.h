@@ -1,8 +1,8 @@
 // Plan: the chain of kernels that a hot pair runs through, with a verdict on each, and what the thunk will rely on.
 //
-// Made from a snapshot of the operator's table; a value, used by one thread. The chain is a prediction: a wrapper is taken
-// to redispatch with every key strictly below its own. A wrapper that does otherwise still works, since what it asks the
-// table is answered from the same snapshot.
+// Made from a snapshot of the operator's table; a value, used by one thread. The chain is a prediction: a wrapper is
+// taken to redispatch with every key strictly below its own. A wrapper that does otherwise still works, since what it
+// asks the table is answered from the same snapshot.
 #pragma once
 
 #include "jit/bitcode/libraries.h"
@@ -20,9 +20,9 @@ enum class StepVerdict : uint8_t { kInline, kCall, kRefuse };
 
 struct Step {
   DispatchKey key;
-  DispatchKeySet keys;      // with which it is called
+  DispatchKeySet keys;  // with which it is called
   TableEntry entry;
-  std::string symbol;       // of entry.unboxed; empty where the host has none
+  std::string symbol;  // of entry.unboxed; empty where the host has none
   StepVerdict verdict = StepVerdict::kRefuse;
   std::string why;
 };
@@ -41,15 +41,15 @@ struct Chain {
 
   /// Of the operator as it is registered now; `refusal` says why it can't be inlined.
   static Chain walk(const Operator& op, DispatchKeySet keys, const Libraries& libraries, std::string& refusal);
-  /// Adds every slot that a look-up with some of these keys can depend on: theirs, where also a fallthrough matters, and
-  /// Undefined for the empty rest. False: all were there.
+  /// Adds every slot that a look-up with some of these keys can depend on: theirs, where also a fallthrough matters,
+  /// and Undefined for the empty rest. False: all were there.
   bool relyOn(DispatchKeySet ks);
   void addEdges(std::vector<Edge>& edges) const;
 };
 
 struct Plan : Chain {
   CompileRequest request;
-  std::string loop;         // symbol of the recorded functor's generic loop; empty: no elementwise kernel was seen
+  std::string loop;  // symbol of the recorded functor's generic loop; empty: no elementwise kernel was seen
   /// Of operators that the chain's kernels may call: inlined where they do.
   std::vector<Chain> inner;
   std::string refusal;  // empty: compile

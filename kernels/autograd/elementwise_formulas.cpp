@@ -24,7 +24,8 @@ Tensor maybe_multiply(const Tensor& t, const Scalar& s) { return isOne(s) ? t : 
 
 Tensor zero_where(const Tensor& mask, const Tensor& t) { return where(mask, zeroLike(t), t); }
 
-Tensor div_tensor_self_backward(const Tensor& grad, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+Tensor div_tensor_self_backward(const Tensor& grad, const Tensor& other,
+                                std::optional<std::string_view> rounding_mode) {
   return rounding_mode ? zeros_like(grad) : grad.div(other);
 }
 
@@ -79,8 +80,9 @@ Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optiona
   return insideOnly(grad, self, min, max);
 }
 
-std::tuple<Tensor, Tensor> clamp_backward_min_max(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min,
-                                                  const std::optional<Tensor>& max, std::array<bool, 2> grad_input_mask) {
+std::tuple<Tensor, Tensor> clamp_backward_min_max(const Tensor& grad, const Tensor& self,
+                                                  const std::optional<Tensor>& min, const std::optional<Tensor>& max,
+                                                  std::array<bool, 2> grad_input_mask) {
   std::tuple<Tensor, Tensor> result;
   const auto masked = [&](const Tensor& chosen) { return where(chosen, grad, zeroLike(grad)); };
   // Where the bounds cross, max wins.
@@ -95,9 +97,7 @@ Tensor selected_backward(const Tensor& grad, const Tensor& loses, const Tensor& 
   return zero_where(loses, where(equal, grad.mul(Scalar(0.5)), grad));
 }
 
-Tensor lerp_self_backward(const Tensor& grad, const Scalar& weight) {
-  return grad.mul(Scalar(1 - weight.toDouble()));
-}
+Tensor lerp_self_backward(const Tensor& grad, const Scalar& weight) { return grad.mul(Scalar(1 - weight.toDouble())); }
 
 Tensor addcdiv_tensor2_backward(const Tensor& grad, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
   return grad.neg().mul(maybe_multiply(tensor1.div(tensor2).div(tensor2), value));
@@ -109,7 +109,8 @@ Tensor sigmoid_double_backward(const Tensor& grad, const Tensor& grad_output, co
 }
 
 Tensor tanh_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output) {
-  return grad.mul(output.mul(Scalar(-2)).mul(grad_output));  // a small output before a large gradient: no overflow between
+  return grad.mul(
+      output.mul(Scalar(-2)).mul(grad_output));  // a small output before a large gradient: no overflow between
 }
 
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {
@@ -119,7 +120,8 @@ Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const
   return grad.mul(grad_output).mul(ds.mul(self.mul(s.mul(Scalar(-2)).add(Scalar(1))).add(Scalar(2))));
 }
 
-Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, std::string_view approximate) {
+Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
+                            std::string_view approximate) {
   const Tensor both = grad.mul(grad_output);
   const Tensor squared = self.mul(self);
   if (approximate == "none") {

@@ -1,7 +1,7 @@
 // The gradients that are more than one expression: what derivatives.yaml calls, by family of operators.
 //
-// Pure functions of tensors, written with operators, so that they can be differentiated again. Arguments have the names they
-// have in the operator's schema; `grad` is the gradient of its (first) result. Any thread.
+// Pure functions of tensors, written with operators, so that they can be differentiated again. Arguments have the names
+// they have in the operator's schema; `grad` is the gradient of its (first) result. Any thread.
 #pragma once
 
 #include <shunt/autograd/as_strided_backward.h>
@@ -20,7 +20,8 @@ Tensor maybe_multiply(const Tensor& t, const Scalar& s);
 /// Zeros like `t` where `mask`, else `t`.
 Tensor zero_where(const Tensor& mask, const Tensor& t);
 
-Tensor div_tensor_self_backward(const Tensor& grad, const Tensor& other, std::optional<std::string_view> rounding_mode = {});
+Tensor div_tensor_self_backward(const Tensor& grad, const Tensor& other,
+                                std::optional<std::string_view> rounding_mode = {});
 Tensor div_tensor_other_backward(const Tensor& grad, const Tensor& self, const Tensor& other,
                                  std::optional<std::string_view> rounding_mode = {});
 Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent);
@@ -33,8 +34,9 @@ Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optiona
 Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min,
                       const std::optional<Tensor>& max);
 /// Gradients of the two bounds.
-std::tuple<Tensor, Tensor> clamp_backward_min_max(const Tensor& grad, const Tensor& self, const std::optional<Tensor>& min,
-                                                  const std::optional<Tensor>& max, std::array<bool, 2> grad_input_mask);
+std::tuple<Tensor, Tensor> clamp_backward_min_max(const Tensor& grad, const Tensor& self,
+                                                  const std::optional<Tensor>& min, const std::optional<Tensor>& max,
+                                                  std::array<bool, 2> grad_input_mask);
 /// Of maximum and minimum: `loses` where the operand was not chosen; equal operands share.
 Tensor selected_backward(const Tensor& grad, const Tensor& loses, const Tensor& equal);
 Tensor lerp_self_backward(const Tensor& grad, const Scalar& weight);
@@ -44,7 +46,8 @@ Tensor addcdiv_tensor2_backward(const Tensor& grad, const Tensor& tensor1, const
 Tensor sigmoid_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output);
 Tensor tanh_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output);
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
-Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, std::string_view approximate);
+Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
+                            std::string_view approximate);
 
 // ---- reductions (reduce_formulas.cpp) -----------------------------------------------------------------------------
 /// A reduced gradient, shaped so that it broadcasts against the input again. No dims: all.
@@ -82,22 +85,23 @@ Tensor as_strided_backward(const Tensor& grad, const TensorGeometry& input, IntA
                            std::optional<int64_t> storage_offset);
 /// Of as_strided_scatter: of the elements that the window left alone, and of those in the window. Elements of
 /// the window outside `self` get zeros.
-Tensor as_strided_scatter_self_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size, IntArrayRef stride,
-                                        std::optional<int64_t> storage_offset);
-Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size, IntArrayRef stride,
-                                       std::optional<int64_t> storage_offset);
+Tensor as_strided_scatter_self_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size,
+                                        IntArrayRef stride, std::optional<int64_t> storage_offset);
+Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size,
+                                       IntArrayRef stride, std::optional<int64_t> storage_offset);
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
 Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes,
                                  const Scalar& alpha);
 /// Of split, split_with_sizes, unbind: parts that got no gradient count as zeros.
 Tensor split_backward(const std::vector<Tensor>& grads, int64_t split_size, int64_t dim, IntArrayRef sizes,
                       const TensorOptions& options);
-Tensor split_with_sizes_backward(const std::vector<Tensor>& grads, IntArrayRef split_sizes, int64_t dim, IntArrayRef sizes,
-                                 const TensorOptions& options);
+Tensor split_with_sizes_backward(const std::vector<Tensor>& grads, IntArrayRef split_sizes, int64_t dim,
+                                 IntArrayRef sizes, const TensorOptions& options);
 Tensor unbind_backward(const std::vector<Tensor>& grads, int64_t dim);
 /// Sizes of each tensor of a list, for cat's backward.
 std::vector<std::vector<int64_t>> to_args_sizes(TensorList tensors);
-std::vector<Tensor> cat_tensors_backward(const Tensor& grad, const std::vector<std::vector<int64_t>>& sizes, int64_t dim);
+std::vector<Tensor> cat_tensors_backward(const Tensor& grad, const std::vector<std::vector<int64_t>>& sizes,
+                                         int64_t dim);
 /// To another dtype or device, as _to_copy's input had it.
 Tensor to_copy_backward(const Tensor& grad, const TensorOptions& options);
 
@@ -106,11 +110,13 @@ Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, co
 /// With respect to grad_output and to output.
 Tensor log_softmax_backward_grad_output(const Tensor& grad, const Tensor& output, int64_t dim);
 Tensor log_softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output, int64_t dim);
-/// Of native_layer_norm_backward with respect to input, weight and grad_out, given the gradients of its three results, any of
-/// which may be undefined.
-std::tuple<Tensor, Tensor, Tensor> layer_norm_double_backward(ArrayRef<Tensor> grads, const Tensor& grad_out, const Tensor& input,
-                                                              IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd,
-                                                              const std::optional<Tensor>& weight, std::array<bool, 3> grad_input_mask);
+/// Of native_layer_norm_backward with respect to input, weight and grad_out, given the gradients of its three results,
+/// any of which may be undefined.
+std::tuple<Tensor, Tensor, Tensor> layer_norm_double_backward(ArrayRef<Tensor> grads, const Tensor& grad_out,
+                                                              const Tensor& input, IntArrayRef normalized_shape,
+                                                              const Tensor& mean, const Tensor& rstd,
+                                                              const std::optional<Tensor>& weight,
+                                                              std::array<bool, 3> grad_input_mask);
 /// Of mse_loss, for either operand; where they broadcast, in the broadcast shape.
 Tensor mse_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction);
 Tensor mse_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction);

@@ -15,8 +15,8 @@ Tensor mm_mat1_backward(const Tensor& grad, const Tensor& mat2, const Scalar& al
 
 Tensor mm_mat2_backward(const Tensor& grad, const Tensor& mat1, IntArrayRef strides, const Scalar& alpha) {
   const Tensor saved = like(mat1, grad);
-  // mat2 is often a transposed weight (linear): computed transposed, its gradient lies in memory as the weight does, and
-  // the accumulator can keep it without a copy.
+  // mat2 is often a transposed weight (linear): computed transposed, its gradient lies in memory as the weight does,
+  // and the accumulator can keep it without a copy.
   const bool transposed = strides[0] == 1 && strides[1] == saved.size(1) && saved.size(1) > 1;
   return maybe_multiply(transposed ? grad.t().mm(saved).t() : saved.t().mm(grad), alpha);
 }

@@ -36,7 +36,8 @@ struct NormRows {
   Tensor y, rstd;
 
   NormRows(const Tensor& input, size_t row_dims, const Tensor& mean_, const Tensor& rstd_) : rstd(rstd_) {
-    for (int64_t d = 0; d < input.dim(); ++d) (d < input.dim() - static_cast<int64_t>(row_dims) ? outer : dims).push_back(d);
+    for (int64_t d = 0; d < input.dim(); ++d)
+      (d < input.dim() - static_cast<int64_t>(row_dims) ? outer : dims).push_back(d);
     Tensor centred = input.sub(mean_);
     if (GradMode::is_enabled() && input.requires_grad()) {
       // To be differentiated again: then as functions of the input. What was added to the variance follows from rstd.
@@ -56,11 +57,14 @@ struct NormRows {
 
 }  // namespace
 
-// The results are P(g), the sum of go * y over rows, and the sum of go; with g = go * weight, y = (x - mean) * rstd and the map
-// P(g) = rstd * (g - mean(g) - y * mean(g * y)). Through y and rstd x changes y by P and rstd by -rstd^2 * y / n.
-std::tuple<Tensor, Tensor, Tensor> layer_norm_double_backward(ArrayRef<Tensor> grads, const Tensor& grad_out, const Tensor& input,
-                                                              IntArrayRef normalized_shape, const Tensor& mean, const Tensor& rstd,
-                                                              const std::optional<Tensor>& weight, std::array<bool, 3> mask) {
+// The results are P(g), the sum of go * y over rows, and the sum of go; with g = go * weight, y = (x - mean) * rstd and
+// the map P(g) = rstd * (g - mean(g) - y * mean(g * y)). Through y and rstd x changes y by P and rstd by -rstd^2 * y /
+// n.
+std::tuple<Tensor, Tensor, Tensor> layer_norm_double_backward(ArrayRef<Tensor> grads, const Tensor& grad_out,
+                                                              const Tensor& input, IntArrayRef normalized_shape,
+                                                              const Tensor& mean, const Tensor& rstd,
+                                                              const std::optional<Tensor>& weight,
+                                                              std::array<bool, 3> mask) {
   const NormRows rows(input, normalized_shape.size(), mean, rstd);
   const bool weighted = weight && weight->defined();
   const auto scaled = [&](const Tensor& t) { return weighted ? t.mul(*weight) : t; };
@@ -76,7 +80,8 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_double_backward(ArrayRef<Tensor> g
     const Tensor projected = rows.project(of_input);
     to_grad = plus(to_grad, scaled(projected));
     if (mask[1] && weighted) to_weight = rows.sumOfRows(grad_out.mul(projected));
-    const Tensor through_y = of_input.mul(rows.mean(g.mul(rows.y))).add(g.mul(rows.mean(of_input.mul(rows.y)))).mul(rows.rstd).neg();
+    const Tensor through_y =
+        of_input.mul(rows.mean(g.mul(rows.y))).add(g.mul(rows.mean(of_input.mul(rows.y)))).mul(rows.rstd).neg();
     to_y = plus(to_y, through_y);
     to_input = rows.y.mul(rows.rstd).mul(rows.mean(of_input.mul(rows.project(g)))).neg();
   }

@@ -21,7 +21,8 @@ int64_t reach(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
 /// What as_strided_scatter writes to: a copy of the input with its geometry, or where that is expanded a dense one.
 TensorGeometry copyOf(TensorGeometry input) {
   if (!elementwise::repeatsElements(input.sizes, input.strides)) return input;
-  for (size_t d = input.sizes.size(), step = 1; d-- > 0; step *= static_cast<size_t>(std::max<int64_t>(input.sizes[d], 1)))
+  for (size_t d = input.sizes.size(), step = 1; d-- > 0;
+       step *= static_cast<size_t>(std::max<int64_t>(input.sizes[d], 1)))
     input.strides[d] = static_cast<int64_t>(step);
   input.storage_offset = 0;
   return input;
@@ -70,8 +71,8 @@ Tensor as_strided_backward(const Tensor& grad, const TensorGeometry& input, IntA
   return as_strided_backward(grad, input, std::move(view));
 }
 
-Tensor as_strided_scatter_self_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size, IntArrayRef stride,
-                                        std::optional<int64_t> storage_offset) {
+Tensor as_strided_scatter_self_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size,
+                                        IntArrayRef stride, std::optional<int64_t> storage_offset) {
   const TensorGeometry input = copyOf(self);
   const int64_t offset = storage_offset.value_or(input.storage_offset);
   return laidOut(grad, input, size, stride, offset)
@@ -79,8 +80,8 @@ Tensor as_strided_scatter_self_backward(const Tensor& grad, const TensorGeometry
       .as_strided(input.sizes, input.strides, input.storage_offset);
 }
 
-Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size, IntArrayRef stride,
-                                       std::optional<int64_t> storage_offset) {
+Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry& self, IntArrayRef size,
+                                       IntArrayRef stride, std::optional<int64_t> storage_offset) {
   const TensorGeometry input = copyOf(self);
   const int64_t offset = storage_offset.value_or(input.storage_offset);
   return laidOut(grad, input, size, stride, offset).as_strided(size, stride, offset);
@@ -95,8 +96,8 @@ Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& 
   return maybe_multiply(grad.index_select(dim, index).reshape(source_sizes), alpha);
 }
 
-Tensor split_with_sizes_backward(const std::vector<Tensor>& grads, IntArrayRef split_sizes, int64_t dim, IntArrayRef sizes,
-                                 const TensorOptions& options) {
+Tensor split_with_sizes_backward(const std::vector<Tensor>& grads, IntArrayRef split_sizes, int64_t dim,
+                                 IntArrayRef sizes, const TensorOptions& options) {
   const int64_t d = wrap(dim, static_cast<int64_t>(sizes.size()));
   std::vector<Tensor> parts = grads;
   std::vector<int64_t> part_sizes = sizes.vec();
@@ -130,7 +131,8 @@ std::vector<std::vector<int64_t>> to_args_sizes(TensorList tensors) {
   return result;
 }
 
-std::vector<Tensor> cat_tensors_backward(const Tensor& grad, const std::vector<std::vector<int64_t>>& sizes, int64_t dim) {
+std::vector<Tensor> cat_tensors_backward(const Tensor& grad, const std::vector<std::vector<int64_t>>& sizes,
+                                         int64_t dim) {
   std::vector<Tensor> result(sizes.size());
   if (!grad.defined()) return result;
   const int64_t d = wrap(dim, grad.dim());  // of no meaning, and unused, when all are skipped

@@ -36,8 +36,10 @@ Tensor& clampOut(const Tensor& self, const std::optional<Bound>& min, const std:
   if (min && max) {
     refuseBools(self, min, max);
     elementwise::runOut<functors::Clamp>("clamp", out, self, *min, *max);
-  } else if (min) elementwise::runOut<functors::ClampMin>("clamp", out, self, *min);
-  else elementwise::runOut<functors::ClampMax>("clamp", out, self, *max);
+  } else if (min)
+    elementwise::runOut<functors::ClampMin>("clamp", out, self, *min);
+  else
+    elementwise::runOut<functors::ClampMax>("clamp", out, self, *max);
   return out;
 }
 
@@ -47,8 +49,10 @@ Tensor& clampInplace(Tensor& self, const std::optional<Bound>& min, const std::o
   if (min && max) {
     refuseBools(self, min, max);
     elementwise::runInplace<functors::Clamp>("clamp_", self, *min, *max);
-  } else if (min) elementwise::runInplace<functors::ClampMin>("clamp_", self, *min);
-  else elementwise::runInplace<functors::ClampMax>("clamp_", self, *max);
+  } else if (min)
+    elementwise::runInplace<functors::ClampMin>("clamp_", self, *min);
+  else
+    elementwise::runInplace<functors::ClampMax>("clamp_", self, *max);
   return self;
 }
 
@@ -70,7 +74,8 @@ Tensor clamp_tensor(const Tensor& self, const std::optional<Tensor>& min, const 
 Tensor& clamp__tensor(Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max) {
   return clampInplace(self, min, max);
 }
-Tensor& clamp_out_tensor(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max, Tensor& out) {
+Tensor& clamp_out_tensor(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max,
+                         Tensor& out) {
   return clampOut(self, min, max, out);
 }
 

@@ -10,7 +10,8 @@ template <class F>
 decltype(auto) withMode(std::optional<std::string_view> mode, F f) {
   if (!mode) return f(functors::Div());
   if (*mode == "trunc") return f(functors::DivTrunc());
-  SHUNT_CHECK(*mode == "floor", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
+  SHUNT_CHECK(*mode == "floor", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode,
+              "'");
   return f(functors::DivFloor());
 }
 
@@ -37,7 +38,8 @@ Tensor div_mode(const Tensor& self, const Tensor& other, std::optional<std::stri
 Tensor& div__mode(Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode) {
   return divInplace(self, other, rounding_mode);
 }
-Tensor& div_out_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode, Tensor& out) {
+Tensor& div_out_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> rounding_mode,
+                     Tensor& out) {
   return divOut(self, other, rounding_mode, out);
 }
 

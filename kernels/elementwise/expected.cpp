@@ -10,12 +10,12 @@ namespace {
 /// Calls f(0) to f(N - 1), each with a constant.
 template <int N, class F>
 SHUNT_ALWAYS_INLINE void unrolled(const F& f) {
-  [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) { (f(I), ...); }
-  (std::make_integer_sequence<int, N>());
+  [&]<int... I>(std::integer_sequence<int, I...>)
+      __attribute__((always_inline)) { (f(I), ...); }(std::make_integer_sequence<int, N>());
 }
 
-/// What a request of N inputs refers to, read before anything else: the library's functions see the request, and behind a call
-/// of one of them nothing of it would be a constant.
+/// What a request of N inputs refers to, read before anything else: the library's functions see the request, and behind
+/// a call of one of them nothing of it would be a constant.
 template <int N>
 struct Parts {
   const OpInfo& op;
@@ -51,7 +51,9 @@ struct Slots {
 };
 
 SHUNT_ALWAYS_INLINE constexpr int64_t sizeOf(ScalarType dtype) { return elementSize(dtype); }
-SHUNT_ALWAYS_INLINE ScalarType dtypeOf(const Record& e, int i) { return ::shunt::detail::signature::dtypeOf(e.signature[i]); }
+SHUNT_ALWAYS_INLINE ScalarType dtypeOf(const Record& e, int i) {
+  return ::shunt::detail::signature::dtypeOf(e.signature[i]);
+}
 
 SHUNT_ALWAYS_INLINE std::byte* dataOf(const TensorImpl& t, ScalarType dtype) {
   return t.storage()->data() + t.storage_offset() * sizeOf(dtype);
@@ -98,7 +100,8 @@ SHUNT_ALWAYS_INLINE bool takeDense(const TensorImpl& t, int i, const Record& e, 
   const ScalarType dtype = dtypeOf(e, i);
   call.in[i] = {dataOf(t, dtype), sizeOf(dtype), dtype};
   call.step[i] = sizeOf(dtype);
-  if (&t == call.shape_of || sameSizes(t, *call.shape_of)) [[likely]] return true;
+  if (&t == call.shape_of || sameSizes(t, *call.shape_of)) [[likely]]
+    return true;
   call.step[i] = 0;
   return takeRow(rowOf(*call.shape_of, t), call);
 }
@@ -139,8 +142,8 @@ SHUNT_ALWAYS_INLINE bool takeScalars(const Request& r, const Parts<N>& p, const 
 /// From here on the interpreter's interleaved loop saves more than the call costs.
 constexpr int64_t kMostUninterleaved = 2048;
 
-/// Whether the interpreter's result is dense whatever the operands' strides in dimensions that address nothing: its fast path
-/// (run.cpp). Otherwise it follows those strides, so they must be the usual ones.
+/// Whether the interpreter's result is dense whatever the operands' strides in dimensions that address nothing: its
+/// fast path (run.cpp). Otherwise it follows those strides, so they must be the usual ones.
 template <int N>
 SHUNT_ALWAYS_INLINE bool ignoresIdleStrides(const Parts<N>& p, const Record& e) {
   bool uniform = true;
@@ -152,12 +155,16 @@ SHUNT_ALWAYS_INLINE bool ignoresIdleStrides(const Parts<N>& p, const Record& e) 
 }
 
 template <int N>
-SHUNT_ALWAYS_INLINE bool takeInputs(const Request& r, const Parts<N>& p, const Record& e, Record::Form form, ExpectedCall& call, Slots& slots) {
-  if (e.form != form || p.op.num_inputs != N || p.op.id != e.functor || p.forced != ScalarType::Undefined || !findShape(p, e, call)) return false;
+SHUNT_ALWAYS_INLINE bool takeInputs(const Request& r, const Parts<N>& p, const Record& e, Record::Form form,
+                                    ExpectedCall& call, Slots& slots) {
+  if (e.form != form || p.op.num_inputs != N || p.op.id != e.functor || p.forced != ScalarType::Undefined ||
+      !findShape(p, e, call))
+    return false;
   bool taken = true;
   p.forEachInput([&](int i) __attribute__((always_inline)) { taken = taken && takeInput(p, i, e, call, slots); });
   const bool uniform = ignoresIdleStrides(p, e) && call.row < 0;
-  if (!taken || call.shape_of->numel() > (uniform && e.common == kFloat && p.op.interleaved ? kMostUninterleaved : kDefaultGrain))
+  if (!taken ||
+      call.shape_of->numel() > (uniform && e.common == kFloat && p.op.interleaved ? kMostUninterleaved : kDefaultGrain))
     return false;
   return uniform || (call.shape_of->numel() != 0 && haveUsualStrides(r));
 }
@@ -168,19 +175,22 @@ SHUNT_ALWAYS_INLINE void loop(const Request& r, const Record& e, ExpectedCall& c
   const int64_t numel = call.shape_of->numel(), row = call.row < 0 ? numel : call.row;
   bool valid = true;
   for (int64_t at = 0; at < numel; at += row) {
-    valid &= expectedLoop(View{out + at * sizeOf(result), sizeOf(result), result}, call.in, row, slots.scalars, e.common);
+    valid &=
+        expectedLoop(View{out + at * sizeOf(result), sizeOf(result), result}, call.in, row, slots.scalars, e.common);
     unrolled<N>([&](int i) __attribute__((always_inline)) {
       if (e.kind[i] == Record::kSameShape) call.in[i].p += call.step[i] * row;
       if (e.kind[i] == kColumn) call.in[i].p += sizeOf(dtypeOf(e, i));
     });
   }
-  if (!valid) [[unlikely]] throwInvalidElement(r);
+  if (!valid) [[unlikely]]
+    throwInvalidElement(r);
 }
 
 /// The same conditions as for the interpreter's fast path (run.cpp: canWrite).
 template <int N>
 SHUNT_ALWAYS_INLINE bool canTake(const Parts<N>& p, const Record& e, const ExpectedCall& call, const TensorImpl* out) {
-  if (out == nullptr || p.op.invalid != nullptr || out->signature() != e.output || !sameSizes(*out, *call.shape_of)) return false;
+  if (out == nullptr || p.op.invalid != nullptr || out->signature() != e.output || !sameSizes(*out, *call.shape_of))
+    return false;
   bool apart = true;
   p.forEachInput([&](int i) __attribute__((always_inline)) {
     const TensorImpl* t = p.tensors[i];
@@ -193,10 +203,13 @@ SHUNT_ALWAYS_INLINE bool hasStride(uint8_t kind, int64_t stride, ScalarType dtyp
   return kind == kAnyStride || stride == (kind == kUnitStride ? sizeOf(dtype) : 0);
 }
 
-/// Whether the inner dimension of every operand is as it was in the call that was recorded, and long enough to be worth it.
+/// Whether the inner dimension of every operand is as it was in the call that was recorded, and long enough to be worth
+/// it.
 template <int N>
 SHUNT_ALWAYS_INLINE bool fits(const Parts<N>& p, const Record& e, const Plan& plan, const Iteration& it, bool given) {
-  if (p.op.id != e.functor || p.op.num_inputs != N || plan.common() != e.common || it.numel == 0 || it.numel > kDefaultGrain) return false;
+  if (p.op.id != e.functor || p.op.num_inputs != N || plan.common() != e.common || it.numel == 0 ||
+      it.numel > kDefaultGrain)
+    return false;
   if (it.shape[0] < kLeastRow && it.ndim > 1) return false;
   if (given && p.op.invalid != nullptr) return false;
   const ScalarType result = p.op.loopOutput(e.common);
@@ -237,9 +250,12 @@ SHUNT_ALWAYS_INLINE void runRows(const Request& r, const Parts<N>& p, const Reco
         const ScalarType dtype = e.kind[i] == Record::kNumber ? p.op.loopInput(i, e.common) : dtypeOf(e, i);
         const int64_t stride = it.strides[1 + i][0];
         if (e.kind[i] == kAnyStride) gather(gathered[i].bytes, at.p[1 + i] + begin * stride, stride, n, sizeOf(dtype));
-        if (e.kind[i] == kAnyStride) in[i] = {gathered[i].bytes, sizeOf(dtype), dtype};
-        else if (e.kind[i] == kUnitStride) in[i] = {at.p[1 + i] + begin * sizeOf(dtype), sizeOf(dtype), dtype};
-        else in[i] = {at.p[1 + i], 0, dtype};
+        if (e.kind[i] == kAnyStride)
+          in[i] = {gathered[i].bytes, sizeOf(dtype), dtype};
+        else if (e.kind[i] == kUnitStride)
+          in[i] = {at.p[1 + i] + begin * sizeOf(dtype), sizeOf(dtype), dtype};
+        else
+          in[i] = {at.p[1 + i], 0, dtype};
       });
       std::byte* out = scatters ? computed.bytes : at.p[0] + begin * sizeOf(result);
       valid &= expectedLoop(View{out, sizeOf(result), result}, in, n, it.scalars, e.common);
@@ -247,7 +263,8 @@ SHUNT_ALWAYS_INLINE void runRows(const Request& r, const Parts<N>& p, const Reco
       begin += n;
     } while (gathers && begin < row);
   } while (at.next());
-  if (!valid) [[unlikely]] throwInvalidElement(r);
+  if (!valid) [[unlikely]]
+    throwInvalidElement(r);
 }
 
 /// The interpreter's plan, with the expected loop instead of its gathering ones.
@@ -267,7 +284,8 @@ SHUNT_ALWAYS_INLINE bool writeExpected(const Request& r, Record::Form form, Tens
   ExpectedCall call;
   Slots slots;
   const TensorImpl* out = given.unsafeGetTensorImpl();
-  if (!takeInputs(r, p, kExpected, form, call, slots) || !canTake(p, kExpected, call, out) || !takeScalars(r, p, kExpected, slots))
+  if (!takeInputs(r, p, kExpected, form, call, slots) || !canTake(p, kExpected, call, out) ||
+      !takeScalars(r, p, kExpected, slots))
     return false;
   loop<N>(r, kExpected, call, slots, dataOf(*out, result), result);
   return true;
@@ -294,7 +312,8 @@ int64_t rowBesideColumn(const TensorImpl& whole, const TensorImpl& t) {
 
 bool haveUsualStrides(const Request& r) {
   for (int i = 0; i < r.op.num_inputs; ++i)
-    if (const TensorImpl* t = r.inputs[i].tensor; t != nullptr && (t->numel() == 0 || !hasRowMajorStrides(*t))) return false;
+    if (const TensorImpl* t = r.inputs[i].tensor; t != nullptr && (t->numel() == 0 || !hasRowMajorStrides(*t)))
+      return false;
   return true;
 }
 
@@ -304,7 +323,8 @@ Tensor functionalExpected(const Request& r) {
   const ScalarType result = p.op.loopOutput(kExpected.common);
   ExpectedCall call;
   Slots slots;
-  if (!takeInputs(r, p, kExpected, Record::kFunctional, call, slots) || !takeScalars(r, p, kExpected, slots)) [[unlikely]]
+  if (!takeInputs(r, p, kExpected, Record::kFunctional, call, slots) || !takeScalars(r, p, kExpected, slots))
+      [[unlikely]]
     return runFunctional(r);
   Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, result));
   loop<N>(r, kExpected, call, slots, dataOf(*out.unsafeGetTensorImpl(), result), result);
@@ -313,12 +333,14 @@ Tensor functionalExpected(const Request& r) {
 
 template <int N>
 void outExpected(const Request& r, Tensor& out) {
-  if (!writeExpected<N>(r, Record::kOut, out)) [[unlikely]] runOutRequest(r, out);
+  if (!writeExpected<N>(r, Record::kOut, out)) [[unlikely]]
+    runOutRequest(r, out);
 }
 
 template <int N>
 void inplaceExpected(const Request& r, Tensor& self) {
-  if (!writeExpected<N>(r, Record::kInplace, self)) [[unlikely]] runInplaceRequest(r, self);
+  if (!writeExpected<N>(r, Record::kInplace, self)) [[unlikely]]
+    runInplaceRequest(r, self);
 }
 
 template <int N>
@@ -338,12 +360,12 @@ void inplaceStrided(const Request& r, Tensor& self) {
   runStrided<N>(r, OutputKind::kInplace, self);
 }
 
-#define SHUNT_INSTANTIATE(n)                                   \
-  template Tensor functionalExpected<n>(const Request&);       \
-  template void outExpected<n>(const Request&, Tensor&);       \
-  template void inplaceExpected<n>(const Request&, Tensor&);   \
-  template Tensor functionalStrided<n>(const Request&);        \
-  template void outStrided<n>(const Request&, Tensor&);        \
+#define SHUNT_INSTANTIATE(n)                                 \
+  template Tensor functionalExpected<n>(const Request&);     \
+  template void outExpected<n>(const Request&, Tensor&);     \
+  template void inplaceExpected<n>(const Request&, Tensor&); \
+  template Tensor functionalStrided<n>(const Request&);      \
+  template void outStrided<n>(const Request&, Tensor&);      \
   template void inplaceStrided<n>(const Request&, Tensor&);
 SHUNT_INSTANTIATE(1)
 SHUNT_INSTANTIATE(2)

@@ -1,5 +1,5 @@
-// What the fast path (run.cpp) and its form in thunks (expected.cpp) share: contiguous operands of one shape, and numbers.
-// Pure functions of the caller's data.
+// What the fast path (run.cpp) and its form in thunks (expected.cpp) share: contiguous operands of one shape, and
+// numbers. Pure functions of the caller's data.
 #pragma once
 
 #include "kernels/elementwise/promote.h"
@@ -13,12 +13,14 @@ SHUNT_ALWAYS_INLINE bool numberFits(const Scalar& number, ScalarType dtype) {
 }
 
 SHUNT_ALWAYS_INLINE void storeFast(const Scalar& number, ScalarType dtype, ScalarSlot& slot) {
-  if (dtype == kFloat) [[likely]] storeRaw<float>(slot.bytes, static_cast<float>(number.toDouble()));
-  else storeNumber(number, dtype, slot);
+  if (dtype == kFloat) [[likely]]
+    storeRaw<float>(slot.bytes, static_cast<float>(number.toDouble()));
+  else
+    storeNumber(number, dtype, slot);
 }
 
-/// With an operand of another shape PyTorch derives the output's strides from the inputs', also those of dimensions of size
-/// 1, so these must be the usual ones for the output to be contiguous.
+/// With an operand of another shape PyTorch derives the output's strides from the inputs', also those of dimensions of
+/// size 1, so these must be the usual ones for the output to be contiguous.
 inline bool hasRowMajorStrides(const TensorImpl& t) {
   int64_t step = 1;
   for (int64_t d = t.dim() - 1; d >= 0; --d) {

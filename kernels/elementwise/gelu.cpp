@@ -19,14 +19,18 @@ Tensor gelu(const Tensor& self, std::string_view approximate) {
 }
 
 Tensor& gelu_(Tensor& self, std::string_view approximate) {
-  if (useTanh(approximate)) elementwise::runInplace<functors::GeluTanh>("gelu_", self);
-  else elementwise::runInplace<functors::Gelu>("gelu_", self);
+  if (useTanh(approximate))
+    elementwise::runInplace<functors::GeluTanh>("gelu_", self);
+  else
+    elementwise::runInplace<functors::Gelu>("gelu_", self);
   return self;
 }
 
 Tensor& gelu_out(const Tensor& self, std::string_view approximate, Tensor& out) {
-  if (useTanh(approximate)) elementwise::runOut<functors::GeluTanh>("gelu", out, self);
-  else elementwise::runOut<functors::Gelu>("gelu", out, self);
+  if (useTanh(approximate))
+    elementwise::runOut<functors::GeluTanh>("gelu", out, self);
+  else
+    elementwise::runOut<functors::Gelu>("gelu", out, self);
   return out;
 }
 
@@ -35,9 +39,12 @@ Tensor gelu_backward(const Tensor& grad_output, const Tensor& self, std::string_
                               : elementwise::run<functors::GeluBackward>("gelu_backward", grad_output, self);
 }
 
-Tensor& gelu_backward_out(const Tensor& grad_output, const Tensor& self, std::string_view approximate, Tensor& grad_input) {
-  if (useTanh(approximate)) elementwise::runOut<functors::GeluTanhBackward>("gelu_backward", grad_input, grad_output, self);
-  else elementwise::runOut<functors::GeluBackward>("gelu_backward", grad_input, grad_output, self);
+Tensor& gelu_backward_out(const Tensor& grad_output, const Tensor& self, std::string_view approximate,
+                          Tensor& grad_input) {
+  if (useTanh(approximate))
+    elementwise::runOut<functors::GeluTanhBackward>("gelu_backward", grad_input, grad_output, self);
+  else
+    elementwise::runOut<functors::GeluBackward>("gelu_backward", grad_input, grad_output, self);
   return grad_input;
 }
 

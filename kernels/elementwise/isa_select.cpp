@@ -6,17 +6,17 @@ namespace shunt::elementwise {
 namespace {
 
 #define SHUNT_FAMILY(name) level.name = kLevel::k##name##Loops;
-#define SHUNT_LOOPS_OF(isa)                       \
-  +[] {                                            \
-    namespace kLevel = isa;                       \
-    IsaLoops level{};                             \
-    SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY)   \
-    level.casts = kLevel::kCastLoops;             \
-    return level;                                 \
+#define SHUNT_LOOPS_OF(isa)                     \
+  +[] {                                         \
+    namespace kLevel = isa;                     \
+    IsaLoops level{};                           \
+    SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY) \
+    level.casts = kLevel::kCastLoops;           \
+    return level;                               \
   }
 
-// Kernels are reached through registrations of this library and run after it is initialised, or, from another of its static
-// initialisers, select the loops themselves.
+// Kernels are reached through registrations of this library and run after it is initialised, or, from another of its
+// static initialisers, select the loops themselves.
 [[maybe_unused]] const bool selected = (detail::selectLoops(), true);
 
 }  // namespace

@@ -16,12 +16,14 @@ constexpr int64_t kLongRow = 64;
 
 template <class Word>
 void gatherWords(std::byte* dst, const std::byte* src, int64_t stride, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) storeRaw<Word>(dst + i * static_cast<int64_t>(sizeof(Word)), loadRaw<Word>(src + i * stride));
+  for (int64_t i = 0; i < n; ++i)
+    storeRaw<Word>(dst + i * static_cast<int64_t>(sizeof(Word)), loadRaw<Word>(src + i * stride));
 }
 
 template <class Word>
 void scatterWords(std::byte* dst, const std::byte* src, int64_t stride, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) storeRaw<Word>(dst + i * stride, loadRaw<Word>(src + i * static_cast<int64_t>(sizeof(Word))));
+  for (int64_t i = 0; i < n; ++i)
+    storeRaw<Word>(dst + i * stride, loadRaw<Word>(src + i * static_cast<int64_t>(sizeof(Word))));
 }
 
 CastFn castFn(ScalarType from, ScalarType to) {
@@ -170,7 +172,8 @@ class ChunkRunner {
     const std::byte* in[kMaxInputs];
     uint32_t repeated = 0;
     // A copy needs no loop: what gathers or casts its input writes where the result belongs.
-    const bool moved = it_.is_copy && !cast_[0] && (reach_[1] == Reach::kBuffer || (reach_[1] == Reach::kDirect && cast_[1]));
+    const bool moved =
+        it_.is_copy && !cast_[0] && (reach_[1] == Reach::kBuffer || (reach_[1] == Reach::kDirect && cast_[1]));
     for (int k = 1; k < it_.num_operands; ++k) {
       in[k - 1] = input(k, at, n, moved ? out : buffers_[k]);
       if (reach_[k] == Reach::kRepeat) repeated |= 1u << (k - 1);
@@ -233,19 +236,27 @@ class ChunkRunner {
 
 void gather(std::byte* dst, const std::byte* src, int64_t stride, int64_t n, int64_t itemsize) {
   switch (itemsize) {
-    case 1: return gatherWords<uint8_t>(dst, src, stride, n);
-    case 2: return gatherWords<uint16_t>(dst, src, stride, n);
-    case 4: return gatherWords<uint32_t>(dst, src, stride, n);
-    default: return gatherWords<uint64_t>(dst, src, stride, n);
+    case 1:
+      return gatherWords<uint8_t>(dst, src, stride, n);
+    case 2:
+      return gatherWords<uint16_t>(dst, src, stride, n);
+    case 4:
+      return gatherWords<uint32_t>(dst, src, stride, n);
+    default:
+      return gatherWords<uint64_t>(dst, src, stride, n);
   }
 }
 
 void scatter(std::byte* dst, const std::byte* src, int64_t stride, int64_t n, int64_t itemsize) {
   switch (itemsize) {
-    case 1: return scatterWords<uint8_t>(dst, src, stride, n);
-    case 2: return scatterWords<uint16_t>(dst, src, stride, n);
-    case 4: return scatterWords<uint32_t>(dst, src, stride, n);
-    default: return scatterWords<uint64_t>(dst, src, stride, n);
+    case 1:
+      return scatterWords<uint8_t>(dst, src, stride, n);
+    case 2:
+      return scatterWords<uint16_t>(dst, src, stride, n);
+    case 4:
+      return scatterWords<uint32_t>(dst, src, stride, n);
+    default:
+      return scatterWords<uint64_t>(dst, src, stride, n);
   }
 }
 
@@ -293,8 +304,10 @@ bool executeContiguous(LoopFn loop, std::byte* out, const std::byte* const* in, 
     streamFence();
   };
   parallelFor(0, n, kDefaultGrain, [&](int64_t begin, int64_t end) {
-    if (streamed) runStreamed(begin, end);
-    else run(out + begin * sizes[0], begin, end);
+    if (streamed)
+      runStreamed(begin, end);
+    else
+      run(out + begin * sizes[0], begin, end);
   });
   return valid.load(std::memory_order_relaxed);
 }

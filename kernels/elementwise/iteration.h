@@ -1,8 +1,8 @@
 // Iteration: operands, dimensions and loop of one elementwise call, ready to run; and its execution.
 //
-// Strided operands and operands of other dtypes go through buffers of kChunk elements: gathered, cast to the loop's dtype,
-// computed, cast and scattered. So there is one loop per functor and dtype, and every layout gives the same bits.
-// The memory belongs to the caller. Chunks of at least kDefaultGrain elements may run on other threads.
+// Strided operands and operands of other dtypes go through buffers of kChunk elements: gathered, cast to the loop's
+// dtype, computed, cast and scattered. So there is one loop per functor and dtype, and every layout gives the same
+// bits. The memory belongs to the caller. Chunks of at least kDefaultGrain elements may run on other threads.
 #pragma once
 
 #include "kernels/elementwise/loop_types.h"
@@ -18,7 +18,7 @@ struct Iteration {
   int num_operands;  // operand 0 is the output
   int ndim;          // at least 1; adjacent dimensions are merged where all operands allow it
   int64_t numel;
-  int64_t shape[kMaxDims];  // fastest dimension first
+  int64_t shape[kMaxDims];                  // fastest dimension first
   int64_t strides[kMaxOperands][kMaxDims];  // bytes
   std::byte* data[kMaxOperands];
   ScalarType dtypes[kMaxOperands];       // in memory
@@ -48,8 +48,8 @@ SHUNT_NOINLINE void scatter(std::byte* dst, const std::byte* src, int64_t stride
 /// Returns false when an element was invalid.
 bool execute(const Iteration& it, bool store = true);
 
-/// A loop over consecutive elements: `sizes[0]` bytes an element of the output, `sizes[1 + i]` of input i (0: repeated).
-/// `streamed`: see stream.h.
+/// A loop over consecutive elements: `sizes[0]` bytes an element of the output, `sizes[1 + i]` of input i (0:
+/// repeated). `streamed`: see stream.h.
 bool executeContiguous(LoopFn loop, std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n,
                        const ScalarSlot* scalars, const int64_t* sizes, int num_inputs, bool streamed);
 

@@ -7,8 +7,8 @@
 
 namespace shunt::elementwise {
 
-/// The loops of one instruction set. A family's table has kDtypeSlots entries for each of its functors, in the order of its
-/// TypeList; null where the functor is not defined for the dtype.
+/// The loops of one instruction set. A family's table has kDtypeSlots entries for each of its functors, in the order of
+/// its TypeList; null where the functor is not defined for the dtype.
 struct IsaLoops {
 #define SHUNT_FAMILY(name) const LoopFn* name;
   SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY)
@@ -28,7 +28,8 @@ SHUNT_COLD void selectLoops();
 
 /// The tables of the active instruction set (core/isa.h), chosen when the library is loaded.
 SHUNT_ALWAYS_INLINE const IsaLoops& activeLoops() {
-  if (detail::active_loops.casts == nullptr) [[unlikely]] detail::selectLoops();
+  if (detail::active_loops.casts == nullptr) [[unlikely]]
+    detail::selectLoops();
   return detail::active_loops;
 }
 

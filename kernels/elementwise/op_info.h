@@ -31,14 +31,15 @@ constexpr bool isInFamily() {
 
 template <class F>
 constexpr OpInfo describeBuiltin() {
-  static_assert(isInFamily<F>(), "the functor is in no family's list (kernels/elementwise/functors), so it would have no loops");
+  static_assert(isInFamily<F>(),
+                "the functor is in no family's list (kernels/elementwise/functors), so it would have no loops");
   OpInfo info = describe<F>();
   info.is_copy = std::is_same_v<F, functors::Copy>;
-#define SHUNT_FAMILY(name)                                                              \
-  if (constexpr int index = indexOf<F>(functors::name##Functors()); index >= 0) {       \
-    info.family = &IsaLoops::name;                                                      \
-    info.row = index * kDtypeSlots;                                                     \
-    info.generic_family = &k##name##GenericLoops;                                       \
+#define SHUNT_FAMILY(name)                                                        \
+  if (constexpr int index = indexOf<F>(functors::name##Functors()); index >= 0) { \
+    info.family = &IsaLoops::name;                                                \
+    info.row = index * kDtypeSlots;                                               \
+    info.generic_family = &k##name##GenericLoops;                                 \
   }
   SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY)
 #undef SHUNT_FAMILY

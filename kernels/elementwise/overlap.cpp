@@ -24,16 +24,18 @@ bool overlapsItself(const TensorImpl& t) {
 void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap kind) {
   if (kind == Overlap::kAllowed || !overlapsItself(written)) return;
   const std::string message = ::shunt::detail::str(
-      op, "(): unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-          "Please clone() the tensor before performing the operation.");
+      op,
+      "(): unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+      "Please clone() the tensor before performing the operation.");
   SHUNT_CHECK(kind == Overlap::kWarning, message);
   ::shunt::detail::logWarning(message);
 }
 
 void assertNoPartialOverlap(const char* op, const TensorImpl& written, const TensorImpl& read) {
-  SHUNT_CHECK(!overlapsPartially(written, read), op,
-              "(): unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-              "memory location. Please clone() the tensor before performing the operation.");
+  SHUNT_CHECK(
+      !overlapsPartially(written, read), op,
+      "(): unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+      "memory location. Please clone() the tensor before performing the operation.");
 }
 
 }  // namespace shunt::elementwise

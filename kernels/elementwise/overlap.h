@@ -1,4 +1,5 @@
-// Whether operands share memory in a way that makes a result depend on the order of elements. Pure functions; any thread.
+// Whether operands share memory in a way that makes a result depend on the order of elements. Pure functions; any
+// thread.
 #pragma once
 
 #include <shunt/elementwise/functor.h>
@@ -6,7 +7,8 @@
 
 namespace shunt::elementwise {
 
-/// Whether a dimension of stride 0 shows elements more than once, as in an expanded tensor. Doesn't look for windows that overlap.
+/// Whether a dimension of stride 0 shows elements more than once, as in an expanded tensor. Doesn't look for windows
+/// that overlap.
 inline bool repeatsElements(IntArrayRef sizes, IntArrayRef strides) {
   for (size_t d = 0; d < sizes.size(); ++d)
     if (sizes[d] > 1 && strides[d] == 0) return true;

@@ -48,9 +48,9 @@ void Plan::resolveDevice() {
     const TensorImpl* t = request_.inputs[i].tensor;
     if (t == nullptr || (t->device().is_cpu() && t->dim() == 0)) continue;
     if (!decided) device_ = t->device(), decided = true;
-    SHUNT_CHECK(t->device() == device_, "Expected all tensors to be on the same device, but found at least two devices, ",
-                device_, " and ", t->device(), "! (when checking argument '", request_.op.arguments[i], "' of ",
-                request_.name, ")");
+    SHUNT_CHECK(t->device() == device_,
+                "Expected all tensors to be on the same device, but found at least two devices, ", device_, " and ",
+                t->device(), "! (when checking argument '", request_.op.arguments[i], "' of ", request_.name, ")");
   }
   SHUNT_CHECK(device_.is_cpu() || device_.is_meta(), request_.name, "(): no elementwise kernel for device ", device_);
 }
@@ -63,13 +63,15 @@ void Plan::resolveShape() {
   if (!outputGiven() || out_.sizes() == shape()) return;
   bool read = kind_ == OutputKind::kInplace;
   for (int i = 0; i < request_.op.num_inputs; ++i) read |= request_.inputs[i].tensor == out_.unsafeGetTensorImpl();
-  SHUNT_CHECK(!read, request_.name, "(): output with shape ", out_.sizes(), " doesn't match the broadcast shape ", shape());
+  SHUNT_CHECK(!read, request_.name, "(): output with shape ", out_.sizes(), " doesn't match the broadcast shape ",
+              shape());
   will_resize_ = true;
 }
 
 void Plan::broadcast(IntArrayRef sizes) {
   const int n = static_cast<int>(sizes.size());
-  SHUNT_CHECK(n <= kMaxDims, request_.name, "(): tensors of more than ", kMaxDims, " dimensions are not supported, got ", n);
+  SHUNT_CHECK(n <= kMaxDims, request_.name, "(): tensors of more than ", kMaxDims,
+              " dimensions are not supported, got ", n);
   if (ndim_ < 0) {
     ndim_ = n;
     std::copy(sizes.begin(), sizes.end(), shape_);
@@ -83,8 +85,8 @@ void Plan::broadcast(IntArrayRef sizes) {
   for (int k = 1; k <= dims; ++k) {  // from the last dimension
     const int64_t a = k <= ndim_ ? before[ndim_ - k] : 1, b = k <= n ? sizes[n - k] : 1;
     SHUNT_CHECK(a == b || a == 1 || b == 1, request_.name, "(): The size of tensor a (", a,
-                ") must match the size of tensor b (", b, ") at non-singleton dimension ", dims - k, " (shapes ", before,
-                " and ", sizes, ")");
+                ") must match the size of tensor b (", b, ") at non-singleton dimension ", dims - k, " (shapes ",
+                before, " and ", sizes, ")");
     merged[dims - k] = a == 1 ? b : a;
   }
   std::copy_n(merged, dims, shape_);
@@ -110,7 +112,8 @@ void Plan::resolveTypes() {
   SHUNT_CHECK(op.any_cast || op.bool_output || canCast(result_, dtypes_[0]), request_.name, "(): result type ", result_,
               " can't be cast to the desired output type ", dtypes_[0]);
   const bool exact = op.same_output && (op.num_inputs == 1 || hasNumber(request_));
-  SHUNT_CHECK(!exact || dtypes_[0] == result_, request_.name, "(): Found dtype ", dtypes_[0], " but expected ", result_);
+  SHUNT_CHECK(!exact || dtypes_[0] == result_, request_.name, "(): Found dtype ", dtypes_[0], " but expected ",
+              result_);
 }
 
 void Plan::storeScalars() {
@@ -177,7 +180,8 @@ bool Plan::outputIsApart() const {
   if (!outputGiven()) return true;
   const TensorImpl* out = out_.unsafeGetTensorImpl();
   for (int i = 0; i < request_.op.num_inputs; ++i)
-    if (const TensorImpl* t = request_.inputs[i].tensor; t != nullptr && t != out && t->storage() == out->storage()) return false;
+    if (const TensorImpl* t = request_.inputs[i].tensor; t != nullptr && t != out && t->storage() == out->storage())
+      return false;
   return true;
 }
 
@@ -198,7 +202,8 @@ void Plan::execute() {
   iteration_.streamed = streamsOutput();
   path_counters.streamed += iteration_.streamed;
   if (valid) valid = shunt::elementwise::execute(iteration_);
-  if (!valid) [[unlikely]] throwInvalidElement(request_);
+  if (!valid) [[unlikely]]
+    throwInvalidElement(request_);
 }
 
 void throwInvalidElement(const Request& request) {
@@ -206,7 +211,8 @@ void throwInvalidElement(const Request& request) {
   for (int i = 0; i < request.op.num_inputs; ++i) {
     const Argument& a = request.inputs[i];
     operands += ::shunt::detail::str(i == 0 ? "" : ", ", request.op.arguments[i], " ");
-    operands += a.tensor != nullptr ? ::shunt::detail::str(a.tensor->dtype(), " ", a.tensor->sizes()) : ::shunt::detail::str(*a.number);
+    operands += a.tensor != nullptr ? ::shunt::detail::str(a.tensor->dtype(), " ", a.tensor->sizes())
+                                    : ::shunt::detail::str(*a.number);
   }
   throw Error(::shunt::detail::str(request.op.invalid, ": ", request.name, "() of ", operands));
 }

@@ -1,7 +1,8 @@
 // The elementwise plan: what PyTorch's TensorIterator works out before its loop: common dtype, device, broadcast shape,
 // output and its layout, overlap checks, order of dimensions. The result is an Iteration, which execute.h runs.
 //
-// A plan lives on the caller's stack, refers to the request's tensors, and allocates nothing but the output. Any thread.
+// A plan lives on the caller's stack, refers to the request's tensors, and allocates nothing but the output. Any
+// thread.
 #pragma once
 
 #include "kernels/elementwise/iteration.h"

@@ -27,8 +27,8 @@ bool isRowMajor(IntArrayRef sizes, IntArrayRef strides) {
 
 }  // namespace
 
-/// Strides of a new output, in elements; false means contiguous. Inputs of one shape that share a dense layout hand it on;
-/// otherwise the output is dense in the order of dimensions that was found.
+/// Strides of a new output, in elements; false means contiguous. Inputs of one shape that share a dense layout hand it
+/// on; otherwise the output is dense in the order of dimensions that was found.
 bool Plan::layoutOfInputs(int64_t* strides) const {
   if (request_.op.contiguous_output) return false;
   bool contiguous = same_shapes_, channels_last = same_shapes_, equal = same_shapes_;
@@ -69,21 +69,24 @@ void Plan::makeOutput() {
   if (outputGiven() && !will_resize_) return;
   int64_t strides[kMaxDims];
   const IntArrayRef layout = layoutOfInputs(strides) ? IntArrayRef(strides, static_cast<size_t>(ndim_)) : IntArrayRef();
-  if (outputGiven()) resizeOutput(layout);
-  else out_ = Tensor(::shunt::detail::makeTensor(shape(), layout, result_, device_));
+  if (outputGiven())
+    resizeOutput(layout);
+  else
+    out_ = Tensor(::shunt::detail::makeTensor(shape(), layout, result_, device_));
   setStrides(0, out_.sizes(), out_.strides(), out_.itemsize());
 }
 
 void Plan::resizeOutput(IntArrayRef strides) {
   TensorImpl& out = *out_.unsafeGetTensorImpl();
   if (out.numel() != 0) {
-    ::shunt::detail::logWarning(
-        ::shunt::detail::str(request_.name, "(): an output with one or more elements was resized from shape ", out.sizes(),
-                             " to ", shape(), ", which does not match. Reuse it by resizing it to 0 elements first: out.resize_(0)."));
+    ::shunt::detail::logWarning(::shunt::detail::str(
+        request_.name, "(): an output with one or more elements was resized from shape ", out.sizes(), " to ", shape(),
+        ", which does not match. Reuse it by resizing it to 0 elements first: out.resize_(0)."));
   }
   const int64_t bytes = ::shunt::detail::storageBytes(request_.name, shape(), strides, out.itemsize());
   const int64_t needed = out.storage_offset() * out.itemsize() + bytes;
-  if (bytes > 0 && needed > static_cast<int64_t>(out.storage()->nbytes())) out.storage()->resize(static_cast<size_t>(needed));
+  if (bytes > 0 && needed > static_cast<int64_t>(out.storage()->nbytes()))
+    out.storage()->resize(static_cast<size_t>(needed));
   if (!strides.empty()) return out.set_sizes_and_strides(shape(), strides, out.storage_offset());
   int64_t contiguous[kMaxDims];
   int64_t step = 1;

@@ -62,8 +62,10 @@ Tensor pow_tensor_scalar(const Tensor& self, const Scalar& exponent) {
   checkExponent(self, exponent);
   checkFits(dtype, exponent);
   return withPower(dtype, exponent, [&]<class F>(F) {
-    if constexpr (std::is_same_v<F, Pow>) return elementwise::run<Pow>("pow", self, exponent);
-    else return elementwise::detail::runIn<F>(dtype, "pow", self);
+    if constexpr (std::is_same_v<F, Pow>)
+      return elementwise::run<Pow>("pow", self, exponent);
+    else
+      return elementwise::detail::runIn<F>(dtype, "pow", self);
   });
 }
 
@@ -74,10 +76,13 @@ Tensor& pow_out_tensor_scalar(const Tensor& self, const Scalar& exponent, Tensor
   checkFits(dtype, exponent);
   SHUNT_CHECK(!out.defined() || canCast(dtype, out.scalar_type()), "pow(): result type ", dtype,
               " can't be cast to the desired output type ", out.scalar_type());
-  SHUNT_CHECK(!out.defined() || out.scalar_type() == dtype, "pow(): Found dtype ", out.scalar_type(), " but expected ", dtype);
+  SHUNT_CHECK(!out.defined() || out.scalar_type() == dtype, "pow(): Found dtype ", out.scalar_type(), " but expected ",
+              dtype);
   withPower(dtype, exponent, [&]<class F>(F) {
-    if constexpr (std::is_same_v<F, Pow>) elementwise::runOut<Pow>("pow", out, self, exponent);
-    else elementwise::detail::runOutIn<F>(dtype, "pow", out, self);
+    if constexpr (std::is_same_v<F, Pow>)
+      elementwise::runOut<Pow>("pow", out, self, exponent);
+    else
+      elementwise::detail::runOutIn<F>(dtype, "pow", out, self);
   });
   return out;
 }
@@ -89,13 +94,15 @@ Tensor& pow_out_scalar(const Scalar& self, const Tensor& exponent, Tensor& out) 
   SHUNT_CHECK(out.defined(), "pow(): the output is an undefined tensor; expected one to write to");
   const bool one = isOne(self);
   const ScalarType dtype = powDtype(self, exponent);
-  SHUNT_CHECK(one || canCast(dtype, out.scalar_type()), "pow(): result type ", dtype, " can't be cast to the desired output type ",
-              out.scalar_type());
+  SHUNT_CHECK(one || canCast(dtype, out.scalar_type()), "pow(): result type ", dtype,
+              " can't be cast to the desired output type ", out.scalar_type());
   // A resized output is contiguous, whatever layout the exponents have.
   if (!(out.sizes() == exponent.sizes()) && !out.is_same(exponent)) resizeOutput(out, exponent.sizes());
   // 1 to any power is 1, in whatever dtype the output has.
-  if (one) fillBelowAutograd(out, self);
-  else elementwise::runOut<Pow>("pow", out, self, exponent);
+  if (one)
+    fillBelowAutograd(out, self);
+  else
+    elementwise::runOut<Pow>("pow", out, self, exponent);
   return out;
 }
 
@@ -105,8 +112,10 @@ Tensor pow_scalar(const Scalar& self, const Tensor& exponent) {
   // Numbers on both sides have a category, not a width.
   if (exponent.unsafeGetTensorImpl()->is_wrapped_number() && isFloatingType(dtype)) dtype = get_default_dtype();
   Tensor result(detail::makeTensor(exponent.sizes(), {}, dtype, exponent.device()));
-  if (isOne(self)) fillBelowAutograd(result, self);
-  else elementwise::detail::runOutIn<Pow>(dtype, "pow", result, self, exponent);
+  if (isOne(self))
+    fillBelowAutograd(result, self);
+  else
+    elementwise::detail::runOutIn<Pow>(dtype, "pow", result, self, exponent);
   return result;
 }
 

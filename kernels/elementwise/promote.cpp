@@ -56,8 +56,10 @@ void runCheck(const Request& request, const ScalarType* dtypes, ScalarType commo
 
 void storeNumber(const Scalar& number, ScalarType dtype, ScalarSlot& slot) {
   dispatchAllTypes(dtype, "number", [&]<class T>(std::type_identity<T>) {
-    if (number.isFloatingPoint()) storeRaw<T>(slot.bytes, cast<T>(number.toDouble()));
-    else storeRaw<T>(slot.bytes, cast<T>(number.toLong()));
+    if (number.isFloatingPoint())
+      storeRaw<T>(slot.bytes, cast<T>(number.toDouble()));
+    else
+      storeRaw<T>(slot.bytes, cast<T>(number.toLong()));
   });
 }
 

@@ -1,8 +1,8 @@
 // Type promotion of elementwise operators: torch.result_type. Pure functions; any thread.
 //
 // Note [Categories of operands]
-// Tensors with dimensions decide first, then 0-dim tensors, then numbers. A lower class counts only when it is of a higher
-// category (bool < integer < floating) than all before it. A floating-point number stands for the default dtype.
+// Tensors with dimensions decide first, then 0-dim tensors, then numbers. A lower class counts only when it is of a
+// higher category (bool < integer < floating) than all before it. A floating-point number stands for the default dtype.
 #pragma once
 
 #include "kernels/elementwise/run.h"

@@ -12,13 +12,15 @@ namespace signature = ::shunt::detail::signature;
 
 bool isPlain(const TensorImpl& t) { return signature::isPlainCpu(t.signature()); }
 
-/// As in expected.cpp, where columns don't count: the first of the dense operands with the most dimensions and elements.
+/// As in expected.cpp, where columns don't count: the first of the dense operands with the most dimensions and
+/// elements.
 const TensorImpl* shapeOf(const Request& request) {
   const TensorImpl* found = nullptr;
   for (int i = 0; i < request.op.num_inputs; ++i) {
     const TensorImpl* t = request.inputs[i].tensor;
     if (t == nullptr || !isPlain(*t)) continue;
-    if (found == nullptr || t->dim() > found->dim() || (t->dim() == found->dim() && t->numel() > found->numel())) found = t;
+    if (found == nullptr || t->dim() > found->dim() || (t->dim() == found->dim() && t->numel() > found->numel()))
+      found = t;
   }
   return found;
 }
@@ -54,7 +56,8 @@ void recordStrides(const Request& request, const Tensor* out, const Iteration& i
   }
   if (!any || !cpu || it.dtypes[0] != request.op.loopOutput(record.common)) return;
   for (int i = 0; i < request.op.num_inputs; ++i)
-    record.kind[i] = request.inputs[i].tensor == nullptr ? uint8_t{Record::kNumber} : strideKind(it.strides[1 + i][0], it.dtypes[1 + i]);
+    record.kind[i] = request.inputs[i].tensor == nullptr ? uint8_t{Record::kNumber}
+                                                         : strideKind(it.strides[1 + i][0], it.dtypes[1 + i]);
   const uint8_t output = strideKind(it.strides[0][0], it.dtypes[0]);
   record.kind[kOutputKind] = output == kUnitStride ? kUnitStride : kAnyStride;
 }
@@ -66,9 +69,12 @@ void setEntry(Record::Form form, bool strided, Record::Places& places) {
     places.entry = reinterpret_cast<const void*>(entry);
     places.expecting = reinterpret_cast<const void*>(strided ? by_strides : dense);
   };
-  if (form == Record::kFunctional) set(&runFunctional, &functionalExpected<N>, &functionalStrided<N>);
-  else if (form == Record::kOut) set(&runOutRequest, &outExpected<N>, &outStrided<N>);
-  else set(&runInplaceRequest, &inplaceExpected<N>, &inplaceStrided<N>);
+  if (form == Record::kFunctional)
+    set(&runFunctional, &functionalExpected<N>, &functionalStrided<N>);
+  else if (form == Record::kOut)
+    set(&runOutRequest, &outExpected<N>, &outStrided<N>);
+  else
+    set(&runInplaceRequest, &inplaceExpected<N>, &inplaceStrided<N>);
   places.miss = strided ? reinterpret_cast<const void*>(&executePlan) : places.entry;
 }
 
@@ -99,7 +105,8 @@ bool expectedLoop(const View&, const View*, int64_t, const ScalarSlot*, ScalarTy
   SHUNT_CHECK(false, "Shunt: an expected loop outside of a thunk; please report this as a bug");
 }
 
-void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common, const Iteration* it) {
+void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common,
+                    const Iteration* it) {
   Record& record = *::shunt::detail::tls_state.record;
   // A call inside the recorded one has its own frame.
   const int32_t depth = ::shunt::detail::threadFrames().depth();

@@ -1,5 +1,5 @@
-// The entry points, and the fast path: contiguous CPU tensors of one dtype and shape, 0-dim tensors and numbers between them,
-// go straight to the loop. Everything else takes a Plan.
+// The entry points, and the fast path: contiguous CPU tensors of one dtype and shape, 0-dim tensors and numbers between
+// them, go straight to the loop. Everything else takes a Plan.
 #include "kernels/elementwise/run.h"
 
 #include "kernels/elementwise/expected.h"
@@ -46,9 +46,11 @@ SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
   call.in[i] = t->data();
   const bool mask = ((r.op.masks >> i) & 1) != 0;
   if (t == &like && !mask) return true;
-  if (mask ? t->dtype() != kBool || !t->device().is_cpu() : !signature::sameKind(t->signature(), like.signature())) return false;
+  if (mask ? t->dtype() != kBool || !t->device().is_cpu() : !signature::sameKind(t->signature(), like.signature()))
+    return false;
   if (!t->is_contiguous()) return false;
-  if (sameSizes(*t, like)) [[likely]] return true;
+  if (sameSizes(*t, like)) [[likely]]
+    return true;
   call.repeated |= 1u << i;
   return t->dim() == 0;
 }
@@ -86,7 +88,8 @@ SHUNT_NOINLINE bool prepareInputs(const Request& r, FastCall& call) {
   if (call.shape_of == nullptr) return false;
   const TensorImpl& like = *call.shape_of;
   call.common = like.dtype();
-  if ((op.types & dtypeBit(call.common)) == 0 || !like.is_contiguous() || !like.device().is_cpu() || like.is_wrapped_number())
+  if ((op.types & dtypeBit(call.common)) == 0 || !like.is_contiguous() || !like.device().is_cpu() ||
+      like.is_wrapped_number())
     return false;
   for (int i = 0; i < op.num_inputs; ++i)
     if (!addInput(r, i, call)) return false;
@@ -110,8 +113,10 @@ SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call, const TensorI
   if (r.common != ScalarType::Undefined) [[unlikely]]
     if (r.inputs[0].tensor == nullptr || r.inputs[0].tensor->dtype() != r.common) return false;
   const bool uniform = prepareUniform(r, call);
-  if (!uniform && (!prepareInputs(r, call) || call.shape_of->numel() == 0)) return false;  // a plan knows empty results' strides
-  if (out != nullptr && !canWrite(r, call, *out)) [[unlikely]] return false;
+  if (!uniform && (!prepareInputs(r, call) || call.shape_of->numel() == 0))
+    return false;  // a plan knows empty results' strides
+  if (out != nullptr && !canWrite(r, call, *out)) [[unlikely]]
+    return false;
   if (uniform && call.common == kFloat) [[likely]] {
     // No check can fail here unless a scalar is a bool (functor_checks.h).
     bool plain = true;
@@ -119,7 +124,8 @@ SHUNT_ALWAYS_INLINE bool prepare(const Request& r, FastCall& call, const TensorI
       plain &= !r.scalars[s]->isBoolean();
       storeRaw<float>(call.scalars[s].bytes, static_cast<float>(r.scalars[s]->toDouble()));
     }
-    if (plain) [[likely]] return true;
+    if (plain) [[likely]]
+      return true;
   }
   prepareScalars(r, call.common, call.scalars);
   return true;
@@ -143,14 +149,16 @@ SHUNT_ALWAYS_INLINE void runFast(const Request& r, const FastCall& call, std::by
   const int64_t n = call.shape_of->numel();
   const bool valid = n <= kDefaultGrain ? r.op.loop(call.common)(out, call.in, call.repeated, n, call.scalars)
                                         : runLarge(r, call, out, n);
-  if (!valid) [[unlikely]] throwInvalidElement(r);
+  if (!valid) [[unlikely]]
+    throwInvalidElement(r);
 }
 
 SHUNT_NOINLINE Tensor runPlanned(const Request& request) {
   ++path_counters.planned;
   Tensor out;
   Plan plan(request, OutputKind::kNew, out);
-  if (recording()) [[unlikely]] recordOperands(request, Record::kFunctional, nullptr, plan.common(), &plan.iteration());
+  if (recording()) [[unlikely]]
+    recordOperands(request, Record::kFunctional, nullptr, plan.common(), &plan.iteration());
   plan.execute();
   return out;
 }
@@ -160,7 +168,8 @@ Record::Form formOf(OutputKind kind) { return kind == OutputKind::kInplace ? Rec
 SHUNT_NOINLINE void runPlanned(const Request& request, OutputKind kind, Tensor& out) {
   ++path_counters.planned;
   Plan plan(request, kind, out);
-  if (recording()) [[unlikely]] recordOperands(request, formOf(kind), &out, plan.common(), &plan.iteration());
+  if (recording()) [[unlikely]]
+    recordOperands(request, formOf(kind), &out, plan.common(), &plan.iteration());
   plan.execute();
 }
 
@@ -168,7 +177,8 @@ SHUNT_ALWAYS_INLINE void runGiven(const Request& request, OutputKind kind, Tenso
   FastCall call;
   const TensorImpl* impl = out.unsafeGetTensorImpl();
   if (impl != nullptr && prepare(request, call, impl)) [[likely]] {
-    if (recording()) [[unlikely]] recordOperands(request, formOf(kind), &out, call.common, nullptr);
+    if (recording()) [[unlikely]]
+      recordOperands(request, formOf(kind), &out, call.common, nullptr);
     return runFast(request, call, impl->data());
   }
   runPlanned(request, kind, out);
@@ -178,8 +188,10 @@ SHUNT_ALWAYS_INLINE void runGiven(const Request& request, OutputKind kind, Tenso
 
 Tensor runFunctional(const Request& request) {
   FastCall call;
-  if (!prepare(request, call, nullptr)) [[unlikely]] return runPlanned(request);
-  if (recording()) [[unlikely]] recordOperands(request, Record::kFunctional, nullptr, call.common, nullptr);
+  if (!prepare(request, call, nullptr)) [[unlikely]]
+    return runPlanned(request);
+  if (recording()) [[unlikely]]
+    recordOperands(request, Record::kFunctional, nullptr, call.common, nullptr);
   Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, request.op.loopOutput(call.common)));
   runFast(request, call, out.unsafeGetTensorImpl()->data());
   return out;

@@ -4,10 +4,11 @@
 //   elementwise::runOut<functors::Add>("add", out, a, b, alpha);           out= rules: resized, cast by canCast
 //   elementwise::runInplace<functors::Add>("add_", self, other, alpha);    self is output and first input
 //
-// The first F::kInputs arguments are inputs: tensors, or Scalars, which take part in type promotion as wrapped numbers do;
-// the other F::kScalars ones are Scalars passed to the functor in its compute type. CPU and Meta tensors. Broadcasting,
-// promotion, output layout, overlap rules and errors are those of PyTorch's TensorIterator. Keys, autograd and version
-// counters are the callers'. Functions may be called from any thread; tensors are the caller's to synchronise.
+// The first F::kInputs arguments are inputs: tensors, or Scalars, which take part in type promotion as wrapped numbers
+// do; the other F::kScalars ones are Scalars passed to the functor in its compute type. CPU and Meta tensors.
+// Broadcasting, promotion, output layout, overlap rules and errors are those of PyTorch's TensorIterator. Keys,
+// autograd and version counters are the callers'. Functions may be called from any thread; tensors are the caller's to
+// synchronise.
 #pragma once
 
 #include "kernels/elementwise/op_info.h"
@@ -16,8 +17,8 @@
 
 namespace shunt::elementwise {
 
-/// How many calls took the fast path (one contiguous loop, no plan) and how many a plan; and how many of both streamed their
-/// output (stream.h). Per thread, for tests.
+/// How many calls took the fast path (one contiguous loop, no plan) and how many a plan; and how many of both streamed
+/// their output (stream.h). Per thread, for tests.
 struct PathCounters {
   uint64_t fast = 0, planned = 0, streamed = 0;
 };

@@ -1,6 +1,6 @@
 // where with numbers, masked_fill with a tensor as value, threshold: on top of the elementwise operators.
-#include "generated/native_functions.h"
 #include "kernels/elementwise/functors/select.h"
+#include "generated/native_functions.h"
 #include "kernels/elementwise/overlap.h"
 #include "kernels/elementwise/run.h"
 
@@ -22,9 +22,10 @@ void checkByteMask(const Tensor& self, const Tensor& mask) {
 
 /// On Meta there is no value to read, and none is needed.
 Scalar valueOf(const Tensor& value) {
-  SHUNT_CHECK(value.defined(), "masked_fill(): argument 'value' (position 3) is an undefined tensor; expected one with data");
-  SHUNT_CHECK(value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ", value.dim(),
-              " dimension(s).");
+  SHUNT_CHECK(value.defined(),
+              "masked_fill(): argument 'value' (position 3) is an undefined tensor; expected one with data");
+  SHUNT_CHECK(value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
+              value.dim(), " dimension(s).");
   return value.is_meta() ? Scalar(0) : value.item();
 }
 
@@ -65,8 +66,8 @@ Tensor masked_fill_scalar(const Tensor& self, const Tensor& mask, const Scalar& 
 
 namespace {
 
-/// Of a tensor that was expanded, an element is filled when the mask has any of its places. The loop would let the last one
-/// decide, which may write back what was there before.
+/// Of a tensor that was expanded, an element is filled when the mask has any of its places. The loop would let the last
+/// one decide, which may write back what was there before.
 bool fillsExpanded(Tensor& self, const Tensor& mask, const Scalar& value) {
   if (!self.defined() || !mask.defined() || (mask.scalar_type() != kBool && mask.scalar_type() != kByte)) return false;
   if (!elementwise::repeatsElements(self.sizes(), self.strides()) || self.numel() == 0) return false;
@@ -87,7 +88,8 @@ bool fillsExpanded(Tensor& self, const Tensor& mask, const Scalar& value) {
 
 Tensor& masked_fill__scalar(Tensor& self, const Tensor& mask, const Scalar& value) {
   checkByteMask(self, mask);
-  if (fillsExpanded(self, mask, value)) [[unlikely]] return self;
+  if (fillsExpanded(self, mask, value)) [[unlikely]]
+    return self;
   elementwise::runInplace<functors::MaskedFill>("masked_fill_", self, mask, value);
   return self;
 }
@@ -105,9 +107,11 @@ namespace {
 /// Elements are compared with the threshold in their own dtype, of which it becomes a number. Compute types of 16-bit
 /// tensors are wider, and an element between the two would fall on the other side.
 Scalar inDtypeOf(const Tensor& t, const Scalar& threshold) {
-  if (!t.defined() || elementSize(t.scalar_type()) != 2 || !isFloatingType(t.scalar_type())) [[likely]] return threshold;
+  if (!t.defined() || elementSize(t.scalar_type()) != 2 || !isFloatingType(t.scalar_type())) [[likely]]
+    return threshold;
   const auto number = static_cast<float>(threshold.toDouble());
-  return t.scalar_type() == kHalf ? Scalar(static_cast<float>(Half(number))) : Scalar(static_cast<float>(BFloat16(number)));
+  return t.scalar_type() == kHalf ? Scalar(static_cast<float>(Half(number)))
+                                  : Scalar(static_cast<float>(BFloat16(number)));
 }
 
 }  // namespace
@@ -125,10 +129,13 @@ Tensor& threshold_out(const Tensor& self, const Scalar& threshold, const Scalar&
 }
 
 Tensor threshold_backward(const Tensor& grad_output, const Tensor& self, const Scalar& threshold) {
-  return elementwise::run<functors::ThresholdBackward>("threshold_backward", grad_output, self, inDtypeOf(self, threshold));
+  return elementwise::run<functors::ThresholdBackward>("threshold_backward", grad_output, self,
+                                                       inDtypeOf(self, threshold));
 }
-Tensor& threshold_backward_out(const Tensor& grad_output, const Tensor& self, const Scalar& threshold, Tensor& grad_input) {
-  elementwise::runOut<functors::ThresholdBackward>("threshold_backward", grad_input, grad_output, self, inDtypeOf(self, threshold));
+Tensor& threshold_backward_out(const Tensor& grad_output, const Tensor& self, const Scalar& threshold,
+                               Tensor& grad_input) {
+  elementwise::runOut<functors::ThresholdBackward>("threshold_backward", grad_input, grad_output, self,
+                                                   inDtypeOf(self, threshold));
   return grad_input;
 }
 

@@ -10,8 +10,8 @@
 namespace shunt::elementwise {
 
 using StreamCopyFn = void (*)(std::byte* to, const std::byte* from, int64_t nbytes);
-#define SHUNT_DECLARE(isa) \
-  namespace isa {          \
+#define SHUNT_DECLARE(isa)               \
+  namespace isa {                        \
   extern const StreamCopyFn kStreamCopy; \
   }
 SHUNT_DECLARE(baseline)
@@ -19,8 +19,8 @@ SHUNT_DECLARE(v3)
 SHUNT_DECLARE(v4)
 #undef SHUNT_DECLARE
 
-// One core's share of the last cache. A virtual machine may be told of the whole machine's, which it shares with others: at
-// most what gains there, too (below, plain stores to a cache that nobody else uses may be the faster ones).
+// One core's share of the last cache. A virtual machine may be told of the whole machine's, which it shares with
+// others: at most what gains there, too (below, plain stores to a cache that nobody else uses may be the faster ones).
 int64_t streamedBytes() {
   static const int64_t bytes = [] {
     constexpr int64_t kLeast = int64_t{4} << 20, kMost = int64_t{32} << 20;

@@ -1,14 +1,14 @@
 // Outputs that are larger than the caches.
 //
 // Note [Streamed outputs]
-// Before a store overwrites a line that no cache has, the line is read, for nothing where all of it is overwritten; and an
-// output larger than the caches drives everything else out of them. Such an output is computed block by block into a buffer
-// that the first cache holds, by the loops that compute all others, and each block is copied with non-temporal stores, which
-// do neither. So every functor, dtype and layout has them, with the bits it has anyway. (256 MiB: 0.7 of the time; stores
-// straight from the loop gained no more.) Chunks, and who runs them, are as for other outputs.
-// Not outputs that are inputs as well: their lines are read anyway. Nor memory without pages yet, as large new outputs have:
-// the operating system zeroes each through the caches just before its first store; streaming to it took 1.2 of the time.
-// Non-temporal stores are ordered with nothing: a thread that made some ends its chunk with a fence.
+// Before a store overwrites a line that no cache has, the line is read, for nothing where all of it is overwritten; and
+// an output larger than the caches drives everything else out of them. Such an output is computed block by block into a
+// buffer that the first cache holds, by the loops that compute all others, and each block is copied with non-temporal
+// stores, which do neither. So every functor, dtype and layout has them, with the bits it has anyway. (256 MiB: 0.7 of
+// the time; stores straight from the loop gained no more.) Chunks, and who runs them, are as for other outputs. Not
+// outputs that are inputs as well: their lines are read anyway. Nor memory without pages yet, as large new outputs
+// have: the operating system zeroes each through the caches just before its first store; streaming to it took 1.2 of
+// the time. Non-temporal stores are ordered with nothing: a thread that made some ends its chunk with a fence.
 #pragma once
 
 #include <shunt/core/macros.h>

@@ -10,12 +10,14 @@ namespace shunt::native {
 
 Tensor empty_cpu(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device>,
                  std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
-  return makeEmpty("empty", size, dtype ? *dtype : get_default_dtype(), layout, Device(kCPU), pin_memory, memory_format);
+  return makeEmpty("empty", size, dtype ? *dtype : get_default_dtype(), layout, Device(kCPU), pin_memory,
+                   memory_format);
 }
 
-Tensor empty_meta(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device>,
-                  std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
-  return makeEmpty("empty", size, dtype ? *dtype : get_default_dtype(), layout, Device(kMeta), pin_memory, memory_format);
+Tensor empty_meta(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                  std::optional<Device>, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+  return makeEmpty("empty", size, dtype ? *dtype : get_default_dtype(), layout, Device(kMeta), pin_memory,
+                   memory_format);
 }
 
 Tensor& empty_out(IntArrayRef size, std::optional<MemoryFormat> memory_format, Tensor& out) {
@@ -25,14 +27,16 @@ Tensor& empty_out(IntArrayRef size, std::optional<MemoryFormat> memory_format, T
   return out;
 }
 
-Tensor empty_strided_cpu(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype, std::optional<Layout> layout,
-                         std::optional<Device>, std::optional<bool> pin_memory) {
-  return makeEmptyStrided("empty_strided", size, stride, dtype ? *dtype : get_default_dtype(), layout, Device(kCPU), pin_memory);
+Tensor empty_strided_cpu(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype,
+                         std::optional<Layout> layout, std::optional<Device>, std::optional<bool> pin_memory) {
+  return makeEmptyStrided("empty_strided", size, stride, dtype ? *dtype : get_default_dtype(), layout, Device(kCPU),
+                          pin_memory);
 }
 
-Tensor empty_strided_meta(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype, std::optional<Layout> layout,
-                          std::optional<Device>, std::optional<bool> pin_memory) {
-  return makeEmptyStrided("empty_strided", size, stride, dtype ? *dtype : get_default_dtype(), layout, Device(kMeta), pin_memory);
+Tensor empty_strided_meta(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype,
+                          std::optional<Layout> layout, std::optional<Device>, std::optional<bool> pin_memory) {
+  return makeEmptyStrided("empty_strided", size, stride, dtype ? *dtype : get_default_dtype(), layout, Device(kMeta),
+                          pin_memory);
 }
 
 namespace {
@@ -49,7 +53,8 @@ bool hasRowMajorStrides(const TensorImpl& t) {
 }  // namespace
 
 Tensor empty_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
-                  std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+                  std::optional<Device> device, std::optional<bool> pin_memory,
+                  std::optional<MemoryFormat> memory_format) {
   const TensorImpl& like = implOf(self, "empty_like");
   const ScalarType type = dtype.value_or(like.dtype());
   const Device where = device.value_or(like.device());

@@ -20,8 +20,8 @@ void checkOptions(const char* op, ScalarType dtype, std::optional<Layout> layout
 int64_t checkedSizes(const char* op, IntArrayRef sizes, ScalarType dtype) {
   const int64_t numel = detail::checkedNumel(op, sizes);
   int64_t bytes = 0;
-  SHUNT_CHECK(!__builtin_mul_overflow(numel, elementSize(dtype), &bytes), op, "(): Storage size calculation overflowed with sizes=",
-              sizes, " and dtype ", dtype);
+  SHUNT_CHECK(!__builtin_mul_overflow(numel, elementSize(dtype), &bytes), op,
+              "(): Storage size calculation overflowed with sizes=", sizes, " and dtype ", dtype);
   return numel;
 }
 
@@ -30,8 +30,8 @@ void stridesFor(const char* op, MemoryFormat format, IntArrayRef sizes, int64_t*
   SHUNT_CHECK(format != MemoryFormat::Preserve, op, "(): unsupported memory format option ", format);
   const bool is_3d = format == MemoryFormat::ChannelsLast3d;
   const int64_t rank = is_3d ? 5 : 4;
-  SHUNT_CHECK(static_cast<int64_t>(sizes.size()) == rank, op, "(): required rank ", rank, " tensor to use channels_last",
-              is_3d ? "_3d" : "", " format");
+  SHUNT_CHECK(static_cast<int64_t>(sizes.size()) == rank, op, "(): required rank ", rank,
+              " tensor to use channels_last", is_3d ? "_3d" : "", " format");
   int64_t step = 1;
   strides[1] = step;
   step *= std::max<int64_t>(sizes[1], 1);
@@ -43,7 +43,8 @@ void stridesFor(const char* op, MemoryFormat format, IntArrayRef sizes, int64_t*
 }
 
 Tensor makeEmpty(const char* op, IntArrayRef sizes, ScalarType dtype, std::optional<Layout> layout,
-                 std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+                 std::optional<Device> device, std::optional<bool> pin_memory,
+                 std::optional<MemoryFormat> memory_format) {
   const Device where = device.value_or(Device(kCPU));
   if (!where.is_cpu() && !where.is_meta()) [[unlikely]]
     return ops::empty_memory_format::call(sizes, dtype, layout, where, pin_memory, memory_format);
@@ -66,10 +67,9 @@ Tensor makeEmptyStrided(const char* op, IntArrayRef sizes, IntArrayRef strides, 
   if (!where.is_cpu() && !where.is_meta()) [[unlikely]]
     return ops::empty_strided::call(sizes, strides, dtype, layout, where, pin_memory);
   checkOptions(op, dtype, layout, pin_memory);
-  SHUNT_CHECK(sizes.size() == strides.size(), op, "(): mismatch in length of strides and shape: size ", sizes, ", stride ",
-              strides);
-  for (int64_t s : strides)
-    SHUNT_CHECK(s >= 0, op, "(): Negative strides are not supported, got strides ", strides);
+  SHUNT_CHECK(sizes.size() == strides.size(), op, "(): mismatch in length of strides and shape: size ", sizes,
+              ", stride ", strides);
+  for (int64_t s : strides) SHUNT_CHECK(s >= 0, op, "(): Negative strides are not supported, got strides ", strides);
   checkedSizes(op, sizes, dtype);
   detail::storageBytes(op, sizes, strides, elementSize(dtype));
   // No dimensions: empty strides would mean "contiguous", which is the same.

@@ -30,7 +30,8 @@ int64_t arangeSize(ScalarType dtype, const Scalar& start, const Scalar& end, con
   const bool rises = integral ? end.toLong() >= start.toLong() : last >= first;
   const bool falls = integral ? end.toLong() <= start.toLong() : last <= first;
   SHUNT_CHECK(step_value > 0 ? rises : falls,
-              "arange(): upper bound and larger bound inconsistent with step sign: start ", first, ", end ", last, ", step ", step);
+              "arange(): upper bound and larger bound inconsistent with step sign: start ", first, ", end ", last,
+              ", step ", step);
   double size = 0;
   if (dtype == kLong) {
     const int64_t increment = step.toLong();
@@ -65,7 +66,8 @@ void fillArange(const TensorImpl& out, const Scalar& start, const Scalar& step) 
     if constexpr (std::is_integral_v<T>) {
       const auto first = static_cast<uint64_t>(start.toLong());
       const auto increment = static_cast<uint64_t>(step.toLong());
-      forEachElement<T>(out, [&](T& v) { v = cast<T>(static_cast<int64_t>(first + increment * static_cast<uint64_t>(i++))); });
+      forEachElement<T>(
+          out, [&](T& v) { v = cast<T>(static_cast<int64_t>(first + increment * static_cast<uint64_t>(i++))); });
     } else {
       const double first = start.toDouble();
       const double increment = step.toDouble();
@@ -98,13 +100,13 @@ Tensor below(Tensor out, auto&& write) {
 
 }  // namespace
 
-Tensor arange(const Scalar& end, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
-              std::optional<bool> pin_memory) {
+Tensor arange(const Scalar& end, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+              std::optional<Device> device, std::optional<bool> pin_memory) {
   return arange_start_step(0, end, 1, dtype, layout, device, pin_memory);
 }
 
-Tensor arange_start(const Scalar& start, const Scalar& end, std::optional<ScalarType> dtype, std::optional<Layout> layout,
-                    std::optional<Device> device, std::optional<bool> pin_memory) {
+Tensor arange_start(const Scalar& start, const Scalar& end, std::optional<ScalarType> dtype,
+                    std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
   return arange_start_step(start, end, 1, dtype, layout, device, pin_memory);
 }
 
@@ -129,8 +131,10 @@ Tensor& arange_start_out_meta(const Scalar& start, const Scalar& end, const Scal
   const int64_t size = arangeSize(dtype, start, end, step);
   checkedSizes("arange", size, dtype);
   // A tensor with as many elements keeps its shape.
-  if (out.numel() != size) resizeOutput(out, size);
-  else elementwise::assertNoInternalOverlap("arange", *out.unsafeGetTensorImpl(), Overlap::kError);
+  if (out.numel() != size)
+    resizeOutput(out, size);
+  else
+    elementwise::assertNoInternalOverlap("arange", *out.unsafeGetTensorImpl(), Overlap::kError);
   return out;
 }
 
@@ -153,8 +157,10 @@ Tensor& linspace_out_meta(const Scalar&, const Scalar&, int64_t steps, Tensor& o
   implOf(out, "linspace", "out");
   SHUNT_CHECK(steps >= 0, "linspace(): number of steps must be non-negative, but got ", steps);
   checkLinspaceType(out.scalar_type(), steps);
-  if (out.numel() != steps) resizeOutput(out, steps);
-  else elementwise::assertNoInternalOverlap("linspace", *out.unsafeGetTensorImpl(), Overlap::kError);
+  if (out.numel() != steps)
+    resizeOutput(out, steps);
+  else
+    elementwise::assertNoInternalOverlap("linspace", *out.unsafeGetTensorImpl(), Overlap::kError);
   return out;
 }
 
@@ -169,8 +175,8 @@ Tensor eye(int64_t n, std::optional<ScalarType> dtype, std::optional<Layout> lay
   return eye_m(n, n, dtype, layout, device, pin_memory);
 }
 
-Tensor eye_m(int64_t n, int64_t m, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
-             std::optional<bool> pin_memory) {
+Tensor eye_m(int64_t n, int64_t m, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+             std::optional<Device> device, std::optional<bool> pin_memory) {
   return below(makeEmpty("eye", 0, dtype ? *dtype : get_default_dtype(), layout, device, pin_memory),
                [&](Tensor& out) { shunt::eye_out(out, n, m); });
 }

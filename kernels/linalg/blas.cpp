@@ -5,8 +5,8 @@
 #include <shunt/core/log.h>
 #include <shunt/core/thread_signals.h>
 
-#include <cstdlib>
 #include <dlfcn.h>
+#include <cstdlib>
 #include <mutex>
 #include <string_view>
 
@@ -97,14 +97,14 @@ constinit std::atomic<const BlasFunctions*> blas_in_use{nullptr};
 
 const BlasFunctions& firstUseOfBlas() {
   const Loaded& loaded = loadedBlas();
-  SHUNT_CHECK(loaded.error.empty(), "matrix products need OpenBLAS (", kSoname, "), which can't be loaded: ", loaded.error,
-              ". On Debian: apt-get install libopenblas0-pthread");
+  SHUNT_CHECK(loaded.error.empty(), "matrix products need OpenBLAS (", kSoname,
+              "), which can't be loaded: ", loaded.error, ". On Debian: apt-get install libopenblas0-pthread");
   static std::once_flag warned;
   std::call_once(warned, [&] {
     const std::string core = loaded.functions.get_corename();
     if (isSlow(core) && std::getenv(kVariable) == nullptr)
-      shunt::detail::logWarning("OpenBLAS was loaded before Shunt, does not know this CPU and uses its kernels for '" + core +
-                                "': matrix products are slow. Set OPENBLAS_CORETYPE=" + coreOfThisCpu() +
+      shunt::detail::logWarning("OpenBLAS was loaded before Shunt, does not know this CPU and uses its kernels for '" +
+                                core + "': matrix products are slow. Set OPENBLAS_CORETYPE=" + coreOfThisCpu() +
                                 " in the environment of the program.");
   });
   blas_in_use.store(&loaded.functions, std::memory_order_release);

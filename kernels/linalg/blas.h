@@ -1,22 +1,23 @@
 // OpenBLAS as libshunt uses it: loaded with libshunt by dlopen, so that its kernels can be chosen first.
 //
 // Note [OpenBLAS's kernels]
-// OpenBLAS chooses its kernels by CPU model once, when it is loaded. A version older than the CPU takes kernels for SSE3:
-// five times slower on a CPU with AVX-512. So libshunt doesn't link it; it loads it, looks which kernels were chosen, and if
-// the CPU can do better, loads it anew with OPENBLAS_CORETYPE set meanwhile. The user's own OPENBLAS_CORETYPE is respected,
-// and so is an OpenBLAS that another library had loaded before: it stays as it is, and the first product warns if it is slow.
+// OpenBLAS chooses its kernels by CPU model once, when it is loaded. A version older than the CPU takes kernels for
+// SSE3: five times slower on a CPU with AVX-512. So libshunt doesn't link it; it loads it, looks which kernels were
+// chosen, and if the CPU can do better, loads it anew with OPENBLAS_CORETYPE set meanwhile. The user's own
+// OPENBLAS_CORETYPE is respected, and so is an OpenBLAS that another library had loaded before: it stays as it is, and
+// the first product warns if it is slow.
 //
 // Note [Threads of the BLAS]
-// OpenBLAS's number of threads is a setting of the process. It is set to 1 before a product whenever it is not 1; another
-// user of the same OpenBLAS in the process who wants threads has to set it again.
+// OpenBLAS's number of threads is a setting of the process. It is set to 1 before a product whenever it is not 1;
+// another user of the same OpenBLAS in the process who wants threads has to set it again.
 //
 // Any thread.
 #pragma once
 
 #include <shunt/core/macros.h>
 
-#include <atomic>
 #include <cblas.h>
+#include <atomic>
 #include <string>
 
 namespace shunt::linalg {
@@ -45,7 +46,8 @@ SHUNT_COLD const BlasFunctions& firstUseOfBlas();
 inline const BlasFunctions& serialBlas() {
   const BlasFunctions* found = blas_in_use.load(std::memory_order_acquire);
   const BlasFunctions& blas = found != nullptr ? *found : firstUseOfBlas();
-  if (blas.get_num_threads() != 1) [[unlikely]] blas.set_num_threads(1);
+  if (blas.get_num_threads() != 1) [[unlikely]]
+    blas.set_num_threads(1);
   return blas;
 }
 

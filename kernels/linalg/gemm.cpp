@@ -20,17 +20,18 @@ constexpr int64_t kBlockRows = 256;
 constexpr int64_t kLargeProduct = int64_t{1} << 24;
 
 inline blasint blasInt(int64_t v) {
-  SHUNT_CHECK(v <= std::numeric_limits<blasint>::max(), "matrix product: a dimension of ", v, " is larger than the BLAS takes");
+  SHUNT_CHECK(v <= std::numeric_limits<blasint>::max(), "matrix product: a dimension of ", v,
+              " is larger than the BLAS takes");
   return static_cast<blasint>(v);
 }
 
 inline CBLAS_TRANSPOSE flag(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
 
 // Note [Small products with a transposed right operand]
-// OpenBLAS 0.3.21 has a kernel of its own for small products of each pair of orientations, and on CPUs with AVX-512 the one
-// for A * B^T, which is what linear() needs, takes twice the time of the others: 6.5 us for 32x128x64, where with A stored
-// transposed as well it takes 3.1 us. Transposing A takes 0.4 us. Which way a product goes depends on its shape and
-// orientations alone.
+// OpenBLAS 0.3.21 has a kernel of its own for small products of each pair of orientations, and on CPUs with AVX-512 the
+// one for A * B^T, which is what linear() needs, takes twice the time of the others: 6.5 us for 32x128x64, where with A
+// stored transposed as well it takes 3.1 us. Transposing A takes 0.4 us. Which way a product goes depends on its shape
+// and orientations alone.
 constexpr int64_t kSmallProduct = 100 * 100 * 100;  // above it, OpenBLAS has one kernel for all
 constexpr int64_t kMaxTransposed = 4096;            // elements of A: 16 KiB on the stack
 constexpr int64_t kMinSide = 16;                    // less gains nothing
@@ -67,21 +68,21 @@ SHUNT_NOINLINE void gemmTransposingLeft(const BlasFunctions& blas, int64_t m, in
              blasInt(b.ld), beta, c, blasInt(ldc));
 }
 
-void blasGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta, float* c,
-              int64_t ldc) {
+void blasGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta,
+              float* c, int64_t ldc) {
   if (smallGemm(m, n, k, alpha, a, b, beta, c, ldc)) return;
   const BlasFunctions& blas = serialBlas();
   if (blas.small_nt_is_slow && transposesLeft(m, n, k, a.transposed, b.transposed)) [[unlikely]]
     return gemmTransposingLeft(blas, m, n, k, alpha, a, b, beta, c, ldc);
   blas.sgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), blasInt(m), blasInt(n), blasInt(k), alpha, a.data,
-              blasInt(a.ld), b.data, blasInt(b.ld), beta, c, blasInt(ldc));
+             blasInt(a.ld), b.data, blasInt(b.ld), beta, c, blasInt(ldc));
 }
 
-void blasGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta, double* c,
-              int64_t ldc) {
+void blasGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta,
+              double* c, int64_t ldc) {
   if (smallGemm(m, n, k, alpha, a, b, beta, c, ldc)) return;
-  serialBlas().dgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), blasInt(m), blasInt(n), blasInt(k), alpha, a.data,
-              blasInt(a.ld), b.data, blasInt(b.ld), beta, c, blasInt(ldc));
+  serialBlas().dgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), blasInt(m), blasInt(n), blasInt(k), alpha,
+                     a.data, blasInt(a.ld), b.data, blasInt(b.ld), beta, c, blasInt(ldc));
 }
 
 /// Plain loops in T's own arithmetic, which wraps for integers.
@@ -107,7 +108,8 @@ template <class T>
 void scale(int64_t m, int64_t n, typename GemmScalar<T>::type beta, T* c, int64_t ldc) {
   using A = typename GemmScalar<T>::type;
   for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = beta == A(0) ? T(0) : cast<T>(static_cast<A>(beta * cast<A>(c[i * ldc + j])));
+    for (int64_t j = 0; j < n; ++j)
+      c[i * ldc + j] = beta == A(0) ? T(0) : cast<T>(static_cast<A>(beta * cast<A>(c[i * ldc + j])));
 }
 
 /// out[i * cols + j] = data[i * ld + j].
@@ -126,7 +128,8 @@ inline int64_t panelWidth(int64_t n, int64_t k) {
 
 /// 16-bit types by way of float: operands widened, one rounding at the end.
 template <class T>
-void widenedGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<T> a, MatrixView<T> b, float beta, T* c, int64_t ldc) {
+void widenedGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<T> a, MatrixView<T> b, float beta, T* c,
+                 int64_t ldc) {
   const int64_t width = panelWidth(n, k);
   const auto memory = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(m * k + k * width + m * width));
   float *const wide_a = memory.get(), *const wide_b = wide_a + m * k, *const wide_c = wide_b + k * width;
@@ -174,24 +177,27 @@ void gemmSerial(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type al
                 typename GemmScalar<T>::type beta, T* c, int64_t ldc) {
   if (m == 0 || n == 0) return;
   if (k == 0 || alpha == 0) return scale<T>(m, n, beta, c, ldc);
-  if (!isLarge(m, n, k)) [[likely]] return product<T>(m, n, k, alpha, a, b, beta, c, ldc);
-  for (int64_t i = 0; i < m; i += kBlockRows) blockOfRows<T>(i, std::min(kBlockRows, m - i), n, k, alpha, a, b, beta, c, ldc);
+  if (!isLarge(m, n, k)) [[likely]]
+    return product<T>(m, n, k, alpha, a, b, beta, c, ldc);
+  for (int64_t i = 0; i < m; i += kBlockRows)
+    blockOfRows<T>(i, std::min(kBlockRows, m - i), n, k, alpha, a, b, beta, c, ldc);
 }
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
           typename GemmScalar<T>::type beta, T* c, int64_t ldc) {
-  if (k == 0 || !isLarge(m, n, k)) [[likely]] return gemmSerial<T>(m, n, k, alpha, a, b, beta, c, ldc);
+  if (k == 0 || !isLarge(m, n, k)) [[likely]]
+    return gemmSerial<T>(m, n, k, alpha, a, b, beta, c, ldc);
   parallelFor(0, m, kBlockRows, [&](int64_t begin, int64_t end) {
     gemmSerial<T>(end - begin, n, k, alpha, {a.data + begin * (a.transposed ? 1 : a.ld), a.ld, a.transposed}, b, beta,
                   c + begin * ldc, ldc);
   });
 }
 
-#define SHUNT_GEMM(T)                                                                                                   \
-  template void gemm<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>, GemmScalar<T>::type, \
-                        T*, int64_t);                                                                                   \
-  template void gemmSerial<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>,               \
+#define SHUNT_GEMM(T)                                                                                       \
+  template void gemm<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>,       \
+                        GemmScalar<T>::type, T*, int64_t);                                                  \
+  template void gemmSerial<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>, \
                               GemmScalar<T>::type, T*, int64_t);
 SHUNT_GEMM(float)
 SHUNT_GEMM(double)
@@ -204,14 +210,16 @@ SHUNT_GEMM(int32_t)
 SHUNT_GEMM(int64_t)
 #undef SHUNT_GEMM
 
-void gemv(int64_t m, int64_t k, float alpha, MatrixView<float> a, const float* x, int64_t x_stride, float beta, float* y) {
-  serialBlas().sgemv(a.transposed ? CblasColMajor : CblasRowMajor, CblasNoTrans, blasInt(m), blasInt(k), alpha, a.data, blasInt(a.ld), x,
-              blasInt(x_stride), beta, y, 1);
+void gemv(int64_t m, int64_t k, float alpha, MatrixView<float> a, const float* x, int64_t x_stride, float beta,
+          float* y) {
+  serialBlas().sgemv(a.transposed ? CblasColMajor : CblasRowMajor, CblasNoTrans, blasInt(m), blasInt(k), alpha, a.data,
+                     blasInt(a.ld), x, blasInt(x_stride), beta, y, 1);
 }
 
-void gemv(int64_t m, int64_t k, double alpha, MatrixView<double> a, const double* x, int64_t x_stride, double beta, double* y) {
-  serialBlas().dgemv(a.transposed ? CblasColMajor : CblasRowMajor, CblasNoTrans, blasInt(m), blasInt(k), alpha, a.data, blasInt(a.ld), x,
-              blasInt(x_stride), beta, y, 1);
+void gemv(int64_t m, int64_t k, double alpha, MatrixView<double> a, const double* x, int64_t x_stride, double beta,
+          double* y) {
+  serialBlas().dgemv(a.transposed ? CblasColMajor : CblasRowMajor, CblasNoTrans, blasInt(m), blasInt(k), alpha, a.data,
+                     blasInt(a.ld), x, blasInt(x_stride), beta, y, 1);
 }
 
 float dot(int64_t n, const float* x, int64_t x_stride, const float* y, int64_t y_stride) {

@@ -41,8 +41,8 @@ struct GemmScalar<Half> {
   using type = float;
 };
 
-/// C is m x n with leading dimension ldc, A is m x k, B is k x n. Defined for float, double, BFloat16, Half, uint8_t, int8_t,
-/// int16_t, int32_t and int64_t.
+/// C is m x n with leading dimension ldc, A is m x k, B is k x n. Defined for float, double, BFloat16, Half, uint8_t,
+/// int8_t, int16_t, int32_t and int64_t.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
           typename GemmScalar<T>::type beta, T* c, int64_t ldc);
@@ -53,8 +53,10 @@ void gemmSerial(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type al
                 typename GemmScalar<T>::type beta, T* c, int64_t ldc);
 
 /// y = alpha * A * x + beta * y for an m x k matrix; strides in elements.
-void gemv(int64_t m, int64_t k, float alpha, MatrixView<float> a, const float* x, int64_t x_stride, float beta, float* y);
-void gemv(int64_t m, int64_t k, double alpha, MatrixView<double> a, const double* x, int64_t x_stride, double beta, double* y);
+void gemv(int64_t m, int64_t k, float alpha, MatrixView<float> a, const float* x, int64_t x_stride, float beta,
+          float* y);
+void gemv(int64_t m, int64_t k, double alpha, MatrixView<double> a, const double* x, int64_t x_stride, double beta,
+          double* y);
 float dot(int64_t n, const float* x, int64_t x_stride, const float* y, int64_t y_stride);
 double dot(int64_t n, const double* x, int64_t x_stride, const double* y, int64_t y_stride);
 

@@ -36,7 +36,9 @@ constexpr size_t kAlpha = 8;
 struct KeyHash {
   size_t operator()(const Key& key) const {
     size_t h = 0;
-    const auto mix = [&h](auto... v) { ((h = (h ^ std::hash<decltype(v)>()(v)) * 0x9e3779b97f4a7c15u, h ^= h >> 29), ...); };
+    const auto mix = [&h](auto... v) {
+      ((h = (h ^ std::hash<decltype(v)>()(v)) * 0x9e3779b97f4a7c15u, h ^= h >> 29), ...);
+    };
     std::apply(mix, key);
     return h;
   }
@@ -220,7 +222,8 @@ bool gemmBFloat16(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<BFloa
   product.run(executions.stream(), a.data, b.data, c);
   return true;
 } catch (const dnnl::error& e) {
-  throw Error(detail::str("bfloat16 matrix product of ", m, "x", k, " and ", k, "x", n, " failed in oneDNN: ", e.what()));
+  throw Error(
+      detail::str("bfloat16 matrix product of ", m, "x", k, " and ", k, "x", n, " failed in oneDNN: ", e.what()));
 }
 
 bool oneDnnMultipliesBFloat16() {

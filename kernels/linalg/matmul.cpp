@@ -9,8 +9,8 @@ namespace shunt::native {
 
 namespace {
 
-/// Whether `big`'s leading dimensions become rows of one matrix, for a product with `other_dim` dimensions. Not where that
-/// would move its elements: a batch of transposed matrices.
+/// Whether `big`'s leading dimensions become rows of one matrix, for a product with `other_dim` dimensions. Not where
+/// that would move its elements: a batch of transposed matrices.
 bool isFolded(const Tensor& big, int64_t other_dim) {
   if (big.dim() < 3 || other_dim > 2) return false;
   const IntArrayRef sizes = big.sizes(), strides = big.strides();
@@ -75,7 +75,8 @@ SHUNT_NOINLINE Tensor matmulOfOtherDims(const Tensor& self, const Tensor& other)
 }
 
 Tensor matmul(const Tensor& self, const Tensor& other) {
-  if (self.dim() == 2 && other.dim() == 2) [[likely]] return ops::mm::call(self, other);
+  if (self.dim() == 2 && other.dim() == 2) [[likely]]
+    return ops::mm::call(self, other);
   return matmulOfOtherDims(self, other);
 }
 
@@ -108,7 +109,10 @@ bool foldedMatmulInto(const Tensor& big, const Tensor& small, const Tensor& out)
 
 Tensor& matmul_out(const Tensor& self, const Tensor& other, Tensor& out) {
   SHUNT_CHECK(self.defined() && other.defined() && out.defined(), "matmul(): argument '",
-              !self.defined() ? "self" : !other.defined() ? "other" : "out", "' is an undefined tensor; expected one with data");
+              !self.defined()    ? "self"
+              : !other.defined() ? "other"
+                                 : "out",
+              "' is an undefined tensor; expected one with data");
   if (autograd::compute_requires_grad(self, other, out)) autograd::throw_error_out_requires_grad("matmul");
   const int64_t a = self.dim(), b = other.dim();
   if (a == 2 && b == 2) return ops::mm_out::call(self, other, out);

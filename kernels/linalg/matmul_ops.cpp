@@ -27,7 +27,8 @@ struct Shape {
 /// Calls f(std::type_identity<T>) for the dtypes that products exist for.
 template <class F>
 void dispatchGemmTypes(ScalarType t, const char* op, F&& f) {
-  if (t == kFloat) [[likely]] return f(std::type_identity<float>{});
+  if (t == kFloat) [[likely]]
+    return f(std::type_identity<float>{});
   if (t == kBool) ::shunt::detail::throwNotImplementedFor(op, t);
   dispatchAllTypes(t, op, [&]<class T>(std::type_identity<T> type) {
     if constexpr (!std::is_same_v<T, bool>) f(type);
@@ -35,7 +36,8 @@ void dispatchGemmTypes(ScalarType t, const char* op, F&& f) {
 }
 
 [[noreturn]] SHUNT_COLD void throwShapes(IntArrayRef a, IntArrayRef b) {
-  throw Error(detail::str("mat1 and mat2 shapes cannot be multiplied (", a[0], "x", a[1], " and ", b[0], "x", b[1], ")"));
+  throw Error(
+      detail::str("mat1 and mat2 shapes cannot be multiplied (", a[0], "x", a[1], " and ", b[0], "x", b[1], ")"));
 }
 
 [[noreturn]] SHUNT_COLD void throwDtypes(const char* op, ScalarType a, ScalarType b) {
@@ -44,7 +46,8 @@ void dispatchGemmTypes(ScalarType t, const char* op, F&& f) {
 
 Shape shapeOfMm(const TensorImpl& a, const TensorImpl& b) {
   const IntArrayRef x = a.sizes(), y = b.sizes();
-  if (x[1] != y[0]) [[unlikely]] throwShapes(x, y);
+  if (x[1] != y[0]) [[unlikely]]
+    throwShapes(x, y);
   return {1, x[0], y[1], x[1]};
 }
 
@@ -52,14 +55,15 @@ Shape shapeOfBmm(const TensorImpl& a, const TensorImpl& b) {
   SHUNT_CHECK(a.dim() == 3, "batch1 must be a 3D tensor, got ", a.dim(), "D");
   SHUNT_CHECK(b.dim() == 3, "batch2 must be a 3D tensor, got ", b.dim(), "D");
   const IntArrayRef x = a.sizes(), y = b.sizes();
-  SHUNT_CHECK(y[0] == x[0] && y[1] == x[2], "Expected size for first two dimensions of batch2 tensor to be: [", x[0], ", ", x[2],
-              "] but got: [", y[0], ", ", y[1], "].");
+  SHUNT_CHECK(y[0] == x[0] && y[1] == x[2], "Expected size for first two dimensions of batch2 tensor to be: [", x[0],
+              ", ", x[2], "] but got: [", y[0], ", ", y[1], "].");
   return {x[0], x[1], y[2], x[2]};
 }
 
 /// C = alpha * A * B + beta * C for each matrix of a batch. C is contiguous.
 template <class T>
-void multiply(const Shape& s, const Operand& a, const Operand& b, const Scalar& beta, const Scalar& alpha, const TensorImpl& c) {
+void multiply(const Shape& s, const Operand& a, const Operand& b, const Scalar& beta, const Scalar& alpha,
+              const TensorImpl& c) {
   using A = typename GemmScalar<T>::type;
   T* const out = reinterpret_cast<T*>(c.data());
   const A scale = alpha.to<A>(), keep = beta.to<A>();
@@ -72,16 +76,17 @@ void multiply(const Shape& s, const Operand& a, const Operand& b, const Scalar& 
                             std::max<int64_t>(s.n, 1));
   };
   const int64_t work = s.m * s.n * std::max<int64_t>(s.k, 1);
-  if (work == 0 || s.batch <= kDefaultGrain / work) products(0, s.batch);
-  else parallelFor(0, s.batch, std::max<int64_t>(1, kDefaultGrain / work), products);
+  if (work == 0 || s.batch <= kDefaultGrain / work)
+    products(0, s.batch);
+  else
+    parallelFor(0, s.batch, std::max<int64_t>(1, kDefaultGrain / work), products);
 }
 
-void multiplyInto(const char* op, const Shape& s, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
-                  const TensorImpl& contiguous_out) {
+void multiplyInto(const char* op, const Shape& s, const Tensor& a, const Tensor& b, const Scalar& beta,
+                  const Scalar& alpha, const TensorImpl& contiguous_out) {
   const Operand left(a), right(b);
-  dispatchGemmTypes(contiguous_out.dtype(), op, [&]<class T>(std::type_identity<T>) {
-    multiply<T>(s, left, right, beta, alpha, contiguous_out);
-  });
+  dispatchGemmTypes(contiguous_out.dtype(), op,
+                    [&]<class T>(std::type_identity<T>) { multiply<T>(s, left, right, beta, alpha, contiguous_out); });
 }
 
 /// out = self, broadcast to out's sizes. The usual case is a row, the bias.
@@ -92,7 +97,8 @@ void fillWith(const TensorImpl& out, const Tensor& out_tensor, const Tensor& sel
   if (!is_row || from.dtype() != out.dtype()) return copyBelowAutograd(out_tensor, self);
   const auto bytes = static_cast<size_t>(from.numel() * from.itemsize());
   if (bytes == 0) return;
-  for (int64_t i = 0; i < out.sizes()[0]; ++i) std::memcpy(out.data() + static_cast<size_t>(i) * bytes, from.data(), bytes);
+  for (int64_t i = 0; i < out.sizes()[0]; ++i)
+    std::memcpy(out.data() + static_cast<size_t>(i) * bytes, from.data(), bytes);
 }
 
 /// mat1 and mat2 of an operator: checked for everything but the sum's `self`.
@@ -111,7 +117,8 @@ Product checkedMm(const char* op, const Tensor& a, const Tensor& b) {
   SHUNT_CHECK(x.dim() == 2, "self must be a matrix, got ", x.dim(), "-D tensor");
   SHUNT_CHECK(y.dim() == 2, "mat2 must be a matrix, got ", y.dim(), "-D tensor");
   const Shape s = shapeOfMm(x, y);
-  if (x.dtype() != y.dtype()) [[unlikely]] throwDtypes(op, x.dtype(), y.dtype());
+  if (x.dtype() != y.dtype()) [[unlikely]]
+    throwDtypes(op, x.dtype(), y.dtype());
   return {op, a, b, false, s, x.dtype()};
 }
 
@@ -127,8 +134,8 @@ Product checkedAddmm(const char* op, const Tensor& self, const Tensor& a, const 
   const TensorImpl& added = implOf(self, op);
   if (batched) {
     const Product p = checkedBmm(op, a, b, "batch1", "batch2");
-    SHUNT_CHECK(added.dtype() == p.dtype, "Input dtypes must be the same, got: input ", added.dtype(), ", batch1: ", p.dtype,
-                ", batch2: ", p.dtype);
+    SHUNT_CHECK(added.dtype() == p.dtype, "Input dtypes must be the same, got: input ", added.dtype(),
+                ", batch1: ", p.dtype, ", batch2: ", p.dtype);
     return p;
   }
   const TensorImpl& x = implOf(a, op, "mat1");
@@ -136,9 +143,10 @@ Product checkedAddmm(const char* op, const Tensor& self, const Tensor& a, const 
   SHUNT_CHECK(x.dim() == 2, "mat1 must be a matrix, got ", x.dim(), "-D tensor");
   SHUNT_CHECK(y.dim() == 2, "mat2 must be a matrix, got ", y.dim(), "-D tensor");
   const Shape s = shapeOfMm(x, y);
-  if (x.dtype() != y.dtype()) [[unlikely]] throwDtypes(op, x.dtype(), y.dtype());
-  SHUNT_CHECK(added.dtype() == x.dtype(), op, ": expected self to have the same dtype as mat1 and mat2, but got: ", added.dtype(),
-              " != ", x.dtype());
+  if (x.dtype() != y.dtype()) [[unlikely]]
+    throwDtypes(op, x.dtype(), y.dtype());
+  SHUNT_CHECK(added.dtype() == x.dtype(), op,
+              ": expected self to have the same dtype as mat1 and mat2, but got: ", added.dtype(), " != ", x.dtype());
   return {op, a, b, false, s, x.dtype()};
 }
 
@@ -206,9 +214,13 @@ Tensor& sumInPlace(const Product& p, Tensor& self, const Scalar& beta, const Sca
 }  // namespace
 
 Tensor mm(const Tensor& self, const Tensor& mat2) { return plainProduct(checkedMm("mm", self, mat2)); }
-Tensor& mm_out(const Tensor& self, const Tensor& mat2, Tensor& out) { return productOut(checkedMm("mm", self, mat2), out); }
+Tensor& mm_out(const Tensor& self, const Tensor& mat2, Tensor& out) {
+  return productOut(checkedMm("mm", self, mat2), out);
+}
 
-Tensor bmm(const Tensor& self, const Tensor& mat2) { return plainProduct(checkedBmm("bmm", self, mat2, "self", "mat2")); }
+Tensor bmm(const Tensor& self, const Tensor& mat2) {
+  return plainProduct(checkedBmm("bmm", self, mat2, "self", "mat2"));
+}
 Tensor& bmm_out(const Tensor& self, const Tensor& mat2, Tensor& out) {
   return productOut(checkedBmm("bmm", self, mat2, "self", "mat2"), out);
 }
@@ -220,18 +232,19 @@ Tensor& addmm_(Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scala
   return sumInPlace(checkedAddmm("addmm_", self, mat1, mat2, false), self, beta, alpha);
 }
 Tensor& addmm_out(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta, const Scalar& alpha,
-                      Tensor& out) {
+                  Tensor& out) {
   return sumOut(checkedAddmm("addmm", self, mat1, mat2, false), self, beta, alpha, out);
 }
 
-Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
+Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+               const Scalar& alpha) {
   return sumWithProduct(checkedAddmm("baddbmm", self, batch1, batch2, true), self, beta, alpha);
 }
 Tensor& baddbmm_(Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
   return sumInPlace(checkedAddmm("baddbmm_", self, batch1, batch2, true), self, beta, alpha);
 }
-Tensor& baddbmm_out(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha,
-                        Tensor& out) {
+Tensor& baddbmm_out(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+                    const Scalar& alpha, Tensor& out) {
   return sumOut(checkedAddmm("baddbmm", self, batch1, batch2, true), self, beta, alpha, out);
 }
 

@@ -21,7 +21,8 @@ constexpr int64_t kMostCopied = 16 * 1024;         // bytes of B, on the stack
 template <class T>
 constexpr bool isDouble = sizeof(T) == sizeof(double);
 
-/// What is faster than OpenBLAS's way, as measured: few columns of a long sum are not, nor is a copy of B that few rows use.
+/// What is faster than OpenBLAS's way, as measured: few columns of a long sum are not, nor is a copy of B that few rows
+/// use.
 bool isClass(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, size_t element_size) {
   if (m > kLongestSide || n > kLongestSide || k > kLongestSide || m * n * k > kMostProducts) return false;
   if (n < (m == 1 ? 16 : 8) && k > 16) return false;
@@ -38,7 +39,8 @@ bool isClass(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transpos
 [[gnu::target("avx")]] inline void transposeBlock(const float* in, int64_t ld, float* out, int64_t out_ld) {
   for (int half = 0; half < 2; ++half, in += 4, out += 4 * out_ld) {
     const auto rows = [&](int i) __attribute__((target("avx"))) {
-      return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(in + i * ld)), _mm_loadu_ps(in + (i + 4) * ld), 1);
+      return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(in + i * ld)), _mm_loadu_ps(in + (i + 4) * ld),
+                                  1);
     };
     const __m256 r0 = rows(0), r1 = rows(1), r2 = rows(2), r3 = rows(3);
     const __m256 a = _mm256_unpacklo_ps(r0, r1), b = _mm256_unpackhi_ps(r0, r1);
@@ -52,7 +54,8 @@ bool isClass(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transpos
 [[gnu::target("avx")]] inline void transposeBlock(const double* in, int64_t ld, double* out, int64_t out_ld) {
   for (int half = 0; half < 2; ++half, in += 2, out += 2 * out_ld) {
     const auto rows = [&](int i) __attribute__((target("avx"))) {
-      return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(in + i * ld)), _mm_loadu_pd(in + (i + 2) * ld), 1);
+      return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(in + i * ld)), _mm_loadu_pd(in + (i + 2) * ld),
+                                  1);
     };
     const __m256d r0 = rows(0), r1 = rows(1);
     _mm256_storeu_pd(out, _mm256_unpacklo_pd(r0, r1));
@@ -95,7 +98,8 @@ template <class T>
 SHUNT_ALWAYS_INLINE bool run(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<T> a, MatrixView<T> b, T beta, T* c,
                              int64_t ldc) {
   if (alpha != 1 || (beta != 0 && beta != 1) || !isClass(m, n, k, a.transposed, b.transposed, sizeof(T))) return false;
-  if (a.ld > kLongestRow || b.ld > kLongestRow || ldc > kLongestRow || detail::activeIsa() == Isa::kBaseline) return false;
+  if (a.ld > kLongestRow || b.ld > kLongestRow || ldc > kLongestRow || detail::activeIsa() == Isa::kBaseline)
+    return false;
   const SmallProblem problem{m, n, k, a.ld, b.ld, ldc, a.transposed, beta == 1, isDouble<T>};
   if (b.transposed) return transposingRight(problem, a.data, b.data, c);
   const UsedKernel kernel(problem);
@@ -106,8 +110,8 @@ SHUNT_ALWAYS_INLINE bool run(int64_t m, int64_t n, int64_t k, T alpha, MatrixVie
 
 }  // namespace
 
-bool smallGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta, float* c,
-               int64_t ldc) {
+bool smallGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta,
+               float* c, int64_t ldc) {
   return run(m, n, k, alpha, a, b, beta, c, ldc);
 }
 bool smallGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta,

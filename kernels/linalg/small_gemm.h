@@ -1,13 +1,12 @@
 // Small products of floats and doubles, in code that LIBXSMM's generator makes for a shape.
 //
 // Note [Small products]
-// OpenBLAS and LIBXSMM differ in the last bits, so which of them takes a product depends on its shape, its leading dimensions,
-// alpha, beta and the instruction set in use alone; never on what ran before, on threads, or on who asks: the interpreter and
-// a thunk call the same function.
-// Only LIBXSMM's generator is used: a function from a shape to bytes, without threads, settings or memory of its own. Making a
-// kernel takes 1 to 8 us, once in a process for a shape (Note [Small kernels], small_kernels.h).
-// LIBXSMM's matrices are column-major, so it computes C^T = B^T * A^T. It takes A transposed as it is; B transposed is copied
-// first, where that is worth it.
+// OpenBLAS and LIBXSMM differ in the last bits, so which of them takes a product depends on its shape, its leading
+// dimensions, alpha, beta and the instruction set in use alone; never on what ran before, on threads, or on who asks:
+// the interpreter and a thunk call the same function. Only LIBXSMM's generator is used: a function from a shape to
+// bytes, without threads, settings or memory of its own. Making a kernel takes 1 to 8 us, once in a process for a shape
+// (Note [Small kernels], small_kernels.h). LIBXSMM's matrices are column-major, so it computes C^T = B^T * A^T. It
+// takes A transposed as it is; B transposed is copied first, where that is worth it.
 //
 // Any thread.
 #pragma once
@@ -19,13 +18,14 @@
 namespace shunt::linalg {
 
 /// False where the product is none of these: nothing was done then.
-bool smallGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta, float* c,
-               int64_t ldc);
+bool smallGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta,
+               float* c, int64_t ldc);
 bool smallGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta,
                double* c, int64_t ldc);
 
 /// Whether a product of this shape is one, all else being as usual: for tests.
-SHUNT_API bool isSmallProduct(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, size_t element_size);
+SHUNT_API bool isSmallProduct(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed,
+                              size_t element_size);
 /// Kernels that the process has made, and how many it keeps: for tests.
 SHUNT_API uint64_t smallKernelsMade();
 SHUNT_API uint64_t smallKernelsKept();

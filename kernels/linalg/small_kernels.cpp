@@ -4,11 +4,11 @@
 #include <shunt/core/fork.h>
 #include <shunt/core/isa.h>
 
-#include <algorithm>
 #include <libxsmm_cpuid.h>
 #include <libxsmm_generator.h>
-#include <memory>
 #include <sys/mman.h>
+#include <algorithm>
+#include <memory>
 
 namespace shunt::linalg {
 
@@ -28,9 +28,9 @@ size_t generate(const SmallProblem& p, Buffer& out) {
   const auto i = [](int64_t v) { return static_cast<libxsmm_blasint>(v); };
   const int flags = (p.a_transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : 0) | (p.accumulates ? 0 : LIBXSMM_GEMM_FLAG_BETA_0);
   libxsmm_descriptor_blob blob;
-  const libxsmm_gemm_descriptor* descriptor =
-      libxsmm_gemm_descriptor_init(&blob, p.is_double ? LIBXSMM_GEMM_PRECISION_F64 : LIBXSMM_GEMM_PRECISION_F32, i(p.n), i(p.m),
-                                   i(p.k), i(p.ldb), i(p.lda), i(p.ldc), nullptr, nullptr, flags, LIBXSMM_GEMM_PREFETCH_NONE);
+  const libxsmm_gemm_descriptor* descriptor = libxsmm_gemm_descriptor_init(
+      &blob, p.is_double ? LIBXSMM_GEMM_PRECISION_F64 : LIBXSMM_GEMM_PRECISION_F32, i(p.n), i(p.m), i(p.k), i(p.ldb),
+      i(p.lda), i(p.ldc), nullptr, nullptr, flags, LIBXSMM_GEMM_PREFETCH_NONE);
   if (descriptor == nullptr) return 0;
   libxsmm_generated_code code{};
   code.generated_code = out.data();

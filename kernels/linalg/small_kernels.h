@@ -1,20 +1,20 @@
 // The process's kernels for small products, which LIBXSMM's generator makes: each once, for all threads.
 //
 // Note [Small kernels]
-// State: `entries` is an open-addressed table. An entry is empty (its kernel null), or it is complete and never changes again.
-// Making one, under the mutex: (1) look once more; (2) generate the code; (3) copy it to memory that is writable and not
-// executable; (4) make that executable and no longer writable; (5) write the entry's key; (6) store its kernel (release).
-// Looking: load the kernel (acquire); null ends the search, otherwise the key is there to be compared, and the code to be run.
-// So a look takes no lock and writes nothing, and the mutex is taken once for a shape.
-// Code: one range of memory made at load, [executable | writable]. New code is made at the border, which moves over it, and so
+// State: `entries` is an open-addressed table. An entry is empty (its kernel null), or it is complete and never changes
+// again. Making one, under the mutex: (1) look once more; (2) generate the code; (3) copy it to memory that is writable
+// and not executable; (4) make that executable and no longer writable; (5) write the entry's key; (6) store its kernel
+// (release). Looking: load the kernel (acquire); null ends the search, otherwise the key is there to be compared, and
+// the code to be run. So a look takes no lock and writes nothing, and the mutex is taken once for a shape. Code: one
+// range of memory made at load, [executable | writable]. New code is made at the border, which moves over it, and so
 // the number of mappings never changes: not with shapes, not with threads. That matters near the system's bound of
-// mappings, where mprotect fails if it would have to split one; a product that went to OpenBLAS for that would get other bits.
-// When the range or the table is full, further shapes share one more place, with guard pages around it, which is made anew for
-// each and whose kernel runs under the mutex: slow, with the same bits.
-// What makes a shape's kernel is the shape and the instruction set alone. If the system allows no code of ours at load, there
-// are no kernels in this process, from the first product to the last.
-// fork: the memory is private, so both sides go on alone; the mutex is held across it. A child's border can't move over what it
-// has from its parent, so a generation that makes kernels has one mapping more than the one before.
+// mappings, where mprotect fails if it would have to split one; a product that went to OpenBLAS for that would get
+// other bits. When the range or the table is full, further shapes share one more place, with guard pages around it,
+// which is made anew for each and whose kernel runs under the mutex: slow, with the same bits. What makes a shape's
+// kernel is the shape and the instruction set alone. If the system allows no code of ours at load, there are no kernels
+// in this process, from the first product to the last. fork: the memory is private, so both sides go on alone; the
+// mutex is held across it. A child's border can't move over what it has from its parent, so a generation that makes
+// kernels has one mapping more than the one before.
 //
 // Any thread.
 #pragma once
@@ -41,7 +41,8 @@ struct SmallKey {
   uint64_t shape = 0, rows = 0;
   SmallKey() = default;
   explicit SmallKey(const SmallProblem& p)
-      : shape(u(p.m) | u(p.n) << 11 | u(p.k) << 22 | u(p.a_transposed) << 33 | u(p.accumulates) << 34 | u(p.is_double) << 35),
+      : shape(u(p.m) | u(p.n) << 11 | u(p.k) << 22 | u(p.a_transposed) << 33 | u(p.accumulates) << 34 |
+              u(p.is_double) << 35),
         rows(u(p.lda) | u(p.ldb) << 21 | u(p.ldc) << 42) {}
   bool operator==(const SmallKey&) const = default;
   size_t hash() const { return ((shape ^ (rows * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu) >> 40; }
@@ -59,11 +60,14 @@ class UsedKernel {
   SHUNT_ALWAYS_INLINE explicit UsedKernel(const SmallProblem& problem) {
     const SmallKey key(problem);
     kernel_ = find(key);
-    if (kernel_ == nullptr) [[unlikely]] make(problem, key);
-    if (kernel_ == &none) [[unlikely]] kernel_ = nullptr;
+    if (kernel_ == nullptr) [[unlikely]]
+      make(problem, key);
+    if (kernel_ == &none) [[unlikely]]
+      kernel_ = nullptr;
   }
   SHUNT_ALWAYS_INLINE ~UsedKernel() {
-    if (locked_) [[unlikely]] unlock();
+    if (locked_) [[unlikely]]
+      unlock();
   }
   UsedKernel(const UsedKernel&) = delete;
   UsedKernel& operator=(const UsedKernel&) = delete;

@@ -15,7 +15,9 @@ namespace {
 int64_t vectorStride(const TensorImpl& v) { return v.numel() <= 1 ? 1 : v.strides()[0]; }
 
 /// A vector with a positive stride.
-Tensor usableVector(const Tensor& v) { return vectorStride(*v.unsafeGetTensorImpl()) > 0 ? v : linalg::contiguousCopy(v); }
+Tensor usableVector(const Tensor& v) {
+  return vectorStride(*v.unsafeGetTensorImpl()) > 0 ? v : linalg::contiguousCopy(v);
+}
 
 /// The sum of products by the lanes of reductions, for the types without a BLAS.
 template <class T>
@@ -39,9 +41,11 @@ ResultMeta dot_meta(const Tensor& self, const Tensor& tensor) {
   const TensorImpl& a = implOf(self, "dot");
   const TensorImpl& b = implOf(tensor, "dot", "tensor");
   SHUNT_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
-  SHUNT_CHECK(a.dtype() == b.dtype(), "dot : expected both vectors to have same dtype, but found ", a.dtype(), " and ", b.dtype());
+  SHUNT_CHECK(a.dtype() == b.dtype(), "dot : expected both vectors to have same dtype, but found ", a.dtype(), " and ",
+              b.dtype());
   SHUNT_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor ", a.sizes(), " and src ", b.sizes(),
-              " to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
+              " to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
+              " elements respectively");
   if (a.dtype() == kBool) ::shunt::detail::throwNotImplementedFor("dot", a.dtype());
   return ResultMeta(a, IntArrayRef(), a.dtype());
 }

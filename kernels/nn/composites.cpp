@@ -1,5 +1,5 @@
-// Composite operators of networks: linear, softmax, log_softmax, layer_norm, nll_loss, cross_entropy_loss, dropout. They call
-// other operators and nothing else, so autograd, autocast and modes see those.
+// Composite operators of networks: linear, softmax, log_softmax, layer_norm, nll_loss, cross_entropy_loss, dropout.
+// They call other operators and nothing else, so autograd, autocast and modes see those.
 #include "generated/native_functions.h"
 #include "kernels/nn/reduction.h"
 #include "kernels/shape/view_util.h"
@@ -21,7 +21,8 @@ SHUNT_NOINLINE Tensor linearOfBatch(const Tensor& input, const Tensor& weight, c
 }
 
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
-  if (!input.defined() || !weight.defined()) [[unlikely]] throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
+  if (!input.defined() || !weight.defined()) [[unlikely]]
+    throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
   const bool biased = bias && bias->defined();
   if (biased && input.dim() == 2) return ops::addmm::call(*bias, input, ops::t::call(weight), 1, 1);
   if (biased && input.dim() == 3 && input.is_contiguous()) return linearOfBatch(input, weight, *bias);
@@ -42,8 +43,8 @@ Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dt
 
 namespace {
 
-/// Whether the bias can be added to the product without changing its shape. If not the functional form says so, before `out` is
-/// written to.
+/// Whether the bias can be added to the product without changing its shape. If not the functional form says so, before
+/// `out` is written to.
 bool addsInPlace(const Tensor& bias, const Tensor& input, const Tensor& weight) {
   if (input.dim() == 0 || weight.dim() == 0) return true;  // the product's own error
   std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().end() - 1);
@@ -54,11 +55,13 @@ bool addsInPlace(const Tensor& bias, const Tensor& input, const Tensor& weight) 
 }  // namespace
 
 Tensor& linear_out(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, Tensor& out) {
-  if (!input.defined() || !weight.defined()) [[unlikely]] throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
+  if (!input.defined() || !weight.defined()) [[unlikely]]
+    throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
   if (autograd::compute_requires_grad(input, weight, bias, out)) autograd::throw_error_out_requires_grad("linear");
   const bool biased = bias && bias->defined();
   if (biased && input.dim() == 2) return ops::addmm_out::call(*bias, input, ops::t::call(weight), 1, 1, out);
-  if (biased && out.defined() && (out.is_alias_of(*bias) || !addsInPlace(*bias, input, weight))) return wrappers::copyToOut("linear", out, linear(input, weight, bias));
+  if (biased && out.defined() && (out.is_alias_of(*bias) || !addsInPlace(*bias, input, weight)))
+    return wrappers::copyToOut("linear", out, linear(input, weight, bias));
   ops::matmul_out::call(input, ops::t::call(weight), out);
   return biased ? ops::add__Tensor::call(out, *bias, 1) : out;
 }
@@ -101,8 +104,9 @@ SHUNT_NOINLINE Tensor nllLossOfPositions(const Tensor& self, const Tensor& targe
 }
 
 /// Targets are probabilities of the classes, in the input's shape.
-SHUNT_NOINLINE Tensor crossEntropyOfProbabilities(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
-                                                  int64_t reduction, double smoothing) {
+SHUNT_NOINLINE Tensor crossEntropyOfProbabilities(const Tensor& self, const Tensor& target,
+                                                  const std::optional<Tensor>& weight, int64_t reduction,
+                                                  double smoothing) {
   SHUNT_CHECK(target.is_floating_point(), "Expected floating point type for target with class probabilities, got ",
               target.dtype());
   const LossReduction how = nn::lossReduction(reduction);
@@ -110,24 +114,28 @@ SHUNT_NOINLINE Tensor crossEntropyOfProbabilities(const Tensor& self, const Tens
   const int64_t classes = self.size(class_dim);
   Tensor wanted = target;
   if (smoothing > 0)
-    wanted = ops::add_Scalar::call(ops::mul_Scalar::call(target, 1 - smoothing), smoothing / static_cast<double>(classes), 1);
+    wanted = ops::add_Scalar::call(ops::mul_Scalar::call(target, 1 - smoothing),
+                                   smoothing / static_cast<double>(classes), 1);
   Tensor product = ops::mul_Tensor::call(log_softmax(self, class_dim, std::nullopt), wanted);
   if (weight && weight->defined()) {
-    SHUNT_CHECK(weight->dim() == 1 && weight->numel() == classes, "cross_entropy: weight tensor should be defined either for all ",
-                classes, " classes or no classes but got weight tensor of shape: ", weight->sizes());
+    SHUNT_CHECK(weight->dim() == 1 && weight->numel() == classes,
+                "cross_entropy: weight tensor should be defined either for all ", classes,
+                " classes or no classes but got weight tensor of shape: ", weight->sizes());
     std::vector<int64_t> shape(static_cast<size_t>(self.dim()), 1);
     shape[static_cast<size_t>(class_dim)] = classes;
     product = ops::mul_Tensor::call(product, ops::view::call(*weight, shape));
   }
-  if (how == LossReduction::kNone) return ops::neg::call(ops::sum_dim_IntList::call(product, class_dim, false, std::nullopt));
+  if (how == LossReduction::kNone)
+    return ops::neg::call(ops::sum_dim_IntList::call(product, class_dim, false, std::nullopt));
   const Tensor total = ops::neg::call(ops::sum::call(product, std::nullopt));
   if (how == LossReduction::kSum) return total;
   return ops::div_Scalar::call(total, static_cast<double>(self.numel()) / static_cast<double>(classes));
 }
 
 /// (1 - s) * nll + s / C * (sum over classes of the weighted -log p), ignored samples left out.
-SHUNT_NOINLINE Tensor smoothedCrossEntropy(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
-                                           int64_t reduction, int64_t ignore_index, double smoothing) {
+SHUNT_NOINLINE Tensor smoothedCrossEntropy(const Tensor& self, const Tensor& target,
+                                           const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index,
+                                           double smoothing) {
   const LossReduction how = nn::lossReduction(reduction);
   const int64_t class_dim = self.dim() == 1 ? 0 : 1;
   const int64_t classes = self.size(class_dim);
@@ -136,8 +144,9 @@ SHUNT_NOINLINE Tensor smoothedCrossEntropy(const Tensor& self, const Tensor& tar
   const Tensor nll = nll_loss_nd(log_p, target, weight, reduction, ignore_index);
   Tensor per_class = log_p;
   if (weighted) {
-    SHUNT_CHECK(weight->dim() == 1 && weight->numel() == classes, "cross_entropy: weight tensor should be defined either for all ",
-                classes, " classes or no classes but got weight tensor of shape: ", weight->sizes());
+    SHUNT_CHECK(weight->dim() == 1 && weight->numel() == classes,
+                "cross_entropy: weight tensor should be defined either for all ", classes,
+                " classes or no classes but got weight tensor of shape: ", weight->sizes());
     std::vector<int64_t> shape(static_cast<size_t>(self.dim()), 1);
     shape[static_cast<size_t>(class_dim)] = classes;
     per_class = ops::mul_Tensor::call(log_p, ops::view::call(*weight, shape));
@@ -155,7 +164,8 @@ SHUNT_NOINLINE Tensor smoothedCrossEntropy(const Tensor& self, const Tensor& tar
     }
     smooth = ops::div_Tensor::call(smooth, ops::sum::call(samples, std::nullopt));
   }
-  return ops::add_Tensor::call(ops::mul_Scalar::call(nll, 1 - smoothing), smooth, smoothing / static_cast<double>(classes));
+  return ops::add_Tensor::call(ops::mul_Scalar::call(nll, 1 - smoothing), smooth,
+                               smoothing / static_cast<double>(classes));
 }
 
 Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
@@ -167,9 +177,10 @@ Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const std::optional
   return nllLossOfPositions(self, target, weight, reduction, ignore_index);
 }
 
-Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
-                          int64_t ignore_index, double label_smoothing) {
-  SHUNT_CHECK(label_smoothing >= 0 && label_smoothing <= 1, "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
+Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+                          int64_t reduction, int64_t ignore_index, double label_smoothing) {
+  SHUNT_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
+              "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
   if (self.sizes() == target.sizes()) {
     SHUNT_CHECK(ignore_index < 0, "ignore_index is not supported for floating point target");
     return crossEntropyOfProbabilities(self, target, weight, reduction, label_smoothing);
@@ -182,11 +193,14 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const std::o
 Tensor dropout(const Tensor& input, double p, bool train) {
   SHUNT_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
   if (p == 0 || !train || input.numel() == 0) return input;
-  if (p == 1) return ops::mul_Tensor::call(input, ops::zeros::call({}, input.scalar_type(), std::nullopt, input.device(), std::nullopt));
+  if (p == 1)
+    return ops::mul_Tensor::call(input,
+                                 ops::zeros::call({}, input.scalar_type(), std::nullopt, input.device(), std::nullopt));
   // Said before numbers are drawn.
-  SHUNT_CHECK(input.is_floating_point(), "dropout(): result type ", get_default_dtype(), " can't be cast to the desired output type ",
-              input.scalar_type());
-  Tensor kept = ops::empty_like::call(input, std::nullopt, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous);
+  SHUNT_CHECK(input.is_floating_point(), "dropout(): result type ", get_default_dtype(),
+              " can't be cast to the desired output type ", input.scalar_type());
+  Tensor kept =
+      ops::empty_like::call(input, std::nullopt, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous);
   ops::bernoulli__float::call(kept, 1 - p, std::nullopt);
   ops::div__Scalar::call(kept, 1 - p);
   return ops::mul_Tensor::call(input, kept);

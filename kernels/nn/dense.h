@@ -6,6 +6,8 @@
 namespace shunt::nn {
 
 /// The tensor, or a contiguous copy of it.
-inline Tensor dense(const Tensor& t) { return t.is_contiguous() ? t : ops::contiguous::call(t, MemoryFormat::Contiguous); }
+inline Tensor dense(const Tensor& t) {
+  return t.is_contiguous() ? t : ops::contiguous::call(t, MemoryFormat::Contiguous);
+}
 
 }  // namespace shunt::nn

@@ -1,4 +1,5 @@
-// The generic loops of layer_norm and its gradient along rows: what the compiler specialises. The interpreter doesn't run them.
+// The generic loops of layer_norm and its gradient along rows: what the compiler specialises. The interpreter doesn't
+// run them.
 #include "kernels/nn/layer_norm.h"
 #include "kernels/nn/layer_norm_rows.h"
 #include "kernels/reduce/rows.h"
@@ -24,8 +25,12 @@ void layerNormLoop(const rows::Call& call) {
   const bool own = c.dtype == scalar_type_of<A>;
   constexpr int64_t kLongest = kLongestNorm<A>;  // four of them: the sum of squares has one more
   A buffer[kLongest], weights[kLongest], biases[kLongest], statistics[2];
-  const NormForward<A> norm{valuesOf(weights, c.in[1], c.result, c.n), valuesOf(biases, c.in[2], c.result, c.n),
-                            &statistics[0], &statistics[1], c.n, static_cast<A>(c.number)};
+  const NormForward<A> norm{valuesOf(weights, c.in[1], c.result, c.n),
+                            valuesOf(biases, c.in[2], c.result, c.n),
+                            &statistics[0],
+                            &statistics[1],
+                            c.n,
+                            static_cast<A>(c.number)};
   for (int64_t r = 0; r < c.rows; ++r) {
     const A* x = valuesOf(buffer, c.in[0] + r * c.n * size, c.dtype, c.n);
     std::byte* const out = c.out[0] + r * c.n * size;
@@ -58,7 +63,9 @@ void layerNormBackwardLoop(const rows::Call& call) {
   if (c.out[2] != nullptr) reduce::storeRow(c.out[2], bias_grads, c.result, c.n);
 }
 
-rows::LoopFn genericLayerNorm(ScalarType dtype) { return dtype == kDouble ? layerNormLoop<double> : layerNormLoop<float>; }
+rows::LoopFn genericLayerNorm(ScalarType dtype) {
+  return dtype == kDouble ? layerNormLoop<double> : layerNormLoop<float>;
+}
 
 rows::LoopFn genericLayerNormBackward(ScalarType dtype) {
   return dtype == kDouble ? layerNormBackwardLoop<double> : layerNormBackwardLoop<float>;

@@ -1,5 +1,5 @@
-// The entries of layer_norm and its gradient: dense rows of any floating-point dtype. float and double are computed in place of
-// the tensors' memory, 16-bit types in buffers of float.
+// The entries of layer_norm and its gradient: dense rows of any floating-point dtype. float and double are computed in
+// place of the tensors' memory, 16-bit types in buffers of float.
 #include "kernels/nn/layer_norm.h"
 
 #include "kernels/nn/layer_norm_table.h"
@@ -57,7 +57,8 @@ A* inPlace(const TensorImpl& t, int64_t first) {
 template <class F>
 void forRows(int64_t rows, int64_t n, const F& f) {
   if (rows * n <= kDefaultGrain) return f(0, rows);
-  parallelFor(0, rows, std::max<int64_t>(1, kDefaultGrain / n), [&](int64_t begin, int64_t end) { f(begin, end - begin); });
+  parallelFor(0, rows, std::max<int64_t>(1, kDefaultGrain / n),
+              [&](int64_t begin, int64_t end) { f(begin, end - begin); });
 }
 
 template <class A>
@@ -90,15 +91,20 @@ int64_t rowsOfPart(int64_t n) { return std::max<int64_t>(16, kDefaultGrain / std
 template <class A>
 class Backward {
  public:
-  explicit Backward(const NormGradient& c) : c_(c), weight_(c.weight, c.n), mean_(c.mean, c.rows), rstd_(c.rstd, c.rows) {
+  explicit Backward(const NormGradient& c)
+      : c_(c), weight_(c.weight, c.n), mean_(c.mean, c.rows), rstd_(c.rstd, c.rows) {
     parts_ = std::max<int64_t>(1, (c.rows + rowsOfPart(c.n) - 1) / rowsOfPart(c.n));
     if (c.weight_grad != nullptr) weight_grads_ = zeros();
     if (c.bias_grad != nullptr) bias_grads_ = zeros();
   }
 
   void run() const {
-    if (parts_ == 1) part(0);
-    else parallelFor(0, parts_, 1, [&](int64_t begin, int64_t end) { for (int64_t i = begin; i < end; ++i) part(i); });
+    if (parts_ == 1)
+      part(0);
+    else
+      parallelFor(0, parts_, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) part(i);
+      });
     if (c_.weight_grad != nullptr) finish(*c_.weight_grad, weight_grads_.get());
     if (c_.bias_grad != nullptr) finish(*c_.bias_grad, bias_grads_.get());
   }
@@ -159,18 +165,22 @@ void layerNorm(const Norm& c) {
   const ScalarType dtype = c.x->dtype();
   if (rows::recording()) [[unlikely]]
     record("layer_norm", &layerNorm, &layerNormExpected, genericLayerNorm(dtype), dtype, {c.x, c.weight, c.bias});
-  if (dtype == kDouble) forward<double>(c);
-  else forward<float>(c);
+  if (dtype == kDouble)
+    forward<double>(c);
+  else
+    forward<float>(c);
 }
 
 void layerNormBackward(const NormGradient& c) {
   ++rows::interpreted_calls;
   const ScalarType dtype = c.x->dtype();
   if (rows::recording()) [[unlikely]]
-    record("layer_norm backward", &layerNormBackward, &layerNormBackwardExpected, genericLayerNormBackward(dtype), dtype,
-           {c.grad, c.x, c.mean, c.rstd, c.weight});
-  if (dtype == kDouble) Backward<double>(c).run();
-  else Backward<float>(c).run();
+    record("layer_norm backward", &layerNormBackward, &layerNormBackwardExpected, genericLayerNormBackward(dtype),
+           dtype, {c.grad, c.x, c.mean, c.rstd, c.weight});
+  if (dtype == kDouble)
+    Backward<double>(c).run();
+  else
+    Backward<float>(c).run();
 }
 
 }  // namespace shunt::nn

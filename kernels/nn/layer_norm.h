@@ -1,13 +1,13 @@
-// The entries of native_layer_norm and its gradient, and what a thunk puts in their place (kernels/rows/expected.h). Operands
-// are the caller's, checked and dense. Any thread.
+// The entries of native_layer_norm and its gradient, and what a thunk puts in their place (kernels/rows/expected.h).
+// Operands are the caller's, checked and dense. Any thread.
 #pragma once
 
 #include "kernels/rows/expected.h"
 
 namespace shunt::nn {
 
-/// Of `rows` rows with n elements. `out` has x's dtype; the parameters and the statistics are of one dtype, x's or wider.
-/// Parameters that are not there, and gradients that are not wanted, are null.
+/// Of `rows` rows with n elements. `out` has x's dtype; the parameters and the statistics are of one dtype, x's or
+/// wider. Parameters that are not there, and gradients that are not wanted, are null.
 struct Norm {
   const TensorImpl* x;
   const TensorImpl* weight;
@@ -37,7 +37,8 @@ SHUNT_NOINLINE void layerNormBackward(const NormGradient& gradient);
 void layerNormExpected(const Norm& norm);
 void layerNormBackwardExpected(const NormGradient& gradient);
 
-/// Rows that the generic loops take: so long that a loop's buffers, which are on its caller's stack, have 16 KiB in all.
+/// Rows that the generic loops take: so long that a loop's buffers, which are on its caller's stack, have 16 KiB in
+/// all.
 template <class A>
 inline constexpr int64_t kLongestNorm = (16 << 10) / (4 * int64_t{sizeof(A)});
 template <class A>

@@ -49,7 +49,8 @@ void layerNormBackwardExpected(const NormGradient& c) {
   const bool expected = rows::isExpected(c.grad, 0) && rows::isExpected(c.x, 1) && rows::isExpected(c.mean, 2) &&
                         rows::isExpected(c.rstd, 3) && rows::isExpectedOrAbsent(c.weight, 4);
   const int64_t longest = dtype == kDouble ? kLongestNormBackward<double> : kLongestNormBackward<float>;
-  if (!expected || !isLike(c.bias_grad, type) || !fits(c.rows, c.n, longest)) [[unlikely]] return layerNormBackward(c);
+  if (!expected || !isLike(c.bias_grad, type) || !fits(c.rows, c.n, longest)) [[unlikely]]
+    return layerNormBackward(c);
   rows::Call call;
   call.dtype = dtype;
   call.result = type;

@@ -1,6 +1,6 @@
-// Layer normalisation along rows, and its gradient. Included only by sources compiled once per instruction set, and by those of
-// generic loops; everything has internal linkage. Pure functions of their arguments; a result may be the memory of the row that
-// it is made of, element for element.
+// Layer normalisation along rows, and its gradient. Included only by sources compiled once per instruction set, and by
+// those of generic loops; everything has internal linkage. Pure functions of their arguments; a result may be the
+// memory of the row that it is made of, element for element.
 #pragma once
 
 #include "kernels/nn/layer_norm_table.h"
@@ -28,14 +28,17 @@ SHUNT_ALWAYS_INLINE A sumOf(int64_t n, const F& f) {
 template <class A>
 SHUNT_ALWAYS_INLINE A sumOfRow(const A* x, int64_t n) {
   A sum = 0;
-  for (int64_t b = 0; b < n; b += kBlock) sum += reduce::reduceBlock<reduce::SumOp, A>(x + b, n - b < kBlock ? n - b : kBlock);
+  for (int64_t b = 0; b < n; b += kBlock)
+    sum += reduce::reduceBlock<reduce::SumOp, A>(x + b, n - b < kBlock ? n - b : kBlock);
   return sum;
 }
 
 template <class A>
 SHUNT_ALWAYS_INLINE A squareRoot(A x) {
-  if constexpr (sizeof(A) == sizeof(float)) return __builtin_sqrtf(x);
-  else return __builtin_sqrt(x);
+  if constexpr (sizeof(A) == sizeof(float))
+    return __builtin_sqrtf(x);
+  else
+    return __builtin_sqrt(x);
 }
 
 /// The loops' `Longest`: no row has more elements.
@@ -54,15 +57,20 @@ SHUNT_ALWAYS_INLINE void normRow(const NormForward<A>& c, A* out, const A* x, in
   };
   const A* w = c.weight;
   const A* b = c.bias;
-  if (w != nullptr && b != nullptr) write([=](A y, int64_t i) __attribute__((always_inline)) { return y * w[i] + b[i]; });
-  else if (w != nullptr) write([=](A y, int64_t i) __attribute__((always_inline)) { return y * w[i]; });
-  else if (b != nullptr) write([=](A y, int64_t i) __attribute__((always_inline)) { return y + b[i]; });
-  else write([](A y, int64_t) __attribute__((always_inline)) { return y; });
+  if (w != nullptr && b != nullptr)
+    write([=](A y, int64_t i) __attribute__((always_inline)) { return y * w[i] + b[i]; });
+  else if (w != nullptr)
+    write([=](A y, int64_t i) __attribute__((always_inline)) { return y * w[i]; });
+  else if (b != nullptr)
+    write([=](A y, int64_t i) __attribute__((always_inline)) { return y + b[i]; });
+  else
+    write([](A y, int64_t) __attribute__((always_inline)) { return y; });
 }
 
 /// With g = grad * weight and y = (x - mean) * rstd: rstd * (g - mean(g) - y * mean(g * y)).
 template <int64_t Longest, class A, class Weight>
-SHUNT_ALWAYS_INLINE void inputGradient(A* out, const A* grad, const A* x, A mean, A rstd, int64_t n, const Weight& weight) {
+SHUNT_ALWAYS_INLINE void inputGradient(A* out, const A* grad, const A* x, A mean, A rstd, int64_t n,
+                                       const Weight& weight) {
   const auto g = [&](int64_t i) __attribute__((always_inline)) { return grad[i] * weight(i); };
   const auto y = [&](int64_t i) __attribute__((always_inline)) { return (x[i] - mean) * rstd; };
   const auto count = static_cast<A>(n);
@@ -87,8 +95,10 @@ SHUNT_ALWAYS_INLINE void normBackwardRow(const NormBackward<A>& c, A* out, const
   const A* w = c.weight;
   const auto given = [=](int64_t i) __attribute__((always_inline)) { return w[i]; };
   const auto none = [](int64_t) __attribute__((always_inline)) { return A(1); };
-  if (w != nullptr) inputGradient<Longest>(out, grad, x, mean, rstd, c.n, given);
-  else inputGradient<Longest>(out, grad, x, mean, rstd, c.n, none);
+  if (w != nullptr)
+    inputGradient<Longest>(out, grad, x, mean, rstd, c.n, given);
+  else
+    inputGradient<Longest>(out, grad, x, mean, rstd, c.n, none);
 }
 
 }  // namespace

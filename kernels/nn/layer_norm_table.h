@@ -1,7 +1,7 @@
 // The loops of layer_norm and its gradient, a table for every instruction set.
 //
-// Rows of n consecutive elements. A row's sums are those of its blocks, in order (kernels/reduce/loop_table.h); parameters'
-// gradients are added up row after row. Pure functions of their arguments; any thread.
+// Rows of n consecutive elements. A row's sums are those of its blocks, in order (kernels/reduce/loop_table.h);
+// parameters' gradients are added up row after row. Pure functions of their arguments; any thread.
 #pragma once
 
 #include <shunt/core/isa.h>
@@ -41,9 +41,15 @@ struct NormTable {
   NormLoops<double> d;
 };
 
-namespace baseline { extern const NormTable kNormTable; }
-namespace v3 { extern const NormTable kNormTable; }
-namespace v4 { extern const NormTable kNormTable; }
+namespace baseline {
+extern const NormTable kNormTable;
+}
+namespace v3 {
+extern const NormTable kNormTable;
+}
+namespace v4 {
+extern const NormTable kNormTable;
+}
 
 template <class A>
 const NormLoops<A>& normLoops() {
@@ -51,8 +57,10 @@ const NormLoops<A>& normLoops() {
   static constexpr const NormTable* kTables[kNumIsas] = SHUNT_PER_ISA(SHUNT_TABLE);
 #undef SHUNT_TABLE
   const NormTable& table = *kTables[static_cast<int>(detail::activeIsa())];
-  if constexpr (sizeof(A) == sizeof(float)) return table.f;
-  else return table.d;
+  if constexpr (sizeof(A) == sizeof(float))
+    return table.f;
+  else
+    return table.d;
 }
 
 }  // namespace shunt::nn

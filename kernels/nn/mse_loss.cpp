@@ -44,7 +44,8 @@ Scalar gradientFactor(const Tensor& self, int64_t reduction) {
   return nn::lossReduction(reduction) == LossReduction::kMean ? 2.0 / static_cast<double>(self.numel()) : 2.0;
 }
 
-/// Operands of one integer dtype compute in it, and the factor is cut to it: 0 under reduction mean from three elements on.
+/// Operands of one integer dtype compute in it, and the factor is cut to it: 0 under reduction mean from three elements
+/// on.
 bool isIntegral(const Tensor& grad_output, const Tensor& self, const Tensor& target) {
   const auto dtype = implOf(self, "mse_loss_backward", "self").dtype();
   return isIntegralType(dtype, false) && implOf(grad_output, "mse_loss_backward", "grad_output").dtype() == dtype &&
@@ -62,7 +63,8 @@ Tensor& mse_loss_backward_out(const Tensor& grad_output, const Tensor& self, con
                               Tensor& grad_input) {
   const Scalar factor = gradientFactor(self, reduction);
   if (isIntegral(grad_output, self, target))
-    elementwise::runOut<functors::Mul>("mse_loss_backward", grad_input, scaledDifference(self, target, factor), grad_output);
+    elementwise::runOut<functors::Mul>("mse_loss_backward", grad_input, scaledDifference(self, target, factor),
+                                       grad_output);
   else
     elementwise::runOut<functors::MseLossBackward>("mse_loss_backward", grad_input, grad_output, self, target, factor);
   return grad_input;

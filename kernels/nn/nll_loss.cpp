@@ -35,7 +35,8 @@ struct Batch {
 Batch checkedBatch(const char* op, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
                    int64_t ignore_index) {
   const bool weighted = weight && weight->defined();
-  Batch b{implOf(self, op), implOf(target, op, "target"), weighted ? weight->unsafeGetTensorImpl() : nullptr, ignore_index};
+  Batch b{implOf(self, op), implOf(target, op, "target"), weighted ? weight->unsafeGetTensorImpl() : nullptr,
+          ignore_index};
   SHUNT_CHECK(b.input.dim() > 0 && b.input.dim() <= 2, "input tensor should be 1D or 2D");
   SHUNT_CHECK(b.target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
   SHUNT_CHECK(b.target.dim() == 0 ? b.input.dim() == 1 : b.input.sizes()[0] == b.target.numel(),
@@ -47,7 +48,8 @@ Batch checkedBatch(const char* op, const Tensor& self, const Tensor& target, con
               " classes or no classes but got weight tensor of shape: ", b.weight->sizes());
   SHUNT_CHECK(!weighted || weight->dtype() == b.input.dtype(), "expected scalar type ", b.input.dtype(), " but found ",
               b.weight->dtype());
-  SHUNT_CHECK(b.target.dtype() == kLong || b.target.dtype() == kByte, "expected scalar type Long but found ", b.target.dtype());
+  SHUNT_CHECK(b.target.dtype() == kLong || b.target.dtype() == kByte, "expected scalar type Long but found ",
+              b.target.dtype());
   return b;
 }
 
@@ -67,7 +69,8 @@ class Reader {
   /// The class of sample i; -1 for one to ignore. Throws when there is no such class.
   int64_t target(int64_t i) const {
     const int64_t at = i * target_stride_;
-    const int64_t t = is_byte_ ? reinterpret_cast<const uint8_t*>(target_)[at] : reinterpret_cast<const int64_t*>(target_)[at];
+    const int64_t t =
+        is_byte_ ? reinterpret_cast<const uint8_t*>(target_)[at] : reinterpret_cast<const int64_t*>(target_)[at];
     if (t == b_.ignore_index) return -1;
     SHUNT_CHECK_INDEX(t >= 0 && t < b_.classes, "Target ", t, " is out of bounds.");
     return t;
@@ -125,7 +128,8 @@ void backward(const Batch& b, LossReduction reduction, const TensorImpl& grad, c
   const T* g = reinterpret_cast<const T*>(grad.data());
   const bool each = reduction == LossReduction::kNone && b.batched();
   const int64_t grad_stride = each ? grad.strides()[0] : 0;
-  const A divisor = reduction == LossReduction::kMean ? cast<A>(*reinterpret_cast<const T*>(total_weight.data())) : A(1);
+  const A divisor =
+      reduction == LossReduction::kMean ? cast<A>(*reinterpret_cast<const T*>(total_weight.data())) : A(1);
   std::memset(static_cast<void*>(out), 0, static_cast<size_t>(b.samples * b.classes) * sizeof(T));
   for (int64_t i = 0; i < b.samples; ++i) {
     const int64_t t = read.target(i);
@@ -135,8 +139,9 @@ void backward(const Batch& b, LossReduction reduction, const TensorImpl& grad, c
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
-                                                int64_t reduction, int64_t ignore_index) {
+std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target,
+                                            const std::optional<Tensor>& weight, int64_t reduction,
+                                            int64_t ignore_index) {
   const Batch b = checkedBatch("nll_loss_forward", self, target, weight, ignore_index);
   const LossReduction how = nn::lossReduction(reduction);
   const bool each = how == LossReduction::kNone && b.batched();
@@ -148,28 +153,32 @@ std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& ta
     T* const result = reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data());
     T* const total = reinterpret_cast<T*>(total_weight.unsafeGetTensorImpl()->data());
     *total = T(0);
-    if (each) forwardEach<T>(b, result);
-    else forwardReduced<T>(b, how == LossReduction::kMean, result, total);
+    if (each)
+      forwardEach<T>(b, result);
+    else
+      forwardReduced<T>(b, how == LossReduction::kMean, result, total);
   });
   return {std::move(out), std::move(total_weight)};
 }
 
 Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target,
-                             const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index,
-                             const Tensor& total_weight) {
+                         const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index,
+                         const Tensor& total_weight) {
   const Batch b = checkedBatch("nll_loss_backward", self, target, weight, ignore_index);
   const LossReduction how = nn::lossReduction(reduction);
   const TensorImpl& grad = implOf(grad_output, "nll_loss_backward", "grad_output");
   const TensorImpl& total = implOf(total_weight, "nll_loss_backward", "total_weight");
   SHUNT_CHECK(total.numel() == 1, "expected total_weight to be a  single element tensor, got: ", total.sizes(), " (",
               total.numel(), " elements)");
-  SHUNT_CHECK(grad.dtype() == b.input.dtype() && total.dtype() == b.input.dtype(), "expected scalar type ", b.input.dtype(),
-              " but found ", grad.dtype() == b.input.dtype() ? total.dtype() : grad.dtype());
+  SHUNT_CHECK(grad.dtype() == b.input.dtype() && total.dtype() == b.input.dtype(), "expected scalar type ",
+              b.input.dtype(), " but found ", grad.dtype() == b.input.dtype() ? total.dtype() : grad.dtype());
   if (how == LossReduction::kNone && b.batched())
-    SHUNT_CHECK(grad.dim() == 1 && grad.numel() == b.samples, "Expected a tensor of dimension 1 and tensor.size[0] == ", b.samples,
-                " but got: dimension ", grad.dim(), " and tensor.size[0] = ", grad.dim() > 0 ? grad.sizes()[0] : 0);
+    SHUNT_CHECK(grad.dim() == 1 && grad.numel() == b.samples,
+                "Expected a tensor of dimension 1 and tensor.size[0] == ", b.samples, " but got: dimension ",
+                grad.dim(), " and tensor.size[0] = ", grad.dim() > 0 ? grad.sizes()[0] : 0);
   else
-    SHUNT_CHECK(grad.dim() <= 1 && grad.numel() == 1, "Expected a single element grad_output tensor, but got: ", grad.sizes());
+    SHUNT_CHECK(grad.dim() <= 1 && grad.numel() == 1,
+                "Expected a single element grad_output tensor, but got: ", grad.sizes());
   Tensor out = newResult(b.input, b.input.sizes(), b.input.dtype());
   dispatchFloatingTypes(b.input.dtype(), "nll_loss_backward_out_frame", [&]<class T>(std::type_identity<T>) {
     if (hasData(b.input)) backward<T>(b, how, grad, total, reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data()));

@@ -10,7 +10,8 @@ namespace shunt::nn {
 enum class LossReduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 
 inline LossReduction lossReduction(int64_t number) {
-  SHUNT_CHECK(number >= 0 && number <= 2, number, " is not a valid value for reduction: expected 0 (none), 1 (mean) or 2 (sum)");
+  SHUNT_CHECK(number >= 0 && number <= 2, number,
+              " is not a valid value for reduction: expected 0 (none), 1 (mean) or 2 (sum)");
   return static_cast<LossReduction>(number);
 }
 

@@ -2,9 +2,9 @@
 //
 // A softmax of float or double runs in place of the tensors' memory, along rows or down groups of neighbouring columns;
 // everything else is gathered into a buffer of the accumulator type.
+#include "kernels/nn/softmax.h"
 #include "generated/native_functions.h"
 #include "kernels/nn/dense.h"
-#include "kernels/nn/softmax.h"
 #include "kernels/nn/softmax_table.h"
 #include "kernels/reduce/loop_table.h"
 #include "kernels/shape/view_util.h"
@@ -27,9 +27,12 @@ struct Geometry {
     const int64_t dim = maybe_wrap_dim(d, t.dim());
     for (int64_t i = 0; i < t.dim(); ++i) {
       const int64_t size = t.sizes()[static_cast<size_t>(i)];
-      if (i < dim) outer *= size;
-      else if (i == dim) n = size;
-      else inner *= size;
+      if (i < dim)
+        outer *= size;
+      else if (i == dim)
+        n = size;
+      else
+        inner *= size;
     }
   }
   bool empty() const { return outer * n * inner == 0; }
@@ -40,8 +43,11 @@ struct Geometry {
 template <class F>
 void forRows(const Geometry& g, const F& f) {
   const int64_t rows = g.outer * g.inner;
-  if (rows * g.n <= kDefaultGrain) f(0, rows);
-  else parallelFor(0, rows, std::max<int64_t>(1, kDefaultGrain / g.n), [&](int64_t begin, int64_t end) { f(begin, end - begin); });
+  if (rows * g.n <= kDefaultGrain)
+    f(0, rows);
+  else
+    parallelFor(0, rows, std::max<int64_t>(1, kDefaultGrain / g.n),
+                [&](int64_t begin, int64_t end) { f(begin, end - begin); });
 }
 
 /// From so many neighbouring columns on it pays to go down all of them at once.
@@ -58,8 +64,10 @@ void forColumns(const Geometry& g, const F& f) {
     }
   };
   const int64_t size = g.n * std::min(nn::kColumns, g.inner);
-  if (g.outer * groups * size <= kDefaultGrain) run(0, g.outer * groups);
-  else parallelFor(0, g.outer * groups, std::max<int64_t>(1, kDefaultGrain / size), run);
+  if (g.outer * groups * size <= kDefaultGrain)
+    run(0, g.outer * groups);
+  else
+    parallelFor(0, g.outer * groups, std::max<int64_t>(1, kDefaultGrain / size), run);
 }
 
 /// Rows of a contiguous tensor of any dtype as rows of A.
@@ -83,11 +91,13 @@ struct RowAccess {
   /// Columns to or from a dense n x columns buffer.
   void loadColumns(A* to, int64_t outer, int64_t column, int64_t columns) const {
     const std::byte* from = top(outer, column);
-    for (int64_t i = 0; i < g.n; ++i) convertLoops<A>().load[dtype](to + i * columns, from + i * g.inner * itemsize, 1, columns);
+    for (int64_t i = 0; i < g.n; ++i)
+      convertLoops<A>().load[dtype](to + i * columns, from + i * g.inner * itemsize, 1, columns);
   }
   void storeColumns(const A* from, int64_t outer, int64_t column, int64_t columns) const {
     std::byte* to = top(outer, column);
-    for (int64_t i = 0; i < g.n; ++i) convertLoops<A>().store[dtype](to + i * g.inner * itemsize, from + i * columns, 1, columns);
+    for (int64_t i = 0; i < g.n; ++i)
+      convertLoops<A>().store[dtype](to + i * g.inner * itemsize, from + i * columns, 1, columns);
   }
 
   std::byte* base;
@@ -117,12 +127,13 @@ void forwardDown(const RowAccess<A>& from, const RowAccess<A>& to, const Geometr
 }
 
 template <class A>
-void backwardDown(const RowAccess<A>& from, const RowAccess<A>& result, const RowAccess<A>& to, const Geometry& g, bool log) {
+void backwardDown(const RowAccess<A>& from, const RowAccess<A>& result, const RowAccess<A>& to, const Geometry& g,
+                  bool log) {
   const auto loop = softmaxLoops<A>().backwardColumns[log ? 1 : 0];
   forColumns(g, [&](int64_t outer, int64_t column, int64_t columns) {
     if (from.own_type)
-      return loop(to.columnInPlace(outer, column), from.columnInPlace(outer, column), result.columnInPlace(outer, column), g.n,
-                  g.inner, columns);
+      return loop(to.columnInPlace(outer, column), from.columnInPlace(outer, column),
+                  result.columnInPlace(outer, column), g.n, g.inner, columns);
     const auto blocks = buffer<A>(2 * g.n * columns);
     A* const grad = blocks.get();
     A* const y = grad + g.n * columns;
@@ -171,23 +182,26 @@ void backward(const Tensor& grad, const Tensor& y, const Tensor& out, const Geom
 
 ResultMeta forwardMeta(const char* name, const Tensor& self, int64_t dim, bool half_to_float, bool log) {
   const TensorImpl& impl = implOf(self, name);
-  SHUNT_CHECK(!half_to_float, log ? "log_softmax" : "softmax", " with half to float conversion is not supported on CPU");
+  SHUNT_CHECK(!half_to_float, log ? "log_softmax" : "softmax",
+              " with half to float conversion is not supported on CPU");
   if (!isFloatingType(impl.dtype()) && !Geometry(impl, dim).empty())  // nothing to compute: any dtype, as in PyTorch
-    ::shunt::detail::throwNotImplementedFor(log ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl", impl.dtype());
+    ::shunt::detail::throwNotImplementedFor(log ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl",
+                                            impl.dtype());
   maybe_wrap_dim(dim, impl.dim());
   return ResultMeta(impl, impl.sizes(), impl.dtype());
 }
 
-ResultMeta backwardMeta(const char* name, const Tensor& grad, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+ResultMeta backwardMeta(const char* name, const Tensor& grad, const Tensor& output, int64_t dim,
+                        ScalarType input_dtype) {
   const TensorImpl& grad_impl = implOf(grad, name, "grad_output");
   const TensorImpl& impl = implOf(output, name, "output");
   SHUNT_CHECK(grad_impl.sizes() == impl.sizes(), name, "(): grad_output and output must have the same shape, got ",
               grad_impl.sizes(), " and ", impl.sizes());
   SHUNT_CHECK(grad_impl.dtype() == impl.dtype() && (isFloatingType(impl.dtype()) || impl.numel() == 0), name,
-              "(): expected grad_output and output to have the same floating-point dtype, got ", grad_impl.dtype(), " and ",
-              impl.dtype());
-  SHUNT_CHECK(input_dtype == impl.dtype(), name, "(): expected input_dtype to be ", impl.dtype(), ", the dtype of output, got ",
-              input_dtype);
+              "(): expected grad_output and output to have the same floating-point dtype, got ", grad_impl.dtype(),
+              " and ", impl.dtype());
+  SHUNT_CHECK(input_dtype == impl.dtype(), name, "(): expected input_dtype to be ", impl.dtype(),
+              ", the dtype of output, got ", input_dtype);
   maybe_wrap_dim(dim, impl.dim());
   return ResultMeta(impl, impl.sizes(), impl.dtype());
 }
@@ -199,8 +213,8 @@ namespace shunt::nn {
 namespace {
 
 template <class Entry>
-SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, rows::LoopFn loop, bool log, ScalarType dtype,
-                       std::initializer_list<const TensorImpl*> inputs) {
+SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, rows::LoopFn loop, bool log,
+                       ScalarType dtype, std::initializer_list<const TensorImpl*> inputs) {
   const auto address = [](Entry* f) { return reinterpret_cast<const void*>(f); };
   rows::record({family, address(entry), address(expecting), loop, uint64_t{log}, dtype}, inputs);
 }
@@ -214,20 +228,24 @@ void softmax(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
     record("softmax", &softmax, &softmaxExpected, genericSoftmax(dtype, log), log, dtype, {self.unsafeGetTensorImpl()});
   const native::Geometry g(*self.unsafeGetTensorImpl(), dim);
   if (g.empty()) return;
-  if (dtype == kDouble) native::forward<double>(dense(self), out, g, log);
-  else native::forward<float>(dense(self), out, g, log);
+  if (dtype == kDouble)
+    native::forward<double>(dense(self), out, g, log);
+  else
+    native::forward<float>(dense(self), out, g, log);
 }
 
 void softmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out, bool log) {
   ++rows::interpreted_calls;
   const ScalarType dtype = output.scalar_type();
   if (rows::recording()) [[unlikely]]
-    record("softmax backward", &softmaxBackward, &softmaxBackwardExpected, genericSoftmaxBackward(dtype, log), log, dtype,
-           {grad.unsafeGetTensorImpl(), output.unsafeGetTensorImpl()});
+    record("softmax backward", &softmaxBackward, &softmaxBackwardExpected, genericSoftmaxBackward(dtype, log), log,
+           dtype, {grad.unsafeGetTensorImpl(), output.unsafeGetTensorImpl()});
   const native::Geometry g(*output.unsafeGetTensorImpl(), dim);
   if (g.empty()) return;
-  if (dtype == kDouble) native::backward<double>(dense(grad), dense(output), out, g, log);
-  else native::backward<float>(dense(grad), dense(output), out, g, log);
+  if (dtype == kDouble)
+    native::backward<double>(dense(grad), dense(output), out, g, log);
+  else
+    native::backward<float>(dense(grad), dense(output), out, g, log);
 }
 
 }  // namespace shunt::nn
@@ -237,21 +255,28 @@ namespace shunt::native {
 ResultMeta _softmax_meta(const Tensor& self, int64_t dim, bool half_to_float) {
   return forwardMeta("_softmax", self, dim, half_to_float, false);
 }
-void _softmax_impl(const Tensor& self, int64_t dim, bool, const Tensor& result) { nn::softmax(self, dim, result, false); }
+void _softmax_impl(const Tensor& self, int64_t dim, bool, const Tensor& result) {
+  nn::softmax(self, dim, result, false);
+}
 
 ResultMeta _log_softmax_meta(const Tensor& self, int64_t dim, bool half_to_float) {
   return forwardMeta("_log_softmax", self, dim, half_to_float, true);
 }
-void _log_softmax_impl(const Tensor& self, int64_t dim, bool, const Tensor& result) { nn::softmax(self, dim, result, true); }
+void _log_softmax_impl(const Tensor& self, int64_t dim, bool, const Tensor& result) {
+  nn::softmax(self, dim, result, true);
+}
 
-ResultMeta _softmax_backward_data_meta(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+ResultMeta _softmax_backward_data_meta(const Tensor& grad_output, const Tensor& output, int64_t dim,
+                                       ScalarType input_dtype) {
   return backwardMeta("_softmax_backward_data", grad_output, output, dim, input_dtype);
 }
-void _softmax_backward_data_impl(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType, const Tensor& result) {
+void _softmax_backward_data_impl(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType,
+                                 const Tensor& result) {
   nn::softmaxBackward(grad_output, output, dim, result, false);
 }
 
-ResultMeta _log_softmax_backward_data_meta(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType input_dtype) {
+ResultMeta _log_softmax_backward_data_meta(const Tensor& grad_output, const Tensor& output, int64_t dim,
+                                           ScalarType input_dtype) {
   return backwardMeta("_log_softmax_backward_data", grad_output, output, dim, input_dtype);
 }
 void _log_softmax_backward_data_impl(const Tensor& grad_output, const Tensor& output, int64_t dim, ScalarType,

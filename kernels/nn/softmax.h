@@ -1,5 +1,5 @@
-// The entries of softmax, log_softmax and their gradients, and what a thunk puts in their place (kernels/rows/expected.h).
-// Tensors are the caller's, checked, `out` contiguous and of the result's dtype. Any thread.
+// The entries of softmax, log_softmax and their gradients, and what a thunk puts in their place
+// (kernels/rows/expected.h). Tensors are the caller's, checked, `out` contiguous and of the result's dtype. Any thread.
 #pragma once
 
 #include "kernels/rows/expected.h"

@@ -28,7 +28,8 @@ SHUNT_ALWAYS_INLINE rows::Call callOf(const TensorImpl* t, const TensorImpl* out
 
 void softmaxExpected(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
   const TensorImpl* t = self.unsafeGetTensorImpl();
-  if (!takes(t, dim, out.unsafeGetTensorImpl(), log)) [[unlikely]] return softmax(self, dim, out, log);
+  if (!takes(t, dim, out.unsafeGetTensorImpl(), log)) [[unlikely]]
+    return softmax(self, dim, out, log);
   rows::expectedLoop(callOf(t, out.unsafeGetTensorImpl()));
 }
 

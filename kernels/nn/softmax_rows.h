@@ -1,6 +1,6 @@
-// Softmax along rows. Short rows are done in groups, so that exp runs over many of them in one loop. Included only by sources
-// compiled once per instruction set, and by those of generic loops; everything has internal linkage. Pure functions of their
-// arguments; input and output may be the same memory, element for element.
+// Softmax along rows. Short rows are done in groups, so that exp runs over many of them in one loop. Included only by
+// sources compiled once per instruction set, and by those of generic loops; everything has internal linkage. Pure
+// functions of their arguments; input and output may be the same memory, element for element.
 #pragma once
 
 #include "kernels/nn/softmax_table.h"

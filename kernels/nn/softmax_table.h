@@ -32,9 +32,15 @@ struct SoftmaxTable {
   SoftmaxLoops<double> d;
 };
 
-namespace baseline { extern const SoftmaxTable kSoftmaxTable; }
-namespace v3 { extern const SoftmaxTable kSoftmaxTable; }
-namespace v4 { extern const SoftmaxTable kSoftmaxTable; }
+namespace baseline {
+extern const SoftmaxTable kSoftmaxTable;
+}
+namespace v3 {
+extern const SoftmaxTable kSoftmaxTable;
+}
+namespace v4 {
+extern const SoftmaxTable kSoftmaxTable;
+}
 
 template <class A>
 const SoftmaxLoops<A>& softmaxLoops() {
@@ -42,8 +48,10 @@ const SoftmaxLoops<A>& softmaxLoops() {
   static constexpr const SoftmaxTable* kTables[kNumIsas] = SHUNT_PER_ISA(SHUNT_TABLE);
 #undef SHUNT_TABLE
   const SoftmaxTable& table = *kTables[static_cast<int>(detail::activeIsa())];
-  if constexpr (sizeof(A) == sizeof(float)) return table.f;
-  else return table.d;
+  if constexpr (sizeof(A) == sizeof(float))
+    return table.f;
+  else
+    return table.d;
 }
 
 }  // namespace shunt::nn

@@ -11,8 +11,9 @@ namespace {
 constexpr struct {
   const char* key;
   CastPolicy policy;
-} kPolicies[] = {
-    {"lower_precision_fp", CastPolicy::kLowerPrecision}, {"fp32", CastPolicy::kFloat32}, {"promote", CastPolicy::kPromote}};
+} kPolicies[] = {{"lower_precision_fp", CastPolicy::kLowerPrecision},
+                 {"fp32", CastPolicy::kFloat32},
+                 {"promote", CastPolicy::kPromote}};
 
 /// The functional operators that `name` or `name.overload` means.
 std::vector<const OperatorDef*> operatorsNamed(const Dictionary& dictionary, const std::string& text) {

@@ -17,8 +17,9 @@ namespace {
 
 // The element type by value, in the order of TypeKind; null where kernels can't take it.
 constexpr const char* kPlainTypes[shunt::kNumTypeKinds] = {
-    "Tensor", "Scalar", "int64_t", "double", "bool", "std::string_view", "ScalarType", "Layout",
-    "Device", "MemoryFormat", "Generator", nullptr, nullptr, nullptr, nullptr};
+    "Tensor",           "Scalar",     "int64_t", "double", "bool",
+    "std::string_view", "ScalarType", "Layout",  "Device", "MemoryFormat",
+    "Generator",        nullptr,      nullptr,   nullptr,  nullptr};
 
 std::string plainType(const Type& t) {
   const char* text = kPlainTypes[static_cast<size_t>(t.kind)];
@@ -51,7 +52,8 @@ struct DefaultPrinter {
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(int64_t v) const { return std::to_string(v); }
   std::string operator()(double v) const {
-    if (std::isinf(v)) return v > 0 ? "std::numeric_limits<double>::infinity()" : "-std::numeric_limits<double>::infinity()";
+    if (std::isinf(v))
+      return v > 0 ? "std::numeric_limits<double>::infinity()" : "-std::numeric_limits<double>::infinity()";
     std::string text = fmt::format("{}", v);
     return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
   }

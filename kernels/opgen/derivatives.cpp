@@ -87,11 +87,12 @@ class Reader {
       const OperatorDef* op = dictionary_.find(std::string(schema.operator_name().baseName()), schema.overload_name());
       if (op == nullptr) fail(file_.placeOf(node), schema.operator_name().str() + " is not in native_functions.yaml");
       if (!(op->schema == schema))
-        fail(file_.placeOf(node), "the schema differs from the one in native_functions.yaml:\n  here:  " + schema.str() +
-                                      "\n  there: " + op->schema.str());
+        fail(file_.placeOf(node), "the schema differs from the one in native_functions.yaml:\n  here:  " +
+                                      schema.str() + "\n  there: " + op->schema.str());
       if (op->form == Form::kOut) fail(file_.placeOf(node), "out= forms have no derivative");
       if (op->isCompositeImplicit())
-        fail(file_.placeOf(node), op->qualifiedName() + " is CompositeImplicitAutograd: what it calls has the derivatives");
+        fail(file_.placeOf(node),
+             op->qualifiedName() + " is CompositeImplicitAutograd: what it calls has the derivatives");
       return op;
     } catch (const shunt::Error& e) {
       if (std::string(e.what()).find(": error: ") != std::string::npos) throw;
@@ -106,7 +107,8 @@ class Reader {
       if (values.size() != d.op->returns().size())
         fail(file_.placeOf(node), "one value per return: " + std::to_string(d.op->returns().size()));
       for (size_t i = 0; i < values.size(); ++i) {
-        if (values[i] != "True" && values[i] != "False") fail(file_.placeOf(node), "expected True or False, got " + values[i]);
+        if (values[i] != "True" && values[i] != "False")
+          fail(file_.placeOf(node), "expected True or False, got " + values[i]);
         d.output_differentiability[i] = values[i] == "True";
       }
     }
@@ -159,8 +161,8 @@ class Reader {
       if (d.formulas.empty()) fail(file_.placeOf(node), d.op->qualifiedName() + " has no formula, so no node");
     }
     if (d.formulas.empty() || !d.node_name.empty()) return;
-    const std::string prefix = nodePrefix(d.op->form == Form::kInplace ? d.op->name().substr(0, d.op->name().size() - 1)
-                                                                      : d.op->name());
+    const std::string prefix =
+        nodePrefix(d.op->form == Form::kInplace ? d.op->name().substr(0, d.op->name().size() - 1) : d.op->name());
     d.node_name = prefix + std::to_string(numbers_[prefix]++);
   }
 
@@ -185,8 +187,10 @@ void checkComplete(const Dictionary& dictionary, const std::string& path) {
     if (needsEntry(op) && op.derivative == nullptr)
       missing += "\n  " + op.place.file + ":" + std::to_string(op.place.line) + ": " + op.qualifiedName();
   if (missing.empty()) return;
-  fail({path, 0}, "these operators have no entry; give each a formula, or output_differentiability: [False], or not_implemented, "
-                  "or make it CompositeImplicitAutograd:" + missing);
+  fail({path, 0},
+       "these operators have no entry; give each a formula, or output_differentiability: [False], or not_implemented, "
+       "or make it CompositeImplicitAutograd:" +
+           missing);
 }
 
 }  // namespace

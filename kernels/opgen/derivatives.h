@@ -22,8 +22,8 @@ struct SavedValue {
   std::string property_type;                  // C++ type of a property
   bool is_output = false;                     // a result, or a property of one
   bool is_output_list = false;
-  bool of_self = false;                       // the whole of `self`: an in-place form keeps a clone
-  std::vector<size_t> used_by;                // numbers of formulas
+  bool of_self = false;         // the whole of `self`: an in-place form keeps a clone
+  std::vector<size_t> used_by;  // numbers of formulas
 
   bool isProperty() const { return !property_type.empty(); }
 };
@@ -45,8 +45,8 @@ struct Derivative {
 
 using Derivatives = std::vector<std::unique_ptr<Derivative>>;
 
-/// Reads the file and sets OperatorDef::derivative of every operator concerned. Fails on entries without operator or with
-/// unknown arguments, and on operators whose gradients would be lost for lack of an entry.
+/// Reads the file and sets OperatorDef::derivative of every operator concerned. Fails on entries without operator or
+/// with unknown arguments, and on operators whose gradients would be lost for lack of an entry.
 Derivatives readDerivatives(const std::string& path, Dictionary& dictionary);
 
 /// The name of the i-th result in formulas: its own, `result`, or `result<i>`.

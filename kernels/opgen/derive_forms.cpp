@@ -45,7 +45,8 @@ OperatorDef derive(const OperatorDef& functional, FunctionSchema schema, Form fo
 std::vector<Argument> withoutOptions(const OperatorDef& op) {
   std::vector<Argument> args = op.arguments();
   size_t first = 0;
-  if (op.hasTensorOptions(&first)) args.erase(args.begin() + static_cast<long>(first), args.begin() + static_cast<long>(first) + 4);
+  if (op.hasTensorOptions(&first))
+    args.erase(args.begin() + static_cast<long>(first), args.begin() + static_cast<long>(first) + 4);
   return args;
 }
 
@@ -65,8 +66,10 @@ OperatorDef deriveInplace(const OperatorDef& functional, const Variants& variant
   Argument result = functional.returns()[0];
   result.name.clear();
   result.alias = written("a");
-  OperatorDef op = derive(functional, FunctionSchema(OperatorName("aten::" + functional.name() + "_", functional.overload()),
-                                                     std::move(args), {std::move(result)}), Form::kInplace);
+  OperatorDef op = derive(functional,
+                          FunctionSchema(OperatorName("aten::" + functional.name() + "_", functional.overload()),
+                                         std::move(args), {std::move(result)}),
+                          Form::kInplace);
   op.function = functional.name()[0] != '_' && variants.function;
   op.method = true;
   op.kernels = deriveKernels(functional, "_", variants.inplace_kernel);
@@ -96,11 +99,13 @@ OperatorDef deriveOut(const OperatorDef& functional, const Variants& variants) {
     args.push_back(std::move(out));
     returns.push_back(std::move(result));
   }
-  const std::string overload = !variants.out_name.empty()       ? variants.out_name
+  const std::string overload = !variants.out_name.empty()      ? variants.out_name
                                : functional.overload().empty() ? "out"
                                                                : functional.overload() + "_out";
-  OperatorDef op = derive(functional, FunctionSchema(OperatorName("aten::" + functional.name(), overload),
-                                                     std::move(args), std::move(returns)), Form::kOut);
+  OperatorDef op =
+      derive(functional,
+             FunctionSchema(OperatorName("aten::" + functional.name(), overload), std::move(args), std::move(returns)),
+             Form::kOut);
   op.kernels = deriveKernels(functional, "_out", variants.out_kernel);
   op.tensor_form.place = functional.tensor_form.place;
   return op;

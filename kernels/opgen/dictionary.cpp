@@ -14,9 +14,21 @@
 namespace opgen {
 namespace {
 
-const std::vector<std::string> kEntryKeys = {
-    "func",     "variants", "out_name", "out_args", "elementwise",  "structured_delegate",  "dispatch",            "direct_while",
-    "inplace_direct_while", "inplace",  "out",      "device_check", "manual_cpp_binding",   "cpp_no_default_args", "tags"};
+const std::vector<std::string> kEntryKeys = {"func",
+                                             "variants",
+                                             "out_name",
+                                             "out_args",
+                                             "elementwise",
+                                             "structured_delegate",
+                                             "dispatch",
+                                             "direct_while",
+                                             "inplace_direct_while",
+                                             "inplace",
+                                             "out",
+                                             "device_check",
+                                             "manual_cpp_binding",
+                                             "cpp_no_default_args",
+                                             "tags"};
 
 shunt::FunctionSchema parseEntrySchema(const YamlFile& file, const YAML::Node& node) {
   try {
@@ -33,11 +45,16 @@ Variants readVariants(const YamlFile& file, const YAML::Node& entry) {
   if (!entry["variants"]) return v;
   v.function = false;
   for (const std::string& word : file.list(entry["variants"], "variants")) {
-    if (word == "function") v.function = true;
-    else if (word == "method") v.method = true;
-    else if (word == "inplace") v.inplace = true;
-    else if (word == "out") v.out = true;
-    else fail(file.placeOf(entry["variants"]), "unknown variant '" + word + "'; known are function, method, inplace, out");
+    if (word == "function")
+      v.function = true;
+    else if (word == "method")
+      v.method = true;
+    else if (word == "inplace")
+      v.inplace = true;
+    else if (word == "out")
+      v.out = true;
+    else
+      fail(file.placeOf(entry["variants"]), "unknown variant '" + word + "'; known are function, method, inplace, out");
   }
   if (entry["out_name"]) v.out_name = file.text(entry["out_name"], "out_name");
   if (entry["out_args"]) v.out_args = file.list(entry["out_args"], "out_args");
@@ -58,7 +75,9 @@ Variants readVariants(const YamlFile& file, const YAML::Node& entry) {
 }
 
 void checkKernelName(const SourcePlace& place, const std::string& name) {
-  const auto ok = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  const auto ok = [](char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
   if (name.empty() || !std::all_of(name.begin(), name.end(), ok))
     fail(place, "'" + name + "' is not the name of a function in shunt::native");
 }
@@ -95,11 +114,12 @@ std::vector<Kernel> readKernels(const YamlFile& file, const YAML::Node& entry, c
   }
   if (kernels.empty())
     kernels = {{"CompositeImplicitAutograd", KernelKind::kNative, op.name() + (op.form == Form::kOut ? "_out" : "")}};
-  const bool implicit = std::any_of(kernels.begin(), kernels.end(),
-                                    [](const Kernel& k) { return k.key == "CompositeImplicitAutograd"; });
+  const bool implicit =
+      std::any_of(kernels.begin(), kernels.end(), [](const Kernel& k) { return k.key == "CompositeImplicitAutograd"; });
   if (implicit && kernels.size() > 1)
-    fail(op.place, op.qualifiedName() + " has a CompositeImplicitAutograd kernel and others: it can't both have a gradient "
-                                        "of its own and that of its parts");
+    fail(op.place, op.qualifiedName() +
+                       " has a CompositeImplicitAutograd kernel and others: it can't both have a gradient "
+                       "of its own and that of its parts");
   return kernels;
 }
 
@@ -110,7 +130,8 @@ void readStructured(const YamlFile& file, const YAML::Node& entry, OperatorDef& 
   const auto place = file.placeOf(node);
   if (!entry["dispatch"] || entry["elementwise"] || op.form != Form::kFunctional)
     fail(place, "'structured_delegate' needs a functional operator with 'dispatch' and without 'elementwise'");
-  if (entry["out"] || entry["inplace"]) fail(place, "a structured operator's forms have no kernels of their own: 'out' and 'inplace' can't stand here");
+  if (entry["out"] || entry["inplace"])
+    fail(place, "a structured operator's forms have no kernels of their own: 'out' and 'inplace' can't stand here");
   for (Kernel& k : op.kernels) {
     if (k.key != "CPU" && k.key != "Meta") fail(place, "structured kernels exist for CPU and Meta, not for " + k.key);
     k.kind = KernelKind::kStructured;
@@ -118,15 +139,18 @@ void readStructured(const YamlFile& file, const YAML::Node& entry, OperatorDef& 
   if (op.kernels.size() != 2 || op.kernels[0].name != op.kernels[1].name)
     fail(place, "a structured operator has one kernel for CPU and Meta: {\"CPU, Meta\": name}");
   for (const shunt::Argument& a : op.arguments())
-    if (isTensor(a) && !a.type.isPlain(shunt::TypeKind::Tensor)) fail(place, "a structured operator's tensors are of type Tensor; '" + a.name + "' is not");
+    if (isTensor(a) && !a.type.isPlain(shunt::TypeKind::Tensor))
+      fail(place, "a structured operator's tensors are of type Tensor; '" + a.name + "' is not");
   if (op.returns().size() != 1) fail(place, "a structured operator returns one Tensor");
 }
 
 /// `structured_delegate` names the out form, as in PyTorch.
 void checkDelegate(const YamlFile& file, const YAML::Node& entry, const OperatorDef& out) {
   const YAML::Node node = entry["structured_delegate"];
-  const std::string named = node ? file.text(node, "structured_delegate") : "", expected = out.name() + "." + out.overload();
-  if (node && named != expected) fail(file.placeOf(node), "'structured_delegate' is the out form, " + expected + ", not " + named);
+  const std::string named = node ? file.text(node, "structured_delegate") : "",
+                    expected = out.name() + "." + out.overload();
+  if (node && named != expected)
+    fail(file.placeOf(node), "'structured_delegate' is the out form, " + expected + ", not " + named);
 }
 
 OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
@@ -145,7 +169,8 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
       fail(file.placeOf(entry["device_check"]), "the only value of 'device_check' is NoCheck");
     op.device_check = false;
   }
-  if (entry["manual_cpp_binding"]) op.manual_cpp_binding = file.boolean(entry["manual_cpp_binding"], "manual_cpp_binding");
+  if (entry["manual_cpp_binding"])
+    op.manual_cpp_binding = file.boolean(entry["manual_cpp_binding"], "manual_cpp_binding");
   if (const YAML::Node names = entry["cpp_no_default_args"]) {
     op.no_cpp_defaults = file.list(names, "cpp_no_default_args");
     for (const std::string& name : op.no_cpp_defaults)
@@ -173,7 +198,8 @@ bool hasSelf(const OperatorDef& op) {
 void checkUnique(const Dictionary& dictionary, const OperatorDef& op) {
   for (const OperatorDef& other : dictionary.operators)
     if (other.cpp_name == op.cpp_name)
-      fail(op.place, op.qualifiedName() + " is defined twice; the other is on line " + std::to_string(other.place.line));
+      fail(op.place,
+           op.qualifiedName() + " is defined twice; the other is on line " + std::to_string(other.place.line));
 }
 
 /// An entry that stands alone finds the functional operator it belongs to, as PyTorch groups them: by arguments.
@@ -206,8 +232,10 @@ Dictionary readDictionary(const std::string& path) {
       fail(parsed.place, parsed.qualifiedName() + " can't be a method: it has no argument 'Tensor self'");
     const OperatorDef& op = add(std::move(parsed));
     if (variants.inplace) add(deriveInplace(op, variants));
-    if (variants.out) checkDelegate(file, entry, add(deriveOut(op, variants)));
-    else if (entry["structured_delegate"]) fail(op.place, "'structured_delegate' needs the variant out");
+    if (variants.out)
+      checkDelegate(file, entry, add(deriveOut(op, variants)));
+    else if (entry["structured_delegate"])
+      fail(op.place, "'structured_delegate' needs the variant out");
   }
   linkForms(dictionary);
   linkTensorForms(dictionary);

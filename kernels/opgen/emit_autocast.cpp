@@ -9,7 +9,8 @@ using shunt::Argument;
 
 namespace {
 
-constexpr const char* kHead = R"(// Autocast wrappers: cast the arguments by policy, run the operator below with autocast off.
+constexpr const char* kHead =
+    R"(// Autocast wrappers: cast the arguments by policy, run the operator below with autocast off.
 #include "generated/wrappers.h"
 
 #include <shunt/core/kernel_function.h>
@@ -62,8 +63,8 @@ void emitAutocast(const std::vector<AutocastRule>& rules, const Output& out, Reg
   for (const AutocastRule& rule : rules) {
     text += castingTemplate(rule);
     for (const std::string device : kDevices) {
-      registrations.push_back({rule.op, "Autocast" + device,
-                               fmt::format("&wrappers::autocast_{}::{}", device, rule.op->cpp_name), true});
+      registrations.push_back(
+          {rule.op, "Autocast" + device, fmt::format("&wrappers::autocast_{}::{}", device, rule.op->cpp_name), true});
       text += deviceWrapper(*rule.op, device) + instantiateKernel(registrations.back());
     }
   }

@@ -33,7 +33,8 @@ bool contains(const std::vector<std::string>& list, const std::string& name) {
 }
 
 bool hasAutogradKernel(const OperatorDef& op) {
-  return std::any_of(op.kernels.begin(), op.kernels.end(), [](const Kernel& k) { return k.key.rfind("Autograd", 0) == 0; });
+  return std::any_of(op.kernels.begin(), op.kernels.end(),
+                     [](const Kernel& k) { return k.key.rfind("Autograd", 0) == 0; });
 }
 
 std::string tensorNames(const OperatorDef& op) {
@@ -74,10 +75,10 @@ class RecordingWrapper {
       text += fmt::format("  const bool requires_grad = autograd::compute_requires_grad({});\n", requiresGradNames());
       text += forEachWritten(op_, "  autograd::check_inplace({}, requires_grad);\n");
     }
-    text += fmt::format("  intrusive_ptr<autograd::generated::{0}> node = "
-                        "wrappers::recordNode<autograd::generated::{0}>({1}, {2});\n",
-                        d_.node_name, inplace_ ? "requires_grad" : fmt::format("autograd::compute_requires_grad({})", inputs),
-                        inputs);
+    text += fmt::format(
+        "  intrusive_ptr<autograd::generated::{0}> node = "
+        "wrappers::recordNode<autograd::generated::{0}>({1}, {2});\n",
+        d_.node_name, inplace_ ? "requires_grad" : fmt::format("autograd::compute_requires_grad({})", inputs), inputs);
     const std::string saved = saves(false, "node->");
     if (!saved.empty()) text += "  if (node) {\n" + saved + "  }\n";
     return text + callAndRecord();
@@ -90,7 +91,8 @@ class RecordingWrapper {
     for (const Argument& a : op_.arguments()) {
       const bool covered = contains(d_.inputs, a.name) || contains(d_.non_differentiable, a.name) || a.is_write();
       if (isTensor(a) && !a.type.list && !covered)
-        text += fmt::format("  autograd::check_no_requires_grad({}, {}, {});\n", a.name, quoted(a.name), quoted(op_.name()));
+        text += fmt::format("  autograd::check_no_requires_grad({}, {}, {});\n", a.name, quoted(a.name),
+                            quoted(op_.name()));
     }
     return text;
   }
@@ -120,7 +122,8 @@ class RecordingWrapper {
 
   /// A tensor that only one gradient needs is kept only if that gradient is wanted.
   std::string condition(const SavedValue& s) const {
-    if (s.is_output || s.isProperty() || s.argument == nullptr || !isTensor(*s.argument) || s.used_by.size() != 1) return "";
+    if (s.is_output || s.isProperty() || s.argument == nullptr || !isTensor(*s.argument) || s.used_by.size() != 1)
+      return "";
     const GradientFormula& f = d_.formulas[s.used_by[0]];
     if (f.inputs.size() != 1) return "";
     const auto at = std::find(d_.inputs.begin(), d_.inputs.end(), f.inputs[0]) - d_.inputs.begin();
@@ -140,10 +143,10 @@ class RecordingWrapper {
   std::string callAndRecord() const {
     if (inplace_) {
       return fmt::format("  {{\n    AutoDispatchBelowAutograd guard;\n    {};\n  }}\n", belowAutograd(op_)) +
-             forEachWritten(op_, "  autograd::increment_version({});\n") +
-             recorded(rebase()) + returnWritten(op_);
+             forEachWritten(op_, "  autograd::increment_version({});\n") + recorded(rebase()) + returnWritten(op_);
     }
-    const std::string call = fmt::format("[&] {{\n    AutoDispatchBelowAutograd guard;\n    return {};\n  }}()", belowAutograd(op_));
+    const std::string call =
+        fmt::format("[&] {{\n    AutoDispatchBelowAutograd guard;\n    return {};\n  }}()", belowAutograd(op_));
     std::string text;
     if (op_.isView()) {
       text = fmt::format("  {} result = asView({}, {}, true);\n", returnType(op_), op_.viewBase().name, call);
@@ -153,16 +156,19 @@ class RecordingWrapper {
     return text + namedResults() + recorded(setHistories()) + fmt::format("  return {};\n", resultVariable());
   }
 
-  /// transpose_ and the like change what a view shows and nothing in its base: the new version alone renews its history.
+  /// transpose_ and the like change what a view shows and nothing in its base: the new version alone renews its
+  /// history.
   std::string rebase() const {
     const bool changes_geometry = contains(op_.tags, "inplace_view");
-    return fmt::format("    {}autograd::rebase_history(self, std::move(node));\n", changes_geometry ? "if (!self.is_view()) " : "");
+    return fmt::format("    {}autograd::rebase_history(self, std::move(node));\n",
+                       changes_geometry ? "if (!self.is_view()) " : "");
   }
 
   /// The last history that is set takes the node over; what saves outputs then reaches it through a reference.
   std::string recorded(const std::string& history) const {
     const std::string saved = saves(true, "recorded.");
-    return fmt::format("  if (node) {{\n{}{}{}  }}\n", saved.empty() ? "" : "    auto& recorded = *node;\n", history, saved);
+    return fmt::format("  if (node) {{\n{}{}{}  }}\n", saved.empty() ? "" : "    auto& recorded = *node;\n", history,
+                       saved);
   }
 
   std::string resultVariable() const { return op_.returns().size() == 1 ? resultName(op_, 0) : "results"; }
@@ -180,7 +186,8 @@ class RecordingWrapper {
       if (isTensor(op_.returns()[i]) && d_.output_differentiability[i]) results.push_back(resultName(op_, i));
     std::string text;
     for (const std::string& r : results)
-      text += fmt::format("    autograd::set_history({}, {});\n", r, &r == &results.back() ? "std::move(node)" : "node");
+      text +=
+          fmt::format("    autograd::set_history({}, {});\n", r, &r == &results.back() ? "std::move(node)" : "node");
     return text;
   }
 

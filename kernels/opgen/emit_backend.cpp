@@ -44,7 +44,8 @@ std::string elementwiseBody(const OperatorDef& op, const std::string& functor) {
   for (const Argument& a : op.arguments())
     if (!a.is_write()) args.push_back(a.name);
   const char* run = op.form == Form::kFunctional ? "run" : op.form == Form::kInplace ? "runInplace" : "runOut";
-  const std::string call = fmt::format("::shunt::elementwise::{}<::shunt::functors::{}>({})", run, functor, join(args, ", "));
+  const std::string call =
+      fmt::format("::shunt::elementwise::{}<::shunt::functors::{}>({})", run, functor, join(args, ", "));
   if (op.form == Form::kFunctional) return fmt::format("  return {};\n", call);
   return fmt::format("  {};\n  return {};\n", call, op.form == Form::kInplace ? "self" : op.arguments().back().name);
 }
@@ -89,7 +90,8 @@ std::string structuredBody(const OperatorDef& op, const Kernel& k) {
   const std::string list = join(args, ", "), meta = fmt::format("native::{}_meta({})", k.name, list);
   const std::string impl = fmt::format("[&](const Tensor& result) {{ native::{}_impl({}, result); }}", k.name, list);
   if (op.form == Form::kFunctional) return fmt::format("  return structured({}, {});\n", meta, impl);
-  if (op.form == Form::kInplace) return fmt::format("  return structuredInplace({}, {}, self, {});\n", quoted(op.name()), meta, impl);
+  if (op.form == Form::kInplace)
+    return fmt::format("  return structuredInplace({}, {}, self, {});\n", quoted(op.name()), meta, impl);
   return fmt::format("  return structuredOut({}, {}, {{{}}}, {}, {});\n", quoted(op.name()), meta, join(inputs, ", "),
                      op.arguments().back().name, impl);
 }
@@ -100,7 +102,8 @@ std::string tensorFormBody(const OperatorDef& op) {
   for (size_t i = 0; i < op.arguments().size(); ++i)
     if (const Argument& a = op.arguments()[i]; isTensor(a))
       body += fmt::format(
-          "  SHUNT_CHECK({1}.defined(), \"{0}(): argument '{1}' (position {2}) is an undefined tensor; expected one with data\");\n",
+          "  SHUNT_CHECK({1}.defined(), \"{0}(): argument '{1}' (position {2}) is an undefined tensor; expected one "
+          "with data\");\n",
           op.name(), a.name, i + 1);
   return body + fmt::format("  return {};\n", tensorFormCall(op));
 }
@@ -124,7 +127,8 @@ std::string deviceChecks(const OperatorDef& op, const Kernel& k) {
 class BackendEmitter {
  public:
   explicit BackendEmitter(Registrations& registrations)
-      : registrations_(registrations), shards_("generated/backend", kBackendShards, kHead, "\n}  // namespace shunt\n") {}
+      : registrations_(registrations),
+        shards_("generated/backend", kBackendShards, kHead, "\n}  // namespace shunt\n") {}
 
   void add(const OperatorDef& op) {
     for (const Kernel& k : op.kernels) addKernel(op, k);
@@ -134,12 +138,17 @@ class BackendEmitter {
  private:
   void addKernel(const OperatorDef& op, const Kernel& k) {
     switch (k.kind) {
-      case KernelKind::kElementwise: return addWrapper(op, k, "elementwise_kernels", elementwiseBody(op, k.name));
-      case KernelKind::kCopy: return addWrapper(op, k, "copying", copyBody(op, k));
+      case KernelKind::kElementwise:
+        return addWrapper(op, k, "elementwise_kernels", elementwiseBody(op, k.name));
+      case KernelKind::kCopy:
+        return addWrapper(op, k, "copying", copyBody(op, k));
       case KernelKind::kStructured:
-        return addWrapper(op, k, "structured_" + k.key, (needsDeviceCheck(op, k) ? deviceChecks(op, k) : "") + structuredBody(op, k));
-      case KernelKind::kTensorForm: return addWrapper(op, k, "by_tensor_form", tensorFormBody(op));
-      case KernelKind::kNative: break;
+        return addWrapper(op, k, "structured_" + k.key,
+                          (needsDeviceCheck(op, k) ? deviceChecks(op, k) : "") + structuredBody(op, k));
+      case KernelKind::kTensorForm:
+        return addWrapper(op, k, "by_tensor_form", tensorFormBody(op));
+      case KernelKind::kNative:
+        break;
     }
     if (needsDeviceCheck(op, k))
       return addWrapper(op, k, "backend_" + k.key,
@@ -168,8 +177,8 @@ class BackendEmitter {
 }  // namespace
 
 std::string instantiateKernel(const Registration& r) {
-  return fmt::format("template struct boxing::StaticKernel<{}, {}, boxing::Types<{}>>;\n", r.function, returnType(*r.op),
-                     argumentTypes(*r.op));
+  return fmt::format("template struct boxing::StaticKernel<{}, {}, boxing::Types<{}>>;\n", r.function,
+                     returnType(*r.op), argumentTypes(*r.op));
 }
 
 void emitBackend(const Dictionary& dictionary, const Output& out, Registrations& registrations) {

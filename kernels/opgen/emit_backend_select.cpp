@@ -6,7 +6,8 @@
 namespace opgen {
 
 namespace {
-constexpr const char* kHead = R"(// Factories have no tensor to dispatch on: the requested device says which backend's kernel runs.
+constexpr const char* kHead =
+    R"(// Factories have no tensor to dispatch on: the requested device says which backend's kernel runs.
 #include "generated/wrappers.h"
 #include "kernels/wrappers/factory_keys.h"
 

@@ -9,7 +9,8 @@ namespace opgen {
 
 namespace {
 
-constexpr const char* kDeclarationsHead = R"(// The dictionary's operators: one struct each in namespace shunt::ops, with its identity and its typed entry points.
+constexpr const char* kDeclarationsHead =
+    R"(// The dictionary's operators: one struct each in namespace shunt::ops, with its identity and its typed entry points.
 // Included by tensor.h, where Tensor is only declared. Any thread may call.
 #pragma once
 
@@ -62,8 +63,8 @@ struct SHUNT_API {} {{
 )",
                         op.cpp_name, signature(op, false), quoted(op.schema.name()), quoted(op.overload()),
                         quoted(op.schema.str()), returnType(op), parameters(op), returnType(op),
-                        parameters(op, "DispatchKeySet ks"), returnType(op), parameters(op, "DispatchKeySet ks"), returnType(op),
-                        parameters(op));
+                        parameters(op, "DispatchKeySet ks"), returnType(op), parameters(op, "DispatchKeySet ks"),
+                        returnType(op), parameters(op));
   }
   out.write("include/shunt/generated/operator_decls.h", text + "\n}  // namespace ops\n}  // namespace shunt\n");
 }
@@ -80,7 +81,8 @@ void emitNativeDeclarations(const Dictionary& dictionary, const Output& out) {
   for (const OperatorDef& op : dictionary.operators) {
     for (const Kernel& k : op.kernels) {
       if (k.kind == KernelKind::kStructured && op.form == Form::kFunctional && seen.insert(k.name + "_meta").second)
-        text += fmt::format("ResultMeta {0}_meta({1});\nvoid {0}_impl({1}, const Tensor& result);\n", k.name, parameters(op));
+        text += fmt::format("ResultMeta {0}_meta({1});\nvoid {0}_impl({1}, const Tensor& result);\n", k.name,
+                            parameters(op));
       if (k.kind != KernelKind::kNative || !seen.insert(k.name + "(" + argumentTypes(op)).second) continue;
       text += fmt::format("{} {}({});\n", returnType(op), k.name, parameters(op));
     }

@@ -28,14 +28,17 @@ std::string kernelsOf(const OperatorDef& op) {
   std::vector<std::string> order;
   for (const Kernel& k : op.kernels) {
     if (k.key == "CompositeImplicitAutograd") return "composite";
-    const std::string text = k.kind == KernelKind::kTensorForm  ? "else by `" + op.tensor_form.op->qualifiedName().substr(6) + "`"
+    const std::string text = k.kind == KernelKind::kTensorForm
+                                 ? "else by `" + op.tensor_form.op->qualifiedName().substr(6) + "`"
                              : k.kind == KernelKind::kElementwise ? "functor `" + k.name + "`"
-                             : k.kind == KernelKind::kCopy      ? "copy of the functional form"
-                             : k.kind == KernelKind::kStructured ? "structured `" + k.name + "`"
-                                                                : "`" + k.name + "`";
+                             : k.kind == KernelKind::kCopy        ? "copy of the functional form"
+                             : k.kind == KernelKind::kStructured  ? "structured `" + k.name + "`"
+                                                                  : "`" + k.name + "`";
     if (keys_by_kernel[text].empty()) order.push_back(text);
-    if (k.kind == KernelKind::kNative) keys_by_kernel[text].push_back(k.key);
-    else keys_by_kernel[text] = {""};
+    if (k.kind == KernelKind::kNative)
+      keys_by_kernel[text].push_back(k.key);
+    else
+      keys_by_kernel[text] = {""};
   }
   std::vector<std::string> parts;
   for (const std::string& text : order) {
@@ -79,8 +82,8 @@ std::string operatorTable(const Dictionary& dictionary, const std::vector<Autoca
   });
   std::string text = kHead;
   for (const OperatorDef* op : rows)
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", op->schema.str().substr(6), join(formsOf(dictionary, *op), ", "),
-                        kernelsOf(*op), gradientOf(*op), policyOf(rules, *op));
+    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", op->schema.str().substr(6),
+                        join(formsOf(dictionary, *op), ", "), kernelsOf(*op), gradientOf(*op), policyOf(rules, *op));
   return text;
 }
 

@@ -11,7 +11,8 @@ using shunt::Argument;
 
 namespace {
 
-constexpr const char* kHead = R"(// Versions of what is written, views of what is aliased, where no Autograd wrapper does it (the call holds no Autograd key).
+constexpr const char* kHead =
+    R"(// Versions of what is written, views of what is aliased, where no Autograd wrapper does it (the call holds no Autograd key).
 #include "generated/wrappers.h"
 #include "kernels/wrappers/inplace_or_view.h"
 
@@ -27,8 +28,9 @@ std::string wrapper(const OperatorDef& op) {
   body += forEachWritten(op, "  checkWritable({});\n");
   const std::string call = redispatchCall(op, "ks & kAfterInplaceOrView");
   if (op.isView()) {
-    body += fmt::format("  return asView({}, [&] {{\n    AutoDispatchBelowADInplaceOrView guard;\n    return {};\n  }}(), {});\n",
-                        op.viewBase().name, call, isDifferentiableView(op));
+    body += fmt::format(
+        "  return asView({}, [&] {{\n    AutoDispatchBelowADInplaceOrView guard;\n    return {};\n  }}(), {});\n",
+        op.viewBase().name, call, isDifferentiableView(op));
   } else {
     body += fmt::format("  {{\n    AutoDispatchBelowADInplaceOrView guard;\n    {};\n  }}\n", call);
     body += forEachWritten(op, "  autograd::increment_version({});\n") + returnWritten(op);

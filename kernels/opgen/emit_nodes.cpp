@@ -13,7 +13,8 @@ using shunt::Argument;
 
 namespace {
 
-constexpr const char* kHeaderHead = R"(// The nodes of derivatives.yaml's entries: what each saves, and apply() in nodes_N.cpp.
+constexpr const char* kHeaderHead =
+    R"(// The nodes of derivatives.yaml's entries: what each saves, and apply() in nodes_N.cpp.
 #pragma once
 
 #include "kernels/wrappers/node_support.h"
@@ -38,8 +39,9 @@ std::string nodeClass(const Derivative& d) {
   for (const std::string& input : d.inputs)
     if (isTensorList(argumentOf(d, input))) members += fmt::format("  size_t {}_size_ = 0;\n", input);
   const std::string release = releases.empty() ? "" : "  void release_variables() override {\n" + releases + "  }\n";
-  return fmt::format("\nstruct {} final : public Node {{\n  variable_list apply(variable_list&& grads) override;\n{}{}}};\n",
-                     d.node_name, release, members);
+  return fmt::format(
+      "\nstruct {} final : public Node {{\n  variable_list apply(variable_list&& grads) override;\n{}{}}};\n",
+      d.node_name, release, members);
 }
 
 bool usesGrads(const GradientFormula& f) { return f.expression.find("grads") != std::string::npos; }
@@ -68,8 +70,8 @@ std::string jointFormula(const GradientFormula& f) {
   std::string copies;
   for (size_t i = 0; i < f.inputs.size(); ++i) {
     masks.push_back(wanted(f.inputs[i]));
-    copies += fmt::format("      if (grad_input_mask[{0}]) copy_range(grad_inputs, {1}_ix, std::get<{0}>(results));\n", i,
-                          f.inputs[i]);
+    copies += fmt::format("      if (grad_input_mask[{0}]) copy_range(grad_inputs, {1}_ix, std::get<{0}>(results));\n",
+                          i, f.inputs[i]);
   }
   return fmt::format(
       "  {{\n    const std::array<bool, {}> grad_input_mask = {{{}}};\n"
@@ -85,8 +87,9 @@ std::string applyFunction(const Derivative& d) {
   if (grad) body += "  [[maybe_unused]] const Tensor& grad = grads[0];\n";
   for (const SavedValue& s : d.saved) body += savedLocal(s);
   for (const GradientFormula& f : d.formulas) body += f.inputs.size() == 1 ? oneFormula(f) : jointFormula(f);
-  return fmt::format("variable_list {}::apply([[maybe_unused]] variable_list&& grads) {{\n{}  return grad_inputs;\n}}\n\n",
-                     d.node_name, body);
+  return fmt::format(
+      "variable_list {}::apply([[maybe_unused]] variable_list&& grads) {{\n{}  return grad_inputs;\n}}\n\n",
+      d.node_name, body);
 }
 
 }  // namespace

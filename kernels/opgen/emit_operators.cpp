@@ -23,11 +23,12 @@ std::string redispatchCall(const OperatorDef& op, const std::string& keyset) {
 }
 
 void emitOperators(const Dictionary& dictionary, const Output& out) {
-  Shards shards("generated/operators", kOperatorShards, "#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n",
-                "\n}  // namespace shunt::ops\n");
-  std::string symbols = std::string(kBanner) +
-                        "// The operators' identities. Constant-initialised: usable before any static initialiser ran.\n"
-                        "#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n";
+  Shards shards("generated/operators", kOperatorShards,
+                "#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n", "\n}  // namespace shunt::ops\n");
+  std::string symbols =
+      std::string(kBanner) +
+      "// The operators' identities. Constant-initialised: usable before any static initialiser ran.\n"
+      "#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n";
   for (const OperatorDef& op : dictionary.operators) {
     shards.add(op.cpp_name, entryPoint(op, "call", "callOperator", false) +
                                 entryPoint(op, "redispatch", "redispatchOperator", true) +

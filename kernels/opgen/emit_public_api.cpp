@@ -11,7 +11,8 @@ using shunt::Argument;
 
 namespace {
 
-constexpr const char* kFunctionsHead = R"(// The dictionary's functions, as PyTorch names them: shunt::add, shunt::add_out (out first), shunt::add_outf (out last).
+constexpr const char* kFunctionsHead =
+    R"(// The dictionary's functions, as PyTorch names them: shunt::add, shunt::add_out (out first), shunt::add_outf (out last).
 // Included by shunt/ops.h. Any thread may call.
 #pragma once
 
@@ -82,8 +83,8 @@ std::string emitBinding(const OperatorDef& op, const Binding& b) {
   const std::string call = fmt::format("ops::{}::call({})", op.cpp_name, join(passed, ", "));
   // Factories of the public API record gradients on request; the operators themselves never do.
   const bool grad = b.options && returnType(op) == "Tensor";
-  const std::string body = grad ? fmt::format("return detail::withRequiresGrad({}, options);", call)
-                                : fmt::format("return {};", call);
+  const std::string body =
+      grad ? fmt::format("return detail::withRequiresGrad({}, options);", call) : fmt::format("return {};", call);
   return fmt::format("{}{} {}({}){} {{ {} }}\n", b.method ? "" : "inline ", returnType(op), b.name,
                      bindingParameters(op, b), b.method ? " const" : "", body);
 }

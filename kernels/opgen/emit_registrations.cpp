@@ -22,8 +22,9 @@ std::string wrapperDeclarations(const Registrations& registrations) {
   for (const Registration& r : registrations) {
     if (r.function.rfind(kWrapper, 0) != 0 || !seen.insert(r.function).second) continue;
     const std::string path = r.function.substr(1);
-    by_space[path.substr(0, path.rfind("::"))] += fmt::format(
-        "{} {}({});\n", returnType(*r.op), r.op->cpp_name, parameters(*r.op, r.takes_keyset ? "DispatchKeySet ks" : ""));
+    by_space[path.substr(0, path.rfind("::"))] +=
+        fmt::format("{} {}({});\n", returnType(*r.op), r.op->cpp_name,
+                    parameters(*r.op, r.takes_keyset ? "DispatchKeySet ks" : ""));
   }
   std::string text = std::string(kBanner) +
                      "// The generated wrappers' declarations, for the registration tables.\n#pragma once\n\n"
@@ -33,7 +34,8 @@ std::string wrapperDeclarations(const Registrations& registrations) {
   return text + "\n}  // namespace shunt\n";
 }
 
-/// Makes std::source_location::current() on the next line name the YAML: a registration's place is where a person wrote it.
+/// Makes std::source_location::current() on the next line name the YAML: a registration's place is where a person wrote
+/// it.
 std::string lineOf(const SourcePlace& place) {
   return fmt::format("#line {} \"kernels/{}\"\n", place.line, std::filesystem::path(place.file).filename().string());
 }
@@ -47,7 +49,8 @@ std::string codeOf(const Registration& r) {
                      argumentTypes(*r.op));
 }
 
-const Registration& find(const Registration& for_whom, const OperatorDef& op, const std::string& key, const Registrations& all) {
+const Registration& find(const Registration& for_whom, const OperatorDef& op, const std::string& key,
+                         const Registrations& all) {
   for (const Registration& r : all)
     if (r.op == &op && r.key == key) return r;
   fail(for_whom.op->tensor_form.place, for_whom.op->qualifiedName() + " can't stand in for " + op.qualifiedName() +
@@ -66,14 +69,15 @@ StandsInFor standsInFor(const Registration& r, const Registrations& all) {
 std::string row(const Registration& r, const StandsInFor& as) {
   const std::string line = lineOf(placeOf(r));
   if (r.function.empty())
-    return line + fmt::format("      fallthroughRow(ops::{}::symbol, DispatchKey::{}, std::source_location::current()),\n",
-                              r.op->cpp_name, r.key);
+    return line +
+           fmt::format("      fallthroughRow(ops::{}::symbol, DispatchKey::{}, std::source_location::current()),\n",
+                       r.op->cpp_name, r.key);
   const std::string kernel =
       fmt::format("kernelRow<ops::{}::Schema, {}>(ops::{}::symbol, DispatchKey::{}, std::source_location::current())",
                   r.op->cpp_name, codeOf(r), r.op->cpp_name, r.key);
   if (as.built_in == nullptr) return fmt::format("{}      {},\n", line, kernel);
-  return fmt::format("{}      standInRow<{}, {}>({}, ops::{}::symbol),\n", line, codeOf(*as.built_in), codeOf(*as.composite),
-                     kernel, as.built_in->op->cpp_name);
+  return fmt::format("{}      standInRow<{}, {}>({}, ops::{}::symbol),\n", line, codeOf(*as.built_in),
+                     codeOf(*as.composite), kernel, as.built_in->op->cpp_name);
 }
 
 /// One table file: the kernels' code lies elsewhere (extern template), this is data and one loop.
@@ -100,8 +104,9 @@ std::string tableFile(size_t number, const std::vector<const Registration*>& row
 std::string mainFile(const Dictionary& dictionary) {
   std::string rows, declarations, calls;
   for (const OperatorDef& op : dictionary.operators)
-    rows += lineOf(op.place) +
-            fmt::format("    {{&ops::{0}::symbol, ops::{0}::schema_str, std::source_location::current()}},\n", op.cpp_name);
+    rows +=
+        lineOf(op.place) +
+        fmt::format("    {{&ops::{0}::symbol, ops::{0}::schema_str, std::source_location::current()}},\n", op.cpp_name);
   for (size_t i = 0; i < kRegisterShards; ++i) {
     declarations += fmt::format("void registerTable{}();\n", i);
     calls += fmt::format("    registerTable{}();\n", i);
@@ -110,7 +115,8 @@ std::string mainFile(const Dictionary& dictionary) {
       "{}// The dictionary's one static initialiser: operators first, then their kernels.\n"
       "#include \"kernels/wrappers/register.h\"\n\nnamespace shunt::wrappers {{\n\n{}\nnamespace {{\n\n"
       "const OperatorRow kOperators[] = {{\n{}}};\n\nstruct DictionaryInit {{\n  DictionaryInit() {{\n"
-      "    const Dispatcher::Batch batch;\n    registerOperators(kOperators);\n{}  }}\n}};\n\nconst DictionaryInit init;\n\n"
+      "    const Dispatcher::Batch batch;\n    registerOperators(kOperators);\n{}  }}\n}};\n\nconst DictionaryInit "
+      "init;\n\n"
       "}}  // namespace\n}}  // namespace shunt::wrappers\n",
       kBanner, declarations, rows, calls);
 }
@@ -122,7 +128,8 @@ void emitRegistrations(const Dictionary& dictionary, const Output& out, const Re
   out.write("generated/registrations.cpp", mainFile(dictionary));
   for (size_t i = 0; i < kRegisterShards; ++i) {
     std::vector<const Registration*> rows;
-    for (size_t k = registrations.size() * i / kRegisterShards; k < registrations.size() * (i + 1) / kRegisterShards; ++k)
+    for (size_t k = registrations.size() * i / kRegisterShards; k < registrations.size() * (i + 1) / kRegisterShards;
+         ++k)
       rows.push_back(&registrations[k]);
     out.write(fmt::format("generated/register_{}.cpp", i), tableFile(i, rows, registrations));
   }

@@ -14,7 +14,7 @@ namespace {
 
 /// A property of a tensor that is kept instead of the tensor.
 struct Property {
-  const char* text;    // {} is the tensor, {1} an argument of the call
+  const char* text;  // {} is the tensor, {1} an argument of the call
   const char* name;
   const char* type;
   bool of_list = false;
@@ -109,7 +109,8 @@ class Rewriter {
       std::string suffix = argument;
       std::replace(suffix.begin(), suffix.end(), '-', 'm');
       if (!std::all_of(suffix.begin(), suffix.end(), isWord))
-        fail(derivative_.formulas[number_].place, "size() of " + v.name + " needs a number or an argument's name, got '" + argument + "'");
+        fail(derivative_.formulas[number_].place,
+             "size() of " + v.name + " needs a number or an argument's name, got '" + argument + "'");
       const std::string name = v.name + "_argsize_" + suffix;
       const std::string expression = text.substr(at, close + 1 - at);
       text.replace(at, close + 1 - at, name);

@@ -53,11 +53,13 @@ std::string valueType(const SavedValue& s) {
 std::string savedMember(const SavedValue& s) {
   switch (storageOf(s)) {
     case Storage::kVariable:
-    case Storage::kOptionalVariable: return fmt::format("  SavedVariable {}_;\n", s.name);
+    case Storage::kOptionalVariable:
+      return fmt::format("  SavedVariable {}_;\n", s.name);
     case Storage::kVariableList:
     case Storage::kOptionalVariableList:
       return fmt::format("  std::vector<SavedVariable> {0}_;\n  bool {0}_released_ = false;\n", s.name);
-    case Storage::kOwned: return fmt::format("  {} {}_;\n", ownedType(s), s.name);
+    case Storage::kOwned:
+      return fmt::format("  {} {}_;\n", ownedType(s), s.name);
     case Storage::kValue: {
       // A Device has no default.
       const char* initial = s.property_type == "Device" ? " = kCPU" : "{}";
@@ -71,18 +73,22 @@ std::string savedExpression(const SavedValue& s, bool inplace) {
   const std::string& e = s.expression;
   switch (storageOf(s)) {
     case Storage::kVariable:
-      if (s.is_output) return inplace ? "SavedVariable(self, true, self.is_view())" : fmt::format("SavedVariable({}, true)", e);
+      if (s.is_output)
+        return inplace ? "SavedVariable(self, true, self.is_view())" : fmt::format("SavedVariable({}, true)", e);
       // In place, the formula wants what is about to be overwritten.
       if (inplace && s.of_self) return "SavedVariable(self.clone(), false)";
       [[fallthrough]];
     case Storage::kOptionalVariable:
-      return fmt::format(fmt::runtime(inplace ? "SavedVariable::inplace_operand({}, self)" : "SavedVariable({}, false)"), e);
+      return fmt::format(
+          fmt::runtime(inplace ? "SavedVariable::inplace_operand({}, self)" : "SavedVariable({}, false)"), e);
     case Storage::kVariableList:
-    case Storage::kOptionalVariableList: return fmt::format("make_saved_variable_list({}, {})", e, s.is_output);
+    case Storage::kOptionalVariableList:
+      return fmt::format("make_saved_variable_list({}, {})", e, s.is_output);
     case Storage::kOwned:
       if (!s.isProperty()) return fmt::format("wrappers::owned({})", e);
       return s.property_type == "std::vector<int64_t>" ? e + ".vec()" : e;
-    case Storage::kValue: return e;
+    case Storage::kValue:
+      return e;
   }
   return "";
 }
@@ -90,7 +96,8 @@ std::string savedExpression(const SavedValue& s, bool inplace) {
 std::string savedLocal(const SavedValue& s) {
   const std::string& n = s.name;
   switch (storageOf(s)) {
-    case Storage::kVariable: return fmt::format("  const Tensor {0} = {0}_.unpack({1});\n", n, s.is_output ? "this" : "");
+    case Storage::kVariable:
+      return fmt::format("  const Tensor {0} = {0}_.unpack({1});\n", n, s.is_output ? "this" : "");
     case Storage::kOptionalVariable:
       return fmt::format("  const std::optional<Tensor> {0} = wrappers::unpackOptional({0}_);\n", n);
     case Storage::kVariableList:
@@ -101,9 +108,11 @@ std::string savedLocal(const SavedValue& s) {
                          optional ? "unpack_opt_list" : "unpack_list", self);
     }
     case Storage::kOwned:
-      if (s.isProperty() && s.property_type != "std::vector<int64_t>") return fmt::format("  const auto& {0} = {0}_;\n", n);
+      if (s.isProperty() && s.property_type != "std::vector<int64_t>")
+        return fmt::format("  const auto& {0} = {0}_;\n", n);
       return fmt::format("  const auto {0} = wrappers::viewOf({0}_);\n", n);
-    case Storage::kValue: return fmt::format("  const auto& {0} = {0}_;\n", n);
+    case Storage::kValue:
+      return fmt::format("  const auto& {0} = {0}_;\n", n);
   }
   return "";
 }
@@ -111,10 +120,13 @@ std::string savedLocal(const SavedValue& s) {
 std::string savedRelease(const SavedValue& s) {
   switch (storageOf(s)) {
     case Storage::kVariable:
-    case Storage::kOptionalVariable: return fmt::format("    {}_.reset_data();\n", s.name);
+    case Storage::kOptionalVariable:
+      return fmt::format("    {}_.reset_data();\n", s.name);
     case Storage::kVariableList:
-    case Storage::kOptionalVariableList: return fmt::format("    {0}_.clear();\n    {0}_released_ = true;\n", s.name);
-    default: return "";
+    case Storage::kOptionalVariableList:
+      return fmt::format("    {0}_.clear();\n    {0}_released_ = true;\n", s.name);
+    default:
+      return "";
   }
 }
 

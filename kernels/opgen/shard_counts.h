@@ -1,5 +1,5 @@
-// How many source files each product is spread over. kernels/CMakeLists.txt lists the files: change both together; a test
-// compares its lists with what opgen writes.
+// How many source files each product is spread over. kernels/CMakeLists.txt lists the files: change both together; a
+// test compares its lists with what opgen writes.
 #pragma once
 
 #include <cstddef>

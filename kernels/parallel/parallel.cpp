@@ -35,22 +35,23 @@ int initialThreads() {
   char* end = nullptr;
   const long n = std::strtol(text, &end, 10);
   if (end != text && *end == '\0' && n >= 1 && n <= 4096) return static_cast<int>(n);
-  detail::logWarning(std::string("SHUNT_NUM_THREADS=") + text + " is not a number of threads; using " + std::to_string(hardware));
+  detail::logWarning(std::string("SHUNT_NUM_THREADS=") + text + " is not a number of threads; using " +
+                     std::to_string(hardware));
   return hardware;
 }
 
 // 0: not read from the environment yet. Relaxed: a number on its own.
 std::atomic<int> num_threads{0};
 
-// In a child of fork whose parent had made a pool. Its threads stayed in the parent, and oneTBB, which doesn't know, may wait
-// for them.
+// In a child of fork whose parent had made a pool. Its threads stayed in the parent, and oneTBB, which doesn't know,
+// may wait for them.
 std::atomic<bool> pool_stayed_behind{false};
 
 // Note [Signals and the pool]
 // oneTBB starts its threads when there is work for them, from the thread that brings it or from one another, and they
 // inherit the mask. So calls run with the program's signals blocked until as many threads of the pool were seen as the
-// arena can have. They may never be so many, where the program limits oneTBB: calls then go on paying for two changes of
-// the mask. Threads that the program's own use of oneTBB had started take signals as they did.
+// arena can have. They may never be so many, where the program limits oneTBB: calls then go on paying for two changes
+// of the mask. Threads that the program's own use of oneTBB had started take signals as they did.
 class Arena final : tbb::task_scheduler_observer {
  public:
   explicit Arena(int threads) : Arena(std::make_unique<tbb::task_arena>(threads), threads) {}
@@ -94,7 +95,8 @@ struct ArenaHolder {
     if (size != threads) {
       limit.reset();
       if (threads > tbb::info::default_concurrency())
-        limit = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(threads));
+        limit = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                      static_cast<size_t>(threads));
       arena = std::make_shared<Arena>(threads);
       size = threads;
     }
@@ -113,8 +115,10 @@ void afterForkInChild() {
   holder.mutex.unlock();
 }
 
-[[maybe_unused]] const bool at_load = (detail::holdAcrossFork(
-    3, [] { arenaHolder().mutex.lock(); }, [] { arenaHolder().mutex.unlock(); }, &afterForkInChild), true);
+[[maybe_unused]] const bool at_load =
+    (detail::holdAcrossFork(
+         3, [] { arenaHolder().mutex.lock(); }, [] { arenaHolder().mutex.unlock(); }, &afterForkInChild),
+     true);
 
 struct RegionGuard {
   bool saved = std::exchange(in_region, true);

@@ -28,7 +28,8 @@ double maxOf() {
 template <class T>
 SHUNT_ALWAYS_INLINE opmath_t<T> unitInterval(uint64_t bits) {
   constexpr uint64_t kScale = uint64_t{1} << kDigits<T>;
-  return static_cast<opmath_t<T>>(static_cast<int64_t>(bits & (kScale - 1))) * (opmath_t<T>{1} / static_cast<opmath_t<T>>(kScale));
+  return static_cast<opmath_t<T>>(static_cast<int64_t>(bits & (kScale - 1))) *
+         (opmath_t<T>{1} / static_cast<opmath_t<T>>(kScale));
 }
 
 template <class T>
@@ -37,8 +38,8 @@ void checkUniformBounds(double from, double to) {
   SHUNT_CHECK(from >= -maxOf<T>() && from <= maxOf<T>(), "from is out of bounds for ", dtype, ": ", from);
   SHUNT_CHECK(to >= -maxOf<T>() && to <= maxOf<T>(), "to is out of bounds for ", dtype, ": ", to);
   SHUNT_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
-  SHUNT_CHECK(to - from <= maxOf<T>(), "uniform_ expects to-from <= std::numeric_limits<", dtype, ">::max(), but found to=", to,
-              " and from=", from, " which result in to-from to exceed the limit");
+  SHUNT_CHECK(to - from <= maxOf<T>(), "uniform_ expects to-from <= std::numeric_limits<", dtype,
+              ">::max(), but found to=", to, " and from=", from, " which result in to-from to exceed the limit");
 }
 
 template <class T>
@@ -67,24 +68,28 @@ SHUNT_ALWAYS_INLINE uint64_t scaled(uint64_t bits, uint64_t range) {
 /// The largest integer `random_()` gives: all that fit, for floating types those without rounding.
 template <class T>
 uint64_t largestInteger() {
-  if constexpr (std::is_same_v<T, bool>) return 1;
-  else if constexpr (std::is_integral_v<T>) return static_cast<uint64_t>(std::numeric_limits<T>::max());
-  else return uint64_t{1} << kDigits<T>;
+  if constexpr (std::is_same_v<T, bool>)
+    return 1;
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<uint64_t>(std::numeric_limits<T>::max());
+  else
+    return uint64_t{1} << kDigits<T>;
 }
 
 /// Integers first, first + 1, ... first + range - 1; range 0 stands for 2^64.
 void randomRange(const Tensor& self, const Generator& generator, uint64_t first, uint64_t range) {
   dispatchAllTypes(self.dtype(), "random_", [&]<class T>(std::type_identity<T>) {
     drawTensor<T>(self, generator, drawWide<T>([=](uint64_t bits) {
-      return cast<T>(static_cast<int64_t>(first + (range == 0 ? bits : scaled(bits, range))));
-    }));
+                    return cast<T>(static_cast<int64_t>(first + (range == 0 ? bits : scaled(bits, range))));
+                  }));
   });
 }
 
 void checkInRange(ScalarType dtype, int64_t value, const char* what) {
   const bool fits = dispatchAllTypes(dtype, "random_", [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_integral_v<T>)
-      return value >= static_cast<int64_t>(std::numeric_limits<T>::min()) && value <= static_cast<int64_t>(std::numeric_limits<T>::max());
+      return value >= static_cast<int64_t>(std::numeric_limits<T>::min()) &&
+             value <= static_cast<int64_t>(std::numeric_limits<T>::max());
     else
       return static_cast<double>(value) >= -maxOf<T>() && static_cast<double>(value) <= maxOf<T>();
   });
@@ -95,8 +100,10 @@ void checkInRange(ScalarType dtype, int64_t value, const char* what) {
 int64_t checkedLast(ScalarType dtype, int64_t from, std::optional<int64_t> to) {
   checkInRange(dtype, from, "from");
   if (!to) {
-    const uint64_t largest = dispatchAllTypes(dtype, "random_", []<class T>(std::type_identity<T>) { return largestInteger<T>(); });
-    SHUNT_CHECK(from <= static_cast<int64_t>(largest), "random_ expects 'from' casted to dtype to be less than or equal to ",
+    const uint64_t largest =
+        dispatchAllTypes(dtype, "random_", []<class T>(std::type_identity<T>) { return largestInteger<T>(); });
+    SHUNT_CHECK(from <= static_cast<int64_t>(largest),
+                "random_ expects 'from' casted to dtype to be less than or equal to ",
                 "the largest value, but got from=", from, " > ", largest);
     return static_cast<int64_t>(largest);
   }
@@ -121,8 +128,10 @@ struct Chance {
 void checkStd(double std) { SHUNT_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std); }
 
 void checkProbabilities(const TensorImpl& self, const TensorImpl& p) {
-  SHUNT_CHECK(isFloatingType(p.dtype()), "bernoulli_: the tensor of probabilities must be of a floating dtype, but got ", p.dtype());
-  SHUNT_CHECK(p.device() == self.device(), "bernoulli_: expected p on device ", self.device(), ", but got ", p.device());
+  SHUNT_CHECK(isFloatingType(p.dtype()),
+              "bernoulli_: the tensor of probabilities must be of a floating dtype, but got ", p.dtype());
+  SHUNT_CHECK(p.device() == self.device(), "bernoulli_: expected p on device ", self.device(), ", but got ",
+              p.device());
 }
 
 }  // namespace
@@ -142,8 +151,10 @@ Tensor& uniform_cpu_(Tensor& self, double from, double to, std::optional<Generat
     const auto low = static_cast<C>(from);
     const auto width = static_cast<C>(to) - low;
     const auto value = [=](auto bits) { return cast<T>(unitInterval<T>(bits) * width + low); };
-    if constexpr (sizeof(T) == 8) drawTensor<T>(self, source, drawWide<T>(value));
-    else drawTensor<T>(self, source, drawNarrow<T>(value));
+    if constexpr (sizeof(T) == 8)
+      drawTensor<T>(self, source, drawWide<T>(value));
+    else
+      drawTensor<T>(self, source, drawNarrow<T>(value));
   });
   return self;
 }
@@ -171,7 +182,8 @@ Tensor& random_meta_(Tensor& self, std::optional<Generator> generator) {
 
 Tensor& random_cpu_(Tensor& self, std::optional<Generator> generator) {
   random_meta_(self, std::nullopt);
-  const uint64_t largest = dispatchAllTypes(self.dtype(), "random_", []<class T>(std::type_identity<T>) { return largestInteger<T>(); });
+  const uint64_t largest =
+      dispatchAllTypes(self.dtype(), "random_", []<class T>(std::type_identity<T>) { return largestInteger<T>(); });
   randomRange(self, cpuGenerator(generator), 0, largest + 1);
   return self;
 }

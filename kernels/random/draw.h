@@ -1,14 +1,14 @@
 // Filling a CPU tensor with random numbers, block by block.
 //
-// Element i in row-major order comes from Philox block i / kPerBlock of those the generator reserved for this operator, so
-// the result depends on the seed and on what was drawn before, not on threads, strides or instruction set. How many blocks
-// an operator takes depends on its dtype and number of elements. Any thread; the generator is locked once.
+// Element i in row-major order comes from Philox block i / kPerBlock of those the generator reserved for this operator,
+// so the result depends on the seed and on what was drawn before, not on threads, strides or instruction set. How many
+// blocks an operator takes depends on its dtype and number of elements. Any thread; the generator is locked once.
 #pragma once
 
+#include "generated/native_functions.h"
 #include "kernels/elementwise/overlap.h"
 #include "kernels/random/draw_table.h"
 #include "kernels/shape/copy.h"
-#include "generated/native_functions.h"
 
 #include <shunt/core/parallel.h>
 #include <shunt/tensor/tensor.h>
@@ -36,8 +36,8 @@ void drawBlocks(T* out, uint64_t seed, uint64_t first, int64_t begin, int64_t en
 /// Throws when a generator of another device would fill a tensor on `device`. (On Meta nothing is drawn.)
 inline void checkGenerator(Device device, const std::optional<Generator>& given) {
   if (!given || !given->defined() || device.is_meta()) return;
-  SHUNT_CHECK(given->device().type() == device.type(), "Expected a '", device, "' device type for generator but found '",
-              given->device(), "'");
+  SHUNT_CHECK(given->device().type() == device.type(), "Expected a '", device,
+              "' device type for generator but found '", given->device(), "'");
 }
 
 /// What every draw asks of the tensor it fills: a generator of its device, and elements that are places of their own.
@@ -46,8 +46,8 @@ inline void checkTarget(const char* op, const TensorImpl& self, const std::optio
   if (self.numel() != 0) elementwise::assertNoInternalOverlap(op, self, Overlap::kError);
 }
 
-/// Draw: `static constexpr int kPerBlock`, and `void operator()(const philox::Block*, int64_t count, T* out) const` that
-/// writes kPerBlock values from each of count <= kDrawBlocks blocks.
+/// Draw: `static constexpr int kPerBlock`, and `void operator()(const philox::Block*, int64_t count, T* out) const`
+/// that writes kPerBlock values from each of count <= kDrawBlocks blocks.
 template <class T, class Draw>
 void drawInto(T* out, int64_t numel, const Generator& generator, const Draw& draw) {
   constexpr int64_t kPerBlock = Draw::kPerBlock;

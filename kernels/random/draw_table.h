@@ -20,9 +20,15 @@ struct DrawLoops {
   void (*normalDouble)(double* out, const philox::Block* bits, int64_t count, double mean, double std);
 };
 
-namespace baseline { extern const DrawLoops kDrawLoops; }
-namespace v3 { extern const DrawLoops kDrawLoops; }
-namespace v4 { extern const DrawLoops kDrawLoops; }
+namespace baseline {
+extern const DrawLoops kDrawLoops;
+}
+namespace v3 {
+extern const DrawLoops kDrawLoops;
+}
+namespace v4 {
+extern const DrawLoops kDrawLoops;
+}
 
 inline const DrawLoops& drawLoops() {
 #define SHUNT_TABLE(isa) &isa::kDrawLoops

@@ -1,4 +1,5 @@
-// Factories of random tensors: rand, randn, randint, randperm, normal and bernoulli: an empty tensor, drawn into in place.
+// Factories of random tensors: rand, randn, randint, randperm, normal and bernoulli: an empty tensor, drawn into in
+// place.
 #include "generated/native_functions.h"
 #include "kernels/factory/factory_util.h"
 #include "kernels/random/draw.h"
@@ -63,17 +64,20 @@ void checkPermutation(int64_t n, ScalarType dtype) {
   SHUNT_CHECK(n >= 0, "n must be non-negative, got ", n);
   if (dtype == kBool) ::shunt::detail::throwNotImplementedFor("randperm", dtype);
   const bool fits = dispatchAllTypes(dtype, "randperm", [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, int64_t>) return true;
-    else if constexpr (std::is_integral_v<T>) return n <= static_cast<int64_t>(std::numeric_limits<T>::max());
-    else return n <= int64_t{1} << std::numeric_limits<T>::digits;
+    if constexpr (std::is_same_v<T, int64_t>)
+      return true;
+    else if constexpr (std::is_integral_v<T>)
+      return n <= static_cast<int64_t>(std::numeric_limits<T>::max());
+    else
+      return n <= int64_t{1} << std::numeric_limits<T>::digits;
   });
   SHUNT_CHECK(fits, "n is too large for result tensor type: '", dtype, "': n=", n);
 }
 
 }  // namespace
 
-Tensor rand(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
-            std::optional<bool> pin_memory) {
+Tensor rand(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+            std::optional<Device> device, std::optional<bool> pin_memory) {
   return randWith(size, std::nullopt, {dtype, layout, device, pin_memory});
 }
 
@@ -88,14 +92,16 @@ Tensor& rand_generator_out(IntArrayRef size, std::optional<Generator> generator,
 
 Tensor& rand_out(IntArrayRef size, Tensor& out) { return rand_generator_out(size, std::nullopt, out); }
 
-Tensor rand_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
-                 std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+Tensor rand_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                 std::optional<Device> device, std::optional<bool> pin_memory,
+                 std::optional<MemoryFormat> memory_format) {
   implOf(self, "rand_like");
-  return below(native::empty_like(self, dtype, layout, device, pin_memory, memory_format), [](Tensor& t) { t.uniform_(0, 1); });
+  return below(native::empty_like(self, dtype, layout, device, pin_memory, memory_format),
+               [](Tensor& t) { t.uniform_(0, 1); });
 }
 
-Tensor randn(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
-             std::optional<bool> pin_memory) {
+Tensor randn(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+             std::optional<Device> device, std::optional<bool> pin_memory) {
   return randnWith(size, std::nullopt, {dtype, layout, device, pin_memory});
 }
 
@@ -110,10 +116,12 @@ Tensor& randn_generator_out(IntArrayRef size, std::optional<Generator> generator
 
 Tensor& randn_out(IntArrayRef size, Tensor& out) { return randn_generator_out(size, std::nullopt, out); }
 
-Tensor randn_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
-                  std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+Tensor randn_like(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                  std::optional<Device> device, std::optional<bool> pin_memory,
+                  std::optional<MemoryFormat> memory_format) {
   implOf(self, "randn_like");
-  return below(native::empty_like(self, dtype, layout, device, pin_memory, memory_format), [](Tensor& t) { t.normal_(0, 1); });
+  return below(native::empty_like(self, dtype, layout, device, pin_memory, memory_format),
+               [](Tensor& t) { t.normal_(0, 1); });
 }
 
 Tensor normal_float_float(double mean, double std, IntArrayRef size, std::optional<Generator> generator,
@@ -127,23 +135,25 @@ Tensor randint(int64_t high, IntArrayRef size, std::optional<ScalarType> dtype, 
   return randintWith(0, high, size, std::nullopt, {dtype, layout, device, pin_memory});
 }
 
-Tensor randint_generator(int64_t high, IntArrayRef size, std::optional<Generator> generator, std::optional<ScalarType> dtype,
-                         std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
+Tensor randint_generator(int64_t high, IntArrayRef size, std::optional<Generator> generator,
+                         std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
+                         std::optional<bool> pin_memory) {
   return randintWith(0, high, size, generator, {dtype, layout, device, pin_memory});
 }
 
-Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout> layout,
-                   std::optional<Device> device, std::optional<bool> pin_memory) {
+Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, std::optional<ScalarType> dtype,
+                   std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory) {
   return randintWith(low, high, size, std::nullopt, {dtype, layout, device, pin_memory});
 }
 
 Tensor randint_low_generator(int64_t low, int64_t high, IntArrayRef size, std::optional<Generator> generator,
-                             std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
-                             std::optional<bool> pin_memory) {
+                             std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                             std::optional<Device> device, std::optional<bool> pin_memory) {
   return randintWith(low, high, size, generator, {dtype, layout, device, pin_memory});
 }
 
-Tensor& randint_low_generator_out(int64_t low, int64_t high, IntArrayRef size, std::optional<Generator> generator, Tensor& out) {
+Tensor& randint_low_generator_out(int64_t low, int64_t high, IntArrayRef size, std::optional<Generator> generator,
+                                  Tensor& out) {
   return drawOut("randint", size, out, [&](Tensor& t) { t.random_(low, high, generator); });
 }
 
@@ -160,12 +170,14 @@ Tensor& randint_out(int64_t high, IntArrayRef size, Tensor& out) {
 }
 
 Tensor randint_like(const Tensor& self, int64_t high, std::optional<ScalarType> dtype, std::optional<Layout> layout,
-                    std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+                    std::optional<Device> device, std::optional<bool> pin_memory,
+                    std::optional<MemoryFormat> memory_format) {
   return randint_like_low(self, 0, high, dtype, layout, device, pin_memory, memory_format);
 }
 
-Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, std::optional<ScalarType> dtype, std::optional<Layout> layout,
-                        std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> memory_format) {
+Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, std::optional<ScalarType> dtype,
+                        std::optional<Layout> layout, std::optional<Device> device, std::optional<bool> pin_memory,
+                        std::optional<MemoryFormat> memory_format) {
   implOf(self, "randint_like");
   return below(native::empty_like(self, dtype, layout, device, pin_memory, memory_format),
                [&](Tensor& t) { t.random_(low, high, std::nullopt); });
@@ -219,13 +231,15 @@ Tensor& randperm_generator_out_cpu(int64_t n, std::optional<Generator> generator
 Tensor bernoulli(const Tensor& self, std::optional<Generator> generator) {
   implOf(self, "bernoulli");
   checkGenerator(self.device(), generator);
-  return below(native::empty_like(self, {}, {}, {}, {}, MemoryFormat::Contiguous), [&](Tensor& t) { t.bernoulli_(self, generator); });
+  return below(native::empty_like(self, {}, {}, {}, {}, MemoryFormat::Contiguous),
+               [&](Tensor& t) { t.bernoulli_(self, generator); });
 }
 
 Tensor bernoulli_p(const Tensor& self, double p, std::optional<Generator> generator) {
   implOf(self, "bernoulli");
   checkGenerator(self.device(), generator);
-  return below(native::empty_like(self, {}, {}, {}, {}, MemoryFormat::Contiguous), [&](Tensor& t) { t.bernoulli_(p, generator); });
+  return below(native::empty_like(self, {}, {}, {}, {}, MemoryFormat::Contiguous),
+               [&](Tensor& t) { t.bernoulli_(p, generator); });
 }
 
 Tensor bernoulli_tensor(const Tensor& self, const Tensor& p, std::optional<Generator> generator) {

@@ -25,8 +25,8 @@ void normalFloat(float* out, const philox::Block* bits, int64_t count, float mea
   const uint32_t* words = bits->data();
 #pragma clang loop vectorize(assume_safety)
   for (int64_t i = 0; i < 2 * count; ++i)
-    normalPair((static_cast<float>(words[2 * i]) + 0.5f) * kUlp, static_cast<float>(words[2 * i + 1] >> 8) * 0x1p-24f, mean, std,
-               out + 2 * i);
+    normalPair((static_cast<float>(words[2 * i]) + 0.5f) * kUlp, static_cast<float>(words[2 * i + 1] >> 8) * 0x1p-24f,
+               mean, std, out + 2 * i);
 }
 
 void normalDouble(double* out, const philox::Block* bits, int64_t count, double mean, double std) {

@@ -1,6 +1,6 @@
-// Philox 4x32-10: the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3"
-// (SC 2011). Block n of a seed is a pure function of (seed, n), so elements may be drawn in any order, by any thread and with
-// any instruction set. Not for cryptography. Pure functions; any thread.
+// Philox 4x32-10: the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1,
+// 2, 3" (SC 2011). Block n of a seed is a pure function of (seed, n), so elements may be drawn in any order, by any
+// thread and with any instruction set. Not for cryptography. Pure functions; any thread.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -27,8 +27,8 @@ SHUNT_ALWAYS_INLINE constexpr Block encrypt(Block c, uint32_t key0, uint32_t key
 
 /// 128 random bits: block `number` of the stream that `seed` names.
 SHUNT_ALWAYS_INLINE constexpr Block block(uint64_t seed, uint64_t number) {
-  return encrypt({static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32), 0, 0}, static_cast<uint32_t>(seed),
-                 static_cast<uint32_t>(seed >> 32));
+  return encrypt({static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32), 0, 0},
+                 static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32));
 }
 
 SHUNT_ALWAYS_INLINE constexpr uint64_t low64(const Block& b) { return uint64_t{b[1]} << 32 | b[0]; }

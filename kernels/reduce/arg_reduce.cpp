@@ -32,8 +32,10 @@ class ArgReducer {
   void run() const {
     if (plan_.kept.numel == 0) return;
     const bool across = !plan_.kept.empty() && plan_.kept.inner().stride == 1 && !plan_.reduced.empty();
-    if (across) reduceAcross();
-    else reduceAlong();
+    if (across)
+      reduceAcross();
+    else
+      reduceAlong();
   }
 
  private:
@@ -88,8 +90,10 @@ class ArgReducer {
         cursor.advance(1);
       }
     };
-    if (n * outputs <= kDefaultGrain) outputsFrom(0, outputs);
-    else parallelFor(0, outputs, std::max<int64_t>(1, kDefaultGrain / n), outputsFrom);
+    if (n * outputs <= kDefaultGrain)
+      outputsFrom(0, outputs);
+    else
+      parallelFor(0, outputs, std::max<int64_t>(1, kDefaultGrain / n), outputsFrom);
   }
 
   void reduceOne() const {
@@ -135,8 +139,10 @@ class ArgReducer {
       }
     };
     const int64_t work = plan_.reduced.numel * std::min(inner.size, kColumnTile);
-    if (count == 1 || count * work <= kDefaultGrain) tasks(0, count);
-    else parallelFor(0, count, std::max<int64_t>(1, kDefaultGrain / work), tasks);
+    if (count == 1 || count * work <= kDefaultGrain)
+      tasks(0, count);
+    else
+      parallelFor(0, count, std::max<int64_t>(1, kDefaultGrain / work), tasks);
   }
 
   const Plan& plan_;
@@ -154,17 +160,19 @@ class ArgReducer {
 };
 
 SHUNT_COLD void record(const Tensor& self, bool maximum, bool want_values) {
-  rows::record({"reduction with indices", reinterpret_cast<const void*>(&argReduce),
-                reinterpret_cast<const void*>(&argReduceExpected), genericArgRows(accumulatorOf(self.scalar_type()), maximum),
-                idOf(maximum, want_values), self.scalar_type()},
-               {self.unsafeGetTensorImpl()});
+  rows::record(
+      {"reduction with indices", reinterpret_cast<const void*>(&argReduce),
+       reinterpret_cast<const void*>(&argReduceExpected), genericArgRows(accumulatorOf(self.scalar_type()), maximum),
+       idOf(maximum, want_values), self.scalar_type()},
+      {self.unsafeGetTensorImpl()});
 }
 
 }  // namespace
 
 ArgResult argReduce(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values) {
   ++rows::interpreted_calls;
-  if (rows::recording()) [[unlikely]] record(self, maximum, want_values);
+  if (rows::recording()) [[unlikely]]
+    record(self, maximum, want_values);
   const TensorImpl& impl = *self.unsafeGetTensorImpl();
   ArgResult out;
   if (want_values) out.values = native::newResult(impl, out_sizes, self.dtype());
@@ -172,10 +180,18 @@ ArgResult argReduce(const Tensor& self, const DimSet& dims, IntArrayRef out_size
   if (!native::hasData(impl)) return out;
   const Plan plan(impl, dims, true);
   switch (accumulatorOf(self.dtype())) {
-    case Accumulator::kFloat: ArgReducer<float>(self, out, plan, maximum).run(); break;
-    case Accumulator::kDouble: ArgReducer<double>(self, out, plan, maximum).run(); break;
-    case Accumulator::kLong: ArgReducer<int64_t>(self, out, plan, maximum).run(); break;
-    case Accumulator::kBool: ArgReducer<uint8_t>(self, out, plan, maximum).run(); break;
+    case Accumulator::kFloat:
+      ArgReducer<float>(self, out, plan, maximum).run();
+      break;
+    case Accumulator::kDouble:
+      ArgReducer<double>(self, out, plan, maximum).run();
+      break;
+    case Accumulator::kLong:
+      ArgReducer<int64_t>(self, out, plan, maximum).run();
+      break;
+    case Accumulator::kBool:
+      ArgReducer<uint8_t>(self, out, plan, maximum).run();
+      break;
   }
   return out;
 }

@@ -12,7 +12,8 @@ struct ArgResult {
   Tensor indices;
 };
 
-/// New contiguous tensors of the given sizes, on Meta nothing more. The caller has checked that there are elements to choose from.
+/// New contiguous tensors of the given sizes, on Meta nothing more. The caller has checked that there are elements to
+/// choose from.
 ArgResult argReduce(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values);
 
 }  // namespace shunt::reduce

@@ -1,5 +1,5 @@
-// Joining the results of blocks and chunks: two values by an operation, many pairwise. See Note [Order of reductions] in
-// loop_table.h. Values only; any thread.
+// Joining the results of blocks and chunks: two values by an operation, many pairwise. See Note [Order of reductions]
+// in loop_table.h. Values only; any thread.
 #pragma once
 
 #include "kernels/reduce/loop_table.h"
@@ -22,10 +22,14 @@ A identityOf(ReduceOp op) {
 template <class A>
 A join(ReduceOp op, A a, A b) {
   switch (op) {
-    case ReduceOp::kSum: return static_cast<A>(a + b);
-    case ReduceOp::kProd: return static_cast<A>(a * b);
-    case ReduceOp::kMax: return (b > a || b != b) ? b : a;
-    case ReduceOp::kMin: return (b < a || b != b) ? b : a;
+    case ReduceOp::kSum:
+      return static_cast<A>(a + b);
+    case ReduceOp::kProd:
+      return static_cast<A>(a * b);
+    case ReduceOp::kMax:
+      return (b > a || b != b) ? b : a;
+    case ReduceOp::kMin:
+      return (b < a || b != b) ? b : a;
   }
   __builtin_unreachable();
 }

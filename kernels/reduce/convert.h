@@ -1,5 +1,5 @@
-// Loops between element types and accumulator types, for one instruction set or for the compiler. Everything has internal
-// linkage. Pure functions on the caller's memory.
+// Loops between element types and accumulator types, for one instruction set or for the compiler. Everything has
+// internal linkage. Pure functions on the caller's memory.
 #pragma once
 
 #include "kernels/reduce/loop_table.h"
@@ -22,8 +22,10 @@ SHUNT_ALWAYS_INLINE T loadElement(const std::byte* p) {
 
 template <class A, class T>
 SHUNT_ALWAYS_INLINE A accumulatorOf(T v) {
-  if constexpr (std::is_same_v<A, uint8_t>) return cast<bool>(v) ? 1 : 0;
-  else return cast<A>(v);
+  if constexpr (std::is_same_v<A, uint8_t>)
+    return cast<bool>(v) ? 1 : 0;
+  else
+    return cast<A>(v);
 }
 
 template <class A, class T>

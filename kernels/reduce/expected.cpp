@@ -13,8 +13,8 @@ SHUNT_ALWAYS_INLINE int64_t lastDims(const DimSet& dims, int64_t ndim) {
   return named == (all & ~others) ? count : -1;
 }
 
-/// Sets the call's input and its rows along the last dimensions, if they are for the expected loop. Left to the interpreter:
-/// rows of one element, which are none for its plan, and of several blocks, for which its loop is as good.
+/// Sets the call's input and its rows along the last dimensions, if they are for the expected loop. Left to the
+/// interpreter: rows of one element, which are none for its plan, and of several blocks, for which its loop is as good.
 SHUNT_ALWAYS_INLINE bool takeRows(const TensorImpl* t, const DimSet& dims, rows::Call& call) {
   const int64_t count = lastDims(dims, t->dim());
   const rows::Rows shape(*t, count);
@@ -33,7 +33,8 @@ Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, cons
   if (!rows::isExpected(t, 0) || idOf(reduction) != rows::kExpected.functor) [[unlikely]]
     return reduce(self, dims, keepdim, reduction);
   rows::Call call;
-  if (!takeRows(t, dims, call)) [[unlikely]] return reduce(self, dims, keepdim, reduction);
+  if (!takeRows(t, dims, call)) [[unlikely]]
+    return reduce(self, dims, keepdim, reduction);
   const OutputSizes sizes(t->sizes(), dims, keepdim);
   call.result = reductionOf(rows::kExpected.functor).out_dtype;  // a constant, also where `reduction` is none
   Tensor out(::shunt::detail::makeCpuTensor(sizes.ref(), {}, call.result));
@@ -42,12 +43,14 @@ Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, cons
   return out;
 }
 
-ArgResult argReduceExpected(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values) {
+ArgResult argReduceExpected(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum,
+                            bool want_values) {
   const TensorImpl* t = self.unsafeGetTensorImpl();
   if (!rows::isExpected(t, 0) || idOf(maximum, want_values) != rows::kExpected.functor) [[unlikely]]
     return argReduce(self, dims, out_sizes, maximum, want_values);
   rows::Call call;
-  if (!takeRows(t, dims, call)) [[unlikely]] return argReduce(self, dims, out_sizes, maximum, want_values);
+  if (!takeRows(t, dims, call)) [[unlikely]]
+    return argReduce(self, dims, out_sizes, maximum, want_values);
   ArgResult out;
   call.result = call.dtype;
   if (wantsValues(rows::kExpected.functor)) {

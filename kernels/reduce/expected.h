@@ -11,7 +11,8 @@ namespace shunt::reduce {
 Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction);
 
 /// argReduce(), with the expected loop where its operand is the expected one.
-ArgResult argReduceExpected(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values);
+ArgResult argReduceExpected(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum,
+                            bool want_values);
 
 /// The generic loop of rows; null where there is none.
 rows::LoopFn genericRows(const Reduction& reduction);
@@ -24,8 +25,8 @@ SHUNT_ALWAYS_INLINE constexpr uint64_t idOf(const Reduction& r) {
          uint64_t{static_cast<uint8_t>(r.out_dtype)} << 16 | uint64_t{r.mean} << 24;
 }
 SHUNT_ALWAYS_INLINE constexpr Reduction reductionOf(uint64_t id) {
-  return {static_cast<ReduceOp>(id & 0xff), static_cast<Accumulator>(id >> 8 & 0xff), static_cast<ScalarType>(id >> 16 & 0xff),
-          (id >> 24) != 0};
+  return {static_cast<ReduceOp>(id & 0xff), static_cast<Accumulator>(id >> 8 & 0xff),
+          static_cast<ScalarType>(id >> 16 & 0xff), (id >> 24) != 0};
 }
 
 SHUNT_ALWAYS_INLINE constexpr uint64_t idOf(bool maximum, bool want_values) {

@@ -1,5 +1,5 @@
-// Where a value stands in a block. Included by sources compiled once per instruction set, and by those of generic loops; everything
-// has internal linkage.
+// Where a value stands in a block. Included by sources compiled once per instruction set, and by those of generic
+// loops; everything has internal linkage.
 #pragma once
 
 #include <shunt/core/macros.h>

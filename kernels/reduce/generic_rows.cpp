@@ -72,10 +72,14 @@ rows::LoopFn loopFor(ReduceOp op, bool mean) {
 
 rows::LoopFn genericRows(const Reduction& r) {
   switch (r.accumulator) {
-    case Accumulator::kFloat: return loopFor<float>(r.op, r.mean);
-    case Accumulator::kDouble: return loopFor<double>(r.op, r.mean);
-    case Accumulator::kLong: return loopFor<int64_t>(r.op, r.mean);
-    case Accumulator::kBool: return loopFor<uint8_t>(r.op, r.mean);
+    case Accumulator::kFloat:
+      return loopFor<float>(r.op, r.mean);
+    case Accumulator::kDouble:
+      return loopFor<double>(r.op, r.mean);
+    case Accumulator::kLong:
+      return loopFor<int64_t>(r.op, r.mean);
+    case Accumulator::kBool:
+      return loopFor<uint8_t>(r.op, r.mean);
   }
   return nullptr;
 }
@@ -83,10 +87,14 @@ rows::LoopFn genericRows(const Reduction& r) {
 rows::LoopFn genericArgRows(Accumulator accumulator, bool maximum) {
   constexpr auto kMax = ReduceOp::kMax, kMin = ReduceOp::kMin;
   switch (accumulator) {
-    case Accumulator::kFloat: return maximum ? argReduceRows<kMax, float> : argReduceRows<kMin, float>;
-    case Accumulator::kDouble: return maximum ? argReduceRows<kMax, double> : argReduceRows<kMin, double>;
-    case Accumulator::kLong: return maximum ? argReduceRows<kMax, int64_t> : argReduceRows<kMin, int64_t>;
-    case Accumulator::kBool: return maximum ? argReduceRows<kMax, uint8_t> : argReduceRows<kMin, uint8_t>;
+    case Accumulator::kFloat:
+      return maximum ? argReduceRows<kMax, float> : argReduceRows<kMin, float>;
+    case Accumulator::kDouble:
+      return maximum ? argReduceRows<kMax, double> : argReduceRows<kMin, double>;
+    case Accumulator::kLong:
+      return maximum ? argReduceRows<kMax, int64_t> : argReduceRows<kMin, int64_t>;
+    case Accumulator::kBool:
+      return maximum ? argReduceRows<kMax, uint8_t> : argReduceRows<kMin, uint8_t>;
   }
   return nullptr;
 }

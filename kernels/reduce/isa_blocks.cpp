@@ -79,9 +79,9 @@ constexpr BlockLoops<uint8_t> kBoolLoops = {
 }  // namespace
 
 namespace SHUNT_ISA_NAMESPACE {
-constinit const PerAccumulator<BlockLoops> kBlockLoops = {makeLoops<float, SumOp, ProdOp, MaxOp, MinOp>(),
-                                                          makeLoops<double, SumOp, ProdOp, MaxOp, MinOp>(),
-                                                          makeLoops<int64_t, SumOp, ProdOp, MaxOp, MinOp>(), kBoolLoops};
+constinit const PerAccumulator<BlockLoops> kBlockLoops = {
+    makeLoops<float, SumOp, ProdOp, MaxOp, MinOp>(), makeLoops<double, SumOp, ProdOp, MaxOp, MinOp>(),
+    makeLoops<int64_t, SumOp, ProdOp, MaxOp, MinOp>(), kBoolLoops};
 }  // namespace SHUNT_ISA_NAMESPACE
 
 }  // namespace shunt::reduce

@@ -27,7 +27,8 @@ constexpr ConvertLoops<A> kLoops = makeLoops<A>(typename Elements<A>::From{}, ty
 }  // namespace
 
 namespace SHUNT_ISA_NAMESPACE {
-constinit const PerAccumulator<ConvertLoops> kConvertLoops = {kLoops<float>, kLoops<double>, kLoops<int64_t>, kLoops<uint8_t>};
+constinit const PerAccumulator<ConvertLoops> kConvertLoops = {kLoops<float>, kLoops<double>, kLoops<int64_t>,
+                                                              kLoops<uint8_t>};
 }  // namespace SHUNT_ISA_NAMESPACE
 
 }  // namespace shunt::reduce

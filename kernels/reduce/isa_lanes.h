@@ -1,6 +1,6 @@
-// Lanes written out in the source: vectors of fixed width, the operations of reductions on them, and the sum of a block.
-// Included only by sources compiled once per instruction set, and by those of generic loops; everything has internal linkage.
-// See Note [Order of reductions] in loop_table.h.
+// Lanes written out in the source: vectors of fixed width, the operations of reductions on them, and the sum of a
+// block. Included only by sources compiled once per instruction set, and by those of generic loops; everything has
+// internal linkage. See Note [Order of reductions] in loop_table.h.
 #pragma once
 
 #include "kernels/reduce/loop_table.h"
@@ -33,7 +33,8 @@ SHUNT_ALWAYS_INLINE void storeVec(A* p, const V& v) {
   __builtin_memcpy(p, &v, sizeof(V));
 }
 
-// `apply` joins b, which comes later in the order, to a. Vectors go by reference: their calling convention differs by ISA.
+// `apply` joins b, which comes later in the order, to a. Vectors go by reference: their calling convention differs by
+// ISA.
 struct SumOp {
   template <class A>
   static constexpr A identity() {
@@ -59,8 +60,10 @@ struct ProdOp {
 struct MaxOp {
   template <class A>
   static constexpr A identity() {
-    if constexpr (std::is_floating_point_v<A>) return -std::numeric_limits<A>::infinity();
-    else return std::numeric_limits<A>::lowest();
+    if constexpr (std::is_floating_point_v<A>)
+      return -std::numeric_limits<A>::infinity();
+    else
+      return std::numeric_limits<A>::lowest();
   }
   // A NaN in a stays: nothing is greater than it.
   template <class V>
@@ -72,8 +75,10 @@ struct MaxOp {
 struct MinOp {
   template <class A>
   static constexpr A identity() {
-    if constexpr (std::is_floating_point_v<A>) return std::numeric_limits<A>::infinity();
-    else return std::numeric_limits<A>::max();
+    if constexpr (std::is_floating_point_v<A>)
+      return std::numeric_limits<A>::infinity();
+    else
+      return std::numeric_limits<A>::max();
   }
   template <class V>
   SHUNT_ALWAYS_INLINE static void apply(V& a, const V& b) {
@@ -142,10 +147,18 @@ SHUNT_ALWAYS_INLINE A reduceBlock(const A* x, int64_t n) {
   if (i < n) {
     loadPart<Op, A>(v, x + i, n - i);
     switch ((n >> 4) & 3) {
-      case 0: Op::apply(acc[0], v); break;
-      case 1: Op::apply(acc[1], v); break;
-      case 2: Op::apply(acc[2], v); break;
-      default: Op::apply(acc[3], v); break;
+      case 0:
+        Op::apply(acc[0], v);
+        break;
+      case 1:
+        Op::apply(acc[1], v);
+        break;
+      case 2:
+        Op::apply(acc[2], v);
+        break;
+      default:
+        Op::apply(acc[3], v);
+        break;
     }
   }
   Op::apply(acc[0], acc[1]);

@@ -13,7 +13,8 @@ namespace shunt::reduce {
 inline constexpr int64_t kMaxDims = 64;
 using DimSet = std::bitset<kMaxDims>;
 
-/// The dimensions that `dims` names; all of them when it is unset or empty. Throws on repeated or out-of-range dimensions.
+/// The dimensions that `dims` names; all of them when it is unset or empty. Throws on repeated or out-of-range
+/// dimensions.
 DimSet dimSet(OptionalIntArrayRef dims, int64_t ndim);
 
 /// Sizes of the result of reducing `dims`.

@@ -53,9 +53,12 @@ class Reducer {
   void run() const {
     if (plan_.kept.numel == 0) return;
     const bool across = !plan_.kept.empty() && (plan_.kept.inner().stride == 1 || plan_.reduced.empty());
-    if (plan_.reduced.numel == 0) fill();
-    else if (across) reduceAcross();
-    else reduceAlong();
+    if (plan_.reduced.numel == 0)
+      fill();
+    else if (across)
+      reduceAcross();
+    else
+      reduceAlong();
   }
 
  private:
@@ -132,8 +135,10 @@ class Reducer {
         cursor.advance(1);
       }
     };
-    if (outputs == 1 || n * outputs <= kDefaultGrain) outputsFrom(0, outputs);
-    else parallelFor(0, outputs, std::max<int64_t>(1, kDefaultGrain / n), outputsFrom);
+    if (outputs == 1 || n * outputs <= kDefaultGrain)
+      outputsFrom(0, outputs);
+    else
+      parallelFor(0, outputs, std::max<int64_t>(1, kDefaultGrain / n), outputsFrom);
   }
 
   // ---- many neighbouring outputs at once ----------------------------------------------------------------------------
@@ -197,7 +202,8 @@ class Reducer {
     const int64_t chunk_rows = width >= 128 ? 2 * kRowBlock : 16 * kRowBlock;
     const int64_t chunks = (total_rows + chunk_rows - 1) / chunk_rows;
     std::unique_ptr<A[]> partial;
-    if (chunks > 1) partial = std::make_unique_for_overwrite<A[]>(static_cast<size_t>(batches * tiles * chunks * width));
+    if (chunks > 1)
+      partial = std::make_unique_for_overwrite<A[]>(static_cast<size_t>(batches * tiles * chunks * width));
 
     const auto columnsOf = [&](int64_t tile) { return std::min(kColumnTile, inner.size - tile * kColumnTile); };
     const auto outputOf = [&](int64_t batch, int64_t tile, A* values) {
@@ -217,8 +223,10 @@ class Reducer {
     };
     const int64_t count = batches * tiles * chunks;
     const int64_t work = std::min(chunk_rows, total_rows) * width;
-    if (count == 1 || count * work <= kDefaultGrain) tasks(0, count);
-    else parallelFor(0, count, std::max<int64_t>(1, kDefaultGrain / work), tasks);
+    if (count == 1 || count * work <= kDefaultGrain)
+      tasks(0, count);
+    else
+      parallelFor(0, count, std::max<int64_t>(1, kDefaultGrain / work), tasks);
     if (chunks == 1) return;
     for (int64_t i = 0; i < batches * tiles; ++i) {
       A* first = partial.get() + i * chunks * width;
@@ -272,15 +280,24 @@ SHUNT_COLD void record(const Tensor& self, const Reduction& reduction) {
 
 Tensor reduce(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction) {
   ++rows::interpreted_calls;
-  if (rows::recording()) [[unlikely]] record(self, reduction);
+  if (rows::recording()) [[unlikely]]
+    record(self, reduction);
   const OutputSizes sizes(self.sizes(), dims, keepdim);
   Tensor out = native::newResult(*self.unsafeGetTensorImpl(), sizes.ref(), reduction.out_dtype);
   if (!native::hasData(*self.unsafeGetTensorImpl())) return out;
   switch (reduction.accumulator) {
-    case Accumulator::kFloat: run<float>(self, out, dims, reduction); break;
-    case Accumulator::kDouble: run<double>(self, out, dims, reduction); break;
-    case Accumulator::kLong: run<int64_t>(self, out, dims, reduction); break;
-    case Accumulator::kBool: run<uint8_t>(self, out, dims, reduction); break;
+    case Accumulator::kFloat:
+      run<float>(self, out, dims, reduction);
+      break;
+    case Accumulator::kDouble:
+      run<double>(self, out, dims, reduction);
+      break;
+    case Accumulator::kLong:
+      run<int64_t>(self, out, dims, reduction);
+      break;
+    case Accumulator::kBool:
+      run<uint8_t>(self, out, dims, reduction);
+      break;
   }
   return out;
 }

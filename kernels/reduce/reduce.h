@@ -25,7 +25,8 @@ struct Reduction {
   bool mean = false;
 };
 
-/// A new contiguous tensor, on Meta without elements to reduce. The caller has checked dtypes, and that maxima have elements.
+/// A new contiguous tensor, on Meta without elements to reduce. The caller has checked dtypes, and that maxima have
+/// elements.
 Tensor reduce(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction);
 
 /// The reduction of n consecutive elements in the order of the Note, in the calling thread.

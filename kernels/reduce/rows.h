@@ -1,5 +1,5 @@
-// What the generic loops along rows share: a row as accumulators, and accumulators as a row, in memory of any dtype. Included
-// by sources compiled to bitcode; everything has internal linkage. Pure functions on the caller's memory.
+// What the generic loops along rows share: a row as accumulators, and accumulators as a row, in memory of any dtype.
+// Included by sources compiled to bitcode; everything has internal linkage. Pure functions on the caller's memory.
 #pragma once
 
 #include "kernels/reduce/convert.h"
@@ -16,7 +16,8 @@ SHUNT_ALWAYS_INLINE void storeAny(std::byte* dst, const A* src, ScalarType dtype
   ((dtype == scalar_type_of<Ts> ? store<A, Ts>(dst, src, 1, n) : void()), ...);
 }
 
-/// n consecutive elements. As calls: they are inlined when the dtype is known, and then all but one of their loops are gone.
+/// n consecutive elements. As calls: they are inlined when the dtype is known, and then all but one of their loops are
+/// gone.
 template <class A>
 void loadRow(A* dst, const std::byte* src, ScalarType dtype, int64_t n) {
   loadAny<A>(dst, src, dtype, n, typename Elements<A>::From{});

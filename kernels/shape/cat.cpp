@@ -22,7 +22,8 @@ struct CatPlan {
 };
 
 void checkFits(const TensorImpl& first, const TensorImpl& t, int64_t dim, size_t number) {
-  SHUNT_CHECK(t.dim() == first.dim(), "Tensors must have same number of dimensions: got ", first.dim(), " and ", t.dim());
+  SHUNT_CHECK(t.dim() == first.dim(), "Tensors must have same number of dimensions: got ", first.dim(), " and ",
+              t.dim());
   for (int64_t d = 0; d < t.dim(); ++d)
     SHUNT_CHECK(d == dim || t.sizes()[d] == first.sizes()[d], "Sizes of tensors must match except in dimension ", dim,
                 ". Expected size ", first.sizes()[d], " but got size ", t.sizes()[d], " for tensor number ", number,
@@ -56,8 +57,8 @@ CatPlan planCat(TensorList tensors, int64_t dim) {
     const TensorImpl& t = *tensor.unsafeGetTensorImpl();
     if (!isSkipped(t)) {
       checkFits(*first, t, plan.dim, number);
-      SHUNT_CHECK(!__builtin_add_overflow(total, t.sizes()[plan.dim], &total), "cat(): the size of dimension ", plan.dim,
-                  " overflows int64");
+      SHUNT_CHECK(!__builtin_add_overflow(total, t.sizes()[plan.dim], &total), "cat(): the size of dimension ",
+                  plan.dim, " overflows int64");
     }
     ++number;
   }
@@ -81,7 +82,8 @@ void catContiguous(TensorList tensors, int64_t dim, const TensorImpl& out) {
     const int64_t bytes = tensor.numel() / rows * out.itemsize();
     if (bytes == 0) continue;
     const std::byte* from = tensor.unsafeGetTensorImpl()->data();
-    for (int64_t r = 0; r < rows; ++r) std::memcpy(column + r * row_bytes, from + r * bytes, static_cast<size_t>(bytes));
+    for (int64_t r = 0; r < rows; ++r)
+      std::memcpy(column + r * row_bytes, from + r * bytes, static_cast<size_t>(bytes));
     column += bytes;
   }
 }
@@ -114,11 +116,13 @@ bool mayOverlap(const Tensor& a, const Tensor& b) {
 CatPlan prepareOut(TensorList tensors, int64_t dim, const Tensor& out) {
   implOf(out, "cat", "out");
   CatPlan plan = planCat(tensors, dim);
-  SHUNT_CHECK(canCast(plan.dtype, out.dtype()), "torch.cat(): input types can't be cast to the desired output type ", out.dtype());
+  SHUNT_CHECK(canCast(plan.dtype, out.dtype()), "torch.cat(): input types can't be cast to the desired output type ",
+              out.dtype());
   for (const Tensor& t : tensors)
     SHUNT_CHECK(out.is_meta() || !mayOverlap(out, t),
                 "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
-  if (out.sizes() == plan.dims.sizes()) elementwise::assertNoInternalOverlap("cat", *out.unsafeGetTensorImpl(), Overlap::kError);
+  if (out.sizes() == plan.dims.sizes())
+    elementwise::assertNoInternalOverlap("cat", *out.unsafeGetTensorImpl(), Overlap::kError);
   resizeOutput(out, plan.dims.sizes(), plan.format.value_or(MemoryFormat::Contiguous));
   return plan;
 }

@@ -45,7 +45,8 @@ Tensor convert(const char* op, const Tensor& self, const Target& to, bool non_bl
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
   const TensorImpl& impl = implOf(self, "contiguous");
   if (impl.is_contiguous(memory_format)) return self;
-  SHUNT_CHECK(memory_format != MemoryFormat::Preserve, "preserve memory format is unsupported by the contiguous operator");
+  SHUNT_CHECK(memory_format != MemoryFormat::Preserve,
+              "preserve memory format is unsupported by the contiguous operator");
   return self.clone(memory_format);
 }
 
@@ -56,8 +57,9 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> memory_format) {
   return result;
 }
 
-Tensor _to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout, std::optional<Device> device,
-                std::optional<bool> pin_memory, bool, std::optional<MemoryFormat> memory_format) {
+Tensor _to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                std::optional<Device> device, std::optional<bool> pin_memory, bool,
+                std::optional<MemoryFormat> memory_format) {
   implOf(self, "_to_copy");
   const Tensor result = native::empty_like(self, dtype, layout, device, pin_memory, memory_format);
   copyBelowAutograd(result, self);
@@ -75,11 +77,13 @@ Tensor to_device(const Tensor& self, Device device, ScalarType dtype, bool non_b
   return convert("to", self, {dtype, {}, device, {}}, non_blocking, copy, memory_format);
 }
 
-Tensor to_dtype(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
+Tensor to_dtype(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy,
+                std::optional<MemoryFormat> memory_format) {
   return convert("to", self, {dtype, {}, {}, {}}, non_blocking, copy, memory_format);
 }
 
-Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
+Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy,
+                std::optional<MemoryFormat> memory_format) {
   const TensorImpl& like = implOf(other, "to", "other");
   return convert("to", self, {like.dtype(), like.layout(), like.device(), {}}, non_blocking, copy, memory_format);
 }

@@ -26,7 +26,8 @@ namespace {
                               ") at non-singleton dimension ", std::max(dst.size(), src.size()) - i,
                               " (copy_: self has sizes ", dst, ", src has sizes ", src, ")"));
   }
-  throw Error(detail::str("copy_: output with shape ", dst, " doesn't match the broadcast shape with src of shape ", src));
+  throw Error(
+      detail::str("copy_: output with shape ", dst, " doesn't match the broadcast shape with src of shape ", src));
 }
 
 void checkExpandable(IntArrayRef dst, IntArrayRef src) {
@@ -35,7 +36,8 @@ void checkExpandable(IntArrayRef dst, IntArrayRef src) {
     const int64_t size = src[src.size() - i];
     fits = size == 1 || size == dst[dst.size() - i];
   }
-  if (!fits) [[unlikely]] throwCopySizes(dst, src);
+  if (!fits) [[unlikely]]
+    throwCopySizes(dst, src);
 }
 
 bool sameLayout(const TensorImpl& a, const TensorImpl& b) {
@@ -104,8 +106,8 @@ Tensor& copy_cpu_(Tensor& self, const Tensor& src, bool) {
   return self;
 }
 
-// Reached when either side is Meta: from Meta there is nothing to copy, into Meta only what can be checked counts. The index of a
-// Meta device is that of a fake tensor's twin (src/modes/fake_twins.h), and a copy may be between two.
+// Reached when either side is Meta: from Meta there is nothing to copy, into Meta only what can be checked counts. The
+// index of a Meta device is that of a fake tensor's twin (src/modes/fake_twins.h), and a copy may be between two.
 Tensor& copy_meta_(Tensor& self, const Tensor& src, bool) {
   const TensorImpl& to = implOf(self, "copy_");
   const TensorImpl& from = implOf(src, "copy_", "src");

@@ -1,7 +1,7 @@
 // Copies that kernels make for themselves, below autograd: no version bump, no graph.
 //
-// For a backend's own kernels (CPU) this is a plain call; for other backends it dispatches copy_ and fill_ with the Autograd
-// and ADInplaceOrView keys excluded. Any thread; `dst` is written, its handle is not.
+// For a backend's own kernels (CPU) this is a plain call; for other backends it dispatches copy_ and fill_ with the
+// Autograd and ADInplaceOrView keys excluded. Any thread; `dst` is written, its handle is not.
 #pragma once
 
 #include <shunt/tensor/tensor.h>

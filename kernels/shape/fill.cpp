@@ -50,8 +50,10 @@ void fillCpu(const TensorImpl& t, const Scalar& value) {
 
 void zeroCpu(const TensorImpl& t) {
   // All bits zero is 0 in every dtype.
-  if (std::byte* data = denseData(t)) std::memset(data, 0, static_cast<size_t>(t.numel() * t.itemsize()));
-  else fillCpu(t, 0);
+  if (std::byte* data = denseData(t))
+    std::memset(data, 0, static_cast<size_t>(t.numel() * t.itemsize()));
+  else
+    fillCpu(t, 0);
 }
 
 }  // namespace
@@ -67,7 +69,8 @@ Tensor& fill_cpu_(Tensor& self, const Scalar& value) {
 
 // The value is checked as it would be on a device with data.
 Tensor& fill_meta_(Tensor& self, const Scalar& value) {
-  dispatchAllTypes(implOf(self, "fill_").dtype(), "fill_", [&]<class T>(std::type_identity<T>) { fillValue<T>(value); });
+  dispatchAllTypes(implOf(self, "fill_").dtype(), "fill_",
+                   [&]<class T>(std::type_identity<T>) { fillValue<T>(value); });
   return self;
 }
 
@@ -87,9 +90,12 @@ Tensor fill_tensor(const Tensor& self, const Tensor& value) {
 Tensor& fill_tensor_(Tensor& self, const Tensor& value) {
   implOf(self, "fill_");
   const TensorImpl& v = implOf(value, "fill_", "value");
-  SHUNT_CHECK(v.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", v.dim(), " dimensions.");
-  if (self.is_cpu() && value.is_cpu()) fillCpu(*self.unsafeGetTensorImpl(), value.item());
-  else if (!self.is_meta()) copyBelowAutograd(self, value);  // Meta: overlapping elements do not matter here either
+  SHUNT_CHECK(v.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", v.dim(),
+              " dimensions.");
+  if (self.is_cpu() && value.is_cpu())
+    fillCpu(*self.unsafeGetTensorImpl(), value.item());
+  else if (!self.is_meta())
+    copyBelowAutograd(self, value);  // Meta: overlapping elements do not matter here either
   return self;
 }
 

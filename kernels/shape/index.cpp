@@ -18,8 +18,8 @@ namespace {
 
 void checkIndexVector(const char* op, const TensorImpl& index) {
   SHUNT_CHECK_INDEX(index.dim() <= 1, op, "(): Index is supposed to be a vector, but got dim: ", index.dim());
-  SHUNT_CHECK(index.dtype() == kLong || index.dtype() == kInt, op, "(): Expected dtype int32 or int64 for index, but got ",
-              index.dtype());
+  SHUNT_CHECK(index.dtype() == kLong || index.dtype() == kInt, op,
+              "(): Expected dtype int32 or int64 for index, but got ", index.dtype());
 }
 
 /// The index vector as int64 numbers in [0, size).
@@ -27,10 +27,13 @@ std::vector<int64_t> checkedIndices(const char* op, const TensorImpl& index, int
   std::vector<int64_t> out;
   out.reserve(static_cast<size_t>(index.numel()));
   const auto add = [&](auto i) { out.push_back(static_cast<int64_t>(i)); };
-  if (index.dtype() == kLong) forEachElement<int64_t>(index, add);
-  else forEachElement<int32_t>(index, add);
+  if (index.dtype() == kLong)
+    forEachElement<int64_t>(index, add);
+  else
+    forEachElement<int32_t>(index, add);
   for (int64_t i : out)
-    SHUNT_CHECK_INDEX(i >= 0 && i < size, op, "(): index out of range in self: index ", i, " for a dimension of size ", size);
+    SHUNT_CHECK_INDEX(i >= 0 && i < size, op, "(): index out of range in self: index ", i, " for a dimension of size ",
+                      size);
   return out;
 }
 
@@ -86,7 +89,8 @@ void checkIndexAdd(const TensorImpl& self, int64_t dim, const TensorImpl& index,
               ") should be equal to source.size(dim): (", sizeAt(source, dim), "), for dim: ", dim);
   bool match = self.dim() == source.dim();
   for (int64_t d = 0; match && d < self.dim(); ++d) match = d == dim || self.sizes()[d] == source.sizes()[d];
-  SHUNT_CHECK(match, "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
+  SHUNT_CHECK(match,
+              "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
               self.sizes(), " source.shape = ", source.sizes());
 }
 
@@ -94,13 +98,16 @@ void checkIndexAdd(const TensorImpl& self, int64_t dim, const TensorImpl& index,
 template <class T>
 void addRow(T* target, const T* source, int64_t n, opmath_t<T> alpha) {
   for (int64_t i = 0; i < n; ++i) {
-    if constexpr (std::is_same_v<T, bool>) target[i] = target[i] | (alpha & source[i]);
-    else target[i] = cast<T>(cast<opmath_t<T>>(target[i]) + alpha * cast<opmath_t<T>>(source[i]));
+    if constexpr (std::is_same_v<T, bool>)
+      target[i] = target[i] | (alpha & source[i]);
+    else
+      target[i] = cast<T>(cast<opmath_t<T>>(target[i]) + alpha * cast<opmath_t<T>>(source[i]));
   }
 }
 
 template <class T>
-void addContiguous(const TensorImpl& self, int64_t dim, const std::vector<int64_t>& indices, const TensorImpl& source, const Scalar& alpha) {
+void addContiguous(const TensorImpl& self, int64_t dim, const std::vector<int64_t>& indices, const TensorImpl& source,
+                   const Scalar& alpha) {
   const int64_t inner = innerNumel(self, dim);
   const int64_t self_row = inner * sizeAt(self, dim);
   const int64_t source_row = inner * static_cast<int64_t>(indices.size());
@@ -156,9 +163,12 @@ Tensor& index_select_out_cpu(const Tensor& self, int64_t dim, const Tensor& inde
 
 Tensor& index_add_meta_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
   const TensorImpl& to = implOf(self, "index_add_");
-  checkIndexAdd(to, maybe_wrap_dim(dim, to.dim()), implOf(index, "index_add_", "index"), implOf(source, "index_add_", "source"));
-  SHUNT_CHECK(!self.is_alias_of(source) || self.numel() == 0, "unsupported operation: some elements of the input tensor and "
-              "the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.");
+  checkIndexAdd(to, maybe_wrap_dim(dim, to.dim()), implOf(index, "index_add_", "index"),
+                implOf(source, "index_add_", "source"));
+  SHUNT_CHECK(!self.is_alias_of(source) || self.numel() == 0,
+              "unsupported operation: some elements of the input tensor and "
+              "the written-to tensor refer to a single memory location. Please clone() the tensor before performing "
+              "the operation.");
   elementwise::assertNoInternalOverlap("index_add_", to, Overlap::kError);
   if (source.numel() != 0)
     dispatchAllTypes(to.dtype(), "index_add_", [&]<class T>(std::type_identity<T>) { (void)alpha.to<opmath_t<T>>(); });
@@ -188,10 +198,12 @@ Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Ten
   return result;
 }
 
-Tensor& index_add_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha, Tensor& out) {
+Tensor& index_add_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha,
+                      Tensor& out) {
   implOf(self, "index_add");
   implOf(out, "index_add", "out");
-  SHUNT_CHECK(out.dtype() == self.dtype(), "index_add(): self (", self.dtype(), ") and out (", out.dtype(), ") must have the same scalar type");
+  SHUNT_CHECK(out.dtype() == self.dtype(), "index_add(): self (", self.dtype(), ") and out (", out.dtype(),
+              ") must have the same scalar type");
   if (!out.is_same(self)) {
     resizeOutput(out, self.sizes());
     copyBelowAutograd(out, self);

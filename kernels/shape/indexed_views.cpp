@@ -29,7 +29,8 @@ int64_t selectedDims(const TensorImpl& self, int64_t dim, int64_t index, SizesAn
   return self.storage_offset() + index * self.strides()[dim];
 }
 
-int64_t slicedDims(const TensorImpl& self, int64_t dim, int64_t start, int64_t end, int64_t step, SizesAndStrides& dims) {
+int64_t slicedDims(const TensorImpl& self, int64_t dim, int64_t start, int64_t end, int64_t step,
+                   SizesAndStrides& dims) {
   SHUNT_CHECK(self.dim() != 0, "slice() cannot be applied to a 0-dim tensor.");
   dim = maybe_wrap_dim(dim, self.dim());
   SHUNT_CHECK(step > 0, "slice step must be positive, but got ", step);
@@ -47,7 +48,8 @@ int64_t slicedDims(const TensorImpl& self, int64_t dim, int64_t start, int64_t e
   return self.storage_offset() + start * stride;
 }
 
-int64_t checkedOffset(const TensorImpl& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> storage_offset) {
+int64_t checkedOffset(const TensorImpl& self, IntArrayRef size, IntArrayRef stride,
+                      std::optional<int64_t> storage_offset) {
   SHUNT_CHECK(size.size() == stride.size(), "as_strided(): mismatch in length of strides and shape: size ", size,
               ", stride ", stride);
   for (int64_t s : stride)
@@ -57,7 +59,8 @@ int64_t checkedOffset(const TensorImpl& self, IntArrayRef size, IntArrayRef stri
   const int64_t span = detail::storageBytes("as_strided", size, stride, self.itemsize());
   if (span == 0) return offset;
   int64_t needed = 0;
-  const bool overflow = __builtin_mul_overflow(offset, self.itemsize(), &needed) || __builtin_add_overflow(needed, span, &needed);
+  const bool overflow =
+      __builtin_mul_overflow(offset, self.itemsize(), &needed) || __builtin_add_overflow(needed, span, &needed);
   SHUNT_CHECK(!overflow && needed <= static_cast<int64_t>(self.storage()->nbytes()), "setStorage: sizes ", size,
               ", strides ", stride, ", storage offset ", offset, ", and itemsize ", self.itemsize(),
               " requiring a storage size of ", overflow ? std::numeric_limits<int64_t>::max() : needed,
@@ -129,20 +132,25 @@ Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) 
   return makeView(base, dims, start);
 }
 
-Tensor diagonal_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t offset, int64_t dim1, int64_t dim2) {
-  Tensor grad_input = native::zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
+Tensor diagonal_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t offset, int64_t dim1,
+                         int64_t dim2) {
+  Tensor grad_input =
+      native::zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
   copyBelowAutograd(native::diagonal(grad_input, offset, dim1, dim2), grad_output);
   return grad_input;
 }
 
-Tensor slice_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  Tensor grad_input = native::zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
+Tensor slice_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t start, int64_t end,
+                      int64_t step) {
+  Tensor grad_input =
+      native::zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
   copyBelowAutograd(native::slice(grad_input, dim, start, end, step), grad_output);
   return grad_input;
 }
 
 Tensor select_backward(const Tensor& grad_output, IntArrayRef input_sizes, int64_t dim, int64_t index) {
-  Tensor grad_input = native::zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
+  Tensor grad_input =
+      native::zeros(input_sizes, grad_output.dtype(), grad_output.layout(), grad_output.device(), std::nullopt);
   copyBelowAutograd(native::select(grad_input, dim, index), grad_output);
   return grad_input;
 }

@@ -55,10 +55,11 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   SHUNT_CHECK(base.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
   SHUNT_CHECK(length >= 0, "narrow(): length must be non-negative, but got ", length);
   const int64_t size = base.sizes()[maybe_wrap_dim(dim, base.dim())];
-  SHUNT_CHECK_INDEX(start >= -size && start <= size, "start out of range (expected to be in range of [", -size, ", ", size,
-                    "], but got ", start, ")");
+  SHUNT_CHECK_INDEX(start >= -size && start <= size, "start out of range (expected to be in range of [", -size, ", ",
+                    size, "], but got ", start, ")");
   if (start < 0) start += size;
-  SHUNT_CHECK(length <= size - start, "start (", start, ") + length (", length, ") exceeds dimension size (", size, ").");
+  SHUNT_CHECK(length <= size - start, "start (", start, ") + length (", length, ") exceeds dimension size (", size,
+              ").");
   return self.slice(dim, start, start + length, 1);
 }
 
@@ -73,7 +74,8 @@ std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   SHUNT_CHECK(base.dim() != 0, "split expects at least a 1-dimensional tensor");
   SHUNT_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size=", split_size);
   const int64_t size = base.sizes()[maybe_wrap_dim(dim, base.dim())];
-  SHUNT_CHECK(split_size > 0 || size == 0, "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
+  SHUNT_CHECK(split_size > 0 || size == 0,
+              "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
   std::vector<Tensor> parts;
   // An empty dimension still gives one part.
   int64_t start = 0;
@@ -92,7 +94,8 @@ std::vector<Tensor> split_with_sizes(const Tensor& self, IntArrayRef split_sizes
   const int64_t size = base.sizes()[dim];
   int64_t rest = size;
   for (int64_t part : split_sizes) {
-    SHUNT_CHECK(part >= 0, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=", split_sizes);
+    SHUNT_CHECK(part >= 0, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
+                split_sizes);
     rest = part <= rest ? rest - part : -1;
     if (rest < 0) break;
   }
@@ -138,8 +141,8 @@ IntArrayRef checkedStackSizes(TensorList tensors, int64_t& dim) {
   dim = maybe_wrap_dim(dim, static_cast<int64_t>(sizes.size()) + 1);
   for (size_t i = 1; i < tensors.size(); ++i) {
     const IntArrayRef these = implOf(tensors[i], "stack", "tensors").sizes();
-    SHUNT_CHECK(these == sizes, "stack expects each tensor to be equal size, but got ", sizes, " at entry 0 and ", these,
-                " at entry ", i);
+    SHUNT_CHECK(these == sizes, "stack expects each tensor to be equal size, but got ", sizes, " at entry 0 and ",
+                these, " at entry ", i);
   }
   return sizes;
 }
@@ -153,10 +156,12 @@ std::vector<Tensor> unsqueezed(TensorList tensors, int64_t dim) {
 
 }  // namespace
 
-// Before the last dimension a stack is a cat of whole blocks: its layout is that of the tensors' cat, as PyTorch has it.
+// Before the last dimension a stack is a cat of whole blocks: its layout is that of the tensors' cat, as PyTorch has
+// it.
 Tensor stack(TensorList tensors, int64_t dim) {
   std::vector<int64_t> sizes = checkedStackSizes(tensors, dim).vec();
-  if (dim == static_cast<int64_t>(sizes.size()) || (sizes.size() == 1 && sizes[0] == 0)) return shunt::cat(unsqueezed(tensors, dim), dim);
+  if (dim == static_cast<int64_t>(sizes.size()) || (sizes.size() == 1 && sizes[0] == 0))
+    return shunt::cat(unsqueezed(tensors, dim), dim);
   sizes.insert(sizes.begin() + dim, static_cast<int64_t>(tensors.size()));
   return native::view(shunt::cat(tensors, dim), sizes);
 }

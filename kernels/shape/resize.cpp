@@ -23,7 +23,8 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
   SHUNT_CHECK(!__builtin_mul_overflow(impl.storage_offset(), impl.itemsize(), &needed) &&
                   !__builtin_add_overflow(needed, bytes, &needed),
               "resize_(): Storage size calculation overflowed with sizes=", size);
-  if (bytes > 0 && needed > static_cast<int64_t>(impl.storage()->nbytes())) impl.storage()->resize(static_cast<size_t>(needed));
+  if (bytes > 0 && needed > static_cast<int64_t>(impl.storage()->nbytes()))
+    impl.storage()->resize(static_cast<size_t>(needed));
   impl.set_sizes_and_strides(dims.sizes(), dims.strides(), impl.storage_offset());
   return self;
 }
@@ -31,7 +32,8 @@ Tensor& resize_(Tensor& self, IntArrayRef size, std::optional<MemoryFormat> memo
 Tensor& resize_as_(Tensor& self, const Tensor& the_template, std::optional<MemoryFormat> memory_format) {
   implOf(self, "resize_as_");
   const TensorImpl& like = implOf(the_template, "resize_as_", "the_template");
-  if (memory_format.value_or(MemoryFormat::Contiguous) == MemoryFormat::Preserve) memory_format = the_template.suggest_memory_format();
+  if (memory_format.value_or(MemoryFormat::Contiguous) == MemoryFormat::Preserve)
+    memory_format = the_template.suggest_memory_format();
   AutoDispatchBelowAutograd guard;
   return self.resize_(like.sizes(), memory_format);
 }

@@ -1,4 +1,5 @@
-// The functional inverses of views: `self` with `src` in the place of what select, slice, diagonal or as_strided would show.
+// The functional inverses of views: `self` with `src` in the place of what select, slice, diagonal or as_strided would
+// show.
 #include "generated/native_functions.h"
 #include "kernels/elementwise/overlap.h"
 #include "kernels/shape/copy.h"
@@ -8,8 +9,8 @@ namespace shunt::native {
 
 namespace {
 
-// The whole storage is copied: sizes, strides and offset stay, and what lies beyond `self` is there for as_strided. An expanded
-// tensor can't keep them, since its elements will differ.
+// The whole storage is copied: sizes, strides and offset stay, and what lies beyond `self` is there for as_strided. An
+// expanded tensor can't keep them, since its elements will differ.
 Tensor cloneStorage(const char* op, const Tensor& self) {
   const TensorImpl& t = implOf(self, op);
   if (elementwise::repeatsElements(t.sizes(), t.strides())) return native::clone(self, std::nullopt);
@@ -19,15 +20,17 @@ Tensor cloneStorage(const char* op, const Tensor& self) {
 }
 
 void copyInto(const char* op, const Tensor& part, const Tensor& src) {
-  SHUNT_CHECK(part.sizes().equals(implOf(src, op, "src").sizes()), op, "(): expected src to have a size equal to the slice of "
-              "self. src size = ", src.sizes(), ", slice size = ", part.sizes());
+  SHUNT_CHECK(part.sizes().equals(implOf(src, op, "src").sizes()), op,
+              "(): expected src to have a size equal to the slice of "
+              "self. src size = ",
+              src.sizes(), ", slice size = ", part.sizes());
   copyBelowAutograd(part, src);
 }
 
 }  // namespace
 
-Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
-                     int64_t step) {
+Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start,
+                     std::optional<int64_t> end, int64_t step) {
   Tensor result = cloneStorage("slice_scatter", self);
   copyInto("slice_scatter", native::slice(result, dim, start, end, step), src);
   return result;

@@ -1,7 +1,7 @@
 // Visiting the elements of a strided tensor run by run: f(pointer, count, stride in bytes) for each innermost run.
 //
-// Dimensions are taken as they are; a tensor whose elements fill one dense run is a single call whatever its dimensions.
-// Pure functions; any thread.
+// Dimensions are taken as they are; a tensor whose elements fill one dense run is a single call whatever its
+// dimensions. Pure functions; any thread.
 #pragma once
 
 #include <shunt/tensor/tensor_impl.h>

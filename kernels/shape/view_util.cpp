@@ -21,19 +21,23 @@ void inferSize(IntArrayRef requested, int64_t numel, int64_t* out) {
       continue;
     }
     SHUNT_CHECK(size >= 0, "invalid shape dimension ", size, " in shape ", requested);
-    if (__builtin_mul_overflow(known, size, &known)) [[unlikely]] throwInvalidShape(requested, numel);
+    if (__builtin_mul_overflow(known, size, &known)) [[unlikely]]
+      throwInvalidShape(requested, numel);
   }
   if (inferred < 0) {
-    if (known != numel) [[unlikely]] throwInvalidShape(requested, numel);
+    if (known != numel) [[unlikely]]
+      throwInvalidShape(requested, numel);
     return;
   }
   SHUNT_CHECK(known != 0 || numel != 0, "cannot reshape tensor of 0 elements into shape ", requested,
               " because the unspecified dimension size -1 can be any value and is ambiguous");
-  if (known == 0 || numel % known != 0) [[unlikely]] throwInvalidShape(requested, numel);
+  if (known == 0 || numel % known != 0) [[unlikely]]
+    throwInvalidShape(requested, numel);
   out[inferred] = numel / known;
 }
 
-bool computeViewStrides(IntArrayRef sizes, IntArrayRef strides, int64_t numel, IntArrayRef new_sizes, int64_t* new_strides) {
+bool computeViewStrides(IntArrayRef sizes, IntArrayRef strides, int64_t numel, IntArrayRef new_sizes,
+                        int64_t* new_strides) {
   if (numel == 0) {
     if (sizes == new_sizes)
       std::copy(strides.begin(), strides.end(), new_strides);
@@ -41,8 +45,8 @@ bool computeViewStrides(IntArrayRef sizes, IntArrayRef strides, int64_t numel, I
       contiguousStrides(new_sizes, new_strides);
     return true;
   }
-  // From the innermost dimension outwards: a run of old dimensions that lie in one piece must be used up exactly by a run of
-  // new ones.
+  // From the innermost dimension outwards: a run of old dimensions that lie in one piece must be used up exactly by a
+  // run of new ones.
   size_t next = new_sizes.size();
   int64_t run = 1;
   int64_t base_stride = sizes.empty() ? 1 : strides.back();

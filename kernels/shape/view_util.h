@@ -1,7 +1,7 @@
 // What view operators share: making a view in one go, checked access to a tensor's impl, stride arithmetic.
 //
-// A view shares its base's storage and version counter. Its keyset is the base's without the Autograd keys: Autograd puts
-// its own on afterwards where the view is differentiable. Pure functions of their arguments; any thread.
+// A view shares its base's storage and version counter. Its keyset is the base's without the Autograd keys: Autograd
+// puts its own on afterwards where the view is differentiable. Pure functions of their arguments; any thread.
 #pragma once
 
 #include <shunt/core/wrap_dim.h>
@@ -15,7 +15,8 @@ namespace shunt::native {
 
 /// The impl of a tensor argument, or an error that names the operator and the argument.
 SHUNT_ALWAYS_INLINE const TensorImpl& implOf(const Tensor& t, const char* op, const char* argument = "self") {
-  if (!t.defined()) [[unlikely]] throwUndefinedArgument(op, argument);
+  if (!t.defined()) [[unlikely]]
+    throwUndefinedArgument(op, argument);
   return *t.unsafeGetTensorImpl();
 }
 
@@ -60,10 +61,12 @@ inline void contiguousStrides(IntArrayRef sizes, int64_t* strides) {
   }
 }
 
-/// The sizes that `requested` means for `numel` elements: at most one -1 is inferred. Throws as PyTorch's view and reshape.
+/// The sizes that `requested` means for `numel` elements: at most one -1 is inferred. Throws as PyTorch's view and
+/// reshape.
 void inferSize(IntArrayRef requested, int64_t numel, int64_t* out);
 
 /// The strides that show the elements of (sizes, strides) as `new_sizes` without a copy; false where there are none.
-bool computeViewStrides(IntArrayRef sizes, IntArrayRef strides, int64_t numel, IntArrayRef new_sizes, int64_t* new_strides);
+bool computeViewStrides(IntArrayRef sizes, IntArrayRef strides, int64_t numel, IntArrayRef new_sizes,
+                        int64_t* new_strides);
 
 }  // namespace shunt::native

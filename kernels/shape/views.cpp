@@ -58,12 +58,14 @@ SizesAndStrides unsqueezedDims(const TensorImpl& self, int64_t dim) {
   return dims;
 }
 
-[[noreturn]] SHUNT_COLD void throwExpandedSize(int64_t wanted, int64_t size, int64_t dim, IntArrayRef target, IntArrayRef sizes) {
+[[noreturn]] SHUNT_COLD void throwExpandedSize(int64_t wanted, int64_t size, int64_t dim, IntArrayRef target,
+                                               IntArrayRef sizes) {
   if (wanted < 0 && dim < static_cast<int64_t>(target.size() - sizes.size()))
     throw Error(detail::str("The expanded size of the tensor (", wanted,
                             ") isn't allowed in a leading, non-existing dimension ", dim));
   throw Error(detail::str("The expanded size of the tensor (", wanted, ") must match the existing size (", size,
-                          ") at non-singleton dimension ", dim, ".  Target sizes: ", target, ".  Tensor sizes: ", sizes));
+                          ") at non-singleton dimension ", dim, ".  Target sizes: ", target,
+                          ".  Tensor sizes: ", sizes));
 }
 
 SizesAndStrides expandedDims(const TensorImpl& self, IntArrayRef target) {
@@ -82,7 +84,8 @@ SizesAndStrides expandedDims(const TensorImpl& self, IntArrayRef target) {
     const int64_t stride = from >= 0 ? self.strides()[from] : i + 1 < target_ndim ? sizes[i + 1] * strides[i + 1] : 1;
     int64_t wanted = target[i];
     if (wanted == -1 && from >= 0) wanted = size;
-    if (wanted < 0 || (wanted != size && size != 1)) [[unlikely]] throwExpandedSize(wanted, size, i, target, self.sizes());
+    if (wanted < 0 || (wanted != size && size != 1)) [[unlikely]]
+      throwExpandedSize(wanted, size, i, target, self.sizes());
     sizes[i] = wanted;
     strides[i] = wanted == size ? stride : 0;
   }
@@ -95,17 +98,21 @@ Tensor viewWithSize(const Tensor& self, IntArrayRef size, const char* op) {
   SizesAndStrides dims;
   dims.resize(size.size());
   inferSize(size, base.numel(), dims.sizesData());
-  SHUNT_CHECK(computeViewStrides(base.sizes(), base.strides(), base.numel(), dims.sizes(), dims.stridesData()),
-              "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-              "contiguous subspaces). Use .reshape(...) instead. The tensor's sizes are ", base.sizes(), ", its strides ",
-              base.strides(), ", the requested size ", size);
+  SHUNT_CHECK(
+      computeViewStrides(base.sizes(), base.strides(), base.numel(), dims.sizes(), dims.stridesData()),
+      "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+      "contiguous subspaces). Use .reshape(...) instead. The tensor's sizes are ",
+      base.sizes(), ", its strides ", base.strides(), ", the requested size ", size);
   return makeView(base, dims, base.storage_offset());
 }
 
-/// The dimensions of `self` counted in elements of another size, which only the last one can take up; returns the offset.
+/// The dimensions of `self` counted in elements of another size, which only the last one can take up; returns the
+/// offset.
 int64_t rescaleForDtype(const TensorImpl& self, ScalarType dtype, SizesAndStrides& dims) {
   const int64_t from = self.itemsize(), to = elementSize(dtype), ndim = self.dim();
-  const auto what = [&] { return detail::str(" to view ", self.dtype(), " as ", dtype, " (different element sizes), but got "); };
+  const auto what = [&] {
+    return detail::str(" to view ", self.dtype(), " as ", dtype, " (different element sizes), but got ");
+  };
   SHUNT_CHECK(ndim != 0, "self.dim() cannot be 0 to view ", self.dtype(), " as ", dtype, " (different element sizes)");
   const auto last = static_cast<size_t>(ndim - 1);
   int64_t* const sizes = dims.sizesData();
@@ -113,7 +120,8 @@ int64_t rescaleForDtype(const TensorImpl& self, ScalarType dtype, SizesAndStride
   const auto scaled = [&](int64_t value, const char* name, int64_t dim) {
     if (from > to) return value * (from / to);
     const int64_t ratio = to / from;
-    SHUNT_CHECK(value % ratio == 0, "self.", name, "(", dim < 0 ? "" : detail::str(dim), ") must be divisible by ", ratio, what(), value);
+    SHUNT_CHECK(value % ratio == 0, "self.", name, "(", dim < 0 ? "" : detail::str(dim), ") must be divisible by ",
+                ratio, what(), value);
     return value / ratio;
   };
   SHUNT_CHECK(strides[last] == 1, "self.stride(-1) must be 1", what(), strides[last]);
@@ -176,9 +184,11 @@ Tensor& t_(Tensor& self) {
 Tensor permute(const Tensor& self, IntArrayRef order) {
   const TensorImpl& base = implOf(self, "permute");
   const int64_t ndim = base.dim();
-  SHUNT_CHECK(static_cast<int64_t>(order.size()) == ndim,
-              "permute(): number of dimensions in the tensor input does not match the length of the desired ordering of "
-              "dimensions i.e. input.dim() = ", ndim, " is not equal to len(dims) = ", order.size());
+  SHUNT_CHECK(
+      static_cast<int64_t>(order.size()) == ndim,
+      "permute(): number of dimensions in the tensor input does not match the length of the desired ordering of "
+      "dimensions i.e. input.dim() = ",
+      ndim, " is not equal to len(dims) = ", order.size());
   SizesAndStrides dims;
   dims.resize(order.size());
   constexpr int64_t kUnset = -1;

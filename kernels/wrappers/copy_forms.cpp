@@ -26,8 +26,8 @@ Tensor& castToOut(const char* op, Tensor& out, const Tensor& result) {
 
 Tensor& copyInplace(const char* op, Tensor& self, const Tensor& result) {
   checkCast(op, self, result);
-  SHUNT_CHECK(self.sizes() == result.sizes(), op, ": output with shape ", self.sizes(), " doesn't match the result's shape ",
-              result.sizes());
+  SHUNT_CHECK(self.sizes() == result.sizes(), op, ": output with shape ", self.sizes(),
+              " doesn't match the result's shape ", result.sizes());
   return self.copy_(result);
 }
 

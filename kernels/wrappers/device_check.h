@@ -1,11 +1,13 @@
-// CommonDevice: the check that all tensors of a call are on one device. For the generated backend wrappers; a local value.
+// CommonDevice: the check that all tensors of a call are on one device. For the generated backend wrappers; a local
+// value.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
 
 namespace shunt::wrappers {
 
-[[noreturn]] SHUNT_COLD void throwDifferentDevices(const char* method, const char* argument, Device first, Device other);
+[[noreturn]] SHUNT_COLD void throwDifferentDevices(const char* method, const char* argument, Device first,
+                                                   Device other);
 
 class CommonDevice {
  public:

@@ -21,7 +21,8 @@ constexpr std::array kOwnKeys = {
 }  // namespace
 
 void throwNoKeyFor(const char* op, Device device) {
-  throw Error(detail::str(op, ": the device ", device, " has no backend here; tensors can be made on cpu and meta, and on "
+  throw Error(detail::str(op, ": the device ", device,
+                          " has no backend here; tensors can be made on cpu and meta, and on "
                           "devices whose backend is registered: a library that load_library loads and that calls "
                           "rename_privateuse1_backend with the device's name"));
 }
@@ -32,9 +33,12 @@ DispatchKeySet otherFactoryKeys(const char* op, Layout layout, Device device) {
   const BackendComponent backend = backendOf(device.type());
   if (deviceTypeOf(backend) != device.type()) throwNoKeyFor(op, device);
   switch (layout) {
-    case kStrided: return DispatchKeySet(toRuntimeKey(Functionality::Dense, backend));
-    case kSparse: return DispatchKeySet(toRuntimeKey(Functionality::SparseFunctionality, backend));
-    default: throw NotImplementedError(detail::str(op, ": the layout ", layout, " has no backend here; use Strided"));
+    case kStrided:
+      return DispatchKeySet(toRuntimeKey(Functionality::Dense, backend));
+    case kSparse:
+      return DispatchKeySet(toRuntimeKey(Functionality::SparseFunctionality, backend));
+    default:
+      throw NotImplementedError(detail::str(op, ": the layout ", layout, " has no backend here; use Strided"));
   }
 }
 

@@ -17,7 +17,8 @@ SHUNT_NOINLINE DispatchKeySet otherFactoryKeys(const char* op, Layout layout, De
 inline DispatchKeySet factoryKeys(const char* op, std::optional<Layout> layout, std::optional<Device> device) {
   const Device d = device.value_or(Device(kCPU));
   const Layout l = layout.value_or(kStrided);
-  if (d.is_cpu() && l == kStrided) [[likely]] return DispatchKeySet(DispatchKey::CPU);
+  if (d.is_cpu() && l == kStrided) [[likely]]
+    return DispatchKeySet(DispatchKey::CPU);
   return otherFactoryKeys(op, l, d);
 }
 

@@ -12,7 +12,8 @@ inline constexpr DispatchKeySet kAfterAutograd = DispatchKeySet::fullAfter(Dispa
 
 /// Before anything is changed: inference tensors are read-only outside InferenceMode.
 inline void checkWritable(const Tensor& t) {
-  if (t.defined() && t.is_inference()) [[unlikely]] autograd::check_inplace(t, false);
+  if (t.defined() && t.is_inference()) [[unlikely]]
+    autograd::check_inplace(t, false);
 }
 inline void checkWritable(TensorList list) {
   for (const Tensor& t : list) checkWritable(t);

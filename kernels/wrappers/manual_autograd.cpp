@@ -8,7 +8,8 @@ namespace shunt::native {
 
 Tensor& detach_autograd_(Tensor& self) {
   SHUNT_CHECK(self.defined(), "detach_(): argument 'self' is an undefined tensor; expected one with data");
-  if (InferenceMode::is_enabled()) return self;  // which leaves graphs alone: views may be passed here too, as in PyTorch
+  if (InferenceMode::is_enabled())
+    return self;  // which leaves graphs alone: views may be passed here too, as in PyTorch
   SHUNT_CHECK(!self.is_view(), "Can't detach views in-place: use detach(), which returns a new tensor");
   if (self.unsafeGetTensorImpl()->autograd_meta() == nullptr) return self;
   autograd::AutogradMeta* meta = autograd::materialize_autograd_meta(self);

@@ -16,7 +16,9 @@
 namespace shunt::wrappers {
 
 template <class T>
-std::vector<T> owned(ArrayRef<T> list) { return list.vec(); }
+std::vector<T> owned(ArrayRef<T> list) {
+  return list.vec();
+}
 template <class T>
 std::optional<std::vector<T>> owned(const std::optional<ArrayRef<T>>& list) {
   return list ? std::optional(list->vec()) : std::nullopt;
@@ -27,7 +29,9 @@ inline std::optional<std::string> owned(const std::optional<std::string_view>& t
 }
 
 template <class T>
-ArrayRef<T> viewOf(const std::vector<T>& list) { return list; }
+ArrayRef<T> viewOf(const std::vector<T>& list) {
+  return list;
+}
 template <class T>
 std::optional<ArrayRef<T>> viewOf(const std::optional<std::vector<T>>& list) {
   return list ? std::optional<ArrayRef<T>>(*list) : std::nullopt;

@@ -1,22 +1,27 @@
-// How the generated Autograd wrappers begin to record a call: the new node, and its edges. Inline, and with one way out, since
-// every thunk that records has it. Acts on the wrapper's arguments only.
+// How the generated Autograd wrappers begin to record a call: the new node, and its edges. Inline, and with one way
+// out, since every thunk that records has it. Acts on the wrapper's arguments only.
 #pragma once
 
 #include <shunt/autograd/variable_utils.h>
 
 namespace shunt::wrappers {
 
-SHUNT_NOINLINE inline void addEdgeOfLeafOrView(Node& node, const Tensor& t) { node.add_next_edge(autograd::gradient_edge(t)); }
+SHUNT_NOINLINE inline void addEdgeOfLeafOrView(Node& node, const Tensor& t) {
+  node.add_next_edge(autograd::gradient_edge(t));
+}
 
 SHUNT_ALWAYS_INLINE void addEdges(Node& node, const Tensor& t) {
   const autograd::AutogradMeta* meta = t.defined() ? autograd::get_autograd_meta(t) : nullptr;
   if (meta == nullptr) return node.add_next_edge({});
-  if (meta->is_view_ || !meta->grad_fn_) [[unlikely]] return addEdgeOfLeafOrView(node, t);
+  if (meta->is_view_ || !meta->grad_fn_) [[unlikely]]
+    return addEdgeOfLeafOrView(node, t);
   node.add_next_edge(autograd::Edge(meta->grad_fn_, meta->output_nr_));
 }
 SHUNT_ALWAYS_INLINE void addEdges(Node& node, const std::optional<Tensor>& t) {
-  if (t) addEdges(node, *t);
-  else node.add_next_edge({});
+  if (t)
+    addEdges(node, *t);
+  else
+    node.add_next_edge({});
 }
 inline void addEdges(Node& node, TensorList list) {
   for (const Tensor& t : list) addEdges(node, t);

@@ -35,9 +35,8 @@ void registerKernels(ArrayRef<KernelRow> rows) {
   Dispatcher& dispatcher = Dispatcher::singleton();
   for (const KernelRow& row : rows) {
     const OperatorName name = nameOf(*row.symbol);
-    handles().push_back(row.as.other != nullptr
-                            ? registerStandIn(name, row.key, kernelOf(row), row.as, row.where)
-                            : dispatcher.registerImpl(name, row.key, kernelOf(row), row.where));
+    handles().push_back(row.as.other != nullptr ? registerStandIn(name, row.key, kernelOf(row), row.as, row.where)
+                                                : dispatcher.registerImpl(name, row.key, kernelOf(row), row.where));
   }
 }
 

@@ -1,7 +1,7 @@
 // Registering the dictionary: tables of operators and kernels that generated files hold, and the loops over them.
 //
-// Runs once, at the library's static initialisation, on one thread. The registrations are never taken back: operators of
-// the dictionary live as long as the process. Each row's place is its entry in the YAML files.
+// Runs once, at the library's static initialisation, on one thread. The registrations are never taken back: operators
+// of the dictionary live as long as the process. Each row's place is its entry in the YAML files.
 #pragma once
 
 #include <shunt/core/stand_in.h>
@@ -10,7 +10,8 @@
 
 namespace shunt::wrappers {
 
-/// The boxed form of every kernel of one signature: unboxes, calls, boxes. One instantiation per signature, not per kernel.
+/// The boxed form of every kernel of one signature: unboxes, calls, boxes. One instantiation per signature, not per
+/// kernel.
 template <class Signature>
 struct BoxedCall;
 template <class R, class... A>
@@ -45,9 +46,12 @@ struct KernelRow {
 /// `Function` is StaticKernel<...>::call of a kernel with the operator's signature.
 template <class Signature, auto Function>
 KernelRow kernelRow(const Operator& symbol, DispatchKey key, std::source_location where) {
-  return {&symbol, key, reinterpret_cast<void*>(Function), &boxedKernel<Signature, Function>, &CppSignature::of<Signature>, where};
+  return {
+      &symbol, key, reinterpret_cast<void*>(Function), &boxedKernel<Signature, Function>, &CppSignature::of<Signature>,
+      where};
 }
-/// `BuiltIn` and `Composite` are StaticKernel<...>::call, too: of `other`'s kernel for the row's key, and of what calls it.
+/// `BuiltIn` and `Composite` are StaticKernel<...>::call, too: of `other`'s kernel for the row's key, and of what calls
+/// it.
 template <auto BuiltIn, auto Composite>
 KernelRow standInRow(KernelRow row, const Operator& other) {
   row.as = {&other, reinterpret_cast<const void*>(BuiltIn), reinterpret_cast<const void*>(Composite)};

@@ -1,6 +1,6 @@
-// Structured operators (`structured_delegate` in the dictionary): one shape function <name>_meta says what the result is and
-// throws for bad arguments, one kernel <name>_impl writes a contiguous result of that shape; the functional, in-place and
-// out= forms for CPU and Meta are generated from the two. Any thread.
+// Structured operators (`structured_delegate` in the dictionary): one shape function <name>_meta says what the result
+// is and throws for bad arguments, one kernel <name>_impl writes a contiguous result of that shape; the functional,
+// in-place and out= forms for CPU and Meta are generated from the two. Any thread.
 #pragma once
 
 #include "kernels/factory/result.h"
@@ -13,9 +13,11 @@ namespace shunt::native {
 /// this object's own.
 class ResultMeta {
  public:
-  ResultMeta(const TensorImpl& like, IntArrayRef sizes, ScalarType dtype) : like_(&like), sizes_(sizes), dtype_(dtype) {}
+  ResultMeta(const TensorImpl& like, IntArrayRef sizes, ScalarType dtype)
+      : like_(&like), sizes_(sizes), dtype_(dtype) {}
   /// A vector of n elements.
-  ResultMeta(const TensorImpl& like, int64_t n, ScalarType dtype) : like_(&like), own_(n), dtype_(dtype), is_vector_(true) {}
+  ResultMeta(const TensorImpl& like, int64_t n, ScalarType dtype)
+      : like_(&like), own_(n), dtype_(dtype), is_vector_(true) {}
 
   const TensorImpl& like() const { return *like_; }
   IntArrayRef sizes() const { return is_vector_ ? IntArrayRef(&own_, 1) : sizes_; }
@@ -33,9 +35,10 @@ class ResultMeta {
 
 namespace shunt::wrappers {
 
-/// Checks `out` against the result by PyTorch's rules for out= (same device and dtype, no element twice in memory). True
-/// when it has been resized and the kernel may write into it: contiguous, and no input's memory.
-bool prepareStructuredOut(const char* op, const native::ResultMeta& meta, std::initializer_list<const Tensor*> inputs, const Tensor& out);
+/// Checks `out` against the result by PyTorch's rules for out= (same device and dtype, no element twice in memory).
+/// True when it has been resized and the kernel may write into it: contiguous, and no input's memory.
+bool prepareStructuredOut(const char* op, const native::ResultMeta& meta, std::initializer_list<const Tensor*> inputs,
+                          const Tensor& out);
 /// The same for an in-place form's target, which keeps its shape.
 void checkStructuredInplace(const char* op, const native::ResultMeta& meta, const Tensor& self);
 /// Resizes where the shape differs.
@@ -50,10 +53,12 @@ SHUNT_ALWAYS_INLINE Tensor structured(const native::ResultMeta& meta, const Impl
 }
 
 template <class Impl>
-Tensor& structuredOut(const char* op, const native::ResultMeta& meta, std::initializer_list<const Tensor*> inputs, Tensor& out,
-                      const Impl& impl) {
-  if (!prepareStructuredOut(op, meta, inputs, out)) copyStructured(out, structured(meta, impl));
-  else if (native::hasData(meta.like())) impl(out);
+Tensor& structuredOut(const char* op, const native::ResultMeta& meta, std::initializer_list<const Tensor*> inputs,
+                      Tensor& out, const Impl& impl) {
+  if (!prepareStructuredOut(op, meta, inputs, out))
+    copyStructured(out, structured(meta, impl));
+  else if (native::hasData(meta.like()))
+    impl(out);
   return out;
 }
 

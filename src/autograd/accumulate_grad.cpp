@@ -70,9 +70,12 @@ variable_list AccumulateGrad::apply(variable_list&& grads) {
   Tensor& slot = meta->grad_;
   checkKind("the gradient for", grad, variable);
   if (slot.defined()) checkKind("the grad that was set on", slot, variable);
-  if (!slot.defined()) firstGrad(slot, variable, std::move(grad));
-  else if (GradMode::is_enabled()) slot = slot.add(grad);
-  else slot.add_(grad);
+  if (!slot.defined())
+    firstGrad(slot, variable, std::move(grad));
+  else if (GradMode::is_enabled())
+    slot = slot.add(grad);
+  else
+    slot.add_(grad);
   return {};
 }
 

@@ -66,8 +66,10 @@ Tensor as_strided_backward(Tensor grad, TensorGeometry input, TensorGeometry vie
   grad = sumExpanded(std::move(grad), view);
 
   Tensor storage = zeros({extent}, grad.options());
-  if (maybeOverlaps(view)) storage = storage.index_add(0, positions(view, extent, grad), grad.reshape({-1}));
-  else storage.as_strided(view.sizes, view.strides, view.storage_offset).copy_(grad);
+  if (maybeOverlaps(view))
+    storage = storage.index_add(0, positions(view, extent, grad), grad.reshape({-1}));
+  else
+    storage.as_strided(view.sizes, view.strides, view.storage_offset).copy_(grad);
 
   if (maybeOverlaps(input)) {
     const Tensor at = positions(input, extent, grad);

@@ -19,8 +19,9 @@ variable_list CopySlices::apply(variable_list&& grads) {
   if (!grads[0].defined()) return result;
   const Tensor whole = empty_strided(base_.sizes, base_.strides, grads[0].options());
   whole.copy_(grads[0]);
-  const Tensor part = view_func_ ? view_func_(whole)
-                                 : whole.as_strided(view_.sizes, view_.strides, view_.storage_offset - base_.storage_offset);
+  const Tensor part = view_func_
+                          ? view_func_(whole)
+                          : whole.as_strided(view_.sizes, view_.strides, view_.storage_offset - base_.storage_offset);
   variable_list through = (*fn_)({part.clone(MemoryFormat::Contiguous)});
   for (size_t i = 0; i < num_outputs() && i < through.size(); ++i) {
     if (!task_should_compute_output(i)) continue;
@@ -28,8 +29,10 @@ variable_list CopySlices::apply(variable_list&& grads) {
       result[i] = std::move(through[i]);
       continue;
     }
-    if (through[0].defined()) part.copy_(through[0]);
-    else part.zero_();
+    if (through[0].defined())
+      part.copy_(through[0]);
+    else
+      part.zero_();
     result[0] = whole;
   }
   return result;

@@ -1,5 +1,5 @@
-// CopySlices: the history of a base after an in-place operator changed a view of it: the part of the gradient that the view
-// covers goes through the operator's node, the rest passes by.
+// CopySlices: the history of a base after an in-place operator changed a view of it: the part of the gradient that the
+// view covers goes through the operator's node, the rest passes by.
 //
 // Made by rebase_history; owns the operator's node.
 #pragma once

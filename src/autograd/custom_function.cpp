@@ -27,9 +27,9 @@ Tensor passedOn(const Tensor& t) {
   return alias(t);
 }
 
-// Whether somebody may need the history that an output has already: forward got it from elsewhere than its arguments, or
-// keeps it. What nobody else holds, forward made with recording on. Sequence numbers can't say which, since each thread
-// counts its nodes.
+// Whether somebody may need the history that an output has already: forward got it from elsewhere than its arguments,
+// or keeps it. What nobody else holds, forward made with recording on. Sequence numbers can't say which, since each
+// thread counts its nodes.
 bool othersNeedHistory(const Tensor& t, const Node& node) {
   const AutogradMeta* meta = get_autograd_meta(t);
   if (meta == nullptr) return false;
@@ -45,10 +45,12 @@ void restrictView(const Tensor& output, CreationMeta how) {
 // `is_first`: among the tensors that forward was given. `count` outputs.
 void checkDirtyView(const Node& node, bool is_first, size_t count) {
   constexpr const char* kWhat = ": an input that is a view was changed in place (mark_dirty), and ";
-  SHUNT_CHECK(count == 1, node.name(), kWhat, "forward returned ", count, " tensors; a function that changes a view in "
+  SHUNT_CHECK(count == 1, node.name(), kWhat, "forward returned ", count,
+              " tensors; a function that changes a view in "
               "place cannot return more than one Tensor. Clone the input first, or split the function");
   // CopySlices takes a node's first gradient for that of the view.
-  SHUNT_CHECK(is_first, node.name(), kWhat, "it is not the first tensor among forward's arguments. Make it the first, "
+  SHUNT_CHECK(is_first, node.name(), kWhat,
+              "it is not the first tensor among forward's arguments. Make it the first, "
               "or clone it before");
 }
 
@@ -63,13 +65,17 @@ variable_list AutogradContext::get_saved_variables() const {
 }
 
 void AutogradContext::mark_dirty(const variable_list& inputs) { dirty_inputs_ = identities(inputs); }
-void AutogradContext::mark_non_differentiable(const variable_list& outputs) { non_differentiable_ = identities(outputs); }
+void AutogradContext::mark_non_differentiable(const variable_list& outputs) {
+  non_differentiable_ = identities(outputs);
+}
 
 void CustomNode::prepare(const variable_list& inputs, std::vector<bool> is_tensor, bool record) {
   if (GradMode::is_enabled())
     for (const Tensor& t : inputs)
-      SHUNT_CHECK(!t.defined() || !forwards_graph(t) || !t.requires_grad(), name(), ": an input is a wrapper tensor that requires grad, whose "
-                  "graph lives on the inner tensor, where forward can't be recorded; unwrap the inputs and wrap the outputs");
+      SHUNT_CHECK(
+          !t.defined() || !forwards_graph(t) || !t.requires_grad(), name(),
+          ": an input is a wrapper tensor that requires grad, whose "
+          "graph lives on the inner tensor, where forward can't be recorded; unwrap the inputs and wrap the outputs");
   is_tensor_argument_ = std::move(is_tensor);
   context_.node_ = this;
   if (record) set_next_edges(collect_next_edges(inputs));
@@ -96,8 +102,10 @@ bool CustomNode::finishOutput(Tensor& output, const variable_list& inputs, bool 
   if (!record || !isDifferentiable(output)) {
     if (record) add_input_metadata(output);  // of the zeros that backward gets for it
     // A view keeps what it is, as one made in no_grad mode does.
-    if (output.requires_grad() && (is_input || !output.is_view())) output = output.detach();
-    else if (is_input) output = passedOn(output);
+    if (output.requires_grad() && (is_input || !output.is_view()))
+      output = output.detach();
+    else if (is_input)
+      output = passedOn(output);
     if (!dirty) restrictView(output, CreationMeta::kInCustomFunction);
     return false;
   }
@@ -123,8 +131,10 @@ void CustomNode::finish(const variable_list& inputs, variable_list& outputs, boo
   countDirty(inputs, outputs);
   size_t differentiable = 0;
   for (Tensor& output : outputs) {
-    if (output.defined()) differentiable += finishOutput(output, inputs, record);
-    else if (record) add_undefined_input();
+    if (output.defined())
+      differentiable += finishOutput(output, inputs, record);
+    else if (record)
+      add_undefined_input();
   }
   if (differentiable > 1)
     for (const Tensor& output : outputs)
@@ -153,7 +163,8 @@ variable_list CustomNode::apply(variable_list&& grads) {
       if (!grads[i].defined()) grads[i] = input_metadata(i).zeros();
   variable_list outputs = callBackward(std::move(grads));
   SHUNT_CHECK(outputs.size() >= is_tensor_argument_.size(), "function ", name(),
-              " returned an incorrect number of gradients (expected ", is_tensor_argument_.size(), ", got ", outputs.size(), ")");
+              " returned an incorrect number of gradients (expected ", is_tensor_argument_.size(), ", got ",
+              outputs.size(), ")");
   variable_list result;
   result.reserve(num_outputs());
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -35,8 +35,8 @@ variable_list makeGrads(const variable_list& outputs, const variable_list& grads
     }
     Tensor grad = grads[i];
     makePlain(grad, "grad_output[", i, "] is");
-    SHUNT_CHECK(is_expandable_to(outputs[i].sizes(), grad.sizes()), "Mismatch in shape: grad_output[", i, "] has a shape of ",
-                grad.sizes(), " and output[", i, "] has a shape of ", outputs[i].sizes(), ".");
+    SHUNT_CHECK(is_expandable_to(outputs[i].sizes(), grad.sizes()), "Mismatch in shape: grad_output[", i,
+                "] has a shape of ", grad.sizes(), " and output[", i, "] has a shape of ", outputs[i].sizes(), ".");
     SHUNT_CHECK(isFake(grad) == isFake(outputs[i]), "grad_output[", i, "] is a ", isFake(grad) ? "fake" : "real",
                 " tensor and output[", i, "] is a ", isFake(outputs[i]) ? "fake" : "real",
                 " one; a gradient has numbers where its output has");
@@ -51,7 +51,8 @@ edge_list rootEdges(const variable_list& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     SHUNT_CHECK(outputs[i].defined(), "element ", i, " of tensors is undefined");
     roots.push_back(gradient_edge(outputs[i]));
-    SHUNT_CHECK(roots.back().is_valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
+    SHUNT_CHECK(roots.back().is_valid(), "element ", i,
+                " of tensors does not require grad and does not have a grad_fn");
   }
   return roots;
 }
@@ -70,8 +71,9 @@ edge_list inputEdges(const variable_list& inputs, bool accumulate) {
 // Nodes make tensors of their own, of one kind for the whole run.
 bool anyFake(const variable_list& outputs) {
   for (size_t i = 1; i < outputs.size(); ++i)
-    SHUNT_CHECK(isFake(outputs[i]) == isFake(outputs[0]), "element ", i, " of tensors is a ", isFake(outputs[i]) ? "fake" : "real",
-                " tensor and element 0 is a ", isFake(outputs[0]) ? "fake" : "real",
+    SHUNT_CHECK(isFake(outputs[i]) == isFake(outputs[0]), "element ", i, " of tensors is a ",
+                isFake(outputs[i]) ? "fake" : "real", " tensor and element 0 is a ",
+                isFake(outputs[0]) ? "fake" : "real",
                 " one; differentiate fake and real tensors in calls of their own");
   return !outputs.empty() && isFake(outputs[0]);
 }
@@ -137,7 +139,8 @@ void validate_outputs(const Node& node, variable_list& grads) {
   }
   for (size_t i = 0; i < edges.size(); ++i) {
     if (!edges[i].is_valid() || !grads[i].defined()) continue;
-    if (isWrapped(grads[i])) [[unlikely]] makePlain(grads[i], "Function ", node.name(), " at index ", i, " returned");
+    if (isWrapped(grads[i])) [[unlikely]]
+      makePlain(grads[i], "Function ", node.name(), " at index ", i, " returned");
     const InputMetadata& meta = edges[i].function->input_metadata(edges[i].input_nr);
     if (!meta.is_undefined()) fitOutput(node, i, meta, grads[i]);
   }
@@ -151,7 +154,8 @@ void backward(const variable_list& tensors, const variable_list& grad_tensors, s
 variable_list grad(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs,
                    std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
   SHUNT_CHECK(!inputs.empty(), "grad: inputs is empty: nothing to differentiate with respect to");
-  variable_list grads = execute(outputs, grad_outputs, inputs, false, retain_graph.value_or(create_graph), create_graph);
+  variable_list grads =
+      execute(outputs, grad_outputs, inputs, false, retain_graph.value_or(create_graph), create_graph);
   for (size_t i = 0; i < grads.size() && !allow_unused; ++i)
     SHUNT_CHECK(grads[i].defined(), "One of the differentiated Tensors (number ", i,
                 ") appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");

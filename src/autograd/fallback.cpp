@@ -1,5 +1,5 @@
-// The default Autograd kernel: for operators that have no derivative. Passes the call on, and gives floating-point results
-// of recorded calls a node whose backward throws, so that no gradient is ever lost silently.
+// The default Autograd kernel: for operators that have no derivative. Passes the call on, and gives floating-point
+// results of recorded calls a node whose backward throws, so that no gradient is ever lost silently.
 #include <shunt/autograd/variable_utils.h>
 #include <shunt/core/library.h>
 #include <shunt/core/stack_tensors.h>
@@ -49,8 +49,10 @@ void wrapReturns(const FunctionSchema& schema, Stack& stack, const Arguments& ar
     if (!node) continue;
     forEachTensor(value, [&](const Tensor& t) {
       if (!t.is_floating_point()) return;
-      if (ret.is_write()) rebase_history(t, make_intrusive<NotImplemented>(schema.name(), edge_list(node->next_edges())));
-      else set_history(t, node);
+      if (ret.is_write())
+        rebase_history(t, make_intrusive<NotImplemented>(schema.name(), edge_list(node->next_edges())));
+      else
+        set_history(t, node);
     });
   }
 }
@@ -64,7 +66,8 @@ void autogradFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack)
   intrusive_ptr<Node> node;
   if (args.requires_grad) {
     // CopySlices expects the written tensor's edge first.
-    edge_list edges = collect_next_edges(args.written.empty() ? TensorList() : TensorList(args.written.data(), 1), args.all);
+    edge_list edges =
+        collect_next_edges(args.written.empty() ? TensorList() : TensorList(args.written.data(), 1), args.all);
     node = make_intrusive<NotImplemented>(schema.name(), std::move(edges));
   }
   const DispatchKeySet below = ks & DispatchKeySet::fullAfter(DispatchKey::AutogradNestedTensor);

@@ -15,7 +15,8 @@ using Matrix = std::vector<std::vector<double>>;  // [input element][output elem
 
 double& element(const Tensor& t, int64_t index) {
   int64_t offset = 0;
-  for (int64_t d = t.dim(); d-- > 0; index /= std::max<int64_t>(t.size(d), 1)) offset += index % t.size(d) * t.stride(d);
+  for (int64_t d = t.dim(); d-- > 0; index /= std::max<int64_t>(t.size(d), 1))
+    offset += index % t.size(d) * t.stride(d);
   return t.data_ptr<double>()[offset];
 }
 
@@ -32,7 +33,8 @@ variable_list differentiable(const variable_list& outputs) {
   return result;
 }
 
-Matrix numerical(const GradcheckFunction& f, const variable_list& inputs, const Tensor& input, size_t output, double eps) {
+Matrix numerical(const GradcheckFunction& f, const variable_list& inputs, const Tensor& input, size_t output,
+                 double eps) {
   Matrix jacobian;
   // Through a detached handle, so that neither history nor version notices.
   const Tensor raw = input.data();
@@ -59,8 +61,9 @@ Matrix analytical(const Tensor& output, const Tensor& input) {
     seed.data_ptr<double>()[j] = 1;
     const Tensor g = grad({output}, {input}, {seed}, true, false, true)[0];
     if (!g.defined()) continue;
-    SHUNT_CHECK(g.sizes().equals(input.sizes()) && g.scalar_type() == input.scalar_type(), "gradcheck: the gradient has shape ",
-                g.sizes(), " and type ", g.scalar_type(), ", the input ", input.sizes(), " and ", input.scalar_type());
+    SHUNT_CHECK(g.sizes().equals(input.sizes()) && g.scalar_type() == input.scalar_type(),
+                "gradcheck: the gradient has shape ", g.sizes(), " and type ", g.scalar_type(), ", the input ",
+                input.sizes(), " and ", input.scalar_type());
     const std::vector<double> column = values(g);
     for (size_t i = 0; i < column.size(); ++i) jacobian[i][static_cast<size_t>(j)] = column[i];
   }
@@ -89,7 +92,8 @@ void checkInputs(const variable_list& inputs) {
   for (const Tensor& t : inputs) {
     if (!t.defined() || !t.requires_grad()) continue;
     any = true;
-    SHUNT_CHECK(t.scalar_type() == kDouble, "gradcheck: inputs that require grad must be float64, not ", t.scalar_type());
+    SHUNT_CHECK(t.scalar_type() == kDouble, "gradcheck: inputs that require grad must be float64, not ",
+                t.scalar_type());
     SHUNT_CHECK(t.is_leaf(), "gradcheck: inputs that require grad must be leaves");
   }
   SHUNT_CHECK(any, "gradcheck: no input requires grad");
@@ -122,7 +126,8 @@ bool gradgradcheck(const GradcheckFunction& f, const variable_list& inputs, cons
   variable_list all = inputs;
   for (const Tensor& output : differentiable(f(inputs))) {
     const Tensor g = zeros(output.sizes(), output.options());
-    for (int64_t j = 0; j < g.numel(); ++j) g.data_ptr<double>()[j] = 0.5 + static_cast<double>(random() >> 11) * 0x1p-53;
+    for (int64_t j = 0; j < g.numel(); ++j)
+      g.data_ptr<double>()[j] = 0.5 + static_cast<double>(random() >> 11) * 0x1p-53;
     all.push_back(g.requires_grad_());
   }
   const size_t n = inputs.size();

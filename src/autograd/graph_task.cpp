@@ -34,10 +34,14 @@ bool canAddInPlace(const Tensor& t) {
 
 void addTo(Tensor& sum, Tensor grad) {
   if (!grad.defined()) return;
-  if (!sum.defined()) sum = std::move(grad);
-  else if (!GradMode::is_enabled() && canAddInPlace(sum)) sum.add_(grad);
-  else if (!GradMode::is_enabled() && canAddInPlace(grad)) sum = std::move(grad.add_(sum));
-  else sum = sum.add(grad);
+  if (!sum.defined())
+    sum = std::move(grad);
+  else if (!GradMode::is_enabled() && canAddInPlace(sum))
+    sum.add_(grad);
+  else if (!GradMode::is_enabled() && canAddInPlace(grad))
+    sum = std::move(grad.add_(sum));
+  else
+    sum = sum.add(grad);
 }
 
 }  // namespace
@@ -147,7 +151,8 @@ variable_list GraphTask::call(Node& node, variable_list inputs) {
   if (hooks == nullptr) return node(std::move(inputs));
   const auto plain = [&](variable_list grads, const char* kind, size_t i) {
     for (Tensor& grad : grads)
-      if (isWrapped(grad)) [[unlikely]] makePlain(grad, "the ", kind, "-hook ", i, " of ", node.name(), " returned");
+      if (isWrapped(grad)) [[unlikely]]
+        makePlain(grad, "the ", kind, "-hook ", i, " of ", node.name(), " returned");
     return grads;
   };
   for (size_t i = 0; i < hooks->pre.size(); ++i) inputs = plain(hooks->pre[i](inputs), "pre", i);

@@ -1,8 +1,8 @@
-// GraphTask: one run of the engine: which nodes take part, how many gradients each still waits for, and the gradients that
-// arrived so far.
+// GraphTask: one run of the engine: which nodes take part, how many gradients each still waits for, and the gradients
+// that arrived so far.
 //
-// Lives on the stack of the thread that runs it; only that thread touches it. Borrows the nodes: the roots, which the caller
-// owns, keep all of them alive.
+// Lives on the stack of the thread that runs it; only that thread touches it. Borrows the nodes: the roots, which the
+// caller owns, keep all of them alive.
 #pragma once
 
 #include <shunt/autograd/node.h>
@@ -40,8 +40,8 @@ class NodeTable {
 
 class GraphTask {
  public:
-  /// `inputs`: where the run ends. Empty: at every leaf. `accumulate`: gradients of inputs go to their leaves, else they are
-  /// captured.
+  /// `inputs`: where the run ends. Empty: at every leaf. `accumulate`: gradients of inputs go to their leaves, else
+  /// they are captured.
   GraphTask(const edge_list& roots, const edge_list& inputs, bool accumulate, bool keep_graph);
 
   /// Seeds the roots with `grads` and runs. Returns the captured gradients, one for each input.

@@ -44,14 +44,18 @@ void set_gradient_edge(const Tensor& t, Edge edge) {
   const bool moved = edge.function != meta->grad_fn_;
   meta->grad_fn_ = std::move(edge.function);
   meta->output_nr_ = edge.input_nr;
-  if (meta->is_view_) static_cast<DifferentiableViewMeta*>(meta)->attr_version_ = t.unsafeGetTensorImpl()->version().current();
+  if (meta->is_view_)
+    static_cast<DifferentiableViewMeta*>(meta)->attr_version_ = t.unsafeGetTensorImpl()->version().current();
   set_autograd_key(t, true);
-  if (moved && (meta->hooks_ || meta->retains_grad_)) [[unlikely]] moveHooks(t, *meta);
+  if (moved && (meta->hooks_ || meta->retains_grad_)) [[unlikely]]
+    moveHooks(t, *meta);
 }
 
 void set_history(const Tensor& output, const intrusive_ptr<Node>& node) {
-  if (output.defined() && output.is_floating_point()) set_gradient_edge(output, Edge(node, node->add_input_metadata(output)));
-  else node->add_undefined_input();
+  if (output.defined() && output.is_floating_point())
+    set_gradient_edge(output, Edge(node, node->add_input_metadata(output)));
+  else
+    node->add_undefined_input();
 }
 
 void set_history(const std::vector<Tensor>& outputs, const intrusive_ptr<Node>& node) {
@@ -59,12 +63,12 @@ void set_history(const std::vector<Tensor>& outputs, const intrusive_ptr<Node>& 
 }
 
 // Note [In-place cycles]
-// A node keeps an operand as it is (saved_variable.h). If that operand is then changed in place by an operator whose other
-// operands depend on the node, as in y = h * w; h.add_(y), then h's history leads to the node, and the node keeps h: a cycle
-// of references, as in PyTorch (seen with 1.13). backward() breaks it, as nodes free what they have saved, and so does h.detach_(). A program
-// that does neither, or whose backward() ends with the error about h's version, keeps that part of the graph. To keep operands
-// without their history would cost a tensor for each; to look for the node here would walk graphs that another thread may be
-// running backward through.
+// A node keeps an operand as it is (saved_variable.h). If that operand is then changed in place by an operator whose
+// other operands depend on the node, as in y = h * w; h.add_(y), then h's history leads to the node, and the node keeps
+// h: a cycle of references, as in PyTorch (seen with 1.13). backward() breaks it, as nodes free what they have saved,
+// and so does h.detach_(). A program that does neither, or whose backward() ends with the error about h's version,
+// keeps that part of the graph. To keep operands without their history would cost a tensor for each; to look for the
+// node here would walk graphs that another thread may be running backward through.
 void rebase_history(const Tensor& self, intrusive_ptr<Node> node) {
   if (!self.defined() || !self.is_floating_point()) {  // a graph ends where it is copied into whole numbers
     node->add_undefined_input();
@@ -85,19 +89,22 @@ void rebase_history(TensorList selves, const intrusive_ptr<Node>& node) {
 
 void check_inplace(const Tensor& t, bool requires_grad) {
   if (!t.defined()) return;
-  SHUNT_CHECK(!t.is_inference() || InferenceMode::is_enabled(),
-              "Inplace update to inference tensor outside InferenceMode is not allowed. Clone it and change the clone.");
+  SHUNT_CHECK(
+      !t.is_inference() || InferenceMode::is_enabled(),
+      "Inplace update to inference tensor outside InferenceMode is not allowed. Clone it and change the clone.");
   if (!requires_grad || !GradMode::is_enabled()) return;
   const DifferentiableViewMeta* view = get_view_autograd_meta(t);
   if (view != nullptr) {
     if (view->creation_meta_ != CreationMeta::kDefault) throwRestrictedView(*view, false);
     SHUNT_CHECK(!(t.requires_grad() && view->base_.is_leaf()),
-                "a view of a leaf Variable that requires grad is being used in an in-place operation. Use the out-of-place form, or "
+                "a view of a leaf Variable that requires grad is being used in an in-place operation. Use the "
+                "out-of-place form, or "
                 "a NoGradGuard to change it without recording.");
   }
-  SHUNT_CHECK(!(t.requires_grad() && t.is_leaf()),
-              "a leaf Variable that requires grad is being used in an in-place operation. Use the out-of-place form, or a "
-              "NoGradGuard to change it without recording.");
+  SHUNT_CHECK(
+      !(t.requires_grad() && t.is_leaf()),
+      "a leaf Variable that requires grad is being used in an in-place operation. Use the out-of-place form, or a "
+      "NoGradGuard to change it without recording.");
 }
 
 void check_inplace(TensorList list, bool requires_grad) {
@@ -108,8 +115,9 @@ void increment_version(const Tensor& t) {
   if (!t.defined()) return;
   TensorImpl* impl = t.unsafeGetTensorImpl();
   if (impl->is_inference()) [[unlikely]] {
-    SHUNT_CHECK(InferenceMode::is_enabled(),
-                "Inplace update to inference tensor outside InferenceMode is not allowed. Clone it and change the clone.");
+    SHUNT_CHECK(
+        InferenceMode::is_enabled(),
+        "Inplace update to inference tensor outside InferenceMode is not allowed. Clone it and change the clone.");
     return;
   }
   impl->version().bump();
@@ -120,7 +128,8 @@ void increment_version(TensorList list) {
 }
 
 void throw_error_out_requires_grad(const char* name) {
-  SHUNT_CHECK(false, name, "(): functions with out=... arguments don't support automatic differentiation, but one of the "
+  SHUNT_CHECK(false, name,
+              "(): functions with out=... arguments don't support automatic differentiation, but one of the "
               "arguments requires grad.");
   __builtin_unreachable();
 }

@@ -42,8 +42,9 @@ Tensor runHooks(const TensorHooks& hooks, Tensor grad) {
     Tensor replaced = hooks.hooks[i](grad);
     if (!replaced.defined()) continue;
     makePlain(replaced, "the hook ", i, " of a tensor (register_hook) returned");
-    SHUNT_CHECK(replaced.sizes().equals(grad.sizes()), "the hook ", i, " of a tensor (register_hook) returned a gradient of shape ",
-                replaced.sizes(), ", but the gradient that it was given, and the tensor, have shape ", grad.sizes());
+    SHUNT_CHECK(replaced.sizes().equals(grad.sizes()), "the hook ", i,
+                " of a tensor (register_hook) returned a gradient of shape ", replaced.sizes(),
+                ", but the gradient that it was given, and the tensor, have shape ", grad.sizes());
     SHUNT_CHECK(replaced.scalar_type() == grad.scalar_type() && replaced.device() == grad.device(), "the hook ", i,
                 " of a tensor (register_hook) has changed the type of the gradient: it was given ", grad.scalar_type(),
                 " on ", grad.device(), " and returned ", replaced.scalar_type(), " on ", replaced.device());
@@ -83,7 +84,8 @@ unsigned Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const 
 
 void Tensor::remove_hook(unsigned id) const {
   const AutogradMeta* meta = get_autograd_meta(graph_tensor(*this));
-  SHUNT_CHECK(meta != nullptr && meta->hooks_ && id < meta->hooks_->hooks.size(), "remove_hook: this tensor has no hook ", id);
+  SHUNT_CHECK(meta != nullptr && meta->hooks_ && id < meta->hooks_->hooks.size(),
+              "remove_hook: this tensor has no hook ", id);
   meta->hooks_->hooks[id] = nullptr;
 }
 

@@ -1,5 +1,5 @@
-// Gradients that users hand to backward: seeds, and what hooks and custom functions return. A gradient is a plain tensor wherever
-// it comes from: formulas and leaves don't meet a wrapper's class. Any thread.
+// Gradients that users hand to backward: seeds, and what hooks and custom functions return. A gradient is a plain
+// tensor wherever it comes from: formulas and leaves don't meet a wrapper's class. Any thread.
 #pragma once
 
 #include <shunt/core/error.h>
@@ -7,8 +7,8 @@
 
 namespace shunt::autograd {
 
-/// What a wrapper or functional tensor shows, as its class holds it; undefined when it holds none. Not graph_tensor(): a leaf
-/// that was changed under no_grad keeps its place in the graph, and has other numbers now. Defined in src/modes.
+/// What a wrapper or functional tensor shows, as its class holds it; undefined when it holds none. Not graph_tensor():
+/// a leaf that was changed under no_grad keeps its place in the graph, and has other numbers now. Defined in src/modes.
 Tensor heldBy(const Tensor& wrapper);
 
 inline bool isWrapped(const Tensor& t) {
@@ -16,7 +16,8 @@ inline bool isWrapped(const Tensor& t) {
   return t.defined() && t.key_set().hasAny(kWrappers);
 }
 
-/// Takes the wrappers around `grad` off. Throws when one holds no tensor; `who` says who gave it, and ends with "is" or "returned".
+/// Takes the wrappers around `grad` off. Throws when one holds no tensor; `who` says who gave it, and ends with "is" or
+/// "returned".
 template <class... Who>
 void makePlain(Tensor& grad, const Who&... who) {
   while (isWrapped(grad)) [[unlikely]] {

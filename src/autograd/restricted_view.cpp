@@ -18,7 +18,8 @@ const char* whyAndWhatToDo(CreationMeta how) {
              "inside InferenceMode, or both outside; or make the view anew.";
     default:
       return "This view was created inside a custom Function (or is an input that it returned as it was), and "
-             "following the change would lose the function's own backward. Clone the function's output, and use the clone.";
+             "following the change would lose the function's own backward. Clone the function's output, and use the "
+             "clone.";
   }
 }
 
@@ -35,10 +36,14 @@ void throwRestrictedView(const DifferentiableViewMeta& view, bool indirect) {
   const Node* node = view.grad_fn_.get();
   std::string what = node == nullptr ? "A view" : str("Output ", view.output_nr_, " of ", node->name(), " is a view");
   if (mode != nullptr) what += str(node == nullptr ? "" : " that", " was created in ", mode);
-  if (indirect) what += ", and its base or another view of its base was modified inplace since";
-  else what += node == nullptr && mode == nullptr ? " is being modified inplace" : " and is being modified inplace";
-  if (view.creation_meta_ == CreationMeta::kInferenceMode) what += " in normal mode";
-  else if (!indirect) what += " with grad mode enabled";
+  if (indirect)
+    what += ", and its base or another view of its base was modified inplace since";
+  else
+    what += node == nullptr && mode == nullptr ? " is being modified inplace" : " and is being modified inplace";
+  if (view.creation_meta_ == CreationMeta::kInferenceMode)
+    what += " in normal mode";
+  else if (!indirect)
+    what += " with grad mode enabled";
   SHUNT_CHECK(false, what, ". ", whyAndWhatToDo(view.creation_meta_));
   __builtin_unreachable();
 }

@@ -7,8 +7,8 @@
 
 namespace shunt::autograd {
 
-/// Throws: the view is about to be changed in place, or, `indirect`, its base or another view of its base has been, and the
-/// view's history is asked for. Its creation_meta_ is another than kDefault.
+/// Throws: the view is about to be changed in place, or, `indirect`, its base or another view of its base has been, and
+/// the view's history is asked for. Its creation_meta_ is another than kDefault.
 [[noreturn]] SHUNT_COLD void throwRestrictedView(const DifferentiableViewMeta& view, bool indirect);
 
 }  // namespace shunt::autograd

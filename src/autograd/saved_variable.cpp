@@ -15,7 +15,9 @@ struct SavedVariable::ViewHistory {
 void SavedVariable::FreeViewHistory::operator()(ViewHistory* history) const noexcept { delete history; }
 
 void SavedVariable::throwInference() {
-  SHUNT_CHECK(false, "Inference tensors cannot be saved for backward. Clone the tensor outside InferenceMode and use the clone.");
+  SHUNT_CHECK(
+      false,
+      "Inference tensors cannot be saved for backward. Clone the tensor outside InferenceMode and use the clone.");
   __builtin_unreachable();
 }
 
@@ -42,10 +44,13 @@ Tensor SavedVariable::unpack(intrusive_ptr<Node> saved_for) const {
   if (was_default_constructed_) return {};
   if (!data_.defined()) throw_backward_twice();
   intrusive_ptr<Node> grad_fn;
-  if (view_history_) grad_fn = make_view_node(view_history_->base, data_, Edge(view_history_->base_grad_fn.lock(), 0));
-  else grad_fn = saved_original_ ? data_.grad_fn() : std::move(saved_for);
+  if (view_history_)
+    grad_fn = make_view_node(view_history_->base, data_, Edge(view_history_->base_grad_fn.lock(), 0));
+  else
+    grad_fn = saved_original_ ? data_.grad_fn() : std::move(saved_for);
   const uint32_t now = data_.unsafeGetTensorImpl()->version().current();
-  if (now != saved_version_) [[unlikely]] throwModified(now, grad_fn);
+  if (now != saved_version_) [[unlikely]]
+    throwModified(now, grad_fn);
   if (saved_original_) return data_;
   SHUNT_INTERNAL_ASSERT(grad_fn.defined(), "a saved output needs the node that saved it");
   Tensor result = detached_alias(data_);
@@ -56,9 +61,11 @@ Tensor SavedVariable::unpack(intrusive_ptr<Node> saved_for) const {
 void SavedVariable::throwModified(uint32_t now, const intrusive_ptr<Node>& grad_fn) const {
   std::string which = shunt::detail::str("[", data_.scalar_type(), " ", data_.sizes(), "]");
   if (grad_fn)
-    which += shunt::detail::str(", which is output ", saved_original_ ? data_.output_nr() : output_nr_, " of ", grad_fn->name(), ",");
-  SHUNT_CHECK(false, "one of the variables needed for gradient computation has been modified by an inplace operation: ",
-              which, " is at version ", now, "; expected version ", saved_version_,
+    which += shunt::detail::str(", which is output ", saved_original_ ? data_.output_nr() : output_nr_, " of ",
+                                grad_fn->name(), ",");
+  SHUNT_CHECK(false,
+              "one of the variables needed for gradient computation has been modified by an inplace operation: ", which,
+              " is at version ", now, "; expected version ", saved_version_,
               " instead. Change a clone of it, or use the out-of-place form of the operator that came after.");
   __builtin_unreachable();
 }

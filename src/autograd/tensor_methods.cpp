@@ -1,5 +1,5 @@
-// The methods of Tensor's "Autograd" section that are neither about views (view.cpp) nor hooks (hooks.cpp). A wrapper's are those
-// of the tensor that holds its graph (autograd/graph_tensor.h).
+// The methods of Tensor's "Autograd" section that are neither about views (view.cpp) nor hooks (hooks.cpp). A wrapper's
+// are those of the tensor that holds its graph (autograd/graph_tensor.h).
 #include <shunt/autograd/engine.h>
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
@@ -16,7 +16,8 @@ namespace {
 
 // A wrapper that names no graph has nowhere to keep a gradient.
 void checkHoldsGraph(const Tensor& t, const char* what) {
-  SHUNT_CHECK(!t.key_set().has(Functionality::Python), what, ": a wrapper tensor without a graph tensor of its own: autograd's metadata "
+  SHUNT_CHECK(!t.key_set().has(Functionality::Python), what,
+              ": a wrapper tensor without a graph tensor of its own: autograd's metadata "
               "lives on the tensors that it holds; unwrap them first");
 }
 
@@ -29,11 +30,14 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
     return *this;
   }
   if (on) checkHoldsGraph(*this, "requires_grad_");
-  SHUNT_CHECK(!on || is_floating_point(), "only Tensors of floating point dtype can require gradients, not ", scalar_type());
+  SHUNT_CHECK(!on || is_floating_point(), "only Tensors of floating point dtype can require gradients, not ",
+              scalar_type());
   SHUNT_CHECK(!on || !is_inference() || InferenceMode::is_enabled(),
-              "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Clone it first, outside InferenceMode, and set it on the clone.");
+              "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Clone it first, "
+              "outside InferenceMode, and set it on the clone.");
   if (!is_leaf()) {
-    SHUNT_CHECK(on, "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
+    SHUNT_CHECK(on,
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
                 "a subgraph that doesn't require differentiation use var_no_grad = var.detach().");
     return *this;
   }
@@ -77,7 +81,8 @@ int64_t Tensor::_version() const {
 }
 
 Tensor Tensor::data() const {
-  if (impl().key_set().has(Functionality::Python) || forwards_graph(*this)) return detach();  // only its class makes another wrapper
+  if (impl().key_set().has(Functionality::Python) || forwards_graph(*this))
+    return detach();  // only its class makes another wrapper
   Tensor result = detached_alias(*this);
   if (!is_inference()) result.unsafeGetTensorImpl()->use_own_version_counter();
   return result;
@@ -85,13 +90,16 @@ Tensor Tensor::data() const {
 
 void Tensor::set_data(const Tensor& new_data) const {
   SHUNT_CHECK(new_data.defined() && defined(), "set_data: undefined tensor");
-  SHUNT_CHECK(!forwards_graph(*this) && !forwards_graph(new_data), "set_data: not for wrapper tensors; unwrap them and set the inner tensor's");
+  SHUNT_CHECK(!forwards_graph(*this) && !forwards_graph(new_data),
+              "set_data: not for wrapper tensors; unwrap them and set the inner tensor's");
   // Whether it is an inference tensor is this one's to keep, as is its version counter.
-  SHUNT_CHECK(new_data.key_set() - kAutogradAndViewKeys == key_set() - kAutogradAndViewKeys,
-              "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: ",
-              key_set(), " and ", new_data.key_set());
+  SHUNT_CHECK(
+      new_data.key_set() - kAutogradAndViewKeys == key_set() - kAutogradAndViewKeys,
+      "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type: ",
+      key_set(), " and ", new_data.key_set());
   SHUNT_CHECK(!requires_grad() || new_data.is_floating_point(),
-              "set_data: data set to a tensor that requires gradients must be floating point, not ", new_data.scalar_type());
+              "set_data: data set to a tensor that requires gradients must be floating point, not ",
+              new_data.scalar_type());
   // The accumulator of this leaf remembers shape and dtype; another shape needs another accumulator.
   AutogradMeta* meta = get_autograd_meta(*this);
   if (meta != nullptr && (!sizes().equals(new_data.sizes()) || scalar_type() != new_data.scalar_type())) {

@@ -55,9 +55,8 @@ ViewFunc chain(const ViewFunc& outer, const Tensor& outer_view, const ViewFunc& 
   const auto strided = [](const Tensor& view) -> ViewFunc {
     return [g = TensorGeometry(view)](const Tensor& t) { return t.as_strided(g.sizes, g.strides, g.storage_offset); };
   };
-  return [outer = outer ? outer : strided(outer_view), inner = inner ? inner : strided(inner_view)](const Tensor& base) {
-    return inner(outer(base));
-  };
+  return [outer = outer ? outer : strided(outer_view),
+          inner = inner ? inner : strided(inner_view)](const Tensor& base) { return inner(outer(base)); };
 }
 
 }  // namespace
@@ -67,12 +66,14 @@ CreationMeta current_creation_meta() {
   return GradMode::is_enabled() ? CreationMeta::kDefault : CreationMeta::kNoGradMode;
 }
 
-Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable, CreationMeta creation_meta, ViewFunc view_func) {
+Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable, CreationMeta creation_meta,
+               ViewFunc view_func) {
   if (base.is_inference() || !view.defined()) return view;
   // An operator that had nothing to do may hand back its argument, which keeps its own history.
   if (get_autograd_meta(view) != nullptr || view.is_same(base)) view = detached_alias(view);
   TensorImpl* impl = view.unsafeGetTensorImpl();
-  if (base.unsafeGetTensorImpl()->has_own_version_counter()) impl->share_version_counter_of(*base.unsafeGetTensorImpl());
+  if (base.unsafeGetTensorImpl()->has_own_version_counter())
+    impl->share_version_counter_of(*base.unsafeGetTensorImpl());
   if (!is_differentiable) return view;
   const DifferentiableViewMeta* outer = get_view_autograd_meta(base);
   if (outer != nullptr) {
@@ -80,8 +81,8 @@ Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable, Creation
     view_func = chain(outer->view_func_, base, view_func, view);
   }
   const Tensor& root = outer != nullptr ? outer->base_ : base;
-  impl->set_autograd_meta(std::make_unique<DifferentiableViewMeta>(root, std::move(view_func), creation_meta,
-                                                                   impl->version().current()));
+  impl->set_autograd_meta(
+      std::make_unique<DifferentiableViewMeta>(root, std::move(view_func), creation_meta, impl->version().current()));
   if (view.is_floating_point()) set_autograd_key(view, true);
   return view;
 }
@@ -108,7 +109,8 @@ const intrusive_ptr<Node>& Tensor::grad_fn() const {
   return view->grad_fn_;
 }
 
-// Never throws, and so asks grad_fn() for nothing: what can't be followed any more answers with the history that it had.
+// Never throws, and so asks grad_fn() for nothing: what can't be followed any more answers with the history that it
+// had.
 bool Tensor::is_leaf() const {
   const auto* meta = static_cast<const AutogradMeta*>(impl().autograd_meta());
   if (meta == nullptr) return true;

@@ -3,12 +3,11 @@
 namespace shunt {
 namespace {
 
-constexpr const char* kKeyNames[] = {
-    "Undefined",
+constexpr const char* kKeyNames[] = {"Undefined",
 #define SHUNT_K(name) #name,
 #define SHUNT_P(name, prefix) SHUNT_PER_BACKEND(SHUNT_K, prefix)
-    SHUNT_FORALL_FUNCTIONALITIES(SHUNT_K, SHUNT_P) "EndOfRuntimeKeys",
-    SHUNT_FORALL_ALIASES(SHUNT_K)
+                                     SHUNT_FORALL_FUNCTIONALITIES(SHUNT_K, SHUNT_P) "EndOfRuntimeKeys",
+                                     SHUNT_FORALL_ALIASES(SHUNT_K)
 #undef SHUNT_K
 #undef SHUNT_P
 };

@@ -1,7 +1,7 @@
 // Where an error was thrown, in the words of a layer above: the dispatcher adds the operators that are running.
 //
-// Set once, by the dispatcher; read by whichever thread throws, before the exception leaves the call. Without a dispatcher
-// (the code generator) messages stay as they are.
+// Set once, by the dispatcher; read by whichever thread throws, before the exception leaves the call. Without a
+// dispatcher (the code generator) messages stay as they are.
 #pragma once
 
 #include <atomic>

@@ -4,8 +4,9 @@
 
 namespace shunt {
 namespace {
-constexpr std::array<const char*, 14> kTagNames = {"None",  "Tensor",  "float",  "int",      "bool",     "Device",     "Generator",
-                                                   "str",   "int[]",   "float[]", "bool[]", "Tensor[]", "Tensor?[]", "list"};
+constexpr std::array<const char*, 14> kTagNames = {"None",   "Tensor",    "float",     "int",   "bool",
+                                                   "Device", "Generator", "str",       "int[]", "float[]",
+                                                   "bool[]", "Tensor[]",  "Tensor?[]", "list"};
 }
 
 IValue::IValue(const Scalar& s) : tag_(Tag::None) {
@@ -63,29 +64,45 @@ void printList(std::ostream& out, const List& list) {
 std::ostream& operator<<(std::ostream& out, const IValue& v) {
   using Tag = IValue::Tag;
   switch (v.tag()) {
-    case Tag::None: return out << "None";
+    case Tag::None:
+      return out << "None";
     case Tag::Tensor: {
       const Tensor& t = v.toTensor();
       if (!t.defined()) return out << "Tensor(undefined)";
       return out << "Tensor(" << dtypeName(t.dtype()) << ", " << t.sizes() << ", " << t.device() << ')';
     }
     case Tag::Double:
-    case Tag::Int: return out << v.toScalar();
-    case Tag::Bool: return out << (v.toBool() ? "True" : "False");
-    case Tag::Device: return out << v.toDevice();
-    case Tag::Generator: return out << "Generator(" << v.toGenerator().device() << ')';
-    case Tag::String: return out << '"' << v.toStringRef() << '"';
-    case Tag::IntList: printList(out, v.toIntVector()); return out;
-    case Tag::DoubleList: printList(out, v.toDoubleVector()); return out;
+    case Tag::Int:
+      return out << v.toScalar();
+    case Tag::Bool:
+      return out << (v.toBool() ? "True" : "False");
+    case Tag::Device:
+      return out << v.toDevice();
+    case Tag::Generator:
+      return out << "Generator(" << v.toGenerator().device() << ')';
+    case Tag::String:
+      return out << '"' << v.toStringRef() << '"';
+    case Tag::IntList:
+      printList(out, v.toIntVector());
+      return out;
+    case Tag::DoubleList:
+      printList(out, v.toDoubleVector());
+      return out;
     case Tag::BoolList: {
       std::vector<IValue> bools;
       for (char b : v.toBoolVector()) bools.emplace_back(b != 0);
       printList(out, bools);
       return out;
     }
-    case Tag::TensorList: printList(out, v.toTensorVector()); return out;
-    case Tag::OptionalTensorList: printList(out, v.toOptionalTensorVector()); return out;
-    case Tag::GenericList: printList(out, v.toGenericVector()); return out;
+    case Tag::TensorList:
+      printList(out, v.toTensorVector());
+      return out;
+    case Tag::OptionalTensorList:
+      printList(out, v.toOptionalTensorVector());
+      return out;
+    case Tag::GenericList:
+      printList(out, v.toGenericVector());
+      return out;
   }
   return out;
 }

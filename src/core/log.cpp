@@ -21,7 +21,8 @@ LogLevel levelFromEnvironment() {
   if (text == nullptr || *text == 0) return LogLevel::kWarning;
   for (int i = 0; i < 4; ++i)
     if (std::strcmp(text, kNames[i]) == 0) return static_cast<LogLevel>(i);
-  const std::string message = std::string("SHUNT_LOG=") + text + " is none of error, warning, info, debug; warning holds";
+  const std::string message =
+      std::string("SHUNT_LOG=") + text + " is none of error, warning, info, debug; warning holds";
   writeLine(LogLevel::kWarning, message.c_str());
   return LogLevel::kWarning;
 }

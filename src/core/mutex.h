@@ -6,11 +6,13 @@
 //   3 leaves: a thunk's timing, oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs, loaded kernel
 //     libraries, the disk cache's place, what the CPU fallback has named
 //   4 the threads' free lists        (src/tensor/system_blocks.cpp)
-// fork() takes all of them but the timing's, which is only ever tried, in this order (shunt/core/fork.h). Apart from these:
-//   load_library's                   before 1: static objects of a library register; fork() leaves it, as it leaves the loader's own
-//   the compiler's                   (src/jit/compiler.h) before 1; fork() only tries the one of compiles, and remembers
-//   jit/'s own                       (link, debug, emit) after 1; libshunt_jit.so sees to its forks itself
-//   nodes, hooks, accumulators       (autograd) of one object each; a thread holds at most one, and none of the above
+// fork() takes all of them but the timing's, which is only ever tried, in this order (shunt/core/fork.h). Apart from
+// these:
+//   load_library's                   before 1: static objects of a library register; fork() leaves it, as it leaves the
+//   loader's own the compiler's                   (src/jit/compiler.h) before 1; fork() only tries the one of compiles,
+//   and remembers jit/'s own                       (link, debug, emit) after 1; libshunt_jit.so sees to its forks
+//   itself nodes, hooks, accumulators       (autograd) of one object each; a thread holds at most one, and none of the
+//   above
 #pragma once
 
 #include <mutex>

@@ -35,17 +35,28 @@ constexpr auto kNames = makeNames();
 // goes one up; float16 with bfloat16 gives float32.
 constexpr int rank(ScalarType t) {
   switch (t) {
-    case kBool: return 0;
-    case kByte: return 1;
-    case kChar: return 2;
-    case kShort: return 3;
-    case kInt: return 4;
-    case kLong: return 5;
-    case kHalf: return 6;
-    case kBFloat16: return 7;
-    case kFloat: return 8;
-    case kDouble: return 9;
-    default: return -1;
+    case kBool:
+      return 0;
+    case kByte:
+      return 1;
+    case kChar:
+      return 2;
+    case kShort:
+      return 3;
+    case kInt:
+      return 4;
+    case kLong:
+      return 5;
+    case kHalf:
+      return 6;
+    case kBFloat16:
+      return 7;
+    case kFloat:
+      return 8;
+    case kDouble:
+      return 9;
+    default:
+      return -1;
   }
 }
 

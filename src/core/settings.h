@@ -1,5 +1,5 @@
-// The settings that the outcome of a call depends on in addition to its arguments and its operator's table: the one table
-// of all of them, and the only way to declare one that is process-wide.
+// The settings that the outcome of a call depends on in addition to its arguments and its operator's table: the one
+// table of all of them, and the only way to declare one that is process-wide.
 //
 // A process-wide setting's value lives in its ProcessSetting, a static object. Any thread may read it without a lock; a
 // change takes the dispatcher's lock. The other rows describe what is declared elsewhere, mostly per thread

@@ -1,8 +1,8 @@
 // Thread records: how a thread gets its frames and gives them back.
 //
 // Records are never freed, so the reclaimer may read every one at any time. A record is attached to one thread or free;
-// a pthread key's destructor frees it at thread exit (a call later in TLS teardown attaches again, and the key's destructor
-// runs again). Lock: records_mutex, a leaf.
+// a pthread key's destructor frees it at thread exit (a call later in TLS teardown attaches again, and the key's
+// destructor runs again). Lock: records_mutex, a leaf.
 #include "src/core/thread_records.h"
 
 #include <shunt/core/call_stack.h>

@@ -8,8 +8,10 @@ namespace {
 // A sized list takes one value and repeats it; a bare int is a one-element list elsewhere.
 void normalize(const Type& type, IValue& v) {
   const auto repeat = static_cast<size_t>(type.fixed_size.value_or(1));
-  if (type.kind == TypeKind::Int && v.isInt()) v = IValue(std::vector<int64_t>(repeat, v.toInt()));
-  else if (type.kind == TypeKind::Float && v.isDouble()) v = IValue(std::vector<double>(repeat, v.toDouble()));
+  if (type.kind == TypeKind::Int && v.isInt())
+    v = IValue(std::vector<int64_t>(repeat, v.toInt()));
+  else if (type.kind == TypeKind::Float && v.isDouble())
+    v = IValue(std::vector<double>(repeat, v.toDouble()));
 }
 
 }  // namespace
@@ -18,20 +20,27 @@ void mend(const SchemaRecord& definition, IValue& v, size_t position) {
   const Argument& arg = definition.schema.arguments()[position];
   if (arg.type.list) normalize(arg.type, v);
   SHUNT_CHECK(definition.argument_tags[position].has(v.tag()), "operator ", definition.schema.operator_name(),
-              ": boxed argument '", arg.name, "' (position ", position + 1, "): expected ", arg.type, ", got ", v.tagName());
+              ": boxed argument '", arg.name, "' (position ", position + 1, "): expected ", arg.type, ", got ",
+              v.tagName());
 }
 
 void throwMissing(const OperatorHandle& op, size_t needed, size_t got) {
-  SHUNT_CHECK(false, "operator ", op.operator_name(), ": a boxed call needs ", needed, " arguments on the stack, got ", got);
+  SHUNT_CHECK(false, "operator ", op.operator_name(), ": a boxed call needs ", needed, " arguments on the stack, got ",
+              got);
 }
 
 uint64_t keysOf(const IValue& v) {
   switch (v.tag()) {
-    case IValue::Tag::Tensor: return detail::keysOf(v.toTensor());
-    case IValue::Tag::TensorList: return detail::keysOf(TensorList(v.toTensorVector()));
-    case IValue::Tag::OptionalTensorList: return detail::keysOf(TensorOptList(v.toOptionalTensorVector()));
-    case IValue::Tag::Generator: return detail::keysOf(v.toGenerator());
-    default: return 0;
+    case IValue::Tag::Tensor:
+      return detail::keysOf(v.toTensor());
+    case IValue::Tag::TensorList:
+      return detail::keysOf(TensorList(v.toTensorVector()));
+    case IValue::Tag::OptionalTensorList:
+      return detail::keysOf(TensorOptList(v.toOptionalTensorVector()));
+    case IValue::Tag::Generator:
+      return detail::keysOf(v.toGenerator());
+    default:
+      return 0;
   }
 }
 

@@ -5,29 +5,55 @@ namespace {
 
 using enum IValue::Tag;
 
-constexpr IValue::Tag kTags[] = {None, Tensor, Double, Int, Bool, Device, Generator, String,
-                                 IntList, DoubleList, BoolList, TensorList, OptionalTensorList, GenericList};
+constexpr IValue::Tag kTags[] = {None,
+                                 Tensor,
+                                 Double,
+                                 Int,
+                                 Bool,
+                                 Device,
+                                 Generator,
+                                 String,
+                                 IntList,
+                                 DoubleList,
+                                 BoolList,
+                                 TensorList,
+                                 OptionalTensorList,
+                                 GenericList};
 
 bool takes(const Type& type, IValue::Tag tag) {
   const bool is_number = tag == Double || tag == Int || tag == Bool;
   if (tag == None) return type.optional;
   if (type.list) {
     switch (type.kind) {
-      case TypeKind::Tensor: return tag == (type.element_optional ? OptionalTensorList : TensorList);
-      case TypeKind::Int: return tag == IntList;
-      default: return !is_number && tag != Tensor && tag != String;
+      case TypeKind::Tensor:
+        return tag == (type.element_optional ? OptionalTensorList : TensorList);
+      case TypeKind::Int:
+        return tag == IntList;
+      default:
+        return !is_number && tag != Tensor && tag != String;
     }
   }
   switch (type.kind) {
-    case TypeKind::Tensor: return tag == Tensor;
-    case TypeKind::Scalar: case TypeKind::Float: return is_number;
-    case TypeKind::Int: case TypeKind::ScalarType: case TypeKind::Layout: case TypeKind::MemoryFormat:
+    case TypeKind::Tensor:
+      return tag == Tensor;
+    case TypeKind::Scalar:
+    case TypeKind::Float:
+      return is_number;
+    case TypeKind::Int:
+    case TypeKind::ScalarType:
+    case TypeKind::Layout:
+    case TypeKind::MemoryFormat:
       return tag == Int || tag == Bool;
-    case TypeKind::Bool: return tag == Bool;
-    case TypeKind::String: return tag == String;
-    case TypeKind::Device: return tag == Device;
-    case TypeKind::Generator: return tag == Generator;
-    default: return true;
+    case TypeKind::Bool:
+      return tag == Bool;
+    case TypeKind::String:
+      return tag == String;
+    case TypeKind::Device:
+      return tag == Device;
+    case TypeKind::Generator:
+      return tag == Generator;
+    default:
+      return true;
   }
 }
 

@@ -19,7 +19,8 @@ class TagSet {
 
 /// Of the values that an argument of this type takes. None is of optional types only.
 TagSet tagsOfArgument(const Type& type);
-/// An undefined Tensor is returned as None, too. A Tensor is a return of no other type, not of those that have no values yet.
+/// An undefined Tensor is returned as None, too. A Tensor is a return of no other type, not of those that have no
+/// values yet.
 TagSet tagsOfReturn(const Type& type);
 
 }  // namespace shunt::boxed

@@ -25,9 +25,9 @@ Choice of(const KernelRecord* record, EntryReason reason) {
 }
 
 // Backends that share AutogradOther: those with a key of their own but no bit of their own.
-constexpr DispatchKey kAutogradOtherBackends[] = {DispatchKey::MkldnnCPU, DispatchKey::SparseCsrCPU, DispatchKey::SparseCsrCUDA,
-                                                  DispatchKey::ORT,       DispatchKey::FPGA,         DispatchKey::Metal,
-                                                  DispatchKey::Vulkan};
+constexpr DispatchKey kAutogradOtherBackends[] = {
+    DispatchKey::MkldnnCPU, DispatchKey::SparseCsrCPU, DispatchKey::SparseCsrCUDA, DispatchKey::ORT,
+    DispatchKey::FPGA,      DispatchKey::Metal,        DispatchKey::Vulkan};
 
 bool anyOtherBackendHasKernel(const KernelMap& kernels) {
   for (DispatchKey k : kAutogradOtherBackends)
@@ -51,7 +51,8 @@ std::optional<Choice> chooseComposite(const KernelMap& kernels, DispatchKey key)
   }
   if (!isAutogradSlot(key)) return std::nullopt;
   if (const KernelRecord* alias = kernels.find(DispatchKey::Autograd)) return of(alias, EntryReason::kAutogradAlias);
-  if (implicit_kernel == nullptr || explicit_kernel != nullptr || !compositeServesBelow(kernels, key)) return std::nullopt;
+  if (implicit_kernel == nullptr || explicit_kernel != nullptr || !compositeServesBelow(kernels, key))
+    return std::nullopt;
   if (key == DispatchKey::AutogradOther && anyOtherBackendHasKernel(kernels))
     return Choice{nullptr, EntryReason::kAmbiguousAutogradOther, false};
   return Choice{nullptr, EntryReason::kCompositeHandledBelow, true};
@@ -120,15 +121,16 @@ SHUNT_NOINLINE const KernelRecord* findApplying(const KernelMap& kernels, const 
 
 Choice TableComputer::choose(const KernelMap& kernels, const KernelMap& fallbacks, DispatchKey key) {
   const KernelRecord* exact = kernels.find(key);
-  if (exact != nullptr && exact->stands_in.of != nullptr) [[unlikely]] exact = findApplying(kernels, fallbacks, key);
+  if (exact != nullptr && exact->stands_in.of != nullptr) [[unlikely]]
+    exact = findApplying(kernels, fallbacks, key);
   if (exact != nullptr) return of(exact, EntryReason::kKernel);
   if (auto composite = chooseComposite(kernels, key)) return *composite;
   if (const KernelRecord* fallback = fallbacks.find(key)) return of(fallback, EntryReason::kBackendFallback);
   return {};
 }
 
-std::unique_ptr<OpState> TableComputer::compute(const Operator* op, const KernelMap& kernels, const KernelMap& fallbacks,
-                                                const OpState* previous, uint64_t& world) {
+std::unique_ptr<OpState> TableComputer::compute(const Operator* op, const KernelMap& kernels,
+                                                const KernelMap& fallbacks, const OpState* previous, uint64_t& world) {
   auto state = std::make_unique<OpState>(op);
   std::array<uint64_t, kNumBackends> masks;
   masks.fill(DispatchKeySet::full().raw());
@@ -142,8 +144,10 @@ std::unique_ptr<OpState> TableComputer::compute(const Operator* op, const Kernel
     if (choice.fallthrough && key != DispatchKey::Undefined) {
       const KeyParts& parts = partsOf(key);
       const uint64_t bit = DispatchKeySet::of(parts.functionality).raw();
-      if (parts.per_backend) masks[static_cast<size_t>(parts.backend)] &= ~bit;
-      else for (uint64_t& m : masks) m &= ~bit;
+      if (parts.per_backend)
+        masks[static_cast<size_t>(parts.backend)] &= ~bit;
+      else
+        for (uint64_t& m : masks) m &= ~bit;
     }
     state->table_[slot] = e;
   }
@@ -163,15 +167,24 @@ bool TableComputer::equal(const OpState& a, const OpState& b) {
 
 const char* toString(EntryReason reason) {
   switch (reason) {
-    case EntryReason::kMissing: return "missing";
-    case EntryReason::kKernel: return "kernel";
-    case EntryReason::kCompositeExplicit: return "CompositeExplicitAutograd";
-    case EntryReason::kCompositeImplicit: return "CompositeImplicitAutograd";
-    case EntryReason::kAutogradAlias: return "Autograd alias";
-    case EntryReason::kBackendFallback: return "backend fallback";
-    case EntryReason::kFallthrough: return "fallthrough";
-    case EntryReason::kCompositeHandledBelow: return "fallthrough: composite runs below";
-    case EntryReason::kAmbiguousAutogradOther: return "ambiguous AutogradOther";
+    case EntryReason::kMissing:
+      return "missing";
+    case EntryReason::kKernel:
+      return "kernel";
+    case EntryReason::kCompositeExplicit:
+      return "CompositeExplicitAutograd";
+    case EntryReason::kCompositeImplicit:
+      return "CompositeImplicitAutograd";
+    case EntryReason::kAutogradAlias:
+      return "Autograd alias";
+    case EntryReason::kBackendFallback:
+      return "backend fallback";
+    case EntryReason::kFallthrough:
+      return "fallthrough";
+    case EntryReason::kCompositeHandledBelow:
+      return "fallthrough: composite runs below";
+    case EntryReason::kAmbiguousAutogradOther:
+      return "ambiguous AutogradOther";
   }
   return "?";
 }

@@ -6,24 +6,28 @@
 //   2 CompositeExplicitAutograd                 for backend slots and Undefined
 //   3 CompositeImplicitAutograd                 for backend slots and Undefined
 //   4 the alias Autograd                        for Autograd slots
-//   5 fallthrough, "composite handled below"    for an Autograd slot whose backend slot is filled by 3: Autocast must see
-//                                               the composite whole, so it runs below Autograd; for AutogradOther this is
-//                                               an ambiguity, and an error, when a backend it serves has its own kernel
+//   5 fallthrough, "composite handled below"    for an Autograd slot whose backend slot is filled by 3: Autocast must
+//   see
+//                                               the composite whole, so it runs below Autograd; for AutogradOther this
+//                                               is an ambiguity, and an error, when a backend it serves has its own
+//                                               kernel
 //   6 the backend fallback of its key (may be a fallthrough)
 //   7 missing: calling it is an error that lists what is registered
 //
 // Note [Stand-ins]
-// add.Scalar is a composite: it wraps its number and calls add.Tensor, so whoever registers add.Tensor for a backend serves
-// x + 1. Taken literally that costs four times as much as one kernel that takes the number. So such an operator has, for
-// some backend keys, a *stand-in*: a kernel that does in one step what the composite does with the kernel that the other
-// operator has built in. It applies exactly while a call would run the composite, and that end in that kernel:
+// add.Scalar is a composite: it wraps its number and calls add.Tensor, so whoever registers add.Tensor for a backend
+// serves x + 1. Taken literally that costs four times as much as one kernel that takes the number. So such an operator
+// has, for some backend keys, a *stand-in*: a kernel that does in one step what the composite does with the kernel that
+// the other operator has built in. It applies exactly while a call would run the composite, and that end in that
+// kernel:
 //   - the composite has not been overridden, and
 //   - the other operator's newest kernel for the key is the built-in one, and
 //   - wherever the stand-in's operator falls through on the way to the key, the other one does so too (a kernel of
 //     add.Tensor for AutocastCPU is met by x + 1 under autocast).
 // Where it does not apply, rule 1 goes on with the next older kernel, and then rule 2 finds the composite.
-// So a table depends on two operators' registrations: whoever changes one operator's recomputes its *followers'*, in the
-// same change and published first (Impl::publishNow). An operator with followers has no stand-ins: there are two levels.
+// So a table depends on two operators' registrations: whoever changes one operator's recomputes its *followers'*, in
+// the same change and published first (Impl::publishNow). An operator with followers has no stand-ins: there are two
+// levels.
 #pragma once
 
 #include "src/dispatch/registrations.h"

@@ -9,9 +9,17 @@ namespace {
 // Autograd keys have their own fallback (src/autograd), Python and PythonTLSSnapshot, too (src/modes);
 // Functionalize, Batched, Tracer and Fake have none here: a tensor or mode that carries them brings the kernels.
 constexpr DispatchKey kFallthroughKeys[] = {
-    DispatchKey::Named,        DispatchKey::Conjugate,   DispatchKey::Negative,    DispatchKey::ZeroTensor,
-    DispatchKey::VmapMode,     DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU,
-    DispatchKey::AutocastCUDA, DispatchKey::AutocastXPU, DispatchKey::AutocastHPU, DispatchKey::AutocastPrivateUse1,
+    DispatchKey::Named,
+    DispatchKey::Conjugate,
+    DispatchKey::Negative,
+    DispatchKey::ZeroTensor,
+    DispatchKey::VmapMode,
+    DispatchKey::ADInplaceOrView,
+    DispatchKey::AutocastCPU,
+    DispatchKey::AutocastCUDA,
+    DispatchKey::AutocastXPU,
+    DispatchKey::AutocastHPU,
+    DispatchKey::AutocastPrivateUse1,
     DispatchKey::BackendSelect,
 };
 

@@ -36,10 +36,12 @@ bool isSameFallback(const KernelFunction& a, const KernelFunction& b) {
 using Told = void (OpRegistrationListener::*)(const OperatorHandle&);
 
 // The change has been made, and may be a destructor's: what a listener throws can't undo it.
-void tell(const std::vector<std::shared_ptr<OpRegistrationListener>>& listeners, Told told, const OperatorHandle& op) noexcept {
+void tell(const std::vector<std::shared_ptr<OpRegistrationListener>>& listeners, Told told,
+          const OperatorHandle& op) noexcept {
   const auto warn = [&](const char* error) {
-    detail::logWarning(detail::str("a registration listener threw when told that the operator ", op.operator_name(), " was ",
-                                   told == &OpRegistrationListener::onOperatorRegistered ? "registered: " : "deregistered: ", error));
+    detail::logWarning(
+        detail::str("a registration listener threw when told that the operator ", op.operator_name(), " was ",
+                    told == &OpRegistrationListener::onOperatorRegistered ? "registered: " : "deregistered: ", error));
   };
   for (const auto& listener : listeners) try {
       (listener.get()->*told)(op);
@@ -79,16 +81,20 @@ OperatorEntry& Dispatcher::Impl::entryFor(const OperatorName& name) {
 }
 
 void Dispatcher::Impl::publish(OperatorEntry& entry) {
-  if (batch_thread == std::this_thread::get_id()) batch.insert(&entry);
-  else publishNow(std::array{&entry});
+  if (batch_thread == std::this_thread::get_id())
+    batch.insert(&entry);
+  else
+    publishNow(std::array{&entry});
 }
 
 void Dispatcher::Impl::publishAll() {
   std::vector<OperatorEntry*> all;
   for (auto& [name, entry] : operators)
     if (entry->exists()) all.push_back(entry.get());
-  if (batch_thread == std::this_thread::get_id()) batch.insert(all.begin(), all.end());
-  else publishNow(all);
+  if (batch_thread == std::this_thread::get_id())
+    batch.insert(all.begin(), all.end());
+  else
+    publishNow(all);
 }
 
 namespace {
@@ -149,7 +155,8 @@ void Dispatcher::Impl::drain() {
     waiting = reclaimer.retired();
   }
   for (auto pause = std::chrono::microseconds(10);; pause = std::min(pause * 2, std::chrono::microseconds(1000))) {
-    SHUNT_CHECK(detail::HardwarePlatform::barrierAll(), "Library::drain: this system has no membarrier(2), without which nobody ",
+    SHUNT_CHECK(detail::HardwarePlatform::barrierAll(),
+                "Library::drain: this system has no membarrier(2), without which nobody ",
                 "knows what other threads' calls use; the library has to stay loaded");
     {
       AfterUnlock after;
@@ -157,7 +164,8 @@ void Dispatcher::Impl::drain() {
       after.states = collect(true);
       // At worst a later state at the same place is waited for as well.
       const auto& retired = reclaimer.retired();
-      std::erase_if(waiting, [&](const OpState* s) { return std::find(retired.begin(), retired.end(), s) == retired.end(); });
+      std::erase_if(waiting,
+                    [&](const OpState* s) { return std::find(retired.begin(), retired.end(), s) == retired.end(); });
     }
     if (waiting.empty()) return waitUntilFreed();
     std::this_thread::sleep_for(pause);
@@ -224,9 +232,9 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
     if (it != impl_->operators.end()) {
       const OperatorEntry& entry = *it->second;
       if (const SchemaRecord* before = entry.schema())
-        throw Error(detail::str("Tried to register an operator (", schema, ") with the same name and overload name twice.",
-                                "\n  first defined at ", before->place, " as ", before->schema,
-                                "\n  now at           ", placeOf(where),
+        throw Error(detail::str("Tried to register an operator (", schema,
+                                ") with the same name and overload name twice.", "\n  first defined at ", before->place,
+                                " as ", before->schema, "\n  now at           ", placeOf(where),
                                 "\nGive one of them another overload name, or define it in one place only."));
       if (entry.signature() != nullptr)
         checkSignatureAgainstSchema(schema, placeOf(where), *entry.signature(), entry.signature_place());
@@ -259,13 +267,15 @@ RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_lo
   });
 }
 
-RegistrationHandle Dispatcher::registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel, std::source_location where) {
+RegistrationHandle Dispatcher::registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel,
+                                            std::source_location where) {
   return impl_->registerKernel(name, key, std::move(kernel), where, {});
 }
 
 RegistrationHandle Dispatcher::Impl::registerKernel(const OperatorName& name, DispatchKey key, KernelFunction kernel,
                                                     std::source_location where, const StandIn& as) {
-  SHUNT_CHECK(isRuntimeKey(key) || isAliasKey(key), "impl(", name, "): not a dispatch key that kernels can be registered for");
+  SHUNT_CHECK(isRuntimeKey(key) || isAliasKey(key), "impl(", name,
+              "): not a dispatch key that kernels can be registered for");
   AfterUnlock after;
   uint64_t id = 0;
   {
@@ -274,9 +284,9 @@ RegistrationHandle Dispatcher::Impl::registerKernel(const OperatorName& name, Di
     if (it != operators.end() && kernel.signature != nullptr) {
       const OperatorEntry& entry = *it->second;
       if (entry.signature() != nullptr && !(*entry.signature() == *kernel.signature))
-        throw Error(detail::str("operator ", name, ": mismatch between the C++ signatures of its kernels\n  first: ", entry.signature()->str(),
-                                "\n         from ", entry.signature_place(), "\n  now:   ", kernel.signature->str(), "\n         for ", key,
-                                " at ", placeOf(where)));
+        throw Error(detail::str("operator ", name, ": mismatch between the C++ signatures of its kernels\n  first: ",
+                                entry.signature()->str(), "\n         from ", entry.signature_place(), "\n  now:   ",
+                                kernel.signature->str(), "\n         for ", key, " at ", placeOf(where)));
       if (const SchemaRecord* schema = entry.schema())
         checkSignatureAgainstSchema(schema->schema, schema->place, *kernel.signature, placeOf(where));
     }
@@ -292,7 +302,8 @@ RegistrationHandle Dispatcher::Impl::registerKernel(const OperatorName& name, Di
     OperatorEntry& entry = entryFor(name);
     if (other != nullptr) other->addFollower(&entry);
     const StandInFor stands_in{other, as.built_in, as.composite};
-    if (kernel.signature != nullptr && entry.signature() == nullptr) entry.setSignature(kernel.signature, placeOf(where));
+    if (kernel.signature != nullptr && entry.signature() == nullptr)
+      entry.setSignature(kernel.signature, placeOf(where));
     id = ++next_id;
     entry.addKernel(key, KernelRecord{id, std::move(kernel), where, stands_in});
     publish(entry);
@@ -309,17 +320,21 @@ RegistrationHandle Dispatcher::Impl::registerKernel(const OperatorName& name, Di
 }
 
 RegistrationHandle Dispatcher::registerFallback(DispatchKey key, KernelFunction kernel, std::source_location where) {
-  SHUNT_CHECK(isRuntimeKey(key) && key != DispatchKey::Undefined, "fallback: ", key, " is not a run-time key; a fallback needs exactly one");
-  SHUNT_CHECK(kernel.signature == nullptr, "fallback for ", key, ": a fallback serves operators of every signature, so it has to be boxed ",
-              "(CppFunction::makeFromBoxed) or a fallthrough; got ", kernel.signature != nullptr ? kernel.signature->str() : "", " at ", placeOf(where));
+  SHUNT_CHECK(isRuntimeKey(key) && key != DispatchKey::Undefined, "fallback: ", key,
+              " is not a run-time key; a fallback needs exactly one");
+  SHUNT_CHECK(kernel.signature == nullptr, "fallback for ", key,
+              ": a fallback serves operators of every signature, so it has to be boxed ",
+              "(CppFunction::makeFromBoxed) or a fallthrough; got ",
+              kernel.signature != nullptr ? kernel.signature->str() : "", " at ", placeOf(where));
   AfterUnlock after;
   uint64_t id = 0;
   {
     MutexLock lock(impl_->mutex);
     const KernelRecord* before = impl_->fallbacks.find(key);
     if (before != nullptr && !before->is_default && !isSameFallback(before->kernel, kernel))
-      throw Error(detail::str("Tried to register multiple backend fallbacks for the same dispatch key ", key, "; previous registration ",
-                              placeOf(before->where), ", new registration ", placeOf(where), ". Take the first back before."));
+      throw Error(detail::str("Tried to register multiple backend fallbacks for the same dispatch key ", key,
+                              "; previous registration ", placeOf(before->where), ", new registration ", placeOf(where),
+                              ". Take the first back before."));
     id = ++impl_->next_id;
     impl_->fallbacks.add(key, KernelRecord{id, std::move(kernel), where});
     impl_->publishAll();
@@ -338,8 +353,9 @@ RegistrationHandle Dispatcher::registerLibrary(std::string ns, std::source_locat
   MutexLock lock(impl_->mutex);
   for (const LibraryRecord& l : impl_->libraries)
     if (l.ns == ns)
-      throw Error(detail::str("Only a single SHUNT_LIBRARY can be used to register the namespace ", ns, "; first at ", placeOf(l.where),
-                              ", now at ", placeOf(where), ". Put everything in one block, or use SHUNT_LIBRARY_FRAGMENT for the others."));
+      throw Error(detail::str("Only a single SHUNT_LIBRARY can be used to register the namespace ", ns, "; first at ",
+                              placeOf(l.where), ", now at ", placeOf(where),
+                              ". Put everything in one block, or use SHUNT_LIBRARY_FRAGMENT for the others."));
   impl_->libraries.push_back({ns, where});
   return RegistrationHandle([this, ns] {
     MutexLock lock(impl_->mutex);

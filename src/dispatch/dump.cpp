@@ -1,4 +1,5 @@
-// Dumps: the truth, the derived table with reasons, and the self-check. Ordered by key, so that tests compare them whole.
+// Dumps: the truth, the derived table with reasons, and the self-check. Ordered by key, so that tests compare them
+// whole.
 #include "src/dispatch/dispatcher_impl.h"
 
 #include <algorithm>
@@ -11,8 +12,10 @@ void dumpRecords(std::ostream& out, const KernelMap& kernels) {
   for (const auto& slot : kernels.slots()) {
     for (auto r = slot.records.rbegin(); r != slot.records.rend(); ++r) {
       out << toString(slot.key) << ": registered at " << placeOf(r->where);
-      if (r->kernel.isFallthrough()) out << " [fallthrough]";
-      else if (r->kernel.signature == nullptr) out << " [boxed]";
+      if (r->kernel.isFallthrough())
+        out << " [fallthrough]";
+      else if (r->kernel.signature == nullptr)
+        out << " [boxed]";
       if (r->stands_in.of != nullptr)
         out << " [stands in while " << r->stands_in.of->name() << " has its built-in kernel]";
       out << (r == slot.records.rbegin() ? "\n" : " (inactive)\n");
@@ -47,8 +50,10 @@ std::string OperatorHandle::dumpState() const {
   out << "name: " << operator_name() << '\n';
   const OperatorEntry* entry = op_->entry();
   if (entry == nullptr) return out.str() + "(not registered)\n";
-  if (const SchemaRecord* s = entry->schema()) out << "schema: " << s->schema << "\ndefined at: " << s->place << '\n';
-  else out << "schema: (none)\n";
+  if (const SchemaRecord* s = entry->schema())
+    out << "schema: " << s->schema << "\ndefined at: " << s->place << '\n';
+  else
+    out << "schema: (none)\n";
   dumpRecords(out, entry->kernels());
   return out.str();
 }
@@ -91,11 +96,13 @@ void OperatorHandle::checkInvariants() const {
   if (entry == nullptr || entry->state() == nullptr) return;
   uint64_t world = impl.world;
   const auto fresh = TableComputer::compute(op_, entry->kernels(), impl.fallbacks, entry->state(), world);
-  SHUNT_INTERNAL_ASSERT(TableComputer::equal(*fresh, *entry->state()), "the published table of ", operator_name(), " differs from the one computed now");
+  SHUNT_INTERNAL_ASSERT(TableComputer::equal(*fresh, *entry->state()), "the published table of ", operator_name(),
+                        " differs from the one computed now");
   SHUNT_INTERNAL_ASSERT(world == impl.world, "recomputing the table of ", operator_name(), " gave new versions");
   SHUNT_INTERNAL_ASSERT(entry->state()->op() == op_, "the state of ", operator_name(), " belongs to another operator");
   if (entry->schema() != nullptr)
-    SHUNT_INTERNAL_ASSERT(entry->schema()->schema.operator_name() == operator_name(), "the schema of ", operator_name(), " names another operator");
+    SHUNT_INTERNAL_ASSERT(entry->schema()->schema.operator_name() == operator_name(), "the schema of ", operator_name(),
+                          " names another operator");
 }
 
 std::string Dispatcher::dumpFallbacks() const {

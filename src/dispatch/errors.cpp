@@ -27,19 +27,23 @@ const Argument* undefinedArgument(const OperatorHandle& op, const Stack& stack) 
   const auto& args = op.schema().arguments();
   if (stack.size() < args.size()) return nullptr;
   for (size_t i = 0; i < args.size(); ++i)
-    if (!args[i].type.optional && !args[i].type.element_optional && isUndefined(stack[stack.size() - args.size() + i])) return &args[i];
+    if (!args[i].type.optional && !args[i].type.element_optional && isUndefined(stack[stack.size() - args.size() + i]))
+      return &args[i];
   return nullptr;
 }
 
 // Whether a message says "name(): ..." or "name: ..." of the operator, or its qualified name.
 bool isNamed(const std::string& message, std::string_view name) {
-  const auto isWord = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto isWord = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
   const size_t ns = name.rfind("::");
   const std::string_view bare = ns == name.npos ? name : name.substr(ns + 2);
   if (message.find(name) != message.npos) return true;
   for (size_t at = message.find(bare); at != message.npos; at = message.find(bare, at + 1)) {
     const size_t end = at + bare.size();
-    if ((at == 0 || !isWord(message[at - 1])) && end < message.size() && (message[end] == '(' || message[end] == ':')) return true;
+    if ((at == 0 || !isWord(message[at - 1])) && end < message.size() && (message[end] == '(' || message[end] == ':'))
+      return true;
   }
   return false;
 }
@@ -51,16 +55,22 @@ std::string deviceNameOf(BackendComponent backend) {
 
 std::string whatToDo(DispatchKey key) {
   if (key == DispatchKey::Undefined)
-    return "No key was left: there were no tensor arguments and no options that name a device, or all their keys are excluded on "
-           "this thread, fall through, or were taken away by a redispatch. Where that is meant, the operator needs a kernel that is "
+    return "No key was left: there were no tensor arguments and no options that name a device, or all their keys are "
+           "excluded on "
+           "this thread, fall through, or were taken away by a redispatch. Where that is meant, the operator needs a "
+           "kernel that is "
            "independent of backends (CompositeExplicitAutograd).";
   const KeyParts& parts = partsOf(key);
   if (parts.per_backend && parts.backend != BackendComponent::CPU && parts.backend != BackendComponent::Meta)
-    return detail::str("The backend ", toString(parts.backend), deviceNameOf(parts.backend),
-                       " has no kernel for it here: load a library that registers one with SHUNT_LIBRARY_IMPL(<namespace>, ", toString(key),
-                       ", m) { m.impl(...); }, or a fallback for the whole key with SHUNT_LIBRARY_IMPL(_, ", toString(key),
-                       ", m) { m.fallback(...); } (shunt/modes/cpu_fallback.h has one that runs on the CPU), or move the tensors to cpu.");
-  return detail::str("Register one with SHUNT_LIBRARY_IMPL(<namespace>, ", toString(key), ", m) { m.impl(...); }, or call it with tensors of a backend that is listed here.");
+    return detail::str(
+        "The backend ", toString(parts.backend), deviceNameOf(parts.backend),
+        " has no kernel for it here: load a library that registers one with SHUNT_LIBRARY_IMPL(<namespace>, ",
+        toString(key), ", m) { m.impl(...); }, or a fallback for the whole key with SHUNT_LIBRARY_IMPL(_, ",
+        toString(key),
+        ", m) { m.fallback(...); } (shunt/modes/cpu_fallback.h has one that runs on the CPU), or move the tensors to "
+        "cpu.");
+  return detail::str("Register one with SHUNT_LIBRARY_IMPL(<namespace>, ", toString(key),
+                     ", m) { m.impl(...); }, or call it with tensors of a backend that is listed here.");
 }
 
 // "tensors[1]" of the list's element.
@@ -68,7 +78,8 @@ std::string placeOf(const Argument& argument, const IValue& value, const Tensor&
   if (value.isTensorList()) return detail::str(argument.name, '[', &t - value.toTensorVector().data(), ']');
   if (value.isOptionalTensorList()) {
     const auto& list = value.toOptionalTensorVector();
-    const auto at = std::find_if(list.begin(), list.end(), [&](const std::optional<Tensor>& e) { return e && &*e == &t; });
+    const auto at =
+        std::find_if(list.begin(), list.end(), [&](const std::optional<Tensor>& e) { return e && &*e == &t; });
     return detail::str(argument.name, '[', at - list.begin(), ']');
   }
   return argument.name;
@@ -89,8 +100,9 @@ std::string mixedDevices(const OperatorHandle& op, const Stack& stack) {
   }
   for (const Found& f : found)
     if (!(f.device == found.front().device))
-      return detail::str("Expected all tensors to be on the same device, but found at least two devices, ", found.front().device,
-                         " (argument ", found.front().argument, ") and ", f.device, " (argument ", f.argument, ")!");
+      return detail::str("Expected all tensors to be on the same device, but found at least two devices, ",
+                         found.front().device, " (argument ", found.front().argument, ") and ", f.device, " (argument ",
+                         f.argument, ")!");
   return "";
 }
 
@@ -108,18 +120,22 @@ void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks,
   if (std::string mixed = stack != nullptr ? mixedDevices(op, *stack) : ""; !mixed.empty())
     throw Error(detail::str(op.operator_name(), ": ", mixed));
   // Without any tensor no backend is chosen; where the schema wants one, say which is missing.
-  if (const Argument* missing = key == DispatchKey::Undefined && stack != nullptr ? undefinedArgument(op, *stack) : nullptr)
+  if (const Argument* missing =
+          key == DispatchKey::Undefined && stack != nullptr ? undefinedArgument(op, *stack) : nullptr)
     throw Error(detail::str(op.operator_name(), ": argument '", missing->name, "' ",
                             missing->type.list ? "expected a non-empty list of Tensors, all of them defined"
                                                : "is an undefined tensor; expected one with data"));
-  throw NotImplementedError(detail::str("Could not run '", op.operator_name(), "' with arguments from the '", key, "' backend. ",
-                                        whatToDo(key), "\nIt is registered for:\n", op.dumpState()));
+  throw NotImplementedError(detail::str("Could not run '", op.operator_name(), "' with arguments from the '", key,
+                                        "' backend. ", whatToDo(key), "\nIt is registered for:\n", op.dumpState()));
 }
 
 void ambiguousAutogradOtherKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet, Stack*) {
-  throw Error(detail::str("operator ", op.operator_name(), ": its CompositeImplicitAutograd kernel and a kernel of a backend without "
-                          "an Autograd key of its own both serve AutogradOther, and which one defines the gradient is ambiguous. "
-                          "Register a kernel for AutogradOther.\nIt is registered for:\n", op.dumpState()));
+  throw Error(detail::str(
+      "operator ", op.operator_name(),
+      ": its CompositeImplicitAutograd kernel and a kernel of a backend without "
+      "an Autograd key of its own both serve AutogradOther, and which one defines the gradient is ambiguous. "
+      "Register a kernel for AutogradOther.\nIt is registered for:\n",
+      op.dumpState()));
 }
 
 void KernelFunction::fallthroughKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack*) {
@@ -127,13 +143,15 @@ void KernelFunction::fallthroughKernel(OperatorKernel*, const OperatorHandle& op
 }
 
 void boxing::throwForeignReference(const OperatorHandle& op) {
-  throw Error(detail::str("operator ", op.operator_name(), ": a boxed kernel of an in-place or out= operator has to return the argument "
+  throw Error(detail::str("operator ", op.operator_name(),
+                          ": a boxed kernel of an in-place or out= operator has to return the argument "
                           "that it wrote, and returned another tensor"));
 }
 
 void boxing::throwReturnCount(const OperatorHandle& op, size_t expected, size_t got) {
-  throw Error(detail::str("operator ", op.operator_name(), ": a boxed kernel has to leave its returns on the stack: expected ", expected,
-                          ", got ", got));
+  throw Error(detail::str("operator ", op.operator_name(),
+                          ": a boxed kernel has to leave its returns on the stack: expected ", expected, ", got ",
+                          got));
 }
 
 void nameRunningOperators(std::string& message) {
@@ -153,7 +171,8 @@ void nameRunningOperators(std::string& message) {
 }
 
 void detail::throwNeverRegistered(const Operator& op) {
-  throw Error(str("operator ", op.name(), op.overload().empty() ? "" : ".", op.overload(), " has neither a definition nor a kernel"));
+  throw Error(str("operator ", op.name(), op.overload().empty() ? "" : ".", op.overload(),
+                  " has neither a definition nor a kernel"));
 }
 
 }  // namespace shunt

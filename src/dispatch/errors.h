@@ -5,17 +5,19 @@
 
 namespace shunt {
 
-/// Says that the operator had a definition, which was taken back, and where it was; empty for operators that have one or never had.
+/// Says that the operator had a definition, which was taken back, and where it was; empty for operators that have one
+/// or never had.
 std::string withdrawalOf(const OperatorHandle& op);
-/// Fills every slot without a kernel. Throws NotImplementedError that lists what is registered; with arguments on several
-/// devices it says so instead, naming them.
+/// Fills every slot without a kernel. Throws NotImplementedError that lists what is registered; with arguments on
+/// several devices it says so instead, naming them.
 void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack);
-/// "Expected all tensors to be on the same device, but found ..." when arguments lie on several, but for 0-dim CPU tensors that are only
-/// read; empty otherwise.
+/// "Expected all tensors to be on the same device, but found ..." when arguments lie on several, but for 0-dim CPU
+/// tensors that are only read; empty otherwise.
 std::string mixedDevices(const OperatorHandle& op, const Stack& stack);
 void ambiguousAutogradOtherKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack);
 
-/// Adds the operators that this thread runs, outermost first, to an error's message, unless it names the outermost itself.
+/// Adds the operators that this thread runs, outermost first, to an error's message, unless it names the outermost
+/// itself.
 void nameRunningOperators(std::string& message);
 
 /// Throws unless `signature` can serve `schema`; the message shows both and both places.

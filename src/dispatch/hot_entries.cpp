@@ -1,5 +1,5 @@
-// Thunks enter and leave operators' states here: what the steps of publication.h work on, and the probe array. See thunk.h
-// and Note [Hot entries].
+// Thunks enter and leave operators' states here: what the steps of publication.h work on, and the probe array. See
+// thunk.h and Note [Hot entries].
 #include "src/dispatch/hot_entries.h"
 
 #include "src/dispatch/dispatcher_impl.h"
@@ -69,7 +69,8 @@ std::unique_ptr<OpState> HotEntries::copyTable(const OpState& from) {
   return to;
 }
 
-void HotEntries::carry(OpState& to, const OpState& from, std::span<const StaleThunk> stale, const intrusive_ptr<jit::Thunk>& more) {
+void HotEntries::carry(OpState& to, const OpState& from, std::span<const StaleThunk> stale,
+                       const intrusive_ptr<jit::Thunk>& more) {
   const auto isStale = [&](const jit::Thunk* t) {
     return std::any_of(stale.begin(), stale.end(), [&](const StaleThunk& s) { return s.thunk == t; });
   };
@@ -94,8 +95,8 @@ void Dispatcher::Impl::findStale(Change& change) {
     for (auto d = first; d != last; ++d) {
       if (!relies(*d->second) || !seen.insert(d->second).second) continue;
       others.insert(d->second->op);
-      change.stale.push_back(
-          {d->second, detail::str("setting ", infoOf(change.setting->setting).name, " changed to ", change.setting->becomes)});
+      change.stale.push_back({d->second, detail::str("setting ", infoOf(change.setting->setting).name, " changed to ",
+                                                     change.setting->becomes)});
     }
   }
   for (const auto& [entry, next] : change.changed) {
@@ -107,8 +108,9 @@ void Dispatcher::Impl::findStale(Change& change) {
         if (e.op != op || next.entry(e.slot).version == e.version) continue;
         if (t->op != op) others.insert(t->op);
         if (!seen.insert(t).second) return;
-        change.stale.push_back({t, detail::str(OperatorHandle(*op).operator_name(), ": ", static_cast<DispatchKey>(e.slot), " changed to ",
-                                               toString(next.entry(e.slot).reason))});
+        change.stale.push_back(
+            {t, detail::str(OperatorHandle(*op).operator_name(), ": ", static_cast<DispatchKey>(e.slot), " changed to ",
+                            toString(next.entry(e.slot).reason))});
         return;
       }
     };

@@ -1,4 +1,5 @@
-// HotEntries: an OpState's thunks and the probe array made of them. Used by src/dispatch only, on states not yet published.
+// HotEntries: an OpState's thunks and the probe array made of them. Used by src/dispatch only, on states not yet
+// published.
 #pragma once
 
 #include "src/dispatch/thunk.h"
@@ -23,7 +24,8 @@ struct HotEntries {
   /// The same table and masks, no thunks.
   static std::unique_ptr<OpState> copyTable(const OpState& from);
   /// Gives `to` the thunks of `from` but those of `stale`, and `more` (may be null).
-  static void carry(OpState& to, const OpState& from, std::span<const StaleThunk> stale, const intrusive_ptr<jit::Thunk>& more);
+  static void carry(OpState& to, const OpState& from, std::span<const StaleThunk> stale,
+                    const intrusive_ptr<jit::Thunk>& more);
 };
 
 }  // namespace shunt

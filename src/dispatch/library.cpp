@@ -7,23 +7,27 @@ namespace shunt {
 
 Library::Library(Kind kind, std::string ns, std::optional<DispatchKey> key, std::source_location where)
     : kind_(kind), ns_(std::move(ns)), key_(key), where_(where) {
-  SHUNT_CHECK(ns_ != "_" || kind_ == Kind::kImpl, "the namespace _ is the wildcard of SHUNT_LIBRARY_IMPL blocks; definitions need a namespace");
+  SHUNT_CHECK(ns_ != "_" || kind_ == Kind::kImpl,
+              "the namespace _ is the wildcard of SHUNT_LIBRARY_IMPL blocks; definitions need a namespace");
   if (kind_ == Kind::kDef) handles_.push_back(Dispatcher::singleton().registerLibrary(ns_, where));
 }
 
 OperatorName Library::qualified(OperatorName name, const char* what) const {
   if (ns_ == "_") {
-    SHUNT_CHECK(name.getNamespace().has_value(), what, "(", name, "): in a block for the wildcard namespace _ the operator's namespace has to be given");
+    SHUNT_CHECK(name.getNamespace().has_value(), what, "(", name,
+                "): in a block for the wildcard namespace _ the operator's namespace has to be given");
     return name;
   }
   if (const auto ns = name.getNamespace())
-    SHUNT_CHECK(*ns == ns_, what, "(", name, "): the namespace ", *ns, " does not match the block's namespace ", ns_, " (", placeOf(where_), ")");
+    SHUNT_CHECK(*ns == ns_, what, "(", name, "): the namespace ", *ns, " does not match the block's namespace ", ns_,
+                " (", placeOf(where_), ")");
   name.setNamespaceIfNotSet(ns_);
   return name;
 }
 
 Library& Library::def(std::string_view text, std::source_location where) {
-  SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", text, "\"): operators are defined in SHUNT_LIBRARY or SHUNT_LIBRARY_FRAGMENT blocks, not in ",
+  SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", text,
+              "\"): operators are defined in SHUNT_LIBRARY or SHUNT_LIBRARY_FRAGMENT blocks, not in ",
               "SHUNT_LIBRARY_IMPL (", placeOf(where_), ")");
   FunctionSchema schema = parseSchema(text);
   schema = schema.cloneWithName(qualified(schema.operator_name(), "def"));
@@ -32,15 +36,20 @@ Library& Library::def(std::string_view text, std::source_location where) {
 }
 
 Library& Library::def(std::string_view text, CppFunction f, std::source_location where) {
-  SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", text, "\"): operators are defined in SHUNT_LIBRARY or SHUNT_LIBRARY_FRAGMENT blocks (", placeOf(where_), ")");
+  SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", text,
+              "\"): operators are defined in SHUNT_LIBRARY or SHUNT_LIBRARY_FRAGMENT blocks (", placeOf(where_), ")");
   auto parsed = parseSchemaOrName(text);
   const bool named_only = std::holds_alternative<OperatorName>(parsed);
-  const OperatorName name = qualified(named_only ? std::get<OperatorName>(parsed) : std::get<FunctionSchema>(parsed).operator_name(), "def");
+  const OperatorName name =
+      qualified(named_only ? std::get<OperatorName>(parsed) : std::get<FunctionSchema>(parsed).operator_name(), "def");
   const KernelFunction& kernel = f.kernel();
-  SHUNT_CHECK(!named_only || kernel.signature != nullptr, "def(\"", text, "\"): the schema of a boxed kernel cannot be inferred; give it in full");
-  FunctionSchema schema = named_only ? inferSchema(name, *kernel.signature) : std::get<FunctionSchema>(parsed).cloneWithName(name);
+  SHUNT_CHECK(!named_only || kernel.signature != nullptr, "def(\"", text,
+              "\"): the schema of a boxed kernel cannot be inferred; give it in full");
+  FunctionSchema schema =
+      named_only ? inferSchema(name, *kernel.signature) : std::get<FunctionSchema>(parsed).cloneWithName(name);
   // Everything is checked before the definition is made, so that a kernel that does not fit leaves no trace.
-  if (kernel.signature != nullptr) checkSignatureAgainstSchema(schema, placeOf(where), *kernel.signature, placeOf(where));
+  if (kernel.signature != nullptr)
+    checkSignatureAgainstSchema(schema, placeOf(where), *kernel.signature, placeOf(where));
   auto definition = Dispatcher::singleton().registerDef(std::move(schema), where);
   auto implementation = Dispatcher::singleton().registerImpl(
       name, f.dispatch_key().value_or(DispatchKey::CompositeImplicitAutograd), kernel, where);
@@ -51,8 +60,8 @@ Library& Library::def(std::string_view text, CppFunction f, std::source_location
 
 Library& Library::impl(std::string_view text, CppFunction f, std::source_location where) {
   const OperatorName name = qualified(parseName(text), "impl");
-  SHUNT_CHECK(!(key_ && f.dispatch_key() && *key_ != *f.dispatch_key()), "impl(\"", text, "\"): the kernel is for ", *f.dispatch_key(),
-              ", but the block is for ", *key_, " (", placeOf(where_), ")");
+  SHUNT_CHECK(!(key_ && f.dispatch_key() && *key_ != *f.dispatch_key()), "impl(\"", text, "\"): the kernel is for ",
+              *f.dispatch_key(), ", but the block is for ", *key_, " (", placeOf(where_), ")");
   const DispatchKey key = f.dispatch_key().value_or(key_.value_or(DispatchKey::CompositeImplicitAutograd));
   handles_.push_back(Dispatcher::singleton().registerImpl(name, key, f.kernel(), where));
   return *this;
@@ -63,14 +72,18 @@ Library::ElementwiseForms Library::elementwiseForms(std::string_view text) const
   const Dispatcher& dispatcher = Dispatcher::singleton();
   SHUNT_CHECK(dispatcher.findSchema(name).has_value(), "elementwise(\"", text, "\"): the operator ", name,
               " is not defined yet, so its forms are not known; define it first");
-  const auto ifDefined = [&](const OperatorName& form) { return dispatcher.findSchema(form) ? form.str() : std::string(); };
+  const auto ifDefined = [&](const OperatorName& form) {
+    return dispatcher.findSchema(form) ? form.str() : std::string();
+  };
   const std::string& overload = name.overload_name;
   return {std::string(name.baseName()), ifDefined({name.name + "_", overload}),
           ifDefined({name.name, overload.empty() ? "out" : overload + "_out"})};
 }
 
 Library& Library::fallback(CppFunction f, std::source_location where) {
-  SHUNT_CHECK(ns_ == "_", "fallback: a fallback serves operators of every namespace, so its block is SHUNT_LIBRARY_IMPL(_, KEY, m), not for ",
+  SHUNT_CHECK(ns_ == "_",
+              "fallback: a fallback serves operators of every namespace, so its block is SHUNT_LIBRARY_IMPL(_, KEY, "
+              "m), not for ",
               ns_, " (", placeOf(where_), ")");
   const auto key = f.dispatch_key() ? f.dispatch_key() : key_;
   SHUNT_CHECK(key.has_value(), "fallback: which key is it for?");
@@ -81,19 +94,21 @@ Library& Library::fallback(CppFunction f, std::source_location where) {
 void Library::reset() {
   if (handles_.empty()) return;
   while (!handles_.empty()) handles_.pop_back();
-  // Functors that no call uses go now, while their destructors' code is loaded for sure; also those that another thread, such as
-  // the compiler's, has taken to delete.
+  // Functors that no call uses go now, while their destructors' code is loaded for sure; also those that another
+  // thread, such as the compiler's, has taken to delete.
   Dispatcher::singleton().reclaim();
   Dispatcher::Impl::waitUntilFreed();
 }
 
 void Library::drain() {
-  SHUNT_CHECK(detail::threadFrames().depth() == 0, "Library::drain: this thread is inside a call of its own, which may be one that it ",
+  SHUNT_CHECK(detail::threadFrames().depth() == 0,
+              "Library::drain: this thread is inside a call of its own, which may be one that it ",
               "would wait for; drain when the call has returned");
   auto& impl = Dispatcher::singleton().implForHandles();
   {
     MutexLock lock(impl.mutex);
-    SHUNT_CHECK(impl.batch_thread != std::this_thread::get_id(), "Library::drain: inside a Dispatcher::Batch nothing is taken back yet");
+    SHUNT_CHECK(impl.batch_thread != std::this_thread::get_id(),
+                "Library::drain: inside a Dispatcher::Batch nothing is taken back yet");
   }
   reset();
   impl.drain();

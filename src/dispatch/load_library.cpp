@@ -12,8 +12,8 @@
 namespace shunt {
 namespace {
 
-// Before all other locks: static objects and initialisers of a library register. Recursive, as a library may load another one. A fork
-// of another thread meanwhile leaves it locked in the child, as it leaves the loader's own.
+// Before all other locks: static objects and initialisers of a library register. Recursive, as a library may load
+// another one. A fork of another thread meanwhile leaves it locked in the child, as it leaves the loader's own.
 std::recursive_mutex& loading() {
   static auto* const mutex = new std::recursive_mutex;
   return *mutex;

@@ -1,7 +1,8 @@
 // OperatorEntry: one operator's registrations and their published table.
 //
 // Owned by the dispatcher for the life of the process. Every method needs the dispatcher's lock, except `schema` and
-// `withdrawn`: a definition is reached through an atomic pointer and kept until the dispatcher has freed everything that may use it.
+// `withdrawn`: a definition is reached through an atomic pointer and kept until the dispatcher has freed everything
+// that may use it.
 #pragma once
 
 #include "src/dispatch/compute_table.h"

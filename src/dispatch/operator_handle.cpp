@@ -16,7 +16,8 @@ SHUNT_ALWAYS_INLINE void makeCall(const OperatorHandle& op, Stack* stack) {
   detail::CallFrame frame(op.op());
   const OpState& s = frame.state(op.op());
   const DispatchKeySet ks = detail::effectiveKeys(s, keys);
-  if (detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] detail::traceStep("call (boxed)", s, ks);
+  if (detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    detail::traceStep("call (boxed)", s, ks);
   runBoxed(op, s.lookup(ks), ks, stack);
 }
 
@@ -41,7 +42,8 @@ SHUNT_NOINLINE void callWhileAwaited(const OperatorHandle& op, Stack* stack) {
 [[noreturn]] SHUNT_COLD void throwNoDefinition(const OperatorHandle& op) {
   const std::string gone = withdrawalOf(op);
   SHUNT_CHECK(gone.empty(), gone);
-  SHUNT_CHECK(false, "operator ", op.operator_name(), " has no definition: there are kernels for it (impl), but no def with its schema");
+  SHUNT_CHECK(false, "operator ", op.operator_name(),
+              " has no definition: there are kernels for it (impl), but no def with its schema");
 }
 
 }  // namespace
@@ -63,18 +65,18 @@ bool AwaitedCall::isMadeBy(const Operator& called, const Stack& stack) const {
 const SchemaRecord& definitionOf(const OperatorHandle& op) {
   const OperatorEntry* entry = op.op().entry();
   const SchemaRecord* record = entry != nullptr ? entry->schema() : nullptr;
-  if (record == nullptr) [[unlikely]] throwNoDefinition(op);
+  if (record == nullptr) [[unlikely]]
+    throwNoDefinition(op);
   return *record;
 }
 
 bool OperatorHandle::hasSchema() const { return op_->entry() != nullptr && op_->entry()->schema() != nullptr; }
 
-const FunctionSchema& OperatorHandle::schema() const {
-  return definitionOf(*this).schema;
-}
+const FunctionSchema& OperatorHandle::schema() const { return definitionOf(*this).schema; }
 
 void OperatorHandle::callBoxed(Stack* stack) const {
-  if (detail::awaited_call != nullptr) [[unlikely]] return callWhileAwaited(*this, stack);
+  if (detail::awaited_call != nullptr) [[unlikely]]
+    return callWhileAwaited(*this, stack);
   makeCall(*this, stack);
 }
 
@@ -82,7 +84,8 @@ void OperatorHandle::redispatchBoxed(DispatchKeySet ks, Stack* stack) const {
   boxed::prepare<false>(*this, *stack);
   const detail::StateInUse s(*op_);
   ks = ks & s->maskFor(ks);
-  if (detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] detail::traceStep("redispatch (boxed)", *s, ks);
+  if (detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    detail::traceStep("redispatch (boxed)", *s, ks);
   runBoxed(*this, s->lookup(ks), ks, stack);
 }
 
@@ -91,8 +94,9 @@ void OperatorHandle::assertSignature(const CppSignature& signature) const {
   SHUNT_CHECK(entry != nullptr, "operator ", operator_name(), " is not registered");
   MutexLock lock(Dispatcher::singleton().implForHandles().mutex);
   if (const CppSignature* known = entry->signature()) {
-    SHUNT_CHECK(*known == signature, "operator ", operator_name(), ": typed<>() was asked for another C++ signature than its kernels have\n  asked: ",
-                signature.str(), "\n  known: ", known->str(), "\n         from ", entry->signature_place());
+    SHUNT_CHECK(*known == signature, "operator ", operator_name(),
+                ": typed<>() was asked for another C++ signature than its kernels have\n  asked: ", signature.str(),
+                "\n  known: ", known->str(), "\n         from ", entry->signature_place());
   } else if (const SchemaRecord* schema = entry->schema()) {
     checkAskedAgainstSchema(schema->schema, schema->place, signature);
   }

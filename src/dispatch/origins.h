@@ -1,4 +1,5 @@
-// Where a call's table entries come from: reasons and places of registration, as one snapshot under the dispatcher's lock.
+// Where a call's table entries come from: reasons and places of registration, as one snapshot under the dispatcher's
+// lock.
 #pragma once
 
 #include "src/dispatch/registrations.h"
@@ -8,13 +9,13 @@ namespace shunt {
 struct SlotOrigin {
   DispatchKey key;
   EntryReason reason;
-  std::string place;   // "file.cpp:12"; empty where nothing is registered
-  bool boxed = false;  // its kernel has no C++ signature
+  std::string place;     // "file.cpp:12"; empty where nothing is registered
+  bool boxed = false;    // its kernel has no C++ signature
   bool skipped = false;  // calls look past it
 };
 
 struct CallOrigins {
-  DispatchKeySet keys;  // those the call looks at
+  DispatchKeySet keys;            // those the call looks at
   std::vector<SlotOrigin> slots;  // of every key given, highest first, and of Undefined where there is no other
 };
 

@@ -23,16 +23,21 @@ std::string misfit(const FunctionSchema& schema, const CppSignature& signature) 
     return detail::str("the schema has ", args.size(), " arguments, the function ", signature.arguments.size());
   for (size_t i = 0; i < args.size(); ++i) {
     if (!matches(args[i].type, signature.arguments[i]))
-      return detail::str("argument ", i + 1, " ('", args[i].name, "') is '", args[i].type, "' in the schema, '", signature.arguments[i], "' in C++");
+      return detail::str("argument ", i + 1, " ('", args[i].name, "') is '", args[i].type, "' in the schema, '",
+                         signature.arguments[i], "' in C++");
     const bool is_tensor = args[i].type.isPlain(TypeKind::Tensor);
     if (is_tensor && args[i].is_write() != signature.mutable_arguments[i])
-      return detail::str("argument ", i + 1, " ('", args[i].name, "') is ", args[i].is_write() ? "written (a!) in the schema, so C++ takes Tensor&" : "not written in the schema, so C++ takes const Tensor&");
+      return detail::str("argument ", i + 1, " ('", args[i].name, "') is ",
+                         args[i].is_write() ? "written (a!) in the schema, so C++ takes Tensor&"
+                                            : "not written in the schema, so C++ takes const Tensor&");
   }
   if (schema.returns().size() != signature.returns.size())
-    return detail::str("the schema returns ", schema.returns().size(), " values, the function ", signature.returns.size());
+    return detail::str("the schema returns ", schema.returns().size(), " values, the function ",
+                       signature.returns.size());
   for (size_t i = 0; i < schema.returns().size(); ++i)
     if (!matches(schema.returns()[i].type, signature.returns[i]))
-      return detail::str("return ", i + 1, " is '", schema.returns()[i].type, "' in the schema, '", signature.returns[i], "' in C++");
+      return detail::str("return ", i + 1, " is '", schema.returns()[i].type, "' in the schema, '",
+                         signature.returns[i], "' in C++");
   return "";
 }
 
@@ -55,15 +60,18 @@ std::string placeOf(const std::source_location& where) {
 void checkSignatureAgainstSchema(const FunctionSchema& schema, const std::string& schema_place,
                                  const CppSignature& signature, const std::string& kernel_place) {
   if (const std::string what = misfit(schema, signature); !what.empty())
-    throw Error(detail::str("operator ", schema.operator_name(), ": the kernel's C++ signature does not fit the schema: ", what,
-                            "\n  schema:    ", schema, "\n             defined at ", schema_place, "\n  signature: ", signature.str(),
+    throw Error(detail::str("operator ", schema.operator_name(),
+                            ": the kernel's C++ signature does not fit the schema: ", what, "\n  schema:    ", schema,
+                            "\n             defined at ", schema_place, "\n  signature: ", signature.str(),
                             "\n             registered at ", kernel_place));
 }
 
 void checkAskedAgainstSchema(const FunctionSchema& schema, const std::string& schema_place, const CppSignature& asked) {
   if (const std::string what = misfit(schema, asked); !what.empty())
-    throw Error(detail::str("operator ", schema.operator_name(), ": typed<>() was asked for a C++ signature that does not fit the schema: ",
-                            what, "\n  asked:  ", asked.str(), "\n  schema: ", schema, "\n          defined at ", schema_place));
+    throw Error(detail::str("operator ", schema.operator_name(),
+                            ": typed<>() was asked for a C++ signature that does not fit the schema: ", what,
+                            "\n  asked:  ", asked.str(), "\n  schema: ", schema, "\n          defined at ",
+                            schema_place));
 }
 
 FunctionSchema inferSchema(OperatorName name, const CppSignature& signature) {

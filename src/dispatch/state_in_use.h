@@ -12,7 +12,8 @@ namespace shunt::detail {
 class StateInUse {
  public:
   explicit StateInUse(const Operator& op) : state_(threadFrames().innermost()) {
-    if (state_ != nullptr && state_->op() == &op) [[likely]] return;
+    if (state_ != nullptr && state_->op() == &op) [[likely]]
+      return;
     frame_.emplace(op);
     state_ = &frame_->state(op);
   }

@@ -1,10 +1,10 @@
-// Thunk: compiled code for one (operator, keyset, signature), with the table entries it relied on. What the compiler hands to
-// the dispatcher and the dispatcher drops; the narrow header between src/dispatch and jit/.
+// Thunk: compiled code for one (operator, keyset, signature), with the table entries it relied on. What the compiler
+// hands to the dispatcher and the dispatcher drops; the narrow header between src/dispatch and jit/.
 //
-// States: made by the compiler -> published (in its operator's OpStates from one publication on) -> invalid (an entry it
-// relied on has changed; out of every OpState made from then on) -> freed, when the last OpState that held it is reclaimed.
-// `validity` ends under the dispatcher's lock; the thunk reads it before an operator that it has inlined. Everything else is
-// constant after publication. Note [Thunks and the world] in publication.h.
+// States: made by the compiler -> published (in its operator's OpStates from one publication on) -> invalid (an entry
+// it relied on has changed; out of every OpState made from then on) -> freed, when the last OpState that held it is
+// reclaimed. `validity` ends under the dispatcher's lock; the thunk reads it before an operator that it has inlined.
+// Everything else is constant after publication. Note [Thunks and the world] in publication.h.
 #pragma once
 
 #include "src/dispatch/publication.h"

@@ -1,5 +1,5 @@
-// Timing: whether a thunk is worth having. Each thunk owns one; any thread may add to it, and one that finds it busy doesn't
-// wait. Note [Never lose] in src/jit/timed_call.cpp.
+// Timing: whether a thunk is worth having. Each thunk owns one; any thread may add to it, and one that finds it busy
+// doesn't wait. Note [Never lose] in src/jit/timed_call.cpp.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@ enum class Way : uint8_t { kThunk, kInterpreted };
 
 class Timing {
  public:
-  static constexpr int kSamples = 31;        // of each way, whose medians are compared
-  static constexpr int kStrikes = 2;         // lost comparisons in one bucket that end a thunk
+  static constexpr int kSamples = 31;  // of each way, whose medians are compared
+  static constexpr int kStrikes = 2;   // lost comparisons in one bucket that end a thunk
   static constexpr double kSlower = 1.05;
-  static constexpr int kBuckets = 40;        // by log2(number of elements)
+  static constexpr int kBuckets = 40;  // by log2(number of elements)
 
   /// Whether calls of this size are still to be compared.
   bool undecided(int64_t numel);

@@ -28,14 +28,16 @@ std::string noteOf(const TraceStep& step) {
 /// One call of fputs a line, so that lines of several threads don't mix.
 void printStep(const TraceStep& step) {
   const std::string note = noteOf(step);
-  const std::string line = str("shunt: ", std::string(2 * static_cast<size_t>(step.depth), ' '), step.kind, " ", step.op.operator_name(),
-                               " keys={", step.keys, "} -> ", step.key, " [", step.reason, note.empty() ? "" : ": " + note, "]\n");
+  const std::string line =
+      str("shunt: ", std::string(2 * static_cast<size_t>(step.depth), ' '), step.kind, " ", step.op.operator_name(),
+          " keys={", step.keys, "} -> ", step.key, " [", step.reason, note.empty() ? "" : ": " + note, "]\n");
   std::fputs(line.c_str(), stderr);
 }
 
 void printStepAsJson(const TraceStep& step) {
   using Json = nlohmann::ordered_json;
-  Json line{{"kind", step.kind}, {"op", step.op.operator_name().str()}, {"keys", Json::array()}, {"key", toString(step.key)},
+  Json line{{"kind", step.kind},     {"op", step.op.operator_name().str()},
+            {"keys", Json::array()}, {"key", toString(step.key)},
             {"reason", step.reason}, {"depth", step.depth}};
   for (DispatchKey key : step.keys.keys()) line["keys"].push_back(toString(key));
   if (std::string note = noteOf(step); !note.empty()) line["mode"] = std::move(note);

@@ -22,7 +22,8 @@ constexpr const char* kClosed = "the compiler can't run here: its thread did not
 /// libshunt_jit.so beside the library that this code is in.
 std::string providerPath() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&providerPath), &info) == 0 || info.dli_fname == nullptr) return "libshunt_jit.so";
+  if (dladdr(reinterpret_cast<const void*>(&providerPath), &info) == 0 || info.dli_fname == nullptr)
+    return "libshunt_jit.so";
   std::error_code ignored;
   const auto here = std::filesystem::canonical(info.dli_fname, ignored).parent_path();
   return (here / "libshunt_jit.so").string();
@@ -31,17 +32,24 @@ std::string providerPath() {
 /// What SHUNT_LOG=info and debug show of every compile.
 void logCompile(const PairKey& key, const CompileResult& r) noexcept try {
   const auto pair = [&] {
-    return shunt::detail::str(OperatorHandle(*key.op).operator_name(), " {", DispatchKeySet::fromRaw(key.keys), "} (", describeSignature(key.signature), ")");
+    return shunt::detail::str(OperatorHandle(*key.op).operator_name(), " {", DispatchKeySet::fromRaw(key.keys), "} (",
+                              describeSignature(key.signature), ")");
   };
   using shunt::LogLevel;
   switch (r.verdict) {
     case Verdict::kCompiled:
       if (r.cache == CacheAnswer::kRejected)
-        shunt::detail::log(LogLevel::kInfo, shunt::detail::str("the disk cache's thunk can't be used for ", pair(), ": ", r.cache_problem));
-      return shunt::detail::log(LogLevel::kInfo, shunt::detail::str(r.cache == CacheAnswer::kLoaded ? "loaded " : "compiled ", pair(), ": ", r.times.total(), " ms, ", r.bytes, " bytes"));
-    case Verdict::kRefused: return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("not compiled: ", pair(), ": ", r.reason));
-    case Verdict::kOutdated: return shunt::detail::log(LogLevel::kDebug, shunt::detail::str("outdated while compiled: ", pair()));
-    case Verdict::kFailed: return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("could not compile ", pair(), ": ", r.reason));
+        shunt::detail::log(LogLevel::kInfo, shunt::detail::str("the disk cache's thunk can't be used for ", pair(),
+                                                               ": ", r.cache_problem));
+      return shunt::detail::log(
+          LogLevel::kInfo, shunt::detail::str(r.cache == CacheAnswer::kLoaded ? "loaded " : "compiled ", pair(), ": ",
+                                              r.times.total(), " ms, ", r.bytes, " bytes"));
+    case Verdict::kRefused:
+      return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("not compiled: ", pair(), ": ", r.reason));
+    case Verdict::kOutdated:
+      return shunt::detail::log(LogLevel::kDebug, shunt::detail::str("outdated while compiled: ", pair()));
+    case Verdict::kFailed:
+      return shunt::detail::log(LogLevel::kInfo, shunt::detail::str("could not compile ", pair(), ": ", r.reason));
   }
 } catch (const std::exception&) {  // no memory for a line of log
 }
@@ -71,11 +79,13 @@ Compiler& Compiler::instance() {
 }
 
 Compiler::Compiler() : queue_(new Queue) {
-  pthread_atfork([] { instance().beforeFork(); }, [] { instance().afterForkInParent(); }, [] { instance().afterForkInChild(); });
+  pthread_atfork([] { instance().beforeFork(); }, [] { instance().afterForkInParent(); },
+                 [] { instance().afterForkInChild(); });
 }
 
 namespace {
-// At load, as a fork while another thread makes it would leave it half made. After the dispatcher, whose locks a fork takes later.
+// At load, as a fork while another thread makes it would leave it half made. After the dispatcher, whose locks a fork
+// takes later.
 [[maybe_unused]] const Compiler& made_at_load = (static_cast<void>(Dispatcher::singleton()), Compiler::instance());
 }  // namespace
 
@@ -91,8 +101,10 @@ void Compiler::afterForkInParent() {
 }
 
 void Compiler::afterForkInChild() {
-  if (quiet_at_fork_) compile_mutex_.unlock();
-  else closed_.store(true, std::memory_order_relaxed);
+  if (quiet_at_fork_)
+    compile_mutex_.unlock();
+  else
+    closed_.store(true, std::memory_order_relaxed);
   // The parent's stays as it was at the fork: its lock may be held, and its thread and who waited for it are not here.
   queue_ = new Queue;
   Pairs::instance().forgetQueue();
@@ -115,7 +127,8 @@ bool Compiler::submit(const CompileRequest& request) noexcept try {
   return true;
 } catch (const std::exception& e) {
   // No thread or no memory: once is enough to say so, and nothing is tried again.
-  if (!closed_.exchange(true)) shunt::detail::logWarning(std::string("the JIT is off: its thread can't start: ") + e.what());
+  if (!closed_.exchange(true))
+    shunt::detail::logWarning(std::string("the JIT is off: its thread can't start: ") + e.what());
   return false;
 }
 
@@ -124,8 +137,10 @@ void Compiler::run(Queue& queue) {
   while (true) {
     const auto something = [&] { return queue.stopping || !queue.requests.empty(); };
     while (!something()) {
-      if (!report::wantedMeanwhile()) queue.changed.wait(lock, something);
-      else if (!queue.changed.wait_for(lock, report::kInterval, something)) writeReport(lock);
+      if (!report::wantedMeanwhile())
+        queue.changed.wait(lock, something);
+      else if (!queue.changed.wait_for(lock, report::kInterval, something))
+        writeReport(lock);
     }
     if (queue.stopping) return;
     const CompileRequest request = queue.requests.front();
@@ -154,9 +169,12 @@ void Compiler::compileNow(CompileRequest request) noexcept {
   } else {
     std::lock_guard lock(compile_mutex_);
     Provider* provider = load();
-    if (provider == nullptr) result = refusal("libshunt_jit.so is not available");
-    else if (!enabled()) result.verdict = Verdict::kOutdated;
-    else result = compileCached(*provider, request);
+    if (provider == nullptr)
+      result = refusal("libshunt_jit.so is not available");
+    else if (!enabled())
+      result.verdict = Verdict::kOutdated;
+    else
+      result = compileCached(*provider, request);
   }
   logCompile(key, result);
   Pairs::instance().finished(key, state, result);
@@ -195,7 +213,8 @@ Provider* Compiler::load() {
   Provider* made = make != nullptr ? make(kProviderVersion) : nullptr;
   if (made == nullptr) {
     const char* error = library == nullptr ? dlerror() : "it is of another version";
-    shunt::detail::logWarning("the JIT is not available, everything is interpreted: " + std::string(error != nullptr ? error : path));
+    shunt::detail::logWarning("the JIT is not available, everything is interpreted: " +
+                              std::string(error != nullptr ? error : path));
     return nullptr;
   }
   provider_.store(made, std::memory_order_release);

@@ -1,11 +1,13 @@
-// The compiler's thread: takes hot pairs from a bounded queue, loads libshunt_jit.so at the first, compiles one at a time.
+// The compiler's thread: takes hot pairs from a bounded queue, loads libshunt_jit.so at the first, compiles one at a
+// time.
 //
 // Threads: submit() from any caller (never waits, never throws); one worker. Lock: the queue's mutex, a leaf; a compile
 // runs under compile_mutex_ alone, which SYNC callers and the worker share.
 // Exit: an atexit handler stops the queue and joins. What was made later is destroyed earlier: the compiler's library
 // destroys nothing (jit/never_destroyed.cpp), and Shunt's own state is never destroyed either.
-// Fork: the child keeps the thunks that it inherited, and has a queue and a worker of its own; what was queued counts again.
-// But where a compile was going on LLVM is left half-way in it, with locks that nobody gives back: such a child never compiles.
+// Fork: the child keeps the thunks that it inherited, and has a queue and a worker of its own; what was queued counts
+// again. But where a compile was going on LLVM is left half-way in it, with locks that nobody gives back: such a child
+// never compiles.
 #pragma once
 
 #include <shunt/jit/jit.h>
@@ -56,7 +58,7 @@ class Compiler {
   std::mutex compile_mutex_;
   std::mutex fork_mutex_;       // one fork at a time
   bool quiet_at_fork_ = false;  // no compile was going on; under fork_mutex_
-  bool tried_ = false;  // under compile_mutex_
+  bool tried_ = false;          // under compile_mutex_
   std::atomic<Provider*> provider_{nullptr};
   std::atomic<bool> closed_{false};
 };

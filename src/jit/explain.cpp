@@ -1,4 +1,5 @@
-// jit::explain: gathers from the dispatcher, the pairs, the compiler and the invalidation log what each knows of one call.
+// jit::explain: gathers from the dispatcher, the pairs, the compiler and the invalidation log what each knows of one
+// call.
 #include <shunt/jit/explain.h>
 
 #include "src/dispatch/boxed_arguments.h"
@@ -25,14 +26,18 @@ constexpr DispatchKeySet kBelowModes = DispatchKeySet::fullAfter(DispatchKey::Py
 
 IValue listFrom(const DefaultValue& value, const Type& type) {
   switch (type.kind) {
-    case TypeKind::Float: return value.toDoubleVector();
+    case TypeKind::Float:
+      return value.toDoubleVector();
     case TypeKind::Bool: {
       const std::vector<bool> bools = value.toBoolVector();
       return std::vector<char>(bools.begin(), bools.end());
     }
-    case TypeKind::Tensor: return std::vector<Tensor>();
-    case TypeKind::Scalar: return std::vector<IValue>();
-    default: return value.toIntVector();
+    case TypeKind::Tensor:
+      return std::vector<Tensor>();
+    case TypeKind::Scalar:
+      return std::vector<IValue>();
+    default:
+      return value.toIntVector();
   }
 }
 
@@ -49,19 +54,27 @@ IValue valueFrom(const DefaultValue& value, const Type& type) {
 /// The whole stack, in the schema's order.
 void complete(const FunctionSchema& schema, Stack& stack, const std::map<std::string, IValue>& named) {
   const auto& arguments = schema.arguments();
-  SHUNT_CHECK(stack.size() <= arguments.size(), "explain: ", schema.operator_name(), " has ", arguments.size(), " arguments, got ", stack.size());
+  SHUNT_CHECK(stack.size() <= arguments.size(), "explain: ", schema.operator_name(), " has ", arguments.size(),
+              " arguments, got ", stack.size());
   for (const auto& [name, value] : named) {
     const auto index = schema.argumentIndexWithName(name);
-    SHUNT_CHECK(index.has_value(), "explain: ", schema.operator_name(), " has no argument '", name, "'; its schema is ", schema);
-    SHUNT_CHECK(*index >= stack.size(), "explain: argument '", name, "' of ", schema.operator_name(), " is given twice");
+    SHUNT_CHECK(index.has_value(), "explain: ", schema.operator_name(), " has no argument '", name, "'; its schema is ",
+                schema);
+    SHUNT_CHECK(*index >= stack.size(), "explain: argument '", name, "' of ", schema.operator_name(),
+                " is given twice");
   }
   while (stack.size() < arguments.size()) {
     const Argument& a = arguments[stack.size()];
     const auto given = named.find(a.name);
-    if (given != named.end()) stack.push_back(given->second);
-    else if (a.default_value) stack.push_back(valueFrom(*a.default_value, a.type));
-    else if (a.type.optional) stack.push_back(IValue());
-    else SHUNT_CHECK(false, "explain: argument '", a.name, "' of ", schema.operator_name(), " is missing and has no default; the schema is ", schema);
+    if (given != named.end())
+      stack.push_back(given->second);
+    else if (a.default_value)
+      stack.push_back(valueFrom(*a.default_value, a.type));
+    else if (a.type.optional)
+      stack.push_back(IValue());
+    else
+      SHUNT_CHECK(false, "explain: argument '", a.name, "' of ", schema.operator_name(),
+                  " is missing and has no default; the schema is ", schema);
   }
 }
 
@@ -82,21 +95,26 @@ void fillModes(Explanation& e) {
     if (key == DispatchKey::Undefined || deviceTypeOf(backendOf(device)) != device || tls_is_excluded(key)) continue;
     e.autocast[toString(key)] = toString(autocast::lower_precision_dtype(device));
   }
-  e.modes = str("grad ", e.grad ? "on" : "off", ", inference ", e.inference ? "on" : "off", ", autocast", e.autocast.empty() ? " off" : "");
-  for (const auto& [key, dtype] : e.autocast) e.modes += str(key == e.autocast.begin()->first ? " " : ", ", key, " to ", dtype);
+  e.modes = str("grad ", e.grad ? "on" : "off", ", inference ", e.inference ? "on" : "off", ", autocast",
+                e.autocast.empty() ? " off" : "");
+  for (const auto& [key, dtype] : e.autocast)
+    e.modes += str(key == e.autocast.begin()->first ? " " : ", ", key, " to ", dtype);
 }
 
 /// What a tensor's keys make of it, the outermost wrapper first; of a list's first wrapper.
 std::string wrapperOf(const IValue& value) {
-  constexpr std::pair<Functionality, const char*> kWrappers[] = {{Functionality::Python, "subclass"}, {Functionality::Functionalize, "functional"},
-                                                                 {Functionality::Batched, "batched"}, {Functionality::Fake, "fake"}};
+  constexpr std::pair<Functionality, const char*> kWrappers[] = {{Functionality::Python, "subclass"},
+                                                                 {Functionality::Functionalize, "functional"},
+                                                                 {Functionality::Batched, "batched"},
+                                                                 {Functionality::Fake, "fake"}};
   std::string out;
   forEachTensor(value, [&](const Tensor& t) {
     if (!out.empty()) return;
     for (const auto& [functionality, name] : kWrappers) {
       if (!t.key_set().has(functionality)) continue;
       out += str(out.empty() ? "" : ", ", name);
-      if (const auto* subclass = wrapper_cast<TensorSubclass>(t); subclass != nullptr && functionality == Functionality::Python)
+      if (const auto* subclass = wrapper_cast<TensorSubclass>(t);
+          subclass != nullptr && functionality == Functionality::Python)
         out += " " + subclass->name();
     }
   });
@@ -145,7 +163,8 @@ void fillChain(Explanation& e, const CallOrigins& origins, const PlanOutline& pl
     step.reason = toString(slot.reason);
     step.place = slot.place;
     step.skipped = slot.skipped;
-    const auto planned = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const auto& s) { return s.key == slot.key; });
+    const auto planned =
+        std::find_if(plan.steps.begin(), plan.steps.end(), [&](const auto& s) { return s.key == slot.key; });
     if (planned == plan.steps.end()) continue;
     step.verdict = planned->verdict;
     step.why = planned->why;
@@ -171,19 +190,25 @@ void fillThunks(Explanation& e, const CompileRequest& pair) {
 
 std::string verdictOf(const Explanation& e, const CompileRequest& pair, const PlanOutline& plan) {
   if (!enabled()) return "interpreted: the JIT is off (SHUNT_JIT=0 or jit::set_enabled(false))";
-  if (shunt::detail::trace_enabled.load(std::memory_order_relaxed)) return "interpreted: dispatch steps are traced, and only the interpreter's can be";
+  if (shunt::detail::trace_enabled.load(std::memory_order_relaxed))
+    return "interpreted: dispatch steps are traced, and only the interpreter's can be";
   if (e.in_force) return "compiled: a call like this one runs in its thunk";
-  if (pair.keys == 0) return "interpreted: the call has no tensors that choose a kernel, and such calls are not observed";
+  if (pair.keys == 0)
+    return "interpreted: the call has no tensors that choose a kernel, and such calls are not observed";
   if (!e.observed) {
     const std::string would = plan.refusal.empty() ? "" : "; it would be refused: " + plan.refusal;
     return str("interpreted: not observed yet; about ", switches().threshold, " calls make it hot", would);
   }
   switch (e.pair.state) {
-    case PairState::kQueued: return "interpreted: waits for the compiler";
-    case PairState::kRefused: return "interpreted: refused: " + e.pair.reason;
+    case PairState::kQueued:
+      return "interpreted: waits for the compiler";
+    case PairState::kRefused:
+      return "interpreted: refused: " + e.pair.reason;
     case PairState::kCompiled:
-      return "interpreted: its thunk is gone" + (e.last_invalidation ? " (" + e.last_invalidation->cause + ")" : "") + "; it counts again from the next call observed on";
-    case PairState::kCounting: break;
+      return "interpreted: its thunk is gone" + (e.last_invalidation ? " (" + e.last_invalidation->cause + ")" : "") +
+             "; it counts again from the next call observed on";
+    case PairState::kCounting:
+      break;
   }
   return str("interpreted: about ", e.counted, " of ", e.threshold, " calls counted",
              e.pair.reason.empty() ? "" : "; the last compile did not end in a thunk: " + e.pair.reason);
@@ -200,7 +225,8 @@ Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::s
   e.schema = schema.str();
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const auto keys = DispatchKeySet::fromRaw(boxed::keysOf(stack[i]));
-    e.arguments.push_back({schema.arguments()[i].name, describe(stack[i]), keys.empty() ? "" : toString(keys), wrapperOf(stack[i])});
+    e.arguments.push_back(
+        {schema.arguments()[i].name, describe(stack[i]), keys.empty() ? "" : toString(keys), wrapperOf(stack[i])});
   }
   const auto before_mask = DispatchKeySet::fromRaw((arguments | tls_included().raw()) & ~tls_excluded().raw());
   const CallOrigins origins = originsOf(op.op(), before_mask);
@@ -214,7 +240,8 @@ Explanation explain(const OperatorHandle& op, Stack stack, const std::map<std::s
   }
   pair.signature = boxed::signatureOf(schema, stack);
 
-  const PlanOutline plan = enabled() ? Compiler::instance().outline(pair) : PlanOutline();  // off means: LLVM is not even loaded
+  const PlanOutline plan =
+      enabled() ? Compiler::instance().outline(pair) : PlanOutline();  // off means: LLVM is not even loaded
   fillKeys(e, DispatchKeySet::fromRaw(arguments), before_mask, origins.keys);
   fillChain(e, origins, plan);
   e.signature = describeSignature(pair.signature);

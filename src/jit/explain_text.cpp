@@ -26,9 +26,10 @@ std::string argumentsText(const Explanation& e) {
 }
 
 std::string keysText(const Explanation& e) {
-  return fmt::format("keys\n  of the arguments     {{{}}}\n  thread's, included   {{{}}}\n  thread's, excluded   {{{}}}\n"
-                     "  falling through      {{{}}}\n  of the call          {{{}}}\n  modes: {}\n",
-                     e.argument_keys, e.included, e.excluded, e.skipped, e.keys, e.modes);
+  return fmt::format(
+      "keys\n  of the arguments     {{{}}}\n  thread's, included   {{{}}}\n  thread's, excluded   {{{}}}\n"
+      "  falling through      {{{}}}\n  of the call          {{{}}}\n  modes: {}\n",
+      e.argument_keys, e.included, e.excluded, e.skipped, e.keys, e.modes);
 }
 
 std::string dispatchModesText(const Explanation& e) {
@@ -48,8 +49,11 @@ std::string chainText(const Explanation& e) {
   const size_t place = widest(e.chain, [](const auto& s) -> auto& { return s.place; });
   bool first = true;
   for (const ExplainedStep& s : e.chain) {
-    std::string line = fmt::format("{} {:<{}}  {:<{}}  {:<{}}  {}", s.skipped ? "  " : first ? "->" : " >", s.key, key, s.reason, reason,
-                                   s.place, place, s.verdict);
+    std::string line = fmt::format("{} {:<{}}  {:<{}}  {:<{}}  {}",
+                                   s.skipped ? "  "
+                                   : first   ? "->"
+                                             : " >",
+                                   s.key, key, s.reason, reason, s.place, place, s.verdict);
     if (!s.why.empty()) line += " (" + s.why + ")";
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
@@ -68,29 +72,40 @@ std::string pairText(const Explanation& e) {
     out += fmt::format("  state {}; about {} calls interpreted; {}\n", toString(p.state), p.interpreted, in_thunks);
     if (p.compiles + p.loads != 0) {
       const std::string loaded = p.loads == 0 ? "" : fmt::format(", loaded from the disk cache {}x", p.loads);
-      out += fmt::format("  compiled {}x{}, {} bytes, {:.2f} ms the last time:", p.compiles, loaded, p.bytes, p.times.total());
+      out += fmt::format("  compiled {}x{}, {} bytes, {:.2f} ms the last time:", p.compiles, loaded, p.bytes,
+                         p.times.total());
       for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {} {:.2f}", phase.name, p.times.*phase.ms);
       out += "\n";
       if (p.speedup > 0) out += fmt::format("  {:.2f}x as fast as the interpreter, as measured\n", p.speedup);
     }
   }
-  out += fmt::format("  thunks of the operator in force: {}\n", e.thunks.empty() ? "none" : fmt::format("{}", fmt::join(e.thunks, "; ")));
-  if (e.last_invalidation) out += fmt::format("  invalidated {}x, the last time because of {}\n", e.pair.invalidations, e.last_invalidation->cause);
-  else out += "  never invalidated\n";
+  out += fmt::format("  thunks of the operator in force: {}\n",
+                     e.thunks.empty() ? "none" : fmt::format("{}", fmt::join(e.thunks, "; ")));
+  if (e.last_invalidation)
+    out += fmt::format("  invalidated {}x, the last time because of {}\n", e.pair.invalidations,
+                       e.last_invalidation->cause);
+  else
+    out += "  never invalidated\n";
   return out;
 }
 
 }  // namespace
 
 std::string Explanation::text() const {
-  return schema + "\n" + argumentsText(*this) + keysText(*this) + dispatchModesText(*this) + chainText(*this) + pairText(*this) + plan;
+  return schema + "\n" + argumentsText(*this) + keysText(*this) + dispatchModesText(*this) + chainText(*this) +
+         pairText(*this) + plan;
 }
 
 std::string Explanation::json() const {
   using Json = nlohmann::ordered_json;
   Json out{{"op", op}, {"schema", schema}};
-  for (const ExplainedArgument& a : arguments) out["arguments"].push_back({{"name", a.name}, {"value", a.value}, {"keys", a.keys}, {"wrapper", a.wrapper}});
-  out["keys"] = {{"arguments", argument_keys}, {"included", included}, {"excluded", excluded}, {"skipped", skipped}, {"call", keys}};
+  for (const ExplainedArgument& a : arguments)
+    out["arguments"].push_back({{"name", a.name}, {"value", a.value}, {"keys", a.keys}, {"wrapper", a.wrapper}});
+  out["keys"] = {{"arguments", argument_keys},
+                 {"included", included},
+                 {"excluded", excluded},
+                 {"skipped", skipped},
+                 {"call", keys}};
   out["modes"] = modes;
   out["thread"] = {{"grad", grad}, {"inference", inference}, {"autocast", Json(autocast)}};
   out["dispatch_modes"] = Json(dispatch_modes);
@@ -99,8 +114,13 @@ std::string Explanation::json() const {
     out["keys_below_modes"] = keys_below_modes;
   }
   for (const ExplainedStep& s : chain)
-    out["chain"].push_back({{"key", s.key}, {"reason", s.reason}, {"place", s.place}, {"skipped", s.skipped}, {"verdict", s.verdict},
-                            {"why", s.why}, {"symbol", s.symbol}});
+    out["chain"].push_back({{"key", s.key},
+                            {"reason", s.reason},
+                            {"place", s.place},
+                            {"skipped", s.skipped},
+                            {"verdict", s.verdict},
+                            {"why", s.why},
+                            {"symbol", s.symbol}});
   out["signature"] = signature;
   out["verdict"] = verdict;
   out["in_force"] = in_force;

@@ -15,9 +15,9 @@ namespace {
 
 struct Registry {
   std::mutex mutex;  // level 3. The dynamic linker's lock, which loading and unloading hold, comes before it
-  std::vector<LibraryLease> libraries;     // guarded by mutex
-  uint64_t last_number = 0;                // guarded by mutex
-  std::atomic<uint64_t> generation{0};     // changed under mutex
+  std::vector<LibraryLease> libraries;  // guarded by mutex
+  uint64_t last_number = 0;             // guarded by mutex
+  std::atomic<uint64_t> generation{0};  // changed under mutex
 };
 
 Registry& registry() {
@@ -49,7 +49,8 @@ bool describe(const void* inside, LoadedLibrary& out) {
         std::vector<LoadedLibrary::Range> segments;
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const auto& p = info->dlpi_phdr[i];
-          if (p.p_type == PT_LOAD) segments.emplace_back(info->dlpi_addr + p.p_vaddr, info->dlpi_addr + p.p_vaddr + p.p_memsz);
+          if (p.p_type == PT_LOAD)
+            segments.emplace_back(info->dlpi_addr + p.p_vaddr, info->dlpi_addr + p.p_vaddr + p.p_memsz);
         }
         if (!contains(segments, s.inside)) return 0;
         s.out.main_program = main_program;

@@ -1,9 +1,10 @@
-// Observing: now and then an interpreted call of a thread counts for its pair; the call that makes it hot is recorded for
-// the compiler. Note [Hot entries] (core/hot.h) and pairs.h.
+// Observing: now and then an interpreted call of a thread counts for its pair; the call that makes it hot is recorded
+// for the compiler. Note [Hot entries] (core/hot.h) and pairs.h.
 //
 // Note [Uneven samples]
 // Programs repeat themselves: of a loop of six operators, every 128th call would only ever be one of three. So the
-// distance to the next sample is drawn from 1 to twice the period, and a sample counts for as many calls as it came after.
+// distance to the next sample is drawn from 1 to twice the period, and a sample counts for as many calls as it came
+// after.
 #include "src/jit/compiler.h"
 #include "src/jit/pairs.h"
 #include "src/jit/recording.h"
@@ -40,8 +41,10 @@ thread_local Distances distances;
 
 void next(Pairs::Answer answer) {
   const int64_t least = switches().period;
-  if (answer == Pairs::Answer::kSettled) period = std::min(period * 2, std::max(least, kLongestPeriod));
-  else period = least;
+  if (answer == Pairs::Answer::kSettled)
+    period = std::min(period * 2, std::max(least, kLongestPeriod));
+  else
+    period = least;
   if (least == 1) period = 1;
   distance = distances.draw(period);
   shunt::detail::tls_state.observe_countdown = distance;
@@ -69,7 +72,8 @@ ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t sig
   // keys 0 would match an empty place of the probe array; such calls have no tensors and nothing to specialise.
   auto answer = jit::Pairs::Answer::kSettled;
   if (ks.raw() != 0)
-    answer = jit::Pairs::instance().observe({state.op(), ks.raw(), signature}, &state, jit::detail_observe::distance, jit::switches().threshold);
+    answer = jit::Pairs::instance().observe({state.op(), ks.raw(), signature}, &state, jit::detail_observe::distance,
+                                            jit::switches().threshold);
   jit::detail_observe::next(answer);
   if (answer == jit::Pairs::Answer::kHot) {
     hot_ = true;

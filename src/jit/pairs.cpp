@@ -17,10 +17,14 @@ constexpr uint32_t kMaxDoublings = 20;
 
 const char* toString(PairState state) {
   switch (state) {
-    case PairState::kCounting: return "counting";
-    case PairState::kQueued: return "queued";
-    case PairState::kCompiled: return "compiled";
-    case PairState::kRefused: return "refused";
+    case PairState::kCounting:
+      return "counting";
+    case PairState::kQueued:
+      return "queued";
+    case PairState::kCompiled:
+      return "compiled";
+    case PairState::kRefused:
+      return "refused";
   }
   return "?";
 }
@@ -135,8 +139,11 @@ std::string describeSignature(uint64_t signature) {
   for (int i = 0; signature != 0; ++i, signature >>= 16) {
     const auto bits = static_cast<uint16_t>(signature);
     if (i != 0) out += ", ";
-    if (bits == 0) out += "-";
-    else out += shunt::detail::str(shunt::detail::signature::dtypeOf(bits), " ", shunt::toString(shunt::detail::signature::layoutOf(bits)));
+    if (bits == 0)
+      out += "-";
+    else
+      out += shunt::detail::str(shunt::detail::signature::dtypeOf(bits), " ",
+                                shunt::toString(shunt::detail::signature::layoutOf(bits)));
   }
   return out;
 }
@@ -192,7 +199,8 @@ void Pairs::fill(Stats& stats) {
   stats.outdated = outdated_;
   for (const auto& [key, p] : pairs_) {
     stats.pairs.push_back(describe(key, p));
-    if (const auto measured = speedups.find(key); measured != speedups.end()) stats.pairs.back().speedup = measured->second;
+    if (const auto measured = speedups.find(key); measured != speedups.end())
+      stats.pairs.back().speedup = measured->second;
     const auto it = gone.find(key);
     if (it == gone.end()) continue;
     stats.pairs.back().invalidations = it->second.first;

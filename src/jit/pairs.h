@@ -2,8 +2,9 @@
 //
 // Guarded by one mutex, a leaf. Observers only try it: a sample that finds it taken is lost, and no call waits.
 // States: counting -> queued (at the threshold) -> compiled | refused | counting again (outdated, failed).
-//         compiled -> counting, with a doubled threshold, when a call is observed that should have found the thunk in its
-//         operator's current state: it was invalidated. refused -> counting when the operator's state is another one.
+//         compiled -> counting, with a doubled threshold, when a call is observed that should have found the thunk in
+//         its operator's current state: it was invalidated. refused -> counting when the operator's state is another
+//         one.
 #pragma once
 
 #include <shunt/jit/jit.h>
@@ -28,7 +29,7 @@ struct PairKeyHash {
 
 struct Pair {
   PairState state = PairState::kCounting;
-  int64_t counted = 0;      // since it last began to count
+  int64_t counted = 0;  // since it last began to count
   uint64_t interpreted = 0;
   uint32_t compiles = 0, loads = 0, doublings = 0;
   const OpState* refused_in = nullptr;  // compared only; at worst a later state at its place keeps the pair refused

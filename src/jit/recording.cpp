@@ -23,7 +23,8 @@ Recording::Recording()
       timing_left_(tls_state.timing_countdown),
       read_before_(std::exchange(detail::settings_read, 0)) {
   for (const SettingInfo& s : kSettings)
-    if (s.kind == SettingKind::kProcessWide) versions_[static_cast<size_t>(s.setting)] = detail::settingVersion(s.setting);
+    if (s.kind == SettingKind::kProcessWide)
+      versions_[static_cast<size_t>(s.setting)] = detail::settingVersion(s.setting);
   takeCountdown();
   tls_state.hot_calls += static_cast<uint64_t>(tls_state.timing_distance - tls_state.timing_countdown);
   tls_state.timing_distance = tls_state.timing_countdown = 1;

@@ -3,8 +3,8 @@
 // (src/core/settings.h).
 //
 // While a thread records, both its countdowns stand at 1, so that every call inside comes by here, at no cost to other
-// calls. What they stood at goes on as if nothing had happened: an inner call may be sampled, and even become hot, which nests.
-// Each thread touches only its own. Nothing here throws: without memory nothing is recorded.
+// calls. What they stood at goes on as if nothing had happened: an inner call may be sampled, and even become hot,
+// which nests. Each thread touches only its own. Nothing here throws: without memory nothing is recorded.
 #pragma once
 
 #include "src/core/settings.h"
@@ -39,12 +39,12 @@ class Recording {
   static constexpr int kMaxDepth = 16;  // of calls in each other, below the recorded one
   Recording* const outer_;
   const int depth_;
-  int64_t left_ = 0;         // of the countdown to the next sample
-  int64_t timing_left_;      // and to the next timed call
+  int64_t left_ = 0;     // of the countdown to the next sample
+  int64_t timing_left_;  // and to the next timed call
   InnerCalls calls_ = {};
-  const uint32_t read_before_;     // settings, by calls around this one
+  const uint32_t read_before_;            // settings, by calls around this one
   uint64_t versions_[kNumSettings] = {};  // of process-wide settings, before the call
-  InnerCall* at_[kMaxDepth] = {};  // the last call at each depth
+  InnerCall* at_[kMaxDepth] = {};         // the last call at each depth
 };
 
 }  // namespace shunt::jit

@@ -1,8 +1,8 @@
 // SHUNT_STATS: at the end of the program the table goes to stderr, or the report to a file.
 //
-// Installed when the library is loaded, so that a program without one hot pair reports too, and so that it runs after the
-// compiler's thread was joined (compiler.cpp installs its own handler later). A child of fork reports nothing: it would
-// overwrite its parent's file.
+// Installed when the library is loaded, so that a program without one hot pair reports too, and so that it runs after
+// the compiler's thread was joined (compiler.cpp installs its own handler later). A child of fork reports nothing: it
+// would overwrite its parent's file.
 #include "src/jit/report.h"
 
 #include "src/jit/switches.h"
@@ -45,7 +45,8 @@ bool replaceFile(const std::string& name, const std::string& text) {
   std::error_code error;
   const auto status = std::filesystem::status(name, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return writeTo(name, text);
-  const std::string next = name + "." + std::to_string(reporter) + ".next";  // other processes may write the same report
+  const std::string next =
+      name + "." + std::to_string(reporter) + ".next";  // other processes may write the same report
   if (writeTo(next, text)) {
     std::filesystem::rename(next, name, error);
     if (!error) return true;

@@ -79,10 +79,13 @@ std::string statsJson(const Stats& s) {
 
 Stats statsFromJson(std::string_view json) try {
   const Json in = Json::parse(json);
-  if (in.at("version") != kReportVersion) throw Error("a report of jit::stats has another version than this program reads");
+  if (in.at("version") != kReportVersion)
+    throw Error("a report of jit::stats has another version than this program reads");
   Stats s;
   const auto take = [](const Json& from) {
-    return [&from](const char* name, auto& member) { member = from.at(name).template get<std::decay_t<decltype(member)>>(); };
+    return [&from](const char* name, auto& member) {
+      member = from.at(name).template get<std::decay_t<decltype(member)>>();
+    };
   };
   totals(s, take(in));
   for (const Json& row : in.at("pairs")) {
@@ -91,11 +94,13 @@ Stats statsFromJson(std::string_view json) try {
     members(p, take(row));
     p.times = timesFrom(row.at("compile_ms"));
   }
-  for (const Json& r : in.at("invalidations")) s.invalidations.push_back({r.at("what").get<std::string>(), r.at("cause").get<std::string>()});
+  for (const Json& r : in.at("invalidations"))
+    s.invalidations.push_back({r.at("what").get<std::string>(), r.at("cause").get<std::string>()});
   return s;
 } catch (const Json::exception& e) {
   std::string_view detail = e.what();  // "[json.exception.parse_error.101] ..."
-  if (const size_t tag = detail.find("] "); detail.starts_with("[json.") && tag != detail.npos) detail.remove_prefix(tag + 2);
+  if (const size_t tag = detail.find("] "); detail.starts_with("[json.") && tag != detail.npos)
+    detail.remove_prefix(tag + 2);
   throw Error("not a report of jit::stats: " + std::string(detail));
 }
 

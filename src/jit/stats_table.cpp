@@ -9,27 +9,30 @@ namespace {
 constexpr size_t kPrintedInvalidations = 20;
 
 std::string totals(const Stats& s) {
-  const std::string cache =
-      s.loaded + s.cache_rejected == 0 ? "" : fmt::format(", loaded {} (files rejected {})", s.loaded, s.cache_rejected);
-  return fmt::format("pairs compiled {}{}, refused {}, failed {}, outdated {}; code {} bytes{}{}\n", s.compiled, cache, s.refused,
-                     s.failed, s.outdated, s.code_bytes, s.available ? "" : "; the compiler was not loaded",
+  const std::string cache = s.loaded + s.cache_rejected == 0
+                                ? ""
+                                : fmt::format(", loaded {} (files rejected {})", s.loaded, s.cache_rejected);
+  return fmt::format("pairs compiled {}{}, refused {}, failed {}, outdated {}; code {} bytes{}{}\n", s.compiled, cache,
+                     s.refused, s.failed, s.outdated, s.code_bytes, s.available ? "" : "; the compiler was not loaded",
                      s.counts_calls ? "" : "; thunks count their calls under SHUNT_STATS only");
 }
 
 std::string heading() {
-  std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8} {:>8}", "state", "interp.", "in thunks", "misses", "faster", "ms");
+  std::string out =
+      fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8} {:>8}", "state", "interp.", "in thunks", "misses", "faster", "ms");
   for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {:>8}", phase.name);
-  return out + fmt::format(" {:>7} {:>4} {:>4} {:>4}  {}\n", "bytes", "comp", "load", "inv.", "operator {keys} (arguments)");
+  return out +
+         fmt::format(" {:>7} {:>4} {:>4} {:>4}  {}\n", "bytes", "comp", "load", "inv.", "operator {keys} (arguments)");
 }
 
 std::string line(const PairStats& p, bool counts_calls) {
-  std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8} {:>8.2f}", toString(p.state), p.interpreted,
-                                counts_calls ? std::to_string(p.in_thunks) : "-",
-                                counts_calls ? std::to_string(p.guard_misses) : "-",
-                                p.speedup > 0 ? fmt::format("{:.2f}x", p.speedup) : "-", p.times.total());
+  std::string out =
+      fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8} {:>8.2f}", toString(p.state), p.interpreted,
+                  counts_calls ? std::to_string(p.in_thunks) : "-", counts_calls ? std::to_string(p.guard_misses) : "-",
+                  p.speedup > 0 ? fmt::format("{:.2f}x", p.speedup) : "-", p.times.total());
   for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {:>8.2f}", p.times.*phase.ms);
-  return out + fmt::format(" {:>7} {:>4} {:>4} {:>4}  {} {{{}}} ({}){}{}\n", p.bytes, p.compiles, p.loads, p.invalidations, p.op, p.keys,
-                           p.signature, p.reason.empty() ? "" : ": ", p.reason);
+  return out + fmt::format(" {:>7} {:>4} {:>4} {:>4}  {} {{{}}} ({}){}{}\n", p.bytes, p.compiles, p.loads,
+                           p.invalidations, p.op, p.keys, p.signature, p.reason.empty() ? "" : ": ", p.reason);
 }
 
 }  // namespace
@@ -38,8 +41,11 @@ std::string statsTable(const Stats& s) {
   std::string out = totals(s) + heading();
   for (const PairStats& p : s.pairs) out += line(p, s.counts_calls);
   const size_t n = s.invalidations.size(), first = n > kPrintedInvalidations ? n - kPrintedInvalidations : 0;
-  if (n != 0) out += fmt::format("invalidated {}{}\n", n, first != 0 ? fmt::format(", the last {}:", kPrintedInvalidations) : ":");
-  for (size_t i = first; i < n; ++i) out += fmt::format("  {}: {}\n", s.invalidations[i].what, s.invalidations[i].cause);
+  if (n != 0)
+    out +=
+        fmt::format("invalidated {}{}\n", n, first != 0 ? fmt::format(", the last {}:", kPrintedInvalidations) : ":");
+  for (size_t i = first; i < n; ++i)
+    out += fmt::format("  {}: {}\n", s.invalidations[i].what, s.invalidations[i].cause);
   return out;
 }
 

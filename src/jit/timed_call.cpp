@@ -1,12 +1,12 @@
 // Note [Never lose]
-// A thunk can be slower than what it replaces: a loop that vectorises badly, code that misses the caches. So now and then a
-// thread times a window of the calls that it makes through hot entries: kWindow of them go through the table, and as many
-// through their thunks, each preceded by as many untimed ones, so that neither way is met cold. What comes out is the same.
-// Per power of two of the number of elements, the medians of 31 samples of either way are compared: 5 % slower twice, and the
-// thunk leaves its operator; the pair is not compiled again until its operator has a new state, and then 16 times as late.
-// A bucket in which the thunk has won once goes through windows as if there were none, and a thread whose windows meet no
-// others has them ever more rarely.
-// Operators inside a timed call are called as always, so both ways have them as they are.
+// A thunk can be slower than what it replaces: a loop that vectorises badly, code that misses the caches. So now and
+// then a thread times a window of the calls that it makes through hot entries: kWindow of them go through the table,
+// and as many through their thunks, each preceded by as many untimed ones, so that neither way is met cold. What comes
+// out is the same. Per power of two of the number of elements, the medians of 31 samples of either way are compared: 5
+// % slower twice, and the thunk leaves its operator; the pair is not compiled again until its operator has a new state,
+// and then 16 times as late. A bucket in which the thunk has won once goes through windows as if there were none, and a
+// thread whose windows meet no others has them ever more rarely. Operators inside a timed call are called as always, so
+// both ways have them as they are.
 //
 // Off where tests count calls or compiles: under SHUNT_JIT_SYNC and SHUNT_JIT_KEEP.
 #include "src/dispatch/hot_entries.h"
@@ -41,9 +41,9 @@ enum class Phase : uint8_t { kWarmInterpreter, kTimeInterpreter, kWarmThunk, kTi
 /// A thread's place in its windows.
 struct Window {
   Phase phase = Phase::kOutside;
-  int64_t left = 0;         // calls of the phase
+  int64_t left = 0;  // calls of the phase
   int64_t period = kPeriod;
-  bool undecided = false;   // the window met something to compare
+  bool undecided = false;  // the window met something to compare
   Distances distances;
 
   /// Moves on by one call, and returns the phase that the call is in.
@@ -111,8 +111,8 @@ TimedCall::~TimedCall() {
   if (std::uncaught_exceptions() > exceptions_) return;
   try {
     if (!thunk_->timing.add(numel_, interpreted_ ? jit::Way::kInterpreted : jit::Way::kThunk, ticks)) return;
-    const std::string reason = detail::str("slower than the interpreter: ", 1 / thunk_->timing.speedup(), " times its time with about ",
-                                           numel_, " elements");
+    const std::string reason = detail::str("slower than the interpreter: ", 1 / thunk_->timing.speedup(),
+                                           " times its time with about ", numel_, " elements");
     if (!jit::retire(*thunk_, reason)) return;
     const OpState* now = thunk_->op->state().load(std::memory_order_acquire);
     jit::Pairs::instance().slower({thunk_->op, thunk_->keys, thunk_->signature}, now, reason);

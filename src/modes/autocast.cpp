@@ -15,9 +15,9 @@ struct CachedCast {
   Tensor result;
 
   bool matches(const TensorImpl& t, ScalarType wanted, bool records) const {
-    return storage.unsafeGet() == t.storage().get() && !storage.expired() && offset == t.storage_offset() && from == t.dtype() &&
-           to == wanted && version == t.version().current() && recorded == records && t.sizes() == IntArrayRef(sizes) &&
-           t.strides() == IntArrayRef(strides);
+    return storage.unsafeGet() == t.storage().get() && !storage.expired() && offset == t.storage_offset() &&
+           from == t.dtype() && to == wanted && version == t.version().current() && recorded == records &&
+           t.sizes() == IntArrayRef(sizes) && t.strides() == IntArrayRef(strides);
   }
 };
 
@@ -33,7 +33,8 @@ Cache& threadCache() {
 
 DispatchKey autocastKey(DeviceType device) {
   const DispatchKey key = autocastKeyOf(backendOf(device));
-  SHUNT_CHECK(key != DispatchKey::Undefined && deviceTypeOf(backendOf(device)) == device, "autocast: device type ", device, " has no autocast");
+  SHUNT_CHECK(key != DispatchKey::Undefined && deviceTypeOf(backendOf(device)) == device, "autocast: device type ",
+              device, " has no autocast");
   return key;
 }
 
@@ -41,15 +42,16 @@ DispatchKey autocastKey(DeviceType device) {
 bool recordsGraph() { return !tls_excluded().hasAny(DispatchKeySet::of(Functionality::AutogradFunctionality)); }
 
 bool cacheable(ScalarType to, const Tensor& t, DeviceType device) {
-  return (detail::tls_state.mode & detail::kModeCastCache) != 0 && to == autocast::lower_precision_dtype(device) && t.dtype() == kFloat &&
-         t.requires_grad() && t.is_leaf() && !t.is_view();
+  return (detail::tls_state.mode & detail::kModeCastCache) != 0 && to == autocast::lower_precision_dtype(device) &&
+         t.dtype() == kFloat && t.requires_grad() && t.is_leaf() && !t.is_view();
 }
 
 }  // namespace
 
 AutocastGuard::AutocastGuard(DeviceType device, ScalarType dtype, bool enabled, bool cache_enabled) : device_(device) {
   const uint64_t bit = DispatchKeySet(autocastKey(device)).functionalities().raw();
-  SHUNT_CHECK(isReducedFloatingType(dtype), "autocast on ", device, " supports the types BFloat16 and Half, got ", dtype);
+  SHUNT_CHECK(isReducedFloatingType(dtype), "autocast on ", device, " supports the types BFloat16 and Half, got ",
+              dtype);
   auto& s = detail::tls_state;
   saved_dtype_ = s.autocast_dtype[static_cast<size_t>(device)];
   saved_excluded_ = s.user_excluded;
@@ -96,9 +98,10 @@ Tensor cached_cast(ScalarType to, const Tensor& arg, DeviceType device) {
     }
   ++cache.misses;
   Tensor result = arg.to(to);
-  cache.entries.emplace(impl.storage().get(),
-                        CachedCast{weak_intrusive_ptr<StorageImpl>(impl.storage()), impl.storage_offset(), impl.sizes().vec(),
-                                   impl.strides().vec(), impl.dtype(), to, impl.version().current(), records, result});
+  cache.entries.emplace(
+      impl.storage().get(),
+      CachedCast{weak_intrusive_ptr<StorageImpl>(impl.storage()), impl.storage_offset(), impl.sizes().vec(),
+                 impl.strides().vec(), impl.dtype(), to, impl.version().current(), records, result});
   return result;
 }
 

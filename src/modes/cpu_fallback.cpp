@@ -47,26 +47,31 @@ void nameOnce(const OperatorHandle& op, Device device) {
 // ---- what can't run ------------------------------------------------------------------------------------------------
 std::string registerOne(const OperatorHandle& op, Device device) {
   const std::string_view name = op.op().name();
-  return detail::str("Register a kernel with SHUNT_LIBRARY_IMPL(", op.operator_name().getNamespace().value_or("<namespace>"), ", ",
-                     toRuntimeKey(Functionality::Dense, backendOf(device.type())), ", m) { m.impl(\"",
-                     name.substr(name.rfind(':') + 1), op.op().overload().empty() ? "" : ".", op.op().overload(), "\", ...); }");
+  return detail::str(
+      "Register a kernel with SHUNT_LIBRARY_IMPL(", op.operator_name().getNamespace().value_or("<namespace>"), ", ",
+      toRuntimeKey(Functionality::Dense, backendOf(device.type())), ", m) { m.impl(\"",
+      name.substr(name.rfind(':') + 1), op.op().overload().empty() ? "" : ".", op.op().overload(), "\", ...); }");
 }
 
 void checkCanFallBack(const OperatorHandle& op, Device device) {
   for (const Operator* made_of : {&ops::empty_memory_format::symbol, &ops::empty_strided::symbol, &ops::copy_::symbol})
     if (&op.op() == made_of)
-      throw NotImplementedError(detail::str("the operator ", op.operator_name(), " can't fall back to the CPU for device ", device,
-                                            ": the fallback itself makes and copies tensors with it. ", registerOne(op, device)));
+      throw NotImplementedError(
+          detail::str("the operator ", op.operator_name(), " can't fall back to the CPU for device ", device,
+                      ": the fallback itself makes and copies tensors with it. ", registerOne(op, device)));
   for (const Argument& ret : op.schema().returns()) {
     if (!ret.alias || ret.alias->is_write) continue;
-    throw NotImplementedError(detail::str("the operator ", op.operator_name(), " returns a view, and can't fall back to the CPU for device ",
-                                          device, ": the view would be one of a copy. ", registerOne(op, device),
+    throw NotImplementedError(detail::str("the operator ", op.operator_name(),
+                                          " returns a view, and can't fall back to the CPU for device ", device,
+                                          ": the view would be one of a copy. ", registerOne(op, device),
                                           " that makes it of the argument's storage, as as_strided does"));
   }
   const auto has = [&](DispatchKey key) { return op.hasKernelForDispatchKey(key); };
-  if (!has(DispatchKey::CPU) && !has(DispatchKey::CompositeExplicitAutograd) && !has(DispatchKey::CompositeImplicitAutograd))
-    throw NotImplementedError(detail::str("the operator ", op.operator_name(), " can't fall back to the CPU for device ", device,
-                                          ": it has no kernel for the CPU. ", registerOne(op, device), ", or for the key CPU"));
+  if (!has(DispatchKey::CPU) && !has(DispatchKey::CompositeExplicitAutograd) &&
+      !has(DispatchKey::CompositeImplicitAutograd))
+    throw NotImplementedError(
+        detail::str("the operator ", op.operator_name(), " can't fall back to the CPU for device ", device,
+                    ": it has no kernel for the CPU. ", registerOne(op, device), ", or for the key CPU"));
 }
 
 // ---- one call ------------------------------------------------------------------------------------------------------
@@ -88,10 +93,11 @@ class CpuCall {
  public:
   CpuCall(const OperatorHandle& op, Stack& stack) : schema_(op.schema()), stack_(stack) {
     const size_t n = schema_.arguments().size();
-    SHUNT_CHECK(stack_.size() >= n, "cpu_fallback: ", op.operator_name(), " takes ", n, " arguments, and the stack holds ",
-                stack_.size());
+    SHUNT_CHECK(stack_.size() >= n, "cpu_fallback: ", op.operator_name(), " takes ", n,
+                " arguments, and the stack holds ", stack_.size());
     findTensors();
-    if (std::string mixed = mixedDevices(op, stack_); !mixed.empty()) throw Error(detail::str(op.operator_name(), ": ", mixed));
+    if (std::string mixed = mixedDevices(op, stack_); !mixed.empty())
+      throw Error(detail::str(op.operator_name(), ": ", mixed));
   }
 
   /// The device that has no kernel for the call; the CPU when nothing of the call is anywhere else.
@@ -142,7 +148,8 @@ class CpuCall {
       forEachTensor(peek(stack_, i, n), [&](const Tensor& t) {
         if (!isOfDevice(t)) return on_cpu_.push_back(t);
         if (device_.is_cpu()) device_ = t.device();
-        const auto known = std::find_if(moved_.begin(), moved_.end(), [&](const Moved& m) { return m.device.is_same(t); });
+        const auto known =
+            std::find_if(moved_.begin(), moved_.end(), [&](const Moved& m) { return m.device.is_same(t); });
         Moved& m = known != moved_.end() ? *known : moved_.emplace_back(Moved{t, {}, false, 0});
         m.written |= schema_.arguments()[i].is_write();
       });
@@ -160,8 +167,8 @@ class CpuCall {
     return sharing > 1 && written;
   }
 
-  // A dense tensor alone keeps its strides in a copy. What may overlap, or has gaps that an operator's checks look at, is a
-  // view of its whole storage's copy.
+  // A dense tensor alone keeps its strides in a copy. What may overlap, or has gaps that an operator's checks look at,
+  // is a view of its whole storage's copy.
   void moveToCpu(Moved& m) {
     const TensorImpl& from = *m.device.unsafeGetTensorImpl();
     if (!mayOverlap(m) && (!m.written || from.is_non_overlapping_and_dense())) {
@@ -189,7 +196,8 @@ class CpuCall {
     if (to.sizes() != from.sizes() || to.strides() != from.strides() || to.storage_offset() != offset) {
       const int64_t end = offset * from.itemsize() +
                           detail::storageBytes("cpu_fallback", from.sizes(), from.strides(), from.itemsize());
-      if (from.numel() != 0 && static_cast<size_t>(end) > to.storage()->nbytes()) to.storage()->resize(static_cast<size_t>(end));
+      if (from.numel() != 0 && static_cast<size_t>(end) > to.storage()->nbytes())
+        to.storage()->resize(static_cast<size_t>(end));
       to.set_sizes_and_strides(from.sizes(), from.strides(), offset);
     }
     Tensor handle = m.device;
@@ -199,8 +207,8 @@ class CpuCall {
   const FunctionSchema& schema_;
   Stack& stack_;
   Device device_ = kCPU;
-  std::optional<Device> named_;                       // by a Device argument, and where results go then, the CPU too
-  std::vector<Moved> moved_;                          // one for each tensor, however often it is an argument
+  std::optional<Device> named_;  // by a Device argument, and where results go then, the CPU too
+  std::vector<Moved> moved_;     // one for each tensor, however often it is an argument
   std::vector<Tensor> on_cpu_;
   std::vector<std::pair<Storage, Storage>> storages_;  // of the device, and their copies
 };

@@ -26,8 +26,7 @@ constexpr DispatchKey keyOf(Level level) {
 /// The calling thread's modes of one level: guards linked through the stack frames that they live in.
 class ModeStack {
  public:
-  constexpr explicit ModeStack(Level level)
-      : key_bit_(DispatchKeySet(keyOf(level)).raw()) {}
+  constexpr explicit ModeStack(Level level) : key_bit_(DispatchKeySet(keyOf(level)).raw()) {}
 
   const DispatchModeGuard* innermost() const { return innermost_; }
   void setInnermost(const DispatchModeGuard* guard) {
@@ -112,9 +111,10 @@ DispatchMode::~DispatchMode() = default;
 
 DispatchModeGuard::DispatchModeGuard(DispatchMode& mode)
     : mode_(&mode), level_(mode.level()), results_may_differ_(mode.results_may_differ()) {
-  SHUNT_CHECK(!runs(mode), "DispatchModeGuard: ", mode.name(),
-              " is entered inside its own handler, where it is off so that it can't meet itself; enter another mode, or "
-              "call the operators directly");
+  SHUNT_CHECK(
+      !runs(mode), "DispatchModeGuard: ", mode.name(),
+      " is entered inside its own handler, where it is off so that it can't meet itself; enter another mode, or "
+      "call the operators directly");
   modesAt(level_).enter(*this);
 }
 

@@ -31,8 +31,10 @@ void forEachReturned(const Stack& stack, size_t below, F&& f) {
 std::vector<ReturnLook> looksOf(const Stack& stack, size_t below, bool recorded) {
   std::vector<ReturnLook> out;
   forEachReturned(stack, below, [&](size_t position, const Tensor& t) {
-    if (!t.defined()) out.push_back({position});
-    else out.push_back({position, true, recorded && t.requires_grad(), true, t.dtype(), t.sizes().vec()});
+    if (!t.defined())
+      out.push_back({position});
+    else
+      out.push_back({position, true, recorded && t.requires_grad(), true, t.dtype(), t.sizes().vec()});
   });
   return out;
 }
@@ -83,8 +85,10 @@ bool hasDerivative(const OperatorHandle& op, const Stack& arguments) {
   switch (state->lookup(DispatchKeySet(autogradKeyOf(keys.highestBackend()))).reason) {
     case EntryReason::kKernel:
     case EntryReason::kAutogradAlias:
-    case EntryReason::kCompositeHandledBelow: return true;
-    default: return false;  // the fallback's node would throw in backward
+    case EntryReason::kCompositeHandledBelow:
+      return true;
+    default:
+      return false;  // the fallback's node would throw in backward
   }
 }
 
@@ -171,8 +175,10 @@ void ExpectedReturns::checkAgainst(const std::vector<ReturnLook>& expected, cons
       throwDiffers(handle_, mode, position, "a list of fewer tensors", "another one, " + describe(t));
     const ReturnLook& look = *next++;
     const bool same = look.defined == t.defined() && (!look.defined || !look.compared || looksSo(t, look));
-    if (!same) [[unlikely]] throwDiffers(handle_, mode, position, describe(look), describe(t));
-    if (look.requires_grad && !t.requires_grad()) [[unlikely]] throwLostGradient(handle_, mode, position);
+    if (!same) [[unlikely]]
+      throwDiffers(handle_, mode, position, describe(look), describe(t));
+    if (look.requires_grad && !t.requires_grad()) [[unlikely]]
+      throwLostGradient(handle_, mode, position);
   });
   if (next == expected.end()) return;
   throwDiffers(handle_, mode, next->position, describe(*next) + " in a list", "a shorter list");

@@ -56,7 +56,8 @@ class ExpectedReturns : detail::AwaitedCall {
   /// types.
   void check(const Stack& stack, const DispatchMode& mode) {
     detail::awaited_call = outer_;  // what is called from here on is not the handler's
-    if (!isAsKept(stack)) [[unlikely]] checkClosely(stack, mode);
+    if (!isAsKept(stack)) [[unlikely]]
+      checkClosely(stack, mode);
   }
 
  private:

@@ -33,7 +33,8 @@ Entries entriesOf(const OperatorHandle& op, DispatchKeySet below) {
 }
 
 [[noreturn]] void throwDataDependent(const OperatorHandle& op) {
-  throw Error(detail::str("operator ", op.operator_name(), ": data-dependent operator on fake tensors: what it does depends on elements, "
+  throw Error(detail::str("operator ", op.operator_name(),
+                          ": data-dependent operator on fake tensors: what it does depends on elements, "
                           "which they don't have; run it on real tensors"));
 }
 
@@ -43,7 +44,9 @@ void runMetaKernel(const OperatorHandle& op, DispatchKeySet below, Stack* stack)
   Twins twins(schema, *stack);
   const auto rethrow = [&]<class E>(const E& e) {
     const std::string_view what = e.what();
-    if (std::ranges::none_of(kNamesOfTwins, [&](const char* name) { return what.find(name) != std::string_view::npos; })) throw;
+    if (std::ranges::none_of(kNamesOfTwins,
+                             [&](const char* name) { return what.find(name) != std::string_view::npos; }))
+      throw;
     throw E(twins.withFakeDevices(std::string(what)), e.where());
   };
   try {
@@ -65,19 +68,23 @@ void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   checkAllFake(op.schema(), *stack);
   const DispatchKeySet below = keys & kBelowFake;
   const Entries entries = entriesOf(op, below);
-  if (&op.op() == &ops::detach_::symbol) return op.redispatchBoxed(below, stack);  // changes the tensor's place in the graph
+  if (&op.op() == &ops::detach_::symbol)
+    return op.redispatchBoxed(below, stack);                     // changes the tensor's place in the graph
   if (entries.nowhere) return op.redispatchBoxed(below, stack);  // says which argument is undefined
   if (entries.composite) {
     const IncludeDispatchKeyGuard include(DispatchKey::Fake);  // what it makes along the way is fake, too
     return op.redispatchBoxed(below, stack);
   }
-  SHUNT_CHECK(entries.meta, "operator ", op.operator_name(), ": fake tensors need its Meta kernel, which works out dtypes and shapes, "
-              "and there is none; register one: m.impl(\"", op.operator_name(), "\", dispatch(DispatchKey::Meta, ...))");
+  SHUNT_CHECK(entries.meta, "operator ", op.operator_name(),
+              ": fake tensors need its Meta kernel, which works out dtypes and shapes, "
+              "and there is none; register one: m.impl(\"",
+              op.operator_name(), "\", dispatch(DispatchKey::Meta, ...))");
   runMetaKernel(op, below, stack);
 }
 
 void dataDependent(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  // item() of a real tensor in a FakeTensorMode gets here under a dispatch mode only, which is not to change what it does.
+  // item() of a real tensor in a FakeTensorMode gets here under a dispatch mode only, which is not to change what it
+  // does.
   if (!is_fake(stack->back().toTensor())) return op.redispatchBoxed(keys & kBelowFake, stack);
   throwDataDependent(op);
 }
@@ -86,7 +93,8 @@ void dataDependent(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
 constexpr const char* kDataDependent[] = {"_local_scalar_dense"};
 
 struct Registrar {
-  Registrar() : every(Library::Kind::kImpl, "_", DispatchKey::Fake), aten(Library::Kind::kImpl, "aten", DispatchKey::Fake) {
+  Registrar()
+      : every(Library::Kind::kImpl, "_", DispatchKey::Fake), aten(Library::Kind::kImpl, "aten", DispatchKey::Fake) {
     every.fallback(CppFunction::makeFromBoxedFunction<&fallback>());
     for (const char* name : kDataDependent) aten.impl(name, CppFunction::makeFromBoxedFunction<&dataDependent>());
   }

@@ -1,13 +1,13 @@
-// How a fake tensor is made: the part of Note [Fake tensors] (shunt/modes/fake_tensor.h) that the converter and the fallback
-// share. Pure functions; any thread.
+// How a fake tensor is made: the part of Note [Fake tensors] (shunt/modes/fake_tensor.h) that the converter and the
+// fallback share. Pure functions; any thread.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
 
 namespace shunt::fake {
 
-/// The device as tensors have it: there is one cpu and one meta, and others have an index, but for privateuseone without a device
-/// guard. Throws for a device type whose tensors no backend key stands for.
+/// The device as tensors have it: there is one cpu and one meta, and others have an index, but for privateuseone
+/// without a device guard. Throws for a device type whose tensors no backend key stands for.
 Device normalized(Device device);
 
 /// A storage of `nbytes` bytes on `device` that holds nothing.

@@ -27,8 +27,8 @@ Device normalized(Device device) {
               " are not supported: no backend key stands for its tensors");
   if (device.is_cpu() || device.is_meta()) return Device(device.type());
   device = device.has_index() ? device : ensure_has_index(device);
-  // Nobody tells the current one of devices that aren't here: it's the first, as in PyTorch, so that "cuda" is "cuda:0". A backend
-  // of the user's own without a guard has real tensors, whose devices have no index.
+  // Nobody tells the current one of devices that aren't here: it's the first, as in PyTorch, so that "cuda" is
+  // "cuda:0". A backend of the user's own without a guard has real tensors, whose devices have no index.
   return device.has_index() || device.type() == DeviceType::PrivateUse1 ? device : Device(device.type(), 0);
 }
 
@@ -69,7 +69,8 @@ struct FakeTensorConverter::Memo {
   Storage storageOf(const Storage& real) {
     OfStorage& entry = storages[real.get()];
     if (!entry.fake.defined())
-      entry = {weak_intrusive_ptr<StorageImpl>(real), fake::makeStorage(real->nbytes(), fake::normalized(real->device()))};
+      entry = {weak_intrusive_ptr<StorageImpl>(real),
+               fake::makeStorage(real->nbytes(), fake::normalized(real->device()))};
     return entry.fake;
   }
 
@@ -90,7 +91,8 @@ struct FakeTensorConverter::Memo {
     // A view of the same dtype is made as one, so that it follows its base's graph.
     if (t.is_view() && t._base().dtype() == t.dtype()) {
       const Tensor view = converter.from_tensor(t._base()).as_strided(t.sizes(), t.strides(), t.storage_offset());
-      if (auto* meta = autograd::get_view_autograd_meta(view)) meta->creation_meta_ = autograd::get_view_autograd_meta(t)->creation_meta_;
+      if (auto* meta = autograd::get_view_autograd_meta(view))
+        meta->creation_meta_ = autograd::get_view_autograd_meta(t)->creation_meta_;
       if (t.requires_grad() && !view.requires_grad()) view.set_requires_grad(true);
       return view;
     }
@@ -107,15 +109,18 @@ FakeTensorConverter::~FakeTensorConverter() = default;
 Tensor FakeTensorConverter::from_tensor(const Tensor& t) {
   if (!t.defined() || is_fake(t)) return t;
   SHUNT_CHECK(!t.key_set().backends().empty() && t.unsafeGetTensorImpl()->has_storage(),
-              "from_tensor: a fake tensor is made of a tensor with data, but this one has the keys ", t.key_set(), "; unwrap it first");
-  if (const auto known = memo_->tensors.find(t.unsafeGetTensorImpl()); known != memo_->tensors.end()) return known->second.fake;
+              "from_tensor: a fake tensor is made of a tensor with data, but this one has the keys ", t.key_set(),
+              "; unwrap it first");
+  if (const auto known = memo_->tensors.find(t.unsafeGetTensorImpl()); known != memo_->tensors.end())
+    return known->second.fake;
   memo_->sweep();
   Tensor grad = t.is_leaf() && t.requires_grad() ? t.grad() : Tensor();
   autograd::makePlain(grad, "from_tensor: the grad of the tensor is");
   // Modes and wrappers that are active here are not asked: nothing is computed.
   const ExcludeDispatchKeyGuard below(fake::kModesAndWrappers | kAutocastKeys);
   Tensor made = memo_->make(t, *this);
-  // Known before its grad, which may be this very tensor or a view of it. Made already as the grad of its base: that one stays.
+  // Known before its grad, which may be this very tensor or a view of it. Made already as the grad of its base: that
+  // one stays.
   Tensor result = memo_->tensors.try_emplace(t.unsafeGetTensorImpl(), t, std::move(made)).first->second.fake;
   if (!grad.defined()) return result;
   try {

@@ -18,8 +18,8 @@ bool isCpuScalar(const Tensor& t) { return t.dim() == 0 && t.is_cpu(); }
 
 // As the backends' kernels do; Meta's take any.
 void checkGenerator(const Generator& given, Device device) {
-  SHUNT_CHECK(!given.defined() || device.is_meta() || given.device().type() == device.type(), "Expected a '", device.type(),
-              "' device type for generator but found '", given.device(), "'");
+  SHUNT_CHECK(!given.defined() || device.is_meta() || given.device().type() == device.type(), "Expected a '",
+              device.type(), "' device type for generator but found '", given.device(), "'");
 }
 
 }  // namespace
@@ -29,10 +29,11 @@ void checkAllFake(const FunctionSchema& schema, const Stack& stack) {
   const size_t first = stack.size() - arguments.size();
   for (size_t i = 0; i < arguments.size(); ++i)
     forEachTensor(stack[first + i], [&](const Tensor& t) {
-      SHUNT_CHECK(is_fake(t) || isNumber(t), "operator ", schema.operator_name(), ": argument '", arguments[i].name, "' (position ",
-                  i + 1, "): expected a fake tensor, ",
-                  FakeTensorMode::is_enabled() ? "since a FakeTensorMode is active" : "as other arguments are", ", got a real one, ", t.dtype(),
-                  t.sizes(), " on ", t.device(), ". Convert it with FakeTensorMode::from_tensor(t) or to_fake(t)");
+      SHUNT_CHECK(is_fake(t) || isNumber(t), "operator ", schema.operator_name(), ": argument '", arguments[i].name,
+                  "' (position ", i + 1, "): expected a fake tensor, ",
+                  FakeTensorMode::is_enabled() ? "since a FakeTensorMode is active" : "as other arguments are",
+                  ", got a real one, ", t.dtype(), t.sizes(), " on ", t.device(),
+                  ". Convert it with FakeTensorMode::from_tensor(t) or to_fake(t)");
     });
 }
 
@@ -87,7 +88,8 @@ Tensor Twins::makeTwin(const Tensor& t) {
   twin->set_sizes_and_strides(impl.sizes(), impl.strides(), impl.storage_offset());
   twin->set_wrapped_number(impl.is_wrapped_number());
   const Tensor result(std::move(twin));
-  if (t.requires_grad()) autograd::materialize_autograd_meta(result)->requires_grad_ = true;  // some kernels refuse such tensors
+  if (t.requires_grad())
+    autograd::materialize_autograd_meta(result)->requires_grad_ = true;  // some kernels refuse such tensors
   return result;
 }
 
@@ -96,7 +98,8 @@ Storage Twins::twinOf(const Storage& storage, bool is_fake) {
     if (known.fake == storage) return known.twin;
   const Storage fake = is_fake ? storage : makeStorage(storage->nbytes(), storage->device());  // of a number
   const Device device = twinOf(storage->device());
-  storages_.push_back({fake, make_intrusive<StorageImpl>(DataPtr{}, storage->nbytes(), device, nullptr, storage->resizable())});
+  storages_.push_back(
+      {fake, make_intrusive<StorageImpl>(DataPtr{}, storage->nbytes(), device, nullptr, storage->resizable())});
   return storages_.back().twin;
 }
 
@@ -121,7 +124,9 @@ Device Twins::twinOf(Device device) {
   return Device(kMeta, static_cast<DeviceIndex>(i));
 }
 
-Device Twins::fakeOf(Device twin) const { return twin.has_index() ? devices_.at(static_cast<size_t>(twin.index())) : result_device_; }
+Device Twins::fakeOf(Device twin) const {
+  return twin.has_index() ? devices_.at(static_cast<size_t>(twin.index())) : result_device_;
+}
 
 void Twins::replaceReturns(Stack& stack, size_t returns) {
   const size_t arguments = tensors_.size();
@@ -130,7 +135,8 @@ void Twins::replaceReturns(Stack& stack, size_t returns) {
     TensorImpl& fake = *tensors_[i].fake.unsafeGetTensorImpl();
     const TensorImpl& twin = *tensors_[i].twin.unsafeGetTensorImpl();
     if (twin.device().is_cpu() || !is_fake(tensors_[i].fake)) continue;
-    if (!twin.sizes().equals(fake.sizes()) || !twin.strides().equals(fake.strides()) || twin.storage_offset() != fake.storage_offset())
+    if (!twin.sizes().equals(fake.sizes()) || !twin.strides().equals(fake.strides()) ||
+        twin.storage_offset() != fake.storage_offset())
       fake.set_sizes_and_strides(twin.sizes(), twin.strides(), twin.storage_offset());
   }
   for (const OfStorage& known : storages_) resizeStorage(*known.fake, known.twin->nbytes());
@@ -138,12 +144,14 @@ void Twins::replaceReturns(Stack& stack, size_t returns) {
 
 std::string Twins::withFakeDevices(std::string message) const {
   const auto replace = [&](const std::string& twin, const std::string& name) {
-    for (size_t at = 0; (at = message.find(twin, at)) != std::string::npos; at += name.size()) message.replace(at, twin.size(), name);
+    for (size_t at = 0; (at = message.find(twin, at)) != std::string::npos; at += name.size())
+      message.replace(at, twin.size(), name);
   };
   for (size_t i = devices_.size(); i-- > 0;) replace("meta:" + std::to_string(i), devices_[i].str());
   // A device's type, and its backend's name as part of a wrapper's.
   replace("(meta ", detail::str('(', result_device_.type(), ' '));
-  replace("_Meta_", detail::str('_', toString(toRuntimeKey(Functionality::Dense, backendOf(result_device_.type()))), '_'));
+  replace("_Meta_",
+          detail::str('_', toString(toRuntimeKey(Functionality::Dense, backendOf(result_device_.type()))), '_'));
   return message;
 }
 

@@ -12,11 +12,11 @@ namespace shunt::fake {
 
 class Twins {
  public:
-  /// Puts twins in the place of the tensors, and devices of twins in the place of devices, among the call's arguments: the last
-  /// values of the stack. Throws when fake and real tensors are mixed.
+  /// Puts twins in the place of the tensors, and devices of twins in the place of devices, among the call's arguments:
+  /// the last values of the stack. Throws when fake and real tensors are mixed.
   Twins(const FunctionSchema& schema, Stack& stack);
-  /// After the operator ran: the tensors that were passed where it returned their twins, and new fake tensors, in the place
-  /// of its returns. What it did to the geometry of a twin, the tensor gets.
+  /// After the operator ran: the tensors that were passed where it returned their twins, and new fake tensors, in the
+  /// place of its returns. What it did to the geometry of a twin, the tensor gets.
   void replaceReturns(Stack& stack, size_t returns);
   /// A message of a kernel with the fake devices' names in it.
   std::string withFakeDevices(std::string message) const;

@@ -35,7 +35,8 @@ using NewGeometry = std::unique_ptr<const autograd::TensorGeometry>;
 /// The arguments of one call, the last values of the caller's stack.
 class Call {
  public:
-  Call(const OperatorHandle& op, Stack* stack) : op_(op), schema_(op.schema()), stack_(*stack), n_(schema_.arguments().size()) {
+  Call(const OperatorHandle& op, Stack* stack)
+      : op_(op), schema_(op.schema()), stack_(*stack), n_(schema_.arguments().size()) {
     forEachTensor(stack_, n_, [this](const Tensor& t) {
       FunctionalTensor* f = functionalOf(t);
       operands_.push_back({t, f, f != nullptr ? f->value() : t});
@@ -79,8 +80,8 @@ class Call {
   bool any_functional_ = false;
 };
 
-// Composites that write to what they have made: what they call comes back here, one by one. A library's own has a kernel for
-// Functionalize that does the same.
+// Composites that write to what they have made: what they call comes back here, one by one. A library's own has a
+// kernel for Functionalize that does the same.
 bool isTakenApart(const OperatorHandle& op) {
   constexpr std::string_view kNames[] = {"aten::dropout"};
   return std::find(std::begin(kNames), std::end(kNames), op.op().name()) != std::end(kNames);
@@ -92,8 +93,10 @@ void Call::run() {
   const ModeOff off;
   // Plain tensors are constants. Formulas of a backward that runs inside a FunctionalizeGuard work on values.
   if (!any_functional_ && (!operands_.empty() || autograd::runningNode() != nullptr)) return runBelow();
-  if (schema_.is_mutable()) runWriting();
-  else runReading();
+  if (schema_.is_mutable())
+    runWriting();
+  else
+    runReading();
 }
 
 // ---- operators that write nothing ---------------------------------------------------------------------------------
@@ -151,7 +154,8 @@ std::vector<FunctionalTensor*> Call::writtenOrThrow() const {
     FunctionalTensor* f = argument(i).toTensor().defined() ? operandOf(argument(i).toTensor()).functional : nullptr;
     SHUNT_CHECK(f != nullptr, "operator ", op_.operator_name(), ": argument '", a.name, "' is ",
                 argument(i).toTensor().defined() ? "a plain tensor" : "undefined",
-                ", but is written while another argument is a functional tensor: a plain tensor is a constant there. Wrap it with "
+                ", but is written while another argument is a functional tensor: a plain tensor is a constant there. "
+                "Wrap it with "
                 "to_functional, or make it an argument of the functionalized function");
     out.push_back(f);
   }
@@ -173,7 +177,8 @@ std::vector<NewGeometry> Call::rehearse() const {
   }
   // A twin in the interior of a graph is a clone, and may lie in memory as the tensor doesn't.
   std::vector<autograd::TensorGeometry> before;
-  for (const Tensor& t : twins) before.push_back(t.defined() ? autograd::TensorGeometry(t) : autograd::TensorGeometry());
+  for (const Tensor& t : twins)
+    before.push_back(t.defined() ? autograd::TensorGeometry(t) : autograd::TensorGeometry());
   const ExcludeDispatchKeyGuard no_modes(DispatchKey::PythonKernel);  // not the program's call
   op_.callBoxed(&stack);
   std::vector<NewGeometry> out;
@@ -201,25 +206,32 @@ void Call::runWriting() {
   // resize_ and resize_as_: all that they do is seen on fake tensors.
   const bool resizes = form == nullptr && schema_.isInplace() &&
                        (schema_.name() == "aten::resize_" || schema_.name() == "aten::resize_as_");
-  SHUNT_CHECK(form != nullptr || resizes, "operator ", op_.operator_name(), " can't be functionalized: no operator computes what it "
-              "writes. Define one with the same name and arguments that returns the result, without '_' and without out= arguments: m.def(\"",
+  SHUNT_CHECK(form != nullptr || resizes, "operator ", op_.operator_name(),
+              " can't be functionalized: no operator computes what it "
+              "writes. Define one with the same name and arguments that returns the result, without '_' and without "
+              "out= arguments: m.def(\"",
               schema_.operator_name().baseName(), "...\")");
   if (form != nullptr && schema_.isInplace() && autograd::graph_tensor(written[0]->value()).is_view()) {
     // How a view came about shows on the value only, or on what that wraps.
-    const bool recorded = std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
+    const bool recorded =
+        std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
     autograd::check_inplace(autograd::graph_tensor(written[0]->value()), recorded);
   }
   const std::vector<NewGeometry> geometries = rehearse();
-  if (resizes) resize(*written[0], geometries[0]);
-  else if (form->is_view && schema_.isInplace()) changeGeometry(*written[0], *form);
-  else compute(*form, written, geometries);
+  if (resizes)
+    resize(*written[0], geometries[0]);
+  else if (form->is_view && schema_.isInplace())
+    changeGeometry(*written[0], *form);
+  else
+    compute(*form, written, geometries);
   returnWritten();
 }
 
 void Call::resize(FunctionalTensor& self, const NewGeometry& to) {
   if (to == nullptr) return;
   const int64_t bytes = detail::storageBytes("resize_", to->sizes, to->strides, self.itemsize());
-  self.resize(to->sizes, to->strides, self.storage_offset(), bytes == 0 ? 0 : bytes + self.storage_offset() * self.itemsize());
+  self.resize(to->sizes, to->strides, self.storage_offset(),
+              bytes == 0 ? 0 : bytes + self.storage_offset() * self.itemsize());
 }
 
 void Call::changeGeometry(FunctionalTensor& self, const FunctionalForm& form) {
@@ -230,8 +242,9 @@ void Call::changeGeometry(FunctionalTensor& self, const FunctionalForm& form) {
   self.append({form.op, std::move(args), 0, 0, true, false, !detaches});
 }
 
-// Plain kernels write to such memory element by element, and some elements perhaps not at all (masked_fill_). A result in a
-// tensor of its own doesn't tell which of several values would stay. Only what lies in the CPU's memory is looked at.
+// Plain kernels write to such memory element by element, and some elements perhaps not at all (masked_fill_). A result
+// in a tensor of its own doesn't tell which of several values would stay. Only what lies in the CPU's memory is looked
+// at.
 void checkOneValueForEachPlace(const OperatorHandle& op, const Tensor& result, IntArrayRef sizes, IntArrayRef strides) {
   const Tensor& plain = isWrapper(result) ? autograd::graph_tensor(result) : result;
   if (is_fake(plain) || isWrapper(plain) || plain.device().type() != DeviceType::CPU) return;
@@ -242,19 +255,20 @@ void checkOneValueForEachPlace(const OperatorHandle& op, const Tensor& result, I
   for (size_t d = 0; d < sizes.size(); ++d)
     if (sizes[d] > 1 && strides[d] == 0) first = first.narrow(static_cast<int64_t>(d), 0, 1);
   const Tensor once = first.expand(sizes).contiguous(), whole = plain.detach().contiguous();
-  SHUNT_CHECK(std::memcmp(once.data_ptr(), whole.data_ptr(), whole.nbytes()) == 0, "Functionalize: ", op.operator_name(),
-              " would write different values to elements of a tensor of sizes ", sizes, " and strides ", strides,
-              " that share memory. clone() the tensor first");
+  SHUNT_CHECK(std::memcmp(once.data_ptr(), whole.data_ptr(), whole.nbytes()) == 0,
+              "Functionalize: ", op.operator_name(), " would write different values to elements of a tensor of sizes ",
+              sizes, " and strides ", strides, " that share memory. clone() the tensor first");
 }
 
 void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written,
                    const std::vector<NewGeometry>& geometries) {
   // An argument of functionalize() is written at the end, so the graph has to save another tensor.
-  const bool recorded = GradMode::is_enabled() &&
-                        std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
+  const bool recorded = GradMode::is_enabled() && std::any_of(operands_.begin(), operands_.end(),
+                                                              [](const Operand& o) { return o.value.requires_grad(); });
   for (Operand& o : operands_)
     if (recorded && o.functional != nullptr && o.functional->base().isInput() &&
-        std::any_of(written.begin(), written.end(), [&](const FunctionalTensor* w) { return &w->base() == &o.functional->base(); }))
+        std::any_of(written.begin(), written.end(),
+                    [&](const FunctionalTensor* w) { return &w->base() == &o.functional->base(); }))
       o.value = o.value.clone();
   Stack stack;
   for (size_t i = 0; i < form.from.size(); ++i) {
@@ -262,10 +276,14 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
     // Where none is given, reductions compute in the dtype of out=. Other out= forms call the functional one, and cast.
     const bool of_out = a.name == "dtype" && schema_.isOut() && op_.hasKernelForDispatchKey(DispatchKey::CPU);
     const IValue given = form.from[i] >= 0 ? valueOf(argument(static_cast<size_t>(form.from[i]))) : IValue();
-    if (form.from[i] >= 0 && !(of_out && given.isNone())) stack.push_back(given);
-    else if (a.name == "dtype") stack.push_back(written[0]->dtype());
-    else if (a.name == "device") stack.push_back(written[0]->device());
-    else stack.push_back(IValue());
+    if (form.from[i] >= 0 && !(of_out && given.isNone()))
+      stack.push_back(given);
+    else if (a.name == "dtype")
+      stack.push_back(written[0]->dtype());
+    else if (a.name == "device")
+      stack.push_back(written[0]->device());
+    else
+      stack.push_back(IValue());
   }
   {
     // Autocast casts functional forms only, and this one stands for another.

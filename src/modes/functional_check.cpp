@@ -29,8 +29,8 @@ struct Snapshot {
   const char* changed() const {
     const TensorImpl& impl = *tensor.unsafeGetTensorImpl();
     if (!impl.is_inference() && version != impl.version().current()) return "version";
-    if (!bytes.empty() &&
-        (bytes.size() != impl.storage()->nbytes() || std::memcmp(bytes.data(), impl.storage()->data(), bytes.size()) != 0))
+    if (!bytes.empty() && (bytes.size() != impl.storage()->nbytes() ||
+                           std::memcmp(bytes.data(), impl.storage()->data(), bytes.size()) != 0))
       return "data";
     return impl.sizes() == IntArrayRef(sizes) && impl.strides() == IntArrayRef(strides) ? nullptr : "geometry";
   }
@@ -41,7 +41,8 @@ struct Snapshot {
 };
 
 void callChecked(const OperatorHandle& op, Stack& stack) {
-  SHUNT_CHECK(!op.schema().is_mutable(), "Functionalize called operator ", op.operator_name(), ", which writes to its arguments");
+  SHUNT_CHECK(!op.schema().is_mutable(), "Functionalize called operator ", op.operator_name(),
+              ", which writes to its arguments");
   std::vector<Snapshot> before;
   forEachTensor(stack, [&](const Tensor& t) { before.emplace_back(t); });
   forEachTensor(stack, [](const Tensor& t) { program.add(t); });
@@ -54,14 +55,16 @@ void callChecked(const OperatorHandle& op, Stack& stack) {
   ++checked;
   for (const Snapshot& s : before)
     if (const char* what = s.changed())
-      throw Error(detail::str("operator ", op.operator_name(), " changed the ", what, " of an argument, ", s.tensor.dtype(),
-                              IntArrayRef(s.sizes), ", though its schema says that it writes nothing"));
+      throw Error(detail::str("operator ", op.operator_name(), " changed the ", what, " of an argument, ",
+                              s.tensor.dtype(), IntArrayRef(s.sizes),
+                              ", though its schema says that it writes nothing"));
 }
 
 }  // namespace
 
 void callBelow(const OperatorHandle& op, Stack& stack) {
-  if (checking != 0) [[unlikely]] return callChecked(op, stack);
+  if (checking != 0) [[unlikely]]
+    return callChecked(op, stack);
   op.callBoxed(&stack);
 }
 

@@ -33,8 +33,10 @@ std::optional<std::vector<int>> match(const FunctionSchema& writing, const Funct
     if (!writing.arguments()[i].is_out()) read.push_back(static_cast<int>(i));
   const auto& args = candidate.arguments();
   size_t options = args.size();
-  if (args.size() == read.size() + kOptions.size()) options = optionsOf(args);
-  else if (args.size() != read.size()) return std::nullopt;
+  if (args.size() == read.size() + kOptions.size())
+    options = optionsOf(args);
+  else if (args.size() != read.size())
+    return std::nullopt;
   std::vector<int> from;
   size_t at = 0;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -56,7 +58,8 @@ std::string plainName(const FunctionSchema& schema) {
 }
 
 bool returnsView(const FunctionSchema& schema) {
-  return std::any_of(schema.returns().begin(), schema.returns().end(), [](const Argument& r) { return r.hasAlias() && !r.is_write(); });
+  return std::any_of(schema.returns().begin(), schema.returns().end(),
+                     [](const Argument& r) { return r.hasAlias() && !r.is_write(); });
 }
 
 std::unique_ptr<FunctionalForm> find(const OperatorHandle& op) {
@@ -70,7 +73,8 @@ std::unique_ptr<FunctionalForm> find(const OperatorHandle& op) {
       const auto candidate = dispatcher.findSchema(known);
       if (!candidate) continue;
       if (auto from = match(schema, candidate->schema()))
-        return std::make_unique<FunctionalForm>(FunctionalForm{*candidate, std::move(*from), returnsView(candidate->schema())});
+        return std::make_unique<FunctionalForm>(
+            FunctionalForm{*candidate, std::move(*from), returnsView(candidate->schema())});
     }
   return nullptr;
 }
@@ -84,7 +88,8 @@ bool stillFits(const OperatorHandle& op, const FunctionalForm& form) {
 }  // namespace
 
 const FunctionalForm* functionalForm(const OperatorHandle& op) {
-  // By thread, so without a lock. Both operators may be taken back and defined anew with other arguments, hence the second look.
+  // By thread, so without a lock. Both operators may be taken back and defined anew with other arguments, hence the
+  // second look.
   static thread_local std::unordered_map<const Operator*, std::unique_ptr<FunctionalForm>> known;
   std::unique_ptr<FunctionalForm>& form = known[&op.op()];
   if (form == nullptr || !stillFits(op, *form)) form = find(op);

@@ -13,7 +13,8 @@ namespace shunt::functional {
 /// ones.
 struct FunctionalForm {
   OperatorHandle op;
-  std::vector<int> from;  // for each of its arguments the position among the other's; -1: dtype, layout, device, pin_memory of a factory
+  std::vector<int> from;  // for each of its arguments the position among the other's; -1: dtype, layout, device,
+                          // pin_memory of a factory
   bool is_view;           // transpose for transpose_: changes what the tensor is, not what it holds
 };
 /// Null when there is none; good until the next call on this thread. Looks in the operator's namespace, then in

@@ -45,7 +45,8 @@ int64_t span(const Tensor& t) {
 }
 
 bool covers(const Tensor& whole, const Tensor& part) {
-  return whole.is_non_overlapping_and_dense() && whole.dtype() == part.dtype() && part.storage_offset() >= whole.storage_offset() &&
+  return whole.is_non_overlapping_and_dense() && whole.dtype() == part.dtype() &&
+         part.storage_offset() >= whole.storage_offset() &&
          part.storage_offset() + span(part) <= whole.storage_offset() + whole.numel();
 }
 
@@ -85,7 +86,8 @@ void becomeLeaf(const Tensor& plain, const Tensor& leaf) {
 Tensor detail::FunctionalizeCall::Inputs::wrap(const Tensor& t) {
   if (nested) return t;
   if (const Input* known = inputOf(t)) return known->functional;
-  SHUNT_CHECK(!is_functional(t), "functionalize: an argument is a functional tensor already, but no FunctionalizeGuard is "
+  SHUNT_CHECK(!is_functional(t),
+              "functionalize: an argument is a functional tensor already, but no FunctionalizeGuard is "
               "active; give the function its plain tensor, or call it within the guard");
   const functional::ModeOff off;
   const size_t group = groupFor(t);
@@ -101,8 +103,10 @@ size_t detail::FunctionalizeCall::Inputs::groupFor(const Tensor& t) {
   std::vector<size_t> rivals;
   for (size_t i = 0; i < groups_.size(); ++i) {
     if (!functional::sharesMemory(groups_[i].root, t)) continue;
-    if (!found && joins(i, t)) found = i;
-    else rivals.push_back(i);
+    if (!found && joins(i, t))
+      found = i;
+    else
+      rivals.push_back(i);
   }
   if (!found) {
     found = groups_.size();
@@ -183,7 +187,8 @@ void detail::FunctionalizeCall::Inputs::writeBack(const Input& input) const {
   Tensor new_leaf = now.isItself() && leaf.defined() && leaf.requires_grad() && !leaf.is_same(plain) ? leaf : Tensor();
   if (now.base().generation() != 0 && now.base().isUsable() && !plain.is_same(now.value()) && !done) {
     const Tensor& value = now.value();
-    const bool is_leaf = now.isItself() && !leaf.defined() && !plain.requires_grad() && value.requires_grad() && value.is_leaf();
+    const bool is_leaf =
+        now.isItself() && !leaf.defined() && !plain.requires_grad() && value.requires_grad() && value.is_leaf();
     if (is_leaf) new_leaf = value;
     const AutoGradMode recorded(GradMode::is_enabled() && !new_leaf.defined());
     copyInto(plain, value);
@@ -218,13 +223,15 @@ void detail::FunctionalizeCall::Inputs::restore() const {
     try {
       work();
     } catch (const std::exception& e) {
-      logWarning(str("functionalize: an argument isn't again what it was before the function, which threw: ", e.what()));
+      logWarning(
+          str("functionalize: an argument isn't again what it was before the function, which threw: ", e.what()));
     }
   };
   for (const Input& input : inputs_) {
     attempt([&] { unwrapGrad(input); });
     const auto& before = input.geometry;
-    if (input.plain.sizes() == IntArrayRef(before.sizes) && input.plain.strides() == IntArrayRef(before.strides)) continue;
+    if (input.plain.sizes() == IntArrayRef(before.sizes) && input.plain.strides() == IntArrayRef(before.strides))
+      continue;
     attempt([&] { input.plain.as_strided_(before.sizes, before.strides, before.storage_offset); });
   }
 }

@@ -45,7 +45,8 @@ struct detail::FunctionalizeCall::Inputs {
   void reroot(size_t group, const Tensor& root);
   const Input* inputOf(const Tensor& plain) const;
   void writeBack(const Input& input) const;
-  /// What the function has set as the argument's grad becomes a plain tensor; where that can't be known, none, and it throws.
+  /// What the function has set as the argument's grad becomes a plain tensor; where that can't be known, none, and it
+  /// throws.
   static void unwrapGrad(const Input& input);
 
   std::vector<Group> groups_;

@@ -1,5 +1,5 @@
-// The functional forms of in-place operators whose dictionary entry has none: random numbers, copy_, zero_. Composites: they write
-// to a clone that nobody else has, so autograd sees what it sees in the in-place operator.
+// The functional forms of in-place operators whose dictionary entry has none: random numbers, copy_, zero_. Composites:
+// they write to a clone that nobody else has, so autograd sees what it sees in the in-place operator.
 #include <shunt/core/library.h>
 #include <shunt/ops.h>
 
@@ -18,8 +18,8 @@ constexpr const char* kSchemas[] = {
 
 void writeToClone(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   const OperatorName name = op.operator_name();
-  const OperatorHandle inplace =
-      Dispatcher::singleton().findSchemaOrThrow(detail::str("aten::", name.baseName(), "_").c_str(), name.overload_name.c_str());
+  const OperatorHandle inplace = Dispatcher::singleton().findSchemaOrThrow(
+      detail::str("aten::", name.baseName(), "_").c_str(), name.overload_name.c_str());
   IValue& self = peek(*stack, 0, op.schema().arguments().size());
   self = IValue(self.toTensor().clone());
   inplace.callBoxed(stack);

@@ -30,7 +30,8 @@ Tensor scatter(const Tensor& into, const Tensor& part, const Tensor& view) {
   if (repeatsElements(view)) {  // of what is written to one place, the last stays
     Tensor last = part, place = view;
     for (int64_t d = 0; d < view.dim(); ++d)
-      if (view.stride(d) == 0 && view.size(d) > 1) last = last.narrow(d, view.size(d) - 1, 1), place = place.narrow(d, 0, 1);
+      if (view.stride(d) == 0 && view.size(d) > 1)
+        last = last.narrow(d, view.size(d) - 1, 1), place = place.narrow(d, 0, 1);
     return scatter(into, last, place);
   }
   if (!repeatsElements(into)) return callOne(op, {into, part, view.sizes(), view.strides(), view.storage_offset()});
@@ -50,7 +51,9 @@ Tensor scatter(const Tensor& into, const Tensor& part, const Tensor& view, const
 }
 
 /// A wrapper's graph is that of the tensor inside.
-void setEdge(const Tensor& t, autograd::Edge edge) { autograd::set_gradient_edge(autograd::graph_tensor(t), std::move(edge)); }
+void setEdge(const Tensor& t, autograd::Edge edge) {
+  autograd::set_gradient_edge(autograd::graph_tensor(t), std::move(edge));
+}
 
 bool keepsGrad(const Tensor& t) {
   const autograd::AutogradMeta* meta = autograd::get_autograd_meta(autograd::graph_tensor(t));
@@ -76,10 +79,13 @@ size_t storageBytes(const Tensor& value) {
 
 bool sharesMemory(const Tensor& a, const Tensor& b) {
   if (!a.unsafeGetTensorImpl()->has_storage() || !b.unsafeGetTensorImpl()->has_storage()) return false;
-  return a.is_alias_of(b) || ((isWrapper(a) || isWrapper(b)) && autograd::graph_tensor(a).is_alias_of(autograd::graph_tensor(b)));
+  return a.is_alias_of(b) ||
+         ((isWrapper(a) || isWrapper(b)) && autograd::graph_tensor(a).is_alias_of(autograd::graph_tensor(b)));
 }
 
-Tensor detachedAlias(const Tensor& value) { return isWrapper(value) ? value.detach() : autograd::detached_alias(value); }
+Tensor detachedAlias(const Tensor& value) {
+  return isWrapper(value) ? value.detach() : autograd::detached_alias(value);
+}
 
 Tensor Link::apply(const Tensor& t) const {
   const AutoGradMode grad(grad_mode);
@@ -87,7 +93,8 @@ Tensor Link::apply(const Tensor& t) const {
   stack[self] = t;
   callBelow(op, stack);
   const IValue& result = stack.back();
-  return result.isTensorList() ? result.toTensorVector().at(output) : stack[stack.size() - op.schema().returns().size() + output].toTensor();
+  return result.isTensorList() ? result.toTensorVector().at(output)
+                               : stack[stack.size() - op.schema().returns().size() + output].toTensor();
 }
 
 Link stridedLink(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
@@ -96,7 +103,8 @@ Link stridedLink(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
 }
 
 // ---- Base ---------------------------------------------------------------------------------------------------------
-Base::Base(Tensor value) : value_(std::move(value)), storage_(fake::makeStorage(storageBytes(value_), value_.device())) {}
+Base::Base(Tensor value)
+    : value_(std::move(value)), storage_(fake::makeStorage(storageBytes(value_), value_.device())) {}
 
 void Base::release_resources() {
   value_.reset();
@@ -117,7 +125,8 @@ void Base::reshapeLeaf(const TensorImpl& shape) {
     if (!value_.is_leaf() || !value_.is_floating_point() || value_.is_inference()) return;
     leaf_ = value_;
     value_ = detachedAlias(value_);
-    // One that requires grad has to be the user's own, whose grad and hooks are known to others; another may require grad later.
+    // One that requires grad has to be the user's own, whose grad and hooks are known to others; another may require
+    // grad later.
     if (!leaf_.requires_grad()) {
       leaf_ = detachedAlias(leaf_);
       autograd::graph_tensor(leaf_).unsafeGetTensorImpl()->use_own_version_counter();
@@ -141,7 +150,8 @@ void Base::beRivalOf(Base& other) {
 
 const Tensor& Base::value() {
   SHUNT_CHECK(isUsable(), "functionalize: an argument of shape ", value_.sizes(), " and dtype ", value_.dtype(),
-              " shares memory with another argument that was written meanwhile, but that one has another dtype, graph or class, so "
+              " shares memory with another argument that was written meanwhile, but that one has another dtype, graph "
+              "or class, so "
               "what it shows now is not known. Give the function one of them and make the other of it inside");
   if (leaf_.defined() && value_.requires_grad() != leaf_.requires_grad()) {  // requires_grad_() was called since
     value_ = atLeaf(leaf_.requires_grad() ? value_ : detachedAlias(value_));
@@ -190,13 +200,16 @@ void FunctionalTensor::release_resources() {
   base_.reset();
 }
 
-void FunctionalTensor::followValue() { set_sizes_and_strides(value_.sizes(), value_.strides(), value_.storage_offset()); }
+void FunctionalTensor::followValue() {
+  set_sizes_and_strides(value_.sizes(), value_.strides(), value_.storage_offset());
+}
 
 bool FunctionalTensor::isDetached() const {
   if (isItself() || is_inference()) return false;
   const Tensor& base = autograd::graph_tensor(base_->value());
   const Tensor& now = autograd::graph_tensor(value());
-  return now.is_floating_point() && base.is_floating_point() && (!now.is_view() || !now._base().is_same(base.is_view() ? base._base() : base));
+  return now.is_floating_point() && base.is_floating_point() &&
+         (!now.is_view() || !now._base().is_same(base.is_view() ? base._base() : base));
 }
 
 Tensor FunctionalTensor::upTo(size_t links) const {
@@ -266,12 +279,15 @@ void FunctionalTensor::rebase(intrusive_ptr<Base> base, std::vector<Link> chain)
 void FunctionalTensor::write(const Tensor& value) {
   const ModeOff off;
   bool detached = isDetached();
-  if (detached && value.requires_grad() && GradMode::is_enabled() && base_.use_count() == 1) {  // nobody else has that memory
+  if (detached && value.requires_grad() && GradMode::is_enabled() &&
+      base_.use_count() == 1) {  // nobody else has that memory
     rebase(make_intrusive<Base>(detachedAlias(this->value())), {});
     detached = false;
   }
-  SHUNT_CHECK(!detached || !value.requires_grad() || !GradMode::is_enabled(), "Functionalize: what is written to a detached alias requires grad, but ",
-              "the alias shares memory with tensors that are not to see the graph. Detach the operand too, or clone the alias first");
+  SHUNT_CHECK(!detached || !value.requires_grad() || !GradMode::is_enabled(),
+              "Functionalize: what is written to a detached alias requires grad, but ",
+              "the alias shares memory with tensors that are not to see the graph. Detach the operand too, or clone "
+              "the alias first");
   // What is written through a detached alias is no part of the others' graph.
   const AutoGradMode grad(GradMode::is_enabled() && !detached);
   Tensor next = value;
@@ -296,7 +312,8 @@ FunctionalTensor* functionalOf(const Tensor& t) {
   TensorImpl* impl = t.unsafeGetTensorImpl();
   if (impl == nullptr || !impl->key_set().has(Functionality::Functionalize)) return nullptr;
   auto* wrapper = dynamic_cast<FunctionalTensor*>(impl);
-  SHUNT_CHECK(wrapper != nullptr, "a tensor with the key Functionalize that to_functional did not make; make one with to_functional(t)");
+  SHUNT_CHECK(wrapper != nullptr,
+              "a tensor with the key Functionalize that to_functional did not make; make one with to_functional(t)");
   return wrapper;
 }
 

@@ -11,7 +11,9 @@ namespace shunt::functional {
 /// While it lives, the mode is off on this thread: what Functionalize calls below are ordinary calls.
 class ModeOff {
  public:
-  ModeOff() : saved_(detail::tls_state.included) { detail::tls_state.included &= ~DispatchKeySet::of(Functionality::Functionalize).raw(); }
+  ModeOff() : saved_(detail::tls_state.included) {
+    detail::tls_state.included &= ~DispatchKeySet::of(Functionality::Functionalize).raw();
+  }
   ~ModeOff() { detail::tls_state.included = saved_; }
   ModeOff(const ModeOff&) = delete;
   ModeOff& operator=(const ModeOff&) = delete;
@@ -26,9 +28,9 @@ void callBelow(const OperatorHandle& op, Stack& stack);
 /// One view operator of a chain.
 struct Link {
   OperatorHandle op;
-  Stack args;     // with nothing in the place of the tensor that is viewed
-  size_t self;    // that place
-  size_t output;  // which of the results, where there are several
+  Stack args;      // with nothing in the place of the tensor that is viewed
+  size_t self;     // that place
+  size_t output;   // which of the results, where there are several
   bool grad_mode;  // of the thread that made the view
   bool changes_dtype;
   // t_ and the like: the tensor itself has another shape since. Nothing is cut off the graph, whatever the thread's

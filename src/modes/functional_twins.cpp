@@ -31,7 +31,8 @@ Tensor Twins::twinOf(const Tensor& value) {
   const Tensor& inner = autograd::graph_tensor(value);
   // The converter would hand a fake one back, to be written.
   const bool ordinary = !inner.key_set().backends().empty() && !is_fake(inner);
-  if (ordinary && inner.dtype() == value.dtype() && sameGeometry(*inner.unsafeGetTensorImpl(), *value.unsafeGetTensorImpl()))
+  if (ordinary && inner.dtype() == value.dtype() &&
+      sameGeometry(*inner.unsafeGetTensorImpl(), *value.unsafeGetTensorImpl()))
     return converter_.from_tensor(inner);
   return lookalike(value);
 }

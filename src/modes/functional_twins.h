@@ -1,5 +1,5 @@
-// The fake tensors on which Functionalize tries what a writing operator does (Note [Functional tensors]), and dispatch modes what
-// an operator returns. For one call.
+// The fake tensors on which Functionalize tries what a writing operator does (Note [Functional tensors]), and dispatch
+// modes what an operator returns. For one call.
 #pragma once
 
 #include "src/modes/functional_tensor.h"
@@ -14,8 +14,8 @@ namespace shunt::functional {
 
 class Twins {
  public:
-  /// A fake tensor like `t`, for which `value` stands below; the same one every time. `f` is null for a tensor that isn't
-  /// functional.
+  /// A fake tensor like `t`, for which `value` stands below; the same one every time. `f` is null for a tensor that
+  /// isn't functional.
   Tensor of(const Tensor& t, const FunctionalTensor* f, const Tensor& value);
 
  private:

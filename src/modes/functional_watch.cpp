@@ -33,9 +33,10 @@ void Watch::handle(const OperatorHandle& op, Stack* stack) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].is_write()) continue;
     forEachTensor((*stack)[stack->size() - arguments.size() + i], [&](const Tensor& t) {
-      SHUNT_CHECK(!t.unsafeGetTensorImpl()->has_storage() || !program_.has(t.storage()), "operator ", outer_.operator_name(), " calls ",
-                  op.operator_name(), ", which writes to its argument '", arguments[i].name, "', a tensor of the program, ", t.dtype(),
-                  t.sizes(), ", though the schema of ", outer_.operator_name(), " says that it writes nothing");
+      SHUNT_CHECK(!t.unsafeGetTensorImpl()->has_storage() || !program_.has(t.storage()), "operator ",
+                  outer_.operator_name(), " calls ", op.operator_name(), ", which writes to its argument '",
+                  arguments[i].name, "', a tensor of the program, ", t.dtype(), t.sizes(), ", though the schema of ",
+                  outer_.operator_name(), " says that it writes nothing");
     });
   }
   Watch nested(outer_, program_);

@@ -17,12 +17,13 @@ class ProgramStorages {
   void clear() { known_.clear(); }
 
  private:
-  std::unordered_map<const StorageImpl*, weak_intrusive_ptr<StorageImpl>> known_;  // weak: keeps the address from being used again
+  std::unordered_map<const StorageImpl*, weak_intrusive_ptr<StorageImpl>>
+      known_;  // weak: keeps the address from being used again
   size_t sweep_at_ = 64;
 };
 
-/// A mode that stays on in what its handler calls: throws when an operator that reaches the dispatcher in the kernels of
-/// `outer` writes to the program's memory.
+/// A mode that stays on in what its handler calls: throws when an operator that reaches the dispatcher in the kernels
+/// of `outer` writes to the program's memory.
 class Watch final : public DispatchMode {
  public:
   Watch(const OperatorHandle& outer, const ProgramStorages& program) : outer_(outer), program_(program) {}

@@ -7,8 +7,8 @@
 
 namespace shunt {
 
-using functional::FunctionalTensor;
 using functional::functionalOf;
+using functional::FunctionalTensor;
 
 Tensor to_functional(const Tensor& t) {
   SHUNT_CHECK(t.defined(), "to_functional: the tensor is undefined; expected one with data");
@@ -19,7 +19,8 @@ Tensor to_functional(const Tensor& t) {
 Tensor from_functional(const Tensor& t) {
   SHUNT_CHECK(t.defined(), "from_functional: the tensor is undefined; expected a functional tensor");
   const FunctionalTensor* f = functionalOf(t);
-  SHUNT_CHECK(f != nullptr, "from_functional: expected a functional tensor, got one with the keys ", t.key_set(), "; make one with to_functional(t)");
+  SHUNT_CHECK(f != nullptr, "from_functional: expected a functional tensor, got one with the keys ", t.key_set(),
+              "; make one with to_functional(t)");
   return f->value();
 }
 

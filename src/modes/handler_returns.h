@@ -10,11 +10,12 @@ class HandlerReturns {
  public:
   HandlerReturns(const OperatorHandle& op, const Stack& stack)
       : op_(op), definition_(definitionOf(op)), below_(stack.size() - definition_.argument_tags.size()) {}
-  /// Throws unless the arguments are replaced by as many values as the operator returns, each of its type; a Tensor may be None.
-  /// `handler`: a DispatchMode or a TensorSubclass, which the message names.
+  /// Throws unless the arguments are replaced by as many values as the operator returns, each of its type; a Tensor may
+  /// be None. `handler`: a DispatchMode or a TensorSubclass, which the message names.
   template <class Handler>
   void check(const Stack& stack, const Handler& handler) const {
-    if (!areRight(stack)) [[unlikely]] throwNaming(handler, stack);
+    if (!areRight(stack)) [[unlikely]]
+      throwNaming(handler, stack);
   }
   /// How many values lie under the arguments.
   size_t below() const { return below_; }

@@ -52,8 +52,10 @@ std::string wrappersOf(const OperatorHandle& op, const Stack& stack) {
 
 struct Deeper {
   Deeper(const OperatorHandle& op, const TensorSubclass& wrapper) {
-    SHUNT_CHECK(depth < kDeepest, "operator ", op.operator_name(), ": the handler of ", wrapper.name(), " is ", kDeepest,
-                " calls deep in handlers of wrapper tensors: it seems to call operators on the wrappers that it was given; unwrap "
+    SHUNT_CHECK(depth < kDeepest, "operator ", op.operator_name(), ": the handler of ", wrapper.name(), " is ",
+                kDeepest,
+                " calls deep in handlers of wrapper tensors: it seems to call operators on the wrappers that it was "
+                "given; unwrap "
                 "them first");
     ++depth;
   }
@@ -63,9 +65,10 @@ struct Deeper {
 };
 
 void belowPython(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
-  throw Error(detail::str("operator ", op.operator_name(), ": a wrapper tensor got past its class (", wrappersOf(op, *stack),
-                          "): the key Python is excluded on this thread, or was taken away by a redispatch. Kernels can't use a wrapper, "
-                          "which has no data: unwrap it first"));
+  throw Error(detail::str(
+      "operator ", op.operator_name(), ": a wrapper tensor got past its class (", wrappersOf(op, *stack),
+      "): the key Python is excluded on this thread, or was taken away by a redispatch. Kernels can't use a wrapper, "
+      "which has no data: unwrap it first"));
 }
 
 }  // namespace
@@ -81,8 +84,9 @@ bool handleBySubclass(const OperatorHandle& op, Stack* stack) {
     keeps = t;
   });
   if (!any) return false;
-  SHUNT_CHECK(first != nullptr, "operator ", op.operator_name(), ": no class of its wrapper arguments takes this call: ",
-              wrappersOf(op, *stack), "; each has declined it (accepts)");
+  SHUNT_CHECK(first != nullptr, "operator ", op.operator_name(),
+              ": no class of its wrapper arguments takes this call: ", wrappersOf(op, *stack),
+              "; each has declined it (accepts)");
   const HandlerReturns returns(op, *stack);
   const Deeper deeper(op, *first);
   first->handle(op, stack);
@@ -99,7 +103,8 @@ TensorSubclass::TensorSubclass(Tensor inner)
 }
 
 TensorSubclass::TensorSubclass(IntArrayRef sizes, const TensorOptions& options, Tensor inner)
-    : TensorImpl(noData(options.device()), wrapperKeys(inner.defined() ? inner.is_inference() : InferenceMode::is_enabled()), options.dtype()),
+    : TensorImpl(noData(options.device()),
+                 wrapperKeys(inner.defined() ? inner.is_inference() : InferenceMode::is_enabled()), options.dtype()),
       inner_(std::move(inner)),
       looks_like_inner_(false) {
   set_sizes_contiguous(sizes);
@@ -153,8 +158,9 @@ std::vector<Unwrapped> unwrapArguments(const OperatorHandle& op, Stack& stack, M
     value = mapTensors(value, [&](const Tensor& t) {
       const TensorSubclass* wrapper = mine(t);
       if (wrapper == nullptr) return t;
-      SHUNT_CHECK(wrapper->inner().defined(), "operator ", op.operator_name(), ": call_unwrapped: argument ", arguments[i].name, " is a ",
-                  wrapper->name(), " without an inner tensor; its class has to handle the operator itself");
+      SHUNT_CHECK(wrapper->inner().defined(), "operator ", op.operator_name(), ": call_unwrapped: argument ",
+                  arguments[i].name, " is a ", wrapper->name(),
+                  " without an inner tensor; its class has to handle the operator itself");
       found.push_back({t, wrapper->inner(), arguments[i].is_write()});
       return wrapper->inner();
     });
@@ -187,7 +193,8 @@ void callUnwrapped(const OperatorHandle& op, Stack* stack, Mine mine, FunctionRe
   const auto& returns = op.schema().returns();
   for (size_t i = 0; i < returns.size(); ++i) {
     IValue& value = (*stack)[stack->size() - returns.size() + i];
-    value = mapTensors(value, [&](const Tensor& t) { return wrapReturn(t, returns[i].is_write(), arguments, mine, wrap); });
+    value =
+        mapTensors(value, [&](const Tensor& t) { return wrapReturn(t, returns[i].is_write(), arguments, mine, wrap); });
   }
 }
 

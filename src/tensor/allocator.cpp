@@ -1,8 +1,9 @@
 // Free lists: one per thread and size class, linked through the blocks' first words.
 //
 // Classes: multiples of 64 bytes up to 1 KiB, then four steps a doubling up to 1 MiB; behind the lists stands oneTBB's
-// allocator (system_blocks.h). Larger blocks go straight to malloc, as do all in builds with SHUNT_STRESS. A list keeps at
-// most 64 blocks and about 512 KiB. The thread's lists sit behind one initial-exec pointer and go back when the thread ends.
+// allocator (system_blocks.h). Larger blocks go straight to malloc, as do all in builds with SHUNT_STRESS. A list keeps
+// at most 64 blocks and about 512 KiB. The thread's lists sit behind one initial-exec pointer and go back when the
+// thread ends.
 #include "src/tensor/free_lists.h"
 #include "src/tensor/system_blocks.h"
 
@@ -83,7 +84,8 @@ void freeBlock(void* block, size_t nbytes) noexcept {
   const SizeClass c = classOf(nbytes);
   ThreadLists& mine = lists();
   List& list = mine.lists[static_cast<size_t>(c.index)];
-  if (list.count >= kMaxListBlocks || (c.bytes > kFineLimit && list.count > 0 && (list.count + 1) * c.bytes > kMaxListBytes)) [[unlikely]] {
+  if (list.count >= kMaxListBlocks ||
+      (c.bytes > kFineLimit && list.count > 0 && (list.count + 1) * c.bytes > kMaxListBytes)) [[unlikely]] {
     ++mine.counters.to_system;
     return freeToSystem(mine, block);
   }
@@ -120,9 +122,7 @@ namespace {
 
 struct AllocatorTable {
   std::array<std::atomic<Allocator*>, kNumDeviceTypes> entries{};
-  AllocatorTable() {
-    entries[static_cast<size_t>(kCPU)] = detail::cpu_allocator;
-  }
+  AllocatorTable() { entries[static_cast<size_t>(kCPU)] = detail::cpu_allocator; }
 };
 
 AllocatorTable& allocatorTable() {
@@ -137,13 +137,16 @@ void registerAllocator(DeviceType type, Allocator* allocator) {
   Allocator* expected = nullptr;
   auto& entry = allocatorTable().entries[static_cast<size_t>(type)];
   SHUNT_CHECK(entry.compare_exchange_strong(expected, allocator) || expected == allocator,
-              "registerAllocator: device type ", type, " already has another allocator; a type has one for the life of the process");
+              "registerAllocator: device type ", type,
+              " already has another allocator; a type has one for the life of the process");
 }
 
 Allocator& allocatorOf(DeviceType type) {
   Allocator* a = allocatorTable().entries[static_cast<size_t>(type)].load(std::memory_order_acquire);
-  SHUNT_CHECK(a != nullptr, "device type ", type, " has no backend in this build of Shunt: available are cpu and meta; a "
-              "backend library has to be loaded (load_library), which registers an allocator with registerAllocator(DeviceType, Allocator*) "
+  SHUNT_CHECK(a != nullptr, "device type ", type,
+              " has no backend in this build of Shunt: available are cpu and meta; a "
+              "backend library has to be loaded (load_library), which registers an allocator with "
+              "registerAllocator(DeviceType, Allocator*) "
               "(shunt/tensor/allocator.h) and kernels for the key ",
               toString(backendOf(type)));
   return *a;

@@ -38,7 +38,8 @@ DeviceType parseType(std::string_view name, const std::string& whole) {
   std::string known;
   for (const char* n : kDeviceNames) known += (known.empty() ? "" : ", ") + std::string(n);
   if (const char* renamed = private_use_name.load(std::memory_order_acquire)) known += ", " + std::string(renamed);
-  throw Error(detail::str("Expected one of ", known, " device type at start of device string: ", whole.empty() ? "''" : whole));
+  throw Error(
+      detail::str("Expected one of ", known, " device type at start of device string: ", whole.empty() ? "''" : whole));
 }
 }  // namespace
 
@@ -69,18 +70,20 @@ const char* deviceTypeName(DeviceType type) {
 
 void rename_privateuse1_backend(const std::string& name) {
   const auto isWord = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); };
-  SHUNT_CHECK(!name.empty() && name[0] >= 'a' && name[0] <= 'z' && std::all_of(name.begin(), name.end(), isWord),
-              "rename_privateuse1_backend: expected lower-case letters, digits and underscores, the first a letter, got '", name, "'");
+  SHUNT_CHECK(
+      !name.empty() && name[0] >= 'a' && name[0] <= 'z' && std::all_of(name.begin(), name.end(), isWord),
+      "rename_privateuse1_backend: expected lower-case letters, digits and underscores, the first a letter, got '",
+      name, "'");
   const auto taken = findType(name);
-  SHUNT_CHECK(!taken || *taken == kPrivateUse1 || std::ranges::count(kNamesOnly, *taken) != 0, "rename_privateuse1_backend: '", name,
-              "' is the name of another device type, one with a ", backendOf(*taken) == BackendComponent::CPU ? "key" : "backend",
-              " of its own; choose another name");
+  SHUNT_CHECK(!taken || *taken == kPrivateUse1 || std::ranges::count(kNamesOnly, *taken) != 0,
+              "rename_privateuse1_backend: '", name, "' is the name of another device type, one with a ",
+              backendOf(*taken) == BackendComponent::CPU ? "key" : "backend", " of its own; choose another name");
   auto text = std::make_unique<char[]>(name.size() + 1);
   std::ranges::copy(name, text.get());
   const char* before = nullptr;
   if (private_use_name.compare_exchange_strong(before, text.get())) return (void)text.release();
-  SHUNT_CHECK(name == before, "rename_privateuse1_backend: PrivateUse1 has been renamed to '", before, "' already, and can't become '", name,
-              "': a process has one such backend");
+  SHUNT_CHECK(name == before, "rename_privateuse1_backend: PrivateUse1 has been renamed to '", before,
+              "' already, and can't become '", name, "': a process has one such backend");
 }
 
 std::string get_privateuse1_backend() { return deviceTypeName(kPrivateUse1); }

@@ -48,18 +48,22 @@ void DeviceGuardImplInterface::synchronizeDevice(DeviceIndex) const {}
 
 void registerDeviceGuard(DeviceType type, const DeviceGuardImplInterface* guard) {
   SHUNT_CHECK(guard != nullptr, "registerDeviceGuard: the guard of device type ", type, " is null");
-  SHUNT_CHECK(guard->type() == type, "registerDeviceGuard: expected a guard of device type ", type, ", got one of ", guard->type());
+  SHUNT_CHECK(guard->type() == type, "registerDeviceGuard: expected a guard of device type ", type, ", got one of ",
+              guard->type());
   const DeviceGuardImplInterface* expected = nullptr;
   SHUNT_CHECK(guards()[static_cast<size_t>(type)].compare_exchange_strong(expected, guard) || expected == guard,
-              "registerDeviceGuard: device type ", type, " already has another device guard; a type has one for the life of the process");
+              "registerDeviceGuard: device type ", type,
+              " already has another device guard; a type has one for the life of the process");
 }
 
 bool hasDeviceGuardImpl(DeviceType type) { return find(type) != nullptr; }
 
 const DeviceGuardImplInterface& getDeviceGuardImpl(DeviceType type) {
   const DeviceGuardImplInterface* guard = find(type);
-  SHUNT_CHECK(guard != nullptr, "device type ", type, " has no device guard: its backend library has to be loaded (load_library), which ",
-              "registers one with registerDeviceGuard(DeviceType, const DeviceGuardImplInterface*) (shunt/tensor/device_guard.h)");
+  SHUNT_CHECK(guard != nullptr, "device type ", type,
+              " has no device guard: its backend library has to be loaded (load_library), which ",
+              "registers one with registerDeviceGuard(DeviceType, const DeviceGuardImplInterface*) "
+              "(shunt/tensor/device_guard.h)");
   return *guard;
 }
 

@@ -1,5 +1,5 @@
-// Free lists of small blocks: the fast paths, inline, so that compiled thunks have them too; what they need of the system is
-// in allocator.cpp. See there. Each thread uses its own lists only.
+// Free lists of small blocks: the fast paths, inline, so that compiled thunks have them too; what they need of the
+// system is in allocator.cpp. See there. Each thread uses its own lists only.
 #pragma once
 
 #include "src/tensor/stress.h"
@@ -36,7 +36,7 @@ SHUNT_ALWAYS_INLINE SizeClass classOf(size_t n) {
     const size_t i = n == 0 ? 1 : (n + kBlockAlignment - 1) / kBlockAlignment;
     return {static_cast<int>(i - 1), i * kBlockAlignment};
   }
-  const int top = std::bit_width(n - 1) - 1;          // 2^top < n <= 2^(top+1)
+  const int top = std::bit_width(n - 1) - 1;  // 2^top < n <= 2^(top+1)
   const size_t step = size_t{1} << (top - 2);
   const size_t quarter = (n - 1 - (size_t{1} << top)) / step;  // 0..3
   return {kFineClasses + (top - 10) * 4 + static_cast<int>(quarter), (size_t{1} << top) + (quarter + 1) * step};

@@ -1,5 +1,5 @@
-// item(): reads the element of an ordinary tensor. Of a wrapper, an operator does, which its class or functionality handles; under a
-// dispatch mode, the same operator does of any tensor, so that the mode sees it.
+// item(): reads the element of an ordinary tensor. Of a wrapper, an operator does, which its class or functionality
+// handles; under a dispatch mode, the same operator does of any tensor, so that the mode sees it.
 #include <shunt/core/library.h>
 #include <shunt/core/tls.h>
 
@@ -10,13 +10,15 @@
 namespace shunt {
 namespace {
 
-constexpr DispatchKeySet kWrapperKeys = DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::Functionalize) |
-                                        DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Fake) |
-                                        DispatchKeySet::of(Functionality::PythonKernel);
+constexpr DispatchKeySet kWrapperKeys =
+    DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::Functionalize) |
+    DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Fake) |
+    DispatchKeySet::of(Functionality::PythonKernel);
 
 Scalar read(const Tensor& t) {
   SHUNT_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
-  if (t.is_meta()) throw NoNumbersError(detail::str("item(): the tensor is on device ", t.device(), ", which has no numbers"));
+  if (t.is_meta())
+    throw NoNumbersError(detail::str("item(): the tensor is on device ", t.device(), ", which has no numbers"));
   if (!t.is_cpu()) return read(t.detach().cpu());
   const void* p = t.data_ptr();
   return dispatchAllTypes(t.dtype(), "item", [&]<class T>(std::type_identity<T>) {
@@ -38,9 +40,11 @@ SHUNT_LIBRARY_FRAGMENT(aten, m) {
 Scalar Tensor::item() const {
   constexpr DispatchKeySet kModes{DispatchKey::Python, DispatchKey::PythonKernel};
   const DispatchKeySet under_a_mode = tls_included() & kModes;
-  if (!(impl().key_set() | under_a_mode).hasAny(kWrapperKeys)) [[likely]] return read(*this);
+  if (!(impl().key_set() | under_a_mode).hasAny(kWrapperKeys)) [[likely]]
+    return read(*this);
   SHUNT_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
-  static const auto op = Dispatcher::singleton().findSchemaOrThrow("aten::_local_scalar_dense", "").typed<Scalar(const Tensor&)>();
+  static const auto op =
+      Dispatcher::singleton().findSchemaOrThrow("aten::_local_scalar_dense", "").typed<Scalar(const Tensor&)>();
   return op.call(*this);
 }
 

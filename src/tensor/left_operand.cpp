@@ -12,7 +12,8 @@ Tensor left_operand(const char* name, const Scalar& number, const Tensor& other)
   const Scalar converted = dispatchAllTypes(
       dtype, name, [&]<class T>(std::type_identity<T>) { return Scalar(number.toWithoutOverflow<T>()); });
   SHUNT_CHECK(std::string_view(name) != "div" || isFloatingType(dtype), name, ": result type ", get_default_dtype(),
-              " can't be cast to the desired output type ", dtype, ": a number on the left of / takes the dtype of the "
+              " can't be cast to the desired output type ", dtype,
+              ": a number on the left of / takes the dtype of the "
               "tensor on its right. Convert the tensor to a floating-point dtype first");
   return wrapped_scalar_tensor(converted, other.device());
 }

@@ -1,5 +1,5 @@
-// Making dense tensors: the block allocation of CPU tensors, and the general way for other devices. With bitcode, so that
-// thunks allocate inline.
+// Making dense tensors: the block allocation of CPU tensors, and the general way for other devices. With bitcode, so
+// that thunks allocate inline.
 #include "src/tensor/free_lists.h"
 #include "src/tensor/tensor_block.h"
 
@@ -38,14 +38,18 @@ namespace detail {
 namespace {
 
 SHUNT_ALWAYS_INLINE void setGeometry(TensorImpl& t, IntArrayRef sizes, IntArrayRef strides) {
-  if (strides.empty()) TensorBlock::setSizesContiguous(t, sizes);
-  else t.set_sizes_and_strides(sizes, strides, 0);
+  if (strides.empty())
+    TensorBlock::setSizesContiguous(t, sizes);
+  else
+    t.set_sizes_and_strides(sizes, strides, 0);
 }
 
 SHUNT_ALWAYS_INLINE int64_t bytesFor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
   const int64_t itemsize = elementSize(dtype);
   if (itemsize == 0) [[unlikely]]
-    throw NotImplementedError(str("cannot make a tensor of dtype ", dtype, isComplexType(dtype) ? ": complex numbers are not supported by Shunt" : ": there are no kernels for it"));
+    throw NotImplementedError(
+        str("cannot make a tensor of dtype ", dtype,
+            isComplexType(dtype) ? ": complex numbers are not supported by Shunt" : ": there are no kernels for it"));
   if (sizes.size() == 1 && strides.empty() && sizes[0] >= 0 && sizes[0] < (int64_t{1} << 48)) [[likely]]
     return sizes[0] * itemsize;
   return storageBytes("empty", sizes, strides, itemsize);
@@ -72,13 +76,15 @@ SHUNT_ALWAYS_INLINE intrusive_ptr<TensorImpl> makeInBlock(IntArrayRef sizes, Int
 void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
 
 // A function of its own, so that thunks, into which makeCpuTensor is inlined, have nothing of it.
-SHUNT_NOINLINE intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype);
+SHUNT_NOINLINE intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef strides,
+                                                                 ScalarType dtype);
 intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
   return makeInBlock(sizes, strides, dtype);
 }
 
 intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
-  if (sizes.size() > SizesAndStrides::kInline || !strides.empty()) [[unlikely]] return makeCpuTensorOfAnyShape(sizes, strides, dtype);
+  if (sizes.size() > SizesAndStrides::kInline || !strides.empty()) [[unlikely]]
+    return makeCpuTensorOfAnyShape(sizes, strides, dtype);
   return makeInBlock(sizes, {}, dtype);
 }
 

@@ -1,5 +1,5 @@
-// Tensor::toString: the layout of PyTorch's Python repr, with its default options (4 digits, lines of 80 characters, 3 items
-// at each edge above 1,000 elements).
+// Tensor::toString: the layout of PyTorch's Python repr, with its default options (4 digits, lines of 80 characters, 3
+// items at each edge above 1,000 elements).
 #include "src/tensor/printing.h"
 
 #include "src/tensor/is_fake.h"
@@ -32,9 +32,12 @@ Value loadValue(const std::byte* p, ScalarType dtype) {
   return dispatchAllTypes(dtype, "print", [&]<class T>(std::type_identity<T>) -> Value {
     T v;
     std::memcpy(&v, p, sizeof v);
-    if constexpr (std::is_same_v<T, bool>) return {Value::Kind::kBool, 0, v};
-    else if constexpr (std::is_integral_v<T>) return {Value::Kind::kInt, 0, static_cast<int64_t>(v)};
-    else return {Value::Kind::kFloat, static_cast<double>(v), 0};
+    if constexpr (std::is_same_v<T, bool>)
+      return {Value::Kind::kBool, 0, v};
+    else if constexpr (std::is_integral_v<T>)
+      return {Value::Kind::kInt, 0, static_cast<int64_t>(v)};
+    else
+      return {Value::Kind::kFloat, static_cast<double>(v), 0};
   });
 }
 
@@ -57,7 +60,9 @@ class Printer {
 
  private:
   bool elides(size_t dim) const { return summarize_ && t_.sizes()[dim] > 2 * kEdgeItems; }
-  const std::byte* at(size_t dim, const std::byte* base, int64_t i) const { return base + i * t_.strides()[dim] * t_.itemsize(); }
+  const std::byte* at(size_t dim, const std::byte* base, int64_t i) const {
+    return base + i * t_.strides()[dim] * t_.itemsize();
+  }
 
   /// Calls f(position) for the positions of `dim` that are shown, and gap() between the two edges.
   template <class F, class G>
@@ -107,15 +112,18 @@ class Printer {
     return fixed(v.d, 0, false) + (std::isfinite(v.d) ? "." : "");
   }
 
-  std::string padded(const std::byte* p) const { return fmt::format("{:>{}}", format(loadValue(p, t_.dtype())), width_); }
+  std::string padded(const std::byte* p) const {
+    return fmt::format("{:>{}}", format(loadValue(p, t_.dtype())), width_);
+  }
 
   std::string printFrom(size_t dim, const std::byte* base, size_t indent) const {
     const size_t ndim = t_.sizes().size();
     if (dim == ndim) return padded(base);
     if (dim + 1 == ndim) return printVector(dim, base, indent);
     std::vector<std::string> slices;
-    forShown(dim, [&](int64_t i) { slices.push_back(printFrom(dim + 1, at(dim, base, i), indent + 1)); },
-             [&] { slices.push_back("..."); });
+    forShown(
+        dim, [&](int64_t i) { slices.push_back(printFrom(dim + 1, at(dim, base, i), indent + 1)); },
+        [&] { slices.push_back("..."); });
     const std::string between = "," + std::string(ndim - dim - 1, '\n') + std::string(indent + 1, ' ');
     return fmt::format("[{}]", fmt::join(slices, between));
   }
@@ -144,7 +152,8 @@ class Printer {
 
 /// A shape as Python prints a tuple.
 std::string tuple(IntArrayRef sizes) {
-  return sizes.size() == 1 ? fmt::format("({},)", sizes[0]) : fmt::format("({})", fmt::join(sizes.begin(), sizes.end(), ", "));
+  return sizes.size() == 1 ? fmt::format("({},)", sizes[0])
+                           : fmt::format("({})", fmt::join(sizes.begin(), sizes.end(), ", "));
 }
 
 bool hasNoData(const Tensor& t) { return t.is_meta() || isFake(t); }
@@ -161,8 +170,10 @@ std::vector<std::string> suffixesOf(const Tensor& t) {
   } else if (!default_type && t.dtype() != kLong && t.dtype() != kBool) {
     add_type();
   }
-  if (const std::string grad_fn = detail::gradFnName(t); !grad_fn.empty()) out.push_back(fmt::format("grad_fn=<{}>", grad_fn));
-  else if (t.requires_grad()) out.push_back("requires_grad=True");
+  if (const std::string grad_fn = detail::gradFnName(t); !grad_fn.empty())
+    out.push_back(fmt::format("grad_fn=<{}>", grad_fn));
+  else if (t.requires_grad())
+    out.push_back("requires_grad=True");
   return out;
 }
 

@@ -52,8 +52,10 @@ void StorageImpl::resize(size_t nbytes) {
   SHUNT_INTERNAL_ASSERT(allocator_ != nullptr, "a resizable storage has an allocator");
   DataPtr fresh = allocator_->allocate(nbytes, device_);
   const size_t kept = std::min(nbytes, nbytes_);
-  if (kept != 0 && device_.is_cpu()) std::memcpy(fresh.data, data_.data, kept);
-  else if (kept != 0) copyOnDevice(fresh, data_, kept, device_);
+  if (kept != 0 && device_.is_cpu())
+    std::memcpy(fresh.data, data_.data, kept);
+  else if (kept != 0)
+    copyOnDevice(fresh, data_, kept, device_);
   freeData();
   data_ = fresh;
   nbytes_ = nbytes;

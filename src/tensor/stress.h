@@ -1,6 +1,6 @@
-// Checkpoints for tests, in sanitizer builds only: every allocation of a block calls the hook. There a test does what a thunk
-// that is running must survive, for instance retires every thunk. Such builds have no free lists, so that no allocation is
-// made past the hook, and freed blocks are the system's again at once.
+// Checkpoints for tests, in sanitizer builds only: every allocation of a block calls the hook. There a test does what a
+// thunk that is running must survive, for instance retires every thunk. Such builds have no free lists, so that no
+// allocation is made past the hook, and freed blocks are the system's again at once.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // cmake/Flags.cmake, for the bitcode too

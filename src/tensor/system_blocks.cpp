@@ -1,6 +1,7 @@
 // Note [Forks and the system's blocks]
-// oneTBB's allocator takes locks in its slow paths and knows nothing of fork(): a child forked while another thread held one
-// would wait for it for ever. So a fork waits until no thread is inside the allocator, and threads wait outside meanwhile.
+// oneTBB's allocator takes locks in its slow paths and knows nothing of fork(): a child forked while another thread
+// held one would wait for it for ever. So a fork waits until no thread is inside the allocator, and threads wait
+// outside meanwhile.
 //
 //   thread  T1 in_system = true (seq_cst)   T2 forking (seq_cst): another thread's -> in_system = false, wait, T1
 //           T3 the allocator's work         T4 in_system = false (release)
@@ -54,8 +55,10 @@ void afterFork() SHUNT_TSA(no_thread_safety_analysis) {
 }
 
 void afterForkInChild() SHUNT_TSA(no_thread_safety_analysis) {
-  // A thread between T1 and T2 is not inside, but says so; here it is no more, and a fork of this process would wait for it.
-  for (ThreadLists* l = all_lists.first; l != nullptr; l = l->next) l->in_system.store(false, std::memory_order_relaxed);
+  // A thread between T1 and T2 is not inside, but says so; here it is no more, and a fork of this process would wait
+  // for it.
+  for (ThreadLists* l = all_lists.first; l != nullptr; l = l->next)
+    l->in_system.store(false, std::memory_order_relaxed);
   afterFork();
 }
 
@@ -67,7 +70,8 @@ class InSystem {
     while (true) {
       mine.in_system.store(true, std::memory_order_seq_cst);
       ThreadLists* other = forking.load(std::memory_order_seq_cst);
-      if (other == nullptr || other == &mine) [[likely]] return;
+      if (other == nullptr || other == &mine) [[likely]]
+        return;
       mine.in_system.store(false, std::memory_order_release);
       forking.wait(other, std::memory_order_acquire);
     }

@@ -1,5 +1,6 @@
-// Blocks for the free lists, from oneTBB's scalable allocator: unlike malloc's, its blocks cost the same when another thread
-// frees them, it keeps pages that are freed and made in turn, and it leaves the program's malloc alone. Any thread.
+// Blocks for the free lists, from oneTBB's scalable allocator: unlike malloc's, its blocks cost the same when another
+// thread frees them, it keeps pages that are freed and made in turn, and it leaves the program's malloc alone. Any
+// thread.
 #pragma once
 
 #include "src/tensor/free_lists.h"

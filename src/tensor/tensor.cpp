@@ -12,14 +12,16 @@ void Tensor::throwUndefined() {
 int64_t Tensor::size(int64_t d) const {
   const int64_t n = dim();
   SHUNT_CHECK_INDEX(n != 0, "Dimension specified as ", d, " but tensor has no dimensions");
-  SHUNT_CHECK_INDEX(d >= -n && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", d, ")");
+  SHUNT_CHECK_INDEX(d >= -n && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1,
+                    "], but got ", d, ")");
   return sizes()[static_cast<size_t>(d < 0 ? d + n : d)];
 }
 
 int64_t Tensor::stride(int64_t d) const {
   const int64_t n = dim();
   SHUNT_CHECK_INDEX(n != 0, "Dimension specified as ", d, " but tensor has no dimensions");
-  SHUNT_CHECK_INDEX(d >= -n && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1, "], but got ", d, ")");
+  SHUNT_CHECK_INDEX(d >= -n && d < n, "Dimension out of range (expected to be in range of [", -n, ", ", n - 1,
+                    "], but got ", d, ")");
   return strides()[static_cast<size_t>(d < 0 ? d + n : d)];
 }
 
@@ -55,12 +57,16 @@ MemoryFormat Tensor::suggest_memory_format() const {
 void* Tensor::data_ptr() const {
   const TensorImpl& t = impl();
   SHUNT_CHECK(t.has_storage(), "the tensor has no storage");
-  SHUNT_CHECK(!t.key_set().has(Functionality::Python), "cannot access data pointer of a wrapper tensor (a TensorSubclass): it has no data of "
+  SHUNT_CHECK(!t.key_set().has(Functionality::Python),
+              "cannot access data pointer of a wrapper tensor (a TensorSubclass): it has no data of "
               "its own; unwrap it and ask the inner tensor");
-  SHUNT_CHECK(!t.key_set().has(Functionality::Functionalize), "cannot access data pointer of a functional tensor: it has no data of its own; "
+  SHUNT_CHECK(!t.key_set().has(Functionality::Functionalize),
+              "cannot access data pointer of a functional tensor: it has no data of its own; "
               "from_functional(t) gives the value");
-  SHUNT_CHECK(!t.device().is_meta(), "cannot access data pointer of a tensor on the meta device: it has a shape but no data");
-  SHUNT_CHECK(!t.key_set().has(Functionality::Fake), "cannot access data pointer of a fake tensor: it has a shape but no data");
+  SHUNT_CHECK(!t.device().is_meta(),
+              "cannot access data pointer of a tensor on the meta device: it has a shape but no data");
+  SHUNT_CHECK(!t.key_set().has(Functionality::Fake),
+              "cannot access data pointer of a fake tensor: it has a shape but no data");
   return t.numel() == 0 && t.storage()->data() == nullptr ? nullptr : t.data();
 }
 
@@ -72,18 +78,22 @@ namespace {
 
 Tensor blobTensor(DataPtr data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
   const ScalarType dtype = options.dtype();
-  SHUNT_CHECK(isSupportedType(dtype), "from_blob: dtype ", dtype, " is not supported", isComplexType(dtype) ? ": there are no complex numbers in Shunt" : "");
+  SHUNT_CHECK(isSupportedType(dtype), "from_blob: dtype ", dtype, " is not supported",
+              isComplexType(dtype) ? ": there are no complex numbers in Shunt" : "");
   SHUNT_CHECK(options.layout() == kStrided, "from_blob: only the strided layout is supported, got ", options.layout());
   const int64_t nbytes = detail::storageBytes("from_blob", sizes, strides, elementSize(dtype));
   const Device device = ensure_has_index(options.device());
   SHUNT_CHECK(!device.is_meta() || data.data == nullptr,
-              "from_blob: a tensor on the meta device has no data, but a pointer to data was given. Name the device whose memory "
+              "from_blob: a tensor on the meta device has no data, but a pointer to data was given. Name the device "
+              "whose memory "
               "it is, or make the tensor with empty().");
   SHUNT_CHECK(nbytes == 0 || data.data != nullptr || device.is_meta(), "from_blob: the data pointer is null");
   auto storage = make_intrusive<StorageImpl>(data, static_cast<size_t>(nbytes), device, nullptr, false);
   auto impl = make_intrusive<TensorImpl>(std::move(storage), keySetFor(device), dtype);
-  if (strides.empty()) impl->set_sizes_contiguous(sizes);
-  else impl->set_sizes_and_strides(sizes, strides, 0);
+  if (strides.empty())
+    impl->set_sizes_contiguous(sizes);
+  else
+    impl->set_sizes_and_strides(sizes, strides, 0);
   Tensor out(std::move(impl));
   if (options.requires_grad()) out.set_requires_grad(true);
   return out;
@@ -96,7 +106,9 @@ struct BlobOwner {
 
 }  // namespace
 
-Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options) { return from_blob(data, sizes, IntArrayRef(), options); }
+Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options) {
+  return from_blob(data, sizes, IntArrayRef(), options);
+}
 
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options) {
   return blobTensor({data, nullptr, nullptr}, sizes, strides, options);
@@ -106,7 +118,8 @@ Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> delet
   return from_blob(data, sizes, IntArrayRef(), std::move(deleter), options);
 }
 
-Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter, const TensorOptions& options) {
+Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter,
+                 const TensorOptions& options) {
   auto owner = std::make_unique<BlobOwner>(BlobOwner{data, std::move(deleter)});
   // Checked before ownership passes: when this throws, the caller still owns the memory.
   blobTensor({data, nullptr, nullptr}, sizes, strides, TensorOptions(options).requires_grad(false));
@@ -122,9 +135,12 @@ Tensor scalar_to_tensor(const Scalar& value, Device device) {
   Tensor out(detail::makeTensor({}, {}, value.type(), device));
   if (device.is_meta()) return out;
   void* p = out.data_ptr();
-  if (value.isFloatingPoint()) *static_cast<double*>(p) = value.toDouble();
-  else if (value.isBoolean()) *static_cast<bool*>(p) = value.toBool();
-  else *static_cast<int64_t*>(p) = value.toLong();
+  if (value.isFloatingPoint())
+    *static_cast<double*>(p) = value.toDouble();
+  else if (value.isBoolean())
+    *static_cast<bool*>(p) = value.toBool();
+  else
+    *static_cast<int64_t*>(p) = value.toLong();
   return out;
 }
 

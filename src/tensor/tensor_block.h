@@ -62,8 +62,8 @@ constexpr size_t TensorBlock::dataOffset() {
 }
 inline std::byte* TensorBlock::inlineData() { return reinterpret_cast<std::byte*>(this) + dataOffset(); }
 
-// The parts' offsets, measured on the type: both classes have virtual functions, so offsetof is conditionally supported;
-// clang and gcc support it for them.
+// The parts' offsets, measured on the type: both classes have virtual functions, so offsetof is conditionally
+// supported; clang and gcc support it for them.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 inline TensorBlock* TensorBlock::of(TensorImpl* t) {

@@ -76,9 +76,12 @@ void TensorImpl::refreshGeometry() {
   numel_ = numel;
   is_contiguous_ = numel == 0 || stridesAreContiguous(dims_);
   LayoutClass layout = LayoutClass::kStrided;
-  if (numel == 1) layout = LayoutClass::kOneElement;
-  else if (is_contiguous_) layout = LayoutClass::kContiguous;
-  else if (dims_.stride(dims_.dim() - 1) == 1) layout = LayoutClass::kInnerContiguous;
+  if (numel == 1)
+    layout = LayoutClass::kOneElement;
+  else if (is_contiguous_)
+    layout = LayoutClass::kContiguous;
+  else if (dims_.stride(dims_.dim() - 1) == 1)
+    layout = LayoutClass::kInnerContiguous;
   setSignature(layout);
 }
 
@@ -95,9 +98,12 @@ void TensorImpl::set_sizes_contiguous(IntArrayRef sizes) { TensorBlock::setSizes
 
 bool TensorImpl::is_contiguous(MemoryFormat format) const {
   switch (format) {
-    case MemoryFormat::ChannelsLast: return isChannelsLast(dims_, 4);
-    case MemoryFormat::ChannelsLast3d: return isChannelsLast(dims_, 5);
-    default: return is_contiguous_;
+    case MemoryFormat::ChannelsLast:
+      return isChannelsLast(dims_, 4);
+    case MemoryFormat::ChannelsLast3d:
+      return isChannelsLast(dims_, 5);
+    default:
+      return is_contiguous_;
   }
 }
 
@@ -118,8 +124,8 @@ bool TensorImpl::computeNonOverlappingAndDense() const {
 
 void TensorImpl::set_storage(Storage storage, ScalarType dtype) {
   SHUNT_INTERNAL_ASSERT(storage.defined(), "a tensor needs a storage");
-  // The counter goes on from where it is, and must outlive the old storage's header. With the same storage it stays there, where this
-  // tensor's views count too.
+  // The counter goes on from where it is, and must outlive the old storage's header. With the same storage it stays
+  // there, where this tensor's views count too.
   if (version_ == nullptr && storage.get() != storage_.get()) {
     const uint32_t count = version().current();
     use_own_version_counter();
@@ -175,7 +181,8 @@ int64_t storageBytes(const char* what, IntArrayRef sizes, IntArrayRef strides, i
   if (strides.empty()) {
     extent = numel;
   } else {
-    SHUNT_CHECK(strides.size() == sizes.size(), what, ": dimensionality of sizes (", sizes.size(), ") must match dimensionality of strides (", strides.size(), ")");
+    SHUNT_CHECK(strides.size() == sizes.size(), what, ": dimensionality of sizes (", sizes.size(),
+                ") must match dimensionality of strides (", strides.size(), ")");
     for (size_t d = 0; d < sizes.size(); ++d) {
       SHUNT_CHECK(strides[d] >= 0, what, ": negative strides are not supported, got strides ", strides);
       int64_t span = 0;
@@ -185,7 +192,8 @@ int64_t storageBytes(const char* what, IntArrayRef sizes, IntArrayRef strides, i
   }
   int64_t bytes = 0;
   overflow |= __builtin_mul_overflow(extent, itemsize, &bytes);
-  SHUNT_CHECK(!overflow, what, ": storage size of sizes ", sizes, " with ", itemsize, " bytes an element overflows int64");
+  SHUNT_CHECK(!overflow, what, ": storage size of sizes ", sizes, " with ", itemsize,
+              " bytes an element overflows int64");
   return bytes;
 }
 

@@ -7,17 +7,18 @@
 namespace shunt {
 namespace detail {
 
-TensorData::TensorData(std::initializer_list<TensorData> list) : sizes_{static_cast<int64_t>(list.size())}, list_(list) {
+TensorData::TensorData(std::initializer_list<TensorData> list)
+    : sizes_{static_cast<int64_t>(list.size())}, list_(list) {
   if (list.size() == 0) return;
   const TensorData& first = *list.begin();
   sizes_.insert(sizes_.end(), first.sizes_.begin(), first.sizes_.end());
   dtype_ = first.dtype_;
   for (const TensorData& item : list) {
-    SHUNT_CHECK(item.sizes_ == first.sizes_, "Expected all sub-lists to have sizes: ", first.sizes(), ", but got sub-list with sizes: ",
-                item.sizes());
+    SHUNT_CHECK(item.sizes_ == first.sizes_, "Expected all sub-lists to have sizes: ", first.sizes(),
+                ", but got sub-list with sizes: ", item.sizes());
     SHUNT_CHECK(item.dtype_ == first.dtype_, "Expected all elements of the tensor to have the same scalar type: ",
-                first.dtype_.value_or(ScalarType::Undefined), ", but got element of scalar type: ",
-                item.dtype_.value_or(ScalarType::Undefined));
+                first.dtype_.value_or(ScalarType::Undefined),
+                ", but got element of scalar type: ", item.dtype_.value_or(ScalarType::Undefined));
   }
 }
 
@@ -50,15 +51,18 @@ void TensorData::writeTo(const Tensor& t) const {
 }  // namespace detail
 
 Tensor tensor(const detail::TensorData& data, const TensorOptions& options) {
-  SHUNT_CHECK(options.layout() == kStrided, "tensor(): layout ", options.layout(), " is not supported: only Strided tensors exist here");
-  SHUNT_CHECK(!options.pinned_memory_opt().value_or(false),
-              "tensor(): pin_memory=true needs an accelerator: Cannot access accelerator device when none is available.");
+  SHUNT_CHECK(options.layout() == kStrided, "tensor(): layout ", options.layout(),
+              " is not supported: only Strided tensors exist here");
+  SHUNT_CHECK(
+      !options.pinned_memory_opt().value_or(false),
+      "tensor(): pin_memory=true needs an accelerator: Cannot access accelerator device when none is available.");
   const ScalarType dtype = options.dtype_opt().value_or(data.inferredType());
   if (tls_is_included(DispatchKey::Fake)) [[unlikely]]  // a FakeTensorMode: no values are kept
     return empty(data.sizes(), TensorOptions(dtype).device(options.device()).requires_grad(options.requires_grad()));
   Tensor result(detail::makeCpuTensor(data.sizes(), {}, dtype));
   data.writeTo(result);
-  // A FunctionalizeGuard: the operators find out what a factory makes here, a functional tensor or in a backward formula a plain one.
+  // A FunctionalizeGuard: the operators find out what a factory makes here, a functional tensor or in a backward
+  // formula a plain one.
   if (tls_is_included(DispatchKey::Functionalize)) [[unlikely]]
     result = empty(data.sizes(), TensorOptions(dtype).device(options.device())).copy_(result);
   if (!options.device().is_cpu()) result = result.to(TensorOptions(options.device()));

@@ -129,7 +129,8 @@ struct Wrong : Function<Wrong> {
 
 TEST(CustomFunction, WrongNumberOfGradients) {
   const Tensor x = leaf({1});
-  EXPECT_THAT(errorOf([&] { Wrong::apply(x, 1.0).sum().backward(); }), HasSubstr("incorrect number of gradients (expected 2, got 1)"));
+  EXPECT_THAT(errorOf([&] { Wrong::apply(x, 1.0).sum().backward(); }),
+              HasSubstr("incorrect number of gradients (expected 2, got 1)"));
   EXPECT_THAT(errorOf([&] { Wrong::apply(x, 1.0).mul(2).sum().backward(); }), HasSubstr("was not a Variable"));
 }
 

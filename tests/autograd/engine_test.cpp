@@ -1,4 +1,5 @@
-// The engine on graphs of dictionary operators and of nodes written here: accumulation, freeing, restricted runs, errors.
+// The engine on graphs of dictionary operators and of nodes written here: accumulation, freeing, restricted runs,
+// errors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,8 +70,10 @@ TEST(Backward, TakesOneGradientPerOutput) {
   const Tensor a = x.mul(2), b = x.mul(3);
   autograd::backward({a, b}, {tensorOf({1, 1}), tensorOf({10, 100})});
   EXPECT_EQ(values(x.grad()), (Values{32, 302}));
-  EXPECT_THAT(errorOf([&] { x.mul(2).backward(); }), HasSubstr("grad can be implicitly created only for scalar outputs"));
-  EXPECT_THAT(errorOf([&] { x.mul(2).backward(tensorOf({1, 2, 3})); }), HasSubstr("Mismatch in shape: grad_output[0] has a shape of [3]"));
+  EXPECT_THAT(errorOf([&] { x.mul(2).backward(); }),
+              HasSubstr("grad can be implicitly created only for scalar outputs"));
+  EXPECT_THAT(errorOf([&] { x.mul(2).backward(tensorOf({1, 2, 3})); }),
+              HasSubstr("Mismatch in shape: grad_output[0] has a shape of [3]"));
   EXPECT_THAT(errorOf([&] { tensorOf({1}).backward(); }), HasSubstr("element 0 of tensors does not require grad"));
 }
 
@@ -161,9 +164,11 @@ TEST(Gradients, ThatCannotFitAreRefused) {
   const Tensor x = leaf({1, 2, 3});
   const Tensor y = applyNode<WrongShapeNode>({x}, x.detach().clone());
   EXPECT_THAT(errorOf([&] { y.sum().backward(); }),
-              HasSubstr("Function WrongShapeNode returned an invalid gradient at index 0 - got [2] but expected shape compatible with [3]"));
+              HasSubstr("Function WrongShapeNode returned an invalid gradient at index 0 - got [2] but expected shape "
+                        "compatible with [3]"));
   const Tensor z = applyNode<TooFewNode>({x, x}, x.detach().clone());
-  EXPECT_THAT(errorOf([&] { z.sum().backward(); }), HasSubstr("returned an invalid number of gradients - expected 2, but got 1"));
+  EXPECT_THAT(errorOf([&] { z.sum().backward(); }),
+              HasSubstr("returned an invalid number of gradients - expected 2, but got 1"));
 }
 
 TEST(Gradients, MayBeUndefined) {
@@ -193,7 +198,9 @@ TEST(Errors, SavedTensorChangedInPlace) {
   const Tensor y = h.mul(h).sum();
   h.add_(1);
   const std::string message = errorOf([&] { y.backward(); });
-  EXPECT_THAT(message, HasSubstr("one of the variables needed for gradient computation has been modified by an inplace operation"));
+  EXPECT_THAT(
+      message,
+      HasSubstr("one of the variables needed for gradient computation has been modified by an inplace operation"));
   EXPECT_THAT(message, HasSubstr("is at version 1; expected version 0 instead"));
 }
 
@@ -228,11 +235,13 @@ TEST(SavedOutput, DoesNotKeepItsNodeAlive) {
 }
 
 TEST(RequiresGrad, Rules) {
-  EXPECT_THAT(errorOf([] { ones({2}, kLong).requires_grad_(); }), HasSubstr("only Tensors of floating point dtype can require gradients"));
+  EXPECT_THAT(errorOf([] { ones({2}, kLong).requires_grad_(); }),
+              HasSubstr("only Tensors of floating point dtype can require gradients"));
   const Tensor x = leaf({1});
   EXPECT_TRUE(x.key_set().has(DispatchKey::AutogradCPU));
   const Tensor y = x.mul(2);
-  EXPECT_THAT(errorOf([&] { y.requires_grad_(false); }), HasSubstr("you can only change requires_grad flags of leaf variables."));
+  EXPECT_THAT(errorOf([&] { y.requires_grad_(false); }),
+              HasSubstr("you can only change requires_grad flags of leaf variables."));
   x.requires_grad_(false);
   EXPECT_FALSE(x.key_set().has(DispatchKey::AutogradCPU));
   EXPECT_FALSE(x.mul(2).requires_grad());

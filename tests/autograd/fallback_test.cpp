@@ -39,7 +39,8 @@ TEST(Fallback, BackwardNamesTheOperator) {
   EXPECT_EQ(values(y), (Values{2, 4}));
   EXPECT_TRUE(y.requires_grad());
   EXPECT_EQ(y.grad_fn()->name(), "NotImplemented");
-  EXPECT_THAT(errorOf([&] { y.sum().backward(); }), HasSubstr("derivative for autograd_fallback_test::twice is not implemented"));
+  EXPECT_THAT(errorOf([&] { y.sum().backward(); }),
+              HasSubstr("derivative for autograd_fallback_test::twice is not implemented"));
   EXPECT_FALSE(f.call(x.detach()).requires_grad());
   NoGradGuard guard;
   EXPECT_FALSE(f.call(x).requires_grad());
@@ -80,7 +81,9 @@ TEST(Fallback, ADerivativeOfOnesOwnTakesItsPlace) {
       AutoDispatchBelowAutograd guard;
       return op<Tensor(const Tensor&)>("autograd_fallback_test::twice").call(x);
     }
-    static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list g) { return {g[0].mul(2)}; }
+    static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list g) {
+      return {g[0].mul(2)};
+    }
   };
   Library library(Library::Kind::kImpl, "autograd_fallback_test", DispatchKey::Autograd);
   library.impl("twice", [](const Tensor& x) { return TwiceFunction::apply(x); });

@@ -22,11 +22,14 @@ Cases activationCases() {
   c.push_back(unary("gelu", [](const Tensor& x) { return gelu(x); }));
   c.push_back(unary("gelu", [](const Tensor& x) { return gelu(x, "tanh"); }));
   c.push_back(backwardForm("tanh_backward", [](const Tensor& g, const Tensor& y) { return tanh_backward(g, y); }));
-  c.push_back(backwardForm("sigmoid_backward", [](const Tensor& g, const Tensor& y) { return sigmoid_backward(g, y); }, 0.1, 0.9));
-  c.push_back(backwardForm("threshold_backward", [](const Tensor& g, const Tensor& x) { return threshold_backward(g, x, 0.5); }));
+  c.push_back(backwardForm(
+      "sigmoid_backward", [](const Tensor& g, const Tensor& y) { return sigmoid_backward(g, y); }, 0.1, 0.9));
+  c.push_back(backwardForm("threshold_backward",
+                           [](const Tensor& g, const Tensor& x) { return threshold_backward(g, x, 0.5); }));
   c.push_back(backwardForm("silu_backward", [](const Tensor& g, const Tensor& x) { return silu_backward(g, x); }));
   c.push_back(backwardForm("gelu_backward", [](const Tensor& g, const Tensor& x) { return gelu_backward(g, x); }));
-  c.push_back(backwardForm("gelu_backward", [](const Tensor& g, const Tensor& x) { return gelu_backward(g, x, "tanh"); }));
+  c.push_back(
+      backwardForm("gelu_backward", [](const Tensor& g, const Tensor& x) { return gelu_backward(g, x, "tanh"); }));
   return c;
 }
 

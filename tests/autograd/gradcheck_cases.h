@@ -23,8 +23,8 @@ Cases reductionCases();
 Cases shapeCases();
 Cases linalgAndLossCases();
 
-/// Numbers of that range, all different and at least (high - low) / (2 numel) apart, so that none is near another, 0 or 1/2;
-/// the same on every run.
+/// Numbers of that range, all different and at least (high - low) / (2 numel) apart, so that none is near another, 0 or
+/// 1/2; the same on every run.
 Tensor spread(IntArrayRef sizes, double low = -2, double high = 2, uint64_t seed = 1);
 /// The same as a leaf that requires grad.
 inline Tensor var(IntArrayRef sizes, double low = -2, double high = 2, uint64_t seed = 1) {

@@ -8,7 +8,8 @@ template <class F>
 void binary(Cases& cases, const char* op, F f, double low = -2, double high = 2) {
   const auto wrapped = [f](const variable_list& x) { return variable_list{f(x[0], x[1])}; };
   cases.push_back({op, [=] { return variable_list{var({2, 3}, low, high, 1), var({2, 3}, low, high, 2)}; }, wrapped});
-  cases.push_back({op, [=] { return variable_list{var({2, 1, 2}, low, high, 3), var({3, 1}, low, high, 4)}; }, wrapped});
+  cases.push_back(
+      {op, [=] { return variable_list{var({2, 1, 2}, low, high, 3), var({3, 1}, low, high, 4)}; }, wrapped});
   cases.push_back({op, [=] { return variable_list{var({}, low, high, 5), var({2}, low, high, 6)}; }, wrapped});
 }
 
@@ -20,7 +21,8 @@ void inplace(Cases& cases, const char* op, F f, double low = -2, double high = 2
                      Tensor y = x[0].clone();
                      f(y, x[1]);
                      return variable_list{y, x[1].mul(x[0])};
-                   }, second});
+                   },
+                   second});
 }
 
 void addArithmetic(Cases& c) {
@@ -64,8 +66,9 @@ void addPowers(Cases& c) {
   c.push_back(unary("pow.Tensor_Scalar", [](const Tensor& x) { return x.pow(1); }));
   c.push_back(unary("pow.Scalar", [](const Tensor& x) { return pow(2.5, x); }));
   c.push_back(unary("pow.Scalar", [](const Tensor& x) { return pow(0, x).add(x); }, 0.5, 2));
-  c.push_back({"pow.Tensor_Tensor", [] { return variable_list{leaf({0.5, 1.5}), leaf({2, 0.5})}; },
-               [](const variable_list& x) { return variable_list{x[0].sub(x[0].detach()).pow(x[1].add(2))}; }});  // of 0
+  c.push_back(
+      {"pow.Tensor_Tensor", [] { return variable_list{leaf({0.5, 1.5}), leaf({2, 0.5})}; },
+       [](const variable_list& x) { return variable_list{x[0].sub(x[0].detach()).pow(x[1].add(2))}; }});  // of 0
   c.push_back(unary("expm1", [](const Tensor& x) { return x.expm1(); }));
   c.push_back(unary("log1p", [](const Tensor& x) { return x.log1p(); }, -0.5, 2));
   c.push_back(unary("exp", [](const Tensor& x) { return x.exp(); }));
@@ -84,14 +87,16 @@ void addSelections(Cases& c) {
   c.push_back(unary("clamp", [](const Tensor& x) { return x.clamp(-1); }));
   c.push_back(unary("clamp_min", [](const Tensor& x) { return x.clamp_min(0.25); }));
   c.push_back(unary("clamp_max", [](const Tensor& x) { return x.clamp_max(0.25); }));
-  c.push_back({"clamp.Tensor", [] { return variable_list{var({2, 3}, -2, 2, 1), var({3}, -1.5, 0.5, 2), var({2, 3}, -0.5, 1.5, 3)}; },
+  c.push_back({"clamp.Tensor",
+               [] { return variable_list{var({2, 3}, -2, 2, 1), var({3}, -1.5, 0.5, 2), var({2, 3}, -0.5, 1.5, 3)}; },
                [](const variable_list& x) { return variable_list{x[0].clamp(x[1], x[2])}; }});
   c.push_back({"clamp.Tensor", [] { return variable_list{var({2, 3}, -2, 2, 1), var({3}, -1, 1, 2)}; },
                [](const variable_list& x) { return variable_list{x[0].clamp(std::nullopt, x[1])}; }});
   binary(c, "clamp_min.Tensor", [](const Tensor& a, const Tensor& b) { return a.clamp_min(b); });
   binary(c, "clamp_max.Tensor", [](const Tensor& a, const Tensor& b) { return a.clamp_max(b); });
   c.push_back(unary("masked_fill.Scalar", [](const Tensor& x) { return x.masked_fill(x.gt(0), 3); }));
-  c.push_back({"masked_fill.Tensor", [] { return variable_list{var({2, 3}), leaf({2}).detach().select(0, 0).clone().requires_grad_()}; },
+  c.push_back({"masked_fill.Tensor",
+               [] { return variable_list{var({2, 3}), leaf({2}).detach().select(0, 0).clone().requires_grad_()}; },
                [](const variable_list& x) { return variable_list{x[0].masked_fill(x[0].gt(0), x[1])}; }});
   binary(c, "where.self", [](const Tensor& a, const Tensor& b) { return where(a.gt(0), a, b); });
 }

@@ -5,24 +5,28 @@ namespace {
 
 template <class F>
 GradcheckCase of(const char* op, std::vector<std::vector<int64_t>> sizes, F f) {
-  return {op, [=] {
+  return {op,
+          [=] {
             variable_list inputs;
             for (size_t i = 0; i < sizes.size(); ++i) inputs.push_back(var(sizes[i], -2, 2, i + 1));
             return inputs;
-          }, [f](const variable_list& x) { return variable_list{f(x)}; }};
+          },
+          [f](const variable_list& x) { return variable_list{f(x)}; }};
 }
 
 void addProducts(Cases& c) {
   c.push_back(of("mm", {{2, 3}, {3, 4}}, [](const variable_list& x) { return x[0].mm(x[1]); }));
   c.push_back(of("mm", {{3, 2}, {4, 3}}, [](const variable_list& x) { return x[0].t().mm(x[1].t()); }));
   c.push_back(of("bmm", {{2, 2, 3}, {2, 3, 2}}, [](const variable_list& x) { return x[0].bmm(x[1]); }));
-  c.push_back(of("addmm", {{4}, {2, 3}, {3, 4}}, [](const variable_list& x) { return x[0].addmm(x[1], x[2], 0.5, 2); }));
+  c.push_back(
+      of("addmm", {{4}, {2, 3}, {3, 4}}, [](const variable_list& x) { return x[0].addmm(x[1], x[2], 0.5, 2); }));
   c.push_back(of("addmm", {{2, 4}, {2, 3}, {4, 3}}, [](const variable_list& x) { return x[0].addmm(x[1], x[2].t()); }));
   c.push_back(of("addmm_", {{2, 4}, {2, 3}, {3, 4}}, [](const variable_list& x) {
     Tensor y = x[0].clone();
     return y.addmm_(x[1], x[2], 0.5, 2);
   }));
-  c.push_back(of("baddbmm", {{2, 1, 2}, {2, 2, 3}, {2, 3, 2}}, [](const variable_list& x) { return x[0].baddbmm(x[1], x[2], 0.5, 2); }));
+  c.push_back(of("baddbmm", {{2, 1, 2}, {2, 2, 3}, {2, 3, 2}},
+                 [](const variable_list& x) { return x[0].baddbmm(x[1], x[2], 0.5, 2); }));
   c.push_back(of("dot", {{3}, {3}}, [](const variable_list& x) { return x[0].dot(x[1]); }));
   c.push_back(of("mv", {{2, 3}, {3}}, [](const variable_list& x) { return x[0].mv(x[1]); }));
 }
@@ -39,11 +43,14 @@ void addSoftmax(Cases& c) {
 
 void addLayerNorm(Cases& c) {
   const std::vector<int64_t> rows = {4}, planes = {2, 3};
-  c.push_back(of("native_layer_norm", {{3, 4}, {4}, {4}}, [=](const variable_list& x) { return layer_norm(x[0], rows, x[1], x[2]); }));
-  c.push_back(of("native_layer_norm", {{2, 2, 3}, {2, 3}}, [=](const variable_list& x) { return layer_norm(x[0], planes, x[1], {}, 0.1); }));
+  c.push_back(of("native_layer_norm", {{3, 4}, {4}, {4}},
+                 [=](const variable_list& x) { return layer_norm(x[0], rows, x[1], x[2]); }));
+  c.push_back(of("native_layer_norm", {{2, 2, 3}, {2, 3}},
+                 [=](const variable_list& x) { return layer_norm(x[0], planes, x[1], {}, 0.1); }));
   c.push_back(of("native_layer_norm", {{4}}, [=](const variable_list& x) { return layer_norm(x[0], rows); }));
   // With the statistics that belong to the input: the gradient goes through them.
-  const auto backward = [](const variable_list& x, IntArrayRef shape, std::optional<Tensor> weight, std::optional<Tensor> bias) {
+  const auto backward = [](const variable_list& x, IntArrayRef shape, std::optional<Tensor> weight,
+                           std::optional<Tensor> bias) {
     const auto [y, mean, rstd] = native_layer_norm(x[1].detach(), shape, weight, bias, 0.1);
     const auto [a, b, d] = native_layer_norm_backward(x[0], x[1], shape, mean, rstd, weight, bias,
                                                       {true, weight.has_value(), bias.has_value()});
@@ -51,18 +58,22 @@ void addLayerNorm(Cases& c) {
   };
   c.push_back(of("native_layer_norm_backward", {{3, 4}, {3, 4}, {4}},
                  [=](const variable_list& x) { return backward(x, rows, x[2], spread({4}, 0.5, 2)); }));
-  c.push_back(of("native_layer_norm_backward", {{2, 4}, {2, 4}}, [=](const variable_list& x) { return backward(x, rows, {}, {}); }));
+  c.push_back(of("native_layer_norm_backward", {{2, 4}, {2, 4}},
+                 [=](const variable_list& x) { return backward(x, rows, {}, {}); }));
 }
 
 Tensor classes() { return tensorOf({2, 0, 1}).to(kLong); }
 
 void addLosses(Cases& c) {
   for (int64_t reduction : {0, 1, 2}) {
-    c.push_back(of("mse_loss", {{2, 3}, {2, 3}}, [=](const variable_list& x) { return mse_loss(x[0], x[1], reduction); }));
+    c.push_back(
+        of("mse_loss", {{2, 3}, {2, 3}}, [=](const variable_list& x) { return mse_loss(x[0], x[1], reduction); }));
     c.push_back(of("mse_loss", {{3}, {2, 3}}, [=](const variable_list& x) { return mse_loss(x[0], x[1], reduction); }));
-    c.push_back(of("mse_loss", {{2, 3}, {2, 1}}, [=](const variable_list& x) { return mse_loss(x[0], x[1], reduction); }));
-    c.push_back(of("nll_loss_forward", {{3, 4}},
-                   [=](const variable_list& x) { return nll_loss(x[0], classes(), spread({4}, 0.5, 2), reduction, 1); }));
+    c.push_back(
+        of("mse_loss", {{2, 3}, {2, 1}}, [=](const variable_list& x) { return mse_loss(x[0], x[1], reduction); }));
+    c.push_back(of("nll_loss_forward", {{3, 4}}, [=](const variable_list& x) {
+      return nll_loss(x[0], classes(), spread({4}, 0.5, 2), reduction, 1);
+    }));
     const std::vector<int64_t> grad_sizes = reduction == 0 ? std::vector<int64_t>{2, 3} : std::vector<int64_t>{};
     c.push_back(of("mse_loss_backward", {grad_sizes, {2, 3}, {2, 3}},
                    [=](const variable_list& x) { return mse_loss_backward(x[0], x[1], x[2], reduction); }));
@@ -73,11 +84,13 @@ void addLosses(Cases& c) {
     c.push_back(of("nll_loss_backward", {reduction == 0 ? std::vector<int64_t>{3} : std::vector<int64_t>{}, {3, 4}},
                    [=](const variable_list& x) {
                      const Tensor weight = spread({4}, 0.5, 2);
-                     const Tensor total = std::get<1>(nll_loss_forward(x[1].detach(), classes(), weight, reduction, -100));
+                     const Tensor total =
+                         std::get<1>(nll_loss_forward(x[1].detach(), classes(), weight, reduction, -100));
                      return nll_loss_backward(x[0], x[1], classes(), weight, reduction, -100, total);
                    }));
   }
-  c.push_back(of("nll_loss_forward", {{3, 4}}, [](const variable_list& x) { return cross_entropy_loss(x[0], classes()); }));
+  c.push_back(
+      of("nll_loss_forward", {{3, 4}}, [](const variable_list& x) { return cross_entropy_loss(x[0], classes()); }));
 }
 
 }  // namespace

@@ -5,7 +5,8 @@ namespace {
 
 template <class F>
 GradcheckCase of(const char* op, std::vector<int64_t> sizes, F f, double low = -2, double high = 2) {
-  return {op, [=] { return variable_list{var(sizes, low, high)}; }, [f](const variable_list& x) { return variable_list{f(x[0])}; }};
+  return {op, [=] { return variable_list{var(sizes, low, high)}; },
+          [f](const variable_list& x) { return variable_list{f(x[0])}; }};
 }
 
 void addSums(Cases& c) {

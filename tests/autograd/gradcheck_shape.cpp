@@ -6,10 +6,12 @@ namespace {
 /// Views are multiplied by something of their shape, so that a gradient in the wrong place shows.
 template <class F>
 GradcheckCase of(const char* op, std::vector<int64_t> sizes, F f) {
-  return {op, [=] { return variable_list{var(sizes)}; }, [f](const variable_list& x) {
+  return {op, [=] { return variable_list{var(sizes)}; },
+          [f](const variable_list& x) {
             const Tensor y = f(x[0]);
             return variable_list{y.mul(spread(y.sizes(), 0.5, 2, 3))};
-          }, true};
+          },
+          true};
 }
 
 void addViews(Cases& c) {
@@ -35,22 +37,27 @@ void addViews(Cases& c) {
 /// An operator with several results, of which the gradients of some are missing.
 template <class F>
 GradcheckCase partsOf(const char* op, std::vector<int64_t> sizes, F f) {
-  return {op, [=] { return variable_list{var(sizes)}; }, [f](const variable_list& x) {
+  return {op, [=] { return variable_list{var(sizes)}; },
+          [f](const variable_list& x) {
             const std::vector<Tensor> parts = f(x[0]);
             return variable_list{parts.back().mul(spread(parts.back().sizes(), 0.5, 2, 3)), parts[0].mul(parts[0])};
-          }, true};
+          },
+          true};
 }
 
 void addParts(Cases& c) {
   c.push_back(of("_reshape_alias", {2, 3}, [](const Tensor& x) { return x.reshape({3, -1}); }));
   c.push_back(of("diagonal", {3, 2, 4}, [](const Tensor& x) { return x.diagonal(1, 0, -1); }));
   c.push_back(of("diagonal", {1, 3, 1}, [](const Tensor& x) { return x.expand({2, 3, 3}).diagonal(-1, 1, 2); }));
-  c.push_back(of("diagonal_backward", {2, 2}, [](const Tensor& g) { return diagonal_backward(g, {2, 2, 3}, 1, 1, 2); }));
+  c.push_back(
+      of("diagonal_backward", {2, 2}, [](const Tensor& g) { return diagonal_backward(g, {2, 2, 3}, 1, 1, 2); }));
   c.push_back(partsOf("split.Tensor", {2, 5}, [](const Tensor& x) { return x.split(2, 1); }));
   c.push_back(partsOf("split_with_sizes", {6, 2}, [](const Tensor& x) { return x.split_with_sizes({1, 0, 3, 2}); }));
   c.push_back(partsOf("unbind.int", {2, 3}, [](const Tensor& x) { return x.unbind(-1); }));
   c.push_back({"stack", [] { return variable_list{var({2, 3}, -2, 2, 1), var({2, 3}, -2, 2, 2)}; },
-               [](const variable_list& x) { return variable_list{stack(x, 1).mul(spread({2, 2, 3}, 0.5, 2, 3)), stack(x, -1)}; }});
+               [](const variable_list& x) {
+                 return variable_list{stack(x, 1).mul(spread({2, 2, 3}, 0.5, 2, 3)), stack(x, -1)};
+               }});
   c.push_back({"fill.Scalar", [] { return variable_list{var({2, 3})}; },
                [](const variable_list& x) { return variable_list{fill(x[0], 2).add(x[0])}; }, false});
   c.push_back({"fill.Tensor", [] { return variable_list{var({2, 3}), var({}, 0.5, 1)}; },
@@ -59,7 +66,9 @@ void addParts(Cases& c) {
 
 void addCopies(Cases& c) {
   c.push_back(of("clone", {2, 3}, [](const Tensor& x) { return x.clone(); }));
-  c.push_back(of("_to_copy", {2, 3}, [](const Tensor& x) { return x.to(kFloat, false, true).to(kDouble).sub(x.to(kFloat).to(kDouble)).add(x); }));
+  c.push_back(of("_to_copy", {2, 3}, [](const Tensor& x) {
+    return x.to(kFloat, false, true).to(kDouble).sub(x.to(kFloat).to(kDouble)).add(x);
+  }));
   c.push_back({"cat", [] { return variable_list{var({2, 1}, -2, 2, 1), var({2, 3}, -2, 2, 2)}; },
                [](const variable_list& x) { return variable_list{cat(x, -1).mul(spread({2, 4}, 0.5, 2, 3))}; }});
   c.push_back(of("select_backward", {3}, [](const Tensor& g) { return select_backward(g, {2, 3}, 0, 1); }));
@@ -67,30 +76,35 @@ void addCopies(Cases& c) {
 }
 
 void addIndexing(Cases& c) {
-  c.push_back(of("index_select", {2, 3}, [](const Tensor& x) { return x.index_select(1, tensorOf({2, 0, 2}).to(kLong)); }));
+  c.push_back(
+      of("index_select", {2, 3}, [](const Tensor& x) { return x.index_select(1, tensorOf({2, 0, 2}).to(kLong)); }));
   c.push_back(of("index_select", {3}, [](const Tensor& x) { return x.index_select(0, tensorOf({1}).to(kLong)); }));
   c.push_back({"index_add", [] { return variable_list{var({2, 3}, -2, 2, 1), var({2, 2}, -2, 2, 2)}; },
                [](const variable_list& x) {
-                 return variable_list{x[0].index_add(1, tensorOf({2, 0}).to(kLong), x[1], 1.5).mul(spread({2, 3}, 0.5, 2, 3))};
+                 return variable_list{
+                     x[0].index_add(1, tensorOf({2, 0}).to(kLong), x[1], 1.5).mul(spread({2, 3}, 0.5, 2, 3))};
                }});
 }
 
 /// A gradient for `self` around the part, and one for the part.
 template <class F>
 GradcheckCase scatterOf(const char* op, std::vector<int64_t> sizes, std::vector<int64_t> part, F f) {
-  return {op, [=] { return variable_list{var(sizes, -2, 2, 1), var(part, -2, 2, 2)}; }, [f](const variable_list& x) {
+  return {op, [=] { return variable_list{var(sizes, -2, 2, 1), var(part, -2, 2, 2)}; },
+          [f](const variable_list& x) {
             const Tensor y = f(x[0], x[1]);
             return variable_list{y.mul(spread(y.sizes(), 0.5, 2, 3))};
           }};
 }
 
 void addScatters(Cases& c) {
-  c.push_back(scatterOf("slice_scatter", {2, 5}, {2, 2}, [](const Tensor& x, const Tensor& p) { return slice_scatter(x, p, 1, 0, -1, 2); }));
-  c.push_back(scatterOf("select_scatter", {2, 3}, {2}, [](const Tensor& x, const Tensor& p) { return select_scatter(x, p, -1, 1); }));
-  c.push_back(scatterOf("diagonal_scatter", {3, 2}, {2}, [](const Tensor& x, const Tensor& p) { return diagonal_scatter(x, p, -1); }));
-  c.push_back(scatterOf("as_strided_scatter", {2, 3}, {2, 2}, [](const Tensor& x, const Tensor& p) {
-    return as_strided_scatter(x, p, {2, 2}, {3, 1}, 1);
-  }));
+  c.push_back(scatterOf("slice_scatter", {2, 5}, {2, 2},
+                        [](const Tensor& x, const Tensor& p) { return slice_scatter(x, p, 1, 0, -1, 2); }));
+  c.push_back(scatterOf("select_scatter", {2, 3}, {2},
+                        [](const Tensor& x, const Tensor& p) { return select_scatter(x, p, -1, 1); }));
+  c.push_back(scatterOf("diagonal_scatter", {3, 2}, {2},
+                        [](const Tensor& x, const Tensor& p) { return diagonal_scatter(x, p, -1); }));
+  c.push_back(scatterOf("as_strided_scatter", {2, 3}, {2, 2},
+                        [](const Tensor& x, const Tensor& p) { return as_strided_scatter(x, p, {2, 2}, {3, 1}, 1); }));
   c.push_back(scatterOf("as_strided_scatter", {2, 3}, {2, 2}, [](const Tensor& x, const Tensor& p) {
     return as_strided_scatter(x.t(), p, {2, 2}, {3, 1}, 1);
   }));
@@ -98,12 +112,36 @@ void addScatters(Cases& c) {
 
 // In-place forms of views.
 void addInplace(Cases& c) {
-  c.push_back(of("t_", {2, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.t_(); return y; }));
-  c.push_back(of("transpose_", {2, 3, 2}, [](const Tensor& x) { Tensor y = x.clone(); y.transpose_(0, 1); return y; }));
-  c.push_back(of("squeeze_", {1, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.squeeze_(); return y; }));
-  c.push_back(of("squeeze_.dim", {1, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.squeeze_(0); return y; }));
-  c.push_back(of("unsqueeze_", {2, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.unsqueeze_(1); return y; }));
-  c.push_back(of("as_strided_", {2, 3}, [](const Tensor& x) { Tensor y = x.clone(); y.as_strided_({2, 2}, {3, 1}, 0); return y; }));
+  c.push_back(of("t_", {2, 3}, [](const Tensor& x) {
+    Tensor y = x.clone();
+    y.t_();
+    return y;
+  }));
+  c.push_back(of("transpose_", {2, 3, 2}, [](const Tensor& x) {
+    Tensor y = x.clone();
+    y.transpose_(0, 1);
+    return y;
+  }));
+  c.push_back(of("squeeze_", {1, 3}, [](const Tensor& x) {
+    Tensor y = x.clone();
+    y.squeeze_();
+    return y;
+  }));
+  c.push_back(of("squeeze_.dim", {1, 3}, [](const Tensor& x) {
+    Tensor y = x.clone();
+    y.squeeze_(0);
+    return y;
+  }));
+  c.push_back(of("unsqueeze_", {2, 3}, [](const Tensor& x) {
+    Tensor y = x.clone();
+    y.unsqueeze_(1);
+    return y;
+  }));
+  c.push_back(of("as_strided_", {2, 3}, [](const Tensor& x) {
+    Tensor y = x.clone();
+    y.as_strided_({2, 2}, {3, 1}, 0);
+    return y;
+  }));
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ Tensor spread(IntArrayRef sizes, double low, double high, uint64_t seed) {
   // An odd fraction of the step keeps clear of 0 and of other seeds' numbers.
   const double step = (high - low) / static_cast<double>(n);
   for (int64_t i = 0; i < n; ++i)
-    t.data_ptr<double>()[i] = low + step * (static_cast<double>(order[static_cast<size_t>(i)]) + 0.3 + 0.037 * static_cast<double>(seed % 7));
+    t.data_ptr<double>()[i] =
+        low + step * (static_cast<double>(order[static_cast<size_t>(i)]) + 0.3 + 0.037 * static_cast<double>(seed % 7));
   return t;
 }
 
@@ -43,8 +44,11 @@ std::set<std::string> differentiableOperators() {
   std::set<std::string> result;
   std::string line, op;
   while (std::getline(file, line)) {
-    if (line.starts_with("- name: ")) op = line.substr(8, line.find('(') - 8);
-    else if (line.starts_with("  ") && line.find("_differentiab") == std::string::npos && !line.ends_with(": not_implemented") && !line.starts_with("  #")) result.insert(op);
+    if (line.starts_with("- name: "))
+      op = line.substr(8, line.find('(') - 8);
+    else if (line.starts_with("  ") && line.find("_differentiab") == std::string::npos &&
+             !line.ends_with(": not_implemented") && !line.starts_with("  #"))
+      result.insert(op);
   }
   return result;
 }
@@ -71,7 +75,8 @@ class GradcheckTest : public testing::TestWithParam<GradcheckCase> {};
 
 TEST_P(GradcheckTest, MatchesDifferences) {
   const GradcheckCase& c = GetParam();
-  EXPECT_THAT(operatorsCalledBy([&] { c.f(c.inputs()); }), testing::Contains(c.op)) << "the case does not call its operator";
+  EXPECT_THAT(operatorsCalledBy([&] { c.f(c.inputs()); }), testing::Contains(c.op))
+      << "the case does not call its operator";
   EXPECT_TRUE(autograd::gradcheck(c.f, c.inputs()));
   if (c.second) EXPECT_TRUE(autograd::gradgradcheck(c.f, c.inputs()));
 }
@@ -91,7 +96,8 @@ TEST(GradcheckCoverage, EveryDifferentiableOperatorHasACase) {
   std::set<std::string> missing;
   const std::set<std::string> wanted = differentiableOperators();
   EXPECT_GT(wanted.size(), 60u);
-  std::set_difference(wanted.begin(), wanted.end(), covered.begin(), covered.end(), std::inserter(missing, missing.end()));
+  std::set_difference(wanted.begin(), wanted.end(), covered.begin(), covered.end(),
+                      std::inserter(missing, missing.end()));
   EXPECT_THAT(missing, testing::IsEmpty());
 }
 
@@ -109,7 +115,8 @@ TEST(Gradcheck, FindsAWrongGradient) {
 TEST(Gradcheck, RefusesInputsItCannotCheck) {
   const auto f = [](const variable_list& x) { return variable_list{x[0].mul(2)}; };
   EXPECT_THAT(errorOf([&] { autograd::gradcheck(f, {tensorOf({1})}); }), testing::HasSubstr("no input requires grad"));
-  EXPECT_THAT(errorOf([&] { autograd::gradcheck(f, {ones({1}, kFloat).requires_grad_()}); }), testing::HasSubstr("must be float64"));
+  EXPECT_THAT(errorOf([&] { autograd::gradcheck(f, {ones({1}, kFloat).requires_grad_()}); }),
+              testing::HasSubstr("must be float64"));
 }
 
 }  // namespace

@@ -42,8 +42,14 @@ TEST(TensorHook, RunInOrderAndMayReturnNothing) {
   const Tensor x = leaf({1});
   const Tensor h = x.mul(1);
   std::string order;
-  h.register_hook([&](const Tensor&) { order += "a"; return Tensor(); });
-  h.register_hook([&](const Tensor& g) { order += "b"; return g.add(1); });
+  h.register_hook([&](const Tensor&) {
+    order += "a";
+    return Tensor();
+  });
+  h.register_hook([&](const Tensor& g) {
+    order += "b";
+    return g.add(1);
+  });
   h.sum().backward();
   EXPECT_EQ(order, "ab");
   EXPECT_EQ(values(x.grad()), (Values{2}));
@@ -56,7 +62,11 @@ TEST(TensorHook, AddedInsideAHookRunsToo) {
   const Tensor h = x.mul(1);
   int inner = 0;
   h.register_hook([&](const Tensor&) {
-    if (inner == 0) h.register_hook([&](const Tensor&) { ++inner; return Tensor(); });
+    if (inner == 0)
+      h.register_hook([&](const Tensor&) {
+        ++inner;
+        return Tensor();
+      });
     return Tensor();
   });
   h.sum().backward({}, true);
@@ -100,7 +110,8 @@ TEST(RetainGrad, KeepsAnInnerGradient) {
   EXPECT_EQ(values(h.grad()), (Values{4, 8}));
   y.backward();
   EXPECT_EQ(values(h.grad()), (Values{8, 16}));
-  EXPECT_THAT(errorOf([] { tensorOf({1}).retain_grad(); }), HasSubstr("can't retain_grad on Tensor that has requires_grad=False"));
+  EXPECT_THAT(errorOf([] { tensorOf({1}).retain_grad(); }),
+              HasSubstr("can't retain_grad on Tensor that has requires_grad=False"));
 }
 
 TEST(RetainGrad, FollowsAnInPlaceOperator) {
@@ -129,7 +140,8 @@ TEST(TensorHook, MustKeepTheDtype) {
   for (const ScalarType dtype : {kFloat, kLong}) {
     const Tensor x = leaf({1}), h = x.mul(2);
     h.register_hook([dtype](const Tensor& g) { return g.to(dtype); });
-    EXPECT_THAT(errorOf([&] { h.sum().backward(); }), HasSubstr("the hook 0 of a tensor (register_hook) has changed the type of the gradient"));
+    EXPECT_THAT(errorOf([&] { h.sum().backward(); }),
+                HasSubstr("the hook 0 of a tensor (register_hook) has changed the type of the gradient"));
     x.register_hook([dtype](const Tensor& g) { return g.to(dtype); });
     EXPECT_THAT(errorOf([&] { x.mul(2).sum().backward(); }), HasSubstr("it was given Double on cpu and returned "));
     EXPECT_FALSE(x.grad().defined());

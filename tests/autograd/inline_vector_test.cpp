@@ -1,4 +1,5 @@
-// InlineVector, which holds the edges of nodes: what it owns is neither lost nor destroyed twice, inside itself and beyond.
+// InlineVector, which holds the edges of nodes: what it owns is neither lost nor destroyed twice, inside itself and
+// beyond.
 #include <shunt/core/inline_vector.h>
 
 #include <gtest/gtest.h>

@@ -127,9 +127,11 @@ TEST(Inplace, CopyingIntoWholeNumbersRecordsNothing) {
 
 TEST(Inplace, IsRefusedOnLeavesAndTheirViews) {
   Tensor x = leaf({1, 2});
-  EXPECT_THAT(errorOf([&] { x.add_(1); }), HasSubstr("a leaf Variable that requires grad is being used in an in-place operation."));
+  EXPECT_THAT(errorOf([&] { x.add_(1); }),
+              HasSubstr("a leaf Variable that requires grad is being used in an in-place operation."));
   Tensor v = x.view({2, 1});
-  EXPECT_THAT(errorOf([&] { v.add_(1); }), HasSubstr("a view of a leaf Variable that requires grad is being used in an in-place operation."));
+  EXPECT_THAT(errorOf([&] { v.add_(1); }),
+              HasSubstr("a view of a leaf Variable that requires grad is being used in an in-place operation."));
   EXPECT_EQ(values(x), (Values{1, 2}));
   EXPECT_EQ(x._version(), 0);
   NoGradGuard guard;
@@ -326,7 +328,8 @@ TEST(Inference, TensorsAreReadOnlyOutside) {
     EXPECT_EQ(values(t), (Values{2, 2}));
   }
   EXPECT_TRUE(t.is_inference());
-  EXPECT_THAT(errorOf([&] { t.add_(1); }), HasSubstr("Inplace update to inference tensor outside InferenceMode is not allowed"));
+  EXPECT_THAT(errorOf([&] { t.add_(1); }),
+              HasSubstr("Inplace update to inference tensor outside InferenceMode is not allowed"));
   EXPECT_EQ(values(t), (Values{2, 2}));
   EXPECT_THAT(errorOf([&] { t._version(); }), HasSubstr("do not track version counter"));
   const Tensor x = leaf({1, 2});
@@ -355,7 +358,8 @@ TEST(SetData, ToTheSameStorageKeepsCountingWithViews) {
 TEST(OutForms, HaveNoDerivative) {
   const Tensor x = leaf({1, 2});
   Tensor out = empty({2}, kDouble);
-  EXPECT_THAT(errorOf([&] { add_out(out, x, x); }), HasSubstr("functions with out=... arguments don't support automatic differentiation"));
+  EXPECT_THAT(errorOf([&] { add_out(out, x, x); }),
+              HasSubstr("functions with out=... arguments don't support automatic differentiation"));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A gradient is a plain tensor, whoever made it: hooks, custom functions and seeds may give wrapper and functional tensors.
+// A gradient is a plain tensor, whoever made it: hooks, custom functions and seeds may give wrapper and functional
+// tensors.
 #include <shunt/modes/functionalize.h>
 #include <shunt/modes/tensor_subclass.h>
 
@@ -112,7 +113,8 @@ TEST(WrappedGrads, AConstantOfAFunctionalizedFunctionInAHook) {
     c = ones({3}, TensorOptions(kDouble)) * 5;
     c[0].mul_(2);
     return x * c;
-  })(w).sum();
+  })(w)
+      .sum();
   ASSERT_TRUE(is_functional(c));
   w.register_hook([c](const Tensor& g) { return g * c; });
   w.sum().backward();

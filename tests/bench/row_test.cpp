@@ -51,8 +51,10 @@ TEST(Verdict, NoFigureCountsAsMissedButForTheCpu) {
 class SystemsLibtorch {
  public:
   explicit SystemsLibtorch(const char* value) {
-    if (value != nullptr) setenv("SHUNT_BENCH_LIBTORCH", value, 1);
-    else unsetenv("SHUNT_BENCH_LIBTORCH");
+    if (value != nullptr)
+      setenv("SHUNT_BENCH_LIBTORCH", value, 1);
+    else
+      unsetenv("SHUNT_BENCH_LIBTORCH");
   }
   ~SystemsLibtorch() { unsetenv("SHUNT_BENCH_LIBTORCH"); }
 };

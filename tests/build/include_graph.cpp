@@ -11,7 +11,9 @@
 namespace shunt::include_graph {
 namespace {
 
-bool startsWith(const std::string& text, const std::string& prefix) { return text.compare(0, prefix.size(), prefix) == 0; }
+bool startsWith(const std::string& text, const std::string& prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
 
 // Where an include directive leads: a file of the graph, or nothing for headers from outside.
 std::optional<std::string> resolve(const Graph& graph, const std::string& from, const Include& include) {
@@ -34,9 +36,9 @@ struct Layer {
   int level;
 };
 constexpr std::array kLayers = {
-    Layer{"include/shunt/core/", 0}, Layer{"include/shunt/tensor/", 0},   Layer{"src/core/", 0},
-    Layer{"src/dispatch/", 1},       Layer{"src/tensor/", 2},             Layer{"include/shunt/autograd/", 3},
-    Layer{"src/autograd/", 3},       Layer{"include/shunt/modes/", 4},    Layer{"src/modes/", 4}};
+    Layer{"include/shunt/core/", 0}, Layer{"include/shunt/tensor/", 0}, Layer{"src/core/", 0},
+    Layer{"src/dispatch/", 1},       Layer{"src/tensor/", 2},           Layer{"include/shunt/autograd/", 3},
+    Layer{"src/autograd/", 3},       Layer{"include/shunt/modes/", 4},  Layer{"src/modes/", 4}};
 
 std::optional<int> levelOf(const std::string& path) {
   for (const Layer& layer : kLayers) {
@@ -79,7 +81,7 @@ std::optional<std::string> foreignViolation(const std::string& from, const std::
   const bool is_llvm = startsWith(header, "llvm/") || startsWith(header, "llvm-c/") || startsWith(header, "clang/");
   const bool is_core = startsWith(from, "include/") || startsWith(from, "src/") || startsWith(from, "kernels/");
   if (is_llvm && is_core) return "only jit/ and tools/ may include LLVM";
-  static const std::set<std::string> kThirdParty = {"fmt",  "oneapi", "tbb",  "mkl",     "yaml-cpp",
+  static const std::set<std::string> kThirdParty = {"fmt",  "oneapi", "tbb",     "mkl",   "yaml-cpp",
                                                     "dnnl", "gtest",  "libxsmm", "torch", "mimalloc"};
   const std::string first = header.substr(0, header.find_first_of("/."));
   if (startsWith(from, "include/") && (kThirdParty.contains(first) || startsWith(header, "cblas"))) {
@@ -134,8 +136,10 @@ std::vector<Include> parseIncludes(const std::string& text) {
     std::smatch match;
     if (!in_comment && std::regex_search(line, match, kDirective)) includes.push_back({match[2], match[1] == "<"});
     const size_t opened = line.rfind("/*"), closed = line.rfind("*/");
-    if (opened != std::string::npos && (closed == std::string::npos || closed < opened)) in_comment = true;
-    else if (closed != std::string::npos) in_comment = false;
+    if (opened != std::string::npos && (closed == std::string::npos || closed < opened))
+      in_comment = true;
+    else if (closed != std::string::npos)
+      in_comment = false;
   }
   return includes;
 }

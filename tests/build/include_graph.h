@@ -18,7 +18,8 @@ struct Include {
 /// The include directives of a source text, comments ignored.
 std::vector<Include> parseIncludes(const std::string& text);
 
-/// Path below the source folder (generated headers: below their include folder, under "include/") -> include directives.
+/// Path below the source folder (generated headers: below their include folder, under "include/") -> include
+/// directives.
 using Graph = std::map<std::string, std::vector<Include>>;
 
 /// Reads every .h and .cpp below `root`, with `prefix` before its relative path.

@@ -14,7 +14,8 @@ std::string lines(const std::vector<std::string>& texts) {
 Graph project() {
   const std::filesystem::path root = SHUNT_SOURCE_DIR;
   Graph graph;
-  for (const char* folder : {"include", "src", "kernels", "jit"}) readTree(root / folder, std::string(folder) + "/", graph);
+  for (const char* folder : {"include", "src", "kernels", "jit"})
+    readTree(root / folder, std::string(folder) + "/", graph);
   readTree(std::filesystem::path(SHUNT_GENERATED_DIR) / "include", "include/", graph);
   return graph;
 }
@@ -41,13 +42,15 @@ TEST(IncludeGraph, ProjectHasNoCycle) {
 TEST(IncludeGraph, CoreHeadersThatNeedTensorHeadersArePrinted) {
   const auto edges = findCoreToTensor(project());
   printf("public core headers that include public tensor headers: %zu%s\n", edges.size(), lines(edges).c_str());
-  EXPECT_EQ(findCoreToTensor(withEdge("include/shunt/core/a.h", "#include <shunt/tensor/b.h>", "include/shunt/tensor/b.h"))
-                .size(),
-            1u);
+  EXPECT_EQ(
+      findCoreToTensor(withEdge("include/shunt/core/a.h", "#include <shunt/tensor/b.h>", "include/shunt/tensor/b.h"))
+          .size(),
+      1u);
 }
 
 TEST(IncludeGraph, ParserSeesDirectivesOnly) {
-  const auto includes = parseIncludes("#include <a/b.h>\n  # include \"c.h\"\n// #include <d.h>\n/*\n#include <e.h>\n*/\n#include <f>");
+  const auto includes =
+      parseIncludes("#include <a/b.h>\n  # include \"c.h\"\n// #include <d.h>\n/*\n#include <e.h>\n*/\n#include <f>");
   ASSERT_EQ(includes.size(), 3u);
   EXPECT_EQ(includes[0].target, "a/b.h");
   EXPECT_TRUE(includes[0].angled);

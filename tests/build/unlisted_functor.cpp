@@ -4,7 +4,9 @@
 namespace shunt::functors {
 struct Unlisted : FloatFunctor<1> {
   template <class C>
-  C operator()(C x) const { return x; }
+  C operator()(C x) const {
+    return x;
+  }
 };
 }  // namespace shunt::functors
 

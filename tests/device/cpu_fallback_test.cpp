@@ -1,5 +1,5 @@
-// The CPU fallback: values, identity of written arguments, aliasing, devices of results, autograd and autocast above it, errors, and
-// what is named in the log.
+// The CPU fallback: values, identity of written arguments, aliasing, devices of results, autograd and autocast above
+// it, errors, and what is named in the log.
 #include "tests/device/host_backend.h"
 #include "tests/support/error_of.h"
 
@@ -13,12 +13,12 @@
 namespace shunt {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using test::counted;
 using test::errorOf;
 using test::kToy;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 void otherFallback(const OperatorHandle&, Stack*) {}
 
@@ -52,7 +52,8 @@ TEST_F(CpuFallback, ComputesWhatTheCpuDoesAndNamesEachOperatorOnce) {
     EXPECT_EQ(valuesOf(y), valuesOf(x.cpu().rsqrt()));
   }
   ASSERT_EQ(warnings().size(), 1u);
-  EXPECT_THAT(warnings()[0], AllOf(HasSubstr("aten::rsqrt"), HasSubstr("opencl:0"), HasSubstr("CPU"), HasSubstr("PrivateUse1")));
+  EXPECT_THAT(warnings()[0],
+              AllOf(HasSubstr("aten::rsqrt"), HasSubstr("opencl:0"), HasSubstr("CPU"), HasSubstr("PrivateUse1")));
   const auto names = cpu_fallback_operators();
   EXPECT_EQ(std::count(names.begin(), names.end(), OperatorName("aten::rsqrt", "")), 1);
 }
@@ -138,7 +139,8 @@ TEST_F(CpuFallback, NumbersMayBeOnTheCpuAndNothingElse) {
   EXPECT_THAT(valuesOf(full({}, 5).sub(x)), ElementsAre(5, 4));
   EXPECT_THAT(valuesOf(1 - x), ElementsAre(1, 0));
   EXPECT_EQ((x + 1.5).dtype(), kFloat);
-  EXPECT_THAT(errorOf([&] { x.add(ones({2})); }), AllOf(HasSubstr("aten::add"), HasSubstr("opencl:0 (argument self)"), HasSubstr("cpu (argument other)")));
+  EXPECT_THAT(errorOf([&] { x.add(ones({2})); }),
+              AllOf(HasSubstr("aten::add"), HasSubstr("opencl:0 (argument self)"), HasSubstr("cpu (argument other)")));
   EXPECT_THAT(errorOf([&] { ones({}).add_(x.select(0, 0)); }), HasSubstr("same device"));
   EXPECT_THAT(errorOf([&] { x.add(x.to("opencl:1")); }), AllOf(HasSubstr("opencl:0"), HasSubstr("opencl:1")));
   EXPECT_THAT(errorOf([&] { shunt::cat({x, x, ones({2})}); }),
@@ -157,7 +159,8 @@ TEST_F(CpuFallback, FactoriesMakeTheirTensorsThere) {
   EXPECT_EQ(on_device, valuesOf(empty({4}).uniform_()));
 }
 
-// Of a kernel that makes its result, and of one whose result is its argument when that is on the device already, as of the copy it is.
+// Of a kernel that makes its result, and of one whose result is its argument when that is on the device already, as of
+// the copy it is.
 TEST_F(CpuFallback, ADeviceArgumentSaysWhereResultsGo) {
   Library def(Library::Kind::kDef, "fallback_test");
   def.def("made_on(Tensor self, Device device) -> Tensor");
@@ -165,8 +168,11 @@ TEST_F(CpuFallback, ADeviceArgumentSaysWhereResultsGo) {
   Library cpu(Library::Kind::kImpl, "fallback_test", DispatchKey::CPU);
   cpu.impl("made_on", [](const Tensor& t, Device device) { return t.neg().to(device); });
   cpu.impl("moved_to", [](const Tensor& t, std::optional<Device> device) { return device ? t.to(*device) : t; });
-  const auto made_on = Dispatcher::singleton().findSchemaOrThrow("fallback_test::made_on").typed<Tensor(const Tensor&, Device)>();
-  const auto moved_to = Dispatcher::singleton().findSchemaOrThrow("fallback_test::moved_to").typed<Tensor(const Tensor&, std::optional<Device>)>();
+  const auto made_on =
+      Dispatcher::singleton().findSchemaOrThrow("fallback_test::made_on").typed<Tensor(const Tensor&, Device)>();
+  const auto moved_to = Dispatcher::singleton()
+                            .findSchemaOrThrow("fallback_test::moved_to")
+                            .typed<Tensor(const Tensor&, std::optional<Device>)>();
   const Tensor x = counted({2});
   for (const Device& device : {Device(kCPU), kToy, Device("opencl:1"), Device(kMeta)}) {
     EXPECT_EQ(made_on.call(x, device).device(), device);
@@ -177,7 +183,8 @@ TEST_F(CpuFallback, ADeviceArgumentSaysWhereResultsGo) {
   EXPECT_TRUE(moved_to.call(x, kToy).is_same(x));
   EXPECT_TRUE(moved_to.call(x, Device("opencl")).is_same(x));
   EXPECT_TRUE(moved_to.call(x, std::nullopt).is_same(x));
-  EXPECT_THAT(warnings(), ::testing::Contains(AllOf(HasSubstr("fallback_test::made_on"), HasSubstr("tensors on opencl:0"))));
+  EXPECT_THAT(warnings(),
+              ::testing::Contains(AllOf(HasSubstr("fallback_test::made_on"), HasSubstr("tensors on opencl:0"))));
 }
 
 TEST_F(CpuFallback, GradientsNeedNothingOfTheBackend) {
@@ -236,9 +243,12 @@ TEST_F(CpuFallback, SaysWhatItCantDo) {
     Dispatcher::singleton().findSchemaOrThrow(name).typed<Tensor(const Tensor&)>().call(counted({2}));
   };
   EXPECT_THAT(errorOf<NotImplementedError>([&] { call("fallback_test::view_of"); }),
-              AllOf(HasSubstr("fallback_test::view_of"), HasSubstr("returns a view"), HasSubstr("SHUNT_LIBRARY_IMPL(fallback_test, PrivateUse1, m) { m.impl(\"view_of\"")));
-  EXPECT_THAT(errorOf<NotImplementedError>([&] { call("fallback_test::nothing"); }), AllOf(HasSubstr("no kernel for the CPU"), HasSubstr("\"nothing\"")));
-  EXPECT_THAT(errorOf<NotImplementedError>([] { call_fallback_fn<&cpu_fallback, ops::empty_strided>::call({2}, {1}, {}, {}, kToy, {}); }),
+              AllOf(HasSubstr("fallback_test::view_of"), HasSubstr("returns a view"),
+                    HasSubstr("SHUNT_LIBRARY_IMPL(fallback_test, PrivateUse1, m) { m.impl(\"view_of\"")));
+  EXPECT_THAT(errorOf<NotImplementedError>([&] { call("fallback_test::nothing"); }),
+              AllOf(HasSubstr("no kernel for the CPU"), HasSubstr("\"nothing\"")));
+  EXPECT_THAT(errorOf<NotImplementedError>(
+                  [] { call_fallback_fn<&cpu_fallback, ops::empty_strided>::call({2}, {1}, {}, {}, kToy, {}); }),
               AllOf(HasSubstr("aten::empty_strided"), HasSubstr("m.impl(\"empty_strided\"")));
   EXPECT_TRUE(warnings().empty());
 }
@@ -249,8 +259,9 @@ TEST_F(CpuFallback, MayBeRegisteredTwiceAndNoOtherBesideIt) {
     Library again(Library::Kind::kImpl, "_", DispatchKey::PrivateUse1);
     again.fallback(CppFunction::makeFromBoxedFunction<&cpu_fallback>());
     EXPECT_THAT(valuesOf(counted({2}).neg()), ElementsAre(0, -1));
-    EXPECT_THAT(errorOf([&] { again.fallback(CppFunction::makeFromBoxedFunction<&otherFallback>()); }),
-                AllOf(HasSubstr("multiple backend fallbacks"), HasSubstr("PrivateUse1"), HasSubstr("cpu_fallback_test.cpp")));
+    EXPECT_THAT(
+        errorOf([&] { again.fallback(CppFunction::makeFromBoxedFunction<&otherFallback>()); }),
+        AllOf(HasSubstr("multiple backend fallbacks"), HasSubstr("PrivateUse1"), HasSubstr("cpu_fallback_test.cpp")));
   }
   EXPECT_EQ(Dispatcher::singleton().dumpFallbacks(), before);
   EXPECT_THAT(valuesOf(counted({2}).sin()), ElementsAre(0, ::testing::FloatNear(0.841471f, 1e-5f)));

@@ -7,21 +7,26 @@
 namespace shunt {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 using test::errorOf;
 using test::kToy;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
-// First, while nothing is registered: the names as they are compiled in, and what a guard, an allocator and a kernel are missed for.
+// First, while nothing is registered: the names as they are compiled in, and what a guard, an allocator and a kernel
+// are missed for.
 TEST(DeviceOrder, BeforeAnythingIsRegistered) {
   EXPECT_EQ(get_privateuse1_backend(), "privateuseone");
   EXPECT_EQ(Device("opencl").type(), DeviceType::OPENCL);
   EXPECT_THAT(errorOf([] { DeviceGuard guard(Device("privateuseone:0")); }),
-              AllOf(HasSubstr("privateuseone has no device guard"), HasSubstr("registerDeviceGuard"), HasSubstr("load_library")));
+              AllOf(HasSubstr("privateuseone has no device guard"), HasSubstr("registerDeviceGuard"),
+                    HasSubstr("load_library")));
   EXPECT_THAT(errorOf([] { empty({2}, TensorOptions(kPrivateUse1)); }),
-              AllOf(HasSubstr("aten::empty.memory_format"), HasSubstr("PrivateUse1"), HasSubstr("SHUNT_LIBRARY_IMPL(<namespace>, PrivateUse1, m)"),
-                    HasSubstr("SHUNT_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(...); }"), HasSubstr("shunt/modes/cpu_fallback.h")));
-  EXPECT_THAT(errorOf([] { allocatorOf(kPrivateUse1); }), AllOf(HasSubstr("registerAllocator"), HasSubstr("PrivateUse1")));
+              AllOf(HasSubstr("aten::empty.memory_format"), HasSubstr("PrivateUse1"),
+                    HasSubstr("SHUNT_LIBRARY_IMPL(<namespace>, PrivateUse1, m)"),
+                    HasSubstr("SHUNT_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(...); }"),
+                    HasSubstr("shunt/modes/cpu_fallback.h")));
+  EXPECT_THAT(errorOf([] { allocatorOf(kPrivateUse1); }),
+              AllOf(HasSubstr("registerAllocator"), HasSubstr("PrivateUse1")));
   EXPECT_FALSE(hasDeviceGuardImpl(kPrivateUse1));
   EXPECT_EQ(ensure_has_index(Device(kPrivateUse1)), Device(kPrivateUse1));
 }
@@ -47,7 +52,8 @@ TEST_F(Toy, RegistersOneGuardAndOneAllocator) {
   const DeviceGuardImplInterface& guard = getDeviceGuardImpl(kPrivateUse1);
   registerDeviceGuard(kPrivateUse1, &guard);
   registerAllocator(kPrivateUse1, &allocatorOf(kPrivateUse1));
-  EXPECT_THAT(errorOf([] { registerAllocator(kPrivateUse1, &allocatorOf(kCPU)); }), HasSubstr("opencl already has another allocator"));
+  EXPECT_THAT(errorOf([] { registerAllocator(kPrivateUse1, &allocatorOf(kCPU)); }),
+              HasSubstr("opencl already has another allocator"));
   EXPECT_THAT(errorOf([&] { registerDeviceGuard(kCUDA, &guard); }), AllOf(HasSubstr("cuda"), HasSubstr("opencl")));
   EXPECT_THAT(errorOf([] { registerDeviceGuard(kPrivateUse1, nullptr); }), HasSubstr("null"));
 }
@@ -67,7 +73,8 @@ TEST_F(Toy, GuardsMakeADeviceCurrentForAScope) {
   EXPECT_EQ(current(), 0);
   synchronize(Device("opencl"));
   synchronize(Device("cpu"));
-  EXPECT_THAT(errorOf<IndexError>([] { DeviceGuard guard(Device("opencl:2")); }), AllOf(HasSubstr("opencl:2"), HasSubstr("2 devices")));
+  EXPECT_THAT(errorOf<IndexError>([] { DeviceGuard guard(Device("opencl:2")); }),
+              AllOf(HasSubstr("opencl:2"), HasSubstr("2 devices")));
   EXPECT_THAT(errorOf<IndexError>([] { empty({2}, TensorOptions("opencl:2")); }), HasSubstr("opencl:2 does not exist"));
   EXPECT_EQ(current(), 0);
 }
@@ -77,7 +84,8 @@ TEST_F(Toy, TensorsGoThereAndBack) {
   const Tensor there = x.to("opencl");
   EXPECT_EQ(there.device(), kToy);
   EXPECT_TRUE(there.is_privateuseone());
-  EXPECT_EQ(there.key_set(), DispatchKeySet({DispatchKey::PrivateUse1, DispatchKey::AutocastPrivateUse1, DispatchKey::ADInplaceOrView}));
+  EXPECT_EQ(there.key_set(),
+            DispatchKeySet({DispatchKey::PrivateUse1, DispatchKey::AutocastPrivateUse1, DispatchKey::ADInplaceOrView}));
   EXPECT_EQ(keySetFor(kToy), there.key_set());
   EXPECT_TRUE(there.cpu().eq(x).all().item<bool>());
   EXPECT_TRUE(there.to("opencl").is_same(there));
@@ -125,7 +133,8 @@ TEST_F(Toy, SaysWhichKernelIsMissingWithoutAFallback) {
   const Tensor x = test::counted({2});
   EXPECT_THAT(errorOf<NotImplementedError>([&] { x.add(x); }),
               AllOf(HasSubstr("aten::add.Tensor"), HasSubstr("PrivateUse1 (device opencl)"), HasSubstr("m.fallback")));
-  EXPECT_THAT(errorOf([&] { x.add(ones({2})); }), AllOf(HasSubstr("same device"), HasSubstr("opencl:0 (argument self)"), HasSubstr("cpu (argument other)")));
+  EXPECT_THAT(errorOf([&] { x.add(ones({2})); }), AllOf(HasSubstr("same device"), HasSubstr("opencl:0 (argument self)"),
+                                                        HasSubstr("cpu (argument other)")));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Every operator of the dictionary on the device, through the CPU fallback or as a composite: what the CPU gives, tensors on the device.
+// Every operator of the dictionary on the device, through the CPU fallback or as a composite: what the CPU gives,
+// tensors on the device.
 #include "tests/device/host_backend.h"
 
 #include <shunt/core/log.h>
@@ -26,7 +27,8 @@ std::optional<IValue> valueOf(const Argument& a, Device device, int which) {
   const auto tensor = [&] {
     const bool index = a.name == "index" || a.name == "target" || a.name == "indices";
     const bool mask = a.name == "mask" || a.name == "condition";
-    const Tensor t = index ? zeros({3}, TensorOptions(kLong)) : arange(9, TensorOptions(kFloat)).view({3, 3}).add(1).div(10 + which);
+    const Tensor t =
+        index ? zeros({3}, TensorOptions(kLong)) : arange(9, TensorOptions(kFloat)).view({3, 3}).add(1).div(10 + which);
     return (mask ? t.gt(0.5) : t).to(TensorOptions(device));
   };
   if (a.type.optional && !a.default_value) return a.type.kind == TypeKind::Device ? IValue(device) : IValue();
@@ -36,13 +38,20 @@ std::optional<IValue> valueOf(const Argument& a, Device device, int which) {
   if (a.type.kind == TypeKind::Tensor && a.type.list)
     return a.type.element_optional ? std::nullopt : std::optional(IValue(std::vector<Tensor>{tensor(), tensor()}));
   if (a.type.kind == TypeKind::Tensor) return IValue(tensor());
-  if (a.type.list) return a.type.kind == TypeKind::Int ? std::optional(IValue(std::vector<int64_t>{3, 3})) : std::nullopt;
+  if (a.type.list)
+    return a.type.kind == TypeKind::Int ? std::optional(IValue(std::vector<int64_t>{3, 3})) : std::nullopt;
   switch (a.type.kind) {
-    case TypeKind::Scalar: case TypeKind::Float: return IValue(0.5);
-    case TypeKind::Int: return IValue(a.name == "dim" ? 0 : 1);
-    case TypeKind::Bool: return IValue(false);
-    case TypeKind::ScalarType: return IValue(kFloat);
-    default: return std::nullopt;
+    case TypeKind::Scalar:
+    case TypeKind::Float:
+      return IValue(0.5);
+    case TypeKind::Int:
+      return IValue(a.name == "dim" ? 0 : 1);
+    case TypeKind::Bool:
+      return IValue(false);
+    case TypeKind::ScalarType:
+      return IValue(kFloat);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -68,7 +77,8 @@ std::optional<std::string> outcome(const OperatorHandle& op, Device device, std:
     forEachTensor(v, [&](const Tensor& t) { seen.push_back(t); });
   }
   const std::string name = op.operator_name().str();
-  const bool has_values = name.find("aten::empty") == name.npos && name.find("new_empty") == name.npos && name.find("resize") == name.npos;
+  const bool has_values =
+      name.find("aten::empty") == name.npos && name.find("new_empty") == name.npos && name.find("resize") == name.npos;
   for (const Tensor& t : seen) {
     if (t.device().type() != device.type()) wrong_device += name + " ";
     text += detail::str(t.dtype(), t.sizes(), ' ');

@@ -40,14 +40,16 @@ Tensor onHost(const Tensor& t) {
   return from_blob(first + t.storage_offset() * t.element_size(), t.sizes(), t.strides(), TensorOptions(t.dtype()));
 }
 
-Tensor toyEmpty(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device> device, std::optional<bool>,
-                std::optional<MemoryFormat>) {
-  return Tensor(detail::makeTensor(size, {}, dtype.value_or(get_default_dtype()), device.value_or(Device(kPrivateUse1))));
+Tensor toyEmpty(IntArrayRef size, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device> device,
+                std::optional<bool>, std::optional<MemoryFormat>) {
+  return Tensor(
+      detail::makeTensor(size, {}, dtype.value_or(get_default_dtype()), device.value_or(Device(kPrivateUse1))));
 }
 
-Tensor toyEmptyStrided(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device> device,
-                       std::optional<bool>) {
-  return Tensor(detail::makeTensor(size, stride, dtype.value_or(get_default_dtype()), device.value_or(Device(kPrivateUse1))));
+Tensor toyEmptyStrided(IntArrayRef size, IntArrayRef stride, std::optional<ScalarType> dtype, std::optional<Layout>,
+                       std::optional<Device> device, std::optional<bool>) {
+  return Tensor(
+      detail::makeTensor(size, stride, dtype.value_or(get_default_dtype()), device.value_or(Device(kPrivateUse1))));
 }
 
 Tensor& toyCopy(Tensor& self, const Tensor& src, bool) {
@@ -82,9 +84,13 @@ void useHostBackend(bool with_fallback) {
     rename_privateuse1_backend("opencl");
     registerAllocator(kPrivateUse1, &allocator);
     registerDeviceGuard(kPrivateUse1, &guard);
-    kernels->impl("empty.memory_format", &toyEmpty).impl("empty_strided", &toyEmptyStrided).impl("copy_", &toyCopy).impl("mul.Tensor", &toyMul);
+    kernels->impl("empty.memory_format", &toyEmpty)
+        .impl("empty_strided", &toyEmptyStrided)
+        .impl("copy_", &toyCopy)
+        .impl("mul.Tensor", &toyMul);
   }
-  if (with_fallback && !std::exchange(fallback_done, true)) fallback->fallback(CppFunction::makeFromBoxedFunction<&cpu_fallback>());
+  if (with_fallback && !std::exchange(fallback_done, true))
+    fallback->fallback(CppFunction::makeFromBoxedFunction<&cpu_fallback>());
 }
 
 Tensor counted(IntArrayRef sizes, ScalarType dtype) {

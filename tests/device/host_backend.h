@@ -1,5 +1,6 @@
-// A backend for PrivateUse1 in this process, named "opencl": two devices whose memory is the host's behind handles, so that a CPU
-// kernel that reads a device's data pointer crashes. It has the operators that the CPU fallback needs, and one kernel (mul.Tensor).
+// A backend for PrivateUse1 in this process, named "opencl": two devices whose memory is the host's behind handles, so
+// that a CPU kernel that reads a device's data pointer crashes. It has the operators that the CPU fallback needs, and
+// one kernel (mul.Tensor).
 #pragma once
 
 #include <shunt/backend.h>

@@ -10,15 +10,16 @@
 namespace shunt {
 namespace {
 
+using test::errorOf;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using test::errorOf;
 
 TEST(LoadLibrary, RegistersAndInitialisesOnce) {
   EXPECT_FALSE(Dispatcher::singleton().findSchema(OperatorName("device_plugin::initialised", "")));
   load_library(GOOD_PLUGIN);
   load_library(GOOD_PLUGIN);
-  const auto op = Dispatcher::singleton().findSchemaOrThrow("device_plugin::initialised").typed<Tensor(const Tensor&)>();
+  const auto op =
+      Dispatcher::singleton().findSchemaOrThrow("device_plugin::initialised").typed<Tensor(const Tensor&)>();
   EXPECT_EQ(op.call(zeros({})).item<float>(), 1);
 }
 
@@ -29,7 +30,8 @@ TEST(LoadLibrary, PassesOnWhatTheInitialiserThrowsAndTriesAgain) {
 
 TEST(LoadLibrary, SaysWhyAFileIsNone) {
   EXPECT_THAT(errorOf([] { load_library(""); }), HasSubstr("path is empty"));
-  EXPECT_THAT(errorOf([] { load_library("./no_such_backend.so"); }), AllOf(HasSubstr("load_library(\"./no_such_backend.so\")"), HasSubstr("No such file")));
+  EXPECT_THAT(errorOf([] { load_library("./no_such_backend.so"); }),
+              AllOf(HasSubstr("load_library(\"./no_such_backend.so\")"), HasSubstr("No such file")));
   const std::string text = ::testing::TempDir() + "/no_library.so";
   std::ofstream(text) << "just text";
   EXPECT_THAT(errorOf([&] { load_library(text); }), AllOf(HasSubstr(text), HasSubstr("can't be loaded")));

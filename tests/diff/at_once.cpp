@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <unistd.h>
+#include <cstdlib>
 
 int main(int argc, char** argv) {
   if (std::getenv("SHUNT_JIT_SYNC") == nullptr) {

@@ -1,6 +1,6 @@
-// Thunks of diff_test's cases in the disk cache: the first process compiles them, the second loads each one and compares it with the
-// interpreter bit for bit, and a third compiles the same bytes once more. All three draw the same cells: another selection each day,
-// all under SHUNT_TEST_LONG=1 (tests/support/seed.h).
+// Thunks of diff_test's cases in the disk cache: the first process compiles them, the second loads each one and
+// compares it with the interpreter bit for bit, and a third compiles the same bytes once more. All three draw the same
+// cells: another selection each day, all under SHUNT_TEST_LONG=1 (tests/support/seed.h).
 #include <shunt/jit/jit.h>
 
 #include "tests/support/run_command.h"
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const size_t kCells = shunt::test::longRun() ? 0 : 100;  // 0: all
+const size_t kCells = shunt::test::longRun() ? 0 : 100;     // 0: all
 const size_t kThunks = shunt::test::longRun() ? 1000 : 60;  // that so many cells give at least
 
 struct Folder {
@@ -35,12 +35,15 @@ std::string contentOf(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::ptrdiff_t filesIn(const fs::path& folder) { return std::distance(fs::directory_iterator(folder), fs::directory_iterator()); }
+std::ptrdiff_t filesIn(const fs::path& folder) {
+  return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+}
 
 shunt::jit::Stats run(const Folder& folder, const std::string& cache) {
   const fs::path report = folder.path / "report.json";
   const std::string variables = "SHUNT_JIT_CACHE=" + (folder.path / cache).string() + " SHUNT_STATS=" + report.string();
-  const std::string flags = " --seed " + std::to_string(shunt::test::drawnSeed()) + " --cells " + std::to_string(kCells);
+  const std::string flags =
+      " --seed " + std::to_string(shunt::test::drawnSeed()) + " --cells " + std::to_string(kCells);
   const auto ran = shunt::test::runCommand("env -u SHUNT_JIT " + variables + " " DIFF_TEST + flags + " 2>&1");
   EXPECT_EQ(ran.status, 0) << ran.text;
   return shunt::jit::statsFromJson(contentOf(report));

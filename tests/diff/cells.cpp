@@ -19,7 +19,8 @@ bool elementwise(const shunt::FunctionSchema& schema) {
 }
 
 bool hasTensorInput(const shunt::FunctionSchema& schema) {
-  return std::ranges::any_of(schema.arguments(), [](const auto& a) { return a.type.kind == shunt::TypeKind::Tensor && !a.is_out(); });
+  return std::ranges::any_of(schema.arguments(),
+                             [](const auto& a) { return a.type.kind == shunt::TypeKind::Tensor && !a.is_out(); });
 }
 
 bool makesSense(const shunt::OperatorHandle& op, Form form) {
@@ -49,7 +50,8 @@ parity::Case refilled(parity::Case c, const shunt::FunctionSchema& schema, Rng& 
   return c;
 }
 
-/// Whether the form makes a difference to the pair: a case of the form kGrad may have drawn no tensor that requires grad.
+/// Whether the form makes a difference to the pair: a case of the form kGrad may have drawn no tensor that requires
+/// grad.
 bool ofForm(Form form, PairKey pair) {
   const auto keys = shunt::DispatchKeySet::fromRaw(pair.keys);
   if (form == Form::kGrad) return keys.has(shunt::DispatchKey::AutogradCPU);
@@ -65,15 +67,16 @@ void add(Group& group, const parity::Case& c, parity::Outcome outcome) {
 }  // namespace
 
 std::string Cell::flags(const Options& o) const {
-  return "--seed " + std::to_string(o.seed) + " --op " + schema.operator_name().str() + " --dtype " + parity::dtypeName(dtype) +
-         " --form " + toString(form);
+  return "--seed " + std::to_string(o.seed) + " --op " + schema.operator_name().str() + " --dtype " +
+         parity::dtypeName(dtype) + " --form " + toString(form);
 }
 
 std::vector<Cell> planCells(const Options& options) {
   std::vector<Cell> cells;
   for (const shunt::OperatorName& name : shunt::Dispatcher::singleton().getAllOpNames()) {
     const auto op = shunt::Dispatcher::singleton().findSchema(name);
-    if (!op || typedCall(name.name, name.overload_name).run == nullptr || !parity::globMatches(options.op, name.str())) continue;
+    if (!op || typedCall(name.name, name.overload_name).run == nullptr || !parity::globMatches(options.op, name.str()))
+      continue;
     for (const Form form : {Form::kPlain, Form::kGrad, Form::kAutocast}) {
       if (!makesSense(*op, form) || !parity::globMatches(options.form, toString(form))) continue;
       std::vector<int> dtypes = parity::allDtypes();
@@ -108,7 +111,8 @@ std::vector<Group> drawGroups(const Cell& cell, const Options& options) {
   for (auto& [pair, group] : all) groups.push_back(std::move(group));
   // Those whose cases work and are of the form, the most frequent first.
   const auto rank = [&](const Group& g) {
-    return std::tuple(g.expected.front().threw, !ofForm(cell.form, g.pair), -static_cast<int64_t>(g.cases.size()), g.pair);
+    return std::tuple(g.expected.front().threw, !ofForm(cell.form, g.pair), -static_cast<int64_t>(g.cases.size()),
+                      g.pair);
   };
   std::ranges::sort(groups, [&](const Group& a, const Group& b) { return rank(a) < rank(b); });
   if (groups.size() > pairs) groups.resize(pairs);

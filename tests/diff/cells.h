@@ -13,10 +13,10 @@ namespace diff {
 struct Options {
   uint64_t seed = 0;
   std::string op = "*", dtype = "*", form = "*";
-  int dtypes = 1;      // of each operator and form, drawn by the seed
-  size_t cells = 0;    // of those, drawn by the seed; 0: all
-  int pairs = 1;       // of each cell
-  int cases = 20;      // of each pair
+  int dtypes = 1;    // of each operator and form, drawn by the seed
+  size_t cells = 0;  // of those, drawn by the seed; 0: all
+  int pairs = 1;     // of each cell
+  int cases = 20;    // of each pair
   bool stats = false;
 };
 

@@ -1,5 +1,5 @@
-// jit::clear() under what calls in thunks have made: graphs, saved tensors, hooks, views, custom functions. Everything is used
-// and destroyed after the code that made it is gone, and other code has come to its place.
+// jit::clear() under what calls in thunks have made: graphs, saved tensors, hooks, views, custom functions. Everything
+// is used and destroyed after the code that made it is gone, and other code has come to its place.
 #include "tests/diff/many_calls.h"
 #include "tests/diff/thunks.h"
 
@@ -43,12 +43,14 @@ struct Pass {
 Tensor leafOf(std::initializer_list<int64_t> sizes) { return numbers(sizes).requires_grad_(); }
 
 const Pass kPasses[] = {
-    {"backward", [] {
+    {"backward",
+     [] {
        const Tensor x = leafOf({8, 8}), w = numbers({8, 8});
        const Tensor y = x.mm(w).add(x).relu().sigmoid().mul(x).t().sum();
        return [=] { return y.backward(), bytesOf(x.grad()); };
      }},
-    {"retained graph, twice", [] {
+    {"retained graph, twice",
+     [] {
        const Tensor x = leafOf({4, 8});
        const Tensor y = x.exp().mul(x).sum();
        return [=] {
@@ -57,7 +59,8 @@ const Pass kPasses[] = {
          return y.backward(), bytesOf(x.grad());
        };
      }},
-    {"create_graph", [] {
+    {"create_graph",
+     [] {
        const Tensor x = leafOf({4, 8});
        const Tensor y = x.mul(x).mul(x).sigmoid().sum();
        return [=] {
@@ -67,7 +70,8 @@ const Pass kPasses[] = {
          return bytesOf(g.detach()) + bytesOf(x.grad());
        };
      }},
-    {"hooks of tensors and nodes, retain_grad", [] {
+    {"hooks of tensors and nodes, retain_grad",
+     [] {
        const Tensor x = leafOf({4, 8});
        const Tensor h = x.mul(2), k = h.add(x);
        h.register_hook([](const Tensor& g) { return g.mul(3).add(g); });
@@ -77,7 +81,8 @@ const Pass kPasses[] = {
        const Tensor y = k.exp().sum();
        return [=] { return y.backward(), bytesOf(x.grad()) + bytesOf(k.grad()); };
      }},
-    {"views and in-place operators", [] {
+    {"views and in-place operators",
+     [] {
        const Tensor x = leafOf({4, 8});
        const Tensor base = x.clone();
        base.t().select(0, 1).mul_(2);
@@ -85,23 +90,27 @@ const Pass kPasses[] = {
        const Tensor y = base.mul(base).sum();
        return [=] { return y.backward(), bytesOf(x.grad()); };
      }},
-    {"saved tensors of a custom function", [] {
+    {"saved tensors of a custom function",
+     [] {
        const Tensor x = leafOf({4, 8}), w = leafOf({4, 8});
        const Tensor y = Doubled::apply(x, w).sigmoid().sum();
        return [=] { return y.backward(), bytesOf(x.grad()) + bytesOf(w.grad()); };
      }},
-    {"autocast", [] {
+    {"autocast",
+     [] {
        const Tensor x = leafOf({8, 8}), w = leafOf({8, 8});
        AutocastGuard autocast(kCPU);
        const Tensor y = x.mm(w).to(kFloat).sum();
        return [=] { return y.backward(), bytesOf(x.grad()) + bytesOf(w.grad()); };
      }},
-    {"tensors alone", [] {
+    {"tensors alone",
+     [] {
        const Tensor a = numbers({4, 8});
        const Tensor sum = a.add(a), view = sum.t();
        return [=] { return bytesOf(view.add(sum.t())); };
      }},
-    {"a saved tensor that was changed", [] {
+    {"a saved tensor that was changed",
+     [] {
        const Tensor x = leafOf({4, 8});
        const Tensor h = x.exp();
        const Tensor y = h.sum();

@@ -1,5 +1,5 @@
-// Exceptions that kernels throw through thunks: the interpreter's words, everything given back, and the thread's modes and
-// frames as they were.
+// Exceptions that kernels throw through thunks: the interpreter's words, everything given back, and the thread's modes
+// and frames as they were.
 #include "tests/diff/many_calls.h"
 
 #include <shunt/jit/jit.h>
@@ -75,18 +75,21 @@ const std::vector<Bad> kBuiltIn = {
     {"shapes, with grad", [](const Tensor& t) { kLeaf.add(t); }},
     {"mm", [](const Tensor& t) { kA.mm(t.t()); }},
     {"mm, with grad", [](const Tensor& t) { kLeaf.mm(t.t()); }},
-    {"mm, autocast", [](const Tensor& t) {
+    {"mm, autocast",
+     [](const Tensor& t) {
        AutocastGuard autocast(kCPU);
        kA.mm(t.t());
      }},
-    {"mm, grad and autocast", [](const Tensor& t) {
+    {"mm, grad and autocast",
+     [](const Tensor& t) {
        AutocastGuard autocast(kCPU);
        kLeaf.mm(t.t());
      }},
     {"linear", [](const Tensor& t) { shunt::linear(kA, t); }},
     {"linear, with grad", [](const Tensor& t) { shunt::linear(kLeaf, t); }},
     {"in-place", [](const Tensor& t) { kA.clone().add_(t); }},
-    {"out=", [](const Tensor& t) {
+    {"out=",
+     [](const Tensor& t) {
        Tensor out = numbers({4, 8});
        shunt::add_out(out, kA, t);
      }},
@@ -99,16 +102,19 @@ const std::vector<Bad> kBuiltIn = {
 const std::vector<Bad> kUsers = {
     {"no chain above it", [](const Tensor&) { kA.mul(kA); }},
     {"below autograd", [](const Tensor&) { kLeaf.mul(kA); }},
-    {"below autograd and autocast", [](const Tensor&) {
+    {"below autograd and autocast",
+     [](const Tensor&) {
        AutocastGuard autocast(kCPU);
        kLeaf.mm(kColumns);
      }},
-    {"below autocast", [](const Tensor&) {
+    {"below autocast",
+     [](const Tensor&) {
        AutocastGuard autocast(kCPU);
        kA.mm(kColumns);
      }},
     {"below a composite", [](const Tensor&) { shunt::linear(kLeaf, kA); }},
-    {"in a backward pass", [](const Tensor&) {
+    {"in a backward pass",
+     [](const Tensor&) {
        const bool later = std::exchange(throw_now, false);
        const Tensor x = kA.clone().requires_grad_();
        const Tensor y = x.mul(kA).sum();

@@ -1,4 +1,5 @@
-// fork() with thunks: the child keeps those that it has, also one that it is inside of, makes its own, and uses its own threads.
+// fork() with thunks: the child keeps those that it has, also one that it is inside of, makes its own, and uses its own
+// threads.
 #include "tests/diff/child.h"
 #include "tests/diff/many_calls.h"
 #include "tests/diff/thunks.h"
@@ -78,7 +79,8 @@ TEST(Fork, InsideAKernelThatAThunkCalled) {
   fork_now = true;
   const Tensor y = leaf.mul(b);  // both processes return through the thunk
   if (child == 0) {
-    bool good = bytesOf(y) == bytesOf(b.add(b)) && y.grad_fn()->name() == "MulBackward0" && bytesOf(leaf.mul(b)) == bytesOf(y);
+    bool good =
+        bytesOf(y) == bytesOf(b.add(b)) && y.grad_fn()->name() == "MulBackward0" && bytesOf(leaf.mul(b)) == bytesOf(y);
     // Nobody compiled at the fork, so the child does now, and throws what it has away.
     const uint64_t compiled = jit::stats().compiled;
     jit::clear();
@@ -107,21 +109,24 @@ TEST(Fork, AtAQuietTimeTheChildCompilesOnItsOwn) {
   jit::set_enabled(true);
   const uint64_t compiled = jit::stats().compiled;
   EXPECT_EQ(inChild([&] {
-    for (int round = 0; round < 2; ++round) {
-      const uint64_t before = jit::calls_in_thunks();
-      for (int i = 0; i < 10; ++i)
-        if (bytesOf(a.lt(b)) != expected) return 1;
-      if (jit::calls_in_thunks() < before + 9) return 2;
-      jit::clear();  // frees in its own slab, and compiles there again
-    }
-    if (jit::stats().compiled < compiled + 2) return 3;
-    return inChild([&] {  // a child's child
-      const uint64_t before = jit::calls_in_thunks();
-      for (int i = 0; i < 10; ++i)
-        if (bytesOf(a.lt(b)) != expected) return 1;
-      return jit::calls_in_thunks() < before + 9 ? 2 : 0;
-    }) == 0 ? 0 : 4;
-  }), 0);
+              for (int round = 0; round < 2; ++round) {
+                const uint64_t before = jit::calls_in_thunks();
+                for (int i = 0; i < 10; ++i)
+                  if (bytesOf(a.lt(b)) != expected) return 1;
+                if (jit::calls_in_thunks() < before + 9) return 2;
+                jit::clear();  // frees in its own slab, and compiles there again
+              }
+              if (jit::stats().compiled < compiled + 2) return 3;
+              return inChild([&] {  // a child's child
+                       const uint64_t before = jit::calls_in_thunks();
+                       for (int i = 0; i < 10; ++i)
+                         if (bytesOf(a.lt(b)) != expected) return 1;
+                       return jit::calls_in_thunks() < before + 9 ? 2 : 0;
+                     }) == 0
+                         ? 0
+                         : 4;
+            }),
+            0);
   EXPECT_EQ(jit::stats().compiled, compiled) << "the parent's compiler is another";
 }
 
@@ -161,7 +166,9 @@ TEST(Fork, LargeOperatorsRunInAChildOfAProcessWithAPool) {
   const int before = get_num_threads();
   set_num_threads(4);
   const Tensor a = shunt::arange(1 << 20, TensorOptions(kFloat)), m = numbers({96, 96}), h = m.to(kBFloat16);
-  const auto work = [&] { return bytesOf(a.add(a).sum()) + bytesOf(m.mm(m)) + bytesOf(h.mm(h).to(kFloat)) + bytesOf(a.exp()); };
+  const auto work = [&] {
+    return bytesOf(a.add(a).sum()) + bytesOf(m.mm(m)) + bytesOf(h.mm(h).to(kFloat)) + bytesOf(a.exp());
+  };
   const std::string expected = work();
   std::atomic<bool> stop{false};
   std::vector<std::thread> others;  // the pool's places are taken at the fork, and stay so in the child
@@ -172,11 +179,12 @@ TEST(Fork, LargeOperatorsRunInAChildOfAProcessWithAPool) {
   for (int i = 0; i < 8; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_EQ(inChild([&] {
-      for (int round = 0; round < 3; ++round)
-        if (work() != expected) return 1;
-      set_num_threads(3);
-      return work() == expected ? 0 : 2;
-    }), 0);
+                for (int round = 0; round < 3; ++round)
+                  if (work() != expected) return 1;
+                set_num_threads(3);
+                return work() == expected ? 0 : 2;
+              }),
+              0);
   }
   stop = true;
   for (std::thread& t : others) t.join();

@@ -1,5 +1,5 @@
-// fork() in a program whose pairs are compiled by the compiler's thread, which stays in the parent: the child gets one of its
-// own. Not under ThreadSanitizer, which allows no threads in the child of a process that had several.
+// fork() in a program whose pairs are compiled by the compiler's thread, which stays in the parent: the child gets one
+// of its own. Not under ThreadSanitizer, which allows no threads in the child of a process that had several.
 #include "tests/diff/child.h"
 #include "tests/diff/many_calls.h"
 

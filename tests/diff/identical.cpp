@@ -32,7 +32,8 @@ std::string unequal(const std::string& what, const T& expected, const T& got) {
 
 bool sameElement(int dtype, const uint8_t* a, const uint8_t* b) {
   if (std::equal(a, a + parity::itemSize(dtype), b)) return true;
-  return parity::isFloating(dtype) && std::isnan(parity::loadElement(dtype, a)) && std::isnan(parity::loadElement(dtype, b));
+  return parity::isFloating(dtype) && std::isnan(parity::loadElement(dtype, a)) &&
+         std::isnan(parity::loadElement(dtype, b));
 }
 
 std::string valuesOf(const std::string& where, const TensorState& e, const TensorState& g) {
@@ -55,13 +56,15 @@ std::string tensors(const std::string& where, const TensorState& e, const Tensor
   for (const std::string& found :
        {unequal(where + " dtype", e.dtype, g.dtype), unequal(where + " sizes", e.sizes, g.sizes),
         unequal(where + " strides", e.strides, g.strides), unequal(where + " storage_offset", e.offset, g.offset),
-        unequal(where + " requires_grad", e.requires_grad, g.requires_grad), unequal(where + " is_leaf", e.is_leaf, g.is_leaf),
-        unequal(where + " is_view", e.is_view, g.is_view), unequal(where + " grad_fn", e.grad_fn, g.grad_fn)})
+        unequal(where + " requires_grad", e.requires_grad, g.requires_grad),
+        unequal(where + " is_leaf", e.is_leaf, g.is_leaf), unequal(where + " is_view", e.is_view, g.is_view),
+        unequal(where + " grad_fn", e.grad_fn, g.grad_fn)})
     if (!found.empty()) return found;
   return values ? valuesOf(where, e, g) : "";
 }
 
-std::string tensorLists(const std::string& where, const std::vector<TensorState>& e, const std::vector<TensorState>& g, bool values) {
+std::string tensorLists(const std::string& where, const std::vector<TensorState>& e, const std::vector<TensorState>& g,
+                        bool values) {
   std::string d = unequal(where + ": tensors", e.size(), g.size());
   for (size_t i = 0; d.empty() && i < e.size(); ++i) d = tensors(where + " " + std::to_string(i), e[i], g[i], values);
   return d;
@@ -88,7 +91,8 @@ std::string firstDifference(const parity::Outcome& e, const parity::Outcome& g, 
   if (d.empty()) d = tensorLists("argument", e.after, g.after, values);
   if (d.empty()) d = unequal("versions raised by", e.bumped, g.bumped);
   if (d.empty()) d = unequal("backward ran", e.ran_backward, g.ran_backward);
-  if (d.empty()) d = unequal("backward throws", e.backward_threw ? e.backward_error : "", g.backward_threw ? g.backward_error : "");
+  if (d.empty())
+    d = unequal("backward throws", e.backward_threw ? e.backward_error : "", g.backward_threw ? g.backward_error : "");
   return d.empty() ? tensorLists("gradient", e.grads, g.grads, values) : d;
 }
 

@@ -1,5 +1,6 @@
-// Operators inlined into the thunks of those that call them: that they are, that results are the interpreter's, and that each
-// stays a call of its own: with its own keys, and without the thunk once an entry that it relied on has changed.
+// Operators inlined into the thunks of those that call them: that they are, that results are the interpreter's, and
+// that each stays a call of its own: with its own keys, and without the thunk once an entry that it relied on has
+// changed.
 #include "tests/diff/thunks.h"
 
 #include <gmock/gmock.h>
@@ -104,9 +105,12 @@ TEST_F(Inlined, EveryShapeDtypeAndModeGivesTheInterpretersBits) {
         for (const int64_t m : {1, 4}) {
           const Operands x(dtype, grad, m, 16, 8);
           const std::function<Tensor()> calls[] = {
-              [&] { return shunt::linear(x.input, x.weight, x.bias); }, [&] { return shunt::linear(x.input, x.weight); },
-              [&] { return shunt::linear(x.batch, x.weight, x.bias); }, [&] { return shunt::matmul(x.batch, x.weight.t()); },
-              [&] { return shunt::matmul(x.input, x.weight.t()); },     [&] { return x.batch.reshape({-1, 16}); },
+              [&] { return shunt::linear(x.input, x.weight, x.bias); },
+              [&] { return shunt::linear(x.input, x.weight); },
+              [&] { return shunt::linear(x.batch, x.weight, x.bias); },
+              [&] { return shunt::matmul(x.batch, x.weight.t()); },
+              [&] { return shunt::matmul(x.input, x.weight.t()); },
+              [&] { return x.batch.reshape({-1, 16}); },
           };
           for (const auto& call : calls) {
             const Tensor expected = interpreted(call);
@@ -211,11 +215,12 @@ TEST_F(Inlined, AKeyThatAModeAddsLeadsPast) {
   seen = 0;
   block.impl("linear", CppFunction::makeFallthrough());
   block.impl("t", CppFunction::makeFallthrough());
-  block.impl("addmm", [](const Tensor& bias, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
-    ++seen;
-    ExcludeDispatchKeyGuard guard(DispatchKey::Tracer);
-    return shunt::addmm(bias, a, b, beta, alpha);
-  });
+  block.impl("addmm",
+             [](const Tensor& bias, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+               ++seen;
+               ExcludeDispatchKeyGuard guard(DispatchKey::Tracer);
+               return shunt::addmm(bias, a, b, beta, alpha);
+             });
   for (int i = 1; i <= 3; ++i) {
     shunt::linear(x.input, x.weight, x.bias);
     IncludeDispatchKeyGuard guard(DispatchKey::Tracer);
@@ -233,7 +238,8 @@ TEST_F(Inlined, OtherThreadsOverridesAreInForceForLaterCalls) {
       const int begun = changes.load(std::memory_order_acquire);
       const bool marked = isMarked(shunt::linear(x.input, x.weight, x.bias));
       // Even: nothing is under way; half of those with the override in force.
-      if (changes.load(std::memory_order_acquire) == begun && begun % 2 == 0 && marked != (begun % 4 == 2)) wrong = true;
+      if (changes.load(std::memory_order_acquire) == begun && begun % 2 == 0 && marked != (begun % 4 == 2))
+        wrong = true;
       seen.fetch_add(1);
     }
   });

@@ -1,5 +1,5 @@
-// What every kind of change makes invalid, what it leaves alone, and what the log says: one row a change. And that modes,
-// which are no changes, come and go without a compile.
+// What every kind of change makes invalid, what it leaves alone, and what the log says: one row a change. And that
+// modes, which are no changes, come and go without a compile.
 #include "tests/diff/thunks.h"
 
 #include <shunt/modes/fake_tensor.h>
@@ -7,9 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
 #include <atomic>
 #include <cstring>
-#include <dlfcn.h>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -85,25 +85,27 @@ void warm(const Operands& x) {
   }
 }
 
-/// Thunks of these operators (none given: of all) whose keys have this one ("": whatever they are); and of these composite ones
-/// where they have inlined the row's operator.
+/// Thunks of these operators (none given: of all) whose keys have this one ("": whatever they are); and of these
+/// composite ones where they have inlined the row's operator.
 struct Which {
   std::vector<std::string> ops;
   std::string key;
   std::vector<std::string> composites = {};
 };
 const Which kNone{{"-"}, ""};
-bool has(const std::vector<std::string>& all, const std::string& one) { return std::ranges::find(all, one) != all.end(); }
+bool has(const std::vector<std::string>& all, const std::string& one) {
+  return std::ranges::find(all, one) != all.end();
+}
 
 /// One change of registrations, and taking it back.
 struct Row {
   const char* what;
   std::function<std::shared_ptr<void>()> make;  // the change lasts as long as what it returns
-  std::string slot;      // whose entry changes; of each thunk's own operator unless `op` names one
+  std::string slot;  // whose entry changes; of each thunk's own operator unless `op` names one
   std::string op;
-  Which invalid;         // when it is made...
-  std::string becomes;   // ...by what the entry is then
-  Which invalid_after;   // of the thunks there are meanwhile, when it is taken back...
+  Which invalid;        // when it is made...
+  std::string becomes;  // ...by what the entry is then
+  Which invalid_after;  // of the thunks there are meanwhile, when it is taken back...
   std::string becomes_after;
   /// Whether a call now gives the changed kernel's result; null where calls don't see the change.
   std::function<bool(const Operands&)> in_force;
@@ -300,7 +302,8 @@ class Invalidation : public testing::TestWithParam<std::tuple<Row, Place>> {
     const uint64_t thunks = jit::calls_in_thunks();
     const Tensor y = x.leaf.relu();
     EXPECT_GT(jit::calls_in_thunks(), thunks) << "the change was not made inside a thunk";
-    EXPECT_EQ(static_cast<const float*>(y.data_ptr())[3], 4.f) << "the call that is under way ends in the world it began in";
+    EXPECT_EQ(static_cast<const float*>(y.data_ptr())[3], 4.f)
+        << "the call that is under way ends in the world it began in";
     EXPECT_EQ(y.grad_fn()->name(), "ReluBackward0");
   }
 
@@ -342,7 +345,8 @@ TEST_P(Invalidation, TakesWhatReliedOnItAndNothingElse) {
   // At once, interpreted, compiled anew, and again.
   for (int i = 0; row.in_force && i < 4; ++i) EXPECT_TRUE(row.in_force(x)) << "call " << i;
   expectGone(place, [&] { change = nullptr; }, row, row.invalid_after, row.becomes_after);
-  for (int i = 0; row.in_force && i < 3; ++i) EXPECT_FALSE(row.in_force(x)) << "call " << i << " after it was taken back";
+  for (int i = 0; row.in_force && i < 3; ++i)
+    EXPECT_FALSE(row.in_force(x)) << "call " << i << " after it was taken back";
 }
 std::string rowName(const testing::TestParamInfo<std::tuple<Row, Place>>& info) {
   const auto& [row, place] = info.param;
@@ -438,8 +442,8 @@ TEST(InvalidationInside, CallsThatStartLaterSeeAnotherThreadsChange) {
   EXPECT_FALSE(wrong);
 }
 
-// Another thread's modes are its own: while it takes its turns in them, calls here stay in their thunks, nothing is compiled or
-// dropped, and results have the same bits.
+// Another thread's modes are its own: while it takes its turns in them, calls here stay in their thunks, nothing is
+// compiled or dropped, and results have the same bits.
 void expectThunksStayHereDuring(const std::function<void(const Operands& mine)>& turn) {
   const Operands x;
   jit::clear();
@@ -461,7 +465,8 @@ void expectThunksStayHereDuring(const std::function<void(const Operands& mine)>&
   for (int i = 0; i < 1000 || turns.load() < earlier + 10; ++i) {
     const uint64_t thunks = jit::calls_in_thunks();
     const Tensor y = x.leaf.mul(x.leaf);
-    if (jit::calls_in_thunks() != thunks + 1 || !y.requires_grad() || std::memcmp(y.data_ptr(), expected.data_ptr(), y.nbytes()) != 0) {
+    if (jit::calls_in_thunks() != thunks + 1 || !y.requires_grad() ||
+        std::memcmp(y.data_ptr(), expected.data_ptr(), y.nbytes()) != 0) {
       ADD_FAILURE() << "call " << i << " was not in a thunk, or its result is another one: " << y;
       break;
     }

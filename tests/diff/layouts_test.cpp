@@ -1,6 +1,6 @@
-// Elementwise operators on operands that are not dense tensors of one shape: the thunk's own loop ran (no counter of the
-// interpreter's paths moved), and left what the interpreter leaves, bit for bit, with the same strides. And a thunk that
-// meets operands of its pair in other shapes than it expects hands them to the interpreter.
+// Elementwise operators on operands that are not dense tensors of one shape: the thunk's own loop ran (no counter of
+// the interpreter's paths moved), and left what the interpreter leaves, bit for bit, with the same strides. And a thunk
+// that meets operands of its pair in other shapes than it expects hands them to the interpreter.
 #include "kernels/elementwise/run.h"
 #include "tests/diff/loop_cases.h"
 
@@ -51,20 +51,23 @@ const LoopCase kSpecialised[] = {
     {"a column of three dimensions", [] { return Operands{numbers({3, 4, 16}), numbers({3, 4, 1})}; }, mul},
     {"a column and a row", [] { return Operands{numbers({6, 16}), numbers({6, 1}), numbers({16})}; }, addcmul},
     {"a column, in place", [] { return Operands{numbers({5, 16}), numbers({5, 1})}; }, addInPlace},
-    {"a column, out=", [] { return Operands{numbers({5, 16}), numbers({5, 1}), shunt::empty({5, 16}, kFloat)}; }, addOut},
+    {"a column, out=", [] { return Operands{numbers({5, 16}), numbers({5, 1}), shunt::empty({5, 16}, kFloat)}; },
+     addOut},
     {"short rows beside a column", [] { return Operands{numbers({5, 7}), numbers({5, 1})}; }, add, false},
     {"a row of another dtype", [] { return Operands{numbers({5, 19}), numbers({19}, kInt)}; }, mul},
     {"a matrix for each matrix", [] { return Operands{numbers({3, 4, 8}), numbers({4, 8})}; }, mul},
     {"rows of two operands of three", [] { return Operands{numbers({8}), numbers({6, 8}), numbers({8})}; }, addcmul},
     {"a row, in place", [] { return Operands{numbers({5, 16}), numbers({16})}; }, addInPlace},
     {"a row, out=", [] { return Operands{numbers({5, 16}), numbers({16}), shunt::empty({5, 16}, kFloat)}; }, addOut},
-    {"a row of a tensor that requires grad", [] { return Operands{numbers({5, 16}).requires_grad_(), numbers({16})}; }, mul},
+    {"a row of a tensor that requires grad", [] { return Operands{numbers({5, 16}).requires_grad_(), numbers({16})}; },
+     mul},
     {"one element with dimensions", [] { return Operands{numbers({5, 16}), numbers({1, 1})}; }, mul},
     {"one element of another dtype", [] { return Operands{numbers({5, 16}, kLong), numbers({1})}; }, mul},
     {"both transposed", [] { return Operands{transposed({9, 16}), transposed({9, 16})}; }, add},
     {"one transposed", [] { return Operands{numbers({9, 16}), transposed({9, 16})}; }, add},
     {"transposed, Half and Float", [] { return Operands{transposed({9, 16}, kHalf), numbers({9, 16})}; }, mul},
-    {"transposed, Int and Double", [] { return Operands{transposed({9, 16}, kInt), transposed({9, 16}, kDouble)}; }, mul},
+    {"transposed, Int and Double", [] { return Operands{transposed({9, 16}, kInt), transposed({9, 16}, kDouble)}; },
+     mul},
     {"transposed with a row", [] { return Operands{transposed({9, 16}), numbers({16})}; }, add},
     {"columns of wider ones", [] { return Operands{columns({6, 20}), columns({6, 20})}; }, add},
     {"angles, one of them large", [] { return Operands{angles(kFloat)}; }, sin},
@@ -78,15 +81,23 @@ const LoopCase kSpecialised[] = {
     {"a strided line", [] { return Operands{numbers({40}).slice(0, 0, 40, 2)}; }, exp},
     {"one operand, transposed", [] { return Operands{transposed({9, 16}, kBFloat16)}; }, relu},
     {"one operand, transposed, promoted", [] { return Operands{transposed({9, 16}, kInt)}; }, exp},
-    {"three dimensions, the outer ones swapped", [] { return Operands{transposed({3, 4, 12}), numbers({3, 4, 12})}; }, add},
+    {"three dimensions, the outer ones swapped", [] { return Operands{transposed({3, 4, 12}), numbers({3, 4, 12})}; },
+     add},
     {"strided, in place", [] { return Operands{columns({6, 20}), numbers({6, 20})}; }, addInPlace},
-    {"strided inputs, out=", [] { return Operands{transposed({9, 16}), numbers({9, 16}), shunt::empty({9, 16}, kFloat)}; }, addOut},
-    {"several chunks of strided rows", [] { return Operands{everySecond({3, 700}), everySecond({3, 700}, kDouble)}; }, mul},
-    {"every third element of three operands", [] { return Operands{everyThird(kFloat), everyThird(kFloat), everyThird(kInt)}; }, addcmul},
+    {"strided inputs, out=",
+     [] { return Operands{transposed({9, 16}), numbers({9, 16}), shunt::empty({9, 16}, kFloat)}; }, addOut},
+    {"several chunks of strided rows", [] { return Operands{everySecond({3, 700}), everySecond({3, 700}, kDouble)}; },
+     mul},
+    {"every third element of three operands",
+     [] { return Operands{everyThird(kFloat), everyThird(kFloat), everyThird(kInt)}; }, addcmul},
     {"every second element, in place", [] { return Operands{everySecond({6, 300}), numbers({6, 300})}; }, addInPlace},
-    {"out= of every second element", [] { return Operands{numbers({6, 20}), numbers({20}), everySecond({6, 20})}; }, addOut},
+    {"out= of every second element", [] { return Operands{numbers({6, 20}), numbers({20}), everySecond({6, 20})}; },
+     addOut},
     {"out= of every second element of BFloat16",
-     [] { return Operands{everySecond({6, 20}, kBFloat16), numbers({6, 20}, kBFloat16), everySecond({6, 20}, kBFloat16)}; }, addOut},
+     [] {
+       return Operands{everySecond({6, 20}, kBFloat16), numbers({6, 20}, kBFloat16), everySecond({6, 20}, kBFloat16)};
+     },
+     addOut},
     {"short strided rows", [] { return Operands{numbers({6, 7}), everySecond({6, 7})}; }, add, false},
     {"strided out=", [] { return Operands{numbers({6, 20}), numbers({6, 20}), columns({6, 20})}; }, addOut},
     {"transposed, requires grad", [] { return Operands{transposed({9, 16}).requires_grad_(), numbers({9, 16})}; }, mul},
@@ -96,64 +107,103 @@ uint64_t interpretedLoops() { return elementwise::pathCounters().fast + elementw
 
 class Layouts : public testing::TestWithParam<LoopCase> {};
 
-TEST_P(Layouts, RunTheThunksOwnLoop) {
-  expectOwnLoop(GetParam(), interpretedLoops);
-}
+TEST_P(Layouts, RunTheThunksOwnLoop) { expectOwnLoop(GetParam(), interpretedLoops); }
 
 INSTANTIATE_TEST_SUITE_P(Elementwise, Layouts, testing::ValuesIn(kSpecialised));
 
 const Stranger kStrangers[] = {
-    {"same shapes after rows", {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
-     {"", [] { return Operands{numbers({3, 7}), numbers({3, 7})}; }, add}, false},
-    {"rows after same shapes", {"", [] { return Operands{numbers({3, 7}), numbers({3, 7})}; }, add},
-     {"", [] { return Operands{numbers({16}), numbers({5, 16})}; }, add}, false},
-    {"a column after rows", {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
-     {"", [] { return Operands{numbers({5, 16}), numbers({5, 1})}; }, add}, true},
-    {"same shapes after a column", {"", [] { return Operands{numbers({5, 16}), numbers({5, 1})}; }, add},
-     {"", [] { return Operands{numbers({5, 16}), numbers({5, 16})}; }, add}, true},
-    {"a column of fewer dimensions", {"", [] { return Operands{numbers({5, 16}), numbers({5, 1})}; }, add},
-     {"", [] { return Operands{numbers({3, 5, 16}), numbers({5, 1})}; }, add}, true},
-    {"rows on both sides", {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
-     {"", [] { return Operands{numbers({5, 1}), numbers({16})}; }, add}, true},
-    {"rows of different lengths", {"", [] { return Operands{numbers({6, 8}), numbers({8}), numbers({8})}; }, addcmul},
-     {"", [] { return Operands{numbers({2, 6, 8}), numbers({8}), numbers({6, 8})}; }, addcmul}, true},
-    {"a 0-dim tensor after one element with dimensions", {"", [] { return Operands{numbers({5, 16}, kInt), numbers({1})}; }, mul},
-     {"", [] { return Operands{numbers({5, 16}, kInt), numbers({})}; }, mul}, true},
-    {"one element of more dimensions", {"", [] { return Operands{numbers({16}), numbers({1})}; }, mul},
-     {"", [] { return Operands{numbers({16}), numbers({1, 1})}; }, mul}, true},
-    {"other inner strides", {"", [] { return Operands{transposed({9, 16}), transposed({9, 16})}; }, add},
-     {"", [] { return Operands{transposed({9, 16}), everySecond({9, 16})}; }, add}, true},
-    {"inner strides that need no gathering", {"", [] { return Operands{everySecond({9, 16}), numbers({9, 16})}; }, add},
-     {"", [] { return Operands{numbers({9}).view({9, 1}).expand({9, 16}), numbers({9, 16})}; }, add}, false},
-    {"another strided out=", {"", [] { return Operands{numbers({6, 20}), numbers({6, 20}), everySecond({6, 20})}; }, addOut},
-     {"", [] { return Operands{numbers({6, 20}), numbers({6, 20}), transposed({6, 20})}; }, addOut}, true},
-    {"short rows of strided operands", {"", [] { return Operands{columns({9, 16}), numbers({9, 16})}; }, add},
-     {"", [] { return Operands{columns({9, 3}), numbers({9, 3})}; }, add}, true},
-    {"no elements", {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
-     {"", [] { return Operands{numbers({0, 16}), numbers({16})}; }, add}, true},
-    {"no elements, and one dimension of one", {"", [] { return Operands{numbers({3, 5, 6}), numbers({6})}; }, add},
-     {"", [] { return Operands{numbers({0, 1, 6}), numbers({6})}; }, add}, true},
-    {"no elements, of two dtypes", {"", [] { return Operands{numbers({3, 5, 6}), numbers({3, 5, 6}, kInt)}; }, mul},
-     {"", [] { return Operands{numbers({0, 1, 6}), numbers({0, 1, 6}, kInt)}; }, mul}, true},
-    {"an output that shares memory", {"", [] { return Operands{columns({6, 20}), columns({6, 20})}; }, addInPlace},
-     {"", [] { const Tensor t = numbers({6, 44}); return Operands{t.narrow(1, 0, 20), t.narrow(1, 22, 20)}; }, addInPlace}, true},
+    {"same shapes after rows",
+     {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
+     {"", [] { return Operands{numbers({3, 7}), numbers({3, 7})}; }, add},
+     false},
+    {"rows after same shapes",
+     {"", [] { return Operands{numbers({3, 7}), numbers({3, 7})}; }, add},
+     {"", [] { return Operands{numbers({16}), numbers({5, 16})}; }, add},
+     false},
+    {"a column after rows",
+     {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
+     {"", [] { return Operands{numbers({5, 16}), numbers({5, 1})}; }, add},
+     true},
+    {"same shapes after a column",
+     {"", [] { return Operands{numbers({5, 16}), numbers({5, 1})}; }, add},
+     {"", [] { return Operands{numbers({5, 16}), numbers({5, 16})}; }, add},
+     true},
+    {"a column of fewer dimensions",
+     {"", [] { return Operands{numbers({5, 16}), numbers({5, 1})}; }, add},
+     {"", [] { return Operands{numbers({3, 5, 16}), numbers({5, 1})}; }, add},
+     true},
+    {"rows on both sides",
+     {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
+     {"", [] { return Operands{numbers({5, 1}), numbers({16})}; }, add},
+     true},
+    {"rows of different lengths",
+     {"", [] { return Operands{numbers({6, 8}), numbers({8}), numbers({8})}; }, addcmul},
+     {"", [] { return Operands{numbers({2, 6, 8}), numbers({8}), numbers({6, 8})}; }, addcmul},
+     true},
+    {"a 0-dim tensor after one element with dimensions",
+     {"", [] { return Operands{numbers({5, 16}, kInt), numbers({1})}; }, mul},
+     {"", [] { return Operands{numbers({5, 16}, kInt), numbers({})}; }, mul},
+     true},
+    {"one element of more dimensions",
+     {"", [] { return Operands{numbers({16}), numbers({1})}; }, mul},
+     {"", [] { return Operands{numbers({16}), numbers({1, 1})}; }, mul},
+     true},
+    {"other inner strides",
+     {"", [] { return Operands{transposed({9, 16}), transposed({9, 16})}; }, add},
+     {"", [] { return Operands{transposed({9, 16}), everySecond({9, 16})}; }, add},
+     true},
+    {"inner strides that need no gathering",
+     {"", [] { return Operands{everySecond({9, 16}), numbers({9, 16})}; }, add},
+     {"", [] { return Operands{numbers({9}).view({9, 1}).expand({9, 16}), numbers({9, 16})}; }, add},
+     false},
+    {"another strided out=",
+     {"", [] { return Operands{numbers({6, 20}), numbers({6, 20}), everySecond({6, 20})}; }, addOut},
+     {"", [] { return Operands{numbers({6, 20}), numbers({6, 20}), transposed({6, 20})}; }, addOut},
+     true},
+    {"short rows of strided operands",
+     {"", [] { return Operands{columns({9, 16}), numbers({9, 16})}; }, add},
+     {"", [] { return Operands{columns({9, 3}), numbers({9, 3})}; }, add},
+     true},
+    {"no elements",
+     {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
+     {"", [] { return Operands{numbers({0, 16}), numbers({16})}; }, add},
+     true},
+    {"no elements, and one dimension of one",
+     {"", [] { return Operands{numbers({3, 5, 6}), numbers({6})}; }, add},
+     {"", [] { return Operands{numbers({0, 1, 6}), numbers({6})}; }, add},
+     true},
+    {"no elements, of two dtypes",
+     {"", [] { return Operands{numbers({3, 5, 6}), numbers({3, 5, 6}, kInt)}; }, mul},
+     {"", [] { return Operands{numbers({0, 1, 6}), numbers({0, 1, 6}, kInt)}; }, mul},
+     true},
+    {"an output that shares memory",
+     {"", [] { return Operands{columns({6, 20}), columns({6, 20})}; }, addInPlace},
+     {"",
+      [] {
+        const Tensor t = numbers({6, 44});
+        return Operands{t.narrow(1, 0, 20), t.narrow(1, 22, 20)};
+      },
+      addInPlace},
+     true},
 };
 
 class Strangers : public testing::TestWithParam<Stranger> {};
 
-TEST_P(Strangers, GetTheInterpretersResult) {
-  expectInterpreter(GetParam(), interpretedLoops);
-}
+TEST_P(Strangers, GetTheInterpretersResult) { expectInterpreter(GetParam(), interpretedLoops); }
 
 INSTANTIATE_TEST_SUITE_P(Elementwise, Strangers, testing::ValuesIn(kStrangers));
 
 // The kinds of operands are numbers of two headers; the plan has a name for each.
 TEST(Plans, NameTheOperands) {
   const std::pair<LoopCase, const char*> cases[] = {
-      {{"", [] { return Operands{numbers({5, 16}), numbers({5, 1})}; }, add}, "input 0: same shape Float; input 1: column Float"},
-      {{"", [] { return Operands{numbers({16}), numbers({1})}; }, mul}, "input 0: same shape Float; input 1: one element with dimensions Float"},
-      {{"", [] { return Operands{columns({9, 16}), everySecond({9, 16})}; }, add}, "input 0: strided, 1 Float; input 1: strided, gathered Float"},
-      {{"", [] { return Operands{columns({9, 16}), numbers({9}).view({9, 1}).expand({9, 16})}; }, mul}, "input 1: strided, 0 Float"},
+      {{"", [] { return Operands{numbers({5, 16}), numbers({5, 1})}; }, add},
+       "input 0: same shape Float; input 1: column Float"},
+      {{"", [] { return Operands{numbers({16}), numbers({1})}; }, mul},
+       "input 0: same shape Float; input 1: one element with dimensions Float"},
+      {{"", [] { return Operands{columns({9, 16}), everySecond({9, 16})}; }, add},
+       "input 0: strided, 1 Float; input 1: strided, gathered Float"},
+      {{"", [] { return Operands{columns({9, 16}), numbers({9}).view({9, 1}).expand({9, 16})}; }, mul},
+       "input 1: strided, 0 Float"},
   };
   for (const auto& [c, text] : cases) {
     jit::clear();

@@ -1,5 +1,5 @@
-// Calls whose thunks have a loop of their own, and tests of who ran it: no counter of the interpreter's loops moved, and what
-// the thunk left is what the interpreter leaves, bit for bit, with the same strides.
+// Calls whose thunks have a loop of their own, and tests of who ran it: no counter of the interpreter's loops moved,
+// and what the thunk left is what the interpreter leaves, bit for bit, with the same strides.
 #pragma once
 
 #include "tests/diff/thunks.h"
@@ -50,7 +50,9 @@ inline void expectSame(const shunt::Tensor& expected, const shunt::Tensor& got) 
   const shunt::Tensor x = a.to(shunt::kDouble), y = b.to(shunt::kDouble);
   for (int64_t i = 0; i < a.numel(); ++i) {
     const size_t at = static_cast<size_t>(i) * size;
-    if (std::memcmp(static_cast<const char*>(a.data_ptr()) + at, static_cast<const char*>(b.data_ptr()) + at, size) == 0) continue;
+    if (std::memcmp(static_cast<const char*>(a.data_ptr()) + at, static_cast<const char*>(b.data_ptr()) + at, size) ==
+        0)
+      continue;
     const double p = static_cast<const double*>(x.data_ptr())[i], q = static_cast<const double*>(y.data_ptr())[i];
     ASSERT_TRUE(std::isnan(p) && std::isnan(q)) << "element " << i << ": " << p << " and " << q;
   }

@@ -1,22 +1,24 @@
-// diff_test [--seed N] [--op GLOB] [--dtype NAME] [--form plain|grad|autocast] [--dtypes N] [--cells N] [--pairs N] [--cases N]
+// diff_test [--seed N] [--op GLOB] [--dtype NAME] [--form plain|grad|autocast] [--dtypes N] [--cells N] [--pairs N]
+// [--cases N]
 //   [--rounds N] [--stats]
-// Every operator's calls interpreted and in thunks, bit for bit: in one dtype of most operators and forms, drawn by the seed of
-// tests/support/seed.h, and in all dtypes of all under SHUNT_TEST_LONG=1. --cells draws so many, 0 all.
-// diff_test --fuzz SECONDS [the same flags]: rounds until the time is up, all dtypes and 12 pairs of each, from a seed drawn by the
-// clock unless one is given. Each round prints the seed that repeats it; a difference prints the flags that show it alone.
-// Exit status 1 when anything differs, when a pair was interpreted that refused.txt does not name, or, where all dtypes were tried,
-// when a line of it is idle.
+// Every operator's calls interpreted and in thunks, bit for bit: in one dtype of most operators and forms, drawn by the
+// seed of tests/support/seed.h, and in all dtypes of all under SHUNT_TEST_LONG=1. --cells draws so many, 0 all.
+// diff_test --fuzz SECONDS [the same flags]: rounds until the time is up, all dtypes and 12 pairs of each, from a seed
+// drawn by the clock unless one is given. Each round prints the seed that repeats it; a difference prints the flags
+// that show it alone. Exit status 1 when anything differs, when a pair was interpreted that refused.txt does not name,
+// or, where all dtypes were tried, when a line of it is idle.
 #include "tests/diff/cells.h"
 #include "tests/diff/identical.h"
 #include "tests/diff/refused.h"
-#include "tests/support/seed.h"
 #include "tests/parity/draft.h"
 #include "tests/parity/dtypes.h"
 #include "tests/parity/snippet.h"
+#include "tests/support/seed.h"
 
 #include <shunt/core/log.h>
 #include <shunt/jit/jit.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -26,7 +28,6 @@
 #include <iostream>
 #include <map>
 #include <thread>
-#include <unistd.h>
 
 namespace diff {
 namespace {
@@ -89,7 +90,8 @@ class Differential {
     check(cell, group, 0, nullptr);
     const void* code = thunkOf(*call.op, group.pair);
     if (code == nullptr && !group.expected.front().threw && madeRoom(cell)) {
-      // Another cell, or the harness itself, had it compiled before; it made room for others, and has to get twice as hot.
+      // Another cell, or the harness itself, had it compiled before; it made room for others, and has to get twice as
+      // hot.
       shunt::jit::clear();
       check(cell, group, 0, nullptr);
       code = thunkOf(*call.op, group.pair);
@@ -97,29 +99,34 @@ class Differential {
     ++pairs_;
     compiled_ += code != nullptr;
     refused_by_operator_ += group.expected.front().threw;
-    if (code == nullptr && !group.expected.front().threw) unexplained_[{cell.schema.operator_name().str(), toString(cell.form)}] = "";
+    if (code == nullptr && !group.expected.front().threw)
+      unexplained_[{cell.schema.operator_name().str(), toString(cell.form)}] = "";
     for (size_t i = 0; i < group.cases.size(); ++i) check(cell, group, i, code);
     // Some of them on another thread too: the thunk was compiled on this one.
     std::thread([&] {
       for (size_t i = 0; i < group.cases.size(); i += 4) check(cell, group, i, code);
     }).join();
     // Operators that the harness itself calls (clone) have more pairs than an operator has places for.
-    if (thunkOf(*call.op, group.pair) != code && !madeRoom(cell)) fail(cell, "the plan was compiled more than once, or after the second call", nullptr);
+    if (thunkOf(*call.op, group.pair) != code && !madeRoom(cell))
+      fail(cell, "the plan was compiled more than once, or after the second call", nullptr);
   }
 
   static bool madeRoom(const Cell& cell) {
     const auto log = shunt::jit::invalidation_log();
     const std::string op = cell.schema.operator_name().str() + " ";
-    return std::ranges::any_of(log, [&](const auto& r) { return r.what.starts_with(op) && r.cause.starts_with("more hot signatures"); });
+    return std::ranges::any_of(
+        log, [&](const auto& r) { return r.what.starts_with(op) && r.cause.starts_with("more hot signatures"); });
   }
 
   void check(const Cell& cell, const Group& group, size_t i, const void* code) {
     const RunResult got = diff::run(group.cases[i], cell.form);
     ++cases_;
-    if (const std::string d = firstDifference(group.expected[i], got.outcome, hasValues(cell)); !d.empty()) fail(cell, d, &group.cases[i]);
+    if (const std::string d = firstDifference(group.expected[i], got.outcome, hasValues(cell)); !d.empty())
+      fail(cell, d, &group.cases[i]);
     if (got.pair != group.pair) fail(cell, "the case was of another pair the second time", &group.cases[i]);
     // An argument that can't be converted never gets as far as the operator.
-    if (code == nullptr || (!got.had_thunk && madeRoom(cell)) || (got.outcome.threw && got.calls_in_thunks == 0)) return;
+    if (code == nullptr || (!got.had_thunk && madeRoom(cell)) || (got.outcome.threw && got.calls_in_thunks == 0))
+      return;
     in_thunks_ += got.calls_in_thunks;
     if (!got.had_thunk || got.calls_in_thunks == 0) fail(cell, "the thunk did not run", &group.cases[i]);
   }
@@ -131,11 +138,13 @@ class Differential {
 
   // Keeps the first example of each kind.
   void fail(const Cell& cell, const std::string& what, const parity::Case* c) {
-    const std::string kind = cell.schema.operator_name().str() + " " + toString(cell.form) + ": " + what.substr(0, what.find(':'));
+    const std::string kind =
+        cell.schema.operator_name().str() + " " + toString(cell.form) + ": " + what.substr(0, what.find(':'));
     if (failures_[kind]++ != 0) return;
     std::string text = c == nullptr ? "" : parity::snippetOf(*c, cell.schema);
-    std::cout << "DIFFERS " << cell.schema.operator_name().str() << ' ' << toString(cell.form) << ": " << what << "\n  diff_test "
-              << cell.flags(options_) << '\n' << text.substr(0, text.find("{  // libtorch")) << std::flush;
+    std::cout << "DIFFERS " << cell.schema.operator_name().str() << ' ' << toString(cell.form) << ": " << what
+              << "\n  diff_test " << cell.flags(options_) << '\n'
+              << text.substr(0, text.find("{  // libtorch")) << std::flush;
   }
 
   // Why the operator's pairs are refused: the first reason that was given.
@@ -162,9 +171,9 @@ class Differential {
       std::cout << "IDLE in refused.txt, everything was compiled: " << line << '\n';
     }
     if (options_.stats) std::cout << shunt::jit::statsTable();
-    std::cout << "seed " << options_.seed << ": " << cells << " cells, " << pairs_ << " pairs, " << compiled_ << " of them compiled, "
-              << refused_by_operator_ << " only of calls that throw, "
-              << cases_ << " cases, " << in_thunks_ << " calls in thunks, " << failures_.size() << " kinds of difference" << std::endl;
+    std::cout << "seed " << options_.seed << ": " << cells << " cells, " << pairs_ << " pairs, " << compiled_
+              << " of them compiled, " << refused_by_operator_ << " only of calls that throw, " << cases_ << " cases, "
+              << in_thunks_ << " calls in thunks, " << failures_.size() << " kinds of difference" << std::endl;
     return failures_.empty();
   }
 
@@ -196,26 +205,40 @@ Flags readFlags(int argc, char** argv) {
       o.stats = true;
       continue;
     }
-    if (i + 1 == argc) throw std::invalid_argument(flag + " needs a value, or is unknown; see the first lines of main.cpp");
+    if (i + 1 == argc)
+      throw std::invalid_argument(flag + " needs a value, or is unknown; see the first lines of main.cpp");
     const std::string value = argv[++i];
     cells_given |= flag == "--cells";
     seed_given |= flag == "--seed";
     breadth_given |= flag == "--dtypes" || flag == "--pairs";
-    if (flag == "--seed") o.seed = std::stoull(value);
-    else if (flag == "--op") o.op = value;
-    else if (flag == "--dtype") o.dtype = value;
-    else if (flag == "--form") o.form = value;
-    else if (flag == "--dtypes") o.dtypes = std::stoi(value);
-    else if (flag == "--cells") o.cells = std::stoull(value);
-    else if (flag == "--pairs") o.pairs = std::stoi(value);
-    else if (flag == "--cases") o.cases = std::stoi(value);
-    else if (flag == "--rounds") flags.rounds = std::stoi(value);
-    else if (flag == "--fuzz") flags.fuzz_seconds = std::stoll(value);
-    else throw std::invalid_argument("unknown flag " + flag);
+    if (flag == "--seed")
+      o.seed = std::stoull(value);
+    else if (flag == "--op")
+      o.op = value;
+    else if (flag == "--dtype")
+      o.dtype = value;
+    else if (flag == "--form")
+      o.form = value;
+    else if (flag == "--dtypes")
+      o.dtypes = std::stoi(value);
+    else if (flag == "--cells")
+      o.cells = std::stoull(value);
+    else if (flag == "--pairs")
+      o.pairs = std::stoi(value);
+    else if (flag == "--cases")
+      o.cases = std::stoi(value);
+    else if (flag == "--rounds")
+      flags.rounds = std::stoi(value);
+    else if (flag == "--fuzz")
+      flags.fuzz_seconds = std::stoll(value);
+    else
+      throw std::invalid_argument("unknown flag " + flag);
   }
   const bool narrowed = o.op != "*" || o.dtype != "*" || o.form != "*";
-  if (!cells_given && !narrowed && !breadth_given && flags.fuzz_seconds == 0 && !shunt::test::longRun()) o.cells = kCellsOfALanding;
-  if (flags.fuzz_seconds > 0 && !seed_given) o.seed = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  if (!cells_given && !narrowed && !breadth_given && flags.fuzz_seconds == 0 && !shunt::test::longRun())
+    o.cells = kCellsOfALanding;
+  if (flags.fuzz_seconds > 0 && !seed_given)
+    o.seed = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   if (flags.fuzz_seconds > 0 && !breadth_given) {
     o.dtypes = static_cast<int>(parity::allDtypes().size());
     o.pairs = 12;
@@ -227,7 +250,8 @@ int runRounds(Flags flags) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::seconds(flags.fuzz_seconds);
   bool good = true;
-  for (int round = 0; flags.fuzz_seconds > 0 ? Clock::now() < end : round < flags.rounds; ++round, ++flags.options.seed) {
+  for (int round = 0; flags.fuzz_seconds > 0 ? Clock::now() < end : round < flags.rounds;
+       ++round, ++flags.options.seed) {
     Differential one(flags.options);
     if (flags.fuzz_seconds > 0) one.stopAt(end);
     good &= one.run();

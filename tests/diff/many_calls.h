@@ -1,5 +1,5 @@
-// Calls of thirty pairs, a third of them with gradients, none of which looks at mul.Tensor's CPU kernel: what the tests of
-// threads, forks and memory keep the compiler busy with. Any thread may call; operands are each thread's own.
+// Calls of thirty pairs, a third of them with gradients, none of which looks at mul.Tensor's CPU kernel: what the tests
+// of threads, forks and memory keep the compiler busy with. Any thread may call; operands are each thread's own.
 #pragma once
 
 #include <shunt/shunt.h>

@@ -70,7 +70,8 @@ TEST(Memory, IsTheSameAfterManyCompiles) {
   const int64_t anonymous = statusKiB("RssAnon");
   compileUntil(begin + kWarm + kMeasured);
   const int64_t grown = statusKiB("RssAnon") - anonymous;
-  std::printf("%lu compiles: %zu mappings, then %zu; %ld KiB more of anonymous memory\n", kMeasured, maps, mappings().size(), grown);
+  std::printf("%lu compiles: %zu mappings, then %zu; %ld KiB more of anonymous memory\n", kMeasured, maps,
+              mappings().size(), grown);
   EXPECT_EQ(mappings().size(), maps);
   EXPECT_EQ(jit::stats().code_bytes, code);
   EXPECT_LT(grown, 4096);

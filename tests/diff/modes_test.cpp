@@ -30,8 +30,8 @@ std::set<void*> addresses() {
   return all;
 }
 
-// Runs `once` with a step of real tensors and its result 1,000 times, after the step's thunks are there: they stay, and are met
-// again afterwards.
+// Runs `once` with a step of real tensors and its result 1,000 times, after the step's thunks are there: they stay, and
+// are met again afterwards.
 template <class F>
 void expectThunksStay(F&& once) {
   Tensor x = randn({16}), w = randn({16}).requires_grad_();
@@ -71,8 +71,8 @@ TEST(JitModes, ThunksStayWhereTheyAreWhileModesAtKernelComeAndGo) {
   EXPECT_GE(mode.calls, 4000);
 }
 
-// Autograd's wrapper stands above the mode, and could be inlined; what would be saved is little, and a mode that stays costs no
-// compile either.
+// Autograd's wrapper stands above the mode, and could be inlined; what would be saved is little, and a mode that stays
+// costs no compile either.
 TEST(JitModes, NothingIsCompiledForCallsUnderAModeAtKernel) {
   const Tensor x = randn({7, 3}), w = randn({7, 3}).requires_grad_();
   PassOnAtKernel mode;

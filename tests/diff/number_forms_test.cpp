@@ -114,8 +114,9 @@ TEST(HotNumbers, MeetAKernelForAutocastOfTheTensorsForm) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(under(), 3);
 }
 
-// As tests/dispatch/stand_in_test.cpp, with thunks: whoever has met an override by add.Tensor meets it by x + 1. Most overrides come
-// and go as fast as they can; every 30th stays until each caller has met it, and then away until each has met the built-in kernel.
+// As tests/dispatch/stand_in_test.cpp, with thunks: whoever has met an override by add.Tensor meets it by x + 1. Most
+// overrides come and go as fast as they can; every 30th stays until each caller has met it, and then away until each
+// has met the built-in kernel.
 TEST(HotNumbers, AreNeverMetByWhoHasMetAnOverride) {
   struct Seen {
     std::atomic<int> both{0}, built_in{0};
@@ -136,7 +137,7 @@ TEST(HotNumbers, AreNeverMetByWhoHasMetAnOverride) {
   std::thread callers[] = {std::thread(caller, std::ref(seen[0])), std::thread(caller, std::ref(seen[1]))};
   // Only a failure takes so long: a caller that never meets what is there.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-  const auto waitForEach = [&](std::atomic<int> Seen::*kind) {
+  const auto waitForEach = [&](std::atomic<int> Seen::* kind) {
     const int before[] = {(seen[0].*kind).load(), (seen[1].*kind).load()};
     const auto waits = [&](int k) { return (seen[k].*kind).load() == before[k]; };
     while ((waits(0) || waits(1)) && std::chrono::steady_clock::now() < until) std::this_thread::yield();

@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <dlfcn.h>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -158,7 +158,10 @@ TEST_F(Redispatches, OfAnotherOperatorSeeWhatChangedMeanwhile) {
   });
   Library one = at(DispatchKey::SparseCPU, "relu", &answer<111>);
   const auto around = [&] {
-    return Dispatcher::singleton().findSchemaOrThrow("redispatching::relu_around").typed<Tensor(const Tensor&)>().call(plain);
+    return Dispatcher::singleton()
+        .findSchemaOrThrow("redispatching::relu_around")
+        .typed<Tensor(const Tensor&)>()
+        .call(plain);
   };
   expectHot(around, 111);
   std::optional<Library> two;

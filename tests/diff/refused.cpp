@@ -25,7 +25,9 @@ RefusedList::RefusedList(const std::string& path) {
 bool RefusedList::covers(const std::string& op, const std::string& form, const std::string& reason) {
   bool covered = false;
   for (Line& line : lines_) {
-    if (!parity::globMatches(line.op, op) || !parity::globMatches(line.form, form) || !parity::globMatches(line.reason, reason)) continue;
+    if (!parity::globMatches(line.op, op) || !parity::globMatches(line.form, form) ||
+        !parity::globMatches(line.reason, reason))
+      continue;
     ++line.hits;
     covered = true;
   }

@@ -1,11 +1,11 @@
-// Kernels along rows in thunks: reductions over all or the last dimensions, softmax and its gradients. The thunk's own loop ran,
-// and left what the interpreter leaves, bit for bit; other operands of the pair go to the interpreter.
+// Kernels along rows in thunks: reductions over all or the last dimensions, softmax and its gradients. The thunk's own
+// loop ran, and left what the interpreter leaves, bit for bit; other operands of the pair go to the interpreter.
 #include "kernels/nn/layer_norm.h"
 #include "kernels/rows/expected.h"
 #include "tests/diff/loop_cases.h"
 
-#include <cmath>
 #include <pthread.h>
+#include <cmath>
 #include <string_view>
 
 namespace diff {
@@ -13,7 +13,8 @@ namespace {
 
 using namespace shunt;
 
-/// In short rows with special values among others: zeros of both signs, infinities, NaN, which in long ones would be all that is left.
+/// In short rows with special values among others: zeros of both signs, infinities, NaN, which in long ones would be
+/// all that is left.
 Tensor data(std::vector<int64_t> sizes, ScalarType dtype = kFloat) {
   Tensor t = numbers(sizes);
   if (sizes.back() > 30) return t.to(dtype);
@@ -58,8 +59,10 @@ TEST(RowsOfReductions, EveryDtypeAndLength) {
       SCOPED_TRACE(testing::Message() << r.name << ' ' << dtype);
       std::vector<LoopCase> all, last;
       for (const int64_t n : kLengths) {
-        all.push_back({r.name, [=] { return Operands{data({n}, dtype)}; }, [&](const Operands& x) { return Results{r.all(x[0])}; }});
-        last.push_back({r.name, [=] { return Operands{data({3, n}, dtype)}; }, [&](const Operands& x) { return Results{r.last(x[0])}; }});
+        all.push_back({r.name, [=] { return Operands{data({n}, dtype)}; },
+                       [&](const Operands& x) { return Results{r.all(x[0])}; }});
+        last.push_back({r.name, [=] { return Operands{data({3, n}, dtype)}; },
+                        [&](const Operands& x) { return Results{r.last(x[0])}; }});
       }
       expectOwnLoops(all, interpretedLoops);
       expectOwnLoops(last, interpretedLoops);
@@ -118,7 +121,8 @@ TEST(RowsOfSoftmax, EveryDtypeAndLength) {
       for (const int64_t n : {2, 3, 10, 16, 17, 64, 100, 1000, 1024})
         for (const int64_t rows : {1, 3, 70})
           if (rows * n <= kDefaultGrain)
-            cases.push_back({s.name, [=] { return Operands{data({rows, n}, dtype), numbers({rows, n}, dtype)}; }, s.call});
+            cases.push_back(
+                {s.name, [=] { return Operands{data({rows, n}, dtype), numbers({rows, n}, dtype)}; }, s.call});
       expectOwnLoops(cases, interpretedLoops);
       if (HasFailure()) return;
     }
@@ -130,10 +134,14 @@ struct LayerNorm {
   bool weight, bias;
 };
 const LayerNorm kLayerNorms[] = {
-    {"both", kFloat, kFloat, true, true},          {"none", kFloat, kFloat, false, false},
-    {"weight", kDouble, kDouble, true, false},     {"bias", kFloat, kFloat, false, true},
-    {"BFloat16", kBFloat16, kBFloat16, true, true}, {"BFloat16 with Float", kBFloat16, kFloat, true, true},
-    {"Half", kHalf, kHalf, true, true},            {"Half without", kHalf, kHalf, false, false},
+    {"both", kFloat, kFloat, true, true},
+    {"none", kFloat, kFloat, false, false},
+    {"weight", kDouble, kDouble, true, false},
+    {"bias", kFloat, kFloat, false, true},
+    {"BFloat16", kBFloat16, kBFloat16, true, true},
+    {"BFloat16 with Float", kBFloat16, kFloat, true, true},
+    {"Half", kHalf, kHalf, true, true},
+    {"Half without", kHalf, kHalf, false, false},
 };
 
 TEST(RowsOfLayerNorm, EveryDtypeAndLength) {
@@ -143,32 +151,40 @@ TEST(RowsOfLayerNorm, EveryDtypeAndLength) {
     const bool wide = l.dtype == kDouble;
     const int64_t longest = wide ? nn::kLongestNorm<double> : nn::kLongestNorm<float>;
     const int64_t longest_backward = wide ? nn::kLongestNormBackward<double> : nn::kLongestNormBackward<float>;
-    for (const int64_t n : {int64_t{2}, int64_t{3}, int64_t{16}, int64_t{17}, int64_t{64}, int64_t{100}, longest_backward,
-                            longest_backward + 1, longest, longest + 1, int64_t{4096}})
+    for (const int64_t n : {int64_t{2}, int64_t{3}, int64_t{16}, int64_t{17}, int64_t{64}, int64_t{100},
+                            longest_backward, longest_backward + 1, longest, longest + 1, int64_t{4096}})
       for (const int64_t rows : {2, 3, 7}) {
         const auto given = [=](bool is, const Tensor& t) { return is ? std::optional<Tensor>(t) : std::nullopt; };
         const auto make = [=] {
-          return Operands{data({rows, n}, l.dtype), numbers({n}, l.parameters), numbers({n}, l.parameters), numbers({rows, n}, l.dtype)};
+          return Operands{data({rows, n}, l.dtype), numbers({n}, l.parameters), numbers({n}, l.parameters),
+                          numbers({rows, n}, l.dtype)};
         };
-        const auto forward = [=](const Operands& x) { return native_layer_norm(x[0], n, given(l.weight, x[1]), given(l.bias, x[2]), 1e-3); };
-        forwards.push_back({l.name, make, [=](const Operands& x) {
+        const auto forward = [=](const Operands& x) {
+          return native_layer_norm(x[0], n, given(l.weight, x[1]), given(l.bias, x[2]), 1e-3);
+        };
+        forwards.push_back({l.name, make,
+                            [=](const Operands& x) {
                               const auto [y, mean, rstd] = forward(x);
                               return Results{y, mean, rstd};
-                            }, n <= longest});
+                            },
+                            n <= longest});
         const auto withStatistics = [=] {
           Operands x = make();
           const auto [y, mean, rstd] = forward(x);
           x.insert(x.end(), {mean, rstd});
           return x;
         };
-        backwards.push_back({l.name, withStatistics, [=](const Operands& x) {
-                         const auto [dx, dw, db] = native_layer_norm_backward(x[3], x[0], n, x[4], x[5], given(l.weight, x[1]), given(l.bias, x[2]),
-                                                                              {true, l.weight, l.bias});
-                         Results all{dx};
-                         if (l.weight) all.push_back(dw);
-                         if (l.bias) all.push_back(db);
-                         return all;
-                       }, n <= longest_backward});
+        backwards.push_back({l.name, withStatistics,
+                             [=](const Operands& x) {
+                               const auto [dx, dw, db] =
+                                   native_layer_norm_backward(x[3], x[0], n, x[4], x[5], given(l.weight, x[1]),
+                                                              given(l.bias, x[2]), {true, l.weight, l.bias});
+                               Results all{dx};
+                               if (l.weight) all.push_back(dw);
+                               if (l.bias) all.push_back(db);
+                               return all;
+                             },
+                             n <= longest_backward});
       }
     expectOwnLoops(forwards, interpretedLoops);
     expectOwnLoops(backwards, interpretedLoops);
@@ -226,7 +242,8 @@ LoopCase sum(std::vector<int64_t> sizes, std::vector<int64_t> d, std::optional<S
           [=](const Operands& x) { return Results{x[0].sum(IntArrayRef(d), false, dtype)}; }};
 }
 LoopCase softmax(std::vector<int64_t> sizes, int64_t d) {
-  return {"", [=] { return Operands{numbers(sizes)}; }, [=](const Operands& x) { return Results{shunt::_softmax(x[0], d, false)}; }};
+  return {"", [=] { return Operands{numbers(sizes)}; },
+          [=](const Operands& x) { return Results{shunt::_softmax(x[0], d, false)}; }};
 }
 
 LoopCase largest(std::vector<int64_t> sizes, int64_t d) {
@@ -264,9 +281,11 @@ TEST_P(RowStrangers, GetTheInterpretersResult) { expectInterpreter(GetParam(), i
 INSTANTIATE_TEST_SUITE_P(Rows, RowStrangers, testing::ValuesIn(kStrangers));
 
 TEST(RowsOfReductions, WithGradients) {
-  expectOwnLoop({"sum", [] { return Operands{numbers({4, 16}).requires_grad_()}; }, [](const Operands& x) { return Results{x[0].sum()}; }},
+  expectOwnLoop({"sum", [] { return Operands{numbers({4, 16}).requires_grad_()}; },
+                 [](const Operands& x) { return Results{x[0].sum()}; }},
                 interpretedLoops);
-  expectOwnLoop({"mean", [] { return Operands{numbers({4, 16}).requires_grad_()}; }, [](const Operands& x) { return Results{x[0].mean({-1}, false)}; }},
+  expectOwnLoop({"mean", [] { return Operands{numbers({4, 16}).requires_grad_()}; },
+                 [](const Operands& x) { return Results{x[0].mean({-1}, false)}; }},
                 interpretedLoops);
 }
 

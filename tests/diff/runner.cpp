@@ -45,9 +45,12 @@ struct TypedApi : parity::ShuntApi {
 
 const char* toString(Form form) {
   switch (form) {
-    case Form::kPlain: return "plain";
-    case Form::kGrad: return "grad";
-    case Form::kAutocast: return "autocast";
+    case Form::kPlain:
+      return "plain";
+    case Form::kGrad:
+      return "grad";
+    case Form::kAutocast:
+      return "autocast";
   }
   return "?";
 }

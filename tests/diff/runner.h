@@ -12,7 +12,7 @@ const char* toString(Form form);
 struct RunResult {
   parity::Outcome outcome;
   PairKey pair;
-  bool had_thunk = false;      // published before the call...
+  bool had_thunk = false;        // published before the call...
   uint64_t calls_in_thunks = 0;  // ...and how many ran during it, inner calls included
 };
 

@@ -1,5 +1,5 @@
-// sanitizer_probe race|overrun|none: does what a sanitizer has to see inside of compiled code. Built in sanitizer builds only;
-// every pair is compiled by its first call.
+// sanitizer_probe race|overrun|none: does what a sanitizer has to see inside of compiled code. Built in sanitizer
+// builds only; every pair is compiled by its first call.
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
 

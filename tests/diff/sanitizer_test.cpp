@@ -1,5 +1,5 @@
-// That the sanitizers see into compiled code: a program that races, or reads beyond its memory, in a thunk must be reported,
-// with the thunk as the innermost frame. Without this the other tests' silence would mean nothing.
+// That the sanitizers see into compiled code: a program that races, or reads beyond its memory, in a thunk must be
+// reported, with the thunk as the innermost frame. Without this the other tests' silence would mean nothing.
 #include "tests/support/run_command.h"
 
 #include <gmock/gmock.h>

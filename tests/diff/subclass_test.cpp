@@ -1,4 +1,5 @@
-// Wrapper tensors and the compiler: their keyset has nothing to compile, and what their handlers call is compiled as ever.
+// Wrapper tensors and the compiler: their keyset has nothing to compile, and what their handlers call is compiled as
+// ever.
 #include "src/dispatch/thunk.h"
 
 #include <shunt/jit/jit.h>
@@ -29,10 +30,14 @@ struct Typed : TensorSubclass {
   void handle(const OperatorHandle& op, Stack* stack) override {
     const Tensor x = unwrap<Typed>((*stack)[0].toTensor());
     const std::string name = op.operator_name().name;
-    if (name == "aten::relu") *stack = {wrap<Typed>(x.relu())};
-    else if (name == "aten::mul") *stack = {wrap<Typed>(x.mul(unwrap<Typed>((*stack)[1].toTensor())))};
-    else if (name == "aten::add") *stack = {wrap<Typed>(x.add(unwrap<Typed>((*stack)[1].toTensor())))};
-    else call_unwrapped<Typed>(op, stack);
+    if (name == "aten::relu")
+      *stack = {wrap<Typed>(x.relu())};
+    else if (name == "aten::mul")
+      *stack = {wrap<Typed>(x.mul(unwrap<Typed>((*stack)[1].toTensor())))};
+    else if (name == "aten::add")
+      *stack = {wrap<Typed>(x.add(unwrap<Typed>((*stack)[1].toTensor())))};
+    else
+      call_unwrapped<Typed>(op, stack);
   }
 };
 

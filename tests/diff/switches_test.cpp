@@ -35,7 +35,8 @@ struct Folder {
 };
 
 /// What the probe printed, on stdout and stderr, with these variables and no other switches.
-std::string probe(const std::string& variables, int calls, const fs::path& libraries = {}, const std::string& then = "") {
+std::string probe(const std::string& variables, int calls, const fs::path& libraries = {},
+                  const std::string& then = "") {
   std::string command = "env -u SHUNT_JIT -u SHUNT_JIT_SYNC -u SHUNT_JIT_THRESHOLD ";
   if (!libraries.empty()) command += "LD_LIBRARY_PATH=" + libraries.string() + " ";
   command += variables + " " SWITCHES_PROBE " " + std::to_string(calls) + " " + then + " 2>&1";
@@ -56,9 +57,13 @@ TEST(Switches, ByDefaultHotPairsAreCompiledBesideTheCalls) {
   EXPECT_THAT(text, HasSubstr("late=1 compiled=6 failed=0"));
 }
 
-TEST(Switches, ColdPairsAreNotCompiled) { EXPECT_THAT(probe("", 100), HasSubstr("good=1 available=0 early=0 late=0 compiled=0")); }
+TEST(Switches, ColdPairsAreNotCompiled) {
+  EXPECT_THAT(probe("", 100), HasSubstr("good=1 available=0 early=0 late=0 compiled=0"));
+}
 
-TEST(Switches, JitOff) { EXPECT_THAT(probe("SHUNT_JIT=0", 2000), HasSubstr("good=1 available=0 early=0 late=0 compiled=0")); }
+TEST(Switches, JitOff) {
+  EXPECT_THAT(probe("SHUNT_JIT=0", 2000), HasSubstr("good=1 available=0 early=0 late=0 compiled=0"));
+}
 
 TEST(Switches, Threshold) {
   EXPECT_THAT(probe("SHUNT_JIT_THRESHOLD=64", 400), HasSubstr("late=1 compiled=6"));
@@ -131,7 +136,10 @@ TEST(Switches, ARunningProgramsReportIsKeptUpToDate) {
   const Folder folder;
   const fs::path report = folder.path / "report.json";
   // The probe ends when its standard input does.
-  FILE* program = popen(("env -u SHUNT_JIT -u SHUNT_JIT_SYNC -u SHUNT_JIT_THRESHOLD SHUNT_STATS=" + report.string() + " " SWITCHES_PROBE " 2000 wait >/dev/null").c_str(), "w");
+  FILE* program = popen(("env -u SHUNT_JIT -u SHUNT_JIT_SYNC -u SHUNT_JIT_THRESHOLD SHUNT_STATS=" + report.string() +
+                         " " SWITCHES_PROBE " 2000 wait >/dev/null")
+                            .c_str(),
+                        "w");
   ASSERT_NE(program, nullptr);
   for (int i = 0; i < 300 && !fs::exists(report); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   EXPECT_TRUE(fs::exists(report)) << "while the program runs";
@@ -147,7 +155,8 @@ TEST(Switches, LogSaysHowMuch) {
   EXPECT_EQ(occurrences(info, "shunt: info: compiled aten::"), 6) << info;
   EXPECT_THAT(info, HasSubstr("compiled aten::relu {CPU} (Float contiguous): "));
   EXPECT_THAT(probe("", 2000), Not(HasSubstr("compiled aten::")));
-  EXPECT_THAT(probe("SHUNT_JIT_THRESHOLD=-3 SHUNT_LOG=warning", 1), HasSubstr("shunt: warning: SHUNT_JIT_THRESHOLD=-3"));
+  EXPECT_THAT(probe("SHUNT_JIT_THRESHOLD=-3 SHUNT_LOG=warning", 1),
+              HasSubstr("shunt: warning: SHUNT_JIT_THRESHOLD=-3"));
   EXPECT_THAT(probe("SHUNT_JIT_THRESHOLD=-3 SHUNT_LOG=error", 1), Not(HasSubstr("SHUNT_JIT_THRESHOLD")));
   EXPECT_EQ(occurrences(probe("SHUNT_LOG=loud", 1), "SHUNT_LOG=loud is none of error, warning, info, debug"), 1);
 }

@@ -1,7 +1,7 @@
-// Threads that call while others register, deregister, clear, switch the compiler and fork, and modes come and go: every
-// result is one that the order of registrations allows. In builds with SHUNT_STRESS (src/tensor/stress.h; the sanitizers') the
-// callers themselves retire every thunk in allocations drawn at random, so in the middle of thunks that are running.
-// SHUNT_STRESS_SECONDS: for how long, 8 by default.
+// Threads that call while others register, deregister, clear, switch the compiler and fork, and modes come and go:
+// every result is one that the order of registrations allows. In builds with SHUNT_STRESS (src/tensor/stress.h; the
+// sanitizers') the callers themselves retire every thunk in allocations drawn at random, so in the middle of thunks
+// that are running. SHUNT_STRESS_SECONDS: for how long, 8 by default.
 #include "tests/diff/many_calls.h"
 
 #include "src/dispatch/thunk.h"
@@ -29,8 +29,8 @@ using std::chrono::milliseconds;
 constexpr int kCallers = 4;
 constexpr unsigned kSecondsForAChild = 120;
 
-/// Of a mul.Tensor kernel: version n answers n everywhere. `lowest` is raised once a registration returned: a call that begins
-/// later may not answer less. `highest` is raised before one begins: no call may answer more.
+/// Of a mul.Tensor kernel: version n answers n everywhere. `lowest` is raised once a registration returned: a call that
+/// begins later may not answer less. `highest` is raised before one begins: no call may answer more.
 struct Versions {
   std::atomic<int> lowest{0}, highest{0};
 };
@@ -80,7 +80,8 @@ class Caller {
     const int at_most = versions_.highest.load(std::memory_order_acquire);
     if (answer.requires_grad() != record) return "grad mode";
     if (got >= at_least && got <= at_most) return "";
-    return "version " + std::to_string(got) + " of mul, outside of " + std::to_string(at_least) + " to " + std::to_string(at_most);
+    return "version " + std::to_string(got) + " of mul, outside of " + std::to_string(at_least) + " to " +
+           std::to_string(at_most);
   }
 
   const Operands x_;
@@ -156,9 +157,10 @@ class Stress {
     versions_.highest.store(n, std::memory_order_release);
     Library next = registerVersion(n);
     versions_.lowest.store(n, std::memory_order_release);
-    current_.emplace(std::move(next));  // takes the one before back: n stays in force
+    current_.emplace(std::move(next));                             // takes the one before back: n stays in force
     Library same(Library::Kind::kImpl, "aten", DispatchKey::CPU);  // other code, and the same results
-    same.impl("sub.Tensor", [](const Tensor& a, const Tensor& b, const Scalar& alpha) { return a.add(b, -alpha.toDouble()); });
+    same.impl("sub.Tensor",
+              [](const Tensor& a, const Tensor& b, const Scalar& alpha) { return a.add(b, -alpha.toDouble()); });
     Library fallback(Library::Kind::kImpl, "_", DispatchKey::Tracer);
     fallback.fallback(CppFunction::makeFallthrough());
     std::this_thread::sleep_for(milliseconds(100));
@@ -217,9 +219,9 @@ TEST(Threads, CallWhileOthersRegisterToggleClearAndFork) {
   shunt::detail::stress_checkpoint = nullptr;
 #endif
   EXPECT_EQ(stress.first_failure, "");
-  std::printf("%lu calls, %lu calls in thunks, %d changes, %d resets, %d forks, of which %d compiled\n", stress.made.load(),
-              stress.in_thunks.load(), stress.changes.load(), stress.resets.load(), stress.forks.load(),
-              stress.children_that_compiled.load());
+  std::printf("%lu calls, %lu calls in thunks, %d changes, %d resets, %d forks, of which %d compiled\n",
+              stress.made.load(), stress.in_thunks.load(), stress.changes.load(), stress.resets.load(),
+              stress.forks.load(), stress.children_that_compiled.load());
   EXPECT_TRUE(stress.sawEnough());
   Dispatcher::singleton().checkInvariants();
   Dispatcher::singleton().reclaim();

@@ -20,7 +20,9 @@ struct ThunkName {
   uint64_t signature = 0;
   auto operator<=>(const ThunkName&) const = default;
 };
-inline void PrintTo(const ThunkName& n, std::ostream* out) { *out << n.op << " {" << n.keys << "} " << std::hex << n.signature; }
+inline void PrintTo(const ThunkName& n, std::ostream* out) {
+  *out << n.op << " {" << n.keys << "} " << std::hex << n.signature;
+}
 
 /// Code addresses of the thunks in force.
 using Published = std::map<ThunkName, const void*>;

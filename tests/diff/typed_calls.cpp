@@ -17,9 +17,9 @@ void callTyped(shunt::Stack* stack) {
 
 std::map<std::string, TypedCall, std::less<>> makeTable() {
   std::map<std::string, TypedCall, std::less<>> table;
-#define SHUNT_OPERATOR(X)                                                                              \
+#define SHUNT_OPERATOR(X)                                                                                 \
   table[std::string(shunt::ops::X::name) + "." + shunt::ops::X::overload_name] = {&shunt::ops::X::symbol, \
-                                                                                 &callTyped<shunt::ops::X>};
+                                                                                  &callTyped<shunt::ops::X>};
 #include "generated/operator_list.inc"
 #undef SHUNT_OPERATOR
   return table;

@@ -1,4 +1,5 @@
-// The dictionary's operators by their typed entries, ops::X::call: what looks thunks up. Boxed calls are always interpreted.
+// The dictionary's operators by their typed entries, ops::X::call: what looks thunks up. Boxed calls are always
+// interpreted.
 #pragma once
 
 #include <shunt/core/ivalue.h>

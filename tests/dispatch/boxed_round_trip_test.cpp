@@ -1,8 +1,8 @@
-// A boxed fallback that redispatches is invisible: every operator of the dictionary gives the same results through it, bit
-// for bit, with `Tensor&` results the very arguments they were before.
+// A boxed fallback that redispatches is invisible: every operator of the dictionary gives the same results through it,
+// bit for bit, with `Tensor&` results the very arguments they were before.
 //
-// The operators are called by their typed entries, so a call goes unboxed -> boxed (fallback) -> unboxed (kernel) and back;
-// operators called inside composites do it too.
+// The operators are called by their typed entries, so a call goes unboxed -> boxed (fallback) -> unboxed (kernel) and
+// back; operators called inside composites do it too.
 #include "tests/diff/identical.h"
 #include "tests/diff/typed_calls.h"
 #include "tests/parity/draft.h"

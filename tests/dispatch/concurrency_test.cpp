@@ -13,8 +13,8 @@ using namespace test;
 constexpr int64_t kCalls = 1'000'000;
 constexpr int kCallers = 4;
 
-// Version n of the kernel answers n. `lowest` is raised after a registration returned: a call that starts later must not
-// answer less. `highest` is raised before one begins: no call may answer more.
+// Version n of the kernel answers n. `lowest` is raised after a registration returned: a call that starts later must
+// not answer less. `highest` is raised before one begins: no call may answer more.
 TEST(Concurrency, EveryResultIsOneThatTheOrderOfRegistrationsAllows) {
   Library def = fragment("conc");
   def.def("f(Tensor x) -> int");
@@ -22,7 +22,8 @@ TEST(Concurrency, EveryResultIsOneThatTheOrderOfRegistrationsAllows) {
   base.impl("f", [](const Tensor&) -> int64_t { return 0; });
   Library wrapper = implBlock("conc", DispatchKey::Tracer);
   wrapper.impl("f", [](DispatchKeySet ks, const Tensor& x) -> int64_t {
-    return findOp("conc::f").typed<int64_t(const Tensor&)>().redispatch(ks & DispatchKeySet::fullAfter(DispatchKey::Tracer), x);
+    return findOp("conc::f").typed<int64_t(const Tensor&)>().redispatch(
+        ks & DispatchKeySet::fullAfter(DispatchKey::Tracer), x);
   });
   const auto op = findOp("conc::f").typed<int64_t(const Tensor&)>();
 

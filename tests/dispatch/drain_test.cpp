@@ -1,5 +1,5 @@
-// Library::drain(): when it returns, nobody runs the library's kernels and nothing holds their functors. And reset(), for
-// programs that call on one thread: when it returns, the compiler's thread doesn't hold them either.
+// Library::drain(): when it returns, nobody runs the library's kernels and nothing holds their functors. And reset(),
+// for programs that call on one thread: when it returns, the compiler's thread doesn't hold them either.
 #include <shunt/shunt.h>
 
 #include <gmock/gmock.h>
@@ -88,7 +88,8 @@ TEST(Drain, InsideACallIsAnErrorAndChangesNothing) {
 
 TEST(Drain, DoesNotWaitForCallsThatBeganLater) {
   const Tensor x = ones({2});
-  Library library(Library::Kind::kImpl, "drains", DispatchKey::CPU), other(Library::Kind::kImpl, "drains", DispatchKey::CPU);
+  Library library(Library::Kind::kImpl, "drains", DispatchKey::CPU),
+      other(Library::Kind::kImpl, "drains", DispatchKey::CPU);
   library.impl("f", Counted());
   op("drains::f").call(x);
   std::atomic<bool> entered{false}, leave{false};
@@ -108,7 +109,8 @@ TEST(Drain, DoesNotWaitForCallsThatBeganLater) {
 }
 
 TEST(Drain, TheSignatureIsOneOfAKernelThatIsStillThere) {
-  Library first(Library::Kind::kImpl, "drains", DispatchKey::CPU), second(Library::Kind::kImpl, "drains", DispatchKey::Meta);
+  Library first(Library::Kind::kImpl, "drains", DispatchKey::CPU),
+      second(Library::Kind::kImpl, "drains", DispatchKey::Meta);
   first.impl("f", [](const Tensor& self) { return self; });
   second.impl("f", [](const Tensor& self) { return self; });
   first.drain();
@@ -127,7 +129,8 @@ struct Slow {
   struct Gate {
     std::atomic<bool> reached{false}, go{false};
   };
-  explicit Slow(Gate& gate) : hold(&gate, [](Gate* g) {
+  explicit Slow(Gate& gate)
+      : hold(&gate, [](Gate* g) {
           g->reached = true;
           while (!g->go) std::this_thread::yield();
         }) {}
@@ -143,7 +146,8 @@ class Deleting {
     dispatcher.reclaim();
     const auto where = std::source_location::current();
     // Handles take registrations back without reclaiming.
-    auto slow = dispatcher.registerImpl(OperatorName("drains::g", ""), DispatchKey::CPU, KernelFunction::fromFunctor(Slow(gate)), where);
+    auto slow = dispatcher.registerImpl(OperatorName("drains::g", ""), DispatchKey::CPU,
+                                        KernelFunction::fromFunctor(Slow(gate)), where);
     slow.release();
     library.impl("f", Counted());
     other.impl("f", [](const Tensor& self) { return self; });  // retires a state that has the library's functor
@@ -156,7 +160,8 @@ class Deleting {
   }
 
   Slow::Gate gate;
-  Library library{Library::Kind::kImpl, "drains", DispatchKey::CPU}, other{Library::Kind::kImpl, "drains", DispatchKey::Meta};
+  Library library{Library::Kind::kImpl, "drains", DispatchKey::CPU},
+      other{Library::Kind::kImpl, "drains", DispatchKey::Meta};
   std::thread thread;
 };
 
@@ -186,7 +191,8 @@ TEST(Reset, InsideACallWaitsToo) {
 
 // A functor's destructor is what others wait for.
 TEST(Reset, InsideAFunctorsDestructorDoesNotWaitForItself) {
-  Library inner(Library::Kind::kImpl, "drains", DispatchKey::Meta), outer(Library::Kind::kImpl, "drains", DispatchKey::CPU);
+  Library inner(Library::Kind::kImpl, "drains", DispatchKey::Meta),
+      outer(Library::Kind::kImpl, "drains", DispatchKey::CPU);
   inner.impl("f", Counted());
   bool done = false;
   outer.impl("g", [hold = std::shared_ptr<void>(nullptr, [&](void*) {

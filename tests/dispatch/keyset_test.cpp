@@ -6,9 +6,11 @@ namespace {
 
 // The published order with what stands between, highest first. A change here is a change of semantics.
 constexpr const char* kOrder =
-    "Python PythonTLSSnapshot Functionalize VmapMode Batched Tracer Named Conjugate Negative ZeroTensor ADInplaceOrView "
+    "Python PythonTLSSnapshot Functionalize VmapMode Batched Tracer Named Conjugate Negative ZeroTensor "
+    "ADInplaceOrView "
     "AutogradOther AutogradFunctionality AutogradNestedTensor AutocastCPU AutocastCUDA AutocastXPU AutocastHPU "
-    "AutocastPrivateUse1 Fake PythonKernel BackendSelect CustomRNGKeyId MkldnnCPU SparseCsrCUDA SparseCsrCPU ORT FPGA Metal Vulkan "
+    "AutocastPrivateUse1 Fake PythonKernel BackendSelect CustomRNGKeyId MkldnnCPU SparseCsrCUDA SparseCsrCPU ORT FPGA "
+    "Metal Vulkan "
     "NestedTensorFunctionality SparseFunctionality QuantizedFunctionality Dense ";
 
 TEST(DispatchKey, OrderIsThePublishedOne) {
@@ -19,9 +21,12 @@ TEST(DispatchKey, OrderIsThePublishedOne) {
 
 TEST(DispatchKey, HigherFunctionalityWinsOverBackend) {
   using K = DispatchKey;
-  const K order[] = {K::Python, K::Functionalize, K::Batched, K::Tracer, K::ADInplaceOrView, K::AutogradCPU, K::AutocastCPU, K::Fake, K::PythonKernel, K::BackendSelect, K::SparseCPU, K::QuantizedCPU, K::CPU};
+  const K order[] = {K::Python,      K::Functionalize, K::Batched, K::Tracer,       K::ADInplaceOrView,
+                     K::AutogradCPU, K::AutocastCPU,   K::Fake,    K::PythonKernel, K::BackendSelect,
+                     K::SparseCPU,   K::QuantizedCPU,  K::CPU};
   for (size_t i = 0; i + 1 < std::size(order); ++i)
-    EXPECT_EQ(DispatchKeySet({order[i], order[i + 1]}).highestPriorityKey(), order[i]) << order[i] << " before " << order[i + 1];
+    EXPECT_EQ(DispatchKeySet({order[i], order[i + 1]}).highestPriorityKey(), order[i])
+        << order[i] << " before " << order[i + 1];
 }
 
 TEST(DispatchKey, NamesRoundTrip) {
@@ -36,8 +41,30 @@ TEST(DispatchKey, NamesRoundTrip) {
 }
 
 TEST(DispatchKey, EveryKeyOfTheSeedsExists) {
-  for (const char* name : {"CPU", "CUDA", "MPS", "XLA", "HIP", "Vulkan", "QuantizedCPU", "SparseCPU", "SparseCUDA", "AutogradCPU", "AutogradCUDA", "AutogradOther",
-                           "AutocastCPU", "AutocastCUDA", "BackendSelect", "PythonKernel", "ADInplaceOrView", "Functionalize", "Python", "Batched", "Tracer", "PrivateUse1", "Meta", "Fake"})
+  for (const char* name : {"CPU",
+                           "CUDA",
+                           "MPS",
+                           "XLA",
+                           "HIP",
+                           "Vulkan",
+                           "QuantizedCPU",
+                           "SparseCPU",
+                           "SparseCUDA",
+                           "AutogradCPU",
+                           "AutogradCUDA",
+                           "AutogradOther",
+                           "AutocastCPU",
+                           "AutocastCUDA",
+                           "BackendSelect",
+                           "PythonKernel",
+                           "ADInplaceOrView",
+                           "Functionalize",
+                           "Python",
+                           "Batched",
+                           "Tracer",
+                           "PrivateUse1",
+                           "Meta",
+                           "Fake"})
     EXPECT_TRUE(parseDispatchKey(name).has_value()) << name;
 }
 
@@ -54,7 +81,8 @@ TEST(DispatchKeySet, EverySlotIsReachedByItsOwnSet) {
 TEST(DispatchKeySet, Algebra) {
   const DispatchKeySet a{DispatchKey::CPU, DispatchKey::AutogradCPU};
   const DispatchKeySet b{DispatchKey::CUDA, DispatchKey::BackendSelect};
-  EXPECT_EQ((a | b).highestPriorityKey(), DispatchKey::AutogradCUDA) << "the highest backend goes with every functionality";
+  EXPECT_EQ((a | b).highestPriorityKey(), DispatchKey::AutogradCUDA)
+      << "the highest backend goes with every functionality";
   EXPECT_EQ((a & b), DispatchKeySet::of(Functionality::Dense));
   const DispatchKeySet less = a - DispatchKeySet(DispatchKey::AutogradCPU);
   EXPECT_EQ(less, DispatchKeySet(DispatchKey::CPU)) << "difference keeps backend bits";
@@ -74,7 +102,8 @@ TEST(DispatchKeySet, FullAfterKeepsOnlyWhatIsBelow) {
 }
 
 TEST(DispatchKeySet, PrintsHighestFirst) {
-  EXPECT_EQ(toString(DispatchKeySet{DispatchKey::CPU, DispatchKey::AutogradCPU, DispatchKey::ADInplaceOrView}), "ADInplaceOrView, AutogradCPU, CPU");
+  EXPECT_EQ(toString(DispatchKeySet{DispatchKey::CPU, DispatchKey::AutogradCPU, DispatchKey::ADInplaceOrView}),
+            "ADInplaceOrView, AutogradCPU, CPU");
   EXPECT_EQ(toString(DispatchKeySet()), "(none)");
 }
 
@@ -98,7 +127,8 @@ TEST(Tls, DefaultsAndGuards) {
   {
     InferenceMode inference;
     EXPECT_FALSE(tls_is_included(DispatchKey::ADInplaceOrView));
-    EXPECT_FALSE(tls_is_excluded(DispatchKey::ADInplaceOrView)) << "in-place on a normal tensor still bumps its version";
+    EXPECT_FALSE(tls_is_excluded(DispatchKey::ADInplaceOrView))
+        << "in-place on a normal tensor still bumps its version";
     EXPECT_TRUE(tls_is_excluded(DispatchKey::AutogradCPU));
     EXPECT_FALSE(GradMode::is_enabled());
     InferenceMode off(false);

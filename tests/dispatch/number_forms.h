@@ -20,29 +20,23 @@ inline const Scalar kNumber = 3;
 inline Tensor kWrapped() { return wrapped_scalar_tensor(kNumber); }
 
 // name(self, number), by `operator(self, wrapped number)`.
-#define SHUNT_NUMBER_FORM(name, made_of, integral)                                                        \
-  {                                                                                                       \
-    "aten::" #name ".Scalar", "aten::" #made_of, [](const Tensor& x) { return shunt::name(x, kNumber); }, \
-        [](const Tensor& x) { return shunt::name(x, kWrapped()); }, integral                              \
-  }
-#define SHUNT_NUMBER_FORM_INPLACE(name, made_of, integral)                                                    \
-  {                                                                                                           \
-    "aten::" #name "_.Scalar", "aten::" #made_of, [](const Tensor& x) { return x.clone().name##_(kNumber); }, \
-        [](const Tensor& x) { return x.clone().name##_(kWrapped()); }, integral                               \
-  }
-#define SHUNT_NUMBER_FORM_OUT(name, made_of, integral)  \
-  {                                                     \
-    "aten::" #name ".Scalar_out", "aten::" #made_of,    \
-        [](const Tensor& x) {                           \
-          Tensor out = empty_like(x);                   \
-          return shunt::name##_out(out, x, kNumber);    \
-        },                                              \
-        [](const Tensor& x) {                           \
-          Tensor out = empty_like(x);                   \
-          return shunt::name##_out(out, x, kWrapped()); \
-        },                                              \
-        integral                                        \
-  }
+#define SHUNT_NUMBER_FORM(name, made_of, integral)                                                       \
+  {"aten::" #name ".Scalar", "aten::" #made_of, [](const Tensor& x) { return shunt::name(x, kNumber); }, \
+   [](const Tensor& x) { return shunt::name(x, kWrapped()); }, integral}
+#define SHUNT_NUMBER_FORM_INPLACE(name, made_of, integral)                                                   \
+  {"aten::" #name "_.Scalar", "aten::" #made_of, [](const Tensor& x) { return x.clone().name##_(kNumber); }, \
+   [](const Tensor& x) { return x.clone().name##_(kWrapped()); }, integral}
+#define SHUNT_NUMBER_FORM_OUT(name, made_of, integral) \
+  {"aten::" #name ".Scalar_out", "aten::" #made_of,    \
+   [](const Tensor& x) {                               \
+     Tensor out = empty_like(x);                       \
+     return shunt::name##_out(out, x, kNumber);        \
+   },                                                  \
+   [](const Tensor& x) {                               \
+     Tensor out = empty_like(x);                       \
+     return shunt::name##_out(out, x, kWrapped());     \
+   },                                                  \
+   integral}
 
 inline const std::vector<NumberForm>& numberForms() {
   static const std::vector<NumberForm> all = {

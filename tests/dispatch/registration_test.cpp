@@ -22,7 +22,9 @@ using Answer = int64_t(const Tensor&);
 
 // Kernels that tell which of them ran.
 template <int N>
-int64_t answer(const Tensor&) { return N; }
+int64_t answer(const Tensor&) {
+  return N;
+}
 
 int64_t callAnswer(const OperatorHandle& op, const Tensor& t) { return op.typed<Answer>().call(t); }
 
@@ -82,7 +84,8 @@ TEST(Registration, CompositeRunsBelowAutogradUnlessTheBackendHasItsOwn) {
   }
   Library cpu = implBlock("reg3", DispatchKey::CPU);
   cpu.impl("f", &answer<2>);
-  EXPECT_THAT(table(), Not(HasSubstr("AutogradCPU: [fallthrough: composite"))) << "a CPU kernel changes the Autograd slot that the composite filled";
+  EXPECT_THAT(table(), Not(HasSubstr("AutogradCPU: [fallthrough: composite")))
+      << "a CPU kernel changes the Autograd slot that the composite filled";
   EXPECT_THAT(table(), HasSubstr("AutogradMeta: [fallthrough: composite runs below]"));
 }
 
@@ -92,7 +95,8 @@ TEST(Registration, AutogradOtherIsAmbiguousWithACompositeAndABackendKernel) {
   Library vulkan = implBlock("reg4", DispatchKey::Vulkan);
   vulkan.impl("f", &answer<2>);
   EXPECT_THAT(findOp("reg4::f").dumpComputedTable(), HasSubstr("AutogradOther: [ambiguous AutogradOther]"));
-  const std::string message = errorOf([] { findOp("reg4::f").typed<Answer>().redispatch(DispatchKeySet(DispatchKey::AutogradOther), cpuTensor()); });
+  const std::string message = errorOf(
+      [] { findOp("reg4::f").typed<Answer>().redispatch(DispatchKeySet(DispatchKey::AutogradOther), cpuTensor()); });
   EXPECT_THAT(message, HasSubstr("ambiguous"));
   Library explicitly = implBlock("reg4", DispatchKey::AutogradOther);
   explicitly.impl("f", &answer<3>);
@@ -119,7 +123,10 @@ TEST(Registration, FallbackServesEveryOperatorOfTheKey) {
     exact.impl("f", &answer<5>);
     EXPECT_EQ(findOp("reg5::f").typed<Answer>().redispatch(ks, cpuTensor()), 5) << "specific > fallback";
   }
-  EXPECT_THAT(errorOf([] { findOp("reg5::f").typed<Answer>().redispatch(DispatchKeySet(DispatchKey::PrivateUse3), cpuTensor()); }), HasSubstr("PrivateUse3"));
+  EXPECT_THAT(errorOf([] {
+                findOp("reg5::f").typed<Answer>().redispatch(DispatchKeySet(DispatchKey::PrivateUse3), cpuTensor());
+              }),
+              HasSubstr("PrivateUse3"));
 }
 
 TEST(Registration, FallthroughIsPerBackend) {
@@ -168,8 +175,11 @@ TEST(Registration, ImplMayComeBeforeDefFromAnyLibrary) {
 
 TEST(Registration, DefWithAKernelInfersTheSchema) {
   Library def = fragment("reg9");
-  def.def("f", [](const Tensor& a, Tensor& b, int64_t, const std::optional<Tensor>&, std::array<bool, 3>, IntArrayRef) { return std::tuple<Tensor, double>(a, 0.5 * b.numel()); });
-  EXPECT_EQ(findOp("reg9::f").schema().str(), "reg9::f(Tensor _0, Tensor(b!) _1, int _2, Tensor? _3, bool[3] _4, int[] _5) -> (Tensor, float)");
+  def.def("f", [](const Tensor& a, Tensor& b, int64_t, const std::optional<Tensor>&, std::array<bool, 3>, IntArrayRef) {
+    return std::tuple<Tensor, double>(a, 0.5 * b.numel());
+  });
+  EXPECT_EQ(findOp("reg9::f").schema().str(),
+            "reg9::f(Tensor _0, Tensor(b!) _1, int _2, Tensor? _3, bool[3] _4, int[] _5) -> (Tensor, float)");
 }
 
 TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
@@ -186,23 +196,51 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
     std::vector<const char*> message;
   };
   const Case cases[] = {
-      {"duplicate def", [] { fragment("regA").def("f(Tensor x) -> Tensor"); }, {"twice", "first defined at registration_test.cpp", "now at"}},
-      {"wrong signature", [] { implBlock("regA", DispatchKey::CPU).impl("f", [](const Tensor&, int64_t) -> int64_t { return 0; }); }, {"mismatch", "first:", "now:"}},
-      {"wrong type for the schema", [] { implBlock("regA", DispatchKey::CUDA).impl("f", [](const Tensor&) -> double { return 0; }); }, {"regA::f", "registration_test.cpp"}},
-      {"two libraries of a namespace", [] { Library a(Library::Kind::kDef, "regA_ns"); Library b(Library::Kind::kDef, "regA_ns"); }, {"Only a single SHUNT_LIBRARY", "regA_ns"}},
-      {"def in an impl block", [] { implBlock("regA", DispatchKey::CPU).def("h(Tensor x) -> int"); }, {"SHUNT_LIBRARY_IMPL"}},
+      {"duplicate def",
+       [] { fragment("regA").def("f(Tensor x) -> Tensor"); },
+       {"twice", "first defined at registration_test.cpp", "now at"}},
+      {"wrong signature",
+       [] { implBlock("regA", DispatchKey::CPU).impl("f", [](const Tensor&, int64_t) -> int64_t { return 0; }); },
+       {"mismatch", "first:", "now:"}},
+      {"wrong type for the schema",
+       [] { implBlock("regA", DispatchKey::CUDA).impl("f", [](const Tensor&) -> double { return 0; }); },
+       {"regA::f", "registration_test.cpp"}},
+      {"two libraries of a namespace",
+       [] {
+         Library a(Library::Kind::kDef, "regA_ns");
+         Library b(Library::Kind::kDef, "regA_ns");
+       },
+       {"Only a single SHUNT_LIBRARY", "regA_ns"}},
+      {"def in an impl block",
+       [] { implBlock("regA", DispatchKey::CPU).def("h(Tensor x) -> int"); },
+       {"SHUNT_LIBRARY_IMPL"}},
       {"foreign namespace", [] { fragment("regA").def("other::h(Tensor x) -> int"); }, {"other", "regA"}},
       {"unboxed fallback", [] { implBlock("_", DispatchKey::CUDA).fallback(&answer<1>); }, {"boxed"}},
-      {"second fallback", [] { implBlock("_", DispatchKey::AutogradCPU).fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }, {"multiple backend fallbacks", "fallback.cpp"}},
-      {"fallback for an alias", [] { implBlock("_", DispatchKey::Autograd).fallback(CppFunction::makeFallthrough()); }, {"Autograd", "run-time key"}},
-      {"fallback in a named namespace", [] { implBlock("regA", DispatchKey::CUDA).fallback(CppFunction::makeFallthrough()); }, {"SHUNT_LIBRARY_IMPL(_"}},
+      {"second fallback",
+       [] {
+         implBlock("_", DispatchKey::AutogradCPU)
+             .fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {}));
+       },
+       {"multiple backend fallbacks", "fallback.cpp"}},
+      {"fallback for an alias",
+       [] { implBlock("_", DispatchKey::Autograd).fallback(CppFunction::makeFallthrough()); },
+       {"Autograd", "run-time key"}},
+      {"fallback in a named namespace",
+       [] { implBlock("regA", DispatchKey::CUDA).fallback(CppFunction::makeFallthrough()); },
+       {"SHUNT_LIBRARY_IMPL(_"}},
       {"bad schema", [] { fragment("regA").def("f(Tensr x) -> int"); }, {"Tensr", "^"}},
-      {"inferring from a boxed kernel", [] { fragment("regA").def("h", CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }, {"cannot be inferred"}},
-      {"kernel for another key than the block's", [] { implBlock("regA", DispatchKey::CPU).impl("f", dispatch(DispatchKey::CUDA, &answer<1>)); }, {"CUDA", "CPU"}},
+      {"inferring from a boxed kernel",
+       [] { fragment("regA").def("h", CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); },
+       {"cannot be inferred"}},
+      {"kernel for another key than the block's",
+       [] { implBlock("regA", DispatchKey::CPU).impl("f", dispatch(DispatchKey::CUDA, &answer<1>)); },
+       {"CUDA", "CPU"}},
       {"typed with another signature", [&] { op.typed<double(const Tensor&)>(); }, {"typed<>()", "asked:", "known:"}},
       {"unknown operator", [] { findOp("regA::nothing"); }, {"regA::nothing", "no such operator"}},
       {"unknown overload", [] { findOp("regA::f", "other"); }, {"overloads of that name: regA::f"}},
-      {"missing kernel", [&] { callAnswer(op, tensorOn(kMeta)); }, {"Could not run 'regA::f'", "Meta", "CPU: registered at registration_test.cpp"}},
+      {"missing kernel",
+       [&] { callAnswer(op, tensorOn(kMeta)); },
+       {"Could not run 'regA::f'", "Meta", "CPU: registered at registration_test.cpp"}},
   };
   for (const Case& c : cases) {
     const std::string message = errorOf(c.act);
@@ -236,7 +274,11 @@ TEST(Registration, AWithdrawnOperatorSaysSo) {
   const auto says = AllOf(HasSubstr("operator regW::f was withdrawn: its definition at registration_test.cpp"),
                           HasSubstr("reset, destroyed or unloaded"));
   EXPECT_THAT(errorOf([&] { typed.call(cpuTensor()); }), says);
-  EXPECT_THAT(errorOf([&] { Stack stack{cpuTensor()}; op.callBoxed(&stack); }), says);
+  EXPECT_THAT(errorOf([&] {
+                Stack stack{cpuTensor()};
+                op.callBoxed(&stack);
+              }),
+              says);
   EXPECT_THAT(errorOf([&] { op.schema(); }), says);
   EXPECT_THAT(errorOf([] { findOp("regW::f"); }), says);
   const Library kernel = [] {
@@ -259,7 +301,8 @@ void countAndPassOn(const OperatorHandle& op, DispatchKeySet keys, Stack* stack)
 
 // The two keys of which PyTorch's own slides show a fallback.
 TEST(Registration, AProgramsFallbackStandsAboveTheDefaultOne) {
-  const std::string fallbacks = Dispatcher::singleton().dumpFallbacks(), table = findOp("aten::neg").dumpComputedTable();
+  const std::string fallbacks = Dispatcher::singleton().dumpFallbacks(),
+                    table = findOp("aten::neg").dumpComputedTable();
   const Tensor x = ones({2});
   const auto calls = [&] {
     fallback_calls = 0;
@@ -272,10 +315,13 @@ TEST(Registration, AProgramsFallbackStandsAboveTheDefaultOne) {
     Library m = implBlock("_", DispatchKey::AutocastCPU);
     m.fallback(CppFunction::makeFromBoxedFunction<&countAndPassOn<DispatchKey::AutocastCPU>>());
     EXPECT_GT(calls(), 0);
-    EXPECT_THAT(Dispatcher::singleton().dumpFallbacks(),
-                HasSubstr("[fallthrough] (inactive)"));
-    EXPECT_THAT(errorOf([] { implBlock("_", DispatchKey::AutocastCPU).fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }),
-                AllOf(HasSubstr("multiple backend fallbacks"), HasSubstr("registration_test.cpp"))) << "one program's hides no other's";
+    EXPECT_THAT(Dispatcher::singleton().dumpFallbacks(), HasSubstr("[fallthrough] (inactive)"));
+    EXPECT_THAT(errorOf([] {
+                  implBlock("_", DispatchKey::AutocastCPU)
+                      .fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {}));
+                }),
+                AllOf(HasSubstr("multiple backend fallbacks"), HasSubstr("registration_test.cpp")))
+        << "one program's hides no other's";
     Dispatcher::singleton().checkInvariants();
   }
   EXPECT_EQ(calls(), 0);
@@ -295,7 +341,8 @@ struct Step {
   std::function<RegistrationHandle()> act;
 };
 
-Step implStep(const OperatorName& name, DispatchKey key, CppFunction kernel, std::source_location where = std::source_location::current()) {
+Step implStep(const OperatorName& name, DispatchKey key, CppFunction kernel,
+              std::source_location where = std::source_location::current()) {
   return {toString(key), [=] { return Dispatcher::singleton().registerImpl(name, key, kernel.kernel(), where); }};
 }
 
@@ -304,7 +351,8 @@ Step defStep(const char* schema, std::source_location where = std::source_locati
 }
 
 Step fallbackStep(DispatchKey key, CppFunction kernel, std::source_location where = std::source_location::current()) {
-  return {detail::str("fallback for ", key), [=] { return Dispatcher::singleton().registerFallback(key, kernel.kernel(), where); }};
+  return {detail::str("fallback for ", key),
+          [=] { return Dispatcher::singleton().registerFallback(key, kernel.kernel(), where); }};
 }
 
 /// Registers `steps` in every order and takes each back in every order: what is registered (with the order inside each
@@ -351,12 +399,12 @@ TEST(Registration, EveryPermutationOfKernelsGivesEqualDumps) {
   def.def("f(Tensor x) -> int");
   const OperatorHandle op = findOp("regB::f");
   const OperatorName name = op.operator_name();
-  EXPECT_EQ(permute(op, {implStep(name, DispatchKey::CPU, &answer<1>),
-                         implStep(name, DispatchKey::Autograd, &answer<2>),
-                         implStep(name, DispatchKey::CompositeImplicitAutograd, &answer<3>),
-                         implStep(name, DispatchKey::AutocastCPU, &answer<4>),
-                         implStep(name, DispatchKey::AutogradMeta, CppFunction::makeFallthrough())}),
-            32u);
+  EXPECT_EQ(
+      permute(op, {implStep(name, DispatchKey::CPU, &answer<1>), implStep(name, DispatchKey::Autograd, &answer<2>),
+                   implStep(name, DispatchKey::CompositeImplicitAutograd, &answer<3>),
+                   implStep(name, DispatchKey::AutocastCPU, &answer<4>),
+                   implStep(name, DispatchKey::AutogradMeta, CppFunction::makeFallthrough())}),
+      32u);
 }
 
 TEST(Registration, EveryPermutationWithTheDefinitionAndTwoKernelsOfAKeyGivesEqualDumps) {
@@ -367,12 +415,12 @@ TEST(Registration, EveryPermutationWithTheDefinitionAndTwoKernelsOfAKeyGivesEqua
     def.def("f(Tensor x) -> int");
     op = findOp("regF::f");
   }
-  EXPECT_EQ(permute(*op, {defStep("regF::f(Tensor x) -> int"),
-                          implStep(name, DispatchKey::CPU, &answer<1>),
+  EXPECT_EQ(permute(*op, {defStep("regF::f(Tensor x) -> int"), implStep(name, DispatchKey::CPU, &answer<1>),
                           implStep(name, DispatchKey::CPU, &answer<2>),
                           implStep(name, DispatchKey::CompositeExplicitAutograd, &answer<3>),
                           implStep(name, DispatchKey::AutogradCPU, &answer<4>)}),
-            40u) << "8 sets of the others, times 5: neither, either, and both CPU kernels in two orders";
+            40u)
+      << "8 sets of the others, times 5: neither, either, and both CPU kernels in two orders";
   EXPECT_THAT(op->dumpState(), HasSubstr("schema: (none)"));
 }
 
@@ -382,7 +430,8 @@ TEST(Registration, EveryPermutationWithAFallbackGivesEqualDumps) {
   def.def("f(Tensor x) -> int");
   const OperatorHandle op = findOp("regG::f");
   const OperatorName name = op.operator_name();
-  EXPECT_EQ(permute(op, {fallbackStep(DispatchKey::PrivateUse3, CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})),
+  EXPECT_EQ(permute(op, {fallbackStep(DispatchKey::PrivateUse3,
+                                      CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})),
                          implStep(name, DispatchKey::CompositeExplicitAutograd, &answer<1>),
                          implStep(name, DispatchKey::PrivateUse3, &answer<2>)}),
             8u);
@@ -395,7 +444,8 @@ TEST(Registration, TheDictionarysPlacesAreItsYaml) {
   EXPECT_THAT(op.dumpState(), testing::ContainsRegex("\nCPU: registered at native_functions.yaml:[1-9][0-9]*\n"));
   EXPECT_THAT(op.dumpState(), testing::ContainsRegex("\nAutograd: registered at derivatives.yaml:[1-9][0-9]*\n"));
   EXPECT_NE(op.dumpState(), findOp("aten::tanh").dumpState());
-  EXPECT_THAT(errorOf([] { fragment("aten").def("sigmoid(Tensor self) -> Tensor"); }), HasSubstr("first defined at native_functions.yaml:"));
+  EXPECT_THAT(errorOf([] { fragment("aten").def("sigmoid(Tensor self) -> Tensor"); }),
+              HasSubstr("first defined at native_functions.yaml:"));
 }
 
 TEST(Registration, ListenersHearOfDefinitions) {
@@ -459,18 +509,22 @@ TEST(Registration, WhatAListenerThrowsIsLoggedAndChangesNothing) {
   EXPECT_FALSE(Dispatcher::singleton().findOp(OperatorName("regI::f", "")));
   EXPECT_THAT(bad.heard, testing::ElementsAre("+regI::f", "-regI::f"));
   EXPECT_EQ(good.heard, bad.heard) << "the one after it is told all the same";
-  EXPECT_THAT(warnings, testing::ElementsAre(testing::AllOf(HasSubstr("regI::f was registered: "), HasSubstr("no thanks")),
-                                             testing::AllOf(HasSubstr("regI::f was deregistered: "), HasSubstr("no thanks"))));
+  EXPECT_THAT(warnings,
+              testing::ElementsAre(testing::AllOf(HasSubstr("regI::f was registered: "), HasSubstr("no thanks")),
+                                   testing::AllOf(HasSubstr("regI::f was deregistered: "), HasSubstr("no thanks"))));
 }
 
 TEST(Registration, AListenerThatThrowsWhileAddedIsNotAdded) {
   Library def = fragment("regJ");
   def.def("f(Tensor x) -> int");
   Thrower::Log log("regJ", true);
-  EXPECT_THAT(errorOf<std::exception>([&] { Dispatcher::singleton().addRegistrationListener(std::make_unique<Thrower>(log)); }), HasSubstr("no thanks"));
+  EXPECT_THAT(
+      errorOf<std::exception>([&] { Dispatcher::singleton().addRegistrationListener(std::make_unique<Thrower>(log)); }),
+      HasSubstr("no thanks"));
   def.def("g(Tensor x) -> int");
   EXPECT_THAT(log.heard, testing::ElementsAre("+regJ::f"));
-  EXPECT_THAT(errorOf([] { Dispatcher::singleton().addRegistrationListener(nullptr); }), HasSubstr("the listener is null"));
+  EXPECT_THAT(errorOf([] { Dispatcher::singleton().addRegistrationListener(nullptr); }),
+              HasSubstr("the listener is null"));
 }
 
 TEST(Registration, AListenerHearsOnceOfWhatOtherThreadsDoWhileItIsAdded) {
@@ -510,7 +564,8 @@ TEST(Registration, ACallRunsInTheWorldItStartedIn) {
     return 10 * same_world + op.typed<Answer>().call(x);
   });
   IncludeDispatchKeyGuard trace(DispatchKey::Tracer);
-  EXPECT_EQ(callAnswer(findOp("regD::f"), cpuTensor()), 12) << "redispatch runs in the call's world, an operator called inside in the new one";
+  EXPECT_EQ(callAnswer(findOp("regD::f"), cpuTensor()), 12)
+      << "redispatch runs in the call's world, an operator called inside in the new one";
 }
 
 TEST(Registration, AKernelMayTakeItsOwnRegistrationBack) {
@@ -547,7 +602,9 @@ TEST(Registration, ABatchTakesEffectWhenItEnds) {
     const Dispatcher::Batch batch;
     more.impl("f", &answer<2>);
     EXPECT_EQ(callAnswer(findOp("regH::f"), cpuTensor()), 1);
-    std::thread([] { implBlock("regH", DispatchKey::Meta).impl("f", &answer<3>); }).join();  // other threads' are at once
+    std::thread([] {
+      implBlock("regH", DispatchKey::Meta).impl("f", &answer<3>);
+    }).join();  // other threads' are at once
   }
   EXPECT_EQ(callAnswer(findOp("regH::f"), cpuTensor()), 2);
   Dispatcher::singleton().checkInvariants();
@@ -560,7 +617,9 @@ TEST(Trace, ReportsEveryStepOfACall) {
   cpu.impl("f", &answer<1>);
   static std::vector<std::string> steps;
   steps.clear();
-  set_trace(true, [](const TraceStep& s) { steps.push_back(detail::str(s.kind, " ", s.op.operator_name(), " ", s.key, " ", s.reason)); });
+  set_trace(true, [](const TraceStep& s) {
+    steps.push_back(detail::str(s.kind, " ", s.op.operator_name(), " ", s.key, " ", s.reason));
+  });
   callAnswer(findOp("regG::f"), cpuTensor());
   set_trace(false);
   EXPECT_THAT(steps, testing::ElementsAre("call regG::f CPU kernel"));

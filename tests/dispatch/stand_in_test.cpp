@@ -109,11 +109,12 @@ int expectedAnswer(const std::vector<int>& present, bool autocast) {
       if (std::string_view(kChanges[*i].op) == op && kChanges[*i].key == key) return *i;
     return -1;
   };
-  const std::pair<const char*, DispatchKey> precedence[] = {{"aten::add.Scalar", DispatchKey::AutocastCPU},
-                                                            {"aten::add.Scalar", DispatchKey::CPU},
-                                                            {"aten::add.Scalar", DispatchKey::CompositeExplicitAutograd},
-                                                            {"aten::add.Tensor", DispatchKey::AutocastCPU},
-                                                            {"aten::add.Tensor", DispatchKey::CPU}};
+  const std::pair<const char*, DispatchKey> precedence[] = {
+      {"aten::add.Scalar", DispatchKey::AutocastCPU},
+      {"aten::add.Scalar", DispatchKey::CPU},
+      {"aten::add.Scalar", DispatchKey::CompositeExplicitAutograd},
+      {"aten::add.Tensor", DispatchKey::AutocastCPU},
+      {"aten::add.Tensor", DispatchKey::CPU}};
   for (const auto& [op, key] : precedence)
     if (const int found = newest(op, key); found >= 0 && (autocast || key != DispatchKey::AutocastCPU)) return found;
   return -1;
@@ -175,9 +176,10 @@ TEST(StandIns, SayInDumpsWhyTheyAreInForce) {
   EXPECT_THAT(op.dumpState(), HasSubstr("[stands in while aten::mul.out has its built-in kernel]\n"));
   Meeting met;
   const Library m = overriding("aten::mul.out", DispatchKey::CPU, meeting(met));
-  EXPECT_THAT(op.dumpComputedTable(),
-              testing::ContainsRegex("\nCPU: native_functions.yaml:[0-9]* .CompositeExplicitAutograd, where aten::mul.out's "
-                                     "built-in kernel isn't the one in force.\n"));
+  EXPECT_THAT(
+      op.dumpComputedTable(),
+      testing::ContainsRegex("\nCPU: native_functions.yaml:[0-9]* .CompositeExplicitAutograd, where aten::mul.out's "
+                             "built-in kernel isn't the one in force.\n"));
   EXPECT_THAT(op.dumpComputedTable(), testing::ContainsRegex("\nMeta: [^\n]*direct while aten::mul.out"));
 }
 
@@ -222,7 +224,8 @@ TEST(StandIns, CountOneVersionAndReturnWhatTheyWrite) {
 TEST(StandIns, NameTheOperatorThatWasCalled) {
   Tensor none;
   EXPECT_THAT(errorOf([&] { none.mul_(2); }), HasSubstr("mul_(): argument 'self' (position 1) is an undefined tensor"));
-  EXPECT_THAT(errorOf([&] { rsub(none, 2); }), HasSubstr("rsub(): argument 'self' (position 1) is an undefined tensor"));
+  EXPECT_THAT(errorOf([&] { rsub(none, 2); }),
+              HasSubstr("rsub(): argument 'self' (position 1) is an undefined tensor"));
 }
 
 TEST(StandIns, AreSeenByAModeAsTheCallThatTheUserMade) {

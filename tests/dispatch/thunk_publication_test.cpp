@@ -1,5 +1,6 @@
-// The steps of src/dispatch/publication.h in the dispatcher itself, with thunks made by hand that rely on other operators:
-// what a change takes out, what a compile may publish, what a thunk in flight sees; and all at once on several threads.
+// The steps of src/dispatch/publication.h in the dispatcher itself, with thunks made by hand that rely on other
+// operators: what a change takes out, what a compile may publish, what a thunk in flight sees; and all at once on
+// several threads.
 #include "tests/dispatch/util.h"
 
 #include "src/core/settings.h"
@@ -28,8 +29,8 @@ using Typed = TypedOperatorHandle<Fn>;
 /// What the code of one thunk has in it.
 struct Baked {
   const jit::Thunk* thunk = nullptr;
-  int64_t value = 0;                // the inner operator's answer, as it was when the thunk was made
-  bool folds = false;               // answers it for the whole call; otherwise asks for validity first
+  int64_t value = 0;   // the inner operator's answer, as it was when the thunk was made
+  bool folds = false;  // answers it for the whole call; otherwise asks for validity first
   const OperatorHandle* inner = nullptr;
   std::function<void()> before_inlined;
 };
@@ -45,7 +46,8 @@ int64_t code(OperatorKernel*, DispatchKeySet, const Tensor& x) {
   return b.thunk->validity.holds() ? b.value : b.inner->typed<Fn>().call(x);
 }
 template <int... N>
-constexpr std::array<int64_t (*)(OperatorKernel*, DispatchKeySet, const Tensor&), kCodes> codes(std::integer_sequence<int, N...>) {
+constexpr std::array<int64_t (*)(OperatorKernel*, DispatchKeySet, const Tensor&), kCodes> codes(
+    std::integer_sequence<int, N...>) {
   return {&code<N>...};
 }
 
@@ -119,7 +121,8 @@ class ThunkPublication : public testing::Test {
     return {&op.op(), slot, jit::snapshot(op.op()).table[static_cast<size_t>(slot)].version};
   }
   /// A thunk of `op` that answers 100 and relies on `edges`. Not yet published; null: no place.
-  intrusive_ptr<jit::Thunk> make(const OperatorHandle& op, std::vector<jit::Edge> edges, bool folds, int64_t value = 100) {
+  intrusive_ptr<jit::Thunk> make(const OperatorHandle& op, std::vector<jit::Edge> edges, bool folds,
+                                 int64_t value = 100) {
     const auto place = places.take();
     if (!place) return {};
     auto thunk = make_intrusive<HandMade>(*place);
@@ -360,8 +363,10 @@ TEST_F(ThunkPublication, CallersRegistrarAndCompilerAtOnce) {
       }
       if (!value) continue;
       auto thunk = make(outer, std::move(edges), folds, *value);
-      if (thunk) ++(jit::publish(thunk) ? published : refused);
-      else Dispatcher::singleton().reclaim();
+      if (thunk)
+        ++(jit::publish(thunk) ? published : refused);
+      else
+        Dispatcher::singleton().reclaim();
     }
   });
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -391,8 +396,8 @@ TEST_F(ThunkPublication, CallersRegistrarAndCompilerAtOnce) {
   EXPECT_GT(published.load(), 100u);
   EXPECT_GT(refused.load(), 100u);
   EXPECT_GT(lowest.load(), 100);
-  std::printf("%ld registrations, %lu thunks published, %lu refused, %lu calls in thunks\n", static_cast<long>(lowest.load()),
-              published.load(), refused.load(), in_thunks.load());
+  std::printf("%ld registrations, %lu thunks published, %lu refused, %lu calls in thunks\n",
+              static_cast<long>(lowest.load()), published.load(), refused.load(), in_thunks.load());
 }
 
 }  // namespace

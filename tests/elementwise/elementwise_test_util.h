@@ -81,13 +81,24 @@ T interesting(std::mt19937_64& random) {
   if constexpr (std::is_same_v<T, bool>) {
     return (r & 1) != 0;
   } else if constexpr (std::is_integral_v<T>) {
-    constexpr T kValues[] = {0, 1, static_cast<T>(-1), std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), 2, 3, 7};
+    constexpr T kValues[] = {0, 1, static_cast<T>(-1), std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), 2,
+                             3, 7};
     return (r & 3) == 0 ? kValues[(r >> 8) % 8] : static_cast<T>(r >> 16);
   } else {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const double values[] = {0.0, -0.0, 1.0, -1.0, kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN(),
+    const double values[] = {0.0,
+                             -0.0,
+                             1.0,
+                             -1.0,
+                             kInfinity,
+                             -kInfinity,
+                             std::numeric_limits<double>::quiet_NaN(),
                              static_cast<double>(static_cast<float>(std::numeric_limits<T>::denorm_min())),
-                             static_cast<double>(static_cast<float>(std::numeric_limits<T>::max())), 0.5, 2.0, 1e9, -3e7};
+                             static_cast<double>(static_cast<float>(std::numeric_limits<T>::max())),
+                             0.5,
+                             2.0,
+                             1e9,
+                             -3e7};
     if ((r & 7) == 0) return T(static_cast<float>(values[(r >> 8) % std::size(values)]));
     const double mantissa = static_cast<double>(static_cast<int64_t>(r)) / 9.3e18;
     return T(static_cast<float>(std::ldexp(mantissa, static_cast<int>((r >> 3) % 17) - 8)));

@@ -1,5 +1,5 @@
-// Every functor with every dtype it has: contiguous, strided, repeated and mixed-dtype operands, in place, and the generic
-// loops, each against one plain call of the functor per element.
+// Every functor with every dtype it has: contiguous, strided, repeated and mixed-dtype operands, in place, and the
+// generic loops, each against one plain call of the functor per element.
 #include "tests/elementwise/elementwise_test_util.h"
 
 namespace shunt::elementwise_test {
@@ -21,8 +21,10 @@ struct Case {
 
 template <class F, class D, size_t I>
 auto loadInput(const std::byte* p) {
-  if constexpr (((F::kMaskInputs >> I) & 1) != 0) return elementwise::loadRaw<bool>(p);
-  else return static_cast<opmath_t<D>>(elementwise::loadRaw<D>(p));
+  if constexpr (((F::kMaskInputs >> I) & 1) != 0)
+    return elementwise::loadRaw<bool>(p);
+  else
+    return static_cast<opmath_t<D>>(elementwise::loadRaw<D>(p));
 }
 
 template <class F, class D, size_t... I, size_t... S>
@@ -32,8 +34,10 @@ bool oneElement(std::byte* out, const std::byte* const* in, const Scalar* scalar
   if constexpr (HasValidity<F>)
     if (!F::valid(loadInput<F, D, I>(in[I])...)) return false;
   const auto result = F()(loadInput<F, D, I>(in[I])..., scalars[S].to<C>()...);
-  if constexpr (F::kBoolOutput) elementwise::storeRaw<bool>(out, result);
-  else elementwise::storeRaw<D>(out, D(result));
+  if constexpr (F::kBoolOutput)
+    elementwise::storeRaw<bool>(out, result);
+  else
+    elementwise::storeRaw<D>(out, D(result));
   return true;
 }
 
@@ -42,7 +46,8 @@ bool element(ScalarType common, std::byte* out, const std::byte* const* in, cons
   bool valid = false;
   dispatchAllTypes(common, "reference", [&]<class D>(std::type_identity<D>) {
     if constexpr ((F::kTypes & dtypeBit(scalar_type_of<D>)) != 0)
-      valid = oneElement<F, D>(out, in, scalars, std::make_index_sequence<F::kInputs>(), std::make_index_sequence<F::kScalars>());
+      valid = oneElement<F, D>(out, in, scalars, std::make_index_sequence<F::kInputs>(),
+                               std::make_index_sequence<F::kScalars>());
   });
   return valid;
 }
@@ -52,7 +57,8 @@ Tensor runWith(const Tensor* in, const Scalar* s, std::index_sequence<I...>, std
   return elementwise::run<F>("op", in[I]..., s[S]...);
 }
 template <class F, size_t... I, size_t... S>
-void runInplaceWith(Tensor& self, const Tensor* in, const Scalar* s, std::index_sequence<I...>, std::index_sequence<S...>) {
+void runInplaceWith(Tensor& self, const Tensor* in, const Scalar* s, std::index_sequence<I...>,
+                    std::index_sequence<S...>) {
   elementwise::runInplace<F>("op_", self, in[1 + I]..., s[S]...);
 }
 
@@ -61,10 +67,12 @@ Case makeCase(const char* family, int index, const elementwise::GenericLoopFn* t
   using Inputs = std::make_index_sequence<F::kInputs>;
   using Rest = std::make_index_sequence<F::kInputs - 1>;
   using Scalars = std::make_index_sequence<F::kScalars>;
-  return {std::string(family) + " " + std::to_string(index), &elementwise::kOpInfo<F>,
+  return {std::string(family) + " " + std::to_string(index),
+          &elementwise::kOpInfo<F>,
           [](const Tensor* in, const Scalar* s) { return runWith<F>(in, s, Inputs(), Scalars()); },
           [](Tensor& self, const Tensor* in, const Scalar* s) { runInplaceWith<F>(self, in, s, Rest(), Scalars()); },
-          &element<F>, table + index * kDtypeSlots};
+          &element<F>,
+          table + index * kDtypeSlots};
 }
 
 template <class... Fs>
@@ -118,9 +126,12 @@ Inputs makeInputs(const Case& c, ScalarType dtype, const Sizes& sizes, const Siz
     fillInteresting(in.tensors[i], 1000 + static_cast<uint64_t>(i));
   }
   if (c.op->num_inputs > 1) avoidInvalid(c, dtype, in.tensors[1]);
-  if (dtype == kBool) in.scalars[0] = in.scalars[1] = true;
-  else if (isFloatingType(dtype)) in.scalars[0] = 0.75, in.scalars[1] = -2.0;
-  else in.scalars[0] = 3, in.scalars[1] = 5;
+  if (dtype == kBool)
+    in.scalars[0] = in.scalars[1] = true;
+  else if (isFloatingType(dtype))
+    in.scalars[0] = 0.75, in.scalars[1] = -2.0;
+  else
+    in.scalars[0] = 3, in.scalars[1] = 5;
   return in;
 }
 
@@ -129,7 +140,8 @@ Tensor reference(const Case& c, ScalarType dtype, const Inputs& in, const Sizes&
   Tensor out = makeTensor(c.op->loopOutput(dtype), sizes);
   for (int64_t i = 0; i < out.numel(); ++i) {
     const std::byte* pointers[kMaxInputs];
-    for (int k = 0; k < c.op->num_inputs; ++k) pointers[k] = elementAt(in.tensors[k], in.tensors[k].numel() == 1 ? 0 : i);
+    for (int k = 0; k < c.op->num_inputs; ++k)
+      pointers[k] = elementAt(in.tensors[k], in.tensors[k].numel() == 1 ? 0 : i);
     EXPECT_TRUE(c.element(dtype, elementAt(out, i), pointers, in.scalars));
   }
   return out;
@@ -148,7 +160,8 @@ TEST(Functors, Contiguous) {
 
 TEST(Functors, Strided) {
   forEachCase([](const Case& c, ScalarType dtype, const std::string& what) {
-    for (const auto& [sizes, strides] : {std::pair<Sizes, Sizes>{{7, 90}, {200, 2}}, {{40, 5}, {1, 41}}, {{3, 4, 5}, {1, 100, 7}}}) {
+    for (const auto& [sizes, strides] :
+         {std::pair<Sizes, Sizes>{{7, 90}, {200, 2}}, {{40, 5}, {1, 41}}, {{3, 4, 5}, {1, 100, 7}}}) {
       const Inputs in = makeInputs(c, dtype, sizes, strides);
       expectSame(c.run(in.tensors, in.scalars), reference(c, dtype, in, sizes), what);
     }

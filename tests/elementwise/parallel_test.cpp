@@ -53,7 +53,8 @@ TEST_F(Parallel, NestedCallsAreSerial) {
 TEST_F(Parallel, ExceptionsReachTheCaller) {
   for (int threads : {1, 4}) {
     set_num_threads(threads);
-    EXPECT_ERROR(parallelFor(0, 100, 1, [](int64_t b, int64_t) { SHUNT_CHECK(b != 50, "chunk fifty"); }), "chunk fifty");
+    EXPECT_ERROR(parallelFor(0, 100, 1, [](int64_t b, int64_t) { SHUNT_CHECK(b != 50, "chunk fifty"); }),
+                 "chunk fifty");
     EXPECT_FALSE(in_parallel_region());
   }
   EXPECT_ERROR(parallelFor(0, 1, 0, [](int64_t, int64_t) {}), "positive grain");
@@ -69,7 +70,8 @@ TEST_F(Parallel, LargeElementwiseResultsDoNotDependOnThreads) {
   const Tensor columns = makeTensor(kFloat, {331, 401}, {1, 331});
   fillInteresting(columns, 4);
   set_num_threads(1);
-  const Tensor sum = elementwise::run<functors::Add>("add", a, b, 0.5), mixed = elementwise::run<functors::Mul>("mul", a, wide);
+  const Tensor sum = elementwise::run<functors::Add>("add", a, b, 0.5),
+               mixed = elementwise::run<functors::Mul>("mul", a, wide);
   const Tensor flipped = elementwise::run<functors::Sigmoid>("sigmoid", columns);
   for (int64_t i = 0; i < n; ++i) ASSERT_TRUE(sameBits(get<float>(sum, i), get<float>(a, i) + 0.5f * get<float>(b, i)));
   set_num_threads(4);

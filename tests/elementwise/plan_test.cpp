@@ -28,9 +28,10 @@ TEST(Broadcast, ValuesAndShapes) {
   struct Shapes {
     Sizes a, b, result;
   };
-  const Shapes cases[] = {{{2, 3}, {3}, {2, 3}},          {{2, 1}, {1, 3}, {2, 3}},       {{4, 1, 3}, {2, 1}, {4, 2, 3}},
-                          {{}, {2, 2}, {2, 2}},           {{1}, {}, {1}},                 {{0, 3}, {1}, {0, 3}},
-                          {{5, 1, 1, 1}, {70}, {5, 1, 1, 70}}, {{300}, {2, 1}, {2, 300}}, {{1, 0}, {2, 1}, {2, 0}}};
+  const Shapes cases[] = {
+      {{2, 3}, {3}, {2, 3}},   {{2, 1}, {1, 3}, {2, 3}}, {{4, 1, 3}, {2, 1}, {4, 2, 3}},      {{}, {2, 2}, {2, 2}},
+      {{1}, {}, {1}},          {{0, 3}, {1}, {0, 3}},    {{5, 1, 1, 1}, {70}, {5, 1, 1, 70}}, {{300}, {2, 1}, {2, 300}},
+      {{1, 0}, {2, 1}, {2, 0}}};
   for (const Shapes& s : cases) {
     const Tensor a = iota(s.a), b = iota(s.b), r = plus(a, b);
     ASSERT_EQ(r.sizes(), IntArrayRef(s.result));
@@ -51,31 +52,33 @@ TEST(Broadcast, ValuesAndShapes) {
 }
 
 TEST(Broadcast, ErrorNamesSizesAndDimension) {
-  EXPECT_ERROR(plus(iota({2, 3}), iota({2, 4})), "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
+  EXPECT_ERROR(plus(iota({2, 3}), iota({2, 4})),
+               "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
   EXPECT_ERROR(plus(iota({2, 3}), iota({2, 4})), "[2, 3] and [2, 4]");
-  EXPECT_ERROR(plus(iota({3}), iota({2, 4})), "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
+  EXPECT_ERROR(plus(iota({3}), iota({2, 4})),
+               "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
 }
 
 TEST(Layout, OutputStrides) {
   struct Layout {
     Sizes sizes, a_strides, b_strides, expected;
   };
-  const Layout cases[] = {
-      {{3, 4}, {4, 1}, {4, 1}, {4, 1}},
-      {{3, 4}, {1, 3}, {1, 3}, {1, 3}},                                  // both transposed: kept
-      {{3, 4}, {4, 1}, {1, 3}, {4, 1}},                                  // the first decides
-      {{3, 4}, {1, 3}, {4, 1}, {1, 3}},
-      {{3, 4}, {1, 8}, {1, 8}, {1, 3}},                                  // not dense: dense in the same order
-      {{3, 4}, {0, 1}, {1, 3}, {1, 3}},                                  // a repeated dimension has no say
-      {{2, 3, 4}, {1, 8, 2}, {1, 8, 2}, {1, 8, 2}},
-      {{2, 3, 4, 5}, {60, 1, 15, 3}, {60, 1, 15, 3}, {60, 1, 15, 3}},    // channels last
-      {{2, 3, 4, 5}, {60, 1, 15, 3}, {60, 20, 5, 1}, {60, 1, 15, 3}},
-      {{1, 4}, {7, 1}, {4, 1}, {4, 1}}};
+  const Layout cases[] = {{{3, 4}, {4, 1}, {4, 1}, {4, 1}},
+                          {{3, 4}, {1, 3}, {1, 3}, {1, 3}},  // both transposed: kept
+                          {{3, 4}, {4, 1}, {1, 3}, {4, 1}},  // the first decides
+                          {{3, 4}, {1, 3}, {4, 1}, {1, 3}},
+                          {{3, 4}, {1, 8}, {1, 8}, {1, 3}},  // not dense: dense in the same order
+                          {{3, 4}, {0, 1}, {1, 3}, {1, 3}},  // a repeated dimension has no say
+                          {{2, 3, 4}, {1, 8, 2}, {1, 8, 2}, {1, 8, 2}},
+                          {{2, 3, 4, 5}, {60, 1, 15, 3}, {60, 1, 15, 3}, {60, 1, 15, 3}},  // channels last
+                          {{2, 3, 4, 5}, {60, 1, 15, 3}, {60, 20, 5, 1}, {60, 1, 15, 3}},
+                          {{1, 4}, {7, 1}, {4, 1}, {4, 1}}};
   for (const Layout& l : cases) {
     const Tensor a = makeTensor(kFloat, l.sizes, l.a_strides), b = makeTensor(kFloat, l.sizes, l.b_strides);
     fillInteresting(a, 1);
     fillInteresting(b, 2);
-    EXPECT_EQ(plus(a, b).strides(), IntArrayRef(l.expected)) << IntArrayRef(l.a_strides) << " + " << IntArrayRef(l.b_strides);
+    EXPECT_EQ(plus(a, b).strides(), IntArrayRef(l.expected))
+        << IntArrayRef(l.a_strides) << " + " << IntArrayRef(l.b_strides);
   }
   // Without elements, too, and for numbers: the dimension of size 0 comes first, and what is behind it has stride 0.
   for (const ScalarType dtype : {kFloat, kDouble, kLong})
@@ -85,14 +88,17 @@ TEST(Layout, OutputStrides) {
   const Tensor rows = iota({3, 4}), columns = iota({3, 4}, {1, 3});
   EXPECT_EQ(run<functors::Rsub>("rsub", rows, columns, 1).strides(), IntArrayRef({1, 3}));
   EXPECT_EQ(run<functors::ThresholdBackward>("threshold_backward", rows, columns, 0).strides(), IntArrayRef({1, 3}));
-  EXPECT_EQ(run<functors::MseLossBackward>("mse_loss_backward", columns, rows, columns, 2).strides(), IntArrayRef({4, 1}));
+  EXPECT_EQ(run<functors::MseLossBackward>("mse_loss_backward", columns, rows, columns, 2).strides(),
+            IntArrayRef({4, 1}));
   const Tensor mask = run<functors::Gt>("gt", columns, 5);
   EXPECT_EQ(mask.strides(), IntArrayRef({1, 3}));
   EXPECT_EQ(run<functors::MaskedFill>("masked_fill", columns, mask, 0).strides(), IntArrayRef({4, 1}));
   // An expanded operand that is cast counts as its dense copy.
   const Tensor bools = makeView(tensorOf<bool>({true, false, true, true}), {4, 2}, {1, 0});
-  EXPECT_EQ(run<functors::Remainder>("remainder", bools, makeTensor(kBFloat16, {4, 2}, {1, 4})).strides(), IntArrayRef({2, 1}));
-  EXPECT_EQ(run<functors::LogicalAnd>("logical_and", bools, makeTensor(kBool, {4, 2}, {1, 4})).strides(), IntArrayRef({1, 4}));
+  EXPECT_EQ(run<functors::Remainder>("remainder", bools, makeTensor(kBFloat16, {4, 2}, {1, 4})).strides(),
+            IntArrayRef({2, 1}));
+  EXPECT_EQ(run<functors::LogicalAnd>("logical_and", bools, makeTensor(kBool, {4, 2}, {1, 4})).strides(),
+            IntArrayRef({1, 4}));
   // A number beside a transposed tensor.
   EXPECT_EQ(run<Mul>("mul", iota({3, 4}, {1, 3}), 2).strides(), IntArrayRef({1, 3}));
   EXPECT_EQ(plus(iota({3, 4}, {1, 3}), iota({4})).strides(), IntArrayRef({1, 3}));
@@ -104,9 +110,11 @@ TEST(Out, TakesShapeAndCasts) {
   EXPECT_EQ(out.strides(), IntArrayRef({1, 2}));
   EXPECT_EQ(valuesOf<double>(out), (std::vector<double>{0, 2, 4, 3, 5, 7}));
   Tensor ints = makeTensor(kLong, {3});
-  EXPECT_ERROR(runOut<Add>("add", ints, iota({3}), iota({3}), 1), "result type Float can't be cast to the desired output type Long");
+  EXPECT_ERROR(runOut<Add>("add", ints, iota({3}), iota({3}), 1),
+               "result type Float can't be cast to the desired output type Long");
   Tensor bools = makeTensor(kBool, {3});
-  EXPECT_ERROR(runOut<Add>("add", bools, tensorOf<int32_t>({1, 2, 3}), 1, 1), "result type Int can't be cast to the desired output type Bool");
+  EXPECT_ERROR(runOut<Add>("add", bools, tensorOf<int32_t>({1, 2, 3}), 1, 1),
+               "result type Int can't be cast to the desired output type Bool");
   Tensor floats = makeTensor(kFloat, {3});
   runOut<functors::Lt>("lt", floats, iota({3}), 1.5);
   EXPECT_EQ(valuesOf<float>(floats), (std::vector<float>{1, 1, 0}));
@@ -132,7 +140,8 @@ TEST(Out, IsResized) {
   EXPECT_EQ(warnings, 1);
   // An output that is also an input can't be.
   Tensor self = iota({3});
-  EXPECT_ERROR(runOut<Add>("add", self, self, iota({2, 3}), 1), "output with shape [3] doesn't match the broadcast shape [2, 3]");
+  EXPECT_ERROR(runOut<Add>("add", self, self, iota({2, 3}), 1),
+               "output with shape [3] doesn't match the broadcast shape [2, 3]");
   EXPECT_EQ(self.sizes(), IntArrayRef({3}));
   set_log_sink(before);
 }
@@ -142,7 +151,8 @@ TEST(Inplace, Rules) {
   runInplace<Add>("add_", self, iota({3}), 1);
   EXPECT_EQ(valuesOf<float>(self), (std::vector<float>{0, 2, 4, 3, 5, 7}));
   Tensor row = iota({3});
-  EXPECT_ERROR(runInplace<Add>("add_", row, iota({2, 3}), 1), "output with shape [3] doesn't match the broadcast shape [2, 3]");
+  EXPECT_ERROR(runInplace<Add>("add_", row, iota({2, 3}), 1),
+               "output with shape [3] doesn't match the broadcast shape [2, 3]");
   EXPECT_EQ(valuesOf<float>(row), (std::vector<float>{0, 1, 2}));
   Tensor ints = tensorOf<int32_t>({1, 2});
   EXPECT_ERROR(runInplace<Add>("add_", ints, 0.5, 1), "result type Float can't be cast to the desired output type Int");
@@ -151,15 +161,18 @@ TEST(Inplace, Rules) {
   runInplace<functors::Eq>("eq_", ints, 10);
   EXPECT_EQ(valuesOf<int32_t>(ints), (std::vector<int32_t>{1, 0}));
   Tensor zero = zeroDim(2.0f);
-  EXPECT_ERROR(runInplace<Add>("add_", zero, iota({2}), 1), "output with shape [] doesn't match the broadcast shape [2]");
+  EXPECT_ERROR(runInplace<Add>("add_", zero, iota({2}), 1),
+               "output with shape [] doesn't match the broadcast shape [2]");
 }
 
 TEST(Inplace, Overlap) {
   const Tensor base = iota({8});
   Tensor expanded = makeView(base, {4, 2}, {0, 1});
-  EXPECT_ERROR(runInplace<Add>("add_", expanded, 1, 1), "more than one element of the written-to tensor refers to a single memory location");
+  EXPECT_ERROR(runInplace<Add>("add_", expanded, 1, 1),
+               "more than one element of the written-to tensor refers to a single memory location");
   Tensor low = makeView(base, {4}, {1}, 0);
-  EXPECT_ERROR(runInplace<Add>("add_", low, makeView(base, {4}, {1}, 2), 1), "some elements of the input tensor and the written-to tensor refer to a single memory location");
+  EXPECT_ERROR(runInplace<Add>("add_", low, makeView(base, {4}, {1}, 2), 1),
+               "some elements of the input tensor and the written-to tensor refer to a single memory location");
   EXPECT_ERROR(runInplace<Add>("add_", low, makeView(base, {}, {}, 1), 1), "some elements of the input tensor");
   EXPECT_EQ(valuesOf<float>(base), valuesOf<float>(iota({8})));
   warnings = 0;
@@ -180,11 +193,13 @@ TEST(Inplace, Overlap) {
 TEST(Errors, UndefinedAndDevices) {
   const Tensor a = iota({2}), undefined;
   EXPECT_ERROR(plus(a, undefined), "add(): argument 'other' (position 2) is an undefined tensor");
-  EXPECT_ERROR(run<functors::Addcmul>("addcmul", a, undefined, a, 1), "addcmul(): argument 'tensor1' (position 2) is an undefined tensor");
+  EXPECT_ERROR(run<functors::Addcmul>("addcmul", a, undefined, a, 1),
+               "addcmul(): argument 'tensor1' (position 2) is an undefined tensor");
   Tensor none;
   EXPECT_ERROR(runInplace<Add>("add_", none, a, 1), "undefined tensor");
   const Tensor meta = makeTensor(kFloat, {2, 1}, {}, kMeta);
-  EXPECT_ERROR(plus(a, meta), "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!");
+  EXPECT_ERROR(plus(a, meta),
+               "Expected all tensors to be on the same device, but found at least two devices, cpu and meta!");
   const Tensor r = plus(meta, zeroDim(1.0));
   EXPECT_TRUE(r.is_meta());
   EXPECT_EQ(r.sizes(), IntArrayRef({2, 1}));
@@ -209,7 +224,8 @@ TEST(Division, IntegerRules) {
   EXPECT_EQ(valuesOf<int32_t>(run<functors::DivFloor>("div", a, b)), (V{3, -4, -4, 3, kMin}));
   EXPECT_EQ(valuesOf<int32_t>(run<functors::Remainder>("remainder", a, b)), (V{1, 1, -1, -1, 0}));
   EXPECT_EQ(valuesOf<int32_t>(run<functors::Fmod>("fmod", a, b)), (V{1, -1, 1, -1, 0}));
-  EXPECT_EQ(valuesOf<int32_t>(run<functors::Pow>("pow", tensorOf<int32_t>({3, -1, -1, 1, 2, 0}), tensorOf<int32_t>({4, -3, -2, -9, -1, 0}))),
+  EXPECT_EQ(valuesOf<int32_t>(run<functors::Pow>("pow", tensorOf<int32_t>({3, -1, -1, 1, 2, 0}),
+                                                 tensorOf<int32_t>({4, -3, -2, -9, -1, 0}))),
             (V{81, -1, 1, 1, 0, 1}));
 }
 
@@ -223,7 +239,8 @@ TEST(Division, FloatRules) {
   for (int i = 0; i < 200000; ++i) {
     const double x = std::bit_cast<double>(random()), y = std::bit_cast<double>(random());
     ASSERT_TRUE(sameBits(functors::fmod(x, y), std::fmod(x, y))) << x << " mod " << y;
-    const float s = std::bit_cast<float>(static_cast<uint32_t>(random())), t = std::bit_cast<float>(static_cast<uint32_t>(random()));
+    const float s = std::bit_cast<float>(static_cast<uint32_t>(random())),
+                t = std::bit_cast<float>(static_cast<uint32_t>(random()));
     ASSERT_TRUE(sameBits(functors::fmod(s, t), std::fmod(s, t))) << s << " mod " << t;
   }
 }
@@ -237,15 +254,18 @@ TEST(Select, NanAndSignedZero) {
     EXPECT_TRUE(std::signbit(get<float>(r, 3)));
   }
   EXPECT_TRUE(std::isnan(get<float>(run<functors::Relu>("relu", a), 0)));
-  EXPECT_EQ(valuesOf<float>(run<functors::Clamp>("clamp", tensorOf<float>({-5, 0, 5}), 2, 1)), (std::vector<float>{1, 1, 1}));
+  EXPECT_EQ(valuesOf<float>(run<functors::Clamp>("clamp", tensorOf<float>({-5, 0, 5}), 2, 1)),
+            (std::vector<float>{1, 1, 1}));
   EXPECT_EQ(run<functors::Clamp>("clamp", tensorOf<int32_t>({1}), 0.5, 2.5).dtype(), kFloat);
   EXPECT_EQ(run<functors::Clamp>("clamp", wrapped(0.5), -2, 2).dtype(), kDouble);
-  EXPECT_ERROR(run<functors::Clamp>("clamp", tensorOf<int8_t>({1}), 0, 1000), "value cannot be converted to type Char without overflow: 1000");
+  EXPECT_ERROR(run<functors::Clamp>("clamp", tensorOf<int8_t>({1}), 0, 1000),
+               "value cannot be converted to type Char without overflow: 1000");
   Tensor spread = makeView(tensorOf<float>({-4, 3}), {3, 2}, {0, 1});
   runInplace<functors::Threshold>("threshold_", spread, -2, 0);
   EXPECT_EQ(valuesOf<float>(spread), (std::vector<float>{0, 3, 0, 3, 0, 3}));
   const Tensor bools = tensorOf<bool>({true, false});
-  EXPECT_EQ(valuesOf<bool>(run<functors::ClampMin>("clamp_min", bools, zeroDim(true))), (std::vector<bool>{true, true}));
+  EXPECT_EQ(valuesOf<bool>(run<functors::ClampMin>("clamp_min", bools, zeroDim(true))),
+            (std::vector<bool>{true, true}));
   EXPECT_ERROR(run<functors::ClampMin>("clamp_min", bools, true), "\"clamp_min\" not implemented for 'Bool'");
 }
 

@@ -22,11 +22,11 @@ TEST(Promotion, TensorsOfEqualRank) {
   constexpr ScalarType b = kBool, u = kByte, i1 = kChar, i2 = kShort, i4 = kInt, i8 = kLong, f2 = kHalf, bf = kBFloat16,
                        f4 = kFloat, f8 = kDouble;
   constexpr ScalarType kTable[10][10] = {
-      {b, u, i1, i2, i4, i8, f2, bf, f4, f8},      {u, u, i2, i2, i4, i8, f2, bf, f4, f8},
-      {i1, i2, i1, i2, i4, i8, f2, bf, f4, f8},    {i2, i2, i2, i2, i4, i8, f2, bf, f4, f8},
-      {i4, i4, i4, i4, i4, i8, f2, bf, f4, f8},    {i8, i8, i8, i8, i8, i8, f2, bf, f4, f8},
-      {f2, f2, f2, f2, f2, f2, f2, f4, f4, f8},    {bf, bf, bf, bf, bf, bf, f4, bf, f4, f8},
-      {f4, f4, f4, f4, f4, f4, f4, f4, f4, f8},    {f8, f8, f8, f8, f8, f8, f8, f8, f8, f8}};
+      {b, u, i1, i2, i4, i8, f2, bf, f4, f8},   {u, u, i2, i2, i4, i8, f2, bf, f4, f8},
+      {i1, i2, i1, i2, i4, i8, f2, bf, f4, f8}, {i2, i2, i2, i2, i4, i8, f2, bf, f4, f8},
+      {i4, i4, i4, i4, i4, i8, f2, bf, f4, f8}, {i8, i8, i8, i8, i8, i8, f2, bf, f4, f8},
+      {f2, f2, f2, f2, f2, f2, f2, f4, f4, f8}, {bf, bf, bf, bf, bf, bf, f4, bf, f4, f8},
+      {f4, f4, f4, f4, f4, f4, f4, f4, f4, f8}, {f8, f8, f8, f8, f8, f8, f8, f8, f8, f8}};
   for (int r = 0; r < 10; ++r)
     for (int c = 0; c < 10; ++c)
       for (const Sizes& sizes : {Sizes{3}, Sizes{}}) {
@@ -43,10 +43,11 @@ struct Mixed {
 };
 
 TEST(Promotion, NumbersOnlyRaiseTheCategory) {
-  const Mixed cases[] = {
-      {kFloat, 2.5, kFloat},    {kHalf, 2.5, kHalf},   {kBFloat16, 7, kBFloat16}, {kDouble, 2, kDouble}, {kInt, 2, kInt},
-      {kByte, 300, kByte},      {kInt, 2.5, kFloat},   {kLong, 2.5, kFloat},      {kBool, 1, kLong},     {kBool, 2.5, kFloat},
-      {kChar, true, kChar},     {kFloat, true, kFloat}, {kShort, 1LL << 40, kShort}};
+  const Mixed cases[] = {{kFloat, 2.5, kFloat},      {kHalf, 2.5, kHalf},  {kBFloat16, 7, kBFloat16},
+                         {kDouble, 2, kDouble},      {kInt, 2, kInt},      {kByte, 300, kByte},
+                         {kInt, 2.5, kFloat},        {kLong, 2.5, kFloat}, {kBool, 1, kLong},
+                         {kBool, 2.5, kFloat},       {kChar, true, kChar}, {kFloat, true, kFloat},
+                         {kShort, 1LL << 40, kShort}};
   for (const Mixed& m : cases) {
     // As a Scalar, as a wrapped number, on either side: one answer.
     const Tensor t = filled(m.tensor, {4});
@@ -73,7 +74,8 @@ TEST(Promotion, ValuesAreCastToTheCommonDtype) {
   EXPECT_EQ(valuesOf<float>(run<Add>("add", tensorOf<int32_t>({1, 2}), 0.5, 1)), (std::vector<float>{1.5f, 2.5f}));
   EXPECT_EQ(valuesOf<int64_t>(run<Add>("add", tensorOf<bool>({true, false}), 1, 1)), (std::vector<int64_t>{2, 1}));
   // int64 -> bfloat16 rounds before the operation.
-  const Tensor r = run<Add>("add", tensorOf<BFloat16>({BFloat16(0.0f), BFloat16(0.0f)}), tensorOf<int64_t>({257, 258}), 1);
+  const Tensor r =
+      run<Add>("add", tensorOf<BFloat16>({BFloat16(0.0f), BFloat16(0.0f)}), tensorOf<int64_t>({257, 258}), 1);
   EXPECT_EQ(static_cast<float>(get<BFloat16>(r, 0)), 256.0f);
   EXPECT_EQ(static_cast<float>(get<BFloat16>(r, 1)), 258.0f);
 }
@@ -93,7 +95,8 @@ TEST(Promotion, ComparisonsAndPredicatesGiveBool) {
   EXPECT_EQ(valuesOf<bool>(run<functors::Lt>("lt", tensorOf<int32_t>({1, 3}), 2.5)), (std::vector<bool>{true, false}));
   EXPECT_EQ(run<functors::IsNan>("isnan", filled(kLong, {2})).dtype(), kBool);
   // The bool number is promoted with the tensor, not the other way round.
-  EXPECT_EQ(valuesOf<bool>(run<functors::Eq>("eq", tensorOf<float>({1.0f, 2.0f}), true)), (std::vector<bool>{true, false}));
+  EXPECT_EQ(valuesOf<bool>(run<functors::Eq>("eq", tensorOf<float>({1.0f, 2.0f}), true)),
+            (std::vector<bool>{true, false}));
 }
 
 TEST(Promotion, MasksTakeNoPart) {
@@ -102,7 +105,8 @@ TEST(Promotion, MasksTakeNoPart) {
   EXPECT_EQ(valuesOf<double>(r), (std::vector<double>{1, 0.25}));
   const Tensor bytes = run<functors::Where>("where", tensorOf<uint8_t>({2, 0}), tensorOf<float>({1, 2}), 5);
   EXPECT_EQ(valuesOf<float>(bytes), (std::vector<float>{1, 5}));
-  EXPECT_ERROR(run<functors::Where>("where", tensorOf<float>({1, 0}), 1, 2), "expected condition to be a boolean tensor, but got a tensor with dtype Float");
+  EXPECT_ERROR(run<functors::Where>("where", tensorOf<float>({1, 0}), 1, 2),
+               "expected condition to be a boolean tensor, but got a tensor with dtype Float");
   EXPECT_EQ(run<functors::MaskedFill>("masked_fill", filled(kInt, {2}), mask, 2.5).dtype(), kInt);
   EXPECT_ERROR(run<functors::MaskedFill>("masked_fill", filled(kByte, {2}), mask, 1000), "without overflow");
 }
@@ -112,13 +116,15 @@ TEST(Promotion, Refusals) {
   EXPECT_ERROR(run<functors::Sub>("sub", b, b, 1), "with two bool tensors is not supported");
   EXPECT_ERROR(run<functors::Sub>("sub", b, i, 1), "with a bool tensor is not supported");
   EXPECT_ERROR(run<functors::Neg>("neg", b), "on a bool tensor is not supported");
-  EXPECT_ERROR(run<Add>("add", i, i, 1.5), "For integral input tensors, argument alpha must not be a floating point number");
+  EXPECT_ERROR(run<Add>("add", i, i, 1.5),
+               "For integral input tensors, argument alpha must not be a floating point number");
   EXPECT_ERROR(run<Add>("add", i, i, true), "Boolean alpha only supported for Boolean results");
   EXPECT_ERROR(run<Add>("add", f, f, true), "Boolean alpha only supported for Boolean results");
   EXPECT_ERROR(run<functors::BitwiseAnd>("bitwise_and", f, f), "\"bitwise_and\" not implemented for 'Float'");
   EXPECT_ERROR(run<functors::Relu>("relu", b), "Boolean inputs not supported for relu");
   EXPECT_ERROR(run<functors::Addcdiv>("addcdiv", i, i, i, 1), "Integer division with addcdiv is no longer supported");
-  EXPECT_ERROR(run<functors::LerpScalar>("lerp", f, filled(kDouble, {2}), 0.5), "expected dtype Float for `end` but got dtype Double");
+  EXPECT_ERROR(run<functors::LerpScalar>("lerp", f, filled(kDouble, {2}), 0.5),
+               "expected dtype Float for `end` but got dtype Double");
   EXPECT_ERROR(run<functors::Gelu>("gelu", i), "\"gelu\" not implemented for 'Int'");
 }
 

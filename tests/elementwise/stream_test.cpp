@@ -1,7 +1,7 @@
-// Outputs that are written past the caches (kernels/elementwise/stream.h): the same bits, nothing beside them, and only where
-// it is meant to be. Runs interpreted, and in thunks, which leave large operands to the interpreter.
-#include "kernels/elementwise/run.h"
+// Outputs that are written past the caches (kernels/elementwise/stream.h): the same bits, nothing beside them, and only
+// where it is meant to be. Runs interpreted, and in thunks, which leave large operands to the interpreter.
 #include "kernels/elementwise/stream.h"
+#include "kernels/elementwise/run.h"
 
 #include <shunt/core/parallel.h>
 #include <shunt/shunt.h>
@@ -24,7 +24,8 @@ struct Streamed : testing::TestWithParam<int> {
   const int threads_ = get_num_threads();
 };
 
-/// Runs the same call a few times, since thunks come with the second, and tells whether it streamed: each time or never.
+/// Runs the same call a few times, since thunks come with the second, and tells whether it streamed: each time or
+/// never.
 template <class F>
 bool streams(const F& f) {
   constexpr uint64_t kCalls = 2;
@@ -81,7 +82,8 @@ TEST_P(Streamed, EverySizeAroundTheThresholdAndEveryAlignment) {
   for (ScalarType dtype : {kFloat, kDouble, kBFloat16, kByte}) {
     const int64_t n = least(dtype);
     const Tensor a = numbers({n + 5000}, dtype), b = numbers({n + 5000}, dtype);
-    const Tensor want = inPieces(n + 5000, [&](int64_t i, int64_t k) { return add(a.narrow(0, i, k), b.narrow(0, i, k)); });
+    const Tensor want =
+        inPieces(n + 5000, [&](int64_t i, int64_t k) { return add(a.narrow(0, i, k), b.narrow(0, i, k)); });
     for (int64_t size : {n - 1, n, n + 63, n + 4097}) {
       for (int64_t offset : size == n + 63 ? std::vector<int64_t>{0, 1, 7} : std::vector<int64_t>{0}) {
         SCOPED_TRACE(testing::Message() << dtype << " " << size << " elements at " << offset);
@@ -97,7 +99,8 @@ TEST_P(Streamed, EverySizeAroundTheThresholdAndEveryAlignment) {
 
 TEST_P(Streamed, PlannedCalls) {
   const int64_t columns = 1000, rows = least(kFloat) / columns + 3;
-  const Tensor a = numbers({rows, columns}, kFloat), bias = numbers({columns}, kFloat), column = numbers({rows, 1}, kFloat);
+  const Tensor a = numbers({rows, columns}, kFloat), bias = numbers({columns}, kFloat),
+               column = numbers({rows, 1}, kFloat);
   const Tensor small = numbers({rows, columns}, kBFloat16), across = numbers({columns, rows}, kFloat).t();
   const auto product = [&](const Tensor& other) {
     return inPieces(rows, [&](int64_t i, int64_t k) {

@@ -17,9 +17,10 @@ std::string bytesOf(const Tensor& t) {
 std::string describe(const Tensor& t) {
   if (!t.defined()) return "undefined";
   std::ostringstream out;
-  out << t.unsafeGetTensorImpl() << " sizes " << t.sizes() << " strides " << t.strides() << " offset " << t.storage_offset() << ' '
-      << t.dtype() << ' ' << t.device() << " keys " << t.key_set().raw() << " leaf " << t.is_leaf() << " requires_grad "
-      << t.requires_grad() << " grad_fn " << t.grad_fn().get() << " output " << t.output_nr() << " view " << t.is_view();
+  out << t.unsafeGetTensorImpl() << " sizes " << t.sizes() << " strides " << t.strides() << " offset "
+      << t.storage_offset() << ' ' << t.dtype() << ' ' << t.device() << " keys " << t.key_set().raw() << " leaf "
+      << t.is_leaf() << " requires_grad " << t.requires_grad() << " grad_fn " << t.grad_fn().get() << " output "
+      << t.output_nr() << " view " << t.is_view();
   if (!t.is_inference()) out << " version " << t._version();
   out << " bytes " << bytesOf(t);
   if (t.grad().defined()) out << " grad " << t.grad().sizes() << t.grad()._version() << bytesOf(t.grad());
@@ -75,10 +76,26 @@ Bed::Bed() : library(Library::Kind::kFragment, "errs"), kernels(Library::Kind::k
 }
 
 std::vector<std::pair<const char*, const Tensor*>> Bed::tensors() const {
-  return {{"undefined", &undefined}, {"a", &a},         {"b", &b},         {"vec4", &vec4},       {"scalar", &scalar},
-          {"empty", &empty},         {"square", &square}, {"cube", &cube}, {"doubles", &doubles}, {"longs", &longs},
-          {"bytes", &bytes},         {"bools", &bools}, {"meta", &meta},   {"expanded", &expanded}, {"leaf", &leaf},
-          {"graph", &graph},         {"inference", &inference}, {"x", &x}, {"y", &y},             {"z", &z}};
+  return {{"undefined", &undefined},
+          {"a", &a},
+          {"b", &b},
+          {"vec4", &vec4},
+          {"scalar", &scalar},
+          {"empty", &empty},
+          {"square", &square},
+          {"cube", &cube},
+          {"doubles", &doubles},
+          {"longs", &longs},
+          {"bytes", &bytes},
+          {"bools", &bools},
+          {"meta", &meta},
+          {"expanded", &expanded},
+          {"leaf", &leaf},
+          {"graph", &graph},
+          {"inference", &inference},
+          {"x", &x},
+          {"y", &y},
+          {"z", &z}};
 }
 
 State stateOf(const Bed& bed) {
@@ -88,7 +105,8 @@ State stateOf(const Bed& bed) {
   state["thread"] = threadState();
   // Thunks are published whenever a pair gets hot, which no call can help.
   jit::wait_idle();
-  state["operator states published"] = std::to_string(Dispatcher::singleton().stats().states_published - jit::stats().compiled);
+  state["operator states published"] =
+      std::to_string(Dispatcher::singleton().stats().states_published - jit::stats().compiled);
   return state;
 }
 

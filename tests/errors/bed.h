@@ -1,8 +1,8 @@
 // The table of bad input: what a row is, and the bed of tensors and registrations that every row starts from afresh.
 //
-// A row passes when its call throws shunt::Error, the message holds every part that the row asks for, and nothing that can
-// be seen from outside has changed: the bed's tensors, the registry, the thread's dispatch state, the random generator. One
-// thread.
+// A row passes when its call throws shunt::Error, the message holds every part that the row asks for, and nothing that
+// can be seen from outside has changed: the bed's tensors, the registry, the thread's dispatch state, the random
+// generator. One thread.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -27,18 +27,18 @@ struct ForeignTensor {
 
 struct Bed {
   Tensor undefined;
-  Tensor a, b;                      // float [2, 3] and [2, 4]: they do not broadcast
-  Tensor vec4, scalar, empty;       // float [4], [], [0, 3]
-  Tensor square;                    // float [3, 3]
-  Tensor cube;                      // float [2, 3, 4]
+  Tensor a, b;                          // float [2, 3] and [2, 4]: they do not broadcast
+  Tensor vec4, scalar, empty;           // float [4], [], [0, 3]
+  Tensor square;                        // float [3, 3]
+  Tensor cube;                          // float [2, 3, 4]
   Tensor doubles, longs, bytes, bools;  // [2, 3]
-  Tensor meta;                      // float [2, 3] without data
-  Tensor expanded;                  // float [1, 3] seen as [2, 3]: rows overlap
-  Tensor leaf, graph;               // float [2, 3] that requires grad, and leaf * leaf
-  Tensor inference;                 // made in InferenceMode
-  Tensor x, y, z;                   // a row's own, set by its `prepare`
+  Tensor meta;                          // float [2, 3] without data
+  Tensor expanded;                      // float [1, 3] seen as [2, 3]: rows overlap
+  Tensor leaf, graph;                   // float [2, 3] that requires grad, and leaf * leaf
+  Tensor inference;                     // made in InferenceMode
+  Tensor x, y, z;                       // a row's own, set by its `prepare`
   ForeignTensor foreign;
-  Library library;                  // errs::on_cpu, errs::no_kernel, errs::no_tensor, errs::returns_int
+  Library library;  // errs::on_cpu, errs::no_kernel, errs::no_tensor, errs::returns_int
   Library kernels;
 
   Bed();
@@ -49,7 +49,7 @@ struct Bed {
 
 struct BadInput {
   std::string name;
-  std::vector<std::string> parts;     // of the message
+  std::vector<std::string> parts;  // of the message
   std::function<void(Bed&)> run;
   std::function<void(Bed&)> prepare = nullptr;  // before the state is noted
 };

@@ -28,7 +28,8 @@ std::string messageOf(const BadInput& row, Bed& bed) {
 void expectUnchanged(const State& before, const State& after) {
   for (const auto& [name, text] : before)
     if (const auto it = after.find(name); it == after.end() || it->second != text)
-      ADD_FAILURE() << "changed: " << name << "\n  before: " << text << "\n  after:  " << (it == after.end() ? "gone" : it->second);
+      ADD_FAILURE() << "changed: " << name << "\n  before: " << text
+                    << "\n  after:  " << (it == after.end() ? "gone" : it->second);
   for (const auto& [name, text] : after) EXPECT_TRUE(before.contains(name)) << "new: " << name << ": " << text;
 }
 
@@ -68,7 +69,8 @@ TEST_P(BadInputTable, ThrowsAClearErrorAndChangesNothing) {
   Dispatcher::singleton().checkInvariants();
 }
 
-constexpr const char* kTables[] = {"Registry", "Operands", "Shapes", "Linalg", "Autograd", "Factories", "Devices", "Modes", "Data", "Wrappers"};
+constexpr const char* kTables[] = {"Registry",  "Operands", "Shapes", "Linalg", "Autograd",
+                                   "Factories", "Devices",  "Modes",  "Data",   "Wrappers"};
 INSTANTIATE_TEST_SUITE_P(All, BadInputTable,
                          ::testing::Values(&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases,
                                            &factoryCases, &deviceCases, &modeCases, &dataCases, &wrapperCases),
@@ -76,8 +78,8 @@ INSTANTIATE_TEST_SUITE_P(All, BadInputTable,
 
 TEST(BadInputTables, HoldManyRows) {
   size_t rows = 0;
-  for (auto* table : {&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases, &factoryCases, &deviceCases,
-                      &modeCases, &dataCases, &wrapperCases})
+  for (auto* table : {&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases, &factoryCases,
+                      &deviceCases, &modeCases, &dataCases, &wrapperCases})
     rows += table().size();
   EXPECT_GE(rows, 400u);
 }

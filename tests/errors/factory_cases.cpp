@@ -22,11 +22,19 @@ static std::vector<BadInput> sizeCases() {
       {"empty_strided: overflow", {"empty_strided", "overflow"}, [](Bed&) { shunt::empty_strided({3}, {kHuge}); }},
       {"randn: negative size", {"randn", "-2"}, [](Bed&) { shunt::randn({-2}); }},
       {"eye: negative", {"eye", "-1"}, [](Bed&) { shunt::eye(-1); }},
-      {"from_blob: data on meta", {"from_blob", "meta", "pointer"}, [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {2}, TensorOptions(kMeta)); }},
+      {"from_blob: data on meta",
+       {"from_blob", "meta", "pointer"},
+       [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {2}, TensorOptions(kMeta)); }},
       {"from_blob: null", {"from_blob", "null"}, [](Bed&) { shunt::from_blob(nullptr, {2}); }},
-      {"from_blob: negative size", {"from_blob", "-2"}, [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {-2}); }},
-      {"from_blob: lengths", {"from_blob", "2", "1"}, [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {2, 3}, {1}); }},
-      {"from_blob: negative stride", {"from_blob", "-1"}, [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {2}, {-1}); }},
+      {"from_blob: negative size",
+       {"from_blob", "-2"},
+       [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {-2}); }},
+      {"from_blob: lengths",
+       {"from_blob", "2", "1"},
+       [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {2, 3}, {1}); }},
+      {"from_blob: negative stride",
+       {"from_blob", "-1"},
+       [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {2}, {-1}); }},
       {"tensor: ragged list", {"sizes: [2]", "sizes: [1]"}, [](Bed&) { shunt::tensor({{1, 2}, {3}}); }},
       {"tensor: mixed list", {"Int", "Float"}, [](Bed&) { shunt::tensor({1, 2.f}); }},
   };
@@ -44,12 +52,18 @@ static std::vector<BadInput> valueCases() {
       {"full: value out of range", {"full", "Char", "300"}, [](Bed&) { shunt::full({2}, 300, TensorOptions(kChar)); }},
       {"full: negative size", {"full", "-2"}, [](Bed&) { shunt::full({-2}, 1); }},
       {"randint: empty range", {"randint", "from=3", "to=3"}, [](Bed&) { shunt::randint(3, 3, {2}); }},
-      {"randint: outside the type", {"randint", "Byte", "299"}, [](Bed&) { shunt::randint(300, {2}, TensorOptions(kByte)); }},
+      {"randint: outside the type",
+       {"randint", "Byte", "299"},
+       [](Bed&) { shunt::randint(300, {2}, TensorOptions(kByte)); }},
       {"randperm: of bools", {"randperm", "Bool"}, [](Bed&) { shunt::randperm(2, TensorOptions(kBool)); }},
       {"linspace: of bools", {"linspace", "Bool"}, [](Bed&) { shunt::linspace(0, 1, 2, TensorOptions(kBool)); }},
-      {"empty_out: a memory format", {"memory_format", "out"}, [](Bed& bed) { shunt::empty_out(bed.a, {2}, MemoryFormat::Contiguous); }},
+      {"empty_out: a memory format",
+       {"memory_format", "out"},
+       [](Bed& bed) { shunt::empty_out(bed.a, {2}, MemoryFormat::Contiguous); }},
       {"randperm: negative", {"randperm", "-1"}, [](Bed&) { shunt::randperm(-1); }},
-      {"randperm: too many for the type", {"randperm", "300", "Byte"}, [](Bed&) { shunt::randperm(300, TensorOptions(kByte)); }},
+      {"randperm: too many for the type",
+       {"randperm", "300", "Byte"},
+       [](Bed&) { shunt::randperm(300, TensorOptions(kByte)); }},
       {"bernoulli: p", {"bernoulli", "1.5"}, [](Bed& bed) { bed.a.bernoulli(1.5); }},
       {"bernoulli_: p", {"bernoulli_", "-0.5"}, [](Bed& bed) { bed.a.bernoulli_(-0.5); }},
       {"bernoulli_: NaN", {"bernoulli_", "nan"}, [](Bed& bed) { bed.a.bernoulli_(kNan); }},
@@ -69,7 +83,8 @@ static std::vector<BadInput> valueCases() {
 /// A row that spoils one field of a DLPack tensor.
 static BadInput dlpackRow(const char* name, std::vector<std::string> parts, std::function<void(ForeignTensor&)> spoil) {
   parts.push_back("DLPack");
-  return {name, std::move(parts), [](Bed& bed) { fromDLPack(&bed.foreign.managed); }, [spoil](Bed& bed) { spoil(bed.foreign); }};
+  return {name, std::move(parts), [](Bed& bed) { fromDLPack(&bed.foreign.managed); },
+          [spoil](Bed& bed) { spoil(bed.foreign); }};
 }
 
 static std::vector<BadInput> dlpackCases() {
@@ -78,20 +93,32 @@ static std::vector<BadInput> dlpackCases() {
       {"dlpack: export of undefined", {"DLPack", "undefined"}, [](Bed& bed) { toDLPack(bed.undefined); }},
       {"dlpack: export of meta", {"DLPack", "meta"}, [](Bed& bed) { toDLPack(bed.meta); }},
       {"dlpack: export of a leaf", {"require gradient", "detach()"}, [](Bed& bed) { toDLPack(bed.leaf); }},
-      dlpackRow("dlpack: cuda", {"device", "2"}, [](ForeignTensor& f) { f.managed.dl_tensor.device = {dlpack::kDLCUDA, 1}; }),
-      dlpackRow("dlpack: unknown device", {"device", "77"}, [](ForeignTensor& f) { f.managed.dl_tensor.device = {77, 0}; }),
-      dlpackRow("dlpack: lanes", {"4 lanes", "expected 1"}, [](ForeignTensor& f) { f.managed.dl_tensor.dtype.lanes = 4; }),
+      dlpackRow("dlpack: cuda", {"device", "2"},
+                [](ForeignTensor& f) { f.managed.dl_tensor.device = {dlpack::kDLCUDA, 1}; }),
+      dlpackRow("dlpack: unknown device", {"device", "77"},
+                [](ForeignTensor& f) { f.managed.dl_tensor.device = {77, 0}; }),
+      dlpackRow("dlpack: lanes", {"4 lanes", "expected 1"},
+                [](ForeignTensor& f) { f.managed.dl_tensor.dtype.lanes = 4; }),
       dlpackRow("dlpack: bits", {"code 2", "24 bits"}, [](ForeignTensor& f) { f.managed.dl_tensor.dtype.bits = 24; }),
       dlpackRow("dlpack: code", {"code 99"}, [](ForeignTensor& f) { f.managed.dl_tensor.dtype.code = 99; }),
-      dlpackRow("dlpack: complex", {"complex"}, [](ForeignTensor& f) { f.managed.dl_tensor.dtype = {dlpack::kDLComplex, 64, 1}; }),
+      dlpackRow("dlpack: complex", {"complex"},
+                [](ForeignTensor& f) { f.managed.dl_tensor.dtype = {dlpack::kDLComplex, 64, 1}; }),
       dlpackRow("dlpack: negative ndim", {"dimensions", "-1"}, [](ForeignTensor& f) { f.managed.dl_tensor.ndim = -1; }),
-      dlpackRow("dlpack: truncated, no shape", {"2 dimensions", "shape"}, [](ForeignTensor& f) { f.managed.dl_tensor.shape = nullptr; }),
-      dlpackRow("dlpack: truncated, no data", {"[2, 3]", "no data"}, [](ForeignTensor& f) { f.managed.dl_tensor.data = nullptr; }),
+      dlpackRow("dlpack: truncated, no shape", {"2 dimensions", "shape"},
+                [](ForeignTensor& f) { f.managed.dl_tensor.shape = nullptr; }),
+      dlpackRow("dlpack: truncated, no data", {"[2, 3]", "no data"},
+                [](ForeignTensor& f) { f.managed.dl_tensor.data = nullptr; }),
       dlpackRow("dlpack: negative shape", {"-2", "[-2, 3]"}, [](ForeignTensor& f) { f.shape[0] = -2; }),
-      dlpackRow("dlpack: negative stride", {"negative strides", "[3, -1]"}, [](ForeignTensor& f) { f.strides[1] = -1; }),
+      dlpackRow("dlpack: negative stride", {"negative strides", "[3, -1]"},
+                [](ForeignTensor& f) { f.strides[1] = -1; }),
       dlpackRow("dlpack: numel overflows", {"overflow"}, [](ForeignTensor& f) { f.shape[0] = f.shape[1] = kHuge; }),
-      dlpackRow("dlpack: bytes overflow", {"overflow"}, [](ForeignTensor& f) { f.strides[0] = kHuge; f.shape[0] = 9; }),
-      dlpackRow("dlpack: misaligned", {"aligned", "Float"}, [](ForeignTensor& f) { f.managed.dl_tensor.byte_offset = 1; }),
+      dlpackRow("dlpack: bytes overflow", {"overflow"},
+                [](ForeignTensor& f) {
+                  f.strides[0] = kHuge;
+                  f.shape[0] = 9;
+                }),
+      dlpackRow("dlpack: misaligned", {"aligned", "Float"},
+                [](ForeignTensor& f) { f.managed.dl_tensor.byte_offset = 1; }),
   };
 }
 

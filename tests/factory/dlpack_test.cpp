@@ -8,11 +8,11 @@ namespace {
 
 using dlpack::DLManagedTensor;
 using testing::counted;
+using ::testing::ElementsAre;
 using testing::errorOf;
+using ::testing::HasSubstr;
 using testing::iota;
 using testing::valuesOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 /// A tensor as another library would export it; counts calls of its deleter.
 struct Foreign {
@@ -23,7 +23,8 @@ struct Foreign {
   DLManagedTensor managed{};
 
   Foreign() {
-    managed.dl_tensor = {data.data(), {dlpack::kDLCPU, 0}, 2, {dlpack::kDLFloat, 32, 1}, shape.data(), strides.data(), 0};
+    managed.dl_tensor = {data.data(),  {dlpack::kDLCPU, 0}, 2, {dlpack::kDLFloat, 32, 1},
+                         shape.data(), strides.data(),      0};
     managed.manager_ctx = this;
     managed.deleter = [](DLManagedTensor* self) { ++static_cast<Foreign*>(self->manager_ctx)->deleted; };
   }
@@ -95,21 +96,34 @@ struct BadCase {
 TEST(DLPack, RefusesWhatItCannotShareAndLeavesItToTheCaller) {
   constexpr int64_t kHuge = std::numeric_limits<int64_t>::max() / 2;
   const BadCase cases[] = {
-      {"cuda", [](Foreign& f) { f.managed.dl_tensor.device = {dlpack::kDLCUDA, 1}; }, "unsupported device type 2 (device 1)"},
+      {"cuda", [](Foreign& f) { f.managed.dl_tensor.device = {dlpack::kDLCUDA, 1}; },
+       "unsupported device type 2 (device 1)"},
       {"lanes", [](Foreign& f) { f.managed.dl_tensor.dtype.lanes = 4; }, "has 4 lanes, expected 1"},
       {"bits", [](Foreign& f) { f.managed.dl_tensor.dtype.bits = 24; }, "unsupported dtype: code 2 with 24 bits"},
       {"code", [](Foreign& f) { f.managed.dl_tensor.dtype.code = 99; }, "unsupported dtype: code 99"},
-      {"uint32", [](Foreign& f) { f.managed.dl_tensor.dtype.code = dlpack::kDLUInt; }, "unsupported dtype: code 1 with 32 bits"},
-      {"complex", [](Foreign& f) { f.managed.dl_tensor.dtype = {dlpack::kDLComplex, 64, 1}; }, "complex tensors are not supported"},
-      {"negative ndim", [](Foreign& f) { f.managed.dl_tensor.ndim = -1; }, "number of dimensions must be between 0 and 64, but got -1"},
-      {"many dims", [](Foreign& f) { f.managed.dl_tensor.ndim = 1 << 30; }, "number of dimensions must be between 0 and 64"},
+      {"uint32", [](Foreign& f) { f.managed.dl_tensor.dtype.code = dlpack::kDLUInt; },
+       "unsupported dtype: code 1 with 32 bits"},
+      {"complex", [](Foreign& f) { f.managed.dl_tensor.dtype = {dlpack::kDLComplex, 64, 1}; },
+       "complex tensors are not supported"},
+      {"negative ndim", [](Foreign& f) { f.managed.dl_tensor.ndim = -1; },
+       "number of dimensions must be between 0 and 64, but got -1"},
+      {"many dims", [](Foreign& f) { f.managed.dl_tensor.ndim = 1 << 30; },
+       "number of dimensions must be between 0 and 64"},
       {"no shape", [](Foreign& f) { f.managed.dl_tensor.shape = nullptr; }, "a tensor of 2 dimensions has no shape"},
       {"negative shape", [](Foreign& f) { f.shape[0] = -2; }, "negative dimension -2 in shape [-2, 3]"},
-      {"negative strides", [](Foreign& f) { f.strides[1] = -1; }, "negative strides are not supported, got strides [3, -1]"},
-      {"numel overflow", [](Foreign& f) { f.shape = {kHuge, kHuge}, f.managed.dl_tensor.shape = f.shape.data(); }, "overflow"},
-      {"stride overflow", [](Foreign& f) { f.strides[0] = kHuge; f.shape[0] = 9; }, "overflow"},
+      {"negative strides", [](Foreign& f) { f.strides[1] = -1; },
+       "negative strides are not supported, got strides [3, -1]"},
+      {"numel overflow", [](Foreign& f) { f.shape = {kHuge, kHuge}, f.managed.dl_tensor.shape = f.shape.data(); },
+       "overflow"},
+      {"stride overflow",
+       [](Foreign& f) {
+         f.strides[0] = kHuge;
+         f.shape[0] = 9;
+       },
+       "overflow"},
       {"no data", [](Foreign& f) { f.managed.dl_tensor.data = nullptr; }, "a tensor of size [2, 3] has no data"},
-      {"byte_offset overflow", [](Foreign& f) { f.managed.dl_tensor.byte_offset = ~uint64_t{0}; }, "leaves the address space"},
+      {"byte_offset overflow", [](Foreign& f) { f.managed.dl_tensor.byte_offset = ~uint64_t{0}; },
+       "leaves the address space"},
       {"misaligned", [](Foreign& f) { f.managed.dl_tensor.byte_offset = 1; }, "is not aligned for dtype Float"},
   };
   for (const BadCase& c : cases) {
@@ -121,7 +135,8 @@ TEST(DLPack, RefusesWhatItCannotShareAndLeavesItToTheCaller) {
   EXPECT_THAT(errorOf([] { fromDLPack(nullptr); }), HasSubstr("the pointer is null"));
   EXPECT_THAT(errorOf([] { toDLPack(Tensor()); }), HasSubstr("the tensor is undefined"));
   EXPECT_THAT(errorOf([] { toDLPack(shunt::empty({2}, TensorOptions(kMeta))); }), HasSubstr("device meta"));
-  EXPECT_THAT(errorOf([] { toDLPack(shunt::empty({2}, shunt::requires_grad())); }), HasSubstr("Can't export tensors that require gradient"));
+  EXPECT_THAT(errorOf([] { toDLPack(shunt::empty({2}, shunt::requires_grad())); }),
+              HasSubstr("Can't export tensors that require gradient"));
 }
 
 }  // namespace

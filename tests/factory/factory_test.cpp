@@ -7,11 +7,11 @@ namespace shunt {
 namespace {
 
 using testing::counted;
+using ::testing::ElementsAre;
 using testing::errorOf;
 using testing::expectErrors;
 using testing::iota;
 using testing::valuesOf;
-using ::testing::ElementsAre;
 
 TEST(Factory, EmptyHasTheOptions) {
   const Tensor t = shunt::empty({2, 3});
@@ -23,7 +23,8 @@ TEST(Factory, EmptyHasTheOptions) {
   EXPECT_EQ(shunt::empty({0, 4}, kInt).numel(), 0);
   EXPECT_TRUE(shunt::empty({2}, TensorOptions(kMeta).dtype(kHalf)).is_meta());
   EXPECT_TRUE(shunt::empty({2}, shunt::requires_grad()).requires_grad());
-  EXPECT_EQ(shunt::empty({2, 3, 4, 5}, TensorOptions(MemoryFormat::ChannelsLast)).strides().vec(), (std::vector<int64_t>{60, 1, 15, 3}));
+  EXPECT_EQ(shunt::empty({2, 3, 4, 5}, TensorOptions(MemoryFormat::ChannelsLast)).strides().vec(),
+            (std::vector<int64_t>{60, 1, 15, 3}));
   EXPECT_EQ(shunt::empty_strided({2, 3}, {1, 2}).strides().vec(), (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(shunt::empty_strided({}, {}).dim(), 0);
   EXPECT_EQ(t.new_empty({4}, kLong).dtype(), kLong);
@@ -92,7 +93,8 @@ TEST(Factory, Arange) {
   EXPECT_EQ(shunt::arange(3.0).dtype(), kFloat);
   EXPECT_EQ(shunt::arange(0, 1, 0.5).dtype(), kFloat);
   EXPECT_THAT(valuesOf(shunt::arange(2, 5)), ElementsAre(2, 3, 4));
-  for (const ScalarType whole : {kByte, kInt, kLong}) EXPECT_EQ(shunt::arange(-0.5, whole).numel(), 0) << whole;  // from 0 to 0
+  for (const ScalarType whole : {kByte, kInt, kLong})
+    EXPECT_EQ(shunt::arange(-0.5, whole).numel(), 0) << whole;  // from 0 to 0
   Tensor out = iota({2, 2}, kDouble);
   shunt::arange_out(out, 4);
   EXPECT_EQ(out.sizes().vec(), (std::vector<int64_t>{2, 2}));
@@ -147,10 +149,13 @@ TEST(Factory, Errors) {
       {"complex", [] { shunt::zeros({2}, ScalarType::ComplexFloat); }, "zeros(): dtype ComplexFloat is not supported"},
       {"quantized", [] { shunt::ones({2}, ScalarType::QInt8); }, "ones(): dtype QInt8 is not supported"},
       {"sparse", [] { shunt::full({2}, 1, TensorOptions(kSparse)); }, "full(): layout Sparse is not supported"},
-      {"pinned", [] { shunt::empty({2}, TensorOptions().pinned_memory(true)); }, "Cannot access accelerator device when none is available."},
+      {"pinned", [] { shunt::empty({2}, TensorOptions().pinned_memory(true)); },
+       "Cannot access accelerator device when none is available."},
       {"cuda", [] { shunt::empty({2}, TensorOptions(kCUDA)); }, "CUDA"},
-      {"preserve", [] { shunt::empty({2}, TensorOptions(MemoryFormat::Preserve)); }, "unsupported memory format option Preserve"},
-      {"channels_last", [] { shunt::empty({2}, TensorOptions(MemoryFormat::ChannelsLast)); }, "required rank 4 tensor to use channels_last format"},
+      {"preserve", [] { shunt::empty({2}, TensorOptions(MemoryFormat::Preserve)); },
+       "unsupported memory format option Preserve"},
+      {"channels_last", [] { shunt::empty({2}, TensorOptions(MemoryFormat::ChannelsLast)); },
+       "required rank 4 tensor to use channels_last format"},
       {"strides count", [] { shunt::empty_strided({2}, {1, 1}); }, "mismatch in length of strides and shape"},
       {"strides negative", [] { shunt::empty_strided({2}, {-1}); }, "Negative strides are not supported"},
       {"strides overflow", [] { shunt::empty_strided({kHuge}, {kHuge}); }, "overflow"},
@@ -158,16 +163,20 @@ TEST(Factory, Errors) {
       {"fill value", [] { shunt::full({2}, 1e10, kInt); }, "without overflow"},
       {"arange step", [] { shunt::arange(0, 2, 0.0); }, "step must be nonzero"},
       {"arange sign", [] { shunt::arange(0, 2, -1); }, "upper bound and larger bound inconsistent with step sign"},
-      {"arange sign of a whole range", [] { shunt::arange(-1.5, kByte); }, "upper bound and larger bound inconsistent with step sign"},
+      {"arange sign of a whole range", [] { shunt::arange(-1.5, kByte); },
+       "upper bound and larger bound inconsistent with step sign"},
       {"arange nan", [] { shunt::arange(0, kNan); }, "unsupported range: 0 -> nan"},
-      {"arange infinite", [] { shunt::arange(0, std::numeric_limits<double>::infinity()); }, "unsupported range: 0 -> inf"},
+      {"arange infinite", [] { shunt::arange(0, std::numeric_limits<double>::infinity()); },
+       "unsupported range: 0 -> inf"},
       {"arange size", [] { shunt::arange(0, 1e300, 1e-300); }, "invalid size, possible overflow?"},
       {"arange bool", [&] { shunt::arange_out(bools, 2); }, "not implemented for 'Bool'"},
       {"linspace steps", [] { shunt::linspace(0, 1, -1); }, "number of steps must be non-negative"},
       {"eye", [] { shunt::eye(-1); }, "n must be greater or equal to 0, got -1"},
       {"eye m", [] { shunt::eye(1, -1); }, "m must be greater or equal to 0, got -1"},
-      {"ragged", [] { shunt::tensor({{1, 2}, {3}}); }, "Expected all sub-lists to have sizes: [2], but got sub-list with sizes: [1]"},
-      {"mixed", [] { shunt::tensor({1, true}); }, "Expected all elements of the tensor to have the same scalar type: Int, but got element of scalar type: Bool"},
+      {"ragged", [] { shunt::tensor({{1, 2}, {3}}); },
+       "Expected all sub-lists to have sizes: [2], but got sub-list with sizes: [1]"},
+      {"mixed", [] { shunt::tensor({1, true}); },
+       "Expected all elements of the tensor to have the same scalar type: Int, but got element of scalar type: Bool"},
       {"tensor complex", [] { shunt::tensor({1., 2.}, ScalarType::ComplexDouble); }, "omplex"},
       {"tensor range", [] { shunt::tensor({1, 300}, kChar); }, "without overflow"},
   });

@@ -14,19 +14,23 @@ bool same(const Tensor& a, const Tensor& b) {
 
 TEST(FunctionalFactory, TensorOfNumbersMayBeWrittenLikeAnyOther) {
   const Tensor x = ones({3}), out = functionalize([](const Tensor& in) {
-    Tensor sum = tensor({1.f, 2.f, 3.f});
-    EXPECT_TRUE(is_functional(sum));
-    sum.add_(in);
-    sum[0].mul_(10);
-    return sum;
-  })(x);
+                                Tensor sum = tensor({1.f, 2.f, 3.f});
+                                EXPECT_TRUE(is_functional(sum));
+                                sum.add_(in);
+                                sum[0].mul_(10);
+                                return sum;
+                              })(x);
   EXPECT_FALSE(is_functional(out));
   EXPECT_TRUE(same(out, tensor({20.f, 3.f, 4.f})));
 }
 
 TEST(FunctionalFactory, TensorOfNumbersIsWhatItIsOutside) {
   const auto make = [] {
-    return std::vector<Tensor>{tensor(5), tensor({{1, 2}, {3, 4}}), tensor({true, false}), tensor({1., 2.}, kBFloat16), tensor({}),
+    return std::vector<Tensor>{tensor(5),
+                               tensor({{1, 2}, {3, 4}}),
+                               tensor({true, false}),
+                               tensor({1., 2.}, kBFloat16),
+                               tensor({}),
                                tensor({1.5, 2.5}, TensorOptions(kDouble).requires_grad(true)),
                                tensor(std::vector<uint8_t>{1, 2})};
   };
@@ -63,7 +67,8 @@ TEST(FunctionalFactory, TensorOfNumbersInABackwardIsPlain) {
   EXPECT_EQ(x.grad().item<float>(), 7);
 }
 
-// Memory of the caller's: others see it change, so a plain tensor over it is a constant there, as an argument from outside is.
+// Memory of the caller's: others see it change, so a plain tensor over it is a constant there, as an argument from
+// outside is.
 TEST(FunctionalFactory, TensorOverMemoryOfTheCallersIsAConstant) {
   float numbers[] = {1, 2};
   const FunctionalizeGuard guard;

@@ -66,13 +66,15 @@ TEST(Printing, TypesAndSuffixes) {
       {shunt::tensor({1.}, kBFloat16), "tensor([1.], dtype=torch.bfloat16)"},
       {grad, "tensor([1., 2.], requires_grad=True)"},
       {grad * grad, "tensor([1., 4.], grad_fn=<MulBackward0>)"},
-      {shunt::tensor({1., 2.}, TensorOptions(kDouble).requires_grad(true)), "tensor([1., 2.], dtype=torch.float64, requires_grad=True)"},
+      {shunt::tensor({1., 2.}, TensorOptions(kDouble).requires_grad(true)),
+       "tensor([1., 2.], dtype=torch.float64, requires_grad=True)"},
       {shunt::empty({0}), "tensor([])"},
       {shunt::empty({0}, kLong), "tensor([], dtype=torch.int64)"},
       {shunt::empty({2, 0}), "tensor([], size=(2, 0))"},
       {shunt::empty({0, 3}, kInt), "tensor([], size=(0, 3), dtype=torch.int32)"},
       {shunt::empty({2, 3}, TensorOptions(kMeta)), "tensor(..., device='meta', size=(2, 3))"},
-      {shunt::empty({4}, TensorOptions(kMeta).dtype(kDouble)), "tensor(..., device='meta', size=(4,), dtype=torch.float64)"},
+      {shunt::empty({4}, TensorOptions(kMeta).dtype(kDouble)),
+       "tensor(..., device='meta', size=(4,), dtype=torch.float64)"},
       {Tensor(), "[ Tensor (undefined) ]"},
   });
 }

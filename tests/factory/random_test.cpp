@@ -17,7 +17,8 @@ using testing::valuesOf;
 // The known answers that Random123, the authors' own implementation, publishes.
 TEST(Philox, KnownAnswers) {
   EXPECT_EQ(philox::encrypt({0, 0, 0, 0}, 0, 0), (philox::Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
-  EXPECT_EQ(philox::encrypt({~0u, ~0u, ~0u, ~0u}, ~0u, ~0u), (philox::Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox::encrypt({~0u, ~0u, ~0u, ~0u}, ~0u, ~0u),
+            (philox::Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox::encrypt({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0xa4093822, 0x299f31d0),
             (philox::Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
@@ -36,8 +37,12 @@ Moments momentsOf(const Tensor& t) {
     return sum / n;
   };
   const double variance = central(2);
-  return {mean, variance, central(3) / std::pow(variance, 1.5), central(4) / (variance * variance),
-          *std::min_element(v.begin(), v.end()), *std::max_element(v.begin(), v.end())};
+  return {mean,
+          variance,
+          central(3) / std::pow(variance, 1.5),
+          central(4) / (variance * variance),
+          *std::min_element(v.begin(), v.end()),
+          *std::max_element(v.begin(), v.end())};
 }
 
 // Bounds are five standard errors wide; the seed is fixed, so a failure is a change of the stream.
@@ -174,18 +179,22 @@ TEST(Random, Errors) {
   Tensor longs = iota({3}, kLong);
   Tensor bytes = iota({3}, kByte);
   expectErrors({
-      {"uniform order", [&] { t.uniform_(1, 0); }, "uniform_ expects to return a [from, to) range, but found from=1 > to=0"},
+      {"uniform order", [&] { t.uniform_(1, 0); },
+       "uniform_ expects to return a [from, to) range, but found from=1 > to=0"},
       {"uniform width", [&] { t.uniform_(-3e38, 3e38); }, "uniform_ expects to-from <="},
       {"uniform bounds", [&] { t.uniform_(0, 1e300); }, "to is out of bounds for Float"},
-      {"uniform nan", [&] { t.uniform_(std::numeric_limits<double>::quiet_NaN(), 1); }, "from is out of bounds for Float"},
+      {"uniform nan", [&] { t.uniform_(std::numeric_limits<double>::quiet_NaN(), 1); },
+       "from is out of bounds for Float"},
       {"uniform type", [&] { longs.uniform_(); }, "not implemented for 'Long'"},
       {"rand type", [] { shunt::rand({2}, kInt); }, "not implemented for 'Int'"},
       {"normal std", [&] { t.normal_(0, -1); }, "normal expects std >= 0.0, but found std -1"},
       {"normal type", [&] { longs.normal_(); }, "\"normal\" not implemented for 'Long'"},
-      {"random order", [&] { longs.random_(3, 3); }, "random_ expects 'from' to be less than 'to', but got from=3 >= to=3"},
+      {"random order", [&] { longs.random_(3, 3); },
+       "random_ expects 'from' to be less than 'to', but got from=3 >= to=3"},
       {"random from", [&] { bytes.random_(-1, 3); }, "from is out of bounds for Byte"},
       {"random to", [&] { bytes.random_(0, 257); }, "to - 1 is out of bounds for Byte"},
-      {"randint empty", [] { shunt::randint(0, {2}); }, "random_ expects 'from' to be less than 'to', but got from=0 >= to=0"},
+      {"randint empty", [] { shunt::randint(0, {2}); },
+       "random_ expects 'from' to be less than 'to', but got from=0 >= to=0"},
       {"randint size", [] { shunt::randint(3, {-1}); }, "negative dimension -1"},
       {"randperm negative", [] { shunt::randperm(-1); }, "n must be non-negative, got -1"},
       {"randperm type", [] { shunt::randperm(300, kByte); }, "n is too large for result tensor type: 'Byte'"},

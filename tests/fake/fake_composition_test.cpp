@@ -13,8 +13,8 @@
 namespace shunt {
 namespace {
 
-using ::testing::ElementsAre;
 using test::errorOf;
+using ::testing::ElementsAre;
 
 struct Names : DispatchMode {
   void handle(const OperatorHandle& op, Stack* stack) override {

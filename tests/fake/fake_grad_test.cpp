@@ -13,9 +13,9 @@
 namespace shunt {
 namespace {
 
-using ::testing::HasSubstr;
 using test::errorOf;
 using test::Wrapper;
+using ::testing::HasSubstr;
 
 /// Wraps, but holds no tensor.
 struct Opaque : TensorSubclass {

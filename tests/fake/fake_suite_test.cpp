@@ -1,10 +1,10 @@
-// Fake tensors have what the CPU's would: dtypes, sizes, strides, aliases, graphs, gradients' shapes and errors of drawn calls of
-// every operator.
+// Fake tensors have what the CPU's would: dtypes, sizes, strides, aliases, graphs, gradients' shapes and errors of
+// drawn calls of every operator.
 #include "tests/meta/described_call.h"
 #include "tests/parity/draft.h"
 #include "tests/parity/dtypes.h"
-#include "tests/parity/shunt_api.h"
 #include "tests/parity/rules.h"
+#include "tests/parity/shunt_api.h"
 #include "tests/parity/snippet.h"
 #include "tests/support/seed.h"
 
@@ -44,7 +44,9 @@ struct Comparison {
   std::string cpu, fake;
 };
 
-bool asksForElements(const std::string& message) { return message.find("data-dependent operator on fake tensors") != std::string::npos; }
+bool asksForElements(const std::string& message) {
+  return message.find("data-dependent operator on fake tensors") != std::string::npos;
+}
 
 std::string gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> roots, seeds;
@@ -83,12 +85,15 @@ Comparison callBoth(const shunt::OperatorHandle& op, Stack& stack, bool in_mode)
   if (in_mode || meta::tensorsOf(stack).empty()) mode.emplace();
   const DescribedCall fake = describe(op, fakes);
   for (const Tensor& t : meta::tensorsOf(fakes))
-    if (!fake.threw && t.defined() && !shunt::is_fake(t)) return {Verdict::kDisagree, "", "a result is not fake" + fake.text};
+    if (!fake.threw && t.defined() && !shunt::is_fake(t))
+      return {Verdict::kDisagree, "", "a result is not fake" + fake.text};
   mode.reset();
   const DescribedCall real = describe(op, stack);
   Comparison c{Verdict::kDisagree, real.text, fake.text};
-  if (real.threw == fake.threw && real.text == fake.text) c.verdict = real.threw ? Verdict::kBothThrew : Verdict::kBothRan;
-  else if ((fake.threw && asksForElements(fake.text)) || (real.threw && meta::isAboutElements(real.text))) c.verdict = Verdict::kDataDecided;
+  if (real.threw == fake.threw && real.text == fake.text)
+    c.verdict = real.threw ? Verdict::kBothThrew : Verdict::kBothRan;
+  else if ((fake.threw && asksForElements(fake.text)) || (real.threw && meta::isAboutElements(real.text)))
+    c.verdict = Verdict::kDataDecided;
   return c;
 }
 
@@ -103,7 +108,8 @@ struct BothApi : parity::ShuntApi {
   }
 };
 
-/// Operators for which a fake tensor may answer otherwise than a real one because elements decide. Every line has its reason.
+/// Operators for which a fake tensor may answer otherwise than a real one because elements decide. Every line has its
+/// reason.
 class DataDecided {
  public:
   DataDecided() {
@@ -137,11 +143,13 @@ Tally compareOperator(const shunt::FunctionSchema& schema) {
       parity::Executor<BothApi>(c).run();
       ++tally.cases;
       tally.agreed += last.verdict == Verdict::kBothRan || last.verdict == Verdict::kDataDecided;
-      if (last.verdict == Verdict::kDataDecided && !data_decided.covers(schema.operator_name().str().substr(6))) last.verdict = Verdict::kDisagree;
+      if (last.verdict == Verdict::kDataDecided && !data_decided.covers(schema.operator_name().str().substr(6)))
+        last.verdict = Verdict::kDisagree;
       if (last.verdict != Verdict::kDisagree) continue;
       if (++tally.failures <= kFailuresShown)
         ADD_FAILURE() << schema.operator_name().str() << " of " << parity::dtypeName(dtype) << "\nCPU: " << last.cpu
-                      << "\nfake: " << last.fake << '\n' << parity::snippetOf(c, schema);
+                      << "\nfake: " << last.fake << '\n'
+                      << parity::snippetOf(c, schema);
     }
   }
   return tally;

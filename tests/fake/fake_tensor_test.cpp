@@ -14,9 +14,9 @@
 namespace shunt {
 namespace {
 
+using test::errorOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using test::errorOf;
 
 const TensorOptions kOnCuda = TensorOptions().device(kCUDA);
 
@@ -64,7 +64,8 @@ TEST(FakeTensor, HasTheKeysOfARealTensorOfItsDevice) {
 TEST(FakeTensor, IsMadeOfARealOneWithItsGeometryAndAliases) {
   const Tensor base = randn({4, 6}), view = base.slice(1, 1, 5).t(), alias = base.detach();
   FakeTensorConverter converter;
-  const Tensor fake_view = converter.from_tensor(view), fake_base = converter.from_tensor(base), fake_alias = converter.from_tensor(alias);
+  const Tensor fake_view = converter.from_tensor(view), fake_base = converter.from_tensor(base),
+               fake_alias = converter.from_tensor(alias);
   EXPECT_EQ(fake_view.sizes(), view.sizes());
   EXPECT_EQ(fake_view.strides(), view.strides());
   EXPECT_EQ(fake_view.storage_offset(), 1);
@@ -147,7 +148,7 @@ TEST(FakeTensor, WhatBackwardMakesIsFakeOutsideOfTheMode) {
   const Tensor y = x * 2;
   y.t().select(0, 1).mul_(3);  // CopySlices
   const auto parts = y.split(2);
-  parts[0].sum().backward();   // a gradient of zeros for the other part
+  parts[0].sum().backward();  // a gradient of zeros for the other part
   EXPECT_TRUE(is_fake(x.grad()));
   EXPECT_EQ(x.grad().sizes(), x.sizes());
   const Tensor v = to_fake(randn({3, 3})).t().requires_grad_();  // a grad that lies as its leaf does
@@ -162,7 +163,11 @@ TEST(FakeTensor, SavedTensorsAreCheckedForChanges) {
   Tensor y = x.exp();
   y.add_(1);
   EXPECT_THAT(errorOf([&] { y.sum().backward(); }), HasSubstr("has been modified by an inplace operation"));
-  EXPECT_THAT(errorOf([&] { Tensor leaf = x; leaf.add_(1); }), HasSubstr("leaf Variable that requires grad"));
+  EXPECT_THAT(errorOf([&] {
+                Tensor leaf = x;
+                leaf.add_(1);
+              }),
+              HasSubstr("leaf Variable that requires grad"));
 }
 
 TEST(FakeTensor, NumbersMayGoAlong) {
@@ -186,20 +191,24 @@ TEST(FakeTensor, KeepsToOneDevice) {
   EXPECT_EQ(on_gpu.index_select(0, ones({1}, kOnCuda.dtype(kLong))).device(), Device(kCUDA, 0));
   EXPECT_EQ(zeros_like(second).device(), Device(kCUDA, 1));
   EXPECT_EQ(zeros_like(on_gpu, TensorOptions().device(kCPU)).device(), Device(kCPU));
-  EXPECT_EQ(errorOf([&] { on_gpu + on_cpu; }),
-            "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (when checking "
-            "argument 'other' of add) (in aten::add.Tensor)");
+  EXPECT_EQ(
+      errorOf([&] { on_gpu + on_cpu; }),
+      "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (when checking "
+      "argument 'other' of add) (in aten::add.Tensor)");
   EXPECT_THAT(errorOf([&] { on_gpu + second; }), HasSubstr("cuda:0 and cuda:1!"));
-  EXPECT_THAT(errorOf([&] { on_gpu.mm(on_cpu); }),
-              StartsWith("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (when "
-                         "checking argument for argument mat2 in method wrapper_CUDA_mm)"));
+  EXPECT_THAT(
+      errorOf([&] { on_gpu.mm(on_cpu); }),
+      StartsWith("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (when "
+                 "checking argument for argument mat2 in method wrapper_CUDA_mm)"));
 }
 
 // By name and index: what runs inside are twins on Meta, which no message may show.
 TEST(FakeTensor, ErrorsNameItsDevice) {
   const FakeTensorMode mode;
   const auto draw = [](Device device) {
-    return errorOf([&] { ones({4}, TensorOptions(kHalf).device(device)).bernoulli_(ones({4, 4}, TensorOptions(kHalf).device(device))); });
+    return errorOf([&] {
+      ones({4}, TensorOptions(kHalf).device(device)).bernoulli_(ones({4, 4}, TensorOptions(kHalf).device(device)));
+    });
   };
   EXPECT_THAT(draw(kCPU), StartsWith("expand(cpu Half tensor of size [4, 4], size=[4])"));
   EXPECT_THAT(draw(Device(kCUDA, 1)), StartsWith("expand(cuda Half tensor of size [4, 4], size=[4])"));
@@ -235,8 +244,13 @@ TEST(FakeTensor, ChecksInTheOrderOfRealOnes) {
 
 TEST(FakeTensor, UndefinedTensorsAreTheErrorsOfRealOnes) {
   const Tensor undefined;
-  for (const auto& call : std::vector<std::function<void()>>{[&] { undefined.abs(); }, [&] { undefined.sum(); }, [&] { cat({}); },
-                                                             [&] { Tensor t; t.mul_(2); }, [&] { undefined.softmax(0); }}) {
+  for (const auto& call :
+       std::vector<std::function<void()>>{[&] { undefined.abs(); }, [&] { undefined.sum(); }, [&] { cat({}); },
+                                          [&] {
+                                            Tensor t;
+                                            t.mul_(2);
+                                          },
+                                          [&] { undefined.softmax(0); }}) {
     const std::string real = errorOf(call);
     EXPECT_NE(real, "no error");
     const FakeTensorMode mode;
@@ -287,12 +301,17 @@ TEST(FakeTensor, MovesBetweenDevices) {
 TEST(FakeTensor, RealOnesAmongFakeOnesAreAnError) {
   const Tensor fake = to_fake(ones({2})), real = ones({2});
   EXPECT_EQ(errorOf([&] { fake + real; }),
-            "operator aten::add.Tensor: argument 'other' (position 2): expected a fake tensor, as other arguments are, got a real one, "
+            "operator aten::add.Tensor: argument 'other' (position 2): expected a fake tensor, as other arguments are, "
+            "got a real one, "
             "Float[2] on cpu. Convert it with FakeTensorMode::from_tensor(t) or to_fake(t)");
-  EXPECT_THAT(errorOf([&] { Tensor r = real; r.copy_(fake); }),
+  EXPECT_THAT(errorOf([&] {
+                Tensor r = real;
+                r.copy_(fake);
+              }),
               StartsWith("operator aten::copy_: argument 'self' (position 1): expected a fake tensor"));
   EXPECT_THAT(errorOf([&] { cat({fake, real}); }), StartsWith("operator aten::cat: argument 'tensors' (position 1)"));
-  EXPECT_THAT(errorOf([&] { linear(fake, real); }), StartsWith("operator aten::linear: argument 'weight' (position 2)"));
+  EXPECT_THAT(errorOf([&] { linear(fake, real); }),
+              StartsWith("operator aten::linear: argument 'weight' (position 2)"));
   const FakeTensorMode mode;
   EXPECT_THAT(errorOf([&] { real.relu(); }), HasSubstr("since a FakeTensorMode is active"));
 }
@@ -301,7 +320,8 @@ TEST(FakeTensor, RealLeavesGetRealGradientsAndFakeOnesFakeOnes) {
   const Tensor real = ones({2}).requires_grad_(), fake = to_fake(ones({2})).requires_grad_();
   EXPECT_EQ(errorOf([&] { (real * 2).backward(to_fake(ones({2}))); }),
             "grad_output[0] is a fake tensor and output[0] is a real one; a gradient has numbers where its output has");
-  EXPECT_THAT(errorOf([&] { (fake * 2).backward(ones({2})); }), StartsWith("grad_output[0] is a real tensor and output[0] is a fake one"));
+  EXPECT_THAT(errorOf([&] { (fake * 2).backward(ones({2})); }),
+              StartsWith("grad_output[0] is a real tensor and output[0] is a fake one"));
   EXPECT_FALSE(real.grad().defined());
   const Tensor y = real * 2;
   y.register_hook([](const Tensor& grad) { return to_fake(grad); });
@@ -315,11 +335,13 @@ TEST(FakeTensor, RealLeavesGetRealGradientsAndFakeOnesFakeOnes) {
   EXPECT_FALSE(is_fake(real.grad()));
 }
 
-// Each new tensor once looked at all older ones. When it does, it lets go of what is fake of tensors that are gone: so one
-// that is gone shows how often.
+// Each new tensor once looked at all older ones. When it does, it lets go of what is fake of tensors that are gone: so
+// one that is gone shows how often.
 TEST(FakeTensor, ManyOfOneConverterAreLookedThroughRarely) {
   FakeTensorConverter converter;
-  const auto fakeOfGone = [&] { return weak_intrusive_ptr<TensorImpl>(converter.from_tensor(ones({1})).getIntrusivePtr()); };
+  const auto fakeOfGone = [&] {
+    return weak_intrusive_ptr<TensorImpl>(converter.from_tensor(ones({1})).getIntrusivePtr());
+  };
   std::vector<Tensor> kept;
   auto watched = fakeOfGone();
   int looked = 0;
@@ -336,19 +358,22 @@ TEST(FakeTensor, ManyOfOneConverterAreLookedThroughRarely) {
 TEST(FakeTensor, HasNoElements) {
   const Tensor x = to_fake(ones({1}));
   EXPECT_EQ(errorOf([&] { x.item(); }),
-            "operator aten::_local_scalar_dense: data-dependent operator on fake tensors: what it does depends on elements, which "
+            "operator aten::_local_scalar_dense: data-dependent operator on fake tensors: what it does depends on "
+            "elements, which "
             "they don't have; run it on real tensors");
   EXPECT_THAT(errorOf([&] { narrow(to_fake(ones({4})), 0, to_fake(ones({}, kLong)), 1); }),
               HasSubstr("data-dependent operator on fake tensors"));
   EXPECT_EQ(errorOf([&] { x.data_ptr(); }), "cannot access data pointer of a fake tensor: it has a shape but no data");
-  EXPECT_EQ(errorOf([&] { x.data_ptr<float>(); }), "cannot access data pointer of a fake tensor: it has a shape but no data");
+  EXPECT_EQ(errorOf([&] { x.data_ptr<float>(); }),
+            "cannot access data pointer of a fake tensor: it has a shape but no data");
   EXPECT_EQ(errorOf([&] { toDLPack(x); }), "toDLPack: a fake tensor has no data to export");
 }
 
 TEST(FakeTensor, Prints) {
   const FakeTensorMode mode;
   EXPECT_EQ(empty({2, 3}).toString(), "FakeTensor(..., size=(2, 3))");
-  EXPECT_EQ(empty({2}, kOnCuda.dtype(kDouble)).toString(), "FakeTensor(..., device='cuda:0', size=(2,), dtype=torch.float64)");
+  EXPECT_EQ(empty({2}, kOnCuda.dtype(kDouble)).toString(),
+            "FakeTensor(..., device='cuda:0', size=(2,), dtype=torch.float64)");
   EXPECT_EQ(empty({0}).toString(), "FakeTensor(..., size=(0,))");
   EXPECT_EQ(empty({2}).requires_grad_().mul(2).toString(), "FakeTensor(..., size=(2,), grad_fn=<MulBackward1>)");
 }
@@ -384,15 +409,18 @@ TEST(FakeTensor, OperatorsOfOneselfNeedAMetaKernel) {
   const Tensor x = to_fake(ones({2}));
   const auto twice = Dispatcher::singleton().findSchemaOrThrow("fake_tests::twice", "").typed<Tensor(const Tensor&)>();
   const auto count = Dispatcher::singleton().findSchemaOrThrow("fake_tests::count", "").typed<Tensor(const Tensor&)>();
-  const auto refuse = Dispatcher::singleton().findSchemaOrThrow("fake_tests::refuse", "").typed<Tensor(const Tensor&)>();
+  const auto refuse =
+      Dispatcher::singleton().findSchemaOrThrow("fake_tests::refuse", "").typed<Tensor(const Tensor&)>();
   EXPECT_THAT(errorOf([&] { refuse.call(x); }), StartsWith("refuse: a name, which has no numbers in it"));
-  EXPECT_THAT(errorOf([&] { twice.call(x); }), HasSubstr("operator fake_tests::twice: fake tensors need its Meta kernel"));
+  EXPECT_THAT(errorOf([&] { twice.call(x); }),
+              HasSubstr("operator fake_tests::twice: fake tensors need its Meta kernel"));
   Library meta(Library::Kind::kImpl, "fake_tests", DispatchKey::Meta);
   meta.impl("twice", &twiceMeta);
   EXPECT_TRUE(is_fake(twice.call(x)));
   EXPECT_EQ(twice.call(x).sizes(), x.sizes());
   EXPECT_EQ(errorOf([&] { count.call(x); }),
-            "operator fake_tests::count: data-dependent operator on fake tensors: what it does depends on elements, which they don't "
+            "operator fake_tests::count: data-dependent operator on fake tensors: what it does depends on elements, "
+            "which they don't "
             "have; run it on real tensors");
 }
 

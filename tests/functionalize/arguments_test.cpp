@@ -22,32 +22,93 @@ struct Case {
 
 const std::vector<Case> kShared = {
     {"a leaf and itself detached, the leaf written",
-     [] { const Tensor w = leaf({3}); return List{w, w.detach()}; },
-     [](const List& a) { { const NoGradGuard no_grad; a[0].mul_(2); } return (a[0] * a[1]).sum(); }},
+     [] {
+       const Tensor w = leaf({3});
+       return List{w, w.detach()};
+     },
+     [](const List& a) {
+       {
+         const NoGradGuard no_grad;
+         a[0].mul_(2);
+       }
+       return (a[0] * a[1]).sum();
+     }},
     {"a leaf and itself detached, the other written",
-     [] { const Tensor w = leaf({3}); return List{w, w.detach()}; },
-     [](const List& a) { a[1].mul_(2); return (a[0] * a[0]).sum(); }},
+     [] {
+       const Tensor w = leaf({3});
+       return List{w, w.detach()};
+     },
+     [](const List& a) {
+       a[1].mul_(2);
+       return (a[0] * a[0]).sum();
+     }},
     {"a leaf and a part of it detached, the other written",
-     [] { const Tensor w = leaf({2, 3}); return List{w, w.detach().select(0, 1)}; },
-     [](const List& a) { a[1].mul_(2); return (a[0] * a[0] * a[1]).sum(); }},
+     [] {
+       const Tensor w = leaf({2, 3});
+       return List{w, w.detach().select(0, 1)};
+     },
+     [](const List& a) {
+       a[1].mul_(2);
+       return (a[0] * a[0] * a[1]).sum();
+     }},
     {"a leaf and a view of it, the leaf written",
-     [] { const Tensor w = leaf({3, 2}); return List{w, w.select(0, 0)}; },
-     [](const List& a) { { const NoGradGuard no_grad; a[0].mul_(2); } return (a[0] * a[0]).sum() + a[1].sum(); }},
+     [] {
+       const Tensor w = leaf({3, 2});
+       return List{w, w.select(0, 0)};
+     },
+     [](const List& a) {
+       {
+         const NoGradGuard no_grad;
+         a[0].mul_(2);
+       }
+       return (a[0] * a[0]).sum() + a[1].sum();
+     }},
     {"an interior tensor and a view of it, the view written",
-     [] { const Tensor x = leaf({3}) * 2; return List{x, x.narrow(0, 0, 2)}; },
-     [](const List& a) { a[1].mul_(3); return a[1].sum() + (a[0] * a[0]).sum(); }},
+     [] {
+       const Tensor x = leaf({3}) * 2;
+       return List{x, x.narrow(0, 0, 2)};
+     },
+     [](const List& a) {
+       a[1].mul_(3);
+       return a[1].sum() + (a[0] * a[0]).sum();
+     }},
     {"an interior tensor and a view of it, the base written",
-     [] { const Tensor x = leaf({3}) * 2; return List{x, x.narrow(0, 1, 2)}; },
-     [](const List& a) { a[0].mul_(3); return (a[1] * a[1]).sum() + a[0].sum(); }},
+     [] {
+       const Tensor x = leaf({3}) * 2;
+       return List{x, x.narrow(0, 1, 2)};
+     },
+     [](const List& a) {
+       a[0].mul_(3);
+       return (a[1] * a[1]).sum() + a[0].sum();
+     }},
     {"two views of an interior tensor",
-     [] { const Tensor x = leaf({4}) * 2; return List{x.narrow(0, 0, 2), x.narrow(0, 2, 2)}; },
-     [](const List& a) { a[0].mul_(3); a[1].add_(a[0]); return (a[0] * a[1]).sum(); }},
+     [] {
+       const Tensor x = leaf({4}) * 2;
+       return List{x.narrow(0, 0, 2), x.narrow(0, 2, 2)};
+     },
+     [](const List& a) {
+       a[0].mul_(3);
+       a[1].add_(a[0]);
+       return (a[0] * a[1]).sum();
+     }},
     {"two views of what has no graph, an operand that has",
-     [] { const Tensor x = iota({4}).clone(); return List{x.narrow(0, 0, 3), x.narrow(0, 2, 2), leaf({2})}; },
-     [](const List& a) { a[1].mul_(a[2]); return (a[0] * a[0]).sum(); }},
+     [] {
+       const Tensor x = iota({4}).clone();
+       return List{x.narrow(0, 0, 3), x.narrow(0, 2, 2), leaf({2})};
+     },
+     [](const List& a) {
+       a[1].mul_(a[2]);
+       return (a[0] * a[0]).sum();
+     }},
     {"whole numbers seen through views of another dtype",
-     [] { const Tensor i = iota({4}).clone().view(kInt); return List{leaf({2}), i.narrow(0, 0, 2), i.narrow(0, 1, 2)}; },
-     [](const List& a) { a[1].fill_(7); return (a[0] * a[2].add(a[1])).sum(); }},
+     [] {
+       const Tensor i = iota({4}).clone().view(kInt);
+       return List{leaf({2}), i.narrow(0, 0, 2), i.narrow(0, 1, 2)};
+     },
+     [](const List& a) {
+       a[1].fill_(7);
+       return (a[0] * a[2].add(a[1])).sum();
+     }},
 };
 
 struct Seen {
@@ -92,7 +153,8 @@ TEST(FunctionalizeArguments, ThatShareMemoryAreAsInThePlainProgram) {
       ASSERT_EQ(plain.grads.size(), got.grads.size());
       for (size_t i = 0; i < plain.grads.size(); ++i) {
         ASSERT_EQ(plain.grads[i].defined(), got.grads[i].defined()) << i;
-        if (plain.grads[i].defined()) EXPECT_TRUE(identical(plain.grads[i], got.grads[i])) << i << plain.grads[i] << got.grads[i];
+        if (plain.grads[i].defined())
+          EXPECT_TRUE(identical(plain.grads[i], got.grads[i])) << i << plain.grads[i] << got.grads[i];
       }
     }
 }
@@ -106,11 +168,13 @@ TEST(FunctionalizeArguments, LeadBackToTheLeafBehindThem) {
       (view_first ? a : b).mul_(3);
       return a.sum() + (b * b).sum();
     };
-    const Tensor result = functionalized ? functionalize(run)(view_first ? v : x, view_first ? x : v) : run(view_first ? v : x, view_first ? x : v);
+    const Tensor result = functionalized ? functionalize(run)(view_first ? v : x, view_first ? x : v)
+                                         : run(view_first ? v : x, view_first ? x : v);
     (result + x.sum() + v.sum()).backward();  // as they are afterwards, too
     return w.grad();
   };
-  for (const bool view_first : {false, true}) EXPECT_TRUE(identical(grad(false, view_first), grad(true, view_first))) << view_first;
+  for (const bool view_first : {false, true})
+    EXPECT_TRUE(identical(grad(false, view_first), grad(true, view_first))) << view_first;
 }
 
 TEST(FunctionalizeArguments, ThatCantBeKnownFromEachOtherAreGoodUntilOneIsWritten) {
@@ -126,9 +190,19 @@ TEST(FunctionalizeArguments, ThatCantBeKnownFromEachOtherAreGoodUntilOneIsWritte
       // Only one is used from then on: the other shows it outside.
       functionalize([](const Tensor& a, const Tensor& b) { return b.add(1).sum() + a.add_(1).sum(); })(a, b);
       const Tensor before = x.clone();
-      EXPECT_THAT(errorOf([&] { functionalize([](const Tensor& a, const Tensor& b) { a.add_(1); return b.clone(); })(a, b); }),
+      EXPECT_THAT(errorOf([&] {
+                    functionalize([](const Tensor& a, const Tensor& b) {
+                      a.add_(1);
+                      return b.clone();
+                    })(a, b);
+                  }),
                   testing::HasSubstr("shares memory with another argument"));
-      EXPECT_THAT(errorOf([&] { functionalize([](const Tensor& a, const Tensor& b) { a.add_(1); b.add_(1); })(a, b); }),
+      EXPECT_THAT(errorOf([&] {
+                    functionalize([](const Tensor& a, const Tensor& b) {
+                      a.add_(1);
+                      b.add_(1);
+                    })(a, b);
+                  }),
                   testing::HasSubstr("shares memory with another argument"));
       EXPECT_TRUE(identical(before, x)) << "arguments stay as they are when the function throws";
     }
@@ -137,10 +211,30 @@ TEST(FunctionalizeArguments, ThatCantBeKnownFromEachOtherAreGoodUntilOneIsWritte
 
 TEST(FunctionalizeArguments, BecomeLeavesThatTheGraphReaches) {
   const std::vector<std::function<Tensor(const Tensor&)>> kPrograms = {
-      [](const Tensor& w) { w.fill_(3); w.requires_grad_(); return (w * w).sum(); },
-      [](const Tensor& w) { w.fill_(3); w.requires_grad_(); w.register_hook([](const Tensor& g) { return g * 2; }); return (w * w).sum(); },
-      [](const Tensor& w) { w.requires_grad_(); w.requires_grad_(false); w.add_(1); w.requires_grad_(true); return (w * w).sum(); },
-      [](const Tensor& w) { w.fill_(3); w.requires_grad_(); (w * 5).sum().backward(); return (w * w).sum(); },
+      [](const Tensor& w) {
+        w.fill_(3);
+        w.requires_grad_();
+        return (w * w).sum();
+      },
+      [](const Tensor& w) {
+        w.fill_(3);
+        w.requires_grad_();
+        w.register_hook([](const Tensor& g) { return g * 2; });
+        return (w * w).sum();
+      },
+      [](const Tensor& w) {
+        w.requires_grad_();
+        w.requires_grad_(false);
+        w.add_(1);
+        w.requires_grad_(true);
+        return (w * w).sum();
+      },
+      [](const Tensor& w) {
+        w.fill_(3);
+        w.requires_grad_();
+        (w * 5).sum().backward();
+        return (w * w).sum();
+      },
   };
   for (size_t i = 0; i < kPrograms.size(); ++i) {
     const Tensor plain = iota({2, 3}).clone(), got = plain.clone();
@@ -158,10 +252,18 @@ TEST(FunctionalizeArguments, BecomeLeavesThatTheGraphReaches) {
 
 TEST(FunctionalizeArguments, HavePlainGrads) {
   const Tensor w = ones({3}).requires_grad_();
-  functionalize([](const Tensor& w) { w.mutable_grad() = zeros_like(w); (w * w).sum().backward(); })(w);
+  functionalize([](const Tensor& w) {
+    w.mutable_grad() = zeros_like(w);
+    (w * w).sum().backward();
+  })(w);
   EXPECT_FALSE(is_functional(w.grad()));
   EXPECT_TRUE(identical(w.grad(), ones({3}).mul(2)));
-  errorOf([&] { functionalize([](const Tensor& w) { w.mutable_grad() = w.detach() * 3; SHUNT_CHECK(false, "no"); })(w); });
+  errorOf([&] {
+    functionalize([](const Tensor& w) {
+      w.mutable_grad() = w.detach() * 3;
+      SHUNT_CHECK(false, "no");
+    })(w);
+  });
   EXPECT_FALSE(is_functional(w.grad()));
 }
 
@@ -180,8 +282,15 @@ TEST(FunctionalizeArguments, LoseAGradThatCantBeKnownWhenTheFunctionThrows) {
 }
 
 TEST(FunctionalizeArguments, OfANestedCallAreTheCallersOwn) {
-  const auto inner = functionalize([](const Tensor& x) { x.add_(1); return x.select(0, 0); });
-  const auto outer = [&](const Tensor& x) { const Tensor row = inner(x); row.mul_(2); return x.sum(); };
+  const auto inner = functionalize([](const Tensor& x) {
+    x.add_(1);
+    return x.select(0, 0);
+  });
+  const auto outer = [&](const Tensor& x) {
+    const Tensor row = inner(x);
+    row.mul_(2);
+    return x.sum();
+  };
   const Tensor plain = ones({2, 2}), got = ones({2, 2});
   EXPECT_TRUE(identical(outer(plain), functionalize(outer)(got)));
   EXPECT_TRUE(identical(plain, got));
@@ -193,7 +302,11 @@ TEST(FunctionalizeArguments, MadeInInferenceModeAreWritten) {
   const Tensor x = ones({3});
   mode.reset();
   const Tensor a = ones({2});
-  functionalize([](const Tensor& a, const Tensor& x) { a.add_(1); const InferenceMode inference; x.add_(1); })(a, x);
+  functionalize([](const Tensor& a, const Tensor& x) {
+    a.add_(1);
+    const InferenceMode inference;
+    x.add_(1);
+  })(a, x);
   EXPECT_TRUE(identical(a, ones({2}).mul(2)));
   EXPECT_TRUE(identical(x.clone(), ones({3}).mul(2)));
 }

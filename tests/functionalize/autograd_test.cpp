@@ -114,7 +114,10 @@ TEST(FunctionalizeAutograd, RequiresGradCanBeSwitched) {
 TEST(FunctionalizeAutograd, HooksRunOnTheLeaf) {
   const Tensor p = to_functional(iota({2}).requires_grad_());
   int calls = 0;
-  p.register_hook([&](const Tensor& g) { ++calls; return g.mul(10); });
+  p.register_hook([&](const Tensor& g) {
+    ++calls;
+    return g.mul(10);
+  });
   p.mul(3).sum().backward();
   EXPECT_EQ(calls, 1);
   EXPECT_TRUE(identical(p.grad(), full({2}, 30.0)));

@@ -21,13 +21,15 @@ struct FunctionalApi : parity::ShuntApi {
     shunt::detail::FunctionalizeCall call;
     Stack wrapped;
     for (const IValue& v : stack)
-      wrapped.push_back(shunt::mapTensors(v, [&](const Tensor& t) { return t.unsafeGetTensorImpl()->is_wrapped_number() ? t : call.wrap(t); }));
+      wrapped.push_back(shunt::mapTensors(
+          v, [&](const Tensor& t) { return t.unsafeGetTensorImpl()->is_wrapped_number() ? t : call.wrap(t); }));
     {
       const shunt::FunctionalizeGuard guard;
       op.callBoxed(&wrapped);
     }
     call.writeBack();
-    shunt::mapTensors(wrapped, wrapped.size(), [&](const Tensor& t) { return shunt::is_functional(t) ? call.unwrap(t) : t; });
+    shunt::mapTensors(wrapped, wrapped.size(),
+                      [&](const Tensor& t) { return shunt::is_functional(t) ? call.unwrap(t) : t; });
     stack = std::move(wrapped);
   }
 };
@@ -38,7 +40,8 @@ class Comparison {
 
   std::vector<Difference> run(const Outcome& p, const Outcome& f) {
     if (p.threw || f.threw) {
-      same(p.threw && f.threw ? "error" : "throws", "throws", p.threw ? words(p.error) : "", f.threw ? words(f.error) : "");
+      same(p.threw && f.threw ? "error" : "throws", "throws", p.threw ? words(p.error) : "",
+           f.threw ? words(f.error) : "");
       return std::move(found_);
     }
     same("returns", "returns", p.returns.size(), f.returns.size());
@@ -82,9 +85,11 @@ class Comparison {
     out << where << ": plain " << plain << ", functional " << functional;
     found_.push_back({what, out.str()});
   }
-  void tensors(const std::string& prefix, const std::string& where, const std::vector<TensorState>& a, const std::vector<TensorState>& b) {
+  void tensors(const std::string& prefix, const std::string& where, const std::vector<TensorState>& a,
+               const std::vector<TensorState>& b) {
     same(prefix + "tensors", where, a.size(), b.size());
-    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) tensor(prefix, where + " " + std::to_string(i), a[i], b[i]);
+    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+      tensor(prefix, where + " " + std::to_string(i), a[i], b[i]);
   }
   void tensor(const std::string& prefix, const std::string& where, const TensorState& a, const TensorState& b) {
     same(prefix + "defined", where + " defined", a.defined, b.defined);
@@ -103,7 +108,8 @@ class Comparison {
       if ((std::isnan(x) && std::isnan(y)) || (prefix == "grad_" && x == 0 && y == 0)) continue;
       std::ostringstream out;
       out.precision(17);
-      out << where << ": element " << at / item << " is " << x << ", functional " << y << " (" << parity::dtypeName(a.dtype) << ")";
+      out << where << ": element " << at / item << " is " << x << ", functional " << y << " ("
+          << parity::dtypeName(a.dtype) << ")";
       found_.push_back({prefix + "values", out.str()});
       return;
     }
@@ -117,6 +123,8 @@ class Comparison {
 
 Outcome runFunctional(const parity::Case& c) { return parity::Executor<FunctionalApi>(c).run(); }
 
-std::vector<Difference> differences(const Outcome& plain, const Outcome& functional, bool values) { return Comparison(values).run(plain, functional); }
+std::vector<Difference> differences(const Outcome& plain, const Outcome& functional, bool values) {
+  return Comparison(values).run(plain, functional);
+}
 
 }  // namespace functional

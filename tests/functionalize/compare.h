@@ -16,9 +16,9 @@ struct Difference {
   std::string detail;
 };
 
-/// Bit for bit, NaN equal to NaN (and in gradients 0 to -0, to which a zero may be added): results, their aliases, arguments after the
-/// call, gradients, messages. Of graphs only what a caller computes with: names of nodes and versions are not compared.
-/// `values`: those of results too.
+/// Bit for bit, NaN equal to NaN (and in gradients 0 to -0, to which a zero may be added): results, their aliases,
+/// arguments after the call, gradients, messages. Of graphs only what a caller computes with: names of nodes and
+/// versions are not compared. `values`: those of results too.
 std::vector<Difference> differences(const parity::Outcome& plain, const parity::Outcome& functional, bool values);
 
 }  // namespace functional

@@ -16,7 +16,8 @@ TEST(FunctionalizeContainers, ResultsArePlain) {
   EXPECT_TRUE(maybe->is_same(x));
   EXPECT_FALSE(functionalize([](const Tensor&) { return std::optional<Tensor>(); })(x).has_value());
   const auto nested = functionalize([](const Tensor& t) {
-    return std::tuple(7, std::vector<std::optional<Tensor>>{t.mul(2), std::nullopt}, std::array<std::pair<Tensor, int>, 1>{{{t.neg(), 1}}});
+    return std::tuple(7, std::vector<std::optional<Tensor>>{t.mul(2), std::nullopt},
+                      std::array<std::pair<Tensor, int>, 1>{{{t.neg(), 1}}});
   })(x);
   EXPECT_EQ(std::get<0>(nested), 7);
   EXPECT_FALSE(is_functional(*std::get<1>(nested)[0]));
@@ -47,7 +48,8 @@ TEST(FunctionalizeContainers, ArgumentsAreWrapped) {
   t = two();
   expectWrittenAtTheEnd(each, std::array<Tensor, 2>{t[0], t[1]}, t);
   t = two();
-  expectWrittenAtTheEnd([](const auto& in) { in.first.add_(1), in.second->add_(1); }, std::pair(t[0], std::optional<Tensor>(t[1])), t);
+  expectWrittenAtTheEnd([](const auto& in) { in.first.add_(1), in.second->add_(1); },
+                        std::pair(t[0], std::optional<Tensor>(t[1])), t);
   t = two();
   expectWrittenAtTheEnd([](const auto& in) { std::get<1>(in).add_(1), std::get<2>(in)[0].add_(1); },
                         std::tuple(3, t[0], std::vector<Tensor>{t[1]}), t);

@@ -39,19 +39,34 @@ TEST(FunctionalizeErrors, ElementsThatShareMemoryGetOneValue) {
 }
 
 TEST(FunctionalizeErrors, ThoseOfThePlainProgram) {
-  EXPECT_THAT(sameError({iota({3}), iota({2, 3})}, [](const List& in) { in[0].add_(in[1]); }), HasSubstr("doesn't match the broadcast shape"));
-  EXPECT_THAT(sameError({zeros({3}, kLong), iota({3})}, [](const List& in) { in[0].add_(in[1]); }), HasSubstr("can't be cast"));
-  EXPECT_THAT(sameError({iota({3}).requires_grad_()}, [](const List& in) { in[0].add_(1); }), HasSubstr("leaf Variable that requires grad"));
-  EXPECT_THAT(sameError({iota({3}).requires_grad_()}, [](const List& in) { in[0].slice(0, 1).add_(1); }), HasSubstr("view of a leaf Variable"));
-  EXPECT_THAT(sameError({iota({3}).requires_grad_(), iota({3})}, [](const List& in) {
-    Tensor out = in[1];
-    add_out(out, in[0], in[0]);
-  }), HasSubstr("don't support automatic differentiation"));
-  EXPECT_THAT(sameError({iota({4, 2}).requires_grad_()}, [](const List& in) { in[0].mul(1).unbind()[0].add_(1); }), HasSubstr("multiple views"));
-  EXPECT_THAT(sameError({iota({1, 3})}, [](const List& in) { in[0].expand({2, 3}).add_(1); }), HasSubstr("single memory location"));
-  EXPECT_THAT(sameError({iota({4})}, [](const List& in) { in[0].slice(0, 1).add_(in[0].slice(0, 0, 3)); }), HasSubstr("memory"));
-  EXPECT_THAT(sameError({iota({3}).requires_grad_()}, [](const List& in) { Tensor t = in[0]; t.resize_({4}); }), HasSubstr("cannot resize"));
-  EXPECT_THAT(sameError({iota({2, 3})}, [](const List& in) { in[0].t().view({6}); }), HasSubstr("view size is not compatible"));
+  EXPECT_THAT(sameError({iota({3}), iota({2, 3})}, [](const List& in) { in[0].add_(in[1]); }),
+              HasSubstr("doesn't match the broadcast shape"));
+  EXPECT_THAT(sameError({zeros({3}, kLong), iota({3})}, [](const List& in) { in[0].add_(in[1]); }),
+              HasSubstr("can't be cast"));
+  EXPECT_THAT(sameError({iota({3}).requires_grad_()}, [](const List& in) { in[0].add_(1); }),
+              HasSubstr("leaf Variable that requires grad"));
+  EXPECT_THAT(sameError({iota({3}).requires_grad_()}, [](const List& in) { in[0].slice(0, 1).add_(1); }),
+              HasSubstr("view of a leaf Variable"));
+  EXPECT_THAT(sameError({iota({3}).requires_grad_(), iota({3})},
+                        [](const List& in) {
+                          Tensor out = in[1];
+                          add_out(out, in[0], in[0]);
+                        }),
+              HasSubstr("don't support automatic differentiation"));
+  EXPECT_THAT(sameError({iota({4, 2}).requires_grad_()}, [](const List& in) { in[0].mul(1).unbind()[0].add_(1); }),
+              HasSubstr("multiple views"));
+  EXPECT_THAT(sameError({iota({1, 3})}, [](const List& in) { in[0].expand({2, 3}).add_(1); }),
+              HasSubstr("single memory location"));
+  EXPECT_THAT(sameError({iota({4})}, [](const List& in) { in[0].slice(0, 1).add_(in[0].slice(0, 0, 3)); }),
+              HasSubstr("memory"));
+  EXPECT_THAT(sameError({iota({3}).requires_grad_()},
+                        [](const List& in) {
+                          Tensor t = in[0];
+                          t.resize_({4});
+                        }),
+              HasSubstr("cannot resize"));
+  EXPECT_THAT(sameError({iota({2, 3})}, [](const List& in) { in[0].t().view({6}); }),
+              HasSubstr("view size is not compatible"));
 }
 
 TEST(FunctionalizeErrors, AChangedLeafIsALeafStill) {
@@ -76,16 +91,21 @@ TEST(FunctionalizeErrors, WritingToAConstant) {
   Tensor out = iota({3});
   EXPECT_THAT(errorOf([&] { functionalize([&](const Tensor& x) { constant.add_(x); })(iota({3})); }),
               HasSubstr("operator aten::add_.Tensor: argument 'self' is a plain tensor, but is written"));
-  EXPECT_THAT(errorOf([&] { functionalize([&](const Tensor& x) { add_out(out, x, x); })(iota({3})); }), HasSubstr("argument 'out' is a plain tensor"));
+  EXPECT_THAT(errorOf([&] { functionalize([&](const Tensor& x) { add_out(out, x, x); })(iota({3})); }),
+              HasSubstr("argument 'out' is a plain tensor"));
   EXPECT_TRUE(identical(constant, iota({3})) && identical(out, iota({3})));
 }
 
 TEST(FunctionalizeErrors, AnOperatorWithoutFunctionalForm) {
   Library lib(Library::Kind::kDef, "functionalize_errors");
-  lib.def("scale_(Tensor(a!) self, float by) -> Tensor(a!)", [](Tensor& self, double by) -> Tensor& { return self.mul_(by); });
-  const auto scale_ = Dispatcher::singleton().findSchemaOrThrow("functionalize_errors::scale_").typed<Tensor&(Tensor&, double)>();
+  lib.def("scale_(Tensor(a!) self, float by) -> Tensor(a!)",
+          [](Tensor& self, double by) -> Tensor& { return self.mul_(by); });
+  const auto scale_ =
+      Dispatcher::singleton().findSchemaOrThrow("functionalize_errors::scale_").typed<Tensor&(Tensor&, double)>();
   Tensor x = to_functional(iota({3}));
-  EXPECT_THAT(errorOf([&] { scale_.call(x, 2); }), HasSubstr("operator functionalize_errors::scale_ can't be functionalized: no operator computes what it writes"));
+  EXPECT_THAT(
+      errorOf([&] { scale_.call(x, 2); }),
+      HasSubstr("operator functionalize_errors::scale_ can't be functionalized: no operator computes what it writes"));
   lib.def("scale(Tensor self, float by) -> Tensor", [](const Tensor& self, double by) { return self.mul(by); });
   scale_.call(x, 2);
   EXPECT_TRUE(identical(from_functional(x), iota({3}).mul(2)));
@@ -123,10 +143,12 @@ TEST(FunctionalizeErrors, OperatorsThatLie) {
     *static_cast<float*>(self.data_ptr()) += 1;
     return self.clone();
   });
-  const auto sneaky = Dispatcher::singleton().findSchemaOrThrow("functionalize_lies::sneaky").typed<Tensor(const Tensor&)>();
+  const auto sneaky =
+      Dispatcher::singleton().findSchemaOrThrow("functionalize_lies::sneaky").typed<Tensor(const Tensor&)>();
   const Tensor x = to_functional(iota({3}));
   const FunctionalizeCheckGuard check;
-  EXPECT_THAT(errorOf([&] { sneaky.call(x); }), HasSubstr("functionalize_lies::sneaky changed the data of an argument"));
+  EXPECT_THAT(errorOf([&] { sneaky.call(x); }),
+              HasSubstr("functionalize_lies::sneaky changed the data of an argument"));
 }
 
 TEST(FunctionalizeErrors, ToAndFrom) {

@@ -69,12 +69,12 @@ TEST(Functionalize, SeveralViewsOfOneOperator) {
 
 TEST(Functionalize, ReshapeIsAViewWhereItCanBe) {
   expectSameProgram({iota({2, 6})}, [](const List& in) {
-    in[0].reshape({3, 4}).add_(1);        // a view
-    in[0].t().reshape({12}).add_(100);    // a copy
-    in[0].contiguous().add_(1);           // the tensor itself
-    in[0].t().contiguous().add_(100);     // a copy
-    in[0].to(kFloat).add_(1);             // the tensor itself
-    in[0].to(kDouble).add_(100);          // a copy
+    in[0].reshape({3, 4}).add_(1);      // a view
+    in[0].t().reshape({12}).add_(100);  // a copy
+    in[0].contiguous().add_(1);         // the tensor itself
+    in[0].t().contiguous().add_(100);   // a copy
+    in[0].to(kFloat).add_(1);           // the tensor itself
+    in[0].to(kDouble).add_(100);        // a copy
     in[0].expand({3, 2, 6})[1].add_(1);
     return List{in[0].flatten()};
   });
@@ -175,7 +175,10 @@ TEST(Functionalize, InPlaceViewOperators) {
 
 TEST(Functionalize, InputsMayChangeTheirShape) {
   Tensor x = iota({2, 3});
-  functionalize([](Tensor t) { t.t_(); t.add_(1); })(x);
+  functionalize([](Tensor t) {
+    t.t_();
+    t.add_(1);
+  })(x);
   EXPECT_THAT(x.sizes().vec(), testing::ElementsAre(3, 2));
   EXPECT_TRUE(identical(x, iota({2, 3}).add(1).t()));
 }
@@ -259,7 +262,10 @@ TEST(Functionalize, ResultsAliasInputsAsInPlainPrograms) {
 
 TEST(Functionalize, InputsStayWhenItThrows) {
   const Tensor x = iota({3});
-  const auto f = functionalize([](const Tensor& t) { t.add_(1); t.add_(ones({2})); });
+  const auto f = functionalize([](const Tensor& t) {
+    t.add_(1);
+    t.add_(ones({2}));
+  });
   EXPECT_NE(errorOf([&] { f(x); }), "no error");
   EXPECT_TRUE(identical(x, iota({3})));
   EXPECT_FALSE(FunctionalizeGuard::is_enabled());
@@ -304,7 +310,8 @@ TEST(Functionalize, CustomOperators) {
   lib.def("twice_(Tensor(a!) self) -> Tensor(a!)", [](Tensor& self) -> Tensor& { return self.mul_(2); });
   lib.def("head(Tensor(a) self) -> Tensor(a)", [](const Tensor& self) { return self.slice(0, 0, 2); });
   const auto twice_ = Dispatcher::singleton().findSchemaOrThrow("functionalize_test::twice_").typed<Tensor&(Tensor&)>();
-  const auto head = Dispatcher::singleton().findSchemaOrThrow("functionalize_test::head").typed<Tensor(const Tensor&)>();
+  const auto head =
+      Dispatcher::singleton().findSchemaOrThrow("functionalize_test::head").typed<Tensor(const Tensor&)>();
   expectSameProgram({iota({4})}, [&](const List& in) {
     Tensor view = head.call(in[0]);
     twice_.call(view);

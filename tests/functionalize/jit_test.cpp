@@ -1,4 +1,5 @@
-// Functionalize and thunks: entering and leaving compiles nothing and moves nothing, and plain calls meet their thunks again.
+// Functionalize and thunks: entering and leaving compiles nothing and moves nothing, and plain calls meet their thunks
+// again.
 #include "src/dispatch/thunk.h"
 #include "tests/functionalize/util.h"
 

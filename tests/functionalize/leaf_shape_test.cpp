@@ -30,7 +30,10 @@ Tensor leaf() { return iota({1, 2, 3}).clone().requires_grad_(); }
 List train(Tensor x, const Reshape& reshape) {
   List seen;
   int hooks = 0;
-  x.register_hook([&](const Tensor& g) { ++hooks; return g; });
+  x.register_hook([&](const Tensor& g) {
+    ++hooks;
+    return g;
+  });
   {
     const NoGradGuard no_grad;
     reshape.change(x);
@@ -85,12 +88,13 @@ TEST(FunctionalizeLeafShape, TheArgumentOfAFunction) {
 TEST(FunctionalizeLeafShape, StaysWhenTheFunctionThrows) {
   const Tensor x = leaf();
   EXPECT_NE(errorOf([&] {
-    functionalize([](Tensor t) {
-      const NoGradGuard no_grad;
-      t.squeeze_(0).t_().add_(1);
-      t.add_(ones({7}));
-    })(x);
-  }), "no error");
+              functionalize([](Tensor t) {
+                const NoGradGuard no_grad;
+                t.squeeze_(0).t_().add_(1);
+                t.add_(ones({7}));
+              })(x);
+            }),
+            "no error");
   EXPECT_TRUE(identical(x, leaf()));
 }
 

@@ -1,7 +1,7 @@
 // functional_parity_test [--seed N] [--rounds N] [--op GLOB] [--dtype NAME] [--form plain|grad] [--failures N]
-// Draws calls of every operator of the dictionary as the parity test does, runs each plain and functionalized (arguments wrapped, with
-// their aliases), and compares. Exit status 1 when anything differs that known_differences.txt does not name, or, in a long run
-// (tests/support/seed.h), a line of it is idle, or the calls below wrote.
+// Draws calls of every operator of the dictionary as the parity test does, runs each plain and functionalized
+// (arguments wrapped, with their aliases), and compares. Exit status 1 when anything differs that known_differences.txt
+// does not name, or, in a long run (tests/support/seed.h), a line of it is idle, or the calls below wrote.
 #include "tests/functionalize/compare.h"
 #include "tests/parity/draft.h"
 #include "tests/parity/dtypes.h"
@@ -12,6 +12,7 @@
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/log.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -19,7 +20,6 @@
 #include <iostream>
 #include <map>
 #include <set>
-#include <unistd.h>
 
 namespace parity {
 
@@ -43,13 +43,20 @@ Options parseOptions(int argc, char** argv) {
     const std::string flag = argv[i];
     if (i + 1 == argc) throw std::invalid_argument(flag + " needs a value");
     const std::string value = argv[i + 1];
-    if (flag == "--seed") o.seed = std::stoull(value);
-    else if (flag == "--rounds") o.rounds = std::stoi(value);
-    else if (flag == "--op") o.op = value;
-    else if (flag == "--dtype") o.dtype = value;
-    else if (flag == "--form") o.form = value;
-    else if (flag == "--failures") o.failures = std::stoull(value);
-    else throw std::invalid_argument("unknown flag " + flag);
+    if (flag == "--seed")
+      o.seed = std::stoull(value);
+    else if (flag == "--rounds")
+      o.rounds = std::stoi(value);
+    else if (flag == "--op")
+      o.op = value;
+    else if (flag == "--dtype")
+      o.dtype = value;
+    else if (flag == "--form")
+      o.form = value;
+    else if (flag == "--failures")
+      o.failures = std::stoull(value);
+    else
+      throw std::invalid_argument("unknown flag " + flag);
   }
   return o;
 }
@@ -93,28 +100,37 @@ class Run {
     for (int round = 0; round < options_.rounds; ++round)
       for (const shunt::OperatorName& name : shunt::Dispatcher::singleton().getAllOpNames()) {
         const auto op = shunt::Dispatcher::singleton().findSchema(name);
-        if (op && name.getNamespace() == "aten" && name.name != "aten::_local_scalar_dense" && parity::globMatches(options_.op, name.str())) drawAll(op->schema(), round);
+        if (op && name.getNamespace() == "aten" && name.name != "aten::_local_scalar_dense" &&
+            parity::globMatches(options_.op, name.str()))
+          drawAll(op->schema(), round);
       }
     return report();
   }
 
  private:
   void drawAll(const shunt::FunctionSchema& schema, int round) {
-    const bool tensors = std::ranges::any_of(schema.arguments(), [](const auto& a) { return a.type.kind == shunt::TypeKind::Tensor && !a.is_out(); });
-    const bool differentiable = tensors && !schema.isOut() && !(parity::ruleFor(schema.name(), schema.overload_name()).flags & parity::kNoGradForm);
+    const bool tensors = std::ranges::any_of(
+        schema.arguments(), [](const auto& a) { return a.type.kind == shunt::TypeKind::Tensor && !a.is_out(); });
+    const bool differentiable = tensors && !schema.isOut() &&
+                                !(parity::ruleFor(schema.name(), schema.overload_name()).flags & parity::kNoGradForm);
     for (const bool grad : {false, true})
       for (const int dtype : parity::allDtypes()) {
         if (grad && (!differentiable || !parity::isFloating(dtype))) continue;
-        if (parity::globMatches(options_.dtype, parity::dtypeName(dtype)) && parity::globMatches(options_.form, grad ? "grad" : "plain")) drawOne(schema, dtype, grad, round);
+        if (parity::globMatches(options_.dtype, parity::dtypeName(dtype)) &&
+            parity::globMatches(options_.form, grad ? "grad" : "plain"))
+          drawOne(schema, dtype, grad, round);
       }
   }
 
   void drawOne(const shunt::FunctionSchema& schema, int dtype, bool grad, int round) {
     const std::string name = schema.operator_name().str();
-    const std::string flags = "--seed " + std::to_string(options_.seed) + " --op " + name + " --dtype " + parity::dtypeName(dtype) + " --form " +
-                              (grad ? "grad" : "plain") + " --rounds " + std::to_string(options_.rounds);
+    const std::string flags = "--seed " + std::to_string(options_.seed) + " --op " + name + " --dtype " +
+                              parity::dtypeName(dtype) + " --form " + (grad ? "grad" : "plain") + " --rounds " +
+                              std::to_string(options_.rounds);
     std::snprintf(current_case, sizeof current_case, "%s", flags.c_str());
-    const parity::Case c = parity::drawCase(schema, dtype, grad, round == 0, parity::hashOf(name + parity::dtypeName(dtype) + (grad ? "g" : "p") + std::to_string(round), options_.seed));
+    const parity::Case c = parity::drawCase(
+        schema, dtype, grad, round == 0,
+        parity::hashOf(name + parity::dtypeName(dtype) + (grad ? "g" : "p") + std::to_string(round), options_.seed));
     const parity::Outcome plain = parity::runShunt(c), functional = runFunctional(c);
     ++cases_;
     threw_ += plain.threw;
@@ -139,12 +155,14 @@ class Run {
   int report() {
     size_t printed = 0;
     for (const auto& [key, f] : failures_)
-      std::cout << "\nDIFFERS " << key << ' ' << f.count << "x\n  " << (printed++ < options_.failures ? f.text : f.text.substr(0, f.text.find('\n')) + "\n");
+      std::cout << "\nDIFFERS " << key << ' ' << f.count << "x\n  "
+                << (printed++ < options_.failures ? f.text : f.text.substr(0, f.text.find('\n')) + "\n");
     bool idle = false;
     for (const Known& k : known_)
       if (k.hits == 0 && shunt::test::longRun() && options_.op == "*" && options_.dtype == "*" && options_.form == "*")
         idle = true, std::cout << "known difference not met, line " << k.line << ": " << k.op << ' ' << k.what << '\n';
-    std::cout << "\nseed " << options_.seed << ": " << cases_ << " cases, " << threw_ << " of them refused, " << failures_.size() << " kinds of difference\n";
+    std::cout << "\nseed " << options_.seed << ": " << cases_ << " cases, " << threw_ << " of them refused, "
+              << failures_.size() << " kinds of difference\n";
     return failures_.empty() && !idle ? 0 : 1;
   }
 

@@ -1,5 +1,5 @@
-// Every operator that writes has a functional form, found by its schema; every view can be undone. Fails when the dictionary gets an
-// operator for which that isn't so.
+// Every operator that writes has a functional form, found by its schema; every view can be undone. Fails when the
+// dictionary gets an operator for which that isn't so.
 #include "tests/functionalize/util.h"
 
 #include <map>
@@ -11,7 +11,8 @@ namespace {
 std::vector<OperatorHandle> dictionary() {
   std::vector<OperatorHandle> out;
   for (const OperatorName& name : Dispatcher::singleton().getAllOpNames())
-    if (const auto op = Dispatcher::singleton().findSchema(name); op && name.getNamespace() == "aten") out.push_back(*op);
+    if (const auto op = Dispatcher::singleton().findSchema(name); op && name.getNamespace() == "aten")
+      out.push_back(*op);
   return out;
 }
 
@@ -36,18 +37,26 @@ TEST(FunctionalRules, EveryWritingOperatorHasAForm) {
 }
 
 TEST(FunctionalRules, TheFormsAreTheRightOnes) {
-  const std::map<std::string, std::string> expected = {
-      {"aten::add_.Tensor", "aten::add.Tensor"},   {"aten::add.out", "aten::add.Tensor"},
-      {"aten::pow_.Scalar", "aten::pow.Tensor_Scalar"}, {"aten::floor_divide_.Tensor", "aten::floor_divide"},
-      {"aten::max.dim_max", "aten::max.dim"},      {"aten::sum.IntList_out", "aten::sum.dim_IntList"},
-      {"aten::arange.start_out", "aten::arange.start_step"}, {"aten::empty.out", "aten::empty.memory_format"},
-      {"aten::rand.generator_out", "aten::rand.generator"}, {"aten::where.self_out", "aten::where.self"},
-      {"aten::t_", "aten::t"},                     {"aten::squeeze_.dim", "aten::squeeze.dim"},
-      {"aten::bernoulli_.float", "aten::bernoulli.p"}, {"aten::normal_", "functional::normal"},
-      {"aten::copy_", "functional::copy"},         {"aten::sigmoid_backward.grad_input", "aten::sigmoid_backward"}};
+  const std::map<std::string, std::string> expected = {{"aten::add_.Tensor", "aten::add.Tensor"},
+                                                       {"aten::add.out", "aten::add.Tensor"},
+                                                       {"aten::pow_.Scalar", "aten::pow.Tensor_Scalar"},
+                                                       {"aten::floor_divide_.Tensor", "aten::floor_divide"},
+                                                       {"aten::max.dim_max", "aten::max.dim"},
+                                                       {"aten::sum.IntList_out", "aten::sum.dim_IntList"},
+                                                       {"aten::arange.start_out", "aten::arange.start_step"},
+                                                       {"aten::empty.out", "aten::empty.memory_format"},
+                                                       {"aten::rand.generator_out", "aten::rand.generator"},
+                                                       {"aten::where.self_out", "aten::where.self"},
+                                                       {"aten::t_", "aten::t"},
+                                                       {"aten::squeeze_.dim", "aten::squeeze.dim"},
+                                                       {"aten::bernoulli_.float", "aten::bernoulli.p"},
+                                                       {"aten::normal_", "functional::normal"},
+                                                       {"aten::copy_", "functional::copy"},
+                                                       {"aten::sigmoid_backward.grad_input", "aten::sigmoid_backward"}};
   for (const auto& [writing, form] : expected) {
     const size_t dot = writing.find('.');
-    const auto op = Dispatcher::singleton().findSchemaOrThrow(writing.substr(0, dot).c_str(), dot == std::string::npos ? "" : writing.substr(dot + 1).c_str());
+    const auto op = Dispatcher::singleton().findSchemaOrThrow(
+        writing.substr(0, dot).c_str(), dot == std::string::npos ? "" : writing.substr(dot + 1).c_str());
     ASSERT_TRUE(functional_form(op).has_value()) << writing;
     EXPECT_EQ(functional_form(op)->operator_name().str(), form) << writing;
   }
@@ -103,7 +112,8 @@ TEST(FunctionalRules, EveryViewCanBeWrittenThrough) {
   for (const OperatorHandle& op : dictionary()) {
     if (!isView(op.schema())) continue;
     const std::string name = op.operator_name().str();
-    ASSERT_FALSE(viewsOf(iota({2, 3, 4}), name).empty()) << name << ": a view operator that this test doesn't know; add it to the table above";
+    ASSERT_FALSE(viewsOf(iota({2, 3, 4}), name).empty())
+        << name << ": a view operator that this test doesn't know; add it to the table above";
     SCOPED_TRACE(name);
     expectSameProgram({iota({2, 3, 4})}, [&](const std::vector<Tensor>& in) {
       const NoGradGuard no_grad;
@@ -128,9 +138,9 @@ TEST(FunctionalRules, ReadableInverses) {
   for (const char* name : {"select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter"}) {
     spies.emplace_back(Library::Kind::kImpl, "aten", DispatchKey::BackendSelect);
     spies.back().impl(name, CppFunction::makeFromBoxed([](const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
-      seen.push_back(op.operator_name().str());
-      op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::BackendSelect), stack);
-    }));
+                        seen.push_back(op.operator_name().str());
+                        op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::BackendSelect), stack);
+                      }));
   }
   const Tensor x = to_functional(iota({3, 3}));
   x[0].add_(1);
@@ -138,7 +148,8 @@ TEST(FunctionalRules, ReadableInverses) {
   x.diagonal().add_(1);
   x.t().add_(1);
   x[0][1].add_(1);
-  EXPECT_THAT(seen, testing::ElementsAre("aten::select_scatter", "aten::slice_scatter", "aten::diagonal_scatter", "aten::as_strided_scatter", "aten::as_strided_scatter"));
+  EXPECT_THAT(seen, testing::ElementsAre("aten::select_scatter", "aten::slice_scatter", "aten::diagonal_scatter",
+                                         "aten::as_strided_scatter", "aten::as_strided_scatter"));
 }
 
 }  // namespace

@@ -11,12 +11,14 @@ using List = std::vector<Tensor>;
 
 /// Holds twice the numbers that it shows, as float64, so that nothing inside looks like it.
 struct Doubled : TensorSubclass {
-  explicit Doubled(const Tensor& shown) : TensorSubclass(shown.sizes(), shown.options()), held(shown.to(kDouble).flatten().mul(2)) {}
+  explicit Doubled(const Tensor& shown)
+      : TensorSubclass(shown.sizes(), shown.options()), held(shown.to(kDouble).flatten().mul(2)) {}
   void handle(const OperatorHandle& op, Stack* stack) override {
     EXPECT_FALSE(op.schema().is_mutable()) << op.operator_name();
     for (IValue& v : *stack) v = mapTensors(v, [](const Tensor& t) { return shown(t); });
     op.callBoxed(stack);
-    for (IValue& v : *stack) v = mapTensors(v, [](const Tensor& t) { return t.dtype() == kFloat ? wrap<Doubled>(t) : t; });
+    for (IValue& v : *stack)
+      v = mapTensors(v, [](const Tensor& t) { return t.dtype() == kFloat ? wrap<Doubled>(t) : t; });
   }
   static Tensor shown(const Tensor& t) {
     const auto* d = wrapper_cast<Doubled>(t);
@@ -124,8 +126,10 @@ TEST(FunctionalizeSubclass, Gradients) {
 TEST(FunctionalizeSubclass, ErrorsAreThePlainOnes) {
   const auto of = [](const Tensor& t) { return to_functional(wrap<Wrapper>(t)); };
   EXPECT_THAT(errorOf([&] { of(iota({3})).add_(of(ones({2}))); }), testing::HasSubstr("must match the size of tensor"));
-  EXPECT_THAT(errorOf([&] { of(iota({3}).requires_grad_()).add_(1); }), testing::HasSubstr("leaf Variable that requires grad"));
-  EXPECT_THAT(errorOf([&] { of(iota({3}).requires_grad_())[0].add_(1); }), testing::HasSubstr("a view of a leaf Variable"));
+  EXPECT_THAT(errorOf([&] { of(iota({3}).requires_grad_()).add_(1); }),
+              testing::HasSubstr("leaf Variable that requires grad"));
+  EXPECT_THAT(errorOf([&] { of(iota({3}).requires_grad_())[0].add_(1); }),
+              testing::HasSubstr("a view of a leaf Variable"));
   EXPECT_THAT(errorOf([&] { of(iota({1, 3})).expand({2, 3}).add_(1); }), testing::HasSubstr("single memory location"));
 }
 

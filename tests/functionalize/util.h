@@ -22,8 +22,8 @@ inline bool identical(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.sizes() == b.sizes() && (a.numel() == 0 || a.eq(b).all().item<bool>());
 }
 
-/// Runs `f` on clones of `inputs`, plain and functionalized with every call below checked, and compares the results, what became of the
-/// inputs, and the inputs' geometry.
+/// Runs `f` on clones of `inputs`, plain and functionalized with every call below checked, and compares the results,
+/// what became of the inputs, and the inputs' geometry.
 template <class F>
 void expectSameProgram(const std::vector<Tensor>& inputs, F f) {
   std::vector<Tensor> plain, functional;

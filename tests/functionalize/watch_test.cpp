@@ -15,7 +15,10 @@ TEST(FunctionalizeWatch, WritesToTensorsOfTheProgram) {
     return self.clone();
   });
   lib.def("deep(Tensor self) -> Tensor", [](const Tensor& self) {
-    return Dispatcher::singleton().findSchemaOrThrow("functionalize_watch::counts").typed<Tensor(const Tensor&)>().call(self);
+    return Dispatcher::singleton()
+        .findSchemaOrThrow("functionalize_watch::counts")
+        .typed<Tensor(const Tensor&)>()
+        .call(self);
   });
   lib.def("own(Tensor self) -> Tensor", [](const Tensor& self) {
     Tensor out = self.clone();
@@ -31,12 +34,14 @@ TEST(FunctionalizeWatch, WritesToTensorsOfTheProgram) {
   const Tensor y = x + 0;
   for (const Tensor& t : {x, y}) {  // what a checked call was given, and what it returned
     captured = from_functional(t);
-    EXPECT_THAT(call("functionalize_watch::counts"), HasSubstr("operator functionalize_watch::counts calls aten::add_.Scalar, which writes "
-                                                               "to its argument 'self', a tensor of the program"));
+    EXPECT_THAT(call("functionalize_watch::counts"),
+                HasSubstr("operator functionalize_watch::counts calls aten::add_.Scalar, which writes "
+                          "to its argument 'self', a tensor of the program"));
     EXPECT_THAT(call("functionalize_watch::deep"), HasSubstr("functionalize_watch::deep calls aten::add_.Scalar"));
     EXPECT_TRUE(identical(captured, zeros({3})));
   }
-  EXPECT_THAT(call("functionalize_watch::argument"), HasSubstr("functionalize_watch::argument calls aten::add_.Scalar"));
+  EXPECT_THAT(call("functionalize_watch::argument"),
+              HasSubstr("functionalize_watch::argument calls aten::add_.Scalar"));
   EXPECT_EQ(call("functionalize_watch::own"), "no error");
   captured.reset();
 }
@@ -48,9 +53,9 @@ TEST(FunctionalizeWatch, DropoutIsTakenApart) {
   for (const char* name : {"bernoulli_.float", "div_.Scalar"}) {
     spies.emplace_back(Library::Kind::kImpl, "aten", DispatchKey::BackendSelect);
     spies.back().impl(name, CppFunction::makeFromBoxed([](const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
-      if (!ks.has(Functionality::Fake)) written.push_back(op.operator_name().str());
-      op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::BackendSelect), stack);
-    }));
+                        if (!ks.has(Functionality::Fake)) written.push_back(op.operator_name().str());
+                        op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::BackendSelect), stack);
+                      }));
   }
   for (const double p : {0.0, 0.3, 1.0})
     expectSameProgram({iota({64})}, [p](const std::vector<Tensor>& in) {

@@ -1,5 +1,5 @@
-// The disk cache in a process that does as it likes: forks, closes descriptors that it doesn't know, and has the number of
-// one that was killed.
+// The disk cache in a process that does as it likes: forks, closes descriptors that it doesn't know, and has the number
+// of one that was killed.
 #include "jit/cache/thunk_cache.h"
 #include "tests/jit/util.h"
 

@@ -191,9 +191,7 @@ TEST_F(Cache, ObjectsThatCannotBeBoundAreNotUsed) {
       [&](CachedObject& cached) { cached.object = unbound->getBuffer().str(); },
       [&](CachedObject& cached) { cached.object = other->getBuffer().str(); },  // without the thunk's function
       [](CachedObject& cached) { cached.object = "no object at all"; },
-      [](CachedObject& cached) {
-        cached.literals.push_back({"literal:0.16", {"x", 16, "", {}}});
-      },                                                        // of another name
+      [](CachedObject& cached) { cached.literals.push_back({"literal:0.16", {"x", 16, "", {}}}); },  // of another name
       [](CachedObject& cached) { cached.chains.push_back({7, {}}); },  // a chain that the plan doesn't have
       [](CachedObject& cached) { cached.chains.front().slots.push_back(100'000); },  // nor any table
   };

@@ -42,7 +42,8 @@ int main() {
   for (int i = 0; i < 3; ++i) x.mul(x);  // the first compiles
   for (const auto& t : jit::publishedThunks()) {
     if (t->op->name() != "aten::mul") continue;
-    std::printf("process %d thunk %zx\nmapping %s\n", getpid(), reinterpret_cast<size_t>(t->code), mappingOf(t->code).c_str());
+    std::printf("process %d thunk %zx\nmapping %s\n", getpid(), reinterpret_cast<size_t>(t->code),
+                mappingOf(t->code).c_str());
   }
   std::printf("in thunks %d\n", static_cast<int>(jit::calls_in_thunks()));
   std::fflush(stdout);

@@ -1,5 +1,5 @@
-// What gdb and perf are told of thunks: gdb itself names one in a backtrace and finds the way through it; perf's map is read
-// as perf reads it.
+// What gdb and perf are told of thunks: gdb itself names one in a backtrace and finds the way through it; perf's map is
+// read as perf reads it.
 #include "tests/support/run_command.h"
 
 #include <gmock/gmock.h>
@@ -21,16 +21,19 @@ using testing::Not;
 constexpr const char* kName = "shunt:aten::mul.Tensor{AutogradCPU,CPU}(Float,Float)";
 
 std::string run(const std::string& command) {
-  const ::shunt::test::CommandResult ran = ::shunt::test::runCommand("env -u SHUNT_JIT_GDB -u SHUNT_JIT_PERF SHUNT_JIT=1 SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1 " + command + " 2>&1");
+  const ::shunt::test::CommandResult ran = ::shunt::test::runCommand(
+      "env -u SHUNT_JIT_GDB -u SHUNT_JIT_PERF SHUNT_JIT=1 SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1 " + command + " 2>&1");
   EXPECT_EQ(ran.status, 0) << ran.text;
   return ran.text;
 }
 
 /// A backtrace from the kernel below the thunk, what is known of the thunk then, and what after it is gone.
 std::string inGdb(const std::string& variables) {
-  return run(variables + " gdb -nx -batch -ex 'set confirm off' -ex 'set breakpoint pending on' -ex 'break probe_stop if call == 3'"
+  return run(variables +
+             " gdb -nx -batch -ex 'set confirm off' -ex 'set breakpoint pending on' -ex 'break probe_stop if call == 3'"
              " -ex 'break probe_stop if call < 0' -ex run -ex 'echo <stopped>\\n' -ex bt -ex 'echo <known>\\n'"
-             " -ex 'info functions aten::mul.Tensor' -ex 'echo <gone>\\n' -ex continue -ex 'info functions aten::mul.Tensor' -ex 'echo <end>\\n' -ex kill --args " SHUNT_DEBUG_PROBE);
+             " -ex 'info functions aten::mul.Tensor' -ex 'echo <gone>\\n' -ex continue -ex 'info functions "
+             "aten::mul.Tensor' -ex 'echo <end>\\n' -ex kill --args " SHUNT_DEBUG_PROBE);
 }
 
 std::string between(const std::string& text, const std::string& from, const std::string& to) {
@@ -49,7 +52,8 @@ TEST(Gdb, NamesAThunkAndUnwindsThroughIt) {
   EXPECT_NE(main, std::string::npos) << text;
   EXPECT_THAT(trace, Not(HasSubstr("corrupt stack")));
   EXPECT_THAT(between(text, "<known>", "<gone>"), HasSubstr(kName));
-  EXPECT_THAT(between(text, "<gone>", "<end>"), AllOf(HasSubstr("in thunks"), Not(HasSubstr("in thunks 0")), HasSubstr("All functions")));
+  EXPECT_THAT(between(text, "<gone>", "<end>"),
+              AllOf(HasSubstr("in thunks"), Not(HasSubstr("in thunks 0")), HasSubstr("All functions")));
   EXPECT_THAT(between(text, "<gone>", "<end>"), Not(HasSubstr(kName))) << "taken back with the thunk";
 }
 

@@ -1,4 +1,5 @@
-// A program may end at any moment of a compile: while it waits, while LLVM is being loaded, works, or has just finished.
+// A program may end at any moment of a compile: while it waits, while LLVM is being loaded, works, or has just
+// finished.
 #include <gtest/gtest.h>
 
 #include <spawn.h>
@@ -24,7 +25,8 @@ int runProgram(int calls) {
 
 class Exit : public testing::TestWithParam<int> {};
 
-// A pair is compiled from about its 512th call on: the counts end before that, at once after it, and when it may be done.
+// A pair is compiled from about its 512th call on: the counts end before that, at once after it, and when it may be
+// done.
 TEST_P(Exit, RightAfterCallsIsInOrder) {
   for (int round = 0; round < 40; ++round) {
     const int status = runProgram(GetParam());

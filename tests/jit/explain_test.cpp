@@ -146,7 +146,8 @@ TEST(Explain, DispatchModesAtKernelComeLastAndAreNotOfferedComposites) {
     EXPECT_EQ(e.kernel_modes, 1u);
     EXPECT_EQ(e.keys, "AutogradCPU, PythonKernel, CPU");
     EXPECT_EQ(e.keys_below_modes, "CPU");
-    EXPECT_THAT(e.verdict, StartsWith("goes to the mode Kernel, below Autograd and Autocast; below the modes interpreted"));
+    EXPECT_THAT(e.verdict,
+                StartsWith("goes to the mode Kernel, below Autograd and Autocast; below the modes interpreted"));
     EXPECT_THAT(stepOf(e, "PythonKernel")->place, StartsWith("dispatch_mode.cpp:"));
   }
   const DispatchModeGuard second(call);
@@ -162,12 +163,15 @@ TEST(Explain, DispatchModesAtKernelComeLastAndAreNotOfferedComposites) {
 
 TEST(Explain, TheThreadsSettingsAsData) {
   const Tensor x = numbers(kFloat);
-  const auto thread = [&] { return nlohmann::json::parse(explain("aten::mm", x.view({4, 4}), x.view({4, 4})).json())["thread"]; };
+  const auto thread = [&] {
+    return nlohmann::json::parse(explain("aten::mm", x.view({4, 4}), x.view({4, 4})).json())["thread"];
+  };
   EXPECT_EQ(thread(), nlohmann::json::parse(R"({"grad": true, "inference": false, "autocast": {}})"));
   {
     const AutocastGuard autocast(kCPU, kHalf);
     const InferenceMode inference;
-    EXPECT_EQ(thread(), nlohmann::json::parse(R"({"grad": false, "inference": true, "autocast": {"AutocastCPU": "Half"}})"));
+    EXPECT_EQ(thread(),
+              nlohmann::json::parse(R"({"grad": false, "inference": true, "autocast": {"AutocastCPU": "Half"}})"));
     EXPECT_THAT(explain("aten::relu", x).modes, HasSubstr("inference on, autocast AutocastCPU to Half"));
   }
   EXPECT_TRUE(explain("aten::relu", x).dispatch_modes.empty());
@@ -196,7 +200,8 @@ TEST(Explain, WrappersAreNamed) {
   EXPECT_EQ(functional.arguments[0].wrapper, "functional");
   EXPECT_EQ(nlohmann::json::parse(functional.json())["arguments"][0]["wrapper"], "functional");
   EXPECT_FALSE(stepOf(functional, "Functionalize")->place.empty());
-  for (const Explanation* e : {&subclass, &fake, &functional}) EXPECT_THAT(e->verdict, StartsWith("interpreted: ")) << e->text();
+  for (const Explanation* e : {&subclass, &fake, &functional})
+    EXPECT_THAT(e->verdict, StartsWith("interpreted: ")) << e->text();
 }
 
 Tensor plain(const Tensor& x) { return x.clone(); }
@@ -245,7 +250,8 @@ TEST(Explain, ArgumentsHaveDefaultsAndNames) {
   };
   EXPECT_THAT(messageOf([&] { explain(add, {x}); }), HasSubstr("argument 'other' of aten::add.Tensor is missing"));
   EXPECT_THAT(messageOf([&] { explain(add, {x, x}, {{"beta", IValue(1)}}); }), HasSubstr("has no argument 'beta'"));
-  EXPECT_THAT(messageOf([&] { explain(add, {x, x}, {{"self", IValue(x)}}); }), HasSubstr("'self' of aten::add.Tensor is given twice"));
+  EXPECT_THAT(messageOf([&] { explain(add, {x, x}, {{"self", IValue(x)}}); }),
+              HasSubstr("'self' of aten::add.Tensor is given twice"));
   EXPECT_THAT(messageOf([&] { explain(add, {x, IValue("text")}); }), HasSubstr("expected Tensor, got"));
   EXPECT_THAT(messageOf([&] { explain("aten::addd.Tensor", x); }), HasSubstr("aten::addd"));
 }
@@ -258,15 +264,20 @@ TEST(Explain, EveryOperatorsDefaultsAreTaken) {
     if (!op) continue;
     std::map<std::string, IValue> named;
     for (const Argument& a : op->schema().arguments())
-      if (!a.default_value && a.type.isPlain(TypeKind::Tensor)) named[a.name] = x;
-      else if (!a.default_value && a.type.isPlain(TypeKind::Scalar)) named[a.name] = 1;
-      else if (!a.default_value && a.type.isList(TypeKind::Tensor)) named[a.name] = std::vector<Tensor>{x, x};
+      if (!a.default_value && a.type.isPlain(TypeKind::Tensor))
+        named[a.name] = x;
+      else if (!a.default_value && a.type.isPlain(TypeKind::Scalar))
+        named[a.name] = 1;
+      else if (!a.default_value && a.type.isList(TypeKind::Tensor))
+        named[a.name] = std::vector<Tensor>{x, x};
     try {
       const Explanation e = explain(*op, {}, named);
       EXPECT_FALSE(e.chain.empty()) << name;
       ++explained;
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(), testing::AnyOf(HasSubstr("is missing and has no default"), HasSubstr("expected Tensor?[]"))) << name;
+      EXPECT_THAT(error.what(),
+                  testing::AnyOf(HasSubstr("is missing and has no default"), HasSubstr("expected Tensor?[]")))
+          << name;
     }
   }
   EXPECT_GT(explained, 250);
@@ -284,8 +295,9 @@ TEST(Explain, TextAndJsonTellTheSame) {
   const Tensor x = numbers(kFloat);
   for (int i = 0; i < 5; ++i) x.sin();
   const Explanation e = explain("aten::sin", x);
-  EXPECT_THAT(e.text(), AllOf(HasSubstr("aten::sin(Tensor self) -> Tensor"), HasSubstr("-> CPU"), HasSubstr(e.verdict), HasSubstr(e.plan),
-                              HasSubstr("of the call          {CPU}"), HasSubstr("in thunks 1"), HasSubstr("never invalidated")));
+  EXPECT_THAT(e.text(), AllOf(HasSubstr("aten::sin(Tensor self) -> Tensor"), HasSubstr("-> CPU"), HasSubstr(e.verdict),
+                              HasSubstr(e.plan), HasSubstr("of the call          {CPU}"), HasSubstr("in thunks 1"),
+                              HasSubstr("never invalidated")));
   const auto json = nlohmann::json::parse(e.json());
   EXPECT_EQ(json["op"], "aten::sin");
   EXPECT_EQ(json["keys"]["call"], "CPU");
@@ -303,7 +315,8 @@ TEST(Explain, CallsThatNobodyCountsAreNotZero) {
   Explanation e = explain("aten::sin", x);
   EXPECT_TRUE(e.counts_calls);
   e.counts_calls = false;  // as without SHUNT_STATS
-  EXPECT_THAT(e.text(), AllOf(Not(HasSubstr("in thunks 1")), HasSubstr("; calls in thunks are counted under SHUNT_STATS only\n")));
+  EXPECT_THAT(e.text(), AllOf(Not(HasSubstr("in thunks 1")),
+                              HasSubstr("; calls in thunks are counted under SHUNT_STATS only\n")));
   EXPECT_EQ(nlohmann::json::parse(e.json())["pair"]["counts_calls"], false);
 }
 

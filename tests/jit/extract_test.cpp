@@ -16,7 +16,7 @@ class Extract : public testing::Test {
  protected:
   // Opened once: the file's bytes must outlive the library.
   static const Library& fixture() {
-    static const Library& library = [] () -> const Library& {
+    static const Library& library = []() -> const Library& {
       auto* object = new auto(must(llvm::object::ObjectFile::createObjectFile(SHUNT_JIT_FIXTURE_FILE)));
       return *must(Library::open(must(bitcode::findSection(*object->getBinary())))).release();
     }();
@@ -98,7 +98,9 @@ TEST_F(Extract, AMessageOutlivesTheCode) {
 
 TEST_F(Extract, ATableOfNamesOutlivesTheCode) {
   const std::string_view* names = nullptr;
-  { names = rootOf<const std::string_view*()>(compile(must(extraction.import("fixtureLiterals"))))(); }
+  {
+    names = rootOf<const std::string_view*()>(compile(must(extraction.import("fixtureLiterals"))))();
+  }
   const LinkedCode overwrites = must(link(compileText(constantFunction("overwrites", 1))));
   EXPECT_EQ(names[0], "first of the names");
   EXPECT_EQ(names[1], "second of the names");

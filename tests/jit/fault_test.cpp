@@ -99,8 +99,9 @@ TEST(Faults, LlvmWithoutMemory) {
 
 /// A program with a library whose kernels are inlined, in which LLVM's maps get no memory from then on.
 std::string withoutTables(const std::string& from, const char* sync) {
-  const auto ran = shunt::test::runCommand("env -u SHUNT_JIT OPENBLAS_NUM_THREADS=1 SHUNT_JIT_THRESHOLD=2 SHUNT_JIT_SYNC=" +
-                                           std::string(sync) + " " + preloaded("none") + " " SHUNT_LIBRARY_FAULT_PROBE " " SHUNT_FAULT_PLUGIN " " + from + " 2>&1");
+  const auto ran = shunt::test::runCommand(
+      "env -u SHUNT_JIT OPENBLAS_NUM_THREADS=1 SHUNT_JIT_THRESHOLD=2 SHUNT_JIT_SYNC=" + std::string(sync) + " " +
+      preloaded("none") + " " SHUNT_LIBRARY_FAULT_PROBE " " SHUNT_FAULT_PLUGIN " " + from + " 2>&1");
   EXPECT_EQ(ran.status, 0) << ran.text;
   return ran.text;
 }

@@ -60,7 +60,8 @@ void* realloc(void* memory, size_t size) {
 
 void* calloc(size_t count, size_t size) {
   void* const caller = __builtin_return_address(0);
-  const bool no = refusedToLlvm(count * size, 4096, "tables", caller) || refusedToLlvm(count * size, 256, "small-tables", caller);
+  const bool no =
+      refusedToLlvm(count * size, 4096, "tables", caller) || refusedToLlvm(count * size, 256, "small-tables", caller);
   return no ? nullptr : __libc_calloc(count, size);
 }
 

@@ -27,7 +27,9 @@ SHUNT_FIXTURE const char* fixtureLiteral();
 SHUNT_FIXTURE const std::string_view* fixtureLiterals();
 
 /// Inline and marked cold: it stays the host's.
-[[gnu::cold, gnu::noinline]] __attribute__((visibility("default"))) inline int fixtureCold(int value) { return value - 1; }
+[[gnu::cold, gnu::noinline]] __attribute__((visibility("default"))) inline int fixtureCold(int value) {
+  return value - 1;
+}
 
 template <class T>
 [[gnu::noinline]] T fixtureInline(T value) {

@@ -36,8 +36,10 @@ void importAll(Extraction& extraction) {
       const std::string name = function->getName().str();
       if (!Library::host().has(name) || refused.count(name)) continue;
       llvm::Expected<llvm::Function*> body = extraction.import(name);
-      if (body) more = true;
-      else refused.insert(name), llvm::consumeError(body.takeError());
+      if (body)
+        more = true;
+      else
+        refused.insert(name), llvm::consumeError(body.takeError());
     }
   }
 }
@@ -82,9 +84,11 @@ TEST(Kernels, AddIsExtractedCompiledAndRuns) {
     begin = std::chrono::steady_clock::now();
     const LinkedCode code = must(link(std::move(object)));
     const double linked = millisecondsSince(begin);
-    std::printf("extract %.2f + %.2f ms (%zu bodies, %zu declarations), optimise %.2f, generate %.2f, link %.3f; %zu bytes\n", extract,
-                extract_all, bodies, declared, optimised, generated, linked, code.bytes());
-    const Tensor sum = reinterpret_cast<AddKernel*>(code.address("root"))(nullptr, DispatchKeySet(DispatchKey::CPU), a, b, 2);
+    std::printf(
+        "extract %.2f + %.2f ms (%zu bodies, %zu declarations), optimise %.2f, generate %.2f, link %.3f; %zu bytes\n",
+        extract, extract_all, bodies, declared, optimised, generated, linked, code.bytes());
+    const Tensor sum =
+        reinterpret_cast<AddKernel*>(code.address("root"))(nullptr, DispatchKeySet(DispatchKey::CPU), a, b, 2);
     const Tensor expected = shunt::add(a, b, 2);
     ASSERT_EQ(sum.sizes(), expected.sizes());
     EXPECT_EQ(std::memcmp(sum.data_ptr(), expected.data_ptr(), 16 * sizeof(float)), 0);

@@ -29,18 +29,21 @@ TEST(Link, BindsTheHostsHiddenAndTheLibrarysSymbols) {
     @"_ZTVN5shunt4NodeE" = external constant ptr
     define ptr @vtable() uwtable { ret ptr @"_ZTVN5shunt4NodeE" })")));
   EXPECT_EQ(reinterpret_cast<size_t (*)(const char*)>(code.address("length"))("four"), 4u);
-  EXPECT_EQ(reinterpret_cast<uint64_t (*)()>(code.address("vtable"))(), HostSymbols::instance().address("_ZTVN5shunt4NodeE"));
+  EXPECT_EQ(reinterpret_cast<uint64_t (*)()>(code.address("vtable"))(),
+            HostSymbols::instance().address("_ZTVN5shunt4NodeE"));
 }
 
 TEST(Link, NamesTheSymbolThatNobodyHas) {
-  const auto object = compileText("declare void @nowhere()\n define void @f() uwtable { call void @nowhere()  ret void }");
+  const auto object =
+      compileText("declare void @nowhere()\n define void @f() uwtable { call void @nowhere()  ret void }");
   const size_t live = CodeSlabs::instance().usage().live;
   EXPECT_NE(messageOf(link(copyOf(*object))).find("nowhere"), std::string::npos);
   EXPECT_EQ(CodeSlabs::instance().usage().live, live) << "a failed link kept its memory";
 }
 
 TEST(Link, RefusesWritableData) {
-  TextModule source("@state = global i32 0\n define i32 @f() { %v = load i32, ptr @state  store i32 1, ptr @state  ret i32 %v }");
+  TextModule source(
+      "@state = global i32 0\n define i32 @f() { %v = load i32, ptr @state  store i32 1, ptr @state  ret i32 %v }");
   EXPECT_NE(messageOf(generate(*source.module)).find("state"), std::string::npos);
 }
 
@@ -94,7 +97,9 @@ TEST(Link, TenThousandCyclesLeaveMemoryFlat) {
 TEST(Link, FreedCodeIsReused) {
   const auto object = compileText(constantFunction("f", 7));
   uint64_t first = 0;
-  { first = must(link(copyOf(*object))).address("f"); }
+  {
+    first = must(link(copyOf(*object))).address("f");
+  }
   EXPECT_EQ(must(link(copyOf(*object))).address("f"), first);
 }
 

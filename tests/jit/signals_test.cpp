@@ -116,8 +116,10 @@ TEST(Signals, AWorkersFaultReachesItsHandler) {
   for (int i = 0; i < 100 && worker == 0; ++i) {
     parallelFor(0, 64, 1, [&](int64_t, int64_t) {
       pid_t none = 0;
-      if (gettid() == getpid()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      else if (worker.compare_exchange_strong(none, gettid())) raise(SIGSEGV);
+      if (gettid() == getpid())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      else if (worker.compare_exchange_strong(none, gettid()))
+        raise(SIGSEGV);
     });
   }
   std::signal(SIGSEGV, SIG_DFL);

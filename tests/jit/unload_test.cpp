@@ -51,7 +51,9 @@ class Plugin {
     if (handle_ != nullptr) dlclose(std::exchange(handle_, nullptr));
   }
   template <class F>
-  F* get(const char* name) const { return reinterpret_cast<F*>(dlsym(handle_, name)); }
+  F* get(const char* name) const {
+    return reinterpret_cast<F*>(dlsym(handle_, name));
+  }
   bool mapped() const { return isMapped(path_); }
 
  private:

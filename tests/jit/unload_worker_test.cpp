@@ -1,5 +1,5 @@
-// Libraries that come and go while the compiler's thread is at work on their kernels: every call gets the result of the library
-// that is loaded. A program of its own, because switches are read once.
+// Libraries that come and go while the compiler's thread is at work on their kernels: every call gets the result of the
+// library that is loaded. A program of its own, because switches are read once.
 #include <shunt/jit/jit.h>
 #include <shunt/jit/kernel_library.h>
 #include <shunt/shunt.h>

@@ -7,11 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-#include <unistd.h>
 
 namespace {
 
@@ -36,7 +36,9 @@ TEST(Blas, TakesTheUsersChoice) {
   EXPECT_EQ(coreWith("env OPENBLAS_CORETYPE=Prescott"), "Prescott");
 }
 
-TEST(Blas, LeavesTheEnvironmentAsItWas) { EXPECT_EQ(coreWith("env -u OPENBLAS_CORETYPE SHUNT_TEST_PRINT_VARIABLE=1"), "unset"); }
+TEST(Blas, LeavesTheEnvironmentAsItWas) {
+  EXPECT_EQ(coreWith("env -u OPENBLAS_CORETYPE SHUNT_TEST_PRINT_VARIABLE=1"), "unset");
+}
 
 }  // namespace
 
@@ -44,7 +46,8 @@ int main(int argc, char** argv) {
   if (argc == 2 && std::string(argv[1]) == "--print-core") {
     const std::string core = shunt::linalg::blasCoreName();
     const char* variable = std::getenv("OPENBLAS_CORETYPE");
-    puts(std::getenv("SHUNT_TEST_PRINT_VARIABLE") != nullptr ? (variable != nullptr ? variable : "unset") : core.c_str());
+    puts(std::getenv("SHUNT_TEST_PRINT_VARIABLE") != nullptr ? (variable != nullptr ? variable : "unset")
+                                                             : core.c_str());
     return 0;
   }
   testing::InitGoogleTest(&argc, argv);

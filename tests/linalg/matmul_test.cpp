@@ -8,7 +8,8 @@ namespace {
 const std::vector<ScalarType> kGemmTypes = {kByte, kChar, kShort, kInt, kLong, kHalf, kBFloat16, kFloat, kDouble};
 
 /// alpha * a * b + beta * c of matrices, or of each matrix of batches, in double. c may be empty.
-std::vector<double> expected(const Tensor& a, const Tensor& b, const std::vector<double>& c = {}, double beta = 0, double alpha = 1) {
+std::vector<double> expected(const Tensor& a, const Tensor& b, const std::vector<double>& c = {}, double beta = 0,
+                             double alpha = 1) {
   std::vector<int64_t> sizes = a.sizes().vec();
   sizes.back() = b.sizes().back();
   std::vector<double> result;
@@ -43,7 +44,8 @@ double tolerance(ScalarType type, int64_t k) {
 struct Size {
   int64_t m, k, n;
 };
-const std::vector<Size> kSizes = {{1, 1, 1}, {8, 8, 8}, {2, 3, 4}, {32, 64, 128}, {1, 5, 7}, {7, 5, 1}, {5, 1, 6}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {33, 65, 17}};
+const std::vector<Size> kSizes = {{1, 1, 1}, {8, 8, 8}, {2, 3, 4}, {32, 64, 128}, {1, 5, 7},   {7, 5, 1},
+                                  {5, 1, 6}, {0, 3, 4}, {3, 0, 4}, {3, 4, 0},     {33, 65, 17}};
 
 TEST(Mm, EqualsTheDefinitionInEveryTypeAndLayout) {
   for (const ScalarType type : kGemmTypes)
@@ -102,10 +104,12 @@ TEST(Addmm, AddsScaled) {
       const Tensor a = randomTensor({s.m, s.k}, type), b = randomTensor({s.k, s.n}, type, 2);
       for (const Tensor& self : layoutsOf(randomTensor({s.m, s.n}, type, 3)))
         EXPECT_TRUE(near(valuesOf(shunt::addmm(self, a, b, 2, 3)), wrapped(expected(a, b, valuesOf(self), 2, 3), type),
-                         3 * tolerance(type, s.k), 16)) << type << self.sizes();
+                         3 * tolerance(type, s.k), 16))
+            << type << self.sizes();
       const Tensor bias = randomTensor({s.n}, type, 4);
       const std::vector<double> broadcast = valuesOf(bias.expand({s.m, s.n}));
-      EXPECT_TRUE(near(valuesOf(shunt::addmm(bias, a, b)), wrapped(expected(a, b, broadcast, 1, 1), type), 2 * tolerance(type, s.k), 8));
+      EXPECT_TRUE(near(valuesOf(shunt::addmm(bias, a, b)), wrapped(expected(a, b, broadcast, 1, 1), type),
+                       2 * tolerance(type, s.k), 8));
     }
 }
 
@@ -122,7 +126,8 @@ TEST(Addmm, ZeroBetaNeverReads) {
 }
 
 TEST(Addmm, WorksInPlaceAndOut) {
-  const Tensor a = randomTensor({3, 4}, kFloat), b = randomTensor({4, 3}, kFloat, 2), c = randomTensor({3, 3}, kFloat, 3);
+  const Tensor a = randomTensor({3, 4}, kFloat), b = randomTensor({4, 3}, kFloat, 2),
+               c = randomTensor({3, 3}, kFloat, 3);
   const std::vector<double> sum = valuesOf(shunt::addmm(c, a, b, 0.5, 2));
   for (Tensor self : layoutsOf(c.clone())) {
     self.addmm_(a, b, 0.5, 2);
@@ -138,8 +143,10 @@ TEST(Bmm, MultipliesEachMatrix) {
     for (const int64_t batch : {0, 1, 3, 40})
       for (const Tensor& a : layoutsOf(randomTensor({batch, 4, 6}, type)))
         for (const Tensor& b : layoutsOf(randomTensor({batch, 6, 5}, type, 2)))
-          EXPECT_TRUE(near(valuesOf(shunt::bmm(a, b)), wrapped(expected(a, b), type), tolerance(type, 6), 8)) << type << batch;
-  const Tensor a = randomTensor({3, 2, 4}, kFloat), b = randomTensor({3, 4, 2}, kFloat, 2), c = randomTensor({3, 2, 2}, kFloat, 3);
+          EXPECT_TRUE(near(valuesOf(shunt::bmm(a, b)), wrapped(expected(a, b), type), tolerance(type, 6), 8))
+              << type << batch;
+  const Tensor a = randomTensor({3, 2, 4}, kFloat), b = randomTensor({3, 4, 2}, kFloat, 2),
+               c = randomTensor({3, 2, 2}, kFloat, 3);
   EXPECT_TRUE(near(valuesOf(shunt::baddbmm(c, a, b, 2, 0.5)), expected(a, b, valuesOf(c), 2, 0.5), 1e-5));
   Tensor in_place = c.clone();
   in_place.baddbmm_(a, b, 2, 0.5);
@@ -155,23 +162,33 @@ TEST(DotMv, EqualTheDefinition) {
           for (int64_t i = 0; i < n; ++i) sum += valueAt(x, {i}) * valueAt(y, {i});
           EXPECT_TRUE(near(valuesOf(shunt::dot(x, y)), wrapped({sum}, type), tolerance(type, n), 8));
           for (const Tensor& m : layoutsOf(randomTensor({5, n}, type, 3)))
-            EXPECT_TRUE(near(valuesOf(shunt::mv(m, x)), wrapped(valuesOf(shunt::mm(m.to(kDouble), x.to(kDouble).view({n, 1}))), type),
-                             tolerance(type, n), 8)) << type << n;
+            EXPECT_TRUE(near(valuesOf(shunt::mv(m, x)),
+                             wrapped(valuesOf(shunt::mm(m.to(kDouble), x.to(kDouble).view({n, 1}))), type),
+                             tolerance(type, n), 8))
+                << type << n;
         }
   const Tensor one = shunt::ones({1}).expand({4});
   EXPECT_EQ(shunt::dot(one, shunt::tensor({1., 2., 3., 4.})).item<double>(), 10);
   EXPECT_EQ(valuesOf(shunt::mv(shunt::ones({2, 4}), one)), (std::vector<double>{4, 4}));
-  EXPECT_EQ(valuesOf(shunt::outer(shunt::tensor({1., 2.}), shunt::tensor({3., 4.}))), (std::vector<double>{3, 4, 6, 8}));
+  EXPECT_EQ(valuesOf(shunt::outer(shunt::tensor({1., 2.}), shunt::tensor({3., 4.}))),
+            (std::vector<double>{3, 4, 6, 8}));
 }
 
 TEST(Matmul, CombinesEveryRank) {
   struct Case {
     std::vector<int64_t> a, b, result;
   };
-  const std::vector<Case> cases = {
-      {{3}, {3}, {}},          {{2, 3}, {3}, {2}},           {{3}, {3, 4}, {4}},        {{2, 3}, {3, 4}, {2, 4}},
-      {{5, 2, 3}, {3}, {5, 2}}, {{5, 2, 3}, {3, 4}, {5, 2, 4}}, {{3}, {5, 3, 4}, {5, 4}}, {{2, 3}, {5, 3, 4}, {5, 2, 4}},
-      {{5, 2, 3}, {5, 3, 4}, {5, 2, 4}}, {{6, 1, 2, 3}, {5, 3, 4}, {6, 5, 2, 4}}, {{0, 2, 3}, {3, 4}, {0, 2, 4}}};
+  const std::vector<Case> cases = {{{3}, {3}, {}},
+                                   {{2, 3}, {3}, {2}},
+                                   {{3}, {3, 4}, {4}},
+                                   {{2, 3}, {3, 4}, {2, 4}},
+                                   {{5, 2, 3}, {3}, {5, 2}},
+                                   {{5, 2, 3}, {3, 4}, {5, 2, 4}},
+                                   {{3}, {5, 3, 4}, {5, 4}},
+                                   {{2, 3}, {5, 3, 4}, {5, 2, 4}},
+                                   {{5, 2, 3}, {5, 3, 4}, {5, 2, 4}},
+                                   {{6, 1, 2, 3}, {5, 3, 4}, {6, 5, 2, 4}},
+                                   {{0, 2, 3}, {3, 4}, {0, 2, 4}}};
   for (const Case& c : cases) {
     const Tensor a = randomTensor(c.a, kDouble), b = randomTensor(c.b, kDouble, 2);
     const Tensor product = shunt::matmul(a, b);
@@ -197,15 +214,18 @@ TEST(Linear, MultipliesByTheTransposedWeight) {
 
 TEST(Linear, BiasNeitherEnlargesNorPromotesTheResult) {
   const Tensor vec = randomTensor({3}, kFloat), weight = randomTensor({2, 3}, kFloat, 2);
-  EXPECT_THAT(errorOf([&] { shunt::linear(vec, weight, shunt::ones({4, 2})); }), ::testing::HasSubstr("broadcast shape"));
+  EXPECT_THAT(errorOf([&] { shunt::linear(vec, weight, shunt::ones({4, 2})); }),
+              ::testing::HasSubstr("broadcast shape"));
   EXPECT_EQ(shunt::linear(vec, weight, shunt::ones({2}, kDouble)).scalar_type(), kFloat);
   const Tensor batch = randomTensor({2, 4, 3}, kFloat, 3);
-  EXPECT_TRUE(near(valuesOf(shunt::linear(batch, weight, shunt::ones({}))), valuesOf(shunt::linear(batch, weight).add(1)), 1e-6));
+  EXPECT_TRUE(near(valuesOf(shunt::linear(batch, weight, shunt::ones({}))),
+                   valuesOf(shunt::linear(batch, weight).add(1)), 1e-6));
 }
 
 TEST(ProductErrors, NameTheShapes) {
   const Tensor a = randomTensor({2, 3}, kFloat), b = randomTensor({4, 5}, kFloat), v = randomTensor({3}, kFloat);
-  EXPECT_THAT(errorOf([&] { shunt::mm(a, b); }), ::testing::StartsWith("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"));
+  EXPECT_THAT(errorOf([&] { shunt::mm(a, b); }),
+              ::testing::StartsWith("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)"));
   EXPECT_THAT(errorOf([&] { shunt::mm(v, b); }), ::testing::StartsWith("self must be a matrix, got 1-D tensor"));
   EXPECT_THAT(errorOf([&] { shunt::mm(a, v); }), ::testing::StartsWith("mat2 must be a matrix, got 1-D tensor"));
   EXPECT_THAT(errorOf([&] { shunt::addmm(v, v, b); }), ::testing::StartsWith("mat1 must be a matrix, got 1-D tensor"));
@@ -213,10 +233,13 @@ TEST(ProductErrors, NameTheShapes) {
               ::testing::StartsWith("The expanded size of the tensor (2) must match the existing size (4)"));
   EXPECT_THAT(errorOf([&] { shunt::mm(a, a.t().to(kDouble)); }), ::testing::HasSubstr("same dtype"));
   EXPECT_THAT(errorOf([&] { shunt::bmm(a, b); }), ::testing::StartsWith("batch1 must be a 3D tensor, got 2D"));
-  EXPECT_THAT(errorOf([&] { shunt::bmm(a.unsqueeze(0), b.unsqueeze(0)); }),
-              ::testing::StartsWith("Expected size for first two dimensions of batch2 tensor to be: [1, 3] but got: [1, 4]."));
-  EXPECT_THAT(errorOf([&] { shunt::dot(a, v); }), ::testing::StartsWith("1D tensors expected, but got 2D and 1D tensors"));
-  EXPECT_THAT(errorOf([&] { shunt::dot(v, randomTensor({4}, kFloat)); }), ::testing::StartsWith("inconsistent tensor size"));
+  EXPECT_THAT(
+      errorOf([&] { shunt::bmm(a.unsqueeze(0), b.unsqueeze(0)); }),
+      ::testing::StartsWith("Expected size for first two dimensions of batch2 tensor to be: [1, 3] but got: [1, 4]."));
+  EXPECT_THAT(errorOf([&] { shunt::dot(a, v); }),
+              ::testing::StartsWith("1D tensors expected, but got 2D and 1D tensors"));
+  EXPECT_THAT(errorOf([&] { shunt::dot(v, randomTensor({4}, kFloat)); }),
+              ::testing::StartsWith("inconsistent tensor size"));
   EXPECT_THAT(errorOf([&] { shunt::mv(b, v); }), ::testing::StartsWith("size mismatch, got 4, 4x5,3"));
   EXPECT_THAT(errorOf([] { shunt::mm(shunt::ones({2, 2}, kBool), shunt::ones({2, 2}, kBool)); }),
               ::testing::HasSubstr("not implemented for 'Bool'"));

@@ -1,5 +1,5 @@
-// Products that LIBXSMM's code computes: values against the definition, operands at the ends of their memory, and that the
-// bits depend on nothing but the operands.
+// Products that LIBXSMM's code computes: values against the definition, operands at the ends of their memory, and that
+// the bits depend on nothing but the operands.
 #include "kernels/linalg/small_gemm.h"
 
 #include <shunt/core/isa.h>
@@ -7,16 +7,16 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <atomic>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <random>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace shunt {
@@ -51,14 +51,17 @@ struct Matrix {
   Matrix(int64_t rows, int64_t cols, bool transposed, int64_t gap, ScalarType dtype, std::mt19937& random)
       : ld((transposed ? rows : cols) + gap),
         memory((transposed ? cols - 1 : rows - 1) * ld + (transposed ? rows : cols), dtype == kFloat ? 4 : 8),
-        tensor(from_blob(memory.data(), {rows, cols}, {transposed ? 1 : ld, transposed ? ld : 1}, TensorOptions(dtype))) {
+        tensor(
+            from_blob(memory.data(), {rows, cols}, {transposed ? 1 : ld, transposed ? ld : 1}, TensorOptions(dtype))) {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < cols; ++j) set(i, j, static_cast<double>(static_cast<int>(random() % 2001) - 1000) / 64);
   }
   void set(int64_t i, int64_t j, double v) {
     const int64_t at = i * tensor.stride(0) + j * tensor.stride(1);
-    if (tensor.scalar_type() == kFloat) static_cast<float*>(memory.data())[at] = static_cast<float>(v);
-    else static_cast<double*>(memory.data())[at] = v;
+    if (tensor.scalar_type() == kFloat)
+      static_cast<float*>(memory.data())[at] = static_cast<float>(v);
+    else
+      static_cast<double*>(memory.data())[at] = v;
   }
   int64_t ld;
   Guarded memory;
@@ -86,7 +89,8 @@ bool isProduct(const Tensor& result, const Tensor& a, const Tensor& b, const Ten
         sum += product;
         magnitude += std::abs(product);
       }
-      if (!(std::abs(valueAt(result, i, j) - sum) <= magnitude * epsilon * static_cast<double>(a.size(1) + 1))) return false;
+      if (!(std::abs(valueAt(result, i, j) - sum) <= magnitude * epsilon * static_cast<double>(a.size(1) + 1)))
+        return false;
     }
   return true;
 }
@@ -245,7 +249,8 @@ TEST(SmallProduct, MoreShapesThanTheProcessKeeps) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&, i] {
-      for (int round = 0; round < 50; ++round) wrong += (i % 2 ? both() : late(29)) != (i % 2 ? expected : expected.substr(0, 29 * 40 * 4));
+      for (int round = 0; round < 50; ++round)
+        wrong += (i % 2 ? both() : late(29)) != (i % 2 ? expected : expected.substr(0, 29 * 40 * 4));
     });
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, 0);

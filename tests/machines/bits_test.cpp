@@ -13,7 +13,8 @@ namespace {
 
 /// The battery's words: the instruction set first, the checksum last.
 std::vector<std::string> runBattery(const std::string& launcher, const std::string& battery) {
-  const test::CommandResult ran = test::runCommand("env -u SHUNT_ISA SHUNT_JIT=0 " + launcher + ' ' + battery + " 2>/dev/null");
+  const test::CommandResult ran =
+      test::runCommand("env -u SHUNT_ISA SHUNT_JIT=0 " + launcher + ' ' + battery + " 2>/dev/null");
   EXPECT_EQ(ran.status, 0) << launcher << ' ' << battery;
   std::istringstream text(ran.text);
   std::vector<std::string> words;

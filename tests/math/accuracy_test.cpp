@@ -58,8 +58,8 @@ TEST_P(Accuracy, DoubleSpecialValues) { checkAccuracy(reference(), specialValues
 INSTANTIATE_TEST_SUITE_P(Functions, Accuracy, testing::Range(0, static_cast<int>(std::size(kReferences))),
                          [](const auto& info) { return std::string(kReferences[info.param].name); });
 
-/// The arguments in [2^exponent, 2^(exponent+1)) nearest to a multiple of pi/2 come from a random search: the hard cases of
-/// the reduction, where sin or cos is smallest.
+/// The arguments in [2^exponent, 2^(exponent+1)) nearest to a multiple of pi/2 come from a random search: the hard
+/// cases of the reduction, where sin or cos is smallest.
 template <class T>
 std::vector<T> nearMultiplesOfHalfPi() {
   std::vector<T> values;
@@ -72,8 +72,8 @@ std::vector<T> nearMultiplesOfHalfPi() {
   const int top = std::numeric_limits<T>::max_exponent - 2;
   for (int exponent = 0; exponent < top; exponent += 1 + top / 400)
     for (int i = 0; i < 4; ++i) {
-      mpfr_mul_d(product.get(), half_pi.get(), std::floor(std::ldexp(1 + std::ldexp(double(random() >> 12), -52), exponent)),
-                 MPFR_RNDN);
+      mpfr_mul_d(product.get(), half_pi.get(),
+                 std::floor(std::ldexp(1 + std::ldexp(double(random() >> 12), -52), exponent)), MPFR_RNDN);
       values.push_back(static_cast<T>(mpfr_get_d(product.get(), MPFR_RNDN)));
     }
   return values;

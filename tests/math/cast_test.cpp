@@ -68,16 +68,23 @@ TEST(Cast, OpmathTypes) {
 std::vector<std::byte> inputsFor(const CastKernel& kernel, int64_t n) {
   std::mt19937_64 random(17);
   std::vector<std::byte> bytes(static_cast<size_t>(n * kernel.from_size));
-  auto store = [&](auto value, int64_t i) { std::memcpy(&bytes[static_cast<size_t>(i * kernel.from_size)], &value, sizeof value); };
+  auto store = [&](auto value, int64_t i) {
+    std::memcpy(&bytes[static_cast<size_t>(i * kernel.from_size)], &value, sizeof value);
+  };
   const std::string from = kernel.from;
   for (int64_t i = 0; i < n; ++i) {
     const uint64_t bits = random();
-    const double limit = std::ldexp(1.0, static_cast<int>(bits >> 58)) + static_cast<double>(static_cast<int64_t>(bits % 9) - 4) / 2;
+    const double limit =
+        std::ldexp(1.0, static_cast<int>(bits >> 58)) + static_cast<double>(static_cast<int64_t>(bits % 9) - 4) / 2;
     const double near_limit = (bits & 512) != 0 ? -limit : limit;
-    if (from == "bool") store((bits & 1) != 0, i);
-    else if (from == "float" && i % 2 == 0) store(static_cast<float>(near_limit), i);
-    else if (from == "double" && i % 2 == 0) store(near_limit, i);
-    else std::memcpy(&bytes[static_cast<size_t>(i * kernel.from_size)], &bits, static_cast<size_t>(kernel.from_size));
+    if (from == "bool")
+      store((bits & 1) != 0, i);
+    else if (from == "float" && i % 2 == 0)
+      store(static_cast<float>(near_limit), i);
+    else if (from == "double" && i % 2 == 0)
+      store(near_limit, i);
+    else
+      std::memcpy(&bytes[static_cast<size_t>(i * kernel.from_size)], &bits, static_cast<size_t>(kernel.from_size));
   }
   return bytes;
 }

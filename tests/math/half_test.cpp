@@ -60,8 +60,10 @@ TYPED_TEST(Reduced, EveryValueConvertsUpExactlyAndBack) {
     const float up = value;
     ASSERT_PRED2(sameValue, up, valueOf<TypeParam>(value.x)) << std::hex << bits;
     const TypeParam back(up);
-    if (up == up) ASSERT_EQ(back.x, value.x) << std::hex << bits;
-    else ASSERT_TRUE(std::isnan(static_cast<float>(back))) << std::hex << bits;
+    if (up == up)
+      ASSERT_EQ(back.x, value.x) << std::hex << bits;
+    else
+      ASSERT_TRUE(std::isnan(static_cast<float>(back))) << std::hex << bits;
   }
 }
 
@@ -77,7 +79,8 @@ TYPED_TEST(Reduced, ConvertsDownToNearestEven) {
 
 TYPED_TEST(Reduced, ConvertsDownRightAroundEveryTie) {
   for (uint32_t bits = 0; bits < 0x7fff; ++bits) {
-    const double low = valueOf<TypeParam>(static_cast<uint16_t>(bits)), high = valueOf<TypeParam>(static_cast<uint16_t>(bits + 1));
+    const double low = valueOf<TypeParam>(static_cast<uint16_t>(bits)),
+                 high = valueOf<TypeParam>(static_cast<uint16_t>(bits + 1));
     if (!std::isfinite(high)) break;
     const float tie = static_cast<float>((low + high) / 2);
     for (float f : {std::nextafter(tie, 0.0f), tie, std::nextafter(tie, INFINITY), static_cast<float>(low)}) {

@@ -27,7 +27,8 @@ void expectSame(const char* isa, const char* name, const std::vector<T>& in, con
   int failures = 0;
   for (size_t i = 0; i < expected.size(); ++i)
     if (!sameBits(got[i], expected[i]) && ++failures <= 3)
-      ADD_FAILURE() << isa << " " << name << "(" << std::hexfloat << in[i] << ") = " << got[i] << ", expected " << expected[i];
+      ADD_FAILURE() << isa << " " << name << "(" << std::hexfloat << in[i] << ") = " << got[i] << ", expected "
+                    << expected[i];
   EXPECT_EQ(failures, 0) << isa << " " << name;
 }
 
@@ -51,7 +52,8 @@ void checkUnary(size_t index) {
       kernel.loop(out.data() + at, in.data() + at, n);
       at += n;
     }
-    expectSame(kernels->isa, first.name, in, {out.begin(), out.begin() + at}, {expected.begin(), expected.begin() + at});
+    expectSame(kernels->isa, first.name, in, {out.begin(), out.begin() + at},
+               {expected.begin(), expected.begin() + at});
   }
 }
 
@@ -67,8 +69,10 @@ TEST(Identity, FastTrigonometricFunctionsAreTheFullOnesInRange) {
   for (const char* name : {"sin", "cos"}) {
     const UnaryKernel& full = kernels.find(name);
     const UnaryKernel& fast = kernels.find((std::string(name) + "Fast").c_str());
-    for (float x : inputsFor<float>(fast)) EXPECT_PRED2(sameBits<float>, full.of_float.one(x), fast.of_float.one(x)) << x;
-    for (double x : inputsFor<double>(fast)) EXPECT_PRED2(sameBits<double>, full.of_double.one(x), fast.of_double.one(x)) << x;
+    for (float x : inputsFor<float>(fast))
+      EXPECT_PRED2(sameBits<float>, full.of_float.one(x), fast.of_float.one(x)) << x;
+    for (double x : inputsFor<double>(fast))
+      EXPECT_PRED2(sameBits<double>, full.of_double.one(x), fast.of_double.one(x)) << x;
   }
   EXPECT_TRUE(math::trigInFastRange(0x1p28f) && math::trigInFastRange(-0x1p20));
   EXPECT_FALSE(math::trigInFastRange(0x1.000002p28f) || math::trigInFastRange(-0x1.1p20));
@@ -77,7 +81,7 @@ TEST(Identity, FastTrigonometricFunctionsAreTheFullOnesInRange) {
 }
 
 template <class T>
-void checkPow(Binary<T> Kernels::*member) {
+void checkPow(Binary<T> Kernels::* member) {
   std::vector<T> x = randomValues<T>(20'000, {3.0}, 21), y = randomValues<T>(20'000, {40.0}, 22);
   for (T a : specialValues<T>())
     for (T b : specialValues<T>()) x.push_back(a), y.push_back(b);

@@ -41,23 +41,24 @@ SHUNT_NOINLINE void castOne(void* out, const void* in) {
   *static_cast<To*>(out) = cast<To>(*static_cast<const From*>(in));
 }
 
-#define SHUNT_UNARY_KERNEL(name, loop)                                          \
-  {#name,                                                                       \
-   {loop<float, math::name<float>>, one<float, math::name<float>>},             \
-   {loop<double, math::name<double>>, one<double, math::name<double>>}}
+#define SHUNT_UNARY_KERNEL(name, loop)                                        \
+  {                                                                           \
+    #name, {loop<float, math::name<float>>, one<float, math::name<float>>}, { \
+      loop<double, math::name<double>>, one<double, math::name<double>>       \
+    }                                                                         \
+  }
 
-constexpr UnaryKernel kUnary[] = {
-    SHUNT_UNARY_KERNEL(exp, vectorLoop),     SHUNT_UNARY_KERNEL(log, vectorLoop),
-    SHUNT_UNARY_KERNEL(tanh, vectorLoop),    SHUNT_UNARY_KERNEL(erf, vectorLoop),
-    SHUNT_UNARY_KERNEL(sin, plainLoop),      SHUNT_UNARY_KERNEL(cos, plainLoop),
-    SHUNT_UNARY_KERNEL(sinFast, vectorLoop), SHUNT_UNARY_KERNEL(cosFast, vectorLoop),
-    SHUNT_UNARY_KERNEL(expm1, vectorLoop),   SHUNT_UNARY_KERNEL(log1p, vectorLoop),
-    SHUNT_UNARY_KERNEL(sigmoid, vectorLoop), SHUNT_UNARY_KERNEL(rsqrt, vectorLoop),
-    SHUNT_UNARY_KERNEL(sqrt, vectorLoop)};
+constexpr UnaryKernel kUnary[] = {SHUNT_UNARY_KERNEL(exp, vectorLoop),     SHUNT_UNARY_KERNEL(log, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(tanh, vectorLoop),    SHUNT_UNARY_KERNEL(erf, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(sin, plainLoop),      SHUNT_UNARY_KERNEL(cos, plainLoop),
+                                  SHUNT_UNARY_KERNEL(sinFast, vectorLoop), SHUNT_UNARY_KERNEL(cosFast, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(expm1, vectorLoop),   SHUNT_UNARY_KERNEL(log1p, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(sigmoid, vectorLoop), SHUNT_UNARY_KERNEL(rsqrt, vectorLoop),
+                                  SHUNT_UNARY_KERNEL(sqrt, vectorLoop)};
 
 #define SHUNT_CAST(To, From) {#To, #From, sizeof(To), sizeof(From), castLoop<To, From>, castOne<To, From>}
-#define SHUNT_CASTS_TO(To)                                                                            \
-  SHUNT_CAST(To, bool), SHUNT_CAST(To, uint8_t), SHUNT_CAST(To, int8_t), SHUNT_CAST(To, int16_t),     \
+#define SHUNT_CASTS_TO(To)                                                                              \
+  SHUNT_CAST(To, bool), SHUNT_CAST(To, uint8_t), SHUNT_CAST(To, int8_t), SHUNT_CAST(To, int16_t),       \
       SHUNT_CAST(To, int32_t), SHUNT_CAST(To, int64_t), SHUNT_CAST(To, Half), SHUNT_CAST(To, BFloat16), \
       SHUNT_CAST(To, float), SHUNT_CAST(To, double)
 

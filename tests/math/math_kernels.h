@@ -1,5 +1,5 @@
-// The functions under test, compiled once per instruction set from math_kernels.cpp: each as a loop that clang vectorises
-// and as a call for one element. Test code; constant tables, any thread.
+// The functions under test, compiled once per instruction set from math_kernels.cpp: each as a loop that clang
+// vectorises and as a call for one element. Test code; constant tables, any thread.
 #pragma once
 
 #include <shunt/elementwise/cast.h>
@@ -21,8 +21,10 @@ struct UnaryKernel {
   Unary<double> of_double;
   template <class T>
   const Unary<T>& as() const {
-    if constexpr (std::is_same_v<T, float>) return of_float;
-    else return of_double;
+    if constexpr (std::is_same_v<T, float>)
+      return of_float;
+    else
+      return of_double;
   }
 };
 

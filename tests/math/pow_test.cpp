@@ -10,8 +10,10 @@ namespace {
 
 template <class T>
 const Binary<T>& powKernel(const Kernels& kernels = *supportedKernels().back()) {
-  if constexpr (std::is_same_v<T, float>) return kernels.pow_float;
-  else return kernels.pow_double;
+  if constexpr (std::is_same_v<T, float>)
+    return kernels.pow_float;
+  else
+    return kernels.pow_double;
 }
 
 /// Bases over the whole range and near 1, exponents that take the result over the whole range.
@@ -62,20 +64,55 @@ void checkSpecialCases() {
     T x, y, expected;
   } cases[] = {
       // ISO C, F.10.4.4, in its order.
-      {T(0.), T(-3), inf},      {T(-0.), T(-3), -inf},      {T(0.), T(-2), inf},     {T(-0.), T(-2), inf},
-      {T(-0.), T(-2.5), inf},   {T(0.), -inf, inf},         {T(-0.), -inf, inf},     {T(0.), T(3), T(0.)},
-      {T(-0.), T(3), T(-0.)},   {T(0.), T(2), T(0.)},       {T(-0.), T(2), T(0.)},   {T(-0.), T(0.5), T(0.)},
-      {T(-1), inf, T(1)},       {T(-1), -inf, T(1)},        {T(1), nan, T(1)},       {T(1), inf, T(1)},
-      {nan, T(0.), T(1)},       {nan, T(-0.), T(1)},        {inf, T(0.), T(1)},      {T(0.), T(-0.), T(1)},
-      {T(-2), T(0.5), nan},     {T(-2), T(-1.5), nan},      {T(0.5), -inf, inf},     {T(-0.5), -inf, inf},
-      {T(2), -inf, T(0.)},      {T(-2), -inf, T(0.)},       {T(0.5), inf, T(0.)},    {T(-0.5), inf, T(0.)},
-      {T(2), inf, inf},         {T(-2), inf, inf},          {-inf, T(-3), T(-0.)},   {-inf, T(-2), T(0.)},
-      {-inf, T(-0.5), T(0.)},   {-inf, T(3), -inf},         {-inf, T(2), inf},       {-inf, T(0.5), inf},
-      {inf, T(-1), T(0.)},      {inf, T(1), inf},           {nan, T(1), nan},        {T(2), nan, nan},
-      {T(-1), nan, nan},        {nan, inf, nan},
+      {T(0.), T(-3), inf},
+      {T(-0.), T(-3), -inf},
+      {T(0.), T(-2), inf},
+      {T(-0.), T(-2), inf},
+      {T(-0.), T(-2.5), inf},
+      {T(0.), -inf, inf},
+      {T(-0.), -inf, inf},
+      {T(0.), T(3), T(0.)},
+      {T(-0.), T(3), T(-0.)},
+      {T(0.), T(2), T(0.)},
+      {T(-0.), T(2), T(0.)},
+      {T(-0.), T(0.5), T(0.)},
+      {T(-1), inf, T(1)},
+      {T(-1), -inf, T(1)},
+      {T(1), nan, T(1)},
+      {T(1), inf, T(1)},
+      {nan, T(0.), T(1)},
+      {nan, T(-0.), T(1)},
+      {inf, T(0.), T(1)},
+      {T(0.), T(-0.), T(1)},
+      {T(-2), T(0.5), nan},
+      {T(-2), T(-1.5), nan},
+      {T(0.5), -inf, inf},
+      {T(-0.5), -inf, inf},
+      {T(2), -inf, T(0.)},
+      {T(-2), -inf, T(0.)},
+      {T(0.5), inf, T(0.)},
+      {T(-0.5), inf, T(0.)},
+      {T(2), inf, inf},
+      {T(-2), inf, inf},
+      {-inf, T(-3), T(-0.)},
+      {-inf, T(-2), T(0.)},
+      {-inf, T(-0.5), T(0.)},
+      {-inf, T(3), -inf},
+      {-inf, T(2), inf},
+      {-inf, T(0.5), inf},
+      {inf, T(-1), T(0.)},
+      {inf, T(1), inf},
+      {nan, T(1), nan},
+      {T(2), nan, nan},
+      {T(-1), nan, nan},
+      {nan, inf, nan},
       // Parity of large exponents.
-      {T(-1), odd_max, T(-1)},  {T(-1), odd_max + 1, T(1)}, {T(-1), odd_max - 1, T(1)}, {T(-2), odd_max, -inf},
-      {T(-1), (odd_max - 1) / 2, T(-1)}, {T(-1), odd_max / 2, nan},
+      {T(-1), odd_max, T(-1)},
+      {T(-1), odd_max + 1, T(1)},
+      {T(-1), odd_max - 1, T(1)},
+      {T(-2), odd_max, -inf},
+      {T(-1), (odd_max - 1) / 2, T(-1)},
+      {T(-1), odd_max / 2, nan},
   };
   for (const Kernels* kernels : supportedKernels())
     for (const auto& c : cases)
@@ -93,7 +130,8 @@ TEST(Pow, RepresentableResultsAreExact) {
     int64_t product = 1;
     for (int exponent = 0; exponent <= 12; ++exponent) {
       if (std::abs(product) <= (int64_t{1} << 24)) {
-        EXPECT_EQ(powKernel<float>().one(static_cast<float>(base), static_cast<float>(exponent)), static_cast<float>(product));
+        EXPECT_EQ(powKernel<float>().one(static_cast<float>(base), static_cast<float>(exponent)),
+                  static_cast<float>(product));
       }
       if (std::abs(product) <= (int64_t{1} << 53)) {
         EXPECT_EQ(powKernel<double>().one(base, exponent), static_cast<double>(product)) << base << " " << exponent;

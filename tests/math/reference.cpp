@@ -30,8 +30,9 @@ int rsqrtExact(mpfr_ptr out, mpfr_srcptr x, mpfr_rnd_t rounding) {
 
 }  // namespace
 
-#define SHUNT_REFERENCE(name, of_float, of_double) \
-  {#name, mpfr_##name, [](double x) { return std::name(x); }, [](long double x) { return std::name(x); }, of_float, of_double}
+#define SHUNT_REFERENCE(name, of_float, of_double)                 \
+  {#name,    mpfr_##name, [](double x) { return std::name(x); }, [](long double x) { return std::name(x); }, \
+   of_float, of_double}
 
 const Reference kReferences[10] = {
     SHUNT_REFERENCE(exp, 1.0, 2.0),
@@ -43,7 +44,8 @@ const Reference kReferences[10] = {
     SHUNT_REFERENCE(expm1, 2.0, 2.0),
     SHUNT_REFERENCE(log1p, 2.0, 2.0),
     {"sigmoid", sigmoidExact, sigmoidScreen<double>, sigmoidScreen<long double>, 2.5, 2.5},
-    {"rsqrt", rsqrtExact, [](double x) { return 1 / std::sqrt(x); }, [](long double x) { return 1 / std::sqrt(x); }, 1.5, 1.5},
+    {"rsqrt", rsqrtExact, [](double x) { return 1 / std::sqrt(x); }, [](long double x) { return 1 / std::sqrt(x); },
+     1.5, 1.5},
 };
 
 }  // namespace shunt::math_test

@@ -27,8 +27,10 @@ void describe(std::ostream& out, const Tensor& t, const std::vector<Tensor>& arg
   out << shapeOf(t) << " offset " << t.storage_offset();
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].defined()) continue;
-    if (t.is_same(arguments[i])) out << " is tensor " << i;
-    else if (t.is_alias_of(arguments[i])) out << " shares memory with tensor " << i;
+    if (t.is_same(arguments[i]))
+      out << " is tensor " << i;
+    else if (t.is_alias_of(arguments[i]))
+      out << " shares memory with tensor " << i;
   }
   if (t.requires_grad()) out << (t.is_leaf() ? " leaf that requires grad" : " requires grad");
   if (t.is_view()) out << " view";
@@ -43,8 +45,10 @@ std::string shapeOf(const Tensor& t) {
   std::ostringstream out;
   out << ' ' << t.dtype() << t.sizes() << " strides";
   for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.size(d) > 1 && t.numel() != 0) out << ' ' << t.stride(d);
-    else out << " -";  // addresses nothing
+    if (t.size(d) > 1 && t.numel() != 0)
+      out << ' ' << t.stride(d);
+    else
+      out << " -";  // addresses nothing
   return std::move(out).str();
 }
 
@@ -89,7 +93,8 @@ DescribedCall describeCall(const shunt::OperatorHandle& op, Stack& stack, shunt:
   for (size_t i = 0; i < arguments.size(); ++i) {
     text << "\n  tensor " << i;
     describe(text, arguments[i], {});
-    if (arguments[i].defined()) text << ", written " << static_cast<uint64_t>(arguments[i]._version()) - versions[i] << " times";
+    if (arguments[i].defined())
+      text << ", written " << static_cast<uint64_t>(arguments[i]._version()) - versions[i] << " times";
   }
   return {false, text.str()};
 }

@@ -1,4 +1,5 @@
-// A call as two ways of making it are compared: its error, or all that can be seen of results and arguments but their elements.
+// A call as two ways of making it are compared: its error, or all that can be seen of results and arguments but their
+// elements.
 //
 // Values of one call; any thread.
 #pragma once

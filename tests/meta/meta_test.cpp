@@ -49,7 +49,8 @@ Tally compareOperator(const shunt::FunctionSchema& schema) {
       if (last.verdict != Verdict::kDisagree) continue;
       if (++tally.failures <= kFailuresShown)
         ADD_FAILURE() << schema.operator_name().str() << " of " << parity::dtypeName(dtype) << "\nCPU: " << last.cpu
-                      << "\nMeta: " << last.meta << '\n' << parity::snippetOf(c, schema);
+                      << "\nMeta: " << last.meta << '\n'
+                      << parity::snippetOf(c, schema);
     }
   }
   return tally;

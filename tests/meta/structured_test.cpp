@@ -1,5 +1,6 @@
-// out= forms of operators that are not elementwise: structured operators and composites made of them write into `out` where
-// it fits, and into a result that is copied where it doesn't; values, shapes and errors are the functional form's.
+// out= forms of operators that are not elementwise: structured operators and composites made of them write into `out`
+// where it fits, and into a result that is copied where it doesn't; values, shapes and errors are the functional
+// form's.
 #include <shunt/core/library.h>
 #include <shunt/shunt.h>
 
@@ -14,10 +15,10 @@
 namespace shunt {
 namespace {
 
+using test::errorOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using test::errorOf;
 
 struct Form {
   const char* name;
@@ -34,25 +35,84 @@ Tensor real(std::vector<int64_t> sizes, ScalarType dtype = kFloat) {
 
 std::vector<Form> forms() {
   using In = const std::vector<Tensor>&;
-  const Tensor x = real({3, 5}), y = real({5, 2}), v = real({5}), batch = real({2, 3, 5}), weight = real({2, 5}), bias = real({2});
+  const Tensor x = real({3, 5}), y = real({5, 2}), v = real({5}), batch = real({2, 3, 5}), weight = real({2, 5}),
+               bias = real({2});
   return {
-      {"_softmax", {x}, [](In i) { return _softmax(i[0], 1, false); }, [](In i, Tensor& o) { _softmax_out(o, i[0], 1, false); }, "aten::_softmax.out"},
-      {"_log_softmax", {x}, [](In i) { return _log_softmax(i[0], 0, false); }, [](In i, Tensor& o) { _log_softmax_out(o, i[0], 0, false); }, "aten::_log_softmax.out"},
-      {"_softmax_backward_data", {x, real({3, 5})}, [](In i) { return _softmax_backward_data(i[0], i[1], 1, kFloat); },
-       [](In i, Tensor& o) { _softmax_backward_data_out(o, i[0], i[1], 1, kFloat); }, "aten::_softmax_backward_data.out"},
-      {"_log_softmax_backward_data", {x, real({3, 5})}, [](In i) { return _log_softmax_backward_data(i[0], i[1], 1, kFloat); },
-       [](In i, Tensor& o) { _log_softmax_backward_data_out(o, i[0], i[1], 1, kFloat); }, "aten::_log_softmax_backward_data.out"},
-      {"softmax", {x}, [](In i) { return softmax(i[0], 1); }, [](In i, Tensor& o) { softmax_out(o, i[0], 1); }, "aten::_softmax.out"},
-      {"log_softmax", {x}, [](In i) { return log_softmax(i[0], 1); }, [](In i, Tensor& o) { log_softmax_out(o, i[0], 1); }, "aten::_log_softmax.out"},
-      {"dot", {v, real({5})}, [](In i) { return dot(i[0], i[1]); }, [](In i, Tensor& o) { dot_out(o, i[0], i[1]); }, "aten::dot.out"},
-      {"mv", {x, v}, [](In i) { return mv(i[0], i[1]); }, [](In i, Tensor& o) { mv_out(o, i[0], i[1]); }, "aten::mv.out"},
-      {"matmul of matrices", {x, y}, [](In i) { return matmul(i[0], i[1]); }, [](In i, Tensor& o) { matmul_out(o, i[0], i[1]); }, "aten::mm.out"},
-      {"matmul of vectors", {v, v}, [](In i) { return matmul(i[0], i[1]); }, [](In i, Tensor& o) { matmul_out(o, i[0], i[1]); }, "aten::dot.out"},
-      {"matmul of matrix and vector", {x, v}, [](In i) { return matmul(i[0], i[1]); }, [](In i, Tensor& o) { matmul_out(o, i[0], i[1]); }, "aten::mv.out"},
-      {"matmul of a batch and a matrix", {batch, y}, [](In i) { return matmul(i[0], i[1]); }, [](In i, Tensor& o) { matmul_out(o, i[0], i[1]); }, "aten::mm.out"},
-      {"matmul of a batch and a vector", {batch, v}, [](In i) { return matmul(i[0], i[1]); }, [](In i, Tensor& o) { matmul_out(o, i[0], i[1]); }, "aten::mv.out"},
-      {"linear", {x, weight, bias}, [](In i) { return linear(i[0], i[1], i[2]); }, [](In i, Tensor& o) { linear_out(o, i[0], i[1], i[2]); }, "aten::addmm.out"},
-      {"linear without bias", {x, weight}, [](In i) { return linear(i[0], i[1]); }, [](In i, Tensor& o) { linear_out(o, i[0], i[1]); }, "aten::mm.out"},
+      {"_softmax",
+       {x},
+       [](In i) { return _softmax(i[0], 1, false); },
+       [](In i, Tensor& o) { _softmax_out(o, i[0], 1, false); },
+       "aten::_softmax.out"},
+      {"_log_softmax",
+       {x},
+       [](In i) { return _log_softmax(i[0], 0, false); },
+       [](In i, Tensor& o) { _log_softmax_out(o, i[0], 0, false); },
+       "aten::_log_softmax.out"},
+      {"_softmax_backward_data",
+       {x, real({3, 5})},
+       [](In i) { return _softmax_backward_data(i[0], i[1], 1, kFloat); },
+       [](In i, Tensor& o) { _softmax_backward_data_out(o, i[0], i[1], 1, kFloat); },
+       "aten::_softmax_backward_data.out"},
+      {"_log_softmax_backward_data",
+       {x, real({3, 5})},
+       [](In i) { return _log_softmax_backward_data(i[0], i[1], 1, kFloat); },
+       [](In i, Tensor& o) { _log_softmax_backward_data_out(o, i[0], i[1], 1, kFloat); },
+       "aten::_log_softmax_backward_data.out"},
+      {"softmax",
+       {x},
+       [](In i) { return softmax(i[0], 1); },
+       [](In i, Tensor& o) { softmax_out(o, i[0], 1); },
+       "aten::_softmax.out"},
+      {"log_softmax",
+       {x},
+       [](In i) { return log_softmax(i[0], 1); },
+       [](In i, Tensor& o) { log_softmax_out(o, i[0], 1); },
+       "aten::_log_softmax.out"},
+      {"dot",
+       {v, real({5})},
+       [](In i) { return dot(i[0], i[1]); },
+       [](In i, Tensor& o) { dot_out(o, i[0], i[1]); },
+       "aten::dot.out"},
+      {"mv",
+       {x, v},
+       [](In i) { return mv(i[0], i[1]); },
+       [](In i, Tensor& o) { mv_out(o, i[0], i[1]); },
+       "aten::mv.out"},
+      {"matmul of matrices",
+       {x, y},
+       [](In i) { return matmul(i[0], i[1]); },
+       [](In i, Tensor& o) { matmul_out(o, i[0], i[1]); },
+       "aten::mm.out"},
+      {"matmul of vectors",
+       {v, v},
+       [](In i) { return matmul(i[0], i[1]); },
+       [](In i, Tensor& o) { matmul_out(o, i[0], i[1]); },
+       "aten::dot.out"},
+      {"matmul of matrix and vector",
+       {x, v},
+       [](In i) { return matmul(i[0], i[1]); },
+       [](In i, Tensor& o) { matmul_out(o, i[0], i[1]); },
+       "aten::mv.out"},
+      {"matmul of a batch and a matrix",
+       {batch, y},
+       [](In i) { return matmul(i[0], i[1]); },
+       [](In i, Tensor& o) { matmul_out(o, i[0], i[1]); },
+       "aten::mm.out"},
+      {"matmul of a batch and a vector",
+       {batch, v},
+       [](In i) { return matmul(i[0], i[1]); },
+       [](In i, Tensor& o) { matmul_out(o, i[0], i[1]); },
+       "aten::mv.out"},
+      {"linear",
+       {x, weight, bias},
+       [](In i) { return linear(i[0], i[1], i[2]); },
+       [](In i, Tensor& o) { linear_out(o, i[0], i[1], i[2]); },
+       "aten::addmm.out"},
+      {"linear without bias",
+       {x, weight},
+       [](In i) { return linear(i[0], i[1]); },
+       [](In i, Tensor& o) { linear_out(o, i[0], i[1]); },
+       "aten::mm.out"},
   };
 }
 
@@ -136,12 +196,14 @@ TEST(StructuredOut, RefusesOtherDtypesOverlapAndGradients) {
     EXPECT_THAT(errorOf([&] { f.out(f.inputs, undefined); }), HasSubstr("undefined"));
     if (expected.numel() > 1) {
       Tensor overlapping = zeros({1}).expand(expected.sizes());
-      EXPECT_THAT(errorOf([&] { f.out(f.inputs, overlapping); }), HasSubstr("more than one element of the written-to tensor"));
+      EXPECT_THAT(errorOf([&] { f.out(f.inputs, overlapping); }),
+                  HasSubstr("more than one element of the written-to tensor"));
     }
     std::vector<Tensor> tracked = f.inputs;
     tracked[0] = tracked[0].clone().requires_grad_();
     Tensor out = empty(expected.sizes());
-    EXPECT_THAT(errorOf([&] { f.out(tracked, out); }), HasSubstr("out=... arguments don't support automatic differentiation"));
+    EXPECT_THAT(errorOf([&] { f.out(tracked, out); }),
+                HasSubstr("out=... arguments don't support automatic differentiation"));
   }
 }
 
@@ -152,7 +214,8 @@ TEST(StructuredOut, HasShapesAndErrorsOnMeta) {
     std::vector<Tensor> inputs;
     for (const Tensor& t : f.inputs) inputs.push_back(t.to(Device(kMeta)));
     EXPECT_EQ(f.functional(inputs).sizes().vec(), expected.sizes().vec());
-    Tensor out = empty({0}, TensorOptions(kFloat).device(kMeta)), other = empty({0}, TensorOptions(kDouble).device(kMeta));
+    Tensor out = empty({0}, TensorOptions(kFloat).device(kMeta)),
+           other = empty({0}, TensorOptions(kDouble).device(kMeta));
     f.out(inputs, out);
     EXPECT_EQ(out.sizes().vec(), expected.sizes().vec());
     EXPECT_TRUE(out.is_meta());

@@ -12,7 +12,9 @@ using shunt::Stack;
 using shunt::Tensor;
 
 /// What Meta says where an argument's element decides the result's shape.
-bool needsElements(const std::string& message) { return message.find("item(): the tensor is on device meta") != std::string::npos; }
+bool needsElements(const std::string& message) {
+  return message.find("item(): the tensor is on device meta") != std::string::npos;
+}
 
 class Twins {
  public:
@@ -30,7 +32,8 @@ class Twins {
       const auto bytes = static_cast<int64_t>(impl.storage()->nbytes());
       memory = Tensor(shunt::detail::makeTensor(bytes, {}, shunt::kByte, shunt::kMeta));
     }
-    auto twin = shunt::make_intrusive<shunt::TensorImpl>(memory.storage(), shunt::keySetFor(shunt::kMeta), impl.dtype());
+    auto twin =
+        shunt::make_intrusive<shunt::TensorImpl>(memory.storage(), shunt::keySetFor(shunt::kMeta), impl.dtype());
     twin->set_sizes_and_strides(impl.sizes(), impl.strides(), impl.storage_offset());
     twin->set_wrapped_number(impl.is_wrapped_number());
     return Tensor(std::move(twin));

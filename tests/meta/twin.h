@@ -1,7 +1,7 @@
 // A call of one operator on the CPU and the same call on Meta, and where they disagree.
 //
-// The twin of a tensor has its dtype, sizes, strides, offset and wrapped-number flag; tensors that share memory have twins
-// that share theirs. Values of one call; any thread.
+// The twin of a tensor has its dtype, sizes, strides, offset and wrapped-number flag; tensors that share memory have
+// twins that share theirs. Values of one call; any thread.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -18,7 +18,8 @@ struct Comparison {
   std::string cpu, meta;
 };
 
-/// Runs the operator on `stack`, tensors on the CPU, and on its twin. `stack` holds the results afterwards unless it threw.
+/// Runs the operator on `stack`, tensors on the CPU, and on its twin. `stack` holds the results afterwards unless it
+/// threw.
 Comparison callBoth(const shunt::OperatorHandle& op, shunt::Stack& stack);
 
 }  // namespace meta

@@ -1,4 +1,5 @@
-// Autocast as its users see it: the cache of weight casts, gradients of float32 parameters, composites, forms it leaves alone.
+// Autocast as its users see it: the cache of weight casts, gradients of float32 parameters, composites, forms it leaves
+// alone.
 #include <shunt/shunt.h>
 
 #include <gtest/gtest.h>
@@ -39,7 +40,8 @@ TEST(AutocastCache, TwoLinearsCastTheWeightOnce) {
   EXPECT_EQ(first.scalar_type(), kBFloat16);
   EXPECT_TRUE(same(first, second));
   (first.sum() + second.sum()).backward();
-  EXPECT_TRUE(same(w.grad(), (x.to(kBFloat16).sum({0}, true) * 2).to(kFloat).expand({3, 4}))) << "both uses reach the leaf through one cast";
+  EXPECT_TRUE(same(w.grad(), (x.to(kBFloat16).sum({0}, true) * 2).to(kFloat).expand({3, 4})))
+      << "both uses reach the leaf through one cast";
 }
 
 TEST(AutocastCache, AnUpdatedWeightIsCastAgain) {

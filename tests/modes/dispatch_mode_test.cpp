@@ -14,11 +14,11 @@
 namespace shunt {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
 using test::errorOf;
 using test::Free;
 using test::Recorder;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 class DispatchModes : public testing::Test {
  protected:
@@ -122,8 +122,8 @@ TEST_F(DispatchModes, AHandlersOwnCallsGoBelowIt) {
   });
   const DispatchModeGuard a(outer), c(inner);
   x.relu();
-  EXPECT_THAT(log, ElementsAre("inner aten::relu", "outer aten::isnan", "outer aten::any", "outer aten::_local_scalar_dense",
-                               "outer aten::relu"));
+  EXPECT_THAT(log, ElementsAre("inner aten::relu", "outer aten::isnan", "outer aten::any",
+                               "outer aten::_local_scalar_dense", "outer aten::relu"));
 }
 
 TEST_F(DispatchModes, AHandlerMayAnswerByItself) {

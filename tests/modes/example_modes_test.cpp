@@ -46,7 +46,7 @@ TEST(Flops, OfOtherOperators) {
   EXPECT_EQ(flopsOf([&] { a.exp(); }), 6);
   EXPECT_EQ(flopsOf([&] { a.sum(); }), 6);
   EXPECT_EQ(flopsOf([&] { a + v; }), 6);
-  EXPECT_EQ(flopsOf([&] { column * v; }), 12) << "a broadcast makes more elements than either operand has";
+  EXPECT_EQ(flopsOf([&] { column* v; }), 12) << "a broadcast makes more elements than either operand has";
   EXPECT_EQ(flopsOf([&] { a.t(); }), 0);
   EXPECT_EQ(flopsOf([&] { ones({5}); }), 0);
 }

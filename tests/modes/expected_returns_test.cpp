@@ -68,18 +68,24 @@ TEST_F(ExpectedReturnsTest, AGradientThatTheHandlersOperatorsRecordIsNone) {
 }
 
 TEST_F(ExpectedReturnsTest, NoneIsLostWithGradModeOff) {
-  EXPECT_EQ(answering(other, [&] {
-              const NoGradGuard no_grad;
-              x.mm(w);
-            }), kNoError);
-  EXPECT_EQ(answering(other, [&] {
-              const InferenceMode inference;
-              x.mm(w);
-            }), kNoError);
-  EXPECT_EQ(answering(other, [&] {
-              const AutoDispatchBelowAutograd below;
-              x.mm(w);
-            }), kNoError);
+  EXPECT_EQ(answering(other,
+                      [&] {
+                        const NoGradGuard no_grad;
+                        x.mm(w);
+                      }),
+            kNoError);
+  EXPECT_EQ(answering(other,
+                      [&] {
+                        const InferenceMode inference;
+                        x.mm(w);
+                      }),
+            kNoError);
+  EXPECT_EQ(answering(other,
+                      [&] {
+                        const AutoDispatchBelowAutograd below;
+                        x.mm(w);
+                      }),
+            kNoError);
 }
 
 TEST_F(ExpectedReturnsTest, NoneIsLostWhereNoArgumentRequiresGrad) {

@@ -1,5 +1,5 @@
-// A device of this process's own memory, as an outside backend would bring one: PrivateUse1 with three kernels; all other
-// operators run in the CPU fallback.
+// A device of this process's own memory, as an outside backend would bring one: PrivateUse1 with three kernels; all
+// other operators run in the CPU fallback.
 #pragma once
 
 #include <shunt/backend.h>
@@ -17,13 +17,13 @@ struct HostAllocator : Allocator {
   }
 };
 
-inline Tensor emptyStrided(IntArrayRef sizes, IntArrayRef strides, std::optional<ScalarType> dtype, std::optional<Layout>,
-                           std::optional<Device> device, std::optional<bool>) {
+inline Tensor emptyStrided(IntArrayRef sizes, IntArrayRef strides, std::optional<ScalarType> dtype,
+                           std::optional<Layout>, std::optional<Device> device, std::optional<bool>) {
   return Tensor(detail::makeTensor(sizes, strides, dtype.value_or(get_default_dtype()), *device));
 }
 
-inline Tensor emptyFormat(IntArrayRef sizes, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device> device,
-                          std::optional<bool>, std::optional<MemoryFormat>) {
+inline Tensor emptyFormat(IntArrayRef sizes, std::optional<ScalarType> dtype, std::optional<Layout>,
+                          std::optional<Device> device, std::optional<bool>, std::optional<MemoryFormat>) {
   return Tensor(detail::makeTensor(sizes, {}, dtype.value_or(get_default_dtype()), *device));
 }
 
@@ -39,7 +39,9 @@ inline Tensor& copyFrom(Tensor& self, const Tensor& src, bool) {
 
 /// The device exists while this lives; its allocator for good.
 struct HostDevice {
-  HostDevice() : kernels(Library::Kind::kImpl, "aten", DispatchKey::PrivateUse1), fallback(Library::Kind::kImpl, "_", DispatchKey::PrivateUse1) {
+  HostDevice()
+      : kernels(Library::Kind::kImpl, "aten", DispatchKey::PrivateUse1),
+        fallback(Library::Kind::kImpl, "_", DispatchKey::PrivateUse1) {
     static HostAllocator allocator;
     registerAllocator(DeviceType::PrivateUse1, &allocator);
     kernels.impl("empty.memory_format", &emptyFormat);

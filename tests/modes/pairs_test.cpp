@@ -1,5 +1,5 @@
-// Every two of the things that a call can run in or with, in both nesting orders: what must happen, as a table. `outer` is
-// entered first, and its wrapper goes around the inner one's.
+// Every two of the things that a call can run in or with, in both nesting orders: what must happen, as a table. `outer`
+// is entered first, and its wrapper goes around the inner one's.
 #include "tests/modes/host_device.h"
 
 #include <shunt/modes/fake_tensor.h>
@@ -96,19 +96,28 @@ struct DeviceScope : Scope {
 
 using MakeScope = std::unique_ptr<Scope> (*)();
 template <class S>
-std::unique_ptr<Scope> make() { return std::make_unique<S>(); }
+std::unique_ptr<Scope> make() {
+  return std::make_unique<S>();
+}
 
 const std::map<std::string, MakeScope> kScopes = {
-    {"mode", &make<ModeScope>},       {"subclass", &make<SubclassScope>}, {"functionalize", &make<FunctionalizeScope>},
+    {"mode", &make<ModeScope>},
+    {"subclass", &make<SubclassScope>},
+    {"functionalize", &make<FunctionalizeScope>},
     {"kernel_mode", &make<KernelModeScope>},
-    {"fake", &make<FakeScope>},       {"autograd", &make<AutogradScope>}, {"autocast", &make<AutocastScope>},
-    {"no_grad", &make<NoGradScope>},  {"inference", &make<InferenceScope>}, {"device", &make<DeviceScope>},
+    {"fake", &make<FakeScope>},
+    {"autograd", &make<AutogradScope>},
+    {"autocast", &make<AutocastScope>},
+    {"no_grad", &make<NoGradScope>},
+    {"inference", &make<InferenceScope>},
+    {"device", &make<DeviceScope>},
 };
 
 /// The tensor in the innermost wrapper; `names` gets what is around it, from outside in: "subclass>functional>".
 Tensor valueOf(const Tensor& t, std::string* names = nullptr) {
   const auto* wrapper = wrapper_cast<SubclassScope::Wrapper>(t);
-  if (names != nullptr) *names += wrapper != nullptr ? "subclass>" : is_functional(t) ? "functional>" : is_fake(t) ? "fake>" : "";
+  if (names != nullptr)
+    *names += wrapper != nullptr ? "subclass>" : is_functional(t) ? "functional>" : is_fake(t) ? "fake>" : "";
   if (is_functional(t)) return valueOf(from_functional(t), names);
   return wrapper != nullptr ? valueOf(wrapper->inner(), names) : t;
 }
@@ -142,7 +151,8 @@ std::string met(Calls& calls, const char* word) {
 
 /// Of y, made from x, which may have been made from a leaf.
 Left describe(const Tensor& y, const Tensor& x, const Tensor& leaf) {
-  const std::string calls = met(mode_calls, "seen") + met(kernel_mode_calls, "offered") + met(subclass_calls, "handled");  // without backward's
+  const std::string calls = met(mode_calls, "seen") + met(kernel_mode_calls, "offered") +
+                            met(subclass_calls, "handled");  // without backward's
   std::string wrappers;
   Left left{detail::str(y.dtype()), valueOf(y, &wrappers), {}};
   if (y.device().type() == DeviceType::PrivateUse1) left.text += " device";
@@ -168,12 +178,14 @@ std::string difference(const char* what, const Tensor& got, const Tensor& expect
     return detail::str(" ", what, " is ", got.dtype(), got.sizes(), ", not ", expected.dtype(), expected.sizes());
   if (is_fake(got)) return "";
   const Tensor a = got.detach().to(kCPU).contiguous(), b = expected.detach().contiguous();
-  return std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0 ? "" : detail::str(" ", what, " is ", a.toString(), ", not ", b.toString());
+  return std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0
+             ? ""
+             : detail::str(" ", what, " is ", a.toString(), ", not ", b.toString());
 }
 
-/// What the program's result becomes inside both: its dtype; where it is, if not on the CPU; all its wrappers, from outside in;
-/// `inference`; `gradient` where backward reaches the leaf; whether the modes saw, or were offered at kKernel, and the subclass handled each call once. Values and
-/// gradients are those of the plain run.
+/// What the program's result becomes inside both: its dtype; where it is, if not on the CPU; all its wrappers, from
+/// outside in; `inference`; `gradient` where backward reaches the leaf; whether the modes saw, or were offered at
+/// kKernel, and the subclass handled each call once. Values and gradients are those of the plain run.
 std::string resultOf(const std::string& outer, const std::string& inner) {
   const Tensor a = input(1), b = input(2).t().contiguous();
   Left expected;
@@ -245,14 +257,17 @@ constexpr Pair kPairs[] = {
     {"functionalize", "inference", "Float functional inference"},
     {"functionalize", "device", "Float device functional"},
     {"fake", "mode", "Float fake seen"},
-    {"fake", "subclass", "error: from_tensor: a fake tensor is made of a tensor with data, but this one has the keys Python"},
-    {"fake", "functionalize", "error: from_tensor: a fake tensor is made of a tensor with data, but this one has the keys Functionalize"},
+    {"fake", "subclass",
+     "error: from_tensor: a fake tensor is made of a tensor with data, but this one has the keys Python"},
+    {"fake", "functionalize",
+     "error: from_tensor: a fake tensor is made of a tensor with data, but this one has the keys Functionalize"},
     {"fake", "autograd", "Float fake gradient"},
     {"fake", "autocast", "BFloat16 fake"},
     {"fake", "no_grad", "Float fake"},
     {"fake", "inference", "Float fake inference"},
-    {"fake", "device", "error: operator aten::to.dtype_layout: argument 'self' (position 1): expected a fake tensor, since a "
-                       "FakeTensorMode is active, got a real one"},
+    {"fake", "device",
+     "error: operator aten::to.dtype_layout: argument 'self' (position 1): expected a fake tensor, since a "
+     "FakeTensorMode is active, got a real one"},
     {"autograd", "mode", "Float gradient seen"},
     {"autograd", "subclass", "Float subclass gradient handled"},
     {"autograd", "functionalize", "Float functional gradient"},
@@ -298,8 +313,10 @@ constexpr Pair kPairs[] = {
 TEST(Pairs, WhatMustHappen) {
   for (const auto& [outer, inner, result] : kPairs) {
     const std::string got = resultOf(outer, inner);
-    if (std::string_view(result).starts_with("error")) EXPECT_THAT(got, testing::StartsWith(result)) << outer << ", in it " << inner;
-    else EXPECT_EQ(got, result) << outer << ", in it " << inner;
+    if (std::string_view(result).starts_with("error"))
+      EXPECT_THAT(got, testing::StartsWith(result)) << outer << ", in it " << inner;
+    else
+      EXPECT_EQ(got, result) << outer << ", in it " << inner;
   }
 }
 

@@ -18,8 +18,10 @@ class Recorder : public DispatchMode {
       : log_(log), name_(std::move(name)), handler_(std::move(handler)) {}
   void handle(const OperatorHandle& op, Stack* stack) override {
     log_.push_back(name_ + op.operator_name().str());
-    if (handler_) handler_(op, stack);
-    else op.callBoxed(stack);
+    if (handler_)
+      handler_(op, stack);
+    else
+      op.callBoxed(stack);
   }
   std::string name() const override { return "Recorder " + name_; }
 

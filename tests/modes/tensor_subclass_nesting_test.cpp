@@ -6,15 +6,15 @@
 namespace shunt {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using test::errorOf;
 using test::Logged;
 using test::LogMode;
 using test::Other;
 using test::same;
 using test::Subclasses;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 TEST_F(Subclasses, InsideAModeTheModeSeesTheWrapper) {
   const Tensor x = wrap<Logged>(a);
@@ -28,7 +28,8 @@ TEST_F(Subclasses, InsideAModeTheModeSeesTheWrapper) {
     const DispatchModeGuard guard(mode);
     y = x.relu();
   }
-  EXPECT_THAT(log(), ElementsAre("mode aten::relu", "Logged aten::relu")) << "what the class calls inside is below the mode";
+  EXPECT_THAT(log(), ElementsAre("mode aten::relu", "Logged aten::relu"))
+      << "what the class calls inside is below the mode";
   EXPECT_NE(wrapper_cast<Logged>(y), nullptr);
 }
 
@@ -55,7 +56,8 @@ TEST_F(Subclasses, CallsOfAModesHandlerOnWrappersReachTheClass) {
   };
   const DispatchModeGuard guard(mode);
   x.relu();
-  EXPECT_THAT(log(), ElementsAre("mode aten::relu", "Logged aten::isnan", "Logged aten::any", "Logged aten::_local_scalar_dense", "Logged aten::relu"));
+  EXPECT_THAT(log(), ElementsAre("mode aten::relu", "Logged aten::isnan", "Logged aten::any",
+                                 "Logged aten::_local_scalar_dense", "Logged aten::relu"));
 }
 
 TEST_F(Subclasses, AModeMadeInAHandlerSeesTheInnerCalls) {
@@ -115,7 +117,8 @@ TEST_F(Subclasses, GradAndItsArgumentsMayBeWrappers) {
   const Tensor z = wrap<Logged>(a.clone().requires_grad_());
   z.mul(z).backward(b);
   EXPECT_TRUE(same(z.grad(), a * b + a * b));
-  EXPECT_THAT(errorOf([&] { z.exp().backward(); }), HasSubstr("grad can be implicitly created only for scalar outputs"));
+  EXPECT_THAT(errorOf([&] { z.exp().backward(); }),
+              HasSubstr("grad can be implicitly created only for scalar outputs"));
   EXPECT_THAT(errorOf([&] { wrap<Logged>(a).sum().backward(); }), HasSubstr("does not require grad"));
   EXPECT_THAT(errorOf([&] { autograd::grad({x.sum()}, {wrap<Logged>(b)}); }), HasSubstr("does not require grad"));
 }
@@ -149,7 +152,8 @@ TEST_F(Subclasses, HooksAndRetainedGradsAreTheInnerTensors) {
   (x * 2).sum().backward();
   EXPECT_TRUE(same(x.grad(), full({2, 3}, 22.)));
   EXPECT_EQ(y.output_nr(), 0);
-  EXPECT_THAT(errorOf([&] { wrap<Logged>(a).register_hook([](const Tensor& g) { return g; }); }), HasSubstr("doesn't require gradient"));
+  EXPECT_THAT(errorOf([&] { wrap<Logged>(a).register_hook([](const Tensor& g) { return g; }); }),
+              HasSubstr("doesn't require gradient"));
 }
 
 TEST_F(Subclasses, NestedWrappersShareOneGraph) {
@@ -240,11 +244,14 @@ TEST_F(Subclasses, AutocastCastsInside) {
 TEST_F(Subclasses, CustomFunctionsWantPlainTensors) {
   struct Twice : autograd::Function<Twice> {
     static Tensor forward(autograd::AutogradContext*, const Tensor& t) { return t * 2; }
-    static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list g) { return {g[0] * 2}; }
+    static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list g) {
+      return {g[0] * 2};
+    }
   };
   EXPECT_TRUE(same(unwrap<Logged>(Twice::apply(wrap<Logged>(a))), a * 2)) << "nothing to record";
   const Tensor x = wrap<Logged>(a.clone().requires_grad_());
-  EXPECT_THAT(errorOf([&] { Twice::apply(x); }), AllOf(HasSubstr("Twice"), HasSubstr("a wrapper tensor that requires grad")));
+  EXPECT_THAT(errorOf([&] { Twice::apply(x); }),
+              AllOf(HasSubstr("Twice"), HasSubstr("a wrapper tensor that requires grad")));
   const Tensor y = wrap<Logged>(Twice::apply(unwrap<Logged>(x)));
   y.sum().backward();
   EXPECT_TRUE(same(x.grad(), full({2, 3}, 2.)));

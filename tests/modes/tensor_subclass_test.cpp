@@ -4,14 +4,14 @@
 namespace shunt {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using test::errorOf;
 using test::Logged;
 using test::Other;
 using test::same;
 using test::Subclasses;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 TEST_F(Subclasses, HandleOperatorsAndWrapResults) {
   const Tensor x = wrap<Logged>(a);
@@ -127,7 +127,8 @@ TEST_F(Subclasses, HaveNoData) {
 TEST_F(Subclasses, NoKernelMeetsThem) {
   const Tensor x = wrap<Logged>(a);
   const ExcludeDispatchKeyGuard guard(DispatchKey::Python);
-  EXPECT_THAT(errorOf([&] { x + b; }), AllOf(HasSubstr("aten::add.Tensor"), HasSubstr("self is a Logged"), HasSubstr("Python is excluded")));
+  EXPECT_THAT(errorOf([&] { x + b; }),
+              AllOf(HasSubstr("aten::add.Tensor"), HasSubstr("self is a Logged"), HasSubstr("Python is excluded")));
   EXPECT_THAT(errorOf([&] { b + x; }), HasSubstr("other is a Logged"));
   EXPECT_THAT(errorOf([&] { cat({b, x}); }), HasSubstr("tensors is a Logged"));
   EXPECT_THAT(errorOf([&] { Tensor(b).add_(x); }), HasSubstr("other is a Logged"));
@@ -140,7 +141,8 @@ TEST_F(Subclasses, ARedispatchBelowTheClassIsAClearError) {
   const Tensor x = wrap<Logged>(a);
   EXPECT_TRUE(same(unwrap<Logged>(op.call(x)), a + a));
   EXPECT_THAT(log(), ElementsAre("Logged subclasses::twice"));
-  EXPECT_THAT(errorOf([&] { op.redispatch(x.key_set() & DispatchKeySet::fullAfter(DispatchKey::Python), x); }), HasSubstr("x is a Logged"));
+  EXPECT_THAT(errorOf([&] { op.redispatch(x.key_set() & DispatchKeySet::fullAfter(DispatchKey::Python), x); }),
+              HasSubstr("x is a Logged"));
   // A kernel for the key itself comes before the class.
   Library own(Library::Kind::kImpl, "subclasses", DispatchKey::Python);
   own.impl("twice", [](const Tensor& t) { return t; });
@@ -150,7 +152,9 @@ TEST_F(Subclasses, ARedispatchBelowTheClassIsAClearError) {
 TEST_F(Subclasses, TheFirstClassThatAcceptsHandles) {
   struct Modest : TensorSubclass {
     using TensorSubclass::TensorSubclass;
-    bool accepts(const OperatorHandle& op, const Stack&) const override { return op.operator_name().name != "aten::mul"; }
+    bool accepts(const OperatorHandle& op, const Stack&) const override {
+      return op.operator_name().name != "aten::mul";
+    }
     void handle(const OperatorHandle& op, Stack* stack) override {
       test::callLog().push_back("Modest " + op.operator_name().str());
       call_unwrapped<Modest>(op, stack);
@@ -158,7 +162,8 @@ TEST_F(Subclasses, TheFirstClassThatAcceptsHandles) {
   };
   const Tensor x = wrap<Modest>(a), y = wrap<Logged>(b);
   x + y;
-  EXPECT_THAT(log(), ElementsAre("Modest aten::add.Tensor", "Logged aten::add.Tensor")) << "left to right, each unwraps its own";
+  EXPECT_THAT(log(), ElementsAre("Modest aten::add.Tensor", "Logged aten::add.Tensor"))
+      << "left to right, each unwraps its own";
   struct Eager : TensorSubclass {
     using TensorSubclass::TensorSubclass;
     void handle(const OperatorHandle& op, Stack* stack) override {
@@ -169,7 +174,8 @@ TEST_F(Subclasses, TheFirstClassThatAcceptsHandles) {
   };
   EXPECT_TRUE(same(x * wrap<Eager>(b), a * b));
   EXPECT_THAT(log(), ElementsAre("Eager aten::mul.Tensor"));
-  EXPECT_THAT(errorOf([&] { x * x; }), AllOf(HasSubstr("aten::mul.Tensor"), HasSubstr("self is a "), HasSubstr("declined")));
+  EXPECT_THAT(errorOf([&] { x* x; }),
+              AllOf(HasSubstr("aten::mul.Tensor"), HasSubstr("self is a "), HasSubstr("declined")));
 }
 
 TEST_F(Subclasses, NestAsWrappersOfWrappers) {
@@ -189,7 +195,8 @@ TEST_F(Subclasses, HandlersThatNeverUnwrapAreAClearError) {
     void handle(const OperatorHandle& op, Stack* stack) override { op.callBoxed(stack); }
   };
   const Tensor x = wrap<Loop>(a);
-  EXPECT_THAT(errorOf([&] { x.relu(); }), AllOf(HasSubstr("aten::relu"), HasSubstr("Loop"), HasSubstr("unwrap them first")));
+  EXPECT_THAT(errorOf([&] { x.relu(); }),
+              AllOf(HasSubstr("aten::relu"), HasSubstr("Loop"), HasSubstr("unwrap them first")));
   EXPECT_TRUE(same(unwrap<Logged>(wrap<Logged>(a).relu()), a.relu())) << "and nothing stays behind";
 }
 
@@ -208,14 +215,17 @@ TEST_F(Subclasses, ClassesWithoutAnInnerTensorHandleAllThemselves) {
   struct Zeros : TensorSubclass {
     Zeros(IntArrayRef sizes, const TensorOptions& options) : TensorSubclass(sizes, options) {}
     void handle(const OperatorHandle& op, Stack* stack) override {
-      if (op.operator_name().name == "aten::relu") *stack = {wrap<Zeros>(sizes(), TensorOptions(dtype()))};
-      else call_unwrapped<Zeros>(op, stack, [](const Tensor& t) { return t; });
+      if (op.operator_name().name == "aten::relu")
+        *stack = {wrap<Zeros>(sizes(), TensorOptions(dtype()))};
+      else
+        call_unwrapped<Zeros>(op, stack, [](const Tensor& t) { return t; });
     }
   };
   const Tensor x = wrap<Zeros>(IntArrayRef({1000000, 1000000}), TensorOptions(kHalf));
   EXPECT_EQ(x.numel(), 1000000000000);
   EXPECT_EQ(x.relu().dtype(), kHalf);
-  EXPECT_THAT(errorOf([&] { x.neg(); }), AllOf(HasSubstr("aten::neg"), HasSubstr("self is a "), HasSubstr("without an inner tensor")));
+  EXPECT_THAT(errorOf([&] { x.neg(); }),
+              AllOf(HasSubstr("aten::neg"), HasSubstr("self is a "), HasSubstr("without an inner tensor")));
   EXPECT_THAT(errorOf([&] { x.requires_grad_(); }), HasSubstr("without a graph tensor"));
   EXPECT_FALSE(x.requires_grad());
   EXPECT_TRUE(x.is_leaf());

@@ -37,8 +37,10 @@ struct Other : TensorSubclass {
 struct LogMode : DispatchMode {
   void handle(const OperatorHandle& op, Stack* stack) override {
     callLog().push_back("mode " + op.operator_name().str());
-    if (act) act(op, stack);
-    else op.callBoxed(stack);
+    if (act)
+      act(op, stack);
+    else
+      op.callBoxed(stack);
   }
   std::function<void(const OperatorHandle&, Stack*)> act;
 };

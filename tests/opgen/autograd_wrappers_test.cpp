@@ -52,7 +52,12 @@ const Named kNodes[] = {
     {"SqueezeBackward3", [](const Tensor& x) { return x.clone().squeeze_(0); }},
     {"UnsqueezeBackward1", [](const Tensor& x) { return x.clone().unsqueeze_(0); }},
     {"AsStridedBackward1", [](const Tensor& x) { return x.clone().as_strided_({2}, {1}); }},
-    {"ThresholdBackward1", [](const Tensor& x) { Tensor y = x.clone(); threshold_(y, 0, 1); return y; }},
+    {"ThresholdBackward1",
+     [](const Tensor& x) {
+       Tensor y = x.clone();
+       threshold_(y, 0, 1);
+       return y;
+     }},
     {"NotImplemented", [](const Tensor& x) { return x.floor_divide(2); }},
     {"NotImplemented", [](const Tensor& x) { return x.clone().floor_divide_(x); }},
     {"NotImplemented", [](const Tensor& x) { return randint_like(x, 3); }},

@@ -34,9 +34,10 @@ TEST(BackendSelect, OtherLayoutsAreErrors) {
 
 TEST(DeviceCheck, NamesArgumentMethodAndBothDevices) {
   const Tensor cpu = ones({2, 3}), meta = empty({2, 3}, Device(kMeta));
-  EXPECT_THAT(errorOf([&] { cat({cpu, meta}); }),
-              HasSubstr("Expected all tensors to be on the same device, but found at least two devices, cpu and meta! (when "
-                        "checking argument for argument tensors in method wrapper_Meta_cat)"));
+  EXPECT_THAT(
+      errorOf([&] { cat({cpu, meta}); }),
+      HasSubstr("Expected all tensors to be on the same device, but found at least two devices, cpu and meta! (when "
+                "checking argument for argument tensors in method wrapper_Meta_cat)"));
 }
 
 TEST(DeviceCheck, CopiesMayMixDevices) {

@@ -14,7 +14,8 @@ struct Rewritten {
 
 /// `f` with one formula for self; `saved` lists name=expression.
 Rewritten rewrite(const std::string& formula) {
-  const std::string schema = "f(Tensor self, Tensor other, Tensor? w, Tensor[] list, int dim, int[] sizes, Scalar alpha) -> Tensor";
+  const std::string schema =
+      "f(Tensor self, Tensor other, Tensor? w, Tensor[] list, int dim, int[] sizes, Scalar alpha) -> Tensor";
   const Model m("- func: " + schema + "\n  dispatch: {CPU: f_cpu}\n",
                 "- name: " + schema + "\n  self: \"" + formula + "\"\n  other, w, list: non_differentiable\n");
   const Derivative& d = *m.derivatives[0];
@@ -42,7 +43,8 @@ const Case kCases[] = {
     {"grad.sizes(), result.sizes()", "grad.sizes(), result_sizes", "result_sizes=result.sizes()"},
     {"x.self + ns::self + myself + self_", "x.self + ns::self + myself + self_", ""},
     {"g(w, alpha)", "g(w, alpha)", "w=w alpha=alpha"},
-    {"grads[0] * self.numel() * self.dim()", "grads[0] * self_numel * self_dim", "self_numel=self.numel() self_dim=self.dim()"},
+    {"grads[0] * self.numel() * self.dim()", "grads[0] * self_numel * self_dim",
+     "self_numel=self.numel() self_dim=self.dim()"},
 };
 
 TEST(Formula, Rewriting) {
@@ -54,8 +56,9 @@ TEST(Formula, Rewriting) {
 }
 
 TEST(Formula, UsesAreCountedByFormula) {
-  const Model m("- func: mul(Tensor self, Tensor other) -> Tensor\n  elementwise: Mul\n",
-                "- name: mul(Tensor self, Tensor other) -> Tensor\n  self: grad * other\n  other: grad * self * other\n");
+  const Model m(
+      "- func: mul(Tensor self, Tensor other) -> Tensor\n  elementwise: Mul\n",
+      "- name: mul(Tensor self, Tensor other) -> Tensor\n  self: grad * other\n  other: grad * self * other\n");
   const Derivative& d = *m.derivatives[0];
   ASSERT_EQ(d.saved.size(), 2u);
   EXPECT_EQ(d.saved[0].name, "other");
@@ -81,26 +84,29 @@ TEST(Formula, InPlaceKeepsACloneOfSelf) {
 
 TEST(Formula, NodeNames) {
   // Names as PyTorch prints them, number by order of the entries; entries without formulas take none.
-  const char* const names[][2] = {{"add", "AddBackward0"},          {"nll_loss_forward", "NllLossBackward0"},
-                                  {"_log_softmax", "LogSoftmaxBackward0"}, {"log1p", "Log1PBackward0"},
-                                  {"index_select", "IndexSelectBackward0"}, {"fill_", "FillBackward0"}};
+  const char* const names[][2] = {
+      {"add", "AddBackward0"},     {"nll_loss_forward", "NllLossBackward0"}, {"_log_softmax", "LogSoftmaxBackward0"},
+      {"log1p", "Log1PBackward0"}, {"index_select", "IndexSelectBackward0"}, {"fill_", "FillBackward0"}};
   for (const auto& [op, node] : names) {
-    const std::string schema = std::string(op) + (op[std::string(op).size() - 1] == '_' ? "(Tensor(a!) self) -> Tensor(a!)"
-                                                                                      : "(Tensor self) -> Tensor");
+    const std::string schema =
+        std::string(op) +
+        (op[std::string(op).size() - 1] == '_' ? "(Tensor(a!) self) -> Tensor(a!)" : "(Tensor self) -> Tensor");
     const Model m("- func: " + schema + "\n  dispatch: {CPU: k}\n", "- name: " + schema + "\n  self: grad\n");
     EXPECT_EQ(m.derivatives[0]->node_name, node);
   }
-  const Model m("- func: add.Tensor(Tensor self) -> Tensor\n  dispatch: {CPU: k}\n"
-                "- func: add.int(Tensor self) -> Tensor\n  dispatch: {CPU: k}\n"
-                "- func: add.Scalar(Tensor self) -> Tensor\n  dispatch: {CPU: k}\n",
-                "- name: add.Tensor(Tensor self) -> Tensor\n  self: grad\n"
-                "- name: add.int(Tensor self) -> Tensor\n  output_differentiability: [False]\n"
-                "- name: add.Scalar(Tensor self) -> Tensor\n  self: grad\n");
+  const Model m(
+      "- func: add.Tensor(Tensor self) -> Tensor\n  dispatch: {CPU: k}\n"
+      "- func: add.int(Tensor self) -> Tensor\n  dispatch: {CPU: k}\n"
+      "- func: add.Scalar(Tensor self) -> Tensor\n  dispatch: {CPU: k}\n",
+      "- name: add.Tensor(Tensor self) -> Tensor\n  self: grad\n"
+      "- name: add.int(Tensor self) -> Tensor\n  output_differentiability: [False]\n"
+      "- name: add.Scalar(Tensor self) -> Tensor\n  self: grad\n");
   EXPECT_EQ(m.op("add", "Tensor").derivative->node_name, "AddBackward0");
   EXPECT_TRUE(m.op("add", "int").derivative->nothingDifferentiable());
   EXPECT_EQ(m.op("add", "Scalar").derivative->node_name, "AddBackward1");
-  const Model given("- func: copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)\n  dispatch: {CPU: k}\n",
-                    "- name: copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)\n  node: CopyBackwards\n  self, src: grad\n");
+  const Model given(
+      "- func: copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)\n  dispatch: {CPU: k}\n",
+      "- name: copy_(Tensor(a!) self, Tensor src) -> Tensor(a!)\n  node: CopyBackwards\n  self, src: grad\n");
   EXPECT_EQ(given.derivatives[0]->node_name, "CopyBackwards");
 }
 
@@ -114,7 +120,8 @@ TEST(Formula, NotImplementedIsNotTheSameAsNotDifferentiable) {
 }
 
 TEST(Formula, FormsShareTheFunctionalEntryUnlessTheyHaveTheirOwn) {
-  const std::string functions = "- func: f(Tensor self) -> Tensor\n  variants: function, inplace\n  dispatch: {CPU: f}\n";
+  const std::string functions =
+      "- func: f(Tensor self) -> Tensor\n  variants: function, inplace\n  dispatch: {CPU: f}\n";
   const std::string entry = "- name: f(Tensor self) -> Tensor\n  self: grad\n";
   const Model shared(functions, entry);
   EXPECT_EQ(shared.op("f_").derivative, shared.op("f").derivative);

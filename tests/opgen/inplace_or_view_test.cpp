@@ -13,12 +13,9 @@ struct Written {
   std::function<void(Tensor&)> run;
 };
 const Written kWriters[] = {
-    {"add_", [](Tensor& t) { t.add_(1); }},
-    {"mul_", [](Tensor& t) { t.mul_(t); }},
-    {"zero_", [](Tensor& t) { t.zero_(); }},
-    {"fill_", [](Tensor& t) { t.fill_(2); }},
-    {"copy_", [](Tensor& t) { t.copy_(ones({2})); }},
-    {"relu_", [](Tensor& t) { t.relu_(); }},
+    {"add_", [](Tensor& t) { t.add_(1); }},           {"mul_", [](Tensor& t) { t.mul_(t); }},
+    {"zero_", [](Tensor& t) { t.zero_(); }},          {"fill_", [](Tensor& t) { t.fill_(2); }},
+    {"copy_", [](Tensor& t) { t.copy_(ones({2})); }}, {"relu_", [](Tensor& t) { t.relu_(); }},
 };
 
 TEST(InplaceOrView, EveryWriteBumpsTheVersionOnce) {

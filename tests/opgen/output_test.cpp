@@ -48,25 +48,30 @@ TEST(Output, FilesAreThoseThatCMakeLists) {
 
 // `out: cast` lets out have any dtype that the result can be cast to; `out: copy` wants the result's own.
 TEST(Output, OutFormsCastOrCopy) {
-  const Model m("- func: mine(Tensor self) -> Tensor\n  variants: function, out\n  out: cast\n  dispatch: {CPU: mine_cpu}\n"
-                "- func: yours(Tensor self) -> Tensor\n  variants: function, out\n  out: copy\n  dispatch: {CPU: yours_cpu}\n"
-                "- func: pair(Tensor self) -> (Tensor values, Tensor indices)\n  variants: function, out\n  out: cast\n"
-                "  dispatch: {CPU: pair_cpu}\n");
-  for (const char* name : {"mine", "yours", "pair"}) EXPECT_EQ(m.op(name, "out").kernels[0].kind, KernelKind::kCopy) << name;
+  const Model m(
+      "- func: mine(Tensor self) -> Tensor\n  variants: function, out\n  out: cast\n  dispatch: {CPU: mine_cpu}\n"
+      "- func: yours(Tensor self) -> Tensor\n  variants: function, out\n  out: copy\n  dispatch: {CPU: yours_cpu}\n"
+      "- func: pair(Tensor self) -> (Tensor values, Tensor indices)\n  variants: function, out\n  out: cast\n"
+      "  dispatch: {CPU: pair_cpu}\n");
+  for (const char* name : {"mine", "yours", "pair"})
+    EXPECT_EQ(m.op(name, "out").kernels[0].kind, KernelKind::kCopy) << name;
   const TemporaryYaml folder;
   emitAll(m.dictionary, m.derivatives, {}, Output(folder.directory()));
   std::string text;
   for (const std::string& file : filesBelow(folder.directory()))
     if (file.starts_with("generated/backend_")) text += contentOf(folder.directory() + "/" + file);
-  for (const char* call : {"return castToOut(\"mine\", out, ops::mine::call(self));", "return copyToOut(\"yours\", out, ops::yours::call(self));",
-                           "castToOut(\"pair\", values, std::get<0>(results));", "castToOut(\"pair\", indices, std::get<1>(results));"})
+  for (const char* call :
+       {"return castToOut(\"mine\", out, ops::mine::call(self));",
+        "return copyToOut(\"yours\", out, ops::yours::call(self));",
+        "castToOut(\"pair\", values, std::get<0>(results));", "castToOut(\"pair\", indices, std::get<1>(results));"})
     EXPECT_NE(text.find(call), std::string::npos) << call << " is not in\n" << text;
 }
 
 // All forms of a structured operator come from one shape function and one kernel, for CPU and Meta.
 TEST(Output, StructuredFormsShareTheirKernels) {
-  const Model m("- func: norm(Tensor self, Tensor weight, int dim) -> Tensor\n  variants: function, inplace, out\n"
-                "  structured_delegate: norm.out\n  dispatch: {\"CPU, Meta\": norm}\n");
+  const Model m(
+      "- func: norm(Tensor self, Tensor weight, int dim) -> Tensor\n  variants: function, inplace, out\n"
+      "  structured_delegate: norm.out\n  dispatch: {\"CPU, Meta\": norm}\n");
   for (const auto& op : m.dictionary.operators)
     for (const Kernel& k : op.kernels) EXPECT_EQ(k.kind, KernelKind::kStructured) << op.qualifiedName();
   const TemporaryYaml folder;
@@ -74,13 +79,15 @@ TEST(Output, StructuredFormsShareTheirKernels) {
   std::string text = contentOf(folder.directory() + "/generated/native_functions.h");
   for (const std::string& file : filesBelow(folder.directory()))
     if (file.starts_with("generated/backend_")) text += contentOf(folder.directory() + "/" + file);
-  const std::string meta = "native::norm_meta(self, weight, dim)", impl = "[&](const Tensor& result) { native::norm_impl(self, weight, dim, result); }";
-  for (const std::string& part : {std::string("ResultMeta norm_meta(const Tensor& self, const Tensor& weight, int64_t dim);"),
-                                  std::string("void norm_impl(const Tensor& self, const Tensor& weight, int64_t dim, const Tensor& result);"),
-                                  "return structured(" + meta + ", " + impl + ");",
-                                  "return structuredInplace(\"norm_\", " + meta + ", self, " + impl + ");",
-                                  "return structuredOut(\"norm\", " + meta + ", {&self, &weight}, out, " + impl + ");",
-                                  std::string("CommonDevice common(\"wrapper_CPU_norm_out\");")})
+  const std::string meta = "native::norm_meta(self, weight, dim)",
+                    impl = "[&](const Tensor& result) { native::norm_impl(self, weight, dim, result); }";
+  for (const std::string& part :
+       {std::string("ResultMeta norm_meta(const Tensor& self, const Tensor& weight, int64_t dim);"),
+        std::string("void norm_impl(const Tensor& self, const Tensor& weight, int64_t dim, const Tensor& result);"),
+        "return structured(" + meta + ", " + impl + ");",
+        "return structuredInplace(\"norm_\", " + meta + ", self, " + impl + ");",
+        "return structuredOut(\"norm\", " + meta + ", {&self, &weight}, out, " + impl + ");",
+        std::string("CommonDevice common(\"wrapper_CPU_norm_out\");")})
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
 }
 
@@ -118,7 +125,8 @@ TEST(Output, AddingAnOperatorChangesOneShard) {
   for (int i = 0; i < 4; ++i) before.push_back(contentOf(folder.directory() + "/s_" + std::to_string(i) + ".cpp"));
   write(true);
   int changed = 0;
-  for (int i = 0; i < 4; ++i) changed += contentOf(folder.directory() + "/s_" + std::to_string(i) + ".cpp") != before[i];
+  for (int i = 0; i < 4; ++i)
+    changed += contentOf(folder.directory() + "/s_" + std::to_string(i) + ".cpp") != before[i];
   EXPECT_EQ(changed, 1);
 }
 

@@ -29,8 +29,9 @@ std::string TemporaryYaml::write(const std::string& name, const std::string& tex
 
 Model::Model(const std::string& functions, const std::string& derivatives_text)
     : dictionary(readDictionary(files.write("functions.yaml", functions))),
-      derivatives(derivatives_text.empty() ? Derivatives()
-                                           : readDerivatives(files.write("derivatives.yaml", derivatives_text), dictionary)) {}
+      derivatives(derivatives_text.empty()
+                      ? Derivatives()
+                      : readDerivatives(files.write("derivatives.yaml", derivatives_text), dictionary)) {}
 
 const OperatorDef& Model::op(const std::string& name, const std::string& overload) const {
   const OperatorDef* op = dictionary.find(name, overload);
@@ -47,7 +48,8 @@ std::string readAll(const std::string& functions, const std::string& derivatives
   } catch (const shunt::Error& e) {
     std::string message = e.what();
     const std::string folder = files.directory() + "/";
-    for (size_t at = message.find(folder); at != std::string::npos; at = message.find(folder)) message.erase(at, folder.size());
+    for (size_t at = message.find(folder); at != std::string::npos; at = message.find(folder))
+      message.erase(at, folder.size());
     return message;
   }
   return "no error";

@@ -33,6 +33,7 @@ struct Model {
 };
 
 /// Reads the three files; the message of the error, with the folder's name cut out, or "no error".
-std::string readAll(const std::string& functions, const std::string& derivatives = "", const std::string& autocast = "{}");
+std::string readAll(const std::string& functions, const std::string& derivatives = "",
+                    const std::string& autocast = "{}");
 
 }  // namespace opgen

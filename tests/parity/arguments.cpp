@@ -165,7 +165,9 @@ Value drawIgnoreIndex(Draft& d) { return Value::ofInt(d.plain || d.rng.chance(0.
 Value drawReduction(Draft& d) { return Value::ofInt(d.rng.range(0, 2)); }
 Value drawCellDtype(Draft& d) { return Value::ofInt(d.dtype); }
 Value drawFalse(Draft&) { return Value::ofBool(false); }
-Value drawProbability(Draft& d) { return Value::ofDouble(d.rng.chance(0.2) ? static_cast<double>(d.rng.range(0, 1)) : d.rng.uniform()); }
+Value drawProbability(Draft& d) {
+  return Value::ofDouble(d.rng.chance(0.2) ? static_cast<double>(d.rng.range(0, 1)) : d.rng.uniform());
+}
 Value drawNegative(Draft& d) { return Value::ofDouble(d.rng.uniform(-2, 0)); }
 Value drawPositive(Draft& d) { return Value::ofDouble(d.rng.uniform(0.1, 2)); }
 Value drawSmallCount(Draft& d) { return Value::ofInt(d.rng.range(0, 7)); }
@@ -194,14 +196,19 @@ Value drawRangeEnd(Draft& d) {
   if (!d.has("start")) return v;
   const Value& start = d.arg("start");
   const double from = start.kind == Value::Kind::kInt ? static_cast<double>(start.i) : start.d;
-  if (v.kind == Value::Kind::kInt) v.i += static_cast<int64_t>(from) + 1;
-  else v.d += from;
+  if (v.kind == Value::Kind::kInt)
+    v.i += static_cast<int64_t>(from) + 1;
+  else
+    v.d += from;
   return v;
 }
 Value drawRangeStep(Draft& d) {
-  return isFloating(d.dtype) && d.rng.chance(0.5) ? Value::ofDouble(d.rng.uniform(0.5, 2)) : Value::ofInt(d.rng.range(1, 3));
+  return isFloating(d.dtype) && d.rng.chance(0.5) ? Value::ofDouble(d.rng.uniform(0.5, 2))
+                                                  : Value::ofInt(d.rng.range(1, 3));
 }
-Value drawRandomTo(Draft& d) { return d.rng.chance(0.15) ? Value::none() : Value::ofInt(d.dtype == 11 ? 1 : d.rng.range(2, 100)); }
+Value drawRandomTo(Draft& d) {
+  return d.rng.chance(0.15) ? Value::none() : Value::ofInt(d.dtype == 11 ? 1 : d.rng.range(2, 100));
+}
 Value drawRandomFrom(Draft&) { return Value::ofInt(0); }
 
 // Integers and booleans take no other.
@@ -288,15 +295,24 @@ Value drawDtypeArgument(Draft& d, bool optional) {
 Value drawByType(Draft& d, const shunt::Argument& a) {
   using shunt::TypeKind;
   switch (a.type.kind) {
-    case TypeKind::Scalar: return a.type.optional && d.rng.chance(0.3) ? Value::none() : drawScalar(d);
-    case TypeKind::Int: return a.type.optional && d.rng.chance(0.3) ? Value::none() : Value::ofInt(d.rng.range(0, 3));
-    case TypeKind::Float: return Value::ofDouble(d.rng.uniform(-2, 2));
-    case TypeKind::Bool: return a.type.optional ? Value::none() : Value::ofBool(d.rng.chance(0.5));
-    case TypeKind::ScalarType: return drawDtypeArgument(d, a.type.optional);
-    case TypeKind::Layout: return d.rng.chance(0.8) ? Value::none() : Value::ofInt(0);
-    case TypeKind::Device: return a.type.optional && d.rng.chance(0.7) ? Value::none() : Value::cpu();
-    case TypeKind::Generator: return Value::none();
-    default: throw std::logic_error("no way to draw argument " + a.name + " of " + d.schema.str());
+    case TypeKind::Scalar:
+      return a.type.optional && d.rng.chance(0.3) ? Value::none() : drawScalar(d);
+    case TypeKind::Int:
+      return a.type.optional && d.rng.chance(0.3) ? Value::none() : Value::ofInt(d.rng.range(0, 3));
+    case TypeKind::Float:
+      return Value::ofDouble(d.rng.uniform(-2, 2));
+    case TypeKind::Bool:
+      return a.type.optional ? Value::none() : Value::ofBool(d.rng.chance(0.5));
+    case TypeKind::ScalarType:
+      return drawDtypeArgument(d, a.type.optional);
+    case TypeKind::Layout:
+      return d.rng.chance(0.8) ? Value::none() : Value::ofInt(0);
+    case TypeKind::Device:
+      return a.type.optional && d.rng.chance(0.7) ? Value::none() : Value::cpu();
+    case TypeKind::Generator:
+      return Value::none();
+    default:
+      throw std::logic_error("no way to draw argument " + a.name + " of " + d.schema.str());
   }
 }
 
@@ -306,9 +322,13 @@ Value drawScalar(Draft& d) {
   const double kind = d.rng.uniform();
   if (kind < 0.12) return Value::ofBool(d.rng.chance(0.5));
   const bool integral = kind < 0.55 || d.c.integral_data;
-  if (integral) return Value::ofInt(d.data == Data::kSpecial && d.rng.chance(0.2) ? d.rng.pick(std::vector<int64_t>{127, 255, 300, -129, 65536, int64_t{1} << 40}) : d.rng.range(-3, 5));
+  if (integral)
+    return Value::ofInt(d.data == Data::kSpecial && d.rng.chance(0.2)
+                            ? d.rng.pick(std::vector<int64_t>{127, 255, 300, -129, 65536, int64_t{1} << 40})
+                            : d.rng.range(-3, 5));
   if (d.data == Data::kSpecial && d.rng.chance(0.3))
-    return Value::ofDouble(d.rng.pick(std::vector<double>{-0.0, 1e300, 1e-300, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}));
+    return Value::ofDouble(d.rng.pick(std::vector<double>{-0.0, 1e300, 1e-300, std::numeric_limits<double>::infinity(),
+                                                          std::numeric_limits<double>::quiet_NaN()}));
   return Value::ofDouble(d.rng.chance(0.4) ? static_cast<double>(d.rng.range(-8, 8)) / 2 : d.rng.uniform(-3, 3));
 }
 

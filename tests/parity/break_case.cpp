@@ -19,12 +19,15 @@ bool replaceTensor(Case& c, const shunt::FunctionSchema& schema, Rng& rng, bool 
   if (tensors.empty()) return false;
   const size_t at = rng.pick(tensors);
   if (sizes_too && schema.arguments()[at].name == "index") return false;  // libtorch writes beyond the result
-  const bool writable = schema.arguments()[at].is_out() && (ruleFor(schema.name(), schema.overload_name()).flags & kNoOverlap);
+  const bool writable =
+      schema.arguments()[at].is_out() && (ruleFor(schema.name(), schema.overload_name()).flags & kNoOverlap);
   const TensorSpec old = c.tensors[static_cast<size_t>(c.args[at].ints[0])];
   if (!old.defined) return false;
   std::vector<int64_t> sizes = old.sizes;
-  if (sizes_too && !sizes.empty() && rng.chance(0.6)) sizes[static_cast<size_t>(rng.range(0, static_cast<int64_t>(sizes.size()) - 1))] += rng.range(1, 2);
-  else if (sizes_too) sizes.insert(sizes.begin(), rng.range(1, 3));
+  if (sizes_too && !sizes.empty() && rng.chance(0.6))
+    sizes[static_cast<size_t>(rng.range(0, static_cast<int64_t>(sizes.size()) - 1))] += rng.range(1, 2);
+  else if (sizes_too)
+    sizes.insert(sizes.begin(), rng.range(1, 3));
   const int dtype = sizes_too ? c.storages[static_cast<size_t>(old.storage)].dtype : rng.pick(allDtypes());
   // Indices and classes stay small, so that a tensor in their place may still be legal.
   const int64_t index = schema.arguments()[at].name == "index" || schema.arguments()[at].name == "target"
@@ -61,8 +64,10 @@ bool wrongList(Case& c, const shunt::FunctionSchema&, Rng& rng) {
   const auto lists = argumentsOf(c, Value::Kind::kIntList);
   if (lists.empty()) return false;
   std::vector<int64_t>& list = c.args[rng.pick(lists)].ints;
-  if (list.empty() || rng.chance(0.4)) list.push_back(rng.range(-2, 3));
-  else list[static_cast<size_t>(rng.range(0, static_cast<int64_t>(list.size()) - 1))] = rng.range(-3, 6);
+  if (list.empty() || rng.chance(0.4))
+    list.push_back(rng.range(-2, 3));
+  else
+    list[static_cast<size_t>(rng.range(0, static_cast<int64_t>(list.size()) - 1))] = rng.range(-3, 6);
   return true;
 }
 
@@ -87,7 +92,8 @@ bool overlap(Case& c, const shunt::FunctionSchema& schema, Rng& rng) {
     if (!schema.arguments()[i].is_write()) continue;
     TensorSpec& written = c.tensors[static_cast<size_t>(c.args[i].ints[0])];
     const TensorSpec& other = c.tensors[static_cast<size_t>(c.args[rng.pick(tensors)].ints[0])];
-    if (!written.defined || !other.defined || other.requires_grad || written.requires_grad || written.sizes.empty()) continue;
+    if (!written.defined || !other.defined || other.requires_grad || written.requires_grad || written.sizes.empty())
+      continue;
     if (written.storage == other.storage || written.sizes != other.sizes) continue;
     StorageSpec& storage = c.storages[static_cast<size_t>(other.storage)];
     if (storage.dtype != c.storages[static_cast<size_t>(written.storage)].dtype) continue;
@@ -102,8 +108,8 @@ bool overlap(Case& c, const shunt::FunctionSchema& schema, Rng& rng) {
   return false;
 }
 
-constexpr Breaker kBreakers[] = {wrongShape, wrongShape, wrongDtype, wrongInt, wrongInt, wrongList, wrongList,
-                                 undefinedTensor, wrongString, overlap, overlap};
+constexpr Breaker kBreakers[] = {wrongShape, wrongShape,      wrongDtype,  wrongInt, wrongInt, wrongList,
+                                 wrongList,  undefinedTensor, wrongString, overlap,  overlap};
 
 }  // namespace
 

@@ -18,9 +18,9 @@ struct StorageSpec {
 
 /// How a tensor comes about, which decides whether it is a leaf and whether it is a view.
 enum class Origin : uint8_t {
-  kLeaf,          // stands for itself
-  kCloneOfLeaf,   // leaf.clone()
-  kViewOfClone,   // leaf is the whole storage in one dimension; leaf.clone().as_strided(...)
+  kLeaf,         // stands for itself
+  kCloneOfLeaf,  // leaf.clone()
+  kViewOfClone,  // leaf is the whole storage in one dimension; leaf.clone().as_strided(...)
 };
 
 struct TensorSpec {
@@ -37,7 +37,18 @@ struct TensorSpec {
 /// An argument, or a return that is no tensor. Tensors are indices into Case::tensors.
 struct Value {
   enum class Kind : uint8_t {
-    kNone, kTensor, kInt, kDouble, kBool, kString, kIntList, kDoubleList, kBoolList, kTensorList, kDeviceCpu, kOther
+    kNone,
+    kTensor,
+    kInt,
+    kDouble,
+    kBool,
+    kString,
+    kIntList,
+    kDoubleList,
+    kBoolList,
+    kTensorList,
+    kDeviceCpu,
+    kOther
   };
   Kind kind = Kind::kNone;
   int64_t i = 0;
@@ -47,16 +58,65 @@ struct Value {
   std::vector<double> doubles;
 
   static Value none() { return {}; }
-  static Value ofInt(int64_t v) { Value r; r.kind = Kind::kInt; r.i = v; return r; }
-  static Value ofDouble(double v) { Value r; r.kind = Kind::kDouble; r.d = v; return r; }
-  static Value ofBool(bool v) { Value r; r.kind = Kind::kBool; r.i = v; return r; }
-  static Value ofString(std::string v) { Value r; r.kind = Kind::kString; r.s = std::move(v); return r; }
-  static Value ofInts(std::vector<int64_t> v) { Value r; r.kind = Kind::kIntList; r.ints = std::move(v); return r; }
-  static Value ofBools(std::vector<int64_t> v) { Value r; r.kind = Kind::kBoolList; r.ints = std::move(v); return r; }
-  static Value ofDoubles(std::vector<double> v) { Value r; r.kind = Kind::kDoubleList; r.doubles = std::move(v); return r; }
-  static Value ofTensor(int64_t index) { Value r; r.kind = Kind::kTensor; r.ints = {index}; return r; }
-  static Value ofTensors(std::vector<int64_t> v) { Value r; r.kind = Kind::kTensorList; r.ints = std::move(v); return r; }
-  static Value cpu() { Value r; r.kind = Kind::kDeviceCpu; return r; }
+  static Value ofInt(int64_t v) {
+    Value r;
+    r.kind = Kind::kInt;
+    r.i = v;
+    return r;
+  }
+  static Value ofDouble(double v) {
+    Value r;
+    r.kind = Kind::kDouble;
+    r.d = v;
+    return r;
+  }
+  static Value ofBool(bool v) {
+    Value r;
+    r.kind = Kind::kBool;
+    r.i = v;
+    return r;
+  }
+  static Value ofString(std::string v) {
+    Value r;
+    r.kind = Kind::kString;
+    r.s = std::move(v);
+    return r;
+  }
+  static Value ofInts(std::vector<int64_t> v) {
+    Value r;
+    r.kind = Kind::kIntList;
+    r.ints = std::move(v);
+    return r;
+  }
+  static Value ofBools(std::vector<int64_t> v) {
+    Value r;
+    r.kind = Kind::kBoolList;
+    r.ints = std::move(v);
+    return r;
+  }
+  static Value ofDoubles(std::vector<double> v) {
+    Value r;
+    r.kind = Kind::kDoubleList;
+    r.doubles = std::move(v);
+    return r;
+  }
+  static Value ofTensor(int64_t index) {
+    Value r;
+    r.kind = Kind::kTensor;
+    r.ints = {index};
+    return r;
+  }
+  static Value ofTensors(std::vector<int64_t> v) {
+    Value r;
+    r.kind = Kind::kTensorList;
+    r.ints = std::move(v);
+    return r;
+  }
+  static Value cpu() {
+    Value r;
+    r.kind = Kind::kDeviceCpu;
+    return r;
+  }
 };
 
 struct Case {
@@ -88,21 +148,21 @@ struct TensorState {
 };
 
 struct Returned {
-  Value number;                      // kTensor, kTensorList: see tensors
+  Value number;  // kTensor, kTensorList: see tensors
   std::vector<TensorState> tensors;
-  std::vector<int> same_as;          // per tensor: the case's tensor that it is, or -1
-  std::vector<int> storage_of;       // per tensor: the first of the case's tensors with the same storage, or -1
+  std::vector<int> same_as;     // per tensor: the case's tensor that it is, or -1
+  std::vector<int> storage_of;  // per tensor: the first of the case's tensors with the same storage, or -1
 };
 
 struct Outcome {
   bool threw = false;
   std::string error;
   std::vector<Returned> returns;
-  std::vector<TensorState> after;    // of Case::tensors
-  std::vector<int64_t> bumped;       // by how much the call raised the version of Case::tensors[i]
+  std::vector<TensorState> after;  // of Case::tensors
+  std::vector<int64_t> bumped;     // by how much the call raised the version of Case::tensors[i]
   bool ran_backward = false, backward_threw = false;
   std::string backward_error;
-  std::vector<TensorState> grads;    // per tensor of the case: its leaf's grad
+  std::vector<TensorState> grads;  // per tensor of the case: its leaf's grad
 };
 
 /// Elements of a gradient for a result: small numbers, the same ones for both libraries.

@@ -11,7 +11,9 @@
 namespace parity {
 namespace {
 
-double smallestNormal(double epsilon) { return epsilon == epsilonOf(5) ? 0x1p-14 : epsilon == epsilonOf(7) ? 0x1p-1022 : 0x1p-126; }
+double smallestNormal(double epsilon) {
+  return epsilon == epsilonOf(5) ? 0x1p-14 : epsilon == epsilonOf(7) ? 0x1p-1022 : 0x1p-126;
+}
 
 constexpr double kMostRelative = 0.25;  // of the ULPs of 16-bit types, of which a few are much
 
@@ -25,13 +27,19 @@ std::string listText(const std::vector<T>& v) {
 class Comparison {
  public:
   Comparison(const Case& c, const Outcome& s, const Outcome& t)
-      : case_(c), shunt_(s), torch_(t), tolerance_(toleranceFor(c.name, c.overload)), largest_term_(largestTerm()), epsilon_(computeEpsilon()) {}
+      : case_(c),
+        shunt_(s),
+        torch_(t),
+        tolerance_(toleranceFor(c.name, c.overload)),
+        largest_term_(largestTerm()),
+        epsilon_(computeEpsilon()) {}
 
   std::vector<Difference> run() {
     if (shunt_.threw != torch_.threw) {
       add(shunt_.threw ? "shunt_throws" : "torch_throws", firstLine(shunt_.threw ? shunt_.error : torch_.error));
     } else if (shunt_.threw) {
-      if (!sameMessage(shunt_.error, torch_.error)) add("message", "Shunt " + firstLine(shunt_.error) + ", libtorch " + firstLine(torch_.error));
+      if (!sameMessage(shunt_.error, torch_.error))
+        add("message", "Shunt " + firstLine(shunt_.error) + ", libtorch " + firstLine(torch_.error));
     } else {
       returns();
       arguments();
@@ -41,7 +49,9 @@ class Comparison {
   }
 
  private:
-  static std::string firstLine(const std::string& text) { return text.substr(0, std::min(text.find('\n'), size_t{300})); }
+  static std::string firstLine(const std::string& text) {
+    return text.substr(0, std::min(text.find('\n'), size_t{300}));
+  }
 
   void add(const std::string& what, const std::string& detail) { found_.push_back({what, detail}); }
   template <class T>
@@ -60,7 +70,8 @@ class Comparison {
       const std::string where = "result " + std::to_string(i);
       same("returns", where + " kind", static_cast<int>(a.number.kind), static_cast<int>(b.number.kind));
       same("values", where, a.number.i, b.number.i);
-      if (a.number.d != b.number.d && !(std::isnan(a.number.d) && std::isnan(b.number.d))) same("values", where, a.number.d, b.number.d);
+      if (a.number.d != b.number.d && !(std::isnan(a.number.d) && std::isnan(b.number.d)))
+        same("values", where, a.number.d, b.number.d);
       same("returns", where + " tensors", a.tensors.size(), b.tensors.size());
       if (a.tensors.size() != b.tensors.size()) continue;
       for (size_t k = 0; k < a.tensors.size(); ++k) {
@@ -77,12 +88,16 @@ class Comparison {
       const std::string where = "argument tensor " + std::to_string(i) + " after the call";
       tensor("after_", where, shunt_.after[i], torch_.after[i], tolerance_.forward, tolerance_.sums);
       // Tensors on one storage count versions together in Shunt and apart in libtorch.
-      if (alone(i)) same("version", where + " version raised", static_cast<bool>(shunt_.bumped[i]), static_cast<bool>(torch_.bumped[i]));
+      if (alone(i))
+        same("version", where + " version raised", static_cast<bool>(shunt_.bumped[i]),
+             static_cast<bool>(torch_.bumped[i]));
     }
   }
 
   bool alone(size_t i) const {
-    return std::ranges::count_if(case_.tensors, [&](const TensorSpec& t) { return t.defined && t.storage == case_.tensors[i].storage; }) <= 1;
+    return std::ranges::count_if(case_.tensors, [&](const TensorSpec& t) {
+             return t.defined && t.storage == case_.tensors[i].storage;
+           }) <= 1;
   }
 
   void gradients() {
@@ -97,22 +112,27 @@ class Comparison {
       add(shunt_.backward_threw ? "shunt_backward_throws" : "torch_backward_throws",
           firstLine(shunt_.backward_threw ? shunt_.backward_error : torch_.backward_error));
     else if (shunt_.backward_threw && !sameMessage(shunt_.backward_error, torch_.backward_error))
-      add("backward_message", "Shunt " + firstLine(shunt_.backward_error) + ", libtorch " + firstLine(torch_.backward_error));
+      add("backward_message",
+          "Shunt " + firstLine(shunt_.backward_error) + ", libtorch " + firstLine(torch_.backward_error));
     for (size_t i = 0; i < std::min(shunt_.grads.size(), torch_.grads.size()); ++i)
-      tensor("grad_", "gradient of tensor " + std::to_string(i), shunt_.grads[i], torch_.grads[i], tolerance_.backward, true);
+      tensor("grad_", "gradient of tensor " + std::to_string(i), shunt_.grads[i], torch_.grads[i], tolerance_.backward,
+             true);
   }
 
-  void tensor(const std::string& prefix, const std::string& where, const TensorState& a, const TensorState& b, double ulps, bool sums) {
+  void tensor(const std::string& prefix, const std::string& where, const TensorState& a, const TensorState& b,
+              double ulps, bool sums) {
     same(prefix + "defined", where + " defined", a.defined, b.defined);
     if (!a.defined || !b.defined) return;
-    if (a.dtype != b.dtype) add(prefix + "dtype", where + ": Shunt " + dtypeName(a.dtype) + ", libtorch " + dtypeName(b.dtype));
+    if (a.dtype != b.dtype)
+      add(prefix + "dtype", where + ": Shunt " + dtypeName(a.dtype) + ", libtorch " + dtypeName(b.dtype));
     same(prefix + "sizes", where + " sizes", listText(a.sizes), listText(b.sizes));
     same(prefix + "requires_grad", where + " requires_grad", a.requires_grad, b.requires_grad);
     same(prefix + "leaf", where + " is_leaf", a.is_leaf, b.is_leaf);
     same(prefix + "view", where + " is_view", a.is_view, b.is_view);
     same(prefix + "grad_fn", where + " grad_fn", a.grad_fn, b.grad_fn);
     if (a.dtype != b.dtype || a.sizes != b.sizes) return;
-    same(prefix + (stridesMatter(a, b) ? "strides" : "idle_strides"), where + " strides", listText(a.strides), listText(b.strides));
+    same(prefix + (stridesMatter(a, b) ? "strides" : "idle_strides"), where + " strides", listText(a.strides),
+         listText(b.strides));
     same(prefix + (a.bytes.empty() ? "idle_offset" : "offset"), where + " storage_offset", a.offset, b.offset);
     values(prefix, where, a, b, ulps, sums);
   }
@@ -124,7 +144,8 @@ class Comparison {
     return false;
   }
 
-  void values(const std::string& prefix, const std::string& where, const TensorState& a, const TensorState& b, double ulps, bool sums) {
+  void values(const std::string& prefix, const std::string& where, const TensorState& a, const TensorState& b,
+              double ulps, bool sums) {
     if (metadataOnly()) return;
     const size_t item = itemSize(a.dtype);
     const double largest = sums && isFloating(b.dtype) ? largestOf(b.dtype, b.bytes) : 0;
@@ -133,14 +154,17 @@ class Comparison {
     for (size_t at = 0; at < a.bytes.size(); at += item) {
       if (close(a.dtype, &a.bytes[at], &b.bytes[at], ulps, sums, largest)) continue;
       const std::string this_kind = kindOf(a.dtype, &a.bytes[at], &b.bytes[at]);
-      if (wrong++ == 0) first = at, kind = this_kind;
-      else if (kind != this_kind) kind.clear();
+      if (wrong++ == 0)
+        first = at, kind = this_kind;
+      else if (kind != this_kind)
+        kind.clear();
     }
     if (wrong == 0) return;
     std::ostringstream out;
     out.precision(17);
-    out << where << ": " << wrong << " of " << a.bytes.size() / item << " elements differ, first at " << first / item << ": Shunt "
-        << loadElement(a.dtype, &a.bytes[first]) << ", libtorch " << loadElement(b.dtype, &b.bytes[first]) << " (" << dtypeName(a.dtype) << ")";
+    out << where << ": " << wrong << " of " << a.bytes.size() / item << " elements differ, first at " << first / item
+        << ": Shunt " << loadElement(a.dtype, &a.bytes[first]) << ", libtorch " << loadElement(b.dtype, &b.bytes[first])
+        << " (" << dtypeName(a.dtype) << ")";
     if (anyStrided()) out << ", strided operands";
     if (anyBroadcast()) out << ", broadcast operands";
     for (const auto& [text, is] : kSpecial)
@@ -148,7 +172,8 @@ class Comparison {
     if (std::ranges::any_of(case_.args, isZero)) out << ", number 0";
     if (std::ranges::any_of(case_.args, isNan)) out << ", number NaN";
     if (std::ranges::any_of(case_.args, isBool)) out << ", a bool number";
-    if (std::ranges::any_of(case_.storages, [](const StorageSpec& s) { return !isFloating(s.dtype); })) out << ", integer operand";
+    if (std::ranges::any_of(case_.storages, [](const StorageSpec& s) { return !isFloating(s.dtype); }))
+      out << ", integer operand";
     if (anyTwice()) out << ", a tensor twice";
     add(prefix + kind + "values", out.str());
   }
@@ -172,7 +197,10 @@ class Comparison {
       {"infinite", [](int, double v) { return std::isinf(v); }},
       {"denormal", [](int dtype, double v) { return v != 0 && std::abs(v) < smallestNormal(epsilonOf(dtype)); }},
       {"zero", [](int, double v) { return v == 0; }},
-      {"huge", [](int dtype, double v) { return std::isfinite(v) && std::abs(v) > (dtype == 5 ? 1e4 : dtype == 7 ? 1e150 : 1e18); }},
+      {"huge",
+       [](int dtype, double v) {
+         return std::isfinite(v) && std::abs(v) > (dtype == 5 ? 1e4 : dtype == 7 ? 1e150 : 1e18);
+       }},
   };
   bool anyOperand(bool (*is)(int, double)) const {
     for (const StorageSpec& s : case_.storages)
@@ -183,13 +211,16 @@ class Comparison {
   bool anyTwice() const {
     std::vector<int64_t> seen;
     for (const Value& v : case_.args)
-      if (v.kind == Value::Kind::kTensor && (std::ranges::count(seen, v.ints[0]) != 0 || (seen.push_back(v.ints[0]), false))) return true;
+      if (v.kind == Value::Kind::kTensor &&
+          (std::ranges::count(seen, v.ints[0]) != 0 || (seen.push_back(v.ints[0]), false)))
+        return true;
     return false;
   }
   static bool isNan(const Value& v) { return v.kind == Value::Kind::kDouble && std::isnan(v.d); }
   static bool isBool(const Value& v) { return v.kind == Value::Kind::kBool; }
   static bool isZero(const Value& v) {
-    return ((v.kind == Value::Kind::kInt || v.kind == Value::Kind::kBool) && v.i == 0) || (v.kind == Value::Kind::kDouble && v.d == 0);
+    return ((v.kind == Value::Kind::kInt || v.kind == Value::Kind::kBool) && v.i == 0) ||
+           (v.kind == Value::Kind::kDouble && v.d == 0);
   }
 
   // Whether some tensor of the case is not row-major and dense.
@@ -230,13 +261,14 @@ class Comparison {
     if (std::abs(x) <= smallest && std::abs(y) <= smallest) return true;
     if (!std::isfinite(x) || !std::isfinite(y)) return false;
     const double terms = sums ? std::min(epsilon, epsilonOf(6)) * largest_term_ : 0;  // added up in float32 at least
-    return std::abs(x - y) <= std::min(ulps * epsilon, kMostRelative) * std::max({std::abs(y), largest, smallest}) + ulps * terms + rounded_terms_ * epsilon;
+    return std::abs(x - y) <= std::min(ulps * epsilon, kMostRelative) * std::max({std::abs(y), largest, smallest}) +
+                                  ulps * terms + rounded_terms_ * epsilon;
   }
 
   bool metadataOnly() const { return (ruleFor(case_.name, case_.overload).flags & kMetadataOnly) != 0; }
 
-  // Of the most exact floating-point input, which out= may exceed; numbers and integers compute in float32. Where operators
-  // of several dtypes follow each other, of the coarsest.
+  // Of the most exact floating-point input, which out= may exceed; numbers and integers compute in float32. Where
+  // operators of several dtypes follow each other, of the coarsest.
   double computeEpsilon() const {
     const bool is_out = case_.overload.find("out") != std::string::npos || case_.overload == "grad_input";
     if (is_out && isFloating(case_.compute_dtype)) return epsilonOf(case_.compute_dtype);
@@ -255,7 +287,8 @@ class Comparison {
     return epsilon == 1 ? epsilonOf(6) : epsilon;
   }
 
-  // Of the sums that operators add up, whose operands are small numbers: a product of two operands or of an operand and a gradient.
+  // Of the sums that operators add up, whose operands are small numbers: a product of two operands or of an operand and
+  // a gradient.
   double largestTerm() const {
     if ((ruleFor(case_.name, case_.overload).flags & kAccumulates) == 0 && !tolerance_.cancels) return 0;
     double largest = 3;  // gradients

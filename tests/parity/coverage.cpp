@@ -8,7 +8,8 @@
 namespace parity {
 
 void Coverage::print(std::ostream& out) const {
-  out << "cases drawn/ran(with backward) by operator and dtype; forms: functional, in-place (add_), out= (add.out); +grad\n";
+  out << "cases drawn/ran(with backward) by operator and dtype; forms: functional, in-place (add_), out= (add.out); "
+         "+grad\n";
   size_t op = ops_.size();
   bool grad = false;
   for (size_t i = 0; i < cells_.size(); ++i) {
@@ -33,11 +34,13 @@ std::vector<std::string> Coverage::holes() const {
   std::map<std::pair<size_t, bool>, int> ran;
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (hits_[i].drawn == 0)
-      found.push_back(ops_[cells_[i].op] + " " + dtypeName(cells_[i].dtype) + (cells_[i].with_grad ? " +grad" : "") + ": no case");
+      found.push_back(ops_[cells_[i].op] + " " + dtypeName(cells_[i].dtype) + (cells_[i].with_grad ? " +grad" : "") +
+                      ": no case");
     ran[{cells_[i].op, cells_[i].with_grad}] += hits_[i].ran + hits_[i].refused_as_known;
   }
   for (const auto& [form, count] : ran)
-    if (count == 0) found.push_back(ops_[form.first] + (form.second ? " +grad" : "") + ": every case of every dtype was refused");
+    if (count == 0)
+      found.push_back(ops_[form.first] + (form.second ? " +grad" : "") + ": every case of every dtype was refused");
   return found;
 }
 

@@ -16,15 +16,16 @@ struct Cell {
 };
 
 struct CellHits {
-  int drawn = 0;   // cases
-  int ran = 0;     // that no library refused
+  int drawn = 0;             // cases
+  int ran = 0;               // that no library refused
   int refused_as_known = 0;  // by one library only, as a known difference says
   int backward = 0;
 };
 
 class Coverage {
  public:
-  Coverage(std::vector<std::string> ops, std::vector<Cell> cells) : ops_(std::move(ops)), cells_(std::move(cells)), hits_(cells_.size()) {}
+  Coverage(std::vector<std::string> ops, std::vector<Cell> cells)
+      : ops_(std::move(ops)), cells_(std::move(cells)), hits_(cells_.size()) {}
   CellHits& hits(size_t cell) { return hits_[cell]; }
   /// One line an operator: cases/cases that ran for each dtype, backward passes in parentheses.
   void print(std::ostream& out) const;

@@ -10,8 +10,10 @@ namespace {
 std::vector<std::string> splitAt(std::string_view text, char separator) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
-    if (c == separator) parts.emplace_back();
-    else parts.back() += c;
+    if (c == separator)
+      parts.emplace_back();
+    else
+      parts.back() += c;
   }
   return parts;
 }
@@ -30,8 +32,14 @@ bool isInputTensor(const shunt::Argument& a) { return a.type.kind == shunt::Type
 }  // namespace
 
 Draft::Draft(const shunt::FunctionSchema& s, int cell_dtype, bool grad, bool is_plain, uint64_t seed)
-    : schema(s), rule(ruleFor(s.name(), s.overload_name())), op(baseName(s.name())), dtype(cell_dtype), with_grad(grad),
-      plain(is_plain), data(), rng(seed) {
+    : schema(s),
+      rule(ruleFor(s.name(), s.overload_name())),
+      op(baseName(s.name())),
+      dtype(cell_dtype),
+      with_grad(grad),
+      plain(is_plain),
+      data(),
+      rng(seed) {
   data = drawData(rng, rule.flags);
   // Negative classes are illegal in uint8, and small integers in bool are what they are anywhere.
   c.name = s.name();
@@ -56,9 +64,12 @@ const Value& Draft::arg(const std::string& name) {
   const shunt::Argument* a = schema.findArgument(name);
   if (a == nullptr) throw std::logic_error("no argument " + name + " in " + schema.str());
   Value v;
-  if (!isInputTensor(*a)) v = drawArgument(*this, *a);
-  else if (a->type.list) drawTensor(*this, *a);  // presets itself
-  else if (const int64_t index = a->type.optional && rng.chance(0.35) ? -1 : drawTensor(*this, *a); index >= 0) v = Value::ofTensor(index);
+  if (!isInputTensor(*a))
+    v = drawArgument(*this, *a);
+  else if (a->type.list)
+    drawTensor(*this, *a);  // presets itself
+  else if (const int64_t index = a->type.optional && rng.chance(0.35) ? -1 : drawTensor(*this, *a); index >= 0)
+    v = Value::ofTensor(index);
   if (const auto it = drawn_.find(name); it != drawn_.end()) return it->second;
   return drawn_[name] = std::move(v);
 }

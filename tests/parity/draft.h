@@ -1,5 +1,5 @@
-// Draft: a case in the making. Arguments are drawn on demand, since one may depend on a later one (cat's tensors on dim),
-// and kept by name. Made and used by one call of drawCase.
+// Draft: a case in the making. Arguments are drawn on demand, since one may depend on a later one (cat's tensors on
+// dim), and kept by name. Made and used by one call of drawCase.
 #pragma once
 
 #include "tests/parity/rules.h"
@@ -31,10 +31,10 @@ class Draft {
 
   const shunt::FunctionSchema& schema;
   const Rule& rule;
-  std::string op;     // without namespace and underscore
-  int dtype;          // of the cell
+  std::string op;  // without namespace and underscore
+  int dtype;       // of the cell
   bool with_grad;
-  bool plain;         // no mixed dtypes, nothing rare
+  bool plain;  // no mixed dtypes, nothing rare
   Data data;
   Rng rng;
   Case c;

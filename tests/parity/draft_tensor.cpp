@@ -34,23 +34,42 @@ struct ShapeGrammar {
   }
   std::vector<int64_t> sizes(const std::string& token, bool is_first, bool writes) {
     switch (token.empty() ? 'D' : token[0]) {
-      case '%': return writes || (is_first && d.rng.chance(0.5)) ? full() : drawBroadcastable(d.rng, full());
-      case 'F': return full();
-      case '@': return is_first ? drawShape(d.rng) : d.subject();
-      case 'A': return drawShape(d.rng);
-      case 'R': return reshaped();
-      case 'D': case 'Q': return {};
-      case 'C': return classes();
-      case 'W': return {classCount()};
-      case 'G': return lossGradient();
-      case 'V': return partOfView();
-      case 'S': return source();
-      case 'N': return d.arg("normalized_shape").ints;
-      case 'T': return statistics();
+      case '%':
+        return writes || (is_first && d.rng.chance(0.5)) ? full() : drawBroadcastable(d.rng, full());
+      case 'F':
+        return full();
+      case '@':
+        return is_first ? drawShape(d.rng) : d.subject();
+      case 'A':
+        return drawShape(d.rng);
+      case 'R':
+        return reshaped();
+      case 'D':
+      case 'Q':
+        return {};
+      case 'C':
+        return classes();
+      case 'W':
+        return {classCount()};
+      case 'G':
+        return lossGradient();
+      case 'V':
+        return partOfView();
+      case 'S':
+        return source();
+      case 'N':
+        return d.arg("normalized_shape").ints;
+      case 'T':
+        return statistics();
       // libtorch writes beyond the result for several indices into 0 dimensions.
-      case 'I': return d.subject().empty() ? std::vector<int64_t>(static_cast<size_t>(d.rng.range(0, 1)), 1) : d.rng.chance(0.1) ? std::vector<int64_t>() : std::vector<int64_t>{d.rng.chance(0.05) ? 0 : d.rng.range(1, 7)};
-      case 'M': return drawBroadcastable(d.rng, full());
-      default: return named(token, writes && !d.rng.chance(0.05));
+      case 'I':
+        return d.subject().empty() ? std::vector<int64_t>(static_cast<size_t>(d.rng.range(0, 1)), 1)
+               : d.rng.chance(0.1) ? std::vector<int64_t>()
+                                   : std::vector<int64_t>{d.rng.chance(0.05) ? 0 : d.rng.range(1, 7)};
+      case 'M':
+        return drawBroadcastable(d.rng, full());
+      default:
+        return named(token, writes && !d.rng.chance(0.05));
     }
   }
 
@@ -130,7 +149,9 @@ void decorate(Draft& d, TensorSpec& t, bool writes) {
   if (!d.with_grad || !isFloating(dtype)) return;
   t.requires_grad = d.plain || d.rng.chance(0.75);
   if (!writes && (d.plain || d.rng.chance(0.7))) return;
-  t.origin = writes && !d.plain && d.rng.chance(0.08) ? Origin::kLeaf : d.rng.chance(0.6) ? Origin::kCloneOfLeaf : Origin::kViewOfClone;
+  t.origin = writes && !d.plain && d.rng.chance(0.08) ? Origin::kLeaf
+             : d.rng.chance(0.6)                      ? Origin::kCloneOfLeaf
+                                                      : Origin::kViewOfClone;
 }
 
 int64_t drawIndices(Draft& d, const std::vector<int64_t>& sizes, int64_t classes, bool ignored) {

@@ -14,7 +14,9 @@ inline const std::vector<int>& allDtypes() {
   return dtypes;
 }
 inline bool isFloating(int dtype) { return shunt::isFloatingType(static_cast<shunt::ScalarType>(dtype)); }
-inline size_t itemSize(int dtype) { return static_cast<size_t>(shunt::elementSize(static_cast<shunt::ScalarType>(dtype))); }
+inline size_t itemSize(int dtype) {
+  return static_cast<size_t>(shunt::elementSize(static_cast<shunt::ScalarType>(dtype)));
+}
 /// "float32"
 std::string dtypeName(int dtype);
 /// "kFloat", the spelling of both libraries.

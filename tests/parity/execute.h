@@ -1,5 +1,5 @@
-// Runs a Case on one library. The two libraries' interfaces have the same shape, so one template serves both: `Api` names
-// the types and the few calls that are spelt differently (run_shunt.cpp, run_torch.cpp).
+// Runs a Case on one library. The two libraries' interfaces have the same shape, so one template serves both: `Api`
+// names the types and the few calls that are spelt differently (run_shunt.cpp, run_torch.cpp).
 //
 // Reads elements by their strides and by nothing of the library, so that a wrong contiguous() or item() can't hide.
 #pragma once
@@ -57,22 +57,33 @@ class Executor {
 
   IValue toIValue(const Value& v) const {
     switch (v.kind) {
-      case Value::Kind::kNone: return IValue();
-      case Value::Kind::kInt: return IValue(v.i);
-      case Value::Kind::kDouble: return IValue(v.d);
-      case Value::Kind::kBool: return IValue(v.i != 0);
-      case Value::Kind::kString: return IValue(v.s);
-      case Value::Kind::kIntList: return IValue(v.ints);
-      case Value::Kind::kDoubleList: return IValue(v.doubles);
-      case Value::Kind::kBoolList: return Api::boolList(v.ints);
-      case Value::Kind::kDeviceCpu: return Api::cpuDevice();
-      case Value::Kind::kTensor: return IValue(tensors_[static_cast<size_t>(v.ints[0])]);
+      case Value::Kind::kNone:
+        return IValue();
+      case Value::Kind::kInt:
+        return IValue(v.i);
+      case Value::Kind::kDouble:
+        return IValue(v.d);
+      case Value::Kind::kBool:
+        return IValue(v.i != 0);
+      case Value::Kind::kString:
+        return IValue(v.s);
+      case Value::Kind::kIntList:
+        return IValue(v.ints);
+      case Value::Kind::kDoubleList:
+        return IValue(v.doubles);
+      case Value::Kind::kBoolList:
+        return Api::boolList(v.ints);
+      case Value::Kind::kDeviceCpu:
+        return Api::cpuDevice();
+      case Value::Kind::kTensor:
+        return IValue(tensors_[static_cast<size_t>(v.ints[0])]);
       case Value::Kind::kTensorList: {
         std::vector<Tensor> list;
         for (const int64_t i : v.ints) list.push_back(tensors_[static_cast<size_t>(i)]);
         return Api::tensorList(list);
       }
-      case Value::Kind::kOther: break;
+      case Value::Kind::kOther:
+        break;
     }
     throw std::runtime_error("a case's argument is of a kind that only returns may have");
   }

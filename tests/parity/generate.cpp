@@ -8,7 +8,8 @@ namespace {
 
 // Whether some tensor input carries the cell's dtype; a factory's out= carries it otherwise.
 bool hasTensorInput(const shunt::FunctionSchema& schema) {
-  return std::ranges::any_of(schema.arguments(), [](const auto& a) { return a.type.kind == shunt::TypeKind::Tensor && !a.is_out(); });
+  return std::ranges::any_of(schema.arguments(),
+                             [](const auto& a) { return a.type.kind == shunt::TypeKind::Tensor && !a.is_out(); });
 }
 
 std::vector<size_t> outArguments(const shunt::FunctionSchema& schema) {
@@ -60,7 +61,9 @@ void drawOuts(Draft& d, bool plain) {
     const bool cell_decides = !hasTensorInput(d.schema);
     const int dtype = plain || cell_decides || d.rng.chance(0.75) ? guess.dtype : d.rng.pick(allDtypes());
     const double which = d.rng.uniform();
-    const std::vector<int64_t> sizes = plain || which < 0.65 ? guess.sizes : which < 0.8 ? std::vector<int64_t>{0} : drawShape(d.rng);
+    const std::vector<int64_t> sizes = plain || which < 0.65 ? guess.sizes
+                                       : which < 0.8         ? std::vector<int64_t>{0}
+                                                             : drawShape(d.rng);
     const Data data = (d.rule.flags & kProbabilities) ? Data::kUnitInterval : Data::kSmallIntegers;
     const bool writable = plain || (d.rule.flags & kNoOverlap) || d.rng.chance(0.95);
     d.c.args[outs[k]] = Value::ofTensor(addTensor(d.rng, d.c, dtype, sizes, data, writable));
@@ -90,7 +93,8 @@ void aliasArguments(Draft& d) {
   if (dtypeOf(to) != dtypeOf(from)) return;
   const bool same_sizes = d.tensor(d.c.args[to]).sizes == d.tensor(d.c.args[from]).sizes;
   // What is elementwise takes any tensor twice; elsewhere integers may be indices, which not every number is.
-  const bool fits = isElementwise(d.rule) ? same_sizes || (!writes(to) && !writes(from)) : same_sizes && isFloating(dtypeOf(to));
+  const bool fits =
+      isElementwise(d.rule) ? same_sizes || (!writes(to) && !writes(from)) : same_sizes && isFloating(dtypeOf(to));
   if (fits) d.c.args[to] = d.c.args[from];
 }
 
@@ -103,7 +107,8 @@ Case drawCase(const shunt::FunctionSchema& schema, int dtype, bool with_grad, bo
   d.c.no_grad = schema.isOut() ? d.rng.chance(0.5) : with_grad && !plain && d.rng.chance(0.12);
   d.c.backward = with_grad;
   d.c.expanded_gradients = d.rng.chance(0.25);
-  if (schema.isOut() && d.has("dtype") && d.arg("dtype").kind == Value::Kind::kInt) d.c.compute_dtype = static_cast<int>(d.arg("dtype").i);
+  if (schema.isOut() && d.has("dtype") && d.arg("dtype").kind == Value::Kind::kInt)
+    d.c.compute_dtype = static_cast<int>(d.arg("dtype").i);
   drawOuts(d, plain);
   if (!plain && d.rng.chance(0.1)) aliasArguments(d);
   if (!plain && d.rng.chance(0.14)) breakCase(d.c, schema, d.rng);

@@ -1,4 +1,5 @@
-// The differences from libtorch that stand, each with its reason, read from known_differences.txt once and then constant.
+// The differences from libtorch that stand, each with its reason, read from known_differences.txt once and then
+// constant.
 #pragma once
 
 #include "tests/parity/compare.h"

@@ -1,8 +1,10 @@
-// parity_test [--seed N] [--cases N] [--op GLOB] [--dtype NAME] [--form plain|grad] [--round N] [--failures N] [--hits] [--refusals] [--print]
+// parity_test [--seed N] [--cases N] [--op GLOB] [--dtype NAME] [--form plain|grad] [--round N] [--failures N] [--hits]
+// [--refusals] [--print]
 //   [--reference]: says of each difference how Shunt compares with float64
-// By default the seed is seedOfComparison (tests/support/seed.h), and there are 10,000 cases, 200,000 under SHUNT_TEST_LONG=1.
-// Draws calls of the operators that Shunt and libtorch share, runs both, compares. Exit status 1 when anything differs that
-// is not a known difference, when schemas disagree, or when a cell of operator x dtype x form had no case.
+// By default the seed is seedOfComparison (tests/support/seed.h), and there are 10,000 cases, 200,000 under
+// SHUNT_TEST_LONG=1. Draws calls of the operators that Shunt and libtorch share, runs both, compares. Exit status 1
+// when anything differs that is not a known difference, when schemas disagree, or when a cell of operator x dtype x
+// form had no case.
 #include "tests/parity/compare.h"
 #include "tests/parity/coverage.h"
 #include "tests/parity/draft.h"
@@ -15,12 +17,12 @@
 
 #include <shunt/core/log.h>
 
+#include <unistd.h>
 #include <csignal>
 #include <cstring>
 #include <iostream>
 #include <map>
 #include <optional>
-#include <unistd.h>
 
 namespace parity {
 
@@ -41,20 +43,33 @@ Options parseOptions(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
-    if (bool* set = flag == "--hits" ? &o.hits : flag == "--refusals" ? &o.refusals : flag == "--print" ? &o.print : flag == "--reference" ? &o.reference : nullptr) {
+    if (bool* set = flag == "--hits"        ? &o.hits
+                    : flag == "--refusals"  ? &o.refusals
+                    : flag == "--print"     ? &o.print
+                    : flag == "--reference" ? &o.reference
+                                            : nullptr) {
       *set = true;
       continue;
     }
-    if (i + 1 == argc) throw std::invalid_argument(flag + " needs a value, or is unknown; see the first lines of main.cpp");
+    if (i + 1 == argc)
+      throw std::invalid_argument(flag + " needs a value, or is unknown; see the first lines of main.cpp");
     const std::string value = argv[++i];
-    if (flag == "--seed") o.seed = std::stoull(value);
-    else if (flag == "--cases") o.cases = std::stoull(value);
-    else if (flag == "--op") o.op = value;
-    else if (flag == "--dtype") o.dtype = value;
-    else if (flag == "--form") o.form = value;
-    else if (flag == "--round") o.round = std::stoll(value);
-    else if (flag == "--failures") o.failures = std::stoull(value);
-    else throw std::invalid_argument("unknown flag " + flag);
+    if (flag == "--seed")
+      o.seed = std::stoull(value);
+    else if (flag == "--cases")
+      o.cases = std::stoull(value);
+    else if (flag == "--op")
+      o.op = value;
+    else if (flag == "--dtype")
+      o.dtype = value;
+    else if (flag == "--form")
+      o.form = value;
+    else if (flag == "--round")
+      o.round = std::stoll(value);
+    else if (flag == "--failures")
+      o.failures = std::stoull(value);
+    else
+      throw std::invalid_argument("unknown flag " + flag);
   }
   return o;
 }
@@ -74,7 +89,10 @@ void reportCrash(int signal) {
 class Run {
  public:
   Run(Options options, SchemaReport schemas)
-      : options_(std::move(options)), schemas_(std::move(schemas)), known_(PARITY_KNOWN_DIFFERENCES), coverage_(names(), planCells()) {}
+      : options_(std::move(options)),
+        schemas_(std::move(schemas)),
+        known_(PARITY_KNOWN_DIFFERENCES),
+        coverage_(names(), planCells()) {}
 
   int run() {
     reportSchemas();
@@ -97,14 +115,18 @@ class Run {
   std::vector<Cell> planCells() {
     for (size_t op = 0; op < schemas_.common.size(); ++op) {
       const shunt::FunctionSchema& schema = schemas_.common[op];
-      if (!globMatches(options_.op, schema.operator_name().str()) && !globMatches(options_.op, schema.operator_name().str().substr(6))) continue;
+      if (!globMatches(options_.op, schema.operator_name().str()) &&
+          !globMatches(options_.op, schema.operator_name().str().substr(6)))
+        continue;
       bool tensors = false;
       for (const auto& a : schema.arguments()) tensors |= a.type.kind == shunt::TypeKind::Tensor && !a.is_out();
-      const bool differentiable = tensors && !schema.isOut() && !(ruleFor(schema.name(), schema.overload_name()).flags & kNoGradForm);
+      const bool differentiable =
+          tensors && !schema.isOut() && !(ruleFor(schema.name(), schema.overload_name()).flags & kNoGradForm);
       for (const bool grad : {false, true})
         for (const int dtype : allDtypes()) {
           if (grad && (!differentiable || !isFloating(dtype))) continue;
-          if (!globMatches(options_.dtype, dtypeName(dtype)) || !globMatches(options_.form, grad ? "grad" : "plain")) continue;
+          if (!globMatches(options_.dtype, dtypeName(dtype)) || !globMatches(options_.form, grad ? "grad" : "plain"))
+            continue;
           cells_.push_back({op, dtype, grad});
         }
     }
@@ -115,9 +137,12 @@ class Run {
 
   void reportSchemas() {
     for (const auto& m : schemas_.mismatches)
-      if (!knownSchema(m.schema, "schema")) fail(m.schema.operator_name().str(), "schema", "Shunt    " + m.schema.str() + "\nlibtorch " + m.libtorch + "\n");
+      if (!knownSchema(m.schema, "schema"))
+        fail(m.schema.operator_name().str(), "schema",
+             "Shunt    " + m.schema.str() + "\nlibtorch " + m.libtorch + "\n");
     for (const auto& s : schemas_.unknown)
-      if (!knownSchema(s, "unknown")) fail(s.operator_name().str(), "unknown", "libtorch has no such operator: " + s.str() + "\n");
+      if (!knownSchema(s, "unknown"))
+        fail(s.operator_name().str(), "unknown", "libtorch has no such operator: " + s.str() + "\n");
     for (const auto& m : schemas_.missing) {
       Case c;
       c.name = m.name;
@@ -149,9 +174,10 @@ class Run {
   void drawOne(size_t index, int64_t round) {
     const Cell& cell = cells_[index];
     const shunt::FunctionSchema& schema = schemas_.common[cell.op];
-    const std::string name = schema.operator_name().str(), dtype = dtypeName(cell.dtype), form = cell.with_grad ? "grad" : "plain";
-    const std::string flags = "--seed " + std::to_string(options_.seed) + " --op " + name + " --dtype " + dtype + " --form " + form +
-                              " --round " + std::to_string(round);
+    const std::string name = schema.operator_name().str(), dtype = dtypeName(cell.dtype),
+                      form = cell.with_grad ? "grad" : "plain";
+    const std::string flags = "--seed " + std::to_string(options_.seed) + " --op " + name + " --dtype " + dtype +
+                              " --form " + form + " --round " + std::to_string(round);
     std::snprintf(current_case, sizeof current_case, "%s", flags.c_str());
     const Case c = drawCase(schema, cell.dtype, cell.with_grad, round == 0, hashOf(flags, 0));
     if (options_.print) std::cout << snippetOf(c, schema) << std::flush;
@@ -161,7 +187,8 @@ class Run {
     hits.ran += !shunt.threw && !torch.threw;
     hits.backward += shunt.ran_backward && torch.ran_backward;
     ++drawn_;
-    if (options_.refusals && torch.threw) ++refusals_[name + ": " + torch.error.substr(0, std::min(torch.error.find('\n'), size_t{160}))];
+    if (options_.refusals && torch.threw)
+      ++refusals_[name + ": " + torch.error.substr(0, std::min(torch.error.find('\n'), size_t{160}))];
     for (const Difference& d : compareOutcomes(c, shunt, torch)) {
       std::optional<std::string> reference;
       const auto confirmed = [&] {
@@ -193,8 +220,10 @@ class Run {
     size_t printed = 0;
     for (const auto& [key, f] : failures_) {
       std::cout << "\nDIFFERS " << f.op << " [" << f.what << "] " << f.count << "x\n  ";
-      if (printed++ < options_.failures) std::cout << f.text;
-      else std::cout << f.text.substr(0, f.text.find('\n')) << '\n';
+      if (printed++ < options_.failures)
+        std::cout << f.text;
+      else
+        std::cout << f.text.substr(0, f.text.find('\n')) << '\n';
     }
     const std::vector<std::string> holes = options_.round < 0 ? coverage_.holes() : std::vector<std::string>();
     for (const std::string& hole : holes) std::cout << "HOLE " << hole << '\n';
@@ -210,7 +239,8 @@ class Run {
       if (k.hits.empty() && options_.op == "*")
         std::cout << "known difference not met, line " << k.line << ": " << k.op << " " << k.what << '\n';
     }
-    std::cout << "\nseed " << options_.seed << ": " << drawn_ << " cases, " << coverage_.fewest() << " to " << coverage_.most() << " in each of " << cells_.size() << " cells of " << schemas_.common.size()
+    std::cout << "\nseed " << options_.seed << ": " << drawn_ << " cases, " << coverage_.fewest() << " to "
+              << coverage_.most() << " in each of " << cells_.size() << " cells of " << schemas_.common.size()
               << " operators, " << failures_.size() << " kinds of difference, " << holes.size() << " holes, " << open
               << " known differences to be fixed\n";
     return failures_.empty() && holes.empty() ? 0 : 1;

@@ -1,5 +1,5 @@
-// What the parity test's comparison would miss: takes Shunt's outcomes of drawn cases, makes every finite element of the results, or of
-// the gradients, a little too large, and counts the cases in which compareOutcomes says nothing.
+// What the parity test's comparison would miss: takes Shunt's outcomes of drawn cases, makes every finite element of
+// the results, or of the gradients, a little too large, and counts the cases in which compareOutcomes says nothing.
 #include "tests/parity/case.h"
 #include "tests/parity/compare.h"
 #include "tests/parity/draft.h"
@@ -43,7 +43,8 @@ bool enlarge(TensorState& t, double factor) {
     const double was = loadElement(t.dtype, &t.bytes[at]);
     std::vector<uint8_t> larger(item);
     storeElement(t.dtype, was * factor, larger.data());
-    if (!std::isfinite(loadElement(t.dtype, larger.data())) || std::equal(larger.begin(), larger.end(), &t.bytes[at])) continue;
+    if (!std::isfinite(loadElement(t.dtype, larger.data())) || std::equal(larger.begin(), larger.end(), &t.bytes[at]))
+      continue;
     std::ranges::copy(larger, &t.bytes[at]);
     changed = true;
   }
@@ -51,7 +52,8 @@ bool enlarge(TensorState& t, double factor) {
 }
 
 void look(const Case& c, const Outcome& good, const Outcome& wrong, Count& count, Count& of_operator) {
-  const bool seen = std::ranges::any_of(compareOutcomes(c, good, wrong), [](const Difference& d) { return d.what.ends_with("values"); });
+  const bool seen = std::ranges::any_of(compareOutcomes(c, good, wrong),
+                                        [](const Difference& d) { return d.what.ends_with("values"); });
   for (Count* k : {&count, &of_operator}) {
     ++k->cases;
     k->missed += !seen;
@@ -80,11 +82,14 @@ Counts countMissed(int dtype, double factor, int rounds) {
     const shunt::FunctionSchema& schema = op->schema();
     const unsigned flags = ruleFor(schema.name(), schema.overload_name()).flags;
     if (flags & kMetadataOnly) continue;  // values are nobody's promise
-    const bool tensors = std::ranges::any_of(schema.arguments(), [](const auto& a) { return a.type.kind == shunt::TypeKind::Tensor && !a.is_out(); });
+    const bool tensors = std::ranges::any_of(
+        schema.arguments(), [](const auto& a) { return a.type.kind == shunt::TypeKind::Tensor && !a.is_out(); });
     for (const bool grad : {false, true}) {
       if (grad && (!tensors || schema.isOut() || (flags & kNoGradForm))) continue;
       for (int round = 0; round < rounds; ++round)
-        tryCase(drawCase(schema, dtype, grad, round == 0, hashOf(name.str() + (grad ? "g" : "p") + std::to_string(round), shunt::test::seedOfComparison(kSeed))),
+        tryCase(drawCase(schema, dtype, grad, round == 0,
+                         hashOf(name.str() + (grad ? "g" : "p") + std::to_string(round),
+                                shunt::test::seedOfComparison(kSeed))),
                 factor, counts);
     }
   }
@@ -95,8 +100,9 @@ void expectFew(int dtype, double factor) {
   shunt::set_log_sink([](shunt::LogLevel, const char*) {});  // warnings of out= tensors that were resized
   const Counts counts = countMissed(dtype, factor, shunt::test::longRun() ? 32 : 6);
   for (const auto& [what, count] : {std::pair("results", counts.results), std::pair("gradients", counts.gradients)}) {
-    std::cout << "SHUNT_TEST_SEED=" << shunt::test::seedOfComparison(kSeed) << ": " << what << " of " << dtypeName(dtype) << ", " << factor
-              << " times too large: " << count.missed << " of " << count.cases << " cases missed\n";
+    std::cout << "SHUNT_TEST_SEED=" << shunt::test::seedOfComparison(kSeed) << ": " << what << " of "
+              << dtypeName(dtype) << ", " << factor << " times too large: " << count.missed << " of " << count.cases
+              << " cases missed\n";
     EXPECT_GT(count.cases, 200) << what;
     EXPECT_LE(count.missed, kMayBeMissed * count.cases) << what;
   }

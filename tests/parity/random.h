@@ -25,7 +25,9 @@ class Rng {
   double uniform(double lo, double hi) { return lo + (hi - lo) * uniform(); }
   bool chance(double p) { return uniform() < p; }
   template <class T>
-  const T& pick(const std::vector<T>& from) { return from[next() % from.size()]; }
+  const T& pick(const std::vector<T>& from) {
+    return from[next() % from.size()];
+  }
   template <class T>
   void shuffle(std::vector<T>& v) {
     for (size_t i = v.size(); i > 1; --i) std::swap(v[i - 1], v[next() % i]);

@@ -14,12 +14,13 @@ constexpr int kWide = 7;  // float64
 std::vector<uint8_t> widenedBytes(int dtype, const std::vector<uint8_t>& bytes) {
   const size_t item = itemSize(dtype);
   std::vector<uint8_t> out(bytes.size() / item * sizeof(double));
-  for (size_t i = 0; i < bytes.size() / item; ++i) storeElement(kWide, loadElement(dtype, &bytes[i * item]), &out[i * sizeof(double)]);
+  for (size_t i = 0; i < bytes.size() / item; ++i)
+    storeElement(kWide, loadElement(dtype, &bytes[i * item]), &out[i * sizeof(double)]);
   return out;
 }
 
-// On the way to 16 bits over float32 only the second step may round: the first keeps whether anything was cut off in the
-// last bit, which float32 has to spare.
+// On the way to 16 bits over float32 only the second step may round: the first keeps whether anything was cut off in
+// the last bit, which float32 has to spare.
 double roundedToOdd(double v) {
   auto f = static_cast<float>(v);
   if (!std::isfinite(v) || static_cast<double>(f) == v) return v;
@@ -44,14 +45,17 @@ bool isOut(const Case& c) { return c.overload.find("out") != std::string::npos |
 int operandDtype(const Case& c) {
   std::vector<const TensorSpec*> operands;
   for (const Value& v : c.args)
-    if (v.kind == Value::Kind::kTensor && c.tensors[static_cast<size_t>(v.ints[0])].defined) operands.push_back(&c.tensors[static_cast<size_t>(v.ints[0])]);
+    if (v.kind == Value::Kind::kTensor && c.tensors[static_cast<size_t>(v.ints[0])].defined)
+      operands.push_back(&c.tensors[static_cast<size_t>(v.ints[0])]);
   if (isOut(c) && !operands.empty()) operands.pop_back();
   const bool any_dims = std::ranges::any_of(operands, [](const TensorSpec* t) { return !t->sizes.empty(); });
   int common = -1;
   for (const TensorSpec* t : operands) {
     const int dtype = c.storages[static_cast<size_t>(t->storage)].dtype;
     if (t->wrapped_number || !isFloating(dtype) || (any_dims && t->sizes.empty())) continue;
-    common = common < 0 ? dtype : static_cast<int>(shunt::promoteTypes(static_cast<shunt::ScalarType>(common), static_cast<shunt::ScalarType>(dtype)));
+    common = common < 0 ? dtype
+                        : static_cast<int>(shunt::promoteTypes(static_cast<shunt::ScalarType>(common),
+                                                               static_cast<shunt::ScalarType>(dtype)));
   }
   return common;
 }
@@ -76,7 +80,8 @@ void takeAgreed(const TensorState& shunt, const TensorState& torch, TensorState&
   const size_t item = itemSize(shunt.dtype);
   for (size_t at = 0; at < shunt.bytes.size(); at += item) {
     const bool same = std::equal(&shunt.bytes[at], &shunt.bytes[at] + item, &torch.bytes[at]);
-    const bool nans = std::isnan(loadElement(shunt.dtype, &shunt.bytes[at])) && std::isnan(loadElement(shunt.dtype, &torch.bytes[at]));
+    const bool nans = std::isnan(loadElement(shunt.dtype, &shunt.bytes[at])) &&
+                      std::isnan(loadElement(shunt.dtype, &torch.bytes[at]));
     if (same || nans) std::copy_n(&shunt.bytes[at], item, &reference.bytes[at]);
   }
 }
@@ -172,7 +177,8 @@ Case widenedCase(const Case& original, const shunt::FunctionSchema& schema, cons
   return c;
 }
 
-std::vector<Difference> compareToReference(const Case& c, const shunt::FunctionSchema& schema, const Outcome& shunt, const Outcome& torch) {
+std::vector<Difference> compareToReference(const Case& c, const shunt::FunctionSchema& schema, const Outcome& shunt,
+                                           const Outcome& torch) {
   if (shunt.threw || torch.threw) return {};  // no values to compare
   Outcome reference = runTorch(widenedCase(c, schema, shunt));
   if (reference.threw) return {{"throws", reference.error.substr(0, reference.error.find('\n'))}};
@@ -188,7 +194,9 @@ std::vector<Difference> compareToReference(const Case& c, const shunt::FunctionS
       spreadGradient(c.tensors[i], shunt.grads[i], reference.grads[i]);
   settle(shunt.grads, torch.grads, -1, reference.grads);
   std::vector<Difference> found = compareOutcomes(c, shunt, reference);
-  std::erase_if(found, [](const Difference& d) { return !d.what.ends_with("values") && !d.what.ends_with("dtype") && !d.what.ends_with("sizes"); });
+  std::erase_if(found, [](const Difference& d) {
+    return !d.what.ends_with("values") && !d.what.ends_with("dtype") && !d.what.ends_with("sizes");
+  });
   return found;
 }
 

@@ -110,7 +110,8 @@ bool anyGlobMatches(std::string_view patterns, std::string_view text) {
   std::string_view first = patterns.substr(0, comma);
   while (first.starts_with(' ')) first.remove_prefix(1);
   while (first.ends_with(' ')) first.remove_suffix(1);
-  return globMatches(first, text) || (comma != std::string_view::npos && anyGlobMatches(patterns.substr(comma + 1), text));
+  return globMatches(first, text) ||
+         (comma != std::string_view::npos && anyGlobMatches(patterns.substr(comma + 1), text));
 }
 
 bool isElementwise(const Rule& rule) { return rule.shapes.find_first_not_of("%FMD ") == std::string_view::npos; }

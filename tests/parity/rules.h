@@ -1,6 +1,6 @@
-// What the schema does not say about an operator's arguments: how the tensors' shapes belong together, which contents make
-// sense. One table (rules.cpp) for shapes and contents, one (arguments.cpp) for the other arguments; everything else is
-// drawn from the schema. Constants; any thread.
+// What the schema does not say about an operator's arguments: how the tensors' shapes belong together, which contents
+// make sense. One table (rules.cpp) for shapes and contents, one (arguments.cpp) for the other arguments; everything
+// else is drawn from the schema. Constants; any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace parity {
 
 enum RuleFlag : unsigned {
-  kMetadataOnly = 1,      // random or uninitialised results: compare all but the values
-  kAccumulates = 2,       // sums many elements: no extremes, whose overflow depends on the order
-  kNoExtremes = 4,        // libtorch's result for extremes is undefined (INT_MIN / -1)
-  kCasts = 8,             // values must fit every dtype: others are undefined in C++
+  kMetadataOnly = 1,  // random or uninitialised results: compare all but the values
+  kAccumulates = 2,   // sums many elements: no extremes, whose overflow depends on the order
+  kNoExtremes = 4,    // libtorch's result for extremes is undefined (INT_MIN / -1)
+  kCasts = 8,         // values must fit every dtype: others are undefined in C++
   kProbabilities = 16,
-  kSameDtypes = 32,       // mixed dtypes only in invalid calls
-  kNoInvalid = 128,       // libtorch does not check its arguments
-  kNoOverlap = 256,       // libtorch writes beyond an expanded out= tensor
-  kNoGradForm = 64,       // refuses floating-point numbers, or tensors that require grad
+  kSameDtypes = 32,  // mixed dtypes only in invalid calls
+  kNoInvalid = 128,  // libtorch does not check its arguments
+  kNoOverlap = 256,  // libtorch writes beyond an expanded out= tensor
+  kNoGradForm = 64,  // refuses floating-point numbers, or tensors that require grad
 };
 
 /// `shapes`: alternatives apart by '|', in each one token a tensor argument (not out=), apart by spaces:
@@ -31,7 +31,7 @@ enum RuleFlag : unsigned {
 ///   L   list for cat                           K   list of one shape                F   the full broadcast shape
 ///   N   normalized_shape                       T   the first tensor's, with 1 for each normalized dimension
 struct Rule {
-  std::string_view op;      // "mm", or with overload "max.dim"; in-place forms share the functional form's rule
+  std::string_view op;  // "mm", or with overload "max.dim"; in-place forms share the functional form's rule
   std::string_view shapes = "%";
   unsigned flags = 0;
 };

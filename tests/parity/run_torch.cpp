@@ -25,12 +25,14 @@ struct TorchApi {
     if (n != 0) std::memcpy(t.data_ptr(), bytes.data(), bytes.size());
     return t;
   }
-  static Tensor onStorage(const Tensor& base, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t offset) {
+  static Tensor onStorage(const Tensor& base, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
+                          int64_t offset) {
     c10::NoGradGuard no_grad;
     return at::empty({0}, base.options()).set_(base.storage(), offset, sizes, strides);
   }
   static Tensor clone(const Tensor& t) { return t.clone(); }
-  static Tensor asStrided(const Tensor& t, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t offset) {
+  static Tensor asStrided(const Tensor& t, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
+                          int64_t offset) {
     return t.as_strided(sizes, strides, offset);
   }
   static void setWrappedNumber(const Tensor& t) { t.unsafeGetTensorImpl()->set_wrapped_number(true); }

@@ -28,7 +28,8 @@ shunt::FunctionSchema plain(const shunt::FunctionSchema& s) {
   std::vector<shunt::Argument> arguments, returns;
   for (const auto& a : s.arguments()) arguments.push_back(plain(a));
   for (const auto& r : s.returns()) returns.push_back(plain(r));
-  return shunt::FunctionSchema(s.operator_name(), std::move(arguments), std::move(returns), s.is_vararg(), s.is_varret());
+  return shunt::FunctionSchema(s.operator_name(), std::move(arguments), std::move(returns), s.is_vararg(),
+                               s.is_varret());
 }
 
 // add for add_ too: "aten::add_.Tensor(..." gives name "aten::add_", overload "Tensor".
@@ -45,7 +46,8 @@ std::vector<SchemaReport::Missing> missingForms(const shunt::Dispatcher& dispatc
   std::vector<SchemaReport::Missing> missing;
   for (const std::string& schema : torchSchemas()) {
     SchemaReport::Missing form = named(schema);
-    if (names.contains(baseName(form.name)) && !dispatcher.findSchema({form.name, form.overload})) missing.push_back(std::move(form));
+    if (names.contains(baseName(form.name)) && !dispatcher.findSchema({form.name, form.overload}))
+      missing.push_back(std::move(form));
   }
   return missing;
 }
@@ -60,9 +62,12 @@ SchemaReport compareSchemas() {
     if (!op || name.getNamespace() != "aten") continue;
     const shunt::FunctionSchema schema = op->schema();
     const std::string text = torchSchema(name.name, name.overload_name);
-    if (text.empty()) report.unknown.push_back(schema);
-    else if (plain(schema) == plain(shunt::parseSchema(text))) report.common.push_back(schema);
-    else report.mismatches.push_back({schema, text});
+    if (text.empty())
+      report.unknown.push_back(schema);
+    else if (plain(schema) == plain(shunt::parseSchema(text)))
+      report.common.push_back(schema);
+    else
+      report.mismatches.push_back({schema, text});
   }
   report.missing = missingForms(dispatcher);
   return report;

@@ -20,13 +20,16 @@ struct ShuntApi {
     if (n != 0) std::memcpy(t.data_ptr(), bytes.data(), bytes.size());
     return t;
   }
-  static Tensor onStorage(const Tensor& base, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t offset) {
-    auto impl = shunt::make_intrusive<shunt::TensorImpl>(base.storage(), shunt::keySetFor(shunt::kCPU), base.scalar_type());
+  static Tensor onStorage(const Tensor& base, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
+                          int64_t offset) {
+    auto impl =
+        shunt::make_intrusive<shunt::TensorImpl>(base.storage(), shunt::keySetFor(shunt::kCPU), base.scalar_type());
     impl->set_sizes_and_strides(sizes, strides, offset);
     return Tensor(std::move(impl));
   }
   static Tensor clone(const Tensor& t) { return t.clone(); }
-  static Tensor asStrided(const Tensor& t, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t offset) {
+  static Tensor asStrided(const Tensor& t, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
+                          int64_t offset) {
     return t.as_strided(sizes, strides, offset);
   }
   static void setWrappedNumber(const Tensor& t) { t.unsafeGetTensorImpl()->set_wrapped_number(true); }
@@ -47,15 +50,26 @@ struct ShuntApi {
   static Value describe(const IValue& v, std::vector<Tensor>& tensors) {
     using Tag = IValue::Tag;
     switch (v.tag()) {
-      case Tag::Tensor: tensors = {v.toTensor()}; return Value::ofTensor(0);
-      case Tag::TensorList: tensors = v.toTensorVector(); return Value::ofTensors({});
-      case Tag::None: return Value::none();
-      case Tag::Int: return Value::ofInt(v.toInt());
-      case Tag::Double: return Value::ofDouble(v.toDouble());
-      case Tag::Bool: return Value::ofBool(v.toBool());
-      case Tag::String: return Value::ofString(v.toStringRef());
-      case Tag::IntList: return Value::ofInts(v.toIntVector());
-      default: break;
+      case Tag::Tensor:
+        tensors = {v.toTensor()};
+        return Value::ofTensor(0);
+      case Tag::TensorList:
+        tensors = v.toTensorVector();
+        return Value::ofTensors({});
+      case Tag::None:
+        return Value::none();
+      case Tag::Int:
+        return Value::ofInt(v.toInt());
+      case Tag::Double:
+        return Value::ofDouble(v.toDouble());
+      case Tag::Bool:
+        return Value::ofBool(v.toBool());
+      case Tag::String:
+        return Value::ofString(v.toStringRef());
+      case Tag::IntList:
+        return Value::ofInts(v.toIntVector());
+      default:
+        break;
     }
     Value other;
     other.kind = Value::Kind::kOther;

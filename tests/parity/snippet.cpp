@@ -54,18 +54,25 @@ class Writer {
   void tensor(size_t i) {
     const TensorSpec& t = case_.tensors[i];
     out_ << "  " << ns_ << "::Tensor t" << i;
-    if (!t.defined) { out_ << ";\n"; return; }
+    if (!t.defined) {
+      out_ << ";\n";
+      return;
+    }
     const StorageSpec& s = case_.storages[static_cast<size_t>(t.storage)];
     const size_t n = s.bytes.size() / itemSize(s.dtype);
     const bool view = t.origin == Origin::kViewOfClone;
     out_ << " = " << ns_ << "::tensor({";
     for (size_t k = 0; k < n; ++k)
-      out_ << (k ? ", " : "") << (isFloating(s.dtype) ? number(loadElement(s.dtype, &s.bytes[k * itemSize(s.dtype)])) : std::to_string(loadInteger(s.dtype, &s.bytes[k * itemSize(s.dtype)])));
+      out_ << (k ? ", " : "")
+           << (isFloating(s.dtype) ? number(loadElement(s.dtype, &s.bytes[k * itemSize(s.dtype)]))
+                                   : std::to_string(loadInteger(s.dtype, &s.bytes[k * itemSize(s.dtype)])));
     out_ << "}, " << ns_ << "::" << dtypeConstant(s.dtype) << ")";
     const std::string leaf = t.requires_grad ? ".requires_grad_()" : "";
     if (view) out_ << leaf << ".clone()";
     out_ << ".as_strided(" << braces(t.sizes) << ", " << braces(t.strides) << ", " << t.offset << ")";
-    if (!view) out_ << (t.requires_grad ? ".detach().requires_grad_()" : "") << (t.origin == Origin::kCloneOfLeaf ? ".clone()" : "");
+    if (!view)
+      out_ << (t.requires_grad ? ".detach().requires_grad_()" : "")
+           << (t.origin == Origin::kCloneOfLeaf ? ".clone()" : "");
     out_ << ";\n";
     if (t.wrapped_number) out_ << "  t" << i << ".unsafeGetTensorImpl()->set_wrapped_number(true);\n";
   }
@@ -73,29 +80,42 @@ class Writer {
   std::string argument(size_t i) const {
     const Value& v = case_.args[i];
     switch (v.kind) {
-      case Value::Kind::kNone: return "{}";
-      case Value::Kind::kTensor: return "t" + std::to_string(v.ints[0]);
+      case Value::Kind::kNone:
+        return "{}";
+      case Value::Kind::kTensor:
+        return "t" + std::to_string(v.ints[0]);
       case Value::Kind::kTensorList: {
         std::string list;
         for (const int64_t t : v.ints) list += (list.empty() ? "t" : ", t") + std::to_string(t);
         return "std::vector<" + ns_ + "::Tensor>{" + list + "}";
       }
-      case Value::Kind::kInt: return integer(i, v.i);
-      case Value::Kind::kDouble: return number(v.d);
-      case Value::Kind::kBool: return v.i ? "true" : "false";
-      case Value::Kind::kString: return "\"" + v.s + "\"";
-      case Value::Kind::kIntList: return braces(v.ints);
-      case Value::Kind::kDeviceCpu: return ns_ + "::kCPU";
-      default: return "/* list */ {}";
+      case Value::Kind::kInt:
+        return integer(i, v.i);
+      case Value::Kind::kDouble:
+        return number(v.d);
+      case Value::Kind::kBool:
+        return v.i ? "true" : "false";
+      case Value::Kind::kString:
+        return "\"" + v.s + "\"";
+      case Value::Kind::kIntList:
+        return braces(v.ints);
+      case Value::Kind::kDeviceCpu:
+        return ns_ + "::kCPU";
+      default:
+        return "/* list */ {}";
     }
   }
 
   std::string integer(size_t i, int64_t v) const {
     switch (schema_.arguments()[i].type.kind) {
-      case shunt::TypeKind::ScalarType: return ns_ + "::" + dtypeConstant(static_cast<int>(v));
-      case shunt::TypeKind::MemoryFormat: return ns_ + "::MemoryFormat(" + std::to_string(v) + ")";
-      case shunt::TypeKind::Layout: return ns_ + "::kStrided";
-      default: return std::to_string(v);
+      case shunt::TypeKind::ScalarType:
+        return ns_ + "::" + dtypeConstant(static_cast<int>(v));
+      case shunt::TypeKind::MemoryFormat:
+        return ns_ + "::MemoryFormat(" + std::to_string(v) + ")";
+      case shunt::TypeKind::Layout:
+        return ns_ + "::kStrided";
+      default:
+        return std::to_string(v);
     }
   }
 

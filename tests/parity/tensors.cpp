@@ -18,36 +18,48 @@ struct Extremes {
 };
 Extremes extremesOf(int dtype) {
   switch (dtype) {
-    case 5: return {65504, 0x1p-14};
-    case 15: return {0x1.fep127, 0x1p-126};
-    case 6: return {std::numeric_limits<float>::max(), std::numeric_limits<float>::min()};
-    default: return {std::numeric_limits<double>::max(), std::numeric_limits<double>::min()};
+    case 5:
+      return {65504, 0x1p-14};
+    case 15:
+      return {0x1.fep127, 0x1p-126};
+    case 6:
+      return {std::numeric_limits<float>::max(), std::numeric_limits<float>::min()};
+    default:
+      return {std::numeric_limits<double>::max(), std::numeric_limits<double>::min()};
   }
 }
 
 double drawFloating(Rng& rng, int dtype, Data data) {
   const Extremes ex = extremesOf(dtype);
   switch (data) {
-    case Data::kReal: return rng.uniform(-3, 3);
-    case Data::kWide: return (rng.chance(0.5) ? 1 : -1) * std::exp(rng.uniform(-18, 18));
-    case Data::kUnitInterval: return rng.uniform();
-    case Data::kNonNegative: return static_cast<double>(rng.range(0, 400)) / 4;
+    case Data::kReal:
+      return rng.uniform(-3, 3);
+    case Data::kWide:
+      return (rng.chance(0.5) ? 1 : -1) * std::exp(rng.uniform(-18, 18));
+    case Data::kUnitInterval:
+      return rng.uniform();
+    case Data::kNonNegative:
+      return static_cast<double>(rng.range(0, 400)) / 4;
     case Data::kSpecial: {
-      const std::vector<double> some{kNaN, kInf, -kInf, -0.0, 0.0, ex.max, -ex.max, ex.min_normal, ex.min_normal / 4,
-                                     -ex.min_normal / 8, 1, -1, 0.5, 1e4, -1e4};
+      const std::vector<double> some{
+          kNaN, kInf, -kInf, -0.0, 0.0, ex.max, -ex.max, ex.min_normal, ex.min_normal / 4, -ex.min_normal / 8,
+          1,    -1,   0.5,   1e4,  -1e4};
       return rng.chance(0.4) ? rng.pick(some) : rng.uniform(-3, 3);
     }
     case Data::kNonFinite: {
       const std::vector<double> some{kNaN, kInf, -kInf, -0.0, 0.0, ex.min_normal / 4, 1};
       return rng.chance(0.12) ? rng.pick(some) : rng.uniform(-3, 3);
     }
-    default: return static_cast<double>(rng.range(-4, 4));
+    default:
+      return static_cast<double>(rng.range(-4, 4));
   }
 }
 
 void storeInteger(int dtype, int64_t v, uint8_t* at) {
-  if (dtype == 11) *at = v != 0;
-  else std::memcpy(at, &v, itemSize(dtype));  // little endian
+  if (dtype == 11)
+    *at = v != 0;
+  else
+    std::memcpy(at, &v, itemSize(dtype));  // little endian
 }
 
 void fillElement(Rng& rng, int dtype, Data data, uint8_t* at) {
@@ -60,10 +72,15 @@ void fillElement(Rng& rng, int dtype, Data data, uint8_t* at) {
     return storeInteger(dtype, rng.pick(std::vector<int64_t>{top, top - 1, -1, top + 1, 0}), at);
   }
   switch (data) {
-    case Data::kUnitInterval: return storeInteger(dtype, rng.range(0, 1), at);
-    case Data::kNonNegative: return storeInteger(dtype, rng.range(0, 100), at);
-    case Data::kSmallIntegers: case Data::kNonFinite: return storeInteger(dtype, rng.range(4 * low, 4), at);
-    default: return storeInteger(dtype, dtype == 11 ? rng.range(0, 1) : rng.range(100 * low, 100), at);
+    case Data::kUnitInterval:
+      return storeInteger(dtype, rng.range(0, 1), at);
+    case Data::kNonNegative:
+      return storeInteger(dtype, rng.range(0, 100), at);
+    case Data::kSmallIntegers:
+    case Data::kNonFinite:
+      return storeInteger(dtype, rng.range(4 * low, 4), at);
+    default:
+      return storeInteger(dtype, dtype == 11 ? rng.range(0, 1) : rng.range(100 * low, 100), at);
   }
 }
 
@@ -75,7 +92,8 @@ struct Strided {
 std::vector<size_t> memoryOrder(Rng& rng, size_t dims) {
   std::vector<size_t> order(dims);
   std::iota(order.begin(), order.end(), size_t{0});
-  if (dims >= 2 && rng.chance(0.3)) rng.shuffle(order);
+  if (dims >= 2 && rng.chance(0.3))
+    rng.shuffle(order);
   else if ((dims == 4 || dims == 5) && rng.chance(0.4)) {
     order.erase(order.begin() + 1);  // channels last
     order.push_back(1);
@@ -139,7 +157,8 @@ std::vector<int64_t> drawShape(Rng& rng, int64_t max_dim) {
   int64_t dim = rng.chance(0.35) ? rng.range(0, 5) : rng.pick(std::vector<int64_t>{0, 1, 1, 2, 2, 2, 3, 3, 4});
   dim = std::min(dim, max_dim);
   std::vector<int64_t> sizes;
-  for (int64_t d = 0; d < dim; ++d) sizes.push_back(rng.chance(0.04) ? 0 : rng.chance(0.2) ? 1 : rng.range(2, dim > 3 ? 3 : 6));
+  for (int64_t d = 0; d < dim; ++d)
+    sizes.push_back(rng.chance(0.04) ? 0 : rng.chance(0.2) ? 1 : rng.range(2, dim > 3 ? 3 : 6));
   return sizes;
 }
 
@@ -168,7 +187,8 @@ int64_t addTensor(Rng& rng, Case& c, int dtype, const std::vector<int64_t>& size
 int64_t addIntegers(Rng& rng, Case& c, int dtype, const std::vector<int64_t>& sizes, int64_t lo, int64_t hi) {
   const int64_t index = addStrided(rng, c, dtype, sizes, true);
   std::vector<uint8_t>& bytes = c.storages.back().bytes;
-  for (size_t at = 0; at < bytes.size(); at += itemSize(dtype)) storeElement(dtype, static_cast<double>(rng.range(lo, hi)), &bytes[at]);
+  for (size_t at = 0; at < bytes.size(); at += itemSize(dtype))
+    storeElement(dtype, static_cast<double>(rng.range(lo, hi)), &bytes[at]);
   return index;
 }
 
@@ -178,8 +198,10 @@ std::vector<uint8_t> drawGradient(const Case& c, size_t result, int dtype, int64
   std::vector<uint8_t> bytes(static_cast<size_t>(numel) * itemSize(dtype)), element(itemSize(drawn_as));
   for (size_t at = 0; at < bytes.size(); at += itemSize(dtype)) {
     fillElement(rng, drawn_as, c.integral_data ? Data::kSmallIntegers : Data::kReal, element.data());
-    if (drawn_as == dtype) std::copy(element.begin(), element.end(), &bytes[at]);
-    else storeElement(dtype, loadElement(drawn_as, element.data()), &bytes[at]);
+    if (drawn_as == dtype)
+      std::copy(element.begin(), element.end(), &bytes[at]);
+    else
+      storeElement(dtype, loadElement(drawn_as, element.data()), &bytes[at]);
   }
   return bytes;
 }

@@ -8,13 +8,13 @@ namespace parity {
 
 /// What a tensor's elements may be.
 enum class Data : uint8_t {
-  kSmallIntegers,   // -4..4: sums and products are exact
-  kReal,            // moderate numbers with full mantissas; -100..100 for integers
-  kWide,            // magnitudes from 1e-8 to 1e8
-  kSpecial,         // NaN, infinities, -0, denormals, the dtype's extremes among ordinary ones
-  kNonFinite,       // the same without extremes: sums don't overflow
-  kNonNegative,     // 0..100, representable in every dtype
-  kUnitInterval,    // [0, 1]
+  kSmallIntegers,  // -4..4: sums and products are exact
+  kReal,           // moderate numbers with full mantissas; -100..100 for integers
+  kWide,           // magnitudes from 1e-8 to 1e8
+  kSpecial,        // NaN, infinities, -0, denormals, the dtype's extremes among ordinary ones
+  kNonFinite,      // the same without extremes: sums don't overflow
+  kNonNegative,    // 0..100, representable in every dtype
+  kUnitInterval,   // [0, 1]
 };
 
 /// 0 to 5 dimensions, few elements; now and then empty, now and then long enough for vector loops.

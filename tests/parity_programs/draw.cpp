@@ -25,7 +25,9 @@ Step drawStep(Rng& rng, int slots) {
   Step step;
   step.row = static_cast<int>(rng.range(0, static_cast<int64_t>(shuntRows().size()) - 1));
   // Late ones more often.
-  const auto slot = [&] { return static_cast<int>(rng.range(rng.chance(0.6) ? std::max(0, slots - 4) : 0, slots - 1)); };
+  const auto slot = [&] {
+    return static_cast<int>(rng.range(rng.chance(0.6) ? std::max(0, slots - 4) : 0, slots - 1));
+  };
   step.a = slot();
   step.b = rng.chance(0.15) ? step.a : slot();
   step.i = rng.range(0, 1);
@@ -46,18 +48,23 @@ std::string codeOf(const Step& step) {
     const bool alone = (at == 0 || !isWord(text[at - 1])) && (at + 1 == text.size() || !isWord(text[at + 1]));
     std::ostringstream v;
     v << step.v;
-    if (alone && text[at] == 'a') out += slotText(step.a);
-    else if (alone && text[at] == 'b') out += slotText(step.b);
-    else if (alone && text[at] == 'i') out += "int64_t{" + std::to_string(step.i) + "}";
-    else if (alone && text[at] == 'v') out += v.str() + (v.str().find('.') == std::string::npos ? ".0" : "");
-    else out += text[at];
+    if (alone && text[at] == 'a')
+      out += slotText(step.a);
+    else if (alone && text[at] == 'b')
+      out += slotText(step.b);
+    else if (alone && text[at] == 'i')
+      out += "int64_t{" + std::to_string(step.i) + "}";
+    else if (alone && text[at] == 'v')
+      out += v.str() + (v.str().find('.') == std::string::npos ? ".0" : "");
+    else
+      out += text[at];
   }
   return out;
 }
 
 std::string guardsOf(const Step& step) {
-  return std::string(step.no_grad ? "NoGradGuard no_grad; " : "") + (step.autocast ? "AutocastGuard autocast(kCPU); " : "") +
-         (step.inference ? "InferenceMode inference; " : "");
+  return std::string(step.no_grad ? "NoGradGuard no_grad; " : "") +
+         (step.autocast ? "AutocastGuard autocast(kCPU); " : "") + (step.inference ? "InferenceMode inference; " : "");
 }
 
 }  // namespace
@@ -79,9 +86,11 @@ Program draw(uint64_t seed) {
       const Step& step = p.steps.back();
       const RowInfo& info = shuntRows()[static_cast<size_t>(step.row)];
       const auto defined = [&](int slot) { return outcome.slots[static_cast<size_t>(slot)].defined; };
-      const bool ran = outcome.errors.back().empty() && (defined(step.a) || !info.uses_a) && (defined(step.b) || !info.uses_b);
-      const bool by_order = ran && !info.makes && info.uses_a && info.uses_b &&
-                            partlyOverlap(outcome.slots[static_cast<size_t>(step.a)], outcome.slots[static_cast<size_t>(step.b)]);
+      const bool ran =
+          outcome.errors.back().empty() && (defined(step.a) || !info.uses_a) && (defined(step.b) || !info.uses_b);
+      const bool by_order =
+          ran && !info.makes && info.uses_a && info.uses_b &&
+          partlyOverlap(outcome.slots[static_cast<size_t>(step.a)], outcome.slots[static_cast<size_t>(step.b)]);
       if (!by_order && (ran || rng.chance(0.08))) break;
       p.steps.pop_back();
     }
@@ -94,7 +103,8 @@ std::string codeOf(const Program& p) {
   for (const Input& in : p.inputs) {
     out << "  Tensor " << slotText(slots++) << " = input({";
     for (size_t i = 0; i < in.sizes.size(); ++i) out << (i == 0 ? "" : ", ") << in.sizes[i];
-    out << "}, " << parity::dtypeConstant(in.dtype) << ", " << in.seed << (in.requires_grad ? ").requires_grad_();\n" : ");\n");
+    out << "}, " << parity::dtypeConstant(in.dtype) << ", " << in.seed
+        << (in.requires_grad ? ").requires_grad_();\n" : ");\n");
   }
   for (const Step& step : p.steps) {
     const int slot = slots++;
@@ -102,8 +112,10 @@ std::string codeOf(const Program& p) {
     const bool makes = shuntRows()[static_cast<size_t>(step.row)].makes;
     const std::string guards = guardsOf(step), code = (makes ? slotText(slot) + " = " : "") + codeOf(step) + ";";
     out << "  " << (makes ? "Tensor " : "");
-    if (guards.empty()) out << code << '\n';
-    else out << (makes ? slotText(slot) + "; " : "") << "{ " << guards << code << " }\n";
+    if (guards.empty())
+      out << code << '\n';
+    else
+      out << (makes ? slotText(slot) + "; " : "") << "{ " << guards << code << " }\n";
   }
   return std::move(out).str();
 }

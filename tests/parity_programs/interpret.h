@@ -1,5 +1,5 @@
-// Runs programs on one library: included by run_shunt.cpp and run_torch.cpp after `namespace library` and struct Api, inside namespace
-// parity_programs. The interfaces have the same shape, so that one text serves both.
+// Runs programs on one library: included by run_shunt.cpp and run_torch.cpp after `namespace library` and struct Api,
+// inside namespace parity_programs. The interfaces have the same shape, so that one text serves both.
 
 namespace {
 
@@ -9,10 +9,21 @@ struct Row {
   RowInfo info;
   Tensor (*run)(Tensor& a, Tensor& b, int64_t i, double v);
 };
-#define ROW(...) Row{{#__VA_ARGS__, true}, [](Tensor& a, Tensor& b, int64_t i, double v) -> Tensor { \
-  (void)a, (void)b, (void)i, (void)v; return __VA_ARGS__; }}
-#define ACT(...) Row{{#__VA_ARGS__, false}, [](Tensor& a, Tensor& b, int64_t i, double v) -> Tensor { \
-  (void)a, (void)b, (void)i, (void)v; __VA_ARGS__; return Tensor(); }}
+#define ROW(...)                                                                    \
+  Row {                                                                             \
+    {#__VA_ARGS__, true}, [](Tensor& a, Tensor& b, int64_t i, double v) -> Tensor { \
+      (void)a, (void)b, (void)i, (void)v;                                           \
+      return __VA_ARGS__;                                                           \
+    }                                                                               \
+  }
+#define ACT(...)                                                                     \
+  Row {                                                                              \
+    {#__VA_ARGS__, false}, [](Tensor& a, Tensor& b, int64_t i, double v) -> Tensor { \
+      (void)a, (void)b, (void)i, (void)v;                                            \
+      __VA_ARGS__;                                                                   \
+      return Tensor();                                                               \
+    }                                                                                \
+  }
 #include "tests/parity_programs/rows.h"
 #undef ROW
 #undef ACT

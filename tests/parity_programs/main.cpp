@@ -1,8 +1,8 @@
 // parity_programs_test [--programs N] [--seed N] [--program N] [--failures N]
-// Random programs on Shunt and on libtorch: aliases, in-place changes, hooks, custom functions, retained and second gradients, autocast,
-// inference mode, C++ operators. Each is run on both, step by step; errors, results, histories and gradients are compared. A difference
-// is made small and printed as code. Exit status 1 when one is not in known_differences.txt, or a line of it is not met by the default
-// seed's programs.
+// Random programs on Shunt and on libtorch: aliases, in-place changes, hooks, custom functions, retained and second
+// gradients, autocast, inference mode, C++ operators. Each is run on both, step by step; errors, results, histories and
+// gradients are compared. A difference is made small and printed as code. Exit status 1 when one is not in
+// known_differences.txt, or a line of it is not met by the default seed's programs.
 #include "tests/parity/dtypes.h"
 #include "tests/parity/known_differences.h"
 #include "tests/parity/messages.h"
@@ -55,7 +55,8 @@ std::vector<double> roundings(const Program& p, const Outcome& outcome) {
 
 class Comparison {
  public:
-  Comparison(const Program& p, const Outcome& shunt, const Outcome& torch) : program_(p), shunt_(shunt), torch_(torch) {}
+  Comparison(const Program& p, const Outcome& shunt, const Outcome& torch)
+      : program_(p), shunt_(shunt), torch_(torch) {}
 
   // The first: what comes after may follow from it.
   std::optional<Difference> first() {
@@ -76,8 +77,10 @@ class Comparison {
   void error(size_t i) {
     const std::string &s = shunt_.errors[i], &t = torch_.errors[i];
     const std::string where = "step t" + std::to_string(program_.inputs.size() + i) + ": ";
-    if (s.empty() != t.empty()) found_ = {s.empty() ? "torch_throws" : "shunt_throws", where + (s.empty() ? t : s)};
-    else if (!parity::sameMessage(s, t)) found_ = {"message", where + "\n    Shunt:    " + s.substr(0, 300) + "\n    libtorch: " + t.substr(0, 300)};
+    if (s.empty() != t.empty())
+      found_ = {s.empty() ? "torch_throws" : "shunt_throws", where + (s.empty() ? t : s)};
+    else if (!parity::sameMessage(s, t))
+      found_ = {"message", where + "\n    Shunt:    " + s.substr(0, 300) + "\n    libtorch: " + t.substr(0, 300)};
   }
   void slot(const std::string& where, const Slot& s, const Slot& t, double epsilon) {
     const auto differ = [&](const char* what, const std::string& a, const std::string& b) {
@@ -114,19 +117,21 @@ class Run {
       const Program p = draw(seed);
       const Outcome shunt = runShunt(p);
       steps += p.steps.size();
-      refused += static_cast<size_t>(std::ranges::count_if(shunt.errors, [](const std::string& e) { return !e.empty(); }));
+      refused +=
+          static_cast<size_t>(std::ranges::count_if(shunt.errors, [](const std::string& e) { return !e.empty(); }));
       const auto d = Comparison(p, shunt, runTorch(p)).first();
       if (d) note(p, *d, seed);
     }
     size_t shown = 0;
     for (const auto& [key, f] : failures_)
-      std::cout << "DIFFERS " << f.count << "x [" << f.what << "] --program " << f.seed << '\n' << (shown++ < failures ? f.text : "") << '\n';
+      std::cout << "DIFFERS " << f.count << "x [" << f.what << "] --program " << f.seed << '\n'
+                << (shown++ < failures ? f.text : "") << '\n';
     size_t idle = 0;
     for (const parity::KnownDifference& k : known_.lines())
       if (k.hits.empty() && !k.reason.starts_with("rare:") && ++idle > 0)
         std::cout << "known difference not met, line " << k.line << '\n';
-    std::cout << "seed " << first << ": " << programs << " programs, " << steps << " steps, " << refused << " of them refused, " << failures_.size()
-              << " kinds of difference" << std::endl;
+    std::cout << "seed " << first << ": " << programs << " programs, " << steps << " steps, " << refused
+              << " of them refused, " << failures_.size() << " kinds of difference" << std::endl;
     return failures_.empty() && refused < steps / 4 && (idle == 0 || !idle_fails) ? 0 : 1;
   }
   static inline volatile uint64_t current = 0;
@@ -171,11 +176,16 @@ int runAll(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i];
     const uint64_t value = std::stoull(argv[i + 1]);
-    if (flag == "--seed") seed = value;
-    else if (flag == "--programs") programs = value;
-    else if (flag == "--program") one = value;
-    else if (flag == "--failures") failures = value;
-    else throw std::invalid_argument("unknown flag " + flag);
+    if (flag == "--seed")
+      seed = value;
+    else if (flag == "--programs")
+      programs = value;
+    else if (flag == "--program")
+      one = value;
+    else if (flag == "--failures")
+      failures = value;
+    else
+      throw std::invalid_argument("unknown flag " + flag);
   }
   std::cout << "SHUNT_TEST_SEED=" << seed << std::endl;
   // Other programs may meet fewer.

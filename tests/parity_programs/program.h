@@ -17,7 +17,9 @@ struct RowInfo {
   bool uses_a = names(code, 'a'), uses_b = names(code, 'b');
 
   static bool names(const std::string& code, char letter) {
-    const auto isWord = [&](size_t i) { return i < code.size() && (std::isalnum(static_cast<unsigned char>(code[i])) != 0 || code[i] == '_'); };
+    const auto isWord = [&](size_t i) {
+      return i < code.size() && (std::isalnum(static_cast<unsigned char>(code[i])) != 0 || code[i] == '_');
+    };
     for (size_t at = 0; at < code.size(); ++at)
       if (code[at] == letter && !isWord(at + 1) && (at == 0 || !isWord(at - 1))) return true;
     return false;
@@ -56,7 +58,8 @@ struct Slot {
   std::vector<int64_t> sizes, strides;
 };
 
-/// Whether they share memory and one isn't the other: what a change of one in place does then depends on the loop's order.
+/// Whether they share memory and one isn't the other: what a change of one in place does then depends on the loop's
+/// order.
 bool partlyOverlap(const Slot& x, const Slot& y);
 
 struct Outcome {

@@ -41,7 +41,8 @@ struct Api {
   static int64_t version(const at::Tensor& t) { return t._version(); }
   /// 1.13 dies in register_hook and retain_grad of a view whose base was changed since its history was last asked for.
   static void beforeStep(const RowInfo& row, const at::Tensor& a) {
-    if (row.code.find("register_hook") != std::string::npos || row.code.find("retain_grad") != std::string::npos) a.grad_fn();
+    if (row.code.find("register_hook") != std::string::npos || row.code.find("retain_grad") != std::string::npos)
+      a.grad_fn();
   }
   static std::string gradFnName(const at::Tensor& t) { return t.grad_fn() != nullptr ? t.grad_fn()->name() : ""; }
 };

@@ -19,9 +19,10 @@ bool broadcasts(shunt::IntArrayRef a, shunt::IntArrayRef b) {
 }
 
 Input drawInput(Rng& rng) {
-  static const std::vector<std::vector<int64_t>> kSizes = {{},     {3},    {4},       {2, 3},    {3, 2}, {3, 3},    {4, 4},
-                                                           {1, 3}, {2, 1}, {2, 3, 4}, {2, 3, 3}, {0, 3}, {1, 2, 3}, {16}};
-  static const std::vector<ScalarType> kDtypes = {shunt::kFloat, shunt::kFloat, shunt::kFloat, shunt::kDouble, shunt::kBFloat16, shunt::kLong, shunt::kInt, shunt::kBool};
+  static const std::vector<std::vector<int64_t>> kSizes = {
+      {}, {3}, {4}, {2, 3}, {3, 2}, {3, 3}, {4, 4}, {1, 3}, {2, 1}, {2, 3, 4}, {2, 3, 3}, {0, 3}, {1, 2, 3}, {16}};
+  static const std::vector<ScalarType> kDtypes = {shunt::kFloat,    shunt::kFloat, shunt::kFloat, shunt::kDouble,
+                                                  shunt::kBFloat16, shunt::kLong,  shunt::kInt,   shunt::kBool};
   Input in{rng.pick(kSizes), rng.pick(kDtypes), false, rng.next() % 1000};
   in.requires_grad = isFloatingType(in.dtype) && rng.chance(0.5);
   return in;
@@ -57,7 +58,9 @@ class Drawing {
   int drawSlot() {
     const auto n = static_cast<int64_t>(execution_.slots().size());
     for (;;)
-      if (const auto slot = static_cast<int>(rng_.range(rng_.chance(0.5) ? std::max<int64_t>(0, n - 4) : 0, n - 1)); at(slot).defined()) return slot;
+      if (const auto slot = static_cast<int>(rng_.range(rng_.chance(0.5) ? std::max<int64_t>(0, n - 4) : 0, n - 1));
+          at(slot).defined())
+        return slot;
   }
 
   int drawFitting(const Tensor& a) {

@@ -25,10 +25,14 @@ std::string codeOf(const Step& step) {
   for (size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     const bool alone = (at == 0 || !isWord(text[at - 1])) && (at + 1 == text.size() || !isWord(text[at + 1]));
-    if (alone && c >= 'a' && c <= 'c') out += slot(step.tensors[static_cast<size_t>(c - 'a')]);
-    else if (alone && c >= 'i' && c <= 'k') out += std::to_string(step.numbers[static_cast<size_t>(c - 'i')]);
-    else if (alone && c == 'v') out += numberText(step.v);
-    else out += c;
+    if (alone && c >= 'a' && c <= 'c')
+      out += slot(step.tensors[static_cast<size_t>(c - 'a')]);
+    else if (alone && c >= 'i' && c <= 'k')
+      out += std::to_string(step.numbers[static_cast<size_t>(c - 'i')]);
+    else if (alone && c == 'v')
+      out += numberText(step.v);
+    else
+      out += c;
   }
   return out;
 }
@@ -53,12 +57,16 @@ std::string Program::code() const {
   for (const Input& in : inputs) {
     out << "Tensor " << slot(slots++) << " = programs::makeInput({{";
     for (size_t i = 0; i < in.sizes.size(); ++i) out << (i == 0 ? "" : ", ") << in.sizes[i];
-    out << "}, k" << shunt::toString(in.dtype) << ", " << (in.requires_grad ? "true" : "false") << ", " << in.seed << "u});\n";
+    out << "}, k" << shunt::toString(in.dtype) << ", " << (in.requires_grad ? "true" : "false") << ", " << in.seed
+        << "u});\n";
   }
   for (const Step& step : steps) {
     const std::string left = step.row->in_place ? "" : slot(slots++) + " = ";
-    if (step.no_grad) out << (left.empty() ? "" : "Tensor " + left.substr(0, left.find(' ')) + "; ") << "{ const NoGradGuard no_grad; " << left << codeOf(step) << "; }\n";
-    else out << (left.empty() ? "" : "Tensor ") << left << codeOf(step) << ";\n";
+    if (step.no_grad)
+      out << (left.empty() ? "" : "Tensor " + left.substr(0, left.find(' ')) + "; ") << "{ const NoGradGuard no_grad; "
+          << left << codeOf(step) << "; }\n";
+    else
+      out << (left.empty() ? "" : "Tensor ") << left << codeOf(step) << ";\n";
   }
   if (root >= 0) out << slot(root) << ".sum().backward();\n";
   return std::move(out).str();

@@ -1,5 +1,5 @@
-// Random programs: a few operators over a handful of tensors, as data. Drawn once from a seed by running them plainly, run
-// again by others who must get the same, and printed as C++ where they don't.
+// Random programs: a few operators over a handful of tensors, as data. Drawn once from a seed by running them plainly,
+// run again by others who must get the same, and printed as C++ where they don't.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -51,7 +51,8 @@ struct Step {
   bool no_grad;
 };
 
-/// Slots 0, 1, ... hold the inputs; every step that is not in place adds one, also where it throws, which then holds nothing.
+/// Slots 0, 1, ... hold the inputs; every step that is not in place adds one, also where it throws, which then holds
+/// nothing.
 struct Program {
   uint64_t seed = 0;
   std::vector<Input> inputs;
@@ -86,7 +87,7 @@ struct World {
   std::function<Tensor(const Tensor&)> enter = [](const Tensor& t) { return t; };
   std::function<std::shared_ptr<void>()> guards = [] { return nullptr; };
   std::function<Tensor(const Tensor&)> leave = [](const Tensor& t) { return t; };
-  bool values = true;  // tensors have data
+  bool values = true;                        // tensors have data
   bool (*is_mine)(const Tensor&) = nullptr;  // of the world's own tensors: what is made of one has to be one
 };
 
@@ -95,11 +96,11 @@ Outcome run(const Program& program, const World& world);
 /// Draws a program and tells what it did.
 Program draw(uint64_t seed, Outcome* outcome);
 
-/// How much two runs have in common besides their errors: everything; values, geometry, dtypes and who requires grad, as aliases and
-/// nodes may differ; everything but values and versions.
+/// How much two runs have in common besides their errors: everything; values, geometry, dtypes and who requires grad,
+/// as aliases and nodes may differ; everything but values and versions.
 enum class Level { kAll, kValues, kGeometry };
-/// The first difference as text; empty where there is none. `compared_whole`: false where a functional program and the plain one
-/// part ways by design, after which nothing is compared.
+/// The first difference as text; empty where there is none. `compared_whole`: false where a functional program and the
+/// plain one part ways by design, after which nothing is compared.
 std::string firstDifference(const Outcome& expected, const Outcome& got, Level level, bool* compared_whole = nullptr);
 
 }  // namespace programs

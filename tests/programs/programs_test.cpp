@@ -32,7 +32,8 @@ struct Drawn {
   Outcome outcome;
 };
 
-/// SHUNT_TEST_PROGRAM=seed draws that one alone, SHUNT_TEST_PROGRAMS=n as many, from the seed of tests/support/seed.h on.
+/// SHUNT_TEST_PROGRAM=seed draws that one alone, SHUNT_TEST_PROGRAMS=n as many, from the seed of tests/support/seed.h
+/// on.
 std::vector<Drawn> drawAll() {
   const uint64_t one = fromEnvironment("SHUNT_TEST_PROGRAM", 0);
   const uint64_t many = fromEnvironment("SHUNT_TEST_PROGRAMS", shunt::test::longRun() ? kLongPrograms : kPrograms);
@@ -44,7 +45,8 @@ std::vector<Drawn> drawAll() {
     Drawn& d = all.emplace_back();
     d.program = draw(first + i, &d.outcome);
   }
-  std::cout << "SHUNT_TEST_SEED=" << shunt::test::seedOfComparison(kSeed) << ": programs " << first << " to " << first + all.size() - 1 << std::endl;
+  std::cout << "SHUNT_TEST_SEED=" << shunt::test::seedOfComparison(kSeed) << ": programs " << first << " to "
+            << first + all.size() - 1 << std::endl;
   shunt::jit::set_enabled(jit);
   return all;
 }
@@ -174,9 +176,7 @@ TEST(Programs, DifferencesAreSeen) {
 }
 
 // With the compiler where there is one: SHUNT_JIT_THRESHOLD says how many of the pairs get hot.
-TEST(Programs, Plain) {
-  expectSame(World(), Level::kAll);
-}
+TEST(Programs, Plain) { expectSame(World(), Level::kAll); }
 
 struct Nothing : shunt::DispatchMode {
   explicit Nothing(shunt::DispatchMode::Level level) : level_(level) {}
@@ -241,7 +241,9 @@ TEST(Programs, Functionalized) {
 TEST(Programs, FunctionalizedOverASubclass) {
   World world;
   world.enter = [](const Tensor& t) { return shunt::to_functional(shunt::wrap<Wrapper>(t)); };
-  world.leave = [](const Tensor& t) { return shunt::unwrap<Wrapper>(shunt::is_functional(t) ? shunt::from_functional(t) : t); };
+  world.leave = [](const Tensor& t) {
+    return shunt::unwrap<Wrapper>(shunt::is_functional(t) ? shunt::from_functional(t) : t);
+  };
   world.is_mine = [](const Tensor& t) { return shunt::is_functional(t); };
   world.guards = [] { return std::make_shared<shunt::FunctionalizeGuard>(); };
   expectSame(world, Level::kValues);

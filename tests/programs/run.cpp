@@ -23,10 +23,17 @@ std::string bytesOf(const Tensor& t) {
   const Tensor whole = t.detach().contiguous();
   std::string bytes(static_cast<const char*>(whole.data_ptr()), whole.nbytes());
   switch (t.dtype()) {
-    case shunt::kFloat: sameNaN<float>(bytes); break;
-    case shunt::kDouble: sameNaN<double>(bytes); break;
-    case shunt::kBFloat16: sameNaN<shunt::BFloat16>(bytes); break;
-    default: break;
+    case shunt::kFloat:
+      sameNaN<float>(bytes);
+      break;
+    case shunt::kDouble:
+      sameNaN<double>(bytes);
+      break;
+    case shunt::kBFloat16:
+      sameNaN<shunt::BFloat16>(bytes);
+      break;
+    default:
+      break;
   }
   return bytes;
 }
@@ -50,7 +57,9 @@ SlotState stateOf(const Tensor& t, bool values) {
   s.offset = t.storage_offset();
   s.version = t._version();
   s.requires_grad = t.requires_grad();
-  const std::string error = errorOf([&] { if (t.grad_fn()) s.grad_fn = t.grad_fn()->name(); });
+  const std::string error = errorOf([&] {
+    if (t.grad_fn()) s.grad_fn = t.grad_fn()->name();
+  });
   if (!error.empty()) s.grad_fn = error;
   if (values) s.bytes = bytesOf(t);
   return s;
@@ -70,7 +79,9 @@ std::string hexOf(const std::string& bytes) {
 }
 
 std::string slotDifference(const SlotState& e, const SlotState& g, Level level) {
-  const auto differ = [](const char* what, const auto& a, const auto& b) { return shunt::detail::str(what, ": expected ", a, ", got ", b); };
+  const auto differ = [](const char* what, const auto& a, const auto& b) {
+    return shunt::detail::str(what, ": expected ", a, ", got ", b);
+  };
   if (e.defined != g.defined) return differ("defined", e.defined, g.defined);
   if (!e.defined) return "";
   if (e.sizes != g.sizes) return differ("sizes", numbersText(e.sizes), numbersText(g.sizes));
@@ -105,12 +116,13 @@ SlotState withOneZero(SlotState s, Level level) {
   return s;
 }
 
-/// A float64 operand of an in-place operator on float32: the plain gradient was computed in float32, the functional one in
-/// float64, since the cast stands at another place. `functional` with the plain elements where only that tells them apart.
+/// A float64 operand of an in-place operator on float32: the plain gradient was computed in float32, the functional one
+/// in float64, since the cast stands at another place. `functional` with the plain elements where only that tells them
+/// apart.
 SlotState roundedAs(const SlotState& plain, SlotState functional, const Outcome& of) {
   const auto narrow = [](const SlotState& s) { return s.defined && s.dtype == shunt::kFloat; };
-  if (plain.dtype != shunt::kDouble || functional.dtype != shunt::kDouble || plain.bytes.size() != functional.bytes.size() ||
-      std::none_of(of.slots.begin(), of.slots.end(), narrow))
+  if (plain.dtype != shunt::kDouble || functional.dtype != shunt::kDouble ||
+      plain.bytes.size() != functional.bytes.size() || std::none_of(of.slots.begin(), of.slots.end(), narrow))
     return functional;
   for (size_t at = 0; at < plain.bytes.size(); at += sizeof(double)) {
     double a, b;
@@ -123,11 +135,13 @@ SlotState roundedAs(const SlotState& plain, SlotState functional, const Outcome&
 }
 
 /// An error that functional programs don't have: they come to the next one, if there is one.
-bool isPlainOnly(const std::string& plain) { return plain.find("its base or another view of its base was modified inplace") != std::string::npos; }
+bool isPlainOnly(const std::string& plain) {
+  return plain.find("its base or another view of its base was modified inplace") != std::string::npos;
+}
 
-/// Functional programs write nothing that backward needs, and so have gradients where the plain ones have an error; and a
-/// detached alias can't take what requires grad, nor elements that share memory different values. What comes after is not the
-/// same program any more.
+/// Functional programs write nothing that backward needs, and so have gradients where the plain ones have an error; and
+/// a detached alias can't take what requires grad, nor elements that share memory different values. What comes after is
+/// not the same program any more.
 bool partWays(const std::string& plain, const std::string& functional) {
   const auto says = [](const std::string& error, const char* text) { return error.find(text) != std::string::npos; };
   if (functional.empty()) return says(plain, "modified by an inplace operation") || isPlainOnly(plain);
@@ -158,17 +172,25 @@ std::string Execution::take(const Step& step) {
 }
 
 void Execution::run(const Step& step) {
-  const auto operand = [&](size_t i) { return step.row->tensors > static_cast<int>(i) ? slots_[static_cast<size_t>(step.tensors[i])] : Tensor(); };
-  const Operands operands{operand(0), operand(1), operand(2), step.numbers[0], step.numbers[1], step.numbers[2], step.v};
+  const auto operand = [&](size_t i) {
+    return step.row->tensors > static_cast<int>(i) ? slots_[static_cast<size_t>(step.tensors[i])] : Tensor();
+  };
+  const Operands operands{operand(0),      operand(1),      operand(2), step.numbers[0],
+                          step.numbers[1], step.numbers[2], step.v};
   if (!step.row->in_place) slots_.emplace_back();  // stays undefined where the step throws
   const shunt::AutoGradMode grad(!step.no_grad);
   const Tensor result = step.row->run(operands);
   bool of_mine = false;
   for (const Tensor& t : {operands.a, operands.b, operands.c})
-    of_mine |= world_.is_mine != nullptr && !step.row->in_place && !step.row->is_factory() && t.defined() && world_.is_mine(t);
-  SHUNT_CHECK(!of_mine || world_.is_mine(result), step.row->code, " was not handled: its result is not of the world's own tensors");
-  if (!step.row->in_place) slots_.back() = result;
-  else SHUNT_CHECK(result.unsafeGetTensorImpl() == operands.a.unsafeGetTensorImpl(), step.row->code, " returned another tensor");
+    of_mine |=
+        world_.is_mine != nullptr && !step.row->in_place && !step.row->is_factory() && t.defined() && world_.is_mine(t);
+  SHUNT_CHECK(!of_mine || world_.is_mine(result), step.row->code,
+              " was not handled: its result is not of the world's own tensors");
+  if (!step.row->in_place)
+    slots_.back() = result;
+  else
+    SHUNT_CHECK(result.unsafeGetTensorImpl() == operands.a.unsafeGetTensorImpl(), step.row->code,
+                " returned another tensor");
   if (step.row->in_place && result.requires_grad()) changed_.push_back(result);
 }
 
@@ -214,10 +236,12 @@ std::string firstDifference(const Outcome& expected, const Outcome& got, Level l
       return "";
     }
     if (e != g && !(level == Level::kValues && !g.empty() && isPlainOnly(e)))
-      return shunt::detail::str("step ", i, ": expected ", e.empty() ? "no error" : e, ", got ", g.empty() ? "no error" : g);
+      return shunt::detail::str("step ", i, ": expected ", e.empty() ? "no error" : e, ", got ",
+                                g.empty() ? "no error" : g);
   }
   for (size_t i = 0; i < expected.slots.size(); ++i)
-    if (std::string d = slotDifference(expected.slots[i], got.slots[i], level); !d.empty()) return shunt::detail::str("t", i, ": ", d);
+    if (std::string d = slotDifference(expected.slots[i], got.slots[i], level); !d.empty())
+      return shunt::detail::str("t", i, ": ", d);
   for (size_t i = 0; i < expected.grads.size(); ++i) {
     const SlotState &e = expected.grads[i], &g = got.grads[i];
     const SlotState rounded = level == Level::kValues ? roundedAs(e, g, expected) : g;

@@ -1,5 +1,5 @@
-// Prints the instruction set in use and a checksum over the bits of many reductions, softmaxes, layer_norms and random draws. isa_test.cpp runs it
-// with different SHUNT_ISA and SHUNT_NUM_THREADS and compares the lines.
+// Prints the instruction set in use and a checksum over the bits of many reductions, softmaxes, layer_norms and random
+// draws. isa_test.cpp runs it with different SHUNT_ISA and SHUNT_NUM_THREADS and compares the lines.
 #include <gtest/gtest.h>
 
 #include "tests/reduce/reference.h"
@@ -69,7 +69,8 @@ int main() {
   using namespace shunt::testing;
   Checksum sum;
   for (const ScalarType type : {kByte, kInt, kLong, kHalf, kBFloat16, kFloat, kDouble})
-    for (const auto& sizes : std::vector<std::vector<int64_t>>{{1}, {15}, {77}, {32, 10}, {33, 129}, {3, 1300}, {4, 7, 31}, {90000}})
+    for (const auto& sizes :
+         std::vector<std::vector<int64_t>>{{1}, {15}, {77}, {32, 10}, {33, 129}, {3, 1300}, {4, 7, 31}, {90000}})
       for (const Tensor& t : layoutsOf(randomTensor(sizes, type))) addReductions(sum, t);
   for (const ScalarType type : {kHalf, kBFloat16, kFloat, kDouble}) addDraws(sum, type);
   std::printf("%s %016llx\n", isa_name(), sum.value());

@@ -17,7 +17,8 @@ struct Result {
 };
 
 Result runBattery(const std::string& isa, int threads) {
-  const std::string command = "SHUNT_ISA=" + isa + " SHUNT_NUM_THREADS=" + std::to_string(threads) + " " + SHUNT_ISA_BATTERY;
+  const std::string command =
+      "SHUNT_ISA=" + isa + " SHUNT_NUM_THREADS=" + std::to_string(threads) + " " + SHUNT_ISA_BATTERY;
   Result result;
   std::istringstream(test::runCommand(command).text) >> result.isa >> result.checksum;
   EXPECT_FALSE(result.checksum.empty()) << "no result from: " << command;

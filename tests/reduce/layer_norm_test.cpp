@@ -19,8 +19,9 @@ struct Case {
   size_t row_dims;
 };
 const std::vector<Case>& cases() {
-  static const std::vector<Case> list = {{{10}, 1},        {{1}, 1},      {{3, 1}, 1},     {{32, 10}, 1},   {{32, 10}, 2}, {{3, 4, 5}, 2},
-                                         {{2, 3, 1500}, 1}, {{2, 9000}, 1}, {{700, 80}, 1}, {{4000, 17}, 1}, {{0, 3}, 1}};
+  static const std::vector<Case> list = {{{10}, 1},      {{1}, 1},        {{3, 1}, 1},       {{32, 10}, 1},
+                                         {{32, 10}, 2},  {{3, 4, 5}, 2},  {{2, 3, 1500}, 1}, {{2, 9000}, 1},
+                                         {{700, 80}, 1}, {{4000, 17}, 1}, {{0, 3}, 1}};
   return list;
 }
 
@@ -29,7 +30,8 @@ struct Norm {
 };
 
 /// (x - mean) / sqrt(var + eps) * weight + bias in double, of rows of n elements.
-Norm expected(const std::vector<double>& x, size_t n, const std::vector<double>& w, const std::vector<double>& b, double eps) {
+Norm expected(const std::vector<double>& x, size_t n, const std::vector<double>& w, const std::vector<double>& b,
+              double eps) {
   Norm out;
   for (size_t r = 0; r < x.size(); r += n) {
     double mean = 0, var = 0;
@@ -42,7 +44,9 @@ Norm expected(const std::vector<double>& x, size_t n, const std::vector<double>&
   return out;
 }
 
-std::vector<int64_t> rowSizes(const Case& c) { return {c.sizes.end() - static_cast<std::ptrdiff_t>(c.row_dims), c.sizes.end()}; }
+std::vector<int64_t> rowSizes(const Case& c) {
+  return {c.sizes.end() - static_cast<std::ptrdiff_t>(c.row_dims), c.sizes.end()};
+}
 double toleranceOf(ScalarType type) { return 2 * epsilonOf(type) + 64 * epsilonOf(type == kDouble ? kDouble : kFloat); }
 
 TEST(LayerNorm, EqualsTheDefinition) {
@@ -62,21 +66,25 @@ TEST(LayerNorm, EqualsTheDefinition) {
 }
 
 TEST(LayerNorm, WithoutParametersAndWithFloatOnesBeside16Bits) {
-  const Tensor x = randomTensor({6, 40}, kBFloat16), w = randomTensor({40}, kFloat, 2), b = randomTensor({40}, kFloat, 3);
+  const Tensor x = randomTensor({6, 40}, kBFloat16), w = randomTensor({40}, kFloat, 2),
+               b = randomTensor({40}, kFloat, 3);
   const std::vector<double> ones(40, 1), zeros(40, 0);
-  EXPECT_TRUE(near(valuesOf(layer_norm(x, 40)), expected(valuesOf(x), 40, ones, zeros, 1e-5).y, toleranceOf(kBFloat16), 1));
+  EXPECT_TRUE(
+      near(valuesOf(layer_norm(x, 40)), expected(valuesOf(x), 40, ones, zeros, 1e-5).y, toleranceOf(kBFloat16), 1));
   EXPECT_TRUE(near(valuesOf(layer_norm(x, 40, {}, b.to(kBFloat16))),
                    expected(valuesOf(x), 40, ones, valuesOf(b.to(kBFloat16)), 1e-5).y, toleranceOf(kBFloat16), 1));
   const auto [y, mean, rstd] = native_layer_norm(x, 40, w, b, 1e-5);
   EXPECT_EQ(y.scalar_type(), kBFloat16);
   EXPECT_EQ(mean.scalar_type(), kFloat);
-  EXPECT_TRUE(near(valuesOf(y), expected(valuesOf(x), 40, valuesOf(w), valuesOf(b), 1e-5).y, toleranceOf(kBFloat16), 1));
+  EXPECT_TRUE(
+      near(valuesOf(y), expected(valuesOf(x), 40, valuesOf(w), valuesOf(b), 1e-5).y, toleranceOf(kBFloat16), 1));
 }
 
 bool sameBits(const Tensor& a, const Tensor& b) { return std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0; }
 
 TEST(LayerNorm, DoesNotDependOnThreads) {
-  const Tensor x = randomTensor({5000, 70}, kFloat), g = randomTensor({5000, 70}, kFloat, 2), w = randomTensor({70}, kFloat, 3);
+  const Tensor x = randomTensor({5000, 70}, kFloat), g = randomTensor({5000, 70}, kFloat, 2),
+               w = randomTensor({70}, kFloat, 3);
   const int before = get_num_threads();
   set_num_threads(1);
   const auto [y1, m1, r1] = native_layer_norm(x, 70, w, w, 1e-5);
@@ -113,11 +121,16 @@ TEST(LayerNorm, OnMeta) {
 
 TEST(LayerNorm, Errors) {
   const Tensor x = randomTensor({2, 4}, kFloat), w = randomTensor({4}, kDouble);
-  EXPECT_THAT(errorOf([&] { layer_norm(x, IntArrayRef()); }), StartsWith("Expected normalized_shape to be at least 1-dimensional"));
-  EXPECT_THAT(errorOf([&] { layer_norm(x, 3); }), HasSubstr("expected input with shape [*, 3], but got input of size[2, 4]"));
-  EXPECT_THAT(errorOf([&] { layer_norm(x, 4, x); }), StartsWith("Expected weight to be of same shape as normalized_shape"));
-  EXPECT_THAT(errorOf([&] { layer_norm(x, 4, w); }), StartsWith("native_layer_norm(): expected weight to be Float, the dtype of input; got Double"));
-  EXPECT_THAT(errorOf([&] { layer_norm(x.to(kLong), 4); }), StartsWith("\"LayerNormKernelImpl\" not implemented for 'Long'"));
+  EXPECT_THAT(errorOf([&] { layer_norm(x, IntArrayRef()); }),
+              StartsWith("Expected normalized_shape to be at least 1-dimensional"));
+  EXPECT_THAT(errorOf([&] { layer_norm(x, 3); }),
+              HasSubstr("expected input with shape [*, 3], but got input of size[2, 4]"));
+  EXPECT_THAT(errorOf([&] { layer_norm(x, 4, x); }),
+              StartsWith("Expected weight to be of same shape as normalized_shape"));
+  EXPECT_THAT(errorOf([&] { layer_norm(x, 4, w); }),
+              StartsWith("native_layer_norm(): expected weight to be Float, the dtype of input; got Double"));
+  EXPECT_THAT(errorOf([&] { layer_norm(x.to(kLong), 4); }),
+              StartsWith("\"LayerNormKernelImpl\" not implemented for 'Long'"));
   EXPECT_THAT(errorOf([&] { native_layer_norm_backward(x, x, 4, x, x, {}, {}, {true, false, false}); }),
               StartsWith("native_layer_norm_backward(): expected mean to have 2 elements"));
 }

@@ -14,7 +14,8 @@ struct Loss {
   double sum = 0, weight = 0;
 };
 
-Loss expectedNll(const Tensor& x, const std::vector<int64_t>& target, const std::vector<double>& weight, int64_t ignore) {
+Loss expectedNll(const Tensor& x, const std::vector<int64_t>& target, const std::vector<double>& weight,
+                 int64_t ignore) {
   Loss loss;
   for (size_t i = 0; i < target.size(); ++i) {
     const bool used = target[i] != ignore;
@@ -51,7 +52,8 @@ TEST(NllLoss, BackwardIsTheWeightOfThePick) {
             (std::vector<double>{0, -2, 0, 0, 0, -3, 0, 0, 0}));
   EXPECT_EQ(valuesOf(shunt::nll_loss_backward(one, x, targets(target), std::nullopt, kMean, -100, total)),
             (std::vector<double>{0, -3, 0, 0, 0, -3, 0, 0, 0}));
-  EXPECT_EQ(valuesOf(shunt::nll_loss_backward(one, x, targets(target), shunt::tensor({1., 0.5, 2.}, kDouble), kSum, -100, total)),
+  EXPECT_EQ(valuesOf(shunt::nll_loss_backward(one, x, targets(target), shunt::tensor({1., 0.5, 2.}, kDouble), kSum,
+                                              -100, total)),
             (std::vector<double>{0, -3, 0, 0, 0, -12, 0, 0, 0}));
 }
 
@@ -59,19 +61,26 @@ TEST(NllLoss, SpecialCases) {
   const Tensor x = randomTensor({3}, kFloat);
   EXPECT_FLOAT_EQ(shunt::nll_loss(x, shunt::tensor(int64_t{2})).item<float>(), -x.data_ptr<float>()[2]);
   EXPECT_TRUE(std::isnan(shunt::nll_loss(randomTensor({0, 3}, kFloat), randomTensor({0}, kLong)).item<double>()));
-  EXPECT_EQ(shunt::nll_loss(randomTensor({0, 3}, kFloat), randomTensor({0}, kLong), std::nullopt, kSum).item<double>(), 0);
+  EXPECT_EQ(shunt::nll_loss(randomTensor({0, 3}, kFloat), randomTensor({0}, kLong), std::nullopt, kSum).item<double>(),
+            0);
   EXPECT_TRUE(std::isnan(shunt::nll_loss(randomTensor({1, 3}, kFloat), targets({-100})).item<double>()));
 }
 
 TEST(NllLoss, ErrorsNameTheShapes) {
   const Tensor x = randomTensor({2, 3}, kFloat);
-  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 3})); }), ::testing::StartsWith("Target 3 is out of bounds."));
-  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, -1})); }), ::testing::StartsWith("Target -1 is out of bounds."));
-  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0})); }), ::testing::StartsWith("size mismatch (got input: [2, 3], target: [1])"));
-  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 1}).to(kInt)); }), ::testing::StartsWith("expected scalar type Long but found Int"));
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 3})); }),
+              ::testing::StartsWith("Target 3 is out of bounds."));
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, -1})); }),
+              ::testing::StartsWith("Target -1 is out of bounds."));
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0})); }),
+              ::testing::StartsWith("size mismatch (got input: [2, 3], target: [1])"));
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 1}).to(kInt)); }),
+              ::testing::StartsWith("expected scalar type Long but found Int"));
   EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 1}), randomTensor({2}, kFloat)); }),
-              ::testing::StartsWith("weight tensor should be defined either for all 3 classes or no classes but got weight tensor of shape: [2]"));
-  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 1}), std::nullopt, 3); }), ::testing::HasSubstr("reduction"));
+              ::testing::StartsWith("weight tensor should be defined either for all 3 classes or no classes but got "
+                                    "weight tensor of shape: [2]"));
+  EXPECT_THAT(errorOf([&] { shunt::nll_loss(x, targets({0, 1}), std::nullopt, 3); }),
+              ::testing::HasSubstr("reduction"));
 }
 
 TEST(CrossEntropy, IsNllOfLogSoftmax) {
@@ -96,7 +105,8 @@ TEST(CrossEntropy, ProbabilitiesAndSmoothing) {
   Tensor one_hot = shunt::zeros({3, 4}, kDouble);
   for (int64_t i = 0; i < 3; ++i) one_hot.data_ptr<double>()[i * 4 + target.data_ptr<int64_t>()[i]] = 1;
   const Tensor weight = shunt::tensor({0.5, 1., 2., 0.25}, kDouble);
-  EXPECT_NEAR(shunt::cross_entropy_loss(x, one_hot).item<double>(), shunt::cross_entropy_loss(x, target).item<double>(), 1e-14);
+  EXPECT_NEAR(shunt::cross_entropy_loss(x, one_hot).item<double>(), shunt::cross_entropy_loss(x, target).item<double>(),
+              1e-14);
   for (const int64_t reduction : {kNone, kMean, kSum})
     EXPECT_TRUE(near(valuesOf(shunt::cross_entropy_loss(x, target, std::nullopt, reduction, -100, 0.3)),
                      valuesOf(shunt::cross_entropy_loss(x, one_hot, std::nullopt, reduction, -100, 0.3)), 1e-13));
@@ -124,7 +134,8 @@ TEST(MseLoss, WritesOut) {
   const Tensor rows = shunt::ones({3, 2}, kHalf).t(), zeros = shunt::zeros({3, 2}, kHalf).t();
   shunt::mse_loss_out(squares, rows, zeros, kNone);
   EXPECT_EQ(squares.strides().vec(), rows.strides().vec()) << "resized in the operands' layout";
-  EXPECT_THAT(errorOf([&] { shunt::mse_loss_out(integers, a, b); }), ::testing::HasSubstr("can't be cast to the desired output type"));
+  EXPECT_THAT(errorOf([&] { shunt::mse_loss_out(integers, a, b); }),
+              ::testing::HasSubstr("can't be cast to the desired output type"));
 }
 
 TEST(MseLoss, IntegersHaveIntegerGradients) {
@@ -132,7 +143,8 @@ TEST(MseLoss, IntegersHaveIntegerGradients) {
   const Tensor sum = shunt::mse_loss_backward(grad, a, b, kSum);
   EXPECT_EQ(sum.scalar_type(), kLong);
   EXPECT_EQ(valuesOf(sum), (std::vector<double>{6, -12, 0}));
-  EXPECT_EQ(valuesOf(shunt::mse_loss_backward(shunt::tensor({3}), a, b, kMean)), (std::vector<double>{0, 0, 0})) << "2 / 3 is 0";
+  EXPECT_EQ(valuesOf(shunt::mse_loss_backward(shunt::tensor({3}), a, b, kMean)), (std::vector<double>{0, 0, 0}))
+      << "2 / 3 is 0";
   Tensor out = shunt::empty({0}, kLong);
   shunt::mse_loss_backward_out(out, grad, a, b, kSum);
   EXPECT_EQ(valuesOf(out), valuesOf(sum));
@@ -142,7 +154,8 @@ TEST(Dropout, KeepsOrScales) {
   const Tensor x = shunt::ones({1000});
   EXPECT_EQ(valuesOf(shunt::dropout(x, 0.5, false)), valuesOf(x));
   for (const double v : valuesOf(shunt::dropout(x, 0.75, true))) EXPECT_TRUE(v == 0 || v == 4) << v;
-  EXPECT_THAT(errorOf([&] { shunt::dropout(x, 1.5, true); }), ::testing::StartsWith("dropout probability has to be between 0 and 1, but got 1.5"));
+  EXPECT_THAT(errorOf([&] { shunt::dropout(x, 1.5, true); }),
+              ::testing::StartsWith("dropout probability has to be between 0 and 1, but got 1.5"));
 }
 
 }  // namespace

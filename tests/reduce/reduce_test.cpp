@@ -6,7 +6,8 @@ namespace shunt::testing {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-const std::vector<ScalarType> kEveryType = {kByte, kChar, kShort, kInt, kLong, kHalf, kBFloat16, kFloat, kDouble, kBool};
+const std::vector<ScalarType> kEveryType = {kByte, kChar,     kShort, kInt,    kLong,
+                                            kHalf, kBFloat16, kFloat, kDouble, kBool};
 const std::vector<ScalarType> kFloatingTypes = {kHalf, kBFloat16, kFloat, kDouble};
 
 struct ShapeCase {
@@ -14,12 +15,12 @@ struct ShapeCase {
 };
 const std::vector<ShapeCase>& shapeCases() {
   static const std::vector<ShapeCase> cases = {
-      {{}, {}},          {{1}, {0}},         {{7}, {}},           {{16}, {0}},      {{63}, {0}},
-      {{64}, {0}},       {{200}, {0}},       {{5000}, {}},        {{32, 10}, {0}},  {{32, 10}, {1}},
-      {{32, 10}, {-1}},  {{32, 128}, {0}},   {{3, 1, 5}, {1}},    {{3, 4, 5}, {0}}, {{3, 4, 5}, {1}},
-      {{3, 4, 5}, {2}},  {{3, 4, 5}, {0, 2}}, {{3, 4, 5}, {1, 2}}, {{3, 4, 5}, {}},  {{2, 3, 4, 5, 3}, {1, 3}},
-      {{300, 17}, {0}},  {{9, 600}, {0}},    {{9, 600}, {1}},     {{2, 9, 33}, {1}}, {{1, 1, 1}, {}},
-      {{5000, 3}, {0}},  {{70000}, {0}},     {{0, 3}, {0}},       {{3, 0}, {0}},    {{0}, {}},
+      {{}, {}},         {{1}, {0}},          {{7}, {}},           {{16}, {0}},       {{63}, {0}},
+      {{64}, {0}},      {{200}, {0}},        {{5000}, {}},        {{32, 10}, {0}},   {{32, 10}, {1}},
+      {{32, 10}, {-1}}, {{32, 128}, {0}},    {{3, 1, 5}, {1}},    {{3, 4, 5}, {0}},  {{3, 4, 5}, {1}},
+      {{3, 4, 5}, {2}}, {{3, 4, 5}, {0, 2}}, {{3, 4, 5}, {1, 2}}, {{3, 4, 5}, {}},   {{2, 3, 4, 5, 3}, {1, 3}},
+      {{300, 17}, {0}}, {{9, 600}, {0}},     {{9, 600}, {1}},     {{2, 9, 33}, {1}}, {{1, 1, 1}, {}},
+      {{5000, 3}, {0}}, {{70000}, {0}},      {{0, 3}, {0}},       {{3, 0}, {0}},     {{0}, {}},
   };
   return cases;
 }
@@ -28,7 +29,8 @@ int64_t countOf(const ShapeCase& c) {
   int64_t n = 1;
   for (size_t d = 0; d < c.sizes.size(); ++d) {
     const auto dim = static_cast<int64_t>(d), ndim = static_cast<int64_t>(c.sizes.size());
-    if (c.dims.empty() || std::any_of(c.dims.begin(), c.dims.end(), [&](int64_t x) { return x == dim || x + ndim == dim; }))
+    if (c.dims.empty() ||
+        std::any_of(c.dims.begin(), c.dims.end(), [&](int64_t x) { return x == dim || x + ndim == dim; }))
       n *= c.sizes[d];
   }
   return n;
@@ -46,7 +48,8 @@ TEST(Sum, EqualsTheSumInDouble) {
         EXPECT_EQ(s.dtype(), isFloatingType(type) ? type : kLong);
         const double terms = std::sqrt(static_cast<double>(countOf(c))) + 1;
         // Rounding once at the end for 16 bits; float adds up along the lanes' chains.
-        const double tolerance = epsilonOf(type) + (isFloatingType(type) ? terms * epsilonOf(type == kDouble ? kDouble : kFloat) : 0);
+        const double tolerance =
+            epsilonOf(type) + (isFloatingType(type) ? terms * epsilonOf(type == kDouble ? kDouble : kFloat) : 0);
         EXPECT_TRUE(near(valuesOf(s), reducedBy(t, c.dims, 0, std::plus<>()), tolerance)) << describe(t, c);
       }
 }
@@ -103,15 +106,18 @@ TEST(Mean, DividesByTheCount) {
         EXPECT_TRUE(near(valuesOf(shunt::mean(t, c.dims)), expected, 4 * epsilonOf(type))) << describe(t, c);
       }
   EXPECT_THAT(errorOf([] { shunt::mean(shunt::tensor({1, 2})); }),
-              ::testing::StartsWith("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: Long"));
+              ::testing::StartsWith("mean(): could not infer output dtype. Input dtype must be either a floating point "
+                                    "or complex dtype. Got: Long"));
   EXPECT_EQ(shunt::mean(shunt::tensor({1, 2}), kFloat).item<double>(), 1.5);
 }
 
 TEST(Prod, MultipliesElements) {
   for (const ScalarType type : {kInt, kLong, kFloat, kDouble, kBool})
-    for (const auto& [sizes, dim] : std::vector<std::pair<std::vector<int64_t>, int64_t>>{{{6}, 0}, {{3, 5}, 0}, {{3, 5}, 1}, {{4, 0}, 1}}) {
+    for (const auto& [sizes, dim] :
+         std::vector<std::pair<std::vector<int64_t>, int64_t>>{{{6}, 0}, {{3, 5}, 0}, {{3, 5}, 1}, {{4, 0}, 1}}) {
       const Tensor t = randomTensor(sizes, type);
-      EXPECT_TRUE(near(valuesOf(shunt::prod(t, dim)), reducedBy(t, {dim}, 1, std::multiplies<>()), 8 * epsilonOf(type)));
+      EXPECT_TRUE(
+          near(valuesOf(shunt::prod(t, dim)), reducedBy(t, {dim}, 1, std::multiplies<>()), 8 * epsilonOf(type)));
     }
   EXPECT_EQ(shunt::prod(shunt::tensor({2, 3, 7})).item<int64_t>(), 42);
 }
@@ -163,11 +169,14 @@ TEST(Extremes, OfNothingAreErrors) {
 
 TEST(AnyAll, SeeTruthValues) {
   for (const ScalarType type : kEveryType)
-    for (const auto& [sizes, dim] : std::vector<std::pair<std::vector<int64_t>, int64_t>>{{{40}, 0}, {{3, 5}, 0}, {{30, 5}, 1}, {{0, 2}, 0}})
+    for (const auto& [sizes, dim] :
+         std::vector<std::pair<std::vector<int64_t>, int64_t>>{{{40}, 0}, {{3, 5}, 0}, {{30, 5}, 1}, {{0, 2}, 0}})
       for (const Tensor& t : layoutsOf(randomTensor(sizes, type))) {
         EXPECT_EQ(shunt::any(t, dim).dtype(), type == kByte ? kByte : kBool);
-        EXPECT_EQ(valuesOf(shunt::any(t, dim)), reducedBy(t, {dim}, 0, [](double a, double b) { return a != 0 || b != 0; }));
-        EXPECT_EQ(valuesOf(shunt::all(t, dim)), reducedBy(t, {dim}, 1, [](double a, double b) { return a != 0 && b != 0; }));
+        EXPECT_EQ(valuesOf(shunt::any(t, dim)),
+                  reducedBy(t, {dim}, 0, [](double a, double b) { return a != 0 || b != 0; }));
+        EXPECT_EQ(valuesOf(shunt::all(t, dim)),
+                  reducedBy(t, {dim}, 1, [](double a, double b) { return a != 0 && b != 0; }));
       }
   EXPECT_TRUE(shunt::all(shunt::tensor({std::nan(""), 1.0})).item<bool>());
   EXPECT_FALSE(shunt::any(randomTensor(0, kFloat)).item<bool>());
@@ -176,8 +185,14 @@ TEST(AnyAll, SeeTruthValues) {
 
 TEST(ArgExtremes, GiveTheFirstIndex) {
   for (const ScalarType type : {kByte, kInt, kLong, kHalf, kFloat, kDouble})
-    for (const auto& [sizes, dim] : std::vector<std::pair<std::vector<int64_t>, int64_t>>{
-             {{100}, 0}, {{9000}, 0}, {{40000}, 0}, {{3, 5}, 0}, {{30, 10}, 1}, {{20, 600}, 0}, {{4, 6, 5}, 1}, {{4, 6, 5}, -1}})
+    for (const auto& [sizes, dim] : std::vector<std::pair<std::vector<int64_t>, int64_t>>{{{100}, 0},
+                                                                                          {{9000}, 0},
+                                                                                          {{40000}, 0},
+                                                                                          {{3, 5}, 0},
+                                                                                          {{30, 10}, 1},
+                                                                                          {{20, 600}, 0},
+                                                                                          {{4, 6, 5}, 1},
+                                                                                          {{4, 6, 5}, -1}})
       for (const Tensor& t : layoutsOf(randomTensor(sizes, type))) {
         for (const bool maximum : {true, false}) {
           const auto [values, indices] = maximum ? shunt::max(t, dim) : shunt::min(t, dim);
@@ -198,13 +213,16 @@ TEST(ArgExtremes, GiveTheFirstIndex) {
   EXPECT_EQ(shunt::argmax(t).item<int64_t>(), 1);
   EXPECT_EQ(shunt::argmax(t.t()).item<int64_t>(), 1) << "row-major order of the transposed tensor: 1 5 5 0 2 5";
   EXPECT_EQ(shunt::argmax(t, std::nullopt, true).sizes(), IntArrayRef({1, 1}));
-  EXPECT_THAT(errorOf([] { shunt::argmax(shunt::tensor({true, false})); }), ::testing::StartsWith("\"argmax_cpu\" not implemented for 'Bool'"));
+  EXPECT_THAT(errorOf([] { shunt::argmax(shunt::tensor({true, false})); }),
+              ::testing::StartsWith("\"argmax_cpu\" not implemented for 'Bool'"));
 }
 
 TEST(ReduceErrors, NameTheDimension) {
   const Tensor t = randomTensor({2, 3}, kFloat);
-  EXPECT_THAT(errorOf([&] { shunt::sum(t, {2}); }), ::testing::StartsWith("Dimension out of range (expected to be in range of [-2, 1], but got 2)"));
-  EXPECT_THAT(errorOf([&] { shunt::sum(t, {0, -2}); }), ::testing::StartsWith("dim 0 appears multiple times in the list of dims"));
+  EXPECT_THAT(errorOf([&] { shunt::sum(t, {2}); }),
+              ::testing::StartsWith("Dimension out of range (expected to be in range of [-2, 1], but got 2)"));
+  EXPECT_THAT(errorOf([&] { shunt::sum(t, {0, -2}); }),
+              ::testing::StartsWith("dim 0 appears multiple times in the list of dims"));
   EXPECT_THAT(errorOf([] { shunt::sum(Tensor()); }), ::testing::HasSubstr("aten::sum"));
 }
 
@@ -213,7 +231,8 @@ TEST(SumTo, UndoesAnExpansion) {
   EXPECT_EQ(t.sum_to_size({3, 1}).sizes(), IntArrayRef({3, 1}));
   EXPECT_TRUE(near(valuesOf(t.sum_to_size({3, 1})), reducedBy(t, {0, 2}, 0, std::plus<>()), 1e-15));
   EXPECT_TRUE(t.sum_to_size({2, 3, 4}).is_same(t) || valuesOf(t.sum_to_size({2, 3, 4})) == valuesOf(t));
-  EXPECT_THAT(errorOf([&] { t.sum_to_size({2, 4}); }), ::testing::StartsWith("size {[2, 4]} is not expandable to size {[2, 3, 4]}."));
+  EXPECT_THAT(errorOf([&] { t.sum_to_size({2, 4}); }),
+              ::testing::StartsWith("size {[2, 4]} is not expandable to size {[2, 3, 4]}."));
 }
 
 TEST(SumTo, ThreadsDoNotChangeBits) {

@@ -1,5 +1,5 @@
-// What reduction and product tests share: random tensors in many layouts, reading any element as double, plain reductions
-// over index loops in double.
+// What reduction and product tests share: random tensors in many layouts, reading any element as double, plain
+// reductions over index loops in double.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -47,16 +47,21 @@ inline Tensor randomTensor(IntArrayRef sizes, ScalarType dtype, uint32_t seed = 
   dispatchAllTypes(dtype, "randomTensor", [&]<class T>(std::type_identity<T>) {
     T* const p = static_cast<T*>(t.data_ptr());
     for (int64_t i = 0; i < t.numel(); ++i) {
-      if constexpr (std::is_same_v<T, bool>) p[i] = engine() % 4 == 0;
-      else if constexpr (std::is_same_v<T, uint8_t>) p[i] = static_cast<T>(engine() % 7);
-      else if constexpr (std::is_integral_v<T>) p[i] = static_cast<T>(static_cast<int>(engine() % 13) - 6);
-      else p[i] = T(static_cast<float>(normal(engine)));
+      if constexpr (std::is_same_v<T, bool>)
+        p[i] = engine() % 4 == 0;
+      else if constexpr (std::is_same_v<T, uint8_t>)
+        p[i] = static_cast<T>(engine() % 7);
+      else if constexpr (std::is_integral_v<T>)
+        p[i] = static_cast<T>(static_cast<int>(engine() % 13) - 6);
+      else
+        p[i] = T(static_cast<float>(normal(engine)));
     }
   });
   return t;
 }
 
-/// The same values in other layouts: as it is, with dimensions reversed in memory, every second element of a wider tensor.
+/// The same values in other layouts: as it is, with dimensions reversed in memory, every second element of a wider
+/// tensor.
 inline std::vector<Tensor> layoutsOf(const Tensor& t) {
   std::vector<Tensor> layouts = {t};
   const auto copyTo = [&](std::vector<int64_t> strides, int64_t extent) {
@@ -114,8 +119,8 @@ inline std::vector<double> reducedBy(const Tensor& t, const std::vector<int64_t>
 }
 
 /// Relative to `scale` and to the expected value.
-inline ::testing::AssertionResult near(const std::vector<double>& got, const std::vector<double>& expected, double tolerance,
-                                       double scale = 1) {
+inline ::testing::AssertionResult near(const std::vector<double>& got, const std::vector<double>& expected,
+                                       double tolerance, double scale = 1) {
   if (got.size() != expected.size())
     return ::testing::AssertionFailure() << got.size() << " elements, expected " << expected.size();
   for (size_t i = 0; i < got.size(); ++i) {
@@ -130,11 +135,16 @@ inline ::testing::AssertionResult near(const std::vector<double>& got, const std
 /// The rounding of one operation in a dtype.
 inline double epsilonOf(ScalarType t) {
   switch (t) {
-    case kDouble: return 0x1p-52;
-    case kFloat: return 0x1p-23;
-    case kHalf: return 0x1p-10;
-    case kBFloat16: return 0x1p-7;
-    default: return 0;
+    case kDouble:
+      return 0x1p-52;
+    case kFloat:
+      return 0x1p-23;
+    case kHalf:
+      return 0x1p-10;
+    case kBFloat16:
+      return 0x1p-7;
+    default:
+      return 0;
   }
 }
 

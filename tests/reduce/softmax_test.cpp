@@ -13,10 +13,10 @@ struct Case {
   int64_t dim;
 };
 const std::vector<Case>& cases() {
-  static const std::vector<Case> list = {{{}, 0},          {{1}, 0},        {{10}, 0},         {{32, 10}, 1},   {{32, 10}, 0},
-                                         {{3, 4, 5}, 1},   {{3, 4, 5}, -1}, {{200, 16}, -1},   {{3, 1500}, -1}, {{2, 9000}, 1},
-                                         {{300, 80}, 0},   {{5, 7, 8}, 1},   {{2, 40, 130}, 1},
-                                         {{9000, 2}, 0},   {{0, 3}, 1},     {{2, 0}, 1},       {{5, 1}, 1}};
+  static const std::vector<Case> list = {
+      {{}, 0},           {{1}, 0},        {{10}, 0},       {{32, 10}, 1},  {{32, 10}, 0},  {{3, 4, 5}, 1},
+      {{3, 4, 5}, -1},   {{200, 16}, -1}, {{3, 1500}, -1}, {{2, 9000}, 1}, {{300, 80}, 0}, {{5, 7, 8}, 1},
+      {{2, 40, 130}, 1}, {{9000, 2}, 0},  {{0, 3}, 1},     {{2, 0}, 1},    {{5, 1}, 1}};
   return list;
 }
 
@@ -53,8 +53,10 @@ TEST(Softmax, EqualsTheDefinition) {
     for (const Case& c : cases())
       for (const Tensor& t : layoutsOf(randomTensor(c.sizes, type))) {
         const double tolerance = epsilonOf(type) + 16 * epsilonOf(type == kDouble ? kDouble : kFloat);
-        EXPECT_TRUE(near(valuesOf(shunt::softmax(t, c.dim)), expected(t, c.dim, false), tolerance, 0.01)) << type << t.sizes();
-        EXPECT_TRUE(near(valuesOf(shunt::log_softmax(t, c.dim)), expected(t, c.dim, true), tolerance)) << type << t.sizes();
+        EXPECT_TRUE(near(valuesOf(shunt::softmax(t, c.dim)), expected(t, c.dim, false), tolerance, 0.01))
+            << type << t.sizes();
+        EXPECT_TRUE(near(valuesOf(shunt::log_softmax(t, c.dim)), expected(t, c.dim, true), tolerance))
+            << type << t.sizes();
       }
 }
 
@@ -68,8 +70,10 @@ TEST(Softmax, BackwardEqualsTheDefinition) {
       const Tensor soft = (g - (g * yd).sum(dims, true)) * yd;
       const Tensor logarithm = g - ld.exp() * g.sum(dims, true);
       const double tolerance = epsilonOf(type) + 64 * epsilonOf(type == kDouble ? kDouble : kFloat);
-      EXPECT_TRUE(near(valuesOf(shunt::_softmax_backward_data(grad, y, c.dim, type)), valuesOf(soft), tolerance, 0.1)) << t.sizes();
-      EXPECT_TRUE(near(valuesOf(shunt::_log_softmax_backward_data(grad, log_y, c.dim, type)), valuesOf(logarithm), tolerance))
+      EXPECT_TRUE(near(valuesOf(shunt::_softmax_backward_data(grad, y, c.dim, type)), valuesOf(soft), tolerance, 0.1))
+          << t.sizes();
+      EXPECT_TRUE(
+          near(valuesOf(shunt::_log_softmax_backward_data(grad, log_y, c.dim, type)), valuesOf(logarithm), tolerance))
           << t.sizes();
     }
 }
@@ -84,7 +88,8 @@ TEST(Softmax, HandlesExtremeInputs) {
 
 TEST(Softmax, ConvertsFirstWhenAskedTo) {
   EXPECT_EQ(shunt::softmax(shunt::tensor({1, 2}), 0, kDouble).dtype(), kDouble);
-  EXPECT_THAT(errorOf([] { shunt::softmax(shunt::tensor({1, 2}), 0); }), ::testing::StartsWith("\"softmax_lastdim_kernel_impl\" not implemented for 'Long'"));
+  EXPECT_THAT(errorOf([] { shunt::softmax(shunt::tensor({1, 2}), 0); }),
+              ::testing::StartsWith("\"softmax_lastdim_kernel_impl\" not implemented for 'Long'"));
   EXPECT_THAT(errorOf([] { shunt::_softmax(shunt::tensor({1.}), 0, true); }),
               ::testing::StartsWith("softmax with half to float conversion is not supported on CPU"));
   EXPECT_THAT(errorOf([] { shunt::softmax(shunt::tensor({1.}), 1); }),

@@ -7,11 +7,11 @@ namespace shunt {
 namespace {
 
 using testing::counted;
+using ::testing::ElementsAre;
+using testing::errorOf;
+using ::testing::HasSubstr;
 using testing::iota;
 using testing::valuesOf;
-using testing::errorOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 const std::vector<ScalarType> kTypes = {kByte, kChar, kShort, kInt, kLong, kHalf, kFloat, kDouble, kBool, kBFloat16};
 
@@ -218,8 +218,10 @@ TEST(MaskedFill, FillsAnExpandedElementWhereAnyOfItsPlacesIsMasked) {
 TEST(Where, NumbersFitTheTensorsDtype) {
   const Tensor mask = shunt::tensor({true, false}), bytes = iota({2}, kByte);
   EXPECT_THAT(valuesOf(shunt::where(mask, bytes, Scalar(255))), ElementsAre(0, 255));
-  EXPECT_THAT(errorOf([&] { shunt::where(mask, bytes, Scalar(300)); }), HasSubstr("cannot be converted to type uint8_t without overflow"));
-  EXPECT_THAT(errorOf([&] { shunt::where(mask, Scalar(65536), bytes); }), HasSubstr("cannot be converted to type uint8_t without overflow"));
+  EXPECT_THAT(errorOf([&] { shunt::where(mask, bytes, Scalar(300)); }),
+              HasSubstr("cannot be converted to type uint8_t without overflow"));
+  EXPECT_THAT(errorOf([&] { shunt::where(mask, Scalar(65536), bytes); }),
+              HasSubstr("cannot be converted to type uint8_t without overflow"));
   EXPECT_EQ(shunt::where(mask, bytes, Scalar(300.5)).scalar_type(), kFloat);
 }
 
@@ -240,7 +242,8 @@ TEST(Threshold, IsANumberOfTheTensorsDtype) {
     const Tensor x = full({20}, threshold, type);
     EXPECT_GT(x.narrow(0, 0, 1).item<double>(), threshold);
     EXPECT_EQ(valuesOf(shunt::threshold(x, threshold, 7)), std::vector<double>(20, 7)) << type;
-    EXPECT_EQ(valuesOf(shunt::threshold_backward(shunt::ones({20}, type), x, threshold)), std::vector<double>(20, 0)) << type;
+    EXPECT_EQ(valuesOf(shunt::threshold_backward(shunt::ones({20}, type), x, threshold)), std::vector<double>(20, 0))
+        << type;
     Tensor in_place = x.clone(), out = empty({0}, type);
     shunt::threshold_(in_place, threshold, 7);
     shunt::threshold_out(out, x, threshold, 7);

@@ -4,12 +4,12 @@
 namespace shunt {
 namespace {
 
+using ::testing::ElementsAre;
 using testing::errorOf;
 using testing::expectErrors;
+using ::testing::HasSubstr;
 using testing::iota;
 using testing::valuesOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr ScalarType kAll[] = {kBool, kByte, kChar, kShort, kInt, kLong, kHalf, kBFloat16, kFloat, kDouble};
 
@@ -90,9 +90,11 @@ TEST(ViewDtype, OtherDimensionsMayHaveAnyStrideThatDivides) {
 
 TEST(ViewDtype, Errors) {
   expectErrors({
-      {"no dimension", [] { iota({}).view(kShort); }, "self.dim() cannot be 0 to view Float as Short (different element sizes)"},
+      {"no dimension", [] { iota({}).view(kShort); },
+       "self.dim() cannot be 0 to view Float as Short (different element sizes)"},
       {"last stride", [] { iota({4, 2}, kByte).t().view(kShort); }, "self.stride(-1) must be 1 to view Byte as Short"},
-      {"last stride, narrower", [] { iota({4, 2}, kInt).t().view(kShort); }, "self.stride(-1) must be 1 to view Int as Short"},
+      {"last stride, narrower", [] { iota({4, 2}, kInt).t().view(kShort); },
+       "self.stride(-1) must be 1 to view Int as Short"},
       {"size", [] { iota({2, 6}, kByte).view(kInt); }, "self.size(1) must be divisible by 4 to view Byte as Int"},
       {"stride", [] { iota({2, 6}, kByte).slice(1, 0, 4).view(kInt); }, "self.stride(0) must be divisible by 4"},
       {"offset", [] { iota({8}, kByte).slice(0, 2, 6).view(kInt); }, "self.storage_offset() must be divisible by 4"},

@@ -4,10 +4,10 @@ namespace shunt {
 namespace {
 
 using testing::counted;
+using ::testing::ElementsAre;
 using testing::errorOf;
 using testing::iota;
 using testing::valuesOf;
-using ::testing::ElementsAre;
 
 struct ViewCase {
   const char* name;
@@ -31,50 +31,56 @@ void expectViews(const Tensor& base, const std::vector<ViewCase>& cases) {
 
 TEST(View, GeometryOfThreeDimensions) {
   const Tensor base = iota({2, 3, 4});
-  expectViews(base, {
-      {"alias", [](auto& t) { return shunt::alias(t); }, {2, 3, 4}, {12, 4, 1}, 0},
-      {"detach", [](auto& t) { return t.detach(); }, {2, 3, 4}, {12, 4, 1}, 0},
-      {"view", [](auto& t) { return t.view({6, 4}); }, {6, 4}, {4, 1}, 0},
-      {"view -1", [](auto& t) { return t.view({-1, 2}); }, {12, 2}, {2, 1}, 0},
-      {"view adds ones", [](auto& t) { return t.view({1, 24, 1}); }, {1, 24, 1}, {24, 1, 1}, 0},
-      {"transpose", [](auto& t) { return t.transpose(0, 2); }, {4, 3, 2}, {1, 4, 12}, 0},
-      {"transpose negative", [](auto& t) { return t.transpose(-1, -2); }, {2, 4, 3}, {12, 1, 4}, 0},
-      {"transpose same", [](auto& t) { return t.transpose(1, 1); }, {2, 3, 4}, {12, 4, 1}, 0},
-      {"permute", [](auto& t) { return t.permute({2, 0, 1}); }, {4, 2, 3}, {1, 12, 4}, 0},
-      {"permute negative", [](auto& t) { return t.permute({-1, 0, -2}); }, {4, 2, 3}, {1, 12, 4}, 0},
-      {"unsqueeze front", [](auto& t) { return t.unsqueeze(0); }, {1, 2, 3, 4}, {24, 12, 4, 1}, 0},
-      {"unsqueeze back", [](auto& t) { return t.unsqueeze(-1); }, {2, 3, 4, 1}, {12, 4, 1, 1}, 0},
-      {"unsqueeze middle", [](auto& t) { return t.unsqueeze(1); }, {2, 1, 3, 4}, {12, 12, 4, 1}, 0},
-      {"select", [](auto& t) { return t.select(1, 2); }, {2, 4}, {12, 1}, 8},
-      {"select negative", [](auto& t) { return t.select(-1, -1); }, {2, 3}, {12, 4}, 3},
-      {"index", [](auto& t) { return t[1]; }, {3, 4}, {4, 1}, 12},
-      {"slice", [](auto& t) { return t.slice(2, 1, 4, 2); }, {2, 3, 2}, {12, 4, 2}, 1},
-      {"slice open", [](auto& t) { return t.slice(1); }, {2, 3, 4}, {12, 4, 1}, 0},
-      {"slice negative", [](auto& t) { return t.slice(1, -2, -1); }, {2, 1, 4}, {12, 4, 1}, 4},
-      {"slice clamps", [](auto& t) { return t.slice(1, -100, 100); }, {2, 3, 4}, {12, 4, 1}, 0},
-      {"slice backwards is empty", [](auto& t) { return t.slice(1, 2, 1); }, {2, 0, 4}, {12, 4, 1}, 8},
-      {"slice wide step", [](auto& t) { return t.slice(2, 0, 4, int64_t{1} << 40); }, {2, 3, 1}, {12, 4, int64_t{1} << 40}, 0},
-      {"narrow", [](auto& t) { return t.narrow(2, 1, 2); }, {2, 3, 2}, {12, 4, 1}, 1},
-      {"narrow negative start", [](auto& t) { return t.narrow(0, -1, 1); }, {1, 3, 4}, {12, 4, 1}, 12},
-      {"narrow nothing", [](auto& t) { return t.narrow(0, 2, 0); }, {0, 3, 4}, {12, 4, 1}, 24},
-      {"diagonal", [](auto& t) { return t.diagonal(1, 1, 2); }, {2, 3}, {12, 5}, 1},
-      {"diagonal below", [](auto& t) { return t.diagonal(-2, 1, 2); }, {2, 1}, {12, 5}, 8},
-      {"diagonal far", [](auto& t) { return t.diagonal(-9, 1, 2); }, {2, 0}, {12, 5}, 0},
-      {"as_strided", [](auto& t) { return t.as_strided({3, 2}, {1, 3}, 4); }, {3, 2}, {1, 3}, 4},
-      {"flatten", [](auto& t) { return t.flatten(1); }, {2, 12}, {12, 1}, 0},
-  });
+  expectViews(base,
+              {
+                  {"alias", [](auto& t) { return shunt::alias(t); }, {2, 3, 4}, {12, 4, 1}, 0},
+                  {"detach", [](auto& t) { return t.detach(); }, {2, 3, 4}, {12, 4, 1}, 0},
+                  {"view", [](auto& t) { return t.view({6, 4}); }, {6, 4}, {4, 1}, 0},
+                  {"view -1", [](auto& t) { return t.view({-1, 2}); }, {12, 2}, {2, 1}, 0},
+                  {"view adds ones", [](auto& t) { return t.view({1, 24, 1}); }, {1, 24, 1}, {24, 1, 1}, 0},
+                  {"transpose", [](auto& t) { return t.transpose(0, 2); }, {4, 3, 2}, {1, 4, 12}, 0},
+                  {"transpose negative", [](auto& t) { return t.transpose(-1, -2); }, {2, 4, 3}, {12, 1, 4}, 0},
+                  {"transpose same", [](auto& t) { return t.transpose(1, 1); }, {2, 3, 4}, {12, 4, 1}, 0},
+                  {"permute", [](auto& t) { return t.permute({2, 0, 1}); }, {4, 2, 3}, {1, 12, 4}, 0},
+                  {"permute negative", [](auto& t) { return t.permute({-1, 0, -2}); }, {4, 2, 3}, {1, 12, 4}, 0},
+                  {"unsqueeze front", [](auto& t) { return t.unsqueeze(0); }, {1, 2, 3, 4}, {24, 12, 4, 1}, 0},
+                  {"unsqueeze back", [](auto& t) { return t.unsqueeze(-1); }, {2, 3, 4, 1}, {12, 4, 1, 1}, 0},
+                  {"unsqueeze middle", [](auto& t) { return t.unsqueeze(1); }, {2, 1, 3, 4}, {12, 12, 4, 1}, 0},
+                  {"select", [](auto& t) { return t.select(1, 2); }, {2, 4}, {12, 1}, 8},
+                  {"select negative", [](auto& t) { return t.select(-1, -1); }, {2, 3}, {12, 4}, 3},
+                  {"index", [](auto& t) { return t[1]; }, {3, 4}, {4, 1}, 12},
+                  {"slice", [](auto& t) { return t.slice(2, 1, 4, 2); }, {2, 3, 2}, {12, 4, 2}, 1},
+                  {"slice open", [](auto& t) { return t.slice(1); }, {2, 3, 4}, {12, 4, 1}, 0},
+                  {"slice negative", [](auto& t) { return t.slice(1, -2, -1); }, {2, 1, 4}, {12, 4, 1}, 4},
+                  {"slice clamps", [](auto& t) { return t.slice(1, -100, 100); }, {2, 3, 4}, {12, 4, 1}, 0},
+                  {"slice backwards is empty", [](auto& t) { return t.slice(1, 2, 1); }, {2, 0, 4}, {12, 4, 1}, 8},
+                  {"slice wide step",
+                   [](auto& t) { return t.slice(2, 0, 4, int64_t{1} << 40); },
+                   {2, 3, 1},
+                   {12, 4, int64_t{1} << 40},
+                   0},
+                  {"narrow", [](auto& t) { return t.narrow(2, 1, 2); }, {2, 3, 2}, {12, 4, 1}, 1},
+                  {"narrow negative start", [](auto& t) { return t.narrow(0, -1, 1); }, {1, 3, 4}, {12, 4, 1}, 12},
+                  {"narrow nothing", [](auto& t) { return t.narrow(0, 2, 0); }, {0, 3, 4}, {12, 4, 1}, 24},
+                  {"diagonal", [](auto& t) { return t.diagonal(1, 1, 2); }, {2, 3}, {12, 5}, 1},
+                  {"diagonal below", [](auto& t) { return t.diagonal(-2, 1, 2); }, {2, 1}, {12, 5}, 8},
+                  {"diagonal far", [](auto& t) { return t.diagonal(-9, 1, 2); }, {2, 0}, {12, 5}, 0},
+                  {"as_strided", [](auto& t) { return t.as_strided({3, 2}, {1, 3}, 4); }, {3, 2}, {1, 3}, 4},
+                  {"flatten", [](auto& t) { return t.flatten(1); }, {2, 12}, {12, 1}, 0},
+              });
 }
 
 TEST(View, SqueezeAndExpand) {
-  expectViews(iota({1, 3, 1, 2}), {
-      {"squeeze", [](auto& t) { return t.squeeze(); }, {3, 2}, {2, 1}, 0},
-      {"squeeze one", [](auto& t) { return t.squeeze(2); }, {1, 3, 2}, {6, 2, 1}, 0},
-      {"squeeze not one", [](auto& t) { return t.squeeze(1); }, {1, 3, 1, 2}, {6, 2, 2, 1}, 0},
-      {"expand", [](auto& t) { return t.expand({5, 3, 4, 2}); }, {5, 3, 4, 2}, {0, 2, 0, 1}, 0},
-      {"expand -1", [](auto& t) { return t.expand({7, -1, -1, 4, -1}); },
-       {7, 1, 3, 4, 2}, {0, 6, 2, 0, 1}, 0},
-      {"expand_as", [](auto& t) { return t.expand_as(iota({1, 3, 2, 2})); }, {1, 3, 2, 2}, {6, 2, 0, 1}, 0},
-  });
+  expectViews(
+      iota({1, 3, 1, 2}),
+      {
+          {"squeeze", [](auto& t) { return t.squeeze(); }, {3, 2}, {2, 1}, 0},
+          {"squeeze one", [](auto& t) { return t.squeeze(2); }, {1, 3, 2}, {6, 2, 1}, 0},
+          {"squeeze not one", [](auto& t) { return t.squeeze(1); }, {1, 3, 1, 2}, {6, 2, 2, 1}, 0},
+          {"expand", [](auto& t) { return t.expand({5, 3, 4, 2}); }, {5, 3, 4, 2}, {0, 2, 0, 1}, 0},
+          {"expand -1", [](auto& t) { return t.expand({7, -1, -1, 4, -1}); }, {7, 1, 3, 4, 2}, {0, 6, 2, 0, 1}, 0},
+          {"expand_as", [](auto& t) { return t.expand_as(iota({1, 3, 2, 2})); }, {1, 3, 2, 2}, {6, 2, 0, 1}, 0},
+      });
   EXPECT_EQ(iota({3}).expand({2, 3}).strides().vec(), (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(iota({3}).expand({1, 3}).strides().vec(), (std::vector<int64_t>{3, 1}));
   EXPECT_EQ(iota({1}).expand({0}).numel(), 0);
@@ -109,15 +115,21 @@ TEST(View, ReshapeSharesWhereItCan) {
   EXPECT_EQ(base.reshape_as(iota({24})).dim(), 1);
 }
 
-// Every way to factor 12 elements against every small strided layout: a view exists exactly when the elements' addresses
-// can be written with constant strides, and then it shows them in order.
+// Every way to factor 12 elements against every small strided layout: a view exists exactly when the elements'
+// addresses can be written with constant strides, and then it shows them in order.
 TEST(View, StridesShowTheSameElementsInOrder) {
   const Tensor store = iota({12});
-  const std::vector<Tensor> layouts = {store.view({3, 4}),    store.view({3, 4}).t(),         store.view({2, 3, 2}).permute({1, 0, 2}),
-                                       store.view({1, 12}).t(), store.slice(0, 0, 12, 2).view({2, 3}), store.view({12, 1})[3].expand({4}),
+  const std::vector<Tensor> layouts = {store.view({3, 4}),
+                                       store.view({3, 4}).t(),
+                                       store.view({2, 3, 2}).permute({1, 0, 2}),
+                                       store.view({1, 12}).t(),
+                                       store.slice(0, 0, 12, 2).view({2, 3}),
+                                       store.view({12, 1})[3].expand({4}),
                                        store.view({2, 2, 3}).transpose(0, 1)};
-  const std::vector<std::vector<int64_t>> shapes = {{12}, {6}, {4}, {3, 4}, {4, 3}, {2, 6}, {6, 2}, {2, 2, 3}, {3, 2, 2}, {2, 3},
-                                                    {3, 2}, {2, 2}, {1, 12, 1}, {1, 2, 1, 3, 1, 2}, {1, 4}};
+  const std::vector<std::vector<int64_t>> shapes = {
+      {12},      {6},       {4},    {3, 4}, {4, 3}, {2, 6},     {6, 2},
+      {2, 2, 3}, {3, 2, 2}, {2, 3}, {3, 2}, {2, 2}, {1, 12, 1}, {1, 2, 1, 3, 1, 2},
+      {1, 4}};
   int shared = 0;
   for (const Tensor& t : layouts) {
     for (const auto& shape : shapes) {

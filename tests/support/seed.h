@@ -1,6 +1,7 @@
 // The seed of tests that draw their cases, and how much they draw. Any thread.
 //
-//   SHUNT_TEST_SEED=n   repeats the run that printed n; without it the seed is the day's number, so that every day's runs
+//   SHUNT_TEST_SEED=n   repeats the run that printed n; without it the seed is the day's number, so that every day's
+//   runs
 //                       draw other cases, or a fixed one (seedOfComparison)
 //   SHUNT_TEST_LONG=1   the whole of what there is to draw, which takes minutes (docs/testing.md)
 #pragma once
@@ -21,7 +22,8 @@ inline uint64_t drawnSeed() {
     if (text[end] != 0) throw std::invalid_argument(std::string("SHUNT_TEST_SEED is no number: ") + text);
     return seed;
   }
-  return static_cast<uint64_t>(std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()).time_since_epoch().count());
+  return static_cast<uint64_t>(
+      std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()).time_since_epoch().count());
 }
 
 inline bool longRun() {

@@ -31,8 +31,8 @@ inline std::vector<std::string> splitAt(const std::string& separator, const std:
   return parts;
 }
 
-/// Throws where the file can't be read, a row has another number of columns than `header` ("operator | reason"), or its last
-/// column is empty.
+/// Throws where the file can't be read, a row has another number of columns than `header` ("operator | reason"), or its
+/// last column is empty.
 inline std::vector<TableRow> readTable(const std::string& path, const std::string& header) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error("cannot read " + path);

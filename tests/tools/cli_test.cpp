@@ -25,7 +25,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 test::CommandResult shunt_cli(const std::string& arguments, const std::string& variables, const char* streams) {
-  return test::runCommand("env -u SHUNT_JIT -u SHUNT_JIT_CACHE -u SHUNT_STATS " + variables + " " SHUNT_CLI " " + arguments + streams);
+  return test::runCommand("env -u SHUNT_JIT -u SHUNT_JIT_CACHE -u SHUNT_STATS " + variables + " " SHUNT_CLI " " +
+                          arguments + streams);
 }
 
 /// What a program reads: warnings, such as that of a library without its compiler, go past it.
@@ -65,17 +66,20 @@ TEST(Library, OwnOperatorsAreSeenToo) {
   const std::string load = "--library " SHUNT_OWN_OPS " ";
   EXPECT_EQ(good(load + "ops mine::"), "mine::twice\n");
   EXPECT_THAT(good(load + "dump mine::twice"), HasSubstr("\nCPU: own_ops.cpp:6 [kernel]"));
-  EXPECT_THAT(good(load + "explain mine::twice -a 'float64[2]'"), testing::ContainsRegex("-> CPU +kernel +own_ops.cpp:6"));
+  EXPECT_THAT(good(load + "explain mine::twice -a 'float64[2]'"),
+              testing::ContainsRegex("-> CPU +kernel +own_ops.cpp:6"));
   EXPECT_THAT(bad("dump mine::twice"), HasSubstr("no such operator"));
 }
 
 TEST(ExplainCommand, ADescribedCall) {
   const std::string text = good("explain add.Tensor --arg 'float32[2,3]:grad' --arg 'float32[3]:strided' -a alpha=2");
   EXPECT_THAT(text, AllOf(HasSubstr("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"),
-                          HasSubstr("Float [2, 3] on cpu, contiguous, requires grad"), HasSubstr("Float [3] on cpu, strided"),
-                          HasSubstr("alpha  2"), HasSubstr("-> AutogradCPU"), HasSubstr("pair (Float contiguous, Float strided)")));
+                          HasSubstr("Float [2, 3] on cpu, contiguous, requires grad"),
+                          HasSubstr("Float [3] on cpu, strided"), HasSubstr("alpha  2"), HasSubstr("-> AutogradCPU"),
+                          HasSubstr("pair (Float contiguous, Float strided)")));
 #ifdef SHUNT_CLI_HAS_COMPILER
-  EXPECT_THAT(text, AllOf(HasSubstr("not observed yet; about 512 calls make it hot"), HasSubstr("plan for aten::add.Tensor")));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("not observed yet; about 512 calls make it hot"), HasSubstr("plan for aten::add.Tensor")));
   EXPECT_THAT(good("explain cos -a 'float32[2]'", "SHUNT_JIT_THRESHOLD=7"), HasSubstr("about 7 calls make it hot"));
 #else
   EXPECT_THAT(text, HasSubstr("libshunt_jit.so is not available"));
@@ -107,11 +111,14 @@ TEST(Dump, FallbacksAreNamedWithTheirPlaces) {
 
 TEST(Trace, EachStepAsTextAndAsJson) {
   const std::string call = "explain relu -a 'float32[2]:grad'";  // makes its argument by calls
-  const auto traced = [&](const std::string& value) { return shunt_cli(call, "SHUNT_TRACE=" + value, " 2>&1 >/dev/null").text; };
+  const auto traced = [&](const std::string& value) {
+    return shunt_cli(call, "SHUNT_TRACE=" + value, " 2>&1 >/dev/null").text;
+  };
   EXPECT_THAT(traced("1"), AllOf(HasSubstr("call aten::ones keys={BackendSelect} -> BackendSelect [kernel]\n"),
                                  HasSubstr("redispatch aten::ones keys={CPU} -> CPU [CompositeExplicitAutograd]\n")));
   EXPECT_THAT(traced("0"), Not(HasSubstr("aten::ones")));
-  EXPECT_THAT(traced("yes"), AllOf(HasSubstr("SHUNT_TRACE=yes is neither 0 nor 1 nor json"), Not(HasSubstr("aten::ones"))));
+  EXPECT_THAT(traced("yes"),
+              AllOf(HasSubstr("SHUNT_TRACE=yes is neither 0 nor 1 nor json"), Not(HasSubstr("aten::ones"))));
   std::istringstream lines(traced("json"));
   int calls = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -141,7 +148,8 @@ TEST(ExplainCommand, ArgumentsOfEveryKind) {
 
 TEST(ExplainCommand, WhatIsWrongIsSaid) {
   EXPECT_THAT(bad("explain relu"), HasSubstr("argument 'self' of aten::relu is missing"));
-  EXPECT_THAT(bad("explain relu -a 'float32[2'"), AllOf(HasSubstr("'float32[2': not understood"), HasSubstr("An argument is one of")));
+  EXPECT_THAT(bad("explain relu -a 'float32[2'"),
+              AllOf(HasSubstr("'float32[2': not understood"), HasSubstr("An argument is one of")));
   EXPECT_THAT(bad("explain relu -a 'float32[x]'"), HasSubstr("'x' is not a size"));
   EXPECT_THAT(bad("explain relu -a 'float32[2]:fast'"), HasSubstr("'fast' is none of grad, strided, meta"));
   EXPECT_THAT(bad("explain relu -a 'int32[2]:grad'"), HasSubstr("floating point"));
@@ -188,7 +196,8 @@ TEST(StatsCommand, PrintsTheTableOfAReport) {
   const Report report;
   const std::string text = good("stats " + report.file);
   EXPECT_EQ(text, jit::statsTable(report.stats));
-  EXPECT_THAT(text, AllOf(HasSubstr("12345"), HasSubstr("7.25"), HasSubstr("aten::mul.Tensor {CPU} (Float contiguous, Float rows)"),
+  EXPECT_THAT(text, AllOf(HasSubstr("12345"), HasSubstr("7.25"),
+                          HasSubstr("aten::mul.Tensor {CPU} (Float contiguous, Float rows)"),
                           HasSubstr("my::op {} (): CPU: nothing to inline"), HasSubstr("CPU changed to kernel")));
   EXPECT_EQ(good("stats --json " + report.file), jit::statsJson(report.stats));
   EXPECT_THAT(bad("stats /nowhere.json"), HasSubstr("can't read /nowhere.json"));
@@ -199,7 +208,8 @@ TEST(StatsCommand, PrintsTheTableOfAReport) {
 TEST(ExplainCommand, PairsOfAFinishedProgram) {
   const Report report;
   const std::string text = good("explain mul.Tensor --report " + report.file);
-  EXPECT_THAT(text, AllOf(HasSubstr("compiled"), HasSubstr("12345"), HasSubstr("plan for aten::mul.Tensor"), Not(HasSubstr("my::op"))));
+  EXPECT_THAT(text, AllOf(HasSubstr("compiled"), HasSubstr("12345"), HasSubstr("plan for aten::mul.Tensor"),
+                          Not(HasSubstr("my::op"))));
   EXPECT_EQ(good("explain mul --report " + report.file), text) << "all overloads";
   EXPECT_THAT(good("explain my::op --report " + report.file), HasSubstr("reason: CPU: nothing to inline"));
   EXPECT_THAT(bad("explain add --report " + report.file), HasSubstr("the program observed no pair of aten::add"));
@@ -233,7 +243,8 @@ struct FilledCache {
 TEST(CacheCommand, ListsVerifiesAndClears) {
   const FilledCache cache;
   const std::string text = good("cache list" + cache.option());
-  EXPECT_THAT(text, AllOf(HasSubstr("aten::mul.Tensor {CPU} (Float contiguous, Float contiguous)"), HasSubstr("aten::relu {CPU} (Double contiguous)"),
+  EXPECT_THAT(text, AllOf(HasSubstr("aten::mul.Tensor {CPU} (Float contiguous, Float contiguous)"),
+                          HasSubstr("aten::relu {CPU} (Double contiguous)"),
                           testing::ContainsRegex("[0-9]+ thunks, [0-9]+ bytes, in "), HasSubstr(" 0 damaged")));
   EXPECT_EQ(good("cache list", "SHUNT_JIT_CACHE=" + cache.directory), text);
   const auto json = nlohmann::json::parse(good("cache list --json" + cache.option()));
@@ -245,11 +256,14 @@ TEST(CacheCommand, ListsVerifiesAndClears) {
 
   std::fstream(cache.firstFile(), std::ios::in | std::ios::out).seekp(100).put('~').put('~');
   const std::string verified = bad("cache verify" + cache.option());
-  EXPECT_THAT(verified, AllOf(HasSubstr(std::filesystem::path(cache.firstFile()).filename().string() + ": its checksum is wrong"), HasSubstr(" 1 damaged")));
+  EXPECT_THAT(verified,
+              AllOf(HasSubstr(std::filesystem::path(cache.firstFile()).filename().string() + ": its checksum is wrong"),
+                    HasSubstr(" 1 damaged")));
   EXPECT_THAT(good("cache list" + cache.option()), HasSubstr("damaged"));
 
   std::ofstream(cache.directory + "/somebody's") << "else";
-  EXPECT_THAT(good("cache clear" + cache.option()), HasSubstr("removed " + std::to_string(json["entries"].size()) + " files"));
+  EXPECT_THAT(good("cache clear" + cache.option()),
+              HasSubstr("removed " + std::to_string(json["entries"].size()) + " files"));
   EXPECT_THAT(good("cache list" + cache.option()), HasSubstr("0 thunks"));
   EXPECT_TRUE(std::filesystem::exists(cache.directory + "/somebody's")) << "no file of the cache";
 }
@@ -257,7 +271,8 @@ TEST(CacheCommand, ListsVerifiesAndClears) {
 TEST(CacheCommand, WhatIsWrongIsSaid) {
   EXPECT_THAT(good("cache list --directory /nowhere/at/all"), HasSubstr("0 thunks"));
   EXPECT_THAT(good("cache clear --directory /nowhere/at/all"), HasSubstr("removed 0 files"));
-  EXPECT_THAT(bad("cache list --directory /dev/null"), HasSubstr("the disk cache in '/dev/null': can't open it: Not a directory"));
+  EXPECT_THAT(bad("cache list --directory /dev/null"),
+              HasSubstr("the disk cache in '/dev/null': can't open it: Not a directory"));
   EXPECT_THAT(bad("cache"), HasSubstr("subcommand"));
   EXPECT_THAT(bad("cache", "SHUNT_JIT_CACHE="), HasSubstr("subcommand"));
   EXPECT_THAT(good("cache list", "SHUNT_JIT_CACHE= XDG_CACHE_HOME=/nowhere"), HasSubstr("in /nowhere/shunt"));

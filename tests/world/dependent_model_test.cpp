@@ -1,5 +1,6 @@
-// Explores src/dispatch/publication.h together with include/shunt/core/world.h: two operators, a thunk of one that relies
-// on the other; all participants at once; and shows that the exploration finds each bug planted in publication.h.
+// Explores src/dispatch/publication.h together with include/shunt/core/world.h: two operators, a thunk of one that
+// relies on the other; all participants at once; and shows that the exploration finds each bug planted in
+// publication.h.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -27,7 +28,8 @@ void expectHolds(const char* name, DependentShape shape, size_t at_least) {
 }
 
 // Two callers, a registrar, the compiler and a reclaimer, all at once. The first with two calls of the outer operator;
-// the second with calls of either, and one by a kernel in the thunk. With both: 80 million states (world_model_explore).
+// the second with calls of either, and one by a kernel in the thunk. With both: 80 million states
+// (world_model_explore).
 constexpr DependentShape kTwoOuterCalls = {.caller = {"o", "o"}};
 constexpr DependentShape kEitherCalled = {.caller = {"io", "i"}, .calls_inside = true};
 // A thunk that is there from the start, and two changes.
@@ -35,8 +37,12 @@ constexpr DependentShape kThunkInForce = {
     .caller = {"o", "i"}, .calls_inside = true, .thunk_at_start = true, .compiles = 0, .registrations = 2};
 
 // The same, and the changes are of both operators.
-constexpr DependentShape kBothChange = {
-    .caller = {"io", ""}, .calls_inside = true, .thunk_at_start = true, .compiles = 0, .registrations = 2, .changes_both = true};
+constexpr DependentShape kBothChange = {.caller = {"io", ""},
+                                        .calls_inside = true,
+                                        .thunk_at_start = true,
+                                        .compiles = 0,
+                                        .registrations = 2,
+                                        .changes_both = true};
 
 TEST(DependentModel, AllParticipantsTwoOuterCalls) {
   if (!test::longRun()) GTEST_SKIP() << "24 million states: SHUNT_TEST_LONG=1 (docs/testing.md)";
@@ -48,8 +54,10 @@ TEST(DependentModel, ThunkInForce) { expectHolds("thunk in force", kThunkInForce
 TEST(DependentModel, BothChange) { expectHolds("both change", kBothChange, 10'000); }
 
 // Small shapes: a thunk that is there from the start and what it relies on, with one caller.
-constexpr DependentShape kFolds = {.caller = {"o", ""}, .inlines = false, .thunk_at_start = true, .compiles = 0, .reclaims = 0};
-constexpr DependentShape kFoldsMet = {.caller = {"io", ""}, .inlines = false, .thunk_at_start = true, .compiles = 0, .reclaims = 0};
+constexpr DependentShape kFolds = {
+    .caller = {"o", ""}, .inlines = false, .thunk_at_start = true, .compiles = 0, .reclaims = 0};
+constexpr DependentShape kFoldsMet = {
+    .caller = {"io", ""}, .inlines = false, .thunk_at_start = true, .compiles = 0, .reclaims = 0};
 constexpr DependentShape kInlines = {
     .caller = {"io", ""}, .folds = false, .calls_inside = true, .thunk_at_start = true, .compiles = 0, .reclaims = 0};
 constexpr DependentShape kCompiles = {.caller = {"o", ""}, .reclaims = 0};
@@ -67,7 +75,8 @@ TEST(DependentModel, ReductionKeepsEveryEnd) {
 // ---- each seeded bug, and what the oracle must say about it ----
 template <class Bugs>
 void expectFound(const char* name, const char* message, DependentShape small, DependentShape large) {
-  const Outcome outcomes[] = {explore<Bugs>(name, small), explore<Bugs>(name, small, false), explore<Bugs>(name, large)};
+  const Outcome outcomes[] = {explore<Bugs>(name, small), explore<Bugs>(name, small, false),
+                              explore<Bugs>(name, large)};
   for (const Outcome& o : outcomes) {
     ASSERT_TRUE(o.violation.has_value()) << name << " was not found";
     EXPECT_NE(o.violation->find(message), std::string::npos) << *o.violation;
@@ -110,17 +119,14 @@ TEST(DependentModelSeededBugs, NoValidityCheck) {
   expectFound<NoValidityCheck>("validity not asked", kStale, kInlines, kEitherCalled);
 }
 
-constexpr DependentShape kFoldsBothChange = {.caller = {"io", ""},
-                                             .inlines = false,
-                                             .thunk_at_start = true,
-                                             .compiles = 0,
-                                             .changes_both = true,
-                                             .reclaims = 0};
+constexpr DependentShape kFoldsBothChange = {
+    .caller = {"io", ""}, .inlines = false, .thunk_at_start = true, .compiles = 0, .changes_both = true, .reclaims = 0};
 TEST(DependentModelSeededBugs, DependantOnlyChanges) {
   expectFound<KeepDependants>("dependant only changes", kAfterMet, kFoldsBothChange, kBothChange);
 }
 
-// Not every step guards everything: what Note [Thunks and the world] says of R4's order and R3, as theorems of the model.
+// Not every step guards everything: what Note [Thunks and the world] says of R4's order and R3, as theorems of the
+// model.
 TEST(DependentModelSeededBugs, OrderIsNotNeededWhereTheThunkAsks) {
   EXPECT_FALSE(explore<ChangedFirst>("changed operator first, thunk asks", kInlines).violation.has_value());
 }

@@ -1,5 +1,6 @@
 // The programs of "one world per call" with two operators and a thunk: the outer operator's thunk relies on the inner
-// operator's entry. Callers, a registrar that changes the inner operator, the compiler that makes the thunk, a reclaimer.
+// operator's entry. Callers, a registrar that changes the inner operator, the compiler that makes the thunk, a
+// reclaimer.
 //
 // Note [The model's thunk]
 // There is at most one, the outer operator's; whether a state of that operator holds it, and which version of the inner
@@ -8,8 +9,8 @@
 //   - calls the inner operator through its table, as a kernel in the thunk does;
 //   - inlines: asks for validity, then runs the inlined entry, or calls the operator.
 // each if the shape says so; without a thunk the call is interpreted and calls the inner operator. The oracle knows the
-// newest version of the inner entry that anyone could know of: by a registration's return, or by a call that got it. What
-// begins then must not run an older one.
+// newest version of the inner entry that anyone could know of: by a registration's return, or by a call that got it.
+// What begins then must not run an older one.
 #pragma once
 
 #include <shunt/core/world.h>
@@ -31,13 +32,14 @@ namespace shunt::world::model {
 struct NoBugs : NoSeededBugs, NoPublicationBugs {};
 
 struct DependentShape {
-  const char* caller[2] = {"o", "i"};  // what each calls, one after another: the inner or the outer operator; "": no such caller
+  const char* caller[2] = {
+      "o", "i"};  // what each calls, one after another: the inner or the outer operator; "": no such caller
   bool folds = true, calls_inside = false, inlines = true;
   bool thunk_at_start = false;  // or
   int compiles = 1;             // the compiler makes it
   int registrations = 1;
   bool changes_both = false;  // a registration changes the outer operator too
-  int reclaims = 1;  // before the last one, which runs when every program has ended
+  int reclaims = 1;           // before the last one, which runs when every program has ended
 };
 
 template <class Bugs = NoBugs>
@@ -47,7 +49,8 @@ class DependentWorld {
   using Reclaim = Reclaimer<ThunkPlatform, Slot, Bugs>;
 
   explicit DependentWorld(DependentShape shape) : shape_(shape) {
-    if (shape.thunk_at_start + shape.compiles > 1) throw std::length_error("a second thunk would share the first one's validity");
+    if (shape.thunk_at_start + shape.compiles > 1)
+      throw std::length_error("a second thunk would share the first one's validity");
   }
 
   Outcome explore(bool reduce = true) {
@@ -76,7 +79,8 @@ class DependentWorld {
 
   // ---- calls ----
   template <class Inside>
-  void call(Frames& frames, const ThunkPlatform::Atomic<const Slot*>& published, Content::Owner owner, Inside&& inside) {
+  void call(Frames& frames, const ThunkPlatform::Atomic<const Slot*>& published, Content::Owner owner,
+            Inside&& inside) {
     mark(MarkKind::kBegin, nullptr, Content{owner});
     int depth = 0;
     const Slot* s = frames.enter(published, depth);

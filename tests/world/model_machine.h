@@ -60,7 +60,8 @@ struct SystemState {
   uint8_t slot_generation[kNumSlots];     // 0: free
   uint8_t slot_content[kNumSlots];        // packed
   uint8_t last_generation, published_generation[kNumOwners];
-  uint8_t returned_version, met_version;  // the inner operator's newest that a registration's return, or a call, made known
+  uint8_t returned_version,
+      met_version;  // the inner operator's newest that a registration's return, or a call, made known
 };
 static_assert(std::has_unique_object_representations_v<SystemState>);
 

@@ -28,8 +28,8 @@ namespace shunt::world::model {
 struct Slot {};
 inline constexpr int kNumSlots = 8;  // index 0 is null
 
-/// What a state says: whose it is, and a version: of the inner operator's entry, or of the entry that the outer operator's
-/// thunk relied on (0: it has no thunk). Worlds with one operator leave it 0.
+/// What a state says: whose it is, and a version: of the inner operator's entry, or of the entry that the outer
+/// operator's thunk relied on (0: it has no thunk). Worlds with one operator leave it 0.
 struct Content {
   enum Owner : uint8_t { kInner, kOuter };
   Owner owner = kInner;
@@ -53,10 +53,20 @@ struct Op {
 
 /// What a program tells the oracle. kBegin, kUse and kLive happen with the next operation (the latest moment is the
 /// strictest), the others with the previous one (the earliest is).
-/// kFolded: the call of the outer operator relies on `version` as a whole. kInlined: a call of the inner operator begins,
-/// and runs what was inlined of `version`.
+/// kFolded: the call of the outer operator relies on `version` as a whole. kInlined: a call of the inner operator
+/// begins, and runs what was inlined of `version`.
 enum class MarkKind : uint8_t {
-  kBegin, kUse, kLive, kEntered, kEnded, kPublished, kFree, kAllDone, kFail, kFolded, kInlined,
+  kBegin,
+  kUse,
+  kLive,
+  kEntered,
+  kEnded,
+  kPublished,
+  kFree,
+  kAllDone,
+  kFail,
+  kFolded,
+  kInlined,
 };
 struct Mark {
   MarkKind kind;
@@ -170,8 +180,8 @@ std::vector<const Slot*> lock();
 void unlock(const std::vector<const Slot*>& retired);
 /// A fresh state, not live before MarkKind::kLive; the address of a freed one is used again first.
 const Slot* allocate(Content content = {});
-/// What a state says. Its content was written before it was published by an exchange, so whoever has it sees it; that it
-/// is not freed meanwhile is watched.
+/// What a state says. Its content was written before it was published by an exchange, so whoever has it sees it; that
+/// it is not freed meanwhile is watched.
 Content inspect(const Slot* slot);
 /// Waits for every other program to end; their stores are then visible, as after a thread's join.
 void joinAll();

@@ -23,8 +23,10 @@ int report(const Outcome& o) {
 int run(int argc, char** argv) {
   const bool thunk = argc > 1 && std::strcmp(argv[1], "thunk") == 0;
   if (argc < (thunk ? 8 : 7)) {
-    std::fprintf(stderr, "usage: %s [thunk caller1 caller2 letters compiles registrations reclaims |\n"
-                 "  calls1 calls2 nested signal publications reclaims] [full]\n", argv[0]);
+    std::fprintf(stderr,
+                 "usage: %s [thunk caller1 caller2 letters compiles registrations reclaims |\n"
+                 "  calls1 calls2 nested signal publications reclaims] [full]\n",
+                 argv[0]);
     return 2;
   }
   const bool full = std::strcmp(argv[argc - 1], "full") == 0;

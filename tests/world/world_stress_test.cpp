@@ -100,7 +100,7 @@ class Pool {
 
 TEST(WorldStress, CallsWhilePublishing) {
   ASSERT_TRUE(HardwarePlatform::barrierAll()) << "this kernel has no membarrier(PRIVATE_EXPEDITED)";
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = onSignal;
   ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
 

@@ -12,9 +12,9 @@
 namespace shunt::host_symbols {
 
 struct Symbol {
-  bool wanted = false;        // defined or used by an object with bitcode, or by the bitcode itself
-  bool defined = false;       // in one of the objects
-  bool exported = true;       // by visibility: no object hides it
+  bool wanted = false;   // defined or used by an object with bitcode, or by the bitcode itself
+  bool defined = false;  // in one of the objects
+  bool exported = true;  // by visibility: no object hides it
   bool thread_local_ = false;
 };
 

@@ -23,9 +23,7 @@ std::string quoted(llvm::StringRef name) { return '"' + name.str() + '"'; }
 
 // A hidden symbol's address is a constant distance away. An exported one may come from elsewhere: the dynamic linker is
 // asked for it when it is needed.
-std::string distance(const Entry& entry) {
-  return entry.getValue().exported ? "0" : quoted(entry.getKey()) + " - .";
-}
+std::string distance(const Entry& entry) { return entry.getValue().exported ? "0" : quoted(entry.getKey()) + " - ."; }
 
 }  // namespace
 
@@ -49,8 +47,8 @@ std::string writeAssembler(const Symbols& symbols) {
          std::to_string(locals.size()) +
          "\n\t.long .Lnames - ., .Lsymbols - ., .Llocals - ., __start_shunt_bc - ., __stop_shunt_bc - .\n"
          "\t.size shunt_host_symbols, . - shunt_host_symbols\n"
-         ".Lsymbols:\n" + rows + ".Llocals:\n" + local_rows + ".Lnames:\n" + names +
-         "\t.section .note.GNU-stack,\"\",@progbits\n";
+         ".Lsymbols:\n" +
+         rows + ".Llocals:\n" + local_rows + ".Lnames:\n" + names + "\t.section .note.GNU-stack,\"\",@progbits\n";
 }
 
 }  // namespace shunt::host_symbols

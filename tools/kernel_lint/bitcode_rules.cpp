@@ -48,8 +48,8 @@ void checkFastMath(const llvm::Function& function, Findings& findings) {
     findings.push_back({place(*function.getParent(), &function), "has fast-math flags:" + text});
     return;  // one a function is enough to find the cause
   }
-  for (const char* attribute : {"unsafe-fp-math", "no-nans-fp-math", "no-infs-fp-math", "no-signed-zeros-fp-math",
-                                "approx-func-fp-math"}) {
+  for (const char* attribute :
+       {"unsafe-fp-math", "no-nans-fp-math", "no-infs-fp-math", "no-signed-zeros-fp-math", "approx-func-fp-math"}) {
     if (function.getFnAttribute(attribute).getValueAsString() != "true") continue;
     findings.push_back({place(*function.getParent(), &function), std::string("is compiled with ") + attribute});
   }
@@ -93,9 +93,10 @@ void checkState(const llvm::Function& function, Findings& findings) {
     if (!isMutableState(*variable)) continue;
     const std::string name = llvm::demangle(variable->getName().str());
     findings.push_back({place(*function.getParent(), &function),
-                        "reaches the mutable " + std::string(variable->isThreadLocal() ? "thread_local " : "variable ") +
-                            name + ", which a thunk would duplicate: make it constant, or define it in a source file "
-                                   "outside kernels and declare it extern here"});
+                        "reaches the mutable " +
+                            std::string(variable->isThreadLocal() ? "thread_local " : "variable ") + name +
+                            ", which a thunk would duplicate: make it constant, or define it in a source file "
+                            "outside kernels and declare it extern here"});
   }
 }
 
@@ -113,7 +114,8 @@ void checkFunction(const llvm::Function& function, Findings& findings) {
 // What a dispatch table calls: shunt/core/boxing.h.
 bool isKernelEntry(const llvm::Function& function) {
   const llvm::StringRef name = function.getName();
-  return (name.starts_with("_ZN5shunt6boxing12StaticKernelI") || name.starts_with("_ZN5shunt6boxing13FunctorKernelI")) &&
+  return (name.starts_with("_ZN5shunt6boxing12StaticKernelI") ||
+          name.starts_with("_ZN5shunt6boxing13FunctorKernelI")) &&
          name.contains("E4callEP");
 }
 

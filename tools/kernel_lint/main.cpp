@@ -13,7 +13,8 @@ namespace {
 namespace cl = llvm::cl;
 cl::OptionCategory category("kernel_lint");
 cl::list<std::string> bitcodeFiles("bitcode", cl::desc("object or library with section shunt_bc"), cl::cat(category));
-cl::list<std::string> ownFiles("own", cl::desc("object with section shunt_bc and registrations of its own"), cl::cat(category));
+cl::list<std::string> ownFiles("own", cl::desc("object with section shunt_bc and registrations of its own"),
+                               cl::cat(category));
 cl::list<std::string> isaFiles("isa", cl::desc("object compiled for one instruction set"), cl::cat(category));
 cl::list<std::string> bitcodeLists("bitcode-list", cl::desc("file with one --bitcode a line"), cl::cat(category));
 cl::list<std::string> isaLists("isa-list", cl::desc("file with one --isa a line"), cl::cat(category));
@@ -29,7 +30,8 @@ llvm::Error addLines(const std::string& path, cl::list<std::string>& files) {
 
 using CheckModule = void (*)(const llvm::Module&, shunt::lint::Findings&);
 
-llvm::Error checkBitcodeFile(const std::string& path, CheckModule check, shunt::lint::Findings& findings, size_t& modules) {
+llvm::Error checkBitcodeFile(const std::string& path, CheckModule check, shunt::lint::Findings& findings,
+                             size_t& modules) {
   auto object = llvm::object::ObjectFile::createObjectFile(path);
   if (!object) return object.takeError();
   auto section = shunt::bitcode::findSection(*object->getBinary());

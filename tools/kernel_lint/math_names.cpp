@@ -12,12 +12,12 @@ constexpr const char* kExact[] = {"sqrt", "fabs",      "copysign", "floor",     
                                   "rint", "nearbyint", "round",    "roundeven", "fma"};
 
 constexpr const char* kInexact[] = {
-    "acos",    "acosh", "asin",   "asinh",  "atan",   "atan2",     "atanh",      "cbrt",   "cos",    "cosh",
-    "drem",    "erf",   "erfc",   "exp",    "exp10",  "exp2",      "expm1",      "fdim",   "fmax",   "fmin",
-    "fmod",    "frexp", "gamma",  "hypot",  "ilogb",  "j0",        "j1",         "jn",     "ldexp",  "lgamma",
-    "llrint",  "llround", "log",  "log10",  "log1p",  "log2",      "logb",       "lrint",  "lround", "modf",
-    "nan",     "nextafter", "nexttoward", "pow",    "pow10",  "remainder", "remquo", "scalb",  "scalbln", "scalbn",
-    "significand", "sin", "sincos", "sinh",  "tan",    "tanh",      "tgamma",     "y0",     "y1",     "yn"};
+    "acos",        "acosh",     "asin",       "asinh", "atan",  "atan2",     "atanh",  "cbrt",  "cos",     "cosh",
+    "drem",        "erf",       "erfc",       "exp",   "exp10", "exp2",      "expm1",  "fdim",  "fmax",    "fmin",
+    "fmod",        "frexp",     "gamma",      "hypot", "ilogb", "j0",        "j1",     "jn",    "ldexp",   "lgamma",
+    "llrint",      "llround",   "log",        "log10", "log1p", "log2",      "logb",   "lrint", "lround",  "modf",
+    "nan",         "nextafter", "nexttoward", "pow",   "pow10", "remainder", "remquo", "scalb", "scalbln", "scalbn",
+    "significand", "sin",       "sincos",     "sinh",  "tan",   "tanh",      "tgamma", "y0",    "y1",      "yn"};
 
 // With the suffixes of float and long double.
 template <size_t N>

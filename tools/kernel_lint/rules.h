@@ -1,5 +1,5 @@
-// What kernel_lint refuses, and why: the bits of a result may not depend on whether the interpreter, a thunk or the loop
-// of another instruction set computed it, and code that a thunk copies may not copy state with it.
+// What kernel_lint refuses, and why: the bits of a result may not depend on whether the interpreter, a thunk or the
+// loop of another instruction set computed it, and code that a thunk copies may not copy state with it.
 //
 // Each check appends one Finding a violation, in the order of the input. Pure functions of their input, any thread.
 #pragma once
@@ -22,11 +22,12 @@ using Findings = std::vector<Finding>;
 /// assembler.
 void checkModule(const llvm::Module& module, Findings& findings);
 
-/// The same for a unit of somebody else's, which may register its kernels itself: only what the kernels reach counts. In a
-/// unit without kernels, what its functions with external linkage reach.
+/// The same for a unit of somebody else's, which may register its kernels itself: only what the kernels reach counts.
+/// In a unit without kernels, what its functions with external linkage reach.
 void checkOwnModule(const llvm::Module& module, Findings& findings);
 
-/// Rules for an object of one instruction set: no weak symbol (but read-only data), no static initialiser, no libm names.
+/// Rules for an object of one instruction set: no weak symbol (but read-only data), no static initialiser, no libm
+/// names.
 void checkIsaObject(const llvm::object::ObjectFile& object, Findings& findings);
 
 }  // namespace shunt::lint

@@ -35,8 +35,10 @@ std::vector<std::string> split(std::string_view text) {
   std::string part;
   for (char c : text) {
     depth += (c == '[') - (c == ']');
-    if (c == ',' && depth == 0) parts.push_back(std::exchange(part, ""));
-    else part += c;
+    if (c == ',' && depth == 0)
+      parts.push_back(std::exchange(part, ""));
+    else
+      part += c;
   }
   if (!part.empty() || !parts.empty()) parts.push_back(part);
   return parts;
@@ -73,10 +75,14 @@ std::optional<IValue> tensor(const std::string& text) {
   if (!rest.empty() && rest.front() != ':') fail(text, "what follows the sizes begins with a colon");
   bool grad = false, is_strided = false, meta = false;
   for (const std::string& part : rest.empty() ? std::vector<std::string>() : split(rest.substr(1)))
-    if (part == "grad") grad = true;
-    else if (part == "strided") is_strided = true;
-    else if (part == "meta") meta = true;
-    else fail(text, "'" + part + "' is none of grad, strided, meta");
+    if (part == "grad")
+      grad = true;
+    else if (part == "strided")
+      is_strided = true;
+    else if (part == "meta")
+      meta = true;
+    else
+      fail(text, "'" + part + "' is none of grad, strided, meta");
   const TensorOptions options = TensorOptions(*dtype).device(meta ? kMeta : kCPU);
   Tensor t = is_strided ? strided(sizes, options, text) : ones(sizes, options);
   return grad ? t.requires_grad_() : t;
@@ -84,8 +90,11 @@ std::optional<IValue> tensor(const std::string& text) {
 
 IValue list(const std::string& text) {
   std::vector<IValue> values;
-  for (const std::string& part : split(std::string_view(text).substr(1, text.size() - 2))) values.push_back(parseArgument(part));
-  const auto all = [&](bool (IValue::*is)() const) { return std::all_of(values.begin(), values.end(), [&](const IValue& v) { return (v.*is)(); }); };
+  for (const std::string& part : split(std::string_view(text).substr(1, text.size() - 2)))
+    values.push_back(parseArgument(part));
+  const auto all = [&](bool (IValue::*is)() const) {
+    return std::all_of(values.begin(), values.end(), [&](const IValue& v) { return (v.*is)(); });
+  };
   if (all(&IValue::isInt)) {
     std::vector<int64_t> out;
     for (const IValue& v : values) out.push_back(v.toInt());

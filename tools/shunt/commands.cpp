@@ -33,8 +33,10 @@ void printOperators(const std::string& filter, bool schemas) {
     if (name.str().find(filter) == std::string::npos) continue;
     ++n;
     const auto op = Dispatcher::singleton().findSchema(name);
-    if (schemas && op) std::cout << op->schema() << '\n';
-    else std::cout << name << (op ? "" : "  (kernels without a definition)") << '\n';
+    if (schemas && op)
+      std::cout << op->schema() << '\n';
+    else
+      std::cout << name << (op ? "" : "  (kernels without a definition)") << '\n';
   }
   SHUNT_CHECK(n != 0, "no operator's name contains '", filter, "'");
 }

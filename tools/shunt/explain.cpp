@@ -21,7 +21,8 @@ void explainReport(const ExplainOptions& options) {
   const std::string name = options.op.find("::") == std::string::npos ? "aten::" + options.op : options.op;
   std::erase_if(of.pairs, [&](const jit::PairStats& p) { return p.op != name && !p.op.starts_with(name + "."); });
   std::erase_if(of.invalidations, [&](const jit::InvalidationRecord& r) { return !r.what.starts_with(name); });
-  SHUNT_CHECK(!of.pairs.empty(), "the program observed no pair of ", name, "; ", all.pairs.size(), " pairs of other operators");
+  SHUNT_CHECK(!of.pairs.empty(), "the program observed no pair of ", name, "; ", all.pairs.size(),
+              " pairs of other operators");
   if (options.json) {
     std::cout << jit::statsJson(of);
     return;
@@ -46,8 +47,10 @@ void printExplanation(const ExplainOptions& options) {
     auto [name, value] = parseNamed(text);
     SHUNT_CHECK(name.empty() || !named.contains(name), "argument '", name, "' is given twice");
     SHUNT_CHECK(!name.empty() || named.empty(), "argument '", text, "': arguments without a name come first");
-    if (name.empty()) positional.push_back(std::move(value));
-    else named.emplace(name, std::move(value));
+    if (name.empty())
+      positional.push_back(std::move(value));
+    else
+      named.emplace(name, std::move(value));
   }
   const AutoGradMode grad(!options.no_grad);
   std::optional<InferenceMode> inference;

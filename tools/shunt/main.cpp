@@ -1,9 +1,9 @@
-// shunt: what operators there are, what one call does, what the report of a program that runs or ran says, and what the disk
-// cache holds.
+// shunt: what operators there are, what one call does, what the report of a program that runs or ran says, and what the
+// disk cache holds.
 #include "tools/shunt/commands.h"
 
-#include <CLI/CLI.hpp>
 #include <dlfcn.h>
+#include <CLI/CLI.hpp>
 
 #include <iostream>
 
@@ -16,7 +16,9 @@ void load(const std::vector<std::string>& libraries) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Looks at Shunt's operators, at single calls, and at the reports that programs leave under SHUNT_STATS=file.json"};
+  CLI::App app{
+      "Looks at Shunt's operators, at single calls, and at the reports that programs leave under "
+      "SHUNT_STATS=file.json"};
   app.require_subcommand(1);
   std::vector<std::string> libraries;
   app.add_option("-l,--library", libraries, "Load this shared object first, for the operators that it registers");
@@ -31,9 +33,11 @@ int run(int argc, char** argv) {
   ops->add_option("filter", filter, "Only those whose name contains this");
   ops->add_flag("-s,--schemas", schemas, "Print their schemas");
 
-  CLI::App* dump = app.add_subcommand("dump", "Print what is registered for an operator, and the table computed from it, with reasons");
+  CLI::App* dump = app.add_subcommand(
+      "dump", "Print what is registered for an operator, and the table computed from it, with reasons");
   CLI::Option* dumped = dump->add_option("op", op, "add.Tensor, aten::add.Tensor");
-  dump->add_flag("--fallbacks", fallbacks, "Print the fallbacks, which serve every operator, instead")->excludes(dumped);
+  dump->add_flag("--fallbacks", fallbacks, "Print the fallbacks, which serve every operator, instead")
+      ->excludes(dumped);
 
   CLI::App* cache = app.add_subcommand("cache", "Look at the disk cache of compiled code (SHUNT_JIT_CACHE)");
   cache->require_subcommand(1);
@@ -47,9 +51,14 @@ int run(int argc, char** argv) {
   ExplainOptions options;
   CLI::App* explain = app.add_subcommand("explain", "Tell what a call does, and why it is compiled or is not");
   explain->add_option("op", options.op, "add.Tensor, aten::add.Tensor")->required();
-  explain->add_option("-a,--arg", options.arguments, "float32[2,3], float32[4,4]:grad,strided, 2.5, alpha=2, [1,2]; in the schema's order")
-      ->expected(1)->take_all()->allow_extra_args(false);
-  explain->add_option("-r,--report", options.report, "Explain the pairs of a program that runs or ran, by its report, instead");
+  explain
+      ->add_option("-a,--arg", options.arguments,
+                   "float32[2,3], float32[4,4]:grad,strided, 2.5, alpha=2, [1,2]; in the schema's order")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  explain->add_option("-r,--report", options.report,
+                      "Explain the pairs of a program that runs or ran, by its report, instead");
   explain->add_option("--autocast", options.autocast, "In autocast to this dtype: bfloat16 or float16");
   explain->add_flag("--no-grad", options.no_grad, "With grad mode off");
   explain->add_flag("--inference", options.inference, "In inference mode");
@@ -57,22 +66,27 @@ int run(int argc, char** argv) {
 
   CLI11_PARSE(app, argc, argv);
   load(libraries);
-  if (*stats) printStats(file, json);
-  else if (*ops) printOperators(filter, schemas);
-  else if (*dump) fallbacks ? printFallbacks() : printTables(op);
-  else if (*list) listCache(directory, json);
-  else if (*verify) return verifyCache(directory) ? 0 : 1;
-  else if (*cache) clearCache(directory);
-  else printExplanation(options);
+  if (*stats)
+    printStats(file, json);
+  else if (*ops)
+    printOperators(filter, schemas);
+  else if (*dump)
+    fallbacks ? printFallbacks() : printTables(op);
+  else if (*list)
+    listCache(directory, json);
+  else if (*verify)
+    return verifyCache(directory) ? 0 : 1;
+  else if (*cache)
+    clearCache(directory);
+  else
+    printExplanation(options);
   return 0;
 }
 
 }  // namespace
 }  // namespace shunt::cli
 
-int main(int argc, char** argv) try {
-  return shunt::cli::run(argc, argv);
-} catch (const std::exception& e) {
+int main(int argc, char** argv) try { return shunt::cli::run(argc, argv); } catch (const std::exception& e) {
   std::cerr << "shunt: " << e.what() << '\n';
   return 1;
 }

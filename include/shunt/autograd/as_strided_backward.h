@@ -1,5 +1,5 @@
-// The gradient of as_strided: for the formula of that operator, and for the history that a view gets again after its base
-// changed. A pure function of tensors; differentiable itself. Any thread.
+// The gradient of as_strided: for the formula of that operator, and for the history that a view gets again after its
+// base changed. A pure function of tensors; differentiable itself. Any thread.
 #pragma once
 
 #include <shunt/tensor/tensor.h>

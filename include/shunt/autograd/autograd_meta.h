@@ -1,8 +1,8 @@
-// AutogradMeta: what a tensor carries for autograd, made when it first needs any. DifferentiableViewMeta: the same for a
-// view, with the base it is a view of.
+// AutogradMeta: what a tensor carries for autograd, made when it first needs any. DifferentiableViewMeta: the same for
+// a view, with the base it is a view of.
 //
-// Owned by the TensorImpl. Reading from several threads is safe, also where reading makes the accumulator or a view's new
-// grad_fn: those two take the mutex. Changing (requires_grad_, set_history, in-place operators) is for one thread.
+// Owned by the TensorImpl. Reading from several threads is safe, also where reading makes the accumulator or a view's
+// new grad_fn: those two take the mutex. Changing (requires_grad_, set_history, in-place operators) is for one thread.
 #pragma once
 
 #include <shunt/autograd/node.h>
@@ -41,14 +41,17 @@ using ViewFunc = std::function<Tensor(const Tensor& base)>;
 
 struct SHUNT_API DifferentiableViewMeta : public AutogradMeta {
   DifferentiableViewMeta(Tensor base, ViewFunc view_func, CreationMeta creation_meta, uint32_t version)
-      : base_(std::move(base)), view_func_(std::move(view_func)), attr_version_(version), creation_meta_(creation_meta) {
+      : base_(std::move(base)),
+        view_func_(std::move(view_func)),
+        attr_version_(version),
+        creation_meta_(creation_meta) {
     is_view_ = true;
   }
   bool requires_grad() const override { return AutogradMeta::requires_grad() || base_.requires_grad(); }
 
-  Tensor base_;              // never itself a view
-  ViewFunc view_func_;       // repeats the view on another base; null: as_strided does
-  uint32_t attr_version_;    // the version for which grad_fn_ is right
+  Tensor base_;            // never itself a view
+  ViewFunc view_func_;     // repeats the view on another base; null: as_strided does
+  uint32_t attr_version_;  // the version for which grad_fn_ is right
   CreationMeta creation_meta_;
 };
 

@@ -1,8 +1,8 @@
 // Custom functions: a forward and a backward that the user writes.
 //
 //   struct MyMul : shunt::autograd::Function<MyMul> {
-//     static Tensor forward(AutogradContext* ctx, const Tensor& a, double k) { ctx->saved_data["k"] = k; return a * k; }
-//     static variable_list backward(AutogradContext* ctx, variable_list grads) {
+//     static Tensor forward(AutogradContext* ctx, const Tensor& a, double k) { ctx->saved_data["k"] = k; return a * k;
+//     } static variable_list backward(AutogradContext* ctx, variable_list grads) {
 //       return {grads[0] * ctx->saved_data["k"].toDouble(), Tensor()};            // one for each argument of forward
 //     }
 //   };
@@ -114,7 +114,9 @@ inline void extract(variable_list& inputs, std::vector<bool>& is_tensor, const v
   extract(inputs, is_tensor, TensorList(list));
 }
 template <class A>
-void extract(variable_list&, std::vector<bool>& is_tensor, const A&) { is_tensor.push_back(false); }
+void extract(variable_list&, std::vector<bool>& is_tensor, const A&) {
+  is_tensor.push_back(false);
+}
 
 inline variable_list toList(Tensor t) { return {std::move(t)}; }
 inline variable_list toList(variable_list list) { return list; }

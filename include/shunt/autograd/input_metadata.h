@@ -22,7 +22,8 @@ class InputMetadata {
     device_ = impl.device();
     undefined_ = false;
     dim_ = static_cast<uint32_t>(sizes.size());
-    if (dim_ > kInline) [[unlikely]] heap_ = std::make_unique<int64_t[]>(dim_);
+    if (dim_ > kInline) [[unlikely]]
+      heap_ = std::make_unique<int64_t[]>(dim_);
     std::copy_n(sizes.data(), dim_, data());
   }
 

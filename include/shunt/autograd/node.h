@@ -1,12 +1,13 @@
 // Node: one step of the backward graph: takes the gradients of an operator's outputs, gives those of its inputs.
 //
-// Owned by reference count from the tensors it made (grad_fn) and from the nodes after it in the graph; owns the nodes its
-// gradients go to and what it saved. Built on one thread; then read-only but for hooks and release_variables, so several
-// threads may run backward through it if it is retained.
+// Owned by reference count from the tensors it made (grad_fn) and from the nodes after it in the graph; owns the nodes
+// its gradients go to and what it saved. Built on one thread; then read-only but for hooks and release_variables, so
+// several threads may run backward through it if it is retained.
 //
 // Note [Destruction without recursion]
-// A graph is as deep as the program that built it. The node whose count falls to zero while another node of this thread is
-// being destroyed joins that one's worklist instead of being destroyed inside it, so a chain of any length uses one frame.
+// A graph is as deep as the program that built it. The node whose count falls to zero while another node of this thread
+// is being destroyed joins that one's worklist instead of being destroyed inside it, so a chain of any length uses one
+// frame.
 #pragma once
 
 #include <shunt/autograd/edge.h>
@@ -73,7 +74,8 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   // Inputs of apply: one for each output of the operator.
   /// Returns the output's number.
   uint32_t add_input_metadata(const Tensor& output) {
-    if (num_inputs_ > 0) [[unlikely]] return add_more_input_metadata(output);
+    if (num_inputs_ > 0) [[unlikely]]
+      return add_more_input_metadata(output);
     first_input_.describe(output);
     return num_inputs_++;
   }
@@ -111,7 +113,8 @@ namespace autograd {
 
 using shunt::Node;
 
-inline Edge::Edge(intrusive_ptr<Node> function, uint32_t input_nr) : function(std::move(function)), input_nr(input_nr) {}
+inline Edge::Edge(intrusive_ptr<Node> function, uint32_t input_nr)
+    : function(std::move(function)), input_nr(input_nr) {}
 
 struct NodeHooks {
   std::vector<PreHook> pre;

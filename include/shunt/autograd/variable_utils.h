@@ -1,5 +1,5 @@
-// What Autograd and ADInplaceOrView wrappers call: does anything require grad, which edges go where, attach a history, a
-// view or a version to a result. In the order a wrapper does it (SEMANTICS: key order, point 1):
+// What Autograd and ADInplaceOrView wrappers call: does anything require grad, which edges go where, attach a history,
+// a view or a version to a result. In the order a wrapper does it (SEMANTICS: key order, point 1):
 //
 //   check_inplace(self, any_requires_grad)                 in-place forms
 //   node = make_intrusive<XBackward0>(); its edges are collect_next_edges(inputs...); save inputs
@@ -57,15 +57,25 @@ SHUNT_API intrusive_ptr<Node> grad_accumulator(const Tensor& leaf);
 namespace impl {
 // Calls add(edge) for each.
 template <class Add>
-SHUNT_ALWAYS_INLINE void collect_edges(const Add& add, const Tensor& t) { add(t.defined() ? gradient_edge(t) : Edge()); }
+SHUNT_ALWAYS_INLINE void collect_edges(const Add& add, const Tensor& t) {
+  add(t.defined() ? gradient_edge(t) : Edge());
+}
 template <class Add>
-SHUNT_ALWAYS_INLINE void collect_edges(const Add& add, const std::optional<Tensor>& t) { add(t && t->defined() ? gradient_edge(*t) : Edge()); }
+SHUNT_ALWAYS_INLINE void collect_edges(const Add& add, const std::optional<Tensor>& t) {
+  add(t && t->defined() ? gradient_edge(*t) : Edge());
+}
 template <class Add>
-void collect_edges(const Add& add, TensorList list) { for (const Tensor& t : list) collect_edges(add, t); }
+void collect_edges(const Add& add, TensorList list) {
+  for (const Tensor& t : list) collect_edges(add, t);
+}
 template <class Add>
-void collect_edges(const Add& add, const std::vector<Tensor>& list) { collect_edges(add, TensorList(list)); }
+void collect_edges(const Add& add, const std::vector<Tensor>& list) {
+  collect_edges(add, TensorList(list));
+}
 template <class Add>
-void collect_edges(const Add& add, TensorOptList list) { for (const auto& t : list) collect_edges(add, t); }
+void collect_edges(const Add& add, TensorOptList list) {
+  for (const auto& t : list) collect_edges(add, t);
+}
 }  // namespace impl
 
 /// One edge for each tensor, absent ones too, lists flattened.
@@ -104,8 +114,8 @@ SHUNT_API void rebase_history(const Tensor& self, intrusive_ptr<Node> node);
 SHUNT_API void rebase_history(TensorList selves, const intrusive_ptr<Node>& node);
 SHUNT_API void set_gradient_edge(const Tensor& t, Edge edge);
 
-/// Throws when an in-place operator must not change `t`: a leaf (or a view of one) that requires grad, an inference tensor
-/// outside InferenceMode, a view that can't be followed. Before anything is changed.
+/// Throws when an in-place operator must not change `t`: a leaf (or a view of one) that requires grad, an inference
+/// tensor outside InferenceMode, a view that can't be followed. Before anything is changed.
 SHUNT_API void check_inplace(const Tensor& t, bool requires_grad);
 SHUNT_API void check_inplace(TensorList list, bool requires_grad);
 /// After an in-place change. Throws on inference tensors outside InferenceMode.
@@ -146,7 +156,11 @@ struct SHUNT_API NotImplemented : public Node {
 /// Positions of each input's gradients in the list that apply returns.
 struct IndexRangeGenerator {
   using Range = std::pair<size_t, size_t>;
-  Range range(size_t n) { const size_t first = next_; next_ += n; return {first, next_}; }
+  Range range(size_t n) {
+    const size_t first = next_;
+    next_ += n;
+    return {first, next_};
+  }
   size_t size() const { return next_; }
 
  private:

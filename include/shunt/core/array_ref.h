@@ -1,5 +1,5 @@
-// ArrayRef<T>: a non-owning view of consecutive elements, built implicitly from vectors, arrays, initializer lists and one
-// element. It owns nothing: what it points at must outlive it. A value type; any thread.
+// ArrayRef<T>: a non-owning view of consecutive elements, built implicitly from vectors, arrays, initializer lists and
+// one element. It owns nothing: what it points at must outlive it. A value type; any thread.
 #pragma once
 
 #include <shunt/core/error.h>

@@ -1,8 +1,8 @@
 // Boxing: conversions between C++ argument types and IValues, derived by templates from a C++ signature.
 //
-// BoxTraits<T> is the one list of argument and return types that kernels may have; it gives the schema type, how a value is
-// put in an IValue, and how an argument is taken from one. Lists and strings are passed as views into the stack's IValues,
-// which outlive the call.
+// BoxTraits<T> is the one list of argument and return types that kernels may have; it gives the schema type, how a
+// value is put in an IValue, and how an argument is taken from one. Lists and strings are passed as views into the
+// stack's IValues, which outlive the call.
 #pragma once
 
 #include <shunt/core/call_stack.h>
@@ -25,24 +25,37 @@ namespace boxing {
 template <class... Ts>
 struct Types {};
 
-constexpr Type type(TypeKind kind) { Type t; t.kind = kind; return t; }
-inline Type listOf(Type t) { t.list = true; t.element_optional = t.optional; t.optional = false; return t; }
-inline Type optionalOf(Type t) { t.optional = true; return t; }
+constexpr Type type(TypeKind kind) {
+  Type t;
+  t.kind = kind;
+  return t;
+}
+inline Type listOf(Type t) {
+  t.list = true;
+  t.element_optional = t.optional;
+  t.optional = false;
+  return t;
+}
+inline Type optionalOf(Type t) {
+  t.optional = true;
+  return t;
+}
 
 // ---- one entry per type -----------------------------------------------------------------------------------------
 template <class T>
 struct BoxTraits {
-  static_assert(sizeof(T) == 0, "not a type that an operator's kernel may take or return; use Tensor, Scalar, int64_t, "
-                                "double, bool, std::string_view, IntArrayRef, TensorList, std::optional of these, ...");
+  static_assert(sizeof(T) == 0,
+                "not a type that an operator's kernel may take or return; use Tensor, Scalar, int64_t, "
+                "double, bool, std::string_view, IntArrayRef, TensorList, std::optional of these, ...");
 };
 
 // A value type that IValue holds by value. `From` is a lambda type would hide the name; so one macro line per type.
-#define SHUNT_BOX_VALUE(T, kind, expr)                                     \
-  template <>                                                              \
-  struct BoxTraits<T> {                                                    \
-    static Type schemaType() { return type(TypeKind::kind); }              \
-    static IValue box(const T& v) { return IValue(v); }                    \
-    static T unbox(IValue& v) { return expr; }                             \
+#define SHUNT_BOX_VALUE(T, kind, expr)                        \
+  template <>                                                 \
+  struct BoxTraits<T> {                                       \
+    static Type schemaType() { return type(TypeKind::kind); } \
+    static IValue box(const T& v) { return IValue(v); }       \
+    static T unbox(IValue& v) { return expr; }                \
   };
 SHUNT_BOX_VALUE(int64_t, Int, v.toInt())
 SHUNT_BOX_VALUE(double, Float, v.toDouble())
@@ -63,7 +76,8 @@ struct BoxTraits<Tensor> {
   static IValue box(Tensor v) { return IValue(std::move(v)); }
   // A None in a Tensor's place is the undefined tensor.
   static Tensor& unbox(IValue& v) {
-    if (v.isNone()) [[unlikely]] makeUndefined(v);
+    if (v.isNone()) [[unlikely]]
+      makeUndefined(v);
     return v.toTensor();
   }
 
@@ -71,18 +85,19 @@ struct BoxTraits<Tensor> {
   SHUNT_NOINLINE static void makeUndefined(IValue& v) { v = IValue(Tensor()); }
 };
 
-#define SHUNT_BOX_LIST(Ref, Vector, kind, get)                              \
-  template <>                                                               \
-  struct BoxTraits<Ref> {                                                   \
-    static Type schemaType() { return listOf(kind); }                       \
+#define SHUNT_BOX_LIST(Ref, Vector, kind, get)                                     \
+  template <>                                                                      \
+  struct BoxTraits<Ref> {                                                          \
+    static Type schemaType() { return listOf(kind); }                              \
     static IValue box(const Ref& v) { return IValue(Vector(v.begin(), v.end())); } \
-    static Ref unbox(IValue& v) { return Ref(v.get().data(), v.get().size()); }  \
+    static Ref unbox(IValue& v) { return Ref(v.get().data(), v.get().size()); }    \
   };
 // A bare int stands for a one-element list: `int[2]` takes one int and the schema's size repeats it (see callBoxed).
 SHUNT_BOX_LIST(IntArrayRef, std::vector<int64_t>, type(TypeKind::Int), toIntVector)
 SHUNT_BOX_LIST(ArrayRef<double>, std::vector<double>, type(TypeKind::Float), toDoubleVector)
 SHUNT_BOX_LIST(TensorList, std::vector<Tensor>, type(TypeKind::Tensor), toTensorVector)
-SHUNT_BOX_LIST(TensorOptList, std::vector<std::optional<Tensor>>, optionalOf(type(TypeKind::Tensor)), toOptionalTensorVector)
+SHUNT_BOX_LIST(TensorOptList, std::vector<std::optional<Tensor>>, optionalOf(type(TypeKind::Tensor)),
+               toOptionalTensorVector)
 #undef SHUNT_BOX_LIST
 
 template <>
@@ -97,7 +112,11 @@ struct BoxTraits<ArrayRef<bool>> {
 
 template <size_t N>
 struct BoxTraits<std::array<bool, N>> {
-  static Type schemaType() { Type t = listOf(type(TypeKind::Bool)); t.fixed_size = N; return t; }
+  static Type schemaType() {
+    Type t = listOf(type(TypeKind::Bool));
+    t.fixed_size = N;
+    return t;
+  }
   static IValue box(const std::array<bool, N>& v) { return IValue(std::vector<char>(v.begin(), v.end())); }
   static std::array<bool, N> unbox(IValue& v) {
     const std::vector<char>& from = v.toBoolVector();
@@ -211,7 +230,9 @@ struct SignatureBuilder;
 template <class R, class... A>
 struct SignatureBuilder<R(A...)> {
   static CppSignature build() {
-    return CppSignature{&typeid(R(A...)), {BoxTraits<Bare<A>>::schemaType()...}, ReturnTypes<R>::get(),
+    return CppSignature{&typeid(R(A...)),
+                        {BoxTraits<Bare<A>>::schemaType()...},
+                        ReturnTypes<R>::get(),
                         {std::is_same_v<A, Tensor&>...}};
   }
 };
@@ -220,8 +241,10 @@ struct SignatureBuilder<R(A...)> {
 /// kRoom: how many more values the stack has room for at least.
 template <size_t kRoom, class R>
 void pushReturn(Stack& stack, R&& r) {
-  if constexpr (kRoom > 0) pushWithRoom(stack, BoxTraits<Bare<R>>::box(std::forward<R>(r)));
-  else stack.push_back(BoxTraits<Bare<R>>::box(std::forward<R>(r)));
+  if constexpr (kRoom > 0)
+    pushWithRoom(stack, BoxTraits<Bare<R>>::box(std::forward<R>(r)));
+  else
+    stack.push_back(BoxTraits<Bare<R>>::box(std::forward<R>(r)));
 }
 template <size_t kRoom, class... R>
 void pushReturn(Stack& stack, std::tuple<R...>&& r) {
@@ -266,8 +289,10 @@ struct BoxedFromUnboxed<R, Types<A...>> {
   static void callStatic(OperatorKernel*, const OperatorHandle&, DispatchKeySet ks, Stack* stack) {
     run(stack, [ks](auto&&... a) -> R {
       (void)ks;
-      if constexpr (FunctionTraits<decltype(Fn)>::takes_keyset) return Fn(ks, static_cast<decltype(a)>(a)...);
-      else return Fn(static_cast<decltype(a)>(a)...);
+      if constexpr (FunctionTraits<decltype(Fn)>::takes_keyset)
+        return Fn(ks, static_cast<decltype(a)>(a)...);
+      else
+        return Fn(static_cast<decltype(a)>(a)...);
     });
   }
   template <class Holder>
@@ -284,8 +309,12 @@ struct StaticKernel;
 template <auto Fn, class R, class... A>
 struct StaticKernel<Fn, R, Types<A...>> {
   static R call(OperatorKernel*, DispatchKeySet ks, A... a) {
-    if constexpr (FunctionTraits<decltype(Fn)>::takes_keyset) return Fn(ks, std::forward<A>(a)...);
-    else { (void)ks; return Fn(std::forward<A>(a)...); }
+    if constexpr (FunctionTraits<decltype(Fn)>::takes_keyset)
+      return Fn(ks, std::forward<A>(a)...);
+    else {
+      (void)ks;
+      return Fn(std::forward<A>(a)...);
+    }
   }
 };
 
@@ -296,8 +325,12 @@ struct FunctorKernel<F, R, Types<A...>> : OperatorKernel {
   explicit FunctorKernel(F f) : f_(std::move(f)) {}
   template <class... B>
   R invoke(DispatchKeySet ks, B&&... b) {
-    if constexpr (FunctionTraits<F>::takes_keyset) return f_(ks, std::forward<B>(b)...);
-    else { (void)ks; return f_(std::forward<B>(b)...); }
+    if constexpr (FunctionTraits<F>::takes_keyset)
+      return f_(ks, std::forward<B>(b)...);
+    else {
+      (void)ks;
+      return f_(std::forward<B>(b)...);
+    }
   }
   static R call(OperatorKernel* self, DispatchKeySet ks, A... a) {
     return static_cast<FunctorKernel*>(self)->invoke(ks, std::forward<A>(a)...);
@@ -310,8 +343,10 @@ struct BoxedFunctor : OperatorKernel {
   explicit BoxedFunctor(F f) : f_(std::move(f)) {}
   static void call(OperatorKernel* self, const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
     F& f = static_cast<BoxedFunctor*>(self)->f_;
-    if constexpr (std::is_invocable_v<F&, const OperatorHandle&, DispatchKeySet, Stack*>) f(op, ks, stack);
-    else f(op, stack);
+    if constexpr (std::is_invocable_v<F&, const OperatorHandle&, DispatchKeySet, Stack*>)
+      f(op, ks, stack);
+    else
+      f(op, stack);
   }
   F f_;
 };
@@ -324,8 +359,10 @@ struct BoxedFunctor : OperatorKernel {
 template <class T>
 T takeReturn(IValue& v) {
   using Traits = BoxTraits<Bare<T>>;
-  if constexpr (std::is_same_v<decltype(Traits::unbox(v)), T&>) return std::move(Traits::unbox(v));
-  else return T(Traits::unbox(v));
+  if constexpr (std::is_same_v<decltype(Traits::unbox(v)), T&>)
+    return std::move(Traits::unbox(v));
+  else
+    return T(Traits::unbox(v));
 }
 
 template <class R>
@@ -335,7 +372,8 @@ inline constexpr size_t kReturnCount<void> = 0;
 template <class... R>
 inline constexpr size_t kReturnCount<std::tuple<R...>> = sizeof...(R);
 
-// Tensor& returns are the caller's own references: the first mutable argument of an in-place form, the last k of an out form.
+// Tensor& returns are the caller's own references: the first mutable argument of an in-place form, the last k of an out
+// form.
 template <class R, class... A>
 struct UnboxReturn {
   static R take(const OperatorHandle&, Stack& stack, std::tuple<A...>&) {
@@ -374,7 +412,9 @@ const Tensor& constReferenceOf(const OperatorHandle& op, const IValue& result, c
 }
 template <class... A>
 struct UnboxReturn<Tensor&, A...> {
-  static Tensor& take(const OperatorHandle& op, Stack& stack, std::tuple<A...>& args) { return referenceOf(op, stack.back(), args); }
+  static Tensor& take(const OperatorHandle& op, Stack& stack, std::tuple<A...>& args) {
+    return referenceOf(op, stack.back(), args);
+  }
 };
 template <class... A>
 struct UnboxReturn<const Tensor&, A...> {
@@ -388,14 +428,21 @@ struct UnboxReturn<std::tuple<R...>, A...> {
     return indexed(op, stack, args, std::index_sequence_for<R...>());
   }
   template <size_t... I>
-  static std::tuple<R...> indexed(const OperatorHandle& op, Stack& stack, std::tuple<A...>& args, std::index_sequence<I...>) {
+  static std::tuple<R...> indexed(const OperatorHandle& op, Stack& stack, std::tuple<A...>& args,
+                                  std::index_sequence<I...>) {
     return std::tuple<R...>(element<R>(op, peek(stack, I, sizeof...(R)), args)...);
   }
   template <class E>
   static E element(const OperatorHandle& op, IValue& v, std::tuple<A...>& args) {
-    if constexpr (std::is_same_v<E, Tensor&>) return referenceOf(op, v, args);
-    else if constexpr (std::is_same_v<E, const Tensor&>) return constReferenceOf(op, v, args);
-    else { (void)op; (void)args; return takeReturn<E>(v); }
+    if constexpr (std::is_same_v<E, Tensor&>)
+      return referenceOf(op, v, args);
+    else if constexpr (std::is_same_v<E, const Tensor&>)
+      return constReferenceOf(op, v, args);
+    else {
+      (void)op;
+      (void)args;
+      return takeReturn<E>(v);
+    }
   }
 };
 
@@ -414,7 +461,8 @@ SHUNT_NOINLINE R callBoxedAsUnboxed(void (*boxed)(OperatorKernel*, const Operato
   (pushArgument<A>(stack, a), ...);
   std::tuple<A...> args(std::forward<A>(a)...);
   boxed(functor, op, ks, &stack);
-  if (stack.size() < kReturnCount<R>) [[unlikely]] throwReturnCount(op, kReturnCount<R>, stack.size());
+  if (stack.size() < kReturnCount<R>) [[unlikely]]
+    throwReturnCount(op, kReturnCount<R>, stack.size());
   return UnboxReturn<R, A...>::take(op, stack, args);
 }
 

@@ -1,8 +1,8 @@
 // CallStack: the stack of a boxed call that unboxed code makes.
 //
-// Its memory is one of the calling thread's spare stacks: malloc and free were 9 % of the instructions of a call under a mode
-// that does nothing. They are a list, since a call inside the call takes another one. Freed at thread exit, where a call may
-// come later still: hence plain pointers. Each thread touches only its own.
+// Its memory is one of the calling thread's spare stacks: malloc and free were 9 % of the instructions of a call under
+// a mode that does nothing. They are a list, since a call inside the call takes another one. Freed at thread exit,
+// where a call may come later still: hence plain pointers. Each thread touches only its own.
 #pragma once
 
 #include <shunt/core/ivalue.h>
@@ -28,14 +28,16 @@ class CallStack {
  public:
   /// With room for so many values; empty.
   SHUNT_ALWAYS_INLINE explicit CallStack(size_t room) : mine_(spares()) {
-    if (mine_ == nullptr || mine_->stack.capacity() < room) [[unlikely]] mine_ = makeSpare(room);
+    if (mine_ == nullptr || mine_->stack.capacity() < room) [[unlikely]]
+      mine_ = makeSpare(room);
     spares() = mine_->next;
   }
   SHUNT_ALWAYS_INLINE ~CallStack() {
     mine_->stack.clear();
     mine_->next = spares();
     spares() = mine_;
-    if (mine_->stack.capacity() > kMostKept) [[unlikely]] freeSpare();
+    if (mine_->stack.capacity() > kMostKept) [[unlikely]]
+      freeSpare();
   }
   CallStack(const CallStack&) = delete;
   CallStack& operator=(const CallStack&) = delete;

@@ -1,8 +1,9 @@
 // Dispatch keys: the one table of their order, and the enum made from it.
 //
 // Two kinds of bits make a keyset (dispatch_key_set.h): *backends* say what holds the data, *functionalities* say what
-// happens to a call. A DispatchKey names a functionality (BackendSelect), one functionality on one backend (AutogradCPU),
-// or an alias that stands for several keys in a registration (CompositeImplicitAutograd). Constants only; any thread.
+// happens to a call. A DispatchKey names a functionality (BackendSelect), one functionality on one backend
+// (AutogradCPU), or an alias that stands for several keys in a registration (CompositeImplicitAutograd). Constants
+// only; any thread.
 //
 // Order: SHUNT_FORALL_FUNCTIONALITIES lists from the highest priority to the lowest. The seven keys of the published
 // order stand as Python > Functionalize > ADInplaceOrView > Autograd > Autocast > BackendSelect > backends.
@@ -20,45 +21,48 @@
 namespace shunt {
 
 // Backends, lowest first: X(name).
+// clang-format off
 #define SHUNT_FORALL_BACKENDS(X) \
-  X(CPU) X(CUDA) X(HIP) X(XLA) X(MPS) X(IPU) X(XPU) X(HPU) X(VE) X(Lazy) X(Meta) X(PrivateUse1) X(PrivateUse2) X(PrivateUse3)
+  X(CPU) X(CUDA) X(HIP) X(XLA) X(MPS) X(IPU) X(XPU) X(HPU) X(VE) X(Lazy) X(Meta) \
+  X(PrivateUse1) X(PrivateUse2) X(PrivateUse3)
+// clang-format on
 
 // Functionalities, highest priority first: S(name) is one key; P(name, prefix) has one key per backend, named
 // prefix##backend.
-#define SHUNT_FORALL_FUNCTIONALITIES(S, P) \
-  S(Python)                                \
-  S(PythonTLSSnapshot)                     \
-  S(Functionalize)                         \
-  S(VmapMode)                              \
-  S(Batched)                               \
-  S(Tracer)                                \
-  S(Named)                                 \
-  S(Conjugate)                             \
-  S(Negative)                              \
-  S(ZeroTensor)                            \
-  S(ADInplaceOrView)                       \
-  S(AutogradOther)                         \
-  P(AutogradFunctionality, Autograd)       \
-  S(AutogradNestedTensor)                  \
-  S(AutocastCPU)                           \
-  S(AutocastCUDA)                          \
-  S(AutocastXPU)                           \
-  S(AutocastHPU)                           \
-  S(AutocastPrivateUse1)                   \
-  S(Fake)                                  \
-  S(PythonKernel)                          \
-  S(BackendSelect)                         \
-  S(CustomRNGKeyId)                        \
-  S(MkldnnCPU)                             \
-  S(SparseCsrCUDA)                         \
-  S(SparseCsrCPU)                          \
-  S(ORT)                                   \
-  S(FPGA)                                  \
-  S(Metal)                                 \
-  S(Vulkan)                                \
+#define SHUNT_FORALL_FUNCTIONALITIES(S, P)   \
+  S(Python)                                  \
+  S(PythonTLSSnapshot)                       \
+  S(Functionalize)                           \
+  S(VmapMode)                                \
+  S(Batched)                                 \
+  S(Tracer)                                  \
+  S(Named)                                   \
+  S(Conjugate)                               \
+  S(Negative)                                \
+  S(ZeroTensor)                              \
+  S(ADInplaceOrView)                         \
+  S(AutogradOther)                           \
+  P(AutogradFunctionality, Autograd)         \
+  S(AutogradNestedTensor)                    \
+  S(AutocastCPU)                             \
+  S(AutocastCUDA)                            \
+  S(AutocastXPU)                             \
+  S(AutocastHPU)                             \
+  S(AutocastPrivateUse1)                     \
+  S(Fake)                                    \
+  S(PythonKernel)                            \
+  S(BackendSelect)                           \
+  S(CustomRNGKeyId)                          \
+  S(MkldnnCPU)                               \
+  S(SparseCsrCUDA)                           \
+  S(SparseCsrCPU)                            \
+  S(ORT)                                     \
+  S(FPGA)                                    \
+  S(Metal)                                   \
+  S(Vulkan)                                  \
   P(NestedTensorFunctionality, NestedTensor) \
-  P(SparseFunctionality, Sparse)           \
-  P(QuantizedFunctionality, Quantized)     \
+  P(SparseFunctionality, Sparse)             \
+  P(QuantizedFunctionality, Quantized)       \
   P(Dense, )
 
 // Alias keys: accepted by registrations only.
@@ -89,12 +93,15 @@ enum class Functionality : uint8_t {
 };
 
 // Expands X(prefix##backend) for every backend.
+// clang-format off
 #define SHUNT_PER_BACKEND(X, prefix)                                                                               \
   X(prefix##CPU) X(prefix##CUDA) X(prefix##HIP) X(prefix##XLA) X(prefix##MPS) X(prefix##IPU) X(prefix##XPU)        \
   X(prefix##HPU) X(prefix##VE) X(prefix##Lazy) X(prefix##Meta) X(prefix##PrivateUse1) X(prefix##PrivateUse2)       \
   X(prefix##PrivateUse3)
+// clang-format on
 
 /// Every run-time key, every alias, and `Undefined` (no tensor arguments).
+// clang-format off
 enum class DispatchKey : uint16_t {
   Undefined = 0,
 #define SHUNT_K(name) name,
@@ -111,6 +118,7 @@ enum class DispatchKey : uint16_t {
   CatchAll = CompositeImplicitAutograd,
   Default = CompositeImplicitAutograd,
 };
+// clang-format on
 
 /// Run-time keys and table slots are the same numbers: slot 0 is Undefined.
 inline constexpr int kNumSlots = static_cast<int>(DispatchKey::EndOfRuntimeKeys);
@@ -133,8 +141,12 @@ consteval std::array<FunctionalityInfo, kNumFunctionalities> makeFunctionalityIn
   std::array<FunctionalityInfo, kNumFunctionalities> out{};
   int i = 0;
   uint16_t slot = 1;
-#define SHUNT_F1(name) out[i++] = {slot, false}; slot = static_cast<uint16_t>(slot + 1);
-#define SHUNT_F2(name, prefix) out[i++] = {slot, true}; slot = static_cast<uint16_t>(slot + kNumBackends);
+#define SHUNT_F1(name)      \
+  out[i++] = {slot, false}; \
+  slot = static_cast<uint16_t>(slot + 1);
+#define SHUNT_F2(name, prefix) \
+  out[i++] = {slot, true};     \
+  slot = static_cast<uint16_t>(slot + kNumBackends);
   SHUNT_FORALL_FUNCTIONALITIES(SHUNT_F1, SHUNT_F2)
 #undef SHUNT_F1
 #undef SHUNT_F2

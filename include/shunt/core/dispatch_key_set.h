@@ -1,7 +1,7 @@
 // DispatchKeySet: a 64-bit set of backend bits and functionality bits. A value type; any thread.
 //
-// Layout: bit b (0 <= b < kNumBackends) is backend b; functionality f (0 = highest priority) is bit 63 - f, so the highest
-// set bit of a non-empty set is the functionality that handles the call.
+// Layout: bit b (0 <= b < kNumBackends) is backend b; functionality f (0 = highest priority) is bit 63 - f, so the
+// highest set bit of a non-empty set is the functionality that handles the call.
 #pragma once
 
 #include <shunt/core/dispatch_key.h>
@@ -43,7 +43,10 @@ class DispatchKeySet {
   /// Set difference on functionalities; backend bits stay, since they say where the data is.
   constexpr DispatchKeySet operator-(DispatchKeySet o) const { return fromRaw(repr_ & (~o.repr_ | kBackendMask)); }
   constexpr DispatchKeySet operator^(DispatchKeySet o) const { return fromRaw(repr_ ^ o.repr_); }
-  constexpr DispatchKeySet& operator|=(DispatchKeySet o) { repr_ |= o.repr_; return *this; }
+  constexpr DispatchKeySet& operator|=(DispatchKeySet o) {
+    repr_ |= o.repr_;
+    return *this;
+  }
   constexpr bool operator==(const DispatchKeySet&) const = default;
 
   constexpr DispatchKeySet add(DispatchKey k) const { return fromRaw(repr_ | bitsOf(k)); }
@@ -76,7 +79,8 @@ class DispatchKeySet {
         continue;
       }
       for (int b = 0; b < kNumBackends; ++b)
-        if (has(static_cast<BackendComponent>(b))) out.push_back(toRuntimeKey(functionality, static_cast<BackendComponent>(b)));
+        if (has(static_cast<BackendComponent>(b)))
+          out.push_back(toRuntimeKey(functionality, static_cast<BackendComponent>(b)));
     }
     return out;
   }
@@ -107,8 +111,9 @@ inline constexpr DispatchKeySet kAutogradKeys = DispatchKeySet::of(Functionality
                                                 DispatchKeySet::of(Functionality::AutogradNestedTensor);
 inline constexpr DispatchKeySet kAutogradAndViewKeys =
     kAutogradKeys | DispatchKeySet::of(Functionality::ADInplaceOrView);
-inline constexpr DispatchKeySet kAutocastKeys{DispatchKey::AutocastCPU, DispatchKey::AutocastCUDA, DispatchKey::AutocastXPU,
-                                              DispatchKey::AutocastHPU, DispatchKey::AutocastPrivateUse1};
+inline constexpr DispatchKeySet kAutocastKeys{DispatchKey::AutocastCPU, DispatchKey::AutocastCUDA,
+                                              DispatchKey::AutocastXPU, DispatchKey::AutocastHPU,
+                                              DispatchKey::AutocastPrivateUse1};
 /// Functionalities whose keys hold data: the lowest four, and the backends that have one key only.
 inline constexpr DispatchKeySet kBackendFunctionalities =
     DispatchKeySet::fullAfter(DispatchKey::CustomRNGKeyId).functionalities();
@@ -118,16 +123,25 @@ SHUNT_API std::string toString(DispatchKeySet keyset);
 inline std::ostream& operator<<(std::ostream& out, DispatchKeySet ks) { return out << toString(ks); }
 
 /// The backend's Autograd key: AutogradOther for backends without one of their own.
-constexpr DispatchKey autogradKeyOf(BackendComponent b) { return toRuntimeKey(Functionality::AutogradFunctionality, b); }
+constexpr DispatchKey autogradKeyOf(BackendComponent b) {
+  return toRuntimeKey(Functionality::AutogradFunctionality, b);
+}
 /// The backend's Autocast key, or Undefined where autocast does not exist for it.
 constexpr DispatchKey autocastKeyOf(BackendComponent b) {
   switch (b) {
-    case BackendComponent::CPU: return DispatchKey::AutocastCPU;
-    case BackendComponent::CUDA: case BackendComponent::HIP: return DispatchKey::AutocastCUDA;
-    case BackendComponent::XPU: return DispatchKey::AutocastXPU;
-    case BackendComponent::HPU: return DispatchKey::AutocastHPU;
-    case BackendComponent::PrivateUse1: return DispatchKey::AutocastPrivateUse1;
-    default: return DispatchKey::Undefined;
+    case BackendComponent::CPU:
+      return DispatchKey::AutocastCPU;
+    case BackendComponent::CUDA:
+    case BackendComponent::HIP:
+      return DispatchKey::AutocastCUDA;
+    case BackendComponent::XPU:
+      return DispatchKey::AutocastXPU;
+    case BackendComponent::HPU:
+      return DispatchKey::AutocastHPU;
+    case BackendComponent::PrivateUse1:
+      return DispatchKey::AutocastPrivateUse1;
+    default:
+      return DispatchKey::Undefined;
   }
 }
 

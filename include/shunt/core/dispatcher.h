@@ -1,8 +1,9 @@
 // Dispatcher: the process's registry of operators. One, never destroyed.
 //
-// Any thread may look up, register and deregister at any time, also from inside kernels, listeners and destructors; calls
-// never lock. Registrations are RAII: destroying the handle takes the registration back, the one below it (for the same
-// operator and key) is in force again before the destructor returns. Handles outlive the dispatcher harmlessly.
+// Any thread may look up, register and deregister at any time, also from inside kernels, listeners and destructors;
+// calls never lock. Registrations are RAII: destroying the handle takes the registration back, the one below it (for
+// the same operator and key) is in force again before the destructor returns. Handles outlive the dispatcher
+// harmlessly.
 #pragma once
 
 #include <shunt/core/op_state.h>
@@ -32,8 +33,8 @@ class SHUNT_API RegistrationHandle {
   std::function<void()> undo_;
 };
 
-/// Told after the fact, outside the dispatcher's lock, on the thread that registered, so perhaps on several at once. What a
-/// listener throws is logged as a warning: the registration stands, and the other listeners are told.
+/// Told after the fact, outside the dispatcher's lock, on the thread that registered, so perhaps on several at once.
+/// What a listener throws is logged as a warning: the registration stands, and the other listeners are told.
 class SHUNT_API OpRegistrationListener {
  public:
   virtual ~OpRegistrationListener() = default;
@@ -55,12 +56,13 @@ class SHUNT_API Dispatcher {
 
   // Each validates first and changes nothing when it throws.
   RegistrationHandle registerDef(FunctionSchema schema, std::source_location where);
-  RegistrationHandle registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel, std::source_location where);
+  RegistrationHandle registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel,
+                                  std::source_location where);
   RegistrationHandle registerFallback(DispatchKey key, KernelFunction kernel, std::source_location where);
   RegistrationHandle registerLibrary(std::string ns, std::source_location where);
-  /// First tells the listener of every operator that is defined; when it throws meanwhile, the error leaves from here and
-  /// the listener is not added. It hears once of each definition and of its end, also of those that other threads register
-  /// or take back meanwhile: an operator it is told of here may have lost its definition already.
+  /// First tells the listener of every operator that is defined; when it throws meanwhile, the error leaves from here
+  /// and the listener is not added. It hears once of each definition and of its end, also of those that other threads
+  /// register or take back meanwhile: an operator it is told of here may have lost its definition already.
   RegistrationHandle addRegistrationListener(std::unique_ptr<OpRegistrationListener> listener);
   /// Binds a constant-initialised symbol to its name, so that calls through it need no lookup. For generated code.
   void bindOperator(Operator& op);
@@ -112,7 +114,8 @@ struct TraceStep {
 /// Called for every step of every thread, on that thread, inside the call: it must not call operators.
 using TraceSink = void (*)(const TraceStep&);
 
-/// Reports every dispatch step to the sink (default: one line on stderr); also SHUNT_TRACE=1. Null restores the default.
+/// Reports every dispatch step to the sink (default: one line on stderr); also SHUNT_TRACE=1. Null restores the
+/// default.
 SHUNT_API void set_trace(bool on, TraceSink sink = nullptr);
 
 }  // namespace shunt

@@ -1,7 +1,8 @@
 // The library's one exception type and the checks that throw it.
 //
 // Two kinds of failure: a user's mistake (SHUNT_CHECK) and a bug of Shunt's own (SHUNT_INTERNAL_ASSERT). Both say what
-// went wrong, for which operator where there is one, and what to do. Any thread may throw; nothing here prints or aborts.
+// went wrong, for which operator where there is one, and what to do. Any thread may throw; nothing here prints or
+// aborts.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -19,7 +20,8 @@ namespace detail {
 SHUNT_API SHUNT_COLD std::string inContext(std::string message);
 }  // namespace detail
 
-/// Every error that Shunt reports. `what()` is the whole message, without the place that threw it; `where()` is that place.
+/// Every error that Shunt reports. `what()` is the whole message, without the place that threw it; `where()` is that
+/// place.
 class SHUNT_API Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, std::source_location where = std::source_location::current())
@@ -46,7 +48,8 @@ namespace detail {
 
 [[noreturn]] SHUNT_API SHUNT_COLD void throwError(std::string message, std::source_location where);
 [[noreturn]] SHUNT_API SHUNT_COLD void throwIndexError(std::string message, std::source_location where);
-[[noreturn]] SHUNT_API SHUNT_COLD void throwInternal(const char* condition, std::string message, std::source_location where);
+[[noreturn]] SHUNT_API SHUNT_COLD void throwInternal(const char* condition, std::string message,
+                                                     std::source_location where);
 
 /// Concatenates the streamed forms of its arguments. For messages only.
 template <class... Args>
@@ -60,22 +63,22 @@ SHUNT_COLD std::string str(const Args&... args) {
 }  // namespace shunt
 
 /// Throws shunt::Error with the streamed message unless `condition` holds.
-#define SHUNT_CHECK(condition, ...)                                                                              \
-  do {                                                                                                           \
-    if (!(condition)) [[unlikely]]                                                                               \
-      ::shunt::detail::throwError(::shunt::detail::str(__VA_ARGS__), ::std::source_location::current());         \
+#define SHUNT_CHECK(condition, ...)                                                                      \
+  do {                                                                                                   \
+    if (!(condition)) [[unlikely]]                                                                       \
+      ::shunt::detail::throwError(::shunt::detail::str(__VA_ARGS__), ::std::source_location::current()); \
   } while (false)
 
-#define SHUNT_CHECK_INDEX(condition, ...)                                                                        \
-  do {                                                                                                           \
-    if (!(condition)) [[unlikely]]                                                                               \
-      ::shunt::detail::throwIndexError(::shunt::detail::str(__VA_ARGS__), ::std::source_location::current());    \
+#define SHUNT_CHECK_INDEX(condition, ...)                                                                     \
+  do {                                                                                                        \
+    if (!(condition)) [[unlikely]]                                                                            \
+      ::shunt::detail::throwIndexError(::shunt::detail::str(__VA_ARGS__), ::std::source_location::current()); \
   } while (false)
 
 /// A broken invariant of Shunt itself: the message asks for a bug report.
-#define SHUNT_INTERNAL_ASSERT(condition, ...)                                                                    \
-  do {                                                                                                           \
-    if (!(condition)) [[unlikely]]                                                                               \
-      ::shunt::detail::throwInternal(#condition, ::shunt::detail::str(__VA_ARGS__),                              \
-                                     ::std::source_location::current());                                        \
+#define SHUNT_INTERNAL_ASSERT(condition, ...)                                       \
+  do {                                                                              \
+    if (!(condition)) [[unlikely]]                                                  \
+      ::shunt::detail::throwInternal(#condition, ::shunt::detail::str(__VA_ARGS__), \
+                                     ::std::source_location::current());            \
   } while (false)

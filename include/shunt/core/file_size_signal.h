@@ -1,5 +1,5 @@
-// Beyond RLIMIT_FSIZE, making a file larger sends a signal that ends the process. In this object's life it is an error like
-// any other, to the thread that made it. Any thread; each object on its own thread's signals.
+// Beyond RLIMIT_FSIZE, making a file larger sends a signal that ends the process. In this object's life it is an error
+// like any other, to the thread that made it. Any thread; each object on its own thread's signals.
 #pragma once
 
 #include <csignal>

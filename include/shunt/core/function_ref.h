@@ -1,5 +1,5 @@
-// FunctionRef: a non-owning reference to a callable, two words, no allocation. The callable must outlive the reference, so
-// it is meant for arguments only. A value type; calling is as thread-safe as the callable.
+// FunctionRef: a non-owning reference to a callable, two words, no allocation. The callable must outlive the reference,
+// so it is meant for arguments only. A value type; calling is as thread-safe as the callable.
 #pragma once
 
 #include <memory>

@@ -2,13 +2,13 @@
 // (op_state.h), so a call's hot entries are those of the world it started in.
 //
 // Note [Hot entries]
-// An entry says: with exactly these keys (after the operator's mask) and this signature of arguments, run this code, which
-// has the C++ signature of an unboxed kernel. A thunk is compiled for a keyset, so a thread-local mode that changes the keys
-// makes a call pass its entry by, and find it again when the mode ends. Nothing else in a thunk depends on a mode: what its
-// wrappers read of the thread's settings they read at run time.
-// Signature: 16 bits for each of the first four tensors (TensorImpl::signature; 0 for an undefined one), in order.
-// Probe: one, in a power-of-two array of at most kMaxHotEntries; the multiplier is chosen at publication so that the
-// entries don't collide. Without the JIT the array is null: a load and a test.
+// An entry says: with exactly these keys (after the operator's mask) and this signature of arguments, run this code,
+// which has the C++ signature of an unboxed kernel. A thunk is compiled for a keyset, so a thread-local mode that
+// changes the keys makes a call pass its entry by, and find it again when the mode ends. Nothing else in a thunk
+// depends on a mode: what its wrappers read of the thread's settings they read at run time. Signature: 16 bits for each
+// of the first four tensors (TensorImpl::signature; 0 for an undefined one), in order. Probe: one, in a power-of-two
+// array of at most kMaxHotEntries; the multiplier is chosen at publication so that the entries don't collide. Without
+// the JIT the array is null: a load and a test.
 #pragma once
 
 #include <shunt/core/boxing.h>
@@ -22,7 +22,7 @@ class OpState;
 namespace jit {
 class Recording;
 class Thunk;
-}
+}  // namespace jit
 
 namespace detail {
 
@@ -39,7 +39,8 @@ struct HotTable {
   uint64_t multiplier = 0;
   uint32_t shift = 0;
 
-  /// Distinct for distinct (keys, signature) but by accident; the publisher drops an entry that collides whatever it does.
+  /// Distinct for distinct (keys, signature) but by accident; the publisher drops an entry that collides whatever it
+  /// does.
   static constexpr uint64_t mix(uint64_t keys, uint64_t signature) { return keys * 0x9e3779b97f4a7c15u + signature; }
   SHUNT_ALWAYS_INLINE void* probe(uint64_t keys, uint64_t signature) const {
     const HotEntry& e = entries[(mix(keys, signature) * multiplier) >> shift];
@@ -72,7 +73,9 @@ SHUNT_ALWAYS_INLINE uint64_t signatureOf(const A&... a) {
 SHUNT_ALWAYS_INLINE int64_t numelOf(const Tensor& t) { return t.defined() ? t.unsafeGetTensorImpl()->numel() : 0; }
 SHUNT_ALWAYS_INLINE int64_t numelOf(const std::optional<Tensor>& t) { return t ? numelOf(*t) : 0; }
 template <class T>
-SHUNT_ALWAYS_INLINE int64_t numelOf(const T&) { return 0; }
+SHUNT_ALWAYS_INLINE int64_t numelOf(const T&) {
+  return 0;
+}
 /// Elements of the largest tensor argument.
 template <class... A>
   requires(sizeof...(A) != 1)
@@ -90,8 +93,8 @@ struct LoopRecord {
   uint16_t signature[kMaxInputs] = {};  // of tensors
   uint16_t output = 0;                  // signature of a given output
   ScalarType common = ScalarType::Undefined;
-  int32_t depth = 0;         // frames of the call that is recorded
-  uint64_t functor = 0;      // what the loop computes: an id among its family's
+  int32_t depth = 0;     // frames of the call that is recorded
+  uint64_t functor = 0;  // what the loop computes: an id among its family's
 
   /// Where the compiler puts what, as addresses in the library; none of them is in the constant that a thunk gets.
   struct Places {

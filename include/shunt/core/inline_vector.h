@@ -52,7 +52,8 @@ class InlineVector {
   void push_back(T value) { emplace_back(std::move(value)); }
   template <class... Args>
   T& emplace_back(Args&&... args) {
-    if (size_ == capacity_) [[unlikely]] grow(2 * size_t{capacity_});
+    if (size_ == capacity_) [[unlikely]]
+      grow(2 * size_t{capacity_});
     T* p = std::construct_at(data() + size_, std::forward<Args>(args)...);
     ++size_;
     return *p;

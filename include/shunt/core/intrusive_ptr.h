@@ -1,9 +1,9 @@
 // Intrusive reference counting: one 64-bit word holds the strong count (low half) and the weak count (high half).
 //
-// Strong owners together hold one weak count. An owner that finds the word at exactly "one strong, one weak" is alone, so
-// it destroys without a read-modify-write: that is the common case of a temporary tensor, and saves some 5 ns a tensor.
-// Counts may change on any thread. Orders: the load that proves "alone" and the decrement that reaches zero are acquire,
-// decrements release, so what other owners wrote is visible to the destructor.
+// Strong owners together hold one weak count. An owner that finds the word at exactly "one strong, one weak" is alone,
+// so it destroys without a read-modify-write: that is the common case of a temporary tensor, and saves some 5 ns a
+// tensor. Counts may change on any thread. Orders: the load that proves "alone" and the decrement that reaches zero are
+// acquire, decrements release, so what other owners wrote is visible to the destructor.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -83,19 +83,35 @@ class intrusive_ptr {
   using element_type = T;
   constexpr intrusive_ptr() noexcept = default;
   constexpr intrusive_ptr(std::nullptr_t) noexcept {}
-  intrusive_ptr(const intrusive_ptr& o) noexcept : p_(o.p_) { if (p_) p_->intrusive_ptr_target::retain(); }
+  intrusive_ptr(const intrusive_ptr& o) noexcept : p_(o.p_) {
+    if (p_) p_->intrusive_ptr_target::retain();
+  }
   intrusive_ptr(intrusive_ptr&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   template <class U>
     requires std::is_convertible_v<U*, T*>
-  intrusive_ptr(const intrusive_ptr<U>& o) noexcept : p_(o.get()) { if (p_) p_->intrusive_ptr_target::retain(); }
+  intrusive_ptr(const intrusive_ptr<U>& o) noexcept : p_(o.get()) {
+    if (p_) p_->intrusive_ptr_target::retain();
+  }
   template <class U>
     requires std::is_convertible_v<U*, T*>
   intrusive_ptr(intrusive_ptr<U>&& o) noexcept : p_(o.release()) {}
-  ~intrusive_ptr() { if (p_) p_->intrusive_ptr_target::release(); }
-  intrusive_ptr& operator=(const intrusive_ptr& o) noexcept { intrusive_ptr(o).swap(*this); return *this; }
-  intrusive_ptr& operator=(intrusive_ptr&& o) noexcept { intrusive_ptr(std::move(o)).swap(*this); return *this; }
+  ~intrusive_ptr() {
+    if (p_) p_->intrusive_ptr_target::release();
+  }
+  intrusive_ptr& operator=(const intrusive_ptr& o) noexcept {
+    intrusive_ptr(o).swap(*this);
+    return *this;
+  }
+  intrusive_ptr& operator=(intrusive_ptr&& o) noexcept {
+    intrusive_ptr(std::move(o)).swap(*this);
+    return *this;
+  }
 
-  static intrusive_ptr reclaim(T* owned) noexcept { intrusive_ptr r; r.p_ = owned; return r; }
+  static intrusive_ptr reclaim(T* owned) noexcept {
+    intrusive_ptr r;
+    r.p_ = owned;
+    return r;
+  }
   /// A new strong reference to an object somebody else keeps alive meanwhile.
   static intrusive_ptr retainFrom(T* borrowed) noexcept {
     if (borrowed) borrowed->intrusive_ptr_target::retain();
@@ -125,12 +141,21 @@ template <class T>
 class weak_intrusive_ptr {
  public:
   weak_intrusive_ptr() noexcept = default;
-  explicit weak_intrusive_ptr(const intrusive_ptr<T>& o) noexcept : p_(o.get()) { if (p_) p_->intrusive_ptr_target::retainWeak(); }
-  weak_intrusive_ptr(const weak_intrusive_ptr& o) noexcept : p_(o.p_) { if (p_) p_->intrusive_ptr_target::retainWeak(); }
+  explicit weak_intrusive_ptr(const intrusive_ptr<T>& o) noexcept : p_(o.get()) {
+    if (p_) p_->intrusive_ptr_target::retainWeak();
+  }
+  weak_intrusive_ptr(const weak_intrusive_ptr& o) noexcept : p_(o.p_) {
+    if (p_) p_->intrusive_ptr_target::retainWeak();
+  }
   weak_intrusive_ptr(weak_intrusive_ptr&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   ~weak_intrusive_ptr() { reset(); }
-  weak_intrusive_ptr& operator=(weak_intrusive_ptr o) noexcept { std::swap(p_, o.p_); return *this; }
-  void reset() noexcept { if (T* p = std::exchange(p_, nullptr)) p->intrusive_ptr_target::releaseWeak(); }
+  weak_intrusive_ptr& operator=(weak_intrusive_ptr o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  void reset() noexcept {
+    if (T* p = std::exchange(p_, nullptr)) p->intrusive_ptr_target::releaseWeak();
+  }
   intrusive_ptr<T> lock() const noexcept {
     return p_ && p_->intrusive_ptr_target::retainIfAlive() ? intrusive_ptr<T>::reclaim(p_) : intrusive_ptr<T>();
   }

@@ -22,8 +22,9 @@ SHUNT_API const char* toString(Isa isa);
 SHUNT_API const char* isa_name();
 
 namespace detail {
-// Initialises an array of kNumIsas elements with X(baseline), X(v3), X(v4), what X makes of each level's namespace. A library
-// that was configured with SHUNT_BASELINE_ONLY has no code for the others and never chooses them: their elements are empty.
+// Initialises an array of kNumIsas elements with X(baseline), X(v3), X(v4), what X makes of each level's namespace. A
+// library that was configured with SHUNT_BASELINE_ONLY has no code for the others and never chooses them: their
+// elements are empty.
 #if defined(SHUNT_BASELINE_ONLY)
 #define SHUNT_PER_ISA(X) {X(baseline)}
 #else

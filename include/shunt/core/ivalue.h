@@ -1,8 +1,8 @@
 // IValue: one value of any type that a schema can name; Stack: the arguments or returns of a boxed call.
 //
-// Sixteen bytes: a tag and a payload; lists and strings are shared by reference count. Enumerations (dtype, layout, memory
-// format) are ints, a Scalar is the number it holds, None stands for every absent optional. Value semantics; what was moved
-// from is None. Not synchronised.
+// Sixteen bytes: a tag and a payload; lists and strings are shared by reference count. Enumerations (dtype, layout,
+// memory format) are ints, a Scalar is the number it holds, None stands for every absent optional. Value semantics;
+// what was moved from is None. Not synchronised.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -28,8 +28,20 @@ struct Boxed : intrusive_ptr_target {
 class SHUNT_API IValue {
  public:
   enum class Tag : uint8_t {
-    None, Tensor, Double, Int, Bool, Device, Generator, String, IntList, DoubleList, BoolList, TensorList,
-    OptionalTensorList, GenericList,
+    None,
+    Tensor,
+    Double,
+    Int,
+    Bool,
+    Device,
+    Generator,
+    String,
+    IntList,
+    DoubleList,
+    BoolList,
+    TensorList,
+    OptionalTensorList,
+    GenericList,
   };
 
   IValue() : tag_(Tag::None) { payload_.i = 0; }
@@ -38,9 +50,13 @@ class SHUNT_API IValue {
   IValue(double v) : tag_(Tag::Double) { payload_.d = v; }
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  IValue(T v) : tag_(Tag::Int) { payload_.i = static_cast<int64_t>(v); }
+  IValue(T v) : tag_(Tag::Int) {
+    payload_.i = static_cast<int64_t>(v);
+  }
   template <std::same_as<bool> T>
-  IValue(T v) : tag_(Tag::Bool) { payload_.i = v; }
+  IValue(T v) : tag_(Tag::Bool) {
+    payload_.i = v;
+  }
   IValue(shunt::Device d) : tag_(Tag::Device) { payload_.device = d; }
   IValue(ScalarType t) : IValue(static_cast<int64_t>(t)) {}
   IValue(Layout l) : IValue(static_cast<int64_t>(l)) {}
@@ -58,12 +74,27 @@ class SHUNT_API IValue {
   IValue(std::vector<std::optional<shunt::Tensor>> v) : IValue(Tag::OptionalTensorList, std::move(v)) {}
   IValue(std::vector<IValue> v) : IValue(Tag::GenericList, std::move(v)) {}
   template <class T>
-  IValue(const std::optional<T>& v) : IValue() { if (v) *this = IValue(*v); }
+  IValue(const std::optional<T>& v) : IValue() {
+    if (v) *this = IValue(*v);
+  }
 
   IValue(const IValue& o) : tag_(o.tag_) { copyFrom(o); }
   IValue(IValue&& o) noexcept { moveFrom(o); }
-  IValue& operator=(const IValue& o) { if (this != &o) { clear(); tag_ = o.tag_; copyFrom(o); } return *this; }
-  IValue& operator=(IValue&& o) noexcept { if (this != &o) { clear(); moveFrom(o); } return *this; }
+  IValue& operator=(const IValue& o) {
+    if (this != &o) {
+      clear();
+      tag_ = o.tag_;
+      copyFrom(o);
+    }
+    return *this;
+  }
+  IValue& operator=(IValue&& o) noexcept {
+    if (this != &o) {
+      clear();
+      moveFrom(o);
+    }
+    return *this;
+  }
   ~IValue() { clear(); }
 
   Tag tag() const { return tag_; }
@@ -82,20 +113,34 @@ class SHUNT_API IValue {
   bool isOptionalTensorList() const { return tag_ == Tag::OptionalTensorList; }
 
   // Each throws shunt::Error that names the wanted and the held type.
-  shunt::Tensor& toTensor() { expect(Tag::Tensor, "Tensor"); return payload_.tensor; }
-  const shunt::Tensor& toTensor() const { expect(Tag::Tensor, "Tensor"); return payload_.tensor; }
+  shunt::Tensor& toTensor() {
+    expect(Tag::Tensor, "Tensor");
+    return payload_.tensor;
+  }
+  const shunt::Tensor& toTensor() const {
+    expect(Tag::Tensor, "Tensor");
+    return payload_.tensor;
+  }
   /// A double, or an int or bool converted to one.
   double toDouble() const;
   int64_t toInt() const;
-  bool toBool() const { expect(Tag::Bool, "bool"); return payload_.i != 0; }
+  bool toBool() const {
+    expect(Tag::Bool, "bool");
+    return payload_.i != 0;
+  }
   Scalar toScalar() const;
-  shunt::Device toDevice() const { expect(Tag::Device, "Device"); return payload_.device; }
+  shunt::Device toDevice() const {
+    expect(Tag::Device, "Device");
+    return payload_.device;
+  }
   shunt::Generator toGenerator() const;
   const std::string& toStringRef() const { return list<std::string>(Tag::String, "str"); }
   std::vector<int64_t>& toIntVector() const { return list<std::vector<int64_t>>(Tag::IntList, "int[]"); }
   std::vector<double>& toDoubleVector() const { return list<std::vector<double>>(Tag::DoubleList, "float[]"); }
   std::vector<char>& toBoolVector() const { return list<std::vector<char>>(Tag::BoolList, "bool[]"); }
-  std::vector<shunt::Tensor>& toTensorVector() const { return list<std::vector<shunt::Tensor>>(Tag::TensorList, "Tensor[]"); }
+  std::vector<shunt::Tensor>& toTensorVector() const {
+    return list<std::vector<shunt::Tensor>>(Tag::TensorList, "Tensor[]");
+  }
   std::vector<std::optional<shunt::Tensor>>& toOptionalTensorVector() const {
     return list<std::vector<std::optional<shunt::Tensor>>>(Tag::OptionalTensorList, "Tensor?[]");
   }
@@ -113,26 +158,38 @@ class SHUNT_API IValue {
   };
   static_assert(sizeof(Payload) == sizeof(int64_t));
   template <class T>
-  IValue(Tag tag, T v) : tag_(tag) { setObject(make_intrusive<detail::Boxed<T>>(std::move(v))); }
+  IValue(Tag tag, T v) : tag_(tag) {
+    setObject(make_intrusive<detail::Boxed<T>>(std::move(v)));
+  }
   template <class T>
-  void setObject(intrusive_ptr<T> p) { new (&payload_.object) intrusive_ptr<intrusive_ptr_target>(std::move(p)); }
+  void setObject(intrusive_ptr<T> p) {
+    new (&payload_.object) intrusive_ptr<intrusive_ptr_target>(std::move(p));
+  }
   template <class T>
   T& list(Tag tag, const char* name) const {
     expect(tag, name);
     return static_cast<detail::Boxed<T>*>(payload_.object.get())->value;
   }
   bool holdsObject() const { return tag_ >= Tag::Generator; }
-  void expect(Tag tag, const char* name) const { if (tag_ != tag) [[unlikely]] throwType(name); }
+  void expect(Tag tag, const char* name) const {
+    if (tag_ != tag) [[unlikely]]
+      throwType(name);
+  }
   [[noreturn]] void throwType(const char* wanted) const;
   void clear() noexcept {
-    if (tag_ == Tag::Tensor) payload_.tensor.~Tensor();
-    else if (holdsObject()) payload_.object.~intrusive_ptr();
+    if (tag_ == Tag::Tensor)
+      payload_.tensor.~Tensor();
+    else if (holdsObject())
+      payload_.object.~intrusive_ptr();
     tag_ = Tag::None;
   }
   void copyFrom(const IValue& o) {
-    if (tag_ == Tag::Tensor) new (&payload_.tensor) shunt::Tensor(o.payload_.tensor);
-    else if (holdsObject()) new (&payload_.object) intrusive_ptr<intrusive_ptr_target>(o.payload_.object);
-    else payload_.i = o.payload_.i;
+    if (tag_ == Tag::Tensor)
+      new (&payload_.tensor) shunt::Tensor(o.payload_.tensor);
+    else if (holdsObject())
+      new (&payload_.object) intrusive_ptr<intrusive_ptr_target>(o.payload_.object);
+    else
+      payload_.i = o.payload_.i;
   }
   // Leaves None behind. Every payload is one word that may be moved as bytes, so the tag need not be looked at.
   void moveFrom(IValue& o) noexcept {

@@ -1,8 +1,9 @@
 // Kernels: what a registration holds, what a table entry calls, and the conversions between boxed and unboxed calls.
 //
-// A kernel is callable in two forms. Unboxed: `Return(*)(OperatorKernel*, DispatchKeySet, Args...)`, erased to void* and
-// always called with the operator's one C++ signature. Boxed: arguments and returns on a Stack. Each form is derived from
-// the other by the templates in boxing.h. Table entries are immutable; the functor is kept alive by the OpState.
+// A kernel is callable in two forms. Unboxed: `Return(*)(OperatorKernel*, DispatchKeySet, Args...)`, erased to void*
+// and always called with the operator's one C++ signature. Boxed: arguments and returns on a Stack. Each form is
+// derived from the other by the templates in boxing.h. Table entries are immutable; the functor is kept alive by the
+// OpState.
 #pragma once
 
 #include <shunt/core/boxing.h>
@@ -22,9 +23,15 @@ struct KernelFunction {
 
   bool isValid() const { return boxed != nullptr; }
   bool isFallthrough() const { return boxed == &fallthroughKernel; }
-  bool operator==(const KernelFunction& o) const { return unboxed == o.unboxed && boxed == o.boxed && functor == o.functor; }
+  bool operator==(const KernelFunction& o) const {
+    return unboxed == o.unboxed && boxed == o.boxed && functor == o.functor;
+  }
 
-  static KernelFunction makeFallthrough() { KernelFunction k; k.boxed = &fallthroughKernel; return k; }
+  static KernelFunction makeFallthrough() {
+    KernelFunction k;
+    k.boxed = &fallthroughKernel;
+    return k;
+  }
   /// The marker's address; calling it is a bug of Shunt's, since the mask removes its key from every call.
   SHUNT_API static void fallthroughKernel(OperatorKernel*, const OperatorHandle&, DispatchKeySet, Stack*);
 

@@ -4,7 +4,8 @@
 //   SHUNT_LIBRARY_IMPL(myops, CPU, m) { m.impl("myadd", &myadd_cpu); }
 //   SHUNT_LIBRARY_IMPL(_, MyKey, m)   { m.fallback(CppFunction::makeFallthrough()); }
 //
-// Used at static initialisation or any time later, on any thread; one Library object is not for several threads at once.
+// Used at static initialisation or any time later, on any thread; one Library object is not for several threads at
+// once.
 #pragma once
 
 #include <shunt/core/dispatcher.h>
@@ -20,12 +21,18 @@ class SHUNT_API CppFunction {
   CppFunction(F&& f) : kernel_(KernelFunction::fromFunctor(std::decay_t<F>(std::forward<F>(f)))) {}
   static CppFunction makeFallthrough() { return CppFunction(KernelFunction::makeFallthrough(), 0); }
   template <class F>
-  static CppFunction makeFromBoxed(F f) { return CppFunction(KernelFunction::fromBoxed(std::move(f)), 0); }
+  static CppFunction makeFromBoxed(F f) {
+    return CppFunction(KernelFunction::fromBoxed(std::move(f)), 0);
+  }
   template <auto Fn>
-  static CppFunction makeFromBoxedFunction() { return makeFromBoxed(Fn); }
+  static CppFunction makeFromBoxedFunction() {
+    return makeFromBoxed(Fn);
+  }
   /// A function known at compile time: no indirection at run time.
   template <auto Fn>
-  static CppFunction makeUnboxed() { return CppFunction(KernelFunction::fromFunction<Fn>(), 0); }
+  static CppFunction makeUnboxed() {
+    return CppFunction(KernelFunction::fromFunction<Fn>(), 0);
+  }
 
   const KernelFunction& kernel() const { return kernel_; }
   std::optional<DispatchKey> dispatch_key() const { return key_; }
@@ -54,29 +61,33 @@ class SHUNT_API Library {
 
   /// A schema without namespace, or with this library's.
   Library& def(std::string_view schema, std::source_location where = std::source_location::current());
-  /// A name or a schema with a kernel for every backend (CompositeImplicit); a bare name gets the schema of the function.
-  Library& def(std::string_view name_or_schema, CppFunction f, std::source_location where = std::source_location::current());
+  /// A name or a schema with a kernel for every backend (CompositeImplicit); a bare name gets the schema of the
+  /// function.
+  Library& def(std::string_view name_or_schema, CppFunction f,
+               std::source_location where = std::source_location::current());
   Library& impl(std::string_view name, CppFunction f, std::source_location where = std::source_location::current());
-  Library& impl(std::string_view name, DispatchKey key, CppFunction f, std::source_location where = std::source_location::current()) {
+  Library& impl(std::string_view name, DispatchKey key, CppFunction f,
+                std::source_location where = std::source_location::current()) {
     return impl(name, dispatch(key, std::move(f)), where);
   }
-  /// Kernels made from functor F for an operator that is defined already, and for its in-place form ("f_" of "f", with the
-  /// same overload name) and its out= form ("f.out", or "f.N_out" of "f.N") where those are defined too. Needs
+  /// Kernels made from functor F for an operator that is defined already, and for its in-place form ("f_" of "f", with
+  /// the same overload name) and its out= form ("f.out", or "f.N_out" of "f.N") where those are defined too. Needs
   /// <shunt/elementwise/library.h>.
   template <class F>
   Library& elementwise(std::string_view name, std::source_location where = std::source_location::current());
   Library& fallback(CppFunction f, std::source_location where = std::source_location::current());
   /// Takes every registration back, newest first, and waits until other threads have destroyed the functors that they
-  /// were about to, so the caller may hold no lock that a functor's destructor takes; inside such a destructor it doesn't
-  /// wait. Nor for calls: those of other threads may be running in the kernels still.
+  /// were about to, so the caller may hold no lock that a functor's destructor takes; inside such a destructor it
+  /// doesn't wait. Nor for calls: those of other threads may be running in the kernels still.
   void reset();
-  /// Takes every registration back and waits until all calls of other threads that began before are over, and everything
-  /// that held the kernels' functors is gone: then their code may be unloaded. An error, which changes nothing, inside a call of
-  /// this thread's own.
+  /// Takes every registration back and waits until all calls of other threads that began before are over, and
+  /// everything that held the kernels' functors is gone: then their code may be unloaded. An error, which changes
+  /// nothing, inside a call of this thread's own.
   void drain();
 
  private:
-  /// The forms of an elementwise operator: its name without overload, and the forms' full names, empty where not defined.
+  /// The forms of an elementwise operator: its name without overload, and the forms' full names, empty where not
+  /// defined.
   struct ElementwiseForms {
     std::string base, inplace, out;
   };
@@ -101,10 +112,10 @@ struct LibraryInit {
 };
 }  // namespace detail
 
-#define SHUNT_LIBRARY_BLOCK(kind, ns, key, m, id)                                                              \
-  static void SHUNT_CONCAT(shunt_library_fill_##ns##_, id)(::shunt::Library&);                                 \
-  static ::shunt::detail::LibraryInit SHUNT_CONCAT(shunt_library_##ns##_, id)(                                 \
-      ::shunt::Library::Kind::kind, #ns, key, &SHUNT_CONCAT(shunt_library_fill_##ns##_, id));                  \
+#define SHUNT_LIBRARY_BLOCK(kind, ns, key, m, id)                                             \
+  static void SHUNT_CONCAT(shunt_library_fill_##ns##_, id)(::shunt::Library&);                \
+  static ::shunt::detail::LibraryInit SHUNT_CONCAT(shunt_library_##ns##_, id)(                \
+      ::shunt::Library::Kind::kind, #ns, key, &SHUNT_CONCAT(shunt_library_fill_##ns##_, id)); \
   static void SHUNT_CONCAT(shunt_library_fill_##ns##_, id)([[maybe_unused]] ::shunt::Library & m)
 
 #define SHUNT_LIBRARY(ns, m) SHUNT_LIBRARY_BLOCK(kDef, ns, std::nullopt, m, __COUNTER__)

@@ -1,8 +1,8 @@
 // OpState: everything a call reads of its operator, immutable, and Operator: the pointer through which it is published.
 //
-// Built under the dispatcher's lock by one pure function from the registrations (src/dispatch/compute_table.h), published by
-// Operator::state, used and reclaimed by Note [One world per call] (world.h). A redispatch uses the OpState of its own
-// call's frame, so a call runs in the world it started in even if a kernel inside it registers.
+// Built under the dispatcher's lock by one pure function from the registrations (src/dispatch/compute_table.h),
+// published by Operator::state, used and reclaimed by Note [One world per call] (world.h). A redispatch uses the
+// OpState of its own call's frame, so a call runs in the world it started in even if a kernel inside it registers.
 #pragma once
 
 #include <shunt/core/hot.h>
@@ -20,8 +20,15 @@ class OperatorEntry;
 
 /// Why a table slot holds what it holds.
 enum class EntryReason : uint8_t {
-  kMissing, kKernel, kCompositeExplicit, kCompositeImplicit, kAutogradAlias, kBackendFallback, kFallthrough,
-  kCompositeHandledBelow, kAmbiguousAutogradOther,
+  kMissing,
+  kKernel,
+  kCompositeExplicit,
+  kCompositeImplicit,
+  kAutogradAlias,
+  kBackendFallback,
+  kFallthrough,
+  kCompositeHandledBelow,
+  kAmbiguousAutogradOther,
 };
 
 /// One slot of the derived table. `version` changes whenever the slot's content does, and is never reused.
@@ -44,7 +51,8 @@ class SHUNT_API OpState {
   const TableEntry& lookup(DispatchKeySet ks) const { return table_[ks.highestSlot()]; }
   /// The keys a call looks at: those that do not fall through on its backend.
   SHUNT_ALWAYS_INLINE DispatchKeySet maskFor(DispatchKeySet ks) const {
-    if (!mask_per_backend_) [[likely]] return mask_;
+    if (!mask_per_backend_) [[likely]]
+      return mask_;
     return backend_masks_[static_cast<size_t>(ks.highestBackend())];
   }
   const detail::HotTable& hot() const { return hot_; }
@@ -60,12 +68,12 @@ class SHUNT_API OpState {
   std::array<DispatchKeySet, kNumBackends> backend_masks_{};
   std::array<TableEntry, kNumSlots> table_{};
   std::vector<intrusive_ptr<OperatorKernel>> keep_alive_;
-  std::vector<detail::HotEntry> hot_entries_;            // what hot_ points to
+  std::vector<detail::HotEntry> hot_entries_;                // what hot_ points to
   std::vector<intrusive_ptr<intrusive_ptr_target>> thunks_;  // of the hot entries
 };
 
-/// An operator's identity and its published state. The dictionary's are constant-initialised symbols, others live on the
-/// heap; none is ever destroyed, so handles stay valid.
+/// An operator's identity and its published state. The dictionary's are constant-initialised symbols, others live on
+/// the heap; none is ever destroyed, so handles stay valid.
 class SHUNT_API Operator {
  public:
   constexpr Operator(const char* name, const char* overload) : name_(name), overload_(overload) {}
@@ -137,7 +145,8 @@ class CallFrame {
   CallFrame(const CallFrame&) = delete;
   CallFrame& operator=(const CallFrame&) = delete;
   SHUNT_ALWAYS_INLINE const OpState& state(const Operator& op) const {
-    if (state_ == nullptr) [[unlikely]] throwNeverRegistered(op);
+    if (state_ == nullptr) [[unlikely]]
+      throwNeverRegistered(op);
     return *state_;
   }
 
@@ -163,13 +172,15 @@ inline uint64_t keysOf(TensorOptList list) {
   return ks;
 }
 inline uint64_t keysOf(const Generator& g) {
-  return g.defined() ? DispatchKeySet::of(backendOf(g.device().type())).raw() |
-                           DispatchKeySet::of(Functionality::Dense).raw()
-                     : 0;
+  return g.defined()
+             ? DispatchKeySet::of(backendOf(g.device().type())).raw() | DispatchKeySet::of(Functionality::Dense).raw()
+             : 0;
 }
 inline uint64_t keysOf(const std::optional<Generator>& g) { return g ? keysOf(*g) : 0; }
 template <class T>
-SHUNT_ALWAYS_INLINE uint64_t keysOf(const T&) { return 0; }
+SHUNT_ALWAYS_INLINE uint64_t keysOf(const T&) {
+  return 0;
+}
 
 SHUNT_ALWAYS_INLINE DispatchKeySet effectiveKeys(const OpState& s, uint64_t args) {
   const LocalState& tls = tls_state;
@@ -205,7 +216,8 @@ SHUNT_ALWAYS_INLINE R callInWorld(const Operator& op, const OpState& s, Dispatch
         return reinterpret_cast<R (*)(OperatorKernel*, DispatchKeySet, A...)>(code)(nullptr, ks, std::forward<A>(a)...);
       }
     }
-    if (--tls_state.observe_countdown == 0) [[unlikely]] return callObserved<R, A...>(op, s, ks, std::forward<A>(a)...);
+    if (--tls_state.observe_countdown == 0) [[unlikely]]
+      return callObserved<R, A...>(op, s, ks, std::forward<A>(a)...);
   }
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
@@ -223,7 +235,8 @@ SHUNT_NOINLINE R redispatchInNewWorld(const Operator& op, DispatchKeySet ks, A..
   CallFrame frame(op);
   const OpState& s = frame.state(op);
   ks = ks & s.maskFor(ks);
-  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] traceStep("redispatch", s, ks);
+  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    traceStep("redispatch", s, ks);
   return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
@@ -233,22 +246,24 @@ SHUNT_ALWAYS_INLINE R redispatchOperator(const Operator& op, DispatchKeySet ks, 
   const Frames* frames = tls_state.frames;
   const OpState* s = frames != nullptr ? frames->innermost() : nullptr;
   // Not inside a call of this operator (or on another thread than the call): start a world of its own.
-  if (s == nullptr || s->op() != &op) [[unlikely]] return redispatchInNewWorld<R, A...>(op, ks, std::forward<A>(a)...);
+  if (s == nullptr || s->op() != &op) [[unlikely]]
+    return redispatchInNewWorld<R, A...>(op, ks, std::forward<A>(a)...);
   ks = ks & s->maskFor(ks);
-  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] traceStep("redispatch", *s, ks);
+  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    traceStep("redispatch", *s, ks);
   return s->lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
-/// What a thunk was compiled for: the compiler puts constants in the place of these calls. In the library itself: an error.
-/// The table of an operator whose chain is in the thunk.
+/// What a thunk was compiled for: the compiler puts constants in the place of these calls. In the library itself: an
+/// error. The table of an operator whose chain is in the thunk.
 SHUNT_API const OpState& plannedState(const Operator& op);
 /// The keyset with which the thunk expects to call an operator that it has inlined.
 SHUNT_API DispatchKeySet plannedKeys(const Operator& op);
 /// Whether what it relied on still stands.
 SHUNT_API const world::Validity<HardwarePlatform>& plannedValidity();
 
-/// redispatchOperator inside a thunk, where the compiler puts it in the place of the former (jit/emit): the innermost call
-/// is the thunk's own, and what its table holds is known, so the look-up folds.
+/// redispatchOperator inside a thunk, where the compiler puts it in the place of the former (jit/emit): the innermost
+/// call is the thunk's own, and what its table holds is known, so the look-up folds.
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R redispatchPlanned(const Operator& op, DispatchKeySet ks, A... a) {
   const OpState& s = plannedState(op);
@@ -262,8 +277,8 @@ SHUNT_NOINLINE R callUnplanned(const Operator& op, const OpState& s, DispatchKey
   return callInWorld<R, A...>(op, s, ks, std::forward<A>(a)...);
 }
 
-/// callOperator inside a thunk of another operator, with the chain for the planned keys inlined. It is a call of its own:
-/// I1 of Note [Thunks and the world] (src/dispatch/publication.h).
+/// callOperator inside a thunk of another operator, with the chain for the planned keys inlined. It is a call of its
+/// own: I1 of Note [Thunks and the world] (src/dispatch/publication.h).
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R callPlanned(const Operator& op, A... a) {
   CallFrame frame(op);

@@ -1,5 +1,5 @@
-// The tensors of a boxed call: those among its arguments or returns, in lists too. What fallbacks, modes and wrapper tensors read
-// and replace. Pure functions of the caller's stack.
+// The tensors of a boxed call: those among its arguments or returns, in lists too. What fallbacks, modes and wrapper
+// tensors read and replace. Pure functions of the caller's stack.
 #pragma once
 
 #include <shunt/core/ivalue.h>
@@ -21,7 +21,8 @@ void forEachTensor(const IValue& value, F&& f) {
       for (const std::optional<Tensor>& t : value.toOptionalTensorVector())
         if (t && t->defined()) f(*t);
       return;
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -37,11 +38,13 @@ void forEachTensor(const Stack& stack, F&& f) {
   forEachTensor(stack, stack.size(), f);
 }
 
-/// The value with f(const Tensor&) -> Tensor in the place of each defined tensor. A list is copied: the caller's stays as it was.
+/// The value with f(const Tensor&) -> Tensor in the place of each defined tensor. A list is copied: the caller's stays
+/// as it was.
 template <class F>
 IValue mapTensors(const IValue& value, F&& f) {
   switch (value.tag()) {
-    case IValue::Tag::Tensor: return value.toTensor().defined() ? IValue(f(value.toTensor())) : value;
+    case IValue::Tag::Tensor:
+      return value.toTensor().defined() ? IValue(f(value.toTensor())) : value;
     case IValue::Tag::TensorList: {
       std::vector<Tensor> list = value.toTensorVector();
       for (Tensor& t : list)
@@ -54,7 +57,8 @@ IValue mapTensors(const IValue& value, F&& f) {
         if (t && t->defined()) t = f(std::as_const(*t));
       return IValue(std::move(list));
     }
-    default: return value;
+    default:
+      return value;
   }
 }
 

@@ -1,12 +1,12 @@
 // Thread-local dispatch state: included and excluded keys, grad mode, autocast settings, and the thread's frames.
 //
-// One constant-initialised, trivially destructible struct per thread, so a read is one fs-relative load and TLS teardown
-// needs no order. Each thread touches only its own. Guards restore on scope exit and must be destroyed on the thread, and
-// in the reverse order, they were made.
+// One constant-initialised, trivially destructible struct per thread, so a read is one fs-relative load and TLS
+// teardown needs no order. Each thread touches only its own. Guards restore on scope exit and must be destroyed on the
+// thread, and in the reverse order, they were made.
 //
 // Note [Effective exclusion]
-// The user's exclusions and the grad mode are stored apart, and `excluded` is derived from both: enabling grad inside an
-// Autograd kernel must not lift that kernel's own AutoDispatchBelowAutograd.
+// The user's exclusions and the grad mode are stored apart, and `excluded` is derived from both: enabling grad inside
+// an Autograd kernel must not lift that kernel's own AutoDispatchBelowAutograd.
 #pragma once
 
 #include <shunt/core/dispatch_key_set.h>
@@ -60,18 +60,18 @@ inline constexpr int64_t kObserveNever = int64_t{1} << 62;
 
 struct LocalState {
   uint64_t included = kDefaultIncluded;
-  uint64_t excluded = kDefaultExcluded;       // effective: user_excluded plus the Autograd keys while grad mode is off
+  uint64_t excluded = kDefaultExcluded;  // effective: user_excluded plus the Autograd keys while grad mode is off
   uint64_t user_excluded = kDefaultExcluded;
   uint64_t mode = kModeGrad | kModeCastCache;
-  Frames* frames = nullptr;                   // null until the thread's first call
+  Frames* frames = nullptr;  // null until the thread's first call
   int32_t autocast_nesting = 0;
   ScalarType autocast_dtype[kNumDeviceTypes] = {};  // valid where the device's Autocast key is not excluded
-  int64_t observe_countdown = kObserveNever;  // interpreted calls until one is observed
-  int64_t timing_countdown = kObserveNever;   // calls in thunks until one is timed, which began at...
-  int64_t timing_distance = kObserveNever;    // ...this
-  uint64_t hot_calls = 0;                     // calls of this thread that ran in thunks before that
-  LoopRecord* record = nullptr;        // not null while a call is recorded for the compiler
-  boxing::SpareStack* spare_stacks = nullptr;  // for boxed calls (call_stack.h)
+  int64_t observe_countdown = kObserveNever;        // interpreted calls until one is observed
+  int64_t timing_countdown = kObserveNever;         // calls in thunks until one is timed, which began at...
+  int64_t timing_distance = kObserveNever;          // ...this
+  uint64_t hot_calls = 0;                           // calls of this thread that ran in thunks before that
+  LoopRecord* record = nullptr;                     // not null while a call is recorded for the compiler
+  boxing::SpareStack* spare_stacks = nullptr;       // for boxed calls (call_stack.h)
 };
 
 extern SHUNT_API constinit thread_local LocalState tls_state SHUNT_TLS_MODEL;
@@ -184,15 +184,18 @@ class [[nodiscard]] EnableGradGuard : public AutoGradMode {
   EnableGradGuard() : AutoGradMode(true) {}
 };
 
-/// Inference mode for a scope: new tensors carry no autograd keys and no version counter that anyone reads; grad mode is
-/// off. ADInplaceOrView leaves the *included* set only, so in-place on a normal tensor still bumps its version.
+/// Inference mode for a scope: new tensors carry no autograd keys and no version counter that anyone reads; grad mode
+/// is off. ADInplaceOrView leaves the *included* set only, so in-place on a normal tensor still bumps its version.
 class [[nodiscard]] InferenceMode {
  public:
   explicit InferenceMode(bool on = true)
-      : mode_(detail::tls_state.mode), included_(detail::tls_state.included), excluded_(detail::tls_state.user_excluded) {
+      : mode_(detail::tls_state.mode),
+        included_(detail::tls_state.included),
+        excluded_(detail::tls_state.user_excluded) {
     auto& s = detail::tls_state;
     constexpr uint64_t kView = DispatchKeySet::of(Functionality::ADInplaceOrView).raw();
-    s.mode = on ? (s.mode | detail::kModeInference) & ~detail::kModeGrad : (s.mode & ~detail::kModeInference) | detail::kModeGrad;
+    s.mode = on ? (s.mode | detail::kModeInference) & ~detail::kModeGrad
+                : (s.mode & ~detail::kModeInference) | detail::kModeGrad;
     s.included = on ? s.included & ~kView : s.included | kView;
     s.user_excluded = on ? s.user_excluded | kAutogradKeys.raw() : s.user_excluded & ~kAutogradKeys.raw();
     detail::refreshExcluded(s);

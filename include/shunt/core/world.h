@@ -31,11 +31,12 @@
 //   template <class T> using Atomic;                   load(order), store(value, order), exchange(value, order)
 //   static void signalFence();                         compiler fence, or a real one under ThreadSanitizer
 //   static bool barrierAll();                          membarrier; false: not available, so nothing may be freed
-// Thunks add steps before PUBLISH: src/dispatch/publication.h. The model of both is tests/world; a change is proven by it.
+// Thunks add steps before PUBLISH: src/dispatch/publication.h. The model of both is tests/world; a change is proven by
+// it.
 //
 // From signal handlers: a call is safe on a thread that already called (its frames exist) and less than kFramesPerBlock
-// calls deeper than the thread ever was; beyond that the chained block comes from operator new. Not so boxed calls, whose
-// stacks come from a list of the thread's own (call_stack.h).
+// calls deeper than the thread ever was; beyond that the chained block comes from operator new. Not so boxed calls,
+// whose stacks come from a list of the thread's own (call_stack.h).
 #pragma once
 
 #include <atomic>

@@ -1,17 +1,17 @@
 // The one rule for casts between dtypes, and the type an operator computes in.
 //
-// cast<To>(from) gives the same bits in a vector loop of any width and in its scalar tail, for every input. Where C++ leaves
-// a conversion undefined, the value is defined here. Pure functions; any thread.
+// cast<To>(from) gives the same bits in a vector loop of any width and in its scalar tail, for every input. Where C++
+// leaves a conversion undefined, the value is defined here. Pure functions; any thread.
 //
 // Note [Casts between dtypes]
 //   to bool            v != 0 (NaN gives true, -0.0 false).
 //   integer -> integer modulo 2^bits.
 //   integer -> Half, BFloat16, double -> Half, BFloat16   by way of float, as in PyTorch: two roundings.
 //   floating -> integer   towards zero into a wide integer, then modulo 2^bits. The wide integer is int64_t for int64_t
-//                      targets and for double -> uint8_t (as PyTorch converts it), else int32_t. What it cannot hold, NaN
-//                      too, becomes its minimum: what the x86 conversion instruction gives. So float -> uint8_t of -1 is 255,
-//                      of 300 is 44, of NaN and infinity 0; float -> int32_t of 3e9 is -2147483648.
-//                      From float, int32_t does for uint8_t as well: where it overflows, the int64_t's low byte is 0 too.
+//                      targets and for double -> uint8_t (as PyTorch converts it), else int32_t. What it cannot hold,
+//                      NaN too, becomes its minimum: what the x86 conversion instruction gives. So float -> uint8_t of
+//                      -1 is 255, of 300 is 44, of NaN and infinity 0; float -> int32_t of 3e9 is -2147483648. From
+//                      float, int32_t does for uint8_t as well: where it overflows, the int64_t's low byte is 0 too.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -40,7 +40,8 @@ template <class Wide, class From>
 SHUNT_ALWAYS_INLINE constexpr Wide truncateOrMin(From v) {
   constexpr From kUpper = static_cast<From>(uint64_t{1} << (std::numeric_limits<Wide>::digits - 1)) * From{2};
   constexpr From kLower = -kUpper;
-  // -2^31 - 0.5 is a double and truncates into int32_t; the narrower formats have nothing between minimum and minimum - 1.
+  // -2^31 - 0.5 is a double and truncates into int32_t; the narrower formats have nothing between minimum and minimum
+  // - 1.
   constexpr bool kHasFraction = std::numeric_limits<From>::digits > std::numeric_limits<Wide>::digits;
   const bool above = kHasFraction ? v > kLower - From{1} : v >= kLower;
   const bool fits = above & (v < kUpper);

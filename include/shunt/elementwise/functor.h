@@ -1,13 +1,13 @@
-// What an elementwise operator's functor declares: the operator's only definition, from which the ahead-of-time loops, the
-// generic loop that the JIT specialises, and the operator's kernels are made.
+// What an elementwise operator's functor declares: the operator's only definition, from which the ahead-of-time loops,
+// the generic loop that the JIT specialises, and the operator's kernels are made.
 //
 //   struct Add : Functor<2, 1> {                          // two inputs, one scalar
 //     static constexpr DtypeSet kTypes = kAllTypes;       // common dtypes it is defined for
 //     template <class C> SHUNT_ALWAYS_INLINE C operator()(C a, C b, C alpha) const { return a + alpha * b; }
 //   };
 //
-// C is the compute type: opmath_t of the common dtype. A functor is stateless, pure, and gives the same bits in a vector
-// loop and one element at a time (tools/kernel_lint's rules: no libm names, maximum by compare and select, ...).
+// C is the compute type: opmath_t of the common dtype. A functor is stateless, pure, and gives the same bits in a
+// vector loop and one element at a time (tools/kernel_lint's rules: no libm names, maximum by compare and select, ...).
 // Everything it may declare beside that has its default in Functor below. Constants only; any thread.
 #pragma once
 
@@ -43,10 +43,10 @@ inline constexpr DtypeSet kAllTypes = kNumberTypes | kBoolType;
 
 /// How the common dtype, in which the functor is evaluated, follows from the inputs, and the result's from it.
 enum class Promotion : uint8_t {
-  kDefault,     // torch.result_type of the inputs; the result has it too
-  kIntToFloat,  // the same, but integers and bools become the default dtype
+  kDefault,          // torch.result_type of the inputs; the result has it too
+  kIntToFloat,       // the same, but integers and bools become the default dtype
   kSelfWithNumbers,  // a floating first input's dtype where an input is a number, else kDefault
-  kSelf,        // the first input's dtype, whatever the others have
+  kSelf,             // the first input's dtype, whatever the others have
 };
 
 /// What writing to an expanded tensor is.
@@ -66,8 +66,8 @@ struct Functor {
   static constexpr uint32_t kMaskInputs = 0;
   /// The result may be cast to any output dtype, also to a lesser category (copy_).
   static constexpr bool kAnyCast = false;
-  /// A given output must have the common dtype exactly: no cast. Where an input is a tensor instead of the usual number,
-  /// casts are legal after all.
+  /// A given output must have the common dtype exactly: no cast. Where an input is a tensor instead of the usual
+  /// number, casts are legal after all.
   static constexpr bool kSameOutput = false;
   /// A new output is contiguous, whatever layout the inputs have.
   static constexpr bool kContiguousOutput = false;
@@ -76,8 +76,8 @@ struct Functor {
   static constexpr int kLayoutOrder[3] = {0, 1, 2};
   /// Worth loops of their own where one of two inputs is a single element.
   static constexpr bool kBroadcastLoops = false;
-  /// How many vectors of floats a loop over many elements computes at a time with AVX-512: where a long chain of instructions
-  /// leaves units idle, and so many registers are enough.
+  /// How many vectors of floats a loop over many elements computes at a time with AVX-512: where a long chain of
+  /// instructions leaves units idle, and so many registers are enough.
   static constexpr int kInterleave = 1;
   /// Whether a loop in compute type C can be a vector loop (no branches, no integer division).
   template <class C>

@@ -15,8 +15,8 @@ struct CheckArgs {
   ScalarType common;
   const Scalar* numbers[3];  // inputs that are numbers; null for tensors
 };
-/// Passes whenever every input has the common dtype, that is a floating-point one, and no scalar is a bool: such calls may
-/// leave it out.
+/// Passes whenever every input has the common dtype, that is a floating-point one, and no scalar is a bool: such calls
+/// may leave it out.
 using Check = void (*)(const CheckArgs&);
 
 /// alpha of add: floating only for floating results, bool only for bool results.

@@ -1,8 +1,8 @@
 // The generic loop of a functor: run-time dtypes and strides, one for each compute type. Its bitcode is what the JIT
 // specialises by passing constants; the interpreter doesn't run it, tests compare it with the loops that it does run.
 //
-// Instantiated where a table of them is made: by generic_<family>.cpp of the dictionary, which are compiled once to object and
-// bitcode, and where a program registers a functor of its own. Pure functions on the caller's memory.
+// Instantiated where a table of them is made: by generic_<family>.cpp of the dictionary, which are compiled once to
+// object and bitcode, and where a program registers a functor of its own. Pure functions on the caller's memory.
 #pragma once
 
 #include <shunt/elementwise/loop_types.h>
@@ -11,16 +11,20 @@
 
 namespace shunt::elementwise {
 
-/// An element of dtype `dtype` as the loop sees it: cast to the common dtype, computed with as C. C = opmath_t of `common`.
+/// An element of dtype `dtype` as the loop sees it: cast to the common dtype, computed with as C. C = opmath_t of
+/// `common`.
 template <class C>
 inline C loadAs(const std::byte* p, ScalarType dtype, ScalarType common) {
   C value{};
   switch (dtype) {
 #define SHUNT_DTYPE(type, name, number, text) \
-  case ScalarType::name: value = cast<C>(loadRaw<type>(p)); break;
+  case ScalarType::name:                      \
+    value = cast<C>(loadRaw<type>(p));        \
+    break;
     SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
-    default: __builtin_unreachable();
+    default:
+      __builtin_unreachable();
   }
   if constexpr (std::is_same_v<C, float>) {
     if (common == kHalf && dtype != kHalf) return cast<float>(cast<Half>(value));
@@ -38,10 +42,13 @@ inline void storeAs(std::byte* p, ScalarType dtype, ScalarType common, C value) 
   }
   switch (dtype) {
 #define SHUNT_DTYPE(type, name, number, text) \
-  case ScalarType::name: storeRaw<type>(p, cast<type>(value)); break;
+  case ScalarType::name:                      \
+    storeRaw<type>(p, cast<type>(value));     \
+    break;
     SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
-    default: __builtin_unreachable();
+    default:
+      __builtin_unreachable();
   }
 }
 

@@ -7,9 +7,9 @@
 //   SHUNT_LIBRARY_IMPL(my, CPU, m) { m.elementwise<Softplus2>("softplus2"); }
 //
 // The functor's inputs are tensors, its scalars `Scalar`s that follow them. The kernels do what the dictionary's do:
-// broadcasting, type promotion, 16-bit types computed in float, output layout, out= and overlap rules; for CPU and Meta. Loops
-// are compiled with the flags of the program: for the bits of the dictionary's operators use -ffp-contract=off.
-// Derivatives are registered apart (key Autograd). Used as Library is.
+// broadcasting, type promotion, 16-bit types computed in float, output layout, out= and overlap rules; for CPU and
+// Meta. Loops are compiled with the flags of the program: for the bits of the dictionary's operators use
+// -ffp-contract=off. Derivatives are registered apart (key Autograd). Used as Library is.
 #pragma once
 
 #include <shunt/core/library.h>
@@ -92,11 +92,13 @@ struct OwnKernels<F, std::index_sequence<I...>, std::index_sequence<S...>> {
 
 template <class F>
 Library& Library::elementwise(std::string_view name, std::source_location where) {
-  using Kernels = elementwise::detail::OwnKernels<F, std::make_index_sequence<F::kInputs>, std::make_index_sequence<F::kScalars>>;
+  using Kernels =
+      elementwise::detail::OwnKernels<F, std::make_index_sequence<F::kInputs>, std::make_index_sequence<F::kScalars>>;
   const ElementwiseForms forms = elementwiseForms(name);
   impl(name, CppFunction(Kernels::functional(forms.base)), where);
   if (!forms.inplace.empty())
-    impl(forms.inplace, CppFunction(Kernels::inplace(forms.base + "_", std::make_index_sequence<F::kInputs - 1>())), where);
+    impl(forms.inplace, CppFunction(Kernels::inplace(forms.base + "_", std::make_index_sequence<F::kInputs - 1>())),
+         where);
   if (!forms.out.empty()) impl(forms.out, CppFunction(Kernels::out(forms.base)), where);
   return *this;
 }

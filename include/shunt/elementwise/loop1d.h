@@ -1,7 +1,7 @@
 // loop1d: the one loop of every elementwise operator, templated on how operands are reached.
 //
-// With views of constant dtype and stride it becomes the ahead-of-time loops (typed_loop.h); with DynamicView, whose dtype
-// and stride are run-time values, it is the generic loop whose bitcode the JIT specialises (generic_loop.h).
+// With views of constant dtype and stride it becomes the ahead-of-time loops (typed_loop.h); with DynamicView, whose
+// dtype and stride are run-time values, it is the generic loop whose bitcode the JIT specialises (generic_loop.h).
 // Works on memory that the caller owns: an input may be the output itself, element for element, but not overlap it
 // otherwise. Any thread.
 #pragma once
@@ -11,11 +11,12 @@
 #include <cstddef>
 #include <utility>
 
-// Before a loop over independent elements, in a template with a constant `Lanes`; the same where `kTogether` times as many are
-// computed at a time; before a loop that is to stay scalar.
+// Before a loop over independent elements, in a template with a constant `Lanes`; the same where `kTogether` times as
+// many are computed at a time; before a loop that is to stay scalar.
 #ifdef __clang__
 #define SHUNT_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(1)")
-#define SHUNT_INTERLEAVED_LOOP _Pragma("clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(kTogether)")
+#define SHUNT_INTERLEAVED_LOOP \
+  _Pragma("clang loop vectorize(assume_safety) vectorize_width(Lanes) interleave_count(kTogether)")
 #define SHUNT_SCALAR_LOOP _Pragma("clang loop vectorize(disable) unroll(disable)")
 #else
 #define SHUNT_VECTOR_LOOP _Pragma("GCC ivdep")
@@ -104,33 +105,37 @@ struct Bound {
   template <class... Inputs>
   SHUNT_ALWAYS_INLINE auto operator()(Inputs... inputs) const {
     static_assert(sizeof...(Inputs) == F::kInputs && F::kScalars <= 2);
-    if constexpr (F::kScalars == 0) return F()(inputs...);
-    else if constexpr (F::kScalars == 1) return F()(inputs..., scalars[0]);
-    else return F()(inputs..., scalars[0], scalars[1]);
+    if constexpr (F::kScalars == 0)
+      return F()(inputs...);
+    else if constexpr (F::kScalars == 1)
+      return F()(inputs..., scalars[0]);
+    else
+      return F()(inputs..., scalars[0], scalars[1]);
   }
 };
 
 /// out[i] = f(ins[i]...) for i in [begin, end). Lanes: of the vector loop; 0 leaves it to the compiler. Returns
 /// whether every element was valid (see HasValidity).
 template <class F, class C, int Lanes, class Out, class... Ins, size_t... I>
-SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t begin, int64_t end, std::index_sequence<I...>,
-                                const Ins&... ins) {
+SHUNT_ALWAYS_INLINE bool loop1d(const Bound<F, C>& f, const Out& out, int64_t begin, int64_t end,
+                                std::index_sequence<I...>, const Ins&... ins) {
   bool valid = true;
   const auto element = [&](int64_t i) __attribute__((always_inline)) {
     if constexpr (HasValidity<F>) valid &= F::valid(ins.template load<InputType<F, I, C>>(i)...);
     out.store(i, f(ins.template load<InputType<F, I, C>>(i)...));
   };
   if constexpr (Lanes > 0 && F::template kVectorizes<C>) {
-    // Elements are independent: exact aliasing of output and input must not cost the vector loop. Lanes are wide already;
-    // interleaving them would leave short tensors to the scalar tail, so that is done for as many as fill whole rounds.
+    // Elements are independent: exact aliasing of output and input must not cost the vector loop. Lanes are wide
+    // already; interleaving them would leave short tensors to the scalar tail, so that is done for as many as fill
+    // whole rounds.
     constexpr int kTogether = kInterleaveOf<F, C, Lanes>;
     if constexpr (kTogether > 1) {
       const int64_t rounds = begin + (end - begin) / (kTogether * Lanes) * (kTogether * Lanes);
-SHUNT_INTERLEAVED_LOOP
+      SHUNT_INTERLEAVED_LOOP
       for (int64_t i = begin; i < rounds; ++i) element(i);
       begin = rounds;
     }
-SHUNT_VECTOR_LOOP
+    SHUNT_VECTOR_LOOP
     for (int64_t i = begin; i < end; ++i) element(i);
   } else {
     for (int64_t i = begin; i < end; ++i) element(i);
@@ -146,13 +151,13 @@ SHUNT_ALWAYS_INLINE bool loop1dFastRange(const Out& out, int64_t n, const In& in
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = begin + kBlock < n ? begin + kBlock : n;
     bool fast = true;
-SHUNT_VECTOR_LOOP
+    SHUNT_VECTOR_LOOP
     for (int64_t i = begin; i < end; ++i) fast &= F::inFastRange(in.template load<C>(i));
     if (fast) [[likely]] {
-SHUNT_VECTOR_LOOP
+      SHUNT_VECTOR_LOOP
       for (int64_t i = begin; i < end; ++i) out.store(i, F::fast(in.template load<C>(i)));
     } else {
-SHUNT_SCALAR_LOOP
+      SHUNT_SCALAR_LOOP
       for (int64_t i = begin; i < end; ++i) out.store(i, F()(in.template load<C>(i)));
     }
   }

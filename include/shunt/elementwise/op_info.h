@@ -12,26 +12,26 @@ struct OpInfo {
   int num_inputs;
   int num_scalars;
   Promotion promotion;
-  uint32_t masks;         // Functor::kMaskInputs
-  uint32_t operands;      // all other inputs
+  uint32_t masks;     // Functor::kMaskInputs
+  uint32_t operands;  // all other inputs
   bool bool_output;
   bool any_cast;
-  bool same_output;       // Functor::kSameOutput
+  bool same_output;  // Functor::kSameOutput
   bool contiguous_output;
   Overlap overlap;
-  bool is_copy;           // the loop only moves elements
-  bool interleaved;       // Functor::kInterleave: the ahead-of-time loops are best for many floats
+  bool is_copy;      // the loop only moves elements
+  bool interleaved;  // Functor::kInterleave: the ahead-of-time loops are best for many floats
   const int* layout_order;
-  DtypeSet types;         // common dtypes that have loops
-  const char* invalid;    // message for invalid elements; null where every input is valid
-  checks::Check check;    // may be null
+  DtypeSet types;       // common dtypes that have loops
+  const char* invalid;  // message for invalid elements; null where every input is valid
+  checks::Check check;  // may be null
   const char* const* arguments;
-  const LoopFn* IsaLoops::*family;  // the dictionary's functors: the functor's table...
-  int row;                          // ...and where its kDtypeSlots entries begin
-  const LoopFn* own_loops;          // instead, for a program's own functors: kDtypeSlots entries,
-  const GenericLoopFn* own_generic_loops;  // and what the JIT specialises
+  const LoopFn* IsaLoops::* family;            // the dictionary's functors: the functor's table...
+  int row;                                     // ...and where its kDtypeSlots entries begin
+  const LoopFn* own_loops;                     // instead, for a program's own functors: kDtypeSlots entries,
+  const GenericLoopFn* own_generic_loops;      // and what the JIT specialises
   const GenericLoopFn* const* generic_family;  // the same of the dictionary's functors, at `row`
-  uint64_t id;  // the same for equal functors, in any library and in bitcode
+  uint64_t id;                                 // the same for equal functors, in any library and in bitcode
 
   /// Null where the functor is not defined for the dtype. The library's only.
   LoopFn loop(ScalarType common) const;
@@ -47,7 +47,8 @@ inline constexpr const char* kDefaultArguments[kMaxInputs] = {"self", "other", "
 template <class F>
 constexpr uint64_t functorId() {
   uint64_t hash = 0xcbf29ce484222325u;
-  for (const char* c = __PRETTY_FUNCTION__; *c != 0; ++c) hash = (hash ^ static_cast<unsigned char>(*c)) * 0x100000001b3u;
+  for (const char* c = __PRETTY_FUNCTION__; *c != 0; ++c)
+    hash = (hash ^ static_cast<unsigned char>(*c)) * 0x100000001b3u;
   return hash;
 }
 

@@ -1,8 +1,9 @@
 // The loops of a functor for each common dtype, over consecutive elements: what the interpreter runs.
 //
-// The dictionary's are compiled several times, for each instruction set, with SHUNT_ISA_NAMESPACE: then everything here has
-// internal linkage, since a weak symbol would let the linker choose one instruction set's code for all. A program that
-// registers a functor of its own instantiates them once, for what its compiler targets. Memory is the caller's; any thread.
+// The dictionary's are compiled several times, for each instruction set, with SHUNT_ISA_NAMESPACE: then everything here
+// has internal linkage, since a weak symbol would let the linker choose one instruction set's code for all. A program
+// that registers a functor of its own instantiates them once, for what its compiler targets. Memory is the caller's;
+// any thread.
 #pragma once
 
 #include <shunt/elementwise/loop_types.h>
@@ -13,7 +14,6 @@ namespace {
 #else
 inline namespace compiled_once {
 #endif
-
 
 /// Lanes of a vector loop: whole registers of the compute type also where elements are narrower.
 template <class D>
@@ -35,8 +35,10 @@ SHUNT_ALWAYS_INLINE bool runLoop(std::byte* out, const std::byte* const* in, int
   using Out = Contiguous<std::conditional_t<F::kBoolOutput, bool, D>>;
   const auto view = [&]<size_t K>(std::integral_constant<size_t, K>) __attribute__((always_inline)) {
     using T = StorageType<F, K, D>;
-    if constexpr (static_cast<int>(K) == R) return Repeated<T>{loadRaw<T>(in[K])};
-    else return contiguous<T>(in[K]);
+    if constexpr (static_cast<int>(K) == R)
+      return Repeated<T>{loadRaw<T>(in[K])};
+    else
+      return contiguous<T>(in[K]);
   };
   if constexpr (HasFastRange<F, C>) {
     return loop1dFastRange<F, C, kLanes<D>>(Out{out}, n, contiguous<D>(in[0]));
@@ -78,7 +80,8 @@ SHUNT_NOINLINE bool runBlocks(std::byte* out, const std::byte* const* in, uint32
 template <class F, class D>
 bool isaLoop(std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n, const ScalarSlot* scalars) {
   constexpr auto kInputs = std::make_index_sequence<F::kInputs>();
-  if (repeated == 0) [[likely]] return runLoop<F, D, -1>(out, in, n, scalars, kInputs);
+  if (repeated == 0) [[likely]]
+    return runLoop<F, D, -1>(out, in, n, scalars, kInputs);
   if constexpr (F::kBroadcastLoops) {
     if (repeated == 1) return runLoop<F, D, 0>(out, in, n, scalars, kInputs);
     if constexpr (F::kInputs > 1) {
@@ -95,6 +98,5 @@ constexpr void fillRow(LoopFn* row) {
   SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
 }
-
 }
 }  // namespace shunt::elementwise

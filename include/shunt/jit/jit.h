@@ -1,7 +1,7 @@
 // The just-in-time compiler as its users see it: switch, wait, statistics, explanations.
 //
-// Every function may be called from any thread. Without the compiler (built with SHUNT_JIT=OFF, or libshunt_jit.so missing)
-// all of them work and say so: nothing is ever compiled.
+// Every function may be called from any thread. Without the compiler (built with SHUNT_JIT=OFF, or libshunt_jit.so
+// missing) all of them work and say so: nothing is ever compiled.
 //
 // Environment, read at first use; a bad value warns once and the default holds:
 //   SHUNT_JIT=0|1              compile at all (1)
@@ -36,14 +36,14 @@ struct PairStats {
   std::string keys;
   std::string signature;
   PairState state = PairState::kCounting;
-  uint64_t interpreted = 0;  // calls, from samples
-  uint64_t in_thunks = 0;    // calls; counted where Stats::counts_calls
+  uint64_t interpreted = 0;   // calls, from samples
+  uint64_t in_thunks = 0;     // calls; counted where Stats::counts_calls
   uint64_t guard_misses = 0;  // of those, how many met operands other than expected
-  double speedup = 0;        // interpreted over compiled time, where it was compared last; 0 where it was not
+  double speedup = 0;         // interpreted over compiled time, where it was compared last; 0 where it was not
   uint32_t compiles = 0, loads = 0, invalidations = 0;  // loads: of thunks from the disk cache
   size_t bytes = 0;
   CompileTimes times;
-  std::string reason;  // why it was refused
+  std::string reason;          // why it was refused
   std::string invalidated_by;  // the last time
   std::string plan;
 };
@@ -56,12 +56,12 @@ struct InvalidationRecord {
 };
 
 struct Stats {
-  bool available = false;  // the compiler was loaded
+  bool available = false;     // the compiler was loaded
   bool counts_calls = false;  // SHUNT_STATS was set when the program began
   uint64_t compiled = 0, loaded = 0, refused = 0, failed = 0, outdated = 0;  // loaded: thunks from the disk cache
-  uint64_t cache_rejected = 0;  // files of it that could not be used
+  uint64_t cache_rejected = 0;                                               // files of it that could not be used
   size_t code_bytes = 0;
-  std::vector<PairStats> pairs;  // most called first
+  std::vector<PairStats> pairs;                   // most called first
   std::vector<InvalidationRecord> invalidations;  // the last ones, oldest first
 };
 SHUNT_API Stats stats();

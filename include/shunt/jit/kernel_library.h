@@ -39,13 +39,15 @@ struct LoadedLibrary {
   uint64_t bias = 0;  // from addresses in the file to those in memory
   std::vector<Range> segments;
   std::shared_ptr<const std::string> bitcode;
-  mutable std::shared_ptr<const void> index;  // what the compiler has read of it; touched inside withLoadedLibraries only
+  mutable std::shared_ptr<const void>
+      index;  // what the compiler has read of it; touched inside withLoadedLibraries only
 };
 using LibraryLease = std::shared_ptr<const LoadedLibrary>;
 
 /// Those that are loaded, oldest first.
 SHUNT_API std::vector<LibraryLease> kernel_libraries();
-/// Calls `use` while none of them can go. It must not call the dynamic linker, whose lock may be held by who is loading one.
+/// Calls `use` while none of them can go. It must not call the dynamic linker, whose lock may be held by who is loading
+/// one.
 SHUNT_API void withLoadedLibraries(FunctionRef<void(const std::vector<LibraryLease>&)> use);
 /// Grows with every library that comes or goes: addresses noted at another generation may be something else's by now.
 SHUNT_API uint64_t libraryGeneration();

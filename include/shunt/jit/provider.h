@@ -1,7 +1,8 @@
 // The compiler's interface: what libshunt.so asks of libshunt_jit.so. No LLVM here.
 //
-// libshunt_jit.so exports `shunt_jit_provider`, is loaded from the folder of libshunt.so when the first pair gets hot, and is
-// never unloaded. compile() runs on the compiler's thread (or in the caller under SHUNT_JIT_SYNC=1), one call at a time.
+// libshunt_jit.so exports `shunt_jit_provider`, is loaded from the folder of libshunt.so when the first pair gets hot,
+// and is never unloaded. compile() runs on the compiler's thread (or in the caller under SHUNT_JIT_SYNC=1), one call at
+// a time.
 #pragma once
 
 #include <shunt/core/op_state.h>
@@ -77,7 +78,7 @@ struct CompileTimes {
 /// The phases by name, in their order.
 struct CompilePhase {
   const char* name;
-  double CompileTimes::*ms;
+  double CompileTimes::* ms;
 };
 inline constexpr CompilePhase kCompilePhases[] = {
     {"plan", &CompileTimes::plan},         {"cache", &CompileTimes::cache},       {"extract", &CompileTimes::extract},

@@ -1,13 +1,13 @@
 // Autocast: run chosen operators in a lower-precision floating type, per thread and device type.
 //
-// The settings live in the thread's LocalState; a guard lifts the exclusion of the device's Autocast key and restores all on
-// exit. Which operators are cast how stands in kernels/autocast.yaml; the wrappers are generated from it.
+// The settings live in the thread's LocalState; a guard lifts the exclusion of the device's Autocast key and restores
+// all on exit. Which operators are cast how stands in kernels/autocast.yaml; the wrappers are generated from it.
 //
 // Note [Autocast's cache]
-// A parameter used by several operators is cast once: while a guard is active, casts of float32 leaves that require grad are
-// kept per thread. The key is the storage (held weakly), offset, sizes, strides, dtype, version and whether the cast was
-// recorded in the graph, so that an in-place update, another view or another grad mode never finds a stale entry, and a
-// cast made under no_grad never swallows a gradient. The cache is cleared when the outermost guard ends.
+// A parameter used by several operators is cast once: while a guard is active, casts of float32 leaves that require
+// grad are kept per thread. The key is the storage (held weakly), offset, sizes, strides, dtype, version and whether
+// the cast was recorded in the graph, so that an in-place update, another view or another grad mode never finds a stale
+// entry, and a cast made under no_grad never swallows a gradient. The cache is cleared when the outermost guard ends.
 #pragma once
 
 #include <shunt/core/tls.h>
@@ -15,11 +15,12 @@
 
 namespace shunt {
 
-/// Turns autocast on (or off) for a device type in a scope. `dtype` is kBFloat16 or kHalf; throws on others and on device
-/// types without autocast. Guards nest; the inner one counts.
+/// Turns autocast on (or off) for a device type in a scope. `dtype` is kBFloat16 or kHalf; throws on others and on
+/// device types without autocast. Guards nest; the inner one counts.
 class SHUNT_API AutocastGuard {
  public:
-  explicit AutocastGuard(DeviceType device, ScalarType dtype = kBFloat16, bool enabled = true, bool cache_enabled = true);
+  explicit AutocastGuard(DeviceType device, ScalarType dtype = kBFloat16, bool enabled = true,
+                         bool cache_enabled = true);
   ~AutocastGuard();
   AutocastGuard(const AutocastGuard&) = delete;
   AutocastGuard& operator=(const AutocastGuard&) = delete;

@@ -1,15 +1,19 @@
 // The CPU fallback: operators that a device's backend has no kernel for run on the CPU, with copies there and back.
 //
-//   SHUNT_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(shunt::CppFunction::makeFromBoxedFunction<&shunt::cpu_fallback>()); }
+//   SHUNT_LIBRARY_IMPL(_, PrivateUse1, m) {
+//   m.fallback(shunt::CppFunction::makeFromBoxedFunction<&shunt::cpu_fallback>()); }
 //
 // Note [CPU fallback]
-// It stands below Autograd and Autocast, which the device thus has for every operator without writing anything. Composite operators
-// and all views never get here: they are made of other operators, or share their base's storage on any device. What a backend has
-// to have itself: empty.memory_format, empty_strided and copy_ (from, to and within the device), which the fallback is made of.
-// - Arguments: each tensor of the device is copied to the CPU once, however often it is an argument. Tensors that overlap a written
-//   one become views of one copy, so they overlap on the CPU too. 0-dim CPU tensors stay as they are; any other mixture of
-//   devices is an error.
-// - Written arguments (in-place, out=) are copied back, resized first where the operator resized them, and where the operator returns
+// It stands below Autograd and Autocast, which the device thus has for every operator without writing anything.
+// Composite operators and all views never get here: they are made of other operators, or share their base's storage on
+// any device. What a backend has to have itself: empty.memory_format, empty_strided and copy_ (from, to and within the
+// device), which the fallback is made of.
+// - Arguments: each tensor of the device is copied to the CPU once, however often it is an argument. Tensors that
+// overlap a written
+//   one become views of one copy, so they overlap on the CPU too. 0-dim CPU tensors stay as they are; any other mixture
+//   of devices is an error.
+// - Written arguments (in-place, out=) are copied back, resized first where the operator resized them, and where the
+// operator returns
 //   one, the caller gets the tensor it passed.
 // - Other results move to the arguments' device, or to the one that a `device` argument names.
 // - An operator whose result is a view would give one of the copy: that is an error.

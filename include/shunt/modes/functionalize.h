@@ -14,12 +14,15 @@
 // with its aliases, and its own *chain* of view operators. The base holds the value, an ordinary tensor that nobody
 // writes, and its generation. What a tensor shows is its chain applied to the base's value, done again when the base
 // has a new generation.
-//   - An operator that writes nothing runs on the values. A result that shares memory with an argument's value becomes an alias of
+//   - An operator that writes nothing runs on the values. A result that shares memory with an argument's value becomes
+//   an alias of
 //     that argument, with the operator as one more link; every other result gets a base of its own.
-//   - One that writes first runs on fake tensors of the same geometry and graph (fake_tensor.h), which throws what the plain call
+//   - One that writes first runs on fake tensors of the same geometry and graph (fake_tensor.h), which throws what the
+//   plain call
 //     would throw and tells the shape that out= gets. Then its functional form, found by comparing schemas, runs on the
-//     values, and the result becomes the new value: of the base itself, or through the chain. The inverse of a link is the
-//     operator <name>_scatter where there is one (slice_scatter), else as_strided_scatter, which is right for any views.
+//     values, and the result becomes the new value: of the base itself, or through the chain. The inverse of a link is
+//     the operator <name>_scatter where there is one (slice_scatter), else as_strided_scatter, which is right for any
+//     views.
 //   - In-place view operators (t_, squeeze_) add a link.
 // A new value keeps sizes, strides, offset and the storage's size of the old one, so views and results are those of the
 // plain program, bit by bit. Autograd, Autocast and the kernels run below on the values: graphs are recorded there, and
@@ -49,9 +52,7 @@ SHUNT_API Tensor to_functional(const Tensor& t);
 /// The value that a functional tensor has now; not to be written. Throws for other tensors.
 SHUNT_API Tensor from_functional(const Tensor& t);
 /// Whether `t` is a functional tensor; an undefined one isn't.
-inline bool is_functional(const Tensor& t) {
-  return t.defined() && t.key_set().has(Functionality::Functionalize);
-}
+inline bool is_functional(const Tensor& t) { return t.defined() && t.key_set().has(Functionality::Functionalize); }
 
 /// While it lives, on the thread that made it, factories return functional tensors. Plain tensors are constants:
 /// operators with plain tensors only run as ever, and writing to one from a functional tensor is an error.
@@ -123,8 +124,10 @@ struct TensorsIn<Tensor> {
 };
 template <class T, class F>
 decltype(auto) mapTensorsIn(const T& value, F& f) {
-  if constexpr (TensorsIn<T>::kAny) return TensorsIn<T>::map(value, f);
-  else return (value);
+  if constexpr (TensorsIn<T>::kAny)
+    return TensorsIn<T>::map(value, f);
+  else
+    return (value);
 }
 template <class T>
   requires TensorsIn<T>::kAny
@@ -177,9 +180,12 @@ struct TensorsIn<std::tuple<T...>> {
 
 template <class T>
 constexpr bool isOtherContainerOfTensors() {
-  if constexpr (std::is_convertible_v<T, Tensor> || TensorsIn<T>::kAny) return false;
-  else if constexpr (std::ranges::range<T>) return TensorsIn<std::ranges::range_value_t<T>>::kAny;
-  else return false;
+  if constexpr (std::is_convertible_v<T, Tensor> || TensorsIn<T>::kAny)
+    return false;
+  else if constexpr (std::ranges::range<T>)
+    return TensorsIn<std::ranges::range_value_t<T>>::kAny;
+  else
+    return false;
 }
 
 template <class T>
@@ -194,7 +200,8 @@ decltype(auto) wrapAll(FunctionalizeCall& call, T&& value) {
     return TensorsIn<Tensor>::map(static_cast<Tensor>(std::forward<T>(value)), wrap);
   } else {
     static_assert(!isOtherContainerOfTensors<Value>(),
-                  "functionalize: an argument is a container of tensors that it can't look into, so they would be written at once; pass a "
+                  "functionalize: an argument is a container of tensors that it can't look into, so they would be "
+                  "written at once; pass a "
                   "Tensor, TensorList, or optional, vector, array, pair or tuple of them");
     return std::forward<T>(value);
   }
@@ -205,10 +212,13 @@ T unwrapAll(FunctionalizeCall& call, T&& value) {
   static_assert(!std::is_reference_v<T>);
   auto unwrap = [&](const Tensor& t) { return is_functional(t) ? call.unwrap(t) : t; };
   static_assert(!isOtherContainerOfTensors<T>(),
-                "functionalize: the function returns a container of tensors that it can't look into, so they would stay functional; return a "
+                "functionalize: the function returns a container of tensors that it can't look into, so they would "
+                "stay functional; return a "
                 "Tensor, or optional, vector, array, pair or tuple of them");
-  if constexpr (TensorsIn<T>::kAny) return TensorsIn<T>::map(value, unwrap);
-  else return std::move(value);
+  if constexpr (TensorsIn<T>::kAny)
+    return TensorsIn<T>::map(value, unwrap);
+  else
+    return std::move(value);
 }
 
 }  // namespace detail

@@ -1,9 +1,9 @@
 // Memory: small blocks from a per-thread free list over malloc, large data straight from malloc, other devices from the
 // allocator their backend registers.
 //
-// allocateBlock/freeBlock may be called on any thread; a block may be freed on another thread than it was made on: whoever
-// frees keeps it for its own next allocation, up to 64 blocks a size class, and returns the rest. A thread's list is
-// returned when it exits. Under AddressSanitizer there is no list, so that use after free is seen.
+// allocateBlock/freeBlock may be called on any thread; a block may be freed on another thread than it was made on:
+// whoever frees keeps it for its own next allocation, up to 64 blocks a size class, and returns the rest. A thread's
+// list is returned when it exits. Under AddressSanitizer there is no list, so that use after free is seen.
 #pragma once
 
 #include <shunt/core/macros.h>

@@ -35,7 +35,8 @@ inline std::optional<MemoryFormat> memoryFormat(const TensorOptions& options, st
 /// T is Tensor, which is incomplete here.
 template <class T>
 T withRequiresGrad(T result, const TensorOptions& options) {
-  if (options.requires_grad()) [[unlikely]] result.set_requires_grad(true);
+  if (options.requires_grad()) [[unlikely]]
+    result.set_requires_grad(true);
   return result;
 }
 

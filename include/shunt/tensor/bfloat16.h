@@ -1,7 +1,7 @@
 // BFloat16: the upper half of a binary32 (PyTorch's at::BFloat16, dtype bfloat16).
 //
-// A value type of 16 bits; any thread. Rounding is integer code, without AVX512_BF16 (whose conversion flushes denormals),
-// so that every instruction set, the scalar tail of a vector loop and the JIT give the same bits.
+// A value type of 16 bits; any thread. Rounding is integer code, without AVX512_BF16 (whose conversion flushes
+// denormals), so that every instruction set, the scalar tail of a vector loop and the JIT give the same bits.
 #pragma once
 
 #include <shunt/tensor/reduced_floating_point.h>

@@ -1,5 +1,5 @@
-// Devices: a type and an index. Every DeviceType of PyTorch exists by name; which ones work is a matter of which backends
-// have registered kernels. A value type; any thread.
+// Devices: a type and an index. Every DeviceType of PyTorch exists by name; which ones work is a matter of which
+// backends have registered kernels. A value type; any thread.
 #pragma once
 
 #include <shunt/core/dispatch_key.h>
@@ -14,6 +14,7 @@ namespace shunt {
 using DeviceIndex = int8_t;
 
 // X(name, lower-case name, backend). Numbers are PyTorch's, by position.
+// clang-format off
 #define SHUNT_FORALL_DEVICE_TYPES(X)                                                                             \
   X(CPU, "cpu", CPU) X(CUDA, "cuda", CUDA) X(MKLDNN, "mkldnn", CPU) X(OPENGL, "opengl", CPU)                     \
   X(OPENCL, "opencl", CPU) X(IDEEP, "ideep", CPU) X(HIP, "hip", HIP) X(FPGA, "fpga", CPU) X(ORT, "ort", CPU)     \
@@ -21,6 +22,7 @@ using DeviceIndex = int8_t;
   X(Meta, "meta", Meta) X(HPU, "hpu", HPU) X(VE, "ve", VE) X(Lazy, "lazy", Lazy) X(IPU, "ipu", IPU)              \
   X(PrivateUse1, "privateuseone", PrivateUse1)
 
+// clang-format on
 enum class DeviceType : int8_t {
 #define SHUNT_DEVICE(name, text, backend) name,
   SHUNT_FORALL_DEVICE_TYPES(SHUNT_DEVICE)

@@ -1,8 +1,8 @@
 // Device guards: which device of a type is current on a thread, how many there are, and waiting for one.
 //
-// A backend implements DeviceGuardImplInterface and registers one object of it, for the life of the process; it is called from
-// any thread. The CPU's and Meta's stand here. A type without one has devices without index only: nothing asks for their number.
-// Registering is one atomic exchange; reading it one load.
+// A backend implements DeviceGuardImplInterface and registers one object of it, for the life of the process; it is
+// called from any thread. The CPU's and Meta's stand here. A type without one has devices without index only: nothing
+// asks for their number. Registering is one atomic exchange; reading it one load.
 #pragma once
 
 #include <shunt/tensor/device.h>
@@ -27,15 +27,16 @@ class SHUNT_API DeviceGuardImplInterface {
   virtual void synchronizeDevice(DeviceIndex index) const;
 };
 
-/// Throws when another object is registered for the type; the same one again changes nothing. It must outlive the process's tensors.
+/// Throws when another object is registered for the type; the same one again changes nothing. It must outlive the
+/// process's tensors.
 SHUNT_API void registerDeviceGuard(DeviceType type, const DeviceGuardImplInterface* guard);
 /// Whether a device guard is registered for the type.
 SHUNT_API bool hasDeviceGuardImpl(DeviceType type);
 /// Throws an Error that says what to register when the type has none.
 SHUNT_API const DeviceGuardImplInterface& getDeviceGuardImpl(DeviceType type);
 
-/// The device with its index: the thread's current one of its type where it names none. Throws IndexError when there is no device of
-/// that index. As given for cpu, meta and types without a guard.
+/// The device with its index: the thread's current one of its type where it names none. Throws IndexError when there is
+/// no device of that index. As given for cpu, meta and types without a guard.
 SHUNT_API Device ensure_has_index(Device device);
 /// Waits for a device; without an index, for the current one.
 SHUNT_API void synchronize(Device device);

@@ -1,9 +1,9 @@
-// DLPack: tensors shared with other libraries without a copy. The structs have the binary layout of DLPack 0.8, under names
-// of their own, so that they do not collide with another dlpack.h: cast the pointers.
+// DLPack: tensors shared with other libraries without a copy. The structs have the binary layout of DLPack 0.8, under
+// names of their own, so that they do not collide with another dlpack.h: cast the pointers.
 //
-// toDLPack: the returned struct holds a reference on the tensor until its deleter is called, once, by whoever consumes it.
-// fromDLPack: takes over the struct and calls its deleter when the last tensor over the memory is gone; when it throws, the
-// struct still is the caller's. Any thread; the deleter runs on whichever thread drops the last tensor.
+// toDLPack: the returned struct holds a reference on the tensor until its deleter is called, once, by whoever consumes
+// it. fromDLPack: takes over the struct and calls its deleter when the last tensor over the memory is gone; when it
+// throws, the struct still is the caller's. Any thread; the deleter runs on whichever thread drops the last tensor.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -16,7 +16,15 @@ namespace dlpack {
 
 // Numbers as the DLPack standard lists them.
 enum DLDeviceType : int32_t { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3 };
-enum DLDataTypeCode : uint8_t { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLOpaqueHandle = 3, kDLBfloat = 4, kDLComplex = 5, kDLBool = 6 };
+enum DLDataTypeCode : uint8_t {
+  kDLInt = 0,
+  kDLUInt = 1,
+  kDLFloat = 2,
+  kDLOpaqueHandle = 3,
+  kDLBfloat = 4,
+  kDLComplex = 5,
+  kDLBool = 6
+};
 
 struct DLDevice {
   int32_t device_type;
@@ -52,8 +60,8 @@ struct DLManagedTensor {
 /// A CPU tensor that does not require grad, as DLPack. Throws for other devices.
 SHUNT_API dlpack::DLManagedTensor* toDLPack(const Tensor& tensor);
 
-/// A tensor over the memory of a DLPack tensor. Throws when the struct is malformed or names a dtype, device or layout that
-/// does not exist here.
+/// A tensor over the memory of a DLPack tensor. Throws when the struct is malformed or names a dtype, device or layout
+/// that does not exist here.
 SHUNT_API Tensor fromDLPack(dlpack::DLManagedTensor* managed);
 
 }  // namespace shunt

@@ -13,8 +13,8 @@ SHUNT_API std::vector<int64_t> infer_size(IntArrayRef a, IntArrayRef b);
 /// Whether a tensor of shape `from` can be expanded to shape `to`.
 SHUNT_API bool is_expandable_to(IntArrayRef from, IntArrayRef to);
 
-/// Sums `tensor` over the dimensions along which `shape` was expanded, so that the result has that shape; `tensor` itself
-/// when it has it already. `shape` must be expandable to the tensor's shape.
+/// Sums `tensor` over the dimensions along which `shape` was expanded, so that the result has that shape; `tensor`
+/// itself when it has it already. `shape` must be expandable to the tensor's shape.
 SHUNT_API Tensor sum_to(Tensor tensor, IntArrayRef shape);
 
 }  // namespace shunt

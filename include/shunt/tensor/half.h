@@ -1,8 +1,8 @@
 // Half: IEEE 754 binary16 (PyTorch's at::Half, dtype float16).
 //
-// A value type of 16 bits; any thread. Conversions are integer code plus exact float additions of normal numbers, without
-// F16C and without _Float16, so that every instruction set, the scalar tail of a vector loop and the JIT give the same
-// bits, also with denormals flushed. They hold no branch: clang turns loops of them into vectors.
+// A value type of 16 bits; any thread. Conversions are integer code plus exact float additions of normal numbers,
+// without F16C and without _Float16, so that every instruction set, the scalar tail of a vector loop and the JIT give
+// the same bits, also with denormals flushed. They hold no branch: clang turns loops of them into vectors.
 #pragma once
 
 #include <shunt/tensor/reduced_floating_point.h>
@@ -40,7 +40,8 @@ SHUNT_ALWAYS_INLINE constexpr uint16_t fp16_ieee_from_fp32_value(float f) {
   const uint32_t sign = (w >> 16) & 0x8000u;
   const uint32_t magnitude = w & 0x7fffffffu;
   const uint32_t normal = (magnitude - kRebias + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  // 0.5 has an ulp of 2^-24, the smallest binary16: the addition itself rounds, to even. Larger inputs are not used here.
+  // 0.5 has an ulp of 2^-24, the smallest binary16: the addition itself rounds, to even. Larger inputs are not used
+  // here.
   const uint32_t small = magnitude < kMinNormal ? magnitude : 0u;
   const uint32_t denormal = std::bit_cast<uint32_t>(std::bit_cast<float>(small) + 0.5f) - std::bit_cast<uint32_t>(0.5f);
   const uint32_t nan = 0x7e00u | ((magnitude >> 13) & 0x3ffu);

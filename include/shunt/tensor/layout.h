@@ -1,5 +1,5 @@
-// Layout and MemoryFormat: how a tensor's elements are stored, and in which order a dense one's dimensions lie in memory.
-// Numbers are PyTorch's. Constants only; any thread.
+// Layout and MemoryFormat: how a tensor's elements are stored, and in which order a dense one's dimensions lie in
+// memory. Numbers are PyTorch's. Constants only; any thread.
 #pragma once
 
 #include <cstdint>

@@ -25,12 +25,36 @@ class TensorOptions {
   TensorOptions(const std::string& device) : device_(Device(device)) {}
   TensorOptions(MemoryFormat format) : memory_format_(format) {}
 
-  TensorOptions dtype(std::optional<ScalarType> v) const { auto r = *this; r.dtype_ = v; return r; }
-  TensorOptions layout(std::optional<Layout> v) const { auto r = *this; r.layout_ = v; return r; }
-  TensorOptions device(std::optional<Device> v) const { auto r = *this; r.device_ = v; return r; }
-  TensorOptions requires_grad(std::optional<bool> v) const { auto r = *this; r.requires_grad_ = v; return r; }
-  TensorOptions pinned_memory(std::optional<bool> v) const { auto r = *this; r.pinned_memory_ = v; return r; }
-  TensorOptions memory_format(std::optional<MemoryFormat> v) const { auto r = *this; r.memory_format_ = v; return r; }
+  TensorOptions dtype(std::optional<ScalarType> v) const {
+    auto r = *this;
+    r.dtype_ = v;
+    return r;
+  }
+  TensorOptions layout(std::optional<Layout> v) const {
+    auto r = *this;
+    r.layout_ = v;
+    return r;
+  }
+  TensorOptions device(std::optional<Device> v) const {
+    auto r = *this;
+    r.device_ = v;
+    return r;
+  }
+  TensorOptions requires_grad(std::optional<bool> v) const {
+    auto r = *this;
+    r.requires_grad_ = v;
+    return r;
+  }
+  TensorOptions pinned_memory(std::optional<bool> v) const {
+    auto r = *this;
+    r.pinned_memory_ = v;
+    return r;
+  }
+  TensorOptions memory_format(std::optional<MemoryFormat> v) const {
+    auto r = *this;
+    r.memory_format_ = v;
+    return r;
+  }
 
   ScalarType dtype() const { return dtype_.value_or(get_default_dtype()); }
   Device device() const { return device_.value_or(Device(kCPU)); }

@@ -1,4 +1,5 @@
-// The name of the device type that outside backends use: PrivateUse1, "privateuseone" until a backend library renames it.
+// The name of the device type that outside backends use: PrivateUse1, "privateuseone" until a backend library renames
+// it.
 #pragma once
 
 #include <shunt/tensor/device.h>
@@ -7,11 +8,11 @@
 
 namespace shunt {
 
-/// From now on DeviceType::PrivateUse1 prints as `name`, and Device(name) and Device(name + ":0") mean it; "privateuseone" is
-/// understood as well, and the names of keys stay (PrivateUse1, AutogradPrivateUse1, ...). For the life of the process: the same
-/// name again changes nothing, another one throws. A name is lower-case letters, digits and underscores and none of a device type that has
-/// a backend or a key of its own; "opencl", "opengl" and "ideep", which have neither, give way. Any thread. As PyTorch's
-/// torch.utils.rename_privateuse1_backend.
+/// From now on DeviceType::PrivateUse1 prints as `name`, and Device(name) and Device(name + ":0") mean it;
+/// "privateuseone" is understood as well, and the names of keys stay (PrivateUse1, AutogradPrivateUse1, ...). For the
+/// life of the process: the same name again changes nothing, another one throws. A name is lower-case letters, digits
+/// and underscores and none of a device type that has a backend or a key of its own; "opencl", "opengl" and "ideep",
+/// which have neither, give way. Any thread. As PyTorch's torch.utils.rename_privateuse1_backend.
 SHUNT_API void rename_privateuse1_backend(const std::string& name);
 /// "privateuseone", or what it was renamed to.
 SHUNT_API std::string get_privateuse1_backend();

@@ -1,8 +1,8 @@
 // Arithmetic of the 16-bit floating-point types, Half and BFloat16.
 //
-// One definition for both: every operation converts to float, computes there and rounds once. Mixed with float or double
-// the result keeps that wider type; mixed with an integer it stays 16 bits wide, as in PyTorch. Comparisons are float's, by
-// the types' implicit conversion. Values only; any thread.
+// One definition for both: every operation converts to float, computes there and rounds once. Mixed with float or
+// double the result keeps that wider type; mixed with an integer it stays 16 bits wide, as in PyTorch. Comparisons are
+// float's, by the types' implicit conversion. Values only; any thread.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -21,30 +21,30 @@ struct BFloat16;
 template <class T>
 concept ReducedFloatingPoint = std::same_as<T, Half> || std::same_as<T, BFloat16>;
 
-#define SHUNT_REDUCED_OPERATOR(op)                                                          \
-  template <ReducedFloatingPoint T>                                                         \
-  SHUNT_ALWAYS_INLINE constexpr T operator op(T a, T b) {                                   \
-    return T(static_cast<float>(a) op static_cast<float>(b));                               \
-  }                                                                                         \
-  template <ReducedFloatingPoint T, std::floating_point F>                                  \
-  SHUNT_ALWAYS_INLINE constexpr F operator op(T a, F b) {                                   \
-    return static_cast<F>(static_cast<float>(a)) op b;                                      \
-  }                                                                                         \
-  template <ReducedFloatingPoint T, std::floating_point F>                                  \
-  SHUNT_ALWAYS_INLINE constexpr F operator op(F a, T b) {                                   \
-    return a op static_cast<F>(static_cast<float>(b));                                      \
-  }                                                                                         \
-  template <ReducedFloatingPoint T, std::integral I>                                        \
-  SHUNT_ALWAYS_INLINE constexpr T operator op(T a, I b) {                                   \
-    return a op T(static_cast<float>(b));                                                   \
-  }                                                                                         \
-  template <ReducedFloatingPoint T, std::integral I>                                        \
-  SHUNT_ALWAYS_INLINE constexpr T operator op(I a, T b) {                                   \
-    return T(static_cast<float>(a)) op b;                                                   \
-  }                                                                                         \
-  template <ReducedFloatingPoint T>                                                         \
-  SHUNT_ALWAYS_INLINE constexpr T& operator op##=(T& a, std::type_identity_t<T> b) {        \
-    return a = a op b;                                                                      \
+#define SHUNT_REDUCED_OPERATOR(op)                                                    \
+  template <ReducedFloatingPoint T>                                                   \
+  SHUNT_ALWAYS_INLINE constexpr T operator op(T a, T b) {                             \
+    return T(static_cast<float>(a) op static_cast<float>(b));                         \
+  }                                                                                   \
+  template <ReducedFloatingPoint T, std::floating_point F>                            \
+  SHUNT_ALWAYS_INLINE constexpr F operator op(T a, F b) {                             \
+    return static_cast<F>(static_cast<float>(a)) op b;                                \
+  }                                                                                   \
+  template <ReducedFloatingPoint T, std::floating_point F>                            \
+  SHUNT_ALWAYS_INLINE constexpr F operator op(F a, T b) {                             \
+    return a op static_cast<F>(static_cast<float>(b));                                \
+  }                                                                                   \
+  template <ReducedFloatingPoint T, std::integral I>                                  \
+  SHUNT_ALWAYS_INLINE constexpr T operator op(T a, I b) {                             \
+    return a op T(static_cast<float>(b));                                             \
+  }                                                                                   \
+  template <ReducedFloatingPoint T, std::integral I>                                  \
+  SHUNT_ALWAYS_INLINE constexpr T operator op(I a, T b) {                             \
+    return T(static_cast<float>(a)) op b;                                             \
+  }                                                                                   \
+  template <ReducedFloatingPoint T>                                                   \
+  SHUNT_ALWAYS_INLINE constexpr T& operator op##=(T & a, std::type_identity_t<T> b) { \
+    return a = a op b;                                                                \
   }
 
 SHUNT_REDUCED_OPERATOR(+)

@@ -29,15 +29,14 @@ class SHUNT_API Scalar {
   }
   constexpr bool isBoolean() const { return kind_ == Kind::kBool; }
   /// kDouble, kLong or kBool.
-  constexpr ScalarType type() const {
-    return kind_ == Kind::kDouble ? kDouble : kind_ == Kind::kInt ? kLong : kBool;
-  }
+  constexpr ScalarType type() const { return kind_ == Kind::kDouble ? kDouble : kind_ == Kind::kInt ? kLong : kBool; }
 
   constexpr double toDouble() const { return kind_ == Kind::kDouble ? d_ : static_cast<double>(i_); }
   /// Truncates a double; throws when it does not fit.
   int64_t toLong() const {
     if (kind_ != Kind::kDouble) return i_;
-    SHUNT_CHECK(d_ >= -9223372036854775808.0 && d_ < 9223372036854775808.0, "value cannot be converted to type int64_t without overflow: ", d_);
+    SHUNT_CHECK(d_ >= -9223372036854775808.0 && d_ < 9223372036854775808.0,
+                "value cannot be converted to type int64_t without overflow: ", d_);
     return static_cast<int64_t>(d_);
   }
   constexpr bool toBool() const { return kind_ == Kind::kDouble ? d_ != 0 : i_ != 0; }
@@ -45,10 +44,14 @@ class SHUNT_API Scalar {
   /// The value as T. Throws when an integer target cannot hold it; bool is `!= 0`.
   template <class T>
   T to() const {
-    if constexpr (std::is_same_v<T, bool>) return toBool();
-    else if constexpr (std::is_same_v<T, double>) return toDouble();
-    else if constexpr (std::is_integral_v<T>) return toIntegral<T>();
-    else return T(static_cast<float>(toDouble()));
+    if constexpr (std::is_same_v<T, bool>)
+      return toBool();
+    else if constexpr (std::is_same_v<T, double>)
+      return toDouble();
+    else if constexpr (std::is_integral_v<T>)
+      return toIntegral<T>();
+    else
+      return T(static_cast<float>(toDouble()));
   }
 
   /// The same, but throws also where a floating-point T cannot hold a finite value; to() makes it infinite.
@@ -68,7 +71,9 @@ class SHUNT_API Scalar {
   }
   /// Same number (kinds may differ).
   template <class T>
-  bool equal(T v) const { return isFloatingPoint() ? d_ == static_cast<double>(v) : i_ == static_cast<int64_t>(v) && static_cast<T>(i_) == v; }
+  bool equal(T v) const {
+    return isFloatingPoint() ? d_ == static_cast<double>(v) : i_ == static_cast<int64_t>(v) && static_cast<T>(i_) == v;
+  }
 
  private:
   enum class Kind : uint8_t { kDouble, kInt, kBool };
@@ -77,9 +82,12 @@ class SHUNT_API Scalar {
     const int64_t v = toLong();
     // Negative integers wrap into unsigned targets, as PyTorch's do (a - b is a + 255 * b); negative doubles don't fit.
     if constexpr (std::is_unsigned_v<T>)
-      SHUNT_CHECK((kind_ != Kind::kDouble || d_ >= 0) && v >= -static_cast<int64_t>(std::numeric_limits<T>::max()) && v <= static_cast<int64_t>(std::numeric_limits<T>::max()), "value cannot be converted to type uint8_t without overflow: ", v);
+      SHUNT_CHECK((kind_ != Kind::kDouble || d_ >= 0) && v >= -static_cast<int64_t>(std::numeric_limits<T>::max()) &&
+                      v <= static_cast<int64_t>(std::numeric_limits<T>::max()),
+                  "value cannot be converted to type uint8_t without overflow: ", v);
     else
-      SHUNT_CHECK(v >= std::numeric_limits<T>::min() && v <= std::numeric_limits<T>::max(), "value cannot be converted to type ", toString(scalar_type_of<T>), " without overflow: ", v);
+      SHUNT_CHECK(v >= std::numeric_limits<T>::min() && v <= std::numeric_limits<T>::max(),
+                  "value cannot be converted to type ", toString(scalar_type_of<T>), " without overflow: ", v);
     return static_cast<T>(v);
   }
 

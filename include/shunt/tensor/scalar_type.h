@@ -1,7 +1,7 @@
 // Element types (dtypes): the one table, and what is known of each.
 //
-// Numbers and names are PyTorch's, so that they may be exchanged as integers. Types outside the table (complex, quantized)
-// are named for error messages and have no kernels here. Constants only; any thread.
+// Numbers and names are PyTorch's, so that they may be exchanged as integers. Types outside the table (complex,
+// quantized) are named for error messages and have no kernels here. Constants only; any thread.
 #pragma once
 
 #include <shunt/core/error.h>
@@ -16,16 +16,16 @@
 namespace shunt {
 
 // X(C++ type, name, number, PyTorch's dtype name)
-#define SHUNT_FORALL_SCALAR_TYPES(X)              \
-  X(uint8_t, Byte, 0, "uint8")    \
-  X(int8_t, Char, 1, "int8")     \
-  X(int16_t, Short, 2, "int16")   \
-  X(int32_t, Int, 3, "int32")     \
-  X(int64_t, Long, 4, "int64")    \
+#define SHUNT_FORALL_SCALAR_TYPES(X)   \
+  X(uint8_t, Byte, 0, "uint8")         \
+  X(int8_t, Char, 1, "int8")           \
+  X(int16_t, Short, 2, "int16")        \
+  X(int32_t, Int, 3, "int32")          \
+  X(int64_t, Long, 4, "int64")         \
   X(::shunt::Half, Half, 5, "float16") \
-  X(float, Float, 6, "float32")   \
-  X(double, Double, 7, "float64") \
-  X(bool, Bool, 11, "bool")      \
+  X(float, Float, 6, "float32")        \
+  X(double, Double, 7, "float64")      \
+  X(bool, Bool, 11, "bool")            \
   X(::shunt::BFloat16, BFloat16, 15, "bfloat16")
 
 enum class ScalarType : int8_t {
@@ -33,12 +33,16 @@ enum class ScalarType : int8_t {
   SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
   // Known by number only; every operator refuses them.
-  ComplexHalf = 8, ComplexFloat = 9, ComplexDouble = 10, QInt8 = 12, QUInt8 = 13, QInt32 = 14,
+  ComplexHalf = 8,
+  ComplexFloat = 9,
+  ComplexDouble = 10,
+  QInt8 = 12,
+  QUInt8 = 13,
+  QInt32 = 14,
   Undefined = 18,
 };
 
-#define SHUNT_DTYPE(type, name, number, text) \
-  inline constexpr ScalarType k##name = ScalarType::name;
+#define SHUNT_DTYPE(type, name, number, text) inline constexpr ScalarType k##name = ScalarType::name;
 SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
 inline constexpr ScalarType kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong,
@@ -48,8 +52,11 @@ inline constexpr int kNumScalarTypes = 19;
 namespace detail {
 template <class T>
 struct ScalarTypeOf;
-#define SHUNT_DTYPE(type, name, number, text) \
-  template <> struct ScalarTypeOf<type> { static constexpr ScalarType value = ScalarType::name; };
+#define SHUNT_DTYPE(type, name, number, text)             \
+  template <>                                             \
+  struct ScalarTypeOf<type> {                             \
+    static constexpr ScalarType value = ScalarType::name; \
+  };
 SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
 }  // namespace detail
@@ -62,10 +69,12 @@ inline constexpr ScalarType scalar_type_of = detail::ScalarTypeOf<T>::value;
 constexpr int64_t elementSize(ScalarType t) {
   switch (t) {
 #define SHUNT_DTYPE(type, name, number, text) \
-  case ScalarType::name: return static_cast<int64_t>(sizeof(type));
+  case ScalarType::name:                      \
+    return static_cast<int64_t>(sizeof(type));
     SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
@@ -104,21 +113,28 @@ template <class F>
 decltype(auto) dispatchAllTypes(ScalarType t, const char* op, F&& f) {
   switch (t) {
 #define SHUNT_DTYPE(type, name, number, text) \
-  case ScalarType::name: return f(std::type_identity<type>{});
+  case ScalarType::name:                      \
+    return f(std::type_identity<type>{});
     SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
-    default: detail::throwNotImplementedFor(op, t);
+    default:
+      detail::throwNotImplementedFor(op, t);
   }
 }
 
 template <class F>
 decltype(auto) dispatchFloatingTypes(ScalarType t, const char* op, F&& f) {
   switch (t) {
-    case kHalf: return f(std::type_identity<Half>{});
-    case kBFloat16: return f(std::type_identity<BFloat16>{});
-    case kFloat: return f(std::type_identity<float>{});
-    case kDouble: return f(std::type_identity<double>{});
-    default: detail::throwNotImplementedFor(op, t);
+    case kHalf:
+      return f(std::type_identity<Half>{});
+    case kBFloat16:
+      return f(std::type_identity<BFloat16>{});
+    case kFloat:
+      return f(std::type_identity<float>{});
+    case kDouble:
+      return f(std::type_identity<double>{});
+    default:
+      detail::throwNotImplementedFor(op, t);
   }
 }
 

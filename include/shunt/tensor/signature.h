@@ -1,5 +1,6 @@
-// What dispatch needs to know of a tensor besides its keys, in 16 bits: dtype (bits 0-4), device type (5-9), layout class
-// (10-11), defined (12). 0 is the undefined tensor's. Every tensor keeps its own up to date (TensorImpl::signature).
+// What dispatch needs to know of a tensor besides its keys, in 16 bits: dtype (bits 0-4), device type (5-9), layout
+// class (10-11), defined (12). 0 is the undefined tensor's. Every tensor keeps its own up to date
+// (TensorImpl::signature).
 #pragma once
 
 #include <shunt/tensor/device.h>

@@ -1,7 +1,7 @@
 // StorageImpl: the bytes that tensors share, with their owner and their version counter.
 //
-// A storage made together with its first tensor lives in that tensor's block (tensor_impl.h, Note [One block]). Any thread
-// may hold a reference; the contents are the user's to synchronise, the version counter is atomic.
+// A storage made together with its first tensor lives in that tensor's block (tensor_impl.h, Note [One block]). Any
+// thread may hold a reference; the contents are the user's to synchronise, the version counter is atomic.
 #pragma once
 
 #include <shunt/core/error.h>

@@ -1,7 +1,8 @@
 // Tensor: a reference-counted handle on a TensorImpl. Copying shares; an empty handle is the undefined tensor.
 //
 // Operators are methods here and functions in shunt/ops.h, both generated from the operator dictionary; names, argument
-// orders and defaults are PyTorch's. A handle is not synchronised, the tensor's metadata is read-only for reading threads.
+// orders and defaults are PyTorch's. A handle is not synchronised, the tensor's metadata is read-only for reading
+// threads.
 #pragma once
 
 #include <shunt/core/array_ref.h>
@@ -77,7 +78,9 @@ class SHUNT_API Tensor {
   /// The value of a one-element tensor. Throws where T cannot hold it.
   Scalar item() const;
   template <class T>
-  T item() const { return item().toWithoutOverflow<T>(); }
+  T item() const {
+    return item().toWithoutOverflow<T>();
+  }
 
   // Autograd (defined in src/autograd).
   bool requires_grad() const { return impl().requires_grad(); }
@@ -93,7 +96,8 @@ class SHUNT_API Tensor {
   int64_t output_nr() const;
   /// Runs the graph from this tensor (gradient 1 for one element, given otherwise) and adds to its leaves' grad.
   /// retain_graph defaults to create_graph.
-  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false) const;
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt,
+                bool create_graph = false) const;
   void retain_grad() const;
   /// `hook(grad)` may return a replacement gradient; an undefined one keeps it. Returns the hook's number.
   unsigned register_hook(std::function<Tensor(const Tensor&)> hook) const;
@@ -126,11 +130,14 @@ class SHUNT_API Tensor {
 #include <shunt/generated/tensor_methods.inc>
 
   /// Up to the largest number of the dtype. (nullopt alone could also be the generator of random_(to).)
-  Tensor& random_(int64_t from, std::nullopt_t to) const { return random_(from, std::optional<int64_t>(to), std::nullopt); }
+  Tensor& random_(int64_t from, std::nullopt_t to) const {
+    return random_(from, std::optional<int64_t>(to), std::nullopt);
+  }
 
  private:
   TensorImpl& impl() const {
-    if (!impl_.defined()) [[unlikely]] throwUndefined();
+    if (!impl_.defined()) [[unlikely]]
+      throwUndefined();
     return *impl_;
   }
   [[noreturn]] static void throwUndefined();
@@ -141,11 +148,13 @@ class SHUNT_API Tensor {
 
 SHUNT_API std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
-/// A tensor over memory that the caller owns; it must outlive the tensor. Sizes in elements; strides default to contiguous.
+/// A tensor over memory that the caller owns; it must outlive the tensor. Sizes in elements; strides default to
+/// contiguous.
 SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
 SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, const TensorOptions& options = {});
 /// As above; `deleter(data)` runs when the last tensor that uses the memory is gone.
-SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter, const TensorOptions& options = {});
+SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, std::function<void(void*)> deleter,
+                           const TensorOptions& options = {});
 SHUNT_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, std::function<void(void*)> deleter,
                            const TensorOptions& options = {});
 

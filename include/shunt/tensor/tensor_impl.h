@@ -5,9 +5,9 @@
 //
 // Note [One block]
 // An ordinary output tensor, its storage header and, when small, its data are one allocation: TensorBlock. Tensor and
-// storage are counted apart, since a view may keep the storage after the tensor is gone. The block's own count (`parts`) is
-// the number of the two that still live; whoever takes it to zero frees the memory. When both go at once, the usual case,
-// nothing atomic is written.
+// storage are counted apart, since a view may keep the storage after the tensor is gone. The block's own count
+// (`parts`) is the number of the two that still live; whoever takes it to zero frees the memory. When both go at once,
+// the usual case, nothing atomic is written.
 #pragma once
 
 #include <shunt/core/dispatch_key_set.h>
@@ -73,7 +73,8 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   /// Sizes and strides (same length, sizes >= 0); offset in elements. Does not check the storage's size.
   void set_sizes_and_strides(IntArrayRef sizes, IntArrayRef strides, int64_t storage_offset);
   void set_sizes_contiguous(IntArrayRef sizes);
-  /// Shares another tensor's storage, dtype and dimensions. The version counter stays this tensor's (PyTorch's set_data).
+  /// Shares another tensor's storage, dtype and dimensions. The version counter stays this tensor's (PyTorch's
+  /// set_data).
   void shallow_copy_from(const TensorImpl& other);
   void set_storage(Storage storage, ScalarType dtype);
 
@@ -93,8 +94,8 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   AutogradMetaInterface* autograd_meta() const { return autograd_meta_.get(); }
   void set_autograd_meta(std::unique_ptr<AutogradMetaInterface> meta) { autograd_meta_ = std::move(meta); }
   bool requires_grad() const { return autograd_meta_ != nullptr && autograd_meta_->requires_grad(); }
-  /// A wrapper tensor (a subclass's, a functional one) whose graph lives on another tensor answers with that one; it has no
-  /// Autograd key itself. Null for every other tensor.
+  /// A wrapper tensor (a subclass's, a functional one) whose graph lives on another tensor answers with that one; it
+  /// has no Autograd key itself. Null for every other tensor.
   virtual const Tensor* graph_tensor() const { return nullptr; }
 
  protected:
@@ -146,7 +147,8 @@ inline TensorImpl::TensorImpl(const TensorImpl& base, DispatchKeySet keyset)
 SHUNT_API DispatchKeySet keySetFor(Device device);
 
 namespace detail {
-/// A new dense CPU tensor in one block, contents uninitialised. `strides` empty means contiguous. Sizes are not negative.
+/// A new dense CPU tensor in one block, contents uninitialised. `strides` empty means contiguous. Sizes are not
+/// negative.
 SHUNT_API intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype);
 /// A new tensor of any device with an allocator (Meta: no data).
 SHUNT_API intrusive_ptr<TensorImpl> makeTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device);

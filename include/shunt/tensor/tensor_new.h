@@ -2,9 +2,9 @@
 //
 //   tensor(5)   tensor({1., 2.})   tensor({{1, 2}, {3, 4}}, kFloat)   tensor(std::vector<float>{...})
 //
-// The dtype, unless the options name one, is PyTorch's choice for torch::tensor: bool for bools, int64 for integers of 32
-// and 64 bits, the default dtype for float and double, else the C++ type's own; mixed lists are an error. The values are
-// copied. Any thread.
+// The dtype, unless the options name one, is PyTorch's choice for torch::tensor: bool for bools, int64 for integers of
+// 32 and 64 bits, the default dtype for float and double, else the C++ type's own; mixed lists are an error. The values
+// are copied. Any thread.
 #pragma once
 
 #include <shunt/tensor/tensor.h>

@@ -66,7 +66,9 @@ struct GeluTanhBackward : FloatOnly<2> {
 struct Silu : FloatOnly<1> {
   static constexpr bool kSameOutput = true;
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C x) const { return x / (C(1) + math::exp(-x)); }
+  SHUNT_ALWAYS_INLINE C operator()(C x) const {
+    return x / (C(1) + math::exp(-x));
+  }
 };
 
 struct SiluBackward : FloatOnly<2> {
@@ -81,13 +83,17 @@ struct SiluBackward : FloatOnly<2> {
 struct SigmoidBackward : FloatOnly<2> {
   static constexpr const char* kArguments[] = {"grad_output", "output"};
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C grad, C y) const { return grad * (C(1) - y) * y; }
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C y) const {
+    return grad * (C(1) - y) * y;
+  }
 };
 
 struct TanhBackward : FloatOnly<2> {
   static constexpr const char* kArguments[] = {"grad_output", "output"};
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C grad, C y) const { return grad * (C(1) - y * y); }
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C y) const {
+    return grad * (C(1) - y * y);
+  }
 };
 
 /// (self - target)^2: the elementwise part of mse_loss.
@@ -105,7 +111,9 @@ struct MseLossBackward : FloatOnly<3, 1> {
   static constexpr int kLayoutOrder[] = {1, 2, 0};
   static constexpr const char* kArguments[] = {"grad_output", "self", "target"};
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C target, C norm) const { return norm * (self - target) * grad; }
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C target, C norm) const {
+    return norm * (self - target) * grad;
+  }
 };
 
 using ActivationFunctors = TypeList<Gelu, GeluTanh, Silu>;

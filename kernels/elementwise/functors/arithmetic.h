@@ -12,8 +12,10 @@ struct Add : Functor<2, 1> {
   static constexpr auto check = &checks::alpha;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b, C alpha) const {
-    if constexpr (kIsBool<C>) return a | (alpha & b);
-    else return static_cast<C>(a + alpha * b);
+    if constexpr (kIsBool<C>)
+      return a | (alpha & b);
+    else
+      return static_cast<C>(a + alpha * b);
   }
 };
 
@@ -43,9 +45,12 @@ struct Mul : Functor<2> {
   static constexpr bool kBroadcastLoops = true;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
-    if constexpr (kIsBool<C>) return a & b;
-    else if constexpr (std::integral<C> && sizeof(C) < sizeof(int)) return static_cast<C>(uint32_t(a) * uint32_t(b));
-    else return a * b;
+    if constexpr (kIsBool<C>)
+      return a & b;
+    else if constexpr (std::integral<C> && sizeof(C) < sizeof(int))
+      return static_cast<C>(uint32_t(a) * uint32_t(b));
+    else
+      return a * b;
   }
 };
 
@@ -65,9 +70,12 @@ struct Abs : Functor<1> {
   static constexpr DtypeSet kTypes = kNumberTypes;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a) const {
-    if constexpr (std::floating_point<C>) return math::detail::abs(a);
-    else if constexpr (std::is_unsigned_v<C>) return a;
-    else return static_cast<C>(a < 0 ? -a : a);
+    if constexpr (std::floating_point<C>)
+      return math::detail::abs(a);
+    else if constexpr (std::is_unsigned_v<C>)
+      return a;
+    else
+      return static_cast<C>(a < 0 ? -a : a);
   }
 };
 
@@ -76,8 +84,10 @@ struct Sign : Functor<1> {
   static constexpr DtypeSet kTypes = kAllTypes;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a) const {
-    if constexpr (kIsBool<C>) return a;
-    else return static_cast<C>((C(0) < a ? C(1) : C(0)) - (a < C(0) ? C(1) : C(0)));
+    if constexpr (kIsBool<C>)
+      return a;
+    else
+      return static_cast<C>((C(0) < a ? C(1) : C(0)) - (a < C(0) ? C(1) : C(0)));
   }
 };
 
@@ -103,8 +113,10 @@ struct Addcmul : Functor<3, 1> {
   static constexpr const char* kArguments[] = {"self", "tensor1", "tensor2"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C self, C t1, C t2, C value) const {
-    if constexpr (std::integral<C>) return static_cast<C>(self + Mul()(Mul()(value, t1), t2));
-    else return self + value * t1 * t2;
+    if constexpr (std::integral<C>)
+      return static_cast<C>(self + Mul()(Mul()(value, t1), t2));
+    else
+      return self + value * t1 * t2;
   }
 };
 

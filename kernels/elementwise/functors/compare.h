@@ -5,14 +5,14 @@
 
 namespace shunt::functors {
 
-#define SHUNT_COMPARISON_FUNCTOR(Name, expression)            \
-  struct Name : Functor<2> {                                  \
-    static constexpr DtypeSet kTypes = kAllTypes;             \
-    static constexpr bool kBoolOutput = true;                 \
-    template <class C>                                        \
-    SHUNT_ALWAYS_INLINE bool operator()(C a, C b) const {     \
-      return expression;                                      \
-    }                                                         \
+#define SHUNT_COMPARISON_FUNCTOR(Name, expression)        \
+  struct Name : Functor<2> {                              \
+    static constexpr DtypeSet kTypes = kAllTypes;         \
+    static constexpr bool kBoolOutput = true;             \
+    template <class C>                                    \
+    SHUNT_ALWAYS_INLINE bool operator()(C a, C b) const { \
+      return expression;                                  \
+    }                                                     \
   };
 
 SHUNT_COMPARISON_FUNCTOR(Eq, a == b)
@@ -26,15 +26,17 @@ SHUNT_COMPARISON_FUNCTOR(LogicalOr, (a != C(0)) | (b != C(0)))
 SHUNT_COMPARISON_FUNCTOR(LogicalXor, (a != C(0)) != (b != C(0)))
 #undef SHUNT_COMPARISON_FUNCTOR
 
-#define SHUNT_PREDICATE_FUNCTOR(Name, of_float, of_integer)          \
-  struct Name : Functor<1> {                                         \
-    static constexpr DtypeSet kTypes = kAllTypes;                    \
-    static constexpr bool kBoolOutput = true;                        \
-    template <class C>                                               \
+#define SHUNT_PREDICATE_FUNCTOR(Name, of_float, of_integer)           \
+  struct Name : Functor<1> {                                          \
+    static constexpr DtypeSet kTypes = kAllTypes;                     \
+    static constexpr bool kBoolOutput = true;                         \
+    template <class C>                                                \
     SHUNT_ALWAYS_INLINE bool operator()([[maybe_unused]] C x) const { \
-      if constexpr (std::floating_point<C>) return of_float;         \
-      else return of_integer;                                        \
-    }                                                                \
+      if constexpr (std::floating_point<C>)                           \
+        return of_float;                                              \
+      else                                                            \
+        return of_integer;                                            \
+    }                                                                 \
   };
 
 SHUNT_PREDICATE_FUNCTOR(LogicalNot, x == C(0), x == C(0))
@@ -43,13 +45,13 @@ SHUNT_PREDICATE_FUNCTOR(IsInf, math::detail::abs(x) == math::detail::Format<C>::
 SHUNT_PREDICATE_FUNCTOR(IsFinite, math::detail::abs(x) < math::detail::Format<C>::kInfinity, true)
 #undef SHUNT_PREDICATE_FUNCTOR
 
-#define SHUNT_BITWISE_FUNCTOR(Name, op)                              \
-  struct Name : Functor<2> {                                         \
-    static constexpr DtypeSet kTypes = kIntTypes | kBoolType;        \
-    template <class C>                                               \
-    SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {               \
-      return static_cast<C>(a op b);                                 \
-    }                                                                \
+#define SHUNT_BITWISE_FUNCTOR(Name, op)                       \
+  struct Name : Functor<2> {                                  \
+    static constexpr DtypeSet kTypes = kIntTypes | kBoolType; \
+    template <class C>                                        \
+    SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {        \
+      return static_cast<C>(a op b);                          \
+    }                                                         \
   };
 
 SHUNT_BITWISE_FUNCTOR(BitwiseAnd, &)
@@ -62,13 +64,15 @@ struct BitwiseNot : Functor<1> {
   static constexpr DtypeSet kTypes = kIntTypes | kBoolType;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a) const {
-    if constexpr (kIsBool<C>) return !a;
-    else return static_cast<C>(~a);
+    if constexpr (kIsBool<C>)
+      return !a;
+    else
+      return static_cast<C>(~a);
   }
 };
 
 using ComparisonFunctors = TypeList<Eq, Ne, Lt, Le, Gt, Ge>;
-using LogicFunctors = TypeList<LogicalAnd, LogicalOr, LogicalXor, LogicalNot, IsNan, IsInf, IsFinite, BitwiseAnd, BitwiseOr,
-                               BitwiseXor, BitwiseNot>;
+using LogicFunctors = TypeList<LogicalAnd, LogicalOr, LogicalXor, LogicalNot, IsNan, IsInf, IsFinite, BitwiseAnd,
+                               BitwiseOr, BitwiseXor, BitwiseNot>;
 
 }  // namespace shunt::functors

@@ -12,7 +12,9 @@ namespace shunt::functors {
 struct Div : FloatFunctor<2> {
   static constexpr bool kBroadcastLoops = true;
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C a, C b) const { return a / b; }
+  SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
+    return a / b;
+  }
 };
 
 /// What integer division and remainder share. Divisors for which the hardware would trap never reach it: by -1 it is
@@ -46,13 +48,15 @@ struct DivTrunc : IntegerDivision {
   static constexpr bool kVectorizes = std::floating_point<C>;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
-    if constexpr (std::floating_point<C>) return __builtin_elementwise_trunc(a / b);
-    else return divide(a, b).quotient;
+    if constexpr (std::floating_point<C>)
+      return __builtin_elementwise_trunc(a / b);
+    else
+      return divide(a, b).quotient;
   }
 };
 
-/// Rounds towards minus infinity; in floating point the quotient is that of (a - remainder) / b, so that it is right where
-/// a / b itself rounds up to an integer.
+/// Rounds towards minus infinity; in floating point the quotient is that of (a - remainder) / b, so that it is right
+/// where a / b itself rounds up to an integer.
 struct DivFloor : IntegerDivision {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
@@ -90,8 +94,10 @@ struct Remainder : IntegerDivision {
 struct Fmod : IntegerDivision {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
-    if constexpr (std::floating_point<C>) return fmod(a, b);
-    else return divide(a, b).remainder;
+    if constexpr (std::floating_point<C>)
+      return fmod(a, b);
+    else
+      return divide(a, b).remainder;
   }
 };
 

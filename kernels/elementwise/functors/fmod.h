@@ -1,8 +1,8 @@
 // The floating-point remainder a - b * trunc(a / b), exact as in IEEE 754 and C, for float and double. No libm.
 //
 // A quotient below 2^50 is off by at most one after rounding, and a - q b is then exact in one fma: the only possible
-// correction adds b once. Larger quotients are taken down by multiples b * 2^k first, which leaves the remainder as it is.
-// Pure functions; any thread.
+// correction adds b once. Larger quotients are taken down by multiples b * 2^k first, which leaves the remainder as it
+// is. Pure functions; any thread.
 #pragma once
 
 #include <shunt/elementwise/math/bits.h>
@@ -33,7 +33,8 @@ SHUNT_ALWAYS_INLINE double positive(double a, double b) {
       scale = 0x1p-200;
     } else {
       // a is a multiple of every b 2^k that is below it; reduce it by such a one until it may be scaled.
-      while (a >= 0x1p700) a = small(a, fromBits(toBits(b) + (static_cast<uint64_t>(exponentOf(a) - exponentOf(b) - 40) << 52)));
+      while (a >= 0x1p700)
+        a = small(a, fromBits(toBits(b) + (static_cast<uint64_t>(exponentOf(a) - exponentOf(b) - 40) << 52)));
       a *= 0x1p200;
       scale = 0x1p-200;
     }

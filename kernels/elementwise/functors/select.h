@@ -13,8 +13,10 @@ struct Maximum : Functor<2> {
   static constexpr DtypeSet kTypes = kAllTypes;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
-    if constexpr (std::floating_point<C>) return ((a < b) | (b != b)) ? b : a;
-    else return a < b ? b : a;
+    if constexpr (std::floating_point<C>)
+      return ((a < b) | (b != b)) ? b : a;
+    else
+      return a < b ? b : a;
   }
 };
 
@@ -22,8 +24,10 @@ struct Minimum : Functor<2> {
   static constexpr DtypeSet kTypes = kAllTypes;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
-    if constexpr (std::floating_point<C>) return ((b < a) | (b != b)) ? b : a;
-    else return b < a ? b : a;
+    if constexpr (std::floating_point<C>)
+      return ((b < a) | (b != b)) ? b : a;
+    else
+      return b < a ? b : a;
   }
 };
 
@@ -48,7 +52,9 @@ struct ClampMin : Functor<2> {
   static constexpr bool kBroadcastLoops = true;
   static constexpr const char* kArguments[] = {"self", "min"};
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C self, C min) const { return Maximum()(self, min); }
+  SHUNT_ALWAYS_INLINE C operator()(C self, C min) const {
+    return Maximum()(self, min);
+  }
 };
 
 struct ClampMax : Functor<2> {
@@ -59,21 +65,27 @@ struct ClampMax : Functor<2> {
   static constexpr bool kBroadcastLoops = true;
   static constexpr const char* kArguments[] = {"self", "max"};
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C self, C max) const { return Minimum()(self, max); }
+  SHUNT_ALWAYS_INLINE C operator()(C self, C max) const {
+    return Minimum()(self, max);
+  }
 };
 
 struct Relu : Functor<1> {
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr auto check = &checks::noBool;
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C x) const { return x < C(0) ? C(0) : x; }
+  SHUNT_ALWAYS_INLINE C operator()(C x) const {
+    return x < C(0) ? C(0) : x;
+  }
 };
 
 struct Threshold : Functor<1, 2> {
   static constexpr Overlap kOverlap = Overlap::kAllowed;  // a second time changes nothing
   static constexpr DtypeSet kTypes = kNumberTypes;
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C x, C threshold, C value) const { return x <= threshold ? value : x; }
+  SHUNT_ALWAYS_INLINE C operator()(C x, C threshold, C value) const {
+    return x <= threshold ? value : x;
+  }
 };
 
 struct ThresholdBackward : Functor<2, 1> {
@@ -81,7 +93,9 @@ struct ThresholdBackward : Functor<2, 1> {
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr const char* kArguments[] = {"grad_output", "self"};
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C threshold) const { return self <= threshold ? C(0) : grad; }
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C threshold) const {
+    return self <= threshold ? C(0) : grad;
+  }
 };
 
 struct Where : Functor<3> {
@@ -89,7 +103,9 @@ struct Where : Functor<3> {
   static constexpr uint32_t kMaskInputs = 1;
   static constexpr const char* kArguments[] = {"condition", "self", "other"};
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(bool condition, C self, C other) const { return condition ? self : other; }
+  SHUNT_ALWAYS_INLINE C operator()(bool condition, C self, C other) const {
+    return condition ? self : other;
+  }
 };
 
 struct MaskedFill : Functor<2, 1> {
@@ -100,7 +116,9 @@ struct MaskedFill : Functor<2, 1> {
   static constexpr uint32_t kMaskInputs = 2;
   static constexpr const char* kArguments[] = {"self", "mask"};
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C self, bool mask, C value) const { return mask ? value : self; }
+  SHUNT_ALWAYS_INLINE C operator()(C self, bool mask, C value) const {
+    return mask ? value : self;
+  }
 };
 
 using SelectFunctors = TypeList<Maximum, Minimum, Clamp, ClampMin, ClampMax, Relu, Threshold, ThresholdBackward>;

@@ -30,32 +30,46 @@ SHUNT_FLOAT_FUNCTOR(Sigmoid, 2, math::sigmoid(x))
 
 struct Sin : FloatFunctor<1> {
   template <class C>
-  static SHUNT_ALWAYS_INLINE bool inFastRange(C x) { return math::trigInFastRange(x); }
+  static SHUNT_ALWAYS_INLINE bool inFastRange(C x) {
+    return math::trigInFastRange(x);
+  }
   template <class C>
-  static SHUNT_ALWAYS_INLINE C fast(C x) { return math::sinFast(x); }
+  static SHUNT_ALWAYS_INLINE C fast(C x) {
+    return math::sinFast(x);
+  }
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C x) const { return math::sin(x); }
+  SHUNT_ALWAYS_INLINE C operator()(C x) const {
+    return math::sin(x);
+  }
 };
 
 struct Cos : FloatFunctor<1> {
   template <class C>
-  static SHUNT_ALWAYS_INLINE bool inFastRange(C x) { return math::trigInFastRange(x); }
+  static SHUNT_ALWAYS_INLINE bool inFastRange(C x) {
+    return math::trigInFastRange(x);
+  }
   template <class C>
-  static SHUNT_ALWAYS_INLINE C fast(C x) { return math::cosFast(x); }
+  static SHUNT_ALWAYS_INLINE C fast(C x) {
+    return math::cosFast(x);
+  }
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C x) const { return math::cos(x); }
+  SHUNT_ALWAYS_INLINE C operator()(C x) const {
+    return math::cos(x);
+  }
 };
 
 // Rounding: integers are integers already.
-#define SHUNT_ROUNDING_FUNCTOR(Name, builtin)                        \
-  struct Name : Functor<1> {                                         \
-    static constexpr bool kSameOutput = true;                        \
-    static constexpr DtypeSet kTypes = kNumberTypes;                 \
-    template <class C>                                               \
-    SHUNT_ALWAYS_INLINE C operator()(C x) const {                    \
-      if constexpr (std::floating_point<C>) return builtin(x);       \
-      else return x;                                                 \
-    }                                                                \
+#define SHUNT_ROUNDING_FUNCTOR(Name, builtin)        \
+  struct Name : Functor<1> {                         \
+    static constexpr bool kSameOutput = true;        \
+    static constexpr DtypeSet kTypes = kNumberTypes; \
+    template <class C>                               \
+    SHUNT_ALWAYS_INLINE C operator()(C x) const {    \
+      if constexpr (std::floating_point<C>)          \
+        return builtin(x);                           \
+      else                                           \
+        return x;                                    \
+    }                                                \
   };
 
 SHUNT_ROUNDING_FUNCTOR(Floor, __builtin_elementwise_floor)
@@ -71,7 +85,9 @@ struct Copy : Functor<1> {
   static constexpr DtypeSet kTypes = kAllTypes;
   static constexpr bool kAnyCast = true;
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C x) const { return x; }
+  SHUNT_ALWAYS_INLINE C operator()(C x) const {
+    return x;
+  }
 };
 
 using TranscendentalFunctors = TypeList<Exp, Expm1, Log, Log1p, Tanh, Erf, Sigmoid>;

@@ -1,5 +1,5 @@
-// What the kernel recipe leaves in a linked library: whole units of unvectorised, uninstrumented bitcode, in one section
-// that is loaded with the library, beside the machine code.
+// What the kernel recipe leaves in a linked library: whole units of unvectorised, uninstrumented bitcode, in one
+// section that is loaded with the library, beside the machine code.
 #include "tools/bitcode/bitcode_section.h"
 
 #include <gtest/gtest.h>
@@ -143,11 +143,11 @@ TEST(Bitcode, LibshuntHoldsANamedKernelWithItsBody) {
 TEST(Bitcode, LibshuntHoldsEveryStepOfACall) {
   const Library library(SHUNT_LIBRARY_FILE);
   for (const char* name :
-       {"shunt::ops::add_Tensor::call(", "shunt::ops::add_Tensor::redispatch(", "shunt::wrappers::inplace_or_view::mul__Tensor(",
-        "shunt::wrappers::autograd_kernels::sub_Tensor(", "shunt::wrappers::autocast_CPU::addmm(",
-        "shunt::wrappers::backend_select::empty_memory_format(", "shunt::wrappers::elementwise_kernels::sub_Tensor(",
-        "shunt::native::linear(", "shunt::native::gelu(", "shunt::native::mm(", "shunt::native::_softmax_impl(",
-        "shunt::wrappers::structured_CPU::_softmax(",
+       {"shunt::ops::add_Tensor::call(", "shunt::ops::add_Tensor::redispatch(",
+        "shunt::wrappers::inplace_or_view::mul__Tensor(", "shunt::wrappers::autograd_kernels::sub_Tensor(",
+        "shunt::wrappers::autocast_CPU::addmm(", "shunt::wrappers::backend_select::empty_memory_format(",
+        "shunt::wrappers::elementwise_kernels::sub_Tensor(", "shunt::native::linear(", "shunt::native::gelu(",
+        "shunt::native::mm(", "shunt::native::_softmax_impl(", "shunt::wrappers::structured_CPU::_softmax(",
         "shunt::autograd::pow_backward(", "shunt::elementwise::runFunctional("}) {
     const llvm::Function* function = library.find(name);
     ASSERT_NE(function, nullptr) << name;
@@ -156,12 +156,19 @@ TEST(Bitcode, LibshuntHoldsEveryStepOfACall) {
 }
 
 TEST(Bitcode, OnlySourcesWithStateAreWithoutBitcode) {
-  // Registrations, records, choices made when the library is loaded, caches, what the machine is like, and the wrapping of
-  // libraries that have state.
-  const std::set<std::string> allowed = {"elementwise/isa_select.cpp", "elementwise/path_counters.cpp", "elementwise/record.cpp",
-                                         "elementwise/stream.cpp",     "linalg/blas.cpp",               "linalg/gemm_bfloat16.cpp",
-                                         "linalg/small_gemm.cpp",      "linalg/small_kernels.cpp",      "parallel/parallel.cpp",
-                                         "rows/record.cpp",            "wrappers/register.cpp"};
+  // Registrations, records, choices made when the library is loaded, caches, what the machine is like, and the wrapping
+  // of libraries that have state.
+  const std::set<std::string> allowed = {"elementwise/isa_select.cpp",
+                                         "elementwise/path_counters.cpp",
+                                         "elementwise/record.cpp",
+                                         "elementwise/stream.cpp",
+                                         "linalg/blas.cpp",
+                                         "linalg/gemm_bfloat16.cpp",
+                                         "linalg/small_gemm.cpp",
+                                         "linalg/small_kernels.cpp",
+                                         "parallel/parallel.cpp",
+                                         "rows/record.cpp",
+                                         "wrappers/register.cpp"};
   const std::filesystem::path kernels = std::filesystem::path(SHUNT_SOURCE_DIR) / "kernels";
   std::set<std::string> without;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kernels)) {
@@ -173,7 +180,8 @@ TEST(Bitcode, OnlySourcesWithStateAreWithoutBitcode) {
   const Library library(SHUNT_LIBRARY_FILE);
   for (const auto& module : library.modules())
     without.erase(std::filesystem::relative(module->getSourceFileName(), kernels));
-  for (const std::string& source : without) EXPECT_TRUE(allowed.contains(source)) << source << " is compiled without bitcode";
+  for (const std::string& source : without)
+    EXPECT_TRUE(allowed.contains(source)) << source << " is compiled without bitcode";
 }
 #endif
 

@@ -60,8 +60,10 @@ bool near(const Tensor& t, int64_t i, double expected, double tolerance) {
 
 bool unaryWorks() {
   const Tensor x = shunt::arange(-20, 21, shunt::kFloat).mul(0.25);
-  const Tensor y = softplus(x), narrow = softplus(x.to(shunt::kBFloat16)), whole = softplus(shunt::arange(4, shunt::kLong));
-  bool good = check(y.scalar_type() == shunt::kFloat && narrow.scalar_type() == shunt::kBFloat16, "a unary functor's dtype");
+  const Tensor y = softplus(x), narrow = softplus(x.to(shunt::kBFloat16)),
+               whole = softplus(shunt::arange(4, shunt::kLong));
+  bool good =
+      check(y.scalar_type() == shunt::kFloat && narrow.scalar_type() == shunt::kBFloat16, "a unary functor's dtype");
   good &= check(whole.scalar_type() == shunt::kFloat, "the promotion of integers");
   for (int64_t i = 0; i < 41; ++i) {
     const double exact = std::log1p(std::exp(-5 + 0.25 * static_cast<double>(i)));
@@ -74,13 +76,16 @@ bool unaryWorks() {
 bool binaryWorks() {
   const Tensor column = shunt::arange(3, shunt::kLong).view({3, 1}), row = shunt::arange(4, shunt::kFloat);
   const Tensor mixed = addsquare(column, row, 2);
-  bool good = check(mixed.scalar_type() == shunt::kFloat && mixed.sizes() == shunt::IntArrayRef({3, 4}), "a broadcast result's shape");
-  for (int64_t i = 0; i < 12; ++i) good &= check(near(mixed, i, static_cast<double>(i / 4 + 2 * (i % 4) * (i % 4)), 0), "a broadcast value");
+  bool good = check(mixed.scalar_type() == shunt::kFloat && mixed.sizes() == shunt::IntArrayRef({3, 4}),
+                    "a broadcast result's shape");
+  for (int64_t i = 0; i < 12; ++i)
+    good &= check(near(mixed, i, static_cast<double>(i / 4 + 2 * (i % 4) * (i % 4)), 0), "a broadcast value");
   const Tensor strided = shunt::arange(12, shunt::kFloat).view({3, 4}).t();
   good &= check(near(addsquare(strided, strided, 1), 1, 4 + 16, 0), "a value of a transposed operand");
   const Tensor integers = addsquare(shunt::arange(5, shunt::kInt), shunt::arange(5, shunt::kLong), 3);
   good &= check(integers.scalar_type() == shunt::kLong && near(integers, 4, 4 + 3 * 16, 0), "an integer value");
-  good &= check(near(addsquare(row.to(shunt::kBFloat16), row.to(shunt::kBFloat16), 0.5), 3, 7.5, 0), "a bfloat16 value with alpha");
+  good &= check(near(addsquare(row.to(shunt::kBFloat16), row.to(shunt::kBFloat16), 0.5), 3, 7.5, 0),
+                "a bfloat16 value with alpha");
   try {
     addsquare(shunt::ones({2}), shunt::ones({3}), 1);
     return check(false, "a shape error");

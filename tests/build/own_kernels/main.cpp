@@ -1,5 +1,5 @@
-// Runs every operator of this project interpreted and in a thunk, over sizes and dtypes: the same bits, the right values, and
-// the thunk's own loop. To be started with SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1 and SHUNT_STATS.
+// Runs every operator of this project interpreted and in a thunk, over sizes and dtypes: the same bits, the right
+// values, and the thunk's own loop. To be started with SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1 and SHUNT_STATS.
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
 

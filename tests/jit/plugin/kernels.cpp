@@ -1,5 +1,5 @@
-// Kernels of a library that tests load and unload. Two libraries are made of it, with other factors: their functions have the
-// same names, and do different things.
+// Kernels of a library that tests load and unload. Two libraries are made of it, with other factors: their functions
+// have the same names, and do different things.
 #include "tests/jit/plugin/plugin.h"
 
 #include <shunt/elementwise/library.h>

@@ -13,7 +13,8 @@ namespace parity::programs {
 /// `Library` has the types, dtypes and functions that argument-dependent lookup doesn't find.
 template <class Library>
 struct Api : Library {
-  using typename Library::Tensor, typename Library::Scalar, typename Library::ScalarType, typename Library::InferenceMode;
+  using typename Library::Tensor, typename Library::Scalar, typename Library::ScalarType,
+      typename Library::InferenceMode;
 
   static Tensor of(const std::vector<double>& v) {
     const Tensor t = Library::empty(static_cast<int64_t>(v.size()), Library::kDouble);
@@ -36,13 +37,20 @@ struct Api : Library {
   }
   static std::string dtype(const Tensor& t) {
     switch (t.scalar_type()) {
-      case Library::kByte: return "uint8";
-      case Library::kBool: return "bool";
-      case Library::kLong: return "int64";
-      case Library::kHalf: return "float16";
-      case Library::kFloat: return "float32";
-      case Library::kDouble: return "float64";
-      default: return "another dtype";
+      case Library::kByte:
+        return "uint8";
+      case Library::kBool:
+        return "bool";
+      case Library::kLong:
+        return "int64";
+      case Library::kHalf:
+        return "float16";
+      case Library::kFloat:
+        return "float32";
+      case Library::kDouble:
+        return "float64";
+      default:
+        return "another dtype";
     }
   }
   static std::string show(const Tensor& t) {
@@ -51,8 +59,10 @@ struct Api : Library {
     out << dtype(t);
     for (int64_t i = 0; i < flat.numel(); ++i) {
       const double v = flat.template data_ptr<double>()[i];
-      if (std::isnan(v)) out << " nan";  // of either sign
-      else out << ' ' << v;
+      if (std::isnan(v))
+        out << " nan";  // of either sign
+      else
+        out << ' ' << v;
     }
     return out.str();
   }

@@ -37,34 +37,20 @@ struct NumberPrograms {
           return out.str();
         });
     };
-    both(
-        "+", [&] { return number + t; }, [&] { return t + number; });
-    both(
-        "-", [&] { return number - t; }, [&] { return t - number; });
-    both(
-        "*", [&] { return number * t; }, [&] { return t * number; });
-    both(
-        "/", [&] { return number / t; }, [&] { return t / number; });
-    both(
-        "%", [&] { return number % t; }, [&] { return t % number; });
-    both(
-        "&", [&] { return number & t; }, [&] { return t & number; });
-    both(
-        "|", [&] { return number | t; }, [&] { return t | number; });
-    both(
-        "^", [&] { return number ^ t; }, [&] { return t ^ number; });
-    both(
-        "<", [&] { return number < t; }, [&] { return t < number; });
-    both(
-        "<=", [&] { return number <= t; }, [&] { return t <= number; });
-    both(
-        ">", [&] { return number > t; }, [&] { return t > number; });
-    both(
-        ">=", [&] { return number >= t; }, [&] { return t >= number; });
-    both(
-        "==", [&] { return number == t; }, [&] { return t == number; });
-    both(
-        "!=", [&] { return number != t; }, [&] { return t != number; });
+    both("+", [&] { return number + t; }, [&] { return t + number; });
+    both("-", [&] { return number - t; }, [&] { return t - number; });
+    both("*", [&] { return number * t; }, [&] { return t * number; });
+    both("/", [&] { return number / t; }, [&] { return t / number; });
+    both("%", [&] { return number % t; }, [&] { return t % number; });
+    both("&", [&] { return number & t; }, [&] { return t & number; });
+    both("|", [&] { return number | t; }, [&] { return t | number; });
+    both("^", [&] { return number ^ t; }, [&] { return t ^ number; });
+    both("<", [&] { return number < t; }, [&] { return t < number; });
+    both("<=", [&] { return number <= t; }, [&] { return t <= number; });
+    both(">", [&] { return number > t; }, [&] { return t > number; });
+    both(">=", [&] { return number >= t; }, [&] { return t >= number; });
+    both("==", [&] { return number == t; }, [&] { return t == number; });
+    both("!=", [&] { return number != t; }, [&] { return t != number; });
   }
 
   // ---- hooks

@@ -16,8 +16,8 @@ struct TorchLibrary {
   using Function = torch::autograd::Function<T>;
   using GradMode = c10::AutoGradMode;
   using InferenceMode = c10::InferenceMode;
-  static constexpr auto kByte = at::kByte, kBool = at::kBool, kLong = at::kLong, kHalf = at::kHalf,
-                        kFloat = at::kFloat, kDouble = at::kDouble;
+  static constexpr auto kByte = at::kByte, kBool = at::kBool, kLong = at::kLong, kHalf = at::kHalf, kFloat = at::kFloat,
+                        kDouble = at::kDouble;
   static constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
   static Tensor empty(int64_t n, ScalarType dtype) { return at::empty({n}, dtype); }

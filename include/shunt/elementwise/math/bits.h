@@ -1,15 +1,16 @@
 // What the scalar maths is made of: the two IEEE formats, bit access, Horner's rule.
 //
 // Note [Scalar maths]
-// Every function under shunt::math is a pure function of its arguments, always inlined, without a branch on its hot path, so
-// that clang turns a simple loop that calls it into vector code. The only operations are + - * /, explicit fma, sqrt, abs,
-// copysign, comparisons, selects and unsigned integer arithmetic, each of them exactly defined: a vector lane of any width,
-// the scalar tail, and code compiled later by the JIT give the same bits. So no libm names, no contraction
+// Every function under shunt::math is a pure function of its arguments, always inlined, without a branch on its hot
+// path, so that clang turns a simple loop that calls it into vector code. The only operations are + - * /, explicit
+// fma, sqrt, abs, copysign, comparisons, selects and unsigned integer arithmetic, each of them exactly defined: a
+// vector lane of any width, the scalar tail, and code compiled later by the JIT give the same bits. So no libm names,
+// no contraction
 // (-ffp-contract=off), no fast-math. Without FMA in the target, fma is a call of the C library: right, and slow.
-// Rounding to an integer is the addition of kRoundShift (SSE2 has no rounding instruction); it needs |x| < 2^(digits - 2).
-// A select written `x < c ? c : x` keeps a NaN x, and is one minimum or maximum instruction.
-// Polynomials are minimax fits under the weight of the error that matters (relative to the function's final value), their
-// coefficients rounded one by one with the later ones refitted; a fit's own error is given in a comment beside it.
+// Rounding to an integer is the addition of kRoundShift (SSE2 has no rounding instruction); it needs |x| < 2^(digits -
+// 2). A select written `x < c ? c : x` keeps a NaN x, and is one minimum or maximum instruction. Polynomials are
+// minimax fits under the weight of the error that matters (relative to the function's final value), their coefficients
+// rounded one by one with the later ones refitted; a fit's own error is given in a comment beside it.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -113,7 +114,8 @@ SHUNT_ALWAYS_INLINE Rounded<T> roundProduct(T x, T factor) {
 /// 2^(n + offset); the exponent must be that of a normal number.
 template <class T>
 SHUNT_ALWAYS_INLINE T powerOfTwo(Rounded<T> n, BitsOf<T> offset = 0) {
-  return fromBits(static_cast<BitsOf<T>>((toBits(n.shifted) + (Format<T>::kBias + offset)) << Format<T>::kMantissaBits));
+  return fromBits(
+      static_cast<BitsOf<T>>((toBits(n.shifted) + (Format<T>::kBias + offset)) << Format<T>::kMantissaBits));
 }
 
 }  // namespace shunt::math::detail

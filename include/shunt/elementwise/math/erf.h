@@ -9,8 +9,8 @@ namespace detail {
 
 /// erf(x) / x - 1 as a function of s = x^2 in [0, 1]; within 2^-29 and 2^-56 of erf.
 SHUNT_ALWAYS_INLINE float erfInner(float s) {
-  return polynomial(s, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2cfp-4f, -0x1.b7f858p-6f, 0x1.53ff92p-8f, -0x1.a3c95cp-11f,
-                    0x1.48edeep-14f);
+  return polynomial(s, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2cfp-4f, -0x1.b7f858p-6f, 0x1.53ff92p-8f,
+                    -0x1.a3c95cp-11f, 0x1.48edeep-14f);
 }
 SHUNT_ALWAYS_INLINE double erfInner(double s) {
   return polynomial(s, 0x1.06eba8214db68p-3, -0x1.812746b0379b1p-2, 0x1.ce2f21a04082ep-4, -0x1.b82ce311eba5fp-6,
@@ -18,8 +18,8 @@ SHUNT_ALWAYS_INLINE double erfInner(double s) {
                     0x1.b97dc7cd14904p-20, -0x1.5bfb9f8386962p-23, 0x1.d6d1129df1c7dp-27, -0x1.aadfed8c5cab7p-31);
 }
 
-/// -log2(erfc(1 + u)) for u in [0, 3] (float) and [0, 5] (double), within 2^-27 and 2^-56 of erf. Expanded at 1, where the
-/// terms add up without cancellation: there erfc still matters most.
+/// -log2(erfc(1 + u)) for u in [0, 3] (float) and [0, 5] (double), within 2^-27 and 2^-56 of erf. Expanded at 1, where
+/// the terms add up without cancellation: there erfc still matters most.
 SHUNT_ALWAYS_INLINE float erfcExponent(float u) {
   return polynomial(u, 0x1.558eaep+1f, 0x1.e7531cp+1f, 0x1.376382p+0f, 0x1.eaaeaap-5f, -0x1.d699dp-7f, 0x1.6ac854p-9f,
                     -0x1.706a52p-12f, 0x1.3c3506p-16f);

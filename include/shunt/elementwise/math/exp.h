@@ -1,7 +1,8 @@
 // exp and expm1 for float and double.
 //
 // exp: at most 1 ULP (float) and 2 ULP (double) from the exact value over the whole range, denormal results included;
-// exp(-inf) = 0, overflow gives inf. expm1: at most 2 ULP. See Note [Scalar maths] in bits.h. Pure functions; any thread.
+// exp(-inf) = 0, overflow gives inf. expm1: at most 2 ULP. See Note [Scalar maths] in bits.h. Pure functions; any
+// thread.
 #pragma once
 
 #include <shunt/elementwise/math/bits.h>
@@ -17,9 +18,9 @@ struct ExpConstants<float> {
   static constexpr float kLog2e = 0x1.715476p+0f;
   // The upper part of ln 2 is rounded down; x - n * kLn2Hi is then exact in one fma.
   static constexpr float kLn2Hi = 0x1.62e42ep-1f, kLn2Lo = 0x1.efa39ep-25f;
-  static constexpr float kLow = -104.0f;   // exp is below half of the smallest denormal
-  static constexpr float kHigh = 89.0f;    // exp overflows
-  static constexpr float kSmall = -86.0f;  // below, the result may be denormal
+  static constexpr float kLow = -104.0f;         // exp is below half of the smallest denormal
+  static constexpr float kHigh = 89.0f;          // exp overflows
+  static constexpr float kSmall = -86.0f;        // below, the result may be denormal
   static constexpr float kLowMinusOne = -40.0f;  // expm1 is -1
   static constexpr float kTiny = 0x1p-26f;       // expm1(x) and log1p(x) are x
 };

@@ -1,4 +1,5 @@
-// Reduction modulo pi/2 of arguments of any size (M. Payne, R. Hanek: Radian reduction for trigonometric functions, 1983).
+// Reduction modulo pi/2 of arguments of any size (M. Payne, R. Hanek: Radian reduction for trigonometric functions,
+// 1983).
 //
 // Integer code for one number at a time, of no use to the vectoriser: the slow half of trig.h. Pure; any thread.
 #pragma once
@@ -33,12 +34,13 @@ SHUNT_ALWAYS_INLINE double timesHalfPi(unsigned __int128 fraction, bool negative
 
 /// For finite |x| >= 2^-10. The error is a rounding error of r, however close x is to a multiple of pi/2.
 SHUNT_ALWAYS_INLINE TrigReduced reducePayneHanek(double x) {
-  // 2 / pi in binary, after 64 zero bits that stand for its integer part. Local: an inline variable would be a weak symbol.
-  constexpr uint64_t kTwoOverPi[] = {
-      0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561,
-      0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
-      0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7,
-      0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
+  // 2 / pi in binary, after 64 zero bits that stand for its integer part. Local: an inline variable would be a weak
+  // symbol.
+  constexpr uint64_t kTwoOverPi[] = {0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
+                                     0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
+                                     0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
+                                     0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+                                     0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
   const uint64_t bits = toBits(x);
   const uint64_t mantissa = (bits & ((uint64_t{1} << 52) - 1)) | (uint64_t{1} << 52);
   const int exponent = static_cast<int>((bits >> 52) & 0x7ff) - 1075;  // |x| = mantissa * 2^exponent
@@ -58,7 +60,8 @@ SHUNT_ALWAYS_INLINE TrigReduced reducePayneHanek(double x) {
 
   const uint64_t quadrant = (high + (uint64_t{1} << 61)) >> 62;  // to nearest
   const uint64_t fraction_high = high - (quadrant << 62);
-  const unsigned __int128 fraction = static_cast<unsigned __int128>(fraction_high) << 64 | static_cast<uint64_t>(middle);
+  const unsigned __int128 fraction =
+      static_cast<unsigned __int128>(fraction_high) << 64 | static_cast<uint64_t>(middle);
   const bool below = (fraction_high >> 63) != 0;
   const bool negative = (bits >> 63) != 0;
   return {timesHalfPi(below ? -fraction : fraction, below != negative), negative ? -quadrant : quadrant};

@@ -1,10 +1,12 @@
 // pow for float and double: at most 1 ULP from the exact value, with C99's special cases
-// (ISO C, annex F): pow(x, 0) = pow(1, y) = 1 even for NaN, pow(-1, +-inf) = 1, a negative base with a non-integer exponent
-// gives NaN, signs of zeros and infinities by odd exponents. See Note [Scalar maths] in bits.h. Pure functions; any thread.
+// (ISO C, annex F): pow(x, 0) = pow(1, y) = 1 even for NaN, pow(-1, +-inf) = 1, a negative base with a non-integer
+// exponent gives NaN, signs of zeros and infinities by odd exponents. See Note [Scalar maths] in bits.h. Pure
+// functions; any thread.
 //
 // Note [Errors of pow]
 // An absolute error of y log(x), which reaches 745, is a relative error of the result. So the logarithm of a double is
-// needed to about 2^-65: it is an unevaluated sum of two doubles (high, low), low far below high. Float gets by with one double.
+// needed to about 2^-65: it is an unevaluated sum of two doubles (high, low), low far below high. Float gets by with
+// one double.
 #pragma once
 
 #include <shunt/elementwise/math/erf.h>
@@ -28,7 +30,8 @@ SHUNT_ALWAYS_INLINE DoubleDouble multiply(DoubleDouble a, DoubleDouble b) {
   return {product, fma(a.high, b.high, -product) + fma(a.high, b.low, a.low * b.high)};
 }
 
-/// log(1 + f) = 2 atanh(s), s = f / (2 + f); atanh(s) = s + s z (1/3 + z T(z)), z = s^2, |s| <= 1/5, to about 2^-64 of it.
+/// log(1 + f) = 2 atanh(s), s = f / (2 + f); atanh(s) = s + s z (1/3 + z T(z)), z = s^2, |s| <= 1/5, to about 2^-64 of
+/// it.
 SHUNT_ALWAYS_INLINE DoubleDouble logDoubleDouble(double f) {
   const double d = 2.0 + f;
   const double d_low = f - (d - 2.0);
@@ -38,9 +41,9 @@ SHUNT_ALWAYS_INLINE DoubleDouble logDoubleDouble(double f) {
   const DoubleDouble s = {quotient, rest * inverse};
 
   const DoubleDouble z = multiply(s, s);
-  const double t = polynomial(z.high, 0x1.9999999999966p-3, 0x1.24924924990ep-3, 0x1.c71c71bc278b9p-4,
-                              0x1.745d1bdf0ecf7p-4, 0x1.3b12938f5a0ddp-4, 0x1.113aa0fbd393ep-4, 0x1.dac0786a6c575p-5,
-                              0x1.01ae6a2a1677p-4);
+  const double t =
+      polynomial(z.high, 0x1.9999999999966p-3, 0x1.24924924990ep-3, 0x1.c71c71bc278b9p-4, 0x1.745d1bdf0ecf7p-4,
+                 0x1.3b12938f5a0ddp-4, 0x1.113aa0fbd393ep-4, 0x1.dac0786a6c575p-5, 0x1.01ae6a2a1677p-4);
   const DoubleDouble zt = multiply(z, {t, 0.0});
   DoubleDouble u = fastTwoSum(0x1.5555555555555p-2, zt.high);
   u.low += zt.low + 0x1.5555555555555p-56;
@@ -49,8 +52,8 @@ SHUNT_ALWAYS_INLINE DoubleDouble logDoubleDouble(double f) {
   return {2.0 * sum.high, 2.0 * (sum.low + (w.low + s.low))};
 }
 
-/// exp(high + low), |low| far below 1, with an error of little more than the last rounding: so representable results are
-/// exact.
+/// exp(high + low), |low| far below 1, with an error of little more than the last rounding: so representable results
+/// are exact.
 SHUNT_ALWAYS_INLINE double expDoubleDouble(double high, double low) {
   using C = ExpConstants<double>;
   const Rounded<double> n = roundProduct(high, C::kLog2e);
@@ -95,8 +98,9 @@ SHUNT_ALWAYS_INLINE float powPositive(float x, float y) {
   const double t = low > 200.0 ? 200.0 : low;
   const Rounded<double> n = roundProduct(t, 1.0);
   const double r = t - n.value;
-  const double q = polynomial(r, 0x1.62e42fef899b8p-1, 0x1.ebfbdff8e10bfp-3, 0x1.c6b08dcf3d395p-5, 0x1.3b2ab5fb63428p-7,
-                              0x1.5d874c89293d5p-10, 0x1.430a953b63f1dp-13, 0x1.00d8aa822a5ffp-16, 0x1.61d644b40a00dp-20);
+  const double q =
+      polynomial(r, 0x1.62e42fef899b8p-1, 0x1.ebfbdff8e10bfp-3, 0x1.c6b08dcf3d395p-5, 0x1.3b2ab5fb63428p-7,
+                 0x1.5d874c89293d5p-10, 0x1.430a953b63f1dp-13, 0x1.00d8aa822a5ffp-16, 0x1.61d644b40a00dp-20);
   return static_cast<float>(fma(r, q, 1.0) * powerOfTwo(n));
 }
 

@@ -4,10 +4,10 @@
 //   trigInFastRange(x)   |x| is at most 2^28 (float) or 2^20 (double); true for NaN
 //   sinFast, cosFast     right where trigInFastRange holds; branch-free, vectorises
 //   sin, cos             right everywhere; sin(x) has the bits of sinFast(x) in the fast range
-// A loop over an array runs a block (64 elements, say) through sinFast while it ANDs trigInFastRange over the block, and if
-// that is false overwrites the block element by element with sin. Every element gets the bits of sin(x) either way, so
-// blocks may start anywhere. In place, the block's inputs must be kept until it is known to be good.
-// See Note [Scalar maths] in bits.h. Pure functions; any thread.
+// A loop over an array runs a block (64 elements, say) through sinFast while it ANDs trigInFastRange over the block,
+// and if that is false overwrites the block element by element with sin. Every element gets the bits of sin(x) either
+// way, so blocks may start anywhere. In place, the block's inputs must be kept until it is known to be good. See Note
+// [Scalar maths] in bits.h. Pure functions; any thread.
 #pragma once
 
 #include <shunt/elementwise/math/payne_hanek.h>
@@ -20,8 +20,8 @@ inline constexpr T kTrigFastLimit = T(0x1p28);
 template <>
 inline constexpr double kTrigFastLimit<double> = 0x1p20;
 
-/// Float arguments are reduced and evaluated in double: one rounding to float then leaves little more than 0.5 ULP, and the
-/// fast range holds all but absurd arguments. The fits are within 2^-27 of sin and 2^-33 of cos.
+/// Float arguments are reduced and evaluated in double: one rounding to float then leaves little more than 0.5 ULP, and
+/// the fast range holds all but absurd arguments. The fits are within 2^-27 of sin and 2^-33 of cos.
 SHUNT_ALWAYS_INLINE double sinTail(double z, float) {
   return polynomial(z, -0x1.555545226c5bap-3, 0x1.1107393bea532p-7, -0x1.994346172233bp-13);
 }
