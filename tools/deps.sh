@@ -10,7 +10,7 @@ shunt_library_packages=(
 )
 # What the tests add.
 shunt_test_packages=(
-  libclang-rt-19-dev g++ pkg-config git
+  libclang-rt-19-dev clang-format-19 g++ pkg-config git
   libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb qemu-user
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
 )
