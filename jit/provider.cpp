@@ -1,5 +1,5 @@
 // libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time
-// (src/jit/compiler.h).
+// (src/tiering/compiler.h).
 #include "jit/bitcode/extract.h"
 #include "jit/bitcode/source_cache.h"
 #include "jit/cache/cache_key.h"

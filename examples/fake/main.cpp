@@ -2,7 +2,7 @@
 #include "examples/fake/model.h"
 #include "examples/parts.h"
 
-#include <shunt/modes/fake_tensor.h>
+#include <shunt/transforms/fake_tensor.h>
 
 #include <fstream>
 #include <iostream>

@@ -1,5 +1,5 @@
 // Functionalization: what in-place operators become, which is useful for compilers, since no value ever changes.
-#include <shunt/modes/functionalize.h>
+#include <shunt/transforms/functionalize.h>
 #include <shunt/shunt.h>
 
 #include <iostream>

@@ -2,7 +2,7 @@
 // somebody wants a number. What they were called with may not change until then, and no graph is recorded.
 #pragma once
 
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
 
 #include <memory>

@@ -1,7 +1,7 @@
 // Weights in 8 bits: a quarter of float32's memory, one scale for each row, made floats again where they are used.
 #pragma once
 
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
 
 namespace examples {

@@ -2,7 +2,7 @@
 // all of them. Layers and activations are enough for it; other operators need vmap.
 #pragma once
 
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
 
 #include <set>

@@ -1,7 +1,7 @@
 // A tensor some of whose elements don't count: add and mul keep track of which, sum and mean leave them out.
 #pragma once
 
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
 
 #include <map>

@@ -3,7 +3,7 @@
 
 #include "examples/modes/flops.h"
 
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 
 namespace examples {
 

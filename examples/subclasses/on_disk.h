@@ -2,7 +2,7 @@
 // written to one would not come to the file.
 #pragma once
 
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
 
 #include <cstdio>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <shunt/core/load_library.h>
-#include <shunt/modes/cpu_fallback.h>
+#include <shunt/device/cpu_fallback.h>
 #include <shunt/tensor/allocator.h>
 #include <shunt/tensor/device_guard.h>
 #include <shunt/tensor/privateuse1.h>

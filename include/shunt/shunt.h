@@ -7,10 +7,10 @@
 #include <shunt/core/parallel.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
+#include <shunt/interpose/dispatch_mode.h>
 #include <shunt/jit/jit.h>
-#include <shunt/modes/autocast.h>
-#include <shunt/modes/dispatch_mode.h>
 #include <shunt/ops.h>
 #include <shunt/tensor/dlpack.h>
 #include <shunt/tensor/tensor.h>
 #include <shunt/tensor/tensor_new.h>
+#include <shunt/transforms/autocast.h>

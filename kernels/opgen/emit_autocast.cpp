@@ -14,7 +14,7 @@ constexpr const char* kHead =
 #include "generated/wrappers.h"
 
 #include <shunt/core/kernel_function.h>
-#include <shunt/modes/autocast.h>
+#include <shunt/transforms/autocast.h>
 
 namespace shunt {
 

@@ -107,7 +107,7 @@ Tensor& copy_cpu_(Tensor& self, const Tensor& src, bool) {
 }
 
 // Reached when either side is Meta: from Meta there is nothing to copy, into Meta only what can be checked counts. The
-// index of a Meta device is that of a fake tensor's twin (src/modes/fake_twins.h), and a copy may be between two.
+// index of a Meta device is that of a fake tensor's twin (src/transforms/fake/twins.h), and a copy may be between two.
 Tensor& copy_meta_(Tensor& self, const Tensor& src, bool) {
   const TensorImpl& to = implOf(self, "copy_");
   const TensorImpl& from = implOf(src, "copy_", "src");

@@ -8,7 +8,8 @@
 namespace shunt::autograd {
 
 /// What a wrapper or functional tensor shows, as its class holds it; undefined when it holds none. Not graph_tensor():
-/// a leaf that was changed under no_grad keeps its place in the graph, and has other numbers now. Defined in src/modes.
+/// a leaf that was changed under no_grad keeps its place in the graph, and has other numbers now. Defined in
+/// src/interpose.
 Tensor heldBy(const Tensor& wrapper);
 
 inline bool isWrapped(const Tensor& t) {

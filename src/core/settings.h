@@ -82,7 +82,7 @@ inline constexpr uint32_t kProcessWideSettings = [] {
 
 namespace detail {
 
-/// The process-wide settings that this thread has read since whoever asks (src/jit/recording.h) last cleared it.
+/// The process-wide settings that this thread has read since whoever asks (src/tiering/recording.h) last cleared it.
 extern constinit thread_local uint32_t settings_read SHUNT_TLS_MODEL;
 
 /// Grows with every change of a process-wide setting, never 0. To be read before the setting: who sees the new version

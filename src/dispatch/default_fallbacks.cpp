@@ -6,7 +6,7 @@
 namespace shunt {
 namespace {
 
-// Autograd keys have their own fallback (src/autograd), Python and PythonTLSSnapshot, too (src/modes);
+// Autograd keys have their own fallback (src/autograd), Python and PythonTLSSnapshot, too (src/interpose);
 // Functionalize, Batched, Tracer and Fake have none here: a tensor or mode that carries them brings the kernels.
 constexpr DispatchKey kFallthroughKeys[] = {
     DispatchKey::Named,

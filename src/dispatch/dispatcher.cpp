@@ -1,4 +1,4 @@
-#include "src/core/error_context.h"
+#include "src/base/error_context.h"
 #include "src/core/thread_records.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/errors.h"

@@ -1,7 +1,7 @@
 // The dispatcher's state. Private to src/dispatch.
 #pragma once
 
-#include "src/core/mutex.h"
+#include "src/base/mutex.h"
 #include "src/core/settings.h"
 #include "src/dispatch/hot_entries.h"
 #include "src/dispatch/operator_entry.h"

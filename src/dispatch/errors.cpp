@@ -67,7 +67,7 @@ std::string whatToDo(DispatchKey key) {
         " has no kernel for it here: load a library that registers one with SHUNT_LIBRARY_IMPL(<namespace>, ",
         toString(key), ", m) { m.impl(...); }, or a fallback for the whole key with SHUNT_LIBRARY_IMPL(_, ",
         toString(key),
-        ", m) { m.fallback(...); } (shunt/modes/cpu_fallback.h has one that runs on the CPU), or move the tensors to "
+        ", m) { m.fallback(...); } (shunt/device/cpu_fallback.h has one that runs on the CPU), or move the tensors to "
         "cpu.");
   return detail::str("Register one with SHUNT_LIBRARY_IMPL(<namespace>, ", toString(key),
                      ", m) { m.impl(...); }, or call it with tensors of a backend that is listed here.");

@@ -1,6 +1,6 @@
 #include <shunt/core/load_library.h>
 
-#include "src/core/mutex.h"
+#include "src/base/mutex.h"
 
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/error.h>

@@ -1,5 +1,5 @@
 // Timing: whether a thunk is worth having. Each thunk owns one; any thread may add to it, and one that finds it busy
-// doesn't wait. Note [Never lose] in src/jit/timed_call.cpp.
+// doesn't wait. Note [Never lose] in src/tiering/timed_call.cpp.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Fake tensors (shunt/modes/fake_tensor.h) as the layers below src/modes know them. Any thread.
+// Fake tensors (shunt/transforms/fake_tensor.h) as the layers below src/transforms know them. Any thread.
 #pragma once
 
 #include <shunt/tensor/tensor.h>

@@ -10,9 +10,9 @@ namespace shunt::detail {
 /// The name of the tensor's grad_fn; empty when it has none. Defined in src/autograd.
 std::string gradFnName(const Tensor& tensor);
 
-/// What the class of a wrapper tensor prints. Defined in src/modes.
+/// What the class of a wrapper tensor prints. Defined in src/interpose.
 std::string wrapperToString(const Tensor& tensor);
-/// What a functional tensor prints, in src/modes.
+/// What a functional tensor prints, in src/transforms/functionalize.
 std::string functionalToString(const Tensor& tensor);
 
 }  // namespace shunt::detail

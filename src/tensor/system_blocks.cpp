@@ -12,7 +12,7 @@
 // Of T1/T2 and F1/F2 at least one sees the other's store, since all four are in one order.
 #include "src/tensor/system_blocks.h"
 
-#include "src/core/mutex.h"
+#include "src/base/mutex.h"
 
 #include <shunt/core/fork.h>
 

@@ -1,7 +1,7 @@
 // A gradient is a plain tensor, whoever made it: hooks, custom functions and seeds may give wrapper and functional
 // tensors.
-#include <shunt/modes/functionalize.h>
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
+#include <shunt/transforms/functionalize.h>
 
 #include "tests/autograd/util.h"
 #include "tests/support/wrapper.h"

@@ -35,10 +35,10 @@ struct Layer {
   const char* folder;
   int level;
 };
-constexpr std::array kLayers = {
-    Layer{"include/shunt/core/", 0}, Layer{"include/shunt/tensor/", 0}, Layer{"src/core/", 0},
-    Layer{"src/dispatch/", 1},       Layer{"src/tensor/", 2},           Layer{"include/shunt/autograd/", 3},
-    Layer{"src/autograd/", 3},       Layer{"include/shunt/modes/", 4},  Layer{"src/modes/", 4}};
+constexpr std::array kLayers = {Layer{"include/shunt/core/", 0}, Layer{"include/shunt/tensor/", 0},
+                                Layer{"src/core/", 0},           Layer{"src/dispatch/", 1},
+                                Layer{"src/tensor/", 2},         Layer{"include/shunt/autograd/", 3},
+                                Layer{"src/autograd/", 3},       X};
 
 std::optional<int> levelOf(const std::string& path) {
   for (const Layer& layer : kLayers) {

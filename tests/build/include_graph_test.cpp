@@ -29,7 +29,7 @@ Graph withEdge(const std::string& from, const std::string& directive, const std:
 TEST(IncludeGraph, ProjectObeysItsLayers) {
   const Graph graph = project();
   ASSERT_TRUE(graph.contains("include/shunt/core/error.h"));
-  ASSERT_TRUE(graph.contains("src/core/error.cpp"));
+  ASSERT_TRUE(graph.contains("src/base/error.cpp"));
   const auto violations = findLayerViolations(graph);
   EXPECT_TRUE(violations.empty()) << lines(violations);
 }

@@ -24,7 +24,7 @@ TEST(DeviceOrder, BeforeAnythingIsRegistered) {
               AllOf(HasSubstr("aten::empty.memory_format"), HasSubstr("PrivateUse1"),
                     HasSubstr("SHUNT_LIBRARY_IMPL(<namespace>, PrivateUse1, m)"),
                     HasSubstr("SHUNT_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(...); }"),
-                    HasSubstr("shunt/modes/cpu_fallback.h")));
+                    HasSubstr("shunt/device/cpu_fallback.h")));
   EXPECT_THAT(errorOf([] { allocatorOf(kPrivateUse1); }),
               AllOf(HasSubstr("registerAllocator"), HasSubstr("PrivateUse1")));
   EXPECT_FALSE(hasDeviceGuardImpl(kPrivateUse1));

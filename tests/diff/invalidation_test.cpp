@@ -2,7 +2,7 @@
 // modes, which are no changes, come and go without a compile.
 #include "tests/diff/thunks.h"
 
-#include <shunt/modes/fake_tensor.h>
+#include <shunt/transforms/fake_tensor.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 #include "src/dispatch/thunk.h"
 
 #include <shunt/jit/jit.h>
-#include <shunt/modes/fake_tensor.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/fake_tensor.h>
 
 #include <gtest/gtest.h>
 

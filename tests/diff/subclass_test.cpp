@@ -2,8 +2,8 @@
 // ever.
 #include "src/dispatch/thunk.h"
 
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/jit/jit.h>
-#include <shunt/modes/tensor_subclass.h>
 #include <shunt/shunt.h>
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // Tensor subclasses, functional tensors and fake tensors. Rows make their wrappers from copies of the bed's tensors.
 #include "tests/errors/bed.h"
 
-#include <shunt/modes/fake_tensor.h>
-#include <shunt/modes/functionalize.h>
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
+#include <shunt/transforms/fake_tensor.h>
+#include <shunt/transforms/functionalize.h>
 
 namespace shunt::testing {
 namespace {

@@ -1,7 +1,7 @@
 // What makes tensors without an operator, inside a FunctionalizeGuard.
-#include <shunt/modes/fake_tensor.h>
-#include <shunt/modes/functionalize.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/fake_tensor.h>
+#include <shunt/transforms/functionalize.h>
 
 #include <gtest/gtest.h>
 

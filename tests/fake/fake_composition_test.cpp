@@ -1,7 +1,7 @@
 // Fake tensors under the other modes, and the other modes under FakeTensorMode.
 #include <shunt/jit/jit.h>
-#include <shunt/modes/fake_tensor.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/fake_tensor.h>
 
 #include "tests/support/error_of.h"
 

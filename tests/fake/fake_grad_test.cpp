@@ -1,8 +1,8 @@
 // Fake tensors of tensors that have a grad, and backward through fake and real ones.
-#include <shunt/modes/fake_tensor.h>
-#include <shunt/modes/functionalize.h>
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/fake_tensor.h>
+#include <shunt/transforms/functionalize.h>
 
 #include "tests/support/error_of.h"
 #include "tests/support/wrapper.h"

@@ -10,7 +10,7 @@
 
 #include <shunt/core/log.h>
 #include <shunt/core/stack_tensors.h>
-#include <shunt/modes/fake_tensor.h>
+#include <shunt/transforms/fake_tensor.h>
 
 #include <gtest/gtest.h>
 

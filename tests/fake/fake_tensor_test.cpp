@@ -1,7 +1,7 @@
 // Fake tensors one by one: what they are made of, what they share, and what they refuse.
 #include <shunt/core/library.h>
-#include <shunt/modes/fake_tensor.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/fake_tensor.h>
 
 #include "tests/support/error_of.h"
 

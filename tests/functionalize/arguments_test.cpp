@@ -2,7 +2,7 @@
 #include "tests/functionalize/util.h"
 #include "tests/support/wrapper.h"
 
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 
 #include <functional>
 #include <optional>

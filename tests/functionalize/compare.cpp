@@ -3,7 +3,7 @@
 #include "tests/parity/dtypes.h"
 #include "tests/parity/shunt_api.h"
 
-#include <shunt/modes/functionalize.h>
+#include <shunt/transforms/functionalize.h>
 
 #include <cmath>
 #include <sstream>

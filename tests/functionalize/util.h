@@ -3,8 +3,8 @@
 
 #include "tests/support/error_of.h"
 
-#include <shunt/modes/functionalize.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/functionalize.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // jit::explain and jit::stats in every state of a pair's life. Compiled in the caller at the fourth call, and counted.
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/jit/explain.h>
-#include <shunt/modes/fake_tensor.h>
-#include <shunt/modes/functionalize.h>
-#include <shunt/modes/tensor_subclass.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/fake_tensor.h>
+#include <shunt/transforms/functionalize.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

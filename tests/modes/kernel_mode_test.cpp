@@ -2,10 +2,10 @@
 #include "tests/modes/recorder.h"
 #include "tests/support/error_of.h"
 
-#include <shunt/modes/fake_tensor.h>
-#include <shunt/modes/functionalize.h>
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/fake_tensor.h>
+#include <shunt/transforms/functionalize.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Wrapper classes for the tests of subclasses.
 #pragma once
 
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
 
 #include "tests/support/error_of.h"

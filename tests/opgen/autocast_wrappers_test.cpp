@@ -1,6 +1,6 @@
 // The generated Autocast wrappers: the policies. What users see of autocast: tests/modes.
-#include <shunt/modes/autocast.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/autocast.h>
 
 #include <gtest/gtest.h>
 

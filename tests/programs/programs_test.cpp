@@ -3,10 +3,10 @@
 
 #include "tests/support/seed.h"
 
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/jit/jit.h>
-#include <shunt/modes/fake_tensor.h>
-#include <shunt/modes/functionalize.h>
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/transforms/fake_tensor.h>
+#include <shunt/transforms/functionalize.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

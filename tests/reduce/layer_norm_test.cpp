@@ -3,7 +3,7 @@
 #include "tests/reduce/reference.h"
 
 #include <shunt/core/parallel.h>
-#include <shunt/modes/autocast.h>
+#include <shunt/transforms/autocast.h>
 
 #include <cmath>
 #include <cstring>

@@ -1,7 +1,7 @@
 // A tensor subclass that holds a tensor and passes every call on to it.
 #pragma once
 
-#include <shunt/modes/tensor_subclass.h>
+#include <shunt/interpose/tensor_subclass.h>
 
 namespace shunt::test {
 

@@ -5,7 +5,7 @@
 
 namespace shunt::detail {
 
-/// Locks are taken in the order of their levels; src/core/mutex.h has the library's, from 1 to 4, and those of users'
+/// Locks are taken in the order of their levels; src/base/mutex.h has the library's, from 1 to 4, and those of users'
 /// kernels come before: 0. To be called when the lock's owner is made, before the first use of the lock, and at load
 /// where that can be: a fork while another thread initialises a static object leaves it half made. Any thread.
 /// `in_child`: what gives it back in the child, where only the thread that forked is left; null: `unlock`.

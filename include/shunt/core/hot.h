@@ -133,7 +133,7 @@ class SHUNT_API ObservedCall {
 SHUNT_API SHUNT_COLD void recordInnerLoop(int32_t depth);
 
 /// One call through a hot entry, from before it to after it, that is timed; `interpreted` ones go the other way for
-/// comparison. Made where the thread's countdown of such calls ends. Note [Never lose] (src/jit/timed_call.cpp).
+/// comparison. Made where the thread's countdown of such calls ends. Note [Never lose] (src/tiering/timed_call.cpp).
 class SHUNT_API TimedCall {
  public:
   SHUNT_COLD TimedCall(const OpState& state, DispatchKeySet ks, void* code, int64_t numel);

@@ -76,9 +76,9 @@ struct LocalState {
 
 extern SHUNT_API constinit thread_local LocalState tls_state SHUNT_TLS_MODEL;
 
-/// How many calls a new thread interprets before one is observed (src/jit).
+/// How many calls a new thread interprets before one is observed (src/tiering).
 int64_t firstCountdown();
-/// How many calls a new thread makes in thunks before one is timed (src/jit).
+/// How many calls a new thread makes in thunks before one is timed (src/tiering).
 int64_t firstTimingDistance();
 
 /// Gives the calling thread its frames; recycled after the thread's exit.

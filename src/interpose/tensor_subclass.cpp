@@ -1,0 +1,219 @@
+// See Note [Tensor subclasses].
+#include <shunt/interpose/tensor_subclass.h>
+
+#include <shunt/autograd/graph_tensor.h>
+#include <shunt/core/library.h>
+#include <shunt/core/stack_tensors.h>
+#include <shunt/core/tls.h>
+#include <shunt/transforms/functionalize.h>
+
+#include "src/autograd/plain_grad.h"
+#include "src/interpose/handler_returns.h"
+#include "src/interpose/subclass_calls.h"
+#include "src/tensor/printing.h"
+
+namespace shunt {
+namespace {
+
+// Far more than wrappers are ever nested, far less than what a thread's stack holds.
+constexpr int kDeepest = 100;
+constinit thread_local int depth SHUNT_TLS_MODEL = 0;
+
+const Tensor& checkedInner(const Tensor& inner) {
+  SHUNT_CHECK(inner.defined(), "TensorSubclass: the inner tensor is undefined; expected the tensor to wrap");
+  return inner;
+}
+
+Storage noData(Device device) { return make_intrusive<StorageImpl>(DataPtr{}, size_t{0}, device, nullptr, false); }
+
+DispatchKeySet wrapperKeys(bool is_inference) {
+  constexpr DispatchKeySet kKeys{DispatchKey::Python, DispatchKey::PythonTLSSnapshot};
+  return is_inference ? kKeys : kKeys.add(DispatchKey::ADInplaceOrView);
+}
+
+// f(argument, tensor, wrapper) for every wrapper among the arguments, in order.
+template <class F>
+void forEachWrapper(const OperatorHandle& op, const Stack& stack, F&& f) {
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    forEachTensor(stack[stack.size() - arguments.size() + i], [&](const Tensor& t) {
+      if (auto* wrapper = wrapper_cast<TensorSubclass>(t)) f(arguments[i], t, *wrapper);
+    });
+}
+
+// "self is a LoggingTensor, other is a MaskedTensor"
+std::string wrappersOf(const OperatorHandle& op, const Stack& stack) {
+  std::string out;
+  forEachWrapper(op, stack, [&](const Argument& a, const Tensor&, const TensorSubclass& wrapper) {
+    out += detail::str(out.empty() ? "" : ", ", a.name, " is a ", wrapper.name());
+  });
+  return out;
+}
+
+struct Deeper {
+  Deeper(const OperatorHandle& op, const TensorSubclass& wrapper) {
+    SHUNT_CHECK(depth < kDeepest, "operator ", op.operator_name(), ": the handler of ", wrapper.name(), " is ",
+                kDeepest,
+                " calls deep in handlers of wrapper tensors: it seems to call operators on the wrappers that it was "
+                "given; unwrap "
+                "them first");
+    ++depth;
+  }
+  ~Deeper() { --depth; }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+};
+
+void belowPython(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  throw Error(detail::str(
+      "operator ", op.operator_name(), ": a wrapper tensor got past its class (", wrappersOf(op, *stack),
+      "): the key Python is excluded on this thread, or was taken away by a redispatch. Kernels can't use a wrapper, "
+      "which has no data: unwrap it first"));
+}
+
+}  // namespace
+
+bool handleBySubclass(const OperatorHandle& op, Stack* stack) {
+  Tensor keeps;  // the handler's own object, whatever it does to the stack
+  TensorSubclass* first = nullptr;
+  bool any = false;
+  forEachWrapper(op, *stack, [&](const Argument&, const Tensor& t, TensorSubclass& wrapper) {
+    any = true;
+    if (first != nullptr || !wrapper.accepts(op, *stack)) return;
+    first = &wrapper;
+    keeps = t;
+  });
+  if (!any) return false;
+  SHUNT_CHECK(first != nullptr, "operator ", op.operator_name(),
+              ": no class of its wrapper arguments takes this call: ", wrappersOf(op, *stack),
+              "; each has declined it (accepts)");
+  const HandlerReturns returns(op, *stack);
+  const Deeper deeper(op, *first);
+  first->handle(op, stack);
+  returns.check(*stack, *first);
+  return true;
+}
+
+TensorSubclass::TensorSubclass(Tensor inner)
+    : TensorImpl(noData(checkedInner(inner).device()), wrapperKeys(inner.is_inference()), inner.dtype()),
+      inner_(std::move(inner)),
+      looks_like_inner_(true) {
+  follow_inner();
+  set_autograd_meta(std::make_unique<autograd::ForwardingMeta>(*this));
+}
+
+TensorSubclass::TensorSubclass(IntArrayRef sizes, const TensorOptions& options, Tensor inner)
+    : TensorImpl(noData(options.device()),
+                 wrapperKeys(inner.defined() ? inner.is_inference() : InferenceMode::is_enabled()), options.dtype()),
+      inner_(std::move(inner)),
+      looks_like_inner_(false) {
+  set_sizes_contiguous(sizes);
+  if (inner_.defined()) set_autograd_meta(std::make_unique<autograd::ForwardingMeta>(*this));
+}
+
+TensorSubclass::~TensorSubclass() = default;
+
+void TensorSubclass::release_resources() {
+  TensorImpl::release_resources();
+  inner_.reset();
+}
+
+bool TensorSubclass::accepts(const OperatorHandle&, const Stack&) const { return true; }
+
+std::string TensorSubclass::name() const { return autograd::nodeClassName(typeid(*this)); }
+
+std::string TensorSubclass::toString() const {
+  if (inner_.defined()) return name() + "(" + inner_.toString() + ")";
+  return detail::str(name(), "(size=", sizes(), ", dtype=", dtype(), ", device=", device(), ")");
+}
+
+void TensorSubclass::follow_inner() {
+  if (!looks_like_inner_) return;
+  if (inner_.dtype() != dtype()) set_storage(storage(), inner_.dtype());
+  set_sizes_and_strides(inner_.sizes(), inner_.strides(), inner_.storage_offset());
+}
+
+void TensorSubclass::alias_with(const TensorSubclass& base) {
+  set_storage(base.storage(), dtype());
+  share_version_counter_of(base);
+}
+
+namespace detail {
+namespace {
+
+/// An argument of the class, with what it held when the operator was called.
+struct Unwrapped {
+  Tensor wrapper;
+  Tensor inner;
+  bool written;
+};
+
+using Mine = FunctionRef<TensorSubclass*(const Tensor&)>;
+
+std::vector<Unwrapped> unwrapArguments(const OperatorHandle& op, Stack& stack, Mine mine) {
+  std::vector<Unwrapped> found;
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    IValue& value = stack[stack.size() - arguments.size() + i];
+    value = mapTensors(value, [&](const Tensor& t) {
+      const TensorSubclass* wrapper = mine(t);
+      if (wrapper == nullptr) return t;
+      SHUNT_CHECK(wrapper->inner().defined(), "operator ", op.operator_name(), ": call_unwrapped: argument ",
+                  arguments[i].name, " is a ", wrapper->name(),
+                  " without an inner tensor; its class has to handle the operator itself");
+      found.push_back({t, wrapper->inner(), arguments[i].is_write()});
+      return wrapper->inner();
+    });
+  }
+  return found;
+}
+
+Tensor wrapReturn(const Tensor& result, bool written, const std::vector<Unwrapped>& arguments, Mine mine,
+                  FunctionRef<Tensor(const Tensor&)> wrap) {
+  for (const Unwrapped& a : arguments)
+    if (a.inner.is_same(result) && a.written == written) return a.wrapper;
+  if (written) return result;  // into an argument of another kind
+  const Tensor wrapped = wrap(result);
+  TensorSubclass* wrapper = mine(wrapped);
+  for (const Unwrapped& a : arguments)
+    if (wrapper != nullptr && a.inner.is_alias_of(result)) {
+      wrapper->alias_with(*mine(a.wrapper));
+      break;
+    }
+  return wrapped;
+}
+
+}  // namespace
+
+void callUnwrapped(const OperatorHandle& op, Stack* stack, Mine mine, FunctionRef<Tensor(const Tensor&)> wrap) {
+  const std::vector<Unwrapped> arguments = unwrapArguments(op, *stack, mine);
+  op.callBoxed(stack);
+  for (const Unwrapped& a : arguments)
+    if (a.written) mine(a.wrapper)->follow_inner();
+  const auto& returns = op.schema().returns();
+  for (size_t i = 0; i < returns.size(); ++i) {
+    IValue& value = (*stack)[stack->size() - returns.size() + i];
+    value =
+        mapTensors(value, [&](const Tensor& t) { return wrapReturn(t, returns[i].is_write(), arguments, mine, wrap); });
+  }
+}
+
+std::string wrapperToString(const Tensor& t) {
+  const auto* wrapper = wrapper_cast<TensorSubclass>(t);
+  return wrapper != nullptr ? wrapper->toString() : "";
+}
+
+}  // namespace detail
+
+Tensor autograd::heldBy(const Tensor& wrapper) {
+  if (is_functional(wrapper)) return from_functional(wrapper);
+  const Tensor* inner = wrapper.unsafeGetTensorImpl()->graph_tensor();
+  return inner == nullptr ? Tensor() : *inner;
+}
+
+namespace {
+
+SHUNT_LIBRARY_IMPL(_, PythonTLSSnapshot, m) { m.fallback(CppFunction::makeFromBoxedFunction<&belowPython>()); }
+
+}  // namespace
+}  // namespace shunt

@@ -1,0 +1,39 @@
+// The public functions of shunt/jit/jit.h.
+#include <shunt/jit/jit.h>
+
+#include "src/dispatch/thunk.h"
+#include "src/tiering/compiler.h"
+#include "src/tiering/pairs.h"
+
+namespace shunt::jit {
+
+void setEnabledByCall(bool on);  // observe.cpp
+
+void set_enabled(bool on) {
+  setEnabledByCall(on);
+  acceptThunks(on);
+  if (!on) retireAll("jit::set_enabled(false)");
+  Pairs::instance().reset();
+  shunt::detail::tls_state.observe_countdown = 1;  // this thread sees it at its next call, others within 2^16
+}
+
+void wait_idle() { Compiler::instance().waitIdle(); }
+
+void clear() {
+  retireAll("jit::clear()");
+  Pairs::instance().reset();
+}
+
+Stats stats() {
+  Stats out;
+  if (const Provider* provider = Compiler::instance().provider()) {
+    out.available = true;
+    out.code_bytes = provider->codeBytes();
+  }
+  Pairs::instance().fill(out);
+  return out;
+}
+
+std::vector<InvalidationRecord> invalidation_log() { return invalidationLog(); }
+
+}  // namespace shunt::jit

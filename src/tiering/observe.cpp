@@ -1,0 +1,104 @@
+// Observing: now and then an interpreted call of a thread counts for its pair; the call that makes it hot is recorded
+// for the compiler. Note [Hot entries] (core/hot.h) and pairs.h.
+//
+// Note [Uneven samples]
+// Programs repeat themselves: of a loop of six operators, every 128th call would only ever be one of three. So the
+// distance to the next sample is drawn from 1 to twice the period, and a sample counts for as many calls as it came
+// after.
+#include "src/tiering/compiler.h"
+#include "src/tiering/pairs.h"
+#include "src/tiering/recording.h"
+#include "src/tiering/sampling.h"
+#include "src/tiering/switches.h"
+
+#include <shunt/jit/kernel_library.h>
+
+#include <exception>
+
+namespace shunt {
+namespace jit {
+namespace {
+
+// -1: as the environment says.
+std::atomic<int> enabled_by_call{-1};
+
+// While everything a thread samples is settled (refused, or the map is full) it samples ever more rarely.
+constexpr int64_t kLongestPeriod = 4096;
+// How soon a thread sees that the JIT was turned on.
+constexpr int64_t kDisabledPeriod = int64_t{1} << 16;
+
+}  // namespace
+
+bool enabled() {
+  const int by_call = enabled_by_call.load(std::memory_order_relaxed);
+  return by_call < 0 ? switches().enabled : by_call != 0;
+}
+
+namespace detail_observe {
+thread_local int64_t period = 0;
+thread_local int64_t distance = 0;  // what the countdown that now ends began with
+thread_local Distances distances;
+
+void next(Pairs::Answer answer) {
+  const int64_t least = switches().period;
+  if (answer == Pairs::Answer::kSettled)
+    period = std::min(period * 2, std::max(least, kLongestPeriod));
+  else
+    period = least;
+  if (least == 1) period = 1;
+  distance = distances.draw(period);
+  shunt::detail::tls_state.observe_countdown = distance;
+}
+}  // namespace detail_observe
+
+void setEnabledByCall(bool on) { enabled_by_call.store(on ? 1 : 0, std::memory_order_relaxed); }
+
+}  // namespace jit
+
+namespace detail {
+
+int64_t firstCountdown() { return jit::enabled() ? jit::switches().period : jit::kDisabledPeriod; }
+
+ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t signature)
+    : state_(&state), keys_(ks), signature_(signature), exceptions_(std::uncaught_exceptions()) {
+  if (!jit::Recording::sample(*state.op(), ks)) return;
+  if (!jit::enabled()) {
+    tls_state.observe_countdown = jit::kDisabledPeriod;
+    jit::Recording::sampled();
+    return;
+  }
+  int64_t& period = jit::detail_observe::period;
+  if (period == 0) period = jit::detail_observe::distance = jit::switches().period;
+  // keys 0 would match an empty place of the probe array; such calls have no tensors and nothing to specialise.
+  auto answer = jit::Pairs::Answer::kSettled;
+  if (ks.raw() != 0)
+    answer = jit::Pairs::instance().observe({state.op(), ks.raw(), signature}, &state, jit::detail_observe::distance,
+                                            jit::switches().threshold);
+  jit::detail_observe::next(answer);
+  if (answer == jit::Pairs::Answer::kHot) {
+    hot_ = true;
+    record_.depth = threadFrames().depth();
+    outer_ = tls_state.record;
+    tls_state.record = &record_;
+    calls_ = jit::Recording::begin();
+  }
+  if (calls_ == nullptr) jit::Recording::sampled();
+}
+
+ObservedCall::~ObservedCall() {
+  if (!hot_) return;
+  tls_state.record = outer_;
+  jit::CompileRequest request{state_->op(), keys_.raw(), signature_, record_,
+                              jit::Pairs::instance().counters({state_->op(), keys_.raw(), signature_})};
+  const bool recorded = jit::Recording::end(calls_, request);
+  if (record_.form != LoopRecord::kUnseen) jit::Recording::loopRan(record_.depth);  // for calls around this one
+  request.library_generation = jit::libraryGeneration();
+  const bool threw = std::uncaught_exceptions() > exceptions_;
+  const bool asked = recorded && !threw;
+  if (!asked || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)
+                                       : jit::Compiler::instance().submit(request)))
+    jit::Pairs::instance().backToCounting({request.op, request.keys, request.signature});
+}
+
+}  // namespace detail
+}  // namespace shunt

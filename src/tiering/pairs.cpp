@@ -1,0 +1,215 @@
+#include "src/tiering/pairs.h"
+
+#include "src/dispatch/thunk.h"
+#include "src/tiering/switches.h"
+
+#include <shunt/core/fork.h>
+
+#include <algorithm>
+
+namespace shunt::jit {
+
+namespace {
+// Bounds the map: programs with more live pairs than this are megamorphic, and the rest of them is interpreted.
+constexpr size_t kMaxPairs = 16384;
+constexpr uint32_t kMaxDoublings = 20;
+}  // namespace
+
+const char* toString(PairState state) {
+  switch (state) {
+    case PairState::kCounting:
+      return "counting";
+    case PairState::kQueued:
+      return "queued";
+    case PairState::kCompiled:
+      return "compiled";
+    case PairState::kRefused:
+      return "refused";
+  }
+  return "?";
+}
+
+Pairs& Pairs::instance() {
+  static Pairs* const pairs = new Pairs;  // never destroyed: calls may run at exit
+  return *pairs;
+}
+
+Pairs::Pairs() {
+  shunt::detail::holdAcrossFork(3, [] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); });
+}
+namespace {
+[[maybe_unused]] const Pairs& made_at_load = Pairs::instance();
+}  // namespace
+
+Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold) {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return Answer::kWatch;
+  if (pairs_.size() >= kMaxPairs && !pairs_.contains(key)) return Answer::kSettled;
+  Pair& p = pairs_[key];
+  p.interpreted += static_cast<uint64_t>(calls);
+  const bool current = key.op->state().load(std::memory_order_acquire) == state;
+  if (p.state == PairState::kQueued || !current) return Answer::kWatch;
+  if (p.state == PairState::kRefused) {
+    if (p.refused_in == state) return Answer::kSettled;
+    p.state = PairState::kCounting;
+    p.counted = 0;
+  }
+  if (p.state == PairState::kCompiled) {
+    p.state = PairState::kCounting;
+    p.counted = 0;
+    p.doublings = std::min(p.doublings + 1, kMaxDoublings);
+  }
+  p.counted += calls;
+  if (p.counted < threshold << p.doublings) return Answer::kWatch;
+  p.state = PairState::kQueued;
+  return Answer::kHot;
+}
+
+void Pairs::finished(const PairKey& key, const OpState* state, const CompileResult& result) {
+  std::lock_guard lock(mutex_);
+  Pair& p = pairs_[key];
+  p.counted = 0;
+  cache_rejected_ += result.cache == CacheAnswer::kRejected;
+  switch (result.verdict) {
+    case Verdict::kCompiled:
+      p.state = PairState::kCompiled;
+      ++(result.cache == CacheAnswer::kLoaded ? loaded_ : compiled_);
+      ++(result.cache == CacheAnswer::kLoaded ? p.loads : p.compiles);
+      p.bytes = result.bytes;
+      p.times = result.times;
+      break;
+    case Verdict::kRefused:
+      p.state = PairState::kRefused;
+      p.refused_in = state;
+      ++refused_;
+      break;
+    case Verdict::kOutdated:
+      p.state = PairState::kCounting;
+      ++outdated_;
+      break;
+    case Verdict::kFailed:
+      p.state = PairState::kCounting;
+      p.doublings = std::min(p.doublings + 4, kMaxDoublings);
+      ++failed_;
+      break;
+  }
+  p.reason = result.reason;
+  p.plan = result.plan;
+}
+
+void Pairs::slower(const PairKey& key, const OpState* state, std::string reason) {
+  std::lock_guard lock(mutex_);
+  Pair& p = pairs_[key];
+  if (p.state == PairState::kQueued) return;
+  p.state = PairState::kRefused;
+  p.refused_in = state;
+  p.reason = std::move(reason);
+  p.doublings = std::min(p.doublings + 4, kMaxDoublings);
+  ++refused_;
+}
+
+void Pairs::backToCounting(const PairKey& key) {
+  std::lock_guard lock(mutex_);
+  Pair& p = pairs_[key];
+  p.state = PairState::kCounting;
+  p.counted = 0;
+}
+
+void Pairs::forgetQueue() {
+  std::lock_guard lock(mutex_);
+  for (auto& [key, p] : pairs_)
+    if (p.state == PairState::kQueued) {
+      p.state = PairState::kCounting;
+      p.counted = 0;
+    }
+}
+
+void Pairs::reset() {
+  std::lock_guard lock(mutex_);
+  for (auto& [key, p] : pairs_)
+    if (p.state != PairState::kQueued) {
+      p.state = PairState::kCounting;
+      p.counted = 0;
+      p.doublings = 0;
+    }
+}
+
+std::string describeSignature(uint64_t signature) {
+  std::string out;
+  for (int i = 0; signature != 0; ++i, signature >>= 16) {
+    const auto bits = static_cast<uint16_t>(signature);
+    if (i != 0) out += ", ";
+    if (bits == 0)
+      out += "-";
+    else
+      out += shunt::detail::str(shunt::detail::signature::dtypeOf(bits), " ",
+                                shunt::toString(shunt::detail::signature::layoutOf(bits)));
+  }
+  return out;
+}
+
+PairStats Pairs::describe(const PairKey& key, const Pair& p) {
+  PairStats row;
+  row.op = OperatorHandle(*key.op).operator_name().str();
+  row.keys = shunt::toString(DispatchKeySet::fromRaw(key.keys));
+  row.signature = describeSignature(key.signature);
+  row.state = p.state;
+  row.interpreted = p.interpreted;
+  row.in_thunks = p.counters.calls.load(std::memory_order_relaxed);
+  row.guard_misses = p.counters.guard_misses.load(std::memory_order_relaxed);
+  row.compiles = p.compiles;
+  row.loads = p.loads;
+  row.bytes = p.bytes;
+  row.times = p.times;
+  row.reason = p.reason;
+  row.plan = p.plan;
+  return row;
+}
+
+std::optional<PairProgress> Pairs::find(const PairKey& key, int64_t threshold) {
+  std::lock_guard lock(mutex_);
+  const auto it = pairs_.find(key);
+  if (it == pairs_.end()) return std::nullopt;
+  return PairProgress{describe(key, it->second), it->second.counted, threshold << it->second.doublings};
+}
+
+CallCounters* Pairs::counters(const PairKey& key) {
+  if (!switches().stats) return nullptr;
+  std::lock_guard lock(mutex_);
+  return &pairs_[key].counters;
+}
+
+void Pairs::fill(Stats& stats) {
+  stats.counts_calls = switches().stats;
+  stats.invalidations = invalidationLog();
+  std::unordered_map<PairKey, std::pair<uint32_t, const std::string*>, PairKeyHash> gone;
+  for (const InvalidationRecord& r : stats.invalidations) {
+    auto& [times, cause] = gone[{r.op, r.keys, r.signature}];
+    ++times;
+    cause = &r.cause;
+  }
+  std::unordered_map<PairKey, double, PairKeyHash> speedups;
+  for (const auto& t : publishedThunks()) speedups[{t->op, t->keys, t->signature}] = t->timing.speedup();
+  std::lock_guard lock(mutex_);
+  stats.compiled = compiled_;
+  stats.loaded = loaded_;
+  stats.cache_rejected = cache_rejected_;
+  stats.refused = refused_;
+  stats.failed = failed_;
+  stats.outdated = outdated_;
+  for (const auto& [key, p] : pairs_) {
+    stats.pairs.push_back(describe(key, p));
+    if (const auto measured = speedups.find(key); measured != speedups.end())
+      stats.pairs.back().speedup = measured->second;
+    const auto it = gone.find(key);
+    if (it == gone.end()) continue;
+    stats.pairs.back().invalidations = it->second.first;
+    stats.pairs.back().invalidated_by = *it->second.second;
+  }
+  std::sort(stats.pairs.begin(), stats.pairs.end(), [](const PairStats& a, const PairStats& b) {
+    const uint64_t calls_a = a.interpreted + a.in_thunks, calls_b = b.interpreted + b.in_thunks;
+    return calls_a != calls_b ? calls_a > calls_b : a.op + a.keys + a.signature < b.op + b.keys + b.signature;
+  });
+}
+
+}  // namespace shunt::jit

@@ -1,0 +1,38 @@
+#include "src/tiering/switches.h"
+
+#include <shunt/core/environment.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace shunt::jit {
+namespace {
+
+using shunt::detail::flagFromEnvironment;
+using shunt::detail::numberFromEnvironment;
+
+void readStats(Switches& out) {
+  const char* v = std::getenv("SHUNT_STATS");
+  const std::string_view text = v != nullptr ? v : "";
+  out.stats = !text.empty() && text != "0";
+  if (out.stats && text != "1") out.stats_file = text;
+}
+
+}  // namespace
+
+const Switches& switches() {
+  static const auto& s = *new Switches([] {  // never destroyed: read at exit
+    Switches out;
+    out.enabled = flagFromEnvironment("SHUNT_JIT", true);
+    out.sync = flagFromEnvironment("SHUNT_JIT_SYNC", false);
+    out.keep = flagFromEnvironment("SHUNT_JIT_KEEP", false);
+    out.threshold = numberFromEnvironment("SHUNT_JIT_THRESHOLD", 512, 1, 1 << 30);
+    readStats(out);
+    out.period = out.sync || out.threshold <= 16 ? 1 : std::clamp<int64_t>(out.threshold / 4, 16, out.period);
+    return out;
+  }());
+  return s;
+}
+
+}  // namespace shunt::jit

@@ -1,0 +1,329 @@
+// Functionalize's fallback: what one operator called with functional tensors does. See Note [Functional tensors].
+#include "src/transforms/functionalize/forms.h"
+#include "src/transforms/functionalize/functional_tensor.h"
+#include "src/transforms/functionalize/twins.h"
+
+#include "src/autograd/graph_task.h"
+
+#include <shunt/autograd/as_strided_backward.h>
+#include <shunt/autograd/graph_tensor.h>
+#include <shunt/autograd/variable_utils.h>
+#include <shunt/core/library.h>
+#include <shunt/core/stack_tensors.h>
+#include <shunt/ops.h>
+#include <shunt/transforms/functionalize.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <numeric>
+
+namespace shunt::functional {
+namespace {
+
+/// A tensor of the call, and what stands for it below: the value of a functional one, every other itself.
+struct Operand {
+  Tensor tensor;
+  FunctionalTensor* functional;
+  Tensor value;
+};
+
+/// What the plain call does to a written tensor: null where its sizes and strides stay.
+using NewGeometry = std::unique_ptr<const autograd::TensorGeometry>;
+
+/// The arguments of one call, the last values of the caller's stack.
+class Call {
+ public:
+  Call(const OperatorHandle& op, Stack* stack)
+      : op_(op), schema_(op.schema()), stack_(*stack), n_(schema_.arguments().size()) {
+    forEachTensor(stack_, n_, [this](const Tensor& t) {
+      FunctionalTensor* f = functionalOf(t);
+      operands_.push_back({t, f, f != nullptr ? f->value() : t});
+      any_functional_ |= f != nullptr;
+    });
+  }
+  void run();
+
+ private:
+  void runBelow() { op_.callBoxed(&stack_); }
+  void runReading();
+  void runWriting();
+  void changeGeometry(FunctionalTensor& self, const FunctionalForm& form);
+  void resize(FunctionalTensor& self, const NewGeometry& to);
+  void compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written,
+               const std::vector<NewGeometry>& geometries);
+  std::vector<FunctionalTensor*> writtenOrThrow() const;
+  std::vector<NewGeometry> rehearse() const;
+  void returnWritten();
+
+  const IValue& argument(size_t i) const { return stack_[stack_.size() - n_ + i]; }
+  const Operand& operandOf(const Tensor& t) const {
+    return *std::find_if(operands_.begin(), operands_.end(), [&](const Operand& o) { return o.tensor.is_same(t); });
+  }
+  IValue valueOf(const IValue& v) const {
+    return mapTensors(v, [this](const Tensor& t) { return operandOf(t).value; });
+  }
+  Stack values() const {
+    Stack out;
+    for (size_t i = 0; i < n_; ++i) out.push_back(valueOf(argument(i)));
+    return out;
+  }
+  Tensor wrapResult(const Tensor& result, size_t output) const;
+  Link linkTo(const Operand& of, const Tensor& result, size_t output) const;
+
+  OperatorHandle op_;
+  const FunctionSchema& schema_;
+  Stack& stack_;
+  size_t n_;
+  std::vector<Operand> operands_;
+  bool any_functional_ = false;
+};
+
+// Composites that write to what they have made: what they call comes back here, one by one. A library's own has a
+// kernel for Functionalize that does the same.
+bool isTakenApart(const OperatorHandle& op) {
+  constexpr std::string_view kNames[] = {"aten::dropout"};
+  return std::find(std::begin(kNames), std::end(kNames), op.op().name()) != std::end(kNames);
+}
+
+void Call::run() {
+  // A wrapper has no backend, so neither has this call.
+  if (any_functional_ && isTakenApart(op_)) return op_.redispatchBoxed({}, &stack_);
+  const ModeOff off;
+  // Plain tensors are constants. Formulas of a backward that runs inside a FunctionalizeGuard work on values.
+  if (!any_functional_ && (!operands_.empty() || autograd::runningNode() != nullptr)) return runBelow();
+  if (schema_.is_mutable())
+    runWriting();
+  else
+    runReading();
+}
+
+// ---- operators that write nothing ---------------------------------------------------------------------------------
+void Call::runReading() {
+  Stack below = values();
+  callBelow(op_, below);
+  for (size_t i = 0; i < below.size(); ++i) {
+    size_t element = 0;
+    const bool list = below[i].isTensorList();
+    below[i] = mapTensors(below[i], [&](const Tensor& t) { return wrapResult(t, list ? element++ : i); });
+  }
+  drop(stack_, n_);
+  for (IValue& v : below) stack_.push_back(std::move(v));
+}
+
+Tensor Call::wrapResult(const Tensor& result, size_t output) const {
+  for (const Operand& o : operands_)
+    if (o.value.is_same(result)) return o.tensor;
+  if (functionalOf(result) != nullptr) return result;
+  for (const Operand& o : operands_) {
+    if (!sharesMemory(result, o.value)) continue;
+    if (o.functional == nullptr) return result;  // of a constant
+    return wrapView(*o.functional, linkTo(o, result, output), result);
+  }
+  return wrapValue(result);
+}
+
+Link Call::linkTo(const Operand& of, const Tensor& result, size_t output) const {
+  size_t tensors = 0, self = 0;
+  for (size_t i = 0; i < n_; ++i) {
+    forEachTensor(argument(i), [&](const Tensor&) { ++tensors; });
+    if (argument(i).isTensor() && argument(i).toTensor().is_same(of.tensor)) self = i;
+  }
+  const bool changes_dtype = result.dtype() != of.value.dtype();
+  if (tensors != 1 || !argument(self).isTensor()) {
+    // Other tensors may change before the view is made again.
+    SHUNT_CHECK(!changes_dtype, "operator ", op_.operator_name(),
+                ": a view of another dtype that depends on several tensors can't be functionalized");
+    return stridedLink(result.sizes(), result.strides(), result.storage_offset());
+  }
+  Stack args(stack_.end() - static_cast<ptrdiff_t>(n_), stack_.end());
+  args[self] = IValue();
+  return {op_, std::move(args), self, output, GradMode::is_enabled(), changes_dtype};
+}
+
+// ---- operators that write -----------------------------------------------------------------------------------------
+std::vector<FunctionalTensor*> Call::writtenOrThrow() const {
+  std::vector<FunctionalTensor*> out;
+  for (size_t i = 0; i < n_; ++i) {
+    const Argument& a = schema_.arguments()[i];
+    if (!a.is_write()) continue;
+    SHUNT_CHECK(argument(i).isTensor(), "operator ", op_.operator_name(), ": argument '", a.name,
+                "' is a written list of tensors, which can't be functionalized");
+    if (!argument(i).toTensor().defined()) rehearse();  // the operator says best what it wants
+    FunctionalTensor* f = argument(i).toTensor().defined() ? operandOf(argument(i).toTensor()).functional : nullptr;
+    SHUNT_CHECK(f != nullptr, "operator ", op_.operator_name(), ": argument '", a.name, "' is ",
+                argument(i).toTensor().defined() ? "a plain tensor" : "undefined",
+                ", but is written while another argument is a functional tensor: a plain tensor is a constant there. "
+                "Wrap it with "
+                "to_functional, or make it an argument of the functionalized function");
+    out.push_back(f);
+  }
+  return out;
+}
+
+// The plain call on fake tensors: throws what it would throw, and shows which geometry the written tensors get.
+std::vector<NewGeometry> Call::rehearse() const {
+  Twins known;
+  const auto twinOf = [&](const Tensor& t) {
+    const Operand& o = operandOf(t);
+    return known.of(t, o.functional, o.value);
+  };
+  Stack stack;
+  std::vector<Tensor> twins;
+  for (size_t i = 0; i < n_; ++i) {
+    stack.push_back(mapTensors(argument(i), twinOf));
+    if (schema_.arguments()[i].is_write()) twins.push_back(stack.back().toTensor());
+  }
+  // A twin in the interior of a graph is a clone, and may lie in memory as the tensor doesn't.
+  std::vector<autograd::TensorGeometry> before;
+  for (const Tensor& t : twins)
+    before.push_back(t.defined() ? autograd::TensorGeometry(t) : autograd::TensorGeometry());
+  const ExcludeDispatchKeyGuard no_modes(DispatchKey::PythonKernel);  // not the program's call
+  op_.callBoxed(&stack);
+  std::vector<NewGeometry> out;
+  for (size_t i = 0; i < twins.size(); ++i) {
+    const bool changed = twins[i].defined() && !(twins[i].sizes() == IntArrayRef(before[i].sizes) &&
+                                                 twins[i].strides() == IntArrayRef(before[i].strides));
+    out.push_back(changed ? std::make_unique<const autograd::TensorGeometry>(twins[i]) : nullptr);
+  }
+  return out;
+}
+
+void Call::returnWritten() {
+  std::vector<IValue> written;
+  for (size_t i = 0; i < n_; ++i)
+    if (schema_.arguments()[i].is_write()) written.push_back(argument(i));
+  SHUNT_CHECK(schema_.returns().size() <= written.size(), "operator ", op_.operator_name(),
+              ": returns more than it writes, which can't be functionalized");
+  drop(stack_, n_);
+  for (size_t i = 0; i < schema_.returns().size(); ++i) stack_.push_back(std::move(written[i]));
+}
+
+void Call::runWriting() {
+  const std::vector<FunctionalTensor*> written = writtenOrThrow();
+  const FunctionalForm* form = functionalForm(op_);
+  // resize_ and resize_as_: all that they do is seen on fake tensors.
+  const bool resizes = form == nullptr && schema_.isInplace() &&
+                       (schema_.name() == "aten::resize_" || schema_.name() == "aten::resize_as_");
+  SHUNT_CHECK(form != nullptr || resizes, "operator ", op_.operator_name(),
+              " can't be functionalized: no operator computes what it "
+              "writes. Define one with the same name and arguments that returns the result, without '_' and without "
+              "out= arguments: m.def(\"",
+              schema_.operator_name().baseName(), "...\")");
+  if (form != nullptr && schema_.isInplace() && autograd::graph_tensor(written[0]->value()).is_view()) {
+    // How a view came about shows on the value only, or on what that wraps.
+    const bool recorded =
+        std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
+    autograd::check_inplace(autograd::graph_tensor(written[0]->value()), recorded);
+  }
+  const std::vector<NewGeometry> geometries = rehearse();
+  if (resizes)
+    resize(*written[0], geometries[0]);
+  else if (form->is_view && schema_.isInplace())
+    changeGeometry(*written[0], *form);
+  else
+    compute(*form, written, geometries);
+  returnWritten();
+}
+
+void Call::resize(FunctionalTensor& self, const NewGeometry& to) {
+  if (to == nullptr) return;
+  const int64_t bytes = detail::storageBytes("resize_", to->sizes, to->strides, self.itemsize());
+  self.resize(to->sizes, to->strides, self.storage_offset(),
+              bytes == 0 ? 0 : bytes + self.storage_offset() * self.itemsize());
+}
+
+void Call::changeGeometry(FunctionalTensor& self, const FunctionalForm& form) {
+  Stack args;
+  for (const int from : form.from) args.push_back(argument(static_cast<size_t>(from)));
+  args[0] = IValue();
+  const bool detaches = form.op.operator_name().name == "aten::detach";
+  self.append({form.op, std::move(args), 0, 0, true, false, !detaches});
+}
+
+// Plain kernels write to such memory element by element, and some elements perhaps not at all (masked_fill_). A result
+// in a tensor of its own doesn't tell which of several values would stay. Only what lies in the CPU's memory is looked
+// at.
+void checkOneValueForEachPlace(const OperatorHandle& op, const Tensor& result, IntArrayRef sizes, IntArrayRef strides) {
+  const Tensor& plain = isWrapper(result) ? autograd::graph_tensor(result) : result;
+  if (is_fake(plain) || isWrapper(plain) || plain.device().type() != DeviceType::CPU) return;
+  if (plain.numel() == 0 || !plain.sizes().equals(sizes)) return;
+  const NoGradGuard no_grad;
+  const ExcludeDispatchKeyGuard no_modes(DispatchKey::PythonKernel);  // not the program's calls
+  Tensor first = plain.detach();
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] > 1 && strides[d] == 0) first = first.narrow(static_cast<int64_t>(d), 0, 1);
+  const Tensor once = first.expand(sizes).contiguous(), whole = plain.detach().contiguous();
+  SHUNT_CHECK(std::memcmp(once.data_ptr(), whole.data_ptr(), whole.nbytes()) == 0,
+              "Functionalize: ", op.operator_name(), " would write different values to elements of a tensor of sizes ",
+              sizes, " and strides ", strides, " that share memory. clone() the tensor first");
+}
+
+void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written,
+                   const std::vector<NewGeometry>& geometries) {
+  // An argument of functionalize() is written at the end, so the graph has to save another tensor.
+  const bool recorded = GradMode::is_enabled() && std::any_of(operands_.begin(), operands_.end(),
+                                                              [](const Operand& o) { return o.value.requires_grad(); });
+  for (Operand& o : operands_)
+    if (recorded && o.functional != nullptr && o.functional->base().isInput() &&
+        std::any_of(written.begin(), written.end(),
+                    [&](const FunctionalTensor* w) { return &w->base() == &o.functional->base(); }))
+      o.value = o.value.clone();
+  Stack stack;
+  for (size_t i = 0; i < form.from.size(); ++i) {
+    const Argument& a = form.op.schema().arguments()[i];
+    // Where none is given, reductions compute in the dtype of out=. Other out= forms call the functional one, and cast.
+    const bool of_out = a.name == "dtype" && schema_.isOut() && op_.hasKernelForDispatchKey(DispatchKey::CPU);
+    const IValue given = form.from[i] >= 0 ? valueOf(argument(static_cast<size_t>(form.from[i]))) : IValue();
+    if (form.from[i] >= 0 && !(of_out && given.isNone()))
+      stack.push_back(given);
+    else if (a.name == "dtype")
+      stack.push_back(written[0]->dtype());
+    else if (a.name == "device")
+      stack.push_back(written[0]->device());
+    else
+      stack.push_back(IValue());
+  }
+  {
+    // Autocast casts functional forms only, and this one stands for another.
+    const ExcludeDispatchKeyGuard no_autocast(kAutocastKeys);
+    callBelow(form.op, stack);
+  }
+  // All is checked before anything changes.
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < written.size(); ++i) {
+    const Tensor& now = written[i]->value();
+    const IntArrayRef sizes = geometries[i] ? IntArrayRef(geometries[i]->sizes) : now.sizes();
+    const IntArrayRef strides = geometries[i] ? IntArrayRef(geometries[i]->strides) : now.strides();
+    Tensor result = stack[i].toTensor();
+    if (result.dtype() != now.dtype()) result = result.to(now.dtype());
+    // linspace and arange fill an out= tensor of any shape with enough elements.
+    if (!result.sizes().equals(sizes))
+      result = result.numel() == std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>())
+                   ? result.reshape(sizes)
+                   : result.expand(sizes);
+    // Two bases never share memory: how else could a result be known for a view of one?
+    const auto shares = [&](const Operand& o) { return sharesMemory(result, o.value); };
+    if (std::any_of(operands_.begin(), operands_.end(), shares)) result = result.clone();
+    if (repeatsElements(sizes, strides)) checkOneValueForEachPlace(op_, result, sizes, strides);
+    results.push_back(std::move(result));
+  }
+  for (size_t i = 0; i < written.size(); ++i) {
+    resize(*written[i], geometries[i]);
+    written[i]->write(results[i]);
+  }
+}
+
+void fallback(const OperatorHandle& op, DispatchKeySet, Stack* stack) { Call(op, stack).run(); }
+
+struct Registrar {
+  Registrar() : library(Library::Kind::kImpl, "_", DispatchKey::Functionalize) {
+    library.fallback(CppFunction::makeFromBoxedFunction<&fallback>());
+  }
+  Library library;
+};
+Registrar registrar;
+
+}  // namespace
+}  // namespace shunt::functional

@@ -1,0 +1,111 @@
+#include "src/transforms/functionalize/forms.h"
+
+#include <shunt/core/dispatcher.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+namespace shunt::functional {
+namespace {
+
+constexpr std::array<std::string_view, 4> kOptions{"dtype", "layout", "device", "pin_memory"};
+
+bool same(const Argument& a, const Argument& b) { return a.name == b.name && a.type == b.type; }
+
+/// Position of the four arguments of a factory's options, or the number of arguments.
+size_t optionsOf(const std::vector<Argument>& args) {
+  for (size_t i = 0; i + kOptions.size() <= args.size(); ++i) {
+    size_t k = 0;
+    while (k < kOptions.size() && args[i + k].name == kOptions[k]) ++k;
+    if (k == kOptions.size()) return i;
+  }
+  return args.size();
+}
+
+/// FunctionalForm::from, or nothing when the arguments are others.
+std::optional<std::vector<int>> match(const FunctionSchema& writing, const FunctionSchema& candidate) {
+  if (candidate.is_mutable() || candidate.returns().size() < writing.returns().size()) return std::nullopt;
+  std::vector<int> read;
+  for (size_t i = 0; i < writing.arguments().size(); ++i)
+    if (!writing.arguments()[i].is_out()) read.push_back(static_cast<int>(i));
+  const auto& args = candidate.arguments();
+  size_t options = args.size();
+  if (args.size() == read.size() + kOptions.size())
+    options = optionsOf(args);
+  else if (args.size() != read.size())
+    return std::nullopt;
+  std::vector<int> from;
+  size_t at = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (i >= options && i < options + kOptions.size()) {
+      from.push_back(-1);
+      continue;
+    }
+    if (at == read.size() || !same(writing.arguments()[static_cast<size_t>(read[at])], args[i])) return std::nullopt;
+    from.push_back(read[at++]);
+  }
+  return from;
+}
+
+// "add_" and "add" give "add"; "__iand__" has no such form.
+std::string plainName(const FunctionSchema& schema) {
+  std::string name(schema.operator_name().baseName());
+  if (schema.isInplace() && name.size() > 1 && !name.ends_with("__")) name.pop_back();
+  return name;
+}
+
+bool returnsView(const FunctionSchema& schema) {
+  return std::any_of(schema.returns().begin(), schema.returns().end(),
+                     [](const Argument& r) { return r.hasAlias() && !r.is_write(); });
+}
+
+std::unique_ptr<FunctionalForm> find(const OperatorHandle& op) {
+  const FunctionSchema& schema = op.schema();
+  if (!schema.is_mutable()) return nullptr;
+  const std::string name = plainName(schema);
+  const Dispatcher& dispatcher = Dispatcher::singleton();
+  for (const std::string& full : {detail::str(schema.getNamespace().value_or(""), "::", name), "functional::" + name})
+    for (const OperatorName& known : dispatcher.getAllOpNames()) {
+      if (known.name != full) continue;
+      const auto candidate = dispatcher.findSchema(known);
+      if (!candidate) continue;
+      if (auto from = match(schema, candidate->schema()))
+        return std::make_unique<FunctionalForm>(
+            FunctionalForm{*candidate, std::move(*from), returnsView(candidate->schema())});
+    }
+  return nullptr;
+}
+
+bool stillFits(const OperatorHandle& op, const FunctionalForm& form) {
+  if (!form.op.hasSchema()) return false;
+  const FunctionSchema &writing = op.schema(), &candidate = form.op.schema();
+  return writing.is_mutable() && match(writing, candidate) == form.from && returnsView(candidate) == form.is_view;
+}
+
+}  // namespace
+
+const FunctionalForm* functionalForm(const OperatorHandle& op) {
+  // By thread, so without a lock. Both operators may be taken back and defined anew with other arguments, hence the
+  // second look.
+  static thread_local std::unordered_map<const Operator*, std::unique_ptr<FunctionalForm>> known;
+  std::unique_ptr<FunctionalForm>& form = known[&op.op()];
+  if (form == nullptr || !stillFits(op, *form)) form = find(op);
+  return form.get();
+}
+
+std::optional<OperatorHandle> scatterOf(const OperatorHandle& view) {
+  const FunctionSchema& schema = view.schema();
+  const auto candidate = Dispatcher::singleton().findSchema({schema.name() + "_scatter", ""});
+  if (!candidate) return std::nullopt;
+  const auto& args = schema.arguments();
+  const auto& with_part = candidate->schema().arguments();
+  if (with_part.size() != args.size() + 1 || args.empty() || !same(args[0], with_part[0])) return std::nullopt;
+  for (size_t i = 1; i < args.size(); ++i)
+    if (!same(args[i], with_part[i + 1])) return std::nullopt;
+  return candidate;
+}
+
+}  // namespace shunt::functional
