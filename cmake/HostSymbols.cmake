@@ -1,5 +1,5 @@
 # shunt_host_symbols(<target>): the shared library <target> carries the table of the symbols that its kernels define or use,
-# by which compiled code is bound to it (jit/link/host_symbols.h). Written before each link, from the objects themselves.
+# by which compiled code is bound to it (jit/host/host_symbols.h). Written before each link, from the objects themselves.
 # Call it where <target> is created.
 function(shunt_host_symbols target)
   if(NOT SHUNT_JIT)

@@ -8,7 +8,7 @@
 #include "jit/debug/debug_name.h"
 #include "jit/emit/count_calls.h"
 #include "jit/emit/dump.h"
-#include "jit/emit/fatal_errors.h"
+#include "jit/host/fatal_errors.h"
 #include "jit/emit/optimise.h"
 #include "jit/emit/planned_calls.h"
 #include "jit/emit/thunk_module.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "jit/bitcode/library.h"
-#include "jit/link/host_symbols.h"
+#include "jit/host/host_symbols.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/IR/GlobalValue.h>

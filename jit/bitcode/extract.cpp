@@ -2,7 +2,7 @@
 
 #include "jit/bitcode/source_cache.h"
 #include "jit/bitcode/unit_copier.h"
-#include "jit/emit/host_target.h"
+#include "jit/host/host_target.h"
 
 #include <llvm/Demangle/Demangle.h>
 

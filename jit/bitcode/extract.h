@@ -11,7 +11,7 @@
 #pragma once
 
 #include "jit/bitcode/library.h"
-#include "jit/link/host_symbols.h"
+#include "jit/host/host_symbols.h"
 
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>

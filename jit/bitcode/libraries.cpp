@@ -1,7 +1,7 @@
 #include "jit/bitcode/libraries.h"
 
-#include "jit/emit/fatal_errors.h"
-#include "jit/link/host_symbols.h"
+#include "jit/host/fatal_errors.h"
+#include "jit/host/host_symbols.h"
 
 #include <shunt/core/log.h>
 

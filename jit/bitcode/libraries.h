@@ -1,6 +1,6 @@
 // The libraries whose bitcode one compile may read: libshunt, and those that were loaded when the compile began. Whose
 // a function is goes by its address; from then on by its name (Note [Names of other libraries],
-// jit/link/library_symbols.h).
+// jit/host/library_symbols.h).
 //
 // A value that keeps what it names, also when a library goes meanwhile: the compile is then dropped, because the
 // registrations went before. Addresses of a recorded call or of a table mean what they say only as long as no library

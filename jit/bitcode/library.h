@@ -4,7 +4,7 @@
 // opened: any thread may read.
 #pragma once
 
-#include "jit/link/library_symbols.h"
+#include "jit/host/library_symbols.h"
 
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringMap.h>
@@ -31,7 +31,7 @@ class Library {
 
   /// Null for libshunt's.
   const LibrarySymbols* symbols() const { return symbols_.get(); }
-  /// "lib7:"; "" for libshunt's. Note [Names of other libraries] in jit/link/library_symbols.h.
+  /// "lib7:"; "" for libshunt's. Note [Names of other libraries] in jit/host/library_symbols.h.
   llvm::StringRef prefix() const { return prefix_; }
 
   /// Whether some unit defines the function `name` under that name (internal functions and aliases don't count).

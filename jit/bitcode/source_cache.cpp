@@ -1,6 +1,6 @@
 #include "jit/bitcode/source_cache.h"
 
-#include "jit/emit/fatal_errors.h"
+#include "jit/host/fatal_errors.h"
 
 namespace shunt::jit {
 

@@ -1,6 +1,6 @@
 #include "jit/bitcode/source_unit.h"
 
-#include "jit/emit/host_target.h"
+#include "jit/host/host_target.h"
 
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/DebugInfo.h>

@@ -5,7 +5,7 @@
 // Numbers are as this CPU has them: a file is for one CPU anyway. Pure; any thread.
 #pragma once
 
-#include "jit/link/literals.h"
+#include "jit/host/literals.h"
 
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/Error.h>

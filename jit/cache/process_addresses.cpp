@@ -1,7 +1,7 @@
 #include "jit/cache/process_addresses.h"
 
-#include "jit/link/host_symbols.h"
-#include "jit/link/literals.h"
+#include "jit/host/host_symbols.h"
+#include "jit/host/literals.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/Constants.h>

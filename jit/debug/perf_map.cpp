@@ -1,6 +1,6 @@
 #include "jit/debug/perf_map.h"
 
-#include "jit/debug/debug_switches.h"
+#include "jit/host/debug_switches.h"
 
 #include <shunt/core/error.h>
 #include <shunt/core/log.h>

@@ -1,6 +1,6 @@
 #include "jit/emit/dump.h"
 
-#include "jit/emit/host_target.h"
+#include "jit/host/host_target.h"
 
 #include <shunt/core/log.h>
 

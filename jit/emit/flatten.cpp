@@ -1,7 +1,7 @@
 #include "jit/emit/flatten.h"
 
 #include "jit/emit/planned_calls.h"
-#include "jit/link/host_symbols.h"
+#include "jit/host/host_symbols.h"
 
 #include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/PassManager.h>

@@ -1,4 +1,4 @@
-#include "jit/emit/host_target.h"
+#include "jit/host/host_target.h"
 #include "jit/emit/optimise.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>

@@ -1,6 +1,6 @@
 #include "jit/emit/inline_policy.h"
 
-#include "jit/link/library_symbols.h"
+#include "jit/host/library_symbols.h"
 
 namespace shunt::jit {
 namespace {

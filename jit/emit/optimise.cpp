@@ -1,11 +1,11 @@
 #include "jit/emit/optimise.h"
 
 #include "jit/emit/flatten.h"
-#include "jit/emit/host_target.h"
-#include "jit/emit/instrument.h"
-#include "jit/emit/pipeline.h"
-#include "jit/emit/shared_constants.h"
-#include "jit/emit/thread_local.h"
+#include "jit/host/host_target.h"
+#include "jit/passes/instrument.h"
+#include "jit/passes/pipeline.h"
+#include "jit/passes/shared_constants.h"
+#include "jit/passes/thread_local.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Passes/PassBuilder.h>

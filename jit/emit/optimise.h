@@ -14,7 +14,7 @@ namespace shunt::jit {
 
 /// No library function is known by its name (LLVM's folding of libm differs from ours). At the end thread-local
 /// variables are read as offsets from the thread pointer: fails if one remains, or is not one of libshunt's. Constants
-/// whose addresses may be kept go to the process's pool (link/literals.h). `redispatches`, unless null, gets the
+/// whose addresses may be kept go to the process's pool (host/literals.h). `redispatches`, unless null, gets the
 /// module's, which were noted (redispatches.h); without notes there are none.
 llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches = nullptr);
 

@@ -1,6 +1,6 @@
 #include "jit/emit/thunk_module.h"
 
-#include "jit/emit/host_target.h"
+#include "jit/host/host_target.h"
 #include "jit/emit/inline_policy.h"
 #include "jit/emit/plan_constants.h"
 #include "jit/emit/planned_calls.h"

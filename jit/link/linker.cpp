@@ -1,7 +1,7 @@
 #include "jit/link/linker.h"
 
-#include "jit/link/host_symbols.h"
-#include "jit/link/literals.h"
+#include "jit/host/host_symbols.h"
+#include "jit/host/literals.h"
 #include "jit/link/memory_manager.h"
 #include "jit/link/unwind.h"
 

@@ -1,6 +1,6 @@
 #include "jit/link/slab_views.h"
 
-#include "jit/debug/debug_switches.h"
+#include "jit/host/debug_switches.h"
 
 #include <shunt/core/file_size_signal.h>
 

@@ -9,7 +9,7 @@
 #include "src/interpose/active_modes.h"
 #include "src/interpose/expected_returns.h"
 #include "src/interpose/handler_returns.h"
-#include "src/interpose/subclass_calls.h"
+#include "src/dispatch/subclass_calls.h"
 
 namespace shunt {
 

@@ -9,7 +9,7 @@
 
 #include "src/autograd/plain_grad.h"
 #include "src/interpose/handler_returns.h"
-#include "src/interpose/subclass_calls.h"
+#include "src/dispatch/subclass_calls.h"
 #include "src/tensor/printing.h"
 
 namespace shunt {

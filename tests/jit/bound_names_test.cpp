@@ -1,5 +1,5 @@
 // A name that several libraries have means to a thunk what it means to the library whose kernel was inlined; and
-// looking it up keeps no library loaded. Note [What a library is bound to] in jit/link/library_symbols.h.
+// looking it up keeps no library loaded. Note [What a library is bound to] in jit/host/library_symbols.h.
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
 

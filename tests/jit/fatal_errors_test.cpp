@@ -1,5 +1,5 @@
 // Errors that LLVM takes for the end of the process.
-#include "jit/emit/fatal_errors.h"
+#include "jit/host/fatal_errors.h"
 #include "jit/emit/optimise.h"
 #include "tests/jit/util.h"
 

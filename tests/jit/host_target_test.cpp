@@ -1,5 +1,5 @@
 // The CPU that thunks are compiled for. tests/machines runs it with SHUNT_ISA held lower too.
-#include "jit/emit/host_target.h"
+#include "jit/host/host_target.h"
 
 #include <shunt/core/isa.h>
 

@@ -1,6 +1,6 @@
 #include "tests/jit/util.h"
 
-#include "jit/emit/host_target.h"
+#include "jit/host/host_target.h"
 #include "jit/emit/optimise.h"
 
 #include <llvm/AsmParser/Parser.h>

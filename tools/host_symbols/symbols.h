@@ -24,7 +24,7 @@ using Symbols = llvm::StringMap<Symbol>;
 /// Adds the global symbols of an object. `kernel`: it has section shunt_bc, and what it names is wanted.
 llvm::Error addObject(const llvm::object::ObjectFile& object, bool kernel, Symbols& symbols);
 
-/// The table as assembler source (jit/link/host_symbol_table.h).
+/// The table as assembler source (jit/host/host_symbol_table.h).
 std::string writeAssembler(const Symbols& symbols);
 
 }  // namespace shunt::host_symbols

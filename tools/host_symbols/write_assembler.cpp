@@ -1,4 +1,4 @@
-#include "jit/link/host_symbol_table.h"
+#include "jit/host/host_symbol_table.h"
 #include "tools/host_symbols/symbols.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "src/transforms/functionalize/watch.h"
 
 #include "src/dispatch/boxed_arguments.h"
-#include "src/interpose/subclass_calls.h"
+#include "src/dispatch/subclass_calls.h"
 
 #include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>

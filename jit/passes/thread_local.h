@@ -5,7 +5,7 @@
 // process's, so it belongs to what a cached object depends on.
 #pragma once
 
-#include "jit/link/host_symbols.h"
+#include "jit/host/host_symbols.h"
 
 #include <llvm/IR/Module.h>
 #include <llvm/Support/Error.h>

@@ -1,4 +1,4 @@
-// Moves constants whose addresses may be kept out of a module, into the process's pool (link/literals.h).
+// Moves constants whose addresses may be kept out of a module, into the process's pool (host/literals.h).
 //
 // For optimised modules: what is only loaded from stays where it is, within reach of the code.
 #pragma once

@@ -1,4 +1,4 @@
-#include "jit/debug/debug_switches.h"
+#include "jit/host/debug_switches.h"
 
 #include <shunt/core/environment.h>
 

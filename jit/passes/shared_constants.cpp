@@ -1,6 +1,6 @@
-#include "jit/emit/shared_constants.h"
+#include "jit/passes/shared_constants.h"
 
-#include "jit/link/literals.h"
+#include "jit/host/literals.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/IR/Constants.h>

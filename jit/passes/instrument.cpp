@@ -1,4 +1,4 @@
-#include "jit/emit/instrument.h"
+#include "jit/passes/instrument.h"
 
 #include <llvm/IR/Function.h>
 #include <llvm/IR/GlobalVariable.h>

@@ -1,6 +1,6 @@
-#include "jit/link/literals.h"
+#include "jit/host/literals.h"
 
-#include "jit/link/host_symbols.h"
+#include "jit/host/host_symbols.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/xxhash.h>

@@ -1,6 +1,6 @@
-#include "jit/link/library_symbols.h"
+#include "jit/host/library_symbols.h"
 
-#include "jit/cache/build_id.h"
+#include "jit/host/build_id.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Object/BuildID.h>

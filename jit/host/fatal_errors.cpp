@@ -1,4 +1,4 @@
-#include "jit/emit/fatal_errors.h"
+#include "jit/host/fatal_errors.h"
 
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>

@@ -1,4 +1,4 @@
-#include "jit/cache/build_id.h"
+#include "jit/host/build_id.h"
 
 #include <llvm/ADT/StringExtras.h>
 

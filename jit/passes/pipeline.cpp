@@ -1,6 +1,6 @@
-#include "jit/emit/pipeline.h"
+#include "jit/passes/pipeline.h"
 
-#include "jit/emit/integer_selects.h"
+#include "jit/passes/integer_selects.h"
 
 #include <llvm/Analysis/InlineCost.h>
 #include <llvm/Analysis/ProfileSummaryInfo.h>

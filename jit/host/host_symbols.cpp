@@ -1,7 +1,7 @@
-#include "jit/link/host_symbols.h"
+#include "jit/host/host_symbols.h"
 
-#include "jit/link/host_symbol_table.h"
-#include "jit/link/library_symbols.h"
+#include "jit/host/host_symbol_table.h"
+#include "jit/host/library_symbols.h"
 
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-#include "jit/emit/integer_selects.h"
+#include "jit/passes/integer_selects.h"
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>

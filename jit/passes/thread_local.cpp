@@ -1,4 +1,4 @@
-#include "jit/emit/thread_local.h"
+#include "jit/passes/thread_local.h"
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
