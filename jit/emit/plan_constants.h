@@ -1,4 +1,4 @@
-// The operands that a thunk's loop expects (kernels/elementwise/expected.h), as constants in its module.
+// The operands that a thunk's loop expects (kernels/pointwise/expected.h), as constants in its module.
 #pragma once
 
 #include "jit/bitcode/extract.h"

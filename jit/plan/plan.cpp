@@ -158,7 +158,7 @@ PlanOutline Plan::outline() const {
 
 namespace {
 
-/// Of an operand in a loop record, whose own kinds kernels/elementwise/expected.h adds to.
+/// Of an operand in a loop record, whose own kinds kernels/pointwise/expected.h adds to.
 std::string kindName(uint8_t kind) {
   constexpr const char* kNames[] = {
       "-",      "same shape", "one element", "number",           "other", "one element with dimensions",

@@ -1,5 +1,5 @@
 #include "kernels/autograd/formulas.h"
-#include "kernels/elementwise/overlap.h"
+#include "kernels/common/overlap.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 // empty and its relatives: tensors whose contents are not set.
 #include "generated/native_functions.h"
-#include "kernels/factory/factory_util.h"
-#include "kernels/shape/copy.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/factory_util.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/view_util.h"
 
 #include <shunt/ops.h>
 

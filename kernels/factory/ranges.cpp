@@ -1,10 +1,10 @@
 // arange, linspace and eye.
 #include "generated/native_functions.h"
-#include "kernels/elementwise/overlap.h"
-#include "kernels/factory/factory_util.h"
-#include "kernels/shape/copy.h"
-#include "kernels/shape/strided_loop.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/overlap.h"
+#include "kernels/common/factory_util.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/strided_loop.h"
+#include "kernels/common/view_util.h"
 
 #include <shunt/core/tls.h>
 #include <shunt/elementwise/cast.h>

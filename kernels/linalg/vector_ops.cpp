@@ -1,8 +1,8 @@
 // The operators dot and mv.
 #include "generated/native_functions.h"
 #include "kernels/linalg/operands.h"
-#include "kernels/reduce/cascade.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/rows/cascade.h"
+#include "kernels/common/view_util.h"
 #include "kernels/wrappers/structured.h"
 
 #include <shunt/elementwise/cast.h>

@@ -2,7 +2,7 @@
 // They call other operators and nothing else, so autograd, autocast and modes see those.
 #include "generated/native_functions.h"
 #include "kernels/nn/reduction.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/view_util.h"
 #include "kernels/wrappers/copy_forms.h"
 
 #include <shunt/autograd/variable_utils.h>

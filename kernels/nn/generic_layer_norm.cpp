@@ -2,7 +2,7 @@
 // run them.
 #include "kernels/nn/layer_norm.h"
 #include "kernels/nn/layer_norm_rows.h"
-#include "kernels/reduce/rows.h"
+#include "kernels/rows/rows.h"
 
 namespace shunt::nn {
 namespace {

@@ -1,7 +1,7 @@
 // The generic loops of softmax along short rows: what the compiler specialises. The interpreter doesn't run them.
 #include "kernels/nn/softmax.h"
 #include "kernels/nn/softmax_rows.h"
-#include "kernels/reduce/rows.h"
+#include "kernels/rows/rows.h"
 
 namespace shunt::nn {
 namespace {

@@ -3,7 +3,7 @@
 #include "kernels/nn/layer_norm.h"
 
 #include "kernels/nn/layer_norm_table.h"
-#include "kernels/reduce/loop_table.h"
+#include "kernels/rows/loop_table.h"
 
 #include <algorithm>
 #include <memory>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/nn/layer_norm_table.h"
-#include "kernels/reduce/isa_lanes.h"
+#include "kernels/rows/isa_lanes.h"
 
 namespace shunt::nn {
 namespace {

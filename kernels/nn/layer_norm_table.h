@@ -1,6 +1,6 @@
 // The loops of layer_norm and its gradient, a table for every instruction set.
 //
-// Rows of n consecutive elements. A row's sums are those of its blocks, in order (kernels/reduce/loop_table.h);
+// Rows of n consecutive elements. A row's sums are those of its blocks, in order (kernels/rows/loop_table.h);
 // parameters' gradients are added up row after row. Pure functions of their arguments; any thread.
 #pragma once
 

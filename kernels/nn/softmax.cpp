@@ -6,8 +6,8 @@
 #include "generated/native_functions.h"
 #include "kernels/nn/dense.h"
 #include "kernels/nn/softmax_table.h"
-#include "kernels/reduce/loop_table.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/rows/loop_table.h"
+#include "kernels/common/view_util.h"
 #include "kernels/wrappers/structured.h"
 
 #include <shunt/core/parallel.h>

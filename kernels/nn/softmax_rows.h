@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/nn/softmax_table.h"
-#include "kernels/reduce/isa_lanes.h"
+#include "kernels/rows/isa_lanes.h"
 
 #include <shunt/elementwise/math/exp.h>
 #include <shunt/elementwise/math/log.h>

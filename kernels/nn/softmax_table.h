@@ -1,6 +1,6 @@
 // The loops of softmax and log_softmax and their gradients, a table for every instruction set.
 //
-// Rows of n consecutive elements, row after row. Sums have the order of kernels/reduce/loop_table.h. Pure functions of
+// Rows of n consecutive elements, row after row. Sums have the order of kernels/rows/loop_table.h. Pure functions of
 // their arguments; input and output may be the same memory, element for element. Any thread.
 #pragma once
 

@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kHead = R"(#include "generated/native_functions.h"
 #include "generated/wrappers.h"
-#include "kernels/elementwise/functors/all.h"
-#include "kernels/elementwise/run.h"
+#include "kernels/pointwise/functors/all.h"
+#include "kernels/pointwise/run.h"
 #include "kernels/wrappers/copy_forms.h"
 #include "kernels/wrappers/device_check.h"
 #include "kernels/wrappers/structured.h"

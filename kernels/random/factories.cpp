@@ -1,10 +1,10 @@
 // Factories of random tensors: rand, randn, randint, randperm, normal and bernoulli: an empty tensor, drawn into in
 // place.
 #include "generated/native_functions.h"
-#include "kernels/factory/factory_util.h"
+#include "kernels/common/factory_util.h"
 #include "kernels/random/draw.h"
-#include "kernels/shape/strided_loop.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/strided_loop.h"
+#include "kernels/common/view_util.h"
 
 #include <shunt/core/tls.h>
 #include <shunt/elementwise/cast.h>

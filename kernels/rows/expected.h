@@ -1,10 +1,10 @@
 // Kernels along rows of dense tensors (reductions, softmax, layer_norm) as a thunk runs them: the rows' loop inline,
 // without the interpreter's plan. The same mechanism as of elementwise kernels: Note [Expected operands]
-// (kernels/elementwise/expected.h). Each kernel has an entry, which records the operands that it has before it, and an
+// (kernels/pointwise/expected.h). Each kernel has an entry, which records the operands that it has before it, and an
 // expecting form of that, which compares them with the record and runs expectedLoop(), or else calls the entry.
 //
 // Bits: a generic loop is made of the same templates as the ahead-of-time ones, with the lanes written out in the
-// source (Note [Order of reductions], kernels/reduce/loop_table.h).
+// source (Note [Order of reductions], kernels/rows/loop_table.h).
 #pragma once
 
 #include <shunt/core/hot.h>

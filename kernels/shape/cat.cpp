@@ -1,9 +1,9 @@
 // cat: tensors one after the other along a dimension, in their common dtype.
 #include "generated/native_functions.h"
-#include "kernels/elementwise/overlap.h"
-#include "kernels/factory/factory_util.h"
-#include "kernels/shape/copy.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/overlap.h"
+#include "kernels/common/factory_util.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/view_util.h"
 
 #include <cstring>
 

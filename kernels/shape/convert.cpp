@@ -1,8 +1,8 @@
 // contiguous, clone and the conversions between dtypes, devices and memory formats.
 #include "generated/native_functions.h"
-#include "kernels/factory/factory_util.h"
-#include "kernels/shape/copy.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/factory_util.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/view_util.h"
 
 #include <shunt/ops.h>
 #include <shunt/tensor/device_guard.h>

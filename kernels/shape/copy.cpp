@@ -1,12 +1,12 @@
 // copy_: dense runs of one dtype by memcpy, everything else by the elementwise functor Copy.
-#include "kernels/shape/copy.h"
+#include "kernels/common/copy.h"
 
 #include "generated/native_functions.h"
-#include "kernels/elementwise/functors/unary.h"
-#include "kernels/elementwise/overlap.h"
-#include "kernels/elementwise/run.h"
-#include "kernels/factory/result.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/pointwise/functors/unary.h"
+#include "kernels/common/overlap.h"
+#include "kernels/pointwise/run.h"
+#include "kernels/common/result.h"
+#include "kernels/common/view_util.h"
 
 #include <shunt/core/tls.h>
 

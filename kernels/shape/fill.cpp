@@ -1,8 +1,8 @@
 // fill_ and zero_.
 #include "generated/native_functions.h"
-#include "kernels/shape/copy.h"
-#include "kernels/shape/strided_loop.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/strided_loop.h"
+#include "kernels/common/view_util.h"
 
 #include <shunt/core/tls.h>
 #include <shunt/elementwise/cast.h>

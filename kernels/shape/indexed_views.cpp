@@ -1,7 +1,7 @@
 // Views of a part of a tensor: select, slice, diagonal, as_strided and their backward forms.
 #include "generated/native_functions.h"
-#include "kernels/shape/copy.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/view_util.h"
 
 #include <shunt/ops.h>
 

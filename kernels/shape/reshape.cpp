@@ -1,6 +1,6 @@
 // Views by way of others: reshape, flatten, narrow, split, chunk, unbind; stack.
 #include "generated/native_functions.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/view_util.h"
 
 #include <shunt/ops.h>
 

@@ -1,7 +1,7 @@
 // resize_ and resize_as_: new sizes in place; the storage grows when it must and never shrinks.
 #include "generated/native_functions.h"
-#include "kernels/factory/factory_util.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/factory_util.h"
+#include "kernels/common/view_util.h"
 
 #include <shunt/core/tls.h>
 

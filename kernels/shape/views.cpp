@@ -1,6 +1,6 @@
 // Views that rearrange dimensions: view, transpose, permute, squeeze, unsqueeze, expand and their in-place forms.
 #include "generated/native_functions.h"
-#include "kernels/shape/view_util.h"
+#include "kernels/common/view_util.h"
 
 namespace shunt::native {
 

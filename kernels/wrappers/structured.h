@@ -3,7 +3,7 @@
 // in-place and out= forms for CPU and Meta are generated from the two. Any thread.
 #pragma once
 
-#include "kernels/factory/result.h"
+#include "kernels/common/result.h"
 
 #include <initializer_list>
 

@@ -76,12 +76,12 @@ TEST(IncludeGraph, SeededViolationsAreFound) {
       {"src/core/a.cpp", "#include <shunt/autograd/b.h>", "include/shunt/autograd/b.h"},
       {"src/dispatch/a.cpp", "#include \"../tensor/b.h\"", "src/tensor/b.h"},
       {"src/autograd/a.cpp", "#include \"src/modes/b.h\"", "src/modes/b.h"},
-      {"src/modes/a.cpp", "#include \"kernels/elementwise/b.h\"", "kernels/elementwise/b.h"},
+      {"src/modes/a.cpp", "#include \"kernels/pointwise/b.h\"", "kernels/pointwise/b.h"},
       {"src/modes/a.cpp", "#include \"jit/plan/b.h\"", "jit/plan/b.h"},
       {"src/core/a.cpp", "#include <llvm/IR/Module.h>", ""},
-      {"kernels/reduce/a.cpp", "#include \"src/dispatch/b.h\"", "src/dispatch/b.h"},
-      {"kernels/reduce/a.cpp", "#include <llvm/IR/Module.h>", ""},
-      {"jit/plan/a.cpp", "#include \"kernels/reduce/b.h\"", "kernels/reduce/b.h"},
+      {"kernels/rows/a.cpp", "#include \"src/dispatch/b.h\"", "src/dispatch/b.h"},
+      {"kernels/rows/a.cpp", "#include <llvm/IR/Module.h>", ""},
+      {"jit/plan/a.cpp", "#include \"kernels/rows/b.h\"", "kernels/rows/b.h"},
       {"jit/plan/a.cpp", "#include \"src/tensor/b.h\"", "src/tensor/b.h"},
   };
   for (const Case& c : cases) {
@@ -95,7 +95,7 @@ TEST(IncludeGraph, AllowedEdgesAreNotViolations) {
       {"src/autograd/a.cpp", "#include \"src/dispatch/b.h\"", "src/dispatch/b.h"},
       {"src/core/a.cpp", "#include <fmt/format.h>", ""},
       {"src/core/a.cpp", "#include \"b.h\"", "src/core/b.h"},
-      {"kernels/reduce/a.cpp", "#include \"kernels/elementwise/b.h\"", "kernels/elementwise/b.h"},
+      {"kernels/rows/a.cpp", "#include \"kernels/pointwise/b.h\"", "kernels/pointwise/b.h"},
       {"kernels/opgen/a.cpp", "#include <yaml-cpp/yaml.h>", ""},
       {"jit/plan/a.cpp", "#include \"src/dispatch/b.h\"", "src/dispatch/b.h"},
   };

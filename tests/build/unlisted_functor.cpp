@@ -1,5 +1,5 @@
 // Must not compile: a functor that is in no family's list would have no loops, and its first call would crash.
-#include "kernels/elementwise/op_info.h"
+#include "kernels/pointwise/op_info.h"
 
 namespace shunt::functors {
 struct Unlisted : FloatFunctor<1> {

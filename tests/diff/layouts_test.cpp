@@ -1,7 +1,7 @@
 // Elementwise operators on operands that are not dense tensors of one shape: the thunk's own loop ran (no counter of
 // the interpreter's paths moved), and left what the interpreter leaves, bit for bit, with the same strides. And a thunk
 // that meets operands of its pair in other shapes than it expects hands them to the interpreter.
-#include "kernels/elementwise/run.h"
+#include "kernels/pointwise/run.h"
 #include "tests/diff/loop_cases.h"
 
 #include <gmock/gmock.h>

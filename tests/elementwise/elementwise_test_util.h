@@ -2,7 +2,7 @@
 // Single-threaded test code.
 #pragma once
 
-#include "kernels/elementwise/run.h"
+#include "kernels/pointwise/run.h"
 #include "tests/support/error_of.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // Runs every elementwise loop over a fixed set of inputs and prints the instruction set in use and a checksum of all
 // bits. isa_test starts it under several values of SHUNT_ISA.
-#include "kernels/elementwise/isa_select.h"
+#include "kernels/pointwise/isa_select.h"
 #include "tests/elementwise/elementwise_test_util.h"
 
 #include <shunt/core/isa.h>

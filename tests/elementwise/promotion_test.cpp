@@ -1,5 +1,5 @@
 // Type promotion: result dtypes as torch.result_type gives them, and errors.
-#include "kernels/elementwise/promote.h"
+#include "kernels/pointwise/promote.h"
 #include "tests/elementwise/elementwise_test_util.h"
 
 namespace shunt::elementwise_test {

@@ -1,7 +1,7 @@
-// Outputs that are written past the caches (kernels/elementwise/stream.h): the same bits, nothing beside them, and only
+// Outputs that are written past the caches (kernels/pointwise/stream.h): the same bits, nothing beside them, and only
 // where it is meant to be. Runs interpreted, and in thunks, which leave large operands to the interpreter.
-#include "kernels/elementwise/stream.h"
-#include "kernels/elementwise/run.h"
+#include "kernels/pointwise/stream.h"
+#include "kernels/pointwise/run.h"
 
 #include <shunt/core/parallel.h>
 #include <shunt/shunt.h>

@@ -1,4 +1,0 @@
-#include "kernels/elementwise/functors/select.h"
-#include "kernels/elementwise/isa_loops.h"
-
-SHUNT_DEFINE_LOOPS(Mask)

@@ -1,9 +1,0 @@
-#include "kernels/elementwise/run.h"
-
-namespace shunt::elementwise {
-
-constinit thread_local PathCounters path_counters SHUNT_TLS_MODEL;
-
-const PathCounters& pathCounters() { return path_counters; }
-
-}  // namespace shunt::elementwise

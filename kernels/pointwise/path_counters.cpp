@@ -1,0 +1,9 @@
+#include "kernels/pointwise/run.h"
+
+namespace shunt::elementwise {
+
+constinit thread_local PathCounters path_counters SHUNT_TLS_MODEL;
+
+const PathCounters& pathCounters() { return path_counters; }
+
+}  // namespace shunt::elementwise

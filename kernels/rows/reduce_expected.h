@@ -1,0 +1,37 @@
+// Reductions along the last dimensions of a dense tensor, as a thunk runs them (kernels/rows/expected.h). Any thread.
+#pragma once
+
+#include "kernels/rows/arg_reduce.h"
+#include "kernels/rows/reduce.h"
+#include "kernels/rows/expected.h"
+
+namespace shunt::reduce {
+
+/// reduce(), with the expected loop where its operand is the expected one.
+Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction);
+
+/// argReduce(), with the expected loop where its operand is the expected one.
+ArgResult argReduceExpected(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum,
+                            bool want_values);
+
+/// The generic loop of rows; null where there is none.
+rows::LoopFn genericRows(const Reduction& reduction);
+/// The one that tells where: indices to output 0, values to output 1 unless that is null.
+rows::LoopFn genericArgRows(Accumulator accumulator, bool maximum);
+
+/// The same for equal reductions in any process.
+SHUNT_ALWAYS_INLINE constexpr uint64_t idOf(const Reduction& r) {
+  return uint64_t{static_cast<uint8_t>(r.op)} | uint64_t{static_cast<uint8_t>(r.accumulator)} << 8 |
+         uint64_t{static_cast<uint8_t>(r.out_dtype)} << 16 | uint64_t{r.mean} << 24;
+}
+SHUNT_ALWAYS_INLINE constexpr Reduction reductionOf(uint64_t id) {
+  return {static_cast<ReduceOp>(id & 0xff), static_cast<Accumulator>(id >> 8 & 0xff),
+          static_cast<ScalarType>(id >> 16 & 0xff), (id >> 24) != 0};
+}
+
+SHUNT_ALWAYS_INLINE constexpr uint64_t idOf(bool maximum, bool want_values) {
+  return uint64_t{1} | uint64_t{maximum} << 1 | uint64_t{want_values} << 2;
+}
+SHUNT_ALWAYS_INLINE constexpr bool wantsValues(uint64_t id) { return (id & 4) != 0; }
+
+}  // namespace shunt::reduce
