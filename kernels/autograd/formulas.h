@@ -1,4 +1,4 @@
-// The gradients that are more than one expression: what derivatives.yaml calls, by family of operators.
+// The gradients that are more than one expression: what operators/*_derivatives.yaml call, by family of operators.
 //
 // Pure functions of tensors, written with operators, so that they can be differentiated again. Arguments have the names
 // they have in the operator's schema; `grad` is the gradient of its (first) result. Any thread.

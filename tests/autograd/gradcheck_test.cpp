@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <random>
@@ -37,11 +38,10 @@ Cases allCases() {
   return all;
 }
 
-/// Operators that derivatives.yaml has formulas for, by name.
-std::set<std::string> differentiableOperators() {
-  std::ifstream file(SHUNT_DERIVATIVES_YAML);
-  EXPECT_TRUE(file.good()) << SHUNT_DERIVATIVES_YAML;
-  std::set<std::string> result;
+/// Adds the operators that a file of derivatives has formulas for, by name.
+void addDifferentiable(const std::filesystem::path& path, std::set<std::string>& result) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
   std::string line, op;
   while (std::getline(file, line)) {
     if (line.starts_with("- name: "))
@@ -50,6 +50,12 @@ std::set<std::string> differentiableOperators() {
              !line.ends_with(": not_implemented") && !line.starts_with("  #"))
       result.insert(op);
   }
+}
+
+std::set<std::string> differentiableOperators() {
+  std::set<std::string> result;
+  for (const auto& entry : std::filesystem::directory_iterator(SHUNT_OPERATORS_FOLDER))
+    if (entry.path().string().ends_with("_derivatives.yaml")) addDifferentiable(entry.path(), result);
   return result;
 }
 

@@ -31,6 +31,9 @@ std::vector<std::string> findLayerViolations(const Graph& graph);
 /// Files that include themselves by way of others, as "a -> b -> a"; one line for each cycle found.
 std::vector<std::string> findCycles(const Graph& graph);
 
+/// Folders that include each other, by way of others too; one line for each cycle found, as for files.
+std::vector<std::string> findFolderCircles(const Graph& graph);
+
 /// Edges from a public core header to a public tensor header: allowed (an IValue holds tensors), but worth knowing.
 std::vector<std::string> findCoreToTensor(const Graph& graph);
 

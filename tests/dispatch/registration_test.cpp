@@ -440,12 +440,13 @@ TEST(Registration, EveryPermutationWithAFallbackGivesEqualDumps) {
 // A person finds an entry of the dictionary where the dumps and errors say.
 TEST(Registration, TheDictionarysPlacesAreItsYaml) {
   const OperatorHandle op = findOp("aten::sigmoid");
-  EXPECT_THAT(op.dumpState(), testing::ContainsRegex("defined at: native_functions.yaml:[1-9][0-9]*\n"));
-  EXPECT_THAT(op.dumpState(), testing::ContainsRegex("\nCPU: registered at native_functions.yaml:[1-9][0-9]*\n"));
-  EXPECT_THAT(op.dumpState(), testing::ContainsRegex("\nAutograd: registered at derivatives.yaml:[1-9][0-9]*\n"));
+  EXPECT_THAT(op.dumpState(), testing::ContainsRegex("defined at: pointwise.yaml:[1-9][0-9]*\n"));
+  EXPECT_THAT(op.dumpState(), testing::ContainsRegex("\nCPU: registered at pointwise.yaml:[1-9][0-9]*\n"));
+  EXPECT_THAT(op.dumpState(),
+              testing::ContainsRegex("\nAutograd: registered at pointwise_derivatives.yaml:[1-9][0-9]*\n"));
   EXPECT_NE(op.dumpState(), findOp("aten::tanh").dumpState());
   EXPECT_THAT(errorOf([] { fragment("aten").def("sigmoid(Tensor self) -> Tensor"); }),
-              HasSubstr("first defined at native_functions.yaml:"));
+              HasSubstr("first defined at pointwise.yaml:"));
 }
 
 TEST(Registration, ListenersHearOfDefinitions) {

@@ -169,17 +169,16 @@ TEST(StandIns, FollowEveryOrderOfRegistrations) {
 
 TEST(StandIns, SayInDumpsWhyTheyAreInForce) {
   const OperatorHandle op = find("aten::mul_.Scalar");
-  EXPECT_THAT(op.dumpComputedTable(), HasSubstr("\nCPU: native_functions.yaml:"));
+  EXPECT_THAT(op.dumpComputedTable(), HasSubstr("\nCPU: pointwise.yaml:"));
   EXPECT_THAT(op.dumpComputedTable(), HasSubstr("[kernel, direct while aten::mul.out has its built-in kernel]\n"));
   EXPECT_THAT(op.dumpComputedTable(),
-              testing::ContainsRegex("\nPrivateUse1: native_functions.yaml:[0-9]* .CompositeExplicitAutograd.\n"));
+              testing::ContainsRegex("\nPrivateUse1: pointwise.yaml:[0-9]* .CompositeExplicitAutograd.\n"));
   EXPECT_THAT(op.dumpState(), HasSubstr("[stands in while aten::mul.out has its built-in kernel]\n"));
   Meeting met;
   const Library m = overriding("aten::mul.out", DispatchKey::CPU, meeting(met));
-  EXPECT_THAT(
-      op.dumpComputedTable(),
-      testing::ContainsRegex("\nCPU: native_functions.yaml:[0-9]* .CompositeExplicitAutograd, where aten::mul.out's "
-                             "built-in kernel isn't the one in force.\n"));
+  EXPECT_THAT(op.dumpComputedTable(),
+              testing::ContainsRegex("\nCPU: pointwise.yaml:[0-9]* .CompositeExplicitAutograd, where aten::mul.out's "
+                                     "built-in kernel isn't the one in force.\n"));
   EXPECT_THAT(op.dumpComputedTable(), testing::ContainsRegex("\nMeta: [^\n]*direct while aten::mul.out"));
 }
 

@@ -47,7 +47,7 @@ TEST(Explain, CallThatWasNeverMade) {
   const ExplainedStep* cpu = stepOf(e, "CPU");
   ASSERT_NE(cpu, nullptr);
   EXPECT_EQ(cpu->reason, "kernel");
-  EXPECT_THAT(cpu->place, StartsWith("native_functions.yaml:"));
+  EXPECT_THAT(cpu->place, StartsWith("pointwise.yaml:"));
   EXPECT_EQ(cpu->verdict, "inline");
   EXPECT_THAT(cpu->symbol, HasSubstr("rsqrt"));
   const ExplainedStep* select = stepOf(e, "BackendSelect");

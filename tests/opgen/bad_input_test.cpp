@@ -83,7 +83,7 @@ const BadInput kFunctions[] = {
      "  structured_delegate: f.out\n  dispatch: {\"CPU, Meta\": f}\n",
      "", "{}", "functions.yaml:3: error:", "'w' is not"},
     {"DefinedTwice", "- func: relu(Tensor self) -> Tensor\n- func: relu(Tensor input) -> Tensor\n", "", "{}",
-     "functions.yaml:2: error:", "aten::relu is defined twice; the other is on line 1"},
+     "functions.yaml:2: error:", "aten::relu is defined twice; the other is at functions.yaml:1"},
     {"DerivedFormWrittenToo",
      "- func: relu(Tensor self) -> Tensor\n  variants: function, inplace\n"
      "- func: relu_(Tensor(a!) self) -> Tensor(a!)\n",
@@ -134,10 +134,10 @@ const BadInput kFunctions[] = {
 #undef SCALAR_FORM
 
 const BadInput kDerivatives[] = {
-    {"MissingEntry", kRelu, "", "{}", "derivatives.yaml: error:", "functions.yaml:1: aten::relu"},
+    {"MissingEntry", kRelu, "", "{}", "functions.yaml:1: error:", "\n  functions.yaml:1: aten::relu"},
     {"NoName", kRelu, "- self: grad\n", "{}", "derivatives.yaml:1: error:", "entry without 'name'"},
     {"UnknownOperator", kRelu, "- name: relo(Tensor self) -> Tensor\n  self: grad\n", "{}",
-     "derivatives.yaml:1: error:", "aten::relo is not in native_functions.yaml"},
+     "derivatives.yaml:1: error:", "aten::relo is not in the dictionary"},
     {"OtherSchema", kRelu, "- name: relu(Tensor input) -> Tensor\n  input: grad\n", "{}",
      "derivatives.yaml:1: error:", "the schema differs"},
     {"BadSchema", kRelu, "- name: relu(Tensor self -> Tensor\n  self: grad\n", "{}",
@@ -153,7 +153,7 @@ const BadInput kDerivatives[] = {
      "derivatives.yaml:3: error:", "'self' is marked non_differentiable already"},
     {"EntryTwice", kRelu,
      "- name: relu(Tensor self) -> Tensor\n  self: grad\n- name: relu(Tensor self) -> Tensor\n  self: grad\n", "{}",
-     "derivatives.yaml:3: error:", "two entries; the other is on line 1"},
+     "derivatives.yaml:3: error:", "two entries; the other is at derivatives.yaml:1"},
     {"OutputCount", kRelu, "- name: relu(Tensor self) -> Tensor\n  output_differentiability: [True, False]\n", "{}",
      "derivatives.yaml:2: error:", "one value per return: 1"},
     {"OutputValue", kRelu, "- name: relu(Tensor self) -> Tensor\n  output_differentiability: [maybe]\n", "{}",
@@ -197,7 +197,7 @@ TEST(BadInputTest, ValidInputIsAccepted) { EXPECT_EQ(readAll(kRelu, kReluGradien
 
 TEST(BadInputTest, MissingFileIsNamed) {
   try {
-    readDictionary("/nonexistent/functions.yaml");
+    readDictionary({"/nonexistent/functions.yaml"});
     FAIL() << "no error";
   } catch (const std::exception& e) {
     EXPECT_STREQ(e.what(), "/nonexistent/functions.yaml: error: can't read the file");

@@ -1,8 +1,8 @@
 // What `variants` derives: schemas, kernels, names; which operators belong together.
 #include "tests/opgen/temporary_yaml.h"
 
-#include "kernels/opgen/cpp_types.h"
-#include "kernels/opgen/tensor_form.h"
+#include "tools/opgen/model/cpp_types.h"
+#include "tools/opgen/model/tensor_form.h"
 
 #include <gtest/gtest.h>
 

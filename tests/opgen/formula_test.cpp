@@ -1,7 +1,7 @@
 // Rewriting of formulas: what is saved, under which names, for which gradient; names and numbers of nodes.
 #include "tests/opgen/temporary_yaml.h"
 
-#include "kernels/opgen/saved_values.h"
+#include "tools/opgen/model/saved_values.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,8 @@
 // The generator's products as files: complete, stable, and in step with CMake's lists and the documentation.
 #include "tests/opgen/temporary_yaml.h"
 
-#include "kernels/opgen/emit.h"
+#include "tools/opgen/emitters/emit.h"
+#include "tools/opgen/model/yaml_files.h"
 
 #include <gtest/gtest.h>
 
@@ -16,9 +17,10 @@ namespace {
 const std::string kSource = SHUNT_SOURCE_DIR;
 
 struct RealModel {
-  Dictionary dictionary = readDictionary(kSource + "/kernels/native_functions.yaml");
-  Derivatives derivatives = readDerivatives(kSource + "/kernels/derivatives.yaml", dictionary);
-  std::vector<AutocastRule> rules = readAutocast(kSource + "/kernels/autocast.yaml", dictionary);
+  YamlFiles files = findYamlFiles(kSource + "/kernels/operators");
+  Dictionary dictionary = readDictionary(files.operators);
+  Derivatives derivatives = readDerivatives(files.derivatives, dictionary);
+  std::vector<AutocastRule> rules = readAutocast(files.autocast, dictionary);
 };
 
 std::string contentOf(const std::string& path) {
@@ -94,7 +96,7 @@ TEST(Output, StructuredFormsShareTheirKernels) {
 TEST(Output, DocumentationIsUpToDate) {
   const RealModel m;
   EXPECT_EQ(operatorTable(m.dictionary, m.rules), contentOf(kSource + "/docs/operators.md"))
-      << "run build/<preset>/bin/opgen --yaml-dir kernels --docs docs/operators.md";
+      << "run build/<preset>/bin/opgen --yaml-dir kernels/operators --docs docs/operators.md";
 }
 
 TEST(Output, UnchangedFilesAreLeftAlone) {

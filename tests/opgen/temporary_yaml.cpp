@@ -28,10 +28,10 @@ std::string TemporaryYaml::write(const std::string& name, const std::string& tex
 }
 
 Model::Model(const std::string& functions, const std::string& derivatives_text)
-    : dictionary(readDictionary(files.write("functions.yaml", functions))),
+    : dictionary(readDictionary({files.write("functions.yaml", functions)})),
       derivatives(derivatives_text.empty()
                       ? Derivatives()
-                      : readDerivatives(files.write("derivatives.yaml", derivatives_text), dictionary)) {}
+                      : readDerivatives({files.write("derivatives.yaml", derivatives_text)}, dictionary)) {}
 
 const OperatorDef& Model::op(const std::string& name, const std::string& overload) const {
   const OperatorDef* op = dictionary.find(name, overload);
@@ -42,8 +42,8 @@ const OperatorDef& Model::op(const std::string& name, const std::string& overloa
 std::string readAll(const std::string& functions, const std::string& derivatives, const std::string& autocast) {
   TemporaryYaml files;
   try {
-    Dictionary dictionary = readDictionary(files.write("functions.yaml", functions));
-    const Derivatives all = readDerivatives(files.write("derivatives.yaml", derivatives), dictionary);
+    Dictionary dictionary = readDictionary({files.write("functions.yaml", functions)});
+    const Derivatives all = readDerivatives({files.write("derivatives.yaml", derivatives)}, dictionary);
     readAutocast(files.write("autocast.yaml", autocast), dictionary);
   } catch (const shunt::Error& e) {
     std::string message = e.what();

@@ -1,9 +1,9 @@
 // YAML files for one test, in a folder of its own that is removed with the object.
 #pragma once
 
-#include "kernels/opgen/autocast.h"
-#include "kernels/opgen/derivatives.h"
-#include "kernels/opgen/dictionary.h"
+#include "tools/opgen/model/autocast.h"
+#include "tools/opgen/model/derivatives.h"
+#include "tools/opgen/model/dictionary.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // Stand-ins: kernels that do in one step what their operator's composite does by calling another operator. For the
-// dictionary's generated registrations (`direct_while` in native_functions.yaml).
+// dictionary's generated registrations (`direct_while` in kernels/operators).
 //
 // A stand-in serves its key exactly while the composite is in force and the other operator's kernel for that key is the
 // one that it was made for; an override or a fallback of the other operator is then seen by both. See Note [Stand-ins]

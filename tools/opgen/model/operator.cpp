@@ -1,0 +1,64 @@
+#include "tools/opgen/model/operator.h"
+
+#include <shunt/core/error.h>
+
+#include <algorithm>
+
+namespace opgen {
+
+using shunt::Argument;
+using shunt::TypeKind;
+
+void fail(const SourcePlace& place, const std::string& message) {
+  std::string text = place.file;
+  if (place.line > 0) text += ":" + std::to_string(place.line);
+  throw shunt::Error(text + ": error: " + message);
+}
+
+bool isTensor(const Argument& a) { return a.type.kind == TypeKind::Tensor; }
+bool isTensorList(const Argument& a) { return isTensor(a) && a.type.list; }
+
+bool OperatorDef::isCompositeImplicit() const {
+  return std::any_of(kernels.begin(), kernels.end(),
+                     [](const Kernel& k) { return k.key == "CompositeImplicitAutograd"; });
+}
+
+bool OperatorDef::hasTensorForm() const {
+  return std::any_of(kernels.begin(), kernels.end(), [](const Kernel& k) { return k.kind == KernelKind::kTensorForm; });
+}
+
+bool OperatorDef::isView() const {
+  if (form != Form::kFunctional || isCompositeImplicit()) return false;
+  return std::any_of(returns().begin(), returns().end(),
+                     [](const Argument& r) { return isTensor(r) && r.hasAlias() && !r.is_write(); });
+}
+
+const Argument& OperatorDef::viewBase() const {
+  for (const Argument& a : arguments())
+    if (isTensor(a) && a.hasAlias()) return a;
+  fail(place, qualifiedName() + " returns a view, but no argument has an alias annotation");
+}
+
+bool OperatorDef::hasTensorOptions(size_t* first) const {
+  static constexpr const char* kNames[] = {"dtype", "layout", "device", "pin_memory"};
+  const auto& args = arguments();
+  for (size_t i = 0; i + 4 <= args.size(); ++i) {
+    bool all = true;
+    for (size_t k = 0; k < 4; ++k) all = all && args[i + k].name == kNames[k] && args[i + k].type.optional;
+    if (!all) continue;
+    if (first != nullptr) *first = i;
+    return true;
+  }
+  return false;
+}
+
+bool OperatorDef::hasTensorArgument() const { return std::any_of(arguments().begin(), arguments().end(), isTensor); }
+bool OperatorDef::returnsTensors() const { return std::any_of(returns().begin(), returns().end(), isTensor); }
+
+OperatorDef* Dictionary::find(const std::string& name, const std::string& overload) {
+  for (OperatorDef& op : operators)
+    if (op.name() == name && op.overload() == overload) return &op;
+  return nullptr;
+}
+
+}  // namespace opgen

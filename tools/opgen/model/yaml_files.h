@@ -1,0 +1,18 @@
+// Which files of a folder are the dictionary: every *.yaml is, by the end of its name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace opgen {
+
+struct YamlFiles {
+  std::vector<std::string> operators;    // what is none of the others
+  std::vector<std::string> derivatives;  // *_derivatives.yaml
+  std::string autocast;                  // autocast.yaml
+};
+
+/// Paths in the order of their names. Fails when one of the three kinds is missing.
+YamlFiles findYamlFiles(const std::string& folder);
+
+}  // namespace opgen
