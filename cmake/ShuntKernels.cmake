@@ -61,7 +61,7 @@ set(SHUNT_KERNEL_HEADERS
   <shunt/tensor/tensor.h>)
 set(SHUNT_ISA_HEADERS
   <algorithm> <array> <cmath> <cstdint> <limits>
-  <shunt/elementwise/loop_types.h> <shunt/elementwise/op_info.h> <shunt/elementwise/typed_loop.h>)
+  <shunt/elementwise/loop_types.h> <shunt/elementwise/kernel_descriptor.h> <shunt/elementwise/typed_loop.h>)
 
 # Lets <objects>, one of shunt's object libraries, use the precompiled headers of its kind. Call it last: the library of the
 # headers copies its options.

@@ -18,7 +18,7 @@ SHUNT_ALWAYS_INLINE void unrolled(const F& f) {
 /// a call of one of them nothing of it would be a constant.
 template <int N>
 struct Parts {
-  const OpInfo& op;
+  const KernelDescriptor& op;
   ScalarType forced;
   const TensorImpl* tensors[N];
   const Scalar* numbers[N];

@@ -49,7 +49,7 @@ SHUNT_ALWAYS_INLINE bool endsIn(const TensorImpl& whole, const TensorImpl& t) {
 
 /// Checks and stores the functor's scalars for the common dtype.
 inline void prepareScalars(const Request& r, ScalarType common, ScalarSlot* slots) {
-  const OpInfo& op = r.op;
+  const KernelDescriptor& op = r.op;
   ScalarType dtypes[kMaxInputs];
   for (int i = 0; i < op.num_inputs; ++i) dtypes[i] = dtypeOf(r.inputs[i]);
   runCheck(r, dtypes, common);

@@ -1,7 +1,9 @@
-// The ahead-of-time loops of one family of functors for one instruction set. Included only by loops_<family>.cpp, which
-// is compiled once per instruction set with SHUNT_ISA_NAMESPACE. See Note [Loops per instruction set] in isa_select.h.
+// The loops of one shard of functors, ahead of time for one instruction set. Included only by
+// generated/pointwise_loops_N.cpp, which are compiled once per instruction set with SHUNT_ISA_NAMESPACE. See Note
+// [Loops per instruction set] in isa_select.h.
 #pragma once
 
+#include "kernels/pointwise/functors/all.h"
 #include "kernels/pointwise/loop_types.h"
 
 #include <shunt/elementwise/typed_loop.h>
@@ -12,7 +14,7 @@ namespace shunt::elementwise {
 namespace {
 
 template <class... Fs>
-constexpr auto makeTable(TypeList<Fs...>) {
+constexpr auto makeTable() {
   std::array<LoopFn, sizeof...(Fs) * kDtypeSlots> table{};
   LoopFn* row = table.data();
   ((fillRow<Fs>(row), row += kDtypeSlots), ...);
@@ -22,14 +24,14 @@ constexpr auto makeTable(TypeList<Fs...>) {
 }  // namespace
 }  // namespace shunt::elementwise
 
-/// Defines the family's table, found by its name in isa_select.cpp.
-#define SHUNT_DEFINE_LOOPS(family)                                 \
-  namespace shunt::elementwise {                                   \
-  namespace {                                                      \
-  constexpr auto kTable = makeTable(functors::family##Functors()); \
-  }                                                                \
-  namespace SHUNT_ISA_NAMESPACE {                                  \
-  extern const LoopFn* const k##family##Loops;                     \
-  constinit const LoopFn* const k##family##Loops = kTable.data();  \
-  }                                                                \
+/// Defines the shard's table of these functors, found by its name in isa_select.cpp.
+#define SHUNT_DEFINE_LOOPS(shard, ...)                         \
+  namespace shunt::elementwise {                               \
+  namespace {                                                  \
+  constexpr auto kTable = makeTable<__VA_ARGS__>();            \
+  }                                                            \
+  namespace SHUNT_ISA_NAMESPACE {                              \
+  extern const LoopFn* const kLoops##shard;                    \
+  constinit const LoopFn* const kLoops##shard = kTable.data(); \
+  }                                                            \
   }

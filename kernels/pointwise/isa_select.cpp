@@ -5,14 +5,14 @@
 namespace shunt::elementwise {
 namespace {
 
-#define SHUNT_FAMILY(name) level.name = kLevel::k##name##Loops;
-#define SHUNT_LOOPS_OF(isa)                     \
-  +[] {                                         \
-    namespace kLevel = isa;                     \
-    IsaLoops level{};                           \
-    SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY) \
-    level.casts = kLevel::kCastLoops;           \
-    return level;                               \
+#define SHUNT_SHARD(n) level.pointwise[n] = kLevel::kLoops##n;
+#define SHUNT_LOOPS_OF(isa)                  \
+  +[] {                                      \
+    namespace kLevel = isa;                  \
+    IsaLoops level{};                        \
+    SHUNT_FORALL_FUNCTOR_SHARDS(SHUNT_SHARD) \
+    level.casts = kLevel::kCastLoops;        \
+    return level;                            \
   }
 
 // Kernels are reached through registrations of this library and run after it is initialised, or, from another of its
@@ -27,7 +27,7 @@ IsaLoops loopsOf(int isa) {
   return kMakers[isa] == nullptr ? IsaLoops{} : kMakers[isa]();
 }
 #undef SHUNT_LOOPS_OF
-#undef SHUNT_FAMILY
+#undef SHUNT_SHARD
 
 namespace detail {
 

@@ -1,25 +1,27 @@
-// Where to find the ahead-of-time and generic loops of the dictionary's operators. Constants only; any thread.
+// Where to find the ahead-of-time and generic loops of the dictionary's functors. Constants only; any thread.
+//
+// Note [Shards of functors]
+// opgen spreads the functors that the dictionary names (`elementwise`, `functors`) over a fixed number of source files,
+// so that compile time is spread and a new functor compiles one of them: generated/pointwise_loops_N.cpp, once per
+// instruction set, and pointwise_generic_N.cpp. Each defines one table with kDtypeSlots entries for each of its
+// functors, null where the functor is not defined for the dtype. generated/functors.h lists who stands where.
 #pragma once
 
-#include "kernels/pointwise/families.h"
+#include "generated/functors.h"
 
 #include <shunt/elementwise/loop_types.h>
 
 namespace shunt::elementwise {
 
-/// The loops of one instruction set. A family's table has kDtypeSlots entries for each of its functors, in the order of
-/// its TypeList; null where the functor is not defined for the dtype.
+/// The loops of one instruction set.
 struct IsaLoops {
-#define SHUNT_FAMILY(name) const LoopFn* name;
-  SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY)
-#undef SHUNT_FAMILY
+  const LoopFn* pointwise[kNumFunctorShards];
   const CastFn* casts;  // [from * kDtypeSlots + to]
 };
 
-/// The generic loops of a family: kDtypeSlots entries for each functor, by the common dtype.
-#define SHUNT_FAMILY(name) extern SHUNT_API const GenericLoopFn* const k##name##GenericLoops;
-SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY)
-#undef SHUNT_FAMILY
+#define SHUNT_SHARD(n) extern SHUNT_API const GenericLoopFn* const kGenericLoops##n;
+SHUNT_FORALL_FUNCTOR_SHARDS(SHUNT_SHARD)
+#undef SHUNT_SHARD
 
 namespace detail {
 extern IsaLoops active_loops;  // use activeLoops()

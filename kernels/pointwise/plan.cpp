@@ -1,10 +1,10 @@
 #include "kernels/pointwise/plan.h"
 
+#include "kernels/common/copy.h"
 #include "kernels/common/overlap.h"
 #include "kernels/pointwise/promote.h"
 #include "kernels/pointwise/run.h"
 #include "kernels/pointwise/stream.h"
-#include "kernels/common/copy.h"
 
 namespace shunt::elementwise {
 
@@ -94,7 +94,7 @@ void Plan::broadcast(IntArrayRef sizes) {
 }
 
 void Plan::resolveTypes() {
-  const OpInfo& op = request_.op;
+  const KernelDescriptor& op = request_.op;
   for (int i = 0; i < op.num_inputs; ++i) {
     dtypes_[1 + i] = dtypeOf(request_.inputs[i]);
     const bool mask = ((op.masks >> i) & 1) != 0;
@@ -195,7 +195,7 @@ bool Plan::streamsOutput() const {
 
 void Plan::execute() {
   if (device_.is_meta()) return;
-  const OpInfo& op = request_.op;
+  const KernelDescriptor& op = request_.op;
   // A given output must stay as it was when an element is invalid.
   bool valid = true;
   if (op.invalid != nullptr && outputGiven()) valid = shunt::elementwise::execute(iteration_, false);

@@ -1,9 +1,9 @@
 // pow with a number as exponent: the common ones are a few multiplications or a root, as in PyTorch.
 #include "generated/native_functions.h"
+#include "kernels/common/copy.h"
+#include "kernels/common/factory_util.h"
 #include "kernels/pointwise/promote.h"
 #include "kernels/pointwise/run.h"
-#include "kernels/common/factory_util.h"
-#include "kernels/common/copy.h"
 
 #include <shunt/ops.h>
 
@@ -14,7 +14,7 @@ using functors::Pow;
 
 template <class Base, class Exponent>
 ScalarType powDtype(const Base& self, const Exponent& exponent) {
-  elementwise::Request request{elementwise::kOpInfo<Pow>, "pow"};
+  elementwise::Request request{elementwise::kDescriptor<Pow>, "pow"};
   elementwise::detail::bindAll(request, 0, self, exponent);
   return elementwise::commonDtype(request);
 }

@@ -1,7 +1,7 @@
 // Recording the operands of the call that makes a pair hot: the interpreter's side of expected.h.
+#include "kernels/pointwise/descriptor.h"
 #include "kernels/pointwise/expected.h"
 #include "kernels/pointwise/fast_call.h"
-#include "kernels/pointwise/op_info.h"
 
 #include <algorithm>
 
@@ -78,14 +78,14 @@ void setEntry(Record::Form form, bool strided, Record::Places& places) {
   places.miss = strided ? reinterpret_cast<const void*>(&executePlan) : places.entry;
 }
 
-const void* genericLoopOf(const OpInfo& op, ScalarType common) {
+const void* genericLoopOf(const KernelDescriptor& op, ScalarType common) {
   const GenericLoopFn* loops = op.own_generic_loops;
-  if (loops == nullptr && op.generic_family != nullptr) loops = *op.generic_family + op.row;
+  if (loops == nullptr && op.generic_shard != nullptr) loops = *op.generic_shard + op.row;
   if (loops == nullptr || common == ScalarType::Undefined) return nullptr;
   return reinterpret_cast<const void*>(loops[static_cast<size_t>(common)]);
 }
 
-Record::Places placesOf(const OpInfo& op, const Record& record) {
+Record::Places placesOf(const KernelDescriptor& op, const Record& record) {
   Record::Places places;
   places.family = "elementwise";
   constexpr decltype(&setEntry<1>) kSetters[] = {setEntry<1>, setEntry<2>, setEntry<3>};

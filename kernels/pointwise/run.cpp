@@ -57,7 +57,7 @@ SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
 
 /// The commonest case: every input a contiguous CPU tensor, all of one dtype and shape, or a number beside floats.
 SHUNT_ALWAYS_INLINE bool prepareUniform(const Request& r, FastCall& call) {
-  const OpInfo& op = r.op;
+  const KernelDescriptor& op = r.op;
   const TensorImpl* first = r.inputs[0].tensor;
   if (first == nullptr || op.masks != 0 || !signature::isPlainCpu(first->signature())) return false;
   call.common = first->dtype();
@@ -82,7 +82,7 @@ SHUNT_ALWAYS_INLINE bool prepareUniform(const Request& r, FastCall& call) {
 }
 
 SHUNT_NOINLINE bool prepareInputs(const Request& r, FastCall& call) {
-  const OpInfo& op = r.op;
+  const KernelDescriptor& op = r.op;
   call.repeated = 0;
   call.shape_of = findShape(r);
   if (call.shape_of == nullptr) return false;

@@ -11,7 +11,7 @@
 // synchronise.
 #pragma once
 
-#include "kernels/pointwise/op_info.h"
+#include "kernels/pointwise/descriptor.h"
 
 #include <shunt/elementwise/request.h>
 
@@ -29,21 +29,21 @@ namespace detail {
 
 template <class F, class... Args>
 Tensor run(const char* op, const Args&... args) {
-  Request request{kOpInfo<F>, op};
+  Request request{kDescriptor<F>, op};
   bindAll(request, 0, args...);
   return runFunctional(request);
 }
 
 template <class F, class... Args>
 void runOut(const char* op, Tensor& out, const Args&... args) {
-  Request request{kOpInfo<F>, op};
+  Request request{kDescriptor<F>, op};
   bindAll(request, 0, args...);
   runOutRequest(request, out);
 }
 
 template <class F, class... Args>
 void runInplace(const char* op, Tensor& self, const Args&... args) {
-  Request request{kOpInfo<F>, op};
+  Request request{kDescriptor<F>, op};
   bind(request, 0, self);
   bindAll(request, 1, args...);
   runInplaceRequest(request, self);
@@ -52,7 +52,7 @@ void runInplace(const char* op, Tensor& self, const Args&... args) {
 /// As run and runOut, with a given common dtype.
 template <class F, class... Args>
 Tensor runIn(ScalarType common, const char* op, const Args&... args) {
-  Request request{kOpInfo<F>, op};
+  Request request{kDescriptor<F>, op};
   request.common = common;
   bindAll(request, 0, args...);
   return runFunctional(request);
@@ -60,7 +60,7 @@ Tensor runIn(ScalarType common, const char* op, const Args&... args) {
 
 template <class F, class... Args>
 void runOutIn(ScalarType common, const char* op, Tensor& out, const Args&... args) {
-  Request request{kOpInfo<F>, op};
+  Request request{kDescriptor<F>, op};
   request.common = common;
   bindAll(request, 0, args...);
   runOutRequest(request, out);

@@ -1,5 +1,5 @@
-// Must not compile: a functor that is in no family's list would have no loops, and its first call would crash.
-#include "kernels/pointwise/op_info.h"
+// Must not compile: a functor that no entry of the dictionary names would have no loops, and its first call would crash.
+#include "kernels/pointwise/descriptor.h"
 
 namespace shunt::functors {
 struct Unlisted : FloatFunctor<1> {
@@ -10,4 +10,4 @@ struct Unlisted : FloatFunctor<1> {
 };
 }  // namespace shunt::functors
 
-const shunt::elementwise::OpInfo& info = shunt::elementwise::kOpInfo<shunt::functors::Unlisted>;
+const shunt::elementwise::KernelDescriptor& info = shunt::elementwise::kDescriptor<shunt::functors::Unlisted>;

@@ -11,7 +11,7 @@ using elementwise::ScalarSlot;
 
 struct Case {
   std::string name;
-  const elementwise::OpInfo* op;
+  const elementwise::KernelDescriptor* op;
   Tensor (*run)(const Tensor* inputs, const Scalar* scalars);
   void (*run_inplace)(Tensor& self, const Tensor* inputs, const Scalar* scalars);
   /// The reference: one element; `in` and `out` point at elements of the loop's dtypes.
@@ -63,29 +63,23 @@ void runInplaceWith(Tensor& self, const Tensor* in, const Scalar* s, std::index_
 }
 
 template <class F>
-Case makeCase(const char* family, int index, const elementwise::GenericLoopFn* table) {
+Case makeCase(const char* name) {
   using Inputs = std::make_index_sequence<F::kInputs>;
   using Rest = std::make_index_sequence<F::kInputs - 1>;
   using Scalars = std::make_index_sequence<F::kScalars>;
-  return {std::string(family) + " " + std::to_string(index),
-          &elementwise::kOpInfo<F>,
+  return {name,
+          &elementwise::kDescriptor<F>,
           [](const Tensor* in, const Scalar* s) { return runWith<F>(in, s, Inputs(), Scalars()); },
           [](Tensor& self, const Tensor* in, const Scalar* s) { runInplaceWith<F>(self, in, s, Rest(), Scalars()); },
           &element<F>,
-          table + index * kDtypeSlots};
-}
-
-template <class... Fs>
-void addFamily(std::vector<Case>& cases, const char* name, const elementwise::GenericLoopFn* table, TypeList<Fs...>) {
-  int index = 0;
-  (cases.push_back(makeCase<Fs>(name, index++, table)), ...);
+          *elementwise::kDescriptor<F>.generic_shard + elementwise::kDescriptor<F>.row};
 }
 
 std::vector<Case> allCases() {
   std::vector<Case> cases;
-#define SHUNT_FAMILY(name) addFamily(cases, #name, elementwise::k##name##GenericLoops, functors::name##Functors());
-  SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY)
-#undef SHUNT_FAMILY
+#define SHUNT_FUNCTOR(name, shard, index) cases.push_back(makeCase<functors::name>(#name));
+  SHUNT_FORALL_FUNCTORS(SHUNT_FUNCTOR)
+#undef SHUNT_FUNCTOR
   return cases;
 }
 

@@ -31,7 +31,7 @@ void addTensor(const Tensor& t) {
 
 template <class F, size_t... I, size_t... S>
 void runOne(ScalarType dtype, int64_t n, uint32_t repeated, std::index_sequence<I...>, std::index_sequence<S...>) {
-  const auto& op = elementwise::kOpInfo<F>;
+  const auto& op = elementwise::kDescriptor<F>;
   Tensor in[F::kInputs];
   for (int k = 0; k < F::kInputs; ++k) {
     in[k] = makeTensor(op.loopInput(k, dtype), ((repeated >> k) & 1) != 0 ? Sizes{} : Sizes{n});
@@ -56,11 +56,6 @@ void runFunctor() {
   }
 }
 
-template <class... Fs>
-void runFamily(TypeList<Fs...>) {
-  (runFunctor<Fs>(), ...);
-}
-
 void runCasts() {
   for (ScalarType from : {kByte, kChar, kShort, kInt, kLong, kHalf, kFloat, kDouble, kBool, kBFloat16})
     for (ScalarType to : {kByte, kChar, kShort, kInt, kLong, kHalf, kFloat, kDouble, kBool, kBFloat16}) {
@@ -77,15 +72,15 @@ void runCasts() {
 
 int main() {
   using namespace shunt::elementwise_test;
-#define SHUNT_FAMILY(name) runFamily(shunt::functors::name##Functors());
-  SHUNT_FORALL_FUNCTOR_FAMILIES(SHUNT_FAMILY)
-#undef SHUNT_FAMILY
+#define SHUNT_FUNCTOR(name, shard, index) runFunctor<shunt::functors::name>();
+  SHUNT_FORALL_FUNCTORS(SHUNT_FUNCTOR)
+#undef SHUNT_FUNCTOR
   runCasts();
   // The tables that are really in use, so that the name is not all there is to it.
-  const auto loops = shunt::elementwise::loopsOf(-1).Arithmetic;
+  const auto loops = shunt::elementwise::loopsOf(-1).pointwise[0];
   int level = -1;
   for (int i = 0; i < shunt::kNumIsas; ++i)
-    if (shunt::elementwise::loopsOf(i).Arithmetic == loops) level = i;
+    if (shunt::elementwise::loopsOf(i).pointwise[0] == loops) level = i;
   std::printf("%s %d %d %016llx\n", shunt::isa_name(), level, operations, static_cast<unsigned long long>(checksum));
   return 0;
 }

@@ -82,6 +82,10 @@ const BadInput kFunctions[] = {
      "- func: f(Tensor self, Tensor? w) -> Tensor\n  variants: function, out\n"
      "  structured_delegate: f.out\n  dispatch: {\"CPU, Meta\": f}\n",
      "", "{}", "functions.yaml:3: error:", "'w' is not"},
+    {"FunctorsWithoutKernels", "- func: f(Tensor self) -> Tensor\n  functors: [Copy]\n", "", "{}",
+     "functions.yaml:2: error:", "what the kernels of 'dispatch' run"},
+    {"NoFunctor", "- func: f(Tensor self) -> Tensor\n  dispatch: {CPU: f}\n  functors: [a b]\n", "", "{}",
+     "functions.yaml:3: error:", "'a b'"},
     {"DefinedTwice", "- func: relu(Tensor self) -> Tensor\n- func: relu(Tensor input) -> Tensor\n", "", "{}",
      "functions.yaml:2: error:", "aten::relu is defined twice; the other is at functions.yaml:1"},
     {"DerivedFormWrittenToo",

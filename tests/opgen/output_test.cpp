@@ -48,6 +48,27 @@ TEST(Output, FilesAreThoseThatCMakeLists) {
   EXPECT_EQ(filesBelow(folder.directory()), listed);
 }
 
+// Entries that name one functor share its loops; a shard's table lists it where functors.h says.
+TEST(Output, EachFunctorHasOnePlace) {
+  const Model m(
+      "- func: mine(Tensor self) -> Tensor\n  variants: function, inplace, out\n  elementwise: Mine\n"
+      "- func: yours(Tensor self) -> Tensor\n  dispatch: {CPU: yours_cpu}\n  functors: [Yours, Mine]\n");
+  EXPECT_EQ(functorsOf(m.dictionary), (std::vector<std::string>{"Mine", "Yours"}));
+  const TemporaryYaml folder;
+  emitAll(m.dictionary, m.derivatives, {}, Output(folder.directory()));
+  const std::string list = contentOf(folder.directory() + "/generated/functors.h");
+  for (const std::string name : {"Mine", "Yours"}) {
+    const size_t at = list.find(" X(" + name + ", ");
+    ASSERT_NE(at, std::string::npos) << list;
+    EXPECT_EQ(list.find(" X(" + name + ", ", at + 1), std::string::npos) << list;
+    const std::string shard = std::to_string(std::stoi(list.substr(at + 5 + name.size())));
+    for (const char* kind : {"loops", "generic"})
+      EXPECT_NE(contentOf(folder.directory() + "/generated/pointwise_" + kind + "_" + shard + ".cpp")
+                    .find("functors::" + name),
+                std::string::npos);
+  }
+}
+
 // `out: cast` lets out have any dtype that the result can be cast to; `out: copy` wants the result's own.
 TEST(Output, OutFormsCastOrCopy) {
   const Model m(

@@ -21,11 +21,6 @@
 
 namespace shunt {
 
-template <class... Ts>
-struct TypeList {
-  static constexpr int kSize = sizeof...(Ts);
-};
-
 /// A set of dtypes: bit n is the ScalarType with number n.
 using DtypeSet = uint32_t;
 

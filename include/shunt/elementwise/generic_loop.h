@@ -114,8 +114,9 @@ constexpr void fillGenericRow(GenericLoopFn* row) {
 #undef SHUNT_DTYPE
 }
 
+/// kDtypeSlots entries for each functor, by the common dtype.
 template <class... Fs>
-constexpr auto makeGenericTable(TypeList<Fs...>) {
+constexpr auto makeGenericTable() {
   std::array<GenericLoopFn, sizeof...(Fs) * kDtypeSlots> table{};
   GenericLoopFn* row = table.data();
   ((fillGenericRow<Fs>(row), row += kDtypeSlots), ...);

@@ -41,8 +41,8 @@ inline constexpr auto kOwnGenericLoops = [] {
 }();
 
 template <class F>
-inline constexpr OpInfo kOwnOpInfo = [] {
-  OpInfo info = detail::describe<F>();
+inline constexpr KernelDescriptor kOwnDescriptor = [] {
+  KernelDescriptor info = detail::describe<F>();
   info.own_loops = kOwnLoops<F>.data();
   info.own_generic_loops = kOwnGenericLoops<F>.data();
   return info;
@@ -61,7 +61,7 @@ template <class F, size_t... I, size_t... S>
 struct OwnKernels<F, std::index_sequence<I...>, std::index_sequence<S...>> {
   static auto functional(std::string name) {
     return [name = std::move(name)](Repeat<const Tensor&, I>... inputs, Repeat<const Scalar&, S>... scalars) -> Tensor {
-      Request request{kOwnOpInfo<F>, name.c_str()};
+      Request request{kOwnDescriptor<F>, name.c_str()};
       bindAll(request, 0, inputs..., scalars...);
       return runFunctional(request);
     };
@@ -69,7 +69,7 @@ struct OwnKernels<F, std::index_sequence<I...>, std::index_sequence<S...>> {
   static auto out(std::string name) {
     return [name = std::move(name)](Repeat<const Tensor&, I>... inputs, Repeat<const Scalar&, S>... scalars,
                                     Tensor& out) -> Tensor& {
-      Request request{kOwnOpInfo<F>, name.c_str()};
+      Request request{kOwnDescriptor<F>, name.c_str()};
       bindAll(request, 0, inputs..., scalars...);
       runOutRequest(request, out);
       return out;
@@ -79,7 +79,7 @@ struct OwnKernels<F, std::index_sequence<I...>, std::index_sequence<S...>> {
   static auto inplace(std::string name, std::index_sequence<Rest...>) {
     return [name = std::move(name)](Tensor& self, Repeat<const Tensor&, Rest>... others,
                                     Repeat<const Scalar&, S>... scalars) -> Tensor& {
-      Request request{kOwnOpInfo<F>, name.c_str()};
+      Request request{kOwnDescriptor<F>, name.c_str()};
       bindAll(request, 0, self, others..., scalars...);
       runInplaceRequest(request, self);
       return self;

@@ -4,7 +4,7 @@
 // the caller's to synchronise.
 #pragma once
 
-#include <shunt/elementwise/op_info.h>
+#include <shunt/elementwise/kernel_descriptor.h>
 #include <shunt/tensor/tensor.h>
 
 namespace shunt::elementwise {
@@ -17,7 +17,7 @@ struct Argument {
 
 /// A call of an elementwise operator, without its output. Refers to the caller's arguments.
 struct Request {
-  const OpInfo& op;
+  const KernelDescriptor& op;
   const char* name;
   Argument inputs[kMaxInputs] = {};
   const Scalar* scalars[kMaxScalars] = {};

@@ -116,8 +116,4 @@ struct MseLossBackward : FloatOnly<3, 1> {
   }
 };
 
-using ActivationFunctors = TypeList<Gelu, GeluTanh, Silu>;
-using ActivationBackwardFunctors =
-    TypeList<GeluBackward, GeluTanhBackward, SiluBackward, SigmoidBackward, TanhBackward, MseLoss, MseLossBackward>;
-
 }  // namespace shunt::functors

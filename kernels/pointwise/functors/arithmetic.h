@@ -153,7 +153,4 @@ struct LerpScalar : Functor<2, 1> {
   }
 };
 
-using ArithmeticFunctors = TypeList<Add, Sub, Rsub, Mul, Neg, Abs, Sign, Square, Cube>;
-using TernaryFunctors = TypeList<Addcmul, Addcdiv, LerpTensor, LerpScalar>;
-
 }  // namespace shunt::functors

@@ -71,8 +71,4 @@ struct BitwiseNot : Functor<1> {
   }
 };
 
-using ComparisonFunctors = TypeList<Eq, Ne, Lt, Le, Gt, Ge>;
-using LogicFunctors = TypeList<LogicalAnd, LogicalOr, LogicalXor, LogicalNot, IsNan, IsInf, IsFinite, BitwiseAnd,
-                               BitwiseOr, BitwiseXor, BitwiseNot>;
-
 }  // namespace shunt::functors

@@ -127,6 +127,4 @@ struct Pow : Functor<2> {
   }
 };
 
-using DivisionFunctors = TypeList<Div, DivTrunc, DivFloor, Remainder, Fmod, Pow>;
-
 }  // namespace shunt::functors

@@ -121,7 +121,4 @@ struct MaskedFill : Functor<2, 1> {
   }
 };
 
-using SelectFunctors = TypeList<Maximum, Minimum, Clamp, ClampMin, ClampMax, Relu, Threshold, ThresholdBackward>;
-using MaskFunctors = TypeList<Where, MaskedFill>;
-
 }  // namespace shunt::functors

@@ -90,8 +90,4 @@ struct Copy : Functor<1> {
   }
 };
 
-using TranscendentalFunctors = TypeList<Exp, Expm1, Log, Log1p, Tanh, Erf, Sigmoid>;
-using TrigFunctors = TypeList<Sin, Cos>;
-using RoundingFunctors = TypeList<Sqrt, Rsqrt, Reciprocal, ReciprocalSquare, Floor, Ceil, Trunc, Round, Copy>;
-
 }  // namespace shunt::functors

@@ -9,6 +9,7 @@ void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const
   emitPublicApi(dictionary, out);
   emitNativeDeclarations(dictionary, out);
   emitOperators(dictionary, out);
+  emitFunctors(dictionary, out);
   emitNodes(derivatives, out);
   Registrations registrations;
   emitBackend(dictionary, out, registrations);

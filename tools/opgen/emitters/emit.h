@@ -18,6 +18,8 @@ void emitPublicApi(const Dictionary& dictionary, const Output& out);
 void emitNativeDeclarations(const Dictionary& dictionary, const Output& out);
 /// generated/operators_N.cpp: ops::X::call and redispatch; generated/operator_symbols.cpp.
 void emitOperators(const Dictionary& dictionary, const Output& out);
+/// generated/functors.h, pointwise_loops_N.cpp, pointwise_generic_N.cpp
+void emitFunctors(const Dictionary& dictionary, const Output& out);
 /// generated/backend_N.cpp: elementwise kernels, device checks, copying forms.
 void emitBackend(const Dictionary& dictionary, const Output& out, Registrations& registrations);
 /// generated/backend_select.cpp

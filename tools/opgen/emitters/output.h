@@ -16,17 +16,19 @@ class Output {
   std::string directory_;
 };
 
+/// Which of `count` files an entry goes to: by its name only.
+size_t shardOf(const std::string& name, size_t count);
+
 /// Text spread over a fixed number of source files. Where an entry goes depends on its name only: adding one operator
 /// changes one file.
 class Shards {
  public:
   /// Files <stem>_0.cpp ... <stem>_<count-1>.cpp, each beginning with `head` and ending with `tail`.
   Shards(std::string stem, size_t count, std::string head, std::string tail);
-  void add(const std::string& name, const std::string& text) { bodies_[shardOf(name)] += text; }
+  void add(const std::string& name, const std::string& text) { bodies_[shardOf(name, bodies_.size())] += text; }
   void write(const Output& out) const;
 
  private:
-  size_t shardOf(const std::string& name) const;
   std::string stem_, head_, tail_;
   std::vector<std::string> bodies_;
 };

@@ -10,6 +10,7 @@ inline constexpr size_t kOperatorShards = 8;
 inline constexpr size_t kBackendShards = 4;
 inline constexpr size_t kInplaceOrViewShards = 2;
 inline constexpr size_t kAutogradShards = 4;
+inline constexpr size_t kFunctorShards = 13;
 inline constexpr size_t kNodeShards = 4;
 inline constexpr size_t kRegisterShards = 4;
 

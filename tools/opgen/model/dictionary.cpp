@@ -19,6 +19,7 @@ const std::vector<std::string> kEntryKeys = {"func",
                                              "out_name",
                                              "out_args",
                                              "elementwise",
+                                             "functors",
                                              "structured_delegate",
                                              "dispatch",
                                              "direct_while",
@@ -161,6 +162,11 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
   op.form = op.schema.isOut() ? Form::kOut : op.schema.isInplace() ? Form::kInplace : Form::kFunctional;
   op.cpp_name = structName(op);
   op.kernels = readKernels(file, entry, op);
+  if (const YAML::Node names = entry["functors"]) {
+    op.functors = file.list(names, "functors");
+    for (const std::string& name : op.functors) checkKernelName(file.placeOf(names), name);
+    if (!entry["dispatch"]) fail(file.placeOf(names), "'functors' are what the kernels of 'dispatch' run");
+  }
   readStructured(file, entry, op);
   if (const YAML::Node form = entry["direct_while"])
     readTensorForm(op, file.text(form, "direct_while"), file.placeOf(form));

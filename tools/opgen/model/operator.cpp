@@ -3,6 +3,7 @@
 #include <shunt/core/error.h>
 
 #include <algorithm>
+#include <set>
 
 namespace opgen {
 
@@ -59,6 +60,16 @@ OperatorDef* Dictionary::find(const std::string& name, const std::string& overlo
   for (OperatorDef& op : operators)
     if (op.name() == name && op.overload() == overload) return &op;
   return nullptr;
+}
+
+std::vector<std::string> functorsOf(const Dictionary& dictionary) {
+  std::set<std::string> names;
+  for (const OperatorDef& op : dictionary.operators) {
+    names.insert(op.functors.begin(), op.functors.end());
+    for (const Kernel& kernel : op.kernels)
+      if (kernel.kind == KernelKind::kElementwise) names.insert(kernel.name);
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace opgen

@@ -50,6 +50,7 @@ struct OperatorDef {
   bool derived = false;  // made from the functional entry by `variants`
   std::string cpp_name;  // struct in namespace shunt::ops: add_Tensor, add__Tensor, add_out
   std::vector<Kernel> kernels;
+  std::vector<std::string> functors;  // that its handwritten kernels run; sorted
   bool function = true;
   bool method = false;
   bool manual_cpp_binding = false;
@@ -59,7 +60,7 @@ struct OperatorDef {
   TensorForm tensor_form;
   /// The functional operator whose in-place or out form this is; null for functional ones and for lone forms.
   const OperatorDef* functional = nullptr;
-  /// Null when no derivative says nothing of it (in-place forms share their functional form's).
+  /// Null when the derivatives say nothing of it (in-place forms share their functional form's).
   const Derivative* derivative = nullptr;
 
   explicit OperatorDef(shunt::FunctionSchema s) : schema(std::move(s)) {}
@@ -92,6 +93,9 @@ struct Dictionary {
     return const_cast<Dictionary*>(this)->find(name, overload);
   }
 };
+
+/// Every functor that an entry names, sorted.
+std::vector<std::string> functorsOf(const Dictionary& dictionary);
 
 bool isTensor(const shunt::Argument& a);      // Tensor, Tensor?, Tensor[], Tensor?[]
 bool isTensorList(const shunt::Argument& a);  // the last two

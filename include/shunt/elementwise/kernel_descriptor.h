@@ -1,4 +1,6 @@
-// OpInfo: what the elementwise kernels' common code needs of a functor, as constants. Any thread.
+// KernelDescriptor: what a pointwise kernel computes, as constants: what its functor declares, and where the loops are
+// that were made of it. The engine that plans a call, Meta and fake tensors, and what is recorded for the compiler read
+// nothing else. Any thread.
 #pragma once
 
 #include <shunt/elementwise/functor_checks.h>
@@ -6,9 +8,7 @@
 
 namespace shunt::elementwise {
 
-struct IsaLoops;  // the dictionary's loops of one instruction set
-
-struct OpInfo {
+struct KernelDescriptor {
   int num_inputs;
   int num_scalars;
   Promotion promotion;
@@ -26,12 +26,12 @@ struct OpInfo {
   const char* invalid;  // message for invalid elements; null where every input is valid
   checks::Check check;  // may be null
   const char* const* arguments;
-  const LoopFn* IsaLoops::* family;            // the dictionary's functors: the functor's table...
-  int row;                                     // ...and where its kDtypeSlots entries begin
-  const LoopFn* own_loops;                     // instead, for a program's own functors: kDtypeSlots entries,
-  const GenericLoopFn* own_generic_loops;      // and what the JIT specialises
-  const GenericLoopFn* const* generic_family;  // the same of the dictionary's functors, at `row`
-  uint64_t id;                                 // the same for equal functors, in any library and in bitcode
+  int shard;                                  // the dictionary's functors: which of the library's tables...
+  int row;                                    // ...and where its kDtypeSlots entries begin
+  const GenericLoopFn* const* generic_shard;  // what the JIT specialises, at `row` of it
+  const LoopFn* own_loops;                    // instead, for a program's own functors: kDtypeSlots entries,
+  const GenericLoopFn* own_generic_loops;     // and what the JIT specialises
+  uint64_t id;                                // the same for equal functors, in any library and in bitcode
 
   /// Null where the functor is not defined for the dtype. The library's only.
   LoopFn loop(ScalarType common) const;
@@ -54,10 +54,10 @@ constexpr uint64_t functorId() {
 
 /// All but the loops.
 template <class F>
-constexpr OpInfo describe() {
+constexpr KernelDescriptor describe() {
   static_assert(F::kInputs >= 1 && F::kInputs <= kMaxInputs, "an elementwise functor has one to three inputs");
   static_assert(F::kScalars <= kMaxScalars, "an elementwise functor has at most two scalars");
-  OpInfo info{};
+  KernelDescriptor info{};
   info.num_inputs = F::kInputs;
   info.num_scalars = F::kScalars;
   info.promotion = F::promotion;

@@ -1,4 +1,0 @@
-#include "kernels/pointwise/functors/arithmetic.h"
-#include "kernels/pointwise/generic_family.h"
-
-SHUNT_DEFINE_GENERIC_LOOPS(Arithmetic)
