@@ -1,3 +1,4 @@
+// Shunt's side of bench_calls: a call of each case, with its operands made beforehand.
 #include "bench/calls/case_list.h"
 #include "bench/calls/cases.h"
 

@@ -1,3 +1,4 @@
+// libtorch's side of bench_calls: the same calls, built with g++ against libtorch's headers.
 #include "bench/calls/case_list.h"
 #include "bench/calls/cases.h"
 

@@ -1,3 +1,4 @@
+// The OpenCL device as Shunt sees it: its name, its allocator and its guard.
 #pragma once
 
 #include <shunt/backend.h>

@@ -1,5 +1,6 @@
-#include "jit/host/host_target.h"
+// The last step of optimise.h: machine code from an optimised module.
 #include "jit/emit/optimise.h"
+#include "jit/host/host_target.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/IR/LegacyPassManager.h>

@@ -1,3 +1,4 @@
+// Gradients of elementwise operators that are more than one expression: formulas.h.
 #include "kernels/autograd/formulas.h"
 
 #include <shunt/elementwise/math/log.h>

@@ -1,3 +1,4 @@
+// Gradients of matrix products: formulas.h.
 #include "kernels/autograd/formulas.h"
 
 namespace shunt::autograd {

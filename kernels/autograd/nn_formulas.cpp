@@ -1,3 +1,4 @@
+// Gradients of softmax, layer_norm and the losses: formulas.h.
 #include "kernels/autograd/formulas.h"
 
 #include <shunt/core/tls.h>

@@ -1,3 +1,4 @@
+// Gradients of reductions: formulas.h.
 #include "kernels/autograd/formulas.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Gradients of views and copies: formulas.h.
 #include "kernels/autograd/formulas.h"
 #include "kernels/common/overlap.h"
 

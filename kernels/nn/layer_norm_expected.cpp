@@ -1,3 +1,5 @@
+// layer_norm as a thunk runs it: for the operands that its plan expects (Note [Expected operands] in
+// pointwise/expected.h).
 #include "kernels/nn/layer_norm.h"
 
 namespace shunt::nn {

@@ -1,3 +1,5 @@
+// softmax as a thunk runs it: for the operands that its plan expects (Note [Expected operands] in
+// pointwise/expected.h).
 #include "kernels/nn/softmax.h"
 #include "kernels/nn/softmax_table.h"
 

@@ -1,3 +1,4 @@
+// The counters of run.h. In a source without bitcode: they are state.
 #include "kernels/pointwise/run.h"
 
 namespace shunt::elementwise {

@@ -1,3 +1,4 @@
+// Recording the operands of a row kernel's call that makes a pair hot: the interpreter's side of expected.h.
 #include "kernels/rows/expected.h"
 
 #include <shunt/core/error.h>

@@ -1,3 +1,4 @@
+// How a tensor's printed form names its node: autograd's half of src/tensor/printing.h.
 #include "src/tensor/printing.h"
 
 #include <shunt/autograd/node.h>

@@ -1,3 +1,4 @@
+// What makes a tensor part of a graph: its autograd metadata, its gradient edge, and the nodes that are set on results.
 #include <shunt/autograd/accumulate_grad.h>
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>

@@ -1,3 +1,4 @@
+// The hash table of graph_task.h, from nodes to what a backward pass knows of them.
 #include "src/autograd/graph_task.h"
 
 namespace shunt::autograd {

@@ -1,3 +1,4 @@
+// Differentiable views: which base they are of, and their history when base or view is written.
 #include <shunt/autograd/as_strided_backward.h>
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>

@@ -1,3 +1,4 @@
+// OperatorHandle: boxed calls and redispatches, and what can be asked of an operator (op_state.h).
 #include "src/dispatch/awaited_call.h"
 #include "src/dispatch/boxed_arguments.h"
 #include "src/dispatch/dispatcher_impl.h"

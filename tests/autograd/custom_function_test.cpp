@@ -1,3 +1,4 @@
+// autograd::Function: saved tensors, non-differentiable and dirty results, errors, double backward.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// Gradcheck's cases of activations and of their backward forms.
 #include "tests/autograd/gradcheck_cases.h"
 
 namespace shunt::test {

@@ -1,3 +1,4 @@
+// Gradcheck's cases of arithmetic, with operands of one shape and broadcast ones.
 #include "tests/autograd/gradcheck_cases.h"
 
 namespace shunt::test {

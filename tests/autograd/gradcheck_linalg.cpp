@@ -1,3 +1,4 @@
+// Gradcheck's cases of matrix products, layers and losses.
 #include "tests/autograd/gradcheck_cases.h"
 
 namespace shunt::test {

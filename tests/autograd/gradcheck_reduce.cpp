@@ -1,3 +1,4 @@
+// Gradcheck's cases of reductions, softmax and layer_norm.
 #include "tests/autograd/gradcheck_cases.h"
 
 namespace shunt::test {

@@ -1,3 +1,4 @@
+// Gradcheck's cases of views, copies and indexing.
 #include "tests/autograd/gradcheck_cases.h"
 
 namespace shunt::test {

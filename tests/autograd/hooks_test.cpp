@@ -1,3 +1,4 @@
+// Hooks of tensors and nodes: what they see, replace and outlive.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

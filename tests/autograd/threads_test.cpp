@@ -1,3 +1,4 @@
+// Backward passes on several threads at once, over shared leaves and shared graphs.
 #include <gtest/gtest.h>
 
 #include "tests/autograd/util.h"

@@ -1,3 +1,4 @@
+// The sources obey their layers: no forbidden include, no cycle of files, no circle of folders.
 #include "tests/build/include_graph.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// load_library: a plug-in's registrations come with it, once, and its errors name it.
 #include "tests/support/error_of.h"
 
 #include <shunt/backend.h>

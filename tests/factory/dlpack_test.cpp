@@ -1,3 +1,4 @@
+// DLPack: tensors given to other libraries and taken from them, with one owner at a time.
 #include "tests/shape/util.h"
 
 #include <limits>

@@ -1,3 +1,4 @@
+// The random generator and the distributions: known answers, moments, seeds, errors.
 #include "kernels/random/philox.h"
 #include "tests/shape/util.h"
 

@@ -1,3 +1,4 @@
+// Functions with bitcode for the compiler's tests: what one source keeps to itself. See fixture_kernels.h.
 #include "tests/jit/fixture_kernels.h"
 
 namespace {

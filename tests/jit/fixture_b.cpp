@@ -1,3 +1,4 @@
+// Functions with bitcode for the compiler's tests: what a second source defines and uses of the first.
 #include "tests/jit/fixture_kernels.h"
 
 FixtureShape::~FixtureShape() = default;

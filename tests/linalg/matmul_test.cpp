@@ -1,3 +1,4 @@
+// Matrix products of every dtype, layout and rank against a product in double.
 #include <gmock/gmock.h>
 
 #include "tests/reduce/reference.h"

@@ -1,3 +1,4 @@
+// The maths kernels of the instruction sets that this CPU has.
 #include "tests/math/math_kernels.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// Makes a drawn case wrong in one of many ways, for errors to compare.
 #include "tests/parity/draft.h"
 #include "tests/parity/dtypes.h"
 

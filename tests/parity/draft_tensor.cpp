@@ -1,3 +1,4 @@
+// The tensors of a drawn case: shapes, layouts, storages and contents by the tokens of its rule.
 #include "tests/parity/draft.h"
 #include "tests/parity/dtypes.h"
 

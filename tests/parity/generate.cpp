@@ -1,3 +1,4 @@
+// Draws a case of an operator, dtype and form: draft.h.
 #include "tests/parity/draft.h"
 #include "tests/parity/dtypes.h"
 

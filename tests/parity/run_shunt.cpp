@@ -1,3 +1,4 @@
+// Runs a case by Shunt.
 #include "tests/parity/shunt_api.h"
 
 namespace parity {

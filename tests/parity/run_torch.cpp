@@ -1,3 +1,4 @@
+// Runs a case by libtorch. Built with g++: 1.13's headers don't compile with clang 19 in C++20.
 #include "tests/parity/execute.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,4 @@
+// How far results may be from libtorch's, per operator; everything else must be equal.
 #include "tests/parity/compare.h"
 #include "tests/parity/rules.h"
 

@@ -1,3 +1,4 @@
+// layer_norm, forward and backward, against double arithmetic.
 #include <gmock/gmock.h>
 
 #include "tests/reduce/reference.h"

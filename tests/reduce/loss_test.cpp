@@ -1,3 +1,4 @@
+// mse_loss, nll_loss and cross_entropy_loss against double arithmetic, and their errors.
 #include <gmock/gmock.h>
 
 #include "tests/reduce/reference.h"

@@ -1,3 +1,4 @@
+// Reductions of every dtype, layout and set of dimensions against double arithmetic.
 #include <gmock/gmock.h>
 
 #include "tests/reduce/reference.h"

@@ -1,3 +1,4 @@
+// softmax and log_softmax, forward and backward, against double arithmetic.
 #include <gmock/gmock.h>
 
 #include "tests/reduce/reference.h"

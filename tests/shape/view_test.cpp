@@ -1,3 +1,4 @@
+// View operators: sizes, strides, offset and shared storage, and which ones have no view.
 #include "tests/shape/util.h"
 
 namespace shunt {

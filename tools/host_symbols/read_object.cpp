@@ -1,3 +1,4 @@
+// Which symbols an object file defines and uses.
 #include "tools/bitcode/bitcode_section.h"
 #include "tools/host_symbols/symbols.h"
 

@@ -1,3 +1,4 @@
+// Writes the table of symbols that libshunt carries, as assembler.
 #include "jit/host/host_symbol_table.h"
 #include "tools/host_symbols/symbols.h"
 

@@ -1,3 +1,5 @@
+// The rules for kernels' bitcode: nothing in it may make results differ between machines or from the loops ahead of
+// time.
 #include "tools/kernel_lint/math_names.h"
 #include "tools/kernel_lint/rules.h"
 

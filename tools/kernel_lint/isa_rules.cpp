@@ -1,3 +1,4 @@
+// The rules for objects of one instruction set: nothing in them may be linked in the place of another set's code.
 #include "tools/kernel_lint/math_names.h"
 #include "tools/kernel_lint/rules.h"
 

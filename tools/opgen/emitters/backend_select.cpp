@@ -1,3 +1,4 @@
+// Emits the BackendSelect wrappers of factories.
 #include "tools/opgen/emitters/emit.h"
 #include "tools/opgen/model/cpp_types.h"
 

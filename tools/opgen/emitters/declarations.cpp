@@ -1,3 +1,4 @@
+// Emits the operators' structs, and the declarations of handwritten kernels.
 #include "tools/opgen/emitters/emit.h"
 #include "tools/opgen/model/cpp_types.h"
 

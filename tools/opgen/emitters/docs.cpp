@@ -1,3 +1,4 @@
+// Emits docs/operators.md.
 #include "tools/opgen/emitters/emit.h"
 #include "tools/opgen/model/cpp_types.h"
 

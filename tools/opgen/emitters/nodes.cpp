@@ -1,3 +1,4 @@
+// Emits the nodes of the graph: what each saves, and its formulas as apply().
 #include "tools/opgen/emitters/emit.h"
 #include "tools/opgen/emitters/shard_counts.h"
 #include "tools/opgen/model/cpp_types.h"

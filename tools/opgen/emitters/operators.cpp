@@ -1,3 +1,4 @@
+// Emits the operators' typed entry points, call and redispatch.
 #include "tools/opgen/emitters/emit.h"
 #include "tools/opgen/emitters/shard_counts.h"
 #include "tools/opgen/model/cpp_types.h"

@@ -1,3 +1,4 @@
+// Emits the functions and methods of the public API.
 #include "tools/opgen/emitters/emit.h"
 #include "tools/opgen/model/cpp_types.h"
 

@@ -1,3 +1,4 @@
+// The formulas of gradients: finds what they use and turns it into what nodes save (derivatives.h).
 #include "tools/opgen/model/derivatives.h"
 
 #include <fmt/format.h>
