@@ -10,6 +10,7 @@
 #include "src/dispatch/publication.h"
 #include "src/dispatch/timing.h"
 
+#include <shunt/core/op_state.h>
 #include <shunt/jit/jit.h>
 
 #include <chrono>

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <shunt/jit/jit.h>
+#include <shunt/jit/provider.h>
 
 #include <condition_variable>
 #include <deque>

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <shunt/jit/jit.h>
+#include <shunt/jit/provider.h>
 
 #include <mutex>
 #include <optional>

@@ -12,10 +12,18 @@
 //   SHUNT_STATS=1|file.json    print the table of hot pairs at exit, or write it to the file; count the calls in thunks
 #pragma once
 
-#include <shunt/jit/provider.h>
+#include <shunt/core/tls.h>
+#include <shunt/jit/cache.h>
+#include <shunt/jit/compile_times.h>
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+namespace shunt {
+class Operator;
+}
 
 namespace shunt::jit {
 

@@ -7,6 +7,7 @@
 
 #include <shunt/core/op_state.h>
 #include <shunt/jit/cache.h>
+#include <shunt/jit/compile_times.h>
 
 #include <array>
 #include <atomic>
@@ -68,21 +69,6 @@ enum class Verdict : uint8_t {
   kRefused,   // this pair can't be compiled as its operator is registered now; `reason` says why
   kOutdated,  // a registration came between: ask again
   kFailed,    // the compiler could not, for a reason that is not the pair's
-};
-
-struct CompileTimes {
-  double plan = 0, cache = 0, extract = 0, optimise = 0, generate = 0, link = 0;  // CPU milliseconds
-  double total() const { return plan + cache + extract + optimise + generate + link; }
-};
-
-/// The phases by name, in their order.
-struct CompilePhase {
-  const char* name;
-  double CompileTimes::* ms;
-};
-inline constexpr CompilePhase kCompilePhases[] = {
-    {"plan", &CompileTimes::plan},         {"cache", &CompileTimes::cache},       {"extract", &CompileTimes::extract},
-    {"optimise", &CompileTimes::optimise}, {"generate", &CompileTimes::generate}, {"link", &CompileTimes::link},
 };
 
 /// What the disk cache had for a request.

@@ -1,0 +1,21 @@
+// What a compile took, phase by phase. Values.
+#pragma once
+
+namespace shunt::jit {
+
+struct CompileTimes {
+  double plan = 0, cache = 0, extract = 0, optimise = 0, generate = 0, link = 0;  // CPU milliseconds
+  double total() const { return plan + cache + extract + optimise + generate + link; }
+};
+
+/// The phases by name, in their order.
+struct CompilePhase {
+  const char* name;
+  double CompileTimes::* ms;
+};
+inline constexpr CompilePhase kCompilePhases[] = {
+    {"plan", &CompileTimes::plan},         {"cache", &CompileTimes::cache},       {"extract", &CompileTimes::extract},
+    {"optimise", &CompileTimes::optimise}, {"generate", &CompileTimes::generate}, {"link", &CompileTimes::link},
+};
+
+}  // namespace shunt::jit
