@@ -104,11 +104,12 @@ struct Rounded {
   T shifted;
 };
 
-/// The integer nearest to x * factor.
+/// The integer n nearest to x * factor. With an even `offset`, whose sum with n is as small, `shifted` holds that sum.
 template <class T>
-SHUNT_ALWAYS_INLINE Rounded<T> roundProduct(T x, T factor) {
-  const T shifted = fma(x, factor, Format<T>::kRoundShift);
-  return {shifted - Format<T>::kRoundShift, shifted};
+SHUNT_ALWAYS_INLINE Rounded<T> roundProduct(T x, T factor, T offset = T(0)) {
+  const T shift = Format<T>::kRoundShift + offset;
+  const T shifted = fma(x, factor, shift);
+  return {shifted - shift, shifted};
 }
 
 /// 2^(n + offset); the exponent must be that of a normal number.

@@ -56,14 +56,14 @@ SHUNT_ALWAYS_INLINE DoubleDouble logDoubleDouble(double f) {
 /// are exact.
 SHUNT_ALWAYS_INLINE double expDoubleDouble(double high, double low) {
   using C = ExpConstants<double>;
-  const Rounded<double> n = roundProduct(high, C::kLog2e);
+  const Rounded<double> n = roundProduct(high, C::kLog2e, kScaleOffset<double>);
   const double upper = fma(n.value, -C::kLn2Hi, high);
   const double lower = fma(n.value, C::kLn2Lo, -low);
   const double r = upper - lower;
   const double r_low = (upper - r) - lower;
   const DoubleDouble sum = fastTwoSum(1.0, r);
   const double tail = fma(r * r, expTail(r), r_low);
-  return expScale(sum.high + (sum.low + tail), n, high < C::kSmall);
+  return expScale(sum.high + (sum.low + tail), n);
 }
 
 /// x^y for finite x > 0; y is not NaN.
