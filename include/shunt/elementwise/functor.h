@@ -74,6 +74,8 @@ struct Functor {
   /// How many vectors of floats a loop over many elements computes at a time with AVX-512: where a long chain of
   /// instructions leaves units idle, and so many registers are enough.
   static constexpr int kInterleave = 1;
+  /// The same with AVX2, in pairs of vectors, two being computed at a time anyway. It has half as many registers.
+  static constexpr int kInterleaveAvx2 = 1;
   /// Whether a loop in compute type C can be a vector loop (no branches, no integer division).
   template <class C>
   static constexpr bool kVectorizes = true;

@@ -20,7 +20,7 @@ struct KernelDescriptor {
   bool contiguous_output;
   Overlap overlap;
   bool is_copy;      // the loop only moves elements
-  bool interleaved;  // Functor::kInterleave: the ahead-of-time loops are best for many floats
+  bool interleaved;  // Functor::kInterleave, kInterleaveAvx2: the ahead-of-time loops are best for many floats
   const int* layout_order;
   DtypeSet types;       // common dtypes that have loops
   const char* invalid;  // message for invalid elements; null where every input is valid
@@ -68,7 +68,7 @@ constexpr KernelDescriptor describe() {
   info.same_output = F::kSameOutput;
   info.contiguous_output = F::kContiguousOutput;
   info.overlap = F::kOverlap;
-  info.interleaved = F::kInterleave > 1;
+  info.interleaved = F::kInterleave > 1 || F::kInterleaveAvx2 > 1;
   info.layout_order = F::kLayoutOrder;
   info.types = F::kTypes;
   info.id = functorId<F>();

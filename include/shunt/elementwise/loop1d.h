@@ -85,11 +85,13 @@ struct Repeated {
 template <class F, size_t I, class C>
 using InputType = std::conditional_t<((F::kMaskInputs >> I) & 1) != 0, bool, C>;
 
-/// Functor::kInterleave, where it holds.
+/// Functor::kInterleave or kInterleaveAvx2, where they hold.
 template <class F, class C, int Lanes>
 inline constexpr int kInterleaveOf =
-#ifdef __AVX512F__
+#if defined(__AVX512F__)
     std::is_same_v<C, float> && Lanes == 16 ? F::kInterleave : 1;
+#elif defined(__AVX2__)
+    std::is_same_v<C, float> && Lanes == 16 ? F::kInterleaveAvx2 : 1;
 #else
     1;
 #endif

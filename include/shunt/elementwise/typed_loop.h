@@ -78,7 +78,8 @@ SHUNT_NOINLINE bool runBlocks(std::byte* out, const std::byte* const* in, uint32
 }
 
 template <class F, class D>
-bool isaLoop(std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n, const ScalarSlot* scalars) {
+SHUNT_ALWAYS_INLINE bool loopBody(std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n,
+                                  const ScalarSlot* scalars) {
   constexpr auto kInputs = std::make_index_sequence<F::kInputs>();
   if (repeated == 0) [[likely]]
     return runLoop<F, D, -1>(out, in, n, scalars, kInputs);
@@ -91,10 +92,31 @@ bool isaLoop(std::byte* out, const std::byte* const* in, uint32_t repeated, int6
   return runBlocks<F, D>(out, in, repeated, n, scalars, kInputs);
 }
 
+template <class F, class D>
+bool isaLoop(std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n, const ScalarSlot* scalars) {
+  return loopBody<F, D>(out, in, repeated, n, scalars);
+}
+
+/// For loops with so many vectors in flight that some are spilled: a frame aligned for them. At some of a thread's
+/// stack addresses one would else lie across two pages, and the loop take twice as long.
+template <class F, class D>
+[[gnu::force_align_arg_pointer]] bool alignedLoop(std::byte* out, const std::byte* const* in, uint32_t repeated,
+                                                  int64_t n, const ScalarSlot* scalars) {
+  return loopBody<F, D>(out, in, repeated, n, scalars);
+}
+
+template <class F, class D>
+constexpr LoopFn loopOf() {
+  if constexpr (kInterleaveOf<F, opmath_t<D>, kLanes<D>> > 1)
+    return &alignedLoop<F, D>;
+  else
+    return &isaLoop<F, D>;
+}
+
 template <class F>
 constexpr void fillRow(LoopFn* row) {
 #define SHUNT_DTYPE(type, name, number, text) \
-  if constexpr ((F::kTypes & dtypeBit(k##name)) != 0) row[number] = &isaLoop<F, type>;
+  if constexpr ((F::kTypes & dtypeBit(k##name)) != 0) row[number] = loopOf<F, type>();
   SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
 }
