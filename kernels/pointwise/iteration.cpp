@@ -296,8 +296,9 @@ bool executeContiguous(LoopFn loop, std::byte* out, const std::byte* const* in, 
   const auto runStreamed = [&](int64_t begin, int64_t end) {
     alignas(64) std::byte buffer[kStreamBlock];
     const int64_t block = kStreamBlock / sizes[0];
-    for (int64_t b = begin; b < end; b += block) {
-      const int64_t e = std::min(b + block, end);
+    const auto in_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(out + begin * sizes[0]) % kStreamLine);
+    for (int64_t b = begin, e = b - in_line / sizes[0]; b < end; b = e) {
+      e = std::min(e + block, end);
       run(buffer, b, e);
       streamCopy(out + b * sizes[0], buffer, (e - b) * sizes[0]);
     }
