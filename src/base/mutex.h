@@ -6,6 +6,7 @@
 //   3 leaves: a thunk's timing, oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs, loaded kernel
 //     libraries, the disk cache's place, what the CPU fallback has named
 //   4 the threads' free lists        (src/tensor/system_blocks.cpp)
+//     the kept large blocks          (src/tensor/large_blocks.cpp)
 // fork() takes all of them but the timing's, which is only ever tried, in this order (shunt/core/fork.h). Apart from
 // these:
 //   load_library's                   before 1: static objects of a library register; fork() leaves it, as it leaves the

@@ -1,10 +1,11 @@
 // Free lists: one per thread and size class, linked through the blocks' first words.
 //
 // Classes: multiples of 64 bytes up to 1 KiB, then four steps a doubling up to 1 MiB; behind the lists stands oneTBB's
-// allocator (system_blocks.h). Larger blocks go straight to malloc, as do all in builds with SHUNT_STRESS. A list keeps
-// at most 64 blocks and about 512 KiB. The thread's lists sit behind one initial-exec pointer and go back when the
-// thread ends.
+// allocator (system_blocks.h). Larger blocks come from malloc and are kept when they are freed (large_blocks.h). In
+// builds with SHUNT_STRESS all come from malloc, and nothing is kept. A list keeps at most 64 blocks and about 512 KiB.
+// The thread's lists sit behind one initial-exec pointer and go back when the thread ends.
 #include "src/tensor/free_lists.h"
+#include "src/tensor/large_blocks.h"
 #include "src/tensor/system_blocks.h"
 
 #include <shunt/core/error.h>
@@ -73,14 +74,17 @@ void* fromSystem(size_t nbytes) {
 #ifdef SHUNT_STRESS
   if (auto* const hook = stress_checkpoint.load(std::memory_order_acquire)) hook();
 #endif
-  if (!kUseLists || nbytes > kListLimit) return fromMalloc(nbytes);
+  if (!kUseLists) return fromMalloc(nbytes);
+  if (nbytes > kListLimit) return checked(allocateLarge(nbytes), nbytes);
+  releaseIdleLargeBlocks();
   return checked(allocateFromSystem(lists(), nbytes), nbytes);
 }
 
 void* allocateOfAnySize(size_t nbytes) { return allocateInline(nbytes); }
 
 void freeBlock(void* block, size_t nbytes) noexcept {
-  if (!kUseLists || nbytes > kListLimit) return std::free(block);
+  if (!kUseLists) return std::free(block);
+  if (nbytes > kListLimit) return freeLarge(block, nbytes);
   const SizeClass c = classOf(nbytes);
   ThreadLists& mine = lists();
   List& list = mine.lists[static_cast<size_t>(c.index)];

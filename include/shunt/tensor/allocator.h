@@ -1,5 +1,5 @@
-// Memory: small blocks from a per-thread free list over malloc, large data straight from malloc, other devices from the
-// allocator their backend registers.
+// Memory: blocks of up to 1 MiB from per-thread free lists, larger ones from malloc, kept for a while when they are
+// freed, other devices' from the allocator their backend registers.
 //
 // allocateBlock/freeBlock may be called on any thread; a block may be freed on another thread than it was made on:
 // whoever frees keeps it for its own next allocation, up to 64 blocks a size class, and returns the rest. A thread's
