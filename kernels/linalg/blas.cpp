@@ -47,6 +47,13 @@ std::string coreOf(void* library) {
   return name == nullptr ? "" : name();
 }
 
+BlasKernels kernelsOf(std::string_view core) {
+  if (core == "SkylakeX" || core == "Cooperlake" || core == "SapphireRapids") return BlasKernels::kAvx512;
+  if (core == "Haswell" || core == "Zen") return BlasKernels::kAvx2;
+  if (core == "Nehalem" || core == "Sandybridge") return BlasKernels::kSse;
+  return BlasKernels::kOther;
+}
+
 /// See Note [OpenBLAS's kernels].
 void* openWithFastKernels() {
   if (void* present = openLibrary(RTLD_NOLOAD)) return present;
@@ -78,7 +85,9 @@ Loaded load() {
   find(library, "openblas_get_num_threads", f.get_num_threads, loaded);
   find(library, "openblas_set_num_threads", f.set_num_threads, loaded);
   find(library, "openblas_get_corename", f.get_corename, loaded);
-  if (loaded.error.empty()) f.small_nt_is_slow = std::string_view(f.get_corename()) == "SkylakeX";
+  if (!loaded.error.empty()) return loaded;
+  f.small_nt_is_slow = std::string_view(f.get_corename()) == "SkylakeX";
+  f.kernels = kernelsOf(f.get_corename());
   return loaded;
 }
 
@@ -110,6 +119,8 @@ const BlasFunctions& firstUseOfBlas() {
   blas_in_use.store(&loaded.functions, std::memory_order_release);
   return loaded.functions;
 }
+
+BlasKernels kernelsOfBlas() { return loadedBlas().functions.kernels; }
 
 std::string blasCoreName() { return serialBlas().get_corename(); }
 

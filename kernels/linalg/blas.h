@@ -18,9 +18,13 @@
 
 #include <cblas.h>
 #include <atomic>
+#include <cstdint>
 #include <string>
 
 namespace shunt::linalg {
+
+/// What instructions OpenBLAS's kernels use, where they are ones that were measured (one_row_table.h).
+enum class BlasKernels : uint8_t { kOther, kSse, kAvx2, kAvx512 };
 
 struct BlasFunctions {
   decltype(&cblas_sgemm) sgemm;
@@ -34,6 +38,7 @@ struct BlasFunctions {
   decltype(&openblas_get_corename) get_corename;
   /// See Note [Small products with a transposed right operand] in gemm.cpp.
   bool small_nt_is_slow;
+  BlasKernels kernels;
 };
 
 /// Null until the first product; set with release order, the table behind it never changes.
@@ -50,6 +55,9 @@ inline const BlasFunctions& serialBlas() {
     blas.set_num_threads(1);
   return blas;
 }
+
+/// kOther without an OpenBLAS.
+SHUNT_API BlasKernels kernelsOfBlas();
 
 /// The kernels that OpenBLAS chose, e.g. "SkylakeX".
 SHUNT_API std::string blasCoreName();

@@ -1,6 +1,7 @@
 #include "kernels/linalg/gemm.h"
 
 #include "kernels/linalg/blas.h"
+#include "kernels/linalg/one_row.h"
 #include "kernels/linalg/small_gemm.h"
 
 #include <shunt/core/error.h>
@@ -68,9 +69,10 @@ SHUNT_NOINLINE void gemmTransposingLeft(const BlasFunctions& blas, int64_t m, in
              blasInt(b.ld), beta, c, blasInt(ldc));
 }
 
+}  // namespace
+
 void blasGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta,
               float* c, int64_t ldc) {
-  if (smallGemm(m, n, k, alpha, a, b, beta, c, ldc)) return;
   const BlasFunctions& blas = serialBlas();
   if (blas.small_nt_is_slow && transposesLeft(m, n, k, a.transposed, b.transposed)) [[unlikely]]
     return gemmTransposingLeft(blas, m, n, k, alpha, a, b, beta, c, ldc);
@@ -80,9 +82,20 @@ void blasGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a,
 
 void blasGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta,
               double* c, int64_t ldc) {
-  if (smallGemm(m, n, k, alpha, a, b, beta, c, ldc)) return;
   serialBlas().dgemm(CblasRowMajor, flag(a.transposed), flag(b.transposed), blasInt(m), blasInt(n), blasInt(k), alpha,
                      a.data, blasInt(a.ld), b.data, blasInt(b.ld), beta, c, blasInt(ldc));
+}
+
+namespace {
+
+/// Of floats and doubles, by whichever library is fastest at it.
+template <class T>
+void floatingProduct(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<T> a, MatrixView<T> b, T beta, T* c,
+                     int64_t ldc) {
+  if (m == 1) return multiplyRow(n, k, alpha, a, b, beta, c);
+  if (n == 1 && ldc == 1)
+    return multiplyRow(m, k, alpha, {b.data, b.ld, !b.transposed}, {a.data, a.ld, !a.transposed}, beta, c);
+  if (!smallGemm(m, n, k, alpha, a, b, beta, c, ldc)) blasGemm(m, n, k, alpha, a, b, beta, c, ldc);
 }
 
 /// Plain loops in T's own arithmetic, which wraps for integers.
@@ -138,8 +151,8 @@ void widenedGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<T> a, 
     const int64_t cols = std::min(width, n - first);
     b.transposed ? widen(b.data + first * b.ld, cols, k, b.ld, wide_b) : widen(b.data + first, k, cols, b.ld, wide_b);
     if (beta != 0) widen(c + first, m, cols, ldc, wide_c);
-    blasGemm(m, cols, k, alpha, {wide_a, a.transposed ? m : k, a.transposed},
-             {wide_b, b.transposed ? k : cols, b.transposed}, beta, wide_c, cols);
+    floatingProduct(m, cols, k, alpha, {wide_a, a.transposed ? m : k, a.transposed},
+                    {wide_b, b.transposed ? k : cols, b.transposed}, beta, wide_c, cols);
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < cols; ++j) c[i * ldc + first + j] = T(wide_c[i * cols + j]);
   }
@@ -150,7 +163,7 @@ template <class T>
 void product(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
              typename GemmScalar<T>::type beta, T* c, int64_t ldc) {
   if constexpr (std::is_floating_point_v<T>) {
-    blasGemm(m, n, k, alpha, a, b, beta, c, ldc);
+    floatingProduct(m, n, k, alpha, a, b, beta, c, ldc);
   } else if constexpr (std::is_same_v<T, BFloat16>) {
     if (!gemmBFloat16(m, n, k, alpha, a, b, beta, c, ldc)) widenedGemm(m, n, k, alpha, a, b, beta, c, ldc);
   } else if constexpr (std::is_same_v<T, Half>) {

@@ -1,10 +1,10 @@
 // gemm: the one function behind every matrix product, C = alpha * A * B + beta * C.
 //
 // Matrices are row-major with a leading dimension, or transposed (column-major). float and double go to OpenBLAS, small
-// ones to LIBXSMM's code (small_gemm.h); bfloat16 to oneDNN where that has code for the CPU, else like Half by way of
-// float; integers to plain loops. The libraries' threads are off: large products are cut into fixed blocks of rows for
-// parallelFor, so results don't depend on the number of threads (which block an element is in depends on the shape
-// only). beta = 0 never reads C. Any thread.
+// ones to LIBXSMM's code (small_gemm.h), those of one row or column to whatever is fastest (one_row.h); bfloat16 to
+// oneDNN where that has code for the CPU, else like Half by way of float; integers to plain loops. The libraries'
+// threads are off: large products are cut into fixed blocks of rows for parallelFor, so results don't depend on the
+// number of threads (which block an element is in depends on the shape only). beta = 0 never reads C. Any thread.
 //
 // Note [Products and the CPU]
 // The libraries choose their kernels by CPU, so the bits of a product of floating-point matrices may differ between
@@ -52,7 +52,13 @@ template <class T>
 void gemmSerial(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
                 typename GemmScalar<T>::type beta, T* c, int64_t ldc);
 
-/// y = alpha * A * x + beta * y for an m x k matrix; strides in elements.
+/// The product by OpenBLAS's gemm, whatever its shape. Nothing is empty.
+void blasGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta,
+              float* c, int64_t ldc);
+void blasGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta,
+              double* c, int64_t ldc);
+
+/// y = alpha * A * x + beta * y for an m x k matrix, by OpenBLAS's gemv; strides in elements.
 void gemv(int64_t m, int64_t k, float alpha, MatrixView<float> a, const float* x, int64_t x_stride, float beta,
           float* y);
 void gemv(int64_t m, int64_t k, double alpha, MatrixView<double> a, const double* x, int64_t x_stride, double beta,

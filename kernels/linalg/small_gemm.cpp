@@ -1,5 +1,6 @@
 #include "kernels/linalg/small_gemm.h"
 
+#include "kernels/linalg/one_row.h"
 #include "kernels/linalg/small_kernels.h"
 
 #include <shunt/core/isa.h>
@@ -21,14 +22,18 @@ constexpr int64_t kMostCopied = 16 * 1024;         // bytes of B, on the stack
 template <class T>
 constexpr bool isDouble = sizeof(T) == sizeof(double);
 
-/// What is faster than OpenBLAS's way, as measured: few columns of a long sum are not, nor is a copy of B that few rows
-/// use.
-bool isClass(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, size_t element_size) {
+bool hasRoom(int64_t m, int64_t n, int64_t k, bool b_transposed, size_t element_size) {
   if (m > kLongestSide || n > kLongestSide || k > kLongestSide || m * n * k > kMostProducts) return false;
-  if (n < (m == 1 ? 16 : 8) && k > 16) return false;
+  return !b_transposed || n * k * static_cast<int64_t>(element_size) <= kMostCopied;
+}
+
+/// What is faster than OpenBLAS's way, as measured: few columns of a long sum are not, nor is a copy of B that few rows
+/// use. Not of one row or column: one_row.h.
+bool isClass(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, size_t element_size) {
+  if (!hasRoom(m, n, k, b_transposed, element_size)) return false;
+  if (n < 8 && k > 16) return false;
   if (a_transposed && n < 16 && m > 8) return false;
   if (!b_transposed) return true;
-  if (n * k * static_cast<int64_t>(element_size) > kMostCopied) return false;
   return k <= 16 || (n >= 16 && m >= 24 && (n * k <= 2048 || m >= 48));
 }
 
@@ -97,7 +102,7 @@ SHUNT_NOINLINE bool transposingRight(SmallProblem p, const T* a, const T* b, T* 
 template <class T>
 SHUNT_ALWAYS_INLINE bool run(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<T> a, MatrixView<T> b, T beta, T* c,
                              int64_t ldc) {
-  if (alpha != 1 || (beta != 0 && beta != 1) || !isClass(m, n, k, a.transposed, b.transposed, sizeof(T))) return false;
+  if (alpha != 1 || (beta != 0 && beta != 1)) return false;
   if (a.ld > kLongestRow || b.ld > kLongestRow || ldc > kLongestRow || detail::activeIsa() == Isa::kBaseline)
     return false;
   const SmallProblem problem{m, n, k, a.ld, b.ld, ldc, a.transposed, beta == 1, isDouble<T>};
@@ -112,14 +117,27 @@ SHUNT_ALWAYS_INLINE bool run(int64_t m, int64_t n, int64_t k, T alpha, MatrixVie
 
 bool smallGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta,
                float* c, int64_t ldc) {
-  return run(m, n, k, alpha, a, b, beta, c, ldc);
+  return isClass(m, n, k, a.transposed, b.transposed, sizeof(float)) && run(m, n, k, alpha, a, b, beta, c, ldc);
 }
 bool smallGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta,
                double* c, int64_t ldc) {
-  return run(m, n, k, alpha, a, b, beta, c, ldc);
+  return isClass(m, n, k, a.transposed, b.transposed, sizeof(double)) && run(m, n, k, alpha, a, b, beta, c, ldc);
+}
+
+bool smallRow(int64_t n, int64_t k, MatrixView<float> a, MatrixView<float> b, float beta, float* c) {
+  return hasRoom(1, n, k, b.transposed, sizeof(float)) && run(1, n, k, 1.0f, a, b, beta, c, n);
+}
+bool smallRow(int64_t n, int64_t k, MatrixView<double> a, MatrixView<double> b, double beta, double* c) {
+  return hasRoom(1, n, k, b.transposed, sizeof(double)) && run(1, n, k, 1.0, a, b, beta, c, n);
+}
+
+bool fitsSmallKernel(int64_t m, int64_t n, int64_t k, bool b_transposed, size_t element_size) {
+  return hasRoom(m, n, k, b_transposed, element_size) && detail::activeIsa() != Isa::kBaseline;
 }
 
 bool isSmallProduct(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed, size_t element_size) {
+  if (m == 1) return rowEngine(n, k, b_transposed, element_size) == RowEngine::kSmall;
+  if (n == 1) return rowEngine(m, k, !a_transposed, element_size) == RowEngine::kSmall;
   return isClass(m, n, k, a_transposed, b_transposed, element_size) && detail::activeIsa() != Isa::kBaseline;
 }
 

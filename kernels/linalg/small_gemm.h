@@ -23,6 +23,13 @@ bool smallGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a
 bool smallGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta,
                double* c, int64_t ldc);
 
+/// The same for one row of k times a k x n matrix, alpha 1, beta any; whether that is worth it is the caller's to know.
+bool smallRow(int64_t n, int64_t k, MatrixView<float> a, MatrixView<float> b, float beta, float* c);
+bool smallRow(int64_t n, int64_t k, MatrixView<double> a, MatrixView<double> b, double beta, double* c);
+
+/// Whether a kernel could take the product, were it faster.
+bool fitsSmallKernel(int64_t m, int64_t n, int64_t k, bool b_transposed, size_t element_size);
+
 /// Whether a product of this shape is one, all else being as usual: for tests.
 SHUNT_API bool isSmallProduct(int64_t m, int64_t n, int64_t k, bool a_transposed, bool b_transposed,
                               size_t element_size);

@@ -1,8 +1,8 @@
 // The operators dot and mv.
 #include "generated/native_functions.h"
+#include "kernels/common/view_util.h"
 #include "kernels/linalg/operands.h"
 #include "kernels/rows/cascade.h"
-#include "kernels/common/view_util.h"
 #include "kernels/wrappers/structured.h"
 
 #include <shunt/elementwise/cast.h>
@@ -90,9 +90,6 @@ void mv_impl(const Tensor& self, const Tensor& vec, const Tensor& out) {
     if constexpr (!std::is_same_v<T, bool>) {
       T* const y = reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data());
       const T* const from = reinterpret_cast<const T*>(v.data());
-      if constexpr (std::is_floating_point_v<T>) {
-        if (m > 0 && k > 0) return linalg::gemv(m, k, T(1), matrix.view<T>(), from, vectorStride(v), T(0), y);
-      }
       // A column matrix with the vector's stride as leading dimension.
       linalg::gemm<T>(m, 1, k, 1, matrix.view<T>(), {from, vectorStride(v), false}, 0, y, 1);
     }
