@@ -1,8 +1,9 @@
 // Composite operators of networks: linear, softmax, log_softmax, layer_norm, nll_loss, cross_entropy_loss, dropout.
 // They call other operators and nothing else, so autograd, autocast and modes see those.
 #include "generated/native_functions.h"
-#include "kernels/nn/reduction.h"
 #include "kernels/common/view_util.h"
+#include "kernels/nn/direct_linear.h"
+#include "kernels/nn/reduction.h"
 #include "kernels/wrappers/copy_forms.h"
 
 #include <shunt/autograd/variable_utils.h>
@@ -24,7 +25,10 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   if (!input.defined() || !weight.defined()) [[unlikely]]
     throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
   const bool biased = bias && bias->defined();
-  if (biased && input.dim() == 2) return ops::addmm::call(*bias, input, ops::t::call(weight), 1, 1);
+  if (biased && input.dim() == 2) {
+    if (Tensor result = directLinear(input, weight, *bias); result.defined()) return result;
+    return ops::addmm::call(*bias, input, ops::t::call(weight), 1, 1);
+  }
   if (biased && input.dim() == 3 && input.is_contiguous()) return linearOfBatch(input, weight, *bias);
   Tensor product = ops::matmul::call(input, ops::t::call(weight));
   // In place: the bias neither enlarges the result nor changes its dtype.
