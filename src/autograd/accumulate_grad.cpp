@@ -6,6 +6,7 @@
 #include <shunt/ops.h>
 
 #include "src/autograd/hooks.h"
+#include "src/autograd/unshared.h"
 #include "src/tensor/is_fake.h"
 
 #include <limits>
@@ -28,15 +29,28 @@ Tensor cloneObeyingContract(const Tensor& grad, const Tensor& variable) {
   return result;
 }
 
-void firstGrad(Tensor& slot, const Tensor& variable, Tensor grad) {
-  if (GradMode::is_enabled()) {
-    slot = cloneObeyingContract(grad, variable);
-    return;
+// Whether the leaf can keep the gradient as it is. A part of a larger storage is copied, since it would keep the rest.
+bool canKeep(const Tensor& grad, const Tensor& variable) {
+  return isUnshared(grad) && obeysLayoutContract(grad, variable) &&
+         static_cast<size_t>(grad.numel() * grad.itemsize()) == grad.storage()->nbytes();
+}
+
+// Nobody else has the tensor, so it changes in place: it forgets what it is a view of, and dimensions of size 1, whose
+// strides mean nothing, get the leaf's.
+Tensor asGradOf(const Tensor& variable, Tensor grad) {
+  TensorImpl* impl = grad.unsafeGetTensorImpl();
+  if (impl->autograd_meta() != nullptr) {
+    set_autograd_key(grad, false);
+    impl->set_autograd_meta(nullptr);
   }
-  // Nobody else has it, nor its memory: no copy is needed.
-  const bool steal = grad.use_count() == 1 && grad.storage().use_count() == 1 && obeysLayoutContract(grad, variable);
-  if (!steal) grad = cloneObeyingContract(grad, variable);
-  slot = get_autograd_meta(grad) == nullptr ? std::move(grad) : detached_alias(grad);
+  if (!grad.strides().equals(variable.strides()) && variable.is_non_overlapping_and_dense())
+    impl->set_sizes_and_strides(variable.sizes(), variable.strides(), grad.storage_offset());
+  return grad;
+}
+
+void firstGrad(Tensor& slot, const Tensor& variable, Tensor grad) {
+  const bool keep = !GradMode::is_enabled() && canKeep(grad, variable);
+  slot = keep ? asGradOf(variable, std::move(grad)) : cloneObeyingContract(grad, variable);
 }
 
 // What has no numbers can't be the gradient of what has some, nor be added to it; nor the other way round.

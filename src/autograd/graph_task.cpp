@@ -1,6 +1,7 @@
 #include "src/autograd/graph_task.h"
 
 #include "src/autograd/plain_grad.h"
+#include "src/autograd/unshared.h"
 
 #include <shunt/autograd/engine.h>
 #include <shunt/core/tls.h>
@@ -27,9 +28,10 @@ class CurrentTask {
   const Node* outer_node_ = running_node;
 };
 
-// Nobody else sees the tensor or its memory.
+// Views are left alone even where nobody else sees them: a sum in place would have other strides than sum.add(grad).
 bool canAddInPlace(const Tensor& t) {
-  return t.use_count() == 1 && t.storage().use_count() == 1 && t.is_non_overlapping_and_dense() && !t.requires_grad();
+  return isUnshared(t) && get_view_autograd_meta(t) == nullptr && t.is_non_overlapping_and_dense() &&
+         !t.requires_grad();
 }
 
 void addTo(Tensor& sum, Tensor grad) {
