@@ -1,9 +1,9 @@
 #include "jit/linked_thunk.h"
 
 #include "jit/debug/debug_name.h"
-#include "jit/host/debug_switches.h"
 #include "jit/debug/perf_map.h"
 #include "jit/emit/planned_calls.h"
+#include "jit/host/debug_switches.h"
 #include "jit/host/host_symbols.h"
 
 namespace shunt::jit {

@@ -1,6 +1,6 @@
 // Functionalization: what in-place operators become, which is useful for compilers, since no value ever changes.
-#include <shunt/transforms/functionalize.h>
 #include <shunt/shunt.h>
+#include <shunt/transforms/functionalize.h>
 
 #include <iostream>
 

@@ -1,8 +1,8 @@
 #include "pairs.h"
 
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/transforms/fake_tensor.h>
 #include <shunt/transforms/functionalize.h>
-#include <shunt/interpose/tensor_subclass.h>
 
 #include <iostream>
 

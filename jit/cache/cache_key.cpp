@@ -1,8 +1,8 @@
 #include "jit/cache/cache_key.h"
 
 #include "jit/host/build_id.h"
-#include "jit/host/host_target.h"
 #include "jit/host/host_symbols.h"
+#include "jit/host/host_target.h"
 
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Config/llvm-config.h>

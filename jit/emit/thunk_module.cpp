@@ -1,9 +1,9 @@
 #include "jit/emit/thunk_module.h"
 
-#include "jit/host/host_target.h"
 #include "jit/emit/inline_policy.h"
 #include "jit/emit/plan_constants.h"
 #include "jit/emit/planned_calls.h"
+#include "jit/host/host_target.h"
 #include "jit/plan/plan_symbols.h"
 
 #include <llvm/IR/IRBuilder.h>

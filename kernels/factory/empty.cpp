@@ -1,7 +1,7 @@
 // empty and its relatives: tensors whose contents are not set.
 #include "generated/native_functions.h"
-#include "kernels/common/factory_util.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/factory_util.h"
 #include "kernels/common/view_util.h"
 
 #include <shunt/ops.h>

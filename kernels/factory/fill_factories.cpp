@@ -1,7 +1,7 @@
 // zeros, ones, full and their new_ and _like forms, scalar_tensor: empty tensors, filled below autograd.
 #include "generated/native_functions.h"
-#include "kernels/common/factory_util.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/factory_util.h"
 #include "kernels/common/view_util.h"
 
 namespace shunt::native {

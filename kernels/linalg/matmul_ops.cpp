@@ -1,9 +1,9 @@
 // The operators mm, addmm, bmm, baddbmm with their in-place and out= forms: checks, outputs, the call of gemm.
 #include "generated/native_functions.h"
-#include "kernels/common/result.h"
-#include "kernels/linalg/operands.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/result.h"
 #include "kernels/common/view_util.h"
+#include "kernels/linalg/operands.h"
 #include "kernels/wrappers/copy_forms.h"
 
 #include <shunt/core/parallel.h>

@@ -1,10 +1,10 @@
 // The operators native_layer_norm and native_layer_norm_backward: shapes, dtypes and checks.
 #include "generated/native_functions.h"
 #include "kernels/common/result.h"
+#include "kernels/common/view_util.h"
 #include "kernels/nn/dense.h"
 #include "kernels/nn/layer_norm.h"
 #include "kernels/rows/plan.h"
-#include "kernels/common/view_util.h"
 
 #include <sstream>
 

@@ -1,12 +1,12 @@
 // The operators mse_loss and mse_loss_backward.
 #include "generated/native_functions.h"
+#include "kernels/common/overlap.h"
+#include "kernels/common/result.h"
+#include "kernels/common/view_util.h"
+#include "kernels/nn/reduction.h"
 #include "kernels/pointwise/functors/activation.h"
 #include "kernels/pointwise/functors/arithmetic.h"
-#include "kernels/common/overlap.h"
 #include "kernels/pointwise/run.h"
-#include "kernels/common/result.h"
-#include "kernels/nn/reduction.h"
-#include "kernels/common/view_util.h"
 
 #include <shunt/tensor/expand_utils.h>
 

@@ -1,9 +1,9 @@
 // The operators nll_loss_forward and nll_loss_backward: picks, weighs and reduces log-probabilities of target classes.
 #include "generated/native_functions.h"
 #include "kernels/common/result.h"
+#include "kernels/common/view_util.h"
 #include "kernels/nn/reduction.h"
 #include "kernels/rows/cascade.h"
-#include "kernels/common/view_util.h"
 
 #include <shunt/elementwise/cast.h>
 

@@ -4,10 +4,10 @@
 // everything else is gathered into a buffer of the accumulator type.
 #include "kernels/nn/softmax.h"
 #include "generated/native_functions.h"
+#include "kernels/common/view_util.h"
 #include "kernels/nn/dense.h"
 #include "kernels/nn/softmax_table.h"
 #include "kernels/rows/loop_table.h"
-#include "kernels/common/view_util.h"
 #include "kernels/wrappers/structured.h"
 
 #include <shunt/core/parallel.h>

@@ -1,9 +1,9 @@
 // In-place draws: uniform_, normal_, random_, bernoulli_.
 #include "generated/native_functions.h"
 #include "kernels/common/overlap.h"
-#include "kernels/random/draw.h"
 #include "kernels/common/strided_loop.h"
 #include "kernels/common/view_util.h"
+#include "kernels/random/draw.h"
 
 #include <shunt/core/tls.h>
 #include <shunt/elementwise/cast.h>

@@ -6,9 +6,9 @@
 #pragma once
 
 #include "generated/native_functions.h"
+#include "kernels/common/copy.h"
 #include "kernels/common/overlap.h"
 #include "kernels/random/draw_table.h"
-#include "kernels/common/copy.h"
 
 #include <shunt/core/parallel.h>
 #include <shunt/tensor/tensor.h>

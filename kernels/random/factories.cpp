@@ -2,9 +2,9 @@
 // place.
 #include "generated/native_functions.h"
 #include "kernels/common/factory_util.h"
-#include "kernels/random/draw.h"
 #include "kernels/common/strided_loop.h"
 #include "kernels/common/view_util.h"
+#include "kernels/random/draw.h"
 
 #include <shunt/core/tls.h>
 #include <shunt/elementwise/cast.h>

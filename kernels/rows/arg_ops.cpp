@@ -1,7 +1,7 @@
 // The operators argmax, argmin, max.dim and min.dim: shapes, dtypes and checks.
 #include "generated/native_functions.h"
-#include "kernels/rows/arg_reduce.h"
 #include "kernels/common/view_util.h"
+#include "kernels/rows/arg_reduce.h"
 #include "kernels/wrappers/copy_forms.h"
 
 namespace shunt::native {

@@ -1,8 +1,8 @@
 #include "kernels/rows/arg_reduce.h"
 
 #include "kernels/common/result.h"
-#include "kernels/rows/reduce_expected.h"
 #include "kernels/rows/reduce.h"
+#include "kernels/rows/reduce_expected.h"
 
 #include <shunt/core/parallel.h>
 

@@ -1,7 +1,7 @@
 // The generic loops of reductions along rows: what the compiler specialises. The interpreter doesn't run them.
-#include "kernels/rows/reduce_expected.h"
 #include "kernels/rows/first_of.h"
 #include "kernels/rows/isa_lanes.h"
+#include "kernels/rows/reduce_expected.h"
 #include "kernels/rows/rows.h"
 
 namespace shunt::reduce {

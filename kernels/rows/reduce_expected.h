@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/rows/arg_reduce.h"
-#include "kernels/rows/reduce.h"
 #include "kernels/rows/expected.h"
+#include "kernels/rows/reduce.h"
 
 namespace shunt::reduce {
 

@@ -1,7 +1,7 @@
 // The operators sum, mean, prod, amax, amin, max, min, all, any: dtypes and checks.
 #include "generated/native_functions.h"
-#include "kernels/rows/reduce.h"
 #include "kernels/common/view_util.h"
+#include "kernels/rows/reduce.h"
 #include "kernels/wrappers/copy_forms.h"
 
 #include <shunt/tensor/expand_utils.h>

@@ -1,8 +1,8 @@
 // cat: tensors one after the other along a dimension, in their common dtype.
 #include "generated/native_functions.h"
-#include "kernels/common/overlap.h"
-#include "kernels/common/factory_util.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/factory_util.h"
+#include "kernels/common/overlap.h"
 #include "kernels/common/view_util.h"
 
 #include <cstring>

@@ -1,7 +1,7 @@
 // contiguous, clone and the conversions between dtypes, devices and memory formats.
 #include "generated/native_functions.h"
-#include "kernels/common/factory_util.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/factory_util.h"
 #include "kernels/common/view_util.h"
 
 #include <shunt/ops.h>

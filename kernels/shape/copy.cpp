@@ -2,11 +2,11 @@
 #include "kernels/common/copy.h"
 
 #include "generated/native_functions.h"
-#include "kernels/pointwise/functors/unary.h"
 #include "kernels/common/overlap.h"
-#include "kernels/pointwise/run.h"
 #include "kernels/common/result.h"
 #include "kernels/common/view_util.h"
+#include "kernels/pointwise/functors/unary.h"
+#include "kernels/pointwise/run.h"
 
 #include <shunt/core/tls.h>
 

@@ -1,8 +1,8 @@
 // index_select and index_add: rows of one dimension, chosen by an index vector.
 #include "generated/native_functions.h"
-#include "kernels/common/overlap.h"
-#include "kernels/common/factory_util.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/factory_util.h"
+#include "kernels/common/overlap.h"
 #include "kernels/common/strided_loop.h"
 #include "kernels/common/view_util.h"
 

@@ -1,8 +1,8 @@
 // The functional inverses of views: `self` with `src` in the place of what select, slice, diagonal or as_strided would
 // show.
 #include "generated/native_functions.h"
-#include "kernels/common/overlap.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/overlap.h"
 #include "kernels/common/view_util.h"
 
 namespace shunt::native {

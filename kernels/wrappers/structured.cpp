@@ -1,8 +1,8 @@
 #include "kernels/wrappers/structured.h"
 
-#include "kernels/common/overlap.h"
-#include "kernels/common/factory_util.h"
 #include "kernels/common/copy.h"
+#include "kernels/common/factory_util.h"
+#include "kernels/common/overlap.h"
 
 namespace shunt::wrappers {
 

@@ -5,11 +5,11 @@
 #include <shunt/core/tls.h>
 
 #include "src/dispatch/state_in_use.h"
+#include "src/dispatch/subclass_calls.h"
 #include "src/dispatch/trace.h"
 #include "src/interpose/active_modes.h"
 #include "src/interpose/expected_returns.h"
 #include "src/interpose/handler_returns.h"
-#include "src/dispatch/subclass_calls.h"
 
 namespace shunt {
 

@@ -8,8 +8,8 @@
 #include <shunt/transforms/functionalize.h>
 
 #include "src/autograd/plain_grad.h"
-#include "src/interpose/handler_returns.h"
 #include "src/dispatch/subclass_calls.h"
+#include "src/interpose/handler_returns.h"
 #include "src/tensor/printing.h"
 
 namespace shunt {

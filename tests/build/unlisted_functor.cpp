@@ -1,4 +1,5 @@
-// Must not compile: a functor that no entry of the dictionary names would have no loops, and its first call would crash.
+// Must not compile: a functor that no entry of the dictionary names would have no loops, and its first call would
+// crash.
 #include "kernels/pointwise/descriptor.h"
 
 namespace shunt::functors {

@@ -1,9 +1,9 @@
 // What a key of the disk cache is made of: names in the place of addresses, and build ids.
 #include "jit/cache/cache_key.h"
-#include "jit/host/build_id.h"
 #include "jit/cache/process_addresses.h"
-#include "jit/host/host_target.h"
+#include "jit/host/build_id.h"
 #include "jit/host/host_symbols.h"
+#include "jit/host/host_target.h"
 #include "tests/jit/util.h"
 #include "tests/support/run_command.h"
 

@@ -1,7 +1,7 @@
 #include "tests/jit/util.h"
 
-#include "jit/host/host_target.h"
 #include "jit/emit/optimise.h"
+#include "jit/host/host_target.h"
 
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/Support/SourceMgr.h>
