@@ -1,6 +1,7 @@
 // A mutex that clang's thread-safety analysis understands.
 //
 // Lock levels (a thread holding one may take only those further down):
+// clang-format off
 //   1 Dispatcher::Impl::mutex        registrations, retired states
 //   2 thread records                 (src/core/tls.cpp)
 //   3 leaves: a thunk's timing, oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs, loaded kernel
@@ -10,10 +11,12 @@
 // fork() takes all of them but the timing's, which is only ever tried, in this order (shunt/core/fork.h). Apart from
 // these:
 //   load_library's                   before 1: static objects of a library register; fork() leaves it, as it leaves the
-//   loader's own the compiler's                   (src/tiering/compiler.h) before 1; fork() only tries the one of
-//   compiles, and remembers jit/'s own                       (link, debug, emit) after 1; libshunt_jit.so sees to its
-//   forks itself nodes, hooks, accumulators       (autograd) of one object each; a thread holds at most one, and none
-//   of the above
+//                                    loader's own
+//   the compiler's                   (src/tiering/compiler.h) before 1; fork() only tries the one of compiles, and
+//                                    remembers
+//   jit/'s own                       (link, debug, emit) after 1; libshunt_jit.so sees to its forks itself
+//   nodes, hooks, accumulators       (autograd) of one object each; a thread holds at most one, and none of the above
+// clang-format on
 #pragma once
 
 #include <mutex>
