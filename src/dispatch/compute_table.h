@@ -6,11 +6,9 @@
 //   2 CompositeExplicitAutograd                 for backend slots and Undefined
 //   3 CompositeImplicitAutograd                 for backend slots and Undefined
 //   4 the alias Autograd                        for Autograd slots
-//   5 fallthrough, "composite handled below"    for an Autograd slot whose backend slot is filled by 3: Autocast must
-//   see
-//                                               the composite whole, so it runs below Autograd; for AutogradOther this
-//                                               is an ambiguity, and an error, when a backend it serves has its own
-//                                               kernel
+//   5 fallthrough, "composite handled below"    for an Autograd slot whose backend slot is filled by 3: Autocast has
+//                                               to see the composite whole, so it runs below Autograd; AutogradOther:
+//                                               an ambiguity, and an error, when a backend it serves has its own kernel
 //   6 the backend fallback of its key (may be a fallthrough)
 //   7 missing: calling it is an error that lists what is registered
 //

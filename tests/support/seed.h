@@ -1,8 +1,7 @@
 // The seed of tests that draw their cases, and how much they draw. Any thread.
 //
-//   SHUNT_TEST_SEED=n   repeats the run that printed n; without it the seed is the day's number, so that every day's
-//   runs
-//                       draw other cases, or a fixed one (seedOfComparison)
+//   SHUNT_TEST_SEED=n   repeats the run that printed n; without it the seed is the day's number, so that runs of other
+//                       days draw other cases, or a fixed one (seedOfComparison)
 //   SHUNT_TEST_LONG=1   the whole of what there is to draw, which takes minutes (docs/testing.md)
 #pragma once
 
