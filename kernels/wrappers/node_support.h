@@ -1,5 +1,5 @@
-// How generated nodes keep what is not a tensor: owned copies of lists and strings, and views of them for the formulas.
-// Pure functions of values.
+// How generated nodes keep what is not a tensor: owned copies of lists and strings, and views of them for the formulas;
+// and how their apply() makes its list of gradients. Pure functions of values.
 #pragma once
 
 #include "kernels/autograd/formulas.h"
@@ -48,3 +48,19 @@ inline std::optional<Tensor> unpackOptional(const autograd::SavedVariable& saved
 }
 
 }  // namespace shunt::wrappers
+
+namespace shunt::autograd {
+
+/// What a formula has just computed.
+inline void copy_range(variable_list& out, IndexRange range, Tensor&& t) { out[range.first] = std::move(t); }
+
+/// n undefined gradients in the memory of a list that apply was given and has read: a backward pass hands one list from
+/// node to node.
+inline variable_list undefined_grads(size_t n, variable_list&& read) {
+  variable_list grads = std::move(read);
+  grads.clear();
+  grads.resize(n);
+  return grads;
+}
+
+}  // namespace shunt::autograd

@@ -23,11 +23,11 @@ Tensor implicitGrad(const Tensor& output) {
   return ones_like(output, {}, {}, {}, {}, MemoryFormat::Contiguous);
 }
 
-variable_list makeGrads(const variable_list& outputs, const variable_list& grads) {
+variable_list makeGrads(TensorList outputs, TensorList grads) {
   SHUNT_CHECK(grads.empty() || grads.size() == outputs.size(), "got ", outputs.size(), " tensors and ", grads.size(),
               " gradients");
   variable_list result;
-  result.reserve(outputs.size());
+  result.reserve(std::max(outputs.size(), GraphTask::kRoom));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (grads.empty() || !grads[i].defined()) {
       result.push_back(implicitGrad(outputs[i]));
@@ -45,7 +45,7 @@ variable_list makeGrads(const variable_list& outputs, const variable_list& grads
   return result;
 }
 
-edge_list rootEdges(const variable_list& outputs) {
+edge_list rootEdges(TensorList outputs) {
   edge_list roots;
   roots.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -57,7 +57,7 @@ edge_list rootEdges(const variable_list& outputs) {
   return roots;
 }
 
-edge_list inputEdges(const variable_list& inputs, bool accumulate) {
+edge_list inputEdges(TensorList inputs, bool accumulate) {
   edge_list edges;
   edges.reserve(inputs.size());
   for (const Tensor& input : inputs) {
@@ -69,7 +69,7 @@ edge_list inputEdges(const variable_list& inputs, bool accumulate) {
 }
 
 // Nodes make tensors of their own, of one kind for the whole run.
-bool anyFake(const variable_list& outputs) {
+bool anyFake(TensorList outputs) {
   for (size_t i = 1; i < outputs.size(); ++i)
     SHUNT_CHECK(isFake(outputs[i]) == isFake(outputs[0]), "element ", i, " of tensors is a ",
                 isFake(outputs[i]) ? "fake" : "real", " tensor and element 0 is a ",
@@ -79,16 +79,20 @@ bool anyFake(const variable_list& outputs) {
 }
 
 // Wrappers stand for the tensors that hold their graphs: backward knows nothing of their classes.
-bool anyForwards(const variable_list& tensors) {
+bool anyForwards(TensorList tensors) {
   return std::any_of(tensors.begin(), tensors.end(), [](const Tensor& t) { return t.defined() && forwards_graph(t); });
 }
-variable_list graphTensors(variable_list tensors) {
-  for (Tensor& t : tensors) t = Tensor(graph_tensor(t));
-  return tensors;
+variable_list graphTensors(TensorList tensors) {
+  variable_list result;
+  result.reserve(tensors.size());
+  for (const Tensor& t : tensors) result.push_back(graph_tensor(t));
+  return result;
 }
 
-variable_list execute(const variable_list& outputs, const variable_list& grads, const variable_list& inputs,
-                      bool accumulate, bool keep_graph, bool create_graph) {
+}  // namespace
+
+variable_list execute(TensorList outputs, TensorList grads, TensorList inputs, bool accumulate, bool keep_graph,
+                      bool create_graph) {
   if (anyForwards(outputs) || anyForwards(inputs)) [[unlikely]]
     return execute(graphTensors(outputs), grads, graphTensors(inputs), accumulate, keep_graph, create_graph);
   const edge_list roots = rootEdges(outputs);
@@ -107,6 +111,13 @@ variable_list execute(const variable_list& outputs, const variable_list& grads, 
     if (seeds[i].scalar_type() != meta.dtype()) seeds[i] = seeds[i].to(meta.dtype());
   }
   return task.run(roots, std::move(seeds));
+}
+
+namespace {
+
+bool fits(const TensorImpl& grad, const InputMetadata& meta) {
+  return grad.dtype() == meta.dtype() && isFloatingType(meta.dtype()) && grad.device() == meta.device() &&
+         grad.sizes().equals(meta.sizes());
 }
 
 void fitOutput(const Node& node, size_t i, const InputMetadata& meta, Tensor& grad) {
@@ -142,7 +153,7 @@ void validate_outputs(const Node& node, variable_list& grads) {
     if (isWrapped(grads[i])) [[unlikely]]
       makePlain(grads[i], "Function ", node.name(), " at index ", i, " returned");
     const InputMetadata& meta = edges[i].function->input_metadata(edges[i].input_nr);
-    if (!meta.is_undefined()) fitOutput(node, i, meta, grads[i]);
+    if (!meta.is_undefined() && !fits(*grads[i].unsafeGetTensorImpl(), meta)) fitOutput(node, i, meta, grads[i]);
   }
 }
 

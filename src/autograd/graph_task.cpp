@@ -7,25 +7,22 @@
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 
+#include <algorithm>
+
 namespace shunt::autograd {
 namespace {
 
-constinit thread_local const GraphTask* current_task = nullptr;
-constinit thread_local const Node* running_node = nullptr;
+constinit thread_local const GraphTask* current_task SHUNT_TLS_MODEL = nullptr;
 
 class CurrentTask {
  public:
   explicit CurrentTask(const GraphTask* task) : outer_(std::exchange(current_task, task)) {}
-  ~CurrentTask() {
-    current_task = outer_;
-    running_node = outer_node_;
-  }
+  ~CurrentTask() { current_task = outer_; }
   CurrentTask(const CurrentTask&) = delete;
   CurrentTask& operator=(const CurrentTask&) = delete;
 
  private:
   const GraphTask* outer_;
-  const Node* outer_node_ = running_node;
 };
 
 // Views are left alone even where nobody else sees them: a sum in place would have other strides than sum.add(grad).
@@ -34,11 +31,8 @@ bool canAddInPlace(const Tensor& t) {
          !t.requires_grad();
 }
 
-void addTo(Tensor& sum, Tensor grad) {
-  if (!grad.defined()) return;
-  if (!sum.defined())
-    sum = std::move(grad);
-  else if (!GradMode::is_enabled() && canAddInPlace(sum))
+SHUNT_NOINLINE void addToDefined(Tensor& sum, Tensor&& grad) {
+  if (!GradMode::is_enabled() && canAddInPlace(sum))
     sum.add_(grad);
   else if (!GradMode::is_enabled() && canAddInPlace(grad))
     sum = std::move(grad.add_(sum));
@@ -46,14 +40,24 @@ void addTo(Tensor& sum, Tensor grad) {
     sum = sum.add(grad);
 }
 
+void addTo(Tensor& sum, Tensor&& grad) {
+  if (!grad.defined()) return;
+  if (!sum.defined()) [[likely]]
+    sum = std::move(grad);
+  else
+    addToDefined(sum, std::move(grad));
+}
+
 }  // namespace
 
-const Node* runningNode() { return running_node; }
+const Node* runningNode() { return current_task == nullptr ? nullptr : current_task->runningNode(); }
 
 bool currentTaskWants(const Node* node) { return current_task == nullptr || current_task->wants(node); }
 
 GraphTask::GraphTask(const edge_list& roots, const edge_list& inputs, bool accumulate, bool keep_graph)
-    : restricted_(!inputs.empty()), keep_graph_(keep_graph) {
+    : nodes_(&memory_), targets_(&memory_), ready_(&memory_), restricted_(!inputs.empty()), keep_graph_(keep_graph) {
+  targets_.reserve(NodeTable::kSlots);
+  ready_.reserve(kRoom);
   countDependencies(roots);
   if (!restricted_) return;
   captured_.resize(accumulate ? 0 : inputs.size());
@@ -71,17 +75,14 @@ GraphTask::GraphTask(const edge_list& roots, const edge_list& inputs, bool accum
 }
 
 void GraphTask::countDependencies(const edge_list& roots) {
-  std::vector<Node*> stack;
-  for (const Edge& root : roots)
-    if (nodes_.insert(root.function.get()).second) stack.push_back(root.function.get());
-  while (!stack.empty()) {
-    Node* node = stack.back();
-    stack.pop_back();
-    for (const Edge& edge : node->next_edges()) {
-      if (!edge.is_valid()) continue;
-      const auto [index, is_new] = nodes_.insert(edge.function.get());
-      ++nodes_[index].dependencies;
-      if (is_new) stack.push_back(edge.function.get());
+  for (const Edge& root : roots) nodes_.insert(root.function.get());
+  // The table grows as new nodes are met; those after `i` haven't been looked at.
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    nodes_[i].first_edge = static_cast<uint32_t>(targets_.size());
+    for (const Edge& edge : nodes_[i].node->next_edges()) {
+      const uint32_t target = edge.is_valid() ? nodes_.insert(edge.function.get()).first : NodeTable::kNone;
+      targets_.push_back(target);
+      if (target != NodeTable::kNone) ++nodes_[target].dependencies;
     }
   }
 }
@@ -104,13 +105,11 @@ void GraphTask::markNeeded(const edge_list& roots) {
     enter(nodes_.find(root.function.get()));
     while (!path.empty()) {
       Frame& frame = path.back();
-      const edge_list& edges = nodes_[frame.index].node->next_edges();
-      if (frame.next_edge == edges.size()) {
+      if (frame.next_edge == nodes_[frame.index].node->num_outputs()) {
         path.pop_back();
         continue;
       }
-      const Edge& edge = edges[frame.next_edge];
-      const uint32_t next = edge.is_valid() ? nodes_.find(edge.function.get()) : NodeTable::kNone;
+      const uint32_t next = targets_[nodes_[frame.index].first_edge + frame.next_edge];
       if (next != NodeTable::kNone && enter(next)) continue;  // comes back to this edge when `next` is done
       ++frame.next_edge;
       if (next != NodeTable::kNone && (nodes_[next].needed || nodes_[next].captured)) nodes_[frame.index].needed = true;
@@ -124,22 +123,51 @@ bool GraphTask::wants(const Node* node) const {
   return index != NodeTable::kNone && (nodes_[index].needed || nodes_[index].captured);
 }
 
+void GraphTask::push(uint32_t index) {
+  ready_.push_back({nodes_[index].node->sequence_nr(), index});
+  std::push_heap(ready_.begin(), ready_.end());
+}
+
+uint32_t GraphTask::pop() {
+  std::pop_heap(ready_.begin(), ready_.end());
+  const uint32_t index = ready_.back().index;
+  ready_.pop_back();
+  return index;
+}
+
 variable_list GraphTask::run(const edge_list& roots, variable_list grads) {
   CurrentTask scope(this);
   for (size_t i = 0; i < roots.size(); ++i) {
     const uint32_t index = nodes_.find(roots[i].function.get());
     NodeTable::Entry& entry = nodes_[index];
-    const bool first = entry.buffer.empty();
-    if (first) entry.buffer.resize(entry.node->num_inputs());
-    addTo(entry.buffer[roots[i].input_nr], std::move(grads[i]));
-    if (first && entry.dependencies == 0) ready_.push({entry.node->sequence_nr(), index});
+    addTo(slotOf(entry, roots[i].input_nr), std::move(grads[i]));
+    if (!std::exchange(entry.seeded, true) && entry.dependencies == 0) push(index);
   }
-  while (!ready_.empty()) {
-    const uint32_t index = ready_.top().index;
-    ready_.pop();
-    evaluate(index);
-  }
+  keepForNext(std::move(grads));
+  while (!ready_.empty()) evaluate(pop());
   return std::move(captured_);
+}
+
+Tensor& GraphTask::slotOf(NodeTable::Entry& entry, uint32_t input_nr) {
+  const uint32_t inputs = entry.node->num_inputs();
+  if (inputs == 1) [[likely]]
+    return entry.grad;
+  if (entry.grads.empty()) entry.grads.resize(inputs);
+  return entry.grads[input_nr];
+}
+
+variable_list GraphTask::takeInputs(NodeTable::Entry& entry) {
+  if (entry.node->num_inputs() != 1) return std::move(entry.grads);
+  variable_list inputs = std::move(spare_);
+  if (inputs.capacity() < kRoom) inputs.reserve(kRoom);
+  inputs.push_back(std::move(entry.grad));
+  return inputs;
+}
+
+// What the list holds is released at once: the leaf that gets a gradient looks who else holds it.
+void GraphTask::keepForNext(variable_list&& list) {
+  list.clear();
+  if (list.capacity() > spare_.capacity()) spare_.swap(list);
 }
 
 void GraphTask::capture(uint32_t index, const variable_list& inputs) {
@@ -147,43 +175,48 @@ void GraphTask::capture(uint32_t index, const variable_list& inputs) {
     if (c.index == index) captured_[c.position] = inputs[c.input_nr];
 }
 
-variable_list GraphTask::call(Node& node, variable_list inputs) {
-  running_node = &node;
-  const NodeHooks* hooks = node.hooks();
-  if (hooks == nullptr) return node(std::move(inputs));
+variable_list GraphTask::callWithHooks(Node& node, const NodeHooks& hooks, variable_list inputs) {
   const auto plain = [&](variable_list grads, const char* kind, size_t i) {
     for (Tensor& grad : grads)
       if (isWrapped(grad)) [[unlikely]]
         makePlain(grad, "the ", kind, "-hook ", i, " of ", node.name(), " returned");
     return grads;
   };
-  for (size_t i = 0; i < hooks->pre.size(); ++i) inputs = plain(hooks->pre[i](inputs), "pre", i);
-  if (hooks->post.empty()) return node(std::move(inputs));
+  for (size_t i = 0; i < hooks.pre.size(); ++i) inputs = plain(hooks.pre[i](inputs), "pre", i);
+  if (hooks.post.empty()) return node(std::move(inputs));
   const variable_list before = inputs;
   variable_list outputs = node(std::move(inputs));
-  for (size_t i = 0; i < hooks->post.size(); ++i) outputs = plain(hooks->post[i](outputs, before), "post", i);
+  for (size_t i = 0; i < hooks.post.size(); ++i) outputs = plain(hooks.post[i](outputs, before), "post", i);
   return outputs;
 }
 
+// Neither the table nor the targets grow while nodes run, so references into them hold.
 void GraphTask::evaluate(uint32_t index) {
-  Node& node = *nodes_[index].node;
-  variable_list inputs = std::move(nodes_[index].buffer);
-  if (nodes_[index].captured) capture(index, inputs);
-  if (restricted_ && !nodes_[index].needed) return;
-  variable_list grads = call(node, std::move(inputs));
+  NodeTable::Entry& entry = nodes_[index];
+  Node& node = *entry.node;
+  variable_list inputs = takeInputs(entry);
+  if (restricted_) {
+    if (entry.captured) capture(index, inputs);
+    if (!entry.needed) return keepForNext(std::move(inputs));
+  }
+  running_node_ = &node;
+  const NodeHooks* hooks = node.hooks();
+  variable_list grads = hooks == nullptr ? node(std::move(inputs)) : callWithHooks(node, *hooks, std::move(inputs));
+  keepForNext(std::move(inputs));  // a node may leave it as it was
   if (!keep_graph_) node.release_variables();
   validate_outputs(node, grads);
-  for (size_t i = 0; i < node.num_outputs(); ++i) deliver(node.next_edge(i), std::move(grads[i]));
+  const edge_list& edges = node.next_edges();
+  const uint32_t* target = targets_.data() + entry.first_edge;
+  for (size_t i = 0; i < edges.size(); ++i)
+    if (target[i] != NodeTable::kNone) deliver(target[i], edges[i].input_nr, std::move(grads[i]));
+  keepForNext(std::move(grads));
 }
 
-void GraphTask::deliver(const Edge& edge, Tensor grad) {
-  if (!edge.is_valid()) return;
-  const uint32_t index = nodes_.find(edge.function.get());
+void GraphTask::deliver(uint32_t index, uint32_t input_nr, Tensor&& grad) {
   NodeTable::Entry& entry = nodes_[index];
   if (restricted_ && !entry.needed && !entry.captured) return;
-  if (entry.buffer.empty()) entry.buffer.resize(entry.node->num_inputs());
-  addTo(entry.buffer[edge.input_nr], std::move(grad));
-  if (--entry.dependencies == 0) ready_.push({entry.node->sequence_nr(), index});
+  addTo(slotOf(entry, input_nr), std::move(grad));
+  if (--entry.dependencies == 0) push(index);
 }
 
 }  // namespace shunt::autograd

@@ -1,13 +1,17 @@
 // GraphTask: one run of the engine: which nodes take part, how many gradients each still waits for, and the gradients
 // that arrived so far.
 //
-// Lives on the stack of the thread that runs it; only that thread touches it. Borrows the nodes: the roots, which the
-// caller owns, keep all of them alive.
+// Lives on the stack of the thread that runs it; only that thread touches it, so that threads may run through one
+// retained graph at once. Borrows the nodes: the roots, which the caller owns, keep all of them alive. The nodes' edges
+// are looked up once, at the start: nothing changes the edges of a graph while a run goes through it.
 #pragma once
+
+#include "src/autograd/scratch_memory.h"
 
 #include <shunt/autograd/node.h>
 
-#include <queue>
+#include <memory_resource>
+#include <vector>
 
 namespace shunt::autograd {
 
@@ -15,27 +19,48 @@ namespace shunt::autograd {
 class NodeTable {
  public:
   struct Entry {
+    explicit Entry(Node* n) : node(n) {}
     Node* node;
     uint32_t dependencies = 0;  // edges of executed nodes that have not delivered yet
+    uint32_t first_edge = 0;    // where GraphTask keeps the node's targets
     bool needed = false;        // in a restricted run: leads to an input
     bool captured = false;      // in a restricted run: is an input's own edge
-    variable_list buffer;       // one slot for each input of the node
+    bool seeded = false;        // is a root that has its gradient
+    Tensor grad;                // what arrived at a node with one input
+    variable_list grads;        // at a node with several: a slot for each; empty until the first gradient comes
   };
-  NodeTable() : slots_(32, 0) {}
+  explicit NodeTable(std::pmr::memory_resource* memory) : slots_(kSlots, 0, memory), entries_(memory) {
+    entries_.reserve(kSlots / 2);
+  }
 
   /// Index of the node's entry, and whether it is new.
-  std::pair<uint32_t, bool> insert(Node* node);
+  std::pair<uint32_t, bool> insert(Node* node) {
+    if (2 * entries_.size() >= slots_.size()) [[unlikely]]
+      grow();
+    uint32_t& slot = slots_[slotOf(node)];
+    if (slot != 0) return {slot - 1, false};
+    entries_.emplace_back(node);
+    slot = static_cast<uint32_t>(entries_.size());
+    return {slot - 1, true};
+  }
   static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t find(const Node* node) const;
   Entry& operator[](uint32_t i) { return entries_[i]; }
   const Entry& operator[](uint32_t i) const { return entries_[i]; }
   size_t size() const { return entries_.size(); }
 
+  static constexpr size_t kSlots = 32;  // to begin with
+
  private:
-  size_t slotOf(const Node* node) const;
+  size_t slotOf(const Node* node) const {
+    const size_t mask = slots_.size() - 1;
+    size_t slot = (reinterpret_cast<uintptr_t>(node) >> 4) * 0x9e3779b97f4a7c15ull >> 20 & mask;
+    while (slots_[slot] != 0 && entries_[slots_[slot] - 1].node != node) slot = (slot + 1) & mask;
+    return slot;
+  }
   void grow();
-  std::vector<uint32_t> slots_;  // index + 1; 0 is empty
-  std::vector<Entry> entries_;
+  std::pmr::vector<uint32_t> slots_;  // index + 1; 0 is empty
+  std::pmr::vector<Entry> entries_;
 };
 
 class GraphTask {
@@ -48,6 +73,11 @@ class GraphTask {
   variable_list run(const edge_list& roots, variable_list grads);
   bool restricted() const { return restricted_; }
   bool wants(const Node* node) const;
+  /// The node being called, or null.
+  const Node* runningNode() const { return running_node_; }
+
+  /// One list of gradients goes along a run from node to node, so it starts with room for what most nodes return.
+  static constexpr size_t kRoom = 4;
 
  private:
   struct Ready {
@@ -62,18 +92,32 @@ class GraphTask {
   };
   void countDependencies(const edge_list& roots);
   void markNeeded(const edge_list& roots);
-  void deliver(const Edge& edge, Tensor grad);
+  void push(uint32_t index);
+  uint32_t pop();
   void evaluate(uint32_t index);
-  variable_list call(Node& node, variable_list inputs);
+  static variable_list callWithHooks(Node& node, const NodeHooks& hooks, variable_list inputs);
   void capture(uint32_t index, const variable_list& inputs);
+  void deliver(uint32_t index, uint32_t input_nr, Tensor&& grad);
+  static Tensor& slotOf(NodeTable::Entry& entry, uint32_t input_nr);
+  variable_list takeInputs(NodeTable::Entry& entry);
+  void keepForNext(variable_list&& list);
 
+  // Enough for a graph of 16 nodes and some; what is larger goes on in the heap.
+  ScratchMemory<1792> memory_;
   NodeTable nodes_;
-  std::priority_queue<Ready> ready_;
+  std::pmr::vector<uint32_t> targets_;  // for each edge of each node the index of the node that it leads to, or kNone
+  std::pmr::vector<Ready> ready_;       // a heap, the highest sequence number first
+  variable_list spare_;                 // empty, for the inputs of the next node
   std::vector<Capture> captures_;
   variable_list captured_;
+  const Node* running_node_ = nullptr;
   bool restricted_;
   bool keep_graph_;
 };
+
+/// One run from `outputs` (engine.h: backward, and grad where not `accumulate`). `grads` and `inputs` may be empty.
+variable_list execute(TensorList outputs, TensorList grads, TensorList inputs, bool accumulate, bool keep_graph,
+                      bool create_graph);
 
 /// Whether the run on this thread, if there is one, goes through `node`.
 bool currentTaskWants(const Node* node);

@@ -6,6 +6,7 @@
 
 #include <shunt/ops.h>
 
+#include "src/autograd/graph_task.h"
 #include "src/autograd/hooks.h"
 
 namespace shunt {
@@ -70,7 +71,7 @@ Tensor& Tensor::mutable_grad() const {
 
 void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph) const {
   impl();
-  autograd::backward({*this}, {gradient}, retain_graph, create_graph);
+  autograd::execute({this, 1}, {&gradient, 1}, {}, true, retain_graph.value_or(create_graph), create_graph);
 }
 
 int64_t Tensor::_version() const {

@@ -216,6 +216,48 @@ TEST(Depth, AMillionNodesRunAndGoWithoutRecursion) {
   z = Tensor();
 }
 
+TEST(Depth, WideGraphsOutgrowTheRunsOwnMemory) {
+  const Tensor x = leaf({1, 2});
+  Tensor sum = x.mul(0);
+  for (int i = 1; i <= 100; ++i) sum = sum.add(x.mul(x).mul(i));
+  sum.backward(tensorOf({1, 1}));
+  EXPECT_EQ(values(x.grad()), (Values{2 * 5050, 4 * 5050}));
+}
+
+TEST(Lists, OfGradientsGoFromNodeToNode) {
+  std::vector<size_t> rooms;
+  const Tensor x = leaf({1});
+  Tensor y = x;
+  for (int i = 0; i < 3; ++i) y = applyNode<RoomNode>({y}, x.detach().clone(), &rooms);
+  y.backward();
+  ASSERT_EQ(rooms.size(), 3u);
+  for (const size_t room : rooms) EXPECT_GE(room, 4u) << "a list for this node alone would have room for one";
+}
+
+TEST(Lists, AreReusedByGeneratedNodes) {
+  const Tensor x = leaf({1, 2}), w = leaf({3, 4});
+  for (const Tensor& y : {x.mul(w), x.sigmoid(), x.add(w)}) {
+    variable_list grads;
+    grads.reserve(4);
+    grads.push_back(tensorOf({1, 1}));
+    const Tensor* at = grads.data();
+    const variable_list result = (*y.grad_fn())(std::move(grads));
+    EXPECT_EQ(result.data(), at) << y.grad_fn()->name();
+    EXPECT_EQ(result.size(), y.grad_fn()->num_outputs());
+  }
+}
+
+TEST(Lists, OfNodesWithSeveralOutputsKeepAllGradients) {
+  const Tensor x = leaf({3, 1, 2});
+  const auto [values_of, indices] = x.max(0, true);
+  values_of.mul(5).backward(tensorOf({1}));
+  EXPECT_EQ(values(x.grad()), (Values{5, 0, 0}));
+  const Tensor part = leaf({1, 2, 3, 4});
+  const std::vector<Tensor> halves = part.split(2);
+  halves[0].mul(halves[1]).backward(tensorOf({1, 1}));
+  EXPECT_EQ(values(part.grad()), (Values{3, 4, 1, 2}));
+}
+
 TEST(Reentrant, BackwardInsideANode) {
   const Tensor x = leaf({2});
   const Tensor y = applyNode<NestedNode>({x}, x.detach().clone());

@@ -49,6 +49,16 @@ struct CountingNode : Node {
   int* calls_;
 };
 
+/// Notes the room of the lists that it is given.
+struct RoomNode : Node {
+  explicit RoomNode(std::vector<size_t>* rooms) : rooms_(rooms) {}
+  autograd::variable_list apply(autograd::variable_list&& grads) override {
+    rooms_->push_back(grads.capacity());
+    return std::move(grads);
+  }
+  std::vector<size_t>* rooms_;
+};
+
 struct UndefinedNode : Node {
   autograd::variable_list apply(autograd::variable_list&&) override { return {Tensor()}; }
 };

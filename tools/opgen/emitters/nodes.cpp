@@ -82,10 +82,16 @@ std::string jointFormula(const GradientFormula& f) {
 }
 
 std::string applyFunction(const Derivative& d) {
-  std::string body = ranges(d) + "  variable_list grad_inputs(gen.size());\n";
-  body += "  if (!any_grad_defined(grads)) return grad_inputs;\n";
-  const bool grad = std::any_of(d.formulas.begin(), d.formulas.end(), [](const auto& f) { return !usesGrads(f); });
-  if (grad) body += "  [[maybe_unused]] const Tensor& grad = grads[0];\n";
+  const auto of_list = [](const GradientFormula& f) { return usesGrads(f); };
+  std::string body = ranges(d) + "  if (!any_grad_defined(grads)) return undefined_grads(gen.size());\n";
+  if (std::none_of(d.formulas.begin(), d.formulas.end(), of_list)) {
+    body += "  [[maybe_unused]] const Tensor grad = std::move(grads[0]);\n";
+    body += "  variable_list grad_inputs = undefined_grads(gen.size(), std::move(grads));\n";
+  } else {
+    if (!std::all_of(d.formulas.begin(), d.formulas.end(), of_list))
+      body += "  [[maybe_unused]] const Tensor& grad = grads[0];\n";
+    body += "  variable_list grad_inputs(gen.size());\n";
+  }
   for (const SavedValue& s : d.saved) body += savedLocal(s);
   for (const GradientFormula& f : d.formulas) body += f.inputs.size() == 1 ? oneFormula(f) : jointFormula(f);
   return fmt::format(
