@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -153,6 +154,33 @@ void boxedCall(benchmark::State& state) {
   }
 }
 BENCHMARK(boxedCall)->Name("interpreted/boxed call of add, 16 floats");
+
+double threadSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Backward alone: graphs are made before and freed after it, and each finds a leaf that has no gradient. CPU time.
+void backwardOfAChain(benchmark::State& state) {
+  constexpr size_t kGraphs = 16, kNodes = 5;
+  jit::set_enabled(false);
+  const Tensor x = randn({16}).requires_grad_(), w = randn({16}), seed = randn({16});
+  std::vector<Tensor> graphs(kGraphs);
+  for (auto _ : state) {
+    for (Tensor& y : graphs) y = x.mul(w).add(w).relu().sigmoid().mul(2);
+    const double start = threadSeconds();
+    for (const Tensor& y : graphs) {
+      x.mutable_grad() = Tensor();
+      y.backward(seed);
+    }
+    state.SetIterationTime((threadSeconds() - start) / (kGraphs * kNodes));
+  }
+}
+BENCHMARK(backwardOfAChain)
+    ->Name("interpreted/backward of a chain of 5 nodes, 16 floats, per node")
+    ->UseManualTime()
+    ->Iterations(1000);
 
 struct PassOn : DispatchMode {
   void handle(const OperatorHandle& op, Stack* stack) override { op.callBoxed(stack); }
