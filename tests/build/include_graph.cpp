@@ -30,28 +30,47 @@ std::optional<std::string> resolve(const Graph& graph, const std::string& from, 
   return std::nullopt;
 }
 
-// Lower may not include higher. The public halves of core and tensor are one layer: an IValue holds tensors.
+// Lower may not include higher, within one part of the project. The public halves of core and tensor are one layer: an
+// IValue holds tensors. Public headers stand with the lowest layer that may need them.
+enum class Part { kRuntime, kCompiler, kGenerator };
 struct Layer {
   const char* folder;
+  Part part;
   int level;
 };
 constexpr std::array kLayers = {
-    // The runtime; public headers stand with the lowest layer that may need them.
-    Layer{"include/shunt/core/", 0}, Layer{"include/shunt/tensor/", 0}, Layer{"src/base/", 1}, Layer{"src/core/", 2},
-    Layer{"src/dispatch/", 3}, Layer{"src/tensor/", 4}, Layer{"include/shunt/autograd/", 5}, Layer{"src/autograd/", 5},
-    Layer{"include/shunt/device/", 6}, Layer{"include/shunt/interpose/", 6}, Layer{"include/shunt/transforms/", 6},
-    Layer{"src/device/", 6}, Layer{"src/transforms/", 7}, Layer{"src/interpose/", 8}, Layer{"src/tiering/", 9},
-    // The compiler.
-    Layer{"jit/host/", 0}, Layer{"jit/bitcode/", 1}, Layer{"jit/plan/", 2}, Layer{"jit/passes/", 3},
-    Layer{"jit/emit/", 4}, Layer{"jit/link/", 5}, Layer{"jit/cache/", 6}, Layer{"jit/debug/", 6},
-    // The generator.
-    Layer{"tools/opgen/model/", 0}, Layer{"tools/opgen/emitters/", 1}};
+    Layer{"include/shunt/core/", Part::kRuntime, 0},
+    Layer{"include/shunt/tensor/", Part::kRuntime, 0},
+    Layer{"src/base/", Part::kRuntime, 1},
+    Layer{"src/core/", Part::kRuntime, 2},
+    Layer{"src/dispatch/", Part::kRuntime, 3},
+    Layer{"src/tensor/", Part::kRuntime, 4},
+    Layer{"include/shunt/autograd/", Part::kRuntime, 5},
+    Layer{"src/autograd/", Part::kRuntime, 5},
+    Layer{"include/shunt/device/", Part::kRuntime, 6},
+    Layer{"include/shunt/interpose/", Part::kRuntime, 6},
+    Layer{"include/shunt/transforms/", Part::kRuntime, 6},
+    Layer{"src/device/", Part::kRuntime, 6},
+    Layer{"src/transforms/", Part::kRuntime, 7},
+    Layer{"src/interpose/", Part::kRuntime, 8},
+    Layer{"src/tiering/", Part::kRuntime, 9},
+    Layer{"jit/host/", Part::kCompiler, 0},
+    Layer{"jit/bitcode/", Part::kCompiler, 1},
+    Layer{"jit/plan/", Part::kCompiler, 2},
+    Layer{"jit/passes/", Part::kCompiler, 3},
+    Layer{"jit/emit/", Part::kCompiler, 4},
+    Layer{"jit/link/", Part::kCompiler, 5},
+    Layer{"jit/cache/", Part::kCompiler, 6},
+    Layer{"jit/debug/", Part::kCompiler, 6},
+    Layer{"tools/opgen/model/", Part::kGenerator, 0},
+    Layer{"tools/opgen/emitters/", Part::kGenerator, 1},
+};
 
-std::optional<int> levelOf(const std::string& path) {
+const Layer* layerOf(const std::string& path) {
   for (const Layer& layer : kLayers) {
-    if (startsWith(path, layer.folder)) return layer.level;
+    if (startsWith(path, layer.folder)) return &layer;
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 // Who may include whom, by the first folder.
@@ -77,8 +96,9 @@ std::optional<std::string> violation(const std::string& from, const std::string&
                                      [&](const std::string& folder) { return startsWith(to, folder); });
     if (!allowed) return std::string(visibility.from) + " may not include it";
   }
-  const std::optional<int> lower = levelOf(from), upper = levelOf(to);
-  if (lower && upper && *lower < *upper) return "it belongs to a higher layer";
+  const Layer *lower = layerOf(from), *upper = layerOf(to);
+  if (lower && upper && lower->part == upper->part && lower->level < upper->level)
+    return "it belongs to a higher layer";
   return std::nullopt;
 }
 
@@ -143,13 +163,19 @@ std::vector<Include> parseIncludes(const std::string& text) {
   static const std::regex kDirective(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");
   std::vector<Include> includes;
   std::string line;
-  bool in_comment = false;
+  bool in_comment = false, in_literal = false;  // of an emitter: what it writes
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     line = text.substr(begin, end - begin);
     begin = end + 1;
     std::smatch match;
-    if (!in_comment && std::regex_search(line, match, kDirective)) includes.push_back({match[2], match[1] == "<"});
+    if (!in_comment && !in_literal && std::regex_search(line, match, kDirective))
+      includes.push_back({match[2], match[1] == "<"});
+    const size_t begun = line.rfind("R\"("), ended = line.rfind(")\"");
+    if (begun != std::string::npos && (ended == std::string::npos || ended < begun))
+      in_literal = true;
+    else if (ended != std::string::npos)
+      in_literal = false;
     const size_t opened = line.rfind("/*"), closed = line.rfind("*/");
     if (opened != std::string::npos && (closed == std::string::npos || closed < opened))
       in_comment = true;

@@ -74,6 +74,10 @@ TEST(IncludeGraph, ParserSeesDirectivesOnly) {
   EXPECT_EQ(includes[1].target, "c.h");
   EXPECT_FALSE(includes[1].angled);
   EXPECT_EQ(includes[2].target, "f");
+  // What an emitter writes is no directive of its own.
+  const auto emitter = parseIncludes("const char* kHead = R\"(#include <a>\n#include <b>\n)\";\n#include <c>\n");
+  ASSERT_EQ(emitter.size(), 1u);
+  EXPECT_EQ(emitter[0].target, "c");
 }
 
 struct Case {
