@@ -1,5 +1,6 @@
-// How the generated Autograd wrappers begin to record a call: the new node, and its edges. Inline, and with one way
-// out, since every thunk that records has it. Acts on the wrapper's arguments only.
+// How the generated Autograd wrappers record a call: the new node with its edges before it, the result's history after
+// it. Parts of the functions that the wrappers call for it: Note [Recording apart]
+// (tools/opgen/emitters/autograd.cpp). Acts on the wrapper's arguments only.
 #pragma once
 
 #include <shunt/autograd/variable_utils.h>
@@ -30,13 +31,18 @@ inline void addEdges(Node& node, TensorOptList list) {
   for (const auto& t : list) addEdges(node, t);
 }
 
-/// A node of class N with one edge for each tensor, absent ones too, lists flattened; none unless the call is recorded.
+/// A node of class N with one edge for each tensor, absent ones too, lists flattened.
 template <class N, class... Args>
-SHUNT_ALWAYS_INLINE intrusive_ptr<N> recordNode(bool is_recorded, const Args&... args) {
-  if (!is_recorded) return {};
+SHUNT_ALWAYS_INLINE intrusive_ptr<N> makeNode(const Args&... args) {
   intrusive_ptr<N> node = make_intrusive<N>();
   (addEdges(*node, args), ...);
   return node;
+}
+
+/// Makes the node the history of the operator's only result, and takes it over. One function for all nodes.
+template <class Result>
+SHUNT_NOINLINE void recordOutput(const Result& result, Node* owned) {
+  autograd::set_history(result, intrusive_ptr<Node>::reclaim(owned));
 }
 
 }  // namespace shunt::wrappers

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace opgen {
 
@@ -46,10 +47,35 @@ std::string tensorNames(const OperatorDef& op) {
 
 std::string belowAutograd(const OperatorDef& op) { return redispatchCall(op, "ks & kAfterAutograd"); }
 
-std::string wrapper(const OperatorDef& op, const std::string& body) {
-  return fmt::format("namespace wrappers::{} {{\n{} {}({}) {{\n{}}}\n}}\n", kSpace, returnType(op), op.cpp_name,
-                     parameters(op, "DispatchKeySet ks"), body);
+/// `helpers` are the functions that the body calls.
+std::string wrapper(const OperatorDef& op, const std::string& body, const std::string& helpers) {
+  return fmt::format("namespace wrappers::{} {{\n{}{} {}({}) {{\n{}}}\n}}\n", kSpace, helpers, returnType(op),
+                     op.cpp_name, parameters(op, "DispatchKeySet ks"), body);
 }
+
+bool isPartOfName(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+bool mentions(const std::string& code, const std::string& name) {
+  for (size_t at = code.find(name); at != code.npos; at = code.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !isPartOfName(code[at - 1])) && (end == code.size() || !isPartOfName(code[end]))) return true;
+  }
+  return false;
+}
+
+/// The operator's arguments that some code uses, as a function's parameters and as a call's arguments.
+struct UsedArguments {
+  std::vector<std::string> parameters, names;
+
+  UsedArguments(const OperatorDef& op, const std::string& code) {
+    for (const Argument& a : op.arguments())
+      if (mentions(code, a.name)) add(argumentType(a), a.name);
+  }
+  void add(const std::string& type, const std::string& name) {
+    parameters.push_back(type + " " + name);
+    names.push_back(name);
+  }
+};
 
 /// out= forms, and in-place forms of operators without gradient: nothing that requires grad may take part.
 std::string refusingBody(const OperatorDef& op) {
@@ -64,6 +90,11 @@ std::string refusingBody(const OperatorDef& op) {
 }
 
 /// The part of the wrapper of one differentiable operator that depends on its form.
+///
+/// Note [Recording apart]
+/// The node's making, its edges and what it saves are a function of their own, and so is what follows the call where
+/// the node saves outputs. Every thunk that records calls them: inlined they were two thirds of its code and of its
+/// compile, for what the library's compile does as well.
 class RecordingWrapper {
  public:
   explicit RecordingWrapper(const OperatorDef& op) : op_(op), d_(*op.derivative), inplace_(op.form == Form::kInplace) {}
@@ -75,13 +106,20 @@ class RecordingWrapper {
       text += fmt::format("  const bool requires_grad = autograd::compute_requires_grad({});\n", requiresGradNames());
       text += forEachWritten(op_, "  autograd::check_inplace({}, requires_grad);\n");
     }
-    text += fmt::format(
-        "  intrusive_ptr<autograd::generated::{0}> node = "
-        "wrappers::recordNode<autograd::generated::{0}>({1}, {2});\n",
-        d_.node_name, inplace_ ? "requires_grad" : fmt::format("autograd::compute_requires_grad({})", inputs), inputs);
-    const std::string saved = saves(false, "node->");
-    if (!saved.empty()) text += "  if (node) {\n" + saved + "  }\n";
+    text += fmt::format("  auto node = intrusive_ptr<Node>::reclaim({} ? {}_node({}) : nullptr);\n",
+                        inplace_ ? "requires_grad" : fmt::format("autograd::compute_requires_grad({})", inputs),
+                        op_.cpp_name, join(UsedArguments(op_, nodeBody()).names, ", "));
     return text + callAndRecord();
+  }
+
+  /// Note [Recording apart].
+  std::string helpers() const {
+    std::string text = fmt::format("SHUNT_NOINLINE Node* {}_node({}) {{\n{}}}\n", op_.cpp_name,
+                                   join(UsedArguments(op_, nodeBody()).parameters, ", "), nodeBody());
+    if (const std::string body = recordedBody(); !body.empty())
+      text += fmt::format("SHUNT_NOINLINE void {}_recorded({}) {{\n{}}}\n", op_.cpp_name,
+                          join(afterCall(body).parameters, ", "), body);
+    return text;
   }
 
  private:
@@ -103,6 +141,31 @@ class RecordingWrapper {
     return join(names, ", ");
   }
 
+  /// Returns the new node, which the caller owns.
+  std::string nodeBody() const {
+    return fmt::format("  auto node = wrappers::makeNode<autograd::generated::{}>({});\n{}  return node.release();\n",
+                       d_.node_name, join(d_.inputs, ", "), saves(false, "node->"));
+  }
+
+  /// Of the function that takes the node over; empty where the wrapper does all that there is to do.
+  std::string recordedBody() const {
+    const std::string saved = saves(true, "recorded.");
+    if (saved.empty() && (inplace_ || op_.returns().size() == 1)) return "";
+    return "  auto node = intrusive_ptr<Node>::reclaim(owned);\n" +
+           (saved.empty()
+                ? ""
+                : fmt::format("  auto& recorded = static_cast<autograd::generated::{}&>(*node);\n", d_.node_name)) +
+           (inplace_ ? rebase() : namedResults() + setHistories()) + saved;
+  }
+
+  UsedArguments afterCall(const std::string& body) const {
+    UsedArguments used(op_, body);
+    if (!inplace_) used.add(fmt::format("const {}&", returnType(op_)), resultVariable());
+    used.parameters.push_back("Node* owned");
+    used.names.push_back("node.release()");
+    return used;
+  }
+
   /// `node` is how its members are reached.
   std::string saves(bool outputs, const char* node) const {
     std::string text;
@@ -112,10 +175,10 @@ class RecordingWrapper {
     if (!outputs)
       for (const std::string& input : d_.inputs)
         if (isTensorList(*op_.schema.findArgument(input)))
-          text += fmt::format("    {0}{1}_size_ = {1}.size();\n", node, input);
+          text += fmt::format("  {0}{1}_size_ = {1}.size();\n", node, input);
     for (const SavedValue& s : d_.saved) {
       if (s.is_output != outputs) continue;
-      text += fmt::format("    {}{}{}_{};\n", lists ? "" : condition(s), node, s.name, assignment(s));
+      text += fmt::format("  {}{}{}_{};\n", lists ? "" : condition(s), node, s.name, assignment(s));
     }
     return text;
   }
@@ -153,22 +216,23 @@ class RecordingWrapper {
     } else {
       text = fmt::format("  {} {} = {};\n", returnType(op_), resultVariable(), call);
     }
-    return text + namedResults() + recorded(setHistories()) + fmt::format("  return {};\n", resultVariable());
+    return text + recorded(fmt::format("  wrappers::recordOutput({}, node.release());\n", resultVariable())) +
+           fmt::format("  return {};\n", resultVariable());
   }
 
   /// transpose_ and the like change what a view shows and nothing in its base: the new version alone renews its
   /// history.
   std::string rebase() const {
     const bool changes_geometry = contains(op_.tags, "inplace_view");
-    return fmt::format("    {}autograd::rebase_history(self, std::move(node));\n",
+    return fmt::format("  {}autograd::rebase_history(self, std::move(node));\n",
                        changes_geometry ? "if (!self.is_view()) " : "");
   }
 
-  /// The last history that is set takes the node over; what saves outputs then reaches it through a reference.
+  /// `history`: what is to be done where no function does it.
   std::string recorded(const std::string& history) const {
-    const std::string saved = saves(true, "recorded.");
-    return fmt::format("  if (node) {{\n{}{}{}  }}\n", saved.empty() ? "" : "    auto& recorded = *node;\n", history,
-                       saved);
+    const std::string body = recordedBody();
+    if (body.empty()) return "  if (node) {\n  " + history + "  }\n";
+    return fmt::format("  if (node) {}_recorded({});\n", op_.cpp_name, join(afterCall(body).names, ", "));
   }
 
   std::string resultVariable() const { return op_.returns().size() == 1 ? resultName(op_, 0) : "results"; }
@@ -177,17 +241,17 @@ class RecordingWrapper {
     if (op_.returns().size() == 1) return "";
     std::vector<std::string> names;
     for (size_t i = 0; i < op_.returns().size(); ++i) names.push_back(resultName(op_, i));
-    return fmt::format("  [[maybe_unused]] auto& [{}] = results;\n", join(names, ", "));
+    return fmt::format("  [[maybe_unused]] const auto& [{}] = results;\n", join(names, ", "));
   }
 
   std::string setHistories() const {
     std::vector<std::string> results;
     for (size_t i = 0; i < op_.returns().size(); ++i)
       if (isTensor(op_.returns()[i]) && d_.output_differentiability[i]) results.push_back(resultName(op_, i));
+    // The last history that is set takes the node over; what saves outputs then reaches it through a reference.
     std::string text;
     for (const std::string& r : results)
-      text +=
-          fmt::format("    autograd::set_history({}, {});\n", r, &r == &results.back() ? "std::move(node)" : "node");
+      text += fmt::format("  autograd::set_history({}, {});\n", r, &r == &results.back() ? "std::move(node)" : "node");
     return text;
   }
 
@@ -196,12 +260,14 @@ class RecordingWrapper {
   bool inplace_;
 };
 
-/// The wrapper's body; empty for a fallthrough.
-std::string bodyFor(const OperatorDef& op) {
+/// The wrapper's body; empty for a fallthrough. Adds the functions that it calls.
+std::string bodyFor(const OperatorDef& op, std::string& helpers) {
   const Derivative* d = op.derivative;
   if (op.form == Form::kOut) return d != nullptr && d->nothingDifferentiable() ? "" : refusingBody(op);
   if (d->nothingDifferentiable()) return op.form == Form::kInplace && d->op != &op ? refusingBody(op) : "";
-  return RecordingWrapper(op).body();
+  const RecordingWrapper recording(op);
+  helpers = recording.helpers();
+  return recording.body();
 }
 
 }  // namespace
@@ -212,13 +278,14 @@ void emitAutograd(const Dictionary& dictionary, const Output& out, Registrations
     if (op.isCompositeImplicit() || hasAutogradKernel(op) || !op.hasTensorArgument()) continue;
     if (op.derivative == nullptr && op.form != Form::kOut) continue;
     if (op.derivative != nullptr && op.derivative->not_implemented) continue;
-    const std::string body = bodyFor(op);
+    std::string helpers;
+    const std::string body = bodyFor(op, helpers);
     if (body.empty()) {
       registrations.push_back({&op, "Autograd", "", true});
       continue;
     }
     registrations.push_back({&op, "Autograd", fmt::format("&wrappers::{}::{}", kSpace, op.cpp_name), true});
-    shards.add(op.cpp_name, wrapper(op, body) + instantiateKernel(registrations.back()));
+    shards.add(op.cpp_name, wrapper(op, body, helpers) + instantiateKernel(registrations.back()));
   }
   shards.write(out);
 }
