@@ -159,7 +159,9 @@ class ArgReducer {
   void (*store_)(std::byte*, const A*, int64_t, int64_t);
 };
 
-SHUNT_COLD void record(const Tensor& self, bool maximum, bool want_values) {
+/// As in reduce.cpp.
+SHUNT_COLD void record(const Tensor& self, const DimSet& dims, bool maximum, bool want_values) {
+  if (!reducesLastDims(*self.unsafeGetTensorImpl(), dims)) return;
   rows::record(
       {"reduction with indices", reinterpret_cast<const void*>(&argReduce),
        reinterpret_cast<const void*>(&argReduceExpected), genericArgRows(accumulatorOf(self.scalar_type()), maximum),
@@ -172,7 +174,7 @@ SHUNT_COLD void record(const Tensor& self, bool maximum, bool want_values) {
 ArgResult argReduce(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values) {
   ++rows::interpreted_calls;
   if (rows::recording()) [[unlikely]]
-    record(self, maximum, want_values);
+    record(self, dims, maximum, want_values);
   const TensorImpl& impl = *self.unsafeGetTensorImpl();
   ArgResult out;
   if (want_values) out.values = native::newResult(impl, out_sizes, self.dtype());

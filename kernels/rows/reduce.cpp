@@ -270,7 +270,9 @@ void run(const Tensor& self, const Tensor& out, const DimSet& dims, const Reduct
   Reducer<A>(self, out, plan, reduction).run();
 }
 
-SHUNT_COLD void record(const Tensor& self, const Reduction& reduction) {
+/// Along other dimensions every call of the thunk would miss.
+SHUNT_COLD void record(const Tensor& self, const DimSet& dims, const Reduction& reduction) {
+  if (!reducesLastDims(*self.unsafeGetTensorImpl(), dims)) return;
   rows::record({"reduction", reinterpret_cast<const void*>(&reduce), reinterpret_cast<const void*>(&reduceExpected),
                 genericRows(reduction), idOf(reduction), self.scalar_type()},
                {self.unsafeGetTensorImpl()});
@@ -281,7 +283,7 @@ SHUNT_COLD void record(const Tensor& self, const Reduction& reduction) {
 Tensor reduce(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction) {
   ++rows::interpreted_calls;
   if (rows::recording()) [[unlikely]]
-    record(self, reduction);
+    record(self, dims, reduction);
   const OutputSizes sizes(self.sizes(), dims, keepdim);
   Tensor out = native::newResult(*self.unsafeGetTensorImpl(), sizes.ref(), reduction.out_dtype);
   if (!native::hasData(*self.unsafeGetTensorImpl())) return out;

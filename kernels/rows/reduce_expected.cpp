@@ -28,6 +28,8 @@ SHUNT_ALWAYS_INLINE bool takeRows(const TensorImpl* t, const DimSet& dims, rows:
 
 }  // namespace
 
+bool reducesLastDims(const TensorImpl& t, const DimSet& dims) { return lastDims(dims, t.dim()) >= 0; }
+
 Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction) {
   const TensorImpl* t = self.unsafeGetTensorImpl();
   if (!rows::isExpected(t, 0) || idOf(reduction) != rows::kExpected.functor) [[unlikely]]

@@ -14,6 +14,9 @@ Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, cons
 ArgResult argReduceExpected(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum,
                             bool want_values);
 
+/// Whether the reduced dimensions are the last ones, as the expected loop takes them.
+bool reducesLastDims(const TensorImpl& t, const DimSet& dims);
+
 /// The generic loop of rows; null where there is none.
 rows::LoopFn genericRows(const Reduction& reduction);
 /// The one that tells where: indices to output 0, values to output 1 unless that is null.

@@ -70,6 +70,21 @@ TEST(RowsOfReductions, EveryDtypeAndLength) {
     }
 }
 
+// A thunk that expected rows would meet none.
+TEST(RowsOfReductions, OtherDimensionsAreNotExpected) {
+  jit::clear();
+  const Tensor x = numbers({4, 8});
+  for (int i = 0; i < 3; ++i) x.sum({0}, false);
+  bool found = false;
+  for (const jit::PairStats& p : jit::stats().pairs) {
+    if (p.op != "aten::sum.dim_IntList" || p.keys != "CPU" || p.signature != "Float contiguous") continue;
+    found = true;
+    EXPECT_EQ(p.state, jit::PairState::kCompiled);
+    EXPECT_NE(p.plan.find("loop: none seen"), p.plan.npos) << p.plan;
+  }
+  EXPECT_TRUE(found);
+}
+
 struct ArgReduce {
   const char* name;
   std::function<Results(const Tensor&)> call;
