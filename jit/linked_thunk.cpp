@@ -29,6 +29,7 @@ llvm::Expected<intrusive_ptr<LinkedThunk>> LinkedThunk::make(std::unique_ptr<llv
   thunk->op = plan.request.op;
   thunk->keys = plan.request.keys;
   thunk->signature = plan.request.signature;
+  thunk->tier = plan.request.tier;
   thunk->edges = plan.edges();
   return thunk;
 }

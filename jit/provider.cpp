@@ -101,8 +101,14 @@ class LlvmProvider final : public Provider {
     if (!plan.refusal.empty()) return refuse(result, plan.refusal);
 
     const PlanSymbols symbols(plan);
-    const std::string key = keyOf(plan, symbols);
-    if (!key.empty() && load(plan, symbols, key, result, watch)) return;
+    std::string key;
+    // Where the disk cache has the second tier's thunk, nobody needs the first's.
+    for (Tier tier : {Tier::kSecond, request.tier}) {
+      plan.request.tier = tier;
+      key = keyOf(plan, symbols);
+      if (!key.empty() && load(plan, symbols, key, result, watch)) return;
+      if (tier == request.tier) break;
+    }
 
     const Dump dump(plan);
     SourceCache& cache = sources();
@@ -115,19 +121,28 @@ class LlvmProvider final : public Provider {
       watch.lap(result.times.extract);
       dump.module(made->module(), "before");
       std::vector<Redispatch> redispatches;
-      if (auto e = optimise(made->module(), &redispatches)) return fail(result, std::move(e));
+      if (auto e = optimise(made->module(), &redispatches, plan.request.tier)) return fail(result, std::move(e));
       watch.lap(result.times.optimise);
       dump.module(made->module(), "after");
-      if (!std::ranges::all_of(redispatches, &Redispatch::known)) return refuse(result, kKeysUnknown);
+      result.plan = plan.print();
+      std::string unknown;
       bool more = false;  // each time the slots of some chain, so it ends
-      for (const Redispatch& r : redispatches) more |= plan.chain(r.chain)->relyOn(r.keys);
-      if (!more) break;
+      if (!std::ranges::all_of(redispatches, &Redispatch::known))
+        unknown = kKeysUnknown;
+      else
+        for (const Redispatch& r : redispatches) more |= plan.chain(r.chain)->relyOn(r.keys);
+      if (unknown.empty() && !more) unknown = unfolded(made->module());
+      if (unknown.empty() && !more) break;
+      if (!unknown.empty() && plan.request.tier == Tier::kSecond) return refuse(result, unknown);
+      // The first tier's passes fold less.
+      if (!unknown.empty()) plan.request.tier = Tier::kSecond;
       made.reset();
       plan.startAgain();
+      if (!unknown.empty()) key = keyOf(plan, symbols);
     }
     Extraction& extraction = *made;
     result.plan = plan.print();
-    if (const std::string left = unfolded(extraction.module()); !left.empty()) return refuse(result, left);
+    result.worth_again = plan.request.tier == Tier::kFirst && isWorthSecondTier(plan, extraction.module());
     dump.assembly(extraction.module());
     extraction.module().getFunction(kThunkName)->setName(debugName(plan));
     std::optional<CachedObject> cached = portable(key, plan, symbols, extraction.module());
@@ -137,6 +152,7 @@ class LlvmProvider final : public Provider {
     if (cached) cached->object = (*object)->getBuffer().str();
     auto thunk = LinkedThunk::make(std::move(*object), plan, symbols);
     if (!thunk) return fail(result, thunk.takeError());
+    (*thunk)->worth_again = result.worth_again;
     publishThunk(std::move(*thunk), result);
     watch.lap(result.times.link);
     if (cached) cache_.store(request.cache, *cached);
@@ -206,6 +222,7 @@ class LlvmProvider final : public Provider {
             : llvm::createStringError("it inlines operators that the plan doesn't have");
     if (thunk) {
       result.plan = plan.print();
+      (*thunk)->worth_again = result.worth_again = plan.request.tier == Tier::kFirst;
       publishThunk(std::move(*thunk), result);
       watch.lap(result.times.link);
       return true;
@@ -218,7 +235,14 @@ class LlvmProvider final : public Provider {
 
   static void publishThunk(intrusive_ptr<LinkedThunk> thunk, CompileResult& result) {
     result.bytes = thunk->bytes();
+    result.tier = thunk->tier;
     result.verdict = publish(std::move(thunk)) ? Verdict::kCompiled : Verdict::kOutdated;
+  }
+
+  /// Without a loop, operators to inline or much code, the second tier would make the same of it.
+  static bool isWorthSecondTier(const Plan& plan, const llvm::Module& module) {
+    constexpr unsigned kMuchCode = 60;
+    return !plan.loop.empty() || !plan.inner.empty() || module.getInstructionCount() > kMuchCode;
   }
 
   static void refuse(CompileResult& result, std::string why) {

@@ -114,6 +114,7 @@ llvm::Expected<std::string> cacheKey(const Plan& plan, const PlanSymbols& symbol
   if (llvm::Error error = addChain(key, plan)) return std::move(error);
   if (llvm::Error error = addRecord(key, plan)) return std::move(error);
   Line(key, "signature").number(plan.request.signature);
+  Line(key, "tier").number(static_cast<uint64_t>(plan.request.tier));
   for (const Chain& chain : plan.inner)
     if (llvm::Error error = addChain(key, chain)) return std::move(error);
   Line(key, "places").text(symbols.print());

@@ -38,16 +38,16 @@ struct Analyses {
 
 }  // namespace
 
-llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches) {
+llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches, Tier tier) {
   const HostTarget& target = HostTarget::instance();
   const HostTarget::Machine machine = target.makeMachine();
   llvm::PassBuilder builder(machine.get());
   Analyses analyses(builder, target.triple());
   flatten(module, analyses.module);
-  inlinePipeline().run(module, analyses.module);
+  if (tier == Tier::kSecond) inlinePipeline().run(module, analyses.module);
   giveBack(module);
   analyses.module.invalidate(module, llvm::PreservedAnalyses::none());
-  functionPipeline().run(module, analyses.module);
+  (tier == Tier::kFirst ? quickPipeline() : functionPipeline()).run(module, analyses.module);
   auto taken = takeRedispatches(module);
   if (redispatches != nullptr) *redispatches = std::move(taken);
 
@@ -57,11 +57,13 @@ llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches
   analyses.cgscc.clear();
   analyses.function.clear();
   analyses.loop.clear();
-  llvm::FunctionPassManager cleanup;
-  cleanup.addPass(llvm::EarlyCSEPass());
-  cleanup.addPass(llvm::InstCombinePass());
   llvm::ModulePassManager passes;
-  passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(cleanup)));
+  if (tier == Tier::kSecond) {
+    llvm::FunctionPassManager cleanup;
+    cleanup.addPass(llvm::EarlyCSEPass());
+    cleanup.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(cleanup)));
+  }
   passes.addPass(llvm::GlobalDCEPass());  // operators' states that were folded away, of 4 KB each
   passes.run(module, analyses.module);
   if (llvm::Error error = shareConstants(module)) return error;

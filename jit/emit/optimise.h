@@ -16,7 +16,7 @@ namespace shunt::jit {
 /// variables are read as offsets from the thread pointer: fails if one remains, or is not one of libshunt's. Constants
 /// whose addresses may be kept go to the process's pool (host/literals.h). `redispatches`, unless null, gets the
 /// module's, which were noted (redispatches.h); without notes there are none.
-llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches = nullptr);
+llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches = nullptr, Tier tier = Tier::kSecond);
 
 /// Position-independent object code, small code model.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module);

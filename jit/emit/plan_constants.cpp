@@ -8,6 +8,7 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/Transforms/Utils/Local.h>
@@ -64,6 +65,40 @@ void inlineWhole(llvm::Function& f, llvm::StringRef how) {
   if (!throws) f.setDoesNotThrow();
 }
 
+/// Calls of `from` become calls of `to`, which takes the first of its arguments.
+void redirectShortened(llvm::Function& from, llvm::Function& to) {
+  for (llvm::User* user : llvm::make_early_inc_range(from.users())) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(user);
+    if (call == nullptr || call->getCalledFunction() != &from) continue;
+    llvm::SmallVector<llvm::Value*> arguments(call->arg_begin(), call->arg_begin() + to.arg_size());
+    llvm::SmallVector<llvm::AttributeSet> parameters;
+    for (unsigned i = 0; i < to.arg_size(); ++i) parameters.push_back(call->getAttributes().getParamAttrs(i));
+    llvm::IRBuilder<> b(call);
+    llvm::CallBase* shortened;
+    if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(call))
+      shortened = b.CreateInvoke(&to, invoke->getNormalDest(), invoke->getUnwindDest(), arguments);
+    else
+      shortened = b.CreateCall(&to, arguments);
+    shortened->setAttributes(llvm::AttributeList::get(to.getContext(), call->getAttributes().getFnAttrs(),
+                                                      call->getAttributes().getRetAttrs(), parameters));
+    shortened->setCallingConv(to.getCallingConv());
+    call->replaceAllUsesWith(shortened);
+    call->eraseFromParent();
+  }
+}
+
+/// Whether the placeholder's own loop takes the operands as they are: the first tier calls it, and leaves all others to
+/// the interpreter.
+bool suitsCalledLoop(const shunt::detail::LoopRecord& record) {
+  if (!record.places.independent) return false;
+  for (int i = 0; i < shunt::detail::LoopRecord::kMaxInputs; ++i) {
+    if (record.signature[i] == 0) continue;
+    const ScalarType dtype = shunt::detail::signature::dtypeOf(record.signature[i]);
+    if (dtype != record.common && dtype != ScalarType::Bool) return false;
+  }
+  return true;
+}
+
 /// The loop that is expected: its generic form, to be specialised.
 llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
   const auto& places = plan.request.record.places;
@@ -77,16 +112,20 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
   (*body)->removeFnAttr(kInlineLate);
   (*body)->addFnAttr(llvm::Attribute::AlwaysInline);
   if (places.independent) markIndependent(**body);
-  redirectCalls(*placeholder, **body);
+  redirectShortened(*placeholder, **body);
   return llvm::Error::success();
 }
 
 }  // namespace
 
+bool expectsOperands(const Plan& plan) {
+  return !plan.loop.empty() && (plan.request.tier == Tier::kSecond || suitsCalledLoop(plan.request.record));
+}
+
 bool isGuardMiss(const llvm::CallBase& call) { return call.hasFnAttr(kGuardMiss); }
 
 llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {
-  if (plan.loop.empty()) return llvm::Error::success();
+  if (!expectsOperands(plan)) return llvm::Error::success();
   llvm::Module& module = extraction.module();
   const auto& record = plan.request.record;
   llvm::Function* entry = module.getFunction(nameOf(record.places.entry));
@@ -99,7 +138,8 @@ llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {
       if (call->getCalledFunction()->getName() == nameOf(record.places.miss))
         call->addFnAttr(llvm::Attribute::get(extraction.context(), kGuardMiss));
   redirectCalls(*entry, **expecting);
-  if (auto e = putLoop(plan, extraction)) return e;
+  if (plan.request.tier == Tier::kSecond)
+    if (auto e = putLoop(plan, extraction)) return e;
   llvm::GlobalVariable* expected = module.getNamedGlobal(nameOf(record.places.expected));
   if (expected == nullptr) return llvm::Error::success();
   const auto* bytes = reinterpret_cast<const std::byte*>(&record);

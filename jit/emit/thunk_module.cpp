@@ -120,13 +120,15 @@ void makeRoot(const Plan& plan, llvm::Module& module, llvm::Function& top) {
 }  // namespace
 
 llvm::Error buildThunk(Plan& plan, Extraction& extraction) {
-  InlinePolicy policy(!plan.loop.empty(), !plan.inner.empty());
+  const bool inlines_operators = plan.request.tier == Tier::kSecond && !plan.inner.empty();
+  InlinePolicy policy(expectsOperands(plan), inlines_operators);
   auto top = extraction.import(plan.steps.front().symbol);
   if (!top) return top.takeError();
   if (auto e = importChain(plan, policy, extraction)) return e;
   if (auto e = putPlannedRedispatch(plan, 0, extraction, {})) return e;
   importCallees(policy, extraction);
-  if (auto e = importInner(plan, policy, extraction)) return e;
+  if (inlines_operators)
+    if (auto e = importInner(plan, policy, extraction)) return e;
   sharePlannedCalls(plan, extraction.module());
   putPlans(plan, extraction);
   if (auto e = putExpectedOperands(plan, extraction)) return e;

@@ -89,4 +89,18 @@ llvm::ModulePassManager functionPipeline() {
   return module;
 }
 
+llvm::ModulePassManager quickPipeline() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::DSEPass());
+  passes.addPass(llvm::ADCEPass());
+  llvm::ModulePassManager module;
+  module.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  return module;
+}
+
 }  // namespace shunt::jit

@@ -170,7 +170,8 @@ std::string kindName(uint8_t kind) {
 
 std::string Plan::print() const {
   std::ostringstream out;
-  out << "plan for " << op.name << " keys={" << shunt::toString(DispatchKeySet::fromRaw(request.keys)) << "}\n";
+  out << "plan for " << op.name << " keys={" << shunt::toString(DispatchKeySet::fromRaw(request.keys)) << "}"
+      << (request.tier == Tier::kFirst ? ", first tier" : "") << '\n';
   printSteps(out, *this, "  ");
   for (const Chain& chain : inner) {
     out << "  where it calls " << chain.op.name << " with keys={" << shunt::toString(chain.keys)

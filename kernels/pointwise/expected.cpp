@@ -170,13 +170,13 @@ SHUNT_ALWAYS_INLINE bool takeInputs(const Request& r, const Parts<N>& p, const R
 }
 
 template <int N>
-SHUNT_ALWAYS_INLINE void loop(const Request& r, const Record& e, ExpectedCall& call, const Slots& slots, std::byte* out,
-                              ScalarType result) {
+SHUNT_ALWAYS_INLINE void loop(const Request& r, const Parts<N>& p, const Record& e, ExpectedCall& call,
+                              const Slots& slots, std::byte* out, ScalarType result) {
   const int64_t numel = call.shape_of->numel(), row = call.row < 0 ? numel : call.row;
   bool valid = true;
   for (int64_t at = 0; at < numel; at += row) {
-    valid &=
-        expectedLoop(View{out + at * sizeOf(result), sizeOf(result), result}, call.in, row, slots.scalars, e.common);
+    valid &= expectedLoop(View{out + at * sizeOf(result), sizeOf(result), result}, call.in, row, slots.scalars,
+                          e.common, p.op);
     unrolled<N>([&](int i) __attribute__((always_inline)) {
       if (e.kind[i] == Record::kSameShape) call.in[i].p += call.step[i] * row;
       if (e.kind[i] == kColumn) call.in[i].p += sizeOf(dtypeOf(e, i));
@@ -258,7 +258,7 @@ SHUNT_ALWAYS_INLINE void runRows(const Request& r, const Parts<N>& p, const Reco
           in[i] = {at.p[1 + i], 0, dtype};
       });
       std::byte* out = scatters ? computed.bytes : at.p[0] + begin * sizeOf(result);
-      valid &= expectedLoop(View{out, sizeOf(result), result}, in, n, it.scalars, e.common);
+      valid &= expectedLoop(View{out, sizeOf(result), result}, in, n, it.scalars, e.common, p.op);
       if (scatters) scatter(at.p[0] + begin * it.strides[0][0], out, it.strides[0][0], n, sizeOf(result));
       begin += n;
     } while (gathers && begin < row);
@@ -287,7 +287,7 @@ SHUNT_ALWAYS_INLINE bool writeExpected(const Request& r, Record::Form form, Tens
   if (!takeInputs(r, p, kExpected, form, call, slots) || !canTake(p, kExpected, call, out) ||
       !takeScalars(r, p, kExpected, slots))
     return false;
-  loop<N>(r, kExpected, call, slots, dataOf(*out, result), result);
+  loop<N>(r, p, kExpected, call, slots, dataOf(*out, result), result);
   return true;
 }
 
@@ -327,7 +327,7 @@ Tensor functionalExpected(const Request& r) {
       [[unlikely]]
     return runFunctional(r);
   Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, result));
-  loop<N>(r, kExpected, call, slots, dataOf(*out.unsafeGetTensorImpl(), result), result);
+  loop<N>(r, p, kExpected, call, slots, dataOf(*out.unsafeGetTensorImpl(), result), result);
   return out;
 }
 

@@ -62,8 +62,10 @@ SHUNT_NOINLINE int64_t rowBesideColumn(const TensorImpl& whole, const TensorImpl
 /// are then.
 SHUNT_NOINLINE bool haveUsualStrides(const Request& request);
 
-/// The generic loop of the record's functor: the compiler puts it here. In the library itself: an error.
-bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars, ScalarType common);
+/// The loop of the record's functor. The library's runs the ahead-of-time loop, and a thunk of the first tier calls it;
+/// in one of the second tier the compiler puts the generic loop here, which has the same parameters but the last.
+SHUNT_NOINLINE bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars,
+                                 ScalarType common, const KernelDescriptor& op);
 
 /// plan.execute(), counted as a planned call: the strided forms' operands are not the expected ones.
 SHUNT_NOINLINE void executePlan(Plan& plan);

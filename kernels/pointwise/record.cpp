@@ -78,11 +78,11 @@ void setEntry(Record::Form form, bool strided, Record::Places& places) {
   places.miss = strided ? reinterpret_cast<const void*>(&executePlan) : places.entry;
 }
 
-const void* genericLoopOf(const KernelDescriptor& op, ScalarType common) {
+GenericLoopFn genericLoopOf(const KernelDescriptor& op, ScalarType common) {
   const GenericLoopFn* loops = op.own_generic_loops;
   if (loops == nullptr && op.generic_shard != nullptr) loops = *op.generic_shard + op.row;
   if (loops == nullptr || common == ScalarType::Undefined) return nullptr;
-  return reinterpret_cast<const void*>(loops[static_cast<size_t>(common)]);
+  return loops[static_cast<size_t>(common)];
 }
 
 Record::Places placesOf(const KernelDescriptor& op, const Record& record) {
@@ -91,7 +91,7 @@ Record::Places placesOf(const KernelDescriptor& op, const Record& record) {
   constexpr decltype(&setEntry<1>) kSetters[] = {setEntry<1>, setEntry<2>, setEntry<3>};
   kSetters[op.num_inputs - 1](record.form, std::ranges::any_of(record.kind, isStride), places);
   places.placeholder = reinterpret_cast<const void*>(&expectedLoop);
-  places.loop = genericLoopOf(op, record.common);
+  places.loop = reinterpret_cast<const void*>(genericLoopOf(op, record.common));
   places.expected = &kExpected;
   places.independent = true;
   return places;
@@ -101,8 +101,21 @@ Record::Places placesOf(const KernelDescriptor& op, const Record& record) {
 
 const Record kExpected{};
 
-bool expectedLoop(const View&, const View*, int64_t, const ScalarSlot*, ScalarType) {
-  SHUNT_CHECK(false, "Shunt: an expected loop outside of a thunk; please report this as a bug");
+// Other dtypes than the loop's own pass through the generic loop, which converts them one at a time: slower than the
+// interpreter, which is why thunks of the first tier leave such operands to it (jit/emit/plan_constants.cpp).
+bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars, ScalarType common,
+                  const KernelDescriptor& op) {
+  const std::byte* inputs[kMaxInputs];
+  uint32_t repeated = 0;
+  bool natural = true;
+  for (int i = 0; i < op.num_inputs; ++i) {
+    inputs[i] = in[i].p;
+    repeated |= uint32_t{in[i].stride == 0} << i;
+    natural &= in[i].dtype == op.loopInput(i, common);
+  }
+  if (natural) [[likely]]
+    return op.loop(common)(out.p, inputs, repeated, n, scalars);
+  return genericLoopOf(op, common)(out, in, n, scalars, common);
 }
 
 void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common,

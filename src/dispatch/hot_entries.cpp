@@ -159,6 +159,7 @@ void Dispatcher::Impl::apply(Change& change) {
   const size_t count = change.changed.size() + change.dependants.size();
   reclaimer.reserve(count);
   for (StaleThunk& s : change.stale) {
+    if (s.cause.empty()) continue;
     if (invalidations.size() == kLoggedInvalidations) invalidations.pop_front();
     invalidations.push_back({describe(*s.thunk), std::move(s.cause), s.thunk->op, s.thunk->keys, s.thunk->signature});
   }
@@ -217,12 +218,14 @@ bool publish(intrusive_ptr<Thunk> thunk) {
   if (!impl.accept_thunks || !world::edgesUnchanged(thunk->edges, versionInForce)) return false;
   OperatorEntry& entry = *thunk->op->entry();
   const OpState& before = *entry.state();
-  for (size_t i = 0; i < HotEntries::count(before); ++i) {
-    const Thunk& other = HotEntries::at(before, i);
-    if (other.keys == thunk->keys && other.signature == thunk->signature) return false;  // somebody was first
-  }
   Change change;
-  const bool full = HotEntries::count(before) >= detail::kMaxHotEntries;
+  for (size_t i = 0; i < HotEntries::count(before); ++i) {
+    const auto other = HotEntries::thunk(before, i);
+    if (other->keys != thunk->keys || other->signature != thunk->signature) continue;
+    if (other->tier >= thunk->tier) return false;  // somebody was first
+    change.stale.push_back({other.get(), ""});     // what it relied on holds
+  }
+  const bool full = change.stale.empty() && HotEntries::count(before) >= detail::kMaxHotEntries;
   if (full) change.stale.push_back({coldest(before), "more hot signatures than an operator has places for"});
   change.changed.push_back({&entry, HotEntries::copyTable(before)});
   HotEntries::carry(*change.changed.back().state, before, change.stale, thunk);

@@ -12,6 +12,7 @@
 
 #include <shunt/core/op_state.h>
 #include <shunt/jit/jit.h>
+#include <shunt/jit/tier.h>
 
 #include <chrono>
 #include <string>
@@ -36,6 +37,8 @@ class Thunk : public intrusive_ptr_target {
   uint64_t keys = 0;
   uint64_t signature = 0;
   void* code = nullptr;
+  Tier tier = Tier::kSecond;
+  bool worth_again = false;  // CompileResult's
   std::vector<Edge> edges;
   world::Validity<detail::HardwarePlatform> validity;
   mutable Timing timing;
@@ -60,7 +63,8 @@ struct OpSnapshot {
 
 SHUNT_API OpSnapshot snapshot(const Operator& op);
 
-/// P3: publishes the thunk unless an entry it relied on has changed since, or compiling is off.
+/// P3: publishes the thunk unless an entry it relied on has changed since, or compiling is off. It takes the place of
+/// the pair's thunk of a lower tier; a pair that has another keeps that.
 SHUNT_API bool publish(intrusive_ptr<Thunk> thunk);
 
 /// Takes one thunk out of its operator. False: it was out already.

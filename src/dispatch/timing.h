@@ -29,6 +29,8 @@ class Timing {
   /// About so many calls were made in the thunk, as samples tell.
   void addUses(int64_t calls) { uses_.fetch_add(calls, std::memory_order_relaxed); }
   int64_t uses() const { return uses_.load(std::memory_order_relaxed); }
+  /// True once.
+  bool claim() { return !claimed_.exchange(true, std::memory_order_relaxed); }
   /// What was used long ago counts ever less.
   void age() { uses_.store(uses() / 2, std::memory_order_relaxed); }
 
@@ -47,6 +49,7 @@ class Timing {
   bool lost_ = false;
   std::atomic<double> speedup_{0};
   std::atomic<int64_t> uses_{0};
+  std::atomic<bool> claimed_{false};  // by the thread that asks for the second tier
 };
 
 }  // namespace shunt::jit

@@ -177,7 +177,7 @@ void Compiler::compileNow(CompileRequest request) noexcept {
       result = compileCached(*provider, request);
   }
   logCompile(key, result);
-  Pairs::instance().finished(key, state, result);
+  Pairs::instance().finished(request, state, result);
 }
 
 PlanOutline Compiler::outline(const CompileRequest& request) {

@@ -72,8 +72,8 @@ std::string pairText(const Explanation& e) {
     out += fmt::format("  state {}; about {} calls interpreted; {}\n", toString(p.state), p.interpreted, in_thunks);
     if (p.compiles + p.loads != 0) {
       const std::string loaded = p.loads == 0 ? "" : fmt::format(", loaded from the disk cache {}x", p.loads);
-      out += fmt::format("  compiled {}x{}, {} bytes, {:.2f} ms the last time:", p.compiles, loaded, p.bytes,
-                         p.times.total());
+      out += fmt::format("  compiled {}x{}, tier {}, {} bytes, {:.2f} ms the last time:", p.compiles, loaded, p.tier,
+                         p.bytes, p.times.total());
       for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {} {:.2f}", phase.name, p.times.*phase.ms);
       out += "\n";
       if (p.speedup > 0) out += fmt::format("  {:.2f}x as fast as the interpreter, as measured\n", p.speedup);
@@ -127,12 +127,19 @@ std::string Explanation::json() const {
   out["thunks_of_operator"] = Json(thunks);
   if (observed) {
     Json& p = out["pair"];
-    p = {{"state", toString(pair.state)}, {"interpreted", pair.interpreted},
-         {"in_thunks", pair.in_thunks},   {"guard_misses", pair.guard_misses},
-         {"counts_calls", counts_calls},  {"counted", counted},
-         {"threshold", threshold},        {"compiles", pair.compiles},
-         {"loads", pair.loads},           {"bytes", pair.bytes},
-         {"speedup", pair.speedup},       {"reason", pair.reason}};
+    p = {{"state", toString(pair.state)},
+         {"interpreted", pair.interpreted},
+         {"in_thunks", pair.in_thunks},
+         {"guard_misses", pair.guard_misses},
+         {"counts_calls", counts_calls},
+         {"counted", counted},
+         {"threshold", threshold},
+         {"compiles", pair.compiles},
+         {"loads", pair.loads},
+         {"bytes", pair.bytes},
+         {"tier", pair.tier},
+         {"speedup", pair.speedup},
+         {"reason", pair.reason}};
     for (const CompilePhase& phase : kCompilePhases) p["compile_ms"][phase.name] = pair.times.*phase.ms;
   }
   out["invalidations"] = pair.invalidations;

@@ -93,6 +93,7 @@ ObservedCall::~ObservedCall() {
   const bool recorded = jit::Recording::end(calls_, request);
   if (record_.form != LoopRecord::kUnseen) jit::Recording::loopRan(record_.depth);  // for calls around this one
   request.library_generation = jit::libraryGeneration();
+  request.tier = jit::Pairs::instance().tierFor({state_->op(), keys_.raw(), signature_});
   const bool threw = std::uncaught_exceptions() > exceptions_;
   const bool asked = recorded && !threw;
   if (!asked || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)

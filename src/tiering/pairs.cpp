@@ -13,6 +13,7 @@ namespace {
 // Bounds the map: programs with more live pairs than this are megamorphic, and the rest of them is interpreted.
 constexpr size_t kMaxPairs = 16384;
 constexpr uint32_t kMaxDoublings = 20;
+constexpr uint32_t kDoublingsAfterFirst = 7;  // of the threshold, where the first tier's thunk was too slow
 }  // namespace
 
 const char* toString(PairState state) {
@@ -65,10 +66,21 @@ Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t c
   return Answer::kHot;
 }
 
-void Pairs::finished(const PairKey& key, const OpState* state, const CompileResult& result) {
+std::optional<CompileRequest> Pairs::requestAgain(const PairKey& key) {
   std::lock_guard lock(mutex_);
   Pair& p = pairs_[key];
+  if (p.again == nullptr || p.state != PairState::kCompiled) return std::nullopt;
+  const std::unique_ptr<CompileRequest> request = std::move(p.again);
+  request->tier = Tier::kSecond;
+  return *request;
+}
+
+void Pairs::finished(const CompileRequest& request, const OpState* state, const CompileResult& result) {
+  std::lock_guard lock(mutex_);
+  Pair& p = pairs_[{request.op, request.keys, request.signature}];
   p.counted = 0;
+  // The second tier was asked for while the first's thunk is in force, and there it stays.
+  const bool keeps_thunk = p.state == PairState::kCompiled && result.verdict != Verdict::kCompiled;
   cache_rejected_ += result.cache == CacheAnswer::kRejected;
   switch (result.verdict) {
     case Verdict::kCompiled:
@@ -76,7 +88,10 @@ void Pairs::finished(const PairKey& key, const OpState* state, const CompileResu
       ++(result.cache == CacheAnswer::kLoaded ? loaded_ : compiled_);
       ++(result.cache == CacheAnswer::kLoaded ? p.loads : p.compiles);
       p.bytes = result.bytes;
+      p.first_times = result.tier == Tier::kSecond && p.tier == 1 ? p.times : CompileTimes();
       p.times = result.times;
+      p.tier = static_cast<int>(result.tier);
+      p.again = result.tier == Tier::kFirst && result.worth_again ? std::make_unique<CompileRequest>(request) : nullptr;
       break;
     case Verdict::kRefused:
       p.state = PairState::kRefused;
@@ -93,14 +108,32 @@ void Pairs::finished(const PairKey& key, const OpState* state, const CompileResu
       ++failed_;
       break;
   }
+  if (keeps_thunk) {
+    p.state = PairState::kCompiled;
+    return;
+  }
   p.reason = result.reason;
   p.plan = result.plan;
 }
 
-void Pairs::slower(const PairKey& key, const OpState* state, std::string reason) {
+Tier Pairs::tierFor(const PairKey& key) {
+  std::lock_guard lock(mutex_);
+  return pairs_[key].skips_first ? Tier::kSecond : switches().tier;
+}
+
+void Pairs::slower(const PairKey& key, const OpState* state, std::string reason, bool has_second_tier) {
   std::lock_guard lock(mutex_);
   Pair& p = pairs_[key];
   if (p.state == PairState::kQueued) return;
+  p.again = nullptr;
+  if (has_second_tier) {
+    p.state = PairState::kCounting;
+    p.counted = 0;
+    p.skips_first = true;
+    p.reason = std::move(reason);
+    p.doublings = std::min(p.doublings + kDoublingsAfterFirst, kMaxDoublings);
+    return;
+  }
   p.state = PairState::kRefused;
   p.refused_in = state;
   p.reason = std::move(reason);
@@ -131,6 +164,7 @@ void Pairs::reset() {
       p.state = PairState::kCounting;
       p.counted = 0;
       p.doublings = 0;
+      p.skips_first = false;
     }
 }
 
@@ -159,8 +193,10 @@ PairStats Pairs::describe(const PairKey& key, const Pair& p) {
   row.guard_misses = p.counters.guard_misses.load(std::memory_order_relaxed);
   row.compiles = p.compiles;
   row.loads = p.loads;
+  row.tier = p.tier;
   row.bytes = p.bytes;
   row.times = p.times;
+  row.first_times = p.first_times;
   row.reason = p.reason;
   row.plan = p.plan;
   return row;

@@ -1,6 +1,8 @@
 // Pairs: what is known of every (operator, keyset, signature) that was observed.
 //
 // Guarded by one mutex, a leaf. Observers only try it: a sample that finds it taken is lost, and no call waits.
+// A pair that is compiled by the first tier keeps its request for the second (Note [Tiers], timed_call.cpp), which
+// changes its state only where it succeeds.
 // States: counting -> queued (at the threshold) -> compiled | refused | counting again (outdated, failed).
 //         compiled -> counting, with a doubled threshold, when a call is observed that should have found the thunk in
 //         its operator's current state: it was invalidated. refused -> counting when the operator's state is another
@@ -10,6 +12,7 @@
 #include <shunt/jit/jit.h>
 #include <shunt/jit/provider.h>
 
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -33,9 +36,12 @@ struct Pair {
   int64_t counted = 0;  // since it last began to count
   uint64_t interpreted = 0;
   uint32_t compiles = 0, loads = 0, doublings = 0;
-  const OpState* refused_in = nullptr;  // compared only; at worst a later state at its place keeps the pair refused
+  const OpState* refused_in = nullptr;    // compared only; at worst a later state at its place keeps the pair refused
+  std::unique_ptr<CompileRequest> again;  // for the second tier, once
+  bool skips_first = false;               // the first tier's thunk was slower than the interpreter
+  int tier = 0;
   size_t bytes = 0;
-  CompileTimes times;
+  CompileTimes times, first_times;
   std::string reason, plan;
   CallCounters counters;  // thunks hold its address; pairs are never removed
 };
@@ -56,9 +62,13 @@ class Pairs {
   enum class Answer : uint8_t { kWatch, kSettled, kHot };
   /// Counts `calls` calls of the pair; kHot exactly once per compile: the caller queues it.
   Answer observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold);
-  void finished(const PairKey& key, const OpState* state, const CompileResult& result);
-  /// Its thunk was slower than the interpreter, and is gone in `state`.
-  void slower(const PairKey& key, const OpState* state, std::string reason);
+  void finished(const CompileRequest& request, const OpState* state, const CompileResult& result);
+  /// What to give the compiler for the second tier, once for each thunk of the first.
+  std::optional<CompileRequest> requestAgain(const PairKey& key);
+  /// Of the compile that makes the pair hot.
+  Tier tierFor(const PairKey& key);
+  /// Its thunk was slower than the interpreter, and is gone in `state`. `has_second_tier`: it has a chance left.
+  void slower(const PairKey& key, const OpState* state, std::string reason, bool has_second_tier);
   /// The pair was not queued after all.
   void backToCounting(const PairKey& key);
   /// None of them is queued any more.

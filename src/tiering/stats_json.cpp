@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kReportVersion = 2;
+constexpr int kReportVersion = 3;
 
 Json toJson(const CompileTimes& times) {
   Json out;
@@ -41,6 +41,7 @@ void members(Pair& p, const F& f) {
   f("compiles", p.compiles);
   f("loads", p.loads);
   f("invalidations", p.invalidations);
+  f("tier", p.tier);
   f("bytes", p.bytes);
   f("reason", p.reason);
   f("invalidated_by", p.invalidated_by);
@@ -71,6 +72,7 @@ std::string statsJson(const Stats& s) {
     row["state"] = toString(p.state);
     members(p, [&](const char* name, const auto& member) { row[name] = member; });
     row["compile_ms"] = toJson(p.times);
+    row["first_compile_ms"] = toJson(p.first_times);
   }
   Json& invalidations = out["invalidations"] = Json::array();
   for (const InvalidationRecord& r : s.invalidations) invalidations.push_back({{"what", r.what}, {"cause", r.cause}});
@@ -93,6 +95,7 @@ Stats statsFromJson(std::string_view json) try {
     p.state = stateFrom(row.at("state").get<std::string>());
     members(p, take(row));
     p.times = timesFrom(row.at("compile_ms"));
+    p.first_times = timesFrom(row.at("first_compile_ms"));
   }
   for (const Json& r : in.at("invalidations"))
     s.invalidations.push_back({r.at("what").get<std::string>(), r.at("cause").get<std::string>()});

@@ -1,6 +1,7 @@
 #include "src/tiering/switches.h"
 
 #include <shunt/core/environment.h>
+#include <shunt/core/log.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -19,6 +20,17 @@ void readStats(Switches& out) {
   if (out.stats && text != "1") out.stats_file = text;
 }
 
+/// Where calls aren't timed, nobody would see what stays hot.
+void readTier(Switches& out) {
+  const char* v = std::getenv("SHUNT_JIT_TIER");
+  const std::string_view text = v != nullptr ? v : "auto";
+  if (text != "auto" && text != "1" && text != "2" && !text.empty())
+    shunt::detail::logWarning("SHUNT_JIT_TIER=" + std::string(text) + " is not auto, 1 or 2; using auto");
+  const bool chosen = text == "1" || text == "2";
+  out.recompile = !chosen && !out.sync && !out.keep;
+  out.tier = text == "1" || out.recompile ? Tier::kFirst : Tier::kSecond;
+}
+
 }  // namespace
 
 const Switches& switches() {
@@ -28,6 +40,7 @@ const Switches& switches() {
     out.sync = flagFromEnvironment("SHUNT_JIT_SYNC", false);
     out.keep = flagFromEnvironment("SHUNT_JIT_KEEP", false);
     out.threshold = numberFromEnvironment("SHUNT_JIT_THRESHOLD", 512, 1, 1 << 30);
+    readTier(out);
     readStats(out);
     out.period = out.sync || out.threshold <= 16 ? 1 : std::clamp<int64_t>(out.threshold / 4, 16, out.period);
     return out;

@@ -1,6 +1,8 @@
 // The JIT's settings from the environment, read once.
 #pragma once
 
+#include <shunt/jit/provider.h>
+
 #include <cstdint>
 #include <string>
 
@@ -10,6 +12,9 @@ struct Switches {
   bool enabled = true;
   bool sync = false;
   bool keep = false;  // SHUNT_JIT_KEEP: thunks are not timed, and stay however slow they are
+  /// Of the first compile; the second tier follows for what stays hot where the first is not the only one.
+  Tier tier = Tier::kFirst;
+  bool recompile = true;
   /// SHUNT_STATS: thunks count their calls, and the end of the program prints the table or writes the report.
   bool stats = false;
   std::string stats_file;  // empty: the table on stderr

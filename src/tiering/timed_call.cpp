@@ -9,7 +9,17 @@
 // both ways have them as they are.
 //
 // Off where tests count calls or compiles: under SHUNT_JIT_SYNC and SHUNT_JIT_KEEP.
+//
+// Note [Tiers]
+// A pair's first thunk is compiled in half the time: its chain is inlined, but its loop is called, and few passes run
+// (jit/passes/pipeline.h). Where samples of the calls tell that it is still called, the pair is compiled again,
+// thoroughly, on the compiler's thread, and the new thunk takes the first one's place in one publication: a call runs
+// in the one or the other. That costs some 15 ms and saves about 10 ns a call, so it begins after kCallsForSecondTier
+// of them. A thunk of the first tier that loses against the interpreter leaves; its pair counts again, 128 times as
+// long, and is then the second tier's. Both compute the same bits; which tier a thunk is of decides nothing else. Under
+// SHUNT_JIT_TIER=1 and 2, and where calls aren't timed, there is one tier only.
 #include "src/dispatch/hot_entries.h"
+#include "src/tiering/compiler.h"
 #include "src/tiering/pairs.h"
 #include "src/tiering/recording.h"
 #include "src/tiering/sampling.h"
@@ -26,6 +36,8 @@ namespace {
 constexpr int64_t kWindow = 64;
 constexpr int64_t kPeriod = 2048;  // calls between windows, on average
 constexpr int64_t kLongestPeriod = int64_t{1} << 20;
+// Calls of a thunk of the first tier.
+constexpr int64_t kCallsForSecondTier = int64_t{1} << 18;
 
 // The cheapest clock there is: it is compared with itself only.
 uint64_t ticksNow() {
@@ -70,6 +82,14 @@ struct Window {
 };
 thread_local constinit Window window;
 
+bool hasSecondTier(const Thunk& t) { return t.tier == Tier::kFirst && t.worth_again && switches().recompile; }
+
+/// Note [Tiers].
+void compileAgain(const Thunk& t) {
+  if (const auto request = Pairs::instance().requestAgain({t.op, t.keys, t.signature}))
+    static_cast<void>(Compiler::instance().submit(*request));  // a full queue: the first tier's stays
+}
+
 }  // namespace
 }  // namespace jit
 
@@ -88,7 +108,11 @@ TimedCall::TimedCall(const OpState& state, DispatchKeySet ks, void* code, int64_
   tls_state.hot_calls += static_cast<uint64_t>(tls_state.timing_distance);
   for (size_t i = 0; thunk_ == nullptr && i < HotEntries::count(state); ++i)
     if (HotEntries::at(state, i).code == code) thunk_ = &HotEntries::at(state, i);
-  if (thunk_ != nullptr) thunk_->timing.addUses(tls_state.timing_distance);
+  if (thunk_ != nullptr) {
+    thunk_->timing.addUses(tls_state.timing_distance);
+    if (thunk_->timing.uses() >= jit::kCallsForSecondTier && jit::hasSecondTier(*thunk_) && thunk_->timing.claim())
+      jit::compileAgain(*thunk_);
+  }
   const jit::Phase phase = jit::window.advance();
   if (thunk_ == nullptr || !thunk_->timing.undecided(numel)) {
     thunk_ = nullptr;
@@ -115,7 +139,8 @@ TimedCall::~TimedCall() {
                                            " times its time with about ", numel_, " elements");
     if (!jit::retire(*thunk_, reason)) return;
     const OpState* now = thunk_->op->state().load(std::memory_order_acquire);
-    jit::Pairs::instance().slower({thunk_->op, thunk_->keys, thunk_->signature}, now, reason);
+    jit::Pairs::instance().slower({thunk_->op, thunk_->keys, thunk_->signature}, now, reason,
+                                  jit::hasSecondTier(*thunk_));
   } catch (const std::bad_alloc&) {
     // The sample is lost, or the thunk stays.
   }

@@ -8,6 +8,7 @@
 //   SHUNT_JIT_THRESHOLD=n      calls of a pair before it is compiled (512)
 //   SHUNT_JIT_SYNC=1           compile in the calling thread, at the threshold's call (tests)
 //   SHUNT_JIT_KEEP=1           keep thunks that are slower than the interpreter, and time none
+//   SHUNT_JIT_TIER=auto|1|2    first a quick compile, and a thorough one of what stays hot; or one of these only (auto)
 //   SHUNT_JIT_CACHE=on|off|dir  load thunks from the disk, and store them there (cache.h; off)
 //   SHUNT_STATS=1|file.json    print the table of hot pairs at exit, or write it to the file; count the calls in thunks
 #pragma once
@@ -49,8 +50,10 @@ struct PairStats {
   uint64_t guard_misses = 0;  // of those, how many met operands other than expected
   double speedup = 0;         // interpreted over compiled time, where it was compared last; 0 where it was not
   uint32_t compiles = 0, loads = 0, invalidations = 0;  // loads: of thunks from the disk cache
+  int tier = 0;                                         // of the last thunk; 0: there was none
   size_t bytes = 0;
   CompileTimes times;
+  CompileTimes first_times;    // of the first tier's compile, where a second followed it
   std::string reason;          // why it was refused
   std::string invalidated_by;  // the last time
   std::string plan;

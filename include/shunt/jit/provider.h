@@ -8,6 +8,7 @@
 #include <shunt/core/op_state.h>
 #include <shunt/jit/cache.h>
 #include <shunt/jit/compile_times.h>
+#include <shunt/jit/tier.h>
 
 #include <array>
 #include <atomic>
@@ -49,6 +50,7 @@ struct CompileRequest {
   InnerCalls calls = {};
   std::array<SettingRead, kMaxSettingsRead> settings = {};  // -1 behind the last
   std::string cache = {};  // directory of the disk cache; empty: neither load nor store
+  Tier tier = Tier::kSecond;
 };
 
 /// A plan as its readers see it: the chain's steps from the top, with the verdict on each.
@@ -84,7 +86,9 @@ struct CompileResult {
   std::string reason;
   std::string plan;  // printed, a line per step
   CompileTimes times;
-  size_t bytes = 0;  // of code and its constants
+  size_t bytes = 0;           // of code and its constants
+  Tier tier = Tier::kSecond;  // of the thunk: what the first tier can't compile, the second does
+  bool worth_again = false;   // the second tier may make better code of it
   CacheAnswer cache = CacheAnswer::kNotAsked;
   std::string cache_problem;
 };
@@ -104,7 +108,7 @@ class Provider {
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 4;
+inline constexpr int kProviderVersion = 5;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit

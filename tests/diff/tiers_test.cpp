@@ -1,0 +1,126 @@
+// The two tiers of a pair's thunks, at the default settings but for the threshold: the first thunk calls the
+// ahead-of-time loop, the second takes its place while calls go on, and both leave the interpreter's bits.
+#include "kernels/pointwise/run.h"
+#include "src/dispatch/thunk.h"
+
+#include <shunt/jit/jit.h>
+#include <shunt/shunt.h>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace shunt {
+namespace {
+
+constexpr int64_t kMostCalls = int64_t{1} << 25;  // a pair's second compile begins after some 2^18
+
+Tensor special(int64_t n) {
+  Tensor t = randn({n});
+  constexpr float kValues[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-42f};
+  for (int64_t i = 0; i < n; i += 3) t.data_ptr<float>()[i] = kValues[(i / 3) % 6];
+  return t;
+}
+
+bool sameBits(const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes() && std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<size_t>(a.numel()) * 4) == 0;
+}
+
+/// The tier of the operator's thunk in force; 0: there is none.
+int tierOf(const char* op) {
+  for (const auto& t : jit::publishedThunks())
+    if (OperatorHandle(*t->op).operator_name().str() == op) return static_cast<int>(t->tier);
+  return 0;
+}
+
+jit::PairStats rowOf(const char* op) {
+  for (const jit::PairStats& p : jit::stats().pairs)
+    if (p.op == op && p.tier != 0) return p;
+  return {};
+}
+
+/// Calls until the operator's thunk is of the tier, or kMostCalls have been made.
+template <class F>
+bool callUntil(int tier, const char* op, const F& call) {
+  for (int64_t made = 0; made < kMostCalls; made += 1000) {
+    for (int i = 0; i < 1000; ++i) call();
+    if (made % 64'000 == 0) jit::wait_idle();
+    if (tierOf(op) == tier) return true;
+  }
+  return false;
+}
+
+TEST(Tiers, SecondTakesTheFirstsPlace) {
+  const Tensor a = special(19), b = special(19).requires_grad_();
+  jit::set_enabled(false);
+  const Tensor expected = a.mul(b).detach();
+  jit::set_enabled(true);
+  ASSERT_TRUE(callUntil(1, "aten::mul.Tensor", [&] { a.mul(b); }));
+
+  const uint64_t in_thunks = jit::calls_in_thunks(), interpreted = elementwise::pathCounters().fast;
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(sameBits(a.mul(b).detach(), expected));
+  EXPECT_GE(jit::calls_in_thunks() - in_thunks, 36u) << "a window of timed calls goes the other way 64 times";
+  EXPECT_LE(elementwise::pathCounters().fast - interpreted, 64u) << "the thunk calls the loop, not the interpreter";
+  EXPECT_EQ(rowOf("aten::mul.Tensor").compiles, 1u);
+
+  ASSERT_TRUE(callUntil(2, "aten::mul.Tensor", [&] { a.mul(b); }));
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(sameBits(a.mul(b).detach(), expected));
+  const jit::PairStats row = rowOf("aten::mul.Tensor");
+  EXPECT_EQ(row.tier, 2);
+  EXPECT_EQ(row.compiles, 2u);
+  EXPECT_GT(row.first_times.total(), 0);
+  EXPECT_GT(row.times.total(), 0);
+  for (const jit::InvalidationRecord& r : jit::invalidation_log())
+    EXPECT_TRUE(r.cause.starts_with("slower")) << r.what << ": " << r.cause;
+
+  for (int i = 0; i < 200'000; ++i) a.mul(b);
+  jit::wait_idle();
+  EXPECT_EQ(rowOf("aten::mul.Tensor").compiles, 2u) << "the second tier is the last one";
+}
+
+// Rows are left to the interpreter's loop in the first tier.
+TEST(Tiers, AReductionHasBothToo) {
+  const Tensor a = special(40).reshape({2, 20});
+  jit::set_enabled(false);
+  const Tensor expected = a.amax({-1}, false);
+  jit::set_enabled(true);
+  ASSERT_TRUE(callUntil(1, "aten::amax", [&] { a.amax({-1}, false); }));
+  ASSERT_TRUE(sameBits(a.amax({-1}, false), expected));
+  ASSERT_TRUE(callUntil(2, "aten::amax", [&] { a.amax({-1}, false); }));
+  ASSERT_TRUE(sameBits(a.amax({-1}, false), expected));
+}
+
+// A thunk that would be the same again is not compiled again.
+TEST(Tiers, ACallAloneStaysInTheFirst) {
+  const Tensor a = randn({3, 3}), b = randn({3, 3});
+  ASSERT_TRUE(callUntil(1, "aten::mm", [&] { a.mm(b); }));
+  for (int i = 0; i < 500'000; ++i) a.mm(b);
+  jit::wait_idle();
+  EXPECT_NE(tierOf("aten::mm"), 2);
+}
+
+TEST(Tiers, ThreadsCallWhileOneTakesTheOthersPlace) {
+  const Tensor a = special(17), b = special(17);
+  jit::set_enabled(false);
+  const Tensor expected = a.sub(b);
+  jit::set_enabled(true);
+  std::atomic<bool> done{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      while (!done.load(std::memory_order_relaxed)) wrong += !sameBits(a.sub(b), expected);
+    });
+  const bool came = callUntil(2, "aten::sub.Tensor", [&] { wrong += !sameBits(a.sub(b), expected); });
+  done = true;
+  for (std::thread& t : threads) t.join();
+  EXPECT_TRUE(came);
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace shunt
