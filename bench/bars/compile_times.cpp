@@ -1,5 +1,5 @@
-// CPU time of compiles, over all pairs of the digits run and of the test that compares every operator's calls in
-// thunks.
+// CPU time of compiles, over all compiles of the digits run, in which pairs go from the first tier to the second, and
+// of the test that compares every operator's calls in thunks, which are of the second.
 #include "bench/bars/command.h"
 #include "bench/bars/parts.h"
 #include "bench/bars/row.h"
@@ -23,9 +23,13 @@ namespace {
 using namespace shunt;
 namespace fs = std::filesystem;
 
-/// Pairs that a program compiled, from its report.
-std::vector<jit::PairStats> compiledBy(const fs::path& program, const std::string& arguments,
-                                       const std::string& settings) {
+struct Compile {
+  std::string op;
+  jit::CompileTimes times;
+};
+
+/// What a program compiled, from its report: each pair's last compile, and the one of the first tier before it.
+std::vector<Compile> compiledBy(const fs::path& program, const std::string& arguments, const std::string& settings) {
   const fs::path report = fs::temp_directory_path() / ("shunt-bars-" + std::to_string(getpid()) + ".json");
   const std::string command = "SHUNT_JIT_CACHE=off SHUNT_STATS='" + report.string() + "' " + settings + " '" +
                               program.string() + "' " + arguments + " >/dev/null 2>&1";
@@ -35,24 +39,27 @@ std::vector<jit::PairStats> compiledBy(const fs::path& program, const std::strin
   fs::remove(report);
   // 1 is the program's own verdict on what it computed, which is not what is measured here.
   if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) throw std::runtime_error("failed: " + command);
-  std::vector<jit::PairStats> out;
-  for (jit::PairStats& p : jit::statsFromJson(text.str()).pairs)
-    if (p.compiles != 0) out.push_back(std::move(p));
+  std::vector<Compile> out;
+  for (const jit::PairStats& p : jit::statsFromJson(text.str()).pairs) {
+    if (p.compiles == 0) continue;
+    out.push_back({p.op, p.times});
+    if (p.first_times.total() != 0) out.push_back({p.op, p.first_times});
+  }
   return out;
 }
 
-double quantile(const std::vector<jit::PairStats>& sorted, double q) {
+double quantile(const std::vector<Compile>& sorted, double q) {
   return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1))].times.total();
 }
 
-std::string phasesOf(const std::vector<jit::PairStats>& pairs) {
+std::string phasesOf(const std::vector<Compile>& compiles) {
   std::string out;
   for (const jit::CompilePhase& phase : jit::kCompilePhases) {
     double sum = 0;
-    for (const jit::PairStats& p : pairs) sum += p.times.*phase.ms;
+    for (const Compile& c : compiles) sum += c.times.*phase.ms;
     char text[64];
     std::snprintf(text, sizeof text, "%s%s %.2f", out.empty() ? "" : ", ", phase.name,
-                  sum / static_cast<double>(pairs.size()));
+                  sum / static_cast<double>(compiles.size()));
     out += text;
   }
   return out;
@@ -65,28 +72,29 @@ void compileTimeBars() {
   const char* const kP95 = "compile time of a thunk, 95th percentile, ms of CPU";
   if (!wanted(kMedian) && !wanted(kP95)) return;
   const fs::path folder = programFolder();
-  std::vector<jit::PairStats> pairs;
+  std::vector<Compile> compiles;
   std::string missing;
   const auto take = [&](const char* name, const char* arguments, const char* settings) {
     if (!fs::exists(folder / name)) {
       missing += std::string("; ") + name + " is not built";
       return;
     }
-    for (jit::PairStats& p : compiledBy(folder / name, arguments, settings)) pairs.push_back(std::move(p));
+    for (Compile& c : compiledBy(folder / name, arguments, settings)) compiles.push_back(std::move(c));
   };
   take("digits", "--epochs 1", "SHUNT_JIT_THRESHOLD=16");
   take("diff_test", "--cases 2", "SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1");
-  // The bars are about the pairs of both.
-  if (pairs.empty() || !missing.empty()) {
+  // The bars are about the compiles of both.
+  if (compiles.empty() || !missing.empty()) {
     for (const auto& [what, most] : {std::pair{kMedian, 12.0}, {kP95, 20.0}})
       printRow({what, kNoFigure, most, missing.empty() ? "nothing was compiled" : missing.substr(2)});
     return;
   }
-  std::ranges::sort(pairs, {}, [](const jit::PairStats& p) { return p.times.total(); });
-  const std::string of = std::to_string(pairs.size()) + " pairs";
-  printRow({kMedian, quantile(pairs, 0.5), 12, of + "; means: " + phasesOf(pairs)});
-  const std::vector<jit::PairStats> slow(pairs.begin() + static_cast<ptrdiff_t>(pairs.size() * 95 / 100), pairs.end());
-  printRow({kP95, quantile(pairs, 0.95), 20, "slowest " + slow.back().op + "; means above: " + phasesOf(slow)});
+  std::ranges::sort(compiles, {}, [](const Compile& c) { return c.times.total(); });
+  const std::string of = std::to_string(compiles.size()) + " compiles";
+  printRow({kMedian, quantile(compiles, 0.5), 12, of + "; means: " + phasesOf(compiles)});
+  const std::vector<Compile> slow(compiles.begin() + static_cast<ptrdiff_t>(compiles.size() * 95 / 100),
+                                  compiles.end());
+  printRow({kP95, quantile(compiles, 0.95), 20, "slowest " + slow.back().op + "; means above: " + phasesOf(slow)});
 }
 
 }  // namespace bench
