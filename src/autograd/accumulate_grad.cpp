@@ -35,15 +35,16 @@ bool canKeep(const Tensor& grad, const Tensor& variable) {
          static_cast<size_t>(grad.numel() * grad.itemsize()) == grad.storage()->nbytes();
 }
 
-// Nobody else has the tensor, so it changes in place: it forgets what it is a view of, and dimensions of size 1, whose
-// strides mean nothing, get the leaf's.
+// Nobody else has the tensor, so it changes in place: it forgets what it is a view of. Of a view, dimensions of size 1,
+// whose strides mean nothing, get the leaf's, as in a copy.
 Tensor asGradOf(const Tensor& variable, Tensor grad) {
   TensorImpl* impl = grad.unsafeGetTensorImpl();
+  const bool view = get_view_autograd_meta(grad) != nullptr;
   if (impl->autograd_meta() != nullptr) {
     set_autograd_key(grad, false);
     impl->set_autograd_meta(nullptr);
   }
-  if (!grad.strides().equals(variable.strides()) && variable.is_non_overlapping_and_dense())
+  if (view && !grad.strides().equals(variable.strides()) && variable.is_non_overlapping_and_dense())
     impl->set_sizes_and_strides(variable.sizes(), variable.strides(), grad.storage_offset());
   return grad;
 }
