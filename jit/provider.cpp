@@ -103,7 +103,7 @@ class LlvmProvider final : public Provider {
     const PlanSymbols symbols(plan);
     std::string key;
     // Where the disk cache has the second tier's thunk, nobody needs the first's.
-    for (Tier tier : {Tier::kSecond, request.tier}) {
+    for (Tier tier : {request.only_this_tier ? request.tier : Tier::kSecond, request.tier}) {
       plan.request.tier = tier;
       key = keyOf(plan, symbols);
       if (!key.empty() && load(plan, symbols, key, result, watch)) return;

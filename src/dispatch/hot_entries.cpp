@@ -224,6 +224,7 @@ bool publish(intrusive_ptr<Thunk> thunk) {
     if (other->keys != thunk->keys || other->signature != thunk->signature) continue;
     if (other->tier >= thunk->tier) return false;  // somebody was first
     change.stale.push_back({other.get(), ""});     // what it relied on holds
+    thunk->timing.addUses(other->timing.uses());   // or it would be the coldest
   }
   const bool full = change.stale.empty() && HotEntries::count(before) >= detail::kMaxHotEntries;
   if (full) change.stale.push_back({coldest(before), "more hot signatures than an operator has places for"});

@@ -31,6 +31,8 @@ class Timing {
   int64_t uses() const { return uses_.load(std::memory_order_relaxed); }
   /// True once.
   bool claim() { return !claimed_.exchange(true, std::memory_order_relaxed); }
+  /// Another sample may.
+  void unclaim() { claimed_.store(false, std::memory_order_relaxed); }
   /// What was used long ago counts ever less.
   void age() { uses_.store(uses() / 2, std::memory_order_relaxed); }
 

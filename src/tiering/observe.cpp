@@ -94,6 +94,7 @@ ObservedCall::~ObservedCall() {
   if (record_.form != LoopRecord::kUnseen) jit::Recording::loopRan(record_.depth);  // for calls around this one
   request.library_generation = jit::libraryGeneration();
   request.tier = jit::Pairs::instance().tierFor({state_->op(), keys_.raw(), signature_});
+  request.only_this_tier = !jit::switches().recompile;
   const bool threw = std::uncaught_exceptions() > exceptions_;
   const bool asked = recorded && !threw;
   if (!asked || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)

@@ -67,12 +67,13 @@ Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t c
 }
 
 std::optional<CompileRequest> Pairs::requestAgain(const PairKey& key) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return std::nullopt;
   Pair& p = pairs_[key];
   if (p.again == nullptr || p.state != PairState::kCompiled) return std::nullopt;
-  const std::unique_ptr<CompileRequest> request = std::move(p.again);
-  request->tier = Tier::kSecond;
-  return *request;
+  CompileRequest request = *p.again;
+  request.tier = Tier::kSecond;
+  return request;
 }
 
 void Pairs::finished(const CompileRequest& request, const OpState* state, const CompileResult& result) {
@@ -81,6 +82,7 @@ void Pairs::finished(const CompileRequest& request, const OpState* state, const 
   p.counted = 0;
   // The second tier was asked for while the first's thunk is in force, and there it stays.
   const bool keeps_thunk = p.state == PairState::kCompiled && result.verdict != Verdict::kCompiled;
+  const int doublings = p.doublings;
   cache_rejected_ += result.cache == CacheAnswer::kRejected;
   switch (result.verdict) {
     case Verdict::kCompiled:
@@ -110,6 +112,7 @@ void Pairs::finished(const CompileRequest& request, const OpState* state, const 
   }
   if (keeps_thunk) {
     p.state = PairState::kCompiled;
+    p.doublings = doublings;
     return;
   }
   p.reason = result.reason;
@@ -125,6 +128,7 @@ void Pairs::slower(const PairKey& key, const OpState* state, std::string reason,
   std::lock_guard lock(mutex_);
   Pair& p = pairs_[key];
   if (p.state == PairState::kQueued) return;
+  if (has_second_tier && p.tier == static_cast<int>(Tier::kSecond)) return;  // it came between
   p.again = nullptr;
   if (has_second_tier) {
     p.state = PairState::kCounting;

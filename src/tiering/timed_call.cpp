@@ -14,10 +14,12 @@
 // A pair's first thunk is compiled in half the time: its chain is inlined, but its loop is called, and few passes run
 // (jit/passes/pipeline.h). Where samples of the calls tell that it is still called, the pair is compiled again,
 // thoroughly, on the compiler's thread, and the new thunk takes the first one's place in one publication: a call runs
-// in the one or the other. That costs some 15 ms and saves about 10 ns a call, so it begins after kCallsForSecondTier
-// of them. A thunk of the first tier that loses against the interpreter leaves; its pair counts again, 128 times as
-// long, and is then the second tier's. Both compute the same bits; which tier a thunk is of decides nothing else. Under
-// SHUNT_JIT_TIER=1 and 2, and where calls aren't timed, there is one tier only.
+// in the one or the other. That costs some 15 ms and saves about 10 ns a call, so it pays for pairs that are called a
+// million times more; having been called kCallsForSecondTier times stands for that. A second compile that is refused,
+// fails, is outdated by a library that came between, or is forgotten by a fork, leaves the first thunk in force for as
+// long as nothing invalidates it. A thunk of the first tier that loses against the interpreter leaves; its pair counts
+// again, 128 times as long, and is then the second tier's. Both compute the same bits; which tier a thunk is of decides
+// nothing else. Under SHUNT_JIT_TIER=1 and 2, and where calls aren't timed, there is one tier only.
 #include "src/dispatch/hot_entries.h"
 #include "src/tiering/compiler.h"
 #include "src/tiering/pairs.h"
@@ -84,10 +86,14 @@ thread_local constinit Window window;
 
 bool hasSecondTier(const Thunk& t) { return t.tier == Tier::kFirst && t.worth_again && switches().recompile; }
 
-/// Note [Tiers].
-void compileAgain(const Thunk& t) {
-  if (const auto request = Pairs::instance().requestAgain({t.op, t.keys, t.signature}))
-    static_cast<void>(Compiler::instance().submit(*request));  // a full queue: the first tier's stays
+/// Note [Tiers]. Doesn't wait: where somebody holds the pairs, the queue is full or memory short, a later sample asks.
+void compileAgain(const Thunk& t) noexcept {
+  try {
+    const auto request = Pairs::instance().requestAgain({t.op, t.keys, t.signature});
+    if (request && Compiler::instance().submit(*request)) return;
+  } catch (const std::bad_alloc&) {
+  }
+  t.timing.unclaim();
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ struct CompileRequest {
   std::array<SettingRead, kMaxSettingsRead> settings = {};  // -1 behind the last
   std::string cache = {};  // directory of the disk cache; empty: neither load nor store
   Tier tier = Tier::kSecond;
+  bool only_this_tier = false;  // SHUNT_JIT_TIER=1: the second's isn't loaded from the disk cache either
 };
 
 /// A plan as its readers see it: the chain's steps from the top, with the verdict on each.
@@ -108,7 +109,7 @@ class Provider {
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 5;
+inline constexpr int kProviderVersion = 6;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit
