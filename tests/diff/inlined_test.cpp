@@ -187,6 +187,21 @@ TEST_F(Inlined, AnOverrideIsInForceInTheCallThatIsUnderWay) {
   EXPECT_FALSE(isMarked(shunt::linear(x.input, x.weight, x.bias)));
 }
 
+// linear of floats calls no operators where nobody would see them, in its thunk too (Note [Direct linear]).
+TEST_F(Inlined, AnOverrideIsInForceForLinearOfFloats) {
+  const Operands x(kFloat);
+  const auto call = [&] { return shunt::linear(x.input, x.weight, x.bias); };
+  const Tensor expected = interpreted(call);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(sameBits(inOneThunk(call), expected));
+    const Library block = overrideOfAddmm();
+    const uint64_t thunks = jit::calls_in_thunks();
+    EXPECT_TRUE(isMarked(call()));
+    EXPECT_GT(jit::calls_in_thunks(), thunks) << "linear relies on no entry of addmm, so its thunk stays";
+  }
+  EXPECT_FALSE(isMarked(call()));
+}
+
 TEST_F(Inlined, ErrorsAreTheInterpreters) {
   const Operands x, other(kHalf, false, 5, 9, 3);
   const auto message = [&] {
