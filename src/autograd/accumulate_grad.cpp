@@ -39,7 +39,7 @@ bool canKeep(const Tensor& grad, const Tensor& variable) {
 // whose strides mean nothing, get the leaf's, as in a copy.
 Tensor asGradOf(const Tensor& variable, Tensor grad) {
   TensorImpl* impl = grad.unsafeGetTensorImpl();
-  const bool view = get_view_autograd_meta(grad) != nullptr;
+  const bool view = grad.storage().use_count() > 1;  // the other holder is its base: isUnshared
   if (impl->autograd_meta() != nullptr) {
     set_autograd_key(grad, false);
     impl->set_autograd_meta(nullptr);

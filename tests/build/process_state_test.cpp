@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cxxabi.h>
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
