@@ -29,17 +29,21 @@ Tensor cloneObeyingContract(const Tensor& grad, const Tensor& variable) {
   return result;
 }
 
-// Whether the leaf can keep the gradient as it is. A part of a larger storage is copied, since it would keep the rest.
+// The other holder of an unshared gradient's memory: what it is a view of.
+bool hasBase(const Tensor& unshared) { return unshared.storage().use_count() > 1; }
+
+// Whether the leaf can keep the gradient as it is. A view of a part of its base is copied, since it would keep the
+// rest.
 bool canKeep(const Tensor& grad, const Tensor& variable) {
   return isUnshared(grad) && obeysLayoutContract(grad, variable) &&
-         static_cast<size_t>(grad.numel() * grad.itemsize()) == grad.storage()->nbytes();
+         (!hasBase(grad) || static_cast<size_t>(grad.numel() * grad.itemsize()) == grad.storage()->nbytes());
 }
 
 // Nobody else has the tensor, so it changes in place: it forgets what it is a view of. Of a view, dimensions of size 1,
 // whose strides mean nothing, get the leaf's, as in a copy.
 Tensor asGradOf(const Tensor& variable, Tensor grad) {
   TensorImpl* impl = grad.unsafeGetTensorImpl();
-  const bool view = grad.storage().use_count() > 1;  // the other holder is its base: isUnshared
+  const bool view = hasBase(grad);
   if (impl->autograd_meta() != nullptr) {
     set_autograd_key(grad, false);
     impl->set_autograd_meta(nullptr);
