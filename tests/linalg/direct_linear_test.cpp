@@ -29,7 +29,8 @@ struct Operands {
 bool same(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides() && a.key_set() == b.key_set() &&
          a.requires_grad() == b.requires_grad() &&
-         std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<size_t>(a.numel() * a.itemsize())) == 0;
+         (a.numel() == 0 ||
+          std::memcmp(a.data_ptr(), b.data_ptr(), static_cast<size_t>(a.numel() * a.itemsize())) == 0);
 }
 
 uint64_t allocationsOf(const std::function<Tensor()>& f) {
