@@ -4,7 +4,7 @@
 // opgen spreads the functors that the dictionary names (`elementwise`, `functors`) over a fixed number of source files,
 // so that compile time is spread and a new functor compiles one of them: generated/pointwise_loops_N.cpp, once per
 // instruction set, and pointwise_generic_N.cpp. Each defines one table with kDtypeSlots entries for each of its
-// functors, null where the functor is not defined for the dtype. generated/functors.h lists who stands where.
+// functors, null where the functor is not defined for the dtype. generated/functors.h lists which functor is where.
 #pragma once
 
 #include "generated/functors.h"
