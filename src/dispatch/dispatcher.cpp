@@ -80,54 +80,6 @@ OperatorEntry& Dispatcher::Impl::entryFor(const OperatorName& name) {
   return *slot;
 }
 
-void Dispatcher::Impl::publish(OperatorEntry& entry) {
-  if (batch_thread == std::this_thread::get_id())
-    batch.insert(&entry);
-  else
-    publishNow(std::array{&entry});
-}
-
-void Dispatcher::Impl::publishAll() {
-  std::vector<OperatorEntry*> all;
-  for (auto& [name, entry] : operators)
-    if (entry->exists()) all.push_back(entry.get());
-  if (batch_thread == std::this_thread::get_id())
-    batch.insert(all.begin(), all.end());
-  else
-    publishNow(all);
-}
-
-namespace {
-
-/// `entries` and their followers, followers first: publication goes in this order, so that who has met an operator's
-/// new kernel meets no stand-in for the one before.
-std::vector<OperatorEntry*> withFollowers(std::span<OperatorEntry* const> entries) {
-  std::vector<OperatorEntry*> out;
-  std::unordered_set<OperatorEntry*> seen;
-  const auto add = [&](OperatorEntry* e) {
-    if (seen.insert(e).second) out.push_back(e);
-  };
-  for (OperatorEntry* entry : entries) {
-    if (entry->follows()) add(entry);
-    for (OperatorEntry* follower : entry->followers()) add(follower);
-  }
-  for (OperatorEntry* entry : entries) add(entry);
-  return out;
-}
-
-}  // namespace
-
-void Dispatcher::Impl::publishNow(std::span<OperatorEntry* const> entries) {
-  Change change;
-  for (OperatorEntry* entry : withFollowers(entries))
-    if (auto next = entry->recompute(fallbacks, world)) change.changed.push_back({entry, std::move(next)});
-  if (change.changed.empty()) return;
-  findStale(change);
-  for (auto& [entry, next] : change.changed)
-    if (const OpState* before = entry->state()) HotEntries::carry(*next, *before, change.stale, {});
-  apply(change);
-}
-
 std::vector<const OpState*> Dispatcher::Impl::collect(bool always) {
   std::vector<const OpState*> out;
   if (!always && reclaimer.retiredCount() < next_reclaim) return out;

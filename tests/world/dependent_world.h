@@ -117,7 +117,7 @@ class DependentWorld {
   }
 
   // ---- changes ----
-  // What world::publishChange works on here; see Publication in src/dispatch/hot_entries.cpp.
+  // What world::publishChange works on here; see Publication in src/dispatch/publication.cpp.
   struct Change {
     Reclaim& reclaim;
     DependentWorld& world;
