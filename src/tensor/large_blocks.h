@@ -9,8 +9,9 @@
 //     times kIdleSeconds) and a quarter, or 64 MiB if that is more. So a program takes little more than it once needed,
 //     and one that works in phases of different sizes can keep the blocks of another phase. At most kMostKept blocks.
 //   Idle: a block that nobody wanted for kIdleSeconds goes back to malloc; a page fault saved later than that is saved
-//     too rarely to count. Each large allocation and release looks for such blocks, and so does each small one that
-//     goes past the free lists: there is no thread for it, so a process that does nothing at all keeps what it has.
+//     too rarely to count. Each large allocation and release looks for such blocks, so does each small one that goes
+//     past the free lists, and so do the samples of calls that are taken anyway (src/tiering), one in a hundred to
+//     some thousands: there is no thread for it, so a process that does nothing at all keeps what it has.
 //   Which: the youngest of a class is given out, the oldest of all go first.
 // One lock guards all of it; nothing is returned to malloc under the lock. What a call returns costs it, what it takes
 // saves it, more than the lock does. A fork holds the lock, so a child has the same blocks. When memory is short, all

@@ -5,6 +5,7 @@
 // Programs repeat themselves: of a loop of six operators, every 128th call would only ever be one of three. So the
 // distance to the next sample is drawn from 1 to twice the period, and a sample counts for as many calls as it came
 // after.
+#include "src/tensor/large_blocks.h"
 #include "src/tiering/compiler.h"
 #include "src/tiering/pairs.h"
 #include "src/tiering/recording.h"
@@ -62,6 +63,7 @@ int64_t firstCountdown() { return jit::enabled() ? jit::switches().period : jit:
 ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t signature)
     : state_(&state), keys_(ks), signature_(signature), exceptions_(std::uncaught_exceptions()) {
   if (!jit::Recording::sample(*state.op(), ks)) return;
+  releaseIdleLargeBlocks();
   if (!jit::enabled()) {
     tls_state.observe_countdown = jit::kDisabledPeriod;
     jit::Recording::sampled();

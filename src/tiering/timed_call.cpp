@@ -21,6 +21,7 @@
 // again, 128 times as long, and is then the second tier's. Both compute the same bits; which tier a thunk is of decides
 // nothing else. Under SHUNT_JIT_TIER=1 and 2, and where calls aren't timed, there is one tier only.
 #include "src/dispatch/hot_entries.h"
+#include "src/tensor/large_blocks.h"
 #include "src/tiering/compiler.h"
 #include "src/tiering/pairs.h"
 #include "src/tiering/recording.h"
@@ -111,6 +112,7 @@ TimedCall::TimedCall(const OpState& state, DispatchKeySet ks, void* code, int64_
     interpreted_ = true;  // so that what its kernel does is seen too
     return;
   }
+  if (tls_state.timing_distance > 1) releaseIdleLargeBlocks();  // not at each call of a window
   tls_state.hot_calls += static_cast<uint64_t>(tls_state.timing_distance);
   for (size_t i = 0; thunk_ == nullptr && i < HotEntries::count(state); ++i)
     if (HotEntries::at(state, i).code == code) thunk_ = &HotEntries::at(state, i);

@@ -143,6 +143,28 @@ TEST_F(LargeBlocks, IdleOnesGoBackWithTheNextUse) {
   EXPECT_EQ(largeBlockCounters().kept_blocks, 0u);
 }
 
+// Calls whose blocks come from the lists, or that need none, by either way.
+TEST_F(LargeBlocks, IdleOnesGoBackWhileOnlySmallCallsAreMade) {
+  const Tensor a = ones({16}), b = zeros({16});
+  for (const bool compiled : {false, true}) {
+    SCOPED_TRACE(compiled ? "in thunks" : "interpreted");
+    jit::set_enabled(compiled);
+    for (int i = 0; i < 10'000; ++i) a.add_(b);
+    jit::wait_idle();
+    freeBlock(allocateBlock(16 * kMiB), 16 * kMiB);
+    ASSERT_EQ(largeBlockCounters().kept_blocks, 1u);
+    waitUntilIdle();
+    constexpr int kMostCalls = 1 << 22;  // samples may be 2^21 calls apart
+    int calls = 0;
+    const uint64_t in_thunks = jit::calls_in_thunks();
+    for (; calls < kMostCalls && largeBlockCounters().kept_blocks != 0; calls += 64)
+      for (int i = 0; i < 64; ++i) a.add_(b);
+    EXPECT_LT(calls, kMostCalls);
+    EXPECT_EQ(jit::calls_in_thunks() - in_thunks > 0, compiled && jit::stats().available);
+  }
+  jit::set_enabled(true);
+}
+
 TEST_F(LargeBlocks, GoBackBeforeAnAllocationFails) {
   freeBlock(allocateBlock(16 * kMiB), 16 * kMiB);
   const auto before = largeBlockCounters();
