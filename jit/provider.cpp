@@ -149,7 +149,10 @@ class LlvmProvider final : public Provider {
     auto object = generate(extraction.module());
     if (!object) return fail(result, object.takeError());
     watch.lap(result.times.generate);
-    if (cached) cached->object = (*object)->getBuffer().str();
+    if (cached) {
+      cached->object = (*object)->getBuffer().str();
+      cached->worth_again = result.worth_again;
+    }
     auto thunk = LinkedThunk::make(std::move(*object), plan, symbols);
     if (!thunk) return fail(result, thunk.takeError());
     (*thunk)->worth_again = result.worth_again;
@@ -175,7 +178,8 @@ class LlvmProvider final : public Provider {
                                               const llvm::Module& module) {
     if (key.empty()) return std::nullopt;
     if (!holdsProcessAddress(module, symbols))
-      if (auto literals = literalsOf(module)) return CachedObject{key, usedChains(plan), std::move(*literals), ""};
+      if (auto literals = literalsOf(module))
+        return CachedObject{key, usedChains(plan), std::move(*literals), "", false};
     logNotKept(plan, "its code depends on where this process has something");
     return std::nullopt;
   }
@@ -222,7 +226,7 @@ class LlvmProvider final : public Provider {
             : llvm::createStringError("it inlines operators that the plan doesn't have");
     if (thunk) {
       result.plan = plan.print();
-      (*thunk)->worth_again = result.worth_again = plan.request.tier == Tier::kFirst;
+      (*thunk)->worth_again = result.worth_again = found.object.worth_again;
       publishThunk(std::move(*thunk), result);
       watch.lap(result.times.link);
       return true;

@@ -10,7 +10,7 @@ namespace shunt::jit {
 namespace {
 
 constexpr char kMagic[8] = {'s', 'h', 'u', 'n', 't', 'j', 'i', 't'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 
 struct Header {
   char magic[8];
@@ -78,6 +78,7 @@ class Reader {
 
 std::string encodeExtras(const CachedObject& object) {
   Writer w;
+  w.number(object.worth_again);
   w.number(object.chains.size());
   for (const auto& [place, slots] : object.chains) {
     w.number(place);
@@ -102,6 +103,7 @@ std::string encodeExtras(const CachedObject& object) {
 
 bool decodeExtras(llvm::StringRef bytes, CachedObject& object) {
   Reader r(bytes);
+  object.worth_again = r.number() != 0;
   object.chains.resize(r.count(2 * sizeof(uint64_t)));
   for (auto& [place, slots] : object.chains) {
     place = r.number();

@@ -28,6 +28,7 @@ struct CachedObject {
   std::vector<std::pair<std::string, Literal>>
       literals;  // by symbol, those it shares with the process; what one points to comes before it
   std::string object;
+  bool worth_again = false;  // CompileResult's
 };
 
 /// Larger files are not read.

@@ -45,6 +45,12 @@ bool Timing::add(int64_t numel, Way way, uint64_t ticks) {
   return lost_;
 }
 
+bool Timing::asksAgain(int64_t first) {
+  const int64_t now = uses();
+  int64_t due = asks_at_.load(std::memory_order_relaxed);
+  return now >= std::max(due, first) && asks_at_.compare_exchange_strong(due, 2 * now, std::memory_order_relaxed);
+}
+
 bool Timing::compare(Bucket& bucket) {
   const double compiled = std::max(medianOf(bucket.ticks[static_cast<size_t>(Way::kThunk)]), 1u);
   const double interpreted = std::max(medianOf(bucket.ticks[static_cast<size_t>(Way::kInterpreted)]), 1u);

@@ -29,10 +29,9 @@ class Timing {
   /// About so many calls were made in the thunk, as samples tell.
   void addUses(int64_t calls) { uses_.fetch_add(calls, std::memory_order_relaxed); }
   int64_t uses() const { return uses_.load(std::memory_order_relaxed); }
-  /// True once.
-  bool claim() { return !claimed_.exchange(true, std::memory_order_relaxed); }
-  /// Another sample may.
-  void unclaim() { claimed_.store(false, std::memory_order_relaxed); }
+  /// Whether to ask for the second tier: true for one caller when there have been `first` uses, and each time that they
+  /// have doubled since. So what was lost on the way is asked for again, at ever longer intervals.
+  bool asksAgain(int64_t first);
   /// What was used long ago counts ever less.
   void age() { uses_.store(uses() / 2, std::memory_order_relaxed); }
 
@@ -51,7 +50,7 @@ class Timing {
   bool lost_ = false;
   std::atomic<double> speedup_{0};
   std::atomic<int64_t> uses_{0};
-  std::atomic<bool> claimed_{false};  // by the thread that asks for the second tier
+  std::atomic<int64_t> asks_at_{0};  // uses
 };
 
 }  // namespace shunt::jit

@@ -1,5 +1,6 @@
 #include "src/tiering/compiler.h"
 
+#include "src/dispatch/thunk.h"
 #include "src/tiering/pairs.h"
 #include "src/tiering/report.h"
 #include "src/tiering/switches.h"
@@ -61,6 +62,15 @@ CompileResult refusal(const char* reason) {
   return result;
 }
 
+/// Its pair is recorded anew when it is hot again. Where memory is short it stays, and its second tier is asked for
+/// later.
+void retireThunkOf(const PairKey& key) noexcept try {
+  for (const auto& t : publishedThunks())
+    if (t->tier == Tier::kFirst && PairKey{t->op, t->keys, t->signature} == key)
+      retire(*t, "a library was loaded or unloaded before its second compile");
+} catch (const std::bad_alloc&) {
+}
+
 /// Allocates, which compile() itself is ready to see fail.
 CompileResult compileCached(Provider& provider, CompileRequest& request) noexcept try {
   request.cache = cache_directory();
@@ -111,18 +121,18 @@ void Compiler::afterForkInChild() {
   fork_mutex_.unlock();
 }
 
-bool Compiler::submit(const CompileRequest& request) noexcept try {
+bool Compiler::submit(const CompileRequest& request, Waiting waiting) noexcept try {
   if (closed_.load(std::memory_order_relaxed)) return false;
   Queue& queue = *queue_;
   std::lock_guard lock(queue.mutex);
-  if (queue.stopping || queue.requests.size() >= kMaxQueued) return false;
+  if (queue.stopping) return false;
   if (!queue.started) {
     [[maybe_unused]] static const int at_exit = std::atexit([] { instance().stop(); });
     const shunt::detail::NoSignals no_signals;
     queue.worker = std::thread([this, &queue] { run(queue); });
     queue.started = true;
   }
-  queue.requests.push_back(request);
+  if (!queue.requests.push(request, waiting)) return false;
   queue.changed.notify_all();
   return true;
 } catch (const std::exception& e) {
@@ -143,8 +153,7 @@ void Compiler::run(Queue& queue) {
         writeReport(lock);
     }
     if (queue.stopping) return;
-    const CompileRequest request = queue.requests.front();
-    queue.requests.pop_front();
+    const CompileRequest request = queue.requests.pop();
     queue.busy = true;
     lock.unlock();
     compileNow(request);
@@ -177,7 +186,7 @@ void Compiler::compileNow(CompileRequest request) noexcept {
       result = compileCached(*provider, request);
   }
   logCompile(key, result);
-  Pairs::instance().finished(request, state, result);
+  if (Pairs::instance().finished(request, state, result)) retireThunkOf(key);
 }
 
 PlanOutline Compiler::outline(const CompileRequest& request) {

@@ -1,5 +1,5 @@
-// The compiler's thread: takes hot pairs from a bounded queue, loads libshunt_jit.so at the first, compiles one at a
-// time.
+// The compiler's thread: takes hot pairs from a bounded queue, pairs without a thunk first, loads libshunt_jit.so at
+// the first, compiles one at a time.
 //
 // Threads: submit() from any caller (never waits, never throws); one worker. Lock: the queue's mutex, a leaf; a compile
 // runs under compile_mutex_ alone, which SYNC callers and the worker share.
@@ -10,11 +10,12 @@
 // never compiles.
 #pragma once
 
+#include "src/tiering/request_queue.h"
+
 #include <shunt/jit/jit.h>
 #include <shunt/jit/provider.h>
 
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -25,7 +26,7 @@ class Compiler {
   static Compiler& instance();
 
   /// False: the queue is full or closed, and the pair has to count again.
-  bool submit(const CompileRequest& request) noexcept;
+  bool submit(const CompileRequest& request, Waiting waiting) noexcept;
   void compileNow(CompileRequest request) noexcept;
   /// Waits for a compile that is going on.
   PlanOutline outline(const CompileRequest& request);
@@ -39,7 +40,7 @@ class Compiler {
   struct Queue {
     std::mutex mutex;
     std::condition_variable changed;
-    std::deque<CompileRequest> requests;
+    RequestQueue requests;
     std::thread worker;
     bool started = false, stopping = false, busy = false;
   };
@@ -54,7 +55,6 @@ class Compiler {
   Provider& needProvider();
   void stop();
 
-  static constexpr size_t kMaxQueued = 4096;
   Queue* queue_;  // replaced after a fork, while the child has one thread
   std::mutex compile_mutex_;
   std::mutex fork_mutex_;       // one fork at a time

@@ -100,7 +100,7 @@ ObservedCall::~ObservedCall() {
   const bool threw = std::uncaught_exceptions() > exceptions_;
   const bool asked = recorded && !threw;
   if (!asked || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)
-                                       : jit::Compiler::instance().submit(request)))
+                                       : jit::Compiler::instance().submit(request, jit::Waiting::kInterpreted)))
     jit::Pairs::instance().backToCounting({request.op, request.keys, request.signature});
 }
 

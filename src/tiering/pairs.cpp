@@ -4,6 +4,7 @@
 #include "src/tiering/switches.h"
 
 #include <shunt/core/fork.h>
+#include <shunt/jit/kernel_library.h>
 
 #include <algorithm>
 
@@ -14,6 +15,7 @@ namespace {
 constexpr size_t kMaxPairs = 16384;
 constexpr uint32_t kMaxDoublings = 20;
 constexpr uint32_t kDoublingsAfterFirst = 7;  // of the threshold, where the first tier's thunk was too slow
+constexpr int kMostFailures = 4;              // of a pair's second compile
 }  // namespace
 
 const char* toString(PairState state) {
@@ -70,19 +72,21 @@ std::optional<CompileRequest> Pairs::requestAgain(const PairKey& key) {
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return std::nullopt;
   Pair& p = pairs_[key];
-  if (p.again == nullptr || p.state != PairState::kCompiled) return std::nullopt;
+  if (p.again == nullptr || p.asked_again || p.state != PairState::kCompiled) return std::nullopt;
+  p.asked_again = true;
   CompileRequest request = *p.again;
   request.tier = Tier::kSecond;
   return request;
 }
 
-void Pairs::finished(const CompileRequest& request, const OpState* state, const CompileResult& result) {
+bool Pairs::finished(const CompileRequest& request, const OpState* state, const CompileResult& result) {
   std::lock_guard lock(mutex_);
   Pair& p = pairs_[{request.op, request.keys, request.signature}];
   p.counted = 0;
   // The second tier was asked for while the first's thunk is in force, and there it stays.
   const bool keeps_thunk = p.state == PairState::kCompiled && result.verdict != Verdict::kCompiled;
-  const int doublings = p.doublings;
+  const uint32_t doublings = p.doublings;
+  p.asked_again = false;
   cache_rejected_ += result.cache == CacheAnswer::kRejected;
   switch (result.verdict) {
     case Verdict::kCompiled:
@@ -94,6 +98,7 @@ void Pairs::finished(const CompileRequest& request, const OpState* state, const 
       p.times = result.times;
       p.tier = static_cast<int>(result.tier);
       p.again = result.tier == Tier::kFirst && result.worth_again ? std::make_unique<CompileRequest>(request) : nullptr;
+      p.failed_again = 0;
       break;
     case Verdict::kRefused:
       p.state = PairState::kRefused;
@@ -113,10 +118,23 @@ void Pairs::finished(const CompileRequest& request, const OpState* state, const 
   if (keeps_thunk) {
     p.state = PairState::kCompiled;
     p.doublings = doublings;
-    return;
+    return secondFailed(p, result.verdict);
   }
   p.reason = result.reason;
   p.plan = result.plan;
+  return false;
+}
+
+bool Pairs::secondFailed(Pair& p, Verdict verdict) {
+  if (p.again == nullptr) return false;
+  if (verdict == Verdict::kRefused || (verdict == Verdict::kFailed && ++p.failed_again == kMostFailures)) {
+    p.again = nullptr;
+    return false;
+  }
+  // The same request would be outdated for good.
+  if (p.again->library_generation == libraryGeneration()) return false;
+  p.skips_first = true;
+  return true;
 }
 
 Tier Pairs::tierFor(const PairKey& key) {
@@ -152,13 +170,19 @@ void Pairs::backToCounting(const PairKey& key) {
   p.counted = 0;
 }
 
+void Pairs::notAskedAgain(const PairKey& key) {
+  std::lock_guard lock(mutex_);
+  pairs_[key].asked_again = false;
+}
+
 void Pairs::forgetQueue() {
   std::lock_guard lock(mutex_);
-  for (auto& [key, p] : pairs_)
-    if (p.state == PairState::kQueued) {
-      p.state = PairState::kCounting;
-      p.counted = 0;
-    }
+  for (auto& [key, p] : pairs_) {
+    p.asked_again = false;
+    if (p.state != PairState::kQueued) continue;
+    p.state = PairState::kCounting;
+    p.counted = 0;
+  }
 }
 
 void Pairs::reset() {

@@ -2,7 +2,8 @@
 //
 // Guarded by one mutex, a leaf. Observers only try it: a sample that finds it taken is lost, and no call waits.
 // A pair that is compiled by the first tier keeps its request for the second (Note [Tiers], timed_call.cpp), which
-// changes its state only where it succeeds.
+// changes its state only where it succeeds: asked -> done | refused, or asked for again later (outdated, failed a few
+// times, forgotten by a fork).
 // States: counting -> queued (at the threshold) -> compiled | refused | counting again (outdated, failed).
 //         compiled -> counting, with a doubled threshold, when a call is observed that should have found the thunk in
 //         its operator's current state: it was invalidated. refused -> counting when the operator's state is another
@@ -37,8 +38,10 @@ struct Pair {
   uint64_t interpreted = 0;
   uint32_t compiles = 0, loads = 0, doublings = 0;
   const OpState* refused_in = nullptr;    // compared only; at worst a later state at its place keeps the pair refused
-  std::unique_ptr<CompileRequest> again;  // for the second tier, once
-  bool skips_first = false;               // the first tier's thunk was slower than the interpreter
+  std::unique_ptr<CompileRequest> again;  // for the second tier; null: it won't be asked for
+  bool asked_again = false;               // and has been: it is queued, or being compiled
+  int failed_again = 0;
+  bool skips_first = false;  // the first tier's thunk was slower than the interpreter
   int tier = 0;
   size_t bytes = 0;
   CompileTimes times, first_times;
@@ -62,8 +65,10 @@ class Pairs {
   enum class Answer : uint8_t { kWatch, kSettled, kHot };
   /// Counts `calls` calls of the pair; kHot exactly once per compile: the caller queues it.
   Answer observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold);
-  void finished(const CompileRequest& request, const OpState* state, const CompileResult& result);
-  /// What to give the compiler for the second tier, once for each thunk of the first.
+  /// True: the thunk in force, of the first tier, is to leave, so that its pair is recorded anew. The addresses of the
+  /// record that its second compile was asked for with may be another library's by now.
+  bool finished(const CompileRequest& request, const OpState* state, const CompileResult& result);
+  /// What to give the compiler for the second tier; nothing while it has that, and where it never will. Doesn't wait.
   std::optional<CompileRequest> requestAgain(const PairKey& key);
   /// Of the compile that makes the pair hot.
   Tier tierFor(const PairKey& key);
@@ -71,6 +76,8 @@ class Pairs {
   void slower(const PairKey& key, const OpState* state, std::string reason, bool has_second_tier);
   /// The pair was not queued after all.
   void backToCounting(const PairKey& key);
+  /// Nor was what requestAgain() gave.
+  void notAskedAgain(const PairKey& key);
   /// None of them is queued any more.
   void forgetQueue();
   void reset();
@@ -83,6 +90,8 @@ class Pairs {
  private:
   Pairs();
   static PairStats describe(const PairKey& key, const Pair& p);
+  /// finished(), of a second compile that left the first thunk in force.
+  static bool secondFailed(Pair& p, Verdict verdict);
 
   std::mutex mutex_;
   std::unordered_map<PairKey, Pair, PairKeyHash> pairs_;

@@ -20,14 +20,14 @@ void readStats(Switches& out) {
   if (out.stats && text != "1") out.stats_file = text;
 }
 
-/// Where calls aren't timed, nobody would see what stays hot.
+/// Where calls aren't timed, nobody would see what stays hot; `both` has calls sampled nevertheless.
 void readTier(Switches& out) {
   const char* v = std::getenv("SHUNT_JIT_TIER");
   const std::string_view text = v != nullptr ? v : "auto";
-  if (text != "auto" && text != "1" && text != "2" && !text.empty())
-    shunt::detail::logWarning("SHUNT_JIT_TIER=" + std::string(text) + " is not auto, 1 or 2; using auto");
-  const bool chosen = text == "1" || text == "2";
-  out.recompile = !chosen && !out.sync && !out.keep;
+  const bool one = text == "1" || text == "2", both = text == "both";
+  if (text != "auto" && !one && !both && !text.empty())
+    shunt::detail::logWarning("SHUNT_JIT_TIER=" + std::string(text) + " is not auto, 1, 2 or both; using auto");
+  out.recompile = !one && !out.sync && (both || !out.keep);
   out.tier = text == "1" || out.recompile ? Tier::kFirst : Tier::kSecond;
 }
 

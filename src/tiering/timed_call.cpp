@@ -8,18 +8,22 @@
 // thread whose windows meet no others has them ever more rarely. Operators inside a timed call are called as always, so
 // both ways have them as they are.
 //
-// Off where tests count calls or compiles: under SHUNT_JIT_SYNC and SHUNT_JIT_KEEP.
+// Off where tests count calls or compiles: under SHUNT_JIT_SYNC and SHUNT_JIT_KEEP. With SHUNT_JIT_TIER=both samples of
+// calls are taken under SHUNT_JIT_KEEP too, for the tiers' sake, and none is timed.
 //
 // Note [Tiers]
 // A pair's first thunk is compiled in half the time: its chain is inlined, but its loop is called, and few passes run
 // (jit/passes/pipeline.h). Where samples of the calls tell that it is still called, the pair is compiled again,
 // thoroughly, on the compiler's thread, and the new thunk takes the first one's place in one publication: a call runs
 // in the one or the other. That costs some 15 ms and saves about 10 ns a call, so it pays for pairs that are called a
-// million times more; having been called kCallsForSecondTier times stands for that. A second compile that is refused,
-// fails, is outdated by a library that came between, or is forgotten by a fork, leaves the first thunk in force for as
-// long as nothing invalidates it. A thunk of the first tier that loses against the interpreter leaves; its pair counts
-// again, 128 times as long, and is then the second tier's. Both compute the same bits; which tier a thunk is of decides
-// nothing else. Under SHUNT_JIT_TIER=1 and 2, and where calls aren't timed, there is one tier only.
+// million times more; having been called kCallsForSecondTier times stands for that. A second compile that was outdated
+// or forgotten by a fork, and one that failed less than four times, is asked for again when the thunk has been called
+// twice as often (Timing::asksAgain); one that is refused leaves the first thunk in force for as long as nothing
+// invalidates it. Where a library came or went between the two compiles, nobody knows what the recorded addresses are
+// now: the first thunk leaves, and the pair, recorded anew when it is hot again, is the second tier's. So is one whose
+// first thunk loses against the interpreter, after 128 times as many calls. Both tiers compute the same bits; which one
+// a thunk is of decides nothing else. Under SHUNT_JIT_TIER=1 and 2, and where calls aren't timed, there is one tier
+// only, but for SHUNT_JIT_TIER=both.
 #include "src/dispatch/hot_entries.h"
 #include "src/tensor/large_blocks.h"
 #include "src/tiering/compiler.h"
@@ -61,6 +65,12 @@ struct Window {
   bool undecided = false;  // the window met something to compare
   Distances distances;
 
+  /// No window begins here.
+  void pass() {
+    auto& tls = shunt::detail::tls_state;
+    tls.timing_distance = tls.timing_countdown = distances.draw(kPeriod);
+  }
+
   /// Moves on by one call, and returns the phase that the call is in.
   Phase advance() {
     if (phase == Phase::kOutside) {
@@ -87,14 +97,12 @@ thread_local constinit Window window;
 
 bool hasSecondTier(const Thunk& t) { return t.tier == Tier::kFirst && t.worth_again && switches().recompile; }
 
-/// Note [Tiers]. Doesn't wait: where somebody holds the pairs, the queue is full or memory short, a later sample asks.
-void compileAgain(const Thunk& t) noexcept {
-  try {
-    const auto request = Pairs::instance().requestAgain({t.op, t.keys, t.signature});
-    if (request && Compiler::instance().submit(*request)) return;
-  } catch (const std::bad_alloc&) {
-  }
-  t.timing.unclaim();
+/// Note [Tiers]. Where somebody holds the pairs, the queue is full or memory short, a later sample asks.
+void compileAgain(const Thunk& t) noexcept try {
+  const PairKey key{t.op, t.keys, t.signature};
+  const auto request = Pairs::instance().requestAgain(key);
+  if (request && !Compiler::instance().submit(*request, Waiting::kWithThunk)) Pairs::instance().notAskedAgain(key);
+} catch (const std::bad_alloc&) {
 }
 
 }  // namespace
@@ -104,7 +112,8 @@ namespace detail {
 
 // Soon, since a program's first hot loop may be its only one.
 int64_t firstTimingDistance() {
-  return jit::switches().sync || jit::switches().keep ? kObserveNever : jit::kPeriod / 8;
+  const jit::Switches& s = jit::switches();
+  return s.sync || (s.keep && !s.recompile) ? kObserveNever : jit::kPeriod / 8;
 }
 
 TimedCall::TimedCall(const OpState& state, DispatchKeySet ks, void* code, int64_t numel) : numel_(numel) {
@@ -118,8 +127,12 @@ TimedCall::TimedCall(const OpState& state, DispatchKeySet ks, void* code, int64_
     if (HotEntries::at(state, i).code == code) thunk_ = &HotEntries::at(state, i);
   if (thunk_ != nullptr) {
     thunk_->timing.addUses(tls_state.timing_distance);
-    if (thunk_->timing.uses() >= jit::kCallsForSecondTier && jit::hasSecondTier(*thunk_) && thunk_->timing.claim())
-      jit::compileAgain(*thunk_);
+    if (jit::hasSecondTier(*thunk_) && thunk_->timing.asksAgain(jit::kCallsForSecondTier)) jit::compileAgain(*thunk_);
+  }
+  if (jit::switches().keep) {  // what is used is seen, and nothing compared
+    thunk_ = nullptr;
+    jit::window.pass();
+    return;
   }
   const jit::Phase phase = jit::window.advance();
   if (thunk_ == nullptr || !thunk_->timing.undecided(numel)) {

@@ -1,12 +1,13 @@
-// diff_test [--seed N] [--op GLOB] [--dtype NAME] [--form plain|grad|autocast] [--dtypes N] [--cells N] [--pairs N]
-// [--cases N]
-//   [--rounds N] [--stats]
+// diff_test [--seed N] [--op GLOB] [--dtype NAME] [--form plain|grad|autocast] [--dtypes N] [--cells N] [--landing N]
+//   [--pairs N] [--cases N] [--rounds N] [--stats]
 // Every operator's calls interpreted and in thunks, bit for bit: in one dtype of most operators and forms, drawn by the
-// seed of tests/support/seed.h, and in all dtypes of all under SHUNT_TEST_LONG=1. --cells draws so many, 0 all.
+// seed of tests/support/seed.h, and in all dtypes of all under SHUNT_TEST_LONG=1. --cells draws so many, 0 all;
+// --landing so many but in long runs.
+//
 // diff_test --fuzz SECONDS [the same flags]: rounds until the time is up, all dtypes and 12 pairs of each, from a seed
 // drawn by the clock unless one is given. Each round prints the seed that repeats it; a difference prints the flags
 // that show it alone. Exit status 1 when anything differs, when a pair was interpreted that refused.txt does not name,
-// or, where all dtypes were tried, when a line of it is idle.
+// when a line of it is idle where all dtypes were tried, or when thunks are not of the tier that SHUNT_JIT_TIER names.
 #include "tests/diff/cells.h"
 #include "tests/diff/identical.h"
 #include "tests/diff/refused.h"
@@ -36,6 +37,8 @@ namespace {
 constexpr size_t kCellsAtOnce = 150;
 // Of the 800 of one dtype each; a month of days has drawn nine cells in ten of all dtypes.
 constexpr size_t kCellsOfALanding = 500;
+// Under SHUNT_JIT_TIER=1, pairs of the first tier for each of the second, at least.
+constexpr size_t kFirstToSecond = 20;
 
 char current_cell[512];  // what a crash handler can print without allocating
 
@@ -162,6 +165,18 @@ class Differential {
     std::cout << "INTERPRETED " << pair.first << ' ' << pair.second << ' ' << reason << std::endl;
   }
 
+  /// What the first tier can't compile, the second does: few pairs.
+  void checkTiers() {
+    size_t first = 0, second = 0;
+    for (const shunt::jit::PairStats& p : shunt::jit::stats().pairs) (p.tier == 1 ? first : second) += p.tier != 0;
+    const char* wanted = std::getenv("SHUNT_JIT_TIER");
+    const bool only_first = wanted != nullptr && std::string_view(wanted) == "1";
+    // One operator's pairs may all be such.
+    if (only_first ? second * kFirstToSecond <= first || options_.op != "*" : first == 0) return;
+    ++failures_["tiers"];
+    std::cout << "TIERS " << first << " pairs' thunks are of the first, " << second << " of the second" << std::endl;
+  }
+
   bool report(size_t cells, bool complete) {
     // A dtype that wasn't drawn may be the only one whose pairs are refused.
     const bool all_seen = complete && options_.dtype == "*" && options_.form == "*" && options_.cells == 0 &&
@@ -170,6 +185,7 @@ class Differential {
       ++failures_["idle " + line];
       std::cout << "IDLE in refused.txt, everything was compiled: " << line << '\n';
     }
+    checkTiers();
     if (options_.stats) std::cout << shunt::jit::statsTable();
     std::cout << "seed " << options_.seed << ": " << cells << " cells, " << pairs_ << " pairs, " << compiled_
               << " of them compiled, " << refused_by_operator_ << " only of calls that throw, " << cases_ << " cases, "
@@ -208,7 +224,7 @@ Flags readFlags(int argc, char** argv) {
     if (i + 1 == argc)
       throw std::invalid_argument(flag + " needs a value, or is unknown; see the first lines of main.cpp");
     const std::string value = argv[++i];
-    cells_given |= flag == "--cells";
+    cells_given |= flag == "--cells" || flag == "--landing";
     seed_given |= flag == "--seed";
     breadth_given |= flag == "--dtypes" || flag == "--pairs";
     if (flag == "--seed")
@@ -223,6 +239,8 @@ Flags readFlags(int argc, char** argv) {
       o.dtypes = std::stoi(value);
     else if (flag == "--cells")
       o.cells = std::stoull(value);
+    else if (flag == "--landing")
+      o.cells = shunt::test::longRun() ? 0 : std::stoull(value);
     else if (flag == "--pairs")
       o.pairs = std::stoi(value);
     else if (flag == "--cases")

@@ -14,6 +14,7 @@ CachedObject sample() {
   object.literals = {{"literal:A.16", {"text", 16, "", {}}},
                      {"literal:B.32", {std::string(16, '\0'), 32, "name", {{8, 3, "literal:A.16"}, {0, 0, "memcpy"}}}}};
   object.object = std::string("\x7f") + "ELF and so on";
+  object.worth_again = true;
   return object;
 }
 
@@ -22,6 +23,7 @@ void expectEqual(const CachedObject& a, const CachedObject& b) {
   EXPECT_EQ(a.chains, b.chains);
   EXPECT_EQ(a.literals, b.literals);
   EXPECT_EQ(a.object, b.object);
+  EXPECT_EQ(a.worth_again, b.worth_again);
 }
 
 TEST(CacheFile, HoldsWhatWasPutIn) {

@@ -109,7 +109,7 @@ class Provider {
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 6;
+inline constexpr int kProviderVersion = 7;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit

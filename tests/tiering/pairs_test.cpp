@@ -1,0 +1,155 @@
+// When a pair's second tier is asked for, also after its compile was lost in one way or another, and who goes first in
+// the compiler's queue.
+#include "src/tiering/pairs.h"
+
+#include "src/dispatch/timing.h"
+#include "src/tiering/request_queue.h"
+#include "tests/dispatch/util.h"
+
+#include <shunt/jit/kernel_library.h>
+
+#include <optional>
+
+namespace shunt::jit {
+namespace {
+
+CompileResult resultOf(Verdict verdict, Tier tier = Tier::kSecond, bool worth_again = false) {
+  CompileResult result;
+  result.verdict = verdict;
+  result.tier = tier;
+  result.worth_again = worth_again;
+  return result;
+}
+
+/// A pair with a thunk of the first tier.
+struct SecondTier : testing::Test {
+  SecondTier() {
+    static uint64_t signatures = 0;
+    key.signature = ++signatures;
+    request.op = key.op;
+    request.keys = key.keys;
+    request.signature = key.signature;
+    request.library_generation = libraryGeneration();
+    pairs.finished(request, nullptr, resultOf(Verdict::kCompiled, Tier::kFirst, true));
+  }
+  bool wanted() {
+    const auto again = pairs.requestAgain(key);
+    EXPECT_TRUE(!again || again->tier == Tier::kSecond);
+    return again.has_value();
+  }
+  bool finish(Verdict verdict) { return pairs.finished(request, nullptr, resultOf(verdict)); }
+  PairStats row() { return pairs.find(key, 512)->row; }
+
+  Library def = defined();
+  Pairs& pairs = Pairs::instance();
+  PairKey key{&test::findOp("tiers::op").op(), 1, 0};
+  CompileRequest request;
+
+  static Library defined() {
+    Library block = test::fragment("tiers");
+    block.def("op(Tensor x) -> Tensor");
+    return block;
+  }
+};
+
+TEST_F(SecondTier, IsAskedForOnceAtATime) {
+  EXPECT_TRUE(wanted());
+  EXPECT_FALSE(wanted()) << "it is in the queue";
+  pairs.notAskedAgain(key);
+  EXPECT_TRUE(wanted()) << "it was not queued after all";
+  EXPECT_FALSE(finish(Verdict::kCompiled));
+  EXPECT_EQ(row().tier, 2);
+  EXPECT_FALSE(wanted()) << "there is no third";
+}
+
+TEST_F(SecondTier, IsAskedForAgainWhereARegistrationCameBetween) {
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(wanted()) << i;
+    EXPECT_FALSE(finish(Verdict::kOutdated));
+    EXPECT_EQ(row().state, PairState::kCompiled) << "by the first tier";
+  }
+}
+
+TEST_F(SecondTier, IsGivenUpAfterFourFailures) {
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(wanted()) << i;
+    EXPECT_FALSE(finish(Verdict::kFailed));
+  }
+  EXPECT_FALSE(wanted());
+  EXPECT_EQ(row().state, PairState::kCompiled);
+  EXPECT_EQ(row().tier, 1);
+}
+
+TEST_F(SecondTier, ThatIsRefusedIsNotAskedForAgain) {
+  ASSERT_TRUE(wanted());
+  EXPECT_FALSE(finish(Verdict::kRefused));
+  EXPECT_FALSE(wanted());
+  EXPECT_EQ(row().state, PairState::kCompiled);
+}
+
+TEST_F(SecondTier, IsAskedForAgainByAChildOfFork) {
+  ASSERT_TRUE(wanted());
+  pairs.forgetQueue();  // what the child does first
+  EXPECT_TRUE(wanted());
+}
+
+// What was recorded holds addresses, which may be another library's.
+TEST_F(SecondTier, IsRecordedAnewWhereALibraryCameBetween) {
+  static const char no_bitcode = 0;
+  {
+    const KernelLibrary came_and_went(&no_bitcode, &no_bitcode + 1);
+  }
+  ASSERT_NE(libraryGeneration(), request.library_generation);
+  ASSERT_TRUE(wanted());
+  EXPECT_TRUE(finish(Verdict::kOutdated)) << "the first thunk has to leave";
+  EXPECT_EQ(pairs.tierFor(key), Tier::kSecond) << "and needs no first tier again";
+}
+
+TEST_F(SecondTier, IsNotForThunksThatItWouldMakeTheSame) {
+  pairs.finished(request, nullptr, resultOf(Verdict::kCompiled, Tier::kFirst, false));
+  EXPECT_FALSE(wanted());
+}
+
+TEST(Timing, AsksEachTimeThatTheUsesHaveDoubled) {
+  Timing t;
+  const auto asked = [&](int64_t uses) {
+    t.addUses(uses - t.uses());
+    return t.asksAgain(1000);
+  };
+  EXPECT_FALSE(asked(999));
+  EXPECT_TRUE(asked(1000));
+  EXPECT_FALSE(t.asksAgain(1000));
+  EXPECT_FALSE(asked(1999));
+  EXPECT_TRUE(asked(2500));
+  EXPECT_FALSE(asked(4999));
+  EXPECT_TRUE(asked(5000));
+}
+
+TEST(RequestQueue, PairsWithoutAThunkGoFirst) {
+  RequestQueue queue;
+  const auto push = [&](uint64_t keys, Waiting waiting) {
+    CompileRequest request;
+    request.keys = keys;
+    ASSERT_TRUE(queue.push(request, waiting));
+  };
+  EXPECT_TRUE(queue.empty());
+  push(3, Waiting::kWithThunk);
+  push(4, Waiting::kWithThunk);
+  push(1, Waiting::kInterpreted);
+  push(2, Waiting::kInterpreted);
+  for (uint64_t keys = 1; keys <= 4; ++keys) {
+    ASSERT_FALSE(queue.empty());
+    EXPECT_EQ(queue.pop().keys, keys);
+  }
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(RequestQueue, IsBoundedForEachKind) {
+  RequestQueue queue;
+  for (size_t i = 0; i < RequestQueue::kMost; ++i) ASSERT_TRUE(queue.push({}, Waiting::kWithThunk));
+  EXPECT_FALSE(queue.push({}, Waiting::kWithThunk));
+  EXPECT_TRUE(queue.push({}, Waiting::kInterpreted));
+}
+
+}  // namespace
+}  // namespace shunt::jit
