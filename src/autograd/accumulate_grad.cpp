@@ -6,8 +6,8 @@
 #include <shunt/ops.h>
 
 #include "src/autograd/hooks.h"
+#include "src/autograd/plain_grad.h"
 #include "src/autograd/unshared.h"
-#include "src/tensor/is_fake.h"
 
 #include <limits>
 

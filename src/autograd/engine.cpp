@@ -2,7 +2,6 @@
 
 #include "src/autograd/graph_task.h"
 #include "src/autograd/plain_grad.h"
-#include "src/tensor/is_fake.h"
 
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>

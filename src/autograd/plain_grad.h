@@ -3,7 +3,7 @@
 #pragma once
 
 #include <shunt/core/error.h>
-#include <shunt/tensor/tensor.h>
+#include <shunt/tensor/wrapper_kind.h>
 
 namespace shunt::autograd {
 
@@ -12,9 +12,12 @@ namespace shunt::autograd {
 /// src/interpose.
 Tensor heldBy(const Tensor& wrapper);
 
+/// A gradient is fake where its variable is.
+inline bool isFake(const Tensor& t) { return wrapperKind(t) == WrapperKind::kFake; }
+
 inline bool isWrapped(const Tensor& t) {
-  constexpr DispatchKeySet kWrappers{DispatchKey::Python, DispatchKey::Functionalize};
-  return t.defined() && t.key_set().hasAny(kWrappers);
+  const WrapperKind kind = wrapperKind(t);
+  return kind == WrapperKind::kSubclass || kind == WrapperKind::kFunctional;
 }
 
 /// Takes the wrappers around `grad` off. Throws when one holds no tensor; `who` says who gave it, and ends with "is" or

@@ -1,13 +1,12 @@
 #include <shunt/tensor/dlpack.h>
 
 #include <shunt/core/error.h>
+#include <shunt/tensor/wrapper_kind.h>
 
 #include <algorithm>
 #include <limits>
 #include <memory>
 #include <vector>
-
-#include "src/tensor/is_fake.h"
 
 namespace shunt {
 namespace {
@@ -82,7 +81,7 @@ dlpack::DLManagedTensor* toDLPack(const Tensor& tensor) {
   SHUNT_CHECK(tensor.defined(), "toDLPack: the tensor is undefined");
   SHUNT_CHECK(tensor.is_cpu(), "toDLPack: only CPU tensors can be exported, but the tensor is on device ",
               tensor.device());
-  SHUNT_CHECK(!isFake(tensor), "toDLPack: a fake tensor has no data to export");
+  if (const char* why = whyNoData(tensor)) throw Error(detail::str("toDLPack: cannot access data pointer of ", why));
   SHUNT_CHECK(!tensor.requires_grad(), "Can't export tensors that require gradient, use tensor.detach()");
   auto owner = std::make_unique<Exported>();
   owner->tensor = tensor;

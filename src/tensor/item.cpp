@@ -2,6 +2,7 @@
 // handles; under a dispatch mode, the same operator does of any tensor, so that the mode sees it.
 #include <shunt/core/library.h>
 #include <shunt/core/tls.h>
+#include <shunt/tensor/wrapper_kind.h>
 
 #include "src/tensor/no_numbers.h"
 
@@ -10,10 +11,7 @@
 namespace shunt {
 namespace {
 
-constexpr DispatchKeySet kWrapperKeys =
-    DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::Functionalize) |
-    DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Fake) |
-    DispatchKeySet::of(Functionality::PythonKernel);
+constexpr DispatchKeySet kAsksAnOperator = kWrapperKeys | DispatchKeySet::of(Functionality::PythonKernel);
 
 Scalar read(const Tensor& t) {
   SHUNT_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
@@ -40,7 +38,7 @@ SHUNT_LIBRARY_FRAGMENT(aten, m) {
 Scalar Tensor::item() const {
   constexpr DispatchKeySet kModes{DispatchKey::Python, DispatchKey::PythonKernel};
   const DispatchKeySet under_a_mode = tls_included() & kModes;
-  if (!(impl().key_set() | under_a_mode).hasAny(kWrapperKeys)) [[likely]]
+  if (!(impl().key_set() | under_a_mode).hasAny(kAsksAnOperator)) [[likely]]
     return read(*this);
   SHUNT_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   static const auto op =

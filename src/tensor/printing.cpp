@@ -2,10 +2,9 @@
 // items at each edge above 1,000 elements).
 #include "src/tensor/printing.h"
 
-#include "src/tensor/is_fake.h"
-
 #include <shunt/core/error.h>
 #include <shunt/core/tls.h>
+#include <shunt/tensor/wrapper_kind.h>
 
 #include <fmt/format.h>
 
@@ -156,14 +155,12 @@ std::string tuple(IntArrayRef sizes) {
                            : fmt::format("({})", fmt::join(sizes.begin(), sizes.end(), ", "));
 }
 
-bool hasNoData(const Tensor& t) { return t.is_meta() || isFake(t); }
-
 std::vector<std::string> suffixesOf(const Tensor& t) {
   std::vector<std::string> out;
   const bool default_type = t.dtype() == get_default_dtype();
   const auto add_type = [&] { out.push_back(fmt::format("dtype=torch.{}", dtypeName(t.dtype()))); };
   if (!t.is_cpu()) out.push_back(fmt::format("device='{}'", t.device().str()));
-  const bool without_data = hasNoData(t);
+  const bool without_data = whyNoData(t) != nullptr;
   if (without_data || t.numel() == 0) {
     if (without_data || t.dim() != 1) out.push_back("size=" + tuple(t.sizes()));
     if (!default_type) add_type();
@@ -178,7 +175,7 @@ std::vector<std::string> suffixesOf(const Tensor& t) {
 }
 
 std::string valuesOf(const Tensor& t, size_t indent) {
-  if (hasNoData(t)) return "...";
+  if (whyNoData(t) != nullptr) return "...";
   if (t.numel() == 0) return "[]";
   if (t.is_cpu()) return Printer(t).print(indent);
   NoGradGuard no_grad;
@@ -189,9 +186,10 @@ std::string valuesOf(const Tensor& t, size_t indent) {
 
 std::string Tensor::toString() const {
   if (!defined()) return "[ Tensor (undefined) ]";
-  if (key_set().has(Functionality::Python)) return detail::wrapperToString(*this);
-  if (key_set().has(Functionality::Functionalize)) return detail::functionalToString(*this);
-  std::string out = isFake(*this) ? "FakeTensor(" : "tensor(";
+  const WrapperKind kind = wrapperKind(*this);
+  if (kind == WrapperKind::kSubclass) return detail::wrapperToString(*this);
+  if (kind == WrapperKind::kFunctional) return detail::functionalToString(*this);
+  std::string out = kind == WrapperKind::kFake ? "FakeTensor(" : "tensor(";
   const size_t indent = out.size();
   out += valuesOf(*this, indent);
   const size_t last_newline = out.rfind('\n');

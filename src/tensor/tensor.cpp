@@ -2,6 +2,7 @@
 
 #include <shunt/core/tls.h>
 #include <shunt/tensor/device_guard.h>
+#include <shunt/tensor/wrapper_kind.h>
 
 namespace shunt {
 
@@ -54,19 +55,28 @@ MemoryFormat Tensor::suggest_memory_format() const {
   return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
+const char* whyNoData(const Tensor& t) {
+  if (!t.defined()) return "an undefined tensor: it has no sizes, dtype or data";
+  switch (wrapperKind(t.key_set())) {
+    case WrapperKind::kSubclass:
+      return "a wrapper tensor (a TensorSubclass): it has no data of its own; unwrap it and ask the inner tensor";
+    case WrapperKind::kFunctional:
+      return "a functional tensor: it has no data of its own; from_functional(t) gives the value";
+    case WrapperKind::kBatched:
+      return "a batched tensor: it has no data of its own";
+    case WrapperKind::kFake:
+    case WrapperKind::kNone:
+      break;
+  }
+  if (t.is_meta()) return "a tensor on the meta device: it has a shape but no data";
+  return wrapperKind(t.key_set()) == WrapperKind::kFake ? "a fake tensor: it has a shape but no data" : nullptr;
+}
+
 void* Tensor::data_ptr() const {
   const TensorImpl& t = impl();
   SHUNT_CHECK(t.has_storage(), "the tensor has no storage");
-  SHUNT_CHECK(!t.key_set().has(Functionality::Python),
-              "cannot access data pointer of a wrapper tensor (a TensorSubclass): it has no data of "
-              "its own; unwrap it and ask the inner tensor");
-  SHUNT_CHECK(!t.key_set().has(Functionality::Functionalize),
-              "cannot access data pointer of a functional tensor: it has no data of its own; "
-              "from_functional(t) gives the value");
-  SHUNT_CHECK(!t.device().is_meta(),
-              "cannot access data pointer of a tensor on the meta device: it has a shape but no data");
-  SHUNT_CHECK(!t.key_set().has(Functionality::Fake),
-              "cannot access data pointer of a fake tensor: it has a shape but no data");
+  if (const char* why = whyNoData(*this)) [[unlikely]]
+    throw Error(detail::str("cannot access data pointer of ", why));
   return t.numel() == 0 && t.storage()->data() == nullptr ? nullptr : t.data();
 }
 

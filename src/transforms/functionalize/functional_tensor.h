@@ -5,6 +5,7 @@
 #include <shunt/core/ivalue.h>
 #include <shunt/core/op_state.h>
 #include <shunt/core/tls.h>
+#include <shunt/tensor/wrapper_kind.h>
 
 namespace shunt::functional {
 
@@ -126,7 +127,7 @@ Tensor wrapView(const FunctionalTensor& of, Link link, const Tensor& value);
 /// shape inside, or what its shape spans.
 size_t storageBytes(const Tensor& value);
 /// Of a TensorSubclass.
-inline bool isWrapper(const Tensor& t) { return t.key_set().has(Functionality::Python); }
+inline bool isWrapper(const Tensor& t) { return wrapperKind(t) == WrapperKind::kSubclass; }
 /// By a stride of 0, as expanded tensors do.
 bool repeatsElements(IntArrayRef sizes, IntArrayRef strides);
 inline bool repeatsElements(const Tensor& t) { return repeatsElements(t.sizes(), t.strides()); }
