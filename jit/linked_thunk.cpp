@@ -18,7 +18,7 @@ llvm::Expected<intrusive_ptr<LinkedThunk>> LinkedThunk::make(std::unique_ptr<llv
     return symbol.starts_with(PlanSymbols::kPrefix) ? symbols.address(symbol)
                                                     : HostSymbols::instance().address(std::string_view(symbol));
   };
-  auto linked = link(std::move(object), resolve, CodeSlabs::instance(), gdbWanted() ? &sections : nullptr);
+  auto linked = link(std::move(object), resolve, gdbWanted() ? &sections : nullptr);
   if (!linked) return linked.takeError();
   const uint64_t address = linked->address(name);
   if (address == 0) return llvm::createStringError("the object has no function %s", name.c_str());

@@ -7,9 +7,9 @@
 // Note [Slabs and fork]
 // The views are shared with a child process. So after a fork neither process writes, nor reuses, a slab that existed
 // then: new code goes to a new slab, and the old one is unmapped when its last block is freed. The child never has the
-// writable views of older slabs. The prepare handler holds the mutex across the fork. One exception, since a fork
-// doesn't wait for a link: a block that the parent was writing is written to its end, and the view stays until then.
-// The child has nothing that leads to it; to the child it is free.
+// writable views of older slabs. The prepare handler holds the mutex across the fork. A block that is being written
+// then is written to its end, and the view stays until then; the child has nothing that leads to it, so to the child it
+// is free. (A link's blocks are never in that state: Note [One session], link_session.h.)
 #pragma once
 
 #include <llvm/Support/Error.h>

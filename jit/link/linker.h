@@ -1,12 +1,12 @@
-// Links object code into the process with JITLink alone: no ORC session, nothing global but the slabs and the unwinder.
+// Links object code into the process: binds its symbols, places it by ORC (link_session.h), and registers its unwind
+// tables.
 //
 // Any thread may link, and destroy a LinkedCode, at any time; one that is destroyed must not be running anywhere.
 #pragma once
 
-#include "jit/link/code_slab.h"
+#include "jit/link/link_session.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>
-#include <llvm/ADT/SmallVector.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/Support/Error.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -22,6 +22,8 @@ namespace shunt::jit {
 /// Code in executable memory, registered with the unwinder. Its destructor takes both back.
 class LinkedCode {
  public:
+  using Function = LinkedFunction;
+
   LinkedCode() = default;
   LinkedCode(LinkedCode&& other) noexcept { swap(other); }
   LinkedCode& operator=(LinkedCode&& other) noexcept {
@@ -30,39 +32,28 @@ class LinkedCode {
   }
   ~LinkedCode();
 
-  explicit operator bool() const { return address_ != 0; }
-  /// The address of a global function of the object; 0 if it has none of that name.
+  explicit operator bool() const { return code_.block.address != 0; }
+  /// The address of a function of the object; 0 if it has none of that name.
   uint64_t address(llvm::StringRef name) const;
   /// All functions, with their sizes.
-  struct Function {
-    std::string name;
-    uint64_t address;
-    uint64_t size;
-  };
-  llvm::ArrayRef<Function> functions() const { return functions_; }
+  llvm::ArrayRef<Function> functions() const { return code_.functions; }
   /// What it takes of the slab, constants and unwind tables too.
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const { return code_.block.size; }
 
  private:
   friend class Link;
-  void swap(LinkedCode& other) noexcept;
+  explicit LinkedCode(LinkSession::Code&& code) : code_(std::move(code)) {}
+  void swap(LinkedCode& other) noexcept { std::swap(code_, other.code_); }
 
-  CodeSlabs* slabs_ = nullptr;
-  uint64_t address_ = 0;
-  size_t bytes_ = 0;
-  uint64_t frames_ = 0;  // its .eh_frame, 0 for none
-  llvm::SmallVector<Function, 1> functions_;
+  LinkSession::Code code_;
 };
-
-/// Where an object's sections came to lie, by name.
-using SectionAddresses = llvm::SmallVector<std::pair<std::string, uint64_t>, 0>;
 
 using SymbolResolver = llvm::function_ref<std::optional<uint64_t>(llvm::StringRef)>;
 
 /// Binds every undefined symbol of `object` by `resolve`; one without an answer is an error, and so is writable data.
 /// `sections`, unless null, gets the sections' addresses.
 llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, SymbolResolver resolve,
-                                CodeSlabs& slabs = CodeSlabs::instance(), SectionAddresses* sections = nullptr);
+                                SectionAddresses* sections = nullptr);
 /// The same with HostSymbols as the resolver.
 llvm::Expected<LinkedCode> link(std::unique_ptr<llvm::MemoryBuffer> object, SectionAddresses* sections = nullptr);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace shunt::jit {
 
@@ -14,8 +15,7 @@ class SlabMemoryManager::InFlight final : public jl::JITLinkMemoryManager::InFli
  public:
   explicit InFlight(SlabMemoryManager& owner) : owner_(owner) {}
   void abandon(OnAbandonedFunction done) override {
-    owner_.slabs_.free(owner_.block_.address);
-    owner_.block_ = {};
+    owner_.dropUnfinished();
     done(llvm::Error::success());
   }
   void finalize(OnFinalizedFunction done) override {
@@ -53,15 +53,22 @@ llvm::Error SlabMemoryManager::place(jl::LinkGraph& graph) {
 
 void SlabMemoryManager::allocate(const jl::JITLinkDylib*, jl::LinkGraph& graph, OnAllocatedFunction done) {
   if (llvm::Error error = place(graph)) {
-    if (block_.address != 0) slabs_.free(block_.address);
-    block_ = {};
+    dropUnfinished();
     return done(std::move(error));
   }
   done(std::make_unique<InFlight>(*this));
 }
 
+void SlabMemoryManager::dropUnfinished() {
+  if (const uint64_t address = std::exchange(block_, {}).address) slabs_.free(address);
+}
+
 void SlabMemoryManager::deallocate(std::vector<FinalizedAlloc> blocks, OnDeallocatedFunction done) {
-  for (FinalizedAlloc& block : blocks) slabs_.free(block.release().getValue());
+  for (FinalizedAlloc& block : blocks) {
+    freed_ = block.release().getValue();
+    slabs_.free(freed_);
+    if (block_.address == freed_) block_ = {};
+  }
   done(llvm::Error::success());
 }
 

@@ -7,7 +7,12 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
+#include <random>
 #include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace shunt::jit::test {
 namespace {
@@ -92,6 +97,62 @@ TEST(Link, TenThousandCyclesLeaveMemoryFlat) {
   EXPECT_EQ(CodeSlabs::instance().usage().live, usage.live);
   EXPECT_EQ(CodeSlabs::instance().usage().slabs, usage.slabs);
   EXPECT_EQ(unwind::count(), 0u);
+}
+
+// Names that ORC would take for one.
+TEST(Link, ObjectsMayDefineTheSameNamesAndBindThemDifferently) {
+  const auto object =
+      compileText("@\"plan:x\" = external constant ptr\n define ptr @f() uwtable { ret ptr @\"plan:x\" }");
+  std::vector<LinkedCode> codes;
+  for (uint64_t i = 1; i <= 20; ++i)
+    codes.push_back(must(link(copyOf(*object), [i](llvm::StringRef) { return std::optional(i * 4096); })));
+  for (uint64_t i = 1; i <= 20; ++i) EXPECT_EQ(reinterpret_cast<uint64_t (*)()>(codes[i - 1].address("f"))(), i * 4096);
+}
+
+// A fork waits for the part of a link that has ORC's locks, and for no look-up of symbols.
+TEST(Link, AChildLinksWhereverItsParentWas) {
+  const auto object = compileText(constantFunction("f", 7));
+  const std::jthread linker([&object](const std::stop_token& stop) {
+    while (!stop.stop_requested()) must(link(copyOf(*object)));
+  });
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(20);
+      const LinkedCode code = must(link(copyOf(*object)));
+      _exit(reinterpret_cast<IntFunction>(code.address("f"))());
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << "child " << i << " waited for ever";
+    ASSERT_EQ(WEXITSTATUS(status), 7);
+  }
+}
+
+TEST(Link, ThreadsLinkAndRemoveAtOnce) {
+  const auto object = compileText(constantFunction("f", 7));
+  std::mutex mutex;
+  std::vector<LinkedCode> shared;  // guarded by mutex; removed by whoever takes them
+  const auto work = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    for (int i = 0; i < 2000; ++i) {
+      LinkedCode code = must(link(copyOf(*object)));
+      ASSERT_EQ(reinterpret_cast<IntFunction>(code.address("f"))(), 7);
+      std::lock_guard lock(mutex);
+      if (shared.size() < 50)
+        shared.push_back(std::move(code));
+      else
+        std::swap(shared[random() % shared.size()], code);
+    }
+  };
+  const size_t live = CodeSlabs::instance().usage().live;
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned seed = 1; seed <= 3; ++seed) threads.emplace_back(work, seed);
+  }
+  shared.clear();
+  EXPECT_EQ(CodeSlabs::instance().usage().live, live);
 }
 
 TEST(Link, FreedCodeIsReused) {

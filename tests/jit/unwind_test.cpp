@@ -122,8 +122,8 @@ INSTANTIATE_TEST_SUITE_P(Schemes, Unwind, testing::Values(unwind::Scheme::kOneTa
 
 TEST_P(Unwind, KnowsTheRangeOfASection) {
   SectionAddresses sections;
-  const LinkedCode code = must(link(compileText(std::string(kThrower) + constantFunction("other", 5)), testSymbols,
-                                    CodeSlabs::instance(), &sections));
+  const LinkedCode code =
+      must(link(compileText(std::string(kThrower) + constantFunction("other", 5)), testSymbols, &sections));
   uint64_t frames = 0, begin = ~uint64_t{0}, end = 0;
   for (const auto& [name, address] : sections)
     if (name == ".eh_frame") frames = address;
