@@ -16,6 +16,9 @@ constexpr size_t kCompositeKernel = 400;
 constexpr size_t kRoomForChains = 900;
 constexpr size_t kTooLarge = SIZE_MAX;
 
+constexpr const char* kWrappers = "8wrappers";
+constexpr const char* kKernels[] = {"6native", "6boxing"};
+
 /// Of the form _ZN5shunt<rest>...
 bool inNamespace(llvm::StringRef name, llvm::StringRef rest) {
   if (!name.consume_front("_ZN5shunt") && !name.consume_front("_ZNK5shunt")) return false;
@@ -28,11 +31,21 @@ constexpr const char* kAlways[] = {"6detail13makeCpuTensor", "6detail13allocateB
 
 }  // namespace
 
-bool isGeneratedKernel(llvm::StringRef name) { return inNamespace(name, "8wrappers"); }
+std::vector<std::string> namesThatArePolicy() {
+  std::vector<std::string> names = {kWrappers};
+  names.insert(names.end(), std::begin(kKernels), std::end(kKernels));
+  names.insert(names.end(), std::begin(kRuntime), std::end(kRuntime));
+  names.insert(names.end(), std::begin(kAlways), std::end(kAlways));
+  for (std::string& name : names) name = "_ZN5shunt" + name;
+  return names;
+}
+
+bool isGeneratedKernel(llvm::StringRef name) { return inNamespace(name, kWrappers); }
 
 bool isChainFunction(llvm::StringRef name) {
-  return inNamespace(name, "8wrappers") || inNamespace(name, "6native") || inNamespace(name, "6boxing") ||
-         QualifiedName::parse(name);
+  bool is_kernel = inNamespace(name, kWrappers);
+  for (const char* prefix : kKernels) is_kernel |= inNamespace(name, prefix);
+  return is_kernel || QualifiedName::parse(name);
 }
 
 bool InlinePolicy::wants(const llvm::Function& f, Extraction& extraction) const {
@@ -55,7 +68,7 @@ bool InlinePolicy::hasRoomForChain(const llvm::Module& module) const {
 
 bool InlinePolicy::wantsKernel(const llvm::Function& f, bool is_composite, Extraction& extraction) const {
   if (f.hasFnAttribute(llvm::Attribute::NoInline) || f.hasFnAttribute(llvm::Attribute::Cold)) return false;
-  if (inNamespace(f.getName(), "8wrappers")) return true;
+  if (isGeneratedKernel(f.getName())) return true;
   const size_t most = has_loop_ ? kLoopKernel : is_composite && calls_operators_ ? kCompositeKernel : kSmallKernel;
   return extraction.sizeOf(f.getName()).value_or(kTooLarge) <= most;
 }

@@ -13,6 +13,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 namespace shunt::jit {
 
@@ -36,6 +37,10 @@ class InlinePolicy {
   std::set<std::string> refused_;
   size_t instructions_ = 0;
 };
+
+/// How the mangled names of functions begin that the policy knows. A test finds each in libshunt's bitcode: one that
+/// nothing has any more would only make thunks slower.
+std::vector<std::string> namesThatArePolicy();
 
 /// Of those that opgen writes around the kernels of a backend.
 bool isGeneratedKernel(llvm::StringRef mangled);

@@ -12,7 +12,8 @@ namespace {
 
 static_assert(sizeof(TableEntry) % sizeof(void*) == 0);
 constexpr llvm::StringLiteral kSnapshotPrefix = "shunt.snapshot.";
-constexpr llvm::StringLiteral kCall = "4callE", kCallPlanned = "11callPlannedE";
+constexpr llvm::StringLiteral kCall = "4callE", kCallPlanned = "11callPlannedE", kRedispatch = "10redispatchE",
+                              kRedispatchPlanned = "17redispatchPlannedE";
 constexpr const char* kPlannedState = "_ZN5shunt6detail12plannedStateERKNS_8OperatorE";
 constexpr const char* kPlannedKeys = "_ZN5shunt6detail11plannedKeysERKNS_8OperatorE";
 constexpr const char* kPlannedValidity = "_ZN5shunt6detail15plannedValidityEv";
@@ -148,11 +149,17 @@ void redirectCalls(llvm::Function& from, llvm::Function& to, const Functions& ot
   }
 }
 
+std::vector<std::string> namesThatAreReplaced() { return {kPlannedState, kPlannedKeys, kPlannedValidity}; }
+
+std::vector<std::string> entryPointNames() {
+  return {kCall.str(), kCallPlanned.str(), kRedispatch.str(), kRedispatchPlanned.str()};
+}
+
 llvm::Error putPlannedRedispatch(Plan& plan, uint64_t place, Extraction& extraction, const Functions& others) {
   const Chain& chain = *plan.chain(place);
   if (chain.open) return llvm::Error::success();
   const auto note = [place](llvm::Function& planned) { return noteRedispatch(place, planned); };
-  return putEntryPoint(chain, extraction, "10redispatchE", "17redispatchPlannedE", others, note).takeError();
+  return putEntryPoint(chain, extraction, kRedispatch, kRedispatchPlanned, others, note).takeError();
 }
 
 llvm::Expected<bool> putPlannedCall(const Chain& chain, Extraction& extraction) {
