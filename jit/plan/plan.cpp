@@ -160,9 +160,20 @@ namespace {
 
 /// Of an operand in a loop record, whose own kinds kernels/pointwise/expected.h adds to.
 std::string kindName(uint8_t kind) {
-  constexpr const char* kNames[] = {
-      "-",      "same shape", "one element", "number",           "other", "one element with dimensions",
-      "column", "strided, 1", "strided, 0",  "strided, gathered"};
+  constexpr const char* kNames[] = {"-",
+                                    "same shape",
+                                    "one element",
+                                    "number",
+                                    "other",
+                                    "one element with dimensions",
+                                    "column",
+                                    "strided, 1",
+                                    "strided, 0",
+                                    "strided, gathered",
+                                    "bool",
+                                    "integer",
+                                    "floating-point number",
+                                    "given common dtype"};
   return kind < std::size(kNames) ? kNames[kind] : "kind " + std::to_string(kind);
 }
 
@@ -182,11 +193,13 @@ std::string Plan::print() const {
   constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
   using shunt::detail::LoopRecord;
   out << "  loop: " << kForms[r.form];
-  if (r.form != LoopRecord::kUnseen) {
+  if (r.form != LoopRecord::kUnseen && r.places.loop == nullptr) {
+    out << ' ' << r.places.family << ", operands that no guard expects";
+  } else if (r.form != LoopRecord::kUnseen) {
     out << ' ' << r.places.family << ", common dtype " << r.common;
     for (int i = 0; i < LoopRecord::kMaxInputs && r.kind[i] != LoopRecord::kNone; ++i) {
       out << "; input " << i << ": " << kindName(r.kind[i]);
-      if (r.kind[i] != LoopRecord::kNumber) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
+      if (r.signature[i] != 0) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
     }
   }
   out << '\n';

@@ -2,6 +2,8 @@
 
 #include <shunt/core/log.h>
 
+#include <utility>
+
 namespace shunt::elementwise {
 namespace {
 
@@ -19,7 +21,24 @@ bool overlapsItself(const TensorImpl& t) {
   return !t.is_non_overlapping_and_dense() && repeatsElements(t.sizes(), t.strides());
 }
 
+/// From its first byte to behind its last.
+std::pair<const std::byte*, const std::byte*> extentOf(const TensorImpl& t) {
+  const std::byte *begin = t.data(), *last = begin;
+  for (size_t d = 0; d < t.sizes().size(); ++d) {
+    const int64_t reach = (t.sizes()[d] - 1) * t.strides()[d] * t.itemsize();
+    (reach < 0 ? begin : last) += reach;
+  }
+  return {begin, last + t.itemsize()};
+}
+
 }  // namespace
+
+bool areDisjoint(const TensorImpl& a, const TensorImpl& b) {
+  if (a.storage() != b.storage()) return true;
+  const auto [a_begin, a_end] = extentOf(a);
+  const auto [b_begin, b_end] = extentOf(b);
+  return a_end <= b_begin || b_end <= a_begin;
+}
 
 void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap kind) {
   if (kind == Overlap::kAllowed || !overlapsItself(written)) return;

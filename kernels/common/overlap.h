@@ -15,6 +15,9 @@ inline bool repeatsElements(IntArrayRef sizes, IntArrayRef strides) {
   return false;
 }
 
+/// Whether no byte lies between the first and the last of both. Of any layout; neither is empty.
+bool areDisjoint(const TensorImpl& a, const TensorImpl& b);
+
 /// Throws when two elements of a written tensor are one memory location (an expanded tensor), as `kind` says.
 void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap kind);
 /// Throws when a read tensor shares some memory with the written one without being the same elements in the same order.

@@ -1,41 +1,12 @@
 #include "kernels/pointwise/expected.h"
 
+#include "kernels/pointwise/expected_parts.h"
 #include "kernels/pointwise/fast_call.h"
 
 #include <shunt/core/parallel.h>
 
 namespace shunt::elementwise {
 namespace {
-
-/// Calls f(0) to f(N - 1), each with a constant.
-template <int N, class F>
-SHUNT_ALWAYS_INLINE void unrolled(const F& f) {
-  [&]<int... I>(std::integer_sequence<int, I...>)
-      __attribute__((always_inline)) { (f(I), ...); }(std::make_integer_sequence<int, N>());
-}
-
-/// What a request of N inputs refers to, read before anything else: the library's functions see the request, and behind
-/// a call of one of them nothing of it would be a constant.
-template <int N>
-struct Parts {
-  const KernelDescriptor& op;
-  ScalarType forced;
-  const TensorImpl* tensors[N];
-  const Scalar* numbers[N];
-  const Scalar* scalars[kMaxScalars];
-
-  SHUNT_ALWAYS_INLINE explicit Parts(const Request& r) : op(r.op), forced(r.common) {
-    forEachInput([&](int i) __attribute__((always_inline)) {
-      tensors[i] = r.inputs[i].tensor;
-      numbers[i] = r.inputs[i].number;
-    });
-    unrolled<kMaxScalars>([&](int s) __attribute__((always_inline)) { scalars[s] = r.scalars[s]; });
-  }
-  template <class F>
-  SHUNT_ALWAYS_INLINE static void forEachInput(const F& f) {
-    unrolled<N>(f);
-  }
-};
 
 /// Rows of consecutive elements: one of them where all shapes are the same.
 struct ExpectedCall {
@@ -50,21 +21,19 @@ struct Slots {
   ScalarSlot scalars[kMaxScalars];
 };
 
-SHUNT_ALWAYS_INLINE constexpr int64_t sizeOf(ScalarType dtype) { return elementSize(dtype); }
-SHUNT_ALWAYS_INLINE ScalarType dtypeOf(const Record& e, int i) {
-  return ::shunt::detail::signature::dtypeOf(e.signature[i]);
-}
-
 SHUNT_ALWAYS_INLINE std::byte* dataOf(const TensorImpl& t, ScalarType dtype) {
   return t.storage()->data() + t.storage_offset() * sizeOf(dtype);
 }
 
-/// Of the operands that are dense, the first of those with the most dimensions.
+SHUNT_ALWAYS_INLINE bool isOneElement(uint8_t kind) { return kind == Record::kOneElement || kind == kOneOfSeveralDims; }
+
+/// Of the dense operands the first of those with the most dimensions; where there is none, of those of one element.
 template <int N>
 SHUNT_ALWAYS_INLINE bool findShape(const Parts<N>& p, const Record& e, ExpectedCall& call) {
-  bool found = true;
+  bool any_dense = false, found = true;
+  p.forEachInput([&](int i) __attribute__((always_inline)) { any_dense |= e.kind[i] == Record::kSameShape; });
   p.forEachInput([&](int i) __attribute__((always_inline)) {
-    if (e.kind[i] != Record::kSameShape || !found) return;
+    if ((any_dense ? e.kind[i] != Record::kSameShape : !isOneElement(e.kind[i])) || !found) return;
     const TensorImpl* t = p.tensors[i];
     found = t != nullptr && t->signature() == e.signature[i];
     if (found && (call.shape_of == nullptr || t->dim() > call.shape_of->dim())) call.shape_of = t;
@@ -72,10 +41,33 @@ SHUNT_ALWAYS_INLINE bool findShape(const Parts<N>& p, const Record& e, ExpectedC
   return found && call.shape_of != nullptr;
 }
 
+/// Whether a tensor of another dtype takes part in promotion: what the common dtype is then depends also on the
+/// categories of numbers, and on whether a 0-dim tensor is one.
+template <int N>
+SHUNT_ALWAYS_INLINE bool isMixed(const Parts<N>& p, const Record& e) {
+  bool mixed = false;
+  p.forEachInput([&](int i) __attribute__((always_inline)) {
+    mixed |= ((p.op.operands >> i) & 1) != 0 && e.signature[i] != 0 && dtypeOf(e, i) != e.common;
+  });
+  return mixed;
+}
+
+template <int N>
+SHUNT_ALWAYS_INLINE bool hasCategories(const Record& e) {
+  bool any = false;
+  unrolled<N>([&](int i) __attribute__((always_inline)) { any |= isCategory(e.kind[i]); });
+  return any;
+}
+
 template <int N>
 SHUNT_ALWAYS_INLINE bool takeNumber(const Parts<N>& p, int i, const Record& e, ExpectedCall& call, Slots& slots) {
   const Scalar* number = p.numbers[i];
-  if (p.tensors[i] != nullptr || number == nullptr || !numberFits(*number, e.common)) return false;
+  if (p.tensors[i] != nullptr || number == nullptr) return false;
+  if (isCategory(e.kind[i])) {  // stored by takeScalars
+    call.in[i] = {slots.numbers[i].bytes, 0, p.op.loopInput(i, e.common)};
+    return categoryOf(*number) == e.kind[i];
+  }
+  if (isMixed(p, e) || !numberFits(*number, e.common)) return false;
   if (e.common == kFloat && number->isBoolean()) return false;  // takeScalars leaves out the checks, which refuse some
   storeFast(*number, e.common, slots.numbers[i]);
   call.in[i] = {slots.numbers[i].bytes, 0, e.common};
@@ -110,22 +102,25 @@ SHUNT_ALWAYS_INLINE bool takeDense(const TensorImpl& t, int i, const Record& e, 
 template <int N>
 SHUNT_ALWAYS_INLINE bool takeInput(const Parts<N>& p, int i, const Record& e, ExpectedCall& call, Slots& slots) {
   call.step[i] = 0;
-  if (e.kind[i] == Record::kNumber) return takeNumber(p, i, e, call, slots);
+  if (e.kind[i] == Record::kNumber || isCategory(e.kind[i])) return takeNumber(p, i, e, call, slots);
   const TensorImpl* t = p.tensors[i];
   if (e.kind[i] == Record::kSameShape) return takeDense(*t, i, e, call);
   if (e.kind[i] == kColumn) return takeColumn(t, i, e, call);
-  if (e.kind[i] != Record::kOneElement && e.kind[i] != kOneOfSeveralDims) return false;
-  if (t == nullptr || t->signature() != e.signature[i]) return false;
+  if (!isOneElement(e.kind[i]) || t == nullptr || t->signature() != e.signature[i]) return false;
   // By the number of dimensions types are promoted.
   if (e.kind[i] == Record::kOneElement ? t->dim() != 0 : t->dim() == 0 || t->dim() > call.shape_of->dim()) return false;
+  if (isMixed(p, e) && t->is_wrapped_number()) return false;
   call.in[i] = {dataOf(*t, dtypeOf(e, i)), 0, dtypeOf(e, i)};
   return true;
 }
 
 template <int N>
 SHUNT_ALWAYS_INLINE bool takeScalars(const Request& r, const Parts<N>& p, const Record& e, Slots& slots) {
+  p.forEachInput([&](int i) __attribute__((always_inline)) {
+    if (isCategory(e.kind[i])) storeNumber(*p.numbers[i], p.op.loopInput(i, e.common), slots.numbers[i]);
+  });
   if (p.op.num_scalars == 0 && p.op.check == nullptr) return true;
-  if (e.common == kFloat) {
+  if (e.common == kFloat && !hasCategories<N>(e)) {
     // As in the interpreter: no check can fail here unless a scalar is a bool (functor_checks.h).
     bool plain = true;
     unrolled<kMaxScalars>([&](int s) __attribute__((always_inline)) {
@@ -157,16 +152,20 @@ SHUNT_ALWAYS_INLINE bool ignoresIdleStrides(const Parts<N>& p, const Record& e) 
 template <int N>
 SHUNT_ALWAYS_INLINE bool takeInputs(const Request& r, const Parts<N>& p, const Record& e, Record::Form form,
                                     ExpectedCall& call, Slots& slots) {
-  if (e.form != form || p.op.num_inputs != N || p.op.id != e.functor || p.forced != ScalarType::Undefined ||
-      !findShape(p, e, call))
+  const ScalarType forced = e.kind[kForcedPlace] == kForced ? e.common : ScalarType::Undefined;
+  if (e.form != form || p.op.num_inputs != N || p.op.id != e.functor || p.forced != forced || !findShape(p, e, call))
     return false;
   bool taken = true;
   p.forEachInput([&](int i) __attribute__((always_inline)) { taken = taken && takeInput(p, i, e, call, slots); });
-  const bool uniform = ignoresIdleStrides(p, e) && call.row < 0;
-  if (!taken ||
-      call.shape_of->numel() > (uniform && e.common == kFloat && p.op.interleaved ? kMostUninterleaved : kDefaultGrain))
-    return false;
-  return uniform || (call.shape_of->numel() != 0 && haveUsualStrides(r));
+  if (!taken) return false;
+  return (ignoresIdleStrides(p, e) && call.row < 0) || (call.shape_of->numel() != 0 && haveUsualStrides(r));
+}
+
+/// Whether the interpreter's loop is the faster one for so many elements: interleaved, or shared by threads.
+template <int N>
+SHUNT_ALWAYS_INLINE bool isLarge(const Parts<N>& p, const Record& e, const ExpectedCall& call) {
+  const bool interleaved = ignoresIdleStrides(p, e) && call.row < 0 && e.common == kFloat && p.op.interleaved;
+  return call.shape_of->numel() > (interleaved ? kMostUninterleaved : kDefaultGrain);
 }
 
 template <int N>
@@ -186,116 +185,56 @@ SHUNT_ALWAYS_INLINE void loop(const Request& r, const Parts<N>& p, const Record&
     throwInvalidElement(r);
 }
 
-/// The same conditions as for the interpreter's fast path (run.cpp: canWrite).
+/// As for the interpreter's fast path (run.cpp: canWrite), and operands elsewhere in the output's storage.
 template <int N>
 SHUNT_ALWAYS_INLINE bool canTake(const Parts<N>& p, const Record& e, const ExpectedCall& call, const TensorImpl* out) {
+  namespace signature = ::shunt::detail::signature;
+  constexpr auto kInner = LayoutClass::kInnerContiguous, kStrided = LayoutClass::kStrided;
+  const LayoutClass layout = signature::layoutOf(e.output);
+  const uint16_t dense = signature::make(p.op.loopOutput(e.common), kCPU, LayoutClass::kContiguous);
+  if (!signature::sameKind(e.output, dense) || layout == kInner || layout == kStrided) return false;
   if (out == nullptr || p.op.invalid != nullptr || out->signature() != e.output || !sameSizes(*out, *call.shape_of))
     return false;
   bool apart = true;
   p.forEachInput([&](int i) __attribute__((always_inline)) {
     const TensorImpl* t = p.tensors[i];
-    apart &= t == nullptr || t == out || t->storage() != out->storage();
+    if (t == nullptr || t == out || t->storage() != out->storage()) return;
+    apart = apart && isApart(*out, *t);
   });
   return apart;
 }
 
-SHUNT_ALWAYS_INLINE bool hasStride(uint8_t kind, int64_t stride, ScalarType dtype) {
-  return kind == kAnyStride || stride == (kind == kUnitStride ? sizeOf(dtype) : 0);
-}
-
-/// Whether the inner dimension of every operand is as it was in the call that was recorded, and long enough to be worth
-/// it.
-template <int N>
-SHUNT_ALWAYS_INLINE bool fits(const Parts<N>& p, const Record& e, const Plan& plan, const Iteration& it, bool given) {
-  if (p.op.id != e.functor || p.op.num_inputs != N || plan.common() != e.common || it.numel == 0 ||
-      it.numel > kDefaultGrain)
-    return false;
-  if (it.shape[0] < kLeastRow && it.ndim > 1) return false;
-  if (given && p.op.invalid != nullptr) return false;
-  const ScalarType result = p.op.loopOutput(e.common);
-  bool same = it.dtypes[0] == result && hasStride(e.kind[kOutputKind], it.strides[0][0], result);
-  p.forEachInput([&](int i) __attribute__((always_inline)) {
-    if (e.kind[i] == Record::kNumber) {
-      same = same && p.numbers[i] != nullptr;
-      return;
-    }
-    same = same && p.tensors[i] != nullptr && p.tensors[i]->signature() == e.signature[i];
-    same = same && hasStride(e.kind[i], it.strides[1 + i][0], dtypeOf(e, i));
-  });
-  return same;
-}
-
-/// Elements of one operand where the loop can take them, a chunk at a time.
-struct alignas(64) Gathered {
-  std::byte bytes[kChunk * 8];
-};
-
-/// Row by row, whatever the layouts; gathered ones chunk by chunk.
-template <int N>
-SHUNT_ALWAYS_INLINE void runRows(const Request& r, const Parts<N>& p, const Record& e, const Iteration& it) {
-  const ScalarType result = p.op.loopOutput(e.common);
-  const bool scatters = e.kind[kOutputKind] == kAnyStride;
-  bool gathers = scatters;
-  p.forEachInput([&](int i) __attribute__((always_inline)) { gathers |= e.kind[i] == kAnyStride; });
-  Gathered gathered[N], computed;
-  const int64_t row = it.shape[0], most = gathers ? kChunk : row;
-  RowPosition at(it);
-  bool valid = true;
-  do {
-    int64_t begin = 0;
-    do {
-      const int64_t n = gathers && row - begin > most ? most : row - begin;
-      View in[kMaxInputs];
-      p.forEachInput([&](int i) __attribute__((always_inline)) {
-        const ScalarType dtype = e.kind[i] == Record::kNumber ? p.op.loopInput(i, e.common) : dtypeOf(e, i);
-        const int64_t stride = it.strides[1 + i][0];
-        if (e.kind[i] == kAnyStride) gather(gathered[i].bytes, at.p[1 + i] + begin * stride, stride, n, sizeOf(dtype));
-        if (e.kind[i] == kAnyStride)
-          in[i] = {gathered[i].bytes, sizeOf(dtype), dtype};
-        else if (e.kind[i] == kUnitStride)
-          in[i] = {at.p[1 + i] + begin * sizeOf(dtype), sizeOf(dtype), dtype};
-        else
-          in[i] = {at.p[1 + i], 0, dtype};
-      });
-      std::byte* out = scatters ? computed.bytes : at.p[0] + begin * sizeOf(result);
-      valid &= expectedLoop(View{out, sizeOf(result), result}, in, n, it.scalars, e.common, p.op);
-      if (scatters) scatter(at.p[0] + begin * it.strides[0][0], out, it.strides[0][0], n, sizeOf(result));
-      begin += n;
-    } while (gathers && begin < row);
-  } while (at.next());
-  if (!valid) [[unlikely]]
-    throwInvalidElement(r);
-}
-
-/// The interpreter's plan, with the expected loop instead of its gathering ones.
-template <int N>
-SHUNT_ALWAYS_INLINE void runStrided(const Request& r, OutputKind kind, Tensor& out) {
-  const Parts<N> p(r);
-  Plan plan(r, kind, out);
-  if (!fits(p, kExpected, plan, plan.iteration(), kind != OutputKind::kNew) || !plan.outputIsApart()) [[unlikely]]
-    return executePlan(plan);
-  runRows(r, p, kExpected, plan.iteration());
-}
+/// What became of a call with given output.
+enum class Taken : uint8_t { kNo, kLarge, kDone };
 
 template <int N>
-SHUNT_ALWAYS_INLINE bool writeExpected(const Request& r, Record::Form form, Tensor& given) {
+SHUNT_ALWAYS_INLINE Taken writeExpected(const Request& r, Record::Form form, Tensor& given) {
   const Parts<N> p(r);
   const ScalarType result = p.op.loopOutput(kExpected.common);
   ExpectedCall call;
   Slots slots;
   const TensorImpl* out = given.unsafeGetTensorImpl();
-  if (!takeInputs(r, p, kExpected, form, call, slots) || !canTake(p, kExpected, call, out) ||
-      !takeScalars(r, p, kExpected, slots))
-    return false;
+  if (!takeInputs(r, p, kExpected, form, call, slots) || !canTake(p, kExpected, call, out)) return Taken::kNo;
+  if (isLarge(p, kExpected, call)) return Taken::kLarge;
+  if (!takeScalars(r, p, kExpected, slots)) return Taken::kNo;
   loop<N>(r, p, kExpected, call, slots, dataOf(*out, result), result);
-  return true;
+  return Taken::kDone;
+}
+
+template <int N>
+bool expectsOf(const Request& r, const Tensor* out, const Record& e) {
+  const Parts<N> p(r);
+  ExpectedCall call;
+  Slots slots;
+  return takeInputs(r, p, e, e.form, call, slots) &&
+         (out == nullptr || canTake(p, e, call, out->unsafeGetTensorImpl()));
 }
 
 }  // namespace
 
-void executePlan(Plan& plan) {
-  ++path_counters.planned;
-  plan.execute();
+bool expectsDense(const Request& r, const Tensor* out, const Record& record) {
+  constexpr decltype(&expectsOf<1>) kByInputs[] = {expectsOf<1>, expectsOf<2>, expectsOf<3>};
+  return kByInputs[r.op.num_inputs - 1](r, out, record);
 }
 
 void prepareScalarsApart(const Request& r, ScalarType common, ScalarSlot* slots) { prepareScalars(r, common, slots); }
@@ -308,6 +247,12 @@ int64_t rowBesideColumn(const TensorImpl& whole, const TensorImpl& t) {
   for (size_t d = 0; d + 1 < x.size(); ++d)
     if (x[d] != y[d]) return -1;
   return x.back();
+}
+
+bool isApart(const TensorImpl& out, const TensorImpl& t) {
+  const std::byte *begin = out.data(), *other = t.data();
+  if (begin == other && t.dtype() == out.dtype() && sameSizes(t, out)) return true;  // the same elements
+  return other + t.numel() * t.itemsize() <= begin || begin + out.numel() * out.itemsize() <= other;
 }
 
 bool haveUsualStrides(const Request& r) {
@@ -323,9 +268,12 @@ Tensor functionalExpected(const Request& r) {
   const ScalarType result = p.op.loopOutput(kExpected.common);
   ExpectedCall call;
   Slots slots;
-  if (!takeInputs(r, p, kExpected, Record::kFunctional, call, slots) || !takeScalars(r, p, kExpected, slots))
-      [[unlikely]]
-    return runFunctional(r);
+  if (!takeInputs(r, p, kExpected, Record::kFunctional, call, slots)) [[unlikely]]
+    return functionalMissed(r);
+  if (isLarge(p, kExpected, call)) [[unlikely]]
+    return functionalLarge(r);
+  if (!takeScalars(r, p, kExpected, slots)) [[unlikely]]
+    return functionalMissed(r);
   Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, result));
   loop<N>(r, p, kExpected, call, slots, dataOf(*out.unsafeGetTensorImpl(), result), result);
   return out;
@@ -333,40 +281,30 @@ Tensor functionalExpected(const Request& r) {
 
 template <int N>
 void outExpected(const Request& r, Tensor& out) {
-  if (!writeExpected<N>(r, Record::kOut, out)) [[unlikely]]
-    runOutRequest(r, out);
+  const Taken taken = writeExpected<N>(r, Record::kOut, out);
+  if (taken == Taken::kLarge) [[unlikely]]
+    return outLarge(r, out);
+  if (taken == Taken::kNo) [[unlikely]]
+    outMissed(r, out);
 }
 
 template <int N>
 void inplaceExpected(const Request& r, Tensor& self) {
-  if (!writeExpected<N>(r, Record::kInplace, self)) [[unlikely]]
-    runInplaceRequest(r, self);
+  const Taken taken = writeExpected<N>(r, Record::kInplace, self);
+  if (taken == Taken::kLarge) [[unlikely]]
+    return inplaceLarge(r, self);
+  if (taken == Taken::kNo) [[unlikely]]
+    inplaceMissed(r, self);
 }
 
-template <int N>
-Tensor functionalStrided(const Request& r) {
-  Tensor out;
-  runStrided<N>(r, OutputKind::kNew, out);
-  return out;
-}
+Tensor functionalLarge(const Request& r) { return runFunctional(r); }
+void outLarge(const Request& r, Tensor& out) { runOutRequest(r, out); }
+void inplaceLarge(const Request& r, Tensor& self) { runInplaceRequest(r, self); }
 
-template <int N>
-void outStrided(const Request& r, Tensor& out) {
-  runStrided<N>(r, OutputKind::kOut, out);
-}
-
-template <int N>
-void inplaceStrided(const Request& r, Tensor& self) {
-  runStrided<N>(r, OutputKind::kInplace, self);
-}
-
-#define SHUNT_INSTANTIATE(n)                                 \
-  template Tensor functionalExpected<n>(const Request&);     \
-  template void outExpected<n>(const Request&, Tensor&);     \
-  template void inplaceExpected<n>(const Request&, Tensor&); \
-  template Tensor functionalStrided<n>(const Request&);      \
-  template void outStrided<n>(const Request&, Tensor&);      \
-  template void inplaceStrided<n>(const Request&, Tensor&);
+#define SHUNT_INSTANTIATE(n)                             \
+  template Tensor functionalExpected<n>(const Request&); \
+  template void outExpected<n>(const Request&, Tensor&); \
+  template void inplaceExpected<n>(const Request&, Tensor&);
 SHUNT_INSTANTIATE(1)
 SHUNT_INSTANTIATE(2)
 SHUNT_INSTANTIATE(3)

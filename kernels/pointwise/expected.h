@@ -29,7 +29,17 @@ inline constexpr uint8_t kUnitStride = 7, kZeroStride = 8, kAnyStride = 9;
 /// Where Record::kind has the output's, of operands by their strides.
 inline constexpr int kOutputKind = Record::kMaxInputs - 1;
 static_assert(kMaxInputs <= kOutputKind);
-constexpr bool isStride(uint8_t kind) { return kind >= kUnitStride; }
+constexpr bool isStride(uint8_t kind) { return kind >= kUnitStride && kind <= kAnyStride; }
+/// A number where it takes part in promotion by its category: beside tensors of another dtype than the common one.
+inline constexpr uint8_t kBoolNumber = 10, kIntegerNumber = 11, kFloatingNumber = 12;
+constexpr bool isCategory(uint8_t kind) { return kind >= kBoolNumber && kind <= kFloatingNumber; }
+inline uint8_t categoryOf(const Scalar& number) {
+  return number.isFloatingPoint() ? kFloatingNumber : number.isBoolean() ? kBoolNumber : kIntegerNumber;
+}
+/// Where Record::kind has kForced of a request with a common dtype of its own.
+inline constexpr int kForcedPlace = kMaxInputs;
+inline constexpr uint8_t kForced = 13;
+static_assert(kForcedPlace < kOutputKind);
 /// Shorter rows of columns and of strided operands are left to the interpreter, which collects them.
 inline constexpr int64_t kLeastRow = 8;
 
@@ -51,29 +61,45 @@ void outStrided(const Request& request, Tensor& out);
 template <int N>
 void inplaceStrided(const Request& request, Tensor& self);
 
+/// Where guards send other operands: the interpreter's entries.
+SHUNT_NOINLINE Tensor functionalMissed(const Request& request);
+SHUNT_NOINLINE void outMissed(const Request& request, Tensor& out);
+SHUNT_NOINLINE void inplaceMissed(const Request& request, Tensor& self);
+SHUNT_NOINLINE void rowsMissed(Plan& plan);
+/// And operands as expected, of which there are so many that the interpreter's loop is the better one. Apart, since
+/// these don't count as misses: no other record would do better.
+SHUNT_NOINLINE Tensor functionalLarge(const Request& request);
+SHUNT_NOINLINE void outLarge(const Request& request, Tensor& out);
+SHUNT_NOINLINE void inplaceLarge(const Request& request, Tensor& self);
+SHUNT_NOINLINE void rowsLarge(Plan& plan);
+
+/// Whether the guards of these forms would let the request's operands pass, but for their number.
+bool expectsDense(const Request& request, const Tensor* out, const Record& record);
+bool expectsStrides(const Request& request, const Plan& plan, bool given, const Record& record);
+
 // As calls: what isn't inlined needn't be compiled.
 /// prepareScalars (fast_call.h).
 SHUNT_NOINLINE void prepareScalarsApart(const Request& request, ScalarType common, ScalarSlot* slots);
+// Pure, so that what a guard has read before such a call is known behind it.
 /// Elements of `t`, if it is repeated along the first dimensions of `whole`; else -1.
-SHUNT_NOINLINE int64_t rowOf(const TensorImpl& whole, const TensorImpl& t);
+[[gnu::pure]] SHUNT_NOINLINE int64_t rowOf(const TensorImpl& whole, const TensorImpl& t);
 /// Elements of a row, if `t` is a column of `whole`; else -1.
-SHUNT_NOINLINE int64_t rowBesideColumn(const TensorImpl& whole, const TensorImpl& t);
+[[gnu::pure]] SHUNT_NOINLINE int64_t rowBesideColumn(const TensorImpl& whole, const TensorImpl& t);
+/// Whether a dense input in the storage of a dense output occupies other bytes, or is exactly its elements.
+[[gnu::pure]] SHUNT_NOINLINE bool isApart(const TensorImpl& out, const TensorImpl& t);
 /// Whether every input's strides are those of a dense tensor also where they address nothing, and the plan's output's
 /// are then.
-SHUNT_NOINLINE bool haveUsualStrides(const Request& request);
+[[gnu::pure]] SHUNT_NOINLINE bool haveUsualStrides(const Request& request);
 
 /// The loop of the record's functor. The library's runs the ahead-of-time loop, and a thunk of the first tier calls it;
 /// in one of the second tier the compiler puts the generic loop here, which has the same parameters but the last.
 SHUNT_NOINLINE bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars,
                                  ScalarType common, const KernelDescriptor& op);
 
-/// plan.execute(), counted as a planned call: the strided forms' operands are not the expected ones.
-SHUNT_NOINLINE void executePlan(Plan& plan);
-
 /// Notes what a request has before it, if the thread's call is being recorded and this is its first.
-/// `it` is null for operands that need no plan.
+/// `plan` is null for operands that need none.
 SHUNT_COLD void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common,
-                               const Iteration* it);
+                               const Plan* plan);
 SHUNT_ALWAYS_INLINE bool recording() { return ::shunt::detail::tls_state.record != nullptr; }
 
 }  // namespace shunt::elementwise

@@ -38,13 +38,16 @@ SHUNT_ALWAYS_INLINE bool sameSizes(const TensorImpl& a, const TensorImpl& b) {
   return true;
 }
 
-/// Whether `t`'s sizes are the last ones of `whole`'s, which has more of them.
+/// Whether `t`'s sizes, but for ones at their beginning, are the last ones of `whole`'s, which has more of them: `t` is
+/// repeated along the first dimensions of `whole`.
 SHUNT_ALWAYS_INLINE bool endsIn(const TensorImpl& whole, const TensorImpl& t) {
   const IntArrayRef x = whole.sizes(), y = t.sizes();
-  if (x.size() <= y.size()) return false;
-  for (size_t d = 0; d < y.size(); ++d)
+  if (x.size() < y.size()) return false;
+  size_t ones = 0;
+  while (ones < y.size() && y[ones] == 1) ++ones;
+  for (size_t d = ones; d < y.size(); ++d)
     if (x[x.size() - y.size() + d] != y[d]) return false;
-  return true;
+  return x.size() > y.size() || ones > 0;
 }
 
 /// Checks and stores the functor's scalars for the common dtype.

@@ -260,13 +260,13 @@ void scatter(std::byte* dst, const std::byte* src, int64_t stride, int64_t n, in
   }
 }
 
-RowPosition::RowPosition(const Iteration& iteration) : it(iteration) {
+PlanePosition::PlanePosition(const Iteration& iteration) : it(iteration) {
   std::copy_n(it.data, it.num_operands, p);
   std::fill_n(coords, it.ndim, 0);
 }
 
-bool RowPosition::next() {
-  for (int d = 1; d < it.ndim; ++d) {
+bool PlanePosition::nextPlane() {
+  for (int d = 2; d < it.ndim; ++d) {
     for (int k = 0; k < it.num_operands; ++k) p[k] += it.strides[k][d];
     if (++coords[d] < it.shape[d]) return true;
     for (int k = 0; k < it.num_operands; ++k) p[k] -= it.strides[k][d] * it.shape[d];

@@ -29,11 +29,11 @@ struct Iteration {
   bool streamed = false;  // see stream.h
 };
 
-/// The operands' addresses at the beginning of each row of the fastest dimension, one row after another.
-struct RowPosition {
-  explicit RowPosition(const Iteration& iteration);
+/// The operands' addresses at the beginning of each plane of the two fastest dimensions, one after another.
+struct PlanePosition {
+  explicit PlanePosition(const Iteration& iteration);
   /// False: that was the last one.
-  bool next();
+  bool nextPlane();
 
   const Iteration& it;
   std::byte* p[kMaxOperands];

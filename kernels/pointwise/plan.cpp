@@ -180,7 +180,7 @@ bool Plan::outputIsApart() const {
   if (!outputGiven()) return true;
   const TensorImpl* out = out_.unsafeGetTensorImpl();
   for (int i = 0; i < request_.op.num_inputs; ++i)
-    if (const TensorImpl* t = request_.inputs[i].tensor; t != nullptr && t != out && t->storage() == out->storage())
+    if (const TensorImpl* t = request_.inputs[i].tensor; t != nullptr && t != out && !areDisjoint(*t, *out))
       return false;
   return true;
 }

@@ -26,7 +26,7 @@ class Plan {
   ScalarType common() const { return common_; }
   /// What execute() would run; its arrays are filled on CPU, where there are elements.
   const Iteration& iteration() const { return iteration_; }
-  /// Whether no input is in a given output's storage but the output itself.
+  /// Whether no input shares memory with a given output but the output itself.
   bool outputIsApart() const;
 
  private:

@@ -13,69 +13,86 @@ namespace signature = ::shunt::detail::signature;
 bool isPlain(const TensorImpl& t) { return signature::isPlainCpu(t.signature()); }
 
 /// As in expected.cpp, where columns don't count: the first of the dense operands with the most dimensions and
-/// elements.
+/// elements; where there is none, of those of one element.
 const TensorImpl* shapeOf(const Request& request) {
   const TensorImpl* found = nullptr;
+  const auto precedes = [&](const TensorImpl& t) {
+    if (found == nullptr || isPlain(t) != isPlain(*found)) return found == nullptr || isPlain(t);
+    return t.dim() > found->dim() || (t.dim() == found->dim() && t.numel() > found->numel());
+  };
   for (int i = 0; i < request.op.num_inputs; ++i) {
     const TensorImpl* t = request.inputs[i].tensor;
-    if (t == nullptr || !isPlain(*t)) continue;
-    if (found == nullptr || t->dim() > found->dim() || (t->dim() == found->dim() && t->numel() > found->numel()))
-      found = t;
+    if (t != nullptr && (isPlain(*t) || (t->numel() == 1 && t->device().is_cpu())) && precedes(*t)) found = t;
   }
   return found;
 }
 
-uint8_t kindOf(const Argument& a, const TensorImpl* like, ScalarType common) {
-  if (a.tensor == nullptr) return a.number != nullptr ? Record::kNumber : Record::kOther;
-  const TensorImpl& t = *a.tensor;
-  // A 0-dim tensor takes part in promotion by its category only, so it is expected only with the common dtype.
-  if (t.dim() == 0) return t.device().is_cpu() && t.dtype() == common ? Record::kOneElement : Record::kOther;
-  if (like == nullptr) return Record::kOther;
-  if (isPlain(t) && (sameSizes(t, *like) || endsIn(*like, t))) return Record::kSameShape;
-  if (isPlain(t)) return rowBesideColumn(*like, t) >= kLeastRow ? kColumn : uint8_t{Record::kOther};
-  return t.numel() == 1 && t.device().is_cpu() && t.dim() <= like->dim() ? kOneOfSeveralDims : uint8_t{Record::kOther};
+/// Whether a tensor that takes part in promotion has another dtype than the common one.
+bool isMixed(const Request& request, ScalarType common) {
+  for (int i = 0; i < request.op.num_inputs; ++i)
+    if (const TensorImpl* t = request.inputs[i].tensor)
+      if (((request.op.operands >> i) & 1) != 0 && t->dtype() != common) return true;
+  return false;
 }
 
-bool anyLayout(const TensorImpl& t) {
-  const LayoutClass layout = signature::layoutOf(t.signature());
-  return layout == LayoutClass::kInnerContiguous || layout == LayoutClass::kStrided;
+/// As it seems; whether the guard can tell is asked afterwards.
+uint8_t denseKind(const Argument& a, const TensorImpl* like, ScalarType common, bool mixed) {
+  if (a.tensor == nullptr) {
+    if (a.number == nullptr) return Record::kOther;
+    return mixed || !numberFits(*a.number, common) ? categoryOf(*a.number) : uint8_t{Record::kNumber};
+  }
+  const TensorImpl& t = *a.tensor;
+  if (!t.device().is_cpu() || like == nullptr) return Record::kOther;
+  if (t.dim() == 0) return Record::kOneElement;
+  if (t.numel() == 1) return kOneOfSeveralDims;
+  if (!isPlain(t)) return Record::kOther;
+  if (sameSizes(t, *like) || endsIn(*like, t)) return Record::kSameShape;
+  return rowBesideColumn(*like, t) >= kLeastRow ? kColumn : uint8_t{Record::kOther};
+}
+
+bool recordDense(const Request& request, const Tensor* out, Record& record) {
+  const TensorImpl* like = shapeOf(request);
+  const bool mixed = isMixed(request, record.common);
+  for (int i = 0; i < request.op.num_inputs; ++i)
+    record.kind[i] = denseKind(request.inputs[i], like, record.common, mixed);
+  if (like != nullptr && like->numel() == 0)  // which no guard lets pass, but what follows has elements
+    return std::ranges::find(record.kind, uint8_t{Record::kOther}) == std::end(record.kind);
+  return expectsDense(request, out, record);
 }
 
 uint8_t strideKind(int64_t stride, ScalarType dtype) {
   return stride == elementSize(dtype) ? kUnitStride : stride == 0 ? kZeroStride : kAnyStride;
 }
 
-/// Operands that no fast path takes, whatever their shapes: only their strides are expected.
-void recordStrides(const Request& request, const Tensor* out, const Iteration& it, Record& record) {
-  if (it.numel == 0 || (it.ndim > 1 && it.shape[0] < kLeastRow)) return;
-  bool any = out != nullptr && anyLayout(*out->unsafeGetTensorImpl()), cpu = true;
+/// Operands of any layout and shapes: by their strides along the plan's inner dimension.
+bool recordStrides(const Request& request, const Tensor* out, const Plan& plan, Record& record) {
+  const Iteration& it = plan.iteration();
+  if (it.numel == 0) return false;
   for (int i = 0; i < request.op.num_inputs; ++i) {
     const TensorImpl* t = request.inputs[i].tensor;
-    any |= t != nullptr && anyLayout(*t);
-    cpu &= t == nullptr || t->device().is_cpu();
+    if (t != nullptr && !t->device().is_cpu()) return false;
+    record.kind[i] = t == nullptr ? uint8_t{Record::kNumber} : strideKind(it.strides[1 + i][0], it.dtypes[1 + i]);
   }
-  if (!any || !cpu || it.dtypes[0] != request.op.loopOutput(record.common)) return;
-  for (int i = 0; i < request.op.num_inputs; ++i)
-    record.kind[i] = request.inputs[i].tensor == nullptr ? uint8_t{Record::kNumber}
-                                                         : strideKind(it.strides[1 + i][0], it.dtypes[1 + i]);
+  record.kind[kForcedPlace] = 0;  // the plan has settled the dtype
   const uint8_t output = strideKind(it.strides[0][0], it.dtypes[0]);
   record.kind[kOutputKind] = output == kUnitStride ? kUnitStride : kAnyStride;
+  return expectsStrides(request, plan, out != nullptr, record);
 }
 
 /// The library's entry for a form, and what a thunk puts in its place: for dense operands, and by strides.
 template <int N>
 void setEntry(Record::Form form, bool strided, Record::Places& places) {
-  const auto set = [&](auto* entry, auto* dense, auto* by_strides) {
+  const auto set = [&](auto* entry, auto* dense, auto* by_strides, auto* miss) {
     places.entry = reinterpret_cast<const void*>(entry);
-    places.expecting = reinterpret_cast<const void*>(strided ? by_strides : dense);
+    places.expecting = strided ? reinterpret_cast<const void*>(by_strides) : reinterpret_cast<const void*>(dense);
+    places.miss = strided ? reinterpret_cast<const void*>(&rowsMissed) : reinterpret_cast<const void*>(miss);
   };
   if (form == Record::kFunctional)
-    set(&runFunctional, &functionalExpected<N>, &functionalStrided<N>);
+    set(&runFunctional, &functionalExpected<N>, &functionalStrided<N>, &functionalMissed);
   else if (form == Record::kOut)
-    set(&runOutRequest, &outExpected<N>, &outStrided<N>);
+    set(&runOutRequest, &outExpected<N>, &outStrided<N>, &outMissed);
   else
-    set(&runInplaceRequest, &inplaceExpected<N>, &inplaceStrided<N>);
-  places.miss = strided ? reinterpret_cast<const void*>(&executePlan) : places.entry;
+    set(&runInplaceRequest, &inplaceExpected<N>, &inplaceStrided<N>, &inplaceMissed);
 }
 
 GenericLoopFn genericLoopOf(const KernelDescriptor& op, ScalarType common) {
@@ -118,8 +135,7 @@ bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* 
   return genericLoopOf(op, common)(out, in, n, scalars, common);
 }
 
-void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common,
-                    const Iteration* it) {
+void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common, const Plan* plan) {
   Record& record = *::shunt::detail::tls_state.record;
   // A call inside the recorded one has its own frame.
   const int32_t depth = ::shunt::detail::threadFrames().depth();
@@ -128,25 +144,23 @@ void recordOperands(const Request& request, Record::Form form, const Tensor* out
   record.form = form;
   record.functor = request.op.id;
   record.common = common;
-  const TensorImpl* like = shapeOf(request);
-  for (int i = 0; i < request.op.num_inputs; ++i) {
-    record.kind[i] = kindOf(request.inputs[i], like, common);
+  if (request.common != ScalarType::Undefined) record.kind[kForcedPlace] = kForced;
+  for (int i = 0; i < request.op.num_inputs; ++i)
     if (request.inputs[i].tensor != nullptr) record.signature[i] = request.inputs[i].tensor->signature();
-  }
-  // What a number makes of tensors of another dtype depends on the number's kind, which is not expected.
-  for (int i = 0; i < request.op.num_inputs; ++i) {
-    const TensorImpl* t = request.inputs[i].tensor;
-    const bool other = t != nullptr && ((request.op.operands >> i) & 1) != 0 && t->dtype() != common;
-    for (int k = 0; other && k < request.op.num_inputs; ++k)
-      if (record.kind[k] == Record::kNumber || record.kind[k] == Record::kOneElement) record.kind[k] = Record::kOther;
-  }
-  if (out != nullptr && out->defined()) {
-    const TensorImpl& given = *out->unsafeGetTensorImpl();
-    record.output = given.signature();
-    if (!isPlain(given) || given.dtype() != request.op.loopOutput(common)) record.kind[0] = Record::kOther;
-  }
-  if (it != nullptr) recordStrides(request, out, *it, record);
+  if (out != nullptr && out->defined()) record.output = out->unsafeGetTensorImpl()->signature();
+  const bool expected =
+      recordDense(request, out, record) || (plan != nullptr && recordStrides(request, out, *plan, record));
   record.places = placesOf(request.op, record);
+  if (!expected) record.places.loop = nullptr;  // a guard that never holds is worth nothing
+}
+
+Tensor functionalMissed(const Request& request) { return runFunctional(request); }
+void outMissed(const Request& request, Tensor& out) { runOutRequest(request, out); }
+void inplaceMissed(const Request& request, Tensor& self) { runInplaceRequest(request, self); }
+
+void rowsMissed(Plan& plan) {
+  ++path_counters.planned;
+  plan.execute();
 }
 
 }  // namespace shunt::elementwise

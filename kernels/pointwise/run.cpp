@@ -158,7 +158,7 @@ SHUNT_NOINLINE Tensor runPlanned(const Request& request) {
   Tensor out;
   Plan plan(request, OutputKind::kNew, out);
   if (recording()) [[unlikely]]
-    recordOperands(request, Record::kFunctional, nullptr, plan.common(), &plan.iteration());
+    recordOperands(request, Record::kFunctional, nullptr, plan.common(), &plan);
   plan.execute();
   return out;
 }
@@ -169,7 +169,7 @@ SHUNT_NOINLINE void runPlanned(const Request& request, OutputKind kind, Tensor& 
   ++path_counters.planned;
   Plan plan(request, kind, out);
   if (recording()) [[unlikely]]
-    recordOperands(request, formOf(kind), &out, plan.common(), &plan.iteration());
+    recordOperands(request, formOf(kind), &out, plan.common(), &plan);
   plan.execute();
 }
 

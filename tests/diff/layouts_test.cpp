@@ -54,6 +54,43 @@ const LoopCase kSpecialised[] = {
     {"a column, out=", [] { return Operands{numbers({5, 16}), numbers({5, 1}), shunt::empty({5, 16}, kFloat)}; },
      addOut},
     {"short rows beside a column", [] { return Operands{numbers({5, 7}), numbers({5, 1})}; }, add, false},
+    {"a row with dimensions of one", [] { return Operands{numbers({5, 16}), numbers({1, 16})}; }, mul},
+    {"a row with dimensions of one, first", [] { return Operands{numbers({1, 16}), numbers({5, 16})}; }, add},
+    {"a matrix with dimensions of one", [] { return Operands{numbers({2, 3, 4, 8}), numbers({1, 1, 4, 8})}; }, add},
+    {"both broadcast", [] { return Operands{numbers({5, 1}), numbers({16})}; }, mul},
+    {"a middle dimension", [] { return Operands{numbers({4, 5, 16}), numbers({4, 1, 16})}; }, add},
+    {"two middle dimensions", [] { return Operands{numbers({2, 3, 4, 8}), numbers({2, 1, 4, 1})}; }, add},
+    {"0-dim tensors", [] { return Operands{numbers({}), numbers({})}; }, mul},
+    {"0-dim tensors of two dtypes", [] { return Operands{numbers({}, kInt), numbers({}, kDouble)}; }, mul},
+    {"0-dim tensors, in place", [] { return Operands{numbers({}), numbers({})}; }, addInPlace},
+    {"one element each", [] { return Operands{numbers({1}), numbers({1})}; }, mul},
+    {"one element each, of other dimensions", [] { return Operands{numbers({1}), numbers({1, 1})}; }, add},
+    {"a 0-dim tensor of a wider dtype", [] { return Operands{numbers({5, 16}), numbers({}, kDouble)}; }, mul},
+    {"a 0-dim tensor of a higher category", [] { return Operands{numbers({5, 16}, kLong), numbers({})}; }, mul},
+    {"a 0-dim tensor of a lower category", [] { return Operands{numbers({5, 16}), numbers({}, kInt)}; }, mul},
+    {"a floating-point number beside integers", [] { return Operands{numbers({5, 16}, kLong)}; },
+     [](const Operands& x) -> Results { return {x[0].mul(2.5)}; }},
+    {"an integer number beside bools", [] { return Operands{numbers({5, 16}, kBool)}; },
+     [](const Operands& x) -> Results { return {x[0].add(3, 2)}; }},
+    {"a square", [] { return Operands{numbers({5, 16})}; }, [](const Operands& x) -> Results { return {x[0].pow(2)}; }},
+    {"views of one storage",
+     [] {
+       const Tensor t = numbers({2, 5, 16});
+       return Operands{t.select(0, 0), t.select(0, 1)};
+     },
+     addInPlace},
+    {"views of the same elements",
+     [] {
+       const Tensor t = numbers({5, 16});
+       return Operands{t, t.view({5, 16})};
+     },
+     addInPlace},
+    {"strided views of one storage",
+     [] {
+       const Tensor t = numbers({12, 22});
+       return Operands{t.narrow(0, 0, 6).narrow(1, 0, 20), t.narrow(0, 6, 6).narrow(1, 0, 20)};
+     },
+     addInPlace},
     {"a row of another dtype", [] { return Operands{numbers({5, 19}), numbers({19}, kInt)}; }, mul},
     {"a matrix for each matrix", [] { return Operands{numbers({3, 4, 8}), numbers({4, 8})}; }, mul},
     {"rows of two operands of three", [] { return Operands{numbers({8}), numbers({6, 8}), numbers({8})}; }, addcmul},
@@ -163,6 +200,16 @@ const Stranger kStrangers[] = {
     {"short rows of strided operands",
      {"", [] { return Operands{columns({9, 16}), numbers({9, 16})}; }, add},
      {"", [] { return Operands{columns({9, 3}), numbers({9, 3})}; }, add},
+     true},
+    {"a 0-dim tensor that is a number",
+     {"", [] { return Operands{numbers({5, 16}, kLong), numbers({}, kDouble)}; }, mul},
+     {"",
+      [] {
+        Tensor number = numbers({}, kDouble);
+        number.unsafeGetTensorImpl()->set_wrapped_number(true);
+        return Operands{numbers({5, 16}, kLong), number};
+      },
+      mul},
      true},
     {"no elements",
      {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
