@@ -31,7 +31,7 @@ void layerNormLoop(const rows::Call& call) {
                             &statistics[1],
                             c.n,
                             static_cast<A>(c.number)};
-  for (int64_t r = 0; r < c.rows; ++r) {
+  for (int64_t r = 0; r < c.outer; ++r) {
     const A* x = valuesOf(buffer, c.in[0] + r * c.n * size, c.dtype, c.n);
     std::byte* const out = c.out[0] + r * c.n * size;
     normRow<kLongest>(norm, own ? reinterpret_cast<A*>(out) : buffer, x, 0);
@@ -50,7 +50,7 @@ void layerNormBackwardLoop(const rows::Call& call) {
   for (int64_t i = 0; i < c.n; ++i) weight_grads[i] = bias_grads[i] = 0;
   const NormBackward<A> norm{valuesOf(weights, c.in[4], c.result, c.n), c.out[1] != nullptr ? weight_grads : nullptr,
                              c.out[2] != nullptr ? bias_grads : nullptr, c.n};
-  for (int64_t r = 0; r < c.rows; ++r) {
+  for (int64_t r = 0; r < c.outer; ++r) {
     const A* grad = valuesOf(grads, c.in[0] + r * c.n * size, c.dtype, c.n);
     const A* x = valuesOf(xs, c.in[1] + r * c.n * size, c.dtype, c.n);
     for (int i = 0; i < 2; ++i) reduce::loadRow(&statistics[i], c.in[2 + i] + r * statistic, c.result, 1);

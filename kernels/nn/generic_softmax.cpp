@@ -1,5 +1,7 @@
-// The generic loops of softmax along short rows: what the compiler specialises. The interpreter doesn't run them.
+// The generic loops of softmax along short rows and down columns: what the compiler specialises. The interpreter
+// doesn't run them.
 #include "kernels/nn/softmax.h"
+#include "kernels/nn/softmax_columns.h"
 #include "kernels/nn/softmax_rows.h"
 #include "kernels/rows/rows.h"
 
@@ -10,7 +12,15 @@ namespace {
 template <class F>
 SHUNT_ALWAYS_INLINE void forBuffers(const rows::Call& c, const F& f) {
   const int64_t fitting = kGroup / c.n;
-  for (int64_t r = 0; r < c.rows; r += fitting) f(r * c.n, (c.rows - r < fitting ? c.rows - r : fitting));
+  for (int64_t r = 0; r < c.outer; r += fitting) f(r * c.n, (c.outer - r < fitting ? c.outer - r : fitting));
+}
+
+/// Calls f(first element, columns) for groups of columns.
+template <class F>
+SHUNT_ALWAYS_INLINE void forColumns(const rows::Call& c, const F& f) {
+  for (int64_t i = 0; i < c.outer; ++i)
+    for (int64_t j = 0; j < c.inner; j += kColumns)
+      f(i * c.n * c.inner + j, c.inner - j < kColumns ? c.inner - j : kColumns);
 }
 
 template <class A>
@@ -28,7 +38,11 @@ SHUNT_ALWAYS_INLINE A* as(std::byte* p) {
 template <class A, bool Log>
 void softmaxLoop(const rows::Call& call) {
   const rows::Call c = call;
-  if (c.dtype == scalar_type_of<A>) return softmaxShortRows<A, Log>(as<A>(c.out[0]), as<A>(c.in[0]), c.rows, c.n);
+  if (c.inner != 1)
+    return forColumns(c, [&](int64_t first, int64_t columns) __attribute__((always_inline)) {
+      forwardColumns<A, Log>(as<A>(c.out[0]) + first, as<A>(c.in[0]) + first, c.n, c.inner, columns);
+    });
+  if (c.dtype == scalar_type_of<A>) return softmaxShortRows<A, Log>(as<A>(c.out[0]), as<A>(c.in[0]), c.outer, c.n);
   A buffer[kGroup];
   const int64_t size = elementSize(c.dtype);
   forBuffers(c, [&](int64_t first, int64_t rows) __attribute__((always_inline)) {
@@ -41,8 +55,13 @@ void softmaxLoop(const rows::Call& call) {
 template <class A, bool Log>
 void softmaxBackwardLoop(const rows::Call& call) {
   const rows::Call c = call;
+  if (c.inner != 1)
+    return forColumns(c, [&](int64_t first, int64_t columns) __attribute__((always_inline)) {
+      backwardColumns<A, Log>(as<A>(c.out[0]) + first, as<A>(c.in[0]) + first, as<A>(c.in[1]) + first, c.n, c.inner,
+                              columns);
+    });
   if (c.dtype == scalar_type_of<A>)
-    return softmaxBackwardRows<A, Log>(as<A>(c.out[0]), as<A>(c.in[0]), as<A>(c.in[1]), c.rows, c.n);
+    return softmaxBackwardRows<A, Log>(as<A>(c.out[0]), as<A>(c.in[0]), as<A>(c.in[1]), c.outer, c.n);
   A grad[kGroup], y[kGroup];
   const int64_t size = elementSize(c.dtype);
   forBuffers(c, [&](int64_t first, int64_t rows) __attribute__((always_inline)) {

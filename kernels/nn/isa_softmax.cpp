@@ -1,66 +1,10 @@
-// Tables of softmax along rows (softmax_rows.h) and down columns.
+// Tables of softmax along rows (softmax_rows.h) and down columns (softmax_columns.h).
+#include "kernels/nn/softmax_columns.h"
 #include "kernels/nn/softmax_rows.h"
 #include "kernels/nn/softmax_table.h"
 
 namespace shunt::nn {
 namespace {
-
-/// sums[c] = the sum of term(i, c) over i, by blocks; `term` may store as it goes.
-template <class A, class Term>
-SHUNT_ALWAYS_INLINE void sumColumns(A* sums, int64_t n, int64_t columns, const Term& term) {
-  for (int64_t c = 0; c < columns; ++c) sums[c] = 0;
-  for (int64_t first = 0; first < n; first += kColumnBlock) {
-    A block[kColumns] = {};
-    const int64_t last = n - first < kColumnBlock ? n : first + kColumnBlock;
-    for (int64_t i = first; i < last; ++i) {
-#pragma clang loop vectorize(assume_safety)
-      for (int64_t c = 0; c < columns; ++c) block[c] += term(i, c);
-    }
-    for (int64_t c = 0; c < columns; ++c) sums[c] += block[c];
-  }
-}
-
-template <class A, bool Log>
-void forwardColumns(A* out, const A* in, int64_t n, int64_t stride, int64_t columns) {
-  A largest[kColumns], sums[kColumns];
-  for (int64_t c = 0; c < columns; ++c) largest[c] = in[c];
-  for (int64_t i = 1; i < n; ++i) {
-#pragma clang loop vectorize(assume_safety)
-    for (int64_t c = 0; c < columns; ++c) {
-      const A x = in[i * stride + c];
-      largest[c] = ((x > largest[c]) | (x != x)) ? x : largest[c];
-    }
-  }
-  sumColumns(sums, n, columns, [&](int64_t i, int64_t c) __attribute__((always_inline)) {
-    const A e = math::exp(in[i * stride + c] - largest[c]);
-    if constexpr (!Log) out[i * stride + c] = e;
-    return e;
-  });
-  if constexpr (Log) {
-#pragma clang loop vectorize(assume_safety)
-    for (int64_t c = 0; c < columns; ++c) sums[c] = math::log(sums[c]);
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    A* y = out + i * stride;
-    const A* x = in + i * stride;
-#pragma clang loop vectorize(assume_safety)
-    for (int64_t c = 0; c < columns; ++c) y[c] = Log ? (x[c] - largest[c]) - sums[c] : y[c] / sums[c];
-  }
-}
-
-template <class A, bool Log>
-void backwardColumns(A* out, const A* grad, const A* y, int64_t n, int64_t stride, int64_t columns) {
-  A sums[kColumns];
-  sumColumns(sums, n, columns, [&](int64_t i, int64_t c) __attribute__((always_inline)) {
-    return Log ? grad[i * stride + c] : grad[i * stride + c] * y[i * stride + c];
-  });
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t at = i * stride;
-#pragma clang loop vectorize(assume_safety)
-    for (int64_t c = 0; c < columns; ++c)
-      out[at + c] = Log ? grad[at + c] - math::exp(y[at + c]) * sums[c] : (grad[at + c] - sums[c]) * y[at + c];
-  }
-}
 
 template <class A, bool Log>
 void forward(A* out, const A* in, int64_t rows, int64_t n) {
@@ -72,11 +16,21 @@ void backward(A* out, const A* grad, const A* y, int64_t rows, int64_t n) {
   softmaxBackwardRows<A, Log>(out, grad, y, rows, n);
 }
 
+template <class A, bool Log>
+void forwardDown(A* out, const A* in, int64_t n, int64_t stride, int64_t columns) {
+  forwardColumns<A, Log>(out, in, n, stride, columns);
+}
+
+template <class A, bool Log>
+void backwardDown(A* out, const A* grad, const A* y, int64_t n, int64_t stride, int64_t columns) {
+  backwardColumns<A, Log>(out, grad, y, n, stride, columns);
+}
+
 template <class A>
 constexpr SoftmaxLoops<A> kLoops = {{forward<A, false>, forward<A, true>},
                                     {backward<A, false>, backward<A, true>},
-                                    {forwardColumns<A, false>, forwardColumns<A, true>},
-                                    {backwardColumns<A, false>, backwardColumns<A, true>}};
+                                    {forwardDown<A, false>, forwardDown<A, true>},
+                                    {backwardDown<A, false>, backwardDown<A, true>}};
 
 }  // namespace
 

@@ -40,7 +40,7 @@ void layerNormExpected(const Norm& c) {
   call.out[0] = rows::dataOf(c.out, dtype);
   call.out[1] = rows::dataOf(c.mean, type);
   call.out[2] = rows::dataOf(c.rstd, type);
-  call.rows = c.rows;
+  call.outer = c.rows;
   call.n = c.n;
   call.number = c.eps;
   rows::expectedLoop(call);
@@ -62,7 +62,7 @@ void layerNormBackwardExpected(const NormGradient& c) {
   call.out[0] = rows::dataOf(c.x_grad, dtype);
   call.out[1] = rows::dataOf(c.weight_grad, type);
   call.out[2] = rows::dataOf(c.bias_grad, type);
-  call.rows = c.rows;
+  call.outer = c.rows;
   call.n = c.n;
   rows::expectedLoop(call);
 }

@@ -21,23 +21,9 @@ namespace {
 using nn::softmaxLoops;
 using reduce::convertLoops;
 
-/// A contiguous tensor as outer x n x inner around the softmax's dimension.
-struct Geometry {
-  Geometry(const TensorImpl& t, int64_t d) {
-    const int64_t dim = maybe_wrap_dim(d, t.dim());
-    for (int64_t i = 0; i < t.dim(); ++i) {
-      const int64_t size = t.sizes()[static_cast<size_t>(i)];
-      if (i < dim)
-        outer *= size;
-      else if (i == dim)
-        n = size;
-      else
-        inner *= size;
-    }
-  }
-  bool empty() const { return outer * n * inner == 0; }
-  int64_t outer = 1, n = 1, inner = 1;
-};
+using Geometry = rows::Shape;
+
+Geometry geometryOf(const TensorImpl& t, int64_t d) { return {t, maybe_wrap_dim(d, t.dim()), 1}; }
 
 /// Calls f(first, count) for runs of rows, on several threads where that pays.
 template <class F>
@@ -49,9 +35,6 @@ void forRows(const Geometry& g, const F& f) {
     parallelFor(0, rows, std::max<int64_t>(1, kDefaultGrain / g.n),
                 [&](int64_t begin, int64_t end) { f(begin, end - begin); });
 }
-
-/// From so many neighbouring columns on it pays to go down all of them at once.
-constexpr int64_t kMinColumns = 8;
 
 /// Calls f(outer, first column, columns) for groups of at most kColumns columns, on several threads where that pays.
 template <class F>
@@ -148,7 +131,7 @@ template <class A>
 void forward(const Tensor& in, const Tensor& out, const Geometry& g, bool log) {
   const auto loop = softmaxLoops<A>().forward[log ? 1 : 0];
   const RowAccess<A> from(in, g), to(out, g);
-  if (g.inner >= kMinColumns) return forwardDown(from, to, g, log);
+  if (g.inner >= nn::kMinColumns) return forwardDown(from, to, g, log);
   forRows(g, [&](int64_t first, int64_t count) {
     if (from.direct && to.direct) return loop(to.inPlace(first), from.inPlace(first), count, g.n);
     const auto row = buffer<A>(g.n);
@@ -164,7 +147,7 @@ template <class A>
 void backward(const Tensor& grad, const Tensor& y, const Tensor& out, const Geometry& g, bool log) {
   const auto loop = softmaxLoops<A>().backward[log ? 1 : 0];
   const RowAccess<A> from(grad, g), result(y, g), to(out, g);
-  if (g.inner >= kMinColumns) return backwardDown(from, result, to, g, log);
+  if (g.inner >= nn::kMinColumns) return backwardDown(from, result, to, g, log);
   forRows(g, [&](int64_t first, int64_t count) {
     if (from.direct && result.direct && to.direct)
       return loop(to.inPlace(first), from.inPlace(first), result.inPlace(first), count, g.n);
@@ -184,7 +167,7 @@ ResultMeta forwardMeta(const char* name, const Tensor& self, int64_t dim, bool h
   const TensorImpl& impl = implOf(self, name);
   SHUNT_CHECK(!half_to_float, log ? "log_softmax" : "softmax",
               " with half to float conversion is not supported on CPU");
-  if (!isFloatingType(impl.dtype()) && !Geometry(impl, dim).empty())  // nothing to compute: any dtype, as in PyTorch
+  if (!isFloatingType(impl.dtype()) && !geometryOf(impl, dim).empty())  // nothing to compute: any dtype, as in PyTorch
     ::shunt::detail::throwNotImplementedFor(log ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl",
                                             impl.dtype());
   maybe_wrap_dim(dim, impl.dim());
@@ -212,11 +195,14 @@ ResultMeta backwardMeta(const char* name, const Tensor& grad, const Tensor& outp
 namespace shunt::nn {
 namespace {
 
+/// Nothing where every call of the thunk would miss.
 template <class Entry>
 SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, rows::LoopFn loop, bool log,
-                       ScalarType dtype, std::initializer_list<const TensorImpl*> inputs) {
+                       const native::Geometry& g, ScalarType dtype, std::initializer_list<const TensorImpl*> inputs) {
+  const uint64_t id = idOf(log, g.inner != 1);
+  if (!fits(g, id, dtype)) return;
   const auto address = [](Entry* f) { return reinterpret_cast<const void*>(f); };
-  rows::record({family, address(entry), address(expecting), loop, uint64_t{log}, dtype}, inputs);
+  rows::record({family, address(entry), address(expecting), loop, id, dtype}, inputs);
 }
 
 }  // namespace
@@ -224,9 +210,10 @@ SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, rows:
 void softmax(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
   ++rows::interpreted_calls;
   const ScalarType dtype = self.scalar_type();
+  const native::Geometry g = native::geometryOf(*self.unsafeGetTensorImpl(), dim);
   if (rows::recording()) [[unlikely]]
-    record("softmax", &softmax, &softmaxExpected, genericSoftmax(dtype, log), log, dtype, {self.unsafeGetTensorImpl()});
-  const native::Geometry g(*self.unsafeGetTensorImpl(), dim);
+    record("softmax", &softmax, &softmaxExpected, genericSoftmax(dtype, log), log, g, dtype,
+           {self.unsafeGetTensorImpl()});
   if (g.empty()) return;
   if (dtype == kDouble)
     native::forward<double>(dense(self), out, g, log);
@@ -237,10 +224,10 @@ void softmax(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
 void softmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out, bool log) {
   ++rows::interpreted_calls;
   const ScalarType dtype = output.scalar_type();
+  const native::Geometry g = native::geometryOf(*output.unsafeGetTensorImpl(), dim);
   if (rows::recording()) [[unlikely]]
-    record("softmax backward", &softmaxBackward, &softmaxBackwardExpected, genericSoftmaxBackward(dtype, log), log,
+    record("softmax backward", &softmaxBackward, &softmaxBackwardExpected, genericSoftmaxBackward(dtype, log), log, g,
            dtype, {grad.unsafeGetTensorImpl(), output.unsafeGetTensorImpl()});
-  const native::Geometry g(*output.unsafeGetTensorImpl(), dim);
   if (g.empty()) return;
   if (dtype == kDouble)
     native::backward<double>(dense(grad), dense(output), out, g, log);

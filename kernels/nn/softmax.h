@@ -2,6 +2,7 @@
 // (kernels/rows/expected.h). Tensors are the caller's, checked, `out` contiguous and of the result's dtype. Any thread.
 #pragma once
 
+#include "kernels/nn/softmax_table.h"
 #include "kernels/rows/expected.h"
 
 namespace shunt::nn {
@@ -9,11 +10,23 @@ namespace shunt::nn {
 SHUNT_NOINLINE void softmax(const Tensor& self, int64_t dim, const Tensor& out, bool log);
 SHUNT_NOINLINE void softmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out, bool log);
 
-/// The same, with the expected loop along rows where the operands are the expected ones.
+/// The same, with the expected loop along rows or down columns where the operands are the expected ones.
 void softmaxExpected(const Tensor& self, int64_t dim, const Tensor& out, bool log);
 void softmaxBackwardExpected(const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out, bool log);
 
-/// The generic loops of rows; null where there is none for the dtype.
+/// Of a record: which softmax, and whether down columns.
+SHUNT_ALWAYS_INLINE constexpr uint64_t idOf(bool log, bool columns) { return uint64_t{log} | uint64_t{columns} << 1; }
+SHUNT_ALWAYS_INLINE constexpr bool isDownColumns(uint64_t id) { return (id & 2) != 0; }
+
+/// Whether the generic loop is made for it. For longer rows the interpreter's is as good; few columns, and those of
+/// 16-bit types, it gathers.
+SHUNT_ALWAYS_INLINE bool fits(const rows::Shape& shape, uint64_t id, ScalarType dtype) {
+  if (!shape.worthLoop()) return false;
+  if (!isDownColumns(id)) return shape.inner == 1 && shape.n <= kGroup;
+  return shape.inner >= kMinColumns && (dtype == kFloat || dtype == kDouble);
+}
+
+/// The generic loops; null where there is none for the dtype.
 rows::LoopFn genericSoftmax(ScalarType dtype, bool log);
 rows::LoopFn genericSoftmaxBackward(ScalarType dtype, bool log);
 

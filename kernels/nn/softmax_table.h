@@ -12,6 +12,8 @@ namespace shunt::nn {
 
 /// Elements of a group of short rows, which are computed together.
 inline constexpr int64_t kGroup = 1024;
+/// From so many neighbouring columns on it pays to go down all of them at once, in groups of at most kColumns.
+inline constexpr int64_t kMinColumns = 8;
 inline constexpr int64_t kColumns = 64;
 inline constexpr int64_t kColumnBlock = 256;
 

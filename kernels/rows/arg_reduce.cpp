@@ -161,7 +161,7 @@ class ArgReducer {
 
 /// As in reduce.cpp.
 SHUNT_COLD void record(const Tensor& self, const DimSet& dims, bool maximum, bool want_values) {
-  if (!reducesLastDims(*self.unsafeGetTensorImpl(), dims)) return;
+  if (!reducesOneSpan(*self.unsafeGetTensorImpl(), dims)) return;
   rows::record(
       {"reduction with indices", reinterpret_cast<const void*>(&argReduce),
        reinterpret_cast<const void*>(&argReduceExpected), genericArgRows(accumulatorOf(self.scalar_type()), maximum),

@@ -19,11 +19,30 @@ using Record = ::shunt::detail::LoopRecord;
 inline constexpr int kMaxInputs = Record::kMaxInputs;
 inline constexpr int kMaxOutputs = 3;
 
-/// Rows of n consecutive elements, one row after another. Operands that have no place in a kernel are null.
-struct Call {
+/// A dense tensor as outer x n x inner elements around the kernel's dimensions: rows of n consecutive elements where
+/// inner is 1, else columns.
+struct Shape {
+  int64_t outer = 1, n = 1, inner = 1;
+
+  Shape() = default;
+  /// The kernel's dimensions are `count` ones from `first` on.
+  SHUNT_ALWAYS_INLINE Shape(const TensorImpl& t, int64_t first, int64_t count) {
+    const IntArrayRef sizes = t.sizes();
+    const int64_t ndim = t.dim();
+    for (int64_t d = 0; d < ndim; ++d)
+      (d < first ? outer : d < first + count ? n : inner) *= sizes[static_cast<size_t>(d)];
+  }
+  bool empty() const { return outer * n * inner == 0; }
+  /// Enough to do for a loop, and not enough for a second thread, with which the interpreter splits otherwise.
+  SHUNT_ALWAYS_INLINE bool worthLoop() const {
+    return outer > 0 && inner > 0 && n > 1 && outer * n * inner <= kDefaultGrain;
+  }
+};
+
+/// Operands that have no place in a kernel are null.
+struct Call : Shape {
   const std::byte* in[kMaxInputs] = {};
   std::byte* out[kMaxOutputs] = {};
-  int64_t rows = 0, n = 0;
   ScalarType dtype = ScalarType::Undefined;   // of inputs
   ScalarType result = ScalarType::Undefined;  // of outputs
   double number = 0;                          // the kernel's own
@@ -35,18 +54,6 @@ using LoopFn = void (*)(const Call&);
 /// What the compiler puts in: the operands, and the loop for them. In the library itself: nothing, and an error.
 extern const Record kExpected;
 void expectedLoop(const Call& call);
-
-/// How a tensor of the recorded dtype and layout lies around its last dimensions.
-struct Rows {
-  int64_t rows = 1, n = 1;
-  SHUNT_ALWAYS_INLINE explicit Rows(const TensorImpl& t, int64_t row_dims) {
-    const IntArrayRef sizes = t.sizes();
-    const int64_t ndim = t.dim();
-    for (int64_t d = 0; d < ndim; ++d) (d < ndim - row_dims ? rows : n) *= sizes[static_cast<size_t>(d)];
-  }
-  /// Enough to do for a loop, and not enough for a second thread, with which the interpreter splits otherwise.
-  SHUNT_ALWAYS_INLINE bool worthLoop() const { return rows > 0 && n > 1 && rows * n <= kDefaultGrain; }
-};
 
 SHUNT_ALWAYS_INLINE ScalarType expectedDtype(int input) {
   return ::shunt::detail::signature::dtypeOf(kExpected.signature[input]);

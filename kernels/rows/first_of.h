@@ -1,5 +1,5 @@
-// Where a value stands in a block. Included by sources compiled once per instruction set, and by those of generic
-// loops; everything has internal linkage.
+// Where an extreme value stands, in a block and down columns. Included by sources compiled once per instruction set,
+// and by those of generic loops; everything has internal linkage.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -31,6 +31,19 @@ SHUNT_ALWAYS_INLINE int64_t firstOf(const A* x, int64_t n, A value) {
   }
   while (i < n && !matches(x[i], value, nan)) ++i;
   return i;
+}
+
+/// Where row[j] beats best[j], NaN beating every number: best[j] = row[j], index[j] = r.
+template <bool Max, class A>
+SHUNT_ALWAYS_INLINE void argRow(A* __restrict best, int64_t* __restrict index, const A* __restrict row, int64_t r,
+                                int64_t cols) {
+  for (int64_t j = 0; j < cols; ++j) {
+    const A x = row[j], b = best[j];
+    const bool beats = Max ? x > b : x < b;
+    const bool take = beats | ((x != x) & (b == b));
+    best[j] = take ? x : b;
+    index[j] = take ? r : index[j];
+  }
 }
 
 }  // namespace

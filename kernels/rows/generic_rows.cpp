@@ -1,4 +1,5 @@
-// The generic loops of reductions along rows: what the compiler specialises. The interpreter doesn't run them.
+// The generic loops of reductions, along rows and down columns: what the compiler specialises. The interpreter doesn't
+// run them.
 #include "kernels/rows/first_of.h"
 #include "kernels/rows/isa_lanes.h"
 #include "kernels/rows/reduce_expected.h"
@@ -26,27 +27,70 @@ struct OpOf<ReduceOp::kMax> : MaxOp {};
 template <>
 struct OpOf<ReduceOp::kMin> : MinOp {};
 
-}  // namespace
-
-/// Of rows of at most kBlock elements, as Reducer does it (reduce.cpp). With a symbol, by which the compiler finds it.
-template <ReduceOp O, class A, bool Mean>
-void reduceRows(const rows::Call& c) {
-  const rows::Call call = c;
+/// Rows of at most kBlock elements, as Reducer does it (reduce.cpp).
+template <class Op, class A, bool Mean>
+SHUNT_ALWAYS_INLINE void reduceRows(const rows::Call& call) {
   A buffer[kBlock];
-  for (int64_t r = 0; r < call.rows; ++r) {
+  for (int64_t r = 0; r < call.outer; ++r) {
     const std::byte* row = call.in[0] + r * call.n * elementSize(call.dtype);
-    A value = reduceBlock<OpOf<O>, A>(block(buffer, row, call.dtype, call.n), call.n);
+    A value = reduceBlock<Op, A>(block(buffer, row, call.dtype, call.n), call.n);
     if constexpr (Mean) value = value / static_cast<A>(call.n);
     storeRow(call.out[0] + r * elementSize(call.result), &value, call.result, 1);
   }
 }
 
+/// W neighbouring columns of at most kLongestColumn elements, from element `first` on, to results from `to` on, as
+/// Reducer does it.
+template <class Op, class A, bool Mean, int W>
+SHUNT_ALWAYS_INLINE void reduceColumns(const rows::Call& call, int64_t first, int64_t to) {
+  constexpr A kId = Op::template identity<A>();
+  A buffer[8 * W];
+  const int64_t size = elementSize(call.dtype);
+  const auto row = [&](int slot, int64_t r) __attribute__((always_inline)) {
+    return block(buffer + slot * W, call.in[0] + (first + r * call.inner) * size, call.dtype, W);
+  };
+  Vec<A, W> acc = kId;
+  for (int64_t begin = 0; begin < call.n; begin += kRowBlock) {
+    const int64_t end = call.n - begin < kRowBlock ? call.n : begin + kRowBlock;
+    Vec<A, W> sum = kId, v;
+    int64_t r = begin;
+    for (; r + 8 <= end; r += 8) {
+      const A* rows[8];
+      for (int k = 0; k < 8; ++k) rows[k] = row(k, r + k);
+      joinEightRows<Op, A, W>(sum, rows, 0);
+    }
+    for (; r < end; ++r) {
+      loadVec(v, row(0, r));
+      Op::apply(sum, v);
+    }
+    if (begin == 0)
+      acc = sum;
+    else
+      Op::apply(acc, sum);
+  }
+  if constexpr (Mean) acc = acc / static_cast<A>(call.n);
+  storeVec(buffer, acc);
+  storeRow(call.out[0] + to * elementSize(call.result), buffer, call.result, W);
+}
+
+/// Calls f<W>(j) for groups of 8 columns, of which the last may overlap the one before it, or for fewer than 8 one at a
+/// time.
+template <class F>
+SHUNT_ALWAYS_INLINE void forColumnGroups(int64_t columns, const F& f) {
+  constexpr int64_t kGroup = 8;
+  if (columns < kGroup) {
+    for (int64_t j = 0; j < columns; ++j) f.template operator()<1>(j);
+    return;
+  }
+  for (int64_t j = 0; j < columns; j += kGroup)
+    f.template operator()<kGroup>(j <= columns - kGroup ? j : columns - kGroup);
+}
+
 /// The same with indices, as ArgReducer does it (arg_reduce.cpp).
 template <ReduceOp O, class A>
-void argReduceRows(const rows::Call& c) {
-  const rows::Call call = c;
+SHUNT_ALWAYS_INLINE void argReduceRows(const rows::Call& call) {
   A buffer[kBlock];
-  for (int64_t r = 0; r < call.rows; ++r) {
+  for (int64_t r = 0; r < call.outer; ++r) {
     const A* x = block(buffer, call.in[0] + r * call.n * elementSize(call.dtype), call.dtype, call.n);
     const int64_t at = firstOf(x, call.n, reduceBlock<OpOf<O>, A>(x, call.n));
     reinterpret_cast<int64_t*>(call.out[0])[r] = at;
@@ -54,18 +98,57 @@ void argReduceRows(const rows::Call& c) {
   }
 }
 
+/// `columns` <= kColumnGroup ones.
+constexpr int64_t kColumnGroup = 64;
+template <ReduceOp O, class A>
+SHUNT_ALWAYS_INLINE void argReduceColumns(const rows::Call& call, int64_t first, int64_t to, int64_t columns) {
+  A buffer[kColumnGroup], best[kColumnGroup];
+  int64_t index[kColumnGroup];
+  const int64_t size = elementSize(call.dtype);
+  loadRow(best, call.in[0] + first * size, call.dtype, columns);
+  for (int64_t j = 0; j < columns; ++j) index[j] = 0;
+  for (int64_t r = 1; r < call.n; ++r)
+    argRow<O == ReduceOp::kMax>(
+        best, index, block(buffer, call.in[0] + (first + r * call.inner) * size, call.dtype, columns), r, columns);
+  for (int64_t j = 0; j < columns; ++j) reinterpret_cast<int64_t*>(call.out[0])[to + j] = index[j];
+  if (call.out[1] != nullptr) storeRow(call.out[1] + to * elementSize(call.result), best, call.result, columns);
+}
+
+}  // namespace
+
+// With symbols, by which the compiler finds them.
+template <ReduceOp O, class A, bool Mean>
+void reduceLoop(const rows::Call& c) {
+  const rows::Call call = c;
+  if (call.inner == 1) return reduceRows<OpOf<O>, A, Mean>(call);
+  for (int64_t i = 0; i < call.outer; ++i)
+    forColumnGroups(call.inner, [&]<int W>(int64_t j) __attribute__((always_inline)) {
+      reduceColumns<OpOf<O>, A, Mean, W>(call, i * call.n * call.inner + j, i * call.inner + j);
+    });
+}
+
+template <ReduceOp O, class A>
+void argReduceLoop(const rows::Call& c) {
+  const rows::Call call = c;
+  if (call.inner == 1) return argReduceRows<O, A>(call);
+  for (int64_t i = 0; i < call.outer; ++i)
+    for (int64_t j = 0; j < call.inner; j += kColumnGroup)
+      argReduceColumns<O, A>(call, i * call.n * call.inner + j, i * call.inner + j,
+                             call.inner - j < kColumnGroup ? call.inner - j : kColumnGroup);
+}
+
 namespace {
 
 template <class A>
 rows::LoopFn loopFor(ReduceOp op, bool mean) {
   if constexpr (std::is_floating_point_v<A>)
-    if (mean) return op == ReduceOp::kSum ? reduceRows<ReduceOp::kSum, A, true> : nullptr;
+    if (mean) return op == ReduceOp::kSum ? reduceLoop<ReduceOp::kSum, A, true> : nullptr;
   if constexpr (!std::is_same_v<A, uint8_t>) {
-    if (op == ReduceOp::kSum) return reduceRows<ReduceOp::kSum, A, false>;
-    if (op == ReduceOp::kProd) return reduceRows<ReduceOp::kProd, A, false>;
+    if (op == ReduceOp::kSum) return reduceLoop<ReduceOp::kSum, A, false>;
+    if (op == ReduceOp::kProd) return reduceLoop<ReduceOp::kProd, A, false>;
   }
-  if (op == ReduceOp::kMax) return reduceRows<ReduceOp::kMax, A, false>;
-  return op == ReduceOp::kMin ? reduceRows<ReduceOp::kMin, A, false> : nullptr;
+  if (op == ReduceOp::kMax) return reduceLoop<ReduceOp::kMax, A, false>;
+  return op == ReduceOp::kMin ? reduceLoop<ReduceOp::kMin, A, false> : nullptr;
 }
 
 }  // namespace
@@ -88,13 +171,13 @@ rows::LoopFn genericArgRows(Accumulator accumulator, bool maximum) {
   constexpr auto kMax = ReduceOp::kMax, kMin = ReduceOp::kMin;
   switch (accumulator) {
     case Accumulator::kFloat:
-      return maximum ? argReduceRows<kMax, float> : argReduceRows<kMin, float>;
+      return maximum ? argReduceLoop<kMax, float> : argReduceLoop<kMin, float>;
     case Accumulator::kDouble:
-      return maximum ? argReduceRows<kMax, double> : argReduceRows<kMin, double>;
+      return maximum ? argReduceLoop<kMax, double> : argReduceLoop<kMin, double>;
     case Accumulator::kLong:
-      return maximum ? argReduceRows<kMax, int64_t> : argReduceRows<kMin, int64_t>;
+      return maximum ? argReduceLoop<kMax, int64_t> : argReduceLoop<kMin, int64_t>;
     case Accumulator::kBool:
-      return maximum ? argReduceRows<kMax, uint8_t> : argReduceRows<kMin, uint8_t>;
+      return maximum ? argReduceLoop<kMax, uint8_t> : argReduceLoop<kMin, uint8_t>;
   }
   return nullptr;
 }

@@ -11,17 +11,9 @@ A block(const A* x, int64_t n) {
 
 template <class Op, class A, int W>
 SHUNT_ALWAYS_INLINE void strip8(A* acc, const A* const* rows, int64_t j) {
-  Vec<A, W> v[8];
-#pragma clang loop unroll(full)
-  for (int r = 0; r < 8; ++r) loadVec(v[r], rows[r] + j);
-#pragma clang loop unroll(full)
-  for (int step = 1; step < 8; step *= 2) {
-#pragma clang loop unroll(full)
-    for (int r = 0; r < 8; r += 2 * step) Op::apply(v[r], v[r + step]);
-  }
   Vec<A, W> sum;
   loadVec(sum, acc + j);
-  Op::apply(sum, v[0]);
+  joinEightRows<Op, A, W>(sum, rows, j);
   storeVec(acc + j, sum);
 }
 

@@ -119,6 +119,20 @@ SHUNT_ALWAYS_INLINE A joinLanes(const Vec<A, 16>& v) {
   return v1;
 }
 
+/// acc = acc op tree(rows[0][0] .. rows[7][0]), and so on for W columns.
+template <class Op, class A, int W>
+SHUNT_ALWAYS_INLINE void joinEightRows(Vec<A, W>& acc, const A* const* rows, int64_t j) {
+  Vec<A, W> v[8];
+#pragma clang loop unroll(full)
+  for (int r = 0; r < 8; ++r) loadVec(v[r], rows[r] + j);
+#pragma clang loop unroll(full)
+  for (int step = 1; step < 8; step *= 2) {
+#pragma clang loop unroll(full)
+    for (int r = 0; r < 8; r += 2 * step) Op::apply(v[r], v[r + step]);
+  }
+  Op::apply(acc, v[0]);
+}
+
 /// The reduction of n <= kBlock consecutive elements.
 template <class Op, class A>
 SHUNT_ALWAYS_INLINE A reduceBlock(const A* x, int64_t n) {

@@ -270,9 +270,9 @@ void run(const Tensor& self, const Tensor& out, const DimSet& dims, const Reduct
   Reducer<A>(self, out, plan, reduction).run();
 }
 
-/// Along other dimensions every call of the thunk would miss.
+/// Along dimensions apart every call of the thunk would miss.
 SHUNT_COLD void record(const Tensor& self, const DimSet& dims, const Reduction& reduction) {
-  if (!reducesLastDims(*self.unsafeGetTensorImpl(), dims)) return;
+  if (!reducesOneSpan(*self.unsafeGetTensorImpl(), dims)) return;
   rows::record({"reduction", reinterpret_cast<const void*>(&reduce), reinterpret_cast<const void*>(&reduceExpected),
                 genericRows(reduction), idOf(reduction), self.scalar_type()},
                {self.unsafeGetTensorImpl()});

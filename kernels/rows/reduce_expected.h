@@ -1,4 +1,6 @@
-// Reductions along the last dimensions of a dense tensor, as a thunk runs them (kernels/rows/expected.h). Any thread.
+// Reductions of a dense tensor along dimensions that follow one another, as a thunk runs them
+// (kernels/rows/expected.h). One loop takes rows and columns: a program's gradients of biases and of columns are calls
+// of one pair. Any thread.
 #pragma once
 
 #include "kernels/rows/arg_reduce.h"
@@ -14,10 +16,13 @@ Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, cons
 ArgResult argReduceExpected(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum,
                             bool want_values);
 
-/// Whether the reduced dimensions are the last ones, as the expected loop takes them.
-bool reducesLastDims(const TensorImpl& t, const DimSet& dims);
+/// Whether the reduced dimensions follow one another, as the expected loop takes them.
+bool reducesOneSpan(const TensorImpl& t, const DimSet& dims);
 
-/// The generic loop of rows; null where there is none.
+/// A column's elements that the loops take: the interpreter has one chunk of so few rows, however wide they are.
+inline constexpr int64_t kLongestColumn = 2 * kRowBlock;
+
+/// The generic loop; null where there is none.
 rows::LoopFn genericRows(const Reduction& reduction);
 /// The one that tells where: indices to output 0, values to output 1 unless that is null.
 rows::LoopFn genericArgRows(Accumulator accumulator, bool maximum);

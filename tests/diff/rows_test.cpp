@@ -1,5 +1,6 @@
-// Kernels along rows in thunks: reductions over all or the last dimensions, softmax and its gradients. The thunk's own
-// loop ran, and left what the interpreter leaves, bit for bit; other operands of the pair go to the interpreter.
+// Kernels along rows and columns in thunks: reductions over dimensions that follow one another, softmax and its
+// gradients. The thunk's own loop ran, and left what the interpreter leaves, bit for bit; other operands of the pair go
+// to the interpreter.
 #include "kernels/nn/layer_norm.h"
 #include "kernels/rows/expected.h"
 #include "tests/diff/loop_cases.h"
@@ -70,11 +71,56 @@ TEST(RowsOfReductions, EveryDtypeAndLength) {
     }
 }
 
-// A thunk that expected rows would meet none.
-TEST(RowsOfReductions, OtherDimensionsAreNotExpected) {
+Results both(std::tuple<Tensor, Tensor> found) { return {std::get<0>(found), std::get<1>(found)}; }
+
+struct Columns {
+  const char* name;
+  std::function<Results(const Tensor&, int64_t)> call;
+  bool floating_only = false, takes_bool = true;
+};
+
+const Columns kColumns[] = {
+    {"sum", [](const Tensor& t, int64_t d) { return Results{t.sum({d}, false)}; }},
+    {"mean", [](const Tensor& t, int64_t d) { return Results{t.mean({d}, true)}; }, true},
+    {"prod", [](const Tensor& t, int64_t d) { return Results{t.prod(d, false)}; }},
+    {"amax", [](const Tensor& t, int64_t d) { return Results{t.amax({d}, true)}; }},
+    {"amin", [](const Tensor& t, int64_t d) { return Results{t.amin({d}, false)}; }},
+    {"any", [](const Tensor& t, int64_t d) { return Results{t.any(d, false)}; }},
+    {"all", [](const Tensor& t, int64_t d) { return Results{t.all(d, true)}; }},
+    {"argmax", [](const Tensor& t, int64_t d) { return Results{t.argmax(d, false)}; }, false, false},
+    {"max", [](const Tensor& t, int64_t d) { return both(t.max(d, false)); }},
+    {"min", [](const Tensor& t, int64_t d) { return both(t.min(d, true)); }},
+};
+
+// Around the groups of 8 rows, the blocks of 256 and the groups of 8 and of 64 columns; batches of columns; and rows by
+// the same thunk.
+TEST(ColumnsOfReductions, EveryDtypeAndSize) {
+  for (const Columns& c : kColumns)
+    for (const ScalarType dtype : kDtypes) {
+      if ((c.floating_only && !isFloatingType(dtype)) || (dtype == kBool && !c.takes_bool)) continue;
+      SCOPED_TRACE(testing::Message() << c.name << ' ' << dtype);
+      std::vector<LoopCase> cases;
+      const auto add = [&](std::vector<int64_t> sizes, int64_t d) {
+        cases.push_back({c.name, [=] { return Operands{data(sizes, dtype)}; },
+                         [&c, d](const Operands& x) { return c.call(x[0], d); }});
+      };
+      for (const int64_t n : {2, 7, 8, 9, 64, 255, 256, 257, 512})
+        for (const int64_t columns : {2, 7, 8, 9, 10, 64})
+          if (n * columns <= kDefaultGrain) add({n, columns}, 0);
+      add({4, 300}, 0);
+      add({3, 5, 4}, 1);
+      add({2, 20, 3, 6}, 1);
+      add({3, 20}, 1);
+      expectOwnLoops(cases, interpretedLoops);
+      if (HasFailure()) return;
+    }
+}
+
+// A thunk that expected rows or columns would meet none.
+TEST(RowsOfReductions, DimensionsApartAreNotExpected) {
   jit::clear();
-  const Tensor x = numbers({4, 8});
-  for (int i = 0; i < 3; ++i) x.sum({0}, false);
+  const Tensor x = numbers({4, 8, 2});
+  for (int i = 0; i < 3; ++i) x.sum({0, 2}, false);
   bool found = false;
   for (const jit::PairStats& p : jit::stats().pairs) {
     if (p.op != "aten::sum.dim_IntList" || p.keys != "CPU" || p.signature != "Float contiguous") continue;
@@ -90,7 +136,6 @@ struct ArgReduce {
   std::function<Results(const Tensor&)> call;
   bool takes_bool = true;
 };
-Results both(std::tuple<Tensor, Tensor> found) { return {std::get<0>(found), std::get<1>(found)}; }
 
 const ArgReduce kArgReductions[] = {
     {"argmax", [](const Tensor& t) { return Results{t.argmax(-1, false)}; }, false},
@@ -141,6 +186,43 @@ TEST(RowsOfSoftmax, EveryDtypeAndLength) {
       expectOwnLoops(cases, interpretedLoops);
       if (HasFailure()) return;
     }
+}
+
+const Softmax kDownColumns[] = {
+    {"softmax", [](const Operands& x) { return Results{shunt::_softmax(x[0], 0, false)}; }},
+    {"log_softmax", [](const Operands& x) { return Results{shunt::_log_softmax(x[0], -2, false)}; }},
+    {"softmax backward",
+     [](const Operands& x) { return Results{shunt::_softmax_backward_data(x[0], x[1], 0, x[0].scalar_type())}; }},
+    {"log_softmax backward",
+     [](const Operands& x) { return Results{shunt::_log_softmax_backward_data(x[0], x[1], -2, x[0].scalar_type())}; }},
+};
+
+TEST(ColumnsOfSoftmax, EverySize) {
+  for (const Softmax& s : kDownColumns)
+    for (const ScalarType dtype : {kFloat, kDouble}) {
+      SCOPED_TRACE(testing::Message() << s.name << ' ' << dtype);
+      std::vector<LoopCase> cases;
+      for (const int64_t n : {2, 10, 256, 257, 500})
+        for (const int64_t columns : {8, 9, 64, 65})
+          if (n * columns <= kDefaultGrain)
+            cases.push_back(
+                {s.name, [=] { return Operands{data({n, columns}, dtype), numbers({n, columns}, dtype)}; }, s.call});
+      cases.push_back({"few columns", [=] { return Operands{data({9, 7}, dtype), numbers({9, 7}, dtype)}; }, s.call,
+                       /*own_loop=*/false});
+      expectOwnLoops(cases, interpretedLoops);
+      if (HasFailure()) return;
+    }
+}
+
+// Every call would miss.
+TEST(ColumnsOfSoftmax, OfSixteenBitsAreNotExpected) {
+  expectOwnLoop({"BFloat16", [] { return Operands{numbers({4, 16}, kBFloat16)}; },
+                 [](const Operands& x) { return Results{shunt::_softmax(x[0], 0, false)}; }, /*own_loop=*/false},
+                interpretedLoops);
+  for (const jit::PairStats& p : jit::stats().pairs) {
+    if (p.op != "aten::_softmax" || p.signature != "BFloat16 contiguous") continue;
+    EXPECT_NE(p.plan.find("loop: none seen"), p.plan.npos) << p.plan;
+  }
 }
 
 struct LayerNorm {
@@ -270,8 +352,11 @@ const Stranger kStrangers[] = {
     {"several last dimensions", sum({4, 16}, {1}), sum({2, 3, 5}, {1, 2}), false},
     {"all of them", sum({4, 16}, {1}), sum({2, 3, 5}, {0, 1, 2}), false},
     {"none named", sum({4, 16}, {1}), sum({2, 3, 5}, {}), false},
-    {"another dimension", sum({4, 16}, {1}), sum({4, 16}, {0}), true},
-    {"the outer two of three", sum({4, 16}, {1}), sum({2, 3, 5}, {0, 1}), true},
+    {"another dimension", sum({4, 16}, {1}), sum({4, 16}, {0}), false},
+    {"the outer two of three", sum({4, 16}, {1}), sum({2, 3, 5}, {0, 1}), false},
+    {"rows after columns", sum({4, 16}, {0}), sum({4, 16}, {1}), false},
+    {"long columns", sum({4, 16}, {0}), sum({513, 4}, {0}), true},
+    {"columns of no elements", sum({4, 16}, {0}), sum({0, 4}, {0}), true},
     {"the outer and the inner", sum({4, 16}, {1}), sum({2, 3, 5}, {0, 2}), true},
     {"rows of one element", sum({4, 16}, {1}), sum({4, 1}, {1}), true},
     {"no elements", sum({4, 16}, {1}), sum({4, 0}, {1}), true},
@@ -280,11 +365,12 @@ const Stranger kStrangers[] = {
     {"more than a block", sum({4, 16}, {1}), sum({2, 4097}, {1}), true},
     {"another type of the result", sum({4, 16}, {1}), sum({4, 16}, {1}, kDouble), true},
     {"the largest of other rows", largest({4, 16}, 1), largest({2, 3, 5}, 2), false},
-    {"the largest of columns", largest({4, 16}, 1), largest({4, 16}, 0), true},
+    {"the largest of columns", largest({4, 16}, 1), largest({4, 16}, 0), false},
     {"the largest of long rows", largest({4, 16}, 1), largest({2, 4097}, 1), true},
     {"the largest of single elements", largest({4, 16}, 1), largest({4, 1}, 1), true},
     {"softmax of another shape", softmax({4, 16}, 1), softmax({2, 3, 5}, 2), false},
     {"softmax down columns", softmax({4, 16}, 1), softmax({4, 16}, 0), true},
+    {"softmax along rows", softmax({4, 16}, 0), softmax({4, 16}, 1), true},
     {"softmax of long rows", softmax({4, 16}, 1), softmax({2, 1025}, 1), true},
     {"softmax of no elements", softmax({4, 16}, 1), softmax({4, 0}, 1), true},
 };
