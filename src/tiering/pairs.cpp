@@ -73,9 +73,9 @@ std::optional<CompileRequest> Pairs::requestAgain(const PairKey& key) {
   if (!lock.owns_lock()) return std::nullopt;
   Pair& p = pairs_[key];
   if (p.again == nullptr || p.asked_again || p.state != PairState::kCompiled) return std::nullopt;
-  p.asked_again = true;
-  CompileRequest request = *p.again;
+  CompileRequest request = *p.again;  // may find no memory
   request.tier = Tier::kSecond;
+  p.asked_again = true;
   return request;
 }
 

@@ -8,7 +8,8 @@
 //   SHUNT_JIT_THRESHOLD=n      calls of a pair before it is compiled (512)
 //   SHUNT_JIT_SYNC=1           compile in the calling thread, at the threshold's call (tests)
 //   SHUNT_JIT_KEEP=1           keep thunks that are slower than the interpreter, and time none
-//   SHUNT_JIT_TIER=auto|1|2    first a quick compile, and a thorough one of what stays hot; or one of these only (auto)
+//   SHUNT_JIT_TIER=auto|1|2|both  first a quick compile, and a thorough one of what stays hot; or one of these only;
+//                              `both`: as auto, under SHUNT_JIT_KEEP too (auto)
 //   SHUNT_JIT_CACHE=on|off|dir  load thunks from the disk, and store them there (cache.h; off)
 //   SHUNT_STATS=1|file.json    print the table of hot pairs at exit, or write it to the file; count the calls in thunks
 #pragma once
