@@ -161,12 +161,13 @@ class ArgReducer {
 
 /// As in reduce.cpp.
 SHUNT_COLD void record(const Tensor& self, const DimSet& dims, bool maximum, bool want_values) {
-  if (!reducesOneSpan(*self.unsafeGetTensorImpl(), dims)) return;
-  rows::record(
-      {"reduction with indices", reinterpret_cast<const void*>(&argReduce),
-       reinterpret_cast<const void*>(&argReduceExpected), genericArgRows(accumulatorOf(self.scalar_type()), maximum),
-       idOf(maximum, want_values), self.scalar_type()},
-      {self.unsafeGetTensorImpl()});
+  const Span span = spanOf(*self.unsafeGetTensorImpl(), dims);
+  if (span == Span::kNone) return;
+  rows::record({"reduction with indices", reinterpret_cast<const void*>(&argReduce),
+                reinterpret_cast<const void*>(&argReduceExpected),
+                genericArgRows(accumulatorOf(self.scalar_type()), maximum, span), idOf(maximum, want_values, span),
+                self.scalar_type()},
+               {self.unsafeGetTensorImpl()});
 }
 
 }  // namespace

@@ -73,19 +73,6 @@ SHUNT_ALWAYS_INLINE void reduceColumns(const rows::Call& call, int64_t first, in
   storeRow(call.out[0] + to * elementSize(call.result), buffer, call.result, W);
 }
 
-/// Calls f<W>(j) for groups of 8 columns, of which the last may overlap the one before it, or for fewer than 8 one at a
-/// time.
-template <class F>
-SHUNT_ALWAYS_INLINE void forColumnGroups(int64_t columns, const F& f) {
-  constexpr int64_t kGroup = 8;
-  if (columns < kGroup) {
-    for (int64_t j = 0; j < columns; ++j) f.template operator()<1>(j);
-    return;
-  }
-  for (int64_t j = 0; j < columns; j += kGroup)
-    f.template operator()<kGroup>(j <= columns - kGroup ? j : columns - kGroup);
-}
-
 /// The same with indices, as ArgReducer does it (arg_reduce.cpp).
 template <ReduceOp O, class A>
 SHUNT_ALWAYS_INLINE void argReduceRows(const rows::Call& call) {
@@ -117,20 +104,23 @@ SHUNT_ALWAYS_INLINE void argReduceColumns(const rows::Call& call, int64_t first,
 }  // namespace
 
 // With symbols, by which the compiler finds them.
-template <ReduceOp O, class A, bool Mean>
+template <ReduceOp O, class A, bool Mean, Span S>
 void reduceLoop(const rows::Call& c) {
   const rows::Call call = c;
-  if (call.inner == 1) return reduceRows<OpOf<O>, A, Mean>(call);
+  if constexpr (S == Span::kRows) return reduceRows<OpOf<O>, A, Mean>(call);
+  constexpr int64_t kGroup = kFewestColumns;
+  // The last group may overlap the one before it.
   for (int64_t i = 0; i < call.outer; ++i)
-    forColumnGroups(call.inner, [&]<int W>(int64_t j) __attribute__((always_inline)) {
-      reduceColumns<OpOf<O>, A, Mean, W>(call, i * call.n * call.inner + j, i * call.inner + j);
-    });
+    for (int64_t j = 0; j < call.inner; j += kGroup) {
+      const int64_t at = j <= call.inner - kGroup ? j : call.inner - kGroup;
+      reduceColumns<OpOf<O>, A, Mean, kGroup>(call, i * call.n * call.inner + at, i * call.inner + at);
+    }
 }
 
-template <ReduceOp O, class A>
+template <ReduceOp O, class A, Span S>
 void argReduceLoop(const rows::Call& c) {
   const rows::Call call = c;
-  if (call.inner == 1) return argReduceRows<O, A>(call);
+  if constexpr (S == Span::kRows) return argReduceRows<O, A>(call);
   for (int64_t i = 0; i < call.outer; ++i)
     for (int64_t j = 0; j < call.inner; j += kColumnGroup)
       argReduceColumns<O, A>(call, i * call.n * call.inner + j, i * call.inner + j,
@@ -139,47 +129,59 @@ void argReduceLoop(const rows::Call& c) {
 
 namespace {
 
-template <class A>
+template <class A, Span S>
 rows::LoopFn loopFor(ReduceOp op, bool mean) {
   if constexpr (std::is_floating_point_v<A>)
-    if (mean) return op == ReduceOp::kSum ? reduceLoop<ReduceOp::kSum, A, true> : nullptr;
+    if (mean) return op == ReduceOp::kSum ? reduceLoop<ReduceOp::kSum, A, true, S> : nullptr;
   if constexpr (!std::is_same_v<A, uint8_t>) {
-    if (op == ReduceOp::kSum) return reduceLoop<ReduceOp::kSum, A, false>;
-    if (op == ReduceOp::kProd) return reduceLoop<ReduceOp::kProd, A, false>;
+    if (op == ReduceOp::kSum) return reduceLoop<ReduceOp::kSum, A, false, S>;
+    if (op == ReduceOp::kProd) return reduceLoop<ReduceOp::kProd, A, false, S>;
   }
-  if (op == ReduceOp::kMax) return reduceLoop<ReduceOp::kMax, A, false>;
-  return op == ReduceOp::kMin ? reduceLoop<ReduceOp::kMin, A, false> : nullptr;
+  if (op == ReduceOp::kMax) return reduceLoop<ReduceOp::kMax, A, false, S>;
+  return op == ReduceOp::kMin ? reduceLoop<ReduceOp::kMin, A, false, S> : nullptr;
+}
+
+template <Span S>
+rows::LoopFn loopFor(const Reduction& r) {
+  switch (r.accumulator) {
+    case Accumulator::kFloat:
+      return loopFor<float, S>(r.op, r.mean);
+    case Accumulator::kDouble:
+      return loopFor<double, S>(r.op, r.mean);
+    case Accumulator::kLong:
+      return loopFor<int64_t, S>(r.op, r.mean);
+    case Accumulator::kBool:
+      return loopFor<uint8_t, S>(r.op, r.mean);
+  }
+  return nullptr;
+}
+
+template <ReduceOp O, Span S>
+rows::LoopFn argLoopFor(Accumulator accumulator) {
+  switch (accumulator) {
+    case Accumulator::kFloat:
+      return argReduceLoop<O, float, S>;
+    case Accumulator::kDouble:
+      return argReduceLoop<O, double, S>;
+    case Accumulator::kLong:
+      return argReduceLoop<O, int64_t, S>;
+    case Accumulator::kBool:
+      return argReduceLoop<O, uint8_t, S>;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
-rows::LoopFn genericRows(const Reduction& r) {
-  switch (r.accumulator) {
-    case Accumulator::kFloat:
-      return loopFor<float>(r.op, r.mean);
-    case Accumulator::kDouble:
-      return loopFor<double>(r.op, r.mean);
-    case Accumulator::kLong:
-      return loopFor<int64_t>(r.op, r.mean);
-    case Accumulator::kBool:
-      return loopFor<uint8_t>(r.op, r.mean);
-  }
-  return nullptr;
+rows::LoopFn genericRows(const Reduction& r, Span span) {
+  return span == Span::kRows ? loopFor<Span::kRows>(r) : loopFor<Span::kColumns>(r);
 }
 
-rows::LoopFn genericArgRows(Accumulator accumulator, bool maximum) {
+rows::LoopFn genericArgRows(Accumulator accumulator, bool maximum, Span span) {
   constexpr auto kMax = ReduceOp::kMax, kMin = ReduceOp::kMin;
-  switch (accumulator) {
-    case Accumulator::kFloat:
-      return maximum ? argReduceLoop<kMax, float> : argReduceLoop<kMin, float>;
-    case Accumulator::kDouble:
-      return maximum ? argReduceLoop<kMax, double> : argReduceLoop<kMin, double>;
-    case Accumulator::kLong:
-      return maximum ? argReduceLoop<kMax, int64_t> : argReduceLoop<kMin, int64_t>;
-    case Accumulator::kBool:
-      return maximum ? argReduceLoop<kMax, uint8_t> : argReduceLoop<kMin, uint8_t>;
-  }
-  return nullptr;
+  if (span == Span::kRows)
+    return maximum ? argLoopFor<kMax, Span::kRows>(accumulator) : argLoopFor<kMin, Span::kRows>(accumulator);
+  return maximum ? argLoopFor<kMax, Span::kColumns>(accumulator) : argLoopFor<kMin, Span::kColumns>(accumulator);
 }
 
 }  // namespace shunt::reduce

@@ -270,11 +270,12 @@ void run(const Tensor& self, const Tensor& out, const DimSet& dims, const Reduct
   Reducer<A>(self, out, plan, reduction).run();
 }
 
-/// Along dimensions apart every call of the thunk would miss.
+/// Where the thunk has a loop for it: otherwise every call would miss.
 SHUNT_COLD void record(const Tensor& self, const DimSet& dims, const Reduction& reduction) {
-  if (!reducesOneSpan(*self.unsafeGetTensorImpl(), dims)) return;
+  const Span span = spanOf(*self.unsafeGetTensorImpl(), dims);
+  if (span == Span::kNone) return;
   rows::record({"reduction", reinterpret_cast<const void*>(&reduce), reinterpret_cast<const void*>(&reduceExpected),
-                genericRows(reduction), idOf(reduction), self.scalar_type()},
+                genericRows(reduction, span), idOf(reduction, span), self.scalar_type()},
                {self.unsafeGetTensorImpl()});
 }
 

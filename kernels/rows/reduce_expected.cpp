@@ -18,7 +18,9 @@ SHUNT_ALWAYS_INLINE bool takeShape(const TensorImpl* t, const DimSet& dims, rows
   if (ndim >= kMaxDims) return false;
   const uint64_t named = namedDims(dims, ndim);
   const rows::Shape shape(*t, std::countr_zero(named), std::popcount(named));
-  if (!isOneSpan(named) || !shape.worthLoop() || shape.n > (shape.inner == 1 ? kBlock : kLongestColumn)) return false;
+  const bool columns = spanOf(rows::kExpected.functor) == Span::kColumns;
+  if (columns ? shape.inner < kFewestColumns : shape.inner != 1) return false;
+  if (!isOneSpan(named) || !shape.worthLoop() || shape.n > (columns ? kLongestColumn : kBlock)) return false;
   static_cast<rows::Shape&>(call) = shape;
   call.dtype = rows::expectedDtype(0);
   call.in[0] = rows::dataOf(t, call.dtype);
@@ -27,13 +29,18 @@ SHUNT_ALWAYS_INLINE bool takeShape(const TensorImpl* t, const DimSet& dims, rows
 
 }  // namespace
 
-bool reducesOneSpan(const TensorImpl& t, const DimSet& dims) {
-  return t.dim() < kMaxDims && isOneSpan(namedDims(dims, t.dim()));
+Span spanOf(const TensorImpl& t, const DimSet& dims) {
+  if (t.dim() >= kMaxDims) return Span::kNone;
+  const uint64_t named = namedDims(dims, t.dim());
+  if (!isOneSpan(named)) return Span::kNone;
+  const rows::Shape shape(t, std::countr_zero(named), std::popcount(named));
+  return shape.inner == 1 ? Span::kRows : shape.inner >= kFewestColumns ? Span::kColumns : Span::kNone;
 }
 
 Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction) {
   const TensorImpl* t = self.unsafeGetTensorImpl();
-  if (!rows::isExpected(t, 0) || idOf(reduction) != rows::kExpected.functor) [[unlikely]]
+  if (!rows::isExpected(t, 0) || idOf(reduction, spanOf(rows::kExpected.functor)) != rows::kExpected.functor)
+      [[unlikely]]
     return reduce(self, dims, keepdim, reduction);
   rows::Call call;
   if (!takeShape(t, dims, call)) [[unlikely]]
@@ -49,7 +56,8 @@ Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, cons
 ArgResult argReduceExpected(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum,
                             bool want_values) {
   const TensorImpl* t = self.unsafeGetTensorImpl();
-  if (!rows::isExpected(t, 0) || idOf(maximum, want_values) != rows::kExpected.functor) [[unlikely]]
+  if (!rows::isExpected(t, 0) || idOf(maximum, want_values, spanOf(rows::kExpected.functor)) != rows::kExpected.functor)
+      [[unlikely]]
     return argReduce(self, dims, out_sizes, maximum, want_values);
   rows::Call call;
   if (!takeShape(t, dims, call)) [[unlikely]]
