@@ -173,7 +173,7 @@ std::string kindName(uint8_t kind) {
                                     "bool",
                                     "integer",
                                     "floating-point number",
-                                    "given common dtype"};
+                                    "common dtype given"};
   return kind < std::size(kNames) ? kNames[kind] : "kind " + std::to_string(kind);
 }
 

@@ -15,7 +15,7 @@ inline bool repeatsElements(IntArrayRef sizes, IntArrayRef strides) {
   return false;
 }
 
-/// Whether no byte lies between the first and the last of both. Of any layout; neither is empty.
+/// Whether the byte ranges of `a` and `b`, of any layout, are disjoint. Neither is empty.
 bool areDisjoint(const TensorImpl& a, const TensorImpl& b);
 
 /// Throws when two elements of a written tensor are one memory location (an expanded tensor), as `kind` says.

@@ -52,6 +52,15 @@ SHUNT_ALWAYS_INLINE bool isMixed(const Parts<N>& p, const Record& e) {
   return mixed;
 }
 
+/// What a 0-dim tensor that is a number does in promotion depends on the numbers beside it.
+template <int N>
+SHUNT_ALWAYS_INLINE bool hasNumbers(const Record& e) {
+  bool any = false;
+  unrolled<N>([&](int i)
+                  __attribute__((always_inline)) { any |= e.kind[i] == Record::kNumber || isCategory(e.kind[i]); });
+  return any;
+}
+
 template <int N>
 SHUNT_ALWAYS_INLINE bool hasCategories(const Record& e) {
   bool any = false;
@@ -109,7 +118,7 @@ SHUNT_ALWAYS_INLINE bool takeInput(const Parts<N>& p, int i, const Record& e, Ex
   if (!isOneElement(e.kind[i]) || t == nullptr || t->signature() != e.signature[i]) return false;
   // By the number of dimensions types are promoted.
   if (e.kind[i] == Record::kOneElement ? t->dim() != 0 : t->dim() == 0 || t->dim() > call.shape_of->dim()) return false;
-  if (isMixed(p, e) && t->is_wrapped_number()) return false;
+  if ((isMixed(p, e) || hasNumbers<N>(e)) && t->is_wrapped_number()) return false;
   call.in[i] = {dataOf(*t, dtypeOf(e, i)), 0, dtypeOf(e, i)};
   return true;
 }
@@ -251,7 +260,8 @@ int64_t rowBesideColumn(const TensorImpl& whole, const TensorImpl& t) {
 
 bool isApart(const TensorImpl& out, const TensorImpl& t) {
   const std::byte *begin = out.data(), *other = t.data();
-  if (begin == other && t.dtype() == out.dtype() && sameSizes(t, out)) return true;  // the same elements
+  // The same elements. With other strides, if only of dimensions of one, the interpreter refuses them.
+  if (begin == other && t.dtype() == out.dtype() && sameSizes(t, out) && t.strides() == out.strides()) return true;
   return other + t.numel() * t.itemsize() <= begin || begin + out.numel() * out.itemsize() <= other;
 }
 

@@ -36,7 +36,7 @@ constexpr bool isCategory(uint8_t kind) { return kind >= kBoolNumber && kind <= 
 inline uint8_t categoryOf(const Scalar& number) {
   return number.isFloatingPoint() ? kFloatingNumber : number.isBoolean() ? kBoolNumber : kIntegerNumber;
 }
-/// Where Record::kind has kForced of a request with a common dtype of its own.
+/// Where Record::kind has kForced of a request whose common dtype the kernel chose.
 inline constexpr int kForcedPlace = kMaxInputs;
 inline constexpr uint8_t kForced = 13;
 static_assert(kForcedPlace < kOutputKind);
@@ -73,7 +73,7 @@ SHUNT_NOINLINE void outLarge(const Request& request, Tensor& out);
 SHUNT_NOINLINE void inplaceLarge(const Request& request, Tensor& self);
 SHUNT_NOINLINE void rowsLarge(Plan& plan);
 
-/// Whether the guards of these forms would let the request's operands pass, but for their number.
+/// Whether the guards of these forms would let the request's operands pass, apart from the element count.
 bool expectsDense(const Request& request, const Tensor* out, const Record& record);
 bool expectsStrides(const Request& request, const Plan& plan, bool given, const Record& record);
 
@@ -85,7 +85,7 @@ SHUNT_NOINLINE void prepareScalarsApart(const Request& request, ScalarType commo
 [[gnu::pure]] SHUNT_NOINLINE int64_t rowOf(const TensorImpl& whole, const TensorImpl& t);
 /// Elements of a row, if `t` is a column of `whole`; else -1.
 [[gnu::pure]] SHUNT_NOINLINE int64_t rowBesideColumn(const TensorImpl& whole, const TensorImpl& t);
-/// Whether a dense input in the storage of a dense output occupies other bytes, or is exactly its elements.
+/// Whether a dense input in the storage of a dense output lies in other bytes, or is the same view of the same ones.
 [[gnu::pure]] SHUNT_NOINLINE bool isApart(const TensorImpl& out, const TensorImpl& t);
 /// Whether every input's strides are those of a dense tensor also where they address nothing, and the plan's output's
 /// are then.

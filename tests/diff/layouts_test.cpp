@@ -211,6 +211,32 @@ const Stranger kStrangers[] = {
       },
       mul},
      true},
+    {"a 0-dim tensor that is a number, beside a number",
+     {"", [] { return Operands{numbers({}, kDouble)}; }, [](const Operands& x) { return Results{x[0].mul(3)}; }},
+     {"",
+      [] {
+        Tensor number = numbers({}, kDouble);
+        number.unsafeGetTensorImpl()->set_wrapped_number(true);
+        return Operands{number};
+      },
+      [](const Operands& x) { return Results{x[0].mul(3)}; }},
+     true},
+    {"an integer after a floating-point number",
+     {"", [] { return Operands{numbers({5, 16}, kLong)}; }, [](const Operands& x) { return Results{x[0].mul(2.5)}; }},
+     {"", [] { return Operands{numbers({5, 16}, kLong)}; }, [](const Operands& x) { return Results{x[0].mul(3)}; }},
+     true},
+    {"a bool after an integer",
+     {"", [] { return Operands{numbers({5, 16}, kBool)}; }, [](const Operands& x) { return Results{x[0].mul(3)}; }},
+     {"", [] { return Operands{numbers({5, 16}, kBool)}; }, [](const Operands& x) { return Results{x[0].mul(true)}; }},
+     true},
+    {"another power",
+     {"", [] { return Operands{numbers({5, 16})}; }, [](const Operands& x) { return Results{x[0].pow(2)}; }},
+     {"", [] { return Operands{numbers({5, 16})}; }, [](const Operands& x) { return Results{x[0].pow(3)}; }},
+     true},
+    {"one element with dimensions after none",
+     {"", [] { return Operands{numbers({}), numbers({})}; }, mul},
+     {"", [] { return Operands{numbers({1}), numbers({})}; }, mul},
+     true},
     {"no elements",
      {"", [] { return Operands{numbers({5, 16}), numbers({16})}; }, add},
      {"", [] { return Operands{numbers({0, 16}), numbers({16})}; }, add},
@@ -239,6 +265,47 @@ class Strangers : public testing::TestWithParam<Stranger> {};
 TEST_P(Strangers, GetTheInterpretersResult) { expectInterpreter(GetParam(), interpretedLoops); }
 
 INSTANTIATE_TEST_SUITE_P(Elementwise, Strangers, testing::ValuesIn(kStrangers));
+
+// Both refuse them alike: in a thunk made for dense operands, views of the output's elements that overlap it in part,
+// and one of all of them whose strides differ in a dimension of one.
+TEST(Strangers, ThatOverlapTheOutputAreRefused) {
+  const std::pair<const char*, std::function<Operands()>> cases[] = {
+      {"part of it",
+       [] {
+         const Tensor t = numbers({24});
+         return Operands{t.narrow(0, 0, 16), t.narrow(0, 1, 16)};
+       }},
+      {"other strides of dimensions of one",
+       [] {
+         const Tensor t = numbers({16});
+         return Operands{t.unsqueeze(1), t.unsqueeze(0).transpose(0, 1)};
+       }},
+      {"one row of it",
+       [] {
+         const Tensor t = numbers({5, 16});
+         return Operands{t, t.select(0, 0)};
+       }},
+      {"one element of it",
+       [] {
+         const Tensor t = numbers({5, 16});
+         return Operands{t, t.select(0, 0).select(0, 0)};
+       }},
+  };
+  jit::clear();
+  const uint64_t before_all = jit::calls_in_thunks();
+  for (int i = 0; i < 3; ++i) addInPlace({numbers({5, 16}), numbers({5, 16})});
+  EXPECT_GT(jit::calls_in_thunks(), before_all);
+  for (const auto& [what, make] : cases) {
+    SCOPED_TRACE(what);
+    const Operands operands = make();
+    const Tensor before = operands[0].clone();
+    const uint64_t loops = interpretedLoops();
+    EXPECT_THAT([&] { addInPlace(operands); },
+                testing::ThrowsMessage<shunt::Error>(testing::HasSubstr("refer to a single memory location")));
+    EXPECT_NE(interpretedLoops(), loops);
+    expectSame(before, operands[0]);
+  }
+}
 
 // The kinds of operands are numbers of two headers; the plan has a name for each.
 TEST(Plans, NameTheOperands) {
