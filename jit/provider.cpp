@@ -254,7 +254,7 @@ class LlvmProvider final : public Provider {
     result.reason = std::move(why);
   }
   static void fail(CompileResult& result, llvm::Error error) {
-    result.verdict = Verdict::kFailed;
+    result.verdict = error.isA<FatalLinkError>() ? Verdict::kRefused : Verdict::kFailed;
     result.reason = llvm::toString(std::move(error));
   }
 

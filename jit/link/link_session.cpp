@@ -51,6 +51,8 @@ void addSections(const jl::LinkGraph& graph, SectionAddresses& out) {
 
 }  // namespace
 
+char FatalLinkError::ID = 0;
+
 // One ExecutionSession. Under the LinkSession's lock; never destroyed.
 class LinkSession::Orc {
  public:
@@ -61,7 +63,7 @@ class LinkSession::Orc {
 
  private:
   class Passes;
-  llvm::Error materialise(const orc::ResourceTrackerSP& tracker, std::unique_ptr<jl::LinkGraph> graph);
+  llvm::Error materialise(orc::ResourceTracker* tracker, std::unique_ptr<jl::LinkGraph> graph);
   llvm::Error whenPlaced(jl::LinkGraph& graph);
 
   // A name stays in ORC's pool when its code is gone, until the pool is cleared.
@@ -72,7 +74,7 @@ class LinkSession::Orc {
   orc::ObjectLinkingLayer layer_{session_, memory_};
   orc::JITDylib& dylib_ = session_.createBareJITDylib("shunt");
   uint64_t links_ = 0;
-  // Of the link that is under way.
+  // What the link under way fills.
   Code* code_ = nullptr;
   SectionAddresses* sections_ = nullptr;
   std::string problem_;
@@ -107,14 +109,18 @@ LinkSession::Orc::Orc() {
 llvm::Error LinkSession::Orc::whenPlaced(jl::LinkGraph& graph) {
   code_->block = memory_.block();
   llvm::SmallVector<jl::Symbol*, 1> outside(graph.external_symbols());
-  for (jl::Symbol* symbol : outside) graph.makeAbsolute(*symbol, orc::ExecutorAddr(code_->block.personality));
+  for (jl::Symbol* symbol : outside) {
+    if (symbol->getName() != kPersonalityPointer)
+      return llvm::createStringError("nothing is known of the symbol %s", symbol->getName().str().c_str());
+    graph.makeAbsolute(*symbol, orc::ExecutorAddr(code_->block.personality));
+  }
   addFunctions(graph, code_->functions);
   if (sections_ != nullptr) addSections(graph, *sections_);
   return llvm::Error::success();
 }
 
 // The look-up links, in this thread, and returns when all is done.
-llvm::Error LinkSession::Orc::materialise(const orc::ResourceTrackerSP& tracker, std::unique_ptr<jl::LinkGraph> graph) {
+llvm::Error LinkSession::Orc::materialise(orc::ResourceTracker* tracker, std::unique_ptr<jl::LinkGraph> graph) {
   const std::string name = kHandlePrefix.str() + std::to_string(links_);
   if (++links_ % kLinksPerClearing == 0) session_.getSymbolStringPool()->clearDeadEntries();
   if (llvm::Error error = makeHandle(*graph, name)) return error;
@@ -133,14 +139,18 @@ llvm::Expected<LinkSession::Code> LinkSession::Orc::link(std::unique_ptr<jl::Lin
   code_ = &code;
   sections_ = sections;
   problem_.clear();
-  orc::ResourceTrackerSP tracker = dylib_.createResourceTracker();
-  if (llvm::Error error = materialise(tracker, std::move(graph))) {
-    llvm::consumeError(tracker->remove());
+  // Not given back where an exception leaves: the last reference would call ORC again.
+  orc::ResourceTrackerSP made = dylib_.createResourceTracker();
+  code.tracker = made.get();
+  made.resetWithoutRelease();
+  llvm::Error error = materialise(code.tracker, std::move(graph));
+  code_ = nullptr;
+  sections_ = nullptr;
+  if (error) {
+    remove(code.tracker);
     return std::move(error);
   }
   memory_.finish();
-  code.tracker = tracker.get();
-  tracker.resetWithoutRelease();
   return code;
 }
 
@@ -185,7 +195,7 @@ llvm::Expected<LinkSession::Code> LinkSession::link(std::unique_ptr<jl::LinkGrap
   }
   if (fatal.empty()) return std::move(*code);
   giveUpLocked();
-  return llvm::createStringError(fatal);
+  return llvm::make_error<FatalLinkError>(fatal, llvm::inconvertibleErrorCode());
 }
 
 void LinkSession::remove(const Code& code) noexcept {

@@ -33,8 +33,18 @@ class ResourceTracker;
 
 namespace shunt::jit {
 
-/// Where an object's sections came to lie, by name.
+/// Where an object's sections were placed, by name.
 using SectionAddresses = llvm::SmallVector<std::pair<std::string, uint64_t>, 0>;
+
+/// The linker could not go on: a try again would fail again, and leave as much memory behind.
+class FatalLinkError : public llvm::ErrorInfo<FatalLinkError, llvm::StringError> {
+ public:
+  static char ID;  // NOLINT: LLVM's name
+  using ErrorInfo::ErrorInfo;
+};
+
+/// What an object calls the pointer to the personality function.
+inline constexpr llvm::StringLiteral kPersonalityPointer = "DW.ref.__gxx_personality_v0";
 
 struct LinkedFunction {
   std::string name;

@@ -11,8 +11,6 @@ namespace jl = llvm::jitlink;
 namespace {
 
 // Each object would define it weakly, inside code that is freed. The slab has the one that stays.
-constexpr llvm::StringLiteral kPersonalityPointer = "DW.ref.__gxx_personality_v0";
-
 void takePersonalityFromSlab(jl::LinkGraph& graph) {
   for (jl::Symbol* symbol : graph.defined_symbols()) {
     if (!symbol->hasName() || symbol->getName() != kPersonalityPointer) continue;

@@ -32,8 +32,13 @@ class Timing {
   /// Whether to ask for the second tier: true for one caller when there have been `first` uses, and each time that they
   /// have doubled since. So what was lost on the way is asked for again, at ever longer intervals.
   bool asksAgain(int64_t first);
+  /// Nothing came of it: the next sample may ask.
+  void askSoon() { asks_at_.store(0, std::memory_order_relaxed); }
   /// What was used long ago counts ever less.
-  void age() { uses_.store(uses() / 2, std::memory_order_relaxed); }
+  void age() {
+    uses_.store(uses() / 2, std::memory_order_relaxed);
+    asks_at_.store(asks_at_.load(std::memory_order_relaxed) / 2, std::memory_order_relaxed);
+  }
 
  private:
   struct Bucket {

@@ -11,7 +11,8 @@
 //   Idle: a block that nobody wanted for kIdleSeconds goes back to malloc; a page fault saved later than that is saved
 //     too rarely to count. Each large allocation and release looks for such blocks, so does each small one that goes
 //     past the free lists, and so do the samples of calls that are taken anyway (src/tiering), one in a hundred to
-//     some thousands: there is no thread for it, so a process that does nothing at all keeps what it has.
+//     some thousands (of calls in thunks none under SHUNT_JIT_SYNC and SHUNT_JIT_KEEP): there is no thread for it, so a
+//     process that does nothing at all keeps what it has.
 //   Which: the youngest of a class is given out, the oldest of all go first.
 // One lock guards all of it; nothing is returned to malloc under the lock. What a call returns costs it, what it takes
 // saves it, more than the lock does. A fork holds the lock, so a child has the same blocks. When memory is short, all

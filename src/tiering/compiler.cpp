@@ -153,10 +153,10 @@ void Compiler::run(Queue& queue) {
         writeReport(lock);
     }
     if (queue.stopping) return;
-    const CompileRequest request = queue.requests.pop();
+    CompileRequest request = queue.requests.pop();
     queue.busy = true;
     lock.unlock();
-    compileNow(request);
+    compileNow(std::move(request));
     lock.lock();
     queue.busy = false;
     if (queue.requests.empty()) queue.changed.notify_all();

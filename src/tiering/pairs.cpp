@@ -68,9 +68,10 @@ Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t c
   return Answer::kHot;
 }
 
-std::optional<CompileRequest> Pairs::requestAgain(const PairKey& key) {
+std::optional<CompileRequest> Pairs::requestAgain(const PairKey& key, bool& busy) {
   std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return std::nullopt;
+  busy = !lock.owns_lock();
+  if (busy) return std::nullopt;
   Pair& p = pairs_[key];
   if (p.again == nullptr || p.asked_again || p.state != PairState::kCompiled) return std::nullopt;
   CompileRequest request = *p.again;  // may find no memory

@@ -41,7 +41,7 @@ struct Pair {
   std::unique_ptr<CompileRequest> again;  // for the second tier; null: it won't be asked for
   bool asked_again = false;               // and has been: it is queued, or being compiled
   int failed_again = 0;
-  bool skips_first = false;  // the first tier's thunk was slower than the interpreter
+  bool skips_first = false;  // the first tier's thunk lost, or a library came between the two compiles
   int tier = 0;
   size_t bytes = 0;
   CompileTimes times, first_times;
@@ -68,8 +68,9 @@ class Pairs {
   /// True: the thunk in force, of the first tier, is to leave, so that its pair is recorded anew. The addresses of the
   /// record that its second compile was asked for with may be another library's by now.
   bool finished(const CompileRequest& request, const OpState* state, const CompileResult& result);
-  /// What to give the compiler for the second tier; nothing while it has that, and where it never will. Doesn't wait.
-  std::optional<CompileRequest> requestAgain(const PairKey& key);
+  /// What to give the compiler for the second tier; nothing while it has that, and where it never will. Doesn't wait:
+  /// `busy` says that somebody else holds the pairs, and nothing is known.
+  std::optional<CompileRequest> requestAgain(const PairKey& key, bool& busy);
   /// Of the compile that makes the pair hot.
   Tier tierFor(const PairKey& key);
   /// Its thunk was slower than the interpreter, and is gone in `state`. `has_second_tier`: it has a chance left.

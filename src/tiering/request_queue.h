@@ -8,7 +8,7 @@
 
 namespace shunt::jit {
 
-/// What a pair has while it waits. Those that are interpreted are compiled first, each kind in the order of its coming.
+/// What a pair has while it waits. Those that are interpreted are compiled first, each kind first in, first out.
 enum class Waiting : uint8_t { kInterpreted, kWithThunk };
 
 class RequestQueue {
@@ -25,7 +25,7 @@ class RequestQueue {
   /// Not of an empty queue.
   CompileRequest pop() {
     std::deque<CompileRequest>& next = interpreted_.empty() ? with_thunk_ : interpreted_;
-    const CompileRequest request = next.front();
+    CompileRequest request = std::move(next.front());
     next.pop_front();
     return request;
   }

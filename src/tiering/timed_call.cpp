@@ -100,9 +100,15 @@ bool hasSecondTier(const Thunk& t) { return t.tier == Tier::kFirst && t.worth_ag
 /// Note [Tiers]. Where somebody holds the pairs, the queue is full or memory short, a later sample asks.
 void compileAgain(const Thunk& t) noexcept try {
   const PairKey key{t.op, t.keys, t.signature};
-  const auto request = Pairs::instance().requestAgain(key);
-  if (request && !Compiler::instance().submit(*request, Waiting::kWithThunk)) Pairs::instance().notAskedAgain(key);
+  bool busy = false;
+  const auto request = Pairs::instance().requestAgain(key, busy);
+  if (request && !Compiler::instance().submit(*request, Waiting::kWithThunk)) {
+    Pairs::instance().notAskedAgain(key);
+    busy = true;
+  }
+  if (busy) t.timing.askSoon();
 } catch (const std::bad_alloc&) {
+  t.timing.askSoon();
 }
 
 }  // namespace

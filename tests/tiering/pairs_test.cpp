@@ -33,7 +33,9 @@ struct SecondTier : testing::Test {
     pairs.finished(request, nullptr, resultOf(Verdict::kCompiled, Tier::kFirst, true));
   }
   bool wanted() {
-    const auto again = pairs.requestAgain(key);
+    bool busy = false;
+    const auto again = pairs.requestAgain(key, busy);
+    EXPECT_FALSE(busy);
     EXPECT_TRUE(!again || again->tier == Tier::kSecond);
     return again.has_value();
   }
