@@ -9,7 +9,8 @@
 namespace shunt::jit {
 
 llvm::Expected<intrusive_ptr<LinkedThunk>> LinkedThunk::make(std::unique_ptr<llvm::MemoryBuffer> object,
-                                                             const Plan& plan, const PlanSymbols& symbols) {
+                                                             const Plan& plan, const Reliance& reliance,
+                                                             const PlanSymbols& symbols) {
   const std::string name = debugName(plan), copy = gdbWanted() ? object->getBuffer().str() : std::string();
   SectionAddresses sections;
   auto thunk = make_intrusive<LinkedThunk>();
@@ -30,7 +31,7 @@ llvm::Expected<intrusive_ptr<LinkedThunk>> LinkedThunk::make(std::unique_ptr<llv
   thunk->keys = plan.request.keys;
   thunk->signature = plan.request.signature;
   thunk->tier = plan.request.tier;
-  thunk->edges = plan.edges();
+  thunk->edges = plan.edges(reliance);
   return thunk;
 }
 

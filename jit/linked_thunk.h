@@ -14,7 +14,7 @@ class LinkedThunk final : public Thunk {
   /// Links the object, whose function has the plan's debug name, and tells perf and gdb if they want to know. Not
   /// published.
   static llvm::Expected<intrusive_ptr<LinkedThunk>> make(std::unique_ptr<llvm::MemoryBuffer> object, const Plan& plan,
-                                                         const PlanSymbols& symbols);
+                                                         const Reliance& reliance, const PlanSymbols& symbols);
   size_t bytes() const { return linked_.bytes(); }
 
  private:

@@ -93,7 +93,7 @@ class LlvmProvider final : public Provider {
   void compileInto(const CompileRequest& request, CompileResult& result) {
     Stopwatch watch;
     const Libraries libraries = Libraries::take();
-    Plan plan = Plan::make(request, libraries);
+    const Plan plan = Plan::make(request, libraries);
     result.plan = plan.print();
     watch.lap(result.times.plan);
     if (!libraries.unchangedSince(request.library_generation))
@@ -101,51 +101,64 @@ class LlvmProvider final : public Provider {
     if (!plan.refusal.empty()) return refuse(result, plan.refusal);
 
     const PlanSymbols symbols(plan);
-    std::string key;
     // Where the disk cache has the second tier's thunk, nobody needs the first's.
-    for (Tier tier : {request.only_this_tier ? request.tier : Tier::kSecond, request.tier}) {
-      plan.request.tier = tier;
-      key = keyOf(plan, symbols);
-      if (!key.empty() && load(plan, symbols, key, result, watch)) return;
-      if (tier == request.tier) break;
+    const bool has_tiers = request.tier == Tier::kFirst && !request.only_this_tier;
+    if (has_tiers && !request.cache.empty()) {
+      const Plan second = plan.ofTier(Tier::kSecond);
+      if (load(second, symbols, keyOf(second, symbols), result, watch)) return;
     }
+    const std::string key = keyOf(plan, symbols);
+    if (load(plan, symbols, key, result, watch)) return;
 
     const Dump dump(plan);
     SourceCache& cache = sources();
     const SourceCache::Loan loan(cache, libraries);
+    Reliance reliance = plan.foreseen();
+    if (build(plan, symbols, key, cache, dump, reliance, result, watch)) return;
+    // The first tier's passes fold less.
+    const Plan second = plan.ofTier(Tier::kSecond);
+    build(second, symbols, keyOf(second, symbols), cache, dump, reliance, result, watch);
+  }
+
+  /// Compiles and publishes, or tells in `result` why not. False: only the second tier can, with the slots that
+  /// `reliance` has by then.
+  bool build(const Plan& plan, const PlanSymbols& symbols, const std::string& key, SourceCache& cache, const Dump& dump,
+             Reliance& reliance, CompileResult& result, Stopwatch& watch) {
+    const CompileRequest& request = plan.request;
     std::optional<Extraction> made;
     while (true) {
       made.emplace(cache);
-      if (auto e = buildThunk(plan, *made)) return refuse(result, llvm::toString(std::move(e)));
+      auto used = buildThunk(plan, reliance, *made);
+      if (!used) return refuse(result, llvm::toString(used.takeError())), true;
       if (request.counters != nullptr) countCalls(made->module(), symbols, *request.counters);
       watch.lap(result.times.extract);
       dump.module(made->module(), "before");
       std::vector<Redispatch> redispatches;
-      if (auto e = optimise(made->module(), &redispatches, plan.request.tier)) return fail(result, std::move(e));
+      if (auto e = optimise(made->module(), &redispatches, plan.request.tier)) return fail(result, std::move(e)), true;
       watch.lap(result.times.optimise);
       dump.module(made->module(), "after");
-      result.plan = plan.print();
+      result.plan = plan.print(*used);
       std::string unknown;
       bool more = false;  // each time the slots of some chain, so it ends
       if (!std::ranges::all_of(redispatches, &Redispatch::known))
         unknown = kKeysUnknown;
       else
-        for (const Redispatch& r : redispatches) more |= plan.chain(r.chain)->relyOn(r.keys);
+        for (const Redispatch& r : redispatches) more |= reliance[r.chain].relyOn(r.keys);
       if (unknown.empty() && !more) unknown = unfolded(made->module());
-      if (unknown.empty() && !more) break;
-      if (!unknown.empty() && plan.request.tier == Tier::kSecond) return refuse(result, unknown);
-      // The first tier's passes fold less.
-      if (!unknown.empty()) plan.request.tier = Tier::kSecond;
+      if (unknown.empty() && !more) return finish(plan, *used, symbols, key, *made, dump, result, watch), true;
+      if (!unknown.empty() && plan.request.tier == Tier::kSecond) return refuse(result, unknown), true;
+      if (!unknown.empty()) return false;
       made.reset();
-      plan.startAgain();
-      if (!unknown.empty()) key = keyOf(plan, symbols);
     }
-    Extraction& extraction = *made;
-    result.plan = plan.print();
+  }
+
+  /// From the optimised module to the published thunk.
+  void finish(const Plan& plan, const Reliance& reliance, const PlanSymbols& symbols, const std::string& key,
+              Extraction& extraction, const Dump& dump, CompileResult& result, Stopwatch& watch) {
     result.worth_again = plan.request.tier == Tier::kFirst && isWorthSecondTier(plan, extraction.module());
     dump.assembly(extraction.module());
     extraction.module().getFunction(kThunkName)->setName(debugName(plan));
-    std::optional<CachedObject> cached = portable(key, plan, symbols, extraction.module());
+    std::optional<CachedObject> cached = portable(key, plan, reliance, symbols, extraction.module());
     auto object = generate(extraction.module());
     if (!object) return fail(result, object.takeError());
     watch.lap(result.times.generate);
@@ -153,12 +166,12 @@ class LlvmProvider final : public Provider {
       cached->object = (*object)->getBuffer().str();
       cached->worth_again = result.worth_again;
     }
-    auto thunk = LinkedThunk::make(std::move(*object), plan, symbols);
+    auto thunk = LinkedThunk::make(std::move(*object), plan, reliance, symbols);
     if (!thunk) return fail(result, thunk.takeError());
     (*thunk)->worth_again = result.worth_again;
     publishThunk(std::move(*thunk), result);
     watch.lap(result.times.link);
-    if (cached) cache_.store(request.cache, *cached);
+    if (cached) cache_.store(plan.request.cache, *cached);
     watch.lap(result.times.cache);
   }
 
@@ -174,12 +187,12 @@ class LlvmProvider final : public Provider {
 
   /// What goes with the object that another process can use, before the code generator takes the module to pieces;
   /// nothing where it can't, or where nothing is kept.
-  static std::optional<CachedObject> portable(const std::string& key, Plan& plan, const PlanSymbols& symbols,
-                                              const llvm::Module& module) {
+  static std::optional<CachedObject> portable(const std::string& key, const Plan& plan, const Reliance& reliance,
+                                              const PlanSymbols& symbols, const llvm::Module& module) {
     if (key.empty()) return std::nullopt;
     if (!holdsProcessAddress(module, symbols))
       if (auto literals = literalsOf(module))
-        return CachedObject{key, usedChains(plan), std::move(*literals), "", false};
+        return CachedObject{key, usedChains(reliance), std::move(*literals), "", false};
     logNotKept(plan, "its code depends on where this process has something");
     return std::nullopt;
   }
@@ -188,50 +201,53 @@ class LlvmProvider final : public Provider {
     shunt::detail::log(LogLevel::kDebug, "not kept in the disk cache: " + debugName(plan) + ": " + why);
   }
 
-  static std::vector<CachedObject::UsedChain> usedChains(Plan& plan) {
+  static std::vector<CachedObject::UsedChain> usedChains(const Reliance& reliance) {
     std::vector<CachedObject::UsedChain> out;
-    for (uint64_t place = 0; const Chain* chain = plan.chain(place); ++place) {
-      if (place != 0 && !chain->used) continue;
+    for (uint64_t place = 0; place < reliance.size(); ++place) {
+      const ChainUse& chain = reliance[place];
+      if (!chain.used) continue;
       out.push_back({place, {}});
-      for (uint64_t slot = 0; slot < chain->slots.size(); ++slot)
-        if (chain->slots.test(slot)) out.back().slots.push_back(slot);
+      for (uint64_t slot = 0; slot < chain.slots.size(); ++slot)
+        if (chain.slots.test(slot)) out.back().slots.push_back(slot);
     }
     return out;
   }
 
-  /// False where the plan has no such chain or slot.
-  static bool useChains(Plan& plan, const std::vector<CachedObject::UsedChain>& chains) {
+  /// None where the plan has no such chain or slot.
+  static std::optional<Reliance> relianceOn(const Plan& plan, const std::vector<CachedObject::UsedChain>& chains) {
+    Reliance reliance = plan.foreseen();
     for (const auto& [place, slots] : chains) {
-      Chain* chain = plan.chain(place);
-      if (chain == nullptr) return false;
-      chain->used = true;
+      if (place >= reliance.size()) return std::nullopt;
+      ChainUse& chain = reliance[place];
+      chain.used = true;
       for (uint64_t slot : slots) {
-        if (slot >= chain->slots.size()) return false;
-        chain->slots.set(slot);
+        if (slot >= chain.slots.size()) return std::nullopt;
+        chain.slots.set(slot);
       }
     }
-    return true;
+    return reliance;
   }
 
   /// Whether the disk cache had it.
-  bool load(Plan& plan, const PlanSymbols& symbols, const std::string& key, CompileResult& result, Stopwatch& watch) {
+  bool load(const Plan& plan, const PlanSymbols& symbols, const std::string& key, CompileResult& result,
+            Stopwatch& watch) {
+    if (key.empty()) return false;
     ThunkCache::Found found = cache_.find(plan.request.cache, key);
     result.cache = found.answer;
     result.cache_problem = std::move(found.problem);
     watch.lap(result.times.cache);
     if (found.answer != CacheAnswer::kLoaded) return false;
-    auto thunk =
-        useChains(plan, found.object.chains)
-            ? LinkedThunk::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false), plan, symbols)
-            : llvm::createStringError("it inlines operators that the plan doesn't have");
+    const auto reliance = relianceOn(plan, found.object.chains);
+    auto thunk = reliance ? LinkedThunk::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false), plan,
+                                              *reliance, symbols)
+                          : llvm::createStringError("it inlines operators that the plan doesn't have");
     if (thunk) {
-      result.plan = plan.print();
+      result.plan = plan.print(*reliance);
       (*thunk)->worth_again = result.worth_again = found.object.worth_again;
       publishThunk(std::move(*thunk), result);
       watch.lap(result.times.link);
       return true;
     }
-    plan.startAgain();
     result.cache = CacheAnswer::kRejected;
     result.cache_problem = llvm::toString(thunk.takeError());
     return false;

@@ -87,18 +87,6 @@ void redirectShortened(llvm::Function& from, llvm::Function& to) {
   }
 }
 
-/// Whether the placeholder's own loop takes the operands as they are: the first tier calls it, and leaves all others to
-/// the interpreter.
-bool suitsCalledLoop(const shunt::detail::LoopRecord& record) {
-  if (!record.places.independent) return false;
-  for (int i = 0; i < shunt::detail::LoopRecord::kMaxInputs; ++i) {
-    if (record.signature[i] == 0) continue;
-    const ScalarType dtype = shunt::detail::signature::dtypeOf(record.signature[i]);
-    if (dtype != record.common && dtype != ScalarType::Bool) return false;
-  }
-  return true;
-}
-
 /// The loop that is expected: its generic form, to be specialised.
 llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
   const auto& places = plan.request.record.places;
@@ -118,14 +106,10 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
 
 }  // namespace
 
-bool expectsOperands(const Plan& plan) {
-  return !plan.loop.empty() && (plan.request.tier == Tier::kSecond || suitsCalledLoop(plan.request.record));
-}
-
 bool isGuardMiss(const llvm::CallBase& call) { return call.hasFnAttr(kGuardMiss); }
 
 llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {
-  if (!expectsOperands(plan)) return llvm::Error::success();
+  if (!plan.expectsOperands()) return llvm::Error::success();
   llvm::Module& module = extraction.module();
   const auto& record = plan.request.record;
   llvm::Function* entry = module.getFunction(nameOf(record.places.entry));

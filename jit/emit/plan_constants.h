@@ -8,9 +8,6 @@
 
 namespace shunt::jit {
 
-/// Whether the plan's tier has an expecting form for the operands that were recorded.
-bool expectsOperands(const Plan& plan);
-
 /// Puts the expecting forms in the place of the interpreter's elementwise entries, for the operands that were recorded.
 llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction);
 

@@ -47,7 +47,8 @@ llvm::Expected<bool> putEntryPoint(
 }
 
 /// `is_inner`: its top kernel is reached through the table too.
-llvm::Constant* makeSnapshot(const Chain& chain, const PlanSymbols& symbols, Extraction& extraction, bool is_inner) {
+llvm::Constant* makeSnapshot(const Chain& chain, const ChainUse& use, const PlanSymbols& symbols,
+                             Extraction& extraction, bool is_inner) {
   llvm::Module& module = extraction.module();
   llvm::LLVMContext& context = extraction.context();
   Image image(context, chain.op.image);
@@ -59,7 +60,7 @@ llvm::Constant* makeSnapshot(const Chain& chain, const PlanSymbols& symbols, Ext
   for (size_t slot = 0; slot < chain.op.table.size(); ++slot) {
     const TableEntry& e = chain.op.table[slot];
     const size_t at = chain.op.table_offset + slot * sizeof(TableEntry);
-    if (!chain.slots.test(slot)) {
+    if (!use.slots.test(slot)) {
       for (size_t field = 0; field < sizeof(TableEntry); field += sizeof(void*))
         image.put(at + field, unreliedSlot(chain, slot, module));
       continue;
@@ -120,14 +121,15 @@ void putKnownKeys(llvm::CallBase& planned, llvm::Constant& keys) {
   }
 }
 
-void putChain(const Chain& chain, const PlanSymbols& symbols, Extraction& extraction, bool is_inner) {
+void putChain(const Chain& chain, const ChainUse& use, const PlanSymbols& symbols, Extraction& extraction,
+              bool is_inner) {
   const std::string scope = scopeOf(chain);
   if (scope.empty()) return;
   llvm::Module& module = extraction.module();
   llvm::Constant* snapshot = nullptr;
   replaceCalls(module, kPlannedState, [&](const llvm::CallBase& call) -> llvm::Constant* {
     if (!isOf(call, scope)) return nullptr;
-    if (snapshot == nullptr) snapshot = makeSnapshot(chain, symbols, extraction, is_inner);
+    if (snapshot == nullptr) snapshot = makeSnapshot(chain, use, symbols, extraction, is_inner);
     return snapshot;
   });
   replaceCalls(module, kPlannedKeys, [&](llvm::CallBase& call) -> llvm::Constant* {
@@ -155,7 +157,7 @@ std::vector<std::string> entryPointNames() {
   return {kCall.str(), kCallPlanned.str(), kRedispatch.str(), kRedispatchPlanned.str()};
 }
 
-llvm::Error putPlannedRedispatch(Plan& plan, uint64_t place, Extraction& extraction, const Functions& others) {
+llvm::Error putPlannedRedispatch(const Plan& plan, uint64_t place, Extraction& extraction, const Functions& others) {
   const Chain& chain = *plan.chain(place);
   if (chain.open) return llvm::Error::success();
   const auto note = [place](llvm::Function& planned) { return noteRedispatch(place, planned); };
@@ -166,10 +168,10 @@ llvm::Expected<bool> putPlannedCall(const Chain& chain, Extraction& extraction) 
   return putEntryPoint(chain, extraction, kCall, kCallPlanned);
 }
 
-void sharePlannedCalls(const Plan& plan, llvm::Module& module) {
-  for (const Chain& chain : plan.inner) {
-    if (!chain.used) continue;
-    const std::string name = scopeOf(chain) + kCallPlanned.str();
+void sharePlannedCalls(const Plan& plan, const Reliance& reliance, llvm::Module& module) {
+  for (size_t i = 0; i < plan.inner.size(); ++i) {
+    if (!reliance[i + 1].used) continue;
+    const std::string name = scopeOf(plan.inner[i]) + kCallPlanned.str();
     for (llvm::Function& f : module) {
       if (f.isDeclaration() || !f.getName().starts_with(name) || f.hasOneUse()) continue;
       f.removeFnAttr(llvm::Attribute::AlwaysInline);
@@ -179,11 +181,11 @@ void sharePlannedCalls(const Plan& plan, llvm::Module& module) {
   }
 }
 
-void putPlans(const Plan& plan, Extraction& extraction) {
+void putPlans(const Plan& plan, const Reliance& reliance, Extraction& extraction) {
   const PlanSymbols symbols(plan);
-  putChain(plan, symbols, extraction, /*is_inner=*/false);
-  for (const Chain& chain : plan.inner)
-    if (chain.used) putChain(chain, symbols, extraction, /*is_inner=*/true);
+  for (size_t place = 0; place < reliance.size(); ++place)
+    if (reliance[place].used)
+      putChain(*plan.chain(place), reliance[place], symbols, extraction, /*is_inner=*/place != 0);
   llvm::Module& module = extraction.module();
   replaceCalls(module, kPlannedValidity, [&](const llvm::CallBase&) {
     return module.getOrInsertGlobal(kValidityName, llvm::Type::getInt8Ty(module.getContext()));

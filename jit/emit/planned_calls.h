@@ -32,18 +32,18 @@ std::vector<std::string> entryPointNames();
 /// Redispatches of the operator of the plan's chain at this place look into what putPlans will put there, and are
 /// noted. Not those in `others`, which are not of the chain: outside of a call of its operator a redispatch is a call
 /// of its own, with the table of now.
-llvm::Error putPlannedRedispatch(Plan& plan, uint64_t place, Extraction& extraction, const Functions& others);
+llvm::Error putPlannedRedispatch(const Plan& plan, uint64_t place, Extraction& extraction, const Functions& others);
 
 /// Whether some function of the module calls the chain's operator; its calls are then callPlanned's.
 llvm::Expected<bool> putPlannedCall(const Chain& chain, Extraction& extraction);
 
 /// An operator that is called at several places, of which a call takes few, stays one function of the module. After all
 /// that is imported for chains.
-void sharePlannedCalls(const Plan& plan, llvm::Module& module);
+void sharePlannedCalls(const Plan& plan, const Reliance& reliance, llvm::Module& module);
 
 /// The constants of the plan and of its inlined chains: operator states whose kernels are the module's functions where
 /// these are inlined, keysets, the validity. After everything is imported.
-void putPlans(const Plan& plan, Extraction& extraction);
+void putPlans(const Plan& plan, const Reliance& reliance, Extraction& extraction);
 
 /// After optimisation: what was to be folded away and is not, or was without an edge; empty if nothing.
 std::string unfolded(llvm::Module& module);

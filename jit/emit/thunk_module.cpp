@@ -1,9 +1,9 @@
 #include "jit/emit/thunk_module.h"
 
-#include "jit/emit/inline_policy.h"
 #include "jit/emit/plan_constants.h"
 #include "jit/emit/planned_calls.h"
 #include "jit/host/host_target.h"
+#include "jit/plan/inline_policy.h"
 #include "jit/plan/plan_symbols.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -31,18 +31,15 @@ void importCallees(InlinePolicy& policy, Extraction& extraction) {
   }
 }
 
-/// Made of other operators and nothing else.
-bool isComposite(const Step& step) { return step.entry.reason == EntryReason::kCompositeImplicit; }
-
 /// The kernel that a function of the chain calls. Where that is a generated one apart, which checks devices, also what
 /// it calls.
-void importKernel(llvm::Function& caller, bool is_composite, const InlinePolicy& policy, Extraction& extraction) {
+void importKernel(llvm::Function& caller, const Step& step, const InlinePolicy& policy, Extraction& extraction) {
   for (llvm::Instruction& i : llvm::instructions(caller)) {
     auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
     llvm::Function* kernel = call != nullptr ? call->getCalledFunction() : nullptr;
     if (kernel == nullptr || kernel->isIntrinsic() || !isChainFunction(kernel->getName())) continue;
     if (kernel->isDeclaration()) {
-      if (!policy.wantsKernel(*kernel, is_composite, extraction)) continue;
+      if (!policy.wantsKernel(*kernel, step, extraction)) continue;
       if (auto imported = extraction.import(kernel->getName().str()); !imported) {
         llvm::consumeError(imported.takeError());  // it is called instead
         continue;
@@ -51,7 +48,7 @@ void importKernel(llvm::Function& caller, bool is_composite, const InlinePolicy&
     if (kernel->hasFnAttribute(llvm::Attribute::NoInline)) continue;
     const bool known = kernel->hasFnAttribute(llvm::Attribute::AlwaysInline);
     kernel->addFnAttr(llvm::Attribute::AlwaysInline);
-    if (!known && isGeneratedKernel(kernel->getName())) importKernel(*kernel, is_composite, policy, extraction);
+    if (!known && isGeneratedKernel(kernel->getName())) importKernel(*kernel, step, policy, extraction);
   }
 }
 
@@ -63,22 +60,23 @@ llvm::Error importChain(const Chain& chain, const InlinePolicy& policy, Extracti
     auto unboxed = extraction.import(step.symbol);
     if (!unboxed) return unboxed.takeError();
     (*unboxed)->addFnAttr(llvm::Attribute::AlwaysInline);
-    importKernel(**unboxed, isComposite(step), policy, extraction);
+    importKernel(**unboxed, step, policy, extraction);
   }
   return llvm::Error::success();
 }
 
-/// The chains of operators that are called from what is here already, and from each other.
-llvm::Error importInner(Plan& plan, InlinePolicy& policy, Extraction& extraction) {
+/// The chains of operators that are called from what is here already, and from each other: these are used.
+llvm::Error importInner(const Plan& plan, Reliance& reliance, InlinePolicy& policy, Extraction& extraction) {
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t i = 0; i < plan.inner.size(); ++i) {
-      Chain& chain = plan.inner[i];
-      if (chain.used || !policy.hasRoomForChain(extraction.module())) continue;
+      const Chain& chain = plan.inner[i];
+      bool& used = reliance[i + 1].used;
+      if (used || !policy.hasRoomForChain(extraction.module())) continue;
       auto called = putPlannedCall(chain, extraction);
       if (!called) return called.takeError();
       if (!*called) continue;
-      chain.used = changed = true;
+      used = changed = true;
       Functions others;
       for (const llvm::Function& f : extraction.module())
         if (!f.isDeclaration()) others.insert(&f);
@@ -119,22 +117,21 @@ void makeRoot(const Plan& plan, llvm::Module& module, llvm::Function& top) {
 
 }  // namespace
 
-llvm::Error buildThunk(Plan& plan, Extraction& extraction) {
-  const bool inlines_operators = plan.request.tier == Tier::kSecond && !plan.inner.empty();
-  InlinePolicy policy(expectsOperands(plan), inlines_operators);
+llvm::Expected<Reliance> buildThunk(const Plan& plan, Reliance reliance, Extraction& extraction) {
+  InlinePolicy policy(plan);
   auto top = extraction.import(plan.steps.front().symbol);
   if (!top) return top.takeError();
-  if (auto e = importChain(plan, policy, extraction)) return e;
-  if (auto e = putPlannedRedispatch(plan, 0, extraction, {})) return e;
+  if (auto e = importChain(plan, policy, extraction)) return std::move(e);
+  if (auto e = putPlannedRedispatch(plan, 0, extraction, {})) return std::move(e);
   importCallees(policy, extraction);
-  if (inlines_operators)
-    if (auto e = importInner(plan, policy, extraction)) return e;
-  sharePlannedCalls(plan, extraction.module());
-  putPlans(plan, extraction);
-  if (auto e = putExpectedOperands(plan, extraction)) return e;
+  if (plan.inlinesOperators())
+    if (auto e = importInner(plan, reliance, policy, extraction)) return std::move(e);
+  sharePlannedCalls(plan, reliance, extraction.module());
+  putPlans(plan, reliance, extraction);
+  if (auto e = putExpectedOperands(plan, extraction)) return std::move(e);
   importCallees(policy, extraction);
   makeRoot(plan, extraction.module(), **top);
-  return llvm::Error::success();
+  return reliance;
 }
 
 }  // namespace shunt::jit

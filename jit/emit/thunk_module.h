@@ -9,8 +9,8 @@ namespace shunt::jit {
 
 inline constexpr const char* kThunkName = "thunk";
 
-/// Builds it in `extraction`, not optimised. An error is a refusal.
-/// Marks the inner chains that come into it.
-llvm::Error buildThunk(Plan& plan, Extraction& extraction);
+/// Builds it in `extraction`, not optimised, with the content of the slots in `reliance`; and tells which chains are in
+/// it. An error is a refusal.
+llvm::Expected<Reliance> buildThunk(const Plan& plan, Reliance reliance, Extraction& extraction);
 
 }  // namespace shunt::jit

@@ -37,15 +37,15 @@ const char* text(StepVerdict v) {
   return "?";
 }
 
-void printSteps(std::ostream& out, const Chain& chain, const char* indent) {
+void printSteps(std::ostream& out, const Chain& chain, const ChainUse& use, const char* indent) {
   for (const Step& s : chain.steps)
     out << indent << s.key << " [" << toString(s.entry.reason) << "] " << text(s.verdict)
         << (s.why.empty() ? "" : " (" + s.why + ")") << ' ' << s.symbol << '\n';
   if (chain.open) out << indent << "below: by the host's table\n";
-  Chain foreseen;
+  ChainUse foreseen;
   foreseen.relyOn(chain.keys);
-  for (size_t slot = 0; slot < chain.slots.size(); ++slot)
-    if (chain.slots.test(slot) && !foreseen.slots.test(slot))
+  for (size_t slot = 0; slot < use.slots.size(); ++slot)
+    if (use.slots.test(slot) && !foreseen.slots.test(slot))
       out << indent << "relies on " << static_cast<DispatchKey>(slot) << " too, by a kernel's redispatch\n";
 }
 
@@ -64,9 +64,26 @@ std::vector<Chain> innerChains(const CompileRequest& request, const Libraries& l
   return out;
 }
 
+void addEdges(const OpSnapshot& op, const ChainUse& use, std::vector<Edge>& edges) {
+  for (size_t slot = 0; slot < use.slots.size(); ++slot)
+    if (use.slots.test(slot)) edges.push_back({op.op, static_cast<int>(slot), op.table[slot].version});
+}
+
+/// Whether the placeholder's own loop takes the operands as they are: the first tier calls it, and leaves all others to
+/// the interpreter.
+bool suitsCalledLoop(const shunt::detail::LoopRecord& record) {
+  if (!record.places.independent) return false;
+  for (int i = 0; i < shunt::detail::LoopRecord::kMaxInputs; ++i) {
+    if (record.signature[i] == 0) continue;
+    const ScalarType dtype = shunt::detail::signature::dtypeOf(record.signature[i]);
+    if (dtype != record.common && dtype != ScalarType::Bool) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-bool Chain::relyOn(DispatchKeySet ks) {
+bool ChainUse::relyOn(DispatchKeySet ks) {
   const auto before = slots;
   // Without a backend the first one counts.
   if (ks.backends().empty()) ks = ks | DispatchKeySet::of(BackendComponent::CPU);
@@ -75,16 +92,10 @@ bool Chain::relyOn(DispatchKeySet ks) {
   return slots != before;
 }
 
-void Chain::addEdges(std::vector<Edge>& edges) const {
-  for (size_t slot = 0; slot < slots.size(); ++slot)
-    if (slots.test(slot)) edges.push_back({op.op, static_cast<int>(slot), op.table[slot].version});
-}
-
 Chain Chain::walk(const Operator& op, DispatchKeySet keys, const Libraries& libraries, std::string& refusal) {
   Chain chain;
   chain.op = snapshot(op);
   chain.keys = keys;
-  chain.relyOn(keys);
   if (chain.op.op == nullptr) {
     refusal = "the operator is not registered any more";
     return chain;
@@ -136,18 +147,30 @@ bool Plan::usesOtherLibraries() const {
   return isOther(loop) || anyOther(*this) || std::any_of(inner.begin(), inner.end(), anyOther);
 }
 
-std::vector<Edge> Plan::edges() const {
+Plan Plan::ofTier(Tier tier) const {
+  Plan plan = *this;
+  plan.request.tier = tier;
+  return plan;
+}
+
+bool Plan::expectsOperands() const {
+  return !loop.empty() && (request.tier == Tier::kSecond || suitsCalledLoop(request.record));
+}
+
+Reliance Plan::foreseen() const {
+  Reliance reliance(1 + inner.size());
+  for (size_t place = 0; place < reliance.size(); ++place) reliance[place].relyOn(chain(place)->keys);
+  reliance.front().used = true;
+  return reliance;
+}
+
+std::vector<Edge> Plan::edges(const Reliance& reliance) const {
   std::vector<Edge> edges;
-  addEdges(edges);
-  for (const Chain& chain : inner)
-    if (chain.used) chain.addEdges(edges);
+  for (size_t place = 0; place < reliance.size(); ++place)
+    if (reliance[place].used) addEdges(chain(place)->op, reliance[place], edges);
   for (const SettingRead& s : request.settings)
     if (s.setting >= 0) edges.push_back({nullptr, s.setting, s.version});
   return edges;
-}
-
-void Plan::startAgain() {
-  for (Chain& chain : inner) chain.used = false;
 }
 
 PlanOutline Plan::outline() const {
@@ -179,15 +202,16 @@ std::string kindName(uint8_t kind) {
 
 }  // namespace
 
-std::string Plan::print() const {
+std::string Plan::print(const Reliance& reliance) const {
   std::ostringstream out;
   out << "plan for " << op.name << " keys={" << shunt::toString(DispatchKeySet::fromRaw(request.keys)) << "}"
       << (request.tier == Tier::kFirst ? ", first tier" : "") << '\n';
-  printSteps(out, *this, "  ");
-  for (const Chain& chain : inner) {
-    out << "  where it calls " << chain.op.name << " with keys={" << shunt::toString(chain.keys)
-        << (chain.used ? "}, inlined\n" : "}\n");
-    printSteps(out, chain, "    ");
+  printSteps(out, *this, reliance.front(), "  ");
+  for (size_t i = 0; i < inner.size(); ++i) {
+    const ChainUse& use = reliance[i + 1];
+    out << "  where it calls " << inner[i].op.name << " with keys={" << shunt::toString(inner[i].keys)
+        << (use.used ? "}, inlined\n" : "}\n");
+    printSteps(out, inner[i], use, "    ");
   }
   const auto& r = request.record;
   constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};

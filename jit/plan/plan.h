@@ -1,8 +1,9 @@
-// Plan: the chain of kernels that a hot pair runs through, with a verdict on each, and what the thunk will rely on.
+// Plan: the chain of kernels that a hot pair runs through, with a verdict on each; and what a thunk of it relies on.
 //
-// Made from a snapshot of the operator's table; a value, used by one thread. The chain is a prediction: a wrapper is
-// taken to redispatch with every key strictly below its own. A wrapper that does otherwise still works, since what it
-// asks the table is answered from the same snapshot.
+// Made from a snapshot of the operator's table; a value, used by one thread, and constant from then on: what building a
+// thunk finds out is a Reliance. The chain is a prediction: a wrapper is taken to redispatch with every key strictly
+// below its own. A wrapper that does otherwise still works, since what it asks the table is answered from the same
+// snapshot.
 #pragma once
 
 #include "jit/bitcode/libraries.h"
@@ -34,18 +35,25 @@ struct Chain {
   std::vector<Step> steps;
   /// The last step redispatches with keys that can't be foretold (BackendSelect): through the host's table.
   bool open = false;
-  bool used = false;  // of another operator's plan: it is in the thunk, by the edges too
+
+  /// Of the operator as it is registered now; `refusal` says why it can't be inlined.
+  static Chain walk(const Operator& op, DispatchKeySet keys, const Libraries& libraries, std::string& refusal);
+};
+
+/// What a thunk has of one of its plan's chains.
+struct ChainUse {
+  bool used = false;  // it is in the thunk, by the edges too
   /// The slots that the thunk gets edges on. Only these have their content in the thunk's constants
   /// (jit/emit/redispatches.h).
   std::bitset<kNumSlots> slots;
 
-  /// Of the operator as it is registered now; `refusal` says why it can't be inlined.
-  static Chain walk(const Operator& op, DispatchKeySet keys, const Libraries& libraries, std::string& refusal);
   /// Adds every slot that a look-up with some of these keys can depend on: theirs, where also a fallthrough matters,
   /// and Undefined for the empty rest. False: all were there.
   bool relyOn(DispatchKeySet ks);
-  void addEdges(std::vector<Edge>& edges) const;
 };
+
+/// Of each of a plan's chains, by their places (Plan::chain).
+using Reliance = std::vector<ChainUse>;
 
 struct Plan : Chain {
   CompileRequest request;
@@ -58,14 +66,21 @@ struct Plan : Chain {
   static Plan make(const CompileRequest& request, const Libraries& libraries);
   /// Whether code of libraries other than libshunt may be inlined: their symbols mean nothing in another process.
   bool usesOtherLibraries() const;
+  /// The same for a thunk of another tier.
+  Plan ofTier(Tier tier) const;
+  /// Whether the tier has an expecting form for the operands that were recorded.
+  bool expectsOperands() const;
+  /// Whether chains of `inner` may come into the thunk.
+  bool inlinesOperators() const { return request.tier == Tier::kSecond && !inner.empty(); }
+  /// Before anything is built: the plan's own chain is in the thunk, and each relies on the slots of its keys.
+  Reliance foreseen() const;
   /// What the thunk relies on: slots of the chains that are in it, and process-wide settings.
-  std::vector<Edge> edges() const;
+  std::vector<Edge> edges(const Reliance& reliance) const;
   /// Chain 0 is the plan's, the others are the inner ones in their order. Null where there are no more.
-  Chain* chain(uint64_t i) { return i == 0 ? this : i <= inner.size() ? &inner[i - 1] : nullptr; }
-  /// No inner chain is in the thunk any more.
-  void startAgain();
+  const Chain* chain(uint64_t i) const { return i == 0 ? this : i <= inner.size() ? &inner[i - 1] : nullptr; }
   /// A line per step, then the operands expected.
-  std::string print() const;
+  std::string print(const Reliance& reliance) const;
+  std::string print() const { return print(foreseen()); }
   PlanOutline outline() const;
 };
 

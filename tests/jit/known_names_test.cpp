@@ -1,9 +1,9 @@
 // The library's functions that the compiler knows by name: each is there. A renamed one would be no error anywhere, and
 // thunks would be slower.
 #include "jit/bitcode/library.h"
-#include "jit/emit/inline_policy.h"
 #include "jit/emit/planned_calls.h"
 #include "jit/host/host_symbols.h"
+#include "jit/plan/inline_policy.h"
 
 #include <gtest/gtest.h>
 

@@ -29,23 +29,24 @@ Plan planFor(const char* op, const char* overload) {
 }
 
 /// What is wrong with the optimised thunk of the plan; and the keysets found on the way.
-std::string refusalOf(Plan& plan, std::vector<Redispatch>& redispatches) {
+std::string refusalOf(const Plan& plan, const Reliance& reliance, std::vector<Redispatch>& redispatches) {
   Extraction extraction(Library::host(), HostSymbols::instance());
-  must(buildThunk(plan, extraction));
+  must(buildThunk(plan, reliance, extraction));
   must(optimise(extraction.module(), &redispatches));
   return unfolded(extraction.module());
 }
 
 TEST(Redispatches, OfAChainAreFoundAndRelied) {
-  Plan plan = planFor("aten::add", "Tensor");
+  const Plan plan = planFor("aten::add", "Tensor");
+  Reliance reliance = plan.foreseen();
   std::vector<Redispatch> redispatches;
-  EXPECT_EQ(refusalOf(plan, redispatches), "");
+  EXPECT_EQ(refusalOf(plan, reliance, redispatches), "");
   ASSERT_FALSE(redispatches.empty());
   for (const Redispatch& r : redispatches) {
     EXPECT_TRUE(r.known);
     EXPECT_EQ(r.chain, 0u);
     EXPECT_TRUE(r.keys.has(DispatchKey::CPU)) << r.keys;
-    EXPECT_FALSE(plan.relyOn(r.keys)) << "the plan foresaw it";
+    EXPECT_FALSE(reliance[0].relyOn(r.keys)) << "the plan foresaw it";
   }
 }
 
@@ -53,16 +54,17 @@ TEST(Redispatches, OfAChainAreFoundAndRelied) {
 TEST(Redispatches, AnEntryWithoutAnEdgeIsRefused) {
   for (const auto& [op, overload] :
        {std::pair("aten::add", "Tensor"), std::pair("aten::mul", "Tensor"), std::pair("aten::relu", "")}) {
-    Plan plan = planFor(op, overload);
-    ASSERT_TRUE(plan.slots.test(kCpu));
-    plan.slots.reset(kCpu);
+    const Plan plan = planFor(op, overload);
+    Reliance reliance = plan.foreseen();
+    ASSERT_TRUE(reliance[0].slots.test(kCpu));
+    reliance[0].slots.reset(kCpu);
     std::vector<Redispatch> redispatches;
-    const std::string why = refusalOf(plan, redispatches);
+    const std::string why = refusalOf(plan, reliance, redispatches);
     EXPECT_THAT(why, HasSubstr("on which the thunk has no edge")) << op;
     EXPECT_THAT(why, HasSubstr(std::string(op) + (*overload != 0 ? "." : "") + overload + " CPU"));
     bool found = false;
-    for (const Redispatch& r : redispatches) found |= plan.relyOn(r.keys);
-    EXPECT_TRUE(found && plan.slots.test(kCpu)) << "the keysets would have told";
+    for (const Redispatch& r : redispatches) found |= reliance[0].relyOn(r.keys);
+    EXPECT_TRUE(found && reliance[0].slots.test(kCpu)) << "the keysets would have told";
   }
 }
 
@@ -135,11 +137,11 @@ TEST(Redispatches, AFunctionWithoutAKeysetIsAnError) {
 }
 
 TEST(Redispatches, AKeysetWithoutABackendReliesOnTheFirstOnes) {
-  Chain chain;
-  EXPECT_TRUE(chain.relyOn(DispatchKeySet::of(Functionality::Dense)));
-  EXPECT_TRUE(chain.slots.test(kCpu) && chain.slots.test(static_cast<size_t>(DispatchKey::Undefined)));
-  EXPECT_FALSE(chain.relyOn(DispatchKeySet(DispatchKey::CPU)));
-  EXPECT_TRUE(chain.relyOn(DispatchKeySet(DispatchKey::Meta)));
+  ChainUse use;
+  EXPECT_TRUE(use.relyOn(DispatchKeySet::of(Functionality::Dense)));
+  EXPECT_TRUE(use.slots.test(kCpu) && use.slots.test(static_cast<size_t>(DispatchKey::Undefined)));
+  EXPECT_FALSE(use.relyOn(DispatchKeySet(DispatchKey::CPU)));
+  EXPECT_TRUE(use.relyOn(DispatchKeySet(DispatchKey::Meta)));
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 //
 // Note [What comes into a thunk]
 // The wrappers, because their redispatches fold into calls of each other; the kernel where its elementwise loop is
-// specialised, where it is small, or where it calls operators that are inlined (planned_calls.h); the allocation of
-// outputs; and other small functions. Everything else the host has compiled as well as we could, and inlining it would
-// save one call for the time that compiling it takes.
+// specialised, where it is small, or where it calls operators that are inlined (jit/emit/planned_calls.h); the
+// allocation of outputs; and other small functions. Everything else the host has compiled as well as we could, and
+// inlining it would save one call for the time that compiling it takes.
 #pragma once
 
 #include "jit/bitcode/extract.h"
+#include "jit/plan/plan.h"
 
 #include <llvm/IR/Module.h>
 
@@ -19,12 +20,14 @@ namespace shunt::jit {
 
 class InlinePolicy {
  public:
-  InlinePolicy(bool has_loop, bool calls_operators) : has_loop_(has_loop), calls_operators_(calls_operators) {}
+  /// Of the plan's tier.
+  explicit InlinePolicy(const Plan& plan)
+      : has_loop_(plan.expectsOperands()), calls_operators_(plan.inlinesOperators()) {}
 
   /// Whether to bring in the body of this declaration.
   bool wants(const llvm::Function& declaration, Extraction& extraction) const;
-  /// The same for the kernel that a table entry calls.
-  bool wantsKernel(const llvm::Function& declaration, bool is_composite, Extraction& extraction) const;
+  /// The same for the kernel that a step's table entry calls.
+  bool wantsKernel(const llvm::Function& declaration, const Step& step, Extraction& extraction) const;
   /// Whether one more operator's chain may come.
   bool hasRoomForChain(const llvm::Module& module) const;
   void imported(llvm::Function& f);

@@ -1,4 +1,4 @@
-#include "jit/emit/inline_policy.h"
+#include "jit/plan/inline_policy.h"
 
 #include "jit/host/library_symbols.h"
 
@@ -28,6 +28,9 @@ bool inNamespace(llvm::StringRef name, llvm::StringRef rest) {
 // What wrappers and kernels do at every call beside their own work; and of that, what is worth more code.
 constexpr const char* kRuntime[] = {"11elementwise", "6reduce", "8autograd"};
 constexpr const char* kAlways[] = {"6detail13makeCpuTensor", "6detail13allocateBlock", "9keySetFor"};
+
+/// Made of other operators and nothing else.
+bool isComposite(const Step& step) { return step.entry.reason == EntryReason::kCompositeImplicit; }
 
 }  // namespace
 
@@ -66,10 +69,10 @@ bool InlinePolicy::hasRoomForChain(const llvm::Module& module) const {
   return hasRoom() && module.getInstructionCount() <= kRoomForChains;
 }
 
-bool InlinePolicy::wantsKernel(const llvm::Function& f, bool is_composite, Extraction& extraction) const {
+bool InlinePolicy::wantsKernel(const llvm::Function& f, const Step& step, Extraction& extraction) const {
   if (f.hasFnAttribute(llvm::Attribute::NoInline) || f.hasFnAttribute(llvm::Attribute::Cold)) return false;
   if (isGeneratedKernel(f.getName())) return true;
-  const size_t most = has_loop_ ? kLoopKernel : is_composite && calls_operators_ ? kCompositeKernel : kSmallKernel;
+  const size_t most = has_loop_ ? kLoopKernel : calls_operators_ && isComposite(step) ? kCompositeKernel : kSmallKernel;
   return extraction.sizeOf(f.getName()).value_or(kTooLarge) <= most;
 }
 
