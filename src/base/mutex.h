@@ -14,7 +14,9 @@
 //                                    loader's own
 //   the compiler's                   (src/tiering/compiler.h) before 1; fork() only tries the one of compiles, and
 //                                    remembers
-//   jit/'s own                       (link, debug, emit) after 1; libshunt_jit.so sees to its forks itself
+//   jit/'s own                       (link, debug, emit) after 1: the link session's, then the slabs' or the unwinder's.
+//                                    libshunt_jit.so's handlers take them before 1 at a fork, so nobody who holds 1
+//                                    frees compiled code
 //   nodes, hooks, accumulators       (autograd) of one object each; a thread holds at most one, and none of the above
 // clang-format on
 #pragma once
