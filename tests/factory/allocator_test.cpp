@@ -62,7 +62,9 @@ TEST(Allocator, ThreadsFreeEachOthersTensors) {
   EXPECT_EQ(Exchange::wrong, 0);
 }
 
-#if !defined(__has_feature) || !__has_feature(thread_sanitizer)  // it does not support threads and fork in one process
+// ThreadSanitizer doesn't support threads and fork in one process; AddressSanitizer's quarantine (LLVM 19) has a lock
+// that it doesn't take at a fork, so that one child in some hundreds waits for it for ever.
+#if !defined(__has_feature) || !(__has_feature(thread_sanitizer) || __has_feature(address_sanitizer))
 TEST(Allocator, ChildForkedWhileThreadsAllocate) {
   Exchange exchange;
   std::atomic<bool> stop{false};
