@@ -64,6 +64,8 @@ const char* whyNoData(const Tensor& t) {
       return "a functional tensor: it has no data of its own; from_functional(t) gives the value";
     case WrapperKind::kBatched:
       return "a batched tensor: it has no data of its own";
+    case WrapperKind::kTraced:
+      return "a traced tensor: it stands for a value of the graph that is being recorded";
     case WrapperKind::kFake:
     case WrapperKind::kNone:
       break;

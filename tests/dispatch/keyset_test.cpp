@@ -9,8 +9,9 @@ constexpr const char* kOrder =
     "Python PythonTLSSnapshot Functionalize VmapMode Batched Tracer Named Conjugate Negative ZeroTensor "
     "ADInplaceOrView "
     "AutogradOther AutogradFunctionality AutogradNestedTensor AutocastCPU AutocastCUDA AutocastXPU AutocastHPU "
-    "AutocastPrivateUse1 Fake PythonKernel BackendSelect CustomRNGKeyId MkldnnCPU SparseCsrCUDA SparseCsrCPU ORT FPGA "
-    "Metal Vulkan "
+    "AutocastPrivateUse1 Fake PythonKernel TransformBack BackendSelect CustomRNGKeyId MkldnnCPU SparseCsrCUDA "
+    "SparseCsrCPU "
+    "ORT FPGA Metal Vulkan "
     "NestedTensorFunctionality SparseFunctionality QuantizedFunctionality Dense ";
 
 TEST(DispatchKey, OrderIsThePublishedOne) {
@@ -21,9 +22,9 @@ TEST(DispatchKey, OrderIsThePublishedOne) {
 
 TEST(DispatchKey, HigherFunctionalityWinsOverBackend) {
   using K = DispatchKey;
-  const K order[] = {K::Python,      K::Functionalize, K::Batched, K::Tracer,       K::ADInplaceOrView,
-                     K::AutogradCPU, K::AutocastCPU,   K::Fake,    K::PythonKernel, K::BackendSelect,
-                     K::SparseCPU,   K::QuantizedCPU,  K::CPU};
+  const K order[] = {K::Python,        K::Functionalize, K::Batched,      K::Tracer,       K::ADInplaceOrView,
+                     K::AutogradCPU,   K::AutocastCPU,   K::Fake,         K::PythonKernel, K::TransformBack,
+                     K::BackendSelect, K::SparseCPU,     K::QuantizedCPU, K::CPU};
   for (size_t i = 0; i + 1 < std::size(order); ++i)
     EXPECT_EQ(DispatchKeySet({order[i], order[i + 1]}).highestPriorityKey(), order[i])
         << order[i] << " before " << order[i + 1];

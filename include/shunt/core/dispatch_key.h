@@ -51,6 +51,7 @@ namespace shunt {
   S(AutocastPrivateUse1)                     \
   S(Fake)                                    \
   S(PythonKernel)                            \
+  S(TransformBack)                           \
   S(BackendSelect)                           \
   S(CustomRNGKeyId)                          \
   S(MkldnnCPU)                               \

@@ -8,11 +8,12 @@
 
 namespace shunt {
 
-enum class WrapperKind : uint8_t { kNone, kSubclass, kFunctional, kBatched, kFake };
+enum class WrapperKind : uint8_t { kNone, kSubclass, kFunctional, kBatched, kTraced, kFake };
 
 inline constexpr DispatchKeySet kWrapperKeys =
     DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::Functionalize) |
-    DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Fake);
+    DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Tracer) |
+    DispatchKeySet::of(Functionality::Fake);
 
 /// The outermost, as a call meets it.
 constexpr WrapperKind wrapperKind(DispatchKeySet keys) {
@@ -20,7 +21,8 @@ constexpr WrapperKind wrapperKind(DispatchKeySet keys) {
     return WrapperKind::kNone;
   if (keys.has(Functionality::Python)) return WrapperKind::kSubclass;
   if (keys.has(Functionality::Functionalize)) return WrapperKind::kFunctional;
-  return keys.has(Functionality::Batched) ? WrapperKind::kBatched : WrapperKind::kFake;
+  if (keys.has(Functionality::Batched)) return WrapperKind::kBatched;
+  return keys.has(Functionality::Tracer) ? WrapperKind::kTraced : WrapperKind::kFake;
 }
 /// kNone for an undefined tensor.
 inline WrapperKind wrapperKind(const Tensor& t) { return t.defined() ? wrapperKind(t.key_set()) : WrapperKind::kNone; }
