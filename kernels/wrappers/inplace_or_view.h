@@ -8,7 +8,7 @@ namespace shunt::wrappers {
 
 /// What may still act below an ADInplaceOrView kernel (the Autograd keys too), and below an Autograd kernel.
 inline constexpr DispatchKeySet kAfterInplaceOrView = DispatchKeySet::fullAfter(DispatchKey::ADInplaceOrView);
-inline constexpr DispatchKeySet kAfterAutograd = DispatchKeySet::fullAfter(DispatchKey::AutogradNestedTensor);
+inline constexpr DispatchKeySet kAfterAutograd = DispatchKeySet::fullAfter(DispatchKey::AutogradOther);
 
 /// Before anything is changed: inference tensors are read-only outside InferenceMode.
 inline void checkWritable(const Tensor& t) {

@@ -70,7 +70,7 @@ void autogradFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack)
         collect_next_edges(args.written.empty() ? TensorList() : TensorList(args.written.data(), 1), args.all);
     node = make_intrusive<NotImplemented>(schema.name(), std::move(edges));
   }
-  const DispatchKeySet below = ks & DispatchKeySet::fullAfter(DispatchKey::AutogradNestedTensor);
+  const DispatchKeySet below = ks & DispatchKeySet::fullAfter(DispatchKey::AutogradOther);
   {
     AutoDispatchBelowAutograd guard;
     op.redispatchBoxed(below, stack);

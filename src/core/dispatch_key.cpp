@@ -35,6 +35,9 @@ constexpr OtherSpelling kOtherSpellings[] = {
     {"CompositeExplicit", DispatchKey::CompositeExplicitAutograd},
     {"CatchAll", DispatchKey::CompositeImplicitAutograd},
     {"Default", DispatchKey::CompositeImplicitAutograd},
+    {"DefaultBackend", DispatchKey::CompositeExplicitAutograd},
+    {"CPUTensorId", DispatchKey::CPU},
+    {"CUDATensorId", DispatchKey::CUDA},
     {"View", DispatchKey::ADInplaceOrView},
 };
 

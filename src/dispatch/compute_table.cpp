@@ -19,6 +19,10 @@ bool isAutogradSlot(DispatchKey key) {
   return key != DispatchKey::Undefined && kAutogradKeys.has(partsOf(key).functionality);
 }
 
+bool isAutocastSlot(DispatchKey key) {
+  return key != DispatchKey::Undefined && kAutocastKeys.has(partsOf(key).functionality);
+}
+
 Choice of(const KernelRecord* record, EntryReason reason) {
   const bool fallthrough = record->kernel.isFallthrough();
   return {record, fallthrough ? EntryReason::kFallthrough : reason, fallthrough};
@@ -50,12 +54,19 @@ std::optional<Choice> chooseComposite(const KernelMap& kernels, DispatchKey key)
     return std::nullopt;
   }
   if (!isAutogradSlot(key)) return std::nullopt;
-  if (const KernelRecord* alias = kernels.find(DispatchKey::Autograd)) return of(alias, EntryReason::kAutogradAlias);
   if (implicit_kernel == nullptr || explicit_kernel != nullptr || !compositeServesBelow(kernels, key))
     return std::nullopt;
   if (key == DispatchKey::AutogradOther && anyOtherBackendHasKernel(kernels))
     return Choice{nullptr, EntryReason::kAmbiguousAutogradOther, false};
   return Choice{nullptr, EntryReason::kCompositeHandledBelow, true};
+}
+
+std::optional<Choice> chooseAlias(const KernelMap& kernels, DispatchKey key) {
+  if (isAutogradSlot(key))
+    if (const KernelRecord* alias = kernels.find(DispatchKey::Autograd)) return of(alias, EntryReason::kAutogradAlias);
+  if (isAutocastSlot(key))
+    if (const KernelRecord* alias = kernels.find(DispatchKey::Autocast)) return of(alias, EntryReason::kAutocastAlias);
+  return std::nullopt;
 }
 
 TableEntry entryFor(const Choice& choice) {
@@ -105,7 +116,8 @@ bool applies(const KernelRecord& stand_in, const KernelMap& kernels, const Kerne
   for (const KernelMap* map : {&kernels, &others})
     for (const KernelMap::Slot& slot : map->slots())
       if (isRuntimeKey(slot.key) && !passes(slot.key)) return false;
-  return passes(autogradKeyOf(backend));  // aliases reach it
+  const DispatchKey autocast = autocastKeyOf(backend);  // aliases reach this and Autograd's
+  return passes(autogradKeyOf(backend)) && (autocast == DispatchKey::Undefined || passes(autocast));
 }
 
 /// The newest of the key's kernels that is no stand-in, or one that applies.
@@ -125,6 +137,7 @@ Choice TableComputer::choose(const KernelMap& kernels, const KernelMap& fallback
     exact = findApplying(kernels, fallbacks, key);
   if (exact != nullptr) return of(exact, EntryReason::kKernel);
   if (auto composite = chooseComposite(kernels, key)) return *composite;
+  if (auto alias = chooseAlias(kernels, key)) return *alias;
   if (const KernelRecord* fallback = fallbacks.find(key)) return of(fallback, EntryReason::kBackendFallback);
   return {};
 }
@@ -177,6 +190,8 @@ const char* toString(EntryReason reason) {
       return "CompositeImplicitAutograd";
     case EntryReason::kAutogradAlias:
       return "Autograd alias";
+    case EntryReason::kAutocastAlias:
+      return "Autocast alias";
     case EntryReason::kBackendFallback:
       return "backend fallback";
     case EntryReason::kFallthrough:

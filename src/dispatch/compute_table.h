@@ -5,10 +5,10 @@
 //   1 the exact kernel for its key, newest first (may be a fallthrough)
 //   2 CompositeExplicitAutograd                 for backend slots and Undefined
 //   3 CompositeImplicitAutograd                 for backend slots and Undefined
-//   4 the alias Autograd                        for Autograd slots
-//   5 fallthrough, "composite handled below"    for an Autograd slot whose backend slot is filled by 3: Autocast has
+//   4 fallthrough, "composite handled below"    for an Autograd slot whose backend slot is filled by 3: Autocast has
 //                                               to see the composite whole, so it runs below Autograd; AutogradOther:
 //                                               an ambiguity, and an error, when a backend it serves has its own kernel
+//   5 the alias Autograd or Autocast            for Autograd and Autocast slots
 //   6 the backend fallback of its key (may be a fallthrough)
 //   7 missing: calling it is an error that lists what is registered
 //

@@ -20,6 +20,8 @@ constexpr DispatchKey kFallthroughKeys[] = {
     DispatchKey::AutocastXPU,
     DispatchKey::AutocastHPU,
     DispatchKey::AutocastPrivateUse1,
+    DispatchKey::AutocastPrivateUse2,
+    DispatchKey::AutocastPrivateUse3,
     DispatchKey::BackendSelect,
 };
 

@@ -48,9 +48,9 @@ bool isNamed(const std::string& message, std::string_view name) {
   return false;
 }
 
-// " (device opencl)" where the key doesn't say it: PrivateUse1.
+// " (device opencl)" where the key doesn't say it: PrivateUse1, 2 and 3.
 std::string deviceNameOf(BackendComponent backend) {
-  return backend == BackendComponent::PrivateUse1 ? detail::str(" (device ", kPrivateUse1, ")") : "";
+  return backend >= BackendComponent::PrivateUse1 ? detail::str(" (device ", deviceTypeOf(backend), ")") : "";
 }
 
 std::string whatToDo(DispatchKey key) {

@@ -1,6 +1,7 @@
 #include <shunt/tensor/privateuse1.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
 #include <memory>
@@ -19,15 +20,20 @@ constexpr BackendComponent kDeviceBackends[] = {
 #undef SHUNT_DEVICE
 };
 
-// PrivateUse1's own name, or null. Never freed: names are read without a lock.
-constinit std::atomic<const char*> private_use_name{nullptr};
+// The names that PrivateUse1, 2 and 3 were given, or null. Never freed: names are read without a lock.
+constinit std::array<std::atomic<const char*>, kNumDeviceTypes - static_cast<int>(kPrivateUse1)> given_names{};
+
+std::atomic<const char*>& givenName(DeviceType type) {
+  return given_names[static_cast<size_t>(type) - static_cast<size_t>(kPrivateUse1)];
+}
 
 // Types with neither a backend nor a key of their own: nothing can ever be on them, so a backend may have their names.
 constexpr DeviceType kNamesOnly[] = {DeviceType::OPENGL, DeviceType::OPENCL, DeviceType::IDEEP};
 
 std::optional<DeviceType> findType(std::string_view name) {
-  const char* renamed = private_use_name.load(std::memory_order_acquire);
-  if (renamed != nullptr && name == renamed) return kPrivateUse1;
+  for (DeviceType type : {kPrivateUse1, kPrivateUse2, kPrivateUse3})
+    if (const char* given = givenName(type).load(std::memory_order_acquire); given != nullptr && name == given)
+      return type;
   for (int i = 0; i < kNumDeviceTypes; ++i)
     if (kDeviceNames[i] == name) return static_cast<DeviceType>(i);
   return std::nullopt;
@@ -37,7 +43,8 @@ DeviceType parseType(std::string_view name, const std::string& whole) {
   if (const auto type = findType(name)) return *type;
   std::string known;
   for (const char* n : kDeviceNames) known += (known.empty() ? "" : ", ") + std::string(n);
-  if (const char* renamed = private_use_name.load(std::memory_order_acquire)) known += ", " + std::string(renamed);
+  for (const auto& given : given_names)
+    if (const char* n = given.load(std::memory_order_acquire)) known += ", " + std::string(n);
   throw Error(
       detail::str("Expected one of ", known, " device type at start of device string: ", whole.empty() ? "''" : whole));
 }
@@ -63,28 +70,35 @@ std::string Device::str() const {
 }
 
 const char* deviceTypeName(DeviceType type) {
-  if (type == kPrivateUse1)
-    if (const char* renamed = private_use_name.load(std::memory_order_acquire)) return renamed;
+  if (isPrivateUse(type))
+    if (const char* given = givenName(type).load(std::memory_order_acquire)) return given;
   return kDeviceNames[static_cast<size_t>(type)];
 }
 
-void rename_privateuse1_backend(const std::string& name) {
+void rename_privateuse_backend(DeviceType type, const std::string& name) {
   const auto isWord = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); };
+  SHUNT_CHECK(isPrivateUse(type), "rename_privateuse_backend: expected the device type of PrivateUse1, 2 or 3, got ",
+              type, ", which has a name");
+  const std::string key = toString(backendOf(type));
   SHUNT_CHECK(
-      !name.empty() && name[0] >= 'a' && name[0] <= 'z' && std::all_of(name.begin(), name.end(), isWord),
+      !name.empty() && name[0] >= 'a' && name[0] <= 'z' && std::ranges::all_of(name, isWord),
       "rename_privateuse1_backend: expected lower-case letters, digits and underscores, the first a letter, got '",
-      name, "'");
+      name, "' for ", key);
   const auto taken = findType(name);
-  SHUNT_CHECK(!taken || *taken == kPrivateUse1 || std::ranges::count(kNamesOnly, *taken) != 0,
-              "rename_privateuse1_backend: '", name, "' is the name of another device type, one with a ",
-              backendOf(*taken) == BackendComponent::CPU ? "key" : "backend", " of its own; choose another name");
+  SHUNT_CHECK(!taken || *taken == type || std::ranges::count(kNamesOnly, *taken) != 0, "rename_privateuse1_backend: '",
+              name, "' is the name of another device type, one with a ",
+              backendOf(*taken) == BackendComponent::CPU ? "key" : "backend", " of its own; choose another name for ",
+              key);
   auto text = std::make_unique<char[]>(name.size() + 1);
   std::ranges::copy(name, text.get());
   const char* before = nullptr;
-  if (private_use_name.compare_exchange_strong(before, text.get())) return (void)text.release();
-  SHUNT_CHECK(name == before, "rename_privateuse1_backend: PrivateUse1 has been renamed to '", before,
-              "' already, and can't become '", name, "': a process has one such backend");
+  if (givenName(type).compare_exchange_strong(before, text.get())) return (void)text.release();
+  SHUNT_CHECK(name == before, "rename_privateuse1_backend: ", key, " has been renamed to '", before,
+              "' already, and can't become '", name, "': a process has one such backend; PrivateUse2 and PrivateUse3 ",
+              "are for more");
 }
+
+void rename_privateuse1_backend(const std::string& name) { rename_privateuse_backend(kPrivateUse1, name); }
 
 std::string get_privateuse1_backend() { return deviceTypeName(kPrivateUse1); }
 

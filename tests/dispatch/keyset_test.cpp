@@ -8,8 +8,9 @@ namespace {
 constexpr const char* kOrder =
     "Python PythonTLSSnapshot Functionalize VmapMode Batched Tracer Named Conjugate Negative ZeroTensor "
     "ADInplaceOrView "
-    "AutogradOther AutogradFunctionality AutogradNestedTensor AutocastCPU AutocastCUDA AutocastXPU AutocastHPU "
-    "AutocastPrivateUse1 Fake PythonKernel TransformBack BackendSelect CustomRNGKeyId MkldnnCPU SparseCsrCUDA "
+    "AutogradNestedTensor AutogradFunctionality AutogradOther AutocastCPU AutocastCUDA AutocastXPU AutocastHPU "
+    "AutocastPrivateUse1 AutocastPrivateUse2 AutocastPrivateUse3 Fake PythonKernel TransformBack BackendSelect "
+    "CustomRNGKeyId MkldnnCPU SparseCsrCUDA "
     "SparseCsrCPU "
     "ORT FPGA Metal Vulkan "
     "NestedTensorFunctionality SparseFunctionality QuantizedFunctionality Dense ";
@@ -37,6 +38,8 @@ TEST(DispatchKey, NamesRoundTrip) {
   }
   EXPECT_EQ(parseDispatchKey("CatchAll"), DispatchKey::CompositeImplicitAutograd);
   EXPECT_EQ(parseDispatchKey("Autograd"), DispatchKey::Autograd);
+  EXPECT_EQ(parseDispatchKey("Autocast"), DispatchKey::Autocast);
+  EXPECT_EQ(parseDispatchKey("DefaultBackend"), DispatchKey::CompositeExplicitAutograd);
   EXPECT_EQ(parseDispatchKey("NoSuchKey"), std::nullopt);
   EXPECT_EQ(parseDispatchKey("EndOfRuntimeKeys"), std::nullopt);
 }

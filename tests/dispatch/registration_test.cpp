@@ -89,6 +89,39 @@ TEST(Registration, CompositeRunsBelowAutogradUnlessTheBackendHasItsOwn) {
   EXPECT_THAT(table(), HasSubstr("AutogradMeta: [fallthrough: composite runs below]"));
 }
 
+TEST(Registration, AliasesServeTheirSlotsWhereNothingNearerDoes) {
+  Library def = fragment("regG");
+  def.def("f(Tensor x) -> int", &answer<1>);  // a composite
+  const auto table = [] { return findOp("regG::f").dumpComputedTable(); };
+  Library autograd = implBlock("regG", DispatchKey::Autograd);
+  autograd.impl("f", &answer<2>);
+  EXPECT_THAT(table(), HasSubstr("AutogradCPU: [fallthrough: composite runs below]"));
+  EXPECT_THAT(table(), Not(HasSubstr("Autograd alias"))) << "the composite's parts define the gradient";
+  {
+    Library cpu = implBlock("regG", DispatchKey::CPU);
+    cpu.impl("f", &answer<3>);
+    EXPECT_THAT(table(),
+                AllOf(HasSubstr("[Autograd alias]"), HasSubstr("AutogradMeta: [fallthrough: composite runs below]")));
+    EXPECT_EQ(findOp("regG::f").typed<Answer>().redispatch(DispatchKeySet({DispatchKey::AutogradCPU, DispatchKey::CPU}),
+                                                           cpuTensor()),
+              2);
+  }
+  EXPECT_THAT(table(), Not(HasSubstr("Autograd alias")));
+
+  Library autocast = implBlock("regG", DispatchKey::Autocast);
+  autocast.impl("f", &answer<4>);
+  for (const char* key : {"AutocastCPU", "AutocastCUDA", "AutocastPrivateUse2"}) {
+    const std::string all = table();
+    const size_t line = all.find(std::string(key) + ": ");
+    ASSERT_NE(line, std::string::npos) << key;
+    EXPECT_THAT(all.substr(line, all.find('\n', line) - line), HasSubstr("[Autocast alias]"));
+  }
+  EXPECT_EQ(findOp("regG::f").typed<Answer>().redispatch(DispatchKeySet(DispatchKey::AutocastCPU), cpuTensor()), 4);
+  Library exact = implBlock("regG", DispatchKey::AutocastCPU);
+  exact.impl("f", &answer<5>);
+  EXPECT_EQ(findOp("regG::f").typed<Answer>().redispatch(DispatchKeySet(DispatchKey::AutocastCPU), cpuTensor()), 5);
+}
+
 TEST(Registration, AutogradOtherIsAmbiguousWithACompositeAndABackendKernel) {
   Library def = fragment("reg4");
   def.def("f(Tensor x) -> int", &answer<1>);

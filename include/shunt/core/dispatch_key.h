@@ -41,14 +41,16 @@ namespace shunt {
   S(Negative)                                \
   S(ZeroTensor)                              \
   S(ADInplaceOrView)                         \
-  S(AutogradOther)                           \
-  P(AutogradFunctionality, Autograd)         \
   S(AutogradNestedTensor)                    \
+  P(AutogradFunctionality, Autograd)         \
+  S(AutogradOther)                           \
   S(AutocastCPU)                             \
   S(AutocastCUDA)                            \
   S(AutocastXPU)                             \
   S(AutocastHPU)                             \
   S(AutocastPrivateUse1)                     \
+  S(AutocastPrivateUse2)                     \
+  S(AutocastPrivateUse3)                     \
   S(Fake)                                    \
   S(PythonKernel)                            \
   S(TransformBack)                           \
@@ -67,7 +69,7 @@ namespace shunt {
   P(Dense, )
 
 // Alias keys: accepted by registrations only.
-#define SHUNT_FORALL_ALIASES(X) X(Autograd) X(CompositeImplicitAutograd) X(CompositeExplicitAutograd)
+#define SHUNT_FORALL_ALIASES(X) X(Autograd) X(Autocast) X(CompositeImplicitAutograd) X(CompositeExplicitAutograd)
 
 /// The bit of a backend inside a keyset, counted from the lowest.
 enum class BackendComponent : uint8_t {
@@ -118,6 +120,9 @@ enum class DispatchKey : uint16_t {
   CompositeExplicit = CompositeExplicitAutograd,
   CatchAll = CompositeImplicitAutograd,
   Default = CompositeImplicitAutograd,
+  DefaultBackend = CompositeExplicitAutograd,
+  CPUTensorId = CPU,
+  CUDATensorId = CUDA,
 };
 // clang-format on
 

@@ -111,9 +111,10 @@ inline constexpr DispatchKeySet kAutogradKeys = DispatchKeySet::of(Functionality
                                                 DispatchKeySet::of(Functionality::AutogradNestedTensor);
 inline constexpr DispatchKeySet kAutogradAndViewKeys =
     kAutogradKeys | DispatchKeySet::of(Functionality::ADInplaceOrView);
-inline constexpr DispatchKeySet kAutocastKeys{DispatchKey::AutocastCPU, DispatchKey::AutocastCUDA,
-                                              DispatchKey::AutocastXPU, DispatchKey::AutocastHPU,
-                                              DispatchKey::AutocastPrivateUse1};
+inline constexpr DispatchKeySet kAutocastKeys{DispatchKey::AutocastCPU,         DispatchKey::AutocastCUDA,
+                                              DispatchKey::AutocastXPU,         DispatchKey::AutocastHPU,
+                                              DispatchKey::AutocastPrivateUse1, DispatchKey::AutocastPrivateUse2,
+                                              DispatchKey::AutocastPrivateUse3};
 /// Functionalities whose keys hold data: the lowest four, and the backends that have one key only.
 inline constexpr DispatchKeySet kBackendFunctionalities =
     DispatchKeySet::fullAfter(DispatchKey::CustomRNGKeyId).functionalities();
@@ -140,6 +141,10 @@ constexpr DispatchKey autocastKeyOf(BackendComponent b) {
       return DispatchKey::AutocastHPU;
     case BackendComponent::PrivateUse1:
       return DispatchKey::AutocastPrivateUse1;
+    case BackendComponent::PrivateUse2:
+      return DispatchKey::AutocastPrivateUse2;
+    case BackendComponent::PrivateUse3:
+      return DispatchKey::AutocastPrivateUse3;
     default:
       return DispatchKey::Undefined;
   }

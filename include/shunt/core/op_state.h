@@ -25,6 +25,7 @@ enum class EntryReason : uint8_t {
   kCompositeExplicit,
   kCompositeImplicit,
   kAutogradAlias,
+  kAutocastAlias,
   kBackendFallback,
   kFallthrough,
   kCompositeHandledBelow,

@@ -20,7 +20,8 @@ using DeviceIndex = int8_t;
   X(OPENCL, "opencl", CPU) X(IDEEP, "ideep", CPU) X(HIP, "hip", HIP) X(FPGA, "fpga", CPU) X(ORT, "ort", CPU)     \
   X(XLA, "xla", XLA) X(Vulkan, "vulkan", CPU) X(Metal, "metal", CPU) X(XPU, "xpu", XPU) X(MPS, "mps", MPS)       \
   X(Meta, "meta", Meta) X(HPU, "hpu", HPU) X(VE, "ve", VE) X(Lazy, "lazy", Lazy) X(IPU, "ipu", IPU)              \
-  X(PrivateUse1, "privateuseone", PrivateUse1)
+  X(PrivateUse1, "privateuseone", PrivateUse1) X(PrivateUse2, "privateusetwo", PrivateUse2)                      \
+  X(PrivateUse3, "privateusethree", PrivateUse3)
 
 // clang-format on
 enum class DeviceType : int8_t {
@@ -28,16 +29,20 @@ enum class DeviceType : int8_t {
   SHUNT_FORALL_DEVICE_TYPES(SHUNT_DEVICE)
 #undef SHUNT_DEVICE
 };
-inline constexpr int kNumDeviceTypes = static_cast<int>(DeviceType::PrivateUse1) + 1;
+inline constexpr int kNumDeviceTypes = static_cast<int>(DeviceType::PrivateUse3) + 1;
 inline constexpr DeviceType kCPU = DeviceType::CPU;
 inline constexpr DeviceType kCUDA = DeviceType::CUDA;
 inline constexpr DeviceType kMeta = DeviceType::Meta;
 inline constexpr DeviceType kPrivateUse1 = DeviceType::PrivateUse1;
+inline constexpr DeviceType kPrivateUse2 = DeviceType::PrivateUse2;
+inline constexpr DeviceType kPrivateUse3 = DeviceType::PrivateUse3;
+/// Whether the type is one that backends outside the library use.
+constexpr bool isPrivateUse(DeviceType type) { return type >= kPrivateUse1; }
 
 class SHUNT_API Device {
  public:
   constexpr Device(DeviceType type, DeviceIndex index = -1) : type_(type), index_(index) {}
-  /// "cpu", "cuda:1", "privateuseone" or the name PrivateUse1 was renamed to. Throws on anything else.
+  /// "cpu", "cuda:1", "privateuseone" or the name that PrivateUse1, 2 or 3 was renamed to. Throws on anything else.
   Device(const std::string& text);
   Device(const char* text) : Device(std::string(text)) {}
 

@@ -1,5 +1,5 @@
-// The name of the device type that outside backends use: PrivateUse1, "privateuseone" until a backend library renames
-// it.
+// The names of the device types that outside backends use: PrivateUse1, 2 and 3, "privateuseone", "privateusetwo" and
+// "privateusethree" until a backend library renames them.
 #pragma once
 
 #include <shunt/tensor/device.h>
@@ -14,6 +14,8 @@ namespace shunt {
 /// and underscores and none of a device type that has a backend or a key of its own; "opencl", "opengl" and "ideep",
 /// which have neither, give way. Any thread. As PyTorch's torch.utils.rename_privateuse1_backend.
 SHUNT_API void rename_privateuse1_backend(const std::string& name);
+/// The same for any of the three, so that three outside backends can stand side by side. Throws for other types.
+SHUNT_API void rename_privateuse_backend(DeviceType type, const std::string& name);
 /// "privateuseone", or what it was renamed to.
 SHUNT_API std::string get_privateuse1_backend();
 

@@ -111,6 +111,8 @@ class SHUNT_API Tensor {
 
   // The other conversions are the dictionary's overloads of `to`.
   Tensor cpu() const { return to(TensorOptions(Device(kCPU))); }
+  /// On the current CUDA device. Throws where CUDA has no backend.
+  Tensor cuda() const { return to(TensorOptions(Device(kCUDA))); }
 
   Tensor operator-() const;
   Tensor operator~() const;

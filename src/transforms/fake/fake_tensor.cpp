@@ -29,7 +29,7 @@ Device normalized(Device device) {
   device = device.has_index() ? device : ensure_has_index(device);
   // Nobody tells the current one of devices that aren't here: it's the first, as in PyTorch, so that "cuda" is
   // "cuda:0". A backend of the user's own without a guard has real tensors, whose devices have no index.
-  return device.has_index() || device.type() == DeviceType::PrivateUse1 ? device : Device(device.type(), 0);
+  return device.has_index() || isPrivateUse(device.type()) ? device : Device(device.type(), 0);
 }
 
 Storage makeStorage(size_t nbytes, Device device) {

@@ -21,7 +21,7 @@ namespace shunt {
 )";
 
 /// The devices that have autocast, with the key of each.
-constexpr const char* kDevices[] = {"CPU", "CUDA", "PrivateUse1"};
+constexpr const char* kDevices[] = {"CPU", "CUDA", "PrivateUse1", "PrivateUse2", "PrivateUse3"};
 
 std::string targetType(const AutocastRule& rule) {
   if (rule.policy == CastPolicy::kFloat32) return "kFloat";
