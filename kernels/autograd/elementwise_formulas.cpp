@@ -104,6 +104,12 @@ Tensor addcdiv_tensor2_backward(const Tensor& grad, const Tensor& tensor1, const
   return grad.neg().mul(maybe_multiply(tensor1.div(tensor2).div(tensor2), value));
 }
 
+Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta, const Scalar& threshold) {
+  // beta s (1 - s), s = sigmoid(beta x); from the threshold on softplus is a line
+  const Tensor scaled = self.mul(beta);
+  return zero_where(scaled.ge(threshold), sigmoid_backward(grad, scaled.sigmoid()).mul(beta));
+}
+
 Tensor sigmoid_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output) {
   // d/dy of y (1 - y)
   return grad.mul(grad_output).mul(output.mul(Scalar(-2)).add(Scalar(1)));

@@ -43,6 +43,7 @@ Tensor lerp_self_backward(const Tensor& grad, const Scalar& weight);
 Tensor addcdiv_tensor2_backward(const Tensor& grad, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value);
 
 // Second derivatives of activations.
+Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta, const Scalar& threshold);
 Tensor sigmoid_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output);
 Tensor tanh_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output);
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);

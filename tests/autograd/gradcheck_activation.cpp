@@ -19,6 +19,9 @@ Cases activationCases() {
   c.push_back(unary("sigmoid", [](const Tensor& x) { return x.sigmoid(); }));
   c.push_back(unary("relu", [](const Tensor& x) { return x.relu(); }));
   c.push_back(unary("threshold", [](const Tensor& x) { return threshold(x, 0.5, 7); }));
+  c.push_back(unary("leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.3); }));
+  c.push_back(unary("hardtanh", [](const Tensor& x) { return hardtanh(x, -0.9, 1.1); }));
+  c.push_back(unary("softplus", [](const Tensor& x) { return softplus(x, 1.5, 2); }));
   c.push_back(unary("silu", [](const Tensor& x) { return silu(x); }));
   c.push_back(unary("gelu", [](const Tensor& x) { return gelu(x); }));
   c.push_back(unary("gelu", [](const Tensor& x) { return gelu(x, "tanh"); }));
@@ -27,6 +30,12 @@ Cases activationCases() {
       "sigmoid_backward", [](const Tensor& g, const Tensor& y) { return sigmoid_backward(g, y); }, 0.1, 0.9));
   c.push_back(backwardForm("threshold_backward",
                            [](const Tensor& g, const Tensor& x) { return threshold_backward(g, x, 0.5); }));
+  c.push_back(backwardForm("leaky_relu_backward",
+                           [](const Tensor& g, const Tensor& x) { return leaky_relu_backward(g, x, 0.3, false); }));
+  c.push_back(backwardForm("hardtanh_backward",
+                           [](const Tensor& g, const Tensor& x) { return hardtanh_backward(g, x, -0.9, 1.1); }));
+  c.push_back(backwardForm("softplus_backward",
+                           [](const Tensor& g, const Tensor& x) { return softplus_backward(g, x, 1.5, 2); }));
   c.push_back(backwardForm("silu_backward", [](const Tensor& g, const Tensor& x) { return silu_backward(g, x); }));
   c.push_back(backwardForm("gelu_backward", [](const Tensor& g, const Tensor& x) { return gelu_backward(g, x); }));
   c.push_back(

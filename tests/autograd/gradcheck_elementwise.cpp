@@ -117,6 +117,8 @@ void addInplace(Cases& c) {
   inplace(c, "div_.Tensor", [](Tensor& y, const Tensor& w) { y.div_(w); }, 0.5, 2);
   inplace(c, "pow_.Tensor", [](Tensor& y, const Tensor& w) { y.pow_(w); }, 0.5, 2);
   inplace(c, "pow_.Scalar", [](Tensor& y, const Tensor&) { y.pow_(3); });
+  inplace(c, "leaky_relu_", [](Tensor& y, const Tensor&) { leaky_relu_(y, 0.2); });
+  inplace(c, "hardtanh_", [](Tensor& y, const Tensor&) { hardtanh_(y, -0.9, 1.1); });
   inplace(c, "threshold_", [](Tensor& y, const Tensor&) { threshold_(y, 0.1, -3); });
   inplace(c, "masked_fill_.Scalar", [](Tensor& y, const Tensor&) { y.masked_fill_(y.gt(0), 3); });
   inplace(c, "exp_", [](Tensor& y, const Tensor&) { y.exp_(); });

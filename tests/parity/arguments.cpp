@@ -102,6 +102,26 @@ Value drawExpand(Draft& d) {
   return Value::ofInts(sizes);
 }
 
+Value drawRepeats(Draft& d) {
+  std::vector<int64_t> repeats(d.subject().size() + (d.rng.chance(0.3) ? 1 : 0));
+  for (int64_t& r : repeats) r = d.rng.range(0, 3);
+  return Value::ofInts(repeats);
+}
+
+// One for each dimension that is rolled; without dimensions one for all elements.
+Value drawShifts(Draft& d) {
+  std::vector<int64_t> dims, shifts;
+  const int64_t n = d.dims();
+  for (int64_t k = 0; k < n; ++k)
+    if (d.rng.chance(0.5)) dims.push_back(d.rng.chance(0.3) ? k - n : k);
+  d.rng.shuffle(dims);
+  for (size_t i = 0; i < std::max<size_t>(dims.size(), 1); ++i) shifts.push_back(d.rng.range(-7, 7));
+  d.preset("dims", Value::ofInts(dims));
+  return Value::ofInts(shifts);
+}
+
+Value drawDiagonal(Draft& d) { return Value::ofInt(d.rng.range(-3, 3)); }
+
 Value drawSumToSize(Draft& d) { return Value::ofInts(drawBroadcastable(d.rng, d.subject())); }
 
 Value drawStridedSizes(Draft& d) {
@@ -244,6 +264,11 @@ constexpr Domain kDomains[] = {
     {"reshape", "shape", drawReshape},
     {"expand", "size", drawExpand},
     {"sum_to_size", "size", drawSumToSize},
+    {"repeat", "repeats", drawRepeats},
+    {"roll", "shifts", drawShifts},
+    {"tri*", "diagonal", drawDiagonal},
+    {"*close", "rtol", drawPositive},
+    {"*close", "atol", drawPositive},
     {"as_strided*", "size", drawStridedSizes},
     {"*", "stride", drawStridesFor},
     {"*", "split_sizes", drawSplitSizes},

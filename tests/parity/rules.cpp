@@ -50,6 +50,8 @@ constexpr Rule kRules[] = {
     {"nll_loss_backward", "G nc C W Q|G c C W Q", kAccumulates | kSameDtypes},
     {"cross_entropy_loss", "nc C W|c C W|ncx C W|nc @ W", kAccumulates | kSameDtypes},
     {"mse_loss", "% %", kAccumulates},
+    {"l1_loss", "% %", kAccumulates},
+    {"binary_cross_entropy_with_logits", "% % % %", kAccumulates | kSameDtypes},
     {"mse_loss_backward", "G % %", kAccumulates | kSameDtypes},
     {"layer_norm", "A N N", kAccumulates | kSameDtypes},
     {"native_layer_norm", "A N N", kAccumulates | kSameDtypes},
@@ -58,6 +60,13 @@ constexpr Rule kRules[] = {
     // libtorch reads the first element, whatever the shape, also where there is none.
     {"_local_scalar_dense", "D", kNoInvalid},
     // Shapes.
+    {"isclose", "% %", kSameDtypes},
+    {"allclose", "% %", kSameDtypes},
+    {"equal", "A @|A A", kSameDtypes},
+    {"repeat", "A"},
+    {"roll", "A"},
+    {"tril*", "nk|*nk"},
+    {"triu*", "nk|*nk"},
     {"cat", "L"},
     {"stack", "K"},
     {"index_select", "A I"},

@@ -28,6 +28,9 @@ constexpr Tolerance kTolerances[] = {
     {"sqrt", 0, 4, false, false},
     {"reciprocal", 0, 4, false, false},
     {"div", 0, 4, false, false},
+    {"true_divide", 0, 4, false, false},
+    {"softplus", 4, 16, false, false},
+    {"softplus_backward", 8, 32, false, false},
     {"fmod", 0, 8, true, true},
     {"remainder", 0, 8, true, true},
     // An extreme's gradient is divided among those that are equal.
@@ -56,6 +59,8 @@ constexpr Tolerance kTolerances[] = {
     {"native_layer_norm*", 32, 32, true, false, false, false, 1},
     {"nll_loss*", 8, 8, true, false},
     {"mse_loss", 8, 8, true, false},
+    {"l1_loss", 8, 8, true, false},
+    {"binary_cross_entropy_with_logits", 32, 64, true, false},
     {"mse_loss_backward", 2, 8, true, false},
     {"sum*", 32, 4, true, true},
     {"mean*", 32, 4, true, false},

@@ -83,6 +83,53 @@ struct SiluBackward : FloatOnly<2> {
   }
 };
 
+/// x, or x times the slope where x is not positive (Maas et al., ICML 2013).
+struct LeakyRelu : FloatOnly<1, 1> {
+  static constexpr bool kSameOutput = true;
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x, C slope) const {
+    return x > C(0) ? x : x * slope;
+  }
+};
+
+/// Of the input, or of the result where the slope is not negative: both have one sign then.
+struct LeakyReluBackward : FloatOnly<2, 1> {
+  static constexpr int kLayoutOrder[] = {1, 0};
+  static constexpr const char* kArguments[] = {"grad_output", "self"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C x, C slope) const {
+    return x > C(0) ? grad : grad * slope;
+  }
+};
+
+/// 0 where the input was cut, or isn't a number.
+struct HardtanhBackward : FloatOnly<2, 2> {
+  static constexpr const char* kArguments[] = {"grad_output", "self"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C x, C min, C max) const {
+    return ((x > min) & (x < max)) ? grad : C(0);
+  }
+};
+
+/// log(1 + exp(beta x)) / beta, and x itself where beta x is above the threshold.
+struct Softplus : FloatOnly<1, 2> {
+  static constexpr bool kSameOutput = true;
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x, C beta, C threshold) const {
+    const C scaled = x * beta;
+    return scaled > threshold ? x : math::log1p(math::exp(scaled)) / beta;
+  }
+};
+
+struct SoftplusBackward : FloatOnly<2, 2> {
+  static constexpr const char* kArguments[] = {"grad_output", "self"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C x, C beta, C threshold) const {
+    const C scaled = x * beta, z = math::exp(scaled);
+    return scaled > threshold ? grad : grad * z / (z + C(1));
+  }
+};
+
 struct SigmoidBackward : FloatOnly<2> {
   static constexpr const char* kArguments[] = {"grad_output", "output"};
   template <class C>

@@ -1,0 +1,51 @@
+// l1_loss and binary_cross_entropy_with_logits: losses that are made of other operators.
+#include "generated/native_functions.h"
+#include "kernels/common/view_util.h"
+#include "kernels/nn/reduction.h"
+
+#include <shunt/ops.h>
+
+namespace shunt::native {
+namespace {
+
+Tensor reduced(const Tensor& losses, int64_t reduction) {
+  switch (nn::lossReduction(reduction)) {
+    case nn::LossReduction::kMean:
+      return shunt::mean(losses);
+    case nn::LossReduction::kSum:
+      return shunt::sum(losses);
+    case nn::LossReduction::kNone:
+      break;
+  }
+  return losses;
+}
+
+}  // namespace
+
+Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  return reduced(shunt::abs(shunt::sub(self, target)), reduction);
+}
+
+/// (1 - t) x + w log(1 + exp(-x)), w = (p - 1) t + 1 with positive weights p; the exponents are kept from overflow by
+/// taking max(-x, 0) out of the logarithm.
+Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
+                                        const std::optional<Tensor>& pos_weight, int64_t reduction) {
+  implOf(self, "binary_cross_entropy_with_logits");
+  implOf(target, "binary_cross_entropy_with_logits", "target");
+  const Tensor negative = shunt::neg(self);
+  const Tensor largest = shunt::clamp_min(negative, 0);
+  const Tensor logs =
+      shunt::log(shunt::add(shunt::exp(shunt::neg(largest)), shunt::exp(shunt::sub(negative, largest))));
+  const Tensor linear = shunt::mul(shunt::rsub(target, 1), self);
+  Tensor loss;
+  if (pos_weight && pos_weight->defined()) {
+    const Tensor factor = shunt::add(shunt::mul(shunt::sub(*pos_weight, 1), target), 1);
+    loss = shunt::add(linear, shunt::mul(factor, shunt::add(logs, largest)));
+  } else {
+    loss = shunt::add(shunt::add(linear, largest), logs);
+  }
+  if (weight && weight->defined()) loss = shunt::mul(loss, *weight);
+  return reduced(loss, reduction);
+}
+
+}  // namespace shunt::native
