@@ -30,13 +30,17 @@ constexpr DispatchKeySet kBelowTracer = DispatchKeySet::fullAfter(DispatchKey::T
                           callSite()));
 }
 
-// Composites work on any tensors, but kernels and fake tensors' fallback don't know wrappers.
 DispatchKeySet keysBelow(const std::vector<Operand>& operands) {
   uint64_t keys = 0;
   for (const Operand& o : operands) keys |= o.inner.key_set().raw();
   const detail::LocalState& tls = detail::tls_state;
   const auto effective = DispatchKeySet::fromRaw((keys | tls.included) & ~tls.excluded);
-  return (effective & kBelowTracer).remove(DispatchKey::Fake).remove(DispatchKey::PythonKernel);
+  return effective & kBelowTracer;
+}
+
+// Composites work on any tensors, but kernels and fake tensors' fallback don't know wrappers.
+DispatchKeySet forComposites(DispatchKeySet below) {
+  return below.remove(DispatchKey::Fake).remove(DispatchKey::PythonKernel);
 }
 
 bool requiresGrad(const std::vector<Operand>& operands) {
@@ -117,12 +121,54 @@ IValue Recording::finishReturn(Graph::Node* node, const IValue& result, const st
   });
 }
 
+// Note [What autograd saves]
+// The Autograd kernel of an in-place operator whose gradient needs what it overwrites saves a clone of that, which a
+// recorded backward reads: so this clone is a node, before the operator's. All else that Autograd kernels save are
+// arguments, results, and aliases of these, which Recording::derived knows by their memory.
+void Recording::runBelow(const OperatorHandle& op, const std::vector<Operand>& operands, Stack* stack) {
+  if (!op.schema().is_mutable() || !requiresGrad(operands)) {
+    const TracerOff off;
+    return op.callBoxed(stack);
+  }
+  struct Inside {
+    explicit Inside(Recording& r) : recording(r) {
+      recording.inside_ = true;
+      setActiveTrace(nullptr);
+    }
+    ~Inside() {
+      recording.inside_ = false;
+      setActiveTrace(&recording);
+    }
+    Recording& recording;
+  } const inside(*this);
+  op.redispatchBoxed(keysBelow(operands), stack);  // not a call, which would come back here
+}
+
+void Recording::callInside(const OperatorHandle& op, Stack* stack) {
+  const bool in_autograd = !tls_excluded().hasAny(DispatchKeySet::of(Functionality::AutogradFunctionality));
+  if (!in_autograd || op.operator_name().name != "aten::clone") {
+    const TracerOff off;
+    return op.callBoxed(stack);
+  }
+  struct Recorded {
+    explicit Recorded(Recording& r) : recording(r) { set(false); }
+    ~Recorded() { set(true); }
+    void set(bool inside) {
+      recording.inside_ = inside;
+      recording.force_plain_ = !inside;
+      setActiveTrace(inside ? nullptr : &recording);
+    }
+    Recording& recording;
+  } recorded(*this);
+  call(op, {}, stack);
+}
+
 void Recording::call(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   syncGrads();
   const FunctionSchema& schema = op.schema();
   const size_t n = schema.arguments().size();
   const std::vector<Operand> operands = operandsOf(*stack, n);
-  const DispatchKeySet below = keysBelow(operands);
+  const DispatchKeySet below = forComposites(keysBelow(operands));
   const bool composite = goesToComposite(*StateInUse(op.op()), below - kAutocastKeys);
   // Autograd saves what a composite has made along the way, which has to be in the graph.
   if (composite && (takes_apart ? takes_apart(op) : requiresGrad(operands))) return op.redispatchBoxed(below, stack);
@@ -130,16 +176,13 @@ void Recording::call(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   Graph::Node recorded(op);
   recorded.modes = Graph::Modes::now();
   for (size_t i = 0; i < n; ++i) recorded.arguments.push_back(argumentOf(peek(*stack, i, n), operands));
-  bool plain = inBackward();
+  bool plain = inBackward() || force_plain_;
   for (const Operand& o : operands) plain |= o.wrapper == nullptr && o.value->kind == Graph::Value::Kind::kResult;
   for (const Operand& o : operands) plain &= o.wrapper == nullptr;
   mapTensors(*stack, n, [&](const Tensor& t) {
     return std::find_if(operands.begin(), operands.end(), [&](const Operand& o) { return o.given.is_same(t); })->inner;
   });
-  {
-    const TracerOff off;
-    op.callBoxed(stack);
-  }
+  runBelow(op, operands, stack);
   Graph::Node* node = graph.append(std::move(recorded));
   const size_t returns = schema.returns().size();
   for (size_t i = 0; i < returns; ++i) {
@@ -162,7 +205,8 @@ namespace {
 
 void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   detail::Recording* recording = detail::currentRecording();
-  if (recording != nullptr && recording->isOpen()) return recording->call(op, keys, stack);
+  if (recording != nullptr && recording->isOpen())
+    return recording->isInside() ? recording->callInside(op, stack) : recording->call(op, keys, stack);
   const auto& arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i)
     forEachTensor(peek(*stack, i, arguments.size()), [&](const Tensor& t) {

@@ -65,6 +65,9 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
   Tensor giveLastResult(const Tensor& result);
   /// One operator call: the fallback of the key Tracer.
   void call(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
+  /// What an operator that is being recorded calls: see Note [What autograd saves] (fallback.cpp).
+  void callInside(const OperatorHandle& op, Stack* stack);
+  bool isInside() const { return inside_; }
   /// From now on its wrappers are dead. Grads that hold wrappers get what these hold.
   void close() noexcept;
   bool isOpen() const { return open_ && thread_ == std::this_thread::get_id(); }
@@ -106,6 +109,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
   /// Each tensor among the last `n` values of a stack, once.
   std::vector<Operand> operandsOf(const Stack& stack, size_t n);
   void checkReturns(const OperatorHandle& op) const;
+  void runBelow(const OperatorHandle& op, const std::vector<Operand>& operands, Stack* stack);
   IValue finishReturn(Graph::Node* node, const IValue& result, const std::vector<Operand>& operands, bool plain);
   Tensor finishTensor(Graph::Value* value, const Tensor& result, const std::vector<Operand>& operands, bool plain);
 
@@ -120,6 +124,8 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
   std::map<const TensorImpl*, Slot> slots_;
   std::map<const TensorImpl*, Tensor> grads_;  // wrappers that grad() gave
   bool syncing_ = false;
+  bool inside_ = false;       // of an operator that autograd may save a clone for
+  bool force_plain_ = false;  // results are for autograd
 };
 
 /// The one whose scope this thread is in, also inside of an operator that it records; null: none.
