@@ -27,6 +27,33 @@ uint64_t onlyProgram() {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
 }
 
+/// Rows that draw. In place, so that the slots of the program's other steps stay what they are.
+const std::vector<Row>& drawingRows() {
+  static const std::vector<Row> rows = {
+      {"a.uniform_(-1, 1)", 1, "", false, true,
+       [](const Operands& o) -> Tensor { return Tensor(o.a).uniform_(-1, 1); }},
+      {"a.copy_(dropout(a, 0.5, true))", 1, "", false, true,
+       [](const Operands& o) -> Tensor { return Tensor(o.a).copy_(dropout(o.a, 0.5, true)); }},
+      {"a.copy_(rand_like(a))", 1, "", false, true,
+       [](const Operands& o) -> Tensor { return Tensor(o.a).copy_(rand_like(o.a)); }},
+  };
+  return rows;
+}
+
+/// The program with a step that draws after every fourth one.
+Program withDrawing(Program program) {
+  std::vector<Step> steps;
+  int slots = static_cast<int>(program.inputs.size());
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    steps.push_back(program.steps[i]);
+    slots += !program.steps[i].row->in_place;
+    if (i % 4 == 1)
+      steps.push_back({&drawingRows()[i / 4 % drawingRows().size()], {slots - 1, 0, 0}, {}, 0, i % 3 == 0});
+  }
+  program.steps = std::move(steps);
+  return program;
+}
+
 std::vector<Tensor> inputsOf(const Program& program) {
   std::vector<Tensor> inputs;
   for (const Input& input : program.inputs) inputs.push_back(makeInput(input));
@@ -127,6 +154,53 @@ TEST_F(TracedPrograms, OnFakeTensorsGiveTheSameGraph) {
     for (size_t i = 0; i < traced.errors.size(); ++i)
       if (traced.errors[i].empty() != expected.errors[i].empty()) return "";  // elements decide
     return firstDifference(expected, runGraph(program, traced, traced.graph), Level::kAll);
+  });
+}
+
+TEST_F(TracedPrograms, ThatDrawRandomNumbersDrawThemAgain) {
+  size_t drawn = 0;
+  forEach([&](const Program& plain, const Outcome&) -> std::string {
+    const Program program = withDrawing(plain);
+    const Traced traced = traceProgram(program, {});
+    for (const Graph::Node* node : traced.graph.nodes()) drawn += drawsRandomNumbers(node->op);
+    shunt::manual_seed(plain.seed);
+    const Outcome expected = run(program, World());
+    shunt::manual_seed(plain.seed);
+    return firstDifference(expected, runGraph(program, traced, traced.graph), Level::kAll);
+  });
+  if (onlyProgram() == 0) EXPECT_GT(drawn, kPrograms);
+}
+
+TEST_F(TracedPrograms, FunctionalizedGiveTheSameValues) {
+  size_t refused = 0;
+  forEach([&](const Program& program, const Outcome& expected) -> std::string {
+    const Traced traced = traceProgram(program, {});
+    Graph graph;
+    try {
+      graph = traced.graph.functionalized();
+    } catch (const shunt::Error&) {
+      ++refused;  // what can't be functionalized: see docs/functionalize.md
+      return "";
+    }
+    for (const Graph::Node* node : graph.nodes()) {
+      const bool writes = node->op.schema().is_mutable() && !node->is("aten::copy_");
+      if (writes && !node->name().starts_with("trace::")) return "writes: " + graph.print();
+    }
+    // A write under no_grad to what requires grad keeps its place in autograd's graph without an operator, so who
+    // requires grad isn't in a functionalized graph. The gradients that the program itself computes are.
+    Outcome got = runGraph(program, traced, graph);
+    for (size_t i = 0; i < got.slots.size(); ++i) got.slots[i].requires_grad = expected.slots[i].requires_grad;
+    return firstDifference(expected, got, Level::kValues);
+  });
+  if (onlyProgram() == 0) EXPECT_LT(refused, kPrograms / 20);
+}
+
+TEST_F(TracedPrograms, DecomposedGiveTheSameValues) {
+  forEach([](const Program& program, const Outcome& expected) -> std::string {
+    const Traced traced = traceProgram(program, {});
+    const Graph parts = traced.graph.decompose();
+    parts.verify();
+    return firstDifference(expected, runGraph(program, traced, parts), Level::kAll);
   });
 }
 
