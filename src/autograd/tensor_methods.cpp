@@ -100,8 +100,9 @@ Tensor Tensor::data() const {
 
 void Tensor::set_data(const Tensor& new_data) const {
   SHUNT_CHECK(new_data.defined() && defined(), "set_data: undefined tensor");
-  SHUNT_CHECK(activeTrace() == nullptr,
-              "set_data: a trace() records operators, and this is none; write with copy_(), or make it before the trace");
+  SHUNT_CHECK(
+      activeTrace() == nullptr,
+      "set_data: a trace() records operators, and this is none; write with copy_(), or make it before the trace");
   SHUNT_CHECK(!forwards_graph(*this) && !forwards_graph(new_data),
               "set_data: not for wrapper tensors; unwrap them and set the inner tensor's");
   // Whether it is an inference tensor is this one's to keep, as is its version counter.

@@ -1,5 +1,6 @@
 // item(): reads the element of an ordinary tensor. Of a wrapper, an operator does, which its class or functionality
-// handles; under a dispatch mode or in a trace, the same operator does of any tensor, so that the mode or trace sees it.
+// handles; under a dispatch mode or in a trace, the same operator does of any tensor, so that the mode or trace sees
+// it.
 #include <shunt/core/library.h>
 #include <shunt/core/tls.h>
 #include <shunt/tensor/wrapper_kind.h>

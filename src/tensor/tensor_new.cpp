@@ -59,7 +59,8 @@ Tensor tensor(const detail::TensorData& data, const TensorOptions& options) {
       !options.pinned_memory_opt().value_or(false),
       "tensor(): pin_memory=true needs an accelerator: Cannot access accelerator device when none is available.");
   const ScalarType dtype = options.dtype_opt().value_or(data.inferredType());
-  if (tls_is_included(DispatchKey::Fake) && activeTrace() == nullptr) [[unlikely]]  // a FakeTensorMode: no values are kept
+  if (tls_is_included(DispatchKey::Fake) && activeTrace() == nullptr)
+      [[unlikely]]  // a FakeTensorMode: no values are kept
     return empty(data.sizes(), TensorOptions(dtype).device(options.device()).requires_grad(options.requires_grad()));
   Tensor result(detail::makeCpuTensor(data.sizes(), {}, dtype));
   data.writeTo(result);

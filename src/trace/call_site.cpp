@@ -33,8 +33,8 @@ std::string callSite() {
     if (at.dli_fbase == self.dli_fbase) continue;
     const uintptr_t offset = address - reinterpret_cast<uintptr_t>(at.dli_fbase);
     const std::string where = at.dli_sname != nullptr ? demangled(at.dli_sname) + " in " : "";
-    return fmt::format(" (called from {}{}; addr2line -Cfie {} {:#x} shows the line)", where, at.dli_fname, at.dli_fname,
-                       offset);
+    return fmt::format(" (called from {}{}; addr2line -Cfie {} {:#x} shows the line)", where, at.dli_fname,
+                       at.dli_fname, offset);
   }
   return "";
 }

@@ -80,7 +80,8 @@ Graph::Argument argumentOf(const IValue& v, const std::vector<Operand>& operands
 std::vector<Operand> Recording::operandsOf(const Stack& stack, size_t n) {
   std::vector<Operand> operands;
   forEachTensor(stack, n, [&](const Tensor& t) {
-    const bool known = std::any_of(operands.begin(), operands.end(), [&](const Operand& o) { return o.given.is_same(t); });
+    const bool known =
+        std::any_of(operands.begin(), operands.end(), [&](const Operand& o) { return o.given.is_same(t); });
     if (!known) operands.push_back(resolve(t));
   });
   return operands;
@@ -211,7 +212,8 @@ void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   for (size_t i = 0; i < arguments.size(); ++i)
     forEachTensor(peek(*stack, i, arguments.size()), [&](const Tensor& t) {
       SHUNT_CHECK(tracedOf(t) == nullptr, "operator ", op.operator_name(), ": argument '", arguments[i].name,
-                  "' is a traced tensor of shape ", t.sizes(), " whose trace() is over, or runs on another thread: it is "
+                  "' is a traced tensor of shape ", t.sizes(),
+                  " whose trace() is over, or runs on another thread: it is "
                   "dead. Return it from the traced function, and take it from the results of Graph::run()");
     });
   throw Error(detail::str("operator ", op.operator_name(),

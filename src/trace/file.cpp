@@ -101,8 +101,9 @@ std::string readFile(const std::string& path, Header& header) {
   SHUNT_CHECK(header.version == kVersion, "is of version ", header.version, ", and this library reads version ",
               kVersion, "; save the graph again with this one");
   const uint64_t rest = size - sizeof header;
-  SHUNT_CHECK(header.text_bytes <= rest && header.data_bytes == rest - header.text_bytes, "is cut off or has grown: ",
-              rest, " bytes follow the header, which names ", header.text_bytes, " and ", header.data_bytes);
+  SHUNT_CHECK(header.text_bytes <= rest && header.data_bytes == rest - header.text_bytes,
+              "is cut off or has grown: ", rest, " bytes follow the header, which names ", header.text_bytes, " and ",
+              header.data_bytes);
   std::string bytes(rest, '\0');
   SHUNT_CHECK(in.read(bytes.data(), static_cast<std::streamsize>(rest)), "can't be read to its end");
   SHUNT_CHECK(checksumOf(header, bytes) == header.checksum, "is damaged: its checksum is wrong");

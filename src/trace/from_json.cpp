@@ -55,7 +55,8 @@ Graph::Spec specFrom(const json& j) {
   j.at("is_leaf").get_to(s.is_leaf);
   j.at("wrapped_number").get_to(s.wrapped_number);
   SHUNT_CHECK(s.sizes.size() == s.strides.size() && s.sizes.size() <= kMostDimensions && s.offset >= 0,
-              "a value with sizes ", IntArrayRef(s.sizes), ", strides ", IntArrayRef(s.strides), " and offset ", s.offset);
+              "a value with sizes ", IntArrayRef(s.sizes), ", strides ", IntArrayRef(s.strides), " and offset ",
+              s.offset);
   for (size_t i = 0; i < s.sizes.size(); ++i)
     SHUNT_CHECK(s.sizes[i] >= 0 && s.strides[i] >= 0, "a value with sizes ", IntArrayRef(s.sizes), " and strides ",
                 IntArrayRef(s.strides));
@@ -110,8 +111,9 @@ class Reader {
   Graph::Value* valueAt(const json& j) const {
     if (j.is_null()) return nullptr;
     const auto found = values_.find(j.get<int64_t>());
-    SHUNT_CHECK(found != values_.end(), "value %", j.get<int64_t>(), " is used, and no input, constant or earlier node "
-                                                                     "gives it");
+    SHUNT_CHECK(found != values_.end(), "value %", j.get<int64_t>(),
+                " is used, and no input, constant or earlier node "
+                "gives it");
     return found->second;
   }
 
@@ -126,8 +128,7 @@ class Reader {
   void addNode(const json& j) {
     const auto schema = j.at("schema").get<std::string>();
     const OperatorName name = parseSchema(schema).operator_name();
-    Graph::Node made(
-        Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str()));
+    Graph::Node made(Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str()));
     SHUNT_CHECK(made.op.schema().str() == schema, "operator ", name, " is registered as ", made.op.schema().str(),
                 ", but the graph has ", schema);
     for (const json& a : j.at("arguments")) made.arguments.push_back(argumentFrom(a));

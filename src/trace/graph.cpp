@@ -14,8 +14,8 @@ namespace shunt {
 
 Graph::Spec specOf(const Tensor& t) {
   const TensorImpl& impl = *t.unsafeGetTensorImpl();
-  return {t.dtype(),       t.device(),   t.sizes().vec(), t.strides().vec(), t.storage_offset(), t.requires_grad(),
-          t.is_leaf(), impl.is_wrapped_number()};
+  return {t.dtype(),          t.device(),        t.sizes().vec(), t.strides().vec(),
+          t.storage_offset(), t.requires_grad(), t.is_leaf(),     impl.is_wrapped_number()};
 }
 
 std::vector<Graph::Node*> Graph::nodes() const {
@@ -86,9 +86,9 @@ bool Graph::isOutput(const Value* value) const { return std::ranges::find(output
 
 void Graph::replace(const Value* value, Value* by) {
   SHUNT_CHECK(value != nullptr && by != nullptr, "Graph::replace: expected two values, got null");
-  SHUNT_CHECK(value->spec.dtype == by->spec.dtype && value->spec.sizes == by->spec.sizes, "Graph::replace: %", value->id,
-              " is ", dtypeName(value->spec.dtype), IntArrayRef(value->spec.sizes), ", but %", by->id, " is ",
-              dtypeName(by->spec.dtype), IntArrayRef(by->spec.sizes));
+  SHUNT_CHECK(value->spec.dtype == by->spec.dtype && value->spec.sizes == by->spec.sizes, "Graph::replace: %",
+              value->id, " is ", dtypeName(value->spec.dtype), IntArrayRef(value->spec.sizes), ", but %", by->id,
+              " is ", dtypeName(by->spec.dtype), IntArrayRef(by->spec.sizes));
   for (Node* user : users(value)) {
     if (user == by->node) continue;
     for (Argument& a : user->arguments) std::ranges::replace(a.values, const_cast<Value*>(value), by);
@@ -126,8 +126,8 @@ Graph::Node* Graph::insert(const Node* before, std::string_view name, std::vecto
   if (!nodes_.empty()) made.modes = before != nullptr ? before->modes : nodes_.back()->modes;
   const size_t position = before != nullptr ? positionOf(before) : nodes_.size();
   const auto results = trace_detail::resultsOf(made);
-  Node* node = nodes_.insert(nodes_.begin() + static_cast<ptrdiff_t>(position), std::make_unique<Node>(std::move(made)))
-                   ->get();
+  Node* node =
+      nodes_.insert(nodes_.begin() + static_cast<ptrdiff_t>(position), std::make_unique<Node>(std::move(made)))->get();
   for (const auto& [is_list, specs] : results) {
     Output out{is_list, {}};
     for (const auto& spec : specs) out.values.push_back(spec ? addResult(node, *spec) : nullptr);

@@ -7,9 +7,7 @@
 namespace shunt::trace_detail {
 
 Interpreter::Interpreter(const Graph& graph, FunctionRef<Tensor(const Graph::Value&)> given)
-    : nodes_(graph.nodes()),
-      tensors_(static_cast<size_t>(graph.idBound())),
-      last_users_(tensors_.size(), 0) {
+    : nodes_(graph.nodes()), tensors_(static_cast<size_t>(graph.idBound())), last_users_(tensors_.size(), 0) {
   for (const Graph::Value* v : graph.inputs()) at(v) = given(*v);
   for (const Graph::Value* v : graph.constants()) at(v) = given(*v);
   for (size_t i = 0; i < nodes_.size(); ++i)

@@ -1,4 +1,5 @@
-// Runs a graph's nodes one after the other: for Graph::run, and for passes that run one on other tensors. A local value.
+// Runs a graph's nodes one after the other: for Graph::run, and for passes that run one on other tensors. A local
+// value.
 #pragma once
 
 #include <shunt/core/function_ref.h>

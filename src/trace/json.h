@@ -14,8 +14,8 @@ inline constexpr int kGraphVersion = 1;
 /// Throws for arguments that text can't hold, naming the node.
 nlohmann::json toJson(const Graph& graph);
 
-/// The graph of a text that toJson made; `constantOf`: the tensor of a constant, by its value without it. Throws, saying
-/// what is wrong, for any other text.
+/// The graph of a text that toJson made; `constantOf`: the tensor of a constant, by its value without it. Throws,
+/// saying what is wrong, for any other text.
 Graph fromJson(const nlohmann::json& text, const std::function<Tensor(const Graph::Value&)>& constantOf);
 
 }  // namespace shunt::trace_detail

@@ -44,9 +44,7 @@ Graph::Modes Graph::Modes::now() {
 namespace trace_detail {
 
 ModesScope::ModesScope()
-    : included_(detail::tls_state.included),
-      excluded_(detail::tls_state.user_excluded),
-      mode_(detail::tls_state.mode) {
+    : included_(detail::tls_state.included), excluded_(detail::tls_state.user_excluded), mode_(detail::tls_state.mode) {
   std::copy_n(detail::tls_state.autocast_dtype, kNumDeviceTypes, autocast_dtype_);
 }
 

@@ -23,16 +23,16 @@ Tensor& setRequiresGrad(Tensor& self, bool requires_grad) {
 void accumulate(const OperatorHandle&, Stack* stack) {
   Tensor grad = std::move(pop(*stack).toTensor());
   const Tensor self = std::move(pop(*stack).toTensor());
-  SHUNT_CHECK(self.defined() && grad.defined(), "trace::accumulate_grad_: argument '",
-              self.defined() ? "grad" : "self", "' is undefined");
+  SHUNT_CHECK(self.defined() && grad.defined(), "trace::accumulate_grad_: argument '", self.defined() ? "grad" : "self",
+              "' is undefined");
   SHUNT_CHECK(grad.sizes().equals(self.sizes()) && grad.dtype() == self.dtype(),
               "trace::accumulate_grad_: argument 'grad' is ", grad.dtype(), grad.sizes(), ", but 'self' is ",
               self.dtype(), self.sizes());
   autograd::accumulate(self, std::move(grad));
 }
 
-// Functional tensors are not in these: a grad lives on the leaf behind one, and may be written, so what is read of it is
-// a copy.
+// Functional tensors are not in these: a grad lives on the leaf behind one, and may be written, so what is read of it
+// is a copy.
 const Tensor& behind(const Tensor& t) { return is_functional(t) ? *t.unsafeGetTensorImpl()->graph_tensor() : t; }
 
 void functionalized(const OperatorHandle& op, DispatchKeySet, Stack* stack) {

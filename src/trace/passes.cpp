@@ -12,11 +12,11 @@ namespace shunt {
 namespace {
 
 /// Operators that draw without taking a generator, in any overload.
-constexpr std::string_view kDraw[] = {"rand",        "randn",        "randint",    "randperm",      "rand_like",
-                                      "randn_like",  "randint_like", "bernoulli",  "bernoulli_",    "normal",
-                                      "normal_",     "uniform",      "uniform_",   "random",        "random_",
-                                      "dropout",     "dropout_",     "multinomial", "poisson",      "exponential_",
-                                      "geometric_",  "native_dropout", "alpha_dropout", "feature_dropout", "rrelu"};
+constexpr std::string_view kDraw[] = {
+    "rand",           "randn",         "randint",         "randperm",    "rand_like", "randn_like",   "randint_like",
+    "bernoulli",      "bernoulli_",    "normal",          "normal_",     "uniform",   "uniform_",     "random",
+    "random_",        "dropout",       "dropout_",        "multinomial", "poisson",   "exponential_", "geometric_",
+    "native_dropout", "alpha_dropout", "feature_dropout", "rrelu"};
 
 bool takesGenerator(const FunctionSchema& schema) {
   return std::ranges::any_of(schema.arguments(), [](const Argument& a) { return a.type.kind == TypeKind::Generator; });
@@ -139,8 +139,8 @@ bool Graph::mayBeWritten(const Value* value) const {
     const FunctionSchema& schema = user->op.schema();
     if (schema.is_mutable()) {
       for (size_t i = 0; i < user->arguments.size(); ++i)
-        if (schema.arguments()[i].is_write() && std::ranges::find(user->arguments[i].values, value) !=
-                                                    user->arguments[i].values.end())
+        if (schema.arguments()[i].is_write() &&
+            std::ranges::find(user->arguments[i].values, value) != user->arguments[i].values.end())
           return true;
     }
     if (!mayAlias(*user)) continue;

@@ -49,9 +49,9 @@ std::string modesText(const Graph::Modes& m) {
     words.emplace_back("inference_mode");
   else if (!m.grad)
     words.emplace_back("no_grad");
-  if (m.excluded != 0 && !m.inference)
-    words.push_back("without " + toString(DispatchKeySet::fromRaw(m.excluded)));
-  for (const auto& [device, dtype] : m.autocast) words.push_back(detail::str("autocast ", device, " ", dtypeName(dtype)));
+  if (m.excluded != 0 && !m.inference) words.push_back("without " + toString(DispatchKeySet::fromRaw(m.excluded)));
+  for (const auto& [device, dtype] : m.autocast)
+    words.push_back(detail::str("autocast ", device, " ", dtypeName(dtype)));
   return words.empty() ? "" : "  # " + joined(words, [](const std::string& w) { return w; });
 }
 

@@ -11,8 +11,8 @@
 
 namespace shunt::detail {
 
-using trace_detail::TracedTensor;
 using trace_detail::tracedOf;
+using trace_detail::TracedTensor;
 using trace_detail::TracerOff;
 
 namespace {
@@ -58,8 +58,8 @@ Storage Recording::wrapperStorage(const Tensor& inner) {
 }
 
 Tensor Recording::wrap(const Tensor& inner, Graph::Value* value) {
-  return Tensor(make_intrusive<TracedTensor>(intrusive_ptr<Recording>::retainFrom(this), inner, value,
-                                             wrapperStorage(inner)));
+  return Tensor(
+      make_intrusive<TracedTensor>(intrusive_ptr<Recording>::retainFrom(this), inner, value, wrapperStorage(inner)));
 }
 
 Tensor Recording::wrapped(const Tensor& t) {

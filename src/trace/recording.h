@@ -1,6 +1,6 @@
 // A trace that is running: which value of the graph each tensor is, and the wrappers (Note [Tracing],
-// include/shunt/trace/trace.h). For the thread that traces. Wrappers own it; the graph moves out at the end, and then it
-// is closed: its wrappers are dead.
+// include/shunt/trace/trace.h). For the thread that traces. Wrappers own it; the graph moves out at the end, and then
+// it is closed: its wrappers are dead.
 #pragma once
 
 #include <shunt/trace/graph.h>

@@ -17,11 +17,13 @@ namespace {
 class Retrace {
  public:
   explicit Retrace(const Graph& graph) : graph_(graph), recording_(make_intrusive<detail::Recording>(true)) {
-    SHUNT_CHECK(detail::currentRecording() == nullptr, "Graph: decompose() and functionalized() record the graph, which "
-                                                       "can't be done inside of a function that trace() records");
+    SHUNT_CHECK(detail::currentRecording() == nullptr,
+                "Graph: decompose() and functionalized() record the graph, which "
+                "can't be done inside of a function that trace() records");
     const trace_detail::Fakes fakes(graph);
     for (const Graph::Value* v : graph.inputs()) wrappers_[v->id] = recording_->addInput(fakes.of(*v), v->spec);
-    for (const Graph::Value* v : graph.constants()) wrappers_[v->id] = recording_->addConstant(v->constant, fakes.of(*v));
+    for (const Graph::Value* v : graph.constants())
+      wrappers_[v->id] = recording_->addConstant(v->constant, fakes.of(*v));
   }
   ~Retrace() { recording_->close(); }
   Retrace(const Retrace&) = delete;

@@ -85,9 +85,7 @@ json specOf(const Graph::Spec& s) {
           {"wrapped_number", s.wrapped_number}};
 }
 
-json valueOf(const Graph::Value& v) {
-  return {{"id", v.id}, {"spec", specOf(v.spec)}, {"storage", v.storage}};
-}
+json valueOf(const Graph::Value& v) { return {{"id", v.id}, {"spec", specOf(v.spec)}, {"storage", v.storage}}; }
 
 json nodeOf(const Graph::Node& node) {
   json arguments = json::array();

@@ -119,8 +119,9 @@ TEST(Graph, VerifySaysWhatIsWrong) {
   EXPECT_THAT(broken([](Graph&, N& exp, N& add) { exp.arguments[0] = add.result(); }),
               AllOf(HasSubstr("node 0, aten::exp"), HasSubstr("'self'"), HasSubstr("earlier node")));
   EXPECT_THAT(broken([](Graph&, N&, N& add) { add.arguments.pop_back(); }), HasSubstr("expected 3 arguments, got 2"));
-  EXPECT_THAT(broken([](Graph&, N&, N& add) { add.arguments[1] = Graph::Argument(IValue("text")); }),
-              AllOf(HasSubstr("node 1, aten::add.Tensor"), HasSubstr("'other'"), HasSubstr("expected Tensor, got str")));
+  EXPECT_THAT(
+      broken([](Graph&, N&, N& add) { add.arguments[1] = Graph::Argument(IValue("text")); }),
+      AllOf(HasSubstr("node 1, aten::add.Tensor"), HasSubstr("'other'"), HasSubstr("expected Tensor, got str")));
   EXPECT_THAT(broken([](Graph&, N& exp, N&) { exp.outputs.clear(); }), HasSubstr("expected 1 returns, got 0"));
   EXPECT_THAT(broken([](Graph&, N& exp, N&) { exp.result()->spec.sizes = {3}; }),
               AllOf(HasSubstr("%1 is recorded as float32[3]"), HasSubstr("gives float32[2]")));

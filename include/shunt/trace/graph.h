@@ -13,7 +13,8 @@
 // backward(), grad for a read, set_grad_ for an assignment, requires_grad_.
 // A node keeps the thread's settings that it was recorded with (grad mode, inference mode, autocast), and run()
 // restores them around each node: a graph gives the same bits whatever its caller has on. Casts are not nodes:
-// autocast casts inside of the node that it belongs to. Dispatch modes and wrappers are the caller's, and see each node.
+// autocast casts inside of the node that it belongs to. Dispatch modes and wrappers are the caller's, and see each
+// node.
 //
 // A Graph owns its nodes and values; pointers to them are good until they are erased or the graph dies. One graph is
 // for one thread at a time, but several threads may run() it where it writes to none of its constants.
