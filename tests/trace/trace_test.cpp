@@ -1,6 +1,7 @@
 // trace(): what it records, and that graphs do again what the function did.
 #include <shunt/trace/trace.h>
 
+#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
 #include <shunt/transforms/fake_tensor.h>
 
@@ -266,6 +267,83 @@ TEST(Trace, NodesKeepTheSettingsTheyWereRecordedWith) {
     EXPECT_EQ(autocast::lower_precision_dtype(kCPU), kHalf);
   }
   EXPECT_FALSE(autocast::is_enabled(kCPU));
+}
+
+// Autocast keeps the cast of a leaf until the leaf is written: a traced one, too.
+TEST(Trace, ACastIsMadeAgainAfterTheLeafWasWritten) {
+  const auto f = [](const Tensor& w, const Tensor& x) {
+    const AutocastGuard autocast(kCPU);
+    const Tensor a = linear(x, w) + linear(x, w);
+    {
+      const NoGradGuard no_grad;
+      w.mul_(2);
+    }
+    return a + linear(x, w);
+  };
+  const Tensor w = numbers({3, 3}), x = numbers({4, 3}, 2);
+  const Graph g = trace(f, std::pair{w.clone().requires_grad_(), x});
+  const Tensor plain = w.clone().requires_grad_(), traced = w.clone().requires_grad_();
+  EXPECT_TRUE(sameBits(g.run({traced, x})[0], f(plain, x))) << g.print();
+  EXPECT_EQ(countOf(g, "aten::linear"), 0);
+}
+
+TEST(Trace, InferenceModeIsASettingToo) {
+  const auto f = [](const Tensor& x) {
+    const InferenceMode inference;
+    Tensor y = x.exp();
+    y.add_(1);
+    return y;
+  };
+  const Tensor x = numbers({2}).requires_grad_();
+  const Graph g = trace(f, x);
+  EXPECT_THAT(g.print(), HasSubstr("aten::add_.Scalar(%1, 1, 1)  # inference_mode"));
+  const Tensor y = g.run({x})[0];
+  EXPECT_TRUE(sameBits(y, f(x)) && y.is_inference());
+  const Graph all = [&] {
+    const InferenceMode inference;
+    return trace([](const Tensor& t) { return t.exp(); }, ones({2}));
+  }();
+  EXPECT_TRUE(all.run({ones({2})})[0].is_inference());
+}
+
+TEST(Trace, HooksAreRecordedWhereTheyRan) {
+  const auto f = [](const Tensor& x) {
+    const Tensor y = x.exp();
+    y.register_hook([](const Tensor& grad) { return grad * 3; });
+    y.sum().backward();
+    return x.grad() + 0;
+  };
+  const Tensor x = numbers({2});
+  const Graph g = trace(f, x.clone().requires_grad_());
+  EXPECT_TRUE(sameBits(g.run({x.clone().requires_grad_()})[0], f(x.clone().requires_grad_()))) << g.print();
+}
+
+struct Wrapper : TensorSubclass {
+  using TensorSubclass::TensorSubclass;
+  void handle(const OperatorHandle& op, Stack* stack) override {
+    ++calls;
+    call_unwrapped<Wrapper>(op, stack);
+  }
+  static inline int calls = 0;
+};
+
+TEST(Trace, SubclassesSeeTheNodes) {
+  const auto f = [](const Tensor& x) { return x.exp().neg(); };
+  const Tensor x = numbers({2});
+  const Graph g = trace(f, wrap<Wrapper>(x));
+  EXPECT_EQ(g.print(), trace(f, x).print());
+  Wrapper::calls = 0;
+  EXPECT_TRUE(sameBits(unwrap<Wrapper>(g.run({wrap<Wrapper>(x)})[0]), f(x)));
+  EXPECT_EQ(Wrapper::calls, 2);
+}
+
+TEST(Trace, FakeAndFunctionalTensorsGoThroughAGraph) {
+  const Graph g = trace([](const Tensor& x) { return Tensor(x).add_(1).relu(); }, ones({2}));
+  const Tensor fake = g.run({to_fake(ones({2}))})[0];
+  EXPECT_TRUE(is_fake(fake));
+  const Tensor x = ones({2});
+  const Tensor y = functionalize([&](const Tensor& t) { return g.run({t})[0]; })(x);
+  EXPECT_TRUE(sameBits(x, full({2}, 2.0)) && sameBits(y, x));
 }
 
 TEST(Trace, RandomOperatorsDrawAnew) {
