@@ -3,7 +3,7 @@
 #include <shunt/core/stack_tensors.h>
 
 #include "src/autograd/graph_task.h"
-#include "src/dispatch/boxed_arguments.h"
+#include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/trace/call_site.h"
 #include "src/trace/traced_tensor.h"
@@ -233,6 +233,10 @@ struct Registrar {
       : every(Library::Kind::kImpl, "_", DispatchKey::Tracer), aten(Library::Kind::kImpl, "aten", DispatchKey::Tracer) {
     every.fallback(CppFunction::makeFromBoxedFunction<&fallback>());
     aten.impl("_local_scalar_dense", CppFunction::makeFromBoxedFunction<&element>());
+    // A program's tracer of its own, a fallback for the same key, takes its place.
+    auto& impl = Dispatcher::singleton().implForHandles();
+    MutexLock lock(impl.mutex);
+    impl.fallbacks.markDefault(DispatchKey::Tracer);
   }
   Library every, aten;
 };
