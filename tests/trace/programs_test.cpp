@@ -83,6 +83,19 @@ Traced traceProgram(const Program& program, const shunt::TraceOptions& options) 
   return out;
 }
 
+/// Whether the graph writes to a tensor whose elements share memory. Which of several values stays there is then a
+/// matter of elements, which functionalized() doesn't see.
+bool writesSharedElements(const Graph& graph) {
+  for (const Graph::Node* node : graph.nodes()) {
+    const auto& wanted = node->op.schema().arguments();
+    for (size_t i = 0; i < wanted.size(); ++i)
+      for (const Graph::Value* v : node->arguments[i].values)
+        for (size_t d = 0; wanted[i].is_write() && v != nullptr && d < v->spec.sizes.size(); ++d)
+          if (v->spec.strides[d] == 0 && v->spec.sizes[d] > 1) return true;
+  }
+  return false;
+}
+
 Outcome runGraph(const Program& program, const Traced& traced, const Graph& graph) {
   const std::vector<Tensor> results = graph.run(inputsOf(program));
   std::vector<Tensor> slots;
@@ -176,6 +189,8 @@ TEST_F(TracedPrograms, FunctionalizedGiveTheSameValues) {
   forEach([&](const Program& program, const Outcome& expected) -> std::string {
     const Traced traced = traceProgram(program, {});
     Graph graph;
+    refused += writesSharedElements(traced.graph);
+    if (writesSharedElements(traced.graph)) return "";
     try {
       graph = traced.graph.functionalized();
     } catch (const shunt::Error&) {

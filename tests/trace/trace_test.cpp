@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
 
 namespace shunt {
 namespace {
@@ -285,6 +286,37 @@ TEST(Trace, ACastIsMadeAgainAfterTheLeafWasWritten) {
   const Tensor plain = w.clone().requires_grad_(), traced = w.clone().requires_grad_();
   EXPECT_TRUE(sameBits(g.run({traced, x})[0], f(plain, x))) << g.print();
   EXPECT_EQ(countOf(g, "aten::linear"), 0);
+}
+
+TEST(Trace, ARunThatThrowsRestoresTheSettings) {
+  const Graph g = trace(
+      [](const Tensor& x) {
+        const NoGradGuard no_grad;
+        const AutocastGuard autocast(kCPU);
+        return x.view({6});
+      },
+      ones({2, 3}));
+  const uint64_t included = tls_included().raw(), excluded = tls_excluded().raw();
+  EXPECT_THROW(g.run({ones({3, 2}).t()}), Error);
+  EXPECT_TRUE(GradMode::is_enabled() && !autocast::is_enabled(kCPU));
+  EXPECT_EQ(tls_included().raw(), included);
+  EXPECT_EQ(tls_excluded().raw(), excluded);
+  EXPECT_EQ(autocast::cache_stats().entries, 0u);
+}
+
+TEST(Trace, SeveralThreadsRunOneGraph) {
+  const Tensor w = numbers({16, 16});
+  const auto f = [&](const Tensor& x) { return x.mm(w).tanh().sum(0); };
+  const Graph g = trace(f, ones({16, 16}));
+  std::vector<Tensor> inputs, outputs(4);
+  for (uint64_t i = 0; i < 4; ++i) inputs.push_back(numbers({16, 16}, i));
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      for (int j = 0; j < 50; ++j) outputs[i] = g.run({inputs[i]})[0];
+    });
+  for (std::thread& t : threads) t.join();
+  for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(sameBits(outputs[i], f(inputs[i])));
 }
 
 TEST(Trace, InferenceModeIsASettingToo) {
