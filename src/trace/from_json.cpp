@@ -2,6 +2,7 @@
 #include <shunt/core/tls.h>
 
 #include "src/trace/json.h"
+#include "src/trace/verify.h"
 
 #include <cstdlib>
 
@@ -140,11 +141,13 @@ class Reader {
         out.values.push_back(v.is_null() ? nullptr : add(v, Graph::Value::Kind::kResult, node));
       node->outputs.push_back(std::move(out));
     }
+    checkSchema(*node, position_++);
   }
 
   const std::function<Tensor(const Graph::Value&)>& constantOf_;
   Graph graph_;
   std::unordered_map<int64_t, Graph::Value*> values_;
+  size_t position_ = 0;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "src/dispatch/boxed_types.h"
 #include "src/trace/fakes.h"
 #include "src/trace/interpreter.h"
+#include "src/trace/verify.h"
 #include "src/transforms/fake/fake_impl.h"
 
 #include <unordered_set>
@@ -14,7 +15,7 @@ namespace shunt {
 namespace {
 
 std::string nodeText(const Graph::Node& node, size_t position) {
-  return detail::str("Graph::verify: node ", position, ", ", node.name(), ": ");
+  return detail::str("Graph: node ", position, ", ", node.name(), ": ");
 }
 
 using Defined = std::unordered_set<const Graph::Value*>;
@@ -93,6 +94,11 @@ void checkShapes(const Graph& graph) {
 
 }  // namespace
 
+void trace_detail::checkSchema(const Graph::Node& node, size_t position) {
+  checkArguments(node, position);
+  checkReturns(node, position);
+}
+
 void Graph::verify() const {
   Defined defined(inputs_.begin(), inputs_.end());
   defined.insert(constants_.begin(), constants_.end());
@@ -100,12 +106,12 @@ void Graph::verify() const {
     const Node& node = *nodes_[i];
     SHUNT_CHECK(node.op.hasSchema(), nodeText(node, i), "the operator is not registered (any more)");
     checkUses(node, i, defined);
-    checkArguments(node, i);
-    checkReturns(node, i);
+    trace_detail::checkSchema(node, i);
     for (const Output& o : node.outputs) defined.insert(o.values.begin(), o.values.end());
   }
   for (size_t i = 0; i < outputs_.size(); ++i)
-    SHUNT_CHECK(defined.contains(outputs_[i]), "Graph::verify: output ", i, " is no value of the graph");
+    SHUNT_CHECK(outputs_[i] != nullptr && defined.contains(outputs_[i]), "Graph::verify: output ", i,
+                " is no value of the graph");
   checkShapes(*this);
 }
 

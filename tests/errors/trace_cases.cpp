@@ -184,21 +184,21 @@ static std::vector<BadInput> graphCases() {
          g.insert(nullptr, "aten::neg", {g.inputs()[0], g.inputs()[0]});
        }},
       {"graph: use before definition",
-       {"Graph::verify", "node 0, aten::neg", "'self'", "earlier node"},
+       {"Graph: node 0, aten::neg", "'self'", "earlier node"},
        [](Bed& bed) {
          Graph g = negated(bed);
          g.nodes()[0]->arguments[0] = g.nodes()[1]->result();
          g.verify();
        }},
       {"graph: an argument of another type",
-       {"Graph::verify", "aten::neg", "expected Tensor, got str"},
+       {"Graph: node 0, aten::neg", "expected Tensor, got str"},
        [](Bed& bed) {
          Graph g = negated(bed);
          g.nodes()[0]->arguments[0] = Graph::Argument(IValue("text"));
          g.verify();
        }},
       {"graph: another shape than recorded",
-       {"Graph::verify", "aten::neg", "float32[7]", "float32[2, 3]"},
+       {"Graph: node 0, aten::neg", "float32[7]", "float32[2, 3]"},
        [](Bed& bed) {
          Graph g = negated(bed);
          g.nodes()[0]->result()->spec.sizes = {7};

@@ -117,6 +117,42 @@ TEST_F(GraphFile, EveryKindOfDamageIsAnError) {
   EXPECT_EQ(loadError(), "no error");
 }
 
+/// FNV-1a of the sizes and of what follows the header, as files have it.
+std::string withChecksum(std::string file, const std::string& from, const std::string& to) {
+  const size_t at = file.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  file.replace(at, from.size(), to);
+  uint64_t text = 0, hash = 0xcbf29ce484222325u;
+  std::memcpy(&text, &file[16], sizeof text);
+  text = text - from.size() + to.size();
+  std::memcpy(&file[16], &text, sizeof text);
+  for (size_t i = 16; i < file.size(); ++i)
+    if (i < 32 || i >= 40) hash = (hash ^ static_cast<unsigned char>(file[i])) * 0x100000001b3u;
+  std::memcpy(&file[32], &hash, sizeof hash);
+  return file;
+}
+
+TEST_F(GraphFile, AFileWithARightChecksumAndAWrongGraphIsAnError) {
+  sample().save(path());
+  const std::string good = bytes();
+  write(withChecksum(good, "\"version\":1", "\"version\":1"));
+  EXPECT_EQ(loadError(), "no error");
+  const auto errorAfter = [&](const char* from, const char* to) {
+    write(withChecksum(good, from, to));
+    return loadError();
+  };
+  EXPECT_THAT(errorAfter("{\"value\":0},", ""), AllOf(HasSubstr("aten::mul.Tensor"), HasSubstr("got 1")));
+  EXPECT_THAT(errorAfter("\"value\":0", "\"value\":77"), HasSubstr("%77 is used"));
+  EXPECT_THAT(errorAfter("\"id\":2", "\"id\":0"), HasSubstr("of which there are two"));
+  EXPECT_THAT(errorAfter("\"dtype\":\"float32\"", "\"dtype\":\"float99\""), HasSubstr("float99"));
+  EXPECT_THAT(errorAfter("aten::mul.Tensor(", "aten::nosuch("), HasSubstr("aten::nosuch"));
+  EXPECT_THAT(errorAfter("\"bytes\":12", "\"bytes\":8"), HasSubstr("reaches beyond its storage"));
+  EXPECT_THAT(errorAfter("\"bytes\":12", "\"bytes\":1152921504606846976"), HasSubstr("is damaged"));
+  EXPECT_THAT(errorAfter("\"sizes\":[3]", "\"sizes\":[-3]"), HasSubstr("sizes [-3]"));
+  EXPECT_THAT(errorAfter("\"outputs\":", "\"outcome\":"), HasSubstr("outputs"));
+  EXPECT_THAT(errorAfter("\"is_list\":false", "\"is_list\":true"), HasSubstr("expected Tensor, got Tensor[]"));
+}
+
 TEST_F(GraphFile, AMissingFileAndAMissingFolder) {
   EXPECT_THAT(errorOf([&] { Graph::load(path("none")); }), AllOf(HasSubstr("none"), HasSubstr("can't be read")));
   EXPECT_THAT(errorOf([&] { sample().save(path("no/such/folder")); }), HasSubstr("no/such/folder"));
