@@ -2,9 +2,11 @@
 
 #include <shunt/autograd/autograd_meta.h>
 #include <shunt/autograd/variable_utils.h>
+#include <shunt/core/dispatcher.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 
+#include "src/autograd/accumulate.h"
 #include "src/autograd/hooks.h"
 #include "src/autograd/plain_grad.h"
 #include "src/autograd/unshared.h"
@@ -66,6 +68,23 @@ void checkKind(const char* what, const Tensor& grad, const Tensor& variable) {
 
 }  // namespace
 
+void accumulate(const Tensor& variable, Tensor grad) {
+  Tensor& slot = materialize_autograd_meta(variable)->grad_;
+  checkKind("the gradient for", grad, variable);
+  if (slot.defined()) checkKind("the grad that was set on", slot, variable);
+  if (!slot.defined())
+    firstGrad(slot, variable, std::move(grad));
+  else if (GradMode::is_enabled())
+    slot = slot.add(grad);
+  else
+    slot.add_(grad);
+}
+
+Stack callRecorded(const char* name, Stack arguments) {
+  Dispatcher::singleton().findSchemaOrThrow(name).callBoxed(arguments);
+  return arguments;
+}
+
 AccumulateGrad::AccumulateGrad(Tensor variable_in)
     // Runs as soon as its gradient is there, which frees the buffer.
     : Node(std::numeric_limits<uint64_t>::max(), {}), variable(std::move(variable_in)) {
@@ -85,16 +104,12 @@ variable_list AccumulateGrad::apply(variable_list&& grads) {
   SHUNT_CHECK(!variable.grad_fn(), "leaf variable has been moved into the graph interior");
   AutogradMeta* meta = get_autograd_meta(variable);
   if (meta->hooks_) grad = runHooks(*meta->hooks_, std::move(grad));
+  if (activeTrace() != nullptr) [[unlikely]] {
+    callRecorded("trace::accumulate_grad_", {variable, std::move(grad)});
+    return {};
+  }
   std::lock_guard lock(mutex_);
-  Tensor& slot = meta->grad_;
-  checkKind("the gradient for", grad, variable);
-  if (slot.defined()) checkKind("the grad that was set on", slot, variable);
-  if (!slot.defined())
-    firstGrad(slot, variable, std::move(grad));
-  else if (GradMode::is_enabled())
-    slot = slot.add(grad);
-  else
-    slot.add_(grad);
+  accumulate(variable, std::move(grad));
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include "src/autograd/graph_task.h"
 #include "src/autograd/plain_grad.h"
+#include "src/tensor/active_trace.h"
 
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
@@ -169,6 +170,9 @@ variable_list grad(const variable_list& outputs, const variable_list& inputs, co
   for (size_t i = 0; i < grads.size() && !allow_unused; ++i)
     SHUNT_CHECK(grads[i].defined(), "One of the differentiated Tensors (number ", i,
                 ") appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
+  if (ActiveTrace* trace = activeTrace()) [[unlikely]]
+    for (Tensor& grad : grads)
+      if (grad.defined()) grad = trace->wrapped(grad);
   return grads;
 }
 

@@ -1,5 +1,6 @@
 #include "src/autograd/hooks.h"
 
+#include "src/autograd/accumulate.h"
 #include "src/autograd/plain_grad.h"
 
 #include <shunt/autograd/graph_tensor.h>
@@ -29,7 +30,13 @@ void addRetainHook(const Tensor& t, AutogradMeta& meta) {
     const Tensor self(weak.lock());
     AutogradMeta* now = self.defined() ? get_autograd_meta(self) : nullptr;
     if (now == nullptr || now->grad_fn_.get() != node) return Tensor();
-    now->grad_ = now->grad_.defined() ? now->grad_.add(grad) : grad.clone();
+    ActiveTrace* trace = activeTrace();
+    const Tensor& before = trace != nullptr ? trace->grad(self) : now->grad_;
+    Tensor after = before.defined() ? before.add(grad) : grad.clone();
+    if (trace != nullptr) [[unlikely]]
+      callRecorded("trace::set_grad_", {self, std::move(after)});
+    else
+      now->grad_ = std::move(after);
     return Tensor();
   });
 }

@@ -17,7 +17,7 @@ inline bool isFake(const Tensor& t) { return wrapperKind(t) == WrapperKind::kFak
 
 inline bool isWrapped(const Tensor& t) {
   const WrapperKind kind = wrapperKind(t);
-  return kind == WrapperKind::kSubclass || kind == WrapperKind::kFunctional;
+  return kind == WrapperKind::kSubclass || kind == WrapperKind::kFunctional || kind == WrapperKind::kTraced;
 }
 
 /// Takes the wrappers around `grad` off. Throws when one holds no tensor; `who` says who gave it, and ends with "is" or

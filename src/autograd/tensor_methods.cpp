@@ -6,6 +6,7 @@
 
 #include <shunt/ops.h>
 
+#include "src/autograd/accumulate.h"
 #include "src/autograd/graph_task.h"
 #include "src/autograd/hooks.h"
 
@@ -26,6 +27,10 @@ void checkHoldsGraph(const Tensor& t, const char* what) {
 
 const Tensor& Tensor::set_requires_grad(bool on) const {
   impl();
+  if (activeTrace() != nullptr && on != requires_grad()) [[unlikely]] {
+    callRecorded("trace::requires_grad_", {*this, on});
+    return *this;
+  }
   if (forwards_graph(*this)) {
     graph_tensor(*this).set_requires_grad(on);
     return *this;
@@ -58,12 +63,16 @@ int64_t Tensor::output_nr() const {
 const Tensor& Tensor::grad() const {
   static const Tensor kNone;
   impl();
+  if (ActiveTrace* trace = activeTrace()) [[unlikely]]
+    return trace->grad(*this);
   const auto* meta = get_autograd_meta(graph_tensor(*this));
   return meta == nullptr ? kNone : meta->grad_;
 }
 
 Tensor& Tensor::mutable_grad() const {
   impl();
+  if (ActiveTrace* trace = activeTrace()) [[unlikely]]
+    return trace->mutableGrad(*this);
   const Tensor& t = graph_tensor(*this);
   checkHoldsGraph(t, "mutable_grad");
   return materialize_autograd_meta(t)->grad_;
@@ -91,6 +100,9 @@ Tensor Tensor::data() const {
 
 void Tensor::set_data(const Tensor& new_data) const {
   SHUNT_CHECK(new_data.defined() && defined(), "set_data: undefined tensor");
+  SHUNT_CHECK(
+      activeTrace() == nullptr,
+      "set_data: a trace() records operators, and this is none; write with copy_(), or make it before the trace");
   SHUNT_CHECK(!forwards_graph(*this) && !forwards_graph(new_data),
               "set_data: not for wrapper tensors; unwrap them and set the inner tensor's");
   // Whether it is an inference tensor is this one's to keep, as is its version counter.

@@ -15,18 +15,24 @@
 
 #include <shunt/autograd/autograd_meta.h>
 
+#include "src/tensor/active_trace.h"
 #include "src/tensor/tensor_block.h"
 
 namespace shunt::autograd {
 
+/// A trace has weak references to all tensors, by which it knows them but never reaches them.
+inline bool isAlone(const TensorImpl& t) {
+  return IntrusiveAccess::alone(t) || (isTracing() && IntrusiveAccess::hasOneOwner(t));
+}
+
 /// Whether nothing but `t`, a reference that the caller owns, leads to its memory.
 inline bool isUnshared(const Tensor& t) {
   const TensorImpl& impl = *t.unsafeGetTensorImpl();
-  if (!IntrusiveAccess::alone(impl) || !impl.has_storage() || impl.storage()->allocator() == nullptr) return false;
+  if (!isAlone(impl) || !impl.has_storage() || impl.storage()->allocator() == nullptr) return false;
   size_t holders = 1;
   if (const DifferentiableViewMeta* view = get_view_autograd_meta(t)) {
     const TensorImpl& base = *view->base_.unsafeGetTensorImpl();
-    if (!IntrusiveAccess::alone(base)) return false;
+    if (!isAlone(base)) return false;
     if (base.has_storage() && base.storage() == impl.storage()) ++holders;
   }
   return impl.storage().use_count() == holders;

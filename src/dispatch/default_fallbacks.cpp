@@ -7,7 +7,8 @@ namespace shunt {
 namespace {
 
 // Autograd keys have their own fallback (src/autograd), Python and PythonTLSSnapshot, too (src/interpose);
-// Functionalize, Batched, Tracer and Fake have none here: a tensor or mode that carries them brings the kernels.
+// Functionalize, Batched, Tracer and Fake have none here: a tensor or mode that carries them brings the kernels
+// (Tracer's fallback, in src/trace, is a default too).
 constexpr DispatchKey kFallthroughKeys[] = {
     DispatchKey::Named,
     DispatchKey::Conjugate,

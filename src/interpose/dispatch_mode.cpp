@@ -10,6 +10,7 @@
 #include "src/interpose/active_modes.h"
 #include "src/interpose/expected_returns.h"
 #include "src/interpose/handler_returns.h"
+#include "src/tensor/active_trace.h"
 
 namespace shunt {
 
@@ -115,6 +116,9 @@ DispatchModeGuard::DispatchModeGuard(DispatchMode& mode)
       !runs(mode), "DispatchModeGuard: ", mode.name(),
       " is entered inside its own handler, where it is off so that it can't meet itself; enter another mode, or "
       "call the operators directly");
+  SHUNT_CHECK(!isTracing(), "DispatchModeGuard: ", mode.name(),
+              " is entered inside of a function that trace() records: a graph holds operators, not modes. Enter it "
+              "around trace(), or around Graph::run()");
   modesAt(level_).enter(*this);
 }
 

@@ -1,5 +1,6 @@
 // item(): reads the element of an ordinary tensor. Of a wrapper, an operator does, which its class or functionality
-// handles; under a dispatch mode, the same operator does of any tensor, so that the mode sees it.
+// handles; under a dispatch mode or in a trace, the same operator does of any tensor, so that the mode or trace sees
+// it.
 #include <shunt/core/library.h>
 #include <shunt/core/tls.h>
 #include <shunt/tensor/wrapper_kind.h>
@@ -36,7 +37,7 @@ SHUNT_LIBRARY_FRAGMENT(aten, m) {
 }  // namespace
 
 Scalar Tensor::item() const {
-  constexpr DispatchKeySet kModes{DispatchKey::Python, DispatchKey::PythonKernel};
+  constexpr DispatchKeySet kModes{DispatchKey::Python, DispatchKey::PythonKernel, DispatchKey::Tracer};
   const DispatchKeySet under_a_mode = tls_included() & kModes;
   if (!(impl().key_set() | under_a_mode).hasAny(kAsksAnOperator)) [[likely]]
     return read(*this);

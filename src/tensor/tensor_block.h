@@ -13,6 +13,7 @@ struct IntrusiveAccess {
   static bool alone(const intrusive_ptr_target& t) {
     return t.counts_.load(std::memory_order_acquire) == intrusive_ptr_target::kAlone;
   }
+  static bool hasOneOwner(const intrusive_ptr_target& t) { return t.strongCount() == 1; }
 };
 
 struct TensorBlock {

@@ -4,6 +4,8 @@
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 
+#include "src/tensor/active_trace.h"
+
 namespace shunt {
 namespace detail {
 
@@ -57,10 +59,14 @@ Tensor tensor(const detail::TensorData& data, const TensorOptions& options) {
       !options.pinned_memory_opt().value_or(false),
       "tensor(): pin_memory=true needs an accelerator: Cannot access accelerator device when none is available.");
   const ScalarType dtype = options.dtype_opt().value_or(data.inferredType());
-  if (tls_is_included(DispatchKey::Fake)) [[unlikely]]  // a FakeTensorMode: no values are kept
+  if (tls_is_included(DispatchKey::Fake) && activeTrace() == nullptr)
+      [[unlikely]]  // a FakeTensorMode: no values are kept
     return empty(data.sizes(), TensorOptions(dtype).device(options.device()).requires_grad(options.requires_grad()));
   Tensor result(detail::makeCpuTensor(data.sizes(), {}, dtype));
   data.writeTo(result);
+  // A graph copies the numbers whenever it runs: they may be written to.
+  if (activeTrace() != nullptr) [[unlikely]]
+    result = result.clone();
   // A FunctionalizeGuard: the operators find out what a factory makes here, a functional tensor or in a backward
   // formula a plain one.
   if (tls_is_included(DispatchKey::Functionalize)) [[unlikely]]

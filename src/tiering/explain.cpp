@@ -3,6 +3,7 @@
 #include <shunt/jit/explain.h>
 
 #include "src/dispatch/boxed_arguments.h"
+#include "src/dispatch/default_value.h"
 #include "src/dispatch/origins.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/dispatch/thunk.h"
@@ -24,33 +25,6 @@ using shunt::detail::str;
 
 constexpr DispatchKeySet kBelowModes = DispatchKeySet::fullAfter(DispatchKey::PythonKernel);
 
-IValue listFrom(const DefaultValue& value, const Type& type) {
-  switch (type.kind) {
-    case TypeKind::Float:
-      return value.toDoubleVector();
-    case TypeKind::Bool: {
-      const std::vector<bool> bools = value.toBoolVector();
-      return std::vector<char>(bools.begin(), bools.end());
-    }
-    case TypeKind::Tensor:
-      return std::vector<Tensor>();
-    case TypeKind::Scalar:
-      return std::vector<IValue>();
-    default:
-      return value.toIntVector();
-  }
-}
-
-IValue valueFrom(const DefaultValue& value, const Type& type) {
-  if (value.isNone()) return {};
-  if (type.list) return listFrom(value, type);
-  if (type.kind == TypeKind::Device) return Device(value.toStringRef());
-  if (value.isBool()) return value.toBool();
-  if (value.isDouble()) return value.toDouble();
-  if (value.isString()) return value.toStringRef();
-  return value.toInt();
-}
-
 /// The whole stack, in the schema's order.
 void complete(const FunctionSchema& schema, Stack& stack, const std::map<std::string, IValue>& named) {
   const auto& arguments = schema.arguments();
@@ -69,7 +43,7 @@ void complete(const FunctionSchema& schema, Stack& stack, const std::map<std::st
     if (given != named.end())
       stack.push_back(given->second);
     else if (a.default_value)
-      stack.push_back(valueFrom(*a.default_value, a.type));
+      stack.push_back(defaultValueOf(a));
     else if (a.type.optional)
       stack.push_back(IValue());
     else

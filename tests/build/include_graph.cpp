@@ -53,6 +53,8 @@ constexpr std::array kLayers = {
     Layer{"src/device/", Part::kRuntime, 6},
     Layer{"src/transforms/", Part::kRuntime, 7},
     Layer{"src/interpose/", Part::kRuntime, 8},
+    Layer{"include/shunt/trace/", Part::kRuntime, 7},
+    Layer{"src/trace/", Part::kRuntime, 8},
     Layer{"src/tiering/", Part::kRuntime, 9},
     Layer{"jit/host/", Part::kCompiler, 0},
     Layer{"jit/bitcode/", Part::kCompiler, 1},
@@ -109,8 +111,8 @@ std::optional<std::string> foreignViolation(const std::string& from, const std::
   const bool is_llvm = startsWith(header, "llvm/") || startsWith(header, "llvm-c/") || startsWith(header, "clang/");
   const bool is_core = startsWith(from, "include/") || startsWith(from, "src/") || startsWith(from, "kernels/");
   if (is_llvm && is_core) return "only jit/ and tools/ may include LLVM";
-  static const std::set<std::string> kThirdParty = {"fmt",  "oneapi", "tbb",     "mkl",   "yaml-cpp",
-                                                    "dnnl", "gtest",  "libxsmm", "torch", "mimalloc"};
+  static const std::set<std::string> kThirdParty = {"fmt",   "oneapi",  "tbb",   "mkl",      "yaml-cpp", "dnnl",
+                                                    "gtest", "libxsmm", "torch", "mimalloc", "nlohmann"};
   const std::string first = header.substr(0, header.find_first_of("/."));
   if (startsWith(from, "include/") && (kThirdParty.contains(first) || startsWith(header, "cblas"))) {
     return "a public header needs nothing but the standard library";

@@ -227,9 +227,9 @@ const std::vector<Row>& rows() {
        [](const Operands& x) {
          return isMarked(x.square.mm(x.square)) && isMarked(shunt::linear(x.square, x.square));
        }},
-      {"fallthrough as a fallback for an absent key",
+      {"fallthrough as a fallback for a key that no call has",
        block("_", DispatchKey::Tracer, [](Library& m) { m.fallback(CppFunction::makeFallthrough()); }), "Tracer", "",
-       kNone, "fallthrough", kNone, "missing",
+       kNone, "fallthrough", kNone, "backend fallback",
        [](const Operands& x) {
          IncludeDispatchKeyGuard guard(DispatchKey::Tracer);
          try {

@@ -5,9 +5,14 @@
 
 namespace programs {
 
+/// What is left of slots, the first of which hold the inputs.
+void readSlots(const std::vector<Tensor>& slots, size_t inputs, const World& world, Outcome& out);
+
 class Execution {
  public:
   Execution(const std::vector<Input>& inputs, const World& world);
+  /// With these tensors in the first slots.
+  Execution(std::vector<Tensor> inputs, const World& world);
   /// Frees what the nodes before tensors changed in place have saved: see Note [In-place cycles].
   ~Execution();
   /// The message where it throws; the slot that it would have filled holds nothing then.

@@ -155,6 +155,9 @@ Execution::Execution(const std::vector<Input>& inputs, const World& world) : wor
   for (const Input& input : inputs) slots_.push_back(world.enter(makeInput(input)));
 }
 
+Execution::Execution(std::vector<Tensor> inputs, const World& world)
+    : world_(world), inputs_(inputs.size()), slots_(std::move(inputs)) {}
+
 Execution::~Execution() {
   std::vector<shunt::intrusive_ptr<shunt::Node>> nodes;  // all held, as one may own the next
   std::set<const shunt::Node*> seen;
@@ -198,17 +201,19 @@ std::string Execution::differentiate(int root) {
   return errorOf([&] { slots_[static_cast<size_t>(root)].sum().backward(); });
 }
 
-void Execution::read(Outcome& out) const {
+void Execution::read(Outcome& out) const { readSlots(slots_, inputs_, world_, out); }
+
+void readSlots(const std::vector<Tensor>& slots, size_t inputs, const World& world, Outcome& out) {
   std::vector<Tensor> plain;
-  for (const Tensor& t : slots_) plain.push_back(t.defined() ? world_.leave(t) : t);
+  for (const Tensor& t : slots) plain.push_back(t.defined() ? world.leave(t) : t);
   for (const Tensor& t : plain) {
-    SlotState& s = out.slots.emplace_back(stateOf(t, world_.values));
+    SlotState& s = out.slots.emplace_back(stateOf(t, world.values));
     for (size_t i = 0; s.defined && s.alias < 0 && i < plain.size(); ++i)
       if (plain[i].defined() && plain[i].storage().get() == t.storage().get()) s.alias = static_cast<int>(i);
   }
-  for (size_t i = 0; i < inputs_; ++i) {
-    const Tensor grad = slots_[i].grad();
-    out.grads.push_back(stateOf(grad.defined() ? world_.leave(grad) : grad, world_.values));
+  for (size_t i = 0; i < inputs; ++i) {
+    const Tensor grad = slots[i].grad();
+    out.grads.push_back(stateOf(grad.defined() ? world.leave(grad) : grad, world.values));
   }
 }
 

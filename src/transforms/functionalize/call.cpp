@@ -164,6 +164,8 @@ std::vector<FunctionalTensor*> Call::writtenOrThrow() const {
 
 // The plain call on fake tensors: throws what it would throw, and shows which geometry the written tensors get.
 std::vector<NewGeometry> Call::rehearse() const {
+  // Not the program's call.
+  const ExcludeDispatchKeyGuard no_modes({DispatchKey::PythonKernel, DispatchKey::Tracer});
   Twins known;
   const auto twinOf = [&](const Tensor& t) {
     const Operand& o = operandOf(t);
@@ -179,7 +181,6 @@ std::vector<NewGeometry> Call::rehearse() const {
   std::vector<autograd::TensorGeometry> before;
   for (const Tensor& t : twins)
     before.push_back(t.defined() ? autograd::TensorGeometry(t) : autograd::TensorGeometry());
-  const ExcludeDispatchKeyGuard no_modes(DispatchKey::PythonKernel);  // not the program's call
   op_.callBoxed(&stack);
   std::vector<NewGeometry> out;
   for (size_t i = 0; i < twins.size(); ++i) {
@@ -250,7 +251,7 @@ void checkOneValueForEachPlace(const OperatorHandle& op, const Tensor& result, I
   if (is_fake(plain) || isWrapper(plain) || plain.device().type() != DeviceType::CPU) return;
   if (plain.numel() == 0 || !plain.sizes().equals(sizes)) return;
   const NoGradGuard no_grad;
-  const ExcludeDispatchKeyGuard no_modes(DispatchKey::PythonKernel);  // not the program's calls
+  const ExcludeDispatchKeyGuard no_modes({DispatchKey::PythonKernel, DispatchKey::Tracer});  // not the program's calls
   Tensor first = plain.detach();
   for (size_t d = 0; d < sizes.size(); ++d)
     if (sizes[d] > 1 && strides[d] == 0) first = first.narrow(static_cast<int64_t>(d), 0, 1);

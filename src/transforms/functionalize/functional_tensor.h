@@ -126,8 +126,11 @@ Tensor wrapView(const FunctionalTensor& of, Link link, const Tensor& value);
 /// The size of the memory that `value` lies in. Of a wrapper, whose own storage is empty, that of the tensor with its
 /// shape inside, or what its shape spans.
 size_t storageBytes(const Tensor& value);
-/// Of a TensorSubclass.
-inline bool isWrapper(const Tensor& t) { return wrapperKind(t) == WrapperKind::kSubclass; }
+/// Of a TensorSubclass, or of a trace.
+inline bool isWrapper(const Tensor& t) {
+  const WrapperKind kind = wrapperKind(t);
+  return kind == WrapperKind::kSubclass || kind == WrapperKind::kTraced;
+}
 /// By a stride of 0, as expanded tensors do.
 bool repeatsElements(IntArrayRef sizes, IntArrayRef strides);
 inline bool repeatsElements(const Tensor& t) { return repeatsElements(t.sizes(), t.strides()); }

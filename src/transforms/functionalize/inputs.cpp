@@ -237,6 +237,7 @@ void detail::FunctionalizeCall::Inputs::restore() const {
 }
 
 void detail::FunctionalizeCall::Inputs::unwrapGrad(const Input& input) {
+  const ExcludeDispatchKeyGuard no_trace(DispatchKey::Tracer);  // not the program's reads
   if (!is_functional(input.plain.grad())) return;
   const Tensor grad = std::exchange(input.plain.mutable_grad(), Tensor());
   input.plain.mutable_grad() = from_functional(grad);

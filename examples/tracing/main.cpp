@@ -1,0 +1,98 @@
+// Tracing: a function runs once, and what it called is a graph: to look at, to change, to keep in a file, to run again.
+#include <shunt/shunt.h>
+#include <shunt/trace/trace.h>
+
+#include "examples/parts.h"
+
+#include <filesystem>
+#include <iostream>
+
+namespace {
+
+using shunt::Graph;
+using shunt::Tensor;
+
+struct Layer {
+  Tensor w = shunt::randn({3, 4});
+  Tensor operator()(const Tensor& x) const { return (x.mm(w) * 2).relu(); }
+};
+
+bool same(const Tensor& a, const Tensor& b) { return a.eq(b).all().item<bool>(); }
+
+void graph() {
+  const Layer layer;
+  const Graph g = shunt::trace(layer, shunt::randn({2, 3}));
+  std::cout << g.print();
+}
+
+// A pass: x * 2 becomes x + x.
+int doubleByAdding(Graph& graph) {
+  int changed = 0;
+  for (Graph::Node* node : graph.nodes()) {
+    if (!node->is("aten::mul.Scalar")) continue;
+    const shunt::IValue& factor = node->arguments[1].literal;
+    if (!factor.isScalar() || factor.toDouble() != 2) continue;
+    Graph::Value* x = node->arguments[0].value();
+    Graph::Node* sum = graph.insert(node, "aten::add.Tensor", {x, x});
+    graph.replace(node->result(), sum->result());
+    graph.erase(node);
+    ++changed;
+  }
+  graph.verify();
+  return changed;
+}
+
+void pass() {
+  const Layer layer;
+  Graph g = shunt::trace(layer, shunt::randn({2, 3}));
+  std::cout << doubleByAdding(g) << " node changed\n" << g.print();
+  const Tensor x = shunt::randn({2, 3});
+  std::cout << (same(g.run({x})[0], layer(x)) ? "the same bits" : "other bits") << '\n';
+}
+
+/// Least squares by gradient descent.
+struct Regression {
+  explicit Regression(const Tensor& start) : w(start.clone().requires_grad_()) {}
+  Tensor step(const Tensor& x, const Tensor& y) const {
+    w.mutable_grad() = Tensor();
+    const Tensor loss = (x.mm(w) - y).square().mean();
+    loss.backward();
+    const shunt::NoGradGuard no_grad;
+    w.sub_(w.grad() * 0.1);
+    return loss;
+  }
+  Tensor w;
+};
+
+// Forward, backward and update in one graph. On fake tensors the trace itself is no step.
+void training() {
+  const Tensor start = shunt::randn({4, 1}), x = shunt::randn({16, 4}), y = shunt::randn({16, 1});
+  const Regression eager(start), traced(start);
+  const Graph g = shunt::trace([&](const Tensor& a, const Tensor& b) { return traced.step(a, b); }, std::tuple{x, y},
+                               {.fake = true});
+  std::cout << g.print();
+  for (int i = 0; i < 10; ++i) {
+    eager.step(x, y);
+    g.run({x, y});
+  }
+  std::cout << "after ten steps: " << (same(eager.w, traced.w) ? "the same bits" : "other bits") << '\n';
+}
+
+void file() {
+  const Layer layer;
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "shunt_tracing_example.graph";
+  const Graph g = shunt::trace(layer, shunt::randn({2, 3}));
+  g.save(path.string());
+  const Graph back = Graph::load(path.string());
+  std::filesystem::remove(path);
+  const Tensor x = shunt::randn({2, 3});
+  std::cout << "loaded: " << (back.print() == g.print() ? "the same graph, " : "another graph, ")
+            << (same(back.run({x})[0], g.run({x})[0]) ? "the same bits" : "other bits") << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return examples::runParts(argc, argv, "tracing",
+                            {{"graph", graph}, {"pass", pass}, {"training", training}, {"file", file}});
+}

@@ -1,0 +1,117 @@
+// trace(): runs a function once and records the operators that it calls as a Graph (graph.h).
+//
+//   Graph step = shunt::trace([&](const Tensor& x, const Tensor& y) {
+//     Tensor loss = shunt::mse_loss(model(x), y);
+//     loss.backward();                                // recorded: its formulas call operators
+//     NoGradGuard no_grad;
+//     w.sub_(w.grad() * 0.1);                         // w, captured, is a constant of the graph
+//     return loss;
+//   }, std::tuple{x, y});
+//
+// Note [Tracing]
+// The function gets wrappers (key Tracer), each of which holds a tensor: the real one, on which everything really
+// happens, or with TraceOptions::fake one without elements, so that the trace has no effects. An operator called with a
+// wrapper, or anywhere on this thread meanwhile, is recorded as the caller called it, and runs below on what the
+// wrappers hold; Autograd records its graph there. Backward formulas run on these tensors too: they are known by
+// identity, and a plain tensor that isn't known is captured as a constant. What is no operator is not recorded: C++
+// numbers and branches are those of the traced run, sizes are fixed, manual_seed() isn't seen.
+// Numbers of a traced tensor (item(), its conversion to a C++ value, data_ptr()) are an error, as is a dispatch mode
+// entered by the function, and a trace() in a trace(). A wrapper that outlives its trace is dead: using it is an error.
+// Whatever ends the function restores the thread's state.
+#pragma once
+
+#include <shunt/trace/graph.h>
+#include <shunt/transforms/functionalize.h>
+
+#include <memory>
+#include <tuple>
+#include <type_traits>
+
+namespace shunt {
+
+struct TraceOptions {
+  /// Graph::functionalized() of what was recorded.
+  bool functionalize = false;
+  /// Values are fake tensors: nothing is computed, captured tensors aren't written.
+  bool fake = false;
+};
+
+/// Whether `t` is a wrapper that trace() made.
+inline bool is_traced(const Tensor& t) { return t.defined() && t.key_set().has(Functionality::Tracer); }
+
+namespace detail {
+
+class Recording;
+
+/// One call of trace(), for the thread that made it.
+class SHUNT_API TraceCall {
+ public:
+  explicit TraceCall(const TraceOptions& options);
+  ~TraceCall();
+  TraceCall(const TraceCall&) = delete;
+  TraceCall& operator=(const TraceCall&) = delete;
+  /// The wrapper of an input.
+  Tensor input(const Tensor& t);
+  /// While it lives, operators on this thread are recorded.
+  class SHUNT_API Scope {
+   public:
+    explicit Scope(TraceCall& call);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    TraceCall& call_;
+    uint64_t included_;
+  };
+  /// A result of the function, inside of the scope.
+  void output(const Tensor& t);
+  Graph finish();
+
+ private:
+  TraceOptions options_;
+  intrusive_ptr<intrusive_ptr_target> recording_;
+  Recording& recording() const;
+};
+
+template <class F, class In>
+decltype(auto) callTraced(F& f, const In& inputs) {
+  if constexpr (std::is_invocable_v<F&, const In&>)
+    return f(inputs);
+  else
+    return std::apply(f, inputs);
+}
+
+}  // namespace detail
+
+/// Runs f(inputs) once, or f(inputs...) where they are a tuple, and returns what it did as a graph. Inputs: a Tensor, a
+/// tuple, array or vector of Tensors, nested too. f returns one of these, or nothing; the graph's outputs are the
+/// defined tensors of the result, in order. Throws what f throws, and for what can't be recorded (Note [Tracing]).
+template <class F, class In>
+Graph trace(F&& f, const In& inputs, const TraceOptions& options = {}) {
+  static_assert(detail::TensorsIn<In>::kAny,
+                "trace: expected the inputs as a Tensor, or a tuple, array or vector of Tensors");
+  detail::TraceCall call(options);
+  auto wrap = [&](const Tensor& t) { return call.input(t); };
+  const In wrapped = detail::mapTensorsIn(inputs, wrap);
+  {
+    const detail::TraceCall::Scope on(call);
+    using Result = std::remove_cvref_t<decltype(detail::callTraced(f, wrapped))>;
+    if constexpr (std::is_void_v<Result>) {
+      detail::callTraced(f, wrapped);
+    } else {
+      static_assert(detail::TensorsIn<Result>::kAny,
+                    "trace: the function returns something else than tensors; return a Tensor, or a tuple, array or "
+                    "vector of Tensors");
+      auto note = [&](const Tensor& t) {
+        call.output(t);
+        return t;
+      };
+      const Result result = detail::callTraced(f, wrapped);
+      detail::mapTensorsIn(result, note);
+    }
+  }
+  return call.finish();
+}
+
+}  // namespace shunt

@@ -1,0 +1,28 @@
+// What a running trace() (include/shunt/trace/trace.h) has to be told that no operator shows: who reads or replaces a
+// tensor's grad. Tensors and autograd ask for it; src/trace sets it. Each thread has its own.
+#pragma once
+
+#include <shunt/tensor/tensor.h>
+
+namespace shunt {
+
+class ActiveTrace {
+ public:
+  /// Tensor::grad() of `t`, recorded. The reference is good until the next call for the same tensor.
+  virtual const Tensor& grad(const Tensor& t) = 0;
+  /// Tensor::mutable_grad() of `t`: what is put there is recorded before the next operator.
+  virtual Tensor& mutableGrad(const Tensor& t) = 0;
+  /// A result of the engine that the traced function gets.
+  virtual Tensor wrapped(const Tensor& t) = 0;
+
+ protected:
+  ~ActiveTrace() = default;
+};
+
+/// Null where this thread traces nothing, and inside of an operator that is recorded as one.
+ActiveTrace* activeTrace();
+/// Whether this thread traces, inside of such operators too.
+bool isTracing();
+void setActiveTrace(ActiveTrace* trace);
+
+}  // namespace shunt

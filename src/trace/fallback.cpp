@@ -1,0 +1,246 @@
+// What the key Tracer does with an operator: see Note [Tracing] (shunt/trace/trace.h).
+#include <shunt/core/library.h>
+#include <shunt/core/stack_tensors.h>
+
+#include "src/autograd/graph_task.h"
+#include "src/dispatch/dispatcher_impl.h"
+#include "src/dispatch/state_in_use.h"
+#include "src/trace/call_site.h"
+#include "src/trace/traced_tensor.h"
+
+#include <algorithm>
+
+namespace shunt::trace_detail {
+
+bool inBackward() { return autograd::runningNode() != nullptr; }
+
+namespace {
+
+/// Their results' sizes depend on elements, which a graph doesn't have when it is recorded.
+constexpr std::string_view kSizesFromElements[] = {"aten::nonzero", "aten::masked_select", "aten::unique",
+                                                   "aten::unique2", "aten::_unique2",      "aten::argwhere",
+                                                   "aten::bincount"};
+
+constexpr DispatchKeySet kBelowTracer = DispatchKeySet::fullAfter(DispatchKey::Tracer);
+
+[[noreturn]] void throwNumbers(const OperatorHandle& op, const char* what) {
+  throw Error(detail::str("operator ", op.operator_name(), ": called on a traced value, but ", what,
+                          ", and trace() records operators, not numbers. Keep it a tensor (where(), masked_fill()), or "
+                          "take the number outside of the traced function",
+                          callSite()));
+}
+
+DispatchKeySet keysBelow(const std::vector<Operand>& operands) {
+  uint64_t keys = 0;
+  for (const Operand& o : operands) keys |= o.inner.key_set().raw();
+  const detail::LocalState& tls = detail::tls_state;
+  const auto effective = DispatchKeySet::fromRaw((keys | tls.included) & ~tls.excluded);
+  return effective & kBelowTracer;
+}
+
+// Composites work on any tensors, but kernels and fake tensors' fallback don't know wrappers.
+DispatchKeySet forComposites(DispatchKeySet below) {
+  return below.remove(DispatchKey::Fake).remove(DispatchKey::PythonKernel);
+}
+
+bool requiresGrad(const std::vector<Operand>& operands) {
+  const bool recorded = !tls_excluded().hasAny(DispatchKeySet::of(Functionality::AutogradFunctionality));
+  return recorded &&
+         std::any_of(operands.begin(), operands.end(), [](const Operand& o) { return o.inner.requires_grad(); });
+}
+
+}  // namespace
+}  // namespace shunt::trace_detail
+
+namespace shunt::detail {
+
+using namespace trace_detail;
+
+namespace {
+
+Graph::Argument argumentOf(const IValue& v, const std::vector<Operand>& operands) {
+  const auto valueOf = [&](const Tensor& t) {
+    return std::find_if(operands.begin(), operands.end(), [&](const Operand& o) { return o.given.is_same(t); })->value;
+  };
+  if (v.isTensor() && v.toTensor().defined()) return Graph::Argument(valueOf(v.toTensor()));
+  std::vector<Graph::Value*> list;
+  if (v.isTensorList()) {
+    for (const Tensor& t : v.toTensorVector()) list.push_back(t.defined() ? valueOf(t) : nullptr);
+    return Graph::Argument(std::move(list));
+  }
+  if (v.isOptionalTensorList()) {
+    for (const auto& t : v.toOptionalTensorVector()) list.push_back(t && t->defined() ? valueOf(*t) : nullptr);
+    return Graph::Argument(std::move(list));
+  }
+  return Graph::Argument(v);
+}
+
+}  // namespace
+
+std::vector<Operand> Recording::operandsOf(const Stack& stack, size_t n) {
+  std::vector<Operand> operands;
+  forEachTensor(stack, n, [&](const Tensor& t) {
+    const bool known =
+        std::any_of(operands.begin(), operands.end(), [&](const Operand& o) { return o.given.is_same(t); });
+    if (!known) operands.push_back(resolve(t));
+  });
+  return operands;
+}
+
+void Recording::checkReturns(const OperatorHandle& op) const {
+  for (const Argument& r : op.schema().returns())
+    if (r.type.kind != TypeKind::Tensor) throwNumbers(op, "it returns a number");
+  if (std::ranges::find(kSizesFromElements, op.operator_name().name) != std::end(kSizesFromElements))
+    throwNumbers(op, "the sizes of its result depend on elements");
+}
+
+Tensor Recording::finishTensor(Graph::Value* value, const Tensor& result, const std::vector<Operand>& operands,
+                               bool plain) {
+  for (const Operand& o : operands) {
+    if (!o.inner.is_same(result)) continue;
+    know(result, value);
+    if (!o.given.is_same(o.inner) && o.wrapper == nullptr) know(o.given, value, o.inner);
+    if (o.wrapper != nullptr) o.wrapper->setValue(value);
+    return o.given;
+  }
+  know(result, value);
+  return plain ? result : wrap(result, value);
+}
+
+IValue Recording::finishReturn(Graph::Node* node, const IValue& result, const std::vector<Operand>& operands,
+                               bool plain) {
+  Graph::Output& output = node->outputs.emplace_back();
+  output.is_list = result.isTensorList() || result.isOptionalTensorList();
+  if (!output.is_list && (!result.isTensor() || !result.toTensor().defined())) {
+    output.values.push_back(nullptr);
+    return result;
+  }
+  return mapTensors(result, [&](const Tensor& t) {
+    Graph::Value* value = graph.addResult(node, specOf(t));
+    node->outputs.back().values.push_back(value);
+    return finishTensor(value, t, operands, plain);
+  });
+}
+
+// Note [What autograd saves]
+// The Autograd kernel of an in-place operator whose gradient needs what it overwrites saves a clone of that, which a
+// recorded backward reads: so this clone is a node, before the operator's. All else that Autograd kernels save are
+// arguments, results, and aliases of these, which Recording::derived knows by their memory.
+void Recording::runBelow(const OperatorHandle& op, const std::vector<Operand>& operands, Stack* stack) {
+  if (!op.schema().is_mutable() || !requiresGrad(operands)) {
+    const TracerOff off;
+    return op.callBoxed(stack);
+  }
+  struct Inside {
+    explicit Inside(Recording& r) : recording(r) {
+      recording.inside_ = true;
+      setActiveTrace(nullptr);
+    }
+    ~Inside() {
+      recording.inside_ = false;
+      setActiveTrace(&recording);
+    }
+    Recording& recording;
+  } const inside(*this);
+  op.redispatchBoxed(keysBelow(operands), stack);  // not a call, which would come back here
+}
+
+void Recording::callInside(const OperatorHandle& op, Stack* stack) {
+  const bool in_autograd = !tls_excluded().hasAny(DispatchKeySet::of(Functionality::AutogradFunctionality));
+  if (!in_autograd || op.operator_name().name != "aten::clone") {
+    const TracerOff off;
+    return op.callBoxed(stack);
+  }
+  struct Recorded {
+    explicit Recorded(Recording& r) : recording(r) { set(false); }
+    ~Recorded() { set(true); }
+    void set(bool inside) {
+      recording.inside_ = inside;
+      recording.force_plain_ = !inside;
+      setActiveTrace(inside ? nullptr : &recording);
+    }
+    Recording& recording;
+  } recorded(*this);
+  call(op, {}, stack);
+}
+
+void Recording::call(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
+  syncGrads();
+  const FunctionSchema& schema = op.schema();
+  const size_t n = schema.arguments().size();
+  const std::vector<Operand> operands = operandsOf(*stack, n);
+  const DispatchKeySet below = forComposites(keysBelow(operands));
+  const bool composite = goesToComposite(*StateInUse(op.op()), below - kAutocastKeys);
+  // Autograd saves what a composite has made along the way, which has to be in the graph.
+  if (composite && (takes_apart ? takes_apart(op) : requiresGrad(operands))) return op.redispatchBoxed(below, stack);
+  checkReturns(op);
+  Graph::Node recorded(op);
+  recorded.modes = Graph::Modes::now();
+  for (size_t i = 0; i < n; ++i) recorded.arguments.push_back(argumentOf(peek(*stack, i, n), operands));
+  bool plain = inBackward() || force_plain_;
+  for (const Operand& o : operands) plain |= o.wrapper == nullptr && o.value->kind == Graph::Value::Kind::kResult;
+  for (const Operand& o : operands) plain &= o.wrapper == nullptr;
+  mapTensors(*stack, n, [&](const Tensor& t) {
+    return std::find_if(operands.begin(), operands.end(), [&](const Operand& o) { return o.given.is_same(t); })->inner;
+  });
+  runBelow(op, operands, stack);
+  Graph::Node* node = graph.append(std::move(recorded));
+  const size_t returns = schema.returns().size();
+  for (size_t i = 0; i < returns; ++i) {
+    IValue& result = peek(*stack, i, returns);
+    result = finishReturn(node, result, operands, plain);
+  }
+  if (schema.is_mutable())
+    for (const Operand& o : operands) {
+      if (o.wrapper == nullptr) continue;
+      o.wrapper->follow();
+      o.wrapper->version().bump();  // for autocast's cache, which may hold a cast of it
+    }
+  if (op.op().name().starts_with("trace::")) noteGrads();
+}
+
+}  // namespace shunt::detail
+
+namespace shunt::trace_detail {
+namespace {
+
+void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  detail::Recording* recording = detail::currentRecording();
+  if (recording != nullptr && recording->isOpen())
+    return recording->isInside() ? recording->callInside(op, stack) : recording->call(op, keys, stack);
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    forEachTensor(peek(*stack, i, arguments.size()), [&](const Tensor& t) {
+      SHUNT_CHECK(tracedOf(t) == nullptr, "operator ", op.operator_name(), ": argument '", arguments[i].name,
+                  "' is a traced tensor of shape ", t.sizes(),
+                  " whose trace() is over, or runs on another thread: it is "
+                  "dead. Return it from the traced function, and take it from the results of Graph::run()");
+    });
+  throw Error(detail::str("operator ", op.operator_name(),
+                          ": called with the key Tracer, but no trace() runs on this thread; call it in the function "
+                          "given to trace(), or register a kernel of the operator for Tracer"));
+}
+
+// Any tensor's item() comes here while the key is included.
+void element(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  if (detail::currentRecording() != nullptr || tracedOf(stack->back().toTensor()) != nullptr)
+    return fallback(op, keys, stack);
+  op.redispatchBoxed(keys & kBelowTracer, stack);
+}
+
+struct Registrar {
+  Registrar()
+      : every(Library::Kind::kImpl, "_", DispatchKey::Tracer), aten(Library::Kind::kImpl, "aten", DispatchKey::Tracer) {
+    every.fallback(CppFunction::makeFromBoxedFunction<&fallback>());
+    aten.impl("_local_scalar_dense", CppFunction::makeFromBoxedFunction<&element>());
+    // A program's tracer of its own, a fallback for the same key, takes its place.
+    auto& impl = Dispatcher::singleton().implForHandles();
+    MutexLock lock(impl.mutex);
+    impl.fallbacks.markDefault(DispatchKey::Tracer);
+  }
+  Library every, aten;
+};
+Registrar registrar;
+
+}  // namespace
+}  // namespace shunt::trace_detail

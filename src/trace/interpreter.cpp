@@ -1,0 +1,92 @@
+#include "src/trace/interpreter.h"
+
+#include "src/trace/modes.h"
+
+#include <limits>
+
+namespace shunt::trace_detail {
+
+Interpreter::Interpreter(const Graph& graph, FunctionRef<Tensor(const Graph::Value&)> given)
+    : nodes_(graph.nodes()), tensors_(static_cast<size_t>(graph.idBound())), last_users_(tensors_.size(), 0) {
+  for (const Graph::Value* v : graph.inputs()) at(v) = given(*v);
+  for (const Graph::Value* v : graph.constants()) at(v) = given(*v);
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    for (const Graph::Argument& a : nodes_[i]->arguments)
+      for (const Graph::Value* v : a.values)
+        if (v != nullptr) last_users_[static_cast<size_t>(v->id)] = i;
+  for (const Graph::Value* v : graph.outputs())
+    if (v != nullptr) last_users_[static_cast<size_t>(v->id)] = std::numeric_limits<size_t>::max();
+}
+
+Stack Interpreter::argumentsOf(const Graph::Node& node) const {
+  Stack stack;
+  const auto tensorOf = [&](const Graph::Value* v) {
+    return v != nullptr ? tensors_[static_cast<size_t>(v->id)] : Tensor();
+  };
+  for (size_t i = 0; i < node.arguments.size(); ++i) {
+    const Graph::Argument& a = node.arguments[i];
+    if (a.kind == Graph::Argument::Kind::kLiteral) {
+      stack.push_back(a.literal);
+    } else if (a.kind == Graph::Argument::Kind::kValue) {
+      stack.push_back(IValue(tensorOf(a.values[0])));
+    } else if (node.op.schema().arguments()[i].type.element_optional) {
+      std::vector<std::optional<Tensor>> list;
+      for (const Graph::Value* v : a.values)
+        list.push_back(v != nullptr ? std::optional<Tensor>(tensorOf(v)) : std::nullopt);
+      stack.push_back(IValue(std::move(list)));
+    } else {
+      std::vector<Tensor> list;
+      for (const Graph::Value* v : a.values) list.push_back(tensorOf(v));
+      stack.push_back(IValue(std::move(list)));
+    }
+  }
+  return stack;
+}
+
+// Before the node's operator runs, which then holds the only reference: backward's gradients are kept without a copy.
+void Interpreter::release(const Graph::Node& node, size_t position) {
+  for (const Graph::Argument& a : node.arguments)
+    for (const Graph::Value* v : a.values)
+      if (v != nullptr && last_users_[static_cast<size_t>(v->id)] == position) at(v).reset();
+}
+
+void Interpreter::keep(const Graph::Node& node, const Stack& returns) {
+  const auto put = [&](const Graph::Value* v, const Tensor& t) {
+    if (v != nullptr && last_users_[static_cast<size_t>(v->id)] != 0) at(v) = t;
+  };
+  if (node.outputs.empty()) return;  // also of a node that is just being made
+  SHUNT_CHECK(returns.size() == node.outputs.size(), "Graph: operator ", node.name(), " returned ", returns.size(),
+              " values, and its node has ", node.outputs.size());
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const Graph::Output& out = node.outputs[i];
+    if (!out.is_list) {
+      if (returns[i].isTensor()) put(out.values.at(0), returns[i].toTensor());
+      continue;
+    }
+    const std::vector<Tensor>& list = returns[i].toTensorVector();
+    SHUNT_CHECK(list.size() == out.values.size(), "Graph: operator ", node.name(), " returned a list of ", list.size(),
+                " tensors, and one of ", out.values.size(), " was recorded; trace the function for these inputs");
+    for (size_t j = 0; j < list.size(); ++j) put(out.values[j], list[j]);
+  }
+}
+
+void Interpreter::run(FunctionRef<void(const Graph::Node&, Stack&)> after) {
+  ModesScope modes;
+  const Graph::Modes* on = nullptr;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    const Graph::Node& node = *nodes_[i];
+    if (on == nullptr || !(*on == node.modes)) modes.set(node.modes);
+    on = &node.modes;
+    Stack stack = argumentsOf(node);
+    release(node, i);
+    node.op.callBoxed(stack);
+    after(node, stack);
+    keep(node, stack);
+  }
+}
+
+Tensor Interpreter::output(const Graph::Value* value) const {
+  return value != nullptr ? tensors_[static_cast<size_t>(value->id)] : Tensor();
+}
+
+}  // namespace shunt::trace_detail

@@ -1,0 +1,30 @@
+// Runs a graph's nodes one after the other: for Graph::run, and for passes that run one on other tensors. A local
+// value.
+#pragma once
+
+#include <shunt/core/function_ref.h>
+#include <shunt/trace/graph.h>
+
+namespace shunt::trace_detail {
+
+class Interpreter {
+ public:
+  /// `given`: the tensor of an input or constant.
+  Interpreter(const Graph& graph, FunctionRef<Tensor(const Graph::Value&)> given);
+  /// Calls all nodes. `after`: what is done with a node's returns, the stack's values.
+  void run(FunctionRef<void(const Graph::Node&, Stack&)> after);
+  /// The tensor of an output; undefined for null.
+  Tensor output(const Graph::Value* value) const;
+
+ private:
+  Stack argumentsOf(const Graph::Node& node) const;
+  void release(const Graph::Node& node, size_t position);
+  void keep(const Graph::Node& node, const Stack& returns);
+  Tensor& at(const Graph::Value* value) { return tensors_[static_cast<size_t>(value->id)]; }
+
+  std::vector<Graph::Node*> nodes_;
+  std::vector<Tensor> tensors_;     // by the value's id
+  std::vector<size_t> last_users_;  // by id: the node after which the tensor is dropped
+};
+
+}  // namespace shunt::trace_detail

@@ -1,0 +1,216 @@
+#include "src/trace/recording.h"
+
+#include <shunt/autograd/autograd_meta.h>
+#include <shunt/autograd/graph_tensor.h>
+#include <shunt/core/dispatcher.h>
+
+#include "src/trace/traced_tensor.h"
+#include "src/transforms/fake/fake_impl.h"
+
+#include <algorithm>
+
+namespace shunt::detail {
+
+using trace_detail::tracedOf;
+using trace_detail::TracedTensor;
+using trace_detail::TracerOff;
+
+namespace {
+
+constinit thread_local Recording* current SHUNT_TLS_MODEL = nullptr;
+
+bool sameGeometry(const Graph::Spec& spec, const Tensor& t) {
+  return spec.dtype == t.dtype() && t.sizes() == IntArrayRef(spec.sizes) && t.strides() == IntArrayRef(spec.strides) &&
+         spec.offset == t.storage_offset();
+}
+
+const StorageImpl* storageOf(const Tensor& t) {
+  const TensorImpl* impl = t.unsafeGetTensorImpl();
+  return impl->has_storage() ? impl->storage().get() : nullptr;
+}
+
+}  // namespace
+
+Recording* currentRecording() { return current; }
+void setCurrentRecording(Recording* recording) {
+  current = recording;
+  setActiveTrace(recording);
+}
+
+// ---- tensors and values -------------------------------------------------------------------------------------------
+void Recording::know(const Tensor& t, Graph::Value* value, Tensor inner) {
+  const TensorImpl* impl = t.unsafeGetTensorImpl();
+  known_.insert_or_assign(impl, Known{weak_intrusive_ptr<TensorImpl>(t.getIntrusivePtr()), value, std::move(inner)});
+  if (!impl->has_storage()) return;
+  Family& family = families_[storageOf(t)];
+  if (family.storage.expired()) family = {weak_intrusive_ptr<StorageImpl>(t.storage()), {}};
+  if (family.values.empty() || family.values.back() != value) family.values.push_back(value);
+}
+
+Storage Recording::wrapperStorage(const Tensor& inner) {
+  if (!inner.unsafeGetTensorImpl()->has_storage()) return fake::makeStorage(0, inner.device());
+  auto& [real, mine] = storages_[inner.storage().get()];
+  if (!mine.defined() || real.expired()) {
+    real = weak_intrusive_ptr<StorageImpl>(inner.storage());
+    mine = fake::makeStorage(inner.storage()->nbytes(), inner.device());
+  }
+  return mine;
+}
+
+Tensor Recording::wrap(const Tensor& inner, Graph::Value* value) {
+  return Tensor(
+      make_intrusive<TracedTensor>(intrusive_ptr<Recording>::retainFrom(this), inner, value, wrapperStorage(inner)));
+}
+
+Tensor Recording::wrapped(const Tensor& t) {
+  if (tracedOf(t) != nullptr) return t;
+  const Operand o = resolve(t);
+  return wrap(o.inner, o.value);
+}
+
+Tensor Recording::addInput(const Tensor& t, Graph::Spec spec) {
+  SHUNT_CHECK(tracedOf(t) == nullptr, "trace: an input is a traced tensor already; give it the tensors to trace with");
+  Graph::Value* value = graph.addInput(std::move(spec));
+  const auto [home, first] = homes_.try_emplace(storageOf(t), value->id);
+  value->storage = home->second;
+  const Tensor inner = fake_ ? converter_.from_tensor(t) : t;
+  if (!known_.contains(inner.unsafeGetTensorImpl())) know(inner, value);
+  if (!inner.is_same(t)) know(t, value, inner);
+  return wrap(inner, value);
+}
+
+Tensor Recording::addConstant(const Tensor& constant, const Tensor& inner) {
+  Graph::Value* value = graph.addConstant(constant);
+  if (!inner.is_same(constant)) know(constant, value, inner);
+  know(inner, value);
+  return wrap(inner, value);
+}
+
+Tensor Recording::giveLastResult(const Tensor& result) {
+  Graph::Node* node = graph.nodes().back();
+  Graph::Value* value = graph.addResult(node, specOf(result));
+  node->outputs.at(0).values.at(0) = value;
+  know(result, value);
+  return wrap(result, value);
+}
+
+Recording::Operand Recording::capture(const Tensor& t) {
+  const TracerOff off;
+  const Tensor inner = fake_ ? converter_.from_tensor(t) : t;
+  Graph::Value* value = graph.addConstant(t);
+  const auto [home, first] = homes_.try_emplace(storageOf(t), value->id);
+  value->storage = home->second;
+  know(inner, value);
+  if (!inner.is_same(t)) know(t, value, inner);
+  return {t, inner, value, nullptr};
+}
+
+// A tensor that isn't known, in memory that is: what autograd has saved is such an alias, made without an operator.
+// Outside of backward a plain tensor that shares memory with an input or a constant is one that the function captured.
+Graph::Value* Recording::derived(const Tensor& t) {
+  const auto found = families_.find(storageOf(t));
+  if (found == families_.end() || found->second.storage.expired()) return nullptr;
+  const bool made_here = found->second.values.front()->kind == Graph::Value::Kind::kResult;
+  if (!made_here && !trace_detail::inBackward()) return nullptr;
+  Graph::Value* base = nullptr;
+  for (Graph::Value* value : found->second.values) {
+    if (sameGeometry(value->spec, t)) base = value;
+  }
+  if (base != nullptr) return base;
+  for (Graph::Value* value : found->second.values)
+    if (value->spec.dtype == t.dtype()) base = value;
+  if (base == nullptr) return nullptr;
+  static const auto op = Dispatcher::singleton().findSchemaOrThrow("aten::as_strided", "");
+  Graph::Node view(op);
+  view.arguments = {base, IValue(t.sizes()), IValue(t.strides()), IValue(t.storage_offset())};
+  view.modes = Graph::Modes::now();
+  view.modes.grad = false;
+  Graph::Node* node = graph.append(std::move(view));
+  node->outputs.resize(1);
+  node->outputs[0].values.push_back(graph.addResult(node, specOf(t)));
+  return node->result();
+}
+
+Recording::Operand Recording::resolve(const Tensor& t) {
+  if (TracedTensor* wrapper = tracedOf(t)) {
+    SHUNT_CHECK(wrapper->recording() == this, "trace: a traced tensor of shape ", t.sizes(),
+                " belongs to another trace(), which is over or runs elsewhere; a trace uses its own inputs");
+    return {t, wrapper->inner(), wrapper->value(), wrapper};
+  }
+  const TensorImpl* impl = t.unsafeGetTensorImpl();
+  if (const auto known = known_.find(impl); known != known_.end()) {
+    if (!known->second.tensor.expired())
+      return {t, known->second.inner.defined() ? known->second.inner : t, known->second.value, nullptr};
+    known_.erase(known);
+  }
+  if (Graph::Value* value = derived(t)) {
+    know(t, value);
+    return {t, t, value, nullptr};
+  }
+  return capture(t);
+}
+
+Graph::Value* Recording::valueOf(const Tensor& t) { return resolve(t).value; }
+
+// ---- grads --------------------------------------------------------------------------------------------------------
+Tensor& Recording::slotOf(const Tensor& variable) {
+  return autograd::materialize_autograd_meta(autograd::graph_tensor(variable))->grad_;
+}
+
+const Tensor& Recording::grad(const Tensor& t) {
+  static const Tensor kNone;
+  syncGrads();
+  const Operand o = resolve(t);
+  const auto* meta = autograd::get_autograd_meta(autograd::graph_tensor(o.inner));
+  if (meta == nullptr || !meta->grad_.defined()) return kNone;
+  static const auto op = Dispatcher::singleton().findSchemaOrThrow("trace::grad", "");
+  Stack stack{t};
+  op.callBoxed(stack);
+  return grads_[o.inner.unsafeGetTensorImpl()] = stack.back().toTensor();
+}
+
+Tensor& Recording::mutableGrad(const Tensor& t) {
+  if (grad(t).defined()) grads_.erase(resolve(t).inner.unsafeGetTensorImpl());  // recorded, so that it is known
+  const Tensor variable = resolve(t).inner;
+  Tensor& slot = slotOf(variable);
+  // Where there is none now, there may be one when the graph runs, and `= Tensor()` is what most callers do.
+  slots_[variable.unsafeGetTensorImpl()] = {variable, slot, !slot.defined()};
+  return slot;
+}
+
+void Recording::syncGrads() {
+  if (syncing_ || slots_.empty()) return;
+  syncing_ = true;
+  struct Done {
+    bool& on;
+    ~Done() { on = false; }
+  } const done{syncing_};
+  static const auto op = Dispatcher::singleton().findSchemaOrThrow("trace::set_grad_", "");
+  for (auto& [impl, slot] : slots_) {
+    const Tensor now = slotOf(slot.variable);
+    if (now.is_same(slot.last) && !std::exchange(slot.unknown, false)) continue;
+    Stack stack{slot.variable, now.defined() ? IValue(now) : IValue()};
+    op.callBoxed(stack);
+    slot.last = slotOf(slot.variable);
+  }
+}
+
+void Recording::noteGrads() {
+  if (syncing_) return;
+  for (auto& [impl, slot] : slots_) slot.last = slotOf(slot.variable), slot.unknown = false;
+}
+
+void Recording::close() noexcept {
+  for (auto& [impl, slot] : slots_) {
+    Tensor& now = slotOf(slot.variable);
+    if (const TracedTensor* wrapper = tracedOf(now)) now = Tensor(wrapper->inner());
+  }
+  open_ = false;
+  slots_.clear();
+  grads_.clear();
+  known_.clear();
+  families_.clear();
+  storages_.clear();
+}
+
+}  // namespace shunt::detail

@@ -1,0 +1,135 @@
+// A trace that is running: which value of the graph each tensor is, and the wrappers (Note [Tracing],
+// include/shunt/trace/trace.h). For the thread that traces. Wrappers own it; the graph moves out at the end, and then
+// it is closed: its wrappers are dead.
+#pragma once
+
+#include <shunt/trace/graph.h>
+#include <shunt/transforms/fake_tensor.h>
+
+#include "src/tensor/active_trace.h"
+
+#include <functional>
+#include <map>
+#include <thread>
+#include <unordered_map>
+
+namespace shunt::trace_detail {
+
+class TracedTensor;
+
+/// While it lives, what this thread calls is not recorded.
+class TracerOff {
+ public:
+  TracerOff() : saved_(detail::tls_state.included) {
+    detail::tls_state.included &= ~DispatchKeySet::of(Functionality::Tracer).raw();
+  }
+  ~TracerOff() { detail::tls_state.included = saved_; }
+  TracerOff(const TracerOff&) = delete;
+  TracerOff& operator=(const TracerOff&) = delete;
+
+ private:
+  uint64_t saved_;
+};
+
+/// A tensor of a call: what the caller passed, what it stands for below, and the value that it is.
+struct Operand {
+  Tensor given;
+  Tensor inner;
+  Graph::Value* value;
+  TracedTensor* wrapper;  // null for a plain tensor
+};
+
+/// Whether a node of a backward pass runs on this thread.
+bool inBackward();
+
+}  // namespace shunt::trace_detail
+
+namespace shunt::detail {
+
+class Recording final : public intrusive_ptr_target, public ActiveTrace {
+ public:
+  explicit Recording(bool fake) : fake_(fake), thread_(std::this_thread::get_id()) {}
+  virtual ~Recording() = default;
+
+  Graph graph;
+  /// Which composites are not recorded but the operators that they call; null: none.
+  std::function<bool(const OperatorHandle&)> takes_apart;
+
+  Tensor addInput(const Tensor& t) { return addInput(t, specOf(t)); }
+  Tensor addInput(const Tensor& t, Graph::Spec spec);
+  /// A wrapper of a constant, for a graph that is recorded again: `inner` stands for it.
+  Tensor addConstant(const Tensor& constant, const Tensor& inner);
+  /// The value of a tensor that the function returned.
+  Graph::Value* valueOf(const Tensor& t);
+  /// For a node whose operator returned nothing where its graph has a value: `result` is what it gives.
+  Tensor giveLastResult(const Tensor& result);
+  /// One operator call: the fallback of the key Tracer.
+  void call(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
+  /// What an operator that is being recorded calls: see Note [What autograd saves] (fallback.cpp).
+  void callInside(const OperatorHandle& op, Stack* stack);
+  bool isInside() const { return inside_; }
+  /// From now on its wrappers are dead. Grads that hold wrappers get what these hold.
+  void close() noexcept;
+  bool isOpen() const { return open_ && thread_ == std::this_thread::get_id(); }
+  /// Records what the function has put in the place of grads since the last call.
+  void syncGrads();
+
+  const Tensor& grad(const Tensor& t) override;
+  Tensor& mutableGrad(const Tensor& t) override;
+  Tensor wrapped(const Tensor& t) override;
+
+ private:
+  using Operand = trace_detail::Operand;
+  struct Known {
+    weak_intrusive_ptr<TensorImpl> tensor;  // weak: keeps the address from being used again
+    Graph::Value* value;
+    Tensor inner;  // of a captured tensor in a fake trace
+  };
+  /// The values in one storage, which may outlive their tensors: autograd saves aliases of them.
+  struct Family {
+    weak_intrusive_ptr<StorageImpl> storage;
+    std::vector<Graph::Value*> values;
+  };
+  struct Slot {
+    Tensor variable;  // that has the grad
+    Tensor last;      // the grad that is recorded
+    bool unknown;     // whether it may be another one when the graph runs
+  };
+
+  Operand resolve(const Tensor& t);
+  Operand capture(const Tensor& t);
+  Graph::Value* derived(const Tensor& t);
+  void know(const Tensor& t, Graph::Value* value, Tensor inner = {});
+  Tensor wrap(const Tensor& inner, Graph::Value* value);
+  Storage wrapperStorage(const Tensor& inner);
+  Tensor& slotOf(const Tensor& variable);
+  /// After an operator of the library "trace": what it did to grads is recorded.
+  void noteGrads();
+
+  /// Each tensor among the last `n` values of a stack, once.
+  std::vector<Operand> operandsOf(const Stack& stack, size_t n);
+  void checkReturns(const OperatorHandle& op) const;
+  void runBelow(const OperatorHandle& op, const std::vector<Operand>& operands, Stack* stack);
+  IValue finishReturn(Graph::Node* node, const IValue& result, const std::vector<Operand>& operands, bool plain);
+  Tensor finishTensor(Graph::Value* value, const Tensor& result, const std::vector<Operand>& operands, bool plain);
+
+  const bool fake_;
+  bool open_ = true;
+  const std::thread::id thread_;
+  FakeTensorConverter converter_;
+  std::unordered_map<const TensorImpl*, Known> known_;
+  std::unordered_map<const StorageImpl*, Family> families_;
+  std::unordered_map<const StorageImpl*, std::pair<weak_intrusive_ptr<StorageImpl>, Storage>> storages_;
+  std::unordered_map<const StorageImpl*, int64_t> homes_;  // Graph::Value::storage of the first tensor in it
+  std::map<const TensorImpl*, Slot> slots_;
+  std::map<const TensorImpl*, Tensor> grads_;  // wrappers that grad() gave
+  bool syncing_ = false;
+  bool inside_ = false;       // of an operator that autograd may save a clone for
+  bool force_plain_ = false;  // results are for autograd
+};
+
+/// The one whose scope this thread is in, also inside of an operator that it records; null: none.
+Recording* currentRecording();
+void setCurrentRecording(Recording* recording);
+
+}  // namespace shunt::detail

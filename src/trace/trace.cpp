@@ -1,0 +1,52 @@
+// trace()'s way in and out: see Note [Tracing].
+#include <shunt/trace/trace.h>
+
+#include <shunt/core/tls.h>
+
+#include "src/trace/recording.h"
+
+namespace shunt::detail {
+
+TraceCall::TraceCall(const TraceOptions& options)
+    : options_(options), recording_(make_intrusive<Recording>(options.fake)) {
+  SHUNT_CHECK(currentRecording() == nullptr,
+              "trace: called inside of a function that trace() records already; call the function itself there");
+}
+
+TraceCall::~TraceCall() { recording().close(); }
+
+Recording& TraceCall::recording() const { return *static_cast<Recording*>(recording_.get()); }
+
+Tensor TraceCall::input(const Tensor& t) { return recording().addInput(t); }
+
+TraceCall::Scope::Scope(TraceCall& call) : call_(call), included_(tls_state.included) {
+  constexpr uint64_t kTracer = DispatchKeySet::of(Functionality::Tracer).raw();
+  constexpr uint64_t kFake = DispatchKeySet::of(Functionality::Fake).raw();
+  tls_state.included |= kTracer | (call.options_.fake ? kFake : 0);
+  setCurrentRecording(&call.recording());
+}
+
+TraceCall::Scope::~Scope() {
+  tls_state.included = included_;
+  setCurrentRecording(nullptr);
+}
+
+void TraceCall::output(const Tensor& t) {
+  Recording& r = recording();
+  std::vector<Graph::Value*> outputs = r.graph.outputs();
+  outputs.push_back(r.valueOf(t));
+  r.graph.setOutputs(std::move(outputs));
+}
+
+Graph TraceCall::finish() {
+  Recording& r = recording();
+  {
+    const Scope on(*this);
+    r.syncGrads();
+  }
+  Graph graph = std::move(r.graph);
+  r.close();
+  return options_.functionalize ? graph.functionalized() : std::move(graph);
+}
+
+}  // namespace shunt::detail

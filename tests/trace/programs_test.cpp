@@ -1,0 +1,233 @@
+// Random programs, traced: graphs print, verify, are saved, loaded and run again with the program's bits.
+#include <shunt/trace/trace.h>
+
+#include "tests/programs/execution.h"
+#include "tests/support/seed.h"
+
+#include <shunt/jit/jit.h>
+#include <shunt/transforms/fake_tensor.h>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+namespace programs {
+namespace {
+
+using shunt::Graph;
+
+constexpr uint64_t kPrograms = 1000, kLongPrograms = 10000, kSeed = 4411;
+
+/// SHUNT_TEST_PROGRAM=seed draws that one alone.
+uint64_t onlyProgram() {
+  const char* text = std::getenv("SHUNT_TEST_PROGRAM");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
+}
+
+/// Rows that draw. In place, so that the slots of the program's other steps stay what they are.
+const std::vector<Row>& drawingRows() {
+  static const std::vector<Row> rows = {
+      {"a.uniform_(-1, 1)", 1, "", false, true,
+       [](const Operands& o) -> Tensor { return Tensor(o.a).uniform_(-1, 1); }},
+      {"a.copy_(dropout(a, 0.5, true))", 1, "", false, true,
+       [](const Operands& o) -> Tensor { return Tensor(o.a).copy_(dropout(o.a, 0.5, true)); }},
+      {"a.copy_(rand_like(a))", 1, "", false, true,
+       [](const Operands& o) -> Tensor { return Tensor(o.a).copy_(rand_like(o.a)); }},
+  };
+  return rows;
+}
+
+/// The program with a step that draws after every fourth one.
+Program withDrawing(Program program) {
+  std::vector<Step> steps;
+  int slots = static_cast<int>(program.inputs.size());
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    steps.push_back(program.steps[i]);
+    slots += !program.steps[i].row->in_place;
+    if (i % 4 == 1)
+      steps.push_back({&drawingRows()[i / 4 % drawingRows().size()], {slots - 1, 0, 0}, {}, 0, i % 3 == 0});
+  }
+  program.steps = std::move(steps);
+  return program;
+}
+
+std::vector<Tensor> inputsOf(const Program& program) {
+  std::vector<Tensor> inputs;
+  for (const Input& input : program.inputs) inputs.push_back(makeInput(input));
+  return inputs;
+}
+
+struct Traced {
+  Graph graph;
+  std::vector<std::string> errors;
+  std::vector<bool> defined;  // which slots hold tensors: the graph's outputs
+};
+
+Traced traceProgram(const Program& program, const shunt::TraceOptions& options) {
+  Traced out;
+  const auto f = [&](const std::vector<Tensor>& inputs) {
+    const World world;
+    Execution execution(inputs, world);
+    std::optional<shunt::AutocastGuard> autocast;
+    if (program.autocast) autocast.emplace(shunt::kCPU);
+    for (const Step& step : program.steps) out.errors.push_back(execution.take(step));
+    autocast.reset();
+    if (program.root >= 0) out.errors.push_back(execution.differentiate(program.root));
+    for (const Tensor& t : execution.slots()) out.defined.push_back(t.defined());
+    return execution.slots();
+  };
+  out.graph = trace(f, inputsOf(program), options);
+  return out;
+}
+
+/// Whether the graph writes to a tensor whose elements share memory. Which of several values stays there is then a
+/// matter of elements, which functionalized() doesn't see.
+bool writesSharedElements(const Graph& graph) {
+  for (const Graph::Node* node : graph.nodes()) {
+    const auto& wanted = node->op.schema().arguments();
+    for (size_t i = 0; i < wanted.size(); ++i)
+      for (const Graph::Value* v : node->arguments[i].values)
+        for (size_t d = 0; wanted[i].is_write() && v != nullptr && d < v->spec.sizes.size(); ++d)
+          if (v->spec.strides[d] == 0 && v->spec.sizes[d] > 1) return true;
+  }
+  return false;
+}
+
+Outcome runGraph(const Program& program, const Traced& traced, const Graph& graph) {
+  const std::vector<Tensor> results = graph.run(inputsOf(program));
+  std::vector<Tensor> slots;
+  size_t next = 0;
+  for (const bool defined : traced.defined) slots.push_back(defined ? results.at(next++) : Tensor());
+  Outcome out;
+  out.errors = traced.errors;
+  readSlots(slots, program.inputs.size(), World(), out);
+  return out;
+}
+
+class TracedPrograms : public testing::Test {
+ protected:
+  /// `check(program, expected)` gives the first difference, for each program.
+  template <class F>
+  void forEach(F&& check) {
+    const uint64_t one = onlyProgram();
+    const uint64_t seed = shunt::test::seedOfComparison(kSeed);
+    const uint64_t many = one != 0 ? 1 : shunt::test::longRun() ? kLongPrograms : kPrograms;
+    const uint64_t first = one != 0 ? one : seed * kLongPrograms + 1;
+    std::cout << "SHUNT_TEST_SEED=" << seed << ": programs " << first << " to " << first + many - 1 << std::endl;
+    int shown = 0;
+    for (uint64_t i = 0; i < many; ++i) {
+      Outcome expected;
+      const Program program = draw(first + i, &expected);
+      std::string difference;
+      try {
+        difference = check(program, expected);
+      } catch (const std::exception& e) {
+        difference = e.what();
+      }
+      if (difference.empty()) continue;
+      ADD_FAILURE() << difference << "\n" << program.code();
+      if (++shown == 5) FAIL() << "and perhaps more";
+    }
+  }
+};
+
+TEST_F(TracedPrograms, RunAgainFromTheGraphAndFromAFile) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("shunt_traced_" + std::to_string(getpid()))).string();
+  size_t nodes = 0;
+  const uint64_t in_thunks = shunt::jit::calls_in_thunks();
+  forEach([&](const Program& program, const Outcome& expected) -> std::string {
+    const Traced traced = traceProgram(program, {});
+    nodes += traced.graph.nodes().size();
+    traced.graph.verify();
+    const auto differs = [&](const char* what, const Graph& graph) {
+      const std::string d = firstDifference(expected, runGraph(program, traced, graph), Level::kAll);
+      return d.empty() ? "" : what + (": " + d) + "\n" + graph.print();
+    };
+    if (std::string d = differs("the graph", traced.graph); !d.empty()) return d;
+    traced.graph.save(path);
+    const Graph back = Graph::load(path);
+    std::filesystem::remove(path);  // a file that replaces another one waits for the disk
+    if (back.print() != traced.graph.print()) return "loaded: " + back.print() + traced.graph.print();
+    const bool jit = shunt::jit::enabled();
+    shunt::jit::set_enabled(false);
+    std::string d = differs("loaded, without the compiler", back);
+    shunt::jit::set_enabled(jit);
+    return d;
+  });
+  std::cout << nodes << " nodes, " << shunt::jit::calls_in_thunks() - in_thunks << " calls in thunks" << std::endl;
+}
+
+TEST_F(TracedPrograms, OnFakeTensorsGiveTheSameGraph) {
+  forEach([](const Program& program, const Outcome& expected) -> std::string {
+    const Traced traced = traceProgram(program, {.fake = true});
+    for (size_t i = 0; i < traced.errors.size(); ++i)
+      if (traced.errors[i].empty() != expected.errors[i].empty()) return "";  // elements decide
+    return firstDifference(expected, runGraph(program, traced, traced.graph), Level::kAll);
+  });
+}
+
+TEST_F(TracedPrograms, ThatDrawRandomNumbersDrawThemAgain) {
+  size_t drawn = 0;
+  forEach([&](const Program& plain, const Outcome&) -> std::string {
+    const Program program = withDrawing(plain);
+    const Traced traced = traceProgram(program, {});
+    for (const Graph::Node* node : traced.graph.nodes()) drawn += drawsRandomNumbers(node->op);
+    shunt::manual_seed(plain.seed);
+    const Outcome expected = run(program, World());
+    shunt::manual_seed(plain.seed);
+    return firstDifference(expected, runGraph(program, traced, traced.graph), Level::kAll);
+  });
+  if (onlyProgram() == 0) EXPECT_GT(drawn, kPrograms);
+}
+
+TEST_F(TracedPrograms, FunctionalizedGiveTheSameValues) {
+  size_t refused = 0;
+  forEach([&](const Program& program, const Outcome& expected) -> std::string {
+    const Traced traced = traceProgram(program, {});
+    Graph graph;
+    refused += writesSharedElements(traced.graph);
+    if (writesSharedElements(traced.graph)) return "";
+    try {
+      graph = traced.graph.functionalized();
+    } catch (const shunt::Error&) {
+      ++refused;  // what can't be functionalized: see docs/functionalize.md
+      return "";
+    }
+    for (const Graph::Node* node : graph.nodes()) {
+      const bool writes = node->op.schema().is_mutable() && !node->is("aten::copy_");
+      if (writes && !node->name().starts_with("trace::")) return "writes: " + graph.print();
+    }
+    // A write under no_grad to what requires grad keeps its place in autograd's graph without an operator, so who
+    // requires grad isn't in a functionalized graph. The gradients that the program itself computes are.
+    Outcome got = runGraph(program, traced, graph);
+    for (size_t i = 0; i < got.slots.size(); ++i) got.slots[i].requires_grad = expected.slots[i].requires_grad;
+    return firstDifference(expected, got, Level::kValues);
+  });
+  if (onlyProgram() == 0) EXPECT_LT(refused, kPrograms / 20);
+}
+
+TEST_F(TracedPrograms, DecomposedGiveTheSameValues) {
+  forEach([](const Program& program, const Outcome& expected) -> std::string {
+    const Traced traced = traceProgram(program, {});
+    const Graph parts = traced.graph.decompose();
+    parts.verify();
+    return firstDifference(expected, runGraph(program, traced, parts), Level::kAll);
+  });
+}
+
+TEST_F(TracedPrograms, PassesKeepTheBits) {
+  forEach([](const Program& program, const Outcome& expected) -> std::string {
+    Traced traced = traceProgram(program, {});
+    traced.graph.eliminate_dead_code();
+    traced.graph.common_subexpressions();
+    traced.graph.verify();
+    return firstDifference(expected, runGraph(program, traced, traced.graph), Level::kAll);
+  });
+}
+
+}  // namespace
+}  // namespace programs
