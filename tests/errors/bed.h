@@ -73,5 +73,6 @@ std::vector<BadInput> deviceCases();
 std::vector<BadInput> modeCases();
 std::vector<BadInput> dataCases();
 std::vector<BadInput> wrapperCases();
+std::vector<BadInput> vmapCases();
 
 }  // namespace shunt::testing

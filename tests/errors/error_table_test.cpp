@@ -69,17 +69,18 @@ TEST_P(BadInputTable, ThrowsAClearErrorAndChangesNothing) {
   Dispatcher::singleton().checkInvariants();
 }
 
-constexpr const char* kTables[] = {"Registry",  "Operands", "Shapes", "Linalg", "Autograd",
-                                   "Factories", "Devices",  "Modes",  "Data",   "Wrappers"};
+constexpr const char* kTables[] = {"Registry", "Operands", "Shapes", "Linalg",   "Autograd",  "Factories",
+                                   "Devices",  "Modes",    "Data",   "Wrappers", "Transforms"};
 INSTANTIATE_TEST_SUITE_P(All, BadInputTable,
                          ::testing::Values(&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases,
-                                           &factoryCases, &deviceCases, &modeCases, &dataCases, &wrapperCases),
+                                           &factoryCases, &deviceCases, &modeCases, &dataCases, &wrapperCases,
+                                           &vmapCases),
                          [](const auto& info) { return kTables[info.index]; });
 
 TEST(BadInputTables, HoldManyRows) {
   size_t rows = 0;
   for (auto* table : {&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases, &factoryCases,
-                      &deviceCases, &modeCases, &dataCases, &wrapperCases})
+                      &deviceCases, &modeCases, &dataCases, &wrapperCases, &vmapCases})
     rows += table().size();
   EXPECT_GE(rows, 400u);
 }

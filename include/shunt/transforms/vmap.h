@@ -127,7 +127,8 @@ constexpr void checkTransformResult() {
 
 /// A function that takes the arguments of `f` with a batch dimension more (options.in_dims) and returns what `f`
 /// returns for each sample, stacked (options.out_dims). `f` takes and returns Tensor, or optional, vector, array, pair
-/// or tuple of them; other arguments are passed as they are. A result that doesn't depend on the batch is repeated.
+/// or tuple of them; other arguments are passed as they are. A result that doesn't depend on the batch is repeated, an
+/// undefined one stays undefined.
 /// Throws where no argument has a batch, sizes of the batch differ, a dimension doesn't exist, or `f` throws; the
 /// thread's levels are then as they were. Inside, an error: in place on a tensor without batch with an operand that has
 /// one, out= forms, item(), random operators unless options.randomness allows them, a wrapper that has left its vmap.

@@ -33,8 +33,6 @@ struct BatchRow {
 };
 /// Null for operators that aren't in the table.
 const BatchRow* rowOf(const Operator& op);
-/// All rows of random operators.
-std::vector<const BatchRow*> randomRows();
 
 class BatchedCall {
  public:
@@ -99,8 +97,9 @@ std::string batchedArgument(const BatchedCall& call);
 void runPointwise(BatchedCall& call);
 void runDims(BatchedCall& call, const BatchRow& row);
 void runRandom(BatchedCall& call);
-/// Once in a process, before the first vmap runs.
-void registerRandomKernels();
+/// A call without a batched tensor in the innermost level, a vmap: whether it has been made, as that of a random
+/// operator that draws other numbers for each sample. Throws where the level allows no random numbers.
+bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
 /// The call of an operator in the innermost level, a vmap: by its rule, by its parts, or once for each sample.
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
 

@@ -13,6 +13,8 @@
 namespace shunt::levels {
 namespace {
 
+constexpr DispatchKeySet kBelowBatched = DispatchKeySet::fullAfter(DispatchKey::Batched);
+
 constinit std::atomic<uint64_t> rules_used{0}, fallbacks_used{0};
 
 template <class F>
@@ -152,6 +154,58 @@ void afterWrite(const BatchedCall& call, const Tensor& written) {
   if (!written.is_inference()) written.unsafeGetTensorImpl()->version().bump();
 }
 
+// ---- pointwise operators whose batches stand side by side already --------------------------------------------------
+/// Whether the values can take the tensors' places on the stack as they are: batches in front, shapes of one sample of
+/// as many dimensions, one dtype.
+bool isReady(const Stack& stack, size_t n, const Level& level) {
+  const TensorImpl* first = nullptr;
+  for (size_t i = stack.size() - n; i < stack.size(); ++i) {
+    const IValue& v = stack[i];
+    if (!v.isTensor()) {
+      if (v.isTensorList() || v.isOptionalTensorList()) return false;
+      continue;
+    }
+    const Tensor& t = v.toTensor();
+    if (!t.defined()) continue;
+    const TensorImpl& shown = *t.unsafeGetTensorImpl();
+    if (first == nullptr) first = &shown;
+    if (shown.dtype() != first->dtype()) return false;
+    if (belongsTo(t, level)) {
+      if (storageOf(t).batch_dim != 0 || shown.dim() != first->dim()) return false;
+    } else if (shown.dim() > first->dim()) {
+      return false;
+    }
+  }
+  return first != nullptr;
+}
+
+/// The call on the values, in the arguments' place: neither a copy of them nor a list of results is made.
+bool runReadyPointwise(const OperatorHandle& op, Stack* stack, size_t n, const LevelFrame& frame) {
+  const intrusive_ptr<Level>& level = frame.level();
+  const bool inplace = op.schema().returns()[0].is_write();
+  if (!isReady(*stack, n, *level)) return false;
+  const Tensor self = inplace ? peek(*stack, 0, n).toTensor() : Tensor();
+  if (inplace && !belongsTo(self, *level)) return false;
+  for (size_t i = 0; i < n; ++i) {
+    IValue& v = peek(*stack, i, n);
+    if (!v.isTensor() || !belongsTo(v.toTensor(), *level)) continue;
+    Tensor value = storageOf(v.toTensor()).value;
+    v.toTensor() = std::move(value);
+  }
+  {
+    const Outside outside;
+    op.callBoxed(stack);
+  }
+  Tensor& result = stack->back().toTensor();
+  if (inplace) {
+    result = self;
+    if (!self.is_inference()) self.unsafeGetTensorImpl()->version().bump();
+  } else {
+    result = makeBatched(level, std::move(result), 0);
+  }
+  return true;
+}
+
 }  // namespace
 
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
@@ -159,6 +213,10 @@ void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
   if (row == nullptr && isComposite(op, keys)) return runParts(op, keys, stack);
   if (op.op().name() == "aten::_local_scalar_dense") throwDataDependent(op);
   const size_t n = op.schema().arguments().size();
+  if (row != nullptr && row->kind == BatchKind::kPointwise && runReadyPointwise(op, stack, n, frame)) {
+    rules_used.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   BatchedCall call(op, argumentsOf(*stack, n), frame.level());
   checkForm(call);
   {
@@ -203,7 +261,7 @@ void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
       return !belongsTo(t, *level) && (t.requires_grad() || t.is_inference()) ? makeTracked(level, t) : t;
     });
   }
-  op.redispatchBoxed(keys & DispatchKeySet::fullAfter(DispatchKey::Batched), stack);
+  op.redispatchBoxed(keys & kBelowBatched, stack);
 }
 
 void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
@@ -211,6 +269,11 @@ void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack
   if (frame == nullptr) [[unlikely]]
     return outsideOfAll(op, keys, stack);
   if (!anyOf(*frame->level(), *stack, op.schema().arguments().size())) {
+    if (frame->level()->kind == Kind::kVmap) {
+      if (runRandomUnbatched(op, keys, stack, *frame)) return;
+      // Its parts may be random.
+      if (rowOf(op.op()) == nullptr && isComposite(op, keys)) return op.redispatchBoxed(keys & kBelowBatched, stack);
+    }
     const Outside outside;
     return op.callBoxed(stack);
   }

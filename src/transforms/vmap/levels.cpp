@@ -10,19 +10,16 @@ constinit thread_local const LevelFrame* current SHUNT_TLS_MODEL = nullptr;
 constexpr uint64_t bits(DispatchKeySet keys) { return keys.functionalities().raw(); }
 
 /// What levels themselves include.
-constexpr uint64_t kLevelKeys = bits({DispatchKey::Batched, DispatchKey::VmapMode});
+constexpr uint64_t kLevelKey = bits(DispatchKeySet(DispatchKey::Batched));
 /// What passes through all levels.
 constexpr uint64_t kPassing = bits({DispatchKey::Python, DispatchKey::PythonKernel, DispatchKey::Functionalize,
                                     DispatchKey::Tracer, DispatchKey::Fake});
 
 constexpr uint64_t with(uint64_t set, uint64_t mask, uint64_t from) { return (set & ~mask) | (from & mask); }
 
-void enterVmap(detail::LocalState& s) { s.included |= bits(DispatchKeySet(DispatchKey::VmapMode)); }
-
 /// A graph is recorded in the level whatever the thread's settings outside are: they hold outside.
 void enterGrad(detail::LocalState& s) {
-  s.included = with(s.included, kLevelKeys, bits(DispatchKeySet(DispatchKey::Batched))) |
-               bits(DispatchKeySet(DispatchKey::ADInplaceOrView));
+  s.included |= bits(DispatchKeySet(DispatchKey::ADInplaceOrView));
   s.user_excluded &= ~bits(kAutogradAndViewKeys);
   s.mode = (s.mode | detail::kModeGrad) & ~detail::kModeInference;
   detail::refreshExcluded(s);
@@ -67,7 +64,8 @@ void Settings::restore() const {
 
 LevelFrame::LevelFrame(intrusive_ptr<Level> level)
     : level_(std::move(level)), outer_(current), saved_(Settings::now()) {
-  level_->kind == Kind::kVmap ? enterVmap(detail::tls_state) : enterGrad(detail::tls_state);
+  detail::tls_state.included |= kLevelKey;
+  if (level_->kind == Kind::kGrad) enterGrad(detail::tls_state);
   current = this;
 }
 
@@ -78,12 +76,14 @@ LevelFrame::~LevelFrame() {
 
 const LevelFrame* innermost() { return current; }
 
-Outside::Outside() : left_(current), inside_(Settings::now()) {
+Outside::Outside() : left_(current) {
   detail::LocalState& s = detail::tls_state;
   const Settings& outside = left_->saved_;
   if (left_->level_->kind == Kind::kVmap) {
-    s.included = with(s.included, kLevelKeys, outside.included);
+    inside_.included = s.included;
+    s.included = with(s.included, kLevelKey, outside.included);
   } else {
+    inside_ = Settings::now();
     outside.restore();
     s.included = with(outside.included, kPassing, inside_.included);
   }
@@ -92,7 +92,10 @@ Outside::Outside() : left_(current), inside_(Settings::now()) {
 
 Outside::~Outside() {
   current = left_;
-  inside_.restore();
+  if (left_->level_->kind == Kind::kVmap)
+    detail::tls_state.included = inside_.included;
+  else
+    inside_.restore();
 }
 
 void WrapperStorage::release_resources() {

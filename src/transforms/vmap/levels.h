@@ -19,8 +19,8 @@
 // What runs outside of it runs with those, so that a NoGradGuard inside of a grad's function, and the guards of its
 // Autograd kernels, act in that level alone. A vmap level has no graph, so such guards pass through it. Dispatch modes,
 // functionalization and fake mode pass through both: a mode sees each call once, as the function made it.
-// A grad level includes the key Batched for all calls, since calls without a wrapper belong outside, too. A vmap level
-// includes VmapMode, which is how calls of random operators without a batched tensor get here (random.cpp).
+// A level includes the key Batched for all calls on its thread: calls without a wrapper belong outside of a grad level,
+// where other settings may hold, and random operators without a batched tensor ask a vmap level what to draw.
 //
 // Note [Wrappers without class]
 // A wrapper is a plain TensorImpl with the key Batched and without a functionality that holds data. Its storage is a
@@ -85,11 +85,15 @@ class Outside {
 
  private:
   const LevelFrame* left_;
-  Settings inside_;
+  Settings inside_;  // of a vmap level only `included`
 };
 
 /// The storage of a wrapper: Note [Wrappers without class].
 struct WrapperStorage final : StorageImpl {
+  // Every result in a level has one, so it comes from where tensors come from.
+  static void* operator new(size_t nbytes) { return detail::allocateBlock(nbytes); }
+  static void operator delete(void* p, size_t nbytes) noexcept { detail::freeBlock(p, nbytes); }
+
   WrapperStorage(intrusive_ptr<Level> level, Tensor value, int64_t batch_dim)
       : StorageImpl(DataPtr{}, 0, value.device(), nullptr, false),
         level(std::move(level)),

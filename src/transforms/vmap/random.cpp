@@ -8,7 +8,6 @@
 //   kDifferent  calls it for all samples at once, with a batch in front of the sizes.
 #include "src/transforms/vmap/aligned.h"
 
-#include <shunt/core/library.h>
 #include <shunt/ops.h>
 
 namespace shunt::levels {
@@ -73,60 +72,34 @@ void different(BatchedCall& call) {
     call.results = std::move(values);
 }
 
-bool anyBatched(const Stack& stack, size_t n, const Level& level) {
-  bool any = false;
-  forEachTensor(stack, n, [&](const Tensor& t) { any |= belongsTo(t, level); });
-  return any;
-}
-
-constexpr DispatchKeySet kBelow = DispatchKeySet::fullAfter(DispatchKey::VmapMode);
-
-void randomKernel(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  const LevelFrame* frame = innermost();
-  if (frame == nullptr || frame->level()->kind != Kind::kVmap) return op.redispatchBoxed(keys & kBelow, stack);
-  const Level& level = *frame->level();
-  if (level.randomness == Randomness::kError) throwNotAllowed(op);
-  const bool batched = anyBatched(*stack, op.schema().arguments().size(), level);
-  if (batched || level.randomness == Randomness::kDifferent) return runInVmap(op, keys & kBelow, stack, *frame);
-  const Outside outside;
-  op.callBoxed(stack);
-}
-
-/// Draws into a tensor like its input: where samples get other numbers, the input has to have a batch.
-void dropoutKernel(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  const LevelFrame* frame = innermost();
-  IValue& input = peek(*stack, 0, op.schema().arguments().size());
-  DispatchKeySet below = keys & kBelow;
-  if (frame != nullptr && frame->level()->kind == Kind::kVmap && frame->level()->randomness == Randomness::kDifferent &&
-      !belongsTo(input.toTensor(), *frame->level())) {
-    const intrusive_ptr<Level>& level = frame->level();
-    std::vector<int64_t> sizes = {level->size};
-    const Tensor& t = input.toTensor();
-    sizes.insert(sizes.end(), t.sizes().begin(), t.sizes().end());
-    Tensor repeated;
-    {
-      const Outside outside;
-      repeated = ops::expand::call(ops::unsqueeze::call(t, 0), sizes, false);
-    }
-    input = IValue(makeBatched(level, std::move(repeated), 0));
-    below = below.add(DispatchKey::Batched);
+/// dropout draws into a tensor like its input: where samples get other numbers, the input has to have a batch.
+void repeatInput(IValue& input, const intrusive_ptr<Level>& level) {
+  const Tensor& t = input.toTensor();
+  std::vector<int64_t> sizes = {level->size};
+  sizes.insert(sizes.end(), t.sizes().begin(), t.sizes().end());
+  Tensor repeated;
+  {
+    const Outside outside;
+    repeated = ops::expand::call(ops::unsqueeze::call(t, 0), sizes, false);
   }
-  op.redispatchBoxed(below, stack);
-}
-
-Library registerAll() {
-  Library aten(Library::Kind::kImpl, "aten", DispatchKey::VmapMode);
-  const Dispatcher::Batch batch;
-  for (const BatchRow* row : randomRows())
-    aten.impl(OperatorHandle(*row->op).operator_name().str(), CppFunction::makeFromBoxedFunction<&randomKernel>());
-  aten.impl("aten::dropout", CppFunction::makeFromBoxedFunction<&dropoutKernel>());
-  return aten;
+  input = IValue(makeBatched(level, std::move(repeated), 0));
 }
 
 }  // namespace
 
-// With the first vmap: the dictionary's operators are registered by then, which at static initialisation isn't sure.
-void registerRandomKernels() { static const Library library = registerAll(); }
+bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
+  const BatchRow* row = rowOf(op.op());
+  const Randomness randomness = frame.level()->randomness;
+  if (&op.op() == &ops::dropout::symbol && randomness == Randomness::kDifferent) {
+    repeatInput(peek(*stack, 0, op.schema().arguments().size()), frame.level());
+  } else {
+    if (row == nullptr || row->kind != BatchKind::kRandom) return false;
+    if (randomness == Randomness::kError) throwNotAllowed(op);
+    if (randomness == Randomness::kSame) return false;
+  }
+  runInVmap(op, keys, stack, frame);
+  return true;
+}
 
 void runRandom(BatchedCall& call) {
   if (call.level->randomness == Randomness::kError) throwNotAllowed(call.op);

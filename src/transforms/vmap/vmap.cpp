@@ -1,4 +1,4 @@
-#include "src/transforms/vmap/call.h"
+#include "src/transforms/vmap/levels.h"
 
 #include <shunt/core/wrap_dim.h>
 #include <shunt/ops.h>
@@ -49,7 +49,6 @@ std::vector<std::optional<int64_t>> resolved(const VmapOptions& options, const s
 
 VmapCall::VmapCall(const VmapOptions& options, const std::vector<bool>& holds_tensors)
     : state_(std::make_unique<State>()) {
-  levels::registerRandomKernels();
   SHUNT_CHECK(options.chunk_size >= 0, "vmap: chunk_size is ", options.chunk_size, ": expected 0 (all) or more");
   SHUNT_CHECK(!options.out_dims.empty(), "vmap: out_dims is empty: expected one dimension at least");
   state_->options = options;
@@ -109,8 +108,6 @@ Tensor VmapCall::wrap(size_t argument, const Tensor& t) const {
 Tensor VmapCall::unwrap(const Tensor& t, size_t position, size_t count) const {
   const State& s = *state_;
   const int64_t out_dim = s.outDim(position, count);
-  SHUNT_CHECK(t.defined(), "vmap: the function returned an undefined tensor as result ", position,
-              ", which can't be stacked");
   SHUNT_CHECK_INDEX(out_dim >= -t.dim() - 1 && out_dim <= t.dim(), "vmap: out_dims names dimension ", out_dim,
                     " for result ", position, ", a tensor of shape ", t.sizes(), ": expected one in [", -t.dim() - 1,
                     ", ", t.dim(), "]");
