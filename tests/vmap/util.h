@@ -25,14 +25,16 @@ inline bool sameBits(const Tensor& a, const Tensor& b) {
   return same.all().item<bool>();
 }
 
-/// The largest difference, relative to the larger of 1 and the largest element of `expected`.
+/// The largest difference, relative to the larger of 1 and the largest element of `expected`; huge where dtypes or
+/// shapes differ, or one has an infinity or NaN where the other has something else.
 inline double distance(const Tensor& got, const Tensor& expected) {
   if (got.dtype() != expected.dtype() || got.sizes() != expected.sizes()) return 1e30;
   if (got.numel() == 0 || sameBits(got, expected)) return 0;
-  const Tensor e = expected.to(kDouble);
-  const double size = std::max(1.0, e.abs().max().item<double>());
-  const double d = (got.to(kDouble) - e).abs().max().item<double>() / size;
-  return d == d ? d : 1e30;
+  const Tensor g = got.to(kDouble), e = expected.to(kDouble);
+  const Tensor same = g.eq(e).logical_or(g.isnan().logical_and(e.isnan()));
+  if (!same.logical_or(g.isfinite().logical_and(e.isfinite())).all().item<bool>()) return 1e30;
+  const Tensor sizes = where(e.isfinite(), e, zeros_like(e)).abs();
+  return where(same, zeros_like(e), g - e).abs().max().item<double>() / std::max(1.0, sizes.max().item<double>());
 }
 
 /// What vmap has to give: the function's results for each sample, stacked. `dims` as in VmapOptions.

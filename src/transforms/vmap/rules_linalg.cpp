@@ -61,6 +61,8 @@ void addmm(BatchedCall& call) {
   checkDims(call, 2, 2, "mat2 must be a matrix, got ");
   const Tensor &self = call.tensor(0), &left = call.tensor(1), &right = call.tensor(2);
   const Scalar beta = call.args[3].toScalar(), alpha = call.args[4].toScalar();
+  // Without a product a batched sum has other rules for beta than one of matrices.
+  if (left.size(1) == 0) return loopSilently(call);
   const bool row = !call.isBatched(self) && (self.dim() < 2 || self.size(0) == 1);
   if (row && call.isBatched(left) && !call.isBatched(right)) {
     const Tensor sum = ops::addmm::call(self, tall(call.front(left)), right, beta, alpha);

@@ -57,6 +57,7 @@ void layerNorm(BatchedCall& call) {
 }
 
 void layerNormBackward(BatchedCall& call) {
+  if (!call.tensor(1).is_floating_point() || call.integers(2).empty()) return loopSilently(call);  // which refuses it
   const Tensor grad = call.expanded(call.tensor(0)), input = call.expanded(call.tensor(1));
   const Tensor mean = call.expanded(call.tensor(3)), rstd = call.expanded(call.tensor(4));
   const std::vector<int64_t> shape = call.integers(2);
@@ -96,6 +97,8 @@ void mseLoss(BatchedCall& call) {
 
 void mseLossBackward(BatchedCall& call) {
   const int64_t reduction = call.integer(3);
+  // Of whole numbers the mean is rounded inside of the operator.
+  if (!call.tensor(0).is_floating_point()) return loopSilently(call);
   int64_t dims = std::max(call.tensor(1).dim(), call.tensor(2).dim());
   dims = std::max(dims, call.tensor(0).dim());
   const Tensor self = aligned(call, call.tensor(1), dims), target = aligned(call, call.tensor(2), dims);
@@ -147,10 +150,10 @@ void nllLoss(BatchedCall& call) {
   const Positions p(call, call.tensor(0), call.tensor(1), weight);
   const Tensor loss = std::get<0>(ops::nll_loss_forward::call(p.values, p.target, sharedWeight(weight), kNone, ignore));
   const Tensor by_row = ops::view::call(loss, {call.size, p.rows});
-  if (reduction == kNone) {
-    const Tensor none = ops::new_zeros::call(loss, {call.size}, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
-    call.addResult(p.one_row ? ops::squeeze_dim::call(by_row, 1) : by_row);
-    return call.addResult(none);
+  if (reduction == kNone && !p.one_row) {
+    call.addResult(by_row);
+    return call.addResult(
+        ops::new_zeros::call(loss, {call.size}, std::nullopt, std::nullopt, std::nullopt, std::nullopt));
   }
   const Tensor count = sumOver(ops::view::call(countOf(p, weight, ignore), {call.size, p.rows}), {1});
   const Tensor total = sumOver(by_row, {1});
