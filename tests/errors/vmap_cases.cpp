@@ -6,6 +6,11 @@
 namespace shunt::testing {
 namespace {
 
+struct Twice : autograd::Function<Twice> {
+  static Tensor forward(autograd::AutogradContext*, const Tensor& t) { return t * 2; }
+  static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list g) { return {g[0] * 2}; }
+};
+
 Tensor same(const Tensor& t) { return t; }
 using Dims = std::vector<std::optional<int64_t>>;
 
@@ -93,6 +98,9 @@ std::vector<BadInput> insideVmap() {
       {"vmap: an index out of a sample's range", {"out of range"}, inVmap([](Bed& bed, const Tensor& t) {
          return bed.vec4.index_select(0, t.to(kLong));  // 3, 4, 5 in the second sample
        })},
+      {"vmap: a custom function of what requires grad",
+       {"shape [3]", "inside vmap", "gradient would be lost", "vmap(grad(f))"},
+       [](Bed& bed) { vmap([](const Tensor& t) { return Twice::apply(t); })(bed.leaf); }},
       {"vmap: requires_grad_", {"requires_grad_", "vmap", "shunt::grad"}, inVmap([](Bed&, const Tensor& t) {
          return t.clone().requires_grad_();
        })},

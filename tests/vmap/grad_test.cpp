@@ -157,6 +157,20 @@ TEST(Grad, WritesInsideAreDifferentiated) {
   EXPECT_LT(distance(vmap(grad(f))(x.expand({2, 3}))[1], plainGrad(f, x)), 1e-14);
 }
 
+// Its backward is wrong on purpose, to be told from that of its forward's operators.
+struct TimesThree : autograd::Function<TimesThree> {
+  static Tensor forward(autograd::AutogradContext*, const Tensor& t) { return t * 2; }
+  static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list g) { return {g[0] * 3}; }
+};
+
+TEST(Grad, CustomFunctionsKeepTheirBackward) {
+  const Tensor x = randn({4, 3});
+  const auto f = [](const Tensor& t) { return TimesThree::apply(t).sum(); };
+  EXPECT_TRUE(sameBits(grad(f)(x[0]), zeros({3}) + 3));
+  EXPECT_TRUE(sameBits(vmap(grad(f))(x), zeros({4, 3}) + 3));
+  EXPECT_TRUE(sameBits(vmap([](const Tensor& t) { return TimesThree::apply(t); })(x), x * 2));
+}
+
 TEST(Vjp, PullsBackOftenAndInsideVmap) {
   const Tensor x = randn({3}), y = randn({3});
   const auto f = [](const Tensor& a, const Tensor& b) { return std::make_pair(a * b, a.exp()); };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <string_view>
 
 namespace shunt::levels {
@@ -60,7 +61,11 @@ void runParts(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   op.redispatchBoxed((keys & kAutocastKeys) | keys.backends(), stack);
 }
 
-Stack argumentsOf(const Stack& stack, size_t n) { return Stack(stack.end() - static_cast<ptrdiff_t>(n), stack.end()); }
+/// The call's arguments, which leave None behind on its stack.
+Stack takeArguments(Stack& stack, size_t n) {
+  const auto first = stack.end() - static_cast<ptrdiff_t>(n);
+  return Stack(std::make_move_iterator(first), std::make_move_iterator(stack.end()));
+}
 
 void replaceArguments(Stack& stack, size_t n, Stack results) {
   drop(stack, n);
@@ -217,7 +222,7 @@ void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
     rules_used.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  BatchedCall call(op, argumentsOf(*stack, n), frame.level());
+  BatchedCall call(op, takeArguments(*stack, n), frame.level());
   checkForm(call);
   {
     const Outside outside;
@@ -290,7 +295,8 @@ void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
                         "TransformBack outside of a grad level, operator ", op.operator_name());
   if (isComposite(op, keys)) return op.redispatchBoxed(keys.backends(), stack);
   const intrusive_ptr<Level>& level = frame->level();
-  const Stack given = argumentsOf(*stack, n);
+  // Those that are written are returned.
+  const Stack given = schema.is_mutable() ? Stack(stack->end() - static_cast<ptrdiff_t>(n), stack->end()) : Stack();
   mapTensors(*stack, n, [&](const Tensor& t) { return belongsTo(t, *level) ? storageOf(t).value : t; });
   {
     const Outside outside;

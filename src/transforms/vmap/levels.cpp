@@ -1,5 +1,7 @@
 #include "src/transforms/vmap/levels.h"
 
+#include "src/autograd/plain_grad.h"
+
 #include <algorithm>
 
 namespace shunt::levels {
@@ -125,6 +127,16 @@ Tensor makeTracked(const intrusive_ptr<Level>& level, Tensor value) {
   impl->use_own_version_counter();  // which views share
   return Tensor(std::move(impl));
 }
+
+}  // namespace shunt::levels
+
+bool shunt::autograd::hidesGraph(const Tensor& t) {
+  if (!levels::isWrapper(t) || t.key_set().has(Functionality::TransformBack)) return false;
+  const Tensor& value = levels::storageOf(t).value;
+  return value.requires_grad() || hidesGraph(value);
+}
+
+namespace shunt::levels {
 
 void followValue(const Tensor& wrapper) {
   const WrapperStorage& storage = storageOf(wrapper);
