@@ -31,8 +31,12 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   }
   if (biased && input.dim() == 3 && input.is_contiguous()) return linearOfBatch(input, weight, *bias);
   Tensor product = ops::matmul::call(input, ops::t::call(weight));
-  // In place: the bias neither enlarges the result nor changes its dtype.
-  return biased ? ops::add__Tensor::call(product, *bias, 1) : product;
+  if (!biased) return product;
+  // In place: the bias neither enlarges the result nor changes its dtype. Inside vmap it may be another one for each
+  // sample of one product.
+  if (bias->key_set().has(Functionality::Batched)) [[unlikely]]
+    return ops::add_Tensor::call(product, *bias, 1);
+  return ops::add__Tensor::call(product, *bias, 1);
 }
 
 Tensor softmax(const Tensor& self, int64_t dim, std::optional<ScalarType> dtype) {

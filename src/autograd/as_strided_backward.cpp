@@ -65,7 +65,7 @@ Tensor as_strided_backward(Tensor grad, TensorGeometry input, TensorGeometry vie
     return zeros(input.sizes, grad.options());
   grad = sumExpanded(std::move(grad), view);
 
-  Tensor storage = zeros({extent}, grad.options());
+  Tensor storage = grad.new_zeros({extent});
   if (maybeOverlaps(view))
     storage = storage.index_add(0, positions(view, extent, grad), grad.reshape({-1}));
   else

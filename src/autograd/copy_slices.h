@@ -16,6 +16,10 @@ struct CopySlices final : public Node {
   void release_variables() override { fn_.reset(); }
 
  private:
+  /// The gradient laid out as the base is, in a tensor of the kind of `like`.
+  Tensor copyLike(const Tensor& like, const Tensor& grad) const;
+  Tensor partOf(const Tensor& whole) const;
+
   TensorGeometry base_;
   TensorGeometry view_;
   ViewFunc view_func_;

@@ -3,6 +3,8 @@
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/ops.h>
 
+#include "src/autograd/plain_grad.h"
+
 #include <algorithm>
 
 namespace shunt::autograd {
@@ -70,6 +72,12 @@ void AutogradContext::mark_non_differentiable(const variable_list& outputs) {
 }
 
 void CustomNode::prepare(const variable_list& inputs, std::vector<bool> is_tensor, bool record) {
+  if (GradMode::is_enabled())
+    for (const Tensor& t : inputs)
+      SHUNT_CHECK(
+          !t.defined() || !hidesGraph(t), name(), ": an input of shape ", t.sizes(),
+          " is a tensor inside vmap that stands for one that requires grad: forward is not recorded, so the "
+          "gradient would be lost. Differentiate inside of vmap, by vmap(grad(f)), or apply the function outside");
   if (GradMode::is_enabled())
     for (const Tensor& t : inputs)
       SHUNT_CHECK(

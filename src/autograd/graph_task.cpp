@@ -25,6 +25,9 @@ class CurrentTask {
   const GraphTask* outer_;
 };
 
+// In a level of vmap or grad a sum may have no batch where what is added has one.
+bool isPlain(const Tensor& t) { return !t.key_set().has(Functionality::Batched); }
+
 // Views are left alone even where nobody else sees them: a sum in place would have other strides than sum.add(grad).
 bool canAddInPlace(const Tensor& t) {
   return isUnshared(t) && get_view_autograd_meta(t) == nullptr && t.is_non_overlapping_and_dense() &&
@@ -32,9 +35,10 @@ bool canAddInPlace(const Tensor& t) {
 }
 
 SHUNT_NOINLINE void addToDefined(Tensor& sum, Tensor&& grad) {
-  if (!GradMode::is_enabled() && canAddInPlace(sum))
+  const bool in_place = !GradMode::is_enabled() && isPlain(sum) && isPlain(grad);
+  if (in_place && canAddInPlace(sum))
     sum.add_(grad);
-  else if (!GradMode::is_enabled() && canAddInPlace(grad))
+  else if (in_place && canAddInPlace(grad))
     sum = std::move(grad.add_(sum));
   else
     sum = sum.add(grad);

@@ -12,6 +12,10 @@ namespace shunt::autograd {
 /// src/interpose.
 Tensor heldBy(const Tensor& wrapper);
 
+/// Whether what `t`, a tensor inside vmap, shows a sample of requires grad, at any depth of levels: the tensor itself
+/// shows none of it. False for others. Defined in src/transforms.
+bool hidesGraph(const Tensor& t);
+
 /// A gradient is fake where its variable is.
 inline bool isFake(const Tensor& t) { return wrapperKind(t) == WrapperKind::kFake; }
 

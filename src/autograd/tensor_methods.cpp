@@ -16,6 +16,11 @@ using namespace autograd;
 
 namespace {
 
+// One sample of a vmap. Those of grad levels have graphs.
+bool isBatched(const Tensor& t) {
+  return t.key_set().has(Functionality::Batched) && !t.key_set().has(Functionality::TransformBack);
+}
+
 // A wrapper that names no graph has nowhere to keep a gradient.
 void checkHoldsGraph(const Tensor& t, const char* what) {
   SHUNT_CHECK(!t.key_set().has(Functionality::Python), what,
@@ -36,6 +41,10 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
     return *this;
   }
   if (on) checkHoldsGraph(*this, "requires_grad_");
+  SHUNT_CHECK(
+      !on || !isBatched(*this),
+      "requires_grad_: the tensor is one inside vmap, which records no graph for a sample: differentiate inside "
+      "vmap by shunt::grad or vjp, or require the gradient of the tensor that is given to vmap");
   SHUNT_CHECK(!on || is_floating_point(), "only Tensors of floating point dtype can require gradients, not ",
               scalar_type());
   SHUNT_CHECK(!on || !is_inference() || InferenceMode::is_enabled(),
@@ -103,6 +112,8 @@ void Tensor::set_data(const Tensor& new_data) const {
   SHUNT_CHECK(
       activeTrace() == nullptr,
       "set_data: a trace() records operators, and this is none; write with copy_(), or make it before the trace");
+  SHUNT_CHECK(!key_set().has(Functionality::Batched) && !new_data.key_set().has(Functionality::Batched),
+              "set_data: not for tensors inside vmap or grad");
   SHUNT_CHECK(!forwards_graph(*this) && !forwards_graph(new_data),
               "set_data: not for wrapper tensors; unwrap them and set the inner tensor's");
   // Whether it is an inference tensor is this one's to keep, as is its version counter.

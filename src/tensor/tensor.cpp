@@ -63,7 +63,8 @@ const char* whyNoData(const Tensor& t) {
     case WrapperKind::kFunctional:
       return "a functional tensor: it has no data of its own; from_functional(t) gives the value";
     case WrapperKind::kBatched:
-      return "a batched tensor: it has no data of its own";
+      return "a tensor inside vmap or grad: it has no data of its own; it stands for a sample, or for a value that is "
+             "differentiated";
     case WrapperKind::kTraced:
       return "a traced tensor: it stands for a value of the graph that is being recorded";
     case WrapperKind::kFake:

@@ -74,5 +74,6 @@ std::vector<BadInput> modeCases();
 std::vector<BadInput> dataCases();
 std::vector<BadInput> wrapperCases();
 std::vector<BadInput> traceCases();
+std::vector<BadInput> vmapCases();
 
 }  // namespace shunt::testing

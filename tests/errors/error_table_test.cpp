@@ -70,17 +70,17 @@ TEST_P(BadInputTable, ThrowsAClearErrorAndChangesNothing) {
 }
 
 constexpr const char* kTables[] = {"Registry", "Operands", "Shapes", "Linalg",   "Autograd", "Factories",
-                                   "Devices",  "Modes",    "Data",   "Wrappers", "Trace"};
+                                   "Devices",  "Modes",    "Data",   "Wrappers", "Trace",    "Transforms"};
 INSTANTIATE_TEST_SUITE_P(All, BadInputTable,
                          ::testing::Values(&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases,
                                            &factoryCases, &deviceCases, &modeCases, &dataCases, &wrapperCases,
-                                           &traceCases),
+                                           &traceCases, &vmapCases),
                          [](const auto& info) { return kTables[info.index]; });
 
 TEST(BadInputTables, HoldManyRows) {
   size_t rows = 0;
   for (auto* table : {&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases, &factoryCases,
-                      &deviceCases, &modeCases, &dataCases, &wrapperCases, &traceCases})
+                      &deviceCases, &modeCases, &dataCases, &wrapperCases, &traceCases, &vmapCases})
     rows += table().size();
   EXPECT_GE(rows, 400u);
 }

@@ -220,8 +220,8 @@ static std::vector<BadInput> dispatchModeCases() {
 
 static std::vector<BadInput> guardCases() {
   return {
-      {"guard: Batched without kernels",
-       {"aten::add.Tensor", "Batched"},
+      {"guard: Batched without a level",
+       {"aten::add.Tensor", "Batched", "no vmap or grad is running"},
        [](Bed& bed) {
          const IncludeDispatchKeyGuard on(DispatchKey::Batched);
          bed.a.add(bed.a);

@@ -21,6 +21,7 @@ struct RealModel {
   Dictionary dictionary = readDictionary(files.operators);
   Derivatives derivatives = readDerivatives(files.derivatives, dictionary);
   std::vector<AutocastRule> rules = readAutocast(files.autocast, dictionary);
+  BatchRules batching = readBatching(files.batching, dictionary);
 };
 
 std::string contentOf(const std::string& path) {
@@ -41,7 +42,7 @@ std::set<std::string> filesBelow(const std::string& directory) {
 TEST(Output, FilesAreThoseThatCMakeLists) {
   const RealModel m;
   const TemporaryYaml folder;
-  emitAll(m.dictionary, m.derivatives, m.rules, Output(folder.directory()));
+  emitAll(m.dictionary, m.derivatives, m.rules, m.batching, Output(folder.directory()));
   std::set<std::string> listed;
   std::istringstream names(SHUNT_GENERATED_FILES);
   for (std::string name; std::getline(names, name, ',');) listed.insert(name);
@@ -55,7 +56,7 @@ TEST(Output, EachFunctorHasOnePlace) {
       "- func: yours(Tensor self) -> Tensor\n  dispatch: {CPU: yours_cpu}\n  functors: [Yours, Mine]\n");
   EXPECT_EQ(functorsOf(m.dictionary), (std::vector<std::string>{"Mine", "Yours"}));
   const TemporaryYaml folder;
-  emitAll(m.dictionary, m.derivatives, {}, Output(folder.directory()));
+  emitAll(m.dictionary, m.derivatives, {}, {}, Output(folder.directory()));
   const std::string list = contentOf(folder.directory() + "/generated/functors.h");
   for (const std::string name : {"Mine", "Yours"}) {
     const size_t at = list.find(" X(" + name + ", ");
@@ -79,7 +80,7 @@ TEST(Output, OutFormsCastOrCopy) {
   for (const char* name : {"mine", "yours", "pair"})
     EXPECT_EQ(m.op(name, "out").kernels[0].kind, KernelKind::kCopy) << name;
   const TemporaryYaml folder;
-  emitAll(m.dictionary, m.derivatives, {}, Output(folder.directory()));
+  emitAll(m.dictionary, m.derivatives, {}, {}, Output(folder.directory()));
   std::string text;
   for (const std::string& file : filesBelow(folder.directory()))
     if (file.starts_with("generated/backend_")) text += contentOf(folder.directory() + "/" + file);
@@ -98,7 +99,7 @@ TEST(Output, StructuredFormsShareTheirKernels) {
   for (const auto& op : m.dictionary.operators)
     for (const Kernel& k : op.kernels) EXPECT_EQ(k.kind, KernelKind::kStructured) << op.qualifiedName();
   const TemporaryYaml folder;
-  emitAll(m.dictionary, m.derivatives, {}, Output(folder.directory()));
+  emitAll(m.dictionary, m.derivatives, {}, {}, Output(folder.directory()));
   std::string text = contentOf(folder.directory() + "/generated/native_functions.h");
   for (const std::string& file : filesBelow(folder.directory()))
     if (file.starts_with("generated/backend_")) text += contentOf(folder.directory() + "/" + file);
@@ -116,7 +117,7 @@ TEST(Output, StructuredFormsShareTheirKernels) {
 
 TEST(Output, DocumentationIsUpToDate) {
   const RealModel m;
-  EXPECT_EQ(operatorTable(m.dictionary, m.rules), contentOf(kSource + "/docs/operators.md"))
+  EXPECT_EQ(operatorTable(m.dictionary, m.rules, m.batching), contentOf(kSource + "/docs/operators.md"))
       << "run build/<preset>/bin/opgen --yaml-dir kernels/operators --docs docs/operators.md";
 }
 

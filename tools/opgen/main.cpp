@@ -41,8 +41,9 @@ void run(const Options& options) {
   Dictionary dictionary = readDictionary(files.operators);
   const Derivatives derivatives = readDerivatives(files.derivatives, dictionary);
   const std::vector<AutocastRule> rules = readAutocast(files.autocast, dictionary);
-  if (!options.out.empty()) emitAll(dictionary, derivatives, rules, Output(options.out));
-  if (!options.docs.empty()) Output("").write(options.docs, operatorTable(dictionary, rules));
+  const BatchRules batching = readBatching(files.batching, dictionary);
+  if (!options.out.empty()) emitAll(dictionary, derivatives, rules, batching, Output(options.out));
+  if (!options.docs.empty()) Output("").write(options.docs, operatorTable(dictionary, rules, batching));
 }
 
 }  // namespace

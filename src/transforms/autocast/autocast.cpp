@@ -43,7 +43,8 @@ bool recordsGraph() { return !tls_excluded().hasAny(DispatchKeySet::of(Functiona
 
 bool cacheable(ScalarType to, const Tensor& t, DeviceType device) {
   return (detail::tls_state.mode & detail::kModeCastCache) != 0 && to == autocast::lower_precision_dtype(device) &&
-         t.dtype() == kFloat && t.requires_grad() && t.is_leaf() && !t.is_view();
+         t.dtype() == kFloat && t.requires_grad() && t.is_leaf() && !t.is_view() &&
+         !t.key_set().has(Functionality::Batched);  // whose level ends before the guard may
 }
 
 }  // namespace

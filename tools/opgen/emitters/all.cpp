@@ -3,7 +3,7 @@
 namespace opgen {
 
 void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const std::vector<AutocastRule>& rules,
-             const Output& out) {
+             const BatchRules& batching, const Output& out) {
   emitDeclarations(dictionary, out);
   emitOperatorList(dictionary, out);
   emitPublicApi(dictionary, out);
@@ -17,6 +17,7 @@ void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const
   emitInplaceOrView(dictionary, out, registrations);
   emitAutograd(dictionary, out, registrations);
   emitAutocast(rules, out, registrations);
+  emitBatching(batching, out);
   emitRegistrations(dictionary, out, registrations);
 }
 

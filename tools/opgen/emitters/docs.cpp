@@ -18,10 +18,12 @@ and compared by a test. *Forms*: in-place and out= forms that share the entry; `
 Tensor. *Kernels*: an elementwise functor (CPU and Meta), kernels in `shunt::native` by key, or `composite` for operators
 made of others, whose gradient is that of what they call; `else by` names the operator that is called, with the number as a
 tensor, where that operator has another kernel than the built-in one ([precedence.md](precedence.md)). *Gradient*: the node that
-backward runs; `none` where results have no gradient, `backward throws` where nobody has written it.
+backward runs; `none` where results have no gradient, `backward throws` where nobody has written it. *vmap*: `rule` where one call
+serves the batch, `composite` where the parts do, `random` by the randomness that vmap was given, `refused` with an error.
+Operators that are not in this table are called once for each sample ([vmap.md](vmap.md)).
 
-| operator | forms | kernels | gradient | autocast |
-|---|---|---|---|---|
+| operator | forms | kernels | gradient | autocast | vmap |
+|---|---|---|---|---|---|
 )";
 
 std::string kernelsOf(const OperatorDef& op) {
@@ -74,7 +76,8 @@ const char* policyOf(const std::vector<AutocastRule>& rules, const OperatorDef& 
 
 }  // namespace
 
-std::string operatorTable(const Dictionary& dictionary, const std::vector<AutocastRule>& rules) {
+std::string operatorTable(const Dictionary& dictionary, const std::vector<AutocastRule>& rules,
+                          const BatchRules& batching) {
   std::vector<const OperatorDef*> rows;
   for (const OperatorDef& op : dictionary.operators)
     if (!op.derived) rows.push_back(&op);
@@ -83,8 +86,9 @@ std::string operatorTable(const Dictionary& dictionary, const std::vector<Autoca
   });
   std::string text = kHead;
   for (const OperatorDef* op : rows)
-    text += fmt::format("| `{}` | {} | {} | {} | {} |\n", op->schema.str().substr(6),
-                        join(formsOf(dictionary, *op), ", "), kernelsOf(*op), gradientOf(*op), policyOf(rules, *op));
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", op->schema.str().substr(6),
+                        join(formsOf(dictionary, *op), ", "), kernelsOf(*op), gradientOf(*op), policyOf(rules, *op),
+                        batchingOf(batching, *op));
   return text;
 }
 

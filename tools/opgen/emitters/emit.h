@@ -3,6 +3,7 @@
 
 #include "tools/opgen/emitters/output.h"
 #include "tools/opgen/model/autocast.h"
+#include "tools/opgen/model/batching.h"
 #include "tools/opgen/model/derivatives.h"
 #include "tools/opgen/model/operator.h"
 
@@ -32,15 +33,18 @@ void emitNodes(const Derivatives& derivatives, const Output& out);
 void emitAutograd(const Dictionary& dictionary, const Output& out, Registrations& registrations);
 /// generated/autocast.cpp
 void emitAutocast(const std::vector<AutocastRule>& rules, const Output& out, Registrations& registrations);
+/// generated/batch_rules.inc
+void emitBatching(const BatchRules& rules, const Output& out);
 /// generated/registrations.cpp (the one static initialiser), register_N.cpp, wrappers.h
 void emitRegistrations(const Dictionary& dictionary, const Output& out, const Registrations& registrations);
 
 /// Everything above.
 void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const std::vector<AutocastRule>& rules,
-             const Output& out);
+             const BatchRules& batching, const Output& out);
 
 /// docs/operators.md
-std::string operatorTable(const Dictionary& dictionary, const std::vector<AutocastRule>& rules);
+std::string operatorTable(const Dictionary& dictionary, const std::vector<AutocastRule>& rules,
+                          const BatchRules& batching);
 
 /// `redispatch(ks & <mask>, args...)` of the operator as an expression.
 std::string redispatchCall(const OperatorDef& op, const std::string& keyset);

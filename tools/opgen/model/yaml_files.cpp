@@ -14,6 +14,8 @@ YamlFiles findYamlFiles(const std::string& folder) {
     const std::string name = entry.path().filename().string();
     if (name == "autocast.yaml")
       files.autocast = entry.path().string();
+    else if (name == "batching.yaml")
+      files.batching = entry.path().string();
     else if (name.ends_with("_derivatives.yaml"))
       files.derivatives.push_back(entry.path().string());
     else if (name.ends_with(".yaml"))
@@ -24,6 +26,7 @@ YamlFiles findYamlFiles(const std::string& folder) {
   const char* missing = files.operators.empty()     ? "<family>.yaml"
                         : files.derivatives.empty() ? "<family>_derivatives.yaml"
                         : files.autocast.empty()    ? "autocast.yaml"
+                        : files.batching.empty()    ? "batching.yaml"
                                                     : nullptr;
   if (missing != nullptr) fail({folder, 0}, std::string("the folder has no ") + missing);
   return files;

@@ -10,9 +10,10 @@ struct YamlFiles {
   std::vector<std::string> operators;    // what is none of the others
   std::vector<std::string> derivatives;  // *_derivatives.yaml
   std::string autocast;                  // autocast.yaml
+  std::string batching;                  // batching.yaml
 };
 
-/// Paths in the order of their names. Fails when one of the three kinds is missing.
+/// Paths in the order of their names. Fails when one of the four kinds is missing.
 YamlFiles findYamlFiles(const std::string& folder);
 
 }  // namespace opgen

@@ -1,0 +1,229 @@
+// Transforms that differentiate a function: grad, value_and_grad, vjp, jacrev, hessian.
+//
+//   auto loss = [](const Tensor& w, const Tensor& x, const Tensor& y) { return (x.mv(w) - y).square().mean(); };
+//   Tensor g = shunt::grad(loss)(w, x, y);                            // of the first argument
+//   auto each = shunt::vmap(shunt::grad(loss), {.in_dims = {std::nullopt, 0, 0}});   // a gradient for each sample
+//   Tensor h = shunt::hessian([](const Tensor& v) { return v.pow(3).sum(); })(v);
+//
+// Nothing is accumulated into any tensor's grad(). They nest in each other, and with vmap, in any order, and the
+// results are differentiable by autograd where the arguments require grad. A transformed function may be called on any
+// thread, and by several at once if the function that it holds may. The tensors that a function gets are good until it
+// returns: a copy that it left somewhere is an error where it is used.
+#pragma once
+
+#include <shunt/transforms/vmap.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace shunt {
+
+namespace detail {
+
+/// The level in which a function is differentiated, with its inputs and outputs. Shared by what vjp returns.
+class SHUNT_API GradCall {
+ public:
+  /// `transform` is its name, for messages.
+  explicit GradCall(std::string transform);
+  ~GradCall();
+  GradCall(const GradCall&) = delete;
+  GradCall& operator=(const GradCall&) = delete;
+
+  /// Between these two runs the function, or its gradients are computed.
+  void enter();
+  void leave() noexcept;
+  /// A tensor of an argument that is differentiated. Throws unless it is of a floating dtype.
+  Tensor wrap(size_t argument, const Tensor& t);
+  /// Throws unless the function returned one tensor with one element and without dimensions.
+  void checkScalar(const Tensor& result) const;
+  /// The gradients of all inputs, in order, zeros where a result doesn't depend on one; of `outputs` with the given
+  /// gradients (1 where undefined). Inside.
+  std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, bool keep_graph);
+  /// The value of a tensor of the level; another tensor as it is. Outside.
+  Tensor unwrap(const Tensor& t) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+inline bool contains(const std::vector<int64_t>& list, size_t i, size_t n) {
+  for (const int64_t a : list)
+    if (a == static_cast<int64_t>(i) || a + static_cast<int64_t>(n) == static_cast<int64_t>(i)) return true;
+  return false;
+}
+SHUNT_API void checkArgnums(const char* transform, const std::vector<int64_t>& argnums,
+                            const std::vector<bool>& tensors);
+
+/// Runs `f` inside of the call's level, with the arguments at `argnums` wrapped.
+template <class F, class... Args>
+auto runTracked(GradCall& call, const F& f, const std::vector<int64_t>& argnums, const Args&... args) {
+  size_t i = 0;
+  const auto wrap = [&]<class T>(const T& value) -> decltype(auto) {
+    const size_t argument = i++;
+    return mapArgument(value, [&](const Tensor& t) {
+      return contains(argnums, argument, sizeof...(Args)) ? call.wrap(argument, t) : t;
+    });
+  };
+  using Result = std::remove_cvref_t<decltype(f(wrap(args)...))>;
+  checkTransformResult<Result>();
+  const std::tuple<decltype(wrap(args))...> wrapped{wrap(args)...};
+  return std::apply([&](auto&&... values) -> Result { return std::invoke(f, values...); }, wrapped);
+}
+
+/// `values` with tensors taken from `list` in order.
+template <class T>
+auto replaceTensors(const T& value, const std::vector<Tensor>& list, size_t& next) {
+  return mapArgument(value, [&](const Tensor&) { return list[next++]; });
+}
+
+/// Value and gradients of a function of one scalar result.
+template <class F, class... Args>
+std::pair<Tensor, std::vector<Tensor>> valueAndGradients(const char* transform, const F& f,
+                                                         const std::vector<int64_t>& argnums, const Args&... args) {
+  checkArgnums(transform, argnums, {holdsTensors<Args>()...});
+  GradCall call(transform);
+  Tensor value;
+  std::vector<Tensor> grads;
+  {
+    call.enter();
+    const LeaveAtEnd<GradCall> leave{call};
+    static_assert(std::is_same_v<decltype(runTracked(call, f, argnums, args...)), Tensor>,
+                  "the function to differentiate has to return one Tensor; vjp takes functions of several results");
+    value = runTracked(call, f, argnums, args...);
+    call.checkScalar(value);
+    grads = call.gradients({value}, {}, false);
+  }
+  for (Tensor& g : grads) g = call.unwrap(g);
+  return {call.unwrap(value), std::move(grads)};
+}
+
+template <class First, class... Rest>
+const First& firstOf(const First& first, const Rest&...) {
+  return first;
+}
+
+}  // namespace detail
+
+/// A function that returns the gradient of `f`, which returns a tensor without dimensions, with respect to its first
+/// argument: a Tensor, or what the argument is of tensors (optional, vector, array, pair or tuple of them). All its
+/// tensors have to be of a floating dtype. Throws where f's result is no such scalar, or f writes to a tensor from
+/// outside with one that depends on the argument.
+template <class F>
+auto grad(F f) {
+  return [f = std::move(f)]<class... Args>(const Args&... args) {
+    const auto grads = detail::valueAndGradients("grad", f, {0}, args...).second;
+    size_t next = 0;
+    return detail::replaceTensors(detail::firstOf(args...), grads, next);
+  };
+}
+/// The same with respect to the arguments of these numbers (negative ones count from the end): the gradients of their
+/// tensors, one after the other.
+template <class F>
+auto grad(F f, std::vector<int64_t> argnums) {
+  return [f = std::move(f), argnums = std::move(argnums)]<class... Args>(const Args&... args) -> std::vector<Tensor> {
+    return detail::valueAndGradients("grad", f, argnums, args...).second;
+  };
+}
+
+/// As grad, with the function's value: a pair of value and gradient.
+template <class F>
+auto value_and_grad(F f) {
+  return [f = std::move(f)]<class... Args>(const Args&... args) {
+    auto [value, grads] = detail::valueAndGradients("value_and_grad", f, {0}, args...);
+    size_t next = 0;
+    return std::make_pair(std::move(value), detail::replaceTensors(detail::firstOf(args...), grads, next));
+  };
+}
+template <class F>
+auto value_and_grad(F f, std::vector<int64_t> argnums) {
+  return [f = std::move(f), argnums = std::move(argnums)]<class... Args>(const Args&... args) {
+    return detail::valueAndGradients("value_and_grad", f, argnums, args...);
+  };
+}
+
+/// What f(primals...) returns, and a function of a gradient of that (of the same type: tensors of its shapes) that
+/// gives the gradients of the primals: one as the primal is for one primal, a tuple of them for several. It may be
+/// called often, also in a vmap: that is how jacrev works. All primals have to hold floating tensors.
+template <class F, class... Primals>
+auto vjp(F f, const Primals&... primals) {
+  const auto call = std::make_shared<detail::GradCall>("vjp");
+  std::vector<int64_t> argnums;
+  for (size_t i = 0; i < sizeof...(Primals); ++i) argnums.push_back(static_cast<int64_t>(i));
+  detail::checkArgnums("vjp", argnums, {detail::holdsTensors<Primals>()...});
+  using Result = decltype(detail::runTracked(*call, f, argnums, primals...));
+  const auto result = [&]() -> Result {
+    call->enter();
+    const detail::LeaveAtEnd<detail::GradCall> leave{*call};
+    return detail::runTracked(*call, f, argnums, primals...);
+  }();
+  const std::vector<Tensor> outputs = detail::tensorsOf(result);
+  auto pullback = [call, outputs, kept = std::make_tuple(primals...)](const Result& cotangent) {
+    std::vector<Tensor> grads;
+    {
+      call->enter();
+      const detail::LeaveAtEnd<detail::GradCall> leave{*call};
+      grads = call->gradients(outputs, detail::tensorsOf(cotangent), true);
+    }
+    for (Tensor& g : grads) g = call->unwrap(g);
+    size_t next = 0;
+    auto all =
+        std::apply([&](const auto&... p) { return std::tuple{detail::replaceTensors(p, grads, next)...}; }, kept);
+    if constexpr (sizeof...(Primals) == 1)
+      return std::get<0>(std::move(all));
+    else
+      return all;
+  };
+  auto unwrap = [&](const Tensor& t) { return call->unwrap(t); };
+  return std::make_pair(detail::TensorsIn<Result>::map(result, unwrap), std::move(pullback));
+}
+
+namespace detail {
+/// All cotangents of a result of that shape, one after the other: [n, shape], each with a single 1.
+SHUNT_API Tensor basisOf(const Tensor& result);
+/// [n, input's shape] as [result's shape, input's shape].
+SHUNT_API Tensor asJacobian(const Tensor& rows, const Tensor& result, const Tensor& input);
+template <size_t I, class F, class... Args>
+auto asFunctionOf(const F& f, const Args&... args) {
+  return [&](const Tensor& x) {
+    const auto call = [&]<size_t... K>(std::index_sequence<K...>) {
+      const auto pick = [&]<size_t J>(std::integral_constant<size_t, J>) -> decltype(auto) {
+        if constexpr (J == I)
+          return (x);
+        else
+          return std::get<J>(std::tie(args...));
+      };
+      return std::invoke(f, pick(std::integral_constant<size_t, K>{})...);
+    };
+    return call(std::index_sequence_for<Args...>{});
+  };
+}
+}  // namespace detail
+
+/// The Jacobian of `f`, which returns a Tensor, with respect to its I-th argument, a Tensor: of shape
+/// [result's shape, argument's shape]. Computed from the results back, a row for each of the result's elements, all in
+/// one vmap; `chunk_size` bounds how many at once (0: all).
+template <size_t I = 0, class F>
+auto jacrev(F f, int64_t chunk_size = 0) {
+  return [f = std::move(f), chunk_size]<class... Args>(const Args&... args) {
+    static_assert(I < sizeof...(Args), "jacrev: the function is called with fewer arguments");
+    const Tensor input = std::get<I>(std::tie(args...));
+    const auto [result, pullback] = vjp(detail::asFunctionOf<I>(f, args...), input);
+    static_assert(std::is_same_v<std::remove_cvref_t<decltype(result)>, Tensor>, "jacrev: f has to return one Tensor");
+    const Tensor rows = vmap(pullback, {.chunk_size = chunk_size})(detail::basisOf(result));
+    return detail::asJacobian(rows, result, input);
+  };
+}
+
+/// The second derivatives of `f`, which returns a Tensor, with respect to its I-th argument: of shape
+/// [result's shape, argument's shape, argument's shape].
+template <size_t I = 0, class F>
+auto hessian(F f) {
+  return jacrev<I>(jacrev<I>(std::move(f)));
+}
+
+}  // namespace shunt

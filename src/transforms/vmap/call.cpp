@@ -1,0 +1,149 @@
+#include "src/transforms/vmap/call.h"
+
+#include <shunt/core/log.h>
+#include <shunt/ops.h>
+
+#include <mutex>
+#include <set>
+
+namespace shunt::levels {
+namespace {
+
+std::vector<int64_t> frontOrder(int64_t dims, int64_t batch_dim) {
+  std::vector<int64_t> order = {batch_dim};
+  for (int64_t d = 0; d < dims; ++d)
+    if (d != batch_dim) order.push_back(d);
+  return order;
+}
+
+void warnOnce(const OperatorHandle& op) {
+  static std::mutex mutex;
+  static std::set<const Operator*> warned;
+  {
+    const std::lock_guard lock(mutex);
+    if (!warned.insert(&op.op()).second) return;
+  }
+  detail::logWarning(detail::str("vmap: operator ", op.operator_name(),
+                                 " has no rule, so it is called once for each sample, which is slow"));
+}
+
+/// One sample of each batched tensor.
+Stack sampleArguments(const BatchedCall& call, int64_t i) {
+  Stack sample;
+  for (const IValue& v : call.args)
+    sample.push_back(mapTensors(v, [&](const Tensor& t) {
+      return call.isBatched(t) ? storageOf(t).value.select(storageOf(t).batch_dim, i) : t;
+    }));
+  return sample;
+}
+
+void checkLoops(const BatchedCall& call) {
+  SHUNT_CHECK(call.size > 0, "vmap: operator ", call.op.operator_name(),
+              " has no rule, and can't be called for each sample of a batch of none");
+  for (size_t i = 0; i < call.args.size(); ++i)
+    if (call.schema.arguments()[i].is_write() && call.args[i].isTensor() && !call.isBatched(i))
+      throwWritesUnbatched(call, i);
+  for (const Argument& r : call.schema.returns())
+    SHUNT_CHECK(
+        r.type.kind == TypeKind::Tensor, "vmap: operator ", call.op.operator_name(), " returns ", r.type,
+        ", which isn't a tensor: inside vmap it would be another one for each sample. Keep it in tensors, or call "
+        "it outside of vmap");
+}
+
+Tensor stackResults(const BatchedCall& call, const std::vector<Tensor>& samples) {
+  for (const Tensor& t : samples)
+    SHUNT_CHECK(
+        t.defined() == samples[0].defined() && (!t.defined() || t.sizes() == samples[0].sizes()), "vmap: operator ",
+        call.op.operator_name(), " returns tensors of other shapes for other samples",
+        t.defined() && samples[0].defined() ? detail::str(" (", samples[0].sizes(), " and ", t.sizes(), ")") : "",
+        ": the shape of its result depends on data, which vmap can't stack. Use an operator whose shape doesn't "
+        "(where, a mask), or call it outside of vmap");
+  return samples[0].defined() ? ops::stack::call(samples, 0) : Tensor();
+}
+
+IValue joinSamples(const BatchedCall& call, const std::vector<IValue>& samples) {
+  std::vector<std::vector<Tensor>> by_sample;
+  for (const IValue& v : samples) {
+    by_sample.push_back(v.isTensorList() ? v.toTensorVector()
+                                         : std::vector<Tensor>{v.isNone() ? Tensor() : v.toTensor()});
+    SHUNT_CHECK(by_sample.back().size() == by_sample[0].size(), "vmap: operator ", call.op.operator_name(),
+                " returns lists of ", by_sample[0].size(), " and of ", by_sample.back().size(),
+                " tensors for other samples, which vmap can't stack");
+  }
+  std::vector<Tensor> joined;
+  for (size_t e = 0; e < by_sample[0].size(); ++e) {
+    std::vector<Tensor> column;
+    for (const auto& list : by_sample) column.push_back(list[e]);
+    joined.push_back(stackResults(call, column));
+  }
+  return samples[0].isTensorList() ? IValue(std::move(joined)) : IValue(joined[0]);
+}
+
+}  // namespace
+
+size_t BatchedCall::position(const char* name) const {
+  const auto found = schema.argumentIndexWithName(name);
+  SHUNT_INTERNAL_ASSERT(found.has_value(), "operator ", op.operator_name(), " has no argument ", name);
+  return *found;
+}
+
+Tensor BatchedCall::front(const Tensor& t) const {
+  if (!isBatched(t)) return t;
+  const WrapperStorage& storage = storageOf(t);
+  if (storage.batch_dim == 0) return storage.value;
+  return ops::permute::call(storage.value, frontOrder(storage.value.dim(), storage.batch_dim));
+}
+
+Tensor BatchedCall::expanded(const Tensor& t) const {
+  if (isBatched(t)) return front(t);
+  return ops::expand::call(ops::unsqueeze::call(t, 0), withBatch(t.sizes()), false);
+}
+
+std::vector<int64_t> BatchedCall::withBatch(IntArrayRef sizes) const {
+  std::vector<int64_t> all = {size};
+  all.insert(all.end(), sizes.begin(), sizes.end());
+  return all;
+}
+
+void loopSilently(BatchedCall& call) {
+  checkLoops(call);
+  const size_t returns = call.schema.returns().size();
+  std::vector<std::vector<IValue>> by_return(returns);
+  for (int64_t i = 0; i < call.size; ++i) {
+    Stack sample = sampleArguments(call, i);
+    call.op.callBoxed(&sample);
+    for (size_t r = 0; r < returns; ++r) by_return[r].push_back(std::move(sample[r]));
+  }
+  for (size_t r = 0; r < returns; ++r) {
+    // What is written was written through views of the value.
+    if (call.schema.returns()[r].is_write())
+      call.results.push_back(IValue());
+    else
+      call.results.push_back(joinSamples(call, by_return[r]));
+  }
+}
+
+void loopOverBatch(BatchedCall& call) {
+  warnOnce(call.op);
+  loopSilently(call);
+}
+
+std::string batchedArgument(const BatchedCall& call) {
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    bool any = false;
+    forEachTensor(call.args[i], [&](const Tensor& t) { any |= call.isBatched(t); });
+    if (any) return call.schema.arguments()[i].name;
+  }
+  return "";
+}
+
+void throwWritesUnbatched(const BatchedCall& call, size_t written) {
+  throw Error(
+      detail::str("vmap: operator ", call.op.operator_name(), " writes to its argument '",
+                  call.schema.arguments()[written].name, "', a tensor of shape ", call.tensor(written).sizes(),
+                  " that has no batch, while its argument '", batchedArgument(call), "' is batched with ", call.size,
+                  " samples: one tensor can't hold a result for each. Use the form that returns a new tensor, or "
+                  "pass the written tensor to vmap with a batch dimension"));
+}
+
+}  // namespace shunt::levels

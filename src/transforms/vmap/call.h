@@ -1,0 +1,145 @@
+// One call of an operator in a vmap level, as rules see it, and the table of rules. A local value, on the call's
+// thread.
+#pragma once
+
+#include "src/transforms/vmap/levels.h"
+
+#include <shunt/core/ivalue.h>
+#include <shunt/core/op_state.h>
+#include <shunt/core/stack_tensors.h>
+
+#include <vector>
+
+namespace shunt::levels {
+
+class BatchedCall;
+/// Reads the call's arguments and sets its results. Runs outside of the level.
+using Rule = void (*)(BatchedCall&);
+
+enum class BatchKind : uint8_t { kPointwise, kDims, kReduction, kRule, kRandom, kUnsupported };
+
+/// What kernels/operators/batching.yaml says of an operator.
+struct BatchRow {
+  struct Argument {
+    int8_t position = -1;
+    char role = 0;  // 'd': dimensions, 'e': of a tensor with one more, 'a': all, 's': sizes
+  };
+  const Operator* op;
+  BatchKind kind;
+  Argument arguments[3];
+  Rule rule;
+  const Operator* functional;  // of an in-place form whose rule is that operator's
+  const char* reason;          // of a refusal
+};
+/// Null for operators that aren't in the table.
+const BatchRow* rowOf(const Operator& op);
+
+class BatchedCall {
+ public:
+  /// `arguments`: a copy of the call's, of which some tensors belong to the level.
+  BatchedCall(const OperatorHandle& op, Stack arguments, intrusive_ptr<Level> level)
+      : op(op), schema(op.schema()), args(std::move(arguments)), level(std::move(level)), size(this->level->size) {}
+
+  bool isBatched(const Tensor& t) const { return belongsTo(t, *level); }
+  bool isBatched(size_t i) const { return args[i].isTensor() && isBatched(args[i].toTensor()); }
+  /// The position of the argument of this name.
+  size_t position(const char* name) const;
+
+  // Arguments. Tensors are as the operator was given them: sizes are those of one sample.
+  const Tensor& tensor(size_t i) const { return args[i].toTensor(); }
+  /// Undefined where the argument is absent.
+  Tensor optionalTensor(size_t i) const { return args[i].isNone() ? Tensor() : args[i].toTensor(); }
+  int64_t integer(size_t i) const { return args[i].toInt(); }
+  std::vector<int64_t> integers(size_t i) const {
+    return args[i].isNone() ? std::vector<int64_t>() : args[i].toIntVector();
+  }
+  std::optional<int64_t> optionalInteger(size_t i) const {
+    return args[i].isNone() ? std::nullopt : std::optional<int64_t>(args[i].toInt());
+  }
+  bool flag(size_t i) const { return args[i].toBool(); }
+  std::optional<ScalarType> optionalDtype(size_t i) const {
+    return args[i].isNone() ? std::nullopt : std::optional<ScalarType>(static_cast<ScalarType>(args[i].toInt()));
+  }
+
+  // Values.
+  /// The value of a batched tensor with the batch dimension in front; another tensor as it is.
+  Tensor front(const Tensor& t) const;
+  /// The same, where every tensor has the batch dimension: others are repeated, without a copy.
+  Tensor expanded(const Tensor& t) const;
+  /// Of an undefined tensor, undefined.
+  Tensor expandedIfDefined(const Tensor& t) const { return t.defined() ? expanded(t) : t; }
+  /// `sizes` after the batch.
+  std::vector<int64_t> withBatch(IntArrayRef sizes) const;
+
+  // Results: tensors with the batch dimension in front, or lists of them.
+  void setResult(Tensor t) { results = {IValue(std::move(t))}; }
+  void addResult(Tensor t) { results.push_back(IValue(std::move(t))); }
+
+  const OperatorHandle op;
+  const FunctionSchema& schema;
+  Stack args;
+  const intrusive_ptr<Level> level;
+  const int64_t size;
+  Stack results;
+  /// What a view operator in place makes of its argument; undefined for all others.
+  Tensor replaced;
+};
+
+/// The call of an operator without rule: once for each sample. Outside of the level.
+void loopOverBatch(BatchedCall& call);
+/// The same without the warning that it is slow.
+void loopSilently(BatchedCall& call);
+/// Throws that the operator writes to an argument without batch, though another one has one.
+[[noreturn]] void throwWritesUnbatched(const BatchedCall& call, size_t written);
+/// The argument by which an error speaks of the batch: the first batched one.
+std::string batchedArgument(const BatchedCall& call);
+
+void runPointwise(BatchedCall& call);
+void runDims(BatchedCall& call, const BatchRow& row);
+void runRandom(BatchedCall& call);
+/// A call without a batched tensor in the innermost level, a vmap: whether it has been made, as that of a random
+/// operator that draws other numbers for each sample. Throws where the level allows no random numbers.
+bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
+/// The call of an operator in the innermost level, a vmap: by its rule, by its parts, or once for each sample.
+void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
+
+namespace rules {
+void addmm(BatchedCall&);
+void all(BatchedCall&);
+void any(BatchedCall&);
+void argExtremum(BatchedCall&);
+void asStrided(BatchedCall&);
+void asStridedScatter(BatchedCall&);
+void baddbmm(BatchedCall&);
+void bmm(BatchedCall&);
+void cat(BatchedCall&);
+void copy(BatchedCall&);
+void detachInPlace(BatchedCall&);
+void dot(BatchedCall&);
+void expand(BatchedCall&);
+void fillTensor(BatchedCall&);
+void indexAdd(BatchedCall&);
+void indexSelect(BatchedCall&);
+void layerNorm(BatchedCall&);
+void layerNormBackward(BatchedCall&);
+void maskedFill(BatchedCall&);
+void max(BatchedCall&);
+void mean(BatchedCall&);
+void min(BatchedCall&);
+void mm(BatchedCall&);
+void mseLoss(BatchedCall&);
+void mseLossBackward(BatchedCall&);
+void mv(BatchedCall&);
+void newEmptyStrided(BatchedCall&);
+void nllLoss(BatchedCall&);
+void nllLossBackward(BatchedCall&);
+void prod(BatchedCall&);
+void reshapeAlias(BatchedCall&);
+void squeeze(BatchedCall&);
+void sum(BatchedCall&);
+void t(BatchedCall&);
+void view(BatchedCall&);
+void viewDtype(BatchedCall&);
+}  // namespace rules
+
+}  // namespace shunt::levels

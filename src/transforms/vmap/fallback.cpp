@@ -1,0 +1,330 @@
+// The kernels of the keys Batched and TransformBack: see Note [Levels] (levels.h).
+#include "src/transforms/vmap/call.h"
+
+#include "src/dispatch/state_in_use.h"
+
+#include <shunt/core/library.h>
+#include <shunt/ops.h>
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <string_view>
+
+namespace shunt::levels {
+namespace {
+
+constexpr DispatchKeySet kBelowBatched = DispatchKeySet::fullAfter(DispatchKey::Batched);
+
+constinit std::atomic<uint64_t> rules_used{0}, fallbacks_used{0};
+
+template <class F>
+void forEachArgument(const OperatorHandle& op, const Stack& stack, F&& f) {
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    forEachTensor(stack[stack.size() - arguments.size() + i], [&](const Tensor& t) { f(arguments[i], t); });
+}
+
+bool anyOf(const Level& level, const Stack& stack, size_t n) {
+  bool any = false;
+  forEachTensor(stack, n, [&](const Tensor& t) { any |= belongsTo(t, level); });
+  return any;
+}
+
+[[noreturn]] SHUNT_COLD void throwEscaped(const OperatorHandle& op, const Argument& a, const Tensor& t) {
+  const Level& level = *storageOf(t).level;
+  const char* transform = level.kind == Kind::kVmap ? "vmap" : "grad, vjp or jacrev";
+  throw Error(
+      detail::str("operator ", op.operator_name(), ": argument '", a.name, "' is a tensor of shape ", t.sizes(),
+                  " that ", transform,
+                  " gave to a function which has returned, or that it gave on another thread: it is good in that "
+                  "call only. Return what you need of it from the function"));
+}
+
+/// Without any level on this thread.
+void outsideOfAll(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  forEachArgument(op, *stack, [&](const Argument& a, const Tensor& t) {
+    if (isWrapper(t)) throwEscaped(op, a, t);
+  });
+  SHUNT_CHECK(false, "operator ", op.operator_name(),
+              ": the key Batched is included on this thread, but no vmap or grad is running (keys ", keys,
+              "); use shunt::vmap, which includes it where it is needed");
+}
+
+bool isComposite(const OperatorHandle& op, DispatchKeySet keys) {
+  const detail::StateInUse state(op.op());
+  return detail::goesToComposite(*state, keys.backends() | DispatchKeySet::of(Functionality::Dense));
+}
+
+/// Runs a composite's kernel inside of the level: wrappers have no backend's functionality, so the call has none.
+void runParts(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  op.redispatchBoxed((keys & kAutocastKeys) | keys.backends(), stack);
+}
+
+/// The call's arguments, which leave None behind on its stack.
+Stack takeArguments(Stack& stack, size_t n) {
+  const auto first = stack.end() - static_cast<ptrdiff_t>(n);
+  return Stack(std::make_move_iterator(first), std::make_move_iterator(stack.end()));
+}
+
+void replaceArguments(Stack& stack, size_t n, Stack results) {
+  drop(stack, n);
+  for (IValue& v : results) stack.push_back(std::move(v));
+}
+
+// ---- vmap ---------------------------------------------------------------------------------------------------------
+[[noreturn]] SHUNT_COLD void throwDataDependent(const OperatorHandle& op) {
+  throw Error(
+      detail::str("vmap: operator ", op.operator_name(),
+                  " (item() of a batched tensor) reads one number where there is one for each sample. Compute with "
+                  "the tensor (where, clamp, masks) instead of branching on its value, or call item() outside of "
+                  "vmap"));
+}
+
+void checkForm(const BatchedCall& call) {
+  SHUNT_CHECK(!call.schema.isOut(), "vmap: operator ", call.op.operator_name(), " is an out= form, and its argument '",
+              batchedArgument(call), "' is batched: inside vmap, use the form that returns a new tensor");
+}
+
+/// The functional form's rule, whose result is copied into the first argument.
+void runThroughFunctional(BatchedCall& call, const BatchRow& row) {
+  if (!call.isBatched(size_t{0})) throwWritesUnbatched(call, 0);
+  BatchedCall functional(OperatorHandle(*row.functional), call.args, call.level);
+  const BatchRow& its_row = *rowOf(*row.functional);
+  its_row.kind == BatchKind::kRule ? its_row.rule(functional) : runDims(functional, its_row);
+  call.results = std::move(functional.results);
+}
+
+/// transpose_, squeeze_: the tensor shows another view of what it showed.
+bool changesGeometry(const BatchRow& row) {
+  using namespace std::string_view_literals;
+  constexpr std::string_view kNames[] = {"aten::transpose_"sv, "aten::t_"sv, "aten::squeeze_"sv, "aten::unsqueeze_"sv,
+                                         "aten::as_strided_"sv};
+  return std::find(std::begin(kNames), std::end(kNames), row.op->name()) != std::end(kNames);
+}
+
+void runInplace(BatchedCall& call, const BatchRow& row) {
+  runThroughFunctional(call, row);
+  const Tensor result = call.results[0].toTensor();
+  if (changesGeometry(row)) {
+    call.replaced = result;
+  } else {
+    const Tensor self = call.front(call.tensor(0));
+    SHUNT_CHECK(self.sizes() == result.sizes(), "vmap: operator ", call.op.operator_name(), ": output with shape ",
+                call.tensor(0).sizes(), " doesn't match the result's shape ",
+                result.sizes().slice(1, result.dim() - 1));
+    ops::copy_::call(const_cast<Tensor&>(self), result, false);
+  }
+  call.results = {IValue()};
+}
+
+void runRule(BatchedCall& call, const BatchRow& row) {
+  rules_used.fetch_add(1, std::memory_order_relaxed);
+  switch (row.kind) {
+    case BatchKind::kPointwise:
+      return runPointwise(call);
+    case BatchKind::kRandom:
+      return runRandom(call);
+    case BatchKind::kUnsupported:
+      throw Error(detail::str("vmap: operator ", call.op.operator_name(), ", whose argument '", batchedArgument(call),
+                              "' is batched, can't run inside vmap: ", row.reason));
+    default:
+      if (row.functional != nullptr) return runInplace(call, row);
+      return row.kind == BatchKind::kRule ? row.rule(call) : runDims(call, row);
+  }
+}
+
+/// Results are wrapped; those that were written are the arguments.
+void wrapResults(const BatchedCall& call, Stack& results, const Stack& given) {
+  const auto& returns = call.schema.returns();
+  size_t written = 0;
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (!returns[r].is_write()) {
+      results[r] = mapTensors(results[r], [&](const Tensor& t) { return makeBatched(call.level, t, 0); });
+      continue;
+    }
+    while (!call.schema.arguments()[written].is_write()) ++written;
+    results[r] = given[written++];
+  }
+}
+
+/// A written wrapper counts its changes, and shows its value as it is now.
+void afterWrite(const BatchedCall& call, const Tensor& written) {
+  if (!call.isBatched(written)) return;
+  if (call.replaced.defined()) {
+    storageOf(written).value = call.replaced;
+    storageOf(written).batch_dim = 0;
+    followValue(written);
+  }
+  if (!written.is_inference()) written.unsafeGetTensorImpl()->version().bump();
+}
+
+// ---- pointwise operators whose batches stand side by side already --------------------------------------------------
+/// Whether the values can take the tensors' places on the stack as they are: batches in front, shapes of one sample of
+/// as many dimensions, one dtype.
+bool isReady(const Stack& stack, size_t n, const Level& level) {
+  const TensorImpl* first = nullptr;
+  for (size_t i = stack.size() - n; i < stack.size(); ++i) {
+    const IValue& v = stack[i];
+    if (!v.isTensor()) {
+      if (v.isTensorList() || v.isOptionalTensorList()) return false;
+      continue;
+    }
+    const Tensor& t = v.toTensor();
+    if (!t.defined()) continue;
+    const TensorImpl& shown = *t.unsafeGetTensorImpl();
+    if (first == nullptr) first = &shown;
+    if (shown.dtype() != first->dtype()) return false;
+    if (belongsTo(t, level)) {
+      if (storageOf(t).batch_dim != 0 || shown.dim() != first->dim()) return false;
+    } else if (shown.dim() > first->dim()) {
+      return false;
+    }
+  }
+  return first != nullptr;
+}
+
+/// The call on the values, in the arguments' place: neither a copy of them nor a list of results is made.
+bool runReadyPointwise(const OperatorHandle& op, Stack* stack, size_t n, const LevelFrame& frame) {
+  const intrusive_ptr<Level>& level = frame.level();
+  const bool inplace = op.schema().returns()[0].is_write();
+  if (!isReady(*stack, n, *level)) return false;
+  const Tensor self = inplace ? peek(*stack, 0, n).toTensor() : Tensor();
+  if (inplace && !belongsTo(self, *level)) return false;
+  for (size_t i = 0; i < n; ++i) {
+    IValue& v = peek(*stack, i, n);
+    if (!v.isTensor() || !belongsTo(v.toTensor(), *level)) continue;
+    Tensor value = storageOf(v.toTensor()).value;
+    v.toTensor() = std::move(value);
+  }
+  {
+    const Outside outside;
+    op.callBoxed(stack);
+  }
+  Tensor& result = stack->back().toTensor();
+  if (inplace) {
+    result = self;
+    if (!self.is_inference()) self.unsafeGetTensorImpl()->version().bump();
+  } else {
+    result = makeBatched(level, std::move(result), 0);
+  }
+  return true;
+}
+
+}  // namespace
+
+void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
+  const BatchRow* row = rowOf(op.op());
+  if (row == nullptr && isComposite(op, keys)) return runParts(op, keys, stack);
+  if (op.op().name() == "aten::_local_scalar_dense") throwDataDependent(op);
+  const size_t n = op.schema().arguments().size();
+  if (row != nullptr && row->kind == BatchKind::kPointwise && runReadyPointwise(op, stack, n, frame)) {
+    rules_used.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  BatchedCall call(op, takeArguments(*stack, n), frame.level());
+  checkForm(call);
+  {
+    const Outside outside;
+    if (row != nullptr) {
+      runRule(call, *row);
+    } else {
+      fallbacks_used.fetch_add(1, std::memory_order_relaxed);
+      loopOverBatch(call);
+    }
+  }
+  for (size_t i = 0; i < n; ++i)
+    if (call.schema.arguments()[i].is_write())
+      forEachTensor(call.args[i], [&](const Tensor& t) { afterWrite(call, t); });
+  Stack results = std::move(call.results);
+  wrapResults(call, results, call.args);
+  replaceArguments(*stack, n, std::move(results));
+}
+
+namespace {
+
+// ---- grad ---------------------------------------------------------------------------------------------------------
+/// Tensors from outside are constants in this level, whatever graph they have there.
+void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
+  const intrusive_ptr<Level>& level = frame.level();
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    IValue& v = peek(*stack, i, arguments.size());
+    bool foreign = false;
+    forEachTensor(v, [&](const Tensor& t) {
+      if (belongsTo(t, *level)) return;
+      SHUNT_CHECK(
+          !arguments[i].is_write(), "operator ", op.operator_name(), " writes to its argument '", arguments[i].name,
+          "', a tensor of shape ", t.sizes(),
+          " from outside of the function that grad, vjp or jacrev differentiates, with a tensor of that function: "
+          "the gradient would be lost. Pass the written tensor as an argument, or use the form that returns a new "
+          "tensor");
+      foreign |= t.requires_grad() || t.is_inference();
+    });
+    if (!foreign) continue;
+    v = mapTensors(v, [&](const Tensor& t) {
+      return !belongsTo(t, *level) && (t.requires_grad() || t.is_inference()) ? makeTracked(level, t) : t;
+    });
+  }
+  op.redispatchBoxed(keys & kBelowBatched, stack);
+}
+
+void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  const LevelFrame* frame = innermost();
+  if (frame == nullptr) [[unlikely]]
+    return outsideOfAll(op, keys, stack);
+  if (!anyOf(*frame->level(), *stack, op.schema().arguments().size())) {
+    if (frame->level()->kind == Kind::kVmap) {
+      if (runRandomUnbatched(op, keys, stack, *frame)) return;
+      // Its parts may be random.
+      if (rowOf(op.op()) == nullptr && isComposite(op, keys)) return op.redispatchBoxed(keys & kBelowBatched, stack);
+    }
+    const Outside outside;
+    return op.callBoxed(stack);
+  }
+  if (frame->level()->kind == Kind::kVmap) return runInVmap(op, keys, stack, *frame);
+  runInGrad(op, keys, stack, *frame);
+}
+
+/// Out of the innermost level, a grad: autograd and autocast have had their turn in it.
+void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  const LevelFrame* frame = innermost();
+  const FunctionSchema& schema = op.schema();
+  const size_t n = schema.arguments().size();
+  SHUNT_INTERNAL_ASSERT(frame != nullptr && frame->level()->kind == Kind::kGrad,
+                        "TransformBack outside of a grad level, operator ", op.operator_name());
+  if (isComposite(op, keys)) return op.redispatchBoxed(keys.backends(), stack);
+  const intrusive_ptr<Level>& level = frame->level();
+  // Those that are written are returned.
+  const Stack given = schema.is_mutable() ? Stack(stack->end() - static_cast<ptrdiff_t>(n), stack->end()) : Stack();
+  mapTensors(*stack, n, [&](const Tensor& t) { return belongsTo(t, *level) ? storageOf(t).value : t; });
+  {
+    const Outside outside;
+    op.callBoxed(stack);
+  }
+  size_t written = 0;
+  for (size_t r = 0; r < schema.returns().size(); ++r) {
+    IValue& v = peek(*stack, r, schema.returns().size());
+    if (!schema.returns()[r].is_write()) {
+      v = mapTensors(v, [&](const Tensor& t) { return makeTracked(level, t); });
+      continue;
+    }
+    while (!schema.arguments()[written].is_write()) ++written;
+    v = given[written++];
+    forEachTensor(v, [&](const Tensor& t) {
+      if (belongsTo(t, *level)) followValue(t);
+    });
+  }
+}
+
+SHUNT_LIBRARY_IMPL(_, Batched, m) { m.fallback(CppFunction::makeFromBoxedFunction<&batchedFallback>()); }
+SHUNT_LIBRARY_IMPL(_, TransformBack, m) { m.fallback(CppFunction::makeFromBoxedFunction<&transformBack>()); }
+
+}  // namespace
+}  // namespace shunt::levels
+
+namespace shunt {
+VmapCounters vmap_counters() {
+  return {levels::rules_used.load(std::memory_order_relaxed), levels::fallbacks_used.load(std::memory_order_relaxed)};
+}
+}  // namespace shunt

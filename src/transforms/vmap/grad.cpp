@@ -1,0 +1,112 @@
+// The differentiating half of Note [Levels]: inputs, gradients and results of one grad level.
+#include "src/transforms/vmap/levels.h"
+
+#include <shunt/autograd/engine.h>
+#include <shunt/ops.h>
+#include <shunt/transforms/grad_transforms.h>
+
+#include <algorithm>
+
+namespace shunt::detail {
+
+using levels::Kind;
+using levels::Level;
+using levels::LevelFrame;
+
+struct GradCall::State {
+  std::string transform;
+  intrusive_ptr<Level> level = make_intrusive<Level>(Kind::kGrad);
+  std::vector<Tensor> inputs;
+  std::vector<std::unique_ptr<LevelFrame>> frames;  // entered; more than one where vjp's function calls itself
+};
+
+GradCall::GradCall(std::string transform) : state_(std::make_unique<State>()) {
+  state_->transform = std::move(transform);
+}
+
+GradCall::~GradCall() = default;
+
+void GradCall::enter() { state_->frames.push_back(std::make_unique<LevelFrame>(state_->level)); }
+
+void GradCall::leave() noexcept { state_->frames.pop_back(); }
+
+Tensor GradCall::wrap(size_t argument, const Tensor& t) {
+  SHUNT_CHECK(t.is_floating_point(), state_->transform, ": argument ", argument, " holds a tensor of dtype ", t.dtype(),
+              ", which has no gradient: expected a floating dtype; name the arguments to differentiate by argnums");
+  Tensor tracked = levels::makeTracked(state_->level, t);
+  tracked.set_requires_grad(true);
+  state_->inputs.push_back(tracked);
+  return tracked;
+}
+
+void GradCall::checkScalar(const Tensor& result) const {
+  SHUNT_CHECK(result.defined() && result.dim() == 0, state_->transform,
+              ": the function has to return a tensor without dimensions, but returned ",
+              result.defined() ? str("one of shape ", result.sizes()) : "an undefined one",
+              "; reduce it (sum, mean), or use vjp or jacrev");
+  SHUNT_CHECK(result.is_floating_point(), state_->transform, ": the function returned a tensor of dtype ",
+              result.dtype(), ", which has no gradient: expected a floating dtype");
+}
+
+namespace {
+
+/// Whether something outside of the innermost level may differentiate what is computed here.
+bool differentiatedOutside(const std::vector<Tensor>& inputs) {
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const Tensor& t) { return levels::storageOf(t).value.requires_grad(); });
+}
+
+}  // namespace
+
+std::vector<Tensor> GradCall::gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
+                                        bool keep_graph) {
+  SHUNT_CHECK(grads.empty() || grads.size() == outputs.size(), state_->transform, ": expected gradients for ",
+              outputs.size(), " tensors, got ", grads.size());
+  std::vector<Tensor> roots, seeds;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor& out = outputs[i];
+    if (!grads.empty() && grads[i].defined())
+      SHUNT_CHECK(out.defined() && grads[i].sizes() == out.sizes(), state_->transform, ": the gradient for result ", i,
+                  " has shape ", grads[i].sizes(), ", and the result has shape ", out.sizes());
+    if (!out.defined() || !levels::belongsTo(out, *state_->level) || !out.requires_grad()) continue;
+    roots.push_back(out);
+    seeds.push_back(grads.empty() ? Tensor() : grads[i]);
+  }
+  std::vector<Tensor> result(state_->inputs.size());
+  // Formulas look at the grad mode to know whether their results will be differentiated.
+  if (!roots.empty() && !result.empty())
+    result = autograd::grad(roots, state_->inputs, seeds, keep_graph, differentiatedOutside(state_->inputs), true);
+  for (size_t i = 0; i < result.size(); ++i)
+    if (!result[i].defined()) result[i] = ops::zeros_like::call(state_->inputs[i], {}, {}, {}, {}, {});
+  return result;
+}
+
+Tensor GradCall::unwrap(const Tensor& t) const {
+  return t.defined() && levels::belongsTo(t, *state_->level) ? levels::storageOf(t).value : t;
+}
+
+void checkArgnums(const char* transform, const std::vector<int64_t>& argnums, const std::vector<bool>& tensors) {
+  const auto n = static_cast<int64_t>(tensors.size());
+  SHUNT_CHECK(!argnums.empty(), transform, ": argnums is empty: nothing to differentiate with respect to");
+  for (const int64_t a : argnums) {
+    SHUNT_CHECK_INDEX(a >= -n && a < n, transform, ": argnums has ", a, ", and the function was called with ", n,
+                      " arguments: expected a number in [", -n, ", ", n - 1, "]");
+    SHUNT_CHECK(tensors[static_cast<size_t>(a < 0 ? a + n : a)], transform, ": argument ", a,
+                " holds no tensor to differentiate with respect to");
+  }
+}
+
+Tensor basisOf(const Tensor& result) {
+  const int64_t n = result.numel();
+  std::vector<int64_t> sizes = {n};
+  sizes.insert(sizes.end(), result.sizes().begin(), result.sizes().end());
+  return ops::view::call(ops::eye::call(n, result.dtype(), std::nullopt, result.device(), std::nullopt), sizes);
+}
+
+Tensor asJacobian(const Tensor& rows, const Tensor& result, const Tensor& input) {
+  std::vector<int64_t> sizes = result.sizes().vec();
+  sizes.insert(sizes.end(), input.sizes().begin(), input.sizes().end());
+  return ops::reshape::call(rows, sizes);
+}
+
+}  // namespace shunt::detail

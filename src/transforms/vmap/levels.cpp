@@ -1,0 +1,151 @@
+#include "src/transforms/vmap/levels.h"
+
+#include "src/autograd/plain_grad.h"
+
+#include <algorithm>
+
+namespace shunt::levels {
+namespace {
+
+constinit thread_local const LevelFrame* current SHUNT_TLS_MODEL = nullptr;
+
+constexpr uint64_t bits(DispatchKeySet keys) { return keys.functionalities().raw(); }
+
+/// What levels themselves include.
+constexpr uint64_t kLevelKey = bits(DispatchKeySet(DispatchKey::Batched));
+/// What passes through all levels.
+constexpr uint64_t kPassing = bits({DispatchKey::Python, DispatchKey::PythonKernel, DispatchKey::Functionalize,
+                                    DispatchKey::Tracer, DispatchKey::Fake});
+
+constexpr uint64_t with(uint64_t set, uint64_t mask, uint64_t from) { return (set & ~mask) | (from & mask); }
+
+/// A graph is recorded in the level whatever the thread's settings outside are: they hold outside.
+void enterGrad(detail::LocalState& s) {
+  s.included |= bits(DispatchKeySet(DispatchKey::ADInplaceOrView));
+  s.user_excluded &= ~bits(kAutogradAndViewKeys);
+  s.mode = (s.mode | detail::kModeGrad) & ~detail::kModeInference;
+  detail::refreshExcluded(s);
+}
+
+DispatchKeySet wrapperKeys(const Tensor& value) {
+  constexpr DispatchKeySet kKept = kAutocastKeys | DispatchKeySet::of(Functionality::ADInplaceOrView);
+  const DispatchKeySet keys = value.key_set();
+  return (keys & kKept).functionalities() | keys.backends() | DispatchKeySet::of(Functionality::Batched);
+}
+
+/// Sizes and strides of one sample.
+void showSample(TensorImpl& wrapper, const TensorImpl& value, int64_t batch_dim) {
+  InlineVector<int64_t, 6> sizes, strides;
+  for (int64_t d = 0; d < value.dim(); ++d) {
+    if (d == batch_dim) continue;
+    sizes.push_back(value.sizes()[static_cast<size_t>(d)]);
+    strides.push_back(value.strides()[static_cast<size_t>(d)]);
+  }
+  wrapper.set_sizes_and_strides(IntArrayRef(sizes.begin(), sizes.size()), IntArrayRef(strides.begin(), strides.size()),
+                                value.storage_offset());
+}
+
+}  // namespace
+
+Settings Settings::now() {
+  const detail::LocalState& s = detail::tls_state;
+  Settings result{s.included, s.user_excluded, s.mode, s.autocast_nesting, {}};
+  std::copy(std::begin(s.autocast_dtype), std::end(s.autocast_dtype), result.autocast_dtype.begin());
+  return result;
+}
+
+void Settings::restore() const {
+  detail::LocalState& s = detail::tls_state;
+  s.included = included;
+  s.user_excluded = user_excluded;
+  s.mode = mode;
+  s.autocast_nesting = autocast_nesting;
+  std::copy(autocast_dtype.begin(), autocast_dtype.end(), std::begin(s.autocast_dtype));
+  detail::refreshExcluded(s);
+}
+
+LevelFrame::LevelFrame(intrusive_ptr<Level> level)
+    : level_(std::move(level)), outer_(current), saved_(Settings::now()) {
+  detail::tls_state.included |= kLevelKey;
+  if (level_->kind == Kind::kGrad) enterGrad(detail::tls_state);
+  current = this;
+}
+
+LevelFrame::~LevelFrame() {
+  current = outer_;
+  saved_.restore();
+}
+
+const LevelFrame* innermost() { return current; }
+
+Outside::Outside() : left_(current) {
+  detail::LocalState& s = detail::tls_state;
+  const Settings& outside = left_->saved_;
+  if (left_->level_->kind == Kind::kVmap) {
+    inside_.included = s.included;
+    s.included = with(s.included, kLevelKey, outside.included);
+  } else {
+    inside_ = Settings::now();
+    outside.restore();
+    s.included = with(outside.included, kPassing, inside_.included);
+  }
+  current = left_->outer_;
+}
+
+Outside::~Outside() {
+  current = left_;
+  if (left_->level_->kind == Kind::kVmap)
+    detail::tls_state.included = inside_.included;
+  else
+    inside_.restore();
+}
+
+void WrapperStorage::release_resources() {
+  StorageImpl::release_resources();
+  value.reset();
+  level.reset();
+}
+
+Tensor makeBatched(const intrusive_ptr<Level>& level, Tensor value, int64_t batch_dim) {
+  const DispatchKeySet keys = wrapperKeys(value);
+  const ScalarType dtype = value.dtype();
+  auto storage = make_intrusive<WrapperStorage>(level, std::move(value), batch_dim);
+  const TensorImpl& shown = *storage->value.unsafeGetTensorImpl();
+  auto impl = make_intrusive<TensorImpl>(std::move(storage), keys, dtype);
+  showSample(*impl, shown, batch_dim);
+  return Tensor(std::move(impl));
+}
+
+Tensor makeTracked(const intrusive_ptr<Level>& level, Tensor value) {
+  const DispatchKeySet keys = wrapperKeys(value).add(DispatchKey::TransformBack).add(DispatchKey::ADInplaceOrView);
+  const ScalarType dtype = value.dtype();
+  auto storage = make_intrusive<WrapperStorage>(level, std::move(value), -1);
+  const TensorImpl& shown = *storage->value.unsafeGetTensorImpl();
+  auto impl = make_intrusive<TensorImpl>(std::move(storage), keys, dtype);
+  impl->set_sizes_and_strides(shown.sizes(), shown.strides(), shown.storage_offset());
+  impl->set_wrapped_number(shown.is_wrapped_number());
+  impl->use_own_version_counter();  // which views share
+  return Tensor(std::move(impl));
+}
+
+}  // namespace shunt::levels
+
+bool shunt::autograd::hidesGraph(const Tensor& t) {
+  if (!levels::isWrapper(t) || t.key_set().has(Functionality::TransformBack)) return false;
+  const Tensor& value = levels::storageOf(t).value;
+  return value.requires_grad() || hidesGraph(value);
+}
+
+namespace shunt::levels {
+
+void followValue(const Tensor& wrapper) {
+  const WrapperStorage& storage = storageOf(wrapper);
+  TensorImpl& impl = *wrapper.unsafeGetTensorImpl();
+  const TensorImpl& value = *storage.value.unsafeGetTensorImpl();
+  if (storage.batch_dim < 0)
+    impl.set_sizes_and_strides(value.sizes(), value.strides(), value.storage_offset());
+  else
+    showSample(impl, value, storage.batch_dim);
+}
+
+}  // namespace shunt::levels

@@ -1,0 +1,126 @@
+// Levels of vmap and grad: the calling thread's stack of them, and the wrapper tensors that belong to them.
+//
+// A Level is shared by the wrappers that were made in it; LevelFrame lives in the stack frame of the transform that
+// entered it. The stack is thread-local; wrappers are as safe among threads as the tensors that they hold.
+//
+// Note [Levels]
+// vmap and grad each enter a level. A tensor that a transform hands to its function is a wrapper that knows its level:
+// a *batched* tensor shows one sample of a value with a batch dimension more, a *tracked* one looks like its value and
+// has the graph of its grad level. An operator is handled by the innermost level only, and what that calls by the next
+// one out, so the transforms nest in any order:
+//   - The key Batched brings a call to the fallback in fallback.cpp. Without a wrapper of the innermost level among its
+//     arguments the call moves one level out.
+//   - In a vmap level the fallback unwraps, applies the operator's rule outside of the level, and wraps the results.
+//   - In a grad level the call goes on below Batched: Autograd records on this level's wrappers, and Autocast casts
+//     them. The key TransformBack, which only tracked tensors have, stands below both; it unwraps, calls the operator
+//     outside of the level and wraps the results.
+//   - Composites run inside the level, so that their parts come here one by one.
+// A grad level keeps the thread's settings of the moment it was entered: keys that guards exclude, grad mode, autocast.
+// What runs outside of it runs with those, so that a NoGradGuard inside of a grad's function, and the guards of its
+// Autograd kernels, act in that level alone. A vmap level has no graph, so such guards pass through it. Dispatch modes,
+// functionalization and fake mode pass through both: a mode sees each call once, as the function made it.
+// A level includes the key Batched for all calls on its thread: calls without a wrapper belong outside of a grad level,
+// where other settings may hold, and random operators without a batched tensor ask a vmap level what to draw.
+//
+// Note [Wrappers without class]
+// A wrapper is a plain TensorImpl with the key Batched and without a functionality that holds data. Its storage is a
+// WrapperStorage, which has no bytes and holds the value. So whatever makes an alias of a tensor (saved variables,
+// detach) makes another handle of the same wrapper. Version counters are the wrapper's own: an operator in place on a
+// tracked tensor counts in its level and in the levels below, once in each.
+#pragma once
+
+#include <shunt/core/tls.h>
+#include <shunt/tensor/tensor.h>
+#include <shunt/transforms/vmap.h>
+
+#include <array>
+
+namespace shunt::levels {
+
+enum class Kind : uint8_t { kVmap, kGrad };
+
+/// Where a function runs. Compared by address.
+struct Level : intrusive_ptr_target {
+  explicit Level(Kind kind) : kind(kind) {}
+  const Kind kind;
+  int64_t size = 0;                            // of a vmap's batch
+  Randomness randomness = Randomness::kError;  // of a vmap
+};
+
+/// The thread's settings that a level keeps.
+struct Settings {
+  uint64_t included, user_excluded, mode;
+  int32_t autocast_nesting;
+  std::array<ScalarType, kNumDeviceTypes> autocast_dtype;
+  static Settings now();
+  void restore() const;
+};
+
+/// Enters a level for a scope.
+class LevelFrame {
+ public:
+  explicit LevelFrame(intrusive_ptr<Level> level);
+  ~LevelFrame();
+  LevelFrame(const LevelFrame&) = delete;
+  LevelFrame& operator=(const LevelFrame&) = delete;
+  const intrusive_ptr<Level>& level() const { return level_; }
+
+ private:
+  friend class Outside;
+  intrusive_ptr<Level> level_;
+  const LevelFrame* outer_;
+  Settings saved_;
+};
+
+/// The calling thread's innermost level; null outside of all.
+const LevelFrame* innermost();
+
+/// For a scope: outside of the innermost level, in the next one out.
+class Outside {
+ public:
+  Outside();
+  ~Outside();
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+
+ private:
+  const LevelFrame* left_;
+  Settings inside_;  // of a vmap level only `included`
+};
+
+/// The storage of a wrapper: Note [Wrappers without class].
+struct WrapperStorage final : StorageImpl {
+  // Every result in a level has one, so it comes from where tensors come from.
+  static void* operator new(size_t nbytes) { return detail::allocateBlock(nbytes); }
+  static void operator delete(void* p, size_t nbytes) noexcept { detail::freeBlock(p, nbytes); }
+
+  WrapperStorage(intrusive_ptr<Level> level, Tensor value, int64_t batch_dim)
+      : StorageImpl(DataPtr{}, 0, value.device(), nullptr, false),
+        level(std::move(level)),
+        value(std::move(value)),
+        batch_dim(batch_dim) {}
+  intrusive_ptr<Level> level;
+  Tensor value;
+  int64_t batch_dim;  // -1 in a grad level
+
+ protected:
+  void release_resources() override;
+};
+
+inline bool isWrapper(const Tensor& t) { return t.defined() && t.key_set().has(Functionality::Batched); }
+inline WrapperStorage& storageOf(const Tensor& wrapper) {
+  return static_cast<WrapperStorage&>(*wrapper.unsafeGetTensorImpl()->storage());
+}
+/// Whether `t` is a wrapper of this level.
+inline bool belongsTo(const Tensor& t, const Level& level) {
+  return isWrapper(t) && storageOf(t).level.get() == &level;
+}
+
+/// A wrapper that shows the samples of `value`, along its dimension `batch_dim`.
+Tensor makeBatched(const intrusive_ptr<Level>& level, Tensor value, int64_t batch_dim);
+/// A wrapper that looks like `value` and has no graph yet.
+Tensor makeTracked(const intrusive_ptr<Level>& level, Tensor value);
+/// After the value changed in place, or was replaced: sizes and strides of the wrapper follow.
+void followValue(const Tensor& wrapper);
+
+}  // namespace shunt::levels

@@ -1,0 +1,109 @@
+// Random operators inside vmap: what Randomness says.
+//
+// The key VmapMode, which a vmap level includes, brings calls of random operators here even where no argument is
+// batched.
+//   kError      throws.
+//   kSame       calls the operator for one sample, so that each gets the numbers that a call outside would draw. Where
+//               an argument gives each sample probabilities of its own, every sample starts from the same numbers.
+//   kDifferent  calls it for all samples at once, with a batch in front of the sizes.
+#include "src/transforms/vmap/aligned.h"
+
+#include <shunt/ops.h>
+
+namespace shunt::levels {
+namespace {
+
+[[noreturn]] SHUNT_COLD void throwNotAllowed(const OperatorHandle& op) {
+  throw Error(
+      detail::str("vmap: operator ", op.operator_name(),
+                  " draws random numbers, which VmapOptions::randomness doesn't allow: set it to "
+                  "Randomness::kSame for the same numbers in each sample, or to Randomness::kDifferent for others"));
+}
+
+/// Whether the tensors after the first, which may say how likely a number is, differ between samples.
+bool dependsOnSamples(const BatchedCall& call) {
+  const bool probabilities = &call.op.op() == &ops::bernoulli::symbol;
+  for (size_t i = probabilities ? 0 : 1; i < call.args.size(); ++i)
+    if (call.isBatched(i)) return true;
+  return false;
+}
+
+/// An unbatched tensor like one sample of `t`.
+Tensor sampleOf(const BatchedCall& call, const Tensor& t) {
+  if (!call.isBatched(t)) return t;
+  return ops::empty_like::call(ops::select_int::call(storageOf(t).value, storageOf(t).batch_dim, 0), std::nullopt,
+                               std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+}
+
+void same(BatchedCall& call) {
+  SHUNT_CHECK(!dependsOnSamples(call), "vmap: operator ", call.op.operator_name(),
+              " with Randomness::kSame: its probabilities, argument '", batchedArgument(call),
+              "', are batched, and the same numbers can't be drawn by other probabilities; use Randomness::kDifferent");
+  Stack values = call.args;
+  mapTensors(values, values.size(), [&](const Tensor& t) { return sampleOf(call, t); });
+  call.op.callBoxed(&values);
+  const Tensor drawn = values[0].toTensor();
+  if (!call.schema.is_mutable()) return call.setResult(call.expanded(drawn));
+  Tensor self = call.front(call.tensor(0));
+  ops::copy_::call(self, call.expanded(drawn), false);
+  call.results = {IValue()};
+}
+
+void different(BatchedCall& call) {
+  if (call.schema.is_mutable()) {
+    SHUNT_CHECK(
+        call.isBatched(size_t{0}), "vmap: operator ", call.op.operator_name(),
+        " with Randomness::kDifferent writes to its argument '", call.schema.arguments()[0].name,
+        "', which has no batch: one tensor can't hold other numbers for each sample. Use the form that returns a "
+        "new tensor (rand_like, bernoulli)");
+  }
+  if (call.op.op().name() == "aten::randperm") return loopSilently(call);
+  Stack values = call.args;
+  const int64_t dims = mostDims(call);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i].isTensor())
+      values[i] = IValue(i == 0 ? call.expanded(call.tensor(i)) : aligned(call, call.tensor(i), dims));
+  if (const auto size = call.schema.argumentIndexWithName("size"))
+    values[*size] = IValue(call.withBatch(values[*size].toIntVector()));
+  call.op.callBoxed(&values);
+  if (call.schema.is_mutable())
+    call.results = {IValue()};
+  else
+    call.results = std::move(values);
+}
+
+/// dropout draws into a tensor like its input: where samples get other numbers, the input has to have a batch.
+void repeatInput(IValue& input, const intrusive_ptr<Level>& level) {
+  const Tensor& t = input.toTensor();
+  std::vector<int64_t> sizes = {level->size};
+  sizes.insert(sizes.end(), t.sizes().begin(), t.sizes().end());
+  Tensor repeated;
+  {
+    const Outside outside;
+    repeated = ops::expand::call(ops::unsqueeze::call(t, 0), sizes, false);
+  }
+  input = IValue(makeBatched(level, std::move(repeated), 0));
+}
+
+}  // namespace
+
+bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
+  const BatchRow* row = rowOf(op.op());
+  const Randomness randomness = frame.level()->randomness;
+  if (&op.op() == &ops::dropout::symbol && randomness == Randomness::kDifferent) {
+    repeatInput(peek(*stack, 0, op.schema().arguments().size()), frame.level());
+  } else {
+    if (row == nullptr || row->kind != BatchKind::kRandom) return false;
+    if (randomness == Randomness::kError) throwNotAllowed(op);
+    if (randomness == Randomness::kSame) return false;
+  }
+  runInVmap(op, keys, stack, frame);
+  return true;
+}
+
+void runRandom(BatchedCall& call) {
+  if (call.level->randomness == Randomness::kError) throwNotAllowed(call.op);
+  call.level->randomness == Randomness::kSame ? same(call) : different(call);
+}
+
+}  // namespace shunt::levels

@@ -1,0 +1,180 @@
+// Rules of layer_norm and of the losses, which reduce over what they take for their own batch: here that is one
+// sample's.
+#include "src/transforms/vmap/aligned.h"
+
+#include <shunt/ops.h>
+
+#include <array>
+
+namespace shunt::levels::rules {
+namespace {
+
+constexpr int64_t kNone = 0, kMean = 1, kSum = 2;
+
+std::vector<int64_t> range(int64_t first, int64_t end) {
+  std::vector<int64_t> dims;
+  for (int64_t d = first; d < end; ++d) dims.push_back(d);
+  return dims;
+}
+
+Tensor sumOver(const Tensor& t, const std::vector<int64_t>& dims) {
+  return dims.empty() ? t : ops::sum_dim_IntList::call(t, dims, false, std::nullopt);
+}
+
+Tensor toDtype(const Tensor& t, ScalarType dtype) {
+  return t.dtype() == dtype ? t : ops::to_dtype::call(t, dtype, false, false, std::nullopt);
+}
+
+// ---- layer_norm ---------------------------------------------------------------------------------------------------
+/// A parameter beside values of that many dimensions.
+Tensor besideValues(const BatchedCall& call, const Tensor& parameter, int64_t dims) {
+  return aligned(call, parameter, dims - 1);
+}
+
+/// (input - mean) * rstd. Where it is differentiated once more, mean and rstd are functions of the input; what was
+/// added to the variance follows from rstd.
+Tensor normalized(const Tensor& input, const Tensor& mean, const Tensor& rstd, const std::vector<int64_t>& dims) {
+  if (!GradMode::is_enabled() || !(input.requires_grad() || isWrapper(input))) return input.sub(mean).mul(rstd);
+  const Tensor centred = input.sub(input.mean(IntArrayRef(dims), true));
+  const Tensor variance = centred.mul(centred).mean(IntArrayRef(dims), true);
+  const Tensor eps = rstd.mul(rstd).reciprocal().sub(variance).detach();
+  return centred.mul(variance.add(eps).rsqrt());
+}
+
+}  // namespace
+
+void layerNorm(BatchedCall& call) {
+  const Tensor input = call.expanded(call.tensor(0));
+  const std::vector<int64_t> shape = call.integers(1);
+  const Tensor weight = call.optionalTensor(2), bias = call.optionalTensor(3);
+  const bool fused = !(weight.defined() && call.isBatched(weight)) && !(bias.defined() && call.isBatched(bias));
+  const auto optional = [](const Tensor& t) { return t.defined() ? std::optional<Tensor>(t) : std::nullopt; };
+  auto [out, mean, rstd] = ops::native_layer_norm::call(input, shape, fused ? optional(weight) : std::nullopt,
+                                                        fused ? optional(bias) : std::nullopt, call.args[4].toDouble());
+  if (!fused && weight.defined()) out = ops::mul_Tensor::call(out, besideValues(call, weight, input.dim()));
+  if (!fused && bias.defined()) out = ops::add_Tensor::call(out, besideValues(call, bias, input.dim()), 1);
+  for (Tensor* t : {&out, &mean, &rstd}) call.addResult(std::move(*t));
+}
+
+void layerNormBackward(BatchedCall& call) {
+  if (!call.tensor(1).is_floating_point() || call.integers(2).empty()) return loopSilently(call);  // which refuses it
+  const Tensor grad = call.expanded(call.tensor(0)), input = call.expanded(call.tensor(1));
+  const Tensor mean = call.expanded(call.tensor(3)), rstd = call.expanded(call.tensor(4));
+  const std::vector<int64_t> shape = call.integers(2);
+  const Tensor weight = call.optionalTensor(5);
+  const std::vector<char>& mask = call.args[7].toBoolVector();
+  const std::vector<int64_t> rows = range(1, input.dim() - static_cast<int64_t>(shape.size()));
+  Tensor to_input, to_weight, to_bias;
+  if (mask[0]) {
+    const bool own = weight.defined() && call.isBatched(weight);
+    const Tensor scaled = own ? ops::mul_Tensor::call(grad, besideValues(call, weight, input.dim())) : grad;
+    const auto shared = weight.defined() && !own ? std::optional<Tensor>(weight) : std::nullopt;
+    to_input = std::get<0>(ops::native_layer_norm_backward::call(scaled, input, shape, mean, rstd, shared, std::nullopt,
+                                                                 std::array<bool, 3>{true, false, false}));
+  }
+  if (mask[1]) {
+    const Tensor y =
+        normalized(input, mean, rstd, range(input.dim() - static_cast<int64_t>(shape.size()), input.dim()));
+    to_weight = sumOver(ops::mul_Tensor::call(grad, y), rows);
+  }
+  if (mask[2]) to_bias = sumOver(grad, rows);
+  for (Tensor* t : {&to_input, &to_weight, &to_bias}) call.addResult(std::move(*t));
+}
+
+// ---- mse_loss -----------------------------------------------------------------------------------------------------
+void mseLoss(BatchedCall& call) {
+  const int64_t dims = mostDims(call), reduction = call.integer(2);
+  const Tensor each =
+      ops::mse_loss::call(aligned(call, call.tensor(0), dims), aligned(call, call.tensor(1), dims), kNone);
+  if (reduction == kNone) return call.setResult(each);
+  const Tensor wide = each.dim() == 1 ? ops::unsqueeze::call(each, 1) : each;
+  const std::vector<int64_t> all = range(1, wide.dim());
+  SHUNT_CHECK(reduction == kMean || reduction == kSum, reduction,
+              " is not a valid value for reduction: expected 0 (none), 1 (mean) or 2 (sum)");
+  call.setResult(reduction == kMean ? ops::mean_dim::call(wide, all, false, std::nullopt)
+                                    : ops::sum_dim_IntList::call(wide, all, false, std::nullopt));
+}
+
+void mseLossBackward(BatchedCall& call) {
+  const int64_t reduction = call.integer(3);
+  // Of whole numbers the mean is rounded inside of the operator.
+  if (!call.tensor(0).is_floating_point()) return loopSilently(call);
+  int64_t dims = std::max(call.tensor(1).dim(), call.tensor(2).dim());
+  dims = std::max(dims, call.tensor(0).dim());
+  const Tensor self = aligned(call, call.tensor(1), dims), target = aligned(call, call.tensor(2), dims);
+  Tensor grad = aligned(call, call.tensor(0), dims);
+  // Divided by the elements of one sample, not of the batch.
+  if (reduction == kMean)
+    grad = ops::div_Scalar::call(grad, static_cast<double>(std::max<int64_t>(call.tensor(1).numel(), 1)));
+  const Tensor gradient = ops::mse_loss_backward::call(grad, self, target, kNone);
+  call.setResult(gradient);
+}
+
+// ---- nll_loss -----------------------------------------------------------------------------------------------------
+namespace {
+
+/// Rows of all samples side by side: values [batch * n, classes], targets [batch * n].
+struct Positions {
+  Positions(const BatchedCall& call, const Tensor& shown, const Tensor& shown_target, const Tensor& weight)
+      : one_row(shown.dim() == 1),
+        rows(one_row ? 1 : shown.size(0)),
+        classes(shown.size(shown.dim() - 1)),
+        values(ops::reshape::call(call.expanded(shown), {call.size * rows, classes})),
+        target(ops::reshape::call(call.expanded(shown_target), {call.size * rows})) {
+    SHUNT_CHECK(shown.dim() == 1 || shown.dim() == 2, "input tensor should be 1D or 2D, got ", shown.dim(), "D");
+    SHUNT_CHECK(!weight.defined() || !call.isBatched(weight),
+                "nll_loss: weight can't be batched by vmap: each class has one weight");
+  }
+  bool one_row;
+  int64_t rows, classes;
+  Tensor values, target;
+};
+
+std::optional<Tensor> sharedWeight(const Tensor& weight) {
+  return weight.defined() ? std::optional<Tensor>(weight) : std::nullopt;
+}
+
+/// What each position counts in a mean: its target's weight, or 0 where it is ignored.
+Tensor countOf(const Positions& p, const Tensor& weight, int64_t ignore_index) {
+  const Tensor minus_one = ops::full_like::call(p.values, Scalar(-1.0), std::nullopt, std::nullopt, std::nullopt,
+                                                std::nullopt, std::nullopt);
+  return std::get<0>(ops::nll_loss_forward::call(minus_one, p.target, sharedWeight(weight), kNone, ignore_index));
+}
+
+}  // namespace
+
+void nllLoss(BatchedCall& call) {
+  const Tensor weight = call.optionalTensor(2);
+  const int64_t reduction = call.integer(3), ignore = call.integer(4);
+  if (weight.defined() && call.isBatched(weight)) return loopSilently(call);
+  const Positions p(call, call.tensor(0), call.tensor(1), weight);
+  const Tensor loss = std::get<0>(ops::nll_loss_forward::call(p.values, p.target, sharedWeight(weight), kNone, ignore));
+  const Tensor by_row = ops::view::call(loss, {call.size, p.rows});
+  if (reduction == kNone && !p.one_row) {
+    call.addResult(by_row);
+    return call.addResult(
+        ops::new_zeros::call(loss, {call.size}, std::nullopt, std::nullopt, std::nullopt, std::nullopt));
+  }
+  const Tensor count = sumOver(ops::view::call(countOf(p, weight, ignore), {call.size, p.rows}), {1});
+  const Tensor total = sumOver(by_row, {1});
+  call.addResult(reduction == kMean ? ops::div_Tensor::call(total, count) : total);
+  call.addResult(count);
+}
+
+void nllLossBackward(BatchedCall& call) {
+  const Tensor &grad_output = call.tensor(0), &self = call.tensor(1), &target = call.tensor(2);
+  const Tensor weight = call.optionalTensor(3);
+  const int64_t reduction = call.integer(4), ignore = call.integer(5);
+  if (weight.defined() && call.isBatched(weight)) return loopSilently(call);
+  const Positions p(call, self, target, weight);
+  Tensor grad = call.expanded(grad_output);
+  if (reduction == kMean) grad = ops::div_Tensor::call(grad, call.expanded(call.tensor(6)));
+  if (grad.dim() == 1) grad = ops::expand::call(ops::unsqueeze::call(grad, 1), {call.size, p.rows}, false);
+  const Tensor flat = ops::reshape::call(grad, {call.size * p.rows});
+  const Tensor none = ops::new_zeros::call(flat, {}, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  const Tensor result = ops::nll_loss_backward::call(toDtype(flat, p.values.dtype()), p.values, p.target,
+                                                     sharedWeight(weight), kNone, ignore, none);
+  call.setResult(ops::view::call(result, call.withBatch(self.sizes())));
+}
+
+}  // namespace shunt::levels::rules

@@ -1,0 +1,191 @@
+// Rules of views and of operators that arrange elements, whose arguments are sizes, strides or positions.
+#include "src/transforms/vmap/call.h"
+
+#include <shunt/core/wrap_dim.h>
+#include <shunt/ops.h>
+
+#include <algorithm>
+
+namespace shunt::levels::rules {
+namespace {
+
+/// Sizes with -1 worked out, where the batch is empty and nothing else could.
+std::vector<int64_t> inferred(const BatchedCall& call, std::vector<int64_t> sizes) {
+  if (call.size != 0) return sizes;
+  int64_t known = 1;
+  for (const int64_t s : sizes)
+    if (s != -1) known *= s;
+  for (int64_t& s : sizes)
+    if (s == -1) s = known == 0 ? 0 : call.tensor(0).numel() / known;
+  return sizes;
+}
+
+std::vector<int64_t> batchStrideAnd(const Tensor& value, const std::vector<int64_t>& strides) {
+  std::vector<int64_t> all = {value.stride(0)};
+  all.insert(all.end(), strides.begin(), strides.end());
+  return all;
+}
+
+/// Elements from the first to behind the last of one sample.
+int64_t span(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
+  int64_t n = 1;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return 0;
+    n += (sizes[d] - 1) * strides[d];
+  }
+  return n;
+}
+
+}  // namespace
+
+void view(BatchedCall& call) {
+  Stack values = {IValue(call.front(call.tensor(0))), IValue(call.withBatch(inferred(call, call.integers(1))))};
+  call.op.callBoxed(&values);
+  call.results = std::move(values);
+}
+
+void viewDtype(BatchedCall& call) {
+  const auto dtype = static_cast<ScalarType>(call.integer(1));
+  SHUNT_CHECK(call.tensor(0).dim() > 0 || elementSize(dtype) == call.tensor(0).itemsize(),
+              "self.dim() cannot be 0 to view ", call.tensor(0).dtype(), " as ", dtype, " (different element sizes)");
+  call.setResult(ops::view_dtype::call(call.front(call.tensor(0)), dtype));
+}
+
+void reshapeAlias(BatchedCall& call) {
+  const Tensor value = call.front(call.tensor(0));
+  call.setResult(
+      ops::_reshape_alias::call(value, call.withBatch(call.integers(1)), batchStrideAnd(value, call.integers(2))));
+}
+
+void asStrided(BatchedCall& call) {
+  const Tensor value = call.front(call.tensor(0));
+  call.setResult(ops::as_strided::call(value, call.withBatch(call.integers(1)), batchStrideAnd(value, call.integers(2)),
+                                       call.optionalInteger(3).value_or(value.storage_offset())));
+}
+
+void asStridedScatter(BatchedCall& call) {
+  const Tensor& self = call.tensor(0);
+  if (!self.is_non_overlapping_and_dense()) return loopSilently(call);
+  // Samples one after the other, each laid out as self is.
+  const auto apart = [&](std::vector<int64_t> strides) {
+    strides.insert(strides.begin(), self.numel());
+    return strides;
+  };
+  const Tensor given = call.expanded(self);
+  Tensor value = ops::new_empty_strided::call(given, call.withBatch(self.sizes()), apart(self.strides().vec()),
+                                              std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  ops::copy_::call(value, given, false);
+  const int64_t offset = call.optionalInteger(4).value_or(0);
+  call.setResult(ops::as_strided_scatter::call(value, call.expanded(call.tensor(1)), call.withBatch(call.integers(2)),
+                                               apart(call.integers(3)), offset));
+}
+
+void newEmptyStrided(BatchedCall& call) {
+  Stack values = call.args;
+  const std::vector<int64_t> sizes = call.integers(1), strides = call.integers(2);
+  std::vector<int64_t> all = {span(sizes, strides)};
+  all.insert(all.end(), strides.begin(), strides.end());
+  values[0] = call.front(call.tensor(0));
+  values[1] = IValue(call.withBatch(sizes));
+  values[2] = IValue(std::move(all));
+  call.op.callBoxed(&values);
+  call.results = std::move(values);
+}
+
+void expand(BatchedCall& call) {
+  const std::vector<int64_t> sizes = call.integers(1);
+  Tensor value = call.front(call.tensor(0));
+  for (size_t d = static_cast<size_t>(call.tensor(0).dim()); d < sizes.size(); ++d)
+    value = ops::unsqueeze::call(value, 1);
+  call.setResult(ops::expand::call(value, call.withBatch(sizes), call.flag(2)));
+}
+
+void t(BatchedCall& call) {
+  const int64_t dims = call.tensor(0).dim();
+  SHUNT_CHECK(dims <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", dims, "D");
+  const Tensor value = call.front(call.tensor(0));
+  call.setResult(dims < 2 ? ops::alias::call(value) : ops::transpose_int::call(value, 1, 2));
+}
+
+void squeeze(BatchedCall& call) {
+  Tensor value = ops::alias::call(call.front(call.tensor(0)));
+  for (int64_t d = value.dim() - 1; d > 0; --d)
+    if (value.size(d) == 1) value = ops::squeeze_dim::call(value, d);
+  call.setResult(std::move(value));
+}
+
+void detachInPlace(BatchedCall& call) {
+  call.replaced = ops::detach::call(call.front(call.tensor(0)));
+  call.results = {IValue()};
+}
+
+void cat(BatchedCall& call) {
+  const std::vector<Tensor>& given = call.args[0].toTensorVector();
+  // cat skips empty tensors of one dimension, whatever the shape of the others.
+  const auto counts = [](const Tensor& t) { return t.dim() != 1 || t.numel() > 0; };
+  const bool any = std::any_of(given.begin(), given.end(), counts);
+  std::vector<Tensor> values;
+  int64_t dims = -1;
+  for (const Tensor& t : given) {
+    if (any && !counts(t)) continue;
+    if (dims < 0) dims = t.dim();
+    SHUNT_CHECK(t.dim() > 0, "zero-dimensional tensor (at position ", &t - given.data(), ") cannot be concatenated");
+    values.push_back(call.expanded(t));
+  }
+  call.setResult(ops::cat::call(values, maybe_wrap_dim(call.integer(1), dims) + 1));
+}
+
+namespace {
+
+/// Samples one after the other along `dim` of their own: [n, batch * size, rest].
+Tensor rowsOfBatch(const Tensor& value, int64_t dim) {
+  const Tensor moved = ops::transpose_int::call(value, 1, dim + 1);
+  std::vector<int64_t> sizes = moved.sizes().vec();
+  sizes[1] *= sizes[0];
+  sizes.erase(sizes.begin());
+  return ops::reshape::call(moved, sizes);
+}
+
+Tensor rowsOfSamples(const Tensor& rows, int64_t batch, int64_t dim) {
+  std::vector<int64_t> sizes = rows.sizes().vec();
+  sizes[0] = batch == 0 ? 0 : sizes[0] / batch;
+  sizes.insert(sizes.begin(), batch);
+  return ops::transpose_int::call(ops::reshape::call(rows, sizes), 1, dim + 1);
+}
+
+/// Where a sample's index points to among the rows of the batch. What is out of the sample's range is out of all.
+Tensor indexOfBatch(const Tensor& index, int64_t rows) {
+  const int64_t batch = index.size(0);
+  const Tensor flat = ops::reshape::call(index, {batch, batch == 0 ? 0 : index.numel() / batch});
+  const Tensor first =
+      ops::arange::call(batch, kLong, std::nullopt, index.device(), std::nullopt).mul(Scalar(rows)).unsqueeze(1);
+  const Tensor bad = flat.lt(Scalar(0)).logical_or(flat.ge(Scalar(rows)));
+  const Tensor all = ops::masked_fill_Scalar::call(flat.add(first), bad, Scalar(batch * rows));
+  return ops::reshape::call(all, {-1});
+}
+
+}  // namespace
+
+void indexSelect(BatchedCall& call) {
+  const Tensor &self = call.tensor(0), &index = call.tensor(2);
+  const int64_t dims = self.dim(), dim = maybe_wrap_dim(call.integer(1), dims);
+  if (dims == 0 || index.dim() > 1) return loopSilently(call);
+  if (!call.isBatched(index)) return call.setResult(ops::index_select::call(call.front(self), dim + 1, index));
+  const Tensor rows = rowsOfBatch(call.expanded(self), dim);
+  const Tensor chosen = ops::index_select::call(rows, 0, indexOfBatch(call.front(index), self.size(dim)));
+  call.setResult(rowsOfSamples(chosen, call.size, dim));
+}
+
+void indexAdd(BatchedCall& call) {
+  const Tensor &self = call.tensor(0), &index = call.tensor(2), &source = call.tensor(3);
+  const int64_t dims = self.dim(), dim = maybe_wrap_dim(call.integer(1), dims);
+  if (dims == 0 || index.dim() > 1 || source.dim() != dims) return loopSilently(call);
+  const Scalar alpha = call.args[4].toScalar();
+  if (!call.isBatched(index))
+    return call.setResult(ops::index_add::call(call.expanded(self), dim + 1, index, call.expanded(source), alpha));
+  const Tensor rows = rowsOfBatch(call.expanded(self), dim), added = rowsOfBatch(call.expanded(source), dim);
+  const Tensor all = ops::index_add::call(rows, 0, indexOfBatch(call.front(index), self.size(dim)), added, alpha);
+  call.setResult(rowsOfSamples(all, call.size, dim));
+}
+
+}  // namespace shunt::levels::rules
