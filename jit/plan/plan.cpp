@@ -181,23 +181,32 @@ PlanOutline Plan::outline() const {
 
 namespace {
 
-/// Of an operand in a loop record, whose own kinds kernels/pointwise/expected.h adds to.
+using shunt::detail::LoopRecord;
+
+// A loop record's own kinds, and those that kernels/pointwise/expected.h adds to them.
+constexpr const char* kKindNames[] = {
+    "-",          "same shape", "one element",       "number", "other",   "one element with dimensions", "column",
+    "strided, 1", "strided, 0", "strided, gathered", "bool",   "integer", "floating-point number"};
+// Stands in the place of an input, but is none.
+constexpr uint8_t kDtypeGiven = 13;
+static_assert(std::size(kKindNames) == kDtypeGiven);
+
 std::string kindName(uint8_t kind) {
-  constexpr const char* kNames[] = {"-",
-                                    "same shape",
-                                    "one element",
-                                    "number",
-                                    "other",
-                                    "one element with dimensions",
-                                    "column",
-                                    "strided, 1",
-                                    "strided, 0",
-                                    "strided, gathered",
-                                    "bool",
-                                    "integer",
-                                    "floating-point number",
-                                    "common dtype given"};
-  return kind < std::size(kNames) ? kNames[kind] : "kind " + std::to_string(kind);
+  return kind < std::size(kKindNames) ? kKindNames[kind] : "kind " + std::to_string(kind);
+}
+
+void printOperands(std::ostream& out, const LoopRecord& r) {
+  constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
+  out << kForms[r.form];
+  if (r.form == LoopRecord::kUnseen) return;
+  out << ' ' << r.places.family;
+  if (r.places.loop == nullptr) return static_cast<void>(out << ", operands that no guard expects");
+  out << ", common dtype " << r.common;
+  for (int i = 0; i < LoopRecord::kMaxInputs && r.kind[i] != LoopRecord::kNone && r.kind[i] != kDtypeGiven; ++i) {
+    out << "; input " << i << ": " << kindName(r.kind[i]);
+    if (r.signature[i] != 0) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
+  }
+  if (std::ranges::find(r.kind, kDtypeGiven) != std::end(r.kind)) out << "; common dtype given by the kernel";
 }
 
 }  // namespace
@@ -213,19 +222,8 @@ std::string Plan::print(const Reliance& reliance) const {
         << (use.used ? "}, inlined\n" : "}\n");
     printSteps(out, inner[i], use, "    ");
   }
-  const auto& r = request.record;
-  constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
-  using shunt::detail::LoopRecord;
-  out << "  loop: " << kForms[r.form];
-  if (r.form != LoopRecord::kUnseen && r.places.loop == nullptr) {
-    out << ' ' << r.places.family << ", operands that no guard expects";
-  } else if (r.form != LoopRecord::kUnseen) {
-    out << ' ' << r.places.family << ", common dtype " << r.common;
-    for (int i = 0; i < LoopRecord::kMaxInputs && r.kind[i] != LoopRecord::kNone; ++i) {
-      out << "; input " << i << ": " << kindName(r.kind[i]);
-      if (r.signature[i] != 0) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
-    }
-  }
+  out << "  loop: ";
+  printOperands(out, request.record);
   out << '\n';
   if (!refusal.empty()) out << "  refused: " << refusal << '\n';
   return std::move(out).str();

@@ -33,6 +33,7 @@ constexpr bool isStride(uint8_t kind) { return kind >= kUnitStride && kind <= kA
 /// A number where it takes part in promotion by its category: beside tensors of another dtype than the common one.
 inline constexpr uint8_t kBoolNumber = 10, kIntegerNumber = 11, kFloatingNumber = 12;
 constexpr bool isCategory(uint8_t kind) { return kind >= kBoolNumber && kind <= kFloatingNumber; }
+constexpr bool isNumber(uint8_t kind) { return kind == Record::kNumber || isCategory(kind); }
 inline uint8_t categoryOf(const Scalar& number) {
   return number.isFloatingPoint() ? kFloatingNumber : number.isBoolean() ? kBoolNumber : kIntegerNumber;
 }

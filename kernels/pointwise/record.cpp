@@ -1,6 +1,6 @@
 // Recording the operands of the call that makes a pair hot: the interpreter's side of expected.h.
 #include "kernels/pointwise/descriptor.h"
-#include "kernels/pointwise/expected.h"
+#include "kernels/pointwise/expected_parts.h"
 #include "kernels/pointwise/fast_call.h"
 
 #include <algorithm>
@@ -27,14 +27,6 @@ const TensorImpl* shapeOf(const Request& request) {
   return found;
 }
 
-/// Whether a tensor that takes part in promotion has another dtype than the common one.
-bool isMixed(const Request& request, ScalarType common) {
-  for (int i = 0; i < request.op.num_inputs; ++i)
-    if (const TensorImpl* t = request.inputs[i].tensor)
-      if (((request.op.operands >> i) & 1) != 0 && t->dtype() != common) return true;
-  return false;
-}
-
 /// As it seems; whether the guard can tell is asked afterwards.
 uint8_t denseKind(const Argument& a, const TensorImpl* like, ScalarType common, bool mixed) {
   if (a.tensor == nullptr) {
@@ -52,7 +44,7 @@ uint8_t denseKind(const Argument& a, const TensorImpl* like, ScalarType common, 
 
 bool recordDense(const Request& request, const Tensor* out, Record& record) {
   const TensorImpl* like = shapeOf(request);
-  const bool mixed = isMixed(request, record.common);
+  const bool mixed = isMixed(request.op, record);
   for (int i = 0; i < request.op.num_inputs; ++i)
     record.kind[i] = denseKind(request.inputs[i], like, record.common, mixed);
   if (like != nullptr && like->numel() == 0)  // which no guard lets pass, but what follows has elements

@@ -14,8 +14,10 @@ namespace {
 // Bounds the map: programs with more live pairs than this are megamorphic, and the rest of them is interpreted.
 constexpr size_t kMaxPairs = 16384;
 constexpr uint32_t kMaxDoublings = 20;
-constexpr uint32_t kDoublingsAfterFirst = 7;  // of the threshold, where the first tier's thunk was too slow
-constexpr int kMostFailures = 4;              // of a pair's second compile
+// Of the threshold, where the first tier's thunk was too slow. The second tier's may not be: by then (2^16 calls with
+// the default threshold) the pair is nearly as hot as those that get the second tier anyway.
+constexpr uint32_t kDoublingsAfterFirst = 7;
+constexpr int kMostFailures = 4;  // of a pair's second compile
 }  // namespace
 
 const char* toString(PairState state) {
