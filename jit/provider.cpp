@@ -276,7 +276,7 @@ class LlvmProvider final : public Provider {
   static bool isWorthSecondTier(const Plan& plan, const llvm::Module& module) {
     // So few are the arguments of one call and the call: nothing that further passes could fold.
     constexpr unsigned kMuchCode = 60;
-    return !plan.loop.empty() || !plan.inner.empty() || module.getInstructionCount() > kMuchCode;
+    return plan.hasLoop() || !plan.inner.empty() || module.getInstructionCount() > kMuchCode;
   }
 
   static void refuse(CompileResult& result, std::string why) {

@@ -69,18 +69,6 @@ void addEdges(const OpSnapshot& op, const ChainUse& use, std::vector<Edge>& edge
     if (use.slots.test(slot)) edges.push_back({op.op, static_cast<int>(slot), op.table[slot].version});
 }
 
-/// Whether the placeholder's own loop takes the operands as they are: the first tier calls it, and leaves all others to
-/// the interpreter.
-bool suitsCalledLoop(const shunt::detail::LoopRecord& record) {
-  if (!record.places.independent) return false;
-  for (int i = 0; i < shunt::detail::LoopRecord::kMaxInputs; ++i) {
-    if (record.signature[i] == 0) continue;
-    const ScalarType dtype = shunt::detail::signature::dtypeOf(record.signature[i]);
-    if (dtype != record.common && dtype != ScalarType::Bool) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 bool ChainUse::relyOn(DispatchKeySet ks) {
@@ -133,7 +121,8 @@ Plan Plan::make(const CompileRequest& request, const Libraries& libraries) {
   static_cast<Chain&>(plan) = walk(*request.op, DispatchKeySet::fromRaw(request.keys), libraries, plan.refusal);
   plan.request = request;
   if (plan.op.op == nullptr) return plan;
-  if (const void* loop = request.record.places.loop) plan.loop = libraries.symbolOf(loop);
+  for (size_t kind = 0; kind < plan.loops.size(); ++kind)
+    if (const void* loop = request.kinds[kind].places.loop) plan.loops[kind] = libraries.symbolOf(loop);
   if (plan.refusal.empty()) plan.inner = innerChains(request, libraries);
   return plan;
 }
@@ -144,7 +133,7 @@ bool Plan::usesOtherLibraries() const {
     return std::any_of(chain.steps.begin(), chain.steps.end(),
                        [&](const Step& s) { return s.verdict == StepVerdict::kInline && isOther(s.symbol); });
   };
-  return isOther(loop) || anyOther(*this) || std::any_of(inner.begin(), inner.end(), anyOther);
+  return std::ranges::any_of(loops, isOther) || anyOther(*this) || std::any_of(inner.begin(), inner.end(), anyOther);
 }
 
 Plan Plan::ofTier(Tier tier) const {
@@ -153,8 +142,14 @@ Plan Plan::ofTier(Tier tier) const {
   return plan;
 }
 
+bool Plan::expects(size_t kind) const {
+  return !loops[kind].empty() && (request.tier == Tier::kSecond || firstTierExpects(request.kinds[kind]));
+}
+
 bool Plan::expectsOperands() const {
-  return !loop.empty() && (request.tier == Tier::kSecond || suitsCalledLoop(request.record));
+  bool any = false;
+  for (size_t kind = 0; kind < loops.size(); ++kind) any |= expects(kind);
+  return any;
 }
 
 Reliance Plan::foreseen() const {
@@ -222,9 +217,12 @@ std::string Plan::print(const Reliance& reliance) const {
         << (use.used ? "}, inlined\n" : "}\n");
     printSteps(out, inner[i], use, "    ");
   }
-  out << "  loop: ";
-  printOperands(out, request.record);
-  out << '\n';
+  const auto kinds = static_cast<size_t>(std::max(countOf(request.kinds), 1));
+  for (size_t kind = 0; kind < kinds; ++kind) {
+    out << (kind == 0 ? "  loop: " : "  or: ");
+    printOperands(out, request.kinds[kind]);
+    out << '\n';
+  }
   if (!refusal.empty()) out << "  refused: " << refusal << '\n';
   return std::move(out).str();
 }

@@ -253,11 +253,11 @@ Tensor functionalExpected(const Request& r) {
   ExpectedCall call;
   Slots slots;
   if (!takeInputs(r, p, kExpected, Record::kFunctional, call, slots)) [[unlikely]]
-    return functionalMissed(r);
+    return functionalMissed(r, ::shunt::detail::plannedMisses());
   if (isLarge(p, kExpected, call)) [[unlikely]]
     return functionalLarge(r);
   if (!takeScalars(r, p, kExpected, slots)) [[unlikely]]
-    return functionalMissed(r);
+    return functionalMissed(r, ::shunt::detail::plannedMisses());
   Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, result));
   loop<N>(r, p, kExpected, call, slots, dataOf(*out.unsafeGetTensorImpl(), result), result);
   return out;
@@ -269,7 +269,7 @@ void outExpected(const Request& r, Tensor& out) {
   if (taken == Taken::kLarge) [[unlikely]]
     return outLarge(r, out);
   if (taken == Taken::kNo) [[unlikely]]
-    outMissed(r, out);
+    outMissed(r, out, ::shunt::detail::plannedMisses());
 }
 
 template <int N>
@@ -278,7 +278,7 @@ void inplaceExpected(const Request& r, Tensor& self) {
   if (taken == Taken::kLarge) [[unlikely]]
     return inplaceLarge(r, self);
   if (taken == Taken::kNo) [[unlikely]]
-    inplaceMissed(r, self);
+    inplaceMissed(r, self, ::shunt::detail::plannedMisses());
 }
 
 Tensor functionalLarge(const Request& r) { return runFunctional(r); }

@@ -11,7 +11,7 @@
 #include "kernels/pointwise/plan.h"
 #include "kernels/pointwise/run.h"
 
-#include <shunt/core/hot.h>
+#include <shunt/core/missed_call.h>
 
 namespace shunt::elementwise {
 
@@ -62,11 +62,13 @@ void outStrided(const Request& request, Tensor& out);
 template <int N>
 void inplaceStrided(const Request& request, Tensor& self);
 
-/// Where guards send other operands: the interpreter's entries.
-SHUNT_NOINLINE Tensor functionalMissed(const Request& request);
-SHUNT_NOINLINE void outMissed(const Request& request, Tensor& out);
-SHUNT_NOINLINE void inplaceMissed(const Request& request, Tensor& self);
-SHUNT_NOINLINE void rowsMissed(Plan& plan);
+/// Where guards send other operands: the interpreter's entries, which may record them. Where a thunk expects several
+/// kinds of operands, the compiler puts the next one's guard in the place of all but the last of these calls.
+SHUNT_NOINLINE Tensor functionalMissed(const Request& request, jit::MissCount* misses);
+SHUNT_NOINLINE void outMissed(const Request& request, Tensor& out, jit::MissCount* misses);
+SHUNT_NOINLINE void inplaceMissed(const Request& request, Tensor& self, jit::MissCount* misses);
+SHUNT_NOINLINE void rowsMissed(const Request& request, Plan& plan, Tensor& out, Record::Form form,
+                               jit::MissCount* misses);
 /// And operands as expected, of which there are so many that the interpreter's loop is the better one. Apart, since
 /// these don't count as misses: no other record would do better.
 SHUNT_NOINLINE Tensor functionalLarge(const Request& request);

@@ -106,6 +106,14 @@ Record::Places placesOf(const KernelDescriptor& op, const Record& record) {
   return places;
 }
 
+/// What the interpreter's entries do with a plan (run.cpp).
+void executePlanned(const Request& request, Plan& plan, Tensor& out, Record::Form form) {
+  ++path_counters.planned;
+  if (recording()) [[unlikely]]
+    recordOperands(request, form, form == Record::kFunctional ? nullptr : &out, plan.common(), &plan);
+  plan.execute();
+}
+
 }  // namespace
 
 const Record kExpected{};
@@ -146,13 +154,18 @@ void recordOperands(const Request& request, Record::Form form, const Tensor* out
   if (!expected) record.places.loop = nullptr;  // a guard that never holds is worth nothing
 }
 
-Tensor functionalMissed(const Request& request) { return runFunctional(request); }
-void outMissed(const Request& request, Tensor& out) { runOutRequest(request, out); }
-void inplaceMissed(const Request& request, Tensor& self) { runInplaceRequest(request, self); }
+Tensor functionalMissed(const Request& request, jit::MissCount* misses) {
+  return ::shunt::detail::runMissed(misses, &runFunctional, request);
+}
+void outMissed(const Request& request, Tensor& out, jit::MissCount* misses) {
+  ::shunt::detail::runMissed(misses, &runOutRequest, request, out);
+}
+void inplaceMissed(const Request& request, Tensor& self, jit::MissCount* misses) {
+  ::shunt::detail::runMissed(misses, &runInplaceRequest, request, self);
+}
 
-void rowsMissed(Plan& plan) {
-  ++path_counters.planned;
-  plan.execute();
+void rowsMissed(const Request& request, Plan& plan, Tensor& out, Record::Form form, jit::MissCount* misses) {
+  ::shunt::detail::runMissed(misses, &executePlanned, request, plan, out, form);
 }
 
 }  // namespace shunt::elementwise

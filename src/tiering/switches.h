@@ -22,6 +22,8 @@ struct Switches {
   /// Every how many interpreted calls of a thread one is observed, on average. An observation executes about 500
   /// instructions, so that this bounds what the JIT costs a cold call; a pair needs about four to get hot.
   int64_t period = 128;
+  /// Every how many guard misses of a thread one is sampled, on average.
+  int64_t miss_period = 8;
 };
 const Switches& switches();
 

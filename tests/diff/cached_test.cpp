@@ -41,7 +41,8 @@ std::ptrdiff_t filesIn(const fs::path& folder) {
 
 shunt::jit::Stats run(const Folder& folder, const std::string& cache) {
   const fs::path report = folder.path / "report.json";
-  const std::string variables = "SHUNT_JIT_CACHE=" + (folder.path / cache).string() + " SHUNT_STATS=" + report.string();
+  const std::string variables =
+      "SHUNT_JIT_CACHE=" + (folder.path / cache).string() + " SHUNT_JIT_KEEP=1 SHUNT_STATS=" + report.string();
   const std::string flags =
       " --seed " + std::to_string(shunt::test::drawnSeed()) + " --cells " + std::to_string(kCells);
   const auto ran = shunt::test::runCommand("env -u SHUNT_JIT " + variables + " " DIFF_TEST + flags + " 2>&1");
