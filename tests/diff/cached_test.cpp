@@ -60,6 +60,8 @@ TEST(Cached, ThunksAreLoadedByTheNextProcessAndCompiledToTheSameBytes) {
   EXPECT_EQ(second.compiled, 0u);
   EXPECT_EQ(second.loaded, first.compiled + first.loaded);
   EXPECT_EQ(second.refused, first.refused);
+  EXPECT_TRUE(std::ranges::any_of(second.pairs, [](const auto& p) { return p.kinds > 1 && p.loads > 1; }))
+      << "a thunk for several kinds of operands has a file of its own";
   EXPECT_EQ(second.cache_rejected, 0u);
 
   // What an object holds of a process, an address first of all, is another one in the next.

@@ -7,6 +7,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
 namespace diff {
 namespace {
 
@@ -232,6 +236,48 @@ TEST(Useless, ThunksThatHitStay) {
   const size_t earlier = jit::invalidation_log().size();
   for (int i = 0; i < 300; ++i) (i % 4 == 0 ? rows : single).sum({1}, false);
   EXPECT_TRUE(logSince(earlier).empty()) << "a quarter of the calls hit";
+}
+
+// The record, the counts and the compile are each thread's own business; what the threads share is the pair and its
+// thunk, which another thread keeps taking away.
+TEST(OperandKinds, MissOnThreadsAtOnce) {
+  const std::vector<LoopCase> cases = {
+      multiply("same", of({16, 32}), of({16, 32})), multiply("column", of({16, 32}), of({16, 1})),
+      multiply("row", of({16, 32}), of({32})), multiply("middle", of({4, 5, 16}), of({4, 1, 16})),
+      multiply("short rows, which nothing expects", of({4, 4}), of({4, 1}))};
+  std::vector<Results> expected;
+  std::vector<Operands> operands;
+  for (const LoopCase& c : cases) {
+    expected.push_back(interpreted(c));
+    operands.push_back(made(c));
+  }
+  jit::clear();
+  std::atomic<bool> done{false};
+  std::atomic<int> wrong{0}, rounds{0};
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      for (size_t i = t; !done.load(); i = (i + 1) % cases.size(), ++rounds) {
+        const Tensor got = cases[i].call(operands[i])[0];
+        wrong += std::memcmp(got.data_ptr(), expected[i][0].data_ptr(), static_cast<size_t>(got.numel()) * 4) != 0;
+      }
+    });
+  for (int i = 0; i < 20; ++i) {
+    const int before = rounds;
+    while (rounds < before + 50) std::this_thread::yield();
+    if (i % 2 == 0) {
+      jit::clear();
+    } else {
+      set_default_dtype(kDouble);
+      set_default_dtype(kFloat);
+    }
+  }
+  done = true;
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+  for (int i = 0; i < 100; ++i)
+    for (size_t k = 0; k < cases.size(); ++k) cases[k].call(operands[k]);
+  EXPECT_EQ(totalOf("aten::mul.Tensor").kinds, 3) << "same shapes and rows are one kind";
 }
 
 // A network with a normalisation written out: products of equal shapes, with columns and with rows, forward and
