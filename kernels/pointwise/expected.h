@@ -5,6 +5,8 @@
 // The compiler puts these functions in the place of runFunctional, runOutRequest and runInplaceRequest, and gives
 // kExpected the operands of the call that made the pair hot. What is expected is compared with what is there at every
 // call, right before the loop, so a thunk needs no guard but these comparisons and is right for operands of every kind.
+// Where a thunk has several records the compiler copies these functions for each: what the one turns away is for the
+// next (jit/emit/plan_constants.cpp).
 // Bits: the generic loop computes what the ahead-of-time loops do (functor.h), in another order of the same elements.
 #pragma once
 
