@@ -78,6 +78,11 @@ llvm::Error addKind(std::string& key, const LoopRecord& r, const std::string& lo
 
 /// In the order of the guards. Nothing where nothing is expected.
 llvm::Error addKinds(std::string& key, const Plan& plan) {
+  if (plan.countsUnexpected()) {
+    const auto& places = plan.request.kinds[0].places;
+    for (const void* place : {places.entry, places.miss})
+      Line(key, "unexpected").text(HostSymbols::instance().name(reinterpret_cast<uint64_t>(place)).value_or("-"));
+  }
   for (size_t kind = 0; kind < plan.loops.size(); ++kind)
     if (!plan.loops[kind].empty())
       if (llvm::Error error = addKind(key, plan.request.kinds[kind], plan.loops[kind])) return error;

@@ -71,25 +71,53 @@ void inlineWhole(llvm::Function& f, llvm::StringRef how) {
   if (!throws) f.setDoesNotThrow();
 }
 
+/// A call of `to` with these arguments, of which the first ones are the call's own, in its place.
+void replaceCall(llvm::CallBase& call, llvm::Function& to, llvm::ArrayRef<llvm::Value*> arguments) {
+  llvm::SmallVector<llvm::AttributeSet> parameters;
+  for (unsigned i = 0; i < std::min<size_t>(arguments.size(), call.arg_size()); ++i)
+    parameters.push_back(call.getAttributes().getParamAttrs(i));
+  llvm::IRBuilder<> b(&call);
+  llvm::CallBase* replacing;
+  if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(&call))
+    replacing = b.CreateInvoke(&to, invoke->getNormalDest(), invoke->getUnwindDest(), arguments);
+  else
+    replacing = b.CreateCall(&to, arguments);
+  replacing->setAttributes(llvm::AttributeList::get(to.getContext(), call.getAttributes().getFnAttrs(),
+                                                    call.getAttributes().getRetAttrs(), parameters));
+  replacing->setCallingConv(to.getCallingConv());
+  call.replaceAllUsesWith(replacing);
+  call.eraseFromParent();
+}
+
 /// Calls of `from` in `where` become calls of `to`, which takes the first of its arguments.
 void redirectShortened(llvm::Function& from, llvm::Function& to, const llvm::Function& where) {
   for (llvm::User* user : llvm::make_early_inc_range(from.users())) {
     auto* call = llvm::dyn_cast<llvm::CallBase>(user);
     if (call == nullptr || call->getCalledFunction() != &from || call->getFunction() != &where) continue;
-    llvm::SmallVector<llvm::Value*> arguments(call->arg_begin(), call->arg_begin() + to.arg_size());
-    llvm::SmallVector<llvm::AttributeSet> parameters;
-    for (unsigned i = 0; i < to.arg_size(); ++i) parameters.push_back(call->getAttributes().getParamAttrs(i));
-    llvm::IRBuilder<> b(call);
-    llvm::CallBase* shortened;
-    if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(call))
-      shortened = b.CreateInvoke(&to, invoke->getNormalDest(), invoke->getUnwindDest(), arguments);
-    else
-      shortened = b.CreateCall(&to, arguments);
-    shortened->setAttributes(llvm::AttributeList::get(to.getContext(), call->getAttributes().getFnAttrs(),
-                                                      call->getAttributes().getRetAttrs(), parameters));
-    shortened->setCallingConv(to.getCallingConv());
-    call->replaceAllUsesWith(shortened);
-    call->eraseFromParent();
+    const llvm::SmallVector<llvm::Value*> arguments(call->arg_begin(), call->arg_begin() + to.arg_size());
+    replaceCall(*call, to, arguments);
+  }
+}
+
+/// Where no guard expects the recorded operands, the interpreter's entry is called as behind one: operands that come
+/// later may be of a kind that has a loop.
+void countUnexpected(const Plan& plan, Extraction& extraction) {
+  const LoopRecord& record = plan.request.kinds[0];
+  llvm::Module& module = extraction.module();
+  llvm::Function* entry = module.getFunction(nameOf(record.places.entry));
+  if (entry == nullptr || plan.request.misses == nullptr) return;
+  llvm::SmallVector<llvm::Type*> parameters(entry->getFunctionType()->params());
+  parameters.push_back(llvm::PointerType::getUnqual(extraction.context()));
+  auto* type = llvm::FunctionType::get(entry->getReturnType(), parameters, /*isVarArg=*/false);
+  auto* miss = llvm::cast<llvm::Function>(module.getOrInsertFunction(nameOf(record.places.miss), type).getCallee());
+  miss->setAttributes(entry->getAttributes());
+  llvm::Constant* misses = PlanSymbols(plan).constant(module, plan.request.misses);
+  for (llvm::User* user : llvm::make_early_inc_range(entry->users())) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(user);
+    if (call == nullptr || call->getCalledFunction() != entry) continue;
+    llvm::SmallVector<llvm::Value*> arguments(call->args());
+    arguments.push_back(misses);
+    replaceCall(*call, *miss, arguments);
   }
 }
 
@@ -255,6 +283,7 @@ llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {
     if (std::ranges::find(entries, entry) == entries.end()) entries.push_back(entry);
     ++kinds;
   }
+  if (plan.countsUnexpected()) countUnexpected(plan, extraction);
   for (const void* entry : entries)
     if (auto e = putGuards(plan, entry, kinds == 1, extraction)) return e;
   return llvm::Error::success();

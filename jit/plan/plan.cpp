@@ -146,6 +146,11 @@ bool Plan::expects(size_t kind) const {
   return !loops[kind].empty() && (request.tier == Tier::kSecond || firstTierExpects(request.kinds[kind]));
 }
 
+bool Plan::countsUnexpected() const {
+  const auto& first = request.kinds[0];
+  return first.form != shunt::detail::LoopRecord::kUnseen && first.places.loop == nullptr;
+}
+
 bool Plan::expectsOperands() const {
   bool any = false;
   for (size_t kind = 0; kind < loops.size(); ++kind) any |= expects(kind);

@@ -70,6 +70,8 @@ struct Plan : Chain {
   /// The same for a thunk of another tier.
   Plan ofTier(Tier tier) const;
   bool hasLoop() const { return !loops[0].empty(); }
+  /// Whether the recorded operands are of no kind that a guard expects, and calls are to be counted nevertheless.
+  bool countsUnexpected() const;
   /// Whether the tier has an expecting form for the operands of that kind, and for those of any.
   bool expects(size_t kind) const;
   bool expectsOperands() const;

@@ -150,6 +150,7 @@ void recordOperands(const Request& request, Record::Form form, const Tensor* out
   if (out != nullptr && out->defined()) record.output = out->unsafeGetTensorImpl()->signature();
   const bool expected =
       recordDense(request, out, record) || (plan != nullptr && recordStrides(request, out, *plan, record));
+  if (!expected) std::ranges::fill(record.kind, uint8_t{Record::kOther});
   record.places = placesOf(request.op, record);
   if (!expected) record.places.loop = nullptr;  // a guard that never holds is worth nothing
 }

@@ -137,9 +137,9 @@ void Pairs::published(Pair& p, const CompileRequest& request, const CompileResul
   p.times = result.times;
   p.tier = static_cast<int>(result.tier);
   p.worth_again = result.tier == Tier::kFirst && result.worth_again;
-  p.more_kinds = request.kinds[0].places.loop != nullptr;
+  p.more_kinds = request.kinds[0].form != LoopRecord::kUnseen;
   p.request = p.worth_again || p.more_kinds ? std::make_unique<CompileRequest>(request) : nullptr;
-  p.kinds = p.more_kinds ? countOf(request.kinds) : 0;
+  p.kinds = countOf(request.kinds);
   p.failed_again = 0;
   p.misses.misses.store(0, std::memory_order_relaxed);
   p.misses.due.store(0, std::memory_order_relaxed);
@@ -176,9 +176,11 @@ Pairs::Miss Pairs::missed(const PairKey& key, const LoopRecord& record, const Se
   if (!lock.owns_lock()) return Miss::kWait;
   Pair& p = pairs_[key];
   if (p.state != PairState::kCompiled || p.asked_again) return Miss::kWait;
-  if (!p.more_kinds || record.places.loop == nullptr) return Miss::kHelpless;
+  if (!p.more_kinds) return Miss::kHelpless;
   const OperandKinds& known = p.request->kinds;
   const auto n = static_cast<size_t>(countOf(known));
+  // A thunk without a guard gains nothing by leaving.
+  if (record.places.loop == nullptr) return n == 0 ? Miss::kWait : Miss::kHelpless;
   const bool is_known = std::any_of(known.begin(), known.begin() + static_cast<ptrdiff_t>(n),
                                     [&](const LoopRecord& k) { return sameOperands(k, record); });
   if (is_known || n == known.size()) return Miss::kHelpless;

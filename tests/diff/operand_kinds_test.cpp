@@ -28,7 +28,7 @@ jit::PairStats totalOf(const char* op) {
     if (p.op != op) continue;
     total.in_thunks += p.in_thunks;
     total.guard_misses += p.guard_misses;
-    total.kinds = std::max(total.kinds, p.kinds);
+    if (p.state == jit::PairState::kCompiled) total.kinds = std::max(total.kinds, p.kinds);
     total.compiles += p.compiles;
     total.plan += p.plan;
   }
@@ -141,6 +141,25 @@ TEST_P(Several, HaveALoopEach) {
     }
   EXPECT_EQ(totalOf(kinds.op).guard_misses, before.guard_misses);
   EXPECT_EQ(totalOf(kinds.op).compiles, before.compiles) << "nothing more is compiled";
+}
+
+// A pair that became hot with operands that no guard expects gets a loop when it is called with others.
+TEST(OperandKinds, HaveALoopAlsoAfterOperandsThatNoGuardExpects) {
+  const LoopCase none = multiply("short rows", of({4, 4}), of({4, 1})),
+                 same = multiply("same", of({16, 32}), of({16, 32}));
+  const Results expected = interpreted(same), expected_of_none = interpreted(none);
+  jit::clear();
+  none.call(made(none));
+  EXPECT_EQ(totalOf("aten::mul.Tensor").kinds, 0);
+  for (int i = 0; i < 40; ++i) expectSame(expected_of_none, none.call(made(none)));
+  for (int i = 0; i < 80; ++i) expectSame(expected, same.call(made(same)));
+  EXPECT_EQ(totalOf("aten::mul.Tensor").kinds, 1);
+  const Operands operands = made(same);
+  const uint64_t loops = interpretedLoops();
+  const Results got = same.call(operands);
+  EXPECT_EQ(interpretedLoops(), loops);
+  expectSame(expected, got);
+  expectSame(expected_of_none, none.call(made(none)));
 }
 
 // A fifth kind has no place: the four keep theirs, and the fifth is interpreted, correctly.

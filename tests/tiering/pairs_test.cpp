@@ -157,6 +157,17 @@ TEST_F(MoreKinds, AreNotAskedForWhereNoGuardWouldLetThemPass) {
   EXPECT_EQ(miss(none), Pairs::Miss::kHelpless);
 }
 
+TEST_F(MoreKinds, TakeThePlaceOfOperandsThatNoGuardExpects) {
+  request.kinds[0] = kind(0);
+  request.kinds[0].places.loop = nullptr;
+  pairs.finished(request, nullptr, resultOf(Verdict::kCompiled));
+  EXPECT_EQ(row().kinds, 0);
+  EXPECT_EQ(miss(request.kinds[0]), Pairs::Miss::kWait) << "the thunk has no guard to lose";
+  ASSERT_EQ(miss(kind(1)), Pairs::Miss::kAsk);
+  EXPECT_EQ(countOf(asked->kinds), 1);
+  EXPECT_EQ(asked->kinds[0].functor, 1u);
+}
+
 TEST_F(MoreKinds, AreAskedForAgainWhereTheirCompileWasLost) {
   ASSERT_EQ(miss(kind(1)), Pairs::Miss::kAsk);
   EXPECT_FALSE(pairs.finished(*asked, nullptr, resultOf(Verdict::kOutdated)));

@@ -49,13 +49,14 @@ struct SettingRead {
 inline constexpr int kMaxSettingsRead = 4;
 using SettingsRead = std::array<SettingRead, kMaxSettingsRead>;  // -1 behind the last
 
-/// The kinds of operands that a thunk expects, in the order in which its guards ask for them. `form` is kUnseen behind
-/// the last. Four, since each adds a guard to a miss and a loop to the code.
+/// The kinds of operands that a thunk expects, in the order in which its guards ask for them. Those with a loop are the
+/// first ones; where there is none, the first one may be operands that no guard expects, whose calls only count. Four,
+/// since each adds a guard to a miss and a loop to the code.
 inline constexpr int kMaxOperandKinds = 4;
 using OperandKinds = std::array<detail::LoopRecord, kMaxOperandKinds>;
 constexpr int countOf(const OperandKinds& kinds) {
   int n = 0;
-  while (n < kMaxOperandKinds && kinds[static_cast<size_t>(n)].form != detail::LoopRecord::kUnseen) ++n;
+  while (n < kMaxOperandKinds && kinds[static_cast<size_t>(n)].places.loop != nullptr) ++n;
   return n;
 }
 
