@@ -31,6 +31,7 @@ llvm::Expected<intrusive_ptr<LinkedThunk>> LinkedThunk::make(std::unique_ptr<llv
   thunk->keys = plan.request.keys;
   thunk->signature = plan.request.signature;
   thunk->tier = plan.request.tier;
+  thunk->kinds = countOf(plan.request.kinds);
   thunk->edges = plan.edges(reliance);
   return thunk;
 }

@@ -47,6 +47,17 @@ class Stopwatch {
   double last_ = cpuMilliseconds();
 };
 
+/// One compile of a plan: what its steps work with.
+struct Job {
+  const Plan& plan;
+  const PlanSymbols& symbols;
+  const std::string key;  // in the disk cache; "" for what is not kept there
+  SourceCache& sources;
+  const Dump& dump;
+  CompileResult& result;
+  Stopwatch& watch;
+};
+
 class LlvmProvider final : public Provider {
  public:
   CompileResult compile(const CompileRequest& request) noexcept override {
@@ -114,30 +125,31 @@ class LlvmProvider final : public Provider {
     SourceCache& cache = sources();
     const SourceCache::Loan loan(cache, libraries);
     Reliance reliance = plan.foreseen();
-    if (build(plan, symbols, key, cache, dump, reliance, result, watch)) return;
+    if (build({plan, symbols, key, cache, dump, result, watch}, reliance) == Built::kDone) return;
     // The first tier's passes fold less.
     const Plan second = plan.ofTier(Tier::kSecond);
-    build(second, symbols, keyOf(second, symbols), cache, dump, reliance, result, watch);
+    build({second, symbols, keyOf(second, symbols), cache, dump, result, watch}, reliance);
   }
 
-  /// Compiles and publishes, or tells in `result` why not. False: only the second tier can, with the slots that
-  /// `reliance` has by then.
-  bool build(const Plan& plan, const PlanSymbols& symbols, const std::string& key, SourceCache& cache, const Dump& dump,
-             Reliance& reliance, CompileResult& result, Stopwatch& watch) {
-    const CompileRequest& request = plan.request;
+  enum class Built : uint8_t { kDone, kOnlyBySecondTier };
+
+  /// Compiles and publishes, or says in the job's result why not. kOnlyBySecondTier: with the slots that `reliance` has
+  /// by then.
+  Built build(const Job& job, Reliance& reliance) {
+    const Plan& plan = job.plan;
     std::optional<Extraction> made;
     while (true) {
-      made.emplace(cache);
+      made.emplace(job.sources);
       auto used = buildThunk(plan, reliance, *made);
-      if (!used) return refuse(result, llvm::toString(used.takeError())), true;
-      if (request.counters != nullptr) countCalls(made->module(), symbols, *request.counters);
-      watch.lap(result.times.extract);
-      dump.module(made->module(), "before");
+      if (!used) return refuse(job, llvm::toString(used.takeError()));
+      if (plan.request.counters != nullptr) countCalls(made->module(), job.symbols, *plan.request.counters);
+      job.watch.lap(job.result.times.extract);
+      job.dump.module(made->module(), "before");
       std::vector<Redispatch> redispatches;
-      if (auto e = optimise(made->module(), &redispatches, plan.request.tier)) return fail(result, std::move(e)), true;
-      watch.lap(result.times.optimise);
-      dump.module(made->module(), "after");
-      result.plan = plan.print(*used);
+      if (auto e = optimise(made->module(), &redispatches, plan.request.tier)) return fail(job, std::move(e));
+      job.watch.lap(job.result.times.optimise);
+      job.dump.module(made->module(), "after");
+      job.result.plan = plan.print(*used);
       std::string unknown;
       bool more = false;  // each time the slots of some chain, so it ends
       if (!std::ranges::all_of(redispatches, &Redispatch::known))
@@ -145,34 +157,36 @@ class LlvmProvider final : public Provider {
       else
         for (const Redispatch& r : redispatches) more |= reliance[r.chain].relyOn(r.keys);
       if (unknown.empty() && !more) unknown = unfolded(made->module());
-      if (unknown.empty() && !more) return finish(plan, *used, symbols, key, *made, dump, result, watch), true;
-      if (!unknown.empty() && plan.request.tier == Tier::kSecond) return refuse(result, unknown), true;
-      if (!unknown.empty()) return false;
+      if (unknown.empty() && !more) return finish(job, *used, *made);
+      if (!unknown.empty() && plan.request.tier == Tier::kSecond) return refuse(job, unknown);
+      if (!unknown.empty()) return Built::kOnlyBySecondTier;
       made.reset();
     }
   }
 
   /// From the optimised module to the published thunk.
-  void finish(const Plan& plan, const Reliance& reliance, const PlanSymbols& symbols, const std::string& key,
-              Extraction& extraction, const Dump& dump, CompileResult& result, Stopwatch& watch) {
+  Built finish(const Job& job, const Reliance& reliance, Extraction& extraction) {
+    const Plan& plan = job.plan;
+    CompileResult& result = job.result;
     result.worth_again = plan.request.tier == Tier::kFirst && isWorthSecondTier(plan, extraction.module());
-    dump.assembly(extraction.module());
+    job.dump.assembly(extraction.module());
     extraction.module().getFunction(kThunkName)->setName(debugName(plan));
-    std::optional<CachedObject> cached = portable(key, plan, reliance, symbols, extraction.module());
+    std::optional<CachedObject> cached = portable(job, reliance, extraction.module());
     auto object = generate(extraction.module());
-    if (!object) return fail(result, object.takeError());
-    watch.lap(result.times.generate);
+    if (!object) return fail(job, object.takeError());
+    job.watch.lap(result.times.generate);
     if (cached) {
       cached->object = (*object)->getBuffer().str();
       cached->worth_again = result.worth_again;
     }
-    auto thunk = LinkedThunk::make(std::move(*object), plan, reliance, symbols);
-    if (!thunk) return fail(result, thunk.takeError());
+    auto thunk = LinkedThunk::make(std::move(*object), plan, reliance, job.symbols);
+    if (!thunk) return fail(job, thunk.takeError());
     (*thunk)->worth_again = result.worth_again;
     publishThunk(std::move(*thunk), result);
-    watch.lap(result.times.link);
+    job.watch.lap(result.times.link);
     if (cached) cache_.store(plan.request.cache, *cached);
-    watch.lap(result.times.cache);
+    job.watch.lap(result.times.cache);
+    return Built::kDone;
   }
 
   /// In the disk cache; "" for what is not kept there.
@@ -187,13 +201,12 @@ class LlvmProvider final : public Provider {
 
   /// What goes with the object that another process can use, before the code generator takes the module to pieces;
   /// nothing where it can't, or where nothing is kept.
-  static std::optional<CachedObject> portable(const std::string& key, const Plan& plan, const Reliance& reliance,
-                                              const PlanSymbols& symbols, const llvm::Module& module) {
-    if (key.empty()) return std::nullopt;
-    if (!holdsProcessAddress(module, symbols))
+  static std::optional<CachedObject> portable(const Job& job, const Reliance& reliance, const llvm::Module& module) {
+    if (job.key.empty()) return std::nullopt;
+    if (!holdsProcessAddress(module, job.symbols))
       if (auto literals = literalsOf(module))
-        return CachedObject{key, usedChains(reliance), std::move(*literals), "", false};
-    logNotKept(plan, "its code depends on where this process has something");
+        return CachedObject{job.key, usedChains(reliance), std::move(*literals), "", false};
+    logNotKept(job.plan, "its code depends on where this process has something");
     return std::nullopt;
   }
 
@@ -261,17 +274,23 @@ class LlvmProvider final : public Provider {
 
   /// Without a loop, operators to inline or much code, the second tier would make the same of it.
   static bool isWorthSecondTier(const Plan& plan, const llvm::Module& module) {
+    // So few are the arguments of one call and the call: nothing that further passes could fold.
     constexpr unsigned kMuchCode = 60;
-    return !plan.loop.empty() || !plan.inner.empty() || module.getInstructionCount() > kMuchCode;
+    return plan.hasLoop() || !plan.inner.empty() || module.getInstructionCount() > kMuchCode;
   }
 
   static void refuse(CompileResult& result, std::string why) {
     result.verdict = Verdict::kRefused;
     result.reason = std::move(why);
   }
-  static void fail(CompileResult& result, llvm::Error error) {
-    result.verdict = error.isA<FatalLinkError>() ? Verdict::kRefused : Verdict::kFailed;
-    result.reason = llvm::toString(std::move(error));
+  static Built refuse(const Job& job, std::string why) {
+    refuse(job.result, std::move(why));
+    return Built::kDone;
+  }
+  static Built fail(const Job& job, llvm::Error error) {
+    job.result.verdict = error.isA<FatalLinkError>() ? Verdict::kRefused : Verdict::kFailed;
+    job.result.reason = llvm::toString(std::move(error));
+    return Built::kDone;
   }
 
   // A cache grows by what contexts keep of each compile: 1 to 2 MB in so many.

@@ -54,10 +54,8 @@ static_assert(offsetof(LoopRecord, places) == 32 && sizeof(LoopRecord::Places) =
 
 llvm::Error unknown(const std::string& what) { return llvm::createStringError(what); }
 
-llvm::Error addRecord(std::string& key, const Plan& plan) {
-  const LoopRecord& r = plan.request.record;
-  if (plan.loop.empty()) return llvm::Error::success();  // nothing is expected
-  if (!meansTheSame(plan.loop)) return unknown("the loop is of a library with bitcode of its own");
+llvm::Error addKind(std::string& key, const LoopRecord& r, const std::string& loop) {
+  if (!meansTheSame(loop)) return unknown("the loop is of a library with bitcode of its own");
   {
     Line line(key, "expected");
     line.number(r.form)
@@ -75,6 +73,19 @@ llvm::Error addRecord(std::string& key, const Plan& plan) {
     if (place != nullptr && library.empty()) return unknown("the loop's library has no build id");
     line.text(library).text(name.value_or("-"));  // without a name the compiler doesn't find it either
   }
+  return llvm::Error::success();
+}
+
+/// In the order of the guards. Nothing where nothing is expected.
+llvm::Error addKinds(std::string& key, const Plan& plan) {
+  if (plan.countsUnexpected()) {
+    const auto& places = plan.request.kinds[0].places;
+    for (const void* place : {places.entry, places.miss})
+      Line(key, "unexpected").text(HostSymbols::instance().name(reinterpret_cast<uint64_t>(place)).value_or("-"));
+  }
+  for (size_t kind = 0; kind < plan.loops.size(); ++kind)
+    if (!plan.loops[kind].empty())
+      if (llvm::Error error = addKind(key, plan.request.kinds[kind], plan.loops[kind])) return error;
   return llvm::Error::success();
 }
 
@@ -112,7 +123,7 @@ llvm::Expected<std::string> cacheKey(const Plan& plan, const PlanSymbols& symbol
   std::string key = processKey();
   if (key.empty()) return unknown("libshunt or libshunt_jit has no build id");
   if (llvm::Error error = addChain(key, plan)) return std::move(error);
-  if (llvm::Error error = addRecord(key, plan)) return std::move(error);
+  if (llvm::Error error = addKinds(key, plan)) return std::move(error);
   Line(key, "signature").number(plan.request.signature);
   Line(key, "tier").number(static_cast<uint64_t>(plan.request.tier));
   for (const Chain& chain : plan.inner)

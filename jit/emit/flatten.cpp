@@ -62,6 +62,18 @@ bool inlineMarked(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
   return true;
 }
 
+/// What was marked `later` is to be inlined now; whether there is any.
+bool markNext(llvm::Module& module, llvm::StringRef later) {
+  bool any = false;
+  for (llvm::Function& f : module) {
+    if (!f.hasFnAttribute(later)) continue;
+    f.removeFnAttr(later);
+    f.addFnAttr(llvm::Attribute::AlwaysInline);
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 void flatten(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
@@ -78,15 +90,14 @@ void flatten(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
   };
   for (int i = 0; i < kMaxRounds && round(); ++i) {
   }
-  bool late = false;
-  for (llvm::Function& f : module) {
-    if (!f.hasFnAttribute(kInlineLate)) continue;
-    f.removeFnAttr(kInlineLate);
-    f.addFnAttr(llvm::Attribute::AlwaysInline);
-    late = true;
+  for (const llvm::StringLiteral& next : kInlineGuards) {
+    idle = 0;
+    if (markNext(module, next)) round();
   }
-  idle = 0;
-  if (late) round();
+  for (const llvm::StringLiteral& next : {kInlineLoop, kInlineLate}) {
+    idle = 0;
+    if (markNext(module, next)) round();
+  }
 }
 
 void giveBack(llvm::Module& module) {

@@ -11,15 +11,21 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/Local.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <vector>
 
 namespace shunt::jit {
 namespace {
 
+using shunt::detail::LoopRecord;
+
 /// Calls that lead from an expecting function to the interpreter's.
 constexpr const char* kGuardMiss = "shunt-guard-miss";
+static_assert(std::size(kInlineGuards) + 1 == kMaxOperandKinds);
 
 llvm::StringRef nameOf(const void* address) {
   const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(address));
@@ -65,42 +71,202 @@ void inlineWhole(llvm::Function& f, llvm::StringRef how) {
   if (!throws) f.setDoesNotThrow();
 }
 
-/// Calls of `from` become calls of `to`, which takes the first of its arguments.
-void redirectShortened(llvm::Function& from, llvm::Function& to) {
+/// A call of `to` with these arguments, of which the first ones are the call's own, in its place.
+void replaceCall(llvm::CallBase& call, llvm::Function& to, llvm::ArrayRef<llvm::Value*> arguments) {
+  llvm::SmallVector<llvm::AttributeSet> parameters;
+  for (unsigned i = 0; i < std::min<size_t>(arguments.size(), call.arg_size()); ++i)
+    parameters.push_back(call.getAttributes().getParamAttrs(i));
+  llvm::IRBuilder<> b(&call);
+  llvm::CallBase* replacing;
+  if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(&call))
+    replacing = b.CreateInvoke(&to, invoke->getNormalDest(), invoke->getUnwindDest(), arguments);
+  else
+    replacing = b.CreateCall(&to, arguments);
+  replacing->setAttributes(llvm::AttributeList::get(to.getContext(), call.getAttributes().getFnAttrs(),
+                                                    call.getAttributes().getRetAttrs(), parameters));
+  replacing->setCallingConv(to.getCallingConv());
+  call.replaceAllUsesWith(replacing);
+  call.eraseFromParent();
+}
+
+/// Calls of `from` in `where` become calls of `to`, which takes the first of its arguments.
+void redirectShortened(llvm::Function& from, llvm::Function& to, const llvm::Function& where) {
   for (llvm::User* user : llvm::make_early_inc_range(from.users())) {
     auto* call = llvm::dyn_cast<llvm::CallBase>(user);
-    if (call == nullptr || call->getCalledFunction() != &from) continue;
-    llvm::SmallVector<llvm::Value*> arguments(call->arg_begin(), call->arg_begin() + to.arg_size());
-    llvm::SmallVector<llvm::AttributeSet> parameters;
-    for (unsigned i = 0; i < to.arg_size(); ++i) parameters.push_back(call->getAttributes().getParamAttrs(i));
-    llvm::IRBuilder<> b(call);
-    llvm::CallBase* shortened;
-    if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(call))
-      shortened = b.CreateInvoke(&to, invoke->getNormalDest(), invoke->getUnwindDest(), arguments);
-    else
-      shortened = b.CreateCall(&to, arguments);
-    shortened->setAttributes(llvm::AttributeList::get(to.getContext(), call->getAttributes().getFnAttrs(),
-                                                      call->getAttributes().getRetAttrs(), parameters));
-    shortened->setCallingConv(to.getCallingConv());
-    call->replaceAllUsesWith(shortened);
-    call->eraseFromParent();
+    if (call == nullptr || call->getCalledFunction() != &from || call->getFunction() != &where) continue;
+    const llvm::SmallVector<llvm::Value*> arguments(call->arg_begin(), call->arg_begin() + to.arg_size());
+    replaceCall(*call, to, arguments);
   }
 }
 
+/// Where no guard expects the recorded operands, the interpreter's entry is called as behind one: operands that come
+/// later may be of a kind that has a loop.
+void countUnexpected(const Plan& plan, Extraction& extraction) {
+  const LoopRecord& record = plan.request.kinds[0];
+  llvm::Module& module = extraction.module();
+  llvm::Function* entry = module.getFunction(nameOf(record.places.entry));
+  if (entry == nullptr || plan.request.misses == nullptr) return;
+  llvm::SmallVector<llvm::Type*> parameters(entry->getFunctionType()->params());
+  parameters.push_back(llvm::PointerType::getUnqual(extraction.context()));
+  auto* type = llvm::FunctionType::get(entry->getReturnType(), parameters, /*isVarArg=*/false);
+  auto* miss = llvm::cast<llvm::Function>(module.getOrInsertFunction(nameOf(record.places.miss), type).getCallee());
+  miss->setAttributes(entry->getAttributes());
+  llvm::Constant* misses = PlanSymbols(plan).constant(module, plan.request.misses);
+  for (llvm::User* user : llvm::make_early_inc_range(entry->users())) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(user);
+    if (call == nullptr || call->getCalledFunction() != entry) continue;
+    llvm::SmallVector<llvm::Value*> arguments(call->args());
+    arguments.push_back(misses);
+    replaceCall(*call, *miss, arguments);
+  }
+}
+
+/// A kind of operands in the module: the function that a thunk calls in the place of the interpreter's entry, and the
+/// one that compares, runs the loop or misses, which that function is itself or calls. Both have the kind's constants.
+struct Guard {
+  const LoopRecord* record;
+  llvm::Function* expecting;
+  llvm::Function* comparing;
+
+  llvm::Function* miss() const { return expecting->getParent()->getFunction(nameOf(record->places.miss)); }
+};
+
+bool calls(const llvm::Function& f, const llvm::Function* callee) {
+  return llvm::any_of(llvm::instructions(f), [&](const llvm::Instruction& i) {
+    const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    return call != nullptr && callee != nullptr && call->getCalledFunction() == callee;
+  });
+}
+
+/// Of what `guard.expecting` is or calls; null: nothing misses.
+llvm::Function* findComparing(const Guard& guard) {
+  if (calls(*guard.expecting, guard.miss())) return guard.expecting;
+  for (llvm::Instruction& i : llvm::instructions(*guard.expecting))
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && call->getCalledFunction() != nullptr)
+      if (calls(*call->getCalledFunction(), guard.miss())) return call->getCalledFunction();
+  return nullptr;
+}
+
+/// The record as a constant of the module.
+llvm::Constant* recordConstant(const LoopRecord& record, Extraction& extraction) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&record);
+  Image image(extraction.context(), llvm::ArrayRef(bytes, offsetof(LoopRecord, places)));
+  llvm::Constant* value = image.finish();
+  auto* constant = new llvm::GlobalVariable(extraction.module(), value->getType(), true,
+                                            llvm::GlobalValue::PrivateLinkage, value, "shunt.expected");
+  constant->setAlignment(llvm::Align(8));
+  return constant;
+}
+
+/// Copies of the guard's functions that read the kind's record. One kind alone needs none.
+void putRecord(Guard& guard, bool alone, Extraction& extraction) {
+  llvm::GlobalVariable* expected = extraction.module().getNamedGlobal(nameOf(guard.record->places.expected));
+  llvm::Constant* record = expected != nullptr ? recordConstant(*guard.record, extraction) : nullptr;
+  if (alone) {
+    if (expected != nullptr) expected->replaceAllUsesWith(record);
+    return;
+  }
+  llvm::ValueToValueMapTy of_kind;
+  if (expected != nullptr) of_kind[expected] = record;
+  const bool apart = guard.comparing != guard.expecting;
+  llvm::Function* comparing = llvm::CloneFunction(guard.comparing, of_kind);
+  if (apart) {
+    llvm::ValueToValueMapTy with_comparing;
+    with_comparing[guard.comparing] = comparing;
+    guard.expecting = llvm::CloneFunction(guard.expecting, with_comparing);
+  } else {
+    guard.expecting = comparing;
+  }
+  guard.comparing = comparing;
+}
+
 /// The loop that is expected: its generic form, to be specialised.
-llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
-  const auto& places = plan.request.record.places;
+llvm::Error putLoop(const Guard& guard, const std::string& loop, bool alone, Extraction& extraction) {
+  const auto& places = guard.record->places;
   llvm::Function* placeholder = extraction.module().getFunction(nameOf(places.placeholder));
   if (placeholder == nullptr) return llvm::Error::success();
-  if (!extraction.has(plan.loop))
+  if (!extraction.has(loop))
     return llvm::createStringError(llvm::inconvertibleErrorCode(), "the generic loop has no bitcode");
-  auto body = extraction.import(plan.loop, Extraction::Inline::kAll);
+  auto body = extraction.import(loop, Extraction::Inline::kAll);
   if (!body) return body.takeError();
-  inlineWhole(**body, kInlineLate);
-  (*body)->removeFnAttr(kInlineLate);
-  (*body)->addFnAttr(llvm::Attribute::AlwaysInline);
-  if (places.independent) markIndependent(**body);
-  redirectShortened(*placeholder, **body);
+  const bool known = (*body)->hasFnAttribute(kInlineLoop);  // another kind has the same
+  if (!known) {
+    inlineWhole(**body, kInlineLate);
+    (*body)->removeFnAttr(kInlineLate);
+    // Of several kinds most are folded away where a kernel calls the entry with one functor or another.
+    if (alone)
+      (*body)->addFnAttr(llvm::Attribute::AlwaysInline);
+    else
+      (*body)->addFnAttr(kInlineLoop);
+    if (places.independent) markIndependent(**body);
+  }
+  redirectShortened(*placeholder, **body, *guard.comparing);
+  return llvm::Error::success();
+}
+
+llvm::Expected<Guard> importGuard(const LoopRecord& record, Extraction& extraction) {
+  auto expecting = extraction.import(nameOf(record.places.expecting));
+  if (!expecting) return expecting.takeError();
+  Guard guard{&record, *expecting, nullptr};
+  guard.comparing = findComparing(guard);
+  if (guard.comparing == nullptr)
+    return llvm::createStringError("%s has no guard", (*expecting)->getName().str().c_str());
+  return guard;
+}
+
+/// Operands that the one guard turns away are for the next one; those that the last one does are misses.
+void chain(llvm::ArrayRef<Guard> guards, llvm::LLVMContext& context) {
+  for (size_t i = 0; i < guards.size(); ++i) {
+    const Guard& guard = guards[i];
+    if (i + 1 < guards.size()) {
+      // Behind the same miss a plan is there already.
+      const Guard& next = guards[i + 1];
+      redirectShortened(*guard.miss(), guard.miss() == next.miss() ? *next.comparing : *next.expecting,
+                        *guard.comparing);
+      continue;
+    }
+    for (llvm::Instruction& in : llvm::instructions(*guard.comparing))
+      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&in);
+          call != nullptr && call->getCalledFunction() == guard.miss())
+        call->addFnAttr(llvm::Attribute::get(context, kGuardMiss));
+  }
+}
+
+/// The kinds for which the interpreter's `entry` is asked, dense ones first: these need no plan.
+llvm::Expected<std::vector<Guard>> guardsOf(const Plan& plan, const void* entry, Extraction& extraction) {
+  std::vector<Guard> guards, with_plan;
+  for (size_t kind = 0; kind < plan.loops.size(); ++kind) {
+    const LoopRecord& record = plan.request.kinds[kind];
+    if (!plan.expects(kind) || record.places.entry != entry) continue;
+    auto guard = importGuard(record, extraction);
+    if (!guard) return guard.takeError();
+    (guard->comparing == guard->expecting ? guards : with_plan).push_back(*guard);
+  }
+  guards.insert(guards.end(), with_plan.begin(), with_plan.end());
+  return guards;
+}
+
+llvm::Error putGuards(const Plan& plan, const void* entry, bool alone, Extraction& extraction) {
+  llvm::Function* from = extraction.module().getFunction(nameOf(entry));
+  if (from == nullptr) return llvm::Error::success();
+  auto guards = guardsOf(plan, entry, extraction);
+  if (!guards) return guards.takeError();
+  for (size_t i = 0; i < guards->size(); ++i) {
+    Guard& guard = (*guards)[i];
+    putRecord(guard, alone, extraction);
+    for (llvm::Function* f : {guard.expecting, guard.comparing}) {
+      f->removeFnAttr(llvm::Attribute::NoInline);
+      if (i == 0)
+        f->addFnAttr(llvm::Attribute::AlwaysInline);
+      else
+        f->addFnAttr(kInlineGuards[i - 1]);
+    }
+    const auto kind = static_cast<size_t>(guard.record - plan.request.kinds.data());
+    if (plan.request.tier == Tier::kSecond)
+      if (auto e = putLoop(guard, plan.loops[kind], alone, extraction)) return e;
+  }
+  chain(*guards, extraction.context());
+  redirectCalls(*from, *guards->front().expecting);
   return llvm::Error::success();
 }
 
@@ -109,30 +275,17 @@ llvm::Error putLoop(const Plan& plan, Extraction& extraction) {
 bool isGuardMiss(const llvm::CallBase& call) { return call.hasFnAttr(kGuardMiss); }
 
 llvm::Error putExpectedOperands(const Plan& plan, Extraction& extraction) {
-  if (!plan.expectsOperands()) return llvm::Error::success();
-  llvm::Module& module = extraction.module();
-  const auto& record = plan.request.record;
-  llvm::Function* entry = module.getFunction(nameOf(record.places.entry));
-  if (entry == nullptr) return llvm::Error::success();
-  auto expecting = extraction.import(nameOf(record.places.expecting));
-  if (!expecting) return expecting.takeError();
-  (*expecting)->addFnAttr(llvm::Attribute::AlwaysInline);
-  for (llvm::Instruction& i : llvm::instructions(**expecting))
-    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i); call != nullptr && call->getCalledFunction() != nullptr)
-      if (call->getCalledFunction()->getName() == nameOf(record.places.miss))
-        call->addFnAttr(llvm::Attribute::get(extraction.context(), kGuardMiss));
-  redirectCalls(*entry, **expecting);
-  if (plan.request.tier == Tier::kSecond)
-    if (auto e = putLoop(plan, extraction)) return e;
-  llvm::GlobalVariable* expected = module.getNamedGlobal(nameOf(record.places.expected));
-  if (expected == nullptr) return llvm::Error::success();
-  const auto* bytes = reinterpret_cast<const std::byte*>(&record);
-  Image image(extraction.context(), llvm::ArrayRef(bytes, offsetof(shunt::detail::LoopRecord, places)));
-  llvm::Constant* value = image.finish();
-  auto* constant = new llvm::GlobalVariable(module, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value,
-                                            "shunt.expected");
-  constant->setAlignment(llvm::Align(8));
-  expected->replaceAllUsesWith(constant);
+  std::vector<const void*> entries;
+  int kinds = 0;
+  for (size_t kind = 0; kind < plan.loops.size(); ++kind) {
+    if (!plan.expects(kind)) continue;
+    const void* entry = plan.request.kinds[kind].places.entry;
+    if (std::ranges::find(entries, entry) == entries.end()) entries.push_back(entry);
+    ++kinds;
+  }
+  if (plan.countsUnexpected()) countUnexpected(plan, extraction);
+  for (const void* entry : entries)
+    if (auto e = putGuards(plan, entry, kinds == 1, extraction)) return e;
   return llvm::Error::success();
 }
 

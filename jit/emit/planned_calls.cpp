@@ -16,6 +16,7 @@ constexpr llvm::StringLiteral kCall = "4callE", kCallPlanned = "11callPlannedE",
                               kRedispatchPlanned = "17redispatchPlannedE";
 constexpr const char* kPlannedState = "_ZN5shunt6detail12plannedStateERKNS_8OperatorE";
 constexpr const char* kPlannedKeys = "_ZN5shunt6detail11plannedKeysERKNS_8OperatorE";
+constexpr const char* kPlannedMisses = "_ZN5shunt6detail13plannedMissesEv";
 constexpr const char* kPlannedValidity = "_ZN5shunt6detail15plannedValidityEv";
 
 /// shunt::ops::X::, mangled, of the dictionary's operator X; "" for others.
@@ -151,7 +152,9 @@ void redirectCalls(llvm::Function& from, llvm::Function& to, const Functions& ot
   }
 }
 
-std::vector<std::string> namesThatAreReplaced() { return {kPlannedState, kPlannedKeys, kPlannedValidity}; }
+std::vector<std::string> namesThatAreReplaced() {
+  return {kPlannedState, kPlannedKeys, kPlannedValidity, kPlannedMisses};
+}
 
 std::vector<std::string> entryPointNames() {
   return {kCall.str(), kCallPlanned.str(), kRedispatch.str(), kRedispatchPlanned.str()};
@@ -190,6 +193,11 @@ void putPlans(const Plan& plan, const Reliance& reliance, Extraction& extraction
   replaceCalls(module, kPlannedValidity, [&](const llvm::CallBase&) {
     return module.getOrInsertGlobal(kValidityName, llvm::Type::getInt8Ty(module.getContext()));
   });
+}
+
+void putMissCount(const Plan& plan, llvm::Module& module) {
+  llvm::Constant* misses = PlanSymbols(plan).constant(module, plan.request.misses);
+  replaceCalls(module, kPlannedMisses, [&](const llvm::CallBase&) { return misses; });
 }
 
 std::string unfolded(llvm::Module& module) {

@@ -45,6 +45,9 @@ void sharePlannedCalls(const Plan& plan, const Reliance& reliance, llvm::Module&
 /// these are inlined, keysets, the validity. After everything is imported.
 void putPlans(const Plan& plan, const Reliance& reliance, Extraction& extraction);
 
+/// Where the thunk counts its misses. After everything is imported.
+void putMissCount(const Plan& plan, llvm::Module& module);
+
 /// After optimisation: what was to be folded away and is not, or was without an edge; empty if nothing.
 std::string unfolded(llvm::Module& module);
 

@@ -129,6 +129,7 @@ llvm::Expected<Reliance> buildThunk(const Plan& plan, Reliance reliance, Extract
   sharePlannedCalls(plan, reliance, extraction.module());
   putPlans(plan, reliance, extraction);
   if (auto e = putExpectedOperands(plan, extraction)) return std::move(e);
+  putMissCount(plan, extraction.module());
   importCallees(policy, extraction);
   makeRoot(plan, extraction.module(), **top);
   return reliance;

@@ -69,18 +69,6 @@ void addEdges(const OpSnapshot& op, const ChainUse& use, std::vector<Edge>& edge
     if (use.slots.test(slot)) edges.push_back({op.op, static_cast<int>(slot), op.table[slot].version});
 }
 
-/// Whether the placeholder's own loop takes the operands as they are: the first tier calls it, and leaves all others to
-/// the interpreter.
-bool suitsCalledLoop(const shunt::detail::LoopRecord& record) {
-  if (!record.places.independent) return false;
-  for (int i = 0; i < shunt::detail::LoopRecord::kMaxInputs; ++i) {
-    if (record.signature[i] == 0) continue;
-    const ScalarType dtype = shunt::detail::signature::dtypeOf(record.signature[i]);
-    if (dtype != record.common && dtype != ScalarType::Bool) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 bool ChainUse::relyOn(DispatchKeySet ks) {
@@ -133,7 +121,8 @@ Plan Plan::make(const CompileRequest& request, const Libraries& libraries) {
   static_cast<Chain&>(plan) = walk(*request.op, DispatchKeySet::fromRaw(request.keys), libraries, plan.refusal);
   plan.request = request;
   if (plan.op.op == nullptr) return plan;
-  if (const void* loop = request.record.places.loop) plan.loop = libraries.symbolOf(loop);
+  for (size_t kind = 0; kind < plan.loops.size(); ++kind)
+    if (const void* loop = request.kinds[kind].places.loop) plan.loops[kind] = libraries.symbolOf(loop);
   if (plan.refusal.empty()) plan.inner = innerChains(request, libraries);
   return plan;
 }
@@ -144,7 +133,7 @@ bool Plan::usesOtherLibraries() const {
     return std::any_of(chain.steps.begin(), chain.steps.end(),
                        [&](const Step& s) { return s.verdict == StepVerdict::kInline && isOther(s.symbol); });
   };
-  return isOther(loop) || anyOther(*this) || std::any_of(inner.begin(), inner.end(), anyOther);
+  return std::ranges::any_of(loops, isOther) || anyOther(*this) || std::any_of(inner.begin(), inner.end(), anyOther);
 }
 
 Plan Plan::ofTier(Tier tier) const {
@@ -153,8 +142,19 @@ Plan Plan::ofTier(Tier tier) const {
   return plan;
 }
 
+bool Plan::expects(size_t kind) const {
+  return !loops[kind].empty() && (request.tier == Tier::kSecond || firstTierExpects(request.kinds[kind]));
+}
+
+bool Plan::countsUnexpected() const {
+  const auto& first = request.kinds[0];
+  return first.form != shunt::detail::LoopRecord::kUnseen && first.places.loop == nullptr;
+}
+
 bool Plan::expectsOperands() const {
-  return !loop.empty() && (request.tier == Tier::kSecond || suitsCalledLoop(request.record));
+  bool any = false;
+  for (size_t kind = 0; kind < loops.size(); ++kind) any |= expects(kind);
+  return any;
 }
 
 Reliance Plan::foreseen() const {
@@ -181,23 +181,32 @@ PlanOutline Plan::outline() const {
 
 namespace {
 
-/// Of an operand in a loop record, whose own kinds kernels/pointwise/expected.h adds to.
+using shunt::detail::LoopRecord;
+
+// A loop record's own kinds, and those that kernels/pointwise/expected.h adds to them.
+constexpr const char* kKindNames[] = {
+    "-",          "same shape", "one element",       "number", "other",   "one element with dimensions", "column",
+    "strided, 1", "strided, 0", "strided, gathered", "bool",   "integer", "floating-point number"};
+// Stands in the place of an input, but is none.
+constexpr uint8_t kDtypeGiven = 13;
+static_assert(std::size(kKindNames) == kDtypeGiven);
+
 std::string kindName(uint8_t kind) {
-  constexpr const char* kNames[] = {"-",
-                                    "same shape",
-                                    "one element",
-                                    "number",
-                                    "other",
-                                    "one element with dimensions",
-                                    "column",
-                                    "strided, 1",
-                                    "strided, 0",
-                                    "strided, gathered",
-                                    "bool",
-                                    "integer",
-                                    "floating-point number",
-                                    "common dtype given"};
-  return kind < std::size(kNames) ? kNames[kind] : "kind " + std::to_string(kind);
+  return kind < std::size(kKindNames) ? kKindNames[kind] : "kind " + std::to_string(kind);
+}
+
+void printOperands(std::ostream& out, const LoopRecord& r) {
+  constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
+  out << kForms[r.form];
+  if (r.form == LoopRecord::kUnseen) return;
+  out << ' ' << r.places.family;
+  if (r.places.loop == nullptr) return static_cast<void>(out << ", operands that no guard expects");
+  out << ", common dtype " << r.common;
+  for (int i = 0; i < LoopRecord::kMaxInputs && r.kind[i] != LoopRecord::kNone && r.kind[i] != kDtypeGiven; ++i) {
+    out << "; input " << i << ": " << kindName(r.kind[i]);
+    if (r.signature[i] != 0) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
+  }
+  if (std::ranges::find(r.kind, kDtypeGiven) != std::end(r.kind)) out << "; common dtype given by the kernel";
 }
 
 }  // namespace
@@ -213,20 +222,12 @@ std::string Plan::print(const Reliance& reliance) const {
         << (use.used ? "}, inlined\n" : "}\n");
     printSteps(out, inner[i], use, "    ");
   }
-  const auto& r = request.record;
-  constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
-  using shunt::detail::LoopRecord;
-  out << "  loop: " << kForms[r.form];
-  if (r.form != LoopRecord::kUnseen && r.places.loop == nullptr) {
-    out << ' ' << r.places.family << ", operands that no guard expects";
-  } else if (r.form != LoopRecord::kUnseen) {
-    out << ' ' << r.places.family << ", common dtype " << r.common;
-    for (int i = 0; i < LoopRecord::kMaxInputs && r.kind[i] != LoopRecord::kNone; ++i) {
-      out << "; input " << i << ": " << kindName(r.kind[i]);
-      if (r.signature[i] != 0) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
-    }
+  const auto kinds = static_cast<size_t>(std::max(countOf(request.kinds), 1));
+  for (size_t kind = 0; kind < kinds; ++kind) {
+    out << (kind == 0 ? "  loop: " : "  or: ");
+    printOperands(out, request.kinds[kind]);
+    out << '\n';
   }
-  out << '\n';
   if (!refusal.empty()) out << "  refused: " << refusal << '\n';
   return std::move(out).str();
 }

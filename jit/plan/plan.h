@@ -57,7 +57,8 @@ using Reliance = std::vector<ChainUse>;
 
 struct Plan : Chain {
   CompileRequest request;
-  std::string loop;  // symbol of the recorded functor's generic loop; empty: no elementwise kernel was seen
+  /// Symbols of the generic loops of the request's kinds; empty: there is no guard for the kind.
+  std::array<std::string, kMaxOperandKinds> loops;
   /// Of operators that the chain's kernels may call: inlined where they do.
   std::vector<Chain> inner;
   std::string refusal;  // empty: compile
@@ -68,7 +69,11 @@ struct Plan : Chain {
   bool usesOtherLibraries() const;
   /// The same for a thunk of another tier.
   Plan ofTier(Tier tier) const;
-  /// Whether the tier has an expecting form for the operands that were recorded.
+  bool hasLoop() const { return !loops[0].empty(); }
+  /// Whether the recorded operands are of no kind that a guard expects, and calls are to be counted nevertheless.
+  bool countsUnexpected() const;
+  /// Whether the tier has an expecting form for the operands of that kind, and for those of any.
+  bool expects(size_t kind) const;
   bool expectsOperands() const;
   /// Whether chains of `inner` may come into the thunk.
   bool inlinesOperators() const { return request.tier == Tier::kSecond && !inner.empty(); }

@@ -7,7 +7,7 @@
 namespace shunt::jit {
 namespace {
 
-constexpr const char* kFieldNames[] = {"code.", "boxed.", "functor.", "operator", "calls", "guard_misses"};
+constexpr const char* kFieldNames[] = {"code.", "boxed.", "functor.", "operator", "calls", "guard_misses", "misses"};
 
 }  // namespace
 
@@ -16,6 +16,7 @@ PlanSymbols::PlanSymbols(const Plan& plan) {
   add(Field::kOperator, -1, plan.op.op);
   add(Field::kCalls, -1, r.counters != nullptr ? &r.counters->calls : nullptr);
   add(Field::kGuardMisses, -1, r.counters != nullptr ? &r.counters->guard_misses : nullptr);
+  add(Field::kMisses, -1, r.misses);
   addTable(plan, 0);
   for (size_t i = 0; i < plan.inner.size(); ++i) {
     const int first = static_cast<int>(i + 1) * kNumSlots;

@@ -38,7 +38,7 @@ class PlanSymbols {
   std::string print() const;
 
  private:
-  enum class Field : uint8_t { kCode, kBoxed, kFunctor, kOperator, kCalls, kGuardMisses };
+  enum class Field : uint8_t { kCode, kBoxed, kFunctor, kOperator, kCalls, kGuardMisses, kMisses };
   struct Place {
     Field field;
     int slot;  // of the table's fields; those of inner chains are counted on behind

@@ -151,11 +151,11 @@ class Backward {
   std::unique_ptr<A[]> weight_grads_, bias_grads_;
 };
 
-template <class Entry>
-SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, rows::LoopFn loop, ScalarType dtype,
-                       std::initializer_list<const TensorImpl*> inputs) {
-  const auto address = [](Entry* f) { return reinterpret_cast<const void*>(f); };
-  rows::record({family, address(entry), address(expecting), loop, 0, dtype}, inputs);
+template <class Entry, class Miss>
+SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, Miss* miss, rows::LoopFn loop,
+                       ScalarType dtype, std::initializer_list<const TensorImpl*> inputs) {
+  const auto address = [](auto* f) { return reinterpret_cast<const void*>(f); };
+  rows::record({family, address(entry), address(expecting), address(miss), loop, 0, dtype}, inputs);
 }
 
 }  // namespace
@@ -164,7 +164,8 @@ void layerNorm(const Norm& c) {
   ++rows::interpreted_calls;
   const ScalarType dtype = c.x->dtype();
   if (rows::recording()) [[unlikely]]
-    record("layer_norm", &layerNorm, &layerNormExpected, genericLayerNorm(dtype), dtype, {c.x, c.weight, c.bias});
+    record("layer_norm", &layerNorm, &layerNormExpected, &layerNormMissed, genericLayerNorm(dtype), dtype,
+           {c.x, c.weight, c.bias});
   if (dtype == kDouble)
     forward<double>(c);
   else
@@ -175,12 +176,18 @@ void layerNormBackward(const NormGradient& c) {
   ++rows::interpreted_calls;
   const ScalarType dtype = c.x->dtype();
   if (rows::recording()) [[unlikely]]
-    record("layer_norm backward", &layerNormBackward, &layerNormBackwardExpected, genericLayerNormBackward(dtype),
-           dtype, {c.grad, c.x, c.mean, c.rstd, c.weight});
+    record("layer_norm backward", &layerNormBackward, &layerNormBackwardExpected, &layerNormBackwardMissed,
+           genericLayerNormBackward(dtype), dtype, {c.grad, c.x, c.mean, c.rstd, c.weight});
   if (dtype == kDouble)
     Backward<double>(c).run();
   else
     Backward<float>(c).run();
+}
+
+void layerNormMissed(const Norm& c, jit::MissCount* misses) { ::shunt::detail::runMissed(misses, &layerNorm, c); }
+
+void layerNormBackwardMissed(const NormGradient& c, jit::MissCount* misses) {
+  ::shunt::detail::runMissed(misses, &layerNormBackward, c);
 }
 
 }  // namespace shunt::nn

@@ -37,6 +37,10 @@ SHUNT_NOINLINE void layerNormBackward(const NormGradient& gradient);
 void layerNormExpected(const Norm& norm);
 void layerNormBackwardExpected(const NormGradient& gradient);
 
+/// Where they send other operands: the entries, which may record them.
+SHUNT_NOINLINE void layerNormMissed(const Norm& norm, jit::MissCount* misses);
+SHUNT_NOINLINE void layerNormBackwardMissed(const NormGradient& gradient, jit::MissCount* misses);
+
 /// Rows that the generic loops take: so long that a loop's buffers, which are on its caller's stack, have 16 KiB in
 /// all.
 template <class A>

@@ -30,7 +30,7 @@ void layerNormExpected(const Norm& c) {
   const bool parameters = rows::isExpectedOrAbsent(c.weight, 1) && rows::isExpectedOrAbsent(c.bias, 2);
   const int64_t longest = dtype == kDouble ? kLongestNorm<double> : kLongestNorm<float>;
   if (!rows::isExpected(c.x, 0) || !parameters || !isLike(c.mean, type) || !fits(c.rows, c.n, longest)) [[unlikely]]
-    return layerNorm(c);
+    return layerNormMissed(c, ::shunt::detail::plannedMisses());
   rows::Call call;
   call.dtype = dtype;
   call.result = type;
@@ -52,7 +52,7 @@ void layerNormBackwardExpected(const NormGradient& c) {
                         rows::isExpected(c.rstd, 3) && rows::isExpectedOrAbsent(c.weight, 4);
   const int64_t longest = dtype == kDouble ? kLongestNormBackward<double> : kLongestNormBackward<float>;
   if (!expected || !isLike(c.bias_grad, type) || !fits(c.rows, c.n, longest)) [[unlikely]]
-    return layerNormBackward(c);
+    return layerNormBackwardMissed(c, ::shunt::detail::plannedMisses());
   rows::Call call;
   call.dtype = dtype;
   call.result = type;

@@ -196,13 +196,13 @@ namespace shunt::nn {
 namespace {
 
 /// Nothing where every call of the thunk would miss.
-template <class Entry>
-SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, rows::LoopFn loop, bool log,
+template <class Entry, class Miss>
+SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, Miss* miss, rows::LoopFn loop, bool log,
                        const native::Geometry& g, ScalarType dtype, std::initializer_list<const TensorImpl*> inputs) {
   const uint64_t id = idOf(log, g.inner != 1);
   if (!fits(g, id, dtype)) return;
-  const auto address = [](Entry* f) { return reinterpret_cast<const void*>(f); };
-  rows::record({family, address(entry), address(expecting), loop, id, dtype}, inputs);
+  const auto address = [](auto* f) { return reinterpret_cast<const void*>(f); };
+  rows::record({family, address(entry), address(expecting), address(miss), loop, id, dtype}, inputs);
 }
 
 }  // namespace
@@ -212,7 +212,7 @@ void softmax(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
   const ScalarType dtype = self.scalar_type();
   const native::Geometry g = native::geometryOf(*self.unsafeGetTensorImpl(), dim);
   if (rows::recording()) [[unlikely]]
-    record("softmax", &softmax, &softmaxExpected, genericSoftmax(dtype, log), log, g, dtype,
+    record("softmax", &softmax, &softmaxExpected, &softmaxMissed, genericSoftmax(dtype, log), log, g, dtype,
            {self.unsafeGetTensorImpl()});
   if (g.empty()) return;
   if (dtype == kDouble)
@@ -226,13 +226,23 @@ void softmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim, cons
   const ScalarType dtype = output.scalar_type();
   const native::Geometry g = native::geometryOf(*output.unsafeGetTensorImpl(), dim);
   if (rows::recording()) [[unlikely]]
-    record("softmax backward", &softmaxBackward, &softmaxBackwardExpected, genericSoftmaxBackward(dtype, log), log, g,
-           dtype, {grad.unsafeGetTensorImpl(), output.unsafeGetTensorImpl()});
+    record("softmax backward", &softmaxBackward, &softmaxBackwardExpected, &softmaxBackwardMissed,
+           genericSoftmaxBackward(dtype, log), log, g, dtype,
+           {grad.unsafeGetTensorImpl(), output.unsafeGetTensorImpl()});
   if (g.empty()) return;
   if (dtype == kDouble)
     native::backward<double>(dense(grad), dense(output), out, g, log);
   else
     native::backward<float>(dense(grad), dense(output), out, g, log);
+}
+
+void softmaxMissed(const Tensor& self, int64_t dim, const Tensor& out, bool log, jit::MissCount* misses) {
+  ::shunt::detail::runMissed(misses, &softmax, self, dim, out, log);
+}
+
+void softmaxBackwardMissed(const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out, bool log,
+                           jit::MissCount* misses) {
+  ::shunt::detail::runMissed(misses, &softmaxBackward, grad, output, dim, out, log);
 }
 
 }  // namespace shunt::nn

@@ -14,6 +14,11 @@ SHUNT_NOINLINE void softmaxBackward(const Tensor& grad, const Tensor& output, in
 void softmaxExpected(const Tensor& self, int64_t dim, const Tensor& out, bool log);
 void softmaxBackwardExpected(const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out, bool log);
 
+/// Where they send other operands: the entries, which may record them.
+SHUNT_NOINLINE void softmaxMissed(const Tensor& self, int64_t dim, const Tensor& out, bool log, jit::MissCount* misses);
+SHUNT_NOINLINE void softmaxBackwardMissed(const Tensor& grad, const Tensor& output, int64_t dim, const Tensor& out,
+                                          bool log, jit::MissCount* misses);
+
 /// Of a record: which softmax, and whether down columns.
 SHUNT_ALWAYS_INLINE constexpr uint64_t idOf(bool log, bool columns) { return uint64_t{log} | uint64_t{columns} << 1; }
 SHUNT_ALWAYS_INLINE constexpr bool isDownColumns(uint64_t id) { return (id & 2) != 0; }

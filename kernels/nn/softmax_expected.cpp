@@ -25,7 +25,7 @@ SHUNT_ALWAYS_INLINE bool takes(const TensorImpl* t, int64_t dim, const TensorImp
 void softmaxExpected(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
   rows::Call call;
   if (!takes(self.unsafeGetTensorImpl(), dim, out.unsafeGetTensorImpl(), log, call)) [[unlikely]]
-    return softmax(self, dim, out, log);
+    return softmaxMissed(self, dim, out, log, ::shunt::detail::plannedMisses());
   rows::expectedLoop(call);
 }
 
@@ -34,7 +34,7 @@ void softmaxBackwardExpected(const Tensor& grad, const Tensor& output, int64_t d
   rows::Call call;
   if (!takes(grad.unsafeGetTensorImpl(), dim, out.unsafeGetTensorImpl(), log, call) || !rows::isExpected(y, 1))
       [[unlikely]]
-    return softmaxBackward(grad, output, dim, out, log);
+    return softmaxBackwardMissed(grad, output, dim, out, log, ::shunt::detail::plannedMisses());
   call.in[1] = rows::dataOf(y, call.dtype);
   rows::expectedLoop(call);
 }

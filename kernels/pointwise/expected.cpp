@@ -41,33 +41,6 @@ SHUNT_ALWAYS_INLINE bool findShape(const Parts<N>& p, const Record& e, ExpectedC
   return found && call.shape_of != nullptr;
 }
 
-/// Whether a tensor of another dtype takes part in promotion: what the common dtype is then depends also on the
-/// categories of numbers, and on whether a 0-dim tensor is one.
-template <int N>
-SHUNT_ALWAYS_INLINE bool isMixed(const Parts<N>& p, const Record& e) {
-  bool mixed = false;
-  p.forEachInput([&](int i) __attribute__((always_inline)) {
-    mixed |= ((p.op.operands >> i) & 1) != 0 && e.signature[i] != 0 && dtypeOf(e, i) != e.common;
-  });
-  return mixed;
-}
-
-/// What a 0-dim tensor that is a number does in promotion depends on the numbers beside it.
-template <int N>
-SHUNT_ALWAYS_INLINE bool hasNumbers(const Record& e) {
-  bool any = false;
-  unrolled<N>([&](int i)
-                  __attribute__((always_inline)) { any |= e.kind[i] == Record::kNumber || isCategory(e.kind[i]); });
-  return any;
-}
-
-template <int N>
-SHUNT_ALWAYS_INLINE bool hasCategories(const Record& e) {
-  bool any = false;
-  unrolled<N>([&](int i) __attribute__((always_inline)) { any |= isCategory(e.kind[i]); });
-  return any;
-}
-
 template <int N>
 SHUNT_ALWAYS_INLINE bool takeNumber(const Parts<N>& p, int i, const Record& e, ExpectedCall& call, Slots& slots) {
   const Scalar* number = p.numbers[i];
@@ -76,7 +49,7 @@ SHUNT_ALWAYS_INLINE bool takeNumber(const Parts<N>& p, int i, const Record& e, E
     call.in[i] = {slots.numbers[i].bytes, 0, p.op.loopInput(i, e.common)};
     return categoryOf(*number) == e.kind[i];
   }
-  if (isMixed(p, e) || !numberFits(*number, e.common)) return false;
+  if (isMixed(p.op, e) || !numberFits(*number, e.common)) return false;
   if (e.common == kFloat && number->isBoolean()) return false;  // takeScalars leaves out the checks, which refuse some
   storeFast(*number, e.common, slots.numbers[i]);
   call.in[i] = {slots.numbers[i].bytes, 0, e.common};
@@ -111,14 +84,15 @@ SHUNT_ALWAYS_INLINE bool takeDense(const TensorImpl& t, int i, const Record& e, 
 template <int N>
 SHUNT_ALWAYS_INLINE bool takeInput(const Parts<N>& p, int i, const Record& e, ExpectedCall& call, Slots& slots) {
   call.step[i] = 0;
-  if (e.kind[i] == Record::kNumber || isCategory(e.kind[i])) return takeNumber(p, i, e, call, slots);
+  if (isNumber(e.kind[i])) return takeNumber(p, i, e, call, slots);
   const TensorImpl* t = p.tensors[i];
   if (e.kind[i] == Record::kSameShape) return takeDense(*t, i, e, call);
   if (e.kind[i] == kColumn) return takeColumn(t, i, e, call);
   if (!isOneElement(e.kind[i]) || t == nullptr || t->signature() != e.signature[i]) return false;
   // By the number of dimensions types are promoted.
   if (e.kind[i] == Record::kOneElement ? t->dim() != 0 : t->dim() == 0 || t->dim() > call.shape_of->dim()) return false;
-  if ((isMixed(p, e) || hasNumbers<N>(e)) && t->is_wrapped_number()) return false;
+  // What a 0-dim tensor that is a number does in promotion depends on the numbers beside it.
+  if ((isMixed(p.op, e) || anyOf(e, isNumber)) && t->is_wrapped_number()) return false;
   call.in[i] = {dataOf(*t, dtypeOf(e, i)), 0, dtypeOf(e, i)};
   return true;
 }
@@ -129,7 +103,7 @@ SHUNT_ALWAYS_INLINE bool takeScalars(const Request& r, const Parts<N>& p, const 
     if (isCategory(e.kind[i])) storeNumber(*p.numbers[i], p.op.loopInput(i, e.common), slots.numbers[i]);
   });
   if (p.op.num_scalars == 0 && p.op.check == nullptr) return true;
-  if (e.common == kFloat && !hasCategories<N>(e)) {
+  if (e.common == kFloat && !anyOf(e, isCategory)) {
     // As in the interpreter: no check can fail here unless a scalar is a bool (functor_checks.h).
     bool plain = true;
     unrolled<kMaxScalars>([&](int s) __attribute__((always_inline)) {
@@ -279,11 +253,11 @@ Tensor functionalExpected(const Request& r) {
   ExpectedCall call;
   Slots slots;
   if (!takeInputs(r, p, kExpected, Record::kFunctional, call, slots)) [[unlikely]]
-    return functionalMissed(r);
+    return functionalMissed(r, ::shunt::detail::plannedMisses());
   if (isLarge(p, kExpected, call)) [[unlikely]]
     return functionalLarge(r);
   if (!takeScalars(r, p, kExpected, slots)) [[unlikely]]
-    return functionalMissed(r);
+    return functionalMissed(r, ::shunt::detail::plannedMisses());
   Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, result));
   loop<N>(r, p, kExpected, call, slots, dataOf(*out.unsafeGetTensorImpl(), result), result);
   return out;
@@ -295,7 +269,7 @@ void outExpected(const Request& r, Tensor& out) {
   if (taken == Taken::kLarge) [[unlikely]]
     return outLarge(r, out);
   if (taken == Taken::kNo) [[unlikely]]
-    outMissed(r, out);
+    outMissed(r, out, ::shunt::detail::plannedMisses());
 }
 
 template <int N>
@@ -304,7 +278,7 @@ void inplaceExpected(const Request& r, Tensor& self) {
   if (taken == Taken::kLarge) [[unlikely]]
     return inplaceLarge(r, self);
   if (taken == Taken::kNo) [[unlikely]]
-    inplaceMissed(r, self);
+    inplaceMissed(r, self, ::shunt::detail::plannedMisses());
 }
 
 Tensor functionalLarge(const Request& r) { return runFunctional(r); }

@@ -5,13 +5,15 @@
 // The compiler puts these functions in the place of runFunctional, runOutRequest and runInplaceRequest, and gives
 // kExpected the operands of the call that made the pair hot. What is expected is compared with what is there at every
 // call, right before the loop, so a thunk needs no guard but these comparisons and is right for operands of every kind.
+// Where a thunk has several records the compiler copies these functions for each: what the one turns away is for the
+// next (jit/emit/plan_constants.cpp).
 // Bits: the generic loop computes what the ahead-of-time loops do (functor.h), in another order of the same elements.
 #pragma once
 
 #include "kernels/pointwise/plan.h"
 #include "kernels/pointwise/run.h"
 
-#include <shunt/core/hot.h>
+#include <shunt/core/missed_call.h>
 
 namespace shunt::elementwise {
 
@@ -33,6 +35,7 @@ constexpr bool isStride(uint8_t kind) { return kind >= kUnitStride && kind <= kA
 /// A number where it takes part in promotion by its category: beside tensors of another dtype than the common one.
 inline constexpr uint8_t kBoolNumber = 10, kIntegerNumber = 11, kFloatingNumber = 12;
 constexpr bool isCategory(uint8_t kind) { return kind >= kBoolNumber && kind <= kFloatingNumber; }
+constexpr bool isNumber(uint8_t kind) { return kind == Record::kNumber || isCategory(kind); }
 inline uint8_t categoryOf(const Scalar& number) {
   return number.isFloatingPoint() ? kFloatingNumber : number.isBoolean() ? kBoolNumber : kIntegerNumber;
 }
@@ -61,11 +64,13 @@ void outStrided(const Request& request, Tensor& out);
 template <int N>
 void inplaceStrided(const Request& request, Tensor& self);
 
-/// Where guards send other operands: the interpreter's entries.
-SHUNT_NOINLINE Tensor functionalMissed(const Request& request);
-SHUNT_NOINLINE void outMissed(const Request& request, Tensor& out);
-SHUNT_NOINLINE void inplaceMissed(const Request& request, Tensor& self);
-SHUNT_NOINLINE void rowsMissed(Plan& plan);
+/// Where guards send other operands: the interpreter's entries, which may record them. Where a thunk expects several
+/// kinds of operands, the compiler puts the next one's guard in the place of all but the last of these calls.
+SHUNT_NOINLINE Tensor functionalMissed(const Request& request, jit::MissCount* misses);
+SHUNT_NOINLINE void outMissed(const Request& request, Tensor& out, jit::MissCount* misses);
+SHUNT_NOINLINE void inplaceMissed(const Request& request, Tensor& self, jit::MissCount* misses);
+SHUNT_NOINLINE void rowsMissed(const Request& request, Plan& plan, Tensor& out, Record::Form form,
+                               jit::MissCount* misses);
 /// And operands as expected, of which there are so many that the interpreter's loop is the better one. Apart, since
 /// these don't count as misses: no other record would do better.
 SHUNT_NOINLINE Tensor functionalLarge(const Request& request);

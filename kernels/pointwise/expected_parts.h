@@ -1,5 +1,6 @@
-// What the expecting functions (expected.h) read of a request and of its record: used by expected.cpp and
-// expected_rows.cpp only. Pure functions on the caller's data; inlined, so that in a thunk the record's content folds.
+// What the expecting functions (expected.h) read of a request and of its record: used by expected.cpp,
+// expected_rows.cpp and record.cpp only. Pure functions on the caller's data; inlined, so that in a thunk the record's
+// content folds.
 #pragma once
 
 #include "kernels/pointwise/expected.h"
@@ -39,6 +40,24 @@ struct Parts {
 SHUNT_ALWAYS_INLINE constexpr int64_t sizeOf(ScalarType dtype) { return elementSize(dtype); }
 SHUNT_ALWAYS_INLINE ScalarType dtypeOf(const Record& e, int i) {
   return ::shunt::detail::signature::dtypeOf(e.signature[i]);
+}
+
+/// Whether the kind of some input satisfies `predicate`.
+template <class Predicate>
+SHUNT_ALWAYS_INLINE bool anyOf(const Record& e, const Predicate& predicate) {
+  bool any = false;
+  unrolled<kMaxInputs>([&](int i) __attribute__((always_inline)) { any |= predicate(e.kind[i]); });
+  return any;
+}
+
+/// Whether a tensor of another dtype takes part in promotion: what the common dtype is then depends also on the
+/// categories of numbers, and on whether a 0-dim tensor is one.
+SHUNT_ALWAYS_INLINE bool isMixed(const KernelDescriptor& op, const Record& e) {
+  bool mixed = false;
+  unrolled<kMaxInputs>([&](int i) __attribute__((always_inline)) {
+    mixed |= ((op.operands >> i) & 1) != 0 && e.signature[i] != 0 && dtypeOf(e, i) != e.common;
+  });
+  return mixed;
 }
 
 }  // namespace shunt::elementwise

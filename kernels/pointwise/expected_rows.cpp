@@ -98,12 +98,13 @@ SHUNT_ALWAYS_INLINE void runRows(const Request& r, const Parts<N>& p, const Reco
     throwInvalidElement(r);
 }
 
-/// What all three forms do behind the plan.
+/// What all three forms do behind the plan. A function of its own, since it is all that another record needs of them:
+/// where the one misses, the next looks at the same plan.
 template <int N>
-SHUNT_ALWAYS_INLINE void rowsExpected(const Request& r, Plan& plan, bool given) {
+SHUNT_NOINLINE void rowsExpected(const Request& r, Plan& plan, Tensor& out, Record::Form form) {
   const Parts<N> p(r);
-  if (!fits(p, kExpected, plan, given)) [[unlikely]]
-    return rowsMissed(plan);
+  if (!fits(p, kExpected, plan, form != Record::kFunctional)) [[unlikely]]
+    return rowsMissed(r, plan, out, form, ::shunt::detail::plannedMisses());
   if (plan.iteration().numel > kDefaultGrain) [[unlikely]]
     return rowsLarge(plan);
   runRows(r, p, kExpected, plan.iteration());
@@ -130,20 +131,20 @@ template <int N>
 Tensor functionalStrided(const Request& r) {
   Tensor out;
   Plan plan(r, OutputKind::kNew, out);
-  rowsExpected<N>(r, plan, false);
+  rowsExpected<N>(r, plan, out, Record::kFunctional);
   return out;
 }
 
 template <int N>
 void outStrided(const Request& r, Tensor& out) {
   Plan plan(r, OutputKind::kOut, out);
-  rowsExpected<N>(r, plan, true);
+  rowsExpected<N>(r, plan, out, Record::kOut);
 }
 
 template <int N>
 void inplaceStrided(const Request& r, Tensor& self) {
   Plan plan(r, OutputKind::kInplace, self);
-  rowsExpected<N>(r, plan, true);
+  rowsExpected<N>(r, plan, self, Record::kInplace);
 }
 
 #define SHUNT_INSTANTIATE(n)                            \

@@ -1,6 +1,6 @@
 // Recording the operands of the call that makes a pair hot: the interpreter's side of expected.h.
 #include "kernels/pointwise/descriptor.h"
-#include "kernels/pointwise/expected.h"
+#include "kernels/pointwise/expected_parts.h"
 #include "kernels/pointwise/fast_call.h"
 
 #include <algorithm>
@@ -27,14 +27,6 @@ const TensorImpl* shapeOf(const Request& request) {
   return found;
 }
 
-/// Whether a tensor that takes part in promotion has another dtype than the common one.
-bool isMixed(const Request& request, ScalarType common) {
-  for (int i = 0; i < request.op.num_inputs; ++i)
-    if (const TensorImpl* t = request.inputs[i].tensor)
-      if (((request.op.operands >> i) & 1) != 0 && t->dtype() != common) return true;
-  return false;
-}
-
 /// As it seems; whether the guard can tell is asked afterwards.
 uint8_t denseKind(const Argument& a, const TensorImpl* like, ScalarType common, bool mixed) {
   if (a.tensor == nullptr) {
@@ -52,7 +44,7 @@ uint8_t denseKind(const Argument& a, const TensorImpl* like, ScalarType common, 
 
 bool recordDense(const Request& request, const Tensor* out, Record& record) {
   const TensorImpl* like = shapeOf(request);
-  const bool mixed = isMixed(request, record.common);
+  const bool mixed = isMixed(request.op, record);
   for (int i = 0; i < request.op.num_inputs; ++i)
     record.kind[i] = denseKind(request.inputs[i], like, record.common, mixed);
   if (like != nullptr && like->numel() == 0)  // which no guard lets pass, but what follows has elements
@@ -114,6 +106,14 @@ Record::Places placesOf(const KernelDescriptor& op, const Record& record) {
   return places;
 }
 
+/// What the interpreter's entries do with a plan (run.cpp).
+void executePlanned(const Request& request, Plan& plan, Tensor& out, Record::Form form) {
+  ++path_counters.planned;
+  if (recording()) [[unlikely]]
+    recordOperands(request, form, form == Record::kFunctional ? nullptr : &out, plan.common(), &plan);
+  plan.execute();
+}
+
 }  // namespace
 
 const Record kExpected{};
@@ -150,17 +150,23 @@ void recordOperands(const Request& request, Record::Form form, const Tensor* out
   if (out != nullptr && out->defined()) record.output = out->unsafeGetTensorImpl()->signature();
   const bool expected =
       recordDense(request, out, record) || (plan != nullptr && recordStrides(request, out, *plan, record));
+  if (!expected) std::ranges::fill(record.kind, uint8_t{Record::kOther});
   record.places = placesOf(request.op, record);
   if (!expected) record.places.loop = nullptr;  // a guard that never holds is worth nothing
 }
 
-Tensor functionalMissed(const Request& request) { return runFunctional(request); }
-void outMissed(const Request& request, Tensor& out) { runOutRequest(request, out); }
-void inplaceMissed(const Request& request, Tensor& self) { runInplaceRequest(request, self); }
+Tensor functionalMissed(const Request& request, jit::MissCount* misses) {
+  return ::shunt::detail::runMissed(misses, &runFunctional, request);
+}
+void outMissed(const Request& request, Tensor& out, jit::MissCount* misses) {
+  ::shunt::detail::runMissed(misses, &runOutRequest, request, out);
+}
+void inplaceMissed(const Request& request, Tensor& self, jit::MissCount* misses) {
+  ::shunt::detail::runMissed(misses, &runInplaceRequest, request, self);
+}
 
-void rowsMissed(Plan& plan) {
-  ++path_counters.planned;
-  plan.execute();
+void rowsMissed(const Request& request, Plan& plan, Tensor& out, Record::Form form, jit::MissCount* misses) {
+  ::shunt::detail::runMissed(misses, &executePlanned, request, plan, out, form);
 }
 
 }  // namespace shunt::elementwise

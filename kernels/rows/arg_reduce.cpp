@@ -164,7 +164,7 @@ SHUNT_COLD void record(const Tensor& self, const DimSet& dims, bool maximum, boo
   const Span span = spanOf(*self.unsafeGetTensorImpl(), dims);
   if (span == Span::kNone) return;
   rows::record({"reduction with indices", reinterpret_cast<const void*>(&argReduce),
-                reinterpret_cast<const void*>(&argReduceExpected),
+                reinterpret_cast<const void*>(&argReduceExpected), reinterpret_cast<const void*>(&argReduceMissed),
                 genericArgRows(accumulatorOf(self.scalar_type()), maximum, span), idOf(maximum, want_values, span),
                 self.scalar_type()},
                {self.unsafeGetTensorImpl()});
@@ -197,6 +197,11 @@ ArgResult argReduce(const Tensor& self, const DimSet& dims, IntArrayRef out_size
       break;
   }
   return out;
+}
+
+ArgResult argReduceMissed(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values,
+                          jit::MissCount* misses) {
+  return ::shunt::detail::runMissed(misses, &argReduce, self, dims, out_sizes, maximum, want_values);
 }
 
 }  // namespace shunt::reduce

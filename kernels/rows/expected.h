@@ -7,7 +7,7 @@
 // source (Note [Order of reductions], kernels/rows/loop_table.h).
 #pragma once
 
-#include <shunt/core/hot.h>
+#include <shunt/core/missed_call.h>
 #include <shunt/core/parallel.h>
 
 #include <initializer_list>
@@ -75,8 +75,9 @@ struct Kernel {
   const char* family;
   const void* entry;
   const void* expecting;
-  LoopFn loop;  // null: none for this dtype
-  uint64_t id;  // tells it from other kernels of the same entry
+  const void* miss;  // the entry again, as the expecting form calls it
+  LoopFn loop;       // null: none for this dtype
+  uint64_t id;       // tells it from other kernels of the same entry
   ScalarType common;
 };
 /// Notes it, if the thread's call is being recorded and this is its first kernel with a loop, and all inputs are dense.

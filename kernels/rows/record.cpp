@@ -42,7 +42,7 @@ void record(const Kernel& kernel, std::initializer_list<const TensorImpl*> input
   record.places = {kernel.family,
                    kernel.entry,
                    kernel.expecting,
-                   kernel.entry,
+                   kernel.miss,
                    reinterpret_cast<const void*>(&expectedLoop),
                    reinterpret_cast<const void*>(kernel.loop),
                    &kExpected,

@@ -275,7 +275,8 @@ SHUNT_COLD void record(const Tensor& self, const DimSet& dims, const Reduction& 
   const Span span = spanOf(*self.unsafeGetTensorImpl(), dims);
   if (span == Span::kNone) return;
   rows::record({"reduction", reinterpret_cast<const void*>(&reduce), reinterpret_cast<const void*>(&reduceExpected),
-                genericRows(reduction, span), idOf(reduction, span), self.scalar_type()},
+                reinterpret_cast<const void*>(&reduceMissed), genericRows(reduction, span), idOf(reduction, span),
+                self.scalar_type()},
                {self.unsafeGetTensorImpl()});
 }
 
@@ -303,6 +304,11 @@ Tensor reduce(const Tensor& self, const DimSet& dims, bool keepdim, const Reduct
       break;
   }
   return out;
+}
+
+Tensor reduceMissed(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction,
+                    jit::MissCount* misses) {
+  return ::shunt::detail::runMissed(misses, &reduce, self, dims, keepdim, reduction);
 }
 
 }  // namespace shunt::reduce

@@ -41,10 +41,10 @@ Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, cons
   const TensorImpl* t = self.unsafeGetTensorImpl();
   if (!rows::isExpected(t, 0) || idOf(reduction, spanOf(rows::kExpected.functor)) != rows::kExpected.functor)
       [[unlikely]]
-    return reduce(self, dims, keepdim, reduction);
+    return reduceMissed(self, dims, keepdim, reduction, ::shunt::detail::plannedMisses());
   rows::Call call;
   if (!takeShape(t, dims, call)) [[unlikely]]
-    return reduce(self, dims, keepdim, reduction);
+    return reduceMissed(self, dims, keepdim, reduction, ::shunt::detail::plannedMisses());
   const OutputSizes sizes(t->sizes(), dims, keepdim);
   call.result = reductionOf(rows::kExpected.functor).out_dtype;  // a constant, also where `reduction` is none
   Tensor out(::shunt::detail::makeCpuTensor(sizes.ref(), {}, call.result));
@@ -58,10 +58,10 @@ ArgResult argReduceExpected(const Tensor& self, const DimSet& dims, IntArrayRef 
   const TensorImpl* t = self.unsafeGetTensorImpl();
   if (!rows::isExpected(t, 0) || idOf(maximum, want_values, spanOf(rows::kExpected.functor)) != rows::kExpected.functor)
       [[unlikely]]
-    return argReduce(self, dims, out_sizes, maximum, want_values);
+    return argReduceMissed(self, dims, out_sizes, maximum, want_values, ::shunt::detail::plannedMisses());
   rows::Call call;
   if (!takeShape(t, dims, call)) [[unlikely]]
-    return argReduce(self, dims, out_sizes, maximum, want_values);
+    return argReduceMissed(self, dims, out_sizes, maximum, want_values, ::shunt::detail::plannedMisses());
   ArgResult out;
   call.result = call.dtype;
   if (wantsValues(rows::kExpected.functor)) {

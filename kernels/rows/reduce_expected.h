@@ -16,6 +16,12 @@ Tensor reduceExpected(const Tensor& self, const DimSet& dims, bool keepdim, cons
 ArgResult argReduceExpected(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum,
                             bool want_values);
 
+/// Where they send other operands: reduce() and argReduce(), which may record them.
+SHUNT_NOINLINE Tensor reduceMissed(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction,
+                                   jit::MissCount* misses);
+SHUNT_NOINLINE ArgResult argReduceMissed(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum,
+                                         bool want_values, jit::MissCount* misses);
+
 /// What a reduction's elements lie in: rows, columns of which there are kFewestColumns or more, or something that no
 /// expected loop takes (non-adjacent dimensions, a few columns).
 enum class Span : uint8_t { kNone, kRows, kColumns };

@@ -76,7 +76,8 @@ class GraphTask {
   /// The node being called, or null.
   const Node* runningNode() const { return running_node_; }
 
-  /// One list of gradients goes along a run from node to node, so it starts with room for what most nodes return.
+  /// One list of gradients goes along a run from node to node, so it starts with room for what most nodes return: the
+  /// gradients of up to four inputs. Longer ones grow once.
   static constexpr size_t kRoom = 4;
 
  private:

@@ -8,8 +8,8 @@
 
 namespace shunt {
 
-/// A thunk that is about to leave its operator, and why; without a cause it is replaced by one of a higher tier, which
-/// is no invalidation.
+/// A thunk that is about to leave its operator, and why; without a cause it is replaced by one of a higher tier or for
+/// more kinds of operands, which is no invalidation.
 struct StaleThunk {
   jit::Thunk* thunk;
   std::string cause;

@@ -67,9 +67,10 @@ bool publish(intrusive_ptr<Thunk> thunk) {
   for (size_t i = 0; i < HotEntries::count(before); ++i) {
     const auto other = HotEntries::thunk(before, i);
     if (other->keys != thunk->keys || other->signature != thunk->signature) continue;
-    if (other->tier >= thunk->tier) return false;  // somebody was first
-    change.stale.push_back({other.get(), ""});     // what it relied on holds
-    thunk->timing.addUses(other->timing.uses());   // or it would be the coldest
+    const bool better = thunk->tier > other->tier || (thunk->tier == other->tier && thunk->kinds > other->kinds);
+    if (!better) return false;                    // somebody was first
+    change.stale.push_back({other.get(), ""});    // what it relied on holds
+    thunk->timing.addUses(other->timing.uses());  // or it would be the coldest
   }
   const bool full = change.stale.empty() && HotEntries::count(before) >= detail::kMaxHotEntries;
   if (full) change.stale.push_back({coldest(before), "more hot signatures than an operator has places for"});

@@ -38,6 +38,7 @@ class Thunk : public intrusive_ptr_target {
   uint64_t signature = 0;
   void* code = nullptr;
   Tier tier = Tier::kSecond;
+  int kinds = 0;             // of operands that it was compiled for
   bool worth_again = false;  // CompileResult's
   std::vector<Edge> edges;
   world::Validity<detail::HardwarePlatform> validity;
@@ -64,7 +65,8 @@ struct OpSnapshot {
 SHUNT_API OpSnapshot snapshot(const Operator& op);
 
 /// P3: publishes the thunk unless an entry it relied on has changed since, or compiling is off. It takes the place of
-/// the pair's thunk of a lower tier; a pair that has another keeps that.
+/// the pair's thunk of a lower tier, or of its own tier for fewer kinds of operands; a pair that has another keeps
+/// that.
 SHUNT_API bool publish(intrusive_ptr<Thunk> thunk);
 
 /// Takes one thunk out of its operator. False: it was out already.

@@ -19,7 +19,11 @@ const int64_t kIdleSeconds = 1;
 namespace {
 
 constexpr int64_t kIdle = kIdleSeconds * 1000;  // milliseconds, as all times here
+// A look-up goes through all of them under the lock, so the list is short. Each block is of more than 1 MiB: the count
+// binds where more than 256 MiB are kept.
 constexpr size_t kMostKept = 256;
+// A program that has just begun has no peak to go by: room for a few blocks of its first steps. Not measured against
+// other sizes.
 constexpr size_t kAlwaysAllowed = size_t{64} << 20;
 
 /// To a few milliseconds; a tenth of what an exact clock takes.

@@ -62,11 +62,11 @@ CompileResult refusal(const char* reason) {
   return result;
 }
 
-/// Its pair is recorded anew when it is hot again. Where memory is short it stays, and its second tier is asked for
+/// Its pair is recorded anew when it is hot again. Where memory is short it stays, and its further compile is asked for
 /// later.
 void retireThunkOf(const PairKey& key) noexcept try {
   for (const auto& t : publishedThunks())
-    if (t->tier == Tier::kFirst && PairKey{t->op, t->keys, t->signature} == key)
+    if (PairKey{t->op, t->keys, t->signature} == key)
       retire(*t, "a library was loaded or unloaded before its second compile");
 } catch (const std::bad_alloc&) {
 }

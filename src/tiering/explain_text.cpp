@@ -76,6 +76,7 @@ std::string pairText(const Explanation& e) {
                          p.bytes, p.times.total());
       for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {} {:.2f}", phase.name, p.times.*phase.ms);
       out += "\n";
+      if (p.kinds > 0) out += fmt::format("  expects {} kind{} of operands\n", p.kinds, p.kinds > 1 ? "s" : "");
       if (p.speedup > 0) out += fmt::format("  {:.2f}x as fast as the interpreter, as measured\n", p.speedup);
     }
   }
@@ -138,6 +139,7 @@ std::string Explanation::json() const {
          {"loads", pair.loads},
          {"bytes", pair.bytes},
          {"tier", pair.tier},
+         {"kinds", pair.kinds},
          {"speedup", pair.speedup},
          {"reason", pair.reason}};
     for (const CompilePhase& phase : kCompilePhases) p["compile_ms"][phase.name] = pair.times.*phase.ms;

@@ -90,18 +90,21 @@ ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t sig
 ObservedCall::~ObservedCall() {
   if (!hot_) return;
   tls_state.record = outer_;
-  jit::CompileRequest request{state_->op(), keys_.raw(), signature_, record_,
-                              jit::Pairs::instance().counters({state_->op(), keys_.raw(), signature_})};
+  const jit::PairKey key{state_->op(), keys_.raw(), signature_};
+  jit::CompileRequest request{key.op, key.keys, key.signature};
+  request.kinds[0] = record_;
+  request.counters = jit::Pairs::instance().counters(key);
+  request.misses = jit::Pairs::instance().misses(key);
   const bool recorded = jit::Recording::end(calls_, request);
   if (record_.form != LoopRecord::kUnseen) jit::Recording::loopRan(record_.depth);  // for calls around this one
   request.library_generation = jit::libraryGeneration();
-  request.tier = jit::Pairs::instance().tierFor({state_->op(), keys_.raw(), signature_});
+  request.tier = jit::Pairs::instance().tierFor(key);
   request.only_this_tier = !jit::switches().recompile;
   const bool threw = std::uncaught_exceptions() > exceptions_;
   const bool asked = recorded && !threw;
   if (!asked || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)
                                        : jit::Compiler::instance().submit(request, jit::Waiting::kInterpreted)))
-    jit::Pairs::instance().backToCounting({request.op, request.keys, request.signature});
+    jit::Pairs::instance().backToCounting(key);
 }
 
 }  // namespace detail

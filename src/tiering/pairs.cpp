@@ -1,6 +1,7 @@
 #include "src/tiering/pairs.h"
 
 #include "src/dispatch/thunk.h"
+#include "src/tiering/settings_watch.h"
 #include "src/tiering/switches.h"
 
 #include <shunt/core/fork.h>
@@ -14,8 +15,17 @@ namespace {
 // Bounds the map: programs with more live pairs than this are megamorphic, and the rest of them is interpreted.
 constexpr size_t kMaxPairs = 16384;
 constexpr uint32_t kMaxDoublings = 20;
-constexpr uint32_t kDoublingsAfterFirst = 7;  // of the threshold, where the first tier's thunk was too slow
-constexpr int kMostFailures = 4;              // of a pair's second compile
+// Of the threshold, where a thunk was too slow or of no use: late enough for compiles not to show (16 times the calls),
+// soon enough for a program that has changed.
+constexpr uint32_t kDoublingsAfterLoss = 4;
+// Where the first tier's thunk was too slow, the second tier's may not be: by then (2^16 calls with the default
+// threshold) the pair is nearly as hot as those that get the second tier anyway.
+constexpr uint32_t kDoublingsAfterFirst = 7;
+constexpr int kMostFailures = 4;  // of a pair's further compiles
+// Of calls in thunks, by samples of about one in 2,048: with eight of them the count is right to about a third.
+constexpr int64_t kLeastSampledMisses = 1 << 14;
+// Of misses beside calls that are counted exactly: fewer may be one thing that the program does now and then.
+constexpr int64_t kLeastMisses = 32;
 }  // namespace
 
 const char* toString(PairState state) {
@@ -73,8 +83,8 @@ std::optional<CompileRequest> Pairs::requestAgain(const PairKey& key, bool& busy
   busy = !lock.owns_lock();
   if (busy) return std::nullopt;
   Pair& p = pairs_[key];
-  if (p.again == nullptr || p.asked_again || p.state != PairState::kCompiled) return std::nullopt;
-  CompileRequest request = *p.again;  // may find no memory
+  if (!p.worth_again || p.asked_again || p.state != PairState::kCompiled) return std::nullopt;
+  CompileRequest request = *p.request;  // may find no memory
   request.tier = Tier::kSecond;
   p.asked_again = true;
   return request;
@@ -84,7 +94,7 @@ bool Pairs::finished(const CompileRequest& request, const OpState* state, const 
   std::lock_guard lock(mutex_);
   Pair& p = pairs_[{request.op, request.keys, request.signature}];
   p.counted = 0;
-  // The second tier was asked for while the first's thunk is in force, and there it stays.
+  // The second tier or another kind of operands was asked for while a thunk is in force, and there that stays.
   const bool keeps_thunk = p.state == PairState::kCompiled && result.verdict != Verdict::kCompiled;
   const uint32_t doublings = p.doublings;
   p.asked_again = false;
@@ -93,13 +103,7 @@ bool Pairs::finished(const CompileRequest& request, const OpState* state, const 
     case Verdict::kCompiled:
       p.state = PairState::kCompiled;
       ++(result.cache == CacheAnswer::kLoaded ? loaded_ : compiled_);
-      ++(result.cache == CacheAnswer::kLoaded ? p.loads : p.compiles);
-      p.bytes = result.bytes;
-      p.first_times = result.tier == Tier::kSecond && p.tier == 1 ? p.times : CompileTimes();
-      p.times = result.times;
-      p.tier = static_cast<int>(result.tier);
-      p.again = result.tier == Tier::kFirst && result.worth_again ? std::make_unique<CompileRequest>(request) : nullptr;
-      p.failed_again = 0;
+      published(p, request, result);
       break;
     case Verdict::kRefused:
       p.state = PairState::kRefused;
@@ -112,30 +116,109 @@ bool Pairs::finished(const CompileRequest& request, const OpState* state, const 
       break;
     case Verdict::kFailed:
       p.state = PairState::kCounting;
-      p.doublings = std::min(p.doublings + 4, kMaxDoublings);
+      p.doublings = std::min(p.doublings + kDoublingsAfterLoss, kMaxDoublings);
       ++failed_;
       break;
   }
   if (keeps_thunk) {
     p.state = PairState::kCompiled;
     p.doublings = doublings;
-    return secondFailed(p, result.verdict);
+    return furtherFailed(p, request, result.verdict);
   }
   p.reason = result.reason;
   p.plan = result.plan;
   return false;
 }
 
-bool Pairs::secondFailed(Pair& p, Verdict verdict) {
-  if (p.again == nullptr) return false;
+void Pairs::published(Pair& p, const CompileRequest& request, const CompileResult& result) {
+  ++(result.cache == CacheAnswer::kLoaded ? p.loads : p.compiles);
+  p.bytes = result.bytes;
+  p.first_times = result.tier == Tier::kSecond && p.tier == 1 ? p.times : CompileTimes();
+  p.times = result.times;
+  p.tier = static_cast<int>(result.tier);
+  p.worth_again = result.tier == Tier::kFirst && result.worth_again;
+  p.more_kinds = request.kinds[0].form != LoopRecord::kUnseen;
+  p.request = p.worth_again || p.more_kinds ? std::make_unique<CompileRequest>(request) : nullptr;
+  p.kinds = countOf(request.kinds);
+  p.failed_again = 0;
+  p.misses.misses.store(0, std::memory_order_relaxed);
+  p.misses.due.store(0, std::memory_order_relaxed);
+  p.misses_before = 0;
+  // A thunk's uses are those of the thunk before it, too.
+  p.calls_before = switches().stats ? static_cast<int64_t>(p.counters.calls.load(std::memory_order_relaxed)) : -1;
+}
+
+bool Pairs::furtherFailed(Pair& p, const CompileRequest& request, Verdict verdict) {
+  if (p.request == nullptr) return false;
   if (verdict == Verdict::kRefused || (verdict == Verdict::kFailed && ++p.failed_again == kMostFailures)) {
-    p.again = nullptr;
+    (static_cast<int>(request.tier) > p.tier ? p.worth_again : p.more_kinds) = false;
     return false;
   }
   // The same request would be outdated for good.
-  if (p.again->library_generation == libraryGeneration()) return false;
+  if (p.request->library_generation == libraryGeneration()) return false;
   p.skips_first = true;
   return true;
+}
+
+namespace {
+
+bool sameOperands(const LoopRecord& a, const LoopRecord& b) {
+  return a.form == b.form && a.functor == b.functor && a.common == b.common && a.output == b.output &&
+         a.places.expecting == b.places.expecting && std::ranges::equal(a.kind, b.kind) &&
+         std::ranges::equal(a.signature, b.signature);
+}
+
+}  // namespace
+
+Pairs::Miss Pairs::missed(const PairKey& key, const LoopRecord& record, const SettingsRead& settings,
+                          std::optional<CompileRequest>& request) {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return Miss::kWait;
+  Pair& p = pairs_[key];
+  if (p.state != PairState::kCompiled || p.asked_again) return Miss::kWait;
+  if (!p.more_kinds) return Miss::kHelpless;
+  const OperandKinds& known = p.request->kinds;
+  const auto n = static_cast<size_t>(countOf(known));
+  // A thunk without a guard gains nothing by leaving.
+  if (record.places.loop == nullptr) return n == 0 ? Miss::kWait : Miss::kHelpless;
+  const bool is_known = std::any_of(known.begin(), known.begin() + static_cast<ptrdiff_t>(n),
+                                    [&](const LoopRecord& k) { return sameOperands(k, record); });
+  if (is_known || n == known.size()) return Miss::kHelpless;
+  request = *p.request;  // may find no memory
+  request->kinds[n] = record;
+  for (const SettingRead& s : settings)
+    if (s.setting >= 0) add(s, request->settings);
+  request->tier = static_cast<Tier>(p.tier);
+  if (request->tier == Tier::kFirst && !firstTierExpects(record)) {  // but the second tier will
+    *p.request = *request;
+    return Miss::kWait;
+  }
+  p.asked_again = true;
+  return Miss::kAsk;
+}
+
+bool Pairs::missesMostly(const PairKey& key, int64_t misses, int64_t calls) {
+  const int64_t least = switches().stats ? std::max(switches().threshold, kLeastMisses) : kLeastSampledMisses;
+  std::lock_guard lock(mutex_);
+  Pair& p = pairs_[key];
+  if (p.calls_before < 0) {
+    p.misses_before = misses;
+    p.calls_before = calls;
+  }
+  const int64_t missed = misses - p.misses_before, called = calls - p.calls_before;
+  return missed >= least && called >= missed / 2 && missed >= called - called / 16;
+}
+
+void Pairs::missedMostly(const PairKey& key, std::string reason) {
+  std::lock_guard lock(mutex_);
+  Pair& p = pairs_[key];
+  if (p.state == PairState::kQueued) return;
+  p.state = PairState::kCounting;
+  p.counted = 0;
+  p.request = nullptr;
+  p.worth_again = p.more_kinds = false;
+  p.reason = std::move(reason);
+  p.doublings = std::min(p.doublings + kDoublingsAfterLoss, kMaxDoublings);
 }
 
 Tier Pairs::tierFor(const PairKey& key) {
@@ -148,7 +231,8 @@ void Pairs::slower(const PairKey& key, const OpState* state, std::string reason,
   Pair& p = pairs_[key];
   if (p.state == PairState::kQueued) return;
   if (has_second_tier && p.tier == static_cast<int>(Tier::kSecond)) return;  // it came between
-  p.again = nullptr;
+  p.request = nullptr;
+  p.worth_again = p.more_kinds = false;
   if (has_second_tier) {
     p.state = PairState::kCounting;
     p.counted = 0;
@@ -160,7 +244,7 @@ void Pairs::slower(const PairKey& key, const OpState* state, std::string reason,
   p.state = PairState::kRefused;
   p.refused_in = state;
   p.reason = std::move(reason);
-  p.doublings = std::min(p.doublings + 4, kMaxDoublings);
+  p.doublings = std::min(p.doublings + kDoublingsAfterLoss, kMaxDoublings);
   ++refused_;
 }
 
@@ -228,6 +312,7 @@ PairStats Pairs::describe(const PairKey& key, const Pair& p) {
   row.first_times = p.first_times;
   row.reason = p.reason;
   row.plan = p.plan;
+  row.kinds = p.kinds;
   return row;
 }
 
@@ -242,6 +327,17 @@ CallCounters* Pairs::counters(const PairKey& key) {
   if (!switches().stats) return nullptr;
   std::lock_guard lock(mutex_);
   return &pairs_[key].counters;
+}
+
+MissCount* Pairs::misses(const PairKey& key) {
+  std::lock_guard lock(mutex_);
+  MissCount& misses = pairs_[key].misses;
+  if (misses.op == nullptr) {  // no thunk has its address yet
+    misses.op = key.op;
+    misses.keys = key.keys;
+    misses.signature = key.signature;
+  }
+  return &misses;
 }
 
 void Pairs::fill(Stats& stats) {

@@ -1,9 +1,9 @@
 // Pairs: what is known of every (operator, keyset, signature) that was observed.
 //
 // Guarded by one mutex, a leaf. Observers only try it: a sample that finds it taken is lost, and no call waits.
-// A pair that is compiled by the first tier keeps its request for the second (Note [Tiers], timed_call.cpp), which
-// changes its state only where it succeeds: asked -> done | refused, or asked for again later (outdated, failed a few
-// times, forgotten by a fork).
+// A compiled pair keeps its request: for the second tier (Note [Tiers], timed_call.cpp), and for more kinds of operands
+// (Note [Operands that miss], missed_call.cpp). Either changes the pair's state only where it succeeds: asked -> done |
+// refused, or asked for again later (outdated, failed a few times, forgotten by a fork). One of them at a time.
 // States: counting -> queued (at the threshold) -> compiled | refused | counting again (outdated, failed).
 //         compiled -> counting, with a doubled threshold, when a call is observed that should have found the thunk in
 //         its operator's current state: it was invalidated. refused -> counting when the operator's state is another
@@ -19,6 +19,8 @@
 #include <unordered_map>
 
 namespace shunt::jit {
+
+using shunt::detail::LoopRecord;
 
 struct PairKey {
   const Operator* op;
@@ -37,16 +39,20 @@ struct Pair {
   int64_t counted = 0;  // since it last began to count
   uint64_t interpreted = 0;
   uint32_t compiles = 0, loads = 0, doublings = 0;
-  const OpState* refused_in = nullptr;    // compared only; at worst a later state at its place keeps the pair refused
-  std::unique_ptr<CompileRequest> again;  // for the second tier; null: it won't be asked for
-  bool asked_again = false;               // and has been: it is queued, or being compiled
+  const OpState* refused_in = nullptr;      // compared only; at worst a later state at its place keeps the pair refused
+  std::unique_ptr<CompileRequest> request;  // of the thunk in force; null: nothing more will be asked for
+  bool worth_again = false;                 // the second tier is to be asked for
+  bool more_kinds = false;                  // of operands may be
+  bool asked_again = false;                 // either has been: it is queued, or being compiled
   int failed_again = 0;
   bool skips_first = false;  // the first tier's thunk lost, or a library came between the two compiles
-  int tier = 0;
+  int tier = 0, kinds = 0;   // of the thunk
   size_t bytes = 0;
   CompileTimes times, first_times;
   std::string reason, plan;
-  CallCounters counters;  // thunks hold its address; pairs are never removed
+  CallCounters counters;                         // thunks hold its address; pairs are never removed
+  MissCount misses;                              // as well
+  int64_t misses_before = 0, calls_before = -1;  // where missesMostly() counts from; -1: from when it is asked first
 };
 
 /// One pair as a row, and how far it has counted.
@@ -75,9 +81,18 @@ class Pairs {
   Tier tierFor(const PairKey& key);
   /// Its thunk was slower than the interpreter, and is gone in `state`. `has_second_tier`: it has a chance left.
   void slower(const PairKey& key, const OpState* state, std::string reason, bool has_second_tier);
+  enum class Miss : uint8_t { kWait, kAsk, kHelpless };
+  /// The pair's thunk met operands that it didn't expect, as recorded. kAsk: `request` is what to give the compiler,
+  /// for a thunk that expects them too. kHelpless: none would.
+  Miss missed(const PairKey& key, const LoopRecord& record, const SettingsRead& settings,
+              std::optional<CompileRequest>& request);
+  /// Whether nearly all calls of its thunk have missed; `misses` and `calls` are so many by now.
+  bool missesMostly(const PairKey& key, int64_t misses, int64_t calls);
+  /// So they did, and the thunk is gone.
+  void missedMostly(const PairKey& key, std::string reason);
   /// The pair was not queued after all.
   void backToCounting(const PairKey& key);
-  /// Nor was what requestAgain() gave.
+  /// Nor was what requestAgain() or missed() gave.
   void notAskedAgain(const PairKey& key);
   /// None of them is queued any more.
   void forgetQueue();
@@ -87,12 +102,15 @@ class Pairs {
   std::optional<PairProgress> find(const PairKey& key, int64_t threshold);
   /// Where the pair's thunks count; null if they don't.
   CallCounters* counters(const PairKey& key);
+  /// Where they count their misses.
+  MissCount* misses(const PairKey& key);
 
  private:
   Pairs();
   static PairStats describe(const PairKey& key, const Pair& p);
-  /// finished(), of a second compile that left the first thunk in force.
-  static bool secondFailed(Pair& p, Verdict verdict);
+  static void published(Pair& p, const CompileRequest& request, const CompileResult& result);
+  /// finished(), of a further compile that left the thunk in force.
+  static bool furtherFailed(Pair& p, const CompileRequest& request, Verdict verdict);
 
   std::mutex mutex_;
   std::unordered_map<PairKey, Pair, PairKeyHash> pairs_;

@@ -1,9 +1,7 @@
 #include "src/tiering/recording.h"
 
 #include <algorithm>
-#include <bit>
 #include <new>
-#include <utility>
 
 namespace shunt {
 namespace jit {
@@ -11,20 +9,12 @@ namespace {
 
 using detail::tls_state;
 
-static_assert(std::popcount(kProcessWideSettings) <= kMaxSettingsRead);
-
 thread_local constinit Recording* current = nullptr;
 
 }  // namespace
 
 Recording::Recording()
-    : outer_(current),
-      depth_(detail::threadFrames().depth()),
-      timing_left_(tls_state.timing_countdown),
-      read_before_(std::exchange(detail::settings_read, 0)) {
-  for (const SettingInfo& s : kSettings)
-    if (s.kind == SettingKind::kProcessWide)
-      versions_[static_cast<size_t>(s.setting)] = detail::settingVersion(s.setting);
+    : outer_(current), depth_(detail::threadFrames().depth()), timing_left_(tls_state.timing_countdown) {
   takeCountdown();
   tls_state.hot_calls += static_cast<uint64_t>(tls_state.timing_distance - tls_state.timing_countdown);
   tls_state.timing_distance = tls_state.timing_countdown = 1;
@@ -33,7 +23,6 @@ Recording::Recording()
 
 Recording::~Recording() {
   current = outer_;
-  detail::settings_read |= read_before_;
   tls_state.observe_countdown = left_;
   tls_state.timing_distance = tls_state.timing_countdown = timing_left_;
   if (outer_ != nullptr) outer_->takeCountdown();
@@ -62,10 +51,7 @@ Recording* Recording::begin() noexcept { return new (std::nothrow) Recording; }
 bool Recording::end(Recording* recording, CompileRequest& request) noexcept {
   if (recording == nullptr) return false;
   request.calls = recording->calls_;
-  SettingRead* next = request.settings.data();
-  for (const SettingInfo& s : kSettings)
-    if ((detail::settings_read & kProcessWideSettings & bitOf(s.setting)) != 0)
-      *next++ = {static_cast<int>(s.setting), recording->versions_[static_cast<size_t>(s.setting)]};
+  recording->settings_.addTo(request.settings);
   delete recording;
   return true;
 }

@@ -7,7 +7,7 @@
 // which nests. Each thread touches only its own. Nothing here throws: without memory nothing is recorded.
 #pragma once
 
-#include "src/core/settings.h"
+#include "src/tiering/settings_watch.h"
 
 #include <shunt/jit/provider.h>
 
@@ -42,9 +42,8 @@ class Recording {
   int64_t left_ = 0;     // of the countdown to the next sample
   int64_t timing_left_;  // and to the next timed call
   InnerCalls calls_ = {};
-  const uint32_t read_before_;            // settings, by calls around this one
-  uint64_t versions_[kNumSettings] = {};  // of process-wide settings, before the call
-  InnerCall* at_[kMaxDepth] = {};         // the last call at each depth
+  const SettingsWatch settings_;
+  InnerCall* at_[kMaxDepth] = {};  // the last call at each depth
 };
 
 }  // namespace shunt::jit

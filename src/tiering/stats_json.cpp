@@ -42,6 +42,7 @@ void members(Pair& p, const F& f) {
   f("loads", p.loads);
   f("invalidations", p.invalidations);
   f("tier", p.tier);
+  f("kinds", p.kinds);
   f("bytes", p.bytes);
   f("reason", p.reason);
   f("invalidated_by", p.invalidated_by);

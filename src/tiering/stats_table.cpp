@@ -18,8 +18,8 @@ std::string totals(const Stats& s) {
 }
 
 std::string heading() {
-  std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8} {:>4} {:>8}", "state", "interp.", "in thunks",
-                                "misses", "faster", "tier", "ms");
+  std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>5} {:>8} {:>4} {:>8}", "state", "interp.", "in thunks",
+                                "misses", "kinds", "faster", "tier", "ms");
   for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {:>8}", phase.name);
   return out +
          fmt::format(" {:>7} {:>4} {:>4} {:>4}  {}\n", "bytes", "comp", "load", "inv.", "operator {keys} (arguments)");
@@ -27,10 +27,10 @@ std::string heading() {
 
 std::string line(const PairStats& p, bool counts_calls) {
   std::string out =
-      fmt::format("{:<10} {:>10} {:>12} {:>8} {:>8} {:>4} {:>8.2f}", toString(p.state), p.interpreted,
+      fmt::format("{:<10} {:>10} {:>12} {:>8} {:>5} {:>8} {:>4} {:>8.2f}", toString(p.state), p.interpreted,
                   counts_calls ? std::to_string(p.in_thunks) : "-", counts_calls ? std::to_string(p.guard_misses) : "-",
-                  p.speedup > 0 ? fmt::format("{:.2f}x", p.speedup) : "-", p.tier > 0 ? std::to_string(p.tier) : "-",
-                  p.times.total() + p.first_times.total());
+                  p.kinds > 0 ? std::to_string(p.kinds) : "-", p.speedup > 0 ? fmt::format("{:.2f}x", p.speedup) : "-",
+                  p.tier > 0 ? std::to_string(p.tier) : "-", p.times.total() + p.first_times.total());
   for (const CompilePhase& phase : kCompilePhases) out += fmt::format(" {:>8.2f}", p.times.*phase.ms);
   return out + fmt::format(" {:>7} {:>4} {:>4} {:>4}  {} {{{}}} ({}){}{}\n", p.bytes, p.compiles, p.loads,
                            p.invalidations, p.op, p.keys, p.signature, p.reason.empty() ? "" : ": ", p.reason);

@@ -41,7 +41,8 @@ std::ptrdiff_t filesIn(const fs::path& folder) {
 
 shunt::jit::Stats run(const Folder& folder, const std::string& cache) {
   const fs::path report = folder.path / "report.json";
-  const std::string variables = "SHUNT_JIT_CACHE=" + (folder.path / cache).string() + " SHUNT_STATS=" + report.string();
+  const std::string variables =
+      "SHUNT_JIT_CACHE=" + (folder.path / cache).string() + " SHUNT_JIT_KEEP=1 SHUNT_STATS=" + report.string();
   const std::string flags =
       " --seed " + std::to_string(shunt::test::drawnSeed()) + " --cells " + std::to_string(kCells);
   const auto ran = shunt::test::runCommand("env -u SHUNT_JIT " + variables + " " DIFF_TEST + flags + " 2>&1");
@@ -59,6 +60,8 @@ TEST(Cached, ThunksAreLoadedByTheNextProcessAndCompiledToTheSameBytes) {
   EXPECT_EQ(second.compiled, 0u);
   EXPECT_EQ(second.loaded, first.compiled + first.loaded);
   EXPECT_EQ(second.refused, first.refused);
+  EXPECT_TRUE(std::ranges::any_of(second.pairs, [](const auto& p) { return p.kinds > 1 && p.loads > 1; }))
+      << "a thunk for several kinds of operands has a file of its own";
   EXPECT_EQ(second.cache_rejected, 0u);
 
   // What an object holds of a process, an address first of all, is another one in the next.

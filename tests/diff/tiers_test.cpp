@@ -87,6 +87,37 @@ TEST(Tiers, SecondTakesTheFirstsPlace) {
   EXPECT_EQ(rowOf("aten::mul.Tensor").compiles, 2u) << "the second tier is the last one";
 }
 
+// Operands of a second kind that the first tier's thunk met are in the second tier's from the beginning.
+TEST(Tiers, BothExpectSeveralKindsOfOperands) {
+  const Tensor a = special(32).reshape({2, 16}), b = special(32).reshape({2, 16});
+  const Tensor column = special(2).reshape({2, 1});
+  jit::set_enabled(false);
+  const Tensor same = a.sub(b), by_column = a.sub(column);
+  jit::set_enabled(true);
+  const auto both = [&] {
+    a.sub(b);
+    a.sub(column);
+  };
+  const auto expectLoops = [&] {
+    const uint64_t fast = elementwise::pathCounters().fast, planned = elementwise::pathCounters().planned;
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_TRUE(sameBits(a.sub(b), same));
+      ASSERT_TRUE(sameBits(a.sub(column), by_column));
+    }
+    EXPECT_EQ(elementwise::pathCounters().fast, fast);
+    EXPECT_EQ(elementwise::pathCounters().planned, planned);
+  };
+  ASSERT_TRUE(callUntil(1, "aten::sub.Tensor", both));
+  for (int i = 0; i < 2000; ++i) both();
+  jit::wait_idle();
+  ASSERT_EQ(tierOf("aten::sub.Tensor"), 1);
+  EXPECT_EQ(rowOf("aten::sub.Tensor").kinds, 2);
+  expectLoops();
+  ASSERT_TRUE(callUntil(2, "aten::sub.Tensor", both));
+  EXPECT_EQ(rowOf("aten::sub.Tensor").kinds, 2);
+  expectLoops();
+}
+
 // Rows are left to the interpreter's loop in the first tier.
 TEST(Tiers, AReductionHasBothToo) {
   const Tensor a = special(40).reshape({2, 20});

@@ -278,6 +278,29 @@ TEST_F(ThunkPublication, AThunkInFlightAsksBeforeWhatItInlined) {
   EXPECT_FALSE(thunk->validity.holds());
 }
 
+TEST_F(ThunkPublication, AThunkForMoreKindsOfOperandsTakesThePlaceOfOneOfItsTier) {
+  const size_t logged = jit::invalidation_log().size();
+  const auto withKinds = [&](int kinds, jit::Tier tier, int64_t value) {
+    auto thunk = make(unrelated, {edge(unrelated)}, true, value);
+    thunk->kinds = kinds;
+    thunk->tier = tier;
+    return thunk;
+  };
+  const auto answer = [&] { return unrelated.typed<Fn>().call(x); };
+  ASSERT_TRUE(jit::publish(withKinds(1, jit::Tier::kFirst, 11)));
+  ASSERT_TRUE(jit::publish(withKinds(2, jit::Tier::kFirst, 12)));
+  EXPECT_EQ(answer(), 12);
+  EXPECT_FALSE(jit::publish(withKinds(2, jit::Tier::kFirst, 13))) << "no more than there are";
+  EXPECT_FALSE(jit::publish(withKinds(1, jit::Tier::kFirst, 14)));
+  ASSERT_TRUE(jit::publish(withKinds(1, jit::Tier::kSecond, 21))) << "a higher tier comes first";
+  EXPECT_FALSE(jit::publish(withKinds(3, jit::Tier::kFirst, 15)));
+  EXPECT_EQ(answer(), 21);
+  ASSERT_TRUE(jit::publish(withKinds(2, jit::Tier::kSecond, 22)));
+  EXPECT_EQ(answer(), 22);
+  EXPECT_EQ(jit::publishedThunks().size(), 1u);
+  EXPECT_EQ(jit::invalidation_log().size(), logged) << "a thunk that is replaced is no invalidation";
+}
+
 TEST_F(ThunkPublication, TheColdestMakesRoom) {
   logMark();
   std::vector<intrusive_ptr<jit::Thunk>> all;

@@ -112,6 +112,128 @@ TEST_F(SecondTier, IsNotForThunksThatItWouldMakeTheSame) {
   EXPECT_FALSE(wanted());
 }
 
+/// A pair whose thunk, of the second tier, expects one kind of operands.
+struct MoreKinds : SecondTier {
+  MoreKinds() { compile(request, Tier::kSecond); }
+  void compile(const CompileRequest& of, Tier tier) {
+    request = of;
+    request.tier = tier;
+    request.kinds[0] = kind(0);
+    pairs.finished(request, nullptr, resultOf(Verdict::kCompiled, tier, tier == Tier::kFirst));
+  }
+  static LoopRecord kind(uint64_t functor, bool called_loop_takes_it = true) {
+    static const char loop = 0;
+    LoopRecord record;
+    record.form = LoopRecord::kFunctional;
+    record.functor = functor;
+    record.places.loop = &loop;
+    record.places.independent = called_loop_takes_it;
+    return record;
+  }
+  Pairs::Miss miss(const LoopRecord& record) {
+    asked.reset();
+    return pairs.missed(key, record, {}, asked);
+  }
+
+  std::optional<CompileRequest> asked;
+};
+
+TEST_F(MoreKinds, AreAskedForUntilThereAreFour) {
+  for (uint64_t functor = 1; functor < kMaxOperandKinds; ++functor) {
+    ASSERT_EQ(miss(kind(functor)), Pairs::Miss::kAsk);
+    EXPECT_EQ(countOf(asked->kinds), static_cast<int>(functor) + 1);
+    EXPECT_EQ(asked->kinds[functor].functor, functor);
+    EXPECT_EQ(miss(kind(9)), Pairs::Miss::kWait) << "one at a time";
+    EXPECT_FALSE(pairs.finished(*asked, nullptr, resultOf(Verdict::kCompiled)));
+    EXPECT_EQ(row().kinds, static_cast<int>(functor) + 1);
+    EXPECT_EQ(miss(kind(functor)), Pairs::Miss::kHelpless) << "it is there";
+  }
+  EXPECT_EQ(miss(kind(9)), Pairs::Miss::kHelpless) << "there is no place for it";
+}
+
+TEST_F(MoreKinds, AreNotAskedForWhereNoGuardWouldLetThemPass) {
+  LoopRecord none = kind(1);
+  none.places.loop = nullptr;
+  EXPECT_EQ(miss(none), Pairs::Miss::kHelpless);
+}
+
+TEST_F(MoreKinds, TakeThePlaceOfOperandsThatNoGuardExpects) {
+  request.kinds[0] = kind(0);
+  request.kinds[0].places.loop = nullptr;
+  pairs.finished(request, nullptr, resultOf(Verdict::kCompiled));
+  EXPECT_EQ(row().kinds, 0);
+  EXPECT_EQ(miss(request.kinds[0]), Pairs::Miss::kWait) << "the thunk has no guard to lose";
+  ASSERT_EQ(miss(kind(1)), Pairs::Miss::kAsk);
+  EXPECT_EQ(countOf(asked->kinds), 1);
+  EXPECT_EQ(asked->kinds[0].functor, 1u);
+}
+
+TEST_F(MoreKinds, AreAskedForAgainWhereTheirCompileWasLost) {
+  ASSERT_EQ(miss(kind(1)), Pairs::Miss::kAsk);
+  EXPECT_FALSE(pairs.finished(*asked, nullptr, resultOf(Verdict::kOutdated)));
+  EXPECT_EQ(row().kinds, 1) << "the thunk in force";
+  ASSERT_EQ(miss(kind(1)), Pairs::Miss::kAsk);
+  pairs.notAskedAgain(key);
+  ASSERT_EQ(miss(kind(1)), Pairs::Miss::kAsk);
+  pairs.forgetQueue();
+  ASSERT_EQ(miss(kind(1)), Pairs::Miss::kAsk);
+  EXPECT_FALSE(pairs.finished(*asked, nullptr, resultOf(Verdict::kRefused)));
+  EXPECT_EQ(miss(kind(1)), Pairs::Miss::kHelpless);
+  EXPECT_EQ(row().state, PairState::kCompiled);
+}
+
+TEST_F(MoreKinds, AndTheSecondTierAreNotAskedForAtOnce) {
+  compile(request, Tier::kFirst);
+  ASSERT_TRUE(wanted());
+  EXPECT_EQ(miss(kind(1)), Pairs::Miss::kWait);
+  pairs.notAskedAgain(key);
+  ASSERT_EQ(miss(kind(1)), Pairs::Miss::kAsk);
+  EXPECT_EQ(asked->tier, Tier::kFirst) << "that of the thunk in force";
+  EXPECT_FALSE(wanted());
+  CompileResult made = resultOf(Verdict::kCompiled, Tier::kFirst, true);
+  EXPECT_FALSE(pairs.finished(*asked, nullptr, made));
+  bool busy = false;
+  const auto again = pairs.requestAgain(key, busy);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(countOf(again->kinds), 2) << "the second tier has them all";
+}
+
+// The first tier calls the ahead-of-time loop, which takes some operands only.
+TEST_F(MoreKinds, WaitForTheSecondTierWhereTheFirstHasNoLoopForThem) {
+  compile(request, Tier::kFirst);
+  EXPECT_EQ(miss(kind(1, false)), Pairs::Miss::kWait);
+  bool busy = false;
+  const auto again = pairs.requestAgain(key, busy);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(countOf(again->kinds), 2);
+}
+
+TEST_F(MoreKinds, RelyOnTheSettingsOfEachRecord) {
+  request.settings[0] = {3, 10};
+  compile(request, Tier::kSecond);
+  SettingsRead read;
+  read[0] = {3, 12};
+  read[1] = {5, 7};
+  ASSERT_EQ(pairs.missed(key, kind(1), read, asked), Pairs::Miss::kAsk);
+  EXPECT_EQ(asked->settings[0].version, 10u) << "the older one";
+  EXPECT_EQ(asked->settings[1].setting, 5);
+  EXPECT_EQ(asked->settings[1].version, 7u);
+  EXPECT_EQ(asked->settings[2].setting, -1);
+}
+
+// Without SHUNT_STATS the calls are known from samples: misses are compared with them once there are enough.
+TEST_F(MoreKinds, ThatNeverHitEndTheThunk) {
+  EXPECT_FALSE(pairs.missesMostly(key, 100, 5000)) << "from here on it counts";
+  EXPECT_FALSE(pairs.missesMostly(key, 1100, 6000)) << "too few";
+  EXPECT_FALSE(pairs.missesMostly(key, 100'100, 205'000)) << "half of them hit";
+  EXPECT_TRUE(pairs.missesMostly(key, 1'000'100, 1'000'000));
+  pairs.missedMostly(key, "never hits");
+  EXPECT_EQ(row().state, PairState::kCounting);
+  EXPECT_EQ(row().reason, "never hits");
+  EXPECT_EQ(pairs.find(key, 512)->threshold, 16 * 512) << "and is not asked for at once";
+  EXPECT_EQ(miss(kind(1)), Pairs::Miss::kWait);
+}
+
 TEST(Timing, AsksEachTimeThatTheUsesHaveDoubled) {
   Timing t;
   const auto asked = [&](int64_t uses) {

@@ -52,10 +52,11 @@ struct PairStats {
   double speedup = 0;         // interpreted over compiled time, where it was compared last; 0 where it was not
   uint32_t compiles = 0, loads = 0, invalidations = 0;  // loads: of thunks from the disk cache
   int tier = 0;                                         // of the last thunk; 0: there was none
+  int kinds = 0;                                        // of operands that it has a loop for; 0: no guard
   size_t bytes = 0;
   CompileTimes times;
   CompileTimes first_times;    // of the first tier's compile, where a second followed it
-  std::string reason;          // why it was refused
+  std::string reason;          // why it was refused, or its last thunk retired
   std::string invalidated_by;  // the last time
   std::string plan;
 };

@@ -20,7 +20,16 @@ namespace shunt::jit {
 /// What a pair's thunks count when SHUNT_STATS is set; never freed, since a thunk may run at any time.
 struct CallCounters {
   std::atomic<uint64_t> calls{0};
-  std::atomic<uint64_t> guard_misses{0};  // calls in which the interpreter's elementwise entry ran behind the guard
+  std::atomic<uint64_t> guard_misses{0};  // calls in which the interpreter's entry ran behind the last guard
+};
+
+/// Counts the guard misses of a pair's thunks, as sampled, and says when the next operands are to be recorded: Note
+/// [Operands that miss] (src/tiering/missed_call.cpp). Never freed, since a thunk may run at any time.
+struct MissCount {
+  const Operator* op = nullptr;  // the pair
+  uint64_t keys = 0, signature = 0;
+  std::atomic<int64_t> misses{0};  // since the thunk in force was published
+  std::atomic<int64_t> due{0};     // so many; 0: not decided yet
 };
 
 /// An operator that the call which made a pair hot called, at whatever depth: as it was called first.
@@ -38,17 +47,41 @@ struct SettingRead {
   uint64_t version = 0;
 };
 inline constexpr int kMaxSettingsRead = 4;
+using SettingsRead = std::array<SettingRead, kMaxSettingsRead>;  // -1 behind the last
 
-/// A hot pair, and what its kernel had before it in the call that made it hot.
+/// The kinds of operands that a thunk expects, in the order in which its guards ask for them. Those with a loop are the
+/// first ones; where there is none, the first one may be operands that no guard expects, whose calls only count. Four,
+/// since each adds a guard to a miss and a loop to the code.
+inline constexpr int kMaxOperandKinds = 4;
+using OperandKinds = std::array<detail::LoopRecord, kMaxOperandKinds>;
+constexpr int countOf(const OperandKinds& kinds) {
+  int n = 0;
+  while (n < kMaxOperandKinds && kinds[static_cast<size_t>(n)].places.loop != nullptr) ++n;
+  return n;
+}
+
+/// Whether the first tier has a guard for these operands: it calls the ahead-of-time loop, which takes them as they are
+/// or not at all.
+inline bool firstTierExpects(const detail::LoopRecord& record) {
+  if (!record.places.independent) return false;
+  for (const uint16_t signature : record.signature) {
+    const ScalarType dtype = detail::signature::dtypeOf(signature);
+    if (signature != 0 && dtype != record.common && dtype != ScalarType::Bool) return false;
+  }
+  return true;
+}
+
+/// A hot pair, and what its kernel had before it: in the call that made it hot, then in calls that missed.
 struct CompileRequest {
   const Operator* op = nullptr;
   uint64_t keys = 0;
   uint64_t signature = 0;
-  detail::LoopRecord record;
-  CallCounters* counters = nullptr;  // null: the thunk counts nothing
+  OperandKinds kinds = {};
+  CallCounters* counters = nullptr;  // null: the thunk doesn't count its calls
+  MissCount* misses = nullptr;       // null: nor its misses
   uint64_t library_generation = 0;   // when it was recorded (kernel_library.h)
   InnerCalls calls = {};
-  std::array<SettingRead, kMaxSettingsRead> settings = {};  // -1 behind the last
+  SettingsRead settings = {};
   std::string cache = {};  // directory of the disk cache; empty: neither load nor store
   Tier tier = Tier::kSecond;
   bool only_this_tier = false;  // SHUNT_JIT_TIER=1: the second's isn't loaded from the disk cache either
@@ -109,7 +142,7 @@ class Provider {
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 7;
+inline constexpr int kProviderVersion = 8;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit
