@@ -2,13 +2,32 @@
 
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/ops.h>
+#include <shunt/tensor/wrapper_kind.h>
 
 #include "src/autograd/plain_grad.h"
+#include "src/tensor/active_trace.h"
 
 #include <algorithm>
 
 namespace shunt::autograd {
 namespace {
+
+// A trace records forward's operators on its wrappers, and autograd's graph stands on the tensors that these hold.
+const Tensor& untraced(const Tensor& t) { return wrapperKind(t) == WrapperKind::kTraced ? graph_tensor(t) : t; }
+bool isTraced(const Tensor& t) { return wrapperKind(t) == WrapperKind::kTraced; }
+
+variable_list untraced(const variable_list& list) {
+  variable_list result;
+  result.reserve(list.size());
+  for (const Tensor& t : list) result.push_back(untraced(t));
+  return result;
+}
+
+// compute_requires_grad, which doesn't look into wrappers, for the tensors in them.
+bool recordsTraced(const variable_list& inputs) {
+  return GradMode::is_enabled() &&
+         std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return isTraced(t) && t.requires_grad(); });
+}
 
 bool contains(const variable_list& list, const Tensor& t) {
   for (const Tensor& e : list)
@@ -19,14 +38,14 @@ bool contains(const variable_list& list, const Tensor& t) {
 std::set<TensorImpl*> identities(const variable_list& list) {
   std::set<TensorImpl*> result;
   for (const Tensor& t : list)
-    if (t.defined()) result.insert(t.unsafeGetTensorImpl());
+    if (t.defined()) result.insert(untraced(t).unsafeGetTensorImpl());
   return result;
 }
 
 // As a view, so that the function's node can be its history, and an in-place operator on either of the two is noticed.
 Tensor passedOn(const Tensor& t) {
   NoGradGuard off;  // as forward itself
-  return alias(t);
+  return untraced(alias(t));
 }
 
 // Whether somebody may need the history that an output has already: forward got it from elsewhere than its arguments,
@@ -81,12 +100,12 @@ void CustomNode::prepare(const variable_list& inputs, std::vector<bool> is_tenso
   if (GradMode::is_enabled())
     for (const Tensor& t : inputs)
       SHUNT_CHECK(
-          !t.defined() || !forwards_graph(t) || !t.requires_grad(), name(),
+          !t.defined() || isTraced(t) || !forwards_graph(t) || !t.requires_grad(), name(),
           ": an input is a wrapper tensor that requires grad, whose "
           "graph lives on the inner tensor, where forward can't be recorded; unwrap the inputs and wrap the outputs");
   is_tensor_argument_ = std::move(is_tensor);
   context_.node_ = this;
-  if (record) set_next_edges(collect_next_edges(inputs));
+  if (record || recordsTraced(inputs)) set_next_edges(collect_next_edges(untraced(inputs)));
 }
 
 void CustomNode::countDirty(const variable_list& inputs, const variable_list& outputs) const {
@@ -111,7 +130,7 @@ bool CustomNode::finishOutput(Tensor& output, const variable_list& inputs, bool 
     if (record) add_input_metadata(output);  // of the zeros that backward gets for it
     // A view keeps what it is, as one made in no_grad mode does.
     if (output.requires_grad() && (is_input || !output.is_view()))
-      output = output.detach();
+      output = untraced(output.detach());
     else if (is_input)
       output = passedOn(output);
     if (!dirty) restrictView(output, CreationMeta::kInCustomFunction);
@@ -129,6 +148,14 @@ bool CustomNode::finishOutput(Tensor& output, const variable_list& inputs, bool 
 }
 
 void CustomNode::finish(const variable_list& inputs, variable_list& outputs, bool record) {
+  if (std::any_of(outputs.begin(), outputs.end(), isTraced) || std::any_of(inputs.begin(), inputs.end(), isTraced)) {
+    variable_list plain = untraced(outputs);
+    finish(untraced(inputs), plain, record || recordsTraced(inputs));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (plain[i].defined() && !plain[i].is_same(untraced(outputs[i])))
+        outputs[i] = activeTrace() != nullptr ? activeTrace()->wrapped(plain[i]) : plain[i];
+    return;
+  }
   // All checks come before the first change.
   for (const Tensor& output : outputs) {
     if (!record || !output.defined() || !isDifferentiable(output)) continue;
@@ -151,7 +178,8 @@ void CustomNode::finish(const variable_list& inputs, variable_list& outputs, boo
 }
 
 void CustomNode::save() {
-  for (const Tensor& t : context_.to_save_) {
+  for (const Tensor& saved : context_.to_save_) {
+    const Tensor& t = untraced(saved);
     if (!t.defined()) {
       context_.saved_variables_.emplace_back();
       continue;

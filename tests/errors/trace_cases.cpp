@@ -76,6 +76,12 @@ static std::vector<BadInput> tracedCases() {
              },
              bed.a);
        }},
+      {"trace: under a FunctionalizeGuard",
+       {"trace", "FunctionalizeGuard", "TraceOptions::functionalize"},
+       [](Bed& bed) {
+         const FunctionalizeGuard guard;
+         trace([](const Tensor& x) { return x; }, bed.a);
+       }},
       {"trace: set_data",
        {"set_data", "trace() records operators"},
        [](Bed& bed) {

@@ -338,6 +338,42 @@ TEST(Trace, InferenceModeIsASettingToo) {
   EXPECT_TRUE(all.run({ones({2})})[0].is_inference());
 }
 
+struct Cube : autograd::Function<Cube> {
+  static Tensor forward(autograd::AutogradContext* ctx, const Tensor& x) {
+    ctx->save_for_backward({x});
+    return x * x * x;
+  }
+  static autograd::variable_list backward(autograd::AutogradContext* ctx, autograd::variable_list grads) {
+    const Tensor x = ctx->get_saved_variables()[0];
+    return {grads[0] * x * x * 3};
+  }
+};
+
+struct Same : autograd::Function<Same> {
+  static Tensor forward(autograd::AutogradContext*, const Tensor& x) { return x; }
+  static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list grads) {
+    return {grads[0] * 5};
+  }
+};
+
+TEST(Trace, CustomFunctionsAreRecordedForwardAndBackward) {
+  const Tensor w = numbers({3}, 2).requires_grad_();
+  const auto f = [&](const Tensor& x) {
+    const Tensor y = Same::apply(Cube::apply(Same::apply(x) * w));
+    EXPECT_TRUE(y.requires_grad());
+    y.sum().backward();
+    return std::pair{y.detach(), x.grad() + w.grad()};
+  };
+  const Tensor x = numbers({3});
+  const Graph g = trace(f, x.clone().requires_grad_());
+  EXPECT_EQ(g.constants().size(), 1u) << g.print();
+  w.mutable_grad() = Tensor();
+  const auto [y, grad] = f(x.clone().requires_grad_());
+  w.mutable_grad() = Tensor();
+  const std::vector<Tensor> out = g.run({x.clone().requires_grad_()});
+  EXPECT_TRUE(sameBits(out[0], y) && sameBits(out[1], grad)) << g.print();
+}
+
 TEST(Trace, HooksAreRecordedWhereTheyRan) {
   const auto f = [](const Tensor& x) {
     const Tensor y = x.exp();
