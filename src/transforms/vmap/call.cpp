@@ -3,8 +3,8 @@
 #include <shunt/core/log.h>
 #include <shunt/ops.h>
 
-#include <mutex>
-#include <set>
+#include <array>
+#include <atomic>
 
 namespace shunt::levels {
 namespace {
@@ -16,13 +16,22 @@ std::vector<int64_t> frontOrder(int64_t dims, int64_t batch_dim) {
   return order;
 }
 
-void warnOnce(const OperatorHandle& op) {
-  static std::mutex mutex;
-  static std::set<const Operator*> warned;
-  {
-    const std::lock_guard lock(mutex);
-    if (!warned.insert(&op.op()).second) return;
+/// Operators that were warned of, in the order of their first calls. No lock, so fork() has none to take; a program
+/// with more such operators than there is room for isn't warned of the rest.
+constinit std::array<std::atomic<const Operator*>, 256> warned_of{};
+
+/// Whether the operator was new there.
+bool noteWarning(const Operator& op) {
+  for (std::atomic<const Operator*>& slot : warned_of) {
+    const Operator* held = nullptr;
+    if (slot.compare_exchange_strong(held, &op, std::memory_order_relaxed)) return true;
+    if (held == &op) return false;
   }
+  return false;
+}
+
+void warnOnce(const OperatorHandle& op) {
+  if (!noteWarning(op.op())) return;
   detail::logWarning(detail::str("vmap: operator ", op.operator_name(),
                                  " has no rule, so it is called once for each sample, which is slow"));
 }

@@ -244,10 +244,27 @@ void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
 namespace {
 
 // ---- grad ---------------------------------------------------------------------------------------------------------
+/// Whether the level has nothing to do with the call but to pass it on: it computes gradients and records nothing, so
+/// that results are constants here, unless they are tensors of this level that were written.
+bool passesThrough(const OperatorHandle& op, DispatchKeySet keys, const Stack& stack, const Level& level) {
+  if (!level.in_backward || GradMode::is_enabled() || keys.hasAny(kAutocastKeys.functionalities())) return false;
+  const auto& returns = op.schema().returns();
+  if (returns.empty()) return false;
+  if (!returns[0].is_write()) return true;
+  const IValue& self = stack[stack.size() - op.schema().arguments().size()];
+  return !op.schema().isOut() && self.isTensor() && !belongsTo(self.toTensor(), level);
+}
+
 /// Tensors from outside are constants in this level, whatever graph they have there.
 void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const intrusive_ptr<Level>& level = frame.level();
   const auto& arguments = op.schema().arguments();
+  if (passesThrough(op, keys, *stack, *level)) {
+    mapTensors(*stack, arguments.size(),
+               [&](const Tensor& t) { return belongsTo(t, *level) ? storageOf(t).value : t; });
+    const Outside outside;
+    return op.callBoxed(stack);
+  }
   for (size_t i = 0; i < arguments.size(); ++i) {
     IValue& v = peek(*stack, i, arguments.size());
     bool foreign = false;

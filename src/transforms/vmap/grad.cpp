@@ -50,6 +50,15 @@ void GradCall::checkScalar(const Tensor& result) const {
 
 namespace {
 
+struct InBackward {
+  explicit InBackward(Level& level) : level(level), before(std::exchange(level.in_backward, true)) {}
+  ~InBackward() { level.in_backward = before; }
+  InBackward(const InBackward&) = delete;
+  InBackward& operator=(const InBackward&) = delete;
+  Level& level;
+  const bool before;
+};
+
 /// Whether something outside of the innermost level may differentiate what is computed here.
 bool differentiatedOutside(const std::vector<Tensor>& inputs) {
   return std::any_of(inputs.begin(), inputs.end(),
@@ -74,6 +83,7 @@ std::vector<Tensor> GradCall::gradients(const std::vector<Tensor>& outputs, cons
   }
   std::vector<Tensor> result(state_->inputs.size());
   // Formulas look at the grad mode to know whether their results will be differentiated.
+  const InBackward scope(*state_->level);
   if (!roots.empty() && !result.empty())
     result = autograd::grad(roots, state_->inputs, seeds, keep_graph, differentiatedOutside(state_->inputs), true);
   for (size_t i = 0; i < result.size(); ++i)

@@ -13,7 +13,8 @@
 //   - In a vmap level the fallback unwraps, applies the operator's rule outside of the level, and wraps the results.
 //   - In a grad level the call goes on below Batched: Autograd records on this level's wrappers, and Autocast casts
 //     them. The key TransformBack, which only tracked tensors have, stands below both; it unwraps, calls the operator
-//     outside of the level and wraps the results.
+//     outside of the level and wraps the results. While its gradients are computed and nothing
+//     is recorded, calls are made outside at once.
 //   - Composites run inside the level, so that their parts come here one by one.
 // A grad level keeps the thread's settings of the moment it was entered: keys that guards exclude, grad mode, autocast.
 // What runs outside of it runs with those, so that a NoGradGuard inside of a grad's function, and the guards of its
@@ -45,6 +46,7 @@ struct Level : intrusive_ptr_target {
   const Kind kind;
   int64_t size = 0;                            // of a vmap's batch
   Randomness randomness = Randomness::kError;  // of a vmap
+  bool in_backward = false;                    // of a grad: its gradients are being computed
 };
 
 /// The thread's settings that a level keeps.

@@ -136,9 +136,15 @@ std::optional<Tensor> sharedWeight(const Tensor& weight) {
 
 /// What each position counts in a mean: its target's weight, or 0 where it is ignored.
 Tensor countOf(const Positions& p, const Tensor& weight, int64_t ignore_index) {
+  if (!weight.defined()) return toDtype(ops::ne_Scalar::call(p.target, ignore_index), p.values.dtype());
   const Tensor minus_one = ops::full_like::call(p.values, Scalar(-1.0), std::nullopt, std::nullopt, std::nullopt,
                                                 std::nullopt, std::nullopt);
-  return std::get<0>(ops::nll_loss_forward::call(minus_one, p.target, sharedWeight(weight), kNone, ignore_index));
+  return std::get<0>(ops::nll_loss_forward::call(minus_one, p.target, weight, kNone, ignore_index));
+}
+
+/// [batch * rows] summed for each sample.
+Tensor sumOfRows(const Positions& p, const Tensor& t, int64_t batch) {
+  return p.one_row ? t : sumOver(ops::view::call(t, {batch, p.rows}), {1});
 }
 
 }  // namespace
@@ -149,14 +155,13 @@ void nllLoss(BatchedCall& call) {
   if (weight.defined() && call.isBatched(weight)) return loopSilently(call);
   const Positions p(call, call.tensor(0), call.tensor(1), weight);
   const Tensor loss = std::get<0>(ops::nll_loss_forward::call(p.values, p.target, sharedWeight(weight), kNone, ignore));
-  const Tensor by_row = ops::view::call(loss, {call.size, p.rows});
   if (reduction == kNone && !p.one_row) {
-    call.addResult(by_row);
+    call.addResult(ops::view::call(loss, {call.size, p.rows}));
     return call.addResult(
         ops::new_zeros::call(loss, {call.size}, std::nullopt, std::nullopt, std::nullopt, std::nullopt));
   }
-  const Tensor count = sumOver(ops::view::call(countOf(p, weight, ignore), {call.size, p.rows}), {1});
-  const Tensor total = sumOver(by_row, {1});
+  const Tensor count = sumOfRows(p, countOf(p, weight, ignore), call.size);
+  const Tensor total = sumOfRows(p, loss, call.size);
   call.addResult(reduction == kMean ? ops::div_Tensor::call(total, count) : total);
   call.addResult(count);
 }
