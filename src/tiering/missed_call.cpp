@@ -4,11 +4,12 @@
 // Note [Operands that miss]
 // A thunk is made for the kinds of operands that calls had when they were recorded: at first one, that of the call that
 // made the pair hot. Operands of another kind miss: the interpreter's entry runs behind the guard. Hits are not
-// counted. Of a thread's misses every few are sampled, and a sample adds as many as it stands for to the pair's
-// MissCount. When that is due (at a 32nd of the threshold, then at each doubling), the miss is recorded: the entry
-// notes its operands as the interpreter does in the call that makes a pair hot, and the pair is compiled once more,
-// with all kinds seen so far. The new thunk takes the old one's place in one publication, as a second tier's does
-// (Note [Tiers]); its misses count from 0.
+// counted. Of a thread's misses one in 32 is sampled (each one, where few calls make a pair hot), and a sample adds as
+// many as it stands for to the pair's MissCount. When that is due (at a 32nd of the threshold, then at each doubling),
+// the miss is recorded: the entry notes its operands as the interpreter does in the call that makes a pair hot, and the
+// pair is compiled once more, with all kinds seen so far. The new thunk takes the old one's place in one publication,
+// as a second tier's does (Note [Tiers]); its misses count from 0. A thunk without a guard, since none would have let
+// the first call's operands pass, counts all its calls as misses, until a kind is found that has a loop.
 //
 // States of a pair's kinds, under the lock of the pairs (pairs.h):
 //   n kinds, waiting -> asked: the request with n + 1 kinds is queued, or being compiled
@@ -19,10 +20,9 @@
 //
 // MissCount: `misses` and `due` are written by samples of any thread, relaxed: they decide when something is recorded,
 // not what; an addition that meets the reset at a publication may be lost. The exchange of `due` gives each due miss to
-// one thread. A thunk holds the address of its pair's MissCount, pairs are never removed, and a thunk that was replaced
-// adds to it for as long as a call is in it: its epoch's (Note [Thunks and the world]) end is not waited for. The
-// record is the sampling thread's, copied under the pairs' lock, which is only tried: who finds it taken drops the
-// record.
+// one thread. A thunk holds the address of its pair's MissCount; pairs are never removed, so a call that is still in a
+// thunk that was replaced may add to it. The record is the sampling thread's, and is copied under the pairs' lock,
+// which is only tried: a thread that finds it taken drops its record.
 //
 // Settings: the versions are read when the entry is about to run, later than the call began. What the call computed
 // before is no constant of the thunk: the guard compares it (the functor, a dtype that the kernel gave, categories of
@@ -30,8 +30,9 @@
 //
 // Where nothing more can be expected (no guard lets the operands pass, there are four kinds already, or the kind was
 // there and the guard turned it away for its shape) a thunk that nearly all calls miss is retired: the interpreter
-// does the same without the guard. How many calls there were since it was published is known from samples of the calls,
-// or exactly under SHUNT_STATS. The pair counts again, to 16 times the threshold. Not under SHUNT_JIT_KEEP.
+// does the same without the guard. How many calls there were since it was published is known exactly under SHUNT_STATS,
+// and otherwise from samples of the calls, which are rare: then only after 2^24 misses. The pair counts again, to 16
+// times the threshold. Not under SHUNT_JIT_KEEP.
 #include "src/dispatch/thunk.h"
 #include "src/tiering/compiler.h"
 #include "src/tiering/pairs.h"

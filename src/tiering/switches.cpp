@@ -43,8 +43,7 @@ const Switches& switches() {
     readTier(out);
     readStats(out);
     out.period = out.sync || out.threshold <= 16 ? 1 : std::clamp<int64_t>(out.threshold / 4, 16, out.period);
-    out.miss_period =
-        out.period == 1 ? 1 : std::min<int64_t>(out.miss_period, std::max<int64_t>(1, out.threshold / 64));
+    out.miss_period = out.period == 1 ? 1 : std::clamp<int64_t>(out.threshold / 16, 1, out.miss_period);
     return out;
   }());
   return s;
