@@ -30,8 +30,9 @@
 //
 // Where nothing more can be expected (no guard lets the operands pass, there are four kinds already, or the kind was
 // there and the guard turned it away for its shape) a thunk that nearly all calls miss is retired: the interpreter
-// does the same without the guard. How many calls there were since it was published is known from samples of the calls,
-// or exactly under SHUNT_STATS. The pair counts again, to 16 times the threshold. Not under SHUNT_JIT_KEEP.
+// does the same without the guard. How many calls there were since it was published is known exactly under SHUNT_STATS,
+// and otherwise from samples of the calls, which are rare: then only after 2^24 misses. The pair counts again, to 16
+// times the threshold. Not under SHUNT_JIT_KEEP.
 #include "src/dispatch/thunk.h"
 #include "src/tiering/compiler.h"
 #include "src/tiering/pairs.h"

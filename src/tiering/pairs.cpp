@@ -22,8 +22,9 @@ constexpr uint32_t kDoublingsAfterLoss = 4;
 // threshold) the pair is nearly as hot as those that get the second tier anyway.
 constexpr uint32_t kDoublingsAfterFirst = 7;
 constexpr int kMostFailures = 4;  // of a pair's further compiles
-// Of calls in thunks, by samples of about one in 2,048: with eight of them the count is right to about a third.
-constexpr int64_t kLeastSampledMisses = 1 << 14;
+// Where calls in thunks are known from samples: these are as rare as one in 2^20 (timed_call.cpp), and with 16 of them
+// the count is right to about a quarter.
+constexpr int64_t kLeastSampledMisses = 1 << 24;
 // Of misses beside calls that are counted exactly: fewer may be one thing that the program does now and then.
 constexpr int64_t kLeastMisses = 32;
 }  // namespace

@@ -225,8 +225,9 @@ TEST_F(MoreKinds, RelyOnTheSettingsOfEachRecord) {
 TEST_F(MoreKinds, ThatNeverHitEndTheThunk) {
   EXPECT_FALSE(pairs.missesMostly(key, 100, 5000)) << "from here on it counts";
   EXPECT_FALSE(pairs.missesMostly(key, 1100, 6000)) << "too few";
-  EXPECT_FALSE(pairs.missesMostly(key, 100'100, 205'000)) << "half of them hit";
-  EXPECT_TRUE(pairs.missesMostly(key, 1'000'100, 1'000'000));
+  EXPECT_FALSE(pairs.missesMostly(key, 1'000'100, 1'000'000)) << "too few samples";
+  EXPECT_FALSE(pairs.missesMostly(key, 100'000'100, 205'000'000)) << "half of them hit";
+  EXPECT_TRUE(pairs.missesMostly(key, 1'000'000'100, 1'000'000'000));
   pairs.missedMostly(key, "never hits");
   EXPECT_EQ(row().state, PairState::kCounting);
   EXPECT_EQ(row().reason, "never hits");
