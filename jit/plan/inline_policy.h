@@ -41,14 +41,14 @@ class InlinePolicy {
   size_t instructions_ = 0;
 };
 
-/// How the mangled names of functions begin that the policy knows. A test finds each in libshunt's bitcode: one that
-/// nothing has any more would only make thunks slower.
-std::vector<std::string> namesThatArePolicy();
+/// The annotations that the policy knows (Note [Annotated functions], shunt/core/annotate.h), for a test that each is
+/// in use: a role that no function has any more would only make thunks slower.
+std::vector<std::string> rolesOfPolicy();
 
-/// Of those that opgen writes around the kernels of a backend.
-bool isGeneratedKernel(llvm::StringRef mangled);
+/// Whether opgen wrote the function, around kernels.
+bool isGeneratedKernel(llvm::StringRef symbol);
 
-/// Of the sources that chains are made of: wrappers and kernels, and all of other libraries' that came as bitcode.
-bool isChainFunction(llvm::StringRef mangled);
+/// Whether it is part of a chain: a wrapper or a kernel, or any function of another library's bitcode.
+bool isChainFunction(llvm::StringRef symbol);
 
 }  // namespace shunt::jit
