@@ -33,7 +33,9 @@ SHUNT_ALWAYS_INLINE static DispatchKeySet keySetForBackend(BackendComponent back
   return InferenceMode::is_enabled() ? ks.remove(DispatchKey::ADInplaceOrView) : ks;
 }
 
-SHUNT_ANNOTATE("always") DispatchKeySet keySetFor(Device device) { return keySetForBackend(backendOf(device.type())); }
+SHUNT_ANNOTATE("allocation") DispatchKeySet keySetFor(Device device) {
+  return keySetForBackend(backendOf(device.type()));
+}
 
 namespace detail {
 namespace {
@@ -74,7 +76,7 @@ SHUNT_ALWAYS_INLINE intrusive_ptr<TensorImpl> makeInBlock(IntArrayRef sizes, Int
 
 }  // namespace
 
-SHUNT_ANNOTATE("always") void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
+SHUNT_ANNOTATE("allocation") void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
 
 // A function of its own, so that thunks, into which makeCpuTensor is inlined, have nothing of it.
 SHUNT_NOINLINE intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef strides,
@@ -83,7 +85,7 @@ intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef
   return makeInBlock(sizes, strides, dtype);
 }
 
-SHUNT_ANNOTATE("always")
+SHUNT_ANNOTATE("allocation")
 intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
   if (sizes.size() > SizesAndStrides::kInline || !strides.empty()) [[unlikely]]
     return makeCpuTensorOfAnyShape(sizes, strides, dtype);
