@@ -42,8 +42,9 @@ std::vector<Compile> compiledBy(const fs::path& program, const std::string& argu
   std::vector<Compile> out;
   for (const jit::PairStats& p : jit::statsFromJson(text.str()).pairs) {
     if (p.compiles == 0) continue;
-    out.push_back({p.op, p.times});
-    if (p.first_times.total() != 0) out.push_back({p.op, p.first_times});
+    // Without an extraction it is the code of another pair, linked again.
+    if (p.times.extract != 0) out.push_back({p.op, p.times});
+    if (p.first_times.extract != 0) out.push_back({p.op, p.first_times});
   }
   return out;
 }
