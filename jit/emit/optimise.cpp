@@ -54,8 +54,8 @@ llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches
   llvm::PassBuilder builder(machine.get());
   Analyses analyses(builder, target.triple());
   flatten(module, analyses.module);
+  if (tier == Tier::kSecond) inlinePipeline().run(module, analyses.module);
   const bool quick = tier == Tier::kFirst || !hasLoops(module);
-  if (!quick) inlinePipeline().run(module, analyses.module);
   giveBack(module);
   analyses.module.invalidate(module, llvm::PreservedAnalyses::none());
   (quick ? quickPipeline() : functionPipeline()).run(module, analyses.module);
