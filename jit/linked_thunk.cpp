@@ -9,8 +9,8 @@
 namespace shunt::jit {
 
 llvm::Expected<intrusive_ptr<LinkedThunk>> LinkedThunk::make(std::unique_ptr<llvm::MemoryBuffer> object,
-                                                             const Plan& plan, const Reliance& reliance,
-                                                             const PlanSymbols& symbols) {
+                                                             const std::string& function, const Plan& plan,
+                                                             const Reliance& reliance, const PlanSymbols& symbols) {
   const std::string name = debugName(plan), copy = gdbWanted() ? object->getBuffer().str() : std::string();
   SectionAddresses sections;
   auto thunk = make_intrusive<LinkedThunk>();
@@ -21,8 +21,8 @@ llvm::Expected<intrusive_ptr<LinkedThunk>> LinkedThunk::make(std::unique_ptr<llv
   };
   auto linked = link(std::move(object), resolve, gdbWanted() ? &sections : nullptr);
   if (!linked) return linked.takeError();
-  const uint64_t address = linked->address(name);
-  if (address == 0) return llvm::createStringError("the object has no function %s", name.c_str());
+  const uint64_t address = linked->address(function);
+  if (address == 0) return llvm::createStringError("the object has no function %s", function.c_str());
   addToPerfMap(*linked, name);
   thunk->linked_ = std::move(*linked);
   if (gdbWanted()) thunk->gdb_ = GdbObject(copy, sections);

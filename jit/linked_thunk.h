@@ -11,9 +11,10 @@ namespace shunt::jit {
 
 class LinkedThunk final : public Thunk {
  public:
-  /// Links the object, whose function has the plan's debug name, and tells perf and gdb if they want to know. Not
-  /// published.
-  static llvm::Expected<intrusive_ptr<LinkedThunk>> make(std::unique_ptr<llvm::MemoryBuffer> object, const Plan& plan,
+  /// Links the object with its function of that name, and tells perf and gdb, if they want to know, the plan's debug
+  /// name. Not published.
+  static llvm::Expected<intrusive_ptr<LinkedThunk>> make(std::unique_ptr<llvm::MemoryBuffer> object,
+                                                         const std::string& function, const Plan& plan,
                                                          const Reliance& reliance, const PlanSymbols& symbols);
   size_t bytes() const { return linked_.bytes(); }
 

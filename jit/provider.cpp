@@ -4,6 +4,7 @@
 #include "jit/bitcode/source_cache.h"
 #include "jit/cache/cache_key.h"
 #include "jit/cache/process_addresses.h"
+#include "jit/cache/recent_objects.h"
 #include "jit/cache/thunk_cache.h"
 #include "jit/debug/debug_name.h"
 #include "jit/emit/count_calls.h"
@@ -11,6 +12,7 @@
 #include "jit/emit/optimise.h"
 #include "jit/emit/planned_calls.h"
 #include "jit/emit/thunk_module.h"
+#include "jit/host/debug_switches.h"
 #include "jit/host/fatal_errors.h"
 #include "jit/linked_thunk.h"
 #include "jit/plan/plan.h"
@@ -119,7 +121,7 @@ class LlvmProvider final : public Provider {
       if (load(second, symbols, keyOf(second, symbols), result, watch)) return;
     }
     const std::string key = keyOf(plan, symbols);
-    if (load(plan, symbols, key, result, watch)) return;
+    if (load(plan, symbols, key, result, watch) || reuse(plan, symbols, result, watch)) return;
 
     const Dump dump(plan);
     SourceCache& cache = sources();
@@ -172,14 +174,18 @@ class LlvmProvider final : public Provider {
     job.dump.assembly(extraction.module());
     extraction.module().getFunction(kThunkName)->setName(debugName(plan));
     std::optional<CachedObject> cached = portable(job, reliance, extraction.module());
+    const std::string code_key =
+        holdsProcessAddress(extraction.module(), job.symbols) ? "" : codeKeyOf(plan, job.symbols);
     auto object = generate(extraction.module());
     if (!object) return fail(job, object.takeError());
     job.watch.lap(result.times.generate);
+    if (!code_key.empty())
+      recent_.add(code_key, {debugName(plan), usedChains(reliance), (*object)->getBuffer().str(), result.worth_again});
     if (cached) {
       cached->object = (*object)->getBuffer().str();
       cached->worth_again = result.worth_again;
     }
-    auto thunk = LinkedThunk::make(std::move(*object), plan, reliance, job.symbols);
+    auto thunk = LinkedThunk::make(std::move(*object), debugName(plan), plan, reliance, job.symbols);
     if (!thunk) return fail(job, thunk.takeError());
     (*thunk)->worth_again = result.worth_again;
     publishThunk(std::move(*thunk), result);
@@ -251,8 +257,8 @@ class LlvmProvider final : public Provider {
     watch.lap(result.times.cache);
     if (found.answer != CacheAnswer::kLoaded) return false;
     const auto reliance = relianceOn(plan, found.object.chains);
-    auto thunk = reliance ? LinkedThunk::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false), plan,
-                                              *reliance, symbols)
+    auto thunk = reliance ? LinkedThunk::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false),
+                                              debugName(plan), plan, *reliance, symbols)
                           : llvm::createStringError("it inlines operators that the plan doesn't have");
     if (thunk) {
       result.plan = plan.print(*reliance);
@@ -264,6 +270,32 @@ class LlvmProvider final : public Provider {
     result.cache = CacheAnswer::kRejected;
     result.cache_problem = llvm::toString(thunk.takeError());
     return false;
+  }
+
+  /// Among recent_; "" where people want to see every compile, the disk cache keeps them, or code depends on more.
+  static std::string codeKeyOf(const Plan& plan, const PlanSymbols& symbols) {
+    if (Dump::wanted() || gdbWanted() || perfWanted()) return "";
+    if (!plan.request.cache.empty() || plan.usesOtherLibraries()) return "";
+    auto key = codeKey(plan, symbols);
+    if (key) return std::move(*key);
+    llvm::consumeError(key.takeError());
+    return "";
+  }
+
+  /// Whether an object that was compiled for another pair, or for this one before, is the plan's code too.
+  bool reuse(const Plan& plan, const PlanSymbols& symbols, CompileResult& result, Stopwatch& watch) {
+    const std::string key = codeKeyOf(plan, symbols);
+    const RecentObjects::Object* found = key.empty() ? nullptr : recent_.find(key);
+    const auto reliance = found != nullptr ? relianceOn(plan, found->chains) : std::nullopt;
+    if (!reliance) return false;
+    auto thunk = LinkedThunk::make(llvm::MemoryBuffer::getMemBufferCopy(found->object, ""), found->function, plan,
+                                   *reliance, symbols);
+    if (!thunk) return llvm::consumeError(thunk.takeError()), false;
+    result.plan = plan.print(*reliance) + "  code: as compiled before for the same plan\n";
+    (*thunk)->worth_again = result.worth_again = found->worth_again;
+    publishThunk(std::move(*thunk), result);
+    watch.lap(result.times.link);
+    return true;
   }
 
   static void publishThunk(intrusive_ptr<LinkedThunk> thunk, CompileResult& result) {
@@ -296,7 +328,9 @@ class LlvmProvider final : public Provider {
   // A cache grows by what contexts keep of each compile: 1 to 2 MB in so many.
   static constexpr unsigned kCompilesPerCache = 256;
   std::unique_ptr<SourceCache> sources_;
+  static constexpr size_t kRecentBytes = size_t{4} << 20;  // some 500 objects with their keys
   ThunkCache cache_;
+  RecentObjects recent_{kRecentBytes};
   unsigned compiles_ = 0;
   bool logged_failure_ = false;
 };

@@ -28,8 +28,20 @@ struct Compile {
   jit::CompileTimes times;
 };
 
-/// What a program compiled, from its report: each pair's last compile, and the one of the first tier before it.
-std::vector<Compile> compiledBy(const fs::path& program, const std::string& arguments, const std::string& settings) {
+struct Compiles {
+  std::vector<Compile> all;
+  size_t reused = 0;  // beside them: thunks that are another pair's code, linked again
+
+  void add(const std::string& op, const jit::CompileTimes& times) {
+    if (times.extract != 0)
+      all.push_back({op, times});
+    else
+      reused += times.total() != 0;
+  }
+};
+
+/// Adds what a program compiled, from its report: each pair's last compile, and the one of the first tier before it.
+void addCompiles(const fs::path& program, const std::string& arguments, const std::string& settings, Compiles& out) {
   const fs::path report = fs::temp_directory_path() / ("shunt-bars-" + std::to_string(getpid()) + ".json");
   const std::string command = "SHUNT_JIT_CACHE=off SHUNT_STATS='" + report.string() + "' " + settings + " '" +
                               program.string() + "' " + arguments + " >/dev/null 2>&1";
@@ -39,13 +51,11 @@ std::vector<Compile> compiledBy(const fs::path& program, const std::string& argu
   fs::remove(report);
   // 1 is the program's own verdict on what it computed, which is not what is measured here.
   if (!WIFEXITED(status) || WEXITSTATUS(status) > 1) throw std::runtime_error("failed: " + command);
-  std::vector<Compile> out;
   for (const jit::PairStats& p : jit::statsFromJson(text.str()).pairs) {
     if (p.compiles == 0) continue;
-    out.push_back({p.op, p.times});
-    if (p.first_times.total() != 0) out.push_back({p.op, p.first_times});
+    out.add(p.op, p.times);
+    out.add(p.op, p.first_times);
   }
-  return out;
 }
 
 double quantile(const std::vector<Compile>& sorted, double q) {
@@ -72,25 +82,27 @@ void compileTimeBars() {
   const char* const kP95 = "compile time of a thunk, 95th percentile, ms of CPU";
   if (!wanted(kMedian) && !wanted(kP95)) return;
   const fs::path folder = programFolder();
-  std::vector<Compile> compiles;
+  Compiles found;
   std::string missing;
   const auto take = [&](const char* name, const char* arguments, const char* settings) {
     if (!fs::exists(folder / name)) {
       missing += std::string("; ") + name + " is not built";
       return;
     }
-    for (Compile& c : compiledBy(folder / name, arguments, settings)) compiles.push_back(std::move(c));
+    addCompiles(folder / name, arguments, settings, found);
   };
   take("digits", "--epochs 1", "SHUNT_JIT_THRESHOLD=16");
   take("diff_test", "--cases 2", "SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1");
   // The bars are about the compiles of both.
+  std::vector<Compile>& compiles = found.all;
   if (compiles.empty() || !missing.empty()) {
     for (const auto& [what, most] : {std::pair{kMedian, 12.0}, {kP95, 20.0}})
       printRow({what, kNoFigure, most, missing.empty() ? "nothing was compiled" : missing.substr(2)});
     return;
   }
   std::ranges::sort(compiles, {}, [](const Compile& c) { return c.times.total(); });
-  const std::string of = std::to_string(compiles.size()) + " compiles";
+  const std::string of = std::to_string(compiles.size()) + " compiles, " + std::to_string(found.reused) +
+                         " thunks of code compiled before";
   printRow({kMedian, quantile(compiles, 0.5), 12, of + "; means: " + phasesOf(compiles)});
   const std::vector<Compile> slow(compiles.begin() + static_cast<ptrdiff_t>(compiles.size() * 95 / 100),
                                   compiles.end());

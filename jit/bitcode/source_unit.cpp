@@ -4,8 +4,27 @@
 
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/DebugInfo.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
 
 namespace shunt::jit {
+
+namespace {
+
+/// What inlining in the library's compile left about arguments that don't alias. Every copy of a function, of which a
+/// thunk takes two or three, would need scopes of its own, and thunks come out the same without.
+void dropAliasScopes(llvm::Function& function) {
+  for (llvm::Instruction& i : llvm::make_early_inc_range(llvm::instructions(function))) {
+    if (llvm::isa<llvm::NoAliasScopeDeclInst>(i)) {
+      i.eraseFromParent();
+    } else if (i.hasMetadata()) {
+      i.setMetadata(llvm::LLVMContext::MD_alias_scope, nullptr);
+      i.setMetadata(llvm::LLVMContext::MD_noalias, nullptr);
+    }
+  }
+}
+
+}  // namespace
 
 llvm::Expected<std::unique_ptr<SourceUnit>> SourceUnit::open(llvm::StringRef bitcode, uint32_t number, Binding& binding,
                                                              llvm::LLVMContext& context) {
@@ -24,6 +43,7 @@ llvm::Expected<const References*> SourceUnit::references(llvm::Function& functio
   if (const auto known = references_.find(&function); known != references_.end()) return &known->second;
   if (llvm::Error error = function.materialize()) return std::move(error);
   if (source_->debug_compile_units_begin() != source_->debug_compile_units_end()) llvm::stripDebugInfo(function);
+  dropAliasScopes(function);
   return &(references_[&function] = findReferences(function));
 }
 

@@ -119,16 +119,24 @@ const std::string& processKey() {
   return key;
 }
 
-llvm::Expected<std::string> cacheKey(const Plan& plan, const PlanSymbols& symbols) {
-  std::string key = processKey();
-  if (key.empty()) return unknown("libshunt or libshunt_jit has no build id");
+llvm::Expected<std::string> codeKey(const Plan& plan, const PlanSymbols& symbols) {
+  std::string key;
   if (llvm::Error error = addChain(key, plan)) return std::move(error);
   if (llvm::Error error = addKinds(key, plan)) return std::move(error);
-  Line(key, "signature").number(plan.request.signature);
   Line(key, "tier").number(static_cast<uint64_t>(plan.request.tier));
   for (const Chain& chain : plan.inner)
     if (llvm::Error error = addChain(key, chain)) return std::move(error);
   Line(key, "places").text(symbols.print());
+  return key;
+}
+
+llvm::Expected<std::string> cacheKey(const Plan& plan, const PlanSymbols& symbols) {
+  const std::string& process = processKey();
+  if (process.empty()) return unknown("libshunt or libshunt_jit has no build id");
+  auto code = codeKey(plan, symbols);
+  if (!code) return code.takeError();
+  std::string key = process + *code;
+  Line(key, "signature").number(plan.request.signature);
   return key;
 }
 

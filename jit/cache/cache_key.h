@@ -25,6 +25,9 @@ namespace shunt::jit {
 const std::string& processKey();
 /// Fails, and says why, for a plan that depends on what another process can't be asked about.
 llvm::Expected<std::string> cacheKey(const Plan& plan, const PlanSymbols& symbols);
+/// The same for this process alone, without the signature: code depends on what was recorded, which is in the key, and
+/// on nothing else of the operands.
+llvm::Expected<std::string> codeKey(const Plan& plan, const PlanSymbols& symbols);
 
 /// What a key says after its process's part; "" where it has no such line.
 std::string lineOf(const std::string& key, const std::string& name);

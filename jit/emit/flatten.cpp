@@ -5,7 +5,6 @@
 
 #include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/PassManager.h>
-#include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
@@ -47,7 +46,7 @@ void inlineEverywhere(llvm::Function& f) {
 }
 
 /// Whether something was inlined into a function that stays.
-bool inlineMarked(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
+bool inlineMarked(llvm::Module& module) {
   bool found = false;
   for (const llvm::Function& f : module) {
     if (!f.hasFnAttribute(llvm::Attribute::AlwaysInline)) continue;
@@ -58,7 +57,8 @@ bool inlineMarked(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
   if (!found) return false;
   for (llvm::Function& f : module)
     if (f.hasFnAttribute(llvm::Attribute::AlwaysInline) && !f.isDeclaration()) inlineEverywhere(f);
-  llvm::GlobalDCEPass().run(module, analyses);
+  for (llvm::Function& f : llvm::make_early_inc_range(module))
+    if (f.hasLocalLinkage() && f.use_empty()) f.eraseFromParent();
   return true;
 }
 
@@ -82,7 +82,7 @@ void flatten(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
   const int most_idle = module.getNamedGlobal(kValidityName) != nullptr ? 2 : 0;
   int idle = 0;
   const auto round = [&] {
-    idle = inlineMarked(module, analyses) ? 0 : idle + 1;
+    idle = inlineMarked(module) ? 0 : idle + 1;
     if (idle > most_idle) return false;
     fold(module, analyses);
     analyses.invalidate(module, llvm::PreservedAnalyses::none());

@@ -7,6 +7,10 @@
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <mutex>
+#include <utility>
+#include <vector>
+
 namespace shunt::jit {
 namespace {
 
@@ -19,24 +23,69 @@ llvm::Error checkNoWritableData(const llvm::Module& module) {
   return llvm::Error::success();
 }
 
+// The code generator's passes, set up once for many modules: that takes half a millisecond, and more to tear down. One
+// run at a time.
+class Generator {
+ public:
+  /// Null where LLVM can't write objects for the target.
+  static std::unique_ptr<Generator> make() {
+    auto made = std::make_unique<Generator>();
+    llvm::TargetLibraryInfoImpl library{llvm::Triple(HostTarget::instance().triple())};
+    library.disableAllFunctions();
+    made->passes_.add(new llvm::TargetLibraryInfoWrapperPass(library));
+    const bool failed = made->machine_->addPassesToEmitFile(made->passes_, made->out_, nullptr,
+                                                            llvm::CodeGenFileType::ObjectFile, /*DisableVerify=*/true);
+    return failed ? nullptr : std::move(made);
+  }
+
+  llvm::SmallVector<char, 0> run(llvm::Module& module) {
+    passes_.run(module);
+    return std::exchange(object_, {});
+  }
+
+ private:
+  const HostTarget::Machine machine_ = HostTarget::instance().makeMachine();
+  llvm::SmallVector<char, 0> object_;
+  llvm::raw_svector_ostream out_{object_};
+  llvm::legacy::PassManager passes_;
+};
+
+// Those that no thread is using. A generator that an error leaves half-way in a module never comes back.
+class Generators {
+ public:
+  static Generators& instance() {
+    static auto* const made = new Generators;  // never destroyed: the compiler's thread may still be running
+    return *made;
+  }
+  std::unique_ptr<Generator> take() {
+    {
+      std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        auto taken = std::move(idle_.back());
+        idle_.pop_back();
+        return taken;
+      }
+    }
+    return Generator::make();
+  }
+  void giveBack(std::unique_ptr<Generator> generator) {
+    std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(generator));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Generator>> idle_;  // guarded by mutex_
+};
+
 }  // namespace
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module) {
   if (llvm::Error error = checkNoWritableData(module)) return std::move(error);
-  const HostTarget& target = HostTarget::instance();
-  const HostTarget::Machine machine = target.makeMachine();
-  llvm::SmallVector<char, 0> object;
-  {
-    llvm::raw_svector_ostream out(object);
-    llvm::legacy::PassManager passes;
-    llvm::TargetLibraryInfoImpl library{llvm::Triple(target.triple())};
-    library.disableAllFunctions();
-    passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
-    if (machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile, /*DisableVerify=*/true)) {
-      return llvm::createStringError("LLVM can't write objects for this target");
-    }
-    passes.run(module);
-  }
+  auto generator = Generators::instance().take();
+  if (generator == nullptr) return llvm::createStringError("LLVM can't write objects for this target");
+  llvm::SmallVector<char, 0> object = generator->run(module);
+  Generators::instance().giveBack(std::move(generator));
   return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), module.getModuleIdentifier(),
                                                          /*RequiresNullTerminator=*/false);
 }

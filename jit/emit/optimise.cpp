@@ -7,10 +7,10 @@
 #include "jit/passes/shared_constants.h"
 #include "jit/passes/thread_local.h"
 
+#include <llvm/Analysis/CFG.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
-#include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 
 namespace shunt::jit {
@@ -36,6 +36,16 @@ struct Analyses {
   }
 };
 
+/// Whether what flattening left in the module has any.
+bool hasLoops(llvm::Module& module) {
+  return llvm::any_of(module, [](llvm::Function& f) {
+    if (f.isDeclaration() || f.hasLocalLinkage()) return false;
+    llvm::SmallVector<std::pair<const llvm::BasicBlock*, const llvm::BasicBlock*>, 4> back_edges;
+    llvm::FindFunctionBackedges(f, back_edges);
+    return !back_edges.empty();
+  });
+}
+
 }  // namespace
 
 llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches, Tier tier) {
@@ -45,9 +55,10 @@ llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches
   Analyses analyses(builder, target.triple());
   flatten(module, analyses.module);
   if (tier == Tier::kSecond) inlinePipeline().run(module, analyses.module);
+  const bool quick = tier == Tier::kFirst || !hasLoops(module);
   giveBack(module);
   analyses.module.invalidate(module, llvm::PreservedAnalyses::none());
-  (tier == Tier::kFirst ? quickPipeline() : functionPipeline()).run(module, analyses.module);
+  (quick ? quickPipeline() : functionPipeline()).run(module, analyses.module);
   auto taken = takeRedispatches(module);
   if (redispatches != nullptr) *redispatches = std::move(taken);
 
@@ -58,12 +69,7 @@ llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches
   analyses.function.clear();
   analyses.loop.clear();
   llvm::ModulePassManager passes;
-  if (tier == Tier::kSecond) {
-    llvm::FunctionPassManager cleanup;
-    cleanup.addPass(llvm::EarlyCSEPass());
-    cleanup.addPass(llvm::InstCombinePass());
-    passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(cleanup)));
-  }
+  if (!quick) passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::EarlyCSEPass()));
   passes.addPass(llvm::GlobalDCEPass());  // operators' states that were folded away, of 4 KB each
   passes.run(module, analyses.module);
   if (llvm::Error error = shareConstants(module)) return error;

@@ -2,6 +2,9 @@
 
 #include "jit/emit/image.h"
 
+#include <shunt/core/missed_call.h>
+#include <shunt/core/op_state.h>
+
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/Instructions.h>
@@ -12,39 +15,37 @@ namespace {
 
 static_assert(sizeof(TableEntry) % sizeof(void*) == 0);
 constexpr llvm::StringLiteral kSnapshotPrefix = "shunt.snapshot.";
-constexpr llvm::StringLiteral kCall = "4callE", kCallPlanned = "11callPlannedE", kRedispatch = "10redispatchE",
-                              kRedispatchPlanned = "17redispatchPlannedE";
-constexpr const char* kPlannedState = "_ZN5shunt6detail12plannedStateERKNS_8OperatorE";
-constexpr const char* kPlannedKeys = "_ZN5shunt6detail11plannedKeysERKNS_8OperatorE";
-constexpr const char* kPlannedMisses = "_ZN5shunt6detail13plannedMissesEv";
-constexpr const char* kPlannedValidity = "_ZN5shunt6detail15plannedValidityEv";
+// Roles of entry points: Note [Annotated functions] (shunt/core/annotate.h).
+constexpr const char *kCall = "call", *kCallPlanned = "call_planned", *kRedispatch = "redispatch",
+                     *kRedispatchPlanned = "redispatch_planned";
 
-/// shunt::ops::X::, mangled, of the dictionary's operator X; "" for others.
-std::string scopeOf(const Chain& chain) {
-  const auto symbol = HostSymbols::instance().name(reinterpret_cast<uint64_t>(chain.op.op));
-  llvm::StringRef scope = symbol ? llvm::StringRef(*symbol) : llvm::StringRef();
-  return scope.consume_back("6symbolE") ? scope.str() : "";
+/// The name of a function of the library or of an operator.
+template <class T>
+llvm::StringRef symbolOf(T* address) {
+  const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(address));
+  return name ? llvm::StringRef(*name) : llvm::StringRef();
+}
+
+/// The entry point in this role; "" where the operator is not of the dictionary.
+llvm::StringRef entryPoint(const Chain& chain, const char* role) {
+  if (symbolOf(chain.op.op).empty()) return "";
+  return HostSymbols::instance().annotated(std::string(role) + ":" + chain.op.name);
 }
 
 /// Calls of the operator's entry point `from` become calls of `to`, which comes with its body and is made ready by
 /// `prepare`. Whether there were any.
 llvm::Expected<bool> putEntryPoint(
-    const Chain& chain, Extraction& extraction, llvm::StringRef from, llvm::StringRef to, const Functions& others = {},
+    const Chain& chain, Extraction& extraction, const char* from, const char* to, const Functions& others = {},
     llvm::function_ref<llvm::Error(llvm::Function&)> prepare = [](llvm::Function&) { return llvm::Error::success(); }) {
-  const std::string scope = scopeOf(chain);
-  if (scope.empty()) return false;
-  bool found = false;
-  for (llvm::Function* f : extraction.declarations()) {
-    llvm::StringRef rest = f->getName();
-    if (!rest.consume_front(scope) || !rest.consume_front(from)) continue;
-    auto planned = extraction.import((scope + to + rest).str());
-    if (!planned) return planned.takeError();
-    if (auto e = prepare(**planned)) return std::move(e);
-    (*planned)->addFnAttr(llvm::Attribute::AlwaysInline);
-    redirectCalls(*f, **planned, others);
-    found = true;
-  }
-  return found;
+  const llvm::StringRef name = entryPoint(chain, from);
+  llvm::Function* f = name.empty() ? nullptr : extraction.module().getFunction(name);
+  if (f == nullptr || !f->isDeclaration() || f->use_empty()) return false;
+  auto planned = extraction.import(entryPoint(chain, to));
+  if (!planned) return planned.takeError();
+  if (auto e = prepare(**planned)) return std::move(e);
+  (*planned)->addFnAttr(llvm::Attribute::AlwaysInline);
+  redirectCalls(*f, **planned, others);
+  return true;
 }
 
 /// `is_inner`: its top kernel is reached through the table too.
@@ -55,8 +56,8 @@ llvm::Constant* makeSnapshot(const Chain& chain, const ChainUse& use, const Plan
   Image image(context, chain.op.image);
   // An OpState begins with its operator. Where that has a symbol, sources name it so, and two names would be two
   // objects.
-  const auto operator_name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(chain.op.op));
-  llvm::Constant* named = operator_name ? extraction.hostAddress(llvm::StringRef(*operator_name)) : nullptr;
+  const llvm::StringRef operator_name = symbolOf(chain.op.op);
+  llvm::Constant* named = !operator_name.empty() ? extraction.hostAddress(operator_name) : nullptr;
   image.put(0, named != nullptr ? named : symbols.constant(module, chain.op.op));
   for (size_t slot = 0; slot < chain.op.table.size(); ++slot) {
     const TableEntry& e = chain.op.table[slot];
@@ -82,10 +83,10 @@ llvm::Constant* makeSnapshot(const Chain& chain, const ChainUse& use, const Plan
   return global;
 }
 
-/// What a call of `name` is known to return: `known(call)`, null for a call that is none of ours.
-template <class Known>
-void replaceCalls(llvm::Module& module, const char* name, Known&& known) {
-  llvm::Function* f = module.getFunction(name);
+/// What a call of the library's `function` is known to return: `known(call)`, null for a call that is none of ours.
+template <class Function, class Known>
+void replaceCalls(llvm::Module& module, Function* function, Known&& known) {
+  llvm::Function* f = module.getFunction(symbolOf(function));
   if (f == nullptr) return;
   for (llvm::User* user : llvm::make_early_inc_range(f->users())) {
     auto* call = llvm::cast<llvm::CallBase>(user);
@@ -99,9 +100,9 @@ void replaceCalls(llvm::Module& module, const char* name, Known&& known) {
   }
 }
 
-bool isOf(const llvm::CallBase& call, const std::string& scope) {
+bool isOf(const llvm::CallBase& call, llvm::StringRef operator_name) {
   const auto* symbol = llvm::dyn_cast<llvm::GlobalVariable>(call.getArgOperand(0));
-  return symbol != nullptr && symbol->getName() == scope + "6symbolE";
+  return symbol != nullptr && symbol->getName() == operator_name;
 }
 
 /// Behind the comparison with the planned keys, the compared ones are a constant: the library's compile took one for
@@ -124,17 +125,17 @@ void putKnownKeys(llvm::CallBase& planned, llvm::Constant& keys) {
 
 void putChain(const Chain& chain, const ChainUse& use, const PlanSymbols& symbols, Extraction& extraction,
               bool is_inner) {
-  const std::string scope = scopeOf(chain);
-  if (scope.empty()) return;
+  const llvm::StringRef name = symbolOf(chain.op.op);
+  if (name.empty()) return;
   llvm::Module& module = extraction.module();
   llvm::Constant* snapshot = nullptr;
-  replaceCalls(module, kPlannedState, [&](const llvm::CallBase& call) -> llvm::Constant* {
-    if (!isOf(call, scope)) return nullptr;
+  replaceCalls(module, &shunt::detail::plannedState, [&](const llvm::CallBase& call) -> llvm::Constant* {
+    if (!isOf(call, name)) return nullptr;
     if (snapshot == nullptr) snapshot = makeSnapshot(chain, use, symbols, extraction, is_inner);
     return snapshot;
   });
-  replaceCalls(module, kPlannedKeys, [&](llvm::CallBase& call) -> llvm::Constant* {
-    if (!isOf(call, scope)) return nullptr;
+  replaceCalls(module, &shunt::detail::plannedKeys, [&](llvm::CallBase& call) -> llvm::Constant* {
+    if (!isOf(call, name)) return nullptr;
     auto* keys = llvm::ConstantInt::get(call.getType(), chain.keys.raw());
     putKnownKeys(call, *keys);
     return keys;
@@ -152,13 +153,7 @@ void redirectCalls(llvm::Function& from, llvm::Function& to, const Functions& ot
   }
 }
 
-std::vector<std::string> namesThatAreReplaced() {
-  return {kPlannedState, kPlannedKeys, kPlannedValidity, kPlannedMisses};
-}
-
-std::vector<std::string> entryPointNames() {
-  return {kCall.str(), kCallPlanned.str(), kRedispatch.str(), kRedispatchPlanned.str()};
-}
+std::vector<std::string> entryPointRoles() { return {kCall, kCallPlanned, kRedispatch, kRedispatchPlanned}; }
 
 llvm::Error putPlannedRedispatch(const Plan& plan, uint64_t place, Extraction& extraction, const Functions& others) {
   const Chain& chain = *plan.chain(place);
@@ -174,13 +169,11 @@ llvm::Expected<bool> putPlannedCall(const Chain& chain, Extraction& extraction) 
 void sharePlannedCalls(const Plan& plan, const Reliance& reliance, llvm::Module& module) {
   for (size_t i = 0; i < plan.inner.size(); ++i) {
     if (!reliance[i + 1].used) continue;
-    const std::string name = scopeOf(plan.inner[i]) + kCallPlanned.str();
-    for (llvm::Function& f : module) {
-      if (f.isDeclaration() || !f.getName().starts_with(name) || f.hasOneUse()) continue;
-      f.removeFnAttr(llvm::Attribute::AlwaysInline);
-      f.addFnAttr(llvm::Attribute::NoInline);
-      f.setLinkage(llvm::GlobalValue::ExternalLinkage);  // as what flatten() works on
-    }
+    llvm::Function* f = module.getFunction(entryPoint(plan.inner[i], kCallPlanned));
+    if (f == nullptr || f->isDeclaration() || f->hasOneUse()) continue;
+    f->removeFnAttr(llvm::Attribute::AlwaysInline);
+    f->addFnAttr(llvm::Attribute::NoInline);
+    f->setLinkage(llvm::GlobalValue::ExternalLinkage);  // as what flatten() works on
   }
 }
 
@@ -190,14 +183,14 @@ void putPlans(const Plan& plan, const Reliance& reliance, Extraction& extraction
     if (reliance[place].used)
       putChain(*plan.chain(place), reliance[place], symbols, extraction, /*is_inner=*/place != 0);
   llvm::Module& module = extraction.module();
-  replaceCalls(module, kPlannedValidity, [&](const llvm::CallBase&) {
+  replaceCalls(module, &shunt::detail::plannedValidity, [&](const llvm::CallBase&) {
     return module.getOrInsertGlobal(kValidityName, llvm::Type::getInt8Ty(module.getContext()));
   });
 }
 
 void putMissCount(const Plan& plan, llvm::Module& module) {
   llvm::Constant* misses = PlanSymbols(plan).constant(module, plan.request.misses);
-  replaceCalls(module, kPlannedMisses, [&](const llvm::CallBase&) { return misses; });
+  replaceCalls(module, &shunt::detail::plannedMisses, [&](const llvm::CallBase&) { return misses; });
 }
 
 std::string unfolded(llvm::Module& module) {

@@ -24,10 +24,8 @@ inline constexpr llvm::StringLiteral kValidityName = "shunt.validity";
 /// Functions of a module.
 using Functions = llvm::SmallPtrSet<const llvm::Function*, 32>;
 
-/// The functions whose calls putPlans answers, and what the entry points in an operator's scope are called: mangled,
-/// for a test that libshunt still has them.
-std::vector<std::string> namesThatAreReplaced();
-std::vector<std::string> entryPointNames();
+/// The roles of entry points (Note [Annotated functions], shunt/core/annotate.h), for a test that operators have them.
+std::vector<std::string> entryPointRoles();
 
 /// Redispatches of the operator of the plan's chain at this place look into what putPlans will put there, and are
 /// noted. Not those in `others`, which are not of the chain: outside of a call of its operator a redispatch is a call

@@ -8,11 +8,14 @@
 namespace shunt::jit {
 
 struct HostSymbolTable {
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
+
+  static constexpr uint32_t kNoAnnotation = UINT32_MAX;
 
   struct Symbol {
-    uint32_t name;    // offset in the names, which end with a zero byte each
-    int32_t address;  // distance from this field; 0: libshunt exports it, so the dynamic linker knows its address
+    uint32_t name;        // offset in the names, which end with a zero byte each
+    int32_t address;      // distance from this field; 0: libshunt exports it, so the dynamic linker knows its address
+    uint32_t annotation;  // offset in the names; kNoAnnotation: none
   };
   struct ThreadLocal {
     uint32_t name;

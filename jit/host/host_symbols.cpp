@@ -58,6 +58,19 @@ struct HostSymbols::State {
   std::once_flag sorted;
   std::vector<std::pair<uint64_t, uint32_t>> by_address;  // constant once sorted: address, index of the symbol
 
+  std::once_flag by_annotation_made;
+  std::unordered_map<std::string_view, std::string_view> by_annotation;  // constant once made; of several, one
+
+  const char* annotationOf(const HostSymbolTable::Symbol& symbol) const {
+    return symbol.annotation != HostSymbolTable::kNoAnnotation ? names + symbol.annotation : "";
+  }
+
+  void sortByAnnotation() {
+    for (uint32_t i = 0; i < table.symbol_count; ++i)
+      if (symbols[i].annotation != HostSymbolTable::kNoAnnotation)
+        by_annotation.emplace(annotationOf(symbols[i]), names + symbols[i].name);
+  }
+
   uint64_t dynamicAddress(std::string_view name) {
     std::string key(name);
     std::lock_guard lock(mutex);
@@ -118,6 +131,17 @@ std::optional<std::string_view> HostSymbols::name(uint64_t address) const {
     return std::nullopt;  // or another library's function of a name that means libshunt's here
   }
   return info.dli_sname;
+}
+
+std::string_view HostSymbols::annotation(std::string_view name) const {
+  const HostSymbolTable::Symbol* symbol = find(state_->symbols, state_->table.symbol_count, state_->names, name);
+  return symbol != nullptr ? state_->annotationOf(*symbol) : "";
+}
+
+std::string_view HostSymbols::annotated(std::string_view annotation) const {
+  std::call_once(state_->by_annotation_made, [this] { state_->sortByAnnotation(); });
+  const auto found = state_->by_annotation.find(annotation);
+  return found != state_->by_annotation.end() ? found->second : std::string_view();
 }
 
 std::optional<int64_t> HostSymbols::tls_offset(std::string_view name) const {

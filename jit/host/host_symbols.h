@@ -28,6 +28,10 @@ class HostSymbols {
   bool isHidden(std::string_view name) const;
   /// The name of the function or variable that begins at `address`; one of them where several do.
   std::optional<std::string_view> name(uint64_t address) const;
+  /// What the sources say of a function (Note [Annotated functions], shunt/core/annotate.h); "" for nothing.
+  std::string_view annotation(std::string_view name) const;
+  /// The function with an annotation that only one has; "" where none has it.
+  std::string_view annotated(std::string_view annotation) const;
   /// What to add to the thread pointer to get the thread's own `name`.
   std::optional<int64_t> tls_offset(std::string_view name) const;
 

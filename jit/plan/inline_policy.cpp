@@ -1,5 +1,6 @@
 #include "jit/plan/inline_policy.h"
 
+#include "jit/host/host_symbols.h"
 #include "jit/host/library_symbols.h"
 
 namespace shunt::jit {
@@ -16,50 +17,34 @@ constexpr size_t kCompositeKernel = 400;
 constexpr size_t kRoomForChains = 900;
 constexpr size_t kTooLarge = SIZE_MAX;
 
-constexpr const char* kWrappers = "8wrappers";
-constexpr const char* kKernels[] = {"6native", "6boxing"};
+constexpr std::string_view kKernel = "kernel", kWrapper = "wrapper", kRuntime = "runtime", kAllocation = "allocation";
 
-/// Of the form _ZN5shunt<rest>...
-bool inNamespace(llvm::StringRef name, llvm::StringRef rest) {
-  if (!name.consume_front("_ZN5shunt") && !name.consume_front("_ZNK5shunt")) return false;
-  return name.starts_with(rest);
-}
-
-// What wrappers and kernels do at every call beside their own work; and of that, what is worth more code.
-constexpr const char* kRuntime[] = {"11elementwise", "6reduce", "8autograd"};
-constexpr const char* kAlways[] = {"6detail13makeCpuTensor", "6detail13allocateBlock", "9keySetFor"};
+std::string_view roleOf(llvm::StringRef symbol) { return HostSymbols::instance().annotation(std::string_view(symbol)); }
 
 /// Made of other operators and nothing else.
 bool isComposite(const Step& step) { return step.entry.reason == EntryReason::kCompositeImplicit; }
 
 }  // namespace
 
-std::vector<std::string> namesThatArePolicy() {
-  std::vector<std::string> names = {kWrappers};
-  names.insert(names.end(), std::begin(kKernels), std::end(kKernels));
-  names.insert(names.end(), std::begin(kRuntime), std::end(kRuntime));
-  names.insert(names.end(), std::begin(kAlways), std::end(kAlways));
-  for (std::string& name : names) name = "_ZN5shunt" + name;
-  return names;
+std::vector<std::string> rolesOfPolicy() {
+  return {std::string(kKernel), std::string(kWrapper), std::string(kRuntime), std::string(kAllocation)};
 }
 
-bool isGeneratedKernel(llvm::StringRef name) { return inNamespace(name, kWrappers); }
+bool isGeneratedKernel(llvm::StringRef symbol) { return roleOf(symbol) == kWrapper; }
 
-bool isChainFunction(llvm::StringRef name) {
-  bool is_kernel = inNamespace(name, kWrappers);
-  for (const char* prefix : kKernels) is_kernel |= inNamespace(name, prefix);
-  return is_kernel || QualifiedName::parse(name);
+bool isChainFunction(llvm::StringRef symbol) {
+  const std::string_view role = roleOf(symbol);
+  return role == kWrapper || role == kKernel || QualifiedName::parse(symbol);
 }
 
 bool InlinePolicy::wants(const llvm::Function& f, Extraction& extraction) const {
   const llvm::StringRef name = f.getName();
+  const std::string_view role = roleOf(name);
+  if (role.empty() && !QualifiedName::parse(name)) return false;
   if (refused_.contains(name.str()) || f.hasFnAttribute(llvm::Attribute::Cold) || !extraction.has(name)) return false;
   if (!hasRoom()) return false;
-  for (const char* prefix : kAlways)
-    if (inNamespace(name, prefix)) return true;
-  bool ours = isChainFunction(name);
-  for (const char* prefix : kRuntime) ours |= inNamespace(name, prefix);
-  return ours && !f.hasFnAttribute(llvm::Attribute::NoInline) &&
+  if (role == kAllocation) return allocates_inline_;
+  return (role == kRuntime || isChainFunction(name)) && !f.hasFnAttribute(llvm::Attribute::NoInline) &&
          extraction.sizeOf(name).value_or(kTooLarge) <= kSmallFunction;
 }
 
@@ -78,8 +63,7 @@ bool InlinePolicy::wantsKernel(const llvm::Function& f, const Step& step, Extrac
 
 void InlinePolicy::imported(llvm::Function& f) {
   instructions_ += f.getInstructionCount();
-  for (const char* prefix : kAlways)
-    if (inNamespace(f.getName(), prefix)) f.addFnAttr(llvm::Attribute::AlwaysInline);
+  if (roleOf(f.getName()) == kAllocation) f.addFnAttr(llvm::Attribute::AlwaysInline);
   if (!f.hasFnAttribute(llvm::Attribute::NoInline)) f.addFnAttr(llvm::Attribute::InlineHint);
 }
 

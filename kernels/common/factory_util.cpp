@@ -3,6 +3,7 @@
 #include "generated/native_functions.h"
 #include "kernels/common/view_util.h"
 
+#include <shunt/core/annotate.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 
@@ -77,6 +78,7 @@ Tensor makeEmptyStrided(const char* op, IntArrayRef sizes, IntArrayRef strides, 
                                : detail::makeTensor(sizes, strides, dtype, where));
 }
 
+SHUNT_ANNOTATE("runtime")
 void resizeOutput(const Tensor& out, IntArrayRef sizes, MemoryFormat format) {
   if (out.sizes() == sizes) return;
   AutoDispatchBelowAutograd guard;

@@ -6,6 +6,8 @@
 #include "kernels/pointwise/run.h"
 #include "kernels/pointwise/stream.h"
 
+#include <shunt/core/annotate.h>
+
 namespace shunt::elementwise {
 
 Plan::Plan(const Request& request, OutputKind kind, Tensor& out) : request_(request), kind_(kind), out_(out) {
@@ -176,6 +178,7 @@ void Plan::resolveOrder() {
   }
 }
 
+SHUNT_ANNOTATE("runtime")
 bool Plan::outputIsApart() const {
   if (!outputGiven()) return true;
   const TensorImpl* out = out_.unsafeGetTensorImpl();

@@ -1,5 +1,7 @@
 #include "kernels/wrappers/copy_forms.h"
 
+#include <shunt/core/annotate.h>
+
 namespace shunt::wrappers {
 
 namespace {
@@ -11,12 +13,14 @@ void checkCast(const char* op, const Tensor& target, const Tensor& result) {
 }
 }  // namespace
 
+SHUNT_ANNOTATE("wrapper")
 Tensor& copyToOut(const char* op, Tensor& out, const Tensor& result) {
   SHUNT_CHECK(!out.defined() || out.scalar_type() == result.scalar_type(), op, ": Expected out tensor to have dtype ",
               result.scalar_type(), ", but got ", out.scalar_type(), " instead");
   return castToOut(op, out, result);
 }
 
+SHUNT_ANNOTATE("wrapper")
 Tensor& castToOut(const char* op, Tensor& out, const Tensor& result) {
   SHUNT_CHECK(out.defined(), op, ": out is an undefined tensor");
   checkCast(op, out, result);

@@ -4,6 +4,8 @@
 #include "kernels/common/factory_util.h"
 #include "kernels/common/overlap.h"
 
+#include <shunt/core/annotate.h>
+
 namespace shunt::wrappers {
 
 namespace {
@@ -16,6 +18,7 @@ void checkTarget(const char* op, const native::ResultMeta& meta, const Tensor& o
 }
 }  // namespace
 
+SHUNT_ANNOTATE("wrapper")
 bool prepareStructuredOut(const char* op, const native::ResultMeta& meta, std::initializer_list<const Tensor*> inputs,
                           const Tensor& out) {
   checkTarget(op, meta, out);
@@ -33,6 +36,7 @@ void checkStructuredInplace(const char* op, const native::ResultMeta& meta, cons
   elementwise::assertNoInternalOverlap(op, *self.unsafeGetTensorImpl(), Overlap::kError);
 }
 
+SHUNT_ANNOTATE("wrapper")
 void copyStructured(const Tensor& to, const Tensor& result) {
   native::resizeOutput(to, result.sizes());
   native::copyBelowAutograd(to, result);

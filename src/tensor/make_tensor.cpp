@@ -3,6 +3,7 @@
 #include "src/tensor/free_lists.h"
 #include "src/tensor/tensor_block.h"
 
+#include <shunt/core/annotate.h>
 #include <shunt/core/tls.h>
 #include <shunt/tensor/device_guard.h>
 
@@ -32,7 +33,9 @@ SHUNT_ALWAYS_INLINE static DispatchKeySet keySetForBackend(BackendComponent back
   return InferenceMode::is_enabled() ? ks.remove(DispatchKey::ADInplaceOrView) : ks;
 }
 
-DispatchKeySet keySetFor(Device device) { return keySetForBackend(backendOf(device.type())); }
+SHUNT_ANNOTATE("allocation") DispatchKeySet keySetFor(Device device) {
+  return keySetForBackend(backendOf(device.type()));
+}
 
 namespace detail {
 namespace {
@@ -73,7 +76,7 @@ SHUNT_ALWAYS_INLINE intrusive_ptr<TensorImpl> makeInBlock(IntArrayRef sizes, Int
 
 }  // namespace
 
-void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
+SHUNT_ANNOTATE("allocation") void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
 
 // A function of its own, so that thunks, into which makeCpuTensor is inlined, have nothing of it.
 SHUNT_NOINLINE intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef strides,
@@ -82,6 +85,7 @@ intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef
   return makeInBlock(sizes, strides, dtype);
 }
 
+SHUNT_ANNOTATE("allocation")
 intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
   if (sizes.size() > SizesAndStrides::kInline || !strides.empty()) [[unlikely]]
     return makeCpuTensorOfAnyShape(sizes, strides, dtype);

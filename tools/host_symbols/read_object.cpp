@@ -42,6 +42,7 @@ llvm::Error addBitcode(const llvm::object::ObjectFile& object, Symbols& symbols)
     for (const llvm::irsymtab::Reader::SymbolRef& symbol : table->TheReader.symbols()) {
       if (symbol.isGlobal() && !isInternal(symbol.getName())) symbols[symbol.getName()].wanted = true;
     }
+    if (llvm::Error error = addAnnotations(llvm::MemoryBufferRef(unit, object.getFileName()), symbols)) return error;
   }
   return llvm::Error::success();
 }

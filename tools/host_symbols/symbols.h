@@ -16,6 +16,7 @@ struct Symbol {
   bool defined = false;  // in one of the objects
   bool exported = true;  // by visibility: no object hides it
   bool thread_local_ = false;
+  std::string annotation;  // Note [Annotated functions] (shunt/core/annotate.h); empty: none
 };
 
 /// Sorted when written, not here.
@@ -23,6 +24,9 @@ using Symbols = llvm::StringMap<Symbol>;
 
 /// Adds the global symbols of an object. `kernel`: it has section shunt_bc, and what it names is wanted.
 llvm::Error addObject(const llvm::object::ObjectFile& object, bool kernel, Symbols& symbols);
+
+/// Adds the annotations of a unit's functions; an error where two units disagree about one.
+llvm::Error addAnnotations(llvm::MemoryBufferRef bitcode, Symbols& symbols);
 
 /// The table as assembler source (jit/host/host_symbol_table.h).
 std::string writeAssembler(const Symbols& symbols);

@@ -35,6 +35,7 @@ namespace ops {
 constexpr const char* kNativeHead = R"(// Handwritten kernels that the dictionary names.
 #pragma once
 
+#include <shunt/core/annotate.h>
 #include <shunt/tensor/tensor.h>
 
 namespace shunt::native {
@@ -77,15 +78,16 @@ void emitOperatorList(const Dictionary& dictionary, const Output& out) {
 }
 
 void emitNativeDeclarations(const Dictionary& dictionary, const Output& out) {
+  constexpr const char* kAnnotation = "SHUNT_ANNOTATE(\"kernel\") ";
   std::string text = std::string(kBanner) + kNativeHead;
   std::set<std::string> seen;
   for (const OperatorDef& op : dictionary.operators) {
     for (const Kernel& k : op.kernels) {
       if (k.kind == KernelKind::kStructured && op.form == Form::kFunctional && seen.insert(k.name + "_meta").second)
-        text += fmt::format("ResultMeta {0}_meta({1});\nvoid {0}_impl({1}, const Tensor& result);\n", k.name,
-                            parameters(op));
+        text += fmt::format("{2}ResultMeta {0}_meta({1});\n{2}void {0}_impl({1}, const Tensor& result);\n", k.name,
+                            parameters(op), kAnnotation);
       if (k.kind != KernelKind::kNative || !seen.insert(k.name + "(" + argumentTypes(op)).second) continue;
-      text += fmt::format("{} {}({});\n", returnType(op), k.name, parameters(op));
+      text += fmt::format("{}{} {}({});\n", kAnnotation, returnType(op), k.name, parameters(op));
     }
   }
   out.write("generated/native_functions.h", text + "\n}  // namespace shunt::native\n");

@@ -9,12 +9,13 @@ namespace opgen {
 
 namespace {
 
-std::string entryPoint(const OperatorDef& op, const char* name, const char* function, bool keyset) {
+/// `role`: Note [Annotated functions] (shunt/core/annotate.h).
+std::string entryPoint(const OperatorDef& op, const char* role, const char* name, const char* function, bool keyset) {
   const std::string types = argumentTypes(op);
   const std::string lead = keyset ? "DispatchKeySet ks" : "";
-  return fmt::format("{0} {1}::{2}({3}) {{\n  return detail::{4}<{0}{5}{6}>({7});\n}}\n", returnType(op), op.cpp_name,
-                     name, parameters(op, lead), function, types.empty() ? "" : ", ", types,
-                     argumentNames(op, keyset ? "symbol, ks" : "symbol"));
+  return fmt::format("SHUNT_ANNOTATE(\"{8}:{9}\")\n{0} {1}::{2}({3}) {{\n  return detail::{4}<{0}{5}{6}>({7});\n}}\n",
+                     returnType(op), op.cpp_name, name, parameters(op, lead), function, types.empty() ? "" : ", ",
+                     types, argumentNames(op, keyset ? "symbol, ks" : "symbol"), role, op.schema.operator_name().str());
 }
 
 }  // namespace
@@ -25,16 +26,17 @@ std::string redispatchCall(const OperatorDef& op, const std::string& keyset) {
 
 void emitOperators(const Dictionary& dictionary, const Output& out) {
   Shards shards("generated/operators", kOperatorShards,
-                "#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n", "\n}  // namespace shunt::ops\n");
+                "#include <shunt/core/annotate.h>\n#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n",
+                "\n}  // namespace shunt::ops\n");
   std::string symbols =
       std::string(kBanner) +
       "// The operators' identities. Constant-initialised: usable before any static initialiser ran.\n"
       "#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n";
   for (const OperatorDef& op : dictionary.operators) {
-    shards.add(op.cpp_name, entryPoint(op, "call", "callOperator", false) +
-                                entryPoint(op, "redispatch", "redispatchOperator", true) +
-                                entryPoint(op, "redispatchPlanned", "redispatchPlanned", true) +
-                                entryPoint(op, "callPlanned", "callPlanned", false));
+    shards.add(op.cpp_name, entryPoint(op, "call", "call", "callOperator", false) +
+                                entryPoint(op, "redispatch", "redispatch", "redispatchOperator", true) +
+                                entryPoint(op, "redispatch_planned", "redispatchPlanned", "redispatchPlanned", true) +
+                                entryPoint(op, "call_planned", "callPlanned", "callPlanned", false));
     symbols += fmt::format("constinit Operator {}::symbol{{{}, {}}};\n", op.cpp_name, quoted(op.schema.name()),
                            quoted(op.overload()));
   }

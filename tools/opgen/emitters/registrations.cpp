@@ -23,12 +23,12 @@ std::string wrapperDeclarations(const Registrations& registrations) {
     if (r.function.rfind(kWrapper, 0) != 0 || !seen.insert(r.function).second) continue;
     const std::string path = r.function.substr(1);
     by_space[path.substr(0, path.rfind("::"))] +=
-        fmt::format("{} {}({});\n", returnType(*r.op), r.op->cpp_name,
+        fmt::format("SHUNT_ANNOTATE(\"wrapper\") {} {}({});\n", returnType(*r.op), r.op->cpp_name,
                     parameters(*r.op, r.takes_keyset ? "DispatchKeySet ks" : ""));
   }
   std::string text = std::string(kBanner) +
                      "// The generated wrappers' declarations, for the registration tables.\n#pragma once\n\n"
-                     "#include <shunt/tensor/tensor.h>\n\nnamespace shunt {\n";
+                     "#include <shunt/core/annotate.h>\n#include <shunt/tensor/tensor.h>\n\nnamespace shunt {\n";
   for (const auto& [space, declarations] : by_space)
     text += fmt::format("\nnamespace {} {{\n{}}}  // namespace {}\n", space, declarations, space);
   return text + "\n}  // namespace shunt\n";
