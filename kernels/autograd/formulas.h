@@ -62,8 +62,8 @@ Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim, bool keepdim);
 Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dims, bool keepdim);
-/// Divides by elements - correction (unset: 1), as var does, and is infinite where that is 0, as in PyTorch; a standard
-/// deviation of 0 has the gradient 0.
+/// Divides by elements - correction (unset: 1), as var does, and is infinite where that is 0 and no dimensions are
+/// named, as in PyTorch; a standard deviation of 0 has the gradient 0.
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dims, std::optional<int64_t> correction,
                     bool keepdim);
 Tensor std_backward(const Tensor& grad, const Tensor& result, const Tensor& self, OptionalIntArrayRef dims,

@@ -118,7 +118,8 @@ Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef 
                     bool keepdim) {
   const auto freedom = static_cast<double>(countReduced(self.sizes(), dims) - correction.value_or(1));
   const Tensor restored = restore_reduced_dims(grad, self.dim(), dims ? *dims : IntArrayRef(), keepdim);
-  if (freedom == 0) return restored.mul(Scalar(std::numeric_limits<double>::infinity())).expand(self.sizes());
+  if (freedom == 0 && (!dims || self.dim() == 0))
+    return restored.mul(Scalar(std::numeric_limits<double>::infinity())).expand(self.sizes());
   const Tensor mean = ops::mean_dim::call(self, dims, true, std::nullopt);
   return restored.mul(Scalar(2.0 / freedom)).mul(self.sub(mean));
 }

@@ -6,6 +6,7 @@
 // An accumulator joins one term for each element:
 //   kJoin                            how terms are joined, in the order of Note [Order of reductions] (loop_table.h)
 //   term(x, pivot, number)           an element's term; left out: the element itself
+//   kFromFirst                       of a Pivot: its terms' pivot is the block's first element
 //   Pivot                            an accumulator whose result over a block of elements is known to their terms
 //   (their
 //                                    mean, their largest), so that terms don't lose what matters; or void
@@ -51,6 +52,7 @@ struct Accumulator {
   static constexpr unsigned kTypes = kOnFloats;
   static constexpr ComputeIn kIn = ComputeIn::kResult;
   static constexpr bool kNeedsElements = false;  // of none there is no result
+  static constexpr bool kFromFirst = false;
 };
 
 }  // namespace shunt::reduce
@@ -107,9 +109,26 @@ struct All : Any {
   static constexpr Join kJoin = Join::kMin;
 };
 
+/// The mean as a Pivot: exact where all elements are equal, so that their variance is 0.
+struct MeanFromFirst : Accumulator {
+  static constexpr Join kJoin = Join::kSum;
+  static constexpr unsigned kTypes = reduce::kOnDouble;
+  static constexpr ComputeIn kIn = ComputeIn::kDouble;
+  static constexpr bool kFromFirst = true;
+  static constexpr auto resultType = reduce::typeOfMean;
+  template <class A>
+  SHUNT_ALWAYS_INLINE static A term(A x, A first, A) {
+    return x - first;
+  }
+  template <class A>
+  SHUNT_ALWAYS_INLINE static A finish(A sum, A first, A count, A) {
+    return first + sum / count;
+  }
+};
+
 /// Squared distances from the mean, in double: each block's from its own mean. Divided by count - correction.
 struct Variance : Accumulator {
-  using Pivot = Mean;
+  using Pivot = MeanFromFirst;
   static constexpr Join kJoin = Join::kSum;
   static constexpr unsigned kTypes = reduce::kOnDouble;
   static constexpr ComputeIn kIn = ComputeIn::kDouble;
@@ -228,6 +247,9 @@ template <class Acc>
 inline constexpr bool kHasFinish = requires { Acc::template finish<double>(0, 0, 0, 0); };
 template <class Acc>
 inline constexpr bool kHasPivot = !std::is_void_v<typename Acc::Pivot>;
+/// Whether its terms are relative to a pivot.
+template <class Acc>
+inline constexpr bool kIsRelative = kHasPivot<Acc> || Acc::kFromFirst;
 template <class Acc>
 concept HasMerge = requires(double a, double b) { Acc::template merge<double>(a, b, 0, 0, 0, 0); };
 

@@ -65,7 +65,8 @@ SHUNT_ALWAYS_INLINE A pivotOf(const A* x, int64_t n) {
     return A(0);
   } else {
     using P = typename Acc::Pivot;
-    return finished<P, A>(joinBlock<P, A>(x, n, A(0), A(0)), A(0), static_cast<A>(n), A(0));
+    const A first = P::kFromFirst && n > 0 ? x[0] : A(0);
+    return finished<P, A>(joinBlock<P, A>(x, n, first, A(0)), first, static_cast<A>(n), A(0));
   }
 }
 

@@ -63,7 +63,7 @@ struct Columns {
     } else {
       A* const to = buffer + slot * W;
       termsOf<Acc, A>(
-          to, x, [=](int64_t j) __attribute__((always_inline)) { return kHasPivot<Acc> ? pivots[j] : A(0); }, W,
+          to, x, [=](int64_t j) __attribute__((always_inline)) { return kIsRelative<Acc> ? pivots[j] : A(0); }, W,
           static_cast<A>(call.number));
       return to;
     }
@@ -89,8 +89,10 @@ struct Columns {
   SHUNT_ALWAYS_INLINE void rowBlock(A* values, A* pivots, int64_t begin, int64_t end) const {
     if constexpr (kHasPivot<Acc>) {
       using P = typename Acc::Pivot;
-      joinRows<P>(pivots, nullptr, begin, end);
-      for (int j = 0; j < W; ++j) pivots[j] = finished<P, A>(pivots[j], A(0), static_cast<A>(end - begin), A(0));
+      A firsts[W];
+      __builtin_memcpy(firsts, row(0, begin), sizeof(firsts));
+      joinRows<P>(pivots, firsts, begin, end);
+      for (int j = 0; j < W; ++j) pivots[j] = finished<P, A>(pivots[j], firsts[j], static_cast<A>(end - begin), A(0));
     }
     joinRows<Acc>(values, pivots, begin, end);
   }

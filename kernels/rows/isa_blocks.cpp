@@ -59,7 +59,7 @@ A block(const A* x, int64_t n, A pivot, A number) {
 
 template <class Acc, class A>
 void terms(A* dst, const A* x, const A* pivots, int64_t n, A number) {
-  if constexpr (kHasPivot<Acc>)
+  if constexpr (kIsRelative<Acc>)
     termsOf<Acc, A>(dst, x, [=](int64_t j) __attribute__((always_inline)) { return pivots[j]; }, n, number);
   else
     termsOf<Acc, A>(dst, x, [](int64_t) __attribute__((always_inline)) { return A(0); }, n, number);
@@ -74,7 +74,7 @@ void merge(A* values, A* pivots, A count, const A* values2, const A* pivots2, A 
 template <class Acc, class A>
 void finish(A* values, const A* pivots, A count, A number, int64_t n) {
   for (int64_t j = 0; j < n; ++j)
-    values[j] = Acc::template finish<A>(values[j], kHasPivot<Acc> ? pivots[j] : A(0), count, number);
+    values[j] = Acc::template finish<A>(values[j], kIsRelative<Acc> ? pivots[j] : A(0), count, number);
 }
 
 template <class Acc, class A>

@@ -38,8 +38,16 @@ void checkElements(const char* name, const TensorImpl& self, double p, OptionalI
   }
 }
 
-/// The dtype that a norm is computed in, which may be wider than its input's.
-SHUNT_NOINLINE ScalarType typeOfNorm(const char* name, ScalarType self, OptionalType dtype) {
+/// The dtype that norm is computed in: any floating one that the caller names.
+SHUNT_NOINLINE ScalarType typeOfNorm(ScalarType self, OptionalType dtype) {
+  const ScalarType type = dtype.value_or(self);
+  SHUNT_CHECK(isFloatingType(type), "norm(): ", dtype ? "the desired output" : "input",
+              " dtype should be either floating point or complex. Got ", type, " instead.");
+  return type;
+}
+
+/// That linalg_vector_norm is computed in, which may be wider than its input's.
+SHUNT_NOINLINE ScalarType typeOfVectorNorm(const char* name, ScalarType self, OptionalType dtype) {
   SHUNT_CHECK(isFloatingType(self), name, ": Expected a floating point or complex tensor as input. Got ", self);
   if (!dtype) return self;
   SHUNT_CHECK(isFloatingType(*dtype), name, ": dtype should be floating point or complex. Got ", *dtype);
@@ -48,11 +56,11 @@ SHUNT_NOINLINE ScalarType typeOfNorm(const char* name, ScalarType self, Optional
   return *dtype;
 }
 
-SHUNT_ALWAYS_INLINE Tensor normOf(const char* name, const Tensor& self, double p, OptionalIntArrayRef dims,
-                                  bool keepdim, OptionalType dtype) {
-  const TensorImpl& impl = implOf(self, name);
-  const ScalarType result = typeOfNorm(name, impl.dtype(), dtype);
-  checkElements(name, impl, p, dims);
+SHUNT_ALWAYS_INLINE Tensor normOf(const Tensor& self, double p, OptionalIntArrayRef dims, bool keepdim,
+                                  OptionalType dtype) {
+  const ScalarType result = typeOfNorm(implOf(self, "norm").dtype(), dtype);
+  // Of nothing, norms of finite negative order are infinite here and an error in linalg_vector_norm.
+  if (std::isinf(p)) checkElements("norm", implOf(self, "norm"), p, dims);
   return reduce::runReduction(descriptorOf(p), self, dims, keepdim, result, p).first;
 }
 
@@ -61,26 +69,32 @@ double orderOf(const std::optional<Scalar>& p) { return p ? p->toDouble() : 2.0;
 }  // namespace
 
 Tensor norm(const Tensor& self, const Scalar& p) {
-  return normOf("norm", self, p.toDouble(), std::nullopt, false, std::nullopt);
+  return normOf(self, p.toDouble(), std::nullopt, false, std::nullopt);
 }
 Tensor norm_dtype(const Tensor& self, const std::optional<Scalar>& p, ScalarType dtype) {
-  return normOf("norm", self, orderOf(p), std::nullopt, false, dtype);
+  return normOf(self, orderOf(p), std::nullopt, false, dtype);
 }
 Tensor norm_dim(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim) {
-  return normOf("norm", self, orderOf(p), dim, keepdim, std::nullopt);
+  return normOf(self, orderOf(p), dim, keepdim, std::nullopt);
 }
 Tensor& norm_out_dim(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim, Tensor& out) {
+  typeOfNorm(implOf(self, "norm").dtype(), std::nullopt);  // integers only with a dtype
   const OptionalType type = out.defined() ? OptionalType(out.scalar_type()) : std::nullopt;
-  return wrappers::copyToOut("norm", out, normOf("norm", self, orderOf(p), dim, keepdim, type));
+  return wrappers::copyToOut("norm", out, normOf(self, orderOf(p), dim, keepdim, type));
 }
 Tensor norm_dim_dtype(const Tensor& self, const std::optional<Scalar>& p, IntArrayRef dim, bool keepdim,
                       ScalarType dtype) {
-  return normOf("norm", self, orderOf(p), dim, keepdim, dtype);
+  return normOf(self, orderOf(p), dim, keepdim, dtype);
 }
 
 Tensor linalg_vector_norm(const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool keepdim,
                           OptionalType dtype) {
-  return normOf("linalg.vector_norm", self, ord.toDouble(), dim, keepdim, dtype);
+  constexpr const char* kName = "linalg.vector_norm";
+  const TensorImpl& impl = implOf(self, kName);
+  const ScalarType result = typeOfVectorNorm(kName, impl.dtype(), dtype);
+  const double order = ord.toDouble();
+  checkElements(kName, impl, order, dim);
+  return reduce::runReduction(descriptorOf(order), self, dim, keepdim, result, order).first;
 }
 
 Tensor trace(const Tensor& self) {

@@ -88,12 +88,13 @@ class Reducer {
 
   // ---- one output at a time ---------------------------------------------------------------------------------------
 
-  /// n <= kBlock consecutive elements.
+  /// n <= kBlock consecutive elements, one at least.
   Partial<A> block(const A* x, int64_t n) const {
     A pivot = 0;
     if (pivot_loops_ != nullptr) {
-      pivot = pivot_loops_->block(x, n, A(0), A(0));
-      if (pivot_loops_->finish != nullptr) pivot_loops_->finish(&pivot, &pivot, static_cast<A>(n), A(0), 1);
+      const A first = x[0];
+      pivot = pivot_loops_->block(x, n, first, A(0));
+      if (pivot_loops_->finish != nullptr) pivot_loops_->finish(&pivot, &first, static_cast<A>(n), A(0), 1);
     }
     return {loops_.block(x, n, pivot, number_), pivot, n};
   }
@@ -195,10 +196,11 @@ class Reducer {
                 int64_t cols) const {
     acc.count = count;
     if (pivot_loops_ != nullptr) {
-      Cursor first = cursor;
-      addRows(*pivot_loops_, acc.pivots, nullptr, first, base, stride, count, cols);
-      if (pivot_loops_->finish != nullptr)
-        pivot_loops_->finish(acc.pivots, acc.pivots, static_cast<A>(count), A(0), cols);
+      A firsts[kColumnTile];
+      load_(firsts, base + cursor.offset() * itemsize_, stride, cols);
+      Cursor again = cursor;
+      addRows(*pivot_loops_, acc.pivots, firsts, again, base, stride, count, cols);
+      if (pivot_loops_->finish != nullptr) pivot_loops_->finish(acc.pivots, firsts, static_cast<A>(count), A(0), cols);
     }
     addRows(loops_, acc.values, acc.pivots, cursor, base, stride, count, cols);
   }

@@ -63,7 +63,12 @@ TEST(Variance, KeepsWhatIsSmallBesideTheMean) {
     EXPECT_FLOAT_EQ(t.var(false).item<float>(), 0.25f);
     EXPECT_FLOAT_EQ(t.view({n / 20, 20}).var({0}, false)[0].item<float>(), 0.0f);
     EXPECT_FLOAT_EQ(t.view({20, n / 20}).t().contiguous().var({0}, false)[1].item<float>(), 0.25f);
-    EXPECT_EQ(shunt::full({n}, 3.3, TensorOptions(kFloat)).var().item<float>(), 0);
+    // Three times 0.1 is not 0.3; the gradient of a deviation that isn't 0 would be of any size.
+    for (const Tensor& same :
+         {shunt::full({n}, 0.1, TensorOptions(kDouble)), shunt::full({3}, 0.1, TensorOptions(kDouble))}) {
+      EXPECT_EQ(same.std().item<double>(), 0);
+      EXPECT_EQ(same.unsqueeze(1).expand({same.numel(), 9}).contiguous().std({0}, true)[2].item<double>(), 0);
+    }
   }
 }
 
@@ -132,12 +137,15 @@ TEST(Norm, EqualsItsFormula) {
 
 TEST(Norm, ChecksItsArguments) {
   const Tensor t = shunt::ones({2, 3});
-  EXPECT_THAT(errorOf([&] { t.to(kLong).norm(); }), HasSubstr("Expected a floating point"));
-  EXPECT_THAT(errorOf([&] { t.norm(2, kLong); }), HasSubstr("dtype should be floating point"));
-  EXPECT_THAT(errorOf([&] { t.to(kDouble).norm(2, kFloat); }), HasSubstr("without narrowing"));
+  EXPECT_THAT(errorOf([&] { t.to(kLong).norm(); }), HasSubstr("should be either floating point"));
+  EXPECT_THAT(errorOf([&] { linalg_vector_norm(t.to(kLong)); }), HasSubstr("Expected a floating point"));
+  EXPECT_THAT(errorOf([&] { t.norm(2, kLong); }), HasSubstr("desired output dtype should be either"));
+  EXPECT_THAT(errorOf([&] { linalg_vector_norm(t.to(kDouble), 2, {1}, false, kFloat); }),
+              HasSubstr("without narrowing"));
   EXPECT_THAT(errorOf([&] { linalg_vector_norm(shunt::ones({0}), kInf); }), HasSubstr("does not have an identity"));
   EXPECT_THAT(errorOf([&] { linalg_vector_norm(shunt::ones({2, 0}), -1, {1}); }), HasSubstr("is empty"));
   EXPECT_EQ(linalg_vector_norm(shunt::ones({2, 0}), 2, {1}).sizes(), IntArrayRef({2}));
+  EXPECT_EQ(t.to(kLong).norm(2, kFloat).scalar_type(), kFloat);
   EXPECT_EQ(t.to(kBFloat16).norm(2, kDouble).scalar_type(), kDouble);
 }
 
