@@ -62,6 +62,26 @@ Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const
                                           bool keepdim);
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim, bool keepdim);
+Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dims, bool keepdim);
+/// Divides by elements - correction (unset: 1), as var does, and is infinite where that is 0 and no dimensions are
+/// named, as in PyTorch; a standard deviation of 0 has the gradient 0.
+Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dims, std::optional<int64_t> correction,
+                    bool keepdim);
+Tensor std_backward(const Tensor& grad, const Tensor& result, const Tensor& self, OptionalIntArrayRef dims,
+                    std::optional<int64_t> correction, bool keepdim);
+/// Either of the two gradients may be undefined.
+Tensor var_mean_backward(const Tensor& grad_var, const Tensor& grad_mean, const Tensor& self, OptionalIntArrayRef dims,
+                         std::optional<int64_t> correction, bool keepdim);
+Tensor std_mean_backward(const Tensor& grad_std, const Tensor& grad_mean, const Tensor& self, const Tensor& std,
+                         OptionalIntArrayRef dims, std::optional<int64_t> correction, bool keepdim);
+/// Undefined for p = 0; 0 where the derivative does not exist. An unset p is 2.
+Tensor norm_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& p, const Tensor& norm,
+                     OptionalIntArrayRef dims, bool keepdim);
+Tensor trace_backward(const Tensor& grad, IntArrayRef sizes);
+
+// ---- scans (scan_formulas.cpp) ------------------------------------------------------------------------------------
+Tensor cumsum_backward(const Tensor& grad, int64_t dim);
+Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& result);
 
 // ---- linear algebra (linalg_formulas.cpp) -------------------------------------------------------------------------
 // The saved operand is cast to the gradient's dtype: under autocast the product ran in the lower precision.

@@ -2,6 +2,8 @@
 #include "kernels/autograd/formulas.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace shunt::autograd {
 namespace {
@@ -104,6 +106,92 @@ Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& resul
   const int64_t d = wrap(dim, self.dim());
   if (self.numel() == 0) return zeros_like(self);
   return (keepdim ? grad : grad.unsqueeze(d)).mul(productOfOthers(self.to(result.scalar_type()), d));
+}
+
+Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dims,
+                          bool keepdim) {
+  const auto restored = [&](const Tensor& t) { return restore_reduced_dims(t, self.dim(), dims, keepdim); };
+  return restored(grad).mul(self.sub(restored(result)).exp());
+}
+
+Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dims, std::optional<int64_t> correction,
+                    bool keepdim) {
+  const auto freedom = static_cast<double>(countReduced(self.sizes(), dims) - correction.value_or(1));
+  const Tensor restored = restore_reduced_dims(grad, self.dim(), dims ? *dims : IntArrayRef(), keepdim);
+  if (freedom == 0 && (!dims || self.dim() == 0))
+    return restored.mul(Scalar(std::numeric_limits<double>::infinity())).expand(self.sizes());
+  const Tensor mean = ops::mean_dim::call(self, dims, true, std::nullopt);
+  return restored.mul(Scalar(2.0 / freedom)).mul(self.sub(mean));
+}
+
+Tensor std_backward(const Tensor& grad, const Tensor& result, const Tensor& self, OptionalIntArrayRef dims,
+                    std::optional<int64_t> correction, bool keepdim) {
+  const Tensor grad_var = zero_where(result.eq(0), grad.div(result.mul(2)));
+  return var_backward(grad_var, self, dims, correction, keepdim);
+}
+
+namespace {
+
+/// `grad`, which may be undefined, and the mean's.
+Tensor addMeanBackward(const Tensor& grad, const Tensor& grad_mean, const Tensor& self, OptionalIntArrayRef dims,
+                       bool keepdim) {
+  if (!grad_mean.defined()) return grad;
+  const Tensor of_mean = mean_backward(grad_mean, self.sizes(), dims, keepdim);
+  return grad.defined() ? grad.add(of_mean) : of_mean;
+}
+
+}  // namespace
+
+Tensor var_mean_backward(const Tensor& grad_var, const Tensor& grad_mean, const Tensor& self, OptionalIntArrayRef dims,
+                         std::optional<int64_t> correction, bool keepdim) {
+  const Tensor grad = grad_var.defined() ? var_backward(grad_var, self, dims, correction, keepdim) : Tensor();
+  return addMeanBackward(grad, grad_mean, self, dims, keepdim);
+}
+
+Tensor std_mean_backward(const Tensor& grad_std, const Tensor& grad_mean, const Tensor& self, const Tensor& std,
+                         OptionalIntArrayRef dims, std::optional<int64_t> correction, bool keepdim) {
+  const Tensor grad = grad_std.defined() ? std_backward(grad_std, std, self, dims, correction, keepdim) : Tensor();
+  return addMeanBackward(grad, grad_mean, self, dims, keepdim);
+}
+
+namespace {
+
+/// Of the largest or smallest magnitude: elements that have it share.
+Tensor extremeNormBackward(const Tensor& grad, const Tensor& self, const Tensor& norm, OptionalIntArrayRef dims) {
+  const Tensor chosen = self.abs().eq(norm).logical_or(self.isnan().logical_and(norm.isnan()));
+  const Tensor mask = chosen.to(grad.scalar_type());
+  return self.sign().mul(mask).mul(grad.div(ops::sum_dim_IntList::call(mask, dims, true, std::nullopt)));
+}
+
+/// Of the power p > 0.
+Tensor powerNormBackward(const Tensor& grad, const Tensor& self, const Tensor& norm, double p) {
+  const Tensor none = norm.eq(0);
+  if (p < 1) {
+    const Tensor powers = zero_where(self.eq(0), self.abs().pow(p - 1));
+    return self.sign().mul(powers).mul(grad).mul(norm.pow(1 - p));
+  }
+  const Tensor scale = zero_where(none, grad.div(norm.pow(p - 1)));
+  if (p < 2) return self.sign().mul(self.abs().pow(p - 1)).mul(scale);
+  return self.mul(self.abs().pow(p - 2)).mul(scale);
+}
+
+}  // namespace
+
+Tensor norm_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& order, const Tensor& norm,
+                     OptionalIntArrayRef dims, bool keepdim) {
+  const double p = order ? order->toDouble() : 2.0;
+  if (p == 0) return Tensor();
+  const auto restored = [&](const Tensor& t) {
+    return restore_reduced_dims(t, self.dim(), dims ? *dims : IntArrayRef(), keepdim);
+  };
+  const Tensor g = restored(grad), n = restored(norm);
+  if (p == 1) return self.sign().mul(g);
+  if (p == 2) return g.mul(zero_where(n.eq(0), self.div(n)));
+  return std::isinf(p) ? extremeNormBackward(g, self, n, dims) : powerNormBackward(g, self, n, p);
+}
+
+Tensor trace_backward(const Tensor& grad, IntArrayRef sizes) {
+  return ops::diagonal_backward::call(grad.expand({std::min(sizes[0], sizes[1])}), sizes, 0, 0, 1);
 }
 
 }  // namespace shunt::autograd

@@ -23,14 +23,14 @@ Tensor usableVector(const Tensor& v) {
 template <class T>
 T loopDot(int64_t n, const T* x, int64_t x_stride, const T* y, int64_t y_stride) {
   using A = std::conditional_t<std::is_integral_v<T>, int64_t, opmath_t<T>>;
-  const auto block = reduce::blockLoops<A>().block[static_cast<int>(reduce::ReduceOp::kSum)];
-  reduce::Cascade<A> blocks(reduce::ReduceOp::kSum);
+  const auto block = reduce::reductionLoops<A>(reduce::indexOf<accumulators::Sum>()).block;
+  reduce::Cascade<A> blocks;
   A products[reduce::kBlock];
   for (int64_t b = 0; b < n; b += reduce::kBlock) {
     const int64_t count = std::min(reduce::kBlock, n - b);
     for (int64_t i = 0; i < count; ++i)
       products[i] = static_cast<A>(cast<A>(x[(b + i) * x_stride]) * cast<A>(y[(b + i) * y_stride]));
-    blocks.push(block(products, count));
+    blocks.push(block(products, count, A(0), A(0)));
   }
   return cast<T>(blocks.result());
 }

@@ -7,6 +7,7 @@
 #include "kernels/pointwise/functors/activation.h"
 #include "kernels/pointwise/functors/arithmetic.h"
 #include "kernels/pointwise/run.h"
+#include "kernels/rows/reduce_operator.h"
 
 #include <shunt/tensor/expand_utils.h>
 
@@ -17,8 +18,10 @@ using nn::LossReduction;
 Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   const LossReduction how = nn::lossReduction(reduction);
   const Tensor squares = elementwise::run<functors::MseLoss>("mse_loss", self, target);
-  if (how == LossReduction::kMean) return native::mean(squares, std::nullopt);
-  if (how == LossReduction::kSum) return native::sum(squares, std::nullopt);
+  if (how == LossReduction::kMean)
+    return reduce::reduceOperator<accumulators::Mean>("mean", squares, std::nullopt, false, std::nullopt);
+  if (how == LossReduction::kSum)
+    return reduce::reduceOperator<accumulators::Sum>("sum", squares, std::nullopt, false, std::nullopt);
   return squares;
 }
 

@@ -16,7 +16,6 @@ namespace {
 using nn::LossReduction;
 using reduce::Cascade;
 using reduce::kBlock;
-using reduce::ReduceOp;
 
 /// Input of N x C log-probabilities (or C, then N is 1) with its N targets and C weights, strides in elements.
 struct Batch {
@@ -102,8 +101,8 @@ void forwardReduced(const Batch& b, bool mean, T* out, T* total_weight) {
   using A = opmath_t<T>;
   const Reader<T> read(b);
   const T* x = reinterpret_cast<const T*>(b.input.data());
-  const auto block = reduce::blockLoops<A>().block[static_cast<int>(ReduceOp::kSum)];
-  Cascade<A> losses(ReduceOp::kSum), weights(ReduceOp::kSum);
+  const auto block = reduce::reductionLoops<A>(reduce::indexOf<accumulators::Sum>()).block;
+  Cascade<A> losses, weights;
   A loss[kBlock], weight[kBlock];
   for (int64_t begin = 0; begin < b.samples; begin += kBlock) {
     const int64_t n = std::min(kBlock, b.samples - begin);
@@ -113,8 +112,8 @@ void forwardReduced(const Batch& b, bool mean, T* out, T* total_weight) {
       weight[k] = t < 0 ? A(0) : read.weight(t);
       loss[k] = t < 0 ? A(0) : -cast<A>(x[i * b.sampleStride() + t * b.classStride()]) * weight[k];
     }
-    losses.push(block(loss, n));
-    weights.push(block(weight, n));
+    losses.push(block(loss, n, A(0), A(0)));
+    weights.push(block(weight, n, A(0), A(0)));
   }
   const A total = weights.result();
   *out = cast<T>(mean ? losses.result() / total : losses.result());

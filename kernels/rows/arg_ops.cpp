@@ -8,10 +8,11 @@ namespace shunt::native {
 
 namespace {
 
+using accumulators::Largest;
+using accumulators::Smallest;
 using reduce::DimSet;
-using reduce::OutputSizes;
 
-// Checks as calls; the rest inlined, so that a thunk has the call of argReduce() in it.
+// Checks as calls; the rest inlined, so that a thunk has the call of run() in it.
 
 /// `name` and `parentheses`, that PyTorch's message has or has not.
 SHUNT_NOINLINE DimSet alongDim(const char* name, const char* parentheses, const TensorImpl& self, int64_t d) {
@@ -30,24 +31,25 @@ SHUNT_NOINLINE DimSet argDims(const char* name, const TensorImpl& self, std::opt
   return DimSet().set();
 }
 
-SHUNT_ALWAYS_INLINE Tensor argExtreme(const char* name, const Tensor& self, std::optional<int64_t> dim, bool keepdim,
-                                      bool maximum) {
-  const TensorImpl& impl = implOf(self, name);
-  const DimSet dims = argDims(name, impl, dim);
-  return reduce::argReduce(self, dims, OutputSizes(impl.sizes(), dims, keepdim).ref(), maximum, false).indices;
+template <class Acc>
+SHUNT_ALWAYS_INLINE Tensor argExtreme(const char* name, const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  const DimSet dims = argDims(name, implOf(self, name), dim);
+  return rows::run({reduce::kExtreme<Acc, false>, self, dims, keepdim, kLong}).first;
 }
 
+template <class Acc>
 SHUNT_ALWAYS_INLINE std::tuple<Tensor, Tensor> extremeAlong(const char* name, const Tensor& self, int64_t d,
-                                                            bool keepdim, bool maximum) {
+                                                            bool keepdim) {
   const TensorImpl& impl = implOf(self, name);
   const DimSet dims = alongDim(name, "", impl, d);
-  auto [values, indices] = reduce::argReduce(self, dims, OutputSizes(impl.sizes(), dims, keepdim).ref(), maximum, true);
+  auto [values, indices] = rows::run({reduce::kExtreme<Acc, true>, self, dims, keepdim, impl.dtype()});
   return {std::move(values), std::move(indices)};
 }
 
-std::tuple<Tensor&, Tensor&> extremeOut(const char* name, const Tensor& self, int64_t dim, bool keepdim, bool maximum,
-                                        Tensor& values, Tensor& indices) {
-  const auto [v, i] = extremeAlong(name, self, dim, keepdim, maximum);
+template <class Acc>
+std::tuple<Tensor&, Tensor&> extremeOut(const char* name, const Tensor& self, int64_t dim, bool keepdim, Tensor& values,
+                                        Tensor& indices) {
+  const auto [v, i] = extremeAlong<Acc>(name, self, dim, keepdim);
   SHUNT_CHECK(values.defined() && indices.defined(), name, ": an out= tensor is undefined");
   SHUNT_CHECK(values.dtype() == v.dtype(), "Expected out tensor to have dtype ", v.dtype(), ", but got ",
               values.dtype(), " instead");
@@ -61,24 +63,24 @@ std::tuple<Tensor&, Tensor&> extremeOut(const char* name, const Tensor& self, in
 }  // namespace
 
 Tensor argmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  return argExtreme("argmax", self, dim, keepdim, true);
+  return argExtreme<Largest>("argmax", self, dim, keepdim);
 }
 Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-  return argExtreme("argmin", self, dim, keepdim, false);
+  return argExtreme<Smallest>("argmin", self, dim, keepdim);
 }
 std::tuple<Tensor, Tensor> max_dim(const Tensor& self, int64_t dim, bool keepdim) {
-  return extremeAlong("max()", self, dim, keepdim, true);
+  return extremeAlong<Largest>("max()", self, dim, keepdim);
 }
 std::tuple<Tensor, Tensor> min_dim(const Tensor& self, int64_t dim, bool keepdim) {
-  return extremeAlong("min()", self, dim, keepdim, false);
+  return extremeAlong<Smallest>("min()", self, dim, keepdim);
 }
 std::tuple<Tensor&, Tensor&> max_dim_out(const Tensor& self, int64_t dim, bool keepdim, Tensor& max,
                                          Tensor& max_values) {
-  return extremeOut("max()", self, dim, keepdim, true, max, max_values);
+  return extremeOut<Largest>("max()", self, dim, keepdim, max, max_values);
 }
 std::tuple<Tensor&, Tensor&> min_dim_out(const Tensor& self, int64_t dim, bool keepdim, Tensor& min,
                                          Tensor& min_indices) {
-  return extremeOut("min()", self, dim, keepdim, false, min, min_indices);
+  return extremeOut<Smallest>("min()", self, dim, keepdim, min, min_indices);
 }
 
 }  // namespace shunt::native

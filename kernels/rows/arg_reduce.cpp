@@ -1,9 +1,5 @@
 #include "kernels/rows/arg_reduce.h"
 
-#include "kernels/common/result.h"
-#include "kernels/rows/reduce.h"
-#include "kernels/rows/reduce_expected.h"
-
 #include <shunt/core/parallel.h>
 
 #include <vector>
@@ -15,19 +11,22 @@ namespace {
 template <class A>
 class ArgReducer {
  public:
-  ArgReducer(const Tensor& self, const ArgResult& out, const Plan& plan, bool maximum)
+  ArgReducer(const rows::Request& request, const rows::Results& results, const Plan& plan)
       : plan_(plan),
-        in_(self.unsafeGetTensorImpl()->data()),
-        itemsize_(self.itemsize()),
-        direct_(self.dtype() == scalar_type_of<A> && !std::is_same_v<A, uint8_t>),
-        maximum_(maximum),
-        indices_(reinterpret_cast<int64_t*>(out.indices.unsafeGetTensorImpl()->data())),
-        values_(out.values.defined() ? out.values.unsafeGetTensorImpl()->data() : nullptr),
-        block_(blockLoops<A>().block[static_cast<int>(maximum ? ReduceOp::kMax : ReduceOp::kMin)]),
+        in_(request.self.unsafeGetTensorImpl()->data()),
+        itemsize_(request.self.itemsize()),
+        direct_(request.self.dtype() == scalar_type_of<A> && !std::is_same_v<A, uint8_t>),
+        maximum_(isMaximum(request.op)),
+        block_(reductionLoops<A>(request.op.accumulator).block),
         find_(argLoops<A>().find),
-        row_(argLoops<A>().row[maximum ? 0 : 1]),
-        load_(convertLoops<A>().load[static_cast<int>(self.dtype())]),
-        store_(convertLoops<A>().store[static_cast<int>(self.dtype())]) {}
+        row_(argLoops<A>().row[maximum_ ? 0 : 1]),
+        load_(convertLoops<A>().load[static_cast<int>(request.self.dtype())]),
+        store_(convertLoops<A>().store[static_cast<int>(request.self.dtype())]) {
+    const bool values = request.op.second == rows::Second::kIndices;
+    const Tensor& indices = values ? results.second : results.first;
+    indices_ = reinterpret_cast<int64_t*>(indices.unsafeGetTensorImpl()->data());
+    values_ = values ? results.first.unsafeGetTensorImpl()->data() : nullptr;
+  }
 
   void run() const {
     if (plan_.kept.numel == 0) return;
@@ -52,7 +51,7 @@ class ArgReducer {
   }
 
   Best bestOfBlock(const A* x, int64_t n) const {
-    const int64_t i = find_(x, n, block_(x, n));
+    const int64_t i = find_(x, n, block_(x, n, A(0), A(0)));
     return {x[i], i};
   }
 
@@ -152,56 +151,18 @@ class ArgReducer {
   bool maximum_;
   int64_t* indices_;
   std::byte* values_;
-  A (*block_)(const A*, int64_t);
+  A (*block_)(const A*, int64_t, A, A);
   int64_t (*find_)(const A*, int64_t, A);
   void (*row_)(A*, int64_t*, const A*, int64_t, int64_t);
   void (*load_)(A*, const std::byte*, int64_t, int64_t);
   void (*store_)(std::byte*, const A*, int64_t, int64_t);
 };
 
-/// As in reduce.cpp.
-SHUNT_COLD void record(const Tensor& self, const DimSet& dims, bool maximum, bool want_values) {
-  const Span span = spanOf(*self.unsafeGetTensorImpl(), dims);
-  if (span == Span::kNone) return;
-  rows::record({"reduction with indices", reinterpret_cast<const void*>(&argReduce),
-                reinterpret_cast<const void*>(&argReduceExpected), reinterpret_cast<const void*>(&argReduceMissed),
-                genericArgRows(accumulatorOf(self.scalar_type()), maximum, span), idOf(maximum, want_values, span),
-                self.scalar_type()},
-               {self.unsafeGetTensorImpl()});
-}
-
 }  // namespace
 
-ArgResult argReduce(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values) {
-  ++rows::interpreted_calls;
-  if (rows::recording()) [[unlikely]]
-    record(self, dims, maximum, want_values);
-  const TensorImpl& impl = *self.unsafeGetTensorImpl();
-  ArgResult out;
-  if (want_values) out.values = native::newResult(impl, out_sizes, self.dtype());
-  out.indices = native::newResult(impl, out_sizes, kLong);
-  if (!native::hasData(impl)) return out;
-  const Plan plan(impl, dims, true);
-  switch (accumulatorOf(self.dtype())) {
-    case Accumulator::kFloat:
-      ArgReducer<float>(self, out, plan, maximum).run();
-      break;
-    case Accumulator::kDouble:
-      ArgReducer<double>(self, out, plan, maximum).run();
-      break;
-    case Accumulator::kLong:
-      ArgReducer<int64_t>(self, out, plan, maximum).run();
-      break;
-    case Accumulator::kBool:
-      ArgReducer<uint8_t>(self, out, plan, maximum).run();
-      break;
-  }
-  return out;
-}
-
-ArgResult argReduceMissed(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values,
-                          jit::MissCount* misses) {
-  return ::shunt::detail::runMissed(misses, &argReduce, self, dims, out_sizes, maximum, want_values);
+void argReduceEngine(const rows::Request& request, const rows::Results& results) {
+  const Plan plan(*request.self.unsafeGetTensorImpl(), request.dims, true);
+  rows::withComputeType(request.computeType(), [&]<class A>(A) { ArgReducer<A>(request, results, plan).run(); });
 }
 
 }  // namespace shunt::reduce

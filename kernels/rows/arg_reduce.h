@@ -1,19 +1,36 @@
-// Reductions that tell where: the extreme value along the reduced axes and the index of its first occurrence.
-//
-// The index counts in the tensor's own order of dimensions; NaN beats every number. Any thread.
+// Reductions that say where: the extreme value along the reduced axes and the index of its first occurrence, or the
+// index alone. The index counts in the tensor's own order of dimensions; NaN beats every number. Constants; any thread.
 #pragma once
 
-#include "kernels/rows/plan.h"
+#include "kernels/rows/descriptor.h"
 
 namespace shunt::reduce {
 
-struct ArgResult {
-  Tensor values;  // undefined unless wanted
-  Tensor indices;
-};
+void argReduceEngine(const rows::Request& request, const rows::Results& results);
+rows::LoopFn argReductionLoop(const rows::Descriptor& op, rows::ComputeType type, rows::Span span);
 
-/// New contiguous tensors of the given sizes, on Meta nothing more. The caller has checked that there are elements to
-/// choose from.
-ArgResult argReduce(const Tensor& self, const DimSet& dims, IntArrayRef out_sizes, bool maximum, bool want_values);
+/// `Acc` is Largest or Smallest.
+template <class Acc, bool Values>
+struct NamedExtreme {};
+
+template <class Acc, bool Values>
+constexpr rows::Descriptor describeExtreme() {
+  return {"reduction with indices",
+          elementwise::detail::functorId<NamedExtreme<Acc, Values>>() & ~uint64_t{3},
+          indexOf<Acc>(),
+          ComputeIn::kInput,
+          Values ? rows::Second::kIndices : rows::Second::kNone,
+          /*keeps_shape=*/false,
+          kBlock,
+          kLongestColumn,
+          &argReduceEngine,
+          &argReductionLoop};
+}
+
+template <class Acc, bool Values>
+inline constexpr rows::Descriptor kExtreme = describeExtreme<Acc, Values>();
+
+/// Of a descriptor of this header.
+constexpr bool isMaximum(const rows::Descriptor& op) { return op.accumulator == indexOf<accumulators::Largest>(); }
 
 }  // namespace shunt::reduce

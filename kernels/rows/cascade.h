@@ -9,55 +9,56 @@
 namespace shunt::reduce {
 
 template <class A>
-A identityOf(ReduceOp op) {
+constexpr A identityOf(Join op) {
   using Limits = std::numeric_limits<A>;
   constexpr bool kTruth = std::is_same_v<A, uint8_t>;  // "all" of nothing is true
   constexpr A kHighest = kTruth ? A(1) : Limits::has_infinity ? Limits::infinity() : Limits::max();
   constexpr A kLowest = Limits::has_infinity ? static_cast<A>(-Limits::infinity()) : Limits::lowest();
-  constexpr A kIdentities[] = {A(0), A(1), kLowest, kHighest};
+  constexpr A kIdentities[] = {A(0), A(1), kLowest, kHighest};  // by Join
   return kIdentities[static_cast<int>(op)];
 }
 
-/// a before b in the order.
-template <class A>
-A join(ReduceOp op, A a, A b) {
-  switch (op) {
-    case ReduceOp::kSum:
-      return static_cast<A>(a + b);
-    case ReduceOp::kProd:
-      return static_cast<A>(a * b);
-    case ReduceOp::kMax:
-      return (b > a || b != b) ? b : a;
-    case ReduceOp::kMin:
-      return (b < a || b != b) ? b : a;
+/// What a Cascade joins by: a = a op b, of which a comes first in the order.
+struct Add {
+  template <class A>
+  void operator()(A& a, const A& b) const {
+    a += b;
   }
-  __builtin_unreachable();
-}
+};
 
 /// Pairs of equal height are joined as soon as there are two, so the tree depends on the number of values alone.
-template <class A>
+template <class T, class Joiner = Add>
 class Cascade {
  public:
-  explicit Cascade(ReduceOp op) : op_(op) {}
-  void push(A value) {
+  explicit Cascade(Joiner join = {}) : join_(join) {}
+  void push(const T& value) {
+    T joined = value;
     int level = 0;
-    for (uint64_t c = count_; (c & 1) != 0; c >>= 1) value = join(op_, levels_[level++], value);
-    levels_[level] = value;
+    for (uint64_t c = count_; (c & 1) != 0; c >>= 1) {
+      join_(levels_[level], joined);
+      joined = levels_[level++];
+    }
+    levels_[level] = joined;
     ++count_;
   }
-  A result() const {
-    if (count_ == 0) return identityOf<A>(op_);
+  /// Of no values T().
+  T result() const {
+    if (count_ == 0) return T();
     int level = __builtin_ctzll(count_);
-    A value = levels_[level];
-    for (uint64_t c = count_ >> (level + 1); c != 0; c >>= 1)
-      if (++level, (c & 1) != 0) value = join(op_, levels_[level], value);
+    T value = levels_[level];
+    for (uint64_t c = count_ >> (level + 1); c != 0; c >>= 1) {
+      if (++level, (c & 1) == 0) continue;
+      T earlier = levels_[level];
+      join_(earlier, value);
+      value = earlier;
+    }
     return value;
   }
 
  private:
-  ReduceOp op_;
+  Joiner join_;
   uint64_t count_ = 0;
-  A levels_[64];
+  T levels_[64];
 };
 
 }  // namespace shunt::reduce

@@ -67,7 +67,7 @@ struct Elements<float> {
 template <>
 struct Elements<double> {
   using From = All;
-  using To = Types<double>;
+  using To = Types<double, float, Half, BFloat16>;
 };
 template <>
 struct Elements<int64_t> {

@@ -1,12 +1,17 @@
-// The generic loops of reductions, along rows and down columns: what the compiler specialises. The interpreter doesn't
-// run them.
+// The generic loops of reductions and scans, along rows and down columns: what the compiler specialises. The
+// interpreter doesn't run them.
+#include "kernels/rows/arg_reduce.h"
+#include "kernels/rows/block.h"
+#include "kernels/rows/descriptor.h"
 #include "kernels/rows/first_of.h"
-#include "kernels/rows/isa_lanes.h"
-#include "kernels/rows/reduce_expected.h"
 #include "kernels/rows/rows.h"
+#include "kernels/rows/scan.h"
 
 namespace shunt::reduce {
 namespace {
+
+using rows::ComputeType;
+using rows::Span;
 
 template <class A>
 SHUNT_ALWAYS_INLINE const A* block(A* buffer, const std::byte* p, ScalarType dtype, int64_t n) {
@@ -16,78 +21,124 @@ SHUNT_ALWAYS_INLINE const A* block(A* buffer, const std::byte* p, ScalarType dty
   return buffer;
 }
 
-template <ReduceOp O>
-struct OpOf;
-template <>
-struct OpOf<ReduceOp::kSum> : SumOp {};
-template <>
-struct OpOf<ReduceOp::kProd> : ProdOp {};
-template <>
-struct OpOf<ReduceOp::kMax> : MaxOp {};
-template <>
-struct OpOf<ReduceOp::kMin> : MinOp {};
+/// Values and pivots as results.
+template <class Acc, class A>
+SHUNT_ALWAYS_INLINE void storeResults(const rows::Call& call, int64_t to, A* values, const A* pivots, int64_t n) {
+  for (int64_t j = 0; j < n; ++j)
+    values[j] = finished<Acc, A>(values[j], pivots[j], static_cast<A>(call.n), static_cast<A>(call.number));
+  const int64_t at = to * elementSize(call.result);
+  storeRow(call.out[0] + at, values, call.result, n);
+  if constexpr (kHasPivot<Acc>)
+    if (call.out[1] != nullptr) storeRow(call.out[1] + at, pivots, call.result, n);
+}
 
 /// Rows of at most kBlock elements, as Reducer does it (reduce.cpp).
-template <class Op, class A, bool Mean>
+template <class Acc, class A>
 SHUNT_ALWAYS_INLINE void reduceRows(const rows::Call& call) {
   A buffer[kBlock];
   for (int64_t r = 0; r < call.outer; ++r) {
-    const std::byte* row = call.in[0] + r * call.n * elementSize(call.dtype);
-    A value = reduceBlock<Op, A>(block(buffer, row, call.dtype, call.n), call.n);
-    if constexpr (Mean) value = value / static_cast<A>(call.n);
-    storeRow(call.out[0] + r * elementSize(call.result), &value, call.result, 1);
+    const A* x = block(buffer, call.in[0] + r * call.n * elementSize(call.dtype), call.dtype, call.n);
+    const A pivot = pivotOf<Acc, A>(x, call.n);
+    A value = joinBlock<Acc, A>(x, call.n, pivot, static_cast<A>(call.number));
+    storeResults<Acc>(call, r, &value, &pivot, 1);
   }
 }
 
-/// W neighbouring columns of at most kLongestColumn elements, from element `first` on, to results from `to` on, as
-/// Reducer does it.
-template <class Op, class A, bool Mean, int W>
-SHUNT_ALWAYS_INLINE void reduceColumns(const rows::Call& call, int64_t first, int64_t to) {
-  constexpr A kId = Op::template identity<A>();
-  A buffer[8 * W];
-  const int64_t size = elementSize(call.dtype);
-  const auto row = [&](int slot, int64_t r) __attribute__((always_inline)) {
-    return block(buffer + slot * W, call.in[0] + (first + r * call.inner) * size, call.dtype, W);
-  };
-  Vec<A, W> acc = kId;
-  for (int64_t begin = 0; begin < call.n; begin += kRowBlock) {
-    const int64_t end = call.n - begin < kRowBlock ? call.n : begin + kRowBlock;
-    Vec<A, W> sum = kId, v;
+/// W neighbouring columns.
+template <class A, int W>
+struct Columns {
+  const rows::Call& call;
+  int64_t first;  // element
+  A* buffer;      // of 8 * W
+
+  SHUNT_ALWAYS_INLINE const A* row(int slot, int64_t r) const {
+    return block(buffer + slot * W, call.in[0] + (first + r * call.inner) * elementSize(call.dtype), call.dtype, W);
+  }
+  /// The terms of a row.
+  template <class Acc>
+  SHUNT_ALWAYS_INLINE const A* terms(int slot, int64_t r, const A* pivots) const {
+    const A* x = row(slot, r);
+    if constexpr (!kHasTerm<Acc>) {
+      return x;
+    } else {
+      A* const to = buffer + slot * W;
+      termsOf<Acc, A>(
+          to, x, [=](int64_t j) __attribute__((always_inline)) { return kIsRelative<Acc> ? pivots[j] : A(0); }, W,
+          static_cast<A>(call.number));
+      return to;
+    }
+  }
+  /// The terms of rows [begin, end), at most kRowBlock, joined.
+  template <class Acc>
+  SHUNT_ALWAYS_INLINE void joinRows(A* to, const A* pivots, int64_t begin, int64_t end) const {
+    using Op = JoinOf<Acc>;
+    Vec<A, W> sum = Op::template identity<A>(), v;
     int64_t r = begin;
     for (; r + 8 <= end; r += 8) {
-      const A* rows[8];
-      for (int k = 0; k < 8; ++k) rows[k] = row(k, r + k);
-      joinEightRows<Op, A, W>(sum, rows, 0);
+      const A* eight[8];
+      for (int k = 0; k < 8; ++k) eight[k] = terms<Acc>(k, r + k, pivots);
+      joinEightRows<Op, A, W>(sum, eight, 0);
     }
     for (; r < end; ++r) {
-      loadVec(v, row(0, r));
+      loadVec(v, terms<Acc>(0, r, pivots));
       Op::apply(sum, v);
     }
-    if (begin == 0)
-      acc = sum;
-    else
-      Op::apply(acc, sum);
+    storeVec(to, sum);
   }
-  if constexpr (Mean) acc = acc / static_cast<A>(call.n);
-  storeVec(buffer, acc);
-  storeRow(call.out[0] + to * elementSize(call.result), buffer, call.result, W);
+  template <class Acc>
+  SHUNT_ALWAYS_INLINE void rowBlock(A* values, A* pivots, int64_t begin, int64_t end) const {
+    if constexpr (kHasPivot<Acc>) {
+      using P = typename Acc::Pivot;
+      A firsts[W];
+      __builtin_memcpy(firsts, row(0, begin), sizeof(firsts));
+      joinRows<P>(pivots, firsts, begin, end);
+      for (int j = 0; j < W; ++j) pivots[j] = finished<P, A>(pivots[j], firsts[j], static_cast<A>(end - begin), A(0));
+    }
+    joinRows<Acc>(values, pivots, begin, end);
+  }
+};
+
+/// At most kLongestColumn elements of W neighbouring columns, from element `first` on, to results from `to` on, as
+/// Reducer does it.
+template <class Acc, class A, int W>
+SHUNT_ALWAYS_INLINE void reduceColumns(const rows::Call& call, int64_t first, int64_t to) {
+  A buffer[8 * W], values[W], pivots[W] = {}, next[W], next_pivots[W] = {};
+  const Columns<A, W> columns{call, first, buffer};
+  columns.template rowBlock<Acc>(values, pivots, 0, call.n < kRowBlock ? call.n : kRowBlock);
+  for (int64_t begin = kRowBlock; begin < call.n; begin += kRowBlock) {
+    const int64_t end = call.n - begin < kRowBlock ? call.n : begin + kRowBlock;
+    columns.template rowBlock<Acc>(next, next_pivots, begin, end);
+    for (int j = 0; j < W; ++j) {
+      if constexpr (kHasPivot<Acc>)
+        Acc::template merge<A>(values[j], pivots[j], static_cast<A>(begin), next[j], next_pivots[j],
+                               static_cast<A>(end - begin));
+      else
+        JoinOf<Acc>::apply(values[j], next[j]);
+    }
+  }
+  storeResults<Acc>(call, to, values, pivots, W);
+}
+
+/// Indices are the second result, or the only one.
+SHUNT_ALWAYS_INLINE int64_t* indicesOf(const rows::Call& call) {
+  return reinterpret_cast<int64_t*>(call.out[1] != nullptr ? call.out[1] : call.out[0]);
 }
 
 /// The same with indices, as ArgReducer does it (arg_reduce.cpp).
-template <ReduceOp O, class A>
+template <Join J, class A>
 SHUNT_ALWAYS_INLINE void argReduceRows(const rows::Call& call) {
   A buffer[kBlock];
   for (int64_t r = 0; r < call.outer; ++r) {
     const A* x = block(buffer, call.in[0] + r * call.n * elementSize(call.dtype), call.dtype, call.n);
-    const int64_t at = firstOf(x, call.n, reduceBlock<OpOf<O>, A>(x, call.n));
-    reinterpret_cast<int64_t*>(call.out[0])[r] = at;
-    if (call.out[1] != nullptr) storeRow(call.out[1] + r * elementSize(call.result), x + at, call.result, 1);
+    const int64_t at = firstOf(x, call.n, reduceBlock<OpOf<J>, A>(x, call.n));
+    indicesOf(call)[r] = at;
+    if (call.out[1] != nullptr) storeRow(call.out[0] + r * elementSize(call.result), x + at, call.result, 1);
   }
 }
 
 /// `columns` <= kColumnGroup ones.
 constexpr int64_t kColumnGroup = 64;
-template <ReduceOp O, class A>
+template <Join J, class A>
 SHUNT_ALWAYS_INLINE void argReduceColumns(const rows::Call& call, int64_t first, int64_t to, int64_t columns) {
   A buffer[kColumnGroup], best[kColumnGroup];
   int64_t index[kColumnGroup];
@@ -95,93 +146,147 @@ SHUNT_ALWAYS_INLINE void argReduceColumns(const rows::Call& call, int64_t first,
   loadRow(best, call.in[0] + first * size, call.dtype, columns);
   for (int64_t j = 0; j < columns; ++j) index[j] = 0;
   for (int64_t r = 1; r < call.n; ++r)
-    argRow<O == ReduceOp::kMax>(
+    argRow<J == Join::kMax>(
         best, index, block(buffer, call.in[0] + (first + r * call.inner) * size, call.dtype, columns), r, columns);
-  for (int64_t j = 0; j < columns; ++j) reinterpret_cast<int64_t*>(call.out[0])[to + j] = index[j];
-  if (call.out[1] != nullptr) storeRow(call.out[1] + to * elementSize(call.result), best, call.result, columns);
+  for (int64_t j = 0; j < columns; ++j) indicesOf(call)[to + j] = index[j];
+  if (call.out[1] != nullptr) storeRow(call.out[0] + to * elementSize(call.result), best, call.result, columns);
+}
+
+/// A running value along each row, or down columns as they lie.
+template <class Acc, class A>
+SHUNT_ALWAYS_INLINE void scanRow(const rows::Call& call, int64_t first) {
+  A buffer[kScanBlock];
+  A running = identityOf<A>(Acc::kJoin);
+  for (int64_t i = 0; i < call.n; i += kScanBlock) {
+    const int64_t n = call.n - i < kScanBlock ? call.n - i : kScanBlock;
+    loadRow(buffer, call.in[0] + (first + i) * elementSize(call.dtype), call.dtype, n);
+    running = scanBlock<Acc, A>(buffer, n, running);
+    storeRow(call.out[0] + (first + i) * elementSize(call.result), buffer, call.result, n);
+  }
+}
+
+template <class Acc, class A>
+SHUNT_ALWAYS_INLINE void scanColumns(const rows::Call& call, int64_t first, int64_t columns) {
+  A running[kScanBlock], row[kScanBlock];
+  for (int64_t j = 0; j < columns; ++j) running[j] = identityOf<A>(Acc::kJoin);
+  for (int64_t r = 0; r < call.n; ++r) {
+    const int64_t at = first + r * call.inner;
+    loadRow(row, call.in[0] + at * elementSize(call.dtype), call.dtype, columns);
+    stepColumns<Acc, A>(running, row, columns);
+    storeRow(call.out[0] + at * elementSize(call.result), running, call.result, columns);
+  }
 }
 
 }  // namespace
 
 // With symbols, by which the compiler finds them.
-template <ReduceOp O, class A, bool Mean, Span S>
+template <class Acc, class A, Span S>
 void reduceLoop(const rows::Call& c) {
   const rows::Call call = c;
-  if constexpr (S == Span::kRows) return reduceRows<OpOf<O>, A, Mean>(call);
-  constexpr int64_t kGroup = kFewestColumns;
+  if constexpr (S == Span::kRows) return reduceRows<Acc, A>(call);
+  constexpr int64_t kGroup = rows::kFewestColumns;
   // The last group may overlap the one before it.
   for (int64_t i = 0; i < call.outer; ++i)
     for (int64_t j = 0; j < call.inner; j += kGroup) {
       const int64_t at = j <= call.inner - kGroup ? j : call.inner - kGroup;
-      reduceColumns<OpOf<O>, A, Mean, kGroup>(call, i * call.n * call.inner + at, i * call.inner + at);
+      reduceColumns<Acc, A, kGroup>(call, i * call.n * call.inner + at, i * call.inner + at);
     }
 }
 
-template <ReduceOp O, class A, Span S>
+template <class Acc, class A, Span S>
+void scanLoopOf(const rows::Call& c) {
+  const rows::Call call = c;
+  if constexpr (S == Span::kRows) {
+    for (int64_t r = 0; r < call.outer; ++r) scanRow<Acc, A>(call, r * call.n);
+    return;
+  }
+  for (int64_t i = 0; i < call.outer; ++i)
+    for (int64_t j = 0; j < call.inner; j += kScanBlock)
+      scanColumns<Acc, A>(call, i * call.n * call.inner + j, call.inner - j < kScanBlock ? call.inner - j : kScanBlock);
+}
+
+template <Join J, class A, Span S>
 void argReduceLoop(const rows::Call& c) {
   const rows::Call call = c;
-  if constexpr (S == Span::kRows) return argReduceRows<O, A>(call);
+  if constexpr (S == Span::kRows) return argReduceRows<J, A>(call);
   for (int64_t i = 0; i < call.outer; ++i)
     for (int64_t j = 0; j < call.inner; j += kColumnGroup)
-      argReduceColumns<O, A>(call, i * call.n * call.inner + j, i * call.inner + j,
+      argReduceColumns<J, A>(call, i * call.n * call.inner + j, i * call.inner + j,
                              call.inner - j < kColumnGroup ? call.inner - j : kColumnGroup);
 }
 
 namespace {
 
-template <class A, Span S>
-rows::LoopFn loopFor(ReduceOp op, bool mean) {
-  if constexpr (std::is_floating_point_v<A>)
-    if (mean) return op == ReduceOp::kSum ? reduceLoop<ReduceOp::kSum, A, true, S> : nullptr;
-  if constexpr (!std::is_same_v<A, uint8_t>) {
-    if (op == ReduceOp::kSum) return reduceLoop<ReduceOp::kSum, A, false, S>;
-    if (op == ReduceOp::kProd) return reduceLoop<ReduceOp::kProd, A, false, S>;
+/// Loops by ComputeType and Span, for what the accumulator is computed in.
+struct Loops {
+  rows::LoopFn of[4][2] = {};
+};
+
+template <class Acc, bool Scan, class A>
+constexpr void addLoops(Loops& loops, ComputeType type) {
+  if constexpr ((Acc::kTypes & kTypeBit<A>) != 0) {
+    rows::LoopFn* const of = loops.of[static_cast<int>(type)];
+    if constexpr (!Scan) {
+      of[0] = reduceLoop<Acc, A, Span::kRows>;
+      of[1] = reduceLoop<Acc, A, Span::kColumns>;
+    } else if constexpr (kScans<Acc>) {
+      of[0] = scanLoopOf<Acc, A, Span::kRows>;
+      of[1] = scanLoopOf<Acc, A, Span::kColumns>;
+    }
   }
-  if (op == ReduceOp::kMax) return reduceLoop<ReduceOp::kMax, A, false, S>;
-  return op == ReduceOp::kMin ? reduceLoop<ReduceOp::kMin, A, false, S> : nullptr;
 }
 
-template <Span S>
-rows::LoopFn loopFor(const Reduction& r) {
-  switch (r.accumulator) {
-    case Accumulator::kFloat:
-      return loopFor<float, S>(r.op, r.mean);
-    case Accumulator::kDouble:
-      return loopFor<double, S>(r.op, r.mean);
-    case Accumulator::kLong:
-      return loopFor<int64_t, S>(r.op, r.mean);
-    case Accumulator::kBool:
-      return loopFor<uint8_t, S>(r.op, r.mean);
-  }
-  return nullptr;
+template <class Acc, bool Scan>
+constexpr Loops loopsOf() {
+  Loops loops;
+  addLoops<Acc, Scan, float>(loops, ComputeType::kFloat);
+  addLoops<Acc, Scan, double>(loops, ComputeType::kDouble);
+  addLoops<Acc, Scan, int64_t>(loops, ComputeType::kLong);
+  addLoops<Acc, Scan, uint8_t>(loops, ComputeType::kBool);
+  return loops;
 }
 
-template <ReduceOp O, Span S>
-rows::LoopFn argLoopFor(Accumulator accumulator) {
-  switch (accumulator) {
-    case Accumulator::kFloat:
-      return argReduceLoop<O, float, S>;
-    case Accumulator::kDouble:
-      return argReduceLoop<O, double, S>;
-    case Accumulator::kLong:
-      return argReduceLoop<O, int64_t, S>;
-    case Accumulator::kBool:
-      return argReduceLoop<O, uint8_t, S>;
+#define SHUNT_LOOPS(name, index) loopsOf<accumulators::name, false>(),
+constexpr Loops kReductionLoops[] = {SHUNT_FORALL_ACCUMULATORS(SHUNT_LOOPS)};
+#undef SHUNT_LOOPS
+#define SHUNT_LOOPS(name, index) loopsOf<accumulators::name, true>(),
+constexpr Loops kScanLoops[] = {SHUNT_FORALL_ACCUMULATORS(SHUNT_LOOPS)};
+#undef SHUNT_LOOPS
+
+rows::LoopFn loopOf(const Loops& loops, ComputeType type, Span span) {
+  return loops.of[static_cast<int>(type)][span == Span::kColumns ? 1 : 0];
+}
+
+template <Join J, class A>
+rows::LoopFn argLoopOf(Span span) {
+  return span == Span::kRows ? argReduceLoop<J, A, Span::kRows> : argReduceLoop<J, A, Span::kColumns>;
+}
+
+template <Join J>
+rows::LoopFn argLoopOf(ComputeType type, Span span) {
+  switch (type) {
+    case ComputeType::kFloat:
+      return argLoopOf<J, float>(span);
+    case ComputeType::kDouble:
+      return argLoopOf<J, double>(span);
+    case ComputeType::kLong:
+      return argLoopOf<J, int64_t>(span);
+    case ComputeType::kBool:
+      return argLoopOf<J, uint8_t>(span);
   }
   return nullptr;
 }
 
 }  // namespace
 
-rows::LoopFn genericRows(const Reduction& r, Span span) {
-  return span == Span::kRows ? loopFor<Span::kRows>(r) : loopFor<Span::kColumns>(r);
+rows::LoopFn reductionLoop(const rows::Descriptor& op, ComputeType type, Span span) {
+  return loopOf(kReductionLoops[op.accumulator], type, span);
 }
-
-rows::LoopFn genericArgRows(Accumulator accumulator, bool maximum, Span span) {
-  constexpr auto kMax = ReduceOp::kMax, kMin = ReduceOp::kMin;
-  if (span == Span::kRows)
-    return maximum ? argLoopFor<kMax, Span::kRows>(accumulator) : argLoopFor<kMin, Span::kRows>(accumulator);
-  return maximum ? argLoopFor<kMax, Span::kColumns>(accumulator) : argLoopFor<kMin, Span::kColumns>(accumulator);
+rows::LoopFn scanLoop(const rows::Descriptor& op, ComputeType type, Span span) {
+  return loopOf(kScanLoops[op.accumulator], type, span);
+}
+rows::LoopFn argReductionLoop(const rows::Descriptor& op, ComputeType type, Span span) {
+  return isMaximum(op) ? argLoopOf<Join::kMax>(type, span) : argLoopOf<Join::kMin>(type, span);
 }
 
 }  // namespace shunt::reduce

@@ -133,21 +133,23 @@ SHUNT_ALWAYS_INLINE void joinEightRows(Vec<A, W>& acc, const A* const* rows, int
   Op::apply(acc, v[0]);
 }
 
-/// The reduction of n <= kBlock consecutive elements.
+/// Takes 64 elements.
 template <class Op, class A>
-SHUNT_ALWAYS_INLINE A reduceBlock(const A* x, int64_t n) {
+SHUNT_ALWAYS_INLINE void addLanes(Vec<A, 16>* acc, const A* x) {
+  Vec<A, 16> v;
+#pragma clang loop unroll(full)
+  for (int k = 0; k < 4; ++k) {
+    loadVec(v, x + 16 * k);
+    Op::apply(acc[k], v);
+  }
+}
+
+/// Takes the last n < 64 elements, and joins all.
+template <class Op, class A>
+SHUNT_ALWAYS_INLINE A endLanes(Vec<A, 16>* acc, const A* x, int64_t n) {
   using V = Vec<A, 16>;
-  constexpr A kId = Op::template identity<A>();
-  V acc[4] = {kId, kId, kId, kId};
   V v;
   int64_t i = 0;
-  for (; i + 64 <= n; i += 64) {
-#pragma clang loop unroll(full)
-    for (int k = 0; k < 4; ++k) {
-      loadVec(v, x + i + 16 * k);
-      Op::apply(acc[k], v);
-    }
-  }
   const auto addGroup = [&](V& to) __attribute__((always_inline)) {
     if (n - i < 16) return;
     loadVec(v, x + i);
@@ -179,6 +181,16 @@ SHUNT_ALWAYS_INLINE A reduceBlock(const A* x, int64_t n) {
   Op::apply(acc[2], acc[3]);
   Op::apply(acc[0], acc[2]);
   return joinLanes<Op, A>(acc[0]);
+}
+
+/// The reduction of n <= kBlock consecutive elements.
+template <class Op, class A>
+SHUNT_ALWAYS_INLINE A reduceBlock(const A* x, int64_t n) {
+  constexpr A kId = Op::template identity<A>();
+  Vec<A, 16> acc[4] = {kId, kId, kId, kId};
+  int64_t i = 0;
+  for (; i + 64 <= n; i += 64) addLanes<Op, A>(acc, x + i);
+  return endLanes<Op, A>(acc, x + i, n - i);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 namespace shunt::reduce {
 
 namespace {
-#define SHUNT_LOOPS(isa) {&isa::kBlockLoops, &isa::kConvertLoops, &isa::kArgLoops}
+#define SHUNT_LOOPS(isa) {&isa::kReductions, &isa::kConvertLoops, &isa::kArgLoops}
 constexpr LoopTable kTables[kNumIsas] = SHUNT_PER_ISA(SHUNT_LOOPS);
 #undef SHUNT_LOOPS
 }  // namespace

@@ -12,8 +12,14 @@
 //   order.
 // Threads share whole chunks, or outputs. There are no flags that would let the compiler reassociate.
 //
+// What is ordered so are the terms of an accumulator. One with a Pivot first finds that of a block (along) or of a
+// kRowBlock of rows (across) in the same order; blocks are then merged as above.
+//
 // Constants only; any thread.
 #pragma once
+
+#include "generated/accumulators.h"
+#include "kernels/rows/accumulators.h"
 
 #include <shunt/core/isa.h>
 #include <shunt/tensor/scalar_type.h>
@@ -28,18 +34,28 @@ inline constexpr int64_t kChunk = 8 * kBlock;
 inline constexpr int64_t kColumnTile = 512;
 inline constexpr int64_t kRowBlock = 256;
 
-/// kMax and kMin propagate NaN; on truth values they are "any" and "all".
-enum class ReduceOp : uint8_t { kSum, kProd, kMax, kMin };
-inline constexpr int kNumReduceOps = 4;
-
-/// A is the accumulator type. Pointers are null where the combination does not exist.
+/// The loops of one accumulator (accumulators.h); A is the type that it is computed in. Pointers are null where the
+/// accumulator isn't computed in A, or has nothing to do.
 template <class A>
-struct BlockLoops {
-  /// Of n <= kBlock consecutive elements; the operation's identity for 0.
-  A (*block[kNumReduceOps])(const A* x, int64_t n);
-  /// acc[j] = acc[j] op tree(rows[0][j] .. rows[7][j]).
-  void (*rows8[kNumReduceOps])(A* acc, const A* const* rows, int64_t cols);
-  void (*row1[kNumReduceOps])(A* acc, const A* row, int64_t cols);
+struct ReductionLoops {
+  A identity;  // what no terms come to
+  int pivot;   // the accumulator that makes pivots; negative: none
+  /// The terms of n <= kBlock consecutive elements, joined; the identity for 0.
+  A (*block)(const A* x, int64_t n, A pivot, A number);
+  /// dst[j] = the term of x[j], which may be the same memory. Null where elements are their terms.
+  void (*terms)(A* dst, const A* x, const A* pivots, int64_t n, A number);
+  /// acc[j] = acc[j] op tree(rows[0][j] .. rows[7][j]), of terms.
+  void (*rows8)(A* acc, const A* const* rows, int64_t cols);
+  void (*row1)(A* acc, const A* row, int64_t cols);
+  /// Joins what `count` and `count2` elements came to. Null without pivots, where row1 does it.
+  void (*merge)(A* values, A* pivots, A count, const A* values2, const A* pivots2, A count2, int64_t n);
+  /// Results from values.
+  void (*finish)(A* values, const A* pivots, A count, A number, int64_t n);
+};
+
+template <class A>
+struct ReductionTable {
+  ReductionLoops<A> of[kNumAccumulators];
 };
 
 template <class A>
@@ -79,17 +95,36 @@ struct PerAccumulator {
 };
 
 struct LoopTable {
-  const PerAccumulator<BlockLoops>* blocks;
+  const PerAccumulator<ReductionTable>* reductions;
   const PerAccumulator<ConvertLoops>* converts;
   const PerAccumulator<ArgLoops>* args;
 };
+
+/// The number of an accumulator.
+template <class Acc>
+inline constexpr int kIndexOf = -1;
+#define SHUNT_ACCUMULATOR(name, index) \
+  template <>                          \
+  inline constexpr int kIndexOf<accumulators::name> = index;
+SHUNT_FORALL_ACCUMULATORS(SHUNT_ACCUMULATOR)
+#undef SHUNT_ACCUMULATOR
+
+/// What compiles only for an accumulator of the dictionary that has all its parts.
+template <class Acc>
+constexpr int indexOf() {
+  static_assert(isComplete<Acc>());
+  static_assert(kIndexOf<Acc> >= 0,
+                "no entry of the dictionary names the accumulator (`reduction` or `accumulators` in "
+                "kernels/operators), so it would have no loops");
+  return kIndexOf<Acc>;
+}
 
 /// The table of the instruction set in use.
 const LoopTable& loopTable();
 
 template <class A>
-const BlockLoops<A>& blockLoops() {
-  return loopTable().blocks->get<A>();
+const ReductionLoops<A>& reductionLoops(int accumulator) {
+  return loopTable().reductions->get<A>().of[accumulator];
 }
 template <class A>
 const ConvertLoops<A>& convertLoops() {
@@ -103,7 +138,7 @@ const ArgLoops<A>& argLoops() {
 // Defined once per instruction set.
 #define SHUNT_DECLARE_LOOPS(isa)                           \
   namespace isa {                                          \
-  extern const PerAccumulator<BlockLoops> kBlockLoops;     \
+  extern const PerAccumulator<ReductionTable> kReductions; \
   extern const PerAccumulator<ConvertLoops> kConvertLoops; \
   extern const PerAccumulator<ArgLoops> kArgLoops;         \
   }

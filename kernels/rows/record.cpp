@@ -34,6 +34,7 @@ void record(const Kernel& kernel, std::initializer_list<const TensorImpl*> input
   record.form = Record::kFunctional;
   record.common = kernel.common;
   record.functor = kernel.id;
+  record.output = kernel.output;
   int i = 0;
   for (const TensorImpl* t : inputs) {
     record.kind[i] = t != nullptr ? Record::kSameShape : Record::kOther;

@@ -1,8 +1,7 @@
-#include "kernels/rows/reduce.h"
-
-#include "kernels/common/result.h"
+// The engine of reductions: one loop along each output's elements, or one down many neighbouring outputs' columns. See
+// Note [Order of reductions] in loop_table.h. Any thread; large reductions share threads by parallelFor.
 #include "kernels/rows/cascade.h"
-#include "kernels/rows/reduce_expected.h"
+#include "kernels/rows/descriptor.h"
 
 #include <shunt/core/parallel.h>
 
@@ -10,44 +9,48 @@
 
 namespace shunt::reduce {
 
-template <class A>
-A reduceContiguous(ReduceOp op, const A* x, int64_t n) {
-  const auto block = blockLoops<A>().block[static_cast<int>(op)];
-  if (n <= kBlock) return block(x, n);
-  Cascade<A> chunks(op);
-  for (int64_t c = 0; c < n; c += kChunk) {
-    Cascade<A> blocks(op);
-    for (int64_t b = c; b < n && b < c + kChunk; b += kBlock) blocks.push(block(x + b, std::min(kBlock, n - b)));
-    chunks.push(blocks.result());
-  }
-  return chunks.result();
-}
-template float reduceContiguous<float>(ReduceOp, const float*, int64_t);
-template double reduceContiguous<double>(ReduceOp, const double*, int64_t);
-
 namespace {
 
-/// One reduction with accumulator type A.
+/// What some elements came to.
+template <class A>
+struct Partial {
+  A value, pivot;
+  int64_t count;
+};
+
+/// Two of them, the first of which comes first in the order.
+template <class A>
+struct Joiner {
+  const ReductionLoops<A>& loops;
+  void operator()(Partial<A>& a, const Partial<A>& b) const {
+    if (loops.merge == nullptr)
+      loops.row1(&a.value, &b.value, 1);
+    else
+      loops.merge(&a.value, &a.pivot, static_cast<A>(a.count), &b.value, &b.pivot, static_cast<A>(b.count), 1);
+    a.count += b.count;
+  }
+};
+
+/// One reduction that is computed in A.
 template <class A>
 class Reducer {
  public:
-  Reducer(const Tensor& self, const Tensor& out, const Plan& plan, const Reduction& reduction)
+  Reducer(const rows::Request& request, const rows::Results& results, const Plan& plan)
       : plan_(plan),
-        op_(reduction.op),
-        in_(self.unsafeGetTensorImpl()->data()),
-        out_(out.unsafeGetTensorImpl()->data()),
-        itemsize_(self.itemsize()),
-        out_itemsize_(out.itemsize()),
+        loops_(reductionLoops<A>(request.op.accumulator)),
+        pivot_loops_(loops_.pivot >= 0 ? &reductionLoops<A>(loops_.pivot) : nullptr),
+        number_(static_cast<A>(request.number)),
+        in_(request.self.unsafeGetTensorImpl()->data()),
+        out_(results.first.unsafeGetTensorImpl()->data()),
+        pivots_out_(results.second.defined() ? results.second.unsafeGetTensorImpl()->data() : nullptr),
+        itemsize_(request.self.itemsize()),
+        out_itemsize_(results.first.itemsize()),
         // A bool's bytes may be other than 0 and 1, so they are never used in place.
-        direct_(self.dtype() == scalar_type_of<A> && !std::is_same_v<A, uint8_t>),
-        mean_(reduction.mean),
-        block_(blockLoops<A>().block[static_cast<int>(op_)]),
-        rows8_(blockLoops<A>().rows8[static_cast<int>(op_)]),
-        row1_(blockLoops<A>().row1[static_cast<int>(op_)]),
-        load_(convertLoops<A>().load[static_cast<int>(self.dtype())]),
-        store_(convertLoops<A>().store[static_cast<int>(out.dtype())]) {
-    SHUNT_INTERNAL_ASSERT(block_ != nullptr && load_ != nullptr && store_ != nullptr, "reduction of ", self.dtype(),
-                          " to ", out.dtype());
+        direct_(request.self.dtype() == scalar_type_of<A> && !std::is_same_v<A, uint8_t>),
+        load_(convertLoops<A>().load[static_cast<int>(request.self.dtype())]),
+        store_(convertLoops<A>().store[static_cast<int>(results.first.dtype())]) {
+    SHUNT_INTERNAL_ASSERT(loops_.block != nullptr && load_ != nullptr && store_ != nullptr, "reduction of ",
+                          request.self.dtype(), " to ", results.first.dtype());
   }
 
   void run() const {
@@ -65,60 +68,77 @@ class Reducer {
   static constexpr int64_t kStackChunks = 64;
 
   void fill() const {
-    A value = identityOf<A>(op_);
-    for (int64_t i = 0; i < plan_.kept.numel; ++i) put(&value, i, 1, 1);
+    A value = loops_.identity, pivot = 0;
+    if (pivot_loops_ != nullptr) {
+      pivot = pivot_loops_->identity;
+      if (pivot_loops_->finish != nullptr) pivot_loops_->finish(&pivot, &pivot, A(0), A(0), 1);
+    }
+    for (int64_t i = 0; i < plan_.kept.numel; ++i) {
+      A result = value;
+      put(&result, &pivot, i, 1, 1);
+    }
   }
 
-  void put(A* values, int64_t out_offset, int64_t out_stride, int64_t n) const {
-    if constexpr (std::is_floating_point_v<A>) {
-      if (mean_) {
-        const A count = static_cast<A>(plan_.reduced.numel);
-        for (int64_t i = 0; i < n; ++i) values[i] = values[i] / count;
-      }
-    }
+  /// Makes results of n values.
+  void put(A* values, const A* pivots, int64_t out_offset, int64_t out_stride, int64_t n) const {
+    if (loops_.finish != nullptr) loops_.finish(values, pivots, static_cast<A>(plan_.reduced.numel), number_, n);
     store_(out_ + out_offset * out_itemsize_, values, out_stride, n);
+    if (pivots_out_ != nullptr) store_(pivots_out_ + out_offset * out_itemsize_, pivots, out_stride, n);
   }
 
   // ---- one output at a time ---------------------------------------------------------------------------------------
 
+  /// n <= kBlock consecutive elements, one at least.
+  Partial<A> block(const A* x, int64_t n) const {
+    A pivot = 0;
+    if (pivot_loops_ != nullptr) {
+      const A first = x[0];
+      pivot = pivot_loops_->block(x, n, first, A(0));
+      if (pivot_loops_->finish != nullptr) pivot_loops_->finish(&pivot, &first, static_cast<A>(n), A(0), 1);
+    }
+    return {loops_.block(x, n, pivot, number_), pivot, n};
+  }
+
   /// Elements [begin, begin + n) of the reduced axes, n <= kChunk.
-  A chunk(const std::byte* base, int64_t begin, int64_t n) const {
+  Partial<A> chunk(const std::byte* base, int64_t begin, int64_t n) const {
     const Axes& axes = plan_.reduced;
+    Cascade<Partial<A>, Joiner<A>> blocks(Joiner<A>{loops_});
     if (direct_ && (axes.empty() || (axes.count == 1 && axes.inner().stride == 1))) {
       const A* x = reinterpret_cast<const A*>(base) + begin;
-      return n <= kBlock ? block_(x, n) : reduceContiguous<A>(op_, x, n);
+      if (n <= kBlock) return block(x, n);
+      for (int64_t b = 0; b < n; b += kBlock) blocks.push(block(x + b, std::min(kBlock, n - b)));
+      return blocks.result();
     }
     A buffer[kBlock];
-    Cascade<A> blocks(op_);
     Cursor cursor(axes.axis, axes.count, begin);
     const int64_t stride = axes.empty() ? 1 : axes.inner().stride;
     for (int64_t done = 0; done < n;) {
-      const int64_t block = std::min(kBlock, n - done);
-      for (int64_t filled = 0; filled < block;) {
-        const int64_t run = std::min(cursor.left(), block - filled);
+      const int64_t size = std::min(kBlock, n - done);
+      for (int64_t filled = 0; filled < size;) {
+        const int64_t run = std::min(cursor.left(), size - filled);
         load_(buffer + filled, base + cursor.offset() * itemsize_, stride, run);
         cursor.advance(run);
         filled += run;
       }
-      blocks.push(block_(buffer, block));
-      done += block;
+      blocks.push(block(buffer, size));
+      done += size;
     }
     return blocks.result();
   }
 
-  A chunked(const std::byte* base, int64_t n) const {
+  Partial<A> chunked(const std::byte* base, int64_t n) const {
     const int64_t chunks = (n + kChunk - 1) / kChunk;
-    A on_stack[kStackChunks];
-    std::unique_ptr<A[]> on_heap;
-    A* partial = on_stack;
+    Partial<A> on_stack[kStackChunks];
+    std::unique_ptr<Partial<A>[]> on_heap;
+    Partial<A>* partial = on_stack;
     if (chunks > kStackChunks) {
-      on_heap = std::make_unique_for_overwrite<A[]>(static_cast<size_t>(chunks));
+      on_heap = std::make_unique_for_overwrite<Partial<A>[]>(static_cast<size_t>(chunks));
       partial = on_heap.get();
     }
     parallelFor(0, chunks, 1, [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) partial[c] = chunk(base, c * kChunk, std::min(kChunk, n - c * kChunk));
     });
-    Cascade<A> cascade(op_);
+    Cascade<Partial<A>, Joiner<A>> cascade(Joiner<A>{loops_});
     for (int64_t c = 0; c < chunks; ++c) cascade.push(partial[c]);
     return cascade.result();
   }
@@ -130,8 +150,8 @@ class Reducer {
       Cursor cursor(plan_.kept.axis, plan_.kept.count, begin);
       for (int64_t i = begin; i < end; ++i) {
         const std::byte* base = in_ + cursor.offset() * itemsize_;
-        A value = n <= kChunk ? chunk(base, 0, n) : chunked(base, n);
-        put(&value, cursor.outOffset(), 1, 1);
+        Partial<A> all = n <= kChunk ? chunk(base, 0, n) : chunked(base, n);
+        put(&all.value, &all.pivot, cursor.outOffset(), 1, 1);
         cursor.advance(1);
       }
     };
@@ -143,47 +163,77 @@ class Reducer {
 
   // ---- many neighbouring outputs at once ----------------------------------------------------------------------------
 
-  /// acc = the reduction of rows [begin, end) at `cols` columns from `base` on. Rows are positions of the reduced axes.
-  void rows(A* acc, const std::byte* base, int64_t stride, int64_t begin, int64_t end, int64_t cols) const {
-    std::fill_n(acc, cols, identityOf<A>(op_));
-    A partial[kColumnTile];
+  /// What rows come to, one value and pivot for each column; pivots are null where there are none.
+  struct Columns {
+    A* values;
+    A* pivots;
+    int64_t count = 0;  // of rows
+  };
+
+  /// The reduction of rows [begin, end) at `cols` columns from `base` on. Rows are positions of the reduced axes.
+  void rows(Columns& acc, const std::byte* base, int64_t stride, int64_t begin, int64_t end, int64_t cols) const {
+    A values[kColumnTile], pivots[kColumnTile];
     Cursor cursor(plan_.reduced.axis, plan_.reduced.count, begin);
     for (int64_t r = begin; r < end; r += kRowBlock) {
-      const int64_t block_end = std::min(end, r + kRowBlock);
-      if (r == begin) {
-        rowBlock(acc, cursor, base, stride, block_end - r, cols);
-      } else {
-        std::fill_n(partial, cols, identityOf<A>(op_));
-        rowBlock(partial, cursor, base, stride, block_end - r, cols);
-        row1_(acc, partial, cols);
-      }
+      const int64_t count = std::min(end, r + kRowBlock) - r;
+      Columns next{values, acc.pivots != nullptr ? pivots : nullptr};
+      rowBlock(r == begin ? acc : next, cursor, base, stride, count, cols);
+      if (r != begin) join(acc, next, cols);
     }
   }
 
-  void rowBlock(A* acc, Cursor& cursor, const std::byte* base, int64_t stride, int64_t count, int64_t cols) const {
+  void join(Columns& acc, const Columns& next, int64_t cols) const {
+    if (loops_.merge == nullptr)
+      loops_.row1(acc.values, next.values, cols);
+    else
+      loops_.merge(acc.values, acc.pivots, static_cast<A>(acc.count), next.values, next.pivots,
+                   static_cast<A>(next.count), cols);
+    acc.count += next.count;
+  }
+
+  /// `count` rows from the cursor on, which it moves behind them.
+  void rowBlock(Columns& acc, Cursor& cursor, const std::byte* base, int64_t stride, int64_t count,
+                int64_t cols) const {
+    acc.count = count;
+    if (pivot_loops_ != nullptr) {
+      A firsts[kColumnTile];
+      load_(firsts, base + cursor.offset() * itemsize_, stride, cols);
+      Cursor again = cursor;
+      addRows(*pivot_loops_, acc.pivots, firsts, again, base, stride, count, cols);
+      if (pivot_loops_->finish != nullptr) pivot_loops_->finish(acc.pivots, firsts, static_cast<A>(count), A(0), cols);
+    }
+    addRows(loops_, acc.values, acc.pivots, cursor, base, stride, count, cols);
+  }
+
+  void addRows(const ReductionLoops<A>& loops, A* acc, const A* pivots, Cursor& cursor, const std::byte* base,
+               int64_t stride, int64_t count, int64_t cols) const {
+    std::fill_n(acc, cols, loops.identity);
     const A* row[8];
-    if (direct_ && stride == 1) {
+    const bool in_place = direct_ && stride == 1;
+    if (in_place && loops.terms == nullptr) {
       for (; count >= 8; count -= 8) {
         for (const A*& p : row) p = nextRow(cursor, base);
-        rows8_(acc, row, cols);
+        loops.rows8(acc, row, cols);
       }
-      for (; count > 0; --count) row1_(acc, nextRow(cursor, base), cols);
+      for (; count > 0; --count) loops.row1(acc, nextRow(cursor, base), cols);
       return;
     }
     A buffer[8 * kColumnTile];
     const auto loadRow = [&](A* to) {
-      load_(to, reinterpret_cast<const std::byte*>(nextRow(cursor, base)), stride, cols);
+      const A* from = nextRow(cursor, base);
+      if (!in_place) load_(to, reinterpret_cast<const std::byte*>(from), stride, cols);
+      if (loops.terms != nullptr) loops.terms(to, in_place ? from : to, pivots, cols, number_);
     };
     for (; count >= 8; count -= 8) {
       for (int k = 0; k < 8; ++k) {
         loadRow(buffer + k * cols);
         row[k] = buffer + k * cols;
       }
-      rows8_(acc, row, cols);
+      loops.rows8(acc, row, cols);
     }
     for (; count > 0; --count) {
       loadRow(buffer);
-      row1_(acc, buffer, cols);
+      loops.row1(acc, buffer, cols);
     }
   }
 
@@ -201,114 +251,93 @@ class Reducer {
     const int64_t total_rows = plan_.reduced.numel;
     const int64_t chunk_rows = width >= 128 ? 2 * kRowBlock : 16 * kRowBlock;
     const int64_t chunks = (total_rows + chunk_rows - 1) / chunk_rows;
-    std::unique_ptr<A[]> partial;
+    const int64_t parts = batches * tiles * chunks;
+    std::unique_ptr<A[]> partial;  // values, then pivots
     if (chunks > 1)
-      partial = std::make_unique_for_overwrite<A[]>(static_cast<size_t>(batches * tiles * chunks * width));
+      partial = std::make_unique_for_overwrite<A[]>(static_cast<size_t>((pivoted() ? 2 : 1) * parts * width));
+    const auto partOf = [&](int64_t i) {
+      return Columns{partial.get() + i * width, pivoted() ? partial.get() + (parts + i) * width : nullptr};
+    };
+    const auto rowsOf = [&](int64_t c) { return std::min(total_rows, (c + 1) * chunk_rows) - c * chunk_rows; };
 
     const auto columnsOf = [&](int64_t tile) { return std::min(kColumnTile, inner.size - tile * kColumnTile); };
-    const auto outputOf = [&](int64_t batch, int64_t tile, A* values) {
+    const auto outputOf = [&](int64_t batch, int64_t tile, const Columns& all) {
       const Cursor cursor(plan_.kept.axis, plan_.kept.count - 1, batch);
-      put(values, cursor.outOffset() + tile * kColumnTile * inner.out_stride, inner.out_stride, columnsOf(tile));
+      put(all.values, all.pivots, cursor.outOffset() + tile * kColumnTile * inner.out_stride, inner.out_stride,
+          columnsOf(tile));
     };
     const auto tasks = [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t c = task % chunks, tile = task / chunks % tiles, batch = task / chunks / tiles;
         const Cursor cursor(plan_.kept.axis, plan_.kept.count - 1, batch);
         const std::byte* base = in_ + (cursor.offset() + tile * kColumnTile * inner.stride) * itemsize_;
-        A values[kColumnTile];
-        A* acc = chunks == 1 ? values : partial.get() + task * width;
-        rows(acc, base, inner.stride, c * chunk_rows, std::min(total_rows, (c + 1) * chunk_rows), columnsOf(tile));
-        if (chunks == 1) outputOf(batch, tile, values);
+        A values[kColumnTile], pivots[kColumnTile];
+        Columns acc = chunks == 1 ? Columns{values, pivoted() ? pivots : nullptr} : partOf(task);
+        rows(acc, base, inner.stride, c * chunk_rows, c * chunk_rows + rowsOf(c), columnsOf(tile));
+        if (chunks == 1) outputOf(batch, tile, acc);
       }
     };
-    const int64_t count = batches * tiles * chunks;
     const int64_t work = std::min(chunk_rows, total_rows) * width;
-    if (count == 1 || count * work <= kDefaultGrain)
-      tasks(0, count);
+    if (parts == 1 || parts * work <= kDefaultGrain)
+      tasks(0, parts);
     else
-      parallelFor(0, count, std::max<int64_t>(1, kDefaultGrain / work), tasks);
+      parallelFor(0, parts, std::max<int64_t>(1, kDefaultGrain / work), tasks);
     if (chunks == 1) return;
     for (int64_t i = 0; i < batches * tiles; ++i) {
-      A* first = partial.get() + i * chunks * width;
-      for (int64_t c = 1; c < chunks; ++c) row1_(first, first + c * width, columnsOf(i % tiles));
-      outputOf(i / tiles, i % tiles, first);
+      Columns all = partOf(i * chunks);
+      all.count = rowsOf(0);
+      for (int64_t c = 1; c < chunks; ++c) {
+        Columns next = partOf(i * chunks + c);
+        next.count = rowsOf(c);
+        join(all, next, columnsOf(i % tiles));
+      }
+      outputOf(i / tiles, i % tiles, all);
     }
   }
 
+  bool pivoted() const { return pivot_loops_ != nullptr; }
+
   const Plan& plan_;
-  ReduceOp op_;
+  const ReductionLoops<A>& loops_;
+  const ReductionLoops<A>* pivot_loops_;
+  A number_;
   const std::byte* in_;
   std::byte* out_;
+  std::byte* pivots_out_;
   int64_t itemsize_;
   int64_t out_itemsize_;
   bool direct_;
-  bool mean_;
-  A (*block_)(const A*, int64_t);
-  void (*rows8_)(A*, const A* const*, int64_t);
-  void (*row1_)(A*, const A*, int64_t);
   void (*load_)(A*, const std::byte*, int64_t, int64_t);
   void (*store_)(std::byte*, const A*, int64_t, int64_t);
 };
 
 /// One block of consecutive elements to one value, without a plan. False where that is not what is wanted.
 template <class A>
-bool runOneBlock(const TensorImpl& in, const TensorImpl& out, const DimSet& dims, const Reduction& reduction) {
+bool runOneBlock(const rows::Request& request, const rows::Results& results) {
+  const TensorImpl& in = *request.self.unsafeGetTensorImpl();
+  const TensorImpl& out = *results.first.unsafeGetTensorImpl();
   const int64_t n = in.numel();
-  const bool fits = dims.all() && in.is_contiguous() && n > 0 && n <= kBlock;
+  const bool fits = request.dims.all() && in.is_contiguous() && n > 0 && n <= kBlock;
   if (!fits || in.dtype() != scalar_type_of<A> || out.dtype() != in.dtype()) return false;
-  const A value = blockLoops<A>().block[static_cast<int>(reduction.op)](reinterpret_cast<const A*>(in.data()), n);
-  *reinterpret_cast<A*>(out.data()) = reduction.mean ? value / static_cast<A>(n) : value;
+  const ReductionLoops<A>& loops = reductionLoops<A>(request.op.accumulator);
+  if (loops.pivot >= 0) return false;
+  const auto number = static_cast<A>(request.number);
+  A value = loops.block(reinterpret_cast<const A*>(in.data()), n, A(0), number);
+  if (loops.finish != nullptr) loops.finish(&value, &value, static_cast<A>(n), number, 1);
+  *reinterpret_cast<A*>(out.data()) = value;
   return true;
-}
-
-template <class A>
-void run(const Tensor& self, const Tensor& out, const DimSet& dims, const Reduction& reduction) {
-  if constexpr (std::is_floating_point_v<A>) {
-    if (runOneBlock<A>(*self.unsafeGetTensorImpl(), *out.unsafeGetTensorImpl(), dims, reduction)) return;
-  }
-  const Plan plan(*self.unsafeGetTensorImpl(), dims, false);
-  Reducer<A>(self, out, plan, reduction).run();
-}
-
-/// Where the thunk has a loop for it: otherwise every call would miss.
-SHUNT_COLD void record(const Tensor& self, const DimSet& dims, const Reduction& reduction) {
-  const Span span = spanOf(*self.unsafeGetTensorImpl(), dims);
-  if (span == Span::kNone) return;
-  rows::record({"reduction", reinterpret_cast<const void*>(&reduce), reinterpret_cast<const void*>(&reduceExpected),
-                reinterpret_cast<const void*>(&reduceMissed), genericRows(reduction, span), idOf(reduction, span),
-                self.scalar_type()},
-               {self.unsafeGetTensorImpl()});
 }
 
 }  // namespace
 
-Tensor reduce(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction) {
-  ++rows::interpreted_calls;
-  if (rows::recording()) [[unlikely]]
-    record(self, dims, reduction);
-  const OutputSizes sizes(self.sizes(), dims, keepdim);
-  Tensor out = native::newResult(*self.unsafeGetTensorImpl(), sizes.ref(), reduction.out_dtype);
-  if (!native::hasData(*self.unsafeGetTensorImpl())) return out;
-  switch (reduction.accumulator) {
-    case Accumulator::kFloat:
-      run<float>(self, out, dims, reduction);
-      break;
-    case Accumulator::kDouble:
-      run<double>(self, out, dims, reduction);
-      break;
-    case Accumulator::kLong:
-      run<int64_t>(self, out, dims, reduction);
-      break;
-    case Accumulator::kBool:
-      run<uint8_t>(self, out, dims, reduction);
-      break;
-  }
-  return out;
-}
-
-Tensor reduceMissed(const Tensor& self, const DimSet& dims, bool keepdim, const Reduction& reduction,
-                    jit::MissCount* misses) {
-  return ::shunt::detail::runMissed(misses, &reduce, self, dims, keepdim, reduction);
+void reduceEngine(const rows::Request& request, const rows::Results& results) {
+  rows::withComputeType(request.computeType(), [&]<class A>(A) {
+    if constexpr (std::is_floating_point_v<A>) {
+      if (runOneBlock<A>(request, results)) return;
+    }
+    const Plan plan(*request.self.unsafeGetTensorImpl(), request.dims, false);
+    Reducer<A>(request, results, plan).run();
+  });
 }
 
 }  // namespace shunt::reduce

@@ -70,6 +70,25 @@ TEST(Output, EachFunctorHasOnePlace) {
   }
 }
 
+// A number for each, in the order of names, whoever names it; a generated kernel hands over what the schema has.
+TEST(Output, AccumulatorsAreNumbered) {
+  const Model m(
+      "- func: total(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor\n  reduction: Total\n"
+      "- func: most(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor\n  reduction: Most\n"
+      "- func: other(Tensor self) -> Tensor\n  dispatch: {CPU: other_cpu}\n  accumulators: [Total, Fewest]\n");
+  EXPECT_EQ(accumulatorsOf(m.dictionary), (std::vector<std::string>{"Fewest", "Most", "Total"}));
+  const TemporaryYaml folder;
+  emitAll(m.dictionary, m.derivatives, {}, Output(folder.directory()));
+  EXPECT_NE(contentOf(folder.directory() + "/generated/accumulators.h").find(" X(Fewest, 0) X(Most, 1) X(Total, 2)"),
+            std::string::npos);
+  std::string text;
+  for (const char* shard : {"0", "1", "2", "3"})
+    text += contentOf(folder.directory() + "/generated/backend_" + shard + ".cpp");
+  for (const std::string call : {"accumulators::Total>(\"total\", self, IntArrayRef(dim), false, dtype)",
+                                 "accumulators::Most>(\"most\", self, dim, keepdim, std::nullopt)"})
+    EXPECT_NE(text.find(call), std::string::npos) << call;
+}
+
 // `out: cast` lets out have any dtype that the result can be cast to; `out: copy` wants the result's own.
 TEST(Output, OutFormsCastOrCopy) {
   const Model m(

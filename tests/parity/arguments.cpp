@@ -37,6 +37,8 @@ Value drawDims(Draft& d) {
   for (int64_t k = 0; k < n; ++k)
     if (d.rng.chance(0.45)) dims.push_back(d.rng.chance(0.3) ? k - n : k);
   d.rng.shuffle(dims);
+  // libtorch's logsumexp fails with an empty list, and the gradients of var and std take it for no elements to count.
+  if (dims.empty() && n > 0 && anyGlobMatches("logsumexp*, var*, std*", d.op)) dims.push_back(d.rng.range(0, n - 1));
   if (dims.empty() && d.rng.chance(0.4) && d.schema.findArgument("dim")->type.optional) return Value::none();
   return Value::ofInts(dims);
 }
@@ -234,6 +236,16 @@ Value drawRandomFrom(Draft&) { return Value::ofInt(0); }
 // Integers and booleans take no other.
 Value drawAlpha(Draft& d) { return d.plain || d.rng.chance(0.4) ? Value::ofInt(d.rng.range(-3, 4)) : drawScalar(d); }
 
+// The order of a norm.
+Value drawOrder(Draft& d) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (d.schema.findArgument("ord") == nullptr && d.schema.findArgument("p")->type.optional && d.rng.chance(0.1))
+    return Value::none();
+  if (d.rng.chance(0.5)) return Value::ofInt(d.rng.range(0, 3));
+  return Value::ofDouble(d.rng.pick(std::vector<double>{0.5, 1.5, 2.0, 2.5, kInfinity, -kInfinity, -1.0}));
+}
+Value drawCorrection(Draft& d) { return d.rng.chance(0.2) ? Value::none() : Value::ofInt(d.rng.range(0, 2)); }
+
 struct Domain {
   std::string_view op, argument;
   Draw draw;
@@ -283,6 +295,9 @@ constexpr Domain kDomains[] = {
     {"*", "input_dtype", drawCellDtype},
     {"*", "half_to_float", drawFalse},
     {"*", "label_smoothing", drawProbability},
+    {"norm*", "p", drawOrder},
+    {"*", "ord", drawOrder},
+    {"*", "correction", drawCorrection},
     {"*", "p", drawProbability},
     {"uniform", "from", drawNegative},
     {"uniform", "to", drawPositive},

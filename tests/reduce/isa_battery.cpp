@@ -42,6 +42,14 @@ void addReductions(Checksum& sum, const Tensor& t) {
     sum.add(shunt::_softmax_backward_data(t.contiguous(), soft, d, t.dtype()));
     sum.add(shunt::_log_softmax_backward_data(t.contiguous(), soft, d, t.dtype()));
   }
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    sum.add(t.cumsum(d));
+    sum.add(t.cumprod(d));
+    if (!t.is_floating_point()) continue;
+    const auto [v, m] = shunt::var_mean(t, IntArrayRef(d), true);
+    for (const Tensor& part : {v, m, t.std(IntArrayRef(d), true), t.logsumexp({d})}) sum.add(part);
+    for (const double p : {0.0, 1.0, 2.0, 3.0, 2.5}) sum.add(t.norm(p, {d}));
+  }
   if (!t.is_floating_point()) return;
   const std::vector<int64_t> row = {t.sizes().back()};
   const Tensor w = randomTensor(row, t.scalar_type(), 2);

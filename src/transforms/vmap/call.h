@@ -133,11 +133,13 @@ void mv(BatchedCall&);
 void newEmptyStrided(BatchedCall&);
 void nllLoss(BatchedCall&);
 void nllLossBackward(BatchedCall&);
+void norm(BatchedCall&);
 void prod(BatchedCall&);
 void reshapeAlias(BatchedCall&);
 void squeeze(BatchedCall&);
 void sum(BatchedCall&);
 void t(BatchedCall&);
+void trace(BatchedCall&);
 void view(BatchedCall&);
 void viewDtype(BatchedCall&);
 }  // namespace rules

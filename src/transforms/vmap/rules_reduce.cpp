@@ -59,6 +59,22 @@ void min(BatchedCall& call) {
   call.setResult(ops::amin::call(value, sampleDims(value), false));
 }
 
+void norm(BatchedCall& call) {
+  const Tensor value = withDims(call);
+  const std::optional<Scalar> power = call.args[1].isNone() ? std::nullopt : std::optional(call.args[1].toScalar());
+  const std::vector<int64_t> dims = sampleDims(value);
+  call.setResult(call.args.size() > 2
+                     ? ops::norm_ScalarOpt_dim_dtype::call(value, power, dims, false, *call.optionalDtype(2))
+                     : ops::norm_ScalarOpt_dim::call(value, power, dims, false));
+}
+
+void trace(BatchedCall& call) {
+  const Tensor& matrix = call.tensor(0);
+  SHUNT_CHECK(matrix.dim() == 2, "trace: expected a matrix, but got tensor with dim ", matrix.dim());
+  const Tensor diagonals = ops::diagonal::call(call.front(matrix), 0, 1, 2);
+  call.setResult(ops::sum_dim_IntList::call(diagonals, {1}, false, std::nullopt));
+}
+
 void argExtremum(BatchedCall& call) {
   const int64_t dims = call.tensor(0).dim();
   const auto dim = call.optionalInteger(1);

@@ -10,6 +10,7 @@ void emitAll(const Dictionary& dictionary, const Derivatives& derivatives, const
   emitNativeDeclarations(dictionary, out);
   emitOperators(dictionary, out);
   emitFunctors(dictionary, out);
+  emitAccumulators(dictionary, out);
   emitNodes(derivatives, out);
   Registrations registrations;
   emitBackend(dictionary, out, registrations);

@@ -20,6 +20,7 @@ constexpr const char* kHead = R"(#include "generated/native_functions.h"
 #include "generated/wrappers.h"
 #include "kernels/pointwise/functors/all.h"
 #include "kernels/pointwise/run.h"
+#include "kernels/rows/reduce_operator.h"
 #include "kernels/wrappers/copy_forms.h"
 #include "kernels/wrappers/device_check.h"
 #include "kernels/wrappers/structured.h"
@@ -48,6 +49,17 @@ std::string elementwiseBody(const OperatorDef& op, const std::string& functor) {
       fmt::format("::shunt::elementwise::{}<::shunt::functors::{}>({})", run, functor, join(args, ", "));
   if (op.form == Form::kFunctional) return fmt::format("  return {};\n", call);
   return fmt::format("  {};\n  return {};\n", call, op.form == Form::kInplace ? "self" : op.arguments().back().name);
+}
+
+/// `self`, and what the operator has of the other arguments.
+std::string reductionBody(const OperatorDef& op, const std::string& accumulator) {
+  const auto given = [&](const char* argument, const char* otherwise) -> std::string {
+    return op.schema.findArgument(argument) != nullptr ? argument : otherwise;
+  };
+  const bool one_dim = op.schema.findArgument("dim") != nullptr && !op.schema.findArgument("dim")->type.list;
+  const std::string dim = one_dim ? "IntArrayRef(dim)" : given("dim", "std::nullopt");
+  return fmt::format("  return ::shunt::reduce::reduceOperator<::shunt::accumulators::{}>({}, self, {}, {}, {});\n",
+                     accumulator, quoted(op.name()), dim, given("keepdim", "false"), given("dtype", "std::nullopt"));
 }
 
 /// The functional form's arguments, read from an in-place or out form's; a factory takes its options from `out`.
@@ -140,6 +152,8 @@ class BackendEmitter {
     switch (k.kind) {
       case KernelKind::kElementwise:
         return addWrapper(op, k, "elementwise_kernels", elementwiseBody(op, k.name));
+      case KernelKind::kReduction:
+        return addWrapper(op, k, "reductions", reductionBody(op, k.name));
       case KernelKind::kCopy:
         return addWrapper(op, k, "copying", copyBody(op, k));
       case KernelKind::kStructured:

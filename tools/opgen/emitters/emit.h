@@ -21,7 +21,9 @@ void emitNativeDeclarations(const Dictionary& dictionary, const Output& out);
 void emitOperators(const Dictionary& dictionary, const Output& out);
 /// generated/functors.h, pointwise_loops_N.cpp, pointwise_generic_N.cpp
 void emitFunctors(const Dictionary& dictionary, const Output& out);
-/// generated/backend_N.cpp: elementwise kernels, device checks, copying forms.
+/// generated/accumulators.h
+void emitAccumulators(const Dictionary& dictionary, const Output& out);
+/// generated/backend_N.cpp: elementwise kernels, reductions, device checks, copying forms.
 void emitBackend(const Dictionary& dictionary, const Output& out, Registrations& registrations);
 /// generated/backend_select.cpp
 void emitBackendSelect(const Dictionary& dictionary, const Output& out, Registrations& registrations);

@@ -107,7 +107,9 @@ std::string defaultExpression(const Argument& a) {
 }
 
 std::string structName(const OperatorDef& op) {
-  return op.overload().empty() ? op.name() : op.name() + "_" + op.overload();
+  // A struct `std` would hide the namespace from everything in `ops`.
+  if (op.overload().empty()) return op.name() == "std" ? "std_" : op.name();
+  return op.name() + "_" + op.overload();
 }
 
 namespace {

@@ -24,8 +24,12 @@ std::vector<Kernel> deriveKernels(const OperatorDef& op, const std::string& suff
   if (given == "cast") return {{"CompositeExplicitAutograd", KernelKind::kCopy, "cast"}};
   if (given == "copy") return {{"CompositeExplicitAutograd", KernelKind::kCopy, ""}};
   std::vector<Kernel> out = op.kernels;
-  for (Kernel& k : out)
+  for (Kernel& k : out) {
+    if (k.kind == KernelKind::kReduction && given.empty())
+      fail(op.place, "a reduction's other forms need a kernel: 'out: copy', 'out: cast', or a name");
+    if (k.kind == KernelKind::kReduction) k.kind = KernelKind::kNative;
     if (k.kind == KernelKind::kNative) k.name = given.empty() ? withSuffix(k.name, op.name(), suffix) : given;
+  }
   return out;
 }
 

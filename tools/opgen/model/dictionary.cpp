@@ -20,6 +20,8 @@ const std::vector<std::string> kEntryKeys = {"func",
                                              "out_args",
                                              "elementwise",
                                              "functors",
+                                             "reduction",
+                                             "accumulators",
                                              "structured_delegate",
                                              "dispatch",
                                              "direct_while",
@@ -99,17 +101,37 @@ std::vector<Kernel> readDispatch(const YamlFile& file, const YAML::Node& node) {
   return out;
 }
 
+/// The field by which an entry's kernels are generated from one struct; null where it has none.
+const char* generatedBy(const YAML::Node& entry) {
+  return entry["elementwise"] ? "elementwise" : entry["reduction"] ? "reduction" : nullptr;
+}
+
+/// What generated code can call: a tensor, and the arguments that reductions have.
+void checkReduction(const YamlFile& file, const YAML::Node& entry, const OperatorDef& op) {
+  const SourcePlace place = file.placeOf(entry["reduction"]);
+  for (const shunt::Argument& a : op.arguments())
+    if (a.name != "self" && a.name != "dim" && a.name != "keepdim" && a.name != "dtype")
+      fail(place, "'reduction' takes the arguments self, dim, keepdim and dtype; " + op.qualifiedName() + " has '" +
+                      a.name + "': write its kernel ('dispatch'), and name what it runs by 'accumulators'");
+  if (op.returns().size() != 1) fail(place, "'reduction' returns one Tensor");
+}
+
 std::vector<Kernel> readKernels(const YamlFile& file, const YAML::Node& entry, const OperatorDef& op) {
   std::vector<Kernel> kernels;
-  if (entry["elementwise"]) {
-    const std::string functor = file.text(entry["elementwise"], "elementwise");
-    checkKernelName(file.placeOf(entry["elementwise"]), functor);
-    kernels = {{"CPU", KernelKind::kElementwise, functor}, {"Meta", KernelKind::kElementwise, functor}};
+  const char* field = generatedBy(entry);
+  if (entry["elementwise"] && entry["reduction"])
+    fail(file.placeOf(entry["reduction"]), "an operator is 'elementwise' or a 'reduction'");
+  if (field != nullptr) {
+    const std::string name = file.text(entry[field], field);
+    checkKernelName(file.placeOf(entry[field]), name);
+    if (entry["reduction"]) checkReduction(file, entry, op);
+    const KernelKind kind = entry["reduction"] ? KernelKind::kReduction : KernelKind::kElementwise;
+    kernels = {{"CPU", kind, name}, {"Meta", kind, name}};
   }
   if (entry["dispatch"]) {
     for (Kernel& k : readDispatch(file, entry["dispatch"])) {
-      if (entry["elementwise"] && (k.key == "CPU" || k.key == "Meta"))
-        fail(file.placeOf(entry["dispatch"]), "the key " + k.key + " has its kernel by 'elementwise' already");
+      if (field != nullptr && (k.key == "CPU" || k.key == "Meta"))
+        fail(file.placeOf(entry["dispatch"]), "the key " + k.key + " has its kernel by '" + field + "' already");
       kernels.push_back(std::move(k));
     }
   }
@@ -154,6 +176,17 @@ void checkDelegate(const YamlFile& file, const YAML::Node& entry, const Operator
     fail(file.placeOf(node), "'structured_delegate' is the out form, " + expected + ", not " + named);
 }
 
+/// Functors or accumulators that handwritten kernels run.
+std::vector<std::string> readRun(const YamlFile& file, const YAML::Node& entry, const char* field) {
+  const YAML::Node names = entry[field];
+  if (!names) return {};
+  const std::vector<std::string> out = file.list(names, field);
+  for (const std::string& name : out) checkKernelName(file.placeOf(names), name);
+  if (!entry["dispatch"])
+    fail(file.placeOf(names), "'" + std::string(field) + "' are what the kernels of 'dispatch' run");
+  return out;
+}
+
 OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
   file.checkKeys(entry, kEntryKeys);
   if (!entry["func"]) fail(file.placeOf(entry), "entry without 'func'");
@@ -162,11 +195,8 @@ OperatorDef readEntry(const YamlFile& file, const YAML::Node& entry) {
   op.form = op.schema.isOut() ? Form::kOut : op.schema.isInplace() ? Form::kInplace : Form::kFunctional;
   op.cpp_name = structName(op);
   op.kernels = readKernels(file, entry, op);
-  if (const YAML::Node names = entry["functors"]) {
-    op.functors = file.list(names, "functors");
-    for (const std::string& name : op.functors) checkKernelName(file.placeOf(names), name);
-    if (!entry["dispatch"]) fail(file.placeOf(names), "'functors' are what the kernels of 'dispatch' run");
-  }
+  op.functors = readRun(file, entry, "functors");
+  op.accumulators = readRun(file, entry, "accumulators");
   readStructured(file, entry, op);
   if (const YAML::Node form = entry["direct_while"])
     readTensorForm(op, file.text(form, "direct_while"), file.placeOf(form));

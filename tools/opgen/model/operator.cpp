@@ -62,14 +62,27 @@ OperatorDef* Dictionary::find(const std::string& name, const std::string& overlo
   return nullptr;
 }
 
-std::vector<std::string> functorsOf(const Dictionary& dictionary) {
+namespace {
+
+/// The names of kernels of that kind, and of those that handwritten kernels run.
+std::vector<std::string> namesOf(const Dictionary& dictionary, KernelKind kind,
+                                 std::vector<std::string> OperatorDef::* listed) {
   std::set<std::string> names;
   for (const OperatorDef& op : dictionary.operators) {
-    names.insert(op.functors.begin(), op.functors.end());
+    names.insert((op.*listed).begin(), (op.*listed).end());
     for (const Kernel& kernel : op.kernels)
-      if (kernel.kind == KernelKind::kElementwise) names.insert(kernel.name);
+      if (kernel.kind == kind) names.insert(kernel.name);
   }
   return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+std::vector<std::string> functorsOf(const Dictionary& dictionary) {
+  return namesOf(dictionary, KernelKind::kElementwise, &OperatorDef::functors);
+}
+std::vector<std::string> accumulatorsOf(const Dictionary& dictionary) {
+  return namesOf(dictionary, KernelKind::kReduction, &OperatorDef::accumulators);
 }
 
 }  // namespace opgen

@@ -21,6 +21,7 @@ enum class Form { kFunctional, kInplace, kOut };
 enum class KernelKind {
   kNative,       // shunt::native::<name>, handwritten
   kElementwise,  // elementwise::run* of functor <name>
+  kReduction,    // reduce::reduceOperator of accumulator <name>
   kCopy,         // compute the functional form, then copy
   kStructured,   // shunt::native::<name>_meta and <name>_impl, for every form
   kTensorForm,   // calls the form that takes a tensor for the number
@@ -50,7 +51,8 @@ struct OperatorDef {
   bool derived = false;  // made from the functional entry by `variants`
   std::string cpp_name;  // struct in namespace shunt::ops: add_Tensor, add__Tensor, add_out
   std::vector<Kernel> kernels;
-  std::vector<std::string> functors;  // that its handwritten kernels run; sorted
+  std::vector<std::string> functors;      // that its handwritten kernels run; sorted
+  std::vector<std::string> accumulators;  // the same
   bool function = true;
   bool method = false;
   bool manual_cpp_binding = false;
@@ -94,8 +96,9 @@ struct Dictionary {
   }
 };
 
-/// Every functor that an entry names, sorted.
+/// Every functor that an entry names, sorted; every accumulator.
 std::vector<std::string> functorsOf(const Dictionary& dictionary);
+std::vector<std::string> accumulatorsOf(const Dictionary& dictionary);
 
 bool isTensor(const shunt::Argument& a);      // Tensor, Tensor?, Tensor[], Tensor?[]
 bool isTensorList(const shunt::Argument& a);  // the last two
