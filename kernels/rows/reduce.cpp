@@ -103,7 +103,7 @@ class Reducer {
   Partial<A> chunk(const std::byte* base, int64_t begin, int64_t n) const {
     const Axes& axes = plan_.reduced;
     Cascade<Partial<A>, Joiner<A>> blocks(Joiner<A>{loops_});
-    if (direct_ && (axes.empty() || (axes.count == 1 && axes.inner().stride == 1))) {
+    if (inPlace()) {
       const A* x = reinterpret_cast<const A*>(base) + begin;
       if (n <= kBlock) return block(x, n);
       for (int64_t b = 0; b < n; b += kBlock) blocks.push(block(x + b, std::min(kBlock, n - b)));
@@ -146,10 +146,18 @@ class Reducer {
   void reduceAlong() const {
     const int64_t n = plan_.reduced.numel;
     const int64_t outputs = plan_.kept.numel;
+    // Short rows, of which there may be many.
+    const bool one_block = !pivoted() && n <= kBlock && inPlace();
     const auto outputsFrom = [&](int64_t begin, int64_t end) {
       Cursor cursor(plan_.kept.axis, plan_.kept.count, begin);
       for (int64_t i = begin; i < end; ++i) {
         const std::byte* base = in_ + cursor.offset() * itemsize_;
+        if (one_block) {
+          A value = loops_.block(reinterpret_cast<const A*>(base), n, A(0), number_);
+          put(&value, nullptr, cursor.outOffset(), 1, 1);
+          cursor.advance(1);
+          continue;
+        }
         Partial<A> all = n <= kChunk ? chunk(base, 0, n) : chunked(base, n);
         put(&all.value, &all.pivot, cursor.outOffset(), 1, 1);
         cursor.advance(1);
@@ -296,6 +304,11 @@ class Reducer {
   }
 
   bool pivoted() const { return pivot_loops_ != nullptr; }
+  /// Whether an output's elements lie one after the other, as they are computed.
+  bool inPlace() const {
+    const Axes& axes = plan_.reduced;
+    return direct_ && (axes.empty() || (axes.count == 1 && axes.inner().stride == 1));
+  }
 
   const Plan& plan_;
   const ReductionLoops<A>& loops_;
