@@ -61,6 +61,15 @@ TEST(VmapRandom, DifferentDrawsOthersForEachSample) {
   }
 }
 
+TEST(VmapRandom, ChunksDrawOnlyWhereSamplesDiffer) {
+  const Tensor x = zeros({4, 3});
+  const auto f = [](const Tensor& t) { return t + rand({3}); };
+  EXPECT_THAT(errorOf([&] { vmap(f, {.randomness = Randomness::kSame, .chunk_size = 2})(x); }),
+              HasSubstr("Leave chunk_size 0"));
+  EXPECT_TRUE(samplesAreEqual(vmap(f, {.randomness = Randomness::kSame, .chunk_size = 4})(x)));
+  EXPECT_FALSE(samplesAreEqual(vmap(f, {.randomness = Randomness::kDifferent, .chunk_size = 2})(x)));
+}
+
 TEST(VmapRandom, ProbabilitiesMayBeBatched) {
   const Tensor p = stack({zeros({50}), ones({50})});
   const auto f = [](const Tensor& t) { return bernoulli(t); };

@@ -2,6 +2,8 @@
 
 #include "src/autograd/plain_grad.h"
 
+#include <shunt/core/inline_vector.h>
+
 #include <algorithm>
 
 namespace shunt::levels {

@@ -46,6 +46,7 @@ struct Level : intrusive_ptr_target {
   const Kind kind;
   int64_t size = 0;                            // of a vmap's batch
   Randomness randomness = Randomness::kError;  // of a vmap
+  bool is_chunk = false;                       // of a vmap: there are others
   bool in_backward = false;                    // of a grad: its gradients are being computed
 };
 

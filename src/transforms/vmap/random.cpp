@@ -20,6 +20,14 @@ namespace {
                   "Randomness::kSame for the same numbers in each sample, or to Randomness::kDifferent for others"));
 }
 
+void checkAllowed(const OperatorHandle& op, const Level& level) {
+  if (level.randomness == Randomness::kError) throwNotAllowed(op);
+  SHUNT_CHECK(
+      level.randomness != Randomness::kSame || !level.is_chunk, "vmap: operator ", op.operator_name(),
+      " draws random numbers with Randomness::kSame and a chunk_size of fewer samples than there are: each chunk "
+      "would draw others. Leave chunk_size 0, or draw the numbers outside and pass them in");
+}
+
 /// Whether the tensors after the first, which may say how likely a number is, differ between samples.
 bool dependsOnSamples(const BatchedCall& call) {
   const bool probabilities = &call.op.op() == &ops::bernoulli::symbol;
@@ -94,7 +102,7 @@ bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* st
     repeatInput(peek(*stack, 0, op.schema().arguments().size()), frame.level());
   } else {
     if (row == nullptr || row->kind != BatchKind::kRandom) return false;
-    if (randomness == Randomness::kError) throwNotAllowed(op);
+    checkAllowed(op, *frame.level());
     if (randomness == Randomness::kSame) return false;
   }
   runInVmap(op, keys, stack, frame);
@@ -102,7 +110,7 @@ bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* st
 }
 
 void runRandom(BatchedCall& call) {
-  if (call.level->randomness == Randomness::kError) throwNotAllowed(call.op);
+  checkAllowed(call.op, *call.level);
   call.level->randomness == Randomness::kSame ? same(call) : different(call);
 }
 
