@@ -1,4 +1,4 @@
-// Everything a program needs: tensors, operators, autograd, modes, registration.
+// Everything a program needs: tensors, operators, autograd, modes, transforms, graphs, registration.
 #pragma once
 
 #include <shunt/autograd/autograd.h>
@@ -14,4 +14,7 @@
 #include <shunt/tensor/dlpack.h>
 #include <shunt/tensor/tensor.h>
 #include <shunt/tensor/tensor_new.h>
+#include <shunt/trace/trace.h>
 #include <shunt/transforms/autocast.h>
+#include <shunt/transforms/grad_transforms.h>
+#include <shunt/transforms/vmap.h>
