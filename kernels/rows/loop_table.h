@@ -12,8 +12,9 @@
 //   order.
 // Threads share whole chunks, or outputs. There are no flags that would let the compiler reassociate.
 //
-// What is ordered so are the terms of an accumulator. One with a Pivot first finds that of a block (along) or of a
-// kRowBlock of rows (across) in the same order; blocks are then merged as above.
+// Terms of an accumulator (accumulators.h) are joined in this order. Where they are relative to a Pivot, each block
+// (along) or each kRowBlock of rows (across) first finds its own in the same order; blocks are then merged as above.
+// Scans have a simpler order: one element after the other.
 //
 // Constants only; any thread.
 #pragma once
