@@ -6,7 +6,7 @@
 
 namespace opgen {
 
-inline constexpr size_t kOperatorShards = 8;
+inline constexpr size_t kOperatorShards = 10;
 inline constexpr size_t kBackendShards = 4;
 inline constexpr size_t kInplaceOrViewShards = 2;
 inline constexpr size_t kAutogradShards = 4;
