@@ -294,6 +294,7 @@ TEST(OperandKinds, MissOnThreadsAtOnce) {
   done = true;
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, 0);
+  jit::clear();  // the next record of a pair that has missed often is far off
   for (int i = 0; i < 100; ++i)
     for (size_t k = 0; k < cases.size(); ++k) cases[k].call(operands[k]);
   EXPECT_EQ(totalOf("aten::mul.Tensor").kinds, 3) << "same shapes and rows are one kind";
