@@ -78,7 +78,7 @@ TEST(Output, AccumulatorsAreNumbered) {
       "- func: other(Tensor self) -> Tensor\n  dispatch: {CPU: other_cpu}\n  accumulators: [Total, Fewest]\n");
   EXPECT_EQ(accumulatorsOf(m.dictionary), (std::vector<std::string>{"Fewest", "Most", "Total"}));
   const TemporaryYaml folder;
-  emitAll(m.dictionary, m.derivatives, {}, Output(folder.directory()));
+  emitAll(m.dictionary, m.derivatives, {}, {}, Output(folder.directory()));
   EXPECT_NE(contentOf(folder.directory() + "/generated/accumulators.h").find(" X(Fewest, 0) X(Most, 1) X(Total, 2)"),
             std::string::npos);
   std::string text;

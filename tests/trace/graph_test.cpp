@@ -22,7 +22,7 @@ std::vector<std::string> namesOf(const Graph& g) {
   return out;
 }
 
-bool equal(const Tensor& a, const Tensor& b) { return a.eq(b).all().item<bool>(); }
+bool same(const Tensor& a, const Tensor& b) { return a.eq(b).all().item<bool>(); }
 
 // The pass of docs/tracing.md.
 int doubleByAdding(Graph& graph) {
@@ -51,7 +51,7 @@ TEST(Graph, APassOfTwentyLines) {
   %3: float32[2] = aten::mul.Scalar(%2, 3)
   return %3
 )");
-  EXPECT_TRUE(equal(g.run({x})[0], before));
+  EXPECT_TRUE(same(g.run({x})[0], before));
 }
 
 TEST(Graph, PrintsListsOptionsAndNothing) {
@@ -159,7 +159,7 @@ TEST(Graph, CommonSubexpressionsAreComputedOnce) {
   const Tensor x = randn({2}), before = g.run({x})[0];
   EXPECT_EQ(g.common_subexpressions(), 3);
   g.verify();
-  EXPECT_TRUE(equal(g.run({x})[0], before));
+  EXPECT_TRUE(same(g.run({x})[0], before));
 }
 
 TEST(Graph, WhatWasWrittenMeanwhileIsNoCommonSubexpression) {
@@ -195,7 +195,7 @@ TEST(Graph, DecomposeLeavesNoComposite) {
   for (const Graph::Node* node : parts.nodes()) {
     EXPECT_FALSE(node->is("aten::linear") || node->is("aten::flatten.using_ints")) << parts.print();
   }
-  EXPECT_TRUE(equal(parts.run({x})[0], whole.run({x})[0])) << parts.print();
+  EXPECT_TRUE(same(parts.run({x})[0], whole.run({x})[0])) << parts.print();
   const Graph kept =
       whole.decompose([](const OperatorHandle& op) { return op.operator_name().name == "aten::linear"; });
   EXPECT_EQ(kept.nodes()[0]->name(), "aten::linear");
