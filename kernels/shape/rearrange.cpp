@@ -41,7 +41,7 @@ Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
   implOf(self, "roll");
   SHUNT_CHECK(!shifts.empty(), "`shifts` required");
   if (dims.empty() && shifts.size() == 1)
-    return rollOne(self.contiguous().view({self.numel()}), shifts[0], 0).view(self.sizes());
+    return shunt::_unsafe_view(rollOne(self.contiguous().view({self.numel()}), shifts[0], 0), self.sizes());
   SHUNT_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),
               ", dims:", dims.size());
   Tensor rolled = self;
@@ -65,7 +65,9 @@ Tensor diagonalsOf(const Tensor& self, const char* op, bool in_place = false) {
 Tensor tril(const Tensor& self, int64_t diagonal) {
   return shunt::masked_fill(self, diagonalsOf(self, "tril").gt(diagonal), 0);
 }
-Tensor& tril_(Tensor& self, int64_t diagonal) { return self.masked_fill_(diagonalsOf(self, "tril").gt(diagonal), 0); }
+Tensor& tril_(Tensor& self, int64_t diagonal) {
+  return self.masked_fill_(diagonalsOf(self, "tril_", true).gt(diagonal), 0);
+}
 Tensor triu(const Tensor& self, int64_t diagonal) {
   return shunt::masked_fill(self, diagonalsOf(self, "triu").lt(diagonal), 0);
 }

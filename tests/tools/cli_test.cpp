@@ -48,7 +48,7 @@ TEST(Ops, AllAndByFilterAndWithSchemas) {
   for (char c : good("ops")) lines += c == '\n';
   EXPECT_EQ(lines, Dispatcher::singleton().getAllOpNames().size());
   EXPECT_EQ(good("ops addmm"), "aten::addmm\naten::addmm.out\naten::addmm_\n");
-  EXPECT_EQ(good("ops --schemas relu_"), "aten::relu_(Tensor(a!) self) -> Tensor(a!)\n");
+  EXPECT_EQ(good("ops --schemas ::relu_"), "aten::relu_(Tensor(a!) self) -> Tensor(a!)\n");
   EXPECT_THAT(bad("ops nothing_like_this"), HasSubstr("no operator's name contains 'nothing_like_this'"));
 }
 

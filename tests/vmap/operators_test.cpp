@@ -236,8 +236,8 @@ class AllOperators {
       return;
     }
     const parity::Rule& rule = parity::ruleFor(drawn.name, drawn.overload);
-    // mse_loss broadcasts and then sums.
-    const bool bits = parity::isElementwise(rule) && drawn.name.find("mse_loss") == std::string::npos;
+    // Losses broadcast and then sum.
+    const bool bits = parity::isElementwise(rule) && (rule.flags & parity::kAccumulates) == 0;
     const bool product =
         std::find(std::begin(kProducts), std::end(kProducts), parity::baseName(drawn.name)) != std::end(kProducts);
     for (size_t r = 0; r < got.tensors.size(); ++r)

@@ -92,6 +92,9 @@ void runThroughFunctional(BatchedCall& call, const BatchRow& row) {
   BatchedCall functional(OperatorHandle(*row.functional), call.args, call.level);
   const BatchRow& its_row = *rowOf(*row.functional);
   its_row.kind == BatchKind::kRule ? its_row.rule(functional) : runDims(functional, its_row);
+  const ScalarType own = call.tensor(0).scalar_type(), result = functional.results[0].toTensor().scalar_type();
+  SHUNT_CHECK(own == result, "Bad in-place call: input tensor dtype ", own, " and output tensor dtype ", result,
+              " should match");
   call.results = std::move(functional.results);
 }
 

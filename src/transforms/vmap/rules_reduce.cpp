@@ -72,7 +72,7 @@ void trace(BatchedCall& call) {
   const Tensor& matrix = call.tensor(0);
   SHUNT_CHECK(matrix.dim() == 2, "trace: expected a matrix, but got tensor with dim ", matrix.dim());
   const Tensor diagonals = ops::diagonal::call(call.front(matrix), 0, 1, 2);
-  call.setResult(ops::sum_dim_IntList::call(diagonals, {1}, false, std::nullopt));
+  call.setResult(ops::sum_dim_IntList::call(diagonals, std::vector<int64_t>{1}, false, std::nullopt));
 }
 
 void argExtremum(BatchedCall& call) {
