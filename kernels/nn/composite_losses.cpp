@@ -23,6 +23,7 @@ Tensor reduced(const Tensor& losses, int64_t reduction) {
 }  // namespace
 
 Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  nn::lossReduction(reduction);
   return reduced(shunt::abs(shunt::sub(self, target)), reduction);
 }
 
@@ -30,6 +31,7 @@ Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
 /// taking max(-x, 0) out of the logarithm.
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
                                         const std::optional<Tensor>& pos_weight, int64_t reduction) {
+  nn::lossReduction(reduction);
   implOf(self, "binary_cross_entropy_with_logits");
   implOf(target, "binary_cross_entropy_with_logits", "target");
   const Tensor negative = shunt::neg(self);

@@ -7,9 +7,8 @@
 //   kJoin                            how terms are joined, in the order of Note [Order of reductions] (loop_table.h)
 //   term(x, pivot, number)           an element's term; left out: the element itself
 //   kFromFirst                       of a Pivot: its terms' pivot is the block's first element
-//   Pivot                            an accumulator whose result over a block of elements is known to their terms
-//   (their
-//                                    mean, their largest), so that terms don't lose what matters; or void
+//   Pivot                            an accumulator whose result over a block (its mean, its largest element) the
+//                                    block's terms are relative to, so that they keep their precision; or void
 //   merge(value, pivot, count, ...)  joins what two blocks came to; with a Pivot only
 //   finish(value, pivot, count, number)   the result; left out: the value itself
 //   resultType(name, self, dtype)    the result's dtype for an operator of that name, or its error

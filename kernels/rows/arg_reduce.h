@@ -30,7 +30,7 @@ constexpr rows::Descriptor describeExtreme() {
 template <class Acc, bool Values>
 inline constexpr rows::Descriptor kExtreme = describeExtreme<Acc, Values>();
 
-/// Of a descriptor of this header.
+/// Whether a descriptor of this header looks for the largest element.
 constexpr bool isMaximum(const rows::Descriptor& op) { return op.accumulator == indexOf<accumulators::Largest>(); }
 
 }  // namespace shunt::reduce

@@ -2,7 +2,7 @@
 // without the interpreter's plan. The same mechanism as of elementwise kernels: Note [Expected operands]
 // (kernels/pointwise/expected.h). Each kernel has an entry, which records the operands that it has before it, and an
 // expecting form of that, which compares them with the record and runs expectedLoop(), or else calls the entry.
-// Reductions and scans share one entry, which a descriptor tells what to do: request.h.
+// Reductions and scans share one entry, and a descriptor says what is computed: request.h.
 //
 // Bits: a generic loop is made of the same templates as the ahead-of-time ones, with the lanes written out in the
 // source (Note [Order of reductions], kernels/rows/loop_table.h).
@@ -78,7 +78,7 @@ struct Kernel {
   const void* expecting;
   const void* miss;  // the entry again, as the expecting form calls it
   LoopFn loop;       // null: none for this dtype
-  uint64_t id;       // tells it from other kernels of the same entry
+  uint64_t id;       // differs from that of other kernels of the same entry
   ScalarType common;
   uint16_t output = 0;  // signature of the result that is expected
 };

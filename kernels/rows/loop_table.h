@@ -4,12 +4,11 @@
 // A reduction's result depends on the elements and on the tensor's layout alone: not on the instruction set, not on the
 // number of threads. Elements are loaded into an accumulator type (float for the 16-bit types, int64_t for integers,
 // uint8_t 0/1 for truth values); then
-//   along one output's elements: element i of a block of kBlock goes to lane i % 64 (16 lanes x 4 accumulators; a last
-//   group
-//     of less than 16 in pieces of 8, 4, 2, 1), lanes are joined by a fixed tree, blocks of a chunk of kChunk and then
-//     chunks pairwise like the digits of a binary counter;
-//   across columns: rows in groups of 8 by a tree, groups in order within kRowBlock, then blocks, then chunks, in
-//   order.
+//   along one output's elements: element i of a block of kBlock goes to lane i % 64 (16 lanes x 4 accumulators; a
+//     last group of less than 16 in pieces of 8, 4, 2, 1), lanes are joined by a fixed tree, blocks of a chunk of
+//     kChunk and then chunks pairwise like the digits of a binary counter;
+//   across columns: rows in groups of 8 by a tree, groups in order within kRowBlock, then blocks, then
+//     chunks, in order.
 // Threads share whole chunks, or outputs. There are no flags that would let the compiler reassociate.
 //
 // Terms of an accumulator (accumulators.h) are joined in this order. Where they are relative to a Pivot, each block

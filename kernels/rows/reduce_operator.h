@@ -20,7 +20,7 @@ SHUNT_ALWAYS_INLINE bool convertsOnLoading(ScalarType from, ScalarType to) {
          (isIntegralType(to, false) && isIntegralType(from, true));
 }
 
-// Inlined, so that a thunk has the call of run() in it, and nothing that tells dtypes apart: a thunk would have as many
+// Inlined, so that a thunk has the call of run() in it, and no switch over dtypes: a thunk would have as many
 // loops.
 SHUNT_ALWAYS_INLINE rows::Results runReduction(const rows::Descriptor& op, const Tensor& self, OptionalIntArrayRef dims,
                                                bool keepdim, ScalarType result, double number = 0) {

@@ -20,7 +20,7 @@ SHUNT_ALWAYS_INLINE Shape shapeOf(const TensorImpl& t, uint64_t named) {
   return Shape(t, std::countr_zero(named), std::popcount(named));
 }
 
-/// Of a record.
+/// The id that a record of the kernel has.
 SHUNT_ALWAYS_INLINE uint64_t idOf(const Descriptor& op, Span span) { return op.id | static_cast<uint64_t>(span); }
 SHUNT_ALWAYS_INLINE Span expectedSpan() { return static_cast<Span>(kExpected.functor & 3); }
 SHUNT_ALWAYS_INLINE ScalarType expectedResult() { return ::shunt::detail::signature::dtypeOf(kExpected.output); }

@@ -32,6 +32,10 @@ void checkHoldsGraph(const Tensor& t, const char* what) {
 
 const Tensor& Tensor::set_requires_grad(bool on) const {
   impl();
+  SHUNT_CHECK(
+      !on || !isBatched(*this),
+      "requires_grad_: the tensor is one inside vmap, which records no graph for a sample: differentiate inside "
+      "vmap by shunt::grad or vjp, or require the gradient of the tensor that is given to vmap");
   if (activeTrace() != nullptr && on != requires_grad()) [[unlikely]] {
     callRecorded("trace::requires_grad_", {*this, on});
     return *this;
@@ -41,10 +45,6 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
     return *this;
   }
   if (on) checkHoldsGraph(*this, "requires_grad_");
-  SHUNT_CHECK(
-      !on || !isBatched(*this),
-      "requires_grad_: the tensor is one inside vmap, which records no graph for a sample: differentiate inside "
-      "vmap by shunt::grad or vjp, or require the gradient of the tensor that is given to vmap");
   SHUNT_CHECK(!on || is_floating_point(), "only Tensors of floating point dtype can require gradients, not ",
               scalar_type());
   SHUNT_CHECK(!on || !is_inference() || InferenceMode::is_enabled(),

@@ -67,7 +67,7 @@ CompileResult refusal(const char* reason) {
 void retireThunkOf(const PairKey& key) noexcept try {
   for (const auto& t : publishedThunks())
     if (PairKey{t->op, t->keys, t->signature} == key)
-      retire(*t, "a library was loaded or unloaded before its second compile");
+      retire(*t, "a library was loaded or unloaded before it was compiled again");
 } catch (const std::bad_alloc&) {
 }
 

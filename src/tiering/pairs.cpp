@@ -141,7 +141,7 @@ void Pairs::published(Pair& p, const CompileRequest& request, const CompileResul
   p.more_kinds = request.kinds[0].form != LoopRecord::kUnseen;
   p.request = p.worth_again || p.more_kinds ? std::make_unique<CompileRequest>(request) : nullptr;
   p.kinds = countOf(request.kinds);
-  p.failed_again = 0;
+  p.failed_tier = p.failed_kinds = 0;
   p.misses.misses.store(0, std::memory_order_relaxed);
   p.misses.due.store(0, std::memory_order_relaxed);
   p.misses_before = 0;
@@ -151,8 +151,10 @@ void Pairs::published(Pair& p, const CompileRequest& request, const CompileResul
 
 bool Pairs::furtherFailed(Pair& p, const CompileRequest& request, Verdict verdict) {
   if (p.request == nullptr) return false;
-  if (verdict == Verdict::kRefused || (verdict == Verdict::kFailed && ++p.failed_again == kMostFailures)) {
-    (static_cast<int>(request.tier) > p.tier ? p.worth_again : p.more_kinds) = false;
+  const bool next_tier = static_cast<int>(request.tier) > p.tier;
+  int& failures = next_tier ? p.failed_tier : p.failed_kinds;
+  if (verdict == Verdict::kRefused || (verdict == Verdict::kFailed && ++failures >= kMostFailures)) {
+    (next_tier ? p.worth_again : p.more_kinds) = false;
     return false;
   }
   // The same request would be outdated for good.
@@ -202,7 +204,7 @@ bool Pairs::missesMostly(const PairKey& key, int64_t misses, int64_t calls) {
   const int64_t least = switches().stats ? std::max(switches().threshold, kLeastMisses) : kLeastSampledMisses;
   std::lock_guard lock(mutex_);
   Pair& p = pairs_[key];
-  if (p.calls_before < 0) {
+  if (p.calls_before < 0 || calls < p.calls_before) {  // uses are halved now and then (Timing::age)
     p.misses_before = misses;
     p.calls_before = calls;
   }

@@ -44,7 +44,7 @@ struct Pair {
   bool worth_again = false;                 // the second tier is to be asked for
   bool more_kinds = false;                  // of operands may be
   bool asked_again = false;                 // either has been: it is queued, or being compiled
-  int failed_again = 0;
+  int failed_tier = 0, failed_kinds = 0;
   bool skips_first = false;  // the first tier's thunk lost, or a library came between the two compiles
   int tier = 0, kinds = 0;   // of the thunk
   size_t bytes = 0;

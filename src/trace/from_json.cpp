@@ -4,7 +4,9 @@
 #include "src/trace/json.h"
 #include "src/trace/verify.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 namespace shunt::trace_detail {
 namespace {
@@ -21,7 +23,11 @@ ScalarType dtypeFrom(const std::string& name) {
 
 double numberFrom(const json& text) { return std::strtod(text.get_ref<const std::string&>().c_str(), nullptr); }
 
-IValue literalFrom(const json& j) {
+/// Lists of lists, no deeper than schemas have them.
+constexpr int kDeepestList = 3;
+
+IValue literalFrom(const json& j, int depth = 0) {
+  SHUNT_CHECK(depth <= kDeepestList, "a list in ", kDeepestList, " lists");
   if (j.is_null()) return {};
   if (j.is_boolean()) return j.get<bool>();
   if (j.is_number_integer()) return j.get<int64_t>();
@@ -41,7 +47,7 @@ IValue literalFrom(const json& j) {
     return out;
   }
   std::vector<IValue> out;
-  for (const json& e : j.at("list")) out.push_back(literalFrom(e));
+  for (const json& e : j.at("list")) out.push_back(literalFrom(e, depth + 1));
   return out;
 }
 
@@ -61,6 +67,16 @@ Graph::Spec specFrom(const json& j) {
   for (size_t i = 0; i < s.sizes.size(); ++i)
     SHUNT_CHECK(s.sizes[i] >= 0 && s.strides[i] >= 0, "a value with sizes ", IntArrayRef(s.sizes), " and strides ",
                 IntArrayRef(s.strides));
+  // Whoever computes with it may take the last element's place in bytes for a number of 64 bits.
+  int64_t last = s.offset;
+  bool fits = true;
+  for (size_t i = 0; i < s.sizes.size() && fits; ++i) {
+    int64_t way = 0;
+    fits = !__builtin_mul_overflow(std::max<int64_t>(s.sizes[i] - 1, 0), s.strides[i], &way) &&
+           !__builtin_add_overflow(last, way, &last) && last < std::numeric_limits<int64_t>::max() / 32;
+  }
+  SHUNT_CHECK(fits && last < std::numeric_limits<int64_t>::max() / 32, "a value that reaches beyond any memory: sizes ",
+              IntArrayRef(s.sizes), ", strides ", IntArrayRef(s.strides), ", offset ", s.offset);
   return s;
 }
 

@@ -95,6 +95,9 @@ Tensor Recording::giveLastResult(const Tensor& result) {
 }
 
 Recording::Operand Recording::capture(const Tensor& t) {
+  SHUNT_CHECK(!t.key_set().has(Functionality::Batched),
+              "trace: a tensor inside vmap or grad can't be captured: its value belongs to the transform, and is gone "
+              "when the graph runs");
   const TracerOff off;
   const Tensor inner = fake_ ? converter_.from_tensor(t) : t;
   Graph::Value* value = graph.addConstant(t);

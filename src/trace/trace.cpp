@@ -11,6 +11,9 @@ TraceCall::TraceCall(const TraceOptions& options)
     : options_(options), recording_(make_intrusive<Recording>(options.fake)) {
   SHUNT_CHECK(currentRecording() == nullptr,
               "trace: called inside of a function that trace() records already; call the function itself there");
+  SHUNT_CHECK(!tls_is_included(DispatchKey::Batched),
+              "trace: called inside of a function that vmap or grad runs; trace the transformed function instead: "
+              "trace(vmap(f), inputs)");
   SHUNT_CHECK(!FunctionalizeGuard::is_enabled(),
               "trace: called under a FunctionalizeGuard, which stands above it; take the guard away, and ask for "
               "TraceOptions::functionalize where the graph is not to write");

@@ -148,7 +148,8 @@ auto value_and_grad(F f, std::vector<int64_t> argnums) {
 
 /// What f(primals...) returns, and a function of a gradient of that (of the same type: tensors of its shapes) that
 /// gives the gradients of the primals: one as the primal is for one primal, a tuple of them for several. It may be
-/// called often, also in a vmap: that is how jacrev works. All primals have to hold floating tensors.
+/// called often, also in a vmap: that is how jacrev works; by one thread at a time. All primals have to hold floating
+/// tensors.
 template <class F, class... Primals>
 auto vjp(F f, const Primals&... primals) {
   const auto call = std::make_shared<detail::GradCall>("vjp");

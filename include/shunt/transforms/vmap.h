@@ -162,7 +162,9 @@ auto vmap(F f, VmapOptions options = {}) {
     std::vector<std::vector<Tensor>> parts;  // by position, then by chunk
     const auto keep = [&](const Result& result) {
       const std::vector<Tensor> tensors = detail::tensorsOf(result);
-      parts.resize(tensors.size());
+      if (parts.empty()) parts.resize(tensors.size());
+      SHUNT_CHECK(parts.size() == tensors.size(), "vmap: the function returned ", parts.size(),
+                  " tensors for the first chunk of samples and ", tensors.size(), " for a later one");
       for (size_t p = 0; p < tensors.size(); ++p) parts[p].push_back(call.unwrap(tensors[p], p, tensors.size()));
     };
     keep(first);

@@ -92,9 +92,12 @@ void runThroughFunctional(BatchedCall& call, const BatchRow& row) {
   BatchedCall functional(OperatorHandle(*row.functional), call.args, call.level);
   const BatchRow& its_row = *rowOf(*row.functional);
   its_row.kind == BatchKind::kRule ? its_row.rule(functional) : runDims(functional, its_row);
+  // Scans promote integers, and in place they don't.
   const ScalarType own = call.tensor(0).scalar_type(), result = functional.results[0].toTensor().scalar_type();
-  SHUNT_CHECK(own == result, "Bad in-place call: input tensor dtype ", own, " and output tensor dtype ", result,
-              " should match");
+  const auto dtype = call.schema.argumentIndexWithName("dtype");
+  SHUNT_CHECK(own == result || (own != kBool && (!dtype || call.args[static_cast<size_t>(*dtype)].isNone())),
+              call.op.operator_name(), ": Bad in-place call: input tensor dtype ", own, " and output tensor dtype ",
+              result, " should match");
   call.results = std::move(functional.results);
 }
 
@@ -258,6 +261,13 @@ bool passesThrough(const OperatorHandle& op, DispatchKeySet keys, const Stack& s
   return !op.schema().isOut() && self.isTensor() && !belongsTo(self.toTensor(), level);
 }
 
+constexpr DispatchKeySet kOfValues{DispatchKey::Tracer, DispatchKey::Fake};
+
+/// Of a tensor from outside: whether it has a graph, or keys, that are not this level's.
+bool isForeign(const Tensor& t) {
+  return t.defined() && (t.requires_grad() || t.is_inference() || t.key_set().hasAny(kOfValues));
+}
+
 /// Tensors from outside are constants in this level, whatever graph they have there.
 void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const intrusive_ptr<Level>& level = frame.level();
@@ -279,14 +289,15 @@ void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
           " from outside of the function that grad, vjp or jacrev differentiates, with a tensor of that function: "
           "the gradient would be lost. Pass the written tensor as an argument, or use the form that returns a new "
           "tensor");
-      foreign |= t.requires_grad() || t.is_inference();
+      foreign |= isForeign(t);
     });
     if (!foreign) continue;
-    v = mapTensors(v, [&](const Tensor& t) {
-      return !belongsTo(t, *level) && (t.requires_grad() || t.is_inference()) ? makeTracked(level, t) : t;
-    });
+    v = mapTensors(v,
+                   [&](const Tensor& t) { return !belongsTo(t, *level) && isForeign(t) ? makeTracked(level, t) : t; });
   }
-  op.redispatchBoxed(keys & kBelowBatched, stack);
+  // What acts on values does so outside; on here it stands where the function itself has entered it.
+  const DispatchKeySet of_values = kOfValues - tls_included();
+  op.redispatchBoxed((keys & kBelowBatched) - of_values, stack);
 }
 
 void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {

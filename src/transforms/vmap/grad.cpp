@@ -1,6 +1,8 @@
 // The differentiating half of Note [Levels]: inputs, gradients and results of one grad level.
 #include "src/transforms/vmap/levels.h"
 
+#include "src/autograd/plain_grad.h"
+
 #include <shunt/autograd/engine.h>
 #include <shunt/ops.h>
 #include <shunt/transforms/grad_transforms.h>
@@ -61,8 +63,10 @@ struct InBackward {
 
 /// Whether something outside of the innermost level may differentiate what is computed here.
 bool differentiatedOutside(const std::vector<Tensor>& inputs) {
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [](const Tensor& t) { return levels::storageOf(t).value.requires_grad(); });
+  return std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) {
+    const Tensor& value = levels::storageOf(t).value;
+    return value.requires_grad() || autograd::hidesGraph(value);
+  });
 }
 
 }  // namespace

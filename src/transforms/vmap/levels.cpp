@@ -16,14 +16,15 @@ constexpr uint64_t bits(DispatchKeySet keys) { return keys.functionalities().raw
 /// What levels themselves include.
 constexpr uint64_t kLevelKey = bits(DispatchKeySet(DispatchKey::Batched));
 /// What passes through all levels.
-constexpr uint64_t kPassing = bits({DispatchKey::Python, DispatchKey::PythonKernel, DispatchKey::Functionalize,
-                                    DispatchKey::Tracer, DispatchKey::Fake});
+constexpr uint64_t kPassing = bits({DispatchKey::Python, DispatchKey::PythonKernel, DispatchKey::Functionalize});
+/// What acts on values only, so not inside a grad level, whose tracked tensors would be captured, or taken for real.
+constexpr uint64_t kOfValues = bits({DispatchKey::Tracer, DispatchKey::Fake});
 
 constexpr uint64_t with(uint64_t set, uint64_t mask, uint64_t from) { return (set & ~mask) | (from & mask); }
 
 /// A graph is recorded in the level whatever the thread's settings outside are: they hold outside.
 void enterGrad(detail::LocalState& s) {
-  s.included |= bits(DispatchKeySet(DispatchKey::ADInplaceOrView));
+  s.included = (s.included | bits(DispatchKeySet(DispatchKey::ADInplaceOrView))) & ~kOfValues;
   s.user_excluded &= ~bits(kAutogradAndViewKeys);
   s.mode = (s.mode | detail::kModeGrad) & ~detail::kModeInference;
   detail::refreshExcluded(s);

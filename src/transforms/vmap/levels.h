@@ -18,8 +18,9 @@
 //   - Composites run inside the level, so that their parts come here one by one.
 // A grad level keeps the thread's settings of the moment it was entered: keys that guards exclude, grad mode, autocast.
 // What runs outside of it runs with those, so that a NoGradGuard inside of a grad's function, and the guards of its
-// Autograd kernels, act in that level alone. A vmap level has no graph, so such guards pass through it. Dispatch modes,
-// functionalization and fake mode pass through both: a mode sees each call once, as the function made it.
+// Autograd kernels, act in that level alone. A vmap level has no graph, so such guards pass through it. Dispatch modes
+// and functionalization pass through both: a mode sees each call once, as the function made it. Tracing and fake mode
+// act on values: they are off inside a grad level, and on again for what runs outside of it.
 // A level includes the key Batched for all calls on its thread: calls without a wrapper belong outside of a grad level,
 // where other settings may hold, and random operators without a batched tensor ask a vmap level what to draw.
 //

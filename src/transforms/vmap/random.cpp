@@ -1,10 +1,10 @@
 // Random operators inside vmap: what Randomness says.
 //
-// The key VmapMode, which a vmap level includes, brings calls of random operators here even where no argument is
+// The key Batched, which a vmap level includes, brings calls of random operators here even where no argument is
 // batched.
 //   kError      throws.
-//   kSame       calls the operator for one sample, so that each gets the numbers that a call outside would draw. Where
-//               an argument gives each sample probabilities of its own, every sample starts from the same numbers.
+//   kSame       calls the operator for one sample, so that each gets the numbers that a call outside would draw; an
+//               error where an argument gives each sample probabilities of its own.
 //   kDifferent  calls it for all samples at once, with a batch in front of the sizes.
 #include "src/transforms/vmap/aligned.h"
 

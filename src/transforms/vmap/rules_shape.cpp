@@ -58,6 +58,9 @@ void reshapeAlias(BatchedCall& call) {
 }
 
 void asStrided(BatchedCall& call) {
+  SHUNT_CHECK(call.args[3].isNone() || !call.level->is_chunk,
+              "as_strided: a storage_offset counts from the start of all samples, and vmap runs them in chunks; leave "
+              "it out, or call vmap without chunk_size");
   const Tensor value = call.front(call.tensor(0));
   call.setResult(ops::as_strided::call(value, call.withBatch(call.integers(1)), batchStrideAnd(value, call.integers(2)),
                                        call.optionalInteger(3).value_or(value.storage_offset())));
@@ -132,7 +135,11 @@ void cat(BatchedCall& call) {
     SHUNT_CHECK(t.dim() > 0, "zero-dimensional tensor (at position ", &t - given.data(), ") cannot be concatenated");
     values.push_back(call.expanded(t));
   }
-  call.setResult(ops::cat::call(values, maybe_wrap_dim(call.integer(1), dims) + 1));
+  ScalarType dtype = given.front().scalar_type();  // skipped tensors have a say in it
+  for (const Tensor& t : given) dtype = promoteTypes(dtype, t.scalar_type());
+  const Tensor joined = ops::cat::call(values, maybe_wrap_dim(call.integer(1), dims) + 1);
+  call.setResult(joined.scalar_type() == dtype ? joined
+                                               : ops::to_dtype::call(joined, dtype, false, false, std::nullopt));
 }
 
 namespace {
