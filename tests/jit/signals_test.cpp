@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -42,6 +43,19 @@ std::vector<ThreadMask> otherThreads() {
   return masks;
 }
 
+/// The same once there are `least` and all have begun, or after ten seconds. A pool starts its threads one by one while
+/// there is work, and libc blocks every signal in a thread that it is creating.
+std::vector<ThreadMask> startedThreads(size_t least) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const Tensor big = ones({1 << 20});
+  while (true) {
+    std::vector<ThreadMask> threads = otherThreads();
+    const bool begun = std::ranges::none_of(threads, [](const ThreadMask& t) { return t.blocks(SIGSEGV); });
+    if ((threads.size() >= least && begun) || std::chrono::steady_clock::now() > deadline) return threads;
+    big.add(big);
+  }
+}
+
 /// Starts all that Shunt starts, in the order that programs come upon it.
 void useEverything() {
   const Tensor a = ones({16});
@@ -67,7 +81,7 @@ void expectMasked(const std::vector<ThreadMask>& threads) {
 
 TEST(Signals, NoThreadThatIsNotTheProgramsTakesThem) {
   useEverything();
-  const std::vector<ThreadMask> threads = otherThreads();
+  const std::vector<ThreadMask> threads = startedThreads(kThreads);
   EXPECT_GE(threads.size(), size_t{kThreads}) << "the compiler's and the pool's";
   expectMasked(threads);
   sigset_t mine;
@@ -102,7 +116,7 @@ TEST(Signals, MoreThreadsLater) {
   set_num_threads(kThreads + 4);
   const Tensor big = ones({1 << 20});
   for (int i = 0; i < 50; ++i) big.add(big);
-  const std::vector<ThreadMask> threads = otherThreads();
+  const std::vector<ThreadMask> threads = startedThreads(kThreads + 4);
   EXPECT_GE(threads.size(), size_t{kThreads} + 4);
   expectMasked(threads);
 }
