@@ -8,6 +8,9 @@ namespace programs {
 /// What is left of slots, the first of which hold the inputs.
 void readSlots(const std::vector<Tensor>& slots, size_t inputs, const World& world, Outcome& out);
 
+/// Frees what the nodes before these tensors have saved, so that in-place cycles don't keep it: Note [In-place cycles].
+void releaseGraphs(const std::vector<Tensor>& tensors);
+
 class Execution {
  public:
   Execution(const std::vector<Input>& inputs, const World& world);

@@ -158,17 +158,20 @@ Execution::Execution(const std::vector<Input>& inputs, const World& world) : wor
 Execution::Execution(std::vector<Tensor> inputs, const World& world)
     : world_(world), inputs_(inputs.size()), slots_(std::move(inputs)) {}
 
-Execution::~Execution() {
+void releaseGraphs(const std::vector<Tensor>& tensors) {
   std::vector<shunt::intrusive_ptr<shunt::Node>> nodes;  // all held, as one may own the next
   std::set<const shunt::Node*> seen;
   const auto add = [&](const shunt::intrusive_ptr<shunt::Node>& node) {
     if (node && seen.insert(node.get()).second) nodes.push_back(node);
   };
-  for (const Tensor& t : changed_) errorOf([&] { add(t.grad_fn()); });
+  for (const Tensor& t : tensors)
+    if (t.defined()) errorOf([&] { add(t.grad_fn()); });
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const auto& edge : nodes[i]->next_edges()) add(edge.function);
   for (const auto& node : nodes) node->release_variables();
 }
+
+Execution::~Execution() { releaseGraphs(changed_); }
 
 std::string Execution::take(const Step& step) {
   return errorOf([&] { run(step); });

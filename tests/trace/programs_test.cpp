@@ -104,6 +104,7 @@ Outcome runGraph(const Program& program, const Traced& traced, const Graph& grap
   Outcome out;
   out.errors = traced.errors;
   readSlots(slots, program.inputs.size(), World(), out);
+  releaseGraphs(results);
   return out;
 }
 
