@@ -1,5 +1,6 @@
 #include "src/trace/fakes.h"
 
+#include <shunt/autograd/autograd_meta.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/ops.h>
 
@@ -47,6 +48,21 @@ Fakes::Fakes(const Graph& graph) {
     if (!storage.defined()) storage = fake::makeStorage(bytes[v->storage], fake::normalized(v->spec.device));
     tensors_.emplace(v->id, fakeIn(storage, v->spec));
   }
+}
+
+RecordedForFakes::~RecordedForFakes() {
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    for (const auto& edge : nodes_[i]->next_edges()) add(edge.function);
+  for (const auto& node : nodes_) node->release_variables();
+}
+
+void RecordedForFakes::add(const Tensor& t) {
+  if (!t.defined()) return;
+  if (const auto* meta = autograd::get_autograd_meta(autograd::graph_tensor(t))) add(meta->grad_fn_);
+}
+
+void RecordedForFakes::add(const intrusive_ptr<Node>& node) {
+  if (node && seen_.insert(node.get()).second) nodes_.push_back(node);
 }
 
 Results resultsOf(const Graph::Node& node) {

@@ -2,10 +2,12 @@
 // functions of their arguments.
 #pragma once
 
+#include <shunt/autograd/graph_tensor.h>
 #include <shunt/trace/graph.h>
 
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace shunt::trace_detail {
@@ -23,6 +25,23 @@ class Fakes {
 
  private:
   std::unordered_map<int64_t, Tensor> tensors_;
+};
+
+/// What autograd has recorded for fake tensors. Freed at the end: nodes and tensors that in-place operators wrote may
+/// own each other, see Note [In-place cycles] (src/autograd/history.cpp).
+class RecordedForFakes {
+ public:
+  RecordedForFakes() = default;
+  ~RecordedForFakes();
+  RecordedForFakes(const RecordedForFakes&) = delete;
+  RecordedForFakes& operator=(const RecordedForFakes&) = delete;
+  /// A tensor that an operator has returned, a wrapper or not.
+  void add(const Tensor& t);
+
+ private:
+  void add(const intrusive_ptr<Node>& node);
+  std::vector<intrusive_ptr<Node>> nodes_;  // all held, as one may own the next
+  std::unordered_set<const Node*> seen_;
 };
 
 /// A fake tensor in a storage of its own.

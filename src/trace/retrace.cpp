@@ -1,4 +1,5 @@
 // Passes that record a graph once more while it runs on fake tensors: decompose, functionalized.
+#include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
 #include <shunt/trace/graph.h>
 #include <shunt/transforms/functionalize.h>
@@ -37,7 +38,10 @@ class Retrace {
   Graph run(Given given, Finish finish, Leave leave) {
     const On on(*recording_);
     trace_detail::Interpreter interpreter(graph_, given);
-    interpreter.run([&](const Graph::Node& node, Stack& returns) { readGrad(node, returns); });
+    interpreter.run([&](const Graph::Node& node, Stack& returns) {
+      readGrad(node, returns);
+      for (const IValue& v : returns) forEachTensor(v, [&](const Tensor& t) { recorded_.add(t); });
+    });
     finish();
     std::vector<Graph::Value*> outputs;
     for (const Graph::Value* v : graph_.outputs()) {
@@ -71,6 +75,7 @@ class Retrace {
   const Graph& graph_;
   intrusive_ptr<detail::Recording> recording_;
   std::unordered_map<int64_t, Tensor> wrappers_;
+  trace_detail::RecordedForFakes recorded_;
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
 // Graph::verify: definitions before uses, schemas, and shapes by fake tensors.
-#include <shunt/autograd/autograd_meta.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
 #include <shunt/trace/graph.h>
@@ -11,7 +10,6 @@
 #include "src/transforms/fake/fake_impl.h"
 
 #include <unordered_set>
-#include <vector>
 
 namespace shunt {
 namespace {
@@ -73,36 +71,12 @@ void checkSpec(const Graph::Node& node, size_t position, const Graph::Value* exp
 // What the graph reads from a tensor's grad isn't known without running it: it is what was recorded.
 bool readsGrad(const Graph::Node& node) { return node.is("trace::grad"); }
 
-/// What autograd has recorded for fake tensors. Freed at the end: nodes and tensors that in-place operators wrote may
-/// own each other, see Note [In-place cycles].
-class RecordedForFakes {
- public:
-  RecordedForFakes() = default;
-  RecordedForFakes(const RecordedForFakes&) = delete;
-  RecordedForFakes& operator=(const RecordedForFakes&) = delete;
-  void add(const Tensor& t) {
-    if (const auto* meta = t.defined() ? autograd::get_autograd_meta(t) : nullptr) add(meta->grad_fn_);
-  }
-  ~RecordedForFakes() {
-    for (size_t i = 0; i < nodes_.size(); ++i)
-      for (const auto& edge : nodes_[i]->next_edges()) add(edge.function);
-    for (const auto& node : nodes_) node->release_variables();
-  }
-
- private:
-  void add(const intrusive_ptr<shunt::Node>& node) {
-    if (node && seen_.insert(node.get()).second) nodes_.push_back(node);
-  }
-  std::vector<intrusive_ptr<shunt::Node>> nodes_;  // all held, as one may own the next
-  std::unordered_set<const shunt::Node*> seen_;
-};
-
 void checkShapes(const Graph& graph) {
   const trace_detail::Fakes fakes(graph);
   const ExcludeDispatchKeyGuard below(fake::kModesAndWrappers);
   const IncludeDispatchKeyGuard fake(DispatchKey::Fake);
   size_t position = 0;
-  RecordedForFakes recorded;
+  trace_detail::RecordedForFakes recorded;
   const auto check = [&](const Graph::Node& node, Stack& returns) {
     if (readsGrad(node) && node.result() != nullptr && !returns[0].toTensor().defined())
       returns[0] = IValue(trace_detail::fakeOf(node.result()->spec));
