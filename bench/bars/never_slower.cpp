@@ -124,7 +124,7 @@ const NeverSlowerBar kBars[] = {
     {"calls while their pair is compiled against SHUNT_JIT=0",
      "compiling",
      "compiling",
-     {{"SHUNT_JIT_CACHE", "off"}},
+     {{"SHUNT_JIT_CACHE", "off"}, {"SHUNT_JIT_GDB", "1"}},  // with which no code of an earlier round is linked again
      kInterpreted,
      20'000,
      31,
