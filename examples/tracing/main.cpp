@@ -3,6 +3,7 @@
 #include <shunt/trace/trace.h>
 
 #include "examples/parts.h"
+#include "examples/tracing/double_by_adding.h"
 
 #include <filesystem>
 #include <iostream>
@@ -25,27 +26,10 @@ void graph() {
   std::cout << g.print();
 }
 
-// A pass: x * 2 becomes x + x.
-int doubleByAdding(Graph& graph) {
-  int changed = 0;
-  for (Graph::Node* node : graph.nodes()) {
-    if (!node->is("aten::mul.Scalar")) continue;
-    const shunt::IValue& factor = node->arguments[1].literal;
-    if (!factor.isScalar() || factor.toDouble() != 2) continue;
-    Graph::Value* x = node->arguments[0].value();
-    Graph::Node* sum = graph.insert(node, "aten::add.Tensor", {x, x});
-    graph.replace(node->result(), sum->result());
-    graph.erase(node);
-    ++changed;
-  }
-  graph.verify();
-  return changed;
-}
-
 void pass() {
   const Layer layer;
   Graph g = shunt::trace(layer, shunt::randn({2, 3}));
-  std::cout << doubleByAdding(g) << " node changed\n" << g.print();
+  std::cout << examples::doubleByAdding(g) << " node changed\n" << g.print();
   const Tensor x = shunt::randn({2, 3});
   std::cout << (same(g.run({x})[0], layer(x)) ? "the same bits" : "other bits") << '\n';
 }

@@ -1,6 +1,7 @@
-// vmap and grad: gradients for each sample, many small models at once, Jacobian and Hessian.
+// vmap and grad: gradients for each sample, many small models at once, Jacobian and Hessian,
+// pendulums.
 //
-//   transforms [per_sample | ensemble | jacobian]
+//   transforms [per_sample | ensemble | jacobian | pendulums]
 #include "examples/parts.h"
 
 #include <shunt/shunt.h>
@@ -89,9 +90,48 @@ void jacobian() {
             << v[1].item<double>() << '\n';
 }
 
+/// A damped pendulum: angle and speed in radians and seconds, where gravity over length is 1 per square second.
+Tensor derivative(const Tensor& state, const Tensor& damping) {
+  return shunt::stack({state[1], -state[0].sin() - damping * state[1]});
+}
+
+/// One step of the classical Runge-Kutta method, of one pendulum: state [2] -> [2].
+Tensor rungeKutta(const Tensor& state, const Tensor& damping) {
+  constexpr double kStep = 0.05;
+  const Tensor k1 = derivative(state, damping);
+  const Tensor k2 = derivative(state + k1 * (kStep / 2), damping);
+  const Tensor k3 = derivative(state + k2 * (kStep / 2), damping);
+  const Tensor k4 = derivative(state + k3 * kStep, damping);
+  return state + (k1 + 2 * k2 + 2 * k3 + k4) * (kStep / 6);
+}
+
+Tensor energy(const Tensor& states) { return states.select(-1, 1).square() / 2 + 1 - states.select(-1, 0).cos(); }
+
+/// 256 pendulums, each with a start and a damping of its own, for 20 seconds.
+void pendulums() {
+  constexpr int64_t kCount = 256;
+  const auto options = shunt::TensorOptions().dtype(shunt::kDouble);
+  const Tensor damping = shunt::linspace(0, 0.5, kCount, options);
+  const Tensor start = shunt::stack({shunt::linspace(-3, 3, kCount, options), shunt::zeros({kCount}, options)}, 1);
+  const auto step = shunt::vmap(rungeKutta);
+  Tensor states = start, alone = start[7];
+  for (int i = 0; i < 400; ++i) {
+    states = step(states, damping);
+    alone = rungeKutta(alone, damping[7]);
+  }
+  const Tensor before = energy(start), after = energy(states);
+  const double drift = (after[0] - before[0]).abs().item<double>();
+  std::cout << kCount << " pendulums, states " << states.sizes() << "\nundamped: its energy "
+            << (drift < 1e-5 ? "is kept" : "drifts") << '\n'
+            << after.narrow(0, 1, kCount - 1).lt(before.narrow(0, 1, kCount - 1)).sum().item<int64_t>()
+            << " have lost energy\npendulum 7 alone: "
+            << (states[7].eq(alone).all().item<bool>() ? "the same" : "other") << " bits\n";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::runParts(argc, argv, "transforms",
-                            {{"per_sample", perSample}, {"ensemble", ensemble}, {"jacobian", jacobian}});
+  return examples::runParts(
+      argc, argv, "transforms",
+      {{"per_sample", perSample}, {"ensemble", ensemble}, {"jacobian", jacobian}, {"pendulums", pendulums}});
 }

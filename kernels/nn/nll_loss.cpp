@@ -129,6 +129,7 @@ void backward(const Batch& b, LossReduction reduction, const TensorImpl& grad, c
   const int64_t grad_stride = each ? grad.strides()[0] : 0;
   const A divisor =
       reduction == LossReduction::kMean ? cast<A>(*reinterpret_cast<const T*>(total_weight.data())) : A(1);
+  if (b.samples * b.classes == 0) return;  // `out` may be null then
   std::memset(static_cast<void*>(out), 0, static_cast<size_t>(b.samples * b.classes) * sizeof(T));
   for (int64_t i = 0; i < b.samples; ++i) {
     const int64_t t = read.target(i);

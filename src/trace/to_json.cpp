@@ -1,3 +1,4 @@
+// A Graph as JSON: what save() and toJson() write.
 #include "src/trace/json.h"
 
 #include <shunt/core/tls.h>
@@ -19,6 +20,18 @@ json listOf(const List& list, F&& text) {
   return out;
 }
 
+// JSON's text is UTF-8.
+json stringOf(const std::string& s, const Graph::Node& node, const std::string& argument) {
+  json out = s;
+  try {
+    std::ignore = out.dump();
+  } catch (const json::type_error&) {
+    throw Error(detail::str("Graph::save: node ", node.name(), ": argument '", argument,
+                            "' is a string that isn't UTF-8, which no file can hold"));
+  }
+  return out;
+}
+
 json literalOf(const IValue& v, const Graph::Node& node, const std::string& argument) {
   using Tag = IValue::Tag;
   const auto nested = [&](const IValue& e) { return literalOf(e, node, argument); };
@@ -32,7 +45,7 @@ json literalOf(const IValue& v, const Graph::Node& node, const std::string& argu
     case Tag::Double:
       return {{"float", hexOf(v.toDouble())}};
     case Tag::String:
-      return v.toStringRef();
+      return stringOf(v.toStringRef(), node, argument);
     case Tag::Device:
       return {{"device", v.toDevice().str()}};
     case Tag::IntList:

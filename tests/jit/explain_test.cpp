@@ -1,5 +1,6 @@
 // jit::explain and jit::stats in every state of a pair's life. Compiled in the caller at the fourth call, and counted.
-#include <shunt/interpose/tensor_subclass.h>
+#include "tests/support/wrapper.h"
+
 #include <shunt/jit/explain.h>
 #include <shunt/shunt.h>
 #include <shunt/transforms/fake_tensor.h>
@@ -15,6 +16,7 @@
 namespace shunt::jit {
 namespace {
 
+using test::Wrapper;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -177,11 +179,6 @@ TEST(Explain, TheThreadsSettingsAsData) {
   EXPECT_TRUE(explain("aten::relu", x).dispatch_modes.empty());
   EXPECT_THAT(explain("aten::relu", x).text(), Not(HasSubstr("dispatch modes")));
 }
-
-struct Wrapper : TensorSubclass {
-  using TensorSubclass::TensorSubclass;
-  void handle(const OperatorHandle& op, Stack* stack) override { call_unwrapped<Wrapper>(op, stack); }
-};
 
 TEST(Explain, WrappersAreNamed) {
   const Tensor x = numbers(kFloat);

@@ -2,8 +2,8 @@
 // it.
 #include "tests/modes/recorder.h"
 #include "tests/support/error_of.h"
+#include "tests/support/wrapper.h"
 
-#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
 #include <shunt/transforms/fake_tensor.h>
 #include <shunt/transforms/functionalize.h>
@@ -18,6 +18,7 @@ using test::errorOf;
 using test::Free;
 using test::KernelRecorder;
 using test::Recorder;
+using test::Wrapper;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -173,11 +174,6 @@ TEST_F(ExpectedReturnsTest, CustomOperators) {
   EXPECT_EQ(answering(zeros({3, 4}), call("returns_test::graded", v)), kNoError);
   EXPECT_EQ(answering(zeros({7}), call("returns_test::plain", x)), kNoError) << "no Meta kernel: not compared";
 }
-
-struct Wrapper : TensorSubclass {
-  using TensorSubclass::TensorSubclass;
-  void handle(const OperatorHandle& op, Stack* stack) override { call_unwrapped<Wrapper>(op, stack); }
-};
 
 TEST_F(ExpectedReturnsTest, OfWrappersOnlyGradientsAreLookedFor) {
   const Tensor wrapped = wrap<Wrapper>(w), plain = wrap<Wrapper>(x);

@@ -1,8 +1,8 @@
 // Modes at kKernel: where they stand, what they see, and that gradients and casts go on above them.
 #include "tests/modes/recorder.h"
 #include "tests/support/error_of.h"
+#include "tests/support/wrapper.h"
 
-#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/shunt.h>
 #include <shunt/transforms/fake_tensor.h>
 #include <shunt/transforms/functionalize.h>
@@ -19,6 +19,7 @@ namespace {
 using test::errorOf;
 using test::KernelRecorder;
 using test::Recorder;
+using test::Wrapper;
 using testing::Contains;
 using testing::Each;
 using testing::ElementsAre;
@@ -346,11 +347,6 @@ TEST_F(KernelModes, SeeWhatFunctionalizeMakesOfWrites) {
   Tensor(f).mul_(2);
   EXPECT_THAT(log, ElementsAre("aten::mul.Scalar")) << "and nothing of how it finds out which shape that has";
 }
-
-struct Wrapper : TensorSubclass {
-  using TensorSubclass::TensorSubclass;
-  void handle(const OperatorHandle& op, Stack* stack) override { call_unwrapped<Wrapper>(op, stack); }
-};
 
 TEST_F(KernelModes, SeeWhatASubclassCalls) {
   bool wrapped = true;

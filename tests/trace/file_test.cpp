@@ -170,6 +170,22 @@ TEST_F(GraphFile, AnOperatorThatIsNotRegistered) {
   EXPECT_THAT(loadError(), HasSubstr("gone::twice"));
 }
 
+TEST_F(GraphFile, StringsAreUtf8) {
+  Library m(Library::Kind::kDef, "named");
+  m.def("as(Tensor self, str name) -> Tensor");
+  m.impl("as", DispatchKey::CPU, [](const Tensor& self, std::string_view) { return self.mul(2); });
+  const auto as =
+      Dispatcher::singleton().findSchemaOrThrow("named::as").typed<Tensor(const Tensor&, std::string_view)>();
+  const auto graph = [&](std::string_view name) {
+    return trace([&](const Tensor& x) { return as.call(x, name); }, ones({2}));
+  };
+  graph("na\u00efve").save(path());
+  EXPECT_EQ(loadError(), "no error");
+  EXPECT_THAT(errorOf([&] { graph("\xff").save(path()); }),
+              AllOf(HasSubstr("named::as"), HasSubstr("'name'"), HasSubstr("isn't UTF-8")));
+  EXPECT_EQ(loadError(), "no error") << "the file stays";
+}
+
 TEST_F(GraphFile, WhatNoFileCanHold) {
   const Generator generator = make_generator(3);
   const Graph drawing = trace([&](const Tensor& x) { return Tensor(x).normal_(0, 1, generator); }, ones({2}));

@@ -1,6 +1,7 @@
 // Graph: looking at it, changing it, verifying it, and its passes.
 #include <shunt/trace/trace.h>
 
+#include "examples/tracing/double_by_adding.h"
 #include "tests/support/error_of.h"
 
 #include <shunt/shunt.h>
@@ -11,6 +12,7 @@
 namespace shunt {
 namespace {
 
+using examples::doubleByAdding;
 using test::errorOf;
 using testing::AllOf;
 using testing::ElementsAre;
@@ -23,23 +25,6 @@ std::vector<std::string> namesOf(const Graph& g) {
 }
 
 bool same(const Tensor& a, const Tensor& b) { return a.eq(b).all().item<bool>(); }
-
-// The pass of docs/tracing.md.
-int doubleByAdding(Graph& graph) {
-  int changed = 0;
-  for (Graph::Node* node : graph.nodes()) {
-    if (!node->is("aten::mul.Scalar")) continue;
-    const IValue& factor = node->arguments[1].literal;
-    if (!factor.isScalar() || factor.toDouble() != 2) continue;
-    Graph::Value* x = node->arguments[0].value();
-    Graph::Node* sum = graph.insert(node, "aten::add.Tensor", {x, x});
-    graph.replace(node->result(), sum->result());
-    graph.erase(node);
-    ++changed;
-  }
-  graph.verify();
-  return changed;
-}
 
 TEST(Graph, APassOfTwentyLines) {
   Graph g = trace([](const Tensor& x) { return (x * 2).exp() * 3; }, ones({2}));

@@ -1,7 +1,8 @@
 // trace(): what it records, and that graphs do again what the function did.
 #include <shunt/trace/trace.h>
 
-#include <shunt/interpose/tensor_subclass.h>
+#include "tests/support/wrapper.h"
+
 #include <shunt/shunt.h>
 #include <shunt/transforms/fake_tensor.h>
 
@@ -14,6 +15,7 @@
 namespace shunt {
 namespace {
 
+using test::Wrapper;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -385,15 +387,6 @@ TEST(Trace, HooksAreRecordedWhereTheyRan) {
   const Graph g = trace(f, x.clone().requires_grad_());
   EXPECT_TRUE(sameBits(g.run({x.clone().requires_grad_()})[0], f(x.clone().requires_grad_()))) << g.print();
 }
-
-struct Wrapper : TensorSubclass {
-  using TensorSubclass::TensorSubclass;
-  void handle(const OperatorHandle& op, Stack* stack) override {
-    ++calls;
-    call_unwrapped<Wrapper>(op, stack);
-  }
-  static inline int calls = 0;
-};
 
 TEST(Trace, SubclassesSeeTheNodes) {
   const auto f = [](const Tensor& x) { return x.exp().neg(); };

@@ -1,15 +1,16 @@
 // vmap and grad with what else stands above kernels: dispatch modes, tensor subclasses, functionalization, fake
 // tensors, inference mode, the trace of calls.
+#include "tests/support/wrapper.h"
 #include "tests/vmap/util.h"
 
 #include <shunt/interpose/dispatch_mode.h>
-#include <shunt/interpose/tensor_subclass.h>
 #include <shunt/transforms/fake_tensor.h>
 #include <shunt/transforms/functionalize.h>
 
 namespace shunt::test {
 namespace {
 
+using test::Wrapper;
 using testing::ElementsAre;
 
 struct Recorder : DispatchMode {
@@ -81,21 +82,12 @@ TEST(Interplay, FakeTensorsOutside) {
   EXPECT_EQ(g.sizes(), x.sizes());
 }
 
-struct Wrapped : TensorSubclass {
-  using TensorSubclass::TensorSubclass;
-  void handle(const OperatorHandle& op, Stack* stack) override {
-    ++calls;
-    call_unwrapped<Wrapped>(op, stack);
-  }
-  static inline int calls = 0;
-};
-
 TEST(Interplay, SubclassesOutside) {
   const Tensor x = randn({4, 3});
-  Wrapped::calls = 0;
-  const Tensor y = vmap(affine_sum)(wrap<Wrapped>(x));
-  EXPECT_GT(Wrapped::calls, 0);
-  EXPECT_TRUE(sameBits(unwrap<Wrapped>(y), (x * 2).sum(1)));
+  Wrapper::calls = 0;
+  const Tensor y = vmap(affine_sum)(wrap<Wrapper>(x));
+  EXPECT_GT(Wrapper::calls, 0);
+  EXPECT_TRUE(sameBits(unwrap<Wrapper>(y), (x * 2).sum(1)));
 }
 
 TEST(Interplay, InferenceMode) {
