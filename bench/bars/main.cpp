@@ -68,6 +68,7 @@ const Part kParts[] = {
      {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", temporaryDirectory()}}},
     {"never slower", &neverSlowerBars, {}},
     {"modes", &modeBars, {{"SHUNT_JIT", "0"}}},
+    {"transforms", &transformBars, kCompiledSoon},
     {"instructions", &instructionBars, {}, When::kTogether},
     {"memory", &memoryBars, kCompiledAtOnce, When::kTogether},
     {"growth", &growthBars, kCompiledAtOnce, When::kTogether},

@@ -28,5 +28,7 @@ void growthBars();
 void loadBars();
 /// A dispatch mode that does nothing against none.
 void modeBars();
+/// vmap and grad against calls one by one, and against a batched call.
+void transformBars();
 
 }  // namespace bench

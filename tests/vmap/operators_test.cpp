@@ -112,12 +112,12 @@ Result callBatched(const OperatorHandle& op, const Call& c) {
   Result r;
   try {
     VmapOptions options;
-    std::vector<bool> holds;
+    const auto holds = std::make_unique<bool[]>(c.values.size());
+    std::fill_n(holds.get(), c.values.size(), true);
     for (const Tensor& value : c.values) {
       options.in_dims.push_back(c.at_end ? value.dim() - 1 : 0);
-      holds.push_back(true);
     }
-    detail::VmapCall vmap(options, holds);
+    detail::VmapCall vmap(options, std::span(holds.get(), c.values.size()));
     for (size_t i = 0; i < c.values.size(); ++i) vmap.measure(i, c.values[i]);
     vmap.chunks();
     Stack stack;

@@ -14,10 +14,13 @@
 
 #include <shunt/transforms/functionalize.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -48,8 +51,8 @@ namespace detail {
 /// One call of a vmapped function: the batch's size, and the level while a chunk of it runs.
 class SHUNT_API VmapCall {
  public:
-  /// `holds_tensors`: of each argument.
-  VmapCall(const VmapOptions& options, const std::vector<bool>& holds_tensors);
+  /// `holds_tensors`: of each argument. Both are to outlive the call.
+  VmapCall(const VmapOptions& options, std::span<const bool> holds_tensors);
   ~VmapCall();
   VmapCall(const VmapCall&) = delete;
   VmapCall& operator=(const VmapCall&) = delete;
@@ -62,6 +65,8 @@ class SHUNT_API VmapCall {
   void enter(int64_t chunk);
   void leave() noexcept;
   Tensor wrap(size_t argument, const Tensor& t) const;
+  /// Whether results have the batch at dimensions of their own, so that unwrap() needs to know how many there are.
+  bool countsResults() const;
   /// A result's `position`-th tensor of `count`, with the batch at its place. After leave().
   Tensor unwrap(const Tensor& t, size_t position, size_t count) const;
   /// The results of all chunks at this position.
@@ -69,7 +74,9 @@ class SHUNT_API VmapCall {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  State& state() const;
+  // Here instead of in a block of its own: a call of one operator would take half as long again.
+  alignas(8) mutable std::byte bytes_[256];
 };
 
 /// Calls leave() at the end of a scope.
@@ -135,7 +142,8 @@ constexpr void checkTransformResult() {
 template <class F>
 auto vmap(F f, VmapOptions options = {}) {
   return [f = std::move(f), options = std::move(options)]<class... Args>(Args&&... args) {
-    detail::VmapCall call(options, {detail::holdsTensors<Args>()...});
+    static constexpr std::array<bool, sizeof...(Args)> kHoldTensors = {detail::holdsTensors<Args>()...};
+    detail::VmapCall call(options, kHoldTensors);
     size_t at = 0;
     const auto measure = [&](const auto& value) {
       detail::mapArgument(value, [&](const Tensor& t) { return call.measure(at, t), t; });
@@ -159,6 +167,12 @@ auto vmap(F f, VmapOptions options = {}) {
     detail::checkTransformResult<Result>();
     const int64_t n = call.chunks();
     Result first = run(0);
+    if (n == 1) {
+      const size_t count = call.countsResults() ? detail::tensorsOf(first).size() : 0;
+      size_t p = 0;
+      auto unwrap = [&](const Tensor& t) { return call.unwrap(t, p++, count); };
+      return detail::TensorsIn<Result>::map(first, unwrap);
+    }
     std::vector<std::vector<Tensor>> parts;  // by position, then by chunk
     const auto keep = [&](const Result& result) {
       const std::vector<Tensor> tensors = detail::tensorsOf(result);

@@ -4,6 +4,8 @@
 #include <shunt/ops.h>
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 namespace shunt::detail {
 
@@ -12,15 +14,22 @@ using levels::Level;
 using levels::LevelFrame;
 
 struct VmapCall::State {
-  VmapOptions options;
-  std::vector<std::optional<int64_t>> in_dims;
-  std::vector<bool> holds_tensors;
+  const VmapOptions& options;
+  std::span<const bool> holds_tensors;
+  State(const VmapOptions& options, std::span<const bool> holds_tensors)
+      : options(options), holds_tensors(holds_tensors) {}
+
   std::optional<int64_t> size;  // of the whole batch
   size_t first = 0;             // the argument that said so
   intrusive_ptr<Level> level;   // of the chunk that runs, or ran last
   std::optional<LevelFrame> frame;
   int64_t begin = 0;  // of the chunk
 
+  /// Of an argument, where it has a batch.
+  std::optional<int64_t> inDim(size_t argument) const {
+    if (!options.in_dims.empty()) return options.in_dims[argument];
+    return holds_tensors[argument] ? std::optional<int64_t>(0) : std::nullopt;
+  }
   int64_t chunkSize() const { return options.chunk_size > 0 ? std::min(options.chunk_size, *size) : *size; }
   int64_t outDim(size_t position, size_t count) const {
     SHUNT_CHECK(options.out_dims.size() == 1 || options.out_dims.size() == count, "vmap: out_dims has ",
@@ -32,57 +41,58 @@ struct VmapCall::State {
 
 namespace {
 
-std::vector<std::optional<int64_t>> resolved(const VmapOptions& options, const std::vector<bool>& holds_tensors) {
-  std::vector<std::optional<int64_t>> dims = options.in_dims;
+void checkInDims(const std::vector<std::optional<int64_t>>& dims, std::span<const bool> holds_tensors) {
+  if (dims.empty()) return;
   const size_t n = holds_tensors.size();
-  if (dims.empty())
-    for (const bool holds : holds_tensors) dims.push_back(holds ? std::optional<int64_t>(0) : std::nullopt);
   SHUNT_CHECK(dims.size() == n, "vmap: in_dims has ", dims.size(), " entries, and the function was called with ", n,
               " arguments: expected one for each, nullopt where the argument has no batch");
   for (size_t i = 0; i < n; ++i)
     SHUNT_CHECK(!dims[i] || holds_tensors[i], "vmap: in_dims[", i, "] is ", *dims[i], ", but argument ", i,
                 " holds no tensor: expected nullopt");
-  return dims;
 }
 
 }  // namespace
 
-VmapCall::VmapCall(const VmapOptions& options, const std::vector<bool>& holds_tensors)
-    : state_(std::make_unique<State>()) {
+VmapCall::VmapCall(const VmapOptions& options, std::span<const bool> holds_tensors) {
   SHUNT_CHECK(options.chunk_size >= 0, "vmap: chunk_size is ", options.chunk_size, ": expected 0 (all) or more");
   SHUNT_CHECK(!options.out_dims.empty(), "vmap: out_dims is empty: expected one dimension at least");
-  state_->options = options;
-  state_->in_dims = resolved(options, holds_tensors);
+  checkInDims(options.in_dims, holds_tensors);
+  static_assert(sizeof(State) <= sizeof bytes_ && alignof(State) <= 8);
+  new (bytes_) State(options, holds_tensors);
 }
 
-VmapCall::~VmapCall() = default;
+VmapCall::State& VmapCall::state() const { return *std::launder(reinterpret_cast<State*>(bytes_)); }
+
+VmapCall::~VmapCall() { std::destroy_at(&state()); }
+
+bool VmapCall::countsResults() const { return state().options.out_dims.size() != 1; }
 
 void VmapCall::measure(size_t argument, const Tensor& t) {
-  const auto& dim = state_->in_dims[argument];
+  const auto dim = state().inDim(argument);
   if (!dim) return;
   SHUNT_CHECK_INDEX(*dim >= -t.dim() && *dim < t.dim(), "vmap: in_dims[", argument, "] is ", *dim, ", but argument ",
                     argument, " has a tensor of shape ", t.sizes(),
                     t.dim() == 0 ? ", which has no dimension to be the batch"
                                  : str(": expected a dimension in [", -t.dim(), ", ", t.dim() - 1, "]"));
   const int64_t size = t.size(*dim);
-  if (!state_->size) {
-    state_->size = size;
-    state_->first = argument;
+  if (!state().size) {
+    state().size = size;
+    state().first = argument;
   }
-  SHUNT_CHECK(size == *state_->size, "vmap: argument ", argument, " has a batch of ", size, " samples (dimension ",
-              *dim, " of a tensor of shape ", t.sizes(), "), and argument ", state_->first, " has one of ",
-              *state_->size, ": all batches have to be of the same size");
+  SHUNT_CHECK(size == *state().size, "vmap: argument ", argument, " has a batch of ", size, " samples (dimension ",
+              *dim, " of a tensor of shape ", t.sizes(), "), and argument ", state().first, " has one of ",
+              *state().size, ": all batches have to be of the same size");
 }
 
 int64_t VmapCall::chunks() {
-  SHUNT_CHECK(state_->size.has_value(),
+  SHUNT_CHECK(state().size.has_value(),
               "vmap: no argument has a batch: in_dims has to name a dimension of one tensor at least");
-  const int64_t chunk = state_->chunkSize();
-  return chunk == 0 ? 1 : (*state_->size + chunk - 1) / chunk;
+  const int64_t chunk = state().chunkSize();
+  return chunk == 0 ? 1 : (*state().size + chunk - 1) / chunk;
 }
 
 void VmapCall::enter(int64_t chunk) {
-  State& s = *state_;
+  State& s = state();
   s.begin = chunk * s.chunkSize();
   s.level = make_intrusive<Level>(Kind::kVmap);
   s.level->size = std::min(s.chunkSize(), *s.size - s.begin);
@@ -91,11 +101,11 @@ void VmapCall::enter(int64_t chunk) {
   s.frame.emplace(s.level);
 }
 
-void VmapCall::leave() noexcept { state_->frame.reset(); }
+void VmapCall::leave() noexcept { state().frame.reset(); }
 
 Tensor VmapCall::wrap(size_t argument, const Tensor& t) const {
-  const State& s = *state_;
-  const auto& dim = s.in_dims[argument];
+  const State& s = state();
+  const auto dim = s.inDim(argument);
   if (!dim) return t;
   const int64_t d = maybe_wrap_dim(*dim, t.dim());
   Tensor value = t;
@@ -107,7 +117,7 @@ Tensor VmapCall::wrap(size_t argument, const Tensor& t) const {
 }
 
 Tensor VmapCall::unwrap(const Tensor& t, size_t position, size_t count) const {
-  const State& s = *state_;
+  const State& s = state();
   const int64_t out_dim = s.outDim(position, count);
   SHUNT_CHECK_INDEX(out_dim >= -t.dim() - 1 && out_dim <= t.dim(), "vmap: out_dims names dimension ", out_dim,
                     " for result ", position, ", a tensor of shape ", t.sizes(), ": expected one in [", -t.dim() - 1,
@@ -129,7 +139,7 @@ Tensor VmapCall::unwrap(const Tensor& t, size_t position, size_t count) const {
 
 Tensor VmapCall::join(const std::vector<Tensor>& chunks, size_t position, size_t count) const {
   if (chunks.size() == 1) return chunks[0];
-  return ops::cat::call(chunks, state_->outDim(position, count));
+  return ops::cat::call(chunks, state().outDim(position, count));
 }
 
 }  // namespace shunt::detail
