@@ -2,6 +2,7 @@
 #pragma once
 
 #include <shunt/autograd/autograd.h>
+#include <shunt/compile/compile.h>
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/library.h>
 #include <shunt/core/parallel.h>

@@ -15,6 +15,16 @@ void GeneratorImpl::set_seed(uint64_t seed) {
   next_block_ = 0;
 }
 
+std::pair<uint64_t, uint64_t> GeneratorImpl::position() const {
+  const std::lock_guard lock(mutex_);
+  return {seed_, next_block_};
+}
+
+void GeneratorImpl::set_position(std::pair<uint64_t, uint64_t> position) {
+  const std::lock_guard lock(mutex_);
+  std::tie(seed_, next_block_) = position;
+}
+
 std::pair<uint64_t, uint64_t> GeneratorImpl::reserve(uint64_t count) {
   const std::lock_guard lock(mutex_);
   const uint64_t first = next_block_;

@@ -166,6 +166,7 @@ void Recording::callInside(const OperatorHandle& op, Stack* stack) {
 
 void Recording::call(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   syncGrads();
+  seen_.insert(&op.op());
   const FunctionSchema& schema = op.schema();
   const size_t n = schema.arguments().size();
   const std::vector<Operand> operands = operandsOf(*stack, n);

@@ -105,6 +105,7 @@ Recording::Operand Recording::capture(const Tensor& t) {
   value->storage = home->second;
   know(inner, value);
   if (!inner.is_same(t)) know(t, value, inner);
+  captured_.emplace_back(t, inner);
   return {t, inner, value, nullptr};
 }
 

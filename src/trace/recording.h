@@ -12,6 +12,9 @@
 #include <map>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace shunt::trace_detail {
 
@@ -61,6 +64,10 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
   Tensor addConstant(const Tensor& constant, const Tensor& inner);
   /// The value of a tensor that the function returned.
   Graph::Value* valueOf(const Tensor& t);
+  /// What it stands for below.
+  Tensor innerOf(const Tensor& t) { return resolve(t).inner; }
+  const std::vector<std::pair<Tensor, Tensor>>& captured() const { return captured_; }
+  const std::unordered_set<const Operator*>& seen() const { return seen_; }
   /// For a node whose operator returned nothing where its graph has a value: `result` is what it gives.
   Tensor giveLastResult(const Tensor& result);
   /// One operator call: the fallback of the key Tracer.
@@ -115,6 +122,8 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
 
   const bool fake_;
   bool open_ = true;
+  std::vector<std::pair<Tensor, Tensor>> captured_;  // and what stands for them
+  std::unordered_set<const Operator*> seen_;
   const std::thread::id thread_;
   FakeTensorConverter converter_;
   std::unordered_map<const TensorImpl*, Known> known_;

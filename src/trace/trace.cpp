@@ -3,7 +3,10 @@
 
 #include <shunt/core/tls.h>
 
+#include <shunt/ops.h>
+
 #include "src/trace/recording.h"
+#include "src/trace/results.h"
 
 namespace shunt::detail {
 
@@ -41,7 +44,22 @@ void TraceCall::output(const Tensor& t) {
   Recording& r = recording();
   std::vector<Graph::Value*> outputs = r.graph.outputs();
   outputs.push_back(r.valueOf(t));
+  results_.push_back(r.innerOf(t));
   r.graph.setOutputs(std::move(outputs));
+}
+
+Tensor TraceCall::placeholder() {
+  const trace_detail::TracerOff off;
+  const ExcludeDispatchKeyGuard real({DispatchKey::Fake, DispatchKey::Functionalize});
+  return ops::empty_memory_format::call({0}, kFloat, {}, {}, {}, {});
+}
+
+const std::vector<Tensor>& TracedResults::outputs(const TraceCall& call) { return call.results_; }
+const std::vector<std::pair<Tensor, Tensor>>& TracedResults::captured(const TraceCall& call) {
+  return call.recording().captured();
+}
+const std::unordered_set<const Operator*>& TracedResults::seen(const TraceCall& call) {
+  return call.recording().seen();
 }
 
 Graph TraceCall::finish() {

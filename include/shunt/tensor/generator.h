@@ -20,6 +20,10 @@ class SHUNT_API GeneratorImpl : public intrusive_ptr_target {
   void set_seed(uint64_t seed);
   /// Reserves `count` Philox blocks (128 bits each) and returns the seed and the first block's number.
   std::pair<uint64_t, uint64_t> reserve(uint64_t count);
+  /// The seed, and the block that comes next.
+  std::pair<uint64_t, uint64_t> position() const;
+  /// Goes on from there.
+  void set_position(std::pair<uint64_t, uint64_t> position);
 
  private:
   friend const class Generator& default_generator();

@@ -66,11 +66,15 @@ class SHUNT_API TraceCall {
   };
   /// A result of the function, inside of the scope.
   void output(const Tensor& t);
+  /// A tensor to stand for others, which is not recorded.
+  static Tensor placeholder();
   Graph finish();
 
  private:
+  friend struct TracedResults;
   TraceOptions options_;
   intrusive_ptr<intrusive_ptr_target> recording_;
+  std::vector<Tensor> results_;  // what the outputs stand for
   Recording& recording() const;
 };
 

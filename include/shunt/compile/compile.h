@@ -1,0 +1,268 @@
+// compile(): a function that is called again and again with tensors of the same kinds, as a graph of its operators that
+// runs without the function.
+//
+//   auto step = shunt::compile([&](const Tensor& x, const Tensor& y) {
+//     w.mutable_grad() = Tensor();
+//     Tensor loss = shunt::mse_loss(x.mm(w), y);
+//     loss.backward();
+//     NoGradGuard no_grad;
+//     w.sub_(w.grad(), 0.1);
+//     return loss;
+//   });
+//   for (...) step(x, y);                            // the same bits as without compile()
+//
+// Note [Compiled functions]
+// The first calls run the function. When arguments of the same kinds come again it is recorded once, on fake tensors,
+// so that nothing is computed or written (trace.h), and from then on the graph runs in its place: a *variant*. A
+// variant is for what its guard compares at every call: dtypes, devices, sizes, strides, which arguments share memory
+// or are one tensor, which require grad, numbers among the arguments; grad mode, inference mode, autocast, the default
+// dtype. Other arguments get a variant of their own, up to CompileOptions::max_variants; beyond, the function runs. A
+// registration for an operator that a variant was recorded with puts it out of use before the registration returns.
+// What the graph can't do is left to the function: under dispatch modes, in a trace, inside vmap, grad or
+// functionalize, with fake or wrapper tensors, where tensors have hooks; where the function enters a mode itself, reads
+// numbers of tensors (item()) or returns tensors whose gradients can still be asked for. explain() says which.
+//
+// C++ can't look into a function. Tensors that it captures are held by identity, as they were when it was recorded:
+// their elements and grads are read and written by each call, but a variable that holds another tensor since is not
+// seen, unless CompileOptions::captures names it. Numbers are frozen, unless they are arguments or named by
+// CompileOptions::scalars. What it does besides calling operators (counting, printing) is not done by the graph.
+// SHUNT_COMPILE_CHECK=1 runs both and throws where they differ; SHUNT_COMPILE=0 calls the function.
+#pragma once
+
+#include <shunt/trace/trace.h>
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+namespace shunt {
+
+struct CompileOptions {
+  /// Variables that the function reads and that may hold other tensors later: compared at each call.
+  std::vector<const Tensor*> captures = {};
+  /// Numbers likewise. Each value is another variant, so those that are new at every call belong in a tensor.
+  std::vector<const double*> scalars = {};
+  /// More kinds of arguments than that run the function.
+  int max_variants = 8;
+  /// What explain() and the log call it.
+  std::string name = "compiled function";
+};
+
+/// What became of the calls so far.
+struct CompileCounts {
+  uint64_t hits = 0;         // ran a variant
+  uint64_t eager = 0;        // ran the function
+  uint64_t recorded = 0;     // times that the function was recorded
+  uint64_t invalidated = 0;  // variants that a registration has put out of use
+  uint64_t variants = 0;     // in use
+};
+
+namespace detail {
+
+/// What a call can be told by, besides its tensors.
+struct CompileArguments {
+  std::vector<Tensor> tensors;
+  std::span<const uint64_t> numbers;
+  const std::type_info* types;
+};
+
+/// The part of a compiled function that knows no types. Any thread; Note [Variants] (src/compile/function.cpp).
+class SHUNT_API CompiledFunction {
+ public:
+  explicit CompiledFunction(CompileOptions options);
+  ~CompiledFunction();
+  CompiledFunction(const CompiledFunction&) = delete;
+  CompiledFunction& operator=(const CompiledFunction&) = delete;
+
+  class Variant;
+  enum class Way : uint8_t { kCall, kRecord, kRun };
+  struct Decision {
+    Way way = Way::kCall;
+    const Variant* variant = nullptr;
+  };
+  Decision decide(const CompileArguments& arguments);
+  /// After kRecord: `record` runs the function on wrappers and returns a template of its result. Null where it can't be
+  /// a variant.
+  const Variant* record(const CompileArguments& arguments,
+                        const std::function<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)>& record);
+  /// The outputs. `function` calls the function itself and returns its tensors: for SHUNT_COMPILE_CHECK.
+  std::vector<Tensor> run(const Variant& variant, const CompileArguments& arguments,
+                          const std::function<std::vector<Tensor>()>& function);
+  /// What record() had returned.
+  static const void* result(const Variant& variant);
+
+  CompileCounts counts() const;
+  std::string explain() const;
+  const Graph* graph() const;
+  std::string plan() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// A number as a guard compares it.
+template <class T>
+uint64_t bitsOfNumber(T value) {
+  if constexpr (std::is_floating_point_v<T>)
+    return std::bit_cast<uint64_t>(static_cast<double>(value));
+  else
+    return static_cast<uint64_t>(value);
+}
+
+/// Whether every part of a type is a Tensor, or a container of those.
+template <class T>
+struct AllTensors : std::false_type {};
+template <>
+struct AllTensors<Tensor> : std::true_type {};
+template <class T>
+struct AllTensors<std::vector<T>> : AllTensors<T> {};
+template <class T>
+struct AllTensors<std::optional<T>> : AllTensors<T> {};
+template <class T, size_t N>
+struct AllTensors<std::array<T, N>> : AllTensors<T> {};
+template <class A, class B>
+struct AllTensors<std::pair<A, B>> : std::conjunction<AllTensors<A>, AllTensors<B>> {};
+template <class... T>
+struct AllTensors<std::tuple<T...>> : std::conjunction<AllTensors<T>...> {};
+
+}  // namespace detail
+
+/// What compile() returns: called like the function. Copies share their variants. Any thread, as long as the function
+/// itself may run there.
+template <class F>
+class Compiled {
+ public:
+  Compiled(F f, CompileOptions options)
+      : f_(std::move(f)), state_(std::make_shared<detail::CompiledFunction>(std::move(options))) {}
+
+  /// Arguments: Tensors, tuples, pairs, arrays, vectors and optionals of them, numbers and enumerators. Throws what the
+  /// function throws.
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    using Result = std::remove_cvref_t<decltype(f_(args...))>;
+    static_assert((isArgument<Args>() && ...),
+                  "compile: an argument is neither a tensor nor a container of tensors nor a number, so that no guard "
+                  "can compare it; capture it, or pass what it holds");
+    static_assert(std::is_void_v<Result> || detail::AllTensors<Result>::value,
+                  "compile: the function has to return nothing, a Tensor, or a tuple, pair, array, vector or optional "
+                  "of Tensors: other values would stay as they were when it was recorded");
+    const std::array<uint64_t, (0 + ... + numbersIn<Args>())> numbers =
+        numbersOf<(0 + ... + numbersIn<Args>())>(args...);
+    detail::CompileArguments call{{}, numbers, &typeid(std::tuple<Args...>)};
+    (collect(args, call.tensors), ...);
+    auto decision = state_->decide(call);
+    if (decision.way == detail::CompiledFunction::Way::kRecord)
+      decision.variant = state_->record(call, [&](detail::TraceCall& trace, const std::vector<Tensor>& wrappers) {
+        return recordResult<Result>(trace, wrappers, args...);
+      });
+    if (decision.variant == nullptr) return f_(args...);
+    const std::vector<Tensor> outputs =
+        state_->run(*decision.variant, call, [&] { return tensorsOfResult<Result>(args...); });
+    if constexpr (!std::is_void_v<Result>) {
+      size_t next = 0;
+      auto put = [&](const Tensor&) { return outputs[next++]; };
+      return detail::mapTensorsIn(*static_cast<const Result*>(detail::CompiledFunction::result(*decision.variant)),
+                                  put);
+    }
+  }
+
+  CompileCounts counts() const { return state_->counts(); }
+  /// Text: variants with their guards, and why calls ran the function.
+  std::string explain() const { return state_->explain(); }
+  /// The graph of the variant that was made last; null where there is none. Good as long as a copy of this lives.
+  const Graph* graph() const { return state_->graph(); }
+  /// How that graph is run, as text.
+  std::string plan() const { return state_->plan(); }
+
+ private:
+  template <class T>
+  static constexpr bool isArgument() {
+    return detail::AllTensors<T>::value || numbersIn<T>() == 1;
+  }
+  template <class T>
+  static constexpr size_t numbersIn() {
+    return std::is_arithmetic_v<T> || std::is_enum_v<T> ? 1 : 0;
+  }
+  template <size_t N, class... Args>
+  static std::array<uint64_t, N> numbersOf(const Args&... args) {
+    std::array<uint64_t, N> all{};
+    size_t next = 0;
+    const auto add = [&]<class T>(const T& value) {
+      if constexpr (numbersIn<T>() == 1) all[next++] = detail::bitsOfNumber(value);
+    };
+    (add(args), ...);
+    return all;
+  }
+  template <class T>
+  static void collect(const T& value, std::vector<Tensor>& out) {
+    if constexpr (std::is_same_v<T, Tensor>) {
+      out.push_back(value);  // undefined ones, too
+    } else if constexpr (detail::TensorsIn<T>::kAny) {
+      auto add = [&](const Tensor& t) {
+        out.push_back(t);
+        return t;
+      };
+      detail::TensorsIn<T>::map(value, add);
+    }
+  }
+  /// Runs the function on wrappers, notes its outputs, and returns its result with a tensor in the place of each.
+  template <class Result, class... Args>
+  std::shared_ptr<void> recordResult(detail::TraceCall& trace, const std::vector<Tensor>& wrappers,
+                                     const Args&... args) const {
+    size_t next = 0;
+    auto wrap = [&](const Tensor&) { return wrappers[next++]; };
+    const auto wrapped = [&]<class T>(const T& value) {
+      if constexpr (std::is_same_v<T, Tensor>)
+        return wrappers[next++];
+      else
+        return T(detail::mapTensorsIn(value, wrap));
+    };
+    const std::tuple<Args...> inside{wrapped(args)...};
+    if constexpr (std::is_void_v<Result>) {
+      std::apply(f_, inside);
+      return nullptr;
+    } else {
+      const Result result = std::apply(f_, inside);
+      const Tensor placeholder = trace.placeholder();
+      auto note = [&](const Tensor& t) {
+        trace.output(t);
+        return placeholder;
+      };
+      return std::make_shared<Result>(detail::mapTensorsIn(result, note));
+    }
+  }
+  template <class Result, class... Args>
+  std::vector<Tensor> tensorsOfResult(const Args&... args) const {
+    std::vector<Tensor> out;
+    if constexpr (std::is_void_v<Result>)
+      f_(args...);
+    else {
+      const Result result = f_(args...);
+      auto add = [&](const Tensor& t) {
+        out.push_back(t);
+        return t;
+      };
+      detail::mapTensorsIn(result, add);
+    }
+    return out;
+  }
+
+  F f_;
+  std::shared_ptr<detail::CompiledFunction> state_;
+};
+
+/// See Note [Compiled functions].
+template <class F>
+Compiled<std::decay_t<F>> compile(F&& f, CompileOptions options = {}) {
+  return Compiled<std::decay_t<F>>(std::forward<F>(f), std::move(options));
+}
+
+}  // namespace shunt

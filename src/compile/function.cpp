@@ -1,0 +1,195 @@
+// Compiled functions: which way each call goes, and what is known of them.
+//
+// Note [Variants]
+// Variants stand in an array that only grows, until the function dies; a variant that a registration has put out of use
+// stays there, retired. So calls read it without a lock:
+//   record: under the mutex: the variant is finished; slots[count] := it; count := count + 1 (release)
+//   call:   n := count (acquire); the slots below n; `retired` and `checked` (recorded.h)
+// The thread that records holds `recording`, not the mutex, while the user's function runs: others run the function
+// meanwhile. What a miss learns (how often a kind of arguments came, why something can't be recorded) is behind the
+// mutex, which a hit doesn't take.
+#include "src/compile/check.h"
+#include "src/compile/recorded.h"
+
+#include <shunt/core/environment.h>
+#include <shunt/core/log.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+namespace shunt::detail {
+
+using compiled::Variant;
+
+namespace {
+
+constexpr size_t kMostEver = 64;  // with those that were retired
+constexpr int kFailuresBeforeGivingUp = 3;
+constexpr size_t kKindsRemembered = 256;
+
+struct Switches {
+  bool on = flagFromEnvironment("SHUNT_COMPILE", true);
+  bool check = flagFromEnvironment("SHUNT_COMPILE_CHECK", false);
+  // A kind of arguments that comes once isn't worth a graph.
+  int calls_before_recording = flagFromEnvironment("SHUNT_JIT_SYNC", false) ? 1 : 2;
+};
+const Switches& switches() {
+  static const Switches all;
+  return all;
+}
+
+}  // namespace
+
+struct CompiledFunction::State {
+  CompileOptions options;
+  std::unique_ptr<Variant> slots[kMostEver];
+  std::atomic<size_t> count{0};
+  std::atomic<bool> recording{false}, given_up{false};
+  std::atomic<uint64_t> hits{0}, eager{0}, recorded{0}, invalidated{0};
+  std::atomic<const char*> unusual{nullptr};  // why the last call whose thread or tensors no graph can serve was one
+  std::mutex mutex;
+  // Behind the mutex.
+  std::map<std::string, int> kinds;  // calls so far
+  std::string refusal;
+  int failures = 0;
+
+  size_t live() const {
+    size_t n = 0;
+    for (size_t i = 0; i < count.load(std::memory_order_acquire); ++i)
+      n += !slots[i]->retired.load(std::memory_order_relaxed);
+    return n;
+  }
+  bool isFull() const {
+    return count.load(std::memory_order_acquire) == kMostEver || live() >= static_cast<size_t>(options.max_variants);
+  }
+  void retire(const Variant& variant) {
+    if (variant.retired.exchange(true)) return;
+    invalidated.fetch_add(1, std::memory_order_relaxed);
+    log(LogLevel::kInfo, str(options.name,
+                             ": a variant is out of use, since an operator that it was recorded with is "
+                             "registered in another way now: ",
+                             variant.guard->describe()));
+  }
+  Decision call(const char* why = nullptr) {
+    if (why != nullptr) unusual.store(why, std::memory_order_relaxed);
+    eager.fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
+  bool isWorthRecording(const CompileArguments& arguments);
+  void noteFailure(const char* why);
+};
+
+CompiledFunction::CompiledFunction(CompileOptions options) : state_(std::make_unique<State>()) {
+  SHUNT_CHECK(options.max_variants >= 1, "compile: max_variants is ", options.max_variants, ": expected 1 or more");
+  for (const Tensor* t : options.captures) SHUNT_CHECK(t != nullptr, "compile: captures holds a null pointer");
+  for (const double* s : options.scalars) SHUNT_CHECK(s != nullptr, "compile: scalars holds a null pointer");
+  state_->options = std::move(options);
+}
+
+CompiledFunction::~CompiledFunction() = default;
+
+bool CompiledFunction::State::isWorthRecording(const CompileArguments& arguments) {
+  if (given_up.load(std::memory_order_relaxed) || isFull()) return false;
+  const std::string kind = compiled::Guard(arguments, options, {}, false).describe();
+  const std::lock_guard lock(mutex);
+  if (kinds.size() >= kKindsRemembered && !kinds.contains(kind)) return false;
+  return ++kinds[kind] >= switches().calls_before_recording;
+}
+
+CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& arguments) {
+  State& s = *state_;
+  if (!switches().on) return s.call();
+  if (const char* why = compiled::whyNotOnThisThread()) return s.call(why);
+  const size_t n = s.count.load(std::memory_order_acquire);
+  for (size_t i = 0; i < n; ++i) {
+    const Variant& variant = *s.slots[i];
+    if (variant.retired.load(std::memory_order_relaxed) || !variant.guard->holds(arguments)) continue;
+    if (!variant.isCurrent()) {
+      s.retire(variant);
+      continue;
+    }
+    s.hits.fetch_add(1, std::memory_order_relaxed);
+    return {Way::kRun, &variant};
+  }
+  for (const Tensor& t : arguments.tensors)
+    if (const char* why = compiled::whyNotWith(t)) return s.call(why);
+  if (!s.isWorthRecording(arguments) || s.recording.exchange(true, std::memory_order_acquire)) return s.call();
+  return {Way::kRecord, nullptr};
+}
+
+void CompiledFunction::State::noteFailure(const char* why) {
+  const std::lock_guard lock(mutex);
+  refusal = why;
+  if (++failures == 1) log(LogLevel::kWarning, str(options.name, " runs without a graph: ", why));
+  if (failures >= kFailuresBeforeGivingUp) given_up.store(true, std::memory_order_relaxed);
+}
+
+const CompiledFunction::Variant* CompiledFunction::record(
+    const CompileArguments& arguments,
+    const std::function<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)>& record) {
+  State& s = *state_;
+  struct Done {
+    State& s;
+    ~Done() { s.recording.store(false, std::memory_order_release); }
+  } const done{s};
+  std::unique_ptr<Variant> variant;
+  try {
+    variant = compiled::recordVariant(arguments, s.options, record);
+  } catch (const std::exception& e) {
+    s.noteFailure(e.what());
+    s.call();
+    return nullptr;
+  }
+  s.recorded.fetch_add(1, std::memory_order_relaxed);
+  const std::lock_guard lock(s.mutex);
+  const size_t n = s.count.load(std::memory_order_relaxed);
+  if (n == kMostEver) return s.call().variant;
+  s.slots[n] = std::move(variant);
+  s.count.store(n + 1, std::memory_order_release);
+  s.hits.fetch_add(1, std::memory_order_relaxed);
+  return s.slots[n].get();
+}
+
+std::vector<Tensor> CompiledFunction::run(const Variant& variant, const CompileArguments& arguments,
+                                          const std::function<std::vector<Tensor>()>& function) {
+  if (switches().check) [[unlikely]]
+    return compiled::runChecked(state_->options.name, variant, arguments, function);
+  return variant.run(arguments);
+}
+
+const void* CompiledFunction::result(const Variant& variant) { return variant.result.get(); }
+
+CompileCounts CompiledFunction::counts() const {
+  const State& s = *state_;
+  return {s.hits, s.eager, s.recorded, s.invalidated, s.live()};
+}
+
+const Graph* CompiledFunction::graph() const {
+  const size_t n = state_->count.load(std::memory_order_acquire);
+  return n == 0 ? nullptr : &state_->slots[n - 1]->graph;
+}
+
+std::string CompiledFunction::plan() const {
+  const size_t n = state_->count.load(std::memory_order_acquire);
+  return n == 0 ? "" : state_->slots[n - 1]->executor->describe();
+}
+
+std::string CompiledFunction::explain() const {
+  State& s = *state_;
+  std::string text =
+      str(s.options.name, ": ", s.hits.load(), " calls ran a graph, ", s.eager.load(), " the function\n");
+  if (!switches().on) text += "SHUNT_COMPILE=0\n";
+  for (size_t i = 0; i < s.count.load(std::memory_order_acquire); ++i) {
+    const Variant& v = *s.slots[i];
+    text += str("variant ", i, v.retired ? " (out of use) " : " ", v.guard->describe(), ": ", v.graph.nodes().size(),
+                " operators\n");
+  }
+  const std::lock_guard lock(s.mutex);
+  if (!s.refusal.empty()) text += str(s.given_up ? "not recorded any more: " : "not recorded: ", s.refusal, '\n');
+  if (const char* why = s.unusual.load(std::memory_order_relaxed)) text += str("ran the function because ", why, '\n');
+  if (s.isFull()) text += str("no more variants than ", s.options.max_variants, " are made\n");
+  return text;
+}
+
+}  // namespace shunt::detail

@@ -1,0 +1,61 @@
+// What decides whether a variant of a compiled function may run in a call's place: Note [Compiled functions]
+// (include/shunt/compile/compile.h). Values; any thread.
+#pragma once
+
+#include <shunt/compile/compile.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shunt::compiled {
+
+/// What the graph was recorded for of one tensor, an argument or a captured one.
+struct TensorKind {
+  bool defined = false;
+  DispatchKeySet keys = {};
+  ScalarType dtype = ScalarType::Undefined;
+  Device device = kCPU;
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+  bool requires_grad = false, is_leaf = true, has_grad = false, wrapped_number = false;
+  size_t same = 0;  // the first tensor that this one is
+  size_t home = 0;  // the first one that shares its storage
+};
+
+/// Why the function itself has to run with these settings of the thread; null where a graph may.
+const char* whyNotOnThisThread();
+/// The same for a tensor among its arguments or captures.
+const char* whyNotWith(const Tensor& t);
+
+class Guard {
+ public:
+  /// Of the calling thread, and of the tensors as they are: arguments first, then captured ones.
+  Guard(const detail::CompileArguments& arguments, const CompileOptions& options, std::vector<Tensor> captured,
+        bool offsets);
+  /// Whether the call is as the recorded one was. Allocates nothing.
+  bool holds(const detail::CompileArguments& arguments) const;
+  /// For people: the first thing that differs.
+  std::string difference(const detail::CompileArguments& arguments) const;
+  /// For people: one line.
+  std::string describe() const;
+
+ private:
+  template <class Found>
+  bool compare(const detail::CompileArguments& arguments, Found&& found) const;
+  const Tensor& tensor(const detail::CompileArguments& arguments, size_t i) const {
+    return i < arguments.tensors.size() ? arguments.tensors[i] : captured_[i - arguments.tensors.size()];
+  }
+
+  const CompileOptions& options_;
+  const std::type_info* types_;
+  std::vector<uint64_t> numbers_, scalars_;
+  std::vector<const TensorImpl*> variables_;  // what options_.captures held
+  std::vector<Tensor> captured_;
+  std::vector<TensorKind> tensors_;
+  Graph::Modes modes_;
+  ScalarType default_dtype_;
+  bool offsets_;  // the graph speaks of offsets in storages
+};
+
+}  // namespace shunt::compiled

@@ -1,0 +1,109 @@
+#include "src/compile/recorded.h"
+
+#include <shunt/autograd/graph_tensor.h>
+
+#include "src/compile/history.h"
+#include "src/dispatch/changes.h"
+#include "src/trace/fakes.h"
+#include "src/trace/results.h"
+
+namespace shunt {
+
+bool detail::CompiledFunction::Variant::isCurrent() const {
+  const uint64_t now = table_changes.load(std::memory_order_acquire);
+  if (checked.load(std::memory_order_acquire) == now) [[likely]]
+    return true;
+  for (const auto& [op, fingerprint] : relies)
+    if (fingerprintOf(*op) != fingerprint) return false;
+  checked.store(now, std::memory_order_release);
+  return true;
+}
+
+std::vector<Tensor> detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
+  std::vector<Tensor> outputs;
+  if (takes_all) {
+    outputs = executor->run(arguments.tensors);
+  } else {
+    std::vector<Tensor> defined;
+    for (const Tensor& t : arguments.tensors)
+      if (t.defined()) defined.push_back(t);
+    outputs = executor->run(defined);
+  }
+  for (size_t i = 0; i < ended.size(); ++i)
+    if (!ended[i].empty() && !outputs[i].requires_grad()) compiled::endHistory(outputs[i], ended[i]);
+  return outputs;
+}
+
+namespace compiled {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) { throw Error("compile: " + why); }
+
+/// What a graph can't leave behind: a place in a history for a tensor that was there before.
+void checkGivenTensors(const std::vector<std::pair<Tensor, Tensor>>& given) {
+  for (const auto& [real, fake] : given) {
+    const Tensor& now = autograd::graph_tensor(fake);
+    if (now.requires_grad() != real.requires_grad() || now.is_leaf() != real.is_leaf())
+      refuse("the function changes whether a tensor that it is given requires grad");
+  }
+}
+
+std::string endOfHistory(const Graph::Value* value, const Tensor& fake) {
+  if (value == nullptr || value->kind != Graph::Value::Kind::kResult || !value->spec.requires_grad) return {};
+  if (fake.is_leaf()) refuse("the function returns a new leaf that requires grad");
+  const auto* meta = autograd::get_autograd_meta(fake);
+  if (meta != nullptr && meta->retains_grad_) refuse("the function returns a tensor that retains its grad");
+  const std::string error = errorOfBackward(fake);
+  if (error.empty())
+    refuse(
+        "the function returns a tensor whose gradients can be asked for after it: no backward() in it has freed its "
+        "graph");
+  return error;
+}
+
+bool speaksOfOffsets(const Graph& graph) {
+  for (const Graph::Node* node : graph.nodes())
+    if (node->name().find("as_strided") != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
+                                       const RecordFn& record) {
+  auto variant = std::make_unique<Variant>();
+  variant->checked = detail::table_changes.load(std::memory_order_acquire);
+  detail::TraceCall trace({.fake = true});
+  trace_detail::RecordedForFakes recorded;  // outlives `trace`, whose end asks for grads
+  std::vector<Tensor> wrappers;
+  for (const Tensor& t : arguments.tensors) {
+    wrappers.push_back(t.defined() ? trace.input(t) : Tensor());
+    variant->takes_all &= t.defined();
+  }
+  {
+    const detail::TraceCall::Scope on(trace);
+    variant->result = record(trace, wrappers);
+  }
+  const std::vector<Tensor> outputs = detail::TracedResults::outputs(trace);
+  std::vector<std::pair<Tensor, Tensor>> given = detail::TracedResults::captured(trace);
+  for (const auto& [real, fake] : given) {
+    if (const char* why = whyNotWith(real)) refuse(why);
+    variant->captured.push_back(real);
+  }
+  for (size_t i = 0; i < wrappers.size(); ++i)
+    if (wrappers[i].defined()) given.emplace_back(arguments.tensors[i], wrappers[i]);
+  checkGivenTensors(given);
+  for (const Operator* op : detail::TracedResults::seen(trace))
+    variant->relies.emplace_back(op, detail::fingerprintOf(*op));
+  variant->graph = trace.finish();
+  for (const Tensor& t : outputs) recorded.add(t);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    variant->ended.push_back(endOfHistory(variant->graph.outputs()[i], outputs[i]));
+  recordNothing(variant->graph);
+  variant->guard = std::make_unique<Guard>(arguments, options, variant->captured, speaksOfOffsets(variant->graph));
+  variant->executor = makeExecutor(variant->graph);
+  return variant;
+}
+
+}  // namespace compiled
+}  // namespace shunt

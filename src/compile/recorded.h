@@ -1,0 +1,48 @@
+// A variant of a compiled function: the graph, what runs it, and when it may. Made once, by the thread that records;
+// then read-only but for `retired` and `checked`, which any thread sets.
+#pragma once
+
+#include "src/compile/executor.h"
+#include "src/compile/guard.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shunt {
+
+class detail::CompiledFunction::Variant {
+ public:
+  /// The outputs, with the history that they have left.
+  std::vector<Tensor> run(const CompileArguments& arguments) const;
+  /// Whether every operator that was called when it was recorded is registered as it was then. Cheap while nothing
+  /// was registered at all.
+  bool isCurrent() const;
+
+  std::shared_ptr<void> result;
+  Graph graph;
+  std::unique_ptr<compiled::Executor> executor;
+  std::unique_ptr<compiled::Guard> guard;
+  std::vector<Tensor> captured;
+  std::vector<std::string> ended;                            // of each output: what its backward() throws; empty: none
+  std::vector<std::pair<const Operator*, uint64_t>> relies;  // operators, and their tables' fingerprints
+  mutable std::atomic<uint64_t> checked{0};                  // detail::table_changes when these were compared last
+  mutable std::atomic<bool> retired{false};
+  bool takes_all = true;  // the arguments' tensors are all defined: the graph's inputs
+};
+
+namespace compiled {
+
+using Variant = detail::CompiledFunction::Variant;
+using RecordFn = std::function<std::shared_ptr<void>(detail::TraceCall&, const std::vector<Tensor>&)>;
+
+/// Records the function on fake tensors: nothing is computed, and no tensor is written. Throws what the function throws
+/// then, and Error for what can't be a variant, saying why.
+std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
+                                       const RecordFn& record);
+
+}  // namespace compiled
+}  // namespace shunt
