@@ -19,47 +19,66 @@ std::string bytesOf(const Tensor& t) {
 
 /// A tensor that a call can write to, as it is now.
 struct Kept {
+  explicit Kept(const Tensor& t);
+  void restore() const;
+
   Tensor tensor;
   Tensor elements;  // a copy
-  Tensor grad, grad_elements;
-  int64_t version = 0;
+  std::vector<int64_t> sizes, strides;
+  int64_t offset;
+  uint32_t version;
 };
 
-Tensor copyOf(const Tensor& t) {
+uint32_t versionOf(const Tensor& t) { return t.is_inference() ? 0 : t.unsafeGetTensorImpl()->version().current(); }
+
+Kept::Kept(const Tensor& t)
+    : tensor(t), sizes(t.sizes().vec()), strides(t.strides().vec()), offset(t.storage_offset()), version(versionOf(t)) {
   const NoGradGuard no_grad;
-  return t.defined() ? ops::clone::call(t.detach(), MemoryFormat::Contiguous) : t;
+  elements = ops::clone::call(t.detach(), MemoryFormat::Contiguous);
 }
+
+void Kept::restore() const {
+  const NoGradGuard no_grad;
+  TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  impl.set_sizes_and_strides(sizes, strides, offset);
+  tensor.data().copy_(elements);
+  if (!tensor.is_inference()) impl.version().set(version);
+}
+
+/// The same, and its grad.
+struct KeptWithGrad {
+  Kept tensor;
+  std::optional<Kept> grad;
+};
 
 Tensor* gradOf(const Tensor& t) {
   auto* meta = autograd::get_autograd_meta(t);
   return meta != nullptr ? &meta->grad_ : nullptr;
 }
 
-std::vector<Kept> keep(const std::vector<Tensor>& tensors) {
-  std::vector<Kept> all;
+std::vector<KeptWithGrad> keep(const std::vector<Tensor>& tensors) {
+  std::vector<KeptWithGrad> all;
   for (const Tensor& t : tensors) {
     if (!t.defined()) continue;
-    const Tensor* grad = gradOf(t);
-    const Tensor g = grad != nullptr ? *grad : Tensor();
-    all.push_back({t, copyOf(t), g, copyOf(g), t.is_inference() ? 0 : t._version()});
+    KeptWithGrad& kept = all.emplace_back(KeptWithGrad{Kept(t), {}});
+    if (const Tensor* grad = gradOf(t); grad != nullptr && grad->defined()) kept.grad.emplace(*grad);
   }
   return all;
 }
 
-void restore(const std::vector<Kept>& all) {
-  const NoGradGuard no_grad;
-  for (const Kept& k : all) {
-    k.tensor.data().copy_(k.elements);
-    if (Tensor* grad = gradOf(k.tensor)) {
-      *grad = k.grad;
-      if (k.grad.defined()) k.grad.data().copy_(k.grad_elements);
-    }
+void restore(const std::vector<KeptWithGrad>& all) {
+  for (const KeptWithGrad& k : all) {
+    k.tensor.restore();
+    Tensor* grad = gradOf(k.tensor.tensor);
+    if (grad == nullptr) continue;
+    *grad = k.grad ? k.grad->tensor : Tensor();
+    if (k.grad) k.grad->restore();
   }
 }
 
 struct State {
   std::vector<std::string> results, elements, grads;
-  std::vector<int64_t> versions;
+  std::vector<uint32_t> versions;
 };
 
 std::string looksOf(const Tensor& t) {
@@ -67,33 +86,29 @@ std::string looksOf(const Tensor& t) {
                      : "undefined";
 }
 
-State stateOf(const std::vector<Tensor>& results, const std::vector<Kept>& kept) {
+State stateOf(const std::vector<Tensor>& results, const std::vector<KeptWithGrad>& kept) {
   State s;
   for (const Tensor& t : results) s.results.push_back(looksOf(t));
-  for (const Kept& k : kept) {
-    s.elements.push_back(looksOf(k.tensor));
-    const Tensor* grad = gradOf(k.tensor);
+  for (const KeptWithGrad& k : kept) {
+    s.elements.push_back(looksOf(k.tensor.tensor));
+    const Tensor* grad = gradOf(k.tensor.tensor);
     s.grads.push_back(grad != nullptr ? looksOf(*grad) : "undefined");
-    s.versions.push_back(k.tensor.is_inference() ? 0 : k.tensor._version());
+    s.versions.push_back(versionOf(k.tensor.tensor));
   }
   return s;
 }
 
-std::string difference(const State& graph, const State& function, const std::vector<Kept>& kept) {
-  const auto first = [](const auto& a, const auto& b) {
-    size_t i = 0;
-    while (i < std::min(a.size(), b.size()) && a[i] == b[i]) ++i;
-    return i;
-  };
-  if (const size_t i = first(graph.results, function.results); i < function.results.size())
-    return detail::str("result ", i);
-  if (const size_t i = first(graph.elements, function.elements); i < kept.size())
-    return detail::str("what is written to a tensor of shape ", kept[i].tensor.sizes());
-  if (const size_t i = first(graph.grads, function.grads); i < kept.size())
-    return detail::str("the grad of a tensor of shape ", kept[i].tensor.sizes());
-  for (size_t i = 0; i < kept.size(); ++i)
-    if (graph.versions[i] - kept[i].version != function.versions[i] - graph.versions[i])
-      return detail::str("the version of a tensor of shape ", kept[i].tensor.sizes());
+std::string difference(const State& graph, const State& function, const std::vector<KeptWithGrad>& kept) {
+  for (size_t i = 0; i < function.results.size(); ++i)
+    if (graph.results[i] != function.results[i]) return detail::str("result ", i);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const auto of = [&](const char* what) {
+      return detail::str(what, " a tensor of shape ", IntArrayRef(kept[i].tensor.sizes));
+    };
+    if (graph.elements[i] != function.elements[i]) return of("what is written to");
+    if (graph.grads[i] != function.grads[i]) return of("the grad of");
+    if (graph.versions[i] != function.versions[i]) return of("the version of");
+  }
   return {};
 }
 
@@ -104,7 +119,7 @@ std::vector<Tensor> runChecked(const std::string& name, const Variant& variant,
                                const std::function<std::vector<Tensor>()>& function) {
   std::vector<Tensor> given = arguments.tensors;
   given.insert(given.end(), variant.captured.begin(), variant.captured.end());
-  const std::vector<Kept> kept = keep(given);
+  const std::vector<KeptWithGrad> kept = keep(given);
   const auto random = default_generator()->position();
   const State graph = stateOf(variant.run(arguments), kept);
   const auto random_after = default_generator()->position();

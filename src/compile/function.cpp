@@ -15,6 +15,7 @@
 #include <shunt/core/log.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <mutex>
 
@@ -27,12 +28,13 @@ namespace {
 constexpr size_t kMostEver = 64;  // with those that were retired
 constexpr int kFailuresBeforeGivingUp = 3;
 constexpr size_t kKindsRemembered = 256;
+// What comes once isn't worth a graph; and many functions make something in their first call that later ones use.
+constexpr int kCallsBeforeRecording = 2;
+constexpr int kRefused = std::numeric_limits<int>::min();  // a kind that can't be recorded
 
 struct Switches {
   bool on = flagFromEnvironment("SHUNT_COMPILE", true);
   bool check = flagFromEnvironment("SHUNT_COMPILE_CHECK", false);
-  // A kind of arguments that comes once isn't worth a graph.
-  int calls_before_recording = flagFromEnvironment("SHUNT_JIT_SYNC", false) ? 1 : 2;
 };
 const Switches& switches() {
   static const Switches all;
@@ -76,6 +78,8 @@ struct CompiledFunction::State {
     eager.fetch_add(1, std::memory_order_relaxed);
     return {};
   }
+  /// The variant for these arguments; null where there is none.
+  const Variant* find(const CompileArguments& arguments);
   bool isWorthRecording(const CompileArguments& arguments);
   void noteFailure(const char* why);
 };
@@ -91,31 +95,44 @@ CompiledFunction::~CompiledFunction() = default;
 
 bool CompiledFunction::State::isWorthRecording(const CompileArguments& arguments) {
   if (given_up.load(std::memory_order_relaxed) || isFull()) return false;
-  const std::string kind = compiled::Guard(arguments, options, {}, false).describe();
+  const std::string kind = compiled::Guard(arguments, options, {}, false).key();
   const std::lock_guard lock(mutex);
   if (kinds.size() >= kKindsRemembered && !kinds.contains(kind)) return false;
-  return ++kinds[kind] >= switches().calls_before_recording;
+  int& calls = kinds[kind];
+  if (calls == kRefused || ++calls < kCallsBeforeRecording) return false;
+  calls = kRefused;  // until it has worked
+  return true;
+}
+
+const Variant* CompiledFunction::State::find(const CompileArguments& arguments) {
+  const size_t n = count.load(std::memory_order_acquire);
+  for (size_t i = 0; i < n; ++i) {
+    const Variant& variant = *slots[i];
+    if (variant.retired.load(std::memory_order_relaxed) || !variant.guard->holds(arguments)) continue;
+    if (variant.isCurrent()) return &variant;
+    retire(variant);
+  }
+  return nullptr;
 }
 
 CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& arguments) {
   State& s = *state_;
   if (!switches().on) return s.call();
   if (const char* why = compiled::whyNotOnThisThread()) return s.call(why);
-  const size_t n = s.count.load(std::memory_order_acquire);
-  for (size_t i = 0; i < n; ++i) {
-    const Variant& variant = *s.slots[i];
-    if (variant.retired.load(std::memory_order_relaxed) || !variant.guard->holds(arguments)) continue;
-    if (!variant.isCurrent()) {
-      s.retire(variant);
-      continue;
-    }
+  if (const Variant* variant = s.find(arguments)) {
     s.hits.fetch_add(1, std::memory_order_relaxed);
-    return {Way::kRun, &variant};
+    return {Way::kRun, variant};
   }
   for (const Tensor& t : arguments.tensors)
     if (const char* why = compiled::whyNotWith(t)) return s.call(why);
-  if (!s.isWorthRecording(arguments) || s.recording.exchange(true, std::memory_order_acquire)) return s.call();
-  return {Way::kRecord, nullptr};
+  if (s.recording.exchange(true, std::memory_order_acquire)) return s.call();
+  // Another thread may have made it meanwhile, or else holds this one's place until record() ends.
+  const Variant* variant = s.find(arguments);
+  if (variant == nullptr && s.isWorthRecording(arguments)) return {Way::kRecord, nullptr};
+  s.recording.store(false, std::memory_order_release);
+  if (variant == nullptr) return s.call();
+  s.hits.fetch_add(1, std::memory_order_relaxed);
+  return {Way::kRun, variant};
 }
 
 void CompiledFunction::State::noteFailure(const char* why) {
@@ -144,7 +161,7 @@ const CompiledFunction::Variant* CompiledFunction::record(
   s.recorded.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard lock(s.mutex);
   const size_t n = s.count.load(std::memory_order_relaxed);
-  if (n == kMostEver) return s.call().variant;
+  s.kinds.erase(compiled::Guard(arguments, s.options, {}, false).key());  // it may be put out of use, and come again
   s.slots[n] = std::move(variant);
   s.count.store(n + 1, std::memory_order_release);
   s.hits.fetch_add(1, std::memory_order_relaxed);

@@ -148,12 +148,27 @@ std::string Guard::difference(const detail::CompileArguments& arguments) const {
   return text;
 }
 
+std::string Guard::key() const {
+  std::string text = types_->name();
+  for (const uint64_t n : numbers_) text += detail::str(' ', n);
+  for (const uint64_t s : scalars_) text += detail::str(" s", s);
+  for (const TensorImpl* v : variables_) text += detail::str(" v", static_cast<const void*>(v));
+  for (const TensorKind& t : tensors_)
+    text += detail::str(" t", t.defined, t.keys.raw(), t.dtype, t.device.str(), IntArrayRef(t.sizes),
+                        IntArrayRef(t.strides), t.requires_grad, t.is_leaf, t.has_grad, t.wrapped_number, ' ', t.same,
+                        ' ', t.home);
+  text += detail::str(" m", modes_.grad, modes_.inference, modes_.cast_cache, modes_.in_autocast, modes_.excluded);
+  for (const auto& [device, dtype] : modes_.autocast) text += detail::str(' ', device, dtype);
+  return text + detail::str(" d", default_dtype_);
+}
+
 std::string Guard::describe() const {
   std::string text = "for";
   const size_t arguments = tensors_.size() - captured_.size();
   for (size_t i = 0; i < arguments; ++i) {
     const TensorKind& kind = tensors_[i];
-    text += kind.defined ? detail::str(' ', kind.dtype, IntArrayRef(kind.sizes), kind.requires_grad ? ":grad" : "") : " undefined";
+    text += kind.defined ? detail::str(' ', kind.dtype, IntArrayRef(kind.sizes), kind.requires_grad ? ":grad" : "")
+                         : " undefined";
   }
   if (!numbers_.empty()) text += detail::str(", ", numbers_.size(), " numbers");
   text += detail::str(", ", captured_.size(), " captured tensors, grad mode ", modes_.grad ? "on" : "off");

@@ -37,6 +37,8 @@ class Guard {
   bool holds(const detail::CompileArguments& arguments) const;
   /// For people: the first thing that differs.
   std::string difference(const detail::CompileArguments& arguments) const;
+  /// The same for equal guards only.
+  std::string key() const;
   /// For people: one line.
   std::string describe() const;
 

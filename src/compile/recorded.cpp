@@ -2,7 +2,7 @@
 
 #include <shunt/autograd/graph_tensor.h>
 
-#include "src/compile/history.h"
+#include "src/compile/ended_history.h"
 #include "src/dispatch/changes.h"
 #include "src/trace/fakes.h"
 #include "src/trace/results.h"

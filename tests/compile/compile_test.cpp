@@ -3,6 +3,7 @@
 #include "tests/support/wrapper.h"
 
 #include <shunt/shunt.h>
+#include <shunt/transforms/fake_tensor.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -125,9 +126,7 @@ struct Net {
     w2 = randn({1, 8}).requires_grad_();
   }
   std::vector<Tensor> parameters() const { return {w1, b1, w2}; }
-  Tensor loss(const Tensor& x, const Tensor& y) const {
-    return mse_loss(linear(linear(x, w1, b1).tanh(), w2, {}), y);
-  }
+  Tensor loss(const Tensor& x, const Tensor& y) const { return mse_loss(linear(linear(x, w1, b1).tanh(), w2, {}), y); }
 };
 
 Tensor sgdStep(Net& net, const Tensor& x, const Tensor& y) {
@@ -277,7 +276,7 @@ TEST(Compile, FunctionsThatNoGraphCanStandForRun) {
     sizes(x);
   }
   EXPECT_EQ(reads.counts().hits, 0u);
-  EXPECT_THAT(reads.explain(), HasSubstr("item()"));
+  EXPECT_THAT(reads.explain(), HasSubstr("called on a traced value"));
   EXPECT_EQ(enters.counts().hits, 0u);
   EXPECT_THAT(enters.explain(), HasSubstr("mode"));
   EXPECT_GT(sizes.counts().hits, 0u);
@@ -396,7 +395,7 @@ TEST(Compile, ThreadsShareVariants) {
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(fast.counts().variants, 2u);
-  EXPECT_GT(fast.counts().hits, 700u);
+  EXPECT_GT(fast.counts().hits, 400u);
 }
 
 TEST(Compile, BadOptions) {

@@ -1,4 +1,4 @@
-#include "src/compile/history.h"
+#include "src/compile/ended_history.h"
 
 #include <shunt/autograd/autograd.h>
 #include <shunt/autograd/variable_utils.h>

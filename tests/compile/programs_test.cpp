@@ -1,0 +1,103 @@
+// Random programs, compiled: called again and again they leave what the program leaves when it runs plainly: bits,
+// geometry, versions, aliases, grads, random numbers.
+#include "tests/programs/execution.h"
+#include "tests/support/seed.h"
+
+#include <shunt/core/log.h>
+#include <shunt/jit/jit.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+
+namespace programs {
+namespace {
+
+constexpr uint64_t kPrograms = 1000, kLongPrograms = 10000, kSeed = 5511;
+constexpr int kCalls = 3;
+
+std::vector<Tensor> inputsOf(const Program& program) {
+  std::vector<Tensor> inputs;
+  for (const Input& input : program.inputs) inputs.push_back(makeInput(input));
+  return inputs;
+}
+
+/// The program as a function: returns all slots but the inputs, without graphs, since a graph that outlives the call
+/// is a reason not to compile. Errors of steps are swallowed: what fails once fails always.
+std::vector<Tensor> call(const Program& program, const std::vector<Tensor>& inputs) {
+  const World world;
+  Execution execution(inputs, world);
+  std::optional<shunt::AutocastGuard> autocast;
+  if (program.autocast) autocast.emplace(shunt::kCPU);
+  for (const Step& step : program.steps) std::ignore = execution.take(step);
+  autocast.reset();
+  if (program.root >= 0) std::ignore = execution.differentiate(program.root);
+  std::vector<Tensor> out;
+  for (size_t i = inputs.size(); i < execution.slots().size(); ++i) {
+    const Tensor& t = execution.slots()[i];
+    out.push_back(t.defined() && t.requires_grad() ? t.detach() : t);
+  }
+  return out;
+}
+
+Outcome outcomeOf(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results) {
+  std::vector<Tensor> slots = inputs;
+  slots.insert(slots.end(), results.begin(), results.end());
+  Outcome out;
+  readSlots(slots, inputs.size(), World(), out);
+  releaseGraphs(slots);
+  return out;
+}
+
+class CompiledPrograms : public testing::Test {
+ protected:
+  /// `check(program)` gives the first difference, for each program.
+  template <class F>
+  void forEach(F&& check) {
+    const char* only = std::getenv("SHUNT_TEST_PROGRAM");
+    const uint64_t seed = shunt::test::seedOfComparison(kSeed);
+    const uint64_t many = only != nullptr ? 1 : shunt::test::longRun() ? kLongPrograms : kPrograms;
+    const uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : seed * kLongPrograms + 1;
+    std::cout << "SHUNT_TEST_SEED=" << seed << ": programs " << first << " to " << first + many - 1 << std::endl;
+    int shown = 0;
+    for (uint64_t i = 0; i < many; ++i) {
+      Outcome drawn;
+      const Program program = draw(first + i, &drawn);
+      std::string difference;
+      try {
+        difference = check(program);
+      } catch (const std::exception& e) {
+        difference = e.what();
+      }
+      if (difference.empty()) continue;
+      ADD_FAILURE() << "program " << first + i << ": " << difference << "\n" << program.code();
+      if (++shown == 5) FAIL() << "and perhaps more";
+    }
+  }
+};
+
+TEST_F(CompiledPrograms, LeaveWhatThePlainOnesLeave) {
+  uint64_t hits = 0, eager = 0;
+  const shunt::LogSink before = shunt::set_log_sink([](shunt::LogLevel, const char*) {});
+  forEach([&](const Program& program) -> std::string {
+    const auto f = [&](const std::vector<Tensor>& inputs) { return call(program, inputs); };
+    auto fast = shunt::compile(f);
+    const std::vector<Tensor> plain = inputsOf(program);
+    const Outcome expected = outcomeOf(plain, f(plain));
+    for (int i = 0; i < kCalls; ++i) {
+      const std::vector<Tensor> inputs = inputsOf(program);
+      const std::string d = firstDifference(expected, outcomeOf(inputs, fast(inputs)), Level::kAll);
+      if (!d.empty()) return shunt::detail::str("call ", i, ": ", d, '\n', fast.explain(), fast.plan());
+    }
+    hits += fast.counts().hits;
+    eager += fast.counts().eager;
+    return "";
+  });
+  shunt::set_log_sink(before);
+  std::cout << hits << " calls ran a graph, " << eager << " the function" << std::endl;
+  EXPECT_GT(hits, eager);
+}
+
+}  // namespace
+}  // namespace programs
