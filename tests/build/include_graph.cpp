@@ -56,6 +56,7 @@ constexpr std::array kLayers = {
     Layer{"include/shunt/trace/", Part::kRuntime, 7},
     Layer{"src/trace/", Part::kRuntime, 8},
     Layer{"src/tiering/", Part::kRuntime, 9},
+    Layer{"src/compile/", Part::kRuntime, 10},
     Layer{"jit/host/", Part::kCompiler, 0},
     Layer{"jit/bitcode/", Part::kCompiler, 1},
     Layer{"jit/plan/", Part::kCompiler, 2},
