@@ -23,7 +23,7 @@ struct PlanOptions {
   bool history_of_outputs = true;
 };
 
-class Plan : public Executor {
+class SHUNT_API Plan : public Executor {
  public:
   explicit Plan(const Graph& graph, const PlanOptions& options = {});
   ~Plan() override;

@@ -12,7 +12,8 @@ namespace {
 
 Tensor take(const Operand& o, Frame& frame) {
   if (o.kind == Operand::Kind::kUndefined) return Tensor();
-  return o.last ? std::move(frame.slots[o.source.index]) : frame.at(o.source);
+  if (o.last) return std::move(frame.slots[o.source.index]);
+  return frame.at(o.source);
 }
 
 template <class Element>
