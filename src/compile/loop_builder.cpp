@@ -49,9 +49,16 @@ void LoopBuilder::addInstruction(const PointwiseNode& p, size_t position, size_t
     made.in[k] = in.value == nullptr ? static_cast<uint16_t>(number++) : places_.at({in.value, in.fit});
     if (in.value == nullptr || in.fit == Fit::kOne || in.fit == Fit::kColumn) made.repeated |= 1u << k;
   }
-  for (const PointwiseNode::Input& in : p.inputs)
-    if (in.value != nullptr && last_.at(in.value) == position) freeBuffer(in.value);
+  // An output may lie where an input of its element size lay, no other one: element i is read before it is written.
+  const auto freeLast = [&](bool of_its_size) {
+    for (const PointwiseNode::Input& in : p.inputs) {
+      const bool same = elementSize(detail::signature::dtypeOf(in.signature)) == elementSize(p.dtype);
+      if (in.value != nullptr && last_.at(in.value) == position && same == of_its_size) freeBuffer(in.value);
+    }
+  };
+  freeLast(true);
   made.out = placeOfResult(p.node->result());
+  freeLast(false);
   loop_.instructions.push_back(made);
 }
 

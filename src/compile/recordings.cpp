@@ -75,7 +75,7 @@ bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const Reco
 }  // namespace
 
 uint64_t keysThatMatter(const Tensor& t) {
-  return t.key_set().raw() & ~kAutogradAndViewKeys.functionalities().raw();
+  return t.key_set().raw() & ~(kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();
 }
 
 std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise::RecordedLoop& loop,

@@ -48,7 +48,8 @@ struct RecordedArgument {
 std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise::RecordedLoop& loop,
                                       std::span<const RecordedArgument> arguments, const Tensor& result);
 
-/// Keys by which a tensor's elements may be read directly; what autograd knows of it doesn't matter to that.
+/// Keys by which it is seen whether a tensor's elements may be read directly; Autograd's and Autocast's don't
+/// matter to that.
 uint64_t keysThatMatter(const Tensor& t);
 
 }  // namespace shunt::compiled

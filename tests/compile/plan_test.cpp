@@ -71,6 +71,17 @@ TEST(Plan, RoundsEachIntermediateToItsDtype) {
   }
 }
 
+// The buffer of a mask can't be that of the wider elements which are chosen by it.
+TEST(Plan, MixesElementSizes) {
+  const std::vector<Tensor> in = {randn({3000}), randn({3000})};
+  const auto f = [](const std::vector<Tensor>& t) { return where(t[0].gt(t[1]), t[0], t[1] * 2).sign() * t[1]; };
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  EXPECT_EQ(plan.counts().nodes_in_regions, 5u) << plan.describe();
+  expectSame(graph, plan, in);
+}
+
 TEST(Plan, KeepsOrderWithWrites) {
   const auto f = [](const std::vector<Tensor>& t) {
     const Tensor before = t[0] * 2;
@@ -118,7 +129,8 @@ TEST(Plan, TrainsAsEagerCodeDoes) {
     EXPECT_EQ(eager.bias._version(), planned.bias._version());
   }
   EXPECT_GT(plan.counts().nodes_in_regions, 3u) << plan.describe();
-  EXPECT_THAT(plan.describe(), testing::Not(HasSubstr("with autograd"))) << plan.describe();
+  EXPECT_THAT(plan.describe(), testing::Not(HasSubstr("mm, with autograd")));
+  EXPECT_THAT(plan.describe(), testing::Not(HasSubstr("mean, with autograd")));
 }
 
 TEST(Plan, OutputsKeepTheirHistory) {
@@ -148,7 +160,7 @@ TEST(Plan, SeesThatAKernelWasReplaced) {
     m.impl("mul.Tensor", &otherMul);
     EXPECT_FALSE(plan.holds());
     expectSame(graph, plan, in);
-    EXPECT_TRUE(sameBits(plan.run(in)[0], (in[0] + in[2]).relu().sigmoid()));
+    if (key == DispatchKey::CPU) EXPECT_TRUE(sameBits(plan.run(in)[0], (in[0] + in[2]).relu().sigmoid()));
   }
   EXPECT_TRUE(sameBits(plan.run(in)[0], chain(in[0], in[1], in[2])));
 }
