@@ -3,6 +3,8 @@
 #include "kernels/pointwise/expected_parts.h"
 #include "kernels/pointwise/fast_call.h"
 
+#include <shunt/elementwise/recorded_loop.h>
+
 #include <algorithm>
 
 namespace shunt::elementwise {
@@ -114,7 +116,48 @@ void executePlanned(const Request& request, Plan& plan, Tensor& out, Record::For
   plan.execute();
 }
 
+// ---- Note [Recorded loops] ----------------------------------------------------------------------------------------
+// A compiled graph (src/compile) runs the loops of its pointwise nodes itself. Which loop a node needs, its inputs'
+// order, and its numbers as the loop takes them, the kernel works out in C++ that is nowhere data; so one call of the
+// node is recorded. Operators whose kernels do more than run one loop are told by the count of loops.
+constinit thread_local RecordedLoop* recorded_loop = nullptr;
+
+RecordedLoop* recordedLoop(const Record& record) {
+  return recorded_loop != nullptr && static_cast<const Record*>(recorded_loop) == &record ? recorded_loop : nullptr;
+}
+
+void recordLoop(const Request& request, Record::Form form, ScalarType common, RecordedLoop& loop) {
+  if (++loop.loops > 1) return;
+  const KernelDescriptor& op = request.op;
+  loop.form = form;
+  loop.functor = op.id;
+  loop.common = common;
+  loop.places.loop = reinterpret_cast<const void*>(genericLoopOf(op, common));
+  loop.may_refuse = op.invalid != nullptr;
+  loop.run = common != ScalarType::Undefined && (op.types & dtypeBit(common)) != 0 ? op.loop(common) : nullptr;
+  loop.num_inputs = op.num_inputs;
+  loop.num_scalars = op.num_scalars;
+  loop.output_dtype = op.loopOutput(common);
+  for (int i = 0; i < op.num_inputs; ++i) {
+    loop.inputs[i] = request.inputs[i].tensor;
+    loop.input_dtypes[i] = op.loopInput(i, common);
+    if (request.inputs[i].number != nullptr)
+      storeNumber(*request.inputs[i].number, loop.input_dtypes[i], loop.numbers[i]);
+  }
+  for (int s = 0; s < op.num_scalars; ++s) storeScalar(*request.scalars[s], common, loop.scalars[s]);
+}
+
 }  // namespace
+
+RecordingOfLoop::RecordingOfLoop(RecordedLoop& loop)
+    : outer_record_(::shunt::detail::tls_state.record), outer_(recorded_loop) {
+  loop.depth = ::shunt::detail::threadFrames().depth();
+  ::shunt::detail::tls_state.record = recorded_loop = &loop;
+}
+RecordingOfLoop::~RecordingOfLoop() {
+  ::shunt::detail::tls_state.record = outer_record_;
+  recorded_loop = outer_;
+}
 
 const Record kExpected{};
 
@@ -139,7 +182,10 @@ void recordOperands(const Request& request, Record::Form form, const Tensor* out
   Record& record = *::shunt::detail::tls_state.record;
   // A call inside the recorded one has its own frame.
   const int32_t depth = ::shunt::detail::threadFrames().depth();
+  RecordedLoop* const whole = recordedLoop(record);
+  if (whole != nullptr && depth != record.depth) whole->inner_loops = true;
   if (depth != record.depth) return ::shunt::detail::recordInnerLoop(depth);
+  if (whole != nullptr) return recordLoop(request, form, common, *whole);
   if (record.form != Record::kUnseen) return;
   record.form = form;
   record.functor = request.op.id;

@@ -4,8 +4,6 @@
 #include <shunt/autograd/variable_utils.h>
 #include <shunt/ops.h>
 
-#include <algorithm>
-
 namespace shunt {
 namespace {
 
@@ -26,14 +24,6 @@ std::string errorOfBackward(const Tensor& fake_result) {
     return e.what();
   }
   return {};
-}
-
-void recordNothing(Graph& graph) {
-  for (Graph::Node* node : graph.nodes()) {
-    if (!node->modes.grad || node->name().starts_with("trace::")) continue;
-    for (const Graph::Argument& a : node->arguments)
-      for (const Graph::Value* v : a.values) node->modes.grad &= v == nullptr || !v->spec.requires_grad;
-  }
 }
 
 void endHistory(const Tensor& result, const std::string& error) {

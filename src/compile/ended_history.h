@@ -10,17 +10,13 @@
 namespace shunt::compiled {
 
 // Note [History that is over]
-// A graph has the backward of the function that it was recorded from as nodes, so while it runs nothing has to be
-// recorded for that. What can still be asked for is the history of the results. Where backward() inside of the
-// function has freed it, asking is an error, and all that a result needs is a node that throws it:
-// CompiledFunctionBackward. Whether it is freed is tried out on the fake results of the recording, by a backward()
-// through each.
+// A graph has the backward of the function that it was recorded from as nodes (Note [History that nobody sees],
+// history.cpp). What can still be asked for is the history of the results. Where backward() inside of the function has
+// freed it, asking is an error, and all that a result needs is a node that throws it: CompiledFunctionBackward. Whether
+// it is freed is tried out on the fake results of the recording, by a backward() through each.
 
 /// What a backward() from a fake result throws; empty where it doesn't.
 std::string errorOfBackward(const Tensor& fake_result);
-
-/// Turns grad mode off in the nodes whose operands require grad. They then compute the same, and record nothing.
-void recordNothing(Graph& graph);
 
 /// Gives a result its place at the end of a history that is over: it requires grad, and its backward() throws `error`.
 void endHistory(const Tensor& result, const std::string& error);

@@ -3,6 +3,7 @@
 #include <shunt/autograd/graph_tensor.h>
 
 #include "src/compile/ended_history.h"
+#include "src/compile/plan.h"
 #include "src/dispatch/changes.h"
 #include "src/trace/fakes.h"
 #include "src/trace/results.h"
@@ -99,9 +100,8 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   for (const Tensor& t : outputs) recorded.add(t);
   for (size_t i = 0; i < outputs.size(); ++i)
     variant->ended.push_back(endOfHistory(variant->graph.outputs()[i], outputs[i]));
-  recordNothing(variant->graph);
   variant->guard = std::make_unique<Guard>(arguments, options, variant->captured, speaksOfOffsets(variant->graph));
-  variant->executor = makeExecutor(variant->graph);
+  variant->executor = std::make_unique<Plan>(variant->graph, PlanOptions{.history_of_outputs = false});
   return variant;
 }
 

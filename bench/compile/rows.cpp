@@ -1,0 +1,134 @@
+#include "bench/compile/rows.h"
+
+#include "examples/digits/data.h"
+#include "examples/digits/model.h"
+
+#include <cmath>
+#include <memory>
+
+namespace bench {
+namespace {
+
+using shunt::Tensor;
+using Tensors = std::vector<Tensor>;
+
+Tensor chain(const Tensors& t) { return shunt::sigmoid(shunt::relu(t[0] * t[1] + t[2])); }
+
+void addChains(std::vector<CompileRow>& out) {
+  struct Size {
+    const char* name;
+    int64_t n;
+    double forward, both;
+  };
+  constexpr Size kSizes[] = {{"16", 16, 0.40, 0.08},
+                             {"1Ki", 1 << 10, 0.55, 0.18},
+                             {"64Ki", 1 << 16, 0.60, 0.50},
+                             {"4Mi", 1 << 22, 0.45, 0.40}};
+  for (const Size& s : kSizes) {
+    const Tensors in = {shunt::randn({s.n}), shunt::randn({s.n}), shunt::randn({s.n})};
+    out.push_back({std::string("sigmoid(relu(a*b+c)) ") + s.name, s.forward,
+                   [](const Tensors& t) { return Tensors{chain(t)}; }, in});
+  }
+  for (const Size& s : kSizes) {
+    Tensors w = {shunt::randn({s.n}), shunt::randn({s.n}), shunt::randn({s.n})};
+    for (Tensor& t : w) t.requires_grad_();
+    out.push_back({std::string("the same, forward and backward ") + s.name, s.both,
+                   [w](const Tensors& t) {
+                     for (const Tensor& p : w) Tensor(p).mutable_grad() = Tensor();
+                     chain(w).backward(t[0]);
+                     return Tensors{};
+                   },
+                   {shunt::ones({s.n})}});
+  }
+}
+
+void addLayers(std::vector<CompileRow>& out) {
+  out.push_back({"gelu(x @ W + b), 32x64x128", 0.92,
+                 [](const Tensors& t) { return Tensors{shunt::gelu(t[0].mm(t[1]) + t[2])}; },
+                 {shunt::randn({32, 64}), shunt::randn({64, 128}), shunt::randn({128})}});
+  out.push_back({"gelu(linear(x, W, b)), 32x64x128", 0.80,
+                 [](const Tensors& t) { return Tensors{shunt::gelu(shunt::linear(t[0], t[1], t[2]))}; },
+                 {shunt::randn({32, 64}), shunt::randn({128, 64}), shunt::randn({128})}});
+  out.push_back({"layer_norm(x + r) * g + b, [64,256]", 0.55,
+                 [](const Tensors& t) {
+                   return Tensors{shunt::layer_norm(t[0] + t[1], {256}) * t[2] + t[3]};
+                 },
+                 {shunt::randn({64, 256}), shunt::randn({64, 256}), shunt::randn({256}), shunt::randn({256})}});
+  out.push_back({"softmax(q k^T / s + mask), 64x64", 0.90,
+                 [](const Tensors& t) {
+                   return Tensors{shunt::softmax(t[0].mm(t[1].t()) / 8.0 + t[2], -1)};
+                 },
+                 {shunt::randn({64, 64}), shunt::randn({64, 64}), shunt::randn({64, 64})}});
+}
+
+void addDigits(std::vector<CompileRow>& out) {
+  constexpr std::pair<int64_t, double> kBars[] = {{1, 0.33}, {8, 0.52}, {32, 0.70}};
+  for (const auto& [batch, most] : kBars) {
+    const auto net = std::make_shared<digits::Net>(7);
+    const auto optimizer = std::make_shared<digits::SGD>(net->parameters(), 0.01);
+    out.push_back({"digits step, batch " + std::to_string(batch), most,
+                   [net, optimizer](const Tensors& t) {
+                     optimizer->zero_grad();
+                     const Tensor loss = shunt::cross_entropy_loss(net->forward(t[0]), t[1]);
+                     loss.backward();
+                     optimizer->step();
+                     return Tensors{loss.detach()};
+                   },
+                   {shunt::rand({batch, digits::kPixels}), shunt::arange(batch).to(shunt::kLong).remainder(10)}});
+  }
+}
+
+// Bias corrections are numbers of the traced step: in both, so that both compute the same.
+void addAdam(std::vector<CompileRow>& out) {
+  Tensors parameters, mean, square, grads;
+  for (int i = 0; i < 20; ++i) {
+    const int64_t n = int64_t{16} << (i / 2);
+    parameters.push_back(shunt::randn({n}));
+    grads.push_back(shunt::randn({n}));
+    mean.push_back(shunt::zeros({n}));
+    square.push_back(shunt::zeros({n}));
+  }
+  out.push_back({"Adam over 20 tensors (16 to 8192)", 0.55,
+                 [=](const Tensors& g) {
+                   for (size_t i = 0; i < g.size(); ++i) {
+                     Tensor m = mean[i], v = square[i], p = parameters[i];
+                     m.mul_(0.9).add_(g[i], 0.1);
+                     v.mul_(0.999).addcmul_(g[i], g[i], 0.001);
+                     p.addcdiv_(m, v.sqrt().div_(0.9).add_(1e-8), -0.001);
+                   }
+                   return Tensors{};
+                 },
+                 grads});
+}
+
+// A step of RK4 for the van der Pol oscillator: 34 operators.
+void addPhysics(std::vector<CompileRow>& out) {
+  const auto slope = [](const Tensor& x, const Tensor& y) { return y - x * x * y - x; };
+  const auto step = [slope](const Tensors& t) {
+    constexpr double kStep = 0.01;
+    const Tensor &x = t[0], &y = t[1];
+    const Tensor a = slope(x, y), x2 = x + y * (kStep / 2), y2 = y + a * (kStep / 2);
+    const Tensor b = slope(x2, y2), x3 = x + y2 * (kStep / 2), y3 = y + b * (kStep / 2);
+    const Tensor c = slope(x3, y3), x4 = x + y3 * kStep, y4 = y + c * kStep;
+    const Tensor d = slope(x4, y4);
+    return Tensors{x + (y + y4 + (y2 + y3) * 2) * (kStep / 6), y + (a + d + (b + c) * 2) * (kStep / 6)};
+  };
+  constexpr std::tuple<const char*, int64_t, double> kSizes[] = {
+      {"16", 16, 0.08}, {"256", 256, 0.18}, {"16Ki", 16 << 10, 0.25}};
+  for (const auto& [name, n, most] : kSizes)
+    out.push_back({std::string("van der Pol, RK4, ") + name, most, step, {shunt::rand({n}), shunt::rand({n})}});
+}
+
+}  // namespace
+
+std::vector<CompileRow> compileRows() {
+  std::vector<CompileRow> out;
+  addChains(out);
+  addLayers(out);
+  addDigits(out);
+  addAdam(out);
+  addPhysics(out);
+  return out;
+}
+
+}  // namespace bench

@@ -1,0 +1,33 @@
+// Which values of a graph may share memory, by the schemas of its nodes: groups. Made once for a graph; constant then.
+#pragma once
+
+#include <shunt/trace/graph.h>
+
+#include <vector>
+
+namespace shunt::compiled {
+
+/// Whether the operator is the dictionary's, whose schema says all that it does to its arguments.
+bool isOfDictionary(const Graph::Node& node);
+/// Whether a result may share memory with an argument.
+bool mayAlias(const Graph::Node& node);
+
+class Aliases {
+ public:
+  explicit Aliases(const Graph& graph);
+  size_t of(const Graph::Value* value) const { return group_[static_cast<size_t>(value->id)]; }
+  size_t count() const { return written_.size(); }
+  /// Whether some node writes the group's memory.
+  bool isWritten(const Graph::Value* value) const { return written_[of(value)]; }
+  /// Whether an input or constant is in it.
+  bool holdsGiven(size_t group) const { return given_[group]; }
+
+ private:
+  size_t find(size_t id);
+  void join(const Graph::Node& node);
+
+  std::vector<size_t> group_;          // by the value's id; the id of one of the group
+  std::vector<bool> written_, given_;  // by group
+};
+
+}  // namespace shunt::compiled

@@ -1,0 +1,53 @@
+// BlockLoop: a chain of pointwise loops over common elements, run block by block, so that what one loop leaves for the
+// next stays in the L1 cache. Each loop is the interpreter's, so every element is rounded as it would be in memory.
+//
+// Constant once built; run() may be called by any threads. The operands' memory is the caller's.
+#pragma once
+
+#include <shunt/elementwise/loop_types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace shunt::compiled {
+
+struct BlockLoop {
+  /// Bytes from a row to the next one, and from an element to the next one in its row. Both 0: one element, or a
+  /// buffer.
+  struct Place {
+    int64_t outer = 0, inner = 0;
+  };
+  /// One loop of the chain. Places by index: operands (inputs, then outputs), then numbers, then buffers.
+  struct Instruction {
+    elementwise::LoopFn run = nullptr;
+    int num_inputs = 0;
+    uint16_t out = 0;
+    uint16_t in[elementwise::kMaxInputs] = {};
+    uint32_t repeated = 0;  // bits of inputs that are one element for a whole row
+    uint32_t scalars = 0;   // where its scalars begin
+  };
+  static constexpr size_t kMaxPlaces = 96;
+  static constexpr size_t kBufferBytes = size_t{24} * 1024;  // of all buffers: leaves the L1 cache some for operands
+
+  int64_t rows = 1, columns = 0;
+  int64_t block = 0;  // elements of a row that are computed at a time
+  std::vector<Place> operands;
+  size_t buffers = 0;
+  int64_t buffer_stride = 0;  // bytes from a buffer to the next one
+  std::vector<elementwise::ScalarSlot> numbers, scalars;
+  std::vector<Instruction> instructions;
+
+  /// Chooses the block for buffers of elements of so many bytes at most.
+  void chooseBlock(int64_t element_bytes);
+  size_t places() const { return operands.size() + numbers.size() + buffers; }
+  /// The operands' addresses in the order of `operands`.
+  void run(std::byte* const* operands) const;
+
+ private:
+  void runRows(std::byte* const* bases, int64_t first, int64_t last) const;
+  void runColumns(std::byte* const* bases, int64_t first, int64_t last) const;
+  void runBlock(std::byte* const* at, int64_t n) const;
+};
+
+}  // namespace shunt::compiled

@@ -1,0 +1,24 @@
+// Which nodes of a graph must record a graph for autograd when it runs, since what they give, or write, leaves the
+// graph with it. All others run below Autograd. A pure function.
+#pragma once
+
+#include <shunt/trace/graph.h>
+
+#include <unordered_set>
+
+namespace shunt::compiled {
+
+struct HistoryOptions {
+  /// Whether outputs carry their grad_fn out of the graph.
+  bool of_outputs = true;
+};
+
+/// What the analysis found; nodes and values are the graph's.
+struct History {
+  std::unordered_set<const Graph::Node*> recorded;  // must run with Autograd
+  std::unordered_set<const Graph::Node*> leaving;   // their results share memory with an output
+};
+
+History findHistory(const Graph& graph, const HistoryOptions& options);
+
+}  // namespace shunt::compiled

@@ -1,0 +1,195 @@
+#include "src/compile/plan.h"
+
+#include "src/compile/aliases.h"
+#include "src/compile/loop_builder.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shunt::compiled {
+namespace {
+
+std::vector<Group> singlesOf(const Graph& graph) {
+  std::vector<Group> out;
+  for (const Graph::Node* node : graph.nodes()) out.push_back({{}, node});
+  return out;
+}
+
+// Passes that change neither bits nor what is seen of the results. Merging two nodes changes the order in which a later
+// backward pass adds gradients, so it is for graphs whose history nobody sees.
+Graph simplified(const Graph& graph, const PlanOptions& options) {
+  Graph out = graph.clone();
+  const auto hasHistory = [](const Graph::Value* v) { return v != nullptr && v->spec.requires_grad; };
+  const bool seen = options.history_of_outputs && std::ranges::any_of(out.outputs(), hasHistory);
+  out.eliminate_dead_code();
+  if (!seen) out.common_subexpressions();
+  return out;
+}
+
+bool mayBePointwise(const Step& step) {
+  const Graph::Node& node = *step.node;
+  return step.passed_by.slot >= 0 && isOfDictionary(node) && !mayAlias(node) && !node.op.schema().is_mutable() &&
+         node.outputs.size() == 1 && !node.outputs[0].is_list && step.results[0].slots[0] >= 0 &&
+         !node.modes.inference && !node.modes.in_autocast;
+}
+
+std::vector<RecordedArgument> argumentsOf(const Step& step, const Frame& frame) {
+  std::vector<RecordedArgument> out;
+  for (size_t i = 0; i < step.operands.size(); ++i)
+    if (step.operands[i].kind == Operand::Kind::kTensor)
+      out.push_back({step.node->arguments[i].values[0], frame.at(step.operands[i].source)});
+  return out;
+}
+
+/// Whether the loop alone gives the operator's bits, here where both are at hand.
+bool givesSameBits(const PointwiseNode& p, std::span<const RecordedArgument> arguments, const Tensor& result) {
+  BlockLoop loop;
+  const LoopBuilder::Nodes nodes{&p};
+  LoopBuilder builder(nodes, loop);
+  std::vector<std::byte*> addresses;
+  for (const PointwiseNode::Input& in : p.inputs) {
+    if (in.value == nullptr || builder.hasOperand(in.value, in.fit)) continue;
+    const auto given = std::ranges::find_if(arguments, [&](const auto& a) { return a.value == in.value; });
+    builder.addOperand(in.value, in.fit, given->tensor.dtype());
+    addresses.push_back(given->tensor.unsafeGetTensorImpl()->data());
+  }
+  const Tensor again(detail::makeCpuTensor(result.sizes(), {}, result.dtype()));
+  builder.addOperand(p.node->result(), Fit::kFull, result.dtype());
+  addresses.push_back(again.unsafeGetTensorImpl()->data());
+  builder.finish();
+  loop.run(addresses.data());
+  return std::memcmp(addresses.back(), result.unsafeGetTensorImpl()->data(), static_cast<size_t>(result.nbytes())) == 0;
+}
+
+/// Runs a program's steps, and notes what the pointwise ones compute.
+class Recorder {
+ public:
+  void operator()(const Step& step, Frame& frame, trace_detail::ModesScope& modes) {
+    if (!mayBePointwise(step)) return callStep(step, frame, modes);
+    const std::vector<RecordedArgument> arguments = argumentsOf(step, frame);
+    elementwise::RecordedLoop loop;
+    callStep(step, frame, modes, &loop);
+    const Tensor& result = frame.slots[static_cast<size_t>(step.results[0].slots[0])];
+    std::optional<PointwiseNode> p = describe(*step.node, loop, arguments, result);
+    if (p && givesSameBits(*p, arguments, result)) found.push_back(std::move(*p));
+  }
+  std::vector<PointwiseNode> found;
+};
+
+constexpr auto kCall = [](const Step& step, Frame& frame, trace_detail::ModesScope& modes) {
+  callStep(step, frame, modes);
+};
+
+DispatchKeySet keysOfArguments(const Graph::Node& node) {
+  DispatchKeySet keys;
+  for (const Graph::Argument& a : node.arguments)
+    for (const Graph::Value* v : a.values)
+      if (v != nullptr)
+        keys = keys | DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(backendOf(v->spec.device.type()));
+  return keys;
+}
+
+}  // namespace
+
+Plan::Plan(const Graph& graph, const PlanOptions& options)
+    : graph_(simplified(graph, options)),
+      history_(findHistory(graph_, {options.history_of_outputs})),
+      single_(makeProgram(graph_, history_, singlesOf(graph_))) {
+  for (const Graph::Value* v : graph_.constants()) constants_.push_back(v->constant);
+  for (const Step& step : single_.steps) {
+    const Operator& op = step.op.op();
+    if (step.passed_by.slot >= 0) relied_on_.push_back({&op, step.passed_by.slot, step.passed_by.version});
+    if (const DispatchKeySet keys = keysOfArguments(*step.node); keys.raw() != 0) relyOn(op, keys);
+  }
+  const auto key = [](const ReliedOn& r) { return std::pair(r.op, r.slot); };
+  std::ranges::sort(relied_on_, {}, key);
+  const auto again = std::ranges::unique(relied_on_, {}, key);
+  relied_on_.erase(again.begin(), again.end());
+}
+
+Plan::~Plan() = default;
+
+void Plan::relyOn(const Operator& op, DispatchKeySet keys) {
+  const detail::CallFrame frame(op);
+  const OpState& state = frame.state(op);
+  const int slot = (keys & state.maskFor(keys)).highestSlot();
+  relied_on_.push_back({&op, slot, state.entry(slot).version});
+}
+
+bool Plan::holds() const {
+  const Operator* at = nullptr;
+  for (size_t i = 0; i < relied_on_.size();) {
+    at = relied_on_[i].op;
+    const detail::CallFrame frame(*at);
+    const OpState& state = frame.state(*at);
+    for (; i < relied_on_.size() && relied_on_[i].op == at; ++i)
+      if (state.entry(relied_on_[i].slot).version != relied_on_[i].version) return false;
+  }
+  return true;
+}
+
+void Plan::checkInputs(std::span<const Tensor> inputs) const {
+  const auto& wanted = graph_.inputs();
+  SHUNT_CHECK(inputs.size() == wanted.size(), "a compiled graph has ", wanted.size(), " inputs, got ", inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Graph::Spec& spec = wanted[i]->spec;
+    const Tensor& t = inputs[i];
+    SHUNT_CHECK(t.defined(), "a compiled graph's input ", i, " is undefined");
+    if (t.dtype() == spec.dtype && t.sizes().equals(spec.sizes) && t.device() == spec.device) [[likely]]
+      continue;
+    SHUNT_CHECK(false, "a compiled graph's input ", i, " was recorded as ", dtypeName(spec.dtype),
+                IntArrayRef(spec.sizes), " on ", spec.device, ", got ", dtypeName(t.dtype()), t.sizes(), " on ",
+                t.device());
+  }
+}
+
+std::vector<Tensor> Plan::runProgram(const Program& program, std::span<const Tensor> inputs, bool fuse) const {
+  const FramePool::Lease frame(frames_, program.slots);
+  frame->inputs = inputs;
+  frame->constants = constants_;
+  program.run(*frame, fuse, kCall);
+  return program.resultsOf(*frame);
+}
+
+std::vector<Tensor> Plan::runAndRecord(std::span<const Tensor> inputs) const {
+  const FramePool::Lease frame(frames_, single_.slots);
+  frame->inputs = inputs;
+  frame->constants = constants_;
+  Recorder recorder;
+  single_.run(*frame, false, recorder);
+  recorded_ = std::move(recorder.found);
+  fused_owner_ = std::make_unique<const Program>(makeProgram(graph_, history_, orderOf(graph_, recorded_)));
+  fused_.store(fused_owner_.get(), std::memory_order_release);
+  return single_.resultsOf(*frame);
+}
+
+std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) const {
+  checkInputs(inputs);
+  if (!holds()) return graph_.run({inputs.begin(), inputs.end()});
+  // Keys that the thread has on see every operator: dispatch modes, and what trace() or vmap are made of.
+  const bool plain = (detail::tls_state.included & ~detail::kDefaultIncluded) == 0;
+  if (const Program* fused = fused_.load(std::memory_order_acquire); fused != nullptr)
+    return runProgram(*fused, inputs, plain);
+  std::unique_lock lock(recording_, std::try_to_lock);
+  if (!plain || !lock.owns_lock() || fused_.load(std::memory_order_relaxed) != nullptr)
+    return runProgram(single_, inputs, false);
+  return runAndRecord(inputs);
+}
+
+const Program& Plan::program() const {
+  const Program* fused = fused_.load(std::memory_order_acquire);
+  return fused != nullptr ? *fused : single_;
+}
+
+std::string Plan::describe() const { return program().describe(); }
+
+Plan::Counts Plan::counts() const {
+  const Program& p = program();
+  Counts out{p.steps.size(), p.regions.size(), 0};
+  for (const Region& r : p.regions) out.nodes_in_regions += r.steps;
+  return out;
+}
+
+std::unique_ptr<Executor> makeExecutor(const Graph& graph) { return std::make_unique<Plan>(graph); }
+
+}  // namespace shunt::compiled

@@ -1,0 +1,66 @@
+// Plan: the Executor of a graph whose tensors have fixed sizes. The first run calls the nodes one by one and records
+// what the pointwise ones compute; later runs do these in loops over blocks of elements, and call the rest through the
+// operators' tables without what records history that nobody sees (Note [History that nobody sees], history.cpp).
+//
+// Note [What a plan relies on]
+// That a kernel computes what it did when it was recorded, and that Autograd's wrapper of an operator only records.
+// Both stand in the operators' tables: holds() compares the versions of the entries. A plan that doesn't hold runs all
+// nodes through the dispatcher, as Graph::run does; whoever owns it makes a new one.
+#pragma once
+
+#include "src/compile/executor.h"
+#include "src/compile/program.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace shunt::compiled {
+
+struct PlanOptions {
+  /// Whether outputs that require grad bring their grad_fn, as Graph::run's do.
+  bool history_of_outputs = true;
+};
+
+class SHUNT_API Plan : public Executor {
+ public:
+  explicit Plan(const Graph& graph, const PlanOptions& options = {});
+  ~Plan() override;
+
+  std::vector<Tensor> run(std::span<const Tensor> inputs) const override;
+  std::string describe() const override;
+  /// Whether what it relies on still stands. Any thread.
+  bool holds() const;
+
+  struct Counts {
+    size_t steps = 0, regions = 0, nodes_in_regions = 0;
+  };
+  /// Of the program in force; no regions before the first run.
+  Counts counts() const;
+
+ private:
+  struct ReliedOn {
+    const Operator* op;
+    int slot;
+    uint64_t version;
+  };
+  void relyOn(const Operator& op, DispatchKeySet keys);
+  void checkInputs(std::span<const Tensor> inputs) const;
+  std::vector<Tensor> runProgram(const Program& program, std::span<const Tensor> inputs, bool fuse) const;
+  std::vector<Tensor> runAndRecord(std::span<const Tensor> inputs) const;
+  const Program& program() const;
+
+  Graph graph_;
+  History history_;
+  std::vector<Tensor> constants_;
+  std::vector<ReliedOn> relied_on_;              // constant
+  Program single_;                               // without regions
+  mutable std::mutex recording_;                 // held by the run that records
+  mutable std::vector<PointwiseNode> recorded_;  // what fused_owner_ was made of
+  mutable std::unique_ptr<const Program> fused_owner_;
+  mutable std::atomic<const Program*> fused_{nullptr};  // fused_owner_ (release, acquire)
+  mutable FramePool frames_;
+};
+
+}  // namespace shunt::compiled

@@ -1,0 +1,221 @@
+#include "src/compile/program.h"
+
+#include "src/compile/loop_builder.h"
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+#include <unordered_map>
+
+namespace shunt::compiled {
+namespace {
+
+constexpr size_t kNever = std::numeric_limits<size_t>::max();
+
+/// Builds a program: where values lie, who reads them last, then steps and regions.
+class Builder {
+ public:
+  Builder(const Graph& graph, const History& history, const std::vector<Group>& groups)
+      : graph_(graph), history_(history), groups_(groups) {
+    for (const Group& g : groups) {
+      if (g.single != nullptr) order_.push_back(g.single);
+      for (const PointwiseNode* p : g.region) order_.push_back(p->node);
+    }
+    place();
+  }
+
+  Program build() {
+    for (const Graph::Node* node : order_) out_.steps.push_back(stepOf(*node, out_.steps.size()));
+    out_.region_at.assign(out_.steps.size(), -1);
+    size_t position = 0;
+    for (const Group& g : groups_) {
+      if (!g.region.empty()) addRegion(g.region, position);
+      position += g.single != nullptr ? 1 : g.region.size();
+    }
+    for (const Graph::Value* v : graph_.outputs()) {
+      out_.defined.push_back(v != nullptr);
+      out_.outputs.push_back(v != nullptr ? sources_.at(v) : Source{});
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void place() {
+    const auto given = [&](const std::vector<Graph::Value*>& values, Source::Kind kind) {
+      for (size_t i = 0; i < values.size(); ++i) sources_[values[i]] = {kind, static_cast<uint32_t>(i)};
+    };
+    given(graph_.inputs(), Source::Kind::kInput);
+    given(graph_.constants(), Source::Kind::kConstant);
+    for (size_t i = 0; i < order_.size(); ++i)
+      for (const Graph::Argument& a : order_[i]->arguments)
+        for (const Graph::Value* v : a.values)
+          if (v != nullptr) last_[v] = i;
+    for (const Graph::Value* v : graph_.outputs())
+      if (v != nullptr) last_[v] = kNever;
+    for (const Graph::Node* node : order_)
+      for (const Graph::Output& o : node->outputs)
+        for (const Graph::Value* v : o.values)
+          if (v != nullptr && last_.contains(v))
+            sources_[v] = {Source::Kind::kSlot, static_cast<uint32_t>(out_.slots++)};
+  }
+
+  Operand operandOf(const Graph::Value* v) const {
+    Operand o;
+    o.kind = v != nullptr ? Operand::Kind::kTensor : Operand::Kind::kUndefined;
+    if (v != nullptr) o.source = sources_.at(v);
+    return o;
+  }
+
+  Operand operandOf(const Graph::Argument& a, const Argument& wanted) const {
+    if (a.kind == Graph::Argument::Kind::kValue) return operandOf(a.values[0]);
+    Operand o;
+    o.literal = a.literal;
+    if (a.kind != Graph::Argument::Kind::kList) return o;
+    o.kind = wanted.type.element_optional ? Operand::Kind::kOptionalList : Operand::Kind::kList;
+    for (const Graph::Value* v : a.values) o.list.push_back(operandOf(v));
+    return o;
+  }
+
+  /// The last mention of a slot in the step that reads it last moves the tensor out.
+  void markLast(const Graph::Node& node, size_t position, Step& step) const {
+    std::vector<uint32_t> seen;
+    const auto mark = [&](Operand& o, const Graph::Value* v) {
+      if (v == nullptr || o.source.kind != Source::Kind::kSlot || last_.at(v) != position) return;
+      o.last = std::ranges::find(seen, o.source.index) == seen.end();
+      seen.push_back(o.source.index);
+    };
+    for (size_t i = node.arguments.size(); i-- > 0;) {
+      const std::vector<Graph::Value*>& values = node.arguments[i].values;
+      Operand& o = step.operands[i];
+      if (o.kind == Operand::Kind::kTensor) mark(o, values[0]);
+      for (size_t j = o.list.size(); j-- > 0;) mark(o.list[j], values[j]);
+    }
+  }
+
+  Step stepOf(const Graph::Node& node, size_t position) const {
+    Step step(node);
+    const auto& wanted = node.op.schema().arguments();
+    for (size_t i = 0; i < node.arguments.size(); ++i) step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
+    markLast(node, position, step);
+    for (const Graph::Output& o : node.outputs) {
+      Step::Result r{o.is_list, {}};
+      for (const Graph::Value* v : o.values)
+        r.slots.push_back(v != nullptr && sources_.contains(v) ? static_cast<int>(sources_.at(v).index) : -1);
+      step.results.push_back(std::move(r));
+    }
+    passAutogradBy(node, step);
+    return step;
+  }
+
+  // A view that leaves the graph keeps what Autograd's wrapper notes about it.
+  void passAutogradBy(const Graph::Node& node, Step& step) const {
+    if (history_.recorded.contains(&node) || (node.op.schema().hasAnyAliasInfo() && history_.leaving.contains(&node)))
+      return;
+    step.passed_by = autogradOf(node);
+    if (step.passed_by.slot >= 0) step.modes.excluded |= kAutogradKeys.functionalities().raw();
+  }
+
+  void addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position);
+
+  const Graph& graph_;
+  const History& history_;
+  const std::vector<Group>& groups_;
+  std::vector<const Graph::Node*> order_;
+  std::unordered_map<const Graph::Value*, Source> sources_;
+  std::unordered_map<const Graph::Value*, size_t> last_;  // the position that reads it last
+  Program out_;
+};
+
+void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position) {
+  Region region;
+  region.first_step = position;
+  region.steps = nodes.size();
+  region.sizes = nodes[0]->sizes;
+  LoopBuilder loop(nodes, region.loop);
+  const size_t end = position + nodes.size();
+  const auto isMade = [&](const Graph::Value* v) {
+    return std::ranges::any_of(nodes, [&](const PointwiseNode* p) { return p->node->result() == v; });
+  };
+  const int64_t numel = region.loop.rows * region.loop.columns;
+  for (const PointwiseNode* p : nodes)
+    for (const PointwiseNode::Input& in : p->inputs) {
+      if (in.value == nullptr || isMade(in.value) || loop.hasOperand(in.value, in.fit)) continue;
+      const Source source = sources_.at(in.value);
+      const ScalarType dtype = detail::signature::dtypeOf(in.signature);
+      loop.addOperand(in.value, in.fit, dtype);
+      region.inputs.push_back({source, in.signature, in.keys, in.sizes});
+      region.bytes += elementSize(dtype) * (in.fit == Fit::kFull ? numel : 1);
+      if (source.kind == Source::Kind::kSlot && last_.at(in.value) < end &&
+          std::ranges::find(region.last, source.index) == region.last.end())
+        region.last.push_back(source.index);
+    }
+  for (const PointwiseNode* p : nodes) {
+    const Graph::Value* v = p->node->result();
+    if (!last_.contains(v) || last_.at(v) < end) continue;
+    loop.addOperand(v, Fit::kFull, p->dtype);
+    region.outputs.push_back({sources_.at(v).index, p->dtype});
+    region.bytes += elementSize(p->dtype) * numel;
+  }
+  loop.finish();
+  out_.region_at[position] = static_cast<int>(out_.regions.size());
+  out_.regions.push_back(std::move(region));
+}
+
+}  // namespace
+
+bool Region::fits(const Frame& frame) const {
+  if (detail::trace_enabled.load(std::memory_order_relaxed)) return false;
+  for (const Input& in : inputs) {
+    const Tensor& t = frame.at(in.source);
+    if (!t.defined()) return false;
+    const TensorImpl& impl = *t.unsafeGetTensorImpl();
+    if (impl.signature() != in.signature || keysThatMatter(t) != in.keys || !impl.sizes().equals(in.sizes))
+      return false;
+  }
+  return true;
+}
+
+bool Region::run(Frame& frame) const {
+  if (!fits(frame)) return false;
+  std::byte* operands[BlockLoop::kMaxPlaces];
+  size_t n = 0;
+  for (const Input& in : inputs) operands[n++] = frame.at(in.source).unsafeGetTensorImpl()->data();
+  for (const Output& out : outputs) {
+    Tensor& t = frame.slots[out.slot];
+    t = Tensor(detail::makeCpuTensor(sizes, {}, out.dtype));
+    operands[n++] = t.unsafeGetTensorImpl()->data();
+  }
+  loop.run(operands);
+  for (const uint32_t slot : last) frame.slots[slot].reset();
+  return true;
+}
+
+Program makeProgram(const Graph& graph, const History& history, const std::vector<Group>& groups) {
+  return Builder(graph, history, groups).build();
+}
+
+std::vector<Tensor> Program::resultsOf(const Frame& frame) const {
+  std::vector<Tensor> out;
+  out.reserve(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) out.push_back(defined[i] ? frame.at(outputs[i]) : Tensor());
+  return out;
+}
+
+std::string Program::describe() const {
+  std::ostringstream out;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (region_at[i] < 0) {
+      out << "call " << steps[i].node->name() << (steps[i].passed_by.slot >= 0 ? "" : ", with autograd") << "\n";
+      continue;
+    }
+    const Region& r = regions[static_cast<size_t>(region_at[i])];
+    out << "region of " << r.steps << " over " << IntArrayRef(r.sizes) << ": " << r.inputs.size() << " inputs, "
+        << r.outputs.size() << " outputs, " << r.loop.buffers << " buffers, blocks of " << r.loop.block << ", "
+        << r.bytes << " bytes\n";
+    for (size_t k = 0; k < r.steps; ++k) out << "  " << steps[i + k].node->name() << "\n";
+    i += r.steps - 1;
+  }
+  return out.str();
+}
+
+}  // namespace shunt::compiled

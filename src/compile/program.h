@@ -1,0 +1,77 @@
+// Program: the steps and regions of a plan in the order in which they run, with the places of all tensors. Constant
+// once made; run() may be called by any threads, each with a frame of its own.
+#pragma once
+
+#include "src/compile/block_loop.h"
+#include "src/compile/history.h"
+#include "src/compile/regions.h"
+#include "src/compile/step.h"
+
+#include <string>
+#include <vector>
+
+namespace shunt::compiled {
+
+/// A region with its loop. Where its inputs aren't what they were when it was recorded (sizes that depend on elements),
+/// its nodes run one by one.
+struct Region {
+  struct Input {
+    Source source;
+    uint16_t signature;
+    uint64_t keys;
+    std::vector<int64_t> sizes;
+  };
+  struct Output {
+    uint32_t slot;
+    ScalarType dtype;
+  };
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<int64_t> sizes;
+  BlockLoop loop;
+  std::vector<uint32_t> last;  // slots that nobody reads afterwards
+  size_t first_step = 0, steps = 0;
+  int64_t bytes = 0;  // read and written
+
+  /// False: nothing was done.
+  bool run(Frame& frame) const;
+
+ private:
+  bool fits(const Frame& frame) const;
+};
+
+struct Program {
+  std::vector<Step> steps;
+  std::vector<Region> regions;
+  std::vector<int> region_at;  // by step: the region that begins there, or -1
+  size_t slots = 0;
+  std::vector<Source> outputs;
+  std::vector<bool> defined;  // by output
+
+  /// `fuse`: whether regions run as loops. `on_step`: called instead of callStep, unless it is null.
+  template <class F>
+  void run(Frame& frame, bool fuse, F&& on_step) const {
+    trace_detail::ModesScope modes;
+    const Graph::Modes* on = nullptr;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (fuse && region_at[i] >= 0) {
+        const Region& region = regions[static_cast<size_t>(region_at[i])];
+        if (region.run(frame)) {
+          i += region.steps - 1;
+          continue;
+        }
+      }
+      const Step& step = steps[i];
+      if (on == nullptr || (on != &step.modes && !(*on == step.modes))) modes.set(step.modes);
+      on = &step.modes;
+      on_step(step, frame, modes);
+    }
+  }
+  std::vector<Tensor> resultsOf(const Frame& frame) const;
+  std::string describe() const;
+};
+
+/// Runs the groups in this order. Nodes are the graph's, which outlives the program.
+Program makeProgram(const Graph& graph, const History& history, const std::vector<Group>& groups);
+
+}  // namespace shunt::compiled

@@ -1,0 +1,28 @@
+// Regions: pointwise nodes of a graph that run together as one loop, and the order in which regions and all other nodes
+// run. Pure functions.
+//
+// Note [Order of a plan]
+// The nodes of a region run where its last one stood, so the earlier ones move down, past nodes that are not in it.
+// Nodes of regions are functional: they read their inputs and write new memory, draw nothing and can't fail but for
+// lack of memory. So one may pass another node X if X doesn't use what it gives, which would come too late, and X
+// writes no memory, since that may be what it reads. Any other X ends the regions that it would have to be passed by:
+// all of them if it writes, draws random numbers or isn't the dictionary's, else those whose results it uses.
+#pragma once
+
+#include "src/compile/recordings.h"
+
+#include <span>
+#include <vector>
+
+namespace shunt::compiled {
+
+/// One thing to run: a region of some nodes, or a single node that isn't in one.
+struct Group {
+  std::vector<const PointwiseNode*> region;  // in order; empty: a single node
+  const Graph::Node* single = nullptr;
+};
+
+/// Nodes that run on their own have no PointwiseNode.
+std::vector<Group> orderOf(const Graph& graph, std::span<const PointwiseNode> pointwise);
+
+}  // namespace shunt::compiled

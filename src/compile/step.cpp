@@ -1,0 +1,133 @@
+#include "src/compile/step.h"
+
+#include "src/dispatch/awaited_call.h"
+#include "src/dispatch/boxed_arguments.h"
+
+#include <dlfcn.h>
+
+#include <optional>
+
+namespace shunt::compiled {
+namespace {
+
+Tensor take(const Operand& o, Frame& frame) {
+  if (o.kind == Operand::Kind::kUndefined) return Tensor();
+  if (o.last) return std::move(frame.slots[o.source.index]);
+  return frame.at(o.source);
+}
+
+template <class Element>
+IValue listOf(const Operand& o, Frame& frame) {
+  std::vector<Element> list;
+  list.reserve(o.list.size());
+  for (const Operand& e : o.list) {
+    if constexpr (std::is_same_v<Element, Tensor>)
+      list.push_back(take(e, frame));
+    else
+      list.push_back(e.kind == Operand::Kind::kUndefined ? std::nullopt : Element(take(e, frame)));
+  }
+  return IValue(std::move(list));
+}
+
+void pushArguments(const Step& step, Frame& frame) {
+  Stack& stack = frame.stack;
+  stack.clear();
+  for (const Operand& o : step.operands) {
+    if (o.kind == Operand::Kind::kLiteral)
+      stack.push_back(o.literal);
+    else if (o.kind == Operand::Kind::kList)
+      stack.push_back(listOf<Tensor>(o, frame));
+    else if (o.kind == Operand::Kind::kOptionalList)
+      stack.push_back(listOf<std::optional<Tensor>>(o, frame));
+    else
+      stack.push_back(IValue(take(o, frame)));
+  }
+}
+
+void keepResults(const Step& step, Frame& frame) {
+  if (step.results.empty()) return frame.stack.clear();
+  SHUNT_CHECK(frame.stack.size() == step.results.size(), "Graph: operator ", step.node->name(), " returned ",
+              frame.stack.size(), " values, and its node has ", step.results.size());
+  for (size_t i = 0; i < step.results.size(); ++i) {
+    const Step::Result& r = step.results[i];
+    IValue& v = frame.stack[i];
+    if (!r.is_list) {
+      if (r.slots[0] >= 0 && v.isTensor()) frame.slots[static_cast<size_t>(r.slots[0])] = std::move(v.toTensor());
+      continue;
+    }
+    const std::vector<Tensor>& list = v.toTensorVector();
+    SHUNT_CHECK(list.size() == r.slots.size(), "Graph: operator ", step.node->name(), " returned a list of ",
+                list.size(), " tensors, and one of ", r.slots.size(),
+                " was recorded; trace the function for these inputs");
+    for (size_t j = 0; j < list.size(); ++j)
+      if (r.slots[j] >= 0) frame.slots[static_cast<size_t>(r.slots[j])] = list[j];
+  }
+  frame.stack.clear();
+}
+
+/// Whether the code lies in the library itself.
+bool isOfThisLibrary(const void* code) {
+  Dl_info self, other;
+  return code != nullptr && dladdr(reinterpret_cast<const void*>(&isOfThisLibrary), &self) != 0 &&
+         dladdr(code, &other) != 0 && self.dli_fbase == other.dli_fbase;
+}
+
+/// Whether a kernel of the Autograd keys only records. One whose composite it is computes.
+bool onlyRecords(const TableEntry& entry, const TableEntry& below) {
+  if (entry.reason == EntryReason::kFallthrough || entry.reason == EntryReason::kCompositeHandledBelow) return true;
+  if (entry.functor != nullptr) return false;
+  if (entry.reason == EntryReason::kCompositeImplicit)
+    return entry.boxed == below.boxed && entry.unboxed == below.unboxed;
+  const void* code = entry.unboxed != nullptr ? entry.unboxed : reinterpret_cast<const void*>(entry.boxed);
+  return entry.reason != EntryReason::kMissing && isOfThisLibrary(code);
+}
+
+const Graph::Value* anyTensor(const Graph::Node& node) {
+  for (const Graph::Argument& a : node.arguments)
+    for (const Graph::Value* v : a.values)
+      if (v != nullptr) return v;
+  return nullptr;
+}
+
+}  // namespace
+
+PassedBy autogradOf(const Graph::Node& node) {
+  const Graph::Value* like = anyTensor(node);
+  if (like == nullptr) return {};
+  const BackendComponent backend = backendOf(like->spec.device.type());
+  const int slot = slotOf(autogradKeyOf(backend));
+  const detail::CallFrame frame(node.op.op());
+  const OpState& state = frame.state(node.op.op());
+  const TableEntry& below = state.lookup(DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(backend));
+  if (!onlyRecords(state.entry(slot), below)) return {};
+  return {slot, state.entry(slot).version};
+}
+
+void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes, elementwise::RecordedLoop* recorded) {
+  pushArguments(step, frame);
+  Stack* stack = &frame.stack;
+  if (detail::awaited_call != nullptr || detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] {
+    step.op.callBoxed(stack);
+    return keepResults(step, frame);
+  }
+  const uint64_t keys = boxed::prepare(step.op, *stack);
+  const Operator& op = step.op.op();
+  {
+    const detail::CallFrame call(op);
+    const OpState& state = call.state(op);
+    const bool with_all = !step.passed_by.stands(state);
+    if (with_all) [[unlikely]]
+      modes.set(step.node->modes);
+    const DispatchKeySet ks = detail::effectiveKeys(state, keys);
+    const TableEntry& entry = state.lookup(ks);
+    {
+      std::optional<elementwise::RecordingOfLoop> recording;
+      if (recorded != nullptr) recording.emplace(*recorded);
+      entry.boxed(entry.functor, step.op, ks, stack);
+    }
+    if (with_all) modes.set(step.modes);
+  }
+  keepResults(step, frame);
+}
+
+}  // namespace shunt::compiled

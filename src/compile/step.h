@@ -1,0 +1,56 @@
+// Step: one node of a graph, ready to be called: its literals converted, its tensors' places known, and whether it runs
+// below Autograd. Constant once made; any thread may call it with a frame of its own.
+#pragma once
+
+#include "src/compile/frame.h"
+#include "src/trace/modes.h"
+
+#include <shunt/elementwise/recorded_loop.h>
+#include <shunt/trace/graph.h>
+
+#include <vector>
+
+namespace shunt::compiled {
+
+struct Operand {
+  enum class Kind : uint8_t { kLiteral, kTensor, kUndefined, kList, kOptionalList };
+  Kind kind = Kind::kLiteral;
+  bool last = false;  // nobody reads the slot afterwards: the tensor is moved
+  Source source;
+  IValue literal;
+  std::vector<Operand> list;
+};
+
+/// A kernel above the backend's that is passed by: what stood in the operator's table when the plan was made. As long
+/// as it stands there, leaving it out changes nothing that anyone sees.
+struct PassedBy {
+  int slot = -1;  // of the table; -1: nothing is passed by
+  uint64_t version = 0;
+  bool stands(const OpState& state) const { return slot < 0 || state.entry(slot).version == version; }
+};
+
+struct Step {
+  struct Result {
+    bool is_list = false;
+    std::vector<int> slots;  // -1: not kept
+  };
+  explicit Step(const Graph::Node& made_of) : node(&made_of), op(made_of.op), modes(made_of.modes) {}
+
+  const Graph::Node* node;
+  OperatorHandle op;
+  std::vector<Operand> operands;
+  std::vector<Result> results;
+  Graph::Modes modes;      // with Autograd off where it is passed by
+  bool sets_modes = true;  // the step before it, wherever it stands in the program, has others
+  PassedBy passed_by;
+};
+
+/// What the operator's table has for Autograd, where a kernel of the library's own may be left out for tensors like the
+/// node's: a generated wrapper, or what only says that there is no formula.
+PassedBy autogradOf(const Graph::Node& node);
+
+/// Calls the operator on the frame's tensors and keeps its results. `recorded`: filled in, unless it is null.
+void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes,
+              elementwise::RecordedLoop* recorded = nullptr);
+
+}  // namespace shunt::compiled

@@ -1,0 +1,220 @@
+// Plans: what they fuse, what they leave, what they notice.
+#include "src/compile/plan.h"
+
+#include <shunt/shunt.h>
+#include <shunt/trace/trace.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+namespace shunt::compiled {
+namespace {
+
+using testing::HasSubstr;
+
+bool sameBits(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return a.dtype() == b.dtype() && a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         std::memcmp(x.data_ptr(), y.data_ptr(), static_cast<size_t>(x.nbytes())) == 0;
+}
+
+std::vector<Tensor> runs(const Plan& plan, const std::vector<Tensor>& inputs, int times = 2) {
+  std::vector<Tensor> out;
+  for (int i = 0; i < times; ++i) out = plan.run(inputs);
+  return out;
+}
+
+void expectSame(const Graph& graph, const Plan& plan, const std::vector<Tensor>& inputs) {
+  const std::vector<Tensor> expected = graph.run(inputs), got = plan.run(inputs);
+  ASSERT_EQ(expected.size(), got.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(sameBits(expected[i], got[i])) << i << "\n" << plan.describe();
+}
+
+Tensor chain(const Tensor& a, const Tensor& b, const Tensor& c) { return (a * b + c).relu().sigmoid(); }
+
+TEST(Plan, FusesAChain) {
+  for (const int64_t n : {1, 5, 16, 1000, 5000, 100000}) {
+    const std::vector<Tensor> in = {randn({n}), randn({n}), randn({n})};
+    const Graph graph = trace([](const auto& t) { return chain(t[0], t[1], t[2]); }, in);
+    const Plan plan(graph);
+    runs(plan, in);
+    EXPECT_EQ(plan.counts().regions, 1u);
+    EXPECT_EQ(plan.counts().nodes_in_regions, 4u) << plan.describe();
+    expectSame(graph, plan, in);
+    expectSame(graph, plan, {randn({n}), randn({n}), randn({n})});
+  }
+}
+
+TEST(Plan, FusesRowsColumnsAndNumbers) {
+  const std::vector<Tensor> in = {randn({33, 70}), randn({70}), randn({33, 1}), randn({})};
+  const auto f = [](const std::vector<Tensor>& t) { return (t[0] - t[2]) * t[3] * 2.5 + t[1]; };
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  EXPECT_EQ(plan.counts().regions, 1u) << plan.describe();
+  expectSame(graph, plan, in);
+}
+
+TEST(Plan, RoundsEachIntermediateToItsDtype) {
+  for (const ScalarType dtype : {kHalf, kBFloat16, kDouble, kLong}) {
+    const Tensor a = randn({777}).mul(9).to(dtype), b = randn({777}).mul(9).to(dtype);
+    const std::vector<Tensor> in = {a, b};
+    const auto f = [](const std::vector<Tensor>& t) { return (t[0] * t[1] + t[0]).neg() * t[1]; };
+    const Graph graph = trace(f, in);
+    const Plan plan(graph);
+    runs(plan, in);
+    EXPECT_EQ(plan.counts().nodes_in_regions, 4u) << plan.describe();
+    expectSame(graph, plan, in);
+  }
+}
+
+// The buffer of a mask can't be that of the wider elements which are chosen by it.
+TEST(Plan, MixesElementSizes) {
+  const std::vector<Tensor> in = {randn({3000}), randn({3000})};
+  const auto f = [](const std::vector<Tensor>& t) { return where(t[0].gt(t[1]), t[0], t[1] * 2).sign() * t[1]; };
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  EXPECT_EQ(plan.counts().nodes_in_regions, 5u) << plan.describe();
+  expectSame(graph, plan, in);
+}
+
+TEST(Plan, KeepsOrderWithWrites) {
+  const auto f = [](const std::vector<Tensor>& t) {
+    const Tensor before = t[0] * 2;
+    Tensor(t[0]).add_(1);
+    const Tensor after = t[0] * 2;
+    return std::vector<Tensor>{before + t[1], after + t[1]};
+  };
+  const Graph graph = trace(f, std::vector<Tensor>{ones({64}), ones({64})});
+  const Plan plan(graph);
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<Tensor> in = {ones({64}), ones({64})};
+    const std::vector<Tensor> out = plan.run(in);
+    EXPECT_EQ(out[0].select(0, 0).item<float>(), 3);
+    EXPECT_EQ(out[1].select(0, 0).item<float>(), 5);
+    EXPECT_EQ(in[0]._version(), 1);
+  }
+}
+
+struct Step {
+  Tensor w = randn({20, 10}).requires_grad_(), bias = randn({10}).requires_grad_();
+  Tensor operator()(const std::vector<Tensor>& in) {
+    w.mutable_grad() = bias.mutable_grad() = Tensor();
+    const Tensor loss = ((in[0].mm(w) + bias).tanh() - in[1]).pow(2).mean();
+    loss.backward();
+    NoGradGuard off;
+    w.sub_(w.grad() * 0.1);
+    bias.sub_(bias.grad() * 0.1);
+    return loss.detach();
+  }
+};
+
+TEST(Plan, TrainsAsEagerCodeDoes) {
+  const std::vector<Tensor> in = {randn({8, 20}), randn({8, 10})};
+  Step eager, planned;
+  planned.w = eager.w.detach().clone().requires_grad_();
+  planned.bias = eager.bias.detach().clone().requires_grad_();
+  const Graph graph = trace(planned, in, {.fake = true});
+  const Plan plan(graph);
+  for (int i = 0; i < 5; ++i) {
+    const Tensor loss = eager(in);
+    EXPECT_TRUE(sameBits(loss, plan.run(in)[0])) << i;
+    EXPECT_TRUE(sameBits(eager.w, planned.w));
+    EXPECT_TRUE(sameBits(eager.w.grad(), planned.w.grad()));
+    EXPECT_EQ(eager.w._version(), planned.w._version());
+    EXPECT_EQ(eager.bias._version(), planned.bias._version());
+  }
+  EXPECT_GT(plan.counts().nodes_in_regions, 3u) << plan.describe();
+  EXPECT_THAT(plan.describe(), testing::Not(HasSubstr("mm, with autograd")));
+  EXPECT_THAT(plan.describe(), testing::Not(HasSubstr("mean, with autograd")));
+}
+
+TEST(Plan, OutputsKeepTheirHistory) {
+  const Tensor w = randn({16}).requires_grad_();
+  const Graph graph = trace([&](const Tensor& x) { return (x * w).sigmoid(); }, randn({16}));
+  const Plan plan(graph);
+  const Tensor x = randn({16});
+  const Tensor out = runs(plan, {x})[0];
+  out.sum().backward();
+  const Tensor grad = w.grad().clone();
+  w.mutable_grad() = Tensor();
+  (x * w).sigmoid().sum().backward();
+  EXPECT_TRUE(sameBits(grad, w.grad()));
+  EXPECT_FALSE(Plan(graph, {.history_of_outputs = false}).run({{x}})[0].requires_grad());
+}
+
+Tensor otherMul(const Tensor& a, const Tensor&) { return a.clone(); }
+
+TEST(Plan, SeesThatAKernelWasReplaced) {
+  const std::vector<Tensor> in = {randn({16}), randn({16}), randn({16})};
+  const Graph graph = trace([](const auto& t) { return chain(t[0], t[1], t[2]); }, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  EXPECT_TRUE(plan.holds());
+  for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::AutogradCPU}) {
+    Library m(Library::Kind::kImpl, "aten", key);
+    m.impl("mul.Tensor", &otherMul);
+    EXPECT_FALSE(plan.holds());
+    expectSame(graph, plan, in);
+    if (key == DispatchKey::CPU) EXPECT_TRUE(sameBits(plan.run(in)[0], (in[0] + in[2]).relu().sigmoid()));
+  }
+  EXPECT_TRUE(sameBits(plan.run(in)[0], chain(in[0], in[1], in[2])));
+}
+
+TEST(Plan, PassesErrorsOnAndRunsAgain) {
+  const auto f = [](const std::vector<Tensor>& t) {
+    const Tensor x = t[0] * 2 + 1;
+    return x.index_select(0, t[1]) * 3;
+  };
+  const std::vector<Tensor> good = {randn({8}), tensor({1, 2}, kLong)}, bad = {randn({8}), tensor({1, 20}, kLong)};
+  const Graph graph = trace(f, good);
+  const Plan plan(graph);
+  runs(plan, good);
+  EXPECT_THROW(plan.run(bad), Error);
+  expectSame(graph, plan, good);
+  EXPECT_THROW(plan.run({{randn({9}), good[1]}}), Error);
+  EXPECT_THROW(plan.run({{good[0]}}), Error);
+}
+
+TEST(Plan, RunsOnSeveralThreads) {
+  const std::vector<Tensor> in = {randn({1000}), randn({1000}), randn({1000})};
+  const Graph graph = trace([](const auto& t) { return chain(t[0], t[1], t[2]); }, in);
+  const Plan plan(graph);
+  const Tensor expected = graph.run(in)[0];
+  std::atomic<int> wrong{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] {
+        for (int i = 0; i < 200; ++i) wrong += !sameBits(expected, plan.run(in)[0]);
+      });
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+struct Counting : DispatchMode {
+  void handle(const OperatorHandle& op, Stack* stack) override {
+    ++calls;
+    op.callBoxed(stack);
+  }
+  int calls = 0;
+};
+
+TEST(Plan, ModesSeeEachNode) {
+  const std::vector<Tensor> in = {randn({16}), randn({16}), randn({16})};
+  const Plan plan(trace([](const auto& t) { return chain(t[0], t[1], t[2]); }, in));
+  runs(plan, in);
+  Counting mode;
+  {
+    const DispatchModeGuard on(mode);
+    plan.run(in);
+  }
+  EXPECT_EQ(mode.calls, 4);
+}
+
+}  // namespace
+}  // namespace shunt::compiled
