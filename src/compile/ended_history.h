@@ -1,5 +1,4 @@
-// Autograd in a compiled graph: nodes record no gradients where nobody can ask for them later. For the thread that
-// records.
+// Results of a compiled function whose graph is freed when it returns. For the thread that records, or runs.
 #pragma once
 
 #include <shunt/trace/graph.h>

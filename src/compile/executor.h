@@ -23,7 +23,4 @@ class Executor {
   virtual std::string describe() const = 0;
 };
 
-/// Keeps a copy of the graph, whose constants are the same tensors.
-std::unique_ptr<Executor> makeExecutor(const Graph& graph);
-
 }  // namespace shunt::compiled

@@ -190,6 +190,4 @@ Plan::Counts Plan::counts() const {
   return out;
 }
 
-std::unique_ptr<Executor> makeExecutor(const Graph& graph) { return std::make_unique<Plan>(graph); }
-
 }  // namespace shunt::compiled

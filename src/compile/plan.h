@@ -25,6 +25,7 @@ struct PlanOptions {
 
 class SHUNT_API Plan : public Executor {
  public:
+  /// Keeps a copy of the graph, whose constants are the same tensors.
   explicit Plan(const Graph& graph, const PlanOptions& options = {});
   ~Plan() override;
 
