@@ -115,9 +115,8 @@ std::string difference(const State& graph, const State& function, const std::vec
 }  // namespace
 
 std::vector<Tensor> runChecked(const std::string& name, const Variant& variant,
-                               const detail::CompileArguments& arguments,
-                               const std::function<std::vector<Tensor>()>& function) {
-  std::vector<Tensor> given = arguments.tensors;
+                               const detail::CompileArguments& arguments, FunctionRef<std::vector<Tensor>()> function) {
+  std::vector<Tensor> given(arguments.tensors.begin(), arguments.tensors.end());
   given.insert(given.end(), variant.captured.begin(), variant.captured.end());
   const std::vector<KeptWithGrad> kept = keep(given);
   const auto random = default_generator()->position();

@@ -144,7 +144,7 @@ void CompiledFunction::State::noteFailure(const char* why) {
 
 const CompiledFunction::Variant* CompiledFunction::record(
     const CompileArguments& arguments,
-    const std::function<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)>& record) {
+    FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record) {
   State& s = *state_;
   struct Done {
     State& s;
@@ -169,7 +169,7 @@ const CompiledFunction::Variant* CompiledFunction::record(
 }
 
 std::vector<Tensor> CompiledFunction::run(const Variant& variant, const CompileArguments& arguments,
-                                          const std::function<std::vector<Tensor>()>& function) {
+                                          FunctionRef<std::vector<Tensor>()> function) {
   if (switches().check) [[unlikely]]
     return compiled::runChecked(state_->options.name, variant, arguments, function);
   return variant.run(arguments);

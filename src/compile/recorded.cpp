@@ -23,7 +23,7 @@ bool detail::CompiledFunction::Variant::isCurrent() const {
 std::vector<Tensor> detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
   std::vector<Tensor> outputs;
   if (takes_all) {
-    outputs = executor->run(arguments.tensors);
+    outputs = executor->run({arguments.tensors.data(), arguments.tensors.size()});
   } else {
     std::vector<Tensor> defined;
     for (const Tensor& t : arguments.tensors)
@@ -71,7 +71,7 @@ bool speaksOfOffsets(const Graph& graph) {
 }  // namespace
 
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
-                                       const RecordFn& record) {
+                                       RecordFn record) {
   auto variant = std::make_unique<Variant>();
   variant->checked = detail::table_changes.load(std::memory_order_acquire);
   detail::TraceCall trace({.fake = true});

@@ -6,7 +6,6 @@
 #include "src/compile/guard.h"
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,12 +36,12 @@ class detail::CompiledFunction::Variant {
 namespace compiled {
 
 using Variant = detail::CompiledFunction::Variant;
-using RecordFn = std::function<std::shared_ptr<void>(detail::TraceCall&, const std::vector<Tensor>&)>;
+using RecordFn = FunctionRef<std::shared_ptr<void>(detail::TraceCall&, const std::vector<Tensor>&)>;
 
 /// Records the function on fake tensors: nothing is computed, and no tensor is written. Throws what the function throws
 /// then, and Error for what can't be a variant, saying why.
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
-                                       const RecordFn& record);
+                                       RecordFn record);
 
 }  // namespace compiled
 }  // namespace shunt

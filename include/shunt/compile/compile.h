@@ -29,12 +29,13 @@
 // SHUNT_COMPILE_CHECK=1 runs both and throws where they differ; SHUNT_COMPILE=0 calls the function.
 #pragma once
 
+#include <shunt/core/function_ref.h>
+#include <shunt/core/inline_vector.h>
 #include <shunt/trace/trace.h>
 
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -68,7 +69,7 @@ namespace detail {
 
 /// What a call can be told by, besides its tensors.
 struct CompileArguments {
-  std::vector<Tensor> tensors;
+  InlineVector<Tensor, 8> tensors;
   std::span<const uint64_t> numbers;
   const std::type_info* types;
 };
@@ -91,10 +92,10 @@ class SHUNT_API CompiledFunction {
   /// After kRecord: `record` runs the function on wrappers and returns a template of its result. Null where it can't be
   /// a variant.
   const Variant* record(const CompileArguments& arguments,
-                        const std::function<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)>& record);
+                        FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record);
   /// The outputs. `function` calls the function itself and returns its tensors: for SHUNT_COMPILE_CHECK.
   std::vector<Tensor> run(const Variant& variant, const CompileArguments& arguments,
-                          const std::function<std::vector<Tensor>()>& function);
+                          FunctionRef<std::vector<Tensor>()> function);
   /// What record() had returned.
   static const void* result(const Variant& variant);
 
@@ -202,7 +203,7 @@ class Compiled {
     return all;
   }
   template <class T>
-  static void collect(const T& value, std::vector<Tensor>& out) {
+  static void collect(const T& value, InlineVector<Tensor, 8>& out) {
     if constexpr (std::is_same_v<T, Tensor>) {
       out.push_back(value);  // undefined ones, too
     } else if constexpr (detail::TensorsIn<T>::kAny) {
