@@ -45,6 +45,7 @@ class SHUNT_API Plan : public Executor {
     int slot;
     uint64_t version;
   };
+  bool tablesStand() const;
   void relyOn(const Operator& op, DispatchKeySet keys);
   void checkInputs(std::span<const Tensor> inputs) const;
   std::vector<Tensor> runProgram(const Program& program, std::span<const Tensor> inputs, bool fuse) const;
@@ -56,11 +57,11 @@ class SHUNT_API Plan : public Executor {
   std::vector<Tensor> constants_;
   std::vector<ReliedOn> relied_on_;  // constant
   Program single_;                   // without regions
+  mutable std::atomic<uint64_t> checked_at_{~uint64_t{0}};  // table_changes when the tables were compared
   mutable std::mutex recording_;     // held by the run that records
   mutable std::vector<PointwiseNode> recorded_;  // what fused_owner_ was made of
   mutable std::unique_ptr<const Program> fused_owner_;
   mutable std::atomic<const Program*> fused_{nullptr};  // fused_owner_ (release, acquire)
-  mutable FramePool frames_;
 };
 
 }  // namespace shunt::compiled

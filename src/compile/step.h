@@ -34,14 +34,13 @@ struct Step {
     bool is_list = false;
     std::vector<int> slots;  // -1: not kept
   };
-  explicit Step(const Graph::Node& made_of) : node(&made_of), op(made_of.op), modes(made_of.modes) {}
+  explicit Step(const Graph::Node& made_of) : node(&made_of), op(made_of.op) {}
 
   const Graph::Node* node;
   OperatorHandle op;
   std::vector<Operand> operands;
   std::vector<Result> results;
-  Graph::Modes modes;  // with Autograd off where it is passed by
-  bool sets_modes = true;  // the step before it, wherever it stands in the program, has others
+  const Graph::Modes* modes = nullptr;  // the program's; with Autograd off where it is passed by
   PassedBy passed_by;
 };
 

@@ -2,6 +2,7 @@
 // the order of Note [Thunks and the world] (publication.h).
 #include "src/dispatch/publication.h"
 
+#include "src/dispatch/changes.h"
 #include "src/dispatch/dispatcher_impl.h"
 
 #include <algorithm>
@@ -97,6 +98,7 @@ void Dispatcher::Impl::apply(Change& change) {
   for (const StaleThunk& s : change.stale) forgetDependant(*s.thunk);
   world::publishChange(Publication{change, reclaimer});
   published += count;
+  detail::table_changes.fetch_add(1, std::memory_order_release);
 }
 
 void Dispatcher::Impl::publish(OperatorEntry& entry) {
