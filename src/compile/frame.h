@@ -28,6 +28,8 @@ class Frame {
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
+  const Tensor none;  // undefined
+
   Tensor& slot(size_t i) { return count_ <= kFew ? few()[i] : many_[i]; }
   const Tensor& at(Source s) const {
     if (s.kind == Source::Kind::kSlot) return const_cast<Frame*>(this)->slot(s.index);

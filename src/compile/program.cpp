@@ -1,5 +1,6 @@
 #include "src/compile/program.h"
 
+#include "src/compile/aliases.h"
 #include "src/compile/loop_builder.h"
 
 #include <algorithm>
@@ -97,6 +98,9 @@ class Builder {
     const auto& wanted = node.op.schema().arguments();
     for (size_t i = 0; i < node.arguments.size(); ++i)
       step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
+    for (size_t i = 0; i < step.operands.size(); ++i)
+      if (step.operands[i].kind == Operand::Kind::kLiteral) fitLiteral(node.op, i, step.operands[i].literal);
+    if (isOfDictionary(node)) step.direct = directCallOf(node.op);
     markLast(node, position, step);
     for (const Graph::Output& o : node.outputs) {
       Step::Result r{o.is_list, {}};

@@ -104,7 +104,18 @@ PassedBy autogradOf(const Graph::Node& node) {
   return {slot, state.entry(slot).version};
 }
 
+void fitLiteral(const OperatorHandle& op, size_t argument, IValue& literal) {
+  const SchemaRecord& definition = definitionOf(op);
+  if (!definition.argument_tags[argument].has(literal.tag())) boxed::mend(definition, literal, argument);
+}
+
 void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes, elementwise::RecordedLoop* recorded) {
+  if (recorded == nullptr && step.direct != nullptr && detail::awaited_call == nullptr) [[likely]] {
+    const detail::CallFrame call(step.op.op());
+    const OpState& state = call.state(step.op.op());
+    if (step.passed_by.stands(state)) [[likely]]
+      return step.direct(step, frame, state);
+  }
   pushArguments(step, frame);
   Stack* stack = &frame.stack();
   if (detail::awaited_call != nullptr || detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] {

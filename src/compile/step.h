@@ -2,7 +2,7 @@
 // below Autograd. Constant once made; any thread may call it with a frame of its own.
 #pragma once
 
-#include "src/compile/frame.h"
+#include "src/compile/direct_call.h"
 #include "src/trace/modes.h"
 
 #include <shunt/elementwise/recorded_loop.h>
@@ -42,11 +42,15 @@ struct Step {
   std::vector<Result> results;
   const Graph::Modes* modes = nullptr;  // the program's; with Autograd off where it is passed by
   PassedBy passed_by;
+  DirectCall direct = nullptr;
 };
 
 /// What the operator's table has for Autograd, where a kernel of the library's own may be left out for tensors like the
 /// node's: a generated wrapper, or what only says that there is no formula.
 PassedBy autogradOf(const Graph::Node& node);
+
+/// Makes a literal one of its argument's type.
+void fitLiteral(const OperatorHandle& op, size_t argument, IValue& literal);
 
 /// Calls the operator on the frame's tensors and keeps its results. `recorded`: filled in, unless it is null.
 void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes,
