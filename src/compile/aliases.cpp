@@ -43,10 +43,15 @@ void Aliases::join(const Graph::Node& node) {
     if (first == nullptr) first = v;
     group_[find(static_cast<size_t>(v->id))] = find(static_cast<size_t>(first->id));
   };
-  for (const Graph::Argument& a : node.arguments)
-    for (const Graph::Value* v : a.values) add(v);
-  for (const Graph::Output& o : node.outputs)
-    for (const Graph::Value* v : o.values) add(v);
+  // What the dictionary's schemas don't mark is new, or only read.
+  const FunctionSchema& schema = node.op.schema();
+  const bool all = drawsRandomNumbers(node.op) || !isOfDictionary(node);
+  for (size_t i = 0; i < node.arguments.size(); ++i)
+    if (all || schema.arguments()[i].hasAlias())
+      for (const Graph::Value* v : node.arguments[i].values) add(v);
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (all || schema.returns()[i].hasAlias())
+      for (const Graph::Value* v : node.outputs[i].values) add(v);
 }
 
 }  // namespace shunt::compiled

@@ -27,7 +27,9 @@ void BlockLoop::run(std::byte* const* given) const {
   std::copy_n(given, operands.size(), bases);
   for (size_t i = 0; i < numbers.size(); ++i)
     bases[operands.size() + i] = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(numbers[i].bytes));
-  if (rows == 1)
+  if (rows * columns <= kDefaultGrain)
+    rows == 1 ? runColumns(bases, 0, columns) : runRows(bases, 0, rows);
+  else if (rows == 1)
     parallelFor(0, columns, kDefaultGrain, [&](int64_t first, int64_t last) { runColumns(bases, first, last); });
   else
     parallelFor(0, rows, std::max<int64_t>(1, kDefaultGrain / std::max<int64_t>(columns, 1)),

@@ -1,9 +1,9 @@
-// Frame: the tensors of one run of a plan. FramePool: where runs take their frames from, so that they needn't allocate.
+// Frame: the tensors of one run of a plan. A local value of the run, on its thread.
 #pragma once
 
-#include <shunt/core/ivalue.h>
+#include <shunt/core/call_stack.h>
 
-#include <atomic>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,43 +16,39 @@ struct Source {
   uint32_t index = 0;
 };
 
-struct Frame {
-  std::vector<Tensor> slots;
-  Stack stack;  // of the step that runs
-  std::span<const Tensor> inputs;
-  std::span<const Tensor> constants;
+class Frame {
+ public:
+  Frame(size_t slots, std::span<const Tensor> given, std::span<const Tensor> kept)
+      : inputs(given), constants(kept), many_(slots > kFew ? slots : 0), count_(slots), call_stack_(kRoom) {
+    if (slots <= kFew) std::uninitialized_value_construct_n(few(), slots);
+  }
+  ~Frame() {
+    if (count_ <= kFew) std::destroy_n(few(), count_);
+  }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
 
+  const Tensor none;  // undefined
+
+  Tensor& slot(size_t i) { return count_ <= kFew ? few()[i] : many_[i]; }
   const Tensor& at(Source s) const {
-    if (s.kind == Source::Kind::kSlot) return slots[s.index];
+    if (s.kind == Source::Kind::kSlot) return const_cast<Frame*>(this)->slot(s.index);
     return s.kind == Source::Kind::kInput ? inputs[s.index] : constants[s.index];
   }
-};
-
-/// Any thread. One frame is kept: threads that run one plan at the same time take memory for theirs.
-class FramePool {
- public:
-  FramePool() = default;
-  ~FramePool() { delete spare_.load(); }
-  FramePool(const FramePool&) = delete;
-  FramePool& operator=(const FramePool&) = delete;
-
-  /// A frame with so many empty slots; emptied and given back at the end, whatever ends the run.
-  class Lease {
-   public:
-    Lease(FramePool& pool, size_t slots);
-    ~Lease();
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    Frame& operator*() const { return *frame_; }
-    Frame* operator->() const { return frame_; }
-
-   private:
-    FramePool& pool_;
-    Frame* frame_;
-  };
+  /// Of the step that runs.
+  Stack& stack() const { return *call_stack_; }
 
  private:
-  std::atomic<Frame*> spare_{nullptr};  // owned; taken and left by exchange (acquire, release)
+  static constexpr size_t kFew = 64;   // that need no memory of their own
+  static constexpr size_t kRoom = 16;  // values
+
+  Tensor* few() { return reinterpret_cast<Tensor*>(memory_); }
+
+  std::span<const Tensor> inputs, constants;
+  alignas(Tensor) std::byte memory_[kFew * sizeof(Tensor)];
+  std::vector<Tensor> many_;
+  size_t count_;
+  boxing::CallStack call_stack_;
 };
 
 }  // namespace shunt::compiled

@@ -99,8 +99,12 @@ class Analysis {
 
   void markSeenBy(const Graph::Node& node) {
     if (node.is("trace::grad")) return;
-    if (!isOfDictionary(node) && (mayRecord(node) || !node.is("trace::accumulate_grad_")))
-      forArguments(node, [&](size_t group) { seen_[group] = true; });
+    // Of these two the last argument becomes a grad; with its graph only where that is recorded.
+    const bool sets = node.is("trace::set_grad_"), adds = node.is("trace::accumulate_grad_");
+    if ((sets || (adds && mayRecord(node))) && !node.arguments.back().values.empty())
+      if (const Graph::Value* grad = node.arguments.back().values[0]) seen_[groups_.of(grad)] = true;
+    if (sets || adds) return;
+    if (!isOfDictionary(node)) forArguments(node, [&](size_t group) { seen_[group] = true; });
     if (!mayRecord(node) || !node.op.schema().is_mutable()) return;
     forGiven(node, [&](size_t group) { seen_[group] = seen_[group] || groups_.holdsGiven(group); });
   }

@@ -2,6 +2,7 @@
 
 #include "src/compile/aliases.h"
 #include "src/compile/loop_builder.h"
+#include "src/dispatch/changes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -69,7 +70,7 @@ class Recorder {
     const std::vector<RecordedArgument> arguments = argumentsOf(step, frame);
     elementwise::RecordedLoop loop;
     callStep(step, frame, modes, &loop);
-    const Tensor& result = frame.slots[static_cast<size_t>(step.results[0].slots[0])];
+    const Tensor& result = frame.slot(static_cast<size_t>(step.results[0].slots[0]));
     std::optional<PointwiseNode> p = describe(*step.node, loop, arguments, result);
     if (p && givesSameBits(*p, arguments, result)) found.push_back(std::move(*p));
   }
@@ -117,6 +118,14 @@ void Plan::relyOn(const Operator& op, DispatchKeySet keys) {
 }
 
 bool Plan::holds() const {
+  const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
+  if (checked_at_.load(std::memory_order_relaxed) == changes) return true;
+  if (!tablesStand()) return false;
+  checked_at_.store(changes, std::memory_order_relaxed);
+  return true;
+}
+
+bool Plan::tablesStand() const {
   const Operator* at = nullptr;
   for (size_t i = 0; i < relied_on_.size();) {
     at = relied_on_[i].op;
@@ -144,28 +153,25 @@ void Plan::checkInputs(std::span<const Tensor> inputs) const {
 }
 
 std::vector<Tensor> Plan::runProgram(const Program& program, std::span<const Tensor> inputs, bool fuse) const {
-  const FramePool::Lease frame(frames_, program.slots);
-  frame->inputs = inputs;
-  frame->constants = constants_;
-  program.run(*frame, fuse, kCall);
-  return program.resultsOf(*frame);
+  Frame frame(program.slots, inputs, constants_);
+  program.run(frame, fuse, kCall);
+  return program.resultsOf(frame);
 }
 
 std::vector<Tensor> Plan::runAndRecord(std::span<const Tensor> inputs) const {
-  const FramePool::Lease frame(frames_, single_.slots);
-  frame->inputs = inputs;
-  frame->constants = constants_;
+  Frame frame(single_.slots, inputs, constants_);
   Recorder recorder;
-  single_.run(*frame, false, recorder);
+  single_.run(frame, false, recorder);
   recorded_ = std::move(recorder.found);
   fused_owner_ = std::make_unique<const Program>(makeProgram(graph_, history_, orderOf(graph_, recorded_)));
   fused_.store(fused_owner_.get(), std::memory_order_release);
-  return single_.resultsOf(*frame);
+  return single_.resultsOf(frame);
 }
 
 std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) const {
   checkInputs(inputs);
-  if (!holds()) return graph_.run({inputs.begin(), inputs.end()});
+  if (!holds()) [[unlikely]]
+    return graph_.run({inputs.begin(), inputs.end()});
   // Keys that the thread has on see every operator: dispatch modes, and what trace() or vmap are made of.
   const bool plain = (detail::tls_state.included & ~detail::kDefaultIncluded) == 0;
   if (const Program* fused = fused_.load(std::memory_order_acquire); fused != nullptr)

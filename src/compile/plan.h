@@ -25,7 +25,6 @@ struct PlanOptions {
 
 class SHUNT_API Plan : public Executor {
  public:
-  /// Keeps a copy of the graph, whose constants are the same tensors.
   explicit Plan(const Graph& graph, const PlanOptions& options = {});
   ~Plan() override;
 
@@ -46,6 +45,7 @@ class SHUNT_API Plan : public Executor {
     int slot;
     uint64_t version;
   };
+  bool tablesStand() const;
   void relyOn(const Operator& op, DispatchKeySet keys);
   void checkInputs(std::span<const Tensor> inputs) const;
   std::vector<Tensor> runProgram(const Program& program, std::span<const Tensor> inputs, bool fuse) const;
@@ -55,13 +55,13 @@ class SHUNT_API Plan : public Executor {
   Graph graph_;
   History history_;
   std::vector<Tensor> constants_;
-  std::vector<ReliedOn> relied_on_;              // constant
-  Program single_;                               // without regions
-  mutable std::mutex recording_;                 // held by the run that records
+  std::vector<ReliedOn> relied_on_;  // constant
+  Program single_;                   // without regions
+  mutable std::atomic<uint64_t> checked_at_{~uint64_t{0}};  // table_changes when the tables were compared
+  mutable std::mutex recording_;     // held by the run that records
   mutable std::vector<PointwiseNode> recorded_;  // what fused_owner_ was made of
   mutable std::unique_ptr<const Program> fused_owner_;
   mutable std::atomic<const Program*> fused_{nullptr};  // fused_owner_ (release, acquire)
-  mutable FramePool frames_;
 };
 
 }  // namespace shunt::compiled

@@ -1,5 +1,6 @@
 #include "src/compile/program.h"
 
+#include "src/compile/aliases.h"
 #include "src/compile/loop_builder.h"
 
 #include <algorithm>
@@ -92,10 +93,14 @@ class Builder {
     }
   }
 
-  Step stepOf(const Graph::Node& node, size_t position) const {
+  Step stepOf(const Graph::Node& node, size_t position) {
     Step step(node);
     const auto& wanted = node.op.schema().arguments();
-    for (size_t i = 0; i < node.arguments.size(); ++i) step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
+    for (size_t i = 0; i < node.arguments.size(); ++i)
+      step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
+    for (size_t i = 0; i < step.operands.size(); ++i)
+      if (step.operands[i].kind == Operand::Kind::kLiteral) fitLiteral(node.op, i, step.operands[i].literal);
+    if (isOfDictionary(node)) step.direct = directCallOf(node.op);
     markLast(node, position, step);
     for (const Graph::Output& o : node.outputs) {
       Step::Result r{o.is_list, {}};
@@ -108,11 +113,14 @@ class Builder {
   }
 
   // A view that leaves the graph keeps what Autograd's wrapper notes about it.
-  void passAutogradBy(const Graph::Node& node, Step& step) const {
-    if (history_.recorded.contains(&node) || (node.op.schema().hasAnyAliasInfo() && history_.leaving.contains(&node)))
-      return;
-    step.passed_by = autogradOf(node);
-    if (step.passed_by.slot >= 0) step.modes.excluded |= kAutogradKeys.functionalities().raw();
+  void passAutogradBy(const Graph::Node& node, Step& step) {
+    Graph::Modes modes = node.modes;
+    const bool view_leaves = node.op.schema().hasAnyAliasInfo() && history_.leaving.contains(&node);
+    if (!history_.recorded.contains(&node) && !view_leaves) step.passed_by = autogradOf(node);
+    if (step.passed_by.slot >= 0) modes.excluded |= kAutogradKeys.functionalities().raw();
+    const auto known = std::ranges::find_if(out_.modes, [&](const auto& m) { return *m == modes; });
+    step.modes = known != out_.modes.end() ? known->get()
+                                           : out_.modes.emplace_back(std::make_unique<Graph::Modes>(modes)).get();
   }
 
   void addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position);
@@ -181,12 +189,12 @@ bool Region::run(Frame& frame) const {
   size_t n = 0;
   for (const Input& in : inputs) operands[n++] = frame.at(in.source).unsafeGetTensorImpl()->data();
   for (const Output& out : outputs) {
-    Tensor& t = frame.slots[out.slot];
+    Tensor& t = frame.slot(out.slot);
     t = Tensor(detail::makeCpuTensor(sizes, {}, out.dtype));
     operands[n++] = t.unsafeGetTensorImpl()->data();
   }
   loop.run(operands);
-  for (const uint32_t slot : last) frame.slots[slot].reset();
+  for (const uint32_t slot : last) frame.slot(slot).reset();
   return true;
 }
 

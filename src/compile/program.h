@@ -7,6 +7,8 @@
 #include "src/compile/regions.h"
 #include "src/compile/step.h"
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,7 @@ struct Region {
 };
 
 struct Program {
+  std::vector<std::unique_ptr<const Graph::Modes>> modes;  // each once
   std::vector<Step> steps;
   std::vector<Region> regions;
   std::vector<int> region_at;  // by step: the region that begins there, or -1
@@ -51,7 +54,7 @@ struct Program {
   /// `fuse`: whether regions run as loops. `on_step`: called instead of callStep, unless it is null.
   template <class F>
   void run(Frame& frame, bool fuse, F&& on_step) const {
-    trace_detail::ModesScope modes;
+    std::optional<trace_detail::ModesScope> modes;
     const Graph::Modes* on = nullptr;
     for (size_t i = 0; i < steps.size(); ++i) {
       if (fuse && region_at[i] >= 0) {
@@ -62,9 +65,10 @@ struct Program {
         }
       }
       const Step& step = steps[i];
-      if (on == nullptr || (on != &step.modes && !(*on == step.modes))) modes.set(step.modes);
-      on = &step.modes;
-      on_step(step, frame, modes);
+      if (!modes) modes.emplace();
+      if (step.modes != on) modes->set(*step.modes);
+      on = step.modes;
+      on_step(step, frame, *modes);
     }
   }
   std::vector<Tensor> resultsOf(const Frame& frame) const;

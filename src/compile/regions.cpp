@@ -12,8 +12,10 @@ namespace {
 struct Open {
   std::vector<const PointwiseNode*> nodes;
   std::vector<const Graph::Value*> results;
-  size_t places = 0;    // an upper bound
+  size_t places = 0;    // numbers, results, and inputs, each as often as it lies otherwise
   int64_t columns = 0;  // as in PointwiseNode
+
+  std::vector<std::pair<const Graph::Value*, Fit>> inputs;
 
   bool gives(const Graph::Value* v) const { return std::ranges::find(results, v) != results.end(); }
 };
@@ -56,9 +58,17 @@ class Ordering {
     out_.push_back({{}, &node});
   }
 
+  static bool isNew(const Open& region, const PointwiseNode::Input& in) {
+    return in.value == nullptr ||
+           (!region.gives(in.value) && std::ranges::find(region.inputs, std::pair(in.value, in.fit)) == region.inputs.end());
+  }
+  static size_t newPlaces(const Open& region, const PointwiseNode& p) {
+    return 1 + static_cast<size_t>(std::ranges::count_if(p.inputs, [&](const auto& in) { return isNew(region, in); }));
+  }
+
   static bool takes(const Open& region, const PointwiseNode& p) {
     const PointwiseNode& first = *region.nodes.front();
-    if (first.sizes != p.sizes || region.places + 1 + p.inputs.size() > BlockLoop::kMaxPlaces) return false;
+    if (first.sizes != p.sizes || region.places + newPlaces(region, p) > BlockLoop::kMaxPlaces) return false;
     if (region.columns != 0 && p.columns != 0 && region.columns != p.columns) return false;
     // What it gives can be read in the region as it is computed only.
     return std::ranges::all_of(p.inputs, [&](const PointwiseNode::Input& in) {
@@ -74,9 +84,11 @@ class Ordering {
     const auto before = std::count_if(open_.begin(), open_.begin() + static_cast<ptrdiff_t>(first), ends);
     closeIf(ends);
     Open& region = home != nullptr ? open_[first - static_cast<size_t>(before)] : open_.emplace_back();
+    region.places += newPlaces(region, p);
+    for (const PointwiseNode::Input& in : p.inputs)
+      if (in.value != nullptr && isNew(region, in)) region.inputs.emplace_back(in.value, in.fit);
     region.nodes.push_back(&p);
     region.results.push_back(p.node->result());
-    region.places += 1 + p.inputs.size();
     if (p.columns != 0) region.columns = p.columns;
   }
 

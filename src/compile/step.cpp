@@ -12,7 +12,7 @@ namespace {
 
 Tensor take(const Operand& o, Frame& frame) {
   if (o.kind == Operand::Kind::kUndefined) return Tensor();
-  if (o.last) return std::move(frame.slots[o.source.index]);
+  if (o.last) return std::move(frame.slot(o.source.index));
   return frame.at(o.source);
 }
 
@@ -30,7 +30,7 @@ IValue listOf(const Operand& o, Frame& frame) {
 }
 
 void pushArguments(const Step& step, Frame& frame) {
-  Stack& stack = frame.stack;
+  Stack& stack = frame.stack();
   stack.clear();
   for (const Operand& o : step.operands) {
     if (o.kind == Operand::Kind::kLiteral)
@@ -45,14 +45,15 @@ void pushArguments(const Step& step, Frame& frame) {
 }
 
 void keepResults(const Step& step, Frame& frame) {
-  if (step.results.empty()) return frame.stack.clear();
-  SHUNT_CHECK(frame.stack.size() == step.results.size(), "Graph: operator ", step.node->name(), " returned ",
-              frame.stack.size(), " values, and its node has ", step.results.size());
+  Stack& stack = frame.stack();
+  if (step.results.empty()) return stack.clear();
+  SHUNT_CHECK(stack.size() == step.results.size(), "Graph: operator ", step.node->name(), " returned ",
+              stack.size(), " values, and its node has ", step.results.size());
   for (size_t i = 0; i < step.results.size(); ++i) {
     const Step::Result& r = step.results[i];
-    IValue& v = frame.stack[i];
+    IValue& v = stack[i];
     if (!r.is_list) {
-      if (r.slots[0] >= 0 && v.isTensor()) frame.slots[static_cast<size_t>(r.slots[0])] = std::move(v.toTensor());
+      if (r.slots[0] >= 0 && v.isTensor()) frame.slot(static_cast<size_t>(r.slots[0])) = std::move(v.toTensor());
       continue;
     }
     const std::vector<Tensor>& list = v.toTensorVector();
@@ -60,9 +61,9 @@ void keepResults(const Step& step, Frame& frame) {
                 list.size(), " tensors, and one of ", r.slots.size(),
                 " was recorded; trace the function for these inputs");
     for (size_t j = 0; j < list.size(); ++j)
-      if (r.slots[j] >= 0) frame.slots[static_cast<size_t>(r.slots[j])] = list[j];
+      if (r.slots[j] >= 0) frame.slot(static_cast<size_t>(r.slots[j])) = list[j];
   }
-  frame.stack.clear();
+  stack.clear();
 }
 
 /// Whether the code lies in the library itself.
@@ -103,9 +104,20 @@ PassedBy autogradOf(const Graph::Node& node) {
   return {slot, state.entry(slot).version};
 }
 
+void fitLiteral(const OperatorHandle& op, size_t argument, IValue& literal) {
+  const SchemaRecord& definition = definitionOf(op);
+  if (!definition.argument_tags[argument].has(literal.tag())) boxed::mend(definition, literal, argument);
+}
+
 void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes, elementwise::RecordedLoop* recorded) {
+  if (recorded == nullptr && step.direct != nullptr && detail::awaited_call == nullptr) [[likely]] {
+    const detail::CallFrame call(step.op.op());
+    const OpState& state = call.state(step.op.op());
+    if (step.passed_by.stands(state)) [[likely]]
+      return step.direct(step, frame, state);
+  }
   pushArguments(step, frame);
-  Stack* stack = &frame.stack;
+  Stack* stack = &frame.stack();
   if (detail::awaited_call != nullptr || detail::trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] {
     step.op.callBoxed(stack);
     return keepResults(step, frame);
@@ -125,7 +137,7 @@ void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes, e
       if (recorded != nullptr) recording.emplace(*recorded);
       entry.boxed(entry.functor, step.op, ks, stack);
     }
-    if (with_all) modes.set(step.modes);
+    if (with_all) modes.set(*step.modes);
   }
   keepResults(step, frame);
 }

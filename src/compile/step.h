@@ -2,7 +2,7 @@
 // below Autograd. Constant once made; any thread may call it with a frame of its own.
 #pragma once
 
-#include "src/compile/frame.h"
+#include "src/compile/direct_call.h"
 #include "src/trace/modes.h"
 
 #include <shunt/elementwise/recorded_loop.h>
@@ -34,20 +34,23 @@ struct Step {
     bool is_list = false;
     std::vector<int> slots;  // -1: not kept
   };
-  explicit Step(const Graph::Node& made_of) : node(&made_of), op(made_of.op), modes(made_of.modes) {}
+  explicit Step(const Graph::Node& made_of) : node(&made_of), op(made_of.op) {}
 
   const Graph::Node* node;
   OperatorHandle op;
   std::vector<Operand> operands;
   std::vector<Result> results;
-  Graph::Modes modes;      // with Autograd off where it is passed by
-  bool sets_modes = true;  // the step before it, wherever it stands in the program, has others
+  const Graph::Modes* modes = nullptr;  // the program's; with Autograd off where it is passed by
   PassedBy passed_by;
+  DirectCall direct = nullptr;
 };
 
 /// What the operator's table has for Autograd, where a kernel of the library's own may be left out for tensors like the
 /// node's: a generated wrapper, or what only says that there is no formula.
 PassedBy autogradOf(const Graph::Node& node);
+
+/// Makes a literal one of its argument's type.
+void fitLiteral(const OperatorHandle& op, size_t argument, IValue& literal);
 
 /// Calls the operator on the frame's tensors and keeps its results. `recorded`: filled in, unless it is null.
 void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes,
