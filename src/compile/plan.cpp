@@ -2,6 +2,7 @@
 
 #include "src/compile/aliases.h"
 #include "src/compile/loop_builder.h"
+#include "src/compile/same_views.h"
 #include "src/dispatch/changes.h"
 
 #include <algorithm>
@@ -23,7 +24,10 @@ Graph simplified(const Graph& graph, const PlanOptions& options) {
   const auto hasHistory = [](const Graph::Value* v) { return v != nullptr && v->spec.requires_grad; };
   const bool seen = options.history_of_outputs && std::ranges::any_of(out.outputs(), hasHistory);
   out.eliminate_dead_code();
-  if (!seen) out.common_subexpressions();
+  if (!seen) {
+    out.common_subexpressions();
+    dropSameViews(out);
+  }
   return out;
 }
 

@@ -158,6 +158,31 @@ TEST(Compile, TrainingStepsGiveTheSameWeights) {
   EXPECT_GE(fast.counts().hits, 17u) << fast.explain();
 }
 
+int64_t count(const std::string& text, const std::string& part) {
+  int64_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+TEST(Compile, ViewsOfViewsThatShowTheSameAreLeftOut) {
+  const Tensor w = numbers({3, 4});
+  const auto f = [&](const Tensor& x) {
+    const Tensor same = w.t().t(), back = same.t();
+    w.add_(1);
+    return std::tuple{x.mm(same), x.mm(back.t()), same.t().t().unsqueeze(0).squeeze(0)};
+  };
+  auto fast = compile(f);
+  for (int i = 0; i < kCalls; ++i) {
+    const auto got = fast(ones({2, 3}));
+    EXPECT_TRUE(same(std::get<0>(got), ones({2, 3}).mm(w)));
+    EXPECT_TRUE(same(std::get<1>(got), std::get<0>(got)));
+    EXPECT_FALSE(std::get<2>(got).is_same(w)) << "a result is a tensor of its own";
+    EXPECT_TRUE(std::get<2>(got).is_alias_of(w));
+  }
+  EXPECT_EQ(count(fast.graph()->print(), "aten::t("), 6);
+  EXPECT_EQ(count(fast.plan(), "aten::t("), 0) << fast.plan();
+}
+
 TEST(Compile, GradsThatAreAccumulated) {
   Net plain, other;
   const auto step = [](const Net& net, const Tensor& x, const Tensor& y) { net.loss(x, y).backward(); };
