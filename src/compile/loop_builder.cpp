@@ -13,6 +13,8 @@ LoopBuilder::LoopBuilder(const Nodes& nodes, BlockLoop& loop) : nodes_(nodes), l
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const PointwiseNode::Input& in : nodes[i]->inputs)
       if (in.value != nullptr) last_[in.value] = i;
+  for (size_t i = 0; i < nodes.size(); ++i)  // written in place, by the last one
+    if (nodes[i]->written) last_[nodes[i]->result] = std::max(last_[nodes[i]->result], i);
 }
 
 void LoopBuilder::addOperand(const Graph::Value* v, Fit fit, ScalarType dtype) {
@@ -56,8 +58,9 @@ void LoopBuilder::addInstruction(const PointwiseNode& p, size_t position, size_t
       if (in.value != nullptr && last_.at(in.value) == position && same == of_its_size) freeBuffer(in.value);
     }
   };
-  freeLast(true);
-  made.out = placeOfResult(p.node->result());
+  if (!p.written) freeLast(true);
+  made.out = placeOfResult(p.result);
+  if (p.written) freeLast(true);
   freeLast(false);
   loop_.instructions.push_back(made);
 }

@@ -53,6 +53,7 @@ class SHUNT_API Plan : public Executor {
   const Program& program() const;
 
   Graph graph_;
+  Aliases aliases_;
   History history_;
   std::vector<Tensor> constants_;
   std::vector<ReliedOn> relied_on_;  // constant
