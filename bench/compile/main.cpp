@@ -1,5 +1,5 @@
-// bench_compile: plans of traced functions against the functions themselves, eager, in one process, in turns. Prints the
-// medians and whether each bar holds; fails where one doesn't. An argument: only rows whose names hold it.
+// bench_compile: plans of traced functions against the functions themselves, eager, in one process, in turns. Prints
+// the medians and whether each bar holds; fails where one doesn't. An argument: only rows whose names hold it.
 #include "bench/bars/interleave.h"
 #include "bench/compile/rows.h"
 #include "bench/verdict.h"

@@ -32,7 +32,8 @@ void addChains(std::vector<CompileRow>& out) {
   for (const Size& s : kSizes) {
     Tensors w = {shunt::randn({s.n}), shunt::randn({s.n}), shunt::randn({s.n})};
     for (Tensor& t : w) t.requires_grad_();
-    out.push_back({std::string("the same, forward and backward ") + s.name, s.both,
+    out.push_back({std::string("the same, forward and backward ") + s.name,
+                   s.both,
                    [w](const Tensors& t) {
                      for (const Tensor& p : w) Tensor(p).mutable_grad() = Tensor();
                      chain(w).backward(t[0]);
@@ -43,21 +44,21 @@ void addChains(std::vector<CompileRow>& out) {
 }
 
 void addLayers(std::vector<CompileRow>& out) {
-  out.push_back({"gelu(x @ W + b), 32x64x128", 0.92,
+  out.push_back({"gelu(x @ W + b), 32x64x128",
+                 0.92,
                  [](const Tensors& t) { return Tensors{shunt::gelu(t[0].mm(t[1]) + t[2])}; },
                  {shunt::randn({32, 64}), shunt::randn({64, 128}), shunt::randn({128})}});
-  out.push_back({"gelu(linear(x, W, b)), 32x64x128", 0.80,
+  out.push_back({"gelu(linear(x, W, b)), 32x64x128",
+                 0.80,
                  [](const Tensors& t) { return Tensors{shunt::gelu(shunt::linear(t[0], t[1], t[2]))}; },
                  {shunt::randn({32, 64}), shunt::randn({128, 64}), shunt::randn({128})}});
-  out.push_back({"layer_norm(x + r) * g + b, [64,256]", 0.55,
-                 [](const Tensors& t) {
-                   return Tensors{shunt::layer_norm(t[0] + t[1], {256}) * t[2] + t[3]};
-                 },
+  out.push_back({"layer_norm(x + r) * g + b, [64,256]",
+                 0.55,
+                 [](const Tensors& t) { return Tensors{shunt::layer_norm(t[0] + t[1], {256}) * t[2] + t[3]}; },
                  {shunt::randn({64, 256}), shunt::randn({64, 256}), shunt::randn({256}), shunt::randn({256})}});
-  out.push_back({"softmax(q k^T / s + mask), 64x64", 0.90,
-                 [](const Tensors& t) {
-                   return Tensors{shunt::softmax(t[0].mm(t[1].t()) / 8.0 + t[2], -1)};
-                 },
+  out.push_back({"softmax(q k^T / s + mask), 64x64",
+                 0.90,
+                 [](const Tensors& t) { return Tensors{shunt::softmax(t[0].mm(t[1].t()) / 8.0 + t[2], -1)}; },
                  {shunt::randn({64, 64}), shunt::randn({64, 64}), shunt::randn({64, 64})}});
 }
 
@@ -66,7 +67,8 @@ void addDigits(std::vector<CompileRow>& out) {
   for (const auto& [batch, most] : kBars) {
     const auto net = std::make_shared<digits::Net>(7);
     const auto optimizer = std::make_shared<digits::SGD>(net->parameters(), 0.01);
-    out.push_back({"digits step, batch " + std::to_string(batch), most,
+    out.push_back({"digits step, batch " + std::to_string(batch),
+                   most,
                    [net, optimizer](const Tensors& t) {
                      optimizer->zero_grad();
                      const Tensor loss = shunt::cross_entropy_loss(net->forward(t[0]), t[1]);

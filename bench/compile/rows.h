@@ -1,5 +1,5 @@
-// What bench_compile measures: functions of tensors, to be run as they are and by a plan of their trace, and the bar that
-// the plan has to reach.
+// What bench_compile measures: functions of tensors, to be run as they are and by a plan of their trace, and the bar
+// that the plan has to reach.
 #pragma once
 
 #include <shunt/shunt.h>

@@ -18,7 +18,10 @@ const Graph::Value* writtenInPlace(const Graph::Node& node) {
 }
 
 Aliases::Aliases(const Graph& graph)
-    : group_(static_cast<size_t>(graph.idBound())), tensors_(group_.size()), written_(group_.size()), given_(group_.size()) {
+    : group_(static_cast<size_t>(graph.idBound())),
+      tensors_(group_.size()),
+      written_(group_.size()),
+      given_(group_.size()) {
   std::iota(group_.begin(), group_.end(), size_t{0});
   const auto nodes = graph.nodes();
   for (const auto* list : {&graph.inputs(), &graph.constants()})
@@ -31,7 +34,8 @@ Aliases::Aliases(const Graph& graph)
         tensors_[static_cast<size_t>(v->id)] = written != nullptr ? tensorOf(written) : v;
       }
   for (const auto* list : {&graph.inputs(), &graph.constants()})
-    for (const Graph::Value* v : *list) group_[find(static_cast<size_t>(v->id))] = find(static_cast<size_t>(v->storage));
+    for (const Graph::Value* v : *list)
+      group_[find(static_cast<size_t>(v->id))] = find(static_cast<size_t>(v->storage));
   for (const Graph::Node* node : nodes)
     if (mayAlias(*node)) join(*node);
   for (size_t id = 0; id < group_.size(); ++id) group_[id] = find(id);

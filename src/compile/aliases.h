@@ -31,9 +31,9 @@ class Aliases {
   size_t find(size_t id);
   void join(const Graph::Node& node);
 
-  std::vector<size_t> group_;         // by the value's id; the id of one of the group
+  std::vector<size_t> group_;                 // by the value's id; the id of one of the group
   std::vector<const Graph::Value*> tensors_;  // by the value's id
-  std::vector<bool> written_, given_;  // by group
+  std::vector<bool> written_, given_;         // by group
 };
 
 }  // namespace shunt::compiled

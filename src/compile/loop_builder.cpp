@@ -44,12 +44,17 @@ void LoopBuilder::addInstruction(const PointwiseNode& p, size_t position, size_t
   BlockLoop::Instruction made;
   made.run = p.run;
   made.num_inputs = static_cast<int>(p.inputs.size());
+  made.out_row = elementSize(p.dtype) * loop_.columns;
   made.scalars = static_cast<uint32_t>(loop_.scalars.size());
   loop_.scalars.insert(loop_.scalars.end(), p.scalars, p.scalars + elementwise::kMaxScalars);
   for (size_t k = 0; k < p.inputs.size(); ++k) {
     const PointwiseNode::Input& in = p.inputs[k];
     made.in[k] = in.value == nullptr ? static_cast<uint16_t>(number++) : places_.at({in.value, in.fit});
     if (in.value == nullptr || in.fit == Fit::kOne || in.fit == Fit::kColumn) made.repeated |= 1u << k;
+    if (in.value == nullptr) continue;
+    const int64_t size = elementSize(detail::signature::dtypeOf(in.signature));
+    made.by_rows = made.by_rows || in.fit == Fit::kRow || in.fit == Fit::kColumn;
+    made.in_row[k] = in.fit == Fit::kFull ? size * loop_.columns : in.fit == Fit::kColumn ? size : 0;
   }
   // An output may lie where an input of its element size lay, no other one: element i is read before it is written.
   const auto freeLast = [&](bool of_its_size) {

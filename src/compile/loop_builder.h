@@ -26,9 +26,7 @@ class LoopBuilder {
     bool operator==(const Key&) const = default;
   };
   struct Hash {
-    size_t operator()(const Key& k) const {
-      return std::hash<const void*>()(k.value) * 4 + static_cast<size_t>(k.fit);
-    }
+    size_t operator()(const Key& k) const { return std::hash<const void*>()(k.value) * 4 + static_cast<size_t>(k.fit); }
   };
   void addInstruction(const PointwiseNode& p, size_t position, size_t& number);
   void freeBuffer(const Graph::Value* v);

@@ -93,8 +93,8 @@ class Recorder {
     if (written != nullptr && !before.defined()) return;
     const Tensor& result =
         written != nullptr ? arguments[0].tensor : frame.slot(static_cast<size_t>(step.results[0].slots[0]));
-    std::optional<PointwiseNode> p = describe(*step.node, loop, arguments, result,
-                                              written != nullptr ? aliases_.tensorOf(written) : nullptr);
+    std::optional<PointwiseNode> p =
+        describe(*step.node, loop, arguments, result, written != nullptr ? aliases_.tensorOf(written) : nullptr);
     if (p && p->written && anySharesMemory(*p, arguments)) return;
     if (p && givesSameBits(*p, arguments, result, before)) found.push_back(std::move(*p));
   }
@@ -198,7 +198,8 @@ std::vector<Tensor> Plan::runAndRecord(std::span<const Tensor> inputs) const {
   Recorder recorder(aliases_);
   single_.run(frame, false, recorder);
   recorded_ = std::move(recorder.found);
-  fused_owner_ = std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_)));
+  fused_owner_ =
+      std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_)));
   fused_.store(fused_owner_.get(), std::memory_order_release);
   return single_.resultsOf(frame);
 }

@@ -96,8 +96,7 @@ class Builder {
   Step stepOf(const Graph::Node& node, size_t position) {
     Step step(node);
     const auto& wanted = node.op.schema().arguments();
-    for (size_t i = 0; i < node.arguments.size(); ++i)
-      step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
+    for (size_t i = 0; i < node.arguments.size(); ++i) step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
     for (size_t i = 0; i < step.operands.size(); ++i)
       if (step.operands[i].kind == Operand::Kind::kLiteral) fitLiteral(node.op, i, step.operands[i].literal);
     if (isOfDictionary(node)) step.direct = directCallOf(node.op);
@@ -115,12 +114,13 @@ class Builder {
   // A view that leaves the graph keeps what Autograd's wrapper notes about it.
   void passAutogradBy(const Graph::Node& node, Step& step) {
     Graph::Modes modes = node.modes;
-    const bool view_leaves = node.op.schema().hasAnyAliasInfo() && history_.leaving.contains(&node);
+    const bool view_leaves =
+        node.op.schema().hasAnyAliasInfo() && writtenInPlace(node) == nullptr && history_.leaving.contains(&node);
     if (!history_.recorded.contains(&node) && !view_leaves) step.passed_by = autogradOf(node);
     if (step.passed_by.slot >= 0) modes.excluded |= kAutogradKeys.functionalities().raw();
     const auto known = std::ranges::find_if(out_.modes, [&](const auto& m) { return *m == modes; });
-    step.modes = known != out_.modes.end() ? known->get()
-                                           : out_.modes.emplace_back(std::make_unique<Graph::Modes>(modes)).get();
+    step.modes =
+        known != out_.modes.end() ? known->get() : out_.modes.emplace_back(std::make_unique<Graph::Modes>(modes)).get();
   }
 
   void addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position);
@@ -148,16 +148,16 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
   const int64_t numel = region.loop.rows * region.loop.columns;
   std::unordered_map<const Graph::Value*, size_t> at;  // of operands that may be written
   const auto addInput = [&](const PointwiseNode::Input& in) {
-      if (in.value == nullptr || isMade(in.value) || loop.hasOperand(in.value, in.fit)) return;
-      if (in.fit == Fit::kFull) at[in.value] = region.inputs.size();
-      const Source source = sources_.at(in.value);
-      const ScalarType dtype = detail::signature::dtypeOf(in.signature);
-      loop.addOperand(in.value, in.fit, dtype);
-      region.inputs.push_back({source, in.signature, in.keys, in.sizes});
-      region.bytes += elementSize(dtype) * (in.fit == Fit::kFull ? numel : 1);
-      if (source.kind == Source::Kind::kSlot && last_.at(in.value) < end &&
-          std::ranges::find(region.last, source.index) == region.last.end())
-        region.last.push_back(source.index);
+    if (in.value == nullptr || isMade(in.value) || loop.hasOperand(in.value, in.fit)) return;
+    if (in.fit == Fit::kFull) at[in.value] = region.inputs.size();
+    const Source source = sources_.at(in.value);
+    const ScalarType dtype = detail::signature::dtypeOf(in.signature);
+    loop.addOperand(in.value, in.fit, dtype);
+    region.inputs.push_back({source, in.signature, in.keys, in.sizes});
+    region.bytes += elementSize(dtype) * (in.fit == Fit::kFull ? numel : 1);
+    if (source.kind == Source::Kind::kSlot && last_.at(in.value) < end &&
+        std::ranges::find(region.last, source.index) == region.last.end())
+      region.last.push_back(source.index);
   };
   for (const PointwiseNode* p : nodes) {
     for (const PointwiseNode::Input& in : p->inputs) addInput(in);
@@ -224,8 +224,7 @@ bool Region::run(Frame& frame) const {
     operands[n++] = t.unsafeGetTensorImpl()->data();
   }
   loop.run(operands);
-  for (const Written& w : written)
-    addToVersion(frame.at(inputs[w.input].source), w.times);
+  for (const Written& w : written) addToVersion(frame.at(inputs[w.input].source), w.times);
   for (const Output& out : outputs) addToVersion(frame.slot(out.slot), out.times_written);
   for (const uint32_t slot : last) frame.slot(slot).reset();
   return true;

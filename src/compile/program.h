@@ -1,5 +1,5 @@
-// Program: the steps and regions of a plan in the order in which they run, with the places of all tensors. Constant once
-// made; run() may be called by any threads, each with a frame of its own.
+// Program: the steps and regions of a plan in the order in which they run, with the places of all tensors. Constant
+// once made; run() may be called by any threads, each with a frame of its own.
 #pragma once
 
 #include "src/compile/block_loop.h"

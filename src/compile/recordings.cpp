@@ -27,8 +27,8 @@ std::optional<Fit> fitOf(const Tensor& t, const Tensor& result) {
   if (one) return result.numel() == 1 ? Fit::kFull : Fit::kOne;
   size_t ones = 0;
   while (ones < y.size() && y[ones] == 1) ++ones;
-  if (y.size() <= x.size() && std::equal(y.begin() + static_cast<ptrdiff_t>(ones), y.end(),
-                                         x.end() - static_cast<ptrdiff_t>(y.size() - ones)))
+  if (y.size() <= x.size() &&
+      std::equal(y.begin() + static_cast<ptrdiff_t>(ones), y.end(), x.end() - static_cast<ptrdiff_t>(y.size() - ones)))
     return Fit::kRow;
   if (x.size() == y.size() && y.back() == 1 && std::equal(x.begin(), x.end() - 1, y.begin())) return Fit::kColumn;
   return std::nullopt;
@@ -85,7 +85,9 @@ uint64_t keysThatMatter(const Tensor& t) {
 std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise::RecordedLoop& loop,
                                       std::span<const RecordedArgument> arguments, const Tensor& result,
                                       const Graph::Value* written) {
-  if (!ranOneLoop(loop) || (written == nullptr) != (loop.form == detail::LoopRecord::kFunctional) || !result.defined() || result.numel() == 0) return std::nullopt;
+  if (!ranOneLoop(loop) || (written == nullptr) != (loop.form == detail::LoopRecord::kFunctional) ||
+      !result.defined() || result.numel() == 0)
+    return std::nullopt;
   if (result.dtype() != loop.output_dtype || keysThatMatter(result) != kPlainCpu || !isRowMajor(result) ||
       result.unsafeGetTensorImpl()->is_wrapped_number() || result.is_inference())
     return std::nullopt;

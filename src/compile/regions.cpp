@@ -51,9 +51,8 @@ class Ordering {
   bool uses(const Graph::Node& node, const Open& region) const {
     return std::ranges::any_of(node.arguments, [&](const Graph::Argument& a) {
       return std::ranges::any_of(a.values, [&](const Graph::Value* v) {
-        return v != nullptr && (region.gives(aliases_.tensorOf(v)) || std::ranges::any_of(region.written, [&](auto* w) {
-                                  return sameMemory(v, w);
-                                }));
+        return v != nullptr && (region.gives(aliases_.tensorOf(v)) ||
+                                std::ranges::any_of(region.written, [&](auto* w) { return sameMemory(v, w); }));
       });
     });
   }
@@ -76,8 +75,9 @@ class Ordering {
   }
 
   static bool isNew(const Open& region, const PointwiseNode::Input& in) {
-    return in.value == nullptr || (!region.gives(in.value) && std::ranges::find(region.inputs, std::pair(in.value, in.fit)) ==
-                                                                  region.inputs.end());
+    return in.value == nullptr ||
+           (!region.gives(in.value) &&
+            std::ranges::find(region.inputs, std::pair(in.value, in.fit)) == region.inputs.end());
   }
   static size_t newPlaces(const Open& region, const PointwiseNode& p) {
     const auto touched = touchedBy(p);
@@ -86,9 +86,13 @@ class Ordering {
 
   /// Whether `in` and what the region has of the same memory are the same elements at the same places.
   bool isOneTensor(const Open& region, const PointwiseNode::Input& in) const {
-    return std::ranges::all_of(region.inputs, [&](const auto& other) {
-      return !sameMemory(other.first, in.value) || (other.first == in.value && other.second == Fit::kFull);
-    }) && std::ranges::all_of(region.results, [&](const auto* r) { return !sameMemory(r, in.value) || r == in.value; });
+    return std::ranges::all_of(region.inputs,
+                               [&](const auto& other) {
+                                 return !sameMemory(other.first, in.value) ||
+                                        (other.first == in.value && other.second == Fit::kFull);
+                               }) &&
+           std::ranges::all_of(region.results,
+                               [&](const auto* r) { return !sameMemory(r, in.value) || r == in.value; });
   }
 
   bool takes(const Open& region, const PointwiseNode& p) const {

@@ -4,13 +4,13 @@
 // Note [Order of a plan]
 // The nodes of a region run where its last one stood, so the earlier ones move down, past nodes that are not in it.
 // Nodes of regions are functional: they read their inputs and write new memory, draw nothing and can't fail but for
-// lack of memory. So one may pass another node X if X doesn't use what it gives, which would come too late, and X writes
-// no memory, since that may be what it reads. Any other X ends the regions that it would have to be passed by: all of
-// them if it writes, draws random numbers or isn't the dictionary's, else those whose results it uses.
-// In-place nodes may be in regions too, where nothing but the region's own nodes comes between: one that writes ends at
-// any node that isn't pointwise, which could fail or read what is written, and at a pointwise node of another region
-// that touches that memory; and a node that writes ends the other regions that touch what it writes. Within a region
-// memory that is written is touched through one tensor only, element by element, in the nodes' order.
+// lack of memory. So one may pass another node X if X doesn't use what it gives, which would come too late, and X
+// writes no memory, since that may be what it reads. Any other X ends the regions that it would have to be passed by:
+// all of them if it writes, draws random numbers or isn't the dictionary's, else those whose results it uses. In-place
+// nodes may be in regions too, where nothing but the region's own nodes comes between: one that writes ends at any node
+// that isn't pointwise, which could fail or read what is written, and at a pointwise node of another region that
+// touches that memory; and a node that writes ends the other regions that touch what it writes. Within a region memory
+// that is written is touched through one tensor only, element by element, in the nodes' order.
 #pragma once
 
 #include "src/compile/aliases.h"

@@ -58,8 +58,7 @@ class PlannedPrograms : public testing::Test {
         got.slots[i].grad_fn = expected.slots[i].grad_fn;
       }
       const std::string d = firstDifference(expected, got, Level::kAll);
-      if (!d.empty())
-        return "run " + std::to_string(run) + ": " + d + "\n" + traced.graph.print() + plan.describe();
+      if (!d.empty()) return "run " + std::to_string(run) + ": " + d + "\n" + traced.graph.print() + plan.describe();
     }
     in_regions_ += plan.counts().nodes_in_regions;
     return "";
