@@ -11,10 +11,28 @@ bool mayAlias(const Graph::Node& node) {
   return node.op.schema().hasAnyAliasInfo() || drawsRandomNumbers(node.op) || !isOfDictionary(node);
 }
 
+const Graph::Value* writtenInPlace(const Graph::Node& node) {
+  const FunctionSchema& schema = node.op.schema();
+  const bool one = isOfDictionary(node) && schema.isInplace() && node.outputs.size() == 1 && !node.outputs[0].is_list;
+  return one && node.outputs[0].values[0] != nullptr ? node.arguments[0].value() : nullptr;
+}
+
 Aliases::Aliases(const Graph& graph)
-    : group_(static_cast<size_t>(graph.idBound())), written_(group_.size()), given_(group_.size()) {
+    : group_(static_cast<size_t>(graph.idBound())),
+      tensors_(group_.size()),
+      written_(group_.size()),
+      given_(group_.size()) {
   std::iota(group_.begin(), group_.end(), size_t{0});
   const auto nodes = graph.nodes();
+  for (const auto* list : {&graph.inputs(), &graph.constants()})
+    for (const Graph::Value* v : *list) tensors_[static_cast<size_t>(v->id)] = v;
+  for (const Graph::Node* node : nodes)
+    for (const Graph::Output& o : node->outputs)
+      for (const Graph::Value* v : o.values) {
+        if (v == nullptr) continue;
+        const Graph::Value* written = writtenInPlace(*node);
+        tensors_[static_cast<size_t>(v->id)] = written != nullptr ? tensorOf(written) : v;
+      }
   for (const auto* list : {&graph.inputs(), &graph.constants()})
     for (const Graph::Value* v : *list)
       group_[find(static_cast<size_t>(v->id))] = find(static_cast<size_t>(v->storage));

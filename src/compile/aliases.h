@@ -12,10 +12,15 @@ bool isOfDictionary(const Graph::Node& node);
 /// Whether a result may share memory with an argument.
 bool mayAlias(const Graph::Node& node);
 
+/// The value that the node writes in place and returns; null where it does something else.
+const Graph::Value* writtenInPlace(const Graph::Node& node);
+
 class Aliases {
  public:
   explicit Aliases(const Graph& graph);
   size_t of(const Graph::Value* value) const { return group_[static_cast<size_t>(value->id)]; }
+  /// The value whose tensor it is: what an in-place operator returns is its argument.
+  const Graph::Value* tensorOf(const Graph::Value* value) const { return tensors_[static_cast<size_t>(value->id)]; }
   size_t count() const { return written_.size(); }
   /// Whether some node writes the group's memory.
   bool isWritten(const Graph::Value* value) const { return written_[of(value)]; }
@@ -26,8 +31,9 @@ class Aliases {
   size_t find(size_t id);
   void join(const Graph::Node& node);
 
-  std::vector<size_t> group_;          // by the value's id; the id of one of the group
-  std::vector<bool> written_, given_;  // by group
+  std::vector<size_t> group_;                 // by the value's id; the id of one of the group
+  std::vector<const Graph::Value*> tensors_;  // by the value's id
+  std::vector<bool> written_, given_;         // by group
 };
 
 }  // namespace shunt::compiled

@@ -24,14 +24,17 @@ struct BlockLoop {
     int num_inputs = 0;
     uint16_t out = 0;
     uint16_t in[elementwise::kMaxInputs] = {};
-    uint32_t repeated = 0;  // bits of inputs that are one element for a whole row
-    uint32_t scalars = 0;   // where its scalars begin
+    uint32_t repeated = 0;                                      // bits of inputs that are one element for a whole row
+    uint32_t scalars = 0;                                       // where its scalars begin
+    bool by_rows = false;                                       // some input isn't as long as several rows
+    int64_t out_row = 0, in_row[elementwise::kMaxInputs] = {};  // bytes from a row to the next one
   };
   static constexpr size_t kMaxPlaces = 96;
   static constexpr size_t kBufferBytes = size_t{24} * 1024;  // of all buffers: leaves the L1 cache some for operands
 
   int64_t rows = 1, columns = 0;
-  int64_t block = 0;  // elements of a row that are computed at a time
+  int64_t block = 0;         // elements of a row that are computed at a time
+  int64_t rows_at_once = 1;  // more than one: whole rows are
   std::vector<Place> operands;
   size_t buffers = 0;
   int64_t buffer_stride = 0;  // bytes from a buffer to the next one
@@ -48,6 +51,7 @@ struct BlockLoop {
   void runRows(std::byte* const* bases, int64_t first, int64_t last) const;
   void runColumns(std::byte* const* bases, int64_t first, int64_t last) const;
   void runBlock(std::byte* const* at, int64_t n) const;
+  void runBlockOfRows(std::byte* const* at, int64_t count) const;
 };
 
 }  // namespace shunt::compiled

@@ -53,8 +53,7 @@ struct Direct<R(A...)> {
       const Operator& op = step.op.op();
       const DispatchKeySet ks =
           detail::effectiveKeys(state, (uint64_t{0} | ... | detail::keysOf(static_cast<A>(std::get<I>(held)))));
-      keepAll(step, frame,
-              detail::callInWorld<R, A...>(op, state, ks, static_cast<A>(std::get<I>(held))...));
+      keepAll(step, frame, detail::callInWorld<R, A...>(op, state, ks, static_cast<A>(std::get<I>(held))...));
     }
     for (const Operand& o : step.operands)
       if (o.last) frame.slot(o.source.index).reset();
@@ -88,17 +87,18 @@ using MaybeT = const std::optional<Tensor>&;
 using Dtype = std::optional<ScalarType>;
 using Ints = IntArrayRef;
 
-constexpr auto kKnown = makeTable<
-    Tensor(T), Tensor(T, T), Tensor(T, S), Tensor(T, T, S), Tensor(T, S, S), Tensor(T, T, T), Tensor(T, T, T, S),
-    Tensor(T, T, T, S, S), Tensor(T, T, S, S), Tensor(T, int64_t), Tensor(T, int64_t, int64_t), Tensor(T, T, int64_t),
-    Tensor(T, int64_t, int64_t, int64_t), Tensor(T, int64_t, bool), Tensor(T, T, int64_t, ScalarType),
-    Tensor(T, int64_t, Dtype), Tensor(T, Ints), Tensor(T, Ints, bool), Tensor(T, Ints, Ints),
-    Tensor(T, OptionalIntArrayRef, bool, Dtype), Tensor(T, Dtype), Tensor(T, T, std::string_view),
-    Tensor(T, std::string_view), Tensor(T, T, MaybeT), Tensor(T, T, MaybeT, int64_t, int64_t),
-    Tensor(T, T, T, MaybeT, int64_t, int64_t, T), Tensor(T, Ints, MaybeT, MaybeT, double, bool), Tensor&(Tensor&),
-    Tensor&(Tensor&, T), Tensor&(Tensor&, S), Tensor&(Tensor&, T, S), Tensor&(Tensor&, S, S), Tensor&(Tensor&, T, T),
-    Tensor&(Tensor&, T, T, S), Tensor&(Tensor&, T, bool), std::tuple<Tensor, Tensor>(T, T, MaybeT, int64_t, int64_t),
-    std::tuple<Tensor, Tensor>(T, int64_t, bool)>();
+constexpr auto kKnown =
+    makeTable<Tensor(T), Tensor(T, T), Tensor(T, S), Tensor(T, T, S), Tensor(T, S, S), Tensor(T, T, T),
+              Tensor(T, T, T, S), Tensor(T, T, T, S, S), Tensor(T, T, S, S), Tensor(T, int64_t),
+              Tensor(T, int64_t, int64_t), Tensor(T, T, int64_t), Tensor(T, int64_t, int64_t, int64_t),
+              Tensor(T, int64_t, bool), Tensor(T, T, int64_t, ScalarType), Tensor(T, int64_t, Dtype), Tensor(T, Ints),
+              Tensor(T, Ints, bool), Tensor(T, Ints, Ints), Tensor(T, OptionalIntArrayRef, bool, Dtype),
+              Tensor(T, Dtype), Tensor(T, T, std::string_view), Tensor(T, std::string_view), Tensor(T, T, MaybeT),
+              Tensor(T, T, MaybeT, int64_t, int64_t), Tensor(T, T, T, MaybeT, int64_t, int64_t, T),
+              Tensor(T, Ints, MaybeT, MaybeT, double, bool), Tensor&(Tensor&), Tensor&(Tensor&, T), Tensor&(Tensor&, S),
+              Tensor&(Tensor&, T, S), Tensor&(Tensor&, S, S), Tensor&(Tensor&, T, T), Tensor&(Tensor&, T, T, S),
+              Tensor&(Tensor&, T, bool), std::tuple<Tensor, Tensor>(T, T, MaybeT, int64_t, int64_t),
+              std::tuple<Tensor, Tensor>(T, int64_t, bool)>();
 
 }  // namespace
 

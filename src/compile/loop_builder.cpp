@@ -13,6 +13,8 @@ LoopBuilder::LoopBuilder(const Nodes& nodes, BlockLoop& loop) : nodes_(nodes), l
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const PointwiseNode::Input& in : nodes[i]->inputs)
       if (in.value != nullptr) last_[in.value] = i;
+  for (size_t i = 0; i < nodes.size(); ++i)  // written in place, by the last one
+    if (nodes[i]->written) last_[nodes[i]->result] = std::max(last_[nodes[i]->result], i);
 }
 
 void LoopBuilder::addOperand(const Graph::Value* v, Fit fit, ScalarType dtype) {
@@ -42,12 +44,17 @@ void LoopBuilder::addInstruction(const PointwiseNode& p, size_t position, size_t
   BlockLoop::Instruction made;
   made.run = p.run;
   made.num_inputs = static_cast<int>(p.inputs.size());
+  made.out_row = elementSize(p.dtype) * loop_.columns;
   made.scalars = static_cast<uint32_t>(loop_.scalars.size());
   loop_.scalars.insert(loop_.scalars.end(), p.scalars, p.scalars + elementwise::kMaxScalars);
   for (size_t k = 0; k < p.inputs.size(); ++k) {
     const PointwiseNode::Input& in = p.inputs[k];
     made.in[k] = in.value == nullptr ? static_cast<uint16_t>(number++) : places_.at({in.value, in.fit});
     if (in.value == nullptr || in.fit == Fit::kOne || in.fit == Fit::kColumn) made.repeated |= 1u << k;
+    if (in.value == nullptr) continue;
+    const int64_t size = elementSize(detail::signature::dtypeOf(in.signature));
+    made.by_rows = made.by_rows || in.fit == Fit::kRow || in.fit == Fit::kColumn;
+    made.in_row[k] = in.fit == Fit::kFull ? size * loop_.columns : in.fit == Fit::kColumn ? size : 0;
   }
   // An output may lie where an input of its element size lay, no other one: element i is read before it is written.
   const auto freeLast = [&](bool of_its_size) {
@@ -56,8 +63,9 @@ void LoopBuilder::addInstruction(const PointwiseNode& p, size_t position, size_t
       if (in.value != nullptr && last_.at(in.value) == position && same == of_its_size) freeBuffer(in.value);
     }
   };
-  freeLast(true);
-  made.out = placeOfResult(p.node->result());
+  if (!p.written) freeLast(true);
+  made.out = placeOfResult(p.result);
+  if (p.written) freeLast(true);
   freeLast(false);
   loop_.instructions.push_back(made);
 }

@@ -31,23 +31,36 @@ Graph simplified(const Graph& graph, const PlanOptions& options) {
   return out;
 }
 
-bool mayBePointwise(const Step& step) {
-  const Graph::Node& node = *step.node;
-  return step.passed_by.slot >= 0 && isOfDictionary(node) && !mayAlias(node) && !node.op.schema().is_mutable() &&
-         node.outputs.size() == 1 && !node.outputs[0].is_list && step.results[0].slots[0] >= 0 &&
-         !node.modes.inference && !node.modes.in_autocast;
+bool writesVersions(const Graph::Modes& modes) {
+  return (modes.excluded & DispatchKeySet::of(Functionality::ADInplaceOrView).raw()) == 0;
 }
 
-std::vector<RecordedArgument> argumentsOf(const Step& step, const Frame& frame) {
+bool mayBePointwise(const Step& step) {
+  const Graph::Node& node = *step.node;
+  if (step.passed_by.slot < 0 || node.modes.inference || node.modes.in_autocast || !isOfDictionary(node)) return false;
+  if (writtenInPlace(node) != nullptr) return !drawsRandomNumbers(node.op) && writesVersions(node.modes);
+  return !mayAlias(node) && node.outputs.size() == 1 && !node.outputs[0].is_list && step.results[0].slots[0] >= 0;
+}
+
+std::vector<RecordedArgument> argumentsOf(const Step& step, const Frame& frame, const Aliases& aliases) {
   std::vector<RecordedArgument> out;
   for (size_t i = 0; i < step.operands.size(); ++i)
     if (step.operands[i].kind == Operand::Kind::kTensor)
-      out.push_back({step.node->arguments[i].values[0], frame.at(step.operands[i].source)});
+      out.push_back({aliases.tensorOf(step.node->arguments[i].values[0]), frame.at(step.operands[i].source)});
   return out;
 }
 
-/// Whether the loop alone gives the operator's bits, here where both are at hand.
-bool givesSameBits(const PointwiseNode& p, std::span<const RecordedArgument> arguments, const Tensor& result) {
+/// The elements that an in-place operator is about to write, where these can be copied as they lie.
+Tensor copyOf(const Tensor& t) {
+  if (!t.device().is_cpu() || !t.is_contiguous()) return Tensor();
+  Tensor out(detail::makeCpuTensor(t.sizes(), {}, t.dtype()));
+  std::memcpy(out.unsafeGetTensorImpl()->data(), t.unsafeGetTensorImpl()->data(), static_cast<size_t>(t.nbytes()));
+  return out;
+}
+
+/// Whether the loop alone gives the operator's bits, here where both are at hand. `before`: what was written in place.
+bool givesSameBits(const PointwiseNode& p, std::span<const RecordedArgument> arguments, const Tensor& result,
+                   const Tensor& before) {
   BlockLoop loop;
   const LoopBuilder::Nodes nodes{&p};
   LoopBuilder builder(nodes, loop);
@@ -56,29 +69,50 @@ bool givesSameBits(const PointwiseNode& p, std::span<const RecordedArgument> arg
     if (in.value == nullptr || builder.hasOperand(in.value, in.fit)) continue;
     const auto given = std::ranges::find_if(arguments, [&](const auto& a) { return a.value == in.value; });
     builder.addOperand(in.value, in.fit, given->tensor.dtype());
-    addresses.push_back(given->tensor.unsafeGetTensorImpl()->data());
+    const Tensor& t = p.written && in.value == p.result ? before : given->tensor;
+    addresses.push_back(t.unsafeGetTensorImpl()->data());
   }
-  const Tensor again(detail::makeCpuTensor(result.sizes(), {}, result.dtype()));
-  builder.addOperand(p.node->result(), Fit::kFull, result.dtype());
-  addresses.push_back(again.unsafeGetTensorImpl()->data());
+  const Tensor again = p.written ? before : Tensor(detail::makeCpuTensor(result.sizes(), {}, result.dtype()));
+  if (!builder.hasOperand(p.result, Fit::kFull)) {
+    builder.addOperand(p.result, Fit::kFull, result.dtype());
+    addresses.push_back(again.unsafeGetTensorImpl()->data());
+  }
   builder.finish();
   loop.run(addresses.data());
-  return std::memcmp(addresses.back(), result.unsafeGetTensorImpl()->data(), static_cast<size_t>(result.nbytes())) == 0;
+  return std::memcmp(again.unsafeGetTensorImpl()->data(), result.unsafeGetTensorImpl()->data(),
+                     static_cast<size_t>(result.nbytes())) == 0;
 }
 
 /// Runs a program's steps, and notes what the pointwise ones compute.
 class Recorder {
  public:
+  explicit Recorder(const Aliases& aliases) : aliases_(aliases) {}
   void operator()(const Step& step, Frame& frame, trace_detail::ModesScope& modes) {
     if (!mayBePointwise(step)) return callStep(step, frame, modes);
-    const std::vector<RecordedArgument> arguments = argumentsOf(step, frame);
+    const std::vector<RecordedArgument> arguments = argumentsOf(step, frame, aliases_);
+    const Graph::Value* written = writtenInPlace(*step.node);
+    const Tensor before = written != nullptr ? copyOf(arguments[0].tensor) : Tensor();
     elementwise::RecordedLoop loop;
     callStep(step, frame, modes, &loop);
-    const Tensor& result = frame.slot(static_cast<size_t>(step.results[0].slots[0]));
-    std::optional<PointwiseNode> p = describe(*step.node, loop, arguments, result);
-    if (p && givesSameBits(*p, arguments, result)) found.push_back(std::move(*p));
+    if (written != nullptr && !before.defined()) return;
+    const Tensor& result =
+        written != nullptr ? arguments[0].tensor : frame.slot(static_cast<size_t>(step.results[0].slots[0]));
+    std::optional<PointwiseNode> p =
+        describe(*step.node, loop, arguments, result, written != nullptr ? aliases_.tensorOf(written) : nullptr);
+    if (p && p->written && anySharesMemory(*p, arguments)) return;
+    if (p && givesSameBits(*p, arguments, result, before)) found.push_back(std::move(*p));
   }
   std::vector<PointwiseNode> found;
+
+ private:
+  /// Whether another argument lies in the memory that was written.
+  static bool anySharesMemory(const PointwiseNode& p, std::span<const RecordedArgument> arguments) {
+    return std::ranges::any_of(arguments.subspan(1), [&](const RecordedArgument& a) {
+      return a.value != p.result && a.tensor.defined() &&
+             a.tensor.unsafeGetTensorImpl()->storage() == arguments[0].tensor.unsafeGetTensorImpl()->storage();
+    });
+  }
+  const Aliases& aliases_;
 };
 
 constexpr auto kCall = [](const Step& step, Frame& frame, trace_detail::ModesScope& modes) {
@@ -98,8 +132,9 @@ DispatchKeySet keysOfArguments(const Graph::Node& node) {
 
 Plan::Plan(const Graph& graph, const PlanOptions& options)
     : graph_(simplified(graph, options)),
+      aliases_(graph_),
       history_(findHistory(graph_, {options.history_of_outputs})),
-      single_(makeProgram(graph_, history_, singlesOf(graph_))) {
+      single_(makeProgram(graph_, aliases_, history_, singlesOf(graph_))) {
   for (const Graph::Value* v : graph_.constants()) constants_.push_back(v->constant);
   for (const Step& step : single_.steps) {
     const Operator& op = step.op.op();
@@ -164,10 +199,11 @@ std::vector<Tensor> Plan::runProgram(const Program& program, std::span<const Ten
 
 std::vector<Tensor> Plan::runAndRecord(std::span<const Tensor> inputs) const {
   Frame frame(single_.slots, inputs, constants_);
-  Recorder recorder;
+  Recorder recorder(aliases_);
   single_.run(frame, false, recorder);
   recorded_ = std::move(recorder.found);
-  fused_owner_ = std::make_unique<const Program>(makeProgram(graph_, history_, orderOf(graph_, recorded_)));
+  fused_owner_ =
+      std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_)));
   fused_.store(fused_owner_.get(), std::memory_order_release);
   return single_.resultsOf(frame);
 }

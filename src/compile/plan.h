@@ -53,13 +53,14 @@ class SHUNT_API Plan : public Executor {
   const Program& program() const;
 
   Graph graph_;
+  Aliases aliases_;
   History history_;
   std::vector<Tensor> constants_;
-  std::vector<ReliedOn> relied_on_;  // constant
-  Program single_;                   // without regions
+  std::vector<ReliedOn> relied_on_;                         // constant
+  Program single_;                                          // without regions
   mutable std::atomic<uint64_t> checked_at_{~uint64_t{0}};  // table_changes when the tables were compared
-  mutable std::mutex recording_;     // held by the run that records
-  mutable std::vector<PointwiseNode> recorded_;  // what fused_owner_ was made of
+  mutable std::mutex recording_;                            // held by the run that records
+  mutable std::vector<PointwiseNode> recorded_;             // what fused_owner_ was made of
   mutable std::unique_ptr<const Program> fused_owner_;
   mutable std::atomic<const Program*> fused_{nullptr};  // fused_owner_ (release, acquire)
 };

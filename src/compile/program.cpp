@@ -16,8 +16,8 @@ constexpr size_t kNever = std::numeric_limits<size_t>::max();
 /// Builds a program: where values lie, who reads them last, then steps and regions.
 class Builder {
  public:
-  Builder(const Graph& graph, const History& history, const std::vector<Group>& groups)
-      : graph_(graph), history_(history), groups_(groups) {
+  Builder(const Graph& graph, const Aliases& aliases, const History& history, const std::vector<Group>& groups)
+      : graph_(graph), aliases_(aliases), history_(history), groups_(groups) {
     for (const Group& g : groups) {
       if (g.single != nullptr) order_.push_back(g.single);
       for (const PointwiseNode* p : g.region) order_.push_back(p->node);
@@ -35,7 +35,7 @@ class Builder {
     }
     for (const Graph::Value* v : graph_.outputs()) {
       out_.defined.push_back(v != nullptr);
-      out_.outputs.push_back(v != nullptr ? sources_.at(v) : Source{});
+      out_.outputs.push_back(v != nullptr ? sources_.at(aliases_.tensorOf(v)) : Source{});
     }
     return std::move(out_);
   }
@@ -50,20 +50,20 @@ class Builder {
     for (size_t i = 0; i < order_.size(); ++i)
       for (const Graph::Argument& a : order_[i]->arguments)
         for (const Graph::Value* v : a.values)
-          if (v != nullptr) last_[v] = i;
+          if (v != nullptr) last_[aliases_.tensorOf(v)] = i;
     for (const Graph::Value* v : graph_.outputs())
-      if (v != nullptr) last_[v] = kNever;
+      if (v != nullptr) last_[aliases_.tensorOf(v)] = kNever;
     for (const Graph::Node* node : order_)
       for (const Graph::Output& o : node->outputs)
         for (const Graph::Value* v : o.values)
-          if (v != nullptr && last_.contains(v))
+          if (v != nullptr && aliases_.tensorOf(v) == v && last_.contains(v))
             sources_[v] = {Source::Kind::kSlot, static_cast<uint32_t>(out_.slots++)};
   }
 
   Operand operandOf(const Graph::Value* v) const {
     Operand o;
     o.kind = v != nullptr ? Operand::Kind::kTensor : Operand::Kind::kUndefined;
-    if (v != nullptr) o.source = sources_.at(v);
+    if (v != nullptr) o.source = sources_.at(aliases_.tensorOf(v));
     return o;
   }
 
@@ -81,7 +81,7 @@ class Builder {
   void markLast(const Graph::Node& node, size_t position, Step& step) const {
     std::vector<uint32_t> seen;
     const auto mark = [&](Operand& o, const Graph::Value* v) {
-      if (v == nullptr || o.source.kind != Source::Kind::kSlot || last_.at(v) != position) return;
+      if (v == nullptr || o.source.kind != Source::Kind::kSlot || last_.at(aliases_.tensorOf(v)) != position) return;
       o.last = std::ranges::find(seen, o.source.index) == seen.end();
       seen.push_back(o.source.index);
     };
@@ -96,8 +96,7 @@ class Builder {
   Step stepOf(const Graph::Node& node, size_t position) {
     Step step(node);
     const auto& wanted = node.op.schema().arguments();
-    for (size_t i = 0; i < node.arguments.size(); ++i)
-      step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
+    for (size_t i = 0; i < node.arguments.size(); ++i) step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
     for (size_t i = 0; i < step.operands.size(); ++i)
       if (step.operands[i].kind == Operand::Kind::kLiteral) fitLiteral(node.op, i, step.operands[i].literal);
     if (isOfDictionary(node)) step.direct = directCallOf(node.op);
@@ -115,17 +114,19 @@ class Builder {
   // A view that leaves the graph keeps what Autograd's wrapper notes about it.
   void passAutogradBy(const Graph::Node& node, Step& step) {
     Graph::Modes modes = node.modes;
-    const bool view_leaves = node.op.schema().hasAnyAliasInfo() && history_.leaving.contains(&node);
+    const bool view_leaves =
+        node.op.schema().hasAnyAliasInfo() && writtenInPlace(node) == nullptr && history_.leaving.contains(&node);
     if (!history_.recorded.contains(&node) && !view_leaves) step.passed_by = autogradOf(node);
     if (step.passed_by.slot >= 0) modes.excluded |= kAutogradKeys.functionalities().raw();
     const auto known = std::ranges::find_if(out_.modes, [&](const auto& m) { return *m == modes; });
-    step.modes = known != out_.modes.end() ? known->get()
-                                           : out_.modes.emplace_back(std::make_unique<Graph::Modes>(modes)).get();
+    step.modes =
+        known != out_.modes.end() ? known->get() : out_.modes.emplace_back(std::make_unique<Graph::Modes>(modes)).get();
   }
 
   void addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position);
 
   const Graph& graph_;
+  const Aliases& aliases_;
   const History& history_;
   const std::vector<Group>& groups_;
   std::vector<const Graph::Node*> order_;
@@ -142,26 +143,39 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
   LoopBuilder loop(nodes, region.loop);
   const size_t end = position + nodes.size();
   const auto isMade = [&](const Graph::Value* v) {
-    return std::ranges::any_of(nodes, [&](const PointwiseNode* p) { return p->node->result() == v; });
+    return std::ranges::any_of(nodes, [&](const PointwiseNode* p) { return !p->written && p->result == v; });
   };
   const int64_t numel = region.loop.rows * region.loop.columns;
-  for (const PointwiseNode* p : nodes)
-    for (const PointwiseNode::Input& in : p->inputs) {
-      if (in.value == nullptr || isMade(in.value) || loop.hasOperand(in.value, in.fit)) continue;
-      const Source source = sources_.at(in.value);
-      const ScalarType dtype = detail::signature::dtypeOf(in.signature);
-      loop.addOperand(in.value, in.fit, dtype);
-      region.inputs.push_back({source, in.signature, in.keys, in.sizes});
-      region.bytes += elementSize(dtype) * (in.fit == Fit::kFull ? numel : 1);
-      if (source.kind == Source::Kind::kSlot && last_.at(in.value) < end &&
-          std::ranges::find(region.last, source.index) == region.last.end())
-        region.last.push_back(source.index);
-    }
+  std::unordered_map<const Graph::Value*, size_t> at;  // of operands that may be written
+  const auto addInput = [&](const PointwiseNode::Input& in) {
+    if (in.value == nullptr || isMade(in.value) || loop.hasOperand(in.value, in.fit)) return;
+    if (in.fit == Fit::kFull) at[in.value] = region.inputs.size();
+    const Source source = sources_.at(in.value);
+    const ScalarType dtype = detail::signature::dtypeOf(in.signature);
+    loop.addOperand(in.value, in.fit, dtype);
+    region.inputs.push_back({source, in.signature, in.keys, in.sizes});
+    region.bytes += elementSize(dtype) * (in.fit == Fit::kFull ? numel : 1);
+    if (source.kind == Source::Kind::kSlot && last_.at(in.value) < end &&
+        std::ranges::find(region.last, source.index) == region.last.end())
+      region.last.push_back(source.index);
+  };
   for (const PointwiseNode* p : nodes) {
-    const Graph::Value* v = p->node->result();
-    if (!last_.contains(v) || last_.at(v) < end) continue;
+    for (const PointwiseNode::Input& in : p->inputs) addInput(in);
+    if (!p->written) continue;
+    addInput(*p->written);
+    if (isMade(p->result)) continue;
+    const auto known = std::ranges::find(region.written, at.at(p->result), &Region::Written::input);
+    if (known != region.written.end())
+      ++known->times;
+    else
+      region.written.push_back({at.at(p->result), 1});
+  }
+  for (const PointwiseNode* p : nodes) {
+    const Graph::Value* v = p->result;
+    if (p->written || !last_.contains(v) || last_.at(v) < end) continue;
     loop.addOperand(v, Fit::kFull, p->dtype);
-    region.outputs.push_back({sources_.at(v).index, p->dtype});
+    const auto writes = std::ranges::count_if(nodes, [&](const auto* n) { return n->written && n->result == v; });
+    region.outputs.push_back({sources_.at(v).index, p->dtype, writes});
     region.bytes += elementSize(p->dtype) * numel;
   }
   loop.finish();
@@ -180,8 +194,24 @@ bool Region::fits(const Frame& frame) const {
     if (impl.signature() != in.signature || keysThatMatter(t) != in.keys || !impl.sizes().equals(in.sizes))
       return false;
   }
+  return written.empty() || writtenAreApart(frame);
+}
+
+bool Region::writtenAreApart(const Frame& frame) const {
+  for (const Written& w : written) {
+    const TensorImpl& mine = *frame.at(inputs[w.input].source).unsafeGetTensorImpl();
+    if (mine.is_inference()) return false;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (i != w.input && frame.at(inputs[i].source).unsafeGetTensorImpl()->storage() == mine.storage()) return false;
+  }
   return true;
 }
+
+namespace {
+void addToVersion(const Tensor& t, int64_t times) {
+  for (int64_t i = 0; i < times; ++i) t.unsafeGetTensorImpl()->version().bump();
+}
+}  // namespace
 
 bool Region::run(Frame& frame) const {
   if (!fits(frame)) return false;
@@ -194,12 +224,15 @@ bool Region::run(Frame& frame) const {
     operands[n++] = t.unsafeGetTensorImpl()->data();
   }
   loop.run(operands);
+  for (const Written& w : written) addToVersion(frame.at(inputs[w.input].source), w.times);
+  for (const Output& out : outputs) addToVersion(frame.slot(out.slot), out.times_written);
   for (const uint32_t slot : last) frame.slot(slot).reset();
   return true;
 }
 
-Program makeProgram(const Graph& graph, const History& history, const std::vector<Group>& groups) {
-  return Builder(graph, history, groups).build();
+Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
+                    const std::vector<Group>& groups) {
+  return Builder(graph, aliases, history, groups).build();
 }
 
 std::vector<Tensor> Program::resultsOf(const Frame& frame) const {

@@ -23,12 +23,18 @@ struct Region {
     uint64_t keys;
     std::vector<int64_t> sizes;
   };
+  struct Written {
+    size_t input;
+    int64_t times;  // that its version grows
+  };
   struct Output {
     uint32_t slot;
     ScalarType dtype;
+    int64_t times_written;  // after it was made
   };
   std::vector<Input> inputs;
   std::vector<Output> outputs;
+  std::vector<Written> written;
   std::vector<int64_t> sizes;
   BlockLoop loop;
   std::vector<uint32_t> last;  // slots that nobody reads afterwards
@@ -40,6 +46,7 @@ struct Region {
 
  private:
   bool fits(const Frame& frame) const;
+  bool writtenAreApart(const Frame& frame) const;
 };
 
 struct Program {
@@ -76,6 +83,7 @@ struct Program {
 };
 
 /// Runs the groups in this order. Nodes are the graph's, which outlives the program.
-Program makeProgram(const Graph& graph, const History& history, const std::vector<Group>& groups);
+Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
+                    const std::vector<Group>& groups);
 
 }  // namespace shunt::compiled

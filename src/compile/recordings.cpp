@@ -35,8 +35,7 @@ std::optional<Fit> fitOf(const Tensor& t, const Tensor& result) {
 }
 
 bool ranOneLoop(const elementwise::RecordedLoop& loop) {
-  return loop.loops == 1 && !loop.inner_loops && !loop.may_refuse && loop.run != nullptr &&
-         loop.form == detail::LoopRecord::kFunctional;
+  return loop.loops == 1 && !loop.inner_loops && !loop.may_refuse && loop.run != nullptr;
 }
 
 /// False where rows of two lengths meet.
@@ -44,6 +43,16 @@ bool addRowLength(int64_t columns, int64_t& all) {
   if (all != 0 && all != columns) return false;
   all = columns;
   return true;
+}
+
+PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t) {
+  PointwiseNode::Input in;
+  in.value = value;
+  in.fit = fit;
+  in.signature = t.unsafeGetTensorImpl()->signature();
+  in.keys = keysThatMatter(t);
+  in.sizes = t.sizes().vec();
+  return in;
 }
 
 bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const RecordedArgument> arguments,
@@ -63,12 +72,7 @@ bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const Reco
   if (!fit) return false;
   if (*fit == Fit::kRow && !addRowLength(t.numel(), out.columns)) return false;
   if (*fit == Fit::kColumn && !addRowLength(result.sizes().back(), out.columns)) return false;
-  in.value = given->value;
-  in.fit = *fit;
-  in.signature = t.unsafeGetTensorImpl()->signature();
-  in.keys = keysThatMatter(t);
-  in.sizes = t.sizes().vec();
-  out.inputs.push_back(std::move(in));
+  out.inputs.push_back(inputOf(given->value, *fit, t));
   return true;
 }
 
@@ -79,13 +83,18 @@ uint64_t keysThatMatter(const Tensor& t) {
 }
 
 std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise::RecordedLoop& loop,
-                                      std::span<const RecordedArgument> arguments, const Tensor& result) {
-  if (!ranOneLoop(loop) || !result.defined() || result.numel() == 0) return std::nullopt;
+                                      std::span<const RecordedArgument> arguments, const Tensor& result,
+                                      const Graph::Value* written) {
+  if (!ranOneLoop(loop) || (written == nullptr) != (loop.form == detail::LoopRecord::kFunctional) ||
+      !result.defined() || result.numel() == 0)
+    return std::nullopt;
   if (result.dtype() != loop.output_dtype || keysThatMatter(result) != kPlainCpu || !isRowMajor(result) ||
       result.unsafeGetTensorImpl()->is_wrapped_number() || result.is_inference())
     return std::nullopt;
   PointwiseNode out;
   out.node = &node;
+  out.result = written != nullptr ? written : node.result();
+  if (written != nullptr) out.written = inputOf(written, Fit::kFull, result);
   out.run = loop.run;
   out.num_scalars = loop.num_scalars;
   std::ranges::copy(loop.scalars, out.scalars);

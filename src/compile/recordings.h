@@ -21,7 +21,7 @@ enum class Fit : uint8_t {
 
 struct PointwiseNode {
   struct Input {
-    const Graph::Value* value = nullptr;  // null: a number
+    const Graph::Value* value = nullptr;  // of the tensor (Aliases::tensorOf); null: a number
     Fit fit = Fit::kOne;
     uint16_t signature = 0;
     uint64_t keys = 0;
@@ -29,6 +29,8 @@ struct PointwiseNode {
     elementwise::ScalarSlot number{};
   };
   const Graph::Node* node = nullptr;
+  const Graph::Value* result = nullptr;  // of the tensor
+  std::optional<Input> written;          // of an in-place operator: the same tensor, as it is found
   elementwise::LoopFn run = nullptr;
   std::vector<Input> inputs;
   int num_scalars = 0;
@@ -45,8 +47,10 @@ struct RecordedArgument {
 };
 
 /// Nothing where the call did anything else than run one loop that can be run again without it.
+/// `written`: of an in-place operator, the value of the tensor that it wrote; else null.
 std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise::RecordedLoop& loop,
-                                      std::span<const RecordedArgument> arguments, const Tensor& result);
+                                      std::span<const RecordedArgument> arguments, const Tensor& result,
+                                      const Graph::Value* written);
 
 /// Keys by which it is seen whether a tensor's elements may be read directly; Autograd's and Autocast's don't
 /// matter to that.

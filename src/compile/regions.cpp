@@ -11,18 +11,19 @@ namespace {
 
 struct Open {
   std::vector<const PointwiseNode*> nodes;
-  std::vector<const Graph::Value*> results;
-  size_t places = 0;    // numbers, results, and inputs, each as often as it lies otherwise
-  int64_t columns = 0;  // as in PointwiseNode
-
+  std::vector<const Graph::Value*> results;  // tensors that it makes
   std::vector<std::pair<const Graph::Value*, Fit>> inputs;
+  std::vector<const Graph::Value*> written;  // tensors of others that it writes
+  size_t places = 0;                         // numbers, results and inputs
+  int64_t columns = 0;                       // as in PointwiseNode
 
   bool gives(const Graph::Value* v) const { return std::ranges::find(results, v) != results.end(); }
 };
 
 class Ordering {
  public:
-  Ordering(const Graph& graph, std::span<const PointwiseNode> pointwise) : graph_(graph) {
+  Ordering(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise)
+      : graph_(graph), aliases_(aliases) {
     for (const PointwiseNode& p : pointwise) known_[p.node] = &p;
   }
 
@@ -39,10 +40,25 @@ class Ordering {
   }
 
  private:
-  static bool uses(const Graph::Node& node, const Open& region) {
+  /// What a pointwise node touches: its inputs, and what it writes in place.
+  static std::vector<PointwiseNode::Input> touchedBy(const PointwiseNode& p) {
+    std::vector<PointwiseNode::Input> out = p.inputs;
+    if (p.written) out.push_back(*p.written);
+    return out;
+  }
+  bool sameMemory(const Graph::Value* a, const Graph::Value* b) const { return aliases_.of(a) == aliases_.of(b); }
+
+  bool uses(const Graph::Node& node, const Open& region) const {
     return std::ranges::any_of(node.arguments, [&](const Graph::Argument& a) {
-      return std::ranges::any_of(a.values, [&](const Graph::Value* v) { return v != nullptr && region.gives(v); });
+      return std::ranges::any_of(a.values, [&](const Graph::Value* v) {
+        return v != nullptr && (region.gives(aliases_.tensorOf(v)) ||
+                                std::ranges::any_of(region.written, [&](auto* w) { return sameMemory(v, w); }));
+      });
     });
+  }
+  bool touches(const Open& region, const Graph::Value* v) const {
+    return std::ranges::any_of(region.inputs, [&](const auto& in) { return sameMemory(in.first, v); }) ||
+           std::ranges::any_of(region.results, [&](const auto* r) { return sameMemory(r, v); });
   }
 
   template <class P>
@@ -54,45 +70,71 @@ class Ordering {
 
   void addOther(const Graph::Node& node) {
     const bool stays = node.op.schema().is_mutable() || drawsRandomNumbers(node.op) || !isOfDictionary(node);
-    closeIf([&](const Open& region) { return stays || uses(node, region); });
+    closeIf([&](const Open& region) { return stays || !region.written.empty() || uses(node, region); });
     out_.push_back({{}, &node});
   }
 
   static bool isNew(const Open& region, const PointwiseNode::Input& in) {
     return in.value == nullptr ||
-           (!region.gives(in.value) && std::ranges::find(region.inputs, std::pair(in.value, in.fit)) == region.inputs.end());
+           (!region.gives(in.value) &&
+            std::ranges::find(region.inputs, std::pair(in.value, in.fit)) == region.inputs.end());
   }
   static size_t newPlaces(const Open& region, const PointwiseNode& p) {
-    return 1 + static_cast<size_t>(std::ranges::count_if(p.inputs, [&](const auto& in) { return isNew(region, in); }));
+    const auto touched = touchedBy(p);
+    return 1 + static_cast<size_t>(std::ranges::count_if(touched, [&](const auto& in) { return isNew(region, in); }));
   }
 
-  static bool takes(const Open& region, const PointwiseNode& p) {
+  /// Whether `in` and what the region has of the same memory are the same elements at the same places.
+  bool isOneTensor(const Open& region, const PointwiseNode::Input& in) const {
+    return std::ranges::all_of(region.inputs,
+                               [&](const auto& other) {
+                                 return !sameMemory(other.first, in.value) ||
+                                        (other.first == in.value && other.second == Fit::kFull);
+                               }) &&
+           std::ranges::all_of(region.results,
+                               [&](const auto* r) { return !sameMemory(r, in.value) || r == in.value; });
+  }
+
+  bool takes(const Open& region, const PointwiseNode& p) const {
     const PointwiseNode& first = *region.nodes.front();
     if (first.sizes != p.sizes || region.places + newPlaces(region, p) > BlockLoop::kMaxPlaces) return false;
     if (region.columns != 0 && p.columns != 0 && region.columns != p.columns) return false;
-    // What it gives can be read in the region as it is computed only.
-    return std::ranges::all_of(p.inputs, [&](const PointwiseNode::Input& in) {
-      return in.value == nullptr || in.fit == Fit::kFull || !region.gives(in.value);
+    return std::ranges::all_of(touchedBy(p), [&](const PointwiseNode::Input& in) {
+      if (in.value == nullptr) return true;
+      // What the region gives or writes can be read in it as it is computed only.
+      const bool written = (p.written && sameMemory(p.result, in.value)) ||
+                           std::ranges::any_of(region.written, [&](auto* w) { return sameMemory(w, in.value); });
+      if ((written || region.gives(in.value)) && in.fit != Fit::kFull) return false;
+      return !written || isOneTensor(region, in);
     });
   }
 
   void addPointwise(const PointwiseNode& p) {
     const auto found = std::ranges::find_if(open_, [&](const Open& region) { return takes(region, p); });
     const Open* const home = found != open_.end() ? &*found : nullptr;
-    const auto ends = [&](const Open& region) { return &region != home && uses(*p.node, region); };
+    const auto ends = [&](const Open& region) {
+      return &region != home && (uses(*p.node, region) || (p.written && touches(region, p.result)));
+    };
     const size_t first = home != nullptr ? static_cast<size_t>(home - open_.data()) : open_.size();
     const auto before = std::count_if(open_.begin(), open_.begin() + static_cast<ptrdiff_t>(first), ends);
     closeIf(ends);
-    Open& region = home != nullptr ? open_[first - static_cast<size_t>(before)] : open_.emplace_back();
+    add(p, home != nullptr ? open_[first - static_cast<size_t>(before)] : open_.emplace_back());
+  }
+
+  static void add(const PointwiseNode& p, Open& region) {
     region.places += newPlaces(region, p);
-    for (const PointwiseNode::Input& in : p.inputs)
+    for (const PointwiseNode::Input& in : touchedBy(p))
       if (in.value != nullptr && isNew(region, in)) region.inputs.emplace_back(in.value, in.fit);
     region.nodes.push_back(&p);
-    region.results.push_back(p.node->result());
+    if (!p.written)
+      region.results.push_back(p.result);
+    else if (!region.gives(p.result))
+      region.written.push_back(p.result);
     if (p.columns != 0) region.columns = p.columns;
   }
 
   const Graph& graph_;
+  const Aliases& aliases_;
   std::unordered_map<const Graph::Node*, const PointwiseNode*> known_;
   std::vector<Open> open_;
   std::vector<Group> out_;
@@ -100,8 +142,8 @@ class Ordering {
 
 }  // namespace
 
-std::vector<Group> orderOf(const Graph& graph, std::span<const PointwiseNode> pointwise) {
-  return Ordering(graph, pointwise).take();
+std::vector<Group> orderOf(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise) {
+  return Ordering(graph, aliases, pointwise).take();
 }
 
 }  // namespace shunt::compiled

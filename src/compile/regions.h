@@ -6,9 +6,14 @@
 // Nodes of regions are functional: they read their inputs and write new memory, draw nothing and can't fail but for
 // lack of memory. So one may pass another node X if X doesn't use what it gives, which would come too late, and X
 // writes no memory, since that may be what it reads. Any other X ends the regions that it would have to be passed by:
-// all of them if it writes, draws random numbers or isn't the dictionary's, else those whose results it uses.
+// all of them if it writes, draws random numbers or isn't the dictionary's, else those whose results it uses. In-place
+// nodes may be in regions too, where nothing but the region's own nodes comes between: one that writes ends at any node
+// that isn't pointwise, which could fail or read what is written, and at a pointwise node of another region that
+// touches that memory; and a node that writes ends the other regions that touch what it writes. Within a region memory
+// that is written is touched through one tensor only, element by element, in the nodes' order.
 #pragma once
 
+#include "src/compile/aliases.h"
 #include "src/compile/recordings.h"
 
 #include <span>
@@ -23,6 +28,6 @@ struct Group {
 };
 
 /// Nodes that run on their own have no PointwiseNode.
-std::vector<Group> orderOf(const Graph& graph, std::span<const PointwiseNode> pointwise);
+std::vector<Group> orderOf(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise);
 
 }  // namespace shunt::compiled

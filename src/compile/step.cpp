@@ -47,8 +47,8 @@ void pushArguments(const Step& step, Frame& frame) {
 void keepResults(const Step& step, Frame& frame) {
   Stack& stack = frame.stack();
   if (step.results.empty()) return stack.clear();
-  SHUNT_CHECK(stack.size() == step.results.size(), "Graph: operator ", step.node->name(), " returned ",
-              stack.size(), " values, and its node has ", step.results.size());
+  SHUNT_CHECK(stack.size() == step.results.size(), "Graph: operator ", step.node->name(), " returned ", stack.size(),
+              " values, and its node has ", step.results.size());
   for (size_t i = 0; i < step.results.size(); ++i) {
     const Step::Result& r = step.results[i];
     IValue& v = stack[i];

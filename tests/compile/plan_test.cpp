@@ -58,6 +58,90 @@ TEST(Plan, FusesRowsColumnsAndNumbers) {
   expectSame(graph, plan, in);
 }
 
+TEST(Plan, RunsSeveralRowsAtOnceOrPartsOfThem) {
+  for (const int64_t columns : {1, 3, 64, 700, 5000}) {
+    const std::vector<Tensor> in = {randn({37, columns}), randn({columns}), randn({37, 1})};
+    const auto f = [](const std::vector<Tensor>& t) { return ((t[0] + t[1]).tanh() * t[2] + t[0]).gt(t[1]); };
+    const Graph graph = trace(f, in);
+    const Plan plan(graph);
+    runs(plan, in);
+    EXPECT_EQ(plan.counts().regions, 1u) << plan.describe();
+    expectSame(graph, plan, in);
+  }
+}
+
+TEST(Plan, RunsAnOptimiserInPlace) {
+  const auto f = [](const std::vector<Tensor>& t) {
+    Tensor p = t[0], m = t[1], v = t[2];
+    const Tensor before = p * 2;
+    m.mul_(0.9).add_(t[3], 0.1);
+    v.mul_(0.99).addcmul_(t[3], t[3], 0.01);
+    p.addcdiv_(m, v.sqrt().add_(1e-8), -0.1);
+    return std::vector<Tensor>{before, v.sqrt().add_(1), p};
+  };
+  const auto inputs = [] { return std::vector<Tensor>{ones({300}), zeros({300}), zeros({300}), full({300}, 0.5)}; };
+  const Graph graph = trace(f, inputs());
+  const Plan plan(graph);
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<Tensor> a = inputs(), b = inputs();
+    const std::vector<Tensor> expected = graph.run(a), got = plan.run(b);
+    for (size_t k = 0; k < got.size(); ++k) {
+      EXPECT_TRUE(sameBits(expected[k], got[k])) << k;
+      EXPECT_EQ(expected[k]._version(), got[k]._version()) << k;
+    }
+    for (size_t k = 0; k < a.size(); ++k) {
+      EXPECT_TRUE(sameBits(a[k], b[k])) << k;
+      EXPECT_EQ(a[k]._version(), b[k]._version()) << k;
+    }
+    EXPECT_TRUE(got[2].is_same(b[0]));
+  }
+  EXPECT_EQ(plan.counts().regions, 1u) << plan.describe();
+}
+
+// Operands that share memory in another way than when it was recorded: element by element would be another result.
+TEST(Plan, LooksForSharedMemoryBeforeItWritesInPlace) {
+  const auto f = [](const std::vector<Tensor>& t) { return Tensor(t[0]).mul_(2).add_(t[1]); };
+  const std::vector<Tensor> apart = {ones({64}), ones({64})};
+  const Graph graph = trace(f, apart);
+  const Plan plan(graph);
+  runs(plan, apart);
+  EXPECT_EQ(plan.counts().nodes_in_regions, 2u);
+  const Tensor a = arange(100).to(kFloat), b = a.clone();
+  std::string expected, got;
+  try {
+    graph.run({a.narrow(0, 0, 64), a.narrow(0, 1, 64)});
+  } catch (const Error& e) {
+    expected = e.what();
+  }
+  try {
+    plan.run({{b.narrow(0, 0, 64), b.narrow(0, 1, 64)}});
+  } catch (const Error& e) {
+    got = e.what();
+  }
+  EXPECT_EQ(expected, got);
+  EXPECT_TRUE(sameBits(a, b));
+}
+
+// What was written before an operator throws stays written.
+TEST(Plan, WritesBeforeItThrows) {
+  const auto f = [](const std::vector<Tensor>& t) {
+    Tensor(t[0]).add_(1);
+    const Tensor y = t[0].index_select(0, t[1]);
+    Tensor(t[0]).add_(1);
+    return y;
+  };
+  const Graph graph = trace(f, std::vector<Tensor>{zeros({8}), tensor({1, 2}, kLong)});
+  const Plan plan(graph);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor good = zeros({8}), bad = zeros({8});
+    plan.run({{good, tensor({1, 2}, kLong)}});
+    EXPECT_EQ(good.select(0, 0).item<float>(), 2);
+    EXPECT_THROW(plan.run({{bad, tensor({1, 20}, kLong)}}), Error);
+    EXPECT_EQ(bad.select(0, 0).item<float>(), 1);
+    EXPECT_EQ(bad._version(), 1);
+  }
+}
+
 TEST(Plan, RoundsEachIntermediateToItsDtype) {
   for (const ScalarType dtype : {kHalf, kBFloat16, kDouble, kLong}) {
     const Tensor a = randn({777}).mul(9).to(dtype), b = randn({777}).mul(9).to(dtype);

@@ -10,10 +10,10 @@
 namespace shunt::elementwise {
 
 struct RecordedLoop : ::shunt::detail::LoopRecord {
-  int loops = 0;              // that the call ran itself; what follows is of the first one
-  bool inner_loops = false;   // and in calls inside of it
-  bool may_refuse = false;    // elements that are invalid
-  LoopFn run = nullptr;       // null where the functor isn't defined for the dtype
+  int loops = 0;             // that the call ran itself; what follows is of the first one
+  bool inner_loops = false;  // and in calls inside of it
+  bool may_refuse = false;   // elements that are invalid
+  LoopFn run = nullptr;      // null where the functor isn't defined for the dtype
   int num_inputs = 0, num_scalars = 0;
   const TensorImpl* inputs[kMaxInputs] = {};  // null: a number
   ScalarType input_dtypes[kMaxInputs] = {};   // as the loop wants them
