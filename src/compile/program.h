@@ -57,6 +57,7 @@ struct Program {
   size_t slots = 0;
   std::vector<Source> outputs;
   std::vector<bool> defined;  // by output
+  std::vector<bool> moved;    // by output: out of its slot
 
   /// `fuse`: whether regions run as loops. `on_step`: called instead of callStep, unless it is null.
   template <class F>
@@ -78,7 +79,7 @@ struct Program {
       on_step(step, frame, *modes);
     }
   }
-  std::vector<Tensor> resultsOf(const Frame& frame) const;
+  std::vector<Tensor> resultsOf(Frame& frame) const;
   std::string describe() const;
 };
 
