@@ -67,6 +67,11 @@ struct Program {
     for (size_t i = 0; i < steps.size(); ++i) {
       if (fuse && region_at[i] >= 0) {
         const Region& region = regions[static_cast<size_t>(region_at[i])];
+        // Of the thread's settings a region's new tensors depend on this one only.
+        if ((detail::tls_state.mode & detail::kModeInference) != 0) {
+          if (!modes) modes.emplace();
+          modes->set(*(on = steps[i].modes));
+        }
         if (region.run(frame)) {
           i += region.steps - 1;
           continue;
