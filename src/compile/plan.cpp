@@ -58,6 +58,15 @@ Tensor copyOf(const Tensor& t) {
   return out;
 }
 
+/// What a run can do without: where there is no memory for it, the nodes stay on their own.
+template <class F>
+void withoutMemoryToo(F&& f) {
+  try {
+    f();
+  } catch (const std::exception&) {  // std::bad_alloc, or the allocator's error; a message would take memory too
+  }
+}
+
 /// Whether the loop alone gives the operator's bits, here where both are at hand. `before`: what was written in place.
 bool givesSameBits(const PointwiseNode& p, std::span<const RecordedArgument> arguments, const Tensor& result,
                    const Tensor& before) {
@@ -91,7 +100,10 @@ class Recorder {
     if (!mayBePointwise(step)) return callStep(step, frame, modes);
     const std::vector<RecordedArgument> arguments = argumentsOf(step, frame, aliases_);
     const Graph::Value* written = writtenInPlace(*step.node);
-    const Tensor before = written != nullptr ? copyOf(arguments[0].tensor) : Tensor();
+    Tensor before;
+    withoutMemoryToo([&] {
+      if (written != nullptr) before = copyOf(arguments[0].tensor);
+    });
     elementwise::RecordedLoop loop;
     callStep(step, frame, modes, &loop);
     if (written != nullptr && !before.defined()) return;
@@ -100,7 +112,9 @@ class Recorder {
     std::optional<PointwiseNode> p =
         describe(*step.node, loop, arguments, result, written != nullptr ? aliases_.tensorOf(written) : nullptr);
     if (p && p->written && anySharesMemory(*p, arguments)) return;
-    if (p && givesSameBits(*p, arguments, result, before)) found.push_back(std::move(*p));
+    withoutMemoryToo([&] {
+      if (p && givesSameBits(*p, arguments, result, before)) found.push_back(std::move(*p));
+    });
   }
   std::vector<PointwiseNode> found;
 
@@ -201,10 +215,12 @@ std::vector<Tensor> Plan::runAndRecord(std::span<const Tensor> inputs) const {
   Frame frame(single_.slots, inputs, constants_);
   Recorder recorder(aliases_);
   single_.run(frame, false, recorder);
-  recorded_ = std::move(recorder.found);
-  fused_owner_ =
-      std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_)));
-  fused_.store(fused_owner_.get(), std::memory_order_release);
+  withoutMemoryToo([&] {
+    recorded_ = std::move(recorder.found);
+    fused_owner_ =
+        std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_)));
+    fused_.store(fused_owner_.get(), std::memory_order_release);
+  });
   return single_.resultsOf(frame);
 }
 

@@ -35,6 +35,12 @@ class Builder {
     }
     for (const Graph::Value* v : graph_.outputs()) {
       out_.defined.push_back(v != nullptr);
+      const auto& all = graph_.outputs();
+      const auto mentions = [&](const Graph::Value* o) {
+        return o != nullptr && v != nullptr && aliases_.tensorOf(o) == aliases_.tensorOf(v);
+      };
+      out_.moved.push_back(v != nullptr && sources_.at(aliases_.tensorOf(v)).kind == Source::Kind::kSlot &&
+                           std::ranges::count_if(all, mentions) == 1);
       out_.outputs.push_back(v != nullptr ? sources_.at(aliases_.tensorOf(v)) : Source{});
     }
     return std::move(out_);
@@ -235,10 +241,15 @@ Program makeProgram(const Graph& graph, const Aliases& aliases, const History& h
   return Builder(graph, aliases, history, groups).build();
 }
 
-std::vector<Tensor> Program::resultsOf(const Frame& frame) const {
+std::vector<Tensor> Program::resultsOf(Frame& frame) const {
   std::vector<Tensor> out;
   out.reserve(outputs.size());
-  for (size_t i = 0; i < outputs.size(); ++i) out.push_back(defined[i] ? frame.at(outputs[i]) : Tensor());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (moved[i])
+      out.push_back(std::move(frame.slot(outputs[i].index)));
+    else
+      out.push_back(defined[i] ? frame.at(outputs[i]) : Tensor());
+  }
   return out;
 }
 

@@ -57,6 +57,7 @@ struct Program {
   size_t slots = 0;
   std::vector<Source> outputs;
   std::vector<bool> defined;  // by output
+  std::vector<bool> moved;    // by output: out of its slot
 
   /// `fuse`: whether regions run as loops. `on_step`: called instead of callStep, unless it is null.
   template <class F>
@@ -66,6 +67,11 @@ struct Program {
     for (size_t i = 0; i < steps.size(); ++i) {
       if (fuse && region_at[i] >= 0) {
         const Region& region = regions[static_cast<size_t>(region_at[i])];
+        // Of the thread's settings a region's new tensors depend on this one only.
+        if ((detail::tls_state.mode & detail::kModeInference) != 0) {
+          if (!modes) modes.emplace();
+          modes->set(*(on = steps[i].modes));
+        }
         if (region.run(frame)) {
           i += region.steps - 1;
           continue;
@@ -78,7 +84,7 @@ struct Program {
       on_step(step, frame, *modes);
     }
   }
-  std::vector<Tensor> resultsOf(const Frame& frame) const;
+  std::vector<Tensor> resultsOf(Frame& frame) const;
   std::string describe() const;
 };
 

@@ -280,6 +280,17 @@ TEST(Plan, RunsOnSeveralThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(Plan, RunsUnderTheModesOfItsNodes) {
+  const std::vector<Tensor> in = {randn({16}), randn({16}), randn({16})};
+  const Graph graph = trace([](const auto& t) { return chain(t[0], t[1], t[2]); }, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  const InferenceMode inference;
+  EXPECT_FALSE(graph.run(in)[0].is_inference());
+  EXPECT_FALSE(plan.run(in)[0].is_inference());
+  EXPECT_TRUE(empty({1}).is_inference());
+}
+
 struct Counting : DispatchMode {
   void handle(const OperatorHandle& op, Stack* stack) override {
     ++calls;
