@@ -1,4 +1,5 @@
-// Results of a compiled function whose graph is freed when it returns. For the thread that records, or runs.
+// Results of a compiled function that require grad: what can be asked for after it. For the thread that records, or
+// runs.
 #pragma once
 
 #include <shunt/trace/graph.h>
@@ -13,6 +14,9 @@ namespace shunt::compiled {
 // history.cpp). What can still be asked for is the history of the results. Where backward() inside of the function has
 // freed it, asking is an error, and all that a result needs is a node that throws it: CompiledFunctionBackward. Whether
 // it is freed is tried out on the fake results of the recording, by a backward() through each.
+
+/// Why running the operators again wouldn't give a result like this one the history that it has; null where it does.
+const char* whyNoGraphHasHistoryOf(const Tensor& fake_result);
 
 /// What a backward() from a fake result throws; empty where it doesn't.
 std::string errorOfBackward(const Tensor& fake_result);

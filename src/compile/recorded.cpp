@@ -49,17 +49,21 @@ void checkGivenTensors(const std::vector<std::pair<Tensor, Tensor>>& given) {
   }
 }
 
-std::string endOfHistory(const Graph::Value* value, const Tensor& fake) {
-  if (value == nullptr || value->kind != Graph::Value::Kind::kResult || !value->spec.requires_grad) return {};
-  if (fake.is_leaf()) refuse("the function returns a new leaf that requires grad");
-  const auto* meta = autograd::get_autograd_meta(fake);
-  if (meta != nullptr && meta->retains_grad_) refuse("the function returns a tensor that retains its grad");
-  const std::string error = errorOfBackward(fake);
-  if (error.empty())
-    refuse(
-        "the function returns a tensor whose gradients can be asked for after it: no backward() in it has freed its "
-        "graph");
-  return error;
+/// What a backward() from each output throws: Note [History that is over]. Empty where there is no history, or all of
+/// them have one that goes on.
+std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Tensor>& fakes, bool& goes_on) {
+  std::vector<std::string> errors(fakes.size());
+  bool any_over = false;
+  for (size_t i = 0; i < fakes.size(); ++i) {
+    const Graph::Value* value = graph.outputs()[i];
+    if (value == nullptr || value->kind != Graph::Value::Kind::kResult || !value->spec.requires_grad) continue;
+    if (const char* why = whyNoGraphHasHistoryOf(fakes[i])) refuse(why);
+    errors[i] = errorOfBackward(fakes[i]);
+    (errors[i].empty() ? goes_on : any_over) = true;
+  }
+  if (goes_on && any_over)
+    refuse("the function returns tensors whose graph a backward() in it has freed, and others whose graph it hasn't");
+  return errors;
 }
 
 bool speaksOfOffsets(const Graph& graph) {
@@ -98,10 +102,10 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     variant->relies.emplace_back(op, detail::fingerprintOf(*op));
   variant->graph = trace.finish();
   for (const Tensor& t : outputs) recorded.add(t);
-  for (size_t i = 0; i < outputs.size(); ++i)
-    variant->ended.push_back(endOfHistory(variant->graph.outputs()[i], outputs[i]));
+  bool history_goes_on = false;
+  variant->ended = endsOfHistory(variant->graph, outputs, history_goes_on);
   variant->guard = std::make_unique<Guard>(arguments, options, variant->captured, speaksOfOffsets(variant->graph));
-  variant->executor = std::make_unique<Plan>(variant->graph, PlanOptions{.history_of_outputs = false});
+  variant->executor = std::make_unique<Plan>(variant->graph, PlanOptions{.history_of_outputs = history_goes_on});
   return variant;
 }
 

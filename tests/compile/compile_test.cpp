@@ -196,16 +196,57 @@ TEST(Compile, GradsThatAreAccumulated) {
   EXPECT_GE(fast.counts().hits, 3u) << fast.explain();
 }
 
-TEST(Compile, WhatIsDifferentiatedOutsideRunsTheFunction) {
-  const Tensor w = numbers({3}).requires_grad_();
-  auto fast = compile([&](const Tensor& x) { return (x * w).sum(); });
+TEST(Compile, ResultsAreDifferentiatedOutside) {
+  const Tensor w = numbers({3}).requires_grad_(), v = w.detach().clone().requires_grad_();
+  const auto f = [](const Tensor& x, const Tensor& p) { return ((x * p).sin() * p).sum() + (p * 2).exp().sum(); };
+  auto fast = compile([&](const Tensor& x) { return f(x, w); });
+  const Tensor x = numbers({3}, 8);
   for (int i = 0; i < kCalls; ++i) {
-    w.mutable_grad() = Tensor();
-    fast(ones({3})).backward();
-    EXPECT_TRUE(same(w.grad(), ones({3})));
+    const Tensor got = fast(x), expected = f(x, v);
+    EXPECT_TRUE(same(got, expected));
+    EXPECT_EQ(got.grad_fn()->name(), expected.grad_fn()->name());
+    (w * 3).sum().backward();  // what else adds to the grad, before and after
+    (v * 3).sum().backward();
+    got.backward();
+    expected.backward();
+    EXPECT_TRUE(same(w.grad(), v.grad())) << i;
+    EXPECT_EQ(errorOf([&] { got.backward(); }), errorOf([&] { expected.backward(); }));
+    const Tensor first = autograd::grad({fast(x)}, {w}, {}, {}, true)[0];
+    const Tensor plain = autograd::grad({f(x, v)}, {v}, {}, {}, true)[0];
+    EXPECT_TRUE(same(autograd::grad({first.sum()}, {w})[0], autograd::grad({plain.sum()}, {v})[0]));
   }
-  EXPECT_EQ(fast.counts().hits, 0u);
-  EXPECT_THAT(fast.explain(), HasSubstr("gradients can be asked for"));
+  EXPECT_GE(fast.counts().hits, 2u * kCalls - 3) << fast.explain();
+}
+
+struct Twice : autograd::Function<Twice> {
+  static Tensor forward(autograd::AutogradContext*, const Tensor& x) { return x * 2; }
+  static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list grads) {
+    return {grads[0] * 5};  // its own idea of a gradient
+  }
+};
+
+TEST(Compile, HistoriesThatNoGraphGivesRunTheFunction) {
+  const Tensor w = numbers({3}).requires_grad_();
+  auto custom = compile([&](const Tensor& x) { return Twice::apply(x * w).sum(); });
+  auto hooked = compile([&](const Tensor& x) {
+    const Tensor y = x * w;
+    y.register_hook([](const Tensor& g) { return g * 7; });
+    return y.sum();
+  });
+  auto mixed = compile([&](const Tensor& x) {
+    const Tensor y = (x * w).sum();
+    y.backward();
+    return std::pair{y, w * 2};
+  });
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_TRUE(same(autograd::grad({custom(ones({3}))}, {w})[0], ones({3}) * 5));
+    EXPECT_TRUE(same(autograd::grad({hooked(ones({3}))}, {w})[0], ones({3}) * 7));
+    EXPECT_TRUE(same(autograd::grad({mixed(ones({3})).second.sum()}, {w})[0], ones({3}) * 2));
+  }
+  EXPECT_EQ(custom.counts().hits + hooked.counts().hits + mixed.counts().hits, 0u);
+  EXPECT_THAT(custom.explain(), HasSubstr("custom autograd function"));
+  EXPECT_THAT(hooked.explain(), HasSubstr("hooks"));
+  EXPECT_THAT(mixed.explain(), HasSubstr("others whose graph it hasn't"));
 }
 
 TEST(Compile, EachPartOfTheGuardAloneMakesAMiss) {

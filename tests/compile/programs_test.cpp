@@ -23,9 +23,9 @@ std::vector<Tensor> inputsOf(const Program& program) {
   return inputs;
 }
 
-/// The program as a function: returns all slots but the inputs, without graphs, since a graph that outlives the call
-/// is a reason not to compile. Errors of steps are swallowed: what fails once fails always.
-std::vector<Tensor> call(const Program& program, const std::vector<Tensor>& inputs) {
+/// The program as a function: returns all slots but the inputs, with their graphs or without. Errors of steps are
+/// swallowed: what fails once fails always.
+std::vector<Tensor> call(const Program& program, const std::vector<Tensor>& inputs, bool with_graphs) {
   const World world;
   Execution execution(inputs, world);
   std::optional<shunt::AutocastGuard> autocast;
@@ -36,7 +36,7 @@ std::vector<Tensor> call(const Program& program, const std::vector<Tensor>& inpu
   std::vector<Tensor> out;
   for (size_t i = inputs.size(); i < execution.slots().size(); ++i) {
     const Tensor& t = execution.slots()[i];
-    out.push_back(t.defined() && t.requires_grad() ? t.detach() : t);
+    out.push_back(!with_graphs && t.defined() && t.requires_grad() ? t.detach() : t);
   }
   return out;
 }
@@ -77,11 +77,13 @@ class CompiledPrograms : public testing::Test {
   }
 };
 
-TEST_F(CompiledPrograms, LeaveWhatThePlainOnesLeave) {
+class InBothForms : public CompiledPrograms, public testing::WithParamInterface<bool> {};
+
+TEST_P(InBothForms, LeaveWhatThePlainOnesLeave) {
   uint64_t hits = 0, eager = 0;
   const shunt::LogSink before = shunt::set_log_sink([](shunt::LogLevel, const char*) {});
   forEach([&](const Program& program) -> std::string {
-    const auto f = [&](const std::vector<Tensor>& inputs) { return call(program, inputs); };
+    const auto f = [&](const std::vector<Tensor>& inputs) { return call(program, inputs, GetParam()); };
     auto fast = shunt::compile(f);
     const std::vector<Tensor> plain = inputsOf(program);
     const Outcome expected = outcomeOf(plain, f(plain));
@@ -98,6 +100,9 @@ TEST_F(CompiledPrograms, LeaveWhatThePlainOnesLeave) {
   std::cout << hits << " calls ran a graph, " << eager << " the function" << std::endl;
   EXPECT_GT(hits, eager);
 }
+
+INSTANTIATE_TEST_SUITE_P(Compiled, InBothForms, testing::Bool(),
+                         [](const auto& p) { return p.param ? "WithGraphs" : "WithoutGraphs"; });
 
 }  // namespace
 }  // namespace programs
