@@ -48,7 +48,7 @@ std::vector<RecordedArgument> argumentsOf(const Step& step, const Frame& frame, 
 
 /// The elements that an in-place operator is about to write, where these can be copied as they lie.
 Tensor copyOf(const Tensor& t) {
-  if (!t.device().is_cpu() || !t.is_contiguous()) return Tensor();
+  if (!t.device().is_cpu() || !t.is_contiguous() || t.numel() == 0) return Tensor();
   Tensor out(detail::makeCpuTensor(t.sizes(), {}, t.dtype()));
   std::memcpy(out.unsafeGetTensorImpl()->data(), t.unsafeGetTensorImpl()->data(), static_cast<size_t>(t.nbytes()));
   return out;
@@ -105,11 +105,11 @@ class Recorder {
     if (written != nullptr && !before.defined()) return;
     const Tensor& result =
         written != nullptr ? arguments[0].tensor : frame.slot(static_cast<size_t>(step.results[0].slots[0]));
-    std::optional<PointwiseNode> p =
-        describe(*step.node, loop, arguments, result, written != nullptr ? aliases_.tensorOf(written) : nullptr);
-    if (p && p->written && anySharesMemory(*p, arguments)) return;
     withoutMemoryToo([&] {
-      if (p && givesSameBits(*p, arguments, result, before)) found.push_back(std::move(*p));
+      std::optional<PointwiseNode> p =
+          describe(*step.node, loop, arguments, result, written != nullptr ? aliases_.tensorOf(written) : nullptr);
+      if (!p || (p->written && anySharesMemory(*p, arguments))) return;
+      if (givesSameBits(*p, arguments, result, before)) found.push_back(std::move(*p));
     });
   }
   std::vector<PointwiseNode> found;
