@@ -16,13 +16,34 @@ std::vector<Group> singlesOf(const Graph& graph) {
   return out;
 }
 
+/// Whether elements may make the operator fail: those of integers, as indices and divisors.
+bool mayRefuseElements(const Graph::Node& node) {
+  return std::ranges::any_of(node.arguments, [](const Graph::Argument& a) {
+    return std::ranges::any_of(
+        a.values, [](const Graph::Value* v) { return v != nullptr && isIntegralType(v->spec.dtype, false); });
+  });
+}
+
+/// Dead code goes, but where it could fail as the graph does.
+Graph withoutDeadCode(const Graph& graph) {
+  Graph lean = graph.clone();
+  lean.eliminate_dead_code();
+  const auto isLeft = [&](const Graph::Node& node) {
+    return std::ranges::any_of(node.outputs, [&](const Graph::Output& o) {
+      return std::ranges::any_of(o.values, [&](const auto* v) { return v != nullptr && lean.value(v->id) != nullptr; });
+    });
+  };
+  for (const Graph::Node* node : graph.nodes())
+    if (!node->op.schema().is_mutable() && mayRefuseElements(*node) && !isLeft(*node)) return graph.clone();
+  return lean;
+}
+
 // Passes that change neither bits nor what is seen of the results. Merging two nodes changes the order in which a later
 // backward pass adds gradients, so it is for graphs whose history nobody sees.
 Graph simplified(const Graph& graph, const PlanOptions& options) {
-  Graph out = graph.clone();
+  Graph out = withoutDeadCode(graph);
   const auto hasHistory = [](const Graph::Value* v) { return v != nullptr && v->spec.requires_grad; };
   const bool seen = options.history_of_outputs && std::ranges::any_of(out.outputs(), hasHistory);
-  out.eliminate_dead_code();
   if (!seen) out.common_subexpressions();
   return out;
 }
