@@ -17,13 +17,34 @@ std::vector<Group> singlesOf(const Graph& graph) {
   return out;
 }
 
+/// Whether elements may make the operator fail: those of integers, as indices and divisors.
+bool mayRefuseElements(const Graph::Node& node) {
+  return std::ranges::any_of(node.arguments, [](const Graph::Argument& a) {
+    return std::ranges::any_of(
+        a.values, [](const Graph::Value* v) { return v != nullptr && isIntegralType(v->spec.dtype, false); });
+  });
+}
+
+/// Dead code goes, but where it could fail as the graph does.
+Graph withoutDeadCode(const Graph& graph) {
+  Graph lean = graph.clone();
+  lean.eliminate_dead_code();
+  const auto isLeft = [&](const Graph::Node& node) {
+    return std::ranges::any_of(node.outputs, [&](const Graph::Output& o) {
+      return std::ranges::any_of(o.values, [&](const auto* v) { return v != nullptr && lean.value(v->id) != nullptr; });
+    });
+  };
+  for (const Graph::Node* node : graph.nodes())
+    if (!node->op.schema().is_mutable() && mayRefuseElements(*node) && !isLeft(*node)) return graph.clone();
+  return lean;
+}
+
 // Passes that change neither bits nor what is seen of the results. Merging two nodes changes the order in which a later
 // backward pass adds gradients, so it is for graphs whose history nobody sees.
 Graph simplified(const Graph& graph, const PlanOptions& options) {
-  Graph out = graph.clone();
+  Graph out = withoutDeadCode(graph);
   const auto hasHistory = [](const Graph::Value* v) { return v != nullptr && v->spec.requires_grad; };
   const bool seen = options.history_of_outputs && std::ranges::any_of(out.outputs(), hasHistory);
-  out.eliminate_dead_code();
   if (!seen) {
     out.common_subexpressions();
     dropSameViews(out);
@@ -52,7 +73,7 @@ std::vector<RecordedArgument> argumentsOf(const Step& step, const Frame& frame, 
 
 /// The elements that an in-place operator is about to write, where these can be copied as they lie.
 Tensor copyOf(const Tensor& t) {
-  if (!t.device().is_cpu() || !t.is_contiguous()) return Tensor();
+  if (!t.device().is_cpu() || !t.is_contiguous() || t.numel() == 0) return Tensor();
   Tensor out(detail::makeCpuTensor(t.sizes(), {}, t.dtype()));
   std::memcpy(out.unsafeGetTensorImpl()->data(), t.unsafeGetTensorImpl()->data(), static_cast<size_t>(t.nbytes()));
   return out;
@@ -109,11 +130,11 @@ class Recorder {
     if (written != nullptr && !before.defined()) return;
     const Tensor& result =
         written != nullptr ? arguments[0].tensor : frame.slot(static_cast<size_t>(step.results[0].slots[0]));
-    std::optional<PointwiseNode> p =
-        describe(*step.node, loop, arguments, result, written != nullptr ? aliases_.tensorOf(written) : nullptr);
-    if (p && p->written && anySharesMemory(*p, arguments)) return;
     withoutMemoryToo([&] {
-      if (p && givesSameBits(*p, arguments, result, before)) found.push_back(std::move(*p));
+      std::optional<PointwiseNode> p =
+          describe(*step.node, loop, arguments, result, written != nullptr ? aliases_.tensorOf(written) : nullptr);
+      if (!p || (p->written && anySharesMemory(*p, arguments))) return;
+      if (givesSameBits(*p, arguments, result, before)) found.push_back(std::move(*p));
     });
   }
   std::vector<PointwiseNode> found;

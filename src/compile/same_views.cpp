@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 namespace shunt::compiled {
 namespace {
@@ -58,7 +59,14 @@ int64_t dropSameViews(Graph& graph) {
     graph.erase(node);
     ++gone;
   }
-  return gone + (gone > 0 ? graph.eliminate_dead_code() : 0);
+  const std::vector<Graph::Node*> left = graph.nodes();
+  for (auto node = left.rbegin(); node != left.rend(); ++node) {
+    if (viewedBy(**node) == nullptr || graph.isOutput((*node)->result()) || !graph.users((*node)->result()).empty())
+      continue;
+    graph.erase(*node);
+    ++gone;
+  }
+  return gone;
 }
 
 }  // namespace shunt::compiled

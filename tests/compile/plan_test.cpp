@@ -291,6 +291,22 @@ TEST(Plan, RunsUnderTheModesOfItsNodes) {
   EXPECT_TRUE(empty({1}).is_inference());
 }
 
+TEST(Plan, KeepsDeadCodeThatCanFail) {
+  const auto f = [](const std::vector<Tensor>& t) {
+    (void)t[0].index_select(0, t[1]);
+    (void)(t[0] * 2);
+    return t[0] + 1;
+  };
+  const auto g = [](const Tensor& t) {
+    (void)(t * 2);
+    return t + 1;
+  };
+  const Plan plan(trace(f, std::vector<Tensor>{zeros({8}), tensor({1, 2}, kLong)}));
+  EXPECT_EQ(plan.counts().steps, 3u);
+  EXPECT_THROW(plan.run({{zeros({8}), tensor({1, 20}, kLong)}}), Error);
+  EXPECT_EQ(Plan(trace(g, zeros({8}))).counts().steps, 1u);
+}
+
 struct Counting : DispatchMode {
   void handle(const OperatorHandle& op, Stack* stack) override {
     ++calls;
