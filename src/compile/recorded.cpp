@@ -59,6 +59,8 @@ std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Ten
     if (value == nullptr || value->kind != Graph::Value::Kind::kResult || !value->spec.requires_grad) continue;
     if (const char* why = whyNoGraphHasHistoryOf(fakes[i])) refuse(why);
     errors[i] = errorOfBackward(fakes[i]);
+    if (!errors[i].empty() && autograd::get_view_autograd_meta(fakes[i]) != nullptr)
+      refuse("the function returns a view whose graph a backward() in it has freed");
     (errors[i].empty() ? goes_on : any_over) = true;
   }
   if (goes_on && any_over)
