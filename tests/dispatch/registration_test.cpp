@@ -243,7 +243,7 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
          Library a(Library::Kind::kDef, "regA_ns");
          Library b(Library::Kind::kDef, "regA_ns");
        },
-       {"Only a single SHUNT_LIBRARY", "regA_ns"}},
+       {"Only a single TORCH_LIBRARY", "regA_ns"}},
       {"def in an impl block",
        [] { implBlock("regA", DispatchKey::CPU).def("h(Tensor x) -> int"); },
        {"SHUNT_LIBRARY_IMPL"}},
