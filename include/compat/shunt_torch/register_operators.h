@@ -161,13 +161,13 @@ inline void RegisterOperators::Options::checkKernelsFit(const FunctionSchema& sc
 
 inline void RegisterOperators::add(FunctionSchema schema, const Options& options, std::source_location where) {
   options.checkKeysAreDistinct(schema.operator_name());
-  options.checkKernelsFit(schema);
   for (const Options::Kernel& k : options.kernels_)
     for (const Options::Kernel& other : options.kernels_)
       SHUNT_CHECK(k.function.signature == nullptr || other.function.signature == nullptr ||
                       *k.function.signature == *other.function.signature,
                   "Mismatch in kernel C++ signatures of operator ", schema.operator_name(), ": ",
                   k.function.signature->str(), " and ", other.function.signature->str());
+  options.checkKernelsFit(schema);
   Dispatcher& dispatcher = Dispatcher::singleton();
   const OperatorName name = schema.operator_name();
   std::vector<RegistrationHandle> made;
