@@ -251,10 +251,13 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
       {"unboxed fallback", [] { implBlock("_", DispatchKey::CUDA).fallback(&answer<1>); }, {"boxed"}},
       {"second fallback",
        [] {
+         // The first takes the place of the one that Shunt has.
+         Library first = implBlock("_", DispatchKey::AutogradCPU);
+         first.fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {}));
          implBlock("_", DispatchKey::AutogradCPU)
              .fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {}));
        },
-       {"multiple backend fallbacks", "fallback.cpp"}},
+       {"multiple backend fallbacks", "registration_test.cpp"}},
       {"fallback for an alias",
        [] { implBlock("_", DispatchKey::Autograd).fallback(CppFunction::makeFallthrough()); },
        {"Autograd", "run-time key"}},
