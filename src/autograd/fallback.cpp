@@ -1,5 +1,7 @@
 // The default Autograd kernel: for operators that have no derivative. Passes the call on, and gives floating-point
 // results of recorded calls a node whose backward throws, so that no gradient is ever lost silently.
+#include "src/dispatch/dispatcher_impl.h"
+
 #include <shunt/autograd/variable_utils.h>
 #include <shunt/core/library.h>
 #include <shunt/core/stack_tensors.h>
@@ -86,6 +88,10 @@ std::vector<Library> registerFallbacks() {
     Library library(Library::Kind::kImpl, "_", key);
     library.fallback(CppFunction::makeFromBoxedFunction<&autogradFallback>());
     libraries.push_back(std::move(library));
+    // A program's fallback for the key, a fallthrough for its device's Autograd for instance, takes its place.
+    auto& impl = Dispatcher::singleton().implForHandles();
+    MutexLock lock(impl.mutex);
+    impl.fallbacks.markDefault(key);
   };
   add(DispatchKey::AutogradOther);
   for (int b = 0; b < kNumBackends; ++b) add(autogradKeyOf(static_cast<BackendComponent>(b)));

@@ -140,7 +140,9 @@ std::optional<size_t> FunctionSchema::argumentIndexWithName(std::string_view nam
 }
 
 FunctionSchema FunctionSchema::cloneWithName(OperatorName name) const {
-  return FunctionSchema(std::move(name), arguments_, returns_, is_vararg_, is_varret_);
+  FunctionSchema out(std::move(name), arguments_, returns_, is_vararg_, is_varret_);
+  out.alias_analysis_ = alias_analysis_;
+  return out;
 }
 
 std::string FunctionSchema::str() const {

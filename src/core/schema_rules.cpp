@@ -34,9 +34,10 @@ std::optional<std::string> checkDefaultOrder(const std::vector<Argument>& previo
 }
 
 std::optional<std::string> checkOverloadName(std::string_view overload_name) {
+  const auto not_legal = [&] { return str(overload_name, " is not a legal overload name for aten operators"); };
   if (overload_name == "default")
-    return "an overload name other than 'default' (leave it out for the default overload)";
-  if (overload_name.starts_with("__")) return "an overload name that does not start with '__'";
+    return str("an overload name other than 'default' (", not_legal(), "; leave it out for the default overload)");
+  if (overload_name.starts_with("__")) return str("an overload name that does not start with '__' (", not_legal(), ")");
   return std::nullopt;
 }
 

@@ -236,9 +236,10 @@ RegistrationHandle Dispatcher::Impl::registerKernel(const OperatorName& name, Di
     if (it != operators.end() && kernel.signature != nullptr) {
       const OperatorEntry& entry = *it->second;
       if (entry.signature() != nullptr && !(*entry.signature() == *kernel.signature))
-        throw Error(detail::str("operator ", name, ": mismatch between the C++ signatures of its kernels\n  first: ",
-                                entry.signature()->str(), "\n         from ", entry.signature_place(), "\n  now:   ",
-                                kernel.signature->str(), "\n         for ", key, " at ", placeOf(where)));
+        throw Error(detail::str("Mismatch in kernel C++ signatures of operator ", name,
+                                "\n  first: ", entry.signature()->str(), "\n         from ", entry.signature_place(),
+                                "\n  now:   ", kernel.signature->str(), "\n         for ", key, " at ",
+                                placeOf(where)));
       if (const SchemaRecord* schema = entry.schema())
         checkSignatureAgainstSchema(schema->schema, schema->place, *kernel.signature, placeOf(where));
     }
@@ -305,8 +306,8 @@ RegistrationHandle Dispatcher::registerLibrary(std::string ns, std::source_locat
   MutexLock lock(impl_->mutex);
   for (const LibraryRecord& l : impl_->libraries)
     if (l.ns == ns)
-      throw Error(detail::str("Only a single SHUNT_LIBRARY can be used to register the namespace ", ns, "; first at ",
-                              placeOf(l.where), ", now at ", placeOf(where),
+      throw Error(detail::str("Only a single TORCH_LIBRARY or SHUNT_LIBRARY can be used to register the namespace ", ns,
+                              "; first at ", placeOf(l.where), ", now at ", placeOf(where),
                               ". Put everything in one block, or use SHUNT_LIBRARY_FRAGMENT for the others."));
   impl_->libraries.push_back({ns, where});
   return RegistrationHandle([this, ns] {

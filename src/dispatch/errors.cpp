@@ -131,9 +131,9 @@ void missingKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks,
 
 void ambiguousAutogradOtherKernel(OperatorKernel*, const OperatorHandle& op, DispatchKeySet, Stack*) {
   throw Error(detail::str(
-      "operator ", op.operator_name(),
-      ": its CompositeImplicitAutograd kernel and a kernel of a backend without "
-      "an Autograd key of its own both serve AutogradOther, and which one defines the gradient is ambiguous. "
+      op.operator_name(),
+      " has kernels registered to both CompositeImplicitAutograd and a backend mapped to AutogradOther. That backend "
+      "has no Autograd key of its own, so which of the two defines the gradient is ambiguous. "
       "Register a kernel for AutogradOther.\nIt is registered for:\n",
       op.dumpState()));
 }

@@ -26,10 +26,15 @@ OperatorName Library::qualified(OperatorName name, const char* what) const {
 }
 
 Library& Library::def(std::string_view text, std::source_location where) {
-  SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", text,
+  FunctionSchema schema = parseSchema(text);
+  schema.setAliasAnalysis(AliasAnalysisKind::FROM_SCHEMA);
+  return def(std::move(schema), where);
+}
+
+Library& Library::def(FunctionSchema schema, std::source_location where) {
+  SHUNT_CHECK(kind_ != Kind::kImpl, "def(\"", schema,
               "\"): operators are defined in SHUNT_LIBRARY or SHUNT_LIBRARY_FRAGMENT blocks, not in ",
               "SHUNT_LIBRARY_IMPL (", placeOf(where_), ")");
-  FunctionSchema schema = parseSchema(text);
   schema = schema.cloneWithName(qualified(schema.operator_name(), "def"));
   handles_.push_back(Dispatcher::singleton().registerDef(std::move(schema), where));
   return *this;

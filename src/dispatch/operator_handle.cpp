@@ -95,9 +95,10 @@ void OperatorHandle::assertSignature(const CppSignature& signature) const {
   SHUNT_CHECK(entry != nullptr, "operator ", operator_name(), " is not registered");
   MutexLock lock(Dispatcher::singleton().implForHandles().mutex);
   if (const CppSignature* known = entry->signature()) {
-    SHUNT_CHECK(*known == signature, "operator ", operator_name(),
-                ": typed<>() was asked for another C++ signature than its kernels have\n  asked: ", signature.str(),
-                "\n  known: ", known->str(), "\n         from ", entry->signature_place());
+    SHUNT_CHECK(*known == signature, "Tried to access or call an operator with a wrong signature.\n  operator: ",
+                entry->schema() != nullptr ? entry->schema()->schema.str() : operator_name().str(),
+                "\n  asked: ", signature.str(), "\n  known: ", known->str(), "\n         from ",
+                entry->signature_place());
   } else if (const SchemaRecord* schema = entry->schema()) {
     checkAskedAgainstSchema(schema->schema, schema->place, signature);
   }

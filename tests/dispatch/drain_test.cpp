@@ -119,7 +119,7 @@ TEST(Drain, TheSignatureIsOneOfAKernelThatIsStillThere) {
     first.impl("f", [](const Tensor& self, int64_t) { return self; });
     ADD_FAILURE() << "no error";
   } catch (const Error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("mismatch between the C++ signatures"));
+    EXPECT_THAT(e.what(), HasSubstr("Mismatch in kernel C++ signatures"));
     EXPECT_THAT(e.what(), HasSubstr("drain_test.cpp:"));
   }
 }

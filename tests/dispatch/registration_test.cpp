@@ -243,7 +243,7 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
          Library a(Library::Kind::kDef, "regA_ns");
          Library b(Library::Kind::kDef, "regA_ns");
        },
-       {"Only a single SHUNT_LIBRARY", "regA_ns"}},
+       {"Only a single TORCH_LIBRARY", "regA_ns"}},
       {"def in an impl block",
        [] { implBlock("regA", DispatchKey::CPU).def("h(Tensor x) -> int"); },
        {"SHUNT_LIBRARY_IMPL"}},
@@ -251,10 +251,13 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
       {"unboxed fallback", [] { implBlock("_", DispatchKey::CUDA).fallback(&answer<1>); }, {"boxed"}},
       {"second fallback",
        [] {
+         // The first takes the place of the one that Shunt has.
+         Library first = implBlock("_", DispatchKey::AutogradCPU);
+         first.fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {}));
          implBlock("_", DispatchKey::AutogradCPU)
              .fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {}));
        },
-       {"multiple backend fallbacks", "fallback.cpp"}},
+       {"multiple backend fallbacks", "registration_test.cpp"}},
       {"fallback for an alias",
        [] { implBlock("_", DispatchKey::Autograd).fallback(CppFunction::makeFallthrough()); },
        {"Autograd", "run-time key"}},

@@ -80,7 +80,7 @@ static std::vector<BadInput> registrationCases() {
        {"cannot be inferred", "in full"},
        [](Bed&) { fragment().def("g", CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); }},
       {"library: namespace taken",
-       {"Only a single SHUNT_LIBRARY", "errs_taken", "SHUNT_LIBRARY_FRAGMENT"},
+       {"Only a single TORCH_LIBRARY", "errs_taken", "SHUNT_LIBRARY_FRAGMENT"},
        [](Bed&) {
          Library first(Library::Kind::kDef, "errs_taken");
          Library second(Library::Kind::kDef, "errs_taken");

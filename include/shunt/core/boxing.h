@@ -8,6 +8,7 @@
 #include <shunt/core/call_stack.h>
 #include <shunt/core/function_schema.h>
 
+#include <algorithm>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
@@ -122,7 +123,7 @@ struct BoxTraits<std::array<bool, N>> {
     const std::vector<char>& from = v.toBoolVector();
     SHUNT_CHECK(from.size() == N, "expected a list of ", N, " bools, got ", from.size());
     std::array<bool, N> out{};
-    for (size_t i = 0; i < N; ++i) out[i] = from[i] != 0;
+    std::transform(from.begin(), from.end(), out.begin(), [](char b) { return b != 0; });
     return out;
   }
 };
@@ -155,11 +156,25 @@ struct BoxTraits<std::optional<T>> {
   }
 };
 
+/// Whether IValue keeps a list of T as that vector; other lists hold IValues.
+template <class T>
+inline constexpr bool kHasVectorTag = std::is_same_v<T, int64_t> || std::is_same_v<T, double> ||
+                                      std::is_same_v<T, Tensor> || std::is_same_v<T, std::optional<Tensor>>;
+
 // Owned lists: returns only.
 template <class T>
 struct BoxTraits<std::vector<T>> {
   static Type schemaType() { return BoxTraits<ArrayRef<T>>::schemaType(); }
-  static IValue box(std::vector<T> v) { return IValue(std::move(v)); }
+  static IValue box(std::vector<T> v) {
+    if constexpr (kHasVectorTag<T>) {
+      return IValue(std::move(v));
+    } else {
+      std::vector<IValue> out;
+      out.reserve(v.size());
+      for (T& e : v) out.push_back(BoxTraits<T>::box(std::move(e)));
+      return IValue(std::move(out));
+    }
+  }
   static std::vector<T> unbox(IValue& v) {
     auto ref = BoxTraits<ArrayRef<T>>::unbox(v);
     return std::vector<T>(ref.begin(), ref.end());
@@ -205,6 +220,12 @@ struct SHUNT_API CppSignature {
 
   template <class Signature>
   static const CppSignature& of();
+  /// Of a function type, or of a kernel class.
+  template <class F>
+  static CppSignature make() {
+    return of<typename boxing::FunctionTraits<F>::Signature>();
+  }
+  std::string name() const { return str(); }
   /// Demangled, for messages.
   std::string str() const;
   bool operator==(const CppSignature& o) const { return *id == *o.id; }
@@ -248,9 +269,14 @@ void pushReturn(Stack& stack, R&& r) {
 }
 template <size_t kRoom, class... R>
 void pushReturn(Stack& stack, std::tuple<R...>&& r) {
-  constexpr size_t kEach = kRoom >= sizeof...(R);
+  [[maybe_unused]] constexpr size_t kEach = kRoom >= sizeof...(R);
   std::apply([&](auto&&... e) { (pushReturn<kEach>(stack, std::forward<decltype(e)>(e)), ...); }, std::move(r));
 }
+
+template <class R>
+inline constexpr bool kIsTuple = false;
+template <class... R>
+inline constexpr bool kIsTuple<std::tuple<R...>> = true;
 
 // ---- boxed form of an unboxed kernel ----------------------------------------------------------------------------
 template <class R, class Args>
@@ -273,7 +299,7 @@ struct BoxedFromUnboxed<R, Types<A...>> {
       Tensor result = call(BoxTraits<Bare<A>>::unbox(peek(*stack, I, n))...);
       drop(*stack, n);
       pushReturn<n>(*stack, std::move(result));
-    } else if constexpr (requires { typename std::tuple_element<0, R>::type; }) {
+    } else if constexpr (kIsTuple<R>) {
       // References inside the tuple become values before their arguments leave the stack.
       auto result = std::apply([](auto&&... e) { return std::tuple<Bare<decltype(e)>...>(e...); },
                                call(BoxTraits<Bare<A>>::unbox(peek(*stack, I, n))...));
@@ -336,6 +362,28 @@ struct FunctorKernel<F, R, Types<A...>> : OperatorKernel {
     return static_cast<FunctorKernel*>(self)->invoke(ks, std::forward<A>(a)...);
   }
   F f_;
+};
+
+/// A kernel class that derives from OperatorKernel: the object itself is what registrations keep alive.
+template <class F, class R, class Args>
+struct UserFunctor;
+template <class F, class R, class... A>
+struct UserFunctor<F, R, Types<A...>> {
+  template <class... B>
+  static R invoke(OperatorKernel* self, DispatchKeySet ks, B&&... b) {
+    F& f = *static_cast<F*>(self);
+    if constexpr (FunctionTraits<F>::takes_keyset)
+      return f(ks, std::forward<B>(b)...);
+    else {
+      (void)ks;
+      return f(std::forward<B>(b)...);
+    }
+  }
+  static R call(OperatorKernel* self, DispatchKeySet ks, A... a) { return invoke(self, ks, std::forward<A>(a)...); }
+  static void callBoxed(OperatorKernel* self, const OperatorHandle&, DispatchKeySet ks, Stack* stack) {
+    BoxedFromUnboxed<R, Types<A...>>::run(
+        stack, [self, ks](auto&&... a) -> R { return invoke(self, ks, static_cast<decltype(a)>(a)...); });
+  }
 };
 
 template <class F>
@@ -467,6 +515,16 @@ SHUNT_NOINLINE R callBoxedAsUnboxed(void (*boxed)(OperatorKernel*, const Operato
 }
 
 }  // namespace boxing
+
+template <class T>
+  requires(detail::kBoxedByTraits<T>)
+IValue::IValue(const T& v) : IValue(boxing::BoxTraits<T>::box(v)) {}
+
+template <class T>
+T IValue::to() const {
+  IValue shared = *this;  // a None may become the undefined tensor
+  return T(boxing::BoxTraits<T>::unbox(shared));
+}
 
 template <class Signature>
 const CppSignature& CppSignature::of() {

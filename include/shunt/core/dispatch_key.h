@@ -123,6 +123,9 @@ enum class DispatchKey : uint16_t {
   DefaultBackend = CompositeExplicitAutograd,
   CPUTensorId = CPU,
   CUDATensorId = CUDA,
+  // Keys that Shunt leaves to programs: upstream's test programs put wrappers of their own there.
+  TESTING_ONLY_GenericWrapper = Named,
+  TESTING_ONLY_GenericMode = VmapMode,
 };
 // clang-format on
 

@@ -16,6 +16,10 @@ class DispatchKeySet {
  public:
   constexpr DispatchKeySet() = default;
   constexpr explicit DispatchKeySet(DispatchKey k) : repr_(bitsOf(k)) {}
+  enum Full { FULL };
+  enum FullAfter { FULL_AFTER };
+  constexpr DispatchKeySet(Full) : DispatchKeySet(full()) {}
+  constexpr DispatchKeySet(FullAfter, DispatchKey k) : DispatchKeySet(fullAfter(k)) {}
   constexpr DispatchKeySet(std::initializer_list<DispatchKey> keys) {
     for (DispatchKey k : keys) repr_ |= bitsOf(k);
   }
@@ -122,6 +126,13 @@ inline constexpr DispatchKeySet kBackendFunctionalities =
 /// "CPU, AutogradCPU", highest first; "(none)" for the empty set.
 SHUNT_API std::string toString(DispatchKeySet keyset);
 inline std::ostream& operator<<(std::ostream& out, DispatchKeySet ks) { return out << toString(ks); }
+
+/// The key that holds the data, whatever wraps it.
+constexpr DispatchKey highestPriorityBackendTypeId(DispatchKeySet ks) {
+  return (ks & (kBackendFunctionalities | DispatchKeySet::fromRaw(DispatchKeySet::kBackendMask))).highestPriorityKey();
+}
+constexpr DispatchKey legacyExtractDispatchKey(DispatchKeySet ks) { return highestPriorityBackendTypeId(ks); }
+constexpr BackendComponent toBackendComponent(DispatchKey k) { return partsOf(k).backend; }
 
 /// The backend's Autograd key: AutogradOther for backends without one of their own.
 constexpr DispatchKey autogradKeyOf(BackendComponent b) {

@@ -54,11 +54,29 @@ class SHUNT_API Dispatcher {
   /// Names of all operators that have a definition or a kernel, sorted.
   std::vector<OperatorName> getAllOpNames() const;
 
+  /// Names of the operators that have a kernel for exactly this key; without a key, of all, sorted.
+  std::vector<OperatorName> getRegistrationsForDispatchKey(std::optional<DispatchKey> key) const;
+  /// Operators with kernels and without a definition.
+  std::vector<OperatorHandle> findDanglingImpls() const;
+  template <class R, class... A>
+  R call(const TypedOperatorHandle<R(A...)>& op, A... a) const {
+    return op.call(std::forward<A>(a)...);
+  }
+  template <class R, class... A>
+  R redispatch(const TypedOperatorHandle<R(A...)>& op, DispatchKeySet ks, A... a) const {
+    return op.redispatch(ks, std::forward<A>(a)...);
+  }
+  void callBoxed(const OperatorHandle& op, Stack* stack) const { op.callBoxed(stack); }
+
   // Each validates first and changes nothing when it throws.
   RegistrationHandle registerDef(FunctionSchema schema, std::source_location where);
   RegistrationHandle registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel,
                                   std::source_location where);
   RegistrationHandle registerFallback(DispatchKey key, KernelFunction kernel, std::source_location where);
+  RegistrationHandle registerFallback(DispatchKey key, KernelFunction kernel, const std::string& /*debug*/,
+                                      std::source_location where = std::source_location::current()) {
+    return registerFallback(key, std::move(kernel), where);
+  }
   RegistrationHandle registerLibrary(std::string ns, std::source_location where);
   /// First tells the listener of every operator that is defined; when it throws meanwhile, the error leaves from here
   /// and the listener is not added. It hears once of each definition and of its end, also of those that other threads
@@ -100,6 +118,22 @@ class SHUNT_API Dispatcher {
   Dispatcher();
   Impl* impl_;
 };
+
+inline std::vector<OperatorName> Dispatcher::getRegistrationsForDispatchKey(std::optional<DispatchKey> key) const {
+  std::vector<OperatorName> names = getAllOpNames();
+  if (key)
+    std::erase_if(names, [&](const OperatorName& name) {
+      const auto op = findOp(name);
+      return !op || !op->hasKernelForDispatchKey(*key);
+    });
+  return names;
+}
+inline std::vector<OperatorHandle> Dispatcher::findDanglingImpls() const {
+  std::vector<OperatorHandle> out;
+  for (const OperatorName& name : getAllOpNames())
+    if (const auto op = findOp(name); op && !op->hasSchema()) out.push_back(*op);
+  return out;
+}
 
 /// One step of a call's way: its kind ("call", "redispatch", or either "(boxed)"), the keys it looks at, and the key it
 /// went to.

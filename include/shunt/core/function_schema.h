@@ -20,6 +20,9 @@
 
 namespace shunt {
 
+/// What alias analysis may assume of an operator: what PyTorch's graph compiler asks; Shunt keeps it and asks nothing.
+enum class AliasAnalysisKind : uint8_t { INTERNAL_SPECIAL_CASE, CONSERVATIVE, FROM_SCHEMA, PURE_FUNCTION };
+
 class SHUNT_API FunctionSchema {
  public:
   /// Throws shunt::Error when the arguments or returns break a rule above.
@@ -58,7 +61,17 @@ class SHUNT_API FunctionSchema {
   /// PyTorch's canonical text. parseSchema(s.str()) == s for every schema that the language can write.
   std::string str() const;
 
-  bool operator==(const FunctionSchema&) const = default;
+  /// CONSERVATIVE until it is set. No part of the schema's text, and not compared.
+  AliasAnalysisKind aliasAnalysis() const {
+    return isDefaultAliasAnalysisKind() ? AliasAnalysisKind::CONSERVATIVE : alias_analysis_;
+  }
+  bool isDefaultAliasAnalysisKind() const { return alias_analysis_ == AliasAnalysisKind::INTERNAL_SPECIAL_CASE; }
+  void setAliasAnalysis(AliasAnalysisKind kind) { alias_analysis_ = kind; }
+
+  bool operator==(const FunctionSchema& o) const {
+    return name_ == o.name_ && arguments_ == o.arguments_ && returns_ == o.returns_ && is_vararg_ == o.is_vararg_ &&
+           is_varret_ == o.is_varret_;
+  }
 
  private:
   OperatorName name_;
@@ -66,6 +79,7 @@ class SHUNT_API FunctionSchema {
   std::vector<Argument> returns_;
   bool is_vararg_;
   bool is_varret_;
+  AliasAnalysisKind alias_analysis_ = AliasAnalysisKind::INTERNAL_SPECIAL_CASE;  // stands for: not set
 };
 
 SHUNT_API std::string toString(const FunctionSchema& schema);

@@ -7,17 +7,38 @@
 
 #include <shunt/tensor/tensor.h>
 
+#include <array>
 #include <cstring>
 #include <string>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace shunt {
 
 class IValue;
+template <class T>
+class List;
+template <class K, class V>
+class Dict;
 using Stack = std::vector<IValue>;
 
 namespace detail {
+template <class T>
+inline constexpr bool kBoxedByTraits = false;
+template <class T>
+inline constexpr bool kBoxedByTraits<std::vector<T>> = true;
+template <class T>
+inline constexpr bool kBoxedByTraits<ArrayRef<T>> = true;
+template <class T, size_t N>
+inline constexpr bool kBoxedByTraits<std::array<T, N>> = true;
+template <class K, class V>
+inline constexpr bool kBoxedByTraits<std::unordered_map<K, V>> = true;
+template <class... T>
+inline constexpr bool kBoxedByTraits<std::tuple<T...>> = true;
+
+struct IValueAccess;  // list.h, dict.h: handles on what an IValue shares
 template <class T>
 struct Boxed : intrusive_ptr_target {
   explicit Boxed(T v) : value(std::move(v)) {}
@@ -42,6 +63,7 @@ class SHUNT_API IValue {
     TensorList,
     OptionalTensorList,
     GenericList,
+    GenericDict,
   };
 
   IValue() : tag_(Tag::None) { payload_.i = 0; }
@@ -78,6 +100,12 @@ class SHUNT_API IValue {
     if (v) *this = IValue(*v);
   }
 
+  /// Arrays, maps, and lists without a vector type above, by what a kernel's argument of the type is made of. Needs
+  /// <shunt/core/dict.h>.
+  template <class T>
+    requires(detail::kBoxedByTraits<T>)
+  IValue(const T& v);
+
   IValue(const IValue& o) : tag_(o.tag_) { copyFrom(o); }
   IValue(IValue&& o) noexcept { moveFrom(o); }
   IValue& operator=(const IValue& o) {
@@ -111,6 +139,8 @@ class SHUNT_API IValue {
   bool isIntList() const { return tag_ == Tag::IntList; }
   bool isTensorList() const { return tag_ == Tag::TensorList; }
   bool isOptionalTensorList() const { return tag_ == Tag::OptionalTensorList; }
+  bool isList() const { return tag_ >= Tag::IntList && tag_ <= Tag::GenericList; }
+  bool isGenericDict() const { return tag_ == Tag::GenericDict; }
 
   // Each throws shunt::Error that names the wanted and the held type.
   shunt::Tensor& toTensor() {
@@ -145,8 +175,18 @@ class SHUNT_API IValue {
     return list<std::vector<std::optional<shunt::Tensor>>>(Tag::OptionalTensorList, "Tensor?[]");
   }
   std::vector<IValue>& toGenericVector() const { return list<std::vector<IValue>>(Tag::GenericList, "list"); }
+  /// The elements of a list that has no vector type of its own.
+  ArrayRef<IValue> toListRef() const;
+  /// The value as a kernel's argument of type T would get it. Needs <shunt/core/boxing.h>, and list.h or dict.h for
+  /// those.
+  template <class T>
+  T to() const;
+  /// Handles on the shared contents; need <shunt/core/list.h>, <shunt/core/dict.h>.
+  List<IValue> toList() const;
+  Dict<IValue, IValue> toGenericDict() const;
 
  private:
+  friend struct detail::IValueAccess;
   union Payload {
     Payload() {}
     ~Payload() {}
@@ -200,6 +240,8 @@ class SHUNT_API IValue {
   Payload payload_;
   Tag tag_;
 };
+
+inline ArrayRef<IValue> IValue::toListRef() const { return toGenericVector(); }
 
 SHUNT_API std::ostream& operator<<(std::ostream& out, const IValue& v);
 

@@ -8,9 +8,18 @@
 
 #include <shunt/core/boxing.h>
 
+#include <memory>
+
 namespace shunt {
 
 class OperatorHandle;
+
+/// A function named as a template argument: SHUNT_FN(f) is such a value, and a kernel made from it has no indirection.
+template <class Signature, Signature* Fn>
+struct CompileTimeFunctionPointer {};
+#define SHUNT_FN(...)                                                                                        \
+  ::shunt::CompileTimeFunctionPointer<std::remove_pointer_t<std::remove_reference_t<decltype(__VA_ARGS__)>>, \
+                                      (__VA_ARGS__)>()
 
 using BoxedKernelFn = void (*)(OperatorKernel*, const OperatorHandle&, DispatchKeySet, Stack*);
 
@@ -64,6 +73,54 @@ struct KernelFunction {
     k.functor = make_intrusive<boxing::BoxedFunctor<F>>(std::move(f));
     k.boxed = &boxing::BoxedFunctor<F>::call;
     return k;
+  }
+  /// From an object of kernel class F, which derives from OperatorKernel.
+  template <class F>
+  static KernelFunction fromUserFunctor(std::unique_ptr<OperatorKernel> functor) {
+    using T = boxing::FunctionTraits<F>;
+    using Calls = boxing::UserFunctor<F, typename T::Return, typename T::Args>;
+    KernelFunction k;
+    k.functor = intrusive_ptr<OperatorKernel>::reclaim(functor.release());
+    k.unboxed = reinterpret_cast<void*>(&Calls::call);
+    k.boxed = &Calls::callBoxed;
+    k.signature = &CppSignature::of<typename T::Signature>();
+    return k;
+  }
+
+  // PyTorch's names of the factories. kAllowLegacyTypes is accepted and means nothing: one list of types serves all.
+  template <auto Fn>
+  static KernelFunction makeFromBoxedFunction() {
+    return fromBoxed(Fn);
+  }
+  template <bool kAllowLegacyTypes = false, class F>
+  static KernelFunction makeFromUnboxedFunctor(std::unique_ptr<OperatorKernel> functor) {
+    return fromUserFunctor<F>(std::move(functor));
+  }
+  template <class Signature, Signature* Fn, bool kAllowLegacyTypes = false>
+  static KernelFunction makeFromUnboxedFunction(CompileTimeFunctionPointer<Signature, Fn>) {
+    return fromFunction<Fn>();
+  }
+  template <bool kAllowLegacyTypes = false, class Signature>
+  static KernelFunction makeFromUnboxedRuntimeFunction(Signature* fn) {
+    return fromFunctor(fn);
+  }
+  template <bool kAllowLegacyTypes = false, class F>
+  static KernelFunction makeFromUnboxedLambda(F&& f) {
+    return fromFunctor(std::decay_t<F>(std::forward<F>(f)));
+  }
+
+  /// Calls the kernel itself; nothing is dispatched.
+  void callBoxed(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) const {
+    boxed(functor.get(), op, ks, stack);
+  }
+  template <class R, class... A>
+  R call(const OperatorHandle& op, DispatchKeySet ks, A... a) const {
+    if (unboxed == nullptr)
+      return boxing::callBoxedAsUnboxed<R, A...>(boxed, functor.get(), op, ks, std::forward<A>(a)...);
+    SHUNT_CHECK(*signature == CppSignature::of<R(A...)>(), "KernelFunction::call: the kernel's C++ signature is ",
+                signature->str(), ", it was called as ", CppSignature::of<R(A...)>().str());
+    return reinterpret_cast<R (*)(OperatorKernel*, DispatchKeySet, A...)>(unboxed)(functor.get(), ks,
+                                                                                   std::forward<A>(a)...);
   }
 };
 

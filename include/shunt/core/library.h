@@ -17,8 +17,16 @@ class SHUNT_API CppFunction {
  public:
   /// A function pointer, or any copyable callable whose operator() is not overloaded.
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, CppFunction>)
+    requires(!std::is_same_v<std::remove_cvref_t<F>, CppFunction> &&
+             !std::is_same_v<std::remove_cvref_t<F>, KernelFunction>)
   CppFunction(F&& f) : kernel_(KernelFunction::fromFunctor(std::decay_t<F>(std::forward<F>(f)))) {}
+  explicit CppFunction(KernelFunction kernel) : kernel_(std::move(kernel)) {}
+  template <class Signature, Signature* Fn>
+  CppFunction(CompileTimeFunctionPointer<Signature, Fn>) : kernel_(KernelFunction::fromFunction<Fn>()) {}
+  template <class F>
+  static CppFunction makeFromUnboxedFunction(F&& f) {
+    return CppFunction(std::forward<F>(f));
+  }
   static CppFunction makeFallthrough() { return CppFunction(KernelFunction::makeFallthrough(), 0); }
   template <class F>
   static CppFunction makeFromBoxed(F f) {
@@ -50,6 +58,10 @@ inline CppFunction dispatch(DispatchKey key, CppFunction f) {
   return f;
 }
 
+/// The key of a device type's kernels.
+inline DispatchKey dispatchKeyOf(DeviceType type) { return toRuntimeKey(Functionality::Dense, backendOf(type)); }
+inline CppFunction dispatch(DeviceType type, CppFunction f) { return dispatch(dispatchKeyOf(type), std::move(f)); }
+
 class SHUNT_API Library {
  public:
   enum class Kind { kDef, kFragment, kImpl };
@@ -59,6 +71,7 @@ class SHUNT_API Library {
   Library(Library&&) = default;
   ~Library() { reset(); }
 
+  Library& def(FunctionSchema schema, std::source_location where = std::source_location::current());
   /// A schema without namespace, or with this library's.
   Library& def(std::string_view schema, std::source_location where = std::source_location::current());
   /// A name or a schema with a kernel for every backend (CompositeImplicit); a bare name gets the schema of the
@@ -69,6 +82,10 @@ class SHUNT_API Library {
   Library& impl(std::string_view name, DispatchKey key, CppFunction f,
                 std::source_location where = std::source_location::current()) {
     return impl(name, dispatch(key, std::move(f)), where);
+  }
+  Library& impl(std::string_view name, DeviceType type, CppFunction f,
+                std::source_location where = std::source_location::current()) {
+    return impl(name, dispatch(type, std::move(f)), where);
   }
   /// Kernels made from functor F for an operator that is defined already, and for its in-place form ("f_" of "f", with
   /// the same overload name) and its out= form ("f.out", or "f.N_out" of "f.N") where those are defined too. Needs

@@ -100,7 +100,9 @@ class SHUNT_API OperatorHandle {
  public:
   explicit OperatorHandle(const Operator& op) : op_(&op) {}
   const Operator& op() const { return *op_; }
-  OperatorName operator_name() const { return OperatorName(std::string(op_->name()), std::string(op_->overload())); }
+  const OperatorName operator_name() const {
+    return OperatorName(std::string(op_->name()), std::string(op_->overload()));
+  }
   bool hasSchema() const;
   /// Throws when the operator has kernels but no definition.
   const FunctionSchema& schema() const;

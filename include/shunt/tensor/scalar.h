@@ -31,6 +31,7 @@ class SHUNT_API Scalar {
   /// kDouble, kLong or kBool.
   constexpr ScalarType type() const { return kind_ == Kind::kDouble ? kDouble : kind_ == Kind::kInt ? kLong : kBool; }
 
+  constexpr float toFloat() const { return static_cast<float>(toDouble()); }
   constexpr double toDouble() const { return kind_ == Kind::kDouble ? d_ : static_cast<double>(i_); }
   /// Truncates a double; throws when it does not fit.
   int64_t toLong() const {

@@ -27,6 +27,10 @@ class SHUNT_API StorageImpl : public intrusive_ptr_target {
  public:
   StorageImpl(DataPtr data, size_t nbytes, Device device, Allocator* allocator, bool resizable)
       : data_(data), nbytes_(nbytes), allocator_(allocator), device_(device), resizable_(resizable) {}
+  /// Memory of the CPU, or of `device`.
+  struct use_byte_size_t {};
+  StorageImpl(use_byte_size_t, size_t nbytes, DataPtr data, Allocator* allocator, bool resizable, Device device = kCPU)
+      : StorageImpl(data, nbytes, device, allocator, resizable) {}
   ~StorageImpl() override { freeData(); }
 
   std::byte* data() const { return static_cast<std::byte*>(data_.data); }

@@ -48,6 +48,8 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
 
   DispatchKeySet key_set() const { return key_set_; }
   void set_key_set(DispatchKeySet ks) { key_set_ = ks; }
+  /// Autograd passes this tensor by, whatever it requires.
+  void remove_autograd_key() { key_set_ = key_set_ - kAutogradKeys; }
   ScalarType dtype() const { return dtype_; }
   Device device() const { return device_; }
   Layout layout() const { return Layout::Strided; }

@@ -1,0 +1,64 @@
+// Small utilities that sources written for PyTorch take from c10/util.
+#pragma once
+
+#include <shunt/core/ivalue.h>
+
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <type_traits>
+
+namespace shunt {
+
+/// The integers from `begin` up to, not including, `end`.
+template <class T>
+class IntegerRange {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const T*;
+    using reference = T;
+    explicit Iterator(T at) : at_(at) {}
+    T operator*() const { return at_; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++at_;
+      return before;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    T at_;
+  };
+  IntegerRange(T begin, T end) : begin_(begin), end_(end < begin ? begin : end) {}
+  Iterator begin() const { return Iterator(begin_); }
+  Iterator end() const { return Iterator(end_); }
+
+ private:
+  T begin_, end_;
+};
+
+template <class T>
+IntegerRange<T> irange(T end) {
+  return {T(0), end};
+}
+template <class B, class E>
+IntegerRange<E> irange(B begin, E end) {
+  return {static_cast<E>(begin), end};
+}
+
+/// Pushes each value, the first lowest.
+template <class... Values>
+void push(Stack* stack, Values&&... values) {
+  (stack->push_back(IValue(std::forward<Values>(values))), ...);
+}
+inline IValue pop(Stack* stack) { return pop(*stack); }
+
+}  // namespace shunt
