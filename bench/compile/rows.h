@@ -1,5 +1,5 @@
-// What bench_compile measures: functions of tensors, to be run as they are and by a plan of their trace, and the bar
-// that the plan has to reach.
+// What bench_compile measures: functions of tensors, to be run as they are and compiled, and the bar that the compiled
+// one has to reach.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -14,7 +14,7 @@ using Function = std::function<std::vector<shunt::Tensor>(const std::vector<shun
 
 struct CompileRow {
   std::string name;
-  double most;  // of the plan's time over eager code's
+  double most;  // of its time over eager code's
   Function function;
   std::vector<shunt::Tensor> inputs;
 };
