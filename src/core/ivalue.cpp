@@ -1,12 +1,12 @@
-#include <shunt/core/ivalue.h>
+#include <shunt/core/dict.h>
 
 #include <array>
 
 namespace shunt {
 namespace {
-constexpr std::array<const char*, 14> kTagNames = {"None",   "Tensor",    "float",     "int",   "bool",
+constexpr std::array<const char*, 15> kTagNames = {"None",   "Tensor",    "float",     "int",   "bool",
                                                    "Device", "Generator", "str",       "int[]", "float[]",
-                                                   "bool[]", "Tensor[]",  "Tensor?[]", "list"};
+                                                   "bool[]", "Tensor[]",  "Tensor?[]", "list",  "Dict"};
 }
 
 IValue::IValue(const Scalar& s) : tag_(Tag::None) {
@@ -103,6 +103,14 @@ std::ostream& operator<<(std::ostream& out, const IValue& v) {
     case Tag::GenericList:
       printList(out, v.toGenericVector());
       return out;
+    case Tag::GenericDict: {
+      const char* separator = "{";
+      for (const auto& [key, value] : v.toGenericDict().items()) {
+        out << separator << key << ": " << value;
+        separator = ", ";
+      }
+      return out << (*separator == '{' ? "{}" : "}");
+    }
   }
   return out;
 }

@@ -97,7 +97,7 @@ void OperatorHandle::assertSignature(const CppSignature& signature) const {
   if (const CppSignature* known = entry->signature()) {
     SHUNT_CHECK(*known == signature, "Tried to access or call an operator with a wrong signature.\n  operator: ",
                 entry->schema() != nullptr ? entry->schema()->schema.str() : operator_name().str(),
-                "\n  asked: ", signature.str(), "\n  known: ", known->str(), "\n         from ",
+                "\n  typed<>() asked: ", signature.str(), "\n  known:           ", known->str(), "\n         from ",
                 entry->signature_place());
   } else if (const SchemaRecord* schema = entry->schema()) {
     checkAskedAgainstSchema(schema->schema, schema->place, signature);

@@ -234,7 +234,7 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
        {"twice", "first defined at registration_test.cpp", "now at"}},
       {"wrong signature",
        [] { implBlock("regA", DispatchKey::CPU).impl("f", [](const Tensor&, int64_t) -> int64_t { return 0; }); },
-       {"mismatch", "first:", "now:"}},
+       {"Mismatch in kernel C++ signatures", "first:", "now:"}},
       {"wrong type for the schema",
        [] { implBlock("regA", DispatchKey::CUDA).impl("f", [](const Tensor&) -> double { return 0; }); },
        {"regA::f", "registration_test.cpp"}},
