@@ -1,6 +1,7 @@
 #include "src/compile/recorded.h"
 
 #include <shunt/autograd/graph_tensor.h>
+#include <shunt/tensor/generator.h>
 
 #include "src/compile/ended_history.h"
 #include "src/compile/plan.h"
@@ -87,10 +88,12 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     wrappers.push_back(t.defined() ? trace.input(t) : Tensor());
     variant->takes_all &= t.defined();
   }
+  const auto random = default_generator()->position();
   {
     const detail::TraceCall::Scope on(trace);
     variant->result = record(trace, wrappers);
   }
+  if (default_generator()->position() != random) refuse("the function seeds the random numbers, which is no operator");
   const std::vector<Tensor> outputs = detail::TracedResults::outputs(trace);
   std::vector<std::pair<Tensor, Tensor>> given = detail::TracedResults::captured(trace);
   for (const auto& [real, fake] : given) {

@@ -324,6 +324,17 @@ TEST(Compile, RandomNumbersAreThoseOfTheFunction) {
   EXPECT_EQ(fast.counts().hits, kCalls - 1u);
 }
 
+TEST(Compile, SeedingInsideRunsTheFunction) {
+  auto fast = compile([](const Tensor& x) {
+    manual_seed(3);
+    return x + rand({4});
+  });
+  const Tensor first = fast(ones({4}));
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(ones({4})), first));
+  EXPECT_EQ(fast.counts().hits, 0u);
+  EXPECT_THAT(fast.explain(), HasSubstr("seeds"));
+}
+
 TEST(Compile, FunctionsThatNoGraphCanStandForRun) {
   auto reads = compile([](const Tensor& x) { return x.sum().item<float>() > 0 ? x : -x; });
   auto sizes = compile([](const Tensor& x) { return x.masked_fill(x.gt(0), 1).reshape({-1}); });
