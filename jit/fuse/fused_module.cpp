@@ -85,7 +85,7 @@ class FusedBuilder {
     auto* valid = b_.CreatePHI(b_.getInt1Ty(), 2, "valid");
     valid->addIncoming(outer_valid, outer);
     llvm::Value* now = emitElement(at, valid);
-    closeLoop(*at, count_, *valid, now, inner, row_end);
+    markIndependent(*closeLoop(*at, count_, *valid, now, inner, row_end));
 
     b_.SetInsertPoint(row_end);
     closeLoop(*row, rows_, *outer_valid, now, outer, done);
@@ -117,7 +117,6 @@ class FusedBuilder {
     index.addIncoming(next, b_.GetInsertBlock());
     valid.addIncoming(now, b_.GetInsertBlock());
     auto* branch = b_.CreateCondBr(b_.CreateICmpSLT(next, end), head, exit);
-    if (head->getName() == "inner") markIndependent(*branch);
     return branch;
   }
 
