@@ -147,29 +147,35 @@ TEST(Fuse, RefusalsNameTheStep) {
   EXPECT_EQ(messageOf(compile(spec)), "step 0: it reads step 0, expected one below 0");
 }
 
-TEST(Fuse, EveryFunctorOfFloatsAlone) {
-  int compiled = 0, refused = 0;
-  for (const Functor& f : functors()) {
-    if (f.loop(kFloat) == nullptr) continue;
-    SCOPED_TRACE(f.name);
-    FusedLoopSpec spec;
-    std::vector<FusedOperand> operands;
-    for (int i = 0; i < f.op->num_inputs; ++i) {
-      spec.inputs.push_back({f.op->loopInput(i, kFloat), FusedStride::kUnit});
-      operands.push_back({FusedOperand::kInput, static_cast<uint16_t>(i)});
-    }
-    spec.steps = {stepOf(f, kFloat, operands)};
-    spec.outputs = {{0, FusedStride::kUnit}};
-    auto fused = compile(spec);
-    if (!fused) {
-      ++refused;
-      EXPECT_NE(llvm::toString(fused.takeError()).find("step 0"), std::string::npos);
-      continue;
-    }
-    ++compiled;
-    expectSame(spec, *fused);
+/// The functor alone, of consecutive elements.
+FusedLoopSpec aloneOf(const Functor& f, ScalarType common) {
+  FusedLoopSpec spec;
+  std::vector<FusedOperand> operands;
+  for (int i = 0; i < f.op->num_inputs; ++i) {
+    spec.inputs.push_back({f.op->loopInput(i, common), FusedStride::kUnit});
+    operands.push_back({FusedOperand::kInput, static_cast<uint16_t>(i)});
   }
-  EXPECT_GT(compiled, 4 * refused) << compiled << " compiled, " << refused << " refused";
+  spec.steps = {stepOf(f, common, std::move(operands))};
+  spec.outputs = {{0, FusedStride::kUnit}};
+  return spec;
+}
+
+TEST(Fuse, EveryFunctorAloneInEveryDtype) {
+  int compiled = 0, refused = 0;
+  for (const Functor& f : functors())
+    for (int number = 0; number < elementwise::kDtypeSlots; ++number) {
+      const auto common = static_cast<ScalarType>(number);
+      if (f.loop(common) == nullptr) continue;
+      SCOPED_TRACE(f.name + " of " + toString(common));
+      const FusedLoopSpec spec = aloneOf(f, common);
+      auto fused = compile(spec);
+      ++(fused ? compiled : refused);
+      if (fused)
+        expectSame(spec, *fused);
+      else
+        EXPECT_NE(llvm::toString(fused.takeError()).find("calls a function for some elements"), std::string::npos);
+    }
+  EXPECT_GT(compiled, 16 * refused) << compiled << " compiled, " << refused << " refused";
   RecordProperty("compiled", compiled);
   RecordProperty("refused", refused);
 }
