@@ -83,7 +83,8 @@ std::vector<Bytes> chain(const FusedLoopSpec& spec, std::vector<Bytes>& inputs, 
       const FusedOperand& from = step.operands[k];
       const bool is_step = from.kind == FusedOperand::kStep;
       const ScalarType dtype = is_step ? spec.steps[from.index].result : spec.inputs[from.index].dtype;
-      views[k] = {(is_step ? results : inputs)[from.index].data(), elementSize(dtype), dtype};
+      views[k] = {(is_step ? results : inputs)[from.index].data(),
+                  !is_step && spec.inputs[from.index].stride == FusedStride::kZero ? 0 : elementSize(dtype), dtype};
     }
     Bytes out(static_cast<size_t>(kCount * elementSize(step.result)));
     valid &= step.body({out.data(), elementSize(step.result), step.result}, views, kCount, scalars + step.first_scalar,
@@ -103,16 +104,18 @@ void expectSame(const FusedLoopSpec& spec, const Fused& fused, bool in_place = f
   for (const FusedOutput& o : spec.outputs) got.emplace_back(expected[o.step].size());
   std::vector<std::byte*> out;
   std::vector<const std::byte*> in;
-  std::vector<int64_t> in_outer, out_outer, unused(8);
+  std::vector<int64_t> in_outer, in_inner, out_outer, unused(8);
   for (size_t i = 0; i < inputs.size(); ++i) {
     in.push_back(inputs[i].data());
-    in_outer.push_back(kInner * elementSize(spec.inputs[i].dtype));
+    const FusedInput& input = spec.inputs[i];
+    in_outer.push_back(input.stride == FusedStride::kZero ? 0 : kInner * elementSize(input.dtype));
+    in_inner.push_back(elementSize(input.dtype));  // read for kAny only
   }
   for (size_t i = 0; i < got.size(); ++i) {
     out.push_back(in_place ? inputs[i].data() : got[i].data());
     out_outer.push_back(kInner * elementSize(spec.steps[spec.outputs[i].step].result));
   }
-  EXPECT_EQ(fused({out.data(), unused.data(), out_outer.data(), in.data(), unused.data(), in_outer.data(), kInner,
+  EXPECT_EQ(fused({out.data(), unused.data(), out_outer.data(), in.data(), in_inner.data(), in_outer.data(), kInner,
                    kRows, scalars}),
             valid);
   for (size_t i = 0; valid && i < got.size(); ++i)
@@ -135,6 +138,18 @@ TEST(Fuse, ARegionIsOneVectorLoopWithTheChainsBits) {
     EXPECT_TRUE(fused.vectorised) << toString(dtype);
     expectSame(spec, fused);
     expectSame(spec, fused, /*in_place=*/true);
+  }
+}
+
+TEST(Fuse, OperandsOfOtherDtypesAndStridesAreCastOnLoad) {
+  for (const FusedStride stride : {FusedStride::kZero, FusedStride::kAny}) {
+    FusedLoopSpec spec;
+    spec.inputs = {{kLong, FusedStride::kUnit}, {kBFloat16, stride}, {kDouble, stride}};
+    spec.steps = {stepOf(functor("Mul"), kBFloat16, {{FusedOperand::kInput, 0}, {FusedOperand::kInput, 1}}),
+                  stepOf(functor("Lt"), kFloat, {{FusedOperand::kStep, 0}, {FusedOperand::kInput, 2}}),
+                  stepOf(functor("Mul"), kFloat, {{FusedOperand::kStep, 1}, {FusedOperand::kStep, 0}})};
+    spec.outputs = {{1, FusedStride::kUnit}, {2, FusedStride::kUnit}};
+    expectSame(spec, must(compile(spec)));
   }
 }
 
