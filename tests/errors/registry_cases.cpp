@@ -116,9 +116,9 @@ static std::vector<BadInput> registrationCases() {
          Library(Library::Kind::kImpl, "_", DispatchKey::Autograd).fallback(CppFunction::makeFallthrough());
        }},
       {"fallback: taken",
-       {"AutogradCPU", "fallback.cpp", "registry_cases.cpp"},
+       {"Batched", "fallback.cpp", "registry_cases.cpp"},
        [](Bed&) {
-         Library(Library::Kind::kImpl, "_", DispatchKey::AutogradCPU)
+         Library(Library::Kind::kImpl, "_", DispatchKey::Batched)
              .fallback(CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {}));
        }},
       {"fallback: one namespace",
