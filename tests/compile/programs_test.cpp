@@ -1,27 +1,20 @@
 // Random programs, compiled: called again and again they leave what the program leaves when it runs plainly: bits,
 // geometry, versions, aliases, grads, random numbers.
+#include "tests/programs/each_program.h"
 #include "tests/programs/execution.h"
-#include "tests/support/seed.h"
+#include "tests/programs/traced.h"
 
 #include <shunt/core/log.h>
 #include <shunt/jit/jit.h>
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <iostream>
 
 namespace programs {
 namespace {
 
-constexpr uint64_t kPrograms = 1000, kLongPrograms = 10000, kSeed = 5511;
 constexpr int kCalls = 3;
-
-std::vector<Tensor> inputsOf(const Program& program) {
-  std::vector<Tensor> inputs;
-  for (const Input& input : program.inputs) inputs.push_back(makeInput(input));
-  return inputs;
-}
 
 /// The program as a function: returns all slots but the inputs, with their graphs or without. Errors of steps are
 /// swallowed: what fails once fails always.
@@ -50,31 +43,8 @@ Outcome outcomeOf(const std::vector<Tensor>& inputs, const std::vector<Tensor>& 
   return out;
 }
 
-class CompiledPrograms : public testing::Test {
- protected:
-  /// `check(program)` gives the first difference, for each program.
-  template <class F>
-  void forEach(F&& check) {
-    const char* only = std::getenv("SHUNT_TEST_PROGRAM");
-    const uint64_t seed = shunt::test::seedOfComparison(kSeed);
-    const uint64_t many = only != nullptr ? 1 : shunt::test::longRun() ? kLongPrograms : kPrograms;
-    const uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : seed * kLongPrograms + 1;
-    std::cout << "SHUNT_TEST_SEED=" << seed << ": programs " << first << " to " << first + many - 1 << std::endl;
-    int shown = 0;
-    for (uint64_t i = 0; i < many; ++i) {
-      Outcome drawn;
-      const Program program = draw(first + i, &drawn);
-      std::string difference;
-      try {
-        difference = check(program);
-      } catch (const std::exception& e) {
-        difference = e.what();
-      }
-      if (difference.empty()) continue;
-      ADD_FAILURE() << "program " << first + i << ": " << difference << "\n" << program.code();
-      if (++shown == 5) FAIL() << "and perhaps more";
-    }
-  }
+struct CompiledPrograms : EachProgram {
+  CompiledPrograms() : EachProgram(5511) {}
 };
 
 class InBothForms : public CompiledPrograms, public testing::WithParamInterface<bool> {};
@@ -82,7 +52,7 @@ class InBothForms : public CompiledPrograms, public testing::WithParamInterface<
 TEST_P(InBothForms, LeaveWhatThePlainOnesLeave) {
   uint64_t hits = 0, eager = 0;
   const shunt::LogSink before = shunt::set_log_sink([](shunt::LogLevel, const char*) {});
-  forEach([&](const Program& program) -> std::string {
+  forEach([&](const Program& program, const Outcome&) -> std::string {
     const auto f = [&](const std::vector<Tensor>& inputs) { return call(program, inputs, GetParam()); };
     auto fast = shunt::compile(f);
     const std::vector<Tensor> plain = inputsOf(program);

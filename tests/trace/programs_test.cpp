@@ -1,6 +1,6 @@
 // Random programs, traced: graphs print, verify, are saved, loaded and run again with the program's bits.
+#include "tests/programs/each_program.h"
 #include "tests/programs/traced.h"
-#include "tests/support/seed.h"
 
 #include <shunt/jit/jit.h>
 #include <shunt/transforms/fake_tensor.h>
@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
@@ -16,14 +15,6 @@ namespace programs {
 namespace {
 
 using shunt::Graph;
-
-constexpr uint64_t kPrograms = 1000, kLongPrograms = 10000, kSeed = 4411;
-
-/// SHUNT_TEST_PROGRAM=seed draws that one alone.
-uint64_t onlyProgram() {
-  const char* text = std::getenv("SHUNT_TEST_PROGRAM");
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
-}
 
 /// Whether the graph writes to a tensor whose elements share memory. Which of several values stays there is then a
 /// matter of elements, which functionalized() doesn't see.
@@ -38,31 +29,8 @@ bool writesSharedElements(const Graph& graph) {
   return false;
 }
 
-class TracedPrograms : public testing::Test {
- protected:
-  /// `check(program, expected)` gives the first difference, for each program.
-  template <class F>
-  void forEach(F&& check) {
-    const uint64_t one = onlyProgram();
-    const uint64_t seed = shunt::test::seedOfComparison(kSeed);
-    const uint64_t many = one != 0 ? 1 : shunt::test::longRun() ? kLongPrograms : kPrograms;
-    const uint64_t first = one != 0 ? one : seed * kLongPrograms + 1;
-    std::cout << "SHUNT_TEST_SEED=" << seed << ": programs " << first << " to " << first + many - 1 << std::endl;
-    int shown = 0;
-    for (uint64_t i = 0; i < many; ++i) {
-      Outcome expected;
-      const Program program = draw(first + i, &expected);
-      std::string difference;
-      try {
-        difference = check(program, expected);
-      } catch (const std::exception& e) {
-        difference = e.what();
-      }
-      if (difference.empty()) continue;
-      ADD_FAILURE() << difference << "\n" << program.code();
-      if (++shown == 5) FAIL() << "and perhaps more";
-    }
-  }
+struct TracedPrograms : EachProgram {
+  TracedPrograms() : EachProgram(4411) {}
 };
 
 TEST_F(TracedPrograms, RunAgainFromTheGraphAndFromAFile) {
@@ -112,7 +80,7 @@ TEST_F(TracedPrograms, ThatDrawRandomNumbersDrawThemAgain) {
     shunt::manual_seed(plain.seed);
     return firstDifference(expected, runGraph(program, traced, traced.graph), Level::kAll);
   });
-  if (onlyProgram() == 0) EXPECT_GT(drawn, kPrograms);
+  if (!isOne()) EXPECT_GT(drawn, kPrograms);
 }
 
 TEST_F(TracedPrograms, FunctionalizedGiveTheSameValues) {
@@ -138,7 +106,7 @@ TEST_F(TracedPrograms, FunctionalizedGiveTheSameValues) {
     for (size_t i = 0; i < got.slots.size(); ++i) got.slots[i].requires_grad = expected.slots[i].requires_grad;
     return firstDifference(expected, got, Level::kValues);
   });
-  if (onlyProgram() == 0) EXPECT_LT(refused, kPrograms / 20);
+  if (!isOne()) EXPECT_LT(refused, kPrograms / 20);
 }
 
 TEST_F(TracedPrograms, DecomposedGiveTheSameValues) {
