@@ -1,7 +1,6 @@
 // Registering: precedence, RAII, fallbacks, errors that leave no trace, permutations.
 #include "tests/dispatch/util.h"
 
-#include <shunt/core/log.h>
 #include <shunt/shunt.h>
 
 #include <algorithm>
