@@ -63,6 +63,7 @@ constexpr std::array kLayers = {
     Layer{"jit/plan/", Part::kCompiler, 2},
     Layer{"jit/passes/", Part::kCompiler, 3},
     Layer{"jit/emit/", Part::kCompiler, 4},
+    Layer{"jit/fuse/", Part::kCompiler, 5},
     Layer{"jit/link/", Part::kCompiler, 5},
     Layer{"jit/cache/", Part::kCompiler, 6},
     Layer{"jit/debug/", Part::kCompiler, 6},
