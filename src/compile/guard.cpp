@@ -85,6 +85,7 @@ Guard::Guard(const detail::CompileArguments& arguments, const CompileOptions& op
     kind.is_leaf = t.is_leaf();
     kind.has_grad = hasGrad(t);
     kind.wrapped_number = t.unsafeGetTensorImpl()->is_wrapped_number();
+    kind.storage = storageOf(t);
     for (size_t j = i; j-- > 0;) {
       const Tensor& other = tensor(arguments, j);
       if (other.is_same(t)) kind.same = j;
@@ -117,8 +118,10 @@ bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) co
     if (t.unsafeGetTensorImpl()->is_wrapped_number() != kind.wrapped_number) return found("number", i), false;
     if (kind.requires_grad && whyNotWith(t) != nullptr) return found("hooks", i), false;
     if (offsets_ && t.storage_offset() != kind.offset) return found("offset", i), false;
-    for (size_t j = 0; j < i; ++j) {
-      const Tensor& other = tensor(arguments, j);
+    // Captured tensors are the same ones as ever, and while their storages are, they share what they shared.
+    if (i >= arguments.tensors.size() && storageOf(t) != kind.storage) return found("storage", i), false;
+    for (size_t j = 0; j < std::min(i, arguments.tensors.size()); ++j) {
+      const Tensor& other = arguments.tensors[j];
       if (!other.defined()) continue;
       const TensorKind& its = tensors_[j];
       if (other.is_same(t) != (its.same == kind.same)) return found("being another argument", i), false;

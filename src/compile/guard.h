@@ -19,8 +19,9 @@ struct TensorKind {
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
   bool requires_grad = false, is_leaf = true, has_grad = false, wrapped_number = false;
-  size_t same = 0;  // the first tensor that this one is
-  size_t home = 0;  // the first one that shares its storage
+  const StorageImpl* storage = nullptr;  // when the graph was recorded; to compare only
+  size_t same = 0;                       // the first tensor that this one is
+  size_t home = 0;                       // the first one that shares its storage
 };
 
 /// Why the function itself has to run with these settings of the thread; null where a graph may.

@@ -312,6 +312,23 @@ TEST(Compile, NamedVariablesAndNumbers) {
   EXPECT_EQ(fast.counts().variants, 6u);
 }
 
+TEST(Compile, ACapturedTensorMayGetOtherData) {
+  const Tensor w = numbers({3}), v = numbers({3}, 8), x = ones({3});
+  const auto f = [&](const Tensor& t) {
+    w.add_(1);
+    return t * w + v;
+  };
+  auto fast = compile(f);
+  for (int i = 0; i < 3; ++i) fast(x);
+  w.set_data(v);  // now they share memory
+  for (int i = 0; i < 3; ++i) {
+    const Tensor before = v.clone(), got = fast(x);
+    EXPECT_TRUE(same(v, before + 1));
+    EXPECT_TRUE(same(got, v + v));
+  }
+  EXPECT_EQ(fast.counts().variants, 2u);
+}
+
 TEST(Compile, RandomNumbersAreThoseOfTheFunction) {
   const auto f = [](const Tensor& x) { return dropout(x, 0.5, true) + rand_like(x) + Tensor(x.clone()).normal_(0, 1); };
   auto fast = compile(f);

@@ -204,14 +204,22 @@ class Compiled {
   }
   template <class T>
   static void collect(const T& value, InlineVector<Tensor, 8>& out) {
-    if constexpr (std::is_same_v<T, Tensor>) {
+    if constexpr (std::is_same_v<T, Tensor>)
       out.push_back(value);  // undefined ones, too
-    } else if constexpr (detail::TensorsIn<T>::kAny) {
-      auto add = [&](const Tensor& t) {
-        out.push_back(t);
-        return t;
-      };
-      detail::TensorsIn<T>::map(value, add);
+    else if constexpr (detail::TensorsIn<T>::kAny)
+      collectDefined(value, out);
+  }
+  /// In the order of TensorsIn::map, which would make the containers anew.
+  template <class T>
+  static void collectDefined(const T& value, InlineVector<Tensor, 8>& out) {
+    if constexpr (std::is_same_v<T, Tensor>) {
+      if (value.defined()) out.push_back(value);
+    } else if constexpr (requires { value.has_value(); }) {
+      if (value) collectDefined(*value, out);
+    } else if constexpr (requires { value.begin(); }) {
+      for (const auto& element : value) collectDefined(element, out);
+    } else {
+      std::apply([&](const auto&... element) { (collectDefined(element, out), ...); }, value);
     }
   }
   /// Runs the function on wrappers, notes its outputs, and returns its result with a tensor in the place of each.
