@@ -1,4 +1,4 @@
-// libshunt_jit.so's one entry: compiles a hot pair from plan to publication. One compile at a time
+// libshunt_jit.so's one entry: compiles a hot pair from plan to publication, and fused loops. One compile at a time
 // (src/tiering/compiler.h).
 #include "jit/bitcode/extract.h"
 #include "jit/bitcode/source_cache.h"
@@ -12,8 +12,10 @@
 #include "jit/emit/optimise.h"
 #include "jit/emit/planned_calls.h"
 #include "jit/emit/thunk_module.h"
+#include "jit/fuse/compile_fused.h"
 #include "jit/host/debug_switches.h"
 #include "jit/host/fatal_errors.h"
+#include "jit/host/stopwatch.h"
 #include "jit/linked_thunk.h"
 #include "jit/plan/plan.h"
 #include "jit/plan/plan_symbols.h"
@@ -24,30 +26,10 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <algorithm>
-#include <ctime>
 #include <optional>
 
 namespace shunt::jit {
 namespace {
-
-double cpuMilliseconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
-}
-
-/// Adds the CPU time since it was made, or since the last lap, to a phase.
-class Stopwatch {
- public:
-  void lap(double& phase) {
-    const double now = cpuMilliseconds();
-    phase += now - last_;
-    last_ = now;
-  }
-
- private:
-  double last_ = cpuMilliseconds();
-};
 
 /// One compile of a plan: what its steps work with.
 struct Job {
@@ -66,17 +48,25 @@ class LlvmProvider final : public Provider {
     CompileResult result;
     try {
       const std::string fatal = stoppingFatalErrors([&] { compileInto(request, result); });
-      // It would come again, and every time costs the memory that it leaves behind.
-      if (!fatal.empty()) {
-        static_cast<void>(sources_.release());  // in pieces, as everything that LLVM was working on
-        logOnce(request, fatal);
-        refuse(result, fatal);
-      }
+      if (!fatal.empty()) refuseFor(fatal, request.op->name(), result);
     } catch (const std::exception& e) {
       result.verdict = Verdict::kFailed;
       result.reason = e.what();
     }
-    if (result.verdict == Verdict::kFailed) logOnce(request, result.reason);
+    if (result.verdict == Verdict::kFailed) logOnce(request.op->name(), result.reason);
+    return result;
+  }
+
+  FusedResult compileFused(const FusedLoopSpec& spec) noexcept override {
+    FusedResult result;
+    try {
+      const std::string fatal = stoppingFatalErrors([&] { jit::compileFused(spec, sources(), result); });
+      if (!fatal.empty()) refuseFor(fatal, "a fused loop", result);
+    } catch (const std::exception& e) {
+      result.verdict = Verdict::kFailed;
+      result.reason = e.what();
+    }
+    if (result.verdict == Verdict::kFailed) logOnce("a fused loop", result.reason);
     return result;
   }
 
@@ -90,11 +80,19 @@ class LlvmProvider final : public Provider {
   size_t codeBytes() const noexcept override { return CodeSlabs::instance().usage().live; }
 
  private:
-  void logOnce(const CompileRequest& request, const std::string& reason) {
+  void logOnce(std::string_view what, const std::string& reason) {
     if (logged_failure_) return;
     logged_failure_ = true;
-    shunt::detail::logWarning("the JIT could not compile " + std::string(request.op->name()) +
-                              ", it stays interpreted: " + reason);
+    shunt::detail::logWarning("the JIT could not compile " + std::string(what) + ", it stays interpreted: " + reason);
+  }
+
+  /// A fatal error of LLVM's would come again, and every time costs the memory that it leaves behind.
+  template <class Result>
+  void refuseFor(const std::string& fatal, std::string_view what, Result& result) {
+    static_cast<void>(sources_.release());  // in pieces, as everything that LLVM was working on
+    logOnce(what, fatal);
+    result.verdict = Verdict::kRefused;
+    result.reason = fatal;
   }
 
   SourceCache& sources() {

@@ -40,13 +40,15 @@ std::string asComments(const std::string& text) {
 
 bool Dump::wanted() { return !directory().empty(); }
 
-Dump::Dump(const Plan& plan) {
+Dump::Dump(const Plan& plan) : Dump(plan.op.name, wanted() ? plan.print() : "") {}
+
+Dump::Dump(const std::string& name, const std::string& plan) {
   if (directory().empty()) return;
   static std::atomic<int> number{0};
-  base_ = directory() + "/" + std::to_string(number++) + "-" + plan.op.name;
+  base_ = directory() + "/" + std::to_string(number++) + "-" + name;
   for (char& c : base_)
     if (c == ':') c = '_';
-  plan_ = plan.print();
+  plan_ = plan;
   write(".plan", plan_);
 }
 

@@ -15,6 +15,8 @@ class Dump {
   static bool wanted();
   /// Writes the plan, if dumping is on.
   explicit Dump(const Plan& plan);
+  /// Of what has no plan.
+  Dump(const std::string& name, const std::string& plan);
   void module(const llvm::Module& module, const char* stage) const;
   void assembly(const llvm::Module& module) const;
 

@@ -1,6 +1,7 @@
 #include "src/tiering/compiler.h"
 
 #include "src/dispatch/thunk.h"
+#include "src/tiering/fused_loops.h"
 #include "src/tiering/pairs.h"
 #include "src/tiering/report.h"
 #include "src/tiering/switches.h"
@@ -18,6 +19,7 @@
 namespace shunt::jit {
 namespace {
 
+constexpr const char* kNoLibrary = "libshunt_jit.so is not available";
 constexpr const char* kClosed = "the compiler can't run here: its thread did not start, or a fork came upon a compile";
 
 /// libshunt_jit.so beside the library that this code is in.
@@ -118,10 +120,16 @@ void Compiler::afterForkInChild() {
   // The parent's stays as it was at the fork: its lock may be held, and its thread and who waited for it are not here.
   queue_ = new Queue;
   Pairs::instance().forgetQueue();
+  FusedLoops::instance().forgetQueue();
   fork_mutex_.unlock();
 }
 
-bool Compiler::submit(const CompileRequest& request, Waiting waiting) noexcept try {
+bool Compiler::submit(const CompileRequest& request, Waiting waiting) noexcept { return push(request, waiting); }
+
+bool Compiler::submit(std::shared_ptr<FusedLoop> loop) noexcept { return push(std::move(loop)); }
+
+template <class... Request>
+bool Compiler::push(Request&&... request) noexcept try {
   if (closed_.load(std::memory_order_relaxed)) return false;
   Queue& queue = *queue_;
   std::lock_guard lock(queue.mutex);
@@ -132,7 +140,7 @@ bool Compiler::submit(const CompileRequest& request, Waiting waiting) noexcept t
     queue.worker = std::thread([this, &queue] { run(queue); });
     queue.started = true;
   }
-  if (!queue.requests.push(request, waiting)) return false;
+  if (!queue.requests.push(std::forward<Request>(request)...)) return false;
   queue.changed.notify_all();
   return true;
 } catch (const std::exception& e) {
@@ -153,14 +161,22 @@ void Compiler::run(Queue& queue) {
         writeReport(lock);
     }
     if (queue.stopping) return;
-    CompileRequest request = queue.requests.pop();
+    RequestQueue::Work work = queue.requests.pop();
     queue.busy = true;
     lock.unlock();
-    compileNow(std::move(request));
+    compile(std::move(work));
     lock.lock();
     queue.busy = false;
     if (queue.requests.empty()) queue.changed.notify_all();
   }
+}
+
+// What was taken from the queue may be the last reference to a loop, whose code is freed here, where no lock is held.
+void Compiler::compile(RequestQueue::Work work) noexcept {
+  if (auto* request = std::get_if<CompileRequest>(&work))
+    compileNow(std::move(*request));
+  else
+    compileNow(*std::get<std::shared_ptr<FusedLoop>>(work));
 }
 
 void Compiler::writeReport(std::unique_lock<std::mutex>& lock) noexcept {
@@ -179,7 +195,7 @@ void Compiler::compileNow(CompileRequest request) noexcept {
     std::lock_guard lock(compile_mutex_);
     Provider* provider = load();
     if (provider == nullptr)
-      result = refusal("libshunt_jit.so is not available");
+      result = refusal(kNoLibrary);
     else if (!enabled())
       result.verdict = Verdict::kOutdated;
     else
@@ -189,11 +205,28 @@ void Compiler::compileNow(CompileRequest request) noexcept {
   if (Pairs::instance().finished(request, state, result)) retireThunkOf(key);
 }
 
+void Compiler::compileNow(FusedLoop& loop) noexcept {
+  FusedResult result;
+  if (closed_.load(std::memory_order_relaxed)) {
+    result.verdict = Verdict::kRefused;
+    result.reason = kClosed;
+  } else {
+    std::lock_guard lock(compile_mutex_);
+    Provider* provider = load();
+    if (provider != nullptr && enabled())
+      result = provider->compileFused(loop.spec());
+    else
+      result.verdict = provider == nullptr ? Verdict::kRefused : Verdict::kOutdated;
+    if (provider == nullptr) result.reason = kNoLibrary;
+  }
+  FusedLoops::instance().finished(loop, std::move(result));
+}
+
 PlanOutline Compiler::outline(const CompileRequest& request) {
   if (closed_.load(std::memory_order_relaxed)) return {{}, kClosed, ""};
   std::lock_guard lock(compile_mutex_);
   Provider* provider = load();
-  return provider != nullptr ? provider->outline(request) : PlanOutline{{}, "libshunt_jit.so is not available", ""};
+  return provider != nullptr ? provider->outline(request) : PlanOutline{{}, kNoLibrary, ""};
 }
 
 std::vector<CacheEntry> Compiler::cacheEntries(const std::string& directory) {
@@ -209,7 +242,7 @@ size_t Compiler::clearCache(const std::string& directory) {
 Provider& Compiler::needProvider() {
   SHUNT_CHECK(!closed_.load(std::memory_order_relaxed), "the disk cache: ", kClosed);
   Provider* provider = load();
-  SHUNT_CHECK(provider != nullptr, "the disk cache: libshunt_jit.so is not available");
+  SHUNT_CHECK(provider != nullptr, "the disk cache: ", kNoLibrary);
   return *provider;
 }
 

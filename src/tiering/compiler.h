@@ -1,5 +1,5 @@
-// The compiler's thread: takes hot pairs from a bounded queue, pairs without a thunk first, loads libshunt_jit.so at
-// the first, compiles one at a time.
+// The compiler's thread: takes hot pairs and fused loops from a bounded queue, pairs without a thunk first, loads
+// libshunt_jit.so at the first, compiles one at a time.
 //
 // Threads: submit() from any caller (never waits, never throws); one worker. Lock: the queue's mutex, a leaf; a compile
 // runs under compile_mutex_ alone, which SYNC callers and the worker share.
@@ -27,7 +27,10 @@ class Compiler {
 
   /// False: the queue is full or closed, and the pair has to count again.
   bool submit(const CompileRequest& request, Waiting waiting) noexcept;
+  /// False: the queue is full or closed. Of a fused loop that is queued.
+  bool submit(std::shared_ptr<FusedLoop> loop) noexcept;
   void compileNow(CompileRequest request) noexcept;
+  void compileNow(FusedLoop& loop) noexcept;
   /// Waits for a compile that is going on.
   PlanOutline outline(const CompileRequest& request);
   /// Of the disk cache; throw where there is no compiler.
@@ -49,7 +52,10 @@ class Compiler {
   void beforeFork();
   void afterForkInParent();
   void afterForkInChild();
+  template <class... Request>
+  bool push(Request&&... request) noexcept;
   void run(Queue& queue);
+  void compile(RequestQueue::Work work) noexcept;
   void writeReport(std::unique_lock<std::mutex>& lock) noexcept;
   Provider* load();
   Provider& needProvider();

@@ -3,6 +3,7 @@
 
 #include "src/dispatch/thunk.h"
 #include "src/tiering/compiler.h"
+#include "src/tiering/fused_loops.h"
 #include "src/tiering/pairs.h"
 
 namespace shunt::jit {
@@ -12,7 +13,10 @@ void setEnabledByCall(bool on);  // observe.cpp
 void set_enabled(bool on) {
   setEnabledByCall(on);
   acceptThunks(on);
-  if (!on) retireAll("jit::set_enabled(false)");
+  if (!on) {
+    retireAll("jit::set_enabled(false)");
+    FusedLoops::instance().withdrawAll();
+  }
   Pairs::instance().reset();
   shunt::detail::tls_state.observe_countdown = 1;  // this thread sees it at its next call, others within 2^16
 }
@@ -21,6 +25,7 @@ void wait_idle() { Compiler::instance().waitIdle(); }
 
 void clear() {
   retireAll("jit::clear()");
+  FusedLoops::instance().withdrawAll();
   Pairs::instance().reset();
 }
 
@@ -31,6 +36,7 @@ Stats stats() {
     out.code_bytes = provider->codeBytes();
   }
   Pairs::instance().fill(out);
+  out.fused = FusedLoops::instance().stats();
   return out;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kReportVersion = 3;
+constexpr int kReportVersion = 4;
 
 Json toJson(const CompileTimes& times) {
   Json out;
@@ -62,11 +62,24 @@ void totals(S& s, const F& f) {
   f("code_bytes", s.code_bytes);
 }
 
+template <class Fused, class F>
+void fusedLoops(Fused& s, const F& f) {
+  f("asked", s.asked);
+  f("compiled", s.compiled);
+  f("refused", s.refused);
+  f("failed", s.failed);
+  f("live", s.live);
+  f("bytes", s.bytes);
+}
+
 }  // namespace
 
 std::string statsJson(const Stats& s) {
   Json out{{"version", kReportVersion}};
   totals(s, [&](const char* name, const auto& member) { out[name] = member; });
+  Json& fused = out["fused_loops"];
+  fusedLoops(s.fused, [&](const char* name, const auto& member) { fused[name] = member; });
+  fused["compile_ms"] = toJson(s.fused.times);
   Json& pairs = out["pairs"] = Json::array();
   for (const PairStats& p : s.pairs) {
     Json& row = pairs.emplace_back();
@@ -91,6 +104,8 @@ Stats statsFromJson(std::string_view json) try {
     };
   };
   totals(s, take(in));
+  fusedLoops(s.fused, take(in.at("fused_loops")));
+  s.fused.times = timesFrom(in.at("fused_loops").at("compile_ms"));
   for (const Json& row : in.at("pairs")) {
     PairStats& p = s.pairs.emplace_back();
     p.state = stateFrom(row.at("state").get<std::string>());

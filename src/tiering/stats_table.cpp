@@ -1,4 +1,4 @@
-// jit::statsTable: a line a pair, most called first, then what was invalidated.
+// jit::statsTable: totals, a line a pair, most called first, then what was invalidated.
 #include <shunt/jit/jit.h>
 
 #include <fmt/format.h>
@@ -15,6 +15,13 @@ std::string totals(const Stats& s) {
   return fmt::format("pairs compiled {}{}, refused {}, failed {}, outdated {}; code {} bytes{}{}\n", s.compiled, cache,
                      s.refused, s.failed, s.outdated, s.code_bytes, s.available ? "" : "; the compiler was not loaded",
                      s.counts_calls ? "" : "; thunks count their calls under SHUNT_STATS only");
+}
+
+std::string fusedLoops(const FusedStats& s) {
+  if (s.asked == 0) return "";
+  return fmt::format(
+      "fused loops asked for {}, compiled {}, refused {}, failed {}; {:.2f} ms; in memory {}, {} bytes\n", s.asked,
+      s.compiled, s.refused, s.failed, s.times.total(), s.live, s.bytes);
 }
 
 std::string heading() {
@@ -39,7 +46,7 @@ std::string line(const PairStats& p, bool counts_calls) {
 }  // namespace
 
 std::string statsTable(const Stats& s) {
-  std::string out = totals(s) + heading();
+  std::string out = totals(s) + fusedLoops(s.fused) + heading();
   for (const PairStats& p : s.pairs) out += line(p, s.counts_calls);
   const size_t n = s.invalidations.size(), first = n > kPrintedInvalidations ? n - kPrintedInvalidations : 0;
   if (n != 0)

@@ -68,12 +68,22 @@ struct InvalidationRecord {
   uint64_t keys = 0, signature = 0;
 };
 
+/// Fused loops of compiled functions (shunt/jit/fused_loop.h), since the program began but for `live` and `bytes`.
+struct FusedStats {
+  uint64_t asked = 0;  // different loops that were asked for
+  uint64_t compiled = 0, refused = 0, failed = 0;
+  uint64_t live = 0;   // whose code is in memory, ...
+  uint64_t bytes = 0;  // ...of so many bytes
+  CompileTimes times;  // of all compiles
+};
+
 struct Stats {
   bool available = false;     // the compiler was loaded
   bool counts_calls = false;  // SHUNT_STATS was set when the program began
   uint64_t compiled = 0, loaded = 0, refused = 0, failed = 0, outdated = 0;  // loaded: thunks from the disk cache
   uint64_t cache_rejected = 0;                                               // files of it that could not be used
   size_t code_bytes = 0;
+  FusedStats fused;
   std::vector<PairStats> pairs;                   // most called first
   std::vector<InvalidationRecord> invalidations;  // the last ones, oldest first
 };

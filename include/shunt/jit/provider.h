@@ -1,17 +1,19 @@
 // The compiler's interface: what libshunt.so asks of libshunt_jit.so. No LLVM here.
 //
 // libshunt_jit.so exports `shunt_jit_provider`, is loaded from the folder of libshunt.so when the first pair gets hot,
-// and is never unloaded. compile() runs on the compiler's thread (or in the caller under SHUNT_JIT_SYNC=1), one call at
-// a time.
+// and is never unloaded. compile() and compileFused() run on the compiler's thread (or in the caller under
+// SHUNT_JIT_SYNC=1), one call of either at a time.
 #pragma once
 
 #include <shunt/core/op_state.h>
 #include <shunt/jit/cache.h>
 #include <shunt/jit/compile_times.h>
+#include <shunt/jit/fused_loop.h>
 #include <shunt/jit/tier.h>
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -127,11 +129,33 @@ struct CompileResult {
   std::string cache_problem;
 };
 
+/// The code of a fused loop, freed with this object. Whoever destroys it, on any thread, knows that nobody runs it.
+class FusedCode {
+ public:
+  FusedCode() = default;
+  virtual ~FusedCode() = default;
+  FusedCode(const FusedCode&) = delete;
+  FusedCode& operator=(const FusedCode&) = delete;
+
+  FusedLoopFn function = nullptr;
+  size_t bytes = 0;  // of code and its constants
+};
+
+struct FusedResult {
+  Verdict verdict = Verdict::kFailed;
+  std::string reason;
+  CompileTimes times;
+  std::unique_ptr<FusedCode> code;  // of kCompiled
+};
+
 class Provider {
  public:
   virtual ~Provider() = default;
   /// Compiles and publishes. Does not throw.
   virtual CompileResult compile(const CompileRequest& request) noexcept = 0;
+  /// Refused: a spec that is malformed, or has a step that can't be part of a fused loop; the reason names it. Does not
+  /// throw.
+  virtual FusedResult compileFused(const FusedLoopSpec& spec) noexcept = 0;
   /// What compile() would do. Not while it runs.
   virtual PlanOutline outline(const CompileRequest& request) = 0;
   /// Bytes of executable memory in use.
@@ -142,7 +166,7 @@ class Provider {
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 8;
+inline constexpr int kProviderVersion = 9;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit

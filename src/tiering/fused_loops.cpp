@@ -1,0 +1,160 @@
+#include "src/tiering/fused_loops.h"
+
+#include "src/tiering/compiler.h"
+#include "src/tiering/switches.h"
+
+#include <shunt/core/fork.h>
+#include <shunt/core/log.h>
+
+namespace shunt::jit {
+namespace {
+
+constexpr int kMostFailures = 4;
+
+class SpecHash {
+ public:
+  explicit SpecHash(const FusedLoopSpec& spec) {
+    for (const FusedInput& in : spec.inputs) add(in.dtype, in.stride);
+    for (const FusedStep& step : spec.steps) {
+      add(reinterpret_cast<uintptr_t>(step.body), step.common, step.result, step.first_scalar);
+      for (const FusedOperand& o : step.operands) add(o.kind, o.index);
+    }
+    for (const FusedOutput& out : spec.outputs) add(out.step, out.stride);
+  }
+  size_t value() const { return value_; }
+
+ private:
+  template <class... T>
+  void add(T... values) {
+    ((value_ = (value_ ^ static_cast<size_t>(values)) * 0x9e3779b97f4a7c15u, value_ ^= value_ >> 29), ...);
+  }
+  size_t value_ = 0;
+};
+
+void logResult(const FusedLoopSpec& spec, const FusedResult& r) noexcept try {
+  using shunt::detail::str;
+  const auto what = [&] { return str("a fused loop of ", spec.steps.size(), " steps"); };
+  if (r.verdict == Verdict::kCompiled)
+    shunt::detail::log(shunt::LogLevel::kInfo,
+                       str("compiled ", what(), ": ", r.times.total(), " ms, ", r.code->bytes, " bytes"));
+  else if (r.verdict != Verdict::kOutdated)
+    shunt::detail::log(shunt::LogLevel::kInfo, str("not compiled: ", what(), ": ", r.reason));
+} catch (const std::exception&) {  // no memory for a line of log
+}
+
+}  // namespace
+
+FusedLoop::~FusedLoop() { FusedLoops::instance().remove(*this); }
+
+FusedLoop::State FusedLoop::state() const {
+  const std::lock_guard lock(FusedLoops::instance().mutex_);
+  return state_;
+}
+
+std::string FusedLoop::reason() const {
+  const std::lock_guard lock(FusedLoops::instance().mutex_);
+  return reason_;
+}
+
+FusedLoops& FusedLoops::instance() {
+  static FusedLoops* const loops = new FusedLoops;  // never destroyed: static objects may hold loops
+  return *loops;
+}
+
+FusedLoops::FusedLoops() {
+  shunt::detail::holdAcrossFork(3, [] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); });
+}
+namespace {
+[[maybe_unused]] const FusedLoops& made_at_load = FusedLoops::instance();
+}  // namespace
+
+std::shared_ptr<FusedLoop> FusedLoops::request(const FusedLoopSpec& spec) noexcept try {
+  if (!enabled()) return nullptr;
+  std::shared_ptr<FusedLoop> loop = findOrMake(spec);
+  ask(*loop);
+  return loop;
+} catch (const std::exception&) {  // no memory: whoever asks goes on without it, and asks again
+  return nullptr;
+}
+
+std::shared_ptr<FusedLoop> FusedLoops::findOrMake(const FusedLoopSpec& spec) {
+  const size_t hash = SpecHash(spec).value();
+  auto made = std::make_shared<FusedLoop>(spec);  // outlives the lock: what is not needed removes itself
+  const std::lock_guard lock(mutex_);
+  for (auto [at, end] = loops_.equal_range(hash); at != end; ++at)
+    if (at->second->spec() == spec)
+      if (auto known = at->second->weak_from_this().lock()) return known;  // null: being destroyed
+  loops_.emplace(hash, made.get());
+  ++stats_.asked;
+  return made;
+}
+
+void FusedLoops::remove(FusedLoop& loop) {
+  const std::lock_guard lock(mutex_);
+  for (auto [at, end] = loops_.equal_range(SpecHash(loop.spec()).value()); at != end; ++at) {
+    if (at->second != &loop) continue;
+    loops_.erase(at);
+    break;
+  }
+  if (loop.code_ == nullptr) return;
+  --stats_.live;
+  stats_.bytes -= loop.code_->bytes;
+}
+
+void FusedLoops::ask(FusedLoop& loop) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (loop.state_ != FusedLoop::State::kIdle || !enabled()) return;
+    loop.state_ = loop.code_ != nullptr ? FusedLoop::State::kReady : FusedLoop::State::kQueued;
+    if (loop.code_ != nullptr) return loop.function_.store(loop.code_->function, std::memory_order_release);
+  }
+  if (switches().sync) return Compiler::instance().compileNow(loop);
+  if (Compiler::instance().submit(loop.shared_from_this())) return;
+  const std::lock_guard lock(mutex_);
+  loop.state_ = FusedLoop::State::kIdle;
+}
+
+void FusedLoops::finished(FusedLoop& loop, FusedResult result) noexcept {
+  logResult(loop.spec(), result);
+  const std::lock_guard lock(mutex_);
+  loop.state_ = FusedLoop::State::kIdle;
+  loop.reason_ = std::move(result.reason);
+  for (const CompilePhase& phase : kCompilePhases) stats_.times.*phase.ms += result.times.*phase.ms;
+  if (result.verdict == Verdict::kCompiled) {
+    loop.code_ = std::move(result.code);
+    ++stats_.compiled;
+    ++stats_.live;
+    stats_.bytes += loop.code_->bytes;
+    if (!enabled()) return;  // withdrawAll() may have been here
+    loop.state_ = FusedLoop::State::kReady;
+    loop.function_.store(loop.code_->function, std::memory_order_release);
+  } else if (result.verdict == Verdict::kRefused) {
+    loop.state_ = FusedLoop::State::kRefused;
+    ++stats_.refused;
+  } else if (result.verdict == Verdict::kFailed) {
+    ++stats_.failed;
+    if (++loop.failures_ >= kMostFailures) loop.state_ = FusedLoop::State::kRefused;
+  }
+}
+
+void FusedLoops::forgetQueue() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [hash, loop] : loops_)
+    if (loop->state_ == FusedLoop::State::kQueued) loop->state_ = FusedLoop::State::kIdle;
+}
+
+void FusedLoops::withdrawAll() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [hash, loop] : loops_) {
+    if (loop->state_ != FusedLoop::State::kReady) continue;
+    loop->function_.store(nullptr, std::memory_order_relaxed);
+    loop->state_ = FusedLoop::State::kIdle;
+  }
+}
+
+FusedStats FusedLoops::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+}  // namespace shunt::jit

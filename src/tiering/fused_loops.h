@@ -1,0 +1,82 @@
+// Fused loops as the library has them: asked for by whoever runs a region often, compiled by the compiler's thread, and
+// shared by all who ask for equal ones.
+//
+// A FusedLoop belongs to those who hold it; its code is freed with the last of them, so a holder that runs the function
+// is enough for it to stay. Any thread may call everything here. Locks: FusedLoops' mutex is of level 3 (src/base/
+// mutex.h); code is freed without it.
+//
+// Note [States of a fused loop]
+// idle -> queued (asked for) -> ready, with a function; refused; or idle again: where the queue was full, a fork has
+// lost the request, the compiler failed, or compiling was switched off meanwhile. ready -> idle: set_enabled(false) and
+// clear() withdraw the function; the code stays for whoever is running it, and is there at once when it is asked for
+// again. So who has a loop that isn't ready asks again now and then.
+#pragma once
+
+#include <shunt/jit/jit.h>
+#include <shunt/jit/provider.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+namespace shunt::jit {
+
+class SHUNT_API FusedLoop : public std::enable_shared_from_this<FusedLoop> {
+ public:
+  enum class State : uint8_t { kIdle, kQueued, kReady, kRefused };
+
+  explicit FusedLoop(FusedLoopSpec spec) : spec_(std::move(spec)) {}
+  ~FusedLoop();
+  FusedLoop(const FusedLoop&) = delete;
+  FusedLoop& operator=(const FusedLoop&) = delete;
+
+  /// Null until it is compiled, and where it is withdrawn. Good for as long as the loop is held.
+  FusedLoopFn function() const { return function_.load(std::memory_order_acquire); }
+  const FusedLoopSpec& spec() const { return spec_; }
+  State state() const;
+  /// Of a refusal, or the last failure; "" without one.
+  std::string reason() const;
+
+ private:
+  friend class FusedLoops;
+  const FusedLoopSpec spec_;
+  std::atomic<FusedLoopFn> function_{nullptr};  // of code_ (release, acquire)
+  // Guarded by FusedLoops::mutex_:
+  State state_ = State::kIdle;
+  int failures_ = 0;
+  std::string reason_;
+  std::unique_ptr<FusedCode> code_;
+};
+
+/// All there are.
+class SHUNT_API FusedLoops {
+ public:
+  static FusedLoops& instance();
+
+  /// The loop of the spec, and asks for it. Never waits for a compile, but under SHUNT_JIT_SYNC=1, where it compiles.
+  /// Null where compiling is off, or memory is short.
+  std::shared_ptr<FusedLoop> request(const FusedLoopSpec& spec) noexcept;
+  /// Asks again, where it is idle.
+  void ask(FusedLoop& loop) noexcept;
+
+  /// For set_enabled(false) and clear(): no call begins in one of them once this has returned.
+  void withdrawAll();
+  FusedStats stats() const;
+
+ private:
+  friend class Compiler;
+  friend class FusedLoop;
+  FusedLoops();
+  void finished(FusedLoop& loop, FusedResult result) noexcept;
+  void forgetQueue();
+  std::shared_ptr<FusedLoop> findOrMake(const FusedLoopSpec& spec);
+  void remove(FusedLoop& loop);
+
+  mutable std::mutex mutex_;                           // guards what follows
+  std::unordered_multimap<size_t, FusedLoop*> loops_;  // by hash; each removes itself
+  FusedStats stats_;
+};
+
+}  // namespace shunt::jit
