@@ -21,7 +21,7 @@ class Calls : public bench::Call {
   std::function<void()> f_;
 };
 
-// So that eager calls are in thunks.
+// So that eager calls are in thunks, and regions native.
 constexpr int kWarm = 3000;
 constexpr int64_t kFewElements = 1 << 16;
 
@@ -30,7 +30,7 @@ bool measure(const bench::CompileRow& row) {
   Calls eager([&] { row.function(row.inputs); }), compiled([&] { fast(row.inputs); });
   const int warm = row.inputs[0].numel() > kFewElements ? 20 : kWarm;
   for (int i = 0; i < warm; ++i) eager.run();
-  for (int i = 0; i < 20; ++i) compiled.run();
+  for (int i = 0; i < warm; ++i) compiled.run();
   shunt::jit::wait_idle();
   const bench::Comparison c = bench::compare(compiled, eager);
   const bench::Verdict verdict = bench::judge(c.ratio, row.most);

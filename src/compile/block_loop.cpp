@@ -29,7 +29,7 @@ void BlockLoop::run(std::byte* const* given) const {
   std::byte* bases[kMaxPlaces];
   std::copy_n(given, operands.size(), bases);
   for (size_t i = 0; i < numbers.size(); ++i)
-    bases[operands.size() + i] = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(numbers[i].bytes));
+    bases[operands.size() + i] = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(numbers[i].slot.bytes));
   if (rows * columns <= kDefaultGrain)
     rows == 1 ? runColumns(bases, 0, columns) : runRows(bases, 0, rows);
   else if (rows == 1)

@@ -17,10 +17,17 @@ struct BlockLoop {
   /// buffer.
   struct Place {
     int64_t outer = 0, inner = 0;
+    ScalarType dtype = ScalarType::Undefined;
+  };
+  struct Number {
+    elementwise::ScalarSlot slot;
+    ScalarType dtype = ScalarType::Undefined;
   };
   /// One loop of the chain. Places by index: operands (inputs, then outputs), then numbers, then buffers.
   struct Instruction {
     elementwise::LoopFn run = nullptr;
+    elementwise::GenericLoopFn generic = nullptr;  // for native code; null: there is none
+    ScalarType common = ScalarType::Undefined, result = ScalarType::Undefined;
     int num_inputs = 0;
     uint16_t out = 0;
     uint16_t in[elementwise::kMaxInputs] = {};
@@ -38,7 +45,8 @@ struct BlockLoop {
   std::vector<Place> operands;
   size_t buffers = 0;
   int64_t buffer_stride = 0;  // bytes from a buffer to the next one
-  std::vector<elementwise::ScalarSlot> numbers, scalars;
+  std::vector<Number> numbers;
+  std::vector<elementwise::ScalarSlot> scalars;
   std::vector<Instruction> instructions;
 
   /// Chooses the block for buffers of elements of so many bytes at most.

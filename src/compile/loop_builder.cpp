@@ -20,6 +20,7 @@ LoopBuilder::LoopBuilder(const Nodes& nodes, BlockLoop& loop) : nodes_(nodes), l
 void LoopBuilder::addOperand(const Graph::Value* v, Fit fit, ScalarType dtype) {
   const int64_t size = elementSize(dtype), row = size * loop_.columns;
   BlockLoop::Place place;
+  place.dtype = dtype;
   place.inner = fit == Fit::kFull || fit == Fit::kRow ? size : 0;
   place.outer = fit == Fit::kFull ? row : fit == Fit::kColumn ? size : 0;
   places_[{v, fit}] = static_cast<uint16_t>(loop_.operands.size());
@@ -29,7 +30,7 @@ void LoopBuilder::addOperand(const Graph::Value* v, Fit fit, ScalarType dtype) {
 void LoopBuilder::finish() {
   for (const PointwiseNode* p : nodes_)
     for (const PointwiseNode::Input& in : p->inputs)
-      if (in.value == nullptr) loop_.numbers.push_back(in.number);
+      if (in.value == nullptr) loop_.numbers.push_back({in.number, in.dtype});
   first_buffer_ = loop_.operands.size() + loop_.numbers.size();
   int64_t widest = 1;
   size_t number = loop_.operands.size();
@@ -43,6 +44,9 @@ void LoopBuilder::finish() {
 void LoopBuilder::addInstruction(const PointwiseNode& p, size_t position, size_t& number) {
   BlockLoop::Instruction made;
   made.run = p.run;
+  made.generic = p.generic;
+  made.common = p.common;
+  made.result = p.dtype;
   made.num_inputs = static_cast<int>(p.inputs.size());
   made.out_row = elementSize(p.dtype) * loop_.columns;
   made.scalars = static_cast<uint32_t>(loop_.scalars.size());

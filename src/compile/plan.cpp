@@ -169,6 +169,7 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
     : graph_(simplified(graph, options)),
       aliases_(graph_),
       history_(findHistory(graph_, {options.history_of_outputs})),
+      native_after_(options.native_after),
       single_(makeProgram(graph_, aliases_, history_, singlesOf(graph_))) {
   for (const Graph::Value* v : graph_.constants()) constants_.push_back(v->constant);
   for (const Step& step : single_.steps) {
@@ -238,8 +239,8 @@ std::vector<Tensor> Plan::runAndRecord(std::span<const Tensor> inputs) const {
   single_.run(frame, false, recorder);
   withoutMemoryToo([&] {
     recorded_ = std::move(recorder.found);
-    fused_owner_ =
-        std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_)));
+    fused_owner_ = std::make_unique<const Program>(
+        makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_), native_after_));
     fused_.store(fused_owner_.get(), std::memory_order_release);
   });
   return single_.resultsOf(frame);

@@ -21,6 +21,8 @@ namespace shunt::compiled {
 struct PlanOptions {
   /// Whether outputs that require grad bring their grad_fn, as Graph::run's do.
   bool history_of_outputs = true;
+  /// Runs of a region before native code of it is asked for; 0: as many as calls of a pair before it is compiled.
+  int64_t native_after = 0;
 };
 
 class SHUNT_API Plan : public Executor {
@@ -57,6 +59,7 @@ class SHUNT_API Plan : public Executor {
   History history_;
   std::vector<Tensor> constants_;
   std::vector<ReliedOn> relied_on_;                         // constant
+  int64_t native_after_;                                    // as in the options
   Program single_;                                          // without regions
   mutable std::atomic<uint64_t> checked_at_{~uint64_t{0}};  // table_changes when the tables were compared
   mutable std::mutex recording_;                            // held by the run that records

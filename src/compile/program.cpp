@@ -16,8 +16,9 @@ constexpr size_t kNever = std::numeric_limits<size_t>::max();
 /// Builds a program: where values lie, who reads them last, then steps and regions.
 class Builder {
  public:
-  Builder(const Graph& graph, const Aliases& aliases, const History& history, const std::vector<Group>& groups)
-      : graph_(graph), aliases_(aliases), history_(history), groups_(groups) {
+  Builder(const Graph& graph, const Aliases& aliases, const History& history, const std::vector<Group>& groups,
+          int64_t native_after)
+      : graph_(graph), aliases_(aliases), history_(history), groups_(groups), native_after_(native_after) {
     for (const Group& g : groups) {
       if (g.single != nullptr) order_.push_back(g.single);
       for (const PointwiseNode* p : g.region) order_.push_back(p->node);
@@ -135,6 +136,7 @@ class Builder {
   const Aliases& aliases_;
   const History& history_;
   const std::vector<Group>& groups_;
+  const int64_t native_after_;
   std::vector<const Graph::Node*> order_;
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // the position that reads it last
@@ -185,6 +187,7 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
     region.bytes += elementSize(p->dtype) * numel;
   }
   loop.finish();
+  region.native = std::make_unique<const NativeLoop>(region.loop, native_after_);
   out_.region_at[position] = static_cast<int>(out_.regions.size());
   out_.regions.push_back(std::move(region));
 }
@@ -229,7 +232,7 @@ bool Region::run(Frame& frame) const {
     t = Tensor(detail::makeCpuTensor(sizes, {}, out.dtype));
     operands[n++] = t.unsafeGetTensorImpl()->data();
   }
-  loop.run(operands);
+  if (!native->run(operands)) loop.run(operands);
   for (const Written& w : written) addToVersion(frame.at(inputs[w.input].source), w.times);
   for (const Output& out : outputs) addToVersion(frame.slot(out.slot), out.times_written);
   for (const uint32_t slot : last) frame.slot(slot).reset();
@@ -237,8 +240,8 @@ bool Region::run(Frame& frame) const {
 }
 
 Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
-                    const std::vector<Group>& groups) {
-  return Builder(graph, aliases, history, groups).build();
+                    const std::vector<Group>& groups, int64_t native_after) {
+  return Builder(graph, aliases, history, groups, native_after).build();
 }
 
 std::vector<Tensor> Program::resultsOf(Frame& frame) const {
@@ -263,7 +266,7 @@ std::string Program::describe() const {
     const Region& r = regions[static_cast<size_t>(region_at[i])];
     out << "region of " << r.steps << " over " << IntArrayRef(r.sizes) << ": " << r.inputs.size() << " inputs, "
         << r.outputs.size() << " outputs, " << r.loop.buffers << " buffers, blocks of " << r.loop.block << ", "
-        << r.bytes << " bytes\n";
+        << r.bytes << " bytes; " << r.native->describe() << "\n";
     for (size_t k = 0; k < r.steps; ++k) out << "  " << steps[i + k].node->name() << "\n";
     i += r.steps - 1;
   }

@@ -4,6 +4,7 @@
 
 #include "src/compile/block_loop.h"
 #include "src/compile/history.h"
+#include "src/compile/native_loop.h"
 #include "src/compile/regions.h"
 #include "src/compile/step.h"
 
@@ -37,7 +38,8 @@ struct Region {
   std::vector<Written> written;
   std::vector<int64_t> sizes;
   BlockLoop loop;
-  std::vector<uint32_t> last;  // slots that nobody reads afterwards
+  std::unique_ptr<const NativeLoop> native;  // of the same
+  std::vector<uint32_t> last;                // slots that nobody reads afterwards
   size_t first_step = 0, steps = 0;
   int64_t bytes = 0;  // read and written
 
@@ -88,8 +90,8 @@ struct Program {
   std::string describe() const;
 };
 
-/// Runs the groups in this order. Nodes are the graph's, which outlives the program.
+/// Runs the groups in this order. Nodes are the graph's, which outlives the program. `native_after`: PlanOptions'.
 Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
-                    const std::vector<Group>& groups);
+                    const std::vector<Group>& groups, int64_t native_after = 0);
 
 }  // namespace shunt::compiled

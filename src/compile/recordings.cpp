@@ -52,6 +52,7 @@ PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t
   in.signature = t.unsafeGetTensorImpl()->signature();
   in.keys = keysThatMatter(t);
   in.sizes = t.sizes().vec();
+  in.dtype = t.dtype();
   return in;
 }
 
@@ -60,6 +61,7 @@ bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const Reco
   PointwiseNode::Input in;
   if (loop.inputs[i] == nullptr) {
     in.number = loop.numbers[i];
+    in.dtype = loop.input_dtypes[i];
     out.inputs.push_back(std::move(in));
     return true;
   }
@@ -96,6 +98,8 @@ std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise
   out.result = written != nullptr ? written : node.result();
   if (written != nullptr) out.written = inputOf(written, Fit::kFull, result);
   out.run = loop.run;
+  out.generic = reinterpret_cast<elementwise::GenericLoopFn>(const_cast<void*>(loop.places.loop));
+  out.common = loop.common;
   out.num_scalars = loop.num_scalars;
   std::ranges::copy(loop.scalars, out.scalars);
   out.dtype = result.dtype();

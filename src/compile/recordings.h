@@ -27,11 +27,14 @@ struct PointwiseNode {
     uint64_t keys = 0;
     std::vector<int64_t> sizes;
     elementwise::ScalarSlot number{};
+    ScalarType dtype = ScalarType::Undefined;  // of the tensor, or the number as it is stored
   };
   const Graph::Node* node = nullptr;
   const Graph::Value* result = nullptr;  // of the tensor
   std::optional<Input> written;          // of an in-place operator: the same tensor, as it is found
   elementwise::LoopFn run = nullptr;
+  elementwise::GenericLoopFn generic = nullptr;  // what native code is made of; null: there is nothing
+  ScalarType common = ScalarType::Undefined;     // of the generic loop
   std::vector<Input> inputs;
   int num_scalars = 0;
   elementwise::ScalarSlot scalars[elementwise::kMaxScalars] = {};

@@ -1,0 +1,147 @@
+#include "src/compile/native_loop.h"
+
+#include "src/tiering/switches.h"
+
+#include <shunt/core/parallel.h>
+
+#include <algorithm>
+
+namespace shunt::compiled {
+namespace {
+
+constinit thread_local uint64_t native_runs = 0;
+
+// A compile takes some 5 ms. So many elements count as a run of their own: a region of a few million elements takes as
+// long in a run or two.
+constexpr int64_t kElementsOfARun = 4096;
+
+jit::FusedStride strideOf(const BlockLoop::Place& place) {
+  return place.inner != 0 ? jit::FusedStride::kUnit : jit::FusedStride::kZero;
+}
+
+}  // namespace
+
+uint64_t nativeRuns() { return native_runs; }
+
+void NativeLoop::Operands::add(uint16_t place, const BlockLoop::Place& like) {
+  places.push_back(place);
+  inner.push_back(like.inner);
+  outer.push_back(like.outer);
+}
+
+NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
+    : scalars_(loop.scalars),
+      numbers_(loop.numbers),
+      given_(loop.operands.size()),
+      rows_(loop.rows),
+      columns_(loop.columns),
+      due_(after > 0 ? after : jit::switches().threshold) {
+  std::vector<int> step_of(loop.places(), -1);   // by place: the step whose result is there now
+  std::vector<int> input_of(loop.places(), -1);  // by place
+  for (const BlockLoop::Instruction& i : loop.instructions) addStep(loop, i, step_of, input_of);
+  addOutputs(loop, step_of);
+}
+
+jit::FusedOperand NativeLoop::inputAt(const BlockLoop& loop, uint16_t place, std::vector<int>& input_of) {
+  if (input_of[place] < 0) {
+    input_of[place] = static_cast<int>(inputs_.size());
+    BlockLoop::Place lies;
+    if (place < given_)
+      lies = loop.operands[place];
+    else
+      lies.dtype = numbers_[place - given_].dtype;
+    spec_.inputs.push_back({lies.dtype, strideOf(lies)});
+    inputs_.add(place, lies);
+  }
+  return {jit::FusedOperand::kInput, static_cast<uint16_t>(input_of[place])};
+}
+
+void NativeLoop::addStep(const BlockLoop& loop, const BlockLoop::Instruction& i, std::vector<int>& step_of,
+                         std::vector<int>& input_of) {
+  jit::FusedStep step;
+  step.body = i.generic;
+  step.common = i.common;
+  step.result = i.result;
+  step.first_scalar = static_cast<uint16_t>(i.scalars);
+  for (int k = 0; k < i.num_inputs; ++k) {
+    const uint16_t place = i.in[k];
+    step.operands.push_back(step_of[place] < 0
+                                ? inputAt(loop, place, input_of)
+                                : jit::FusedOperand{jit::FusedOperand::kStep, static_cast<uint16_t>(step_of[place])});
+  }
+  step_of[i.out] = static_cast<int>(spec_.steps.size());
+  spec_.steps.push_back(std::move(step));
+}
+
+/// What is in an operand's place at the end.
+void NativeLoop::addOutputs(const BlockLoop& loop, const std::vector<int>& step_of) {
+  for (uint16_t place = 0; place < given_; ++place) {
+    if (step_of[place] < 0) continue;
+    spec_.outputs.push_back({static_cast<uint16_t>(step_of[place]), jit::FusedStride::kUnit});
+    outputs_.add(place, loop.operands[place]);
+  }
+}
+
+/// Whether the loop has its code now.
+bool NativeLoop::count() const {
+  const int64_t runs = runs_.load(std::memory_order_relaxed) + 1 + rows_ * columns_ / kElementsOfARun;
+  runs_.store(runs, std::memory_order_relaxed);
+  if (runs < due_.load(std::memory_order_relaxed)) [[likely]]
+    return false;
+  const std::unique_lock lock(asking_, std::try_to_lock);
+  if (!lock.owns_lock() || runs < due_.load(std::memory_order_relaxed)) return false;
+  due_.store(2 * runs, std::memory_order_relaxed);
+  if (owner_ != nullptr) {
+    jit::FusedLoops::instance().ask(*owner_);
+  } else {
+    owner_ = jit::FusedLoops::instance().request(spec_);
+    loop_.store(owner_.get(), std::memory_order_release);
+  }
+  return owner_ != nullptr && owner_->function() != nullptr;
+}
+
+void NativeLoop::runWith(jit::FusedLoopFn function, std::byte* const* operands) const {
+  ++native_runs;
+  Addresses in, out;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const uint16_t place = inputs_.places[i];
+    in[i] = place < given_
+                ? operands[place]
+                : const_cast<std::byte*>(reinterpret_cast<const std::byte*>(numbers_[place - given_].slot.bytes));
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) out[i] = operands[outputs_.places[i]];
+  const auto call = [&](std::byte* const* outputs, std::byte* const* inputs, int64_t rows, int64_t columns) {
+    function({outputs, outputs_.inner.data(), outputs_.outer.data(), inputs, inputs_.inner.data(), inputs_.outer.data(),
+              columns, rows, scalars_.data()});
+  };
+  if (rows_ * columns_ <= kDefaultGrain) return call(out, in, rows_, columns_);
+  const bool by_rows = rows_ > 1;
+  const auto part = [&](int64_t first, int64_t last) {
+    Addresses part_in, part_out;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      part_in[i] = in[i] + first * (by_rows ? inputs_.outer[i] : inputs_.inner[i]);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      part_out[i] = out[i] + first * (by_rows ? outputs_.outer[i] : outputs_.inner[i]);
+    call(part_out, part_in, by_rows ? last - first : 1, by_rows ? columns_ : last - first);
+  };
+  const int64_t grain = by_rows ? std::max<int64_t>(1, kDefaultGrain / columns_) : kDefaultGrain;
+  parallelFor(0, by_rows ? rows_ : columns_, grain, part);
+}
+
+std::string NativeLoop::describe() const {
+  const jit::FusedLoop* loop = loop_.load(std::memory_order_acquire);
+  if (loop == nullptr) return "interpreted";
+  switch (loop->state()) {
+    case jit::FusedLoop::State::kReady:
+      return "native";
+    case jit::FusedLoop::State::kQueued:
+      return "being compiled";
+    case jit::FusedLoop::State::kRefused:
+      return "interpreted: " + loop->reason();
+    case jit::FusedLoop::State::kIdle:
+      break;
+  }
+  return "interpreted";
+}
+
+}  // namespace shunt::compiled
