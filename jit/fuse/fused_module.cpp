@@ -6,6 +6,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <cstddef>
 
@@ -50,6 +51,7 @@ struct Operand {
   llvm::Value* outer;
   llvm::Value* inner;
   llvm::Value* row = nullptr;
+  llvm::AllocaInst* slot = nullptr;  // of an input: its element, for the steps to read
 };
 
 class FusedBuilder {
@@ -78,6 +80,7 @@ class FusedBuilder {
     outer_valid->addIncoming(b_.getTrue(), entry);
     for (auto* list : {&inputs_, &outputs_})
       for (Operand& o : *list) o.row = b_.CreateGEP(b_.getInt8Ty(), o.base, b_.CreateMul(row, o.outer));
+    loadInputs(FusedStride::kZero, zero);
     b_.CreateBr(inner);
 
     b_.SetInsertPoint(inner);
@@ -148,8 +151,9 @@ class FusedBuilder {
 
   llvm::Type* storage(ScalarType dtype) { return b_.getIntNTy(8 * static_cast<unsigned>(elementSize(dtype))); }
 
-  /// For each step's result, and the views that its loop is called with.
+  /// For each input and step's result, and the views that its loop is called with.
   void makeSlots() {
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) inputs_[i].slot = b_.CreateAlloca(storage(spec_.inputs[i].dtype));
     auto* bytes = llvm::ArrayType::get(b_.getInt8Ty(), sizeof(View));
     for (const FusedStep& step : spec_.steps) {
       auto* slot = b_.CreateAlloca(b_.getInt64Ty());
@@ -173,16 +177,28 @@ class FusedBuilder {
     return b_.CreateGEP(b_.getInt8Ty(), o.row, b_.CreateMul(i, o.inner, "", /*HasNUW=*/false, /*HasNSW=*/true));
   }
 
-  /// All steps, then all stores: an output may be an input's memory.
+  /// Those that have one element for a row, before the row; or all others.
+  void loadInputs(FusedStride which, llvm::Value* i) {
+    for (size_t k = 0; k < inputs_.size(); ++k) {
+      const FusedInput& input = spec_.inputs[k];
+      if ((input.stride == FusedStride::kZero) != (which == FusedStride::kZero)) continue;
+      auto* load = b_.CreateAlignedLoad(storage(input.dtype), address(inputs_[k], i),
+                                        llvm::Align(static_cast<uint64_t>(elementSize(input.dtype))));
+      if (which != FusedStride::kZero) mark(*load);
+      b_.CreateStore(load, inputs_[k].slot);
+    }
+  }
+
+  /// All loads, all steps, then all stores: an output may be an input's memory.
   llvm::Value* emitElement(llvm::Value* i, llvm::Value* valid) {
+    loadInputs(FusedStride::kUnit, i);
     for (size_t place = 0; place < spec_.steps.size(); ++place) {
       const FusedStep& step = spec_.steps[place];
       storeView(out_views_[place], results_[place], step.result);
       for (size_t k = 0; k < step.operands.size(); ++k) {
         const FusedOperand& from = step.operands[k];
         const bool is_step = from.kind == FusedOperand::kStep;
-        storeView(at(in_views_[place], k * sizeof(View)),
-                  is_step ? results_[from.index] : address(inputs_[from.index], i),
+        storeView(at(in_views_[place], k * sizeof(View)), is_step ? results_[from.index] : inputs_[from.index].slot,
                   is_step ? spec_.steps[from.index].result : spec_.inputs[from.index].dtype);
       }
       llvm::Function& body = *bodies_[place];
@@ -193,14 +209,26 @@ class FusedBuilder {
       call->removeFnAttr(llvm::Attribute::AlwaysInline);
       call->setCallingConv(body.getCallingConv());
       mark(*call);
+      call->setMetadata(llvm::LLVMContext::MD_noalias, outputs_scope_);
       valid = b_.CreateAnd(valid, call);
     }
     for (size_t k = 0; k < outputs_.size(); ++k) {
       llvm::Type* type = storage(dtypeOf(spec_.outputs[k]));
-      mark(*b_.CreateAlignedStore(b_.CreateLoad(type, results_[spec_.outputs[k].step]), address(outputs_[k], i),
-                                  llvm::Align(static_cast<uint64_t>(elementSize(dtypeOf(spec_.outputs[k]))))));
+      auto* store = b_.CreateAlignedStore(b_.CreateLoad(type, results_[spec_.outputs[k].step]), address(outputs_[k], i),
+                                          llvm::Align(static_cast<uint64_t>(elementSize(dtypeOf(spec_.outputs[k])))));
+      store->setMetadata(llvm::LLVMContext::MD_alias_scope, outputs_scope_);
+      mark(*store);
     }
     return valid;
+  }
+
+  // A chain of steps waits for its own results, so several vectors are computed in turns: 4 take 0.70 of one's time for
+  // 40 steps on 16 Ki floats, 0.86 for a * b + c, relu, sigmoid. Where many operands pass by (Adam: 14), 4 only run out
+  // of registers.
+  unsigned interleaved() const {
+    constexpr size_t kManyOperands = 8;
+    const auto rows = llvm::count_if(spec_.inputs, [](const FusedInput& i) { return i.stride != FusedStride::kZero; });
+    return static_cast<size_t>(rows) + spec_.outputs.size() > kManyOperands ? 2 : 4;
   }
 
   // Elements are independent, as the caller promises (FusedCall): what reads or writes them is of one access group,
@@ -210,7 +238,10 @@ class FusedBuilder {
   void markIndependent(llvm::BranchInst& latch) {
     llvm::LLVMContext& context = b_.getContext();
     auto* text = llvm::MDString::get(context, "llvm.loop.parallel_accesses");
-    llvm::MDNode* id = llvm::MDNode::getDistinct(context, {nullptr, llvm::MDNode::get(context, {text, group_})});
+    llvm::SmallVector<llvm::Metadata*> about = {nullptr, llvm::MDNode::get(context, {text, group_})};
+    about.push_back(llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.interleave.count"),
+                                                llvm::ConstantAsMetadata::get(b_.getInt32(interleaved()))}));
+    llvm::MDNode* id = llvm::MDNode::getDistinct(context, about);
     id->replaceOperandWith(0, id);
     latch.setMetadata(llvm::LLVMContext::MD_loop, id);
   }
@@ -219,6 +250,12 @@ class FusedBuilder {
   llvm::ArrayRef<llvm::Function*> bodies_;
   llvm::IRBuilder<> b_;
   llvm::MDNode* group_ = llvm::MDNode::getDistinct(b_.getContext(), {});
+  // Of the outputs' memory, which a step's own loop doesn't read: it has inputs in slots. So its scalars stay in
+  // registers.
+  llvm::MDNode* outputs_scope_ = [this] {
+    llvm::MDBuilder made(b_.getContext());
+    return llvm::MDNode::get(b_.getContext(), {made.createAnonymousAliasScope(made.createAnonymousAliasScopeDomain())});
+  }();
   llvm::Function* function_;
   llvm::Value *rows_ = nullptr, *count_ = nullptr, *scalars_ = nullptr;
   llvm::SmallVector<Operand> inputs_, outputs_;

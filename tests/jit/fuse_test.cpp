@@ -60,7 +60,7 @@ llvm::Expected<Fused> compile(const FusedLoopSpec& spec) {
   return fused;
 }
 
-constexpr int64_t kRows = 3, kInner = 37, kCount = kRows * kInner;
+constexpr int64_t kRows = 3, kInner = 203, kCount = kRows * kInner;
 
 Bytes elements(ScalarType dtype, int seed) {
   Bytes out(static_cast<size_t>(kCount * elementSize(dtype)));
