@@ -82,14 +82,21 @@ void NativeLoop::addOutputs(const BlockLoop& loop, const std::vector<int>& step_
   }
 }
 
-/// Whether the loop has its code now.
-bool NativeLoop::count() const {
+void NativeLoop::runElse(jit::FusedLoopFn function, std::byte* const* operands, const BlockLoop& blocks) const {
+  if (function == nullptr) function = count();
+  if (function == nullptr || trial_.verdict() == Trial::Verdict::kBlocks) return blocks.run(operands);
+  if (trial_.verdict() == Trial::Verdict::kNative) return runWith(function, operands);
+  trial_.run([&] { runWith(function, operands); }, [&] { blocks.run(operands); });
+}
+
+/// The loop's code, if that is there now.
+jit::FusedLoopFn NativeLoop::count() const {
   const int64_t runs = runs_.load(std::memory_order_relaxed) + 1 + rows_ * columns_ / kElementsOfARun;
   runs_.store(runs, std::memory_order_relaxed);
   if (runs < due_.load(std::memory_order_relaxed)) [[likely]]
-    return false;
+    return nullptr;
   const std::unique_lock lock(asking_, std::try_to_lock);
-  if (!lock.owns_lock() || runs < due_.load(std::memory_order_relaxed)) return false;
+  if (!lock.owns_lock() || runs < due_.load(std::memory_order_relaxed)) return nullptr;
   due_.store(2 * runs, std::memory_order_relaxed);
   if (owner_ != nullptr) {
     jit::FusedLoops::instance().ask(*owner_);
@@ -97,7 +104,7 @@ bool NativeLoop::count() const {
     owner_ = jit::FusedLoops::instance().request(spec_);
     loop_.store(owner_.get(), std::memory_order_release);
   }
-  return owner_ != nullptr && owner_->function() != nullptr;
+  return owner_ != nullptr ? owner_->function() : nullptr;
 }
 
 void NativeLoop::runWith(jit::FusedLoopFn function, std::byte* const* operands) const {
@@ -133,7 +140,7 @@ std::string NativeLoop::describe() const {
   if (loop == nullptr) return "interpreted";
   switch (loop->state()) {
     case jit::FusedLoop::State::kReady:
-      return "native";
+      return trial_.verdict() == Trial::Verdict::kBlocks ? "interpreted: native code is slower" : "native";
     case jit::FusedLoop::State::kQueued:
       return "being compiled";
     case jit::FusedLoop::State::kRefused:

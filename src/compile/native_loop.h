@@ -10,6 +10,7 @@
 #pragma once
 
 #include "src/compile/block_loop.h"
+#include "src/compile/trial.h"
 #include "src/tiering/fused_loops.h"
 
 #include <atomic>
@@ -25,14 +26,13 @@ class NativeLoop {
   /// For the region whose block loop this is. `after`: runs before its code is asked for; 0: as for pairs.
   NativeLoop(const BlockLoop& loop, int64_t after);
 
-  /// `operands` as for the block loop. False: there is no native code now, and nothing was done.
-  bool run(std::byte* const* operands) const {
-    jit::FusedLoop* loop = loop_.load(std::memory_order_acquire);
+  /// `operands` as for the block loop, which is run where there is no native code now, or where that is slower.
+  void run(std::byte* const* operands, const BlockLoop& blocks) const {
+    const jit::FusedLoop* loop = loop_.load(std::memory_order_acquire);
     const jit::FusedLoopFn function = loop != nullptr ? loop->function() : nullptr;
-    if (function == nullptr) [[unlikely]]
-      return count() && run(operands);
-    runWith(function, operands);
-    return true;
+    if (function != nullptr && trial_.verdict() == Trial::Verdict::kNative) [[likely]]
+      return runWith(function, operands);
+    runElse(function, operands, blocks);
   }
   /// For people: "native", or why it isn't.
   std::string describe() const;
@@ -51,7 +51,8 @@ class NativeLoop {
                std::vector<int>& input_of);
   void addOutputs(const BlockLoop& loop, const std::vector<int>& step_of);
   jit::FusedOperand inputAt(const BlockLoop& loop, uint16_t place, std::vector<int>& input_of);
-  bool count() const;
+  void runElse(jit::FusedLoopFn function, std::byte* const* operands, const BlockLoop& blocks) const;
+  jit::FusedLoopFn count() const;
   void runWith(jit::FusedLoopFn function, std::byte* const* operands) const;
 
   jit::FusedLoopSpec spec_;
@@ -61,6 +62,7 @@ class NativeLoop {
   size_t given_ = 0;  // operands; the places of numbers follow
   int64_t rows_ = 1, columns_ = 0;
 
+  mutable Trial trial_;
   mutable std::atomic<int64_t> runs_{0}, due_;          // threads may lose counts of each other
   mutable std::mutex asking_;                           // only ever tried
   mutable std::shared_ptr<jit::FusedLoop> owner_;       // guarded by asking_, set once

@@ -232,7 +232,7 @@ bool Region::run(Frame& frame) const {
     t = Tensor(detail::makeCpuTensor(sizes, {}, out.dtype));
     operands[n++] = t.unsafeGetTensorImpl()->data();
   }
-  if (!native->run(operands)) loop.run(operands);
+  native->run(operands, loop);
   for (const Written& w : written) addToVersion(frame.at(inputs[w.input].source), w.times);
   for (const Output& out : outputs) addToVersion(frame.slot(out.slot), out.times_written);
   for (const uint32_t slot : last) frame.slot(slot).reset();

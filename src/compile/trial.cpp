@@ -1,0 +1,35 @@
+#include "src/compile/trial.h"
+
+#include "src/tiering/switches.h"
+
+#include <chrono>
+
+namespace shunt::compiled {
+namespace {
+
+constexpr int kTurns = 32;
+
+void lower(std::atomic<int64_t>& least, int64_t value) {
+  int64_t known = least.load(std::memory_order_relaxed);
+  while (value < known && !least.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+Trial::Trial() : verdict_(jit::switches().sync || jit::switches().keep ? Verdict::kNative : Verdict::kOpen) {}
+
+int64_t Trial::now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// The first turn of each warms up.
+void Trial::add(bool is_native, int64_t nanoseconds, int turn) {
+  if (turn >= 2) lower(is_native ? native_ : blocks_, nanoseconds);
+  if (turn < kTurns) return;
+  const bool slower = native_.load(std::memory_order_relaxed) > blocks_.load(std::memory_order_relaxed);
+  verdict_.store(slower ? Verdict::kBlocks : Verdict::kNative, std::memory_order_relaxed);
+}
+
+}  // namespace shunt::compiled
