@@ -134,12 +134,7 @@ bool Compiler::push(Request&&... request) noexcept try {
   Queue& queue = *queue_;
   std::lock_guard lock(queue.mutex);
   if (queue.stopping) return false;
-  if (!queue.started) {
-    [[maybe_unused]] static const int at_exit = std::atexit([] { instance().stop(); });
-    const shunt::detail::NoSignals no_signals;
-    queue.worker = std::thread([this, &queue] { run(queue); });
-    queue.started = true;
-  }
+  if (!queue.started) start(queue);
   if (!queue.requests.push(std::forward<Request>(request)...)) return false;
   queue.changed.notify_all();
   return true;
@@ -148,6 +143,13 @@ bool Compiler::push(Request&&... request) noexcept try {
   if (!closed_.exchange(true))
     shunt::detail::logWarning(std::string("the JIT is off: its thread can't start: ") + e.what());
   return false;
+}
+
+void Compiler::start(Queue& queue) {
+  [[maybe_unused]] static const int at_exit = std::atexit([] { instance().stop(); });
+  const shunt::detail::NoSignals no_signals;
+  queue.worker = std::thread([this, &queue] { run(queue); });
+  queue.started = true;
 }
 
 void Compiler::run(Queue& queue) {

@@ -54,6 +54,7 @@ class Compiler {
   void afterForkInChild();
   template <class... Request>
   bool push(Request&&... request) noexcept;
+  void start(Queue& queue);
   void run(Queue& queue);
   void compile(RequestQueue::Work work) noexcept;
   void writeReport(std::unique_lock<std::mutex>& lock) noexcept;

@@ -1,4 +1,4 @@
-#include "jit/fuse/compile_fused.h"
+#include "jit/compile_fused.h"
 
 #include "jit/debug/gdb_object.h"
 #include "jit/debug/perf_map.h"
