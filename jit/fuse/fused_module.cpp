@@ -224,9 +224,10 @@ class FusedBuilder {
 
   // A chain of steps waits for its own results, so several vectors are computed in turns: 4 take 0.70 of one's time for
   // 40 steps on 16 Ki floats, 0.86 for a * b + c, relu, sigmoid. Where many operands pass by (Adam: 14), 4 only run out
-  // of registers.
+  // of registers. Short rows would not fill them.
   unsigned interleaved() const {
     constexpr size_t kManyOperands = 8;
+    if (spec_.short_rows) return 1;
     const auto rows = llvm::count_if(spec_.inputs, [](const FusedInput& i) { return i.stride != FusedStride::kZero; });
     return static_cast<size_t>(rows) + spec_.outputs.size() > kManyOperands ? 2 : 4;
   }

@@ -14,6 +14,7 @@ constinit thread_local uint64_t native_runs = 0;
 // A compile takes some 5 ms. So many elements count as a run of their own: a region of a few million elements takes as
 // long in a run or two.
 constexpr int64_t kElementsOfARun = 4096;
+constexpr int64_t kShortRow = 64;
 
 jit::FusedStride strideOf(const BlockLoop::Place& place) {
   return place.inner != 0 ? jit::FusedStride::kUnit : jit::FusedStride::kZero;
@@ -40,6 +41,7 @@ NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
   std::vector<int> input_of(loop.places(), -1);  // by place
   for (const BlockLoop::Instruction& i : loop.instructions) addStep(loop, i, step_of, input_of);
   addOutputs(loop, step_of);
+  spec_.short_rows = columns_ < kShortRow;
 }
 
 jit::FusedOperand NativeLoop::inputAt(const BlockLoop& loop, uint16_t place, std::vector<int>& input_of) {

@@ -20,6 +20,7 @@ class SpecHash {
       for (const FusedOperand& o : step.operands) add(o.kind, o.index);
     }
     for (const FusedOutput& out : spec.outputs) add(out.step, out.stride);
+    add(spec.short_rows);
   }
   size_t value() const { return value_; }
 

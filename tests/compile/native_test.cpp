@@ -122,7 +122,7 @@ TEST(Native, SpecialValues) {
 // Equal regions of two plans share one code, which goes with the last of them.
 TEST(Native, EqualRegionsShareTheirCode) {
   const auto f = [](const std::vector<Tensor>& t) { return std::vector<Tensor>{(t[0] + t[1]).exp() * 3 - t[0]}; };
-  const std::vector<Tensor> small = {randn({40}), randn({40})}, large = {randn({400}), randn({400})};
+  const std::vector<Tensor> small = {randn({300}), randn({300})}, large = {randn({900}), randn({900})};
   const Graph of_small = trace(f, small), of_large = trace(f, large);
   const jit::FusedStats before = jit::stats().fused;
   {

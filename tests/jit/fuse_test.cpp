@@ -134,10 +134,13 @@ TEST(Fuse, ARegionIsOneVectorLoopWithTheChainsBits) {
                   stepOf(functor("Mul"), dtype, {{FusedOperand::kStep, 0}, {FusedOperand::kInput, 2}}),
                   stepOf(functor("Mul"), dtype, {{FusedOperand::kStep, 1}, {FusedOperand::kStep, 0}})};
     spec.outputs = {{1, FusedStride::kUnit}, {2, FusedStride::kUnit}};
-    const Fused fused = must(compile(spec));
-    EXPECT_TRUE(fused.vectorised) << toString(dtype);
-    expectSame(spec, fused);
-    expectSame(spec, fused, /*in_place=*/true);
+    for (const bool short_rows : {false, true}) {
+      spec.short_rows = short_rows;
+      const Fused fused = must(compile(spec));
+      EXPECT_TRUE(fused.vectorised) << toString(dtype);
+      expectSame(spec, fused);
+      expectSame(spec, fused, /*in_place=*/true);
+    }
   }
 }
 

@@ -51,6 +51,7 @@ struct FusedLoopSpec {
   std::vector<FusedInput> inputs = {};
   std::vector<FusedStep> steps = {};  // in an order in which each reads earlier ones only
   std::vector<FusedOutput> outputs = {};
+  bool short_rows = false;  // of less than 64 elements or so: makes the loop better for these, worse for longer ones
   bool operator==(const FusedLoopSpec&) const = default;
 };
 
