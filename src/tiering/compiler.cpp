@@ -138,8 +138,10 @@ bool Compiler::push(Request&&... request) noexcept try {
   if (!queue.requests.push(std::forward<Request>(request)...)) return false;
   queue.changed.notify_all();
   return true;
+} catch (const std::bad_alloc&) {  // there may be memory when it is asked for again
+  return false;
 } catch (const std::exception& e) {
-  // No thread or no memory: once is enough to say so, and nothing is tried again.
+  // No thread: once is enough to say so, and nothing is tried again.
   if (!closed_.exchange(true))
     shunt::detail::logWarning(std::string("the JIT is off: its thread can't start: ") + e.what());
   return false;
