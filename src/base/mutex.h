@@ -4,8 +4,8 @@
 // clang-format off
 //   1 Dispatcher::Impl::mutex        registrations, retired states
 //   2 thread records                 (src/core/tls.cpp)
-//   3 leaves: a thunk's timing, oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs, loaded kernel
-//     libraries, the disk cache's place, what the CPU fallback has named
+//   3 leaves: a thunk's timing, oneTBB's arena, oneDNN's kernels, the default generator, the JIT's pairs, its fused loops,
+//     loaded kernel libraries, the disk cache's place, what the CPU fallback has named
 //   4 the threads' free lists        (src/tensor/system_blocks.cpp)
 //     the kept large blocks          (src/tensor/large_blocks.cpp)
 // fork() takes all of them but the timing's, which is only ever tried, in this order (shunt/core/fork.h). Apart from

@@ -135,6 +135,11 @@ TEST(Native, EqualRegionsShareTheirCode) {
     EXPECT_EQ(now.live, before.live + 1);
     EXPECT_GT(now.bytes, before.bytes);
     EXPECT_GT(now.times.total(), before.times.total());
+    const jit::Stats read = jit::statsFromJson(jit::statsJson());
+    EXPECT_EQ(read.fused.compiled, now.compiled);
+    EXPECT_EQ(read.fused.bytes, now.bytes);
+    EXPECT_EQ(read.fused.times.total(), now.times.total());
+    EXPECT_THAT(jit::statsTable(read), HasSubstr("fused loops asked for"));
   }
   const jit::FusedStats after = jit::stats().fused;
   EXPECT_EQ(after.live, before.live);
