@@ -8,6 +8,9 @@ namespace shunt::compiled {
 namespace {
 
 constexpr int kTurns = 32;
+// Long runs differ by less, and are fewer.
+constexpr int kTurnsOfLongRuns = 10;
+constexpr int64_t kLongTrial = 5'000'000;  // ns
 
 void lower(std::atomic<int64_t>& least, int64_t value) {
   int64_t known = least.load(std::memory_order_relaxed);
@@ -27,7 +30,8 @@ int64_t Trial::now() {
 // The first turn of each warms up.
 void Trial::add(bool is_native, int64_t nanoseconds, int turn) {
   if (turn >= 2) lower(is_native ? native_ : blocks_, nanoseconds);
-  if (turn < kTurns) return;
+  const int64_t spent = spent_.fetch_add(nanoseconds, std::memory_order_relaxed) + nanoseconds;
+  if (turn < (spent > kLongTrial ? kTurnsOfLongRuns : kTurns)) return;
   const bool slower = native_.load(std::memory_order_relaxed) > blocks_.load(std::memory_order_relaxed);
   verdict_.store(slower ? Verdict::kBlocks : Verdict::kNative, std::memory_order_relaxed);
 }

@@ -37,6 +37,7 @@ class SHUNT_API Trial {
 
   std::atomic<Verdict> verdict_;
   std::atomic<int> turn_{0};
+  std::atomic<int64_t> spent_{0};
   std::atomic<int64_t> native_{std::numeric_limits<int64_t>::max()}, blocks_{std::numeric_limits<int64_t>::max()};
 };
 
