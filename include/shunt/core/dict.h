@@ -1,8 +1,8 @@
 // Dict<K, V>: a typed handle on the dictionary that an IValue holds. Copies share it, as copies of the IValue do.
 //
 // Keys are strings, ints, doubles or bools; entries stand in the order of their insertion. Keys and values are read and
-// written by value. Schemas can't name dictionaries yet: a kernel with one is refused when it is registered, with an
-// error that says so. Not synchronised.
+// written by value. Not synchronised. Here, too, are the types made of others that kernels may have: Dict,
+// unordered_map and tuples within arguments and returns.
 #pragma once
 
 #include <shunt/core/list.h>
@@ -116,17 +116,40 @@ namespace boxing {
 
 template <class K, class V>
 struct BoxTraits<Dict<K, V>> {
-  static Type schemaType() { throw Error("a kernel takes or returns a Dict; schemas can't name dictionaries yet"); }
+  static Type schemaType() { return Type::dict(BoxTraits<K>::schemaType(), BoxTraits<V>::schemaType()); }
   static IValue box(const Dict<K, V>& v) { return v; }
   static Dict<K, V> unbox(IValue& v) { return Dict<K, V>(v); }
 };
-// Tuples are several returns; as an argument or a part of one no schema can name them yet.
+// As an argument or a part of another type; as what a kernel returns a tuple is several returns.
 template <class... T>
 struct BoxTraits<std::tuple<T...>> {
-  [[noreturn]] static void refuse() { throw Error("a kernel takes a tuple; schemas can't name tuples yet"); }
-  static Type schemaType() { refuse(); }
-  static IValue box(const std::tuple<T...>&) { refuse(); }
-  static std::tuple<T...> unbox(IValue&) { refuse(); }
+  static Type schemaType() { return Type::tuple({BoxTraits<T>::schemaType()...}); }
+  static IValue box(const std::tuple<T...>& v) {
+    std::vector<IValue> parts;
+    parts.reserve(sizeof...(T));
+    std::apply([&](const T&... e) { (parts.push_back(boxPart(e)), ...); }, v);
+    using Parts = detail::Boxed<std::vector<IValue>>;
+    return detail::IValueAccess::make(IValue::Tag::Tuple, make_intrusive<Parts>(std::move(parts)));
+  }
+  static std::tuple<T...> unbox(IValue& v) {
+    const ArrayRef<IValue> parts = v.toTupleElements();
+    SHUNT_CHECK(parts.size() == sizeof...(T), "expected a tuple of ", sizeof...(T), " values, got ", parts.size());
+    return unboxParts(parts, std::index_sequence_for<T...>());
+  }
+
+ private:
+  // A number of any width may be put in; kernels take int64_t and double.
+  template <class E>
+  static IValue boxPart(const E& e) {
+    if constexpr (std::is_arithmetic_v<E> && !std::is_same_v<E, bool>)
+      return IValue(std::conditional_t<std::is_integral_v<E>, int64_t, double>(e));
+    else
+      return BoxTraits<E>::box(e);
+  }
+  template <size_t... I>
+  static std::tuple<T...> unboxParts([[maybe_unused]] ArrayRef<IValue> parts, std::index_sequence<I...>) {
+    return std::tuple<T...>(parts[I].template to<T>()...);
+  }
 };
 template <class K, class V>
 struct BoxTraits<std::unordered_map<K, V>> {

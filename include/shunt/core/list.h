@@ -134,13 +134,9 @@ inline List<IValue> IValue::toList() const { return List<IValue>(*this); }
 
 namespace boxing {
 
-/// The schema type of a list of T; an error where schemas can't name it.
 template <class T>
 Type listTypeOf() {
-  const Type element = BoxTraits<T>::schemaType();
-  SHUNT_CHECK(!element.list, "a kernel takes or returns a list of ", element.str(),
-              "; expected a list of a type that is no list itself: schemas can't name nested lists yet");
-  return listOf(element);
+  return listOf(BoxTraits<T>::schemaType());
 }
 
 template <class T>
