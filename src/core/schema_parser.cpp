@@ -163,7 +163,7 @@ Type SchemaParser::parseDict() {
   lexer_.expectSymbol("(", "'(' and the types of keys and values after 'Dict'");
   const Token where = lexer_.cur();
   Type key = parseInnerType();
-  if (!key.canBeKey()) lexer_.fail(where, "a key of type str, int, float or bool");
+  if (!key.canBeKey()) lexer_.fail(where, "a key of type str, int, float, bool or Tensor");
   lexer_.expectSymbol(",", "',' and the type of the values");
   Type value = parseInnerType();
   lexer_.expectSymbol(")", "')' after the type of the values");

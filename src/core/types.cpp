@@ -85,8 +85,8 @@ std::optional<Type> Type::fromName(std::string_view name) {
 }
 
 Type Type::dict(Type key, Type value) {
-  SHUNT_CHECK(key.canBeKey(), "Dict(", key, ", ", value, "): expected a key of type str, int, float or bool, got ",
-              key);
+  SHUNT_CHECK(key.canBeKey(), "Dict(", key, ", ", value,
+              "): expected a key of type str, int, float, bool or Tensor, got ", key);
   Type type;
   type.kind = TypeKind::Dict;
   type.elements = {std::move(key), std::move(value)};
@@ -128,7 +128,8 @@ Type Type::elementType() const {
 }
 
 bool Type::canBeKey() const {
-  return isPlain(TypeKind::String) || isPlain(TypeKind::Int) || isPlain(TypeKind::Float) || isPlain(TypeKind::Bool);
+  return isPlain(TypeKind::String) || isPlain(TypeKind::Int) || isPlain(TypeKind::Float) || isPlain(TypeKind::Bool) ||
+         isPlain(TypeKind::Tensor);
 }
 
 std::string Type::kindName() const {

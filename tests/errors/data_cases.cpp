@@ -97,9 +97,9 @@ static std::vector<BadInput> explainCases() {
 
 static std::vector<BadInput> schemaCases() {
   return {
-      {"schema: a dictionary by tensors",
-       {"a key of type str", "'Tensor'", "^"},
-       [](Bed&) { def("f(Dict(Tensor, int) a) -> ()"); }},
+      {"schema: a dictionary by devices",
+       {"a key of type str", "'Device'", "^"},
+       [](Bed&) { def("f(Dict(Device, int) a) -> ()"); }},
       {"schema: a list of too many", {"list size", "'1025'"}, [](Bed&) { def("f(int[1025] a) -> ()"); }},
       {"schema: an optional of an optional", {"'?'"}, [](Bed&) { def("f(Tensor?? a) -> ()"); }},
       {"schema: annotation behind the question mark",

@@ -241,7 +241,7 @@ std::optional<AliasInfo> randomAlias(Random& random) {
 Type randomBase(Random& random, int levels) {
   if (levels == 0 || random.chance(70)) return *Type::fromName(random.of(knownTypeNames()));
   if (random.chance(50)) {
-    const std::string_view keys[] = {"str", "int", "float", "bool"};
+    const std::string_view keys[] = {"str", "int", "float", "bool", "Tensor"};
     return Type::dict(*Type::fromName(random.of(keys)), randomType(random, levels - 1));
   }
   std::vector<Type> parts;

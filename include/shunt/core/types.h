@@ -77,7 +77,7 @@ struct SHUNT_API Type {
   static Type listOf(Type element);
   /// The type of a list's elements; `list` must be set.
   Type elementType() const;
-  /// Whether a dictionary may have keys of this type: str, int, float, bool.
+  /// Whether a dictionary may have keys of this type: str, int, float, bool, Tensor.
   bool canBeKey() const;
 
   /// The spelling without list and optional: `SymInt` for a symbolic Int, `Dict(str, int)`, `int[]` for an `int[][]`.
