@@ -77,7 +77,7 @@ struct ValuePrinter {
 
 /// `int[2] stride=1` is printed as it is usually written, by its one repeated value.
 bool isRepeatedValue(const Type& type, const DefaultValue& value) {
-  if (!type.list || !type.fixed_size || !value.isList()) return false;
+  if (!type.list || type.kind == TypeKind::List || !type.fixed_size || !value.isList()) return false;
   const auto& list = value.toList();
   return !list.empty() && static_cast<int64_t>(list.size()) == *type.fixed_size && !list.front().isNone() &&
          std::all_of(list.begin(), list.end(), [&](const DefaultValue& v) { return v == list.front(); });

@@ -30,8 +30,10 @@ void checkType(const OperatorName& name, const Argument& argument) {
               name, "': argument '", argument.name,
               "' is no list and can't have a size, optional elements or a list's "
               "alias annotation");
-  SHUNT_CHECK(!type.fixed_size || (*type.fixed_size > 0 && *type.fixed_size <= kMaxFixedListSize), "schema of '", name,
-              "': the size of list '", argument.name, "' must be from 1 to ", kMaxFixedListSize);
+  SHUNT_CHECK(!type.fixed_size || (*type.fixed_size >= 0 && *type.fixed_size <= kMaxFixedListSize), "schema of '", name,
+              "': the size of list '", argument.name, "' must be from 0 to ", kMaxFixedListSize);
+  SHUNT_CHECK(!argument.hasAlias() || type.kind != TypeKind::List, "schema of '", name, "': argument '", argument.name,
+              "' is a list of lists and can't have an alias annotation");
 }
 
 void checkArguments(const OperatorName& name, const std::vector<Argument>& arguments) {
@@ -78,7 +80,9 @@ void printArguments(std::ostream& out, const FunctionSchema& schema) {
 
 void printReturns(std::ostream& out, const FunctionSchema& schema) {
   const auto& returns = schema.returns();
-  const bool parentheses = returns.size() + (schema.is_varret() ? 1 : 0) != 1;
+  // A single tuple in parentheses of its own, lest its parts be taken for the returns.
+  const bool tuple = returns.size() == 1 && returns[0].type.kindName().starts_with('(');
+  const bool parentheses = tuple || returns.size() + (schema.is_varret() ? 1 : 0) != 1;
   const char* separator = "";
   if (parentheses) out << '(';
   for (const Argument& ret : returns) {

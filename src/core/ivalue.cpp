@@ -4,9 +4,9 @@
 
 namespace shunt {
 namespace {
-constexpr std::array<const char*, 15> kTagNames = {"None",   "Tensor",    "float",     "int",   "bool",
-                                                   "Device", "Generator", "str",       "int[]", "float[]",
-                                                   "bool[]", "Tensor[]",  "Tensor?[]", "list",  "Dict"};
+constexpr std::array<const char*, 16> kTagNames = {"None",      "Tensor", "float", "int",     "bool",   "Device",
+                                                   "Generator", "str",    "int[]", "float[]", "bool[]", "Tensor[]",
+                                                   "Tensor?[]", "list",   "Dict",  "tuple"};
 }
 
 IValue::IValue(const Scalar& s) : tag_(Tag::None) {
@@ -50,14 +50,14 @@ Generator IValue::toGenerator() const {
 
 namespace {
 template <class List>
-void printList(std::ostream& out, const List& list) {
-  out << '[';
+void printList(std::ostream& out, const List& list, const char* brackets = "[]") {
+  out << brackets[0];
   const char* separator = "";
   for (const auto& e : list) {
     out << separator << IValue(e);
     separator = ", ";
   }
-  out << ']';
+  out << brackets[1];
 }
 }  // namespace
 
@@ -111,6 +111,9 @@ std::ostream& operator<<(std::ostream& out, const IValue& v) {
       }
       return out << (*separator == '{' ? "{}" : "}");
     }
+    case Tag::Tuple:
+      printList(out, v.toTupleElements(), "()");
+      return out;
   }
   return out;
 }

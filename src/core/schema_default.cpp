@@ -34,6 +34,9 @@ constexpr KindRule kRules[] = {
     {TypeKind::QScheme, kInt, "an integer"},
     {TypeKind::Storage, kNothing, "no default value (a Storage can't have one; Storage?=None can)"},
     {TypeKind::Stream, kNothing, "no default value (a Stream can't have one; Stream?=None can)"},
+    {TypeKind::Dict, kNothing, "no default value (a Dict can't have one; a Dict that is optional can have None)"},
+    {TypeKind::Tuple, kNothing, "no default value (a tuple can't have one; a tuple that is optional can have None)"},
+    {TypeKind::List, kNothing, "a list in [ ]"},
 };
 static_assert(std::size(kRules) == kNumTypeKinds);
 
@@ -159,7 +162,10 @@ DefaultValue parseList(SchemaLexer& lexer, const Type& type) {
   DefaultValue::List list;
   if (lexer.nextIf("]")) return DefaultValue(std::move(list));
   while (true) {
-    list.push_back(ElementParser(lexer, type, type.element_optional).parse());
+    if (type.kind == TypeKind::List)
+      list.push_back(parseDefaultValue(lexer, type.elementType()));
+    else
+      list.push_back(ElementParser(lexer, type, type.element_optional).parse());
     if (lexer.nextIf("]")) return DefaultValue(std::move(list));
     lexer.expectSymbol(",", "',' or ']' in the list");
   }
@@ -174,7 +180,7 @@ DefaultValue parseDefaultValue(SchemaLexer& lexer, const Type& type) {
     lexer.next();
     return DefaultValue();
   }
-  if (!type.fixed_size) {
+  if (type.fixed_size.value_or(0) == 0 || type.kind == TypeKind::List) {
     lexer.fail(lexer.cur(), str("a list in [ ]", type.optional ? ", or None" : "", " as default value of type ", type));
   }
   DefaultValue value = ElementParser(lexer, type, /*none_allowed=*/false).parse();

@@ -12,11 +12,14 @@ namespace shunt {
 namespace detail {
 namespace {
 
+// Schemas may come from files; a parser by recursive descent must not run out of stack.
+constexpr int kMaxTypeDepth = 32;
+
 std::string expectedType() {
   std::string text = "a type (one of";
   for (const std::string_view name : knownTypeNames())
     text.append(name == knownTypeNames().front() ? " " : ", ").append(name);
-  return text + ")";
+  return text + "), Dict(key, value) or a tuple (type, type)";
 }
 
 }  // namespace
@@ -119,37 +122,88 @@ Argument SchemaParser::parseReturn(const std::vector<Argument>& previous) {
 }
 
 void SchemaParser::parseType(Argument& argument) {
-  const auto type = lexer_.cur().kind == TokenKind::Identifier ? Type::fromName(lexer_.cur().text) : std::nullopt;
-  if (!type) lexer_.fail(lexer_.cur(), expectedType());
-  lexer_.next();
-  argument.type = *type;
+  argument.type = parseBase();
   argument.alias = parseAlias();
   argument.type.optional = lexer_.nextIf("?");
-  if (lexer_.nextIf("[")) parseListSuffix(argument);
-  if (lexer_.cur().isSymbol("[")) lexer_.fail(lexer_.cur(), "no list of lists");
+  while (lexer_.cur().isSymbol("[")) {
+    if (argument.type.list && argument.hasAlias())
+      lexer_.fail(lexer_.cur(), "no list of lists after an alias annotation");
+    lexer_.next();
+    parseListSuffix(argument);
+  }
+  if (argument.type.kind == TypeKind::List && argument.hasAlias())
+    lexer_.fail(lexer_.cur(), "no alias annotation of a list of lists");
   if (argument.type.optional && lexer_.cur().isSymbol("(")) {
     lexer_.fail(lexer_.cur(), "an alias annotation before the '?', as in Tensor(a)?");
   }
 }
 
-void SchemaParser::parseListSuffix(Argument& argument) {
-  Type& type = argument.type;
-  type.list = true;
-  type.element_optional = type.optional;
-  const Token size = lexer_.cur();
-  if (size.kind == TokenKind::Number) {
-    int64_t value = 0;
-    const char* end = size.text.data() + size.text.size();
-    const auto result = std::from_chars(size.text.data(), end, value);
-    if (result.ec != std::errc() || result.ptr != end || value < 1 || value > kMaxFixedListSize) {
-      lexer_.fail(size, str("a list size from 1 to ", std::to_string(kMaxFixedListSize)));
-    }
-    type.fixed_size = value;
-    lexer_.next();
+Type SchemaParser::parseBase() {
+  const Token token = lexer_.cur();
+  if (token.isSymbol("(")) return parseTuple();
+  if (token.isIdentifier("Dict")) return parseDict();
+  const auto type = token.kind == TokenKind::Identifier ? Type::fromName(token.text) : std::nullopt;
+  if (!type) lexer_.fail(token, expectedType());
+  lexer_.next();
+  return *type;
+}
+
+Type SchemaParser::parseTuple() {
+  lexer_.next();
+  std::vector<Type> parts{parseInnerType()};
+  while (!lexer_.nextIf(")")) {
+    lexer_.expectSymbol(",", "',' or ')' in the tuple");
+    parts.push_back(parseInnerType());
   }
+  return Type::tuple(std::move(parts));
+}
+
+Type SchemaParser::parseDict() {
+  lexer_.next();
+  lexer_.expectSymbol("(", "'(' and the types of keys and values after 'Dict'");
+  const Token where = lexer_.cur();
+  Type key = parseInnerType();
+  if (!key.canBeKey()) lexer_.fail(where, "a key of type str, int, float, bool or Tensor");
+  lexer_.expectSymbol(",", "',' and the type of the values");
+  Type value = parseInnerType();
+  lexer_.expectSymbol(")", "')' after the type of the values");
+  return Type::dict(std::move(key), std::move(value));
+}
+
+Type SchemaParser::parseInnerType() {
+  const Token where = lexer_.cur();
+  if (depth_ == kMaxTypeDepth) lexer_.fail(where, str("a type of at most ", kMaxTypeDepth, " levels"));
+  ++depth_;
+  Argument inner;
+  parseType(inner);
+  --depth_;
+  if (inner.hasAlias()) lexer_.fail(where, "a type without an alias annotation within another type");
+  return std::move(inner.type);
+}
+
+void SchemaParser::parseListSuffix(Argument& argument) {
+  // Each level of lists is within the next.
+  int levels = depth_;
+  for (const Type* t = &argument.type; t->kind == TypeKind::List; t = &t->elements[0]) ++levels;
+  if (levels >= kMaxTypeDepth) lexer_.fail(lexer_.cur(), str("a type of at most ", kMaxTypeDepth, " levels"));
+  Type& type = argument.type;
+  type = Type::listOf(std::move(type));
+  type.fixed_size = parseListSize();
   lexer_.expectSymbol("]", type.fixed_size ? "']' after the list's size" : "']' or the list's size");
   argument.container_alias = parseAlias();
   type.optional = lexer_.nextIf("?");
+}
+
+std::optional<int64_t> SchemaParser::parseListSize() {
+  const Token size = lexer_.cur();
+  if (size.kind != TokenKind::Number) return std::nullopt;
+  int64_t value = 0;
+  const char* end = size.text.data() + size.text.size();
+  const auto result = std::from_chars(size.text.data(), end, value);
+  if (result.ec != std::errc() || result.ptr != end || value > kMaxFixedListSize)
+    lexer_.fail(size, str("a list size from 0 to ", std::to_string(kMaxFixedListSize)));
+  lexer_.next();
+  return value;
 }
 
 std::optional<AliasInfo> SchemaParser::parseAlias() {

@@ -5,7 +5,8 @@
 //   arguments := [argument {',' argument}] with one '*,' before the keyword-only ones; '...' may end them
 //   argument  := type ident ['=' default]
 //   returns   := ret | '...' | '(' [ret {',' ret}] ')'          ret := type [ident]
-//   type      := base [alias] ['?'] ['[' [number] ']' [alias] ['?']]
+//   type      := base [alias] ['?'] {'[' [number] ']' [alias] ['?']}
+//   base      := ident | 'Dict' '(' type ',' type ')' | '(' type {',' type} ')'
 //   alias     := '(' sets ['!'] ['->' sets] ')'                 sets := (ident | '*') {'|' (ident | '*')}
 //
 // One parser per text, used by one thread.
@@ -40,11 +41,18 @@ class SchemaParser {
   Argument parseReturn(const std::vector<Argument>& previous);
   /// Fills type and aliases.
   void parseType(Argument& argument);
+  Type parseBase();
+  Type parseTuple();
+  Type parseDict();
+  /// A type within another, which has no alias annotation.
+  Type parseInnerType();
   void parseListSuffix(Argument& argument);
+  std::optional<int64_t> parseListSize();
   std::optional<AliasInfo> parseAlias();
   std::vector<std::string> parseAliasSets();
 
   SchemaLexer lexer_;
+  int depth_ = 0;  // of types within types
 };
 
 }  // namespace shunt::detail

@@ -2,7 +2,9 @@
 #include <shunt/core/types.h>
 
 #include <array>
+#include <iterator>
 #include <ostream>
+#include <utility>
 
 namespace shunt {
 namespace {
@@ -34,18 +36,29 @@ constexpr Spelling kSpellings[] = {
 };
 
 constexpr bool spellingsFollowKinds() {
-  for (int i = 0; i < kNumTypeKinds; ++i) {
+  for (int i = 0; i < kNumNamedTypeKinds; ++i) {
     if (kSpellings[i].kind != static_cast<TypeKind>(i) || kSpellings[i].symbolic) return false;
   }
   return true;
 }
 static_assert(spellingsFollowKinds());
 
+// The rest, which schemas spell with their elements.
+constexpr std::string_view kCompoundNames[] = {"Dict", "Tuple", "List"};
+static_assert(std::size(kCompoundNames) == kNumTypeKinds - kNumNamedTypeKinds);
+
+std::string joined(const std::vector<Type>& types) {
+  std::string text = "(";
+  for (const Type& type : types) text.append(text.size() > 1 ? ", " : "").append(type.str());
+  return text + ")";
+}
+
 }  // namespace
 
 std::string_view toString(TypeKind kind) {
   const auto index = static_cast<int>(kind);
   SHUNT_INTERNAL_ASSERT(index < kNumTypeKinds, "TypeKind ", index);
+  if (index >= kNumNamedTypeKinds) return kCompoundNames[index - kNumNamedTypeKinds];
   return kSpellings[index].name;
 }
 
@@ -71,15 +84,66 @@ std::optional<Type> Type::fromName(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view Type::kindName() const {
-  for (const Spelling& spelling : kSpellings) {
-    if (spelling.kind == kind && spelling.symbolic == symbolic) return spelling.name;
+Type Type::dict(Type key, Type value) {
+  SHUNT_CHECK(key.canBeKey(), "Dict(", key, ", ", value,
+              "): expected a key of type str, int, float, bool or Tensor, got ", key);
+  Type type;
+  type.kind = TypeKind::Dict;
+  type.elements = {std::move(key), std::move(value)};
+  return type;
+}
+
+Type Type::tuple(std::vector<Type> parts) {
+  Type type;
+  type.kind = TypeKind::Tuple;
+  type.elements = std::move(parts);
+  return type;
+}
+
+Type Type::listOf(Type element) {
+  const bool optional = std::exchange(element.optional, false);
+  Type type;
+  if (element.list) {
+    type.kind = TypeKind::List;
+    type.elements.push_back(std::move(element));
+  } else {
+    type = std::move(element);
   }
-  return toString(kind);
+  type.list = true;
+  type.element_optional = optional;
+  return type;
+}
+
+Type Type::elementType() const {
+  SHUNT_INTERNAL_ASSERT(list, "elementType() of ", *this);
+  Type type = *this;
+  if (kind == TypeKind::List) {
+    type = elements[0];
+  } else {
+    type.list = type.element_optional = false;
+    type.fixed_size.reset();
+  }
+  type.optional = element_optional;
+  return type;
+}
+
+bool Type::canBeKey() const {
+  return isPlain(TypeKind::String) || isPlain(TypeKind::Int) || isPlain(TypeKind::Float) || isPlain(TypeKind::Bool) ||
+         isPlain(TypeKind::Tensor);
+}
+
+std::string Type::kindName() const {
+  if (kind == TypeKind::Dict) return "Dict" + joined(elements);
+  if (kind == TypeKind::Tuple) return joined(elements);
+  if (kind == TypeKind::List && !elements.empty()) return elements[0].str();
+  for (const Spelling& spelling : kSpellings) {
+    if (spelling.kind == kind && spelling.symbolic == symbolic) return std::string(spelling.name);
+  }
+  return std::string(toString(kind));
 }
 
 std::string Type::str() const {
-  std::string text(kindName());
+  std::string text = kindName();
   if (list) {
     if (element_optional) text += '?';
     text += '[';

@@ -8,6 +8,7 @@ namespace {
 // A sized list takes one value and repeats it; a bare int is a one-element list elsewhere.
 void normalize(const Type& type, IValue& v) {
   const auto repeat = static_cast<size_t>(type.fixed_size.value_or(1));
+  if (repeat == 0 || type.element_optional) return;
   if (type.kind == TypeKind::Int && v.isInt())
     v = IValue(std::vector<int64_t>(repeat, v.toInt()));
   else if (type.kind == TypeKind::Float && v.isDouble())
@@ -19,9 +20,9 @@ void normalize(const Type& type, IValue& v) {
 void mend(const SchemaRecord& definition, IValue& v, size_t position) {
   const Argument& arg = definition.schema.arguments()[position];
   if (arg.type.list) normalize(arg.type, v);
-  SHUNT_CHECK(definition.argument_tags[position].has(v.tag()), "operator ", definition.schema.operator_name(),
-              ": boxed argument '", arg.name, "' (position ", position + 1, "): expected ", arg.type, ", got ",
-              v.tagName());
+  const std::optional<std::string> what = misfit(arg.type, v);
+  SHUNT_CHECK(!what, "operator ", definition.schema.operator_name(), ": boxed argument '", arg.name, "' (position ",
+              position + 1, "): expected ", *what);
 }
 
 void throwMissing(const OperatorHandle& op, size_t needed, size_t got) {

@@ -1,5 +1,7 @@
 #include "src/dispatch/boxed_types.h"
 
+#include <shunt/core/dict.h>
+
 namespace shunt::boxed {
 namespace {
 
@@ -18,7 +20,9 @@ constexpr IValue::Tag kTags[] = {None,
                                  BoolList,
                                  TensorList,
                                  OptionalTensorList,
-                                 GenericList};
+                                 GenericList,
+                                 GenericDict,
+                                 Tuple};
 
 bool takes(const Type& type, IValue::Tag tag) {
   const bool is_number = tag == Double || tag == Int || tag == Bool;
@@ -28,9 +32,14 @@ bool takes(const Type& type, IValue::Tag tag) {
       case TypeKind::Tensor:
         return tag == (type.element_optional ? OptionalTensorList : TensorList);
       case TypeKind::Int:
-        return tag == IntList;
+        return tag == (type.element_optional ? GenericList : IntList);
+      case TypeKind::String:
+      case TypeKind::Dict:
+      case TypeKind::Tuple:
+      case TypeKind::List:
+        return tag == GenericList;
       default:
-        return !is_number && tag != Tensor && tag != String;
+        return !is_number && tag != Tensor && tag != String && tag != GenericDict && tag != Tuple;
     }
   }
   switch (type.kind) {
@@ -52,9 +61,32 @@ bool takes(const Type& type, IValue::Tag tag) {
       return tag == Device;
     case TypeKind::Generator:
       return tag == Generator;
+    case TypeKind::Dict:
+      return tag == GenericDict;
+    case TypeKind::Tuple:
+      return tag == Tuple;
     default:
       return true;
   }
+}
+
+// Whether a value may have the right tag and yet hold elements of other types.
+bool needsElements(const Type& type) { return !type.elements.empty() || (type.list && type.kind == TypeKind::String); }
+
+std::optional<std::string> misfitOfParts(const Type& type, ArrayRef<IValue> parts) {
+  if (parts.size() != type.elements.size()) return detail::str(type, ", got a tuple of ", parts.size());
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (const auto inner = misfit(type.elements[i], parts[i])) return detail::str(*inner, " as part ", i, " of ", type);
+  return std::nullopt;
+}
+
+std::optional<std::string> misfitOfEntries(const Type& type, const IValue& v) {
+  for (const auto& [key, value] : v.toGenericDict().items()) {
+    if (const auto inner = misfit(type.elements[0], key)) return detail::str(*inner, " as key of ", type);
+    if (const auto inner = misfit(type.elements[1], value))
+      return detail::str(*inner, " as value of key ", key, " of ", type);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -64,6 +96,25 @@ TagSet tagsOfArgument(const Type& type) {
   for (const IValue::Tag tag : kTags)
     if (takes(type, tag)) out.add(tag);
   return out;
+}
+
+TagSet sureTagsOfArgument(const Type& type) {
+  TagSet out;
+  for (const IValue::Tag tag : kTags)
+    if (takes(type, tag) && (tag == None || !needsElements(type))) out.add(tag);
+  return out;
+}
+
+std::optional<std::string> misfit(const Type& type, const IValue& v) {
+  if (!takes(type, v.tag())) return detail::str(type, ", got ", v.tagName());
+  if (v.isNone() || !needsElements(type)) return std::nullopt;
+  if (!type.list)
+    return type.kind == TypeKind::Dict ? misfitOfEntries(type, v) : misfitOfParts(type, v.toTupleElements());
+  const Type element = type.elementType();
+  const ArrayRef<IValue> values = v.toListRef();
+  for (size_t i = 0; i < values.size(); ++i)
+    if (const auto inner = misfit(element, values[i])) return detail::str(*inner, " as element ", i, " of ", type);
+  return std::nullopt;
 }
 
 TagSet tagsOfReturn(const Type& type) {

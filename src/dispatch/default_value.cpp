@@ -3,7 +3,17 @@
 namespace shunt {
 namespace {
 
+IValue valueFrom(const DefaultValue& value, const Type& type);
+
+IValue elementsFrom(const DefaultValue& value, const Type& type) {
+  const Type element = type.elementType();
+  std::vector<IValue> out;
+  for (const DefaultValue& v : value.toList()) out.push_back(valueFrom(v, element));
+  return out;
+}
+
 IValue listFrom(const DefaultValue& value, const Type& type) {
+  if (type.element_optional && type.kind != TypeKind::Tensor) return elementsFrom(value, type);
   switch (type.kind) {
     case TypeKind::Float:
       return value.toDoubleVector();
@@ -14,7 +24,11 @@ IValue listFrom(const DefaultValue& value, const Type& type) {
     case TypeKind::Tensor:
       return std::vector<Tensor>();
     case TypeKind::Scalar:
-      return std::vector<IValue>();
+    case TypeKind::String:
+    case TypeKind::Dict:
+    case TypeKind::Tuple:
+    case TypeKind::List:
+      return elementsFrom(value, type);
     default:
       return value.toIntVector();
   }

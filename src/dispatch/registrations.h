@@ -33,7 +33,7 @@ struct KernelRecord {
 /// Outlives the library that defined it, whose strings a std::source_location points to.
 struct SchemaRecord {
   SchemaRecord(FunctionSchema s, std::string p) : schema(std::move(s)), place(std::move(p)) {
-    for (const Argument& a : schema.arguments()) argument_tags.push_back(boxed::tagsOfArgument(a.type));
+    for (const Argument& a : schema.arguments()) argument_tags.push_back(boxed::sureTagsOfArgument(a.type));
     for (const Argument& r : schema.returns()) return_tags.push_back(boxed::tagsOfReturn(r.type));
   }
   FunctionSchema schema;

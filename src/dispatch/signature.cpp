@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace shunt {
@@ -10,7 +11,7 @@ namespace {
 
 bool matches(const Type& schema, const Type& cpp) {
   if (schema.kind != cpp.kind || schema.optional != cpp.optional || schema.list != cpp.list ||
-      schema.element_optional != cpp.element_optional)
+      schema.element_optional != cpp.element_optional || !std::ranges::equal(schema.elements, cpp.elements, matches))
     return false;
   // A C++ array of fixed length must have the schema's; a list takes any.
   return !cpp.fixed_size || cpp.fixed_size == schema.fixed_size;

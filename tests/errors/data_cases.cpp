@@ -97,8 +97,10 @@ static std::vector<BadInput> explainCases() {
 
 static std::vector<BadInput> schemaCases() {
   return {
-      {"schema: a list of lists", {"no list of lists", "^"}, [](Bed&) { def("f(int[][] a) -> ()"); }},
-      {"schema: a list of no size", {"list size", "'0'"}, [](Bed&) { def("f(int[0] a) -> ()"); }},
+      {"schema: a dictionary by devices",
+       {"a key of type str", "'Device'", "^"},
+       [](Bed&) { def("f(Dict(Device, int) a) -> ()"); }},
+      {"schema: a list of too many", {"list size", "'1025'"}, [](Bed&) { def("f(int[1025] a) -> ()"); }},
       {"schema: an optional of an optional", {"'?'"}, [](Bed&) { def("f(Tensor?? a) -> ()"); }},
       {"schema: annotation behind the question mark",
        {"before the '?'", "Tensor(a)?"},

@@ -203,9 +203,22 @@ DefaultValue randomElement(Random& random, TypeKind kind) {
   }
 }
 
+Type randomType(Random& random, int levels);
+
 std::optional<DefaultValue> randomDefault(Random& random, const Type& type) {
   if (type.optional && random.chance(40)) return DefaultValue();
-  if (type.kind == TypeKind::Storage || type.kind == TypeKind::Stream) return std::nullopt;
+  const TypeKind kind = type.kind;
+  if (kind == TypeKind::Storage || kind == TypeKind::Stream || kind == TypeKind::Dict || kind == TypeKind::Tuple)
+    return std::nullopt;
+  if (kind == TypeKind::List) {
+    DefaultValue::List lists;
+    for (size_t i = random.below(3); i > 0; --i) {
+      auto inner = randomDefault(random, type.elementType());
+      if (!inner) return std::nullopt;
+      lists.push_back(*std::move(inner));
+    }
+    return DefaultValue(std::move(lists));
+  }
   if (!type.list) return randomElement(random, type.kind);
   if (type.fixed_size && random.chance(50)) {
     return DefaultValue(DefaultValue::List(static_cast<size_t>(*type.fixed_size), randomElement(random, type.kind)));
@@ -225,13 +238,32 @@ std::optional<AliasInfo> randomAlias(Random& random) {
   return AliasInfo(before, random.chance(60) ? before : some(), random.chance(50));
 }
 
+Type randomBase(Random& random, int levels) {
+  if (levels == 0 || random.chance(70)) return *Type::fromName(random.of(knownTypeNames()));
+  if (random.chance(50)) {
+    const std::string_view keys[] = {"str", "int", "float", "bool", "Tensor"};
+    return Type::dict(*Type::fromName(random.of(keys)), randomType(random, levels - 1));
+  }
+  std::vector<Type> parts;
+  for (size_t i = 1 + random.below(3); i > 0; --i) parts.push_back(randomType(random, levels - 1));
+  return Type::tuple(std::move(parts));
+}
+
+Type randomType(Random& random, int levels) {
+  Type type = randomBase(random, levels);
+  type.optional = random.chance(20);
+  for (int lists = 0; lists < levels && random.chance(40); ++lists) {
+    type = Type::listOf(type);
+    if (random.chance(40)) type.fixed_size = random.below(5);
+    type.optional = random.chance(30);
+  }
+  return type;
+}
+
 Argument randomTypedArgument(Random& random) {
   Argument argument;
-  argument.type = *Type::fromName(random.of(knownTypeNames()));
-  argument.type.list = random.chance(40);
-  argument.type.optional = random.chance(30);
-  argument.type.element_optional = argument.type.list && random.chance(20);
-  if (argument.type.list && random.chance(50)) argument.type.fixed_size = 1 + random.below(4);
+  argument.type = randomType(random, 3);
+  if (argument.type.kind == TypeKind::List) return argument;
   argument.alias = randomAlias(random);
   if (argument.type.list) argument.container_alias = randomAlias(random);
   return argument;

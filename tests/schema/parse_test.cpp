@@ -87,7 +87,52 @@ TEST(Type, Wrappings) {
   EXPECT_EQ(toString(TypeKind::String), "str");
   EXPECT_EQ(Type::fromName("MemoryFormat")->kind, TypeKind::MemoryFormat);
   EXPECT_EQ(Type::fromName("tensor"), std::nullopt);
-  EXPECT_EQ(knownTypeNames().size(), static_cast<size_t>(kNumTypeKinds) + 1);
+  EXPECT_EQ(knownTypeNames().size(), static_cast<size_t>(kNumNamedTypeKinds) + 1);
+}
+
+TEST(Type, MadeOfOthers) {
+  const Type dict = argument("Dict(str, int[])? x").type;
+  EXPECT_TRUE(dict.kind == TypeKind::Dict && dict.optional && !dict.list);
+  ASSERT_EQ(dict.elements.size(), 2u);
+  EXPECT_TRUE(dict.elements[0].isPlain(TypeKind::String) && dict.elements[1].isList(TypeKind::Int));
+  const Type tuple = argument("(str, int?, float)[] x").type;
+  EXPECT_TRUE(tuple.isList(TypeKind::Tuple) && tuple.elements.size() == 3 && tuple.elements[1].optional);
+  EXPECT_EQ(tuple.elementType(),
+            Type::tuple({argument("str x").type, argument("int? x").type, argument("float x").type}));
+  const Type lists = argument("int[2]?[]? x").type;
+  EXPECT_TRUE(lists.isList(TypeKind::List) && lists.optional && lists.element_optional && !lists.fixed_size);
+  EXPECT_EQ(lists.elementType(), argument("int[2]? x").type);
+  EXPECT_EQ(Type::listOf(lists.elementType()), argument("int[2]?[] x").type);
+  EXPECT_NE(argument("Dict(str, int) x").type, argument("Dict(str, str) x").type);
+  EXPECT_NE(argument("int[][] x").type, argument("int[] x").type);
+  EXPECT_NE(argument("int[][] x").type, argument("int[][][] x").type);
+  EXPECT_EQ(Type::fromName("Dict"), std::nullopt);
+  EXPECT_EQ(toString(TypeKind::Dict), "Dict");
+  EXPECT_THAT(errorOf([] { Type::dict(*Type::fromName("Device"), Type()); }),
+              HasSubstr("expected a key of type str, int, float, bool or Tensor, got Device"));
+}
+
+TEST(Type, AsDeepAsTheParserMayRecurse) {
+  const auto within = [](std::string open, std::string close, int levels) {
+    std::string text = "f(";
+    for (int i = 0; i < levels; ++i) text += open;
+    text += "int";
+    for (int i = 0; i < levels; ++i) text += close;
+    return text + " x) -> ()";
+  };
+  for (const auto& [open, close] : {std::pair("Dict(int, ", ")"), std::pair("(int, ", ")"), std::pair("", "[]")}) {
+    EXPECT_EQ(parseSchema(within(open, close, 32)).str(), within(open, close, 32));
+    EXPECT_THAT(errorOf([&] { parseSchema(within(open, close, 100000)); }), HasSubstr("a type of at most 32 levels"));
+  }
+}
+
+TEST(FunctionSchema, ATupleReturnIsOneReturn) {
+  const FunctionSchema one = parseSchema("f() -> ((int, str))");
+  ASSERT_EQ(one.returns().size(), 1u);
+  EXPECT_TRUE(one.returns()[0].type.isPlain(TypeKind::Tuple));
+  EXPECT_EQ(one.str(), "f() -> ((int, str))");
+  EXPECT_EQ(parseSchema("f() -> (int, str)").returns().size(), 2u);
+  EXPECT_EQ(parseSchema("f() -> ((int, str)[] pairs)").str(), "f() -> ((int, str)[] pairs)");
 }
 
 TEST(AliasInfo, Sets) {
@@ -199,8 +244,8 @@ TEST(FunctionSchema, BuiltByHandIsCheckedToo) {
   sized.type.fixed_size = 2;
   EXPECT_THAT(build({sized}), HasSubstr("'a' is no list"));
   sized.type.list = true;
-  sized.type.fixed_size = 0;
-  EXPECT_THAT(build({sized}), HasSubstr("must be from 1 to 1024"));
+  sized.type.fixed_size = 1025;
+  EXPECT_THAT(build({sized}), HasSubstr("must be from 0 to 1024"));
   Argument with_default = made("a");
   with_default.default_value = DefaultValue();
   EXPECT_THAT(build({with_default, made("b")}), HasSubstr("expected a default value for 'b', since 'a' before it"));

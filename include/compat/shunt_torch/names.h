@@ -87,6 +87,7 @@ using std::in_place;
 using std::nullopt;
 using std::nullopt_t;
 using std::optional;
+using std::string;
 using string_view = std::string_view;
 namespace guts {
 using std::to_string;
@@ -97,7 +98,9 @@ using shunt::ExcludeDispatchKeyGuard;
 using shunt::GenericDict;
 using shunt::GenericList;
 using shunt::IncludeDispatchKeyGuard;
+using shunt::toList;
 using shunt::toTypedDict;
+using shunt::toTypedList;
 }  // namespace impl
 }  // namespace c10
 
@@ -132,6 +135,7 @@ using shunt::MemoryFormat;
 using shunt::NoGradGuard;
 using shunt::Scalar;
 using shunt::ScalarType;
+using shunt::tensor;
 using shunt::Tensor;
 using shunt::TensorList;
 using shunt::TensorOptions;
@@ -150,6 +154,7 @@ using shunt::NoGradGuard;
 using shunt::RegisterOperators;
 using shunt::schema;
 using shunt::Tensor;
+using shunt::tensor;
 namespace autograd {
 using shunt::AutoGradMode;
 }

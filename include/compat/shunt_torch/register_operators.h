@@ -25,7 +25,7 @@ class RegisterOperators {
     requires(sizeof...(Args) > 0 &&
              std::is_constructible_v<std::string, const std::decay_t<std::tuple_element_t<0, std::tuple<Args...>>>&>)
   explicit RegisterOperators(Args&&... args) {
-    *this = std::move(*this).op(std::forward<Args>(args)...);
+    std::move(*this).op(std::forward<Args>(args)...);
   }
 
   /// With the schema or name given by options.schema().

@@ -26,17 +26,12 @@ namespace boxing {
 template <class... Ts>
 struct Types {};
 
-constexpr Type type(TypeKind kind) {
+inline Type type(TypeKind kind) {
   Type t;
   t.kind = kind;
   return t;
 }
-inline Type listOf(Type t) {
-  t.list = true;
-  t.element_optional = t.optional;
-  t.optional = false;
-  return t;
-}
+inline Type listOf(Type element) { return Type::listOf(std::move(element)); }
 inline Type optionalOf(Type t) {
   t.optional = true;
   return t;
@@ -168,6 +163,8 @@ struct BoxTraits<std::vector<T>> {
   static IValue box(std::vector<T> v) {
     if constexpr (kHasVectorTag<T>) {
       return IValue(std::move(v));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      return IValue(std::vector<char>(v.begin(), v.end()));
     } else {
       std::vector<IValue> out;
       out.reserve(v.size());
@@ -261,16 +258,21 @@ struct SignatureBuilder<R(A...)> {
 // ---- returns ----------------------------------------------------------------------------------------------------
 /// kRoom: how many more values the stack has room for at least.
 template <size_t kRoom, class R>
-void pushReturn(Stack& stack, R&& r) {
+void pushValue(Stack& stack, R&& r) {
   if constexpr (kRoom > 0)
     pushWithRoom(stack, BoxTraits<Bare<R>>::box(std::forward<R>(r)));
   else
     stack.push_back(BoxTraits<Bare<R>>::box(std::forward<R>(r)));
 }
+template <size_t kRoom, class R>
+void pushReturn(Stack& stack, R&& r) {
+  pushValue<kRoom>(stack, std::forward<R>(r));
+}
+// Each is a return; a tuple within is one.
 template <size_t kRoom, class... R>
 void pushReturn(Stack& stack, std::tuple<R...>&& r) {
   [[maybe_unused]] constexpr size_t kEach = kRoom >= sizeof...(R);
-  std::apply([&](auto&&... e) { (pushReturn<kEach>(stack, std::forward<decltype(e)>(e)), ...); }, std::move(r));
+  std::apply([&](auto&&... e) { (pushValue<kEach>(stack, std::forward<decltype(e)>(e)), ...); }, std::move(r));
 }
 
 template <class R>

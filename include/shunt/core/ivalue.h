@@ -64,6 +64,7 @@ class SHUNT_API IValue {
     OptionalTensorList,
     GenericList,
     GenericDict,
+    Tuple,
   };
 
   IValue() : tag_(Tag::None) { payload_.i = 0; }
@@ -141,6 +142,7 @@ class SHUNT_API IValue {
   bool isOptionalTensorList() const { return tag_ == Tag::OptionalTensorList; }
   bool isList() const { return tag_ >= Tag::IntList && tag_ <= Tag::GenericList; }
   bool isGenericDict() const { return tag_ == Tag::GenericDict; }
+  bool isTuple() const { return tag_ == Tag::Tuple; }
 
   // Each throws shunt::Error that names the wanted and the held type.
   shunt::Tensor& toTensor() {
@@ -177,6 +179,7 @@ class SHUNT_API IValue {
   std::vector<IValue>& toGenericVector() const { return list<std::vector<IValue>>(Tag::GenericList, "list"); }
   /// The elements of a list that has no vector type of its own.
   ArrayRef<IValue> toListRef() const;
+  ArrayRef<IValue> toTupleElements() const { return list<std::vector<IValue>>(Tag::Tuple, "tuple"); }
   /// The value as a kernel's argument of type T would get it. Needs <shunt/core/boxing.h>, and list.h or dict.h for
   /// those.
   template <class T>
