@@ -264,7 +264,7 @@ TEST(RequestQueue, PairsWithoutAThunkGoFirst) {
   push(2, Waiting::kInterpreted);
   for (uint64_t keys = 1; keys <= 4; ++keys) {
     ASSERT_FALSE(queue.empty());
-    EXPECT_EQ(queue.pop().keys, keys);
+    EXPECT_EQ(std::get<CompileRequest>(queue.pop()).keys, keys);
   }
   EXPECT_TRUE(queue.empty());
 }
