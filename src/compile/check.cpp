@@ -9,12 +9,15 @@
 namespace shunt::compiled {
 namespace {
 
-/// The bytes of a tensor's elements in row-major order; every NaN the same.
+std::string bytesOfPlain(const Tensor& t) { return {static_cast<const char*>(t.data_ptr()), t.nbytes()}; }
+
+/// The bytes of a tensor's elements in row-major order; every NaN the same, and like nothing else.
 std::string bytesOf(const Tensor& t) {
   const NoGradGuard no_grad;
-  Tensor plain = ops::clone::call(t.detach(), MemoryFormat::Contiguous).to(kCPU);
-  if (isFloatingType(plain.dtype())) plain = ops::where_ScalarOther::call(plain.eq(plain), plain, 0);
-  return {static_cast<const char*>(plain.data_ptr()), plain.nbytes()};
+  const Tensor plain = ops::clone::call(t.detach(), MemoryFormat::Contiguous).to(kCPU);
+  if (!isFloatingType(plain.dtype())) return bytesOfPlain(plain);
+  const Tensor numbers = plain.eq(plain);
+  return bytesOfPlain(ops::where_ScalarOther::call(numbers, plain, 0)) + bytesOfPlain(numbers);
 }
 
 /// A tensor that a call can write to, as it is now.
@@ -23,25 +26,33 @@ struct Kept {
   void restore() const;
 
   Tensor tensor;
-  Tensor elements;  // a copy
+  Tensor all;     // the whole of its memory, where it has any: a view may be written through another
+  Tensor copied;  // of that
   std::vector<int64_t> sizes, strides;
   int64_t offset;
   uint32_t version;
 };
+
+Tensor wholeOf(const Tensor& t) {
+  if (!t.unsafeGetTensorImpl()->has_storage()) return t.data();
+  const int64_t elements = static_cast<int64_t>(t.storage()->nbytes()) / elementSize(t.dtype());
+  return t.data().as_strided({elements}, {1}, 0);
+}
 
 uint32_t versionOf(const Tensor& t) { return t.is_inference() ? 0 : t.unsafeGetTensorImpl()->version().current(); }
 
 Kept::Kept(const Tensor& t)
     : tensor(t), sizes(t.sizes().vec()), strides(t.strides().vec()), offset(t.storage_offset()), version(versionOf(t)) {
   const NoGradGuard no_grad;
-  elements = ops::clone::call(t.detach(), MemoryFormat::Contiguous);
+  all = wholeOf(t);
+  copied = ops::clone::call(all, MemoryFormat::Contiguous);
 }
 
 void Kept::restore() const {
   const NoGradGuard no_grad;
   TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   impl.set_sizes_and_strides(sizes, strides, offset);
-  tensor.data().copy_(elements);
+  all.copy_(copied);
   if (!tensor.is_inference()) impl.version().set(version);
 }
 
@@ -99,6 +110,8 @@ State stateOf(const std::vector<Tensor>& results, const std::vector<KeptWithGrad
 }
 
 std::string difference(const State& graph, const State& function, const std::vector<KeptWithGrad>& kept) {
+  if (graph.results.size() != function.results.size())
+    return detail::str("how many tensors they return: ", graph.results.size(), " and ", function.results.size());
   for (size_t i = 0; i < function.results.size(); ++i)
     if (graph.results[i] != function.results[i]) return detail::str("result ", i);
   for (size_t i = 0; i < kept.size(); ++i) {

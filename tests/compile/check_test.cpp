@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace shunt::test {
 namespace {
 
@@ -37,6 +39,30 @@ TEST(CompileCheck, AGradThatDiffers) {
   for (int i = 0; i < 4; ++i) fast(ones({3}));
   factor = 2;
   EXPECT_THAT(errorOf([&] { fast(ones({3})); }), HasSubstr("the grad of a tensor of shape [3]"));
+}
+
+TEST(CompileCheck, NaNsAreNoZeros) {
+  double factor = 1;
+  auto fast = compile([&](const Tensor& x) { return x * factor; });
+  for (int i = 0; i < 3; ++i) fast(zeros({2}));
+  factor = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(errorOf([&] { fast(zeros({2})); }), HasSubstr("differ in result 0"));
+}
+
+TEST(CompileCheck, HowManyResultsThereAre) {
+  size_t n = 1;
+  auto fast = compile([&](const Tensor& x) { return std::vector<Tensor>(n, x * 2); });
+  for (int i = 0; i < 3; ++i) fast(ones({2}));
+  n = 2;
+  EXPECT_THAT(errorOf([&] { fast(ones({2})); }), HasSubstr("how many tensors they return: 1 and 2"));
+}
+
+TEST(CompileCheck, WritesBesideAViewHappenOnce) {
+  const Tensor all = zeros({4});
+  auto fast = compile([](const Tensor& x) { x.as_strided({4}, {1}, 0).add_(1); });
+  const Tensor half = all.narrow(0, 0, 2);
+  for (int i = 0; i < 6; ++i) fast(half);
+  EXPECT_TRUE(all.eq(6).all().item<bool>());
 }
 
 TEST(CompileCheck, EffectsHappenOnce) {
