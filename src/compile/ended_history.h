@@ -18,8 +18,9 @@ namespace shunt::compiled {
 /// Why running the operators again wouldn't give a result like this one the history that it has; null where it does.
 const char* whyNoGraphHasHistoryOf(const Tensor& fake_result);
 
-/// What a backward() from a fake result throws; empty where it doesn't.
-std::string errorOfBackward(const Tensor& fake_result);
+/// What a backward() from a fake result throws where its history is over; empty where all of it goes on. Throws Error
+/// where a part of it is over.
+std::string errorOfEndedHistory(const Tensor& fake_result);
 
 /// Gives a result its place at the end of a history that is over: it requires grad, and its backward() throws `error`.
 void endHistory(const Tensor& result, const std::string& error);

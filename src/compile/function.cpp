@@ -15,7 +15,8 @@
 #include <shunt/core/log.h>
 
 #include <algorithm>
-#include <limits>
+#include <exception>
+#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -28,9 +29,17 @@ namespace {
 constexpr size_t kMostEver = 64;  // with those that were retired
 constexpr int kFailuresBeforeGivingUp = 3;
 constexpr size_t kKindsRemembered = 256;
-// What comes once isn't worth a graph; and many functions make something in their first call that later ones use.
-constexpr int kCallsBeforeRecording = 2;
-constexpr int kRefused = std::numeric_limits<int>::min();  // a kind that can't be recorded
+// What comes once isn't worth a graph; and many functions make something in their first call that later ones use. What
+// stood in the way at one call may be gone (a hook, a registration meanwhile), so there are further attempts, but few.
+constexpr int kCallsBeforeRecording[] = {2, 32, 512};
+
+/// What is known of a kind of arguments for which there is no variant.
+struct Kind {
+  int calls = 0, attempts = 0;
+  bool isDue() const {
+    return attempts < static_cast<int>(std::size(kCallsBeforeRecording)) && calls >= kCallsBeforeRecording[attempts];
+  }
+};
 
 struct Switches {
   bool on = flagFromEnvironment("SHUNT_COMPILE", true);
@@ -52,7 +61,7 @@ struct CompiledFunction::State {
   std::atomic<const char*> unusual{nullptr};  // why the last call whose thread or tensors no graph can serve was one
   std::mutex mutex;
   // Behind the mutex.
-  std::map<std::string, int> kinds;  // calls so far
+  std::map<std::string, Kind> kinds;
   std::string refusal;
   int failures = 0;
 
@@ -81,8 +90,30 @@ struct CompiledFunction::State {
   /// The variant for these arguments; null where there is none.
   const Variant* find(const CompileArguments& arguments);
   bool isWorthRecording(const CompileArguments& arguments);
-  void noteFailure(const char* why);
+  const Variant* add(std::unique_ptr<Variant> variant, const CompileArguments& arguments);
+  /// What an attempt to record has come to, where that is no variant; `threw`: the function itself did, too.
+  void noteAttempt(const std::string& key, const std::string& why, bool threw);
+  std::string kindOf(const CompileArguments& arguments) const { return compiled::Guard(arguments, options).key(); }
 };
+
+namespace {
+
+/// The flag `recording`, set by this thread: cleared in the end, unless somebody else is to do that.
+class RecordingTurn {
+ public:
+  explicit RecordingTurn(std::atomic<bool>& flag) : flag_(&flag) {}
+  ~RecordingTurn() {
+    if (flag_ != nullptr) flag_->store(false, std::memory_order_release);
+  }
+  RecordingTurn(const RecordingTurn&) = delete;
+  RecordingTurn& operator=(const RecordingTurn&) = delete;
+  void leaveSet() { flag_ = nullptr; }
+
+ private:
+  std::atomic<bool>* flag_;
+};
+
+}  // namespace
 
 CompiledFunction::CompiledFunction(CompileOptions options) : state_(std::make_unique<State>()) {
   SHUNT_CHECK(options.max_variants >= 1, "compile: max_variants is ", options.max_variants, ": expected 1 or more");
@@ -95,12 +126,13 @@ CompiledFunction::~CompiledFunction() = default;
 
 bool CompiledFunction::State::isWorthRecording(const CompileArguments& arguments) {
   if (given_up.load(std::memory_order_relaxed) || isFull()) return false;
-  const std::string kind = compiled::Guard(arguments, options, {}, false).key();
+  const std::string key = kindOf(arguments);
   const std::lock_guard lock(mutex);
-  if (kinds.size() >= kKindsRemembered && !kinds.contains(kind)) return false;
-  int& calls = kinds[kind];
-  if (calls == kRefused || ++calls < kCallsBeforeRecording) return false;
-  calls = kRefused;  // until it has worked
+  if (kinds.size() >= kKindsRemembered && !kinds.contains(key)) return false;
+  Kind& kind = kinds[key];
+  ++kind.calls;
+  if (!kind.isDue()) return false;
+  ++kind.attempts;
   return true;
 }
 
@@ -126,53 +158,84 @@ CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& argu
   for (const Tensor& t : arguments.tensors)
     if (const char* why = compiled::whyNotWith(t)) return s.call(why);
   if (s.recording.exchange(true, std::memory_order_acquire)) return s.call();
-  // Another thread may have made it meanwhile, or else holds this one's place until record() ends.
+  RecordingTurn turn(s.recording);
+  // Another thread may have made it meanwhile.
   const Variant* variant = s.find(arguments);
-  if (variant == nullptr && s.isWorthRecording(arguments)) return {Way::kRecord, nullptr};
-  s.recording.store(false, std::memory_order_release);
+  if (variant == nullptr && s.isWorthRecording(arguments)) {
+    turn.leaveSet();  // until record() ends
+    return {Way::kRecord, nullptr};
+  }
   if (variant == nullptr) return s.call();
   s.hits.fetch_add(1, std::memory_order_relaxed);
   return {Way::kRun, variant};
 }
 
-void CompiledFunction::State::noteFailure(const char* why) {
+const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Variant> variant,
+                                                              const CompileArguments& arguments) {
+  const std::string key = kindOf(arguments);
   const std::lock_guard lock(mutex);
-  refusal = why;
-  if (++failures == 1) log(LogLevel::kWarning, str(options.name, " runs without a graph: ", why));
-  if (failures >= kFailuresBeforeGivingUp) given_up.store(true, std::memory_order_relaxed);
+  kinds.erase(key);  // it may be put out of use, and come again
+  failures = 0;
+  const size_t n = count.load(std::memory_order_relaxed);
+  slots[n] = std::move(variant);
+  count.store(n + 1, std::memory_order_release);
+  recorded.fetch_add(1, std::memory_order_relaxed);
+  hits.fetch_add(1, std::memory_order_relaxed);
+  return slots[n].get();
 }
 
 const CompiledFunction::Variant* CompiledFunction::record(
     const CompileArguments& arguments,
-    FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record) {
+    FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record, std::string& why) {
   State& s = *state_;
-  struct Done {
-    State& s;
-    ~Done() { s.recording.store(false, std::memory_order_release); }
-  } const done{s};
-  std::unique_ptr<Variant> variant;
+  const RecordingTurn turn(s.recording);
   try {
-    variant = compiled::recordVariant(arguments, s.options, record);
+    return s.add(compiled::recordVariant(arguments, s.options, record), arguments);
+  } catch (const compiled::KeepsTensors& e) {
+    why = e.what();
+    s.given_up.store(true, std::memory_order_relaxed);
   } catch (const std::exception& e) {
-    s.noteFailure(e.what());
-    s.call();
-    return nullptr;
+    why = e.what();
+  } catch (...) {
+    why = "it throws what is no std::exception";
   }
-  s.recorded.fetch_add(1, std::memory_order_relaxed);
-  const std::lock_guard lock(s.mutex);
-  const size_t n = s.count.load(std::memory_order_relaxed);
-  s.kinds.erase(compiled::Guard(arguments, s.options, {}, false).key());  // it may be put out of use, and come again
-  s.slots[n] = std::move(variant);
-  s.count.store(n + 1, std::memory_order_release);
-  s.hits.fetch_add(1, std::memory_order_relaxed);
-  return s.slots[n].get();
+  s.call();
+  return nullptr;
+}
+
+CompiledFunction::NotRecorded::NotRecorded(CompiledFunction& function, const CompileArguments& arguments,
+                                           std::string why)
+    : state_(*function.state_),
+      kind_(state_.kindOf(arguments)),
+      why_(std::move(why)),
+      exceptions_(std::uncaught_exceptions()) {}
+
+CompiledFunction::NotRecorded::~NotRecorded() {
+  try {
+    state_.noteAttempt(kind_, why_, std::uncaught_exceptions() > exceptions_);
+  } catch (...) {  // no memory: so nothing is noted
+  }
+}
+
+void CompiledFunction::State::noteAttempt(const std::string& key, const std::string& why, bool threw) {
+  const std::lock_guard lock(mutex);
+  refusal = why;
+  const auto kind = kinds.find(key);
+  if (threw || (kind != kinds.end() && kind->second.attempts > 1)) return;
+  if (++failures == 1) log(LogLevel::kWarning, str(options.name, " runs without a graph: ", why));
+  if (failures >= kFailuresBeforeGivingUp) given_up.store(true, std::memory_order_relaxed);
 }
 
 std::vector<Tensor> CompiledFunction::run(const Variant& variant, const CompileArguments& arguments,
                                           FunctionRef<std::vector<Tensor>()> function) {
   if (switches().check) [[unlikely]]
     return compiled::runChecked(state_->options.name, variant, arguments, function);
-  return variant.run(arguments);
+  if (variant.has_effects) return variant.run(arguments);
+  try {
+    return variant.run(arguments);
+  } catch (const std::exception&) {
+  }
+  return function();  // throws what the graph has, with what it does besides
 }
 
 const void* CompiledFunction::result(const Variant& variant) { return variant.result.get(); }
@@ -205,7 +268,10 @@ std::string CompiledFunction::explain() const {
   const std::lock_guard lock(s.mutex);
   if (!s.refusal.empty()) text += str(s.given_up ? "not recorded any more: " : "not recorded: ", s.refusal, '\n');
   if (const char* why = s.unusual.load(std::memory_order_relaxed)) text += str("ran the function because ", why, '\n');
-  if (s.isFull()) text += str("no more variants than ", s.options.max_variants, " are made\n");
+  if (s.count.load(std::memory_order_acquire) == kMostEver)
+    text += str(kMostEver, " variants were made, most of which registrations have put out of use; no more are made\n");
+  else if (s.isFull())
+    text += str("no more variants than ", s.options.max_variants, " are made\n");
   return text;
 }
 

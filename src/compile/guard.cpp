@@ -15,9 +15,32 @@ const StorageImpl* storageOf(const Tensor& t) {
   return impl->has_storage() ? impl->storage().get() : nullptr;
 }
 
-bool hasGrad(const Tensor& t) {
+bool sharesStorage(const Tensor& a, const Tensor& b) {
+  return a.defined() && b.defined() && storageOf(a) != nullptr && storageOf(a) == storageOf(b);
+}
+
+/// Null where there is none.
+const Tensor* gradOf(const Tensor& t) {
   const auto* meta = autograd::get_autograd_meta(t);
-  return meta != nullptr && meta->grad_.defined();
+  return meta != nullptr && meta->grad_.defined() ? &meta->grad_ : nullptr;
+}
+
+TensorKind kindOf(const Tensor& t) {
+  TensorKind kind;
+  if (!t.defined()) return kind;
+  kind.defined = true;
+  kind.keys = t.key_set();
+  kind.dtype = t.dtype();
+  kind.device = t.device();
+  kind.sizes = t.sizes().vec();
+  kind.strides = t.strides().vec();
+  kind.offset = t.storage_offset();
+  kind.requires_grad = t.requires_grad();
+  kind.is_leaf = t.is_leaf();
+  kind.wrapped_number = t.unsafeGetTensorImpl()->is_wrapped_number();
+  kind.storage = storageOf(t);
+  if (const Tensor* grad = gradOf(t)) kind.grad = std::make_unique<TensorKind>(kindOf(*grad));
+  return kind;
 }
 
 uint64_t bitsOf(const double* scalar) { return std::bit_cast<uint64_t>(*scalar); }
@@ -58,40 +81,47 @@ const char* whyNotWith(const Tensor& t) {
   return hooked ? "a tensor has hooks" : nullptr;
 }
 
-Guard::Guard(const detail::CompileArguments& arguments, const CompileOptions& options, std::vector<Tensor> captured,
-             bool offsets)
+const char* TensorKind::difference(const Tensor& t) const {
+  if (t.dtype() != dtype) return "dtype";
+  if (t.sizes() != IntArrayRef(sizes)) return "sizes";
+  if (t.strides() != IntArrayRef(strides)) return "strides";
+  if (t.key_set() != keys || t.device() != device) return "keys";
+  if (t.requires_grad() != requires_grad || t.is_leaf() != is_leaf) return "gradient";
+  if (t.unsafeGetTensorImpl()->is_wrapped_number() != wrapped_number) return "number";
+  return requires_grad && whyNotWith(t) != nullptr ? "hooks" : nullptr;
+}
+
+Guard::Guard(const detail::CompileArguments& arguments, const CompileOptions& options)
     : options_(options),
       types_(arguments.types),
       numbers_(arguments.numbers.begin(), arguments.numbers.end()),
-      captured_(std::move(captured)),
       modes_(Graph::Modes::now()),
-      default_dtype_(get_default_dtype()),
-      offsets_(offsets) {
+      default_dtype_(get_default_dtype()) {
   for (const double* s : options.scalars) scalars_.push_back(bitsOf(s));
-  for (const Tensor* t : options.captures) variables_.push_back(t->unsafeGetTensorImpl());
-  for (size_t i = 0; i < arguments.tensors.size() + captured_.size(); ++i) {
-    const Tensor& t = tensor(arguments, i);
-    TensorKind& kind = tensors_.emplace_back();
-    kind.same = kind.home = i;
-    if (!t.defined()) continue;
-    kind.defined = true;
-    kind.keys = t.key_set();
-    kind.dtype = t.dtype();
-    kind.device = t.device();
-    kind.sizes = t.sizes().vec();
-    kind.strides = t.strides().vec();
-    kind.offset = t.storage_offset();
-    kind.requires_grad = t.requires_grad();
-    kind.is_leaf = t.is_leaf();
-    kind.has_grad = hasGrad(t);
-    kind.wrapped_number = t.unsafeGetTensorImpl()->is_wrapped_number();
-    kind.storage = storageOf(t);
-    for (size_t j = i; j-- > 0;) {
-      const Tensor& other = tensor(arguments, j);
-      if (other.is_same(t)) kind.same = j;
-      if (other.defined() && storageOf(other) != nullptr && storageOf(other) == storageOf(t)) kind.home = j;
-    }
+  for (size_t i = 0; i < arguments.tensors.size(); ++i) addKind(arguments, i);
+  std::vector<Tensor> named;
+  for (const Tensor* t : options.captures) named.push_back(*t);
+  add(arguments, named, false);
+}
+
+void Guard::add(const detail::CompileArguments& arguments, const std::vector<Tensor>& captured, bool offsets) {
+  offsets_ = offsets;
+  for (const Tensor& t : captured) {
+    captured_.push_back(t);
+    addKind(arguments, tensors_.size());
   }
+}
+
+void Guard::addKind(const detail::CompileArguments& arguments, size_t i) {
+  const Tensor& t = tensor(arguments, i);
+  TensorKind kind = kindOf(t);
+  kind.same = kind.home = i;
+  for (size_t j = i; kind.defined && j-- > 0;) {
+    const Tensor& other = tensor(arguments, j);
+    if (other.is_same(t)) kind.same = j;
+    if (sharesStorage(other, t)) kind.home = j;
+  }
+  tensors_.push_back(std::move(kind));
 }
 
 /// `found(what, i)` is told of the first difference: of tensor i, or of the call.
@@ -102,22 +132,21 @@ bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) co
     return found("types", kCall), false;
   if (!std::ranges::equal(arguments.numbers, numbers_)) return found("numbers", kCall), false;
   if (!std::ranges::equal(options_.scalars, scalars_, {}, bitsOf)) return found("scalars", kCall), false;
-  if (!std::ranges::equal(options_.captures, variables_, {}, [](const Tensor* t) { return t->unsafeGetTensorImpl(); }))
-    return found("captured variables", kCall), false;
+  for (size_t i = 0; i < options_.captures.size(); ++i)
+    if (!options_.captures[i]->is_same(captured_[i])) return found("captured variables", kCall), false;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const TensorKind& kind = tensors_[i];
     const Tensor& t = tensor(arguments, i);
     if (t.defined() != kind.defined) return found("being defined", i), false;
     if (!kind.defined) continue;
-    if (t.dtype() != kind.dtype) return found("dtype", i), false;
-    if (t.sizes() != IntArrayRef(kind.sizes)) return found("sizes", i), false;
-    if (t.strides() != IntArrayRef(kind.strides)) return found("strides", i), false;
-    if (t.key_set() != kind.keys || t.device() != kind.device) return found("keys", i), false;
-    if (t.requires_grad() != kind.requires_grad || t.is_leaf() != kind.is_leaf) return found("gradient", i), false;
-    if (hasGrad(t) != kind.has_grad) return found("having a grad", i), false;
-    if (t.unsafeGetTensorImpl()->is_wrapped_number() != kind.wrapped_number) return found("number", i), false;
-    if (kind.requires_grad && whyNotWith(t) != nullptr) return found("hooks", i), false;
+    if (const char* what = kind.difference(t)) return found(what, i), false;
     if (offsets_ && t.storage_offset() != kind.offset) return found("offset", i), false;
+    const Tensor* grad = gradOf(t);
+    if ((grad != nullptr) != (kind.grad != nullptr)) return found("having a grad", i), false;
+    if (grad != nullptr) {
+      if (const char* what = kind.grad->difference(*grad)) return found(what, i), false;
+      if (mayShareMemory(arguments, i)) return found("a grad that shares memory", i), false;
+    }
     // Captured tensors are the same ones as ever, and while their storages are, they share what they shared.
     if (i >= arguments.tensors.size() && storageOf(t) != kind.storage) return found("storage", i), false;
     for (size_t j = 0; j < std::min(i, arguments.tensors.size()); ++j) {
@@ -125,13 +154,26 @@ bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) co
       if (!other.defined()) continue;
       const TensorKind& its = tensors_[j];
       if (other.is_same(t) != (its.same == kind.same)) return found("being another argument", i), false;
-      const bool shared = storageOf(other) != nullptr && storageOf(other) == storageOf(t);
-      if (shared != (its.home == kind.home)) return found("sharing memory", i), false;
+      if (sharesStorage(other, t) != (its.home == kind.home)) return found("sharing memory", i), false;
     }
   }
   if (get_default_dtype() != default_dtype_) return found("default dtype", kCall), false;
   if (!(Graph::Modes::now() == modes_)) return found("grad mode, inference mode or autocast", kCall), false;
   return true;
+}
+
+/// Whether the grad of tensor i lies in the memory of another tensor, or of another's grad.
+bool Guard::mayShareMemory(const detail::CompileArguments& arguments, size_t i) const {
+  const Tensor& grad = *gradOf(tensor(arguments, i));
+  if (storageOf(grad) == nullptr || grad.storage().unique()) return false;  // nobody else has it
+  for (size_t j = 0; j < tensors_.size(); ++j) {
+    const Tensor& t = tensor(arguments, j);
+    if (!t.defined()) continue;
+    if (sharesStorage(t, grad)) return true;
+    const bool is_other = j != i && tensors_[j].same != tensors_[i].same;
+    if (const Tensor* other = gradOf(t); is_other && other != nullptr && sharesStorage(*other, grad)) return true;
+  }
+  return false;
 }
 
 bool Guard::holds(const detail::CompileArguments& arguments) const {
@@ -151,15 +193,18 @@ std::string Guard::difference(const detail::CompileArguments& arguments) const {
   return text;
 }
 
+std::string TensorKind::key() const {
+  std::string text = detail::str(" t", defined, keys.raw(), dtype, device.str(), IntArrayRef(sizes),
+                                 IntArrayRef(strides), requires_grad, is_leaf, wrapped_number, ' ', same, ' ', home);
+  return grad != nullptr ? text + " g" + grad->key() : text;
+}
+
 std::string Guard::key() const {
   std::string text = types_->name();
   for (const uint64_t n : numbers_) text += detail::str(' ', n);
   for (const uint64_t s : scalars_) text += detail::str(" s", s);
-  for (const TensorImpl* v : variables_) text += detail::str(" v", static_cast<const void*>(v));
-  for (const TensorKind& t : tensors_)
-    text += detail::str(" t", t.defined, t.keys.raw(), t.dtype, t.device.str(), IntArrayRef(t.sizes),
-                        IntArrayRef(t.strides), t.requires_grad, t.is_leaf, t.has_grad, t.wrapped_number, ' ', t.same,
-                        ' ', t.home);
+  for (const Tensor& t : captured_) text += detail::str(" c", static_cast<const void*>(t.unsafeGetTensorImpl()));
+  for (const TensorKind& t : tensors_) text += t.key();
   text += detail::str(" m", modes_.grad, modes_.inference, modes_.cast_cache, modes_.in_autocast, modes_.excluded);
   for (const auto& [device, dtype] : modes_.autocast) text += detail::str(' ', device, dtype);
   return text + detail::str(" d", default_dtype_);

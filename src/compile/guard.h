@@ -4,24 +4,30 @@
 
 #include <shunt/compile/compile.h>
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace shunt::compiled {
 
-/// What the graph was recorded for of one tensor, an argument or a captured one.
+/// What the graph was recorded for of one tensor: an argument, a captured one, or the grad of one of these.
 struct TensorKind {
+  /// The first thing in which a tensor differs; null: none. Both are defined.
+  const char* difference(const Tensor& t) const;
+  /// The same for equal kinds only.
+  std::string key() const;
+
   bool defined = false;
   DispatchKeySet keys = {};
   ScalarType dtype = ScalarType::Undefined;
   Device device = kCPU;
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
-  bool requires_grad = false, is_leaf = true, has_grad = false, wrapped_number = false;
-  const StorageImpl* storage = nullptr;  // when the graph was recorded; to compare only
-  size_t same = 0;                       // the first tensor that this one is
-  size_t home = 0;                       // the first one that shares its storage
+  bool requires_grad = false, is_leaf = true, wrapped_number = false;
+  const StorageImpl* storage = nullptr;        // when the graph was recorded; to compare only
+  size_t same = 0;                             // the first tensor that this one is
+  size_t home = 0;                             // the first one that shares its storage
+  std::unique_ptr<TensorKind> grad = nullptr;  // null where there is none
 };
 
 /// Why the function itself has to run with these settings of the thread; null where a graph may.
@@ -31,9 +37,10 @@ const char* whyNotWith(const Tensor& t);
 
 class Guard {
  public:
-  /// Of the calling thread, and of the tensors as they are: arguments first, then captured ones.
-  Guard(const detail::CompileArguments& arguments, const CompileOptions& options, std::vector<Tensor> captured,
-        bool offsets);
+  /// Of the calling thread, and of the tensors as they are: the arguments, and those that `options` names.
+  Guard(const detail::CompileArguments& arguments, const CompileOptions& options);
+  /// What the graph has captured besides; `offsets`: whether it speaks of offsets in storages.
+  void add(const detail::CompileArguments& arguments, const std::vector<Tensor>& captured, bool offsets);
   /// Whether the call is as the recorded one was. Allocates nothing.
   bool holds(const detail::CompileArguments& arguments) const;
   /// For people: the first thing that differs.
@@ -46,6 +53,8 @@ class Guard {
  private:
   template <class Found>
   bool compare(const detail::CompileArguments& arguments, Found&& found) const;
+  bool mayShareMemory(const detail::CompileArguments& arguments, size_t i) const;
+  void addKind(const detail::CompileArguments& arguments, size_t i);
   const Tensor& tensor(const detail::CompileArguments& arguments, size_t i) const {
     return i < arguments.tensors.size() ? arguments.tensors[i] : captured_[i - arguments.tensors.size()];
   }
@@ -53,12 +62,11 @@ class Guard {
   const CompileOptions& options_;
   const std::type_info* types_;
   std::vector<uint64_t> numbers_, scalars_;
-  std::vector<const TensorImpl*> variables_;  // what options_.captures held
-  std::vector<Tensor> captured_;
+  std::vector<Tensor> captured_;  // what options_.captures held, then the graph's
   std::vector<TensorKind> tensors_;
   Graph::Modes modes_;
   ScalarType default_dtype_;
-  bool offsets_;  // the graph speaks of offsets in storages
+  bool offsets_ = false;
 };
 
 }  // namespace shunt::compiled

@@ -154,6 +154,12 @@ constexpr auto kCall = [](const Step& step, Frame& frame, trace_detail::ModesSco
   callStep(step, frame, modes);
 };
 
+std::vector<const Operator*> operatorsOf(const Graph& graph) {
+  std::vector<const Operator*> out;
+  for (const Graph::Node* node : graph.nodes()) out.push_back(&node->op.op());
+  return out;
+}
+
 DispatchKeySet keysOfArguments(const Graph::Node& node) {
   DispatchKeySet keys;
   for (const Graph::Argument& a : node.arguments)
@@ -169,8 +175,8 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
     : graph_(simplified(graph, options)),
       aliases_(graph_),
       history_(findHistory(graph_, {options.history_of_outputs})),
-      native_after_(options.native_after),
-      single_(makeProgram(graph_, aliases_, history_, singlesOf(graph_))) {
+      program_options_{options.native_after, onlyRecord(options.seen.empty() ? operatorsOf(graph_) : options.seen)},
+      single_(makeProgram(graph_, aliases_, history_, singlesOf(graph_), program_options_)) {
   for (const Graph::Value* v : graph_.constants()) constants_.push_back(v->constant);
   for (const Step& step : single_.steps) {
     const Operator& op = step.op.op();
@@ -240,7 +246,7 @@ std::vector<Tensor> Plan::runAndRecord(std::span<const Tensor> inputs) const {
   withoutMemoryToo([&] {
     recorded_ = std::move(recorder.found);
     fused_owner_ = std::make_unique<const Program>(
-        makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_), native_after_));
+        makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_), program_options_));
     fused_.store(fused_owner_.get(), std::memory_order_release);
   });
   return single_.resultsOf(frame);

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 namespace shunt::compiled {
 
@@ -23,6 +24,8 @@ struct PlanOptions {
   bool history_of_outputs = true;
   /// Runs of a region before native code of it is asked for; 0: as many as calls of a pair before it is compiled.
   int64_t native_after = 0;
+  /// Operators that recording the graph has called, and that these have called. Empty: those of the nodes.
+  std::vector<const Operator*> seen = {};
 };
 
 class SHUNT_API Plan : public Executor {
@@ -58,8 +61,8 @@ class SHUNT_API Plan : public Executor {
   Aliases aliases_;
   History history_;
   std::vector<Tensor> constants_;
-  std::vector<ReliedOn> relied_on_;                         // constant
-  int64_t native_after_;                                    // as in the options
+  std::vector<ReliedOn> relied_on_;  // constant
+  const ProgramOptions program_options_;
   Program single_;                                          // without regions
   mutable std::atomic<uint64_t> checked_at_{~uint64_t{0}};  // table_changes when the tables were compared
   mutable std::mutex recording_;                            // held by the run that records

@@ -17,8 +17,8 @@ constexpr size_t kNever = std::numeric_limits<size_t>::max();
 class Builder {
  public:
   Builder(const Graph& graph, const Aliases& aliases, const History& history, const std::vector<Group>& groups,
-          int64_t native_after)
-      : graph_(graph), aliases_(aliases), history_(history), groups_(groups), native_after_(native_after) {
+          const ProgramOptions& options)
+      : graph_(graph), aliases_(aliases), history_(history), groups_(groups), options_(options) {
     for (const Group& g : groups) {
       if (g.single != nullptr) order_.push_back(g.single);
       for (const PointwiseNode* p : g.region) order_.push_back(p->node);
@@ -123,7 +123,8 @@ class Builder {
     Graph::Modes modes = node.modes;
     const bool view_leaves =
         node.op.schema().hasAnyAliasInfo() && writtenInPlace(node) == nullptr && history_.leaving.contains(&node);
-    if (!history_.recorded.contains(&node) && !view_leaves) step.passed_by = autogradOf(node);
+    if (!history_.recorded.contains(&node) && !view_leaves)
+      step.passed_by = autogradOf(node, options_.inner_only_record);
     if (step.passed_by.slot >= 0) modes.excluded |= kAutogradKeys.functionalities().raw();
     const auto known = std::ranges::find_if(out_.modes, [&](const auto& m) { return *m == modes; });
     step.modes =
@@ -136,7 +137,7 @@ class Builder {
   const Aliases& aliases_;
   const History& history_;
   const std::vector<Group>& groups_;
-  const int64_t native_after_;
+  const ProgramOptions& options_;
   std::vector<const Graph::Node*> order_;
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // the position that reads it last
@@ -187,7 +188,7 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
     region.bytes += elementSize(p->dtype) * numel;
   }
   loop.finish();
-  region.native = std::make_unique<const NativeLoop>(region.loop, native_after_);
+  region.native = std::make_unique<const NativeLoop>(region.loop, options_.native_after);
   out_.region_at[position] = static_cast<int>(out_.regions.size());
   out_.regions.push_back(std::move(region));
 }
@@ -240,8 +241,8 @@ bool Region::run(Frame& frame) const {
 }
 
 Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
-                    const std::vector<Group>& groups, int64_t native_after) {
-  return Builder(graph, aliases, history, groups, native_after).build();
+                    const std::vector<Group>& groups, const ProgramOptions& options) {
+  return Builder(graph, aliases, history, groups, options).build();
 }
 
 std::vector<Tensor> Program::resultsOf(Frame& frame) const {

@@ -90,8 +90,13 @@ struct Program {
   std::string describe() const;
 };
 
-/// Runs the groups in this order. Nodes are the graph's, which outlives the program. `native_after`: PlanOptions'.
+struct ProgramOptions {
+  int64_t native_after = 0;        // as PlanOptions'
+  bool inner_only_record = false;  // Autograd's kernels of all operators that the nodes' operators call
+};
+
+/// Runs the groups in this order. Nodes are the graph's, which outlives the program.
 Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
-                    const std::vector<Group>& groups, int64_t native_after = 0);
+                    const std::vector<Group>& groups, const ProgramOptions& options = {});
 
 }  // namespace shunt::compiled

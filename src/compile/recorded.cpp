@@ -1,13 +1,15 @@
 #include "src/compile/recorded.h"
 
 #include <shunt/autograd/graph_tensor.h>
-#include <shunt/tensor/generator.h>
 
+#include "src/compile/aliases.h"
 #include "src/compile/ended_history.h"
 #include "src/compile/plan.h"
 #include "src/dispatch/changes.h"
 #include "src/trace/fakes.h"
 #include "src/trace/results.h"
+
+#include <algorithm>
 
 namespace shunt {
 
@@ -59,7 +61,7 @@ std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Ten
     const Graph::Value* value = graph.outputs()[i];
     if (value == nullptr || value->kind != Graph::Value::Kind::kResult || !value->spec.requires_grad) continue;
     if (const char* why = whyNoGraphHasHistoryOf(fakes[i])) refuse(why);
-    errors[i] = errorOfBackward(fakes[i]);
+    errors[i] = errorOfEndedHistory(fakes[i]);
     if (!errors[i].empty() && autograd::get_view_autograd_meta(fakes[i]) != nullptr)
       refuse("the function returns a view whose graph a backward() in it has freed");
     (errors[i].empty() ? goes_on : any_over) = true;
@@ -67,6 +69,21 @@ std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Ten
   if (goes_on && any_over)
     refuse("the function returns tensors whose graph a backward() in it has freed, and others whose graph it hasn't");
   return errors;
+}
+
+/// A variable that outlives the call would hold a wrapper then, and the graph wouldn't put a tensor there.
+void checkNoneIsKept(const std::vector<Tensor>& wrappers) {
+  if (!wrappers.empty())
+    throw KeepsTensors(detail::str("compile: the function keeps a tensor of shape ", wrappers[0].sizes(),
+                                   " in a variable that outlives the call, where the graph can't put one: return it, "
+                                   "or write into a tensor that is there already"));
+}
+
+/// Whether running it twice is something else than running it once.
+bool hasEffects(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const Graph::Node* node) {
+    return node->op.schema().is_mutable() || drawsRandomNumbers(node->op) || !isOfDictionary(*node);
+  });
 }
 
 bool speaksOfOffsets(const Graph& graph) {
@@ -80,6 +97,7 @@ bool speaksOfOffsets(const Graph& graph) {
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
                                        RecordFn record) {
   auto variant = std::make_unique<Variant>();
+  variant->guard = std::make_unique<Guard>(arguments, options);
   variant->checked = detail::table_changes.load(std::memory_order_acquire);
   detail::TraceCall trace({.fake = true});
   trace_detail::RecordedForFakes recorded;  // outlives `trace`, whose end asks for grads
@@ -88,12 +106,11 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     wrappers.push_back(t.defined() ? trace.input(t) : Tensor());
     variant->takes_all &= t.defined();
   }
-  const auto random = default_generator()->position();
   {
     const detail::TraceCall::Scope on(trace);
     variant->result = record(trace, wrappers);
   }
-  if (default_generator()->position() != random) refuse("the function seeds the random numbers, which is no operator");
+  if (detail::TracedResults::seeded(trace)) refuse("the function makes or seeds a generator, which is no operator");
   const std::vector<Tensor> outputs = detail::TracedResults::outputs(trace);
   std::vector<std::pair<Tensor, Tensor>> given = detail::TracedResults::captured(trace);
   for (const auto& [real, fake] : given) {
@@ -101,16 +118,28 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     variant->captured.push_back(real);
   }
   for (size_t i = 0; i < wrappers.size(); ++i)
-    if (wrappers[i].defined()) given.emplace_back(arguments.tensors[i], wrappers[i]);
+    if (wrappers[i].defined()) given.emplace_back(arguments.tensors[i], autograd::graph_tensor(wrappers[i]));
+  wrappers.clear();
   checkGivenTensors(given);
-  for (const Operator* op : detail::TracedResults::seen(trace))
-    variant->relies.emplace_back(op, detail::fingerprintOf(*op));
+  std::vector<const Operator*> seen;
+  for (const auto& [op, fingerprint] : detail::TracedResults::seen(trace)) {
+    seen.push_back(op);
+    variant->relies.emplace_back(op, fingerprint);
+  }
   variant->graph = trace.finish();
   for (const Tensor& t : outputs) recorded.add(t);
   bool history_goes_on = false;
   variant->ended = endsOfHistory(variant->graph, outputs, history_goes_on);
-  variant->guard = std::make_unique<Guard>(arguments, options, variant->captured, speaksOfOffsets(variant->graph));
-  variant->executor = std::make_unique<Plan>(variant->graph, PlanOptions{.history_of_outputs = history_goes_on});
+  checkNoneIsKept(detail::TracedResults::living(trace));
+  variant->has_effects = hasEffects(variant->graph);
+  variant->executor = std::make_unique<Plan>(
+      variant->graph, PlanOptions{.history_of_outputs = history_goes_on, .seen = std::move(seen)});
+  if (!variant->isCurrent()) refuse("an operator was registered while the function was recorded");
+  const std::string changed = variant->guard->difference(arguments);
+  if (!changed.empty()) refuse("the function changes what its arguments and settings were compared by: " + changed);
+  variant->guard->add(arguments, variant->captured, speaksOfOffsets(variant->graph));
+  const std::string misfit = variant->guard->difference(arguments);
+  if (!misfit.empty()) refuse("no call would fit: " + misfit);
   return variant;
 }
 

@@ -30,7 +30,8 @@ class detail::CompiledFunction::Variant {
   std::vector<std::pair<const Operator*, uint64_t>> relies;  // operators, and their tables' fingerprints
   mutable std::atomic<uint64_t> checked{0};                  // detail::table_changes when these were compared last
   mutable std::atomic<bool> retired{false};
-  bool takes_all = true;  // the arguments' tensors are all defined: the graph's inputs
+  bool takes_all = true;     // the arguments' tensors are all defined: the graph's inputs
+  bool has_effects = false;  // besides its results
 };
 
 namespace compiled {
@@ -38,8 +39,13 @@ namespace compiled {
 using Variant = detail::CompiledFunction::Variant;
 using RecordFn = FunctionRef<std::shared_ptr<void>(detail::TraceCall&, const std::vector<Tensor>&)>;
 
+/// The function puts tensors that it has made where they outlive it: each recording would leave dead ones there.
+struct KeepsTensors : Error {
+  using Error::Error;
+};
+
 /// Records the function on fake tensors: nothing is computed, and no tensor is written. Throws what the function throws
-/// then, and Error for what can't be a variant, saying why.
+/// then, KeepsTensors, and Error for what else can't be a variant, saying why.
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
                                        RecordFn record);
 

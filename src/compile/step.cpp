@@ -1,10 +1,12 @@
 #include "src/compile/step.h"
 
+#include "src/compile/aliases.h"
 #include "src/dispatch/awaited_call.h"
 #include "src/dispatch/boxed_arguments.h"
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace shunt::compiled {
@@ -73,14 +75,25 @@ bool isOfThisLibrary(const void* code) {
          dladdr(code, &other) != 0 && self.dli_fbase == other.dli_fbase;
 }
 
-/// Whether a kernel of the Autograd keys only records. One whose composite it is computes.
-bool onlyRecords(const TableEntry& entry, const TableEntry& below) {
-  if (entry.reason == EntryReason::kFallthrough || entry.reason == EntryReason::kCompositeHandledBelow) return true;
-  if (entry.functor != nullptr) return false;
-  if (entry.reason == EntryReason::kCompositeImplicit)
-    return entry.boxed == below.boxed && entry.unboxed == below.unboxed;
-  const void* code = entry.unboxed != nullptr ? entry.unboxed : reinterpret_cast<const void*>(entry.boxed);
-  return entry.reason != EntryReason::kMissing && isOfThisLibrary(code);
+/// A kernel of the Autograd keys that only records; none, so that the operator's is called with these keys; or another.
+enum class AutogradKernel : uint8_t { kRecords, kNone, kOther };
+
+AutogradKernel autogradKernel(const TableEntry& entry, const TableEntry& below) {
+  switch (entry.reason) {
+    case EntryReason::kFallthrough:
+    case EntryReason::kCompositeHandledBelow:
+      return AutogradKernel::kNone;
+    case EntryReason::kMissing:
+      return AutogradKernel::kOther;
+    case EntryReason::kCompositeImplicit: {
+      const bool same = entry.boxed == below.boxed && entry.unboxed == below.unboxed && entry.functor == below.functor;
+      return same ? AutogradKernel::kNone : AutogradKernel::kOther;
+    }
+    default: {
+      const void* code = entry.unboxed != nullptr ? entry.unboxed : reinterpret_cast<const void*>(entry.boxed);
+      return entry.functor == nullptr && isOfThisLibrary(code) ? AutogradKernel::kRecords : AutogradKernel::kOther;
+    }
+  }
 }
 
 const Graph::Value* anyTensor(const Graph::Node& node) {
@@ -92,16 +105,34 @@ const Graph::Value* anyTensor(const Graph::Node& node) {
 
 }  // namespace
 
-PassedBy autogradOf(const Graph::Node& node) {
+PassedBy autogradOf(const Graph::Node& node, bool inner_too) {
   const Graph::Value* like = anyTensor(node);
-  if (like == nullptr) return {};
+  if (like == nullptr || !isOfDictionary(node)) return {};
   const BackendComponent backend = backendOf(like->spec.device.type());
   const int slot = slotOf(autogradKeyOf(backend));
   const detail::CallFrame frame(node.op.op());
   const OpState& state = frame.state(node.op.op());
   const TableEntry& below = state.lookup(DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(backend));
-  if (!onlyRecords(state.entry(slot), below)) return {};
+  const AutogradKernel kernel = autogradKernel(state.entry(slot), below);
+  if (kernel == AutogradKernel::kOther || (kernel == AutogradKernel::kNone && !inner_too)) return {};
   return {slot, state.entry(slot).version};
+}
+
+bool onlyRecord(const std::vector<const Operator*>& operators) {
+  const auto onlyRecords = [](const Operator* op) {
+    const detail::CallFrame frame(*op);
+    const OpState& state = frame.state(*op);
+    for (int b = 0; b < kNumBackends; ++b) {
+      const auto backend = static_cast<BackendComponent>(b);
+      const DispatchKey autograd = autogradKeyOf(backend);
+      if (autograd == DispatchKey::Undefined) continue;
+      const TableEntry& entry = state.entry(slotOf(autograd));
+      const TableEntry& below = state.lookup(DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(backend));
+      if (entry.reason != EntryReason::kMissing && autogradKernel(entry, below) == AutogradKernel::kOther) return false;
+    }
+    return true;
+  };
+  return std::ranges::all_of(operators, onlyRecords);
 }
 
 void fitLiteral(const OperatorHandle& op, size_t argument, IValue& literal) {

@@ -46,8 +46,12 @@ struct Step {
 };
 
 /// What the operator's table has for Autograd, where a kernel of the library's own may be left out for tensors like the
-/// node's: a generated wrapper, or what only says that there is no formula.
-PassedBy autogradOf(const Graph::Node& node);
+/// node's: a generated wrapper, or what only says that there is no formula. `inner_too`: so may the kernels of whatever
+/// operators it calls.
+PassedBy autogradOf(const Graph::Node& node, bool inner_too);
+
+/// Whether all kernels that these operators have for Autograd may be left out.
+bool onlyRecord(const std::vector<const Operator*>& operators);
 
 /// Makes a literal one of its argument's type.
 void fitLiteral(const OperatorHandle& op, size_t argument, IValue& literal);

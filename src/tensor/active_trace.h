@@ -12,6 +12,8 @@ class ActiveTrace {
   virtual const Tensor& grad(const Tensor& t) = 0;
   /// Tensor::mutable_grad() of `t`: what is put there is recorded before the next operator.
   virtual Tensor& mutableGrad(const Tensor& t) = 0;
+  /// A generator was made or set to a position, which no operator does.
+  virtual void seeded() = 0;
   /// A result of the engine that the traced function gets.
   virtual Tensor wrapped(const Tensor& t) = 0;
 

@@ -2,7 +2,17 @@
 #include <shunt/core/fork.h>
 #include <shunt/tensor/generator.h>
 
+#include "src/tensor/active_trace.h"
+
 namespace shunt {
+namespace {
+
+void tellTrace() {
+  if (ActiveTrace* trace = activeTrace()) [[unlikely]]
+    trace->seeded();
+}
+
+}  // namespace
 
 uint64_t GeneratorImpl::seed() const {
   const std::lock_guard lock(mutex_);
@@ -10,6 +20,7 @@ uint64_t GeneratorImpl::seed() const {
 }
 
 void GeneratorImpl::set_seed(uint64_t seed) {
+  tellTrace();
   const std::lock_guard lock(mutex_);
   seed_ = seed;
   next_block_ = 0;
@@ -21,6 +32,7 @@ std::pair<uint64_t, uint64_t> GeneratorImpl::position() const {
 }
 
 void GeneratorImpl::set_position(std::pair<uint64_t, uint64_t> position) {
+  tellTrace();
   const std::lock_guard lock(mutex_);
   std::tie(seed_, next_block_) = position;
 }
@@ -32,7 +44,10 @@ std::pair<uint64_t, uint64_t> GeneratorImpl::reserve(uint64_t count) {
   return {seed_, first};
 }
 
-Generator make_generator(uint64_t seed) { return Generator(make_intrusive<GeneratorImpl>(Device(kCPU), seed)); }
+Generator make_generator(uint64_t seed) {
+  tellTrace();
+  return Generator(make_intrusive<GeneratorImpl>(Device(kCPU), seed));
+}
 
 const Generator& default_generator() {
   static const Generator generator = [] {

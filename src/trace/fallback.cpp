@@ -3,6 +3,7 @@
 #include <shunt/core/stack_tensors.h>
 
 #include "src/autograd/graph_task.h"
+#include "src/dispatch/changes.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/trace/call_site.h"
@@ -122,42 +123,43 @@ IValue Recording::finishReturn(Graph::Node* node, const IValue& result, const st
   });
 }
 
+void Recording::see(const OperatorHandle& op) {
+  if (!seen_.contains(&op.op())) seen_.emplace(&op.op(), fingerprintOf(op.op()));
+}
+
 // Note [What autograd saves]
 // The Autograd kernel of an in-place operator whose gradient needs what it overwrites saves a clone of that, which a
 // recorded backward reads: so this clone is a node, before the operator's. All else that Autograd kernels save are
 // arguments, results, and aliases of these, which Recording::derived knows by their memory.
 void Recording::runBelow(const OperatorHandle& op, const std::vector<Operand>& operands, Stack* stack) {
-  if (!op.schema().is_mutable() || !requiresGrad(operands)) {
-    const TracerOff off;
-    return op.callBoxed(stack);
-  }
-  struct Inside {
-    explicit Inside(Recording& r) : recording(r) {
-      recording.inside_ = true;
+  struct Scope {
+    Scope(Recording& r, Inside inside) : recording(r), saved(std::exchange(r.inside_, inside)) {
       setActiveTrace(nullptr);
     }
-    ~Inside() {
-      recording.inside_ = false;
+    ~Scope() {
+      recording.inside_ = saved;
       setActiveTrace(&recording);
     }
     Recording& recording;
-  } const inside(*this);
-  op.redispatchBoxed(keysBelow(operands), stack);  // not a call, which would come back here
+    const Inside saved;
+  } const scope(*this,
+                op.schema().is_mutable() && requiresGrad(operands) ? Inside::kSavingOperator : Inside::kOperator);
+  op.callBoxed(stack);  // comes to callInside(), unless a key above takes it
 }
 
-void Recording::callInside(const OperatorHandle& op, Stack* stack) {
+void Recording::callInside(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const bool in_autograd = !tls_excluded().hasAny(DispatchKeySet::of(Functionality::AutogradFunctionality));
-  if (!in_autograd || op.operator_name().name != "aten::clone") {
-    const TracerOff off;
-    return op.callBoxed(stack);
+  if (inside_ != Inside::kSavingOperator || !in_autograd || op.operator_name().name != "aten::clone") {
+    see(op);
+    return op.redispatchBoxed(keys & kBelowTracer, stack);
   }
   struct Recorded {
-    explicit Recorded(Recording& r) : recording(r) { set(false); }
-    ~Recorded() { set(true); }
-    void set(bool inside) {
+    explicit Recorded(Recording& r) : recording(r) { set(Inside::kNo); }
+    ~Recorded() { set(Inside::kSavingOperator); }
+    void set(Inside inside) {
       recording.inside_ = inside;
-      recording.force_plain_ = !inside;
-      setActiveTrace(inside ? nullptr : &recording);
+      recording.force_plain_ = inside == Inside::kNo;
+      setActiveTrace(inside == Inside::kNo ? &recording : nullptr);
     }
     Recording& recording;
   } recorded(*this);
@@ -166,7 +168,7 @@ void Recording::callInside(const OperatorHandle& op, Stack* stack) {
 
 void Recording::call(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   syncGrads();
-  seen_.insert(&op.op());
+  see(op);
   const FunctionSchema& schema = op.schema();
   const size_t n = schema.arguments().size();
   const std::vector<Operand> operands = operandsOf(*stack, n);
@@ -208,14 +210,15 @@ namespace {
 void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   detail::Recording* recording = detail::currentRecording();
   if (recording != nullptr && recording->isOpen())
-    return recording->isInside() ? recording->callInside(op, stack) : recording->call(op, keys, stack);
+    return recording->isInside() ? recording->callInside(op, keys, stack) : recording->call(op, keys, stack);
   const auto& arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i)
     forEachTensor(peek(*stack, i, arguments.size()), [&](const Tensor& t) {
       SHUNT_CHECK(tracedOf(t) == nullptr, "operator ", op.operator_name(), ": argument '", arguments[i].name,
                   "' is a traced tensor of shape ", t.sizes(),
                   " whose trace() is over, or runs on another thread: it is "
-                  "dead. Return it from the traced function, and take it from the results of Graph::run()");
+                  "dead. Return it from the traced function, and take it from the results of Graph::run(); a function "
+                  "that compile() has recorded has put it into a variable that outlives the call");
     });
   throw Error(detail::str("operator ", op.operator_name(),
                           ": called with the key Tracer, but no trace() runs on this thread; call it in the function "

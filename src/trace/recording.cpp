@@ -58,8 +58,17 @@ Storage Recording::wrapperStorage(const Tensor& inner) {
 }
 
 Tensor Recording::wrap(const Tensor& inner, Graph::Value* value) {
-  return Tensor(
+  Tensor t(
       make_intrusive<TracedTensor>(intrusive_ptr<Recording>::retainFrom(this), inner, value, wrapperStorage(inner)));
+  wrappers_.emplace_back(t.getIntrusivePtr());
+  return t;
+}
+
+std::vector<Tensor> Recording::living() const {
+  std::vector<Tensor> out;
+  for (const auto& wrapper : wrappers_)
+    if (auto t = wrapper.lock(); t.defined()) out.emplace_back(std::move(t));
+  return out;
 }
 
 Tensor Recording::wrapped(const Tensor& t) {

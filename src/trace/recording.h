@@ -12,7 +12,6 @@
 #include <map>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -67,14 +66,18 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
   /// What it stands for below.
   Tensor innerOf(const Tensor& t) { return resolve(t).inner; }
   const std::vector<std::pair<Tensor, Tensor>>& captured() const { return captured_; }
-  const std::unordered_set<const Operator*>& seen() const { return seen_; }
+  /// Operators, and what their tables were (detail::fingerprintOf) when they were called first.
+  const std::unordered_map<const Operator*, uint64_t>& seen() const { return seen_; }
+  bool wasSeeded() const { return seeded_; }
+  /// Wrappers that somebody holds; once it is closed, somebody else.
+  std::vector<Tensor> living() const;
   /// For a node whose operator returned nothing where its graph has a value: `result` is what it gives.
   Tensor giveLastResult(const Tensor& result);
   /// One operator call: the fallback of the key Tracer.
   void call(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
   /// What an operator that is being recorded calls: see Note [What autograd saves] (fallback.cpp).
-  void callInside(const OperatorHandle& op, Stack* stack);
-  bool isInside() const { return inside_; }
+  void callInside(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
+  bool isInside() const { return inside_ != Inside::kNo; }
   /// From now on its wrappers are dead. Grads that hold wrappers get what these hold.
   void close() noexcept;
   bool isOpen() const { return open_ && thread_ == std::this_thread::get_id(); }
@@ -83,9 +86,13 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
 
   const Tensor& grad(const Tensor& t) override;
   Tensor& mutableGrad(const Tensor& t) override;
+  void seeded() override { seeded_ = true; }
   Tensor wrapped(const Tensor& t) override;
 
  private:
+  /// Where the thread is: in the function, in an operator that is recorded as one, in one of those that autograd may
+  /// save a clone for.
+  enum class Inside : uint8_t { kNo, kOperator, kSavingOperator };
   using Operand = trace_detail::Operand;
   struct Known {
     weak_intrusive_ptr<TensorImpl> tensor;  // weak: keeps the address from being used again
@@ -103,6 +110,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
     bool unknown;     // whether it may be another one when the graph runs
   };
 
+  void see(const OperatorHandle& op);
   Operand resolve(const Tensor& t);
   Operand capture(const Tensor& t);
   Graph::Value* derived(const Tensor& t);
@@ -123,7 +131,8 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
   const bool fake_;
   bool open_ = true;
   std::vector<std::pair<Tensor, Tensor>> captured_;  // and what stands for them
-  std::unordered_set<const Operator*> seen_;
+  std::vector<weak_intrusive_ptr<TensorImpl>> wrappers_;
+  std::unordered_map<const Operator*, uint64_t> seen_;
   const std::thread::id thread_;
   FakeTensorConverter converter_;
   std::unordered_map<const TensorImpl*, Known> known_;
@@ -133,7 +142,8 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
   std::map<const TensorImpl*, Slot> slots_;
   std::map<const TensorImpl*, Tensor> grads_;  // wrappers that grad() gave
   bool syncing_ = false;
-  bool inside_ = false;       // of an operator that autograd may save a clone for
+  bool seeded_ = false;
+  Inside inside_ = Inside::kNo;
   bool force_plain_ = false;  // results are for autograd
 };
 

@@ -4,7 +4,7 @@
 
 #include <shunt/trace/trace.h>
 
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -15,8 +15,12 @@ struct TracedResults {
   static const std::vector<Tensor>& outputs(const TraceCall& call);
   /// Tensors that it captured, each with the one that stood for it.
   static const std::vector<std::pair<Tensor, Tensor>>& captured(const TraceCall& call);
-  /// Operators that it called, those too that are not in the graph but their parts.
-  static const std::unordered_set<const Operator*>& seen(const TraceCall& call);
+  /// Operators that it called, and those that they called, with their tables' fingerprints at the first call.
+  static const std::unordered_map<const Operator*, uint64_t>& seen(const TraceCall& call);
+  /// Whether it made or seeded a generator.
+  static bool seeded(const TraceCall& call);
+  /// After finish(): wrappers that somebody still holds.
+  static std::vector<Tensor> living(const TraceCall& call);
 };
 
 }  // namespace shunt::detail

@@ -7,6 +7,7 @@
 
 #include "src/trace/recording.h"
 #include "src/trace/results.h"
+#include "src/transforms/autocast/cast_cache.h"
 
 namespace shunt::detail {
 
@@ -28,7 +29,8 @@ Recording& TraceCall::recording() const { return *static_cast<Recording*>(record
 
 Tensor TraceCall::input(const Tensor& t) { return recording().addInput(t); }
 
-TraceCall::Scope::Scope(TraceCall& call) : call_(call), included_(tls_state.included) {
+TraceCall::Scope::Scope(TraceCall& call)
+    : call_(call), included_(tls_state.included), casts_(std::make_unique<autocast::CastCacheAside>()) {
   constexpr uint64_t kTracer = DispatchKeySet::of(Functionality::Tracer).raw();
   constexpr uint64_t kFake = DispatchKeySet::of(Functionality::Fake).raw();
   tls_state.included |= kTracer | (call.options_.fake ? kFake : 0);
@@ -58,9 +60,11 @@ const std::vector<Tensor>& TracedResults::outputs(const TraceCall& call) { retur
 const std::vector<std::pair<Tensor, Tensor>>& TracedResults::captured(const TraceCall& call) {
   return call.recording().captured();
 }
-const std::unordered_set<const Operator*>& TracedResults::seen(const TraceCall& call) {
+const std::unordered_map<const Operator*, uint64_t>& TracedResults::seen(const TraceCall& call) {
   return call.recording().seen();
 }
+bool TracedResults::seeded(const TraceCall& call) { return call.recording().wasSeeded(); }
+std::vector<Tensor> TracedResults::living(const TraceCall& call) { return call.recording().living(); }
 
 Graph TraceCall::finish() {
   Recording& r = recording();

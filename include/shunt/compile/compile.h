@@ -15,12 +15,16 @@
 // The first calls run the function. When arguments of the same kinds come again it is recorded once, on fake tensors,
 // so that nothing is computed or written (trace.h), and from then on the graph runs in its place: a *variant*. A
 // variant is for what its guard compares at every call: dtypes, devices, sizes, strides, which arguments share memory
-// or are one tensor, which require grad, numbers among the arguments; grad mode, inference mode, autocast, the default
-// dtype. Other arguments get a variant of their own, up to CompileOptions::max_variants; beyond, the function runs. A
-// registration for an operator that a variant was recorded with puts it out of use before the registration returns.
+// or are one tensor, which require grad, and their grads likewise; numbers among the arguments, the lengths of vectors
+// and which optionals are set; grad mode, inference mode, autocast, the default dtype. Other arguments get a variant of
+// their own, up to CompileOptions::max_variants; beyond, the function runs. A registration for an operator that a
+// variant was recorded with, or that such an operator calls, puts it out of use before the registration returns.
 // What the graph can't do is left to the function: under dispatch modes, in a trace, inside vmap, grad or
-// functionalize, with fake or wrapper tensors, where tensors have hooks; where the function enters a mode itself, reads
-// numbers of tensors (item()) or returns tensors whose gradients can still be asked for. explain() says which.
+// functionalize, with fake or wrapper tensors, where tensors have hooks or grads that share memory; where the function
+// enters a mode itself, reads numbers of tensors (item()), seeds random numbers, keeps a tensor that it has made in a
+// variable (which a recording leaves with one that is dead), or returns a tensor of which a backward() in it has freed
+// a part of the graph only. explain() says which. Where an operator of a graph throws, the function runs, whose error
+// it is; in a graph that writes to tensors or draws random numbers that can't be, and some of its writes are done.
 //
 // C++ can't look into a function. Tensors that it captures are held by identity, as they were when it was recorded:
 // their elements and grads are read and written by each call, but a variable that holds another tensor since is not
@@ -67,15 +71,17 @@ struct CompileCounts {
 
 namespace detail {
 
-/// What a call can be told by, besides its tensors.
+/// What a call can be told by.
 struct CompileArguments {
   InlineVector<Tensor, 8> tensors;
-  std::span<const uint64_t> numbers;
+  InlineVector<uint64_t, 8> numbers;  // in the arguments' order, with the lengths and gaps of containers
   const std::type_info* types;
 };
 
 /// The part of a compiled function that knows no types. Any thread; Note [Variants] (src/compile/function.cpp).
 class SHUNT_API CompiledFunction {
+  struct State;
+
  public:
   explicit CompiledFunction(CompileOptions options);
   ~CompiledFunction();
@@ -89,10 +95,24 @@ class SHUNT_API CompiledFunction {
     const Variant* variant = nullptr;
   };
   Decision decide(const CompileArguments& arguments);
-  /// After kRecord: `record` runs the function on wrappers and returns a template of its result. Null where it can't be
-  /// a variant.
+  /// After kRecord: `record` runs the function on wrappers and returns a template of its result. Null where that gave
+  /// no variant; then `why` says what is to be noted when the function itself has returned.
   const Variant* record(const CompileArguments& arguments,
-                        FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record);
+                        FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record,
+                        std::string& why);
+  /// A call that could not be recorded, as the function is about to run: unless it throws too, that counts.
+  class SHUNT_API NotRecorded {
+   public:
+    NotRecorded(CompiledFunction& function, const CompileArguments& arguments, std::string why);
+    ~NotRecorded();
+    NotRecorded(const NotRecorded&) = delete;
+    NotRecorded& operator=(const NotRecorded&) = delete;
+
+   private:
+    State& state_;
+    std::string kind_, why_;
+    int exceptions_;
+  };
   /// The outputs. `function` calls the function itself and returns its tensors: for SHUNT_COMPILE_CHECK.
   std::vector<Tensor> run(const Variant& variant, const CompileArguments& arguments,
                           FunctionRef<std::vector<Tensor>()> function);
@@ -105,7 +125,6 @@ class SHUNT_API CompiledFunction {
   std::string plan() const;
 
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 
@@ -155,15 +174,20 @@ class Compiled {
     static_assert(std::is_void_v<Result> || detail::AllTensors<Result>::value,
                   "compile: the function has to return nothing, a Tensor, or a tuple, pair, array, vector or optional "
                   "of Tensors: other values would stay as they were when it was recorded");
-    const std::array<uint64_t, (0 + ... + numbersIn<Args>())> numbers =
-        numbersOf<(0 + ... + numbersIn<Args>())>(args...);
-    detail::CompileArguments call{{}, numbers, &typeid(std::tuple<Args...>)};
-    (collect(args, call.tensors), ...);
+    detail::CompileArguments call{{}, {}, &typeid(std::tuple<Args...>)};
+    (collect(args, call), ...);
     auto decision = state_->decide(call);
-    if (decision.way == detail::CompiledFunction::Way::kRecord)
-      decision.variant = state_->record(call, [&](detail::TraceCall& trace, const std::vector<Tensor>& wrappers) {
+    if (decision.way == detail::CompiledFunction::Way::kRecord) {
+      std::string why;
+      const auto record = [&](detail::TraceCall& trace, const std::vector<Tensor>& wrappers) {
         return recordResult<Result>(trace, wrappers, args...);
-      });
+      };
+      decision.variant = state_->record(call, record, why);
+      if (decision.variant == nullptr) {
+        const detail::CompiledFunction::NotRecorded noted(*state_, call, std::move(why));
+        return f_(args...);
+      }
+    }
     if (decision.variant == nullptr) return f_(args...);
     const std::vector<Tensor> outputs =
         state_->run(*decision.variant, call, [&] { return tensorsOfResult<Result>(args...); });
@@ -192,34 +216,29 @@ class Compiled {
   static constexpr size_t numbersIn() {
     return std::is_arithmetic_v<T> || std::is_enum_v<T> ? 1 : 0;
   }
-  template <size_t N, class... Args>
-  static std::array<uint64_t, N> numbersOf(const Args&... args) {
-    std::array<uint64_t, N> all{};
-    size_t next = 0;
-    const auto add = [&]<class T>(const T& value) {
-      if constexpr (numbersIn<T>() == 1) all[next++] = detail::bitsOfNumber(value);
-    };
-    (add(args), ...);
-    return all;
-  }
   template <class T>
-  static void collect(const T& value, InlineVector<Tensor, 8>& out) {
+  static void collect(const T& value, detail::CompileArguments& out) {
     if constexpr (std::is_same_v<T, Tensor>)
-      out.push_back(value);  // undefined ones, too
+      out.tensors.push_back(value);  // undefined ones, too
     else if constexpr (detail::TensorsIn<T>::kAny)
-      collectDefined(value, out);
+      collectInside(value, out);
+    else
+      out.numbers.push_back(detail::bitsOfNumber(value));
   }
   /// In the order of TensorsIn::map, which would make the containers anew.
   template <class T>
-  static void collectDefined(const T& value, InlineVector<Tensor, 8>& out) {
+  static void collectInside(const T& value, detail::CompileArguments& out) {
     if constexpr (std::is_same_v<T, Tensor>) {
-      if (value.defined()) out.push_back(value);
+      out.numbers.push_back(value.defined());
+      if (value.defined()) out.tensors.push_back(value);
     } else if constexpr (requires { value.has_value(); }) {
-      if (value) collectDefined(*value, out);
+      out.numbers.push_back(value.has_value());
+      if (value) collectInside(*value, out);
     } else if constexpr (requires { value.begin(); }) {
-      for (const auto& element : value) collectDefined(element, out);
+      out.numbers.push_back(value.size());
+      for (const auto& element : value) collectInside(element, out);
     } else {
-      std::apply([&](const auto&... element) { (collectDefined(element, out), ...); }, value);
+      std::apply([&](const auto&... element) { (collectInside(element, out), ...); }, value);
     }
   }
   /// Runs the function on wrappers, notes its outputs, and returns its result with a tensor in the place of each.

@@ -28,6 +28,9 @@
 #include <type_traits>
 
 namespace shunt {
+namespace autocast {
+class CastCacheAside;
+}
 
 struct TraceOptions {
   /// Graph::functionalized() of what was recorded.
@@ -63,6 +66,7 @@ class SHUNT_API TraceCall {
    private:
     TraceCall& call_;
     uint64_t included_;
+    std::unique_ptr<autocast::CastCacheAside> casts_;  // whose results a graph would take for constants
   };
   /// A result of the function, inside of the scope.
   void output(const Tensor& t);

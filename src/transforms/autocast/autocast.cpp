@@ -1,3 +1,5 @@
+#include "src/transforms/autocast/cast_cache.h"
+
 #include <shunt/transforms/autocast.h>
 
 #include <unordered_map>
@@ -79,6 +81,13 @@ namespace autocast {
 bool is_enabled(DeviceType device) { return !tls_is_excluded(autocastKey(device)); }
 
 void clear_cache() { threadCache().entries.clear(); }
+
+struct CastCacheAside::Kept {
+  decltype(Cache::entries) entries;
+};
+
+CastCacheAside::CastCacheAside() : kept_(std::make_unique<Kept>()) { kept_->entries.swap(threadCache().entries); }
+CastCacheAside::~CastCacheAside() { kept_->entries.swap(threadCache().entries); }
 
 CacheStats cache_stats() {
   const Cache& c = threadCache();

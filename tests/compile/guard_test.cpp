@@ -1,0 +1,191 @@
+// What a compiled function compares at each call, beyond the settings and tensors of compile_test: each case has calls
+// that a variant made before would answer wrongly.
+#include "tests/compile/same.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace shunt::test {
+namespace {
+
+using testing::HasSubstr;
+using Tensors = std::vector<Tensor>;
+
+constexpr int kCalls = 4;
+
+TEST(CompileGuard, HowTensorsAreSplitAmongContainers) {
+  const auto f = [](const Tensors& a, const Tensors& b) { return a.back() * 2 + b.front(); };
+  auto fast = compile(f);
+  const Tensor x = numbers({3}), y = numbers({3}, 8), z = numbers({3}, 9);
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_TRUE(same(fast(Tensors{x}, Tensors{y, z}), f({x}, {y, z})));
+    EXPECT_TRUE(same(fast(Tensors{x, y}, Tensors{z}), f({x, y}, {z})));
+  }
+  EXPECT_EQ(fast.counts().variants, 2u);
+}
+
+TEST(CompileGuard, WhichOptionalsAreSet) {
+  using Maybe = std::optional<Tensor>;
+  const auto f = [](const Maybe& a, const Maybe& b) { return a ? *a * 2 : *b * 3; };
+  auto fast = compile(f);
+  const auto pairs =
+      compile([](const std::pair<Tensor, Tensor>& p) { return p.first.defined() ? p.first : -p.second; });
+  const Tensor x = numbers({3});
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_TRUE(same(fast(Maybe(x), Maybe()), x * 2));
+    EXPECT_TRUE(same(fast(Maybe(), Maybe(x)), x * 3));
+    EXPECT_TRUE(same(pairs(std::pair(x, Tensor())), x));
+    EXPECT_TRUE(same(pairs(std::pair(Tensor(), x)), -x));
+  }
+  EXPECT_EQ(fast.counts().variants, 2u);
+  EXPECT_EQ(pairs.counts().variants, 2u);
+}
+
+TEST(CompileGuard, WhatGradsLookLike) {
+  const auto runs = [](const Tensor& first_grad) {
+    const Tensor w = numbers({2, 3}).requires_grad_();
+    const auto f = [](const Tensor& p) { return p.grad().dtype() == kDouble ? p.grad() * 2 : p.grad() + 1; };
+    auto fast = compile([&](const Tensor& p) { return f(p); });
+    w.mutable_grad() = first_grad;
+    for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(w), f(w)));
+    w.mutable_grad() = numbers({3, 2}, 8).t();
+    for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(w), f(w)));
+    EXPECT_EQ(fast.counts().variants, 2u) << fast.explain();
+    EXPECT_EQ(fast.counts().hits, 2 * kCalls - 2u) << fast.explain();
+  };
+  runs(numbers({2, 3}, 9));
+}
+
+TEST(CompileGuard, GradsInOneBufferRunTheFunction) {
+  const Tensor a = numbers({3}).requires_grad_(), b = numbers({3}, 8).requires_grad_(), flat = zeros({6});
+  const auto share = [&] {
+    a.mutable_grad() = flat.narrow(0, 0, 3);
+    b.mutable_grad() = flat.narrow(0, 2, 3);
+  };
+  auto fast = compile([&](const Tensor& x) {
+    a.grad().add_(x);
+    return b.grad() * 2;
+  });
+  share();
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor expected = (flat.narrow(0, 2, 3) + tensor({1.0F, 0.0F, 0.0F})) * 2;
+    EXPECT_TRUE(same(fast(ones({3})), expected));
+  }
+  EXPECT_EQ(fast.counts().hits, 0u);
+  EXPECT_THAT(fast.explain(), HasSubstr("a grad that shares memory"));
+  a.mutable_grad() = zeros({3});
+  b.mutable_grad() = zeros({3});
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(same(fast(ones({3})), zeros({3})));
+  const uint64_t hits = fast.counts().hits;
+  EXPECT_GT(hits, 0u) << "grads of their own";
+  share();
+  const Tensor before = flat.clone();
+  EXPECT_TRUE(same(fast(ones({3})), (before.narrow(0, 2, 3) + tensor({1.0F, 0.0F, 0.0F})) * 2));
+  EXPECT_EQ(fast.counts().hits, hits);
+}
+
+TEST(CompileGuard, SizesOfNamedCaptures) {
+  Tensor w = numbers({3});
+  const auto f = [&](const Tensor& x) { return x * static_cast<double>(w.size(0)); };
+  auto fast = compile(f, {.captures = {&w}});
+  const Tensor x = numbers({2}, 8);
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(x), x * 3));
+  w.set_data(numbers({5}));  // the same tensor
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(x), x * 5));
+  w = Tensor(numbers({4}));
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(x), x * 4));
+}
+
+// ---- registrations ------------------------------------------------------------------------------------------------
+struct Registered : testing::Test {
+  const Tensor x = numbers({4}), leaf = x.clone().requires_grad_();
+
+  template <class Fast>
+  void expect(const Fast& fast, const Tensor& expected) {
+    for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(x), expected)) << i;
+  }
+  /// Both give the first two elements, `times` so much.
+  template <class F, class Fast>
+  void expectLeaf(const F& f, const Fast& fast, double times) {
+    for (int i = 0; i < kCalls; ++i) {
+      EXPECT_TRUE(same(f(leaf), x.as_strided({2}, {1}, 0) * times)) << "the function itself";
+      EXPECT_TRUE(same(fast(leaf), f(leaf))) << i;
+    }
+  }
+};
+
+Tensor firstHalf(const Tensor& t) { return narrow(t, 0, 0, 2); }  // a composite, of slice
+
+// An Autograd kernel for slice that does more than to record.
+Tensor slicedAndTripled(DispatchKeySet, const Tensor& self, int64_t dim, std::optional<int64_t> start,
+                        std::optional<int64_t> end, int64_t step) {
+  const AutoDispatchBelowAutograd below;
+  return ops::slice_Tensor::call(self, dim, start, end, step) * 3;
+}
+std::unique_ptr<Library> registerSlice() {
+  auto m = std::make_unique<Library>(Library::Kind::kImpl, "aten", DispatchKey::AutogradCPU);
+  m->impl("slice.Tensor", &slicedAndTripled);
+  return m;
+}
+
+TEST_F(Registered, AnAutogradKernelOfAnOperatorThatACompositeCalls) {
+  const auto f = [](const Tensor& t) { return firstHalf(t).detach() * 2; };
+  auto fast = compile(f);
+  expectLeaf(f, fast, 2);
+  EXPECT_GT(fast.counts().hits, 0u) << fast.explain();
+  auto slice = registerSlice();
+  expectLeaf(f, fast, 6);
+  EXPECT_EQ(fast.counts().invalidated, 1u);
+  EXPECT_EQ(fast.counts().variants, 1u) << "recorded with that kernel";
+  slice.reset();
+  expectLeaf(f, fast, 2);
+  EXPECT_EQ(fast.counts().invalidated, 2u);
+}
+
+TEST_F(Registered, AnAutogradKernelOfAnOperatorThatAnotherLibrarysCalls) {
+  Library mine(Library::Kind::kFragment, "guard_test");
+  mine.def("half(Tensor self) -> Tensor");
+  mine.impl("half", DispatchKey::CompositeExplicitAutograd, &firstHalf);
+  mine.impl("half", DispatchKey::Autograd, CppFunction::makeFallthrough());
+  const auto f = [](const Tensor& t) {
+    Stack stack{t};
+    Dispatcher::singleton().findSchemaOrThrow("guard_test::half", "").callBoxed(stack);
+    return stack.back().toTensor().detach() * 2;
+  };
+  for (const bool before : {false, true}) {
+    auto slice = before ? registerSlice() : nullptr;
+    auto fast = compile(f);
+    const double first = before ? 6 : 2;
+    expectLeaf(f, fast, first);
+    EXPECT_GT(fast.counts().hits, 0u) << fast.explain();
+    slice = before ? nullptr : registerSlice();
+    expectLeaf(f, fast, 8 - first);
+  }
+}
+
+TEST_F(Registered, ByAnotherThreadWhileItIsRecorded) {
+  std::unique_ptr<Library> m;
+  int calls = 0;
+  auto fast = compile([&](const Tensor& t) {
+    const Tensor e = t.exp();
+    if (++calls == 2)
+      std::thread([&] {
+        m = std::make_unique<Library>(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+        m->impl("exp", [](const Tensor& self) { return self * 3; });
+      }).join();
+    return e.neg();
+  });
+  EXPECT_TRUE(same(fast(x), x.exp().neg()));
+  expect(fast, (x * 3).neg());
+  EXPECT_EQ(fast.counts().recorded, 0u);
+  EXPECT_THAT(fast.explain(), HasSubstr("registered while"));
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(same(fast(x), (x * 3).neg()));
+  EXPECT_EQ(fast.counts().recorded, 1u) << "another attempt";
+  m.reset();
+  expect(fast, x.exp().neg());
+}
+
+}  // namespace
+}  // namespace shunt::test

@@ -1,0 +1,130 @@
+// What recording finds out about a function: what a graph can't do runs the function, and explain() says why.
+#include "tests/compile/same.h"
+#include "tests/support/error_of.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shunt::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kCalls = 5;
+
+TEST(CompileRecording, AVariableThatKeepsATensor) {
+  Tensor kept = zeros({2});
+  auto fast = compile([&](const Tensor& x) {
+    kept = x * 2;
+    return x + 1;
+  });
+  const Tensor x = numbers({2});
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_TRUE(same(fast(x), x + 1));
+    EXPECT_TRUE(same(kept, x * 2)) << i;
+  }
+  EXPECT_EQ(fast.counts().hits, 0u);
+  EXPECT_THAT(fast.explain(), HasSubstr("keeps a tensor of shape [2]"));
+}
+
+TEST(CompileRecording, AVariableThatItsNextCallReads) {
+  Tensor state = zeros({2});
+  auto fast = compile([&](const Tensor& x) {
+    state = state + x;
+    return state * 1;
+  });
+  fast(ones({2}));
+  const std::string error = errorOf([&] { fast(ones({2})); });
+  EXPECT_THAT(error, HasSubstr("is dead"));
+  EXPECT_THAT(error, HasSubstr("compile() has recorded has put it into a variable"));
+  state = ones({2});
+  for (int i = 0; i < 600; ++i) EXPECT_TRUE(same(fast(ones({2})), ones({2}) * (i + 2))) << "and not recorded again";
+}
+
+TEST(CompileRecording, SeedingToWhereItStood) {
+  auto fast = compile([](const Tensor& x) {
+    const auto position = default_generator()->position();
+    const Tensor drawn = rand({2});
+    default_generator()->set_position(position);
+    return x + drawn;
+  });
+  manual_seed(5);
+  const Tensor first = fast(ones({2}));
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(ones({2})), first));
+  EXPECT_EQ(fast.counts().hits, 0u);
+  EXPECT_THAT(fast.explain(), HasSubstr("seeds a generator"));
+}
+
+TEST(CompileRecording, AGeneratorOfItsOwn) {
+  auto fast = compile([](const Tensor& x) { return x.clone().normal_(0, 1, make_generator(3)); });
+  const Tensor first = fast(ones({4}));
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(ones({4})), first));
+  EXPECT_EQ(fast.counts().hits, 0u);
+}
+
+TEST(CompileRecording, AHistoryOfWhichAPartIsOver) {
+  const Tensor w = numbers({3}).requires_grad_(), b = numbers({}, 8).requires_grad_();
+  auto fast = compile([&](const Tensor& x) {
+    const Tensor y = (x * w).sum() + b;
+    y.backward();
+    return y;
+  });
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor y = fast(ones({3}));
+    EXPECT_TRUE(same(autograd::grad({y}, {b})[0], ones({}))) << "this part saves nothing";
+    EXPECT_THAT(errorOf([&] { autograd::grad({y}, {w}); }), HasSubstr("second time"));
+  }
+  EXPECT_EQ(fast.counts().hits, 0u);
+  EXPECT_THAT(fast.explain(), HasSubstr("a part of the graph"));
+}
+
+TEST(CompileRecording, CastsThatAutocastKeeps) {
+  const Tensor w = numbers({3, 4}).requires_grad_();
+  const auto f = [&](const Tensor& x) { return linear(x, w, {}).sum(); };
+  auto fast = compile(f);
+  const Tensor x = numbers({2, 4}, 8);
+  for (int round = 0; round < 3; ++round) {
+    const AutocastGuard outer(kCPU, kBFloat16);
+    for (int i = 0; i < kCalls; ++i) {
+      const Tensor expected = f(x);
+      EXPECT_TRUE(same(fast(x), expected)) << i;
+      EXPECT_TRUE(same(f(x), expected)) << "the function finds none of the recording's";
+      const NoGradGuard no_grad;
+      Tensor(w).add_(1);
+    }
+  }
+  EXPECT_EQ(fast.counts().hits, 3 * kCalls - 1u) << fast.explain();
+}
+
+TEST(CompileRecording, WhatTheFunctionThrows) {
+  auto odd = compile([](const Tensor& x) {
+    if (x.size(0) > 2) throw 7;
+    return x * 2;
+  });
+  for (int i = 0; i < kCalls; ++i) EXPECT_THROW(odd(ones({3})), int);
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(odd(ones({2})), ones({2}) * 2));
+  EXPECT_EQ(odd.counts().hits, kCalls - 1u) << "its own errors are no reason to give up";
+  const auto f = [](const Tensor& x, const Tensor& y) { return x.add(1).div(y, "floor"); };
+  auto fast = compile(f);
+  const Tensor x = ones({2}, kLong), y = x.clone(), zero = zeros({2}, kLong);
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(x, y), f(x, y)));
+  for (int i = 0; i < kCalls; ++i) EXPECT_EQ(errorOf([&] { fast(x, zero); }), errorOf([&] { f(x, zero); }));
+  EXPECT_TRUE(same(fast(x, y), f(x, y)));
+  EXPECT_EQ(fast.counts().recorded, 1u);
+}
+
+TEST(CompileRecording, AnAttemptLaterOn) {
+  bool reads = true;
+  auto fast = compile([&](const Tensor& x) {
+    if (reads) (void)x.sum().item<float>();
+    return x * 2;
+  });
+  for (int i = 0; i < kCalls; ++i) fast(ones({2}));
+  EXPECT_EQ(fast.counts().recorded, 0u);
+  reads = false;
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(same(fast(ones({2})), ones({2}) * 2));
+  EXPECT_EQ(fast.counts().recorded, 1u);
+}
+
+}  // namespace
+}  // namespace shunt::test

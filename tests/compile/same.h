@@ -1,0 +1,25 @@
+// What the tests of compiled functions share: numbers, and comparing to the bit. Any thread.
+#pragma once
+
+#include <shunt/shunt.h>
+
+#include <cstring>
+
+namespace shunt::test {
+
+/// Shapes, dtypes and bits.
+inline bool same(const Tensor& a, const Tensor& b) {
+  if (a.defined() != b.defined()) return false;
+  if (!a.defined()) return true;
+  const NoGradGuard no_grad;
+  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return x.dtype() == y.dtype() && x.sizes() == y.sizes() && a.strides() == b.strides() &&
+         a.requires_grad() == b.requires_grad() && std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
+}
+
+inline Tensor numbers(IntArrayRef sizes, uint64_t seed = 7) {
+  manual_seed(seed);
+  return randn(sizes);
+}
+
+}  // namespace shunt::test
