@@ -97,7 +97,7 @@ std::string looksOf(const Tensor& t) {
                      : "undefined";
 }
 
-State stateOf(const std::vector<Tensor>& results, const std::vector<KeptWithGrad>& kept) {
+State stateOf(const detail::CompileOutputs& results, const std::vector<KeptWithGrad>& kept) {
   State s;
   for (const Tensor& t : results) s.results.push_back(looksOf(t));
   for (const KeptWithGrad& k : kept) {
@@ -127,9 +127,11 @@ std::string difference(const State& graph, const State& function, const std::vec
 
 }  // namespace
 
-std::vector<Tensor> runChecked(const std::string& name, const Variant& variant,
-                               const detail::CompileArguments& arguments, FunctionRef<std::vector<Tensor>()> function) {
-  std::vector<Tensor> given(arguments.tensors.begin(), arguments.tensors.end());
+detail::CompileOutputs runChecked(const std::string& name, const Variant& variant,
+                                  const detail::CompileArguments& arguments,
+                                  FunctionRef<detail::CompileOutputs()> function) {
+  std::vector<Tensor> given;
+  for (const Tensor* t : arguments.tensors) given.push_back(*t);
   given.insert(given.end(), variant.captured.begin(), variant.captured.end());
   const std::vector<KeptWithGrad> kept = keep(given);
   const auto random = default_generator()->position();
@@ -137,7 +139,7 @@ std::vector<Tensor> runChecked(const std::string& name, const Variant& variant,
   const auto random_after = default_generator()->position();
   restore(kept);
   default_generator()->set_position(random);
-  std::vector<Tensor> results = function();
+  detail::CompileOutputs results = function();
   std::string found = difference(graph, stateOf(results, kept), kept);
   if (found.empty() && default_generator()->position() != random_after) found = "the random numbers that were drawn";
   SHUNT_CHECK(found.empty(), name, ": SHUNT_COMPILE_CHECK: the graph and the function differ in ", found,

@@ -7,7 +7,8 @@ namespace shunt::compiled {
 
 /// Runs the variant, takes back what it wrote, runs the function, and returns the function's results. Throws, naming
 /// the first difference, where results, written tensors, grads or versions differ by a bit.
-std::vector<Tensor> runChecked(const std::string& name, const Variant& variant,
-                               const detail::CompileArguments& arguments, FunctionRef<std::vector<Tensor>()> function);
+detail::CompileOutputs runChecked(const std::string& name, const Variant& variant,
+                                  const detail::CompileArguments& arguments,
+                                  FunctionRef<detail::CompileOutputs()> function);
 
 }  // namespace shunt::compiled

@@ -41,8 +41,9 @@ template <class Signature>
 struct Direct;
 template <class R, class... A>
 struct Direct<R(A...)> {
-  static void call(const Step& step, Frame& frame, const OpState& state) {
+  static bool call(const Step& step, Frame& frame, const OpState& state) {
     indexed(step, frame, state, std::index_sequence_for<A...>());
+    return true;
   }
 
  private:

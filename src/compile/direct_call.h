@@ -11,8 +11,8 @@ namespace shunt::compiled {
 
 struct Step;
 
-/// Calls the operator in the world `state` and keeps its results.
-using DirectCall = void (*)(const Step& step, Frame& frame, const OpState& state);
+/// Calls the operator in the world `state` and keeps its results. False: nothing was done, and a boxed call has to.
+using DirectCall = bool (*)(const Step& step, Frame& frame, const OpState& state);
 
 /// Null where the operator has no such signature.
 DirectCall directCallOf(const OperatorHandle& op);

@@ -1,9 +1,9 @@
 // What runs a compiled graph: Executor, made once for a graph, run for each call.
 //
-// run() may be called by several threads at once where the graph writes to none of its constants and inputs.
+// runOn() may be called by several threads at once where the graph writes to none of its constants and inputs.
 #pragma once
 
-#include <shunt/trace/graph.h>
+#include <shunt/compile/compile.h>
 
 #include <memory>
 #include <span>
@@ -18,7 +18,7 @@ class Executor {
   /// What Graph::run() would give and do, to the bit: the outputs, undefined ones too, writes to inputs and constants,
   /// versions, aliases, random numbers drawn. Inputs have the graph's dtypes, devices, sizes and strides, and share
   /// memory as the graph's do. A node runs with the modes that it was recorded with; the caller's other settings hold.
-  virtual std::vector<Tensor> run(std::span<const Tensor> inputs) const = 0;
+  virtual detail::CompileOutputs runOn(std::span<const Tensor* const> inputs) const = 0;
   /// For people: the steps, a line each.
   virtual std::string describe() const = 0;
 };

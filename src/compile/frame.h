@@ -18,7 +18,7 @@ struct Source {
 
 class Frame {
  public:
-  Frame(size_t slots, std::span<const Tensor> given, std::span<const Tensor> kept)
+  Frame(size_t slots, std::span<const Tensor* const> given, std::span<const Tensor> kept)
       : inputs(given), constants(kept), many_(slots > kFew ? slots : 0), count_(slots), call_stack_(kRoom) {
     if (slots <= kFew) std::uninitialized_value_construct_n(few(), slots);
   }
@@ -33,7 +33,7 @@ class Frame {
   Tensor& slot(size_t i) { return count_ <= kFew ? few()[i] : many_[i]; }
   const Tensor& at(Source s) const {
     if (s.kind == Source::Kind::kSlot) return const_cast<Frame*>(this)->slot(s.index);
-    return s.kind == Source::Kind::kInput ? inputs[s.index] : constants[s.index];
+    return s.kind == Source::Kind::kInput ? *inputs[s.index] : constants[s.index];
   }
   /// Of the step that runs.
   Stack& stack() const { return *call_stack_; }
@@ -44,7 +44,8 @@ class Frame {
 
   Tensor* few() { return reinterpret_cast<Tensor*>(memory_); }
 
-  std::span<const Tensor> inputs, constants;
+  std::span<const Tensor* const> inputs;
+  std::span<const Tensor> constants;
   alignas(Tensor) std::byte memory_[kFew * sizeof(Tensor)];
   std::vector<Tensor> many_;
   size_t count_;

@@ -155,8 +155,8 @@ CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& argu
     s.hits.fetch_add(1, std::memory_order_relaxed);
     return {Way::kRun, variant};
   }
-  for (const Tensor& t : arguments.tensors)
-    if (const char* why = compiled::whyNotWith(t)) return s.call(why);
+  for (const Tensor* t : arguments.tensors)
+    if (const char* why = compiled::whyNotWith(*t)) return s.call(why);
   if (s.recording.exchange(true, std::memory_order_acquire)) return s.call();
   RecordingTurn turn(s.recording);
   // Another thread may have made it meanwhile.
@@ -226,8 +226,8 @@ void CompiledFunction::State::noteAttempt(const std::string& key, const std::str
   if (failures >= kFailuresBeforeGivingUp) given_up.store(true, std::memory_order_relaxed);
 }
 
-std::vector<Tensor> CompiledFunction::run(const Variant& variant, const CompileArguments& arguments,
-                                          FunctionRef<std::vector<Tensor>()> function) {
+CompileOutputs CompiledFunction::run(const Variant& variant, const CompileArguments& arguments,
+                                     FunctionRef<CompileOutputs()> function) {
   if (switches().check) [[unlikely]]
     return compiled::runChecked(state_->options.name, variant, arguments, function);
   if (variant.has_effects) return variant.run(arguments);

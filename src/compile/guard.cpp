@@ -15,6 +15,18 @@ const StorageImpl* storageOf(const Tensor& t) {
   return impl->has_storage() ? impl->storage().get() : nullptr;
 }
 
+using Ints = InlineVector<int64_t, 4>;
+IntArrayRef refOf(const Ints& v) { return {v.data(), v.size()}; }
+
+// A few numbers: a loop is faster than a call of memcmp.
+bool isSame(IntArrayRef a, const Ints& b) {
+  if (a.size() != b.size()) return false;
+  const int64_t* p = b.data();
+  for (const int64_t n : a)
+    if (n != *p++) return false;
+  return true;
+}
+
 bool sharesStorage(const Tensor& a, const Tensor& b) {
   return a.defined() && b.defined() && storageOf(a) != nullptr && storageOf(a) == storageOf(b);
 }
@@ -32,8 +44,8 @@ TensorKind kindOf(const Tensor& t) {
   kind.keys = t.key_set();
   kind.dtype = t.dtype();
   kind.device = t.device();
-  kind.sizes = t.sizes().vec();
-  kind.strides = t.strides().vec();
+  for (const int64_t n : t.sizes()) kind.sizes.push_back(n);
+  for (const int64_t n : t.strides()) kind.strides.push_back(n);
   kind.offset = t.storage_offset();
   kind.requires_grad = t.requires_grad();
   kind.is_leaf = t.is_leaf();
@@ -83,11 +95,12 @@ const char* whyNotWith(const Tensor& t) {
 
 const char* TensorKind::difference(const Tensor& t) const {
   if (t.dtype() != dtype) return "dtype";
-  if (t.sizes() != IntArrayRef(sizes)) return "sizes";
-  if (t.strides() != IntArrayRef(strides)) return "strides";
+  if (!isSame(t.sizes(), sizes)) return "sizes";
+  if (!isSame(t.strides(), strides)) return "strides";
   if (t.key_set() != keys || t.device() != device) return "keys";
-  if (t.requires_grad() != requires_grad || t.is_leaf() != is_leaf) return "gradient";
   if (t.unsafeGetTensorImpl()->is_wrapped_number() != wrapped_number) return "number";
+  if (autograd::get_autograd_meta(t) == nullptr) return requires_grad || !is_leaf ? "gradient" : nullptr;
+  if (t.requires_grad() != requires_grad || t.is_leaf() != is_leaf) return "gradient";
   return requires_grad && whyNotWith(t) != nullptr ? "hooks" : nullptr;
 }
 
@@ -150,7 +163,7 @@ bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) co
     // Captured tensors are the same ones as ever, and while their storages are, they share what they shared.
     if (i >= arguments.tensors.size() && storageOf(t) != kind.storage) return found("storage", i), false;
     for (size_t j = 0; j < std::min(i, arguments.tensors.size()); ++j) {
-      const Tensor& other = arguments.tensors[j];
+      const Tensor& other = *arguments.tensors[j];
       if (!other.defined()) continue;
       const TensorKind& its = tensors_[j];
       if (other.is_same(t) != (its.same == kind.same)) return found("being another argument", i), false;
@@ -194,8 +207,8 @@ std::string Guard::difference(const detail::CompileArguments& arguments) const {
 }
 
 std::string TensorKind::key() const {
-  std::string text = detail::str(" t", defined, keys.raw(), dtype, device.str(), IntArrayRef(sizes),
-                                 IntArrayRef(strides), requires_grad, is_leaf, wrapped_number, ' ', same, ' ', home);
+  std::string text = detail::str(" t", defined, keys.raw(), dtype, device.str(), refOf(sizes), refOf(strides),
+                                 requires_grad, is_leaf, wrapped_number, ' ', same, ' ', home);
   return grad != nullptr ? text + " g" + grad->key() : text;
 }
 
@@ -215,7 +228,7 @@ std::string Guard::describe() const {
   const size_t arguments = tensors_.size() - captured_.size();
   for (size_t i = 0; i < arguments; ++i) {
     const TensorKind& kind = tensors_[i];
-    text += kind.defined ? detail::str(' ', kind.dtype, IntArrayRef(kind.sizes), kind.requires_grad ? ":grad" : "")
+    text += kind.defined ? detail::str(' ', kind.dtype, refOf(kind.sizes), kind.requires_grad ? ":grad" : "")
                          : " undefined";
   }
   if (!numbers_.empty()) text += detail::str(", ", numbers_.size(), " numbers");

@@ -21,7 +21,7 @@ struct TensorKind {
   DispatchKeySet keys = {};
   ScalarType dtype = ScalarType::Undefined;
   Device device = kCPU;
-  std::vector<int64_t> sizes, strides;
+  InlineVector<int64_t, 4> sizes, strides;  // beside each other: they are compared at each call
   int64_t offset = 0;
   bool requires_grad = false, is_leaf = true, wrapped_number = false;
   const StorageImpl* storage = nullptr;        // when the graph was recorded; to compare only
@@ -56,7 +56,7 @@ class Guard {
   bool mayShareMemory(const detail::CompileArguments& arguments, size_t i) const;
   void addKind(const detail::CompileArguments& arguments, size_t i);
   const Tensor& tensor(const detail::CompileArguments& arguments, size_t i) const {
-    return i < arguments.tensors.size() ? arguments.tensors[i] : captured_[i - arguments.tensors.size()];
+    return i < arguments.tensors.size() ? *arguments.tensors[i] : captured_[i - arguments.tensors.size()];
   }
 
   const CompileOptions& options_;

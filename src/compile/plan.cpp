@@ -233,13 +233,14 @@ void Plan::checkInputs(std::span<const Tensor> inputs) const {
   }
 }
 
-std::vector<Tensor> Plan::runProgram(const Program& program, std::span<const Tensor> inputs, bool fuse) const {
+detail::CompileOutputs Plan::runProgram(const Program& program, std::span<const Tensor* const> inputs,
+                                        bool fuse) const {
   Frame frame(program.slots, inputs, constants_);
   program.run(frame, fuse, kCall);
   return program.resultsOf(frame);
 }
 
-std::vector<Tensor> Plan::runAndRecord(std::span<const Tensor> inputs) const {
+detail::CompileOutputs Plan::runAndRecord(std::span<const Tensor* const> inputs) const {
   Frame frame(single_.slots, inputs, constants_);
   Recorder recorder(aliases_);
   single_.run(frame, false, recorder);
@@ -254,8 +255,23 @@ std::vector<Tensor> Plan::runAndRecord(std::span<const Tensor> inputs) const {
 
 std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) const {
   checkInputs(inputs);
+  std::vector<const Tensor*> given;
+  for (const Tensor& t : inputs) given.push_back(&t);
+  const detail::CompileOutputs outputs = runOn(given);
+  return {outputs.begin(), outputs.end()};
+}
+
+detail::CompileOutputs Plan::runGraph(std::span<const Tensor* const> inputs) const {
+  std::vector<Tensor> given;
+  for (const Tensor* t : inputs) given.push_back(*t);
+  detail::CompileOutputs out;
+  for (Tensor& t : graph_.run(given)) out.push_back(std::move(t));
+  return out;
+}
+
+detail::CompileOutputs Plan::runOn(std::span<const Tensor* const> inputs) const {
   if (!holds()) [[unlikely]]
-    return graph_.run({inputs.begin(), inputs.end()});
+    return runGraph(inputs);
   // Keys that the thread has on see every operator: dispatch modes, and what trace() or vmap are made of.
   const bool plain = (detail::tls_state.included & ~detail::kDefaultIncluded) == 0;
   if (const Program* fused = fused_.load(std::memory_order_acquire); fused != nullptr)

@@ -33,7 +33,9 @@ class SHUNT_API Plan : public Executor {
   explicit Plan(const Graph& graph, const PlanOptions& options = {});
   ~Plan() override;
 
-  std::vector<Tensor> run(std::span<const Tensor> inputs) const override;
+  detail::CompileOutputs runOn(std::span<const Tensor* const> inputs) const override;
+  /// The same for any inputs: throws Error where they aren't the graph's.
+  std::vector<Tensor> run(std::span<const Tensor> inputs) const;
   std::string describe() const override;
   /// Whether what it relies on still stands. Any thread.
   bool holds() const;
@@ -53,8 +55,9 @@ class SHUNT_API Plan : public Executor {
   bool tablesStand() const;
   void relyOn(const Operator& op, DispatchKeySet keys);
   void checkInputs(std::span<const Tensor> inputs) const;
-  std::vector<Tensor> runProgram(const Program& program, std::span<const Tensor> inputs, bool fuse) const;
-  std::vector<Tensor> runAndRecord(std::span<const Tensor> inputs) const;
+  detail::CompileOutputs runProgram(const Program& program, std::span<const Tensor* const> inputs, bool fuse) const;
+  detail::CompileOutputs runAndRecord(std::span<const Tensor* const> inputs) const;
+  detail::CompileOutputs runGraph(std::span<const Tensor* const> inputs) const;
   const Program& program() const;
 
   Graph graph_;

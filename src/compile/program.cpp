@@ -1,6 +1,7 @@
 #include "src/compile/program.h"
 
 #include "src/compile/aliases.h"
+#include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
 
 #include <algorithm>
@@ -106,7 +107,10 @@ class Builder {
     for (size_t i = 0; i < node.arguments.size(); ++i) step.operands.push_back(operandOf(node.arguments[i], wanted[i]));
     for (size_t i = 0; i < step.operands.size(); ++i)
       if (step.operands[i].kind == Operand::Kind::kLiteral) fitLiteral(node.op, i, step.operands[i].literal);
-    if (isOfDictionary(node)) step.direct = directCallOf(node.op);
+    if (isOfDictionary(node))
+      step.direct = directCallOf(node.op);
+    else
+      callDirectly(step);
     markLast(node, position, step);
     for (const Graph::Output& o : node.outputs) {
       Step::Result r{o.is_list, {}};
@@ -245,8 +249,8 @@ Program makeProgram(const Graph& graph, const Aliases& aliases, const History& h
   return Builder(graph, aliases, history, groups, options).build();
 }
 
-std::vector<Tensor> Program::resultsOf(Frame& frame) const {
-  std::vector<Tensor> out;
+detail::CompileOutputs Program::resultsOf(Frame& frame) const {
+  detail::CompileOutputs out;
   out.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (moved[i])
@@ -257,11 +261,18 @@ std::vector<Tensor> Program::resultsOf(Frame& frame) const {
   return out;
 }
 
+namespace {
+const char* howCalled(const Step& step) {
+  if (step.kernel.slot >= 0) return ", without dispatch";
+  return step.passed_by.slot >= 0 ? "" : ", with autograd";
+}
+}  // namespace
+
 std::string Program::describe() const {
   std::ostringstream out;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (region_at[i] < 0) {
-      out << "call " << steps[i].node->name() << (steps[i].passed_by.slot >= 0 ? "" : ", with autograd") << "\n";
+      out << "call " << steps[i].node->name() << howCalled(steps[i]) << "\n";
       continue;
     }
     const Region& r = regions[static_cast<size_t>(region_at[i])];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "src/compile/block_loop.h"
+#include "src/compile/executor.h"
 #include "src/compile/history.h"
 #include "src/compile/native_loop.h"
 #include "src/compile/regions.h"
@@ -86,7 +87,7 @@ struct Program {
       on_step(step, frame, *modes);
     }
   }
-  std::vector<Tensor> resultsOf(Frame& frame) const;
+  detail::CompileOutputs resultsOf(Frame& frame) const;
   std::string describe() const;
 };
 

@@ -23,15 +23,15 @@ bool detail::CompiledFunction::Variant::isCurrent() const {
   return true;
 }
 
-std::vector<Tensor> detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
-  std::vector<Tensor> outputs;
+detail::CompileOutputs detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
+  CompileOutputs outputs;
   if (takes_all) {
-    outputs = executor->run({arguments.tensors.data(), arguments.tensors.size()});
+    outputs = executor->runOn({arguments.tensors.data(), arguments.tensors.size()});
   } else {
-    std::vector<Tensor> defined;
-    for (const Tensor& t : arguments.tensors)
-      if (t.defined()) defined.push_back(t);
-    outputs = executor->run(defined);
+    std::vector<const Tensor*> defined;
+    for (const Tensor* t : arguments.tensors)
+      if (t->defined()) defined.push_back(t);
+    outputs = executor->runOn(defined);
   }
   for (size_t i = 0; i < ended.size(); ++i)
     if (!ended[i].empty() && !outputs[i].requires_grad()) compiled::endHistory(outputs[i], ended[i]);
@@ -102,9 +102,9 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   detail::TraceCall trace({.fake = true});
   trace_detail::RecordedForFakes recorded;  // outlives `trace`, whose end asks for grads
   std::vector<Tensor> wrappers;
-  for (const Tensor& t : arguments.tensors) {
-    wrappers.push_back(t.defined() ? trace.input(t) : Tensor());
-    variant->takes_all &= t.defined();
+  for (const Tensor* t : arguments.tensors) {
+    wrappers.push_back(t->defined() ? trace.input(*t) : Tensor());
+    variant->takes_all &= t->defined();
   }
   {
     const detail::TraceCall::Scope on(trace);
@@ -118,7 +118,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     variant->captured.push_back(real);
   }
   for (size_t i = 0; i < wrappers.size(); ++i)
-    if (wrappers[i].defined()) given.emplace_back(arguments.tensors[i], autograd::graph_tensor(wrappers[i]));
+    if (wrappers[i].defined()) given.emplace_back(*arguments.tensors[i], autograd::graph_tensor(wrappers[i]));
   wrappers.clear();
   checkGivenTensors(given);
   std::vector<const Operator*> seen;

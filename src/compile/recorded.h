@@ -16,7 +16,7 @@ namespace shunt {
 class detail::CompiledFunction::Variant {
  public:
   /// The outputs, with the history that they have left.
-  std::vector<Tensor> run(const CompileArguments& arguments) const;
+  CompileOutputs run(const CompileArguments& arguments) const;
   /// Whether every operator that was called when it was recorded is registered as it was then. Cheap while nothing
   /// was registered at all.
   bool isCurrent() const;

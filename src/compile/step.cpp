@@ -68,13 +68,6 @@ void keepResults(const Step& step, Frame& frame) {
   stack.clear();
 }
 
-/// Whether the code lies in the library itself.
-bool isOfThisLibrary(const void* code) {
-  Dl_info self, other;
-  return code != nullptr && dladdr(reinterpret_cast<const void*>(&isOfThisLibrary), &self) != 0 &&
-         dladdr(code, &other) != 0 && self.dli_fbase == other.dli_fbase;
-}
-
 /// A kernel of the Autograd keys that only records; none, so that the operator's is called with these keys; or another.
 enum class AutogradKernel : uint8_t { kRecords, kNone, kOther };
 
@@ -89,10 +82,8 @@ AutogradKernel autogradKernel(const TableEntry& entry, const TableEntry& below) 
       const bool same = entry.boxed == below.boxed && entry.unboxed == below.unboxed && entry.functor == below.functor;
       return same ? AutogradKernel::kNone : AutogradKernel::kOther;
     }
-    default: {
-      const void* code = entry.unboxed != nullptr ? entry.unboxed : reinterpret_cast<const void*>(entry.boxed);
-      return entry.functor == nullptr && isOfThisLibrary(code) ? AutogradKernel::kRecords : AutogradKernel::kOther;
-    }
+    default:
+      return isOfThisLibrary(entry) ? AutogradKernel::kRecords : AutogradKernel::kOther;
   }
 }
 
@@ -105,7 +96,15 @@ const Graph::Value* anyTensor(const Graph::Node& node) {
 
 }  // namespace
 
-PassedBy autogradOf(const Graph::Node& node, bool inner_too) {
+bool isOfThisLibrary(const TableEntry& entry) {
+  const void* code = entry.unboxed != nullptr ? entry.unboxed : reinterpret_cast<const void*>(entry.boxed);
+  Dl_info self, other;
+  return entry.functor == nullptr && code != nullptr &&
+         dladdr(reinterpret_cast<const void*>(&isOfThisLibrary), &self) != 0 && dladdr(code, &other) != 0 &&
+         self.dli_fbase == other.dli_fbase;
+}
+
+SeenEntry autogradOf(const Graph::Node& node, bool inner_too) {
   const Graph::Value* like = anyTensor(node);
   if (like == nullptr || !isOfDictionary(node)) return {};
   const BackendComponent backend = backendOf(like->spec.device.type());
@@ -144,8 +143,8 @@ void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes, e
   if (recorded == nullptr && step.direct != nullptr && detail::awaited_call == nullptr) [[likely]] {
     const detail::CallFrame call(step.op.op());
     const OpState& state = call.state(step.op.op());
-    if (step.passed_by.stands(state)) [[likely]]
-      return step.direct(step, frame, state);
+    if (step.passed_by.stands(state) && step.direct(step, frame, state)) [[likely]]
+      return;
   }
   pushArguments(step, frame);
   Stack* stack = &frame.stack();

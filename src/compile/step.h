@@ -21,10 +21,9 @@ struct Operand {
   std::vector<Operand> list;
 };
 
-/// A kernel above the backend's that is passed by: what stood in the operator's table when the plan was made. As long
-/// as it stands there, leaving it out changes nothing that anyone sees.
-struct PassedBy {
-  int slot = -1;  // of the table; -1: nothing is passed by
+/// What stood in a slot of the operator's table when the plan was made.
+struct SeenEntry {
+  int slot = -1;  // -1: none
   uint64_t version = 0;
   bool stands(const OpState& state) const { return slot < 0 || state.entry(slot).version == version; }
 };
@@ -41,14 +40,20 @@ struct Step {
   std::vector<Operand> operands;
   std::vector<Result> results;
   const Graph::Modes* modes = nullptr;  // the program's; with Autograd off where it is passed by
-  PassedBy passed_by;
+  /// A kernel above the backend's that is passed by. As long as it stands there, leaving it out changes nothing that
+  /// anyone sees.
+  SeenEntry passed_by;
+  SeenEntry kernel;  // that `direct` calls without asking the table; none where it does
   DirectCall direct = nullptr;
 };
+
+/// Whether the kernel's code lies in the library itself.
+bool isOfThisLibrary(const TableEntry& entry);
 
 /// What the operator's table has for Autograd, where a kernel of the library's own may be left out for tensors like the
 /// node's: a generated wrapper, or what only says that there is no formula. `inner_too`: so may the kernels of whatever
 /// operators it calls.
-PassedBy autogradOf(const Graph::Node& node, bool inner_too);
+SeenEntry autogradOf(const Graph::Node& node, bool inner_too);
 
 /// Whether all kernels that these operators have for Autograd may be left out.
 bool onlyRecord(const std::vector<const Operator*>& operators);

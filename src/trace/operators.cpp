@@ -1,5 +1,7 @@
 // The library "trace": what eager code does to a tensor's grad, as operators that stand in graphs (Note [Graphs],
 // include/shunt/trace/graph.h). On ordinary and fake tensors they do it.
+#include "src/trace/operators.h"
+
 #include <shunt/autograd/autograd_meta.h>
 #include <shunt/core/library.h>
 #include <shunt/transforms/functionalize.h>
@@ -8,11 +10,23 @@
 #include "src/trace/recording.h"
 
 namespace shunt::trace_detail {
+
+void setGrad(const Tensor& self, Tensor grad) { self.mutable_grad() = std::move(grad); }
+
+void accumulateGrad(const Tensor& self, Tensor grad) {
+  SHUNT_CHECK(self.defined() && grad.defined(), "trace::accumulate_grad_: argument '", self.defined() ? "grad" : "self",
+              "' is undefined");
+  SHUNT_CHECK(grad.sizes().equals(self.sizes()) && grad.dtype() == self.dtype(),
+              "trace::accumulate_grad_: argument 'grad' is ", grad.dtype(), grad.sizes(), ", but 'self' is ",
+              self.dtype(), self.sizes());
+  autograd::accumulate(self, std::move(grad));
+}
+
 namespace {
 
 Tensor grad(const Tensor& self) { return self.grad(); }
 
-void setGrad(Tensor& self, const std::optional<Tensor>& grad) { self.mutable_grad() = grad.value_or(Tensor()); }
+void setGradOrNone(Tensor& self, const std::optional<Tensor>& grad) { setGrad(self, grad.value_or(Tensor())); }
 
 Tensor& setRequiresGrad(Tensor& self, bool requires_grad) {
   self.set_requires_grad(requires_grad);
@@ -23,12 +37,7 @@ Tensor& setRequiresGrad(Tensor& self, bool requires_grad) {
 void accumulate(const OperatorHandle&, Stack* stack) {
   Tensor grad = std::move(pop(*stack).toTensor());
   const Tensor self = std::move(pop(*stack).toTensor());
-  SHUNT_CHECK(self.defined() && grad.defined(), "trace::accumulate_grad_: argument '", self.defined() ? "grad" : "self",
-              "' is undefined");
-  SHUNT_CHECK(grad.sizes().equals(self.sizes()) && grad.dtype() == self.dtype(),
-              "trace::accumulate_grad_: argument 'grad' is ", grad.dtype(), grad.sizes(), ", but 'self' is ",
-              self.dtype(), self.sizes());
-  autograd::accumulate(self, std::move(grad));
+  accumulateGrad(self, std::move(grad));
 }
 
 // Functional tensors are not in these: a grad lives on the leaf behind one, and may be written, so what is read of it
@@ -65,10 +74,10 @@ constexpr const char* kSchemas[] = {
 };
 
 void implement(Library& m, DispatchKey key) {
-  m.impl("grad", key, &grad);
-  m.impl("set_grad_", key, &setGrad);
+  m.impl("grad", key, CppFunction::makeUnboxed<&grad>());
+  m.impl("set_grad_", key, CppFunction::makeUnboxed<&setGradOrNone>());
   m.impl("accumulate_grad_", key, CppFunction::makeFromBoxedFunction<&accumulate>());
-  m.impl("requires_grad_", key, &setRequiresGrad);
+  m.impl("requires_grad_", key, CppFunction::makeUnboxed<&setRequiresGrad>());
 }
 
 SHUNT_LIBRARY(trace, m) {

@@ -178,6 +178,31 @@ TEST(Compile, GradsThatAreAccumulated) {
     for (size_t k = 0; k < 3; ++k) ASSERT_TRUE(same(plain.parameters()[k].grad(), other.parameters()[k].grad())) << i;
   }
   EXPECT_GE(fast.counts().hits, 3u) << fast.explain();
+  EXPECT_EQ(count(fast.plan(), "trace::accumulate_grad_, without dispatch"), 3) << fast.plan();
+}
+
+TEST(Compile, GradsOfOtherKernelsOfTheLibraryTrace) {
+  const Tensor w = numbers({3}).requires_grad_();
+  auto fast = compile([&](const Tensor& x) {
+    w.mutable_grad() = Tensor();
+    (w * x).backward(x);
+  });
+  for (int i = 0; i < 3; ++i) fast(ones({3}));
+  const uint64_t hits = fast.counts().hits;
+  EXPECT_EQ(hits, 2u);
+  {
+    int calls = 0;
+    Library m(Library::Kind::kImpl, "trace", DispatchKey::CPU);
+    m.impl("accumulate_grad_", [&](Tensor& self, const Tensor& grad) {
+      ++calls;
+      self.mutable_grad() = grad * 2;
+    });
+    for (int i = 0; i < 3; ++i) fast(ones({3}));
+    EXPECT_GE(calls, 1) << "a graph that was recorded with it calls it";
+    EXPECT_TRUE(same(w.grad(), ones({3}) * 2));
+  }
+  for (int i = 0; i < 3; ++i) fast(ones({3}));
+  EXPECT_TRUE(same(w.grad(), ones({3})));
 }
 
 TEST(Compile, ResultsAreDifferentiatedOutside) {

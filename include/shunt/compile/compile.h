@@ -73,10 +73,12 @@ namespace detail {
 
 /// What a call can be told by.
 struct CompileArguments {
-  InlineVector<Tensor, 8> tensors;
-  InlineVector<uint64_t, 8> numbers;  // in the arguments' order, with the lengths and gaps of containers
+  InlineVector<const Tensor*, 8> tensors;  // the caller's
+  InlineVector<uint64_t, 8> numbers;       // in the arguments' order, with the lengths and gaps of containers
   const std::type_info* types;
 };
+
+using CompileOutputs = InlineVector<Tensor, 4>;
 
 /// The part of a compiled function that knows no types. Any thread; Note [Variants] (src/compile/function.cpp).
 class SHUNT_API CompiledFunction {
@@ -114,8 +116,7 @@ class SHUNT_API CompiledFunction {
     int exceptions_;
   };
   /// The outputs. `function` calls the function itself and returns its tensors: for SHUNT_COMPILE_CHECK.
-  std::vector<Tensor> run(const Variant& variant, const CompileArguments& arguments,
-                          FunctionRef<std::vector<Tensor>()> function);
+  CompileOutputs run(const Variant& variant, const CompileArguments& arguments, FunctionRef<CompileOutputs()> function);
   /// What record() had returned.
   static const void* result(const Variant& variant);
 
@@ -189,11 +190,11 @@ class Compiled {
       }
     }
     if (decision.variant == nullptr) return f_(args...);
-    const std::vector<Tensor> outputs =
+    detail::CompileOutputs outputs =
         state_->run(*decision.variant, call, [&] { return tensorsOfResult<Result>(args...); });
     if constexpr (!std::is_void_v<Result>) {
       size_t next = 0;
-      auto put = [&](const Tensor&) { return outputs[next++]; };
+      auto put = [&](const Tensor&) { return std::move(outputs[next++]); };
       return detail::mapTensorsIn(*static_cast<const Result*>(detail::CompiledFunction::result(*decision.variant)),
                                   put);
     }
@@ -219,7 +220,7 @@ class Compiled {
   template <class T>
   static void collect(const T& value, detail::CompileArguments& out) {
     if constexpr (std::is_same_v<T, Tensor>)
-      out.tensors.push_back(value);  // undefined ones, too
+      out.tensors.push_back(&value);  // undefined ones, too
     else if constexpr (detail::TensorsIn<T>::kAny)
       collectInside(value, out);
     else
@@ -230,7 +231,7 @@ class Compiled {
   static void collectInside(const T& value, detail::CompileArguments& out) {
     if constexpr (std::is_same_v<T, Tensor>) {
       out.numbers.push_back(value.defined());
-      if (value.defined()) out.tensors.push_back(value);
+      if (value.defined()) out.tensors.push_back(&value);
     } else if constexpr (requires { value.has_value(); }) {
       out.numbers.push_back(value.has_value());
       if (value) collectInside(*value, out);
@@ -268,8 +269,8 @@ class Compiled {
     }
   }
   template <class Result, class... Args>
-  std::vector<Tensor> tensorsOfResult(const Args&... args) const {
-    std::vector<Tensor> out;
+  detail::CompileOutputs tensorsOfResult(const Args&... args) const {
+    detail::CompileOutputs out;
     if constexpr (std::is_void_v<Result>)
       f_(args...);
     else {

@@ -388,18 +388,29 @@ struct UserFunctor<F, R, Types<A...>> {
   }
 };
 
+/// `f(op, ks, stack)`, or `f(op, stack)`.
+template <class F>
+void callBoxedFunction(F& f, const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
+  if constexpr (std::is_invocable_v<F&, const OperatorHandle&, DispatchKeySet, Stack*>)
+    f(op, ks, stack);
+  else
+    f(op, stack);
+}
+
 template <class F>
 struct BoxedFunctor : OperatorKernel {
   explicit BoxedFunctor(F f) : f_(std::move(f)) {}
   static void call(OperatorKernel* self, const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
-    F& f = static_cast<BoxedFunctor*>(self)->f_;
-    if constexpr (std::is_invocable_v<F&, const OperatorHandle&, DispatchKeySet, Stack*>)
-      f(op, ks, stack);
-    else
-      f(op, stack);
+    callBoxedFunction(static_cast<BoxedFunctor*>(self)->f_, op, ks, stack);
   }
   F f_;
 };
+
+/// Of a function known at compile time.
+template <auto Fn>
+void callStaticBoxed(OperatorKernel*, const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
+  callBoxedFunction(*Fn, op, ks, stack);
+}
 
 // ---- unboxed call of a boxed kernel -----------------------------------------------------------------------------
 [[noreturn]] SHUNT_API void throwForeignReference(const OperatorHandle& op);

@@ -90,7 +90,9 @@ struct KernelFunction {
   // PyTorch's names of the factories. kAllowLegacyTypes is accepted and means nothing: one list of types serves all.
   template <auto Fn>
   static KernelFunction makeFromBoxedFunction() {
-    return fromBoxed(Fn);
+    KernelFunction k;
+    k.boxed = &boxing::callStaticBoxed<Fn>;
+    return k;
   }
   template <bool kAllowLegacyTypes = false, class F>
   static KernelFunction makeFromUnboxedFunctor(std::unique_ptr<OperatorKernel> functor) {

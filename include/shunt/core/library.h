@@ -34,7 +34,7 @@ class SHUNT_API CppFunction {
   }
   template <auto Fn>
   static CppFunction makeFromBoxedFunction() {
-    return makeFromBoxed(Fn);
+    return CppFunction(KernelFunction::makeFromBoxedFunction<Fn>(), 0);
   }
   /// A function known at compile time: no indirection at run time.
   template <auto Fn>

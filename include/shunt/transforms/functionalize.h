@@ -145,6 +145,7 @@ struct TensorsIn<std::vector<T>> {
   template <class F>
   static std::vector<T> map(const std::vector<T>& list, F& f) {
     std::vector<T> out;
+    out.reserve(list.size());
     for (const T& value : list) out.push_back(mapTensorsIn(value, f));
     return out;
   }

@@ -1,0 +1,67 @@
+#include "src/compile/grad_step.h"
+
+#include "src/trace/operators.h"
+
+namespace shunt::compiled {
+namespace {
+
+constexpr DispatchKeySet kPlainCpu =
+    DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::CPU);
+
+uint64_t keysOf(const Operand& o, const Frame& frame) {
+  return o.kind == Operand::Kind::kTensor ? detail::keysOf(frame.at(o.source)) : 0;
+}
+
+/// Whether the kernel that the plan has seen is the one that a call would run now.
+bool isCalled(const Step& step, const Frame& frame, const OpState& state) {
+  uint64_t keys = 0;
+  for (const Operand& o : step.operands) keys |= keysOf(o, frame);
+  return detail::effectiveKeys(state, keys).highestSlot() == step.kernel.slot && step.kernel.stands(state) &&
+         !detail::trace_enabled.load(std::memory_order_relaxed);
+}
+
+Tensor take(const Operand& o, Frame& frame) {
+  if (o.kind != Operand::Kind::kTensor) return Tensor();
+  if (o.last) return std::move(frame.slot(o.source.index));
+  return frame.at(o.source);
+}
+
+template <auto Kernel>
+bool give(const Step& step, Frame& frame, const OpState& state) {
+  if (!isCalled(step, frame, state)) return false;
+  const Operand& self = step.operands[0];
+  Kernel(frame.at(self.source), take(step.operands[1], frame));
+  if (self.last) frame.slot(self.source.index).reset();
+  return true;
+}
+
+bool read(const Step& step, Frame& frame, const OpState& state) {
+  if (!isCalled(step, frame, state)) return false;
+  const Operand& self = step.operands[0];
+  Tensor grad = frame.at(self.source).grad();
+  if (self.last) frame.slot(self.source.index).reset();
+  if (const int slot = step.results[0].slots[0]; slot >= 0) frame.slot(static_cast<size_t>(slot)) = std::move(grad);
+  return true;
+}
+
+DirectCall callOf(const Graph::Node& node) {
+  if (node.is("trace::set_grad_")) return &give<&trace_detail::setGrad>;
+  if (node.is("trace::accumulate_grad_")) return &give<&trace_detail::accumulateGrad>;
+  return node.is("trace::grad") ? &read : nullptr;
+}
+
+}  // namespace
+
+void callDirectly(Step& step) {
+  if (step.operands.empty() || step.operands[0].kind != Operand::Kind::kTensor) return;
+  const DirectCall call = callOf(*step.node);
+  if (call == nullptr) return;
+  const detail::CallFrame frame(step.op.op());
+  const OpState& state = frame.state(step.op.op());
+  const TableEntry& entry = state.lookup(kPlainCpu);
+  if (entry.reason != EntryReason::kCompositeExplicit || !isOfThisLibrary(entry)) return;
+  step.kernel = {kPlainCpu.highestSlot(), entry.version};
+  step.direct = call;
+}
+
+}  // namespace shunt::compiled
