@@ -53,11 +53,11 @@ Tensor masked_select(const Tensor& self, const Tensor& mask) {
   const ScalarType type = implOf(mask, "masked_select", "mask").dtype();
   SHUNT_CHECK(type == kBool || type == kByte, "masked_select: expected BoolTensor or ByteTensor for mask, but got ",
               type);
-  SHUNT_CHECK(type == kBool || mask.le(1).all().item<bool>(),
+  const Tensor wide = mask.expand(infer_size(self.sizes(), mask.sizes()));
+  SHUNT_CHECK(type == kBool || wide.le(1).all().item<bool>(),
               "masked_select: Mask tensor can take 0 and 1 values only");
-  const std::vector<int64_t> sizes = infer_size(self.sizes(), mask.sizes());
-  const Tensor places = shunt::nonzero(mask.expand(sizes).reshape({-1})).select(1, 0);
-  return shunt::index_select(self.expand(sizes).reshape({-1}), 0, places);
+  const Tensor places = shunt::nonzero(wide.reshape({-1})).select(1, 0);
+  return shunt::index_select(self.expand(wide.sizes()).reshape({-1}), 0, places);
 }
 
 }  // namespace shunt::native
