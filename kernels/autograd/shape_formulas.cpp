@@ -92,6 +92,11 @@ Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
   return zeros(sizes, grad.options()).index_add(dim, index, grad);
 }
 
+Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index, bool sparse_grad) {
+  SHUNT_CHECK(!sparse_grad, "gather(): sparse_grad=True asks for a sparse gradient, which is not implemented");
+  return zeros(sizes, grad.options()).scatter_add(dim, index, grad);
+}
+
 Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes,
                                  const Scalar& alpha) {
   return maybe_multiply(grad.index_select(dim, index).reshape(source_sizes), alpha);

@@ -17,6 +17,21 @@ bool overlapsPartially(const TensorImpl& a, const TensorImpl& b) {
   return a_begin < b_end && b_begin < a_end;
 }
 
+/// One tensor, or dense tensors with the same elements in the same order.
+bool isSameMemory(const TensorImpl& a, const TensorImpl& b) {
+  if (&a == &b) return true;
+  if (a.numel() == 0 || b.numel() == 0 || a.storage() != b.storage() || a.data() != b.data()) return false;
+  return a.numel() * a.itemsize() == b.numel() * b.itemsize() && a.is_non_overlapping_and_dense() &&
+         b.is_non_overlapping_and_dense();
+}
+
+[[noreturn]] void throwOverlap(const char* op) {
+  throw Error(::shunt::detail::str(
+      op,
+      "(): unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+      "memory location. Please clone() the tensor before performing the operation."));
+}
+
 bool overlapsItself(const TensorImpl& t) {
   return !t.is_non_overlapping_and_dense() && repeatsElements(t.sizes(), t.strides());
 }
@@ -51,10 +66,11 @@ void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap 
 }
 
 void assertNoPartialOverlap(const char* op, const TensorImpl& written, const TensorImpl& read) {
-  SHUNT_CHECK(
-      !overlapsPartially(written, read), op,
-      "(): unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-      "memory location. Please clone() the tensor before performing the operation.");
+  if (overlapsPartially(written, read)) throwOverlap(op);
+}
+
+void assertNoOverlap(const char* op, const TensorImpl& written, const TensorImpl& read) {
+  if (overlapsPartially(written, read) || isSameMemory(written, read)) throwOverlap(op);
 }
 
 }  // namespace shunt::elementwise

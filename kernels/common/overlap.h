@@ -23,4 +23,7 @@ void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap 
 /// Throws when a read tensor shares some memory with the written one without being the same elements in the same order.
 void assertNoPartialOverlap(const char* op, const TensorImpl& written, const TensorImpl& read);
 
+/// The same, where also tensors of the same elements in the same order share memory.
+void assertNoOverlap(const char* op, const TensorImpl& written, const TensorImpl& read);
+
 }  // namespace shunt::elementwise

@@ -1,4 +1,4 @@
-// repeat, roll, tril, triu: elements in other places, made of views, copies and masks.
+// repeat, roll, diag, tril, triu: elements in other places, made of views, copies and masks.
 #include "generated/native_functions.h"
 #include "kernels/common/overlap.h"
 #include "kernels/common/view_util.h"
@@ -47,6 +47,16 @@ Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
   Tensor rolled = self;
   for (size_t i = 0; i < dims.size(); ++i) rolled = rollOne(rolled, shifts[i], dims[i]);
   return rolled;
+}
+
+/// The diagonal of a matrix, or a matrix with this diagonal.
+Tensor diag(const Tensor& self, int64_t diagonal) {
+  const TensorImpl& base = implOf(self, "diag");
+  SHUNT_CHECK(base.dim() == 1 || base.dim() == 2, "diag(): matrix or a vector expected, but got a tensor of sizes ",
+              base.sizes());
+  if (base.dim() == 2) return self.diagonal(diagonal).clone(MemoryFormat::Contiguous);
+  const int64_t n = base.numel() + (diagonal < 0 ? -diagonal : diagonal);
+  return shunt::zeros({n, n}, self.options()).diagonal_scatter(self, diagonal);
 }
 
 namespace {

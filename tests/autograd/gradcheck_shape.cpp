@@ -87,6 +87,23 @@ void addIndexing(Cases& c) {
                }});
 }
 
+/// Positions along dimension 1 of a (2, 3) tensor, one of them twice.
+Tensor positions() { return tensorOf({2, 0, 2, 1}).to(kLong).reshape({2, 2}); }
+
+void addGather(Cases& c) {
+  c.push_back(of("sort", {2, 3}, [](const Tensor& x) { return std::get<0>(x.sort(1, true)); }));
+  c.push_back(
+      of("sort.stable", {3, 2}, [](const Tensor& x) { return std::get<0>(x.sort(std::optional<bool>(true), 0)); }));
+  c.push_back(of("gather", {2, 3}, [](const Tensor& x) { return x.gather(1, positions()); }));
+  c.push_back(of("gather", {}, [](const Tensor& x) { return x.gather(0, tensorOf({0, 0}).to(kLong)); }));
+  c.push_back(of("gather", {2, 3}, [](const Tensor& x) { return take_along_dim(x, positions(), 1); }));
+  c.push_back(of("index_select", {2, 3}, [](const Tensor& x) {  // a mask that is broadcast, and a layout of its own
+    return x.t().masked_select(tensorOf({1, 0, 1}).to(kBool).unsqueeze(1));
+  }));
+  c.push_back(of("flip", {2, 3}, [](const Tensor& x) { return x.flip({0, -1}); }));
+  c.push_back(of("scatter.value", {2, 3}, [](const Tensor& x) { return x.scatter(1, positions(), 2.5); }));
+}
+
 /// A gradient for `self` around the part, and one for the part.
 template <class F>
 GradcheckCase scatterOf(const char* op, std::vector<int64_t> sizes, std::vector<int64_t> part, F f) {
@@ -98,6 +115,11 @@ GradcheckCase scatterOf(const char* op, std::vector<int64_t> sizes, std::vector<
 }
 
 void addScatters(Cases& c) {
+  const auto once = [] { return tensorOf({2, 0, 0, 1}).to(kLong).reshape({2, 2}); };
+  c.push_back(scatterOf("scatter.src", {2, 3}, {2, 2},
+                        [=](const Tensor& x, const Tensor& p) { return x.scatter(1, once(), p); }));
+  c.push_back(scatterOf("scatter_add", {2, 3}, {2, 2},
+                        [](const Tensor& x, const Tensor& p) { return x.scatter_add(1, positions().fill_(1), p); }));
   c.push_back(scatterOf("slice_scatter", {2, 5}, {2, 2},
                         [](const Tensor& x, const Tensor& p) { return slice_scatter(x, p, 1, 0, -1, 2); }));
   c.push_back(scatterOf("select_scatter", {2, 3}, {2},
@@ -154,6 +176,7 @@ Cases shapeCases() {
   addCopies(c);
   addScatters(c);
   addIndexing(c);
+  addGather(c);
   addInplace(c);
   return c;
 }

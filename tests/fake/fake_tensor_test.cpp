@@ -363,6 +363,8 @@ TEST(FakeTensor, HasNoElements) {
             "they don't have; run it on real tensors");
   EXPECT_THAT(errorOf([&] { narrow(to_fake(ones({4})), 0, to_fake(ones({}, kLong)), 1); }),
               HasSubstr("data-dependent operator on fake tensors"));
+  EXPECT_THAT(errorOf([&] { x.nonzero(); }), HasSubstr("data-dependent operator on fake tensors"));
+  EXPECT_THAT(errorOf([&] { x.masked_select(x.gt(0)); }), HasSubstr("data-dependent operator on fake tensors"));
   EXPECT_EQ(errorOf([&] { x.data_ptr(); }), "cannot access data pointer of a fake tensor: it has a shape but no data");
   EXPECT_EQ(errorOf([&] { x.data_ptr<float>(); }),
             "cannot access data pointer of a fake tensor: it has a shape but no data");

@@ -64,9 +64,10 @@ std::vector<Tensor> tensorsOf(const Stack& stack) {
 
 bool isAboutElements(const std::string& message) {
   constexpr const char* kAboutElements[] = {
-      "is out of bounds.",           // a class of nll_loss
-      "index out of range in self",  // index_select, index_add
-      "ZeroDivisionError",           // integers
+      "is out of bounds.",               // a class of nll_loss
+      "is out of bounds for dimension",  // gather, scatter
+      "index out of range in self",      // index_select, index_add
+      "ZeroDivisionError",               // integers
       "Mask tensor can take 0 and 1 values only",
       "bernoulli_ expects p to be in [0, 1]",
   };

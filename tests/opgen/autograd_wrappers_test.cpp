@@ -65,6 +65,13 @@ const Named kNodes[] = {
     {"SoftmaxBackward0", [](const Tensor& x) { return softmax(x, 0); }},
     {"LogSoftmaxBackward0", [](const Tensor& x) { return log_softmax(x, 0); }},
     {"CatBackward0", [](const Tensor& x) { return cat({x, x}); }},
+    {"GatherBackward0", [](const Tensor& x) { return x.gather(0, zeros({1, 2}, kLong)); }},
+    {"ScatterBackward0", [](const Tensor& x) { return x.scatter(0, zeros({1, 2}, kLong), x); }},
+    {"ScatterBackward1", [](const Tensor& x) { return x.scatter(0, zeros({1, 2}, kLong), 1); }},
+    {"ScatterAddBackward0", [](const Tensor& x) { return x.clone().scatter_add_(0, zeros({1, 2}, kLong), x); }},
+    {"FlipBackward0", [](const Tensor& x) { return x.flip({0}); }},
+    {"SortBackward0", [](const Tensor& x) { return std::get<0>(x.sort()); }},
+    {"SortBackward1", [](const Tensor& x) { return std::get<0>(x.sort(std::optional<bool>(true), 0)); }},
     {"IndexSelectBackward0", [](const Tensor& x) { return x.index_select(0, zeros({1}, kLong)); }},
 };
 

@@ -122,6 +122,15 @@ Value drawShifts(Draft& d) {
   return Value::ofInts(shifts);
 }
 
+// Some dimensions, from either end.
+Value drawFlipped(Draft& d) {
+  drawShifts(d);
+  return d.arg("dims");
+}
+
+// A row without gradient, or none.
+Value drawPadding(Draft& d) { return Value::ofInt(d.rng.range(-1, 2)); }
+
 Value drawDiagonal(Draft& d) { return Value::ofInt(d.rng.range(-3, 3)); }
 
 Value drawSumToSize(Draft& d) { return Value::ofInts(drawBroadcastable(d.rng, d.subject())); }
@@ -187,6 +196,7 @@ Value drawIgnoreIndex(Draft& d) { return Value::ofInt(d.plain || d.rng.chance(0.
 Value drawReduction(Draft& d) { return Value::ofInt(d.rng.range(0, 2)); }
 Value drawCellDtype(Draft& d) { return Value::ofInt(d.dtype); }
 Value drawFalse(Draft&) { return Value::ofBool(false); }
+Value drawTrue(Draft&) { return Value::ofBool(true); }
 Value drawProbability(Draft& d) {
   return Value::ofDouble(d.rng.chance(0.2) ? static_cast<double>(d.rng.range(0, 1)) : d.rng.uniform());
 }
@@ -279,6 +289,13 @@ constexpr Domain kDomains[] = {
     {"repeat", "repeats", drawRepeats},
     {"roll", "shifts", drawShifts},
     {"tri*", "diagonal", drawDiagonal},
+    {"diag", "diagonal", drawDiagonal},
+    {"flip", "dims", drawFlipped},
+    {"embedding", "padding_idx", drawPadding},
+    {"embedding", "scale_grad_by_freq", drawFalse},
+    {"embedding", "sparse", drawFalse},
+    {"gather", "sparse_grad", drawFalse},
+    {"*sort", "stable", drawTrue},
     {"*close", "rtol", drawPositive},
     {"*close", "atol", drawPositive},
     {"as_strided*", "size", drawStridedSizes},

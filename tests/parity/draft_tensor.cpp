@@ -67,6 +67,12 @@ struct ShapeGrammar {
         return d.subject().empty() ? std::vector<int64_t>(static_cast<size_t>(d.rng.range(0, 1)), 1)
                : d.rng.chance(0.1) ? std::vector<int64_t>()
                                    : std::vector<int64_t>{d.rng.chance(0.05) ? 0 : d.rng.range(1, 7)};
+      case 'X':
+        return positions();
+      case 'Y':
+        return positionSource();
+      case 'B':
+        return drawShape(d.rng, 3);
       case 'M':
         return drawBroadcastable(d.rng, full());
       default:
@@ -130,6 +136,22 @@ struct ShapeGrammar {
   std::vector<int64_t> statistics() {
     std::vector<int64_t> sizes = d.subject();
     for (size_t i = 0; i < d.arg("normalized_shape").ints.size(); ++i) sizes[sizes.size() - 1 - i] = 1;
+    return sizes;
+  }
+  /// Of an index for gather: the subject's dimensions, none larger but `dim`.
+  std::vector<int64_t> positions() {
+    std::vector<int64_t> sizes = d.subject();
+    if (sizes.empty()) return std::vector<int64_t>(static_cast<size_t>(d.rng.range(0, 1)), 1);
+    const auto dim = static_cast<size_t>(d.wrappedDim());
+    for (size_t k = 0; k < sizes.size(); ++k) sizes[k] = d.rng.range(std::min<int64_t>(sizes[k], 1), sizes[k]);
+    sizes[dim] = d.subject()[dim] == 0 || d.rng.chance(0.05) ? 0 : d.rng.range(1, 7);
+    return sizes;
+  }
+  /// An element for each position, and maybe more. The gradient is defined where there are no more.
+  std::vector<int64_t> positionSource() {
+    std::vector<int64_t> sizes = d.tensor(d.arg("index")).sizes;
+    if (d.with_grad || d.plain) return sizes;
+    for (int64_t& s : sizes) s += d.rng.chance(0.15) ? d.rng.range(0, 2) : 0;
     return sizes;
   }
   std::vector<int64_t> source() {
@@ -196,7 +218,8 @@ int64_t drawTensor(Draft& d, const shunt::Argument& a) {
   const bool is_first = a.name == d.first_tensor_, writes = a.is_write();
   ShapeGrammar grammar{d};
   const std::vector<int64_t> sizes = grammar.sizes(token, is_first, writes);
-  if (kind == 'I') return drawIndices(d, sizes, d.sizeOfDim(), false);
+  if (kind == 'B') return drawIndices(d, sizes, d.dims() == 0 ? 0 : d.subject()[0], false);
+  if (kind == 'I' || kind == 'X') return drawIndices(d, sizes, d.sizeOfDim(), false);
   if (kind == 'C') return drawIndices(d, sizes, grammar.classCount(), d.rng.chance(0.2));
   const bool weights = kind == 'W' || kind == 'Q' || kind == 'T';
   if (weights) d.c.integral_data = false;

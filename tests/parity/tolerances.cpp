@@ -43,6 +43,8 @@ constexpr Tolerance kTolerances[] = {
     {"sub", 2, 4, true, true, false, true},
     {"rsub", 2, 4, true, true, false, true},
     {"index_add", 16, 4, true, true},
+    {"scatter_add", 16, 4, true, true},
+    {"diag", 0, 16, true, true},
     {"sigmoid_backward", 4, 8, true, false},
     {"tanh_backward", 4, 8, true, false},
     {"addcdiv", 2, 8, true, false},

@@ -106,6 +106,7 @@ void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
 namespace rules {
 void addmm(BatchedCall&);
 void all(BatchedCall&);
+void alongIndex(BatchedCall&);
 void any(BatchedCall&);
 void argExtremum(BatchedCall&);
 void asStrided(BatchedCall&);

@@ -195,4 +195,17 @@ void indexAdd(BatchedCall& call) {
   call.setResult(rowsOfSamples(all, call.size, dim));
 }
 
+/// gather and the scatters: all tensors have the batch in front. An index may have a dimension where `self` has none.
+void alongIndex(BatchedCall& call) {
+  const int64_t dims = call.tensor(0).dim();
+  bool same = dims > 0;
+  for (const IValue& v : call.args) same = same && (!v.isTensor() || v.toTensor().dim() == dims);
+  if (!same) return loopSilently(call);
+  Stack values = call.args;
+  mapTensors(values, values.size(), [&](const Tensor& t) { return call.expanded(t); });
+  values[1] = IValue(maybe_wrap_dim(call.integer(1), dims) + 1);
+  call.op.callBoxed(&values);
+  call.results = std::move(values);
+}
+
 }  // namespace shunt::levels::rules
