@@ -8,6 +8,9 @@
 
 #include <shunt/generated/functions.h>
 
+#include <concepts>
+#include <tuple>
+
 namespace shunt {
 
 namespace detail {
@@ -36,6 +39,24 @@ SHUNT_BINARY_OPERATOR(&, a.bitwise_and(b), a.bitwise_and(b), b.bitwise_and(a))
 SHUNT_BINARY_OPERATOR(|, a.bitwise_or(b), a.bitwise_or(b), b.bitwise_or(a))
 SHUNT_BINARY_OPERATOR(^, a.bitwise_xor(b), a.bitwise_xor(b), b.bitwise_xor(a))
 #undef SHUNT_BINARY_OPERATOR
+
+// Over one dimension. (A number could also be var(self, unbiased), as it converts to bool.)
+template <std::signed_integral Dim>
+Tensor var(const Tensor& self, Dim dim) {
+  return var(self, IntArrayRef(int64_t{dim}));
+}
+template <std::signed_integral Dim>
+Tensor std(const Tensor& self, Dim dim) {
+  return std(self, IntArrayRef(int64_t{dim}));
+}
+template <std::signed_integral Dim>
+std::tuple<Tensor, Tensor> var_mean(const Tensor& self, Dim dim) {
+  return var_mean(self, IntArrayRef(int64_t{dim}));
+}
+template <std::signed_integral Dim>
+std::tuple<Tensor, Tensor> std_mean(const Tensor& self, Dim dim) {
+  return std_mean(self, IntArrayRef(int64_t{dim}));
+}
 
 inline Tensor Tensor::operator-() const { return neg(); }
 inline Tensor Tensor::operator~() const { return bitwise_not(); }

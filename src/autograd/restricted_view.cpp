@@ -37,7 +37,7 @@ void throwRestrictedView(const DifferentiableViewMeta& view, bool indirect) {
   std::string what = node == nullptr ? "A view" : str("Output ", view.output_nr_, " of ", node->name(), " is a view");
   if (mode != nullptr) what += str(node == nullptr ? "" : " that", " was created in ", mode);
   if (indirect)
-    what += ", and its base or another view of its base was modified inplace since";
+    what += " and its base or another view of its base has been modified inplace";
   else
     what += node == nullptr && mode == nullptr ? " is being modified inplace" : " and is being modified inplace";
   if (view.creation_meta_ == CreationMeta::kInferenceMode)

@@ -45,8 +45,8 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
     return *this;
   }
   if (on) checkHoldsGraph(*this, "requires_grad_");
-  SHUNT_CHECK(!on || is_floating_point(), "only Tensors of floating point dtype can require gradients, not ",
-              scalar_type());
+  SHUNT_CHECK(!on || is_floating_point(),
+              "Only Tensors of floating point and complex dtype can require gradients, not ", scalar_type());
   SHUNT_CHECK(!on || !is_inference() || InferenceMode::is_enabled(),
               "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Clone it first, "
               "outside InferenceMode, and set it on the clone.");

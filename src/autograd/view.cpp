@@ -78,7 +78,8 @@ Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable, Creation
   if (!is_differentiable) return view;
   const DifferentiableViewMeta* outer = get_view_autograd_meta(base);
   if (outer != nullptr) {
-    if (creation_meta == CreationMeta::kDefault) creation_meta = outer->creation_meta_;
+    if (creation_meta == CreationMeta::kDefault || outer->creation_meta_ == CreationMeta::kInferenceMode)
+      creation_meta = outer->creation_meta_;
     view_func = chain(outer->view_func_, base, view_func, view);
   }
   const Tensor& root = outer != nullptr ? outer->base_ : base;

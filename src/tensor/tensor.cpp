@@ -83,6 +83,11 @@ void* Tensor::data_ptr() const {
   return t.numel() == 0 && t.storage()->data() == nullptr ? nullptr : t.data();
 }
 
+void Tensor::checkDimensions(size_t wanted) const {
+  SHUNT_CHECK(dim() == static_cast<int64_t>(wanted), "TensorAccessor expected ", wanted, " dims but tensor has ",
+              dim());
+}
+
 void Tensor::checkDataType(ScalarType wanted) const {
   SHUNT_CHECK(dtype() == wanted, "expected scalar type ", wanted, " but found ", dtype());
 }

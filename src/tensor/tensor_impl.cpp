@@ -1,5 +1,7 @@
 #include <shunt/tensor/tensor_impl.h>
 
+#include <shunt/core/tls.h>
+
 #include "src/tensor/tensor_block.h"
 
 namespace shunt {
@@ -144,6 +146,18 @@ void TensorImpl::shallow_copy_from(const TensorImpl& other) {
   dims_ = other.dims_;
   storage_offset_ = other.storage_offset_;
   refreshGeometry();
+}
+
+VersionCounter& TensorImpl::version_counter() const {
+  SHUNT_CHECK(!is_inference(), "Inference tensors do not track version counter.");
+  return version();
+}
+
+void TensorImpl::bump_version() const {
+  if (!is_inference()) return version().bump();
+  SHUNT_CHECK(
+      InferenceMode::is_enabled(),
+      "Inplace update to inference tensor outside InferenceMode is not allowed. Clone it and change the clone.");
 }
 
 void TensorImpl::use_own_version_counter() {

@@ -4,10 +4,20 @@
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 
+#include <ostream>
+
 #include "src/tensor/active_trace.h"
 
 namespace shunt {
 namespace detail {
+
+namespace {
+std::string spaced(IntArrayRef numbers) {
+  std::string text;
+  for (const int64_t n : numbers) text += str(text.empty() ? "" : " ", n);
+  return text;
+}
+}  // namespace
 
 TensorData::TensorData(std::initializer_list<TensorData> list)
     : sizes_{static_cast<int64_t>(list.size())}, list_(list) {
@@ -16,12 +26,50 @@ TensorData::TensorData(std::initializer_list<TensorData> list)
   sizes_.insert(sizes_.end(), first.sizes_.begin(), first.sizes_.end());
   dtype_ = first.dtype_;
   for (const TensorData& item : list) {
-    SHUNT_CHECK(item.sizes_ == first.sizes_, "Expected all sub-lists to have sizes: ", first.sizes(),
-                ", but got sub-list with sizes: ", item.sizes());
+    SHUNT_CHECK(item.sizes_ == first.sizes_, "Expected all sub-lists to have sizes: ", spaced(first.sizes()), " (e.g. ",
+                first, "), but got sub-list ", item, " with sizes: ", spaced(item.sizes()));
     SHUNT_CHECK(item.dtype_ == first.dtype_, "Expected all elements of the tensor to have the same scalar type: ",
                 first.dtype_.value_or(ScalarType::Undefined),
                 ", but got element of scalar type: ", item.dtype_.value_or(ScalarType::Undefined));
   }
+}
+
+void TensorData::throwComplex() { throw NotImplementedError("tensor(): there are no complex numbers in Shunt"); }
+
+const Scalar& TensorData::scalar() const {
+  SHUNT_CHECK(is_scalar(),
+              "Can only call `scalar()` on a TensorDataContainer that has `is_scalar() == true`: this one is a list");
+  return scalar_;
+}
+
+std::initializer_list<TensorData> TensorData::init_list() const {
+  SHUNT_CHECK(is_init_list(),
+              "Can only call `init_list()` on a TensorDataContainer that has `is_init_list() == true`: this one is ",
+              is_scalar() ? "a number" : "an array");
+  return list_;
+}
+
+Tensor TensorData::tensor() const {
+  SHUNT_CHECK(is_tensor(),
+              "Can only call `tensor()` on a TensorDataContainer that has `is_tensor() == true`: this one is ",
+              is_scalar() ? "a number" : "a list");
+  return shunt::tensor(*this);
+}
+
+std::ostream& operator<<(std::ostream& out, const TensorData& data) {
+  if (data.is_scalar()) return out << data.scalar_;
+  out << "{";
+  const char* between = "";
+  if (data.is_tensor())
+    dispatchAllTypes(*data.dtype_, "tensor", [&]<class T>(std::type_identity<T>) {
+      for (int64_t i = 0; i < data.sizes_[0]; ++i, between = ", ")
+        out << between << Scalar(static_cast<const T*>(data.array_)[i]);
+    });
+  for (const TensorData& item : data.list_) {
+    out << between << item;
+    between = ", ";
+  }
+  return out << "}";
 }
 
 ScalarType TensorData::inferredType() const {

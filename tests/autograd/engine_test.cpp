@@ -278,7 +278,7 @@ TEST(SavedOutput, DoesNotKeepItsNodeAlive) {
 
 TEST(RequiresGrad, Rules) {
   EXPECT_THAT(errorOf([] { ones({2}, kLong).requires_grad_(); }),
-              HasSubstr("only Tensors of floating point dtype can require gradients"));
+              HasSubstr("Only Tensors of floating point and complex dtype can require gradients"));
   const Tensor x = leaf({1});
   EXPECT_TRUE(x.key_set().has(DispatchKey::AutogradCPU));
   const Tensor y = x.mul(2);

@@ -109,7 +109,7 @@ TEST(View, MadeWithoutGradModeBelongsToNoGraphAfterAChange) {
     view.add_(1);
   }
   EXPECT_EQ(values(y), (Values{4, 6}));
-  EXPECT_THAT(errorOf([&] { view.sigmoid(); }), HasSubstr("A view was created in no_grad mode, and its base"));
+  EXPECT_THAT(errorOf([&] { view.sigmoid(); }), HasSubstr("A view was created in no_grad mode and its base"));
   EXPECT_FALSE(detached.sigmoid().requires_grad());
   y.view({2, 1}).sum().backward();
   EXPECT_EQ(values(x.grad()), (Values{2, 2}));

@@ -35,7 +35,9 @@ static std::vector<BadInput> sizeCases() {
       {"from_blob: negative stride",
        {"from_blob", "-1"},
        [](Bed& bed) { shunt::from_blob(bed.foreign.data.data(), {2}, {-1}); }},
-      {"tensor: ragged list", {"sizes: [2]", "sizes: [1]"}, [](Bed&) { shunt::tensor({{1, 2}, {3}}); }},
+      {"tensor: ragged list",
+       {"sizes: 2 (e.g. {1, 2})", "sub-list {3} with sizes: 1"},
+       [](Bed&) { shunt::tensor({{1, 2}, {3}}); }},
       {"tensor: mixed list", {"Int", "Float"}, [](Bed&) { shunt::tensor({1, 2.f}); }},
   };
 }

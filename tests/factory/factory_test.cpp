@@ -174,7 +174,7 @@ TEST(Factory, Errors) {
       {"eye", [] { shunt::eye(-1); }, "n must be greater or equal to 0, got -1"},
       {"eye m", [] { shunt::eye(1, -1); }, "m must be greater or equal to 0, got -1"},
       {"ragged", [] { shunt::tensor({{1, 2}, {3}}); },
-       "Expected all sub-lists to have sizes: [2], but got sub-list with sizes: [1]"},
+       "Expected all sub-lists to have sizes: 2 (e.g. {1, 2}), but got sub-list {3} with sizes: 1"},
       {"mixed", [] { shunt::tensor({1, true}); },
        "Expected all elements of the tensor to have the same scalar type: Int, but got element of scalar type: Bool"},
       {"tensor complex", [] { shunt::tensor({1., 2.}, ScalarType::ComplexDouble); }, "omplex"},

@@ -136,7 +136,7 @@ SlotState roundedAs(const SlotState& plain, SlotState functional, const Outcome&
 
 /// An error that functional programs don't have: they come to the next one, if there is one.
 bool isPlainOnly(const std::string& plain) {
-  return plain.find("its base or another view of its base was modified inplace") != std::string::npos;
+  return plain.find("its base or another view of its base has been modified inplace") != std::string::npos;
 }
 
 /// Functional programs write nothing that backward needs, and so have gradients where the plain ones have an error; and

@@ -27,6 +27,8 @@ class SHUNT_API Error : public std::runtime_error {
   explicit Error(const std::string& message, std::source_location where = std::source_location::current())
       : std::runtime_error(detail::inContext(message)), where_(where) {}
   const std::source_location& where() const noexcept { return where_; }
+  /// As c10::Error's: messages hold no backtrace here.
+  const char* what_without_backtrace() const noexcept { return what(); }
 
  private:
   std::source_location where_;

@@ -15,6 +15,9 @@ namespace shunt {
 
 /// Data of device tensors: who made it frees it. `deleter(ctx)` runs once, on whichever thread drops the last owner.
 struct DataPtr {
+  void* get() const { return data; }
+  void* get_context() const { return ctx; }
+
   void* data = nullptr;
   void* ctx = nullptr;
   void (*deleter)(void* ctx) = nullptr;

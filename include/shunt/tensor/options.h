@@ -16,8 +16,13 @@ class TensorOptions {
   TensorOptions() = default;
   TensorOptions(ScalarType dtype) : dtype_(dtype) {}
   TensorOptions(Layout layout) : layout_(layout) {}
-  TensorOptions(Device device) : device_(device) {}
+  /// A template, so that {kCUDA, 1} makes options and not a device first.
+  template <class T>
+    requires std::is_same_v<T, Device>
+  TensorOptions(T device) : device_(device) {}
   TensorOptions(DeviceType device) : device_(Device(device)) {}
+  /// What a Device can be made of: {kCUDA, 1}.
+  TensorOptions(DeviceType device, DeviceIndex index) : device_(Device(device, index)) {}
   /// A template, so that the number 0 is no null pointer to a name: arange(0, 2, 0).
   template <class T>
     requires std::is_same_v<T, const char*>
@@ -30,6 +35,9 @@ class TensorOptions {
     r.dtype_ = v;
     return r;
   }
+  TensorOptions device(DeviceType type, DeviceIndex index) const { return device(Device(type, index)); }
+  /// On that CUDA device.
+  TensorOptions device_index(DeviceIndex index) const { return device(kCUDA, index); }
   TensorOptions layout(std::optional<Layout> v) const {
     auto r = *this;
     r.layout_ = v;
@@ -79,6 +87,8 @@ class TensorOptions {
 
 inline TensorOptions dtype(ScalarType t) { return TensorOptions(t); }
 inline TensorOptions device(Device d) { return TensorOptions(d); }
+inline TensorOptions device_index(DeviceIndex index) { return TensorOptions().device_index(index); }
+inline TensorOptions layout(Layout l) { return TensorOptions().layout(l); }
 inline TensorOptions requires_grad(bool on = true) { return TensorOptions().requires_grad(on); }
 
 }  // namespace shunt

@@ -58,12 +58,16 @@ class SHUNT_API Scalar {
   /// The same, but throws also where a floating-point T cannot hold a finite value; to() makes it infinite.
   template <class T>
   T toWithoutOverflow() const {
-    if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, double>) {
-      const double v = toDouble();
-      SHUNT_CHECK(!std::isfinite(v) || std::abs(v) <= static_cast<double>(std::numeric_limits<T>::max()),
-                  "value cannot be converted to type ", toString(scalar_type_of<T>), " without overflow: ", v);
+    if constexpr (!std::is_arithmetic_v<T> && !requires { detail::ScalarTypeOf<T>::value; }) {
+      throw NotImplementedError("item(): Shunt has no numbers of this C++ type");
+    } else {
+      if constexpr (!std::is_integral_v<T> && !std::is_same_v<T, double>) {
+        const double v = toDouble();
+        SHUNT_CHECK(!std::isfinite(v) || std::abs(v) <= static_cast<double>(std::numeric_limits<T>::max()),
+                    "value cannot be converted to type ", toString(scalar_type_of<T>), " without overflow: ", v);
+      }
+      return to<T>();
     }
-    return to<T>();
   }
 
   Scalar operator-() const {

@@ -17,6 +17,7 @@ class VersionCounter {
  public:
   uint32_t current() const { return value_.load(std::memory_order_relaxed); }
   void set(uint32_t value) { value_.store(value, std::memory_order_relaxed); }
+  uint32_t current_version() const { return current(); }
   void bump() { value_.store(current() + 1, std::memory_order_relaxed); }
 
  private:
@@ -34,6 +35,7 @@ class SHUNT_API StorageImpl : public intrusive_ptr_target {
   ~StorageImpl() override { freeData(); }
 
   std::byte* data() const { return static_cast<std::byte*>(data_.data); }
+  const DataPtr& data_ptr() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
   bool resizable() const { return resizable_; }
@@ -64,6 +66,18 @@ class SHUNT_API StorageImpl : public intrusive_ptr_target {
   bool in_block_ = false;  // lives in a TensorBlock, whose memory goes when both tensor and storage are gone
 };
 
-using Storage = intrusive_ptr<StorageImpl>;
+/// A handle on a storage. Copying shares.
+class Storage : public intrusive_ptr<StorageImpl> {
+ public:
+  using intrusive_ptr::intrusive_ptr;
+  Storage(const intrusive_ptr<StorageImpl>& storage) noexcept : intrusive_ptr(storage) {}
+  Storage(intrusive_ptr<StorageImpl>&& storage) noexcept : intrusive_ptr(std::move(storage)) {}
+
+  /// The address of its first byte.
+  void* data() const { return get()->data(); }
+  const DataPtr& data_ptr() const { return get()->data_ptr(); }
+  size_t nbytes() const { return get()->nbytes(); }
+  Device device() const { return get()->device(); }
+};
 
 }  // namespace shunt

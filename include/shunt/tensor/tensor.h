@@ -9,9 +9,11 @@
 #include <shunt/tensor/generator.h>
 #include <shunt/tensor/options.h>
 #include <shunt/tensor/scalar.h>
+#include <shunt/tensor/tensor_accessor.h>
 #include <shunt/tensor/tensor_fwd.h>
 #include <shunt/tensor/tensor_impl.h>
 
+#include <concepts>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -26,6 +28,14 @@ class SHUNT_API Tensor {
  public:
   Tensor() = default;
   explicit Tensor(intrusive_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  /// `x[0] = y`: writes to the elements, as a handle that is about to go refers to nothing later on.
+  Tensor& operator=(const Tensor& o) && { return copy_(o); }
+  Tensor& operator=(Tensor&& o) && { return copy_(o); }
+  Tensor& operator=(const Scalar& value) && { return fill_(value); }
 
   bool defined() const { return impl_.defined(); }
   TensorImpl* unsafeGetTensorImpl() const { return impl_.get(); }
@@ -56,7 +66,10 @@ class SHUNT_API Tensor {
   bool is_contiguous() const { return impl().is_contiguous(); }
   bool is_contiguous(MemoryFormat format) const { return impl().is_contiguous(format); }
   bool is_non_overlapping_and_dense() const { return impl().is_non_overlapping_and_dense(); }
+  bool is_same_size(const Tensor& other) const { return sizes().equals(other.sizes()); }
   bool is_floating_point() const { return isFloatingType(dtype()); }
+  /// Whether its dtype has numbers below 0.
+  bool is_signed() const { return dtype() != kBool && dtype() != kByte; }
   bool is_cpu() const { return device().is_cpu(); }
   bool is_cuda() const { return device().is_cuda(); }
   bool is_meta() const { return device().is_meta(); }
@@ -75,6 +88,15 @@ class SHUNT_API Tensor {
     checkDataType(scalar_type_of<T>);
     return static_cast<T*>(data_ptr());
   }
+  /// Its elements by their indices: `a[i][j]`. Throws where T is not its dtype, or N not the number of its dimensions.
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() const& {
+    static_assert(N > 0, "a tensor without dimensions has one element: use item()");
+    checkDimensions(N);
+    return {data_ptr<T>(), sizes().data(), strides().data()};
+  }
+  template <class T, size_t N>
+  TensorAccessor<T, N> accessor() && = delete;  // the tensor would be gone
   /// The value of a one-element tensor. Throws where T cannot hold it.
   Scalar item() const;
   template <class T>
@@ -110,6 +132,7 @@ class SHUNT_API Tensor {
   void set_data(const Tensor& new_data) const;
 
   // The other conversions are the dictionary's overloads of `to`.
+  Tensor toType(ScalarType dtype) const { return to(dtype); }
   Tensor cpu() const { return to(TensorOptions(Device(kCPU))); }
   /// On the current CUDA device. Throws where CUDA has no backend.
   Tensor cuda() const { return to(TensorOptions(Device(kCUDA))); }
@@ -131,6 +154,16 @@ class SHUNT_API Tensor {
 
 #include <shunt/generated/tensor_methods.inc>
 
+  /// Over one dimension. (A number could also be var(unbiased), as it converts to bool.)
+  template <std::signed_integral Dim>
+  Tensor var(Dim dim) const {
+    return var(IntArrayRef(int64_t{dim}));
+  }
+  template <std::signed_integral Dim>
+  Tensor std(Dim dim) const {
+    return std(IntArrayRef(int64_t{dim}));
+  }
+
   /// Up to the largest number of the dtype. (nullopt alone could also be the generator of random_(to).)
   Tensor& random_(int64_t from, std::nullopt_t to) const {
     return random_(from, std::optional<int64_t>(to), std::nullopt);
@@ -144,6 +177,7 @@ class SHUNT_API Tensor {
   }
   [[noreturn]] static void throwUndefined();
   void checkDataType(ScalarType wanted) const;
+  void checkDimensions(size_t wanted) const;
 
   intrusive_ptr<TensorImpl> impl_;
 };

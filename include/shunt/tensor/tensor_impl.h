@@ -82,6 +82,10 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
 
   VersionCounter& version() const { return version_ != nullptr ? *version_ : storage_->version_; }
   /// Detaches from the storage's counter: this tensor counts its own changes from 0 (`.data`).
+  /// The same; throws for inference tensors, which have none.
+  VersionCounter& version_counter() const;
+  /// Notes a change. Of an inference tensor, which counts none, changes are for InferenceMode only: else throws.
+  void bump_version() const;
   void use_own_version_counter();
   bool has_own_version_counter() const { return own_version_ != nullptr; }
   /// Shares the version counter of the tensor this one is a view or detached alias of.

@@ -9,7 +9,9 @@
 
 #include <shunt/tensor/tensor.h>
 
+#include <complex>
 #include <initializer_list>
+#include <iosfwd>
 #include <vector>
 
 namespace shunt {
@@ -25,6 +27,14 @@ class SHUNT_API TensorData {
     requires requires { ScalarTypeOf<T>::value; }
   TensorData(T value) : dtype_(scalar_type_of<T>), scalar_(value) {}
   TensorData(long long value) : TensorData(static_cast<int64_t>(value)) {}
+  template <class T>
+  TensorData(const std::complex<T>&) {
+    throwComplex();
+  }
+  template <class T>
+  TensorData(const std::vector<std::complex<T>>&) {
+    throwComplex();
+  }
   TensorData(std::initializer_list<TensorData> list);
   template <class T>
     requires requires { ScalarTypeOf<T>::value; }
@@ -37,10 +47,19 @@ class SHUNT_API TensorData {
   IntArrayRef sizes() const { return sizes_; }
   /// The dtype of the result when the options name none.
   ScalarType inferredType() const;
+  // As torch::detail::TensorDataContainer's. The last three throw for data of another kind.
+  bool is_scalar() const { return array_ == nullptr && sizes_.empty(); }
+  bool is_init_list() const { return array_ == nullptr && !sizes_.empty(); }
+  bool is_tensor() const { return array_ != nullptr; }
+  const Scalar& scalar() const;
+  std::initializer_list<TensorData> init_list() const;
+  Tensor tensor() const;
+  friend SHUNT_API std::ostream& operator<<(std::ostream& out, const TensorData& data);
   /// Writes the values in row-major order to `t`, a contiguous CPU tensor of sizes().
   void writeTo(const Tensor& t) const;
 
  private:
+  [[noreturn]] static void throwComplex();
   template <class T>
   T* writeValues(T* out) const;
 

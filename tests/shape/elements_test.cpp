@@ -1,0 +1,59 @@
+// Elements by their indices: accessors, and handles that are assigned to.
+#include "tests/support/error_of.h"
+
+#include <shunt/shunt.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shunt::test {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(TensorAccessor, FollowsStrides) {
+  const Tensor t = arange(6, kFloat).view({2, 3}).t();
+  const auto a = t.accessor<float, 2>();
+  EXPECT_EQ(a.sizes(), t.sizes());
+  EXPECT_EQ(a.stride(1), 3);
+  for (int64_t i = 0; i < a.size(0); ++i)
+    for (int64_t j = 0; j < a[i].size(0); ++j) EXPECT_EQ(a[i][j], t[i][j].item<float>());
+  a[2][1] = 7;
+  EXPECT_EQ(t[2][1].item<float>(), 7);
+}
+
+TEST(TensorAccessor, WhatDoesNotFitIsSaid) {
+  const Tensor t = ones({2, 3});
+  EXPECT_THAT(errorOf([&] { t.accessor<float, 1>(); }), HasSubstr("TensorAccessor expected 1 dims but tensor has 2"));
+  EXPECT_THAT(errorOf([&] { t.accessor<double, 2>(); }), HasSubstr("expected scalar type Double but found Float"));
+  const Tensor none;
+  EXPECT_THAT(errorOf([&] { none.accessor<float, 1>(); }), HasSubstr("undefined"));
+}
+
+TEST(Assignment, ToAHandleThatIsAboutToGoWritesElements) {
+  Tensor t = zeros({2, 2});
+  const Tensor row = t[1];
+  t[0] = ones({2});
+  t[1][0] = 5;
+  EXPECT_TRUE(t.equal(tensor({{1, 1}, {5, 0}}, kFloat)));
+  EXPECT_TRUE(row.is_alias_of(t));
+  EXPECT_EQ(t._version(), 2);
+  Tensor other = t[0];
+  other = t[1];  // a variable refers to something else
+  EXPECT_TRUE(other.equal(row));
+  EXPECT_EQ(t._version(), 2);
+}
+
+TEST(Var, OfANumberIsOverThatDimension) {
+  const Tensor t = randn({4, 3});
+  EXPECT_TRUE(t.var(0).equal(t.var(IntArrayRef{0}, true, false)));
+  EXPECT_TRUE(t.std(1).equal(t.std(IntArrayRef{1}, true, false)));
+  EXPECT_EQ(shunt::var(t, 0).sizes(), IntArrayRef({3}));
+  EXPECT_EQ(shunt::std(t, int64_t{-1}).sizes(), IntArrayRef({4}));
+  EXPECT_EQ(std::get<0>(shunt::var_mean(t, 0)).sizes(), IntArrayRef({3}));
+  EXPECT_EQ(std::get<1>(shunt::std_mean(t, 1)).sizes(), IntArrayRef({4}));
+  EXPECT_EQ(t.var(true).dim(), 0);
+}
+
+}  // namespace
+}  // namespace shunt::test
