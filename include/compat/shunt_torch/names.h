@@ -5,6 +5,9 @@
 // Operators' names are generated (operator_names.h).
 #pragma once
 
+#include <shunt_torch/autograd.h>
+#include <shunt_torch/complex.h>
+#include <shunt_torch/legacy_types.h>
 #include <shunt_torch/macros.h>
 #include <shunt_torch/register_operators.h>
 #include <shunt_torch/schema.h>
@@ -26,12 +29,29 @@ inline FunctionSchema schema(const char* text, AliasAnalysisKind kind = AliasAna
 
 }  // namespace shunt
 
+// What c10, at and torch all have.
+// clang-format off
+#define SHUNT_TORCH_CONSTANTS                                                                                        \
+  using shunt::kBFloat16; using shunt::kBool; using shunt::kByte; using shunt::kChar; using shunt::kComplexDouble;   \
+  using shunt::kComplexFloat; using shunt::kDouble;                                                                  \
+  using shunt::kFloat; using shunt::kFloat16; using shunt::kFloat32; using shunt::kFloat64; using shunt::kHalf;      \
+  using shunt::kInt; using shunt::kInt16; using shunt::kInt32; using shunt::kInt64; using shunt::kInt8;              \
+  using shunt::kLong; using shunt::kShort; using shunt::kUInt8;                                                      \
+  using shunt::kCPU; using shunt::kCUDA; using shunt::kMeta; using shunt::kPrivateUse1;                              \
+  using shunt::kSparse; using shunt::kStrided;
+// clang-format on
+
 namespace c10 {
+SHUNT_TORCH_CONSTANTS
 using shunt::AliasAnalysisKind;
 using shunt::Allocator;
 using shunt::Argument;
 using shunt::ArrayRef;
+using shunt::autograd_dispatch_keyset;
+using shunt::Backend;
 using shunt::BackendComponent;
+using shunt::backendToDeviceType;
+using shunt::BFloat16;
 using shunt::DataPtr;
 using shunt::Device;
 using shunt::DeviceIndex;
@@ -43,8 +63,10 @@ using shunt::DispatchKeySet;
 using shunt::Error;
 using shunt::findSchemaDifferences;
 using shunt::FunctionSchema;
+using shunt::get_default_dtype;
 using shunt::getAutogradKeyFromBackend;
 using shunt::GetCPUAllocator;
+using shunt::Half;
 using shunt::highestPriorityBackendTypeId;
 using shunt::IndexError;
 using shunt::InferenceMode;
@@ -55,11 +77,7 @@ using shunt::irange;
 using shunt::isAliasKey;
 using shunt::IValue;
 using shunt::kAutograd;
-using shunt::kCPU;
-using shunt::kCUDA;
 using shunt::KernelFunction;
-using shunt::kMeta;
-using shunt::kPrivateUse1;
 using shunt::Layout;
 using shunt::legacyExtractDispatchKey;
 using shunt::List;
@@ -77,13 +95,16 @@ using shunt::ScalarType;
 using shunt::Stack;
 using shunt::Storage;
 using shunt::StorageImpl;
+using shunt::str;
 using shunt::TensorImpl;
 using shunt::TensorOptions;
 using shunt::toBackendComponent;
 using shunt::toString;
 using shunt::TypedOperatorHandle;
 using shunt::weak_intrusive_ptr;
+using std::complex;
 using std::in_place;
+using std::make_optional;
 using std::nullopt;
 using std::nullopt_t;
 using std::optional;
@@ -92,12 +113,19 @@ using string_view = std::string_view;
 namespace guts {
 using std::to_string;
 }
+namespace Warning {
+using shunt::WarnAlways;
+}
 namespace impl {
 using shunt::CppSignature;
 using shunt::ExcludeDispatchKeyGuard;
 using shunt::GenericDict;
 using shunt::GenericList;
 using shunt::IncludeDispatchKeyGuard;
+using shunt::tls_is_dispatch_key_excluded;
+using shunt::tls_is_dispatch_key_included;
+using shunt::tls_is_dispatch_keyset_excluded;
+using shunt::tls_is_dispatch_keyset_included;
 using shunt::toList;
 using shunt::toTypedDict;
 using shunt::toTypedList;
@@ -109,34 +137,44 @@ using shunt::TypeMeta;
 }
 
 namespace at {
+SHUNT_TORCH_CONSTANTS
 using shunt::ArrayRef;
 using shunt::AutoDispatchBelowADInplaceOrView;
 using shunt::AutoDispatchBelowAutograd;
 using shunt::AutoGradMode;
+using shunt::AutoNonVariableTypeMode;
+using shunt::Backend;
+using shunt::BFloat16;
+using shunt::CPU;
+using shunt::CUDA;
+using shunt::DeprecatedTypeProperties;
+using shunt::device;
 using shunt::Device;
+using shunt::device_index;
 using shunt::DeviceType;
 using shunt::DispatchKey;
 using shunt::DispatchKeySet;
+using shunt::dtype;
 using shunt::from_blob;
+using shunt::Generator;
+using shunt::get_default_dtype;
+using shunt::getDeprecatedTypeProperties;
 using shunt::GradMode;
+using shunt::Half;
+using shunt::hasCUDA;
 using shunt::IntArrayRef;
-using shunt::kBool;
-using shunt::kByte;
-using shunt::kCPU;
-using shunt::kCUDA;
-using shunt::kDouble;
-using shunt::kFloat;
-using shunt::kHalf;
-using shunt::kInt;
-using shunt::kLong;
-using shunt::kMeta;
+using shunt::layout;
 using shunt::Layout;
+using shunt::manual_seed;
 using shunt::MemoryFormat;
 using shunt::NoGradGuard;
+using shunt::requires_grad;
 using shunt::Scalar;
 using shunt::ScalarType;
+using shunt::set_default_dtype;
 using shunt::tensor;
 using shunt::Tensor;
+using shunt::TensorAccessor;
 using shunt::TensorList;
 using shunt::TensorOptions;
 using std::nullopt;
@@ -147,17 +185,58 @@ using shunt::detail::make_tensor;
 }  // namespace at
 
 namespace torch {
+SHUNT_TORCH_CONSTANTS
+using shunt::AutoGradMode;
 using shunt::CppFunction;
+using shunt::device;
+using shunt::Device;
+using shunt::DeviceType;
 using shunt::dispatch;
+using shunt::dtype;
+using shunt::from_blob;
+using shunt::get_default_dtype;
+using shunt::GradMode;
+using shunt::InferenceMode;
+using shunt::IntArrayRef;
+using shunt::layout;
+using shunt::Layout;
 using shunt::Library;
+using shunt::manual_seed;
+using shunt::MemoryFormat;
 using shunt::NoGradGuard;
 using shunt::RegisterOperators;
+using shunt::requires_grad;
+using shunt::Scalar;
+using shunt::ScalarType;
 using shunt::schema;
+using shunt::set_default_dtype;
 using shunt::Tensor;
 using shunt::tensor;
+using shunt::TensorList;
+using shunt::TensorOptions;
+using Dtype = shunt::ScalarType;
 namespace autograd {
 using shunt::AutoGradMode;
+using CreationMeta = shunt::CreationMetaNames;
+using shunt::GradMode;
+using shunt::InferenceMode;
+using shunt::autograd::AutogradContext;
+using shunt::autograd::backward;
+using shunt::autograd::Function;
+using shunt::autograd::grad;
+using shunt::autograd::variable_list;
+using Variable = shunt::Tensor;
+}  // namespace autograd
+using shunt::view_as_complex;
+using shunt::view_as_real;
+namespace detail {
+using TensorDataContainer = shunt::detail::TensorData;
 }
+namespace cuda {
+using shunt::cuda::device_count;
+using shunt::cuda::is_available;
+using shunt::cuda::synchronize;
+}  // namespace cuda
 namespace jit {
 using shunt::drop;
 using shunt::parseSchema;
@@ -167,5 +246,7 @@ using shunt::push;
 using shunt::Stack;
 }  // namespace jit
 }  // namespace torch
+
+#undef SHUNT_TORCH_CONSTANTS
 
 #include <shunt_torch/operator_names.h>

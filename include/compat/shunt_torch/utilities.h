@@ -2,6 +2,8 @@
 #pragma once
 
 #include <shunt/core/ivalue.h>
+#include <shunt/core/log.h>
+#include <shunt/core/tls.h>
 
 #include <cstddef>
 #include <iterator>
@@ -54,11 +56,31 @@ IntegerRange<E> irange(B begin, E end) {
   return {static_cast<E>(begin), end};
 }
 
+/// The values' streamed forms beside each other.
+template <class... Values>
+std::string str(const Values&... values) {
+  return detail::str(values...);
+}
+
+inline bool tls_is_dispatch_key_included(DispatchKey key) { return tls_is_included(key); }
+inline bool tls_is_dispatch_key_excluded(DispatchKey key) { return tls_is_excluded(key); }
+inline bool tls_is_dispatch_keyset_included(DispatchKeySet keys) {
+  return (tls_included() & keys.functionalities()) == keys.functionalities();
+}
+inline bool tls_is_dispatch_keyset_excluded(DispatchKeySet keys) {
+  return (tls_excluded() & keys.functionalities()) == keys.functionalities();
+}
+
 /// Pushes each value, the first lowest.
 template <class... Values>
 void push(Stack* stack, Values&&... values) {
   (stack->push_back(IValue(std::forward<Values>(values))), ...);
 }
+/// PyTorch can warn once for each place, or each time; Shunt's log has every warning.
+struct WarnAlways {
+  explicit WarnAlways(bool = true) {}
+};
+
 inline IValue pop(Stack* stack) { return pop(*stack); }
 
 }  // namespace shunt

@@ -1,0 +1,31 @@
+// Autograd by the names that sources written for PyTorch have for it.
+#pragma once
+
+#include <shunt/autograd/autograd_meta.h>
+#include <shunt/autograd/custom_function.h>
+#include <shunt/core/log.h>
+#include <shunt/shunt.h>
+
+namespace shunt {
+
+inline constexpr DispatchKeySet autograd_dispatch_keyset = kAutogradKeys;
+
+/// PyTorch's names of how a view came about.
+struct CreationMetaNames {
+  using Value = autograd::CreationMeta;
+  static constexpr Value DEFAULT = Value::kDefault, IN_CUSTOM_FUNCTION = Value::kInCustomFunction,
+                         MULTI_OUTPUT_NODE = Value::kMultiOutputNode, NO_GRAD_MODE = Value::kNoGradMode,
+                         INFERENCE_MODE = Value::kInferenceMode;
+};
+
+/// What AutoDispatchBelowAutograd was called once. Says so when it is made.
+struct AutoNonVariableTypeMode {
+  explicit AutoNonVariableTypeMode(bool = true) {
+    detail::logWarning(
+        "AutoNonVariableTypeMode is deprecated: use InferenceMode for inference, or AutoDispatchBelowADInplaceOrView "
+        "in a kernel");
+  }
+  const AutoDispatchBelowAutograd below;
+};
+
+}  // namespace shunt
