@@ -178,7 +178,10 @@ bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) co
 /// Whether the grad of tensor i lies in the memory of another tensor, or of another's grad.
 bool Guard::mayShareMemory(const detail::CompileArguments& arguments, size_t i) const {
   const Tensor& grad = *gradOf(tensor(arguments, i));
-  if (storageOf(grad) == nullptr || grad.storage().unique()) return false;  // nobody else has it
+  // An argument may be this very handle, which the graph could take away from under it; it isn't counted then.
+  if (std::ranges::any_of(arguments.tensors, [&](const Tensor* t) { return t->is_same(grad); })) return true;
+  if (storageOf(grad) == nullptr) return false;
+  if (grad.getIntrusivePtr().unique() && grad.storage().unique()) return false;  // nobody else has it
   for (size_t j = 0; j < tensors_.size(); ++j) {
     const Tensor& t = tensor(arguments, j);
     if (!t.defined()) continue;

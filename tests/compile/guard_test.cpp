@@ -86,6 +86,37 @@ TEST(CompileGuard, GradsInOneBufferRunTheFunction) {
   EXPECT_EQ(fast.counts().hits, hits);
 }
 
+TEST(CompileGuard, AGradThatIsAnArgumentRunsTheFunction) {
+  const Tensor w = numbers({3}).requires_grad_();
+  const auto f = [](const Tensor& p, const Tensor& g) {
+    const Tensor before = g * 2;
+    p.grad().add_(1);
+    return before + g;
+  };
+  auto fast = compile(f);
+  const Tensor other = ones({3});
+  w.mutable_grad() = zeros({3});
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(w, other), other * 3));
+  const uint64_t hits = fast.counts().hits;
+  EXPECT_EQ(hits, kCalls - 1u);
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor before = w.grad().clone();
+    EXPECT_TRUE(same(fast(w, w.grad()), before * 2 + (before + 1))) << i;
+  }
+  EXPECT_EQ(fast.counts().hits, hits);
+  EXPECT_TRUE(same(fast(w, other), other * 3));
+  EXPECT_EQ(fast.counts().hits, hits + 1);
+  auto drops = compile([](const Tensor& p, Tensor g) {
+    p.mutable_grad() = Tensor();
+    return g * 2;
+  });
+  for (int i = 0; i < kCalls; ++i) {
+    w.mutable_grad() = ones({3});
+    EXPECT_TRUE(same(drops(w, i == 3 ? w.grad() : other), other * 2)) << i;
+  }
+  EXPECT_EQ(drops.counts().hits, kCalls - 2u);
+}
+
 TEST(CompileGuard, SizesOfNamedCaptures) {
   Tensor w = numbers({3});
   const auto f = [&](const Tensor& x) { return x * static_cast<double>(w.size(0)); };
