@@ -174,7 +174,7 @@ class LlvmProvider final : public Provider {
     std::optional<CachedObject> cached = portable(job, reliance, extraction.module());
     const std::string code_key =
         holdsProcessAddress(extraction.module(), job.symbols) ? "" : codeKeyOf(plan, job.symbols);
-    auto object = generate(extraction.module());
+    auto object = generate(extraction.module(), plan.request.tier);
     if (!object) return fail(job, object.takeError());
     job.watch.lap(result.times.generate);
     if (!code_key.empty())
@@ -306,7 +306,7 @@ class LlvmProvider final : public Provider {
   static bool isWorthSecondTier(const Plan& plan, const llvm::Module& module) {
     // So few are the arguments of one call and the call: nothing that further passes could fold.
     constexpr unsigned kMuchCode = 60;
-    return plan.hasLoop() || !plan.inner.empty() || module.getInstructionCount() > kMuchCode;
+    return plan.specialises() || !plan.inner.empty() || module.getInstructionCount() > kMuchCode;
   }
 
   static void refuse(CompileResult& result, std::string why) {

@@ -62,7 +62,7 @@ llvm::Error addKind(std::string& key, const LoopRecord& r, const std::string& lo
         .number(static_cast<uint64_t>(r.common))
         .number(r.output)
         .number(r.functor)
-        .number(r.places.independent);
+        .number(r.places.ready);
     for (int i = 0; i < LoopRecord::kMaxInputs; ++i) line.number(r.kind[i]).number(r.signature[i]);
   }
   Line line(key, "loop");

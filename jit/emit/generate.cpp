@@ -27,13 +27,20 @@ llvm::Error checkNoWritableData(const llvm::Module& module) {
 // run at a time.
 class Generator {
  public:
+  explicit Generator(Tier tier) {
+    if (tier == Tier::kFirst)
+      quick_ = HostTarget::instance().makeQuickMachine();
+    else
+      thorough_ = HostTarget::instance().makeMachine();
+  }
+
   /// Null where LLVM can't write objects for the target.
-  static std::unique_ptr<Generator> make() {
-    auto made = std::make_unique<Generator>();
+  static std::unique_ptr<Generator> make(Tier tier) {
+    auto made = std::make_unique<Generator>(tier);
     llvm::TargetLibraryInfoImpl library{llvm::Triple(HostTarget::instance().triple())};
     library.disableAllFunctions();
     made->passes_.add(new llvm::TargetLibraryInfoWrapperPass(library));
-    const bool failed = made->machine_->addPassesToEmitFile(made->passes_, made->out_, nullptr,
+    const bool failed = made->machine().addPassesToEmitFile(made->passes_, made->out_, nullptr,
                                                             llvm::CodeGenFileType::ObjectFile, /*DisableVerify=*/true);
     return failed ? nullptr : std::move(made);
   }
@@ -44,7 +51,10 @@ class Generator {
   }
 
  private:
-  const HostTarget::Machine machine_ = HostTarget::instance().makeMachine();
+  llvm::TargetMachine& machine() { return quick_ != nullptr ? *quick_ : *thorough_; }
+
+  std::unique_ptr<llvm::TargetMachine> quick_;
+  HostTarget::Machine thorough_;
   llvm::SmallVector<char, 0> object_;
   llvm::raw_svector_ostream out_{object_};
   llvm::legacy::PassManager passes_;
@@ -57,35 +67,36 @@ class Generators {
     static auto* const made = new Generators;  // never destroyed: the compiler's thread may still be running
     return *made;
   }
-  std::unique_ptr<Generator> take() {
+  std::unique_ptr<Generator> take(Tier tier) {
     {
       std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        auto taken = std::move(idle_.back());
-        idle_.pop_back();
+      auto& idle = idle_[tier == Tier::kFirst];
+      if (!idle.empty()) {
+        auto taken = std::move(idle.back());
+        idle.pop_back();
         return taken;
       }
     }
-    return Generator::make();
+    return Generator::make(tier);
   }
-  void giveBack(std::unique_ptr<Generator> generator) {
+  void giveBack(std::unique_ptr<Generator> generator, Tier tier) {
     std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(generator));
+    idle_[tier == Tier::kFirst].push_back(std::move(generator));
   }
 
  private:
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Generator>> idle_;  // guarded by mutex_
+  std::vector<std::unique_ptr<Generator>> idle_[2];  // of the second tier and of the first; guarded by mutex_
 };
 
 }  // namespace
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module) {
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module, Tier tier) {
   if (llvm::Error error = checkNoWritableData(module)) return std::move(error);
-  auto generator = Generators::instance().take();
+  auto generator = Generators::instance().take(tier);
   if (generator == nullptr) return llvm::createStringError("LLVM can't write objects for this target");
   llvm::SmallVector<char, 0> object = generator->run(module);
-  Generators::instance().giveBack(std::move(generator));
+  Generators::instance().giveBack(std::move(generator), tier);
   return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), module.getModuleIdentifier(),
                                                          /*RequiresNullTerminator=*/false);
 }

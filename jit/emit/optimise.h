@@ -18,7 +18,7 @@ namespace shunt::jit {
 /// module's, which were noted (redispatches.h); without notes there are none.
 llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches = nullptr, Tier tier = Tier::kSecond);
 
-/// Position-independent object code, small code model.
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module);
+/// Position-independent object code, small code model. The first tier's is made quickly.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module, Tier tier = Tier::kSecond);
 
 }  // namespace shunt::jit

@@ -158,29 +158,55 @@ llvm::Constant* recordConstant(const LoopRecord& record, Extraction& extraction)
   return constant;
 }
 
-/// Copies of the guard's functions that read the kind's record. One kind alone needs none.
-void putRecord(Guard& guard, bool alone, Extraction& extraction) {
+/// A copy with what `map` puts in the place of globals, and without what folds away then.
+llvm::Function* foldedCopy(llvm::Function& f, llvm::ValueToValueMapTy& map) {
+  auto* made =
+      llvm::Function::Create(f.getFunctionType(), f.getLinkage(), f.getAddressSpace(), f.getName(), f.getParent());
+  made->copyAttributesFrom(&f);
+  for (llvm::Argument& a : f.args()) map[&a] = made->getArg(a.getArgNo());
+  llvm::SmallVector<llvm::ReturnInst*> returns;
+  llvm::CloneAndPruneFunctionInto(made, &f, map, /*ModuleLevelChanges=*/false, returns);
+  return made;
+}
+
+/// Copies of the guard's functions that read the kind's record: of a function for all kinds most is folded away at
+/// once, which the passes then needn't look at.
+void putRecord(Guard& guard, Extraction& extraction) {
   llvm::GlobalVariable* expected = extraction.module().getNamedGlobal(nameOf(guard.record->places.expected));
-  llvm::Constant* record = expected != nullptr ? recordConstant(*guard.record, extraction) : nullptr;
-  if (alone) {
-    if (expected != nullptr) expected->replaceAllUsesWith(record);
-    return;
-  }
   llvm::ValueToValueMapTy of_kind;
-  if (expected != nullptr) of_kind[expected] = record;
+  if (expected != nullptr) of_kind[expected] = recordConstant(*guard.record, extraction);
   const bool apart = guard.comparing != guard.expecting;
-  llvm::Function* comparing = llvm::CloneFunction(guard.comparing, of_kind);
+  llvm::Function* comparing = foldedCopy(*guard.comparing, of_kind);
   if (apart) {
     llvm::ValueToValueMapTy with_comparing;
     with_comparing[guard.comparing] = comparing;
-    guard.expecting = llvm::CloneFunction(guard.expecting, with_comparing);
+    guard.expecting = foldedCopy(*guard.expecting, with_comparing);
   } else {
     guard.expecting = comparing;
   }
   guard.comparing = comparing;
 }
 
-/// The loop that is expected: its generic form, to be specialised.
+/// Declarations stay, which the extraction may know.
+void dropBodies(llvm::ArrayRef<Guard> guards) {
+  for (const Guard& g : guards)
+    for (llvm::Function* f : {g.expecting, g.comparing})
+      if (!f->isDeclaration() && f->use_empty()) f->deleteBody();
+}
+
+/// The loop that is expected: a function of the library, called by the address that the record has.
+void callLoop(const Plan& plan, const Guard& guard, llvm::Module& module) {
+  const auto& places = guard.record->places;
+  llvm::Function* placeholder = module.getFunction(nameOf(places.placeholder));
+  if (placeholder == nullptr) return;
+  llvm::Constant* loop = PlanSymbols(plan).constant(module, places.loop);
+  for (llvm::User* user : llvm::make_early_inc_range(placeholder->users()))
+    if (auto* call = llvm::dyn_cast<llvm::CallBase>(user);
+        call != nullptr && call->getCalledFunction() == placeholder && call->getFunction() == guard.comparing)
+      call->setCalledOperand(loop);
+}
+
+/// The same: its generic form, to be specialised.
 llvm::Error putLoop(const Guard& guard, const std::string& loop, bool alone, Extraction& extraction) {
   const auto& places = guard.record->places;
   llvm::Function* placeholder = extraction.module().getFunction(nameOf(places.placeholder));
@@ -198,7 +224,7 @@ llvm::Error putLoop(const Guard& guard, const std::string& loop, bool alone, Ext
       (*body)->addFnAttr(llvm::Attribute::AlwaysInline);
     else
       (*body)->addFnAttr(kInlineLoop);
-    if (places.independent) markIndependent(**body);
+    markIndependent(**body);
   }
   redirectShortened(*placeholder, **body, *guard.comparing);
   return llvm::Error::success();
@@ -251,9 +277,10 @@ llvm::Error putGuards(const Plan& plan, const void* entry, bool alone, Extractio
   if (from == nullptr) return llvm::Error::success();
   auto guards = guardsOf(plan, entry, extraction);
   if (!guards) return guards.takeError();
+  const std::vector<Guard> general = *guards;
   for (size_t i = 0; i < guards->size(); ++i) {
     Guard& guard = (*guards)[i];
-    putRecord(guard, alone, extraction);
+    putRecord(guard, extraction);
     for (llvm::Function* f : {guard.expecting, guard.comparing}) {
       f->removeFnAttr(llvm::Attribute::NoInline);
       if (i == 0)
@@ -262,11 +289,14 @@ llvm::Error putGuards(const Plan& plan, const void* entry, bool alone, Extractio
         f->addFnAttr(kInlineGuards[i - 1]);
     }
     const auto kind = static_cast<size_t>(guard.record - plan.request.kinds.data());
-    if (plan.request.tier == Tier::kSecond)
+    if (guard.record->places.ready)
+      callLoop(plan, guard, extraction.module());
+    else if (plan.request.tier == Tier::kSecond)
       if (auto e = putLoop(guard, plan.loops[kind], alone, extraction)) return e;
   }
   chain(*guards, extraction.context());
   redirectCalls(*from, *guards->front().expecting);
+  dropBodies(general);
   return llvm::Error::success();
 }
 

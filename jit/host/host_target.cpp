@@ -113,7 +113,9 @@ HostTarget::HostTarget() : triple_("x86_64-unknown-linux-gnu"), pool_(new Pool) 
     vector_width_ = 512;
   else if (features.contains("avx2"))
     vector_width_ = 256;
-  layout_ = std::unique_ptr<llvm::TargetMachine>(newMachine())->createDataLayout().getStringRepresentation();
+  layout_ = std::unique_ptr<llvm::TargetMachine>(newMachine(llvm::CodeGenOptLevel::Default))
+                ->createDataLayout()
+                .getStringRepresentation();
 }
 
 const HostTarget& HostTarget::instance() {
@@ -133,7 +135,13 @@ HostTarget::Machine HostTarget::makeMachine() const {
       return Machine(machine);
     }
   }
-  return Machine(newMachine());
+  return Machine(newMachine(llvm::CodeGenOptLevel::Default));
+}
+
+std::unique_ptr<llvm::TargetMachine> HostTarget::makeQuickMachine() const {
+  std::unique_ptr<llvm::TargetMachine> machine(newMachine(llvm::CodeGenOptLevel::Less));
+  machine->setFastISel(true);
+  return machine;
 }
 
 void HostTarget::GiveBack::operator()(llvm::TargetMachine* machine) const {
@@ -143,13 +151,13 @@ void HostTarget::GiveBack::operator()(llvm::TargetMachine* machine) const {
   pool.idle.push_back(std::move(owned));
 }
 
-llvm::TargetMachine* HostTarget::newMachine() const {
+llvm::TargetMachine* HostTarget::newMachine(llvm::CodeGenOptLevel level) const {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.ExceptionModel = llvm::ExceptionHandling::DwarfCFI;
   options.EmulatedTLS = false;
   return findTarget(triple_).createTargetMachine(triple_, /*CPU=*/"", features_, options, llvm::Reloc::PIC_,
-                                                 llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, /*JIT=*/true);
+                                                 llvm::CodeModel::Small, level, /*JIT=*/true);
 }
 
 void HostTarget::prepare(llvm::Module& module) const {

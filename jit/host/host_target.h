@@ -27,6 +27,9 @@ class HostTarget {
   using Machine = std::unique_ptr<llvm::TargetMachine, GiveBack>;
   /// A machine for the caller alone. Those given back are kept: what they know of the CPU takes 0.2 ms to find out.
   Machine makeMachine() const;
+  /// One that selects instructions in a pass over them instead of by graphs of blocks, which is half of the time that
+  /// code generation takes: a quarter less of it in all, for calls that take 1 ns more. The caller's, and not kept.
+  std::unique_ptr<llvm::TargetMachine> makeQuickMachine() const;
   /// Triple and data layout.
   void prepare(llvm::Module& module) const;
   /// Replaces what `function` says about its CPU by this one. Every function of a module needs the same, or the inliner
@@ -35,7 +38,7 @@ class HostTarget {
 
  private:
   HostTarget();
-  llvm::TargetMachine* newMachine() const;
+  llvm::TargetMachine* newMachine(llvm::CodeGenOptLevel level) const;
 
   std::string triple_, features_, layout_;
   unsigned vector_width_ = 128;

@@ -25,7 +25,7 @@ class InlinePolicy {
   explicit InlinePolicy(const Plan& plan)
       : has_loop_(plan.expectsOperands()),
         calls_operators_(plan.inlinesOperators()),
-        allocates_inline_(has_loop_ && plan.steps.size() == 1) {}
+        allocates_inline_(has_loop_ && plan.steps.size() == 1 && plan.request.tier == Tier::kSecond) {}
 
   /// Whether to bring in the body of this declaration.
   bool wants(const llvm::Function& declaration, Extraction& extraction) const;

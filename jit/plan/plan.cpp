@@ -121,8 +121,10 @@ Plan Plan::make(const CompileRequest& request, const Libraries& libraries) {
   static_cast<Chain&>(plan) = walk(*request.op, DispatchKeySet::fromRaw(request.keys), libraries, plan.refusal);
   plan.request = request;
   if (plan.op.op == nullptr) return plan;
-  for (size_t kind = 0; kind < plan.loops.size(); ++kind)
-    if (const void* loop = request.kinds[kind].places.loop) plan.loops[kind] = libraries.symbolOf(loop);
+  for (size_t kind = 0; kind < plan.loops.size(); ++kind) {
+    const auto& places = request.kinds[kind].places;
+    if (places.loop != nullptr) plan.loops[kind] = places.ready ? kReadyLoop : libraries.symbolOf(places.loop);
+  }
   if (plan.refusal.empty()) plan.inner = innerChains(request, libraries);
   return plan;
 }
@@ -144,6 +146,12 @@ Plan Plan::ofTier(Tier tier) const {
 
 bool Plan::expects(size_t kind) const {
   return !loops[kind].empty() && (request.tier == Tier::kSecond || firstTierExpects(request.kinds[kind]));
+}
+
+bool Plan::specialises() const {
+  for (size_t kind = 0; kind < loops.size(); ++kind)
+    if (!loops[kind].empty() && !request.kinds[kind].places.ready) return true;
+  return false;
 }
 
 bool Plan::countsUnexpected() const {
@@ -186,10 +194,9 @@ using shunt::detail::LoopRecord;
 // A loop record's own kinds, and those that kernels/pointwise/expected.h adds to them.
 constexpr const char* kKindNames[] = {
     "-",          "same shape", "one element",       "number", "other",   "one element with dimensions", "column",
-    "strided, 1", "strided, 0", "strided, gathered", "bool",   "integer", "floating-point number"};
-// Stands in the place of an input, but is none.
-constexpr uint8_t kDtypeGiven = 13;
-static_assert(std::size(kKindNames) == kDtypeGiven);
+    "strided, 1", "strided, 0", "strided, gathered", "bool",   "integer", "floating-point number",       "-",
+    "row"};
+constexpr uint8_t kDtypeGiven = 13;  // stands in the place of an input, but is none
 
 std::string kindName(uint8_t kind) {
   return kind < std::size(kKindNames) ? kKindNames[kind] : "kind " + std::to_string(kind);

@@ -55,9 +55,12 @@ struct ChainUse {
 /// Of each of a plan's chains, by their places (Plan::chain).
 using Reliance = std::vector<ChainUse>;
 
+/// In the place of a symbol: the loop is called by its address, which is the record's.
+inline constexpr const char* kReadyLoop = "ready";
+
 struct Plan : Chain {
   CompileRequest request;
-  /// Symbols of the generic loops of the request's kinds; empty: there is no guard for the kind.
+  /// Symbols of the generic loops of the request's kinds, or kReadyLoop; empty: there is no guard for the kind.
   std::array<std::string, kMaxOperandKinds> loops;
   /// Of operators that the chain's kernels may call: inlined where they do.
   std::vector<Chain> inner;
@@ -69,7 +72,8 @@ struct Plan : Chain {
   bool usesOtherLibraries() const;
   /// The same for a thunk of another tier.
   Plan ofTier(Tier tier) const;
-  bool hasLoop() const { return !loops[0].empty(); }
+  /// Whether the second tier has a loop of the thunk's own, in the place of one that is called.
+  bool specialises() const;
   /// Whether the recorded operands are of no kind that a guard expects, and calls are to be counted nevertheless.
   bool countsUnexpected() const;
   /// Whether the tier has an expecting form for the operands of that kind, and for those of any.

@@ -7,7 +7,8 @@
 namespace shunt::jit {
 namespace {
 
-constexpr const char* kFieldNames[] = {"code.", "boxed.", "functor.", "operator", "calls", "guard_misses", "misses"};
+constexpr const char* kFieldNames[] = {"code.", "boxed.",       "functor.", "operator",
+                                       "calls", "guard_misses", "misses",   "loop."};
 
 }  // namespace
 
@@ -17,6 +18,8 @@ PlanSymbols::PlanSymbols(const Plan& plan) {
   add(Field::kCalls, -1, r.counters != nullptr ? &r.counters->calls : nullptr);
   add(Field::kGuardMisses, -1, r.counters != nullptr ? &r.counters->guard_misses : nullptr);
   add(Field::kMisses, -1, r.misses);
+  for (size_t kind = 0; kind < r.kinds.size(); ++kind)
+    if (r.kinds[kind].places.ready) add(Field::kLoop, static_cast<int>(kind), r.kinds[kind].places.loop);
   addTable(plan, 0);
   for (size_t i = 0; i < plan.inner.size(); ++i) {
     const int first = static_cast<int>(i + 1) * kNumSlots;

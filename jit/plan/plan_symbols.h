@@ -38,10 +38,10 @@ class PlanSymbols {
   std::string print() const;
 
  private:
-  enum class Field : uint8_t { kCode, kBoxed, kFunctor, kOperator, kCalls, kGuardMisses, kMisses };
+  enum class Field : uint8_t { kCode, kBoxed, kFunctor, kOperator, kCalls, kGuardMisses, kMisses, kLoop };
   struct Place {
     Field field;
-    int slot;  // of the table's fields; those of inner chains are counted on behind
+    int slot;  // of the table's fields; those of inner chains are counted on behind. Of loops: the kind of operands
     const void* address;
   };
   static std::string nameOf(const Place& place);

@@ -158,13 +158,23 @@ SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, Miss*
   rows::record({family, address(entry), address(expecting), address(miss), loop, 0, dtype}, inputs);
 }
 
+#define SHUNT_CALLS(isa) &isa::kNormCalls
+constexpr const NormCalls* kCalls[kNumIsas] = SHUNT_PER_ISA(SHUNT_CALLS);
+#undef SHUNT_CALLS
+const NormCalls& calls() { return *kCalls[static_cast<int>(::shunt::detail::activeIsa())]; }
+
 }  // namespace
+
+rows::LoopFn layerNormCall(ScalarType dtype) { return dtype == kDouble ? calls().forward_double : calls().forward; }
+rows::LoopFn layerNormBackwardCall(ScalarType dtype) {
+  return dtype == kDouble ? calls().backward_double : calls().backward;
+}
 
 void layerNorm(const Norm& c) {
   ++rows::interpreted_calls;
   const ScalarType dtype = c.x->dtype();
   if (rows::recording()) [[unlikely]]
-    record("layer_norm", &layerNorm, &layerNormExpected, &layerNormMissed, genericLayerNorm(dtype), dtype,
+    record("layer_norm", &layerNorm, &layerNormExpected, &layerNormMissed, layerNormCall(dtype), dtype,
            {c.x, c.weight, c.bias});
   if (dtype == kDouble)
     forward<double>(c);
@@ -177,7 +187,7 @@ void layerNormBackward(const NormGradient& c) {
   const ScalarType dtype = c.x->dtype();
   if (rows::recording()) [[unlikely]]
     record("layer_norm backward", &layerNormBackward, &layerNormBackwardExpected, &layerNormBackwardMissed,
-           genericLayerNormBackward(dtype), dtype, {c.grad, c.x, c.mean, c.rstd, c.weight});
+           layerNormBackwardCall(dtype), dtype, {c.grad, c.x, c.mean, c.rstd, c.weight});
   if (dtype == kDouble)
     Backward<double>(c).run();
   else

@@ -41,15 +41,27 @@ void layerNormBackwardExpected(const NormGradient& gradient);
 SHUNT_NOINLINE void layerNormMissed(const Norm& norm, jit::MissCount* misses);
 SHUNT_NOINLINE void layerNormBackwardMissed(const NormGradient& gradient, jit::MissCount* misses);
 
-/// Rows that the generic loops take: so long that a loop's buffers, which are on its caller's stack, have 16 KiB in
-/// all.
+/// Rows that the loops of whole calls take: so long that a loop's buffers, which are on its caller's stack, have 16 KiB
+/// in all.
 template <class A>
 inline constexpr int64_t kLongestNorm = (16 << 10) / (4 * int64_t{sizeof(A)});
 template <class A>
 inline constexpr int64_t kLongestNormBackward = (16 << 10) / (6 * int64_t{sizeof(A)});
 
-/// The generic loops; null where there is none for the dtype.
-rows::LoopFn genericLayerNorm(ScalarType dtype);
-rows::LoopFn genericLayerNormBackward(ScalarType dtype);
+/// Loops of whole calls, of tensors whose elements are computed in float and in double.
+struct NormCalls {
+  rows::LoopFn forward, forward_double, backward, backward_double;
+};
+#define SHUNT_DECLARE_CALLS(isa)     \
+  namespace isa {                    \
+  extern const NormCalls kNormCalls; \
+  }
+SHUNT_DECLARE_CALLS(baseline)
+SHUNT_DECLARE_CALLS(v3)
+SHUNT_DECLARE_CALLS(v4)
+#undef SHUNT_DECLARE_CALLS
+/// Those of the instruction set in use.
+rows::LoopFn layerNormCall(ScalarType dtype);
+rows::LoopFn layerNormBackwardCall(ScalarType dtype);
 
 }  // namespace shunt::nn

@@ -205,16 +205,47 @@ SHUNT_COLD void record(const char* family, Entry* entry, Entry* expecting, Miss*
   rows::record({family, address(entry), address(expecting), address(miss), loop, id, dtype}, inputs);
 }
 
+#define SHUNT_CALLS(isa) &isa::kSoftmaxCalls
+constexpr const SoftmaxCalls* kCalls[kNumIsas] = SHUNT_PER_ISA(SHUNT_CALLS);
+#undef SHUNT_CALLS
+const SoftmaxCalls& calls() { return *kCalls[static_cast<int>(::shunt::detail::activeIsa())]; }
+
+/// One loop for the whole call, if it is small; whether it was.
+bool runWithoutPlan(rows::LoopFn loop, std::initializer_list<const Tensor*> inputs, const Tensor& out,
+                    const native::Geometry& g, bool log) {
+  const ScalarType dtype = out.scalar_type();
+  if (!fits(g, idOf(log, g.inner != 1), dtype)) return false;
+  rows::Call call;
+  static_cast<rows::Shape&>(call) = g;
+  call.dtype = call.result = dtype;
+  call.out[0] = rows::dataOf(out.unsafeGetTensorImpl(), dtype);
+  size_t i = 0;
+  for (const Tensor* t : inputs) {
+    const TensorImpl& input = *t->unsafeGetTensorImpl();
+    if (!rows::isDenseCpu(input) || input.dtype() != dtype) return false;
+    call.in[i++] = rows::dataOf(&input, dtype);
+  }
+  loop(call);
+  return true;
+}
+
 }  // namespace
+
+rows::LoopFn softmaxCall(ScalarType dtype, bool log) {
+  return (dtype == kDouble ? calls().forward_double : calls().forward)[log ? 1 : 0];
+}
+rows::LoopFn softmaxBackwardCall(ScalarType dtype, bool log) {
+  return (dtype == kDouble ? calls().backward_double : calls().backward)[log ? 1 : 0];
+}
 
 void softmax(const Tensor& self, int64_t dim, const Tensor& out, bool log) {
   ++rows::interpreted_calls;
   const ScalarType dtype = self.scalar_type();
   const native::Geometry g = native::geometryOf(*self.unsafeGetTensorImpl(), dim);
   if (rows::recording()) [[unlikely]]
-    record("softmax", &softmax, &softmaxExpected, &softmaxMissed, genericSoftmax(dtype, log), log, g, dtype,
+    record("softmax", &softmax, &softmaxExpected, &softmaxMissed, softmaxCall(dtype, log), log, g, dtype,
            {self.unsafeGetTensorImpl()});
-  if (g.empty()) return;
+  if (g.empty() || runWithoutPlan(softmaxCall(dtype, log), {&self}, out, g, log)) return;
   if (dtype == kDouble)
     native::forward<double>(dense(self), out, g, log);
   else
@@ -227,9 +258,8 @@ void softmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim, cons
   const native::Geometry g = native::geometryOf(*output.unsafeGetTensorImpl(), dim);
   if (rows::recording()) [[unlikely]]
     record("softmax backward", &softmaxBackward, &softmaxBackwardExpected, &softmaxBackwardMissed,
-           genericSoftmaxBackward(dtype, log), log, g, dtype,
-           {grad.unsafeGetTensorImpl(), output.unsafeGetTensorImpl()});
-  if (g.empty()) return;
+           softmaxBackwardCall(dtype, log), log, g, dtype, {grad.unsafeGetTensorImpl(), output.unsafeGetTensorImpl()});
+  if (g.empty() || runWithoutPlan(softmaxBackwardCall(dtype, log), {&grad, &output}, out, g, log)) return;
   if (dtype == kDouble)
     native::backward<double>(dense(grad), dense(output), out, g, log);
   else

@@ -23,16 +23,28 @@ SHUNT_NOINLINE void softmaxBackwardMissed(const Tensor& grad, const Tensor& outp
 SHUNT_ALWAYS_INLINE constexpr uint64_t idOf(bool log, bool columns) { return uint64_t{log} | uint64_t{columns} << 1; }
 SHUNT_ALWAYS_INLINE constexpr bool isDownColumns(uint64_t id) { return (id & 2) != 0; }
 
-/// Whether the generic loop is made for it. For longer rows the interpreter's is as good; few columns, and those of
-/// 16-bit types, it gathers.
+/// Whether the loop of whole calls is made for it. For longer rows the interpreter's is as good; few columns, and those
+/// of 16-bit types, it gathers.
 SHUNT_ALWAYS_INLINE bool fits(const rows::Shape& shape, uint64_t id, ScalarType dtype) {
   if (!shape.worthLoop()) return false;
   if (!isDownColumns(id)) return shape.inner == 1 && shape.n <= kGroup;
   return shape.inner >= kMinColumns && (dtype == kFloat || dtype == kDouble);
 }
 
-/// The generic loops; null where there is none for the dtype.
-rows::LoopFn genericSoftmax(ScalarType dtype, bool log);
-rows::LoopFn genericSoftmaxBackward(ScalarType dtype, bool log);
+/// Loops of whole calls, of tensors whose elements are computed in float and in double. [1]: the logarithm.
+struct SoftmaxCalls {
+  rows::LoopFn forward[2], forward_double[2], backward[2], backward_double[2];
+};
+#define SHUNT_DECLARE_CALLS(isa)           \
+  namespace isa {                          \
+  extern const SoftmaxCalls kSoftmaxCalls; \
+  }
+SHUNT_DECLARE_CALLS(baseline)
+SHUNT_DECLARE_CALLS(v3)
+SHUNT_DECLARE_CALLS(v4)
+#undef SHUNT_DECLARE_CALLS
+/// Those of the instruction set in use.
+rows::LoopFn softmaxCall(ScalarType dtype, bool log);
+rows::LoopFn softmaxBackwardCall(ScalarType dtype, bool log);
 
 }  // namespace shunt::nn

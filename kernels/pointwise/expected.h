@@ -43,19 +43,26 @@ inline uint8_t categoryOf(const Scalar& number) {
 inline constexpr int kForcedPlace = kMaxInputs;
 inline constexpr uint8_t kForced = 13;
 static_assert(kForcedPlace < kOutputKind);
+/// Dense and repeated along the first dimensions of the whole: a bias.
+inline constexpr uint8_t kRow = 14;
 /// Shorter rows of columns and of strided operands are left to the interpreter, which collects them.
 inline constexpr int64_t kLeastRow = 8;
 
 /// The plan's operands. In the library itself nothing is expected.
 extern const Record kExpected;
 
-/// For requests of N inputs: dense operands, which need no plan, and operands by their strides, which the interpreter
-/// plans.
+/// For requests of N inputs. Dense operands need no plan; most calls have nothing but tensors of one shape and of the
+/// loop's own dtypes, and numbers, which take a quarter of the code that all others do. Operands by their strides are
+/// planned by the interpreter.
 template <int N>
+struct UniformCall;  // expected_uniform.h
+template <int N>
+struct DenseCall;  // expected_dense.h
+template <class Call>
 Tensor functionalExpected(const Request& request);
-template <int N>
+template <class Call>
 void outExpected(const Request& request, Tensor& out);
-template <int N>
+template <class Call>
 void inplaceExpected(const Request& request, Tensor& self);
 template <int N>
 Tensor functionalStrided(const Request& request);
@@ -79,6 +86,7 @@ SHUNT_NOINLINE void inplaceLarge(const Request& request, Tensor& self);
 SHUNT_NOINLINE void rowsLarge(Plan& plan);
 
 /// Whether the guards of these forms would let the request's operands pass, apart from the element count.
+bool expectsUniform(const Request& request, const Tensor* out, const Record& record);
 bool expectsDense(const Request& request, const Tensor* out, const Record& record);
 bool expectsStrides(const Request& request, const Plan& plan, bool given, const Record& record);
 
@@ -99,7 +107,7 @@ SHUNT_NOINLINE void prepareScalarsApart(const Request& request, ScalarType commo
 /// The loop of the record's functor. The library's runs the ahead-of-time loop, and a thunk of the first tier calls it;
 /// in one of the second tier the compiler puts the generic loop here, which has the same parameters but the last.
 SHUNT_NOINLINE bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars,
-                                 ScalarType common, const KernelDescriptor& op);
+                                 ScalarType common, const KernelDescriptor& op) noexcept;
 
 /// Notes what a request has before it, if the thread's call is being recorded and this is its first.
 /// `plan` is null for operands that need none.

@@ -1,9 +1,12 @@
-// What the expecting functions (expected.h) read of a request and of its record: used by expected.cpp,
-// expected_rows.cpp and record.cpp only. Pure functions on the caller's data; inlined, so that in a thunk the record's
-// content folds.
+// What the expecting functions (expected.h) read of a request and of its record, for the kinds of calls in
+// expected_uniform.h, expected_dense.h and expected_rows.cpp, and for record.cpp. Pure functions on the caller's data;
+// inlined, so that in a thunk the record's content folds.
 #pragma once
 
 #include "kernels/pointwise/expected.h"
+#include "kernels/pointwise/fast_call.h"
+
+#include <shunt/core/parallel.h>
 
 namespace shunt::elementwise {
 
@@ -12,6 +15,13 @@ template <int N, class F>
 SHUNT_ALWAYS_INLINE void unrolled(const F& f) {
   [&]<int... I>(std::integer_sequence<int, I...>)
       __attribute__((always_inline)) { (f(I), ...); }(std::make_integer_sequence<int, N>());
+}
+
+/// Whether f(0) and ... and f(N - 1), each asked with a constant, and only where those before it said so.
+template <int N, class F>
+SHUNT_ALWAYS_INLINE bool allOf(const F& f) {
+  return [&]<int... I>(std::integer_sequence<int, I...>)
+             __attribute__((always_inline)) { return (f(I) && ...); }(std::make_integer_sequence<int, N>());
 }
 
 /// What a request of N inputs refers to, read before anything else: the library's functions see the request, and behind
@@ -58,6 +68,93 @@ SHUNT_ALWAYS_INLINE bool isMixed(const KernelDescriptor& op, const Record& e) {
     mixed |= ((op.operands >> i) & 1) != 0 && e.signature[i] != 0 && dtypeOf(e, i) != e.common;
   });
   return mixed;
+}
+
+/// What a loop reads. Apart from the rest of a call, since addresses of these are given away.
+struct Slots {
+  View in[kMaxInputs];
+  ScalarSlot numbers[kMaxInputs];
+  ScalarSlot scalars[kMaxScalars];
+};
+
+SHUNT_ALWAYS_INLINE std::byte* dataOf(const TensorImpl& t, ScalarType dtype) {
+  return t.storage()->data() + t.storage_offset() * sizeOf(dtype);
+}
+
+/// Whether the request is one of the record's: its form, its functor, and the common dtype that the kernel chose.
+template <int N>
+SHUNT_ALWAYS_INLINE bool isOfRecord(const Parts<N>& p, const Record& e, Record::Form form) {
+  const ScalarType forced = e.kind[kForcedPlace] == kForced ? e.common : ScalarType::Undefined;
+  return e.form == form && p.op.num_inputs == N && p.op.id == e.functor && p.forced == forced;
+}
+
+/// A number that has no say in promotion.
+template <int N>
+SHUNT_ALWAYS_INLINE bool takePlainNumber(const Parts<N>& p, int i, const Record& e, Slots& slots) {
+  const Scalar* number = p.numbers[i];
+  if (p.tensors[i] != nullptr || number == nullptr || !numberFits(*number, e.common)) return false;
+  if (e.common == kFloat && number->isBoolean()) return false;  // takeScalars leaves out the checks, which refuse some
+  storeFast(*number, e.common, slots.numbers[i]);
+  return true;
+}
+
+template <int N>
+SHUNT_ALWAYS_INLINE bool takeScalars(const Request& r, const Parts<N>& p, const Record& e, Slots& slots) {
+  p.forEachInput([&](int i) __attribute__((always_inline)) {
+    if (isCategory(e.kind[i])) storeNumber(*p.numbers[i], p.op.loopInput(i, e.common), slots.numbers[i]);
+  });
+  if (p.op.num_scalars == 0 && p.op.check == nullptr) return true;
+  if (e.common == kFloat && !anyOf(e, isCategory)) {
+    // As in the interpreter: no check can fail here unless a scalar is a bool (functor_checks.h).
+    bool plain = true;
+    unrolled<kMaxScalars>([&](int s) __attribute__((always_inline)) {
+      if (s >= p.op.num_scalars) return;
+      plain &= !p.scalars[s]->isBoolean();
+      storeRaw<float>(slots.scalars[s].bytes, static_cast<float>(p.scalars[s]->toDouble()));
+    });
+    return plain;
+  }
+  prepareScalarsApart(r, e.common, slots.scalars);
+  return true;
+}
+
+/// Whether `out` can take a result of `shape`'s sizes. As for the interpreter's fast path (run.cpp: canWrite), and
+/// operands elsewhere in the output's storage.
+template <int N>
+SHUNT_ALWAYS_INLINE bool canTake(const Parts<N>& p, const Record& e, const TensorImpl& shape, const TensorImpl* out) {
+  namespace signature = ::shunt::detail::signature;
+  constexpr auto kInner = LayoutClass::kInnerContiguous, kStrided = LayoutClass::kStrided;
+  const LayoutClass layout = signature::layoutOf(e.output);
+  const uint16_t dense = signature::make(p.op.loopOutput(e.common), kCPU, LayoutClass::kContiguous);
+  if (!signature::sameKind(e.output, dense) || layout == kInner || layout == kStrided) return false;
+  if (out == nullptr || p.op.invalid != nullptr || out->signature() != e.output || !sameSizes(*out, shape))
+    return false;
+  return allOf<N>([&](int i) __attribute__((always_inline)) {
+    const TensorImpl* t = p.tensors[i];
+    return t == nullptr || t == out || t->storage() != out->storage() || isApart(*out, *t);
+  });
+}
+
+/// From here on the interpreter's interleaved loop saves more than the call costs.
+inline constexpr int64_t kMostUninterleaved = 2048;
+
+/// Whether all inputs are dense, of one shape and of the loop's dtypes. The interpreter's result is dense then whatever
+/// the operands' strides in dimensions that address nothing: its fast path (run.cpp). Otherwise it follows those
+/// strides, so they must be the usual ones.
+template <int N>
+SHUNT_ALWAYS_INLINE bool ignoresIdleStrides(const Parts<N>& p, const Record& e) {
+  bool uniform = true;
+  p.forEachInput([&](int i) __attribute__((always_inline)) {
+    uniform &= e.kind[i] == Record::kSameShape && dtypeOf(e, i) == p.op.loopInput(i, e.common);
+  });
+  return uniform;
+}
+
+/// Whether the interpreter's loop is the faster one for so many elements: interleaved, or shared by threads.
+template <int N>
+SHUNT_ALWAYS_INLINE bool isLarge(const Parts<N>& p, const Record& e, int64_t numel) {
+  const bool interleaved = ignoresIdleStrides(p, e) && e.common == kFloat && p.op.interleaved;
+  return numel > (interleaved ? kMostUninterleaved : kDefaultGrain);
 }
 
 }  // namespace shunt::elementwise

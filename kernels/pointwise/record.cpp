@@ -1,7 +1,6 @@
 // Recording the operands of the call that makes a pair hot: the interpreter's side of expected.h.
 #include "kernels/pointwise/descriptor.h"
-#include "kernels/pointwise/expected_parts.h"
-#include "kernels/pointwise/fast_call.h"
+#include "kernels/pointwise/expected_uniform.h"
 
 #include <shunt/elementwise/recorded_loop.h>
 
@@ -14,8 +13,8 @@ namespace signature = ::shunt::detail::signature;
 
 bool isPlain(const TensorImpl& t) { return signature::isPlainCpu(t.signature()); }
 
-/// As in expected.cpp, where columns don't count: the first of the dense operands with the most dimensions and
-/// elements; where there is none, of those of one element.
+/// As in expected_dense.h, where rows and columns don't count: the first of the dense operands with the most dimensions
+/// and elements; where there is none, of those of one element.
 const TensorImpl* shapeOf(const Request& request) {
   const TensorImpl* found = nullptr;
   const auto precedes = [&](const TensorImpl& t) {
@@ -29,6 +28,11 @@ const TensorImpl* shapeOf(const Request& request) {
   return found;
 }
 
+bool isUniformOf(const KernelDescriptor& op, const Record& record) {
+  constexpr decltype(&isUniform<1>) kByInputs[] = {isUniform<1>, isUniform<2>, isUniform<3>};
+  return kByInputs[op.num_inputs - 1](op, record);
+}
+
 /// As it seems; whether the guard can tell is asked afterwards.
 uint8_t denseKind(const Argument& a, const TensorImpl* like, ScalarType common, bool mixed) {
   if (a.tensor == nullptr) {
@@ -40,7 +44,8 @@ uint8_t denseKind(const Argument& a, const TensorImpl* like, ScalarType common, 
   if (t.dim() == 0) return Record::kOneElement;
   if (t.numel() == 1) return kOneOfSeveralDims;
   if (!isPlain(t)) return Record::kOther;
-  if (sameSizes(t, *like) || endsIn(*like, t)) return Record::kSameShape;
+  if (sameSizes(t, *like)) return Record::kSameShape;
+  if (endsIn(*like, t)) return kRow;
   return rowBesideColumn(*like, t) >= kLeastRow ? kColumn : uint8_t{Record::kOther};
 }
 
@@ -51,7 +56,7 @@ bool recordDense(const Request& request, const Tensor* out, Record& record) {
     record.kind[i] = denseKind(request.inputs[i], like, record.common, mixed);
   if (like != nullptr && like->numel() == 0)  // which no guard lets pass, but what follows has elements
     return std::ranges::find(record.kind, uint8_t{Record::kOther}) == std::end(record.kind);
-  return expectsDense(request, out, record);
+  return isUniformOf(request.op, record) ? expectsUniform(request, out, record) : expectsDense(request, out, record);
 }
 
 uint8_t strideKind(int64_t stride, ScalarType dtype) {
@@ -73,20 +78,24 @@ bool recordStrides(const Request& request, const Tensor* out, const Plan& plan, 
   return expectsStrides(request, plan, out != nullptr, record);
 }
 
-/// The library's entry for a form, and what a thunk puts in its place: for dense operands, and by strides.
+/// The library's entry for a form, and what a thunk puts in its place.
 template <int N>
-void setEntry(Record::Form form, bool strided, Record::Places& places) {
-  const auto set = [&](auto* entry, auto* dense, auto* by_strides, auto* miss) {
+void setEntry(const KernelDescriptor& op, const Record& record, Record::Places& places) {
+  const bool strided = std::ranges::any_of(record.kind, isStride), uniform = isUniform<N>(op, record);
+  const auto set = [&](auto* entry, auto* uniform_form, auto* dense_form, auto* strided_form, auto* miss) {
     places.entry = reinterpret_cast<const void*>(entry);
-    places.expecting = strided ? reinterpret_cast<const void*>(by_strides) : reinterpret_cast<const void*>(dense);
+    places.expecting = reinterpret_cast<const void*>(strided ? strided_form : uniform ? uniform_form : dense_form);
     places.miss = strided ? reinterpret_cast<const void*>(&rowsMissed) : reinterpret_cast<const void*>(miss);
   };
-  if (form == Record::kFunctional)
-    set(&runFunctional, &functionalExpected<N>, &functionalStrided<N>, &functionalMissed);
-  else if (form == Record::kOut)
-    set(&runOutRequest, &outExpected<N>, &outStrided<N>, &outMissed);
+  using Uniform = UniformCall<N>;
+  using Dense = DenseCall<N>;
+  if (record.form == Record::kFunctional)
+    set(&runFunctional, &functionalExpected<Uniform>, &functionalExpected<Dense>, &functionalStrided<N>,
+        &functionalMissed);
+  else if (record.form == Record::kOut)
+    set(&runOutRequest, &outExpected<Uniform>, &outExpected<Dense>, &outStrided<N>, &outMissed);
   else
-    set(&runInplaceRequest, &inplaceExpected<N>, &inplaceStrided<N>, &inplaceMissed);
+    set(&runInplaceRequest, &inplaceExpected<Uniform>, &inplaceExpected<Dense>, &inplaceStrided<N>, &inplaceMissed);
 }
 
 GenericLoopFn genericLoopOf(const KernelDescriptor& op, ScalarType common) {
@@ -100,11 +109,10 @@ Record::Places placesOf(const KernelDescriptor& op, const Record& record) {
   Record::Places places;
   places.family = "elementwise";
   constexpr decltype(&setEntry<1>) kSetters[] = {setEntry<1>, setEntry<2>, setEntry<3>};
-  kSetters[op.num_inputs - 1](record.form, std::ranges::any_of(record.kind, isStride), places);
+  kSetters[op.num_inputs - 1](op, record, places);
   places.placeholder = reinterpret_cast<const void*>(&expectedLoop);
   places.loop = reinterpret_cast<const void*>(genericLoopOf(op, record.common));
   places.expected = &kExpected;
-  places.independent = true;
   return places;
 }
 
@@ -164,7 +172,7 @@ const Record kExpected{};
 // Other dtypes than the loop's own pass through the generic loop, which converts them one at a time: slower than the
 // interpreter, which is why thunks of the first tier leave such operands to it (jit/emit/plan_constants.cpp).
 bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars, ScalarType common,
-                  const KernelDescriptor& op) {
+                  const KernelDescriptor& op) noexcept {
   const std::byte* inputs[kMaxInputs];
   uint32_t repeated = 0;
   bool natural = true;

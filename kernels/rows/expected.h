@@ -1,11 +1,12 @@
-// Kernels along rows of dense tensors (reductions, softmax, layer_norm) as a thunk runs them: the rows' loop inline,
-// without the interpreter's plan. The same mechanism as of elementwise kernels: Note [Expected operands]
+// Kernels along rows of dense tensors (reductions, softmax, layer_norm) as a thunk runs them, without the interpreter's
+// plan and look at the operands. The same mechanism as of elementwise kernels: Note [Expected operands]
 // (kernels/pointwise/expected.h). Each kernel has an entry, which records the operands that it has before it, and an
 // expecting form of that, which compares them with the record and runs expectedLoop(), or else calls the entry.
 // Reductions and scans share one entry, and a descriptor says what is computed: request.h.
 //
-// Bits: a generic loop is made of the same templates as the ahead-of-time ones, with the lanes written out in the
-// source (Note [Order of reductions], kernels/rows/loop_table.h).
+// A thunk calls the loop of the instruction set in use, for a whole call: loops along rows have so much to do that one
+// of their own saved nothing and took 35 to 120 ms to compile. The interpreter runs the same one where it fits. Bits:
+// all loops have the order of Note [Order of reductions] (kernels/rows/loop_table.h).
 #pragma once
 
 #include <shunt/core/missed_call.h>
@@ -49,7 +50,7 @@ struct Call : Shape {
   double number = 0;                          // the kernel's own
 };
 
-/// A generic loop: the dtypes are run-time values, which a thunk passes as constants.
+/// The loop of a whole call, of any dtypes.
 using LoopFn = void (*)(const Call&);
 
 /// What the compiler puts in: the operands, and the loop for them. In the library itself: nothing, and an error.
@@ -65,6 +66,11 @@ SHUNT_ALWAYS_INLINE bool isExpected(const TensorImpl* t, int input) {
 }
 SHUNT_ALWAYS_INLINE bool isExpectedOrAbsent(const TensorImpl* t, int input) {
   return kExpected.signature[input] == 0 ? t == nullptr : isExpected(t, input);
+}
+/// As the loops of whole calls take it.
+SHUNT_ALWAYS_INLINE bool isDenseCpu(const TensorImpl& t) {
+  const LayoutClass layout = ::shunt::detail::signature::layoutOf(t.signature());
+  return t.device().is_cpu() && (layout == LayoutClass::kContiguous || layout == LayoutClass::kOneElement);
 }
 /// Null for null.
 SHUNT_ALWAYS_INLINE std::byte* dataOf(const TensorImpl* t, ScalarType dtype) {

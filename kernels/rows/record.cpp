@@ -7,17 +7,6 @@
 
 namespace shunt::rows {
 
-namespace {
-
-/// Or absent.
-bool isDense(const TensorImpl* t) {
-  if (t == nullptr) return true;
-  const LayoutClass layout = ::shunt::detail::signature::layoutOf(t->signature());
-  return t->device().is_cpu() && (layout == LayoutClass::kContiguous || layout == LayoutClass::kOneElement);
-}
-
-}  // namespace
-
 const Record kExpected{};
 
 void expectedLoop(const Call&) {
@@ -30,7 +19,7 @@ void record(const Kernel& kernel, std::initializer_list<const TensorImpl*> input
   const int32_t depth = ::shunt::detail::threadFrames().depth();
   if (depth != record.depth) return ::shunt::detail::recordInnerLoop(depth);
   if (record.form != Record::kUnseen || kernel.loop == nullptr) return;
-  if (!std::ranges::all_of(inputs, isDense)) return;
+  if (!std::ranges::all_of(inputs, [](const TensorImpl* t) { return t == nullptr || isDenseCpu(*t); })) return;
   record.form = Record::kFunctional;
   record.common = kernel.common;
   record.functor = kernel.id;
@@ -47,7 +36,7 @@ void record(const Kernel& kernel, std::initializer_list<const TensorImpl*> input
                    reinterpret_cast<const void*>(&expectedLoop),
                    reinterpret_cast<const void*>(kernel.loop),
                    &kExpected,
-                   /*independent=*/false};
+                   /*ready=*/true};
 }
 
 constinit thread_local uint64_t interpreted_calls SHUNT_TLS_MODEL;

@@ -45,7 +45,7 @@ struct Descriptor {
   int64_t longest_row, longest_column;  // of more elements the interpreter's loop is as good, or goes another way
   /// The interpreter: writes results of elements that are there.
   void (*engine)(const Request& request, const Results& results);
-  /// What the compiler specialises; null: nothing.
+  /// Of small calls, which need no plan; null: there is none.
   LoopFn (*loop)(const Descriptor& op, ComputeType type, Span span);
 };
 

@@ -25,18 +25,25 @@ SHUNT_ALWAYS_INLINE uint64_t idOf(const Descriptor& op, Span span) { return op.i
 SHUNT_ALWAYS_INLINE Span expectedSpan() { return static_cast<Span>(kExpected.functor & 3); }
 SHUNT_ALWAYS_INLINE ScalarType expectedResult() { return ::shunt::detail::signature::dtypeOf(kExpected.output); }
 
-Span spanOf(const TensorImpl& t, const DimSet& dims) {
-  if (t.dim() >= kMaxDims) return Span::kNone;
+/// How a request's elements lie.
+struct Placed {
+  Span span = Span::kNone;
+  Shape shape;
+};
+SHUNT_ALWAYS_INLINE Placed placedIn(const TensorImpl& t, const DimSet& dims) {
+  Placed placed;
+  if (t.dim() >= kMaxDims) return placed;
   const uint64_t named = namedDims(dims, t.dim());
-  if (!isOneSpan(named)) return Span::kNone;
-  const Shape shape = shapeOf(t, named);
-  return shape.inner == 1 ? Span::kRows : shape.inner >= kFewestColumns ? Span::kColumns : Span::kNone;
+  if (!isOneSpan(named)) return placed;
+  placed.shape = shapeOf(t, named);
+  const int64_t inner = placed.shape.inner;
+  placed.span = inner == 1 ? Span::kRows : inner >= kFewestColumns ? Span::kColumns : Span::kNone;
+  return placed;
 }
 
-/// Where the thunk has a loop for it: otherwise every call would miss.
-SHUNT_COLD void record(const Request& r) {
+/// Where there is a loop for it: otherwise every call of the thunk would miss.
+SHUNT_COLD void record(const Request& r, Span span) {
   const TensorImpl* t = r.self.unsafeGetTensorImpl();
-  const Span span = spanOf(*t, r.dims);
   if (span == Span::kNone) return;
   rows::record({r.op.family, reinterpret_cast<const void*>(&run), reinterpret_cast<const void*>(&runExpected),
                 reinterpret_cast<const void*>(&runMissed), r.op.loop(r.op, r.computeType(), span), idOf(r.op, span),
@@ -44,20 +51,38 @@ SHUNT_COLD void record(const Request& r) {
                {t});
 }
 
-/// Sets the call's input and its shape, if these are for the expected loop. Left to the interpreter: reductions of one
-/// element, which are none for its plan, and long ones.
-SHUNT_ALWAYS_INLINE bool takeShape(const Request& r, const TensorImpl* t, Call& call) {
-  const int64_t ndim = t->dim();
-  if (ndim >= kMaxDims) return false;
-  const uint64_t named = namedDims(r.dims, ndim);
-  const Shape shape = shapeOf(*t, named);
-  const bool columns = expectedSpan() == Span::kColumns;
+/// Whether a loop of that span takes the shape. Left to the engine: reductions of one element, which are none for its
+/// plan, and long ones.
+SHUNT_ALWAYS_INLINE bool fits(const Descriptor& op, Span span, const Shape& shape) {
+  const bool columns = span == Span::kColumns;
   if (columns ? shape.inner < kFewestColumns : shape.inner != 1) return false;
-  if (!isOneSpan(named) || !shape.worthLoop() || shape.n > (columns ? r.op.longest_column : r.op.longest_row))
-    return false;
+  return shape.worthLoop() && shape.n <= (columns ? op.longest_column : op.longest_row);
+}
+
+SHUNT_ALWAYS_INLINE void setResults(const Request& r, const Results& out, ScalarType result, Call& call) {
+  call.result = result;
+  call.number = r.number;
+  call.out[0] = dataOf(out.first.unsafeGetTensorImpl(), result);
+  if (r.op.second != Second::kNone)
+    call.out[1] = dataOf(out.second.unsafeGetTensorImpl(), r.op.second == Second::kIndices ? kLong : result);
+}
+
+SHUNT_ALWAYS_INLINE void setInput(const TensorImpl& t, const Shape& shape, ScalarType dtype, Call& call) {
   static_cast<Shape&>(call) = shape;
-  call.dtype = expectedDtype(0);
-  call.in[0] = dataOf(t, call.dtype);
+  call.dtype = dtype;
+  call.in[0] = dataOf(&t, dtype);
+}
+
+/// Whether the results could be made without a plan.
+SHUNT_ALWAYS_INLINE bool runWithoutPlan(const Request& r, const TensorImpl& t, const Placed& placed,
+                                        const Results& out) {
+  if (placed.span == Span::kNone || !isDenseCpu(t) || !fits(r.op, placed.span, placed.shape)) return false;
+  const LoopFn loop = r.op.loop(r.op, r.computeType(), placed.span);
+  if (loop == nullptr) return false;
+  Call call;
+  setInput(t, placed.shape, t.dtype(), call);
+  setResults(r, out, r.result, call);
+  loop(call);
   return true;
 }
 
@@ -79,12 +104,13 @@ SHUNT_ALWAYS_INLINE Results makeResults(const Request& r, const TensorImpl& t, S
 
 Results run(const Request& r) {
   ++interpreted_calls;
-  if (recording()) [[unlikely]]
-    record(r);
   const TensorImpl& t = *r.self.unsafeGetTensorImpl();
+  const Placed placed = placedIn(t, r.dims);
+  if (recording()) [[unlikely]]
+    record(r, placed.span);
   Results out = makeResults(r, t, r.result,
                             [&](IntArrayRef sizes, ScalarType dtype) { return native::newResult(t, sizes, dtype); });
-  if (native::hasData(t)) r.op.engine(r, out);
+  if (native::hasData(t) && !runWithoutPlan(r, t, placed, out)) r.op.engine(r, out);
   return out;
 }
 
@@ -93,17 +119,17 @@ Results runExpected(const Request& r) {
   const ScalarType result = expectedResult();  // a constant, also where the request's is none
   if (!isExpected(t, 0) || idOf(r.op, expectedSpan()) != kExpected.functor || r.result != result) [[unlikely]]
     return runMissed(r, ::shunt::detail::plannedMisses());
-  Call call;
-  if (!takeShape(r, t, call)) [[unlikely]]
+  const int64_t ndim = t->dim();
+  const uint64_t named = ndim < kMaxDims ? namedDims(r.dims, ndim) : 0;
+  const Shape shape = shapeOf(*t, named);
+  if (ndim >= kMaxDims || !isOneSpan(named) || !fits(r.op, expectedSpan(), shape)) [[unlikely]]
     return runMissed(r, ::shunt::detail::plannedMisses());
+  Call call;
+  setInput(*t, shape, expectedDtype(0), call);
   Results out = makeResults(r, *t, result, [](IntArrayRef sizes, ScalarType dtype) __attribute__((always_inline)) {
     return Tensor(::shunt::detail::makeCpuTensor(sizes, {}, dtype));
   });
-  call.result = result;
-  call.number = r.number;
-  call.out[0] = dataOf(out.first.unsafeGetTensorImpl(), result);
-  if (r.op.second != Second::kNone)
-    call.out[1] = dataOf(out.second.unsafeGetTensorImpl(), r.op.second == Second::kIndices ? kLong : result);
+  setResults(r, out, result, call);
   expectedLoop(call);
   return out;
 }

@@ -127,7 +127,8 @@ struct MoreKinds : SecondTier {
     record.form = LoopRecord::kFunctional;
     record.functor = functor;
     record.places.loop = &loop;
-    record.places.independent = called_loop_takes_it;
+    if (!called_loop_takes_it)  // another dtype than the common one
+      record.signature[0] = shunt::detail::signature::make(kDouble, kCPU, LayoutClass::kContiguous);
     return record;
   }
   Pairs::Miss miss(const LoopRecord& record) {

@@ -103,9 +103,11 @@ struct LoopRecord {
     const void* expecting = nullptr;    // ...and the one that a thunk calls instead,
     const void* miss = nullptr;         // which calls this for other operands, ...
     const void* placeholder = nullptr;  // ...and this for the expected ones, where the compiler puts...
-    const void* loop = nullptr;         // ...the generic loop; null: there is none
+    const void* loop = nullptr;         // ...the loop; null: there is none
     const void* expected = nullptr;     // the constant that becomes this record
-    bool independent = false;           // the loop's elements are: an output is an input's memory exactly or not at all
+    // The loop is called as it is. Otherwise it is a generic one, to be specialised, whose elements are independent: an
+    // output is an input's memory exactly or not at all.
+    bool ready = false;
   } places;
 };
 

@@ -62,10 +62,10 @@ constexpr int countOf(const OperandKinds& kinds) {
   return n;
 }
 
-/// Whether the first tier has a guard for these operands: it calls the ahead-of-time loop, which takes them as they are
+/// Whether the first tier has a guard for these operands: it calls an ahead-of-time loop, which takes them as they are
 /// or not at all.
 inline bool firstTierExpects(const detail::LoopRecord& record) {
-  if (!record.places.independent) return false;
+  if (record.places.ready) return true;
   for (const uint16_t signature : record.signature) {
     const ScalarType dtype = detail::signature::dtypeOf(signature);
     if (signature != 0 && dtype != record.common && dtype != ScalarType::Bool) return false;
@@ -166,7 +166,7 @@ class Provider {
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 9;
+inline constexpr int kProviderVersion = 10;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit

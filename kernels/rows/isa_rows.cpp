@@ -1,9 +1,10 @@
-// The generic loops of reductions and scans, along rows and down columns: what the compiler specialises. The
-// interpreter doesn't run them.
+// Reductions and scans of dense rows and columns that are short enough to need no plan (row_loops.h), for one
+// instruction set.
 #include "kernels/rows/arg_reduce.h"
 #include "kernels/rows/block.h"
 #include "kernels/rows/descriptor.h"
 #include "kernels/rows/first_of.h"
+#include "kernels/rows/row_loops.h"
 #include "kernels/rows/rows.h"
 #include "kernels/rows/scan.h"
 
@@ -177,32 +178,54 @@ SHUNT_ALWAYS_INLINE void scanColumns(const rows::Call& call, int64_t first, int6
   }
 }
 
+/// f(call) with dtypes that are constants where most calls have these: A's own, and float where a scan is computed in
+/// double.
+template <class A, class F>
+SHUNT_ALWAYS_INLINE void withKnownTypes(const rows::Call& c, const F& f) {
+  rows::Call call = c;
+  constexpr ScalarType kOwn = scalar_type_of<A>;
+  if (!std::is_same_v<A, uint8_t> && c.dtype == kOwn && c.result == kOwn) {
+    call.dtype = call.result = kOwn;
+    return f(call);
+  }
+  if (std::is_same_v<A, double> && c.dtype == kFloat && c.result == kFloat) {
+    call.dtype = call.result = kFloat;
+    return f(call);
+  }
+  f(call);
+}
+
 }  // namespace
 
-// With symbols, by which the compiler finds them.
+namespace SHUNT_ISA_NAMESPACE {
+
+// With symbols, by which thunks call them.
 template <class Acc, class A, Span S>
 void reduceLoop(const rows::Call& c) {
-  const rows::Call call = c;
-  if constexpr (S == Span::kRows) return reduceRows<Acc, A>(call);
-  constexpr int64_t kGroup = rows::kFewestColumns;
-  // The last group may overlap the one before it.
-  for (int64_t i = 0; i < call.outer; ++i)
-    for (int64_t j = 0; j < call.inner; j += kGroup) {
-      const int64_t at = j <= call.inner - kGroup ? j : call.inner - kGroup;
-      reduceColumns<Acc, A, kGroup>(call, i * call.n * call.inner + at, i * call.inner + at);
-    }
+  withKnownTypes<A>(c, [](const rows::Call& call) __attribute__((always_inline)) {
+    if constexpr (S == Span::kRows) return reduceRows<Acc, A>(call);
+    constexpr int64_t kGroup = rows::kFewestColumns;
+    // The last group may overlap the one before it.
+    for (int64_t i = 0; i < call.outer; ++i)
+      for (int64_t j = 0; j < call.inner; j += kGroup) {
+        const int64_t at = j <= call.inner - kGroup ? j : call.inner - kGroup;
+        reduceColumns<Acc, A, kGroup>(call, i * call.n * call.inner + at, i * call.inner + at);
+      }
+  });
 }
 
 template <class Acc, class A, Span S>
-void scanLoopOf(const rows::Call& c) {
-  const rows::Call call = c;
-  if constexpr (S == Span::kRows) {
-    for (int64_t r = 0; r < call.outer; ++r) scanRow<Acc, A>(call, r * call.n);
-    return;
-  }
-  for (int64_t i = 0; i < call.outer; ++i)
-    for (int64_t j = 0; j < call.inner; j += kScanBlock)
-      scanColumns<Acc, A>(call, i * call.n * call.inner + j, call.inner - j < kScanBlock ? call.inner - j : kScanBlock);
+void scanLoop(const rows::Call& c) {
+  withKnownTypes<A>(c, [](const rows::Call& call) __attribute__((always_inline)) {
+    if constexpr (S == Span::kRows) {
+      for (int64_t r = 0; r < call.outer; ++r) scanRow<Acc, A>(call, r * call.n);
+      return;
+    }
+    for (int64_t i = 0; i < call.outer; ++i)
+      for (int64_t j = 0; j < call.inner; j += kScanBlock)
+        scanColumns<Acc, A>(call, i * call.n * call.inner + j,
+                            call.inner - j < kScanBlock ? call.inner - j : kScanBlock);
+  });
 }
 
 template <Join J, class A, Span S>
@@ -217,28 +240,23 @@ void argReduceLoop(const rows::Call& c) {
 
 namespace {
 
-/// Loops by ComputeType and Span, for what the accumulator is computed in.
-struct Loops {
-  rows::LoopFn of[4][2] = {};
-};
-
 template <class Acc, bool Scan, class A>
-constexpr void addLoops(Loops& loops, ComputeType type) {
+constexpr void addLoops(RowLoops& loops, ComputeType type) {
   if constexpr ((Acc::kTypes & kTypeBit<A>) != 0) {
     rows::LoopFn* const of = loops.of[static_cast<int>(type)];
     if constexpr (!Scan) {
       of[0] = reduceLoop<Acc, A, Span::kRows>;
       of[1] = reduceLoop<Acc, A, Span::kColumns>;
     } else if constexpr (kScans<Acc>) {
-      of[0] = scanLoopOf<Acc, A, Span::kRows>;
-      of[1] = scanLoopOf<Acc, A, Span::kColumns>;
+      of[0] = scanLoop<Acc, A, Span::kRows>;
+      of[1] = scanLoop<Acc, A, Span::kColumns>;
     }
   }
 }
 
 template <class Acc, bool Scan>
-constexpr Loops loopsOf() {
-  Loops loops;
+constexpr RowLoops loopsOf() {
+  RowLoops loops;
   addLoops<Acc, Scan, float>(loops, ComputeType::kFloat);
   addLoops<Acc, Scan, double>(loops, ComputeType::kDouble);
   addLoops<Acc, Scan, int64_t>(loops, ComputeType::kLong);
@@ -246,47 +264,23 @@ constexpr Loops loopsOf() {
   return loops;
 }
 
-#define SHUNT_LOOPS(name, index) loopsOf<accumulators::name, false>(),
-constexpr Loops kReductionLoops[] = {SHUNT_FORALL_ACCUMULATORS(SHUNT_LOOPS)};
-#undef SHUNT_LOOPS
-#define SHUNT_LOOPS(name, index) loopsOf<accumulators::name, true>(),
-constexpr Loops kScanLoops[] = {SHUNT_FORALL_ACCUMULATORS(SHUNT_LOOPS)};
-#undef SHUNT_LOOPS
-
-rows::LoopFn loopOf(const Loops& loops, ComputeType type, Span span) {
-  return loops.of[static_cast<int>(type)][span == Span::kColumns ? 1 : 0];
-}
-
-template <Join J, class A>
-rows::LoopFn argLoopOf(Span span) {
-  return span == Span::kRows ? argReduceLoop<J, A, Span::kRows> : argReduceLoop<J, A, Span::kColumns>;
-}
-
 template <Join J>
-rows::LoopFn argLoopOf(ComputeType type, Span span) {
-  switch (type) {
-    case ComputeType::kFloat:
-      return argLoopOf<J, float>(span);
-    case ComputeType::kDouble:
-      return argLoopOf<J, double>(span);
-    case ComputeType::kLong:
-      return argLoopOf<J, int64_t>(span);
-    case ComputeType::kBool:
-      return argLoopOf<J, uint8_t>(span);
-  }
-  return nullptr;
+constexpr RowLoops argLoopsOf() {
+  return {{{argReduceLoop<J, float, Span::kRows>, argReduceLoop<J, float, Span::kColumns>},
+           {argReduceLoop<J, double, Span::kRows>, argReduceLoop<J, double, Span::kColumns>},
+           {argReduceLoop<J, int64_t, Span::kRows>, argReduceLoop<J, int64_t, Span::kColumns>},
+           {argReduceLoop<J, uint8_t, Span::kRows>, argReduceLoop<J, uint8_t, Span::kColumns>}}};
 }
 
 }  // namespace
 
-rows::LoopFn reductionLoop(const rows::Descriptor& op, ComputeType type, Span span) {
-  return loopOf(kReductionLoops[op.accumulator], type, span);
-}
-rows::LoopFn scanLoop(const rows::Descriptor& op, ComputeType type, Span span) {
-  return loopOf(kScanLoops[op.accumulator], type, span);
-}
-rows::LoopFn argReductionLoop(const rows::Descriptor& op, ComputeType type, Span span) {
-  return isMaximum(op) ? argLoopOf<Join::kMax>(type, span) : argLoopOf<Join::kMin>(type, span);
-}
+#define SHUNT_REDUCTION(name, index) loopsOf<accumulators::name, false>(),
+#define SHUNT_SCAN(name, index) loopsOf<accumulators::name, true>(),
+constinit const RowTable kRowTable = {{SHUNT_FORALL_ACCUMULATORS(SHUNT_REDUCTION)},
+                                      {SHUNT_FORALL_ACCUMULATORS(SHUNT_SCAN)},
+                                      {argLoopsOf<Join::kMin>(), argLoopsOf<Join::kMax>()}};
+#undef SHUNT_SCAN
+#undef SHUNT_REDUCTION
 
+}  // namespace SHUNT_ISA_NAMESPACE
 }  // namespace shunt::reduce

@@ -1,5 +1,4 @@
-// The generic loops of layer_norm and its gradient along rows: what the compiler specialises. The interpreter doesn't
-// run them.
+// layer_norm and its gradient along rows of any floating dtype, for one instruction set: a call's whole loop.
 #include "kernels/nn/layer_norm.h"
 #include "kernels/nn/layer_norm_rows.h"
 #include "kernels/rows/rows.h"
@@ -17,7 +16,9 @@ SHUNT_ALWAYS_INLINE const A* valuesOf(A* buffer, const std::byte* p, ScalarType 
 
 }  // namespace
 
-// With symbols, by which the compiler finds them.
+namespace SHUNT_ISA_NAMESPACE {
+
+// With symbols, by which thunks call them.
 template <class A>
 void layerNormLoop(const rows::Call& call) {
   const rows::Call c = call;
@@ -63,12 +64,8 @@ void layerNormBackwardLoop(const rows::Call& call) {
   if (c.out[2] != nullptr) reduce::storeRow(c.out[2], bias_grads, c.result, c.n);
 }
 
-rows::LoopFn genericLayerNorm(ScalarType dtype) {
-  return dtype == kDouble ? layerNormLoop<double> : layerNormLoop<float>;
-}
+constinit const NormCalls kNormCalls = {layerNormLoop<float>, layerNormLoop<double>, layerNormBackwardLoop<float>,
+                                        layerNormBackwardLoop<double>};
 
-rows::LoopFn genericLayerNormBackward(ScalarType dtype) {
-  return dtype == kDouble ? layerNormBackwardLoop<double> : layerNormBackwardLoop<float>;
-}
-
+}  // namespace SHUNT_ISA_NAMESPACE
 }  // namespace shunt::nn

@@ -1,5 +1,5 @@
-// The generic loops of softmax along short rows and down columns: what the compiler specialises. The interpreter
-// doesn't run them.
+// softmax and its gradient along short rows and down columns of any floating dtype, for one instruction set: a call's
+// whole loop.
 #include "kernels/nn/softmax.h"
 #include "kernels/nn/softmax_columns.h"
 #include "kernels/nn/softmax_rows.h"
@@ -34,7 +34,9 @@ SHUNT_ALWAYS_INLINE A* as(std::byte* p) {
 
 }  // namespace
 
-// With symbols, by which the compiler finds them.
+namespace SHUNT_ISA_NAMESPACE {
+
+// With symbols, by which thunks call them.
 template <class A, bool Log>
 void softmaxLoop(const rows::Call& call) {
   const rows::Call c = call;
@@ -72,14 +74,10 @@ void softmaxBackwardLoop(const rows::Call& call) {
   });
 }
 
-rows::LoopFn genericSoftmax(ScalarType dtype, bool log) {
-  if (dtype == kDouble) return log ? softmaxLoop<double, true> : softmaxLoop<double, false>;
-  return log ? softmaxLoop<float, true> : softmaxLoop<float, false>;
-}
+constinit const SoftmaxCalls kSoftmaxCalls = {{softmaxLoop<float, false>, softmaxLoop<float, true>},
+                                              {softmaxLoop<double, false>, softmaxLoop<double, true>},
+                                              {softmaxBackwardLoop<float, false>, softmaxBackwardLoop<float, true>},
+                                              {softmaxBackwardLoop<double, false>, softmaxBackwardLoop<double, true>}};
 
-rows::LoopFn genericSoftmaxBackward(ScalarType dtype, bool log) {
-  if (dtype == kDouble) return log ? softmaxBackwardLoop<double, true> : softmaxBackwardLoop<double, false>;
-  return log ? softmaxBackwardLoop<float, true> : softmaxBackwardLoop<float, false>;
-}
-
+}  // namespace SHUNT_ISA_NAMESPACE
 }  // namespace shunt::nn

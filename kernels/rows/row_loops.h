@@ -1,0 +1,39 @@
+// Loops along dense rows and down dense columns, of any dtypes, for calls that are too small to need a plan or a second
+// thread: a table for every instruction set. The interpreter and thunks call the same ones. Their order is that of
+// Note [Order of reductions] (loop_table.h). Constants only; any thread.
+#pragma once
+
+#include "kernels/rows/request.h"
+
+namespace shunt::reduce {
+
+/// By ComputeType, then [0] along rows, [1] down columns. Null where the accumulator isn't computed in the type, or
+/// doesn't scan.
+struct RowLoops {
+  rows::LoopFn of[4][2] = {};
+
+  rows::LoopFn find(rows::ComputeType type, rows::Span span) const {
+    return of[static_cast<int>(type)][span == rows::Span::kColumns ? 1 : 0];
+  }
+};
+
+struct RowTable {
+  RowLoops reductions[kNumAccumulators];
+  RowLoops scans[kNumAccumulators];
+  RowLoops extremes[2];  // with indices: the smallest, the largest
+};
+
+namespace baseline {
+extern const RowTable kRowTable;
+}
+namespace v3 {
+extern const RowTable kRowTable;
+}
+namespace v4 {
+extern const RowTable kRowTable;
+}
+
+/// The table of the instruction set in use.
+const RowTable& rowTable();
+
+}  // namespace shunt::reduce
