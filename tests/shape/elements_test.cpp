@@ -30,6 +30,21 @@ TEST(TensorAccessor, WhatDoesNotFitIsSaid) {
   EXPECT_THAT(errorOf([&] { none.accessor<float, 1>(); }), HasSubstr("undefined"));
 }
 
+TEST(PackedAccessor, HoldsSizesAndStridesItself) {
+  Tensor t = arange(6).to(kFloat).view({2, 3}).t();
+  const auto packed = t.packed_accessor32<float, 2>();
+  t.resize_({1});
+  EXPECT_EQ(packed.size(0), 3);
+  EXPECT_EQ(packed.stride(1), 3);
+  EXPECT_EQ(packed[2][1], 5);
+  float one = 1;
+  const Tensor far = from_blob(&one, {1}, {int64_t{1} << 33});
+  EXPECT_THAT(errorOf([&] { far.packed_accessor32<float, 1>(); }), HasSubstr("stride 8589934592; expected at most"));
+  EXPECT_EQ((far.packed_accessor64<float, 1>()[0]), 1);
+  EXPECT_THAT(errorOf([&] { far.packed_accessor64<double, 1>(); }), HasSubstr("expected scalar type Double"));
+  EXPECT_THAT(errorOf([&] { far.packed_accessor64<float, 2>(); }), HasSubstr("expected 2 dims"));
+}
+
 TEST(Assignment, ToAHandleThatIsAboutToGoWritesElements) {
   Tensor t = zeros({2, 2});
   const Tensor row = t[1];

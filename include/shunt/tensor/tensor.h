@@ -97,6 +97,27 @@ class SHUNT_API Tensor {
   }
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() && = delete;  // the tensor would be gone
+  /// The same with sizes and strides in the accessor.
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
+  GenericPackedTensorAccessor<T, N, Traits, Index> generic_packed_accessor() const& {
+    static_assert(N > 0, "a tensor without dimensions has one element: use item()");
+    checkDimensions(N);
+    return {data_ptr<T>(), sizes().data(), strides().data()};
+  }
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  auto packed_accessor32() const& {
+    return generic_packed_accessor<T, N, Traits, int32_t>();
+  }
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  auto packed_accessor64() const& {
+    return generic_packed_accessor<T, N, Traits, int64_t>();
+  }
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits, class Index = int64_t>
+  auto generic_packed_accessor() && = delete;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  auto packed_accessor32() && = delete;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  auto packed_accessor64() && = delete;
   /// The value of a one-element tensor. Throws where T cannot hold it.
   Scalar item() const;
   template <class T>
