@@ -45,6 +45,25 @@ TEST(PackedAccessor, HoldsSizesAndStridesItself) {
   EXPECT_THAT(errorOf([&] { far.packed_accessor64<float, 2>(); }), HasSubstr("expected 2 dims"));
 }
 
+TEST(DataPtr, OfATypeIsTheUntypedOne) {
+  const Tensor t = arange(6).to(kFloat);
+  EXPECT_EQ(t.data_ptr<float>(), t.data_ptr());
+  EXPECT_EQ(t.narrow(0, 2, 2).data_ptr<float>(), t.data_ptr<float>() + 2);
+  EXPECT_EQ(empty({0}).data_ptr<float>(), empty({0}).data_ptr());
+  EXPECT_THAT(errorOf([&] { t.data_ptr<double>(); }), HasSubstr("expected scalar type Double but found Float"));
+  EXPECT_THAT(errorOf([] { empty({2}, TensorOptions(kMeta)).data_ptr<float>(); }), HasSubstr("meta device"));
+}
+
+TEST(Contiguous, OfAContiguousTensorIsTheTensor) {
+  const Tensor t = randn({2, 3});
+  EXPECT_TRUE(t.contiguous().is_same(t));
+  EXPECT_FALSE(t.t().contiguous().is_same(t.t()));
+  EXPECT_TRUE(t.t().contiguous().is_contiguous());
+  const Tensor image = randn({1, 2, 3, 4});
+  EXPECT_TRUE(image.contiguous(MemoryFormat::ChannelsLast).is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_THAT(errorOf([] { Tensor().contiguous(); }), HasSubstr("undefined"));
+}
+
 TEST(Assignment, ToAHandleThatIsAboutToGoWritesElements) {
   Tensor t = zeros({2, 2});
   const Tensor row = t[1];
