@@ -160,6 +160,9 @@ void CustomNode::finish(const variable_list& inputs, variable_list& outputs, boo
   for (const Tensor& output : outputs) {
     if (!record || !output.defined() || !isDifferentiable(output)) continue;
     if (!context_.dirty_inputs_.contains(output.unsafeGetTensorImpl())) continue;
+    SHUNT_CHECK(!(output.requires_grad() && output.is_leaf()),
+                "a leaf Variable that requires grad has been used in an in-place operation. ", name(),
+                " named it to mark_dirty: give it a copy, or call it under a NoGradGuard");
     check_inplace(output, true);
     if (output.is_view()) checkDirtyView(*this, output.is_same(inputs[0]), outputs.size());
   }
@@ -178,6 +181,7 @@ void CustomNode::finish(const variable_list& inputs, variable_list& outputs, boo
 }
 
 void CustomNode::save() {
+  context_.saved_variables_.reserve(context_.to_save_.size());
   for (const Tensor& saved : context_.to_save_) {
     const Tensor& t = untraced(saved);
     if (!t.defined()) {
