@@ -38,6 +38,16 @@ constexpr Bar kBars[] = {
     {"registering an operator with a kernel", 1},
 };
 
+bool report(const Bar& bar, double libtorch, double shunt, double times, bench::Lack lack) {
+  // judge() asks for at most: here Shunt's time over libtorch's.
+  const bench::Verdict verdict = bench::judge(1 / times, 1 / bar.least, lack);
+  std::printf("%-42s %10.0f %10.0f %7.2f  >= %4.1f  %s\n", bar.name, libtorch, shunt, times, bar.least,
+              bench::textOf(verdict));
+  std::fflush(stdout);
+  return !bench::countsAsMissed(verdict);
+}
+
+#ifdef BENCH_COMPAT_LIBTORCH
 class Calls {
  public:
   explicit Calls(void (*run)(int64_t)) : run_(run) {}
@@ -75,16 +85,6 @@ const BenchCompatCase& find(std::span<const BenchCompatCase> cases, const char* 
   throw std::runtime_error(std::string("there is no case ") + name);
 }
 
-bool report(const Bar& bar, double libtorch, double shunt, double times, bench::Lack lack) {
-  // judge() asks for at most: here Shunt's time over libtorch's.
-  const bench::Verdict verdict = bench::judge(1 / times, 1 / bar.least, lack);
-  std::printf("%-42s %10.0f %10.0f %7.2f  >= %4.1f  %s\n", bar.name, libtorch, shunt, times, bar.least,
-              bench::textOf(verdict));
-  std::fflush(stdout);
-  return !bench::countsAsMissed(verdict);
-}
-
-#ifdef BENCH_COMPAT_LIBTORCH
 bool measure(const Bar& bar) {
   static const auto libtorch_cases = open(BENCH_COMPAT_LIBTORCH), shunt_cases = open(BENCH_COMPAT_SHUNT);
   const Calls libtorch(find(libtorch_cases, bar.name).run), shunt(find(shunt_cases, bar.name).run);

@@ -10,6 +10,7 @@
 #include <shunt_torch/tensor_checks.h>
 
 // What sources get with PyTorch's headers without asking for it.
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <functional>
@@ -17,7 +18,10 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 // What at and torch both have.
 // clang-format off
@@ -92,6 +96,9 @@ using shunt::TensorAccessor;
 using std::make_optional;
 using std::nullopt;
 using std::optional;
+namespace autograd {
+using shunt::any_variable_requires_grad;
+}
 namespace jit {
 using shunt::IValue;
 }
