@@ -28,7 +28,7 @@ constexpr Bar kBars[] = {
     {"typed call, 16 floats", 5},
     {"boxed call, 16 floats", 4},
     {"custom function, forward and backward", 5},
-    {"custom function, forward", 3.5},
+    {"custom function, forward", 3},
     {"typed call, list, optional and string", 0.8},
     {"boxed call, list, optional and string", 1},
     {"typed call of a boxed kernel", 1},
