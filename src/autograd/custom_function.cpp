@@ -105,7 +105,9 @@ void CustomNode::prepare(const variable_list& inputs, std::vector<bool> is_tenso
           "graph lives on the inner tensor, where forward can't be recorded; unwrap the inputs and wrap the outputs");
   is_tensor_argument_ = std::move(is_tensor);
   context_.node_ = this;
-  if (record || recordsTraced(inputs)) set_next_edges(collect_next_edges(untraced(inputs)));
+  if (!record && !recordsTraced(inputs)) return;
+  const bool traced = std::any_of(inputs.begin(), inputs.end(), isTraced);
+  set_next_edges(traced ? collect_next_edges(untraced(inputs)) : collect_next_edges(inputs));
 }
 
 void CustomNode::countDirty(const variable_list& inputs, const variable_list& outputs) const {
