@@ -32,15 +32,15 @@
 #define TORCH_CHECK_NOT_IMPLEMENTED(...) TORCH_CHECK_WITH(NotImplementedError, __VA_ARGS__)
 #define TORCH_CHECK_ARG(condition, argument, ...) \
   TORCH_CHECK(condition, "invalid argument ", argument, ": ", __VA_ARGS__)
-#define TORCH_INTERNAL_ASSERT(...) SHUNT_INTERNAL_ASSERT(__VA_ARGS__)
+#define TORCH_INTERNAL_ASSERT(condition, ...) SHUNT_INTERNAL_ASSERT(condition, "" __VA_OPT__(, ) __VA_ARGS__)
 #ifdef NDEBUG
 // Compiled, so that it stays right, and never run.
 #define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) \
-  while (false) SHUNT_INTERNAL_ASSERT(__VA_ARGS__)
+  while (false) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
 #else
-#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) SHUNT_INTERNAL_ASSERT(__VA_ARGS__)
+#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
 #endif
-#define AT_ASSERT(...) SHUNT_INTERNAL_ASSERT(__VA_ARGS__)
+#define AT_ASSERT(...) TORCH_INTERNAL_ASSERT(__VA_ARGS__)
 #define AT_ASSERTM(...) TORCH_CHECK(__VA_ARGS__)
 #define AT_ERROR(...) SHUNT_CHECK(false, __VA_ARGS__)
 #define AT_INDEX_ERROR(...) SHUNT_CHECK_INDEX(false, __VA_ARGS__)
