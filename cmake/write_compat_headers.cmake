@@ -1,5 +1,5 @@
-# Writes the headers for sources written for PyTorch's C++ API: one forwarding header for each line of LIST, and the
-# using-declarations of the operators that FUNCTIONS, generated from the dictionary, declares.
+# Writes the headers for sources written for PyTorch's C++ API: one forwarding header for each line of LIST, and, of the
+# operators that FUNCTIONS, generated from the dictionary, declares, the using-declarations and a header each.
 # Usage: cmake -DLIST=<file> -DFUNCTIONS=<functions.h> -DOUT=<folder> -P write_compat_headers.cmake
 foreach(argument LIST FUNCTIONS OUT)
   if(NOT ${argument})
@@ -45,3 +45,6 @@ foreach(namespace at torch)
   string(APPEND text "}  // namespace ${namespace}\n")
 endforeach()
 write_if_different(${OUT}/shunt_torch/operator_names.h "${text}")
+foreach(name IN LISTS names)
+  write_if_different(${OUT}/ATen/ops/${name}.h "#pragma once\n#include <shunt_torch/names.h>\n")
+endforeach()

@@ -56,6 +56,10 @@ Tensor empty_like(const Tensor& self, std::optional<ScalarType> dtype, std::opti
                   std::optional<Device> device, std::optional<bool> pin_memory,
                   std::optional<MemoryFormat> memory_format) {
   const TensorImpl& like = implOf(self, "empty_like");
+  // What most callers ask for, without checks: sizes and dtype are a tensor's already. They were a third of the call.
+  if (!dtype && !layout && !device && !pin_memory && !memory_format && like.device().is_cpu() && like.is_contiguous() &&
+      hasRowMajorStrides(like))
+    return Tensor(detail::makeCpuTensor(like.sizes(), {}, like.dtype()));
   const ScalarType type = dtype.value_or(like.dtype());
   const Device where = device.value_or(like.device());
   if (memory_format.value_or(MemoryFormat::Preserve) != MemoryFormat::Preserve)

@@ -105,7 +105,9 @@ void CustomNode::prepare(const variable_list& inputs, std::vector<bool> is_tenso
           "graph lives on the inner tensor, where forward can't be recorded; unwrap the inputs and wrap the outputs");
   is_tensor_argument_ = std::move(is_tensor);
   context_.node_ = this;
-  if (record || recordsTraced(inputs)) set_next_edges(collect_next_edges(untraced(inputs)));
+  if (!record && !recordsTraced(inputs)) return;
+  const bool traced = std::any_of(inputs.begin(), inputs.end(), isTraced);
+  set_next_edges(traced ? collect_next_edges(untraced(inputs)) : collect_next_edges(inputs));
 }
 
 void CustomNode::countDirty(const variable_list& inputs, const variable_list& outputs) const {
@@ -160,6 +162,9 @@ void CustomNode::finish(const variable_list& inputs, variable_list& outputs, boo
   for (const Tensor& output : outputs) {
     if (!record || !output.defined() || !isDifferentiable(output)) continue;
     if (!context_.dirty_inputs_.contains(output.unsafeGetTensorImpl())) continue;
+    SHUNT_CHECK(!(output.requires_grad() && output.is_leaf()),
+                "a leaf Variable that requires grad has been used in an in-place operation. ", name(),
+                " named it to mark_dirty: give it a copy, or call it under a NoGradGuard");
     check_inplace(output, true);
     if (output.is_view()) checkDirtyView(*this, output.is_same(inputs[0]), outputs.size());
   }
@@ -178,6 +183,7 @@ void CustomNode::finish(const variable_list& inputs, variable_list& outputs, boo
 }
 
 void CustomNode::save() {
+  context_.saved_variables_.reserve(context_.to_save_.size());
   for (const Tensor& saved : context_.to_save_) {
     const Tensor& t = untraced(saved);
     if (!t.defined()) {

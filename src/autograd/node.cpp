@@ -87,9 +87,11 @@ namespace autograd {
 void throw_backward_twice() {
   const Node* node = runningNode();
   SHUNT_CHECK(
-      false, "Trying to backward through the graph a second time (or to use saved tensors after they were freed)",
-      node != nullptr ? ": " + node->name() + " has freed what it saved" : "",
-      ". The tensors that a graph saves are freed by its first backward or autograd::grad; pass retain_graph=true to "
+      false,
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+      "been freed). ",
+      node != nullptr ? node->name() + " has freed what it saved. " : "",
+      "The tensors that a graph saves are freed by its first backward or autograd::grad; pass retain_graph=true to "
       "that one if you need the graph again.");
   __builtin_unreachable();
 }

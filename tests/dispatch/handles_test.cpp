@@ -86,6 +86,19 @@ TEST(ListHandle, OtherElementsThanTheValueHas) {
   EXPECT_THAT(errorOf([&] { strings.get(0); }), HasSubstr("expected str, got int"));
 }
 
+TEST(ListHandle, OfAValueByItsType) {
+  const IValue sizes(IntArrayRef{2, 3});
+  EXPECT_EQ(sizes.toIntList().get(1), 3);
+  sizes.toIntList().push_back(4);
+  EXPECT_THAT(sizes.toIntVector(), ElementsAre(2, 3, 4));
+  EXPECT_EQ(IValue(std::vector<double>{0.5}).toDoubleList().get(0), 0.5);
+  EXPECT_EQ(IValue(std::vector<char>{0, 1}).toBoolList().get(1), true);
+  EXPECT_EQ(IValue(std::vector<Tensor>{cpuTensor()}).toTensorList().size(), 1u);
+  EXPECT_THAT(errorOf([&] { sizes.toDoubleList(); }), HasSubstr("float[]"));
+  EXPECT_EQ(sizes.toOptional<IntArrayRef>()->size(), 3u);
+  EXPECT_FALSE(IValue().toOptional<int64_t>());
+}
+
 TEST(DictHandle, EntriesStandInTheOrderOfTheirInsertion) {
   Dict<std::string, int64_t> dict;
   for (const char* key : {"c", "a", "b"}) dict.insert(key, static_cast<int64_t>(dict.size()));

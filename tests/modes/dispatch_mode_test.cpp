@@ -41,6 +41,15 @@ TEST_F(DispatchModes, SeeOperatorsAsTheUserCallsThem) {
   EXPECT_THAT(log, ElementsAre("aten::linear", "aten::empty.memory_format", "aten::add_.Scalar", "aten::ones"));
 }
 
+TEST_F(DispatchModes, SeeContiguousOfAContiguousTensor) {
+  Recorder mode(log);
+  {
+    DispatchModeGuard guard(mode);
+    EXPECT_TRUE(x.contiguous().is_same(x));
+  }
+  EXPECT_THAT(log, ElementsAre("aten::contiguous"));
+}
+
 TEST_F(DispatchModes, SeeItemAndMayAnswerIt) {
   const Tensor seven = full({1}, 7.0).requires_grad_();
   Recorder mode(log);

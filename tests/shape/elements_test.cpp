@@ -30,6 +30,40 @@ TEST(TensorAccessor, WhatDoesNotFitIsSaid) {
   EXPECT_THAT(errorOf([&] { none.accessor<float, 1>(); }), HasSubstr("undefined"));
 }
 
+TEST(PackedAccessor, HoldsSizesAndStridesItself) {
+  Tensor t = arange(6).to(kFloat).view({2, 3}).t();
+  const auto packed = t.packed_accessor32<float, 2>();
+  t.resize_({1});
+  EXPECT_EQ(packed.size(0), 3);
+  EXPECT_EQ(packed.stride(1), 3);
+  EXPECT_EQ(packed[2][1], 5);
+  float one = 1;
+  const Tensor far = from_blob(&one, {1}, {int64_t{1} << 33});
+  EXPECT_THAT(errorOf([&] { far.packed_accessor32<float, 1>(); }), HasSubstr("stride 8589934592; expected at most"));
+  EXPECT_EQ((far.packed_accessor64<float, 1>()[0]), 1);
+  EXPECT_THAT(errorOf([&] { far.packed_accessor64<double, 1>(); }), HasSubstr("expected scalar type Double"));
+  EXPECT_THAT(errorOf([&] { far.packed_accessor64<float, 2>(); }), HasSubstr("expected 2 dims"));
+}
+
+TEST(DataPtr, OfATypeIsTheUntypedOne) {
+  const Tensor t = arange(6).to(kFloat);
+  EXPECT_EQ(t.data_ptr<float>(), t.data_ptr());
+  EXPECT_EQ(t.narrow(0, 2, 2).data_ptr<float>(), t.data_ptr<float>() + 2);
+  EXPECT_EQ(empty({0}).data_ptr<float>(), empty({0}).data_ptr());
+  EXPECT_THAT(errorOf([&] { t.data_ptr<double>(); }), HasSubstr("expected scalar type Double but found Float"));
+  EXPECT_THAT(errorOf([] { empty({2}, TensorOptions(kMeta)).data_ptr<float>(); }), HasSubstr("meta device"));
+}
+
+TEST(Contiguous, OfAContiguousTensorIsTheTensor) {
+  const Tensor t = randn({2, 3});
+  EXPECT_TRUE(t.contiguous().is_same(t));
+  EXPECT_FALSE(t.t().contiguous().is_same(t.t()));
+  EXPECT_TRUE(t.t().contiguous().is_contiguous());
+  const Tensor image = randn({1, 2, 3, 4});
+  EXPECT_TRUE(image.contiguous(MemoryFormat::ChannelsLast).is_contiguous(MemoryFormat::ChannelsLast));
+  EXPECT_THAT(errorOf([] { Tensor().contiguous(); }), HasSubstr("undefined"));
+}
+
 TEST(Assignment, ToAHandleThatIsAboutToGoWritesElements) {
   Tensor t = zeros({2, 2});
   const Tensor row = t[1];

@@ -6,6 +6,8 @@
 #include <shunt/core/log.h>
 #include <shunt/shunt.h>
 
+#include <algorithm>
+
 namespace shunt {
 
 inline constexpr DispatchKeySet autograd_dispatch_keyset = kAutogradKeys;
@@ -17,6 +19,10 @@ struct CreationMetaNames {
                          MULTI_OUTPUT_NODE = Value::kMultiOutputNode, NO_GRAD_MODE = Value::kNoGradMode,
                          INFERENCE_MODE = Value::kInferenceMode;
 };
+
+inline bool any_variable_requires_grad(const autograd::variable_list& variables) {
+  return std::any_of(variables.begin(), variables.end(), [](const Tensor& t) { return t.requires_grad(); });
+}
 
 /// What AutoDispatchBelowAutograd was called once. Says so when it is made.
 struct AutoNonVariableTypeMode {

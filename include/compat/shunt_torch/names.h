@@ -249,4 +249,5 @@ using shunt::Stack;
 
 #undef SHUNT_TORCH_CONSTANTS
 
+#include <shunt_torch/extension_names.h>
 #include <shunt_torch/operator_names.h>

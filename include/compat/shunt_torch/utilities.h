@@ -74,7 +74,11 @@ inline bool tls_is_dispatch_keyset_excluded(DispatchKeySet keys) {
 /// Pushes each value, the first lowest.
 template <class... Values>
 void push(Stack* stack, Values&&... values) {
-  (stack->push_back(IValue(std::forward<Values>(values))), ...);
+  (stack->emplace_back(std::forward<Values>(values)), ...);
+}
+template <class First, class Second, class... Values>
+void push(Stack& stack, First&& first, Second&& second, Values&&... values) {
+  push(&stack, std::forward<First>(first), std::forward<Second>(second), std::forward<Values>(values)...);
 }
 /// PyTorch can warn once for each place, or each time; Shunt's log has every warning.
 struct WarnAlways {

@@ -130,6 +130,8 @@ template <class... Args>
 auto CppNode<T>::run(Args&&... args) {
   variable_list inputs;
   std::vector<bool> is_tensor;
+  inputs.reserve(sizeof...(Args));
+  is_tensor.reserve(sizeof...(Args));
   (impl::extract(inputs, is_tensor, args), ...);
   const bool record = compute_requires_grad(inputs);
   auto node = make_intrusive<CppNode<T>>();

@@ -119,6 +119,9 @@ inline constexpr DispatchKeySet kAutocastKeys{DispatchKey::AutocastCPU,         
                                               DispatchKey::AutocastXPU,         DispatchKey::AutocastHPU,
                                               DispatchKey::AutocastPrivateUse1, DispatchKey::AutocastPrivateUse2,
                                               DispatchKey::AutocastPrivateUse3};
+/// Of tensors in the CPU's memory with nothing before their data.
+inline constexpr DispatchKeySet kPlainCpuKeys{DispatchKey::CPU, DispatchKey::AutogradCPU, DispatchKey::AutocastCPU,
+                                              DispatchKey::ADInplaceOrView};
 /// Functionalities whose keys hold data: the lowest four, and the backends that have one key only.
 inline constexpr DispatchKeySet kBackendFunctionalities =
     DispatchKeySet::fullAfter(DispatchKey::CustomRNGKeyId).functionalities();

@@ -138,6 +138,8 @@ class SHUNT_API IValue {
   bool isDevice() const { return tag_ == Tag::Device; }
   bool isGenerator() const { return tag_ == Tag::Generator; }
   bool isIntList() const { return tag_ == Tag::IntList; }
+  bool isDoubleList() const { return tag_ == Tag::DoubleList; }
+  bool isBoolList() const { return tag_ == Tag::BoolList; }
   bool isTensorList() const { return tag_ == Tag::TensorList; }
   bool isOptionalTensorList() const { return tag_ == Tag::OptionalTensorList; }
   bool isList() const { return tag_ >= Tag::IntList && tag_ <= Tag::GenericList; }
@@ -186,7 +188,16 @@ class SHUNT_API IValue {
   T to() const;
   /// Handles on the shared contents; need <shunt/core/list.h>, <shunt/core/dict.h>.
   List<IValue> toList() const;
+  List<int64_t> toIntList() const;
+  List<double> toDoubleList() const;
+  List<bool> toBoolList() const;
+  List<shunt::Tensor> toTensorList() const;
   Dict<IValue, IValue> toGenericDict() const;
+  /// nullopt where there is nothing; else as to<T>().
+  template <class T>
+  std::optional<T> toOptional() const {
+    return isNone() ? std::nullopt : std::optional<T>(to<T>());
+  }
 
  private:
   friend struct detail::IValueAccess;

@@ -285,6 +285,11 @@ class List {
 };
 
 inline List<IValue> IValue::toList() const { return List<IValue>(*this); }
+// The vectors' functions name the list's type where the value is something else.
+inline List<int64_t> IValue::toIntList() const { return toIntVector(), List<int64_t>(*this); }
+inline List<double> IValue::toDoubleList() const { return toDoubleVector(), List<double>(*this); }
+inline List<bool> IValue::toBoolList() const { return toBoolVector(), List<bool>(*this); }
+inline List<Tensor> IValue::toTensorList() const { return toTensorVector(), List<Tensor>(*this); }
 
 /// A handle of another type on the same list; each access checks the type it reads. An error where its elements are
 /// stored otherwise.

@@ -48,6 +48,7 @@ template <>
 struct std::hash<shunt::OperatorName> {
   std::size_t operator()(const shunt::OperatorName& op) const noexcept {
     const std::size_t seed = std::hash<std::string>{}(op.name);
+    if (op.overload_name.empty()) return seed;
     const std::size_t overload = std::hash<std::string>{}(op.overload_name);
     return seed ^ (overload + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2));
   }

@@ -89,6 +89,12 @@ SHUNT_ALWAYS_INLINE Frames& threadFrames() {
   return f != nullptr ? *f : *attachThread();
 }
 
+/// Whether something of this thread's is to see calls: a mode or a trace.
+SHUNT_ALWAYS_INLINE bool underMode() {
+  const LocalState& s = tls_state;
+  return (s.included & ~kDefaultIncluded) != 0 || (s.mode & kModeTrace) != 0;
+}
+
 inline void refreshExcluded(LocalState& s) {
   s.excluded = s.user_excluded | ((s.mode & kModeGrad) ? 0 : kAutogradKeys.raw());
 }

@@ -1,0 +1,139 @@
+// AT_DISPATCH_*: the code of a kernel once for each dtype it is for, which it knows as `scalar_t`.
+//
+// Shunt has no complex and no quantized tensors. The macros whose lists have complex types go without these, so that a
+// kernel compiles for what there is and refuses the rest by name; those for quantized types alone are not defined.
+#pragma once
+
+#include <shunt/tensor/scalar_type.h>
+
+#include <shunt_torch/legacy_types.h>
+
+#include <type_traits>
+
+namespace shunt {
+
+/// The dtype of a C++ type, and the other way round, by PyTorch's names.
+template <class T>
+using CppTypeToScalarType = detail::ScalarTypeOf<T>;
+template <ScalarType>
+struct ScalarTypeToCPPType;
+#define SHUNT_DTYPE(cpp, name, number, text)     \
+  template <>                                    \
+  struct ScalarTypeToCPPType<ScalarType::name> { \
+    using type = cpp;                            \
+  };
+SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
+#undef SHUNT_DTYPE
+template <ScalarType t>
+using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<t>::type;
+
+/// What sums of T are kept in, on a CPU or (`is_cuda`) on a GPU.
+template <class T, bool is_cuda>
+using acc_type = std::conditional_t<
+    std::is_same_v<T, bool>, bool,
+    std::conditional_t<std::is_integral_v<T>, int64_t,
+                       std::conditional_t<sizeof(T) == 2 || (is_cuda && sizeof(T) == 4), float, double>>>;
+/// What T is computed in.
+template <class T>
+using opmath_type = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+
+namespace detail {
+inline ScalarType dispatchedType(ScalarType t) { return t; }
+inline ScalarType dispatchedType(const DeprecatedTypeProperties& t) { return t.scalarType(); }
+}  // namespace detail
+
+}  // namespace shunt
+
+// The arguments after the dtype are a function of none; it is called with the alias in sight.
+#define SHUNT_TORCH_CASE(dtype, alias, ...)                                \
+  case dtype: {                                                            \
+    using alias [[maybe_unused]] = ::shunt::ScalarTypeToCPPTypeT<(dtype)>; \
+    return __VA_ARGS__();                                                  \
+  }
+#define AT_DISPATCH_CASE(dtype, ...) SHUNT_TORCH_CASE(dtype, scalar_t, __VA_ARGS__)
+/// `name` stands in the error where no case is for the type.
+#define AT_DISPATCH_SWITCH(dtype, name, ...)                                        \
+  [&] {                                                                             \
+    switch (const auto shunt_dispatched = ::shunt::detail::dispatchedType(dtype)) { \
+      __VA_ARGS__                                                                   \
+      default:                                                                      \
+        ::shunt::detail::throwNotImplementedFor(name, shunt_dispatched);            \
+    }                                                                               \
+  }()
+
+// clang-format off
+#define AT_DISPATCH_CASE_FLOATING_TYPES(...) \
+  AT_DISPATCH_CASE(::shunt::kDouble, __VA_ARGS__) AT_DISPATCH_CASE(::shunt::kFloat, __VA_ARGS__)
+#define AT_DISPATCH_CASE_INTEGRAL_TYPES(...)                                                       \
+  AT_DISPATCH_CASE(::shunt::kByte, __VA_ARGS__) AT_DISPATCH_CASE(::shunt::kChar, __VA_ARGS__)      \
+  AT_DISPATCH_CASE(::shunt::kShort, __VA_ARGS__) AT_DISPATCH_CASE(::shunt::kInt, __VA_ARGS__)      \
+  AT_DISPATCH_CASE(::shunt::kLong, __VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES(...) \
+  AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...) \
+  AT_DISPATCH_CASE(::shunt::kHalf, __VA_ARGS__) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
+
+// Each list with one, two and three types more.
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND(a, ...) \
+  AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND2(a, b, ...) \
+  AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE_FLOATING_TYPES_AND(b, __VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND3(a, b, c, ...) \
+  AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE_FLOATING_TYPES_AND2(b, c, __VA_ARGS__)
+#define AT_DISPATCH_CASE_INTEGRAL_TYPES_AND(a, ...) \
+  AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND(a, ...) \
+  AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND2(a, b, ...) \
+  AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE_ALL_TYPES_AND(b, __VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND3(a, b, c, ...) \
+  AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE_ALL_TYPES_AND2(b, c, __VA_ARGS__)
+
+// The lists with complex types, of which there is none.
+#define AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES(...) AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES_AND(a, ...) AT_DISPATCH_CASE_FLOATING_TYPES_AND(a, __VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES_AND2(a, b, ...) \
+  AT_DISPATCH_CASE_FLOATING_TYPES_AND2(a, b, __VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES_AND3(a, b, c, ...) \
+  AT_DISPATCH_CASE_FLOATING_TYPES_AND3(a, b, c, __VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(...) AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX_AND(a, ...) AT_DISPATCH_CASE_ALL_TYPES_AND(a, __VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX_AND2(a, b, ...) AT_DISPATCH_CASE_ALL_TYPES_AND2(a, b, __VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX_AND3(a, b, c, ...) AT_DISPATCH_CASE_ALL_TYPES_AND3(a, b, c, __VA_ARGS__)
+// clang-format on
+
+// Each list as a whole switch: the types more come first, then dtype, name and function.
+#define SHUNT_TORCH_SWITCH(list, dtype, name, ...) AT_DISPATCH_SWITCH(dtype, name, AT_DISPATCH_CASE_##list(__VA_ARGS__))
+#define SHUNT_TORCH_SWITCH_AND(list, a, dtype, name, ...) \
+  AT_DISPATCH_SWITCH(dtype, name, AT_DISPATCH_CASE_##list(a, __VA_ARGS__))
+#define SHUNT_TORCH_SWITCH_AND2(list, a, b, dtype, name, ...) \
+  AT_DISPATCH_SWITCH(dtype, name, AT_DISPATCH_CASE_##list(a, b, __VA_ARGS__))
+#define SHUNT_TORCH_SWITCH_AND3(list, a, b, c, dtype, name, ...) \
+  AT_DISPATCH_SWITCH(dtype, name, AT_DISPATCH_CASE_##list(a, b, c, __VA_ARGS__))
+
+#define AT_DISPATCH_FLOATING_TYPES(...) SHUNT_TORCH_SWITCH(FLOATING_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(...) SHUNT_TORCH_SWITCH(FLOATING_TYPES_AND_HALF, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND(...) SHUNT_TORCH_SWITCH_AND(FLOATING_TYPES_AND, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND2(...) SHUNT_TORCH_SWITCH_AND2(FLOATING_TYPES_AND2, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND3(...) SHUNT_TORCH_SWITCH_AND3(FLOATING_TYPES_AND3, __VA_ARGS__)
+#define AT_DISPATCH_INTEGRAL_TYPES(...) SHUNT_TORCH_SWITCH(INTEGRAL_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_INTEGRAL_TYPES_AND(...) SHUNT_TORCH_SWITCH_AND(INTEGRAL_TYPES_AND, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES(...) SHUNT_TORCH_SWITCH(ALL_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND(...) SHUNT_TORCH_SWITCH_AND(ALL_TYPES_AND, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND2(...) SHUNT_TORCH_SWITCH_AND2(ALL_TYPES_AND2, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND3(...) SHUNT_TORCH_SWITCH_AND3(ALL_TYPES_AND3, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(...) SHUNT_TORCH_SWITCH(FLOATING_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND(...) SHUNT_TORCH_SWITCH_AND(FLOATING_TYPES_AND, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND1(...) SHUNT_TORCH_SWITCH_AND(FLOATING_TYPES_AND, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2(...) SHUNT_TORCH_SWITCH_AND2(FLOATING_TYPES_AND2, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND3(...) SHUNT_TORCH_SWITCH_AND3(FLOATING_TYPES_AND3, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(...) SHUNT_TORCH_SWITCH(ALL_TYPES, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND(...) SHUNT_TORCH_SWITCH_AND(ALL_TYPES_AND, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(...) SHUNT_TORCH_SWITCH_AND2(ALL_TYPES_AND2, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(...) SHUNT_TORCH_SWITCH_AND3(ALL_TYPES_AND3, __VA_ARGS__)
+
+/// The two types that indices have, as `index_t`.
+#define AT_DISPATCH_INDEX_TYPES(dtype, name, ...)                          \
+  AT_DISPATCH_SWITCH(dtype, name,                                          \
+                     SHUNT_TORCH_CASE(::shunt::kInt, index_t, __VA_ARGS__) \
+                         SHUNT_TORCH_CASE(::shunt::kLong, index_t, __VA_ARGS__))

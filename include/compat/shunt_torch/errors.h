@@ -1,0 +1,39 @@
+// The kinds of errors that PyTorch tells apart and Shunt itself doesn't, and what its macros of checks throw with.
+#pragma once
+
+#include <shunt/core/error.h>
+#include <shunt/core/log.h>
+
+#include <string>
+
+namespace shunt {
+
+#define SHUNT_TORCH_ERROR(name)         \
+  class SHUNT_API name : public Error { \
+   public:                              \
+    using Error::Error;                 \
+  };
+SHUNT_TORCH_ERROR(ValueError)
+SHUNT_TORCH_ERROR(TypeError)
+SHUNT_TORCH_ERROR(LinAlgError)
+#undef SHUNT_TORCH_ERROR
+
+namespace detail {
+
+template <class E>
+[[noreturn]] SHUNT_COLD void throwAs(std::string message,
+                                     std::source_location where = std::source_location::current()) {
+  throw E(std::move(message), where);
+}
+
+/// The streamed forms of `parts` beside each other; of none, `text`.
+template <class... Parts>
+SHUNT_COLD std::string messageOr(const char* text, const Parts&... parts) {
+  if constexpr (sizeof...(Parts) == 0)
+    return text;
+  else
+    return detail::str(parts...);
+}
+
+}  // namespace detail
+}  // namespace shunt

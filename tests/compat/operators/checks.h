@@ -1,0 +1,4 @@
+// Prints the texts of checks and of what the dispatcher refuses.
+#pragma once
+
+void showChecks();
