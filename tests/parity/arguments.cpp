@@ -240,6 +240,11 @@ Value drawBatchNormMask(Draft& d) {
 
 // libtorch divides by it in integers, too.
 Value drawAtLeastOne(Draft& d) { return Value::ofDouble(d.rng.uniform(1, 2.5)); }
+// libtorch reads statistics that are not there.
+Value drawTraining(Draft& d) {
+  const auto absent = [&](const char* name) { return d.arg(name).kind == Value::Kind::kNone; };
+  return Value::ofBool(absent("running_mean") || absent("running_var") || d.rng.chance(0.5));
+}
 Value drawNone(Draft&) { return Value::none(); }
 Value drawIgnoreIndex(Draft& d) { return Value::ofInt(d.plain || d.rng.chance(0.7) ? -100 : d.rng.range(0, 3)); }
 Value drawReduction(Draft& d) { return Value::ofInt(d.rng.range(0, 2)); }
@@ -328,6 +333,7 @@ constexpr Domain kDomains[] = {
     {"*pool2d*", "output_size", drawOfImages<kOutputSize>},
     {"*pool2d*", "divisor_override", drawDivisor},
     {"native_batch_norm_backward", "output_mask", drawBatchNormMask},
+    {"native_batch_norm", "training", drawTraining},
     {"smooth_l1*", "beta", drawAtLeastOne},
     {"huber*", "delta", drawPositive},
     {"topk", "k", drawTopCount},
