@@ -40,31 +40,57 @@ Line lineOf(const PoolShape& s, int d, int64_t position) {
   return {from >= 0 ? from : from + (-from + step - 1) / step * step, end, step};
 }
 
-/// Whether steps lead from before the plane to behind it: such a window's index points nowhere.
-bool isEmpty(const PoolShape& s, int64_t position) {
-  const Line rows = lineOf(s, 0, position / s.output[1]), columns = lineOf(s, 1, position % s.output[1]);
-  return rows.begin >= rows.end || columns.begin >= columns.end;
-}
+/// One element of the kernel across: the positions at which it is inside of the plane, at position * stride + offset.
+struct Step {
+  int64_t offset, first, end;
+};
 
-template <class T>
-void maxOfPlane(const PoolShape& s, const T* x, T* out, int64_t* indices) {
-  using A = opmath_t<T>;
-  for (int64_t oy = 0; oy < s.output[0]; ++oy) {
-    const Line rows = lineOf(s, 0, oy);
-    for (int64_t ox = 0; ox < s.output[1]; ++ox) {
-      const Line columns = lineOf(s, 1, ox);
-      A largest = -std::numeric_limits<A>::infinity();
-      int64_t at = rows.begin * s.input[1] + columns.begin;
-      for (int64_t y = rows.begin; y < rows.end; y += rows.step)
-        for (int64_t i = columns.begin; i < columns.end; i += columns.step) {
-          const A value = cast<A>(x[y * s.input[1] + i]);
-          const bool better = value > largest || value != value;
-          largest = better ? value : largest;
-          at = better ? y * s.input[1] + i : at;
-        }
-      *out++ = cast<T>(largest);
-      *indices++ = at;
+/// The lines of all positions, which all planes share: down, across.
+struct Lines {
+  explicit Lines(const PoolShape& s) : width(s.input[1]), stride(s.stride[1]) {
+    for (int64_t p = 0; p < s.output[0]; ++p) rows.push_back(lineOf(s, 0, p));
+    for (int64_t p = 0; p < s.output[1]; ++p) columns.push_back(lineOf(s, 1, p));
+    for (int64_t k = 0; k < s.kernel[1]; ++k) {
+      const int64_t offset = k * s.dilation[1] - s.padding[1];
+      const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+      const int64_t end = offset >= width ? 0 : (width - offset + stride - 1) / stride;
+      steps.push_back({offset, first, std::min(end, s.output[1])});
     }
+  }
+  /// Whether steps lead from before the plane to behind it: such a window's index points nowhere.
+  bool isEmpty(int64_t position) const {
+    const auto across = static_cast<int64_t>(columns.size());
+    const Line &y = rows[static_cast<size_t>(position / across)], &x = columns[static_cast<size_t>(position % across)];
+    return y.begin >= y.end || x.begin >= x.end;
+  }
+  int64_t width, stride;
+  std::vector<Line> rows, columns;
+  std::vector<Step> steps;
+};
+
+/// A row of results at a time, element of the kernel after element: one result would wait for itself at each.
+template <class T>
+void maxOfPlane(const Lines& lines, const T* __restrict x, T* __restrict out, int64_t* __restrict indices) {
+  using A = opmath_t<T>;
+  const auto positions = static_cast<int64_t>(lines.columns.size());
+  for (const Line& rows : lines.rows) {
+    for (int64_t p = 0; p < positions; ++p) {
+      out[p] = cast<T>(-std::numeric_limits<A>::infinity());
+      indices[p] = rows.begin * lines.width + lines.columns[static_cast<size_t>(p)].begin;
+    }
+    for (int64_t y = rows.begin; y < rows.end; y += rows.step)
+      for (const Step& step : lines.steps) {
+        const int64_t from = y * lines.width + step.offset;
+        for (int64_t p = step.first; p < step.end; ++p) {
+          const int64_t i = from + p * lines.stride;
+          const A value = cast<A>(x[i]);
+          const bool better = (value > cast<A>(out[p])) | (value != value);
+          out[p] = better ? x[i] : out[p];
+          indices[p] = better ? i : indices[p];
+        }
+      }
+    out += positions;
+    indices += positions;
   }
 }
 
@@ -124,9 +150,10 @@ void dispatchAverages(const char* op, ScalarType dtype, F&& f) {
 
 void maxPool(const PoolShape& shape, const TensorImpl& x, const TensorImpl& out, const TensorImpl& indices) {
   const int64_t cost = shape.outputSize() * shape.kernel[0] * shape.kernel[1];
+  const Lines lines(shape);
   dispatchFloatingTypes(x.dtype(), "max_pool2d", [&]<class T>(std::type_identity<T>) {
     forEachPlane(shape.planes, cost, [&](int64_t p) {
-      maxOfPlane(shape, elements<T>(x) + p * shape.inputSize(), written<T>(out) + p * shape.outputSize(),
+      maxOfPlane(lines, elements<T>(x) + p * shape.inputSize(), written<T>(out) + p * shape.outputSize(),
                  written<int64_t>(indices) + p * shape.outputSize());
     });
   });
@@ -134,14 +161,17 @@ void maxPool(const PoolShape& shape, const TensorImpl& x, const TensorImpl& out,
 
 void maxPoolBackward(const PoolShape& shape, const TensorImpl& grad, const TensorImpl& indices, const TensorImpl& out) {
   const int64_t input = shape.inputSize(), output = shape.outputSize();
+  const Lines lines(shape);
   dispatchFloatingTypes(grad.dtype(), "max_pool2d_backward", [&]<class T>(std::type_identity<T>) {
     sumPlanes<T>(shape.planes, input, input + output, out, [&](int64_t p, auto* sums) {
       const T* const from = elements<T>(grad) + p * output;
       const int64_t* const at = elements<int64_t>(indices) + p * output;
       for (int64_t i = 0; i < output; ++i) {
-        if (isEmpty(shape, i)) continue;
-        SHUNT_CHECK(at[i] >= 0 && at[i] < input, "max_pool2d_with_indices_backward(): index ", at[i],
-                    " is out of bounds for a plane of ", input, " elements");
+        if (at[i] < 0 || at[i] >= input) [[unlikely]] {
+          SHUNT_CHECK(lines.isEmpty(i), "max_pool2d_with_indices_backward(): index ", at[i],
+                      " is out of bounds for a plane of ", input, " elements");
+          continue;
+        }
         sums[at[i]] += cast<opmath_t<T>>(from[i]);
       }
     });
