@@ -40,22 +40,11 @@ Line lineOf(const PoolShape& s, int d, int64_t position) {
   return {from >= 0 ? from : from + (-from + step - 1) / step * step, end, step};
 }
 
-/// One element of the kernel across: the positions at which it is inside of the plane, at position * stride + offset.
-struct Step {
-  int64_t offset, first, end;
-};
-
 /// The lines of all positions, which all planes share: down, across.
 struct Lines {
-  explicit Lines(const PoolShape& s) : width(s.input[1]), stride(s.stride[1]) {
+  explicit Lines(const PoolShape& s) {
     for (int64_t p = 0; p < s.output[0]; ++p) rows.push_back(lineOf(s, 0, p));
     for (int64_t p = 0; p < s.output[1]; ++p) columns.push_back(lineOf(s, 1, p));
-    for (int64_t k = 0; k < s.kernel[1]; ++k) {
-      const int64_t offset = k * s.dilation[1] - s.padding[1];
-      const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
-      const int64_t end = offset >= width ? 0 : (width - offset + stride - 1) / stride;
-      steps.push_back({offset, first, std::min(end, s.output[1])});
-    }
   }
   /// Whether steps lead from before the plane to behind it: such a window's index points nowhere.
   bool isEmpty(int64_t position) const {
@@ -63,35 +52,27 @@ struct Lines {
     const Line &y = rows[static_cast<size_t>(position / across)], &x = columns[static_cast<size_t>(position % across)];
     return y.begin >= y.end || x.begin >= x.end;
   }
-  int64_t width, stride;
   std::vector<Line> rows, columns;
-  std::vector<Step> steps;
 };
 
-/// A row of results at a time, element of the kernel after element: one result would wait for itself at each.
 template <class T>
-void maxOfPlane(const Lines& lines, const T* __restrict x, T* __restrict out, int64_t* __restrict indices) {
+void maxOfPlane(const Lines& lines, int64_t width, const T* x, T* out, int64_t* indices) {
   using A = opmath_t<T>;
-  const auto positions = static_cast<int64_t>(lines.columns.size());
-  for (const Line& rows : lines.rows) {
-    for (int64_t p = 0; p < positions; ++p) {
-      out[p] = cast<T>(-std::numeric_limits<A>::infinity());
-      indices[p] = rows.begin * lines.width + lines.columns[static_cast<size_t>(p)].begin;
-    }
-    for (int64_t y = rows.begin; y < rows.end; y += rows.step)
-      for (const Step& step : lines.steps) {
-        const int64_t from = y * lines.width + step.offset;
-        for (int64_t p = step.first; p < step.end; ++p) {
-          const int64_t i = from + p * lines.stride;
-          const A value = cast<A>(x[i]);
-          const bool better = (value > cast<A>(out[p])) | (value != value);
-          out[p] = better ? x[i] : out[p];
-          indices[p] = better ? i : indices[p];
+  for (const Line& rows : lines.rows)
+    for (const Line& columns : lines.columns) {
+      A largest = -std::numeric_limits<A>::infinity();
+      int64_t at = rows.begin * width + columns.begin;
+      for (int64_t y = rows.begin; y < rows.end; y += rows.step)
+        for (int64_t i = columns.begin; i < columns.end; i += columns.step) {
+          const int64_t place = y * width + i;
+          const A value = cast<A>(x[place]);
+          const bool better = (value > largest) | (value != value);
+          largest = better ? value : largest;
+          at = better ? place : at;
         }
-      }
-    out += positions;
-    indices += positions;
-  }
+      *out++ = cast<T>(largest);
+      *indices++ = at;
+    }
 }
 
 template <class T, class F>
@@ -153,8 +134,8 @@ void maxPool(const PoolShape& shape, const TensorImpl& x, const TensorImpl& out,
   const Lines lines(shape);
   dispatchFloatingTypes(x.dtype(), "max_pool2d", [&]<class T>(std::type_identity<T>) {
     forEachPlane(shape.planes, cost, [&](int64_t p) {
-      maxOfPlane(lines, elements<T>(x) + p * shape.inputSize(), written<T>(out) + p * shape.outputSize(),
-                 written<int64_t>(indices) + p * shape.outputSize());
+      maxOfPlane(lines, shape.input[1], elements<T>(x) + p * shape.inputSize(),
+                 written<T>(out) + p * shape.outputSize(), written<int64_t>(indices) + p * shape.outputSize());
     });
   });
 }
