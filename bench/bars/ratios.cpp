@@ -66,6 +66,7 @@ const RatioBar kBars[] = {
     {{"add_out", 64 * kMi, Mode::kNoGrad}, Yardstick::kLibtorch, 0.80},
     {{kDigitsStep, 32, Mode::kGrad}, Yardstick::kLibtorch, 1 / 3.0},
     {{kDigitsStep, 1, Mode::kGrad}, Yardstick::kLibtorch, 1 / 5.0},
+    {{kDigitsConvStep, 32, Mode::kGrad}, Yardstick::kLibtorch, 0.8},
 };
 
 std::string nameOf(const RatioBar& bar) {
@@ -85,7 +86,7 @@ std::unique_ptr<Call> makeYardstick(const RatioBar& bar) {
       break;
   }
 #ifdef SHUNT_BENCH_TORCH
-  return bar.c.op == kDigitsStep ? makeTorchDigitsStep(bar.c) : makeTorchCall(bar.c);
+  return isTrainingStep(bar.c) ? makeTorchDigitsStep(bar.c) : makeTorchCall(bar.c);
 #else
   return nullptr;
 #endif
@@ -104,7 +105,7 @@ Row withoutYardstick(const RatioBar& bar) {
 }
 
 std::unique_ptr<Call> makeOurs(const RatioBar& bar) {
-  return bar.c.op == kDigitsStep ? makeShuntDigitsStep(bar.c) : makeShuntCall(bar.c);
+  return isTrainingStep(bar.c) ? makeShuntDigitsStep(bar.c) : makeShuntCall(bar.c);
 }
 
 Row measure(const RatioBar& bar) {

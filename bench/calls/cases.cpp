@@ -21,6 +21,7 @@ std::vector<Case> allCases() {
     for (const int64_t numel : {1, 16, 64, 1024, 16384, 1 << 20})
       for (const Mode mode : {Mode::kNoGrad, Mode::kGrad, Mode::kAutocast}) out.push_back({op, numel, mode});
   for (const int64_t batch : {32, 1}) out.push_back({kDigitsStep, batch, Mode::kGrad});
+  out.push_back({kDigitsConvStep, 32, Mode::kGrad});
   return out;
 }
 

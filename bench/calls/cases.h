@@ -34,6 +34,10 @@ struct Case {
 /// A training step of the digits example: `numel` is its batch.
 inline constexpr const char* kDigitsStep = "digits_step";
 
+/// The same of the convolutional network, examples/digits_conv.
+inline constexpr const char* kDigitsConvStep = "digits_conv_step";
+inline bool isTrainingStep(const Case& c) { return c.op == kDigitsStep || c.op == kDigitsConvStep; }
+
 /// Every case of the table.
 std::vector<Case> allCases();
 

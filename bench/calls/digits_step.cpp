@@ -1,7 +1,8 @@
-// A step of the digits example (64-128-10 perceptron, SGD), on Shunt and on the example's libtorch twin.
+// A step of the digits examples (64-128-10 perceptron or convolutional network, SGD), on Shunt and on the examples'
+// libtorch twins.
 #include "bench/calls/cases.h"
 
-#include "examples/digits/training.h"
+#include "examples/digits_conv/net.h"
 
 namespace bench {
 namespace {
@@ -25,11 +26,14 @@ class Step : public Call {
 }  // namespace
 
 std::unique_ptr<Call> makeShuntDigitsStep(const Case& c) {
+  if (c.op == kDigitsConvStep) return std::make_unique<Step>(digits::makeShuntConvTrainer(data(), c.numel));
   return std::make_unique<Step>(digits::makeShuntTrainer(data(), configOf(c)));
 }
 
 #ifdef SHUNT_BENCH_TORCH
 std::unique_ptr<Call> makeTorchDigitsStep(const Case& c) {
+  if (c.op == kDigitsConvStep)
+    return std::make_unique<Step>(digits::makeTorchConvTrainer(data(), c.numel, digits::initialConvWeights()));
   return std::make_unique<Step>(digits::makeTorchTrainer(data(), configOf(c), digits::initialParameters()));
 }
 #endif

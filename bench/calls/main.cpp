@@ -34,7 +34,7 @@ void addSide(bench::Side side, const bench::Case& c, Make make) {
 }
 
 void addSides(const bench::Case& c) {
-  const bool is_digits = c.op == bench::kDigitsStep;
+  const bool is_digits = bench::isTrainingStep(c);
   for (const auto side : {bench::Side::kInterpreted, bench::Side::kCompiled})
     addSide(side, c, is_digits ? &bench::makeShuntDigitsStep : &bench::makeShuntCall);
 #ifdef SHUNT_BENCH_TORCH

@@ -120,6 +120,13 @@ Tensor tanh_double_backward(const Tensor& grad, const Tensor& grad_output, const
       output.mul(Scalar(-2)).mul(grad_output));  // a small output before a large gradient: no overflow between
 }
 
+Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Scalar& alpha, const Scalar& scale,
+                           const Scalar& input_scale, bool is_result, const Tensor& self_or_result) {
+  const Tensor both = grad.mul(grad_output).mul(input_scale), positive = self_or_result.lt(0).logical_not();
+  if (is_result) return zero_where(positive, both);
+  return zero_where(positive, elu_backward(both, alpha, scale, input_scale, false, self_or_result));
+}
+
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {
   // silu = x s;  silu' = s (1 + x (1 - s));  silu'' = s (1 - s) (2 + x (1 - 2 s))
   const Tensor s = self.sigmoid();

@@ -47,6 +47,8 @@ Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Sc
 Tensor sigmoid_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output);
 Tensor tanh_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output);
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self);
+Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Scalar& alpha, const Scalar& scale,
+                           const Scalar& input_scale, bool is_result, const Tensor& self_or_result);
 Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
                             std::string_view approximate);
 
@@ -113,6 +115,10 @@ Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry&
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
 /// Throws for sparse_grad: there are no sparse tensors.
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index, bool sparse_grad);
+/// With respect to self and to src; of a product also where elements are 0.
+std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,
+                                                   const Tensor& index, const Tensor& src, std::string_view reduce,
+                                                   bool include_self, const Tensor& result);
 Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes,
                                  const Scalar& alpha);
 /// Of split, split_with_sizes, unbind: parts that got no gradient count as zeros.
@@ -146,5 +152,45 @@ Tensor mse_loss_backward_grad_output(const Tensor& grad, const Tensor& self, con
 Tensor mse_loss_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, int64_t reduction);
 Tensor nll_loss_backward_grad_output(const Tensor& grad, const Tensor& target, const std::optional<Tensor>& weight,
                                      int64_t reduction, int64_t ignore_index);
+/// As mse_loss_gradient.
+Tensor smooth_l1_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
+                               double beta);
+Tensor smooth_l1_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                           int64_t reduction, double beta);
+/// Of the product of both gradients.
+Tensor smooth_l1_loss_double_backward(const Tensor& grads, const Tensor& self, const Tensor& target, int64_t reduction,
+                                      double beta);
+Tensor huber_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
+                           double delta);
+Tensor huber_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
+                                       double delta);
+Tensor huber_loss_double_backward(const Tensor& grads, const Tensor& self, const Tensor& target, int64_t reduction,
+                                  double delta);
+
+// ---- images (vision_formulas.cpp) ---------------------------------------------------------------------------------
+std::tuple<Tensor, Tensor, Tensor> convolution_gradients(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                                         IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                                                         bool transposed, IntArrayRef output_padding, int64_t groups,
+                                                         std::array<bool, 3> grad_input_mask);
+/// Of convolution_backward with respect to grad_output, input and weight, given the gradients of its three results, any
+/// of which may be undefined.
+std::tuple<Tensor, Tensor, Tensor> convolution_double_backward(ArrayRef<Tensor> grads, const Tensor& grad_output,
+                                                               const Tensor& input, const Tensor& weight,
+                                                               IntArrayRef stride, IntArrayRef padding,
+                                                               IntArrayRef dilation, bool transposed,
+                                                               IntArrayRef output_padding, int64_t groups,
+                                                               std::array<bool, 3> grad_input_mask);
+/// Of native_batch_norm_backward with respect to input, weight and grad_out; the same.
+std::tuple<Tensor, Tensor, Tensor> batch_norm_double_backward(ArrayRef<Tensor> grads, const Tensor& grad_out,
+                                                              const Tensor& input, const std::optional<Tensor>& weight,
+                                                              const std::optional<Tensor>& running_mean,
+                                                              const std::optional<Tensor>& running_var,
+                                                              const std::optional<Tensor>& save_mean,
+                                                              const std::optional<Tensor>& save_invstd, bool train,
+                                                              double eps, std::array<bool, 3> grad_input_mask);
+/// The elements of `grad` at the indices of max_pool2d.
+Tensor max_pool_double_backward(const Tensor& grad, const Tensor& indices);
+/// The output_size of which the sizes are.
+inline IntArrayRef adaptive_output_size(IntArrayRef sizes) { return sizes.slice(sizes.size() - 2); }
 
 }  // namespace shunt::autograd

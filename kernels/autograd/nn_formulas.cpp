@@ -90,11 +90,32 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_double_backward(ArrayRef<Tensor> g
   return {to_input, to_weight, to_grad};
 }
 
+namespace {
+
+/// backward(the gradient, self in the loss's shape): the operator divides by the elements of its input, the loss by
+/// those of the broadcast shape.
+template <class Backward>
+Tensor lossGradient(const Tensor& self, const Tensor& target, const Backward& backward) {
+  if (self.sizes() == target.sizes()) return backward(self);
+  return backward(self.expand(infer_size(self.sizes(), target.sizes())));
+}
+
+/// With respect to a loss's gradient, of what backward(that gradient) is linear in.
+template <class Backward>
+Tensor lossBackwardGradOutput(const Tensor& grad, int64_t reduction, const Backward& backward) {
+  if (reduction == kReductionNone) return backward(grad);
+  return backward(ones({}, grad.options())).mul(grad).sum();
+}
+
+/// As the gradient itself: divided by the elements of self, also where a larger target broadcast it.
+Tensor meanOrAll(const Tensor& each, const Tensor& self, int64_t reduction) {
+  return reduction == kReductionMean ? each.div(Scalar(std::max<int64_t>(self.numel(), 1))) : each;
+}
+
+}  // namespace
+
 Tensor mse_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction) {
-  if (self.sizes() == target.sizes()) return mse_loss_backward(grad, self, target, reduction);
-  // The operator divides by the elements of its input, the loss by those of the broadcast shape.
-  const std::vector<int64_t> sizes = infer_size(self.sizes(), target.sizes());
-  return mse_loss_backward(grad, self.expand(sizes), target, reduction);
+  return lossGradient(self, target, [&](const Tensor& x) { return mse_loss_backward(grad, x, target, reduction); });
 }
 
 Tensor mse_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction) {
@@ -105,8 +126,42 @@ Tensor mse_loss_backward_grad_output(const Tensor& grad, const Tensor& self, con
 }
 
 Tensor mse_loss_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, int64_t reduction) {
-  const Tensor each = grad.mul(grad_output).mul(Scalar(2));
-  return reduction == kReductionMean ? each.div(Scalar(std::max<int64_t>(self.numel(), 1))) : each;
+  return meanOrAll(grad.mul(grad_output).mul(Scalar(2)), self, reduction);
+}
+
+Tensor smooth_l1_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
+                               double beta) {
+  return lossGradient(self, target,
+                      [&](const Tensor& x) { return smooth_l1_loss_backward(grad, x, target, reduction, beta); });
+}
+
+Tensor smooth_l1_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                           int64_t reduction, double beta) {
+  return lossBackwardGradOutput(
+      grad, reduction, [&](const Tensor& g) { return smooth_l1_loss_backward(g, self, target, reduction, beta); });
+}
+
+Tensor smooth_l1_loss_double_backward(const Tensor& grads, const Tensor& self, const Tensor& target, int64_t reduction,
+                                      double beta) {
+  const Tensor beyond = self.sub(target).abs().ge(beta);
+  return meanOrAll(zero_where(beyond, grads.div(beta)), self, reduction);
+}
+
+Tensor huber_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
+                           double delta) {
+  return lossGradient(self, target,
+                      [&](const Tensor& x) { return huber_loss_backward(grad, x, target, reduction, delta); });
+}
+
+Tensor huber_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
+                                       double delta) {
+  return lossBackwardGradOutput(
+      grad, reduction, [&](const Tensor& g) { return huber_loss_backward(g, self, target, reduction, delta); });
+}
+
+Tensor huber_loss_double_backward(const Tensor& grads, const Tensor& self, const Tensor& target, int64_t reduction,
+                                  double delta) {
+  return meanOrAll(zero_where(self.sub(target).abs().ge(delta), grads), self, reduction);
 }
 
 Tensor nll_loss_backward_grad_output(const Tensor& grad, const Tensor& target, const std::optional<Tensor>& weight,

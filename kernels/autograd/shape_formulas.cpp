@@ -97,6 +97,60 @@ Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const
   return zeros(sizes, grad.options()).scatter_add(dim, index, grad);
 }
 
+namespace {
+
+/// Of products: all factors but the own one. Where one factor of an element is 0, its gradient is the product of the
+/// others; where several are, all are 0.
+std::tuple<Tensor, Tensor> scatteredProductBackward(const Tensor& grad, const Tensor& self, int64_t dim,
+                                                    const Tensor& index, const Tensor& src, bool include_self,
+                                                    const Tensor& result) {
+  const Tensor self_or_one = self.masked_fill(self.eq(0), 1);
+  const Tensor of_self = grad.mul(self_or_one.scatter_reduce(dim, index, src, "prod", include_self)).div(self_or_one);
+  const Tensor is_zero = src.eq(0);
+  const Tensor zeros_there =
+      zeros_like(self).scatter_add(dim, index, is_zero.to(self.scalar_type())).gather(dim, index);
+  const Tensor only_zero = is_zero.logical_and(zeros_there.eq(1));
+  const Tensor others = self.scatter_reduce(dim, index, src.masked_fill(only_zero, 1), "prod", include_self);
+  const Tensor of_src = where(only_zero, grad.mul(others).gather(dim, index),
+                              grad.mul(result).gather(dim, index).div(src.masked_fill(is_zero, 1)));
+  return {of_self, of_src};
+}
+
+std::tuple<Tensor, Tensor> scatteredMeanBackward(const Tensor& grad, int64_t dim, const Tensor& index,
+                                                 const Tensor& src, bool include_self) {
+  Tensor count = include_self ? ones_like(grad) : zeros_like(grad);
+  count = count.scatter_add(dim, index, ones_like(src));
+  const Tensor share = grad.div(count.masked_fill(count.eq(0), 1));
+  return {share, share.gather(dim, index)};
+}
+
+/// Equal extremes share.
+std::tuple<Tensor, Tensor> scatteredExtremeBackward(const Tensor& grad, const Tensor& self, int64_t dim,
+                                                    const Tensor& index, const Tensor& src, const Tensor& result) {
+  const Tensor self_is = self.eq(result).to(grad.scalar_type());
+  const Tensor src_is = src.eq(result.gather(dim, index)).to(grad.scalar_type());
+  const Tensor share = grad.div(self_is.scatter_add(dim, index, src_is));
+  return {self_is.mul(share), src_is.mul(share.gather(dim, index))};
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,
+                                                   const Tensor& index, const Tensor& src, std::string_view reduce,
+                                                   bool include_self, const Tensor& result) {
+  std::tuple<Tensor, Tensor> both;
+  if (reduce == "sum")
+    both = {grad, grad.gather(dim, index)};
+  else if (reduce == "prod")
+    both = scatteredProductBackward(grad, self, dim, index, src, include_self, result);
+  else if (reduce == "mean")
+    both = scatteredMeanBackward(grad, dim, index, src, include_self);
+  else
+    both = scatteredExtremeBackward(grad, self, dim, index, src, result);
+  if (!include_self) std::get<0>(both) = std::get<0>(both).scatter(dim, index, 0);
+  return both;
+}
+
 Tensor index_add_source_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef source_sizes,
                                  const Scalar& alpha) {
   return maybe_multiply(grad.index_select(dim, index).reshape(source_sizes), alpha);

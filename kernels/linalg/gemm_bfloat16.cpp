@@ -3,72 +3,31 @@
 // oneDNN has code for CPUs with AVX-512 only. Whether it has some for a shape is found out when that shape's kernel is
 // made and kept with it.
 //
-// Making a kernel costs far more than running a small one, so kMaxKernels shapes are kept. That table is shared by all
-// threads under a mutex. What a run needs beside the kernel (memory descriptions, scratch memory) belongs to its
+// Kernels are kept (onednn.h). What a run needs beside the kernel (memory descriptions, scratch memory) belongs to its
 // thread.
 #include "kernels/linalg/gemm.h"
+#include "kernels/linalg/onednn.h"
 
 #include <shunt/core/error.h>
-#include <shunt/core/fork.h>
 
-#include <array>
-#include <memory>
-#include <mutex>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
-
-// oneDNN runs its loops by OpenMP and has no setting of its own for their number of threads.
-extern "C" int omp_get_max_threads(void);
-extern "C" void omp_set_num_threads(int);
 
 namespace shunt::linalg {
 
 namespace {
 
-constexpr size_t kMaxKernels = 512;
-
 /// m, n, k, each operand's leading dimension and whether it is transposed, C's leading dimension, alpha, beta.
 using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, bool, int64_t, bool, int64_t, float, float>;
 constexpr size_t kAlpha = 8;
-
-struct KeyHash {
-  size_t operator()(const Key& key) const {
-    size_t h = 0;
-    const auto mix = [&h](auto... v) {
-      ((h = (h ^ std::hash<decltype(v)>()(v)) * 0x9e3779b97f4a7c15u, h ^= h >> 29), ...);
-    };
-    std::apply(mix, key);
-    return h;
-  }
-};
 
 struct Kernel {
   dnnl::matmul::primitive_desc description;
   dnnl::matmul run;
 };
 
-/// One OpenMP thread for the calling thread's regions while it lives; the setting is per calling thread.
-class OneOmpThread {
- public:
-  OneOmpThread() : before_(omp_get_max_threads()) {
-    if (before_ != 1) omp_set_num_threads(1);
-  }
-  ~OneOmpThread() {
-    if (before_ != 1) omp_set_num_threads(before_);
-  }
-  OneOmpThread(const OneOmpThread&) = delete;
-  OneOmpThread& operator=(const OneOmpThread&) = delete;
-
- private:
-  int before_;
-};
-
-dnnl::engine& engine() {
-  static dnnl::engine& cpu = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return cpu;
-}
+using onednn::engine;
+using onednn::OneOmpThread;
 
 dnnl::memory::desc describe(int64_t rows, int64_t cols, int64_t ld, bool transposed) {
   const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{1, ld} : dnnl::memory::dims{ld, 1};
@@ -129,30 +88,7 @@ std::shared_ptr<const Kernel> makeKernel(const Key& key) {
   return std::make_shared<const Kernel>(Kernel{description, dnnl::matmul(description)});
 }
 
-/// Never destroyed: kernels may run while the process exits.
-class KernelTable {
- public:
-  static KernelTable& get() {
-    static KernelTable& table = *new KernelTable;
-    return table;
-  }
-  KernelTable() {
-    detail::holdAcrossFork(3, [] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); });
-  }
-
-  std::shared_ptr<const Kernel> find(const Key& key) {
-    const std::lock_guard lock(mutex_);
-    if (const auto it = kernels_.find(key); it != kernels_.end()) return it->second;
-    // A program with ever new shapes starts over; one with few never gets here.
-    if (kernels_.size() >= kMaxKernels) kernels_.clear();
-    return kernels_.emplace(key, makeKernel(key)).first->second;
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<Key, std::shared_ptr<const Kernel>, KeyHash> kernels_;  // guarded by mutex_
-};
-
+using KernelTable = onednn::KernelTable<Key, Kernel, &makeKernel>;
 [[maybe_unused]] const KernelTable& made_at_load = KernelTable::get();
 
 /// A kernel with oneDNN's descriptions of its operands and its scratch memory, for one thread: making them takes 1 us.
@@ -187,29 +123,7 @@ class Execution {
   std::unordered_map<int, dnnl::memory> arguments_;  // shares the memory objects
 };
 
-/// The shapes that a thread used last, by hash.
-class ThreadExecutions {
- public:
-  static ThreadExecutions& get() {
-    static thread_local std::unique_ptr<ThreadExecutions> mine;
-    if (mine == nullptr) mine = std::make_unique<ThreadExecutions>();
-    return *mine;
-  }
-
-  Execution& find(const Key& key) {
-    std::unique_ptr<Execution>& slot = slots_[KeyHash()(key) % slots_.size()];
-    if (slot == nullptr || slot->key() != key) {
-      slot.reset();
-      slot = std::make_unique<Execution>(key);
-    }
-    return *slot;
-  }
-  dnnl::stream& stream() { return stream_; }
-
- private:
-  std::array<std::unique_ptr<Execution>, 64> slots_;
-  dnnl::stream stream_{engine()};
-};
+using ThreadExecutions = onednn::ThreadExecutions<Key, Execution>;
 
 }  // namespace
 

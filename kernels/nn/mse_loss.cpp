@@ -1,44 +1,21 @@
 // The operators mse_loss and mse_loss_backward.
 #include "generated/native_functions.h"
-#include "kernels/common/overlap.h"
 #include "kernels/common/result.h"
 #include "kernels/common/view_util.h"
-#include "kernels/nn/reduction.h"
+#include "kernels/nn/pointwise_loss.h"
 #include "kernels/pointwise/functors/activation.h"
 #include "kernels/pointwise/functors/arithmetic.h"
-#include "kernels/pointwise/run.h"
-#include "kernels/rows/reduce_operator.h"
-
-#include <shunt/tensor/expand_utils.h>
 
 namespace shunt::native {
 
 using nn::LossReduction;
 
 Tensor mse_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
-  const LossReduction how = nn::lossReduction(reduction);
-  const Tensor squares = elementwise::run<functors::MseLoss>("mse_loss", self, target);
-  if (how == LossReduction::kMean)
-    return reduce::reduceOperator<accumulators::Mean>("mean", squares, std::nullopt, false, std::nullopt);
-  if (how == LossReduction::kSum)
-    return reduce::reduceOperator<accumulators::Sum>("sum", squares, std::nullopt, false, std::nullopt);
-  return squares;
+  return nn::pointwiseLoss<functors::MseLoss>("mse_loss", reduction, self, target);
 }
 
 Tensor& mse_loss_out(const Tensor& self, const Tensor& target, int64_t reduction, Tensor& out) {
-  const LossReduction how = nn::lossReduction(reduction);
-  if (how == LossReduction::kNone) {
-    elementwise::runOut<functors::MseLoss>("mse_loss", out, self, target);
-    return out;
-  }
-  const Tensor squares = elementwise::run<functors::MseLoss>("mse_loss", self, target);
-  // Refused as if the squares were written to it, too.
-  const TensorImpl& to = implOf(out, "mse_loss", "out");
-  SHUNT_CHECK(canCast(squares.scalar_type(), to.dtype()), "mse_loss(): result type ", squares.scalar_type(),
-              " can't be cast to the desired output type ", to.dtype());
-  if (to.sizes() == squares.sizes()) elementwise::assertNoInternalOverlap("mse_loss", to, Overlap::kError);
-  if (how == LossReduction::kMean) return native::mean_dim_out(squares, std::nullopt, false, std::nullopt, out);
-  return native::sum_dim_out(squares, std::nullopt, false, std::nullopt, out);
+  return nn::pointwiseLossOut<functors::MseLoss>("mse_loss", reduction, out, self, target);
 }
 
 namespace {
@@ -74,8 +51,7 @@ Tensor& mse_loss_backward_out(const Tensor& grad_output, const Tensor& self, con
 }
 
 Tensor mse_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, int64_t reduction) {
-  // The gradient of self is contiguous; a larger target decides on its own.
-  if (is_expandable_to(target.sizes(), self.sizes()) && is_expandable_to(grad_output.sizes(), self.sizes())) {
+  if (nn::hasShapeOfInput(grad_output, self, target)) {
     Tensor out = newResult(*self.unsafeGetTensorImpl(), self.sizes(), self.scalar_type());
     return mse_loss_backward_out(grad_output, self, target, reduction, out);
   }

@@ -1,4 +1,4 @@
-// hardtanh and the backward of leaky_relu: forms of other functors, and what is checked before them.
+// hardtanh and the backwards of leaky_relu and elu: forms of functors, and what is checked before them.
 #include "generated/native_functions.h"
 #include "kernels/common/view_util.h"
 #include "kernels/pointwise/functors/activation.h"
@@ -29,6 +29,12 @@ void checkSlope(const Scalar& slope, bool self_is_result) {
               "result does not tell the input's sign then. Call leaky_relu instead of leaky_relu_");
 }
 
+void checkAlpha(const Scalar& alpha, bool is_result) {
+  SHUNT_CHECK(!is_result || alpha.to<double>() >= 0,
+              "In-place elu backward calculation is triggered with a negative slope which is not supported: the result "
+              "does not tell the input's sign then. Call elu instead of elu_");
+}
+
 }  // namespace
 
 Tensor hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
@@ -56,6 +62,26 @@ Tensor& leaky_relu_backward_out(const Tensor& grad_output, const Tensor& self, c
   checkSlope(negative_slope, self_is_result);
   elementwise::runOut<functors::LeakyReluBackward>("leaky_relu_backward", grad_input, grad_output, self,
                                                    negative_slope);
+  return grad_input;
+}
+
+Tensor elu_backward(const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
+                    bool is_result, const Tensor& self_or_result) {
+  checkAlpha(alpha, is_result);
+  return is_result ? elementwise::run<functors::EluBackwardOfResult>("elu_backward", grad_output, self_or_result, alpha,
+                                                                     scale, input_scale)
+                   : elementwise::run<functors::EluBackward>("elu_backward", grad_output, self_or_result, alpha, scale,
+                                                             input_scale);
+}
+Tensor& elu_backward_out(const Tensor& grad_output, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
+                         bool is_result, const Tensor& self_or_result, Tensor& grad_input) {
+  checkAlpha(alpha, is_result);
+  if (is_result)
+    elementwise::runOut<functors::EluBackwardOfResult>("elu_backward", grad_input, grad_output, self_or_result, alpha,
+                                                       scale, input_scale);
+  else
+    elementwise::runOut<functors::EluBackward>("elu_backward", grad_input, grad_output, self_or_result, alpha, scale,
+                                               input_scale);
   return grad_input;
 }
 

@@ -20,6 +20,11 @@ Cases activationCases() {
   c.push_back(unary("relu", [](const Tensor& x) { return x.relu(); }));
   c.push_back(unary("threshold", [](const Tensor& x) { return threshold(x, 0.5, 7); }));
   c.push_back(unary("leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.3); }));
+  c.push_back(unary("elu", [](const Tensor& x) { return elu(x, 0.7, 1.3, 0.9); }));
+  c.push_back(unary("elu_", [](const Tensor& x) {
+    Tensor y = x.clone();
+    return elu_(y, 0.7, 1.3, 0.9);
+  }));
   c.push_back(unary("hardtanh", [](const Tensor& x) { return hardtanh(x, -0.9, 1.1); }));
   c.push_back(unary("softplus", [](const Tensor& x) { return softplus(x, 1.5, 2); }));
   c.push_back(unary("silu", [](const Tensor& x) { return silu(x); }));
@@ -32,6 +37,10 @@ Cases activationCases() {
                            [](const Tensor& g, const Tensor& x) { return threshold_backward(g, x, 0.5); }));
   c.push_back(backwardForm("leaky_relu_backward",
                            [](const Tensor& g, const Tensor& x) { return leaky_relu_backward(g, x, 0.3, false); }));
+  for (const bool of_result : {false, true})
+    c.push_back(backwardForm("elu_backward", [=](const Tensor& g, const Tensor& x) {
+      return elu_backward(g, 0.7, 1.3, 0.9, of_result, x);
+    }));
   c.push_back(backwardForm("hardtanh_backward",
                            [](const Tensor& g, const Tensor& x) { return hardtanh_backward(g, x, -0.9, 1.1); }));
   c.push_back(backwardForm("softplus_backward",

@@ -29,6 +29,12 @@ void addProducts(Cases& c) {
   c.push_back(of("baddbmm", {{2, 1, 2}, {2, 2, 3}, {2, 3, 2}},
                  [](const variable_list& x) { return x[0].baddbmm(x[1], x[2], 0.5, 2); }));
   c.push_back(of("dot", {{3}, {3}}, [](const variable_list& x) { return x[0].dot(x[1]); }));
+  c.push_back(of("linalg_cross", {{2, 3}, {2, 3}}, [](const variable_list& x) { return linalg_cross(x[0], x[1]); }));
+  c.push_back(of("linalg_cross", {{3, 1}, {3, 2}}, [](const variable_list& x) { return cross(x[0], x[1], 0); }));
+  c.push_back(of("bmm", {{2, 3}, {3, 4}, {4}},
+                 [](const variable_list& x) { return einsum("ij,jk,k->ki", {x[0], x[1], x[2]}); }));
+  c.push_back(
+      of("diagonal", {{3, 3}, {3, 3}}, [](const variable_list& x) { return einsum("ii,ji->j", {x[0], x[1]}); }));
   c.push_back(of("mv", {{2, 3}, {3}}, [](const variable_list& x) { return x[0].mv(x[1]); }));
 }
 
@@ -65,6 +71,23 @@ void addLayerNorm(Cases& c) {
 
 Tensor classes() { return tensorOf({2, 0, 1}).to(kLong); }
 
+/// Differences on both sides of where the square ends.
+void addRobustLosses(Cases& c, int64_t reduction) {
+  const std::vector<int64_t> grad = reduction == 0 ? std::vector<int64_t>{2, 3} : std::vector<int64_t>{};
+  for (const auto& target : {std::vector<int64_t>{2, 3}, std::vector<int64_t>{3}}) {
+    c.push_back(of("smooth_l1_loss", {{2, 3}, target},
+                   [=](const variable_list& x) { return smooth_l1_loss(x[0], x[1], reduction, 1.1); }));
+    c.push_back(of("smooth_l1_loss", {target, {2, 3}},
+                   [=](const variable_list& x) { return smooth_l1_loss(x[0], x[1], reduction, 1.1); }));
+    c.push_back(of("smooth_l1_loss_backward", {grad, {2, 3}, target},
+                   [=](const variable_list& x) { return smooth_l1_loss_backward(x[0], x[1], x[2], reduction, 1.1); }));
+    c.push_back(of("huber_loss", {{2, 3}, target},
+                   [=](const variable_list& x) { return huber_loss(x[0], x[1], reduction, 1.1); }));
+    c.push_back(of("huber_loss_backward", {grad, {2, 3}, target},
+                   [=](const variable_list& x) { return huber_loss_backward(x[0], x[1], x[2], reduction, 1.1); }));
+  }
+}
+
 void addLosses(Cases& c) {
   for (int64_t reduction : {0, 1, 2}) {
     c.push_back(
@@ -75,6 +98,7 @@ void addLosses(Cases& c) {
     c.push_back(of("nll_loss_forward", {{3, 4}}, [=](const variable_list& x) {
       return nll_loss(x[0], classes(), spread({4}, 0.5, 2), reduction, 1);
     }));
+    addRobustLosses(c, reduction);
     const std::vector<int64_t> grad_sizes = reduction == 0 ? std::vector<int64_t>{2, 3} : std::vector<int64_t>{};
     c.push_back(of("mse_loss_backward", {grad_sizes, {2, 3}, {2, 3}},
                    [=](const variable_list& x) { return mse_loss_backward(x[0], x[1], x[2], reduction); }));

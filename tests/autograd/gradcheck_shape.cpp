@@ -100,6 +100,8 @@ void addGather(Cases& c) {
   c.push_back(of("index_select", {2, 3}, [](const Tensor& x) {  // a mask that is broadcast, and a layout of its own
     return x.t().masked_select(tensorOf({1, 0, 1}).to(kBool).unsqueeze(1));
   }));
+  c.push_back(of("topk", {2, 3}, [](const Tensor& x) { return std::get<0>(x.topk(2)); }));
+  c.push_back(of("topk", {3, 2}, [](const Tensor& x) { return std::get<0>(x.topk(1, 0, false)); }));
   c.push_back(of("flip", {2, 3}, [](const Tensor& x) { return x.flip({0, -1}); }));
   c.push_back(of("scatter.value", {2, 3}, [](const Tensor& x) { return x.scatter(1, positions(), 2.5); }));
 }
@@ -118,6 +120,11 @@ void addScatters(Cases& c) {
   const auto once = [] { return tensorOf({2, 0, 0, 1}).to(kLong).reshape({2, 2}); };
   c.push_back(scatterOf("scatter.src", {2, 3}, {2, 2},
                         [=](const Tensor& x, const Tensor& p) { return x.scatter(1, once(), p); }));
+  for (const char* how : {"sum", "prod", "mean", "amax", "amin"})
+    for (const bool include_self : {true, false})
+      c.push_back(scatterOf("scatter_reduce.two", {2, 3}, {2, 2}, [=](const Tensor& x, const Tensor& p) {
+        return x.scatter_reduce(1, positions(), p, how, include_self);
+      }));
   c.push_back(scatterOf("scatter_add", {2, 3}, {2, 2},
                         [](const Tensor& x, const Tensor& p) { return x.scatter_add(1, positions().fill_(1), p); }));
   c.push_back(scatterOf("slice_scatter", {2, 5}, {2, 2},

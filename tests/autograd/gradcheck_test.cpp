@@ -14,7 +14,8 @@ namespace {
 
 Cases allCases() {
   Cases all;
-  for (Cases (*family)() : {elementwiseCases, activationCases, reductionCases, shapeCases, linalgAndLossCases}) {
+  for (Cases (*family)() :
+       {elementwiseCases, activationCases, reductionCases, shapeCases, linalgAndLossCases, visionCases}) {
     Cases cases = family();
     all.insert(all.end(), std::make_move_iterator(cases.begin()), std::make_move_iterator(cases.end()));
   }

@@ -25,8 +25,9 @@ constexpr uint64_t kSeed = 20240229;
 
 /// Their values depend on the library that multiplies and its kernels for this CPU; their metadata doesn't.
 bool isProduct(const std::string& name) {
-  static const std::set<std::string> kProducts = {"addmm",  "addmv",  "addr", "baddbmm", "bmm", "dot",
-                                                  "linear", "matmul", "mm",   "mv",      "vdot"};
+  static const std::set<std::string> kProducts = {
+      "addmm", "addmv",  "addr",   "baddbmm", "bmm", "conv1d", "conv2d", "convolution", "convolution_backward",
+      "dot",   "einsum", "linear", "matmul",  "mm",  "mv",     "vdot"};
   return kProducts.contains(name);
 }
 

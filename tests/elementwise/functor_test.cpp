@@ -101,7 +101,7 @@ void forEachCase(F f) {
 
 struct Inputs {
   Tensor tensors[kMaxInputs];
-  Scalar scalars[2] = {1, 1};
+  Scalar scalars[elementwise::kMaxScalars] = {1, 1, 1};
 };
 
 /// Integer division has no zero among its divisors here.

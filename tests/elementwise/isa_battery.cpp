@@ -37,7 +37,8 @@ void runOne(ScalarType dtype, int64_t n, uint32_t repeated, std::index_sequence<
     in[k] = makeTensor(op.loopInput(k, dtype), ((repeated >> k) & 1) != 0 ? Sizes{} : Sizes{n});
     fillInteresting(in[k], static_cast<uint64_t>(n * 10 + k));
   }
-  const Scalar scalars[2] = {dtype == kBool ? Scalar(true) : Scalar(3), dtype == kBool ? Scalar(true) : Scalar(2)};
+  const Scalar yes(true);
+  const Scalar scalars[elementwise::kMaxScalars] = {dtype == kBool ? yes : 3, dtype == kBool ? yes : 2, yes};
   try {
     addTensor(elementwise::run<F>("op", in[I]..., scalars[S]...));
   } catch (const Error&) {

@@ -128,6 +128,46 @@ Value drawFlipped(Draft& d) {
   return d.arg("dims");
 }
 
+Value drawTopCount(Draft& d) { return Value::ofInt(d.rng.range(0, d.sizeOfDim())); }
+
+Value drawScatterJoin(Draft& d) {
+  if (d.op == "scatter") return Value::ofString(d.rng.chance(0.5) ? "add" : "multiply");
+  return Value::ofString(d.rng.pick(std::vector<std::string>{"sum", "prod", "mean", "amax", "amin"}));
+}
+
+// Mostly a dimension of three elements.
+Value drawVectorDim(Draft& d) {
+  if (d.schema.findArgument("dim")->type.optional && d.rng.chance(0.3)) return Value::none();
+  const std::vector<int64_t> sizes = d.subject();
+  if (d.rng.chance(0.95))
+    for (size_t k = 0; k < sizes.size(); ++k)
+      if (sizes[k] == 3) return Value::ofInt(static_cast<int64_t>(k) - (d.rng.chance(0.4) ? d.dims() : 0));
+  return drawDim(d);
+}
+
+Value drawEquation(Draft& d) {
+  drawEinsum(d);
+  return d.arg("equation");
+}
+
+// One of the arguments that images() draws together, by name.
+template <const char* kName>
+Value drawOfImages(Draft& d) {
+  d.images();
+  return d.arg(kName);
+}
+constexpr char kStride[] = "stride", kPadding[] = "padding", kDilation[] = "dilation", kTransposed[] = "transposed",
+               kOutputPadding[] = "output_padding", kGroups[] = "groups", kKernelSize[] = "kernel_size",
+               kCeilMode[] = "ceil_mode", kOutputSize[] = "output_size", kBiasSizes[] = "bias_sizes";
+
+Value drawDivisor(Draft& d) { return d.rng.chance(0.6) ? Value::none() : Value::ofInt(d.rng.range(1, 4)); }
+
+Value drawAnyMask(Draft& d) {
+  std::vector<int64_t> mask(3);
+  for (int64_t& m : mask) m = d.rng.chance(0.7) ? 1 : 0;
+  return Value::ofBools(mask);
+}
+
 // A row without gradient, or none.
 Value drawPadding(Draft& d) { return Value::ofInt(d.rng.range(-1, 2)); }
 
@@ -192,6 +232,20 @@ Value drawOutputMask(Draft& d) {
   return Value::ofBools({d.rng.chance(0.7) ? 1 : 0, wanted("weight"), wanted("bias")});
 }
 
+// The bias is no argument.
+Value drawBatchNormMask(Draft& d) {
+  return Value::ofBools(
+      {d.rng.chance(0.7), d.arg("weight").kind != Value::Kind::kNone && d.rng.chance(0.7), d.rng.chance(0.7)});
+}
+
+// libtorch divides by it in integers, too.
+Value drawAtLeastOne(Draft& d) { return Value::ofDouble(d.rng.uniform(1, 2.5)); }
+// libtorch reads statistics that are not there.
+Value drawTraining(Draft& d) {
+  const auto absent = [&](const char* name) { return d.arg(name).kind == Value::Kind::kNone; };
+  return Value::ofBool(absent("running_mean") || absent("running_var") || d.rng.chance(0.5));
+}
+Value drawNone(Draft&) { return Value::none(); }
 Value drawIgnoreIndex(Draft& d) { return Value::ofInt(d.plain || d.rng.chance(0.7) ? -100 : d.rng.range(0, 3)); }
 Value drawReduction(Draft& d) { return Value::ofInt(d.rng.range(0, 2)); }
 Value drawCellDtype(Draft& d) { return Value::ofInt(d.dtype); }
@@ -263,6 +317,31 @@ struct Domain {
 
 // The first that fits both.
 constexpr Domain kDomains[] = {
+    {"conv*", "stride", drawOfImages<kStride>},
+    {"conv*", "padding", drawOfImages<kPadding>},
+    {"conv*", "dilation", drawOfImages<kDilation>},
+    {"conv*", "transposed", drawOfImages<kTransposed>},
+    {"conv*", "output_padding", drawOfImages<kOutputPadding>},
+    {"conv*", "groups", drawOfImages<kGroups>},
+    {"conv*", "bias_sizes", drawOfImages<kBiasSizes>},
+    {"convolution_backward", "output_mask", drawAnyMask},
+    {"*pool2d*", "kernel_size", drawOfImages<kKernelSize>},
+    {"*pool2d*", "stride", drawOfImages<kStride>},
+    {"*pool2d*", "padding", drawOfImages<kPadding>},
+    {"*pool2d*", "dilation", drawOfImages<kDilation>},
+    {"*pool2d*", "ceil_mode", drawOfImages<kCeilMode>},
+    {"*pool2d*", "output_size", drawOfImages<kOutputSize>},
+    {"*pool2d*", "divisor_override", drawDivisor},
+    {"native_batch_norm_backward", "output_mask", drawBatchNormMask},
+    {"native_batch_norm", "training", drawTraining},
+    {"smooth_l1*", "beta", drawAtLeastOne},
+    {"huber*", "delta", drawPositive},
+    {"topk", "k", drawTopCount},
+    {"topk", "sorted", drawTrue},
+    {"*cross", "dim", drawVectorDim},
+    {"scatter*", "reduce", drawScatterJoin},
+    {"einsum", "equation", drawEquation},
+    {"einsum", "path", drawNone},
     {"unsqueeze", "dim", drawNewDim},
     {"max*", "dim", drawDim},
     {"squeeze", "dim", drawDim},

@@ -27,6 +27,13 @@ Data drawData(Rng& rng, unsigned flags) {
   return rng.pick(std::vector<Data>{Data::kReal, Data::kReal, Data::kWide, Data::kSpecial});
 }
 
+/// Whether a call may leave the argument out. libtorch reads statistics that are not there.
+bool mayBeAbsent(const std::string& op, const shunt::Argument& a) {
+  const bool read =
+      op == "native_batch_norm_backward" && (a.name.starts_with("running_") || a.name.starts_with("save_"));
+  return a.type.optional && !read;
+}
+
 bool isInputTensor(const shunt::Argument& a) { return a.type.kind == shunt::TypeKind::Tensor && !a.is_out(); }
 
 }  // namespace
@@ -68,7 +75,7 @@ const Value& Draft::arg(const std::string& name) {
     v = drawArgument(*this, *a);
   else if (a->type.list)
     drawTensor(*this, *a);  // presets itself
-  else if (const int64_t index = a->type.optional && rng.chance(0.35) ? -1 : drawTensor(*this, *a); index >= 0)
+  else if (const int64_t index = mayBeAbsent(op, *a) && rng.chance(0.35) ? -1 : drawTensor(*this, *a); index >= 0)
     v = Value::ofTensor(index);
   if (const auto it = drawn_.find(name); it != drawn_.end()) return it->second;
   return drawn_[name] = std::move(v);

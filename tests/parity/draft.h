@@ -13,6 +13,12 @@
 
 namespace parity {
 
+/// The tensors of a convolution or a pooling that belong together.
+struct ImageShapes {
+  std::vector<int64_t> image, weight, result;
+  int64_t channels = 0;  // of the result
+};
+
 class Draft {
  public:
   Draft(const shunt::FunctionSchema& schema, int dtype, bool with_grad, bool plain, uint64_t seed);
@@ -27,6 +33,8 @@ class Draft {
   /// The dimension drawn for `dim`, counted from the front, and its size (1 for 0-dim tensors).
   int64_t wrappedDim(const std::string& name = "dim");
   int64_t sizeOfDim(const std::string& name = "dim");
+  /// Draws all that says how a window moves over an image, as arguments, and the tensors' shapes with it.
+  const ImageShapes& images();
   const TensorSpec& tensor(const Value& v) const { return c.tensors[static_cast<size_t>(v.ints[0])]; }
 
   const shunt::FunctionSchema& schema;
@@ -48,8 +56,12 @@ class Draft {
   std::map<std::string, std::string> tokens_;  // by argument
   std::map<char, int64_t> letters_;
   std::optional<std::vector<int64_t>> full_, batch_;
+  std::optional<ImageShapes> images_;
   std::string first_tensor_;
 };
+
+/// Draws einsum's equation and operands that fit it.
+void drawEinsum(Draft& d);
 
 /// By the rule's token for the argument; returns the tensor's index.
 int64_t drawTensor(Draft& d, const shunt::Argument& a);

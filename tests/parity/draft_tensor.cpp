@@ -23,14 +23,14 @@ struct ShapeGrammar {
     const auto it = d.letters_.find(name);
     if (it != d.letters_.end()) return it->second;
     const int64_t size = d.rng.chance(0.04) ? 0 : d.rng.chance(0.15) ? d.rng.range(7, 40) : d.rng.range(1, 6);
-    return d.letters_[name] = name == 'c' ? std::max<int64_t>(size, 1) : size;
+    return d.letters_[name] = name == 'c' || (name >= 'p' && name <= 'r') ? std::max<int64_t>(size, 1) : size;
   }
   std::vector<int64_t> named(std::string_view token, bool writes) {
     std::vector<int64_t> sizes;
     if (token.starts_with('*') || token.starts_with('^')) sizes = batch(token[0] == '^');
     const bool broadcast = token.starts_with('~');
     if (broadcast || token.starts_with('*') || token.starts_with('^')) token.remove_prefix(1);
-    for (const char c : token) sizes.push_back(letter(c));
+    for (const char c : token) sizes.push_back(c >= '0' && c <= '9' ? c - '0' : letter(c));
     return broadcast && !writes ? drawBroadcastable(d.rng, sizes) : sizes;
   }
   std::vector<int64_t> sizes(const std::string& token, bool is_first, bool writes) {
@@ -73,6 +73,15 @@ struct ShapeGrammar {
         return positionSource();
       case 'B':
         return drawShape(d.rng, 3);
+      case 'U':
+        return d.images().image;
+      case 'H':
+        return d.images().weight;
+      case 'E':
+        return {d.images().channels};
+      case 'O':
+      case 'J':
+        return d.images().result;
       case 'M':
         return drawBroadcastable(d.rng, full());
       default:
@@ -214,10 +223,15 @@ void drawTensorList(Draft& d, const shunt::Argument& a, bool same) {
 int64_t drawTensor(Draft& d, const shunt::Argument& a) {
   const std::string& token = d.tokens_[a.name];
   const char kind = token.empty() ? 'D' : token[0];
+  if (kind == 'Z') return drawEinsum(d), -1;
   if (a.type.list) return drawTensorList(d, a, kind == 'K'), -1;
   const bool is_first = a.name == d.first_tensor_, writes = a.is_write();
   ShapeGrammar grammar{d};
   const std::vector<int64_t> sizes = grammar.sizes(token, is_first, writes);
+  if (kind == 'J') {
+    const std::vector<int64_t>& image = d.images().image;
+    return addIntegers(d.rng, d.c, 4, sizes, 0, image[image.size() - 2] * image.back() - 1);
+  }
   if (kind == 'B') return drawIndices(d, sizes, d.dims() == 0 ? 0 : d.subject()[0], false);
   if (kind == 'I' || kind == 'X') return drawIndices(d, sizes, d.sizeOfDim(), false);
   if (kind == 'C') return drawIndices(d, sizes, grammar.classCount(), d.rng.chance(0.2));

@@ -23,7 +23,8 @@ enum RuleFlag : unsigned {
 
 /// `shapes`: alternatives apart by '|', in each one token a tensor argument (not out=), apart by spaces:
 ///   %   broadcasts with the other %            @   the first tensor's shape         A   any shape
-///   nk  dimensions named by letters            *nk the same after batch dimensions  ~nm broadcasts to nm
+///   nk  dimensions named by letters (c, p, q and r are not empty)
+///                                              *nk the same after batch dimensions  ~nm broadcasts to nm
 ///   ^nk the same after batch dimensions that broadcast (those of * and ^ belong together)
 ///   I   indices into dimension `dim`           S   source of index_add              M   boolean mask, broadcasts
 ///   C   classes of the first tensor            W   weight of each class             G   gradient of a loss
@@ -31,6 +32,9 @@ enum RuleFlag : unsigned {
 ///   L   list for cat                           K   list of one shape                F   the full broadcast shape
 ///   X   index of gather, for dimension `dim`   Y   source of scatter                B   indices of the first tensor's
 ///   rows N   normalized_shape                       T   the first tensor's, with 1 for each normalized dimension
+///   U   image of a convolution or a pooling    H   its weights                      E   one for each channel of its
+///   result O   its result's shape                     J   places in a plane of the image   Z   einsum's list
+/// Digits are sizes.
 struct Rule {
   std::string_view op;  // "mm", or with overload "max.dim"; in-place forms share the functional form's rule
   std::string_view shapes = "%";

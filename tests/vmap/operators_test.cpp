@@ -22,7 +22,20 @@ namespace shunt::test {
 namespace {
 
 constexpr int64_t kSamples = 3;
-constexpr std::string_view kProducts[] = {"mm", "bmm", "addmm", "baddbmm", "matmul", "linear", "mv", "dot", "outer"};
+constexpr std::string_view kProducts[] = {"mm",
+                                          "bmm",
+                                          "addmm",
+                                          "baddbmm",
+                                          "matmul",
+                                          "linear",
+                                          "mv",
+                                          "dot",
+                                          "outer",
+                                          "conv1d",
+                                          "conv2d",
+                                          "convolution",
+                                          "convolution_backward",
+                                          "einsum"};
 
 /// One call as vmap's test makes it: the arguments of each sample, and which tensors of theirs are batched.
 struct Call {
@@ -149,7 +162,7 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 /// Errors that vmap alone has, and has to.
 bool isVmapsOwn(const std::string& error) {
   for (const char* part : {"that has no batch", "draws random numbers", "can't run inside vmap", "broadcast shape",
-                           "item() of a batched tensor"})
+                           "item() of a batched tensor", "were not batched"})
     if (contains(error, part)) return true;
   return false;
 }

@@ -182,17 +182,18 @@ TEST_F(RulesTest, ShapesEqualTheLoop) {
 }
 TEST_F(RulesTest, ProductsAndLossesEqualTheLoop) {
   for (const GradcheckCase& c : linalgAndLossCases()) check(c, false);
+  for (const GradcheckCase& c : visionCases()) check(c, false);
 }
 
 TEST_F(RulesTest, GradientsEqualTheLoop) {
   for (const auto& cases :
-       {elementwiseCases(), activationCases(), reductionCases(), shapeCases(), linalgAndLossCases()})
+       {elementwiseCases(), activationCases(), reductionCases(), shapeCases(), linalgAndLossCases(), visionCases()})
     for (const GradcheckCase& c : cases) checkGradients(c);
 }
 
 TEST_F(RulesTest, NestedEqualsTheLoop) {
   for (const auto& cases :
-       {elementwiseCases(), activationCases(), reductionCases(), shapeCases(), linalgAndLossCases()})
+       {elementwiseCases(), activationCases(), reductionCases(), shapeCases(), linalgAndLossCases(), visionCases()})
     for (const GradcheckCase& c : cases) checkNested(c);
 }
 

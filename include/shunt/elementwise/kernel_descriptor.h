@@ -56,7 +56,7 @@ constexpr uint64_t functorId() {
 template <class F>
 constexpr KernelDescriptor describe() {
   static_assert(F::kInputs >= 1 && F::kInputs <= kMaxInputs, "an elementwise functor has one to three inputs");
-  static_assert(F::kScalars <= kMaxScalars, "an elementwise functor has at most two scalars");
+  static_assert(F::kScalars <= kMaxScalars, "an elementwise functor has at most three scalars");
   KernelDescriptor info{};
   info.num_inputs = F::kInputs;
   info.num_scalars = F::kScalars;

@@ -106,13 +106,15 @@ struct Bound {
   }
   template <class... Inputs>
   SHUNT_ALWAYS_INLINE auto operator()(Inputs... inputs) const {
-    static_assert(sizeof...(Inputs) == F::kInputs && F::kScalars <= 2);
+    static_assert(sizeof...(Inputs) == F::kInputs && F::kScalars <= 3);
     if constexpr (F::kScalars == 0)
       return F()(inputs...);
     else if constexpr (F::kScalars == 1)
       return F()(inputs..., scalars[0]);
-    else
+    else if constexpr (F::kScalars == 2)
       return F()(inputs..., scalars[0], scalars[1]);
+    else
+      return F()(inputs..., scalars[0], scalars[1], scalars[2]);
   }
 };
 

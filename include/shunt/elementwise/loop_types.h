@@ -6,7 +6,7 @@
 namespace shunt::elementwise {
 
 inline constexpr int kMaxInputs = 3;
-inline constexpr int kMaxScalars = 2;
+inline constexpr int kMaxScalars = 3;
 /// Tables are indexed by the ScalarType's number.
 inline constexpr int kDtypeSlots = 16;
 

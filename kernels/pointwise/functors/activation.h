@@ -130,6 +130,33 @@ struct SoftplusBackward : FloatOnly<2, 2> {
   }
 };
 
+/// scale x, or scale alpha (exp(input_scale x) - 1) where x is not positive (Clevert et al., arXiv:1511.07289; with the
+/// scales selu and celu).
+struct Elu : FloatOnly<1, 3> {
+  static constexpr bool kSameOutput = true;
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C x, C alpha, C scale, C input_scale) const {
+    return x <= C(0) ? math::expm1(x * input_scale) * (alpha * scale) : x * scale;
+  }
+};
+
+struct EluBackward : FloatOnly<2, 3> {
+  static constexpr const char* kArguments[] = {"grad_output", "self_or_result"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C x, C alpha, C scale, C input_scale) const {
+    return x <= C(0) ? grad * input_scale * (alpha * scale) * math::exp(x * input_scale) : grad * scale;
+  }
+};
+
+/// Of the result, where alpha is not negative: input and result have one sign then.
+struct EluBackwardOfResult : FloatOnly<2, 3> {
+  static constexpr const char* kArguments[] = {"grad_output", "self_or_result"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C y, C alpha, C scale, C input_scale) const {
+    return y <= C(0) ? grad * input_scale * (y + alpha * scale) : grad * scale;
+  }
+};
+
 struct SigmoidBackward : FloatOnly<2> {
   static constexpr const char* kArguments[] = {"grad_output", "output"};
   template <class C>
@@ -163,6 +190,48 @@ struct MseLossBackward : FloatOnly<3, 1> {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C target, C norm) const {
     return norm * (self - target) * grad;
+  }
+};
+
+/// Half the square of differences below beta, divided by it; the difference itself beyond (Girshick, arXiv:1504.08083).
+struct SmoothL1Loss : FloatOnly<2, 1> {
+  static constexpr const char* kArguments[] = {"self", "target"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C self, C target, C beta) const {
+    const C difference = self - target, z = difference < C(0) ? -difference : difference;
+    return z < beta ? C(0.5) * z * z / beta : z - C(0.5) * beta;
+  }
+};
+
+/// norm is 1, or 1 / n under reduction mean.
+struct SmoothL1LossBackward : FloatOnly<3, 2> {
+  static constexpr int kLayoutOrder[] = {1, 2, 0};
+  static constexpr const char* kArguments[] = {"grad_output", "self", "target"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C target, C norm, C beta) const {
+    const C x = self - target;
+    const C within = norm * x * grad / beta;
+    return x <= -beta ? -norm * grad : x >= beta ? norm * grad : within;
+  }
+};
+
+/// Half the square of differences below delta; beyond, the line that continues it (Huber, 1964).
+struct HuberLoss : FloatOnly<2, 1> {
+  static constexpr const char* kArguments[] = {"self", "target"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C self, C target, C delta) const {
+    const C difference = self - target, z = difference < C(0) ? -difference : difference;
+    return z < delta ? C(0.5) * z * z : delta * (z - C(0.5) * delta);
+  }
+};
+
+struct HuberLossBackward : FloatOnly<3, 2> {
+  static constexpr int kLayoutOrder[] = {1, 2, 0};
+  static constexpr const char* kArguments[] = {"grad_output", "self", "target"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C target, C norm, C delta) const {
+    const C x = self - target;
+    return x <= -delta ? -norm * grad * delta : x >= delta ? norm * grad * delta : norm * x * grad;
   }
 };
 

@@ -81,11 +81,15 @@ void layerNormBackward(BatchedCall& call) {
   for (Tensor* t : {&to_input, &to_weight, &to_bias}) call.addResult(std::move(*t));
 }
 
-// ---- mse_loss -----------------------------------------------------------------------------------------------------
-void mseLoss(BatchedCall& call) {
+// ---- losses of differences
+// -----------------------------------------------------------------------------------------------------
+void pointwiseLoss(BatchedCall& call) {
   const int64_t dims = mostDims(call), reduction = call.integer(2);
-  const Tensor each =
-      ops::mse_loss::call(aligned(call, call.tensor(0), dims), aligned(call, call.tensor(1), dims), kNone);
+  Stack values = call.args;
+  for (size_t i : {0, 1}) values[i] = IValue(aligned(call, call.tensor(i), dims));
+  values[2] = IValue(kNone);
+  call.op.callBoxed(&values);
+  const Tensor each = values[0].toTensor();
   if (reduction == kNone) return call.setResult(each);
   const Tensor wide = each.dim() == 1 ? ops::unsqueeze::call(each, 1) : each;
   const std::vector<int64_t> all = range(1, wide.dim());
@@ -95,19 +99,21 @@ void mseLoss(BatchedCall& call) {
                                     : ops::sum_dim_IntList::call(wide, all, false, std::nullopt));
 }
 
-void mseLossBackward(BatchedCall& call) {
+void pointwiseLossBackward(BatchedCall& call) {
   const int64_t reduction = call.integer(3);
   // Of whole numbers the mean is rounded inside of the operator.
   if (!call.tensor(0).is_floating_point()) return loopSilently(call);
   int64_t dims = std::max(call.tensor(1).dim(), call.tensor(2).dim());
   dims = std::max(dims, call.tensor(0).dim());
-  const Tensor self = aligned(call, call.tensor(1), dims), target = aligned(call, call.tensor(2), dims);
-  Tensor grad = aligned(call, call.tensor(0), dims);
+  Stack values = call.args;
+  for (size_t i : {0, 1, 2}) values[i] = IValue(aligned(call, call.tensor(i), dims));
   // Divided by the elements of one sample, not of the batch.
   if (reduction == kMean)
-    grad = ops::div_Scalar::call(grad, static_cast<double>(std::max<int64_t>(call.tensor(1).numel(), 1)));
-  const Tensor gradient = ops::mse_loss_backward::call(grad, self, target, kNone);
-  call.setResult(gradient);
+    values[0] = IValue(
+        ops::div_Scalar::call(values[0].toTensor(), static_cast<double>(std::max<int64_t>(call.tensor(1).numel(), 1))));
+  values[3] = IValue(kNone);
+  call.op.callBoxed(&values);
+  call.results = std::move(values);
 }
 
 // ---- nll_loss -----------------------------------------------------------------------------------------------------

@@ -208,4 +208,15 @@ void alongIndex(BatchedCall& call) {
   call.results = std::move(values);
 }
 
+/// A tensor without dimensions is one element, which stays whatever k is.
+void topk(BatchedCall& call) {
+  const int64_t dims = call.tensor(0).dim();
+  if (dims == 0) return loopSilently(call);
+  Stack values = call.args;
+  values[0] = IValue(call.front(call.tensor(0)));
+  values[2] = IValue(maybe_wrap_dim(call.integer(2), dims) + 1);
+  call.op.callBoxed(&values);
+  call.results = std::move(values);
+}
+
 }  // namespace shunt::levels::rules
