@@ -12,6 +12,7 @@
 #include "kernels/common/strided_loop.h"
 #include "kernels/common/strided_walk.h"
 #include "kernels/common/view_util.h"
+#include "kernels/shape/add_element.h"
 
 #include <shunt/elementwise/cast.h>
 #include <shunt/ops.h>
@@ -93,30 +94,15 @@ void alongIndex(const TensorImpl& index, int64_t dim, const TensorImpl& table, c
                         });
 }
 
-/// A tensor to read while `written` is written: a copy where they meet in memory.
-Tensor readable(const Tensor& t, const TensorImpl& written) {
-  const TensorImpl& impl = *t.unsafeGetTensorImpl();
-  if (impl.numel() == 0 || written.numel() == 0 || elementwise::areDisjoint(written, impl)) return t;
-  return native::clone(t, MemoryFormat::Contiguous);
-}
-
 void gatherInto(const Tensor& self, int64_t dim, const Tensor& index, const TensorImpl& out) {
   const TensorImpl& at = *index.unsafeGetTensorImpl();
   if (at.numel() == 0) return;
   checkBounds("gather", at, dim, sizeAt(*self.unsafeGetTensorImpl(), dim));
-  const Tensor from = readable(self, out), positions = readable(index, out);
+  const Tensor from = readableBeside(self, out), positions = readableBeside(index, out);
   dispatchBySize(out.itemsize(), [&]<class T>(std::type_identity<T>) {
     alongIndex<T>(*positions.unsafeGetTensorImpl(), dim, *from.unsafeGetTensorImpl(), out,
                   [](T& element, T& result) { result = element; });
   });
-}
-
-template <class T>
-void addElement(T& to, const T& from) {
-  if constexpr (std::is_same_v<T, bool>)
-    to = to | from;
-  else
-    to = cast<T>(cast<opmath_t<T>>(to) + cast<opmath_t<T>>(from));
 }
 
 enum class Scatter : uint8_t { kReplace, kAdd };
@@ -126,7 +112,7 @@ void scatterInto(const char* op, Scatter how, const Tensor& self, int64_t dim, c
   const TensorImpl &to = *self.unsafeGetTensorImpl(), &at = *index.unsafeGetTensorImpl();
   if (!hasData(to) || at.numel() == 0) return;
   checkBounds(op, at, dim, sizeAt(to, dim));
-  const Tensor from = readable(src, to), positions = readable(index, to);
+  const Tensor from = readableBeside(src, to), positions = readableBeside(index, to);
   const TensorImpl &source = *from.unsafeGetTensorImpl(), &chosen = *positions.unsafeGetTensorImpl();
   if (how == Scatter::kAdd)
     dispatchAllTypes(to.dtype(), op, [&]<class T>(std::type_identity<T>) {

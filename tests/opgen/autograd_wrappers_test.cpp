@@ -69,6 +69,8 @@ const Named kNodes[] = {
     {"ScatterBackward0", [](const Tensor& x) { return x.scatter(0, zeros({1, 2}, kLong), x); }},
     {"ScatterBackward1", [](const Tensor& x) { return x.scatter(0, zeros({1, 2}, kLong), 1); }},
     {"ScatterAddBackward0", [](const Tensor& x) { return x.clone().scatter_add_(0, zeros({1, 2}, kLong), x); }},
+    {"IndexBackward0", [](const Tensor& x) { return x.index({zeros({2}, kLong)}); }},
+    {"IndexPutBackward0", [](const Tensor& x) { return x.index_put({{zeros({2}, kLong)}}, x[0]); }},
     {"FlipBackward0", [](const Tensor& x) { return x.flip({0}); }},
     {"SortBackward0", [](const Tensor& x) { return std::get<0>(x.sort()); }},
     {"SortBackward1", [](const Tensor& x) { return std::get<0>(x.sort(std::optional<bool>(true), 0)); }},

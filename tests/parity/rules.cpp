@@ -82,6 +82,8 @@ constexpr Rule kRules[] = {
     {"scatter_add", "A X Y", kSameDtypes | kAccumulates},
     {"take_along_dim", "A X"},
     {"nonzero", "A"},
+    {"index", "A O"},
+    {"index_put", "A O P", kSameDtypes | kAccumulates},
     {"masked_select", "% M"},
     {"embedding", "nk B"},
     {"tril*", "nk|*nk"},

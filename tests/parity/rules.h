@@ -30,7 +30,8 @@ enum RuleFlag : unsigned {
 ///   D   0 dimensions                           Q   total weight: D, positive        V   of a partial view's shape
 ///   L   list for cat                           K   list of one shape                F   the full broadcast shape
 ///   X   index of gather, for dimension `dim`   Y   source of scatter                B   indices of the first tensor's
-///   rows N   normalized_shape                       T   the first tensor's, with 1 for each normalized dimension
+///   rows O   indices of index, for the first tensor      P   values for what they choose
+///   N   normalized_shape                       T   the first tensor's, with 1 for each normalized dimension
 struct Rule {
   std::string_view op;  // "mm", or with overload "max.dim"; in-place forms share the functional form's rule
   std::string_view shapes = "%";

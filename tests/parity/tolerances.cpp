@@ -44,6 +44,7 @@ constexpr Tolerance kTolerances[] = {
     {"rsub", 2, 4, true, true, false, true},
     {"index_add", 16, 4, true, true},
     {"scatter_add", 16, 4, true, true},
+    {"index_put", 16, 4, true, true},
     {"diag", 0, 16, true, true},
     {"sigmoid_backward", 4, 8, true, false},
     {"tanh_backward", 4, 8, true, false},

@@ -15,6 +15,7 @@
 
 #include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -23,6 +24,10 @@
 #include <shunt/generated/operator_decls.h>
 
 namespace shunt {
+
+namespace indexing {
+class TensorIndex;  // tensor_index.h
+}
 
 class SHUNT_API Tensor {
  public:
@@ -148,11 +153,22 @@ class SHUNT_API Tensor {
   Tensor& operator*=(const Scalar& o) { return mul_(o); }
   Tensor& operator/=(const Scalar& o) { return div_(o); }
   Tensor operator[](int64_t index) const { return select(0, index); }
+  /// The same, of a number that is known at run time only: no floating one, and no tensor with dimensions.
+  Tensor operator[](const Scalar& index) const;
+  Tensor operator[](const Tensor& index) const;
 
   /// As PyTorch prints: values, and dtype where it is not the default.
   std::string toString() const;
 
 #include <shunt/generated/tensor_methods.inc>
+
+  // What an index of Python shows, or is assigned to. Callers include <shunt/tensor/tensor_index.h>.
+  Tensor index(ArrayRef<indexing::TensorIndex> indices) const;
+  Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
+  Tensor& index_put_(ArrayRef<indexing::TensorIndex> indices, const Tensor& value);
+  Tensor& index_put_(ArrayRef<indexing::TensorIndex> indices, const Scalar& value);
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& value);
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Scalar& value);
 
   /// Over one dimension. (A number could also be var(unbiased), as it converts to bool.)
   template <std::signed_integral Dim>
