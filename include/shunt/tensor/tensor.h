@@ -19,6 +19,8 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <shunt/generated/operator_decls.h>
@@ -122,12 +124,22 @@ class SHUNT_API Tensor {
   const intrusive_ptr<Node>& grad_fn() const;
   int64_t output_nr() const;
   /// Runs the graph from this tensor (gradient 1 for one element, given otherwise) and adds to its leaves' grad.
-  /// retain_graph defaults to create_graph.
-  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt,
-                bool create_graph = false) const;
+  /// retain_graph defaults to create_graph. With `inputs`, which are not empty, to their grad only.
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+                std::optional<TensorList> inputs = std::nullopt) const;
   void retain_grad() const;
+  bool retains_grad() const;
   /// `hook(grad)` may return a replacement gradient; an undefined one keeps it. Returns the hook's number.
   unsigned register_hook(std::function<Tensor(const Tensor&)> hook) const;
+  /// `hook(grad)` that returns nothing only looks at it.
+  template <class F>
+    requires(std::is_void_v<std::invoke_result_t<F&, const Tensor&>>)
+  unsigned register_hook(F hook) const {
+    return register_hook(std::function<Tensor(const Tensor&)>([hook = std::move(hook)](const Tensor& grad) mutable {
+      hook(grad);
+      return Tensor();
+    }));
+  }
   void remove_hook(unsigned id) const;
   int64_t _version() const;
   /// Shares data, but neither graph nor version counter.
