@@ -285,6 +285,9 @@ class List {
 };
 
 inline List<IValue> IValue::toList() const { return List<IValue>(*this); }
+inline List<std::complex<double>> IValue::toComplexDoubleList() const { throwType("complex[]"); }
+inline List<int64_t> IValue::toIntList() && { return List<int64_t>(std::exchange(*this, IValue())); }
+inline List<double> IValue::toDoubleList() && { return List<double>(std::exchange(*this, IValue())); }
 
 /// A handle of another type on the same list; each access checks the type it reads. An error where its elements are
 /// stored otherwise.
