@@ -82,6 +82,11 @@ class SHUNT_API Tensor {
   bool is_meta() const { return device().is_meta(); }
   bool is_privateuseone() const { return device().type() == kPrivateUse1; }
   bool is_inference() const { return impl().is_inference(); }
+  /// Whether its memory is page-locked, which Shunt's never is.
+  bool is_pinned() const {
+    impl();
+    return false;
+  }
   MemoryFormat suggest_memory_format() const;
   const Storage& storage() const { return impl().storage(); }
   bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
@@ -190,6 +195,12 @@ class SHUNT_API Tensor {
   template <std::signed_integral Dim>
   Tensor std(Dim dim) const {
     return std(IntArrayRef(int64_t{dim}));
+  }
+
+  /// func(self, arguments...)
+  template <class F, class... Args>
+  decltype(auto) m(F func, Args&&... args) const {
+    return func(*this, std::forward<Args>(args)...);
   }
 
   /// Up to the largest number of the dtype. (nullopt alone could also be the generator of random_(to).)
