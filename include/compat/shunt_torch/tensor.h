@@ -55,6 +55,13 @@ Tensor make_tensor(Storage storage, DispatchKeySet ks, TypeMeta dtype) {
 }
 }  // namespace detail
 
+/// Whether the tensor's one element is not 0.
+inline bool is_nonzero(const Tensor& self) {
+  SHUNT_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  SHUNT_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  return self.item().toBool();
+}
+
 constexpr DispatchKey getAutogradKeyFromBackend(BackendComponent backend) { return autogradKeyOf(backend); }
 
 }  // namespace shunt
