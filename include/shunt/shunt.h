@@ -14,6 +14,7 @@
 #include <shunt/ops.h>
 #include <shunt/tensor/dlpack.h>
 #include <shunt/tensor/tensor.h>
+#include <shunt/tensor/tensor_index.h>
 #include <shunt/tensor/tensor_new.h>
 #include <shunt/trace/trace.h>
 #include <shunt/transforms/autocast.h>

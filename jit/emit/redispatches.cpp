@@ -71,7 +71,7 @@ std::vector<Redispatch> takeRedispatches(llvm::Module& module) {
 }
 
 llvm::Constant* unreliedSlot(const Chain& chain, size_t slot, llvm::Module& module) {
-  const std::string name = kUnreliedPrefix.str() + chain.op.name + " " + toString(static_cast<DispatchKey>(slot));
+  const std::string name = kUnreliedPrefix.str() + chain.op.name + " " + toString(keyOfSlot(slot));
   if (llvm::GlobalVariable* known = module.getNamedGlobal(name)) return known;
   return new llvm::GlobalVariable(module, llvm::Type::getInt8Ty(module.getContext()), /*isConstant=*/false,
                                   llvm::GlobalValue::ExternalWeakLinkage, nullptr, name);

@@ -46,7 +46,7 @@ void printSteps(std::ostream& out, const Chain& chain, const ChainUse& use, cons
   foreseen.relyOn(chain.keys);
   for (size_t slot = 0; slot < use.slots.size(); ++slot)
     if (use.slots.test(slot) && !foreseen.slots.test(slot))
-      out << indent << "relies on " << static_cast<DispatchKey>(slot) << " too, by a kernel's redispatch\n";
+      out << indent << "relies on " << keyOfSlot(slot) << " too, by a kernel's redispatch\n";
 }
 
 /// The operators that the recorded call called, where their own thunks would hold no more than their chains.
@@ -75,8 +75,8 @@ bool ChainUse::relyOn(DispatchKeySet ks) {
   const auto before = slots;
   // Without a backend the first one counts.
   if (ks.backends().empty()) ks = ks | DispatchKeySet::of(BackendComponent::CPU);
-  for (DispatchKey key : ks.keys()) slots.set(static_cast<size_t>(key));
-  slots.set(static_cast<size_t>(DispatchKey::Undefined));
+  for (DispatchKey key : ks.keys()) slots.set(static_cast<size_t>(slotOf(key)));
+  slots.set(static_cast<size_t>(slotOf(DispatchKey::Undefined)));
   return slots != before;
 }
 

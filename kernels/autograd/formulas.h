@@ -114,6 +114,8 @@ Tensor as_strided_scatter_src_backward(const Tensor& grad, const TensorGeometry&
                                        IntArrayRef stride, std::optional<int64_t> storage_offset);
 Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
 /// Throws for sparse_grad: there are no sparse tensors.
+Tensor index_backward(const Tensor& grad, IntArrayRef sizes, TensorOptList indices);
+Tensor index_put_self_backward(const Tensor& grad, TensorOptList indices, bool accumulate);
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index, bool sparse_grad);
 /// With respect to self and to src; of a product also where elements are 0.
 std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,

@@ -92,6 +92,14 @@ Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
   return zeros(sizes, grad.options()).index_add(dim, index, grad);
 }
 
+Tensor index_backward(const Tensor& grad, IntArrayRef sizes, TensorOptList indices) {
+  return zeros(sizes, grad.options()).index_put(indices, grad, true);
+}
+
+Tensor index_put_self_backward(const Tensor& grad, TensorOptList indices, bool accumulate) {
+  return accumulate ? grad : grad.index_put(indices, zeros({}, grad.options()));
+}
+
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index, bool sparse_grad) {
   SHUNT_CHECK(!sparse_grad, "gather(): sparse_grad=True asks for a sparse gradient, which is not implemented");
   return zeros(sizes, grad.options()).scatter_add(dim, index, grad);

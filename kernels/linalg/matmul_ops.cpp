@@ -163,7 +163,8 @@ Tensor plainProduct(const Product& p) {
 
 /// Without a product a batched sum is beta times self, under the rules of that multiplication.
 void checkBeta(const Product& p, const Scalar& beta) {
-  const bool multiplies = p.batched && p.shape.k == 0 && p.shape.batch * p.shape.m * p.shape.n != 0 && !beta.equal(0);
+  const bool multiplies =
+      p.batched && p.shape.k == 0 && p.shape.batch * p.shape.m * p.shape.n != 0 && beta.toDouble() != 0;
   SHUNT_CHECK(!multiplies || !beta.isFloatingPoint() || isFloatingType(p.dtype), "result type ", get_default_dtype(),
               " can't be cast to the desired output type ", p.dtype);
 }
@@ -173,7 +174,7 @@ Tensor sumWithProduct(const Product& p, const Tensor& self, const Scalar& beta, 
   Tensor out = newOutput(p);
   const TensorImpl& impl = *out.unsafeGetTensorImpl();
   if (!is_expandable_to(self.sizes(), impl.sizes())) ops::expand::call(self, impl.sizes(), false);  // throws
-  if (!beta.equal(0)) fillWith(impl, out, self);
+  if (beta.toDouble() != 0) fillWith(impl, out, self);
   multiplyInto(p.op, p.shape, p.a, p.b, beta, alpha, impl);
   return out;
 }
@@ -199,7 +200,7 @@ Tensor& sumOut(const Product& p, const Tensor& self, const Scalar& beta, const S
     return wrappers::copyToOut(p.op, out, sumWithProduct(p, self, beta, alpha));
   checkBeta(p, beta);
   const TensorImpl& impl = *out.unsafeGetTensorImpl();
-  if (!beta.equal(0)) fillWith(impl, out, self);
+  if (beta.toDouble() != 0) fillWith(impl, out, self);
   multiplyInto(p.op, p.shape, p.a, p.b, beta, alpha, impl);
   return out;
 }

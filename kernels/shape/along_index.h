@@ -81,13 +81,6 @@ inline void alongIndex(const TensorImpl& index, int64_t dim, const TensorImpl& t
                         });
 }
 
-/// A tensor to read while `written` is written: a copy where they meet in memory.
-inline Tensor readable(const Tensor& t, const TensorImpl& written) {
-  const TensorImpl& impl = *t.unsafeGetTensorImpl();
-  if (impl.numel() == 0 || written.numel() == 0 || elementwise::areDisjoint(written, impl)) return t;
-  return native::clone(t, MemoryFormat::Contiguous);
-}
-
 /// Where a scatter writes: the arguments of the three forms.
 struct Target {
   const char* op;

@@ -1,4 +1,5 @@
 // gather, scatter and scatter_add.
+#include "kernels/shape/add_element.h"
 #include "kernels/shape/along_index.h"
 
 #include <shunt/elementwise/cast.h>
@@ -27,19 +28,11 @@ void gatherInto(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   const TensorImpl& at = *index.unsafeGetTensorImpl();
   if (at.numel() == 0) return;
   checkBounds("gather", at, dim, sizeAt(*self.unsafeGetTensorImpl(), dim));
-  const Tensor from = readable(self, out), positions = readable(index, out);
+  const Tensor from = readableBeside(self, out), positions = readableBeside(index, out);
   dispatchBySize(out.itemsize(), [&]<class T>(std::type_identity<T>) {
     alongIndex<T>(*positions.unsafeGetTensorImpl(), dim, *from.unsafeGetTensorImpl(), out,
                   [](T& element, T& result) { result = element; });
   });
-}
-
-template <class T>
-void addElement(T& to, const T& from) {
-  if constexpr (std::is_same_v<T, bool>)
-    to = to | from;
-  else
-    to = cast<T>(cast<opmath_t<T>>(to) + cast<opmath_t<T>>(from));
 }
 
 enum class Scatter : uint8_t { kReplace, kAdd };
@@ -49,7 +42,7 @@ void scatterInto(const char* op, Scatter how, const Tensor& self, int64_t dim, c
   const TensorImpl &to = *self.unsafeGetTensorImpl(), &at = *index.unsafeGetTensorImpl();
   if (!hasData(to) || at.numel() == 0) return;
   checkBounds(op, at, dim, sizeAt(to, dim));
-  const Tensor from = readable(src, to), positions = readable(index, to);
+  const Tensor from = readableBeside(src, to), positions = readableBeside(index, to);
   const TensorImpl &source = *from.unsafeGetTensorImpl(), &chosen = *positions.unsafeGetTensorImpl();
   if (how == Scatter::kAdd)
     dispatchAllTypes(to.dtype(), op, [&]<class T>(std::type_identity<T>) {

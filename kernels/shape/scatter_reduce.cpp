@@ -1,4 +1,5 @@
 // scatter_reduce, and scatter with a reduction: elements that an index sends to one place are joined.
+#include "kernels/shape/add_element.h"
 #include "kernels/shape/along_index.h"
 
 #include <shunt/elementwise/cast.h>
@@ -99,7 +100,7 @@ void joinInto(const Target& t, Join join, bool include_self, const Tensor& self,
     ::shunt::detail::throwNotImplementedFor("scatter_gather_tensor_cpu_reduce_mean", kBool);
   if (!hasData(to)) return;
   checkBounds(t.op, at, dim, sizeAt(to, dim));
-  const Tensor from = readable(src, to), positions = readable(t.index, to);
+  const Tensor from = readableBeside(src, to), positions = readableBeside(t.index, to);
   const TensorImpl &source = *from.unsafeGetTensorImpl(), &chosen = *positions.unsafeGetTensorImpl();
   dispatchAllTypes(to.dtype(), t.op, [&]<class T>(std::type_identity<T>) {
     if (!include_self) alongIndex<T>(chosen, dim, to, source, [&](T& element, T&) { element = identityOf<T>(join); });

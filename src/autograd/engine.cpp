@@ -6,11 +6,16 @@
 
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
+#include <shunt/core/log.h>
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 #include <shunt/tensor/expand_utils.h>
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 
 namespace shunt::autograd {
 namespace {
@@ -91,10 +96,46 @@ variable_list graphTensors(TensorList tensors) {
 
 }  // namespace
 
+namespace {
+
+/// Runs that this thread is in: nodes may run backward again, each on top of the other on the thread's stack.
+thread_local int runs_of_thread = 0;
+
+size_t stackLeft() {
+  thread_local const std::byte* const end = [] {
+    pthread_attr_t attributes;
+    void* lowest = nullptr;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+      pthread_attr_getstack(&attributes, &lowest, &size);
+      pthread_attr_destroy(&attributes);
+    }
+    return static_cast<const std::byte*>(lowest);
+  }();
+  return static_cast<size_t>(static_cast<const std::byte*>(__builtin_frame_address(0)) - end);
+}
+
+struct RunInRun {
+  RunInRun() {
+    constexpr size_t kNeeded = size_t{1} << 18;
+    SHUNT_CHECK(
+        runs_of_thread == 0 || stackLeft() > kNeeded, "backward() is called inside backward() ", runs_of_thread,
+        " times, and the thread's stack has no room for more. Make the graphs one, or use a thread with a larger "
+        "stack");
+    ++runs_of_thread;
+  }
+  ~RunInRun() { --runs_of_thread; }
+  RunInRun(const RunInRun&) = delete;
+  RunInRun& operator=(const RunInRun&) = delete;
+};
+
+}  // namespace
+
 variable_list execute(TensorList outputs, TensorList grads, TensorList inputs, bool accumulate, bool keep_graph,
                       bool create_graph) {
   if (anyForwards(outputs) || anyForwards(inputs)) [[unlikely]]
     return execute(graphTensors(outputs), grads, graphTensors(inputs), accumulate, keep_graph, create_graph);
+  const RunInRun run;
   const edge_list roots = rootEdges(outputs);
   // What nodes make without an argument, as a gradient of zeros, has to be fake where the graph is.
   std::optional<IncludeDispatchKeyGuard> fake;
@@ -157,14 +198,25 @@ void validate_outputs(const Node& node, variable_list& grads) {
   }
 }
 
+void warnOfCreateGraph(bool create_graph) {
+  static std::atomic<bool> given{false};
+  if (!create_graph) return;
+  shunt::detail::logWarningOnce(
+      given,
+      "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+      "which can cause a memory leak. Use autograd::grad() for the graph of a gradient, or reset the parameters' grad "
+      "when it is used no more.");
+}
+
 void backward(const variable_list& tensors, const variable_list& grad_tensors, std::optional<bool> retain_graph,
               bool create_graph, const variable_list& inputs) {
+  warnOfCreateGraph(create_graph);
   execute(tensors, grad_tensors, inputs, true, retain_graph.value_or(create_graph), create_graph);
 }
 
 variable_list grad(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs,
                    std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
-  SHUNT_CHECK(!inputs.empty(), "grad: inputs is empty: nothing to differentiate with respect to");
+  SHUNT_CHECK(!inputs.empty(), "grad requires non-empty inputs.");
   variable_list grads =
       execute(outputs, grad_outputs, inputs, false, retain_graph.value_or(create_graph), create_graph);
   for (size_t i = 0; i < grads.size() && !allow_unused; ++i)

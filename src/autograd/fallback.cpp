@@ -2,6 +2,7 @@
 // results of recorded calls a node whose backward throws, so that no gradient is ever lost silently.
 #include "src/dispatch/dispatcher_impl.h"
 
+#include <shunt/autograd/not_implemented.h>
 #include <shunt/autograd/variable_utils.h>
 #include <shunt/core/library.h>
 #include <shunt/core/stack_tensors.h>
@@ -41,13 +42,30 @@ std::optional<size_t> baseOfReturn(const FunctionSchema& schema, const Argument&
   return std::nullopt;
 }
 
-void wrapReturns(const FunctionSchema& schema, Stack& stack, const Arguments& args, const intrusive_ptr<Node>& node) {
+/// What the written view becomes a view of again: nothing, where its operator has no derivative.
+ViewFunc forbidden(const FunctionSchema& schema) {
+  return [name = schema.name()](const Tensor&) -> Tensor {
+    throw Error(shunt::detail::str("Mutating the view ", name,
+                                   " which does not have a derivative implemented is forbidden. Clone it first."));
+  };
+}
+
+IValue viewOf(const Tensor& base, const IValue& value, const ViewFunc& view_func) {
+  const CreationMeta now = current_creation_meta();
+  if (value.isTensor()) return as_view(base, value.toTensor(), true, now, view_func);
+  return as_view(base, value.toTensorVector(), true,
+                 now == CreationMeta::kDefault ? CreationMeta::kMultiOutputNode : now);
+}
+
+void wrapReturns(const FunctionSchema& schema, Stack& stack, const Arguments& args, const intrusive_ptr<Node>& node,
+                 const ViewFunc& view_func) {
   const size_t n = schema.returns().size();
   for (size_t i = 0; i < n; ++i) {
     IValue& value = stack[stack.size() - n + i];
     const Argument& ret = schema.returns()[i];
-    if (const auto base = baseOfReturn(schema, ret); base && value.isTensor() && args.by_position[*base].defined())
-      value = IValue(as_view(args.by_position[*base], value.toTensor(), true));
+    if (const auto base = baseOfReturn(schema, ret);
+        base && (value.isTensor() || value.isTensorList()) && args.by_position[*base].defined())
+      value = viewOf(args.by_position[*base], value, view_func);
     if (!node) continue;
     forEachTensor(value, [&](const Tensor& t) {
       if (!t.is_floating_point()) return;
@@ -59,6 +77,7 @@ void wrapReturns(const FunctionSchema& schema, Stack& stack, const Arguments& ar
   }
 }
 
+template <bool kForbidsWrites>
 void autogradFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
   const FunctionSchema& schema = op.schema();
   const Arguments args = collect(schema, *stack);
@@ -78,7 +97,27 @@ void autogradFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack)
     op.redispatchBoxed(below, stack);
   }
   for (const Tensor& t : args.written) increment_version(t);
-  wrapReturns(schema, *stack, args, node);
+  wrapReturns(schema, *stack, args, node, kForbidsWrites ? forbidden(schema) : nullptr);
+}
+
+/// Which results are views has to follow from the first argument and the first result alone.
+void inplaceOrViewFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
+  const FunctionSchema& schema = op.schema();
+  bool is_view = false;
+  for (size_t i = 0; i < schema.returns().size(); ++i) {
+    const auto base = baseOfReturn(schema, schema.returns()[i]);
+    if (!base) continue;
+    SHUNT_CHECK(!is_view,
+                "Expected only a single output in the operator schema to have a non-write alias annotation (i.e., "
+                "'Tensor(a)'), but got ",
+                schema, ". Write the operator as a composite of several.");
+    SHUNT_CHECK(*base == 0 && i == 0, schema.name(),
+                ": AutogradNotImplementedFallback can only create view relationships between the first input and the "
+                "first output (which may be a list of tensors), but got ",
+                schema);
+    is_view = true;
+  }
+  op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::ADInplaceOrView), stack);
 }
 
 // One library for each key, all filled alike.
@@ -86,7 +125,7 @@ std::vector<Library> registerFallbacks() {
   std::vector<Library> libraries;
   const auto add = [&](DispatchKey key) {
     Library library(Library::Kind::kImpl, "_", key);
-    library.fallback(CppFunction::makeFromBoxedFunction<&autogradFallback>());
+    library.fallback(CppFunction::makeFromBoxedFunction<&autogradFallback<false>>());
     libraries.push_back(std::move(library));
     // A program's fallback for the key, a fallthrough for its device's Autograd for instance, takes its place.
     auto& impl = Dispatcher::singleton().implForHandles();
@@ -101,4 +140,10 @@ std::vector<Library> registerFallbacks() {
 const std::vector<Library> fallbacks = registerFallbacks();
 
 }  // namespace
+
+CppFunction autogradNotImplementedFallback() { return CppFunction::makeFromBoxedFunction<&autogradFallback<true>>(); }
+CppFunction autogradNotImplementedInplaceOrViewFallback() {
+  return CppFunction::makeFromBoxedFunction<&inplaceOrViewFallback>();
+}
+
 }  // namespace shunt::autograd

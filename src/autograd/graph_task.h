@@ -116,6 +116,9 @@ class GraphTask {
   bool keep_graph_;
 };
 
+/// Says once that the grads that create_graph makes hold the graph, which holds them.
+void warnOfCreateGraph(bool create_graph);
+
 /// One run from `outputs` (engine.h: backward, and grad where not `accumulate`). `grads` and `inputs` may be empty.
 variable_list execute(TensorList outputs, TensorList grads, TensorList inputs, bool accumulate, bool keep_graph,
                       bool create_graph);

@@ -79,6 +79,11 @@ void Tensor::retain_grad() const {
   addRetainHook(*this, *meta);
 }
 
+bool Tensor::retains_grad() const {
+  const AutogradMeta* meta = get_autograd_meta(graph_tensor(*this));
+  return meta != nullptr && meta->retains_grad_;
+}
+
 unsigned Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
   SHUNT_CHECK(requires_grad(), "cannot register a hook on a tensor that doesn't require gradient");
   if (forwards_graph(*this)) return graph_tensor(*this).register_hook(std::move(hook));
@@ -91,8 +96,8 @@ unsigned Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const 
 
 void Tensor::remove_hook(unsigned id) const {
   const AutogradMeta* meta = get_autograd_meta(graph_tensor(*this));
-  SHUNT_CHECK(meta != nullptr && meta->hooks_ && id < meta->hooks_->hooks.size(),
-              "remove_hook: this tensor has no hook ", id);
+  SHUNT_CHECK(meta != nullptr && meta->hooks_ && id < meta->hooks_->hooks.size(), "Invalid index, no hook at position ",
+              id, " of this tensor (remove_hook)");
   meta->hooks_->hooks[id] = nullptr;
 }
 

@@ -4,6 +4,7 @@
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
 
+#include <shunt/core/log.h>
 #include <shunt/ops.h>
 
 #include "src/autograd/accumulate.h"
@@ -59,7 +60,7 @@ const Tensor& Tensor::set_requires_grad(bool on) const {
   if (!on && get_autograd_meta(*this) == nullptr) return *this;
   AutogradMeta* meta = materialize_autograd_meta(*this);
   meta->requires_grad_ = on;
-  set_autograd_key(*this, on || meta->is_view_);
+  if (!is_inference()) set_autograd_key(*this, on || meta->is_view_);  // calls of an inference tensor aren't recorded
   return *this;
 }
 
@@ -75,7 +76,12 @@ const Tensor& Tensor::grad() const {
   if (ActiveTrace* trace = activeTrace()) [[unlikely]]
     return trace->grad(*this);
   const auto* meta = get_autograd_meta(graph_tensor(*this));
-  return meta == nullptr ? kNone : meta->grad_;
+  if (meta == nullptr) return kNone;
+  if (!meta->grad_.defined() && meta->grad_fn_ && !meta->retains_grad_) [[unlikely]]
+    shunt::detail::logWarning(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. backward() won't set it: call "
+        "retain_grad() on the tensor first, or look at a leaf's.");
+  return meta->grad_;
 }
 
 Tensor& Tensor::mutable_grad() const {
@@ -87,9 +93,13 @@ Tensor& Tensor::mutable_grad() const {
   return materialize_autograd_meta(t)->grad_;
 }
 
-void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph) const {
+void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, bool create_graph,
+                      std::optional<TensorList> inputs) const {
   impl();
-  autograd::execute({this, 1}, {&gradient, 1}, {}, true, retain_graph.value_or(create_graph), create_graph);
+  SHUNT_CHECK(!inputs || !inputs->empty(), "'inputs' argument to backward() cannot be empty");
+  warnOfCreateGraph(create_graph);
+  autograd::execute({this, 1}, {&gradient, 1}, inputs.value_or(TensorList()), true, retain_graph.value_or(create_graph),
+                    create_graph);
 }
 
 int64_t Tensor::_version() const {

@@ -41,14 +41,23 @@ void printLine(LogLevel level, const char* message) {
 
 // Relaxed: the function's code is all that a sink publishes.
 std::atomic<LogSink> sink{&printLine};
+std::atomic<bool> warn_always{false};
 
 }  // namespace
 
 LogSink set_log_sink(LogSink to) { return sink.exchange(to != nullptr ? to : &printLine, std::memory_order_relaxed); }
 
+WarnAlways::WarnAlways(bool on) : before_(warn_always.exchange(on, std::memory_order_relaxed)) {}
+WarnAlways::~WarnAlways() { warn_always.store(before_, std::memory_order_relaxed); }
+
 namespace detail {
 
 void log(LogLevel level, const std::string& message) { sink.load(std::memory_order_relaxed)(level, message.c_str()); }
+
+void logWarningOnce(std::atomic<bool>& given, const char* message) {
+  if (given.exchange(true, std::memory_order_relaxed) && !warn_always.load(std::memory_order_relaxed)) return;
+  log(LogLevel::kWarning, message);
+}
 
 }  // namespace detail
 }  // namespace shunt

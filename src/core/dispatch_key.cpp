@@ -5,18 +5,21 @@ namespace {
 
 constexpr const char* kKeyNames[] = {"Undefined",
 #define SHUNT_K(name) #name,
-#define SHUNT_P(name, prefix) SHUNT_PER_BACKEND(SHUNT_K, prefix)
-                                     SHUNT_FORALL_FUNCTIONALITIES(SHUNT_K, SHUNT_P) "EndOfRuntimeKeys",
-                                     SHUNT_FORALL_ALIASES(SHUNT_K)
+#define SHUNT_P(name, prefix) #name,
+#define SHUNT_B(name, prefix) "StartOf" #name "Backends", SHUNT_PER_BACKEND(SHUNT_K, prefix)
+                                     SHUNT_FORALL_FUNCTIONALITIES(SHUNT_K, SHUNT_P) "EndOfFunctionalityKeys",
+                                     SHUNT_FORALL_PER_BACKEND(SHUNT_B) SHUNT_FORALL_ALIASES(SHUNT_K)
 #undef SHUNT_K
 #undef SHUNT_P
+#undef SHUNT_B
 };
+static_assert(std::size(kKeyNames) == kNumKeys);
 
 constexpr const char* kBackendNames[] = {
 #define SHUNT_BACKEND(name) #name,
     SHUNT_FORALL_BACKENDS(SHUNT_BACKEND)
 #undef SHUNT_BACKEND
-};
+        "InvalidBit"};
 
 constexpr const char* kFunctionalityNames[] = {
 #define SHUNT_F1(name) #name,
@@ -55,7 +58,8 @@ const char* toString(Functionality functionality) { return kFunctionalityNames[s
 std::optional<DispatchKey> parseDispatchKey(std::string_view name) {
   for (size_t i = 0; i < std::size(kKeyNames); ++i) {
     const auto key = static_cast<DispatchKey>(i);
-    if (kKeyNames[i] == name && key != DispatchKey::EndOfRuntimeKeys) return key;
+    const bool is_key = key == DispatchKey::Undefined || isAliasKey(key) || partsOf(key).bits != 0;
+    if (kKeyNames[i] == name && is_key && !name.starts_with("StartOf")) return key;
   }
   for (const OtherSpelling& other : kOtherSpellings)
     if (other.name == name) return other.key;

@@ -4,9 +4,9 @@
 
 namespace shunt {
 namespace {
-constexpr std::array<const char*, 16> kTagNames = {"None",      "Tensor", "float", "int",     "bool",   "Device",
+constexpr std::array<const char*, 17> kTagNames = {"None",      "Tensor", "float", "int",     "bool",   "Device",
                                                    "Generator", "str",    "int[]", "float[]", "bool[]", "Tensor[]",
-                                                   "Tensor?[]", "list",   "Dict",  "tuple"};
+                                                   "Tensor?[]", "list",   "Dict",  "tuple",   "Storage"};
 }
 
 IValue::IValue(const Scalar& s) : tag_(Tag::None) {
@@ -17,6 +17,20 @@ IValue::IValue(const Scalar& s) : tag_(Tag::None) {
     tag_ = s.isBoolean() ? Tag::Bool : Tag::Int;
     payload_.i = s.toLong();
   }
+}
+
+Type IValue::type() const {
+  // In the order of tags. None is of any optional type: Tensor's stands for all.
+  constexpr std::array<TypeKind, 17> kKinds = {
+      TypeKind::Tensor,    TypeKind::Tensor, TypeKind::Float, TypeKind::Int,   TypeKind::Bool,   TypeKind::Device,
+      TypeKind::Generator, TypeKind::String, TypeKind::Int,   TypeKind::Float, TypeKind::Bool,   TypeKind::Tensor,
+      TypeKind::Tensor,    TypeKind::List,   TypeKind::Dict,  TypeKind::Tuple, TypeKind::Storage};
+  Type type;
+  type.kind = kKinds[static_cast<size_t>(tag_)];
+  type.optional = isNone();
+  type.element_optional = isOptionalTensorList();
+  type.list = isList() && tag_ != Tag::GenericList;
+  return type;
 }
 
 const char* IValue::tagName() const { return kTagNames[static_cast<size_t>(tag_)]; }
@@ -41,6 +55,11 @@ Scalar IValue::toScalar() const {
   if (isInt()) return payload_.i;
   if (isBool()) return payload_.i != 0;
   throwType("Scalar");
+}
+
+Storage IValue::toStorage() const {
+  expect(Tag::Storage, "Storage");
+  return intrusive_ptr<StorageImpl>::retainFrom(static_cast<StorageImpl*>(payload_.object.get()));
 }
 
 Generator IValue::toGenerator() const {
@@ -112,8 +131,13 @@ std::ostream& operator<<(std::ostream& out, const IValue& v) {
       return out << (*separator == '{' ? "{}" : "}");
     }
     case Tag::Tuple:
+      if (v.toTupleElements().size() == 1) return out << '(' << v.toTupleElements()[0] << ",)";
       printList(out, v.toTupleElements(), "()");
       return out;
+    case Tag::Storage: {
+      const Storage storage = v.toStorage();
+      return out << "Storage(" << (storage ? detail::str(storage.nbytes(), " bytes") : "undefined") << ')';
+    }
   }
   return out;
 }

@@ -22,7 +22,8 @@ constexpr IValue::Tag kTags[] = {None,
                                  OptionalTensorList,
                                  GenericList,
                                  GenericDict,
-                                 Tuple};
+                                 Tuple,
+                                 Storage};
 
 bool takes(const Type& type, IValue::Tag tag) {
   const bool is_number = tag == Double || tag == Int || tag == Bool;
@@ -39,7 +40,7 @@ bool takes(const Type& type, IValue::Tag tag) {
       case TypeKind::List:
         return tag == GenericList;
       default:
-        return !is_number && tag != Tensor && tag != String && tag != GenericDict && tag != Tuple;
+        return !is_number && tag != Tensor && tag != String && tag != GenericDict && tag != Tuple && tag != Storage;
     }
   }
   switch (type.kind) {
@@ -65,6 +66,8 @@ bool takes(const Type& type, IValue::Tag tag) {
       return tag == GenericDict;
     case TypeKind::Tuple:
       return tag == Tuple;
+    case TypeKind::Storage:
+      return tag == Storage;
     default:
       return true;
   }

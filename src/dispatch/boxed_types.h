@@ -13,11 +13,11 @@ namespace shunt::boxed {
 class TagSet {
  public:
   bool has(IValue::Tag tag) const { return (bits_ >> static_cast<int>(tag) & 1) != 0; }
-  void add(IValue::Tag tag) { bits_ = static_cast<uint16_t>(bits_ | 1 << static_cast<int>(tag)); }
+  void add(IValue::Tag tag) { bits_ = bits_ | uint32_t{1} << static_cast<int>(tag); }
 
  private:
-  uint16_t bits_ = 0;
-  static_assert(static_cast<int>(IValue::Tag::Tuple) < 16);
+  uint32_t bits_ = 0;
+  static_assert(static_cast<int>(IValue::Tag::Storage) < 32);
 };
 
 /// Of the values that an argument of this type takes. None is of optional types only.

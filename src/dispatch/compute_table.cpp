@@ -148,7 +148,7 @@ std::unique_ptr<OpState> TableComputer::compute(const Operator* op, const Kernel
   std::array<uint64_t, kNumBackends> masks;
   masks.fill(DispatchKeySet::full().raw());
   for (int slot = 0; slot < kNumSlots; ++slot) {
-    const auto key = static_cast<DispatchKey>(slot);
+    const auto key = keyOfSlot(slot);
     const Choice choice = choose(kernels, fallbacks, key);
     TableEntry e = entryFor(choice);
     if (choice.record != nullptr && e.functor != nullptr) state->keep_alive_.push_back(choice.record->kernel.functor);

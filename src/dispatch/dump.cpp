@@ -65,7 +65,7 @@ std::string OperatorHandle::dumpComputedTable() const {
   const OperatorEntry* entry = op_->entry();
   if (entry == nullptr) return "";
   for (int slot = 0; slot < kNumSlots; ++slot) {
-    const auto key = static_cast<DispatchKey>(slot);
+    const auto key = keyOfSlot(slot);
     const auto choice = TableComputer::choose(entry->kernels(), impl.fallbacks, key);
     if (choice.reason == EntryReason::kMissing) continue;
     out << toString(key) << ": " << describeChoice(choice, entry->kernels(), key) << '\n';

@@ -36,9 +36,8 @@ void Dispatcher::Impl::findStale(Change& change) {
         if (e.op != op || next.entry(e.slot).version == e.version) continue;
         if (t->op != op) others.insert(t->op);
         if (!seen.insert(t).second) return;
-        change.stale.push_back(
-            {t, detail::str(OperatorHandle(*op).operator_name(), ": ", static_cast<DispatchKey>(e.slot), " changed to ",
-                            toString(next.entry(e.slot).reason))});
+        change.stale.push_back({t, detail::str(OperatorHandle(*op).operator_name(), ": ", keyOfSlot(e.slot),
+                                               " changed to ", toString(next.entry(e.slot).reason))});
         return;
       }
     };

@@ -43,6 +43,10 @@ TensorImpl::TensorImpl(Storage storage, DispatchKeySet keyset, ScalarType dtype)
   refreshGeometry();
 }
 
+TensorImpl::TensorImpl(DispatchKeySet keyset, ScalarType dtype, std::optional<Device> device)
+    : TensorImpl(make_intrusive<StorageImpl>(DataPtr{}, size_t{0}, device.value_or(Device(kCPU)), nullptr, false),
+                 withAutogradKeys(keyset), dtype) {}
+
 TensorImpl::~TensorImpl() = default;
 
 void TensorImpl::release_resources() {

@@ -106,6 +106,21 @@ void addGather(Cases& c) {
   c.push_back(of("scatter.value", {2, 3}, [](const Tensor& x) { return x.scatter(1, positions(), 2.5); }));
 }
 
+/// Indices of dimension 0 and 2 of a (2, 3, 2) tensor, which are not neighbours, one position twice; a mask.
+std::vector<std::optional<Tensor>> apart() {
+  return {tensorOf({0, 1, 0}).to(kLong), std::nullopt, tensorOf({1, 0, 1}).to(kLong)};
+}
+std::vector<std::optional<Tensor>> masked() {
+  return {std::nullopt, tensorOf({1, 0, 1, 1, 0, 0}).to(kBool).reshape({3, 2})};
+}
+
+void addIndexTensors(Cases& c) {
+  c.push_back(of("index.Tensor", {2, 3, 2}, [](const Tensor& x) { return index(x, apart()); }));
+  c.push_back(of("index.Tensor", {2, 3, 2},
+                 [](const Tensor& x) { return index(x.transpose(1, 2).contiguous().transpose(1, 2), masked()); }));
+  c.push_back(of("index_put", {2, 3, 2}, [](const Tensor& x) { return x.index_put(masked(), x[0][0][0]); }));
+}
+
 /// A gradient for `self` around the part, and one for the part.
 template <class F>
 GradcheckCase scatterOf(const char* op, std::vector<int64_t> sizes, std::vector<int64_t> part, F f) {
@@ -127,6 +142,12 @@ void addScatters(Cases& c) {
       }));
   c.push_back(scatterOf("scatter_add", {2, 3}, {2, 2},
                         [](const Tensor& x, const Tensor& p) { return x.scatter_add(1, positions().fill_(1), p); }));
+  c.push_back(scatterOf("index_put", {2, 3, 2}, {3, 3},
+                        [](const Tensor& x, const Tensor& p) { return x.index_put(apart(), p, true); }));
+  c.push_back(scatterOf("index_put", {2, 3}, {1}, [](const Tensor& x, const Tensor& p) {  // broadcast
+    const std::vector<std::optional<Tensor>> rows{tensorOf({1, 0}).to(kLong)};
+    return x.index_put(rows, p);
+  }));
   c.push_back(scatterOf("slice_scatter", {2, 5}, {2, 2},
                         [](const Tensor& x, const Tensor& p) { return slice_scatter(x, p, 1, 0, -1, 2); }));
   c.push_back(scatterOf("select_scatter", {2, 3}, {2},
@@ -184,6 +205,7 @@ Cases shapeCases() {
   addScatters(c);
   addIndexing(c);
   addGather(c);
+  addIndexTensors(c);
   addInplace(c);
   return c;
 }

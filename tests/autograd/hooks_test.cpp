@@ -36,7 +36,7 @@ TEST(TensorHook, OnALeafRunsBeforeAccumulation) {
   x.mul(5).sum().backward();
   EXPECT_EQ(values(x.grad()), (Values{0}));
   EXPECT_EQ(calls, 1);
-  EXPECT_THAT(errorOf([&] { x.remove_hook(7); }), HasSubstr("no hook 7"));
+  EXPECT_THAT(errorOf([&] { x.remove_hook(7); }), HasSubstr("no hook at position 7"));
 }
 
 TEST(TensorHook, RunInOrderAndMayReturnNothing) {

@@ -140,7 +140,7 @@ TEST_F(Redispatches, OfAnOperatorThatIsInlinedToo) {
   for (const auto& t : jit::publishedThunks())
     for (const jit::Edge& e : t->edges)
       inlined |= nameOf(*t->op) == "redispatching::relu_twice" && e.op != nullptr && nameOf(*e.op) == "aten::relu" &&
-                 e.slot == static_cast<int>(DispatchKey::SparseCPU);
+                 e.slot == slotOf(DispatchKey::SparseCPU);
   EXPECT_TRUE(inlined) << jit::statsTable();
   const size_t logged = jit::invalidation_log().size();
   Library two = at(DispatchKey::SparseCPU, "relu", &answer<222>);

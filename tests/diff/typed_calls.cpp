@@ -47,6 +47,8 @@ PairKey pairOf(const shunt::Operator& op, const shunt::FunctionSchema& schema, c
       shunt::detail::addSignature(t, pair.signature, position);
     } else if (v.tag() == shunt::IValue::Tag::TensorList) {
       for (const shunt::Tensor& t : v.toTensorVector()) keys |= keysOf(t);
+    } else if (v.isOptionalTensorList()) {
+      keys |= keysOf(shunt::TensorOptList(v.toOptionalTensorVector()));
     } else if (v.tag() == shunt::IValue::Tag::Generator) {
       keys |= keysOf(v.toGenerator());
     }

@@ -33,7 +33,7 @@ TEST(DispatchKey, HigherFunctionalityWinsOverBackend) {
 
 TEST(DispatchKey, NamesRoundTrip) {
   for (int slot = 0; slot < kNumSlots; ++slot) {
-    const auto key = static_cast<DispatchKey>(slot);
+    const auto key = keyOfSlot(slot);
     ASSERT_EQ(parseDispatchKey(toString(key)), key) << toString(key);
   }
   EXPECT_EQ(parseDispatchKey("CatchAll"), DispatchKey::CompositeImplicitAutograd);
@@ -74,9 +74,9 @@ TEST(DispatchKey, EveryKeyOfTheSeedsExists) {
 
 TEST(DispatchKeySet, EverySlotIsReachedByItsOwnSet) {
   for (int slot = 1; slot < kNumSlots; ++slot) {
-    const DispatchKeySet ks(static_cast<DispatchKey>(slot));
+    const DispatchKeySet ks(keyOfSlot(slot));
     EXPECT_EQ(ks.highestSlot(), slot);
-    EXPECT_TRUE(ks.has(static_cast<DispatchKey>(slot)));
+    EXPECT_TRUE(ks.has(keyOfSlot(slot)));
   }
   EXPECT_EQ(DispatchKeySet().highestPriorityKey(), DispatchKey::Undefined);
   EXPECT_EQ(DispatchKeySet::of(BackendComponent::CUDA).highestPriorityKey(), DispatchKey::Undefined);
@@ -103,6 +103,20 @@ TEST(DispatchKeySet, FullAfterKeepsOnlyWhatIsBelow) {
   EXPECT_FALSE(below.has(DispatchKey::ADInplaceOrView));
   EXPECT_TRUE(below.has(DispatchKey::AutocastCPU));
   EXPECT_TRUE(below.has(DispatchKey::CPU));
+}
+
+TEST(DispatchKeySet, PartsOfKeys) {
+  EXPECT_EQ(DispatchKeySet(DispatchKey::Dense) | DispatchKeySet(BackendComponent::CUDABit),
+            DispatchKeySet(DispatchKey::CUDA));
+  EXPECT_EQ(toFunctionalityKey(DispatchKey::AutogradCUDA), DispatchKey::AutogradFunctionality);
+  EXPECT_EQ(toBackendComponent(DispatchKey::FPGA), BackendComponent::InvalidBit);
+  EXPECT_FALSE(isRuntimeKey(DispatchKey::Dense)) << "no kernel can be registered for it";
+  EXPECT_FALSE(isRuntimeKey(DispatchKey::StartOfDenseBackends));
+  EXPECT_FALSE(isRuntimeKey(DispatchKey::EndOfKeys));
+  std::vector<DispatchKey> lowest_first(DispatchKeySet::full().begin(), DispatchKeySet::full().end());
+  std::reverse(lowest_first.begin(), lowest_first.end());
+  EXPECT_EQ(lowest_first.size(), static_cast<size_t>(kNumSlots - 1));
+  EXPECT_EQ(lowest_first.front(), DispatchKey::Python);
 }
 
 TEST(DispatchKeySet, PrintsHighestFirst) {

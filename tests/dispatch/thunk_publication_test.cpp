@@ -91,7 +91,7 @@ class HandMade final : public jit::Thunk {
   int place_;
 };
 
-constexpr int kCpuSlot = static_cast<int>(DispatchKey::CPU);
+constexpr int kCpuSlot = slotOf(DispatchKey::CPU);
 
 /// pub::inner answers what it is registered with, pub::outer asks pub::inner.
 class ThunkPublication : public testing::Test {
@@ -198,7 +198,7 @@ TEST_F(ThunkPublication, AChangeOfBothOperatorsIsOneChange) {
 }
 
 TEST_F(ThunkPublication, AFallbackChangesTheAbsentEntriesThatAThunkReliedOn) {
-  const int slot = static_cast<int>(DispatchKey::Tracer);
+  const int slot = slotOf(DispatchKey::Tracer);
   auto dependant = make(outer, {edge(outer), edge(inner, slot)}, true);
   ASSERT_TRUE(jit::publish(dependant));
   Library fallback(Library::Kind::kImpl, "_", DispatchKey::Tracer);
@@ -253,7 +253,7 @@ TEST_F(ThunkPublication, WhatWasRecordedBeforeASettingChangedIsDropped) {
 
 TEST_F(ThunkPublication, ACompileThatWasOvertakenIsDropped) {
   auto changed = make(outer, {edge(outer), edge(inner)}, true);
-  auto absent = make(outer, {edge(outer), edge(inner, static_cast<int>(DispatchKey::Tracer))}, true);
+  auto absent = make(outer, {edge(outer), edge(inner, slotOf(DispatchKey::Tracer))}, true);
   std::optional<Library> change(answering(1));
   Library tracer = implBlock("pub", DispatchKey::Tracer);
   tracer.impl("inner", [](const Tensor&) -> int64_t { return 3; });

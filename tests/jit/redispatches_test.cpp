@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr auto kCpu = static_cast<size_t>(DispatchKey::CPU);
+constexpr auto kCpu = static_cast<size_t>(slotOf(DispatchKey::CPU));
 const DispatchKeySet kRecording{DispatchKey::AutogradCPU, DispatchKey::CPU};
 
 Plan planFor(const char* op, const char* overload) {
@@ -139,7 +139,7 @@ TEST(Redispatches, AFunctionWithoutAKeysetIsAnError) {
 TEST(Redispatches, AKeysetWithoutABackendReliesOnTheFirstOnes) {
   ChainUse use;
   EXPECT_TRUE(use.relyOn(DispatchKeySet::of(Functionality::Dense)));
-  EXPECT_TRUE(use.slots.test(kCpu) && use.slots.test(static_cast<size_t>(DispatchKey::Undefined)));
+  EXPECT_TRUE(use.slots.test(kCpu) && use.slots.test(static_cast<size_t>(slotOf(DispatchKey::Undefined))));
   EXPECT_FALSE(use.relyOn(DispatchKeySet(DispatchKey::CPU)));
   EXPECT_TRUE(use.relyOn(DispatchKeySet(DispatchKey::Meta)));
 }

@@ -37,12 +37,25 @@ struct Tally {
   int agreed = 0, cases = 0, failures = 0;  // agreed: without an error on both, or where elements decide
 };
 
+/// A mask chooses as many elements as it has that are true, which Meta can't know.
+bool hasMask(const parity::Case& c) {
+  for (const parity::Value& v : c.args) {
+    if (v.kind != parity::Value::Kind::kOptionalTensorList) continue;
+    for (const int64_t i : v.ints) {
+      const int dtype = i < 0 ? 4 : c.storages[static_cast<size_t>(c.tensors[static_cast<size_t>(i)].storage)].dtype;
+      if (dtype == 0 || dtype == 11) return true;
+    }
+  }
+  return false;
+}
+
 Tally compareOperator(const shunt::FunctionSchema& schema) {
   Tally tally;
   parity::Rng rng(parity::hashOf(schema.operator_name().str(), shunt::test::seedOfComparison(kSeed)));
   for (const int dtype : parity::allDtypes()) {
     for (int i = 0; i < kCasesOfDtype; ++i) {
       const parity::Case c = parity::drawCase(schema, dtype, false, i == 0, rng.next());
+      if (hasMask(c)) continue;
       parity::Executor<BothApi>(c).run();
       ++tally.cases;
       tally.agreed += last.verdict == Verdict::kBothRan || last.verdict == Verdict::kDataDecided;

@@ -79,6 +79,8 @@ const Named kNodes[] = {
     {"MaxPool2DWithIndicesBackward0", [](const Tensor& x) { return max_pool2d(x.view({1, 2, 2}), 2); }},
     {"AvgPool2DBackward0", [](const Tensor& x) { return avg_pool2d(x.view({1, 2, 2}), 2); }},
     {"AdaptiveAvgPool2DBackward0", [](const Tensor& x) { return adaptive_avg_pool2d(x.view({1, 2, 2}), {2, 1}); }},
+    {"IndexBackward0", [](const Tensor& x) { return x.index({zeros({2}, kLong)}); }},
+    {"IndexPutBackward0", [](const Tensor& x) { return x.index_put({{zeros({2}, kLong)}}, x[0]); }},
     {"FlipBackward0", [](const Tensor& x) { return x.flip({0}); }},
     {"SortBackward0", [](const Tensor& x) { return std::get<0>(x.sort()); }},
     {"SortBackward1", [](const Tensor& x) { return std::get<0>(x.sort(std::optional<bool>(true), 0)); }},

@@ -47,6 +47,7 @@ struct Value {
     kDoubleList,
     kBoolList,
     kTensorList,
+    kOptionalTensorList,
     kDeviceCpu,
     kOther
   };
@@ -54,7 +55,7 @@ struct Value {
   int64_t i = 0;
   double d = 0;
   std::string s;
-  std::vector<int64_t> ints;  // of kIntList, kBoolList; indices for kTensor (one) and kTensorList
+  std::vector<int64_t> ints;  // of kIntList, kBoolList; indices for kTensor (one) and the lists, -1 where none is
   std::vector<double> doubles;
 
   static Value none() { return {}; }
@@ -110,6 +111,11 @@ struct Value {
     Value r;
     r.kind = Kind::kTensorList;
     r.ints = std::move(v);
+    return r;
+  }
+  static Value ofOptionalTensors(std::vector<int64_t> v) {
+    Value r = ofTensors(std::move(v));
+    r.kind = Kind::kOptionalTensorList;
     return r;
   }
   static Value cpu() {

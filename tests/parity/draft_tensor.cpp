@@ -84,6 +84,8 @@ struct ShapeGrammar {
         return d.images().result;
       case 'M':
         return drawBroadcastable(d.rng, full());
+      case 'P':
+        return drawBroadcastable(d.rng, chosenSizes());
       default:
         return named(token, writes && !d.rng.chance(0.05));
     }
@@ -163,6 +165,17 @@ struct ShapeGrammar {
     for (int64_t& s : sizes) s += d.rng.chance(0.15) ? d.rng.range(0, 2) : 0;
     return sizes;
   }
+  /// Of what index chooses; where that is an error, of anything.
+  std::vector<int64_t> chosenSizes() {
+    Case probe = d.c;
+    probe.name = "aten::index";
+    probe.overload = "Tensor";
+    probe.args = {d.arg("self"), d.arg("indices")};
+    probe.no_grad = true;
+    probe.backward = false;
+    const Outcome outcome = runModel(probe);
+    return outcome.threw ? drawShape(d.rng) : outcome.returns[0].tensors[0].sizes;
+  }
   std::vector<int64_t> source() {
     std::vector<int64_t> sizes = d.subject();
     if (!sizes.empty()) sizes[static_cast<size_t>(d.wrappedDim())] = numelOf(d.tensor(d.arg("index")).sizes);
@@ -218,12 +231,39 @@ void drawTensorList(Draft& d, const shunt::Argument& a, bool same) {
   d.preset(a.name, Value::ofTensors(indices));
 }
 
+/// A mask for some dimensions, or integers of shapes that broadcast, for dimensions side by side or apart.
+void drawIndexList(Draft& d, const shunt::Argument& a) {
+  const std::vector<int64_t> sizes = d.subject();
+  std::vector<int64_t> indices;
+  if (d.rng.chance(0.25)) {
+    const auto first = static_cast<size_t>(d.rng.range(0, static_cast<int64_t>(sizes.size())));
+    const auto last = static_cast<size_t>(d.rng.range(static_cast<int64_t>(first), static_cast<int64_t>(sizes.size())));
+    indices.assign(first, -1);
+    if (first < last) {
+      const std::vector<int64_t> masked(sizes.begin() + static_cast<ptrdiff_t>(first),
+                                        sizes.begin() + static_cast<ptrdiff_t>(last));
+      indices.push_back(addIntegers(d.rng, d.c, d.rng.chance(0.8) ? 11 : 0, masked, 0, 1));
+    }
+    return d.preset(a.name, Value::ofOptionalTensors(indices));
+  }
+  const std::vector<int64_t> whole = drawShape(d.rng, 3);
+  for (const int64_t size : sizes) {
+    if (d.rng.chance(0.15)) break;
+    const std::vector<int64_t> shape = size == 0 ? std::vector<int64_t>{0} : drawBroadcastable(d.rng, whole);
+    const int dtype = d.plain || d.rng.chance(0.97) ? 4 : 3;
+    indices.push_back(d.rng.chance(0.4) ? -1
+                                        : addIntegers(d.rng, d.c, dtype, shape, -size, std::max<int64_t>(size - 1, 0)));
+  }
+  d.preset(a.name, Value::ofOptionalTensors(indices));
+}
+
 }  // namespace
 
 int64_t drawTensor(Draft& d, const shunt::Argument& a) {
   const std::string& token = d.tokens_[a.name];
   const char kind = token.empty() ? 'D' : token[0];
   if (kind == 'Z') return drawEinsum(d), -1;
+  if (a.type.list && a.type.element_optional) return drawIndexList(d, a), -1;
   if (a.type.list) return drawTensorList(d, a, kind == 'K'), -1;
   const bool is_first = a.name == d.first_tensor_, writes = a.is_write();
   ShapeGrammar grammar{d};

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 
 namespace parity {
@@ -81,6 +82,12 @@ class Executor {
         std::vector<Tensor> list;
         for (const int64_t i : v.ints) list.push_back(tensors_[static_cast<size_t>(i)]);
         return Api::tensorList(list);
+      }
+      case Value::Kind::kOptionalTensorList: {
+        std::vector<std::optional<Tensor>> list;
+        for (const int64_t i : v.ints)
+          list.push_back(i < 0 ? std::optional<Tensor>() : tensors_[static_cast<size_t>(i)]);
+        return Api::optionalTensorList(list);
       }
       case Value::Kind::kOther:
         break;

@@ -102,6 +102,8 @@ constexpr Rule kRules[] = {
     {"einsum", "Z", kAccumulates | kSameDtypes},
     {"take_along_dim", "A X"},
     {"nonzero", "A"},
+    {"index", "A $"},
+    {"index_put", "A $ P", kSameDtypes | kAccumulates},
     {"masked_select", "% M"},
     {"embedding", "nk B"},
     {"tril*", "nk|*nk"},

@@ -34,6 +34,7 @@ enum RuleFlag : unsigned {
 ///   rows N   normalized_shape                       T   the first tensor's, with 1 for each normalized dimension
 ///   U   image of a convolution or a pooling    H   its weights                      E   one for each channel of its
 ///   result O   its result's shape                     J   places in a plane of the image   Z   einsum's list
+///   $   indices of index, for the first tensor P   values for what they choose
 /// Digits are sizes.
 struct Rule {
   std::string_view op;  // "mm", or with overload "max.dim"; in-place forms share the functional form's rule

@@ -52,6 +52,11 @@ struct TorchApi {
     return IValue(list);
   }
   static IValue tensorList(const std::vector<Tensor>& v) { return IValue(c10::List<Tensor>(v)); }
+  static IValue optionalTensorList(const std::vector<std::optional<Tensor>>& v) {
+    c10::List<c10::optional<Tensor>> list;
+    for (const auto& t : v) list.push_back(t ? c10::optional<Tensor>(*t) : c10::nullopt);
+    return IValue(list);
+  }
   static IValue cpuDevice() { return IValue(c10::Device(c10::kCPU)); }
   static void callBoxed(const std::string& name, const std::string& overload, Stack& stack) {
     c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str()).callBoxed(&stack);

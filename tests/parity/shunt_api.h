@@ -39,6 +39,7 @@ struct ShuntApi {
   static std::string gradFnName(const Tensor& t) { return t.grad_fn() != nullptr ? t.grad_fn()->name() : ""; }
   static IValue boolList(const std::vector<int64_t>& v) { return IValue(std::vector<char>(v.begin(), v.end())); }
   static IValue tensorList(const std::vector<Tensor>& v) { return IValue(v); }
+  static IValue optionalTensorList(const std::vector<std::optional<Tensor>>& v) { return IValue(v); }
   static IValue cpuDevice() { return IValue(shunt::Device(shunt::kCPU)); }
   static void callBoxed(const std::string& name, const std::string& overload, Stack& stack) {
     shunt::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str()).callBoxed(&stack);

@@ -42,12 +42,15 @@ class Writer {
   }
 
  private:
+  static bool isTensorList(const Value& v) {
+    return v.kind == Value::Kind::kTensorList || v.kind == Value::Kind::kOptionalTensorList;
+  }
   std::vector<int64_t> used() const {
     std::vector<int64_t> all;
     for (const Value& v : case_.args)
-      if (v.kind == Value::Kind::kTensor || v.kind == Value::Kind::kTensorList)
+      if (v.kind == Value::Kind::kTensor || isTensorList(v))
         for (const int64_t i : v.ints)
-          if (std::ranges::find(all, i) == all.end()) all.push_back(i);
+          if (i >= 0 && std::ranges::find(all, i) == all.end()) all.push_back(i);
     return all;
   }
 
@@ -84,10 +87,14 @@ class Writer {
         return "{}";
       case Value::Kind::kTensor:
         return "t" + std::to_string(v.ints[0]);
-      case Value::Kind::kTensorList: {
+      case Value::Kind::kTensorList:
+      case Value::Kind::kOptionalTensorList: {
         std::string list;
-        for (const int64_t t : v.ints) list += (list.empty() ? "t" : ", t") + std::to_string(t);
-        return "std::vector<" + ns_ + "::Tensor>{" + list + "}";
+        for (const int64_t t : v.ints)
+          list += (list.empty() ? "" : ", ") + (t < 0 ? "std::nullopt" : "t" + std::to_string(t));
+        const bool optional = v.kind == Value::Kind::kOptionalTensorList;
+        const std::string element = optional ? "std::optional<" + ns_ + "::Tensor>" : ns_ + "::Tensor";
+        return "std::vector<" + element + ">{" + list + "}";
       }
       case Value::Kind::kInt:
         return integer(i, v.i);

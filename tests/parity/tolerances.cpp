@@ -48,6 +48,7 @@ constexpr Tolerance kTolerances[] = {
     {"scatter_add", 16, 4, true, true},
     {"scatter", 16, 16, true, true},
     {"scatter_reduce", 32, 128, true, false, false, true},
+    {"index_put", 16, 4, true, true},
     {"diag", 0, 16, true, true},
     {"sigmoid_backward", 4, 8, true, false},
     {"tanh_backward", 4, 8, true, false},

@@ -65,6 +65,7 @@ Tensors tensorsIn(const IValue& v) {
   Tensors all;
   if (v.isTensor()) return {v.toTensor()};
   if (v.isTensorList()) return v.toTensorVector();
+  if (v.isOptionalTensorList()) shunt::forEachTensor(v, [&](const Tensor& t) { all.push_back(t); });
   return all;
 }
 

@@ -3,6 +3,8 @@
 
 #include <shunt/autograd/autograd_meta.h>
 #include <shunt/autograd/custom_function.h>
+#include <shunt/autograd/not_implemented.h>
+#include <shunt/autograd/variable_utils.h>
 #include <shunt/core/log.h>
 #include <shunt/shunt.h>
 
@@ -23,6 +25,37 @@ struct CreationMetaNames {
 inline bool any_variable_requires_grad(const autograd::variable_list& variables) {
   return std::any_of(variables.begin(), variables.end(), [](const Tensor& t) { return t.requires_grad(); });
 }
+
+/// A leaf of its own over the tensor's data.
+inline Tensor make_variable(const Tensor& data, bool requires_grad = false) {
+  const Tensor leaf = data.defined() ? data.data() : data;
+  return requires_grad ? leaf.set_requires_grad(true) : leaf;
+}
+
+/// Results whose gradient nobody knows: it arrives at what they were made of as undefined.
+struct UndefinedGrad {
+  struct UndefinedGradBackward final : Node {
+    autograd::variable_list apply(autograd::variable_list&&) override {
+      return autograd::variable_list(next_edges().size());
+    }
+  };
+  autograd::variable_list apply(autograd::variable_list&& inputs) const {
+    const auto node = make_intrusive<UndefinedGradBackward>();
+    node->set_next_edges(autograd::collect_next_edges(inputs));
+    for (Tensor& t : inputs) {
+      t = t.data();
+      autograd::set_history(t, intrusive_ptr<Node>(node));
+    }
+    return std::move(inputs);
+  }
+};
+
+/// PyTorch's search for the operator behind a wrong gradient, which Shunt hasn't.
+struct DetectAnomalyGuard {
+  explicit DetectAnomalyGuard(bool /*check_nan*/ = true) {
+    throw NotImplementedError("DetectAnomalyGuard: there is no anomaly mode in Shunt");
+  }
+};
 
 /// What AutoDispatchBelowAutograd was called once. Says so when it is made.
 struct AutoNonVariableTypeMode {

@@ -7,6 +7,10 @@
 
 #include <shunt_torch/autograd.h>
 #include <shunt_torch/complex.h>
+#include <shunt_torch/context.h>
+#include <shunt_torch/dispatch_types.h>
+#include <shunt_torch/ivalue.h>
+#include <shunt_torch/keys.h>
 #include <shunt_torch/legacy_types.h>
 #include <shunt_torch/macros.h>
 #include <shunt_torch/register_operators.h>
@@ -39,6 +43,13 @@ inline FunctionSchema schema(const char* text, AliasAnalysisKind kind = AliasAna
   using shunt::kLong; using shunt::kShort; using shunt::kUInt8;                                                      \
   using shunt::kCPU; using shunt::kCUDA; using shunt::kMeta; using shunt::kPrivateUse1;                              \
   using shunt::kSparse; using shunt::kStrided;
+#define SHUNT_TORCH_IVALUES                                                                                          \
+  using shunt::ivalue::ConstantString; using shunt::ivalue::EnumHolder; using shunt::ivalue::Future;                 \
+  using shunt::ivalue::Object; using shunt::ivalue::Tuple; using shunt::ivalue::TupleElements;
+#define SHUNT_TORCH_INDEXING                                                                                         \
+  using shunt::indexing::Ellipsis; using shunt::indexing::EllipsisIndexType; using shunt::indexing::get_item;        \
+  using shunt::indexing::INDEX_MAX; using shunt::indexing::INDEX_MIN; using shunt::indexing::None;                   \
+  using shunt::indexing::set_item; using shunt::indexing::Slice; using shunt::indexing::TensorIndex;
 // clang-format on
 
 namespace c10 {
@@ -52,6 +63,8 @@ using shunt::Backend;
 using shunt::BackendComponent;
 using shunt::backendToDeviceType;
 using shunt::BFloat16;
+using shunt::ClassType;
+using shunt::CompilationUnit;
 using shunt::DataPtr;
 using shunt::Device;
 using shunt::DeviceIndex;
@@ -60,8 +73,10 @@ using shunt::Dict;
 using shunt::Dispatcher;
 using shunt::DispatchKey;
 using shunt::DispatchKeySet;
+using shunt::EnumType;
 using shunt::Error;
 using shunt::findSchemaDifferences;
+using shunt::FloatType;
 using shunt::FunctionSchema;
 using shunt::get_default_dtype;
 using shunt::getAutogradKeyFromBackend;
@@ -73,6 +88,7 @@ using shunt::InferenceMode;
 using shunt::IntArrayRef;
 using shunt::intrusive_ptr;
 using shunt::intrusive_ptr_target;
+using shunt::IntType;
 using shunt::irange;
 using shunt::isAliasKey;
 using shunt::IValue;
@@ -83,7 +99,11 @@ using shunt::legacyExtractDispatchKey;
 using shunt::List;
 using shunt::make_intrusive;
 using shunt::MemoryFormat;
+using shunt::NoGradGuard;
 using shunt::NotImplementedError;
+using shunt::num_backends;
+using shunt::num_functionality_keys;
+using shunt::num_runtime_entries;
 using shunt::OperatorHandle;
 using shunt::OperatorKernel;
 using shunt::OperatorName;
@@ -96,17 +116,32 @@ using shunt::Stack;
 using shunt::Storage;
 using shunt::StorageImpl;
 using shunt::str;
+using shunt::Stream;
+using shunt::StringType;
+using shunt::StrongTypePtr;
+using shunt::SymInt;
+using shunt::SymIntNodeImpl;
 using shunt::TensorImpl;
 using shunt::TensorOptions;
+using shunt::TensorType;
 using shunt::toBackendComponent;
+using shunt::toFunctionalityKey;
+using shunt::toRuntimePerBackendFunctionalityKey;
 using shunt::toString;
 using shunt::TypedOperatorHandle;
 using shunt::weak_intrusive_ptr;
+using shunt::WeakIValue;
+using shunt::operator*;
+namespace ivalue {
+SHUNT_TORCH_IVALUES
+}
+using std::call_once;
 using std::complex;
 using std::in_place;
 using std::make_optional;
 using std::nullopt;
 using std::nullopt_t;
+using std::once_flag;
 using std::optional;
 using std::string;
 using string_view = std::string_view;
@@ -133,16 +168,20 @@ using shunt::toTypedList;
 }  // namespace c10
 
 namespace caffe2 {
+using shunt::Blob;
 using shunt::TypeMeta;
-}
+}  // namespace caffe2
 
 namespace at {
 SHUNT_TORCH_CONSTANTS
+using shunt::addmv;
 using shunt::ArrayRef;
 using shunt::AutoDispatchBelowADInplaceOrView;
 using shunt::AutoDispatchBelowAutograd;
 using shunt::AutoGradMode;
 using shunt::AutoNonVariableTypeMode;
+using shunt::avg_pool2d;
+using shunt::avg_pool3d;
 using shunt::Backend;
 using shunt::BFloat16;
 using shunt::CPU;
@@ -152,6 +191,7 @@ using shunt::device;
 using shunt::Device;
 using shunt::device_index;
 using shunt::DeviceType;
+using shunt::DimVector;
 using shunt::DispatchKey;
 using shunt::DispatchKeySet;
 using shunt::dtype;
@@ -159,6 +199,7 @@ using shunt::from_blob;
 using shunt::Generator;
 using shunt::get_default_dtype;
 using shunt::getDeprecatedTypeProperties;
+using shunt::globalContext;
 using shunt::GradMode;
 using shunt::Half;
 using shunt::hasCUDA;
@@ -166,12 +207,16 @@ using shunt::IntArrayRef;
 using shunt::layout;
 using shunt::Layout;
 using shunt::manual_seed;
+using shunt::max_pool2d;
+using shunt::max_pool3d;
 using shunt::MemoryFormat;
 using shunt::NoGradGuard;
 using shunt::requires_grad;
 using shunt::Scalar;
 using shunt::ScalarType;
 using shunt::set_default_dtype;
+using shunt::Storage;
+using shunt::SymInt;
 using shunt::tensor;
 using shunt::Tensor;
 using shunt::TensorAccessor;
@@ -180,7 +225,22 @@ using shunt::TensorOptions;
 using std::nullopt;
 using std::optional;
 namespace detail {
+using shunt::detail::getDefaultCPUGenerator;
 using shunt::detail::make_tensor;
+}  // namespace detail
+namespace Reduction {
+using shunt::Reduction::Mean;
+using shunt::Reduction::None;
+using shunt::Reduction::Sum;
+}  // namespace Reduction
+namespace indexing {
+SHUNT_TORCH_INDEXING
+}
+namespace ivalue {
+SHUNT_TORCH_IVALUES
+}
+namespace native {
+using shunt::is_nonzero;
 }
 }  // namespace at
 
@@ -218,15 +278,26 @@ using Dtype = shunt::ScalarType;
 namespace autograd {
 using shunt::AutoGradMode;
 using CreationMeta = shunt::CreationMetaNames;
+using shunt::DetectAnomalyGuard;
 using shunt::GradMode;
 using shunt::InferenceMode;
+using shunt::make_variable;
+using shunt::UndefinedGrad;
 using shunt::autograd::AutogradContext;
+using shunt::autograd::autogradNotImplementedFallback;
+using shunt::autograd::autogradNotImplementedInplaceOrViewFallback;
 using shunt::autograd::backward;
+using shunt::autograd::Edge;
 using shunt::autograd::Function;
 using shunt::autograd::grad;
+using shunt::autograd::IndexRange;
+using shunt::autograd::Node;
 using shunt::autograd::variable_list;
 using Variable = shunt::Tensor;
 }  // namespace autograd
+namespace indexing {
+SHUNT_TORCH_INDEXING
+}
 using shunt::view_as_complex;
 using shunt::view_as_real;
 namespace detail {
@@ -248,6 +319,8 @@ using shunt::Stack;
 }  // namespace torch
 
 #undef SHUNT_TORCH_CONSTANTS
+#undef SHUNT_TORCH_INDEXING
+#undef SHUNT_TORCH_IVALUES
 
 #include <shunt_torch/extension_names.h>
 #include <shunt_torch/operator_names.h>

@@ -3,6 +3,8 @@
 
 #include <shunt/shunt.h>
 
+#include <type_traits>
+
 namespace shunt {
 
 /// A dtype by the name that PyTorch's internals give it.
@@ -35,20 +37,30 @@ inline CPUAllocator* GetCPUAllocator() {
   return &allocator;
 }
 
-/// `ks` with what a tensor of its backend has besides: the Autograd key and ADInplaceOrView.
-constexpr DispatchKeySet withAutogradKeys(DispatchKeySet ks) {
-  const bool has_own_key = !ks.backends().empty();
-  return ks | DispatchKeySet::of(Functionality::ADInplaceOrView) |
-         DispatchKeySet::of(has_own_key ? Functionality::AutogradFunctionality : Functionality::AutogradOther);
-}
-
 namespace detail {
+template <class... Args>
+inline constexpr bool kStartsWithStorage = false;
+template <class First, class... Rest>
+inline constexpr bool kStartsWithStorage<First, Rest...> = std::is_convertible_v<First, Storage>;
+
+template <class Impl, class... Args>
+  requires(!kStartsWithStorage<Args...>)
+Tensor make_tensor(Args&&... args) {
+  return Tensor(make_intrusive<Impl>(std::forward<Args>(args)...));
+}
 /// A tensor over an implementation made from a storage, keys without Autograd's, and a dtype.
 template <class Impl>
 Tensor make_tensor(Storage storage, DispatchKeySet ks, TypeMeta dtype) {
   return Tensor(make_intrusive<Impl>(std::move(storage), withAutogradKeys(ks), dtype.toScalarType()));
 }
 }  // namespace detail
+
+/// Whether the tensor's one element is not 0.
+inline bool is_nonzero(const Tensor& self) {
+  SHUNT_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  SHUNT_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  return self.item().toBool();
+}
 
 constexpr DispatchKey getAutogradKeyFromBackend(BackendComponent backend) { return autogradKeyOf(backend); }
 

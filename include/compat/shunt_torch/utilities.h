@@ -80,11 +80,13 @@ template <class First, class Second, class... Values>
 void push(Stack& stack, First&& first, Second&& second, Values&&... values) {
   push(&stack, std::forward<First>(first), std::forward<Second>(second), std::forward<Values>(values)...);
 }
-/// PyTorch can warn once for each place, or each time; Shunt's log has every warning.
-struct WarnAlways {
-  explicit WarnAlways(bool = true) {}
-};
-
 inline IValue pop(Stack* stack) { return pop(*stack); }
+/// The top n values, the lowest first.
+inline std::vector<IValue> pop(Stack& stack, size_t n) {
+  std::vector<IValue> out(std::make_move_iterator(stack.end() - static_cast<ptrdiff_t>(n)),
+                          std::make_move_iterator(stack.end()));
+  drop(stack, n);
+  return out;
+}
 
 }  // namespace shunt

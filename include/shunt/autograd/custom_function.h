@@ -18,6 +18,7 @@
 #include <shunt/autograd/variable_utils.h>
 #include <shunt/core/ivalue.h>
 
+#include <initializer_list>
 #include <map>
 #include <set>
 
@@ -43,6 +44,12 @@ class SHUNT_API AutogradContext {
   void set_materialize_grads(bool on) { materialize_grads_ = on; }
   /// Whether backward's i-th result (counting tensors among forward's arguments) is wanted.
   bool needs_input_grad(size_t i) const { return node_ != nullptr && node_->task_should_compute_output(i); }
+  /// Whether any of [first, last) is, for any of the ranges.
+  bool needs_input_grad(std::initializer_list<IndexRange> ranges) const {
+    for (const IndexRange& range : ranges)
+      if (node_ != nullptr && node_->task_should_compute_output(range.first, range.second)) return true;
+    return false;
+  }
 
  private:
   friend struct CustomNode;

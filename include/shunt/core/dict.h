@@ -230,6 +230,8 @@ struct BoxTraits<std::tuple<T...>> {
   static IValue boxPart(const E& e) {
     if constexpr (std::is_arithmetic_v<E> && !std::is_same_v<E, bool>)
       return IValue(std::conditional_t<std::is_integral_v<E>, int64_t, double>(e));
+    else if constexpr (std::is_same_v<E, const char*>)
+      return IValue(e);
     else
       return BoxTraits<E>::box(e);
   }

@@ -2,8 +2,9 @@
 //
 // Two kinds of bits make a keyset (dispatch_key_set.h): *backends* say what holds the data, *functionalities* say what
 // happens to a call. A DispatchKey names a functionality (BackendSelect), one functionality on one backend
-// (AutogradCPU), or an alias that stands for several keys in a registration (CompositeImplicitAutograd). Constants
-// only; any thread.
+// (AutogradCPU), or an alias that stands for several keys in a registration (CompositeImplicitAutograd).
+// Functionalities that have a key for each backend are keys, too (Dense), as parts of keysets only: no kernel is
+// registered for one. Constants only; any thread.
 //
 // Order: SHUNT_FORALL_FUNCTIONALITIES lists from the highest priority to the lowest. The seven keys of the published
 // order stand as Python > Functionalize > ADInplaceOrView > Autograd > Autocast > BackendSelect > backends.
@@ -12,6 +13,7 @@
 #include <shunt/core/macros.h>
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <ostream>
@@ -71,9 +73,15 @@ namespace shunt {
 // Alias keys: accepted by registrations only.
 #define SHUNT_FORALL_ALIASES(X) X(Autograd) X(Autocast) X(CompositeImplicitAutograd) X(CompositeExplicitAutograd)
 
-/// The bit of a backend inside a keyset, counted from the lowest.
+/// The bit of a backend inside a keyset, counted from the lowest. InvalidBit is that of keys without a backend.
 enum class BackendComponent : uint8_t {
 #define SHUNT_BACKEND(name) name,
+  SHUNT_FORALL_BACKENDS(SHUNT_BACKEND)
+#undef SHUNT_BACKEND
+      InvalidBit,
+  EndOfBackendKeys = InvalidBit,
+// Other spellings.
+#define SHUNT_BACKEND(name) name##Bit = name,
   SHUNT_FORALL_BACKENDS(SHUNT_BACKEND)
 #undef SHUNT_BACKEND
 };
@@ -103,19 +111,36 @@ enum class Functionality : uint8_t {
   X(prefix##PrivateUse3)
 // clang-format on
 
-/// Every run-time key, every alias, and `Undefined` (no tensor arguments).
+// The functionalities with a key per backend, lowest first: B(name, prefix).
+// clang-format off
+#define SHUNT_FORALL_PER_BACKEND(B) \
+  B(Dense, ) B(Quantized, Quantized) B(Sparse, Sparse) B(NestedTensor, NestedTensor) B(AutogradFunctionality, Autograd)
+// clang-format on
+
+/// Every run-time key, every functionality that is none, every alias, and `Undefined` (no tensor arguments). Start...
+/// and End... mark groups of neighbours for loops over keys.
 // clang-format off
 enum class DispatchKey : uint16_t {
   Undefined = 0,
 #define SHUNT_K(name) name,
-#define SHUNT_P(name, prefix) SHUNT_PER_BACKEND(SHUNT_K, prefix)
+#define SHUNT_P(name, prefix) name,
   SHUNT_FORALL_FUNCTIONALITIES(SHUNT_K, SHUNT_P)
-  EndOfRuntimeKeys,
+#undef SHUNT_P
+  EndOfFunctionalityKeys,
+#define SHUNT_B(name, prefix) \
+  StartOf##name##Backends, SHUNT_PER_BACKEND(SHUNT_K, prefix) EndOf##name##Backends = prefix##PrivateUse3,
+  SHUNT_FORALL_PER_BACKEND(SHUNT_B)
+#undef SHUNT_B
+  EndOfRuntimeBackendKeys = EndOfAutogradFunctionalityBackends,
   SHUNT_FORALL_ALIASES(SHUNT_K)
 #undef SHUNT_K
-#undef SHUNT_P
   EndOfKeys,
+  StartOfAliasKeys = Autograd,
+  EndOfAliasKeys = EndOfKeys - 1,
   // Other spellings.
+  Quantized = QuantizedFunctionality,
+  Sparse = SparseFunctionality,
+  NestedTensor = NestedTensorFunctionality,
   CompositeImplicit = CompositeImplicitAutograd,
   CompositeExplicit = CompositeExplicitAutograd,
   CatchAll = CompositeImplicitAutograd,
@@ -129,14 +154,13 @@ enum class DispatchKey : uint16_t {
 };
 // clang-format on
 
-/// Run-time keys and table slots are the same numbers: slot 0 is Undefined.
-inline constexpr int kNumSlots = static_cast<int>(DispatchKey::EndOfRuntimeKeys);
-
-/// What a run-time key is made of. `backend` is meaningful only where `per_backend`.
+/// What a key is made of: a keyset has `bits` of it. `backend` is meaningful only where `per_backend`.
 struct KeyParts {
   Functionality functionality{};
   BackendComponent backend{};
   bool per_backend = false;
+  int16_t slot = -1;  // in an operator's table; none for aliases, marks and functionalities that have one per backend
+  uint64_t bits = 0;
 };
 
 namespace detail {
@@ -144,17 +168,20 @@ namespace detail {
 struct FunctionalityInfo {
   uint16_t first_slot;  // the slot of the key itself, or of its CPU variant
   bool per_backend;
+  DispatchKey key;    // the functionality's own
+  DispatchKey first;  // the key of its first slot
 };
 
+/// Slots are numbered from the highest priority down; slot 0 is Undefined.
 consteval std::array<FunctionalityInfo, kNumFunctionalities> makeFunctionalityInfo() {
   std::array<FunctionalityInfo, kNumFunctionalities> out{};
   int i = 0;
   uint16_t slot = 1;
-#define SHUNT_F1(name)      \
-  out[i++] = {slot, false}; \
+#define SHUNT_F1(name)                                            \
+  out[i++] = {slot, false, DispatchKey::name, DispatchKey::name}; \
   slot = static_cast<uint16_t>(slot + 1);
-#define SHUNT_F2(name, prefix) \
-  out[i++] = {slot, true};     \
+#define SHUNT_F2(name, prefix)                                          \
+  out[i++] = {slot, true, DispatchKey::name, DispatchKey::prefix##CPU}; \
   slot = static_cast<uint16_t>(slot + kNumBackends);
   SHUNT_FORALL_FUNCTIONALITIES(SHUNT_F1, SHUNT_F2)
 #undef SHUNT_F1
@@ -163,30 +190,67 @@ consteval std::array<FunctionalityInfo, kNumFunctionalities> makeFunctionalityIn
 }
 inline constexpr auto kFunctionalityInfo = makeFunctionalityInfo();
 
-consteval std::array<KeyParts, kNumSlots> makeKeyParts() {
-  std::array<KeyParts, kNumSlots> out{};
-  for (int f = 0; f < kNumFunctionalities; ++f) {
-    const auto info = kFunctionalityInfo[f];
-    const int n = info.per_backend ? kNumBackends : 1;
-    for (int b = 0; b < n; ++b)
-      out[info.first_slot + b] = {static_cast<Functionality>(f), static_cast<BackendComponent>(b), info.per_backend};
+}  // namespace detail
+
+inline constexpr int kNumSlots = 1 + kNumFunctionalities - kNumPerBackend + kNumPerBackend * kNumBackends;
+inline constexpr size_t kNumKeys = static_cast<size_t>(DispatchKey::EndOfKeys);
+
+namespace detail {
+
+constexpr uint64_t bitOf(Functionality f) { return uint64_t{1} << (63 - static_cast<int>(f)); }
+constexpr uint64_t bitOf(BackendComponent b) {
+  return b == BackendComponent::InvalidBit ? 0 : uint64_t{1} << static_cast<int>(b);
+}
+
+consteval std::array<KeyParts, kNumKeys> makeKeyParts() {
+  std::array<KeyParts, kNumKeys> out{};
+  out[0].slot = 0;
+  for (int i = 0; i < kNumFunctionalities; ++i) {
+    const FunctionalityInfo& info = kFunctionalityInfo[i];
+    const auto f = static_cast<Functionality>(i);
+    const auto first = static_cast<size_t>(info.first);
+    out[static_cast<size_t>(info.key)] = {f, {}, false, -1, bitOf(f)};
+    if (info.per_backend) out[first - 1] = out[static_cast<size_t>(info.key)];  // the mark before the first
+    for (int b = 0; b < (info.per_backend ? kNumBackends : 1); ++b) {
+      const auto backend = static_cast<BackendComponent>(b);
+      out[first + b] = {f, backend, info.per_backend, static_cast<int16_t>(info.first_slot + b),
+                        bitOf(f) | (info.per_backend ? bitOf(backend) : 0)};
+    }
   }
   return out;
 }
 inline constexpr auto kKeyParts = makeKeyParts();
 
+consteval std::array<DispatchKey, kNumSlots> makeKeyOfSlot() {
+  std::array<DispatchKey, kNumSlots> out{};
+  for (size_t k = 0; k < kNumKeys; ++k)
+    if (kKeyParts[k].slot >= 0) out[static_cast<size_t>(kKeyParts[k].slot)] = static_cast<DispatchKey>(k);
+  return out;
+}
+inline constexpr auto kKeyOfSlot = makeKeyOfSlot();
+
 }  // namespace detail
 
-constexpr bool isAliasKey(DispatchKey k) { return k > DispatchKey::EndOfRuntimeKeys && k < DispatchKey::EndOfKeys; }
-constexpr bool isRuntimeKey(DispatchKey k) { return k < DispatchKey::EndOfRuntimeKeys; }
-constexpr int slotOf(DispatchKey k) { return static_cast<int>(k); }
+constexpr bool isAliasKey(DispatchKey k) { return k >= DispatchKey::StartOfAliasKeys && k < DispatchKey::EndOfKeys; }
 constexpr const KeyParts& partsOf(DispatchKey k) { return detail::kKeyParts[static_cast<size_t>(k)]; }
+/// Whether kernels can be registered for it alone: it has a slot in each operator's table.
+constexpr bool isRuntimeKey(DispatchKey k) { return k < DispatchKey::EndOfKeys && partsOf(k).slot >= 0; }
+constexpr int slotOf(DispatchKey k) { return partsOf(k).slot; }
+constexpr DispatchKey keyOfSlot(std::integral auto slot) { return detail::kKeyOfSlot[static_cast<size_t>(slot)]; }
 constexpr bool isPerBackend(Functionality f) { return detail::kFunctionalityInfo[static_cast<size_t>(f)].per_backend; }
 
 /// The key of a functionality on a backend (the functionality's own key where it has no variants).
 constexpr DispatchKey toRuntimeKey(Functionality f, BackendComponent b) {
-  const auto info = detail::kFunctionalityInfo[static_cast<size_t>(f)];
-  return static_cast<DispatchKey>(info.first_slot + (info.per_backend ? static_cast<int>(b) : 0));
+  const auto& info = detail::kFunctionalityInfo[static_cast<size_t>(f)];
+  return static_cast<DispatchKey>(static_cast<int>(info.first) + (info.per_backend ? static_cast<int>(b) : 0));
+}
+/// A key without its backend: AutogradFunctionality of AutogradCPU.
+constexpr DispatchKey toFunctionalityKey(DispatchKey k) {
+  return partsOf(k).bits == 0 ? DispatchKey::Undefined
+                              : detail::kFunctionalityInfo[static_cast<size_t>(partsOf(k).functionality)].key;
+}
+constexpr DispatchKey toRuntimePerBackendFunctionalityKey(DispatchKey functionality, BackendComponent b) {
+  return toRuntimeKey(partsOf(functionality).functionality, b);
 }
 
 SHUNT_API const char* toString(DispatchKey key);

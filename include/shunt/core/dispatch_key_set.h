@@ -5,17 +5,23 @@
 #pragma once
 
 #include <shunt/core/dispatch_key.h>
+#include <shunt/core/error.h>
 
 #include <bit>
 #include <initializer_list>
+#include <iterator>
 #include <vector>
 
 namespace shunt {
 
+class DispatchKeyIterator;
+
 class DispatchKeySet {
  public:
+  using iterator = DispatchKeyIterator;
   constexpr DispatchKeySet() = default;
   constexpr explicit DispatchKeySet(DispatchKey k) : repr_(bitsOf(k)) {}
+  constexpr explicit DispatchKeySet(BackendComponent b) : repr_(detail::bitOf(b)) {}
   enum Full { FULL };
   enum FullAfter { FULL_AFTER };
   constexpr DispatchKeySet(Full) : DispatchKeySet(full()) {}
@@ -23,21 +29,26 @@ class DispatchKeySet {
   constexpr DispatchKeySet(std::initializer_list<DispatchKey> keys) {
     for (DispatchKey k : keys) repr_ |= bitsOf(k);
   }
+  constexpr DispatchKeySet(std::initializer_list<BackendComponent> backends) {
+    for (BackendComponent b : backends) repr_ |= detail::bitOf(b);
+  }
   static constexpr DispatchKeySet fromRaw(uint64_t repr) { return DispatchKeySet(repr, 0); }
-  static constexpr DispatchKeySet of(Functionality f) { return fromRaw(bitOf(f)); }
-  static constexpr DispatchKeySet of(BackendComponent b) { return fromRaw(bitOf(b)); }
+  static constexpr DispatchKeySet of(Functionality f) { return fromRaw(detail::bitOf(f)); }
+  static constexpr DispatchKeySet of(BackendComponent b) { return fromRaw(detail::bitOf(b)); }
   static constexpr DispatchKeySet full() { return fromRaw(kBackendMask | kFunctionalityMask); }
   /// Every functionality strictly below `k`'s, with all backends: the mask a wrapper applies to redispatch.
   static constexpr DispatchKeySet fullAfter(DispatchKey k) {
-    return fromRaw((bitOf(partsOf(k).functionality) - 1) & (kBackendMask | kFunctionalityMask));
+    return fromRaw((detail::bitOf(partsOf(k).functionality) - 1) & (kBackendMask | kFunctionalityMask));
   }
 
   constexpr uint64_t raw() const { return repr_; }
+  constexpr uint64_t raw_repr() const { return repr_; }
   constexpr bool empty() const { return repr_ == 0; }
   /// Whether every bit of the key is set (functionality and, for a per-backend key, the backend).
-  constexpr bool has(DispatchKey k) const { return k != DispatchKey::Undefined && (repr_ & bitsOf(k)) == bitsOf(k); }
-  constexpr bool has(Functionality f) const { return (repr_ & bitOf(f)) != 0; }
-  constexpr bool has(BackendComponent b) const { return (repr_ & bitOf(b)) != 0; }
+  constexpr bool has(DispatchKey k) const { return bitsOf(k) != 0 && (repr_ & bitsOf(k)) == bitsOf(k); }
+  constexpr bool has(Functionality f) const { return (repr_ & detail::bitOf(f)) != 0; }
+  constexpr bool has(BackendComponent b) const { return (repr_ & detail::bitOf(b)) != 0; }
+  constexpr bool has_backend(BackendComponent b) const { return has(b); }
   constexpr bool hasAny(DispatchKeySet other) const { return (repr_ & other.repr_) != 0; }
   constexpr bool hasAll(DispatchKeySet other) const { return (repr_ & other.repr_) == other.repr_; }
   constexpr bool isSupersetOf(DispatchKeySet other) const { return hasAll(other); }
@@ -56,7 +67,7 @@ class DispatchKeySet {
   constexpr DispatchKeySet add(DispatchKey k) const { return fromRaw(repr_ | bitsOf(k)); }
   /// Removes the functionality bit of the key (and no backend bit).
   constexpr DispatchKeySet remove(DispatchKey k) const { return *this - DispatchKeySet(k); }
-  constexpr DispatchKeySet removeBackend(BackendComponent b) const { return fromRaw(repr_ & ~bitOf(b)); }
+  constexpr DispatchKeySet removeBackend(BackendComponent b) const { return fromRaw(repr_ & ~detail::bitOf(b)); }
 
   constexpr DispatchKeySet backends() const { return fromRaw(repr_ & kBackendMask); }
   constexpr DispatchKeySet functionalities() const { return fromRaw(repr_ & kFunctionalityMask); }
@@ -65,12 +76,16 @@ class DispatchKeySet {
   constexpr int highestSlot() const {
     const uint64_t f = repr_ & kFunctionalityMask;
     if (f == 0) return 0;
-    const auto info = detail::kFunctionalityInfo[static_cast<size_t>(std::countl_zero(f))];
+    const auto& info = detail::kFunctionalityInfo[static_cast<size_t>(std::countl_zero(f))];
     return info.first_slot + (info.per_backend ? highestBackendIndex() : 0);
   }
-  constexpr DispatchKey highestPriorityKey() const { return static_cast<DispatchKey>(highestSlot()); }
+  constexpr DispatchKey highestPriorityKey() const { return keyOfSlot(highestSlot()); }
   /// The highest backend bit; CPU when none is set.
   constexpr BackendComponent highestBackend() const { return static_cast<BackendComponent>(highestBackendIndex()); }
+
+  /// Members as run-time keys, lowest first.
+  constexpr iterator begin() const;
+  constexpr iterator end() const;
 
   /// Members as run-time keys, highest first; per-backend functionalities once per set backend.
   std::vector<DispatchKey> keys() const {
@@ -94,13 +109,7 @@ class DispatchKeySet {
 
  private:
   constexpr DispatchKeySet(uint64_t repr, int) : repr_(repr) {}
-  static constexpr uint64_t bitOf(Functionality f) { return uint64_t{1} << (63 - static_cast<int>(f)); }
-  static constexpr uint64_t bitOf(BackendComponent b) { return uint64_t{1} << static_cast<int>(b); }
-  static constexpr uint64_t bitsOf(DispatchKey k) {
-    if (k == DispatchKey::Undefined) return 0;
-    const KeyParts& p = partsOf(k);
-    return bitOf(p.functionality) | (p.per_backend ? bitOf(p.backend) : 0);
-  }
+  static constexpr uint64_t bitsOf(DispatchKey k) { return partsOf(k).bits; }
   constexpr int highestBackendIndex() const {
     const uint64_t b = repr_ & kBackendMask;
     return b == 0 ? 0 : 63 - std::countl_zero(b);
@@ -108,6 +117,64 @@ class DispatchKeySet {
 
   uint64_t repr_ = 0;
 };
+
+/// A place among a set's members, lowest first; a per-backend functionality has one for each set backend. Past the last
+/// it shows EndOfFunctionalityKeys.
+class DispatchKeyIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = DispatchKey;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const DispatchKey*;
+  using reference = DispatchKey;
+
+  /// The first member whose functionality is the one of that bit, counted from the lowest backend's, or higher.
+  /// Throws where there can't be such a bit.
+  constexpr explicit DispatchKeyIterator(const uint64_t* bits, int first = kNumBackends)
+      : bits_(*bits), functionality_(kNumFunctionalities - 1 - (first - kNumBackends)) {
+    SHUNT_CHECK(first >= kNumBackends && first <= kNumBackends + kNumFunctionalities + 1,
+                "DispatchKeySet::iterator: bit ", first, " is none of a functionality");
+    settle();
+  }
+  constexpr DispatchKey operator*() const {
+    if (functionality_ < 0) return DispatchKey::EndOfFunctionalityKeys;
+    return toRuntimeKey(static_cast<Functionality>(functionality_), static_cast<BackendComponent>(backend_));
+  }
+  constexpr DispatchKeyIterator& operator++() {
+    ++backend_;
+    settle();
+    return *this;
+  }
+  constexpr DispatchKeyIterator operator++(int) {
+    DispatchKeyIterator before = *this;
+    ++*this;
+    return before;
+  }
+  constexpr bool operator==(const DispatchKeyIterator&) const = default;
+
+ private:
+  /// Moves on to the next member unless this is one.
+  constexpr void settle() {
+    for (; functionality_ >= 0; --functionality_, backend_ = 0) {
+      const auto f = static_cast<Functionality>(functionality_);
+      if ((bits_ & detail::bitOf(f)) == 0) continue;
+      if (!isPerBackend(f) && backend_ == 0) return;
+      for (; isPerBackend(f) && backend_ < kNumBackends; ++backend_)
+        if ((bits_ >> backend_ & 1) != 0) return;
+    }
+    functionality_ = -1;
+    backend_ = 0;
+  }
+
+  uint64_t bits_;
+  int functionality_;
+  int backend_ = 0;
+};
+
+constexpr DispatchKeySet::iterator DispatchKeySet::begin() const { return iterator(&repr_); }
+constexpr DispatchKeySet::iterator DispatchKeySet::end() const {
+  return iterator(&repr_, kNumBackends + kNumFunctionalities);
+}
 
 // Groups that several places speak of.
 inline constexpr DispatchKeySet kAutogradKeys = DispatchKeySet::of(Functionality::AutogradFunctionality) |
@@ -126,6 +193,13 @@ inline constexpr DispatchKeySet kPlainCpuKeys{DispatchKey::CPU, DispatchKey::Aut
 inline constexpr DispatchKeySet kBackendFunctionalities =
     DispatchKeySet::fullAfter(DispatchKey::CustomRNGKeyId).functionalities();
 
+/// `ks` with the keys of a tensor of its backend that takes part in autograd: Autograd's and ADInplaceOrView.
+constexpr DispatchKeySet withAutogradKeys(DispatchKeySet ks) {
+  const bool has_own_key = !ks.backends().empty();
+  return ks | DispatchKeySet::of(Functionality::ADInplaceOrView) |
+         DispatchKeySet::of(has_own_key ? Functionality::AutogradFunctionality : Functionality::AutogradOther);
+}
+
 /// "CPU, AutogradCPU", highest first; "(none)" for the empty set.
 SHUNT_API std::string toString(DispatchKeySet keyset);
 inline std::ostream& operator<<(std::ostream& out, DispatchKeySet ks) { return out << toString(ks); }
@@ -135,10 +209,13 @@ constexpr DispatchKey highestPriorityBackendTypeId(DispatchKeySet ks) {
   return (ks & (kBackendFunctionalities | DispatchKeySet::fromRaw(DispatchKeySet::kBackendMask))).highestPriorityKey();
 }
 constexpr DispatchKey legacyExtractDispatchKey(DispatchKeySet ks) { return highestPriorityBackendTypeId(ks); }
-constexpr BackendComponent toBackendComponent(DispatchKey k) { return partsOf(k).backend; }
+constexpr BackendComponent toBackendComponent(DispatchKey k) {
+  return partsOf(k).per_backend ? partsOf(k).backend : BackendComponent::InvalidBit;
+}
 
 /// The backend's Autograd key: AutogradOther for backends without one of their own.
 constexpr DispatchKey autogradKeyOf(BackendComponent b) {
+  if (b == BackendComponent::InvalidBit) return DispatchKey::AutogradOther;
   return toRuntimeKey(Functionality::AutogradFunctionality, b);
 }
 /// The backend's Autocast key, or Undefined where autocast does not exist for it.

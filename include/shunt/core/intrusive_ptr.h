@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -116,6 +117,10 @@ class intrusive_ptr {
   static intrusive_ptr retainFrom(T* borrowed) noexcept {
     if (borrowed) borrowed->intrusive_ptr_target::retain();
     return reclaim(borrowed);
+  }
+  /// For sources that hold objects by std::shared_ptr: one that holds this reference.
+  operator std::shared_ptr<T>() const {
+    return p_ ? std::shared_ptr<T>(p_, [held = *this](T*) {}) : std::shared_ptr<T>();
   }
   T* release() noexcept { return std::exchange(p_, nullptr); }
   void reset() noexcept { intrusive_ptr().swap(*this); }

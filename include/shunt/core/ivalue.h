@@ -5,19 +5,25 @@
 // what was moved from is None. Not synchronised.
 #pragma once
 
+#include <shunt/core/types.h>
 #include <shunt/tensor/tensor.h>
 
 #include <array>
+#include <complex>
 #include <cstring>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 namespace shunt {
 
 class IValue;
+namespace ivalue {
+struct Future;
+}
 template <class T>
 class List;
 template <class K, class V>
@@ -65,6 +71,7 @@ class SHUNT_API IValue {
     GenericList,
     GenericDict,
     Tuple,
+    Storage,
   };
 
   IValue() : tag_(Tag::None) { payload_.i = 0; }
@@ -86,6 +93,10 @@ class SHUNT_API IValue {
   IValue(MemoryFormat f) : IValue(static_cast<int64_t>(f)) {}
   IValue(const Scalar& s);
   IValue(shunt::Generator g) : tag_(Tag::Generator) { setObject(g.impl()); }
+  IValue(shunt::Storage s) : tag_(Tag::Storage) { setObject(intrusive_ptr<StorageImpl>(std::move(s))); }
+  /// A string that the value shares.
+  IValue(intrusive_ptr<detail::Boxed<std::string>> s) : tag_(Tag::String) { setObject(std::move(s)); }
+  IValue(intrusive_ptr<detail::Boxed<std::vector<IValue>>> parts) : tag_(Tag::Tuple) { setObject(std::move(parts)); }
   IValue(std::string s) : IValue(Tag::String, std::move(s)) {}
   IValue(const char* s) : IValue(std::string(s)) {}
   IValue(std::string_view s) : IValue(std::string(s)) {}
@@ -127,6 +138,8 @@ class SHUNT_API IValue {
   ~IValue() { clear(); }
 
   Tag tag() const { return tag_; }
+  /// The schema type that has such values; of generic lists, dictionaries and tuples without that of their elements.
+  Type type() const;
   const char* tagName() const;
   bool isNone() const { return tag_ == Tag::None; }
   bool isTensor() const { return tag_ == Tag::Tensor; }
@@ -137,6 +150,7 @@ class SHUNT_API IValue {
   bool isString() const { return tag_ == Tag::String; }
   bool isDevice() const { return tag_ == Tag::Device; }
   bool isGenerator() const { return tag_ == Tag::Generator; }
+  bool isStorage() const { return tag_ == Tag::Storage; }
   bool isIntList() const { return tag_ == Tag::IntList; }
   bool isDoubleList() const { return tag_ == Tag::DoubleList; }
   bool isBoolList() const { return tag_ == Tag::BoolList; }
@@ -145,6 +159,20 @@ class SHUNT_API IValue {
   bool isList() const { return tag_ >= Tag::IntList && tag_ <= Tag::GenericList; }
   bool isGenericDict() const { return tag_ == Tag::GenericDict; }
   bool isTuple() const { return tag_ == Tag::Tuple; }
+  // Kinds that PyTorch has and Shunt hasn't: no value is of one, and reading it throws.
+  bool isComplexDouble() const { return false; }
+  bool isComplexDoubleList() const { return false; }
+  bool isBlob() const { return false; }
+  bool isFuture() const { return false; }
+  bool isObject() const { return false; }
+  bool isStream() const { return false; }
+  std::complex<double> toComplexDouble() const { throwType("complex"); }
+  std::vector<std::complex<double>> toComplexDoubleVector() const { throwType("complex[]"); }
+  List<std::complex<double>> toComplexDoubleList() const;
+  template <class Future = ivalue::Future>
+  intrusive_ptr<Future> toFuture() const {
+    throwType("Future");
+  }
 
   // Each throws shunt::Error that names the wanted and the held type.
   shunt::Tensor& toTensor() {
@@ -168,8 +196,11 @@ class SHUNT_API IValue {
     return payload_.device;
   }
   shunt::Generator toGenerator() const;
+  shunt::Storage toStorage() const;
   const std::string& toStringRef() const { return list<std::string>(Tag::String, "str"); }
   std::vector<int64_t>& toIntVector() const { return list<std::vector<int64_t>>(Tag::IntList, "int[]"); }
+  /// A copy.
+  std::vector<int64_t> toDimVector() const { return toIntVector(); }
   std::vector<double>& toDoubleVector() const { return list<std::vector<double>>(Tag::DoubleList, "float[]"); }
   std::vector<char>& toBoolVector() const { return list<std::vector<char>>(Tag::BoolList, "bool[]"); }
   std::vector<shunt::Tensor>& toTensorVector() const {
@@ -182,14 +213,22 @@ class SHUNT_API IValue {
   /// The elements of a list that has no vector type of its own.
   ArrayRef<IValue> toListRef() const;
   ArrayRef<IValue> toTupleElements() const { return list<std::vector<IValue>>(Tag::Tuple, "tuple"); }
+  /// The same by the names of c10's tuples: toTupleRef().elements().
+  struct TupleRef {
+    ArrayRef<IValue> parts;
+    const ArrayRef<IValue>& elements() const { return parts; }
+  };
+  TupleRef toTupleRef() const;
   /// The value as a kernel's argument of type T would get it. Needs <shunt/core/boxing.h>, and list.h or dict.h for
   /// those.
   template <class T>
   T to() const;
   /// Handles on the shared contents; need <shunt/core/list.h>, <shunt/core/dict.h>.
   List<IValue> toList() const;
-  List<int64_t> toIntList() const;
-  List<double> toDoubleList() const;
+  List<int64_t> toIntList() const&;
+  List<int64_t> toIntList() &&;
+  List<double> toDoubleList() const&;
+  List<double> toDoubleList() &&;
   List<bool> toBoolList() const;
   List<shunt::Tensor> toTensorList() const;
   Dict<IValue, IValue> toGenericDict() const;
@@ -198,6 +237,34 @@ class SHUNT_API IValue {
   std::optional<T> toOptional() const {
     return isNone() ? std::nullopt : std::optional<T>(to<T>());
   }
+
+  // Comparisons. A tensor is compared element by element: == is an error where it has several.
+  friend SHUNT_API bool operator==(const IValue& a, const IValue& b);
+  /// A bool, or of two tensors a tensor of bools.
+  IValue equals(const IValue& other) const;
+  /// Whether both are one object; of values that aren't shared, whether they are equal.
+  bool is(const IValue& other) const;
+  /// The same, but tensors that share a storage are aliases.
+  bool isAliasOf(const IValue& other) const;
+  /// Throws for lists and dictionaries. Tensors have their identity's.
+  size_t hash() const;
+  void swap(IValue& other) noexcept { std::swap(*this, other); }
+  /// Whether it is shared by reference count, and not null.
+  bool isPtrType() const;
+  /// The shared object. Throws for values that aren't.
+  const void* internalToPointer() const;
+  TensorImpl* unsafeToTensorImpl() const { return toTensor().unsafeGetTensorImpl(); }
+  /// Of what it shares; 1 where that is nothing.
+  size_t use_count() const;
+  struct HashOfIdentity {
+    SHUNT_API size_t operator()(const IValue& v) const;
+  };
+  struct EqualIdentity {
+    bool operator()(const IValue& a, const IValue& b) const { return a.is(b); }
+  };
+  using HashAliasedIValues = std::unordered_set<IValue, HashOfIdentity, EqualIdentity>;
+  /// Adds the tensors and containers that the value holds, itself among them.
+  void getSubValues(HashAliasedIValues& values) const;
 
  private:
   friend struct detail::IValueAccess;
@@ -255,6 +322,7 @@ class SHUNT_API IValue {
   Tag tag_;
 };
 
+inline IValue::TupleRef IValue::toTupleRef() const { return {toTupleElements()}; }
 inline ArrayRef<IValue> IValue::toListRef() const { return toGenericVector(); }
 
 SHUNT_API std::ostream& operator<<(std::ostream& out, const IValue& v);

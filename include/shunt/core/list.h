@@ -286,10 +286,13 @@ class List {
 
 inline List<IValue> IValue::toList() const { return List<IValue>(*this); }
 // The vectors' functions name the list's type where the value is something else.
-inline List<int64_t> IValue::toIntList() const { return toIntVector(), List<int64_t>(*this); }
-inline List<double> IValue::toDoubleList() const { return toDoubleVector(), List<double>(*this); }
+inline List<int64_t> IValue::toIntList() const& { return toIntVector(), List<int64_t>(*this); }
+inline List<double> IValue::toDoubleList() const& { return toDoubleVector(), List<double>(*this); }
 inline List<bool> IValue::toBoolList() const { return toBoolVector(), List<bool>(*this); }
 inline List<Tensor> IValue::toTensorList() const { return toTensorVector(), List<Tensor>(*this); }
+inline List<std::complex<double>> IValue::toComplexDoubleList() const { throwType("complex[]"); }
+inline List<int64_t> IValue::toIntList() && { return List<int64_t>(std::exchange(*this, IValue())); }
+inline List<double> IValue::toDoubleList() && { return List<double>(std::exchange(*this, IValue())); }
 
 /// A handle of another type on the same list; each access checks the type it reads. An error where its elements are
 /// stored otherwise.

@@ -6,6 +6,7 @@
 
 #include <shunt/core/macros.h>
 
+#include <atomic>
 #include <string>
 
 namespace shunt {
@@ -20,6 +21,20 @@ SHUNT_API LogSink set_log_sink(LogSink sink);
 namespace detail {
 SHUNT_API SHUNT_COLD void log(LogLevel level, const std::string& message);
 SHUNT_COLD inline void logWarning(const std::string& message) { log(LogLevel::kWarning, message); }
+/// A warning that one process needs once: `given` says whether it has been given.
+SHUNT_API SHUNT_COLD void logWarningOnce(std::atomic<bool>& given, const char* message);
 }  // namespace detail
+
+/// While it lives, warnings that a process gets once are given each time, on all threads.
+class SHUNT_API WarnAlways {
+ public:
+  explicit WarnAlways(bool on = true);
+  ~WarnAlways();
+  WarnAlways(const WarnAlways&) = delete;
+  WarnAlways& operator=(const WarnAlways&) = delete;
+
+ private:
+  const bool before_;
+};
 
 }  // namespace shunt

@@ -32,6 +32,12 @@ inline std::optional<MemoryFormat> memoryFormat(const TensorOptions& options, st
   return argument ? argument : options.memory_format_opt();
 }
 
+inline void checkNoRequiresGrad(const TensorOptions& options) {
+  SHUNT_CHECK(!options.requires_grad(),
+              "Operators taking TensorOptions cannot take a TensorOptions with options.requires_grad set as true where "
+              "they may return their argument; call requires_grad_() on the result");
+}
+
 /// T is Tensor, which is incomplete here.
 template <class T>
 T withRequiresGrad(T result, const TensorOptions& options) {

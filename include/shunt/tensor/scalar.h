@@ -5,10 +5,21 @@
 #include <shunt/tensor/scalar_type.h>
 
 #include <cmath>
+#include <complex>
 #include <concepts>
 #include <limits>
 
 namespace shunt {
+
+/// A size that PyTorch may know later; here it is a number.
+class SymInt {
+ public:
+  SymInt(int64_t v) : value_(v) {}
+  int64_t expect_int() const { return value_; }
+
+ private:
+  int64_t value_;
+};
 
 class SHUNT_API Scalar {
  public:
@@ -20,6 +31,12 @@ class SHUNT_API Scalar {
   constexpr Scalar(T v) : kind_(Kind::kInt), i_(static_cast<int64_t>(v)) {}
   template <std::same_as<bool> T>
   constexpr Scalar(T v) : kind_(Kind::kBool), i_(v) {}
+  /// Throws: there are no complex numbers.
+  template <class T>
+  Scalar(const std::complex<T>&) {
+    throw NotImplementedError("Scalar: there are no complex numbers in Shunt");
+  }
+  Scalar(SymInt v) : Scalar(v.expect_int()) {}
   Scalar(Half v) : Scalar(static_cast<float>(v)) {}
   Scalar(BFloat16 v) : Scalar(static_cast<float>(v)) {}
 
@@ -40,6 +57,11 @@ class SHUNT_API Scalar {
                 "value cannot be converted to type int64_t without overflow: ", d_);
     return static_cast<int64_t>(d_);
   }
+  /// The others throw where the number does not fit.
+  int32_t toInt() const { return to<int32_t>(); }
+  Half toHalf() const { return toWithoutOverflow<Half>(); }
+  SymInt toSymInt() const { return toLong(); }
+  constexpr bool isSymInt() const { return false; }
   constexpr bool toBool() const { return kind_ == Kind::kDouble ? d_ != 0 : i_ != 0; }
 
   /// The value as T. Throws when an integer target cannot hold it; bool is `!= 0`.
@@ -74,9 +96,17 @@ class SHUNT_API Scalar {
     SHUNT_CHECK(!isBoolean(), "Negation, the `-` operator, on a bool scalar is not supported.");
     return kind_ == Kind::kDouble ? Scalar(-d_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(i_)));
   }
-  /// Same number (kinds may differ).
+  /// As complex numbers: of real ones.
+  std::complex<double> toComplexDouble() const { return toDouble(); }
+  Scalar conj() const { return *this; }
+  template <class T>
+  bool equal(const std::complex<T>& v) const {
+    return v.imag() == 0 && equal(v.real());
+  }
+  /// Same number, whatever holds it; a bool is equal to bools only.
   template <class T>
   bool equal(T v) const {
+    if (isBoolean() || std::is_same_v<T, bool>) return isBoolean() && std::is_same_v<T, bool> && toBool() == bool(v);
     return isFloatingPoint() ? d_ == static_cast<double>(v) : i_ == static_cast<int64_t>(v) && static_cast<T>(i_) == v;
   }
 

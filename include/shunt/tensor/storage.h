@@ -78,6 +78,7 @@ class Storage : public intrusive_ptr<StorageImpl> {
   const DataPtr& data_ptr() const { return get()->data_ptr(); }
   size_t nbytes() const { return get()->nbytes(); }
   Device device() const { return get()->device(); }
+  StorageImpl* unsafeGetStorageImpl() const { return get(); }
 };
 
 }  // namespace shunt

@@ -16,14 +16,21 @@
 
 #include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <shunt/generated/operator_decls.h>
 
 namespace shunt {
+
+namespace indexing {
+class TensorIndex;  // tensor_index.h
+}
 
 class SHUNT_API Tensor {
  public:
@@ -76,6 +83,11 @@ class SHUNT_API Tensor {
   bool is_meta() const { return device().is_meta(); }
   bool is_privateuseone() const { return device().type() == kPrivateUse1; }
   bool is_inference() const { return impl().is_inference(); }
+  /// Whether its memory is page-locked, which Shunt's never is.
+  bool is_pinned() const {
+    impl();
+    return false;
+  }
   MemoryFormat suggest_memory_format() const;
   const Storage& storage() const { return impl().storage(); }
   bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
@@ -142,12 +154,22 @@ class SHUNT_API Tensor {
   const intrusive_ptr<Node>& grad_fn() const;
   int64_t output_nr() const;
   /// Runs the graph from this tensor (gradient 1 for one element, given otherwise) and adds to its leaves' grad.
-  /// retain_graph defaults to create_graph.
-  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt,
-                bool create_graph = false) const;
+  /// retain_graph defaults to create_graph. With `inputs`, which are not empty, to their grad only.
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+                std::optional<TensorList> inputs = std::nullopt) const;
   void retain_grad() const;
+  bool retains_grad() const;
   /// `hook(grad)` may return a replacement gradient; an undefined one keeps it. Returns the hook's number.
   unsigned register_hook(std::function<Tensor(const Tensor&)> hook) const;
+  /// `hook(grad)` that returns nothing only looks at it.
+  template <class F>
+    requires(std::is_void_v<std::invoke_result_t<F&, const Tensor&>>)
+  unsigned register_hook(F hook) const {
+    return register_hook(std::function<Tensor(const Tensor&)>([hook = std::move(hook)](const Tensor& grad) mutable {
+      hook(grad);
+      return Tensor();
+    }));
+  }
   void remove_hook(unsigned id) const;
   int64_t _version() const;
   /// Shares data, but neither graph nor version counter.
@@ -173,6 +195,9 @@ class SHUNT_API Tensor {
   Tensor& operator*=(const Scalar& o) { return mul_(o); }
   Tensor& operator/=(const Scalar& o) { return div_(o); }
   Tensor operator[](int64_t index) const { return select(0, index); }
+  /// The same, of a number that is known at run time only: no floating one, and no tensor with dimensions.
+  Tensor operator[](const Scalar& index) const;
+  Tensor operator[](const Tensor& index) const;
 
   /// As PyTorch prints: values, and dtype where it is not the default.
   std::string toString() const;
@@ -187,6 +212,13 @@ class SHUNT_API Tensor {
       return *this;
     return ops::contiguous::call(*this, memory_format);
   }
+  // What an index of Python shows, or is assigned to. Callers include <shunt/tensor/tensor_index.h>.
+  Tensor index(ArrayRef<indexing::TensorIndex> indices) const;
+  Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
+  Tensor& index_put_(ArrayRef<indexing::TensorIndex> indices, const Tensor& value);
+  Tensor& index_put_(ArrayRef<indexing::TensorIndex> indices, const Scalar& value);
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& value);
+  Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Scalar& value);
 
   /// Over one dimension. (A number could also be var(unbiased), as it converts to bool.)
   template <std::signed_integral Dim>
@@ -196,6 +228,12 @@ class SHUNT_API Tensor {
   template <std::signed_integral Dim>
   Tensor std(Dim dim) const {
     return std(IntArrayRef(int64_t{dim}));
+  }
+
+  /// func(self, arguments...)
+  template <class F, class... Args>
+  decltype(auto) m(F func, Args&&... args) const {
+    return func(*this, std::forward<Args>(args)...);
   }
 
   /// Up to the largest number of the dtype. (nullopt alone could also be the generator of random_(to).)

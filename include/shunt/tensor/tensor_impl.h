@@ -18,6 +18,7 @@
 #include <shunt/tensor/storage.h>
 
 #include <memory>
+#include <optional>
 
 namespace shunt {
 
@@ -34,6 +35,9 @@ class SHUNT_API TensorImpl : public intrusive_ptr_target {
   TensorImpl(Storage storage, DispatchKeySet keyset, ScalarType dtype);
   /// An alias of `base` with keys of its own and no autograd metadata: shares data and version counter.
   TensorImpl(const TensorImpl& base, DispatchKeySet keyset);
+  /// For a program's class of tensors that hold something else than elements: sizes {0}, a storage without bytes, and
+  /// Autograd's keys besides those given. On the CPU unless a device is given.
+  TensorImpl(DispatchKeySet keyset, ScalarType dtype, std::optional<Device> device);
   struct InBlock {};
   /// For makeCpuTensor: the object lives in a TensorBlock, and the caller sets the geometry.
   TensorImpl(InBlock, Storage storage, DispatchKeySet keyset, ScalarType dtype)

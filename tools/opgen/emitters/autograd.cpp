@@ -84,7 +84,7 @@ std::string refusingBody(const OperatorDef& op) {
           ? fmt::format("  if (autograd::compute_requires_grad({})) autograd::throw_error_out_requires_grad({});\n",
                         tensorNames(op), quoted(op.name()))
           : forEachWritten(op, "  autograd::check_no_requires_grad({0}, \"{0}\", " + quoted(op.name()) + ");\n");
-  return forEachWritten(op, "  checkWritable({});\n") + refuse +
+  return refuse + forEachWritten(op, "  checkWritable({});\n") +
          fmt::format("  {{\n    AutoDispatchBelowAutograd guard;\n    {};\n  }}\n", belowAutograd(op)) +
          forEachWritten(op, "  autograd::increment_version({});\n") + returnWritten(op);
 }

@@ -84,8 +84,11 @@ std::string emitBinding(const OperatorDef& op, const Binding& b) {
   const std::string call = fmt::format("ops::{}::call({})", op.cpp_name, join(passed, ", "));
   // Factories of the public API record gradients on request; the operators themselves never do.
   const bool grad = b.options && returnType(op) == "Tensor";
-  const std::string body =
-      grad ? fmt::format("return detail::withRequiresGrad({}, options);", call) : fmt::format("return {};", call);
+  // What may return its argument can't set a flag of the result's.
+  const char* form = !grad                        ? "return {};"
+                     : op.returns()[0].hasAlias() ? "detail::checkNoRequiresGrad(options); return {};"
+                                                  : "return detail::withRequiresGrad({}, options);";
+  const std::string body = fmt::format(fmt::runtime(form), call);
   return fmt::format("{}{} {}({}){} {{ {} }}\n", b.method ? "" : "inline ", returnType(op), b.name,
                      bindingParameters(op, b), b.method ? " const" : "", body);
 }
