@@ -14,11 +14,6 @@ SHUNT_ALWAYS_INLINE const A* valuesOf(A* buffer, const std::byte* p, ScalarType 
   return buffer;
 }
 
-}  // namespace
-
-namespace SHUNT_ISA_NAMESPACE {
-
-// With symbols, by which thunks call them.
 template <class A>
 void layerNormLoop(const rows::Call& call) {
   const rows::Call c = call;
@@ -64,6 +59,9 @@ void layerNormBackwardLoop(const rows::Call& call) {
   if (c.out[2] != nullptr) reduce::storeRow(c.out[2], bias_grads, c.result, c.n);
 }
 
+}  // namespace
+
+namespace SHUNT_ISA_NAMESPACE {
 constinit const NormCalls kNormCalls = {layerNormLoop<float>, layerNormLoop<double>, layerNormBackwardLoop<float>,
                                         layerNormBackwardLoop<double>};
 

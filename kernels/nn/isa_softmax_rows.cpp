@@ -32,11 +32,6 @@ SHUNT_ALWAYS_INLINE A* as(std::byte* p) {
   return reinterpret_cast<A*>(p);
 }
 
-}  // namespace
-
-namespace SHUNT_ISA_NAMESPACE {
-
-// With symbols, by which thunks call them.
 template <class A, bool Log>
 void softmaxLoop(const rows::Call& call) {
   const rows::Call c = call;
@@ -74,6 +69,9 @@ void softmaxBackwardLoop(const rows::Call& call) {
   });
 }
 
+}  // namespace
+
+namespace SHUNT_ISA_NAMESPACE {
 constinit const SoftmaxCalls kSoftmaxCalls = {{softmaxLoop<float, false>, softmaxLoop<float, true>},
                                               {softmaxLoop<double, false>, softmaxLoop<double, true>},
                                               {softmaxBackwardLoop<float, false>, softmaxBackwardLoop<float, true>},

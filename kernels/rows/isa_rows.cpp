@@ -195,11 +195,6 @@ SHUNT_ALWAYS_INLINE void withKnownTypes(const rows::Call& c, const F& f) {
   f(call);
 }
 
-}  // namespace
-
-namespace SHUNT_ISA_NAMESPACE {
-
-// With symbols, by which thunks call them.
 template <class Acc, class A, Span S>
 void reduceLoop(const rows::Call& c) {
   withKnownTypes<A>(c, [](const rows::Call& call) __attribute__((always_inline)) {
@@ -238,8 +233,6 @@ void argReduceLoop(const rows::Call& c) {
                              call.inner - j < kColumnGroup ? call.inner - j : kColumnGroup);
 }
 
-namespace {
-
 template <class Acc, bool Scan, class A>
 constexpr void addLoops(RowLoops& loops, ComputeType type) {
   if constexpr ((Acc::kTypes & kTypeBit<A>) != 0) {
@@ -274,6 +267,7 @@ constexpr RowLoops argLoopsOf() {
 
 }  // namespace
 
+namespace SHUNT_ISA_NAMESPACE {
 #define SHUNT_REDUCTION(name, index) loopsOf<accumulators::name, false>(),
 #define SHUNT_SCAN(name, index) loopsOf<accumulators::name, true>(),
 constinit const RowTable kRowTable = {{SHUNT_FORALL_ACCUMULATORS(SHUNT_REDUCTION)},
