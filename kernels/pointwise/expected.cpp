@@ -24,12 +24,14 @@ template <class Call>
 SHUNT_ALWAYS_INLINE Taken writeExpected(const Request& r, Record::Form form, Tensor& given) {
   const PartsOf<Call> p(r);
   Call call;
+  Views views;
   Slots slots;
   const TensorImpl* out = given.unsafeGetTensorImpl();
-  if (!call.take(r, p, kExpected, form, slots) || !canTake(p, kExpected, *call.shape, out)) return Taken::kNo;
+  if (!call.take(r, p, kExpected, form, views, slots) || !canTake(p, kExpected, *call.shape, out)) return Taken::kNo;
   if (isLarge(p, kExpected, call.shape->numel())) return Taken::kLarge;
   if (!takeScalars(r, p, kExpected, slots)) return Taken::kNo;
-  call.loop(p, kExpected, slots, dataOf(*out, p.op.loopOutput(kExpected.common)));  // canTake: no element is invalid
+  call.loop(p, kExpected, views, slots,
+            dataOf(*out, p.op.loopOutput(kExpected.common)));  // canTake: no element is invalid
   return Taken::kDone;
 }
 
@@ -37,8 +39,9 @@ template <class Call>
 bool expects(const Request& r, const Tensor* out, const Record& e) {
   const PartsOf<Call> p(r);
   Call call;
+  Views views;
   Slots slots;
-  return call.take(r, p, e, e.form, slots) &&
+  return call.take(r, p, e, e.form, views, slots) &&
          (out == nullptr || canTake(p, e, *call.shape, out->unsafeGetTensorImpl()));
 }
 
@@ -86,8 +89,9 @@ template <class Call>
 Tensor functionalExpected(const Request& r) {
   const PartsOf<Call> p(r);
   Call call;
+  Views views;
   Slots slots;
-  if (!call.take(r, p, kExpected, Record::kFunctional, slots)) [[unlikely]]
+  if (!call.take(r, p, kExpected, Record::kFunctional, views, slots)) [[unlikely]]
     return functionalMissed(r, ::shunt::detail::plannedMisses());
   if (isLarge(p, kExpected, call.shape->numel())) [[unlikely]]
     return functionalLarge(r);
@@ -95,7 +99,7 @@ Tensor functionalExpected(const Request& r) {
     return functionalMissed(r, ::shunt::detail::plannedMisses());
   const ScalarType result = p.op.loopOutput(kExpected.common);
   Tensor out(::shunt::detail::makeCpuTensor(call.shape->sizes(), {}, result));
-  const bool valid = call.loop(p, kExpected, slots, dataOf(*out.unsafeGetTensorImpl(), result));
+  const bool valid = call.loop(p, kExpected, views, slots, dataOf(*out.unsafeGetTensorImpl(), result));
   if (p.op.invalid != nullptr && !valid) [[unlikely]]
     throwInvalidElement(r);
   return out;

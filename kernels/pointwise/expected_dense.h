@@ -14,22 +14,23 @@ struct DenseCall {
   const TensorImpl* shape = nullptr;  // of the result
   int64_t row = -1;                   // elements, where an operand is repeated for each row
 
-  SHUNT_ALWAYS_INLINE bool take(const Request& r, const Parts<N>& p, const Record& e, Record::Form form, Slots& slots) {
+  SHUNT_ALWAYS_INLINE bool take(const Request& r, const Parts<N>& p, const Record& e, Record::Form form, Views& views,
+                                Slots& slots) {
     if (!isOfRecord(p, e, form) || !findShape(p, e)) return false;
-    return allOf<N>([&](int i) __attribute__((always_inline)) { return takeInput(p, i, e, slots); }) &&
+    return allOf<N>([&](int i) __attribute__((always_inline)) { return takeInput(p, i, e, views, slots); }) &&
            (ignoresIdleStrides(p, e) || (shape->numel() != 0 && haveUsualStrides(r)));
   }
 
-  SHUNT_ALWAYS_INLINE bool loop(const Parts<N>& p, const Record& e, Slots& slots, std::byte* out) {
+  SHUNT_ALWAYS_INLINE bool loop(const Parts<N>& p, const Record& e, Views& views, const Slots& slots, std::byte* out) {
     const ScalarType result = p.op.loopOutput(e.common);
     const int64_t numel = shape->numel(), length = row < 0 ? numel : row;
     bool valid = true;
     for (int64_t at = 0; at < numel; at += length) {
-      valid &= expectedLoop(View{out + at * sizeOf(result), sizeOf(result), result}, slots.in, length, slots.scalars,
+      valid &= expectedLoop(View{out + at * sizeOf(result), sizeOf(result), result}, views.in, length, slots.scalars,
                             e.common, p.op);
       unrolled<N>([&](int i) __attribute__((always_inline)) {
-        if (e.kind[i] == Record::kSameShape) slots.in[i].p += sizeOf(dtypeOf(e, i)) * length;
-        if (e.kind[i] == kColumn) slots.in[i].p += sizeOf(dtypeOf(e, i));
+        if (e.kind[i] == Record::kSameShape) views.in[i].p += sizeOf(dtypeOf(e, i)) * length;
+        if (e.kind[i] == kColumn) views.in[i].p += sizeOf(dtypeOf(e, i));
       });
     }
     return valid;
@@ -53,13 +54,13 @@ struct DenseCall {
   }
 
   /// Only kinds, dtypes and layouts are constants; shapes are compared.
-  SHUNT_ALWAYS_INLINE bool takeInput(const Parts<N>& p, int i, const Record& e, Slots& slots) {
-    if (isNumber(e.kind[i])) return takeNumber(p, i, e, slots);
+  SHUNT_ALWAYS_INLINE bool takeInput(const Parts<N>& p, int i, const Record& e, Views& views, Slots& slots) {
+    if (isNumber(e.kind[i])) return takeNumber(p, i, e, views, slots);
     const TensorImpl* t = p.tensors[i];
     if (t == nullptr || t->signature() != e.signature[i]) return false;
     const ScalarType dtype = dtypeOf(e, i);
     const bool repeated = e.kind[i] != Record::kSameShape && e.kind[i] != kRow;
-    slots.in[i] = {dataOf(*t, dtype), repeated ? 0 : sizeOf(dtype), dtype};
+    views.in[i] = {dataOf(*t, dtype), repeated ? 0 : sizeOf(dtype), dtype};
     if (e.kind[i] == Record::kSameShape) return t == shape || sameSizes(*t, *shape);
     if (e.kind[i] == kRow) return takeRow(rowOf(*shape, *t));
     if (e.kind[i] == kColumn) {
@@ -73,8 +74,8 @@ struct DenseCall {
     return !((isMixed(p.op, e) || anyOf(e, isNumber)) && t->is_wrapped_number());
   }
 
-  SHUNT_ALWAYS_INLINE bool takeNumber(const Parts<N>& p, int i, const Record& e, Slots& slots) {
-    slots.in[i] = {slots.numbers[i].bytes, 0, p.op.loopInput(i, e.common)};
+  SHUNT_ALWAYS_INLINE bool takeNumber(const Parts<N>& p, int i, const Record& e, Views& views, Slots& slots) {
+    views.in[i] = {slots.numbers[i].bytes, 0, p.op.loopInput(i, e.common)};
     if (!isCategory(e.kind[i])) return !isMixed(p.op, e) && takePlainNumber(p, i, e, slots);
     const Scalar* number = p.numbers[i];  // stored by takeScalars
     return p.tensors[i] == nullptr && number != nullptr && categoryOf(*number) == e.kind[i];

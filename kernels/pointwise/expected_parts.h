@@ -70,9 +70,13 @@ SHUNT_ALWAYS_INLINE bool isMixed(const KernelDescriptor& op, const Record& e) {
   return mixed;
 }
 
-/// What a loop reads. Apart from the rest of a call, since addresses of these are given away.
-struct Slots {
+/// A loop's inputs. Apart from the rest of a call, since the first tier gives their address away.
+struct Views {
   View in[kMaxInputs];
+};
+/// Numbers where a loop reads them. Apart from the inputs: functions that store scalars get their address, and a loop
+/// whose inputs they could change as well is none for vectors.
+struct Slots {
   ScalarSlot numbers[kMaxInputs];
   ScalarSlot scalars[kMaxScalars];
 };

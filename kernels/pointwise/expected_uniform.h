@@ -22,13 +22,14 @@ template <int N>
 struct UniformCall {
   const TensorImpl* shape = nullptr;  // of the result
 
-  SHUNT_ALWAYS_INLINE bool take(const Request& r, const Parts<N>& p, const Record& e, Record::Form form, Slots& slots) {
+  SHUNT_ALWAYS_INLINE bool take(const Request& r, const Parts<N>& p, const Record& e, Record::Form form, Views& views,
+                                Slots& slots) {
     if (!isOfRecord(p, e, form)) return false;
     bool found = false;  // a constant at every place
     const auto takeInput = [&](int i) __attribute__((always_inline)) {
       const ScalarType dtype = p.op.loopInput(i, e.common);
       if (e.kind[i] == Record::kNumber) {
-        slots.in[i] = {slots.numbers[i].bytes, 0, dtype};
+        views.in[i] = {slots.numbers[i].bytes, 0, dtype};
         return takePlainNumber(p, i, e, slots);
       }
       const TensorImpl* t = p.tensors[i];
@@ -36,15 +37,15 @@ struct UniformCall {
       if (found && t != shape && !sameSizes(*t, *shape)) return false;
       if (!found) shape = t;
       found = true;
-      slots.in[i] = {dataOf(*t, dtype), sizeOf(dtype), dtype};
+      views.in[i] = {dataOf(*t, dtype), sizeOf(dtype), dtype};
       return true;
     };
     return allOf<N>(takeInput) && (ignoresIdleStrides(p, e) || (shape->numel() != 0 && haveUsualStrides(r)));
   }
 
-  SHUNT_ALWAYS_INLINE bool loop(const Parts<N>& p, const Record& e, Slots& slots, std::byte* out) {
+  SHUNT_ALWAYS_INLINE bool loop(const Parts<N>& p, const Record& e, Views& views, const Slots& slots, std::byte* out) {
     const ScalarType result = p.op.loopOutput(e.common);
-    return expectedLoop(View{out, sizeOf(result), result}, slots.in, shape->numel(), slots.scalars, e.common, p.op);
+    return expectedLoop(View{out, sizeOf(result), result}, views.in, shape->numel(), slots.scalars, e.common, p.op);
   }
 };
 
