@@ -1,0 +1,69 @@
+// Loops of thunks are loops over vectors. No result tells: a loop that reads its operands' places anew for each element
+// computes the same, ten times as slowly. So the modules are looked at, which SHUNT_JIT_DUMP leaves.
+#include <shunt/jit/jit.h>
+#include <shunt/shunt.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <regex>
+
+namespace diff {
+namespace {
+
+using namespace shunt;
+namespace fs = std::filesystem;
+
+std::string contentOf(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Tensor numbers(ScalarType dtype) { return (rand({64}) + 0.5).to(dtype); }
+
+struct Loop {
+  const char* name;
+  const char* op;  // as its file is named
+  std::function<Tensor(ScalarType)> call;
+};
+
+// With scalars that the kernel stores by a function of the library, with numbers, and with neither.
+const Loop kLoops[] = {
+    {"add", "aten__add.", [](ScalarType t) { return add(numbers(t), numbers(t)); }},
+    {"sub, alpha", "aten__sub.", [](ScalarType t) { return sub(numbers(t), numbers(t), 2); }},
+    {"mul", "aten__mul.", [](ScalarType t) { return mul(numbers(t), numbers(t)); }},
+    {"mul by a number", "aten__mul.", [](ScalarType t) { return mul(numbers(t), 3); }},
+    {"pow", "aten__pow.", [](ScalarType t) { return pow(numbers(t), 2.5); }},
+    {"add_", "aten__add_.", [](ScalarType t) { return numbers(t).add_(numbers(t), 2); }},
+    {"leaky_relu", "aten__leaky_relu.", [](ScalarType t) { return leaky_relu(numbers(t), 0.1); }},
+    {"a row", "aten__add.", [](ScalarType t) { return add(numbers(t).expand({4, 64}).contiguous(), numbers(t)); }},
+};
+
+TEST(VectorLoops, OfEveryKindOfScalars) {
+  const char* folder = std::getenv("SHUNT_JIT_DUMP");
+  ASSERT_NE(folder, nullptr) << "run it by ctest, which sets SHUNT_JIT_DUMP and what makes each call compile";
+  const NoGradGuard no_grad;
+  const std::regex vector_load(R"(load <\d+ x )");
+  for (const ScalarType dtype : {kFloat, kDouble, kBFloat16, kHalf}) {
+    for (const Loop& loop : kLoops) {
+      jit::clear();
+      fs::create_directories(folder);
+      for (const auto& old : fs::directory_iterator(folder)) fs::remove(old);
+      for (int i = 0; i < 3; ++i) loop.call(dtype);
+      int with_loop = 0;
+      for (const auto& f : fs::directory_iterator(folder)) {
+        const std::string file = f.path().filename();
+        if (!file.ends_with(".after.ll") || file.find(loop.op) == file.npos) continue;
+        ++with_loop;
+        EXPECT_TRUE(std::regex_search(contentOf(f.path()), vector_load)) << loop.name << " of " << dtype << ": " << f;
+      }
+      EXPECT_GE(with_loop, 1) << loop.name << " of " << dtype;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace diff
