@@ -10,7 +10,7 @@ namespace shunt::reduce {
 /// A column's elements that the loops take: the interpreter has one chunk of so few rows, however wide they are.
 inline constexpr int64_t kLongestColumn = 2 * kRowBlock;
 
-/// Engines and loops: reduce.cpp, scan.cpp, isa_rows.cpp.
+/// Engines and loops: reduce.cpp, scan.cpp, isa_rows.h.
 void reduceEngine(const rows::Request& request, const rows::Results& results);
 void scanEngine(const rows::Request& request, const rows::Results& results);
 rows::LoopFn reductionLoop(const rows::Descriptor& op, rows::ComputeType type, rows::Span span);

@@ -23,17 +23,27 @@ struct RowTable {
   RowLoops extremes[2];  // with indices: the smallest, the largest
 };
 
-namespace baseline {
-extern const RowTable kRowTable;
-}
-namespace v3 {
-extern const RowTable kRowTable;
-}
-namespace v4 {
-extern const RowTable kRowTable;
-}
+// Of float and int64_t, and of double and truth values.
+#define SHUNT_DECLARE_ROWS(isa)     \
+  namespace isa {                   \
+  extern const RowTable kRowTable1; \
+  extern const RowTable kRowTable2; \
+  }
+SHUNT_DECLARE_ROWS(baseline)
+SHUNT_DECLARE_ROWS(v3)
+SHUNT_DECLARE_ROWS(v4)
+#undef SHUNT_DECLARE_ROWS
 
-/// The table of the instruction set in use.
-const RowTable& rowTable();
+template <class A>
+inline constexpr rows::ComputeType kComputeTypeOf = rows::ComputeType::kFloat;
+template <>
+inline constexpr rows::ComputeType kComputeTypeOf<double> = rows::ComputeType::kDouble;
+template <>
+inline constexpr rows::ComputeType kComputeTypeOf<int64_t> = rows::ComputeType::kLong;
+template <>
+inline constexpr rows::ComputeType kComputeTypeOf<uint8_t> = rows::ComputeType::kBool;
+
+/// The table of the instruction set in use that has what is computed in the type.
+const RowTable& rowTable(rows::ComputeType type);
 
 }  // namespace shunt::reduce

@@ -1,5 +1,8 @@
 // Reductions and scans of dense rows and columns that are short enough to need no plan (row_loops.h), for one
-// instruction set.
+// instruction set. Included by isa_rows_1.cpp and isa_rows_2.cpp only, which share the compute types, since one object
+// took 13 s; everything has internal linkage. Pure functions on the caller's memory.
+#pragma once
+
 #include "kernels/rows/arg_reduce.h"
 #include "kernels/rows/block.h"
 #include "kernels/rows/descriptor.h"
@@ -180,7 +183,7 @@ SHUNT_ALWAYS_INLINE void scanColumns(const rows::Call& call, int64_t first, int6
 
 /// f(call) with dtypes that are constants where most calls have these: A's own, and float where a scan is computed in
 /// double.
-template <class A, class F>
+template <class A, bool Scan, class F>
 SHUNT_ALWAYS_INLINE void withKnownTypes(const rows::Call& c, const F& f) {
   rows::Call call = c;
   constexpr ScalarType kOwn = scalar_type_of<A>;
@@ -188,7 +191,7 @@ SHUNT_ALWAYS_INLINE void withKnownTypes(const rows::Call& c, const F& f) {
     call.dtype = call.result = kOwn;
     return f(call);
   }
-  if (std::is_same_v<A, double> && c.dtype == kFloat && c.result == kFloat) {
+  if (Scan && std::is_same_v<A, double> && c.dtype == kFloat && c.result == kFloat) {
     call.dtype = call.result = kFloat;
     return f(call);
   }
@@ -197,7 +200,7 @@ SHUNT_ALWAYS_INLINE void withKnownTypes(const rows::Call& c, const F& f) {
 
 template <class Acc, class A, Span S>
 void reduceLoop(const rows::Call& c) {
-  withKnownTypes<A>(c, [](const rows::Call& call) __attribute__((always_inline)) {
+  withKnownTypes<A, /*Scan=*/false>(c, [](const rows::Call& call) __attribute__((always_inline)) {
     if constexpr (S == Span::kRows) return reduceRows<Acc, A>(call);
     constexpr int64_t kGroup = rows::kFewestColumns;
     // The last group may overlap the one before it.
@@ -211,7 +214,7 @@ void reduceLoop(const rows::Call& c) {
 
 template <class Acc, class A, Span S>
 void scanLoop(const rows::Call& c) {
-  withKnownTypes<A>(c, [](const rows::Call& call) __attribute__((always_inline)) {
+  withKnownTypes<A, /*Scan=*/true>(c, [](const rows::Call& call) __attribute__((always_inline)) {
     if constexpr (S == Span::kRows) {
       for (int64_t r = 0; r < call.outer; ++r) scanRow<Acc, A>(call, r * call.n);
       return;
@@ -234,9 +237,9 @@ void argReduceLoop(const rows::Call& c) {
 }
 
 template <class Acc, bool Scan, class A>
-constexpr void addLoops(RowLoops& loops, ComputeType type) {
+constexpr void addLoops(RowLoops& loops) {
   if constexpr ((Acc::kTypes & kTypeBit<A>) != 0) {
-    rows::LoopFn* const of = loops.of[static_cast<int>(type)];
+    rows::LoopFn* const of = loops.of[static_cast<int>(kComputeTypeOf<A>)];
     if constexpr (!Scan) {
       of[0] = reduceLoop<Acc, A, Span::kRows>;
       of[1] = reduceLoop<Acc, A, Span::kColumns>;
@@ -247,34 +250,38 @@ constexpr void addLoops(RowLoops& loops, ComputeType type) {
   }
 }
 
-template <class Acc, bool Scan>
+template <class Acc, bool Scan, class... As>
 constexpr RowLoops loopsOf() {
   RowLoops loops;
-  addLoops<Acc, Scan, float>(loops, ComputeType::kFloat);
-  addLoops<Acc, Scan, double>(loops, ComputeType::kDouble);
-  addLoops<Acc, Scan, int64_t>(loops, ComputeType::kLong);
-  addLoops<Acc, Scan, uint8_t>(loops, ComputeType::kBool);
+  (addLoops<Acc, Scan, As>(loops), ...);
   return loops;
 }
 
-template <Join J>
+template <Join J, class A>
+constexpr void addArgLoops(RowLoops& loops) {
+  rows::LoopFn* const of = loops.of[static_cast<int>(kComputeTypeOf<A>)];
+  of[0] = argReduceLoop<J, A, Span::kRows>;
+  of[1] = argReduceLoop<J, A, Span::kColumns>;
+}
+
+template <Join J, class... As>
 constexpr RowLoops argLoopsOf() {
-  return {{{argReduceLoop<J, float, Span::kRows>, argReduceLoop<J, float, Span::kColumns>},
-           {argReduceLoop<J, double, Span::kRows>, argReduceLoop<J, double, Span::kColumns>},
-           {argReduceLoop<J, int64_t, Span::kRows>, argReduceLoop<J, int64_t, Span::kColumns>},
-           {argReduceLoop<J, uint8_t, Span::kRows>, argReduceLoop<J, uint8_t, Span::kColumns>}}};
+  RowLoops loops;
+  (addArgLoops<J, As>(loops), ...);
+  return loops;
+}
+
+/// What is computed in the types As.
+template <class... As>
+constexpr RowTable rowTableOf() {
+#define SHUNT_REDUCTION(name, index) loopsOf<accumulators::name, false, As...>(),
+#define SHUNT_SCAN(name, index) loopsOf<accumulators::name, true, As...>(),
+  return {{SHUNT_FORALL_ACCUMULATORS(SHUNT_REDUCTION)},
+          {SHUNT_FORALL_ACCUMULATORS(SHUNT_SCAN)},
+          {argLoopsOf<Join::kMin, As...>(), argLoopsOf<Join::kMax, As...>()}};
+#undef SHUNT_SCAN
+#undef SHUNT_REDUCTION
 }
 
 }  // namespace
-
-namespace SHUNT_ISA_NAMESPACE {
-#define SHUNT_REDUCTION(name, index) loopsOf<accumulators::name, false>(),
-#define SHUNT_SCAN(name, index) loopsOf<accumulators::name, true>(),
-constinit const RowTable kRowTable = {{SHUNT_FORALL_ACCUMULATORS(SHUNT_REDUCTION)},
-                                      {SHUNT_FORALL_ACCUMULATORS(SHUNT_SCAN)},
-                                      {argLoopsOf<Join::kMin>(), argLoopsOf<Join::kMax>()}};
-#undef SHUNT_SCAN
-#undef SHUNT_REDUCTION
-
-}  // namespace SHUNT_ISA_NAMESPACE
 }  // namespace shunt::reduce
