@@ -216,7 +216,7 @@ TEST(Functors, GenericLoop) {
     elementwise::View views[kMaxInputs];
     for (int k = 0; k < c.op->num_inputs; ++k)
       views[k] = {elementAt(in.tensors[k], 0), 3 * in.tensors[k].itemsize(), in.tensors[k].dtype()};
-    ScalarSlot slots[2];
+    ScalarSlot slots[elementwise::kMaxScalars];
     for (int s = 0; s < c.op->num_scalars; ++s)
       dispatchAllTypes(dtype, "scalar", [&]<class D>(std::type_identity<D>) {
         elementwise::storeRaw<opmath_t<D>>(slots[s].bytes, in.scalars[s].to<opmath_t<D>>());
