@@ -90,6 +90,8 @@ Tensor index(const Tensor& self, TensorOptList indices) {
 Tensor& index_out(const Tensor& self, TensorOptList indices, Tensor& out) {
   const TensorImpl &from = implOf(self, "index"), &to = implOf(out, "index", "out");
   checkIndices("index", from, indices);
+  SHUNT_CHECK(to.device() == from.device(), "index(): Expected out tensor to be on device ", from.device(),
+              ", but got ", to.device());
   SHUNT_CHECK(to.dtype() == from.dtype(), "index(): Expected out tensor to have dtype ", from.dtype(), ", but got ",
               to.dtype(), " instead");
   elementwise::assertNoInternalOverlap("index", to, Overlap::kError);
@@ -112,6 +114,8 @@ Tensor& index_put_(Tensor& self, TensorOptList indices, const Tensor& values, bo
         "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
         "operation.");
   checkIndices("index_put_", to, indices);
+  SHUNT_CHECK(from.device() == to.device() || (from.device().is_cpu() && from.numel() == 1),
+              "index_put_(): Expected values to be on device ", to.device(), " as self, but got ", from.device());
   if (!accumulate)
     if (const auto mask = maskToFill(self, indices, values)) {
       AutoDispatchBelowAutograd guard;

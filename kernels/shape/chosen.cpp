@@ -16,7 +16,9 @@ namespace shunt::native {
 void checkIndices(const char* op, const TensorImpl& self, TensorOptList indices) {
   SHUNT_CHECK_INDEX(indices.size() <= static_cast<size_t>(self.dim()), "too many indices for tensor of dimension ",
                     self.dim(), " (got ", indices.size(), ")");
+  int64_t dims = 0;  // that the indices stand for: a mask for each of its own
   for (const std::optional<Tensor>& index : indices) {
+    dims += index && index->defined() && isMask(*index) ? index->dim() : 1;
     if (!index || !index->defined()) continue;
     SHUNT_CHECK_INDEX(index->dtype() == kLong || isMask(*index),
                       "tensors used as indices must be long, byte or bool tensors, but ", op, "() got ",
@@ -25,6 +27,8 @@ void checkIndices(const char* op, const TensorImpl& self, TensorOptList indices)
                 "(): indices should be either on cpu or on the same device as the indexed tensor (", self.device(),
                 "), but got ", index->device());
   }
+  SHUNT_CHECK_INDEX(dims <= self.dim(), "too many indices for tensor of dimension ", self.dim(), " (got indices for ",
+                    dims, " dimensions)");
 }
 
 void checkMask(const Tensor& self, const Tensor& mask, int64_t first) {

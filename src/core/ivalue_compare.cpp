@@ -80,7 +80,7 @@ bool IValue::is(const IValue& other) const {
   const auto isUndefined = [](const IValue& v) { return v.isNone() || (v.isTensor() && !v.toTensor().defined()); };
   if (isUndefined(*this) || isUndefined(other)) return isUndefined(*this) && isUndefined(other);
   if (tag_ != other.tag_) return false;
-  return isPtrType() ? internalToPointer() == other.internalToPointer() : *this == other;
+  return isTensor() || holdsObject() ? internalToPointer() == other.internalToPointer() : *this == other;
 }
 
 bool IValue::isAliasOf(const IValue& other) const {

@@ -150,5 +150,14 @@ TEST(DictHandle, KeysThatAreNotThereOrCanNotBe) {
   EXPECT_TRUE(any.empty());
 }
 
+TEST(ValuesThatShareNothing, AreCompared) {
+  const IValue none{Storage()}, storage{zeros({2}).storage()};
+  EXPECT_TRUE(none == IValue(Storage()));
+  EXPECT_TRUE(none.is(IValue(Storage())));
+  EXPECT_FALSE(none == storage);
+  EXPECT_FALSE(storage.is(none));
+  EXPECT_TRUE(storage.is(storage));
+}
+
 }  // namespace
 }  // namespace shunt

@@ -95,6 +95,31 @@ TEST(IndexPut, ErrorsLeaveNoTrace) {
   EXPECT_EQ(valuesOf(x), counted(3));
 }
 
+// A mask stands for as many dimensions as it has, and the operators take lists that x.index() would have refused.
+TEST(Index, MasksForMoreDimensionsThanThereAre) {
+  Tensor x = iota({2, 3});
+  const Tensor all = mask({1, 1, 1, 1, 1, 1}).reshape({2, 3});
+  const std::vector<std::optional<Tensor>> nothing_more = {all, std::nullopt}, index_more = {all, longs({0})};
+  for (const auto& indices : {nothing_more, index_more}) {
+    EXPECT_THAT(errorOf([&] { shunt::index(x, indices); }), HasSubstr("too many indices for tensor of dimension 2"));
+    for (const bool accumulate : {false, true})
+      EXPECT_THAT(errorOf([&] { x.index_put_(indices, iota({1}), accumulate); }), HasSubstr("too many indices"));
+  }
+  EXPECT_EQ(valuesOf(x), counted(6));
+}
+
+TEST(Index, DevicesOfValuesAndOut) {
+  Tensor x = iota({3}), meta = shunt::empty({1}, TensorOptions(kMeta));
+  const std::vector<std::optional<Tensor>> indices = {longs({0})};
+  EXPECT_THAT(errorOf([&] { x.index_put_(indices, meta); }), HasSubstr("Expected values to be on device cpu"));
+  EXPECT_THAT(errorOf([&] { shunt::index_out(meta, x, indices); }),
+              HasSubstr("Expected out tensor to be on device cpu"));
+  Tensor out = iota({1});
+  EXPECT_THAT(errorOf([&] { shunt::index_out(out, shunt::empty({3}, TensorOptions(kMeta)), indices); }),
+              HasSubstr("Expected out tensor to be on device meta"));
+  EXPECT_EQ(valuesOf(x), counted(3));
+}
+
 TEST(IndexPut, OnMeta) {
   const Tensor x = shunt::empty({2, 3}, TensorOptions(kMeta));
   EXPECT_EQ(x.index({longs({0, 1, 0})}).sizes(), IntArrayRef({3, 3}));
