@@ -52,7 +52,7 @@ inline constexpr int64_t kLeastRow = 8;
 extern const Record kExpected;
 
 /// For requests of N inputs. Dense operands need no plan; most calls have nothing but tensors of one shape and of the
-/// loop's own dtypes, and numbers, which take a quarter of the code that all others do. Operands by their strides are
+/// loop's own dtypes, and numbers, which take a third of the code that all others do. Operands by their strides are
 /// planned by the interpreter.
 template <int N>
 struct UniformCall;  // expected_uniform.h

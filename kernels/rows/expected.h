@@ -4,9 +4,10 @@
 // expecting form of that, which compares them with the record and runs expectedLoop(), or else calls the entry.
 // Reductions and scans share one entry, and a descriptor says what is computed: request.h.
 //
-// A thunk calls the loop of the instruction set in use, for a whole call: loops along rows have so much to do that one
-// of their own saved nothing and took 35 to 120 ms to compile. The interpreter runs the same one where it fits. Bits:
-// all loops have the order of Note [Order of reductions] (kernels/rows/loop_table.h).
+// A thunk calls the loop of the instruction set in use, for a whole call. Compiled for the thunk, a loop along rows
+// took 35 to 120 ms and saved a few nanoseconds: sums of 32 rows of 64 floats 131 instead of 137 ns, of bfloat16, which
+// loads by a run-time dtype, 217 instead of 288. The interpreter runs the same loop where it fits. Bits: all loops have
+// the order of Note [Order of reductions] (kernels/rows/loop_table.h).
 #pragma once
 
 #include <shunt/core/missed_call.h>
