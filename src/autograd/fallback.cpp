@@ -1,5 +1,6 @@
 // The default Autograd kernel: for operators that have no derivative. Passes the call on, and gives floating-point
 // results of recorded calls a node whose backward throws, so that no gradient is ever lost silently.
+#include "src/base/immortal.h"
 #include "src/dispatch/dispatcher_impl.h"
 
 #include <shunt/autograd/not_implemented.h>
@@ -121,23 +122,22 @@ void inplaceOrViewFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* s
 }
 
 // One library for each key, all filled alike.
-std::vector<Library> registerFallbacks() {
-  std::vector<Library> libraries;
-  const auto add = [&](DispatchKey key) {
-    Library library(Library::Kind::kImpl, "_", key);
-    library.fallback(CppFunction::makeFromBoxedFunction<&autogradFallback<false>>());
-    libraries.push_back(std::move(library));
+struct Registrar {
+  Registrar() {
+    add(DispatchKey::AutogradOther);
+    for (int b = 0; b < kNumBackends; ++b) add(autogradKeyOf(static_cast<BackendComponent>(b)));
+  }
+  void add(DispatchKey key) {
+    libraries.emplace_back(Library::Kind::kImpl, "_", key);
+    libraries.back().fallback(CppFunction::makeFromBoxedFunction<&autogradFallback<false>>());
     // A program's fallback for the key, a fallthrough for its device's Autograd for instance, takes its place.
     auto& impl = Dispatcher::singleton().implForHandles();
     MutexLock lock(impl.mutex);
     impl.fallbacks.markDefault(key);
-  };
-  add(DispatchKey::AutogradOther);
-  for (int b = 0; b < kNumBackends; ++b) add(autogradKeyOf(static_cast<BackendComponent>(b)));
-  return libraries;
-}
-
-const std::vector<Library> fallbacks = registerFallbacks();
+  }
+  std::vector<Library> libraries;
+};
+[[maybe_unused]] const Registrar& registrar = immortal<Registrar>();
 
 }  // namespace
 

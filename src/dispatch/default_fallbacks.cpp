@@ -1,4 +1,5 @@
 // Keys that fall through unless an operator or a program's fallback says otherwise.
+#include "src/base/immortal.h"
 #include "src/dispatch/dispatcher_impl.h"
 
 #include <shunt/core/library.h>
@@ -35,7 +36,7 @@ struct Registrar {
   }
   Library library;
 };
-Registrar registrar;
+[[maybe_unused]] const Registrar& registrar = immortal<Registrar>();
 
 }  // namespace
 }  // namespace shunt

@@ -4,6 +4,7 @@
 #include <shunt/core/library.h>
 #include <shunt/core/tls.h>
 
+#include "src/base/immortal.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/dispatch/subclass_calls.h"
 #include "src/dispatch/trace.h"
@@ -166,7 +167,7 @@ struct Registrar {
   }
   Library call, kernel;
 };
-Registrar registrar;
+[[maybe_unused]] const Registrar& registrar = immortal<Registrar>();
 
 }  // namespace
 }  // namespace shunt

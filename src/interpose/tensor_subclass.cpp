@@ -8,6 +8,7 @@
 #include <shunt/transforms/functionalize.h>
 
 #include "src/autograd/plain_grad.h"
+#include "src/base/immortal.h"
 #include "src/dispatch/subclass_calls.h"
 #include "src/interpose/handler_returns.h"
 #include "src/tensor/printing.h"
@@ -213,7 +214,13 @@ Tensor autograd::heldBy(const Tensor& wrapper) {
 
 namespace {
 
-SHUNT_LIBRARY_IMPL(_, PythonTLSSnapshot, m) { m.fallback(CppFunction::makeFromBoxedFunction<&belowPython>()); }
+struct Registrar {
+  Registrar() : library(Library::Kind::kImpl, "_", DispatchKey::PythonTLSSnapshot) {
+    library.fallback(CppFunction::makeFromBoxedFunction<&belowPython>());
+  }
+  Library library;
+};
+[[maybe_unused]] const Registrar& registrar = immortal<Registrar>();
 
 }  // namespace
 }  // namespace shunt

@@ -3,6 +3,7 @@
 #include <shunt/core/stack_tensors.h>
 
 #include "src/autograd/graph_task.h"
+#include "src/base/immortal.h"
 #include "src/dispatch/changes.h"
 #include "src/dispatch/dispatcher_impl.h"
 #include "src/dispatch/state_in_use.h"
@@ -244,7 +245,7 @@ struct Registrar {
   }
   Library every, aten;
 };
-Registrar registrar;
+[[maybe_unused]] const Registrar& registrar = immortal<Registrar>();
 
 }  // namespace
 }  // namespace shunt::trace_detail

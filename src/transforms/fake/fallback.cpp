@@ -3,6 +3,7 @@
 #include <shunt/ops.h>
 #include <shunt/transforms/fake_tensor.h>
 
+#include "src/base/immortal.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/tensor/no_numbers.h"
 #include "src/transforms/fake/twins.h"
@@ -100,7 +101,7 @@ struct Registrar {
   }
   Library every, aten;
 };
-Registrar registrar;
+[[maybe_unused]] const Registrar& registrar = immortal<Registrar>();
 
 }  // namespace
 }  // namespace shunt::fake

@@ -4,6 +4,7 @@
 #include "src/transforms/functionalize/twins.h"
 
 #include "src/autograd/graph_task.h"
+#include "src/base/immortal.h"
 
 #include <shunt/autograd/as_strided_backward.h>
 #include <shunt/autograd/graph_tensor.h>
@@ -324,7 +325,7 @@ struct Registrar {
   }
   Library library;
 };
-Registrar registrar;
+[[maybe_unused]] const Registrar& registrar = immortal<Registrar>();
 
 }  // namespace
 }  // namespace shunt::functional

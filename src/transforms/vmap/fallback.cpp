@@ -1,4 +1,5 @@
 // The kernels of the keys Batched and TransformBack: see Note [Levels] (levels.h).
+#include "src/base/immortal.h"
 #include "src/transforms/vmap/call.h"
 
 #include "src/dispatch/state_in_use.h"
@@ -348,8 +349,16 @@ void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
   }
 }
 
-SHUNT_LIBRARY_IMPL(_, Batched, m) { m.fallback(CppFunction::makeFromBoxedFunction<&batchedFallback>()); }
-SHUNT_LIBRARY_IMPL(_, TransformBack, m) { m.fallback(CppFunction::makeFromBoxedFunction<&transformBack>()); }
+struct Registrar {
+  Registrar()
+      : batched(Library::Kind::kImpl, "_", DispatchKey::Batched),
+        back(Library::Kind::kImpl, "_", DispatchKey::TransformBack) {
+    batched.fallback(CppFunction::makeFromBoxedFunction<&batchedFallback>());
+    back.fallback(CppFunction::makeFromBoxedFunction<&transformBack>());
+  }
+  Library batched, back;
+};
+[[maybe_unused]] const Registrar& registrar = immortal<Registrar>();
 
 }  // namespace
 }  // namespace shunt::levels
