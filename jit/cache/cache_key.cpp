@@ -50,7 +50,7 @@ std::string makeProcessKey() {
 bool meansTheSame(const std::string& symbol) { return symbol.find(':') == symbol.npos; }
 
 // A new member of the record belongs in the key, or is like `depth`: of no meaning to code.
-static_assert(offsetof(LoopRecord, places) == 32 && sizeof(LoopRecord::Places) == 64);
+static_assert(offsetof(LoopRecord, places) == 32 && sizeof(LoopRecord::Places) == 72);
 
 llvm::Error unknown(const std::string& what) { return llvm::createStringError(what); }
 
@@ -58,16 +58,12 @@ llvm::Error addKind(std::string& key, const LoopRecord& r, const std::string& lo
   if (!meansTheSame(loop)) return unknown("the loop is of a library with bitcode of its own");
   {
     Line line(key, "expected");
-    line.number(r.form)
-        .number(static_cast<uint64_t>(r.common))
-        .number(r.output)
-        .number(r.functor)
-        .number(r.places.ready);
+    line.number(r.form).number(static_cast<uint64_t>(r.common)).number(r.output).number(r.functor);
     for (int i = 0; i < LoopRecord::kMaxInputs; ++i) line.number(r.kind[i]).number(r.signature[i]);
   }
   Line line(key, "loop");
-  for (const void* place :
-       {r.places.loop, r.places.entry, r.places.expecting, r.places.miss, r.places.placeholder, r.places.expected}) {
+  for (const void* place : {r.places.loop, r.places.ready, r.places.entry, r.places.expecting, r.places.miss,
+                            r.places.placeholder, r.places.ready_placeholder, r.places.expected}) {
     const auto name = HostSymbols::instance().name(reinterpret_cast<uint64_t>(place));
     const std::string library = buildIdAt(place);
     if (place != nullptr && library.empty()) return unknown("the loop's library has no build id");

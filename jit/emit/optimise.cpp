@@ -8,7 +8,9 @@
 #include "jit/passes/thread_local.h"
 
 #include <llvm/Analysis/CFG.h>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
@@ -36,13 +38,23 @@ struct Analyses {
   }
 };
 
-/// Whether what flattening left in the module has any.
+/// One that a vector loop could be made of. Those that compare sizes write nothing.
+bool writes(const llvm::Loop& loop) {
+  return llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
+    return llvm::any_of(*block, [](const llvm::Instruction& i) { return llvm::isa<llvm::StoreInst>(i); });
+  });
+}
+
+/// Whether what flattening left in the module has such loops.
 bool hasLoops(llvm::Module& module) {
   return llvm::any_of(module, [](llvm::Function& f) {
     if (f.isDeclaration() || f.hasLocalLinkage()) return false;
     llvm::SmallVector<std::pair<const llvm::BasicBlock*, const llvm::BasicBlock*>, 4> back_edges;
     llvm::FindFunctionBackedges(f, back_edges);
-    return !back_edges.empty();
+    if (back_edges.empty()) return false;
+    llvm::DominatorTree dominators(f);
+    llvm::LoopInfo loops(dominators);
+    return llvm::any_of(loops.getLoopsInPreorder(), [](const llvm::Loop* loop) { return writes(*loop); });
   });
 }
 

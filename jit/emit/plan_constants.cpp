@@ -125,6 +125,7 @@ void countUnexpected(const Plan& plan, Extraction& extraction) {
 /// one that compares, runs the loop or misses, which that function is itself or calls. Both have the kind's constants.
 struct Guard {
   const LoopRecord* record;
+  bool ready;  // the ahead-of-time loop is called
   llvm::Function* expecting;
   llvm::Function* comparing;
 
@@ -148,7 +149,8 @@ llvm::Function* findComparing(const Guard& guard) {
 }
 
 /// The record as a constant of the module.
-llvm::Constant* recordConstant(const LoopRecord& record, Extraction& extraction) {
+llvm::Constant* recordConstant(LoopRecord record, bool ready, Extraction& extraction) {
+  record.ready = ready;
   const auto* bytes = reinterpret_cast<const std::byte*>(&record);
   Image image(extraction.context(), llvm::ArrayRef(bytes, offsetof(LoopRecord, places)));
   llvm::Constant* value = image.finish();
@@ -174,7 +176,7 @@ llvm::Function* foldedCopy(llvm::Function& f, llvm::ValueToValueMapTy& map) {
 void putRecord(Guard& guard, Extraction& extraction) {
   llvm::GlobalVariable* expected = extraction.module().getNamedGlobal(nameOf(guard.record->places.expected));
   llvm::ValueToValueMapTy of_kind;
-  if (expected != nullptr) of_kind[expected] = recordConstant(*guard.record, extraction);
+  if (expected != nullptr) of_kind[expected] = recordConstant(*guard.record, guard.ready, extraction);
   const bool apart = guard.comparing != guard.expecting;
   llvm::Function* comparing = foldedCopy(*guard.comparing, of_kind);
   if (apart) {
@@ -197,9 +199,9 @@ void dropBodies(llvm::ArrayRef<Guard> guards) {
 /// The loop that is expected: a function of the library, called by the address that the record has.
 void callLoop(const Plan& plan, const Guard& guard, llvm::Module& module) {
   const auto& places = guard.record->places;
-  llvm::Function* placeholder = module.getFunction(nameOf(places.placeholder));
+  llvm::Function* placeholder = module.getFunction(nameOf(places.ready_placeholder));
   if (placeholder == nullptr) return;
-  llvm::Constant* loop = PlanSymbols(plan).constant(module, places.loop);
+  llvm::Constant* loop = PlanSymbols(plan).constant(module, places.ready);
   for (llvm::User* user : llvm::make_early_inc_range(placeholder->users()))
     if (auto* call = llvm::dyn_cast<llvm::CallBase>(user);
         call != nullptr && call->getCalledFunction() == placeholder && call->getFunction() == guard.comparing)
@@ -230,10 +232,11 @@ llvm::Error putLoop(const Guard& guard, const std::string& loop, bool alone, Ext
   return llvm::Error::success();
 }
 
-llvm::Expected<Guard> importGuard(const LoopRecord& record, Extraction& extraction) {
+llvm::Expected<Guard> importGuard(const Plan& plan, size_t kind, Extraction& extraction) {
+  const LoopRecord& record = plan.request.kinds[kind];
   auto expecting = extraction.import(nameOf(record.places.expecting));
   if (!expecting) return expecting.takeError();
-  Guard guard{&record, *expecting, nullptr};
+  Guard guard{&record, plan.callsLoop(kind, plan.request.tier), *expecting, nullptr};
   guard.comparing = findComparing(guard);
   if (guard.comparing == nullptr)
     return llvm::createStringError("%s has no guard", (*expecting)->getName().str().c_str());
@@ -264,7 +267,7 @@ llvm::Expected<std::vector<Guard>> guardsOf(const Plan& plan, const void* entry,
   for (size_t kind = 0; kind < plan.loops.size(); ++kind) {
     const LoopRecord& record = plan.request.kinds[kind];
     if (!plan.expects(kind) || record.places.entry != entry) continue;
-    auto guard = importGuard(record, extraction);
+    auto guard = importGuard(plan, kind, extraction);
     if (!guard) return guard.takeError();
     (guard->comparing == guard->expecting ? guards : with_plan).push_back(*guard);
   }
@@ -289,7 +292,7 @@ llvm::Error putGuards(const Plan& plan, const void* entry, bool alone, Extractio
         f->addFnAttr(kInlineGuards[i - 1]);
     }
     const auto kind = static_cast<size_t>(guard.record - plan.request.kinds.data());
-    if (guard.record->places.ready)
+    if (guard.ready)
       callLoop(plan, guard, extraction.module());
     else if (plan.request.tier == Tier::kSecond)
       if (auto e = putLoop(guard, plan.loops[kind], alone, extraction)) return e;

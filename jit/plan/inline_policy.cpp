@@ -14,10 +14,10 @@ constexpr size_t kSmallKernel = 60;
 constexpr size_t kLoopKernel = 300;
 constexpr size_t kCompositeKernel = 400;
 // What inlined operators save, a few nanoseconds each, is not worth a compile several times as long.
-constexpr size_t kRoomForChains = 900;
+constexpr size_t kRoomForChains = 300;
 constexpr size_t kTooLarge = SIZE_MAX;
 
-constexpr std::string_view kKernel = "kernel", kWrapper = "wrapper", kRuntime = "runtime", kAllocation = "allocation";
+constexpr std::string_view kKernel = "kernel", kWrapper = "wrapper", kRuntime = "runtime";
 
 std::string_view roleOf(llvm::StringRef symbol) { return HostSymbols::instance().annotation(std::string_view(symbol)); }
 
@@ -27,7 +27,7 @@ bool isComposite(const Step& step) { return step.entry.reason == EntryReason::kC
 }  // namespace
 
 std::vector<std::string> rolesOfPolicy() {
-  return {std::string(kKernel), std::string(kWrapper), std::string(kRuntime), std::string(kAllocation)};
+  return {std::string(kKernel), std::string(kWrapper), std::string(kRuntime)};
 }
 
 bool isGeneratedKernel(llvm::StringRef symbol) { return roleOf(symbol) == kWrapper; }
@@ -43,7 +43,6 @@ bool InlinePolicy::wants(const llvm::Function& f, Extraction& extraction) const 
   if (role.empty() && !QualifiedName::parse(name)) return false;
   if (refused_.contains(name.str()) || f.hasFnAttribute(llvm::Attribute::Cold) || !extraction.has(name)) return false;
   if (!hasRoom()) return false;
-  if (role == kAllocation) return allocates_inline_;
   return (role == kRuntime || isChainFunction(name)) && !f.hasFnAttribute(llvm::Attribute::NoInline) &&
          extraction.sizeOf(name).value_or(kTooLarge) <= kSmallFunction;
 }
@@ -63,7 +62,6 @@ bool InlinePolicy::wantsKernel(const llvm::Function& f, const Step& step, Extrac
 
 void InlinePolicy::imported(llvm::Function& f) {
   instructions_ += f.getInstructionCount();
-  if (roleOf(f.getName()) == kAllocation) f.addFnAttr(llvm::Attribute::AlwaysInline);
   if (!f.hasFnAttribute(llvm::Attribute::NoInline)) f.addFnAttr(llvm::Attribute::InlineHint);
 }
 

@@ -123,7 +123,8 @@ Plan Plan::make(const CompileRequest& request, const Libraries& libraries) {
   if (plan.op.op == nullptr) return plan;
   for (size_t kind = 0; kind < plan.loops.size(); ++kind) {
     const auto& places = request.kinds[kind].places;
-    if (places.loop != nullptr) plan.loops[kind] = places.ready ? kReadyLoop : libraries.symbolOf(places.loop);
+    if (places.loop != nullptr) plan.loops[kind] = libraries.symbolOf(places.loop);
+    if (plan.loops[kind].empty() && places.ready != nullptr) plan.loops[kind] = kReadyLoop;
   }
   if (plan.refusal.empty()) plan.inner = innerChains(request, libraries);
   return plan;
@@ -148,15 +149,20 @@ bool Plan::expects(size_t kind) const {
   return !loops[kind].empty() && (request.tier == Tier::kSecond || firstTierExpects(request.kinds[kind]));
 }
 
+bool Plan::callsLoop(size_t kind, Tier tier) const {
+  const auto& places = request.kinds[kind].places;
+  return places.ready != nullptr && (tier == Tier::kFirst || loops[kind] == kReadyLoop);
+}
+
 bool Plan::specialises() const {
   for (size_t kind = 0; kind < loops.size(); ++kind)
-    if (!loops[kind].empty() && !request.kinds[kind].places.ready) return true;
+    if (!loops[kind].empty() && !callsLoop(kind, Tier::kSecond)) return true;
   return false;
 }
 
 bool Plan::countsUnexpected() const {
   const auto& first = request.kinds[0];
-  return first.form != shunt::detail::LoopRecord::kUnseen && first.places.loop == nullptr;
+  return first.form != shunt::detail::LoopRecord::kUnseen && !first.places.hasLoop();
 }
 
 bool Plan::expectsOperands() const {
@@ -202,18 +208,19 @@ std::string kindName(uint8_t kind) {
   return kind < std::size(kKindNames) ? kKindNames[kind] : "kind " + std::to_string(kind);
 }
 
-void printOperands(std::ostream& out, const LoopRecord& r) {
+void printOperands(std::ostream& out, const LoopRecord& r, bool is_called) {
   constexpr const char* kForms[] = {"none seen", "functional", "out=", "in place"};
   out << kForms[r.form];
   if (r.form == LoopRecord::kUnseen) return;
   out << ' ' << r.places.family;
-  if (r.places.loop == nullptr) return static_cast<void>(out << ", operands that no guard expects");
+  if (!r.places.hasLoop()) return static_cast<void>(out << ", operands that no guard expects");
   out << ", common dtype " << r.common;
   for (int i = 0; i < LoopRecord::kMaxInputs && r.kind[i] != LoopRecord::kNone && r.kind[i] != kDtypeGiven; ++i) {
     out << "; input " << i << ": " << kindName(r.kind[i]);
     if (r.signature[i] != 0) out << ' ' << shunt::detail::signature::dtypeOf(r.signature[i]);
   }
   if (std::ranges::find(r.kind, kDtypeGiven) != std::end(r.kind)) out << "; common dtype given by the kernel";
+  if (is_called) out << "; loop ahead of time";
 }
 
 }  // namespace
@@ -232,7 +239,7 @@ std::string Plan::print(const Reliance& reliance) const {
   const auto kinds = static_cast<size_t>(std::max(countOf(request.kinds), 1));
   for (size_t kind = 0; kind < kinds; ++kind) {
     out << (kind == 0 ? "  loop: " : "  or: ");
-    printOperands(out, request.kinds[kind]);
+    printOperands(out, request.kinds[kind], callsLoop(kind, request.tier));
     out << '\n';
   }
   if (!refusal.empty()) out << "  refused: " << refusal << '\n';

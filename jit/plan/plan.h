@@ -55,7 +55,7 @@ struct ChainUse {
 /// Of each of a plan's chains, by their places (Plan::chain).
 using Reliance = std::vector<ChainUse>;
 
-/// In the place of a symbol: the loop is called by its address, which is the record's.
+/// In the place of a symbol: there is an ahead-of-time loop only.
 inline constexpr const char* kReadyLoop = "ready";
 
 struct Plan : Chain {
@@ -74,6 +74,8 @@ struct Plan : Chain {
   Plan ofTier(Tier tier) const;
   /// Whether the second tier has a loop of the thunk's own, in the place of one that is called.
   bool specialises() const;
+  /// Whether a thunk of the tier calls the ahead-of-time loop for operands of that kind, by the address in the record.
+  bool callsLoop(size_t kind, Tier tier) const;
   /// Whether the recorded operands are of no kind that a guard expects, and calls are to be counted nevertheless.
   bool countsUnexpected() const;
   /// Whether the tier has an expecting form for the operands of that kind, and for those of any.

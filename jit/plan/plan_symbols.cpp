@@ -19,7 +19,7 @@ PlanSymbols::PlanSymbols(const Plan& plan) {
   add(Field::kGuardMisses, -1, r.counters != nullptr ? &r.counters->guard_misses : nullptr);
   add(Field::kMisses, -1, r.misses);
   for (size_t kind = 0; kind < r.kinds.size(); ++kind)
-    if (r.kinds[kind].places.ready) add(Field::kLoop, static_cast<int>(kind), r.kinds[kind].places.loop);
+    add(Field::kLoop, static_cast<int>(kind), r.kinds[kind].places.ready);
   addTable(plan, 0);
   for (size_t i = 0; i < plan.inner.size(); ++i) {
     const int first = static_cast<int>(i + 1) * kNumSlots;

@@ -14,6 +14,8 @@ template <int N>
 constexpr int inputsOf(const DenseCall<N>*) {
   return N;
 }
+using Impl = intrusive_ptr<TensorImpl>;
+
 template <class Call>
 using PartsOf = Parts<inputsOf(static_cast<Call*>(nullptr))>;
 
@@ -28,7 +30,7 @@ SHUNT_ALWAYS_INLINE Taken writeExpected(const Request& r, Record::Form form, Ten
   Slots slots;
   const TensorImpl* out = given.unsafeGetTensorImpl();
   if (!call.take(r, p, kExpected, form, views, slots) || !canTake(p, kExpected, *call.shape, out)) return Taken::kNo;
-  if (isLarge(p, kExpected, call.shape->numel())) return Taken::kLarge;
+  if (isLarge(call.shape->numel())) return Taken::kLarge;
   if (!takeScalars(r, p, kExpected, slots)) return Taken::kNo;
   call.loop(p, kExpected, views, slots,
             dataOf(*out, p.op.loopOutput(kExpected.common)));  // canTake: no element is invalid
@@ -93,12 +95,12 @@ Tensor functionalExpected(const Request& r) {
   Slots slots;
   if (!call.take(r, p, kExpected, Record::kFunctional, views, slots)) [[unlikely]]
     return functionalMissed(r, ::shunt::detail::plannedMisses());
-  if (isLarge(p, kExpected, call.shape->numel())) [[unlikely]]
+  if (isLarge(call.shape->numel())) [[unlikely]]
     return functionalLarge(r);
   if (!takeScalars(r, p, kExpected, slots)) [[unlikely]]
     return functionalMissed(r, ::shunt::detail::plannedMisses());
   const ScalarType result = p.op.loopOutput(kExpected.common);
-  Tensor out(::shunt::detail::makeCpuTensor(call.shape->sizes(), {}, result));
+  Tensor out(Impl::reclaim(::shunt::detail::newCpuTensorLike(*call.shape, result)));
   const bool valid = call.loop(p, kExpected, views, slots, dataOf(*out.unsafeGetTensorImpl(), result));
   if (p.op.invalid != nullptr && !valid) [[unlikely]]
     throwInvalidElement(r);

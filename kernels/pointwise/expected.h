@@ -108,6 +108,9 @@ SHUNT_NOINLINE void prepareScalarsApart(const Request& request, ScalarType commo
 /// in one of the second tier the compiler puts the generic loop here, which has the same parameters but the last.
 SHUNT_NOINLINE bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars,
                                  ScalarType common, const KernelDescriptor& op) noexcept;
+/// The ahead-of-time loop, where the thunk calls it: a LoopFn.
+SHUNT_NOINLINE bool readyLoop(std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n,
+                              const ScalarSlot* scalars) noexcept;
 
 /// Notes what a request has before it, if the thread's call is being recorded and this is its first.
 /// `plan` is null for operands that need none.

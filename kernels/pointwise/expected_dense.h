@@ -26,8 +26,7 @@ struct DenseCall {
     const int64_t numel = shape->numel(), length = row < 0 ? numel : row;
     bool valid = true;
     for (int64_t at = 0; at < numel; at += length) {
-      valid &= expectedLoop(View{out + at * sizeOf(result), sizeOf(result), result}, views.in, length, slots.scalars,
-                            e.common, p.op);
+      valid &= runLoop(p, e, out + at * sizeOf(result), views.in, length, slots.scalars);
       unrolled<N>([&](int i) __attribute__((always_inline)) {
         if (e.kind[i] == Record::kSameShape) views.in[i].p += sizeOf(dtypeOf(e, i)) * length;
         if (e.kind[i] == kColumn) views.in[i].p += sizeOf(dtypeOf(e, i));

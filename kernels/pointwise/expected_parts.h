@@ -139,8 +139,31 @@ SHUNT_ALWAYS_INLINE bool canTake(const Parts<N>& p, const Record& e, const Tenso
   });
 }
 
-/// From here on the interpreter's interleaved loop saves more than the call costs.
-inline constexpr int64_t kMostUninterleaved = 2048;
+/// Whether every input is a number or one element: the loop has one turn.
+SHUNT_ALWAYS_INLINE bool isSingle(const KernelDescriptor& op, const Record& e) {
+  bool single = true;
+  unrolled<kMaxInputs>([&](int i) __attribute__((always_inline)) {
+    single &=
+        i >= op.num_inputs || isNumber(e.kind[i]) || e.kind[i] == Record::kOneElement || e.kind[i] == kOneOfSeveralDims;
+  });
+  return single;
+}
+
+/// The record's loop of n elements.
+template <int N>
+SHUNT_ALWAYS_INLINE bool runLoop(const Parts<N>& p, const Record& e, std::byte* out, const View* in, int64_t n,
+                                 const ScalarSlot* scalars) {
+  const ScalarType result = p.op.loopOutput(e.common);
+  if (!e.ready) return expectedLoop(View{out, sizeOf(result), result}, in, n, scalars, e.common, p.op);
+  const std::byte* inputs[N];
+  uint32_t repeated = 0;
+  unrolled<N>([&](int i) __attribute__((always_inline)) {
+    inputs[i] = in[i].p;
+    repeated |= uint32_t{in[i].stride == 0} << i;
+  });
+  if (isSingle(p.op, e)) repeated = 0;
+  return readyLoop(out, inputs, repeated, n, scalars);
+}
 
 /// Whether all inputs are dense, of one shape and of the loop's dtypes. The interpreter's result is dense then whatever
 /// the operands' strides in dimensions that address nothing: its fast path (run.cpp). Otherwise it follows those
@@ -154,11 +177,7 @@ SHUNT_ALWAYS_INLINE bool ignoresIdleStrides(const Parts<N>& p, const Record& e) 
   return uniform;
 }
 
-/// Whether the interpreter's loop is the faster one for so many elements: interleaved, or shared by threads.
-template <int N>
-SHUNT_ALWAYS_INLINE bool isLarge(const Parts<N>& p, const Record& e, int64_t numel) {
-  const bool interleaved = ignoresIdleStrides(p, e) && e.common == kFloat && p.op.interleaved;
-  return numel > (interleaved ? kMostUninterleaved : kDefaultGrain);
-}
+/// Whether the interpreter's loop is the faster one for so many elements: shared by threads.
+SHUNT_ALWAYS_INLINE bool isLarge(int64_t numel) { return numel > kDefaultGrain; }
 
 }  // namespace shunt::elementwise

@@ -69,7 +69,7 @@ SHUNT_ALWAYS_INLINE bool runRow(const Parts<N>& p, const Record& e, const Iterat
         in[i] = {at.p[1 + i], 0, dtype};
     });
     std::byte* out = scatters ? buffers[0].bytes : at.p[0] + begin * sizeOf(result);
-    valid &= expectedLoop(View{out, sizeOf(result), result}, in, n, it.scalars, e.common, p.op);
+    valid &= runLoop(p, e, out, in, n, it.scalars);
     if (scatters) scatter(at.p[0] + begin * it.strides[0][0], out, it.strides[0][0], n, sizeOf(result));
     begin += n;
   } while (gathers && begin < row);

@@ -44,8 +44,7 @@ struct UniformCall {
   }
 
   SHUNT_ALWAYS_INLINE bool loop(const Parts<N>& p, const Record& e, Views& views, const Slots& slots, std::byte* out) {
-    const ScalarType result = p.op.loopOutput(e.common);
-    return expectedLoop(View{out, sizeOf(result), result}, views.in, shape->numel(), slots.scalars, e.common, p.op);
+    return runLoop(p, e, out, views.in, shape->numel(), slots.scalars);
   }
 };
 

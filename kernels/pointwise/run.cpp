@@ -192,7 +192,8 @@ Tensor runFunctional(const Request& request) {
     return runPlanned(request);
   if (recording()) [[unlikely]]
     recordOperands(request, Record::kFunctional, nullptr, call.common, nullptr);
-  Tensor out(::shunt::detail::makeCpuTensor(call.shape_of->sizes(), {}, request.op.loopOutput(call.common)));
+  Tensor out(intrusive_ptr<TensorImpl>::reclaim(
+      ::shunt::detail::newCpuTensorLike(*call.shape_of, request.op.loopOutput(call.common))));
   runFast(request, call, out.unsafeGetTensorImpl()->data());
   return out;
 }

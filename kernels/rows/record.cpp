@@ -33,10 +33,11 @@ void record(const Kernel& kernel, std::initializer_list<const TensorImpl*> input
                    kernel.entry,
                    kernel.expecting,
                    kernel.miss,
+                   /*placeholder=*/nullptr,
                    reinterpret_cast<const void*>(&expectedLoop),
+                   /*loop=*/nullptr,
                    reinterpret_cast<const void*>(kernel.loop),
-                   &kExpected,
-                   /*ready=*/true};
+                   &kExpected};
 }
 
 constinit thread_local uint64_t interpreted_calls SHUNT_TLS_MODEL;

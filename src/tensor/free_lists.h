@@ -1,5 +1,5 @@
-// Free lists of small blocks: the fast paths, inline, so that compiled thunks have them too; what they need of the
-// system is in allocator.cpp. See there. Each thread uses its own lists only.
+// Free lists of small blocks: the fast paths, inline; what they need of the system is in allocator.cpp. See there. Each
+// thread uses its own lists only.
 #pragma once
 
 #include "src/tensor/stress.h"
@@ -72,17 +72,30 @@ SHUNT_ALWAYS_INLINE ThreadLists& lists() {
   return l != nullptr ? *l : *makeLists();
 }
 
+/// Null: it has none.
+SHUNT_ALWAYS_INLINE void* takeFrom(List& list, ThreadLists& mine) {
+  FreeBlock* b = list.head;
+  if (b == nullptr) return nullptr;
+  list.head = b->next;
+  --list.count;
+  ++mine.counters.from_list;
+  return b;
+}
+
+/// Of at most kFineLimit bytes; null: allocateInline has more to do.
+SHUNT_ALWAYS_INLINE void* takeFine(size_t nbytes) {
+  ThreadLists* mine = thread_lists;
+  if (!kUseLists || mine == nullptr) [[unlikely]]
+    return nullptr;
+  return takeFrom(mine->lists[static_cast<size_t>(classOf(nbytes).index)], *mine);
+}
+
 SHUNT_ALWAYS_INLINE void* allocateInline(size_t nbytes) {
   if (!kUseLists || nbytes > kListLimit) return fromSystem(nbytes);
   const SizeClass c = classOf(nbytes);
   ThreadLists& mine = lists();
-  List& list = mine.lists[static_cast<size_t>(c.index)];
-  if (FreeBlock* b = list.head) [[likely]] {
-    list.head = b->next;
-    --list.count;
-    ++mine.counters.from_list;
+  if (void* b = takeFrom(mine.lists[static_cast<size_t>(c.index)], mine)) [[likely]]
     return b;
-  }
   ++mine.counters.from_system;
   return fromSystem(c.bytes);
 }

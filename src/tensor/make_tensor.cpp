@@ -1,9 +1,7 @@
-// Making dense tensors: the block allocation of CPU tensors, and the general way for other devices. With bitcode, so
-// that thunks allocate inline.
+// Making dense tensors: the block allocation of CPU tensors, and the general way for other devices.
 #include "src/tensor/free_lists.h"
 #include "src/tensor/tensor_block.h"
 
-#include <shunt/core/annotate.h>
 #include <shunt/core/tls.h>
 #include <shunt/tensor/device_guard.h>
 
@@ -33,9 +31,7 @@ SHUNT_ALWAYS_INLINE static DispatchKeySet keySetForBackend(BackendComponent back
   return InferenceMode::is_enabled() ? ks.remove(DispatchKey::ADInplaceOrView) : ks;
 }
 
-SHUNT_ANNOTATE("allocation") DispatchKeySet keySetFor(Device device) {
-  return keySetForBackend(backendOf(device.type()));
-}
+DispatchKeySet keySetFor(Device device) { return keySetForBackend(backendOf(device.type())); }
 
 namespace detail {
 namespace {
@@ -58,38 +54,48 @@ SHUNT_ALWAYS_INLINE int64_t bytesFor(IntArrayRef sizes, IntArrayRef strides, Sca
   return storageBytes("empty", sizes, strides, itemsize);
 }
 
-// Whatever may throw stands before the block is there, so that nothing has to be undone.
-SHUNT_ALWAYS_INLINE intrusive_ptr<TensorImpl> makeInBlock(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
-  const DispatchKeySet keys = keySetForBackend(BackendComponent::CPU);
-  const auto nbytes = static_cast<size_t>(bytesFor(sizes, strides, dtype));
-  const size_t bytes = TensorBlock::dataOffset() + nbytes;
-  auto* block = new (bytes <= kFineLimit ? allocateInline(bytes) : allocateOfAnySize(bytes)) TensorBlock(bytes);
+SHUNT_ALWAYS_INLINE TensorImpl* makeIn(void* memory, size_t bytes, size_t nbytes, IntArrayRef sizes,
+                                       IntArrayRef strides, ScalarType dtype) {
+  auto* block = new (memory) TensorBlock(bytes);
   DataPtr data;
   data.data = nbytes == 0 ? nullptr : block->inlineData();
   new (&block->storage) StorageImpl(data, nbytes, Device(kCPU), cpu_allocator, true);
   TensorBlock::markInBlock(block->storage);
   auto storage = Storage::reclaim(&block->storage);
-  new (&block->tensor) TensorImpl(TensorImpl::InBlock{}, std::move(storage), keys, dtype);
+  new (&block->tensor)
+      TensorImpl(TensorImpl::InBlock{}, std::move(storage), keySetForBackend(BackendComponent::CPU), dtype);
   setGeometry(block->tensor, sizes, strides);
-  return intrusive_ptr<TensorImpl>::reclaim(&block->tensor);
+  return &block->tensor;
+}
+
+// What a call of the one below does for few tensors, with its frame.
+SHUNT_NOINLINE TensorImpl* newLikeAny(const TensorImpl& like, ScalarType dtype) {
+  return makeCpuTensor(like.sizes(), {}, dtype).release();
 }
 
 }  // namespace
 
-SHUNT_ANNOTATE("allocation") void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
+void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
 
-// A function of its own, so that thunks, into which makeCpuTensor is inlined, have nothing of it.
-SHUNT_NOINLINE intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef strides,
-                                                                 ScalarType dtype);
-intrusive_ptr<TensorImpl> makeCpuTensorOfAnyShape(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
-  return makeInBlock(sizes, strides, dtype);
+// Whatever may throw stands before the block is there, so that nothing has to be undone.
+intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
+  const auto nbytes = static_cast<size_t>(bytesFor(sizes, strides, dtype));
+  const size_t bytes = TensorBlock::dataOffset() + nbytes;
+  void* memory = bytes <= kFineLimit ? allocateInline(bytes) : allocateOfAnySize(bytes);
+  return intrusive_ptr<TensorImpl>::reclaim(makeIn(memory, bytes, nbytes, sizes, strides, dtype));
 }
 
-SHUNT_ANNOTATE("allocation")
-intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
-  if (sizes.size() > SizesAndStrides::kInline || !strides.empty()) [[unlikely]]
-    return makeCpuTensorOfAnyShape(sizes, strides, dtype);
-  return makeInBlock(sizes, {}, dtype);
+TensorImpl* newCpuTensorLike(const TensorImpl& like, ScalarType dtype) {
+  const IntArrayRef sizes = like.sizes();
+  if (sizes.size() > SizesAndStrides::kInline || like.numel() > static_cast<int64_t>(kFineLimit)) [[unlikely]]
+    return newLikeAny(like, dtype);
+  const auto nbytes = static_cast<size_t>(like.numel() * elementSize(dtype));
+  const size_t bytes = TensorBlock::dataOffset() + nbytes;
+  void* memory = bytes <= kFineLimit ? takeFine(bytes) : nullptr;
+  if (memory == nullptr) [[unlikely]]
+    return newLikeAny(like, dtype);
+  if (sizes.size() > SizesAndStrides::kInline) __builtin_unreachable();  // known, but not behind the stores
+  return makeIn(memory, bytes, nbytes, sizes, {}, dtype);
 }
 
 intrusive_ptr<TensorImpl> makeTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device) {

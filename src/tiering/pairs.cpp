@@ -183,7 +183,7 @@ Pairs::Miss Pairs::missed(const PairKey& key, const LoopRecord& record, const Se
   const OperandKinds& known = p.request->kinds;
   const auto n = static_cast<size_t>(countOf(known));
   // A thunk without a guard gains nothing by leaving.
-  if (record.places.loop == nullptr) return n == 0 ? Miss::kWait : Miss::kHelpless;
+  if (!record.places.hasLoop()) return n == 0 ? Miss::kWait : Miss::kHelpless;
   const bool is_known = std::any_of(known.begin(), known.begin() + static_cast<ptrdiff_t>(n),
                                     [&](const LoopRecord& k) { return sameOperands(k, record); });
   if (is_known || n == known.size()) return Miss::kHelpless;

@@ -9,7 +9,6 @@
 //   kernel           a handwritten kernel of an operator
 //   wrapper          a generated function around kernels
 //   runtime          called by wrappers and kernels on every call: inlined into thunks where it is small
-//   allocation       makes a tensor: inlined into thunks that do little else (jit/plan/inline_policy.h)
 //   call:<operator>  the operator's entry point, with its dispatch name; as also redispatch, and what takes their place
 //                    inside thunks: call_planned, redispatch_planned
 #pragma once

@@ -93,6 +93,7 @@ struct LoopRecord {
   uint16_t signature[kMaxInputs] = {};  // of tensors
   uint16_t output = 0;                  // signature of a given output
   ScalarType common = ScalarType::Undefined;
+  bool ready = false;    // set in a thunk's constant: places.ready is called
   int32_t depth = 0;     // frames of the call that is recorded
   uint64_t functor = 0;  // what the loop computes: an id among its family's
 
@@ -102,12 +103,15 @@ struct LoopRecord {
     const void* entry = nullptr;        // the interpreter's function that had the operands before it...
     const void* expecting = nullptr;    // ...and the one that a thunk calls instead,
     const void* miss = nullptr;         // which calls this for other operands, ...
-    const void* placeholder = nullptr;  // ...and this for the expected ones, where the compiler puts...
-    const void* loop = nullptr;         // ...the loop; null: there is none
-    const void* expected = nullptr;     // the constant that becomes this record
-    // The loop is called as it is. Otherwise it is a generic one, to be specialised, whose elements are independent: an
-    // output is an input's memory exactly or not at all.
-    bool ready = false;
+    const void* placeholder = nullptr;  // ...and one of these for the expected ones, where the compiler puts...
+    const void* ready_placeholder = nullptr;
+    // ...a generic loop, to be specialised, whose elements are independent: an output is an input's memory exactly or
+    // not at all; or one that was compiled ahead of time, which is called. Null: there is none.
+    const void* loop = nullptr;
+    const void* ready = nullptr;
+    const void* expected = nullptr;  // the constant that becomes this record
+
+    bool hasLoop() const { return loop != nullptr || ready != nullptr; }
   } places;
 };
 

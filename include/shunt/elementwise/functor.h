@@ -69,8 +69,11 @@ struct Functor {
   static constexpr Overlap kOverlap = Overlap::kError;
   /// In which order the inputs are asked for the output's layout.
   static constexpr int kLayoutOrder[3] = {0, 1, 2};
-  /// Worth loops of their own where one of two inputs is a single element.
-  static constexpr bool kBroadcastLoops = false;
+  /// Bit m: worth a loop of its own where the inputs of the mask m are one element each.
+  static constexpr uint32_t kBroadcasts = 0;
+  /// So much code that a loop of a thunk's own saves nothing that would be worth its compile: Note [Loops that are called]
+  /// (kernels/pointwise/record.cpp).
+  static constexpr bool kLarge = false;
   /// How many vectors of floats a loop over many elements computes at a time with AVX-512: where a long chain of
   /// instructions leaves units idle, and so many registers are enough.
   static constexpr int kInterleave = 1;
@@ -80,6 +83,9 @@ struct Functor {
   template <class C>
   static constexpr bool kVectorizes = true;
 };
+
+/// For kBroadcasts: the first of two inputs is one element, or the second; the second; the last two of three.
+inline constexpr uint32_t kEither = 1u << 1 | 1u << 2, kSecond = 1u << 2, kLastTwo = 1u << 6;
 
 /// One input or two, computed in floating point: integers are promoted to the default dtype.
 template <int Inputs, int Scalars = 0>

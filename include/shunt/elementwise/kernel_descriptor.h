@@ -19,8 +19,9 @@ struct KernelDescriptor {
   bool same_output;  // Functor::kSameOutput
   bool contiguous_output;
   Overlap overlap;
-  bool is_copy;      // the loop only moves elements
-  bool interleaved;  // Functor::kInterleave, kInterleaveAvx2: the ahead-of-time loops are best for many floats
+  bool is_copy;         // the loop only moves elements
+  bool large;           // Functor::kLarge
+  uint32_t broadcasts;  // Functor::kBroadcasts, and bit 0
   const int* layout_order;
   DtypeSet types;       // common dtypes that have loops
   const char* invalid;  // message for invalid elements; null where every input is valid
@@ -68,7 +69,8 @@ constexpr KernelDescriptor describe() {
   info.same_output = F::kSameOutput;
   info.contiguous_output = F::kContiguousOutput;
   info.overlap = F::kOverlap;
-  info.interleaved = F::kInterleave > 1 || F::kInterleaveAvx2 > 1;
+  info.large = F::kLarge;
+  info.broadcasts = F::kBroadcasts | 1;
   info.layout_order = F::kLayoutOrder;
   info.types = F::kTypes;
   info.id = functorId<F>();

@@ -27,15 +27,15 @@ SHUNT_ALWAYS_INLINE Contiguous<T> contiguous(const std::byte* p) {
   return {const_cast<std::byte*>(p)};
 }
 
-/// All inputs consecutive, but input `R` (none: -1), which is one element.
-template <class F, class D, int R, size_t... I>
+/// All inputs consecutive, but those of the mask `R`, which are one element each.
+template <class F, class D, uint32_t R, size_t... I>
 SHUNT_ALWAYS_INLINE bool runLoop(std::byte* out, const std::byte* const* in, int64_t n, const ScalarSlot* scalars,
                                  std::index_sequence<I...> inputs) {
   using C = opmath_t<D>;
   using Out = Contiguous<std::conditional_t<F::kBoolOutput, bool, D>>;
   const auto view = [&]<size_t K>(std::integral_constant<size_t, K>) __attribute__((always_inline)) {
     using T = StorageType<F, K, D>;
-    if constexpr (static_cast<int>(K) == R)
+    if constexpr (((R >> K) & 1) != 0)
       return Repeated<T>{loadRaw<T>(in[K])};
     else
       return contiguous<T>(in[K]);
@@ -71,7 +71,7 @@ SHUNT_NOINLINE bool runBlocks(std::byte* out, const std::byte* const* in, uint32
   bool valid = true;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t count = n - begin < kBlock ? n - begin : kBlock;
-    valid &= runLoop<F, D, -1>(out + begin * kOutSize, pointers, count, scalars, inputs);
+    valid &= runLoop<F, D, 0>(out + begin * kOutSize, pointers, count, scalars, inputs);
     ((pointers[I] += kBlock * steps[I]), ...);
   }
   return valid;
@@ -82,13 +82,13 @@ SHUNT_ALWAYS_INLINE bool loopBody(std::byte* out, const std::byte* const* in, ui
                                   const ScalarSlot* scalars) {
   constexpr auto kInputs = std::make_index_sequence<F::kInputs>();
   if (repeated == 0) [[likely]]
-    return runLoop<F, D, -1>(out, in, n, scalars, kInputs);
-  if constexpr (F::kBroadcastLoops) {
-    if (repeated == 1) return runLoop<F, D, 0>(out, in, n, scalars, kInputs);
-    if constexpr (F::kInputs > 1) {
-      if (repeated == 2) return runLoop<F, D, 1>(out, in, n, scalars, kInputs);
-    }
-  }
+    return runLoop<F, D, 0>(out, in, n, scalars, kInputs);
+  if constexpr ((F::kBroadcasts & 1u << 1) != 0)
+    if (repeated == 1) return runLoop<F, D, 1>(out, in, n, scalars, kInputs);
+  if constexpr ((F::kBroadcasts & 1u << 2) != 0)
+    if (repeated == 2) return runLoop<F, D, 2>(out, in, n, scalars, kInputs);
+  if constexpr ((F::kBroadcasts & 1u << 6) != 0)
+    if (repeated == 6) return runLoop<F, D, 6>(out, in, n, scalars, kInputs);
   return runBlocks<F, D>(out, in, repeated, n, scalars, kInputs);
 }
 

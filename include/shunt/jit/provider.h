@@ -58,14 +58,14 @@ inline constexpr int kMaxOperandKinds = 4;
 using OperandKinds = std::array<detail::LoopRecord, kMaxOperandKinds>;
 constexpr int countOf(const OperandKinds& kinds) {
   int n = 0;
-  while (n < kMaxOperandKinds && kinds[static_cast<size_t>(n)].places.loop != nullptr) ++n;
+  while (n < kMaxOperandKinds && kinds[static_cast<size_t>(n)].places.hasLoop()) ++n;
   return n;
 }
 
 /// Whether the first tier has a guard for these operands: it calls an ahead-of-time loop, which takes them as they are
 /// or not at all.
 inline bool firstTierExpects(const detail::LoopRecord& record) {
-  if (record.places.ready) return true;
+  if (record.places.ready != nullptr) return true;
   for (const uint16_t signature : record.signature) {
     const ScalarType dtype = detail::signature::dtypeOf(signature);
     if (signature != 0 && dtype != record.common && dtype != ScalarType::Bool) return false;

@@ -160,6 +160,8 @@ namespace detail {
 /// A new dense CPU tensor in one block, contents uninitialised. `strides` empty means contiguous. Sizes are not
 /// negative.
 SHUNT_API intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype);
+/// A row-major one of another CPU tensor's sizes. The caller has the only reference: reclaim() it.
+SHUNT_API TensorImpl* newCpuTensorLike(const TensorImpl& like, ScalarType dtype);
 /// A new tensor of any device with an allocator (Meta: no data).
 SHUNT_API intrusive_ptr<TensorImpl> makeTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype, Device device);
 /// Bytes that sizes and strides span from offset 0; throws on overflow and on negative sizes, naming `what`.

@@ -22,6 +22,7 @@ inline constexpr double kGeluCubic = 0.044715;
 
 /// x Phi(x), Phi the normal distribution (Hendrycks and Gimpel, arXiv:1606.08415).
 struct Gelu : FloatOnly<1> {
+  static constexpr bool kLarge = true;
   static constexpr bool kSameOutput = true;
   static constexpr int kInterleave = 4;      // 16 Ki floats took 0.76 of the time
   static constexpr int kInterleaveAvx2 = 2;  // 0.89
@@ -33,6 +34,7 @@ struct Gelu : FloatOnly<1> {
 
 /// The same with the tanh approximation of Phi.
 struct GeluTanh : FloatOnly<1> {
+  static constexpr bool kLarge = true;
   static constexpr bool kSameOutput = true;
   static constexpr int kInterleaveAvx2 = 2;  // 0.85
   template <class C>
@@ -43,6 +45,7 @@ struct GeluTanh : FloatOnly<1> {
 };
 
 struct GeluBackward : FloatOnly<2> {
+  static constexpr bool kLarge = true;
   static constexpr const char* kArguments[] = {"grad_output", "self"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C x) const {
@@ -53,6 +56,7 @@ struct GeluBackward : FloatOnly<2> {
 };
 
 struct GeluTanhBackward : FloatOnly<2> {
+  static constexpr bool kLarge = true;
   static constexpr const char* kArguments[] = {"grad_output", "self"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C x) const {
@@ -66,6 +70,7 @@ struct GeluTanhBackward : FloatOnly<2> {
 };
 
 struct Silu : FloatOnly<1> {
+  static constexpr bool kLarge = true;
   static constexpr bool kSameOutput = true;
   static constexpr int kInterleaveAvx2 = 2;  // 0.84
   template <class C>
@@ -75,6 +80,7 @@ struct Silu : FloatOnly<1> {
 };
 
 struct SiluBackward : FloatOnly<2> {
+  static constexpr bool kLarge = true;
   static constexpr const char* kArguments[] = {"grad_output", "self"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C x) const {
@@ -113,6 +119,7 @@ struct HardtanhBackward : FloatOnly<2, 2> {
 
 /// log(1 + exp(beta x)) / beta, and x itself where beta x is above the threshold.
 struct Softplus : FloatOnly<1, 2> {
+  static constexpr bool kLarge = true;
   static constexpr bool kSameOutput = true;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x, C beta, C threshold) const {
@@ -122,6 +129,7 @@ struct Softplus : FloatOnly<1, 2> {
 };
 
 struct SoftplusBackward : FloatOnly<2, 2> {
+  static constexpr bool kLarge = true;
   static constexpr const char* kArguments[] = {"grad_output", "self"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C x, C beta, C threshold) const {
@@ -133,6 +141,7 @@ struct SoftplusBackward : FloatOnly<2, 2> {
 /// scale x, or scale alpha (exp(input_scale x) - 1) where x is not positive (Clevert et al., arXiv:1511.07289; with the
 /// scales selu and celu).
 struct Elu : FloatOnly<1, 3> {
+  static constexpr bool kLarge = true;
   static constexpr bool kSameOutput = true;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x, C alpha, C scale, C input_scale) const {
@@ -141,6 +150,7 @@ struct Elu : FloatOnly<1, 3> {
 };
 
 struct EluBackward : FloatOnly<2, 3> {
+  static constexpr bool kLarge = true;
   static constexpr const char* kArguments[] = {"grad_output", "self_or_result"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C x, C alpha, C scale, C input_scale) const {
@@ -205,6 +215,7 @@ struct SmoothL1Loss : FloatOnly<2, 1> {
 
 /// norm is 1, or 1 / n under reduction mean.
 struct SmoothL1LossBackward : FloatOnly<3, 2> {
+  static constexpr bool kLarge = true;
   static constexpr int kLayoutOrder[] = {1, 2, 0};
   static constexpr const char* kArguments[] = {"grad_output", "self", "target"};
   template <class C>
@@ -226,6 +237,7 @@ struct HuberLoss : FloatOnly<2, 1> {
 };
 
 struct HuberLossBackward : FloatOnly<3, 2> {
+  static constexpr bool kLarge = true;
   static constexpr int kLayoutOrder[] = {1, 2, 0};
   static constexpr const char* kArguments[] = {"grad_output", "self", "target"};
   template <class C>

@@ -8,7 +8,7 @@ namespace shunt::functors {
 
 struct Add : Functor<2, 1> {
   static constexpr DtypeSet kTypes = kAllTypes;
-  static constexpr bool kBroadcastLoops = true;
+  static constexpr uint32_t kBroadcasts = kEither;
   static constexpr auto check = &checks::alpha;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b, C alpha) const {
@@ -21,7 +21,7 @@ struct Add : Functor<2, 1> {
 
 struct Sub : Functor<2, 1> {
   static constexpr DtypeSet kTypes = kNumberTypes;
-  static constexpr bool kBroadcastLoops = true;
+  static constexpr uint32_t kBroadcasts = kEither;
   static constexpr auto check = &checks::subtraction;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b, C alpha) const {
@@ -42,7 +42,7 @@ struct Rsub : Functor<2, 1> {
 
 struct Mul : Functor<2> {
   static constexpr DtypeSet kTypes = kAllTypes;
-  static constexpr bool kBroadcastLoops = true;
+  static constexpr uint32_t kBroadcasts = kEither;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
     if constexpr (kIsBool<C>)

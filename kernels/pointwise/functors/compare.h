@@ -9,6 +9,7 @@ namespace shunt::functors {
   struct Name : Functor<2> {                              \
     static constexpr DtypeSet kTypes = kAllTypes;         \
     static constexpr bool kBoolOutput = true;             \
+    static constexpr uint32_t kBroadcasts = kSecond;      \
     template <class C>                                    \
     SHUNT_ALWAYS_INLINE bool operator()(C a, C b) const { \
       return expression;                                  \

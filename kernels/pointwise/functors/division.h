@@ -10,7 +10,7 @@
 namespace shunt::functors {
 
 struct Div : FloatFunctor<2> {
-  static constexpr bool kBroadcastLoops = true;
+  static constexpr uint32_t kBroadcasts = kEither;
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C a, C b) const {
     return a / b;
@@ -20,6 +20,7 @@ struct Div : FloatFunctor<2> {
 /// What integer division and remainder share. Divisors for which the hardware would trap never reach it: by -1 it is
 /// negation, and invalid elements are divided by 1.
 struct IntegerDivision : Functor<2> {
+  static constexpr bool kLarge = true;
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr const char* kInvalid = "ZeroDivisionError";
   template <class C>
@@ -103,6 +104,7 @@ struct Fmod : IntegerDivision {
 
 /// Integers by repeated squaring; a negative exponent gives 0, except for the bases 1 and -1.
 struct Pow : Functor<2> {
+  static constexpr bool kLarge = true;
   static constexpr DtypeSet kTypes = kNumberTypes;
   static constexpr const char* kArguments[] = {"self", "exponent"};
   template <class C>

@@ -33,6 +33,7 @@ struct Minimum : Functor<2> {
 
 /// min(max(self, min), max): where min > max the result is max.
 struct Clamp : Functor<3> {
+  static constexpr uint32_t kBroadcasts = kLastTwo;
   static constexpr DtypeSet kTypes = kAllTypes;
   static constexpr Promotion promotion = Promotion::kSelfWithNumbers;
   static constexpr bool kSameOutput = true;
@@ -49,7 +50,7 @@ struct ClampMin : Functor<2> {
   static constexpr Promotion promotion = Promotion::kSelfWithNumbers;
   static constexpr bool kSameOutput = true;
   static constexpr auto check = &checks::clampNumbers;
-  static constexpr bool kBroadcastLoops = true;
+  static constexpr uint32_t kBroadcasts = kEither;
   static constexpr const char* kArguments[] = {"self", "min"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C self, C min) const {
@@ -62,7 +63,7 @@ struct ClampMax : Functor<2> {
   static constexpr Promotion promotion = Promotion::kSelfWithNumbers;
   static constexpr bool kSameOutput = true;
   static constexpr auto check = &checks::clampNumbers;
-  static constexpr bool kBroadcastLoops = true;
+  static constexpr uint32_t kBroadcasts = kEither;
   static constexpr const char* kArguments[] = {"self", "max"};
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C self, C max) const {
