@@ -101,8 +101,7 @@ void autogradFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack)
 }
 
 /// Which results are views has to follow from the first argument and the first result alone.
-void inplaceOrViewFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
-  const FunctionSchema& schema = op.schema();
+void checkViews(const FunctionSchema& schema) {
   bool is_view = false;
   for (size_t i = 0; i < schema.returns().size(); ++i) {
     const auto base = baseOfReturn(schema, schema.returns()[i]);
@@ -117,7 +116,22 @@ void inplaceOrViewFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* s
                 schema);
     is_view = true;
   }
-  op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::ADInplaceOrView), stack);
+}
+
+/// Counts writes and makes views where no Autograd kernel below does, because nothing is recorded.
+void inplaceOrViewFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
+  constexpr DispatchKeySet kBelow = DispatchKeySet::fullAfter(DispatchKey::ADInplaceOrView);
+  const FunctionSchema& schema = op.schema();
+  checkViews(schema);
+  if (ks.hasAny(kAutogradKeys)) return op.redispatchBoxed(ks & kBelow, stack);
+  const Arguments args = collect(schema, *stack);
+  for (const Tensor& t : args.written) check_inplace(t, false);
+  {
+    AutoDispatchBelowADInplaceOrView guard;
+    op.redispatchBoxed(ks & kBelow, stack);
+  }
+  for (const Tensor& t : args.written) increment_version(t);
+  wrapReturns(schema, *stack, args, nullptr, forbidden(schema));
 }
 
 // One library for each key, all filled alike.

@@ -4,6 +4,8 @@
 
 #include "tests/autograd/util.h"
 
+#include <shunt/autograd/not_implemented.h>
+
 namespace shunt::test {
 namespace {
 
@@ -65,6 +67,53 @@ TEST(Fallback, InPlace) {
   Tensor v = base.select(0, 0);
   f.call(v);
   EXPECT_THAT(errorOf([&] { base.sum().backward(); }), HasSubstr("derivative for autograd_fallback_test::triple_"));
+}
+
+/// Counts writes and makes views of what nothing is recorded of.
+TEST(InplaceOrViewFallback, WithoutGradients) {
+  Library library(Library::Kind::kFragment, "autograd_fallback_test");
+  library.def("row(Tensor(a) x) -> Tensor(a)");
+  library.def("rows(Tensor(a) x) -> Tensor(a)[]");
+  Library cpu(Library::Kind::kImpl, "autograd_fallback_test", DispatchKey::CPU);
+  cpu.impl("row", [](const Tensor& x) { return x.select(0, 0); });
+  cpu.impl("rows", [](const Tensor& x) { return x.unbind(0); });
+  Library kernels(Library::Kind::kImpl, "autograd_fallback_test", DispatchKey::ADInplaceOrView);
+  for (const char* name : {"triple_", "row", "rows"})
+    kernels.impl(name, autograd::autogradNotImplementedInplaceOrViewFallback());
+  const auto triple = op<Tensor&(Tensor&)>("autograd_fallback_test::triple_");
+  const auto row = op<Tensor(const Tensor&)>("autograd_fallback_test::row");
+  const auto rows = op<std::vector<Tensor>(const Tensor&)>("autograd_fallback_test::rows");
+
+  Tensor plain = tensorOf({1});
+  triple.call(plain);
+  EXPECT_EQ(plain._version(), 1) << "of a tensor that requires no gradient";
+  const Tensor x = leaf({1, 2});
+  Tensor recorded = x.mul(1);
+  triple.call(recorded);
+  EXPECT_EQ(recorded._version(), 1) << "where the Autograd kernel counts";
+  EXPECT_TRUE(row.call(x.mul(1)).is_view());
+
+  const Tensor product = x.mul(x.mul(2));  // saves what is changed below
+  Tensor written = x.detach();
+  NoGradGuard guard;
+  triple.call(written);
+  EXPECT_EQ(x._version(), 1);
+  EXPECT_EQ(values(written), (Values{3, 6}));
+  {
+    AutoGradMode on(true);
+    EXPECT_THAT(errorOf([&] { product.sum().backward(); }), HasSubstr("modified by an inplace operation"));
+  }
+  Tensor base = tensorOf({1, 2, 3, 4}).view({2, 2});
+  Tensor view = row.call(base);
+  EXPECT_TRUE(view.is_view());
+  EXPECT_EQ(rows.call(base)[1]._base().data_ptr(), base._base().data_ptr());
+  view.mul_(2);
+  EXPECT_EQ(base._version(), 1) << "they count together";
+  AutoGradMode on(true);
+  base = tensorOf({1, 2});
+  view = row.call(base);
+  base.mul_(leaf({3, 4}));
+  EXPECT_THAT(errorOf([&] { view.grad_fn(); }), HasSubstr("does not have a derivative implemented"));
 }
 
 TEST(Fallback, ListsInAndOut) {
