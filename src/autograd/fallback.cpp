@@ -34,10 +34,12 @@ Arguments collect(const FunctionSchema& schema, const Stack& stack) {
 
 // The argument that the result is a view of, by the schema's alias sets; none for results of their own or written ones.
 std::optional<size_t> baseOfReturn(const FunctionSchema& schema, const Argument& ret) {
-  if (!ret.alias || ret.alias->is_write) return std::nullopt;
+  // Of Tensor[](a) the list's.
+  const std::optional<AliasInfo>& returned = ret.alias ? ret.alias : ret.container_alias;
+  if (!returned || returned->is_write) return std::nullopt;
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const auto& alias = schema.arguments()[i].alias;
-    if (alias && alias->before_sets == ret.alias->before_sets) return i;
+    if (alias && alias->before_sets == returned->before_sets) return i;
   }
   return std::nullopt;
 }
