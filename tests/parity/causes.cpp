@@ -151,18 +151,31 @@ bool writeTwice(const Case& c, const TensorState& a, const std::vector<size_t>& 
   });
 }
 
+/// Gradients of rows that the matrix' square does not reach.
+bool areBelowSquare(const TensorSpec& matrix, const TensorState& a, const std::vector<size_t>& wrong) {
+  const int64_t rows = matrix.sizes[0], columns = matrix.sizes[1];
+  std::set<int64_t> below;
+  for (int64_t r = columns; r < rows; ++r)
+    for (int64_t k = 0; k < columns; ++k)
+      below.insert(a.sizes == matrix.sizes ? r * columns + k
+                                           : matrix.offset + r * matrix.strides[0] + k * matrix.strides[1]);
+  return std::ranges::all_of(wrong, [&](size_t i) { return below.contains(static_cast<int64_t>(i)); });
+}
+
 }  // namespace
 
 std::string causeOf(const Case& c, const TensorState& a, const TensorState& b, const std::vector<size_t>& wrong,
                     bool is_grad, size_t of) {
   const std::string_view op = baseName(c.name);
   if (op == "index_put") return !is_grad && writeTwice(c, a, wrong) ? "written twice" : "";
-  if (op != "topk" && op != "sort" && op != "argsort") return "";
+  if (op != "topk" && op != "sort" && op != "argsort" && op != "trace") return "";
   const auto self = static_cast<size_t>(c.args[argumentNumber(c, "self")].ints[0]);
-  const TensorSpec& sorted = c.tensors[self];
-  if (!sorted.defined) return "";
-  const Lines lines(c, sorted, c.args[argumentNumber(c, "dim")].i);
-  const bool equal = is_grad ? of == self && shareAmongEquals(lines, sorted, a, b) : chooseEquals(lines, a, b, wrong);
+  const TensorSpec& operand = c.tensors[self];
+  if (!operand.defined) return "";
+  if (op == "trace")
+    return is_grad && operand.sizes.size() == 2 && areBelowSquare(operand, a, wrong) ? "below the square" : "";
+  const Lines lines(c, operand, c.args[argumentNumber(c, "dim")].i);
+  const bool equal = is_grad ? of == self && shareAmongEquals(lines, operand, a, b) : chooseEquals(lines, a, b, wrong);
   return equal ? "equal elements" : "";
 }
 
