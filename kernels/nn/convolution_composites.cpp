@@ -56,7 +56,10 @@ Tensor convolveSame(Dims dims, Tensor input, const Tensor& weight, const Bias& b
   for (const int64_t s : stride) SHUNT_CHECK(s == 1, "padding='same' is not supported for strided convolutions");
   std::vector<int64_t> padding;
   for (size_t d = 0; d < count; ++d) {
-    const int64_t total = dilation[dilation.size() == 1 ? 0 : d] * (weight.size(static_cast<int64_t>(d) + 2) - 1);
+    int64_t total = 0;
+    SHUNT_CHECK(!__builtin_mul_overflow(dilation[dilation.size() == 1 ? 0 : d],
+                                        weight.size(static_cast<int64_t>(d) + 2) - 1, &total),
+                dims.op, "(): expected a dilation that gives a padding below 2^63, got dilation=", dilation);
     padding.push_back(total / 2);
     if (total % 2 != 0) input = padAfter(input, static_cast<int64_t>(d) + 2);
   }

@@ -55,6 +55,15 @@ void checkTypes(const TensorImpl& input, const TensorImpl& weight, const TensorI
               bias->dtype(), ") should be the same");
 }
 
+/// Sizes and strides below 2^62, so that the sum of two fits; others are refused before anything depends on them.
+int64_t checkedExtent(__int128 value, const ConvArguments& a) {
+  constexpr __int128 kMost = (int64_t{1} << 62) - 1;
+  SHUNT_CHECK(value >= -kMost && value <= kMost,
+              "convolution: expected stride, padding and dilation that give sizes below 2^62, got stride=", a.stride,
+              ", padding=", a.padding, ", dilation=", a.dilation, ", output_padding=", a.output_padding);
+  return static_cast<int64_t>(value);
+}
+
 /// Sizes of what the window runs over: [height, width].
 struct Extent {
   int64_t& operator[](int d) { return d == 0 ? height : width; }
@@ -127,17 +136,25 @@ ConvGeometry checkedConvolution(const TensorImpl& input, const TensorImpl& weigh
     s.kernel[d] = w[of];
     SHUNT_CHECK(w[of] > 0, "convolution: expected a kernel of at least one element, got weight of size ", w);
     known[static_cast<int>(d)] = in[of];
-    const int64_t reach = s.dilation[d] * (s.kernel[d] - 1) + 1;
-    if (a.transposed)
-      image[static_cast<int>(d)] = (in[of] - 1) * s.stride[d] - 2 * s.padding[d] + reach + output_padding[d];
-    else
-      result[static_cast<int>(d)] = (in[of] + 2 * s.padding[d] - reach) / s.stride[d] + 1;
+    checkedExtent(s.stride[d], a);
+    using Wide = __int128;
+    const Wide padding = Wide{2} * checkedExtent(s.padding[d], a);
+    const int64_t reach = checkedExtent(Wide{s.dilation[d]} * (s.kernel[d] - 1) + 1, a);
+    if (a.transposed) {
+      const Wide padded = Wide{in[of] - 1} * s.stride[d] + reach + output_padding[d];
+      checkedExtent(padded, a);
+      image[static_cast<int>(d)] = checkedExtent(padded - padding, a);
+    } else {
+      result[static_cast<int>(d)] = (checkedExtent(in[of] + padding, a) - reach) / s.stride[d] + 1;
+    }
   }
   s.height = image.height;
   s.width = image.width;
   s.out_height = result.height;
   s.out_width = result.width;
   a.transposed ? checkTransposed(s, output_padding, dims) : checkKernelFits(s, dims);
+  SHUNT_CHECK(input.numel() != 0 || in[0] == 0 || in[1] == 0,
+              "Only zero batch or zero channel inputs are supported, but got input shape: ", in);
   Extent& made = a.transposed ? image : result;
   std::vector<int64_t> sizes = {in[0], channels};
   for (int64_t d = 2 - dims; d < 2; ++d) sizes.push_back(made[static_cast<int>(d)]);

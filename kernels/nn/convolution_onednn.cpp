@@ -242,8 +242,14 @@ class Execution {
 
 using ThreadExecutions = shunt::onednn::ThreadExecutions<Key, Execution>;
 
+/// oneDNN's kernels count in 32 bits.
+bool isOf32Bits(const Key& key) {
+  return std::apply([](auto... v) { return ((v >= 0 && v < (int64_t{1} << 30)) && ...); }, key);
+}
+
 /// Whether there are kernels for all parts.
 bool hasKernels(Kind kind, const ConvShape& shape) {
+  if (!isOf32Bits(keyOf(kind, shape))) return false;
   const OneOmpThread one_thread;
   ConvShape part = shape;
   part.samples = std::min(shape.samples, samplesOfPart(shape));

@@ -66,6 +66,19 @@ void fillZeros(const Tensor& t) {
   if (impl.numel() != 0) std::memset(impl.data(), 0, static_cast<size_t>(impl.numel() * impl.itemsize()));
 }
 
+/// What there is nothing to add up for.
+void fillWithBias(const ConvShape& s, bool transposed, const Tensor& bias, const Tensor& out) {
+  const int64_t channels = transposed ? s.in : s.out;
+  const int64_t positions = transposed ? s.height * s.width : s.positions();
+  dispatchNumbers(out.scalar_type(), "slow_conv2d_cpu", [&]<class A>(std::type_identity<A>) {
+    const Elements<A> b(bias);
+    Written<A> to(out);
+    std::fill_n(to.data(), out.numel(), A(0));
+    if (bias.defined()) addToChannels(b.data(), s.samples, channels, positions, to.data());
+    to.store();
+  });
+}
+
 struct Gradients {
   Tensor input, weight, bias;
 };
@@ -104,7 +117,7 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const std::optiona
   if (hasData(x) && out.numel() != 0) {
     const Tensor added = bias.value_or(Tensor());
     if (input.numel() == 0)
-      fillZeros(out);
+      fillWithBias(geometry.shape, transposed, added, out);
     else
       dispatchNumbers(x.dtype(), "slow_conv2d_cpu", [&]<class A>(std::type_identity<A>) {
         convolveInto<A>(geometry.shape, transposed, input, weight, added, out);

@@ -91,30 +91,35 @@ void sumPlanes(int64_t planes, int64_t input, int64_t cost, const TensorImpl& ou
   });
 }
 
+struct Windows {
+  explicit Windows(const Averages& a) : rows(a.windows(0)), columns(a.windows(1)) {}
+  const std::vector<Averages::Window> rows, columns;
+};
+
 template <class T>
-void averageOfPlane(const Averages& a, const T* x, T* out) {
+void averageOfPlane(const Averages& a, const Windows& windows, const T* x, T* out) {
   using A = opmath_t<T>;
-  for (const Averages::Window& rows : a.windows[0])
-    for (const Averages::Window& columns : a.windows[1]) {
+  for (const Averages::Window& rows : windows.rows)
+    for (const Averages::Window& columns : windows.columns) {
       A sum = 0;
       for (int64_t y = rows.begin; y < rows.end; ++y)
         for (int64_t i = columns.begin; i < columns.end; ++i)
-          sum = static_cast<A>(sum + cast<A>(x[y * a.input[1] + i]));
+          sum = static_cast<A>(sum + cast<A>(x[y * a.shape.input[1] + i]));
       const bool empty = rows.begin >= rows.end || columns.begin >= columns.end;
       *out++ = empty ? T(0) : cast<T>(static_cast<A>(sum / static_cast<A>(a.divisorOf(rows, columns))));
     }
 }
 
 template <class T, class A>
-void spreadOverPlane(const Averages& a, const T* grad, A* out) {
-  for (const Averages::Window& rows : a.windows[0])
-    for (const Averages::Window& columns : a.windows[1]) {
+void spreadOverPlane(const Averages& a, const Windows& windows, const T* grad, A* out) {
+  for (const Averages::Window& rows : windows.rows)
+    for (const Averages::Window& columns : windows.columns) {
       const A given = cast<A>(*grad++);
       if (rows.begin >= rows.end || columns.begin >= columns.end) continue;
       const A share = static_cast<A>(given / static_cast<A>(a.divisorOf(rows, columns)));
       for (int64_t y = rows.begin; y < rows.end; ++y)
         for (int64_t i = columns.begin; i < columns.end; ++i) {
-          A& sum = out[y * a.input[1] + i];
+          A& sum = out[y * a.shape.input[1] + i];
           sum = static_cast<A>(sum + share);
         }
     }
@@ -130,7 +135,8 @@ void dispatchAverages(const char* op, ScalarType dtype, F&& f) {
 }  // namespace
 
 void maxPool(const PoolShape& shape, const TensorImpl& x, const TensorImpl& out, const TensorImpl& indices) {
-  const int64_t cost = shape.outputSize() * shape.kernel[0] * shape.kernel[1];
+  const int64_t cost =
+      shape.outputSize() * std::min(shape.kernel[0], shape.input[0]) * std::min(shape.kernel[1], shape.input[1]);
   const Lines lines(shape);
   dispatchFloatingTypes(x.dtype(), "max_pool2d", [&]<class T>(std::type_identity<T>) {
     forEachPlane(shape.planes, cost, [&](int64_t p) {
@@ -160,17 +166,21 @@ void maxPoolBackward(const PoolShape& shape, const TensorImpl& grad, const Tenso
 }
 
 void average(const Averages& a, const TensorImpl& x, const TensorImpl& out) {
+  const int64_t input = a.shape.inputSize(), output = a.shape.outputSize();
+  const Windows windows(a);
   dispatchAverages("avg_pool2d", x.dtype(), [&]<class T>(std::type_identity<T>) {
-    forEachPlane(a.planes, a.inputSize() + a.outputSize(), [&](int64_t p) {
-      averageOfPlane(a, elements<T>(x) + p * a.inputSize(), written<T>(out) + p * a.outputSize());
+    forEachPlane(a.shape.planes, input + output, [&](int64_t p) {
+      averageOfPlane(a, windows, elements<T>(x) + p * input, written<T>(out) + p * output);
     });
   });
 }
 
 void averageBackward(const Averages& a, const TensorImpl& grad, const TensorImpl& out) {
+  const int64_t input = a.shape.inputSize(), output = a.shape.outputSize();
+  const Windows windows(a);
   dispatchAverages("avg_pool2d_backward", grad.dtype(), [&]<class T>(std::type_identity<T>) {
-    sumPlanes<T>(a.planes, a.inputSize(), a.inputSize() + a.outputSize(), out,
-                 [&](int64_t p, auto* sums) { spreadOverPlane(a, elements<T>(grad) + p * a.outputSize(), sums); });
+    sumPlanes<T>(a.shape.planes, input, input + output, out,
+                 [&](int64_t p, auto* sums) { spreadOverPlane(a, windows, elements<T>(grad) + p * output, sums); });
   });
 }
 

@@ -23,20 +23,20 @@ void maxPool(const PoolShape& shape, const TensorImpl& x, const TensorImpl& out,
 /// Throws where an index points beyond its plane.
 void maxPoolBackward(const PoolShape& shape, const TensorImpl& grad, const TensorImpl& indices, const TensorImpl& out);
 
-/// What an average is taken of: elements [begin, end) of each dimension for each position in it, and what their sum is
-/// divided by.
+/// What an average is taken of, and what the sum is divided by.
 struct Averages {
+  /// Elements [begin, end) of a dimension.
   struct Window {
     int64_t begin, end;
     int64_t counted;  // elements, padding included where that counts
   };
-  int64_t planes = 1;
-  int64_t input[2];
-  std::vector<Window> windows[2];
+  PoolShape shape;
+  bool adaptive = false;  // windows of about equal size that cover everything, whatever the shape's
+  bool count_include_pad = false;
   int64_t divisor = 0;  // for all; 0: the elements counted
 
-  int64_t inputSize() const { return input[0] * input[1]; }
-  int64_t outputSize() const { return static_cast<int64_t>(windows[0].size() * windows[1].size()); }
+  /// One for each position of the result in dimension d.
+  std::vector<Window> windows(size_t d) const;
   int64_t divisorOf(const Window& y, const Window& x) const { return divisor != 0 ? divisor : y.counted * x.counted; }
 };
 

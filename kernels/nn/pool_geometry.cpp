@@ -14,6 +14,13 @@ void pairInto(int64_t (&to)[2], IntArrayRef values) {
 
 bool isPair(IntArrayRef values) { return values.size() == 1 || values.size() == 2; }
 
+/// Numbers of 32 bits, so that no product of two is beyond 64.
+void checkRange(const char* op, const char* name, IntArrayRef values) {
+  for (const int64_t v : values)
+    SHUNT_CHECK(v == static_cast<int32_t>(v), op, "(): expected ", name, " to be of 32 bits, but got ", name, "=",
+                values, ": integer out of range");
+}
+
 void checkPairs(const PoolArguments& a) {
   SHUNT_CHECK(isPair(a.kernel), a.op, ": kernel_size must either be a single int, or a tuple of two ints");
   SHUNT_CHECK(a.stride.empty() || isPair(a.stride), a.op,
@@ -21,6 +28,10 @@ void checkPairs(const PoolArguments& a) {
   SHUNT_CHECK(isPair(a.padding), a.op, ": padding must either be a single int, or a tuple of two ints");
   SHUNT_CHECK(a.dilation.empty() || isPair(a.dilation), a.op,
               ": dilation must either be a single int, or a tuple of two ints");
+  checkRange(a.op, "kernel_size", a.kernel);
+  checkRange(a.op, "stride", a.stride);
+  checkRange(a.op, "padding", a.padding);
+  checkRange(a.op, "dilation", a.dilation);
 }
 
 void checkPositive(const char* what, const char* name, const int64_t (&values)[2]) {
@@ -85,20 +96,12 @@ std::vector<int64_t> pooledSizes(const TensorImpl& input, const int64_t (&output
   return sizes;
 }
 
-Averages averagesOf(const PoolShape& s, bool count_include_pad, std::optional<int64_t> divisor) {
+Averages averagesOf(const PoolShape& shape, bool count_include_pad, std::optional<int64_t> divisor) {
   SHUNT_CHECK(!divisor || *divisor != 0, "divisor must be not zero");
   Averages a;
-  a.planes = s.planes;
+  a.shape = shape;
+  a.count_include_pad = count_include_pad;
   a.divisor = divisor.value_or(0);
-  for (size_t d = 0; d < 2; ++d) {
-    a.input[d] = s.input[d];
-    for (int64_t p = 0; p < s.output[d]; ++p) {
-      const int64_t from = p * s.stride[d] - s.padding[d];
-      const int64_t to = std::min(from + s.kernel[d], s.input[d] + s.padding[d]);
-      const int64_t begin = std::max<int64_t>(from, 0), end = std::min(to, s.input[d]);
-      a.windows[d].push_back({begin, end, count_include_pad ? to - from : end - begin});
-    }
-  }
   return a;
 }
 
@@ -107,20 +110,38 @@ Averages adaptiveAverages(const char* op, const TensorImpl& input, IntArrayRef o
   const int64_t dims = input.dim();
   SHUNT_CHECK(dims == 3 || dims == 4, op, "(): Expected 3D or 4D tensor, but got ", input.sizes());
   Averages a;
-  a.planes = planesOf(input);
+  a.adaptive = true;
+  a.shape.planes = planesOf(input);
   for (size_t d = 0; d < 2; ++d) {
     const int64_t size = input.sizes()[static_cast<size_t>(dims) - 2 + d], positions = output[d];
     SHUNT_CHECK(size > 0, op, "(): Expected input to have non-zero size for non-batch dimensions, but input has sizes ",
                 input.sizes(), " with dimension ", dims - 2 + static_cast<int64_t>(d), " being empty");
     SHUNT_CHECK(positions >= 0, op, ": elements of output_size must be greater than or equal to 0 but received ",
                 output);
-    a.input[d] = size;
-    for (int64_t p = 0; p < positions; ++p) {
-      const int64_t begin = p * size / positions, end = ((p + 1) * size + positions - 1) / positions;
-      a.windows[d].push_back({begin, end, end - begin});
-    }
+    a.shape.input[d] = size;
+    a.shape.output[d] = positions;
   }
   return a;
+}
+
+std::vector<Averages::Window> Averages::windows(size_t d) const {
+  const int64_t size = shape.input[d], positions = shape.output[d];
+  std::vector<Window> windows;
+  windows.reserve(static_cast<size_t>(positions));
+  for (int64_t p = 0; p < positions; ++p) {
+    if (adaptive) {
+      using Wide = __int128;
+      const auto begin = static_cast<int64_t>(Wide{p} * size / positions);
+      const auto end = static_cast<int64_t>((Wide{p + 1} * size + positions - 1) / positions);
+      windows.push_back({begin, end, end - begin});
+      continue;
+    }
+    const int64_t from = p * shape.stride[d] - shape.padding[d];
+    const int64_t to = std::min(from + shape.kernel[d], size + shape.padding[d]);
+    const int64_t begin = std::max<int64_t>(from, 0), end = std::min(to, size);
+    windows.push_back({begin, end, count_include_pad ? to - from : end - begin});
+  }
+  return windows;
 }
 
 }  // namespace shunt::nn

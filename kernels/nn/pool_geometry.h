@@ -19,7 +19,7 @@ PoolShape checkedPool(const TensorImpl& input, const PoolArguments& arguments);
 std::vector<int64_t> pooledSizes(const TensorImpl& input, const int64_t (&output)[2]);
 
 Averages averagesOf(const PoolShape& shape, bool count_include_pad, std::optional<int64_t> divisor);
-/// Windows of about equal size that cover everything, `output` of them.
+/// Windows of about equal size that cover everything, as many as `output` says.
 Averages adaptiveAverages(const char* op, const TensorImpl& input, IntArrayRef output);
 
 }  // namespace shunt::nn

@@ -29,8 +29,7 @@ void checkFloating(const char* op, ScalarType dtype, bool or_long) {
 Tensor averaged(const char* op, const Tensor& self, const Averages& a, bool or_long) {
   const TensorImpl& x = *self.unsafeGetTensorImpl();
   checkFloating(op, x.dtype(), or_long);
-  const int64_t output[2] = {static_cast<int64_t>(a.windows[0].size()), static_cast<int64_t>(a.windows[1].size())};
-  Tensor out = newResult(x, nn::pooledSizes(x, output), x.dtype());
+  Tensor out = newResult(x, nn::pooledSizes(x, a.shape.output), x.dtype());
   if (hasData(x) && out.numel() != 0)
     nn::average(a, *nn::dense(self).unsafeGetTensorImpl(), *out.unsafeGetTensorImpl());
   return nn::inFormatOf(self, std::move(out));
@@ -39,8 +38,7 @@ Tensor averaged(const char* op, const Tensor& self, const Averages& a, bool or_l
 Tensor averageGradient(const char* op, const Tensor& grad_output, const Tensor& self, const Averages& a, bool or_long) {
   const TensorImpl& x = *self.unsafeGetTensorImpl();
   checkFloating(op, x.dtype(), or_long);
-  const int64_t output[2] = {static_cast<int64_t>(a.windows[0].size()), static_cast<int64_t>(a.windows[1].size())};
-  checkGradient(op, implOf(grad_output, op, "grad_output"), x, output);
+  checkGradient(op, implOf(grad_output, op, "grad_output"), x, a.shape.output);
   Tensor out = newResult(x, x.sizes(), x.dtype());
   if (hasData(x) && out.numel() != 0)
     nn::averageBackward(a, *nn::dense(grad_output).unsafeGetTensorImpl(), *out.unsafeGetTensorImpl());
@@ -50,6 +48,10 @@ Tensor averageGradient(const char* op, const Tensor& grad_output, const Tensor& 
 IntArrayRef adaptiveSizes(const char* op, const Tensor& grad_output) {
   const TensorImpl& g = implOf(grad_output, op, "grad_output");
   SHUNT_CHECK(g.dim() == 3 || g.dim() == 4, op, "(): Expected 3D or 4D tensor, but got ", g.sizes());
+  for (int64_t d = 1; d < g.dim(); ++d)
+    SHUNT_CHECK(g.sizes()[static_cast<size_t>(d)] > 0, op,
+                "(): Expected grad_output to have non-zero size for non-batch dimensions, but grad_output has sizes ",
+                g.sizes(), " with dimension ", d, " being empty");
   return g.sizes().slice(static_cast<size_t>(g.dim()) - 2);
 }
 

@@ -18,7 +18,7 @@ struct DenseCall {
                                 Slots& slots) {
     if (!isOfRecord(p, e, form) || !findShape(p, e)) return false;
     return allOf<N>([&](int i) __attribute__((always_inline)) { return takeInput(p, i, e, views, slots); }) &&
-           (ignoresIdleStrides(p, e) || (shape->numel() != 0 && haveUsualStrides(r)));
+           makesDense(r, p, e, *shape);
   }
 
   SHUNT_ALWAYS_INLINE bool loop(const Parts<N>& p, const Record& e, Views& views, const Slots& slots, std::byte* out) {

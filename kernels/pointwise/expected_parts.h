@@ -177,6 +177,14 @@ SHUNT_ALWAYS_INLINE bool ignoresIdleStrides(const Parts<N>& p, const Record& e) 
   return uniform;
 }
 
+/// Whether the interpreter's result is dense for these operands, of which those with dimensions have `shape`'s sizes.
+template <int N>
+SHUNT_ALWAYS_INLINE bool makesDense(const Request& r, const Parts<N>& p, const Record& e, const TensorImpl& shape) {
+  // Masks keep empty operands off its fast path.
+  if (ignoresIdleStrides(p, e)) return p.op.masks == 0 || shape.numel() != 0;
+  return shape.numel() != 0 && haveUsualStrides(r);
+}
+
 /// Whether the interpreter's loop is the faster one for so many elements: shared by threads.
 SHUNT_ALWAYS_INLINE bool isLarge(int64_t numel) { return numel > kDefaultGrain; }
 

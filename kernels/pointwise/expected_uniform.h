@@ -40,7 +40,7 @@ struct UniformCall {
       views.in[i] = {dataOf(*t, dtype), sizeOf(dtype), dtype};
       return true;
     };
-    return allOf<N>(takeInput) && (ignoresIdleStrides(p, e) || (shape->numel() != 0 && haveUsualStrides(r)));
+    return allOf<N>(takeInput) && makesDense(r, p, e, *shape);
   }
 
   SHUNT_ALWAYS_INLINE bool loop(const Parts<N>& p, const Record& e, Views& views, const Slots& slots, std::byte* out) {

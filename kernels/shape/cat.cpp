@@ -138,7 +138,7 @@ Tensor cat_cpu(TensorList tensors, int64_t dim) {
 
 Tensor cat_meta(TensorList tensors, int64_t dim) {
   const CatPlan plan = planCat(tensors, dim);
-  return makeEmpty("cat", plan.dims.sizes(), plan.dtype, std::nullopt, Device(kMeta), std::nullopt, plan.format);
+  return makeEmpty("cat", plan.dims.sizes(), plan.dtype, std::nullopt, tensors[0].device(), std::nullopt, plan.format);
 }
 
 Tensor& cat_out_cpu(TensorList tensors, int64_t dim, Tensor& out) {

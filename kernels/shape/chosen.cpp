@@ -23,6 +23,8 @@ void checkIndices(const char* op, const TensorImpl& self, TensorOptList indices)
     SHUNT_CHECK_INDEX(index->dtype() == kLong || isMask(*index),
                       "tensors used as indices must be long, byte or bool tensors, but ", op, "() got ",
                       index->dtype());
+    if (index->dtype() == kByte)
+      detail::logWarning("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
     SHUNT_CHECK(index->device().is_cpu() || index->device() == self.device(), op,
                 "(): indices should be either on cpu or on the same device as the indexed tensor (", self.device(),
                 "), but got ", index->device());
@@ -32,8 +34,6 @@ void checkIndices(const char* op, const TensorImpl& self, TensorOptList indices)
 }
 
 void checkMask(const Tensor& self, const Tensor& mask, int64_t first) {
-  if (mask.dtype() == kByte)
-    detail::logWarning("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.");
   for (int64_t d = 0; d < mask.dim(); ++d)
     SHUNT_CHECK_INDEX(mask.size(d) == self.size(first + d), "The shape of the mask ", mask.sizes(), " at index ", d,
                       " does not match the shape of the indexed tensor ", self.sizes(), " at index ", first + d);

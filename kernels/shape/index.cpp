@@ -138,7 +138,7 @@ Tensor index_select_cpu(const Tensor& self, int64_t dim, const Tensor& index) {
 Tensor index_select_meta(const Tensor& self, int64_t dim, const Tensor& index) {
   const TensorImpl& from = implOf(self, "index_select");
   const SizesAndStrides dims = selectedSizes(from, dim, implOf(index, "index_select", "index"));
-  return makeEmpty("index_select", dims.sizes(), from.dtype(), std::nullopt, Device(kMeta), std::nullopt);
+  return makeEmpty("index_select", dims.sizes(), from.dtype(), std::nullopt, from.device(), std::nullopt);
 }
 
 Tensor& index_select_out_meta(const Tensor& self, int64_t dim, const Tensor& index, Tensor& out) {

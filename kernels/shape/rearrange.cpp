@@ -28,8 +28,9 @@ Tensor repeat(const Tensor& self, IntArrayRef repeats) {
 namespace {
 
 Tensor rollOne(const Tensor& self, int64_t shift, int64_t dim) {
-  const int64_t d = maybe_wrap_dim(dim, self.dim());
   if (self.numel() == 0) return self.clone(MemoryFormat::Preserve);
+  const int64_t d = maybe_wrap_dim(dim, self.dim());
+  SHUNT_CHECK_INDEX(self.dim() != 0, "Dimension specified as ", dim, " but tensor has no dimensions");
   const int64_t size = self.size(d);
   const int64_t start = ((size - shift % size) % size + size) % size;
   return shunt::cat({self.narrow(d, start, size - start), self.narrow(d, 0, start)}, d);

@@ -94,15 +94,21 @@ variable_list graphTensors(TensorList tensors) {
   return result;
 }
 
-}  // namespace
-
-namespace {
-
 /// Runs that this thread is in: nodes may run backward again, each on top of the other on the thread's stack.
 thread_local int runs_of_thread = 0;
 
-size_t stackLeft() {
-  thread_local const std::byte* const end = [] {
+struct ThreadStack {
+  const std::byte* lowest = nullptr;
+  size_t size = 0;
+  size_t left() const {
+    return static_cast<size_t>(static_cast<const std::byte*>(__builtin_frame_address(0)) - lowest);
+  }
+  /// What a run inside of a run must find: small stacks hold small graphs.
+  size_t needed() const { return std::min(size_t{1} << 18, size / 4); }
+};
+
+const ThreadStack& threadStack() {
+  thread_local const ThreadStack stack = [] {
     pthread_attr_t attributes;
     void* lowest = nullptr;
     size_t size = 0;
@@ -110,16 +116,16 @@ size_t stackLeft() {
       pthread_attr_getstack(&attributes, &lowest, &size);
       pthread_attr_destroy(&attributes);
     }
-    return static_cast<const std::byte*>(lowest);
+    return ThreadStack{static_cast<const std::byte*>(lowest), size};
   }();
-  return static_cast<size_t>(static_cast<const std::byte*>(__builtin_frame_address(0)) - end);
+  return stack;
 }
 
 struct RunInRun {
   RunInRun() {
-    constexpr size_t kNeeded = size_t{1} << 18;
     SHUNT_CHECK(
-        runs_of_thread == 0 || stackLeft() > kNeeded, "backward() is called inside backward() ", runs_of_thread,
+        runs_of_thread == 0 || threadStack().left() > threadStack().needed(), "backward() is called inside backward() ",
+        runs_of_thread,
         " times, and the thread's stack has no room for more. Make the graphs one, or use a thread with a larger "
         "stack");
     ++runs_of_thread;

@@ -35,10 +35,12 @@ Arguments collect(const FunctionSchema& schema, const Stack& stack) {
 
 // The argument that the result is a view of, by the schema's alias sets; none for results of their own or written ones.
 std::optional<size_t> baseOfReturn(const FunctionSchema& schema, const Argument& ret) {
-  if (!ret.alias || ret.alias->is_write) return std::nullopt;
+  // Of Tensor[](a) the list's.
+  const std::optional<AliasInfo>& returned = ret.alias ? ret.alias : ret.container_alias;
+  if (!returned || returned->is_write) return std::nullopt;
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const auto& alias = schema.arguments()[i].alias;
-    if (alias && alias->before_sets == ret.alias->before_sets) return i;
+    if (alias && alias->before_sets == returned->before_sets) return i;
   }
   return std::nullopt;
 }
@@ -102,8 +104,7 @@ void autogradFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack)
 }
 
 /// Which results are views has to follow from the first argument and the first result alone.
-void inplaceOrViewFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
-  const FunctionSchema& schema = op.schema();
+void checkViews(const FunctionSchema& schema) {
   bool is_view = false;
   for (size_t i = 0; i < schema.returns().size(); ++i) {
     const auto base = baseOfReturn(schema, schema.returns()[i]);
@@ -118,7 +119,22 @@ void inplaceOrViewFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* s
                 schema);
     is_view = true;
   }
-  op.redispatchBoxed(ks & DispatchKeySet::fullAfter(DispatchKey::ADInplaceOrView), stack);
+}
+
+/// Counts writes and makes views where no Autograd kernel below does, because nothing is recorded.
+void inplaceOrViewFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack) {
+  constexpr DispatchKeySet kBelow = DispatchKeySet::fullAfter(DispatchKey::ADInplaceOrView);
+  const FunctionSchema& schema = op.schema();
+  checkViews(schema);
+  if (ks.hasAny(kAutogradKeys)) return op.redispatchBoxed(ks & kBelow, stack);
+  const Arguments args = collect(schema, *stack);
+  for (const Tensor& t : args.written) check_inplace(t, false);
+  {
+    AutoDispatchBelowADInplaceOrView guard;
+    op.redispatchBoxed(ks & kBelow, stack);
+  }
+  for (const Tensor& t : args.written) increment_version(t);
+  wrapReturns(schema, *stack, args, nullptr, forbidden(schema));
 }
 
 // One library for each key, all filled alike.

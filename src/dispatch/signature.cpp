@@ -27,10 +27,10 @@ std::string misfit(const FunctionSchema& schema, const CppSignature& signature) 
       return detail::str("argument ", i + 1, " ('", args[i].name, "') is '", args[i].type, "' in the schema, '",
                          signature.arguments[i], "' in C++");
     const bool is_tensor = args[i].type.isPlain(TypeKind::Tensor);
-    if (is_tensor && args[i].is_write() != signature.mutable_arguments[i])
-      return detail::str("argument ", i + 1, " ('", args[i].name, "') is ",
-                         args[i].is_write() ? "written (a!) in the schema, so C++ takes Tensor&"
-                                            : "not written in the schema, so C++ takes const Tensor&");
+    // A written one may be a const Tensor& too: another name of the same tensor.
+    if (is_tensor && signature.mutable_arguments[i] && !args[i].is_write())
+      return detail::str("argument ", i + 1, " ('", args[i].name,
+                         "') is not written in the schema, so C++ takes const Tensor&");
   }
   if (schema.returns().size() != signature.returns.size())
     return detail::str("the schema returns ", schema.returns().size(), " values, the function ",

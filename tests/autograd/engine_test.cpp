@@ -8,6 +8,8 @@
 
 #include "tests/autograd/util.h"
 
+#include <pthread.h>
+
 namespace shunt::test {
 namespace {
 
@@ -40,6 +42,45 @@ TEST(Backward, LeavesAndGraphsAreWhatTheyAreInPyTorch) {
     EXPECT_FALSE(x.mul(x).requires_grad());
   }
   EXPECT_FALSE(x.detach().requires_grad());
+}
+
+/// Runs backward inside of itself, `depth` times.
+struct NestingNode : Node {
+  explicit NestingNode(int depth) : depth_(depth) {}
+  variable_list apply(variable_list&& grads) override {
+    if (depth_ > 0) {
+      AutoGradMode mode(true);
+      const Tensor x = leaf({1});
+      applyNode<NestingNode>({x}, x.detach(), depth_ - 1).backward();
+    }
+    return std::move(grads);
+  }
+  int depth_;
+};
+
+TEST(Backward, InsideItselfOnASmallStack) {
+  const auto run = [](int depth) {
+    struct Run {
+      int depth;
+      std::string error;
+    } r{depth, ""};
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    EXPECT_EQ(pthread_attr_setstacksize(&attributes, size_t{256} << 10), 0);
+    const auto body = [](void* given) -> void* {
+      auto* const r = static_cast<Run*>(given);
+      const Tensor x = leaf({1});
+      r->error = errorOf([&] { applyNode<NestingNode>({x}, x.detach(), r->depth).backward(); });
+      return nullptr;
+    };
+    pthread_t thread;
+    EXPECT_EQ(pthread_create(&thread, &attributes, body, &r), 0);
+    pthread_join(thread, nullptr);
+    pthread_attr_destroy(&attributes);
+    return r.error;
+  };
+  EXPECT_EQ(run(1), "no error");
+  EXPECT_THAT(run(10000), HasSubstr("the thread's stack has no room for more"));
 }
 
 TEST(Backward, FreesTheGraphUnlessRetained) {

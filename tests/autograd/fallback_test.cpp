@@ -4,6 +4,8 @@
 
 #include "tests/autograd/util.h"
 
+#include <shunt/autograd/not_implemented.h>
+
 namespace shunt::test {
 namespace {
 
@@ -65,6 +67,57 @@ TEST(Fallback, InPlace) {
   Tensor v = base.select(0, 0);
   f.call(v);
   EXPECT_THAT(errorOf([&] { base.sum().backward(); }), HasSubstr("derivative for autograd_fallback_test::triple_"));
+}
+
+/// Counts writes and makes views of what nothing is recorded of.
+TEST(InplaceOrViewFallback, WithoutGradients) {
+  Library library(Library::Kind::kFragment, "autograd_fallback_test");
+  library.def("row(Tensor(a) x) -> Tensor(a)");
+  library.def("rows(Tensor(a) x) -> Tensor(a)[]");
+  library.def("list_of_rows(Tensor(a) x) -> Tensor[](a)");
+  Library cpu(Library::Kind::kImpl, "autograd_fallback_test", DispatchKey::CPU);
+  cpu.impl("row", [](const Tensor& x) { return x.select(0, 0); });
+  for (const char* name : {"rows", "list_of_rows"}) cpu.impl(name, [](const Tensor& x) { return x.unbind(0); });
+  Library kernels(Library::Kind::kImpl, "autograd_fallback_test", DispatchKey::ADInplaceOrView);
+  for (const char* name : {"triple_", "row", "rows", "list_of_rows"})
+    kernels.impl(name, autograd::autogradNotImplementedInplaceOrViewFallback());
+  const auto triple = op<Tensor&(Tensor&)>("autograd_fallback_test::triple_");
+  const auto row = op<Tensor(const Tensor&)>("autograd_fallback_test::row");
+
+  Tensor plain = tensorOf({1});
+  triple.call(plain);
+  EXPECT_EQ(plain._version(), 1) << "of a tensor that requires no gradient";
+  const Tensor x = leaf({1, 2});
+  Tensor recorded = x.mul(1);
+  triple.call(recorded);
+  EXPECT_EQ(recorded._version(), 1) << "where the Autograd kernel counts";
+  EXPECT_TRUE(row.call(x.mul(1)).is_view());
+
+  const Tensor product = x.mul(x.mul(2));  // saves what is changed below
+  Tensor written = x.detach();
+  NoGradGuard guard;
+  triple.call(written);
+  EXPECT_EQ(x._version(), 1);
+  EXPECT_EQ(values(written), (Values{3, 6}));
+  {
+    AutoGradMode on(true);
+    EXPECT_THAT(errorOf([&] { product.sum().backward(); }), HasSubstr("modified by an inplace operation"));
+  }
+  Tensor base = tensorOf({1, 2, 3, 4}).view({2, 2}).clone();
+  Tensor view = row.call(base);
+  EXPECT_TRUE(view.is_view());
+  for (const char* name : {"autograd_fallback_test::rows", "autograd_fallback_test::list_of_rows"}) {
+    const std::vector<Tensor> rows = op<std::vector<Tensor>(const Tensor&)>(name).call(base);
+    ASSERT_TRUE(rows[1].is_view()) << name;
+    EXPECT_TRUE(rows[1]._base().is_same(base));
+  }
+  view.mul_(2);
+  EXPECT_EQ(base._version(), 1) << "they count together";
+  AutoGradMode on(true);
+  base = tensorOf({1, 2});
+  view = row.call(base);
+  base.mul_(leaf({3, 4}));
+  EXPECT_THAT(errorOf([&] { view.grad_fn(); }), HasSubstr("does not have a derivative implemented"));
 }
 
 TEST(Fallback, ListsInAndOut) {

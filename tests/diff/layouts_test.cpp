@@ -31,6 +31,18 @@ Results mul(const Operands& x) { return {x[0].mul(x[1])}; }
 Results addInPlace(const Operands& x) { return {x[0].add_(x[1])}; }
 Results addOut(const Operands& x) { return {shunt::add_out(const_cast<Tensor&>(x[2]), x[0], x[1])}; }
 Results addcmul(const Operands& x) { return {shunt::addcmul(x[0], x[1], x[2], 3)}; }
+Tensor masked(std::vector<int64_t> sizes) { return numbers(std::move(sizes)).gt(0); }
+Operands permuted(Operands operands) {
+  for (Tensor& t : operands) t = t.permute({2, 0, 1});
+  return operands;
+}
+/// Views, as permuted tensors are.
+Operands viewed(Operands operands) {
+  for (Tensor& t : operands) t = t.view(t.sizes());
+  return operands;
+}
+Results where(const Operands& x) { return {shunt::where(x[0], x[1], x[2])}; }
+Results maskedFill(const Operands& x) { return {shunt::masked_fill(x[0], x[1], 2)}; }
 Results relu(const Operands& x) { return {x[0].relu()}; }
 Results exp(const Operands& x) { return {x[0].exp()}; }
 Results sin(const Operands& x) { return {x[0].sin()}; }
@@ -249,6 +261,18 @@ const Stranger kStrangers[] = {
      {"", [] { return Operands{numbers({3, 5, 6}), numbers({3, 5, 6}, kInt)}; }, mul},
      {"", [] { return Operands{numbers({0, 1, 6}), numbers({0, 1, 6}, kInt)}; }, mul},
      true},
+    {"no elements, permuted, beside a mask",
+     {"", [] { return viewed({masked({3, 5, 6}), numbers({3, 5, 6}), numbers({3, 5, 6})}); }, where},
+     {"", [] { return permuted({masked({3, 0, 6}), numbers({3, 0, 6}), numbers({3, 0, 6})}); }, where},
+     true},
+    {"no elements, permuted, beside a mask and a number",
+     {"", [] { return viewed({numbers({3, 5, 6}), masked({3, 5, 6})}); }, maskedFill},
+     {"", [] { return permuted({numbers({3, 0, 6}), masked({3, 0, 6})}); }, maskedFill},
+     true},
+    {"no elements, permuted",
+     {"", [] { return viewed({numbers({3, 5, 6}), numbers({3, 5, 6})}); }, add},
+     {"", [] { return permuted({numbers({3, 0, 6}), numbers({3, 0, 6})}); }, add},
+     false},
     {"an output that shares memory",
      {"", [] { return Operands{columns({6, 20}), columns({6, 20})}; }, addInPlace},
      {"",

@@ -95,6 +95,13 @@ TEST(ListHandle, OfAValueByItsType) {
   EXPECT_EQ(IValue(std::vector<char>{0, 1}).toBoolList().get(1), true);
   EXPECT_EQ(IValue(std::vector<Tensor>{cpuTensor()}).toTensorList().size(), 1u);
   EXPECT_THAT(errorOf([&] { sizes.toDoubleList(); }), HasSubstr("float[]"));
+  IValue moved = sizes, text("text");
+  EXPECT_THAT(errorOf([&] { std::move(moved).toDoubleList(); }), HasSubstr("float[]"));
+  EXPECT_EQ(moved.toIntVector().size(), 3u) << "what can't be taken stays";
+  EXPECT_THAT(errorOf([&] { std::move(text).toIntList(); }), HasSubstr("int[]"));
+  EXPECT_EQ(text.toStringRef(), "text");
+  EXPECT_EQ(std::move(moved).toIntList().size(), 3u);
+  EXPECT_TRUE(moved.isNone());
   EXPECT_EQ(sizes.toOptional<IntArrayRef>()->size(), 3u);
   EXPECT_FALSE(IValue().toOptional<int64_t>());
 }

@@ -27,6 +27,25 @@ int64_t answer(const Tensor&) {
 
 int64_t callAnswer(const OperatorHandle& op, const Tensor& t) { return op.typed<Answer>().call(t); }
 
+TEST(Registration, AWrittenTensorMayBeConstInCpp) {
+  Library def = fragment("reg_const");
+  def.def("f_(Tensor(a!) x) -> Tensor(a!)");
+  def.def("g(Tensor x) -> Tensor");
+  def.impl("f_", DispatchKey::CPU, +[](const Tensor& x) { return x.fill_(3); });
+  const Tensor x = cpuTensor();
+  const OperatorHandle op = findOp("reg_const::f_");
+  EXPECT_TRUE(op.typed<Tensor(const Tensor&)>().call(x).is_same(x));
+  Stack stack{IValue(x)};
+  op.callBoxed(&stack);
+  EXPECT_TRUE(stack.back().toTensor().is_same(x));
+  try {
+    def.impl("g", DispatchKey::CPU, +[](Tensor& x) { return x; });
+    ADD_FAILURE() << "what is not written may not be Tensor&";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("'x'"), HasSubstr("not written in the schema")));
+  }
+}
+
 TEST(Registration, PrecedenceForABackendSlot) {
   Library def = fragment("reg1");
   def.def("f(Tensor x) -> int");

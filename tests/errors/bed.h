@@ -75,5 +75,6 @@ std::vector<BadInput> dataCases();
 std::vector<BadInput> wrapperCases();
 std::vector<BadInput> traceCases();
 std::vector<BadInput> vmapCases();
+std::vector<BadInput> networkCases();
 
 }  // namespace shunt::testing

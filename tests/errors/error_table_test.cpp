@@ -69,20 +69,20 @@ TEST_P(BadInputTable, ThrowsAClearErrorAndChangesNothing) {
   Dispatcher::singleton().checkInvariants();
 }
 
-constexpr const char* kTables[] = {"Registry", "Operands", "Shapes", "Linalg",   "Autograd", "Factories",
-                                   "Devices",  "Modes",    "Data",   "Wrappers", "Trace",    "Transforms"};
+constexpr const char* kTables[] = {"Registry", "Operands", "Shapes",   "Linalg", "Autograd",   "Factories", "Devices",
+                                   "Modes",    "Data",     "Wrappers", "Trace",  "Transforms", "Networks"};
 INSTANTIATE_TEST_SUITE_P(All, BadInputTable,
                          ::testing::Values(&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases,
                                            &factoryCases, &deviceCases, &modeCases, &dataCases, &wrapperCases,
-                                           &traceCases, &vmapCases),
+                                           &traceCases, &vmapCases, &networkCases),
                          [](const auto& info) { return kTables[info.index]; });
 
 TEST(BadInputTables, HoldManyRows) {
   size_t rows = 0;
   for (auto* table : {&registryCases, &operandCases, &shapeCases, &linalgCases, &autogradCases, &factoryCases,
-                      &deviceCases, &modeCases, &dataCases, &wrapperCases, &traceCases, &vmapCases})
+                      &deviceCases, &modeCases, &dataCases, &wrapperCases, &traceCases, &vmapCases, &networkCases})
     rows += table().size();
-  EXPECT_GE(rows, 400u);
+  EXPECT_GE(rows, 480u);
 }
 
 // Without the state's comparison the tables would pass on calls that change things: it does see each kind of change.

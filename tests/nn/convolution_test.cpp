@@ -125,6 +125,38 @@ TEST(Convolution, TheSameBitsForAnyNumberOfThreads) {
   set_num_threads(before);
 }
 
+TEST(Convolution, OfNothingIsTheBias) {
+  for (const ScalarType dtype : {kFloat, kDouble, kBFloat16, kHalf, kInt}) {
+    const TensorOptions options(dtype);
+    const Tensor bias = iota({2}, dtype).add(1);
+    EXPECT_EQ(valuesOf(conv1d(empty({1, 0, 3}, options), empty({2, 0, 2}, options), bias)), (Values{1, 1, 2, 2}));
+    EXPECT_EQ(valuesOf(conv2d(empty({1, 0, 2, 2}, options), empty({2, 0, 2, 2}, options), bias)), (Values{1, 2}));
+    EXPECT_EQ(valuesOf(conv2d(empty({1, 0, 2, 2}, options), empty({2, 0, 2, 2}, options))), (Values{0, 0}));
+  }
+  Tensor bias = iota({2}).requires_grad_();
+  conv2d(empty({1, 0, 3, 2}), empty({2, 0, 2, 2}), bias).sum().backward();
+  EXPECT_EQ(valuesOf(bias.grad()), (Values{2, 2}));
+  EXPECT_THAT(errorOf([&] { conv2d(empty({1, 2, 0, 2}), empty({2, 2, 1, 1}), bias, 1, 1); }),
+              HasSubstr("Only zero batch or zero channel inputs are supported"));
+}
+
+TEST(Convolution, NumbersBeyondEverySize) {
+  const Tensor x = ones({1, 1, 4}), w = ones({1, 1, 3}), point = ones({1, 1, 1});
+  constexpr int64_t kLarge = int64_t{1} << 62;
+  const auto convolved = [&](int64_t stride, int64_t padding, int64_t dilation) {
+    return errorOf([&] { conv1d(x, w, {}, stride, Sizes{padding}, dilation); });
+  };
+  EXPECT_THAT(convolved(1, kLarge, 1), HasSubstr("padding=[4611686018427387904]"));
+  EXPECT_THAT(convolved(1, 0, kLarge), HasSubstr("dilation=[4611686018427387904]"));
+  EXPECT_THAT(convolved(kLarge, 0, 1), HasSubstr("stride=[4611686018427387904]"));
+  EXPECT_THAT(convolved(1, 0, int64_t{1} << 33), HasSubstr("Kernel size: (17179869185)"));
+  EXPECT_THAT(errorOf([&] { conv1d(x, w, {}, 1, "same", INT64_MAX); }), HasSubstr("dilation"));
+  EXPECT_THAT(errorOf([&] { convolution(x, w, {}, kLarge - 1, 0, 1, true, 0, 1); }), HasSubstr("sizes below 2^62"));
+  EXPECT_EQ(valuesOf(conv1d(x, point, {}, kLarge - 1, Sizes{0}, kLarge)), (Values{1})) << "where they don't matter";
+  EXPECT_EQ(valuesOf(conv1d(x, w, {}, int64_t{1} << 33)), (Values{3}));
+  EXPECT_EQ(valuesOf(conv1d(x, w, {}, int64_t{1} << 40, int64_t{1} << 40)), (Values{0, 3, 0}));
+}
+
 TEST(Convolution, Gradients) {
   Tensor x = iota({1, 1, 3, 3}).requires_grad_(), w = ones({1, 1, 2, 2}).requires_grad_();
   Tensor b = zeros({1}).requires_grad_();

@@ -62,6 +62,24 @@ TEST(AdaptiveAvgPool, WindowsCoverEverything) {
   EXPECT_EQ(valuesOf(leaf.grad()), (Values{0.25, 0.5, 0.25, 0.25, 0.5, 0.25}));
 }
 
+TEST(Pooling, NumbersBeyondEverySize) {
+  const Tensor x = iota({1, 2, 2});
+  constexpr int64_t kMany = int64_t{1} << 40, kHalf = int64_t{1} << 30;
+  EXPECT_THAT(errorOf([&] { adaptive_avg_pool2d(x, Sizes{int64_t{1} << 50, 1}); }), HasSubstr("tried to allocate"));
+  EXPECT_THAT(errorOf([&] { adaptive_avg_pool2d(x, Sizes{int64_t{1} << 62, int64_t{1} << 62}); }),
+              HasSubstr("overflow"));
+  EXPECT_EQ(adaptive_avg_pool2d(x.to(kMeta), Sizes{kMany, 1}).sizes(), IntArrayRef({1, kMany, 1}));
+  EXPECT_EQ(avg_pool2d(empty({1, kMany, 1}, TensorOptions(kMeta)), 1).sizes(), IntArrayRef({1, kMany, 1}));
+  for (const auto& pool : {+[](const Tensor& t, int64_t k, int64_t s, int64_t p) { return max_pool2d(t, k, s, p); },
+                           +[](const Tensor& t, int64_t k, int64_t s, int64_t p) { return avg_pool2d(t, k, s, p); }}) {
+    EXPECT_THAT(errorOf([&] { pool(x, kMany, 1, kMany / 2); }), HasSubstr("kernel_size=[1099511627776]"));
+    EXPECT_THAT(errorOf([&] { pool(x, 2, kMany, 0); }), HasSubstr("stride=[1099511627776]"));
+    EXPECT_THAT(errorOf([&] { pool(x, 2, 1, -kMany); }), HasSubstr("integer out of range"));
+    EXPECT_EQ(pool(x, 2 * kHalf - 1, 2 * kHalf - 1, kHalf - 1).numel(), 1);
+  }
+  EXPECT_THAT(errorOf([&] { max_pool2d(x, 2, 1, 0, kMany); }), HasSubstr("dilation=[1099511627776]"));
+}
+
 TEST(Pooling, ChannelsLastStays) {
   const Tensor x = iota({2, 3, 4, 4}).contiguous(MemoryFormat::ChannelsLast);
   for (const Tensor& y : {max_pool2d(x, 2), avg_pool2d(x, 2), adaptive_avg_pool2d(x, Sizes{2, 3})}) {

@@ -1,5 +1,6 @@
 #include "tests/parity/compare.h"
 
+#include "tests/parity/causes.h"
 #include "tests/parity/dtypes.h"
 #include "tests/parity/messages.h"
 #include "tests/parity/rules.h"
@@ -116,11 +117,12 @@ class Comparison {
           "Shunt " + firstLine(shunt_.backward_error) + ", libtorch " + firstLine(torch_.backward_error));
     for (size_t i = 0; i < std::min(shunt_.grads.size(), torch_.grads.size()); ++i)
       tensor("grad_", "gradient of tensor " + std::to_string(i), shunt_.grads[i], torch_.grads[i], tolerance_.backward,
-             true);
+             true, i);
   }
 
+  /// `of`: of gradients, the number of the case's tensor.
   void tensor(const std::string& prefix, const std::string& where, const TensorState& a, const TensorState& b,
-              double ulps, bool sums) {
+              double ulps, bool sums, size_t of = 0) {
     same(prefix + "defined", where + " defined", a.defined, b.defined);
     if (!a.defined || !b.defined) return;
     if (a.dtype != b.dtype)
@@ -134,7 +136,7 @@ class Comparison {
     same(prefix + (stridesMatter(a, b) ? "strides" : "idle_strides"), where + " strides", listText(a.strides),
          listText(b.strides));
     same(prefix + (a.bytes.empty() ? "idle_offset" : "offset"), where + " storage_offset", a.offset, b.offset);
-    values(prefix, where, a, b, ulps, sums);
+    values(prefix, where, a, b, ulps, sums, of);
   }
 
   // Strides of dimensions of one element, or of empty tensors, address nothing.
@@ -145,26 +147,28 @@ class Comparison {
   }
 
   void values(const std::string& prefix, const std::string& where, const TensorState& a, const TensorState& b,
-              double ulps, bool sums) {
+              double ulps, bool sums, size_t of) {
     if (metadataOnly()) return;
     const size_t item = itemSize(a.dtype);
     const double largest = sums && isFloating(b.dtype) ? largestOf(b.dtype, b.bytes) : 0;
-    size_t wrong = 0, first = 0;
+    std::vector<size_t> wrong;
     std::string kind;
     for (size_t at = 0; at < a.bytes.size(); at += item) {
       if (close(a.dtype, &a.bytes[at], &b.bytes[at], ulps, sums, largest)) continue;
       const std::string this_kind = kindOf(a.dtype, &a.bytes[at], &b.bytes[at]);
-      if (wrong++ == 0)
-        first = at, kind = this_kind;
+      if (wrong.empty())
+        kind = this_kind;
       else if (kind != this_kind)
         kind.clear();
+      wrong.push_back(at / item);
     }
-    if (wrong == 0) return;
+    if (wrong.empty()) return;
+    const size_t first = wrong[0] * item;
     std::ostringstream out;
     out.precision(17);
-    out << where << ": " << wrong << " of " << a.bytes.size() / item << " elements differ, first at " << first / item
-        << ": Shunt " << loadElement(a.dtype, &a.bytes[first]) << ", libtorch " << loadElement(b.dtype, &b.bytes[first])
-        << " (" << dtypeName(a.dtype) << ")";
+    out << where << ": " << wrong.size() << " of " << a.bytes.size() / item << " elements differ, first at "
+        << first / item << ": Shunt " << loadElement(a.dtype, &a.bytes[first]) << ", libtorch "
+        << loadElement(b.dtype, &b.bytes[first]) << " (" << dtypeName(a.dtype) << ")";
     if (anyStrided()) out << ", strided operands";
     if (anyBroadcast()) out << ", broadcast operands";
     for (const auto& [text, is] : kSpecial)
@@ -175,6 +179,9 @@ class Comparison {
     if (std::ranges::any_of(case_.storages, [](const StorageSpec& s) { return !isFloating(s.dtype); }))
       out << ", integer operand";
     if (anyTwice()) out << ", a tensor twice";
+    if (std::ranges::any_of(case_.tensors, &TensorSpec::wrapped_number)) out << ", a wrapped number";
+    if (const std::string cause = causeOf(case_, a, b, wrong, prefix == "grad_", of); !cause.empty())
+      out << ", " << cause;
     add(prefix + kind + "values", out.str());
   }
 
@@ -262,7 +269,18 @@ class Comparison {
     if (!std::isfinite(x) || !std::isfinite(y)) return false;
     const double terms = sums ? std::min(epsilon, epsilonOf(6)) * largest_term_ : 0;  // added up in float32 at least
     return std::abs(x - y) <= std::min(ulps * epsilon, kMostRelative) * std::max({std::abs(y), largest, smallest}) +
-                                  ulps * terms + rounded_terms_ * epsilon;
+                                  ulps * terms + (rounded_terms_ + tolerance_.of_one * productOfNumbers()) * epsilon;
+  }
+
+  double productOfNumbers() const {
+    double product = 1;
+    for (const Value& v : case_.args) {
+      const double number = v.kind == Value::Kind::kDouble ? v.d
+                            : v.kind == Value::Kind::kInt  ? static_cast<double>(v.i)
+                                                           : 1;
+      if (std::isfinite(number)) product *= std::max(1.0, std::abs(number));
+    }
+    return product;
   }
 
   bool metadataOnly() const { return (ruleFor(case_.name, case_.overload).flags & kMetadataOnly) != 0; }

@@ -38,6 +38,8 @@ struct Tolerance {
   /// Units in the last place of the result's dtype by which each term of a gradient may be rounded, before terms of up
   /// to 3 cancel.
   double rounded_terms = 0;
+  /// Units in the last place of 1, times the operator's numbers: of what is subtracted from 1.
+  double of_one = 0;
 };
 const Tolerance& toleranceFor(std::string_view name, std::string_view overload);
 

@@ -108,6 +108,9 @@ constexpr Rule kRules[] = {
     {"embedding", "nk B"},
     {"tril*", "nk|*nk"},
     {"triu*", "nk|*nk"},
+    // libtorch writes beyond out= unless all dimensions but the last two make one.
+    {"tril.out", "nk|gnk", kNoOverlap},
+    {"triu.out", "nk|gnk", kNoOverlap},
     {"cat", "L"},
     {"stack", "K"},
     {"index_select", "A I"},

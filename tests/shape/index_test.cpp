@@ -38,9 +38,18 @@ TEST(Index, Masks) {
   static int warnings;
   warnings = 0;
   const LogSink before = set_log_sink([](LogLevel, const char*) { ++warnings; });
-  EXPECT_EQ(valuesOf(x.index({mask({0, 1}).to(kByte)})), (Values{3, 4, 5}));
-  set_log_sink(before);
+  const Tensor bytes = mask({0, 1}).to(kByte);
+  EXPECT_EQ(valuesOf(x.index({bytes})), (Values{3, 4, 5}));
   EXPECT_EQ(warnings, 1) << "of uint8";
+  Tensor y = iota({2, 3});
+  y.index_put_({bytes, longs({1})}, 9);
+  EXPECT_EQ(warnings, 2) << "once for a call";
+  y.index_put_({bytes}, 8);
+  EXPECT_EQ(warnings, 3) << "where the mask is filled";
+  y.to(kMeta).index_put_({bytes.to(kMeta)}, iota({1, 3}).to(kMeta));
+  EXPECT_EQ(warnings, 4);
+  set_log_sink(before);
+  EXPECT_EQ(valuesOf(y), (Values{0, 1, 2, 8, 8, 8}));
 }
 
 TEST(Index, EveryDtypeAndLayout) {

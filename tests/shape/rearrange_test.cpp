@@ -59,6 +59,34 @@ TEST(Rearrange, Triangles) {
   EXPECT_EQ(valuesOf(leaf.grad()), (Values{1, 0, 1, 1}));
 }
 
+TEST(Rearrange, OutForms) {
+  const Tensor x = iota({2, 2}).add(1);
+  Tensor out = empty({0});
+  EXPECT_EQ(&tril_out(out, x), &out);
+  EXPECT_EQ(valuesOf(out), (Values{1, 0, 3, 4}));
+  EXPECT_EQ(out.sizes(), IntArrayRef({2, 2})) << "resized";
+  EXPECT_EQ(valuesOf(triu_out(out, x, 1)), (Values{0, 2, 0, 0}));
+  EXPECT_EQ(valuesOf(roll_out(out, x, 1)), (Values{4, 1, 2, 3}));
+  Tensor strided = empty({2, 4}).t();
+  EXPECT_EQ(valuesOf(repeat_out(strided, x, {2, 1})), (Values{1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(strided.strides(), IntArrayRef({1, 4})) << "a fitting one keeps its strides";
+  Tensor self = x.clone();
+  EXPECT_EQ(valuesOf(tril_out(self, self)), (Values{1, 0, 3, 4})) << "into its own argument";
+  Tensor doubles = empty({2, 2}, kDouble), whole = empty({2, 2}, kInt);
+  EXPECT_THAT(errorOf([&] { tril_out(doubles, x); }), HasSubstr("Expected out tensor to have dtype"));
+  EXPECT_EQ(valuesOf(roll_out(doubles, x, 1)), (Values{4, 1, 2, 3})) << "cast";
+  EXPECT_THAT(errorOf([&] { repeat_out(whole, x, {1, 1}); }), HasSubstr("can't be cast"));
+  Tensor loss = empty({});
+  const Tensor t = ones({2, 2});
+  EXPECT_EQ(valuesOf(binary_cross_entropy_with_logits_out(loss, x, t)),
+            valuesOf(binary_cross_entropy_with_logits(x, t)));
+  Tensor leaf = iota({2, 2}).requires_grad_();
+  EXPECT_THAT(errorOf([&] { triu_out(out, leaf); }), HasSubstr("automatic differentiation"));
+  Tensor meta = empty({0}, TensorOptions(kMeta));
+  EXPECT_EQ(tril_out(meta, x.to(kMeta)).sizes(), IntArrayRef({2, 2}));
+  EXPECT_EQ(repeat_out(meta, x.to(kMeta), {3, 1}).sizes(), IntArrayRef({6, 2}));
+}
+
 TEST(Compare, Close) {
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
   const Tensor a = tensor({1.0, inf, nan, 1e-9, inf}), b = tensor({1.0 + 1e-6, inf, nan, 0.0, -inf});
@@ -80,8 +108,8 @@ TEST(Compare, Equal) {
   EXPECT_FALSE(x.equal(x.add(1)));
   EXPECT_FALSE(x.equal(x.view({3, 2})));
   EXPECT_TRUE(iota({0}).equal(iota({0})));
-  EXPECT_FALSE(x.equal(iota({2}).to(kDouble))) << "sizes are compared before dtypes";
-  EXPECT_THAT(errorOf([&] { x.equal(x.to(kDouble)); }), HasSubstr("'other' in call to equal"));
+  EXPECT_TRUE(x.equal(x.to(kLong))) << "whatever the dtypes";
+  EXPECT_FALSE(x.equal(x.to(kDouble).add(1e-12)));
   EXPECT_EQ(valuesOf(true_divide(x, 2)), valuesOf(x.div(2)));
 }
 

@@ -34,6 +34,19 @@ TEST(ScatterReduce, EachJoin) {
   EXPECT_EQ(reduced("amin", false, kShort), (Values{-3, 6, 4}));
 }
 
+TEST(ScatterReduce, WholeNumbersWrap) {
+  for (const ScalarType dtype : {kInt, kLong}) {
+    const bool wide = dtype == kLong;
+    const double most = wide ? 0x1p63 : 0x1p31;  // a double's next to the largest number
+    const Tensor x = shunt::full({1}, wide ? INT64_MAX : INT32_MAX, TensorOptions(dtype)), one = ones_like(x);
+    const Tensor at = longs({0}, {1});
+    EXPECT_EQ(valuesOf(x.scatter_reduce(0, at, one, "sum")), (Values{-most})) << dtype;
+    EXPECT_EQ(valuesOf(x.scatter_reduce(0, at, x, "prod")), (Values{1})) << dtype;
+    EXPECT_EQ(valuesOf(x.scatter_add(0, at, one)), (Values{-most})) << dtype;
+    EXPECT_EQ(valuesOf(x.index_put({{at}}, one, true)), (Values{-most})) << dtype;
+  }
+}
+
 TEST(ScatterReduce, FormsAndNaN) {
   Tensor x = ones({2, 3}), out = empty({0});
   const Tensor at = longs({2, 0, 1, 1}, {2, 2}), src = iota({2, 2}).add(1);

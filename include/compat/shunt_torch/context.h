@@ -42,9 +42,7 @@ enum Reduction { None, Mean, Sum };
 }
 // Operators that sources mention and the dictionary lacks. An operator of the name is preferred to "...".
 inline Tensor addmv(const Tensor&, const Tensor&, const Tensor&, ...) { throwMissing("addmv"); }
-inline Tensor avg_pool2d(const Tensor&, ...) { throwMissing("avg_pool2d"); }
 inline Tensor avg_pool3d(const Tensor&, ...) { throwMissing("avg_pool3d"); }
-inline Tensor max_pool2d(const Tensor&, ...) { throwMissing("max_pool2d"); }
 inline Tensor max_pool3d(const Tensor&, ...) { throwMissing("max_pool3d"); }
 
 /// A number of PyTorch's that is known only when a program runs.

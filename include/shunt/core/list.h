@@ -291,8 +291,8 @@ inline List<double> IValue::toDoubleList() const& { return toDoubleVector(), Lis
 inline List<bool> IValue::toBoolList() const { return toBoolVector(), List<bool>(*this); }
 inline List<Tensor> IValue::toTensorList() const { return toTensorVector(), List<Tensor>(*this); }
 inline List<std::complex<double>> IValue::toComplexDoubleList() const { throwType("complex[]"); }
-inline List<int64_t> IValue::toIntList() && { return List<int64_t>(std::exchange(*this, IValue())); }
-inline List<double> IValue::toDoubleList() && { return List<double>(std::exchange(*this, IValue())); }
+inline List<int64_t> IValue::toIntList() && { return toIntVector(), List<int64_t>(std::exchange(*this, IValue())); }
+inline List<double> IValue::toDoubleList() && { return toDoubleVector(), List<double>(std::exchange(*this, IValue())); }
 
 /// A handle of another type on the same list; each access checks the type it reads. An error where its elements are
 /// stored otherwise.

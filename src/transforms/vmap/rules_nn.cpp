@@ -81,8 +81,7 @@ void layerNormBackward(BatchedCall& call) {
   for (Tensor* t : {&to_input, &to_weight, &to_bias}) call.addResult(std::move(*t));
 }
 
-// ---- losses of differences
-// -----------------------------------------------------------------------------------------------------
+// ---- losses of differences ----------------------------------------------------------------------------------------
 void pointwiseLoss(BatchedCall& call) {
   const int64_t dims = mostDims(call), reduction = call.integer(2);
   Stack values = call.args;

@@ -123,6 +123,24 @@ void showParallel() {
   });
 }
 
+/// PyTorch's operators as extensions call them: pools by their lists, out= first.
+void showFunctions() {
+  const at::Tensor image = quarters({1, 2, 4, 4}), square = quarters({3, 3});
+  report::tensor("avg_pool2d", at::avg_pool2d(image, {2, 2}));
+  report::tensor("avg_pool2d, padded", at::avg_pool2d(image, {3, 3}, {2, 2}, {1, 1}, false, false));
+  report::tensor("max_pool2d", at::max_pool2d(image, {2, 2}, {1, 1}));
+  at::Tensor out = at::empty({0});
+  report::tensor("tril_out", at::tril_out(out, square, 1));
+  report::tensor("triu_out", at::triu_out(out, square));
+  report::tensor("roll_out", at::roll_out(out, square, {1}, {0}));
+  at::Tensor rows = at::empty({6, 3});
+  report::tensor("repeat_out", at::repeat_out(rows, square, {2, 1}));
+  at::Tensor loss = at::empty({0});
+  at::binary_cross_entropy_with_logits_out(loss, square, square.abs(), {}, {}, at::Reduction::Sum);
+  std::printf("binary_cross_entropy_with_logits_out: %.4f, %lld dimensions\n", loss.item<double>(),
+              static_cast<long long>(loss.dim()));
+}
+
 }  // namespace
 
 int main() {
@@ -132,6 +150,7 @@ int main() {
   showRowMax();
   showClampBelow();
   showParallel();
+  showFunctions();
   showChecks();
   return 0;
 }

@@ -1,0 +1,182 @@
+#include "tests/parity/causes.h"
+
+#include "tests/parity/draft.h"
+#include "tests/parity/dtypes.h"
+
+#include <shunt/core/dispatcher.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+namespace parity {
+namespace {
+
+size_t argumentNumber(const Case& c, std::string_view name) {
+  const auto op = shunt::Dispatcher::singleton().findSchemaOrThrow(c.name.c_str(), c.overload.c_str());
+  const auto& args = op.schema().arguments();
+  return static_cast<size_t>(std::ranges::find(args, name, &shunt::Argument::name) - args.begin());
+}
+
+bool same(double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); }
+
+/// The lines along one dimension of the tensor that is sorted.
+class Lines {
+ public:
+  Lines(const Case& c, const TensorSpec& sorted, int64_t dim) : case_(c), sorted_(sorted) {
+    const auto dims = static_cast<int64_t>(sorted.sizes.size());
+    dim_ = static_cast<size_t>(dim < 0 ? dim + dims : dim);
+  }
+  bool has(const std::vector<int64_t>& sizes) const {
+    return sizes.size() == sorted_.sizes.size() && (sizes.empty() || dim_ < sizes.size());
+  }
+  int64_t length() const { return sorted_.sizes.empty() ? 1 : sorted_.sizes[dim_]; }
+
+  /// The place of element `flat` of a tensor of `sizes`, which may be shorter along the lines.
+  std::vector<int64_t> placeOf(size_t flat, const std::vector<int64_t>& sizes) const {
+    std::vector<int64_t> place(sizes.size());
+    auto rest = static_cast<int64_t>(flat);
+    for (size_t d = sizes.size(); d-- > 0; rest /= sizes[d]) place[d] = rest % sizes[d];
+    return place;
+  }
+  std::vector<int64_t> along(std::vector<int64_t> place, int64_t position) const {
+    if (!place.empty()) place[dim_] = position;
+    return place;
+  }
+  bool isFirst(const std::vector<int64_t>& place) const { return place.empty() || place[dim_] == 0; }
+  int64_t storagePlace(const std::vector<int64_t>& place) const {
+    int64_t at = sorted_.offset;
+    for (size_t d = 0; d < place.size(); ++d) at += place[d] * sorted_.strides[d];
+    return at;
+  }
+  double element(const std::vector<int64_t>& place) const {
+    const StorageSpec& storage = case_.storages[static_cast<size_t>(sorted_.storage)];
+    const size_t at = static_cast<size_t>(storagePlace(place)) * itemSize(storage.dtype);
+    return at < storage.bytes.size() ? loadElement(storage.dtype, &storage.bytes[at]) : 0;
+  }
+
+ private:
+  const Case& case_;
+  const TensorSpec& sorted_;
+  size_t dim_;
+};
+
+double valueOf(const TensorState& t, size_t i) { return loadElement(t.dtype, &t.bytes[i * itemSize(t.dtype)]); }
+
+/// Positions of equal elements, or values that are equal themselves, as 0 and -0 are.
+bool chooseEquals(const Lines& lines, const TensorState& a, const TensorState& b, const std::vector<size_t>& wrong) {
+  if (!lines.has(a.sizes)) return false;
+  return std::ranges::all_of(wrong, [&](size_t i) {
+    const double x = valueOf(a, i), y = valueOf(b, i);
+    if (isFloating(a.dtype) || same(x, y)) return same(x, y);
+    const auto inside = [&](double v) { return v >= 0 && v < static_cast<double>(lines.length()); };
+    if (!inside(x) || !inside(y)) return false;
+    const std::vector<int64_t> place = lines.placeOf(i, a.sizes);
+    return same(lines.element(lines.along(place, static_cast<int64_t>(x))),
+                lines.element(lines.along(place, static_cast<int64_t>(y))));
+  });
+}
+
+/// Gradients that equal elements of a line share otherwise: their sums are the same.
+bool shareAmongEquals(const Lines& lines, const TensorSpec& sorted, const TensorState& a, const TensorState& b) {
+  const bool of_storage = a.sizes != sorted.sizes;  // the leaf is the whole storage
+  int64_t elements = 1;
+  for (const int64_t s : sorted.sizes) elements *= s;
+  for (int64_t flat = 0; flat < elements; ++flat) {
+    const std::vector<int64_t> place = lines.placeOf(static_cast<size_t>(flat), sorted.sizes);
+    std::set<int64_t> group;
+    double ours = 0, theirs = 0, largest = 1;
+    for (int64_t p = 0; p < lines.length(); ++p) {
+      const std::vector<int64_t> other = lines.along(place, p);
+      if (!same(lines.element(other), lines.element(place))) continue;
+      int64_t at = 0;
+      for (size_t d = 0; d < other.size(); ++d) at = at * sorted.sizes[d] + other[d];
+      if (of_storage) at = lines.storagePlace(other);
+      if (static_cast<size_t>(at) * itemSize(a.dtype) >= a.bytes.size() || !group.insert(at).second) continue;
+      ours += valueOf(a, static_cast<size_t>(at)), theirs += valueOf(b, static_cast<size_t>(at));
+      largest = std::max({largest, std::abs(valueOf(a, static_cast<size_t>(at))), std::abs(theirs)});
+    }
+    const double allowed = epsilonOf(a.dtype) * largest * static_cast<double>(lines.length());
+    if (!(std::abs(ours - theirs) <= allowed) && !same(ours, theirs)) return false;
+  }
+  return true;
+}
+
+/// How often index_put writes to each element; empty where it can't be said.
+std::vector<int64_t> writesOf(const Case& c) {
+  Case counting = c;
+  counting.backward = false;
+  counting.no_grad = true;
+  for (TensorSpec& t : counting.tensors) t.requires_grad = false, t.origin = Origin::kLeaf;
+  const auto put = [&](const char* name, std::vector<int64_t> sizes, int64_t value) {
+    TensorSpec t;
+    int64_t elements = 1;
+    t.strides.resize(sizes.size());
+    for (size_t d = sizes.size(); d-- > 0; elements *= sizes[d]) t.strides[d] = elements;
+    t.sizes = std::move(sizes);
+    t.storage = static_cast<int>(counting.storages.size());
+    StorageSpec storage{static_cast<int>(shunt::kLong),
+                        std::vector<uint8_t>(static_cast<size_t>(elements) * sizeof value)};
+    for (int64_t i = 0; i < elements; ++i)
+      std::memcpy(&storage.bytes[static_cast<size_t>(i) * sizeof value], &value, sizeof value);
+    counting.storages.push_back(std::move(storage));
+    counting.args[argumentNumber(c, name)] = Value::ofTensor(static_cast<int64_t>(counting.tensors.size()));
+    counting.tensors.push_back(std::move(t));
+  };
+  put("self", c.tensors[static_cast<size_t>(c.args[argumentNumber(c, "self")].ints[0])].sizes, 0);
+  put("values", {}, 1);
+  counting.args[argumentNumber(c, "accumulate")] = Value::ofBool(true);
+  const Outcome outcome = runModel(counting);
+  if (outcome.threw || outcome.returns.empty() || outcome.returns[0].tensors.empty()) return {};
+  const std::vector<uint8_t>& bytes = outcome.returns[0].tensors[0].bytes;
+  std::vector<int64_t> counts(bytes.size() / sizeof(int64_t));
+  std::memcpy(counts.data(), bytes.data(), bytes.size());
+  return counts;
+}
+
+bool writeTwice(const Case& c, const TensorState& a, const std::vector<size_t>& wrong) {
+  const Value& accumulate = c.args[argumentNumber(c, "accumulate")];
+  if (accumulate.i != 0) return false;
+  const std::vector<int64_t> writes = writesOf(c);
+  const size_t item = itemSize(a.dtype);
+  if (writes.size() * item != a.bytes.size()) return false;
+  const TensorSpec& values = c.tensors[static_cast<size_t>(c.args[argumentNumber(c, "values")].ints[0])];
+  const std::vector<uint8_t>& given = c.storages[static_cast<size_t>(values.storage)].bytes;
+  return std::ranges::all_of(wrong, [&](size_t i) {
+    bool is_given = false;
+    for (size_t at = 0; at + item <= given.size() && !is_given; at += item)
+      is_given = std::memcmp(&given[at], &a.bytes[i * item], item) == 0;
+    return writes[i] > 1 && is_given;
+  });
+}
+
+/// Gradients of rows that the matrix' square does not reach.
+bool areBelowSquare(const TensorSpec& matrix, const TensorState& a, const std::vector<size_t>& wrong) {
+  const int64_t rows = matrix.sizes[0], columns = matrix.sizes[1];
+  std::set<int64_t> below;
+  for (int64_t r = columns; r < rows; ++r)
+    for (int64_t k = 0; k < columns; ++k)
+      below.insert(a.sizes == matrix.sizes ? r * columns + k
+                                           : matrix.offset + r * matrix.strides[0] + k * matrix.strides[1]);
+  return std::ranges::all_of(wrong, [&](size_t i) { return below.contains(static_cast<int64_t>(i)); });
+}
+
+}  // namespace
+
+std::string causeOf(const Case& c, const TensorState& a, const TensorState& b, const std::vector<size_t>& wrong,
+                    bool is_grad, size_t of) {
+  const std::string_view op = baseName(c.name);
+  if (op == "index_put") return !is_grad && writeTwice(c, a, wrong) ? "written twice" : "";
+  if (op != "topk" && op != "sort" && op != "argsort" && op != "trace") return "";
+  const auto self = static_cast<size_t>(c.args[argumentNumber(c, "self")].ints[0]);
+  const TensorSpec& operand = c.tensors[self];
+  if (!operand.defined) return "";
+  if (op == "trace")
+    return is_grad && operand.sizes.size() == 2 && areBelowSquare(operand, a, wrong) ? "below the square" : "";
+  const Lines lines(c, operand, c.args[argumentNumber(c, "dim")].i);
+  const bool equal = is_grad ? of == self && shareAmongEquals(lines, operand, a, b) : chooseEquals(lines, a, b, wrong);
+  return equal ? "equal elements" : "";
+}
+
+}  // namespace parity
