@@ -3,6 +3,7 @@
 #include "src/compile/aliases.h"
 #include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
+#include "src/compile/view_step.h"
 
 #include <algorithm>
 #include <limits>
@@ -119,6 +120,7 @@ class Builder {
       step.results.push_back(std::move(r));
     }
     passAutogradBy(node, step);
+    makeViewDirectly(graph_, step);
     return step;
   }
 

@@ -249,6 +249,86 @@ TEST(Plan, SeesThatAKernelWasReplaced) {
   EXPECT_TRUE(sameBits(plan.run(in)[0], chain(in[0], in[1], in[2])));
 }
 
+size_t countOf(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+TEST(Plan, MakesViewsThatStayInsideWithoutACall) {
+  const auto f = [](const std::vector<Tensor>& t) {
+    const Tensor w = t[1].t(), cube = t[0].unsqueeze(0).expand({2, 4, 6}).permute({1, 2, 0});
+    const Tensor product = cube.sum(IntArrayRef{2}).mm(w);
+    const Tensor total = product.transpose(0, 1).mm(product).view({25}).sum();
+    return product * total + t[0].select(1, 3).unsqueeze(1);
+  };
+  const std::vector<Tensor> in = {randn({4, 6}), randn({5, 6}).requires_grad_()};
+  const NoGradGuard no_grad;
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  // select begins elsewhere, perhaps.
+  EXPECT_EQ(countOf(plan.describe(), ", without dispatch"), 7u) << plan.describe();
+  EXPECT_EQ(countOf(plan.describe(), "select.int, without dispatch"), 0u) << plan.describe();
+  expectSame(graph, plan, in);
+  // Of other strides than the graph has.
+  expectSame(graph, plan, {randn({6, 4}).t(), randn({6, 5}).t()});
+  expectSame(graph, plan, {randn({9, 6}).slice(0, 5, 9), randn({5, 6})});
+}
+
+TEST(Plan, CallsTheOperatorsOfViewsThatAreSeen) {
+  const auto f = [](const std::vector<Tensor>& t) {
+    const Tensor out = t[0].t(), written = t[1].view({6});
+    Tensor(written).add_(1);
+    Tensor inner = t[2].unsqueeze(0);
+    inner.squeeze(0).mul_(2);
+    return std::vector<Tensor>{out, out.unsqueeze(0), t[1] * 2, t[2] + 1};
+  };
+  const std::vector<Tensor> in = {randn({4, 6}), randn({2, 3}), randn({5})};
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  EXPECT_EQ(countOf(plan.describe(), ", without dispatch"), 0u) << plan.describe();
+  const auto copies = [&] {
+    std::vector<Tensor> all;
+    for (const Tensor& t : in) all.push_back(t.clone());
+    return all;
+  };
+  const std::vector<Tensor> a = copies(), b = copies(), expected = graph.run(a), got = plan.run(b);
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(sameBits(expected[i], got[i])) << i;
+  EXPECT_TRUE(got[0].is_view() && got[0]._base().is_same(b[0]) && got[1]._base().is_same(b[0]));
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i]._version(), b[i]._version()) << i;
+}
+
+int views_called = 0;
+Tensor countingT(DispatchKeySet keys, const Tensor& self) {
+  ++views_called;
+  return ops::t::redispatch(keys & DispatchKeySet::fullAfter(DispatchKey::ADInplaceOrView), self);
+}
+Tensor contiguousT(const Tensor& self) { return self.contiguous().as_strided({self.size(1), self.size(0)}, {1, 1}); }
+
+TEST(Plan, SeesThatAViewOperatorWasReplaced) {
+  const std::vector<Tensor> in = {randn({4, 6}), randn({5, 6})};
+  const Graph graph = trace([](const auto& t) { return t[0].mm(t[1].t()); }, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  EXPECT_EQ(countOf(plan.describe(), "t, without dispatch"), 1u) << plan.describe();
+  {
+    Library m(Library::Kind::kImpl, "aten", DispatchKey::ADInplaceOrView);
+    m.impl("t", &countingT);
+    views_called = 0;
+    plan.run(in);
+    EXPECT_EQ(views_called, 1);
+  }
+  {
+    Library m(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+    m.impl("t", &contiguousT);
+    expectSame(graph, plan, in);
+    EXPECT_FALSE(sameBits(plan.run(in)[0], in[0].mm(in[1].transpose(0, 1))));
+  }
+  EXPECT_TRUE(sameBits(plan.run(in)[0], in[0].mm(in[1].t())));
+}
+
 TEST(Plan, PassesErrorsOnAndRunsAgain) {
   const auto f = [](const std::vector<Tensor>& t) {
     const Tensor x = t[0] * 2 + 1;
