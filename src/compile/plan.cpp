@@ -175,7 +175,8 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
     : graph_(simplified(graph, options)),
       aliases_(graph_),
       history_(findHistory(graph_, {options.history_of_outputs})),
-      program_options_{options.native_after, onlyRecord(options.seen.empty() ? operatorsOf(graph_) : options.seen)},
+      program_options_{options.native_after, onlyRecord(options.seen.empty() ? operatorsOf(graph_) : options.seen),
+                       options.guarded},
       single_(makeProgram(graph_, aliases_, history_, singlesOf(graph_), program_options_)) {
   for (const Graph::Value* v : graph_.constants()) constants_.push_back(v->constant);
   for (const Step& step : single_.steps) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <sstream>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace shunt::compiled {
 namespace {
@@ -23,7 +24,10 @@ class Builder {
       : graph_(graph), aliases_(aliases), history_(history), groups_(groups), options_(options) {
     for (const Group& g : groups) {
       if (g.single != nullptr) order_.push_back(g.single);
-      for (const PointwiseNode* p : g.region) order_.push_back(p->node);
+      for (const PointwiseNode* p : g.region) {
+        order_.push_back(p->node);
+        pointwise_.insert(p->node);
+      }
     }
     place();
   }
@@ -139,12 +143,23 @@ class Builder {
 
   void addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position);
 
+  /// Whether a given tensor is what the caller has compared whenever the graph reads it: no node may give it other
+  /// sizes or another storage. What trace's operators write is the tensor's grad.
+  bool isGuarded(const Graph::Value* v) const {
+    if (!options_.guarded || v->kind == Graph::Value::Kind::kResult) return false;
+    return std::ranges::all_of(graph_.users(v), [&](const Graph::Node* user) {
+      return user->op.op().name().starts_with("trace::") ||
+             (isOfDictionary(*user) && (!user->op.schema().is_mutable() || pointwise_.contains(user)));
+    });
+  }
+
   const Graph& graph_;
   const Aliases& aliases_;
   const History& history_;
   const std::vector<Group>& groups_;
   const ProgramOptions& options_;
   std::vector<const Graph::Node*> order_;
+  std::unordered_set<const Graph::Node*> pointwise_;  // of all regions
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // the position that reads it last
   Program out_;
@@ -168,7 +183,7 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
     const Source source = sources_.at(in.value);
     const ScalarType dtype = detail::signature::dtypeOf(in.signature);
     loop.addOperand(in.value, in.fit, dtype);
-    region.inputs.push_back({source, in.signature, in.keys, in.sizes});
+    region.inputs.push_back({source, in.signature, in.keys, in.sizes, isGuarded(in.value)});
     region.bytes += elementSize(dtype) * (in.fit == Fit::kFull ? numel : 1);
     if (source.kind == Source::Kind::kSlot && last_.at(in.value) < end &&
         std::ranges::find(region.last, source.index) == region.last.end())
@@ -204,6 +219,7 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
 bool Region::fits(const Frame& frame) const {
   if (detail::trace_enabled.load(std::memory_order_relaxed)) return false;
   for (const Input& in : inputs) {
+    if (in.guarded) continue;
     const Tensor& t = frame.at(in.source);
     if (!t.defined()) return false;
     const TensorImpl& impl = *t.unsafeGetTensorImpl();
@@ -256,9 +272,9 @@ detail::CompileOutputs Program::resultsOf(Frame& frame) const {
   out.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (moved[i])
-      out.push_back(std::move(frame.slot(outputs[i].index)));
+      out.emplace_back(std::move(frame.slot(outputs[i].index)));
     else
-      out.push_back(defined[i] ? frame.at(outputs[i]) : Tensor());
+      out.emplace_back(defined[i] ? frame.at(outputs[i]) : Tensor());
   }
   return out;
 }

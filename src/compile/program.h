@@ -24,6 +24,7 @@ struct Region {
     uint16_t signature;
     uint64_t keys;
     std::vector<int64_t> sizes;
+    bool guarded;  // the caller has compared it, and nothing before the region changes what it shows
   };
   struct Written {
     size_t input;
@@ -94,6 +95,7 @@ struct Program {
 struct ProgramOptions {
   int64_t native_after = 0;        // as PlanOptions'
   bool inner_only_record = false;  // Autograd's kernels of all operators that the nodes' operators call
+  bool guarded = false;            // as PlanOptions'
 };
 
 /// Runs the groups in this order. Nodes are the graph's, which outlives the program.
