@@ -1,5 +1,6 @@
 #include "src/compile/program.h"
 
+#include "src/autograd/unshared.h"
 #include "src/compile/aliases.h"
 #include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
@@ -142,6 +143,7 @@ class Builder {
   }
 
   void addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position);
+  int takenBy(const std::vector<const PointwiseNode*>& nodes, size_t made, const Region& region) const;
 
   /// Whether a given tensor is what the caller has compared whenever the graph reads it: no node may give it other
   /// sizes or another storage. What trace's operators write is the tensor's grad.
@@ -165,11 +167,37 @@ class Builder {
   Program out_;
 };
 
+/// The input whose tensor the result of node `made` may become: of its kind, dead after the region, and read by no node
+/// that comes later. -1: none.
+int Builder::takenBy(const std::vector<const PointwiseNode*>& nodes, size_t made, const Region& region) const {
+  for (const PointwiseNode::Input& in : nodes[made]->inputs) {
+    if (in.value == nullptr || in.fit != Fit::kFull || in.sizes != region.sizes || in.dtype != nodes[made]->dtype)
+      continue;
+    const auto isIt = [&](const Region::Input& i) { return i.source == sources_.at(in.value); };
+    const auto at = std::ranges::find_if(region.inputs, isIt);
+    if (at == region.inputs.end() || std::ranges::count_if(region.inputs, isIt) != 1) continue;
+    const int index = static_cast<int>(at - region.inputs.begin());
+    const bool is_last =
+        at->source.kind == Source::Kind::kSlot && std::ranges::find(region.last, at->source.index) != region.last.end();
+    const bool is_taken =
+        std::ranges::find(region.outputs, index, &Region::Output::takes) != region.outputs.end() ||
+        std::ranges::find(region.written, static_cast<size_t>(index), &Region::Written::input) != region.written.end();
+    const bool read_later =
+        std::any_of(nodes.begin() + static_cast<ptrdiff_t>(made) + 1, nodes.end(), [&](auto* later) {
+          return std::ranges::find(later->inputs, in.value, &PointwiseNode::Input::value) != later->inputs.end();
+        });
+    if (is_last && !is_taken && !read_later) return index;
+  }
+  return -1;
+}
+
 void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position) {
   Region region;
   region.first_step = position;
   region.steps = nodes.size();
   region.sizes = nodes[0]->sizes;
+  region.strides.assign(region.sizes.size(), 1);
+  for (size_t d = region.sizes.size(); d-- > 1;) region.strides[d - 1] = region.strides[d] * region.sizes[d];
   LoopBuilder loop(nodes, region.loop);
   const size_t end = position + nodes.size();
   const auto isMade = [&](const Graph::Value* v) {
@@ -200,12 +228,13 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
     else
       region.written.push_back({at.at(p->result), 1});
   }
-  for (const PointwiseNode* p : nodes) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const PointwiseNode* p = nodes[i];
     const Graph::Value* v = p->result;
     if (p->written || !last_.contains(v) || last_.at(v) < end) continue;
     loop.addOperand(v, Fit::kFull, p->dtype);
     const auto writes = std::ranges::count_if(nodes, [&](const auto* n) { return n->written && n->result == v; });
-    region.outputs.push_back({sources_.at(v).index, p->dtype, writes});
+    region.outputs.push_back({sources_.at(v).index, p->dtype, writes, takenBy(nodes, i, region)});
     region.bytes += elementSize(p->dtype) * numel;
   }
   loop.finish();
@@ -245,6 +274,16 @@ void addToVersion(const Tensor& t, int64_t times) {
 }
 }  // namespace
 
+/// Whether the tensor is as a new one would be, and nobody else has it or its memory.
+bool Region::mayTake(const Tensor& t, const Output& out) const {
+  static const DispatchKeySet kNew = detail::makeCpuTensor({1}, {}, kFloat)->key_set();
+  const TensorImpl& impl = *t.unsafeGetTensorImpl();
+  return autograd::isUnshared(t) && impl.key_set() == kNew && autograd::get_autograd_meta(t) == nullptr &&
+         impl.version().current() == 0 && impl.storage_offset() == 0 && impl.strides().equals(strides) &&
+         impl.storage()->nbytes() == static_cast<size_t>(loop.rows * loop.columns * elementSize(out.dtype)) &&
+         !impl.is_wrapped_number() && (detail::tls_state.mode & detail::kModeInference) == 0;
+}
+
 bool Region::run(Frame& frame) const {
   if (!fits(frame)) return false;
   std::byte* operands[BlockLoop::kMaxPlaces];
@@ -252,7 +291,8 @@ bool Region::run(Frame& frame) const {
   for (const Input& in : inputs) operands[n++] = frame.at(in.source).unsafeGetTensorImpl()->data();
   for (const Output& out : outputs) {
     Tensor& t = frame.slot(out.slot);
-    t = Tensor(detail::makeCpuTensor(sizes, {}, out.dtype));
+    Tensor* const dead = out.takes >= 0 ? &frame.slot(inputs[static_cast<size_t>(out.takes)].source.index) : nullptr;
+    t = dead != nullptr && mayTake(*dead, out) ? std::move(*dead) : Tensor(detail::makeCpuTensor(sizes, {}, out.dtype));
     operands[n++] = t.unsafeGetTensorImpl()->data();
   }
   native->run(operands, loop);
@@ -284,6 +324,10 @@ const char* howCalled(const Step& step) {
   if (step.kernel.slot >= 0) return ", without dispatch";
   return step.passed_by.slot >= 0 ? "" : ", with autograd";
 }
+std::string inPlaceOf(const Region& region) {
+  const auto n = std::ranges::count_if(region.outputs, [](const Region::Output& o) { return o.takes >= 0; });
+  return n == 0 ? "" : detail::str(" (", n, " in an input's memory)");
+}
 }  // namespace
 
 std::string Program::describe() const {
@@ -295,8 +339,8 @@ std::string Program::describe() const {
     }
     const Region& r = regions[static_cast<size_t>(region_at[i])];
     out << "region of " << r.steps << " over " << IntArrayRef(r.sizes) << ": " << r.inputs.size() << " inputs, "
-        << r.outputs.size() << " outputs, " << r.loop.buffers << " buffers, blocks of " << r.loop.block << ", "
-        << r.bytes << " bytes; " << r.native->describe() << "\n";
+        << r.outputs.size() << " outputs" << inPlaceOf(r) << ", " << r.loop.buffers << " buffers, blocks of "
+        << r.loop.block << ", " << r.bytes << " bytes; " << r.native->describe() << "\n";
     for (size_t k = 0; k < r.steps; ++k) out << "  " << steps[i + k].node->name() << "\n";
     i += r.steps - 1;
   }

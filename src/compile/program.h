@@ -34,11 +34,12 @@ struct Region {
     uint32_t slot;
     ScalarType dtype;
     int64_t times_written;  // after it was made
+    int takes = -1;         // the input that nobody reads afterwards and whose tensor may become this one
   };
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<Written> written;
-  std::vector<int64_t> sizes;
+  std::vector<int64_t> sizes, strides;  // of outputs
   BlockLoop loop;
   std::unique_ptr<const NativeLoop> native;  // of the same
   std::vector<uint32_t> last;                // slots that nobody reads afterwards
@@ -49,6 +50,7 @@ struct Region {
   bool run(Frame& frame) const;
 
  private:
+  bool mayTake(const Tensor& t, const Output& out) const;
   bool fits(const Frame& frame) const;
   bool writtenAreApart(const Frame& frame) const;
 };

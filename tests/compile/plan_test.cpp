@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <thread>
 
 namespace shunt::compiled {
@@ -298,6 +299,41 @@ TEST(Plan, CallsTheOperatorsOfViewsThatAreSeen) {
   for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(sameBits(expected[i], got[i])) << i;
   EXPECT_TRUE(got[0].is_view() && got[0]._base().is_same(b[0]) && got[1]._base().is_same(b[0]));
   for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i]._version(), b[i]._version()) << i;
+}
+
+TEST(Plan, WritesOverInputsThatNobodyReadsAfterwards) {
+  struct Case {
+    std::function<std::vector<Tensor>(const Tensor& product)> f;
+    size_t taken;
+  };
+  const std::vector<Case> cases = {
+      {[](const Tensor& p) { return std::vector<Tensor>{p.relu()}; }, 1},
+      {[](const Tensor& p) { return std::vector<Tensor>{p.relu().add_(1).mul_(p)}; }, 0},  // read once more
+      {[](const Tensor& p) { return std::vector<Tensor>{p * 2, p + 1}; }, 1},              // by the last reader
+      {[](const Tensor& p) { return std::vector<Tensor>{p.relu(), p}; }, 0},
+      {[](const Tensor& p) { return std::vector<Tensor>{p.relu(), p.t()}; }, 1},  // planned, but a view has it still
+      {[](const Tensor& p) { return std::vector<Tensor>{p.relu(), p.t().mm(p)}; }, 1},  // after the product
+      {[](const Tensor& p) { return std::vector<Tensor>{p.gt(0)}; }, 0},
+      {[](const Tensor& p) { return std::vector<Tensor>{p[0] * 2}; }, 1},  // a part of a larger memory
+      {[](const Tensor& p) { return std::vector<Tensor>{p.sum(0) + p}; }, 1},
+      {[](const Tensor& p) { return std::vector<Tensor>{p.add_(1).mul(3)}; }, 0}};
+  const std::vector<Tensor> in = {randn({4, 6}), randn({6, 5})};
+  for (size_t c = 0; c < cases.size(); ++c) {
+    const Graph graph = trace([&](const auto& t) { return cases[c].f(t[0].mm(t[1])); }, in);
+    const Plan plan(graph);
+    runs(plan, in);
+    EXPECT_EQ(countOf(plan.describe(), "(1 in an input's memory)"), cases[c].taken) << c << plan.describe();
+    for (int round = 0; round < 2; ++round) {
+      const std::vector<Tensor> expected = graph.run(in), got = plan.run(in);
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_TRUE(sameBits(expected[i], got[i])) << c << ", " << i;
+        EXPECT_EQ(expected[i]._version(), got[i]._version()) << c << ", " << i;
+        EXPECT_EQ(expected[i].storage().nbytes(), got[i].storage().nbytes()) << c << ", " << i;
+        EXPECT_EQ(expected[i].is_view(), got[i].is_view()) << c << ", " << i;
+        EXPECT_EQ(expected[i].is_alias_of(expected[0]), got[i].is_alias_of(got[0])) << c << ", " << i;
+      }
+    }
+  }
 }
 
 int views_called = 0;
