@@ -247,8 +247,8 @@ detail::CompileOutputs Plan::runAndRecord(std::span<const Tensor* const> inputs)
   single_.run(frame, false, recorder);
   withoutMemoryToo([&] {
     recorded_ = std::move(recorder.found);
-    fused_owner_ = std::make_unique<const Program>(
-        makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_), program_options_));
+    fused_owner_ = std::make_unique<const Program>(makeProgram(
+        graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_, program_options_.guarded), program_options_));
     fused_.store(fused_owner_.get(), std::memory_order_release);
   });
   return single_.resultsOf(frame);

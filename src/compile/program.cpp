@@ -91,11 +91,25 @@ class Builder {
     return o;
   }
 
+  /// Whether the graph reads the tensor after the node. Then a leaf copies a gradient that it is given.
+  bool isReadAfter(const Graph::Node& node, const Graph::Value* v) const {
+    const auto nodes = graph_.nodes();
+    return std::any_of(std::ranges::find(nodes, &node) + 1, nodes.end(), [&](const Graph::Node* later) {
+      return std::ranges::any_of(later->arguments, [&](const Graph::Argument& a) {
+        return std::ranges::any_of(a.values, [&](const Graph::Value* read) {
+          return read != nullptr && aliases_.tensorOf(read) == aliases_.tensorOf(v);
+        });
+      });
+    });
+  }
+
   /// The last mention of a slot in the step that reads it last moves the tensor out.
   void markLast(const Graph::Node& node, size_t position, Step& step) const {
     std::vector<uint32_t> seen;
+    const bool gives_grad = node.is("trace::accumulate_grad_");
     const auto mark = [&](Operand& o, const Graph::Value* v) {
       if (v == nullptr || o.source.kind != Source::Kind::kSlot || last_.at(aliases_.tensorOf(v)) != position) return;
+      if (gives_grad && isReadAfter(node, v)) return;
       o.last = std::ranges::find(seen, o.source.index) == seen.end();
       seen.push_back(o.source.index);
     };
