@@ -1,5 +1,6 @@
 // Plans: what they fuse, what they leave, what they notice.
 #include "src/compile/plan.h"
+#include "tests/compile/same.h"
 
 #include <shunt/shunt.h>
 #include <shunt/trace/trace.h>
@@ -250,12 +251,6 @@ TEST(Plan, SeesThatAKernelWasReplaced) {
   EXPECT_TRUE(sameBits(plan.run(in)[0], chain(in[0], in[1], in[2])));
 }
 
-size_t countOf(const std::string& text, const std::string& part) {
-  size_t n = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-  return n;
-}
-
 TEST(Plan, MakesViewsThatStayInsideWithoutACall) {
   const auto f = [](const std::vector<Tensor>& t) {
     const Tensor w = t[1].t(), cube = t[0].unsqueeze(0).expand({2, 4, 6}).permute({1, 2, 0});
@@ -269,8 +264,8 @@ TEST(Plan, MakesViewsThatStayInsideWithoutACall) {
   const Plan plan(graph);
   runs(plan, in);
   // select begins elsewhere, perhaps.
-  EXPECT_EQ(countOf(plan.describe(), ", without dispatch"), 7u) << plan.describe();
-  EXPECT_EQ(countOf(plan.describe(), "select.int, without dispatch"), 0u) << plan.describe();
+  EXPECT_EQ(test::count(plan.describe(), ", without dispatch"), 7) << plan.describe();
+  EXPECT_EQ(test::count(plan.describe(), "select.int, without dispatch"), 0) << plan.describe();
   expectSame(graph, plan, in);
   // Of other strides than the graph has.
   expectSame(graph, plan, {randn({6, 4}).t(), randn({6, 5}).t()});
@@ -289,7 +284,7 @@ TEST(Plan, CallsTheOperatorsOfViewsThatAreSeen) {
   const Graph graph = trace(f, in);
   const Plan plan(graph);
   runs(plan, in);
-  EXPECT_EQ(countOf(plan.describe(), ", without dispatch"), 0u) << plan.describe();
+  EXPECT_EQ(test::count(plan.describe(), ", without dispatch"), 0) << plan.describe();
   const auto copies = [&] {
     std::vector<Tensor> all;
     for (const Tensor& t : in) all.push_back(t.clone());
@@ -304,7 +299,7 @@ TEST(Plan, CallsTheOperatorsOfViewsThatAreSeen) {
 TEST(Plan, WritesOverInputsThatNobodyReadsAfterwards) {
   struct Case {
     std::function<std::vector<Tensor>(const Tensor& product)> f;
-    size_t taken;
+    int64_t taken;
   };
   const std::vector<Case> cases = {
       {[](const Tensor& p) { return std::vector<Tensor>{p.relu()}; }, 1},
@@ -322,7 +317,7 @@ TEST(Plan, WritesOverInputsThatNobodyReadsAfterwards) {
     const Graph graph = trace([&](const auto& t) { return cases[c].f(t[0].mm(t[1])); }, in);
     const Plan plan(graph);
     runs(plan, in);
-    EXPECT_EQ(countOf(plan.describe(), "(1 in an input's memory)"), cases[c].taken) << c << plan.describe();
+    EXPECT_EQ(test::count(plan.describe(), "(1 in an input's memory)"), cases[c].taken) << c << plan.describe();
     for (int round = 0; round < 2; ++round) {
       const std::vector<Tensor> expected = graph.run(in), got = plan.run(in);
       for (size_t i = 0; i < got.size(); ++i) {
@@ -348,7 +343,7 @@ TEST(Plan, SeesThatAViewOperatorWasReplaced) {
   const Graph graph = trace([](const auto& t) { return t[0].mm(t[1].t()); }, in);
   const Plan plan(graph);
   runs(plan, in);
-  EXPECT_EQ(countOf(plan.describe(), "t, without dispatch"), 1u) << plan.describe();
+  EXPECT_EQ(test::count(plan.describe(), "t, without dispatch"), 1) << plan.describe();
   {
     Library m(Library::Kind::kImpl, "aten", DispatchKey::ADInplaceOrView);
     m.impl("t", &countingT);
