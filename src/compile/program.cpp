@@ -290,12 +290,13 @@ void addToVersion(const Tensor& t, int64_t times) {
 
 /// Whether the tensor is as a new one would be, and nobody else has it or its memory.
 bool Region::mayTake(const Tensor& t, const Output& out) const {
+  if ((detail::tls_state.mode & detail::kModeInference) != 0) return false;  // a new one has other keys there
   static const DispatchKeySet kNew = detail::makeCpuTensor({1}, {}, kFloat)->key_set();
   const TensorImpl& impl = *t.unsafeGetTensorImpl();
   return autograd::isUnshared(t) && impl.key_set() == kNew && autograd::get_autograd_meta(t) == nullptr &&
          impl.version().current() == 0 && impl.storage_offset() == 0 && impl.strides().equals(strides) &&
          impl.storage()->nbytes() == static_cast<size_t>(loop.rows * loop.columns * elementSize(out.dtype)) &&
-         !impl.is_wrapped_number() && (detail::tls_state.mode & detail::kModeInference) == 0;
+         !impl.is_wrapped_number();
 }
 
 bool Region::run(Frame& frame) const {
