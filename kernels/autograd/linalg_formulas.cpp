@@ -30,9 +30,7 @@ Tensor bmm_mat2_backward(const Tensor& grad, const Tensor& mat1, const Scalar& a
   return maybe_multiply(like(mat1, grad).transpose(1, 2).bmm(grad), alpha);
 }
 
-Tensor mv_self_backward(const Tensor& grad, const Tensor& vec) {
-  return grad.unsqueeze(1).mul(like(vec, grad).unsqueeze(0));
-}
+Tensor mv_self_backward(const Tensor& grad, const Tensor& vec) { return grad.outer(like(vec, grad)); }
 
 Tensor mv_vec_backward(const Tensor& grad, const Tensor& self) { return like(self, grad).t().mv(grad); }
 

@@ -88,18 +88,19 @@ using MaybeT = const std::optional<Tensor>&;
 using Dtype = std::optional<ScalarType>;
 using Ints = IntArrayRef;
 
-constexpr auto kKnown =
-    makeTable<Tensor(T), Tensor(T, T), Tensor(T, S), Tensor(T, T, S), Tensor(T, S, S), Tensor(T, T, T),
-              Tensor(T, T, T, S), Tensor(T, T, T, S, S), Tensor(T, T, S, S), Tensor(T, int64_t),
-              Tensor(T, int64_t, int64_t), Tensor(T, T, int64_t), Tensor(T, int64_t, int64_t, int64_t),
-              Tensor(T, int64_t, bool), Tensor(T, T, int64_t, ScalarType), Tensor(T, int64_t, Dtype), Tensor(T, Ints),
-              Tensor(T, Ints, bool), Tensor(T, Ints, Ints), Tensor(T, OptionalIntArrayRef, bool, Dtype),
-              Tensor(T, Dtype), Tensor(T, T, std::string_view), Tensor(T, std::string_view), Tensor(T, T, MaybeT),
-              Tensor(T, T, MaybeT, int64_t, int64_t), Tensor(T, T, T, MaybeT, int64_t, int64_t, T),
-              Tensor(T, Ints, MaybeT, MaybeT, double, bool), Tensor&(Tensor&), Tensor&(Tensor&, T), Tensor&(Tensor&, S),
-              Tensor&(Tensor&, T, S), Tensor&(Tensor&, S, S), Tensor&(Tensor&, T, T), Tensor&(Tensor&, T, T, S),
-              Tensor&(Tensor&, T, bool), std::tuple<Tensor, Tensor>(T, T, MaybeT, int64_t, int64_t),
-              std::tuple<Tensor, Tensor>(T, int64_t, bool)>();
+constexpr auto kKnown = makeTable<
+    Tensor(T), Tensor(T, T), Tensor(T, S), Tensor(T, T, S), Tensor(T, S, S), Tensor(T, T, T), Tensor(T, T, T, S),
+    Tensor(T, T, T, S, S), Tensor(T, T, S, S), Tensor(T, int64_t), Tensor(T, int64_t, int64_t), Tensor(T, T, int64_t),
+    Tensor(T, int64_t, int64_t, int64_t), Tensor(T, int64_t, bool), Tensor(T, T, int64_t, ScalarType),
+    Tensor(T, int64_t, Dtype), Tensor(T, Ints), Tensor(T, Ints, bool), Tensor(T, Ints, Ints),
+    Tensor(T, OptionalIntArrayRef, bool, Dtype), Tensor(T, Dtype),
+    Tensor(T, Dtype, std::optional<Layout>, std::optional<Device>, std::optional<bool>, std::optional<MemoryFormat>),
+    Tensor(T, T, std::string_view), Tensor(T, std::string_view), Tensor(T, T, MaybeT),
+    Tensor(T, T, MaybeT, int64_t, int64_t), Tensor(T, T, T, MaybeT, int64_t, int64_t, T),
+    Tensor(T, Ints, MaybeT, MaybeT, double, bool), Tensor&(Tensor&), Tensor&(Tensor&, T), Tensor&(Tensor&, S),
+    Tensor&(Tensor&, T, S), Tensor&(Tensor&, S, S), Tensor&(Tensor&, T, T), Tensor&(Tensor&, T, T, S),
+    Tensor&(Tensor&, T, bool), std::tuple<Tensor, Tensor>(T, T, MaybeT, int64_t, int64_t),
+    std::tuple<Tensor, Tensor>(T, int64_t, bool)>();
 
 }  // namespace
 

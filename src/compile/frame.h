@@ -14,6 +14,7 @@ struct Source {
   enum class Kind : uint8_t { kSlot, kInput, kConstant };
   Kind kind = Kind::kSlot;
   uint32_t index = 0;
+  bool operator==(const Source&) const = default;
 };
 
 class Frame {

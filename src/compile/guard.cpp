@@ -1,5 +1,7 @@
 #include "src/compile/guard.h"
 
+#include "src/trace/modes.h"
+
 #include <shunt/autograd/accumulate_grad.h>
 #include <shunt/autograd/autograd_meta.h>
 #include <shunt/core/tls.h>
@@ -94,11 +96,12 @@ const char* whyNotWith(const Tensor& t) {
 }
 
 const char* TensorKind::difference(const Tensor& t) const {
-  if (t.dtype() != dtype) return "dtype";
-  if (!isSame(t.sizes(), sizes)) return "sizes";
-  if (!isSame(t.strides(), strides)) return "strides";
-  if (t.key_set() != keys || t.device() != device) return "keys";
-  if (t.unsafeGetTensorImpl()->is_wrapped_number() != wrapped_number) return "number";
+  const TensorImpl& impl = *t.unsafeGetTensorImpl();
+  if (impl.dtype() != dtype) return "dtype";
+  if (!isSame(impl.sizes(), sizes)) return "sizes";
+  if (!isSame(impl.strides(), strides)) return "strides";
+  if (impl.key_set() != keys || impl.device() != device) return "keys";
+  if (impl.is_wrapped_number() != wrapped_number) return "number";
   if (autograd::get_autograd_meta(t) == nullptr) return requires_grad || !is_leaf ? "gradient" : nullptr;
   if (t.requires_grad() != requires_grad || t.is_leaf() != is_leaf) return "gradient";
   return requires_grad && whyNotWith(t) != nullptr ? "hooks" : nullptr;
@@ -147,11 +150,16 @@ bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) co
   if (!std::ranges::equal(options_.scalars, scalars_, {}, bitsOf)) return found("scalars", kCall), false;
   for (size_t i = 0; i < options_.captures.size(); ++i)
     if (!options_.captures[i]->is_same(captured_[i])) return found("captured variables", kCall), false;
+  const size_t given = arguments.tensors.size();
+  InlineVector<const StorageImpl*, 8> storages;  // of the arguments
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const TensorKind& kind = tensors_[i];
     const Tensor& t = tensor(arguments, i);
     if (t.defined() != kind.defined) return found("being defined", i), false;
-    if (!kind.defined) continue;
+    if (!kind.defined) {
+      if (i < given) storages.push_back(nullptr);
+      continue;
+    }
     if (const char* what = kind.difference(t)) return found(what, i), false;
     if (offsets_ && t.storage_offset() != kind.offset) return found("offset", i), false;
     const Tensor* grad = gradOf(t);
@@ -160,18 +168,22 @@ bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) co
       if (const char* what = kind.grad->difference(*grad)) return found(what, i), false;
       if (mayShareMemory(arguments, i)) return found("a grad that shares memory", i), false;
     }
+    const StorageImpl* const mine = storageOf(t);
     // Captured tensors are the same ones as ever, and while their storages are, they share what they shared.
-    if (i >= arguments.tensors.size() && storageOf(t) != kind.storage) return found("storage", i), false;
-    for (size_t j = 0; j < std::min(i, arguments.tensors.size()); ++j) {
-      const Tensor& other = *arguments.tensors[j];
-      if (!other.defined()) continue;
+    if (i >= given && mine != kind.storage) return found("storage", i), false;
+    for (size_t j = 0; j < std::min(i, given); ++j) {
       const TensorKind& its = tensors_[j];
-      if (other.is_same(t) != (its.same == kind.same)) return found("being another argument", i), false;
-      if (sharesStorage(other, t) != (its.home == kind.home)) return found("sharing memory", i), false;
+      if (!its.defined) continue;
+      const bool shares = mine != nullptr && mine == storages[j];
+      if (shares != (its.home == kind.home)) return found("sharing memory", i), false;
+      // Tensors of two storages are two.
+      if ((shares || mine == nullptr) && arguments.tensors[j]->is_same(t) != (its.same == kind.same))
+        return found("being another argument", i), false;
     }
+    if (i < given) storages.push_back(mine);
   }
   if (get_default_dtype() != default_dtype_) return found("default dtype", kCall), false;
-  if (!(Graph::Modes::now() == modes_)) return found("grad mode, inference mode or autocast", kCall), false;
+  if (!trace_detail::areOn(modes_)) return found("grad mode, inference mode or autocast", kCall), false;
   return true;
 }
 

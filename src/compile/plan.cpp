@@ -175,7 +175,8 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
     : graph_(simplified(graph, options)),
       aliases_(graph_),
       history_(findHistory(graph_, {options.history_of_outputs})),
-      program_options_{options.native_after, onlyRecord(options.seen.empty() ? operatorsOf(graph_) : options.seen)},
+      program_options_{options.native_after, onlyRecord(options.seen.empty() ? operatorsOf(graph_) : options.seen),
+                       options.guarded},
       single_(makeProgram(graph_, aliases_, history_, singlesOf(graph_), program_options_)) {
   for (const Graph::Value* v : graph_.constants()) constants_.push_back(v->constant);
   for (const Step& step : single_.steps) {
@@ -246,8 +247,8 @@ detail::CompileOutputs Plan::runAndRecord(std::span<const Tensor* const> inputs)
   single_.run(frame, false, recorder);
   withoutMemoryToo([&] {
     recorded_ = std::move(recorder.found);
-    fused_owner_ = std::make_unique<const Program>(
-        makeProgram(graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_), program_options_));
+    fused_owner_ = std::make_unique<const Program>(makeProgram(
+        graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_, program_options_.guarded), program_options_));
     fused_.store(fused_owner_.get(), std::memory_order_release);
   });
   return single_.resultsOf(frame);

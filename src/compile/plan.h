@@ -24,6 +24,8 @@ struct PlanOptions {
   bool history_of_outputs = true;
   /// Runs of a region before native code of it is asked for; 0: as many as calls of a pair before it is compiled.
   int64_t native_after = 0;
+  /// Whether the caller compares inputs and constants with the graph's before each run, their keys and strides too.
+  bool guarded = false;
   /// Operators that recording the graph has called, and that these have called. Empty: those of the nodes.
   std::vector<const Operator*> seen = {};
 };

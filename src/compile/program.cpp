@@ -1,13 +1,16 @@
 #include "src/compile/program.h"
 
+#include "src/autograd/unshared.h"
 #include "src/compile/aliases.h"
 #include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
+#include "src/compile/view_step.h"
 
 #include <algorithm>
 #include <limits>
 #include <sstream>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace shunt::compiled {
 namespace {
@@ -22,7 +25,10 @@ class Builder {
       : graph_(graph), aliases_(aliases), history_(history), groups_(groups), options_(options) {
     for (const Group& g : groups) {
       if (g.single != nullptr) order_.push_back(g.single);
-      for (const PointwiseNode* p : g.region) order_.push_back(p->node);
+      for (const PointwiseNode* p : g.region) {
+        order_.push_back(p->node);
+        pointwise_.insert(p->node);
+      }
     }
     place();
   }
@@ -85,11 +91,25 @@ class Builder {
     return o;
   }
 
+  /// Whether the graph reads the tensor after the node. Then a leaf copies a gradient that it is given.
+  bool isReadAfter(const Graph::Node& node, const Graph::Value* v) const {
+    const auto nodes = graph_.nodes();
+    return std::any_of(std::ranges::find(nodes, &node) + 1, nodes.end(), [&](const Graph::Node* later) {
+      return std::ranges::any_of(later->arguments, [&](const Graph::Argument& a) {
+        return std::ranges::any_of(a.values, [&](const Graph::Value* read) {
+          return read != nullptr && aliases_.tensorOf(read) == aliases_.tensorOf(v);
+        });
+      });
+    });
+  }
+
   /// The last mention of a slot in the step that reads it last moves the tensor out.
   void markLast(const Graph::Node& node, size_t position, Step& step) const {
     std::vector<uint32_t> seen;
+    const bool gives_grad = node.is("trace::accumulate_grad_");
     const auto mark = [&](Operand& o, const Graph::Value* v) {
       if (v == nullptr || o.source.kind != Source::Kind::kSlot || last_.at(aliases_.tensorOf(v)) != position) return;
+      if (gives_grad && isReadAfter(node, v)) return;
       o.last = std::ranges::find(seen, o.source.index) == seen.end();
       seen.push_back(o.source.index);
     };
@@ -119,6 +139,7 @@ class Builder {
       step.results.push_back(std::move(r));
     }
     passAutogradBy(node, step);
+    makeViewDirectly(graph_, step);
     return step;
   }
 
@@ -136,6 +157,17 @@ class Builder {
   }
 
   void addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position);
+  int takenBy(const std::vector<const PointwiseNode*>& nodes, size_t made, const Region& region) const;
+
+  /// Whether a given tensor is what the caller has compared whenever the graph reads it: no node may give it other
+  /// sizes or another storage. What trace's operators write is the tensor's grad.
+  bool isGuarded(const Graph::Value* v) const {
+    if (!options_.guarded || v->kind == Graph::Value::Kind::kResult) return false;
+    return std::ranges::all_of(graph_.users(v), [&](const Graph::Node* user) {
+      return user->op.op().name().starts_with("trace::") ||
+             (isOfDictionary(*user) && (!user->op.schema().is_mutable() || pointwise_.contains(user)));
+    });
+  }
 
   const Graph& graph_;
   const Aliases& aliases_;
@@ -143,16 +175,43 @@ class Builder {
   const std::vector<Group>& groups_;
   const ProgramOptions& options_;
   std::vector<const Graph::Node*> order_;
+  std::unordered_set<const Graph::Node*> pointwise_;  // of all regions
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // the position that reads it last
   Program out_;
 };
+
+/// The input whose tensor the result of node `made` may become: of its kind, dead after the region, and read by no node
+/// that comes later. -1: none.
+int Builder::takenBy(const std::vector<const PointwiseNode*>& nodes, size_t made, const Region& region) const {
+  for (const PointwiseNode::Input& in : nodes[made]->inputs) {
+    if (in.value == nullptr || in.fit != Fit::kFull || in.sizes != region.sizes || in.dtype != nodes[made]->dtype)
+      continue;
+    const auto isIt = [&](const Region::Input& i) { return i.source == sources_.at(in.value); };
+    const auto at = std::ranges::find_if(region.inputs, isIt);
+    if (at == region.inputs.end() || std::ranges::count_if(region.inputs, isIt) != 1) continue;
+    const int index = static_cast<int>(at - region.inputs.begin());
+    const bool is_last =
+        at->source.kind == Source::Kind::kSlot && std::ranges::find(region.last, at->source.index) != region.last.end();
+    const bool is_taken =
+        std::ranges::find(region.outputs, index, &Region::Output::takes) != region.outputs.end() ||
+        std::ranges::find(region.written, static_cast<size_t>(index), &Region::Written::input) != region.written.end();
+    const bool read_later =
+        std::any_of(nodes.begin() + static_cast<ptrdiff_t>(made) + 1, nodes.end(), [&](auto* later) {
+          return std::ranges::find(later->inputs, in.value, &PointwiseNode::Input::value) != later->inputs.end();
+        });
+    if (is_last && !is_taken && !read_later) return index;
+  }
+  return -1;
+}
 
 void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position) {
   Region region;
   region.first_step = position;
   region.steps = nodes.size();
   region.sizes = nodes[0]->sizes;
+  region.strides.assign(region.sizes.size(), 1);
+  for (size_t d = region.sizes.size(); d-- > 1;) region.strides[d - 1] = region.strides[d] * region.sizes[d];
   LoopBuilder loop(nodes, region.loop);
   const size_t end = position + nodes.size();
   const auto isMade = [&](const Graph::Value* v) {
@@ -166,7 +225,7 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
     const Source source = sources_.at(in.value);
     const ScalarType dtype = detail::signature::dtypeOf(in.signature);
     loop.addOperand(in.value, in.fit, dtype);
-    region.inputs.push_back({source, in.signature, in.keys, in.sizes});
+    region.inputs.push_back({source, in.signature, in.keys, in.sizes, isGuarded(in.value)});
     region.bytes += elementSize(dtype) * (in.fit == Fit::kFull ? numel : 1);
     if (source.kind == Source::Kind::kSlot && last_.at(in.value) < end &&
         std::ranges::find(region.last, source.index) == region.last.end())
@@ -183,12 +242,13 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
     else
       region.written.push_back({at.at(p->result), 1});
   }
-  for (const PointwiseNode* p : nodes) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const PointwiseNode* p = nodes[i];
     const Graph::Value* v = p->result;
     if (p->written || !last_.contains(v) || last_.at(v) < end) continue;
     loop.addOperand(v, Fit::kFull, p->dtype);
     const auto writes = std::ranges::count_if(nodes, [&](const auto* n) { return n->written && n->result == v; });
-    region.outputs.push_back({sources_.at(v).index, p->dtype, writes});
+    region.outputs.push_back({sources_.at(v).index, p->dtype, writes, takenBy(nodes, i, region)});
     region.bytes += elementSize(p->dtype) * numel;
   }
   loop.finish();
@@ -202,6 +262,7 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
 bool Region::fits(const Frame& frame) const {
   if (detail::trace_enabled.load(std::memory_order_relaxed)) return false;
   for (const Input& in : inputs) {
+    if (in.guarded) continue;
     const Tensor& t = frame.at(in.source);
     if (!t.defined()) return false;
     const TensorImpl& impl = *t.unsafeGetTensorImpl();
@@ -227,6 +288,17 @@ void addToVersion(const Tensor& t, int64_t times) {
 }
 }  // namespace
 
+/// Whether the tensor is as a new one would be, and nobody else has it or its memory.
+bool Region::mayTake(const Tensor& t, const Output& out) const {
+  if ((detail::tls_state.mode & detail::kModeInference) != 0) return false;  // a new one has other keys there
+  static const DispatchKeySet kNew = detail::makeCpuTensor({1}, {}, kFloat)->key_set();
+  const TensorImpl& impl = *t.unsafeGetTensorImpl();
+  return autograd::isUnshared(t) && impl.key_set() == kNew && autograd::get_autograd_meta(t) == nullptr &&
+         impl.version().current() == 0 && impl.storage_offset() == 0 && impl.strides().equals(strides) &&
+         impl.storage()->nbytes() == static_cast<size_t>(loop.rows * loop.columns * elementSize(out.dtype)) &&
+         !impl.is_wrapped_number();
+}
+
 bool Region::run(Frame& frame) const {
   if (!fits(frame)) return false;
   std::byte* operands[BlockLoop::kMaxPlaces];
@@ -234,7 +306,8 @@ bool Region::run(Frame& frame) const {
   for (const Input& in : inputs) operands[n++] = frame.at(in.source).unsafeGetTensorImpl()->data();
   for (const Output& out : outputs) {
     Tensor& t = frame.slot(out.slot);
-    t = Tensor(detail::makeCpuTensor(sizes, {}, out.dtype));
+    Tensor* const dead = out.takes >= 0 ? &frame.slot(inputs[static_cast<size_t>(out.takes)].source.index) : nullptr;
+    t = dead != nullptr && mayTake(*dead, out) ? std::move(*dead) : Tensor(detail::makeCpuTensor(sizes, {}, out.dtype));
     operands[n++] = t.unsafeGetTensorImpl()->data();
   }
   native->run(operands, loop);
@@ -254,9 +327,9 @@ detail::CompileOutputs Program::resultsOf(Frame& frame) const {
   out.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (moved[i])
-      out.push_back(std::move(frame.slot(outputs[i].index)));
+      out.emplace_back(std::move(frame.slot(outputs[i].index)));
     else
-      out.push_back(defined[i] ? frame.at(outputs[i]) : Tensor());
+      out.emplace_back(defined[i] ? frame.at(outputs[i]) : Tensor());
   }
   return out;
 }
@@ -265,6 +338,10 @@ namespace {
 const char* howCalled(const Step& step) {
   if (step.kernel.slot >= 0) return ", without dispatch";
   return step.passed_by.slot >= 0 ? "" : ", with autograd";
+}
+std::string inPlaceOf(const Region& region) {
+  const auto n = std::ranges::count_if(region.outputs, [](const Region::Output& o) { return o.takes >= 0; });
+  return n == 0 ? "" : detail::str(" (", n, " in an input's memory)");
 }
 }  // namespace
 
@@ -277,8 +354,8 @@ std::string Program::describe() const {
     }
     const Region& r = regions[static_cast<size_t>(region_at[i])];
     out << "region of " << r.steps << " over " << IntArrayRef(r.sizes) << ": " << r.inputs.size() << " inputs, "
-        << r.outputs.size() << " outputs, " << r.loop.buffers << " buffers, blocks of " << r.loop.block << ", "
-        << r.bytes << " bytes; " << r.native->describe() << "\n";
+        << r.outputs.size() << " outputs" << inPlaceOf(r) << ", " << r.loop.buffers << " buffers, blocks of "
+        << r.loop.block << ", " << r.bytes << " bytes; " << r.native->describe() << "\n";
     for (size_t k = 0; k < r.steps; ++k) out << "  " << steps[i + k].node->name() << "\n";
     i += r.steps - 1;
   }

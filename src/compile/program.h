@@ -24,6 +24,7 @@ struct Region {
     uint16_t signature;
     uint64_t keys;
     std::vector<int64_t> sizes;
+    bool guarded;  // the caller has compared it, and nothing before the region changes what it shows
   };
   struct Written {
     size_t input;
@@ -33,11 +34,12 @@ struct Region {
     uint32_t slot;
     ScalarType dtype;
     int64_t times_written;  // after it was made
+    int takes = -1;         // the input that nobody reads afterwards and whose tensor may become this one
   };
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<Written> written;
-  std::vector<int64_t> sizes;
+  std::vector<int64_t> sizes, strides;  // of outputs
   BlockLoop loop;
   std::unique_ptr<const NativeLoop> native;  // of the same
   std::vector<uint32_t> last;                // slots that nobody reads afterwards
@@ -48,6 +50,7 @@ struct Region {
   bool run(Frame& frame) const;
 
  private:
+  bool mayTake(const Tensor& t, const Output& out) const;
   bool fits(const Frame& frame) const;
   bool writtenAreApart(const Frame& frame) const;
 };
@@ -94,6 +97,7 @@ struct Program {
 struct ProgramOptions {
   int64_t native_after = 0;        // as PlanOptions'
   bool inner_only_record = false;  // Autograd's kernels of all operators that the nodes' operators call
+  bool guarded = false;            // as PlanOptions'
 };
 
 /// Runs the groups in this order. Nodes are the graph's, which outlives the program.

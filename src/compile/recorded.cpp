@@ -23,16 +23,20 @@ bool detail::CompiledFunction::Variant::isCurrent() const {
   return true;
 }
 
+namespace {
+
+detail::CompileOutputs runOnDefined(const compiled::Executor& executor, const detail::CompileArguments& arguments) {
+  std::vector<const Tensor*> defined;
+  for (const Tensor* t : arguments.tensors)
+    if (t->defined()) defined.push_back(t);
+  return executor.runOn(defined);
+}
+
+}  // namespace
+
 detail::CompileOutputs detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
-  CompileOutputs outputs;
-  if (takes_all) {
-    outputs = executor->runOn({arguments.tensors.data(), arguments.tensors.size()});
-  } else {
-    std::vector<const Tensor*> defined;
-    for (const Tensor* t : arguments.tensors)
-      if (t->defined()) defined.push_back(t);
-    outputs = executor->runOn(defined);
-  }
+  CompileOutputs outputs = takes_all ? executor->runOn({arguments.tensors.data(), arguments.tensors.size()})
+                                     : runOnDefined(*executor, arguments);
   for (size_t i = 0; i < ended.size(); ++i)
     if (!ended[i].empty() && !outputs[i].requires_grad()) compiled::endHistory(outputs[i], ended[i]);
   return outputs;
@@ -133,7 +137,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   checkNoneIsKept(detail::TracedResults::living(trace));
   variant->has_effects = hasEffects(variant->graph);
   variant->executor = std::make_unique<Plan>(
-      variant->graph, PlanOptions{.history_of_outputs = history_goes_on, .seen = std::move(seen)});
+      variant->graph, PlanOptions{.history_of_outputs = history_goes_on, .guarded = true, .seen = std::move(seen)});
   if (!variant->isCurrent()) refuse("an operator was registered while the function was recorded");
   const std::string changed = variant->guard->difference(arguments);
   if (!changed.empty()) refuse("the function changes what its arguments and settings were compared by: " + changed);

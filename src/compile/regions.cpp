@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace shunt::compiled {
 namespace {
@@ -22,13 +23,13 @@ struct Open {
 
 class Ordering {
  public:
-  Ordering(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise)
-      : graph_(graph), aliases_(aliases) {
+  Ordering(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise, bool grads_apart)
+      : graph_(graph), aliases_(aliases), grads_apart_(grads_apart) {
     for (const PointwiseNode& p : pointwise) known_[p.node] = &p;
   }
 
   std::vector<Group> take() {
-    for (const Graph::Node* node : graph_.nodes()) {
+    for (const Graph::Node* node : withLateGrads()) {
       const auto found = known_.find(node);
       if (found != known_.end())
         addPointwise(*found->second);
@@ -40,6 +41,51 @@ class Ordering {
   }
 
  private:
+  /// The nodes, those that add to grads as late as may be.
+  std::vector<const Graph::Node*> withLateGrads() const {
+    std::vector<const Graph::Node*> out, late;
+    std::unordered_set<size_t> grads, written;  // groups that are grads by now; those that the late ones may write
+    const auto flush = [&] {
+      out.insert(out.end(), late.begin(), late.end());
+      late.clear();
+    };
+    for (const Graph::Node* node : graph_.nodes()) {
+      const bool adds = grads_apart_ && node->is("trace::accumulate_grad_");
+      if (!adds && !late.empty() && !goesBefore(*node, late, written)) flush();
+      if (adds) written = grads;
+      (adds ? late : out).push_back(node);
+      if (!isOfDictionary(*node)) addGroups(*node, grads);
+    }
+    flush();
+    return out;
+  }
+  bool goesBefore(const Graph::Node& node, const std::vector<const Graph::Node*>& late,
+                  const std::unordered_set<size_t>& written) const {
+    const auto found = known_.find(&node);
+    return found != known_.end() && !found->second->written &&
+           std::ranges::none_of(found->second->inputs, [&](const PointwiseNode::Input& in) {
+             return in.value != nullptr && (written.contains(aliases_.of(in.value)) || mayHoldGradient(late, in.value));
+           });
+  }
+  /// Whether the tensor may share memory with one that a leaf is given, so that who else has that would be others
+  /// later.
+  bool mayHoldGradient(const std::vector<const Graph::Node*>& late, const Graph::Value* v) const {
+    return v->kind == Graph::Value::Kind::kResult && std::ranges::any_of(late, [&](const Graph::Node* adds) {
+             const Graph::Value* gradient = adds->arguments[1].value();
+             return gradient != nullptr && sameMemory(gradient, v) &&
+                    aliases_.tensorOf(gradient) != aliases_.tensorOf(v);
+           });
+  }
+  void addGroups(const Graph::Node& node, std::unordered_set<size_t>& groups) const {
+    // Of a leaf itself, which comes first, an operator of trace reads or writes the grad alone.
+    for (size_t i = node.op.op().name().starts_with("trace::") ? 1 : 0; i < node.arguments.size(); ++i)
+      for (const Graph::Value* v : node.arguments[i].values)
+        if (v != nullptr) groups.insert(aliases_.of(v));
+    for (const Graph::Output& o : node.outputs)
+      for (const Graph::Value* v : o.values)
+        if (v != nullptr) groups.insert(aliases_.of(v));
+  }
+
   /// What a pointwise node touches: its inputs, and what it writes in place.
   static std::vector<PointwiseNode::Input> touchedBy(const PointwiseNode& p) {
     std::vector<PointwiseNode::Input> out = p.inputs;
@@ -135,6 +181,7 @@ class Ordering {
 
   const Graph& graph_;
   const Aliases& aliases_;
+  const bool grads_apart_;
   std::unordered_map<const Graph::Node*, const PointwiseNode*> known_;
   std::vector<Open> open_;
   std::vector<Group> out_;
@@ -142,8 +189,9 @@ class Ordering {
 
 }  // namespace
 
-std::vector<Group> orderOf(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise) {
-  return Ordering(graph, aliases, pointwise).take();
+std::vector<Group> orderOf(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise,
+                           bool grads_apart) {
+  return Ordering(graph, aliases, pointwise, grads_apart).take();
 }
 
 }  // namespace shunt::compiled

@@ -11,6 +11,11 @@
 // that isn't pointwise, which could fail or read what is written, and at a pointwise node of another region that
 // touches that memory; and a node that writes ends the other regions that touch what it writes. Within a region memory
 // that is written is touched through one tensor only, element by element, in the nodes' order.
+//
+// A backward pass adds to the leaves' grads as soon as it has their gradients, between nodes that would make one
+// region. So trace::accumulate_grad_ goes behind the pointwise nodes after it that make new tensors, in its turn among
+// its like: these fail nowhere, and what they read isn't a grad's memory, which it may write. Whether the leaf keeps
+// the gradient itself or copies it depends on who else has it: program.cpp keeps that as it was.
 #pragma once
 
 #include "src/compile/aliases.h"
@@ -27,7 +32,9 @@ struct Group {
   const Graph::Node* single = nullptr;
 };
 
-/// Nodes that run on their own have no PointwiseNode.
-std::vector<Group> orderOf(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise);
+/// Nodes that run on their own have no PointwiseNode. `grads_apart`: no grad that a given tensor has shares memory with
+/// another given tensor.
+std::vector<Group> orderOf(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise,
+                           bool grads_apart = false);
 
 }  // namespace shunt::compiled

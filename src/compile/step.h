@@ -44,6 +44,7 @@ struct Step {
   /// anyone sees.
   SeenEntry passed_by;
   SeenEntry kernel;  // that `direct` calls without asking the table; none where it does
+  SeenEntry below;   // that this kernel would call
   DirectCall direct = nullptr;
 };
 

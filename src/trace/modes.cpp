@@ -43,6 +43,15 @@ Graph::Modes Graph::Modes::now() {
 
 namespace trace_detail {
 
+bool areOn(const Graph::Modes& modes) {
+  const detail::LocalState& s = detail::tls_state;
+  if ((s.user_excluded & kCastKeys) != kCastKeys) return Graph::Modes::now() == modes;
+  return modes.autocast.empty() && modes.grad == ((s.mode & detail::kModeGrad) != 0) &&
+         modes.inference == ((s.mode & detail::kModeInference) != 0) &&
+         modes.cast_cache == ((s.mode & detail::kModeCastCache) != 0) &&
+         modes.in_autocast == (s.autocast_nesting > 0) && modes.excluded == (s.user_excluded & kGradKeys);
+}
+
 ModesScope::ModesScope()
     : included_(detail::tls_state.included), excluded_(detail::tls_state.user_excluded), mode_(detail::tls_state.mode) {
   std::copy_n(detail::tls_state.autocast_dtype, kNumDeviceTypes, autocast_dtype_);

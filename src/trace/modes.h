@@ -5,6 +5,9 @@
 
 namespace shunt::trace_detail {
 
+/// Whether the calling thread's are these. Without autocast, it allocates nothing.
+bool areOn(const Graph::Modes& modes);
+
 /// Restores the thread's settings when destroyed. Nodes inside of one AutocastGuard share its cache, as in the program.
 class ModesScope {
  public:

@@ -1,5 +1,6 @@
 // Plans: what they fuse, what they leave, what they notice.
 #include "src/compile/plan.h"
+#include "tests/compile/same.h"
 
 #include <shunt/shunt.h>
 #include <shunt/trace/trace.h>
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <thread>
 
 namespace shunt::compiled {
@@ -247,6 +249,115 @@ TEST(Plan, SeesThatAKernelWasReplaced) {
     if (key == DispatchKey::CPU) EXPECT_TRUE(sameBits(plan.run(in)[0], (in[0] + in[2]).relu().sigmoid()));
   }
   EXPECT_TRUE(sameBits(plan.run(in)[0], chain(in[0], in[1], in[2])));
+}
+
+TEST(Plan, MakesViewsThatStayInsideWithoutACall) {
+  const auto f = [](const std::vector<Tensor>& t) {
+    const Tensor w = t[1].t(), cube = t[0].unsqueeze(0).expand({2, 4, 6}).permute({1, 2, 0});
+    const Tensor product = cube.sum(IntArrayRef{2}).mm(w);
+    const Tensor total = product.transpose(0, 1).mm(product).view({25}).sum();
+    return product * total + t[0].select(1, 3).unsqueeze(1);
+  };
+  const std::vector<Tensor> in = {randn({4, 6}), randn({5, 6}).requires_grad_()};
+  const NoGradGuard no_grad;
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  // select begins elsewhere, perhaps.
+  EXPECT_EQ(test::count(plan.describe(), ", without dispatch"), 7) << plan.describe();
+  EXPECT_EQ(test::count(plan.describe(), "select.int, without dispatch"), 0) << plan.describe();
+  expectSame(graph, plan, in);
+  // Of other strides than the graph has.
+  expectSame(graph, plan, {randn({6, 4}).t(), randn({6, 5}).t()});
+  expectSame(graph, plan, {randn({9, 6}).slice(0, 5, 9), randn({5, 6})});
+}
+
+TEST(Plan, CallsTheOperatorsOfViewsThatAreSeen) {
+  const auto f = [](const std::vector<Tensor>& t) {
+    const Tensor out = t[0].t(), written = t[1].view({6});
+    Tensor(written).add_(1);
+    Tensor inner = t[2].unsqueeze(0);
+    inner.squeeze(0).mul_(2);
+    return std::vector<Tensor>{out, out.unsqueeze(0), t[1] * 2, t[2] + 1};
+  };
+  const std::vector<Tensor> in = {randn({4, 6}), randn({2, 3}), randn({5})};
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  EXPECT_EQ(test::count(plan.describe(), ", without dispatch"), 0) << plan.describe();
+  const auto copies = [&] {
+    std::vector<Tensor> all;
+    for (const Tensor& t : in) all.push_back(t.clone());
+    return all;
+  };
+  const std::vector<Tensor> a = copies(), b = copies(), expected = graph.run(a), got = plan.run(b);
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(sameBits(expected[i], got[i])) << i;
+  EXPECT_TRUE(got[0].is_view() && got[0]._base().is_same(b[0]) && got[1]._base().is_same(b[0]));
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i]._version(), b[i]._version()) << i;
+}
+
+TEST(Plan, WritesOverInputsThatNobodyReadsAfterwards) {
+  struct Case {
+    std::function<std::vector<Tensor>(const Tensor& product)> f;
+    int64_t taken;
+  };
+  const std::vector<Case> cases = {
+      {[](const Tensor& p) { return std::vector<Tensor>{p.relu()}; }, 1},
+      {[](const Tensor& p) { return std::vector<Tensor>{p.relu().add_(1).mul_(p)}; }, 0},  // read once more
+      {[](const Tensor& p) { return std::vector<Tensor>{p * 2, p + 1}; }, 1},              // by the last reader
+      {[](const Tensor& p) { return std::vector<Tensor>{p.relu(), p}; }, 0},
+      {[](const Tensor& p) { return std::vector<Tensor>{p.relu(), p.t()}; }, 1},  // planned, but a view has it still
+      {[](const Tensor& p) { return std::vector<Tensor>{p.relu(), p.t().mm(p)}; }, 1},  // after the product
+      {[](const Tensor& p) { return std::vector<Tensor>{p.gt(0)}; }, 0},
+      {[](const Tensor& p) { return std::vector<Tensor>{p[0] * 2}; }, 1},  // a part of a larger memory
+      {[](const Tensor& p) { return std::vector<Tensor>{p.sum(0) + p}; }, 1},
+      {[](const Tensor& p) { return std::vector<Tensor>{p.add_(1).mul(3)}; }, 0}};
+  const std::vector<Tensor> in = {randn({4, 6}), randn({6, 5})};
+  for (size_t c = 0; c < cases.size(); ++c) {
+    const Graph graph = trace([&](const auto& t) { return cases[c].f(t[0].mm(t[1])); }, in);
+    const Plan plan(graph);
+    runs(plan, in);
+    EXPECT_EQ(test::count(plan.describe(), "(1 in an input's memory)"), cases[c].taken) << c << plan.describe();
+    for (int round = 0; round < 2; ++round) {
+      const std::vector<Tensor> expected = graph.run(in), got = plan.run(in);
+      for (size_t i = 0; i < got.size(); ++i) {
+        EXPECT_TRUE(sameBits(expected[i], got[i])) << c << ", " << i;
+        EXPECT_EQ(expected[i]._version(), got[i]._version()) << c << ", " << i;
+        EXPECT_EQ(expected[i].storage().nbytes(), got[i].storage().nbytes()) << c << ", " << i;
+        EXPECT_EQ(expected[i].is_view(), got[i].is_view()) << c << ", " << i;
+        EXPECT_EQ(expected[i].is_alias_of(expected[0]), got[i].is_alias_of(got[0])) << c << ", " << i;
+      }
+    }
+  }
+}
+
+int views_called = 0;
+Tensor countingT(DispatchKeySet keys, const Tensor& self) {
+  ++views_called;
+  return ops::t::redispatch(keys & DispatchKeySet::fullAfter(DispatchKey::ADInplaceOrView), self);
+}
+Tensor contiguousT(const Tensor& self) { return self.contiguous().as_strided({self.size(1), self.size(0)}, {1, 1}); }
+
+TEST(Plan, SeesThatAViewOperatorWasReplaced) {
+  const std::vector<Tensor> in = {randn({4, 6}), randn({5, 6})};
+  const Graph graph = trace([](const auto& t) { return t[0].mm(t[1].t()); }, in);
+  const Plan plan(graph);
+  runs(plan, in);
+  EXPECT_EQ(test::count(plan.describe(), "t, without dispatch"), 1) << plan.describe();
+  {
+    Library m(Library::Kind::kImpl, "aten", DispatchKey::ADInplaceOrView);
+    m.impl("t", &countingT);
+    views_called = 0;
+    plan.run(in);
+    EXPECT_EQ(views_called, 1);
+  }
+  {
+    Library m(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+    m.impl("t", &contiguousT);
+    expectSame(graph, plan, in);
+    EXPECT_FALSE(sameBits(plan.run(in)[0], in[0].mm(in[1].transpose(0, 1))));
+  }
+  EXPECT_TRUE(sameBits(plan.run(in)[0], in[0].mm(in[1].t())));
 }
 
 TEST(Plan, PassesErrorsOnAndRunsAgain) {

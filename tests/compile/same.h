@@ -4,6 +4,7 @@
 #include <shunt/shunt.h>
 
 #include <cstring>
+#include <string>
 
 namespace shunt::test {
 
@@ -15,6 +16,13 @@ inline bool same(const Tensor& a, const Tensor& b) {
   const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
   return x.dtype() == y.dtype() && x.sizes() == y.sizes() && a.strides() == b.strides() &&
          a.requires_grad() == b.requires_grad() && std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
+}
+
+/// How often the part stands in a text, as that of a plan.
+inline int64_t count(const std::string& text, const std::string& part) {
+  int64_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
 }
 
 inline Tensor numbers(IntArrayRef sizes, uint64_t seed = 7) {

@@ -48,6 +48,43 @@ TEST_F(DigitsTest, GradientsOfSamplesEqualTheLoop) {
   EXPECT_EQ(vmap_counters().fallbacks, before.fallbacks);
 }
 
+// One product and one sum, where the composite's parts would be five operators.
+TEST_F(DigitsTest, ALayerOfARowIsTwoOperators) {
+  const Tensor w = net.w1.detach(), b = net.b1.detach();
+  const auto layer = [&](const Tensor& row) { return linear(row, w, b); };
+  const VmapCounters before = vmap_counters();
+  const Tensor got = vmap(layer)(x);
+  EXPECT_EQ(vmap_counters().rules - before.rules, 2u);
+  EXPECT_LT(distance(got, linear(x, w, b)), 2e-6);
+  // Another number of operators where it is another call: a matrix for each sample, or parameters of each.
+  EXPECT_LT(distance(vmap(layer)(x.unsqueeze(1)), linear(x, w, b).unsqueeze(1)), 2e-6);
+  const Tensor many = stack({w, w * 2}), two = x.slice(0, 0, 2);
+  const Tensor each = vmap([&](const Tensor& row, const Tensor& own) { return linear(row, own, b); })(two, many);
+  EXPECT_LT(distance(each, stack({linear(two[0], w, b), linear(two[1], w * 2, b)})), 2e-6);
+  EXPECT_THAT(errorOf([&] { vmap([&](const Tensor& row) { return linear(row, w.t(), b); })(x); }),
+              testing::HasSubstr("shapes cannot be multiplied"));
+}
+
+TEST_F(DigitsTest, SecondGradientsOfALayerEqualTheLoop) {
+  const Tensor w = net.w2.detach().to(kDouble), b = net.b2.detach().to(kDouble);
+  const Tensor rows = randn({3, digits::Net::kHidden}, TensorOptions(kDouble));
+  const auto size = [&](const Tensor& weight, const Tensor& row) { return linear(row, weight, b).tanh().sum(); };
+  const auto slope = [&](const Tensor& weight, const Tensor& row) { return grad(size)(weight, row).square().sum(); };
+  const Tensor got = vmap(grad(slope), {.in_dims = {std::nullopt, 0}})(w, rows);
+  for (int64_t i = 0; i < 3; ++i) EXPECT_LT(distance(got[i], grad(slope)(w, rows[i])), 1e-12) << i;
+}
+
+TEST_F(DigitsTest, AnOuterProductOfSamplesIsOneProduct) {
+  const Tensor a = randn({5, 3}), b = randn({5, 4});
+  const auto product = [](const Tensor& s, const Tensor& t) { return outer(s, t); };
+  const VmapCounters before = vmap_counters();
+  const Tensor got = vmap(product)(a, b);
+  EXPECT_EQ(vmap_counters().rules, before.rules);  // not by its parts
+  EXPECT_TRUE(sameBits(got, a.unsqueeze(2) * b.unsqueeze(1)));
+  EXPECT_TRUE(sameBits(vmap(product)(a, b.to(kDouble)), a.unsqueeze(2) * b.to(kDouble).unsqueeze(1)));
+  EXPECT_TRUE(sameBits(vmap(product, {.in_dims = {1, 0}})(a.t().contiguous(), b), got));
+}
+
 TEST_F(DigitsTest, UnderAutocastToo) {
   const AutocastGuard autocast(kCPU, kBFloat16);
   const Tensors got = vmap(grad(loss), {.in_dims = {std::nullopt, 0, 0}})(detached(), x, y), expected = looped();

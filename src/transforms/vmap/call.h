@@ -102,6 +102,9 @@ void runRandom(BatchedCall& call);
 bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
 /// The call of an operator in the innermost level, a vmap: by its rule, by its parts, or once for each sample.
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
+/// A composite of products that has a shorter way for this call than its kernel: whether it has been made. Inside of
+/// the level.
+bool runProductOfSamples(const OperatorHandle& op, Stack* stack, const LevelFrame& frame);
 
 namespace rules {
 void addmm(BatchedCall&);

@@ -58,8 +58,10 @@ bool isComposite(const OperatorHandle& op, DispatchKeySet keys) {
 }
 
 /// Runs a composite's kernel inside of the level: wrappers have no backend's functionality, so the call has none.
-void runParts(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
-  op.redispatchBoxed((keys & kAutocastKeys) | keys.backends(), stack);
+void runParts(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
+  const DispatchKeySet autocast = keys & kAutocastKeys;
+  if (autocast.empty() && runProductOfSamples(op, stack, frame)) return;
+  op.redispatchBoxed(autocast | keys.backends(), stack);
 }
 
 /// The call's arguments, which leave None behind on its stack.
@@ -222,7 +224,7 @@ bool runReadyPointwise(const OperatorHandle& op, Stack* stack, size_t n, const L
 
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const BatchRow* row = rowOf(op.op());
-  if (row == nullptr && isComposite(op, keys)) return runParts(op, keys, stack);
+  if (row == nullptr && isComposite(op, keys)) return runParts(op, keys, stack, frame);
   if (op.op().name() == "aten::_local_scalar_dense") throwDataDependent(op);
   const size_t n = op.schema().arguments().size();
   if (row != nullptr && row->kind == BatchKind::kPointwise && runReadyPointwise(op, stack, n, frame)) {
@@ -325,7 +327,7 @@ void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
   const size_t n = schema.arguments().size();
   SHUNT_INTERNAL_ASSERT(frame != nullptr && frame->level()->kind == Kind::kGrad,
                         "TransformBack outside of a grad level, operator ", op.operator_name());
-  if (isComposite(op, keys)) return op.redispatchBoxed(keys.backends(), stack);
+  if (isComposite(op, keys)) return runParts(op, keys.backends(), stack, *frame);
   const intrusive_ptr<Level>& level = frame->level();
   // Those that are written are returned.
   const Stack given = schema.is_mutable() ? Stack(stack->end() - static_cast<ptrdiff_t>(n), stack->end()) : Stack();

@@ -118,14 +118,19 @@ void pointwiseLossBackward(BatchedCall& call) {
 // ---- nll_loss -----------------------------------------------------------------------------------------------------
 namespace {
 
+/// In that shape: the tensor itself where it has it.
+Tensor shaped(const Tensor& t, const std::vector<int64_t>& sizes) {
+  return t.sizes() == IntArrayRef(sizes) ? t : ops::reshape::call(t, sizes);
+}
+
 /// Rows of all samples side by side: values [batch * n, classes], targets [batch * n].
 struct Positions {
   Positions(const BatchedCall& call, const Tensor& shown, const Tensor& shown_target, const Tensor& weight)
       : one_row(shown.dim() == 1),
         rows(one_row ? 1 : shown.size(0)),
         classes(shown.size(shown.dim() - 1)),
-        values(ops::reshape::call(call.expanded(shown), {call.size * rows, classes})),
-        target(ops::reshape::call(call.expanded(shown_target), {call.size * rows})) {
+        values(shaped(call.expanded(shown), {call.size * rows, classes})),
+        target(shaped(call.expanded(shown_target), {call.size * rows})) {
     SHUNT_CHECK(shown.dim() == 1 || shown.dim() == 2, "input tensor should be 1D or 2D, got ", shown.dim(), "D");
     SHUNT_CHECK(!weight.defined() || !call.isBatched(weight),
                 "nll_loss: weight can't be batched by vmap: each class has one weight");
@@ -179,12 +184,13 @@ void nllLossBackward(BatchedCall& call) {
   const Positions p(call, self, target, weight);
   Tensor grad = call.expanded(grad_output);
   if (reduction == kMean) grad = ops::div_Tensor::call(grad, call.expanded(call.tensor(6)));
-  if (grad.dim() == 1) grad = ops::expand::call(ops::unsqueeze::call(grad, 1), {call.size, p.rows}, false);
-  const Tensor flat = ops::reshape::call(grad, {call.size * p.rows});
+  if (grad.dim() == 1 && !p.one_row)
+    grad = ops::expand::call(ops::unsqueeze::call(grad, 1), {call.size, p.rows}, false);
+  const Tensor flat = shaped(grad, {call.size * p.rows});
   const Tensor none = ops::new_zeros::call(flat, {}, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
   const Tensor result = ops::nll_loss_backward::call(toDtype(flat, p.values.dtype()), p.values, p.target,
                                                      sharedWeight(weight), kNone, ignore, none);
-  call.setResult(ops::view::call(result, call.withBatch(self.sizes())));
+  call.setResult(shaped(result, call.withBatch(self.sizes())));
 }
 
 }  // namespace shunt::levels::rules

@@ -1,0 +1,82 @@
+// Grads in compiled functions: when leaves are given theirs, and what they keep of it.
+#include "tests/compile/same.h"
+
+#include <shunt/shunt.h>
+
+#include <gtest/gtest.h>
+
+namespace shunt::test {
+namespace {
+
+// What a leaf keeps, and what it copies, is as in the function: the gradient of c is that of a * b, too.
+TEST(CompileGrads, BackwardOfAChainIsOneLoop) {
+  const auto leaves = [] {
+    return std::vector<Tensor>{numbers({300}).requires_grad_(), numbers({300}, 1).requires_grad_(),
+                               numbers({300}, 2).requires_grad_()};
+  };
+  const std::vector<Tensor> plain = leaves(), other = leaves();
+  const auto step = [](const std::vector<Tensor>& w, bool zero, const Tensor& seed) {
+    if (zero)
+      for (const Tensor& p : w) Tensor(p).mutable_grad() = Tensor();
+    (w[0] * w[1] + w[2]).relu().sigmoid().backward(seed);
+  };
+  const Tensor seed = numbers({300}, 3);
+  for (const bool zero : {true, false}) {
+    auto fast = compile([&](const Tensor& s) { step(other, zero, s); });
+    for (int i = 0; i < 6; ++i) {
+      step(plain, zero, seed);
+      fast(seed);
+      for (size_t k = 0; k < 3; ++k) {
+        const Tensor &expected = plain[k].grad(), &got = other[k].grad();
+        ASSERT_TRUE(same(expected, got)) << k;
+        ASSERT_EQ(expected._version(), got._version()) << k << fast.plan();
+        ASSERT_EQ(expected.is_alias_of(plain[2].grad()), got.is_alias_of(other[2].grad())) << k;
+      }
+    }
+    EXPECT_EQ(count(fast.plan(), "region of 8 over [300]"), 1) << fast.plan();
+  }
+}
+
+// The grads' memory is read between the additions to them: those wait for nothing then.
+TEST(CompileGrads, GradsThatAreReadBetweenAreAddedToInTime) {
+  const Tensor plain = numbers({40}).requires_grad_(), other = plain.detach().clone().requires_grad_();
+  const auto step = [](const Tensor& w, const Tensor& x) {
+    Tensor(w).mutable_grad() = Tensor();
+    (w * x).backward(x);
+    const Tensor before = w.grad().mul(2);
+    (w.mul(3) * x).backward(x);
+    const Tensor after = w.grad().mul(2), detached = w.grad().detach();
+    (w * w).backward(x);
+    return std::vector<Tensor>{before, after, detached.mul(3), w.grad().mul(5)};
+  };
+  auto fast = compile([&](const Tensor& x) { return step(other, x); });
+  for (int i = 0; i < 6; ++i) {
+    const Tensor x = numbers({40}, 5 + static_cast<uint64_t>(i));
+    const std::vector<Tensor> expected = step(plain, x), got = fast(x);
+    for (size_t k = 0; k < got.size(); ++k) ASSERT_TRUE(same(expected[k], got[k])) << k << fast.plan();
+    ASSERT_TRUE(same(plain.grad(), other.grad())) << fast.plan();
+    ASSERT_EQ(plain.grad()._version(), other.grad()._version()) << fast.plan();
+  }
+}
+
+TEST(CompileGrads, AnArgumentThatIsAGradIsReadAfterTheAddition) {
+  const Tensor plain = numbers({40}).requires_grad_(), other = plain.detach().clone().requires_grad_();
+  const auto step = [](const Tensor& w, const Tensor& x, const Tensor& seed) {
+    Tensor(w).mutable_grad() = x;
+    (w * seed).backward(seed);
+    const Tensor seen = x.mul(2).add(seed);
+    Tensor(w).mutable_grad() = Tensor();
+    return seen;
+  };
+  auto fast = compile([&](const Tensor& x, const Tensor& seed) { return step(other, x, seed); });
+  const Tensor seed = numbers({40}, 1);
+  for (int i = 0; i < 6; ++i) {
+    const Tensor x = numbers({40}, 5 + static_cast<uint64_t>(i)), y = x.clone();
+    ASSERT_TRUE(same(step(plain, x, seed), fast(y, seed))) << fast.plan();
+    ASSERT_TRUE(same(x, y) && x._version() == y._version()) << fast.plan();
+  }
+  EXPECT_GE(fast.counts().hits, 3u) << fast.explain();
+}
+
+}  // namespace
+}  // namespace shunt::test
