@@ -77,6 +77,11 @@ class LlvmProvider final : public Provider {
   std::vector<CacheEntry> cacheEntries(const std::string& directory) override { return ThunkCache::entries(directory); }
   size_t clearCache(const std::string& directory) override { return ThunkCache::clear(directory); }
 
+  void dropCaches() noexcept override {
+    sources_ = nullptr;
+    recent_.clear();
+  }
+
   size_t codeBytes() const noexcept override { return CodeSlabs::instance().usage().live; }
 
  private:
@@ -326,7 +331,7 @@ class LlvmProvider final : public Provider {
   // A cache grows by what contexts keep of each compile: 1 to 2 MB in so many.
   static constexpr unsigned kCompilesPerCache = 256;
   std::unique_ptr<SourceCache> sources_;
-  static constexpr size_t kRecentBytes = size_t{4} << 20;  // some 500 objects with their keys
+  static constexpr size_t kRecentBytes = size_t{1} << 20;  // some 170 objects with their keys
   ThunkCache cache_;
   RecentObjects recent_{kRecentBytes};
   unsigned compiles_ = 0;

@@ -9,27 +9,31 @@ const RecentObjects::Object* RecentObjects::find(const std::string& key) const {
   return found != objects_.end() ? &found->second : nullptr;
 }
 
-void RecentObjects::drop(const std::string& key) {
-  const auto found = objects_.find(key);
-  bytes_ -= sizeOf(key, found->second);
-  objects_.erase(found);
+void RecentObjects::dropOldest() {
+  llvm::StringMapEntry<Object>* oldest = by_age_.front();
+  by_age_.pop_front();
+  bytes_ -= sizeOf(oldest->getKey(), oldest->getValue());
+  objects_.remove(oldest);
+  oldest->Destroy(objects_.getAllocator());
+}
+
+void RecentObjects::clear() noexcept {
+  objects_.clear();
+  by_age_.clear();
+  bytes_ = 0;
 }
 
 void RecentObjects::add(const std::string& key, Object object) noexcept {
   const size_t size = sizeOf(key, object);
   if (objects_.count(key) != 0 || size > most_bytes_) return;
   try {
-    while (bytes_ + size > most_bytes_) {
-      drop(by_age_.front());
-      by_age_.pop_front();
-    }
-    by_age_.push_back(key);
-    objects_.try_emplace(key, std::move(object));
+    while (bytes_ + size > most_bytes_) dropOldest();
+    object.object.shrink_to_fit();
+    by_age_.push_back(nullptr);
+    by_age_.back() = &*objects_.try_emplace(key, std::move(object)).first;
     bytes_ += size;
   } catch (const std::bad_alloc&) {
-    objects_.clear();
-    by_age_.clear();
-    bytes_ = 0;
+    clear();
   }
 }
 

@@ -29,15 +29,17 @@ class RecentObjects {
   /// Keeps it, unless memory ran out.
   void add(const std::string& key, Object object) noexcept;
   size_t bytes() const { return bytes_; }
+  /// Drops them all.
+  void clear() noexcept;
 
  private:
-  static size_t sizeOf(const std::string& key, const Object& object) { return key.size() + object.object.size(); }
-  void drop(const std::string& key);
+  static size_t sizeOf(llvm::StringRef key, const Object& object) { return key.size() + object.object.size(); }
+  void dropOldest();
 
   const size_t most_bytes_;
   size_t bytes_ = 0;
   llvm::StringMap<Object> objects_;
-  std::deque<std::string> by_age_;  // the oldest first
+  std::deque<llvm::StringMapEntry<Object>*> by_age_;  // the oldest first; the map doesn't move its entries
 };
 
 }  // namespace shunt::jit

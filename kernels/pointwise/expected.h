@@ -71,8 +71,9 @@ void outStrided(const Request& request, Tensor& out);
 template <int N>
 void inplaceStrided(const Request& request, Tensor& self);
 
-/// Where guards send other operands: the interpreter's entries, which may record them. Where a thunk expects several
-/// kinds of operands, the compiler puts the next one's guard in the place of all but the last of these calls.
+/// Where guards send other operands: the interpreter's entries, which may record them; past their fast path where it
+/// would turn the operands away as well. Where a thunk expects several kinds of operands, the compiler puts the next
+/// one's guard in the place of all but the last of these calls.
 SHUNT_NOINLINE Tensor functionalMissed(const Request& request, jit::MissCount* misses);
 SHUNT_NOINLINE void outMissed(const Request& request, Tensor& out, jit::MissCount* misses);
 SHUNT_NOINLINE void inplaceMissed(const Request& request, Tensor& self, jit::MissCount* misses);

@@ -153,16 +153,6 @@ SHUNT_ALWAYS_INLINE void runFast(const Request& r, const FastCall& call, std::by
     throwInvalidElement(r);
 }
 
-SHUNT_NOINLINE Tensor runPlanned(const Request& request) {
-  ++path_counters.planned;
-  Tensor out;
-  Plan plan(request, OutputKind::kNew, out);
-  if (recording()) [[unlikely]]
-    recordOperands(request, Record::kFunctional, nullptr, plan.common(), &plan);
-  plan.execute();
-  return out;
-}
-
 Record::Form formOf(OutputKind kind) { return kind == OutputKind::kInplace ? Record::kInplace : Record::kOut; }
 
 SHUNT_NOINLINE void runPlanned(const Request& request, OutputKind kind, Tensor& out) {
@@ -186,10 +176,23 @@ SHUNT_ALWAYS_INLINE void runGiven(const Request& request, OutputKind kind, Tenso
 
 }  // namespace
 
+SHUNT_NOINLINE Tensor runFunctionalPlanned(const Request& request) {
+  ++path_counters.planned;
+  Tensor out;
+  Plan plan(request, OutputKind::kNew, out);
+  if (recording()) [[unlikely]]
+    recordOperands(request, Record::kFunctional, nullptr, plan.common(), &plan);
+  plan.execute();
+  return out;
+}
+
+void runOutPlanned(const Request& request, Tensor& out) { runPlanned(request, OutputKind::kOut, out); }
+void runInplacePlanned(const Request& request, Tensor& self) { runPlanned(request, OutputKind::kInplace, self); }
+
 Tensor runFunctional(const Request& request) {
   FastCall call;
   if (!prepare(request, call, nullptr)) [[unlikely]]
-    return runPlanned(request);
+    return runFunctionalPlanned(request);
   if (recording()) [[unlikely]]
     recordOperands(request, Record::kFunctional, nullptr, call.common, nullptr);
   Tensor out(intrusive_ptr<TensorImpl>::reclaim(

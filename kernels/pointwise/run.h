@@ -25,6 +25,11 @@ struct PathCounters {
 SHUNT_API const PathCounters& pathCounters();
 extern constinit thread_local PathCounters path_counters SHUNT_TLS_MODEL;
 
+/// runFunctional, runOutRequest and runInplaceRequest for operands that their fast path takes in no case.
+Tensor runFunctionalPlanned(const Request& request);
+void runOutPlanned(const Request& request, Tensor& out);
+void runInplacePlanned(const Request& request, Tensor& self);
+
 namespace detail {
 
 template <class F, class... Args>

@@ -2,24 +2,23 @@
 #include "src/dispatch/hot_entries.h"
 
 #include <algorithm>
-#include <bit>
 #include <random>
 
 namespace shunt {
 namespace {
 
-using detail::HotEntry;
+using detail::HotKeys;
 using detail::HotTable;
 
-/// A multiplier that gives every entry a place of its own in 2^bits, or 0.
-uint64_t findMultiplier(const std::vector<HotEntry>& entries, int bits) {
-  std::mt19937_64 random(entries.size());
-  for (int attempt = 0; attempt < 200; ++attempt) {
+/// A multiplier that gives every value a place of its own, or 0. Of 16 values one in 90 does.
+uint64_t findMultiplier(std::span<const uint64_t> values) {
+  std::mt19937_64 random(values.size());
+  for (int attempt = 0; attempt < 4000; ++attempt) {
     const uint64_t multiplier = random() | 1;
     uint64_t taken = 0;
     bool good = true;
-    for (const HotEntry& e : entries) {
-      const uint64_t place = uint64_t{1} << ((HotTable::mix(e.keys, e.signature) * multiplier) >> (64 - bits));
+    for (const uint64_t value : values) {
+      const uint64_t place = uint64_t{1} << detail::hotPlace(value, multiplier);
       good &= (taken & place) == 0;
       taken |= place;
     }
@@ -28,18 +27,40 @@ uint64_t findMultiplier(const std::vector<HotEntry>& entries, int bits) {
   return 0;
 }
 
-/// The probe array. Few entries get a sparse one, so that a multiplier is found soon.
-void buildTable(const std::vector<HotEntry>& entries, std::vector<HotEntry>& array, HotTable& table) {
-  for (int bits = std::bit_width(entries.size()); bits <= 6; ++bits) {
-    const uint64_t multiplier = findMultiplier(entries, bits);
-    if (multiplier == 0) continue;
-    array.assign(size_t{1} << bits, HotEntry{});
-    table.multiplier = multiplier;
-    table.shift = static_cast<uint32_t>(64 - bits);
-    for (const HotEntry& e : entries) array[(HotTable::mix(e.keys, e.signature) * multiplier) >> table.shift] = e;
-    table.entries = array.data();
-    return;
+/// The signatures of one keyset; without any where they have no places of their own.
+HotKeys keysetOf(const OpState& state, uint64_t keys) {
+  HotKeys out;
+  std::vector<uint64_t> signatures;
+  for (size_t i = 0; i < HotEntries::count(state); ++i)
+    if (HotEntries::at(state, i).keys == keys) signatures.push_back(HotEntries::at(state, i).signature);
+  out.keys = keys;
+  out.multiplier = findMultiplier(signatures);
+  out.entry = &state.lookup(DispatchKeySet::fromRaw(keys));
+  for (size_t i = 0; out.multiplier != 0 && i < HotEntries::count(state); ++i) {
+    const jit::Thunk& t = HotEntries::at(state, i);
+    if (t.keys != keys) continue;
+    const size_t place = detail::hotPlace(t.signature, out.multiplier);
+    out.signatures[place] = t.signature;
+    out.code[place] = t.code;
   }
+  return out;
+}
+
+/// Null where there are no thunks, or keysets have no places of their own.
+std::unique_ptr<const HotTable> makeTable(const OpState& state) {
+  std::vector<uint64_t> keysets;
+  for (size_t i = 0; i < HotEntries::count(state); ++i)
+    if (const uint64_t keys = HotEntries::at(state, i).keys; std::ranges::find(keysets, keys) == keysets.end())
+      keysets.push_back(keys);
+  auto table = std::make_unique<HotTable>();
+  table->multiplier = findMultiplier(keysets);
+  if (keysets.empty() || table->multiplier == 0) return nullptr;
+  table->keysets.resize(1);
+  for (const uint64_t keys : keysets) table->keysets.push_back(keysetOf(state, keys));
+  table->by_keys.fill(&table->keysets[0]);
+  for (const HotKeys& k : std::span(table->keysets).subspan(1))
+    table->by_keys[detail::hotPlace(k.keys, table->multiplier)] = &k;
+  return table;
 }
 
 }  // namespace
@@ -62,9 +83,7 @@ void HotEntries::carry(OpState& to, const OpState& from, std::span<const StaleTh
   for (size_t i = 0; i < count(from); ++i)
     if (auto t = thunk(from, i); !isStale(t.get())) to.thunks_.push_back(std::move(t));
   if (more) to.thunks_.push_back(more);
-  std::vector<HotEntry> entries;
-  for (size_t i = 0; i < count(to); ++i) entries.push_back({at(to, i).keys, at(to, i).signature, at(to, i).code});
-  if (!entries.empty()) buildTable(entries, to.hot_entries_, to.hot_);
+  to.hot_ = makeTable(to);
 }
 
 }  // namespace shunt

@@ -1,4 +1,4 @@
-// HotEntries: an OpState's thunks and the probe array made of them. Used by src/dispatch only, on states not yet
+// HotEntries: an OpState's thunks and the HotTable made of them. Used by src/dispatch only, on states not yet
 // published.
 #pragma once
 

@@ -19,25 +19,32 @@ int Timing::bucketOf(int64_t numel) {
 }
 
 bool Timing::undecided(int64_t numel) {
-  const auto b = static_cast<size_t>(bucketOf(numel));
-  if (decided_[b].load(std::memory_order_relaxed)) return false;
+  if (isDecided(bucketOf(numel))) return false;
   std::unique_lock lock(mutex_, std::try_to_lock);
   return lock.owns_lock() && !lost_;
 }
 
+Timing::Bucket& Timing::bucketLocked(int number) {
+  for (const auto& b : buckets_)
+    if (b->number == number) return *b;
+  buckets_.push_back(std::make_unique<Bucket>());
+  buckets_.back()->number = number;
+  return *buckets_.back();
+}
+
 bool Timing::add(int64_t numel, Way way, uint64_t ticks) {
-  const auto b = static_cast<size_t>(bucketOf(numel));
+  const int b = bucketOf(numel);
   std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || lost_ || decided_[b].load(std::memory_order_relaxed)) return false;
-  if (buckets_[b] == nullptr) buckets_[b] = std::make_unique<Bucket>();
-  Bucket& bucket = *buckets_[b];
+  if (!lock.owns_lock() || lost_ || isDecided(b)) return false;
+  Bucket& bucket = bucketLocked(b);
   uint8_t& count = bucket.count[static_cast<size_t>(way)];
   if (count == kSamples) return false;
   bucket.ticks[static_cast<size_t>(way)][count++] = static_cast<uint32_t>(std::min<uint64_t>(ticks, UINT32_MAX));
   if (bucket.count[0] < kSamples || bucket.count[1] < kSamples) return false;
   if (!compare(bucket)) {
-    decided_[b].store(true, std::memory_order_relaxed);
-    buckets_[b] = nullptr;
+    decided_.fetch_or(uint64_t{1} << b, std::memory_order_relaxed);
+    std::erase_if(buckets_, [b](const auto& made) { return made->number == b; });
+    if (buckets_.empty()) buckets_.shrink_to_fit();
     return false;
   }
   bucket.count = {};

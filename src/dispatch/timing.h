@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace shunt::jit {
 
@@ -42,16 +43,20 @@ class Timing {
 
  private:
   struct Bucket {
+    int number = 0;
     std::array<uint32_t, kSamples> ticks[2];
     std::array<uint8_t, 2> count{};
     uint8_t strikes = 0;
   };
   static int bucketOf(int64_t numel);
+  bool isDecided(int bucket) const { return (decided_.load(std::memory_order_relaxed) >> bucket & 1) != 0; }
+  Bucket& bucketLocked(int number);
   bool compare(Bucket& bucket);
 
   std::mutex mutex_;
-  std::array<std::unique_ptr<Bucket>, kBuckets> buckets_;  // made by the first sample, gone when decided
-  std::array<std::atomic<bool>, kBuckets> decided_{};
+  std::vector<std::unique_ptr<Bucket>> buckets_;  // under mutex_; made by the first sample, gone when decided
+  std::atomic<uint64_t> decided_{0};              // a bit a bucket; written under mutex_
+  static_assert(kBuckets <= 64);
   bool lost_ = false;
   std::atomic<double> speedup_{0};
   std::atomic<int64_t> uses_{0};

@@ -13,11 +13,15 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
 namespace shunt::jit {
 namespace {
+
+// Programs get hot in bursts: a pause of that length is the end of one.
+constexpr std::chrono::seconds kKeepsCaches{5};
 
 constexpr const char* kNoLibrary = "libshunt_jit.so is not available";
 constexpr const char* kClosed = "the compiler can't run here: its thread did not start, or a fork came upon a compile";
@@ -157,13 +161,7 @@ void Compiler::start(Queue& queue) {
 void Compiler::run(Queue& queue) {
   std::unique_lock lock(queue.mutex);
   while (true) {
-    const auto something = [&] { return queue.stopping || !queue.requests.empty(); };
-    while (!something()) {
-      if (!report::wantedMeanwhile())
-        queue.changed.wait(lock, something);
-      else if (!queue.changed.wait_for(lock, report::kInterval, something))
-        writeReport(lock);
-    }
+    waitForWork(queue, lock);
     if (queue.stopping) return;
     RequestQueue::Work work = queue.requests.pop();
     queue.busy = true;
@@ -175,18 +173,34 @@ void Compiler::run(Queue& queue) {
   }
 }
 
+void Compiler::waitForWork(Queue& queue, std::unique_lock<std::mutex>& lock) {
+  const auto something = [&] { return queue.stopping || !queue.requests.empty(); };
+  std::chrono::seconds idle{0};
+  while (!something()) {
+    const bool has_caches = idle < kKeepsCaches, reports = report::wantedMeanwhile();
+    const auto interval = reports ? report::kInterval : kKeepsCaches;
+    if (!has_caches && !reports) return queue.changed.wait(lock, something);
+    if (queue.changed.wait_for(lock, interval, something)) return;
+    idle += interval;
+    lock.unlock();
+    if (has_caches && idle >= kKeepsCaches) dropCaches();
+    if (reports) report::write();
+    lock.lock();
+  }
+}
+
+/// Not where a SYNC caller compiles.
+void Compiler::dropCaches() noexcept {
+  const std::unique_lock lock(compile_mutex_, std::try_to_lock);
+  if (lock.owns_lock() && provider() != nullptr) provider()->dropCaches();
+}
+
 // What was taken from the queue may be the last reference to a loop, whose code is freed here, where no lock is held.
 void Compiler::compile(RequestQueue::Work work) noexcept {
   if (auto* request = std::get_if<CompileRequest>(&work))
     compileNow(std::move(*request));
   else
     compileNow(*std::get<std::shared_ptr<FusedLoop>>(work));
-}
-
-void Compiler::writeReport(std::unique_lock<std::mutex>& lock) noexcept {
-  lock.unlock();
-  report::write();
-  lock.lock();
 }
 
 void Compiler::compileNow(CompileRequest request) noexcept {

@@ -3,6 +3,7 @@
 //
 // Threads: submit() from any caller (never waits, never throws); one worker. Lock: the queue's mutex, a leaf; a compile
 // runs under compile_mutex_ alone, which SYNC callers and the worker share.
+// Memory: when nothing was compiled for some seconds, the worker frees what the compiler keeps to compile faster.
 // Exit: an atexit handler stops the queue and joins. What was made later is destroyed earlier: the compiler's library
 // destroys nothing (jit/never_destroyed.cpp), and Shunt's own state is never destroyed either.
 // Fork: the child keeps the thunks that it inherited, and has a queue and a worker of its own; what was queued counts
@@ -57,7 +58,8 @@ class Compiler {
   void start(Queue& queue);
   void run(Queue& queue);
   void compile(RequestQueue::Work work) noexcept;
-  void writeReport(std::unique_lock<std::mutex>& lock) noexcept;
+  void waitForWork(Queue& queue, std::unique_lock<std::mutex>& lock);
+  void dropCaches() noexcept;
   Provider* load();
   Provider& needProvider();
   void stop();

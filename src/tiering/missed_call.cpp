@@ -4,12 +4,13 @@
 // Note [Operands that miss]
 // A thunk is made for the kinds of operands that calls had when they were recorded: at first one, that of the call that
 // made the pair hot. Operands of another kind miss: the interpreter's entry runs behind the guard. Hits are not
-// counted. Of a thread's misses one in 32 is sampled (each one, where few calls make a pair hot), and a sample adds as
-// many as it stands for to the pair's MissCount. When that is due (at a 32nd of the threshold, then at each doubling),
-// the miss is recorded: the entry notes its operands as the interpreter does in the call that makes a pair hot, and the
-// pair is compiled once more, with all kinds seen so far. The new thunk takes the old one's place in one publication,
-// as a second tier's does (Note [Tiers]); its misses count from 0. A thunk without a guard, since none would have let
-// the first call's operands pass, counts all its calls as misses, until a kind is found that has a loop.
+// counted. Of a thread's misses one in 32 is sampled by default (each one, where few calls make a pair hot; fewer,
+// where many do), and a sample adds as many as it stands for to the pair's MissCount. When that is due (at a 32nd of
+// the threshold, then at each doubling), the miss is recorded: the entry notes its operands as the interpreter does in
+// the call that makes a pair hot, and the pair is compiled once more, with all kinds seen so far. The new thunk takes
+// the old one's place in one publication, as a second tier's does (Note [Tiers]); its misses count from 0. A thunk
+// without a guard, since none would have let the first call's operands pass, counts all its calls as misses, until a
+// kind is found that has a loop.
 //
 // States of a pair's kinds, under the lock of the pairs (pairs.h):
 //   n kinds, waiting -> asked: the request with n + 1 kinds is queued, or being compiled
@@ -52,8 +53,8 @@ namespace {
 /// Of the threshold's calls so many make a new kind of operands worth a compile: the pair is hot already.
 constexpr int64_t kKindsPerThreshold = 32;
 
-thread_local constinit Distances miss_distances;
-thread_local constinit int64_t miss_distance = 1;  // what the countdown that now ends began with
+constinit thread_local Distances miss_distances SHUNT_TLS_MODEL;
+constinit thread_local int64_t miss_distance SHUNT_TLS_MODEL = 1;  // what the countdown that now ends began with
 
 bool isDue(MissCount& count, int64_t misses) {
   int64_t due = count.due.load(std::memory_order_relaxed);

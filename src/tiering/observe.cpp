@@ -36,20 +36,23 @@ bool enabled() {
 }
 
 namespace detail_observe {
-thread_local int64_t period = 0;
-thread_local int64_t distance = 0;  // what the countdown that now ends began with
-thread_local Distances distances;
+/// A thread's samples.
+struct Sampling {
+  int64_t period = 0;
+  int64_t distance = 0;  // what the countdown that now ends began with
+  Distances distances;
 
-void next(Pairs::Answer answer) {
-  const int64_t least = switches().period;
-  if (answer == Pairs::Answer::kSettled)
-    period = std::min(period * 2, std::max(least, kLongestPeriod));
-  else
-    period = least;
-  if (least == 1) period = 1;
-  distance = distances.draw(period);
-  shunt::detail::tls_state.observe_countdown = distance;
-}
+  void next(Pairs::Answer answer, int64_t least) {
+    if (answer == Pairs::Answer::kSettled)
+      period = std::min(period * 2, std::max(least, kLongestPeriod));
+    else
+      period = least;
+    if (least == 1) period = 1;
+    distance = distances.draw(period);
+    shunt::detail::tls_state.observe_countdown = distance;
+  }
+};
+constinit thread_local Sampling sampling SHUNT_TLS_MODEL;
 }  // namespace detail_observe
 
 void setEnabledByCall(bool on) { enabled_by_call.store(on ? 1 : 0, std::memory_order_relaxed); }
@@ -61,7 +64,7 @@ namespace detail {
 int64_t firstCountdown() { return jit::enabled() ? jit::switches().period : jit::kDisabledPeriod; }
 
 ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t signature)
-    : state_(&state), keys_(ks), signature_(signature), exceptions_(std::uncaught_exceptions()) {
+    : state_(&state), keys_(ks), signature_(signature) {
   if (!jit::Recording::sample(*state.op(), ks)) return;
   releaseIdleLargeBlocks();
   if (!jit::enabled()) {
@@ -69,15 +72,17 @@ ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t sig
     jit::Recording::sampled();
     return;
   }
-  int64_t& period = jit::detail_observe::period;
-  if (period == 0) period = jit::detail_observe::distance = jit::switches().period;
-  // keys 0 would match an empty place of the probe array; such calls have no tensors and nothing to specialise.
+  const jit::Switches& switches = jit::switches();
+  auto& sampling = jit::detail_observe::sampling;
+  if (sampling.period == 0) sampling.period = sampling.distance = switches.period;
+  // Calls with keys 0 have no tensors and nothing to specialise.
   auto answer = jit::Pairs::Answer::kSettled;
   if (ks.raw() != 0)
-    answer = jit::Pairs::instance().observe({state.op(), ks.raw(), signature}, &state, jit::detail_observe::distance,
-                                            jit::switches().threshold);
-  jit::detail_observe::next(answer);
+    answer = jit::Pairs::instance().observe({state.op(), ks.raw(), signature}, &state, sampling.distance,
+                                            switches.threshold);
+  sampling.next(answer, switches.period);
   if (answer == jit::Pairs::Answer::kHot) {
+    exceptions_ = std::uncaught_exceptions();
     hot_ = true;
     record_.depth = threadFrames().depth();
     outer_ = tls_state.record;

@@ -85,7 +85,7 @@ std::optional<CompileRequest> Pairs::requestAgain(const PairKey& key, bool& busy
   if (busy) return std::nullopt;
   Pair& p = pairs_[key];
   if (!p.worth_again || p.asked_again || p.state != PairState::kCompiled) return std::nullopt;
-  CompileRequest request = *p.request;  // may find no memory
+  CompileRequest request = p.request->get();
   request.tier = Tier::kSecond;
   p.asked_again = true;
   return request;
@@ -139,7 +139,7 @@ void Pairs::published(Pair& p, const CompileRequest& request, const CompileResul
   p.tier = static_cast<int>(result.tier);
   p.worth_again = result.tier == Tier::kFirst && result.worth_again;
   p.more_kinds = request.kinds[0].form != LoopRecord::kUnseen;
-  p.request = p.worth_again || p.more_kinds ? std::make_unique<CompileRequest>(request) : nullptr;
+  p.request = p.worth_again || p.more_kinds ? std::make_unique<KeptRequest>(request) : nullptr;
   p.kinds = countOf(request.kinds);
   p.failed_tier = p.failed_kinds = 0;
   p.misses.misses.store(0, std::memory_order_relaxed);
@@ -158,7 +158,7 @@ bool Pairs::furtherFailed(Pair& p, const CompileRequest& request, Verdict verdic
     return false;
   }
   // The same request would be outdated for good.
-  if (p.request->library_generation == libraryGeneration()) return false;
+  if (p.request->libraryGeneration() == libraryGeneration()) return false;
   p.skips_first = true;
   return true;
 }
@@ -180,20 +180,20 @@ Pairs::Miss Pairs::missed(const PairKey& key, const LoopRecord& record, const Se
   Pair& p = pairs_[key];
   if (p.state != PairState::kCompiled || p.asked_again) return Miss::kWait;
   if (!p.more_kinds) return Miss::kHelpless;
-  const OperandKinds& known = p.request->kinds;
-  const auto n = static_cast<size_t>(countOf(known));
+  const std::vector<LoopRecord>& known = p.request->kinds();
+  const size_t n = known.empty() || known[0].places.loop == nullptr ? 0 : known.size();  // with a loop
   // A thunk without a guard gains nothing by leaving.
   if (!record.places.hasLoop()) return n == 0 ? Miss::kWait : Miss::kHelpless;
   const bool is_known = std::any_of(known.begin(), known.begin() + static_cast<ptrdiff_t>(n),
                                     [&](const LoopRecord& k) { return sameOperands(k, record); });
-  if (is_known || n == known.size()) return Miss::kHelpless;
-  request = *p.request;  // may find no memory
+  if (is_known || n == kMaxOperandKinds) return Miss::kHelpless;
+  request = p.request->get();
   request->kinds[n] = record;
   for (const SettingRead& s : settings)
     if (s.setting >= 0) add(s, request->settings);
   request->tier = static_cast<Tier>(p.tier);
   if (request->tier == Tier::kFirst && !firstTierExpects(record)) {  // but the second tier will
-    *p.request = *request;
+    *p.request = KeptRequest(*request);                              // may find no memory
     return Miss::kWait;
   }
   p.asked_again = true;

@@ -10,6 +10,8 @@
 //         one.
 #pragma once
 
+#include "src/tiering/kept_request.h"
+
 #include <shunt/jit/jit.h>
 #include <shunt/jit/provider.h>
 
@@ -39,11 +41,11 @@ struct Pair {
   int64_t counted = 0;  // since it last began to count
   uint64_t interpreted = 0;
   uint32_t compiles = 0, loads = 0, doublings = 0;
-  const OpState* refused_in = nullptr;      // compared only; at worst a later state at its place keeps the pair refused
-  std::unique_ptr<CompileRequest> request;  // of the thunk in force; null: nothing more will be asked for
-  bool worth_again = false;                 // the second tier is to be asked for
-  bool more_kinds = false;                  // of operands may be
-  bool asked_again = false;                 // either has been: it is queued, or being compiled
+  const OpState* refused_in = nullptr;   // compared only; at worst a later state at its place keeps the pair refused
+  std::unique_ptr<KeptRequest> request;  // of the thunk in force; null: nothing more will be asked for
+  bool worth_again = false;              // the second tier is to be asked for
+  bool more_kinds = false;               // of operands may be
+  bool asked_again = false;              // either has been: it is queued, or being compiled
   int failed_tier = 0, failed_kinds = 0;
   bool skips_first = false;  // the first tier's thunk lost, or a library came between the two compiles
   int tier = 0, kinds = 0;   // of the thunk

@@ -9,7 +9,7 @@ namespace {
 
 using detail::tls_state;
 
-thread_local constinit Recording* current = nullptr;
+constinit thread_local Recording* current SHUNT_TLS_MODEL = nullptr;
 
 }  // namespace
 

@@ -42,8 +42,10 @@ const Switches& switches() {
     out.threshold = numberFromEnvironment("SHUNT_JIT_THRESHOLD", 512, 1, 1 << 30);
     readTier(out);
     readStats(out);
-    out.period = out.sync || out.threshold <= 16 ? 1 : std::clamp<int64_t>(out.threshold / 4, 16, out.period);
-    out.miss_period = out.period == 1 ? 1 : std::clamp<int64_t>(out.threshold / 16, 1, out.miss_period);
+    out.period = out.sync || out.threshold <= 16
+                     ? 1
+                     : std::clamp(out.threshold / 4, Switches::kLeastPeriod, Switches::kMostPeriod);
+    out.miss_period = out.period == 1 ? 1 : std::clamp<int64_t>(out.threshold / 16, 1, Switches::kMostMissPeriod);
     return out;
   }());
   return s;

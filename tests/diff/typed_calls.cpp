@@ -58,8 +58,8 @@ PairKey pairOf(const shunt::Operator& op, const shunt::FunctionSchema& schema, c
 }
 
 const void* thunkOf(const shunt::Operator& op, PairKey pair) {
-  const shunt::detail::HotTable& hot = op.state().load(std::memory_order_acquire)->hot();
-  return hot.entries == nullptr || pair.keys == 0 ? nullptr : hot.probe(pair.keys, pair.signature);
+  const shunt::detail::HotTable* hot = op.state().load(std::memory_order_acquire)->hot();
+  return hot == nullptr ? nullptr : hot->probe(pair.keys, pair.signature);
 }
 
 }  // namespace diff

@@ -301,6 +301,25 @@ TEST_F(ThunkPublication, AThunkForMoreKindsOfOperandsTakesThePlaceOfOneOfItsTier
   EXPECT_EQ(jit::invalidation_log().size(), logged) << "a thunk that is replaced is no invalidation";
 }
 
+TEST_F(ThunkPublication, EachEntryIsFoundByItsKeysAndSignature) {
+  std::vector<intrusive_ptr<jit::Thunk>> all;
+  for (uint64_t i = 0; i < detail::kMaxHotEntries; ++i) {
+    all.push_back(make(unrelated, {edge(unrelated)}, true));
+    all.back()->keys |= (i % 5) << 1;  // five keysets, by other backends' bits
+    all.back()->signature += i;
+    ASSERT_TRUE(jit::publish(all.back()));
+  }
+  const OpState& state = *unrelated.op().state().load();
+  ASSERT_NE(state.hot(), nullptr);
+  for (const auto& a : all) {
+    for (const auto& b : all)
+      EXPECT_EQ(state.hot()->probe(a->keys, b->signature), a->keys == b->keys ? b->code : nullptr);
+    EXPECT_EQ(state.hot()->find(a->keys).entry, &state.lookup(DispatchKeySet::fromRaw(a->keys)));
+  }
+  EXPECT_EQ(state.hot()->probe(1, all[0]->signature), nullptr);
+  EXPECT_EQ(state.hot()->probe(all[0]->keys, 1), nullptr);
+}
+
 TEST_F(ThunkPublication, TheColdestMakesRoom) {
   logMark();
   std::vector<intrusive_ptr<jit::Thunk>> all;

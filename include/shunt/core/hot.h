@@ -6,9 +6,11 @@
 // which has the C++ signature of an unboxed kernel. A thunk is compiled for a keyset, so a thread-local mode that
 // changes the keys makes a call pass its entry by, and find it again when the mode ends. Nothing else in a thunk
 // depends on a mode: what its wrappers read of the thread's settings they read at run time. Signature: 16 bits for each
-// of the first four tensors (TensorImpl::signature; 0 for an undefined one), in order. Probe: one, in a power-of-two
-// array of at most kMaxHotEntries; the multiplier is chosen at publication so that the entries don't collide. Without
-// the JIT the array is null: a load and a test.
+// of the first four tensors (TensorImpl::signature; 0 for an undefined one), in order.
+// Probes: one for the keyset, and one in that keyset's own array for the signature; multipliers are chosen at
+// publication so that nothing collides, of at most kMaxHotEntries. A keyset also knows where in the table its calls
+// go: what no signature fits needs no look-up there, which costs as much as both probes. Without a thunk the operator
+// has no HotTable: a load and a test. Immutable, and published with the OpState that owns it.
 #pragma once
 
 #include <shunt/core/boxing.h>
@@ -16,9 +18,12 @@
 #include <shunt/tensor/tensor.h>
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 namespace shunt {
 class OpState;
+struct TableEntry;
 namespace jit {
 class Recording;
 class Thunk;
@@ -28,23 +33,43 @@ namespace detail {
 
 inline constexpr int kMaxHotEntries = 16;
 
-struct HotEntry {
-  uint64_t keys = 0;  // 0 matches no call
-  uint64_t signature = 0;
-  void* code = nullptr;
+/// Places of a probed array, twice as many as there may be entries, and the place that a product stands for.
+inline constexpr int kHotPlaces = 2 * kMaxHotEntries;
+SHUNT_ALWAYS_INLINE constexpr size_t hotPlace(uint64_t value, uint64_t multiplier) {
+  static_assert(kHotPlaces == 1 << 5);
+  return static_cast<size_t>((value * multiplier) >> (64 - 5));
+}
+
+/// The hot entries of one keyset.
+struct HotKeys {
+  static constexpr uint64_t kNone = ~uint64_t{0};  // as keys or as a signature: no call has it
+
+  uint64_t keys = kNone;
+  uint64_t multiplier = 0;
+  const TableEntry* entry = nullptr;  // what the operator's own table has for the keys
+  std::array<uint64_t, kHotPlaces> signatures = filledWith(kNone);
+  std::array<void*, kHotPlaces> code = {};  // not null where there is a signature
+
+ private:
+  static constexpr std::array<uint64_t, kHotPlaces> filledWith(uint64_t value) {
+    std::array<uint64_t, kHotPlaces> all{};
+    all.fill(value);
+    return all;
+  }
 };
 
+/// An operator's hot entries. Owned by its OpState.
 struct HotTable {
-  const HotEntry* entries = nullptr;  // null: none
   uint64_t multiplier = 0;
-  uint32_t shift = 0;
+  std::array<const HotKeys*, kHotPlaces> by_keys = {};  // none is null
+  std::vector<HotKeys> keysets;                         // to which by_keys points; the first one has no keys
 
-  /// Distinct for distinct (keys, signature) but by accident; the publisher drops an entry that collides whatever it
-  /// does.
-  static constexpr uint64_t mix(uint64_t keys, uint64_t signature) { return keys * 0x9e3779b97f4a7c15u + signature; }
-  SHUNT_ALWAYS_INLINE void* probe(uint64_t keys, uint64_t signature) const {
-    const HotEntry& e = entries[(mix(keys, signature) * multiplier) >> shift];
-    return e.keys == keys && e.signature == signature ? e.code : nullptr;
+  SHUNT_ALWAYS_INLINE const HotKeys& find(uint64_t keys) const { return *by_keys[hotPlace(keys, multiplier)]; }
+  /// The code of an entry; null for none.
+  void* probe(uint64_t keys, uint64_t signature) const {
+    const HotKeys& of_keys = find(keys);
+    const size_t place = hotPlace(signature, of_keys.multiplier);
+    return of_keys.keys == keys && of_keys.signatures[place] == signature ? of_keys.code[place] : nullptr;
   }
 };
 
@@ -127,8 +152,8 @@ class SHUNT_API ObservedCall {
   const OpState* state_;
   DispatchKeySet keys_;
   uint64_t signature_;
-  int exceptions_;
-  bool hot_ = false;  // this call is the one that goes to the compiler
+  int exceptions_ = 0;  // in flight at its beginning, of a hot one
+  bool hot_ = false;    // this call is the one that goes to the compiler
   LoopRecord record_;
   LoopRecord* outer_ = nullptr;
   jit::Recording* calls_ = nullptr;  // null: not recorded, or no memory for it

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
 
 namespace shunt {
 
@@ -56,7 +57,8 @@ class SHUNT_API OpState {
       return mask_;
     return backend_masks_[static_cast<size_t>(ks.highestBackend())];
   }
-  const detail::HotTable& hot() const { return hot_; }
+  /// Null without hot entries.
+  const detail::HotTable* hot() const { return hot_.get(); }
 
  private:
   friend class OperatorEntry;
@@ -64,12 +66,11 @@ class SHUNT_API OpState {
   friend struct HotEntries;
   const Operator* op_;
   DispatchKeySet mask_ = DispatchKeySet::full();
-  detail::HotTable hot_;
+  std::unique_ptr<const detail::HotTable> hot_;
   bool mask_per_backend_ = false;
   std::array<DispatchKeySet, kNumBackends> backend_masks_{};
   std::array<TableEntry, kNumSlots> table_{};
   std::vector<intrusive_ptr<OperatorKernel>> keep_alive_;
-  std::vector<detail::HotEntry> hot_entries_;                // what hot_ points to
   std::vector<intrusive_ptr<intrusive_ptr_target>> thunks_;  // of the hot entries
 };
 
@@ -206,23 +207,36 @@ SHUNT_NOINLINE R callTimed(const Operator& op, const OpState& s, DispatchKeySet 
   return reinterpret_cast<R (*)(OperatorKernel*, DispatchKeySet, A...)>(code)(nullptr, ks, std::forward<A>(a)...);
 }
 
+template <class R, class... A>
+SHUNT_COLD SHUNT_NOINLINE R callTraced(const Operator& op, const OpState& s, DispatchKeySet ks, A... a) {
+  traceStep("call", s, ks);
+  return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
+}
+
 /// A call whose frame holds `s`.
 template <class R, class... A>
 SHUNT_ALWAYS_INLINE R callInWorld(const Operator& op, const OpState& s, DispatchKeySet ks, A... a) {
-  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]] {
-    traceStep("call", s, ks);
-  } else {
-    if (s.hot().entries != nullptr) {
-      if (void* code = s.hot().probe(ks.raw(), signatureOf(a...))) [[likely]] {
-        if (--tls_state.timing_countdown == 0) [[unlikely]]
-          return callTimed<R, A...>(op, s, ks, code, std::forward<A>(a)...);
-        return reinterpret_cast<R (*)(OperatorKernel*, DispatchKeySet, A...)>(code)(nullptr, ks, std::forward<A>(a)...);
-      }
+  if (trace_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    return callTraced<R, A...>(op, s, ks, std::forward<A>(a)...);
+  const TableEntry* entry = nullptr;
+  const HotTable* hot = s.hot();
+  const HotKeys* found = nullptr;
+  if (hot != nullptr && (found = &hot->find(ks.raw()))->keys == ks.raw()) {
+    const uint64_t signature = signatureOf(a...);
+    const size_t place = hotPlace(signature, found->multiplier);
+    if (found->signatures[place] == signature) [[likely]] {
+      void* code = found->code[place];
+      if (--tls_state.timing_countdown == 0) [[unlikely]]
+        return callTimed<R, A...>(op, s, ks, code, std::forward<A>(a)...);
+      return reinterpret_cast<R (*)(OperatorKernel*, DispatchKeySet, A...)>(code)(nullptr, ks, std::forward<A>(a)...);
     }
-    if (--tls_state.observe_countdown == 0) [[unlikely]]
-      return callObserved<R, A...>(op, s, ks, std::forward<A>(a)...);
+    entry = found->entry;
+  } else {
+    entry = &s.lookup(ks);
   }
-  return s.lookup(ks).template call<R, A...>(op, ks, std::forward<A>(a)...);
+  if (--tls_state.observe_countdown == 0) [[unlikely]]
+    return callObserved<R, A...>(op, s, ks, std::forward<A>(a)...);
+  return entry->template call<R, A...>(op, ks, std::forward<A>(a)...);
 }
 
 template <class R, class... A>

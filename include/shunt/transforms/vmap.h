@@ -146,7 +146,10 @@ auto vmap(F f, VmapOptions options = {}) {
     detail::VmapCall call(options, kHoldTensors);
     size_t at = 0;
     const auto measure = [&](const auto& value) {
-      detail::mapArgument(value, [&](const Tensor& t) { return call.measure(at, t), t; });
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, Tensor>)
+        call.measure(at, value);
+      else
+        detail::mapArgument(value, [&](const Tensor& t) { return call.measure(at, t), t; });
       ++at;
     };
     (measure(args), ...);

@@ -37,10 +37,10 @@ const BatchRow* rowOf(const Operator& op);
 class BatchedCall {
  public:
   /// `arguments`: a copy of the call's, of which some tensors belong to the level.
-  BatchedCall(const OperatorHandle& op, Stack arguments, intrusive_ptr<Level> level)
-      : op(op), schema(op.schema()), args(std::move(arguments)), level(std::move(level)), size(this->level->size) {}
+  BatchedCall(const OperatorHandle& op, Stack arguments, const Level& level)
+      : op(op), schema(op.schema()), args(std::move(arguments)), level(level), size(level.size) {}
 
-  bool isBatched(const Tensor& t) const { return belongsTo(t, *level); }
+  bool isBatched(const Tensor& t) const { return belongsTo(t, level); }
   bool isBatched(size_t i) const { return args[i].isTensor() && isBatched(args[i].toTensor()); }
   /// The position of the argument of this name.
   size_t position(const char* name) const;
@@ -78,7 +78,7 @@ class BatchedCall {
   const OperatorHandle op;
   const FunctionSchema& schema;
   Stack args;
-  const intrusive_ptr<Level> level;
+  const Level& level;
   const int64_t size;
   Stack results;
   /// What a view operator in place makes of its argument; undefined for all others.
@@ -100,6 +100,12 @@ void runRandom(BatchedCall& call);
 /// A call without a batched tensor in the innermost level, a vmap: whether it has been made, as that of a random
 /// operator that draws other numbers for each sample. Throws where the level allows no random numbers.
 bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
+/// The kernel of the key Batched.
+void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
+/// Registers kernels of pointwise operators for it. Once, with the dictionary.
+void registerPointwise();
+/// A rule has served.
+void countRule() noexcept;
 /// The call of an operator in the innermost level, a vmap: by its rule, by its parts, or once for each sample.
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
 /// A composite of products that has a shorter way for this call than its kernel: whether it has been made. Inside of

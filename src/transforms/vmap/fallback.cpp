@@ -3,6 +3,7 @@
 #include "src/transforms/vmap/call.h"
 
 #include "src/dispatch/state_in_use.h"
+#include "src/transforms/vmap/side_by_side.h"
 
 #include <shunt/core/library.h>
 #include <shunt/ops.h>
@@ -33,8 +34,7 @@ bool anyOf(const Level& level, const Stack& stack, size_t n) {
 }
 
 [[noreturn]] SHUNT_COLD void throwEscaped(const OperatorHandle& op, const Argument& a, const Tensor& t) {
-  const Level& level = *storageOf(t).level;
-  const char* transform = level.kind == Kind::kVmap ? "vmap" : "grad, vjp or jacrev";
+  const char* transform = storageOf(t).level.kind() == Kind::kVmap ? "vmap" : "grad, vjp or jacrev";
   throw Error(
       detail::str("operator ", op.operator_name(), ": argument '", a.name, "' is a tensor of shape ", t.sizes(),
                   " that ", transform,
@@ -128,7 +128,7 @@ void runInplace(BatchedCall& call, const BatchRow& row) {
 }
 
 void runRule(BatchedCall& call, const BatchRow& row) {
-  rules_used.fetch_add(1, std::memory_order_relaxed);
+  countRule();
   switch (row.kind) {
     case BatchKind::kPointwise:
       return runPointwise(call);
@@ -169,40 +169,25 @@ void afterWrite(const BatchedCall& call, const Tensor& written) {
 }
 
 // ---- pointwise operators whose batches stand side by side already --------------------------------------------------
-/// Whether the values can take the tensors' places on the stack as they are: batches in front, shapes of one sample of
-/// as many dimensions, one dtype.
 bool isReady(const Stack& stack, size_t n, const Level& level) {
-  const TensorImpl* first = nullptr;
+  SideBySide values(level);
   for (size_t i = stack.size() - n; i < stack.size(); ++i) {
     const IValue& v = stack[i];
-    if (!v.isTensor()) {
-      if (v.isTensorList() || v.isOptionalTensorList()) return false;
-      continue;
-    }
-    const Tensor& t = v.toTensor();
-    if (!t.defined()) continue;
-    const TensorImpl& shown = *t.unsafeGetTensorImpl();
-    if (first == nullptr) first = &shown;
-    if (shown.dtype() != first->dtype()) return false;
-    if (belongsTo(t, level)) {
-      if (storageOf(t).batch_dim != 0 || shown.dim() != first->dim()) return false;
-    } else if (shown.dim() > first->dim()) {
-      return false;
-    }
+    if (v.isTensorList() || v.isOptionalTensorList() || (v.isTensor() && !values.takes(v.toTensor()))) return false;
   }
-  return first != nullptr;
+  return values.anyBatched();
 }
 
 /// The call on the values, in the arguments' place: neither a copy of them nor a list of results is made.
 bool runReadyPointwise(const OperatorHandle& op, Stack* stack, size_t n, const LevelFrame& frame) {
-  const intrusive_ptr<Level>& level = frame.level();
+  const Level& level = frame.level();
   const bool inplace = op.schema().returns()[0].is_write();
-  if (!isReady(*stack, n, *level)) return false;
+  if (!isReady(*stack, n, level)) return false;
   const Tensor self = inplace ? peek(*stack, 0, n).toTensor() : Tensor();
-  if (inplace && !belongsTo(self, *level)) return false;
+  if (inplace && !belongsTo(self, level)) return false;
   for (size_t i = 0; i < n; ++i) {
     IValue& v = peek(*stack, i, n);
-    if (!v.isTensor() || !belongsTo(v.toTensor(), *level)) continue;
+    if (!v.isTensor() || !belongsTo(v.toTensor(), level)) continue;
     Tensor value = storageOf(v.toTensor()).value;
     v.toTensor() = std::move(value);
   }
@@ -222,13 +207,15 @@ bool runReadyPointwise(const OperatorHandle& op, Stack* stack, size_t n, const L
 
 }  // namespace
 
+void countRule() noexcept { rules_used.fetch_add(1, std::memory_order_relaxed); }
+
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const BatchRow* row = rowOf(op.op());
   if (row == nullptr && isComposite(op, keys)) return runParts(op, keys, stack, frame);
   if (op.op().name() == "aten::_local_scalar_dense") throwDataDependent(op);
   const size_t n = op.schema().arguments().size();
   if (row != nullptr && row->kind == BatchKind::kPointwise && runReadyPointwise(op, stack, n, frame)) {
-    rules_used.fetch_add(1, std::memory_order_relaxed);
+    countRule();
     return;
   }
   BatchedCall call(op, takeArguments(*stack, n), frame.level());
@@ -273,11 +260,10 @@ bool isForeign(const Tensor& t) {
 
 /// Tensors from outside are constants in this level, whatever graph they have there.
 void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
-  const intrusive_ptr<Level>& level = frame.level();
+  const Level& level = frame.level();
   const auto& arguments = op.schema().arguments();
-  if (passesThrough(op, keys, *stack, *level)) {
-    mapTensors(*stack, arguments.size(),
-               [&](const Tensor& t) { return belongsTo(t, *level) ? storageOf(t).value : t; });
+  if (passesThrough(op, keys, *stack, level)) {
+    mapTensors(*stack, arguments.size(), [&](const Tensor& t) { return belongsTo(t, level) ? storageOf(t).value : t; });
     const Outside outside;
     return op.callBoxed(stack);
   }
@@ -285,7 +271,7 @@ void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
     IValue& v = peek(*stack, i, arguments.size());
     bool foreign = false;
     forEachTensor(v, [&](const Tensor& t) {
-      if (belongsTo(t, *level)) return;
+      if (belongsTo(t, level)) return;
       SHUNT_CHECK(
           !arguments[i].is_write(), "operator ", op.operator_name(), " writes to its argument '", arguments[i].name,
           "', a tensor of shape ", t.sizes(),
@@ -296,19 +282,21 @@ void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
     });
     if (!foreign) continue;
     v = mapTensors(v,
-                   [&](const Tensor& t) { return !belongsTo(t, *level) && isForeign(t) ? makeTracked(level, t) : t; });
+                   [&](const Tensor& t) { return !belongsTo(t, level) && isForeign(t) ? makeTracked(level, t) : t; });
   }
   // What acts on values does so outside; on here it stands where the function itself has entered it.
   const DispatchKeySet of_values = kOfValues - tls_included();
   op.redispatchBoxed((keys & kBelowBatched) - of_values, stack);
 }
 
+}  // namespace
+
 void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const LevelFrame* frame = innermost();
   if (frame == nullptr) [[unlikely]]
     return outsideOfAll(op, keys, stack);
-  if (!anyOf(*frame->level(), *stack, op.schema().arguments().size())) {
-    if (frame->level()->kind == Kind::kVmap) {
+  if (!anyOf(frame->level(), *stack, op.schema().arguments().size())) {
+    if (frame->level().kind == Kind::kVmap) {
       if (runRandomUnbatched(op, keys, stack, *frame)) return;
       // Its parts may be random.
       if (rowOf(op.op()) == nullptr && isComposite(op, keys)) return op.redispatchBoxed(keys & kBelowBatched, stack);
@@ -316,22 +304,24 @@ void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack
     const Outside outside;
     return op.callBoxed(stack);
   }
-  if (frame->level()->kind == Kind::kVmap) return runInVmap(op, keys, stack, *frame);
+  if (frame->level().kind == Kind::kVmap) return runInVmap(op, keys, stack, *frame);
   runInGrad(op, keys, stack, *frame);
 }
+
+namespace {
 
 /// Out of the innermost level, a grad: autograd and autocast have had their turn in it.
 void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const LevelFrame* frame = innermost();
   const FunctionSchema& schema = op.schema();
   const size_t n = schema.arguments().size();
-  SHUNT_INTERNAL_ASSERT(frame != nullptr && frame->level()->kind == Kind::kGrad,
+  SHUNT_INTERNAL_ASSERT(frame != nullptr && frame->level().kind == Kind::kGrad,
                         "TransformBack outside of a grad level, operator ", op.operator_name());
   if (isComposite(op, keys)) return runParts(op, keys.backends(), stack, *frame);
-  const intrusive_ptr<Level>& level = frame->level();
+  const Level& level = frame->level();
   // Those that are written are returned.
   const Stack given = schema.is_mutable() ? Stack(stack->end() - static_cast<ptrdiff_t>(n), stack->end()) : Stack();
-  mapTensors(*stack, n, [&](const Tensor& t) { return belongsTo(t, *level) ? storageOf(t).value : t; });
+  mapTensors(*stack, n, [&](const Tensor& t) { return belongsTo(t, level) ? storageOf(t).value : t; });
   {
     const Outside outside;
     op.callBoxed(stack);
@@ -346,7 +336,7 @@ void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
     while (!schema.arguments()[written].is_write()) ++written;
     v = given[written++];
     forEachTensor(v, [&](const Tensor& t) {
-      if (belongsTo(t, *level)) followValue(t);
+      if (belongsTo(t, level)) followValue(t);
     });
   }
 }

@@ -17,7 +17,7 @@ using levels::LevelFrame;
 
 struct GradCall::State {
   std::string transform;
-  intrusive_ptr<Level> level = make_intrusive<Level>(Kind::kGrad);
+  Level level{Kind::kGrad};
   std::vector<Tensor> inputs;
   std::vector<std::unique_ptr<LevelFrame>> frames;  // entered; more than one where vjp's function calls itself
 };
@@ -81,13 +81,13 @@ std::vector<Tensor> GradCall::gradients(const std::vector<Tensor>& outputs, cons
     if (!grads.empty() && grads[i].defined())
       SHUNT_CHECK(out.defined() && grads[i].sizes() == out.sizes(), state_->transform, ": the gradient for result ", i,
                   " has shape ", grads[i].sizes(), ", and the result has shape ", out.sizes());
-    if (!out.defined() || !levels::belongsTo(out, *state_->level) || !out.requires_grad()) continue;
+    if (!out.defined() || !levels::belongsTo(out, state_->level) || !out.requires_grad()) continue;
     roots.push_back(out);
     seeds.push_back(grads.empty() ? Tensor() : grads[i]);
   }
   std::vector<Tensor> result(state_->inputs.size());
   // Formulas look at the grad mode to know whether their results will be differentiated.
-  const InBackward scope(*state_->level);
+  const InBackward scope(state_->level);
   if (!roots.empty() && !result.empty())
     result = autograd::grad(roots, state_->inputs, seeds, keep_graph, differentiatedOutside(state_->inputs), true);
   for (size_t i = 0; i < result.size(); ++i)
@@ -96,7 +96,7 @@ std::vector<Tensor> GradCall::gradients(const std::vector<Tensor>& outputs, cons
 }
 
 Tensor GradCall::unwrap(const Tensor& t) const {
-  return t.defined() && levels::belongsTo(t, *state_->level) ? levels::storageOf(t).value : t;
+  return t.defined() && levels::belongsTo(t, state_->level) ? levels::storageOf(t).value : t;
 }
 
 void checkArgnums(const char* transform, const std::vector<int64_t>& argnums, const std::vector<bool>& tensors) {

@@ -5,6 +5,7 @@
 #include <shunt/core/inline_vector.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace shunt::levels {
 namespace {
@@ -38,6 +39,8 @@ DispatchKeySet wrapperKeys(const Tensor& value) {
 
 /// Sizes and strides of one sample.
 void showSample(TensorImpl& wrapper, const TensorImpl& value, int64_t batch_dim) {
+  if (batch_dim == 0)
+    return wrapper.set_sizes_and_strides(value.sizes().slice(1), value.strides().slice(1), value.storage_offset());
   InlineVector<int64_t, 6> sizes, strides;
   for (int64_t d = 0; d < value.dim(); ++d) {
     if (d == batch_dim) continue;
@@ -49,6 +52,14 @@ void showSample(TensorImpl& wrapper, const TensorImpl& value, int64_t batch_dim)
 }
 
 }  // namespace
+
+LevelId LevelId::make(Kind kind) {
+  constexpr uint64_t kBlock = 1 << 16;
+  static constinit std::atomic<uint64_t> next_block{0};
+  static constinit thread_local uint64_t next SHUNT_TLS_MODEL = 0;  // a multiple of kBlock: the thread's are used up
+  if (next % kBlock == 0) next = next_block.fetch_add(kBlock, std::memory_order_relaxed) + 1;
+  return {next++ << 1 | (kind == Kind::kGrad ? 1u : 0u)};
+}
 
 Settings Settings::now() {
   const detail::LocalState& s = detail::tls_state;
@@ -67,10 +78,9 @@ void Settings::restore() const {
   detail::refreshExcluded(s);
 }
 
-LevelFrame::LevelFrame(intrusive_ptr<Level> level)
-    : level_(std::move(level)), outer_(current), saved_(Settings::now()) {
+LevelFrame::LevelFrame(Level& level) : level_(level), outer_(current), saved_(Settings::now()) {
   detail::tls_state.included |= kLevelKey;
-  if (level_->kind == Kind::kGrad) enterGrad(detail::tls_state);
+  if (level_.kind == Kind::kGrad) enterGrad(detail::tls_state);
   current = this;
 }
 
@@ -84,7 +94,7 @@ const LevelFrame* innermost() { return current; }
 Outside::Outside() : left_(current) {
   detail::LocalState& s = detail::tls_state;
   const Settings& outside = left_->saved_;
-  if (left_->level_->kind == Kind::kVmap) {
+  if (left_->level_.kind == Kind::kVmap) {
     inside_.included = s.included;
     s.included = with(s.included, kLevelKey, outside.included);
   } else {
@@ -97,7 +107,7 @@ Outside::Outside() : left_(current) {
 
 Outside::~Outside() {
   current = left_;
-  if (left_->level_->kind == Kind::kVmap)
+  if (left_->level_.kind == Kind::kVmap)
     detail::tls_state.included = inside_.included;
   else
     inside_.restore();
@@ -106,23 +116,22 @@ Outside::~Outside() {
 void WrapperStorage::release_resources() {
   StorageImpl::release_resources();
   value.reset();
-  level.reset();
 }
 
-Tensor makeBatched(const intrusive_ptr<Level>& level, Tensor value, int64_t batch_dim) {
+Tensor makeBatched(const Level& level, Tensor value, int64_t batch_dim) {
   const DispatchKeySet keys = wrapperKeys(value);
   const ScalarType dtype = value.dtype();
-  auto storage = make_intrusive<WrapperStorage>(level, std::move(value), batch_dim);
+  auto storage = make_intrusive<WrapperStorage>(level.id, std::move(value), batch_dim);
   const TensorImpl& shown = *storage->value.unsafeGetTensorImpl();
   auto impl = make_intrusive<TensorImpl>(std::move(storage), keys, dtype);
   showSample(*impl, shown, batch_dim);
   return Tensor(std::move(impl));
 }
 
-Tensor makeTracked(const intrusive_ptr<Level>& level, Tensor value) {
+Tensor makeTracked(const Level& level, Tensor value) {
   const DispatchKeySet keys = wrapperKeys(value).add(DispatchKey::TransformBack).add(DispatchKey::ADInplaceOrView);
   const ScalarType dtype = value.dtype();
-  auto storage = make_intrusive<WrapperStorage>(level, std::move(value), -1);
+  auto storage = make_intrusive<WrapperStorage>(level.id, std::move(value), -1);
   const TensorImpl& shown = *storage->value.unsafeGetTensorImpl();
   auto impl = make_intrusive<TensorImpl>(std::move(storage), keys, dtype);
   impl->set_sizes_and_strides(shown.sizes(), shown.strides(), shown.storage_offset());

@@ -1,7 +1,8 @@
 // Levels of vmap and grad: the calling thread's stack of them, and the wrapper tensors that belong to them.
 //
-// A Level is shared by the wrappers that were made in it; LevelFrame lives in the stack frame of the transform that
-// entered it. The stack is thread-local; wrappers are as safe among threads as the tensors that they hold.
+// A Level belongs to the transform that entered it, and LevelFrame lives in that one's stack frame; wrappers, which may
+// outlive both, know the level's number. The stack is thread-local; wrappers are as safe among threads as the tensors
+// that they hold.
 //
 // Note [Levels]
 // vmap and grad each enter a level. A tensor that a transform hands to its function is a wrapper that knows its level:
@@ -41,9 +42,21 @@ namespace shunt::levels {
 
 enum class Kind : uint8_t { kVmap, kGrad };
 
-/// Where a function runs. Compared by address.
-struct Level : intrusive_ptr_target {
-  explicit Level(Kind kind) : kind(kind) {}
+/// Names a level, of all that the process ever enters. Not by address, which another level could have later; nor by a
+/// counted reference, since every wrapper would count one up and down.
+struct LevelId {
+  uint64_t number;
+  bool operator==(const LevelId&) const = default;
+  Kind kind() const { return (number & 1) != 0 ? Kind::kGrad : Kind::kVmap; }
+  static LevelId make(Kind kind);
+};
+
+/// Where a function runs.
+struct Level {
+  explicit Level(Kind kind) : id(LevelId::make(kind)), kind(kind) {}
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+  const LevelId id;
   const Kind kind;
   int64_t size = 0;                            // of a vmap's batch
   Randomness randomness = Randomness::kError;  // of a vmap
@@ -63,15 +76,15 @@ struct Settings {
 /// Enters a level for a scope.
 class LevelFrame {
  public:
-  explicit LevelFrame(intrusive_ptr<Level> level);
+  explicit LevelFrame(Level& level);
   ~LevelFrame();
   LevelFrame(const LevelFrame&) = delete;
   LevelFrame& operator=(const LevelFrame&) = delete;
-  const intrusive_ptr<Level>& level() const { return level_; }
+  Level& level() const { return level_; }
 
  private:
   friend class Outside;
-  intrusive_ptr<Level> level_;
+  Level& level_;
   const LevelFrame* outer_;
   Settings saved_;
 };
@@ -98,12 +111,12 @@ struct WrapperStorage final : StorageImpl {
   static void* operator new(size_t nbytes) { return detail::allocateBlock(nbytes); }
   static void operator delete(void* p, size_t nbytes) noexcept { detail::freeBlock(p, nbytes); }
 
-  WrapperStorage(intrusive_ptr<Level> level, Tensor value, int64_t batch_dim)
+  WrapperStorage(LevelId level, Tensor value, int64_t batch_dim)
       : StorageImpl(DataPtr{}, 0, value.device(), nullptr, false),
-        level(std::move(level)),
+        level(level),
         value(std::move(value)),
         batch_dim(batch_dim) {}
-  intrusive_ptr<Level> level;
+  LevelId level;
   Tensor value;
   int64_t batch_dim;  // -1 in a grad level
 
@@ -116,14 +129,12 @@ inline WrapperStorage& storageOf(const Tensor& wrapper) {
   return static_cast<WrapperStorage&>(*wrapper.unsafeGetTensorImpl()->storage());
 }
 /// Whether `t` is a wrapper of this level.
-inline bool belongsTo(const Tensor& t, const Level& level) {
-  return isWrapper(t) && storageOf(t).level.get() == &level;
-}
+inline bool belongsTo(const Tensor& t, const Level& level) { return isWrapper(t) && storageOf(t).level == level.id; }
 
 /// A wrapper that shows the samples of `value`, along its dimension `batch_dim`.
-Tensor makeBatched(const intrusive_ptr<Level>& level, Tensor value, int64_t batch_dim);
+Tensor makeBatched(const Level& level, Tensor value, int64_t batch_dim);
 /// A wrapper that looks like `value` and has no graph yet.
-Tensor makeTracked(const intrusive_ptr<Level>& level, Tensor value);
+Tensor makeTracked(const Level& level, Tensor value);
 /// After the value changed in place, or was replaced: sizes and strides of the wrapper follow.
 void followValue(const Tensor& wrapper);
 

@@ -50,9 +50,9 @@ const Tensor* rowsOf(const IValue& v, const Level& level) {
 /// A product of batches of columns and rows takes a fifth of the time in which mul broadcasts three dimensions: 21 us
 /// against 104 for 32 of 128 x 64.
 bool outerOfSamples(Stack* stack, const LevelFrame& frame) {
-  const intrusive_ptr<Level>& level = frame.level();
-  if (level->kind != Kind::kVmap) return false;
-  const Tensor *a = rowsOf(peek(*stack, 0, 2), *level), *b = rowsOf(peek(*stack, 1, 2), *level);
+  const Level& level = frame.level();
+  if (level.kind != Kind::kVmap) return false;
+  const Tensor *a = rowsOf(peek(*stack, 0, 2), level), *b = rowsOf(peek(*stack, 1, 2), level);
   if (a == nullptr || b == nullptr || a->dtype() != b->dtype()) return false;
   Tensor result;
   {

@@ -81,9 +81,9 @@ void different(BatchedCall& call) {
 }
 
 /// dropout draws into a tensor like its input: where samples get other numbers, the input has to have a batch.
-void repeatInput(IValue& input, const intrusive_ptr<Level>& level) {
+void repeatInput(IValue& input, const Level& level) {
   const Tensor& t = input.toTensor();
-  std::vector<int64_t> sizes = {level->size};
+  std::vector<int64_t> sizes = {level.size};
   sizes.insert(sizes.end(), t.sizes().begin(), t.sizes().end());
   Tensor repeated;
   {
@@ -97,12 +97,12 @@ void repeatInput(IValue& input, const intrusive_ptr<Level>& level) {
 
 bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const BatchRow* row = rowOf(op.op());
-  const Randomness randomness = frame.level()->randomness;
+  const Randomness randomness = frame.level().randomness;
   if (&op.op() == &ops::dropout::symbol && randomness == Randomness::kDifferent) {
     repeatInput(peek(*stack, 0, op.schema().arguments().size()), frame.level());
   } else {
     if (row == nullptr || row->kind != BatchKind::kRandom) return false;
-    checkAllowed(op, *frame.level());
+    checkAllowed(op, frame.level());
     if (randomness == Randomness::kSame) return false;
   }
   runInVmap(op, keys, stack, frame);
@@ -110,8 +110,8 @@ bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* st
 }
 
 void runRandom(BatchedCall& call) {
-  checkAllowed(call.op, *call.level);
-  call.level->randomness == Randomness::kSame ? same(call) : different(call);
+  checkAllowed(call.op, call.level);
+  call.level.randomness == Randomness::kSame ? same(call) : different(call);
 }
 
 }  // namespace shunt::levels

@@ -58,7 +58,7 @@ void reshapeAlias(BatchedCall& call) {
 }
 
 void asStrided(BatchedCall& call) {
-  SHUNT_CHECK(call.args[3].isNone() || !call.level->is_chunk,
+  SHUNT_CHECK(call.args[3].isNone() || !call.level.is_chunk,
               "as_strided: a storage_offset counts from the start of all samples, and vmap runs them in chunks; leave "
               "it out, or call vmap without chunk_size");
   const Tensor value = call.front(call.tensor(0));

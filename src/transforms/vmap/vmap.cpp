@@ -21,7 +21,7 @@ struct VmapCall::State {
 
   std::optional<int64_t> size;  // of the whole batch
   size_t first = 0;             // the argument that said so
-  intrusive_ptr<Level> level;   // of the chunk that runs, or ran last
+  std::optional<Level> level;   // of the chunk that runs, or ran last
   std::optional<LevelFrame> frame;
   int64_t begin = 0;  // of the chunk
 
@@ -94,11 +94,11 @@ int64_t VmapCall::chunks() {
 void VmapCall::enter(int64_t chunk) {
   State& s = state();
   s.begin = chunk * s.chunkSize();
-  s.level = make_intrusive<Level>(Kind::kVmap);
+  s.level.emplace(Kind::kVmap);
   s.level->size = std::min(s.chunkSize(), *s.size - s.begin);
   s.level->is_chunk = s.level->size != *s.size;
   s.level->randomness = s.options.randomness;
-  s.frame.emplace(s.level);
+  s.frame.emplace(*s.level);
 }
 
 void VmapCall::leave() noexcept { state().frame.reset(); }
@@ -113,7 +113,7 @@ Tensor VmapCall::wrap(size_t argument, const Tensor& t) const {
     const levels::Outside outside;
     value = ops::narrow::call(t, d, s.begin, s.level->size);
   }
-  return levels::makeBatched(s.level, std::move(value), d);
+  return levels::makeBatched(*s.level, std::move(value), d);
 }
 
 Tensor VmapCall::unwrap(const Tensor& t, size_t position, size_t count) const {
@@ -128,8 +128,10 @@ Tensor VmapCall::unwrap(const Tensor& t, size_t position, size_t count) const {
     sizes.insert(sizes.begin() + d, s.level->size);
     return ops::expand::call(ops::unsqueeze::call(t, d), sizes, false);
   }
-  const levels::WrapperStorage& storage = levels::storageOf(t);
-  if (storage.batch_dim == d) return storage.value;
+  levels::WrapperStorage& storage = levels::storageOf(t);
+  // Of a wrapper that ends here the value needn't be counted.
+  const bool ends = t.use_count() == 1 && t.unsafeGetTensorImpl()->storage().use_count() == 1;
+  if (storage.batch_dim == d) return ends ? std::move(storage.value) : storage.value;
   std::vector<int64_t> order;
   for (int64_t i = 0; i < storage.value.dim(); ++i)
     if (i != storage.batch_dim) order.push_back(i);

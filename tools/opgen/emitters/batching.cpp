@@ -1,4 +1,4 @@
-// Emits vmap's table of rules.
+// Emits vmap's table of rules, and the list of operators whose calls on batches need no Stack.
 #include "tools/opgen/emitters/emit.h"
 
 #include <fmt/format.h>
@@ -26,6 +26,11 @@ void emitBatching(const BatchRules& rules, const Output& out) {
   std::string text = std::string(kBanner) + "// Rows of vmap's table: src/transforms/vmap/table.cpp.\n";
   for (const BatchRule& rule : rules) text += row(rule);
   out.write("generated/batch_rules.inc", text);
+  std::string pointwise =
+      std::string(kBanner) + "// Operators with a kernel in src/transforms/vmap/pointwise_kernels.cpp.\n";
+  for (const BatchRule& rule : rules)
+    if (rule.kind == BatchKind::kPointwise) pointwise += fmt::format("SHUNT_POINTWISE({})\n", rule.op->cpp_name);
+  out.write("generated/batch_pointwise.inc", pointwise);
 }
 
 }  // namespace opgen

@@ -35,7 +35,7 @@ void emitNodes(const Derivatives& derivatives, const Output& out);
 void emitAutograd(const Dictionary& dictionary, const Output& out, Registrations& registrations);
 /// generated/autocast.cpp
 void emitAutocast(const std::vector<AutocastRule>& rules, const Output& out, Registrations& registrations);
-/// generated/batch_rules.inc
+/// generated/batch_rules.inc, batch_pointwise.inc
 void emitBatching(const BatchRules& rules, const Output& out);
 /// generated/registrations.cpp (the one static initialiser), register_N.cpp, wrappers.h
 void emitRegistrations(const Dictionary& dictionary, const Output& out, const Registrations& registrations);

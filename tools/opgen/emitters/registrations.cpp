@@ -112,9 +112,11 @@ std::string mainFile(const Dictionary& dictionary) {
     declarations += fmt::format("void registerTable{}();\n", i);
     calls += fmt::format("    registerTable{}();\n", i);
   }
+  calls += "    levels::registerPointwise();\n";
   return fmt::format(
-      "{}// The dictionary's one static initialiser: operators first, then their kernels.\n"
-      "#include \"kernels/wrappers/register.h\"\n\nnamespace shunt::wrappers {{\n\n{}\nnamespace {{\n\n"
+      "{}// The dictionary's one static initialiser: operators first, then their kernels, vmap's last.\n"
+      "#include \"kernels/wrappers/register.h\"\n\nnamespace shunt::levels {{\nvoid registerPointwise();\n}}\n\n"
+      "namespace shunt::wrappers {{\n\n{}\nnamespace {{\n\n"
       "const OperatorRow kOperators[] = {{\n{}}};\n\nstruct DictionaryInit {{\n  DictionaryInit() {{\n"
       "    const Dispatcher::Batch batch;\n    registerOperators(kOperators);\n{}  }}\n}};\n\nconst DictionaryInit "
       "init;\n\n"
