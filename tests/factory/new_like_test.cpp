@@ -7,7 +7,7 @@ namespace {
 
 using namespace shunt;
 
-void expectTheSame(IntArrayRef sizes, ScalarType dtype, const Tensor& like) {
+void expectTheSame(const std::vector<int64_t>& sizes, ScalarType dtype, const Tensor& like) {
   const Tensor a(detail::makeCpuTensor(sizes, {}, dtype));
   const Tensor b(intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*like.unsafeGetTensorImpl(), dtype)));
   const TensorImpl &x = *a.unsafeGetTensorImpl(), &y = *b.unsafeGetTensorImpl();
@@ -47,17 +47,17 @@ const std::vector<std::vector<int64_t>> kSizes = {
 TEST(NewLike, IsTheTensorOfTheseSizes) {
   for (const auto& sizes : kSizes)
     for (const ScalarType dtype : {kFloat, kDouble, kBool, kHalf, kLong}) {
-      expectTheSame(sizes, dtype, empty(sizes));
-      expectTheSame(sizes, dtype, empty(sizes, kDouble));
+      expectTheSame(sizes, dtype, shunt::empty(sizes));
+      expectTheSame(sizes, dtype, shunt::empty(sizes, TensorOptions(kDouble)));
       const InferenceMode inference;
-      expectTheSame(sizes, dtype, empty(sizes));
+      expectTheSame(sizes, dtype, shunt::empty(sizes));
     }
 }
 
 TEST(NewLike, OfOtherStridesIsRowMajor) {
-  expectTheSame({3, 4}, kFloat, empty({4, 3}).t());
-  expectTheSame({5, 7}, kFloat, empty({1, 7}).expand({5, 7}));
-  expectTheSame({1, 6}, kFloat, empty({6}).as_strided({1, 6}, {77, 1}));
+  expectTheSame({3, 4}, kFloat, shunt::empty({4, 3}).t());
+  expectTheSame({5, 7}, kFloat, shunt::empty({1, 7}).expand({5, 7}));
+  expectTheSame({1, 6}, kFloat, shunt::empty({6}).as_strided({1, 6}, {77, 1}));
 }
 
 // Its bytes don't fit into 64 bits, and its elements are all one.
