@@ -1,5 +1,5 @@
-// The elementwise entries as a thunk runs them: for the operands that its plan expects, the loop and the allocation
-// inline, everything constant that the plan knows; for all others the interpreter's entries.
+// The elementwise entries as a thunk runs them: for the operands that its plan expects, the loop inline or called, and
+// everything constant that the plan knows; for all others the interpreter's entries.
 //
 // Note [Expected operands]
 // The compiler puts these functions in the place of runFunctional, runOutRequest and runInplaceRequest, and gives
@@ -105,11 +105,11 @@ SHUNT_NOINLINE void prepareScalarsApart(const Request& request, ScalarType commo
 /// are then.
 [[gnu::pure]] SHUNT_NOINLINE bool haveUsualStrides(const Request& request);
 
-/// The loop of the record's functor. The library's runs the ahead-of-time loop, and a thunk of the first tier calls it;
-/// in one of the second tier the compiler puts the generic loop here, which has the same parameters but the last.
+/// Where the compiler puts the loop of the record's functor: the generic one, made for the operands, which has the same
+/// parameters but the last.
 SHUNT_NOINLINE bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars,
                                  ScalarType common, const KernelDescriptor& op) noexcept;
-/// The ahead-of-time loop, where the thunk calls it: a LoopFn.
+/// Or the ahead-of-time one, which is called: a LoopFn.
 SHUNT_NOINLINE bool readyLoop(std::byte* out, const std::byte* const* in, uint32_t repeated, int64_t n,
                               const ScalarSlot* scalars) noexcept;
 

@@ -204,26 +204,11 @@ RecordingOfLoop::~RecordingOfLoop() {
 
 const Record kExpected{};
 
-// Other dtypes than the loop's own pass through the generic loop, which converts them one at a time: slower than the
-// interpreter, which is why thunks of the first tier leave such operands to it (jit/emit/plan_constants.cpp).
-bool expectedLoop(const View& out, const View* in, int64_t n, const ScalarSlot* scalars, ScalarType common,
-                  const KernelDescriptor& op) noexcept {
-  const std::byte* inputs[kMaxInputs];
-  uint32_t repeated = 0;
-  bool natural = true;
-  for (int i = 0; i < op.num_inputs; ++i) {
-    inputs[i] = in[i].p;
-    repeated |= uint32_t{in[i].stride == 0} << i;
-    natural &= in[i].dtype == op.loopInput(i, common);
-  }
-  if (natural) [[likely]]
-    return op.loop(common)(out.p, inputs, repeated, n, scalars);
-  return genericLoopOf(op, common)(out, in, n, scalars, common);
+// In the library nothing is expected.
+bool expectedLoop(const View&, const View*, int64_t, const ScalarSlot*, ScalarType, const KernelDescriptor&) noexcept {
+  return false;
 }
-
-bool readyLoop(std::byte*, const std::byte* const*, uint32_t, int64_t, const ScalarSlot*) noexcept {
-  return false;  // a thunk has the loop itself here
-}
+bool readyLoop(std::byte*, const std::byte* const*, uint32_t, int64_t, const ScalarSlot*) noexcept { return false; }
 
 void recordOperands(const Request& request, Record::Form form, const Tensor* out, ScalarType common, const Plan* plan) {
   Record& record = *::shunt::detail::tls_state.record;

@@ -41,7 +41,7 @@ class Guard {
   Guard(const detail::CompileArguments& arguments, const CompileOptions& options);
   /// What the graph has captured besides; `offsets`: whether it speaks of offsets in storages.
   void add(const detail::CompileArguments& arguments, const std::vector<Tensor>& captured, bool offsets);
-  /// Whether the call is as the recorded one was. Allocates nothing.
+  /// Whether the call is as the recorded one was. Allocates nothing for up to eight tensors, but under autocast.
   bool holds(const detail::CompileArguments& arguments) const;
   /// For people: the first thing that differs.
   std::string difference(const detail::CompileArguments& arguments) const;

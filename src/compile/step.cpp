@@ -4,8 +4,6 @@
 #include "src/dispatch/awaited_call.h"
 #include "src/dispatch/boxed_arguments.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -95,14 +93,6 @@ const Graph::Value* anyTensor(const Graph::Node& node) {
 }
 
 }  // namespace
-
-bool isOfThisLibrary(const TableEntry& entry) {
-  const void* code = entry.unboxed != nullptr ? entry.unboxed : reinterpret_cast<const void*>(entry.boxed);
-  Dl_info self, other;
-  return entry.functor == nullptr && code != nullptr &&
-         dladdr(reinterpret_cast<const void*>(&isOfThisLibrary), &self) != 0 && dladdr(code, &other) != 0 &&
-         self.dli_fbase == other.dli_fbase;
-}
 
 SeenEntry autogradOf(const Graph::Node& node, bool inner_too) {
   const Graph::Value* like = anyTensor(node);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "src/compile/direct_call.h"
+#include "src/dispatch/own_kernels.h"
 #include "src/trace/modes.h"
 
 #include <shunt/elementwise/recorded_loop.h>
@@ -48,8 +49,7 @@ struct Step {
   DirectCall direct = nullptr;
 };
 
-/// Whether the kernel's code lies in the library itself.
-bool isOfThisLibrary(const TableEntry& entry);
+using ::shunt::detail::isOfThisLibrary;
 
 /// What the operator's table has for Autograd, where a kernel of the library's own may be left out for tensors like the
 /// node's: a generated wrapper, or what only says that there is no formula. `inner_too`: so may the kernels of whatever

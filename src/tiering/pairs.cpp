@@ -181,7 +181,7 @@ Pairs::Miss Pairs::missed(const PairKey& key, const LoopRecord& record, const Se
   if (p.state != PairState::kCompiled || p.asked_again) return Miss::kWait;
   if (!p.more_kinds) return Miss::kHelpless;
   const std::vector<LoopRecord>& known = p.request->kinds();
-  const size_t n = known.empty() || known[0].places.loop == nullptr ? 0 : known.size();  // with a loop
+  const size_t n = known.empty() || !known[0].places.hasLoop() ? 0 : known.size();  // with a loop
   // A thunk without a guard gains nothing by leaving.
   if (!record.places.hasLoop()) return n == 0 ? Miss::kWait : Miss::kHelpless;
   const bool is_known = std::any_of(known.begin(), known.begin() + static_cast<ptrdiff_t>(n),

@@ -199,7 +199,7 @@ TEST(OperandKinds, StandInThePlanAndInTheTables) {
   EXPECT_THAT(row->plan, HasSubstr("  loop: functional elementwise, common dtype Float; input 0: same shape Float; "
                                    "input 1: same shape Float\n"));
   EXPECT_THAT(row->plan, HasSubstr("  or: functional elementwise, common dtype Float; input 0: same shape Float; "
-                                   "input 1: column Float\n"));
+                                   "input 1: column Float; loop ahead of time\n"));
   EXPECT_THAT(jit::statsTable(stats), HasSubstr("kinds"));
   EXPECT_EQ(jit::statsFromJson(jit::statsJson(stats)).pairs[0].kinds, stats.pairs[0].kinds);
 }

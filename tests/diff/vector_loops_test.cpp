@@ -44,8 +44,8 @@ const Loop kLoops[] = {
     {"gt", "aten__gt.", [](ScalarType t) { return gt(numbers(t), 1); }},
     {"add_", "aten__add_.", [](ScalarType t) { return numbers(t).add_(numbers(t), 2); }},
     {"leaky_relu", "aten__leaky_relu.", [](ScalarType t) { return leaky_relu(numbers(t), 0.1); }},
-    {"a row", "aten__add.Tensor.", [](ScalarType t) { return add(numbers(t).expand({4, 64}).contiguous(), numbers(t)); },
-     true},
+    {"a row", "aten__add.Tensor.",
+     [](ScalarType t) { return add(numbers(t).expand({4, 64}).contiguous(), numbers(t)); }, true},
     {"one element", "aten__mul.", [](ScalarType t) { return mul(numbers(t).sum(), 3); }, true},
 };
 

@@ -64,9 +64,18 @@ class Lines {
 
 double valueOf(const TensorState& t, size_t i) { return loadElement(t.dtype, &t.bytes[i * itemSize(t.dtype)]); }
 
+/// Whether no line of the positions `t` has one twice.
+bool areDistinct(const Lines& lines, const TensorState& t) {
+  std::set<std::pair<std::vector<int64_t>, double>> seen;
+  const size_t elements = t.bytes.size() / itemSize(t.dtype);
+  for (size_t i = 0; i < elements; ++i)
+    if (!seen.insert({lines.along(lines.placeOf(i, t.sizes), 0), valueOf(t, i)}).second) return false;
+  return true;
+}
+
 /// Positions of equal elements, or values that are equal themselves, as 0 and -0 are.
 bool chooseEquals(const Lines& lines, const TensorState& a, const TensorState& b, const std::vector<size_t>& wrong) {
-  if (!lines.has(a.sizes)) return false;
+  if (!lines.has(a.sizes) || (!isFloating(a.dtype) && !areDistinct(lines, a))) return false;
   return std::ranges::all_of(wrong, [&](size_t i) {
     const double x = valueOf(a, i), y = valueOf(b, i);
     if (isFloating(a.dtype) || same(x, y)) return same(x, y);

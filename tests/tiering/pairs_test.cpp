@@ -121,14 +121,19 @@ struct MoreKinds : SecondTier {
     request.kinds[0] = kind(0);
     pairs.finished(request, nullptr, resultOf(Verdict::kCompiled, tier, tier == Tier::kFirst));
   }
+  /// Of loops that can be called and specialised, every third one can only be called.
   static LoopRecord kind(uint64_t functor, bool called_loop_takes_it = true) {
     static const char loop = 0;
     LoopRecord record;
     record.form = LoopRecord::kFunctional;
     record.functor = functor;
-    record.places.loop = &loop;
-    if (!called_loop_takes_it)  // another dtype than the common one
-      record.signature[0] = shunt::detail::signature::make(kDouble, kCPU, LayoutClass::kContiguous);
+    if (called_loop_takes_it) record.places.ready = &loop;
+    if (!called_loop_takes_it || functor % 3 != 0) record.places.loop = &loop;
+    return record;
+  }
+  static LoopRecord withoutLoop(uint64_t functor) {
+    LoopRecord record = kind(functor);
+    record.places.loop = record.places.ready = nullptr;
     return record;
   }
   Pairs::Miss miss(const LoopRecord& record) {
@@ -153,14 +158,11 @@ TEST_F(MoreKinds, AreAskedForUntilThereAreFour) {
 }
 
 TEST_F(MoreKinds, AreNotAskedForWhereNoGuardWouldLetThemPass) {
-  LoopRecord none = kind(1);
-  none.places.loop = nullptr;
-  EXPECT_EQ(miss(none), Pairs::Miss::kHelpless);
+  EXPECT_EQ(miss(withoutLoop(1)), Pairs::Miss::kHelpless);
 }
 
 TEST_F(MoreKinds, TakeThePlaceOfOperandsThatNoGuardExpects) {
-  request.kinds[0] = kind(0);
-  request.kinds[0].places.loop = nullptr;
+  request.kinds[0] = withoutLoop(0);
   pairs.finished(request, nullptr, resultOf(Verdict::kCompiled));
   EXPECT_EQ(row().kinds, 0);
   EXPECT_EQ(miss(request.kinds[0]), Pairs::Miss::kWait) << "the thunk has no guard to lose";

@@ -65,6 +65,26 @@ TEST_F(DigitsTest, ALayerOfARowIsTwoOperators) {
               testing::HasSubstr("shapes cannot be multiplied"));
 }
 
+// What runs in the place of the composites computes what the library's would.
+TEST_F(DigitsTest, AProgramsOwnCompositeIsCalled) {
+  const Tensor w = net.w1.detach(), b = net.b1.detach();
+  const auto layer = [&](const Tensor& row) { return linear(row, w, b); };
+  const auto product = [&](const Tensor& row) { return outer(row, row); };
+  const Tensor plain = vmap(layer)(x), square = vmap(product)(x);
+  {
+    Library library(Library::Kind::kImpl, "aten", DispatchKey::CompositeImplicitAutograd);
+    library.impl(
+        "linear", +[](const Tensor& input, const Tensor& weight, const std::optional<Tensor>&) {
+          return input.matmul(weight.t()) * 100;
+        });
+    library.impl("outer", +[](const Tensor& self, const Tensor& vec2) { return self.unsqueeze(1) * vec2 * 100; });
+    EXPECT_LT(distance(vmap(layer)(x), x.matmul(w.t()) * 100), 2e-4);
+    EXPECT_LT(distance(vmap(product)(x), square * 100), 2e-4);
+  }
+  EXPECT_LT(distance(vmap(layer)(x), plain), 2e-6);
+  EXPECT_LT(distance(vmap(product)(x), square), 2e-6);
+}
+
 TEST_F(DigitsTest, SecondGradientsOfALayerEqualTheLoop) {
   const Tensor w = net.w2.detach().to(kDouble), b = net.b2.detach().to(kDouble);
   const Tensor rows = randn({3, digits::Net::kHidden}, TensorOptions(kDouble));

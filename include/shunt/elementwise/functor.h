@@ -71,8 +71,8 @@ struct Functor {
   static constexpr int kLayoutOrder[3] = {0, 1, 2};
   /// Bit m: worth a loop of its own where the inputs of the mask m are one element each.
   static constexpr uint32_t kBroadcasts = 0;
-  /// So much code that a loop of a thunk's own saves nothing that would be worth its compile: Note [Loops that are called]
-  /// (kernels/pointwise/record.cpp).
+  /// So much code that a loop of a thunk's own saves nothing that would be worth its compile: Note [Loops that are
+  /// called] (kernels/pointwise/record.cpp).
   static constexpr bool kLarge = false;
   /// How many vectors of floats a loop over many elements computes at a time with AVX-512: where a long chain of
   /// instructions leaves units idle, and so many registers are enough.

@@ -63,15 +63,8 @@ constexpr int countOf(const OperandKinds& kinds) {
 }
 
 /// Whether the first tier has a guard for these operands: it calls an ahead-of-time loop, which takes them as they are
-/// or not at all.
-inline bool firstTierExpects(const detail::LoopRecord& record) {
-  if (record.places.ready != nullptr) return true;
-  for (const uint16_t signature : record.signature) {
-    const ScalarType dtype = detail::signature::dtypeOf(signature);
-    if (signature != 0 && dtype != record.common && dtype != ScalarType::Bool) return false;
-  }
-  return true;
-}
+/// or not at all. Others it leaves to the interpreter, which is faster than a loop that converts one element at a time.
+inline bool firstTierExpects(const detail::LoopRecord& record) { return record.places.ready != nullptr; }
 
 /// A hot pair, and what its kernel had before it: in the call that made it hot, then in calls that missed.
 struct CompileRequest {

@@ -110,7 +110,7 @@ void countRule() noexcept;
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
 /// A composite of products that has a shorter way for this call than its kernel: whether it has been made. Inside of
 /// the level.
-bool runProductOfSamples(const OperatorHandle& op, Stack* stack, const LevelFrame& frame);
+bool runProductOfSamples(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
 
 namespace rules {
 void addmm(BatchedCall&);

@@ -60,7 +60,8 @@ bool isComposite(const OperatorHandle& op, DispatchKeySet keys) {
 /// Runs a composite's kernel inside of the level: wrappers have no backend's functionality, so the call has none.
 void runParts(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const DispatchKeySet autocast = keys & kAutocastKeys;
-  if (autocast.empty() && runProductOfSamples(op, stack, frame)) return;
+  const DispatchKeySet dense = keys.backends() | DispatchKeySet::of(Functionality::Dense);
+  if (autocast.empty() && runProductOfSamples(op, dense, stack, frame)) return;
   op.redispatchBoxed(autocast | keys.backends(), stack);
 }
 

@@ -1,7 +1,11 @@
 // Composites of products that levels run otherwise than by their kernels. On the call's thread.
+#include "src/dispatch/own_kernels.h"
+#include "src/dispatch/state_in_use.h"
 #include "src/transforms/vmap/call.h"
 
 #include <shunt/ops.h>
+
+#include <atomic>
 
 namespace shunt::levels {
 namespace {
@@ -64,11 +68,23 @@ bool outerOfSamples(Stack* stack, const LevelFrame& frame) {
   return true;
 }
 
+/// Whether the composite is the library's, not one that a program registered in its place. The kernel that was found to
+/// be is remembered: to find out takes longer than the call.
+bool isOwn(const OperatorHandle& op, DispatchKeySet keys, std::atomic<const void*>& own) {
+  const detail::StateInUse state(op.op());
+  const TableEntry& entry = state->lookup(keys & state->maskFor(keys));
+  if (entry.unboxed != nullptr && own.load(std::memory_order_relaxed) == entry.unboxed) return true;
+  if (entry.reason != EntryReason::kCompositeImplicit || !detail::isOfThisLibrary(entry)) return false;
+  own.store(entry.unboxed, std::memory_order_relaxed);
+  return true;
+}
+
 }  // namespace
 
-bool runProductOfSamples(const OperatorHandle& op, Stack* stack, const LevelFrame& frame) {
-  if (&op.op() == &ops::linear::symbol) return linearOfRow(stack);
-  if (&op.op() == &ops::outer::symbol) return outerOfSamples(stack, frame);
+bool runProductOfSamples(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
+  static std::atomic<const void*> own_linear, own_outer;
+  if (&op.op() == &ops::linear::symbol) return isOwn(op, keys, own_linear) && linearOfRow(stack);
+  if (&op.op() == &ops::outer::symbol) return isOwn(op, keys, own_outer) && outerOfSamples(stack, frame);
   return false;
 }
 
