@@ -40,7 +40,7 @@ const Loop kLoops[] = {
     {"mul by a number", "aten__mul.", [](ScalarType t) { return mul(numbers(t), 3); }},
     {"pow", "aten__pow.", [](ScalarType t) { return pow(numbers(t), 2.5); }, true},
     {"exp", "aten__exp.", [](ScalarType t) { return exp(numbers(t)); }, true},
-    {"clamp", "aten__clamp.", [](ScalarType t) { return clamp(numbers(t), 0.6, 1.2); }},
+    {"clamp", "aten__clamp.", [](ScalarType t) { return clamp(numbers(t), 0.6, 1.2); }, true},
     {"gt", "aten__gt.", [](ScalarType t) { return gt(numbers(t), 1); }},
     {"add_", "aten__add_.", [](ScalarType t) { return numbers(t).add_(numbers(t), 2); }},
     {"leaky_relu", "aten__leaky_relu.", [](ScalarType t) { return leaky_relu(numbers(t), 0.1); }},
