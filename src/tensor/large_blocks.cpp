@@ -2,6 +2,7 @@
 
 #include "src/base/mutex.h"
 #include "src/tensor/free_lists.h"
+#include "src/tensor/system_blocks.h"
 
 #include <shunt/core/fork.h>
 
@@ -204,10 +205,10 @@ void* allocateLarge(size_t nbytes) {
   void* block = large_blocks.take(bytes);
   large_blocks.trim();
   if (block != nullptr) return block;
-  block = std::aligned_alloc(kBlockAlignment, bytes);
+  block = std::aligned_alloc(kPageAlignment, bytes);
   if (block == nullptr && large_blocks.keepsAny()) {
     large_blocks.clear();
-    block = std::aligned_alloc(kBlockAlignment, bytes);
+    block = std::aligned_alloc(kPageAlignment, bytes);
   }
   if (block == nullptr) large_blocks.notMade(bytes);
   return block;

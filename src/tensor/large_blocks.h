@@ -33,7 +33,7 @@ constexpr size_t largeBlockBytes(size_t nbytes) {
   const size_t step = size_t{1} << (std::bit_width(nbytes - 1) - 4);  // 2^k < nbytes <= 2^(k+1): 2^(k-3)
   return (nbytes + step - 1) / step * step;
 }
-/// A block of at least `nbytes`, aligned to kBlockAlignment; null when there is no memory.
+/// A block of at least `nbytes`, aligned to kPageAlignment (system_blocks.h); null when there is no memory.
 void* allocateLarge(size_t nbytes);
 /// `nbytes` as given to allocateLarge.
 void freeLarge(void* block, size_t nbytes) noexcept;

@@ -89,7 +89,7 @@ class InSystem {
 void* allocateFromSystem(ThreadLists& mine, size_t nbytes) {
   if (kUseMalloc) return std::aligned_alloc(kBlockAlignment, nbytes);
   InSystem in(mine);
-  return scalable_aligned_malloc(nbytes, kBlockAlignment);
+  return scalable_aligned_malloc(nbytes, systemAlignment(nbytes));
 }
 
 void freeToSystem(ThreadLists& mine, void* block) noexcept {

@@ -51,6 +51,20 @@ Tensor filled(int64_t n) {
   return t;
 }
 
+// Note [Places in the page] (src/tensor/system_blocks.h).
+TEST(Allocator, OperandsAndResultsOfMoreThan8KiBHaveTheSamePlaceInAPage) {
+#ifdef SHUNT_STRESS
+  GTEST_SKIP() << "malloc gives the blocks";
+#endif
+  for (const int64_t n : {2048, 3000, 16384, 100'000, 200'000, 400'000, 5'000'000}) {
+    const Tensor a = rand({n}), b = rand({n}), c = a + b, d = c.exp();
+    const auto place = [](const Tensor& t) { return reinterpret_cast<uintptr_t>(t.data_ptr()) % 4096; };
+    EXPECT_EQ(place(b), place(a)) << n;
+    EXPECT_EQ(place(c), place(a)) << n;
+    EXPECT_EQ(place(d), place(a)) << n;
+  }
+}
+
 TEST(Allocator, ThreadsFreeEachOthersTensors) {
   Exchange exchange;
   std::vector<std::thread> threads;
