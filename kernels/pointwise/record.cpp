@@ -2,6 +2,7 @@
 #include "kernels/pointwise/descriptor.h"
 #include "kernels/pointwise/expected_uniform.h"
 
+#include <shunt/core/isa.h>
 #include <shunt/elementwise/recorded_loop.h>
 
 #include <algorithm>
@@ -129,9 +130,9 @@ uint32_t repeatedOf(const KernelDescriptor& op, const Record& record) {
 // of 26.0 ns, relu 24.0 and 23.5, exp 29.6 and 28.5, pow 79.6 and 76.9. Of 256, interleaved loops are the better ones
 // (exp 73.6 and 75.7, gelu 153 and 165), of float16 all large ones (exp 156 and 203), and of integers it makes no
 // difference. (Whole calls, with AVX-512.) A copy of its own has what wins by it and is hot in most programs: small
-// functors of floating-point numbers, along all elements; but not clamp between two numbers (2,048 floats: 102 called,
-// 177 copied). Open: with less than AVX-512 copies lose to calls, too: of 2,048 floats eq takes 122 called and 164
-// copied with AVX2; sqrt 725 and 2,792 with SSE2.
+// functors of floating-point numbers, along all elements, with AVX-512; but not clamp between two numbers (2,048
+// floats: 102 called, 177 copied). With less than AVX-512 copies lose to calls: of 2,048 floats eq takes 122 called and
+// 164 copied with AVX2; sqrt 725 and 2,792 with SSE2.
 bool isBetterCalled(const KernelDescriptor& op, const Record& record) {
   constexpr auto kCopied = dtypeBit(kFloat) | dtypeBit(kDouble) | dtypeBit(kBFloat16);
   if (op.large || isSingle(op, record)) return true;
@@ -139,7 +140,8 @@ bool isBetterCalled(const KernelDescriptor& op, const Record& record) {
   if (((op.broadcasts >> repeated) & 1) == 0) return false;  // the library's loop makes blocks of the repeated elements
   const bool whole =
       std::ranges::none_of(record.kind, [](uint8_t k) { return isStride(k) || k == kRow || k == kColumn; });
-  return !whole || std::popcount(repeated) > 1 || (kCopied & dtypeBit(record.common)) == 0;
+  return !whole || std::popcount(repeated) > 1 || (kCopied & dtypeBit(record.common)) == 0 ||
+         shunt::detail::activeIsa() != Isa::kV4;
 }
 
 Record::Places placesOf(const KernelDescriptor& op, const Record& record) {

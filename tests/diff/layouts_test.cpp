@@ -343,7 +343,7 @@ TEST(Plans, NameTheOperands) {
       {{"", [] { return Operands{columns({9, 16}), numbers({9}).view({9, 1}).expand({9, 16})}; }, mul},
        "input 1: strided, 0 Float"},
       {{"", [] { return Operands{numbers({5, 16})}; }, [](const Operands& x) -> Results { return {x[0].pow(2)}; }},
-       "common dtype Float; input 0: same shape Float; common dtype given by the kernel\n"},
+       "common dtype Float; input 0: same shape Float; common dtype given by the kernel"},
   };
   for (const auto& [c, text] : cases) {
     jit::clear();

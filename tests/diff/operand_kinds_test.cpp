@@ -197,7 +197,7 @@ TEST(OperandKinds, StandInThePlanAndInTheTables) {
   ASSERT_NE(row, stats.pairs.end());
   EXPECT_EQ(row->kinds, 2);
   EXPECT_THAT(row->plan, HasSubstr("  loop: functional elementwise, common dtype Float; input 0: same shape Float; "
-                                   "input 1: same shape Float\n"));
+                                   "input 1: same shape Float"));
   EXPECT_THAT(row->plan, HasSubstr("  or: functional elementwise, common dtype Float; input 0: same shape Float; "
                                    "input 1: column Float; loop ahead of time\n"));
   EXPECT_THAT(jit::statsTable(stats), HasSubstr("kinds"));

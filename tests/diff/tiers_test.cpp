@@ -151,6 +151,7 @@ TEST(Tiers, ALibraryThatComesBetweenKeepsNobodyInTheFirst) {
     const jit::KernelLibrary came_and_went(&no_bitcode, &no_bitcode + 1);
   }
   ASSERT_TRUE(callUntil(2, "aten::div.Tensor", [&] { a.div(b); }));
+  jit::wait_idle();  // the pair's row is written after its thunk is published
   EXPECT_TRUE(sameBits(a.div(b), expected));
   EXPECT_EQ(rowOf("aten::div.Tensor").compiles, 2u);
 }
