@@ -42,6 +42,9 @@ struct Part {
 
 const Settings kCompiledAtOnce = {{"SHUNT_JIT_SYNC", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", "off"}};
 
+const Settings kCompiledByTheThread = {
+    {"SHUNT_JIT_TIER", "2"}, {"SHUNT_JIT_KEEP", "1"}, {"SHUNT_JIT_THRESHOLD", "1"}, {"SHUNT_JIT_CACHE", "off"}};
+
 const Settings kCompiledSoon = {{"SHUNT_JIT_THRESHOLD", std::to_string(kThreshold)}, {"SHUNT_JIT_KEEP", "1"}};
 
 /// v3, but where the CPU has less or the environment asks for less.
@@ -70,7 +73,7 @@ const Part kParts[] = {
     {"modes", &modeBars, {{"SHUNT_JIT", "0"}}},
     {"transforms", &transformBars, kCompiledSoon},
     {"instructions", &instructionBars, {}, When::kTogether},
-    {"memory", &memoryBars, kCompiledAtOnce, When::kTogether},
+    {"memory", &memoryBars, kCompiledByTheThread, When::kTogether},
     {"growth", &growthBars, kCompiledAtOnce, When::kTogether},
 };
 
