@@ -43,12 +43,13 @@ std::string nextName() {
 /// An error: of the compiler, not of the region.
 llvm::Error finish(llvm::Module& module, const Dump& dump, const std::string& name, FusedResult& result,
                    Stopwatch& watch) {
-  if (auto e = optimise(module)) return e;
+  auto effort = optimise(module);
+  if (!effort) return effort.takeError();
   watch.lap(result.times.optimise);
   dump.module(module, "after");
   dump.assembly(module);
   module.getFunction(kFusedName)->setName(name);
-  auto object = generate(module);
+  auto object = generate(module, *effort);
   if (!object) return object.takeError();
   watch.lap(result.times.generate);
   auto code = LinkedFusedLoop::make(std::move(*object), name);

@@ -151,7 +151,8 @@ class LlvmProvider final : public Provider {
       job.watch.lap(job.result.times.extract);
       job.dump.module(made->module(), "before");
       std::vector<Redispatch> redispatches;
-      if (auto e = optimise(made->module(), &redispatches, plan.request.tier)) return fail(job, std::move(e));
+      auto effort = optimise(made->module(), &redispatches, plan.request.tier);
+      if (!effort) return fail(job, effort.takeError());
       job.watch.lap(job.result.times.optimise);
       job.dump.module(made->module(), "after");
       job.result.plan = plan.print(*used);
@@ -162,7 +163,7 @@ class LlvmProvider final : public Provider {
       else
         for (const Redispatch& r : redispatches) more |= reliance[r.chain].relyOn(r.keys);
       if (unknown.empty() && !more) unknown = unfolded(made->module());
-      if (unknown.empty() && !more) return finish(job, *used, *made);
+      if (unknown.empty() && !more) return finish(job, *used, *made, *effort);
       if (!unknown.empty() && plan.request.tier == Tier::kSecond) return refuse(job, unknown);
       if (!unknown.empty()) return Built::kOnlyBySecondTier;
       made.reset();
@@ -170,7 +171,7 @@ class LlvmProvider final : public Provider {
   }
 
   /// From the optimised module to the published thunk.
-  Built finish(const Job& job, const Reliance& reliance, Extraction& extraction) {
+  Built finish(const Job& job, const Reliance& reliance, Extraction& extraction, Effort effort) {
     const Plan& plan = job.plan;
     CompileResult& result = job.result;
     result.worth_again = plan.request.tier == Tier::kFirst && isWorthSecondTier(plan, extraction.module());
@@ -179,7 +180,7 @@ class LlvmProvider final : public Provider {
     std::optional<CachedObject> cached = portable(job, reliance, extraction.module());
     const std::string code_key =
         holdsProcessAddress(extraction.module(), job.symbols) ? "" : codeKeyOf(plan, job.symbols);
-    auto object = generate(extraction.module(), plan.request.tier);
+    auto object = generate(extraction.module(), effort);
     if (!object) return fail(job, object.takeError());
     job.watch.lap(result.times.generate);
     if (!code_key.empty())

@@ -27,16 +27,16 @@ llvm::Error checkNoWritableData(const llvm::Module& module) {
 // run at a time.
 class Generator {
  public:
-  explicit Generator(Tier tier) {
-    if (tier == Tier::kFirst)
+  explicit Generator(Effort effort) {
+    if (effort == Effort::kLittle)
       quick_ = HostTarget::instance().makeQuickMachine();
     else
       thorough_ = HostTarget::instance().makeMachine();
   }
 
   /// Null where LLVM can't write objects for the target.
-  static std::unique_ptr<Generator> make(Tier tier) {
-    auto made = std::make_unique<Generator>(tier);
+  static std::unique_ptr<Generator> make(Effort effort) {
+    auto made = std::make_unique<Generator>(effort);
     llvm::TargetLibraryInfoImpl library{llvm::Triple(HostTarget::instance().triple())};
     library.disableAllFunctions();
     made->passes_.add(new llvm::TargetLibraryInfoWrapperPass(library));
@@ -67,36 +67,36 @@ class Generators {
     static auto* const made = new Generators;  // never destroyed: the compiler's thread may still be running
     return *made;
   }
-  std::unique_ptr<Generator> take(Tier tier) {
+  std::unique_ptr<Generator> take(Effort effort) {
     {
       std::lock_guard lock(mutex_);
-      auto& idle = idle_[tier == Tier::kFirst];
+      auto& idle = idle_[static_cast<size_t>(effort)];
       if (!idle.empty()) {
         auto taken = std::move(idle.back());
         idle.pop_back();
         return taken;
       }
     }
-    return Generator::make(tier);
+    return Generator::make(effort);
   }
-  void giveBack(std::unique_ptr<Generator> generator, Tier tier) {
+  void giveBack(std::unique_ptr<Generator> generator, Effort effort) {
     std::lock_guard lock(mutex_);
-    idle_[tier == Tier::kFirst].push_back(std::move(generator));
+    idle_[static_cast<size_t>(effort)].push_back(std::move(generator));
   }
 
  private:
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Generator>> idle_[2];  // of the second tier and of the first; guarded by mutex_
+  std::vector<std::unique_ptr<Generator>> idle_[2];  // by effort; guarded by mutex_
 };
 
 }  // namespace
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module, Tier tier) {
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module, Effort effort) {
   if (llvm::Error error = checkNoWritableData(module)) return std::move(error);
-  auto generator = Generators::instance().take(tier);
+  auto generator = Generators::instance().take(effort);
   if (generator == nullptr) return llvm::createStringError("LLVM can't write objects for this target");
   llvm::SmallVector<char, 0> object = generator->run(module);
-  Generators::instance().giveBack(std::move(generator), tier);
+  Generators::instance().giveBack(std::move(generator), effort);
   return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), module.getModuleIdentifier(),
                                                          /*RequiresNullTerminator=*/false);
 }

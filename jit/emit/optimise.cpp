@@ -60,7 +60,7 @@ bool hasLoops(llvm::Module& module) {
 
 }  // namespace
 
-llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches, Tier tier) {
+llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* redispatches, Tier tier) {
   const HostTarget& target = HostTarget::instance();
   const HostTarget::Machine machine = target.makeMachine();
   llvm::PassBuilder builder(machine.get());
@@ -75,7 +75,7 @@ llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches
   if (redispatches != nullptr) *redispatches = std::move(taken);
 
   // Last, because alias analysis knows variables apart and offsets from the thread pointer not.
-  if (llvm::Error error = lowerThreadLocals(module, HostSymbols::instance())) return error;
+  if (llvm::Error error = lowerThreadLocals(module, HostSymbols::instance())) return std::move(error);
   analyses.module.clear();
   analyses.cgscc.clear();
   analyses.function.clear();
@@ -84,9 +84,9 @@ llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches
   if (!quick) passes.addPass(llvm::createModuleToFunctionPassAdaptor(llvm::EarlyCSEPass()));
   passes.addPass(llvm::GlobalDCEPass());  // operators' states that were folded away, of 4 KB each
   passes.run(module, analyses.module);
-  if (llvm::Error error = shareConstants(module)) return error;
+  if (llvm::Error error = shareConstants(module)) return std::move(error);
   instrument(module, analyses.module);
-  return llvm::Error::success();
+  return quick ? Effort::kLittle : Effort::kFull;
 }
 
 }  // namespace shunt::jit

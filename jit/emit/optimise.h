@@ -8,17 +8,22 @@
 #include <llvm/Support/Error.h>
 #include <llvm/Support/MemoryBuffer.h>
 
+#include <cstdint>
 #include <memory>
 
 namespace shunt::jit {
 
+/// Little for the first tier's modules and for those without a loop (Note [Pipeline]).
+enum class Effort : uint8_t { kLittle, kFull };
+
 /// No library function is known by its name (LLVM's folding of libm differs from ours). At the end thread-local
 /// variables are read as offsets from the thread pointer: fails if one remains, or is not one of libshunt's. Constants
 /// whose addresses may be kept go to the process's pool (host/literals.h). `redispatches`, unless null, gets the
-/// module's, which were noted (redispatches.h); without notes there are none.
-llvm::Error optimise(llvm::Module& module, std::vector<Redispatch>* redispatches = nullptr, Tier tier = Tier::kSecond);
+/// module's, which were noted (redispatches.h); without notes there are none. Returns what generating code is worth.
+llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* redispatches = nullptr,
+                                Tier tier = Tier::kSecond);
 
-/// Position-independent object code, small code model. The first tier's is made quickly.
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module, Tier tier = Tier::kSecond);
+/// Position-independent object code, small code model.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate(llvm::Module& module, Effort effort = Effort::kFull);
 
 }  // namespace shunt::jit

@@ -37,8 +37,8 @@ class Extract : public testing::Test {
     std::string errors;
     llvm::raw_string_ostream out(errors);
     EXPECT_FALSE(llvm::verifyModule(extraction.module(), &out)) << errors;
-    must(optimise(extraction.module()));
-    return must(link(must(generate(extraction.module()))));
+    const Effort effort = must(optimise(extraction.module()));
+    return must(link(must(generate(extraction.module(), effort))));
   }
   template <class F>
   F* rootOf(const LinkedCode& code) {

@@ -48,11 +48,12 @@ llvm::Expected<Fused> compile(const FusedLoopSpec& spec) {
   Extraction extraction(Library::host(), HostSymbols::instance());
   if (auto e = buildFusedLoop(spec, extraction)) return std::move(e);
   EXPECT_FALSE(llvm::verifyModule(extraction.module(), &llvm::errs()));
-  if (auto e = optimise(extraction.module())) return std::move(e);
+  auto effort = optimise(extraction.module());
+  if (!effort) return effort.takeError();
   Fused fused;
   for (const llvm::Instruction& i : llvm::instructions(extraction.module().getFunction(kFusedName)))
     fused.vectorised |= i.getType()->isVectorTy() && llvm::isa<llvm::LoadInst>(i);
-  auto object = generate(extraction.module());
+  auto object = generate(extraction.module(), *effort);
   if (!object) return object.takeError();
   auto code = link(std::move(*object));
   if (!code) return code.takeError();

@@ -76,10 +76,10 @@ TEST(Kernels, AddIsExtractedCompiledAndRuns) {
     llvm::raw_string_ostream out(errors);
     ASSERT_FALSE(llvm::verifyModule(extraction.module(), &out)) << errors;
     begin = std::chrono::steady_clock::now();
-    must(optimise(extraction.module()));
+    const Effort effort = must(optimise(extraction.module()));
     const double optimised = millisecondsSince(begin);
     begin = std::chrono::steady_clock::now();
-    auto object = must(generate(extraction.module()));
+    auto object = must(generate(extraction.module(), effort));
     const double generated = millisecondsSince(begin);
     begin = std::chrono::steady_clock::now();
     const LinkedCode code = must(link(std::move(object)));

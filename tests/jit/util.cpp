@@ -29,8 +29,8 @@ void must(llvm::Error error) {
 
 std::unique_ptr<llvm::MemoryBuffer> compileText(const std::string& text) {
   TextModule source(text);
-  must(optimise(*source.module));
-  return must(generate(*source.module));
+  const Effort effort = must(optimise(*source.module));
+  return must(generate(*source.module, effort));
 }
 
 std::unique_ptr<llvm::MemoryBuffer> copyOf(const llvm::MemoryBuffer& object) {
