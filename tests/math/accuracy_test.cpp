@@ -79,6 +79,48 @@ std::vector<T> nearMultiplesOfHalfPi() {
   return values;
 }
 
+/// |computed - Phi(x)|: its bound is absolute.
+template <class T>
+double normalCdfError(T x, T computed) {
+  Exact scaled, value;
+  mpfr_set_ui(scaled.get(), 2, MPFR_RNDN);
+  mpfr_rec_sqrt(scaled.get(), scaled.get(), MPFR_RNDN);
+  mpfr_mul_d(scaled.get(), scaled.get(), -static_cast<double>(x), MPFR_RNDN);
+  mpfr_erfc(value.get(), scaled.get(), MPFR_RNDN);
+  mpfr_div_ui(value.get(), value.get(), 2, MPFR_RNDN);
+  mpfr_sub_d(value.get(), value.get(), static_cast<double>(computed), MPFR_RNDN);
+  return std::fabs(mpfr_get_d(value.get(), MPFR_RNDN));
+}
+
+template <class T>
+void checkNormalCdf(const std::vector<T>& inputs, double bound) {
+  std::vector<T> outputs(inputs.size());
+  supportedKernels()
+      .back()
+      ->find("normalCdf")
+      .as<T>()
+      .loop(outputs.data(), inputs.data(), static_cast<int64_t>(inputs.size()));
+  double worst = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ASSERT_EQ(std::isnan(outputs[i]), std::isnan(inputs[i])) << inputs[i];
+    if (std::isnan(inputs[i])) continue;
+    const double error = normalCdfError(inputs[i], outputs[i]);
+    ASSERT_LE(error, bound) << inputs[i];
+    worst = std::max(worst, error);
+    if (std::fabs(inputs[i]) > 9) ASSERT_EQ(outputs[i], inputs[i] > 0 ? 1 : 0) << inputs[i];
+  }
+  std::printf("normalCdf %s max 2^%.3f, %zu values\n", sizeof(T) == 4 ? "float " : "double", std::log2(worst),
+              inputs.size());
+}
+
+TEST(Accuracy, NormalCdf) {
+  checkNormalCdf(sweepFloat(65537), std::exp2(-23.8));
+  checkNormalCdf(randomValues<float>(10'000, {0.1, 1.0, 3.0, 6.0}, 3), std::exp2(-23.8));
+  checkNormalCdf(specialValues<float>(), std::exp2(-23.8));
+  checkNormalCdf(randomValues<double>(5'000, {0.01, 1.0, 6.0, 100.0}, 5), std::exp2(-52));
+  checkNormalCdf(specialValues<double>(), std::exp2(-52));
+}
+
 TEST(Accuracy, TrigonometricNearMultiplesOfHalfPi) {
   for (const Reference& reference : kReferences) {
     if (reference.name != std::string("sin") && reference.name != std::string("cos")) continue;

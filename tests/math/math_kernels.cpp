@@ -54,7 +54,7 @@ constexpr UnaryKernel kUnary[] = {SHUNT_UNARY_KERNEL(exp, vectorLoop),     SHUNT
                                   SHUNT_UNARY_KERNEL(sinFast, vectorLoop), SHUNT_UNARY_KERNEL(cosFast, vectorLoop),
                                   SHUNT_UNARY_KERNEL(expm1, vectorLoop),   SHUNT_UNARY_KERNEL(log1p, vectorLoop),
                                   SHUNT_UNARY_KERNEL(sigmoid, vectorLoop), SHUNT_UNARY_KERNEL(rsqrt, vectorLoop),
-                                  SHUNT_UNARY_KERNEL(sqrt, vectorLoop)};
+                                  SHUNT_UNARY_KERNEL(sqrt, vectorLoop),    SHUNT_UNARY_KERNEL(normalCdf, vectorLoop)};
 
 #define SHUNT_CAST(To, From) {#To, #From, sizeof(To), sizeof(From), castLoop<To, From>, castOne<To, From>}
 #define SHUNT_CASTS_TO(To)                                                                              \

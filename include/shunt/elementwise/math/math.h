@@ -4,6 +4,7 @@
 #include <shunt/elementwise/math/erf.h>
 #include <shunt/elementwise/math/exp.h>
 #include <shunt/elementwise/math/log.h>
+#include <shunt/elementwise/math/normal.h>
 #include <shunt/elementwise/math/pow.h>
 #include <shunt/elementwise/math/roots.h>
 #include <shunt/elementwise/math/sigmoid.h>
