@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <set>
 
 namespace parity {
@@ -87,29 +88,54 @@ bool chooseEquals(const Lines& lines, const TensorState& a, const TensorState& b
   });
 }
 
-/// Gradients that equal elements of a line share otherwise: their sums are the same.
+/// Sets of a gradient's elements, each in one; at first each alone.
+class Sets {
+ public:
+  explicit Sets(size_t elements) : parent_(elements) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
+  size_t of(size_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  void join(size_t i, size_t k) { parent_[of(i)] = of(k); }
+
+ private:
+  std::vector<size_t> parent_;
+};
+
+/// Gradients that equal elements of a line share otherwise: their sums are the same. The leaf may be the whole storage,
+/// of which the sorted tensor shows some elements, some of them in several lines; all others have their own gradient.
 bool shareAmongEquals(const Lines& lines, const TensorSpec& sorted, const TensorState& a, const TensorState& b) {
-  const bool of_storage = a.sizes != sorted.sizes;  // the leaf is the whole storage
-  int64_t elements = 1;
-  for (const int64_t s : sorted.sizes) elements *= s;
-  for (int64_t flat = 0; flat < elements; ++flat) {
+  const size_t elements = a.bytes.size() / itemSize(a.dtype);
+  Sets sets(elements);
+  int64_t shown = 1;
+  for (const int64_t s : sorted.sizes) shown *= s;
+  for (int64_t flat = 0; flat < shown; ++flat) {
     const std::vector<int64_t> place = lines.placeOf(static_cast<size_t>(flat), sorted.sizes);
-    std::set<int64_t> group;
-    double ours = 0, theirs = 0, largest = 1;
+    const auto gradientOf = [&](const std::vector<int64_t>& p) {
+      int64_t at = 0;
+      for (size_t d = 0; d < p.size(); ++d) at = at * sorted.sizes[d] + p[d];
+      return static_cast<size_t>(sorted.origin == Origin::kViewOfClone ? lines.storagePlace(p) : at);
+    };
     for (int64_t p = 0; p < lines.length(); ++p) {
       const std::vector<int64_t> other = lines.along(place, p);
       if (!same(lines.element(other), lines.element(place))) continue;
-      int64_t at = 0;
-      for (size_t d = 0; d < other.size(); ++d) at = at * sorted.sizes[d] + other[d];
-      if (of_storage) at = lines.storagePlace(other);
-      if (static_cast<size_t>(at) * itemSize(a.dtype) >= a.bytes.size() || !group.insert(at).second) continue;
-      ours += valueOf(a, static_cast<size_t>(at)), theirs += valueOf(b, static_cast<size_t>(at));
-      largest = std::max({largest, std::abs(valueOf(a, static_cast<size_t>(at))), std::abs(theirs)});
+      if (gradientOf(other) >= elements || gradientOf(place) >= elements) return false;
+      sets.join(gradientOf(other), gradientOf(place));
     }
-    const double allowed = epsilonOf(a.dtype) * largest * static_cast<double>(lines.length());
-    if (!(std::abs(ours - theirs) <= allowed) && !same(ours, theirs)) return false;
   }
-  return true;
+  struct Sums {
+    double ours = 0, theirs = 0, largest = 1;
+  };
+  std::vector<Sums> sums(elements);
+  for (size_t i = 0; i < elements; ++i) {
+    Sums& s = sums[sets.of(i)];
+    s.ours += valueOf(a, i), s.theirs += valueOf(b, i);
+    s.largest = std::max({s.largest, std::abs(valueOf(a, i)), std::abs(valueOf(b, i))});
+  }
+  return std::ranges::all_of(sums, [&](const Sums& s) {
+    const double allowed = epsilonOf(a.dtype) * s.largest * static_cast<double>(lines.length());
+    return std::abs(s.ours - s.theirs) <= allowed || same(s.ours, s.theirs);
+  });
 }
 
 /// How often index_put writes to each element; empty where it can't be said.
