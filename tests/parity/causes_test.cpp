@@ -82,5 +82,24 @@ TEST(ParityCauses, LinesThatOverlapShareTogether) {
   EXPECT_EQ(windows.causeOfGradients({1, 4, 2}, {3, 4, 1}), "");
 }
 
+TEST(ParityCauses, PartsOfNumbersAloneAreRoundedToTheDefaultDtype) {
+  Case c;
+  c.name = "aten::binary_cross_entropy_with_logits";
+  for (const double v : {0.5, 2.0}) {
+    TensorSpec t;
+    t.storage = static_cast<int>(c.storages.size());
+    c.storages.push_back({kFloat64, bytesOf({v})});
+    c.tensors.push_back(t);
+  }
+  c.args = {Value::ofTensor(0), Value::ofTensor(1), Value::none(), Value::none(), Value::ofInt(0)};
+  const auto cause = [&](double ours, double theirs) {
+    return causeOf(c, stateOf({}, {ours}), stateOf({}, {theirs}), {0}, false, 0);
+  };
+  EXPECT_EQ(cause(1.5, 1.5000001), "") << "no number";
+  c.tensors[1].wrapped_number = true;
+  EXPECT_EQ(cause(1.5, 1.5000001), "of numbers alone");
+  EXPECT_EQ(cause(1.5, 1.5001), "");
+}
+
 }  // namespace
 }  // namespace parity
