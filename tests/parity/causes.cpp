@@ -33,6 +33,7 @@ class Lines {
   bool has(const std::vector<int64_t>& sizes) const {
     return sizes.size() == sorted_.sizes.size() && (sizes.empty() || dim_ < sizes.size());
   }
+  size_t dim() const { return dim_; }
   int64_t length() const { return sorted_.sizes.empty() ? 1 : sorted_.sizes[dim_]; }
 
   /// The place of element `flat` of a tensor of `sizes`, which may be shorter along the lines.
@@ -219,6 +220,18 @@ bool roundNumbersAlone(const Case& c, const TensorState& a, const TensorState& b
          agreeOnTensors(c);
 }
 
+/// libtorch divides by the stride of the dimension to count what it copies, also where that addresses nothing.
+bool isLeftAsItWas(const Case& c, const TensorState& theirs, const std::vector<size_t>& wrong) {
+  const TensorSpec& out = c.tensors[static_cast<size_t>(c.args[argumentNumber(c, "out")].ints[0])];
+  const Lines lines(c, out, c.args[argumentNumber(c, "dim")].i);
+  if (!out.defined || out.sizes.empty() || out.sizes != theirs.sizes || lines.length() != 1) return false;
+  int64_t dense = 1;
+  for (size_t d = lines.dim() + 1; d < out.sizes.size(); ++d) dense *= out.sizes[d];
+  return out.strides[lines.dim()] != dense && std::ranges::all_of(wrong, [&](size_t i) {
+           return same(valueOf(theirs, i), lines.element(lines.placeOf(i, theirs.sizes)));
+         });
+}
+
 /// Gradients of rows that the matrix' square does not reach.
 bool areBelowSquare(const TensorSpec& matrix, const TensorState& a, const std::vector<size_t>& wrong) {
   const int64_t rows = matrix.sizes[0], columns = matrix.sizes[1];
@@ -237,6 +250,7 @@ std::string causeOf(const Case& c, const TensorState& a, const TensorState& b, c
   const std::string_view op = baseName(c.name);
   if (op == "index_put") return !is_grad && writeTwice(c, a, wrong) ? "written twice" : "";
   if (op == "binary_cross_entropy_with_logits") return roundNumbersAlone(c, a, b, wrong) ? "of numbers alone" : "";
+  if (op == "cat") return c.overload == "out" && isLeftAsItWas(c, b, wrong) ? "left as it was" : "";
   if (op != "topk" && op != "sort" && op != "argsort" && op != "trace") return "";
   const auto self = static_cast<size_t>(c.args[argumentNumber(c, "self")].ints[0]);
   const TensorSpec& operand = c.tensors[self];

@@ -101,5 +101,27 @@ TEST(ParityCauses, PartsOfNumbersAloneAreRoundedToTheDefaultDtype) {
   EXPECT_EQ(cause(1.5, 1.5001), "");
 }
 
+TEST(ParityCauses, AnOutOfIdleStridesIsLeftAsItWas) {
+  Case c;
+  c.name = "aten::cat";
+  c.overload = "out";
+  for (const double v : {5.0, 7.0}) {
+    TensorSpec t;
+    t.storage = static_cast<int>(c.storages.size());
+    t.sizes = {1};
+    t.strides = {2};
+    c.storages.push_back({kFloat64, bytesOf({v})});
+    c.tensors.push_back(t);
+  }
+  c.args = {Value::ofTensors({0}), Value::ofInt(-1), Value::ofTensor(1)};
+  const auto cause = [&](double theirs) {
+    return causeOf(c, stateOf({1}, {5}), stateOf({1}, {theirs}), {0}, false, 0);
+  };
+  EXPECT_EQ(cause(7), "left as it was");
+  EXPECT_EQ(cause(8), "");
+  c.tensors[1].strides = {1};
+  EXPECT_EQ(cause(7), "") << "with the stride of memory";
+}
+
 }  // namespace
 }  // namespace parity
