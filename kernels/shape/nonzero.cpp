@@ -1,4 +1,4 @@
-// nonzero and masked_select: results whose size depends on the elements.
+// nonzero, where(condition) and masked_select: results whose size depends on the elements.
 #include "generated/native_functions.h"
 #include "kernels/common/result.h"
 #include "kernels/common/strided_loop.h"
@@ -45,6 +45,13 @@ Tensor nonzero(const Tensor& self) {
     ++at;
   }
   return makeView(*columns.unsafeGetTensorImpl(), {rows, from.dim()}, {1, rows}, 0);
+}
+
+/// nonzero()'s columns: for each dimension the coordinates of what is not 0, so that x.index(where(condition)) has
+/// those elements. A tensor of no dimensions counts as one of one element, as in NumPy.
+std::vector<Tensor> where(const Tensor& condition) {
+  const TensorImpl& from = implOf(condition, "where", "condition");
+  return (from.dim() == 0 ? condition.unsqueeze(0) : condition).nonzero().unbind(1);
 }
 
 /// The elements at which the mask is true, in a row.

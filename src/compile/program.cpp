@@ -30,6 +30,7 @@ class Builder {
         pointwise_.insert(p->node);
       }
     }
+    for (const Graph::Node* node : order_) noteReshaped(*node);
     place();
   }
 
@@ -160,13 +161,21 @@ class Builder {
   int takenBy(const std::vector<const PointwiseNode*>& nodes, size_t made, const Region& region) const;
 
   /// Whether a given tensor is what the caller has compared whenever the graph reads it: no node may give it other
-  /// sizes or another storage. What trace's operators write is the tensor's grad.
+  /// sizes or strides, under whatever value of the same memory it has the tensor: a result that is its argument, or an
+  /// argument that the function has captured as well.
   bool isGuarded(const Graph::Value* v) const {
-    if (!options_.guarded || v->kind == Graph::Value::Kind::kResult) return false;
-    return std::ranges::all_of(graph_.users(v), [&](const Graph::Node* user) {
-      return user->op.op().name().starts_with("trace::") ||
-             (isOfDictionary(*user) && (!user->op.schema().is_mutable() || pointwise_.contains(user)));
-    });
+    return options_.guarded && v->kind != Graph::Value::Kind::kResult && !reshaped_.contains(aliases_.of(v));
+  }
+
+  /// Notes the memory of tensors whose sizes and strides may be others after the node. Of the dictionary's operators
+  /// these are such that write and that no region has taken; what trace's operators write is the tensor's grad.
+  void noteReshaped(const Graph::Node& node) {
+    const bool of_dictionary = isOfDictionary(node);
+    if (node.op.op().name().starts_with("trace::") || (of_dictionary && pointwise_.contains(&node))) return;
+    const auto& wanted = node.op.schema().arguments();
+    for (size_t i = 0; i < wanted.size(); ++i)
+      for (const Graph::Value* v : node.arguments[i].values)
+        if (v != nullptr && (!of_dictionary || wanted[i].is_write())) reshaped_.insert(aliases_.of(v));
   }
 
   const Graph& graph_;
@@ -176,6 +185,7 @@ class Builder {
   const ProgramOptions& options_;
   std::vector<const Graph::Node*> order_;
   std::unordered_set<const Graph::Node*> pointwise_;  // of all regions
+  std::unordered_set<size_t> reshaped_;               // groups of aliases_
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // the position that reads it last
   Program out_;

@@ -242,6 +242,11 @@ RegistrationHandle Dispatcher::Impl::registerKernel(const OperatorName& name, Di
                                 placeOf(where)));
       if (const SchemaRecord* schema = entry.schema())
         checkSignatureAgainstSchema(schema->schema, schema->place, *kernel.signature, placeOf(where));
+      if (const AskedSignature* asked = entry.askedOtherThan(*kernel.signature))
+        throw Error(detail::str("Mismatch in kernel C++ signatures of operator ", name,
+                                ": a typed<>() handle of another signature would call this kernel wrongly",
+                                "\n  asked: ", asked->text, "\n         by typed<>() at ", asked->place, "\n  now:   ",
+                                kernel.signature->str(), "\n         for ", key, " at ", placeOf(where)));
     }
     OperatorEntry* const other = as.other != nullptr ? as.other->entry() : nullptr;
     if (as.other != nullptr) {

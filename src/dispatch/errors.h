@@ -24,7 +24,8 @@ void nameRunningOperators(std::string& message);
 void checkSignatureAgainstSchema(const FunctionSchema& schema, const std::string& schema_place,
                                  const CppSignature& signature, const std::string& kernel_place);
 /// The same for the signature that typed<>() was asked for, of an operator without unboxed kernels.
-void checkAskedAgainstSchema(const FunctionSchema& schema, const std::string& schema_place, const CppSignature& asked);
+void checkAskedAgainstSchema(const FunctionSchema& schema, const std::string& schema_place, const CppSignature& asked,
+                             const std::string& asked_place);
 
 /// The schema a function's C++ signature stands for, with arguments named _0, _1, ...
 FunctionSchema inferSchema(OperatorName name, const CppSignature& signature);

@@ -7,9 +7,15 @@
 
 #include "src/dispatch/compute_table.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace shunt {
+
+/// A signature that typed<>() handles were made with. All text: who asked may have been unloaded.
+struct AskedSignature {
+  std::string id, text, place;  // id: the name of its type_info
+};
 
 class OperatorEntry {
  public:
@@ -36,6 +42,7 @@ class OperatorEntry {
   void clearSchema() {
     withdrawn_.store(schema(), std::memory_order_release);
     schema_.store(nullptr, std::memory_order_release);
+    asked_.clear();
   }
   /// The definition that was taken back last; null while there was none.
   const SchemaRecord* withdrawn() const { return withdrawn_.load(std::memory_order_acquire); }
@@ -56,7 +63,22 @@ class OperatorEntry {
       const KernelRecord* other = anyUnboxed();
       other != nullptr ? setSignature(other->kernel.signature, placeOf(other->where)) : setSignature(nullptr, "");
     }
+    if (!exists()) asked_.clear();
     return out;
+  }
+  /// A typed handle calls whatever kernel is there with the signature that it was made with, so a kernel of another one
+  /// must not come later. Forgotten with the definition: the next one may be of another operator.
+  void rememberAsked(const CppSignature& signature, const std::source_location& where) {
+    if (bound_signature_) return;  // nothing else can be asked or registered
+    const std::string_view id = signature.id->name();
+    if (std::ranges::none_of(asked_, [&](const AskedSignature& a) { return a.id == id; }))
+      asked_.push_back({std::string(id), signature.str(), placeOf(where)});
+  }
+  /// One that was asked for and is not `signature`; null when there is none.
+  const AskedSignature* askedOtherThan(const CppSignature& signature) const {
+    const std::string_view id = signature.id->name();
+    const auto it = std::ranges::find_if(asked_, [&](const AskedSignature& a) { return a.id != id; });
+    return it != asked_.end() ? &*it : nullptr;
   }
   /// Whether it has stand-ins, so that its table depends on another operator's registrations; or had, which does no
   /// harm.
@@ -102,6 +124,7 @@ class OperatorEntry {
   const CppSignature* signature_ = nullptr;
   bool bound_signature_ = false;
   std::string signature_place_;
+  std::vector<AskedSignature> asked_;  // different ones
 };
 
 /// OpStates are deleted here only: their functors' destructors are users' code and must run unlocked.

@@ -90,18 +90,19 @@ void OperatorHandle::redispatchBoxed(DispatchKeySet ks, Stack* stack) const {
   runBoxed(*this, s->lookup(ks), ks, stack);
 }
 
-void OperatorHandle::assertSignature(const CppSignature& signature) const {
+void OperatorHandle::assertSignature(const CppSignature& signature, std::source_location where) const {
   OperatorEntry* entry = op_->entry();
   SHUNT_CHECK(entry != nullptr, "operator ", operator_name(), " is not registered");
   MutexLock lock(Dispatcher::singleton().implForHandles().mutex);
   if (const CppSignature* known = entry->signature()) {
     SHUNT_CHECK(*known == signature, "Tried to access or call an operator with a wrong signature.\n  operator: ",
                 entry->schema() != nullptr ? entry->schema()->schema.str() : operator_name().str(),
-                "\n  typed<>() asked: ", signature.str(), "\n  known:           ", known->str(), "\n         from ",
-                entry->signature_place());
+                "\n  typed<>() asked: ", signature.str(), "\n         at ", placeOf(where),
+                "\n  known:           ", known->str(), "\n         from ", entry->signature_place());
   } else if (const SchemaRecord* schema = entry->schema()) {
-    checkAskedAgainstSchema(schema->schema, schema->place, signature);
+    checkAskedAgainstSchema(schema->schema, schema->place, signature, placeOf(where));
   }
+  entry->rememberAsked(signature, where);
 }
 
 bool OperatorHandle::hasKernelForDispatchKey(DispatchKey key) const {

@@ -67,12 +67,13 @@ void checkSignatureAgainstSchema(const FunctionSchema& schema, const std::string
                             "\n             registered at ", kernel_place));
 }
 
-void checkAskedAgainstSchema(const FunctionSchema& schema, const std::string& schema_place, const CppSignature& asked) {
+void checkAskedAgainstSchema(const FunctionSchema& schema, const std::string& schema_place, const CppSignature& asked,
+                             const std::string& asked_place) {
   if (const std::string what = misfit(schema, asked); !what.empty())
     throw Error(detail::str("operator ", schema.operator_name(),
                             ": typed<>() was asked for a C++ signature that does not fit the schema: ", what,
-                            "\n  asked:  ", asked.str(), "\n  schema: ", schema, "\n          defined at ",
-                            schema_place));
+                            "\n  asked:  ", asked.str(), "\n          at ", asked_place, "\n  schema: ", schema,
+                            "\n          defined at ", schema_place));
 }
 
 FunctionSchema inferSchema(OperatorName name, const CppSignature& signature) {

@@ -92,7 +92,10 @@ std::vector<Operand> Recording::operandsOf(const Stack& stack, size_t n) {
 void Recording::checkReturns(const OperatorHandle& op) const {
   for (const Argument& r : op.schema().returns())
     if (r.type.kind != TypeKind::Tensor) throwNumbers(op, "it returns a number");
-  if (std::ranges::find(kSizesFromElements, op.operator_name().name) != std::end(kSizesFromElements))
+  const OperatorName name = op.operator_name();
+  // where(condition) has its name from operators whose results have the operands' sizes.
+  const bool is_places = name.name == "aten::where" && name.overload_name.empty();
+  if (is_places || std::ranges::find(kSizesFromElements, name.name) != std::end(kSizesFromElements))
     throwNumbers(op, "the sizes of its result depend on elements");
 }
 

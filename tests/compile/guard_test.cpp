@@ -218,5 +218,51 @@ TEST_F(Registered, ByAnotherThreadWhileItIsRecorded) {
   expect(fast, x.exp().neg());
 }
 
+// Which no fake tensor can know when the function is recorded.
+bool turns = false;
+Tensor& turnWhileOn(Tensor& x) { return turns ? x.t_() : x; }
+
+/// `turn` turns its first argument and back; the product between reads `other`, which is that tensor too.
+Tensor turnedProduct(const Tensor& turned, const Tensor& other, bool as_result) {
+  static const auto turn =
+      Dispatcher::singleton().findSchemaOrThrow("guarded::turn_while_on_", "").typed<Tensor&(Tensor&)>();
+  Tensor a = turned;
+  if (as_result) a.add_(1).mul_(2);
+  turn.call(a);
+  const Tensor y = other * 2 + 1;
+  turn.call(a);
+  return y;
+}
+
+template <class F>
+void expectSameWhileTurned(Tensor& x, F&& call) {
+  auto fast = compile(call);
+  for (int i = 0; i < 2 * kCalls; ++i) {
+    turns = i >= kCalls;
+    const Tensor before = x.clone(), got = fast(x);
+    x.copy_(before);
+    EXPECT_TRUE(same(got, call(x))) << i << fast.explain();
+    x.copy_(before);
+  }
+  EXPECT_GE(fast.counts().hits, 2 * kCalls - 1u) << fast.explain();
+  turns = false;
+}
+
+// The region reads the tensor under another value than the one whose user turns it.
+TEST(CompileGuard, ATensorThatIsTurnedUnderAnotherOfItsValues) {
+  Library library(Library::Kind::kFragment, "guarded");
+  library.def("turn_while_on_(Tensor(a!) x) -> Tensor(a!)", &turnWhileOn);
+  const NoGradGuard no_grad;  // or the argument keeps its history for the library's operator, and is written apart
+  Tensor x = numbers({3, 3});
+  expectSameWhileTurned(x, [](const Tensor& a) { return turnedProduct(a, a, false); });
+  expectSameWhileTurned(x, [&](const Tensor& a) { return turnedProduct(a, x, true); });  // the in-place result
+  const auto twice = compile([](const Tensor& a, const Tensor& b) { return turnedProduct(a, b, false); });
+  for (int i = 0; i < 2 * kCalls; ++i) {
+    turns = i >= kCalls;
+    EXPECT_TRUE(same(twice(x, x), turnedProduct(x, x, false))) << i << twice.explain();
+  }
+  turns = false;
+}
+
 }  // namespace
 }  // namespace shunt::test

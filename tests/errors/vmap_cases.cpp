@@ -56,6 +56,12 @@ std::vector<BadInput> insideVmap() {
       {"vmap: item()",
        {"_local_scalar_dense", "item() of a batched tensor", "where"},
        inVmap([](Bed&, const Tensor& t) { return t * t.sum().item<float>(); })},
+      {"vmap: the places of a condition",
+       {"aten::nonzero", "each sample has another number of them"},
+       inVmap([](Bed&, const Tensor& t) { return shunt::where(t.gt(0))[0]; })},
+      {"vmap: the place of a number",
+       {"aten::nonzero", "each sample has another number of them"},
+       inVmap([](Bed&, const Tensor& t) { return shunt::where(t.sum())[0]; })},
       {"vmap: data_ptr", {"data pointer", "vmap"}, inVmap([](Bed&, const Tensor& t) {
          t.data_ptr<float>();
          return t;

@@ -364,6 +364,7 @@ TEST(FakeTensor, HasNoElements) {
   EXPECT_THAT(errorOf([&] { narrow(to_fake(ones({4})), 0, to_fake(ones({}, kLong)), 1); }),
               HasSubstr("data-dependent operator on fake tensors"));
   EXPECT_THAT(errorOf([&] { x.nonzero(); }), HasSubstr("data-dependent operator on fake tensors"));
+  EXPECT_THAT(errorOf([&] { shunt::where(x); }), HasSubstr("data-dependent operator on fake tensors"));
   EXPECT_THAT(errorOf([&] { x.masked_select(x.gt(0)); }), HasSubstr("data-dependent operator on fake tensors"));
   EXPECT_EQ(errorOf([&] { x.data_ptr(); }), "cannot access data pointer of a fake tensor: it has a shape but no data");
   EXPECT_EQ(errorOf([&] { x.data_ptr<float>(); }),

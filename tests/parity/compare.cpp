@@ -115,6 +115,8 @@ class Comparison {
     else if (shunt_.backward_threw && !sameMessage(shunt_.backward_error, torch_.backward_error))
       add("backward_message",
           "Shunt " + firstLine(shunt_.backward_error) + ", libtorch " + firstLine(torch_.backward_error));
+    if (!shunt_.backward_threw && !torch_.backward_threw)
+      same("backward", "number of gradients", shunt_.grads.size(), torch_.grads.size());
     for (size_t i = 0; i < std::min(shunt_.grads.size(), torch_.grads.size()); ++i)
       tensor("grad_", "gradient of tensor " + std::to_string(i), shunt_.grads[i], torch_.grads[i], tolerance_.backward,
              true, i);

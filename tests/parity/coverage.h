@@ -19,7 +19,9 @@ struct CellHits {
   int drawn = 0;             // cases
   int ran = 0;               // that no library refused
   int refused_as_known = 0;  // by one library only, as a known difference says
-  int backward = 0;
+  int requires_grad = 0;     // of those that ran: some result of both requires grad
+  int backward = 0;          // whose gradients were compared, or have no derivative in both
+  int backward_known = 0;    // or that differ in whether they have any, as a known difference says
 };
 
 class Coverage {
@@ -32,7 +34,8 @@ class Coverage {
   /// Cases of the cell with the fewest, and with the most.
   int fewest() const;
   int most() const;
-  /// Cells without a case, and forms of operators of which no case of any dtype ran.
+  /// Cells without a case, forms of operators of which no case of any dtype ran, and those with a gradient of which
+  /// none was compared.
   std::vector<std::string> holes() const;
 
  private:

@@ -18,6 +18,7 @@
 #include <shunt/core/log.h>
 
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <iostream>
@@ -185,7 +186,8 @@ class Run {
     CellHits& hits = coverage_.hits(index);
     ++hits.drawn;
     hits.ran += !shunt.threw && !torch.threw;
-    hits.backward += shunt.ran_backward && torch.ran_backward;
+    hits.requires_grad += anyRequiresGrad(shunt) && anyRequiresGrad(torch);
+    hits.backward += (hasGradients(shunt) && hasGradients(torch)) || (lacksDerivative(shunt) && lacksDerivative(torch));
     ++drawn_;
     if (options_.refusals && torch.threw)
       ++refusals_[name + ": " + torch.error.substr(0, std::min(torch.error.find('\n'), size_t{160}))];
@@ -201,11 +203,21 @@ class Run {
       };
       if (known_.covers(c, dtype, d, confirmed) != nullptr) {
         hits.refused_as_known += d.what.ends_with("throws");
+        hits.backward_known += d.what.find("backward") != std::string::npos;
         continue;
       }
       if (options_.reference) confirmed();
       fail(name, d.what, d.detail + reference.value_or("") + "\n  parity_test " + flags + "\n" + snippetOf(c, schema));
     }
+  }
+
+  static bool hasGradients(const Outcome& o) { return o.ran_backward && !o.backward_threw; }
+  static bool lacksDerivative(const Outcome& o) {
+    return o.backward_error.find("not implemented") != std::string::npos;
+  }
+  static bool anyRequiresGrad(const Outcome& o) {
+    return std::ranges::any_of(
+        o.returns, [](const Returned& r) { return std::ranges::any_of(r.tensors, &TensorState::requires_grad); });
   }
 
   // Keeps the shortest example of each kind.

@@ -182,6 +182,9 @@ std::vector<Difference> compareToReference(const Case& c, const shunt::FunctionS
   if (shunt.threw || torch.threw) return {};  // no values to compare
   Outcome reference = runTorch(widenedCase(c, schema, shunt));
   if (reference.threw) return {{"throws", reference.error.substr(0, reference.error.find('\n'))}};
+  // Gradients that it does not have would confirm all that there are.
+  if (shunt.grads.size() != reference.grads.size())
+    return {{"backward", "of float64 " + (reference.backward_threw ? reference.backward_error : "has no gradients")}};
   const int dtype = computeDtype(c);
   for (size_t i = 0; i < std::min(shunt.returns.size(), reference.returns.size()); ++i)
     settle(shunt.returns[i].tensors, torch.returns[i].tensors, dtype, reference.returns[i].tensors);

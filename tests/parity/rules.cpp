@@ -10,6 +10,7 @@ constexpr Rule kRules[] = {
     {"remainder*", "%", kNoExtremes},
     {"fmod*", "%", kNoExtremes},
     {"bitwise_*", "%", kNoGradForm},
+    {"where.", "A"},
     {"where*", "M % %"},
     {"masked_fill*", "F M D"},
     {"lerp*", "% % %", kSameDtypes},

@@ -135,6 +135,16 @@ TEST(Norm, EqualsItsFormula) {
   });
 }
 
+TEST(Norm, OfNothingIsZeroWhateverTheOrder) {
+  for (const double p : {-kInf, -1.0, 0.0, 1.0, 2.0, 3.0, kInf}) {
+    EXPECT_EQ(shunt::ones({0}).norm(p).item<float>(), 0) << p;
+    const Tensor rows = shunt::ones({2, 0}).norm(p, 1);
+    EXPECT_EQ(rows.sizes(), IntArrayRef({2})) << p;
+    EXPECT_TRUE(shunt::equal(rows, shunt::zeros({2}))) << p;
+    EXPECT_EQ(shunt::ones({2, 0}).norm(p, 0).sizes(), IntArrayRef({0})) << p;
+  }
+}
+
 TEST(Norm, ChecksItsArguments) {
   const Tensor t = shunt::ones({2, 3});
   EXPECT_THAT(errorOf([&] { t.to(kLong).norm(); }), HasSubstr("should be either floating point"));

@@ -132,6 +132,25 @@ TEST(Nonzero, RowsInOrder) {
   EXPECT_THAT(errorOf([&] { shunt::empty({2}, TensorOptions(kMeta)).nonzero(); }), HasSubstr("no numbers"));
 }
 
+TEST(Where, OfAConditionGivesTheColumnsOfNonzero) {
+  const Tensor x = shunt::tensor({0.0, 2.0, -1.0, 0.0, -0.0, std::numeric_limits<double>::quiet_NaN()}).reshape({2, 3});
+  const std::vector<Tensor> places = shunt::where(x);
+  ASSERT_EQ(places.size(), 2u);
+  EXPECT_EQ(valuesOf(places[0]), (Values{0, 0, 1}));
+  EXPECT_EQ(valuesOf(places[1]), (Values{1, 2, 2}));
+  for (const Tensor& t : places) EXPECT_EQ(t.dtype(), kLong);
+  const Tensor y = iota({2, 3});
+  EXPECT_EQ(valuesOf(y.index({places[0], places[1]})), (Values{1, 2, 5})) << "as indices they choose the elements";
+  EXPECT_EQ(valuesOf(shunt::where(y.t().gt(3))[0]), (Values{1, 2})) << "in the order of the tensor";
+  EXPECT_EQ(shunt::where(shunt::zeros({0, 3})).size(), 2u);
+  // A number is a row of one element, where nonzero() gives a row without coordinates.
+  ASSERT_EQ(shunt::where(iota({}).add(1)).size(), 1u);
+  EXPECT_EQ(valuesOf(shunt::where(iota({}).add(1))[0]), (Values{0}));
+  EXPECT_EQ(shunt::where(iota({}))[0].sizes(), IntArrayRef({0}));
+  EXPECT_FALSE(shunt::where(shunt::ones({2}, requires_grad()))[0].requires_grad());
+  EXPECT_THAT(errorOf([&] { shunt::where(shunt::empty({2}, TensorOptions(kMeta))); }), HasSubstr("no numbers"));
+}
+
 TEST(MaskedSelect, BroadcastsAndDifferentiates) {
   Tensor x = iota({2, 3}).requires_grad_();
   const Tensor mask = shunt::tensor({1, 0, 1}).to(kBool);

@@ -42,6 +42,7 @@ TEST(TraceErrors, SizesThatDependOnElements) {
     return AllOf(HasSubstr(op), HasSubstr("sizes of its result depend on elements"));
   };
   EXPECT_THAT(traceError([](const Tensor& x) { return x.nonzero(); }), names("aten::nonzero"));
+  EXPECT_THAT(traceError([](const Tensor& x) { return where(x)[0]; }), names("aten::where"));
   EXPECT_THAT(traceError([](const Tensor& x) { return x.masked_select(x.gt(0)); }), names("aten::"));
 }
 

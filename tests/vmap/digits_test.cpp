@@ -85,6 +85,52 @@ TEST_F(DigitsTest, AProgramsOwnCompositeIsCalled) {
   EXPECT_LT(distance(vmap(product)(x), square), 2e-6);
 }
 
+// Nor what the composites call, in whose place another product would run.
+TEST_F(DigitsTest, AProgramsOwnKernelsOfThePartsAreCalled) {
+  const Tensor w = net.w1.detach(), b = net.b1.detach();
+  const auto layer = [&](const Tensor& row) { return linear(row, w, b); };
+  const auto product = [&](const Tensor& row) { return outer(row, row); };
+  const Tensor plain = vmap(layer)(x), square = vmap(product)(x);
+  const auto looped = [&](const auto& f) {
+    Tensors rows;
+    for (int64_t i = 0; i < x.size(0); ++i) rows.push_back(f(x[i]));
+    return stack(rows);
+  };
+  {
+    Library library(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+    library.impl(
+        "mul.Tensor", +[](const Tensor& self, const Tensor& other) { return div(self, reciprocal(other)) + 100; });
+    EXPECT_LT(distance(vmap(product)(x), looped(product)), 2e-4);
+    EXPECT_GT(distance(vmap(product)(x), square), 0.5);
+    EXPECT_LT(distance(vmap(layer)(x), plain), 2e-6) << "calls no mul";
+  }
+  {
+    Library library(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+    library.impl("bmm", +[](const Tensor& self, const Tensor& other) { return matmul(self[0], other[0]) * 0; });
+    EXPECT_LT(distance(vmap(product)(x), square), 2e-6) << "outer calls no bmm";
+  }
+  {
+    Library library(Library::Kind::kImpl, "aten", DispatchKey::AutogradCPU);
+    library.impl(
+        "mul.Tensor", +[](DispatchKeySet keys, const Tensor& self, const Tensor& other) {
+          return ops::mul_Tensor::redispatch(keys & DispatchKeySet::fullAfter(DispatchKey::AutogradCPU), self, other) +
+                 100;
+        });
+    const Tensor rows = x.detach().requires_grad_();
+    EXPECT_GT(distance(vmap(product)(rows).detach(), square), 0.5);
+  }
+  {
+    Library library(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+    library.impl(
+        "mm",
+        +[](const Tensor& self, const Tensor& other) { return (self.unsqueeze(2) * other.unsqueeze(0)).sum(1) * 3; });
+    EXPECT_LT(distance(vmap(layer)(x), looped(layer)), 2e-5);
+    EXPECT_GT(distance(vmap(layer)(x), plain), 0.5);
+  }
+  EXPECT_TRUE(sameBits(vmap(product)(x), square));
+  EXPECT_TRUE(sameBits(vmap(layer)(x), plain));
+}
+
 TEST_F(DigitsTest, SecondGradientsOfALayerEqualTheLoop) {
   const Tensor w = net.w2.detach().to(kDouble), b = net.b2.detach().to(kDouble);
   const Tensor rows = randn({3, digits::Net::kHidden}, TensorOptions(kDouble));

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <source_location>
 
 namespace shunt {
 
@@ -121,14 +122,15 @@ class SHUNT_API OperatorHandle {
   /// The entry that a call with exactly these keys would run, and why, as text.
   std::string explainFor(DispatchKeySet ks) const;
 
-  /// Throws unless `Signature` is the operator's C++ signature.
+  /// Throws unless `Signature` is the operator's C++ signature. While no kernel has set that, it has to fit the schema,
+  /// and kernels that are registered later have to have it: handles made earlier would call others wrongly.
   template <class Signature>
-  TypedOperatorHandle<Signature> typed() const;
+  TypedOperatorHandle<Signature> typed(std::source_location where = std::source_location::current()) const;
 
   bool operator==(const OperatorHandle& o) const { return op_ == o.op_; }
 
  protected:
-  SHUNT_API void assertSignature(const CppSignature& signature) const;
+  SHUNT_API void assertSignature(const CppSignature& signature, std::source_location where) const;
   const Operator* op_;
 };
 
@@ -332,8 +334,8 @@ class TypedOperatorHandle<R(A...)> : public OperatorHandle {
 };
 
 template <class Signature>
-TypedOperatorHandle<Signature> OperatorHandle::typed() const {
-  assertSignature(CppSignature::of<Signature>());
+TypedOperatorHandle<Signature> OperatorHandle::typed(std::source_location where) const {
+  assertSignature(CppSignature::of<Signature>(), where);
   return TypedOperatorHandle<Signature>(*op_);
 }
 

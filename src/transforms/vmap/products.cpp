@@ -1,11 +1,13 @@
 // Composites of products that levels run otherwise than by their kernels. On the call's thread.
+#include "src/dispatch/changes.h"
 #include "src/dispatch/own_kernels.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/transforms/vmap/call.h"
 
 #include <shunt/ops.h>
 
-#include <atomic>
+#include <algorithm>
+#include <span>
 
 namespace shunt::levels {
 namespace {
@@ -68,23 +70,52 @@ bool outerOfSamples(Stack* stack, const LevelFrame& frame) {
   return true;
 }
 
-/// Whether the composite is the library's, not one that a program registered in its place. The kernel that was found to
-/// be is remembered: to find out takes longer than the call.
-bool isOwn(const OperatorHandle& op, DispatchKeySet keys, std::atomic<const void*>& own) {
-  const detail::StateInUse state(op.op());
-  const TableEntry& entry = state->lookup(keys & state->maskFor(keys));
-  if (entry.unboxed != nullptr && own.load(std::memory_order_relaxed) == entry.unboxed) return true;
-  if (entry.reason != EntryReason::kCompositeImplicit || !detail::isOfThisLibrary(entry)) return false;
-  own.store(entry.unboxed, std::memory_order_relaxed);
+// What the composites call for vectors, and what is called in their place: as long as all of these have the library's
+// kernels nobody can tell which ran.
+const Operator* const kPartsOfLinear[] = {
+    &ops::linear::symbol,      &ops::t::symbol,          &ops::matmul::symbol,
+    &ops::unsqueeze::symbol,   &ops::mm::symbol,         &ops::squeeze__dim::symbol,
+    &ops::add__Tensor::symbol, &ops::add_Tensor::symbol, &ops::mv::symbol};
+const Operator* const kPartsOfOuter[] = {
+    &ops::outer::symbol,        &ops::reshape::symbol,    &ops::_reshape_alias::symbol, &ops::clone::symbol,
+    &ops::_unsafe_view::symbol, &ops::mul_Tensor::symbol, &ops::unsqueeze::symbol,      &ops::bmm::symbol};
+
+/// Whether every kernel that a call with these keys may run is the library's.
+bool isOwn(const Operator& op, DispatchKeySet keys) {
+  const detail::StateInUse state(op);
+  for (keys = keys & state->maskFor(keys); keys.functionalities().raw() != 0; keys = keys & state->maskFor(keys)) {
+    if (!detail::isOfThisLibrary(state->lookup(keys))) return false;
+    keys = keys & DispatchKeySet::fullAfter(keys.highestPriorityKey());
+  }
   return true;
+}
+
+bool areOwn(std::span<const Operator* const> parts, DispatchKeySet keys) {
+  // Gradients, too, whether or not this call records.
+  keys = keys | DispatchKeySet::of(Functionality::AutogradFunctionality) |
+         DispatchKeySet::of(Functionality::ADInplaceOrView);
+  return std::ranges::all_of(parts, [&](const Operator* op) { return isOwn(*op, keys); });
+}
+
+/// What was found out last, by a thread for a product: that takes longer than the call.
+struct Verdict {
+  uint64_t changes = 0, keys = 0;
+  bool own = false, known = false;
+};
+
+bool mayReplace(std::span<const Operator* const> parts, DispatchKeySet keys, Verdict& last) {
+  const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
+  if (!last.known || last.changes != changes || last.keys != keys.raw())
+    last = {changes, keys.raw(), areOwn(parts, keys), true};
+  return last.own;
 }
 
 }  // namespace
 
 bool runProductOfSamples(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
-  static std::atomic<const void*> own_linear, own_outer;
-  if (&op.op() == &ops::linear::symbol) return isOwn(op, keys, own_linear) && linearOfRow(stack);
-  if (&op.op() == &ops::outer::symbol) return isOwn(op, keys, own_outer) && outerOfSamples(stack, frame);
+  thread_local Verdict of_linear, of_outer;
+  if (&op.op() == &ops::linear::symbol) return mayReplace(kPartsOfLinear, keys, of_linear) && linearOfRow(stack);
+  if (&op.op() == &ops::outer::symbol) return mayReplace(kPartsOfOuter, keys, of_outer) && outerOfSamples(stack, frame);
   return false;
 }
 
