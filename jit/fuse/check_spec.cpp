@@ -15,6 +15,9 @@ std::string problemOf(const FusedLoopSpec& spec, size_t place) {
   if (step.operands.empty() || step.operands.size() > elementwise::kMaxInputs)
     return name + ": expected 1 to " + std::to_string(elementwise::kMaxInputs) + " operands, got " +
            std::to_string(step.operands.size());
+  if (!step.constants.empty() && step.constants.size() != elementwise::kMaxScalars)
+    return name + ": expected " + std::to_string(elementwise::kMaxScalars) + " constants or none, got " +
+           std::to_string(step.constants.size());
   for (const FusedOperand& operand : step.operands) {
     const bool is_step = operand.kind == FusedOperand::kStep;
     const size_t limit = is_step ? place : spec.inputs.size();
@@ -29,8 +32,12 @@ std::string problemOf(const FusedLoopSpec& spec, size_t place) {
 
 std::string problemOf(const FusedLoopSpec& spec) {
   if (spec.steps.empty() || spec.outputs.empty()) return "a region has at least one step and one output";
-  for (size_t i = 0; i < spec.inputs.size(); ++i)
-    if (!hasElements(spec.inputs[i].dtype)) return "input " + std::to_string(i) + " has no dtype";
+  for (size_t i = 0; i < spec.inputs.size(); ++i) {
+    const std::string name = "input " + std::to_string(i);
+    if (!hasElements(spec.inputs[i].dtype)) return name + " has no dtype";
+    if (spec.inputs[i].constant && spec.inputs[i].stride != FusedStride::kZero)
+      return name + " is a constant, but not one element for a whole row";
+  }
   for (size_t i = 0; i < spec.steps.size(); ++i)
     if (std::string problem = problemOf(spec, i); !problem.empty()) return problem;
   for (size_t i = 0; i < spec.outputs.size(); ++i) {

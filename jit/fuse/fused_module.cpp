@@ -177,11 +177,25 @@ class FusedBuilder {
     return b_.CreateGEP(b_.getInt8Ty(), o.row, b_.CreateMul(i, o.inner, "", /*HasNUW=*/false, /*HasNSW=*/true));
   }
 
+  /// Where the step's scalars are: its own constants, or the call's.
+  llvm::Value* scalarsOf(const FusedStep& step) {
+    if (step.constants.empty()) return at(scalars_, step.first_scalar * sizeof(ScalarSlot));
+    auto* bytes = llvm::ConstantDataArray::get(b_.getContext(), llvm::ArrayRef<uint64_t>(step.constants));
+    auto* global = new llvm::GlobalVariable(*function_->getParent(), bytes->getType(), /*isConstant=*/true,
+                                            llvm::GlobalValue::PrivateLinkage, bytes);
+    global->setAlignment(llvm::Align(alignof(ScalarSlot)));
+    return global;
+  }
+
   /// Those that have one element for a row, before the row; or all others.
   void loadInputs(FusedStride which, llvm::Value* i) {
     for (size_t k = 0; k < inputs_.size(); ++k) {
       const FusedInput& input = spec_.inputs[k];
       if ((input.stride == FusedStride::kZero) != (which == FusedStride::kZero)) continue;
+      if (input.constant) {
+        b_.CreateStore(llvm::ConstantInt::get(storage(input.dtype), *input.constant), inputs_[k].slot);
+        continue;
+      }
       auto* load = b_.CreateAlignedLoad(storage(input.dtype), address(inputs_[k], i),
                                         llvm::Align(static_cast<uint64_t>(elementSize(input.dtype))));
       if (which != FusedStride::kZero) mark(*load);
@@ -203,8 +217,7 @@ class FusedBuilder {
       }
       llvm::Function& body = *bodies_[place];
       auto* common = llvm::ConstantInt::get(body.getArg(4)->getType(), static_cast<uint64_t>(step.common));
-      auto* call = b_.CreateCall(&body, {out_views_[place], in_views_[place], b_.getInt64(1),
-                                         at(scalars_, step.first_scalar * sizeof(ScalarSlot)), common});
+      auto* call = b_.CreateCall(&body, {out_views_[place], in_views_[place], b_.getInt64(1), scalarsOf(step), common});
       call->setAttributes(body.getAttributes());
       call->removeFnAttr(llvm::Attribute::AlwaysInline);
       call->setCallingConv(body.getCallingConv());

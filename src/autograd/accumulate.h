@@ -12,6 +12,10 @@ namespace shunt::autograd {
 /// added. The caller holds the lock of the leaf's accumulator, where others may add.
 void accumulate(const Tensor& variable, Tensor grad);
 
+/// The usual case of the above in a few instructions, with grad mode off: a gradient that nobody else holds, of a leaf
+/// without a grad, both contiguous and neither fake, becomes the grad as it is. False: nothing was done.
+bool keepAsGrad(const Tensor& variable, Tensor& grad);
+
 /// Calls an operator of the library "trace", for activeTrace() to record; its returns.
 Stack callRecorded(const char* name, Stack arguments);
 

@@ -68,6 +68,18 @@ void checkKind(const char* what, const Tensor& grad, const Tensor& variable) {
 
 }  // namespace
 
+bool keepAsGrad(const Tensor& variable, Tensor& grad) {
+  AutogradMeta* meta = get_autograd_meta(variable);
+  const TensorImpl &v = *variable.unsafeGetTensorImpl(), &g = *grad.unsafeGetTensorImpl();
+  if (meta == nullptr || meta->grad_.defined() || g.signature() != v.signature() ||
+      !shunt::detail::signature::isPlainCpu(g.signature()) || !g.sizes().equals(v.sizes()))
+    return false;
+  if (g.autograd_meta() != nullptr || !isAlone(g) || !g.storage().unique() || g.storage()->allocator() == nullptr)
+    return false;
+  meta->grad_ = std::move(grad);
+  return true;
+}
+
 void accumulate(const Tensor& variable, Tensor grad) {
   Tensor& slot = materialize_autograd_meta(variable)->grad_;
   checkKind("the gradient for", grad, variable);

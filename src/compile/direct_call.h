@@ -14,6 +14,9 @@ struct Step;
 /// Calls the operator in the world `state` and keeps its results. False: nothing was done, and a boxed call has to.
 using DirectCall = bool (*)(const Step& step, Frame& frame, const OpState& state);
 
+/// Does the step without entering the operator's world, where its run may (Frame::mayBeQuick). False: nothing was done.
+using QuickCall = bool (*)(const Step& step, Frame& frame);
+
 /// Null where the operator has no such signature.
 DirectCall directCallOf(const OperatorHandle& op);
 

@@ -1,11 +1,13 @@
 // Frame: the tensors of one run of a plan. A local value of the run, on its thread.
 #pragma once
 
+#include "src/dispatch/changes.h"
+
 #include <shunt/core/call_stack.h>
 
 #include <memory>
+#include <optional>
 #include <span>
-#include <vector>
 
 namespace shunt::compiled {
 
@@ -19,25 +21,45 @@ struct Source {
 
 class Frame {
  public:
-  Frame(size_t slots, std::span<const Tensor* const> given, std::span<const Tensor> kept)
-      : inputs(given), constants(kept), many_(slots > kFew ? slots : 0), count_(slots), call_stack_(kRoom) {
-    if (slots <= kFew) std::uninitialized_value_construct_n(few(), slots);
+  /// `used`: the slots before may be filled; all of them after useAll().
+  Frame(size_t slots, size_t used, std::span<const Tensor* const> given, std::span<const Tensor> kept)
+      : inputs(given), constants(kept), slots_(few()), count_(slots), used_(used) {
+    if (slots > kFew) slots_ = std::allocator<Tensor>().allocate(slots);
+    std::uninitialized_value_construct_n(slots_, slots);
   }
   ~Frame() {
-    if (count_ <= kFew) std::destroy_n(few(), count_);
+    std::destroy_n(slots_, used_);
+    if (slots_ != few()) std::allocator<Tensor>().deallocate(slots_, count_);
   }
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
+  void useAll() { used_ = count_; }
+
+  /// The run's tables have been compared at this many `table_changes`, on a thread where nothing sees single operators.
+  void allowQuick(uint64_t changes) {
+    quick_ = true;
+    changes_ = changes;
+  }
+  /// Whether kernels that stand in the tables may be run without asking these: nothing was registered since.
+  // As a call's own look at its table, the load is acquire: a registration that has returned is seen.
+  bool mayBeQuick() const {
+    return quick_ && detail::table_changes.load(std::memory_order_acquire) == changes_ &&
+           !detail::trace_enabled.load(std::memory_order_relaxed);
+  }
+
   const Tensor none;  // undefined
 
-  Tensor& slot(size_t i) { return count_ <= kFew ? few()[i] : many_[i]; }
+  Tensor& slot(size_t i) { return slots_[i]; }
   const Tensor& at(Source s) const {
-    if (s.kind == Source::Kind::kSlot) return const_cast<Frame*>(this)->slot(s.index);
+    if (s.kind == Source::Kind::kSlot) return slots_[s.index];
     return s.kind == Source::Kind::kInput ? *inputs[s.index] : constants[s.index];
   }
   /// Of the step that runs.
-  Stack& stack() const { return *call_stack_; }
+  Stack& stack() {
+    if (!call_stack_) call_stack_.emplace(kRoom);
+    return **call_stack_;
+  }
 
  private:
   static constexpr size_t kFew = 64;   // that need no memory of their own
@@ -48,9 +70,11 @@ class Frame {
   std::span<const Tensor* const> inputs;
   std::span<const Tensor> constants;
   alignas(Tensor) std::byte memory_[kFew * sizeof(Tensor)];
-  std::vector<Tensor> many_;
-  size_t count_;
-  boxing::CallStack call_stack_;
+  Tensor* slots_;
+  size_t count_, used_;
+  uint64_t changes_ = 0;
+  bool quick_ = false;
+  std::optional<boxing::CallStack> call_stack_;  // few frames have a step that is called boxed
 };
 
 }  // namespace shunt::compiled

@@ -1,6 +1,9 @@
 #include "src/compile/grad_step.h"
 
+#include "src/autograd/accumulate.h"
 #include "src/trace/operators.h"
+
+#include <shunt/autograd/autograd_meta.h>
 
 namespace shunt::compiled {
 namespace {
@@ -44,6 +47,38 @@ bool read(const Step& step, Frame& frame, const OpState& state) {
   return true;
 }
 
+bool isPlain(const Tensor& t) {
+  constexpr uint64_t kNoMatter = (kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();
+  return t.defined() && (t.unsafeGetTensorImpl()->key_set().raw() & ~kNoMatter) == kPlainCpu.raw();
+}
+
+bool forgetGrad(const Step& step, Frame& frame) {
+  const Tensor& self = frame.at(step.operands[0].source);
+  autograd::AutogradMeta* meta = isPlain(self) ? autograd::get_autograd_meta(self) : nullptr;
+  if (meta == nullptr) return false;
+  meta->grad_ = Tensor();
+  return true;
+}
+
+bool keepGradient(const Step& step, Frame& frame) {
+  const Tensor& self = frame.at(step.operands[0].source);
+  Tensor& grad = frame.slot(step.operands[1].source.index);
+  if (!isPlain(self) || !isPlain(grad) || !autograd::keepAsGrad(self, grad)) return false;
+  // A copy is a new tensor that was written once. A dead one that counts as such is as good.
+  if (step.copies_dead) self.grad().unsafeGetTensorImpl()->version().set(1);
+  return true;
+}
+
+QuickCall quickCallOf(const Step& step, const OpState& state) {
+  DispatchKeySet all = kPlainCpu;
+  for (const DispatchKey key : kPassedByQuickCalls) all = all.add(key);
+  const Operand &self = step.operands[0], &given = step.operands.back();
+  if ((all & state.maskFor(all)).highestSlot() != step.kernel.slot || self.last) return nullptr;
+  if (step.node->is("trace::set_grad_")) return given.kind == Operand::Kind::kTensor ? nullptr : &forgetGrad;
+  const bool keeps = step.node->is("trace::accumulate_grad_") && !step.node->modes.grad;
+  return keeps && given.kind == Operand::Kind::kTensor && (given.last || step.copies_dead) ? &keepGradient : nullptr;
+}
+
 DirectCall callOf(const Graph::Node& node) {
   if (node.is("trace::set_grad_")) return &give<&trace_detail::setGrad>;
   if (node.is("trace::accumulate_grad_")) return &give<&trace_detail::accumulateGrad>;
@@ -62,6 +97,12 @@ void callDirectly(Step& step) {
   if (entry.reason != EntryReason::kCompositeExplicit || !isOfThisLibrary(entry)) return;
   step.kernel = {kPlainCpu.highestSlot(), entry.version};
   step.direct = call;
+}
+
+void callQuickly(Step& step) {
+  if (step.kernel.slot < 0) return;
+  const detail::CallFrame frame(step.op.op());
+  step.quick = quickCallOf(step, frame.state(step.op.op()));
 }
 
 }  // namespace shunt::compiled

@@ -5,7 +5,13 @@
 
 namespace shunt::compiled {
 
+/// Keys above the backend's that plain tensors may have or a thread may add: a quick call asks none of them.
+inline constexpr DispatchKey kPassedByQuickCalls[] = {DispatchKey::AutogradCPU, DispatchKey::ADInplaceOrView,
+                                                      DispatchKey::AutocastCPU, DispatchKey::BackendSelect};
+
 /// Makes the step a direct call where its operator is one of these, for tensors like the node's.
 void callDirectly(Step& step);
+/// The same step's quick call, once it is known who reads its operands last.
+void callQuickly(Step& step);
 
 }  // namespace shunt::compiled

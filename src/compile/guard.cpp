@@ -1,5 +1,6 @@
 #include "src/compile/guard.h"
 
+#include "src/compile/flat_guard.h"
 #include "src/trace/modes.h"
 
 #include <shunt/autograd/accumulate_grad.h>
@@ -112,7 +113,8 @@ Guard::Guard(const detail::CompileArguments& arguments, const CompileOptions& op
       types_(arguments.types),
       numbers_(arguments.numbers.begin(), arguments.numbers.end()),
       modes_(Graph::Modes::now()),
-      default_dtype_(get_default_dtype()) {
+      default_dtype_(get_default_dtype()),
+      flat_(std::make_unique<FlatGuard>()) {
   for (const double* s : options.scalars) scalars_.push_back(bitsOf(s));
   for (size_t i = 0; i < arguments.tensors.size(); ++i) addKind(arguments, i);
   std::vector<Tensor> named;
@@ -120,12 +122,16 @@ Guard::Guard(const detail::CompileArguments& arguments, const CompileOptions& op
   add(arguments, named, false);
 }
 
+Guard::~Guard() = default;
+
 void Guard::add(const detail::CompileArguments& arguments, const std::vector<Tensor>& captured, bool offsets) {
   offsets_ = offsets;
   for (const Tensor& t : captured) {
     captured_.push_back(t);
     addKind(arguments, tensors_.size());
   }
+  only_tensors_ = numbers_.empty() && scalars_.empty() && options_.captures.empty();
+  flat_->make(arguments, tensors_, captured_, modes_, offsets_);
 }
 
 void Guard::addKind(const detail::CompileArguments& arguments, size_t i) {
@@ -140,16 +146,22 @@ void Guard::addKind(const detail::CompileArguments& arguments, size_t i) {
   tensors_.push_back(std::move(kind));
 }
 
+/// The first thing in which the call differs but its tensors and modes; null: none.
+const char* Guard::differenceOfCall(const detail::CompileArguments& arguments) const {
+  if (arguments.types != types_ && *arguments.types != *types_) return "types";
+  if (arguments.tensors.size() + captured_.size() != tensors_.size()) return "types";
+  if (!std::ranges::equal(arguments.numbers, numbers_)) return "numbers";
+  if (!std::ranges::equal(options_.scalars, scalars_, {}, bitsOf)) return "scalars";
+  for (size_t i = 0; i < options_.captures.size(); ++i)
+    if (!options_.captures[i]->is_same(captured_[i])) return "captured variables";
+  return get_default_dtype() != default_dtype_ ? "default dtype" : nullptr;
+}
+
 /// `found(what, i)` is told of the first difference: of tensor i, or of the call.
 template <class Found>
 bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) const {
   constexpr size_t kCall = ~size_t{0};
-  if (*arguments.types != *types_ || arguments.tensors.size() + captured_.size() != tensors_.size())
-    return found("types", kCall), false;
-  if (!std::ranges::equal(arguments.numbers, numbers_)) return found("numbers", kCall), false;
-  if (!std::ranges::equal(options_.scalars, scalars_, {}, bitsOf)) return found("scalars", kCall), false;
-  for (size_t i = 0; i < options_.captures.size(); ++i)
-    if (!options_.captures[i]->is_same(captured_[i])) return found("captured variables", kCall), false;
+  if (const char* what = differenceOfCall(arguments)) return found(what, kCall), false;
   const size_t given = arguments.tensors.size();
   InlineVector<const StorageImpl*, 8> storages;  // of the arguments
   for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -182,7 +194,6 @@ bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) co
     }
     if (i < given) storages.push_back(mine);
   }
-  if (get_default_dtype() != default_dtype_) return found("default dtype", kCall), false;
   if (!trace_detail::areOn(modes_)) return found("grad mode, inference mode or autocast", kCall), false;
   return true;
 }
@@ -204,7 +215,15 @@ bool Guard::mayShareMemory(const detail::CompileArguments& arguments, size_t i) 
   return false;
 }
 
+bool Guard::holdsByWords(const detail::CompileArguments& arguments) const {
+  const bool only_tensors = only_tensors_ && arguments.types == types_ && arguments.numbers.empty();
+  if (only_tensors ? get_default_dtype() != default_dtype_ : differenceOfCall(arguments) != nullptr) return false;
+  return flat_->holds(arguments, captured_);
+}
+
 bool Guard::holds(const detail::CompileArguments& arguments) const {
+  if (holdsByWords(arguments)) [[likely]]
+    return true;
   return compare(arguments, [](const char*, size_t) {});
 }
 

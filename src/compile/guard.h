@@ -35,14 +35,19 @@ const char* whyNotOnThisThread();
 /// The same for a tensor among its arguments or captures.
 const char* whyNotWith(const Tensor& t);
 
-class Guard {
+class FlatGuard;
+
+class SHUNT_API Guard {
  public:
+  ~Guard();
   /// Of the calling thread, and of the tensors as they are: the arguments, and those that `options` names.
   Guard(const detail::CompileArguments& arguments, const CompileOptions& options);
   /// What the graph has captured besides; `offsets`: whether it speaks of offsets in storages.
   void add(const detail::CompileArguments& arguments, const std::vector<Tensor>& captured, bool offsets);
   /// Whether the call is as the recorded one was. Allocates nothing for up to eight tensors, but under autocast.
   bool holds(const detail::CompileArguments& arguments) const;
+  /// Whether it holds by the few words alone that are compared first; false also where it holds by all the rest.
+  bool holdsByWords(const detail::CompileArguments& arguments) const;
   /// For people: the first thing that differs.
   std::string difference(const detail::CompileArguments& arguments) const;
   /// The same for equal guards only.
@@ -51,6 +56,7 @@ class Guard {
   std::string describe() const;
 
  private:
+  const char* differenceOfCall(const detail::CompileArguments& arguments) const;
   template <class Found>
   bool compare(const detail::CompileArguments& arguments, Found&& found) const;
   bool mayShareMemory(const detail::CompileArguments& arguments, size_t i) const;
@@ -67,6 +73,8 @@ class Guard {
   Graph::Modes modes_;
   ScalarType default_dtype_;
   bool offsets_ = false;
+  bool only_tensors_ = true;               // there are neither numbers nor named captures and scalars
+  const std::unique_ptr<FlatGuard> flat_;  // of the same; answers first
 };
 
 }  // namespace shunt::compiled

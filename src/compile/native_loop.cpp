@@ -5,16 +5,35 @@
 #include <shunt/core/parallel.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
+#include <span>
 
 namespace shunt::compiled {
 namespace {
 
-constinit thread_local uint64_t native_runs = 0;
+constinit thread_local uint64_t native_runs SHUNT_TLS_MODEL = 0;
 
 // A compile takes some 5 ms. So many elements count as a run of their own: a region of a few million elements takes as
 // long in a run or two.
 constexpr int64_t kElementsOfARun = 4096;
 constexpr int64_t kShortRow = 64;
+
+// Numbers that are often there, as one for add()'s alpha, are constants of the code, which needs no multiplication
+// then; others are given at run time, so that equal loops share their code whatever their numbers are.
+template <class T>
+bool isAmong(uint64_t bits) {
+  static_assert(std::endian::native == std::endian::little);
+  for (const T n : {T(0), T(1), T(-1), T(2), T(4), T(8)}) {
+    uint64_t its = 0;
+    std::memcpy(&its, &n, sizeof(T));
+    if (its == bits) return true;
+  }
+  return false;
+}
+bool isUsual(uint64_t bits) { return isAmong<float>(bits) || isAmong<double>(bits) || isAmong<int64_t>(bits); }
+
+uint64_t bitsOf(const elementwise::ScalarSlot& slot) { return std::bit_cast<uint64_t>(slot); }
 
 jit::FusedStride strideOf(const BlockLoop::Place& place) {
   return place.inner != 0 ? jit::FusedStride::kUnit : jit::FusedStride::kZero;
@@ -30,6 +49,12 @@ void NativeLoop::Operands::add(uint16_t place, const BlockLoop::Place& like) {
   outer.push_back(like.outer);
 }
 
+bool NativeLoop::Operands::areFrom(size_t first) const {
+  for (size_t i = 0; i < places.size(); ++i)
+    if (places[i] != first + i) return false;
+  return true;
+}
+
 NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
     : scalars_(loop.scalars),
       numbers_(loop.numbers),
@@ -41,18 +66,32 @@ NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
   std::vector<int> input_of(loop.places(), -1);  // by place
   for (const BlockLoop::Instruction& i : loop.instructions) addStep(loop, i, step_of, input_of);
   addOutputs(loop, step_of);
+  in_order_ = inputs_.areFrom(0) && outputs_.areFrom(inputs_.size());
   spec_.short_rows = columns_ < kShortRow;
+}
+
+/// The first number that is the same.
+uint16_t NativeLoop::firstLike(uint16_t number) const {
+  const BlockLoop::Number& wanted = numbers_[number - given_];
+  const auto same = [&](const BlockLoop::Number& n) {
+    return n.dtype == wanted.dtype && bitsOf(n.slot) == bitsOf(wanted.slot);
+  };
+  return static_cast<uint16_t>(given_ + static_cast<size_t>(std::ranges::find_if(numbers_, same) - numbers_.begin()));
 }
 
 jit::FusedOperand NativeLoop::inputAt(const BlockLoop& loop, uint16_t place, std::vector<int>& input_of) {
   if (input_of[place] < 0) {
     input_of[place] = static_cast<int>(inputs_.size());
     BlockLoop::Place lies;
-    if (place < given_)
+    std::optional<uint64_t> constant;
+    if (place < given_) {
       lies = loop.operands[place];
-    else
+    } else {
       lies.dtype = numbers_[place - given_].dtype;
-    spec_.inputs.push_back({lies.dtype, strideOf(lies)});
+      const uint64_t bits = bitsOf(numbers_[place - given_].slot);
+      if (isUsual(bits)) constant = bits;
+    }
+    spec_.inputs.push_back({lies.dtype, strideOf(lies), constant});
     inputs_.add(place, lies);
   }
   return {jit::FusedOperand::kInput, static_cast<uint16_t>(input_of[place])};
@@ -65,6 +104,9 @@ void NativeLoop::addStep(const BlockLoop& loop, const BlockLoop::Instruction& i,
   step.common = i.common;
   step.result = i.result;
   step.first_scalar = static_cast<uint16_t>(i.scalars);
+  const std::span scalars(loop.scalars.data() + i.scalars, elementwise::kMaxScalars);
+  if (std::ranges::all_of(scalars, isUsual, bitsOf))
+    for (const elementwise::ScalarSlot& slot : scalars) step.constants.push_back(bitsOf(slot));
   for (int k = 0; k < i.num_inputs; ++k) {
     const uint16_t place = i.in[k];
     step.operands.push_back(step_of[place] < 0
@@ -111,6 +153,11 @@ jit::FusedLoopFn NativeLoop::count() const {
 
 void NativeLoop::runWith(jit::FusedLoopFn function, std::byte* const* operands) const {
   ++native_runs;
+  if (in_order_ && rows_ * columns_ <= kDefaultGrain) [[likely]] {
+    function({operands + inputs_.size(), outputs_.inner.data(), outputs_.outer.data(), operands, inputs_.inner.data(),
+              inputs_.outer.data(), columns_, rows_, scalars_.data()});
+    return;
+  }
   Addresses in, out;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const uint16_t place = inputs_.places[i];

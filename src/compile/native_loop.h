@@ -44,11 +44,14 @@ class NativeLoop {
     std::vector<int64_t> inner, outer;
     size_t size() const { return places.size(); }
     void add(uint16_t place, const BlockLoop::Place& like);
+    /// Whether they are these places, without a gap.
+    bool areFrom(size_t first) const;
   };
   using Addresses = std::byte* [kMost];
 
   void addStep(const BlockLoop& loop, const BlockLoop::Instruction& i, std::vector<int>& step_of,
                std::vector<int>& input_of);
+  uint16_t firstLike(uint16_t number) const;
   void addOutputs(const BlockLoop& loop, const std::vector<int>& step_of);
   jit::FusedOperand inputAt(const BlockLoop& loop, uint16_t place, std::vector<int>& input_of);
   void runElse(jit::FusedLoopFn function, std::byte* const* operands, const BlockLoop& blocks) const;
@@ -61,6 +64,7 @@ class NativeLoop {
   std::vector<BlockLoop::Number> numbers_;
   size_t given_ = 0;  // operands; the places of numbers follow
   int64_t rows_ = 1, columns_ = 0;
+  bool in_order_ = false;  // the addresses that are given are the inputs', then the outputs', as the code wants them
 
   mutable Trial trial_;
   mutable std::atomic<int64_t> runs_{0}, due_;          // threads may lose counts of each other

@@ -1,8 +1,10 @@
 #include "src/compile/plan.h"
 
 #include "src/compile/aliases.h"
+#include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
 #include "src/compile/same_views.h"
+#include "src/dispatch/awaited_call.h"
 #include "src/dispatch/changes.h"
 
 #include <algorithm>
@@ -154,6 +156,14 @@ constexpr auto kCall = [](const Step& step, Frame& frame, trace_detail::ModesSco
   callStep(step, frame, modes);
 };
 
+/// Whether a step that is done without its operator's table is as good as a call, on this thread.
+bool nothingSeesOperators() {
+  constexpr uint64_t kUsual = (kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();
+  const detail::LocalState& s = detail::tls_state;
+  return detail::awaited_call == nullptr && (s.mode & (detail::kModeTrace | detail::kModeAnomaly)) == 0 &&
+         (s.included & ~detail::kDefaultIncluded) == 0 && (s.user_excluded & ~kUsual) == 0;
+}
+
 std::vector<const Operator*> operatorsOf(const Graph& graph) {
   std::vector<const Operator*> out;
   for (const Graph::Node* node : graph.nodes()) out.push_back(&node->op.op());
@@ -182,6 +192,8 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
   for (const Step& step : single_.steps) {
     const Operator& op = step.op.op();
     if (step.passed_by.slot >= 0) relied_on_.push_back({&op, step.passed_by.slot, step.passed_by.version});
+    if (step.quick != nullptr)
+      for (const DispatchKey key : kPassedByQuickCalls) relyOn(op, slotOf(key));
     if (const DispatchKeySet keys = keysOfArguments(*step.node); keys.raw() != 0) relyOn(op, keys);
   }
   const auto key = [](const ReliedOn& r) { return std::pair(r.op, r.slot); };
@@ -199,8 +211,14 @@ void Plan::relyOn(const Operator& op, DispatchKeySet keys) {
   relied_on_.push_back({&op, slot, state.entry(slot).version});
 }
 
-bool Plan::holds() const {
-  const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
+void Plan::relyOn(const Operator& op, int slot) {
+  const detail::CallFrame frame(op);
+  relied_on_.push_back({&op, slot, frame.state(op).entry(slot).version});
+}
+
+bool Plan::holds() const { return holdsAt(detail::table_changes.load(std::memory_order_acquire)); }
+
+bool Plan::holdsAt(uint64_t changes) const {
   if (checked_at_.load(std::memory_order_relaxed) == changes) return true;
   if (!tablesStand()) return false;
   checked_at_.store(changes, std::memory_order_relaxed);
@@ -234,15 +252,19 @@ void Plan::checkInputs(std::span<const Tensor> inputs) const {
   }
 }
 
-detail::CompileOutputs Plan::runProgram(const Program& program, std::span<const Tensor* const> inputs,
-                                        bool fuse) const {
-  Frame frame(program.slots, inputs, constants_);
+detail::CompileOutputs Plan::runProgram(const Program& program, std::span<const Tensor* const> inputs, bool fuse,
+                                        uint64_t changes) const {
+  if (program.is_one_loop && fuse && (detail::tls_state.mode & detail::kModeInference) == 0 &&
+      !detail::trace_enabled.load(std::memory_order_relaxed)) [[likely]]
+    return program.regions[0].runAlone(inputs, constants_);
+  Frame frame(program.slots, program.kept_slots, inputs, constants_);
+  if (fuse && nothingSeesOperators()) frame.allowQuick(changes);
   program.run(frame, fuse, kCall);
   return program.resultsOf(frame);
 }
 
 detail::CompileOutputs Plan::runAndRecord(std::span<const Tensor* const> inputs) const {
-  Frame frame(single_.slots, inputs, constants_);
+  Frame frame(single_.slots, single_.kept_slots, inputs, constants_);
   Recorder recorder(aliases_);
   single_.run(frame, false, recorder);
   withoutMemoryToo([&] {
@@ -271,15 +293,16 @@ detail::CompileOutputs Plan::runGraph(std::span<const Tensor* const> inputs) con
 }
 
 detail::CompileOutputs Plan::runOn(std::span<const Tensor* const> inputs) const {
-  if (!holds()) [[unlikely]]
+  const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
+  if (!holdsAt(changes)) [[unlikely]]
     return runGraph(inputs);
   // Keys that the thread has on see every operator: dispatch modes, and what trace() or vmap are made of.
   const bool plain = (detail::tls_state.included & ~detail::kDefaultIncluded) == 0;
   if (const Program* fused = fused_.load(std::memory_order_acquire); fused != nullptr)
-    return runProgram(*fused, inputs, plain);
+    return runProgram(*fused, inputs, plain, changes);
   std::unique_lock lock(recording_, std::try_to_lock);
   if (!plain || !lock.owns_lock() || fused_.load(std::memory_order_relaxed) != nullptr)
-    return runProgram(single_, inputs, false);
+    return runProgram(single_, inputs, false, changes);
   return runAndRecord(inputs);
 }
 

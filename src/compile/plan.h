@@ -6,6 +6,9 @@
 // That a kernel computes what it did when it was recorded, and that Autograd's wrapper of an operator only records.
 // Both stand in the operators' tables: holds() compares the versions of the entries. A plan that doesn't hold runs all
 // nodes through the dispatcher, as Graph::run does; whoever owns it makes a new one.
+// Steps that set or add to a grad and find nothing unusual are done without a look at the table of trace's operator
+// (Step::quick), as regions' nodes are. Each first compares table_changes with what the run was checked at, so that a
+// registration which has returned, on this thread or another, is seen as by a call's own look.
 #pragma once
 
 #include "src/compile/executor.h"
@@ -54,10 +57,13 @@ class SHUNT_API Plan : public Executor {
     int slot;
     uint64_t version;
   };
+  bool holdsAt(uint64_t changes) const;
   bool tablesStand() const;
   void relyOn(const Operator& op, DispatchKeySet keys);
+  void relyOn(const Operator& op, int slot);
   void checkInputs(std::span<const Tensor> inputs) const;
-  detail::CompileOutputs runProgram(const Program& program, std::span<const Tensor* const> inputs, bool fuse) const;
+  detail::CompileOutputs runProgram(const Program& program, std::span<const Tensor* const> inputs, bool fuse,
+                                    uint64_t changes) const;
   detail::CompileOutputs runAndRecord(std::span<const Tensor* const> inputs) const;
   detail::CompileOutputs runGraph(std::span<const Tensor* const> inputs) const;
   const Program& program() const;

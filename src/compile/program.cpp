@@ -10,7 +10,6 @@
 #include <limits>
 #include <sstream>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace shunt::compiled {
 namespace {
@@ -25,9 +24,10 @@ class Builder {
       : graph_(graph), aliases_(aliases), history_(history), groups_(groups), options_(options) {
     for (const Group& g : groups) {
       if (g.single != nullptr) order_.push_back(g.single);
+      const size_t end = order_.size() + g.region.size();
       for (const PointwiseNode* p : g.region) {
         order_.push_back(p->node);
-        pointwise_.insert(p->node);
+        ends_[p->node] = end;
       }
     }
     for (const Graph::Node* node : order_) noteReshaped(*node);
@@ -37,21 +37,23 @@ class Builder {
   Program build() {
     for (const Graph::Node* node : order_) out_.steps.push_back(stepOf(*node, out_.steps.size()));
     out_.region_at.assign(out_.steps.size(), -1);
+    for (const Graph::Node* node : order_) out_.in_region.push_back(ends_.contains(node));
     size_t position = 0;
     for (const Group& g : groups_) {
       if (!g.region.empty()) addRegion(g.region, position);
       position += g.single != nullptr ? 1 : g.region.size();
     }
     for (const Graph::Value* v : graph_.outputs()) {
-      out_.defined.push_back(v != nullptr);
       const auto& all = graph_.outputs();
       const auto mentions = [&](const Graph::Value* o) {
         return o != nullptr && v != nullptr && aliases_.tensorOf(o) == aliases_.tensorOf(v);
       };
-      out_.moved.push_back(v != nullptr && sources_.at(aliases_.tensorOf(v)).kind == Source::Kind::kSlot &&
-                           std::ranges::count_if(all, mentions) == 1);
-      out_.outputs.push_back(v != nullptr ? sources_.at(aliases_.tensorOf(v)) : Source{});
+      const Source source = v != nullptr ? sources_.at(aliases_.tensorOf(v)) : Source{};
+      const bool moved =
+          v != nullptr && source.kind == Source::Kind::kSlot && std::ranges::count_if(all, mentions) == 1;
+      out_.outputs.push_back({source, v != nullptr, moved});
     }
+    out_.is_one_loop = out_.isOneLoop();
     return std::move(out_);
   }
 
@@ -68,11 +70,24 @@ class Builder {
           if (v != nullptr) last_[aliases_.tensorOf(v)] = i;
     for (const Graph::Value* v : graph_.outputs())
       if (v != nullptr) last_[aliases_.tensorOf(v)] = kNever;
-    for (const Graph::Node* node : order_)
-      for (const Graph::Output& o : node->outputs)
-        for (const Graph::Value* v : o.values)
-          if (v != nullptr && aliases_.tensorOf(v) == v && last_.contains(v))
-            sources_[v] = {Source::Kind::kSlot, static_cast<uint32_t>(out_.slots++)};
+    // Results of regions that nobody else reads come last: a run by loops leaves them alone.
+    const auto placeResults = [&](bool inside_of_regions) {
+      for (const Graph::Node* node : order_)
+        for (const Graph::Output& o : node->outputs)
+          for (const Graph::Value* v : o.values)
+            if (v != nullptr && aliases_.tensorOf(v) == v && last_.contains(v) &&
+                staysInRegion(*node, v) == inside_of_regions)
+              sources_[v] = {Source::Kind::kSlot, static_cast<uint32_t>(out_.slots++)};
+    };
+    placeResults(false);
+    out_.kept_slots = out_.slots;
+    placeResults(true);
+  }
+
+  /// Whether the node is of a region whose last node comes after all that read the value.
+  bool staysInRegion(const Graph::Node& node, const Graph::Value* v) const {
+    const auto end = ends_.find(&node);
+    return end != ends_.end() && last_.at(v) < end->second;
   }
 
   Operand operandOf(const Graph::Value* v) const {
@@ -110,7 +125,8 @@ class Builder {
     const bool gives_grad = node.is("trace::accumulate_grad_");
     const auto mark = [&](Operand& o, const Graph::Value* v) {
       if (v == nullptr || o.source.kind != Source::Kind::kSlot || last_.at(aliases_.tensorOf(v)) != position) return;
-      if (gives_grad && isReadAfter(node, v)) return;
+      step.copies_dead = gives_grad && isReadAfter(node, v);
+      if (step.copies_dead) return;
       o.last = std::ranges::find(seen, o.source.index) == seen.end();
       seen.push_back(o.source.index);
     };
@@ -133,6 +149,7 @@ class Builder {
     else
       callDirectly(step);
     markLast(node, position, step);
+    if (!isOfDictionary(node)) callQuickly(step);
     for (const Graph::Output& o : node.outputs) {
       Step::Result r{o.is_list, {}};
       for (const Graph::Value* v : o.values)
@@ -171,7 +188,7 @@ class Builder {
   /// these are such that write and that no region has taken; what trace's operators write is the tensor's grad.
   void noteReshaped(const Graph::Node& node) {
     const bool of_dictionary = isOfDictionary(node);
-    if (node.op.op().name().starts_with("trace::") || (of_dictionary && pointwise_.contains(&node))) return;
+    if (node.op.op().name().starts_with("trace::") || (of_dictionary && ends_.contains(&node))) return;
     const auto& wanted = node.op.schema().arguments();
     for (size_t i = 0; i < wanted.size(); ++i)
       for (const Graph::Value* v : node.arguments[i].values)
@@ -184,7 +201,7 @@ class Builder {
   const std::vector<Group>& groups_;
   const ProgramOptions& options_;
   std::vector<const Graph::Node*> order_;
-  std::unordered_set<const Graph::Node*> pointwise_;  // of all regions
+  std::unordered_map<const Graph::Node*, size_t> ends_;  // by node of a region: the position behind its last one
   std::unordered_set<size_t> reshaped_;               // groups of aliases_
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // the position that reads it last
@@ -262,6 +279,11 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
     region.bytes += elementSize(p->dtype) * numel;
   }
   loop.finish();
+  region.unchecked = region.written.empty() && std::ranges::all_of(region.inputs, &Region::Input::guarded);
+  region.plain = region.written.empty() && region.last.empty() &&
+                 std::ranges::all_of(region.outputs, [](const Region::Output& o) { return o.times_written == 0; });
+  const auto full = std::ranges::find(region.inputs, region.sizes, &Region::Input::sizes);
+  if (full != region.inputs.end()) region.like = static_cast<int>(full - region.inputs.begin());
   region.native = std::make_unique<const NativeLoop>(region.loop, options_.native_after);
   out_.region_at[position] = static_cast<int>(out_.regions.size());
   out_.regions.push_back(std::move(region));
@@ -271,6 +293,7 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
 
 bool Region::fits(const Frame& frame) const {
   if (detail::trace_enabled.load(std::memory_order_relaxed)) return false;
+  if (unchecked) return true;
   for (const Input& in : inputs) {
     if (in.guarded) continue;
     const Tensor& t = frame.at(in.source);
@@ -309,22 +332,57 @@ bool Region::mayTake(const Tensor& t, const Output& out) const {
          !impl.is_wrapped_number();
 }
 
+/// Row-major, of the outputs' sizes, which are `shape_of`'s too.
+Tensor Region::newOutput(const TensorImpl* shape_of, ScalarType dtype) const {
+  if (shape_of == nullptr) return Tensor(detail::makeCpuTensor(sizes, {}, dtype));
+  return Tensor(intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*shape_of, dtype)));
+}
+
 bool Region::run(Frame& frame) const {
   if (!fits(frame)) return false;
   std::byte* operands[BlockLoop::kMaxPlaces];
   size_t n = 0;
+  const TensorImpl* const shape_of =
+      like >= 0 ? frame.at(inputs[static_cast<size_t>(like)].source).unsafeGetTensorImpl() : nullptr;
   for (const Input& in : inputs) operands[n++] = frame.at(in.source).unsafeGetTensorImpl()->data();
   for (const Output& out : outputs) {
     Tensor& t = frame.slot(out.slot);
     Tensor* const dead = out.takes >= 0 ? &frame.slot(inputs[static_cast<size_t>(out.takes)].source.index) : nullptr;
-    t = dead != nullptr && mayTake(*dead, out) ? std::move(*dead) : Tensor(detail::makeCpuTensor(sizes, {}, out.dtype));
+    t = dead != nullptr && mayTake(*dead, out) ? std::move(*dead) : newOutput(shape_of, out.dtype);
     operands[n++] = t.unsafeGetTensorImpl()->data();
   }
   native->run(operands, loop);
+  if (plain) return true;
   for (const Written& w : written) addToVersion(frame.at(inputs[w.input].source), w.times);
   for (const Output& out : outputs) addToVersion(frame.slot(out.slot), out.times_written);
   for (const uint32_t slot : last) frame.slot(slot).reset();
   return true;
+}
+
+detail::CompileOutputs Region::runAlone(std::span<const Tensor* const> given, std::span<const Tensor> constants) const {
+  std::byte* operands[BlockLoop::kMaxPlaces];
+  size_t n = 0;
+  const TensorImpl* shape_of = nullptr;
+  for (const Input& in : inputs) {
+    const bool is_given = in.source.kind == Source::Kind::kInput;
+    const TensorImpl& impl = *(is_given ? *given[in.source.index] : constants[in.source.index]).unsafeGetTensorImpl();
+    if (static_cast<int>(n) == like) shape_of = &impl;
+    operands[n++] = impl.data();
+  }
+  detail::CompileOutputs out;
+  out.reserve(outputs.size());
+  for (const Output& o : outputs)
+    operands[n++] = out.emplace_back(newOutput(shape_of, o.dtype)).unsafeGetTensorImpl()->data();
+  native->run(operands, loop);
+  return out;
+}
+
+bool Program::isOneLoop() const {
+  if (regions.size() != 1 || regions[0].steps != steps.size() || !regions[0].plain || !regions[0].unchecked)
+    return false;
+  return std::ranges::equal(outputs, regions[0].outputs, [](const Output& o, const Region::Output& made) {
+    return o.moved && o.source.index == made.slot;
+  });
 }
 
 Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
@@ -335,17 +393,18 @@ Program makeProgram(const Graph& graph, const Aliases& aliases, const History& h
 detail::CompileOutputs Program::resultsOf(Frame& frame) const {
   detail::CompileOutputs out;
   out.reserve(outputs.size());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (moved[i])
-      out.emplace_back(std::move(frame.slot(outputs[i].index)));
+  for (const Output& o : outputs) {
+    if (o.moved)
+      out.emplace_back(std::move(frame.slot(o.source.index)));
     else
-      out.emplace_back(defined[i] ? frame.at(outputs[i]) : Tensor());
+      out.emplace_back(o.defined ? frame.at(o.source) : Tensor());
   }
   return out;
 }
 
 namespace {
 const char* howCalled(const Step& step) {
+  if (step.quick != nullptr && step.copies_dead) return ", without dispatch or copy";
   if (step.kernel.slot >= 0) return ", without dispatch";
   return step.passed_by.slot >= 0 ? "" : ", with autograd";
 }
@@ -357,6 +416,7 @@ std::string inPlaceOf(const Region& region) {
 
 std::string Program::describe() const {
   std::ostringstream out;
+  if (is_one_loop) out << "one loop, whose results are the graph's\n";
   for (size_t i = 0; i < steps.size(); ++i) {
     if (region_at[i] < 0) {
       out << "call " << steps[i].node->name() << howCalled(steps[i]) << "\n";

@@ -44,12 +44,18 @@ struct Region {
   std::unique_ptr<const NativeLoop> native;  // of the same
   std::vector<uint32_t> last;                // slots that nobody reads afterwards
   size_t first_step = 0, steps = 0;
-  int64_t bytes = 0;  // read and written
+  int64_t bytes = 0;       // read and written
+  bool unchecked = false;  // all inputs are guarded, and none is written
+  bool plain = false;      // nothing is written, and no slot dies: once the loop has run, all is done
+  int like = -1;           // an input of the outputs' sizes; -1: none is known
 
   /// False: nothing was done.
   bool run(Frame& frame) const;
+  /// For a region that is all of its program (Program::is_one_loop): no frame is needed.
+  detail::CompileOutputs runAlone(std::span<const Tensor* const> given, std::span<const Tensor> constants) const;
 
  private:
+  Tensor newOutput(const TensorImpl* shape_of, ScalarType dtype) const;
   bool mayTake(const Tensor& t, const Output& out) const;
   bool fits(const Frame& frame) const;
   bool writtenAreApart(const Frame& frame) const;
@@ -59,11 +65,17 @@ struct Program {
   std::vector<std::unique_ptr<const Graph::Modes>> modes;  // each once
   std::vector<Step> steps;
   std::vector<Region> regions;
-  std::vector<int> region_at;  // by step: the region that begins there, or -1
+  std::vector<int> region_at;   // by step: the region that begins there, or -1
+  std::vector<bool> in_region;  // by step
   size_t slots = 0;
-  std::vector<Source> outputs;
-  std::vector<bool> defined;  // by output
-  std::vector<bool> moved;    // by output: out of its slot
+  size_t kept_slots = 0;  // those before are used where regions run as loops; the others only where their nodes do
+  struct Output {
+    Source source;
+    bool defined;
+    bool moved;  // out of its slot
+  };
+  std::vector<Output> outputs;
+  bool is_one_loop = false;  // a region, plain and unchecked, whose results are the outputs, in their order
 
   /// `fuse`: whether regions run as loops. `on_step`: called instead of callStep, unless it is null.
   template <class F>
@@ -84,12 +96,15 @@ struct Program {
         }
       }
       const Step& step = steps[i];
+      if (step.quick != nullptr && frame.mayBeQuick() && step.quick(step, frame)) continue;
+      if (in_region[i]) frame.useAll();
       if (!modes) modes.emplace();
       if (step.modes != on) modes->set(*step.modes);
       on = step.modes;
       on_step(step, frame, *modes);
     }
   }
+  bool isOneLoop() const;
   detail::CompileOutputs resultsOf(Frame& frame) const;
   std::string describe() const;
 };

@@ -37,6 +37,8 @@ detail::CompileOutputs runOnDefined(const compiled::Executor& executor, const de
 detail::CompileOutputs detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
   CompileOutputs outputs = takes_all ? executor->runOn({arguments.tensors.data(), arguments.tensors.size()})
                                      : runOnDefined(*executor, arguments);
+  if (!any_ended) [[likely]]
+    return outputs;
   for (size_t i = 0; i < ended.size(); ++i)
     if (!ended[i].empty() && !outputs[i].requires_grad()) compiled::endHistory(outputs[i], ended[i]);
   return outputs;
@@ -134,6 +136,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   for (const Tensor& t : outputs) recorded.add(t);
   bool history_goes_on = false;
   variant->ended = endsOfHistory(variant->graph, outputs, history_goes_on);
+  variant->any_ended = !std::ranges::all_of(variant->ended, &std::string::empty);
   checkNoneIsKept(detail::TracedResults::living(trace));
   variant->has_effects = hasEffects(variant->graph);
   variant->executor = std::make_unique<Plan>(

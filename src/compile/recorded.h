@@ -26,7 +26,8 @@ class detail::CompiledFunction::Variant {
   std::unique_ptr<compiled::Executor> executor;
   std::unique_ptr<compiled::Guard> guard;
   std::vector<Tensor> captured;
-  std::vector<std::string> ended;                            // of each output: what its backward() throws; empty: none
+  std::vector<std::string> ended;  // of each output: what its backward() throws; empty: none
+  bool any_ended = false;
   std::vector<std::pair<const Operator*, uint64_t>> relies;  // operators, and their tables' fingerprints
   mutable std::atomic<uint64_t> checked{0};                  // detail::table_changes when these were compared last
   mutable std::atomic<bool> retired{false};

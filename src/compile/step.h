@@ -47,6 +47,11 @@ struct Step {
   SeenEntry kernel;  // that `direct` calls without asking the table; none where it does
   SeenEntry below;   // that this kernel would call
   DirectCall direct = nullptr;
+  // Of an addition to a grad: the gradient is dead here, but was to be read later on in the graph, so that a leaf
+  // copies it.
+  bool copies_dead = false;
+  // A program relies on no kernel of other keys having come for the operator (Plan's relied_on_).
+  QuickCall quick = nullptr;
 };
 
 using ::shunt::detail::isOfThisLibrary;

@@ -14,10 +14,11 @@ constexpr int kMostFailures = 4;
 class SpecHash {
  public:
   explicit SpecHash(const FusedLoopSpec& spec) {
-    for (const FusedInput& in : spec.inputs) add(in.dtype, in.stride);
+    for (const FusedInput& in : spec.inputs) add(in.dtype, in.stride, in.constant.has_value(), in.constant.value_or(0));
     for (const FusedStep& step : spec.steps) {
       add(reinterpret_cast<uintptr_t>(step.body), step.common, step.result, step.first_scalar);
       for (const FusedOperand& o : step.operands) add(o.kind, o.index);
+      for (const uint64_t c : step.constants) add(c);
     }
     for (const FusedOutput& out : spec.outputs) add(out.step, out.stride);
     add(spec.short_rows);

@@ -43,6 +43,14 @@ Graph::Modes Graph::Modes::now() {
 
 namespace trace_detail {
 
+// Other bits, as anomaly detection's, have the modes compared one by one.
+bool ModeWords::describe(const Graph::Modes& m) {
+  excluded_ = m.excluded | kCastKeys;
+  mode_ = (m.grad ? detail::kModeGrad : 0) | (m.inference ? detail::kModeInference : 0) |
+          (m.cast_cache ? detail::kModeCastCache : 0);
+  return m.autocast.empty() && !m.in_autocast;
+}
+
 bool areOn(const Graph::Modes& modes) {
   const detail::LocalState& s = detail::tls_state;
   if ((s.user_excluded & kCastKeys) != kCastKeys) return Graph::Modes::now() == modes;

@@ -34,7 +34,33 @@ TEST(CompileGrads, BackwardOfAChainIsOneLoop) {
       }
     }
     EXPECT_EQ(count(fast.plan(), "region of 8 over [300]"), 1) << fast.plan();
+    EXPECT_EQ(count(fast.plan(), "trace::accumulate_grad_, without dispatch or copy"), 1) << fast.plan();
   }
+}
+
+// Grads that are the like at each call but not the one before: kept, added to, strided, of a leaf that is, shared.
+TEST(CompileGrads, EachWayToAGradIsTheFunctions) {
+  const Tensor plain = numbers({6, 4}).requires_grad_(), other = plain.detach().clone().requires_grad_();
+  const Tensor twisted = numbers({4, 6}).t().requires_grad_(), others = twisted.detach().clone().requires_grad_();
+  const auto step = [](const Tensor& w, const Tensor& v, const Tensor& x) {
+    ((w * x) * v).backward(x);
+    const Tensor g = w.grad() + v.grad();
+    return g;
+  };
+  auto fast = compile([&](const Tensor& x) { return step(other, others, x); });
+  const auto forget = [](const Tensor& t) { Tensor(t).mutable_grad() = Tensor(); };
+  for (int i = 0; i < 24; ++i) {
+    const Tensor x = numbers({6, 4}, 5 + static_cast<uint64_t>(i));
+    for (const Tensor* t : {&plain, &other, &twisted, &others})
+      if (i % 4 < 2) forget(*t);
+    const Tensor held = i % 3 == 0 ? other.grad() : Tensor(), held_plain = i % 3 == 0 ? plain.grad() : Tensor();
+    ASSERT_TRUE(same(step(plain, twisted, x), fast(x))) << i << fast.plan();
+    ASSERT_TRUE(same(plain.grad(), other.grad()) && same(twisted.grad(), others.grad())) << i << fast.plan();
+    ASSERT_EQ(plain.grad()._version(), other.grad()._version()) << i << fast.plan();
+    ASSERT_EQ(twisted.grad()._version(), others.grad()._version()) << i << fast.plan();
+    ASSERT_EQ(held.defined() && held.is_same(other.grad()), held_plain.defined() && held_plain.is_same(plain.grad()));
+  }
+  EXPECT_GE(fast.counts().hits, 6u) << fast.explain();
 }
 
 // The grads' memory is read between the additions to them: those wait for nothing then.

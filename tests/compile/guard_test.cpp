@@ -1,5 +1,6 @@
 // What a compiled function compares at each call, beyond the settings and tensors of compile_test: each case has calls
 // that a variant made before would answer wrongly.
+#include "src/compile/guard.h"
 #include "tests/compile/same.h"
 
 #include <gmock/gmock.h>
@@ -115,6 +116,63 @@ TEST(CompileGuard, AGradThatIsAnArgumentRunsTheFunction) {
     EXPECT_TRUE(same(drops(w, i == 3 ? w.grad() : other), other * 2)) << i;
   }
   EXPECT_EQ(drops.counts().hits, kCalls - 2u);
+}
+
+// Which calls the words answer, and that they answer no other ones.
+TEST(CompileGuard, WordsHoldForNearlyAllCalls) {
+  const CompileOptions options;
+  const auto call = [](const Tensors& given) {
+    detail::CompileArguments arguments{{}, {}, &typeid(Tensors)};
+    for (const Tensor& t : given) arguments.tensors.push_back(&t);
+    return arguments;
+  };
+  const Tensors given = {numbers({3, 4}), numbers({4})};
+  const Tensors captured = {numbers({4}).requires_grad_(), numbers({2, 2}).requires_grad_()};
+  captured[1].mutable_grad() = numbers({2, 2});
+  compiled::Guard guard(call(given), options);
+  guard.add(call(given), captured, false);
+  const auto by_words = [&](const Tensors& t) { return guard.holdsByWords(call(t)); };
+  const auto holds = [&](const Tensors& t) { return guard.holds(call(t)); };
+  EXPECT_TRUE(by_words(given));
+  EXPECT_TRUE(by_words({numbers({3, 4}), numbers({4})}));
+  const Tensors view = {numbers({6, 4}).narrow(0, 1, 3)}, of_leaf = {numbers({6, 4}).requires_grad_().narrow(0, 1, 3)};
+  compiled::Guard of_view(call(view), options);
+  of_view.add(call(view), {}, false);
+  EXPECT_TRUE(of_view.holdsByWords(call({numbers({9, 4}).narrow(0, 2, 3)})));
+  EXPECT_FALSE(of_view.holdsByWords(call(of_leaf)) || of_view.holds(call(of_leaf)));
+  const Tensor both = numbers({3, 4});
+  const Tensors others[] = {{numbers({4, 3}).t(), numbers({4})}, {numbers({4, 3}), numbers({4})},
+                            {numbers({3, 4}), numbers({5})},     {numbers({3, 4}).to(kDouble), numbers({4})},
+                            {numbers({3, 4}), numbers({1, 4})},  {numbers({3, 4}).requires_grad_(), numbers({4})},
+                            {both, both.select(0, 1)},           {numbers({3, 4}), captured[0].detach()},
+                            {numbers({3, 4}), Tensor()}};
+  for (size_t i = 0; i < std::size(others); ++i) {
+    EXPECT_FALSE(by_words(others[i])) << i;
+    EXPECT_FALSE(holds(others[i])) << i;
+  }
+  {
+    const NoGradGuard no_grad;
+    EXPECT_FALSE(by_words(given) || holds(given));
+  }
+  {  // of a graph that is still there: hooks would be on its accumulator
+    const Tensor alive = captured[0] * 2;
+    EXPECT_FALSE(by_words(given));
+    EXPECT_TRUE(holds(given));
+  }
+  EXPECT_TRUE(by_words(given));
+  {
+    const Tensor handle = captured[1].grad();
+    EXPECT_FALSE(by_words(given));
+    EXPECT_TRUE(holds(given));
+    const Tensors is_argument = {numbers({3, 4}), handle};
+    EXPECT_FALSE(by_words(is_argument) || holds(is_argument));
+  }
+  captured[0].mutable_grad() = numbers({4});
+  EXPECT_FALSE(by_words(given) || holds(given));
+  captured[0].mutable_grad() = Tensor();
+  EXPECT_TRUE(by_words(given));
+  captured[0].register_hook([](const Tensor& g) { return g; });
+  EXPECT_FALSE(by_words(given) || holds(given));
 }
 
 TEST(CompileGuard, SizesOfNamedCaptures) {

@@ -146,6 +146,41 @@ TEST(Native, EqualRegionsShareTheirCode) {
   EXPECT_EQ(after.bytes, before.bytes);
 }
 
+// Numbers as 1, 2 and 8 are part of the code; others are given to it.
+TEST(Native, UsualNumbersArePartOfTheCode) {
+  const std::vector<Tensor> in = {randn({300}), randn({300})};
+  const auto plan = [&](double factor, double divisor) {
+    const auto f = [=](const std::vector<Tensor>& t) {
+      return std::vector<Tensor>{(t[0] * factor).add(t[1], factor) / divisor};
+    };
+    auto made = std::make_unique<Plan>(trace(f, in), kSoon);
+    for (int i = 0; i < 4; ++i) made->run(in);
+    return made;
+  };
+  const uint64_t before = jit::stats().fused.compiled;
+  std::vector<std::unique_ptr<Plan>> plans;
+  plans.push_back(plan(3, 5));
+  plans.push_back(plan(7, 11));
+  EXPECT_EQ(jit::stats().fused.compiled, before + 1);
+  plans.push_back(plan(2, 8));
+  plans.push_back(plan(1, 8));
+  EXPECT_EQ(jit::stats().fused.compiled, before + 3);
+  for (const auto [factor, divisor] :
+       {std::pair(2.0, 8.0), {1.0, 4.0}, {-1.0, 2.0}, {0.0, 1.0}, {3.0, 0.0}, {8.0, 3.0}})
+    expectNative(
+        [=](const std::vector<Tensor>& t) {
+          const Tensor y = (t[0] * factor).add(t[1], factor);
+          return std::vector<Tensor>{y / divisor, y - t[0], t[1].addcmul(y, t[0], factor)};
+        },
+        [] {
+          const Tensor special = tensor({0.0F, -0.0F, 1e-42F, -1e38F, INFINITY, -INFINITY, NAN, 1.0F});
+          return std::vector<Tensor>{cat({special, randn({100})}), cat({randn({100}), special})};
+        });
+  for (const ScalarType dtype : {kHalf, kLong, kInt, kByte})
+    expectNative([](const std::vector<Tensor>& t) { return std::vector<Tensor>{(t[0] * 2 + t[1]) * -1 - t[0] * 8}; },
+                 [dtype] { return std::vector<Tensor>{randn({99}).mul(9).to(dtype), randn({99}).mul(9).to(dtype)}; });
+}
+
 TEST(Native, SwitchedOffAndOnAgain) {
   const std::vector<Tensor> in = three({64});
   const Graph graph = trace(chain, in);

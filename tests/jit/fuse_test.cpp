@@ -11,6 +11,7 @@
 #include <llvm/IR/Verifier.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace shunt::jit::test {
@@ -88,8 +89,10 @@ std::vector<Bytes> chain(const FusedLoopSpec& spec, std::vector<Bytes>& inputs, 
                   !is_step && spec.inputs[from.index].stride == FusedStride::kZero ? 0 : elementSize(dtype), dtype};
     }
     Bytes out(static_cast<size_t>(kCount * elementSize(step.result)));
-    valid &= step.body({out.data(), elementSize(step.result), step.result}, views, kCount, scalars + step.first_scalar,
-                       step.common);
+    ScalarSlot constants[elementwise::kMaxScalars] = {};
+    if (!step.constants.empty()) std::memcpy(constants, step.constants.data(), sizeof(constants));
+    valid &= step.body({out.data(), elementSize(step.result), step.result}, views, kCount,
+                       step.constants.empty() ? scalars + step.first_scalar : constants, step.common);
     results.push_back(std::move(out));
   }
   return results;
@@ -155,6 +158,25 @@ TEST(Fuse, OperandsOfOtherDtypesAndStridesAreCastOnLoad) {
     spec.outputs = {{1, FusedStride::kUnit}, {2, FusedStride::kUnit}};
     expectSame(spec, must(compile(spec)));
   }
+}
+
+// The call's scalars are zeros, and the memory of the input that is a constant isn't read.
+TEST(Fuse, ConstantsArePartOfTheCode) {
+  FusedLoopSpec spec;
+  spec.inputs = {{kFloat, FusedStride::kUnit}, {kFloat, FusedStride::kZero}};
+  uint32_t first = 0;
+  std::memcpy(&first, elements(kFloat, 1).data(), sizeof(first));
+  spec.inputs[1].constant = first;
+  spec.steps = {stepOf(functor("Add"), kFloat, {{FusedOperand::kInput, 0}, {FusedOperand::kInput, 1}}),
+                stepOf(functor("Add"), kFloat, {{FusedOperand::kStep, 0}, {FusedOperand::kInput, 0}})};
+  spec.steps[0].constants = {std::bit_cast<uint32_t>(1.0F), 0, 0};
+  spec.steps[1].constants = {std::bit_cast<uint32_t>(-2.5F), 0, 0};
+  spec.outputs = {{0, FusedStride::kUnit}, {1, FusedStride::kUnit}};
+  expectSame(spec, must(compile(spec)));
+  spec.steps[1].constants.pop_back();
+  EXPECT_EQ(messageOf(compile(spec)), "step 1: expected 3 constants or none, got 2");
+  spec.inputs[0].constant = 0;
+  EXPECT_EQ(messageOf(compile(spec)), "input 0 is a constant, but not one element for a whole row");
 }
 
 TEST(Fuse, RefusalsNameTheStep) {

@@ -9,6 +9,7 @@
 #include <shunt/elementwise/loop_types.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace shunt::jit {
@@ -20,6 +21,7 @@ enum class FusedStride : uint8_t { kUnit, kZero, kAny };
 struct FusedInput {
   ScalarType dtype = ScalarType::Undefined;
   FusedStride stride = FusedStride::kUnit;
+  std::optional<uint64_t> constant = {};  // of kZero: its bytes, which are part of the code then, and not read
   bool operator==(const FusedInput&) const = default;
 };
 
@@ -38,6 +40,7 @@ struct FusedStep {
   ScalarType result = ScalarType::Undefined;  // as stored: Bool for a predicate, else the common dtype
   std::vector<FusedOperand> operands = {};    // one for each of the functor's inputs
   uint16_t first_scalar = 0;                  // of FusedCall::scalars
+  std::vector<uint64_t> constants = {};       // the bytes of its scalars, which are part of the code then
   bool operator==(const FusedStep&) const = default;
 };
 
