@@ -1,5 +1,7 @@
 #include "bench/compile/rows.h"
 
+#include "bench/compile/twins.h"
+
 #include "examples/digits/data.h"
 #include "examples/digits/model.h"
 
@@ -11,6 +13,21 @@ namespace {
 
 using shunt::Tensor;
 using Tensors = std::vector<Tensor>;
+
+constexpr HandBar kLoopBar = {.ratio = 1.15}, kProductBar = {.ratio = 1.25}, kSmallStepBar = {.ratio = 1.6};
+constexpr int64_t kTiny = 16, kFewest = 1 << 10;
+
+/// Of loops over n elements: small ones are calls more than arithmetic, and between the two nothing is asked for.
+HandBar loopBar(int64_t n, int outputs) {
+  if (n <= kTiny) return {.nanoseconds = 40.0 + 20 * (outputs - 1)};
+  return n < kFewest ? HandBar() : kLoopBar;
+}
+
+Tensors gradsOf(const Tensors& leaves) {
+  Tensors out;
+  for (const Tensor& p : leaves) out.push_back(p.grad());
+  return out;
+}
 
 Tensor chain(const Tensors& t) { return shunt::sigmoid(shunt::relu(t[0] * t[1] + t[2])); }
 
@@ -27,7 +44,7 @@ void addChains(std::vector<CompileRow>& out) {
   for (const Size& s : kSizes) {
     const Tensors in = {shunt::randn({s.n}), shunt::randn({s.n}), shunt::randn({s.n})};
     out.push_back({std::string("sigmoid(relu(a*b+c)) ") + s.name, s.forward,
-                   [](const Tensors& t) { return Tensors{chain(t)}; }, in});
+                   [](const Tensors& t) { return Tensors{chain(t)}; }, in, &twins::chain, loopBar(s.n, 1)});
   }
   for (const Size& s : kSizes) {
     Tensors w = {shunt::randn({s.n}), shunt::randn({s.n}), shunt::randn({s.n})};
@@ -39,7 +56,13 @@ void addChains(std::vector<CompileRow>& out) {
                      chain(w).backward(t[0]);
                      return Tensors{};
                    },
-                   {shunt::ones({s.n})}});
+                   {shunt::ones({s.n})},
+                   [w](const Tensors& t) {
+                     twins::chainBackward(w, t[0]);
+                     return Tensors{};
+                   },
+                   loopBar(s.n, 3),
+                   [w] { return gradsOf(w); }});
   }
 }
 
@@ -47,26 +70,35 @@ void addLayers(std::vector<CompileRow>& out) {
   out.push_back({"gelu(x @ W + b), 32x64x128",
                  0.92,
                  [](const Tensors& t) { return Tensors{shunt::gelu(t[0].mm(t[1]) + t[2])}; },
-                 {shunt::randn({32, 64}), shunt::randn({64, 128}), shunt::randn({128})}});
+                 {shunt::randn({32, 64}), shunt::randn({64, 128}), shunt::randn({128})},
+                 &twins::productBiasGelu,
+                 kProductBar});
   out.push_back({"gelu(linear(x, W, b)), 32x64x128",
                  0.80,
                  [](const Tensors& t) { return Tensors{shunt::gelu(shunt::linear(t[0], t[1], t[2]))}; },
-                 {shunt::randn({32, 64}), shunt::randn({128, 64}), shunt::randn({128})}});
+                 {shunt::randn({32, 64}), shunt::randn({128, 64}), shunt::randn({128})},
+                 &twins::linearGelu,
+                 kProductBar});
   out.push_back({"layer_norm(x + r) * g + b, [64,256]",
                  0.55,
                  [](const Tensors& t) { return Tensors{shunt::layer_norm(t[0] + t[1], {256}) * t[2] + t[3]}; },
-                 {shunt::randn({64, 256}), shunt::randn({64, 256}), shunt::randn({256}), shunt::randn({256})}});
+                 {shunt::randn({64, 256}), shunt::randn({64, 256}), shunt::randn({256}), shunt::randn({256})},
+                 &twins::norm,
+                 kLoopBar});
   out.push_back({"softmax(q k^T / s + mask), 64x64",
                  0.90,
                  [](const Tensors& t) { return Tensors{shunt::softmax(t[0].mm(t[1].t()) / 8.0 + t[2], -1)}; },
-                 {shunt::randn({64, 64}), shunt::randn({64, 64}), shunt::randn({64, 64})}});
+                 {shunt::randn({64, 64}), shunt::randn({64, 64}), shunt::randn({64, 64})},
+                 &twins::attention,
+                 kProductBar});
 }
 
 void addDigits(std::vector<CompileRow>& out) {
+  constexpr double kLearningRate = 0.01;
   constexpr std::pair<int64_t, double> kBars[] = {{1, 0.33}, {8, 0.52}, {32, 0.70}};
   for (const auto& [batch, most] : kBars) {
     const auto net = std::make_shared<digits::Net>(7);
-    const auto optimizer = std::make_shared<digits::SGD>(net->parameters(), 0.01);
+    const auto optimizer = std::make_shared<digits::SGD>(net->parameters(), kLearningRate);
     out.push_back({"digits step, batch " + std::to_string(batch),
                    most,
                    [net, optimizer](const Tensors& t) {
@@ -76,7 +108,14 @@ void addDigits(std::vector<CompileRow>& out) {
                      optimizer->step();
                      return Tensors{loss.detach()};
                    },
-                   {shunt::rand({batch, digits::kPixels}), shunt::arange(batch).to(shunt::kLong).remainder(10)}});
+                   {shunt::rand({batch, digits::kPixels}), shunt::arange(batch).to(shunt::kLong).remainder(10)},
+                   [net](const Tensors& t) { return twins::digitsStep(net->parameters(), t, kLearningRate); },
+                   batch == 1 ? kSmallStepBar : kProductBar,
+                   [net] {
+                     Tensors all = net->parameters();
+                     for (const Tensor& grad : gradsOf(net->parameters())) all.push_back(grad);
+                     return all;
+                   }});
   }
 }
 
@@ -100,14 +139,25 @@ void addAdam(std::vector<CompileRow>& out) {
                    }
                    return Tensors{};
                  },
-                 grads});
+                 grads,
+                 [=](const Tensors& g) {
+                   twins::adamStep(parameters, mean, square, g);
+                   return Tensors{};
+                 },
+                 kLoopBar,
+                 [=] {
+                   Tensors all = parameters;
+                   all.insert(all.end(), mean.begin(), mean.end());
+                   all.insert(all.end(), square.begin(), square.end());
+                   return all;
+                 }});
 }
 
 // A step of RK4 for the van der Pol oscillator: 34 operators.
 void addPhysics(std::vector<CompileRow>& out) {
   const auto slope = [](const Tensor& x, const Tensor& y) { return y - x * x * y - x; };
+  constexpr double kStep = 0.01;
   const auto step = [slope](const Tensors& t) {
-    constexpr double kStep = 0.01;
     const Tensor &x = t[0], &y = t[1];
     const Tensor a = slope(x, y), x2 = x + y * (kStep / 2), y2 = y + a * (kStep / 2);
     const Tensor b = slope(x2, y2), x3 = x + y2 * (kStep / 2), y3 = y + b * (kStep / 2);
@@ -118,7 +168,12 @@ void addPhysics(std::vector<CompileRow>& out) {
   constexpr std::tuple<const char*, int64_t, double> kSizes[] = {
       {"16", 16, 0.08}, {"256", 256, 0.18}, {"16Ki", 16 << 10, 0.25}};
   for (const auto& [name, n, most] : kSizes)
-    out.push_back({std::string("van der Pol, RK4, ") + name, most, step, {shunt::rand({n}), shunt::rand({n})}});
+    out.push_back({std::string("van der Pol, RK4, ") + name,
+                   most,
+                   step,
+                   {shunt::rand({n}), shunt::rand({n})},
+                   [](const Tensors& t) { return twins::oscillator(t, kStep); },
+                   loopBar(n, 2)});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What bench_compile measures: functions of tensors, to be run as they are and compiled, and the bar that the compiled
-// one has to reach.
+// What bench_compile measures: functions of tensors, to be run as they are and compiled, and written by hand, and the
+// bars that the compiled one has to reach.
 #pragma once
 
 #include <shunt/shunt.h>
@@ -12,11 +12,20 @@ namespace bench {
 
 using Function = std::function<std::vector<shunt::Tensor>(const std::vector<shunt::Tensor>&)>;
 
+/// The compiled function may take `ratio` times the hand-written one's time, or that time and `nanoseconds`; 0: no bar.
+struct HandBar {
+  double ratio = 0, nanoseconds = 0;
+};
+
 struct CompileRow {
   std::string name;
   double most;  // of its time over eager code's
   Function function;
   std::vector<shunt::Tensor> inputs;
+  Function by_hand = nullptr;  // the same work to the same bits; null: there is none
+  HandBar hand_bar = {};
+  /// What a call writes besides its results; some may be undefined before the first.
+  std::function<std::vector<shunt::Tensor>()> written = [] { return std::vector<shunt::Tensor>(); };
 };
 
 /// Each with tensors of its own.

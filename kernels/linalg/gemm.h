@@ -42,10 +42,10 @@ struct GemmScalar<Half> {
 };
 
 /// C is m x n with leading dimension ldc, A is m x k, B is k x n. Defined for float, double, BFloat16, Half, uint8_t,
-/// int8_t, int16_t, int32_t and int64_t.
+/// int8_t, int16_t, int32_t and int64_t. (Exported for bench/compile.)
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
-          typename GemmScalar<T>::type beta, T* c, int64_t ldc);
+SHUNT_API void gemm(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a,
+                    MatrixView<T> b, typename GemmScalar<T>::type beta, T* c, int64_t ldc);
 
 /// One product of a batch that is itself shared among threads: the same bits, no threads.
 template <class T>
