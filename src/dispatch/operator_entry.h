@@ -70,6 +70,7 @@ class OperatorEntry {
   /// must not come later. Forgotten with the definition: the next one may be of another operator.
   void rememberAsked(const CppSignature& signature, const std::source_location& where) {
     if (bound_signature_) return;  // nothing else can be asked or registered
+    if (!exists()) return;         // of a handle that is left over
     const std::string_view id = signature.id->name();
     if (std::ranges::none_of(asked_, [&](const AskedSignature& a) { return a.id == id; }))
       asked_.push_back({std::string(id), signature.str(), placeOf(where)});

@@ -126,8 +126,10 @@ TEST(AskedSignature, BoxedKernelsServeAllOfThem) {
 TEST(AskedSignature, IsForgottenWithTheDefinition) {
   Library def = fragment("asked");
   def.def("f(Tensor(a!) x) -> Tensor(a!)");
-  findOp("asked::f").typed<Tensor&(Tensor&)>();
+  const OperatorHandle op = findOp("asked::f");
+  op.typed<Tensor&(Tensor&)>();
   def.reset();
+  op.typed<Tensor&(Tensor&)>();
   Library again = fragment("asked");
   EXPECT_NO_THROW(again.def("f(int n) -> int", &number));
   EXPECT_EQ(findOp("asked::f").typed<int64_t(int64_t)>().call(1), 2);
