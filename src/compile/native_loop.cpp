@@ -73,6 +73,7 @@ NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
   for (const BlockLoop::Instruction& i : loop.instructions) addStep(loop, i, step_of, input_of);
   addOutputs(loop, step_of);
   in_order_ = inputs_.areFrom(0) && outputs_.areFrom(inputs_.size());
+  small_ = rows_ * columns_ <= kDefaultGrain;
   rows_join_ = inputs_.areJoined(columns_) && outputs_.areJoined(columns_);
   spec_.short_rows = columns_ < kShortRow;
 }
@@ -184,19 +185,26 @@ void NativeLoop::place(std::byte* const* operands, Addresses& in, Addresses& out
   for (size_t i = 0; i < outputs_.size(); ++i) out[i] = operands[outputs_.places[i]];
 }
 
-void NativeLoop::callOn(jit::FusedLoopFn function, std::byte* const* operands, int64_t rows) const {
-  ++native_runs;
+// Apart, as the room for addresses would be made for calls that need none.
+SHUNT_NOINLINE void NativeLoop::callOnPlaced(jit::FusedLoopFn function, std::byte* const* operands, int64_t columns,
+                                             int64_t rows) const {
   Addresses in, out;
-  if (!in_order_) place(operands, in, out);
-  const int64_t columns = rows_join_ ? rows * columns_ : columns_;
-  function({in_order_ ? operands + inputs_.size() : out, outputs_.inner.data(), outputs_.outer.data(),
-            in_order_ ? operands : in, inputs_.inner.data(), inputs_.outer.data(), columns, rows_join_ ? 1 : rows,
-            scalars_.data()});
+  place(operands, in, out);
+  function({out, outputs_.inner.data(), outputs_.outer.data(), in, inputs_.inner.data(), inputs_.outer.data(), columns,
+            rows, scalars_.data()});
 }
 
-void NativeLoop::runWith(jit::FusedLoopFn function, std::byte* const* operands) const {
-  if (rows_ * columns_ <= kDefaultGrain) [[likely]]
-    return callOn(function, operands, rows_);
+void NativeLoop::callOn(jit::FusedLoopFn function, std::byte* const* operands, int64_t rows) const {
+  ++native_runs;
+  const int64_t columns = rows_join_ ? rows * columns_ : columns_;
+  if (rows_join_) rows = 1;
+  if (!in_order_) return callOnPlaced(function, operands, columns, rows);
+  function({operands + inputs_.size(), outputs_.inner.data(), outputs_.outer.data(), operands, inputs_.inner.data(),
+            inputs_.outer.data(), columns, rows, scalars_.data()});
+}
+
+// Large ones on several threads.
+SHUNT_NOINLINE void NativeLoop::runParts(jit::FusedLoopFn function, std::byte* const* operands) const {
   ++native_runs;
   Addresses in, out;
   place(operands, in, out);

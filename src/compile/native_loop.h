@@ -63,8 +63,15 @@ class NativeLoop {
   template <class Native, class Blocks>
   void tryBoth(jit::FusedLoopFn function, int64_t rows, const Native& native, const Blocks& blocks) const;
   jit::FusedLoopFn count(int64_t rows) const;
-  void runWith(jit::FusedLoopFn function, std::byte* const* operands) const;
+  void runWith(jit::FusedLoopFn function, std::byte* const* operands) const {
+    if (small_) [[likely]]
+      callOn(function, operands, rows_);
+    else
+      runParts(function, operands);
+  }
+  void runParts(jit::FusedLoopFn function, std::byte* const* operands) const;
   void place(std::byte* const* operands, Addresses& in, Addresses& out) const;
+  void callOnPlaced(jit::FusedLoopFn function, std::byte* const* operands, int64_t columns, int64_t rows) const;
   void callOn(jit::FusedLoopFn function, std::byte* const* operands, int64_t rows) const;
 
   jit::FusedLoopSpec spec_;
@@ -73,6 +80,7 @@ class NativeLoop {
   std::vector<BlockLoop::Number> numbers_;
   size_t given_ = 0;  // operands; the places of numbers follow
   int64_t rows_ = 1, columns_ = 0;
+  bool small_ = true;  // too few elements for several threads
   bool rows_join_ = false;
   bool in_order_ = false;  // the addresses that are given are the inputs', then the outputs', as the code wants them
 

@@ -21,6 +21,9 @@ struct Known {
 };
 constexpr Known kKnown[] = {{"aten::softmax.int", "aten::_softmax", RowOperator::kSoftmax},
                             {"aten::log_softmax.int", "aten::_log_softmax", RowOperator::kLogSoftmax},
+                            // As a graph has them whose backward it has, too.
+                            {"aten::_softmax", "aten::_softmax", RowOperator::kSoftmax},
+                            {"aten::_log_softmax", "aten::_log_softmax", RowOperator::kLogSoftmax},
                             {"aten::layer_norm", "aten::native_layer_norm", RowOperator::kLayerNorm}};
 
 const Known* knownOf(const Graph::Node& node) {
@@ -83,7 +86,9 @@ bool givesSameBits(const RowNode& p, const std::byte* in, const std::byte* weigh
 
 const Operator* rowOperatorBelow(const Graph::Node& node) {
   const Known* known = knownOf(node);
-  if (known == nullptr || !isOwn(node.op.op(), EntryReason::kCompositeImplicit)) return nullptr;
+  if (known == nullptr) return nullptr;
+  const bool is_composite = known->name != known->below;
+  if (is_composite && !isOwn(node.op.op(), EntryReason::kCompositeImplicit)) return nullptr;
   const Operator& below = Dispatcher::singleton().findSchemaOrThrow(known->below).op();
   return isOwn(below, EntryReason::kKernel) ? &below : nullptr;
 }

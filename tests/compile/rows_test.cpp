@@ -112,6 +112,27 @@ TEST(CompileRows, InTurnsAndInATrainingStep) {
   }
 }
 
+// The graph has backward's nodes and _softmax itself, whose result they read.
+TEST(CompileRows, OfSoftmaxThatIsDifferentiatedInside) {
+  for (const bool log : {false, true}) {
+    const Tensor plain = numbers({24, 128}).requires_grad_(), other = plain.detach().clone().requires_grad_();
+    const auto step = [log](const Tensor& w, const Tensor& x) {
+      Tensor(w).mutable_grad() = Tensor();
+      const Tensor scores = w * x / 8 + x, y = log ? log_softmax(scores, -1) : softmax(scores, -1);
+      (y * x).sum().backward();
+      return y.detach();
+    };
+    auto fast = compile([&](const Tensor& x) { return step(other, x); });
+    for (uint64_t i = 0; i < 8; ++i) {
+      const Tensor x = numbers({24, 128}, i);
+      EXPECT_TRUE(same(step(plain, x), fast(x))) << fast.plan();
+      EXPECT_TRUE(same(plain.grad(), other.grad())) << fast.plan();
+      EXPECT_EQ(plain.grad()._version(), other.grad()._version());
+    }
+    EXPECT_EQ(count(fast.plan(), "rows of "), 1) << fast.plan();
+  }
+}
+
 // Dimensions other than the last ones, short rows, 16-bit types, writes, and rows that others read as they lie.
 TEST(CompileRows, WhatStaysByItself) {
   const auto expectApart = [](const Function& f, const std::function<Tensors(uint64_t)>& inputs) {
