@@ -19,8 +19,8 @@ struct RowNode {
   double eps = 0;
 };
 
-/// The operator below, which does the work, or the node's own: whoever relies on a RowNode relies on its kernels too. Null where the node
-/// isn't of such an operator, or the library's own kernels don't stand for both.
+/// The operator below, which does the work, or the node's own: whoever relies on a RowNode relies on its kernels too.
+/// Null where the node isn't of such an operator, or the library's own kernels don't stand for both.
 const Operator* rowOperatorBelow(const Graph::Node& node);
 
 /// `node` is one with an operator below. Nothing where the loop alone doesn't give the result's bits here. `arguments`:
