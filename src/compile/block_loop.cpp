@@ -25,11 +25,21 @@ void BlockLoop::chooseBlock(int64_t element_bytes) {
   buffer_stride = (rows_at_once * block * element_bytes + kSkew + 63) / 64 * 64;
 }
 
-void BlockLoop::run(std::byte* const* given) const {
-  std::byte* bases[kMaxPlaces];
+void BlockLoop::setBases(std::byte* const* given, std::byte** bases) const {
   std::copy_n(given, operands.size(), bases);
   for (size_t i = 0; i < numbers.size(); ++i)
     bases[operands.size() + i] = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(numbers[i].slot.bytes));
+}
+
+void BlockLoop::runSome(std::byte* const* given, int64_t count) const {
+  std::byte* bases[kMaxPlaces];
+  setBases(given, bases);
+  runRows(bases, 0, count);
+}
+
+void BlockLoop::run(std::byte* const* given) const {
+  std::byte* bases[kMaxPlaces];
+  setBases(given, bases);
   if (rows * columns <= kDefaultGrain)
     rows == 1 ? runColumns(bases, 0, columns) : runRows(bases, 0, rows);
   else if (rows == 1)

@@ -54,8 +54,11 @@ struct BlockLoop {
   size_t places() const { return operands.size() + numbers.size() + buffers; }
   /// The operands' addresses in the order of `operands`.
   void run(std::byte* const* operands) const;
+  /// On some of its rows, at these addresses, on this thread.
+  void runSome(std::byte* const* operands, int64_t count) const;
 
  private:
+  void setBases(std::byte* const* operands, std::byte** bases) const;
   void runRows(std::byte* const* bases, int64_t first, int64_t last) const;
   void runColumns(std::byte* const* bases, int64_t first, int64_t last) const;
   void runBlock(std::byte* const* at, int64_t n) const;

@@ -4,8 +4,8 @@
 
 namespace shunt::compiled {
 
-LoopBuilder::LoopBuilder(const Nodes& nodes, BlockLoop& loop) : nodes_(nodes), loop_(loop) {
-  int64_t columns = 0, numel = 1;
+LoopBuilder::LoopBuilder(const Nodes& nodes, BlockLoop& loop, int64_t columns) : nodes_(nodes), loop_(loop) {
+  int64_t numel = 1;
   for (const int64_t n : nodes[0]->sizes) numel *= n;
   for (const PointwiseNode* p : nodes) columns = std::max(columns, p->columns);
   loop.columns = columns != 0 ? columns : numel;

@@ -14,7 +14,8 @@ namespace shunt::compiled {
 class LoopBuilder {
  public:
   using Nodes = std::vector<const PointwiseNode*>;
-  LoopBuilder(const Nodes& nodes, BlockLoop& loop);
+  /// `columns`: of a row; 0: as the nodes' inputs need it.
+  LoopBuilder(const Nodes& nodes, BlockLoop& loop, int64_t columns = 0);
   void addOperand(const Graph::Value* v, Fit fit, ScalarType dtype);
   bool hasOperand(const Graph::Value* v, Fit fit) const { return places_.contains({v, fit}); }
   void finish();

@@ -55,6 +55,12 @@ bool NativeLoop::Operands::areFrom(size_t first) const {
   return true;
 }
 
+bool NativeLoop::Operands::areJoined(int64_t columns) const {
+  for (size_t i = 0; i < places.size(); ++i)
+    if (outer[i] != inner[i] * columns) return false;
+  return true;
+}
+
 NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
     : scalars_(loop.scalars),
       numbers_(loop.numbers),
@@ -67,6 +73,8 @@ NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
   for (const BlockLoop::Instruction& i : loop.instructions) addStep(loop, i, step_of, input_of);
   addOutputs(loop, step_of);
   in_order_ = inputs_.areFrom(0) && outputs_.areFrom(inputs_.size());
+  small_ = rows_ * columns_ <= kDefaultGrain;
+  rows_join_ = inputs_.areJoined(columns_) && outputs_.areJoined(columns_);
   spec_.short_rows = columns_ < kShortRow;
 }
 
@@ -126,16 +134,32 @@ void NativeLoop::addOutputs(const BlockLoop& loop, const std::vector<int>& step_
   }
 }
 
+template <class Native, class Blocks>
+void NativeLoop::tryBoth(jit::FusedLoopFn function, int64_t rows, const Native& native, const Blocks& blocks) const {
+  if (function == nullptr) function = count(rows);
+  if (function == nullptr || trial_.verdict() == Trial::Verdict::kBlocks) return blocks();
+  if (trial_.verdict() == Trial::Verdict::kNative) return native(function);
+  trial_.run([&] { native(function); }, blocks);
+}
+
 void NativeLoop::runElse(jit::FusedLoopFn function, std::byte* const* operands, const BlockLoop& blocks) const {
-  if (function == nullptr) function = count();
-  if (function == nullptr || trial_.verdict() == Trial::Verdict::kBlocks) return blocks.run(operands);
-  if (trial_.verdict() == Trial::Verdict::kNative) return runWith(function, operands);
-  trial_.run([&] { runWith(function, operands); }, [&] { blocks.run(operands); });
+  tryBoth(function, rows_, [&](jit::FusedLoopFn f) { runWith(f, operands); }, [&] { blocks.run(operands); });
+}
+
+void NativeLoop::runRows(std::byte* const* operands, const BlockLoop& blocks, int64_t count, bool comparable) const {
+  const jit::FusedLoop* loop = loop_.load(std::memory_order_acquire);
+  const jit::FusedLoopFn function = loop != nullptr ? loop->function() : nullptr;
+  if (function != nullptr && trial_.verdict() == Trial::Verdict::kNative) [[likely]]
+    return callOn(function, operands, count);
+  if (function != nullptr && !comparable) return blocks.runSome(operands, count);
+  tryBoth(
+      function, count, [&](jit::FusedLoopFn f) { callOn(f, operands, count); },
+      [&] { blocks.runSome(operands, count); });
 }
 
 /// The loop's code, if that is there now.
-jit::FusedLoopFn NativeLoop::count() const {
-  const int64_t runs = runs_.load(std::memory_order_relaxed) + 1 + rows_ * columns_ / kElementsOfARun;
+jit::FusedLoopFn NativeLoop::count(int64_t rows) const {
+  const int64_t runs = runs_.load(std::memory_order_relaxed) + 1 + rows * columns_ / kElementsOfARun;
   runs_.store(runs, std::memory_order_relaxed);
   if (runs < due_.load(std::memory_order_relaxed)) [[likely]]
     return nullptr;
@@ -151,14 +175,7 @@ jit::FusedLoopFn NativeLoop::count() const {
   return owner_ != nullptr ? owner_->function() : nullptr;
 }
 
-void NativeLoop::runWith(jit::FusedLoopFn function, std::byte* const* operands) const {
-  ++native_runs;
-  if (in_order_ && rows_ * columns_ <= kDefaultGrain) [[likely]] {
-    function({operands + inputs_.size(), outputs_.inner.data(), outputs_.outer.data(), operands, inputs_.inner.data(),
-              inputs_.outer.data(), columns_, rows_, scalars_.data()});
-    return;
-  }
-  Addresses in, out;
+void NativeLoop::place(std::byte* const* operands, Addresses& in, Addresses& out) const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const uint16_t place = inputs_.places[i];
     in[i] = place < given_
@@ -166,11 +183,35 @@ void NativeLoop::runWith(jit::FusedLoopFn function, std::byte* const* operands) 
                 : const_cast<std::byte*>(reinterpret_cast<const std::byte*>(numbers_[place - given_].slot.bytes));
   }
   for (size_t i = 0; i < outputs_.size(); ++i) out[i] = operands[outputs_.places[i]];
+}
+
+// Apart, as the room for addresses would be made for calls that need none.
+SHUNT_NOINLINE void NativeLoop::callOnPlaced(jit::FusedLoopFn function, std::byte* const* operands, int64_t columns,
+                                             int64_t rows) const {
+  Addresses in, out;
+  place(operands, in, out);
+  function({out, outputs_.inner.data(), outputs_.outer.data(), in, inputs_.inner.data(), inputs_.outer.data(), columns,
+            rows, scalars_.data()});
+}
+
+void NativeLoop::callOn(jit::FusedLoopFn function, std::byte* const* operands, int64_t rows) const {
+  ++native_runs;
+  const int64_t columns = rows_join_ ? rows * columns_ : columns_;
+  if (rows_join_) rows = 1;
+  if (!in_order_) return callOnPlaced(function, operands, columns, rows);
+  function({operands + inputs_.size(), outputs_.inner.data(), outputs_.outer.data(), operands, inputs_.inner.data(),
+            inputs_.outer.data(), columns, rows, scalars_.data()});
+}
+
+// Large ones on several threads.
+SHUNT_NOINLINE void NativeLoop::runParts(jit::FusedLoopFn function, std::byte* const* operands) const {
+  ++native_runs;
+  Addresses in, out;
+  place(operands, in, out);
   const auto call = [&](std::byte* const* outputs, std::byte* const* inputs, int64_t rows, int64_t columns) {
     function({outputs, outputs_.inner.data(), outputs_.outer.data(), inputs, inputs_.inner.data(), inputs_.outer.data(),
               columns, rows, scalars_.data()});
   };
-  if (rows_ * columns_ <= kDefaultGrain) return call(out, in, rows_, columns_);
   const bool by_rows = rows_ > 1;
   const auto part = [&](int64_t first, int64_t last) {
     Addresses part_in, part_out;

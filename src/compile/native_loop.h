@@ -34,6 +34,9 @@ class NativeLoop {
       return runWith(function, operands);
     runElse(function, operands, blocks);
   }
+  /// The same of some of its rows, at these addresses, on this thread. `comparable`: as many as in most runs, so that
+  /// their times may be compared.
+  void runRows(std::byte* const* operands, const BlockLoop& blocks, int64_t count, bool comparable) const;
   /// For people: "native", or why it isn't.
   std::string describe() const;
 
@@ -46,6 +49,8 @@ class NativeLoop {
     void add(uint16_t place, const BlockLoop::Place& like);
     /// Whether they are these places, without a gap.
     bool areFrom(size_t first) const;
+    /// Whether several rows of so many elements are one longer row of each.
+    bool areJoined(int64_t columns) const;
   };
   using Addresses = std::byte* [kMost];
 
@@ -55,8 +60,19 @@ class NativeLoop {
   void addOutputs(const BlockLoop& loop, const std::vector<int>& step_of);
   jit::FusedOperand inputAt(const BlockLoop& loop, uint16_t place, std::vector<int>& input_of);
   void runElse(jit::FusedLoopFn function, std::byte* const* operands, const BlockLoop& blocks) const;
-  jit::FusedLoopFn count() const;
-  void runWith(jit::FusedLoopFn function, std::byte* const* operands) const;
+  template <class Native, class Blocks>
+  void tryBoth(jit::FusedLoopFn function, int64_t rows, const Native& native, const Blocks& blocks) const;
+  jit::FusedLoopFn count(int64_t rows) const;
+  void runWith(jit::FusedLoopFn function, std::byte* const* operands) const {
+    if (small_) [[likely]]
+      callOn(function, operands, rows_);
+    else
+      runParts(function, operands);
+  }
+  void runParts(jit::FusedLoopFn function, std::byte* const* operands) const;
+  void place(std::byte* const* operands, Addresses& in, Addresses& out) const;
+  void callOnPlaced(jit::FusedLoopFn function, std::byte* const* operands, int64_t columns, int64_t rows) const;
+  void callOn(jit::FusedLoopFn function, std::byte* const* operands, int64_t rows) const;
 
   jit::FusedLoopSpec spec_;
   Operands inputs_, outputs_;
@@ -64,6 +80,8 @@ class NativeLoop {
   std::vector<BlockLoop::Number> numbers_;
   size_t given_ = 0;  // operands; the places of numbers follow
   int64_t rows_ = 1, columns_ = 0;
+  bool small_ = true;  // too few elements for several threads
+  bool rows_join_ = false;
   bool in_order_ = false;  // the addresses that are given are the inputs', then the outputs', as the code wants them
 
   mutable Trial trial_;

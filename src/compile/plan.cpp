@@ -15,7 +15,7 @@ namespace {
 
 std::vector<Group> singlesOf(const Graph& graph) {
   std::vector<Group> out;
-  for (const Graph::Node* node : graph.nodes()) out.push_back({{}, node});
+  for (const Graph::Node* node : graph.nodes()) out.push_back({.single = node});
   return out;
 }
 
@@ -121,6 +121,7 @@ class Recorder {
   explicit Recorder(const Aliases& aliases) : aliases_(aliases) {}
   void operator()(const Step& step, Frame& frame, trace_detail::ModesScope& modes) {
     if (!mayBePointwise(step)) return callStep(step, frame, modes);
+    if (rowOperatorBelow(*step.node) != nullptr) return callRows(step, frame, modes);
     const std::vector<RecordedArgument> arguments = argumentsOf(step, frame, aliases_);
     const Graph::Value* written = writtenInPlace(*step.node);
     Tensor before;
@@ -140,8 +141,17 @@ class Recorder {
     });
   }
   std::vector<PointwiseNode> found;
+  std::vector<RowNode> rows;
 
  private:
+  void callRows(const Step& step, Frame& frame, trace_detail::ModesScope& modes) {
+    const std::vector<RecordedArgument> arguments = argumentsOf(step, frame, aliases_);  // which the call may move
+    callStep(step, frame, modes);
+    const Tensor& result = frame.slot(static_cast<size_t>(step.results[0].slots[0]));
+    withoutMemoryToo([&] {
+      if (std::optional<RowNode> p = describeRows(step, arguments, result)) rows.push_back(std::move(*p));
+    });
+  }
   /// Whether another argument lies in the memory that was written.
   static bool anySharesMemory(const PointwiseNode& p, std::span<const RecordedArgument> arguments) {
     return std::ranges::any_of(arguments.subspan(1), [&](const RecordedArgument& a) {
@@ -192,6 +202,7 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
   for (const Step& step : single_.steps) {
     const Operator& op = step.op.op();
     if (step.passed_by.slot >= 0) relied_on_.push_back({&op, step.passed_by.slot, step.passed_by.version});
+    if (const Operator* below = rowOperatorBelow(*step.node)) relyOn(*below, slotOf(DispatchKey::CPU));
     if (step.quick != nullptr)
       for (const DispatchKey key : kPassedByQuickCalls) relyOn(op, slotOf(key));
     if (const DispatchKeySet keys = keysOfArguments(*step.node); keys.raw() != 0) relyOn(op, keys);
@@ -269,8 +280,10 @@ detail::CompileOutputs Plan::runAndRecord(std::span<const Tensor* const> inputs)
   single_.run(frame, false, recorder);
   withoutMemoryToo([&] {
     recorded_ = std::move(recorder.found);
-    fused_owner_ = std::make_unique<const Program>(makeProgram(
-        graph_, aliases_, history_, orderOf(graph_, aliases_, recorded_, program_options_.guarded), program_options_));
+    recorded_rows_ = std::move(recorder.rows);
+    const std::vector<Group> groups =
+        withRows(orderOf(graph_, aliases_, recorded_, program_options_.guarded), recorded_rows_);
+    fused_owner_ = std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, groups, program_options_));
     fused_.store(fused_owner_.get(), std::memory_order_release);
   });
   return single_.resultsOf(frame);

@@ -78,6 +78,7 @@ class SHUNT_API Plan : public Executor {
   mutable std::atomic<uint64_t> checked_at_{~uint64_t{0}};  // table_changes when the tables were compared
   mutable std::mutex recording_;                            // held by the run that records
   mutable std::vector<PointwiseNode> recorded_;             // what fused_owner_ was made of
+  mutable std::vector<RowNode> recorded_rows_;              // the same
   mutable std::unique_ptr<const Program> fused_owner_;
   mutable std::atomic<const Program*> fused_{nullptr};  // fused_owner_ (release, acquire)
 };

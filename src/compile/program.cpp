@@ -4,6 +4,7 @@
 #include "src/compile/aliases.h"
 #include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
+#include "src/compile/row_stages_builder.h"
 #include "src/compile/view_step.h"
 
 #include <algorithm>
@@ -16,6 +17,9 @@ namespace {
 
 constexpr size_t kNever = std::numeric_limits<size_t>::max();
 
+bool isRegion(const Group& g) { return g.single == nullptr || g.rows != nullptr; }
+size_t stepsOf(const Group& g) { return g.region.size() + (g.single != nullptr ? 1 : 0) + g.after.size(); }
+
 /// Builds a program: where values lie, who reads them last, then steps and regions.
 class Builder {
  public:
@@ -23,12 +27,11 @@ class Builder {
           const ProgramOptions& options)
       : graph_(graph), aliases_(aliases), history_(history), groups_(groups), options_(options) {
     for (const Group& g : groups) {
+      const size_t begin = order_.size();
+      for (const PointwiseNode* p : g.region) order_.push_back(p->node);
       if (g.single != nullptr) order_.push_back(g.single);
-      const size_t end = order_.size() + g.region.size();
-      for (const PointwiseNode* p : g.region) {
-        order_.push_back(p->node);
-        ends_[p->node] = end;
-      }
+      for (const PointwiseNode* p : g.after) order_.push_back(p->node);
+      for (size_t i = begin; i < order_.size() && isRegion(g); ++i) ends_[order_[i]] = order_.size();
     }
     for (const Graph::Node* node : order_) noteReshaped(*node);
     place();
@@ -40,8 +43,11 @@ class Builder {
     for (const Graph::Node* node : order_) out_.in_region.push_back(ends_.contains(node));
     size_t position = 0;
     for (const Group& g : groups_) {
-      if (!g.region.empty()) addRegion(g.region, position);
-      position += g.single != nullptr ? 1 : g.region.size();
+      if (g.rows != nullptr)
+        addRowRegion(g, position);
+      else if (isRegion(g))
+        addRegion(g.region, position);
+      position += stepsOf(g);
     }
     for (const Graph::Value* v : graph_.outputs()) {
       const auto& all = graph_.outputs();
@@ -175,6 +181,10 @@ class Builder {
   }
 
   void addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position);
+  void addRowRegion(const Group& group, size_t position);
+  Region newRegion(const std::vector<int64_t>& sizes, size_t position, size_t steps) const;
+  void addInput(const PointwiseNode::Input& in, int64_t numel, Region& region) const;
+  void finish(Region&& region);
   int takenBy(const std::vector<const PointwiseNode*>& nodes, size_t made, const Region& region) const;
 
   /// Whether a given tensor is what the caller has compared whenever the graph reads it: no node may give it other
@@ -233,12 +243,7 @@ int Builder::takenBy(const std::vector<const PointwiseNode*>& nodes, size_t made
 }
 
 void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t position) {
-  Region region;
-  region.first_step = position;
-  region.steps = nodes.size();
-  region.sizes = nodes[0]->sizes;
-  region.strides.assign(region.sizes.size(), 1);
-  for (size_t d = region.sizes.size(); d-- > 1;) region.strides[d - 1] = region.strides[d] * region.sizes[d];
+  Region region = newRegion(nodes[0]->sizes, position, nodes.size());
   LoopBuilder loop(nodes, region.loop);
   const size_t end = position + nodes.size();
   const auto isMade = [&](const Graph::Value* v) {
@@ -246,22 +251,16 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
   };
   const int64_t numel = region.loop.rows * region.loop.columns;
   std::unordered_map<const Graph::Value*, size_t> at;  // of operands that may be written
-  const auto addInput = [&](const PointwiseNode::Input& in) {
+  const auto add = [&](const PointwiseNode::Input& in) {
     if (in.value == nullptr || isMade(in.value) || loop.hasOperand(in.value, in.fit)) return;
     if (in.fit == Fit::kFull) at[in.value] = region.inputs.size();
-    const Source source = sources_.at(in.value);
-    const ScalarType dtype = detail::signature::dtypeOf(in.signature);
-    loop.addOperand(in.value, in.fit, dtype);
-    region.inputs.push_back({source, in.signature, in.keys, in.sizes, isGuarded(in.value)});
-    region.bytes += elementSize(dtype) * (in.fit == Fit::kFull ? numel : 1);
-    if (source.kind == Source::Kind::kSlot && last_.at(in.value) < end &&
-        std::ranges::find(region.last, source.index) == region.last.end())
-      region.last.push_back(source.index);
+    loop.addOperand(in.value, in.fit, detail::signature::dtypeOf(in.signature));
+    addInput(in, numel, region);
   };
   for (const PointwiseNode* p : nodes) {
-    for (const PointwiseNode::Input& in : p->inputs) addInput(in);
+    for (const PointwiseNode::Input& in : p->inputs) add(in);
     if (!p->written) continue;
-    addInput(*p->written);
+    add(*p->written);
     if (isMade(p->result)) continue;
     const auto known = std::ranges::find(region.written, at.at(p->result), &Region::Written::input);
     if (known != region.written.end())
@@ -279,13 +278,67 @@ void Builder::addRegion(const std::vector<const PointwiseNode*>& nodes, size_t p
     region.bytes += elementSize(p->dtype) * numel;
   }
   loop.finish();
+  region.native = std::make_unique<const NativeLoop>(region.loop, options_.native_after);
+  finish(std::move(region));
+}
+
+/// The operator along rows and what is around it: the results of all three that somebody else reads are in memory.
+void Builder::addRowRegion(const Group& group, size_t position) {
+  const RowNode& rows = *group.rows;
+  Region region = newRegion(rows.in.sizes, position, stepsOf(group));
+  RowStagesBuilder stages(group, options_.native_after);
+  std::vector<std::pair<const Graph::Value*, ScalarType>> made;
+  for (const PointwiseNode* p : group.region) made.emplace_back(p->result, p->dtype);
+  made.emplace_back(rows.result, detail::signature::dtypeOf(rows.in.signature));
+  for (const PointwiseNode* p : group.after) made.emplace_back(p->result, p->dtype);
+  const int64_t numel = rows.rows * rows.n;
+  const auto add = [&](const PointwiseNode::Input& in) {
+    const bool is_made = std::ranges::any_of(made, [&](const auto& m) { return m.first == in.value; });
+    if (in.value == nullptr || is_made || stages.hasOperand(in.value, in.fit)) return;
+    stages.addOperand(in.value, in.fit, detail::signature::dtypeOf(in.signature));
+    addInput(in, numel, region);
+  };
+  for (const PointwiseNode* p : group.region) std::ranges::for_each(p->inputs, add);
+  add(rows.in);
+  if (rows.weight) add(*rows.weight);
+  if (rows.bias) add(*rows.bias);
+  for (const PointwiseNode* p : group.after) std::ranges::for_each(p->inputs, add);
+  for (const auto& [v, dtype] : made) {
+    if (!last_.contains(v) || last_.at(v) < position + region.steps) continue;
+    stages.addOperand(v, Fit::kFull, dtype);
+    region.outputs.push_back({.slot = sources_.at(v).index, .dtype = dtype, .times_written = 0});
+    region.bytes += elementSize(dtype) * numel;
+  }
+  region.rows = stages.finish();
+  finish(std::move(region));
+}
+
+Region Builder::newRegion(const std::vector<int64_t>& sizes, size_t position, size_t steps) const {
+  Region region;
+  region.first_step = position;
+  region.steps = steps;
+  region.sizes = sizes;
+  region.strides.assign(sizes.size(), 1);
+  for (size_t d = sizes.size(); d-- > 1;) region.strides[d - 1] = region.strides[d] * sizes[d];
+  return region;
+}
+
+void Builder::addInput(const PointwiseNode::Input& in, int64_t numel, Region& region) const {
+  const Source source = sources_.at(in.value);
+  region.inputs.push_back({source, in.signature, in.keys, in.sizes, isGuarded(in.value)});
+  region.bytes += elementSize(detail::signature::dtypeOf(in.signature)) * (in.fit == Fit::kFull ? numel : 1);
+  if (source.kind == Source::Kind::kSlot && last_.at(in.value) < region.first_step + region.steps &&
+      std::ranges::find(region.last, source.index) == region.last.end())
+    region.last.push_back(source.index);
+}
+
+void Builder::finish(Region&& region) {
   region.unchecked = region.written.empty() && std::ranges::all_of(region.inputs, &Region::Input::guarded);
   region.plain = region.written.empty() && region.last.empty() &&
                  std::ranges::all_of(region.outputs, [](const Region::Output& o) { return o.times_written == 0; });
   const auto full = std::ranges::find(region.inputs, region.sizes, &Region::Input::sizes);
   if (full != region.inputs.end()) region.like = static_cast<int>(full - region.inputs.begin());
-  region.native = std::make_unique<const NativeLoop>(region.loop, options_.native_after);
-  out_.region_at[position] = static_cast<int>(out_.regions.size());
+  out_.region_at[region.first_step] = static_cast<int>(out_.regions.size());
   out_.regions.push_back(std::move(region));
 }
 
@@ -351,7 +404,7 @@ bool Region::run(Frame& frame) const {
     t = dead != nullptr && mayTake(*dead, out) ? std::move(*dead) : newOutput(shape_of, out.dtype);
     operands[n++] = t.unsafeGetTensorImpl()->data();
   }
-  native->run(operands, loop);
+  runLoop(operands);
   if (plain) return true;
   for (const Written& w : written) addToVersion(frame.at(inputs[w.input].source), w.times);
   for (const Output& out : outputs) addToVersion(frame.slot(out.slot), out.times_written);
@@ -373,7 +426,7 @@ detail::CompileOutputs Region::runAlone(std::span<const Tensor* const> given, st
   out.reserve(outputs.size());
   for (const Output& o : outputs)
     operands[n++] = out.emplace_back(newOutput(shape_of, o.dtype)).unsafeGetTensorImpl()->data();
-  native->run(operands, loop);
+  runLoop(operands);
   return out;
 }
 
@@ -412,6 +465,18 @@ std::string inPlaceOf(const Region& region) {
   const auto n = std::ranges::count_if(region.outputs, [](const Region::Output& o) { return o.takes >= 0; });
   return n == 0 ? "" : detail::str(" (", n, " in an input's memory)");
 }
+
+std::string howRun(const Region& r) {
+  using detail::str;
+  if (r.rows != nullptr) return str(r.rows->buffers, " buffers, ", r.bytes, " bytes; ", r.rows->describe());
+  return str(r.loop.buffers, " buffers, blocks of ", r.loop.block, ", ", r.bytes, " bytes; ", r.native->describe());
+}
+std::string describeRegion(const Region& r) {
+  std::ostringstream out;
+  out << (r.rows != nullptr ? "rows of " : "region of ") << r.steps << " over " << IntArrayRef(r.sizes) << ": "
+      << r.inputs.size() << " inputs, " << r.outputs.size() << " outputs" << inPlaceOf(r) << ", " << howRun(r) << "\n";
+  return out.str();
+}
 }  // namespace
 
 std::string Program::describe() const {
@@ -423,9 +488,7 @@ std::string Program::describe() const {
       continue;
     }
     const Region& r = regions[static_cast<size_t>(region_at[i])];
-    out << "region of " << r.steps << " over " << IntArrayRef(r.sizes) << ": " << r.inputs.size() << " inputs, "
-        << r.outputs.size() << " outputs" << inPlaceOf(r) << ", " << r.loop.buffers << " buffers, blocks of "
-        << r.loop.block << ", " << r.bytes << " bytes; " << r.native->describe() << "\n";
+    out << describeRegion(r);
     for (size_t k = 0; k < r.steps; ++k) out << "  " << steps[i + k].node->name() << "\n";
     i += r.steps - 1;
   }

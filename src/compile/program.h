@@ -7,6 +7,7 @@
 #include "src/compile/history.h"
 #include "src/compile/native_loop.h"
 #include "src/compile/regions.h"
+#include "src/compile/row_stages.h"
 #include "src/compile/step.h"
 
 #include <memory>
@@ -42,6 +43,7 @@ struct Region {
   std::vector<int64_t> sizes, strides;  // of outputs
   BlockLoop loop;
   std::unique_ptr<const NativeLoop> native;  // of the same
+  std::unique_ptr<const RowStages> rows;     // instead of both, with a node along rows
   std::vector<uint32_t> last;                // slots that nobody reads afterwards
   size_t first_step = 0, steps = 0;
   int64_t bytes = 0;       // read and written
@@ -56,6 +58,12 @@ struct Region {
 
  private:
   Tensor newOutput(const TensorImpl* shape_of, ScalarType dtype) const;
+  void runLoop(std::byte* const* operands) const {
+    if (rows != nullptr)
+      rows->run(operands);
+    else
+      native->run(operands, loop);
+  }
   bool mayTake(const Tensor& t, const Output& out) const;
   bool fits(const Frame& frame) const;
   bool writtenAreApart(const Frame& frame) const;

@@ -45,17 +45,6 @@ bool addRowLength(int64_t columns, int64_t& all) {
   return true;
 }
 
-PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t) {
-  PointwiseNode::Input in;
-  in.value = value;
-  in.fit = fit;
-  in.signature = t.unsafeGetTensorImpl()->signature();
-  in.keys = keysThatMatter(t);
-  in.sizes = t.sizes().vec();
-  in.dtype = t.dtype();
-  return in;
-}
-
 bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const RecordedArgument> arguments,
               const Tensor& result, PointwiseNode& out) {
   PointwiseNode::Input in;
@@ -79,6 +68,17 @@ bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const Reco
 }
 
 }  // namespace
+
+PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t) {
+  PointwiseNode::Input in;
+  in.value = value;
+  in.fit = fit;
+  in.signature = t.unsafeGetTensorImpl()->signature();
+  in.keys = keysThatMatter(t);
+  in.sizes = t.sizes().vec();
+  in.dtype = t.dtype();
+  return in;
+}
 
 uint64_t keysThatMatter(const Tensor& t) {
   return t.key_set().raw() & ~(kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();

@@ -55,6 +55,9 @@ std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise
                                       std::span<const RecordedArgument> arguments, const Tensor& result,
                                       const Graph::Value* written);
 
+/// An input as a guard of the region compares it. `value`: of the tensor.
+PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t);
+
 /// Keys by which it is seen whether a tensor's elements may be read directly; Autograd's and Autocast's don't
 /// matter to that.
 uint64_t keysThatMatter(const Tensor& t);

@@ -110,14 +110,14 @@ class Ordering {
   template <class P>
   void closeIf(P&& ends) {
     for (Open& region : open_)
-      if (ends(region)) out_.push_back({std::move(region.nodes), nullptr});
+      if (ends(region)) out_.push_back({.region = std::move(region.nodes)});
     std::erase_if(open_, [](const Open& region) { return region.nodes.empty(); });
   }
 
   void addOther(const Graph::Node& node) {
     const bool stays = node.op.schema().is_mutable() || drawsRandomNumbers(node.op) || !isOfDictionary(node);
     closeIf([&](const Open& region) { return stays || !region.written.empty() || uses(node, region); });
-    out_.push_back({{}, &node});
+    out_.push_back({.single = &node});
   }
 
   static bool isNew(const Open& region, const PointwiseNode::Input& in) {

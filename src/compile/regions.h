@@ -21,21 +21,29 @@
 
 #include "src/compile/aliases.h"
 #include "src/compile/recordings.h"
+#include "src/compile/row_node.h"
 
 #include <span>
 #include <vector>
 
 namespace shunt::compiled {
 
-/// One thing to run: a region of some nodes, or a single node that isn't in one.
+/// One thing to run: a region of some nodes, or a single node that isn't in one; or a region, a node along rows, and
+/// another region, by blocks of rows.
 struct Group {
-  std::vector<const PointwiseNode*> region;  // in order; empty: a single node
+  std::vector<const PointwiseNode*> region = {};  // in order; empty: a single node
   const Graph::Node* single = nullptr;
+  const RowNode* rows = nullptr;                 // `single`'s, behind `region`, which may be empty
+  std::vector<const PointwiseNode*> after = {};  // behind that
 };
 
 /// Nodes that run on their own have no PointwiseNode. `grads_apart`: no grad that a given tensor has shares memory with
 /// another given tensor.
 std::vector<Group> orderOf(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise,
                            bool grads_apart = false);
+
+/// Joins regions with the nodes along rows between them, where each row can be done on its own: what the second region
+/// reads of the first or of the node is the row's own, and nothing is written in place.
+std::vector<Group> withRows(std::vector<Group> groups, std::span<const RowNode> rows);
 
 }  // namespace shunt::compiled
