@@ -28,7 +28,8 @@ class HostTarget {
   /// A machine for the caller alone. Those given back are kept: what they know of the CPU takes 0.2 ms to find out.
   Machine makeMachine() const;
   /// One that selects instructions in a pass over them instead of by graphs of blocks, which is half of the time that
-  /// code generation takes: a quarter less of it in all, for calls that take 1 ns more. The caller's, and not kept.
+  /// code generation takes: a quarter less of it in all (Note [Pipeline], passes/pipeline.h). The caller's, and not
+  /// kept.
   std::unique_ptr<llvm::TargetMachine> makeQuickMachine() const;
   /// Triple and data layout.
   void prepare(llvm::Module& module) const;

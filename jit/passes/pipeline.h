@@ -8,8 +8,8 @@
 //
 // The first tier's modules (Note [Tiers], src/tiering/timed_call.cpp) hold no loop, and what flattening has folded
 // needs few passes and little of the code generator: FastISel, without its optimising passes. What has no loop after
-// inlining (views, composites, loops that are called) is made so in both tiers: calls are as fast (add, relu, exp, view,
-// sum, softmax, mul with a graph node: within 2 % of code generated with full effort, which is a sixth shorter).
+// inlining (views, composites, loops that are called) is made so in both tiers: calls are as fast (add, relu, exp,
+// view, sum, softmax, mul with a graph node: within 2 % of code generated with full effort, which is a sixth shorter).
 #pragma once
 
 #include <llvm/IR/PassManager.h>

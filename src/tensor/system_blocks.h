@@ -21,7 +21,8 @@ constexpr size_t systemAlignment(size_t nbytes) {
   return nbytes < kFirstPageAligned ? kBlockAlignment : kPageAlignment;
 }
 
-/// A block of kBlockAlignment, or null. `mine` are the calling thread's lists.
+/// A block of systemAlignment (in builds with SHUNT_STRESS of kBlockAlignment), or null. `mine` are the calling
+/// thread's lists.
 void* allocateFromSystem(ThreadLists& mine, size_t nbytes);
 /// Any thread's block.
 void freeToSystem(ThreadLists& mine, void* block) noexcept;
