@@ -1,6 +1,7 @@
 // Composites of products that levels run otherwise than by their kernels. On the call's thread.
 #include "src/dispatch/changes.h"
 #include "src/dispatch/own_kernels.h"
+#include "src/dispatch/reliance.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/transforms/vmap/call.h"
 
@@ -104,6 +105,7 @@ struct Verdict {
 };
 
 bool mayReplace(std::span<const Operator* const> parts, DispatchKeySet keys, Verdict& last) {
+  for (const Operator* op : parts) detail::relyOn(*op);
   const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
   if (!last.known || last.changes != changes || last.keys != keys.raw())
     last = {changes, keys.raw(), areOwn(parts, keys), true};
