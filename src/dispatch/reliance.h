@@ -1,6 +1,6 @@
 // What a recording has to be told of operators whose tables it relies on, though none of their calls comes to it:
-// levels of vmap and grad ask tables, and run composites, above the key Tracer. src/trace sets who is told. Each thread
-// has its own.
+// levels of vmap and grad, and functionalize, ask tables and run composites above the key Tracer. src/trace sets who is
+// told. Each thread has its own.
 #pragma once
 
 #include <shunt/core/op_state.h>

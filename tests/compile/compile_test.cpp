@@ -522,6 +522,10 @@ TEST(Compile, AnOverrideOfWhatALevelPassesCounts) {
   const auto softmax_ = [](Library& m) {
     m.impl("softmax.int", [](const Tensor& self, int64_t, std::optional<ScalarType>) { return self * 3; });
   };
+  const auto dropped = [](const Tensor& t) { return dropout(t, 0.5, false) * 2; };
+  const auto dropout_ = [](Library& m) {
+    m.impl("dropout", [](const Tensor& self, double, bool) { return self + 3; });
+  };
   const Tensor a = numbers({5, 3}), b = numbers({5, 4}, 8), row = numbers({4}, 9);
   const DispatchKey composite = DispatchKey::CompositeImplicitAutograd;
   obeys("outer, mul", vmap(product), DispatchKey::CPU, mul, a, b);
@@ -535,6 +539,14 @@ TEST(Compile, AnOverrideOfWhatALevelPassesCounts) {
   obeys("gradients of softmax", vmap(grad(total)), composite, softmax_, b);
   obeys("gradient of vmap of softmax", grad([&](const Tensor& t) { return vmap(total)(t).sum(); }), composite, softmax_,
         b);
+  obeys("functionalized softmax", functionalize(share), composite, softmax_, row);
+  obeys("functionalized dropout", functionalize(dropped), composite, dropout_, row);
+}
+
+TEST(Compile, BatchingRulesOfOperatorsThatNobodyHasDefined) {
+  Library m(Library::Kind::kImpl, "nowhere", DispatchKey::Batched);
+  m.impl("nothing", [](const Tensor& self) { return self; });
+  EXPECT_EQ(hitsOf(vmap([](const Tensor& row) { return softmax(row, 0); }), numbers({5, 4})), kCalls - 1u);
 }
 
 TEST(Compile, HooksRunTheFunction) {

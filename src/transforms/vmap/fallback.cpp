@@ -244,7 +244,7 @@ void relyOnBatchingRules() {
   if (std::exchange(detail::reliance->saw_batching_rules, true)) return;
   Dispatcher& dispatcher = Dispatcher::singleton();
   for (const OperatorName& name : dispatcher.getRegistrationsForDispatchKey(DispatchKey::Batched)) {
-    const auto op = dispatcher.findOp(name);
+    const auto op = dispatcher.findSchema(name);
     // The library's own have the fallback for their boxed form.
     if (op && detail::StateInUse(op->op())->entry(slotOf(DispatchKey::Batched)).boxed !=
                   &boxing::callStaticBoxed<&batchedFallback>)
