@@ -109,7 +109,8 @@ struct Verdict {
 };
 
 bool mayReplace(std::span<const Operator* const> parts, DispatchKeySet keys, Verdict& last) {
-  for (const Operator* op : parts) detail::relyOn(*op);
+  if (detail::reliance != nullptr) [[unlikely]]
+    for (const Operator* op : parts) detail::relyOn(*op);
   const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
   if (!last.known || last.changes != changes || last.keys != keys.raw())
     last = {changes, keys.raw(), areOwn(parts, keys), true};
