@@ -127,8 +127,8 @@ IValue Recording::finishReturn(Graph::Node* node, const IValue& result, const st
   });
 }
 
-void Recording::see(const OperatorHandle& op) {
-  if (!seen_.contains(&op.op())) seen_.emplace(&op.op(), fingerprintOf(op.op()));
+void Recording::see(const Operator& op) {
+  if (!seen_.contains(&op)) seen_.emplace(&op, fingerprintOf(op));
 }
 
 // Note [What autograd saves]
@@ -154,7 +154,7 @@ void Recording::runBelow(const OperatorHandle& op, const std::vector<Operand>& o
 void Recording::callInside(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const bool in_autograd = !tls_excluded().hasAny(DispatchKeySet::of(Functionality::AutogradFunctionality));
   if (inside_ != Inside::kSavingOperator || !in_autograd || op.operator_name().name != "aten::clone") {
-    see(op);
+    see(op.op());
     return op.redispatchBoxed(keys & kBelowTracer, stack);
   }
   struct Recorded {
@@ -172,7 +172,7 @@ void Recording::callInside(const OperatorHandle& op, DispatchKeySet keys, Stack*
 
 void Recording::call(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   syncGrads();
-  see(op);
+  see(op.op());
   const FunctionSchema& schema = op.schema();
   const size_t n = schema.arguments().size();
   const std::vector<Operand> operands = operandsOf(*stack, n);

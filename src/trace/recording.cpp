@@ -35,6 +35,7 @@ Recording* currentRecording() { return current; }
 void setCurrentRecording(Recording* recording) {
   current = recording;
   setActiveTrace(recording);
+  reliance = recording;
 }
 
 // ---- tensors and values -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <shunt/trace/graph.h>
 #include <shunt/transforms/fake_tensor.h>
 
+#include "src/dispatch/reliance.h"
 #include "src/tensor/active_trace.h"
 
 #include <functional>
@@ -48,7 +49,7 @@ bool inBackward();
 
 namespace shunt::detail {
 
-class Recording final : public intrusive_ptr_target, public ActiveTrace {
+class Recording final : public intrusive_ptr_target, public ActiveTrace, public Reliance {
  public:
   explicit Recording(bool fake) : fake_(fake), thread_(std::this_thread::get_id()) {}
   virtual ~Recording() = default;
@@ -66,7 +67,8 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
   /// What it stands for below.
   Tensor innerOf(const Tensor& t) { return resolve(t).inner; }
   const std::vector<std::pair<Tensor, Tensor>>& captured() const { return captured_; }
-  /// Operators, and what their tables were (detail::fingerprintOf) when they were called first.
+  /// Operators that were called or that levels of vmap and grad asked, and what their tables were
+  /// (detail::fingerprintOf) at first.
   const std::unordered_map<const Operator*, uint64_t>& seen() const { return seen_; }
   bool wasSeeded() const { return seeded_; }
   /// Wrappers that somebody holds; once it is closed, somebody else.
@@ -88,6 +90,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
   Tensor& mutableGrad(const Tensor& t) override;
   void seeded() override { seeded_ = true; }
   Tensor wrapped(const Tensor& t) override;
+  void see(const Operator& op) override;
 
  private:
   /// Where the thread is: in the function, in an operator that is recorded as one, in one of those that autograd may
@@ -110,7 +113,6 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace {
     bool unknown;     // whether it may be another one when the graph runs
   };
 
-  void see(const OperatorHandle& op);
   Operand resolve(const Tensor& t);
   Operand capture(const Tensor& t);
   Graph::Value* derived(const Tensor& t);

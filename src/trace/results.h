@@ -15,8 +15,9 @@ struct TracedResults {
   static const std::vector<Tensor>& outputs(const TraceCall& call);
   /// Tensors that it captured, each with the one that stood for it.
   static const std::vector<std::pair<Tensor, Tensor>>& captured(const TraceCall& call);
-  /// Operators that it called, and those that they called, with their tables' fingerprints at the first call.
-  static const std::unordered_map<const Operator*, uint64_t>& seen(const TraceCall& call);
+  /// Operators that it called, and those that they called or that levels of vmap and grad asked, with their tables'
+  /// fingerprints at first.
+  static SHUNT_API const std::unordered_map<const Operator*, uint64_t>& seen(const TraceCall& call);
   /// Whether it made or seeded a generator.
   static bool seeded(const TraceCall& call);
   /// After finish(): wrappers that somebody still holds.

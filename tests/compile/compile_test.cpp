@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <thread>
 
 namespace shunt::test {
@@ -479,6 +480,73 @@ TEST(Compile, AnOverrideOfACompositeCounts) {
   Library m(Library::Kind::kImpl, "aten", DispatchKey::CPU);
   m.impl("linear", [](const Tensor& self, const Tensor&, const std::optional<Tensor>&) { return self * 5; });
   EXPECT_TRUE(same(fast(x), x * 5));
+}
+
+/// Calls `f` compiled until a graph runs, then under the registration, and after it: always as `f` itself. `what`: of
+/// a failure.
+template <class F, class... Args>
+void obeys(const char* what, F f, DispatchKey key, const std::function<void(Library&)>& override_,
+           const Args&... args) {
+  auto fast = compile(f);
+  for (int i = 0; i < 6; ++i) fast(args...);
+  EXPECT_GT(fast.counts().hits, 0u) << what << fast.explain();
+  const Tensor before = f(args...);
+  {
+    Library unrelated(Library::Kind::kImpl, "aten", key);
+    unrelated.impl("cos", [](const Tensor& self) { return self.mul(3); });
+    EXPECT_TRUE(same(fast(args...), before)) << what;
+  }
+  EXPECT_EQ(fast.counts().invalidated, 0u) << what;
+  {
+    Library m(Library::Kind::kImpl, "aten", key);
+    override_(m);
+    const Tensor now = f(args...);
+    EXPECT_FALSE(same(now, before)) << what;
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(same(fast(args...), now)) << what << i;
+    EXPECT_GE(fast.counts().invalidated, 1u) << what;
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(same(fast(args...), before)) << what << i;
+}
+
+// Levels of vmap and grad stand above what records: their composites, and what they ask before they run others.
+TEST(Compile, AnOverrideOfWhatALevelPassesCounts) {
+  const auto product = [](const Tensor& a, const Tensor& b) { return outer(a, b); };
+  const auto share = [](const Tensor& row) { return softmax(row, 0); };
+  const auto total = [](const Tensor& row) { return (softmax(row, 0) * row).sum(); };
+  const auto mul = [](Library& m) {
+    m.impl("mul.Tensor", [](const Tensor& self, const Tensor& other) { return self + other; });
+  };
+  const auto outer_ = [](Library& m) {
+    m.impl("outer", [](const Tensor& self, const Tensor& vec2) { return self.unsqueeze(1) + vec2; });
+  };
+  const auto softmax_ = [](Library& m) {
+    m.impl("softmax.int", [](const Tensor& self, int64_t, std::optional<ScalarType>) { return self * 3; });
+  };
+  const auto dropped = [](const Tensor& t) { return dropout(t, 0.5, false) * 2; };
+  const auto dropout_ = [](Library& m) {
+    m.impl("dropout", [](const Tensor& self, double, bool) { return self + 3; });
+  };
+  const Tensor a = numbers({5, 3}), b = numbers({5, 4}, 8), row = numbers({4}, 9);
+  const DispatchKey composite = DispatchKey::CompositeImplicitAutograd;
+  obeys("outer, mul", vmap(product), DispatchKey::CPU, mul, a, b);
+  obeys("outer, mul's gradient", vmap(product), DispatchKey::AutogradCPU, mul, a, b);
+  obeys("outer", vmap(product), DispatchKey::CPU, outer_, a, b);
+  obeys("outer, composite", vmap(product), composite, outer_, a, b);
+  obeys("outer, batching rule", vmap(product), DispatchKey::Batched, outer_, a, b);
+  obeys("softmax", vmap(share), composite, softmax_, b);
+  obeys("softmax, batching rule", vmap(share), DispatchKey::Batched, softmax_, b);
+  obeys("gradient of softmax", grad(total), composite, softmax_, row);
+  obeys("gradients of softmax", vmap(grad(total)), composite, softmax_, b);
+  obeys("gradient of vmap of softmax", grad([&](const Tensor& t) { return vmap(total)(t).sum(); }), composite, softmax_,
+        b);
+  obeys("functionalized softmax", functionalize(share), composite, softmax_, row);
+  obeys("functionalized dropout", functionalize(dropped), composite, dropout_, row);
+}
+
+TEST(Compile, BatchingRulesOfOperatorsThatNobodyHasDefined) {
+  Library m(Library::Kind::kImpl, "nowhere", DispatchKey::Batched);
+  m.impl("nothing", [](const Tensor& self) { return self; });
+  EXPECT_EQ(hitsOf(vmap([](const Tensor& row) { return softmax(row, 0); }), numbers({5, 4})), kCalls - 1u);
 }
 
 TEST(Compile, HooksRunTheFunction) {

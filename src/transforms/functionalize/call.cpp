@@ -5,6 +5,7 @@
 
 #include "src/autograd/graph_task.h"
 #include "src/base/immortal.h"
+#include "src/dispatch/reliance.h"
 
 #include <shunt/autograd/as_strided_backward.h>
 #include <shunt/autograd/graph_tensor.h>
@@ -90,7 +91,10 @@ bool isTakenApart(const OperatorHandle& op) {
 
 void Call::run() {
   // A wrapper has no backend, so neither has this call.
-  if (any_functional_ && isTakenApart(op_)) return op_.redispatchBoxed({}, &stack_);
+  if (any_functional_ && isTakenApart(op_)) {
+    detail::relyOn(op_.op());
+    return op_.redispatchBoxed({}, &stack_);
+  }
   const ModeOff off;
   // Plain tensors are constants. Formulas of a backward that runs inside a FunctionalizeGuard work on values.
   if (!any_functional_ && (!operands_.empty() || autograd::runningNode() != nullptr)) return runBelow();

@@ -2,6 +2,7 @@
 #include "src/base/immortal.h"
 #include "src/transforms/vmap/call.h"
 
+#include "src/dispatch/reliance.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/transforms/vmap/side_by_side.h"
 
@@ -12,6 +13,7 @@
 #include <atomic>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace shunt::levels {
 namespace {
@@ -238,6 +240,18 @@ void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
   replaceArguments(*stack, n, std::move(results));
 }
 
+void relyOnBatchingRules() {
+  if (std::exchange(detail::reliance->saw_batching_rules, true)) return;
+  Dispatcher& dispatcher = Dispatcher::singleton();
+  for (const OperatorName& name : dispatcher.getRegistrationsForDispatchKey(DispatchKey::Batched)) {
+    const auto op = dispatcher.findSchema(name);
+    // The library's own have the fallback for their boxed form.
+    if (op && detail::StateInUse(op->op())->entry(slotOf(DispatchKey::Batched)).boxed !=
+                  &boxing::callStaticBoxed<&batchedFallback>)
+      detail::relyOn(op->op());
+  }
+}
+
 namespace {
 
 // ---- grad ---------------------------------------------------------------------------------------------------------
@@ -296,6 +310,7 @@ void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack
   const LevelFrame* frame = innermost();
   if (frame == nullptr) [[unlikely]]
     return outsideOfAll(op, keys, stack);
+  detail::relyOn(op.op());  // whether it is a composite, or has a kernel for this key
   if (!anyOf(frame->level(), *stack, op.schema().arguments().size())) {
     if (frame->level().kind == Kind::kVmap) {
       if (runRandomUnbatched(op, keys, stack, *frame)) return;

@@ -1,6 +1,7 @@
 #include "src/transforms/vmap/levels.h"
 
 #include "src/autograd/plain_grad.h"
+#include "src/dispatch/reliance.h"
 
 #include <shunt/core/inline_vector.h>
 
@@ -82,6 +83,8 @@ LevelFrame::LevelFrame(Level& level) : level_(level), outer_(current), saved_(Se
   detail::tls_state.included |= kLevelKey;
   if (level_.kind == Kind::kGrad) enterGrad(detail::tls_state);
   current = this;
+  if (detail::reliance != nullptr) [[unlikely]]
+    relyOnBatchingRules();
 }
 
 LevelFrame::~LevelFrame() {

@@ -89,6 +89,9 @@ class LevelFrame {
   Settings saved_;
 };
 
+/// Tells a recording of the calls that a program's own kernels for the key Batched take, and which it doesn't see.
+void relyOnBatchingRules();
+
 /// The calling thread's innermost level; null outside of all.
 const LevelFrame* innermost();
 

@@ -1,6 +1,8 @@
 // Composites of products that levels run otherwise than by their kernels. On the call's thread.
+#include "src/transforms/vmap/products.h"
 #include "src/dispatch/changes.h"
 #include "src/dispatch/own_kernels.h"
+#include "src/dispatch/reliance.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/transforms/vmap/call.h"
 
@@ -70,15 +72,18 @@ bool outerOfSamples(Stack* stack, const LevelFrame& frame) {
   return true;
 }
 
-// What the composites call for vectors, and what is called in their place: as long as all of these have the library's
-// kernels nobody can tell which ran.
+// What the composites call for vectors, and what is called in their place, with first and second gradients: as long as
+// all of these have the library's kernels nobody can tell which ran. The gradient of mv calls outer and its parts.
 const Operator* const kPartsOfLinear[] = {
-    &ops::linear::symbol,      &ops::t::symbol,          &ops::matmul::symbol,
-    &ops::unsqueeze::symbol,   &ops::mm::symbol,         &ops::squeeze__dim::symbol,
-    &ops::add__Tensor::symbol, &ops::add_Tensor::symbol, &ops::mv::symbol};
+    &ops::linear::symbol,     &ops::matmul::symbol,          &ops::t::symbol,           &ops::unsqueeze::symbol,
+    &ops::mm::symbol,         &ops::squeeze__dim::symbol,    &ops::add__Tensor::symbol, &ops::mv::symbol,
+    &ops::add_Tensor::symbol, &ops::outer::symbol,           &ops::reshape::symbol,     &ops::_reshape_alias::symbol,
+    &ops::mul_Tensor::symbol, &ops::sum_dim_IntList::symbol, &ops::squeeze_dim::symbol, &ops::view::symbol};
 const Operator* const kPartsOfOuter[] = {
-    &ops::outer::symbol,        &ops::reshape::symbol,    &ops::_reshape_alias::symbol, &ops::clone::symbol,
-    &ops::_unsafe_view::symbol, &ops::mul_Tensor::symbol, &ops::unsqueeze::symbol,      &ops::bmm::symbol};
+    &ops::outer::symbol,         &ops::reshape::symbol,         &ops::_reshape_alias::symbol,
+    &ops::mul_Tensor::symbol,    &ops::sum_dim_IntList::symbol, &ops::view::symbol,
+    &ops::add__Tensor::symbol,   &ops::unsqueeze::symbol,       &ops::bmm::symbol,
+    &ops::transpose_int::symbol, &ops::squeeze_dim::symbol,     &ops::expand::symbol};
 
 /// Whether every kernel that a call with these keys may run is the library's.
 bool isOwn(const Operator& op, DispatchKeySet keys) {
@@ -91,9 +96,9 @@ bool isOwn(const Operator& op, DispatchKeySet keys) {
 }
 
 bool areOwn(std::span<const Operator* const> parts, DispatchKeySet keys) {
-  // Gradients, too, whether or not this call records.
-  keys = keys | DispatchKeySet::of(Functionality::AutogradFunctionality) |
-         DispatchKeySet::of(Functionality::ADInplaceOrView);
+  // Gradients, too, whether or not this call records, and what inner levels give to a program's own batching rules.
+  keys = keys | DispatchKeySet{DispatchKey::Batched, DispatchKey::TransformBack} |
+         DispatchKeySet::of(Functionality::AutogradFunctionality) | DispatchKeySet::of(Functionality::ADInplaceOrView);
   return std::ranges::all_of(parts, [&](const Operator* op) { return isOwn(*op, keys); });
 }
 
@@ -104,6 +109,8 @@ struct Verdict {
 };
 
 bool mayReplace(std::span<const Operator* const> parts, DispatchKeySet keys, Verdict& last) {
+  if (detail::reliance != nullptr) [[unlikely]]
+    for (const Operator* op : parts) detail::relyOn(*op);
   const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
   if (!last.known || last.changes != changes || last.keys != keys.raw())
     last = {changes, keys.raw(), areOwn(parts, keys), true};
@@ -111,6 +118,12 @@ bool mayReplace(std::span<const Operator* const> parts, DispatchKeySet keys, Ver
 }
 
 }  // namespace
+
+std::span<const Operator* const> partsOf(const Operator& op) {
+  if (&op == &ops::linear::symbol) return kPartsOfLinear;
+  if (&op == &ops::outer::symbol) return kPartsOfOuter;
+  return {};
+}
 
 bool runProductOfSamples(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   thread_local Verdict of_linear, of_outer;
