@@ -109,7 +109,7 @@ void callDirectly(Step& step) {
 }
 
 void callQuickly(Step& step) {
-  if (step.kernel.slot < 0) return;
+  if (!mayBeQuick(step)) return;
   const detail::CallFrame frame(step.op.op());
   step.quick = quickCallOf(step, frame.state(step.op.op()));
 }
