@@ -60,10 +60,17 @@ bool forgetGrad(const Step& step, Frame& frame) {
   return true;
 }
 
+// Whether the gradient lies in memory as the copy would that eager code makes of it for the leaf.
+bool liesAsCopy(const Tensor& grad, const Tensor& self) {
+  return grad.strides().equals(self.strides()) && grad.storage_offset() == 0 &&
+         grad.storage()->nbytes() == static_cast<size_t>(grad.numel() * grad.itemsize());
+}
+
 bool keepGradient(const Step& step, Frame& frame) {
   const Tensor& self = frame.at(step.operands[0].source);
   Tensor& grad = frame.slot(step.operands[1].source.index);
-  if (!isPlain(self) || !isPlain(grad) || !autograd::keepAsGrad(self, grad)) return false;
+  if (!isPlain(self) || !isPlain(grad) || (step.copies_dead && !liesAsCopy(grad, self))) return false;
+  if (!autograd::keepAsGrad(self, grad)) return false;
   // A copy is a new tensor that was written once. A dead one that counts as such is as good.
   if (step.copies_dead) self.grad().unsafeGetTensorImpl()->version().set(1);
   return true;
@@ -76,7 +83,9 @@ QuickCall quickCallOf(const Step& step, const OpState& state) {
   if ((all & state.maskFor(all)).highestSlot() != step.kernel.slot || self.last) return nullptr;
   if (step.node->is("trace::set_grad_")) return given.kind == Operand::Kind::kTensor ? nullptr : &forgetGrad;
   const bool keeps = step.node->is("trace::accumulate_grad_") && !step.node->modes.grad;
-  return keeps && given.kind == Operand::Kind::kTensor && (given.last || step.copies_dead) ? &keepGradient : nullptr;
+  if (!keeps || given.kind != Operand::Kind::kTensor || !(given.last || step.copies_dead)) return nullptr;
+  SHUNT_INTERNAL_ASSERT(given.source.kind == Source::Kind::kSlot, "a gradient that ends here lies in no slot");
+  return &keepGradient;
 }
 
 DirectCall callOf(const Graph::Node& node) {
@@ -100,7 +109,7 @@ void callDirectly(Step& step) {
 }
 
 void callQuickly(Step& step) {
-  if (step.kernel.slot < 0) return;
+  if (!mayBeQuick(step)) return;
   const detail::CallFrame frame(step.op.op());
   step.quick = quickCallOf(step, frame.state(step.op.op()));
 }

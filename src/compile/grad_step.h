@@ -1,6 +1,7 @@
 // Steps that set, add to and read grads: the library "trace" (src/trace/operators.cpp), without its dispatch.
 #pragma once
 
+#include "src/compile/aliases.h"
 #include "src/compile/step.h"
 
 namespace shunt::compiled {
@@ -11,6 +12,8 @@ inline constexpr DispatchKey kPassedByQuickCalls[] = {DispatchKey::AutogradCPU, 
 
 /// Makes the step a direct call where its operator is one of these, for tensors like the node's.
 void callDirectly(Step& step);
+/// Whether the step of a direct call may have a quick one, too, in this program or another one of its graph.
+inline bool mayBeQuick(const Step& step) { return step.kernel.slot >= 0 && !isOfDictionary(*step.node); }
 /// The same step's quick call, once it is known who reads its operands last.
 void callQuickly(Step& step);
 

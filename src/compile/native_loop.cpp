@@ -78,15 +78,6 @@ NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
   spec_.short_rows = columns_ < kShortRow;
 }
 
-/// The first number that is the same.
-uint16_t NativeLoop::firstLike(uint16_t number) const {
-  const BlockLoop::Number& wanted = numbers_[number - given_];
-  const auto same = [&](const BlockLoop::Number& n) {
-    return n.dtype == wanted.dtype && bitsOf(n.slot) == bitsOf(wanted.slot);
-  };
-  return static_cast<uint16_t>(given_ + static_cast<size_t>(std::ranges::find_if(numbers_, same) - numbers_.begin()));
-}
-
 jit::FusedOperand NativeLoop::inputAt(const BlockLoop& loop, uint16_t place, std::vector<int>& input_of) {
   if (input_of[place] < 0) {
     input_of[place] = static_cast<int>(inputs_.size());

@@ -56,7 +56,6 @@ class NativeLoop {
 
   void addStep(const BlockLoop& loop, const BlockLoop::Instruction& i, std::vector<int>& step_of,
                std::vector<int>& input_of);
-  uint16_t firstLike(uint16_t number) const;
   void addOutputs(const BlockLoop& loop, const std::vector<int>& step_of);
   jit::FusedOperand inputAt(const BlockLoop& loop, uint16_t place, std::vector<int>& input_of);
   void runElse(jit::FusedLoopFn function, std::byte* const* operands, const BlockLoop& blocks) const;

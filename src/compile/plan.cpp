@@ -203,7 +203,8 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
     const Operator& op = step.op.op();
     if (step.passed_by.slot >= 0) relied_on_.push_back({&op, step.passed_by.slot, step.passed_by.version});
     if (const Operator* below = rowOperatorBelow(*step.node)) relyOn(*below, slotOf(DispatchKey::CPU));
-    if (step.quick != nullptr)
+    // Whether a step is quick differs between the programs: it depends on who reads its operands last.
+    if (mayBeQuick(step))
       for (const DispatchKey key : kPassedByQuickCalls) relyOn(op, slotOf(key));
     if (const DispatchKeySet keys = keysOfArguments(*step.node); keys.raw() != 0) relyOn(op, keys);
   }

@@ -11,6 +11,7 @@
 #include <limits>
 #include <sstream>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace shunt::compiled {
 namespace {
@@ -125,14 +126,20 @@ class Builder {
     });
   }
 
+  /// What the step adds to a grad, if it does that.
+  static const Operand* gradientOf(const Step& step) {
+    return step.node->is("trace::accumulate_grad_") ? &step.operands[1] : nullptr;
+  }
+
   /// The last mention of a slot in the step that reads it last moves the tensor out.
   void markLast(const Graph::Node& node, size_t position, Step& step) const {
     std::vector<uint32_t> seen;
-    const bool gives_grad = node.is("trace::accumulate_grad_");
     const auto mark = [&](Operand& o, const Graph::Value* v) {
       if (v == nullptr || o.source.kind != Source::Kind::kSlot || last_.at(aliases_.tensorOf(v)) != position) return;
-      step.copies_dead = gives_grad && isReadAfter(node, v);
-      if (step.copies_dead) return;
+      if (&o == gradientOf(step) && isReadAfter(node, v)) {
+        step.copies_dead = true;
+        return;
+      }
       o.last = std::ranges::find(seen, o.source.index) == seen.end();
       seen.push_back(o.source.index);
     };
@@ -212,7 +219,7 @@ class Builder {
   const ProgramOptions& options_;
   std::vector<const Graph::Node*> order_;
   std::unordered_map<const Graph::Node*, size_t> ends_;  // by node of a region: the position behind its last one
-  std::unordered_set<size_t> reshaped_;               // groups of aliases_
+  std::unordered_set<size_t> reshaped_;                  // groups of aliases_
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // the position that reads it last
   Program out_;

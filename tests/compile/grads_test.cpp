@@ -63,6 +63,31 @@ TEST(CompileGrads, EachWayToAGradIsTheFunctions) {
   EXPECT_GE(fast.counts().hits, 6u) << fast.explain();
 }
 
+// A leaf's copy of a gradient that is read later on has the leaf's strides, those of dimensions of size 1, too, and
+// memory of its own size.
+TEST(CompileGrads, CopiesLieAsTheirLeaves) {
+  const auto leaf = [] { return numbers({8, 1}).t().detach().requires_grad_(); };
+  const Tensor plain = leaf(), other = leaf();
+  ASSERT_EQ(plain.strides(), IntArrayRef({1, 1}));
+  const auto step = [](const Tensor& w, const Tensor& x) {
+    Tensor(w).mutable_grad() = Tensor();
+    const Tensor u = (x * 1).detach().requires_grad_();
+    ((w + u * 2) * x).backward(x);
+    return u.grad();
+  };
+  auto fast = compile([&](const Tensor& x) { return step(other, x); });
+  for (int i = 0; i < 6; ++i) {
+    const Tensor x = numbers({1, 8}, 5 + static_cast<uint64_t>(i));
+    const Tensor expected = step(plain, x), got = fast(x);
+    ASSERT_TRUE(same(expected, got) && same(plain.grad(), other.grad())) << i << fast.plan();
+    ASSERT_EQ(expected.strides(), got.strides()) << i << fast.plan();
+    ASSERT_EQ(plain.grad().strides(), other.grad().strides()) << i << fast.plan();
+    ASSERT_EQ(plain.grad().storage().nbytes(), other.grad().storage().nbytes()) << i << fast.plan();
+    ASSERT_EQ(plain.grad()._version(), other.grad()._version()) << i << fast.plan();
+  }
+  EXPECT_GE(fast.counts().hits, 3u) << fast.explain();
+}
+
 // The grads' memory is read between the additions to them: those wait for nothing then.
 TEST(CompileGrads, GradsThatAreReadBetweenAreAddedToInTime) {
   const Tensor plain = numbers({40}).requires_grad_(), other = plain.detach().clone().requires_grad_();

@@ -375,6 +375,37 @@ TEST(Plan, SeesThatAViewOperatorWasReplaced) {
   EXPECT_TRUE(sameBits(plan.run(in)[0], in[0].mm(in[1].t())));
 }
 
+// The step that gives w its grad asks no table in the fused program only.
+TEST(Plan, SeesAKernelThatComesAboveAGradsAddition) {
+  const Tensor w = randn({8}).requires_grad_();
+  const auto f = [&](const std::vector<Tensor>& t) {
+    Tensor(w).mutable_grad() = Tensor();
+    const Tensor u = (t[0] * 1).detach().requires_grad_();
+    ((w + u * 2) * t[0]).backward(t[0]);
+    return std::vector<Tensor>{};
+  };
+  const std::vector<Tensor> in = {randn({8})};
+  const Tensor expected = in[0] * in[0];
+  const Plan plan(trace(f, in), {.guarded = true});
+  runs(plan, in, 3);
+  EXPECT_TRUE(sameBits(w.grad(), expected));
+  ASSERT_EQ(test::count(plan.describe(), "accumulate_grad_, without dispatch or copy"), 1) << plan.describe();
+  {
+    int calls = 0;
+    Library m(Library::Kind::kImpl, "trace", DispatchKey::ADInplaceOrView);
+    m.impl("accumulate_grad_", [&](Tensor& self, const Tensor& grad) {
+      ++calls;
+      self.mutable_grad() = grad * 2;
+    });
+    EXPECT_FALSE(plan.holds());
+    plan.run(in);
+    EXPECT_EQ(calls, 2) << plan.describe();
+    EXPECT_TRUE(sameBits(w.grad(), expected * 2));
+  }
+  plan.run(in);
+  EXPECT_TRUE(sameBits(w.grad(), expected));
+}
+
 TEST(Plan, PassesErrorsOnAndRunsAgain) {
   const auto f = [](const std::vector<Tensor>& t) {
     const Tensor x = t[0] * 2 + 1;
