@@ -174,49 +174,104 @@ void Dispatcher::bindOperator(Operator& op) {
   slot = std::make_unique<OperatorEntry>(&op);
 }
 
-RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_location where) {
-  AfterUnlock after;
-  const OperatorName name = schema.operator_name();
-  uint64_t id = 0;
-  {
-    MutexLock lock(impl_->mutex);
-    const auto it = impl_->operators.find(name);
-    if (it != impl_->operators.end()) {
-      const OperatorEntry& entry = *it->second;
-      if (const SchemaRecord* before = entry.schema())
-        throw Error(detail::str("Tried to register an operator (", schema,
-                                ") with the same name and overload name twice.", "\n  first defined at ", before->place,
-                                " as ", before->schema, "\n  now at           ", placeOf(where),
-                                "\nGive one of them another overload name, or define it in one place only."));
-      if (entry.signature() != nullptr)
-        checkSignatureAgainstSchema(schema, placeOf(where), *entry.signature(), entry.signature_place());
-    }
-    OperatorEntry& entry = impl_->entryFor(name);
-    id = ++impl_->next_id;
-    entry.setSchema(std::move(schema), placeOf(where), id);
-    impl_->publish(entry);
-    after.states = impl_->collect(false);
-    after.listeners = impl_->listeners;
-  }
-  after.freeStates();
-  const OperatorHandle op = *findOp(name);
-  tell(after.listeners, &OpRegistrationListener::onOperatorRegistered, op);
-  return RegistrationHandle([this, name, id] {
+void Dispatcher::Impl::checkDefinition(const FunctionSchema& schema, std::source_location where) const {
+  const auto it = operators.find(schema.operator_name());
+  if (it == operators.end()) return;
+  const OperatorEntry& entry = *it->second;
+  if (const SchemaRecord* before = entry.schema())
+    throw Error(detail::str("Tried to register an operator (", schema, ") with the same name and overload name twice.",
+                            "\n  first defined at ", before->place, " as ", before->schema, "\n  now at           ",
+                            placeOf(where),
+                            "\nGive one of them another overload name, or define it in one place only."));
+  if (entry.signature() != nullptr)
+    checkSignatureAgainstSchema(schema, placeOf(where), *entry.signature(), entry.signature_place());
+}
+
+void Dispatcher::Impl::checkKernel(const OperatorName& name, DispatchKey key, const KernelFunction& kernel,
+                                   std::source_location where) const {
+  SHUNT_CHECK(isRuntimeKey(key) || isAliasKey(key), "impl(", name,
+              "): not a dispatch key that kernels can be registered for");
+  const auto it = operators.find(name);
+  if (it == operators.end() || kernel.signature == nullptr) return;
+  const OperatorEntry& entry = *it->second;
+  if (entry.signature() != nullptr && !(*entry.signature() == *kernel.signature))
+    throw Error(detail::str("Mismatch in kernel C++ signatures of operator ", name,
+                            "\n  first: ", entry.signature()->str(), "\n         from ", entry.signature_place(),
+                            "\n  now:   ", kernel.signature->str(), "\n         for ", key, " at ", placeOf(where)));
+  if (const SchemaRecord* schema = entry.schema())
+    checkSignatureAgainstSchema(schema->schema, schema->place, *kernel.signature, placeOf(where));
+  if (const std::string asked = entry.askedOtherThan(*kernel.signature); !asked.empty())
+    throw Error(detail::str("Mismatch in kernel C++ signatures of operator ", name,
+                            ": a typed<>() handle of another signature would call this kernel wrongly", asked,
+                            "\n  now:   ", kernel.signature->str(), "\n         for ", key, " at ", placeOf(where)));
+}
+
+uint64_t Dispatcher::Impl::addDefinition(OperatorEntry& entry, FunctionSchema schema, std::source_location where) {
+  const uint64_t id = ++next_id;
+  entry.setSchema(std::move(schema), placeOf(where), id);
+  return id;
+}
+
+uint64_t Dispatcher::Impl::addKernel(OperatorEntry& entry, DispatchKey key, KernelFunction kernel,
+                                     std::source_location where, const StandInFor& stands_in) {
+  if (kernel.signature != nullptr && entry.signature() == nullptr) entry.setSignature(kernel.signature, placeOf(where));
+  const uint64_t id = ++next_id;
+  entry.addKernel(key, KernelRecord{id, std::move(kernel), where, stands_in});
+  return id;
+}
+
+RegistrationHandle Dispatcher::Impl::handleOfDefinition(OperatorEntry& entry, uint64_t id) {
+  return RegistrationHandle([this, &entry, id] {
     AfterUnlock after;
-    std::optional<OperatorHandle> op;
     {
-      MutexLock lock(impl_->mutex);
-      OperatorEntry& entry = impl_->entryFor(name);
+      MutexLock lock(mutex);
       if (entry.schema() == nullptr || entry.schema_id() != id) return;
-      op = OperatorHandle(*entry.op());
-      after.listeners = impl_->listeners;
+      after.listeners = listeners;
       entry.clearSchema();
-      impl_->publish(entry);
-      after.states = impl_->collect(false);
+      publish(entry);
+      after.states = collect(false);
     }
     after.freeStates();
-    tell(after.listeners, &OpRegistrationListener::onOperatorDeregistered, *op);
+    tell(after.listeners, &OpRegistrationListener::onOperatorDeregistered, OperatorHandle(*entry.op()));
   });
+}
+
+RegistrationHandle Dispatcher::Impl::handleOfKernel(OperatorEntry& entry, DispatchKey key, uint64_t id) {
+  return RegistrationHandle([this, &entry, key, id] {
+    AfterUnlock after;
+    MutexLock lock(mutex);
+    after.kernel = entry.removeKernel(key, id);
+    publish(entry);
+    after.states = collect(false);
+  });
+}
+
+RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_location where) {
+  return std::move(impl_->define(std::move(schema), where, nullptr).definition);
+}
+
+Dispatcher::Impl::Defined Dispatcher::Impl::define(FunctionSchema schema, std::source_location where,
+                                                   const KernelForKey* with) {
+  AfterUnlock after;
+  const OperatorName name = schema.operator_name();
+  OperatorEntry* entry = nullptr;
+  uint64_t definition = 0, kernel = 0;
+  {
+    MutexLock lock(mutex);
+    checkDefinition(schema, where);
+    if (with != nullptr) checkKernel(name, with->key, with->kernel, where);
+    entry = &entryFor(name);
+    definition = addDefinition(*entry, std::move(schema), where);
+    if (with != nullptr) kernel = addKernel(*entry, with->key, with->kernel, where, {});
+    publish(*entry);
+    after.states = collect(false);
+    after.listeners = listeners;
+  }
+  after.freeStates();
+  tell(after.listeners, &OpRegistrationListener::onOperatorRegistered, OperatorHandle(*entry->op()));
+  Defined out{handleOfDefinition(*entry, definition), {}};
+  if (with != nullptr) out.kernel = handleOfKernel(*entry, with->key, kernel);
+  return out;
 }
 
 RegistrationHandle Dispatcher::registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel,
@@ -226,55 +281,24 @@ RegistrationHandle Dispatcher::registerImpl(OperatorName name, DispatchKey key, 
 
 RegistrationHandle Dispatcher::Impl::registerKernel(const OperatorName& name, DispatchKey key, KernelFunction kernel,
                                                     std::source_location where, const StandIn& as) {
-  SHUNT_CHECK(isRuntimeKey(key) || isAliasKey(key), "impl(", name,
-              "): not a dispatch key that kernels can be registered for");
   AfterUnlock after;
-  uint64_t id = 0;
-  {
-    MutexLock lock(mutex);
+  MutexLock lock(mutex);
+  checkKernel(name, key, kernel, where);
+  OperatorEntry* const other = as.other != nullptr ? as.other->entry() : nullptr;
+  if (as.other != nullptr) {
     const auto it = operators.find(name);
-    if (it != operators.end() && kernel.signature != nullptr) {
-      const OperatorEntry& entry = *it->second;
-      if (entry.signature() != nullptr && !(*entry.signature() == *kernel.signature))
-        throw Error(detail::str("Mismatch in kernel C++ signatures of operator ", name,
-                                "\n  first: ", entry.signature()->str(), "\n         from ", entry.signature_place(),
-                                "\n  now:   ", kernel.signature->str(), "\n         for ", key, " at ",
-                                placeOf(where)));
-      if (const SchemaRecord* schema = entry.schema())
-        checkSignatureAgainstSchema(schema->schema, schema->place, *kernel.signature, placeOf(where));
-      if (const AskedSignature* asked = entry.askedOtherThan(*kernel.signature))
-        throw Error(detail::str("Mismatch in kernel C++ signatures of operator ", name,
-                                ": a typed<>() handle of another signature would call this kernel wrongly",
-                                "\n  asked: ", asked->text, "\n         by typed<>() at ", asked->place, "\n  now:   ",
-                                kernel.signature->str(), "\n         for ", key, " at ", placeOf(where)));
-    }
-    OperatorEntry* const other = as.other != nullptr ? as.other->entry() : nullptr;
-    if (as.other != nullptr) {
-      const bool followed = it != operators.end() && (!it->second->followers().empty() || it->second.get() == other);
-      SHUNT_CHECK(
-          other != nullptr && !other->follows() && !followed, "operator ", name, ": a stand-in of it can't wait for ",
-          OperatorHandle(*as.other).operator_name(),
-          other == nullptr ? ", which is not registered" : ", since one of them has both stand-ins and followers",
-          "; at ", placeOf(where));
-    }
-    OperatorEntry& entry = entryFor(name);
-    if (other != nullptr) other->addFollower(&entry);
-    const StandInFor stands_in{other, as.built_in, as.composite};
-    if (kernel.signature != nullptr && entry.signature() == nullptr)
-      entry.setSignature(kernel.signature, placeOf(where));
-    id = ++next_id;
-    entry.addKernel(key, KernelRecord{id, std::move(kernel), where, stands_in});
-    publish(entry);
-    after.states = collect(false);
+    const bool followed = it != operators.end() && (!it->second->followers().empty() || it->second.get() == other);
+    SHUNT_CHECK(other != nullptr && !other->follows() && !followed, "operator ", name,
+                ": a stand-in of it can't wait for ", OperatorHandle(*as.other).operator_name(),
+                other == nullptr ? ", which is not registered" : ", since one of them has both stand-ins and followers",
+                "; at ", placeOf(where));
   }
-  return RegistrationHandle([this, name, key, id] {
-    AfterUnlock after;
-    MutexLock lock(mutex);
-    OperatorEntry& entry = entryFor(name);
-    after.kernel = entry.removeKernel(key, id);
-    publish(entry);
-    after.states = collect(false);
-  });
+  OperatorEntry& entry = entryFor(name);
+  if (other != nullptr) other->addFollower(&entry);
+  const uint64_t id = addKernel(entry, key, std::move(kernel), where, {other, as.built_in, as.composite});
+  publish(entry);
+  after.states = collect(false);
+  return handleOfKernel(entry, key, id);
 }
 
 RegistrationHandle Dispatcher::registerFallback(DispatchKey key, KernelFunction kernel, std::source_location where) {

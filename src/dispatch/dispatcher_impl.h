@@ -70,6 +70,26 @@ struct Dispatcher::Impl {
   static constexpr size_t kLoggedInvalidations = 1024;
 
   OperatorEntry& entryFor(const OperatorName& name) SHUNT_REQUIRES(mutex);
+  /// Throw where the registrations that there are, or what typed<>() was asked for, leave no place for it.
+  void checkDefinition(const FunctionSchema& schema, std::source_location where) const SHUNT_REQUIRES(mutex);
+  void checkKernel(const OperatorName& name, DispatchKey key, const KernelFunction& kernel,
+                   std::source_location where) const SHUNT_REQUIRES(mutex);
+  /// Record it, checked, and return its id; the caller publishes the entry.
+  uint64_t addDefinition(OperatorEntry& entry, FunctionSchema schema, std::source_location where) SHUNT_REQUIRES(mutex);
+  uint64_t addKernel(OperatorEntry& entry, DispatchKey key, KernelFunction kernel, std::source_location where,
+                     const StandInFor& stands_in) SHUNT_REQUIRES(mutex);
+  /// Take it back.
+  RegistrationHandle handleOfDefinition(OperatorEntry& entry, uint64_t id);
+  RegistrationHandle handleOfKernel(OperatorEntry& entry, DispatchKey key, uint64_t id);
+  struct KernelForKey {
+    DispatchKey key;
+    const KernelFunction& kernel;
+  };
+  struct Defined {
+    RegistrationHandle definition, kernel;
+  };
+  /// registerDef, with a kernel unless `with` is null: both are made or neither is, and listeners are told of both.
+  Defined define(FunctionSchema schema, std::source_location where, const KernelForKey* with) SHUNT_EXCLUDES(mutex);
   /// registerImpl, and registerStandIn, which says what `kernel` waits for.
   RegistrationHandle registerKernel(const OperatorName& name, DispatchKey key, KernelFunction kernel,
                                     std::source_location where, const StandIn& as) SHUNT_EXCLUDES(mutex);

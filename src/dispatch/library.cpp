@@ -55,9 +55,8 @@ Library& Library::def(std::string_view text, CppFunction f, std::source_location
   // Everything is checked before the definition is made, so that a kernel that does not fit leaves no trace.
   if (kernel.signature != nullptr)
     checkSignatureAgainstSchema(schema, placeOf(where), *kernel.signature, placeOf(where));
-  auto definition = Dispatcher::singleton().registerDef(std::move(schema), where);
-  auto implementation = Dispatcher::singleton().registerImpl(
-      name, f.dispatch_key().value_or(DispatchKey::CompositeImplicitAutograd), kernel, where);
+  const Dispatcher::Impl::KernelForKey with{f.dispatch_key().value_or(DispatchKey::CompositeImplicitAutograd), kernel};
+  auto [definition, implementation] = Dispatcher::singleton().implForHandles().define(std::move(schema), where, &with);
   handles_.push_back(std::move(definition));
   handles_.push_back(std::move(implementation));
   return *this;

@@ -75,11 +75,14 @@ class OperatorEntry {
     if (std::ranges::none_of(asked_, [&](const AskedSignature& a) { return a.id == id; }))
       asked_.push_back({std::string(id), signature.str(), placeOf(where)});
   }
-  /// One that was asked for and is not `signature`; null when there is none.
-  const AskedSignature* askedOtherThan(const CppSignature& signature) const {
+  /// Lines that name all that were asked for; empty unless one of them is not `signature`.
+  std::string askedOtherThan(const CppSignature& signature) const {
     const std::string_view id = signature.id->name();
-    const auto it = std::ranges::find_if(asked_, [&](const AskedSignature& a) { return a.id != id; });
-    return it != asked_.end() ? &*it : nullptr;
+    if (std::ranges::all_of(asked_, [&](const AskedSignature& a) { return a.id == id; })) return "";
+    std::string lines =
+        asked_.size() > 1 ? "; no signature serves all that were asked for, so only a boxed kernel does" : "";
+    for (const AskedSignature& a : asked_) lines += "\n  asked: " + a.text + "\n         by typed<>() at " + a.place;
+    return lines;
   }
   /// Whether it has stand-ins, so that its table depends on another operator's registrations; or had, which does no
   /// harm.

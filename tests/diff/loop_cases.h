@@ -4,6 +4,8 @@
 
 #include "tests/diff/thunks.h"
 
+#include <shunt/core/isa.h>
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,6 +24,13 @@ struct LoopCase {
   bool own_loop = true;  // or the interpreter's
 };
 inline void PrintTo(const LoopCase& c, std::ostream* out) { *out << c.what; }
+
+/// How the plan's text ends a kind's line: Note [Loops that are called] (kernels/pointwise/record.cpp).
+inline const char* endOfCalled() { return "; loop ahead of time\n"; }
+/// Of small functors of float numbers along all elements.
+inline const char* endOfMadeWithAvx512() {
+  return shunt::detail::activeIsa() == shunt::Isa::kV4 ? "\n" : endOfCalled();
+}
 
 /// `called_with` has the pair that `compiled_for` belongs to.
 struct Stranger {

@@ -123,6 +123,70 @@ TEST(AskedSignature, BoxedKernelsServeAllOfThem) {
   EXPECT_EQ(x[0].item<float>(), 2);
 }
 
+TEST(AskedSignature, OfSeveralSignaturesAllAreNamed) {
+  Library m = fragment("asked");
+  m.def("f(Tensor(a!) x) -> Tensor(a!)");
+  const OperatorHandle op = findOp("asked::f");
+  op.typed<Tensor&(Tensor&)>();
+  const std::string one = errorOf([&] { m.impl("f", DispatchKey::CPU, &ofConst); });
+  EXPECT_THAT(one, testing::Not(HasSubstr("boxed kernel")));
+  op.typed<Tensor(const Tensor&)>();
+  const auto expectRefused = [&](auto* kernel) {
+    EXPECT_THAT(errorOf([&] { m.impl("f", DispatchKey::CPU, kernel); }),
+                AllOf(HasSubstr("no signature serves all that were asked for, so only a boxed kernel does"),
+                      HasSubstr("asked: shunt::Tensor& (shunt::Tensor&)"),
+                      HasSubstr("asked: shunt::Tensor (shunt::Tensor const&)")));
+  };
+  expectRefused(&byReference);
+  expectRefused(&ofConst);
+  expectRefused(&byValue);
+  EXPECT_NO_THROW(m.impl("f", DispatchKey::CPU, CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})));
+}
+
+/// Counts what it is told of asked::f; asks for a signature when the operator is registered.
+struct AskingListener : OpRegistrationListener {
+  explicit AskingListener(int* told, std::string* error) : told(told), error(error) {}
+  void onOperatorRegistered(const OperatorHandle& op) override {
+    if (op.operator_name().str() != "asked::f") return;
+    ++*told;
+    if (error != nullptr) *error = errorOf([&] { op.typed<Tensor&(Tensor&)>(); });
+  }
+  void onOperatorDeregistered(const OperatorHandle& op) override { *told += op.operator_name().str() == "asked::f"; }
+  int* told;
+  std::string* error;
+};
+
+// Of an operator that has only boxed kernels typed<>() may be asked for, too.
+TEST(AskedSignature, ADefinitionWithAKernelOfAnotherOneLeavesNoTrace) {
+  Library boxed = fragment("asked"), m = fragment("asked");
+  boxed.impl("f", DispatchKey::CPU, CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {}));
+  const std::optional<OperatorHandle> op = Dispatcher::singleton().findOp({"asked::f", ""});
+  ASSERT_TRUE(op);
+  op->typed<Tensor&(Tensor&)>();
+  int told = 0;
+  const auto listener =
+      Dispatcher::singleton().addRegistrationListener(std::make_unique<AskingListener>(&told, nullptr));
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_THAT(errorOf([&] { m.def("f(Tensor(a!) x) -> Tensor(a!)", &byValue); }), HasSubstr("by typed<>() at"))
+        << "the same is refused again";
+    EXPECT_FALSE(op->hasSchema());
+    EXPECT_EQ(told, 0);
+  }
+  EXPECT_NO_THROW(m.def("f(Tensor(a!) x) -> Tensor(a!)", &byReference));
+  EXPECT_EQ(told, 1);
+}
+
+TEST(AskedSignature, NobodyAsksBetweenADefinitionAndItsKernel) {
+  int told = 0;
+  std::string error;
+  const auto listener =
+      Dispatcher::singleton().addRegistrationListener(std::make_unique<AskingListener>(&told, &error));
+  Library m = fragment("asked");
+  EXPECT_NO_THROW(m.def("f(Tensor(a!) x) -> Tensor(a!)", &byValue));
+  EXPECT_EQ(told, 1);
+  EXPECT_THAT(error, HasSubstr("Tried to access or call an operator with a wrong signature"));
+}
+
 TEST(AskedSignature, IsForgottenWithTheDefinition) {
   Library def = fragment("asked");
   def.def("f(Tensor(a!) x) -> Tensor(a!)");

@@ -246,7 +246,15 @@ Value drawTraining(Draft& d) {
   return Value::ofBool(absent("running_mean") || absent("running_var") || d.rng.chance(0.5));
 }
 Value drawNone(Draft&) { return Value::none(); }
-Value drawIgnoreIndex(Draft& d) { return Value::ofInt(d.plain || d.rng.chance(0.7) ? -100 : d.rng.range(0, 3)); }
+// libtorch's backward writes to whatever class the target names: to -100, far in front of the gradient, where another
+// one is ignored.
+Value drawIgnoreIndex(Draft& d) {
+  const int64_t drawn = d.plain || d.rng.chance(0.7) ? -100 : d.rng.range(0, 3);
+  if (d.op != "nll_loss_backward") return Value::ofInt(drawn);
+  const StorageSpec& target = d.c.storages[static_cast<size_t>(d.tensor(d.arg("target")).storage)];
+  const bool names_it = !target.bytes.empty() && loadElement(target.dtype, target.bytes.data()) == -100;
+  return Value::ofInt(names_it ? -100 : drawn);
+}
 Value drawReduction(Draft& d) { return Value::ofInt(d.rng.range(0, 2)); }
 Value drawCellDtype(Draft& d) { return Value::ofInt(d.dtype); }
 Value drawFalse(Draft&) { return Value::ofBool(false); }

@@ -220,15 +220,33 @@ bool roundNumbersAlone(const Case& c, const TensorState& a, const TensorState& b
          agreeOnTensors(c);
 }
 
-/// libtorch divides by the stride of the dimension to count what it copies, also where that addresses nothing.
-bool isLeftAsItWas(const Case& c, const TensorState& theirs, const std::vector<size_t>& wrong) {
+/// What libtorch makes of cat or stack without out=; undefined when it refuses that.
+TensorState withoutOut(Case c) {
+  c.args.erase(c.args.begin() + static_cast<std::ptrdiff_t>(argumentNumber(c, "out")));
+  c.overload.clear();
+  const Outcome outcome = runModel(c);
+  if (outcome.threw || outcome.returns.empty() || outcome.returns[0].tensors.empty()) return {};
+  return outcome.returns[0].tensors[0];
+}
+
+/// libtorch divides by the stride of the dimension to count what it copies, also where that addresses nothing. What
+/// Shunt leaves there has to be right all the same.
+bool isLeftAsItWas(const Case& c, const TensorState& ours, const TensorState& theirs,
+                   const std::vector<size_t>& wrong) {
   const TensorSpec& out = c.tensors[static_cast<size_t>(c.args[argumentNumber(c, "out")].ints[0])];
   const Lines lines(c, out, c.args[argumentNumber(c, "dim")].i);
   if (!out.defined || out.sizes.empty() || out.sizes != theirs.sizes || lines.length() != 1) return false;
   int64_t dense = 1;
   for (size_t d = lines.dim() + 1; d < out.sizes.size(); ++d) dense *= out.sizes[d];
-  return out.strides[lines.dim()] != dense && std::ranges::all_of(wrong, [&](size_t i) {
-           return same(valueOf(theirs, i), lines.element(lines.placeOf(i, theirs.sizes)));
+  const bool is_left = out.strides[lines.dim()] != dense && std::ranges::all_of(wrong, [&](size_t i) {
+                         return same(valueOf(theirs, i), lines.element(lines.placeOf(i, theirs.sizes)));
+                       });
+  if (!is_left) return false;
+  const TensorState right = withoutOut(c);
+  return right.defined && right.sizes == ours.sizes && std::ranges::all_of(wrong, [&](size_t i) {
+           std::vector<uint8_t> cast(itemSize(ours.dtype));
+           storeElement(ours.dtype, valueOf(right, i), cast.data());
+           return same(valueOf(ours, i), loadElement(ours.dtype, cast.data()));
          });
 }
 
@@ -250,7 +268,7 @@ std::string causeOf(const Case& c, const TensorState& a, const TensorState& b, c
   const std::string_view op = baseName(c.name);
   if (op == "index_put") return !is_grad && writeTwice(c, a, wrong) ? "written twice" : "";
   if (op == "binary_cross_entropy_with_logits") return roundNumbersAlone(c, a, b, wrong) ? "of numbers alone" : "";
-  if (op == "cat") return c.overload == "out" && isLeftAsItWas(c, b, wrong) ? "left as it was" : "";
+  if (op == "cat" || op == "stack") return c.overload == "out" && isLeftAsItWas(c, a, b, wrong) ? "left as it was" : "";
   if (op != "topk" && op != "sort" && op != "argsort" && op != "trace") return "";
   const auto self = static_cast<size_t>(c.args[argumentNumber(c, "self")].ints[0]);
   const TensorSpec& operand = c.tensors[self];

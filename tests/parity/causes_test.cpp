@@ -101,26 +101,36 @@ TEST(ParityCauses, PartsOfNumbersAloneAreRoundedToTheDefaultDtype) {
   EXPECT_EQ(cause(1.5, 1.5001), "");
 }
 
-TEST(ParityCauses, AnOutOfIdleStridesIsLeftAsItWas) {
+/// out= of {sizes} with the one element 7, and an operand of size 1 with the element 5.
+Case joined(const char* name, std::vector<int64_t> sizes, std::vector<int64_t> strides) {
   Case c;
-  c.name = "aten::cat";
+  c.name = name;
   c.overload = "out";
   for (const double v : {5.0, 7.0}) {
     TensorSpec t;
     t.storage = static_cast<int>(c.storages.size());
-    t.sizes = {1};
-    t.strides = {2};
+    t.sizes = t.strides = {1};
     c.storages.push_back({kFloat64, bytesOf({v})});
     c.tensors.push_back(t);
   }
+  c.tensors[1].sizes = std::move(sizes);
+  c.tensors[1].strides = std::move(strides);
   c.args = {Value::ofTensors({0}), Value::ofInt(-1), Value::ofTensor(1)};
-  const auto cause = [&](double theirs) {
-    return causeOf(c, stateOf({1}, {5}), stateOf({1}, {theirs}), {0}, false, 0);
+  return c;
+}
+
+TEST(ParityCauses, AnOutOfIdleStridesIsLeftAsItWas) {
+  const auto cause = [](const Case& c, double ours, double theirs) {
+    const std::vector<int64_t>& sizes = c.tensors[1].sizes;
+    return causeOf(c, stateOf(sizes, {ours}), stateOf(sizes, {theirs}), {0}, false, 0);
   };
-  EXPECT_EQ(cause(7), "left as it was");
-  EXPECT_EQ(cause(8), "");
-  c.tensors[1].strides = {1};
-  EXPECT_EQ(cause(7), "") << "with the stride of memory";
+  const Case cat = joined("aten::cat", {1}, {2}), stack = joined("aten::stack", {1, 1}, {2, 2});
+  for (const Case& c : {cat, stack}) {
+    EXPECT_EQ(cause(c, 5, 7), "left as it was") << c.name;
+    EXPECT_EQ(cause(c, 5, 8), "") << c.name;
+    EXPECT_EQ(cause(c, 6, 7), "") << c.name << ": what Shunt wrote is wrong";
+  }
+  EXPECT_EQ(cause(joined("aten::cat", {1}, {1}), 5, 7), "") << "with the stride of memory";
 }
 
 }  // namespace

@@ -7,6 +7,11 @@
 
 namespace parity {
 
+bool lacksDerivative(std::string_view error) {
+  const size_t derivative = error.find("derivative for ");
+  return derivative != error.npos && error.find(" is not implemented", derivative) != error.npos;
+}
+
 void Coverage::print(std::ostream& out) const {
   out << "cases drawn/ran(with backward) by operator and dtype; forms: functional, in-place (add_), out= (add.out); "
          "+grad\n";

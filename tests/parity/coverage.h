@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace parity {
@@ -23,6 +24,10 @@ struct CellHits {
   int backward = 0;          // whose gradients were compared, or have no derivative in both
   int backward_known = 0;    // or that differ in whether they have any, as a known difference says
 };
+
+/// Whether the error of a backward pass, of either library, says that the operator has no derivative; not that a kernel
+/// of the pass lacks the dtype.
+bool lacksDerivative(std::string_view error);
 
 class Coverage {
  public:

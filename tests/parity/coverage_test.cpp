@@ -35,5 +35,13 @@ TEST(ParityCoverage, GradientsThatNobodyCompared) {
   EXPECT_THAT(c.holes(), IsEmpty());
 }
 
+TEST(ParityCoverage, ALackingDerivativeIsNoLackingDtype) {
+  EXPECT_TRUE(lacksDerivative("the derivative for 'target' of 'aten::f' is not implemented"));
+  EXPECT_TRUE(lacksDerivative("the derivative for 'target' is not implemented"));
+  EXPECT_TRUE(lacksDerivative("derivative for aten::f is not implemented"));
+  EXPECT_FALSE(lacksDerivative("\"f\" not implemented for 'Half'"));
+  EXPECT_FALSE(lacksDerivative(""));
+}
+
 }  // namespace
 }  // namespace parity

@@ -71,6 +71,13 @@ void drawOuts(Draft& d, bool plain) {
   }
 }
 
+// libtorch's cat divides by the stride of out=, also of one that addresses nothing.
+void leaveNoIdleZero(Case& c) {
+  for (TensorSpec& t : c.tensors)
+    for (size_t i = 0; i < t.sizes.size(); ++i)
+      if (t.sizes[i] == 1 && t.strides[i] == 0) t.strides[i] = 1;
+}
+
 // Two elements of a list that are one tensor: cat([x, x]).
 void aliasInList(Draft& d, Value& list) {
   if (list.ints.empty()) return;
@@ -113,6 +120,7 @@ Case drawCase(const shunt::FunctionSchema& schema, int dtype, bool with_grad, bo
   drawOuts(d, plain);
   if (!plain && d.rng.chance(0.1)) aliasArguments(d);
   if (!plain && d.rng.chance(0.14)) breakCase(d.c, schema, d.rng);
+  if (schema.isOut() && (d.op == "cat" || d.op == "stack")) leaveNoIdleZero(d.c);
   return std::move(d.c);
 }
 

@@ -187,7 +187,8 @@ class Run {
     ++hits.drawn;
     hits.ran += !shunt.threw && !torch.threw;
     hits.requires_grad += anyRequiresGrad(shunt) && anyRequiresGrad(torch);
-    hits.backward += (hasGradients(shunt) && hasGradients(torch)) || (lacksDerivative(shunt) && lacksDerivative(torch));
+    hits.backward += (hasGradients(shunt) && hasGradients(torch)) ||
+                     (lacksDerivative(shunt.backward_error) && lacksDerivative(torch.backward_error));
     ++drawn_;
     if (options_.refusals && torch.threw)
       ++refusals_[name + ": " + torch.error.substr(0, std::min(torch.error.find('\n'), size_t{160}))];
@@ -212,9 +213,6 @@ class Run {
   }
 
   static bool hasGradients(const Outcome& o) { return o.ran_backward && !o.backward_threw; }
-  static bool lacksDerivative(const Outcome& o) {
-    return o.backward_error.find("not implemented") != std::string::npos;
-  }
   static bool anyRequiresGrad(const Outcome& o) {
     return std::ranges::any_of(
         o.returns, [](const Returned& r) { return std::ranges::any_of(r.tensors, &TensorState::requires_grad); });
