@@ -1,4 +1,6 @@
 // Tensors' memory between threads, and in children of fork().
+#include "src/tensor/stress.h"
+
 #include <shunt/shunt.h>
 
 #include <gtest/gtest.h>
