@@ -8,8 +8,9 @@
 //
 // The first tier's modules (Note [Tiers], src/tiering/timed_call.cpp) hold no loop, and what flattening has folded
 // needs few passes and little of the code generator: FastISel, without its optimising passes. What has no loop after
-// inlining (views, composites, loops that are called) is made so in both tiers: calls are as fast (add, relu, exp,
-// view, sum, softmax, mul with a graph node: within 2 % of code generated with full effort, which is a sixth shorter).
+// inlining (views, composites, loops that are called) is made so in both tiers: calls of add, relu, exp,
+// view, sum, softmax and of mul with a graph node took what they take with full effort, whose code is a sixth shorter,
+// within a noise of some percent.
 #pragma once
 
 #include <llvm/IR/PassManager.h>

@@ -64,18 +64,13 @@ void forRows(int64_t rows, int64_t n, const F& f) {
 /// `count` rows from `first` on, all operands of A's dtype: 64 rows of 256 floats take 3.2 us, row by row 6.4.
 template <class A>
 void forwardWhole(const Norm& c, const A* weight, const A* bias, int64_t first, int64_t count) {
-  const auto bytes = [](const A* p) { return reinterpret_cast<std::byte*>(const_cast<A*>(p)); };
-  rows::Call call;
-  call.dtype = call.result = scalar_type_of<A>;
-  call.in[0] = bytes(inPlace<A>(*c.x, first * c.n));
-  call.in[1] = bytes(weight);
-  call.in[2] = bytes(bias);
-  call.out[0] = bytes(inPlace<A>(*c.out, first * c.n));
-  call.out[1] = bytes(inPlace<A>(*c.mean, first));
-  call.out[2] = bytes(inPlace<A>(*c.rstd, first));
+  const auto at = [](const TensorImpl& t, int64_t i) { return reinterpret_cast<std::byte*>(inPlace<A>(t, i)); };
+  rows::Call call = normCall(scalar_type_of<A>, c.n, c.eps, weight, bias);
+  call.in[0] = at(*c.x, first * c.n);
+  call.out[0] = at(*c.out, first * c.n);
+  call.out[1] = at(*c.mean, first);
+  call.out[2] = at(*c.rstd, first);
   call.outer = count;
-  call.n = c.n;
-  call.number = c.eps;
   layerNormCall(scalar_type_of<A>)(call);
 }
 

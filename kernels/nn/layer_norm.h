@@ -62,6 +62,16 @@ SHUNT_DECLARE_CALLS(v4)
 #undef SHUNT_DECLARE_CALLS
 /// Those of the instruction set in use.
 rows::LoopFn layerNormCall(ScalarType dtype);
+/// What its loops are called with where all operands are of `dtype`, but for the rows: those are the caller's.
+inline rows::Call normCall(ScalarType dtype, int64_t n, double eps, const void* weight, const void* bias) {
+  rows::Call call;
+  call.dtype = call.result = dtype;
+  call.in[1] = static_cast<const std::byte*>(weight);
+  call.in[2] = static_cast<const std::byte*>(bias);
+  call.n = n;
+  call.number = eps;
+  return call;
+}
 rows::LoopFn layerNormBackwardCall(ScalarType dtype);
 
 }  // namespace shunt::nn
