@@ -100,6 +100,8 @@ void addSelections(Cases& c) {
                [] { return variable_list{var({2, 3}), leaf({2}).detach().select(0, 0).clone().requires_grad_()}; },
                [](const variable_list& x) { return variable_list{x[0].masked_fill(x[0].gt(0), x[1])}; }});
   binary(c, "where.self", [](const Tensor& a, const Tensor& b) { return where(a.gt(0), a, b); });
+  // By another factor than one its gradient isn't its derivative: that is what it is for.
+  c.push_back(unary("_scale_gradient", [](const Tensor& x) { return _scale_gradient(x, ones_like(x)); }));
 }
 
 void addTernary(Cases& c) {

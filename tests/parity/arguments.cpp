@@ -379,7 +379,6 @@ constexpr Domain kDomains[] = {
     {"diag", "diagonal", drawDiagonal},
     {"flip", "dims", drawFlipped},
     {"embedding", "padding_idx", drawPadding},
-    {"embedding", "scale_grad_by_freq", drawFalse},
     {"embedding", "sparse", drawFalse},
     {"gather", "sparse_grad", drawFalse},
     {"*sort", "stable", drawTrue},

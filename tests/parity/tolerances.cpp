@@ -46,6 +46,7 @@ constexpr Tolerance kTolerances[] = {
     {"add", 2, 4, true, true, false, true},
     {"sub", 2, 4, true, true, false, true},
     {"rsub", 2, 4, true, true, false, true},
+    {"embedding", 0, 16, false, false},  // scale_grad_by_freq: in another order
     {"index_add", 16, 4, true, true},
     {"scatter_add", 16, 4, true, true},
     {"scatter", 16, 16, true, true},

@@ -8,8 +8,10 @@ namespace shunt::testing {
 namespace {
 
 using test::errorOf;
+using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 using Values = std::vector<double>;
 
 Tensor matrixOf(std::initializer_list<int64_t> values, IntArrayRef sizes) {
@@ -228,7 +230,27 @@ TEST(Embedding, RowsAndPadding) {
   EXPECT_EQ(valuesOf(weight.grad()), (Values{1, 1, 0, 0, 2, 2})) << "none for the padding";
   EXPECT_EQ(embedding(weight, matrixOf({1}, {}).to(kInt)).sizes(), IntArrayRef({2}));
   EXPECT_THAT(errorOf([&] { embedding(weight, iota({2})); }), HasSubstr("Long, Int; but got Float"));
-  EXPECT_THAT(errorOf([&] { embedding(weight, matrixOf({0}, {1}), -1, true); }), HasSubstr("scale_grad_by_freq"));
+  EXPECT_THAT(errorOf([&] { embedding(weight, iota({1}).to(kLong), -1, false, true); }), HasSubstr("sparse=True"));
+}
+
+TEST(Embedding, GradientsDividedByTheFrequencyOfTheirIndex) {
+  Tensor weight = iota({4, 2}).requires_grad_();
+  const Tensor at = matrixOf({2, 0, 2, 1, 1, 2}, {2, 3});
+  const Tensor plain = embedding(weight, at, 1);
+  const Tensor scaled = embedding(weight, at, 1, true);
+  EXPECT_EQ(valuesOf(scaled), valuesOf(plain));
+  const Tensor factors = iota({2, 3, 2});
+  scaled.mul(factors).sum().backward();
+  // Row 2 is named at places 0, 2 and 5: (0 + 4 + 10) / 3 and (1 + 5 + 11) / 3. Row 1 is the padding.
+  const Values grad = valuesOf(weight.grad());
+  EXPECT_THAT(grad, Pointwise(DoubleNear(1e-6), Values{2, 3, 0, 0, 14 / 3., 17 / 3., 0, 0}));
+  EXPECT_EQ(valuesOf(embedding(iota({4, 2}).to(kLong), at, -1, true)), (Values{4, 5, 0, 1, 4, 5, 2, 3, 2, 3, 4, 5}))
+      << "a table of integers has no gradient to be divided";
+  for (const ScalarType type : {kHalf, kBFloat16, kDouble}) {
+    Tensor other = iota({4, 2}).to(type).requires_grad_();
+    embedding(other, at.to(kInt), -1, true).sum().backward();
+    EXPECT_THAT(valuesOf(other.grad()), Pointwise(DoubleNear(0.01), Values{1, 1, 1, 1, 1, 1, 0, 0})) << type;
+  }
 }
 
 }  // namespace

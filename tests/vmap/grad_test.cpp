@@ -41,6 +41,21 @@ TEST(Grad, OfWhatTheResultDoesNotDependOnIsZero) {
   EXPECT_TRUE(sameBits(grad(f)(x), zeros({3})));
 }
 
+// The frequency is that among the sample's own indices.
+TEST(Grad, OfAnEmbeddingScaledByFrequencyInSamples) {
+  const Tensor weight = randn({5, 3}), factor = randn({2, 4, 3});
+  const Tensor at = tensor(std::vector<int64_t>{1, 1, 4, 1, 0, 1, 0, 2}).to(kLong).reshape({2, 4});
+  const auto loss = [](const Tensor& w, const Tensor& of, const Tensor& by) {
+    return embedding(w, of, -1, true).mul(by).sum();
+  };
+  const auto of_one = grad(loss);
+  const VmapCounters before = vmap_counters();
+  const Tensor got = vmap(of_one, {.in_dims = {std::nullopt, 0, 0}})(weight, at, factor);
+  EXPECT_EQ(vmap_counters().fallbacks, before.fallbacks);
+  for (int64_t i = 0; i < 2; ++i) EXPECT_LT(distance(got[i], of_one(weight, at[i], factor[i])), 1e-6) << i;
+  EXPECT_GT(distance(got[0], got[1]), 0.1);
+}
+
 TEST(Grad, NestsInItself) {
   const Tensor x = randn({4}, TensorOptions(kDouble));
   const auto first = [](const Tensor& t) { return grad(cube)(t).sum(); };

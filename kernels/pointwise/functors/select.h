@@ -1,4 +1,5 @@
-// where, masked_fill, maximum, minimum, clamp, threshold, relu. See shunt/elementwise/functor.h.
+// where, masked_fill, maximum, minimum, clamp, threshold, relu, and one operand of two. See
+// shunt/elementwise/functor.h.
 //
 // Maximum and minimum are compares and selects: a NaN operand is the result, and of two equal operands (+0 and -0) the
 // first. fmax and the vector instructions differ in just these points.
@@ -119,6 +120,16 @@ struct MaskedFill : Functor<2, 1> {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C self, bool mask, C value) const {
     return mask ? value : self;
+  }
+};
+
+/// `self`; only the derivative looks at `scale`.
+struct ScaleGradient : Functor<2> {
+  static constexpr DtypeSet kTypes = kFloatTypes;
+  static constexpr const char* kArguments[] = {"self", "scale"};
+  template <class C>
+  SHUNT_ALWAYS_INLINE C operator()(C self, C) const {
+    return self;
   }
 };
 
