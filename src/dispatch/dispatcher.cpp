@@ -52,6 +52,21 @@ void tell(const std::vector<std::shared_ptr<OpRegistrationListener>>& listeners,
     }
 }
 
+/// What a definition's kernels must have before it is made; what stands under its name already is looked at later.
+void checkKernelsOfDefinition(const FunctionSchema& schema, std::span<const KernelForKey> kernels,
+                              std::source_location where) {
+  const std::string place = placeOf(where);
+  const CppSignature* first = nullptr;
+  for (const KernelForKey& k : kernels) {
+    const CppSignature* const signature = k.kernel.signature;
+    if (signature == nullptr) continue;
+    if (first == nullptr) first = signature;
+    SHUNT_CHECK(*signature == *first, "Mismatch in kernel C++ signatures of operator ", schema.operator_name(), ": ",
+                first->str(), " and ", signature->str(), " for ", k.key, " at ", place);
+    checkSignatureAgainstSchema(schema, place, *signature, place);
+  }
+}
+
 }  // namespace
 
 Dispatcher& Dispatcher::singleton() {
@@ -247,31 +262,34 @@ RegistrationHandle Dispatcher::Impl::handleOfKernel(OperatorEntry& entry, Dispat
 }
 
 RegistrationHandle Dispatcher::registerDef(FunctionSchema schema, std::source_location where) {
-  return std::move(impl_->define(std::move(schema), where, nullptr).definition);
+  return std::move(registerDef(std::move(schema), {}, where).front());
 }
 
-Dispatcher::Impl::Defined Dispatcher::Impl::define(FunctionSchema schema, std::source_location where,
-                                                   const KernelForKey* with) {
-  AfterUnlock after;
+std::vector<RegistrationHandle> Dispatcher::registerDef(FunctionSchema schema, std::span<const KernelForKey> kernels,
+                                                        std::source_location where) {
   const OperatorName name = schema.operator_name();
+  checkKernelsOfDefinition(schema, kernels, where);
+  AfterUnlock after;
   OperatorEntry* entry = nullptr;
-  uint64_t definition = 0, kernel = 0;
+  uint64_t definition = 0;
+  std::vector<uint64_t> ids;
   {
-    MutexLock lock(mutex);
-    checkDefinition(schema, where);
-    if (with != nullptr) checkKernel(name, with->key, with->kernel, where);
-    entry = &entryFor(name);
-    definition = addDefinition(*entry, std::move(schema), where);
-    if (with != nullptr) kernel = addKernel(*entry, with->key, with->kernel, where, {});
-    publish(*entry);
-    after.states = collect(false);
-    after.listeners = listeners;
+    MutexLock lock(impl_->mutex);
+    impl_->checkDefinition(schema, where);
+    for (const KernelForKey& k : kernels) impl_->checkKernel(name, k.key, k.kernel, where);
+    entry = &impl_->entryFor(name);
+    definition = impl_->addDefinition(*entry, std::move(schema), where);
+    for (const KernelForKey& k : kernels) ids.push_back(impl_->addKernel(*entry, k.key, k.kernel, where, {}));
+    impl_->publish(*entry);
+    after.states = impl_->collect(false);
+    after.listeners = impl_->listeners;
   }
   after.freeStates();
   tell(after.listeners, &OpRegistrationListener::onOperatorRegistered, OperatorHandle(*entry->op()));
-  Defined out{handleOfDefinition(*entry, definition), {}};
-  if (with != nullptr) out.kernel = handleOfKernel(*entry, with->key, kernel);
-  return out;
+  std::vector<RegistrationHandle> handles;
+  handles.push_back(impl_->handleOfDefinition(*entry, definition));
+  for (size_t i = 0; i < kernels.size(); ++i) handles.push_back(impl_->handleOfKernel(*entry, kernels[i].key, ids[i]));
+  return handles;
 }
 
 RegistrationHandle Dispatcher::registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel,

@@ -81,15 +81,6 @@ struct Dispatcher::Impl {
   /// Take it back.
   RegistrationHandle handleOfDefinition(OperatorEntry& entry, uint64_t id);
   RegistrationHandle handleOfKernel(OperatorEntry& entry, DispatchKey key, uint64_t id);
-  struct KernelForKey {
-    DispatchKey key;
-    const KernelFunction& kernel;
-  };
-  struct Defined {
-    RegistrationHandle definition, kernel;
-  };
-  /// registerDef, with a kernel unless `with` is null: both are made or neither is, and listeners are told of both.
-  Defined define(FunctionSchema schema, std::source_location where, const KernelForKey* with) SHUNT_EXCLUDES(mutex);
   /// registerImpl, and registerStandIn, which says what `kernel` waits for.
   RegistrationHandle registerKernel(const OperatorName& name, DispatchKey key, KernelFunction kernel,
                                     std::source_location where, const StandIn& as) SHUNT_EXCLUDES(mutex);

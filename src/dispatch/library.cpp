@@ -52,13 +52,9 @@ Library& Library::def(std::string_view text, CppFunction f, std::source_location
               "\"): the schema of a boxed kernel cannot be inferred; give it in full");
   FunctionSchema schema =
       named_only ? inferSchema(name, *kernel.signature) : std::get<FunctionSchema>(parsed).cloneWithName(name);
-  // Everything is checked before the definition is made, so that a kernel that does not fit leaves no trace.
-  if (kernel.signature != nullptr)
-    checkSignatureAgainstSchema(schema, placeOf(where), *kernel.signature, placeOf(where));
-  const Dispatcher::Impl::KernelForKey with{f.dispatch_key().value_or(DispatchKey::CompositeImplicitAutograd), kernel};
-  auto [definition, implementation] = Dispatcher::singleton().implForHandles().define(std::move(schema), where, &with);
-  handles_.push_back(std::move(definition));
-  handles_.push_back(std::move(implementation));
+  const KernelForKey with{f.dispatch_key().value_or(DispatchKey::CompositeImplicitAutograd), kernel};
+  std::ranges::move(Dispatcher::singleton().registerDef(std::move(schema), {&with, 1}, where),
+                    std::back_inserter(handles_));
   return *this;
 }
 

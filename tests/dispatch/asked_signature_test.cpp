@@ -185,6 +185,22 @@ TEST(AskedSignature, NobodyAsksBetweenADefinitionAndItsKernel) {
   EXPECT_NO_THROW(m.def("f(Tensor(a!) x) -> Tensor(a!)", &byValue));
   EXPECT_EQ(told, 1);
   EXPECT_THAT(error, HasSubstr("Tried to access or call an operator with a wrong signature"));
+
+  // Nor when one step makes several kernels, of which a later one says the signature.
+  m.reset();
+  told = 0;
+  error.clear();
+  const KernelForKey kernels[] = {{DispatchKey::CPU, CppFunction::makeFallthrough().kernel()},
+                                  {DispatchKey::CUDA, CppFunction(&byValue).kernel()}};
+  {
+    const auto made = Dispatcher::singleton().registerDef(parseSchema("asked::f(Tensor(a!) x) -> Tensor(a!)"), kernels,
+                                                          std::source_location::current());
+    EXPECT_EQ(made.size(), 3);
+    EXPECT_EQ(told, 1);
+    EXPECT_THAT(error, HasSubstr("Tried to access or call an operator with a wrong signature"));
+  }
+  EXPECT_EQ(told, 2) << "of its end, too";
+  EXPECT_FALSE(Dispatcher::singleton().findSchema({"asked::f", ""}));
 }
 
 TEST(AskedSignature, IsForgottenWithTheDefinition) {

@@ -233,6 +233,13 @@ TEST(Registration, DefWithAKernelInfersTheSchema) {
             "reg9::f(Tensor _0, Tensor(b!) _1, int _2, Tensor? _3, bool[3] _4, int[] _5) -> (Tensor, float)");
 }
 
+/// Defines `schema` with kernels for CPU and CUDA in one step.
+std::vector<RegistrationHandle> defineWith(const char* schema, CppFunction cpu, CppFunction cuda,
+                                           std::source_location where = std::source_location::current()) {
+  const KernelForKey kernels[] = {{DispatchKey::CPU, cpu.kernel()}, {DispatchKey::CUDA, cuda.kernel()}};
+  return Dispatcher::singleton().registerDef(parseSchema(schema), kernels, where);
+}
+
 TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
   Library def = fragment("regA");
   def.def("f(Tensor x) -> int");
@@ -286,6 +293,20 @@ TEST(Registration, ErrorsLeaveNoTraceAndNameBothPlaces) {
       {"inferring from a boxed kernel",
        [] { fragment("regA").def("h", CppFunction::makeFromBoxed([](const OperatorHandle&, Stack*) {})); },
        {"cannot be inferred"}},
+      {"kernels of two signatures in one definition",
+       [] {
+         defineWith("regA::h(Tensor x) -> int", CppFunction(&answer<1>), [](const Tensor&) -> double { return 0; });
+       },
+       {"Mismatch in kernel C++ signatures of operator regA::h", "CUDA at registration_test.cpp"}},
+      {"a later kernel that doesn't fit its definition",
+       [] {
+         const auto number = [](int64_t) -> int64_t { return 0; };
+         defineWith("regA::h(Tensor x) -> int", CppFunction::makeFallthrough(), number);
+       },
+       {"regA::h", "registration_test.cpp"}},
+      {"a name that has a definition, with kernels",
+       [] { defineWith("regA::f(Tensor x) -> int", CppFunction(&answer<1>), &answer<2>); },
+       {"twice", "first defined at registration_test.cpp"}},
       {"kernel for another key than the block's",
        [] { implBlock("regA", DispatchKey::CPU).impl("f", dispatch(DispatchKey::CUDA, &answer<1>)); },
        {"CUDA", "CPU"}},

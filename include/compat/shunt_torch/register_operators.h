@@ -141,9 +141,14 @@ inline FunctionSchema RegisterOperators::Options::inferSchema(const OperatorName
 }
 
 inline void RegisterOperators::Options::checkKernelsFit(const FunctionSchema& schema) const {
+  const CppSignature* first = nullptr;  // each is compared with it first, as PyTorch does
   for (const Kernel& k : kernels_) {
-    if (k.function.signature == nullptr) continue;
-    const FunctionSchema inferred = inferFunctionSchema(schema.operator_name(), *k.function.signature);
+    const CppSignature* const signature = k.function.signature;
+    if (signature == nullptr) continue;
+    if (first == nullptr) first = signature;
+    SHUNT_CHECK(*signature == *first, "Mismatch in kernel C++ signatures of operator ", schema.operator_name(), ": ",
+                first->str(), " and ", signature->str());
+    const FunctionSchema inferred = inferFunctionSchema(schema.operator_name(), *signature);
     // A list takes any length in C++, so a schema's fixed sizes don't count.
     const auto with_sizes = [](std::vector<Argument> of, const std::vector<Argument>& from) {
       for (size_t i = 0; i < std::min(of.size(), from.size()); ++i)
@@ -155,27 +160,18 @@ inline void RegisterOperators::Options::checkKernelsFit(const FunctionSchema& sc
     if (const auto difference = findSchemaDifferences(schema, sized))
       throw Error(detail::str("In operator registration: the kernel's C++ signature doesn't match the schema of ",
                               schema.operator_name(), ". ", *difference, "\n  schema:    ", schema,
-                              "\n  signature: ", k.function.signature->str()));
+                              "\n  signature: ", signature->str()));
   }
 }
 
 inline void RegisterOperators::add(FunctionSchema schema, const Options& options, std::source_location where) {
   options.checkKeysAreDistinct(schema.operator_name());
-  for (const Options::Kernel& k : options.kernels_)
-    for (const Options::Kernel& other : options.kernels_)
-      SHUNT_CHECK(k.function.signature == nullptr || other.function.signature == nullptr ||
-                      *k.function.signature == *other.function.signature,
-                  "Mismatch in kernel C++ signatures of operator ", schema.operator_name(), ": ",
-                  k.function.signature->str(), " and ", other.function.signature->str());
   options.checkKernelsFit(schema);
-  Dispatcher& dispatcher = Dispatcher::singleton();
-  const OperatorName name = schema.operator_name();
-  std::vector<RegistrationHandle> made;
-  made.push_back(dispatcher.registerDef(std::move(schema), where));
+  std::vector<KernelForKey> kernels;
   for (const Options::Kernel& k : options.kernels_)
-    made.push_back(
-        dispatcher.registerImpl(name, k.key.value_or(DispatchKey::CompositeImplicitAutograd), k.function, where));
-  for (RegistrationHandle& handle : made) handles_.push_back(std::move(handle));
+    kernels.push_back({k.key.value_or(DispatchKey::CompositeImplicitAutograd), k.function});
+  for (RegistrationHandle& handle : Dispatcher::singleton().registerDef(std::move(schema), kernels, where))
+    handles_.push_back(std::move(handle));
 }
 
 inline RegisterOperators&& RegisterOperators::op(Options&& options, std::source_location where) && {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <source_location>
+#include <span>
 
 namespace shunt {
 
@@ -31,6 +32,12 @@ class SHUNT_API RegistrationHandle {
 
  private:
   std::function<void()> undo_;
+};
+
+/// A kernel, and the run-time or alias key that it is for.
+struct KernelForKey {
+  DispatchKey key;
+  KernelFunction kernel;
 };
 
 /// Told after the fact, outside the dispatcher's lock, on the thread that registered, so perhaps on several at once.
@@ -70,6 +77,10 @@ class SHUNT_API Dispatcher {
 
   // Each validates first and changes nothing when it throws.
   RegistrationHandle registerDef(FunctionSchema schema, std::source_location where);
+  /// With `kernels`, which must be of one C++ signature that fits the schema: all are registered or nothing is, and no
+  /// other thread sees a part. The definition's handle comes first, then the kernels' in their order.
+  std::vector<RegistrationHandle> registerDef(FunctionSchema schema, std::span<const KernelForKey> kernels,
+                                              std::source_location where);
   RegistrationHandle registerImpl(OperatorName name, DispatchKey key, KernelFunction kernel,
                                   std::source_location where);
   RegistrationHandle registerFallback(DispatchKey key, KernelFunction kernel, std::source_location where);
