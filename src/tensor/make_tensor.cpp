@@ -75,7 +75,12 @@ SHUNT_NOINLINE TensorImpl* newLikeAny(const TensorImpl& like, ScalarType dtype) 
 
 }  // namespace
 
-void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
+void* allocateBlock(size_t nbytes) {
+  if (isFine(nbytes)) [[likely]]
+    if (void* block = takeFine(nbytes)) [[likely]]
+      return block;
+  return allocateOfAnySize(nbytes);
+}
 
 // Whatever may throw stands before the block is there, so that nothing has to be undone.
 intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {
