@@ -5,6 +5,10 @@
 
 #include <shunt/autograd/variable_utils.h>
 
+#include <memory>
+#include <optional>
+#include <type_traits>
+
 namespace shunt::wrappers {
 
 SHUNT_NOINLINE inline void addEdgeOfLeafOrView(Node& node, const Tensor& t) {
@@ -31,11 +35,36 @@ inline void addEdges(Node& node, TensorOptList list) {
   for (const auto& t : list) addEdges(node, t);
 }
 
+SHUNT_NOINLINE inline void setEdgeOfLeafOrView(autograd::Edge& edge, const Tensor& t) {
+  edge = autograd::gradient_edge(t);
+}
+
+/// Makes an invalid edge that of `t`.
+SHUNT_ALWAYS_INLINE void setEdge(autograd::Edge& edge, const Tensor& t) {
+  const autograd::AutogradMeta* meta = t.defined() ? autograd::get_autograd_meta(t) : nullptr;
+  if (meta == nullptr) return;
+  if (meta->is_view_ || !meta->grad_fn_) [[unlikely]]
+    return setEdgeOfLeafOrView(edge, t);
+  std::construct_at(&edge, meta->grad_fn_, meta->output_nr_);  // an invalid one owns nothing
+}
+SHUNT_ALWAYS_INLINE void setEdge(autograd::Edge& edge, const std::optional<Tensor>& t) {
+  if (t) setEdge(edge, *t);
+}
+
+template <class T>
+inline constexpr bool kIsOneTensor = std::is_same_v<T, Tensor> || std::is_same_v<T, std::optional<Tensor>>;
+
 /// A node of class N with one edge for each tensor, absent ones too, lists flattened.
 template <class N, class... Args>
 SHUNT_ALWAYS_INLINE intrusive_ptr<N> makeNode(const Args&... args) {
-  intrusive_ptr<N> node = make_intrusive<N>();
-  (addEdges(*node, args), ...);
+  // Its members have initializers; with parentheses, `new` would write zeros over all of it first.
+  auto node = intrusive_ptr<N>::reclaim(new N);
+  if constexpr (sizeof...(Args) <= autograd::edge_list::kInline && (kIsOneTensor<Args> && ...)) {
+    autograd::Edge* edge = node->make_edges(sizeof...(Args));
+    (setEdge(*edge++, args), ...);
+  } else {
+    (addEdges(*node, args), ...);
+  }
   return node;
 }
 

@@ -26,10 +26,23 @@ struct Node::Worklist {
 };
 constinit thread_local Node::Worklist Node::Worklist::current{nullptr, false};
 
+struct Node::Extras {
+  // From the thread's free lists as the node itself: every node of several outputs has one.
+  static void* operator new(size_t nbytes) { return shunt::detail::allocateBlock(nbytes); }
+  static void operator delete(void* p, size_t nbytes) noexcept { shunt::detail::freeBlock(p, nbytes); }
+
+  InlineVector<autograd::InputMetadata, 2> more_inputs;  // than the first
+  std::unique_ptr<autograd::NodeHooks> hooks;
+};
+
 Node::Node(autograd::edge_list next_edges) : Node(autograd::detail::next_sequence_nr++, std::move(next_edges)) {}
 Node::Node(uint64_t sequence_nr, autograd::edge_list next_edges)
     : sequence_nr_(sequence_nr), next_edges_(std::move(next_edges)) {}
-Node::~Node() = default;
+
+Node::~Node() {
+  if (extras_ != nullptr) [[unlikely]]
+    freeExtras();
+}
 
 void Node::destroy() {
   Worklist& list = Worklist::current;
@@ -45,7 +58,7 @@ void Node::release_resources() {
   const bool outermost = !std::exchange(list.draining, true);
   release_variables();
   next_edges_.clear();
-  hooks_.reset();
+  if (extras_ != nullptr) extras_->hooks.reset();
   if (outermost) list.drain();
 }
 
@@ -56,30 +69,43 @@ bool Node::task_should_compute_output(size_t i) const {
   return edge.is_valid() && autograd::currentTaskWants(edge.function.get());
 }
 
+Node::Extras& Node::extras() {
+  if (extras_ == nullptr) extras_ = new Extras;
+  return *extras_;
+}
+
+void Node::freeExtras() { delete std::exchange(extras_, nullptr); }
+
+const autograd::InputMetadata& Node::more_input_metadata(size_t i) const { return extras_->more_inputs[i]; }
+
 uint32_t Node::add_more_input_metadata(const Tensor& output) {
-  more_inputs_.emplace_back(output);
+  extras().more_inputs.emplace_back(output);
   return num_inputs_++;
 }
 
 uint32_t Node::add_undefined_input() {
-  if (num_inputs_ > 0) more_inputs_.emplace_back();
+  if (num_inputs_ > 0) extras().more_inputs.emplace_back();
   return num_inputs_++;
 }
 
 void Node::clear_input_metadata() {
   first_input_ = {};
-  more_inputs_.clear();
+  if (extras_ != nullptr) extras_->more_inputs.clear();
   num_inputs_ = 0;
 }
 
+const autograd::NodeHooks* Node::extraHooks() const { return extras_->hooks.get(); }
+
 void Node::add_pre_hook(autograd::PreHook hook) {
-  if (!hooks_) hooks_ = std::make_unique<autograd::NodeHooks>();
-  hooks_->pre.push_back(std::move(hook));
+  std::unique_ptr<autograd::NodeHooks>& hooks = extras().hooks;
+  if (!hooks) hooks = std::make_unique<autograd::NodeHooks>();
+  hooks->pre.push_back(std::move(hook));
 }
 
 void Node::add_post_hook(autograd::PostHook hook) {
-  if (!hooks_) hooks_ = std::make_unique<autograd::NodeHooks>();
-  hooks_->post.push_back(std::move(hook));
+  std::unique_ptr<autograd::NodeHooks>& hooks = extras().hooks;
+  if (!hooks) hooks = std::make_unique<autograd::NodeHooks>();
+  hooks->post.push_back(std::move(hook));
 }
 
 namespace autograd {

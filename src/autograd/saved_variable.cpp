@@ -3,16 +3,49 @@
 #include <shunt/autograd/variable_utils.h>
 
 #include "src/autograd/view_node.h"
+#include "src/tensor/tensor_block.h"
+
+#include <algorithm>
 
 namespace shunt::autograd {
 
 // The view's own grad_fn may be gone when it is unpacked; the base's, CopySlices, is then running.
-struct SavedVariable::ViewHistory {
+struct SavedVariable::ChangedView final : intrusive_ptr_target {
+  ChangedView(const Tensor& view, const Tensor& base)
+      : alias(detached_alias(view)), base(base), base_grad_fn(base.grad_fn()) {}
+
+  Tensor alias;
   TensorGeometry base;
   weak_intrusive_ptr<Node> base_grad_fn;
 };
 
-void SavedVariable::FreeViewHistory::operator()(ViewHistory* history) const noexcept { delete history; }
+namespace {
+
+intrusive_ptr<TensorImpl> detachedImpl(const TensorImpl& t) {
+  return make_intrusive<TensorImpl>(t, t.key_set() - kAutogradKeys);
+}
+
+bool isRowMajor(const TensorImpl& t) {
+  int64_t expected = 1;
+  for (size_t d = t.sizes().size(); d-- > 0;) {
+    if (t.strides()[d] != expected) return false;
+    expected *= std::max<int64_t>(t.sizes()[d], 1);
+  }
+  return true;
+}
+
+bool isDescribed(const TensorImpl& t, const AutogradMeta& meta) {
+  const Node& node = *meta.grad_fn_;
+  return meta.output_nr_ < node.num_inputs() && node.input_metadata(meta.output_nr_).describes(t);
+}
+
+/// Whether its storage, and what a node says of an output, are all there is to `t`. Note [Saved results].
+bool isWholeStorage(const TensorImpl& t) {
+  return t.key_set() - kAutogradKeys == ordinaryKeys(BackendComponent::CPU) && t.has_storage() &&
+         t.storage_offset() == 0 && !t.has_own_version_counter() && !t.is_wrapped_number() && isRowMajor(t);
+}
+
+}  // namespace
 
 void SavedVariable::throwInference() {
   SHUNT_CHECK(
@@ -21,17 +54,27 @@ void SavedVariable::throwInference() {
   __builtin_unreachable();
 }
 
+void SavedVariable::saveOutput(const Tensor& output, const AutogradMeta& meta, bool is_inplace_on_view, bool is_new) {
+  if (meta.is_view_) [[unlikely]]
+    return saveView(output, is_inplace_on_view);
+  SHUNT_CHECK(meta.output_nr_ < uint32_t{1} << 29, "output ", meta.output_nr_, " of ", meta.grad_fn_->name(),
+              " can't be saved: a node that saves outputs has at most 2^29");
+  const TensorImpl& impl = *output.unsafeGetTensorImpl();
+  if (!isWholeStorage(impl) || !(is_new || isDescribed(impl, meta)))
+    return put(Kind::kAlias, detachedImpl(impl), meta.output_nr_);
+  StorageImpl* storage = impl.storage().get();
+  // Out of others' reach (unshared.h, Note [Gradients nobody else sees]), so that nobody counts at the same time.
+  if (is_new && IntrusiveAccess::alone(impl) && IntrusiveAccess::alone(*storage))
+    return put(Kind::kStorage, intrusive_ptr<StorageImpl>::reclaim(IntrusiveAccess::shareAlone(storage)),
+               meta.output_nr_);
+  put(Kind::kStorage, intrusive_ptr<StorageImpl>::retainFrom(storage), meta.output_nr_);
+}
+
 void SavedVariable::saveView(const Tensor& output, bool is_inplace) {
-  if (is_inplace) {
-    const DifferentiableViewMeta& view = *get_view_autograd_meta(output);
-    view_history_.reset(new ViewHistory{TensorGeometry(view.base_), weak_intrusive_ptr<Node>(view.base_.grad_fn())});
-  } else if (output.is_leaf()) {
-    saved_original_ = true;
-    return put(output);
-  } else {
-    output_nr_ = static_cast<uint32_t>(output.output_nr());
-  }
-  put(detached_alias(output));
+  if (is_inplace)
+    return put(Kind::kChangedView, make_intrusive<ChangedView>(output, get_view_autograd_meta(output)->base_));
+  if (output.is_leaf()) return put(Kind::kOriginal, output.getIntrusivePtr());
+  put(Kind::kAlias, detachedImpl(*output.unsafeGetTensorImpl()), static_cast<uint32_t>(output.output_nr()));
 }
 
 SavedVariable SavedVariable::inplace_operand(const Tensor& operand, const Tensor& self) {
@@ -41,32 +84,54 @@ SavedVariable SavedVariable::inplace_operand(const Tensor& operand, const Tensor
 }
 
 Tensor SavedVariable::unpack(intrusive_ptr<Node> saved_for) const {
-  if (was_default_constructed_) return {};
-  if (!data_.defined()) throw_backward_twice();
-  intrusive_ptr<Node> grad_fn;
-  if (view_history_)
-    grad_fn = make_view_node(view_history_->base, data_, Edge(view_history_->base_grad_fn.lock(), 0));
-  else
-    grad_fn = saved_original_ ? data_.grad_fn() : std::move(saved_for);
-  const uint32_t now = data_.unsafeGetTensorImpl()->version().current();
-  if (now != saved_version_) [[unlikely]]
-    throwModified(now, grad_fn);
-  if (saved_original_) return data_;
-  SHUNT_INTERNAL_ASSERT(grad_fn.defined(), "a saved output needs the node that saved it");
-  Tensor result = detached_alias(data_);
+  if (kind_ == Kind::kNothing) return {};
+  if (!held_) throw_backward_twice();
+  if (kind_ != Kind::kOriginal) return unpackOutput(std::move(saved_for));
+  Tensor tensor(intrusive_ptr<TensorImpl>::retainFrom(static_cast<TensorImpl*>(held_.get())));
+  const intrusive_ptr<Node>& grad_fn = tensor.grad_fn();  // throws for a view that can't be followed
+  if (tensor.unsafeGetTensorImpl()->version().current() != saved_version_) [[unlikely]]
+    throwModified(tensor, grad_fn);
+  return tensor;
+}
+
+Tensor SavedVariable::unpackOutput(intrusive_ptr<Node> saved_for) const {
+  SHUNT_INTERNAL_ASSERT(kind_ == Kind::kChangedView || saved_for.defined(),
+                        "a saved output needs the node that saved it");
+  intrusive_ptr<Node> grad_fn = std::move(saved_for);
+  Tensor result;
+  if (kind_ == Kind::kStorage) {
+    result = fromStorage(*grad_fn);
+  } else if (kind_ == Kind::kAlias) {
+    result = Tensor(detachedImpl(heldImpl()));
+  } else {
+    const auto& view = static_cast<const ChangedView&>(*held_);
+    grad_fn = make_view_node(view.base, view.alias, Edge(view.base_grad_fn.lock(), 0));
+    result = detached_alias(view.alias);
+  }
+  if (result.unsafeGetTensorImpl()->version().current() != saved_version_) [[unlikely]]
+    throwModified(result, grad_fn);
   set_gradient_edge(result, Edge(std::move(grad_fn), output_nr_));
   return result;
 }
 
-void SavedVariable::throwModified(uint32_t now, const intrusive_ptr<Node>& grad_fn) const {
-  std::string which = shunt::detail::str("[", data_.scalar_type(), " ", data_.sizes(), "]");
-  if (grad_fn)
-    which += shunt::detail::str(", which is output ", saved_original_ ? data_.output_nr() : output_nr_, " of ",
-                                grad_fn->name(), ",");
-  SHUNT_CHECK(false,
-              "one of the variables needed for gradient computation has been modified by an inplace operation: ", which,
-              " is at version ", now, "; expected version ", saved_version_,
-              " instead. Change a clone of it, or use the out-of-place form of the operator that came after.");
+Tensor SavedVariable::fromStorage(const Node& saved_for) const {
+  const InputMetadata& output = saved_for.input_metadata(output_nr_);
+  Storage storage(intrusive_ptr<StorageImpl>::retainFrom(static_cast<StorageImpl*>(held_.get())));
+  auto impl = make_intrusive<TensorImpl>(std::move(storage), ordinaryKeys(BackendComponent::CPU), output.dtype());
+  impl->set_sizes_contiguous(output.sizes());
+  return Tensor(std::move(impl));
+}
+
+void SavedVariable::throwModified(const Tensor& tensor, const intrusive_ptr<Node>& grad_fn) const {
+  std::string which = shunt::detail::str("[", tensor.scalar_type(), " ", tensor.sizes(), "]");
+  if (grad_fn) {
+    const int64_t nr = kind_ == Kind::kOriginal ? tensor.output_nr() : output_nr_;
+    which += shunt::detail::str(", which is output ", nr, " of ", grad_fn->name(), ",");
+  }
+  SHUNT_CHECK(
+      false, "one of the variables needed for gradient computation has been modified by an inplace operation: ", which,
+      " is at version ", tensor.unsafeGetTensorImpl()->version().current(), "; expected version ", saved_version_,
+      " instead. Change a clone of it, or use the out-of-place form of the operator that came after.");
   __builtin_unreachable();
 }
 

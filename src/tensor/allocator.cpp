@@ -82,7 +82,8 @@ void* fromSystem(size_t nbytes) {
 
 void* allocateOfAnySize(size_t nbytes) { return allocateInline(nbytes); }
 
-void freeBlock(void* block, size_t nbytes) noexcept {
+// What freeBlock does where that takes more than a few instructions; apart, so that those need no frame.
+SHUNT_NOINLINE static void freeOfAnySize(void* block, size_t nbytes) noexcept {
   if (!kUseLists) return std::free(block);
   if (nbytes > kListLimit) return freeLarge(block, nbytes);
   const SizeClass c = classOf(nbytes);
@@ -98,6 +99,11 @@ void freeBlock(void* block, size_t nbytes) noexcept {
   list.head = b;
   ++list.count;
   ++mine.counters.to_list;
+}
+
+void freeBlock(void* block, size_t nbytes) noexcept {
+  if (!isFine(nbytes) || !giveFine(block, nbytes)) [[unlikely]]
+    freeOfAnySize(block, nbytes);
 }
 
 AllocationCounters allocationCounters() { return lists().counters; }

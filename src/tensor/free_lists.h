@@ -82,13 +82,37 @@ SHUNT_ALWAYS_INLINE void* takeFrom(List& list, ThreadLists& mine) {
   return b;
 }
 
-/// Of at most kFineLimit bytes; null: allocateInline has more to do.
+/// The list for 1 to kFineLimit bytes.
+SHUNT_ALWAYS_INLINE List& fineList(ThreadLists& mine, size_t nbytes) {
+  return mine.lists[(nbytes - 1) / kBlockAlignment];
+}
+
+/// Of 1 to kFineLimit bytes; null: allocateInline has more to do.
 SHUNT_ALWAYS_INLINE void* takeFine(size_t nbytes) {
   ThreadLists* mine = thread_lists;
   if (!kUseLists || mine == nullptr) [[unlikely]]
     return nullptr;
-  return takeFrom(mine->lists[static_cast<size_t>(classOf(nbytes).index)], *mine);
+  return takeFrom(fineList(*mine, nbytes), *mine);
 }
+
+/// Takes a block of 1 to kFineLimit bytes back; false: freeBlock has more to do.
+SHUNT_ALWAYS_INLINE bool giveFine(void* block, size_t nbytes) {
+  ThreadLists* mine = thread_lists;
+  if (!kUseLists || mine == nullptr) [[unlikely]]
+    return false;
+  List& list = fineList(*mine, nbytes);
+  if (list.count >= kMaxListBlocks) [[unlikely]]
+    return false;
+  auto* b = static_cast<FreeBlock*>(block);
+  b->next = list.head;
+  list.head = b;
+  ++list.count;
+  ++mine->counters.to_list;
+  return true;
+}
+
+/// Sizes with lists that have little to check; 0 has none.
+SHUNT_ALWAYS_INLINE bool isFine(size_t nbytes) { return nbytes - 1 < kFineLimit; }
 
 SHUNT_ALWAYS_INLINE void* allocateInline(size_t nbytes) {
   if (!kUseLists || nbytes > kListLimit) return fromSystem(nbytes);

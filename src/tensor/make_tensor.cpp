@@ -13,13 +13,7 @@ namespace {
 // One entry per backend: the keys of a normal tensor.
 constexpr std::array<DispatchKeySet, kNumBackends> makeBackendKeys() {
   std::array<DispatchKeySet, kNumBackends> out{};
-  for (int b = 0; b < kNumBackends; ++b) {
-    const auto backend = static_cast<BackendComponent>(b);
-    DispatchKeySet ks = DispatchKeySet(toRuntimeKey(Functionality::Dense, backend)).add(DispatchKey::ADInplaceOrView);
-    const DispatchKey autocast = autocastKeyOf(backend);
-    if (autocast != DispatchKey::Undefined) ks = ks.add(autocast);
-    out[static_cast<size_t>(b)] = ks;
-  }
+  for (int b = 0; b < kNumBackends; ++b) out[static_cast<size_t>(b)] = ordinaryKeys(static_cast<BackendComponent>(b));
   return out;
 }
 constexpr auto kBackendKeys = makeBackendKeys();
@@ -75,7 +69,12 @@ SHUNT_NOINLINE TensorImpl* newLikeAny(const TensorImpl& like, ScalarType dtype) 
 
 }  // namespace
 
-void* allocateBlock(size_t nbytes) { return allocateInline(nbytes); }
+void* allocateBlock(size_t nbytes) {
+  if (isFine(nbytes)) [[likely]]
+    if (void* block = takeFine(nbytes)) [[likely]]
+      return block;
+  return allocateOfAnySize(nbytes);
+}
 
 // Whatever may throw stands before the block is there, so that nothing has to be undone.
 intrusive_ptr<TensorImpl> makeCpuTensor(IntArrayRef sizes, IntArrayRef strides, ScalarType dtype) {

@@ -14,7 +14,23 @@ struct IntrusiveAccess {
     return t.counts_.load(std::memory_order_acquire) == intrusive_ptr_target::kAlone;
   }
   static bool hasOneOwner(const intrusive_ptr_target& t) { return t.strongCount() == 1; }
+  /// One more strong reference, for the caller, to an object that is alone and that only this thread can get at. A
+  /// plain store, where counting takes a locked instruction: nobody else can change the count meanwhile. Relaxed, as
+  /// counting up is: whoever gets a reference from this thread gets it by what publishes it to him.
+  template <class T>
+  static T* shareAlone(T* t) {
+    t->counts_.store(intrusive_ptr_target::kAlone + intrusive_ptr_target::kStrong, std::memory_order_relaxed);
+    return t;
+  }
 };
+
+/// The keys of a tensor of that backend that does not require grad, outside of inference mode.
+constexpr DispatchKeySet ordinaryKeys(BackendComponent backend) {
+  const DispatchKeySet ks =
+      DispatchKeySet(toRuntimeKey(Functionality::Dense, backend)).add(DispatchKey::ADInplaceOrView);
+  const DispatchKey autocast = autocastKeyOf(backend);
+  return autocast != DispatchKey::Undefined ? ks.add(autocast) : ks;
+}
 
 struct TensorBlock {
   std::atomic<uint32_t> parts{2};  // how many of tensor and storage still live

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <shunt/autograd/node.h>
+#include <shunt/core/word_mutex.h>
 
 #include <mutex>
 
@@ -17,7 +18,11 @@ struct TensorHooks {
 };
 
 struct SHUNT_API AutogradMeta : public AutogradMetaInterface {
-  // Every view has one, so it comes from where the view's own memory comes from.
+  AutogradMeta() noexcept = default;
+  /// Of a node's output.
+  AutogradMeta(intrusive_ptr<Node>&& grad_fn, uint32_t output_nr) noexcept
+      : grad_fn_(std::move(grad_fn)), output_nr_(output_nr) {}
+  // Every view and every recorded result has one, so it comes from where the tensor's own memory comes from.
   static void* operator new(size_t nbytes) { return shunt::detail::allocateBlock(nbytes); }
   static void operator delete(void* p, size_t nbytes) noexcept { shunt::detail::freeBlock(p, nbytes); }
 
@@ -27,12 +32,13 @@ struct SHUNT_API AutogradMeta : public AutogradMetaInterface {
   intrusive_ptr<Node> grad_fn_;
   weak_intrusive_ptr<Node> grad_accumulator_;
   std::shared_ptr<TensorHooks> hooks_;
-  mutable std::mutex mutex_;
+  mutable WordMutex mutex_;
   uint32_t output_nr_ = 0;
   bool requires_grad_ = false;  // of leaves
   bool retains_grad_ = false;
   bool is_view_ = false;
 };
+static_assert(sizeof(AutogradMeta) <= 64, "one cache line, which is one block");
 
 /// How a view came about; everything but kDefault makes a recorded in-place operator on it an error.
 enum class CreationMeta : uint8_t { kDefault, kInCustomFunction, kMultiOutputNode, kNoGradMode, kInferenceMode };

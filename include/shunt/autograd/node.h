@@ -35,7 +35,7 @@ using PostHook = std::function<variable_list(const variable_list& outputs, const
 
 struct SHUNT_API Node : public intrusive_ptr_target {
  public:
-  Node() : sequence_nr_(autograd::detail::next_sequence_nr++) {}
+  Node() noexcept : sequence_nr_(autograd::detail::next_sequence_nr++) {}
   explicit Node(autograd::edge_list next_edges);
   /// A node with a fixed place in the engine's order: the highest number runs first.
   Node(uint64_t sequence_nr, autograd::edge_list next_edges);
@@ -59,6 +59,8 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   void set_next_edges(autograd::edge_list&& edges) { next_edges_ = std::move(edges); }
   void set_next_edge(size_t i, autograd::Edge edge) { next_edges_[i] = std::move(edge); }
   void add_next_edge(autograd::Edge edge) { next_edges_.push_back(std::move(edge)); }
+  /// `n` invalid edges, at most edge_list::kInline, of a node that has had none.
+  autograd::Edge* make_edges(size_t n) { return next_edges_.fillInline(n); }
   size_t num_outputs() const { return next_edges_.size(); }
 
   /// Whether anything wants the i-th gradient: the edge is valid and, in a run for given inputs only, leads to one.
@@ -82,7 +84,9 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   uint32_t add_undefined_input();
   void clear_input_metadata();
   uint32_t num_inputs() const { return num_inputs_; }
-  const autograd::InputMetadata& input_metadata(size_t i) const { return i == 0 ? first_input_ : more_inputs_[i - 1]; }
+  const autograd::InputMetadata& input_metadata(size_t i) const {
+    return i == 0 ? first_input_ : more_input_metadata(i - 1);
+  }
 
   /// Later nodes have higher numbers, on each thread apart; the engine prefers them.
   uint64_t sequence_nr() const { return sequence_nr_; }
@@ -91,7 +95,7 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   void add_pre_hook(autograd::PreHook hook);
   void add_post_hook(autograd::PostHook hook);
   /// Null when there are none.
-  const autograd::NodeHooks* hooks() const { return hooks_.get(); }
+  const autograd::NodeHooks* hooks() const { return extras_ == nullptr ? nullptr : extraHooks(); }
 
  protected:
   void destroy() override;
@@ -99,14 +103,18 @@ struct SHUNT_API Node : public intrusive_ptr_target {
 
  private:
   struct Worklist;
+  struct Extras;
   uint32_t add_more_input_metadata(const Tensor& output);
+  const autograd::InputMetadata& more_input_metadata(size_t i) const;
+  const autograd::NodeHooks* extraHooks() const;
+  Extras& extras();
+  SHUNT_COLD void freeExtras();
   uint64_t sequence_nr_;
   autograd::edge_list next_edges_;
   uint32_t num_inputs_ = 0;
   autograd::InputMetadata first_input_;
-  std::vector<autograd::InputMetadata> more_inputs_;
-  std::unique_ptr<autograd::NodeHooks> hooks_;
-  Node* next_to_destroy_ = nullptr;
+  Extras* extras_ = nullptr;  // what few nodes have; owned
+  Node* next_to_destroy_;     // on the worklist only
 };
 
 namespace autograd {

@@ -4,6 +4,11 @@
 // An input, or a leaf, is kept as it is. An output is kept without its grad_fn, which is the node that keeps it: a
 // reference to it would be a cycle; unpack attaches it again. The result of an in-place operator on a view is kept
 // likewise, with a weak reference to the base's history. Const access from several threads is safe.
+//
+// Note [Saved results]
+// Of an ordinary output, a row-major CPU tensor that is the whole of what its storage counts versions for, only the
+// storage is kept: the rest stands in the node's description of that output (input_metadata), from which unpack makes a
+// tensor. Any other output is kept as a detached alias, a tensor of its own.
 #pragma once
 
 #include <shunt/autograd/autograd_meta.h>
@@ -28,22 +33,24 @@ class SHUNT_API SavedVariable {
     const TensorImpl& impl = *variable.unsafeGetTensorImpl();
     if (impl.is_inference()) [[unlikely]]
       throwInference();
-    was_default_constructed_ = false;
     saved_version_ = impl.version().current();
     if (is_output)
-      if (const AutogradMeta* meta = get_autograd_meta(variable)) {
-        if (meta->is_view_) [[unlikely]]
-          return saveView(variable, is_inplace_on_view);
-        if (meta->grad_fn_) {
-          output_nr_ = meta->output_nr_;
-          return put(detached_alias(variable));
-        }
-      }
-    saved_original_ = true;
-    put(variable);
+      if (const AutogradMeta* meta = get_autograd_meta(variable))
+        if (meta->is_view_ || meta->grad_fn_) return saveOutput(variable, *meta, is_inplace_on_view, false);
+    put(Kind::kOriginal, variable.getIntrusivePtr());
   }
   void save(const std::optional<Tensor>& variable, bool is_output, bool is_inplace_on_view = false) {
     if (variable) save(*variable, is_output, is_inplace_on_view);
+  }
+
+  /// save(result, true) for an operator's new result, when set_history has just made it one of the node's outputs and
+  /// nobody but the caller has got a handle on it.
+  SHUNT_ALWAYS_INLINE void saveResult(const Tensor& result) {
+    const AutogradMeta* meta = result.defined() ? get_autograd_meta(result) : nullptr;
+    if (meta == nullptr || meta->is_view_ || !meta->grad_fn_) [[unlikely]]
+      return save(result, true);
+    saved_version_ = result.unsafeGetTensorImpl()->version().current();
+    saveOutput(result, *meta, false, true);
   }
 
   /// What an in-place operator saves of an operand before it changes `self`. One whose memory `self` shares is kept
@@ -57,30 +64,40 @@ class SHUNT_API SavedVariable {
   /// been changed in place since, or when it has been released.
   Tensor unpack(intrusive_ptr<Node> saved_for = nullptr) const;
   Tensor unpack(Node* saved_for) const { return unpack(intrusive_ptr<Node>::retainFrom(saved_for)); }
-  void reset_data() { data_.reset(); }
-  bool was_default_constructed() const { return was_default_constructed_; }
+  void reset_data() { held_.reset(); }
+  bool was_default_constructed() const { return kind_ == Kind::kNothing; }
 
  private:
-  [[noreturn]] void throwModified(uint32_t now, const intrusive_ptr<Node>& grad_fn) const;
-  [[noreturn]] SHUNT_COLD static void throwInference();
-  SHUNT_COLD void saveView(const Tensor& output, bool is_inplace);
-  SHUNT_ALWAYS_INLINE void put(Tensor tensor) {
-    if (data_.defined()) __builtin_unreachable();
-    data_ = std::move(tensor);
-  }
-
-  struct ViewHistory;
-  struct SHUNT_API FreeViewHistory {
-    void operator()(ViewHistory* history) const noexcept;
+  enum class Kind : uint32_t {
+    kNothing,   // made by default, or of an undefined tensor
+    kOriginal,  // held_ is the tensor
+    kAlias,     // a detached alias of an output
+    kStorage,   // an output's storage: Note [Saved results]
+    kChangedView,
   };
+  struct ChangedView;
 
-  Tensor data_;
-  std::unique_ptr<ViewHistory, FreeViewHistory> view_history_;  // of a view changed in place
+  [[noreturn]] void throwModified(const Tensor& tensor, const intrusive_ptr<Node>& grad_fn) const;
+  [[noreturn]] SHUNT_COLD static void throwInference();
+  SHUNT_NOINLINE void saveOutput(const Tensor& output, const AutogradMeta& meta, bool is_inplace_on_view, bool is_new);
+  SHUNT_COLD void saveView(const Tensor& output, bool is_inplace);
+  template <class T>
+  SHUNT_ALWAYS_INLINE void put(Kind kind, intrusive_ptr<T> held, uint32_t output_nr = 0) {
+    if (held_) __builtin_unreachable();
+    held_ = std::move(held);
+    output_nr_ = output_nr;
+    kind_ = kind;
+  }
+  const TensorImpl& heldImpl() const { return static_cast<const TensorImpl&>(*held_); }
+  Tensor fromStorage(const Node& saved_for) const;
+  Tensor unpackOutput(intrusive_ptr<Node> saved_for) const;
+
+  intrusive_ptr<intrusive_ptr_target> held_;
   uint32_t saved_version_ = 0;
-  uint32_t output_nr_ = 0;
-  bool was_default_constructed_ = true;  // or made of an undefined tensor
-  bool saved_original_ = false;
+  uint32_t output_nr_ : 29 = 0;
+  Kind kind_ : 3 = Kind::kNothing;
 };
+static_assert(sizeof(SavedVariable) == 16, "a node has one for each tensor that its formulas use");
 
 /// Saves and unpacks lists element by element.
 SHUNT_API std::vector<SavedVariable> make_saved_variable_list(TensorList tensors, bool is_output = false);

@@ -93,6 +93,9 @@ SHUNT_API void set_history(const Tensor& output, const intrusive_ptr<Node>& node
 SHUNT_API void set_history(const std::vector<Tensor>& outputs, const intrusive_ptr<Node>& node);
 /// The keys of a tensor that takes part in recording.
 constexpr DispatchKeySet with_autograd_key(DispatchKeySet ks) {
+  constexpr DispatchKeySet kCpu(DispatchKey::AutogradCPU);
+  if (ks.backends() == kCpu.backends()) [[likely]]
+    return ks | kCpu;
   return ks.add(ks.backends().empty() ? DispatchKey::AutogradOther : autogradKeyOf(ks.highestBackend()));
 }
 /// The same for the node's last output, which takes the reference over if it can: afterwards output or `node` holds it.
@@ -103,9 +106,9 @@ SHUNT_ALWAYS_INLINE void set_history(const Tensor& output, intrusive_ptr<N>&& no
     const intrusive_ptr<Node> shared = node;
     return set_history(output, shared);
   }
-  auto meta = std::make_unique<AutogradMeta>();
-  meta->output_nr_ = node->add_input_metadata(output);
-  meta->grad_fn_ = std::move(node);
+  const uint32_t output_nr = node->add_input_metadata(output);
+  auto meta = std::make_unique<AutogradMeta>(std::move(node), output_nr);
+  if (impl->autograd_meta() != nullptr) __builtin_unreachable();  // none to destroy, as seen above
   impl->set_autograd_meta(std::move(meta));
   impl->set_key_set(with_autograd_key(impl->key_set()));
 }

@@ -18,6 +18,7 @@ class InlineVector {
   static_assert(std::is_nothrow_move_constructible_v<T>);
 
  public:
+  static constexpr size_t kInline = N;
   using value_type = T;
   using iterator = T*;
   using const_iterator = const T*;
@@ -26,7 +27,10 @@ class InlineVector {
   InlineVector(std::initializer_list<T> list) { append(list.begin(), list.size()); }
   InlineVector(const InlineVector& o) { append(o.begin(), o.size()); }
   InlineVector(InlineVector&& o) noexcept { takeFrom(o); }
-  ~InlineVector() { freeAll(); }
+  ~InlineVector() {
+    std::destroy_n(data(), size_);
+    if (heap_ != nullptr) std::allocator<T>().deallocate(heap_, capacity_);
+  }
   InlineVector& operator=(InlineVector o) noexcept {
     freeAll();
     takeFrom(o);
@@ -57,6 +61,12 @@ class InlineVector {
     T* p = std::construct_at(data() + size_, std::forward<Args>(args)...);
     ++size_;
     return *p;
+  }
+  /// Gives a new vector `n` elements, at most kInline: no room to look for.
+  SHUNT_ALWAYS_INLINE T* fillInline(size_t n) {
+    std::uninitialized_value_construct_n(inlineData(), n);
+    size_ = static_cast<uint32_t>(n);
+    return inlineData();
   }
   void clear() {
     std::destroy_n(data(), size_);

@@ -197,7 +197,11 @@ class RecordingWrapper {
   std::string assignment(const SavedValue& s) const {
     constexpr std::string_view kSaved = "SavedVariable(";
     std::string e = savedExpression(s, inplace_);
-    if (e.rfind(kSaved, 0) == 0) return ".save(" + e.substr(kSaved.size());
+    if (e.rfind(kSaved, 0) == 0) {
+      // A result is the wrapper's until it returns it; what an in-place form has changed is its caller's.
+      if (s.is_output && !inplace_) return fmt::format(".saveResult({})", s.expression);
+      return ".save(" + e.substr(kSaved.size());
+    }
     for (const char* name : {"SavedVariable", "make_saved_variable_list(", "to_args_", "TensorGeometry("})
       if (e.rfind(name, 0) == 0) return " = autograd::" + e;
     return " = " + e;
