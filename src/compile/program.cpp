@@ -365,12 +365,17 @@ bool Region::fits(const Frame& frame) const {
   return written.empty() || writtenAreApart(frame);
 }
 
+// Storages are looked up once: an optimizer's region writes most of its inputs.
 bool Region::writtenAreApart(const Frame& frame) const {
+  const StorageImpl* storages[BlockLoop::kMaxPlaces];
+  for (size_t i = 0; i < inputs.size(); ++i)
+    storages[i] = frame.at(inputs[i].source).unsafeGetTensorImpl()->storage().get();
   for (const Written& w : written) {
-    const TensorImpl& mine = *frame.at(inputs[w.input].source).unsafeGetTensorImpl();
-    if (mine.is_inference()) return false;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (i != w.input && frame.at(inputs[i].source).unsafeGetTensorImpl()->storage() == mine.storage()) return false;
+    if (frame.at(inputs[w.input].source).is_inference()) return false;
+    const StorageImpl* const mine = storages[w.input];
+    size_t holders = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) holders += storages[i] == mine;
+    if (holders != 1) return false;
   }
   return true;
 }
