@@ -4,6 +4,7 @@
 #include "src/compile/aliases.h"
 #include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
+#include "src/compile/product_step.h"
 #include "src/compile/row_stages_builder.h"
 #include "src/compile/view_step.h"
 
@@ -77,6 +78,7 @@ class Builder {
           if (v != nullptr) last_[aliases_.tensorOf(v)] = i;
     for (const Graph::Value* v : graph_.outputs())
       if (v != nullptr) last_[aliases_.tensorOf(v)] = kNever;
+    findProducts();
     // Results of regions that nobody else reads come last: a run by loops leaves them alone.
     const auto placeResults = [&](bool inside_of_regions) {
       for (const Graph::Node* node : order_)
@@ -89,6 +91,63 @@ class Builder {
     placeResults(false);
     out_.kept_slots = out_.slots;
     placeResults(true);
+  }
+
+  // Note [Products without views]. Users come behind what they use, so that from the end each is known in time.
+  void findProducts() {
+    for (size_t i = 0; i < order_.size(); ++i) {
+      position_[order_[i]] = i;
+      if (ends_.contains(order_[i]) || autogradPassedBy(*order_[i]).slot < 0) continue;
+      if (std::optional<ProductNode> product = productOf(*order_[i])) products_.emplace(order_[i], *product);
+    }
+    for (size_t i = order_.size(); i-- > 0;)
+      if (mayBeLate(*order_[i])) late_.insert(order_[i]);
+    for (const auto& [node, product] : products_)
+      for (const Graph::Argument& a : node->arguments) {
+        if (a.value() == nullptr) continue;
+        size_t& last = last_.at(aliases_.tensorOf(behind(a.value())));
+        last = std::max(last, position_.at(node));
+      }
+  }
+
+  bool mayBeLate(const Graph::Node& node) const {
+    if (ends_.contains(&node) || !isViewInside(graph_, node) || reshaped_.contains(aliases_.of(node.result())) ||
+        autogradPassedBy(node).slot < 0)
+      return false;
+    const std::vector<Graph::Node*> users = graph_.users(node.result());
+    return !users.empty() && std::ranges::all_of(users, [&](const Graph::Node* user) {
+      return late_.contains(user) || (products_.contains(user) && readsAsMatrix(*user, node.result()));
+    });
+  }
+
+  bool readsAsMatrix(const Graph::Node& product, const Graph::Value* v) const {
+    for (size_t i = 0; i < product.arguments.size(); ++i)
+      if (product.arguments[i].value() == v && !products_.at(&product).isMatrix(i)) return false;
+    return true;
+  }
+
+  /// The tensor whose memory a late view shows; of others the value itself.
+  const Graph::Value* behind(const Graph::Value* v) const {
+    while (v->node != nullptr && late_.contains(v->node)) v = v->node->arguments[0].value();
+    return v;
+  }
+
+  void addProduct(const Graph::Node& node, const ProductNode& product, size_t position, Step& step) {
+    const auto placeOf = [&](const Graph::Value* v) {
+      return PreparedProduct::Place{sources_.at(aliases_.tensorOf(v)), isGuarded(v) ? nullptr : &v->spec};
+    };
+    const auto matrix = [&](size_t i) { return placeOf(behind(node.arguments[product.first_matrix + i].value())); };
+    multiplyQuickly(step, std::make_shared<const PreparedProduct>(product, matrix(0), matrix(1),
+                                                                  placeOf(node.arguments[0].value())));
+    for (const Graph::Argument& a : node.arguments) {
+      if (a.value() == nullptr) continue;
+      const Graph::Value* v = aliases_.tensorOf(behind(a.value()));
+      const Source source = sources_.at(v);
+      const bool is_operand = std::ranges::any_of(
+          step.operands, [&](const Operand& o) { return o.kind == Operand::Kind::kTensor && o.source == source; });
+      if (source.kind == Source::Kind::kSlot && last_.at(v) == position && !is_operand)
+        step.dead.push_back(source.index);
+    }
   }
 
   /// Whether the node is of a region whose last node comes after all that read the value.
@@ -162,25 +221,38 @@ class Builder {
     else
       callDirectly(step);
     markLast(node, position, step);
-    if (!isOfDictionary(node)) callQuickly(step);
     for (const Graph::Output& o : node.outputs) {
       Step::Result r{o.is_list, {}};
       for (const Graph::Value* v : o.values)
         r.slots.push_back(v != nullptr && sources_.contains(v) ? static_cast<int>(sources_.at(v).index) : -1);
       step.results.push_back(std::move(r));
     }
+    if (!isOfDictionary(node)) callQuickly(step);
     passAutogradBy(node, step);
     makeViewDirectly(graph_, step);
+    if (late_.contains(&node)) {
+      const Graph::Value* from = node.arguments[0].value();
+      makeViewLate(step, isGuarded(from) || (from->node != nullptr && late_.contains(from->node)));
+    }
+    for (const Graph::Argument& a : node.arguments)
+      if (a.value() != nullptr && a.value()->node != nullptr && late_.contains(a.value()->node))
+        step.late.push_back(static_cast<uint32_t>(position_.at(a.value()->node)));
+    if (const auto product = products_.find(&node); product != products_.end())
+      addProduct(node, product->second, position, step);
     return step;
   }
 
   // A view that leaves the graph keeps what Autograd's wrapper notes about it.
-  void passAutogradBy(const Graph::Node& node, Step& step) {
-    Graph::Modes modes = node.modes;
+  SeenEntry autogradPassedBy(const Graph::Node& node) const {
     const bool view_leaves =
         node.op.schema().hasAnyAliasInfo() && writtenInPlace(node) == nullptr && history_.leaving.contains(&node);
-    if (!history_.recorded.contains(&node) && !view_leaves)
-      step.passed_by = autogradOf(node, options_.inner_only_record);
+    return history_.recorded.contains(&node) || view_leaves ? SeenEntry()
+                                                            : autogradOf(node, options_.inner_only_record);
+  }
+
+  void passAutogradBy(const Graph::Node& node, Step& step) {
+    Graph::Modes modes = node.modes;
+    step.passed_by = autogradPassedBy(node);
     if (step.passed_by.slot >= 0) modes.excluded |= kAutogradKeys.functionalities().raw();
     const auto known = std::ranges::find_if(out_.modes, [&](const auto& m) { return *m == modes; });
     step.modes =
@@ -220,6 +292,9 @@ class Builder {
   std::vector<const Graph::Node*> order_;
   std::unordered_map<const Graph::Node*, size_t> ends_;  // by node of a region: the position behind its last one
   std::unordered_set<size_t> reshaped_;                  // groups of aliases_
+  std::unordered_map<const Graph::Node*, size_t> position_;
+  std::unordered_map<const Graph::Node*, ProductNode> products_;
+  std::unordered_set<const Graph::Node*> late_;  // views that products do without
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // the position that reads it last
   Program out_;
@@ -470,6 +545,8 @@ detail::CompileOutputs Program::resultsOf(Frame& frame) const {
 namespace {
 const char* howCalled(const Step& step) {
   if (step.quick != nullptr && step.copies_dead) return ", without dispatch or copy";
+  if (step.product != nullptr) return ", without dispatch or views";
+  if (const char* viewed = howViewed(step)) return viewed;
   if (step.kernel.slot >= 0) return ", without dispatch";
   return step.passed_by.slot >= 0 ? "" : ", with autograd";
 }

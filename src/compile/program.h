@@ -104,12 +104,28 @@ struct Program {
         }
       }
       const Step& step = steps[i];
-      if (step.quick != nullptr && frame.mayBeQuick() && step.quick(step, frame)) continue;
-      if (in_region[i]) frame.useAll();
-      if (!modes) modes.emplace();
-      if (step.modes != on) modes->set(*step.modes);
-      on = step.modes;
-      on_step(step, frame, *modes);
+      if (step.quick == nullptr || !frame.mayBeQuick() || !step.quick(step, frame)) {
+        if (in_region[i]) frame.useAll();
+        if (!modes) modes.emplace();
+        const auto call = [&](const Step& called) {
+          if (called.modes != on) modes->set(*called.modes);
+          on = called.modes;
+          on_step(called, frame, *modes);
+        };
+        makeLate(step, frame, call);
+        call(step);
+      }
+      for (const uint32_t slot : step.dead) frame.slot(slot).reset();
+    }
+  }
+  /// Makes the operands that the step's like on their quick ways do without.
+  template <class F>
+  void makeLate(const Step& step, Frame& frame, const F& call) const {
+    for (const uint32_t position : step.late) {
+      const Step& view = steps[position];
+      if (frame.slot(static_cast<size_t>(view.results[0].slots[0])).defined()) continue;
+      makeLate(view, frame, call);
+      call(view);
     }
   }
   bool isOneLoop() const;

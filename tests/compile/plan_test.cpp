@@ -358,7 +358,7 @@ TEST(Plan, SeesThatAViewOperatorWasReplaced) {
   const Graph graph = trace([](const auto& t) { return t[0].mm(t[1].t()); }, in);
   const Plan plan(graph);
   runs(plan, in);
-  EXPECT_EQ(test::count(plan.describe(), "t, without dispatch"), 1) << plan.describe();
+  EXPECT_EQ(test::count(plan.describe(), "t, late"), 1) << plan.describe();
   {
     Library m(Library::Kind::kImpl, "aten", DispatchKey::ADInplaceOrView);
     m.impl("t", &countingT);
