@@ -418,6 +418,8 @@ void Builder::finish(Region&& region) {
   region.unchecked = region.written.empty() && std::ranges::all_of(region.inputs, &Region::Input::guarded);
   region.plain = region.written.empty() && region.last.empty() &&
                  std::ranges::all_of(region.outputs, [](const Region::Output& o) { return o.times_written == 0; });
+  for (size_t i = 0; i < region.inputs.size(); ++i)
+    if (!region.inputs[i].guarded) region.compared.push_back(static_cast<uint16_t>(i));
   const auto full = std::ranges::find(region.inputs, region.sizes, &Region::Input::sizes);
   if (full != region.inputs.end()) region.like = static_cast<int>(full - region.inputs.begin());
   out_.region_at[region.first_step] = static_cast<int>(out_.regions.size());
@@ -426,38 +428,36 @@ void Builder::finish(Region&& region) {
 
 }  // namespace
 
-bool Region::fits(const Frame& frame) const {
+bool Region::fits(const TensorImpl* const* given) const {
   if (detail::trace_enabled.load(std::memory_order_relaxed)) return false;
   if (unchecked) return true;
-  for (const Input& in : inputs) {
-    if (in.guarded) continue;
-    const Tensor& t = frame.at(in.source);
-    if (!t.defined()) return false;
-    const TensorImpl& impl = *t.unsafeGetTensorImpl();
-    if (impl.signature() != in.signature || keysThatMatter(t) != in.keys || !impl.sizes().equals(in.sizes))
+  for (const uint16_t i : compared) {
+    const Input& in = inputs[i];
+    if (given[i] == nullptr || given[i]->signature() != in.signature || keysThatMatter(*given[i]) != in.keys ||
+        !given[i]->sizes().equals(in.sizes))
       return false;
   }
-  return written.empty() || writtenAreApart(frame);
+  return written.empty() || writtenAreApart(given);
 }
 
 // Storages are looked up once: an optimizer's region writes most of its inputs.
-bool Region::writtenAreApart(const Frame& frame) const {
+bool Region::writtenAreApart(const TensorImpl* const* given) const {
   const StorageImpl* storages[BlockLoop::kMaxPlaces];
-  for (size_t i = 0; i < inputs.size(); ++i)
-    storages[i] = frame.at(inputs[i].source).unsafeGetTensorImpl()->storage().get();
+  const size_t n = inputs.size();
+  for (size_t i = 0; i < n; ++i) storages[i] = given[i]->storage().get();
   for (const Written& w : written) {
-    if (frame.at(inputs[w.input].source).is_inference()) return false;
+    if (given[w.input]->is_inference()) return false;
     const StorageImpl* const mine = storages[w.input];
     size_t holders = 0;
-    for (size_t i = 0; i < inputs.size(); ++i) holders += storages[i] == mine;
+    for (size_t i = 0; i < n; ++i) holders += storages[i] == mine;
     if (holders != 1) return false;
   }
   return true;
 }
 
 namespace {
-void addToVersion(const Tensor& t, int64_t times) {
-  for (int64_t i = 0; i < times; ++i) t.unsafeGetTensorImpl()->version().bump();
+void addToVersion(const TensorImpl& t, int64_t times) {
+  for (int64_t i = 0; i < times; ++i) t.version().bump();
 }
 }  // namespace
 
@@ -479,12 +479,13 @@ Tensor Region::newOutput(const TensorImpl* shape_of, ScalarType dtype) const {
 }
 
 bool Region::run(Frame& frame) const {
-  if (!fits(frame)) return false;
-  std::byte* operands[BlockLoop::kMaxPlaces];
+  const TensorImpl* given[BlockLoop::kMaxPlaces];
   size_t n = 0;
-  const TensorImpl* const shape_of =
-      like >= 0 ? frame.at(inputs[static_cast<size_t>(like)].source).unsafeGetTensorImpl() : nullptr;
-  for (const Input& in : inputs) operands[n++] = frame.at(in.source).unsafeGetTensorImpl()->data();
+  for (const Input& in : inputs) given[n++] = frame.at(in.source).unsafeGetTensorImpl();
+  if (!fits(given)) return false;
+  std::byte* operands[BlockLoop::kMaxPlaces];
+  for (size_t i = 0; i < n; ++i) operands[i] = given[i]->data();
+  const TensorImpl* const shape_of = like >= 0 ? given[like] : nullptr;
   for (const Output& out : outputs) {
     Tensor& t = frame.slot(out.slot);
     Tensor* const dead = out.takes >= 0 ? &frame.slot(inputs[static_cast<size_t>(out.takes)].source.index) : nullptr;
@@ -493,8 +494,8 @@ bool Region::run(Frame& frame) const {
   }
   runLoop(operands);
   if (plain) return true;
-  for (const Written& w : written) addToVersion(frame.at(inputs[w.input].source), w.times);
-  for (const Output& out : outputs) addToVersion(frame.slot(out.slot), out.times_written);
+  for (const Written& w : written) addToVersion(*given[w.input], w.times);
+  for (const Output& out : outputs) addToVersion(*frame.slot(out.slot).unsafeGetTensorImpl(), out.times_written);
   for (const uint32_t slot : last) frame.slot(slot).reset();
   return true;
 }

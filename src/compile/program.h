@@ -38,6 +38,7 @@ struct Region {
     int takes = -1;         // the input that nobody reads afterwards and whose tensor may become this one
   };
   std::vector<Input> inputs;
+  std::vector<uint16_t> compared;  // inputs that aren't guarded
   std::vector<Output> outputs;
   std::vector<Written> written;
   std::vector<int64_t> sizes, strides;  // of outputs
@@ -65,8 +66,9 @@ struct Region {
       native->run(operands, loop);
   }
   bool mayTake(const Tensor& t, const Output& out) const;
-  bool fits(const Frame& frame) const;
-  bool writtenAreApart(const Frame& frame) const;
+  /// Of the inputs' tensors.
+  bool fits(const TensorImpl* const* given) const;
+  bool writtenAreApart(const TensorImpl* const* given) const;
 };
 
 struct Program {
