@@ -1,17 +1,11 @@
 #include "src/compile/product_step.h"
 
 #include "src/compile/quick_counts.h"
-#include "src/compile/view_step.h"
-
-#include <shunt/core/tls.h>
 
 #include <cstring>
 
 namespace shunt::compiled {
 namespace {
-
-constexpr DispatchKeySet kPlainCpu =
-    DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::CPU);
 
 bool isOnCpu(const Graph::Value* v, ScalarType dtype) {
   return v != nullptr && v->spec.device == kCPU && v->spec.dtype == dtype;
@@ -23,46 +17,12 @@ std::optional<elementwise::MatrixLayout> layoutOf(const Graph::Value* v) {
   return elementwise::MatrixLayout{spec.sizes[0], spec.sizes[1], spec.strides[0], spec.strides[1]};
 }
 
-bool isRowMajor(const Graph::Spec& spec) {
-  int64_t stride = 1;
-  for (size_t d = spec.sizes.size(); d-- > 0; stride *= spec.sizes[d])
-    if (spec.sizes[d] != 1 && spec.strides[d] != stride) return false;
-  return true;
-}
-
 /// Nothing where the operator would copy it in another way than rows or all of it.
 std::optional<ProductNode::Added> addedAs(const Graph::Spec& self, const Graph::Spec& result) {
   if (!isRowMajor(self)) return std::nullopt;
   if (self.sizes == result.sizes) return ProductNode::Added::kAll;
   const bool is_row = self.sizes.size() == 1 && self.sizes[0] == result.sizes[1];
   return is_row ? std::optional(ProductNode::Added::kRow) : std::nullopt;
-}
-
-/// Below Autograd and Autocast.
-bool callsOwnKernel(const Graph::Node& node) {
-  const detail::CallFrame frame(node.op.op());
-  const OpState& state = frame.state(node.op.op());
-  const DispatchKeySet keys = kPlainCpu.add(DispatchKey::ADInplaceOrView).add(DispatchKey::BackendSelect);
-  const TableEntry& entry = state.lookup(keys & state.maskFor(keys));
-  return &entry == &state.lookup(kPlainCpu) && entry.reason == EntryReason::kKernel && isOfThisLibrary(entry);
-}
-
-/// Null where the tensor doesn't lie as it has to.
-const std::byte* elementsAt(const PreparedProduct::Place& place, const Frame& frame) {
-  const Tensor& t = frame.at(place.source);
-  return place.spec == nullptr || liesAs(t, *place.spec) ? t.unsafeGetTensorImpl()->data() : nullptr;
-}
-
-bool multiply(const Step& step, Frame& frame) {
-  // A new tensor has other keys in inference mode.
-  if ((detail::tls_state.mode & detail::kModeInference) != 0) return false;
-  Tensor out = step.product->run(frame);
-  if (!out.defined()) return false;
-  for (const Operand& o : step.operands)
-    if (o.last) frame.slot(o.source.index).reset();
-  frame.slot(static_cast<size_t>(step.results[0].slots[0])) = std::move(out);
-  ++quickCounts().products;
-  return true;
 }
 
 }  // namespace
@@ -95,11 +55,11 @@ std::optional<ProductNode> productOf(const Graph::Node& node) {
 }
 
 PreparedProduct::PreparedProduct(const ProductNode& node, const Place& a, const Place& b, const Place& added)
-    : node_(node),
+    : PreparedStep(*node.result),
+      node_(node),
       a_(a),
       b_(b),
       added_(added),
-      shape_(detail::makeTensor(node.result->sizes, {}, node.result->dtype, Device(kMeta))),
       row_bytes_(static_cast<size_t>(node.result->sizes[1] * elementSize(node.result->dtype))),
       bytes_(static_cast<size_t>(node.result->sizes[0]) * row_bytes_) {}
 
@@ -108,18 +68,13 @@ Tensor PreparedProduct::run(const Frame& frame) const {
   const std::byte *a = elementsAt(a_, frame), *b = elementsAt(b_, frame);
   const std::byte* added = node_.added == Added::kNothing ? a : elementsAt(added_, frame);
   if (a == nullptr || b == nullptr || added == nullptr) return Tensor();
-  Tensor out(
-      intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*shape_.unsafeGetTensorImpl(), node_.result->dtype)));
+  Tensor out = newResult();
   std::byte* const to = out.unsafeGetTensorImpl()->data();
   const size_t bytes = node_.added == Added::kRow ? row_bytes_ : bytes_;
   for (size_t at = 0; node_.added != Added::kNothing && at < bytes_; at += bytes) std::memcpy(to + at, added, bytes);
   node_.product.run(a, b, to);
+  ++quickCounts().products;
   return out;
-}
-
-void multiplyQuickly(Step& step, std::shared_ptr<const PreparedProduct> product) {
-  step.product = std::move(product);
-  step.quick = &multiply;
 }
 
 }  // namespace shunt::compiled

@@ -9,11 +9,10 @@
 // strides.
 #pragma once
 
-#include "src/compile/step.h"
+#include "src/compile/prepared_step.h"
 
 #include <shunt/elementwise/matrix_product.h>
 
-#include <memory>
 #include <optional>
 
 namespace shunt::compiled {
@@ -32,27 +31,17 @@ struct ProductNode {
 /// Nothing where the node is no such product, or the library's own kernel doesn't stand for it.
 std::optional<ProductNode> productOf(const Graph::Node& node);
 
-/// What a step multiplies: where the tensors are, and how they have to lie. Constant; any thread.
-class PreparedProduct {
+/// What such a step multiplies.
+class PreparedProduct : public PreparedStep {
  public:
-  struct Place {
-    Source source;
-    const Graph::Spec* spec = nullptr;  // of the graph's value; null: known to lie so
-  };
   /// Places of the matrices and of what is added, which are behind the views that the node's arguments are.
   PreparedProduct(const ProductNode& node, const Place& a, const Place& b, const Place& added);
-
-  /// Null where a tensor doesn't lie as the graph has it: nothing was done.
-  Tensor run(const Frame& frame) const;
+  Tensor run(const Frame& frame) const override;
 
  private:
   const ProductNode node_;
   const Place a_, b_, added_;
-  const Tensor shape_;  // without elements
   const size_t row_bytes_, bytes_;
 };
-
-/// Gives the step its quick call.
-void multiplyQuickly(Step& step, std::shared_ptr<const PreparedProduct> product);
 
 }  // namespace shunt::compiled

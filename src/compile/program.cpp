@@ -5,7 +5,9 @@
 #include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
 #include "src/compile/product_step.h"
+#include "src/compile/reduction_step.h"
 #include "src/compile/row_stages_builder.h"
+#include "src/compile/row_step.h"
 #include "src/compile/view_step.h"
 
 #include <algorithm>
@@ -132,13 +134,27 @@ class Builder {
     return v;
   }
 
-  void addProduct(const Graph::Node& node, const ProductNode& product, size_t position, Step& step) {
-    const auto placeOf = [&](const Graph::Value* v) {
-      return PreparedProduct::Place{sources_.at(aliases_.tensorOf(v)), isGuarded(v) ? nullptr : &v->spec};
+  PreparedStep::Place placeOf(const Graph::Value* v) const {
+    return {sources_.at(aliases_.tensorOf(v)), isGuarded(v) ? nullptr : &v->spec};
+  }
+
+  /// A reduction or an operator along rows, where the step stands for one that can be prepared.
+  void addPrepared(const Graph::Node& node, Step& step) const {
+    const bool reduces = isReduction(node);
+    if ((!reduces && !isRowOperator(node)) || step.passed_by.slot < 0 || step.results[0].slots[0] < 0) return;
+    const auto placeOfArgument = [&](size_t i) {
+      const Graph::Value* v = node.arguments[i].value();
+      return v != nullptr ? placeOf(v) : PreparedStep::Place();
     };
+    auto prepared =
+        reduces ? reductionOf(node, placeOfArgument(0)) : rowsOf(node, placeOfArgument(0), placeOfArgument(1));
+    if (prepared != nullptr) prepare(step, std::move(prepared));
+  }
+
+  void addProduct(const Graph::Node& node, const ProductNode& product, size_t position, Step& step) {
     const auto matrix = [&](size_t i) { return placeOf(behind(node.arguments[product.first_matrix + i].value())); };
-    multiplyQuickly(step, std::make_shared<const PreparedProduct>(product, matrix(0), matrix(1),
-                                                                  placeOf(node.arguments[0].value())));
+    prepare(step,
+            std::make_shared<const PreparedProduct>(product, matrix(0), matrix(1), placeOf(node.arguments[0].value())));
     for (const Graph::Argument& a : node.arguments) {
       if (a.value() == nullptr) continue;
       const Graph::Value* v = aliases_.tensorOf(behind(a.value()));
@@ -239,6 +255,8 @@ class Builder {
         step.late.push_back(static_cast<uint32_t>(position_.at(a.value()->node)));
     if (const auto product = products_.find(&node); product != products_.end())
       addProduct(node, product->second, position, step);
+    else
+      addPrepared(node, step);
     return step;
   }
 
@@ -546,7 +564,7 @@ detail::CompileOutputs Program::resultsOf(Frame& frame) const {
 namespace {
 const char* howCalled(const Step& step) {
   if (step.quick != nullptr && step.copies_dead) return ", without dispatch or copy";
-  if (step.product != nullptr) return ", without dispatch or views";
+  if (step.prepared != nullptr) return step.late.empty() ? ", prepared" : ", prepared, without views";
   if (const char* viewed = howViewed(step)) return viewed;
   if (step.kernel.slot >= 0) return ", without dispatch";
   return step.passed_by.slot >= 0 ? "" : ", with autograd";

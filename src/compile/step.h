@@ -14,7 +14,7 @@
 
 namespace shunt::compiled {
 
-class PreparedProduct;
+class PreparedStep;
 
 struct Operand {
   enum class Kind : uint8_t { kLiteral, kTensor, kUndefined, kList, kOptionalList };
@@ -55,7 +55,7 @@ struct Step {
   bool copies_dead = false;
   // A program relies on no kernel of other keys having come for the operator (Plan's relied_on_).
   QuickCall quick = nullptr;
-  std::shared_ptr<const PreparedProduct> product;  // of a product, that `quick` makes
+  std::shared_ptr<const PreparedStep> prepared;  // what `quick` does, where it is one of these
   // Note [Products without views]: steps that make its operands where these aren't there yet, and slots that end here
   // without being operands.
   std::vector<uint32_t> late, dead;

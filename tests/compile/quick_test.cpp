@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -28,7 +29,8 @@ QuickCounts countsOf(const Plan& plan, const Graph& graph, const Tensors& in) {
   const QuickCounts after = quickCounts();
   const Tensors expected = graph.run(in);
   for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same(expected[i], got[i])) << i << "\n" << plan.describe();
-  return {after.products - before.products, after.views - before.views, after.grads - before.grads};
+  return {after.products - before.products, after.reductions - before.reductions, after.rows - before.rows,
+          after.views - before.views, after.grads - before.grads};
 }
 
 Tensor drawn(IntArrayRef sizes, ScalarType dtype, uint64_t seed) { return numbers(sizes, seed).to(dtype); }
@@ -99,6 +101,92 @@ TEST(CompileQuick, OperandsThatLieInAnotherWayAreMultipliedByTheOperator) {
   EXPECT_EQ(countsOf(plan, graph, {in[0].clone(), numbers({7, 6}).narrow(0, 2, 5), in[2]}).products, 1u);
   const InferenceMode inference;
   EXPECT_EQ(countsOf(plan, graph, in).products, 0u);
+}
+
+TEST(CompileQuick, ReductionsAlongEachDimension) {
+  const NoGradGuard no_grad;
+  for (const ScalarType dtype : {kFloat, kDouble})
+    for (const IntArrayRef sizes : {IntArrayRef{1, 128}, {8, 128}, {300, 10}, {128, 1}, {1, 1}, {600, 600}}) {
+      const Tensors in = {drawn(sizes, dtype, 1), drawn({sizes[1], sizes[0]}, dtype, 2), drawn({3, 4, 5}, dtype, 3),
+                          zeros({2, 7}).to(dtype).neg()};
+      const auto f = [](const Tensors& t) {
+        const Tensor turned = t[1].t();
+        return Tensors{t[0].sum(IntArrayRef{0}, true),  t[0].sum(IntArrayRef{-1}),
+                       t[0].sum(IntArrayRef{0, 1}),     turned.sum(IntArrayRef{0}),
+                       turned.mean(IntArrayRef{1}),     t[2].sum(IntArrayRef{0, 2}, true),
+                       t[2].mean(IntArrayRef{1}, true), t[3].sum(IntArrayRef{0}),
+                       t[0].mean(IntArrayRef{0}),       t[0].unsqueeze(0).sum(IntArrayRef{0})};
+      };
+      const Graph graph = trace(f, in);
+      const Plan plan(graph);
+      EXPECT_EQ(countsOf(plan, graph, in).reductions, 10u) << plan.describe();
+      // Of other strides, and no number at all.
+      const Tensors others = {drawn({sizes[1], sizes[0]}, dtype, 4).t(), in[1], in[2] * NAN, in[3]};
+      const bool lie_so = others[0].strides() == in[0].strides();
+      EXPECT_EQ(countsOf(plan, graph, others).reductions, lie_so ? 10u : 5u) << plan.describe();
+    }
+}
+
+TEST(CompileQuick, ReductionsThatAreLeftToTheirOperators) {
+  const NoGradGuard no_grad;
+  const Tensors in = {numbers({4, 6}, 1), arange(6), zeros({0, 3}), numbers({4, 6}, 2).to(kHalf)};
+  const auto f = [](const Tensors& t) {
+    return Tensors{t[0].sum(),
+                   t[0].sum(IntArrayRef{0}, false, kDouble),
+                   t[1].sum(IntArrayRef{0}),
+                   t[2].sum(IntArrayRef{0}),
+                   t[3].sum(IntArrayRef{1}),
+                   t[0].sum(IntArrayRef{})};
+  };
+  const Graph graph = trace(f, in);
+  EXPECT_EQ(countsOf(Plan(graph), graph, in).reductions, 0u);
+}
+
+TEST(CompileQuick, SmallRowsAndTheirGradients) {
+  const NoGradGuard no_grad;
+  for (const ScalarType dtype : {kFloat, kDouble})
+    for (const IntArrayRef sizes : {IntArrayRef{1, 10}, {8, 10}, {33, 1}, {5, 100}, {17}, {2, 3, 70}, {40, 1000}}) {
+      const Tensors in = {drawn(sizes, dtype, 1) * 3, drawn(sizes, dtype, 2)};
+      const auto f = [](const Tensors& t) {
+        const Tensor y = _softmax(t[0], -1, false), z = _log_softmax(t[0], t[0].dim() - 1, false);
+        return Tensors{y, z, _softmax_backward_data(t[1], y, -1, y.scalar_type()),
+                       _log_softmax_backward_data(t[1], z, -1, z.scalar_type())};
+      };
+      const Graph graph = trace(f, in);
+      const Plan plan(graph);
+      EXPECT_EQ(countsOf(plan, graph, in).rows, sizes[0] < 40 ? 4u : 0u) << plan.describe();
+    }
+  const Tensors in = {numbers({6, 4}, 1)};
+  const auto f = [](const Tensors& t) { return Tensors{_softmax(t[0], 0, false), _log_softmax(t[0].t(), -1, false)}; };
+  const Graph graph = trace(f, in);
+  EXPECT_EQ(countsOf(Plan(graph), graph, in).rows, 0u);
+}
+
+Tensor otherSum(const Tensor& t, OptionalIntArrayRef, bool, std::optional<ScalarType>) { return t.select(0, 0) + 1; }
+Tensor otherRows(const Tensor& t, int64_t, bool) { return t + 1; }
+
+TEST(CompileQuick, ReplacedReductionsAndRowsAreCalled) {
+  const NoGradGuard no_grad;
+  const Tensors in = {numbers({6, 4}, 1)};
+  const auto f = [](const Tensors& t) { return Tensors{t[0].sum(IntArrayRef{0}), _softmax(t[0], -1, false)}; };
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  EXPECT_EQ(countsOf(plan, graph, in).reductions, 1u);
+  {
+    Library m(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+    m.impl("sum.dim_IntList", &otherSum);
+    m.impl("_softmax", &otherRows);
+    const Plan now(graph);
+    for (const Plan* p : {&plan, &now}) {
+      const QuickCounts counts = countsOf(*p, graph, in);
+      EXPECT_EQ(counts.reductions + counts.rows, 0u);
+    }
+    EXPECT_TRUE(same(plan.run(in)[0], in[0].select(0, 0) + 1) && same(plan.run(in)[1], in[0] + 1));
+  }
+  const Plan again(graph);
+  EXPECT_EQ(countsOf(again, graph, in).rows, 1u);
+  const InferenceMode inference;
+  EXPECT_EQ(countsOf(again, graph, in).reductions, 0u);  // its call sets the node's modes, which the rows have then
 }
 
 Tensor sumOfBoth(const Tensor& a, const Tensor& b) { return a.sum(IntArrayRef{1}, true) + b.sum(IntArrayRef{0}); }
