@@ -1,5 +1,6 @@
 #include "src/compile/prepared_step.h"
 
+#include "src/compile/quick_counts.h"
 #include "src/compile/view_step.h"
 
 #include <shunt/core/tls.h>
@@ -17,7 +18,8 @@ bool runPrepared(const Step& step, Frame& frame) {
   if (!out.defined()) return false;
   for (const Operand& o : step.operands)
     if (o.last) frame.slot(o.source.index).reset();
-  frame.slot(static_cast<size_t>(step.results[0].slots[0])) = std::move(out);
+  frame.slot(static_cast<size_t>(step.view >= 0 ? step.view : step.results[0].slots[0])) = std::move(out);
+  quickCounts().views += step.view >= 0 ? 1 : 0;
   return true;
 }
 
@@ -35,7 +37,9 @@ bool callsOwnKernel(const Graph::Node& node) {
   const OpState& state = frame.state(node.op.op());
   const DispatchKeySet keys = kPlainCpu.add(DispatchKey::ADInplaceOrView).add(DispatchKey::BackendSelect);
   const TableEntry& entry = state.lookup(keys & state.maskFor(keys));
-  return &entry == &state.lookup(kPlainCpu) && entry.reason == EntryReason::kKernel && isOfThisLibrary(entry);
+  return &entry == &state.lookup(kPlainCpu) &&
+         (entry.reason == EntryReason::kKernel || entry.reason == EntryReason::kCompositeExplicit) &&
+         isOfThisLibrary(entry);
 }
 
 PreparedStep::PreparedStep(const Graph::Spec& result)

@@ -36,7 +36,8 @@ class PreparedStep {
 };
 
 bool isRowMajor(const Graph::Spec& spec);
-/// Whether a call for plain CPU tensors runs the library's own kernel for the backend, below Autograd and Autocast.
+/// Whether a call for plain CPU tensors runs the library's own kernel for the backend, or for all of them, below
+/// Autograd and Autocast.
 bool callsOwnKernel(const Graph::Node& node);
 
 /// Gives the step its quick call.

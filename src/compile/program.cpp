@@ -2,6 +2,7 @@
 
 #include "src/autograd/unshared.h"
 #include "src/compile/aliases.h"
+#include "src/compile/fill_step.h"
 #include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
 #include "src/compile/product_step.h"
@@ -138,17 +139,36 @@ class Builder {
     return {sources_.at(aliases_.tensorOf(v)), isGuarded(v) ? nullptr : &v->spec};
   }
 
-  /// A reduction or an operator along rows, where the step stands for one that can be prepared.
+  /// Small operators of which prepared ones are known, where the step stands for one.
   void addPrepared(const Graph::Node& node, Step& step) const {
-    const bool reduces = isReduction(node);
-    if ((!reduces && !isRowOperator(node)) || step.passed_by.slot < 0 || step.results[0].slots[0] < 0) return;
+    if (step.passed_by.slot < 0 || step.results.empty() || step.results[0].slots[0] < 0) return;
     const auto placeOfArgument = [&](size_t i) {
       const Graph::Value* v = node.arguments[i].value();
       return v != nullptr ? placeOf(v) : PreparedStep::Place();
     };
-    auto prepared =
-        reduces ? reductionOf(node, placeOfArgument(0)) : rowsOf(node, placeOfArgument(0), placeOfArgument(1));
+    std::shared_ptr<const PreparedStep> prepared;
+    if (isReduction(node)) prepared = reductionOf(node, placeOfArgument(0), node.result()->spec);
+    if (isRowOperator(node)) prepared = rowsOf(node, placeOfArgument(0), placeOfArgument(1));
+    // What a function of operators calls is compared by the caller alone.
+    if (isFill(node) && options_.guarded) prepared = fillOf(node, placeOfArgument(0));
     if (prepared != nullptr) prepare(step, std::move(prepared));
+  }
+
+  /// Lets the step before do the view as well, where that makes the tensor behind and nobody else reads this one: no
+  /// other step is between the two.
+  void joinWithMaker(const Graph::Node& view, const Step& step) {
+    if (out_.steps.empty() || howViewed(step) == nullptr || !step.operands[0].last || step.results[0].slots[0] < 0)
+      return;
+    Step& maker = out_.steps.back();
+    const Graph::Value* from = view.arguments[0].value();
+    const Graph::Spec& shown = view.result()->spec;
+    if (from->node != maker.node || maker.prepared == nullptr || !isReduction(*maker.node) || !isRowMajor(shown) ||
+        numelOf(shown) != numelOf(from->spec) || late_.contains(&view))
+      return;
+    auto prepared = reductionOf(*maker.node, placeOf(maker.node->arguments[0].value()), shown);
+    if (prepared == nullptr) return;
+    maker.prepared = std::move(prepared);
+    maker.view = step.results[0].slots[0];
   }
 
   void addProduct(const Graph::Node& node, const ProductNode& product, size_t position, Step& step) {
@@ -257,6 +277,7 @@ class Builder {
       addProduct(node, product->second, position, step);
     else
       addPrepared(node, step);
+    joinWithMaker(node, step);
     return step;
   }
 
@@ -564,6 +585,7 @@ detail::CompileOutputs Program::resultsOf(Frame& frame) const {
 namespace {
 const char* howCalled(const Step& step) {
   if (step.quick != nullptr && step.copies_dead) return ", without dispatch or copy";
+  if (step.view >= 0) return ", prepared, with its view";
   if (step.prepared != nullptr) return step.late.empty() ? ", prepared" : ", prepared, without views";
   if (const char* viewed = howViewed(step)) return viewed;
   if (step.kernel.slot >= 0) return ", without dispatch";

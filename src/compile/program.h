@@ -116,6 +116,8 @@ struct Program {
         };
         makeLate(step, frame, call);
         call(step);
+      } else if (step.view >= 0) {
+        ++i;
       }
       for (const uint32_t slot : step.dead) frame.slot(slot).reset();
     }

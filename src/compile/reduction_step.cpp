@@ -39,7 +39,8 @@ class PreparedReduction : public PreparedStep {
 
 bool isReduction(const Graph::Node& node) { return operatorOf(node).has_value(); }
 
-std::shared_ptr<const PreparedStep> reductionOf(const Graph::Node& node, const PreparedStep::Place& in) {
+std::shared_ptr<const PreparedStep> reductionOf(const Graph::Node& node, const PreparedStep::Place& in,
+                                                const Graph::Spec& made) {
   const std::optional<ReductionOperator> op = operatorOf(node);
   if (!op || node.modes.inference || node.modes.in_autocast) return nullptr;
   const Graph::Value *self = node.arguments[0].value(), *result = node.result();
@@ -50,7 +51,7 @@ std::shared_ptr<const PreparedStep> reductionOf(const Graph::Node& node, const P
   auto reduction = elementwise::reduction(*op, self->spec.dtype, self->spec.sizes, self->spec.strides,
                                           IntArrayRef(dims.toIntVector()));
   if (reduction == nullptr) return nullptr;
-  return std::make_shared<const PreparedReduction>(std::move(reduction), in, result->spec);
+  return std::make_shared<const PreparedReduction>(std::move(reduction), in, made);
 }
 
 }  // namespace shunt::compiled

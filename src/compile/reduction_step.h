@@ -11,6 +11,8 @@ namespace shunt::compiled {
 /// Whether the operator is one of these, of which some are prepared.
 bool isReduction(const Graph::Node& node);
 /// Null where the node can't be prepared, or the library's own kernel doesn't stand for it. `in`: its first argument.
-std::shared_ptr<const PreparedStep> reductionOf(const Graph::Node& node, const PreparedStep::Place& in);
+/// `result`: what it makes, or a row-major view of that.
+std::shared_ptr<const PreparedStep> reductionOf(const Graph::Node& node, const PreparedStep::Place& in,
+                                                const Graph::Spec& result);
 
 }  // namespace shunt::compiled

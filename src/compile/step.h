@@ -56,6 +56,7 @@ struct Step {
   // A program relies on no kernel of other keys having come for the operator (Plan's relied_on_).
   QuickCall quick = nullptr;
   std::shared_ptr<const PreparedStep> prepared;  // what `quick` does, where it is one of these
+  int view = -1;  // of a prepared step that does the next one, a view of its result, too: where that one's result is
   // Note [Products without views]: steps that make its operands where these aren't there yet, and slots that end here
   // without being operands.
   std::vector<uint32_t> late, dead;

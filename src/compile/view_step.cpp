@@ -107,10 +107,6 @@ bool becomeView(const Step& step, Frame& frame) {
   return counted(true);
 }
 
-int64_t numelOf(const Graph::Spec& spec) {
-  return std::accumulate(spec.sizes.begin(), spec.sizes.end(), int64_t{1}, std::multiplies<>());
-}
-
 /// Whether those who don't only read the view's elements keep it as a grad, and then with these strides.
 bool endsAsGrad(const Graph& graph, const Graph::Node& view) {
   const Graph::Value* v = view.result();
@@ -130,6 +126,10 @@ bool isPlainView(const Graph::Node& node) {
   if (base == nullptr || made == nullptr || node.modes.inference) return false;
   return base->spec.dtype == made->spec.dtype && base->spec.offset == made->spec.offset && base->spec.device == kCPU &&
          made->spec.device == kCPU;
+}
+
+int64_t numelOf(const Graph::Spec& spec) {
+  return std::accumulate(spec.sizes.begin(), spec.sizes.end(), int64_t{1}, std::multiplies<>());
 }
 
 bool isViewInside(const Graph& graph, const Graph::Node& node) {

@@ -19,6 +19,8 @@ bool isViewInside(const Graph& graph, const Graph::Node& node);
 /// Whether it is a plain tensor on the CPU with the dtype, sizes and strides that the graph has.
 bool liesAs(const Tensor& t, const Graph::Spec& spec);
 
+int64_t numelOf(const Graph::Spec& spec);
+
 /// Fits the step with a direct call and a quick one that make the view, where it stands for the library's own view
 /// operator, and nothing but operators of the dictionary reads the view and what is made of it, or it becomes a grad.
 void makeViewDirectly(const Graph& graph, Step& step);

@@ -29,8 +29,12 @@ QuickCounts countsOf(const Plan& plan, const Graph& graph, const Tensors& in) {
   const QuickCounts after = quickCounts();
   const Tensors expected = graph.run(in);
   for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same(expected[i], got[i])) << i << "\n" << plan.describe();
-  return {after.products - before.products, after.reductions - before.reductions, after.rows - before.rows,
-          after.views - before.views, after.grads - before.grads};
+  return {.products = after.products - before.products,
+          .reductions = after.reductions - before.reductions,
+          .fills = after.fills - before.fills,
+          .rows = after.rows - before.rows,
+          .views = after.views - before.views,
+          .grads = after.grads - before.grads};
 }
 
 Tensor drawn(IntArrayRef sizes, ScalarType dtype, uint64_t seed) { return numbers(sizes, seed).to(dtype); }
@@ -253,6 +257,52 @@ TEST(CompileQuick, AKernelThatIsRegisteredInTheMiddleOfARunIsCalled) {
   EXPECT_EQ(countsOf(Plan(graph), graph, in).products, 3u);
 }
 
+TEST(CompileQuick, ReductionsWithTheirViews) {
+  const NoGradGuard no_grad;
+  const auto f = [](const Tensors& t) {
+    const Tensor seen = t[0].sum(IntArrayRef{1}, true);
+    return Tensors{t[0].sum(IntArrayRef{0}, true).view({6}) + t[1], seen.view({4}) * 2, seen * 3,
+                   t[0].mean(IntArrayRef{0}, true).expand({3, 6}) * 2};
+  };
+  const Tensors in = {numbers({4, 6}, 1), numbers({6}, 2)};
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  EXPECT_EQ(countsOf(plan, graph, in).reductions, 3u) << plan.describe();
+  EXPECT_EQ(count(plan.describe(), "prepared, with its view"), 1) << plan.describe();
+  EXPECT_EQ(countsOf(plan, graph, {numbers({6, 4}, 3).t(), in[1]}).reductions, 0u);
+}
+
+Tensor otherOnes(const Tensor& t, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device>,
+                 std::optional<bool>, std::optional<MemoryFormat>) {
+  return zeros_like(t, TensorOptions().dtype(dtype.value_or(t.scalar_type()))).add_(5);
+}
+
+TEST(CompileQuick, SmallTensorsOfOnesAndZeros) {
+  const auto f = [](const Tensor& x) {
+    return Tensors{ones_like(x),
+                   zeros_like(x),
+                   ones_like(x.to(kDouble)),
+                   ones_like(x.to(kLong)),
+                   zeros_like(x.t().contiguous().t()),
+                   ones_like(x.expand({200, 2, 3}))};
+  };
+  auto fast = compile([&](const Tensor& x) { return f(x); });
+  const Tensor x = numbers({2, 3});
+  uint64_t before = 0;
+  const auto check = [&] {
+    before = quickCounts().fills;
+    const Tensors expected = f(x), got = fast(x);
+    for (size_t k = 0; k < got.size(); ++k) ASSERT_TRUE(same(expected[k], got[k])) << k << fast.plan();
+    for (const Tensor& t : got) Tensor(t).add_(1);  // theirs alone
+  };
+  for (int i = 0; i < 6; ++i) check();
+  EXPECT_EQ(quickCounts().fills - before, 3u) << fast.plan();
+  Library m(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+  m.impl("ones_like", &otherOnes);
+  for (int i = 0; i < 6; ++i) check();
+  EXPECT_EQ(quickCounts().fills - before, 1u) << fast.plan();
+}
+
 // ---- gradients ------------------------------------------------------------------------------------------------------
 /// What of two grads can be seen.
 void expectSameGrad(const Tensor& expected, const Tensor& got) {
@@ -290,6 +340,7 @@ TEST(CompileQuick, GradsThatAreViewsAreWhatTheyShow) {
       expectSameGrad(plain.b.grad(), other.b.grad());
       ASSERT_TRUE(same(plain.w, other.w) && same(plain.b, other.b)) << i;
     }
+    EXPECT_EQ(count(fast.plan(), "aten::sum.dim_IntList, prepared, with its view"), 1) << fast.plan();
     EXPECT_EQ(count(fast.plan(), "aten::view, which its argument becomes"), 1) << fast.plan();
     EXPECT_EQ(quickCounts().products - before.products, 2u) << fast.plan();
     EXPECT_EQ(quickCounts().grads - before.grads, 2u) << fast.plan();
@@ -324,6 +375,7 @@ TEST(CompileQuick, WhatIsSharedDoesNotBecomeItsView) {
     expectSameGrad(leaf.grad(), others.grad());
   }
   EXPECT_EQ(count(fast_sums.plan(), "which its argument becomes"), 0) << fast_sums.plan();
+  EXPECT_EQ(count(fast_sums.plan(), "with its view"), 0) << fast_sums.plan();
   EXPECT_GE(fast_sums.counts().hits, 5u);
 }
 
