@@ -20,6 +20,12 @@ void softmax(const RowCall& c) {
   nn::softmaxLoops<A>().forward[Log ? 1 : 0](reinterpret_cast<A*>(c.out), valuesAt<A>(c.in), c.rows, c.n);
 }
 
+template <class A, bool Log>
+void softmaxBackward(const RowCall& c) {
+  nn::softmaxLoops<A>().backward[Log ? 1 : 0](reinterpret_cast<A*>(c.out), valuesAt<A>(c.in), valuesAt<A>(c.result),
+                                              c.rows, c.n);
+}
+
 template <class A>
 void layerNormOfCall(const RowCall& c) {
   constexpr int64_t kMost = 64;  // rows whose statistics there is room for
@@ -55,6 +61,10 @@ RowLoopFn loopOf(RowOperator op) {
       return &softmax<A, true>;
     case RowOperator::kLayerNorm:
       return &layerNorm<A>;
+    case RowOperator::kSoftmaxBackward:
+      return &softmaxBackward<A, false>;
+    case RowOperator::kLogSoftmaxBackward:
+      return &softmaxBackward<A, true>;
   }
   return nullptr;
 }

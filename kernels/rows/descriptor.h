@@ -10,6 +10,17 @@ namespace shunt::reduce {
 /// A column's elements that the loops take: the interpreter has one chunk of so few rows, however wide they are.
 inline constexpr int64_t kLongestColumn = 2 * kRowBlock;
 
+/// What a reduction reads and writes.
+struct Memory {
+  ScalarType dtype, result;
+  const std::byte* in;
+  std::byte* out;
+  std::byte* pivots = nullptr;
+};
+/// What the engine does for elements that lie as the plan has it, where not all dimensions were meant without being
+/// named.
+void reduceAsPlanned(const rows::Descriptor& op, rows::ComputeType type, const Memory& memory, const Plan& plan);
+
 /// Engines and loops: reduce.cpp, scan.cpp, isa_rows.h.
 void reduceEngine(const rows::Request& request, const rows::Results& results);
 void scanEngine(const rows::Request& request, const rows::Results& results);

@@ -35,22 +35,22 @@ struct Joiner {
 template <class A>
 class Reducer {
  public:
-  Reducer(const rows::Request& request, const rows::Results& results, const Plan& plan)
+  Reducer(const rows::Descriptor& op, double number, const Memory& memory, const Plan& plan)
       : plan_(plan),
-        loops_(reductionLoops<A>(request.op.accumulator)),
+        loops_(reductionLoops<A>(op.accumulator)),
         pivot_loops_(loops_.pivot >= 0 ? &reductionLoops<A>(loops_.pivot) : nullptr),
-        number_(static_cast<A>(request.number)),
-        in_(request.self.unsafeGetTensorImpl()->data()),
-        out_(results.first.unsafeGetTensorImpl()->data()),
-        pivots_out_(results.second.defined() ? results.second.unsafeGetTensorImpl()->data() : nullptr),
-        itemsize_(request.self.itemsize()),
-        out_itemsize_(results.first.itemsize()),
+        number_(static_cast<A>(number)),
+        in_(memory.in),
+        out_(memory.out),
+        pivots_out_(memory.pivots),
+        itemsize_(elementSize(memory.dtype)),
+        out_itemsize_(elementSize(memory.result)),
         // A bool's bytes may be other than 0 and 1, so they are never used in place.
-        direct_(request.self.dtype() == scalar_type_of<A> && !std::is_same_v<A, uint8_t>),
-        load_(convertLoops<A>().load[static_cast<int>(request.self.dtype())]),
-        store_(convertLoops<A>().store[static_cast<int>(results.first.dtype())]) {
+        direct_(memory.dtype == scalar_type_of<A> && !std::is_same_v<A, uint8_t>),
+        load_(convertLoops<A>().load[static_cast<int>(memory.dtype)]),
+        store_(convertLoops<A>().store[static_cast<int>(memory.result)]) {
     SHUNT_INTERNAL_ASSERT(loops_.block != nullptr && load_ != nullptr && store_ != nullptr, "reduction of ",
-                          request.self.dtype(), " to ", results.first.dtype());
+                          memory.dtype, " to ", memory.result);
   }
 
   void run() const {
@@ -348,9 +348,15 @@ void reduceEngine(const rows::Request& request, const rows::Results& results) {
     if constexpr (std::is_floating_point_v<A>) {
       if (runOneBlock<A>(request, results)) return;
     }
-    const Plan plan(*request.self.unsafeGetTensorImpl(), request.dims, false);
-    Reducer<A>(request, results, plan).run();
+    const TensorImpl &in = *request.self.unsafeGetTensorImpl(), &out = *results.first.unsafeGetTensorImpl();
+    std::byte* const pivots = results.second.defined() ? results.second.unsafeGetTensorImpl()->data() : nullptr;
+    const Plan plan(in, request.dims, false);
+    Reducer<A>(request.op, request.number, {in.dtype(), out.dtype(), in.data(), out.data(), pivots}, plan).run();
   });
+}
+
+void reduceAsPlanned(const rows::Descriptor& op, rows::ComputeType type, const Memory& memory, const Plan& plan) {
+  rows::withComputeType(type, [&]<class A>(A) { Reducer<A>(op, 0, memory, plan).run(); });
 }
 
 }  // namespace shunt::reduce

@@ -75,6 +75,9 @@ struct Request {
 };
 
 SHUNT_NOINLINE Results run(const Request& request);
+/// The loop that it calls without the engine for tensors like this one, and their shape; null: there is none.
+LoopFn loopWithoutPlan(const Descriptor& op, ComputeType type, const TensorImpl& like, const DimSet& dims,
+                       Shape& shape);
 /// The same, with the expected loop where the operand is the expected one.
 Results runExpected(const Request& request);
 /// Where it sends other operands: run(), which may record them.

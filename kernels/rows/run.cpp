@@ -73,11 +73,15 @@ SHUNT_ALWAYS_INLINE void setInput(const TensorImpl& t, const Shape& shape, Scala
   call.in[0] = dataOf(&t, dtype);
 }
 
+SHUNT_ALWAYS_INLINE LoopFn loopFor(const Descriptor& op, ComputeType type, const TensorImpl& t, const Placed& placed) {
+  if (placed.span == Span::kNone || !isDenseCpu(t) || !fits(op, placed.span, placed.shape)) return nullptr;
+  return op.loop(op, type, placed.span);
+}
+
 /// Whether the results could be made without a plan.
 SHUNT_ALWAYS_INLINE bool runWithoutPlan(const Request& r, const TensorImpl& t, const Placed& placed,
                                         const Results& out) {
-  if (placed.span == Span::kNone || !isDenseCpu(t) || !fits(r.op, placed.span, placed.shape)) return false;
-  const LoopFn loop = r.op.loop(r.op, r.computeType(), placed.span);
+  const LoopFn loop = loopFor(r.op, r.computeType(), t, placed);
   if (loop == nullptr) return false;
   Call call;
   setInput(t, placed.shape, t.dtype(), call);
@@ -112,6 +116,13 @@ Results run(const Request& r) {
                             [&](IntArrayRef sizes, ScalarType dtype) { return native::newResult(t, sizes, dtype); });
   if (native::hasData(t) && !runWithoutPlan(r, t, placed, out)) r.op.engine(r, out);
   return out;
+}
+
+LoopFn loopWithoutPlan(const Descriptor& op, ComputeType type, const TensorImpl& like, const DimSet& dims,
+                       Shape& shape) {
+  const Placed placed = placedIn(like, dims);
+  shape = placed.shape;
+  return loopFor(op, type, like, placed);
 }
 
 Results runExpected(const Request& r) {

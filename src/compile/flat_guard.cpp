@@ -3,6 +3,9 @@
 #include <shunt/autograd/autograd_meta.h>
 
 #include <algorithm>
+#include <bit>
+#include <memory>
+#include <utility>
 
 namespace shunt::compiled {
 namespace {
@@ -14,6 +17,61 @@ SHUNT_ALWAYS_INLINE bool areEqual(const int64_t* a, const int64_t* b, size_t n) 
 }
 
 const Tensor& gradOf(const Tensor& t) { return autograd::get_autograd_meta(t)->grad_; }
+
+/// The storages of a call's arguments; few are compared one by one.
+class FewStorages {
+ public:
+  static constexpr size_t kMost = 8;
+
+  bool holds(const StorageImpl* storage) const {
+    for (size_t i = 0; i < count_; ++i)
+      if (storages_[i] == storage) return true;
+    return false;
+  }
+  /// False: it is there already.
+  bool add(const StorageImpl* storage) {
+    if (holds(storage)) return false;
+    storages_[count_++] = storage;
+    return true;
+  }
+
+ private:
+  const StorageImpl* storages_[kMost];
+  size_t count_ = 0;
+};
+
+/// The same for many, as a hash table whose places are mostly empty. What a call of 20 arguments and 60 captured
+/// tensors compares would else be twice the rest of its guard.
+class ManyStorages {
+ public:
+  explicit ManyStorages(size_t count) : shift_(64 - std::bit_width(2 * count)) {
+    const size_t places = size_t{1} << (64 - shift_);
+    if (places > kInline) places_ = (large_ = std::make_unique_for_overwrite<const StorageImpl*[]>(places)).get();
+    std::fill_n(places_, places, nullptr);
+  }
+  bool holds(const StorageImpl* storage) const { return places_[find(storage)] == storage; }
+  bool add(const StorageImpl* storage) {
+    const StorageImpl*& place = places_[find(storage)];
+    return std::exchange(place, storage) == nullptr;
+  }
+
+ private:
+  static constexpr size_t kInline = 256;
+
+  /// Its place, or the empty one that it would have.
+  size_t find(const StorageImpl* storage) const {
+    constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;  // of 64 bits: neighbours end far from each other
+    const size_t last = (size_t{1} << (64 - shift_)) - 1;
+    size_t i = reinterpret_cast<uintptr_t>(storage) * kGolden >> shift_;
+    while (places_[i] != nullptr && places_[i] != storage) i = (i + 1) & last;
+    return i;
+  }
+
+  int shift_;
+  const StorageImpl* inline_[kInline];
+  std::unique_ptr<const StorageImpl*[]> large_;
+  const StorageImpl** places_ = inline_;
+};
 
 }  // namespace
 
@@ -57,7 +115,7 @@ void FlatGuard::make(const detail::CompileArguments& arguments, std::span<const 
   grads_.clear();
   given_ = arguments.tensors.size();
   offsets_ = offsets;
-  usable_ = given_ <= kMostArguments && modes_.describe(modes);
+  usable_ = modes_.describe(modes);
   for (size_t i = 0; usable_ && i < kinds.size(); ++i)
     usable_ = add(i < given_ ? *arguments.tensors[i] : captured[i - given_], kinds[i], i);
 }
@@ -96,31 +154,30 @@ bool FlatGuard::gradHolds(const Words& words, const AutogradMetaInterface& of_te
   return std::ranges::none_of(arguments.tensors, [&](const Tensor* t) { return t == &meta.grad_; });
 }
 
-bool FlatGuard::tensorsHold(const detail::CompileArguments& arguments, std::span<const Tensor> captured) const {
-  if (given_ + captured.size() != words_.size()) return false;
-  const StorageImpl* storages[kMostArguments];
-  const size_t given = given_;
-  const auto isApart = [&](const StorageImpl* mine, size_t others) {
-    for (size_t j = 0; j < others; ++j)
-      if (storages[j] == mine) return false;
-    return mine != nullptr;
-  };
+template <class Storages>
+SHUNT_ALWAYS_INLINE bool FlatGuard::tensorsHold(Storages&& storages, const detail::CompileArguments& arguments,
+                                                std::span<const Tensor> captured) const {
   const Words* words = words_.data();
-  const Tensor* const* tensors = arguments.tensors.data();
-  for (size_t i = 0; i < given; ++i, ++words) {
-    const TensorImpl* impl = tensors[i]->unsafeGetTensorImpl();
-    if (impl == nullptr || !this->holds(*words, *impl, arguments)) return false;
-    storages[i] = impl->storage().get();
-    if (!isApart(storages[i], i)) return false;
+  for (const Tensor* t : arguments.tensors) {
+    const TensorImpl* impl = t->unsafeGetTensorImpl();
+    if (impl == nullptr || !this->holds(*words++, *impl, arguments)) return false;
+    const StorageImpl* mine = impl->storage().get();
+    if (mine == nullptr || !storages.add(mine)) return false;
   }
   // Captured tensors are the same ones as ever, and while their storages are, they are apart from each other.
   for (const Tensor& t : captured) {
     const TensorImpl& impl = *t.unsafeGetTensorImpl();
     const StorageImpl* mine = impl.storage().get();
-    if (mine != words->storage || !isApart(mine, given) || !this->holds(*words, impl, arguments)) return false;
+    if (mine != words->storage || storages.holds(mine) || !this->holds(*words, impl, arguments)) return false;
     ++words;
   }
   return true;
+}
+
+bool FlatGuard::tensorsHold(const detail::CompileArguments& arguments, std::span<const Tensor> captured) const {
+  if (given_ + captured.size() != words_.size()) return false;
+  if (given_ <= FewStorages::kMost) return tensorsHold(FewStorages(), arguments, captured);
+  return tensorsHold(ManyStorages(given_), arguments, captured);
 }
 
 }  // namespace shunt::compiled

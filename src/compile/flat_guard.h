@@ -48,7 +48,10 @@ class FlatGuard {
   bool gradHolds(const Words& words, const AutogradMetaInterface& meta,
                  const detail::CompileArguments& arguments) const;
 
-  static constexpr size_t kMostArguments = 8;
+  template <class Storages>
+  bool tensorsHold(Storages&& storages, const detail::CompileArguments& arguments,
+                   std::span<const Tensor> captured) const;
+
   std::vector<Words> words_;  // of the arguments, then of the captured tensors
   std::vector<Shape> grads_;
   trace_detail::ModeWords modes_;

@@ -1,6 +1,7 @@
 #include "src/compile/grad_step.h"
 
 #include "src/autograd/accumulate.h"
+#include "src/compile/quick_counts.h"
 #include "src/trace/operators.h"
 
 #include <shunt/autograd/autograd_meta.h>
@@ -60,6 +61,15 @@ bool forgetGrad(const Step& step, Frame& frame) {
   return true;
 }
 
+bool readGrad(const Step& step, Frame& frame) {
+  const Tensor& self = frame.at(step.operands[0].source);
+  const autograd::AutogradMeta* meta = isPlain(self) ? autograd::get_autograd_meta(self) : nullptr;
+  if (meta == nullptr || !meta->grad_.defined()) return false;  // of no leaf, it is worth a warning
+  frame.slot(static_cast<size_t>(step.results[0].slots[0])) = meta->grad_;
+  ++quickCounts().grads;
+  return true;
+}
+
 // Whether the gradient lies in memory as the copy would that eager code makes of it for the leaf.
 bool liesAsCopy(const Tensor& grad, const Tensor& self) {
   return grad.strides().equals(self.strides()) && grad.storage_offset() == 0 &&
@@ -82,6 +92,7 @@ QuickCall quickCallOf(const Step& step, const OpState& state) {
   const Operand &self = step.operands[0], &given = step.operands.back();
   if ((all & state.maskFor(all)).highestSlot() != step.kernel.slot || self.last) return nullptr;
   if (step.node->is("trace::set_grad_")) return given.kind == Operand::Kind::kTensor ? nullptr : &forgetGrad;
+  if (step.node->is("trace::grad")) return step.results[0].slots[0] >= 0 ? &readGrad : nullptr;
   const bool keeps = step.node->is("trace::accumulate_grad_") && !step.node->modes.grad;
   if (!keeps || given.kind != Operand::Kind::kTensor || !(given.last || step.copies_dead)) return nullptr;
   SHUNT_INTERNAL_ASSERT(given.source.kind == Source::Kind::kSlot, "a gradient that ends here lies in no slot");

@@ -44,7 +44,8 @@ class SHUNT_API Guard {
   Guard(const detail::CompileArguments& arguments, const CompileOptions& options);
   /// What the graph has captured besides; `offsets`: whether it speaks of offsets in storages.
   void add(const detail::CompileArguments& arguments, const std::vector<Tensor>& captured, bool offsets);
-  /// Whether the call is as the recorded one was. Allocates nothing for up to eight tensors, but under autocast.
+  /// Whether the call is as the recorded one was. Allocates nothing for up to some 60 tensors that the words describe,
+  /// and up to eight others, but under autocast.
   bool holds(const detail::CompileArguments& arguments) const;
   /// Whether it holds by the few words alone that are compared first; false also where it holds by all the rest.
   bool holdsByWords(const detail::CompileArguments& arguments) const;

@@ -4,6 +4,7 @@
 #include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
 #include "src/compile/same_views.h"
+#include "src/compile/view_step.h"
 #include "src/dispatch/awaited_call.h"
 #include "src/dispatch/changes.h"
 
@@ -204,7 +205,7 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
     if (step.passed_by.slot >= 0) relied_on_.push_back({&op, step.passed_by.slot, step.passed_by.version});
     if (const Operator* below = rowOperatorBelow(*step.node)) relyOn(*below, slotOf(DispatchKey::CPU));
     // Whether a step is quick differs between the programs: it depends on who reads its operands last.
-    if (mayBeQuick(step))
+    if (mayBeQuick(step) || step.prepared != nullptr || isPlainView(*step.node))
       for (const DispatchKey key : kPassedByQuickCalls) relyOn(op, slotOf(key));
     if (const DispatchKeySet keys = keysOfArguments(*step.node); keys.raw() != 0) relyOn(op, keys);
   }

@@ -2,9 +2,13 @@
 
 #include "src/autograd/unshared.h"
 #include "src/compile/aliases.h"
+#include "src/compile/fill_step.h"
 #include "src/compile/grad_step.h"
 #include "src/compile/loop_builder.h"
+#include "src/compile/product_step.h"
+#include "src/compile/reduction_step.h"
 #include "src/compile/row_stages_builder.h"
+#include "src/compile/row_step.h"
 #include "src/compile/view_step.h"
 
 #include <algorithm>
@@ -77,6 +81,7 @@ class Builder {
           if (v != nullptr) last_[aliases_.tensorOf(v)] = i;
     for (const Graph::Value* v : graph_.outputs())
       if (v != nullptr) last_[aliases_.tensorOf(v)] = kNever;
+    findProducts();
     // Results of regions that nobody else reads come last: a run by loops leaves them alone.
     const auto placeResults = [&](bool inside_of_regions) {
       for (const Graph::Node* node : order_)
@@ -89,6 +94,96 @@ class Builder {
     placeResults(false);
     out_.kept_slots = out_.slots;
     placeResults(true);
+  }
+
+  // Note [Products without views]. Users come behind what they use, so that from the end each is known in time.
+  void findProducts() {
+    for (size_t i = 0; i < order_.size(); ++i) {
+      position_[order_[i]] = i;
+      if (ends_.contains(order_[i]) || autogradPassedBy(*order_[i]).slot < 0) continue;
+      if (std::optional<ProductNode> product = productOf(*order_[i])) products_.emplace(order_[i], *product);
+    }
+    for (size_t i = order_.size(); i-- > 0;)
+      if (mayBeLate(*order_[i])) late_.insert(order_[i]);
+    for (const auto& [node, product] : products_)
+      for (const Graph::Argument& a : node->arguments) {
+        if (a.value() == nullptr) continue;
+        size_t& last = last_.at(aliases_.tensorOf(behind(a.value())));
+        last = std::max(last, position_.at(node));
+      }
+  }
+
+  bool mayBeLate(const Graph::Node& node) const {
+    if (ends_.contains(&node) || !isViewInside(graph_, node) || reshaped_.contains(aliases_.of(node.result())) ||
+        autogradPassedBy(node).slot < 0)
+      return false;
+    const std::vector<Graph::Node*> users = graph_.users(node.result());
+    return !users.empty() && std::ranges::all_of(users, [&](const Graph::Node* user) {
+      return late_.contains(user) || (products_.contains(user) && readsAsMatrix(*user, node.result()));
+    });
+  }
+
+  bool readsAsMatrix(const Graph::Node& product, const Graph::Value* v) const {
+    for (size_t i = 0; i < product.arguments.size(); ++i)
+      if (product.arguments[i].value() == v && !products_.at(&product).isMatrix(i)) return false;
+    return true;
+  }
+
+  /// The tensor whose memory a late view shows; of others the value itself.
+  const Graph::Value* behind(const Graph::Value* v) const {
+    while (v->node != nullptr && late_.contains(v->node)) v = v->node->arguments[0].value();
+    return v;
+  }
+
+  PreparedStep::Place placeOf(const Graph::Value* v) const {
+    return {sources_.at(aliases_.tensorOf(v)), isGuarded(v) ? nullptr : &v->spec};
+  }
+
+  /// Small operators of which prepared ones are known, where the step stands for one.
+  void addPrepared(const Graph::Node& node, Step& step) const {
+    if (step.passed_by.slot < 0 || step.results.empty() || step.results[0].slots[0] < 0) return;
+    const auto placeOfArgument = [&](size_t i) {
+      const Graph::Value* v = node.arguments[i].value();
+      return v != nullptr ? placeOf(v) : PreparedStep::Place();
+    };
+    std::shared_ptr<const PreparedStep> prepared;
+    if (isReduction(node)) prepared = reductionOf(node, placeOfArgument(0), node.result()->spec);
+    if (isRowOperator(node)) prepared = rowsOf(node, placeOfArgument(0), placeOfArgument(1));
+    // What a function of operators calls is compared by the caller alone.
+    if (isFill(node) && options_.guarded) prepared = fillOf(node, placeOfArgument(0));
+    if (prepared != nullptr) prepare(step, std::move(prepared));
+  }
+
+  /// Lets the step before do the view as well, where that makes the tensor behind and nobody else reads this one: no
+  /// other step is between the two.
+  void joinWithMaker(const Graph::Node& view, const Step& step) {
+    if (out_.steps.empty() || howViewed(step) == nullptr || !step.operands[0].last || step.results[0].slots[0] < 0)
+      return;
+    Step& maker = out_.steps.back();
+    const Graph::Value* from = view.arguments[0].value();
+    const Graph::Spec& shown = view.result()->spec;
+    if (from->node != maker.node || maker.prepared == nullptr || !isReduction(*maker.node) || !isRowMajor(shown) ||
+        numelOf(shown) != numelOf(from->spec) || late_.contains(&view))
+      return;
+    auto prepared = reductionOf(*maker.node, placeOf(maker.node->arguments[0].value()), shown);
+    if (prepared == nullptr) return;
+    maker.prepared = std::move(prepared);
+    maker.view = step.results[0].slots[0];
+  }
+
+  void addProduct(const Graph::Node& node, const ProductNode& product, size_t position, Step& step) {
+    const auto matrix = [&](size_t i) { return placeOf(behind(node.arguments[product.first_matrix + i].value())); };
+    prepare(step,
+            std::make_shared<const PreparedProduct>(product, matrix(0), matrix(1), placeOf(node.arguments[0].value())));
+    for (const Graph::Argument& a : node.arguments) {
+      if (a.value() == nullptr) continue;
+      const Graph::Value* v = aliases_.tensorOf(behind(a.value()));
+      const Source source = sources_.at(v);
+      const bool is_operand = std::ranges::any_of(
+          step.operands, [&](const Operand& o) { return o.kind == Operand::Kind::kTensor && o.source == source; });
+      if (source.kind == Source::Kind::kSlot && last_.at(v) == position && !is_operand)
+        step.dead.push_back(source.index);
+    }
   }
 
   /// Whether the node is of a region whose last node comes after all that read the value.
@@ -162,25 +257,41 @@ class Builder {
     else
       callDirectly(step);
     markLast(node, position, step);
-    if (!isOfDictionary(node)) callQuickly(step);
     for (const Graph::Output& o : node.outputs) {
       Step::Result r{o.is_list, {}};
       for (const Graph::Value* v : o.values)
         r.slots.push_back(v != nullptr && sources_.contains(v) ? static_cast<int>(sources_.at(v).index) : -1);
       step.results.push_back(std::move(r));
     }
+    if (!isOfDictionary(node)) callQuickly(step);
     passAutogradBy(node, step);
     makeViewDirectly(graph_, step);
+    if (late_.contains(&node)) {
+      const Graph::Value* from = node.arguments[0].value();
+      makeViewLate(step, isGuarded(from) || (from->node != nullptr && late_.contains(from->node)));
+    }
+    for (const Graph::Argument& a : node.arguments)
+      if (a.value() != nullptr && a.value()->node != nullptr && late_.contains(a.value()->node))
+        step.late.push_back(static_cast<uint32_t>(position_.at(a.value()->node)));
+    if (const auto product = products_.find(&node); product != products_.end())
+      addProduct(node, product->second, position, step);
+    else
+      addPrepared(node, step);
+    joinWithMaker(node, step);
     return step;
   }
 
   // A view that leaves the graph keeps what Autograd's wrapper notes about it.
-  void passAutogradBy(const Graph::Node& node, Step& step) {
-    Graph::Modes modes = node.modes;
+  SeenEntry autogradPassedBy(const Graph::Node& node) const {
     const bool view_leaves =
         node.op.schema().hasAnyAliasInfo() && writtenInPlace(node) == nullptr && history_.leaving.contains(&node);
-    if (!history_.recorded.contains(&node) && !view_leaves)
-      step.passed_by = autogradOf(node, options_.inner_only_record);
+    return history_.recorded.contains(&node) || view_leaves ? SeenEntry()
+                                                            : autogradOf(node, options_.inner_only_record);
+  }
+
+  void passAutogradBy(const Graph::Node& node, Step& step) {
+    Graph::Modes modes = node.modes;
+    step.passed_by = autogradPassedBy(node);
     if (step.passed_by.slot >= 0) modes.excluded |= kAutogradKeys.functionalities().raw();
     const auto known = std::ranges::find_if(out_.modes, [&](const auto& m) { return *m == modes; });
     step.modes =
@@ -220,6 +331,9 @@ class Builder {
   std::vector<const Graph::Node*> order_;
   std::unordered_map<const Graph::Node*, size_t> ends_;  // by node of a region: the position behind its last one
   std::unordered_set<size_t> reshaped_;                  // groups of aliases_
+  std::unordered_map<const Graph::Node*, size_t> position_;
+  std::unordered_map<const Graph::Node*, ProductNode> products_;
+  std::unordered_set<const Graph::Node*> late_;  // views that products do without
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // the position that reads it last
   Program out_;
@@ -343,6 +457,8 @@ void Builder::finish(Region&& region) {
   region.unchecked = region.written.empty() && std::ranges::all_of(region.inputs, &Region::Input::guarded);
   region.plain = region.written.empty() && region.last.empty() &&
                  std::ranges::all_of(region.outputs, [](const Region::Output& o) { return o.times_written == 0; });
+  for (size_t i = 0; i < region.inputs.size(); ++i)
+    if (!region.inputs[i].guarded) region.compared.push_back(static_cast<uint16_t>(i));
   const auto full = std::ranges::find(region.inputs, region.sizes, &Region::Input::sizes);
   if (full != region.inputs.end()) region.like = static_cast<int>(full - region.inputs.begin());
   out_.region_at[region.first_step] = static_cast<int>(out_.regions.size());
@@ -351,33 +467,36 @@ void Builder::finish(Region&& region) {
 
 }  // namespace
 
-bool Region::fits(const Frame& frame) const {
+bool Region::fits(const TensorImpl* const* given) const {
   if (detail::trace_enabled.load(std::memory_order_relaxed)) return false;
   if (unchecked) return true;
-  for (const Input& in : inputs) {
-    if (in.guarded) continue;
-    const Tensor& t = frame.at(in.source);
-    if (!t.defined()) return false;
-    const TensorImpl& impl = *t.unsafeGetTensorImpl();
-    if (impl.signature() != in.signature || keysThatMatter(t) != in.keys || !impl.sizes().equals(in.sizes))
+  for (const uint16_t i : compared) {
+    const Input& in = inputs[i];
+    if (given[i] == nullptr || given[i]->signature() != in.signature || keysThatMatter(*given[i]) != in.keys ||
+        !given[i]->sizes().equals(in.sizes))
       return false;
   }
-  return written.empty() || writtenAreApart(frame);
+  return written.empty() || writtenAreApart(given);
 }
 
-bool Region::writtenAreApart(const Frame& frame) const {
+// Storages are looked up once: an optimizer's region writes most of its inputs.
+bool Region::writtenAreApart(const TensorImpl* const* given) const {
+  const StorageImpl* storages[BlockLoop::kMaxPlaces];
+  const size_t n = inputs.size();
+  for (size_t i = 0; i < n; ++i) storages[i] = given[i]->storage().get();
   for (const Written& w : written) {
-    const TensorImpl& mine = *frame.at(inputs[w.input].source).unsafeGetTensorImpl();
-    if (mine.is_inference()) return false;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (i != w.input && frame.at(inputs[i].source).unsafeGetTensorImpl()->storage() == mine.storage()) return false;
+    if (given[w.input]->is_inference()) return false;
+    const StorageImpl* const mine = storages[w.input];
+    size_t holders = 0;
+    for (size_t i = 0; i < n; ++i) holders += storages[i] == mine;
+    if (holders != 1) return false;
   }
   return true;
 }
 
 namespace {
-void addToVersion(const Tensor& t, int64_t times) {
-  for (int64_t i = 0; i < times; ++i) t.unsafeGetTensorImpl()->version().bump();
+void addToVersion(const TensorImpl& t, int64_t times) {
+  for (int64_t i = 0; i < times; ++i) t.version().bump();
 }
 }  // namespace
 
@@ -399,12 +518,13 @@ Tensor Region::newOutput(const TensorImpl* shape_of, ScalarType dtype) const {
 }
 
 bool Region::run(Frame& frame) const {
-  if (!fits(frame)) return false;
-  std::byte* operands[BlockLoop::kMaxPlaces];
+  const TensorImpl* given[BlockLoop::kMaxPlaces];
   size_t n = 0;
-  const TensorImpl* const shape_of =
-      like >= 0 ? frame.at(inputs[static_cast<size_t>(like)].source).unsafeGetTensorImpl() : nullptr;
-  for (const Input& in : inputs) operands[n++] = frame.at(in.source).unsafeGetTensorImpl()->data();
+  for (const Input& in : inputs) given[n++] = frame.at(in.source).unsafeGetTensorImpl();
+  if (!fits(given)) return false;
+  std::byte* operands[BlockLoop::kMaxPlaces];
+  for (size_t i = 0; i < n; ++i) operands[i] = given[i]->data();
+  const TensorImpl* const shape_of = like >= 0 ? given[like] : nullptr;
   for (const Output& out : outputs) {
     Tensor& t = frame.slot(out.slot);
     Tensor* const dead = out.takes >= 0 ? &frame.slot(inputs[static_cast<size_t>(out.takes)].source.index) : nullptr;
@@ -413,8 +533,8 @@ bool Region::run(Frame& frame) const {
   }
   runLoop(operands);
   if (plain) return true;
-  for (const Written& w : written) addToVersion(frame.at(inputs[w.input].source), w.times);
-  for (const Output& out : outputs) addToVersion(frame.slot(out.slot), out.times_written);
+  for (const Written& w : written) addToVersion(*given[w.input], w.times);
+  for (const Output& out : outputs) addToVersion(*frame.slot(out.slot).unsafeGetTensorImpl(), out.times_written);
   for (const uint32_t slot : last) frame.slot(slot).reset();
   return true;
 }
@@ -465,6 +585,9 @@ detail::CompileOutputs Program::resultsOf(Frame& frame) const {
 namespace {
 const char* howCalled(const Step& step) {
   if (step.quick != nullptr && step.copies_dead) return ", without dispatch or copy";
+  if (step.view >= 0) return ", prepared, with its view";
+  if (step.prepared != nullptr) return step.late.empty() ? ", prepared" : ", prepared, without views";
+  if (const char* viewed = howViewed(step)) return viewed;
   if (step.kernel.slot >= 0) return ", without dispatch";
   return step.passed_by.slot >= 0 ? "" : ", with autograd";
 }

@@ -38,6 +38,7 @@ struct Region {
     int takes = -1;         // the input that nobody reads afterwards and whose tensor may become this one
   };
   std::vector<Input> inputs;
+  std::vector<uint16_t> compared;  // inputs that aren't guarded
   std::vector<Output> outputs;
   std::vector<Written> written;
   std::vector<int64_t> sizes, strides;  // of outputs
@@ -65,8 +66,9 @@ struct Region {
       native->run(operands, loop);
   }
   bool mayTake(const Tensor& t, const Output& out) const;
-  bool fits(const Frame& frame) const;
-  bool writtenAreApart(const Frame& frame) const;
+  /// Of the inputs' tensors.
+  bool fits(const TensorImpl* const* given) const;
+  bool writtenAreApart(const TensorImpl* const* given) const;
 };
 
 struct Program {
@@ -104,12 +106,30 @@ struct Program {
         }
       }
       const Step& step = steps[i];
-      if (step.quick != nullptr && frame.mayBeQuick() && step.quick(step, frame)) continue;
-      if (in_region[i]) frame.useAll();
-      if (!modes) modes.emplace();
-      if (step.modes != on) modes->set(*step.modes);
-      on = step.modes;
-      on_step(step, frame, *modes);
+      if (step.quick == nullptr || !frame.mayBeQuick() || !step.quick(step, frame)) {
+        if (in_region[i]) frame.useAll();
+        if (!modes) modes.emplace();
+        const auto call = [&](const Step& called) {
+          if (called.modes != on) modes->set(*called.modes);
+          on = called.modes;
+          on_step(called, frame, *modes);
+        };
+        makeLate(step, frame, call);
+        call(step);
+      } else if (step.view >= 0) {
+        ++i;
+      }
+      for (const uint32_t slot : step.dead) frame.slot(slot).reset();
+    }
+  }
+  /// Makes the operands that the step's like on their quick ways do without.
+  template <class F>
+  void makeLate(const Step& step, Frame& frame, const F& call) const {
+    for (const uint32_t position : step.late) {
+      const Step& view = steps[position];
+      if (frame.slot(static_cast<size_t>(view.results[0].slots[0])).defined()) continue;
+      makeLate(view, frame, call);
+      call(view);
     }
   }
   bool isOneLoop() const;

@@ -80,10 +80,6 @@ PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t
   return in;
 }
 
-uint64_t keysThatMatter(const Tensor& t) {
-  return t.key_set().raw() & ~(kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();
-}
-
 std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise::RecordedLoop& loop,
                                       std::span<const RecordedArgument> arguments, const Tensor& result,
                                       const Graph::Value* written) {

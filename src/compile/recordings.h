@@ -60,6 +60,9 @@ PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t
 
 /// Keys by which it is seen whether a tensor's elements may be read directly; Autograd's and Autocast's don't
 /// matter to that.
-uint64_t keysThatMatter(const Tensor& t);
+inline uint64_t keysThatMatter(const TensorImpl& t) {
+  return t.key_set().raw() & ~(kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();
+}
+inline uint64_t keysThatMatter(const Tensor& t) { return keysThatMatter(*t.unsafeGetTensorImpl()); }
 
 }  // namespace shunt::compiled

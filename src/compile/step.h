@@ -9,9 +9,12 @@
 #include <shunt/elementwise/recorded_loop.h>
 #include <shunt/trace/graph.h>
 
+#include <memory>
 #include <vector>
 
 namespace shunt::compiled {
+
+class PreparedStep;
 
 struct Operand {
   enum class Kind : uint8_t { kLiteral, kTensor, kUndefined, kList, kOptionalList };
@@ -52,6 +55,11 @@ struct Step {
   bool copies_dead = false;
   // A program relies on no kernel of other keys having come for the operator (Plan's relied_on_).
   QuickCall quick = nullptr;
+  std::shared_ptr<const PreparedStep> prepared;  // what `quick` does, where it is one of these
+  int view = -1;  // of a prepared step that does the next one, a view of its result, too: where that one's result is
+  // Note [Products without views]: steps that make its operands where these aren't there yet, and slots that end here
+  // without being operands.
+  std::vector<uint32_t> late, dead;
 };
 
 using ::shunt::detail::isOfThisLibrary;

@@ -175,6 +175,41 @@ TEST(CompileGuard, WordsHoldForNearlyAllCalls) {
   EXPECT_FALSE(by_words(given) || holds(given));
 }
 
+// So many that their storages aren't compared one by one.
+TEST(CompileGuard, WordsHoldForManyTensors) {
+  const CompileOptions options;
+  for (const size_t n : {9u, 20u, 300u}) {
+    const auto call = [](const Tensors& given) {
+      detail::CompileArguments arguments{{}, {}, &typeid(Tensors)};
+      for (const Tensor& t : given) arguments.tensors.push_back(&t);
+      return arguments;
+    };
+    const auto made = [&] {
+      Tensors out;
+      while (out.size() < n) out.push_back(zeros({3}));
+      return out;
+    };
+    const Tensors given = made(), captured = made();
+    compiled::Guard guard(call(given), options);
+    guard.add(call(given), captured, false);
+    EXPECT_TRUE(guard.holdsByWords(call(given)) && guard.holdsByWords(call(made())));
+    const size_t at[] = {0, 1, n / 2, n - 1};
+    for (const size_t i : at) {
+      const auto refuses = [&](const Tensor& t) {
+        Tensors others = made();
+        others[i] = t;
+        EXPECT_FALSE(guard.holdsByWords(call(others)) || guard.holds(call(others))) << i << " of " << n;
+      };
+      refuses(zeros({4}));
+      refuses(captured[i].detach());
+      refuses(captured[n - 1 - i].detach());
+      Tensors twice = made();
+      twice[i] = twice[n - 1 - i == i ? 0 : n - 1 - i].detach();
+      EXPECT_FALSE(guard.holdsByWords(call(twice)) || guard.holds(call(twice))) << i << " of " << n;
+    }
+  }
+}
+
 TEST(CompileGuard, SizesOfNamedCaptures) {
   Tensor w = numbers({3});
   const auto f = [&](const Tensor& x) { return x * static_cast<double>(w.size(0)); };

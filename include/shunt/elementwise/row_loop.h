@@ -12,7 +12,7 @@
 
 namespace shunt::elementwise {
 
-enum class RowOperator : uint8_t { kSoftmax, kLogSoftmax, kLayerNorm };
+enum class RowOperator : uint8_t { kSoftmax, kLogSoftmax, kLayerNorm, kSoftmaxBackward, kLogSoftmaxBackward };
 
 struct RowCall {
   std::byte* out = nullptr;
@@ -22,6 +22,7 @@ struct RowCall {
   const std::byte* bias = nullptr;
   int64_t rows = 0, n = 0;
   double eps = 0;
+  const std::byte* result = nullptr;  // of a backward: what the forward gave; `in` is its gradient
 };
 using RowLoopFn = void (*)(const RowCall& call);
 

@@ -1,0 +1,41 @@
+// Matrix products on memory: what mm and addmm compute, for whoever has the matrices at hand and multiplies them
+// without the operators.
+//
+// A MatrixProduct is made once for matrices that lie in a certain way, and is constant then; run() may be called by any
+// threads, on memory of the caller's. It shares large products among threads as the operators do.
+#pragma once
+
+#include <shunt/core/macros.h>
+#include <shunt/tensor/scalar_type.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace shunt::elementwise {
+
+/// Strides in elements.
+struct MatrixLayout {
+  int64_t rows = 0, columns = 0, row_stride = 0, column_stride = 0;
+};
+
+class MatrixProduct {
+ public:
+  /// alpha * a @ b + beta * out. Nothing where the operators make a copy of an operand first, or multiply another dtype
+  /// than Float and Double.
+  SHUNT_API static std::optional<MatrixProduct> of(ScalarType dtype, const MatrixLayout& a, const MatrixLayout& b,
+                                                   double beta, double alpha);
+  /// To the operators' bits. `out` is contiguous, no operand's memory, and not read where beta is 0.
+  void run(const std::byte* a, const std::byte* b, std::byte* out) const { function_(*this, a, b, out); }
+
+ private:
+  template <class T>
+  static void multiply(const MatrixProduct& p, const std::byte* a, const std::byte* b, std::byte* out);
+
+  void (*function_)(const MatrixProduct&, const std::byte*, const std::byte*, std::byte*) = nullptr;
+  int64_t m_ = 0, n_ = 0, k_ = 0, a_stride_ = 0, b_stride_ = 0;  // leading dimensions
+  double beta_ = 0, alpha_ = 1;
+  bool a_transposed_ = false, b_transposed_ = false;
+};
+
+}  // namespace shunt::elementwise

@@ -1,0 +1,23 @@
+// What the calling thread's runs have done on the quick ways of steps (Step::quick): for tests, since results are the
+// same on the others.
+#pragma once
+
+#include <shunt/core/macros.h>
+
+#include <cstdint>
+
+namespace shunt::compiled {
+
+struct QuickCounts {
+  uint64_t products = 0;
+  uint64_t reductions = 0;
+  uint64_t fills = 0;  // tensors of ones or zeros
+  uint64_t rows = 0;   // operators along rows
+  uint64_t views = 0;  // made by their steps, or not at all
+  uint64_t grads = 0;  // read
+};
+
+/// The thread's; only it may change them.
+SHUNT_API QuickCounts& quickCounts();
+
+}  // namespace shunt::compiled
