@@ -141,7 +141,8 @@ class Builder {
 
   /// Small operators of which prepared ones are known, where the step stands for one.
   void addPrepared(const Graph::Node& node, Step& step) const {
-    if (step.passed_by.slot < 0 || step.results.empty() || step.results[0].slots[0] < 0) return;
+    const bool is_known = isReduction(node) || isRowOperator(node) || isFill(node);
+    if (!is_known || step.passed_by.slot < 0 || step.results[0].slots[0] < 0) return;
     const auto placeOfArgument = [&](size_t i) {
       const Graph::Value* v = node.arguments[i].value();
       return v != nullptr ? placeOf(v) : PreparedStep::Place();
@@ -273,7 +274,7 @@ class Builder {
     for (const Graph::Argument& a : node.arguments)
       if (a.value() != nullptr && a.value()->node != nullptr && late_.contains(a.value()->node))
         step.late.push_back(static_cast<uint32_t>(position_.at(a.value()->node)));
-    if (const auto product = products_.find(&node); product != products_.end())
+    if (const auto product = products_.find(&node); product != products_.end() && step.results[0].slots[0] >= 0)
       addProduct(node, product->second, position, step);
     else
       addPrepared(node, step);

@@ -3,9 +3,9 @@
 namespace shunt::compiled {
 
 namespace {
-constinit thread_local QuickCounts counts SHUNT_TLS_MODEL;
+constinit thread_local QuickCounts quick_counts SHUNT_TLS_MODEL;
 }  // namespace
 
-QuickCounts& quickCounts() { return counts; }
+QuickCounts& quickCounts() { return quick_counts; }
 
 }  // namespace shunt::compiled
