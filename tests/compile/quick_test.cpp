@@ -110,7 +110,8 @@ TEST(CompileQuick, OperandsThatLieInAnotherWayAreMultipliedByTheOperator) {
 TEST(CompileQuick, ReductionsAlongEachDimension) {
   const NoGradGuard no_grad;
   for (const ScalarType dtype : {kFloat, kDouble})
-    for (const IntArrayRef sizes : {IntArrayRef{1, 128}, {8, 128}, {300, 10}, {128, 1}, {1, 1}, {600, 600}}) {
+    for (const std::vector<int64_t>& sizes :
+         {std::vector<int64_t>{1, 128}, {8, 128}, {300, 10}, {128, 1}, {1, 1}, {600, 600}}) {
       const Tensors in = {drawn(sizes, dtype, 1), drawn({sizes[1], sizes[0]}, dtype, 2), drawn({3, 4, 5}, dtype, 3),
                           zeros({2, 7}).to(dtype).neg()};
       const auto f = [](const Tensors& t) {
@@ -149,7 +150,8 @@ TEST(CompileQuick, ReductionsThatAreLeftToTheirOperators) {
 TEST(CompileQuick, SmallRowsAndTheirGradients) {
   const NoGradGuard no_grad;
   for (const ScalarType dtype : {kFloat, kDouble})
-    for (const IntArrayRef sizes : {IntArrayRef{1, 10}, {8, 10}, {33, 1}, {5, 100}, {17}, {2, 3, 70}, {40, 1000}}) {
+    for (const std::vector<int64_t>& sizes :
+         {std::vector<int64_t>{1, 10}, {8, 10}, {33, 1}, {5, 100}, {17}, {2, 3, 70}, {40, 1000}}) {
       const Tensors in = {drawn(sizes, dtype, 1) * 3, drawn(sizes, dtype, 2)};
       const auto f = [](const Tensors& t) {
         const Tensor y = _softmax(t[0], -1, false), z = _log_softmax(t[0], t[0].dim() - 1, false);
