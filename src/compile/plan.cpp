@@ -1,10 +1,10 @@
 #include "src/compile/plan.h"
 
-#include "src/compile/aliases.h"
-#include "src/compile/grad_step.h"
-#include "src/compile/loop_builder.h"
-#include "src/compile/same_views.h"
-#include "src/compile/view_step.h"
+#include "src/compile/passes/aliases.h"
+#include "src/compile/passes/same_views.h"
+#include "src/compile/regions/loop_builder.h"
+#include "src/compile/steps/grad_step.h"
+#include "src/compile/steps/view_step.h"
 #include "src/dispatch/awaited_call.h"
 #include "src/dispatch/changes.h"
 

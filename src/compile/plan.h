@@ -12,7 +12,7 @@
 #pragma once
 
 #include "src/compile/executor.h"
-#include "src/compile/program.h"
+#include "src/compile/program/program.h"
 
 #include <atomic>
 #include <memory>

@@ -2,8 +2,8 @@
 
 #include <shunt/autograd/graph_tensor.h>
 
-#include "src/compile/aliases.h"
-#include "src/compile/ended_history.h"
+#include "src/compile/passes/aliases.h"
+#include "src/compile/passes/ended_history.h"
 #include "src/compile/plan.h"
 #include "src/dispatch/changes.h"
 #include "src/trace/fakes.h"

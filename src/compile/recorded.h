@@ -3,7 +3,7 @@
 #pragma once
 
 #include "src/compile/executor.h"
-#include "src/compile/guard.h"
+#include "src/compile/guards/guard.h"
 
 #include <atomic>
 #include <memory>

@@ -1,6 +1,6 @@
 // What a compiled function compares at each call, beyond the settings and tensors of compile_test: each case has calls
 // that a variant made before would answer wrongly.
-#include "src/compile/guard.h"
+#include "src/compile/guards/guard.h"
 #include "tests/compile/same.h"
 
 #include <gmock/gmock.h>

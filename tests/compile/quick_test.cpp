@@ -1,7 +1,7 @@
 // Steps of plans that are done without their operators' tables: that results are the operators', that the quick ways
 // are taken, and that they are left where something else has to be called or tensors lie in another way.
 #include "src/compile/plan.h"
-#include "src/compile/quick_counts.h"
+#include "src/compile/steps/quick_counts.h"
 #include "tests/compile/same.h"
 
 #include <shunt/shunt.h>

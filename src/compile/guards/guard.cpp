@@ -1,0 +1,275 @@
+#include "src/compile/guards/guard.h"
+
+#include "src/compile/guards/flat_guard.h"
+#include "src/trace/modes.h"
+
+#include <shunt/autograd/accumulate_grad.h>
+#include <shunt/autograd/autograd_meta.h>
+#include <shunt/core/tls.h>
+#include <shunt/tensor/scalar_type.h>
+
+#include <algorithm>
+
+namespace shunt::compiled {
+namespace {
+
+const StorageImpl* storageOf(const Tensor& t) {
+  const TensorImpl* impl = t.unsafeGetTensorImpl();
+  return impl->has_storage() ? impl->storage().get() : nullptr;
+}
+
+using Ints = InlineVector<int64_t, 4>;
+IntArrayRef refOf(const Ints& v) { return {v.data(), v.size()}; }
+
+// A few numbers: a loop is faster than a call of memcmp.
+bool isSame(IntArrayRef a, const Ints& b) {
+  if (a.size() != b.size()) return false;
+  const int64_t* p = b.data();
+  for (const int64_t n : a)
+    if (n != *p++) return false;
+  return true;
+}
+
+bool sharesStorage(const Tensor& a, const Tensor& b) {
+  return a.defined() && b.defined() && storageOf(a) != nullptr && storageOf(a) == storageOf(b);
+}
+
+/// Null where there is none.
+const Tensor* gradOf(const Tensor& t) {
+  const auto* meta = autograd::get_autograd_meta(t);
+  return meta != nullptr && meta->grad_.defined() ? &meta->grad_ : nullptr;
+}
+
+TensorKind kindOf(const Tensor& t) {
+  TensorKind kind;
+  if (!t.defined()) return kind;
+  kind.defined = true;
+  kind.keys = t.key_set();
+  kind.dtype = t.dtype();
+  kind.device = t.device();
+  for (const int64_t n : t.sizes()) kind.sizes.push_back(n);
+  for (const int64_t n : t.strides()) kind.strides.push_back(n);
+  kind.offset = t.storage_offset();
+  kind.requires_grad = t.requires_grad();
+  kind.is_leaf = t.is_leaf();
+  kind.wrapped_number = t.unsafeGetTensorImpl()->is_wrapped_number();
+  kind.storage = storageOf(t);
+  if (const Tensor* grad = gradOf(t)) kind.grad = std::make_unique<TensorKind>(kindOf(*grad));
+  return kind;
+}
+
+uint64_t bitsOf(const double* scalar) { return std::bit_cast<uint64_t>(*scalar); }
+
+constexpr uint64_t raw(DispatchKeySet keys) { return keys.functionalities().raw(); }
+
+}  // namespace
+
+const char* whyNotOnThisThread() {
+  constexpr uint64_t kUsual = detail::kDefaultIncluded;
+  constexpr uint64_t kOfGuards = raw(kAutogradAndViewKeys) | raw(kAutocastKeys);
+  const detail::LocalState& s = detail::tls_state;
+  if ((s.included & ~kUsual) != 0) {
+    const auto on = DispatchKeySet::fromRaw(s.included);
+    if (on.has(Functionality::Tracer)) return "it was called in a trace";
+    if (on.has(Functionality::Batched)) return "it was called inside vmap or grad";
+    if (on.has(Functionality::Functionalize)) return "it was called under functionalize";
+    if (on.has(Functionality::Fake)) return "it was called in a fake mode";
+    return "a dispatch mode, or a key that a guard includes, was on";
+  }
+  if ((s.user_excluded & ~(kOfGuards | detail::kDefaultExcluded)) != 0) return "a guard excludes keys";
+  if ((s.mode & detail::kModeAnomaly) != 0) return "anomaly detection was on";
+  return nullptr;
+}
+
+const char* whyNotWith(const Tensor& t) {
+  if (!t.defined()) return nullptr;
+  constexpr DispatchKeySet kWrappers =
+      DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::Functionalize) |
+      DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Tracer) |
+      DispatchKeySet::of(Functionality::Fake) | DispatchKeySet::of(Functionality::TransformBack);
+  if (t.key_set().hasAny(kWrappers)) return "a tensor is a wrapper, or fake";
+  const auto* meta = autograd::get_autograd_meta(t);
+  if (meta == nullptr || !meta->requires_grad()) return nullptr;
+  if (!t.is_leaf()) return "a tensor has a graph from outside of the function";
+  const auto accumulator = meta->grad_accumulator_.lock();
+  const bool hooked = meta->hooks_ != nullptr || (accumulator.defined() && accumulator->hooks() != nullptr);
+  return hooked ? "a tensor has hooks" : nullptr;
+}
+
+const char* TensorKind::difference(const Tensor& t) const {
+  const TensorImpl& impl = *t.unsafeGetTensorImpl();
+  if (impl.dtype() != dtype) return "dtype";
+  if (!isSame(impl.sizes(), sizes)) return "sizes";
+  if (!isSame(impl.strides(), strides)) return "strides";
+  if (impl.key_set() != keys || impl.device() != device) return "keys";
+  if (impl.is_wrapped_number() != wrapped_number) return "number";
+  if (autograd::get_autograd_meta(t) == nullptr) return requires_grad || !is_leaf ? "gradient" : nullptr;
+  if (t.requires_grad() != requires_grad || t.is_leaf() != is_leaf) return "gradient";
+  return requires_grad && whyNotWith(t) != nullptr ? "hooks" : nullptr;
+}
+
+Guard::Guard(const detail::CompileArguments& arguments, const CompileOptions& options)
+    : options_(options),
+      types_(arguments.types),
+      numbers_(arguments.numbers.begin(), arguments.numbers.end()),
+      modes_(Graph::Modes::now()),
+      default_dtype_(get_default_dtype()),
+      flat_(std::make_unique<FlatGuard>()) {
+  for (const double* s : options.scalars) scalars_.push_back(bitsOf(s));
+  for (size_t i = 0; i < arguments.tensors.size(); ++i) addKind(arguments, i);
+  std::vector<Tensor> named;
+  for (const Tensor* t : options.captures) named.push_back(*t);
+  add(arguments, named, false);
+}
+
+Guard::~Guard() = default;
+
+void Guard::add(const detail::CompileArguments& arguments, const std::vector<Tensor>& captured, bool offsets) {
+  offsets_ = offsets;
+  for (const Tensor& t : captured) {
+    captured_.push_back(t);
+    addKind(arguments, tensors_.size());
+  }
+  only_tensors_ = numbers_.empty() && scalars_.empty() && options_.captures.empty();
+  flat_->make(arguments, tensors_, captured_, modes_, offsets_);
+}
+
+void Guard::addKind(const detail::CompileArguments& arguments, size_t i) {
+  const Tensor& t = tensor(arguments, i);
+  TensorKind kind = kindOf(t);
+  kind.same = kind.home = i;
+  for (size_t j = i; kind.defined && j-- > 0;) {
+    const Tensor& other = tensor(arguments, j);
+    if (other.is_same(t)) kind.same = j;
+    if (sharesStorage(other, t)) kind.home = j;
+  }
+  tensors_.push_back(std::move(kind));
+}
+
+/// The first thing in which the call differs but its tensors and modes; null: none.
+const char* Guard::differenceOfCall(const detail::CompileArguments& arguments) const {
+  if (arguments.types != types_ && *arguments.types != *types_) return "types";
+  if (arguments.tensors.size() + captured_.size() != tensors_.size()) return "types";
+  if (!std::ranges::equal(arguments.numbers, numbers_)) return "numbers";
+  if (!std::ranges::equal(options_.scalars, scalars_, {}, bitsOf)) return "scalars";
+  for (size_t i = 0; i < options_.captures.size(); ++i)
+    if (!options_.captures[i]->is_same(captured_[i])) return "captured variables";
+  return get_default_dtype() != default_dtype_ ? "default dtype" : nullptr;
+}
+
+/// `found(what, i)` is told of the first difference: of tensor i, or of the call.
+template <class Found>
+bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) const {
+  constexpr size_t kCall = ~size_t{0};
+  if (const char* what = differenceOfCall(arguments)) return found(what, kCall), false;
+  const size_t given = arguments.tensors.size();
+  InlineVector<const StorageImpl*, 8> storages;  // of the arguments
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const TensorKind& kind = tensors_[i];
+    const Tensor& t = tensor(arguments, i);
+    if (t.defined() != kind.defined) return found("being defined", i), false;
+    if (!kind.defined) {
+      if (i < given) storages.push_back(nullptr);
+      continue;
+    }
+    if (const char* what = kind.difference(t)) return found(what, i), false;
+    if (offsets_ && t.storage_offset() != kind.offset) return found("offset", i), false;
+    const Tensor* grad = gradOf(t);
+    if ((grad != nullptr) != (kind.grad != nullptr)) return found("having a grad", i), false;
+    if (grad != nullptr) {
+      if (const char* what = kind.grad->difference(*grad)) return found(what, i), false;
+      if (mayShareMemory(arguments, i)) return found("a grad that shares memory", i), false;
+    }
+    const StorageImpl* const mine = storageOf(t);
+    // Captured tensors are the same ones as ever, and while their storages are, they share what they shared.
+    if (i >= given && mine != kind.storage) return found("storage", i), false;
+    for (size_t j = 0; j < std::min(i, given); ++j) {
+      const TensorKind& its = tensors_[j];
+      if (!its.defined) continue;
+      const bool shares = mine != nullptr && mine == storages[j];
+      if (shares != (its.home == kind.home)) return found("sharing memory", i), false;
+      // Tensors of two storages are two.
+      if ((shares || mine == nullptr) && arguments.tensors[j]->is_same(t) != (its.same == kind.same))
+        return found("being another argument", i), false;
+    }
+    if (i < given) storages.push_back(mine);
+  }
+  if (!trace_detail::areOn(modes_)) return found("grad mode, inference mode or autocast", kCall), false;
+  return true;
+}
+
+/// Whether the grad of tensor i lies in the memory of another tensor, or of another's grad.
+bool Guard::mayShareMemory(const detail::CompileArguments& arguments, size_t i) const {
+  const Tensor& grad = *gradOf(tensor(arguments, i));
+  // An argument may be this very handle, which the graph could take away from under it; it isn't counted then.
+  if (std::ranges::any_of(arguments.tensors, [&](const Tensor* t) { return t->is_same(grad); })) return true;
+  if (storageOf(grad) == nullptr) return false;
+  if (grad.getIntrusivePtr().unique() && grad.storage().unique()) return false;  // nobody else has it
+  for (size_t j = 0; j < tensors_.size(); ++j) {
+    const Tensor& t = tensor(arguments, j);
+    if (!t.defined()) continue;
+    if (sharesStorage(t, grad)) return true;
+    const bool is_other = j != i && tensors_[j].same != tensors_[i].same;
+    if (const Tensor* other = gradOf(t); is_other && other != nullptr && sharesStorage(*other, grad)) return true;
+  }
+  return false;
+}
+
+bool Guard::holdsByWords(const detail::CompileArguments& arguments) const {
+  const bool only_tensors = only_tensors_ && arguments.types == types_ && arguments.numbers.empty();
+  if (only_tensors ? get_default_dtype() != default_dtype_ : differenceOfCall(arguments) != nullptr) return false;
+  return flat_->holds(arguments, captured_);
+}
+
+bool Guard::holds(const detail::CompileArguments& arguments) const {
+  if (holdsByWords(arguments)) [[likely]]
+    return true;
+  return compare(arguments, [](const char*, size_t) {});
+}
+
+std::string Guard::difference(const detail::CompileArguments& arguments) const {
+  std::string text;
+  compare(arguments, [&](const char* what, size_t i) {
+    if (i == ~size_t{0})
+      text = what;
+    else if (i < arguments.tensors.size())
+      text = detail::str("tensor ", i, " of the arguments: ", what);
+    else
+      text = detail::str("captured tensor ", i - arguments.tensors.size(), ": ", what);
+  });
+  return text;
+}
+
+std::string TensorKind::key() const {
+  std::string text = detail::str(" t", defined, keys.raw(), dtype, device.str(), refOf(sizes), refOf(strides),
+                                 requires_grad, is_leaf, wrapped_number, ' ', same, ' ', home);
+  return grad != nullptr ? text + " g" + grad->key() : text;
+}
+
+std::string Guard::key() const {
+  std::string text = types_->name();
+  for (const uint64_t n : numbers_) text += detail::str(' ', n);
+  for (const uint64_t s : scalars_) text += detail::str(" s", s);
+  for (const Tensor& t : captured_) text += detail::str(" c", static_cast<const void*>(t.unsafeGetTensorImpl()));
+  for (const TensorKind& t : tensors_) text += t.key();
+  text += detail::str(" m", modes_.grad, modes_.inference, modes_.cast_cache, modes_.in_autocast, modes_.excluded);
+  for (const auto& [device, dtype] : modes_.autocast) text += detail::str(' ', device, dtype);
+  return text + detail::str(" d", default_dtype_);
+}
+
+std::string Guard::describe() const {
+  std::string text = "for";
+  const size_t arguments = tensors_.size() - captured_.size();
+  for (size_t i = 0; i < arguments; ++i) {
+    const TensorKind& kind = tensors_[i];
+    text += kind.defined ? detail::str(' ', kind.dtype, refOf(kind.sizes), kind.requires_grad ? ":grad" : "")
+                         : " undefined";
+  }
+  if (!numbers_.empty()) text += detail::str(", ", numbers_.size(), " numbers");
+  text += detail::str(", ", captured_.size(), " captured tensors, grad mode ", modes_.grad ? "on" : "off");
+  if (modes_.inference) text += ", inference mode";
+  for (const auto& [device, dtype] : modes_.autocast) text += detail::str(", autocast ", device, " to ", dtype);
+  return text;
+}
+
+}  // namespace shunt::compiled

@@ -1,0 +1,75 @@
+#include "src/compile/passes/aliases.h"
+
+#include <numeric>
+
+namespace shunt::compiled {
+
+bool isOfDictionary(const Graph::Node& node) { return node.op.op().name().starts_with("aten::"); }
+
+// dropout returns its argument where it drops nothing.
+bool mayAlias(const Graph::Node& node) {
+  return node.op.schema().hasAnyAliasInfo() || drawsRandomNumbers(node.op) || !isOfDictionary(node);
+}
+
+const Graph::Value* writtenInPlace(const Graph::Node& node) {
+  const FunctionSchema& schema = node.op.schema();
+  const bool one = isOfDictionary(node) && schema.isInplace() && node.outputs.size() == 1 && !node.outputs[0].is_list;
+  return one && node.outputs[0].values[0] != nullptr ? node.arguments[0].value() : nullptr;
+}
+
+Aliases::Aliases(const Graph& graph)
+    : group_(static_cast<size_t>(graph.idBound())),
+      tensors_(group_.size()),
+      written_(group_.size()),
+      given_(group_.size()) {
+  std::iota(group_.begin(), group_.end(), size_t{0});
+  const auto nodes = graph.nodes();
+  for (const auto* list : {&graph.inputs(), &graph.constants()})
+    for (const Graph::Value* v : *list) tensors_[static_cast<size_t>(v->id)] = v;
+  for (const Graph::Node* node : nodes)
+    for (const Graph::Output& o : node->outputs)
+      for (const Graph::Value* v : o.values) {
+        if (v == nullptr) continue;
+        const Graph::Value* written = writtenInPlace(*node);
+        tensors_[static_cast<size_t>(v->id)] = written != nullptr ? tensorOf(written) : v;
+      }
+  for (const auto* list : {&graph.inputs(), &graph.constants()})
+    for (const Graph::Value* v : *list)
+      group_[find(static_cast<size_t>(v->id))] = find(static_cast<size_t>(v->storage));
+  for (const Graph::Node* node : nodes)
+    if (mayAlias(*node)) join(*node);
+  for (size_t id = 0; id < group_.size(); ++id) group_[id] = find(id);
+  for (const auto* list : {&graph.inputs(), &graph.constants()})
+    for (const Graph::Value* v : *list) given_[of(v)] = true;
+  for (const Graph::Node* node : nodes) {
+    const auto& wanted = node->op.schema().arguments();
+    for (size_t i = 0; i < wanted.size(); ++i)
+      for (const Graph::Value* v : node->arguments[i].values)
+        if (v != nullptr && wanted[i].is_write()) written_[of(v)] = true;
+  }
+}
+
+size_t Aliases::find(size_t id) {
+  while (group_[id] != id) id = group_[id] = group_[group_[id]];
+  return id;
+}
+
+void Aliases::join(const Graph::Node& node) {
+  const Graph::Value* first = nullptr;
+  const auto add = [&](const Graph::Value* v) {
+    if (v == nullptr) return;
+    if (first == nullptr) first = v;
+    group_[find(static_cast<size_t>(v->id))] = find(static_cast<size_t>(first->id));
+  };
+  // What the dictionary's schemas don't mark is new, or only read.
+  const FunctionSchema& schema = node.op.schema();
+  const bool all = drawsRandomNumbers(node.op) || !isOfDictionary(node);
+  for (size_t i = 0; i < node.arguments.size(); ++i)
+    if (all || schema.arguments()[i].hasAlias())
+      for (const Graph::Value* v : node.arguments[i].values) add(v);
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (all || schema.returns()[i].hasAlias())
+      for (const Graph::Value* v : node.outputs[i].values) add(v);
+}
+
+}  // namespace shunt::compiled

@@ -1,0 +1,72 @@
+#include "src/compile/passes/same_views.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace shunt::compiled {
+namespace {
+
+// Which are views whatever their arguments are: to() and contiguous() may copy.
+constexpr std::string_view kViews[] = {"aten::alias",     "aten::expand",    "aten::permute",
+                                       "aten::slice",     "aten::squeeze",   "aten::t",
+                                       "aten::transpose", "aten::unsqueeze", "aten::view"};
+
+/// The tensor that a node's result is a view of; null for other nodes.
+const Graph::Value* viewedBy(const Graph::Node& node) {
+  const bool is_view = std::ranges::find(kViews, node.op.op().name()) != std::end(kViews);
+  return is_view && node.result() != nullptr ? node.arguments.at(0).value() : nullptr;
+}
+
+bool showsTheSame(const Graph::Spec& a, const Graph::Spec& b) {
+  return a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides && a.offset == b.offset &&
+         a.requires_grad == b.requires_grad && a.wrapped_number == b.wrapped_number;
+}
+
+/// Whether an operator changes what the tensor shows: t_(), resize_(), set_data.
+bool isReshaped(const Graph& graph, const Graph::Value* value) {
+  return std::ranges::any_of(graph.users(value), [&](const Graph::Node* user) {
+    const auto& wanted = user->op.schema().arguments();
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (!wanted[i].is_write() ||
+          std::ranges::find(user->arguments[i].values, value) == user->arguments[i].values.end())
+        continue;
+      const bool known = user->outputs.size() == 1 && !user->outputs[0].is_list && user->result() != nullptr;
+      if (!known || !showsTheSame(user->result()->spec, value->spec)) return true;
+    }
+    return false;
+  });
+}
+
+Graph::Value* sameAsResultOf(const Graph& graph, const Graph::Node& node) {
+  const Graph::Value* result = node.result();
+  if (graph.isOutput(result) || isReshaped(graph, result)) return nullptr;
+  for (const Graph::Value* base = viewedBy(node); base != nullptr;
+       base = base->node != nullptr ? viewedBy(*base->node) : nullptr)
+    if (showsTheSame(base->spec, result->spec) && !isReshaped(graph, base)) return graph.value(base->id);
+  return nullptr;
+}
+
+}  // namespace
+
+int64_t dropSameViews(Graph& graph) {
+  int64_t gone = 0;
+  for (const Graph::Node* node : graph.nodes()) {
+    if (viewedBy(*node) == nullptr) continue;
+    Graph::Value* same = sameAsResultOf(graph, *node);
+    if (same == nullptr) continue;
+    graph.replace(node->result(), same);
+    graph.erase(node);
+    ++gone;
+  }
+  const std::vector<Graph::Node*> left = graph.nodes();
+  for (auto node = left.rbegin(); node != left.rend(); ++node) {
+    if (viewedBy(**node) == nullptr || graph.isOutput((*node)->result()) || !graph.users((*node)->result()).empty())
+      continue;
+    graph.erase(*node);
+    ++gone;
+  }
+  return gone;
+}
+
+}  // namespace shunt::compiled

@@ -1,0 +1,145 @@
+#include "src/compile/program/placement.h"
+
+#include "src/compile/steps/view_step.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace shunt::compiled {
+
+bool isRegion(const Group& g) { return g.single == nullptr || g.rows != nullptr; }
+size_t stepsOf(const Group& g) { return g.region.size() + (g.single != nullptr ? 1 : 0) + g.after.size(); }
+
+Placement::Placement(const Graph& graph, const Aliases& aliases, const History& history,
+                     const std::vector<Group>& groups, const ProgramOptions& options)
+    : graph_(graph), aliases_(aliases), history_(history), options_(options) {
+  for (const Group& g : groups) {
+    const size_t begin = order_.size();
+    for (const PointwiseNode* p : g.region) order_.push_back(p->node);
+    if (g.single != nullptr) order_.push_back(g.single);
+    for (const PointwiseNode* p : g.after) order_.push_back(p->node);
+    for (size_t i = begin; i < order_.size() && isRegion(g); ++i) ends_[order_[i]] = order_.size();
+  }
+  for (size_t i = 0; i < order_.size(); ++i) position_[order_[i]] = i;
+  for (const Graph::Node* node : order_) noteReshaped(*node);
+  findLastReaders();
+  findProducts();
+  placeTensors();
+}
+
+void Placement::findLastReaders() {
+  for (size_t i = 0; i < order_.size(); ++i)
+    for (const Graph::Argument& a : order_[i]->arguments)
+      for (const Graph::Value* v : a.values)
+        if (v != nullptr) last_[aliases_.tensorOf(v)] = i;
+  for (const Graph::Value* v : graph_.outputs())
+    if (v != nullptr) last_[aliases_.tensorOf(v)] = kNever;
+}
+
+void Placement::placeTensors() {
+  const auto given = [&](const std::vector<Graph::Value*>& values, Source::Kind kind) {
+    for (size_t i = 0; i < values.size(); ++i) sources_[values[i]] = {kind, static_cast<uint32_t>(i)};
+  };
+  given(graph_.inputs(), Source::Kind::kInput);
+  given(graph_.constants(), Source::Kind::kConstant);
+  // Results of regions that nobody else reads come last: a run by loops leaves them alone.
+  const auto placeResults = [&](bool inside_of_regions) {
+    for (const Graph::Node* node : order_)
+      for (const Graph::Output& o : node->outputs)
+        for (const Graph::Value* v : o.values)
+          if (v != nullptr && aliases_.tensorOf(v) == v && last_.contains(v) &&
+              staysInRegion(*node, v) == inside_of_regions)
+            sources_[v] = {Source::Kind::kSlot, static_cast<uint32_t>(slots_++)};
+  };
+  placeResults(false);
+  kept_slots_ = slots_;
+  placeResults(true);
+}
+
+// Note [Products without views]. Users come behind what they use, so that from the end each is known in time.
+void Placement::findProducts() {
+  for (size_t i = 0; i < order_.size(); ++i) {
+    if (ends_.contains(order_[i]) || autogradPassedBy(*order_[i]).slot < 0) continue;
+    if (std::optional<ProductNode> product = compiled::productOf(*order_[i])) products_.emplace(order_[i], *product);
+  }
+  for (size_t i = order_.size(); i-- > 0;)
+    if (mayBeLate(*order_[i])) late_.insert(order_[i]);
+  for (const auto& [node, product] : products_)
+    for (const Graph::Argument& a : node->arguments) {
+      if (a.value() == nullptr) continue;
+      size_t& last = last_.at(aliases_.tensorOf(behind(a.value())));
+      last = std::max(last, position_.at(node));
+    }
+}
+
+bool Placement::mayBeLate(const Graph::Node& node) const {
+  if (ends_.contains(&node) || !isViewInside(graph_, node) || reshaped_.contains(aliases_.of(node.result())) ||
+      autogradPassedBy(node).slot < 0)
+    return false;
+  const std::vector<Graph::Node*> users = graph_.users(node.result());
+  return !users.empty() && std::ranges::all_of(users, [&](const Graph::Node* user) {
+    return late_.contains(user) || (products_.contains(user) && readsAsMatrix(*user, node.result()));
+  });
+}
+
+bool Placement::readsAsMatrix(const Graph::Node& product, const Graph::Value* v) const {
+  for (size_t i = 0; i < product.arguments.size(); ++i)
+    if (product.arguments[i].value() == v && !products_.at(&product).isMatrix(i)) return false;
+  return true;
+}
+
+const Graph::Value* Placement::behind(const Graph::Value* v) const {
+  while (v->node != nullptr && late_.contains(v->node)) v = v->node->arguments[0].value();
+  return v;
+}
+
+/// Whether the node is of a region whose last node comes after all that read the value.
+bool Placement::staysInRegion(const Graph::Node& node, const Graph::Value* v) const {
+  const auto end = ends_.find(&node);
+  return end != ends_.end() && last_.at(v) < end->second;
+}
+
+bool Placement::isReadAfter(const Graph::Node& node, const Graph::Value* v) const {
+  const auto nodes = graph_.nodes();
+  return std::any_of(std::ranges::find(nodes, &node) + 1, nodes.end(), [&](const Graph::Node* later) {
+    return std::ranges::any_of(later->arguments, [&](const Graph::Argument& a) {
+      return std::ranges::any_of(a.values, [&](const Graph::Value* read) {
+        return read != nullptr && aliases_.tensorOf(read) == aliases_.tensorOf(v);
+      });
+    });
+  });
+}
+
+int Placement::slotOf(const Graph::Value* v) const {
+  const auto known = v != nullptr ? sources_.find(v) : sources_.end();
+  return known != sources_.end() ? static_cast<int>(known->second.index) : -1;
+}
+
+bool Placement::isReadFrom(const Graph::Value* v, size_t position) const {
+  const auto known = last_.find(v);
+  return known != last_.end() && known->second >= position;
+}
+
+const ProductNode* Placement::productOf(const Graph::Node& node) const {
+  const auto known = products_.find(&node);
+  return known != products_.end() ? &known->second : nullptr;
+}
+
+SeenEntry Placement::autogradPassedBy(const Graph::Node& node) const {
+  const bool view_leaves =
+      node.op.schema().hasAnyAliasInfo() && writtenInPlace(node) == nullptr && history_.leaving.contains(&node);
+  return history_.recorded.contains(&node) || view_leaves ? SeenEntry() : autogradOf(node, options_.inner_only_record);
+}
+
+/// Notes the memory of tensors whose sizes and strides may be others after the node. Of the dictionary's operators
+/// these are such that write and that no region has taken; what trace's operators write is the tensor's grad.
+void Placement::noteReshaped(const Graph::Node& node) {
+  const bool of_dictionary = isOfDictionary(node);
+  if (node.op.op().name().starts_with("trace::") || (of_dictionary && ends_.contains(&node))) return;
+  const auto& wanted = node.op.schema().arguments();
+  for (size_t i = 0; i < wanted.size(); ++i)
+    for (const Graph::Value* v : node.arguments[i].values)
+      if (v != nullptr && (!of_dictionary || wanted[i].is_write())) reshaped_.insert(aliases_.of(v));
+}
+
+}  // namespace shunt::compiled

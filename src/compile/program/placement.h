@@ -1,0 +1,98 @@
+// Placement: the order of a program's nodes, where each tensor lies in a run, who reads it last, and which views are
+// made late. Made before the steps and regions, which are built from it; constant then.
+#pragma once
+
+#include "src/compile/passes/aliases.h"
+#include "src/compile/passes/history.h"
+#include "src/compile/regions/regions.h"
+#include "src/compile/steps/prepared_step.h"
+#include "src/compile/steps/product_step.h"
+#include "src/compile/steps/step.h"
+
+#include <limits>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+namespace shunt::compiled {
+
+struct ProgramOptions {
+  int64_t native_after = 0;        // as PlanOptions'
+  bool inner_only_record = false;  // Autograd's kernels of all operators that the nodes' operators call
+  bool guarded = false;            // as PlanOptions'
+};
+
+bool isRegion(const Group& g);
+size_t stepsOf(const Group& g);
+
+class Placement {
+ public:
+  /// Of a position: an output of the graph, which nobody reads last.
+  static constexpr size_t kNever = std::numeric_limits<size_t>::max();
+
+  Placement(const Graph& graph, const Aliases& aliases, const History& history, const std::vector<Group>& groups,
+            const ProgramOptions& options);
+
+  const Graph& graph() const { return graph_; }
+  const ProgramOptions& options() const { return options_; }
+  const std::vector<const Graph::Node*>& order() const { return order_; }
+  size_t position(const Graph::Node& node) const { return position_.at(&node); }
+  bool isInRegion(const Graph::Node& node) const { return ends_.contains(&node); }
+  size_t slots() const { return slots_; }
+  /// Slots before are used where regions run as loops; the others only where their nodes do.
+  size_t keptSlots() const { return kept_slots_; }
+
+  const Graph::Value* tensorOf(const Graph::Value* v) const { return aliases_.tensorOf(v); }
+  /// Of the value's tensor.
+  Source sourceOf(const Graph::Value* v) const { return sources_.at(aliases_.tensorOf(v)); }
+  /// Where a value that a node makes is kept; -1: nowhere.
+  int slotOf(const Graph::Value* v) const;
+  /// The position that reads the value's tensor last.
+  size_t last(const Graph::Value* v) const { return last_.at(aliases_.tensorOf(v)); }
+  /// Whether the tensor is read at `position` or later, or leaves the graph.
+  bool isReadFrom(const Graph::Value* v, size_t position) const;
+  /// Whether the graph reads the tensor after the node in its own order. Then a leaf copies a gradient that it is
+  /// given.
+  bool isReadAfter(const Graph::Node& node, const Graph::Value* v) const;
+
+  /// The product that the node is, where it may run without its operator; null: it isn't one.
+  const ProductNode* productOf(const Graph::Node& node) const;
+  bool isLate(const Graph::Node& node) const { return late_.contains(&node); }
+  /// The tensor whose memory a late view shows; of others the value itself.
+  const Graph::Value* behind(const Graph::Value* v) const;
+  PreparedStep::Place placeOf(const Graph::Value* v) const { return {sourceOf(v), isGuarded(v) ? nullptr : &v->spec}; }
+  /// Whether a given tensor is what the caller has compared whenever the graph reads it: no node may give it other
+  /// sizes or strides, under whatever value of the same memory it has the tensor: a result that is its argument, or an
+  /// argument that the function has captured as well.
+  bool isGuarded(const Graph::Value* v) const {
+    return options_.guarded && v->kind != Graph::Value::Kind::kResult && !reshaped_.contains(aliases_.of(v));
+  }
+  /// The kernel for Autograd that the node's step passes by. A view that leaves the graph keeps what Autograd's wrapper
+  /// notes about it.
+  SeenEntry autogradPassedBy(const Graph::Node& node) const;
+
+ private:
+  void placeTensors();
+  void findLastReaders();
+  void findProducts();
+  bool mayBeLate(const Graph::Node& node) const;
+  bool readsAsMatrix(const Graph::Node& product, const Graph::Value* v) const;
+  bool staysInRegion(const Graph::Node& node, const Graph::Value* v) const;
+  void noteReshaped(const Graph::Node& node);
+
+  const Graph& graph_;
+  const Aliases& aliases_;
+  const History& history_;
+  const ProgramOptions& options_;
+  std::vector<const Graph::Node*> order_;
+  std::unordered_map<const Graph::Node*, size_t> position_;
+  std::unordered_map<const Graph::Node*, size_t> ends_;  // by node of a region: the position behind its last one
+  std::unordered_set<size_t> reshaped_;                  // groups of aliases_
+  std::unordered_map<const Graph::Node*, ProductNode> products_;
+  std::unordered_set<const Graph::Node*> late_;  // views that products do without
+  std::unordered_map<const Graph::Value*, Source> sources_;
+  std::unordered_map<const Graph::Value*, size_t> last_;  // by tensor
+  size_t slots_ = 0, kept_slots_ = 0;
+};
+
+}  // namespace shunt::compiled

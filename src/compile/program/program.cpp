@@ -1,0 +1,99 @@
+#include "src/compile/program/program.h"
+
+#include "src/compile/program/region_builder.h"
+#include "src/compile/program/step_builder.h"
+#include "src/compile/steps/view_step.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace shunt::compiled {
+namespace {
+
+/// In their order. One that no other output shares the tensor of is moved out of its slot.
+std::vector<Program::Output> outputsOf(const Graph& graph, const Placement& placement) {
+  std::vector<Program::Output> out;
+  for (const Graph::Value* v : graph.outputs()) {
+    if (v == nullptr) {
+      out.push_back({Source{}, false, false});
+      continue;
+    }
+    const auto mentions = [&](const Graph::Value* o) {
+      return o != nullptr && placement.tensorOf(o) == placement.tensorOf(v);
+    };
+    const Source source = placement.sourceOf(v);
+    const bool is_moved = source.kind == Source::Kind::kSlot && std::ranges::count_if(graph.outputs(), mentions) == 1;
+    out.push_back({source, true, is_moved});
+  }
+  return out;
+}
+
+const char* howCalled(const Step& step) {
+  if (step.quick != nullptr && step.copies_dead) return ", without dispatch or copy";
+  if (step.view >= 0) return ", prepared, with its view";
+  if (step.prepared != nullptr) return step.late.empty() ? ", prepared" : ", prepared, without views";
+  if (const char* viewed = howViewed(step)) return viewed;
+  if (step.kernel.slot >= 0) return ", without dispatch";
+  return step.passed_by.slot >= 0 ? "" : ", with autograd";
+}
+}  // namespace
+
+Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
+                    const std::vector<Group>& groups, const ProgramOptions& options) {
+  const Placement placement(graph, aliases, history, groups, options);
+  Program out;
+  out.slots = placement.slots();
+  out.kept_slots = placement.keptSlots();
+  out.steps = StepBuilder(placement, out.modes).build();
+  out.region_at.assign(out.steps.size(), -1);
+  for (const Graph::Node* node : placement.order()) out.in_region.push_back(placement.isInRegion(*node));
+  size_t position = 0;
+  for (const Group& g : groups) {
+    if (isRegion(g)) {
+      out.region_at[position] = static_cast<int>(out.regions.size());
+      out.regions.push_back(RegionBuilder(placement).build(g, position));
+    }
+    position += stepsOf(g);
+  }
+  out.outputs = outputsOf(graph, placement);
+  out.is_one_loop = out.isOneLoop();
+  return out;
+}
+
+bool Program::isOneLoop() const {
+  if (regions.size() != 1 || regions[0].steps != steps.size() || !regions[0].plain || !regions[0].unchecked)
+    return false;
+  return std::ranges::equal(outputs, regions[0].outputs, [](const Output& o, const Region::Output& made) {
+    return o.moved && o.source.index == made.slot;
+  });
+}
+
+detail::CompileOutputs Program::resultsOf(Frame& frame) const {
+  detail::CompileOutputs out;
+  out.reserve(outputs.size());
+  for (const Output& o : outputs) {
+    if (o.moved)
+      out.emplace_back(std::move(frame.slot(o.source.index)));
+    else
+      out.emplace_back(o.defined ? frame.at(o.source) : Tensor());
+  }
+  return out;
+}
+
+std::string Program::describe() const {
+  std::ostringstream out;
+  if (is_one_loop) out << "one loop, whose results are the graph's\n";
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (region_at[i] < 0) {
+      out << "call " << steps[i].node->name() << howCalled(steps[i]) << "\n";
+      continue;
+    }
+    const Region& r = regions[static_cast<size_t>(region_at[i])];
+    out << r.describe();
+    for (size_t k = 0; k < r.steps; ++k) out << "  " << steps[i + k].node->name() << "\n";
+    i += r.steps - 1;
+  }
+  return out.str();
+}
+
+}  // namespace shunt::compiled

@@ -1,0 +1,85 @@
+// Program: the steps and regions of a plan in the order in which they run, with the places of all tensors. Constant
+// once made; run() may be called by any threads, each with a frame of its own.
+#pragma once
+
+#include "src/compile/program/placement.h"
+#include "src/compile/program/region.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shunt::compiled {
+
+struct Program {
+  std::vector<std::unique_ptr<const Graph::Modes>> modes;  // each once
+  std::vector<Step> steps;
+  std::vector<Region> regions;
+  std::vector<int> region_at;   // by step: the region that begins there, or -1
+  std::vector<bool> in_region;  // by step
+  size_t slots = 0;
+  size_t kept_slots = 0;  // those before are used where regions run as loops; the others only where their nodes do
+  struct Output {
+    Source source;
+    bool defined;
+    bool moved;  // out of its slot
+  };
+  std::vector<Output> outputs;
+  bool is_one_loop = false;  // a region, plain and unchecked, whose results are the outputs, in their order
+
+  /// `fuse`: whether regions run as loops. `on_step`: called instead of callStep, unless it is null.
+  template <class F>
+  void run(Frame& frame, bool fuse, F&& on_step) const {
+    std::optional<trace_detail::ModesScope> modes;
+    const Graph::Modes* on = nullptr;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (fuse && region_at[i] >= 0) {
+        const Region& region = regions[static_cast<size_t>(region_at[i])];
+        // Of the thread's settings a region's new tensors depend on this one only.
+        if ((detail::tls_state.mode & detail::kModeInference) != 0) {
+          if (!modes) modes.emplace();
+          modes->set(*(on = steps[i].modes));
+        }
+        if (region.run(frame)) {
+          i += region.steps - 1;
+          continue;
+        }
+      }
+      const Step& step = steps[i];
+      if (step.quick == nullptr || !frame.mayBeQuick() || !step.quick(step, frame)) {
+        if (in_region[i]) frame.useAll();
+        if (!modes) modes.emplace();
+        const auto call = [&](const Step& called) {
+          if (called.modes != on) modes->set(*called.modes);
+          on = called.modes;
+          on_step(called, frame, *modes);
+        };
+        makeLate(step, frame, call);
+        call(step);
+      } else if (step.view >= 0) {
+        ++i;
+      }
+      for (const uint32_t slot : step.dead) frame.slot(slot).reset();
+    }
+  }
+  /// Makes the operands that the step's like on their quick ways do without.
+  template <class F>
+  void makeLate(const Step& step, Frame& frame, const F& call) const {
+    for (const uint32_t position : step.late) {
+      const Step& view = steps[position];
+      if (frame.slot(static_cast<size_t>(view.results[0].slots[0])).defined()) continue;
+      makeLate(view, frame, call);
+      call(view);
+    }
+  }
+  bool isOneLoop() const;
+  detail::CompileOutputs resultsOf(Frame& frame) const;
+  std::string describe() const;
+};
+
+/// Runs the groups in this order. Nodes are the graph's, which outlives the program.
+Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
+                    const std::vector<Group>& groups, const ProgramOptions& options = {});
+
+}  // namespace shunt::compiled

@@ -1,0 +1,20 @@
+// Steps that set, add to and read grads: the library "trace" (src/trace/operators.cpp), without its dispatch.
+#pragma once
+
+#include "src/compile/passes/aliases.h"
+#include "src/compile/steps/step.h"
+
+namespace shunt::compiled {
+
+/// Keys above the backend's that plain tensors may have or a thread may add: a quick call asks none of them.
+inline constexpr DispatchKey kPassedByQuickCalls[] = {DispatchKey::AutogradCPU, DispatchKey::ADInplaceOrView,
+                                                      DispatchKey::AutocastCPU, DispatchKey::BackendSelect};
+
+/// Makes the step a direct call where its operator is one of these, for tensors like the node's.
+void callDirectly(Step& step);
+/// Whether the step of a direct call may have a quick one, too, in this program or another one of its graph.
+inline bool mayBeQuick(const Step& step) { return step.kernel.slot >= 0 && !isOfDictionary(*step.node); }
+/// The same step's quick call, once it is known who reads its operands last.
+void callQuickly(Step& step);
+
+}  // namespace shunt::compiled

@@ -1,0 +1,63 @@
+#include "src/compile/steps/prepared_step.h"
+
+#include "src/compile/steps/quick_counts.h"
+#include "src/compile/steps/view_step.h"
+
+#include <shunt/core/tls.h>
+
+namespace shunt::compiled {
+namespace {
+
+constexpr DispatchKeySet kPlainCpu =
+    DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::CPU);
+
+bool runPrepared(const Step& step, Frame& frame) {
+  // A new tensor has other keys in inference mode.
+  if ((detail::tls_state.mode & detail::kModeInference) != 0) return false;
+  Tensor out = step.prepared->run(frame);
+  if (!out.defined()) return false;
+  for (const Operand& o : step.operands)
+    if (o.last) frame.slot(o.source.index).reset();
+  frame.slot(static_cast<size_t>(step.view >= 0 ? step.view : step.results[0].slots[0])) = std::move(out);
+  quickCounts().views += step.view >= 0 ? 1 : 0;
+  return true;
+}
+
+}  // namespace
+
+bool isRowMajor(const Graph::Spec& spec) {
+  int64_t stride = 1;
+  for (size_t d = spec.sizes.size(); d-- > 0; stride *= spec.sizes[d])
+    if (spec.sizes[d] != 1 && spec.strides[d] != stride) return false;
+  return true;
+}
+
+bool callsOwnKernel(const Graph::Node& node) {
+  const detail::CallFrame frame(node.op.op());
+  const OpState& state = frame.state(node.op.op());
+  const DispatchKeySet keys = kPlainCpu.add(DispatchKey::ADInplaceOrView).add(DispatchKey::BackendSelect);
+  const TableEntry& entry = state.lookup(keys & state.maskFor(keys));
+  return &entry == &state.lookup(kPlainCpu) &&
+         (entry.reason == EntryReason::kKernel || entry.reason == EntryReason::kCompositeExplicit) &&
+         isOfThisLibrary(entry);
+}
+
+PreparedStep::PreparedStep(const Graph::Spec& result)
+    : result_(result), shape_(detail::makeTensor(result.sizes, {}, result.dtype, Device(kMeta))) {}
+
+const std::byte* PreparedStep::elementsAt(const Place& place, const Frame& frame) {
+  const Tensor& t = frame.at(place.source);
+  return place.spec == nullptr || liesAs(t, *place.spec) ? t.unsafeGetTensorImpl()->data() : nullptr;
+}
+
+Tensor PreparedStep::newResult() const {
+  return Tensor(
+      intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*shape_.unsafeGetTensorImpl(), result_.dtype)));
+}
+
+void prepare(Step& step, std::shared_ptr<const PreparedStep> prepared) {
+  step.prepared = std::move(prepared);
+  step.quick = &runPrepared;
+}
+
+}  // namespace shunt::compiled

@@ -1,0 +1,46 @@
+// PreparedStep: what a step computes, ready to be done without its operator, for tensors that lie as the graph says:
+// the step's quick call where it has one. Made once for a program, constant then; any thread.
+#pragma once
+
+#include "src/compile/steps/step.h"
+
+#include <memory>
+
+namespace shunt::compiled {
+
+class PreparedStep {
+ public:
+  /// Where an operand is, and how it has to lie.
+  struct Place {
+    Source source;
+    const Graph::Spec* spec = nullptr;  // of the graph's value; null: known to lie so
+  };
+  virtual ~PreparedStep() = default;
+  /// Undefined where a tensor doesn't lie as the graph has it: nothing was done.
+  virtual Tensor run(const Frame& frame) const = 0;
+
+ protected:
+  /// `result`: of the graph's value, which is row-major.
+  explicit PreparedStep(const Graph::Spec& result);
+  PreparedStep(const PreparedStep&) = delete;
+  PreparedStep& operator=(const PreparedStep&) = delete;
+
+  /// Null where the tensor doesn't lie as it has to.
+  static const std::byte* elementsAt(const Place& place, const Frame& frame);
+  Tensor newResult() const;
+  const Graph::Spec& result() const { return result_; }
+
+ private:
+  const Graph::Spec& result_;
+  const Tensor shape_;  // without elements
+};
+
+bool isRowMajor(const Graph::Spec& spec);
+/// Whether a call for plain CPU tensors runs the library's own kernel for the backend, or for all of them, below
+/// Autograd and Autocast.
+bool callsOwnKernel(const Graph::Node& node);
+
+/// Gives the step its quick call.
+void prepare(Step& step, std::shared_ptr<const PreparedStep> prepared);
+
+}  // namespace shunt::compiled

@@ -1,0 +1,80 @@
+#include "src/compile/steps/product_step.h"
+
+#include "src/compile/steps/quick_counts.h"
+
+#include <cstring>
+
+namespace shunt::compiled {
+namespace {
+
+bool isOnCpu(const Graph::Value* v, ScalarType dtype) {
+  return v != nullptr && v->spec.device == kCPU && v->spec.dtype == dtype;
+}
+
+std::optional<elementwise::MatrixLayout> layoutOf(const Graph::Value* v) {
+  const Graph::Spec& spec = v->spec;
+  if (spec.sizes.size() != 2 || spec.sizes[0] == 0 || spec.sizes[1] == 0) return std::nullopt;
+  return elementwise::MatrixLayout{spec.sizes[0], spec.sizes[1], spec.strides[0], spec.strides[1]};
+}
+
+/// Nothing where the operator would copy it in another way than rows or all of it.
+std::optional<ProductNode::Added> addedAs(const Graph::Spec& self, const Graph::Spec& result) {
+  if (!isRowMajor(self)) return std::nullopt;
+  if (self.sizes == result.sizes) return ProductNode::Added::kAll;
+  const bool is_row = self.sizes.size() == 1 && self.sizes[0] == result.sizes[1];
+  return is_row ? std::optional(ProductNode::Added::kRow) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ProductNode> productOf(const Graph::Node& node) {
+  const bool adds = node.is("aten::addmm");
+  if ((!adds && !node.is("aten::mm")) || node.modes.inference || node.modes.in_autocast || !callsOwnKernel(node))
+    return std::nullopt;
+  ProductNode out;
+  out.first_matrix = adds ? 1 : 0;
+  const Graph::Value *a = node.arguments[out.first_matrix].value(), *b = node.arguments[out.first_matrix + 1].value();
+  const Graph::Value* result = node.result();
+  if (result == nullptr || !isOnCpu(a, result->spec.dtype) || !isOnCpu(b, result->spec.dtype)) return std::nullopt;
+  const auto left = layoutOf(a), right = layoutOf(b);
+  if (!left || !right || !isRowMajor(result->spec)) return std::nullopt;
+  out.result = &result->spec;
+  double beta = 0, alpha = 1;
+  if (adds) {
+    beta = node.arguments[3].literal.toScalar().toDouble();
+    alpha = node.arguments[4].literal.toScalar().toDouble();
+    const Graph::Value* self = node.arguments[0].value();
+    const auto added = isOnCpu(self, result->spec.dtype) ? addedAs(self->spec, result->spec) : std::nullopt;
+    if (!added) return std::nullopt;
+    if (beta != 0) out.added = *added;
+  }
+  const auto product = elementwise::MatrixProduct::of(result->spec.dtype, *left, *right, beta, alpha);
+  if (!product) return std::nullopt;
+  out.product = *product;
+  return out;
+}
+
+PreparedProduct::PreparedProduct(const ProductNode& node, const Place& a, const Place& b, const Place& added)
+    : PreparedStep(*node.result),
+      node_(node),
+      a_(a),
+      b_(b),
+      added_(added),
+      row_bytes_(static_cast<size_t>(node.result->sizes[1] * elementSize(node.result->dtype))),
+      bytes_(static_cast<size_t>(node.result->sizes[0]) * row_bytes_) {}
+
+Tensor PreparedProduct::run(const Frame& frame) const {
+  using Added = ProductNode::Added;
+  const std::byte *a = elementsAt(a_, frame), *b = elementsAt(b_, frame);
+  const std::byte* added = node_.added == Added::kNothing ? a : elementsAt(added_, frame);
+  if (a == nullptr || b == nullptr || added == nullptr) return Tensor();
+  Tensor out = newResult();
+  std::byte* const to = out.unsafeGetTensorImpl()->data();
+  const size_t bytes = node_.added == Added::kRow ? row_bytes_ : bytes_;
+  for (size_t at = 0; node_.added != Added::kNothing && at < bytes_; at += bytes) std::memcpy(to + at, added, bytes);
+  node_.product.run(a, b, to);
+  ++quickCounts().products;
+  return out;
+}
+
+}  // namespace shunt::compiled

@@ -1,0 +1,174 @@
+#include "src/compile/steps/view_step.h"
+
+#include "src/autograd/unshared.h"
+#include "src/compile/guards/keys_that_matter.h"
+#include "src/compile/steps/quick_counts.h"
+#include "src/compile/steps/step.h"
+
+#include <shunt/core/tls.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string_view>
+
+namespace shunt::compiled {
+namespace {
+
+constexpr DispatchKeySet kPlainCpu =
+    DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::CPU);
+constexpr DispatchKeySet kViewKey = DispatchKeySet::of(Functionality::ADInplaceOrView);
+
+// What they show begins where their argument does, and depends on its sizes and strides only.
+constexpr std::string_view kViews[] = {"aten::alias", "aten::expand",    "aten::permute",   "aten::squeeze",
+                                       "aten::t",     "aten::transpose", "aten::unsqueeze", "aten::view"};
+
+bool reads(const Graph::Node& user, const Graph::Value* v) {
+  const auto& wanted = user.op.schema().arguments();
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i].is_write() && std::ranges::find(user.arguments[i].values, v) != user.arguments[i].values.end())
+      return false;
+  return isOfDictionary(user) && !drawsRandomNumbers(user.op);
+}
+
+/// Whether no one writes through the tensor or keeps it, nor a tensor that shares its memory by way of it.
+bool staysInside(const Graph& graph, const Graph::Value* v) {
+  if (graph.isOutput(v)) return false;
+  return std::ranges::all_of(graph.users(v), [&](const Graph::Node* user) {
+    if (!reads(*user, v)) return false;
+    if (!mayAlias(*user)) return true;
+    return std::ranges::all_of(user->outputs, [&](const Graph::Output& o) {
+      return std::ranges::all_of(o.values,
+                                 [&](const Graph::Value* made) { return made == nullptr || staysInside(graph, made); });
+    });
+  });
+}
+
+bool shows(const TensorImpl& t, const Graph::Spec& spec) {
+  return t.dtype() == spec.dtype && t.sizes().equals(spec.sizes) && t.strides().equals(spec.strides);
+}
+
+/// As the operator makes it; what Autograd and ADInplaceOrView would note of its base is for those who see the view.
+bool show(const Step& step, Frame& frame) {
+  const Operand& from = step.operands[0];
+  const Tensor& base = frame.at(from.source);
+  if (!base.defined()) return false;
+  const TensorImpl& impl = *base.unsafeGetTensorImpl();
+  const Graph::Node& node = *step.node;
+  if (impl.is_inference() || keysThatMatter(base) != kPlainCpu.raw() || !shows(impl, node.arguments[0].values[0]->spec))
+    return false;
+  const Graph::Spec& shown = node.outputs[0].values[0]->spec;
+  auto view = make_intrusive<TensorImpl>(impl.storage(), impl.key_set() - kAutogradKeys, impl.dtype());
+  view->set_sizes_and_strides(shown.sizes, shown.strides, impl.storage_offset());
+  view->share_version_counter_of(impl);
+  const Tensor made(std::move(view));
+  if (from.last) frame.slot(from.source.index).reset();
+  frame.slot(static_cast<size_t>(step.results[0].slots[0])) = made;
+  return true;
+}
+
+bool makeView(const Step& step, Frame& frame, const OpState& state) {
+  return detail::effectiveKeys(state, detail::keysOf(frame.at(step.operands[0].source))).highestSlot() ==
+             step.kernel.slot &&
+         step.kernel.stands(state) && step.below.stands(state) &&
+         !detail::trace_enabled.load(std::memory_order_relaxed) && show(step, frame);
+}
+
+bool isInferenceMode() { return (detail::tls_state.mode & detail::kModeInference) != 0; }
+
+bool counted(bool is_done) {
+  quickCounts().views += is_done ? 1 : 0;
+  return is_done;
+}
+
+bool makeViewQuickly(const Step& step, Frame& frame) { return counted(!isInferenceMode() && show(step, frame)); }
+
+bool makeNothing(const Step&, Frame&) { return counted(true); }
+
+bool makeNothingYet(const Step& step, Frame& frame) {
+  return counted(liesAs(frame.at(step.operands[0].source), step.node->arguments[0].values[0]->spec));
+}
+
+/// The argument ends here. Where nobody else has it or its memory, its tensor becomes the view: as a grad, that forgets
+/// what it was a view of anyway.
+bool becomeView(const Step& step, Frame& frame) {
+  Tensor& base = frame.slot(step.operands[0].source.index);
+  const Graph::Node& node = *step.node;
+  const Graph::Spec& shown = node.outputs[0].values[0]->spec;
+  if (isInferenceMode() || !liesAs(base, node.arguments[0].values[0]->spec) || !autograd::isUnshared(base))
+    return false;
+  TensorImpl& impl = *base.unsafeGetTensorImpl();
+  if (impl.autograd_meta() != nullptr || impl.is_inference() || impl.is_wrapped_number() ||
+      impl.storage()->nbytes() != static_cast<size_t>(impl.numel() * impl.itemsize()))
+    return false;
+  impl.set_sizes_and_strides(shown.sizes, shown.strides, impl.storage_offset());
+  Tensor made = std::move(base);
+  frame.slot(static_cast<size_t>(step.results[0].slots[0])) = std::move(made);
+  return counted(true);
+}
+
+/// Whether those who don't only read the view's elements keep it as a grad, and then with these strides.
+bool endsAsGrad(const Graph& graph, const Graph::Node& view) {
+  const Graph::Value* v = view.result();
+  if (graph.isOutput(v) || numelOf(v->spec) != numelOf(view.arguments[0].values[0]->spec)) return false;
+  return std::ranges::all_of(graph.users(v), [&](const Graph::Node* user) {
+    if (!user->is("trace::accumulate_grad_")) return reads(*user, v) && !mayAlias(*user);
+    const Graph::Value* leaf = user->arguments[0].value();
+    return leaf != nullptr && leaf != v && leaf->spec.sizes == v->spec.sizes && leaf->spec.strides == v->spec.strides;
+  });
+}
+
+}  // namespace
+
+bool isPlainView(const Graph::Node& node) {
+  if (std::ranges::find(kViews, node.op.op().name()) == std::end(kViews)) return false;
+  const Graph::Value *base = node.arguments[0].value(), *made = node.result();
+  if (base == nullptr || made == nullptr || node.modes.inference) return false;
+  return base->spec.dtype == made->spec.dtype && base->spec.offset == made->spec.offset && base->spec.device == kCPU &&
+         made->spec.device == kCPU;
+}
+
+int64_t numelOf(const Graph::Spec& spec) {
+  return std::accumulate(spec.sizes.begin(), spec.sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+bool isViewInside(const Graph& graph, const Graph::Node& node) {
+  return isPlainView(node) && staysInside(graph, node.result());
+}
+
+bool liesAs(const Tensor& t, const Graph::Spec& spec) {
+  return t.defined() && shows(*t.unsafeGetTensorImpl(), spec) && keysThatMatter(t) == kPlainCpu.raw();
+}
+
+void makeViewDirectly(const Graph& graph, Step& step) {
+  const Graph::Node& node = *step.node;
+  if (step.passed_by.slot < 0 || !isPlainView(node) || step.results[0].slots[0] < 0 ||
+      step.operands[0].kind != Operand::Kind::kTensor)
+    return;
+  const bool stays = staysInside(graph, node.result());
+  const bool becomes = !stays && step.operands[0].last && endsAsGrad(graph, node);
+  if (!stays && !becomes) return;
+  const detail::CallFrame frame(step.op.op());
+  const OpState& state = frame.state(step.op.op());
+  const TableEntry &view = state.entry(kViewKey.highestSlot()), &below = state.lookup(kPlainCpu);
+  if (view.reason != EntryReason::kKernel || below.reason != EntryReason::kCompositeExplicit ||
+      !isOfThisLibrary(view) || !isOfThisLibrary(below))
+    return;
+  step.quick = becomes ? &becomeView : &makeViewQuickly;
+  if (becomes) return;
+  step.kernel = {kViewKey.highestSlot(), view.version};
+  step.below = {kPlainCpu.highestSlot(), below.version};
+  step.direct = &makeView;
+}
+
+void makeViewLate(Step& step, bool known) {
+  if (step.direct == &makeView) step.quick = known ? &makeNothing : &makeNothingYet;
+}
+
+const char* howViewed(const Step& step) {
+  if (step.quick == &becomeView) return ", which its argument becomes";
+  if (step.direct != &makeView) return nullptr;
+  return step.quick == &makeViewQuickly ? ", without dispatch" : ", late";
+}
+
+}  // namespace shunt::compiled

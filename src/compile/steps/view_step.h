@@ -1,0 +1,33 @@
+// View steps: views that nobody sees outside of the run are made from the sizes that the graph has, without a call;
+// late or never where only products read them (Note [Products without views]); or not at all where what they show ends
+// with them: it becomes what the view would be.
+#pragma once
+
+#include "src/compile/passes/aliases.h"
+
+#include <shunt/tensor/tensor.h>
+
+namespace shunt::compiled {
+
+struct Step;
+
+/// Whether the node makes a view that begins where its argument does: no other steps are fitted here.
+bool isPlainView(const Graph::Node& node);
+/// And nobody sees more of it than its elements.
+bool isViewInside(const Graph& graph, const Graph::Node& node);
+
+/// Whether it is a plain tensor on the CPU with the dtype, sizes and strides that the graph has.
+bool liesAs(const Tensor& t, const Graph::Spec& spec);
+
+int64_t numelOf(const Graph::Spec& spec);
+
+/// Fits the step with a direct call and a quick one that make the view, where it stands for the library's own view
+/// operator, and nothing but operators of the dictionary reads the view and what is made of it, or it becomes a grad.
+void makeViewDirectly(const Graph& graph, Step& step);
+/// Lets a step that makeViewDirectly() has fitted do nothing quickly. `known`: its argument surely lies as in the
+/// graph.
+void makeViewLate(Step& step, bool known);
+/// For people; null where it has fitted the step with nothing.
+const char* howViewed(const Step& step);
+
+}  // namespace shunt::compiled
