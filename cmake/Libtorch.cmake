@@ -38,14 +38,19 @@ endif()
 # The same rules for numbers as shunt_flags, in g++'s spelling; its headers warn, so they come in as system headers.
 set(SHUNT_LIBTORCH_FLAGS -std=c++20 -O2 -fPIC -fwrapv -ffp-contract=off -fno-math-errno)
 
+# UNOPTIMISED: half the seconds, for tests, where libtorch itself does what takes time.
 function(shunt_libtorch_objects target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "UNOPTIMISED" "" "SOURCES")
   if(NOT SHUNT_HAS_LIBTORCH)
     message(FATAL_ERROR "shunt_libtorch_objects(${target}) called without libtorch: test SHUNT_HAS_LIBTORCH first.")
   endif()
   set(includes "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")
   set(definitions "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
   set(generated "")
+  set(optimisation "")
+  if(arg_UNOPTIMISED)
+    set(optimisation -O0)
+  endif()
   if(TARGET shunt_generated)
     set(generated shunt_generated)
   endif()
@@ -56,7 +61,7 @@ function(shunt_libtorch_objects target)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${target}_libtorch/${stem}.o)
     add_custom_command(OUTPUT ${object}
       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/${target}_libtorch
-      COMMAND ${SHUNT_GXX} ${SHUNT_LIBTORCH_FLAGS}
+      COMMAND ${SHUNT_GXX} ${SHUNT_LIBTORCH_FLAGS} ${optimisation}
         "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>" "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>"
         -isystem ${SHUNT_TORCH_INCLUDE}/torch/csrc/api/include
         -MD -MF ${object}.d -c ${path} -o ${object}

@@ -23,13 +23,13 @@
 #include <unistd.h>
 
 namespace {
-std::atomic<int> zeros{0};  // so many times the random number is 0
+std::atomic<int> zeros_to_draw{0};  // so many times the random number is 0
 }
 
 // Before libc's: what is otherwise never drawn twice.
 extern "C" ssize_t getrandom(void* bytes, size_t size, unsigned flags) {
-  if (zeros.load() == 0 || size != sizeof(uint64_t)) return syscall(SYS_getrandom, bytes, size, flags);
-  --zeros;
+  if (zeros_to_draw.load() == 0 || size != sizeof(uint64_t)) return syscall(SYS_getrandom, bytes, size, flags);
+  --zeros_to_draw;
   *static_cast<uint64_t*>(bytes) = 0;
   return static_cast<ssize_t>(size);
 }
@@ -90,9 +90,9 @@ TEST_F(CacheInAProcess, WhatAProcessOfItsNumberLeftOverIsNotInTheWay) {
   constexpr int kMany = 1000;
   for (int n = 0; n < kMany; ++n) std::ofstream(fs::path(own) / nameOfLeftOver(std::to_string(n)));
   ThunkCache cache;
-  zeros = 3;  // the name of the first of them
+  zeros_to_draw = 3;  // the name of the first of them
   cache.store(own, object("a"));
-  EXPECT_EQ(zeros.exchange(0), 0) << "the names were not tried";
+  EXPECT_EQ(zeros_to_draw.exchange(0), 0) << "the names were not tried";
   EXPECT_EQ(cache.find(own, "a").answer, CacheAnswer::kLoaded);
   EXPECT_EQ(namesIn("own").size(), kMany + 1u) << "another process may be writing them";
 }
