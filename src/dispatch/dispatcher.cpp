@@ -273,20 +273,28 @@ std::vector<RegistrationHandle> Dispatcher::registerDef(FunctionSchema schema, s
   OperatorEntry* entry = nullptr;
   uint64_t definition = 0;
   std::vector<uint64_t> ids;
+  ids.reserve(kernels.size());
+  std::vector<RegistrationHandle> handles;
+  handles.reserve(kernels.size() + 1);
   {
     MutexLock lock(impl_->mutex);
     impl_->checkDefinition(schema, where);
     for (const KernelForKey& k : kernels) impl_->checkKernel(name, k.key, k.kernel, where);
     entry = &impl_->entryFor(name);
     definition = impl_->addDefinition(*entry, std::move(schema), where);
-    for (const KernelForKey& k : kernels) ids.push_back(impl_->addKernel(*entry, k.key, k.kernel, where, {}));
-    impl_->publish(*entry);
+    try {
+      for (const KernelForKey& k : kernels) ids.push_back(impl_->addKernel(*entry, k.key, k.kernel, where, {}));
+      impl_->publish(*entry);
+    } catch (...) {  // out of memory: nothing was published
+      for (size_t i = 0; i < ids.size(); ++i) entry->removeKernel(kernels[i].key, ids[i]);
+      entry->clearSchema();
+      throw;
+    }
     after.states = impl_->collect(false);
     after.listeners = impl_->listeners;
   }
   after.freeStates();
   tell(after.listeners, &OpRegistrationListener::onOperatorRegistered, OperatorHandle(*entry->op()));
-  std::vector<RegistrationHandle> handles;
   handles.push_back(impl_->handleOfDefinition(*entry, definition));
   for (size_t i = 0; i < kernels.size(); ++i) handles.push_back(impl_->handleOfKernel(*entry, kernels[i].key, ids[i]));
   return handles;

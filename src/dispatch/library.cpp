@@ -53,8 +53,8 @@ Library& Library::def(std::string_view text, CppFunction f, std::source_location
   FunctionSchema schema =
       named_only ? inferSchema(name, *kernel.signature) : std::get<FunctionSchema>(parsed).cloneWithName(name);
   const KernelForKey with{f.dispatch_key().value_or(DispatchKey::CompositeImplicitAutograd), kernel};
-  std::ranges::move(Dispatcher::singleton().registerDef(std::move(schema), {&with, 1}, where),
-                    std::back_inserter(handles_));
+  auto made = Dispatcher::singleton().registerDef(std::move(schema), {&with, 1}, where);
+  handles_.insert(handles_.end(), std::move_iterator(made.begin()), std::move_iterator(made.end()));
   return *this;
 }
 

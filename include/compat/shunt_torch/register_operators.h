@@ -7,6 +7,8 @@
 // One object is not for several threads at once.
 #pragma once
 
+#include <iterator>
+
 #include <shunt/core/library.h>
 
 #include <shunt_torch/schema.h>
@@ -170,8 +172,8 @@ inline void RegisterOperators::add(FunctionSchema schema, const Options& options
   std::vector<KernelForKey> kernels;
   for (const Options::Kernel& k : options.kernels_)
     kernels.push_back({k.key.value_or(DispatchKey::CompositeImplicitAutograd), k.function});
-  for (RegistrationHandle& handle : Dispatcher::singleton().registerDef(std::move(schema), kernels, where))
-    handles_.push_back(std::move(handle));
+  auto made = Dispatcher::singleton().registerDef(std::move(schema), kernels, where);
+  handles_.insert(handles_.end(), std::move_iterator(made.begin()), std::move_iterator(made.end()));
 }
 
 inline RegisterOperators&& RegisterOperators::op(Options&& options, std::source_location where) && {
