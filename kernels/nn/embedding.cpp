@@ -32,7 +32,7 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t padding_id
   const Tensor flat = indices.reshape({-1});
   Tensor rows = shunt::index_select(weight, 0, flat);
   if (padding_idx >= 0) rows = shunt::where(shunt::eq(flat, padding_idx).unsqueeze(1), rows.detach(), rows);
-  if (scale_grad_by_freq && isFloatingType(table.dtype()))
+  if (scale_grad_by_freq && GradMode::is_enabled() && isFloatingType(table.dtype()))
     rows = shunt::_scale_gradient(rows, inverseFrequencies(flat, table.sizes()[0], table.dtype()));
   if (at.dim() == 1) return rows;
   std::vector<int64_t> sizes = at.sizes().vec();
