@@ -88,6 +88,10 @@ const char* whyNotWith(const Tensor& t) {
       DispatchKeySet::of(Functionality::Batched) | DispatchKeySet::of(Functionality::Tracer) |
       DispatchKeySet::of(Functionality::Fake) | DispatchKeySet::of(Functionality::TransformBack);
   if (t.key_set().hasAny(kWrappers)) return "a tensor is a wrapper, or fake";
+  // Steps that do without their operators know no kernels for other keys than these.
+  const DispatchKeySet keys = t.key_set() - kAutogradAndViewKeys - kAutocastKeys;
+  if (keys.functionalities() != DispatchKeySet::of(Functionality::Dense))
+    return "a tensor has keys for which operators may have kernels of their own";
   const auto* meta = autograd::get_autograd_meta(t);
   if (meta == nullptr || !meta->requires_grad()) return nullptr;
   if (!t.is_leaf()) return "a tensor has a graph from outside of the function";

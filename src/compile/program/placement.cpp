@@ -73,8 +73,8 @@ void Placement::findProducts() {
 }
 
 bool Placement::mayBeLate(const Graph::Node& node) const {
-  if (ends_.contains(&node) || !isViewInside(graph_, node) || reshaped_.contains(aliases_.of(node.result())) ||
-      autogradPassedBy(node).slot < 0)
+  if (ends_.contains(&node) || !isViewInside(graph_, node) || !callsOwnView(node) ||
+      reshaped_.contains(aliases_.of(node.result())) || autogradPassedBy(node).slot < 0)
     return false;
   const std::vector<Graph::Node*> users = graph_.users(node.result());
   return !users.empty() && std::ranges::all_of(users, [&](const Graph::Node* user) {

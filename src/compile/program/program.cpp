@@ -2,7 +2,6 @@
 
 #include "src/compile/program/region_builder.h"
 #include "src/compile/program/step_builder.h"
-#include "src/compile/steps/view_step.h"
 
 #include <algorithm>
 #include <sstream>

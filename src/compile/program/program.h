@@ -4,6 +4,7 @@
 
 #include "src/compile/program/placement.h"
 #include "src/compile/program/region.h"
+#include "src/compile/steps/view_step.h"
 
 #include <memory>
 #include <optional>
@@ -70,7 +71,7 @@ struct Program {
       const Step& view = steps[position];
       if (frame.slot(static_cast<size_t>(view.results[0].slots[0])).defined()) continue;
       makeLate(view, frame, call);
-      call(view);
+      if (!makeLateView(view, frame)) call(view);
     }
   }
   bool isOneLoop() const;

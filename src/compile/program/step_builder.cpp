@@ -141,7 +141,7 @@ void StepBuilder::joinWithMaker(const Graph::Node& view, const Step& step) {
   Step& maker = steps_.back();
   const Graph::Value* from = view.arguments[0].value();
   const Graph::Spec& shown = view.result()->spec;
-  if (from->node != maker.node || maker.prepared == nullptr || !isReduction(*maker.node) || !isRowMajor(shown) ||
+  if (from->node != maker.node || maker.prepared == nullptr || !isReduction(*maker.node) || !liesAsNew(shown) ||
       numelOf(shown) != numelOf(from->spec) || at_.isLate(view))
     return;
   auto prepared = reductionOf(*maker.node, at_.placeOf(maker.node->arguments[0].value()), shown);

@@ -46,7 +46,7 @@ std::shared_ptr<const PreparedStep> fillOf(const Graph::Node& node, const Prepar
   const Graph::Spec& spec = result->spec;
   const int64_t n = std::accumulate(spec.sizes.begin(), spec.sizes.end(), int64_t{1}, std::multiplies<>());
   if (n == 0 || n > kMostElements || spec.device != kCPU || from->spec.device != kCPU || spec.requires_grad ||
-      !isRowMajor(spec) || spec.wrapped_number || !callsOwnKernel(node))
+      !liesAsNew(spec) || spec.wrapped_number || !callsOwnKernel(node))
     return nullptr;
   const int one = node.is("aten::ones_like") ? 1 : 0;
   if (spec.dtype == kFloat) return std::make_shared<const PreparedFill>(filledWith<float>(one, n), like, spec);

@@ -5,6 +5,8 @@
 
 #include <shunt/core/tls.h>
 
+#include <algorithm>
+
 namespace shunt::compiled {
 namespace {
 
@@ -29,6 +31,13 @@ bool isRowMajor(const Graph::Spec& spec) {
   int64_t stride = 1;
   for (size_t d = spec.sizes.size(); d-- > 0; stride *= spec.sizes[d])
     if (spec.sizes[d] != 1 && spec.strides[d] != stride) return false;
+  return true;
+}
+
+bool liesAsNew(const Graph::Spec& spec) {
+  int64_t stride = 1;
+  for (size_t d = spec.sizes.size(); d-- > 0; stride *= std::max<int64_t>(spec.sizes[d], 1))
+    if (spec.strides[d] != stride) return false;
   return true;
 }
 

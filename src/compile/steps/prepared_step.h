@@ -20,7 +20,7 @@ class PreparedStep {
   virtual Tensor run(const Frame& frame) const = 0;
 
  protected:
-  /// `result`: of the graph's value, which is row-major.
+  /// `result`: of the graph's value, which lies as a new tensor.
   explicit PreparedStep(const Graph::Spec& result);
   PreparedStep(const PreparedStep&) = delete;
   PreparedStep& operator=(const PreparedStep&) = delete;
@@ -35,7 +35,11 @@ class PreparedStep {
   const Tensor shape_;  // without elements
 };
 
+/// Whether its elements lie in row-major order, whatever strides dimensions of size 1 have.
 bool isRowMajor(const Graph::Spec& spec);
+/// Whether a new tensor of its sizes has its strides too, those of dimensions of size 1 included: the only results that
+/// a prepared step makes.
+bool liesAsNew(const Graph::Spec& spec);
 /// Whether a call for plain CPU tensors runs the library's own kernel for the backend, or for all of them, below
 /// Autograd and Autocast.
 bool callsOwnKernel(const Graph::Node& node);

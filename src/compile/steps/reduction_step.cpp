@@ -1,9 +1,12 @@
 #include "src/compile/steps/reduction_step.h"
 
 #include "src/compile/steps/quick_counts.h"
+#include "src/compile/steps/view_step.h"
 
 #include <shunt/elementwise/reduction.h>
 
+#include <functional>
+#include <numeric>
 #include <optional>
 
 namespace shunt::compiled {
@@ -14,6 +17,14 @@ using elementwise::ReductionOperator;
 std::optional<ReductionOperator> operatorOf(const Graph::Node& node) {
   if (node.is("aten::sum.dim_IntList")) return ReductionOperator::kSum;
   return node.is("aten::mean.dim") ? std::optional(ReductionOperator::kMean) : std::nullopt;
+}
+
+/// Elements of the result. `dims`: none are all.
+int64_t numelWithout(const std::vector<int64_t>& dims, const std::vector<int64_t>& sizes) {
+  if (dims.empty()) return 1;
+  std::vector<int64_t> left = sizes;
+  for (const int64_t d : dims) left.at(static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(sizes.size()) : d)) = 1;
+  return std::accumulate(left.begin(), left.end(), int64_t{1}, std::multiplies<>());
 }
 
 class PreparedReduction : public PreparedStep {
@@ -46,11 +57,12 @@ std::shared_ptr<const PreparedStep> reductionOf(const Graph::Node& node, const P
   const Graph::Value *self = node.arguments[0].value(), *result = node.result();
   const IValue &dims = node.arguments[1].literal, &dtype = node.arguments[3].literal;
   if (self == nullptr || result == nullptr || self->spec.device != kCPU || self->spec.dtype != result->spec.dtype ||
-      !isRowMajor(result->spec) || !dims.isIntList() || !dtype.isNone() || !callsOwnKernel(node))
+      !isRowMajor(result->spec) || !liesAsNew(made) || !dims.isIntList() || !dtype.isNone() || !callsOwnKernel(node))
     return nullptr;
   auto reduction = elementwise::reduction(*op, self->spec.dtype, self->spec.sizes, self->spec.strides,
                                           IntArrayRef(dims.toIntVector()));
-  if (reduction == nullptr) return nullptr;
+  // Else a kernel for Meta says otherwise than what a reduction is.
+  if (reduction == nullptr || numelOf(made) != numelWithout(dims.toIntVector(), self->spec.sizes)) return nullptr;
   return std::make_shared<const PreparedReduction>(std::move(reduction), in, made);
 }
 

@@ -11,7 +11,7 @@ namespace shunt::compiled {
 /// Whether the operator is one of these, of which some are prepared.
 bool isReduction(const Graph::Node& node);
 /// Null where the node can't be prepared, or the library's own kernel doesn't stand for it. `in`: its first argument.
-/// `result`: what it makes, or a row-major view of that.
+/// `result`: what it makes, or a view of that which lies as a new tensor.
 std::shared_ptr<const PreparedStep> reductionOf(const Graph::Node& node, const PreparedStep::Place& in,
                                                 const Graph::Spec& result);
 

@@ -69,7 +69,7 @@ std::shared_ptr<const PreparedStep> rowsOf(const Graph::Node& node, const Prepar
                                            const PreparedStep::Place& result) {
   const Known& known = *knownOf(node);
   const Graph::Value* made = node.result();
-  if (made == nullptr || node.modes.inference || node.modes.in_autocast || !isRowMajor(made->spec) ||
+  if (made == nullptr || node.modes.inference || node.modes.in_autocast || !liesAsNew(made->spec) ||
       !isLike(node.arguments[0].value(), made->spec) ||
       (known.is_backward && !isLike(node.arguments[1].value(), made->spec)) || !callsOwnKernel(node))
     return nullptr;

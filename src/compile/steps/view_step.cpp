@@ -140,6 +140,14 @@ bool liesAs(const Tensor& t, const Graph::Spec& spec) {
   return t.defined() && shows(*t.unsafeGetTensorImpl(), spec) && keysThatMatter(t) == kPlainCpu.raw();
 }
 
+bool callsOwnView(const Graph::Node& node) {
+  const detail::CallFrame frame(node.op.op());
+  const OpState& state = frame.state(node.op.op());
+  const TableEntry &view = state.entry(kViewKey.highestSlot()), &below = state.lookup(kPlainCpu);
+  return view.reason == EntryReason::kKernel && below.reason == EntryReason::kCompositeExplicit &&
+         isOfThisLibrary(view) && isOfThisLibrary(below);
+}
+
 void makeViewDirectly(const Graph& graph, Step& step) {
   const Graph::Node& node = *step.node;
   if (step.passed_by.slot < 0 || !isPlainView(node) || step.results[0].slots[0] < 0 ||
@@ -147,23 +155,21 @@ void makeViewDirectly(const Graph& graph, Step& step) {
     return;
   const bool stays = staysInside(graph, node.result());
   const bool becomes = !stays && step.operands[0].last && endsAsGrad(graph, node);
-  if (!stays && !becomes) return;
-  const detail::CallFrame frame(step.op.op());
-  const OpState& state = frame.state(step.op.op());
-  const TableEntry &view = state.entry(kViewKey.highestSlot()), &below = state.lookup(kPlainCpu);
-  if (view.reason != EntryReason::kKernel || below.reason != EntryReason::kCompositeExplicit ||
-      !isOfThisLibrary(view) || !isOfThisLibrary(below))
-    return;
+  if ((!stays && !becomes) || !callsOwnView(node)) return;
   step.quick = becomes ? &becomeView : &makeViewQuickly;
   if (becomes) return;
-  step.kernel = {kViewKey.highestSlot(), view.version};
-  step.below = {kPlainCpu.highestSlot(), below.version};
+  const detail::CallFrame frame(step.op.op());
+  const OpState& state = frame.state(step.op.op());
+  step.kernel = {kViewKey.highestSlot(), state.entry(kViewKey.highestSlot()).version};
+  step.below = {kPlainCpu.highestSlot(), state.lookup(kPlainCpu).version};
   step.direct = &makeView;
 }
 
 void makeViewLate(Step& step, bool known) {
   if (step.direct == &makeView) step.quick = known ? &makeNothing : &makeNothingYet;
 }
+
+bool makeLateView(const Step& step, Frame& frame) { return show(step, frame); }
 
 const char* howViewed(const Step& step) {
   if (step.quick == &becomeView) return ", which its argument becomes";

@@ -9,12 +9,15 @@
 
 namespace shunt::compiled {
 
+class Frame;
 struct Step;
 
 /// Whether the node makes a view that begins where its argument does: no other steps are fitted here.
 bool isPlainView(const Graph::Node& node);
 /// And nobody sees more of it than its elements.
 bool isViewInside(const Graph& graph, const Graph::Node& node);
+/// Whether a call for plain CPU tensors runs the library's own kernels of the view operator.
+bool callsOwnView(const Graph::Node& node);
 
 /// Whether it is a plain tensor on the CPU with the dtype, sizes and strides that the graph has.
 bool liesAs(const Tensor& t, const Graph::Spec& spec);
@@ -27,6 +30,9 @@ void makeViewDirectly(const Graph& graph, Step& step);
 /// Lets a step that makeViewDirectly() has fitted do nothing quickly. `known`: its argument surely lies as in the
 /// graph.
 void makeViewLate(Step& step, bool known);
+/// Makes the view of a late step of this run after all, by the library's own operator: what it would have been at its
+/// place, whatever has been registered since. False where its argument doesn't lie as in the graph.
+bool makeLateView(const Step& step, Frame& frame);
 /// For people; null where it has fitted the step with nothing.
 const char* howViewed(const Step& step);
 

@@ -1,0 +1,173 @@
+// Where steps of plans must not be done without their operators: operators and keys that the library's own kernels
+// don't stand for, and results that lie otherwise than new tensors.
+#include "src/compile/plan.h"
+#include "tests/compile/same.h"
+
+#include <shunt/shunt.h>
+#include <shunt/trace/trace.h>
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace shunt::test {
+namespace {
+
+using compiled::Plan;
+using Tensors = std::vector<Tensor>;
+
+/// Eager and compiled, some calls of each; `graphs`: whether the later ones must have run a graph.
+template <class F>
+void expectAsEager(const F& f, const Tensor& x, const Tensor& y, bool graphs = true) {
+  auto fast = compile([&](const Tensor& a, const Tensor& b) { return f(a, b); });
+  for (int i = 0; i < 6; ++i) {
+    const Tensors expected = f(x, y), got = fast(x, y);
+    for (size_t k = 0; k < expected.size(); ++k)
+      ASSERT_TRUE(same(expected[k], got[k]))
+          << i << " " << k << " " << expected[k].strides() << got[k].strides() << fast.plan();
+  }
+  EXPECT_EQ(fast.counts().hits > 2, graphs) << fast.explain();
+}
+
+Tensor twiceT(const Tensor& t) { return t.permute({1, 0}) * 2; }
+Tensor twiceTransposed(const Tensor& t, int64_t, int64_t) { return t.permute({1, 0}) * 2; }
+
+TEST(CompileQuickLimits, ProductsOfAReplacedView) {
+  const NoGradGuard no_grad;
+  const Tensor x = numbers({4, 6}, 1), w = numbers({5, 6}, 2);
+  for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::ADInplaceOrView}) {
+    Library m(Library::Kind::kImpl, "aten", key);
+    m.impl("t", &twiceT);
+    m.impl("transpose.int", &twiceTransposed);
+    expectAsEager([](const Tensor& a, const Tensor& b) { return Tensors{a.mm(b.t()), a.mm(b.transpose(0, 1))}; }, x, w);
+    ASSERT_TRUE(same(x.mm(w.t()), x.mm(w.permute({1, 0}) * 2))) << key;
+  }
+  expectAsEager([](const Tensor& a, const Tensor& b) { return Tensors{a.mm(b.t())}; }, x, w);
+}
+
+// A view that was passed over before its operator got another kernel is what it was by then.
+std::unique_ptr<Library> of_t;
+bool registers_t = false;
+Tensor pokeT(const Tensor& t) {
+  if (registers_t) {
+    of_t = std::make_unique<Library>(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+    of_t->impl("t", &twiceT);
+  }
+  return t.clone();
+}
+
+TEST(CompileQuickLimits, AViewFromBeforeItsOperatorWasReplaced) {
+  const NoGradGuard no_grad;
+  Library m(Library::Kind::kDef, "quick_limits_test");
+  m.def("poke(Tensor t) -> Tensor");
+  m.impl("poke", DispatchKey::CPU, &pokeT);
+  const auto op = Dispatcher::singleton().findSchemaOrThrow("quick_limits_test::poke").typed<Tensor(const Tensor&)>();
+  const Tensors in = {numbers({4, 6}, 1), numbers({5, 6}, 2), numbers({3}, 3)};
+  const auto f = [&](const Tensors& t) {
+    const Tensor turned = (t[1] * 2).t(), poked = op.call(t[2]);
+    return Tensors{t[0].mm(turned), poked, t[1].t()};
+  };
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  for (int i = 0; i < 3; ++i) plan.run(in);
+  ASSERT_EQ(count(plan.describe(), "aten::t, late"), 1) << plan.describe();
+  registers_t = true;
+  const Tensors expected = f(in);
+  of_t.reset();
+  const Tensors got = plan.run(in);
+  registers_t = false;
+  of_t.reset();
+  for (size_t k = 0; k < got.size(); ++k) EXPECT_TRUE(same(expected[k], got[k])) << k;
+  EXPECT_TRUE(same(got[2], in[1].t() * 2)) << "the kernel isn't there for what comes after it";
+}
+
+Tensor negatedMm(const Tensor& a, const Tensor& b) {
+  const ExcludeDispatchKeyGuard below(DispatchKey::Negative);
+  return a.mm(b).neg();
+}
+
+TEST(CompileQuickLimits, TensorsWithKeysOfTheirOwn) {
+  const NoGradGuard no_grad;
+  Library m(Library::Kind::kImpl, "aten", DispatchKey::Negative);
+  m.impl("mm", &negatedMm);
+  const Tensor x = numbers({4, 6}, 1), w = numbers({6, 5}, 2);
+  const TensorImpl& impl = *x.unsafeGetTensorImpl();
+  auto marked = make_intrusive<TensorImpl>(impl.storage(), impl.key_set().add(DispatchKey::Negative), kFloat);
+  marked->set_sizes_and_strides(x.sizes(), x.strides(), 0);
+  const Tensor odd(std::move(marked));
+  ASSERT_TRUE(same(odd.mm(w), x.mm(w).neg()));
+  expectAsEager([](const Tensor& a, const Tensor& b) { return Tensors{a.mm(b)}; }, odd, w, false);
+  // Captured, it is no argument.
+  expectAsEager([&](const Tensor&, const Tensor& b) { return Tensors{odd.mm(b)}; }, x, w, false);
+}
+
+TEST(CompileQuickLimits, StridesOfDimensionsOfSizeOne) {
+  const NoGradGuard no_grad;
+  const Tensor x = numbers({4, 6}, 1);
+  const auto likes = [](const Tensor&, const Tensor& like) {
+    return Tensors{ones_like(like), zeros_like(like) + 1, ones_like(like, TensorOptions().dtype(kDouble))};
+  };
+  for (const Tensor& like :
+       {numbers({1, 5}).t(), numbers({3, 7}).narrow(0, 0, 1).narrow(1, 0, 5), numbers({5, 1}).t(),
+        numbers({2, 1, 3}).transpose(0, 1), numbers({1, 1, 4}).expand({1, 1, 4}).permute({2, 0, 1})})
+    expectAsEager(likes, x, like);
+  const auto sums = [](const Tensor& a, const Tensor&) {
+    const Tensor row = a.sum(IntArrayRef{0}, true), column = a.mean(IntArrayRef{1}, true);
+    return Tensors{row.t().clone(),
+                   row.t() * 2,
+                   empty_like(row.t()).fill_(1),
+                   ones_like(row.t()),
+                   column.t() + 1,
+                   column.t().clone(),
+                   a.sum(IntArrayRef{0, 1}, true).t().clone()};
+  };
+  expectAsEager(sums, x, x);
+  const auto products = [](const Tensor& a, const Tensor& b) {
+    return Tensors{a.mm(b), b.t().mm(a.t()), a.narrow(0, 0, 1).mm(b), b.t().mm(a.narrow(0, 1, 1).t()).t().clone()};
+  };
+  expectAsEager(products, x, numbers({6, 1}, 2));
+  expectAsEager(products, x, numbers({1, 6}, 2).t());
+  expectAsEager(products, x, numbers({6, 5}, 2));
+}
+
+TEST(CompileQuickLimits, GradsOfDimensionsOfSizeOne) {
+  for (const bool turned : {false, true}) {
+    const auto leaf = [&] {
+      const Tensor w = turned ? numbers({1, 6}).t() : numbers({6, 1});
+      return w.detach().requires_grad_();
+    };
+    const Tensor plain = leaf(), other = leaf(), x = numbers({4, 6}, 3);
+    const auto step = [](Tensor w, const Tensor& a) {
+      w.mutable_grad() = Tensor();
+      (w.t() * a).sum().backward();
+    };
+    auto fast = compile([&](const Tensor& a) { step(other, a); });
+    for (int i = 0; i < 6; ++i) {
+      step(plain, x);
+      fast(x);
+      ASSERT_TRUE(same(plain.grad(), other.grad())) << i << " " << plain.grad().strides() << other.grad().strides();
+    }
+    EXPECT_GT(fast.counts().hits, 2u);
+  }
+}
+
+// A kernel for Meta that says otherwise than what the operator does: calls get what its own kernel makes.
+Tensor oneByOne(const Tensor& a, const Tensor&) { return empty({1, 1}, a.options()); }
+Tensor oneElement(const Tensor& a, OptionalIntArrayRef, bool, std::optional<ScalarType>) {
+  return empty({1}, a.options());
+}
+
+TEST(CompileQuickLimits, ShapesThatAreNotTheOperators) {
+  const NoGradGuard no_grad;
+  Library m(Library::Kind::kImpl, "aten", DispatchKey::Meta);
+  m.impl("mm", &oneByOne);
+  m.impl("sum.dim_IntList", &oneElement);
+  const Tensor x = numbers({400, 60}, 1), w = numbers({60, 500}, 2);
+  expectAsEager([](const Tensor& a, const Tensor& b) { return Tensors{a.mm(b)}; }, x, w);
+  expectAsEager([](const Tensor& a, const Tensor&) { return Tensors{a.sum(IntArrayRef{0})}; }, x, w);
+}
+
+}  // namespace
+}  // namespace shunt::test
