@@ -34,11 +34,6 @@ bool isRowMajor(const TensorImpl& t) {
   return true;
 }
 
-bool isDescribed(const TensorImpl& t, const AutogradMeta& meta) {
-  const Node& node = *meta.grad_fn_;
-  return meta.output_nr_ < node.num_inputs() && node.input_metadata(meta.output_nr_).describes(t);
-}
-
 /// Whether its storage, and what a node says of an output, are all there is to `t`. Note [Saved results].
 bool isWholeStorage(const TensorImpl& t) {
   return t.key_set() - kAutogradKeys == ordinaryKeys(BackendComponent::CPU) && t.has_storage() &&
@@ -60,11 +55,13 @@ void SavedVariable::saveOutput(const Tensor& output, const AutogradMeta& meta, b
   SHUNT_CHECK(meta.output_nr_ < uint32_t{1} << 29, "output ", meta.output_nr_, " of ", meta.grad_fn_->name(),
               " can't be saved: a node that saves outputs has at most 2^29");
   const TensorImpl& impl = *output.unsafeGetTensorImpl();
-  if (!isWholeStorage(impl) || !(is_new || isDescribed(impl, meta)))
+  if (!is_new || !isWholeStorage(impl)) {
+    if (impl.is_inference()) throwInference();
     return put(Kind::kAlias, detachedImpl(impl), meta.output_nr_);
+  }
   StorageImpl* storage = impl.storage().get();
   // Out of others' reach (unshared.h, Note [Gradients nobody else sees]), so that nobody counts at the same time.
-  if (is_new && IntrusiveAccess::alone(impl) && IntrusiveAccess::alone(*storage))
+  if (IntrusiveAccess::alone(impl) && IntrusiveAccess::alone(*storage))
     return put(Kind::kStorage, intrusive_ptr<StorageImpl>::reclaim(IntrusiveAccess::shareAlone(storage)),
                meta.output_nr_);
   put(Kind::kStorage, intrusive_ptr<StorageImpl>::retainFrom(storage), meta.output_nr_);
@@ -115,6 +112,9 @@ Tensor SavedVariable::unpackOutput(intrusive_ptr<Node> saved_for) const {
 }
 
 Tensor SavedVariable::fromStorage(const Node& saved_for) const {
+  SHUNT_CHECK(output_nr_ < saved_for.num_inputs() && !saved_for.input_metadata(output_nr_).is_undefined(),
+              saved_for.name(), " has saved its output ", output_nr_,
+              ", which it doesn't describe any more: clear_input_metadata() was called");
   const InputMetadata& output = saved_for.input_metadata(output_nr_);
   Storage storage(intrusive_ptr<StorageImpl>::retainFrom(static_cast<StorageImpl*>(held_.get())));
   auto impl = make_intrusive<TensorImpl>(std::move(storage), ordinaryKeys(BackendComponent::CPU), output.dtype());

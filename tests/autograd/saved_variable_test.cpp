@@ -143,6 +143,37 @@ TEST(SavedResult, HasGradientsOfItsOwn) {
   EXPECT_EQ(values(second), values(y));
 }
 
+// What unpacks is another node than the one that described the output, or describes it no more: the tensor is the same.
+TEST(SavedResult, IsWholeForNodesWrittenByHand) {
+  struct Other : Node {
+    autograd::variable_list apply(autograd::variable_list&& grads) override { return std::move(grads); }
+  };
+  const Tensor x = randn({3, 4}).requires_grad_();
+  const Tensor second = std::get<1>(ops::var_mean_correction::call(x, IntArrayRef{1}, 1, false));
+  ASSERT_EQ(second.output_nr(), 1);
+  const Tensor first = x.exp();
+  for (const Tensor& y : {second, first}) {
+    const autograd::SavedVariable saved(y, true);
+    const auto other = make_intrusive<Other>();
+    EXPECT_TRUE(haveEqualBits(saved.unpack(intrusive_ptr<Node>(other)), y));
+    other->add_input_metadata(randn({50}));
+    EXPECT_TRUE(haveEqualBits(saved.unpack(intrusive_ptr<Node>(other)), y));
+    EXPECT_EQ(saved.unpack(y.grad_fn()).strides(), y.strides());
+  }
+}
+
+// Its versions aren't counted, so nobody would notice a change before backward.
+TEST(SavedResult, MayNotBeAnInferenceTensor) {
+  Library m(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+  m.impl(
+      "sigmoid", +[](const Tensor& t) {
+        const InferenceMode inference;
+        return t.mul(2);
+      });
+  const Tensor x = randn({3}).requires_grad_();
+  EXPECT_THAT(errorOf([&] { x.sigmoid(); }), HasSubstr("Inference tensors cannot be saved for backward"));
+}
+
 struct NodeOfMany : Node {
   autograd::variable_list apply(autograd::variable_list&& grads) override { return std::move(grads); }
 };

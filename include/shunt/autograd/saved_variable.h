@@ -6,9 +6,10 @@
 // likewise, with a weak reference to the base's history. Const access from several threads is safe.
 //
 // Note [Saved results]
-// Of an ordinary output, a row-major CPU tensor that is the whole of what its storage counts versions for, only the
-// storage is kept: the rest stands in the node's description of that output (input_metadata), from which unpack makes a
-// tensor. Any other output is kept as a detached alias, a tensor of its own.
+// Of an operator's ordinary new result, a row-major CPU tensor that is the whole of what its storage counts versions
+// for, only the storage is kept: the rest stands in the node's description of that output (input_metadata), from which
+// unpack makes a tensor. Any other output is kept as a detached alias, a tensor of its own; so is what nodes written by
+// hand save, since the node that unpacks may be another than the one that describes it.
 #pragma once
 
 #include <shunt/autograd/autograd_meta.h>
