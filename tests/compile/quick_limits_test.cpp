@@ -132,6 +132,14 @@ TEST(CompileQuickLimits, StridesOfDimensionsOfSizeOne) {
   expectAsEager(products, x, numbers({6, 5}, 2));
 }
 
+TEST(CompileQuickLimits, ReductionsOfASingleNumber) {
+  const NoGradGuard no_grad;
+  const auto f = [](const Tensor& a, const Tensor&) {
+    return Tensors{a.sum(IntArrayRef{-1}), a.mean(IntArrayRef{0}, true), a.sum(IntArrayRef{}), a.sum()};
+  };
+  expectAsEager(f, numbers({}, 1), numbers({}, 2));
+}
+
 TEST(CompileQuickLimits, GradsOfDimensionsOfSizeOne) {
   for (const bool turned : {false, true}) {
     const auto leaf = [&] {

@@ -1,6 +1,7 @@
 #include "src/compile/guards/guard.h"
 
 #include "src/compile/guards/flat_guard.h"
+#include "src/compile/guards/keys_that_matter.h"
 #include "src/trace/modes.h"
 
 #include <shunt/autograd/accumulate_grad.h>
@@ -89,7 +90,7 @@ const char* whyNotWith(const Tensor& t) {
       DispatchKeySet::of(Functionality::Fake) | DispatchKeySet::of(Functionality::TransformBack);
   if (t.key_set().hasAny(kWrappers)) return "a tensor is a wrapper, or fake";
   // Steps that do without their operators know no kernels for other keys than these.
-  const DispatchKeySet keys = t.key_set() - kAutogradAndViewKeys - kAutocastKeys;
+  const DispatchKeySet keys = DispatchKeySet::fromRaw(keysThatMatter(t));
   if (keys.functionalities() != DispatchKeySet::of(Functionality::Dense))
     return "a tensor has keys for which operators may have kernels of their own";
   const auto* meta = autograd::get_autograd_meta(t);

@@ -12,4 +12,9 @@ inline uint64_t keysThatMatter(const TensorImpl& t) {
 }
 inline uint64_t keysThatMatter(const Tensor& t) { return keysThatMatter(*t.unsafeGetTensorImpl()); }
 
+/// Those of an ordinary dense tensor on the CPU.
+inline constexpr DispatchKeySet kPlainCpu =
+    DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::CPU);
+inline bool hasPlainKeys(const Tensor& t) { return keysThatMatter(t) == kPlainCpu.raw(); }
+
 }  // namespace shunt::compiled

@@ -8,9 +8,6 @@ namespace {
 
 namespace signature = ::shunt::detail::signature;
 
-constexpr uint64_t kPlainCpu =
-    (DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::CPU)).raw();
-
 bool isRowMajor(const Tensor& t) {
   int64_t step = 1;
   for (size_t d = t.sizes().size(); d-- > 0;) {
@@ -59,7 +56,7 @@ bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const Reco
       arguments, [&](const RecordedArgument& a) { return a.tensor.unsafeGetTensorImpl() == loop.inputs[i]; });
   if (given == arguments.end()) return false;  // one that the operator has made
   const Tensor& t = given->tensor;
-  if (t.dtype() != loop.input_dtypes[i] || keysThatMatter(t) != kPlainCpu) return false;
+  if (t.dtype() != loop.input_dtypes[i] || !hasPlainKeys(t)) return false;
   const std::optional<Fit> fit = fitOf(t, result);
   if (!fit) return false;
   if (*fit == Fit::kRow && !addRowLength(t.numel(), out.columns)) return false;
@@ -87,7 +84,7 @@ std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise
   if (!ranOneLoop(loop) || (written == nullptr) != (loop.form == detail::LoopRecord::kFunctional) ||
       !result.defined() || result.numel() == 0)
     return std::nullopt;
-  if (result.dtype() != loop.output_dtype || keysThatMatter(result) != kPlainCpu || !isRowMajor(result) ||
+  if (result.dtype() != loop.output_dtype || !hasPlainKeys(result) || !isRowMajor(result) ||
       result.unsafeGetTensorImpl()->is_wrapped_number() || result.is_inference())
     return std::nullopt;
   PointwiseNode out;

@@ -12,9 +12,6 @@ namespace {
 
 using elementwise::RowOperator;
 
-constexpr DispatchKeySet kPlainCpu =
-    DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::CPU);
-
 struct Known {
   std::string_view name;
   const char* below;
@@ -40,8 +37,8 @@ bool isOwn(const Operator& op, EntryReason reason) {
 }
 
 bool isDenseLike(const Tensor& t, ScalarType dtype) {
-  return t.defined() && t.dtype() == dtype && t.is_contiguous() && keysThatMatter(t) == kPlainCpu.raw() &&
-         t.numel() > 0 && !t.is_inference() && !t.unsafeGetTensorImpl()->is_wrapped_number();
+  return t.defined() && t.dtype() == dtype && t.is_contiguous() && hasPlainKeys(t) && t.numel() > 0 &&
+         !t.is_inference() && !t.unsafeGetTensorImpl()->is_wrapped_number();
 }
 
 /// The tensor argument i of the step; null: it is none.

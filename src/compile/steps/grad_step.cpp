@@ -1,6 +1,7 @@
 #include "src/compile/steps/grad_step.h"
 
 #include "src/autograd/accumulate.h"
+#include "src/compile/guards/keys_that_matter.h"
 #include "src/compile/steps/quick_counts.h"
 #include "src/trace/operators.h"
 
@@ -8,9 +9,6 @@
 
 namespace shunt::compiled {
 namespace {
-
-constexpr DispatchKeySet kPlainCpu =
-    DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::CPU);
 
 uint64_t keysOf(const Operand& o, const Frame& frame) {
   return o.kind == Operand::Kind::kTensor ? detail::keysOf(frame.at(o.source)) : 0;
@@ -48,10 +46,7 @@ bool read(const Step& step, Frame& frame, const OpState& state) {
   return true;
 }
 
-bool isPlain(const Tensor& t) {
-  constexpr uint64_t kNoMatter = (kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();
-  return t.defined() && (t.unsafeGetTensorImpl()->key_set().raw() & ~kNoMatter) == kPlainCpu.raw();
-}
+bool isPlain(const Tensor& t) { return t.defined() && hasPlainKeys(t); }
 
 bool forgetGrad(const Step& step, Frame& frame) {
   const Tensor& self = frame.at(step.operands[0].source);

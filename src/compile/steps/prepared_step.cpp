@@ -1,5 +1,6 @@
 #include "src/compile/steps/prepared_step.h"
 
+#include "src/compile/guards/keys_that_matter.h"
 #include "src/compile/steps/quick_counts.h"
 #include "src/compile/steps/view_step.h"
 
@@ -9,9 +10,6 @@
 
 namespace shunt::compiled {
 namespace {
-
-constexpr DispatchKeySet kPlainCpu =
-    DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::CPU);
 
 bool runPrepared(const Step& step, Frame& frame) {
   // A new tensor has other keys in inference mode.

@@ -19,9 +19,9 @@ std::optional<ReductionOperator> operatorOf(const Graph::Node& node) {
   return node.is("aten::mean.dim") ? std::optional(ReductionOperator::kMean) : std::nullopt;
 }
 
-/// Elements of the result. `dims`: none are all.
+/// Elements of the result. `dims`: none are all; of a single number too.
 int64_t numelWithout(const std::vector<int64_t>& dims, const std::vector<int64_t>& sizes) {
-  if (dims.empty()) return 1;
+  if (dims.empty() || sizes.empty()) return 1;
   std::vector<int64_t> left = sizes;
   for (const int64_t d : dims) left.at(static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(sizes.size()) : d)) = 1;
   return std::accumulate(left.begin(), left.end(), int64_t{1}, std::multiplies<>());

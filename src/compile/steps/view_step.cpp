@@ -15,8 +15,6 @@
 namespace shunt::compiled {
 namespace {
 
-constexpr DispatchKeySet kPlainCpu =
-    DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::CPU);
 constexpr DispatchKeySet kViewKey = DispatchKeySet::of(Functionality::ADInplaceOrView);
 
 // What they show begins where their argument does, and depends on its sizes and strides only.
@@ -55,8 +53,7 @@ bool show(const Step& step, Frame& frame) {
   if (!base.defined()) return false;
   const TensorImpl& impl = *base.unsafeGetTensorImpl();
   const Graph::Node& node = *step.node;
-  if (impl.is_inference() || keysThatMatter(base) != kPlainCpu.raw() || !shows(impl, node.arguments[0].values[0]->spec))
-    return false;
+  if (impl.is_inference() || !hasPlainKeys(base) || !shows(impl, node.arguments[0].values[0]->spec)) return false;
   const Graph::Spec& shown = node.outputs[0].values[0]->spec;
   auto view = make_intrusive<TensorImpl>(impl.storage(), impl.key_set() - kAutogradKeys, impl.dtype());
   view->set_sizes_and_strides(shown.sizes, shown.strides, impl.storage_offset());
@@ -137,7 +134,7 @@ bool isViewInside(const Graph& graph, const Graph::Node& node) {
 }
 
 bool liesAs(const Tensor& t, const Graph::Spec& spec) {
-  return t.defined() && shows(*t.unsafeGetTensorImpl(), spec) && keysThatMatter(t) == kPlainCpu.raw();
+  return t.defined() && shows(*t.unsafeGetTensorImpl(), spec) && hasPlainKeys(t);
 }
 
 bool callsOwnView(const Graph::Node& node) {
