@@ -1,4 +1,5 @@
 // cat: tensors one after the other along a dimension, in their common dtype.
+#include "kernels/shape/cat.h"
 #include "generated/native_functions.h"
 #include "kernels/common/copy.h"
 #include "kernels/common/factory_util.h"
@@ -113,7 +114,8 @@ bool mayOverlap(const Tensor& a, const Tensor& b) {
   return a_begin < b_end && b_begin < a_end;
 }
 
-CatPlan prepareOut(TensorList tensors, int64_t dim, const Tensor& out) {
+/// `format`: of `out`, if that is resized; else the tensors' own.
+CatPlan prepareOut(TensorList tensors, int64_t dim, const Tensor& out, std::optional<MemoryFormat> format = {}) {
   implOf(out, "cat", "out");
   CatPlan plan = planCat(tensors, dim);
   SHUNT_CHECK(canCast(plan.dtype, out.dtype()), "torch.cat(): input types can't be cast to the desired output type ",
@@ -123,11 +125,15 @@ CatPlan prepareOut(TensorList tensors, int64_t dim, const Tensor& out) {
                 "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
   if (out.sizes() == plan.dims.sizes())
     elementwise::assertNoInternalOverlap("cat", *out.unsafeGetTensorImpl(), Overlap::kError);
-  resizeOutput(out, plan.dims.sizes(), plan.format.value_or(MemoryFormat::Contiguous));
+  resizeOutput(out, plan.dims.sizes(), format.value_or(plan.format.value_or(MemoryFormat::Contiguous)));
   return plan;
 }
 
 }  // namespace
+
+void resizeForStack(TensorList tensors, int64_t dim, const Tensor& out) {
+  prepareOut(tensors, dim, out, MemoryFormat::Contiguous);
+}
 
 Tensor cat_cpu(TensorList tensors, int64_t dim) {
   const CatPlan plan = planCat(tensors, dim);

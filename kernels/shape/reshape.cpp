@@ -1,6 +1,7 @@
 // Views by way of others: reshape, flatten, narrow, split, chunk, unbind; stack.
 #include "generated/native_functions.h"
 #include "kernels/common/view_util.h"
+#include "kernels/shape/cat.h"
 
 #include <shunt/ops.h>
 
@@ -168,7 +169,9 @@ Tensor stack(TensorList tensors, int64_t dim) {
 
 Tensor& stack_out(TensorList tensors, int64_t dim, Tensor& out) {
   checkedStackSizes(tensors, dim);
-  return shunt::cat_out(out, unsqueezed(tensors, dim), dim);
+  const std::vector<Tensor> parts = unsqueezed(tensors, dim);
+  if (out.is_cpu() || out.is_meta()) resizeForStack(parts, dim, out);
+  return shunt::cat_out(out, parts, dim);
 }
 
 }  // namespace shunt::native

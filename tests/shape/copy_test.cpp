@@ -151,6 +151,24 @@ TEST(Cat, StackKeepsTheLayoutOfACat) {
   EXPECT_EQ(stack({iota({0}), iota({0})}, 0).sizes().vec(), (std::vector<int64_t>{2, 0}));
 }
 
+// As in PyTorch, where stack has the layout of a cat.
+TEST(Cat, AResizedResultOfStackIsContiguous) {
+  const Tensor part = iota({2, 3, 2, 2}).contiguous(MemoryFormat::ChannelsLast);
+  for (int64_t dim = 0; dim < 5; ++dim) {
+    Tensor out = empty({0});
+    stack_out(out, {part, part}, dim);
+    EXPECT_TRUE(out.is_contiguous()) << dim;
+    EXPECT_TRUE(equal(out, stack({part.contiguous(), part.contiguous()}, dim))) << dim;
+  }
+  Tensor turned = empty({3, 2, 2}).permute({2, 1, 0});
+  const std::vector<int64_t> strides = turned.strides().vec();
+  stack_out(turned, {iota({2, 3}), iota({2, 3})}, 1);
+  EXPECT_EQ(turned.strides().vec(), strides) << "nothing to resize";
+  Tensor numbers = empty({0}, TensorOptions().dtype(kLong));
+  EXPECT_THROW(stack_out(numbers, {part, part}, 0), Error);
+  EXPECT_EQ(numbers.sizes().vec(), (std::vector<int64_t>{0})) << "an error leaves it alone";
+}
+
 TEST(Fill, ByATensorIsByItsValue) {
   Tensor rows = iota({3}).expand({2, 3});
   EXPECT_THAT(valuesOf(rows.fill_(iota({}, kLong).add(7))), ElementsAre(7, 7, 7, 7, 7, 7));
