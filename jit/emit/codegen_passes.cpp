@@ -72,6 +72,8 @@ constexpr llvm::StringLiteral kNeverWanted[] = {
     // Gains nothing.
     "Optimize machine instruction PHIs",
     "Live Variable Analysis",
+    "Detect Dead Lanes",
+    "Shrink Wrapping analysis",
     "Control Flow Optimizer",
     "Remove dead machine instructions",
 };

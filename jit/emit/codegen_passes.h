@@ -8,8 +8,9 @@
 //   - passes for what no thunk has: garbage collection, AMX, hardening against speculation, debugging information,
 //     funclets, division of very large integers, and those that are switched off by name elsewhere;
 //   - passes of which a comparison of some hundred objects, with and without, found nothing or next to nothing gained:
-//     kill flags (LiveVariables: the register allocator finds out for itself), branch folding before block placement,
-//     which folds branches too;
+//     branch folding before block placement, which folds branches too; shrink wrapping; and kill flags, without which
+//     the register allocator finds out for itself what dies where, as in code without optimisation: of all instructions
+//     that a compile took they were 5 %, and code takes 1.5 % more space;
 //   - where no loop is, those that pay in loops.
 // Names that this LLVM doesn't have leave out nothing. Never left out is what lowers something, however rare: LLVM
 // without it would stop, or make wrong code.
