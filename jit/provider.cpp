@@ -44,6 +44,10 @@ struct Job {
 
 class LlvmProvider final : public Provider {
  public:
+  // Nobody has the provider yet. Made at the first link, the slabs would stay half made in a child of a fork that comes
+  // upon it, and stats() asks for them there too.
+  LlvmProvider() { CodeSlabs::instance(); }
+
   CompileResult compile(const CompileRequest& request) noexcept override {
     CompileResult result;
     try {
