@@ -333,7 +333,8 @@ class LlvmProvider final : public Provider {
     return Built::kDone;
   }
 
-  // A cache grows by what it reads and what contexts keep of each compile: by 9 MiB in the second half of so many.
+  // A cache grows by what it reads and by what contexts keep of each compile: in the second half of so many by 1.5 MiB
+  // (elementwise operators), and the process by up to 9 (all operators).
   static constexpr unsigned kCompilesPerCache = 512;
   std::unique_ptr<SourceCache> sources_;
   static constexpr size_t kRecentBytes = size_t{1} << 20;  // some 170 objects with their keys
