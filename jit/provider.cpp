@@ -44,6 +44,10 @@ struct Job {
 
 class LlvmProvider final : public Provider {
  public:
+  // Nobody has the provider yet. Made at the first link, the slabs would stay half made in a child of a fork that comes
+  // upon it, and stats() asks for them there too.
+  LlvmProvider() { CodeSlabs::instance(); }
+
   CompileResult compile(const CompileRequest& request) noexcept override {
     CompileResult result;
     try {
@@ -329,8 +333,9 @@ class LlvmProvider final : public Provider {
     return Built::kDone;
   }
 
-  // A cache grows by what contexts keep of each compile: 1 to 2 MB in so many.
-  static constexpr unsigned kCompilesPerCache = 256;
+  // A cache grows by what it reads and by what contexts keep of each compile: in the second half of so many by 1.5 MiB
+  // (elementwise operators), and the process by up to 9 (all operators).
+  static constexpr unsigned kCompilesPerCache = 512;
   std::unique_ptr<SourceCache> sources_;
   static constexpr size_t kRecentBytes = size_t{1} << 20;  // some 170 objects with their keys
   ThunkCache cache_;

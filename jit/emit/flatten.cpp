@@ -19,46 +19,98 @@ namespace {
 // which may call an operator whose chain is inlined, and so on.
 constexpr int kMaxRounds = 4 * 8;
 
-/// The functions that stay are left alone: what matters is in the thunk by now.
-void fold(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
+/// The functions that go are left alone: what matters is in the thunk by now. Whether anything changed.
+bool fold(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
   auto& functions = analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(llvm::SimplifyCFGPass());
-  for (llvm::Function& f : module)
-    if (!f.isDeclaration() && !f.hasLocalLinkage()) functions.invalidate(f, passes.run(f, functions));
+  bool changed = false;
+  for (llvm::Function& f : module) {
+    if (f.isDeclaration() || f.hasLocalLinkage()) continue;
+    const llvm::PreservedAnalyses kept = passes.run(f, functions);
+    changed |= !kept.areAllPreserved();
+    functions.invalidate(f, kept);
+  }
+  return changed;
 }
 
-// LLVM's pass for this reckons every function's block frequencies anew for every call.
-void inlineEverywhere(llvm::Function& f) {
-  std::vector<llvm::CallBase*> calls;
-  for (llvm::User* user : f.users())
-    if (auto* call = llvm::dyn_cast<llvm::CallBase>(user);
-        call && call->getCalledFunction() == &f && call->getFunction() != &f)
-      calls.push_back(call);
-  for (llvm::CallBase* call : calls) {
+/// Null where the callee is not to be inlined.
+llvm::Function* markedCallee(const llvm::CallBase& call) {
+  llvm::Function* callee = call.getCalledFunction();
+  const bool marked = callee != nullptr && callee->hasFnAttribute(llvm::Attribute::AlwaysInline);
+  return marked && !callee->isDeclaration() && callee != call.getFunction() ? callee : nullptr;
+}
+
+/// Inlines `call` and what is marked in what came with it, from the top down: so nothing is copied into a function that
+/// is copied itself, and what an argument makes constant is known before its callees are copied. LLVM's pass for this
+/// goes the other way, and reckons every function's block frequencies anew for every call.
+void inlineTree(llvm::CallBase& call) {
+  struct Site {
+    llvm::CallBase* call;
+    int parent;  // whose body the call came from: an index into `done`
+  };
+  struct Inlined {
+    const llvm::Function* callee;
+    int parent;
+  };
+  llvm::SmallVector<Inlined> done;
+  llvm::SmallVector<Site> sites = {{&call, -1}};
+  while (!sites.empty()) {
+    const Site site = sites.pop_back_val();
+    llvm::Function* callee = markedCallee(*site.call);
+    bool recursive = false;
+    for (int at = site.parent; at >= 0; at = done[static_cast<size_t>(at)].parent)
+      recursive |= done[static_cast<size_t>(at)].callee == callee;
+    if (callee == nullptr || recursive) continue;
     llvm::InlineFunctionInfo info;
     // What it can't inline stays a call.
-    static_cast<void>(
-        llvm::InlineFunction(*call, info, /*MergeAttributes=*/true, /*CalleeAAR=*/nullptr, /*InsertLifetime=*/true));
+    if (!llvm::InlineFunction(*site.call, info, /*MergeAttributes=*/true, /*CalleeAAR=*/nullptr,
+                              /*InsertLifetime=*/true)
+             .isSuccess())
+      continue;
+    done.push_back({callee, site.parent});
+    for (llvm::CallBase* inner : info.InlinedCallSites) sites.push_back({inner, static_cast<int>(done.size()) - 1});
+  }
+}
+
+template <class Range>
+bool dropUnused(Range&& values) {
+  bool dropped = false;
+  for (auto& value : llvm::make_early_inc_range(values)) {
+    if (!value.hasLocalLinkage()) continue;
+    value.removeDeadConstantUsers();
+    if (!value.use_empty()) continue;
+    value.eraseFromParent();
+    dropped = true;
+  }
+  return dropped;
+}
+
+/// Functions that were inlined everywhere, and operators' states that nothing looks into any more, with what they name.
+void dropUnused(llvm::Module& module) {
+  while (dropUnused(module.globals()) || dropUnused(module.functions())) {
   }
 }
 
 /// Whether something was inlined into a function that stays.
 bool inlineMarked(llvm::Module& module) {
-  bool found = false;
-  for (const llvm::Function& f : module) {
+  llvm::SmallVector<llvm::CallBase*> calls;
+  bool stays = false;
+  for (llvm::Function& f : module) {
     if (!f.hasFnAttribute(llvm::Attribute::AlwaysInline)) continue;
-    for (const llvm::User* user : f.users())
-      if (const auto* call = llvm::dyn_cast<llvm::CallBase>(user))
-        found |= call->getCalledFunction() == &f && !call->getFunction()->hasLocalLinkage();
+    for (llvm::User* user : f.users()) {
+      auto* call = llvm::dyn_cast<llvm::CallBase>(user);
+      if (call == nullptr || markedCallee(*call) != &f) continue;
+      const llvm::Function& caller = *call->getFunction();
+      stays |= !caller.hasLocalLinkage();
+      if (!caller.hasFnAttribute(llvm::Attribute::AlwaysInline) || !caller.hasLocalLinkage()) calls.push_back(call);
+    }
   }
-  if (!found) return false;
-  for (llvm::Function& f : module)
-    if (f.hasFnAttribute(llvm::Attribute::AlwaysInline) && !f.isDeclaration()) inlineEverywhere(f);
-  for (llvm::Function& f : llvm::make_early_inc_range(module))
-    if (f.hasLocalLinkage() && f.use_empty()) f.eraseFromParent();
+  if (!stays) return false;
+  for (llvm::CallBase* call : calls) inlineTree(*call);
+  dropUnused(module);
   return true;
 }
 
@@ -84,9 +136,9 @@ void flatten(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
   const auto round = [&] {
     idle = inlineMarked(module) ? 0 : idle + 1;
     if (idle > most_idle) return false;
-    fold(module, analyses);
+    const bool changed = fold(module, analyses);
     analyses.invalidate(module, llvm::PreservedAnalyses::none());
-    return true;
+    return changed;
   };
   for (int i = 0; i < kMaxRounds && round(); ++i) {
   }
@@ -98,6 +150,7 @@ void flatten(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
     idle = 0;
     if (markNext(module, next)) round();
   }
+  dropUnused(module);
 }
 
 void giveBack(llvm::Module& module) {

@@ -1,9 +1,9 @@
 // The last step of optimise.h: machine code from an optimised module.
+#include "jit/emit/codegen_passes.h"
 #include "jit/emit/optimise.h"
 #include "jit/host/host_target.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 
@@ -27,12 +27,10 @@ llvm::Error checkNoWritableData(const llvm::Module& module) {
 // run at a time.
 class Generator {
  public:
-  explicit Generator(Effort effort) {
-    if (effort == Effort::kLittle)
-      quick_ = HostTarget::instance().makeQuickMachine();
-    else
-      thorough_ = HostTarget::instance().makeMachine();
-  }
+  explicit Generator(Effort effort)
+      : machine_(HostTarget::instance().makeCodegenMachine(effort == Effort::kLittle ? llvm::CodeGenOptLevel::Less
+                                                                                     : llvm::CodeGenOptLevel::Default)),
+        passes_(effort) {}
 
   /// Null where LLVM can't write objects for the target.
   static std::unique_ptr<Generator> make(Effort effort) {
@@ -40,7 +38,7 @@ class Generator {
     llvm::TargetLibraryInfoImpl library{llvm::Triple(HostTarget::instance().triple())};
     library.disableAllFunctions();
     made->passes_.add(new llvm::TargetLibraryInfoWrapperPass(library));
-    const bool failed = made->machine().addPassesToEmitFile(made->passes_, made->out_, nullptr,
+    const bool failed = made->machine_->addPassesToEmitFile(made->passes_, made->out_, nullptr,
                                                             llvm::CodeGenFileType::ObjectFile, /*DisableVerify=*/true);
     return failed ? nullptr : std::move(made);
   }
@@ -51,13 +49,10 @@ class Generator {
   }
 
  private:
-  llvm::TargetMachine& machine() { return quick_ != nullptr ? *quick_ : *thorough_; }
-
-  std::unique_ptr<llvm::TargetMachine> quick_;
-  HostTarget::Machine thorough_;
+  const std::unique_ptr<llvm::TargetMachine> machine_;
   llvm::SmallVector<char, 0> object_;
   llvm::raw_svector_ostream out_{object_};
-  llvm::legacy::PassManager passes_;
+  CodegenPasses passes_;
 };
 
 // Those that no thread is using. A generator that an error leaves half-way in a module never comes back.

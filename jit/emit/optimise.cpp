@@ -58,6 +58,10 @@ bool hasLoops(llvm::Module& module) {
   });
 }
 
+bool hasFunctionsToInline(const llvm::Module& module) {
+  return llvm::any_of(module, [](const llvm::Function& f) { return !f.isDeclaration() && f.hasLocalLinkage(); });
+}
+
 }  // namespace
 
 llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* redispatches, Tier tier) {
@@ -66,7 +70,7 @@ llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* r
   llvm::PassBuilder builder(machine.get());
   Analyses analyses(builder, target.triple());
   flatten(module, analyses.module);
-  if (tier == Tier::kSecond) inlinePipeline().run(module, analyses.module);
+  if (tier == Tier::kSecond && hasFunctionsToInline(module)) inlinePipeline().run(module, analyses.module);
   const bool quick = tier == Tier::kFirst || !hasLoops(module);
   giveBack(module);
   analyses.module.invalidate(module, llvm::PreservedAnalyses::none());

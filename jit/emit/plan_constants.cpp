@@ -172,9 +172,14 @@ llvm::Function* foldedCopy(llvm::Function& f, llvm::ValueToValueMapTy& map) {
 }
 
 /// Copies of the guard's functions that read the kind's record: of a function for all kinds most is folded away at
-/// once, which the passes then needn't look at.
-void putRecord(Guard& guard, Extraction& extraction) {
+/// once, which the passes then needn't look at. Where the kind is `alone`, the functions themselves read it, and
+/// inlining folds.
+void putRecord(Guard& guard, bool alone, Extraction& extraction) {
   llvm::GlobalVariable* expected = extraction.module().getNamedGlobal(nameOf(guard.record->places.expected));
+  if (alone) {
+    if (expected != nullptr) expected->replaceAllUsesWith(recordConstant(*guard.record, guard.ready, extraction));
+    return;
+  }
   llvm::ValueToValueMapTy of_kind;
   if (expected != nullptr) of_kind[expected] = recordConstant(*guard.record, guard.ready, extraction);
   const bool apart = guard.comparing != guard.expecting;
@@ -283,7 +288,7 @@ llvm::Error putGuards(const Plan& plan, const void* entry, bool alone, Extractio
   const std::vector<Guard> general = *guards;
   for (size_t i = 0; i < guards->size(); ++i) {
     Guard& guard = (*guards)[i];
-    putRecord(guard, extraction);
+    putRecord(guard, alone, extraction);
     for (llvm::Function* f : {guard.expecting, guard.comparing}) {
       f->removeFnAttr(llvm::Attribute::NoInline);
       if (i == 0)
@@ -299,7 +304,7 @@ llvm::Error putGuards(const Plan& plan, const void* entry, bool alone, Extractio
   }
   chain(*guards, extraction.context());
   redirectCalls(*from, *guards->front().expecting);
-  dropBodies(general);
+  if (!alone) dropBodies(general);
   return llvm::Error::success();
 }
 

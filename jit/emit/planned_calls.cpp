@@ -63,8 +63,8 @@ llvm::Constant* makeSnapshot(const Chain& chain, const ChainUse& use, const Plan
     const TableEntry& e = chain.op.table[slot];
     const size_t at = chain.op.table_offset + slot * sizeof(TableEntry);
     if (!use.slots.test(slot)) {
-      for (size_t field = 0; field < sizeof(TableEntry); field += sizeof(void*))
-        image.put(at + field, unreliedSlot(chain, slot, module));
+      llvm::Constant* unrelied = unreliedSlot(chain, slot, module);
+      for (size_t field = 0; field < sizeof(TableEntry); field += sizeof(void*)) image.put(at + field, unrelied);
       continue;
     }
     llvm::Constant* code = symbols.constant(module, e.unboxed);

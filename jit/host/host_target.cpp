@@ -138,8 +138,8 @@ HostTarget::Machine HostTarget::makeMachine() const {
   return Machine(newMachine(llvm::CodeGenOptLevel::Default));
 }
 
-std::unique_ptr<llvm::TargetMachine> HostTarget::makeQuickMachine() const {
-  std::unique_ptr<llvm::TargetMachine> machine(newMachine(llvm::CodeGenOptLevel::Less));
+std::unique_ptr<llvm::TargetMachine> HostTarget::makeCodegenMachine(llvm::CodeGenOptLevel level) const {
+  std::unique_ptr<llvm::TargetMachine> machine(newMachine(level));
   machine->setFastISel(true);
   return machine;
 }

@@ -27,10 +27,9 @@ class HostTarget {
   using Machine = std::unique_ptr<llvm::TargetMachine, GiveBack>;
   /// A machine for the caller alone. Those given back are kept: what they know of the CPU takes 0.2 ms to find out.
   Machine makeMachine() const;
-  /// One that selects instructions in a pass over them instead of by graphs of blocks, which is half of the time that
-  /// code generation takes: a quarter less of it in all (Note [Pipeline], passes/pipeline.h). The caller's, and not
-  /// kept.
-  std::unique_ptr<llvm::TargetMachine> makeQuickMachine() const;
+  /// One for the code generator, which takes FastISel where that can select (Note [Fast selection],
+  /// passes/fast_selection.h). The caller's, and not kept.
+  std::unique_ptr<llvm::TargetMachine> makeCodegenMachine(llvm::CodeGenOptLevel level) const;
   /// Triple and data layout.
   void prepare(llvm::Module& module) const;
   /// Replaces what `function` says about its CPU by this one. Every function of a module needs the same, or the inliner

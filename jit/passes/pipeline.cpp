@@ -7,9 +7,7 @@
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/IPO/Inliner.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
-#include <llvm/Transforms/Scalar/ADCE.h>
 #include <llvm/Transforms/Scalar/BDCE.h>
-#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
 #include <llvm/Transforms/Scalar/IndVarSimplify.h>
@@ -17,7 +15,6 @@
 #include <llvm/Transforms/Scalar/LoopDeletion.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopRotation.h>
-#include <llvm/Transforms/Scalar/MemCpyOptimizer.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimpleLoopUnswitch.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
@@ -42,7 +39,6 @@ void addLoopPasses(llvm::FunctionPassManager& passes) {
   first.addPass(llvm::LICMPass(llvm::LICMOptions()));
   first.addPass(llvm::SimpleLoopUnswitchPass());
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(first), /*UseMemorySSA=*/true));
-  passes.addPass(llvm::SimplifyCFGPass());
   second.addPass(llvm::IndVarSimplifyPass());
   second.addPass(llvm::LoopDeletionPass());
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(second)));
@@ -52,7 +48,6 @@ void addVectorPasses(llvm::FunctionPassManager& passes) {
   passes.addPass(llvm::LoopVectorizePass(llvm::LoopVectorizeOptions(/*InterleaveOnlyWhenForced=*/true,
                                                                     /*VectorizeOnlyWhenForced=*/false)));
   passes.addPass(llvm::InstCombinePass());
-  passes.addPass(simplifyAtTheEnd());
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
 }
 
@@ -71,16 +66,11 @@ llvm::ModulePassManager functionPipeline() {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(IntegerSelectsPass());
   passes.addPass(llvm::InstCombinePass());
   addLoopPasses(passes);
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false).setLoadPRE(false)));
   passes.addPass(llvm::BDCEPass());
-  passes.addPass(llvm::MemCpyOptPass());
-  passes.addPass(llvm::DSEPass());
-  passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
   addVectorPasses(passes);
   passes.addPass(simplifyAtTheEnd());
@@ -96,8 +86,6 @@ llvm::ModulePassManager quickPipeline() {
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::DSEPass());
-  passes.addPass(llvm::ADCEPass());
   llvm::ModulePassManager module;
   module.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
   return module;
