@@ -43,7 +43,7 @@ std::string nextName() {
 /// An error: of the compiler, not of the region.
 llvm::Error finish(llvm::Module& module, const Dump& dump, const std::string& name, FusedResult& result,
                    Stopwatch& watch) {
-  auto effort = optimise(module);
+  auto effort = optimise(module, nullptr, Tier::kSecond, Effort::kAll);
   if (!effort) return effort.takeError();
   watch.lap(result.times.optimise);
   dump.module(module, "after");

@@ -104,6 +104,7 @@ llvm::ArrayRef<llvm::StringLiteral> passesForLoops() { return kForLoops; }
 void CodegenPasses::add(llvm::Pass* pass) {
   std::unique_ptr<llvm::Pass> owned(pass);
   const llvm::StringRef name = pass->getPassName();
+  if (effort_ == Effort::kAll) return llvm::legacy::PassManager::add(owned.release());
   if (name == kBeforeSelection) llvm::legacy::PassManager::add(makeFastSelectionPass());
   if (llvm::is_contained(kNeverWanted, name)) return;
   if (effort_ == Effort::kLittle && llvm::is_contained(kForLoops, name)) return;

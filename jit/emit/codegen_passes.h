@@ -12,8 +12,8 @@
 //     the register allocator finds out for itself what dies where, as in code without optimisation: of all instructions
 //     that a compile took they were 5 %, and code takes 1.5 % more space;
 //   - where no loop is, those that pay in loops.
-// Names that this LLVM doesn't have leave out nothing. Never left out is what lowers something, however rare: LLVM
-// without it would stop, or make wrong code.
+// Fused loops get the whole list. Names that this LLVM doesn't have leave out nothing. Never left out is what lowers
+// something, however rare: LLVM without it would stop, or make wrong code.
 #pragma once
 
 #include "jit/emit/optimise.h"

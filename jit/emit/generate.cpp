@@ -28,8 +28,9 @@ llvm::Error checkNoWritableData(const llvm::Module& module) {
 class Generator {
  public:
   explicit Generator(Effort effort)
-      : machine_(HostTarget::instance().makeCodegenMachine(effort == Effort::kLittle ? llvm::CodeGenOptLevel::Less
-                                                                                     : llvm::CodeGenOptLevel::Default)),
+      : machine_(HostTarget::instance().makeCodegenMachine(
+            effort == Effort::kLittle ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default,
+            /*fast=*/effort != Effort::kAll)),
         passes_(effort) {}
 
   /// Null where LLVM can't write objects for the target.
@@ -81,7 +82,7 @@ class Generators {
 
  private:
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Generator>> idle_[2];  // by effort; guarded by mutex_
+  std::vector<std::unique_ptr<Generator>> idle_[kEfforts];  // by effort; guarded by mutex_
 };
 
 }  // namespace

@@ -64,7 +64,7 @@ bool hasFunctionsToInline(const llvm::Module& module) {
 
 }  // namespace
 
-llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* redispatches, Tier tier) {
+llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* redispatches, Tier tier, Effort most) {
   const HostTarget& target = HostTarget::instance();
   const HostTarget::Machine machine = target.makeMachine();
   llvm::PassBuilder builder(machine.get());
@@ -74,7 +74,7 @@ llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* r
   const bool quick = tier == Tier::kFirst || !hasLoops(module);
   giveBack(module);
   analyses.module.invalidate(module, llvm::PreservedAnalyses::none());
-  (quick ? quickPipeline() : functionPipeline()).run(module, analyses.module);
+  (quick ? quickPipeline() : functionPipeline(most == Effort::kAll)).run(module, analyses.module);
   auto taken = takeRedispatches(module);
   if (redispatches != nullptr) *redispatches = std::move(taken);
 
@@ -90,7 +90,7 @@ llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* r
   passes.run(module, analyses.module);
   if (llvm::Error error = shareConstants(module)) return std::move(error);
   instrument(module, analyses.module);
-  return quick ? Effort::kLittle : Effort::kFull;
+  return quick ? Effort::kLittle : most;
 }
 
 }  // namespace shunt::jit

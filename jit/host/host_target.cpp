@@ -138,9 +138,9 @@ HostTarget::Machine HostTarget::makeMachine() const {
   return Machine(newMachine(llvm::CodeGenOptLevel::Default));
 }
 
-std::unique_ptr<llvm::TargetMachine> HostTarget::makeCodegenMachine(llvm::CodeGenOptLevel level) const {
+std::unique_ptr<llvm::TargetMachine> HostTarget::makeCodegenMachine(llvm::CodeGenOptLevel level, bool fast) const {
   std::unique_ptr<llvm::TargetMachine> machine(newMachine(level));
-  machine->setFastISel(true);
+  machine->setFastISel(fast);
   return machine;
 }
 

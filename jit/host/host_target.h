@@ -27,9 +27,9 @@ class HostTarget {
   using Machine = std::unique_ptr<llvm::TargetMachine, GiveBack>;
   /// A machine for the caller alone. Those given back are kept: what they know of the CPU takes 0.2 ms to find out.
   Machine makeMachine() const;
-  /// One for the code generator, which takes FastISel where that can select (Note [Fast selection],
+  /// One for the code generator. `fast`: takes FastISel where that can select (Note [Fast selection],
   /// passes/fast_selection.h). The caller's, and not kept.
-  std::unique_ptr<llvm::TargetMachine> makeCodegenMachine(llvm::CodeGenOptLevel level) const;
+  std::unique_ptr<llvm::TargetMachine> makeCodegenMachine(llvm::CodeGenOptLevel level, bool fast) const;
   /// Triple and data layout.
   void prepare(llvm::Module& module) const;
   /// Replaces what `function` says about its CPU by this one. Every function of a module needs the same, or the inliner

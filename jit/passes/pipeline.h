@@ -21,8 +21,9 @@ namespace shunt::jit {
 
 /// Inlines small functions, and drops what nobody calls then.
 llvm::ModulePassManager inlinePipeline();
-/// Simplifies every function and vectorises its loops, with interleaving only where the source asks for it.
-llvm::ModulePassManager functionPipeline();
+/// Simplifies every function and vectorises its loops, with interleaving only where the source asks for it. `all`: for
+/// fused loops, with the passes that gain nothing for thunks.
+llvm::ModulePassManager functionPipeline(bool all);
 /// The first tier's.
 llvm::ModulePassManager quickPipeline();
 

@@ -32,7 +32,7 @@ class Names final : public llvm::legacy::PassManager {
 TEST(CodegenPasses, WhatIsLeftOutIsThere) {
   llvm::SmallString<64> out;
   llvm::raw_svector_ostream stream(out);
-  const auto machine = HostTarget::instance().makeCodegenMachine(llvm::CodeGenOptLevel::Default);
+  const auto machine = HostTarget::instance().makeCodegenMachine(llvm::CodeGenOptLevel::Default, /*fast=*/true);
   Names passes;
   ASSERT_FALSE(machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile));
   for (const auto list : {passesLeftOut(), passesForLoops()})
