@@ -140,24 +140,36 @@ TEST(CompileQuickLimits, ReductionsOfASingleNumber) {
   expectAsEager(f, numbers({}, 1), numbers({}, 2));
 }
 
+/// One step that sets the leaf's grad, eager and compiled.
+template <class Step>
+void expectSameGrads(const Tensor& values, const Tensor& x, const Step& step) {
+  const auto leaf = [&] {
+    Tensor out = empty_strided(values.sizes(), values.strides());
+    return out.copy_(values).requires_grad_();
+  };
+  const Tensor plain = leaf(), other = leaf();
+  auto fast = compile([&](const Tensor& a) {
+    Tensor(other).mutable_grad() = Tensor();
+    step(other, a).sum().backward();
+  });
+  for (int i = 0; i < 6; ++i) {
+    Tensor(plain).mutable_grad() = Tensor();
+    step(plain, x).sum().backward();
+    fast(x);
+    ASSERT_TRUE(same(plain.grad(), other.grad()))
+        << i << " " << plain.grad().strides() << other.grad().strides() << fast.plan();
+  }
+  EXPECT_GT(fast.counts().hits, 2u);
+}
+
 TEST(CompileQuickLimits, GradsOfDimensionsOfSizeOne) {
-  for (const bool turned : {false, true}) {
-    const auto leaf = [&] {
-      const Tensor w = turned ? numbers({1, 6}).t() : numbers({6, 1});
-      return w.detach().requires_grad_();
-    };
-    const Tensor plain = leaf(), other = leaf(), x = numbers({4, 6}, 3);
-    const auto step = [](Tensor w, const Tensor& a) {
-      w.mutable_grad() = Tensor();
-      (w.t() * a).sum().backward();
-    };
-    auto fast = compile([&](const Tensor& a) { step(other, a); });
-    for (int i = 0; i < 6; ++i) {
-      step(plain, x);
-      fast(x);
-      ASSERT_TRUE(same(plain.grad(), other.grad())) << i << " " << plain.grad().strides() << other.grad().strides();
-    }
-    EXPECT_GT(fast.counts().hits, 2u);
+  const Tensor x = numbers({4, 6}, 3);
+  for (const Tensor& w : {numbers({6, 1}), numbers({1, 6}).t()})
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor& a) { return t.t() * a; });
+  for (const Tensor& w : {numbers({1, 6}), numbers({6, 1}).t(), numbers({6, 1}), numbers({1, 6}).t()}) {
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor& a) { return t.reshape({6}) * a; });
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor& a) { return a.mm(t.reshape({6, 1})); });
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor& a) { return t.reshape({1, 6}) * a + t.reshape({6}); });
   }
 }
 
