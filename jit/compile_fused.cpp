@@ -47,7 +47,7 @@ llvm::Error finish(llvm::Module& module, const Dump& dump, const std::string& na
   if (!effort) return effort.takeError();
   watch.lap(result.times.optimise);
   dump.module(module, "after");
-  dump.assembly(module);
+  dump.assembly(module, *effort);
   module.getFunction(kFusedName)->setName(name);
   auto object = generate(module, *effort);
   if (!object) return object.takeError();

@@ -179,7 +179,7 @@ class LlvmProvider final : public Provider {
     const Plan& plan = job.plan;
     CompileResult& result = job.result;
     result.worth_again = plan.request.tier == Tier::kFirst && isWorthSecondTier(plan, extraction.module());
-    job.dump.assembly(extraction.module());
+    job.dump.assembly(extraction.module(), effort);
     extraction.module().getFunction(kThunkName)->setName(debugName(plan));
     std::optional<CachedObject> cached = portable(job, reliance, extraction.module());
     const std::string code_key =
@@ -349,6 +349,10 @@ class LlvmProvider final : public Provider {
 
 extern "C" SHUNT_API shunt::jit::Provider* shunt_jit_provider(int version) {
   if (version != shunt::jit::kProviderVersion) return nullptr;
-  static auto* const provider = new shunt::jit::LlvmProvider;
-  return provider;
+  try {
+    static auto* const provider = new shunt::jit::LlvmProvider;
+    return provider;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }

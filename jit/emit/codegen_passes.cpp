@@ -1,5 +1,6 @@
 #include "jit/emit/codegen_passes.h"
 
+#include "jit/host/host_target.h"
 #include "jit/passes/fast_selection.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -100,6 +101,12 @@ constexpr llvm::StringLiteral kForLoops[] = {
 llvm::ArrayRef<llvm::StringLiteral> passesLeftOut() { return kNeverWanted; }
 
 llvm::ArrayRef<llvm::StringLiteral> passesForLoops() { return kForLoops; }
+
+std::unique_ptr<llvm::TargetMachine> codegenMachine(Effort effort) {
+  return HostTarget::instance().makeCodegenMachine(
+      effort == Effort::kLittle ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default,
+      /*fast=*/effort != Effort::kAll);
+}
 
 void CodegenPasses::add(llvm::Pass* pass) {
   std::unique_ptr<llvm::Pass> owned(pass);

@@ -21,12 +21,18 @@
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/StringRef.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <memory>
 
 namespace shunt::jit {
 
 /// The passes that are left out, by the names that they have for people: of every module, and of those without a loop.
 llvm::ArrayRef<llvm::StringLiteral> passesLeftOut();
 llvm::ArrayRef<llvm::StringLiteral> passesForLoops();
+
+/// What the passes are made for. The caller's.
+std::unique_ptr<llvm::TargetMachine> codegenMachine(Effort effort);
 
 /// Runs the passes that are wanted. For one thread at a time.
 class CodegenPasses final : public llvm::legacy::PassManager {

@@ -1,11 +1,10 @@
 #include "jit/emit/dump.h"
 
-#include "jit/host/host_target.h"
+#include "jit/emit/codegen_passes.h"
 
 #include <shunt/core/log.h>
 
 #include <llvm/ADT/SmallString.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
@@ -59,13 +58,13 @@ void Dump::module(const llvm::Module& module, const char* stage) const {
   write(std::string(".") + stage + ".ll", text);
 }
 
-void Dump::assembly(const llvm::Module& module) const {
+void Dump::assembly(const llvm::Module& module, Effort effort) const {
   if (base_.empty()) return;
   const auto copy = llvm::CloneModule(module);  // code generation changes its module
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream out(text);
-  llvm::legacy::PassManager passes;
-  const auto machine = HostTarget::instance().makeMachine();
+  CodegenPasses passes(effort);
+  const auto machine = codegenMachine(effort);
   if (machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile)) return;
   passes.run(*copy);
   write(".s", asComments(plan_) + text.str().str());

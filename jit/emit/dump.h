@@ -2,6 +2,7 @@
 // with the plan as comments. The environment is read once; files are named after the operator and numbered.
 #pragma once
 
+#include "jit/emit/optimise.h"
 #include "jit/plan/plan.h"
 
 #include <llvm/IR/Module.h>
@@ -18,7 +19,7 @@ class Dump {
   /// Of what has no plan.
   Dump(const std::string& name, const std::string& plan);
   void module(const llvm::Module& module, const char* stage) const;
-  void assembly(const llvm::Module& module) const;
+  void assembly(const llvm::Module& module, Effort effort) const;
 
  private:
   void write(const std::string& suffix, const std::string& text) const;

@@ -27,11 +27,7 @@ llvm::Error checkNoWritableData(const llvm::Module& module) {
 // run at a time.
 class Generator {
  public:
-  explicit Generator(Effort effort)
-      : machine_(HostTarget::instance().makeCodegenMachine(
-            effort == Effort::kLittle ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default,
-            /*fast=*/effort != Effort::kAll)),
-        passes_(effort) {}
+  explicit Generator(Effort effort) : machine_(codegenMachine(effort)), passes_(effort) {}
 
   /// Null where LLVM can't write objects for the target.
   static std::unique_ptr<Generator> make(Effort effort) {

@@ -38,9 +38,9 @@ const llvm::Target& findTarget(const std::string& triple) {
 }
 
 // What costs much and gains nothing here: addresses in our loops are a pointer and an index, which is one operand on
-// x86, and our branches are guards, not conditional moves. LLVM has no other way to leave these passes out. And inner
-// loops begin at multiples of 32 bytes (2^5): our smallest take a cycle a turn and fit in 32, but two if they lie in
-// two cache lines (at 48 of 64: 72 ns instead of 38 for 1,024 floats with AVX2 on Zen 4).
+// x86, and our branches are guards, not conditional moves. And inner loops begin at multiples of 32 bytes (2^5): our
+// smallest take a cycle a turn and fit in 32, but two if they lie in two cache lines (at 48 of 64: 72 ns instead of 38
+// for 1,024 floats with AVX2 on Zen 4).
 //
 // Without those of the second group code generation takes 14 % less time. The 441 thunks of a run of diff_test take the
 // same space, and of 18 calls that were timed none got slower by more than 2 %.

@@ -159,8 +159,14 @@ bool storeSmallAreas(llvm::Function& function) {
   return changed;
 }
 
+/// An unconditional one's has no case.
 void makeSwitch(llvm::BranchInst& branch) {
   llvm::IRBuilder<> b(&branch);
+  if (branch.isUnconditional()) {
+    b.CreateSwitch(b.getFalse(), branch.getSuccessor(0), 0);
+    branch.eraseFromParent();
+    return;
+  }
   llvm::SwitchInst* made = b.CreateSwitch(branch.getCondition(), branch.getSuccessor(1), 1);
   made->addCase(b.getTrue(), branch.getSuccessor(0));
   uint64_t yes = 0, no = 0;
@@ -178,8 +184,8 @@ bool keepLoops(llvm::Function& function) {
   bool changed = false;
   for (llvm::BasicBlock& block : function) {
     auto* branch = llvm::dyn_cast<llvm::BranchInst>(block.getTerminator());
-    if (branch == nullptr || !branch->isConditional() || branch->getSuccessor(0) == branch->getSuccessor(1)) continue;
-    if (loops.getLoopFor(&block) == nullptr) continue;
+    if (branch == nullptr || loops.getLoopFor(&block) == nullptr) continue;
+    if (branch->isConditional() && branch->getSuccessor(0) == branch->getSuccessor(1)) continue;
     makeSwitch(*branch);
     changed = true;
   }

@@ -8,7 +8,7 @@
 //   - what a landing pad returns, a pair, which it can't hand on to the next block, is reduced to its pointer, all that
 //     continuing the unwinding needs: LLVM would make the same call of _Unwind_Resume of it later;
 //   - small areas that are set to zero or copied are so by stores, for which it would make calls;
-//   - the branch at the end of a loop's block becomes a switch of two cases, which it can't: loops stay SelectionDAG's.
+//   - the branch at the end of a loop's block becomes a switch, which it can't: loops stay SelectionDAG's.
 // A block that ends in an invoke is SelectionDAG's too. With the invoke in a block of its own, code generation took 4 %
 // less, but code 2 % more space: SelectionDAG stores neighbouring constants as one vector.
 #pragma once

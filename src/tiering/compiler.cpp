@@ -272,7 +272,7 @@ Provider* Compiler::load() {
   auto* make = library != nullptr ? reinterpret_cast<ProviderFn>(dlsym(library, "shunt_jit_provider")) : nullptr;
   Provider* made = make != nullptr ? make(kProviderVersion) : nullptr;
   if (made == nullptr) {
-    const char* error = library == nullptr ? dlerror() : "it is of another version";
+    const char* error = library == nullptr ? dlerror() : "it is of another version, or memory is short";
     shunt::detail::logWarning("the JIT is not available, everything is interpreted: " +
                               std::string(error != nullptr ? error : path));
     return nullptr;

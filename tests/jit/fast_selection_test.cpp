@@ -125,6 +125,31 @@ TEST(FastSelection, MarksTheBlocksOfLoopsAlone) {
   }
 }
 
+TEST(FastSelection, MarksEveryBlockOfALoop) {
+  const Prepared p(R"(
+    define void @f(ptr %p, i64 %n) {
+    entry:
+      br label %loop
+    loop:
+      %i = phi i64 [ 0, %entry ], [ %next, %latch ]
+      %q = getelementptr i64, ptr %p, i64 %i
+      store i64 %i, ptr %q
+      br label %latch
+    latch:
+      %next = add i64 %i, 1
+      %more = icmp ult i64 %next, %n
+      br i1 %more, label %loop, label %done
+    done:
+      ret void
+    })");
+  EXPECT_TRUE(llvm::isa<llvm::BranchInst>(p.f->getEntryBlock().getTerminator()));
+  EXPECT_EQ(p.count<llvm::SwitchInst>(), 2);
+  const auto* loop = llvm::dyn_cast<llvm::SwitchInst>(p.f->getEntryBlock().getSingleSuccessor()->getTerminator());
+  ASSERT_NE(loop, nullptr);
+  EXPECT_EQ(loop->getNumCases(), 0u);
+  EXPECT_TRUE(llvm::isa<llvm::SwitchInst>(loop->getDefaultDest()->getTerminator()));
+}
+
 TEST(FastSelection, StoresSmallAreas) {
   const Prepared p(R"(
     declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)

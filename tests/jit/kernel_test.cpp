@@ -103,7 +103,7 @@ TEST(Kernels, EveryFunctionOfTheLibraryIsImportedOrSaysWhy) {
   size_t imported = 0, refused = 0;
   std::map<std::string, int> reasons;
   std::optional<SourceCache> sources;
-  constexpr size_t kFunctionsPerCache = 256;  // as compiles have it: each opens its units anew
+  constexpr size_t kFunctionsPerCache = 256;  // each cache opens the units anew
   for (const std::string& name : library.names()) {
     if ((imported + refused) % kFunctionsPerCache == 0) sources.emplace(library, HostSymbols::instance());
     Extraction extraction(*sources);

@@ -46,7 +46,13 @@ bool callsOwnKernel(const Graph::Node& node) {
   const TableEntry& entry = state.lookup(keys & state.maskFor(keys));
   return &entry == &state.lookup(kPlainCpu) &&
          (entry.reason == EntryReason::kKernel || entry.reason == EntryReason::kCompositeExplicit) &&
-         isOfThisLibrary(entry);
+         isOfThisLibrary(entry) && hasOwnShapes(state);
+}
+
+bool hasOwnShapes(const OpState& state) {
+  constexpr DispatchKeySet kMetaKeys =
+      DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::Meta);
+  return isOfThisLibrary(state.lookup(kMetaKeys));
 }
 
 PreparedStep::PreparedStep(const Graph::Spec& result)

@@ -44,6 +44,10 @@ bool liesAsNew(const Graph::Spec& spec);
 /// Autograd and Autocast.
 bool callsOwnKernel(const Graph::Node& node);
 
+/// Whether a recorded graph has its results' sizes and strides from the library's own kernel: what allocates by these
+/// relies on them.
+bool hasOwnShapes(const OpState& state);
+
 /// Gives the step its quick call.
 void prepare(Step& step, std::shared_ptr<const PreparedStep> prepared);
 

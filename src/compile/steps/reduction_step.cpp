@@ -1,12 +1,9 @@
 #include "src/compile/steps/reduction_step.h"
 
 #include "src/compile/steps/quick_counts.h"
-#include "src/compile/steps/view_step.h"
 
 #include <shunt/elementwise/reduction.h>
 
-#include <functional>
-#include <numeric>
 #include <optional>
 
 namespace shunt::compiled {
@@ -17,14 +14,6 @@ using elementwise::ReductionOperator;
 std::optional<ReductionOperator> operatorOf(const Graph::Node& node) {
   if (node.is("aten::sum.dim_IntList")) return ReductionOperator::kSum;
   return node.is("aten::mean.dim") ? std::optional(ReductionOperator::kMean) : std::nullopt;
-}
-
-/// Elements of the result. `dims`: none are all; of a single number too.
-int64_t numelWithout(const std::vector<int64_t>& dims, const std::vector<int64_t>& sizes) {
-  if (dims.empty() || sizes.empty()) return 1;
-  std::vector<int64_t> left = sizes;
-  for (const int64_t d : dims) left.at(static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(sizes.size()) : d)) = 1;
-  return std::accumulate(left.begin(), left.end(), int64_t{1}, std::multiplies<>());
 }
 
 class PreparedReduction : public PreparedStep {
@@ -61,8 +50,7 @@ std::shared_ptr<const PreparedStep> reductionOf(const Graph::Node& node, const P
     return nullptr;
   auto reduction = elementwise::reduction(*op, self->spec.dtype, self->spec.sizes, self->spec.strides,
                                           IntArrayRef(dims.toIntVector()));
-  // Else a kernel for Meta says otherwise than what a reduction is.
-  if (reduction == nullptr || numelOf(made) != numelWithout(dims.toIntVector(), self->spec.sizes)) return nullptr;
+  if (reduction == nullptr) return nullptr;
   return std::make_shared<const PreparedReduction>(std::move(reduction), in, made);
 }
 
