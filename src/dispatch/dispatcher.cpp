@@ -87,12 +87,10 @@ Dispatcher::Dispatcher() : impl_(new Impl) {
 }
 
 OperatorEntry& Dispatcher::Impl::entryFor(const OperatorName& name) {
-  auto& slot = operators[name];
-  if (slot == nullptr) {
-    auto* op = new Operator(persistentText(name.name), persistentText(name.overload_name));
-    slot = std::make_unique<OperatorEntry>(op);
-  }
-  return *slot;
+  if (const auto known = operators.find(name); known != operators.end()) return *known->second;
+  auto* op = new Operator(persistentText(name.name), persistentText(name.overload_name));
+  auto entry = std::make_unique<OperatorEntry>(op);  // before there is a place for it, which would stay empty
+  return *operators.emplace(name, std::move(entry)).first->second;
 }
 
 std::vector<const OpState*> Dispatcher::Impl::collect(bool always) {
@@ -285,7 +283,7 @@ std::vector<RegistrationHandle> Dispatcher::registerDef(FunctionSchema schema, s
     try {
       for (const KernelForKey& k : kernels) ids.push_back(impl_->addKernel(*entry, k.key, k.kernel, where, {}));
       impl_->publish(*entry);
-    } catch (...) {  // out of memory: nothing was published
+    } catch (...) {  // memory has ended, and nothing was published
       for (size_t i = 0; i < ids.size(); ++i) entry->removeKernel(kernels[i].key, ids[i]);
       entry->clearSchema();
       throw;

@@ -75,7 +75,8 @@ class SHUNT_API Dispatcher {
   }
   void callBoxed(const OperatorHandle& op, Stack* stack) const { op.callBoxed(stack); }
 
-  // Each validates first and changes nothing when it throws.
+  // Each validates first and changes nothing when it refuses what it is given. Where memory ends, what was not yet
+  // published is taken back; what was stays.
   RegistrationHandle registerDef(FunctionSchema schema, std::source_location where);
   /// With `kernels`, which must be of one C++ signature that fits the schema: all are registered or nothing is, and no
   /// other thread sees a part. The definition's handle comes first, then the kernels' in their order.
