@@ -12,6 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include <pthread.h>
+#include <sched.h>
+
 namespace {
 
 using namespace shunt;
@@ -25,33 +28,61 @@ void makeAndFreeTensor(benchmark::State& state) {
 }
 BENCHMARK(makeAndFreeTensor)->Name("interpreted/tensor of 16 floats");
 
-// Made here, freed by another thread: the sum of what both spend on one. Batches keep the hand-over out of it.
+/// CPU time of the calling thread: what interrupts it is not its own.
+double threadSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Keeps the calling thread on the n-th of the CPUs that it may use, for the scope's length.
+class OnCpu {
+ public:
+  explicit OnCpu(int n) {
+    pthread_getaffinity_np(pthread_self(), sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int cpu = 0, left = n % CPU_COUNT(&before_); cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &before_) && left-- == 0) CPU_SET(cpu, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+  }
+  ~OnCpu() { pthread_setaffinity_np(pthread_self(), sizeof before_, &before_); }
+  OnCpu(const OnCpu&) = delete;
+  OnCpu& operator=(const OnCpu&) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+// Made here, freed by another thread: the sum of what both spend on one. Batches keep the hand-over out of it. Each has
+// a CPU of its own: on one and the same, memory that the other has touched costs a third.
 template <class T, class Make, class Free>
 void freeOnAnotherThread(benchmark::State& state, Make make, Free free) {
-  using Clock = std::chrono::steady_clock;
   constexpr size_t kBatch = 4096;
   std::vector<T> batch(kBatch);
-  Clock::duration freeing{};
+  double freeing = 0;
   std::atomic<int> turn{0};  // 0: maker, 1: freer, 2: the end
   std::thread freer([&] {
+    const OnCpu other(1);
     while (true) {
       turn.wait(0);
       if (turn == 2) return;
-      const auto start = Clock::now();
+      const double start = threadSeconds();
       for (T& t : batch) free(t);
-      freeing = Clock::now() - start;
+      freeing = threadSeconds() - start;
       turn = 0;
       turn.notify_one();
     }
   });
+  const OnCpu maker(0);  // now, as the other thread would have begun with this one's CPUs
   for (auto _ : state) {
-    const auto start = Clock::now();
+    const double start = threadSeconds();
     for (T& t : batch) t = make();
-    const auto making = Clock::now() - start;
+    const double making = threadSeconds() - start;
     turn = 1;
     turn.notify_one();
     turn.wait(1);
-    state.SetIterationTime(std::chrono::duration<double>(making + freeing).count() / kBatch);
+    state.SetIterationTime((making + freeing) / kBatch);
   }
   turn = 2;
   turn.notify_one();
@@ -154,12 +185,6 @@ void boxedCall(benchmark::State& state) {
   }
 }
 BENCHMARK(boxedCall)->Name("interpreted/boxed call of add, 16 floats");
-
-double threadSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 // Backward alone: graphs are made before and freed after it, and each finds a leaf that has no gradient. CPU time.
 void backwardOfAChain(benchmark::State& state) {
