@@ -40,10 +40,6 @@ class InputMetadata {
   ScalarType dtype() const { return dtype_; }
   Device device() const { return device_; }
   TensorOptions options() const { return TensorOptions(dtype_).device(device_); }
-  /// Whether `t` has what is described.
-  bool describes(const TensorImpl& t) const {
-    return !undefined_ && dtype_ == t.dtype() && device_ == t.device() && sizes().equals(t.sizes());
-  }
   /// A gradient of this shape that is all zeros.
   SHUNT_API Tensor zeros() const;
 

@@ -110,21 +110,6 @@ bool Placement::isReadAfter(const Graph::Node& node, const Graph::Value* v) cons
   });
 }
 
-// The engine tells by what Autograd's wrapper notes that a gradient is a view, which gets the leaf's strides as its
-// grad (asGradOf, src/autograd/accumulate_grad.cpp).
-bool Placement::isGradOfOtherStrides(const Graph::Node& node) const {
-  if (!mayAlias(node)) return false;
-  return std::ranges::any_of(node.outputs, [&](const Graph::Output& o) {
-    return std::ranges::any_of(o.values, [&](const Graph::Value* v) {
-      return v != nullptr && std::ranges::any_of(graph_.users(v), [&](const Graph::Node* user) {
-               if (!user->is("trace::accumulate_grad_") || user->arguments[1].value() != v) return false;
-               const Graph::Value* leaf = user->arguments[0].value();
-               return leaf != nullptr && leaf->spec.strides != v->spec.strides;
-             });
-    });
-  });
-}
-
 int Placement::slotOf(const Graph::Value* v) const {
   const auto known = v != nullptr ? sources_.find(v) : sources_.end();
   return known != sources_.end() ? static_cast<int>(known->second.index) : -1;
@@ -143,9 +128,7 @@ const ProductNode* Placement::productOf(const Graph::Node& node) const {
 SeenEntry Placement::autogradPassedBy(const Graph::Node& node) const {
   const bool view_leaves =
       node.op.schema().hasAnyAliasInfo() && writtenInPlace(node) == nullptr && history_.leaving.contains(&node);
-  return history_.recorded.contains(&node) || view_leaves || isGradOfOtherStrides(node)
-             ? SeenEntry()
-             : autogradOf(node, options_.inner_only_record);
+  return history_.recorded.contains(&node) || view_leaves ? SeenEntry() : autogradOf(node, options_.inner_only_record);
 }
 
 /// Notes the memory of tensors whose sizes and strides may be others after the node. Of the dictionary's operators

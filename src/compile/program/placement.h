@@ -79,8 +79,6 @@ class Placement {
   bool readsAsMatrix(const Graph::Node& product, const Graph::Value* v) const;
   bool staysInRegion(const Graph::Node& node, const Graph::Value* v) const;
   void noteReshaped(const Graph::Node& node);
-  /// Whether it makes a view that is added to the grad of a leaf with other strides.
-  bool isGradOfOtherStrides(const Graph::Node& node) const;
 
   const Graph& graph_;
   const Aliases& aliases_;
