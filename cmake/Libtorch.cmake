@@ -38,7 +38,7 @@ endif()
 # The same rules for numbers as shunt_flags, in g++'s spelling; its headers warn, so they come in as system headers.
 set(SHUNT_LIBTORCH_FLAGS -std=c++20 -O2 -fPIC -fwrapv -ffp-contract=off -fno-math-errno)
 
-# UNOPTIMISED: half the seconds, for tests, where libtorch itself does what takes time.
+# UNOPTIMISED: two thirds of the seconds, for tests, where libtorch itself does what takes time.
 function(shunt_libtorch_objects target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "UNOPTIMISED" "" "SOURCES")
   if(NOT SHUNT_HAS_LIBTORCH)

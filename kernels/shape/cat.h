@@ -5,8 +5,8 @@
 
 namespace shunt::native {
 
-/// Checks what cat_out checks; `out` of other sizes gets those of the result, contiguous, whatever layout the tensors
-/// have.
+/// For `out` of other sizes than the result's: checks what cat_out checks, then gives it these, contiguous, whatever
+/// layout the tensors have.
 void resizeForStack(TensorList tensors, int64_t dim, const Tensor& out);
 
 }  // namespace shunt::native

@@ -168,9 +168,10 @@ Tensor stack(TensorList tensors, int64_t dim) {
 }
 
 Tensor& stack_out(TensorList tensors, int64_t dim, Tensor& out) {
-  checkedStackSizes(tensors, dim);
+  std::vector<int64_t> sizes = checkedStackSizes(tensors, dim).vec();
+  sizes.insert(sizes.begin() + dim, static_cast<int64_t>(tensors.size()));
   const std::vector<Tensor> parts = unsqueezed(tensors, dim);
-  if (out.is_cpu() || out.is_meta()) resizeForStack(parts, dim, out);
+  if (out.sizes() != IntArrayRef(sizes) && (out.is_cpu() || out.is_meta())) resizeForStack(parts, dim, out);
   return shunt::cat_out(out, parts, dim);
 }
 

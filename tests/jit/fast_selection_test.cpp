@@ -40,6 +40,66 @@ TEST(CodegenPasses, WhatIsLeftOutIsThere) {
   EXPECT_TRUE(passes.seen.contains("Exception handling preparation"));
 }
 
+/// Goes by the name of one of LLVM's passes, and notes that it ran.
+class Named final : public llvm::FunctionPass {
+ public:
+  Named(llvm::StringRef name, bool& ran) : FunctionPass(kId), name_(name), ran_(ran) {}
+  llvm::StringRef getPassName() const override { return name_; }
+  bool runOnFunction(llvm::Function&) override {
+    ran_ = true;
+    return false;
+  }
+
+ private:
+  static char kId;
+  const llvm::StringRef name_;
+  bool& ran_;
+};
+char Named::kId = 0;
+
+bool runs(Effort effort, llvm::StringRef name) {
+  const TextModule one("define void @f() { ret void }");
+  bool ran = false;
+  CodegenPasses passes(effort);
+  passes.add(new Named(name, ran));
+  passes.run(*one.module);
+  return ran;
+}
+
+TEST(CodegenPasses, LeavesOutWhatEachEffortDoesWithout) {
+  for (const llvm::StringRef name : passesLeftOut()) {
+    EXPECT_FALSE(runs(Effort::kLittle, name)) << name.str();
+    EXPECT_FALSE(runs(Effort::kFull, name)) << name.str();
+    EXPECT_TRUE(runs(Effort::kAll, name)) << name.str();
+  }
+  for (const llvm::StringRef name : passesForLoops()) {
+    EXPECT_FALSE(runs(Effort::kLittle, name)) << name.str();
+    EXPECT_TRUE(runs(Effort::kFull, name)) << name.str();
+    EXPECT_TRUE(runs(Effort::kAll, name)) << name.str();
+  }
+  EXPECT_TRUE(runs(Effort::kLittle, "any other"));
+}
+
+// The preparation comes with the pass that it stands before; fused loops have none.
+TEST(CodegenPasses, PreparesFastSelection) {
+  for (const Effort effort : {Effort::kLittle, Effort::kFull, Effort::kAll}) {
+    const TextModule m(R"(
+      declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+      define void @f(ptr %a) {
+        call void @llvm.memset.p0.i64(ptr %a, i8 0, i64 16, i1 false)
+        ret void
+      })");
+    bool ran = false;
+    CodegenPasses passes(effort);
+    passes.add(new Named("Exception handling preparation", ran));
+    passes.run(*m.module);
+    EXPECT_TRUE(ran);
+    EXPECT_EQ(llvm::any_of(llvm::instructions(*m.module->getFunction("f")),
+                           [](const llvm::Instruction& i) { return llvm::isa<llvm::StoreInst>(i); }),
+              effort != Effort::kAll);
+  }
+}
+
 struct Prepared : TextModule {
   explicit Prepared(const std::string& text) : TextModule(text), f(module->getFunction("f")) {
     prepareFastSelection(*f);
