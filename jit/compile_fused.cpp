@@ -1,12 +1,16 @@
 #include "jit/compile_fused.h"
 
+#include "jit/cache/cache_key.h"
+#include "jit/cache/process_addresses.h"
 #include "jit/debug/gdb_object.h"
 #include "jit/debug/perf_map.h"
 #include "jit/emit/dump.h"
 #include "jit/emit/optimise.h"
 #include "jit/fuse/fused_module.h"
 #include "jit/host/debug_switches.h"
-#include "jit/host/stopwatch.h"
+
+#include <shunt/core/error.h>
+#include <shunt/core/log.h>
 
 namespace shunt::jit {
 namespace {
@@ -34,50 +38,99 @@ class LinkedFusedLoop final : public FusedCode {
   GdbObject gdb_;
 };
 
-/// For perf, gdb and dumps: "shunt:fused.7", the seventh that this process has built.
-std::string nextName() {
+/// "shunt:fused.7", the seventh that this process has built. One that the disk cache may have is named after its file:
+/// what is in an object must not depend on the process.
+std::string nameFor(const std::string& key) {
   static std::atomic<int> built{0};
-  return "shunt:fused." + std::to_string(++built);
-}
-
-/// An error: of the compiler, not of the region.
-llvm::Error finish(llvm::Module& module, const Dump& dump, const std::string& name, FusedResult& result,
-                   Stopwatch& watch) {
-  auto effort = optimise(module, nullptr, Tier::kSecond, Effort::kAll);
-  if (!effort) return effort.takeError();
-  watch.lap(result.times.optimise);
-  dump.module(module, "after");
-  dump.assembly(module, *effort);
-  module.getFunction(kFusedName)->setName(name);
-  auto object = generate(module, *effort);
-  if (!object) return object.takeError();
-  watch.lap(result.times.generate);
-  auto code = LinkedFusedLoop::make(std::move(*object), name);
-  if (!code) return code.takeError();
-  watch.lap(result.times.link);
-  result.code = std::move(*code);
-  result.verdict = Verdict::kCompiled;
-  return llvm::Error::success();
+  constexpr size_t kMuchOfHash = 12;
+  return "shunt:fused." + (key.empty() ? std::to_string(++built) : cacheFileName(key).substr(0, kMuchOfHash));
 }
 
 }  // namespace
 
-void compileFused(const FusedLoopSpec& spec, SourceCache& sources, FusedResult& result) {
-  Stopwatch watch;
+FusedCompile::FusedCompile(const FusedRequest& request, ThunkCache& cache, FusedResult& result)
+    : request_(request), cache_(cache), result_(result), key_(keyOf()), name_(nameFor(key_)) {}
+
+std::string FusedCompile::keyOf() const {
+  if (request_.cache.empty() || Dump::wanted()) return "";
+  auto key = cacheKey(request_.spec);
+  if (key) return std::move(*key);
+  logNotKept(llvm::toString(key.takeError()));
+  return "";
+}
+
+void FusedCompile::logNotKept(const std::string& why) const {
+  shunt::detail::log(LogLevel::kDebug, shunt::detail::str("not kept in the disk cache: a fused loop of ",
+                                                          request_.spec.steps.size(), " steps: ", why));
+}
+
+bool FusedCompile::load() {
+  if (key_.empty()) return false;
+  ThunkCache::Found found = cache_.find(request_.cache, key_);
+  result_.cache = found.answer;
+  result_.cache_problem = std::move(found.problem);
+  watch_.lap(result_.times.cache);
+  if (found.answer != CacheAnswer::kLoaded) return false;
+  auto code = LinkedFusedLoop::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false), name_);
+  watch_.lap(result_.times.link);
+  if (!code) {
+    result_.cache = CacheAnswer::kRejected;
+    result_.cache_problem = llvm::toString(code.takeError());
+    return false;
+  }
+  result_.code = std::move(*code);
+  result_.verdict = Verdict::kCompiled;
+  return true;
+}
+
+void FusedCompile::compile(SourceCache& sources) {
   Extraction extraction(sources);
-  if (auto e = buildFusedLoop(spec, extraction)) {
-    result.verdict = Verdict::kRefused;
-    result.reason = llvm::toString(std::move(e));
+  if (auto e = buildFusedLoop(request_.spec, extraction)) {
+    result_.verdict = Verdict::kRefused;
+    result_.reason = llvm::toString(std::move(e));
     return;
   }
-  watch.lap(result.times.extract);
-  const std::string name = nextName();
-  const Dump dump(name.substr(name.find(':') + 1), "a fused loop of " + std::to_string(spec.steps.size()) + " steps\n");
+  watch_.lap(result_.times.extract);
+  const Dump dump(name_.substr(name_.find(':') + 1),
+                  "a fused loop of " + std::to_string(request_.spec.steps.size()) + " steps\n");
   dump.module(extraction.module(), "before");
-  if (auto e = finish(extraction.module(), dump, name, result, watch)) {
-    result.verdict = e.isA<FatalLinkError>() ? Verdict::kRefused : Verdict::kFailed;
-    result.reason = llvm::toString(std::move(e));
+  if (auto e = finish(extraction.module(), dump)) {
+    result_.verdict = e.isA<FatalLinkError>() ? Verdict::kRefused : Verdict::kFailed;
+    result_.reason = llvm::toString(std::move(e));
   }
+}
+
+/// An error: of the compiler, not of the region.
+llvm::Error FusedCompile::finish(llvm::Module& module, const Dump& dump) {
+  auto effort = optimise(module, nullptr, Tier::kSecond, Effort::kAll);
+  if (!effort) return effort.takeError();
+  watch_.lap(result_.times.optimise);
+  dump.module(module, "after");
+  dump.assembly(module, *effort);
+  module.getFunction(kFusedName)->setName(name_);
+  std::optional<CachedObject> cached = portable(module);
+  auto object = generate(module, *effort);
+  if (!object) return object.takeError();
+  watch_.lap(result_.times.generate);
+  if (cached) cached->object = (*object)->getBuffer().str();
+  auto code = LinkedFusedLoop::make(std::move(*object), name_);
+  if (!code) return code.takeError();
+  watch_.lap(result_.times.link);
+  if (cached) cache_.store(request_.cache, *cached);
+  watch_.lap(result_.times.cache);
+  result_.code = std::move(*code);
+  result_.verdict = Verdict::kCompiled;
+  return llvm::Error::success();
+}
+
+/// What goes with the object that another process can use, before the code generator takes the module to pieces;
+/// nothing where it can't, or where nothing is kept.
+std::optional<CachedObject> FusedCompile::portable(const llvm::Module& module) const {
+  if (key_.empty()) return std::nullopt;
+  if (!holdsProcessAddress(module))
+    if (auto literals = literalsOf(module)) return CachedObject{key_, {}, std::move(*literals), "", false};
+  logNotKept("its code depends on where this process has something");
+  return std::nullopt;
 }
 
 }  // namespace shunt::jit

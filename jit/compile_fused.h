@@ -1,13 +1,41 @@
-// A fused loop from its description to code in memory. One compile at a time (src/tiering/compiler.h).
+// A fused loop from its description to code in memory: out of the disk cache, or compiled. One at a time
+// (src/tiering/compiler.h).
 #pragma once
 
 #include "jit/bitcode/source_cache.h"
+#include "jit/cache/thunk_cache.h"
+#include "jit/emit/dump.h"
+#include "jit/host/stopwatch.h"
 
 #include <shunt/jit/provider.h>
 
+#include <optional>
+#include <string>
+
 namespace shunt::jit {
 
-/// Provider::compileFused, but for exceptions and LLVM's fatal errors.
-void compileFused(const FusedLoopSpec& spec, SourceCache& sources, FusedResult& result);
+/// What Provider::compileFused does, but for exceptions and LLVM's fatal errors. Lives as long as one request.
+class FusedCompile {
+ public:
+  FusedCompile(const FusedRequest& request, ThunkCache& cache, FusedResult& result);
+
+  /// Whether the disk cache had it.
+  bool load();
+  /// Compiles, and stores what another process can use.
+  void compile(SourceCache& sources);
+
+ private:
+  std::string keyOf() const;
+  llvm::Error finish(llvm::Module& module, const Dump& dump);
+  std::optional<CachedObject> portable(const llvm::Module& module) const;
+  void logNotKept(const std::string& why) const;
+
+  const FusedRequest& request_;
+  ThunkCache& cache_;
+  FusedResult& result_;
+  Stopwatch watch_;
+  const std::string key_;   // in the disk cache; "" for what is not kept there
+  const std::string name_;  // for perf, gdb and dumps; the function's in the object
+};
 
 }  // namespace shunt::jit

@@ -61,10 +61,10 @@ class LlvmProvider final : public Provider {
     return result;
   }
 
-  FusedResult compileFused(const FusedLoopSpec& spec) noexcept override {
+  FusedResult compileFused(const FusedRequest& request) noexcept override {
     FusedResult result;
     try {
-      const std::string fatal = stoppingFatalErrors([&] { jit::compileFused(spec, sources(), result); });
+      const std::string fatal = stoppingFatalErrors([&] { compileInto(request, result); });
       if (!fatal.empty()) refuseFor(fatal, "a fused loop", result);
     } catch (const std::exception& e) {
       result.verdict = Verdict::kFailed;
@@ -138,6 +138,13 @@ class LlvmProvider final : public Provider {
     // The first tier's passes fold less.
     const Plan second = plan.ofTier(Tier::kSecond);
     build({second, symbols, keyOf(second, symbols), cache, dump, result, watch}, reliance);
+  }
+
+  void compileInto(const FusedRequest& request, FusedResult& result) {
+    FusedCompile work(request, cache_, result);
+    if (work.load()) return;
+    if (request.only_load) return static_cast<void>(result.verdict = Verdict::kOutdated);
+    work.compile(sources());
   }
 
   enum class Built : uint8_t { kDone, kOnlyBySecondTier };

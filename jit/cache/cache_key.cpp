@@ -52,6 +52,8 @@ bool meansTheSame(const std::string& symbol) { return symbol.find(':') == symbol
 // A new member of the record belongs in the key, or is like `depth`: of no meaning to code.
 static_assert(offsetof(LoopRecord, places) == 32 && sizeof(LoopRecord::Places) == 72);
 
+constexpr const char* kNoBuildId = "libshunt or libshunt_jit has no build id";
+
 llvm::Error unknown(const std::string& what) { return llvm::createStringError(what); }
 
 llvm::Error addKind(std::string& key, const LoopRecord& r, const std::string& loop) {
@@ -83,6 +85,31 @@ llvm::Error addKinds(std::string& key, const Plan& plan) {
     if (!plan.loops[kind].empty())
       if (llvm::Error error = addKind(key, plan.request.kinds[kind], plan.loops[kind])) return error;
   return llvm::Error::success();
+}
+
+// A line for each fact, the lists in their order, so no two descriptions have the same text. Every member is named: a
+// new one doesn't compile before it is in the key.
+llvm::Error addFusedStep(std::string& key, const FusedStep& step) {
+  const auto& [body, common, result, operands, first_scalar, constants] = step;
+  const std::string library = buildIdAt(reinterpret_cast<const void*>(body));
+  if (library.empty()) return unknown("the library of a step's loop has no build id");
+  const auto symbol = HostSymbols::instance().name(reinterpret_cast<uint64_t>(body));
+  if (!symbol || !meansTheSame(std::string(*symbol))) return unknown("a step's loop is of another library");
+  Line(key, "step").text(toString(common)).text(toString(result)).text(library).text(*symbol);
+  {
+    Line line(key, "operands");
+    for (const auto& [kind, index] : operands) line.number(kind).number(index);
+  }
+  Line(key, "scalars").number(first_scalar);
+  Line line(key, "constants");
+  for (const uint64_t bits : constants) line.number(bits);
+  return llvm::Error::success();
+}
+
+std::string dtypesOf(const std::vector<FusedInput>& inputs) {
+  std::string out;
+  for (const FusedInput& i : inputs) out += (out.empty() ? "" : ", ") + std::string(toString(i.dtype));
+  return out;
 }
 
 llvm::Error addChain(std::string& key, const Chain& chain) {
@@ -128,11 +155,29 @@ llvm::Expected<std::string> codeKey(const Plan& plan, const PlanSymbols& symbols
 
 llvm::Expected<std::string> cacheKey(const Plan& plan, const PlanSymbols& symbols) {
   const std::string& process = processKey();
-  if (process.empty()) return unknown("libshunt or libshunt_jit has no build id");
+  if (process.empty()) return unknown(kNoBuildId);
   auto code = codeKey(plan, symbols);
   if (!code) return code.takeError();
   std::string key = process + *code;
   Line(key, "signature").number(plan.request.signature);
+  return key;
+}
+
+llvm::Expected<std::string> cacheKey(const FusedLoopSpec& spec) {
+  const auto& [inputs, steps, outputs, short_rows] = spec;
+  std::string key = processKey();
+  if (key.empty()) return unknown(kNoBuildId);
+  Line(key, "fused").text(std::to_string(steps.size()));
+  Line(key, "inputs").text(dtypesOf(inputs));
+  for (const auto& [dtype, stride, constant] : inputs) {
+    Line line(key, "input");
+    line.number(static_cast<uint64_t>(stride));
+    if (constant) line.number(*constant);
+  }
+  for (const FusedStep& step : steps)
+    if (llvm::Error error = addFusedStep(key, step)) return std::move(error);
+  for (const auto& [step, stride] : outputs) Line(key, "output").number(step).number(static_cast<uint64_t>(stride));
+  Line(key, "rows").text(short_rows ? "short" : "long");
   return key;
 }
 

@@ -15,11 +15,12 @@ constexpr uint64_t kFirstAddress = 65536;
 
 class Search {
  public:
-  explicit Search(const PlanSymbols& symbols) : symbols_(symbols) {}
+  /// Null: the module was made without a plan.
+  explicit Search(const PlanSymbols* symbols) : symbols_(symbols) {}
 
   bool found(const llvm::Constant& constant) {
     if (const auto* number = llvm::dyn_cast<llvm::ConstantInt>(&constant))
-      return number->getBitWidth() == 64 && symbols_.has(number->getZExtValue());
+      return number->getBitWidth() == 64 && isThePlans(number->getZExtValue());
     if (llvm::isa<llvm::GlobalValue>(constant) || !seen_.insert(&constant).second) return false;
     if (const auto* data = llvm::dyn_cast<llvm::ConstantDataSequential>(&constant)) return foundIn(*data);
     if (const auto* cast = llvm::dyn_cast<llvm::ConstantExpr>(&constant);
@@ -34,27 +35,19 @@ class Search {
 
  private:
   bool foundIn(const llvm::ConstantDataSequential& data) {
-    if (!data.getElementType()->isIntegerTy(64)) return false;
+    if (symbols_ == nullptr || !data.getElementType()->isIntegerTy(64)) return false;
     for (unsigned i = 0; i < data.getNumElements(); ++i)
-      if (symbols_.has(data.getElementAsInteger(i))) return true;
+      if (isThePlans(data.getElementAsInteger(i))) return true;
     return false;
   }
 
-  const PlanSymbols& symbols_;
+  bool isThePlans(uint64_t number) const { return symbols_ != nullptr && symbols_->has(number); }
+
+  const PlanSymbols* symbols_;
   llvm::SmallPtrSet<const llvm::Constant*, 32> seen_;
 };
 
-}  // namespace
-
-// Sources' names have no colon. Of those with a prefix, some are bound anew in every process.
-bool holdsEverywhere(llvm::StringRef name) {
-  for (llvm::StringRef prefix :
-       {llvm::StringRef(PlanSymbols::kPrefix), llvm::StringRef(literals::kPrefix), llvm::StringRef(kHostPrefix)})
-    if (name.starts_with(prefix)) return true;
-  return !name.contains(':');
-}
-
-bool holdsProcessAddress(const llvm::Module& module, const PlanSymbols& symbols) {
+bool holdsAddress(const llvm::Module& module, const PlanSymbols* symbols) {
   Search search(symbols);
   for (const llvm::GlobalValue& value : module.global_values())
     if (value.isDeclaration() && !value.use_empty() && !holdsEverywhere(value.getName())) return true;
@@ -68,5 +61,20 @@ bool holdsProcessAddress(const llvm::Module& module, const PlanSymbols& symbols)
           return true;
   return false;
 }
+
+}  // namespace
+
+// Sources' names have no colon. Of those with a prefix, some are bound anew in every process.
+bool holdsEverywhere(llvm::StringRef name) {
+  for (llvm::StringRef prefix :
+       {llvm::StringRef(PlanSymbols::kPrefix), llvm::StringRef(literals::kPrefix), llvm::StringRef(kHostPrefix)})
+    if (name.starts_with(prefix)) return true;
+  return !name.contains(':');
+}
+
+bool holdsProcessAddress(const llvm::Module& module, const PlanSymbols& symbols) {
+  return holdsAddress(module, &symbols);
+}
+bool holdsProcessAddress(const llvm::Module& module) { return holdsAddress(module, nullptr); }
 
 }  // namespace shunt::jit

@@ -10,7 +10,7 @@
 namespace shunt::jit {
 namespace {
 
-// Some 30,000 thunks. Looked after now and then, by whoever stores.
+// Some 30,000 thunks or fused loops. Looked after now and then, by whoever stores.
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;
 constexpr unsigned kStoresPerTrim = 256;
 
@@ -62,6 +62,18 @@ std::string describeSignature(uint64_t signature) {
   return out;
 }
 
+/// Whose code it is.
+void nameSubject(const std::string& key, CacheEntry& entry) {
+  if (const std::string steps = lineOf(key, "fused"); !steps.empty()) {
+    entry.op = "fused loop of " + steps + (steps == "1" ? " step" : " steps");
+    entry.signature = lineOf(key, "inputs");
+    return;
+  }
+  entry.op = lineOf(key, "operator");
+  entry.keys = shunt::toString(DispatchKeySet::fromRaw(hexadecimal(lineOf(key, "keys"))));
+  entry.signature = describeSignature(hexadecimal(lineOf(key, "signature")));
+}
+
 CacheEntry describe(const CacheDirectory& directory, const CacheDirectory::File& file) {
   CacheEntry entry;
   entry.file = file.name;
@@ -78,9 +90,7 @@ CacheEntry describe(const CacheDirectory& directory, const CacheDirectory::File&
     entry.problem = llvm::toString(object.takeError());
     return entry;
   }
-  entry.op = lineOf(object->key, "operator");
-  entry.keys = shunt::toString(DispatchKeySet::fromRaw(hexadecimal(lineOf(object->key, "keys"))));
-  entry.signature = describeSignature(hexadecimal(lineOf(object->key, "signature")));
+  nameSubject(object->key, entry);
   if (cacheFileName(object->key) != file.name) {
     entry.problem = "its name is not its key's";
     return entry;

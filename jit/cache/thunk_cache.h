@@ -1,5 +1,5 @@
-// The disk cache of thunks: finds the object for a key, and stores one. What can't be used is taken for absent, and
-// says why.
+// The disk cache of thunks and fused loops: finds the object for a key, and stores one. What can't be used is taken for
+// absent, and says why.
 //
 // Belongs to the compiler, and is used under its lock. Never an error for the caller: where a directory can't be used,
 // that is said once and it is left alone, but for a try now and then, since what was wrong may have been a lack of

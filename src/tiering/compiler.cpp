@@ -87,6 +87,14 @@ CompileResult compileCached(Provider& provider, CompileRequest& request) noexcep
   return result;
 }
 
+FusedResult compileCached(Provider& provider, const FusedLoopSpec& spec, Wanted wanted) noexcept try {
+  return provider.compileFused({spec, cache_directory(), wanted == Wanted::kStored});
+} catch (const std::exception& e) {
+  FusedResult result;
+  result.reason = e.what();
+  return result;
+}
+
 }  // namespace
 
 Compiler& Compiler::instance() {
@@ -224,6 +232,13 @@ void Compiler::compileNow(CompileRequest request) noexcept {
 }
 
 void Compiler::compileNow(FusedLoop& loop) noexcept {
+  FusedLoops& loops = FusedLoops::instance();
+  Wanted wanted;
+  do wanted = loops.wantedOf(loop);
+  while (!loops.finished(loop, wanted, attempt(loop, wanted)));
+}
+
+FusedResult Compiler::attempt(FusedLoop& loop, Wanted wanted) noexcept {
   FusedResult result;
   if (closed_.load(std::memory_order_relaxed)) {
     result.verdict = Verdict::kRefused;
@@ -232,12 +247,12 @@ void Compiler::compileNow(FusedLoop& loop) noexcept {
     std::lock_guard lock(compile_mutex_);
     Provider* provider = load();
     if (provider != nullptr && enabled())
-      result = provider->compileFused(loop.spec());
+      result = compileCached(*provider, loop.spec(), wanted);
     else
       result.verdict = provider == nullptr ? Verdict::kRefused : Verdict::kOutdated;
     if (provider == nullptr) result.reason = kNoLibrary;
   }
-  FusedLoops::instance().finished(loop, std::move(result));
+  return result;
 }
 
 PlanOutline Compiler::outline(const CompileRequest& request) {

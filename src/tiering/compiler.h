@@ -58,6 +58,7 @@ class Compiler {
   void start(Queue& queue);
   void run(Queue& queue);
   void compile(RequestQueue::Work work) noexcept;
+  FusedResult attempt(FusedLoop& loop, Wanted wanted) noexcept;
   void waitForWork(Queue& queue, std::unique_lock<std::mutex>& lock);
   void dropCaches() noexcept;
   Provider* load();

@@ -36,9 +36,12 @@ class SpecHash {
 void logResult(const FusedLoopSpec& spec, const FusedResult& r) noexcept try {
   using shunt::detail::str;
   const auto what = [&] { return str("a fused loop of ", spec.steps.size(), " steps"); };
-  if (r.verdict == Verdict::kCompiled)
+  if (r.cache == CacheAnswer::kRejected)
     shunt::detail::log(shunt::LogLevel::kInfo,
-                       str("compiled ", what(), ": ", r.times.total(), " ms, ", r.code->bytes, " bytes"));
+                       str("the disk cache's code can't be used for ", what(), ": ", r.cache_problem));
+  if (r.verdict == Verdict::kCompiled)
+    shunt::detail::log(shunt::LogLevel::kInfo, str(r.cache == CacheAnswer::kLoaded ? "loaded " : "compiled ", what(),
+                                                   ": ", r.times.total(), " ms, ", r.code->bytes, " bytes"));
   else if (r.verdict != Verdict::kOutdated)
     shunt::detail::log(shunt::LogLevel::kInfo, str("not compiled: ", what(), ": ", r.reason));
 } catch (const std::exception&) {  // no memory for a line of log
@@ -70,10 +73,10 @@ namespace {
 [[maybe_unused]] const FusedLoops& made_at_load = FusedLoops::instance();
 }  // namespace
 
-std::shared_ptr<FusedLoop> FusedLoops::request(const FusedLoopSpec& spec) noexcept try {
+std::shared_ptr<FusedLoop> FusedLoops::request(const FusedLoopSpec& spec, Wanted wanted) noexcept try {
   if (!enabled()) return nullptr;
   std::shared_ptr<FusedLoop> loop = findOrMake(spec);
-  ask(*loop);
+  ask(*loop, wanted);
   return loop;
 } catch (const std::exception&) {  // no memory: whoever asks goes on without it, and asks again
   return nullptr;
@@ -103,9 +106,10 @@ void FusedLoops::remove(FusedLoop& loop) {
   stats_.bytes -= loop.code_->bytes;
 }
 
-void FusedLoops::ask(FusedLoop& loop) noexcept {
+void FusedLoops::ask(FusedLoop& loop, Wanted wanted) noexcept {
   {
     const std::lock_guard lock(mutex_);
+    loop.is_code_wanted_ |= wanted == Wanted::kCode;
     if (loop.state_ != FusedLoop::State::kIdle || !enabled()) return;
     loop.state_ = loop.code_ != nullptr ? FusedLoop::State::kReady : FusedLoop::State::kQueued;
     if (loop.code_ != nullptr) return loop.function_.store(loop.code_->function, std::memory_order_release);
@@ -116,18 +120,25 @@ void FusedLoops::ask(FusedLoop& loop) noexcept {
   loop.state_ = FusedLoop::State::kIdle;
 }
 
-void FusedLoops::finished(FusedLoop& loop, FusedResult result) noexcept {
+Wanted FusedLoops::wantedOf(const FusedLoop& loop) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return loop.is_code_wanted_ ? Wanted::kCode : Wanted::kStored;
+}
+
+bool FusedLoops::finished(FusedLoop& loop, Wanted wanted, FusedResult result) noexcept {
   logResult(loop.spec(), result);
   const std::lock_guard lock(mutex_);
+  for (const CompilePhase& phase : kCompilePhases) stats_.times.*phase.ms += result.times.*phase.ms;
+  stats_.cache_rejected += result.cache == CacheAnswer::kRejected;
+  if (result.verdict == Verdict::kOutdated && wanted == Wanted::kStored && loop.is_code_wanted_) return false;
   loop.state_ = FusedLoop::State::kIdle;
   loop.reason_ = std::move(result.reason);
-  for (const CompilePhase& phase : kCompilePhases) stats_.times.*phase.ms += result.times.*phase.ms;
   if (result.verdict == Verdict::kCompiled) {
     loop.code_ = std::move(result.code);
-    ++stats_.compiled;
+    ++(result.cache == CacheAnswer::kLoaded ? stats_.loaded : stats_.compiled);
     ++stats_.live;
     stats_.bytes += loop.code_->bytes;
-    if (!enabled()) return;  // withdrawAll() may have been here
+    if (!enabled()) return true;  // withdrawAll() may have been here
     loop.state_ = FusedLoop::State::kReady;
     loop.function_.store(loop.code_->function, std::memory_order_release);
   } else if (result.verdict == Verdict::kRefused) {
@@ -137,6 +148,7 @@ void FusedLoops::finished(FusedLoop& loop, FusedResult result) noexcept {
     ++stats_.failed;
     if (++loop.failures_ >= kMostFailures) loop.state_ = FusedLoop::State::kRefused;
   }
+  return true;
 }
 
 void FusedLoops::forgetQueue() {

@@ -1,5 +1,5 @@
-// Fused loops as the library has them: asked for by whoever runs a region often, compiled by the compiler's thread, and
-// shared by all who ask for equal ones.
+// Fused loops as the library has them: asked for by whoever runs a region often, compiled by the compiler's thread or
+// loaded from the disk cache, and shared by all who ask for equal ones.
 //
 // A FusedLoop belongs to those who hold it; its code is freed with the last of them, so a holder that runs the function
 // is enough for it to stay. Any thread may call everything here. Locks: FusedLoops' mutex is of level 3 (src/base/
@@ -7,7 +7,9 @@
 //
 // Note [States of a fused loop]
 // idle -> queued (asked for) -> ready, with a function; refused; or idle again: where the queue was full, a fork has
-// lost the request, the compiler failed, or compiling was switched off meanwhile. ready -> idle: set_enabled(false) and
+// lost the request, the compiler failed, compiling was switched off meanwhile, or only what is stored was asked for and
+// the disk cache doesn't have it. Who asks for the code of a loop that is queued for a look there has it compiled if
+// that finds nothing. ready -> idle: set_enabled(false) and
 // clear() withdraw the function; the code stays for whoever is running it, and is there at once when it is asked for
 // again. So who has a loop that isn't ready asks again now and then.
 #pragma once
@@ -22,6 +24,9 @@
 #include <unordered_map>
 
 namespace shunt::jit {
+
+/// What is asked for: a look into the disk cache, or code at the cost of a compile.
+enum class Wanted : uint8_t { kStored, kCode };
 
 class SHUNT_API FusedLoop : public std::enable_shared_from_this<FusedLoop> {
  public:
@@ -45,6 +50,7 @@ class SHUNT_API FusedLoop : public std::enable_shared_from_this<FusedLoop> {
   std::atomic<FusedLoopFn> function_{nullptr};  // of code_ (release, acquire)
   // Guarded by FusedLoops::mutex_:
   State state_ = State::kIdle;
+  bool is_code_wanted_ = false;  // somebody asked for kCode
   int failures_ = 0;
   std::string reason_;
   std::unique_ptr<FusedCode> code_;
@@ -57,9 +63,9 @@ class SHUNT_API FusedLoops {
 
   /// The loop of the spec, and asks for it. Never waits for a compile, but under SHUNT_JIT_SYNC=1, where it compiles.
   /// Null where compiling is off, or memory is short.
-  std::shared_ptr<FusedLoop> request(const FusedLoopSpec& spec) noexcept;
-  /// Asks again, where it is idle.
-  void ask(FusedLoop& loop) noexcept;
+  std::shared_ptr<FusedLoop> request(const FusedLoopSpec& spec, Wanted wanted = Wanted::kCode) noexcept;
+  /// Asks again, where it is idle or queued for less.
+  void ask(FusedLoop& loop, Wanted wanted = Wanted::kCode) noexcept;
 
   /// For set_enabled(false) and clear(): no call begins in one of them once this has returned.
   void withdrawAll();
@@ -69,7 +75,9 @@ class SHUNT_API FusedLoops {
   friend class Compiler;
   friend class FusedLoop;
   FusedLoops();
-  void finished(FusedLoop& loop, FusedResult result) noexcept;
+  Wanted wantedOf(const FusedLoop& loop) const noexcept;
+  /// What became of it. False: it was looked for only, and is to be compiled now.
+  bool finished(FusedLoop& loop, Wanted wanted, FusedResult result) noexcept;
   void forgetQueue();
   std::shared_ptr<FusedLoop> findOrMake(const FusedLoopSpec& spec);
   void remove(FusedLoop& loop);

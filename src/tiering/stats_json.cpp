@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kReportVersion = 4;
+constexpr int kReportVersion = 5;
 
 Json toJson(const CompileTimes& times) {
   Json out;
@@ -66,8 +66,10 @@ template <class Fused, class F>
 void fusedLoops(Fused& s, const F& f) {
   f("asked", s.asked);
   f("compiled", s.compiled);
+  f("loaded", s.loaded);
   f("refused", s.refused);
   f("failed", s.failed);
+  f("cache_rejected", s.cache_rejected);
   f("live", s.live);
   f("bytes", s.bytes);
 }

@@ -8,20 +8,23 @@ namespace {
 
 constexpr size_t kPrintedInvalidations = 20;
 
+/// What came from the disk cache; "" where nothing did.
+std::string fromCache(uint64_t loaded, uint64_t rejected) {
+  return loaded + rejected == 0 ? "" : fmt::format(", loaded {} (files rejected {})", loaded, rejected);
+}
+
 std::string totals(const Stats& s) {
-  const std::string cache = s.loaded + s.cache_rejected == 0
-                                ? ""
-                                : fmt::format(", loaded {} (files rejected {})", s.loaded, s.cache_rejected);
-  return fmt::format("pairs compiled {}{}, refused {}, failed {}, outdated {}; code {} bytes{}{}\n", s.compiled, cache,
-                     s.refused, s.failed, s.outdated, s.code_bytes, s.available ? "" : "; the compiler was not loaded",
+  return fmt::format("pairs compiled {}{}, refused {}, failed {}, outdated {}; code {} bytes{}{}\n", s.compiled,
+                     fromCache(s.loaded, s.cache_rejected), s.refused, s.failed, s.outdated, s.code_bytes,
+                     s.available ? "" : "; the compiler was not loaded",
                      s.counts_calls ? "" : "; thunks count their calls under SHUNT_STATS only");
 }
 
 std::string fusedLoops(const FusedStats& s) {
   if (s.asked == 0) return "";
   return fmt::format(
-      "fused loops asked for {}, compiled {}, refused {}, failed {}; {:.2f} ms; in memory {}, {} bytes\n", s.asked,
-      s.compiled, s.refused, s.failed, s.times.total(), s.live, s.bytes);
+      "fused loops asked for {}, compiled {}{}, refused {}, failed {}; {:.2f} ms; in memory {}, {} bytes\n", s.asked,
+      s.compiled, fromCache(s.loaded, s.cache_rejected), s.refused, s.failed, s.times.total(), s.live, s.bytes);
 }
 
 std::string heading() {

@@ -1,4 +1,4 @@
-// shunt cache list, verify, clear: what lies in the disk cache of thunks.
+// shunt cache list, verify, clear: what lies in the disk cache of thunks and fused loops.
 #include "tools/shunt/commands.h"
 
 #include <shunt/jit/cache.h>
@@ -50,7 +50,9 @@ std::string dayOf(int64_t seconds) {
 }
 
 std::string nameOf(const CacheEntry& e) {
-  return e.op.empty() ? e.file : fmt::format("{} {{{}}} ({})", e.op, e.keys, e.signature);
+  if (e.op.empty()) return e.file;
+  const std::string keys = e.keys.empty() ? "" : fmt::format(" {{{}}}", e.keys);  // a fused loop has none
+  return fmt::format("{}{} ({})", e.op, keys, e.signature);
 }
 
 void printJson(const std::string& directory, const std::vector<CacheEntry>& entries) {
@@ -75,8 +77,8 @@ void printTotals(const std::string& directory, const std::vector<CacheEntry>& en
     ++count[static_cast<size_t>(e.state)];
   }
   std::cout << fmt::format(
-      "{} thunks, {} bytes, in {}: {} usable by this build on this CPU, {} of other ones, {} damaged\n", entries.size(),
-      bytes, directory, count[0], count[1], count[2]);
+      "{} thunks and fused loops, {} bytes, in {}: {} usable by this build on this CPU, {} of other ones, {} damaged\n",
+      entries.size(), bytes, directory, count[0], count[1], count[2]);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// The disk cache of thunks, as programs and bin/shunt see it: where it is, what lies in it.
+// The disk cache of thunks and fused loops, as programs and bin/shunt see it: where it is, what lies in it.
 //
 // Any thread may call. SHUNT_JIT_CACHE=on|off|<directory> says where it is at the first use; off by default, since a
 // library should write to a disk only where it was told to. An entry is used by a process with the same builds, CPU and
-// plan alone; all else is compiled. Nothing about the cache is ever an error for a call.
+// plan (or description of a fused loop) alone; all else is compiled. Nothing about the cache is ever an error for a
+// call.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -14,7 +15,7 @@
 
 namespace shunt::jit {
 
-/// Where thunks are loaded from and stored to; empty: nowhere.
+/// Where code is loaded from and stored to; empty: nowhere.
 SHUNT_API std::string cache_directory();
 /// An absolute path, or empty: neither load nor store from now on.
 SHUNT_API void set_cache_directory(const std::string& directory);
@@ -32,8 +33,9 @@ struct CacheEntry {
   uint64_t bytes = 0;
   int64_t used = 0;  // seconds since 1970, to a day's accuracy
   State state = State::kDamaged;
-  std::string problem;              // of entries that this process can't use
-  std::string op, keys, signature;  // of the pair, where it can be read
+  std::string problem;  // of entries that this process can't use
+  std::string op, keys,
+      signature;  // of the pair, where it can be read; of a fused loop: how many steps, "", its inputs
 };
 
 /// What lies in the directory, by name. Throws where it can't be read, is not the user's own, or there is no compiler.

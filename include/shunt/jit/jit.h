@@ -10,7 +10,7 @@
 //   SHUNT_JIT_KEEP=1           keep thunks that are slower than the interpreter, and time none
 //   SHUNT_JIT_TIER=auto|1|2|both  first a quick compile, and a thorough one of what stays hot; or one of these only;
 //                              `both`: as auto, under SHUNT_JIT_KEEP too (auto)
-//   SHUNT_JIT_CACHE=on|off|dir  load thunks from the disk, and store them there (cache.h; off)
+//   SHUNT_JIT_CACHE=on|off|dir  load thunks and fused loops from the disk, and store them there (cache.h; off)
 //   SHUNT_STATS=1|file.json    print the table of hot pairs at exit, or write it to the file; count the calls in thunks
 #pragma once
 
@@ -70,11 +70,12 @@ struct InvalidationRecord {
 
 /// Fused loops of compiled functions (shunt/jit/fused_loop.h), since the program began but for `live` and `bytes`.
 struct FusedStats {
-  uint64_t asked = 0;  // different loops that were asked for
-  uint64_t compiled = 0, refused = 0, failed = 0;
-  uint64_t live = 0;   // whose code is in memory, ...
-  uint64_t bytes = 0;  // ...of so many bytes
-  CompileTimes times;  // of all compiles
+  uint64_t asked = 0;                                          // different loops that were asked for
+  uint64_t compiled = 0, loaded = 0, refused = 0, failed = 0;  // loaded: from the disk cache
+  uint64_t cache_rejected = 0;                                 // files of it that could not be used
+  uint64_t live = 0;                                           // whose code is in memory, ...
+  uint64_t bytes = 0;                                          // ...of so many bytes
+  CompileTimes times;                                          // of all compiles and loads
 };
 
 struct Stats {

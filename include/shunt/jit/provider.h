@@ -107,7 +107,7 @@ enum class CacheAnswer : uint8_t {
   kNotAsked,
   kNothing,
   kRejected,  // a file that can't be used, `cache_problem` says why: it was compiled
-  kLoaded,    // the thunk was not compiled, but loaded
+  kLoaded,    // the code was not compiled, but loaded
 };
 
 struct CompileResult {
@@ -134,11 +134,19 @@ class FusedCode {
   size_t bytes = 0;  // of code and its constants
 };
 
+struct FusedRequest {
+  const FusedLoopSpec& spec;
+  std::string cache = {};  // directory of the disk cache; empty: neither load nor store
+  bool only_load = false;  // what the cache doesn't have is kOutdated, and not compiled
+};
+
 struct FusedResult {
   Verdict verdict = Verdict::kFailed;
   std::string reason;
   CompileTimes times;
   std::unique_ptr<FusedCode> code;  // of kCompiled
+  CacheAnswer cache = CacheAnswer::kNotAsked;
+  std::string cache_problem;
 };
 
 class Provider {
@@ -148,7 +156,7 @@ class Provider {
   virtual CompileResult compile(const CompileRequest& request) noexcept = 0;
   /// Refused: a spec that is malformed, or has a step that can't be part of a fused loop; the reason names it. Does not
   /// throw.
-  virtual FusedResult compileFused(const FusedLoopSpec& spec) noexcept = 0;
+  virtual FusedResult compileFused(const FusedRequest& request) noexcept = 0;
   /// What compile() would do. Not while it runs.
   virtual PlanOutline outline(const CompileRequest& request) = 0;
   /// Frees what only makes further compiles faster: some 15 MB, which the next one reads again. Not while compile()
@@ -162,7 +170,7 @@ class Provider {
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 11;
+inline constexpr int kProviderVersion = 12;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit

@@ -67,7 +67,8 @@ NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
       given_(loop.operands.size()),
       rows_(loop.rows),
       columns_(loop.columns),
-      due_(after > 0 ? after : jit::switches().threshold) {
+      after_(after > 0 ? after : jit::switches().threshold),
+      due_(jit::cache_directory().empty() ? after_ : 1) {
   std::vector<int> step_of(loop.places(), -1);   // by place: the step whose result is there now
   std::vector<int> input_of(loop.places(), -1);  // by place
   for (const BlockLoop::Instruction& i : loop.instructions) addStep(loop, i, step_of, input_of);
@@ -156,11 +157,12 @@ jit::FusedLoopFn NativeLoop::count(int64_t rows) const {
     return nullptr;
   const std::unique_lock lock(asking_, std::try_to_lock);
   if (!lock.owns_lock() || runs < due_.load(std::memory_order_relaxed)) return nullptr;
-  due_.store(2 * runs, std::memory_order_relaxed);
+  const jit::Wanted wanted = runs < after_ ? jit::Wanted::kStored : jit::Wanted::kCode;
+  due_.store(wanted == jit::Wanted::kStored ? after_ : 2 * runs, std::memory_order_relaxed);
   if (owner_ != nullptr) {
-    jit::FusedLoops::instance().ask(*owner_);
+    jit::FusedLoops::instance().ask(*owner_, wanted);
   } else {
-    owner_ = jit::FusedLoops::instance().request(spec_);
+    owner_ = jit::FusedLoops::instance().request(spec_, wanted);
     loop_.store(owner_.get(), std::memory_order_release);
   }
   return owner_ != nullptr ? owner_->function() : nullptr;

@@ -4,7 +4,7 @@
 // A region's block loop counts its runs here, large ones several times. When it has run as often as makes a pair hot,
 // its fused loop is asked for, and taken as soon as it is compiled; meanwhile, and where there is none, the block loop
 // goes on. Where the answer is late, it is asked for again each time the runs have doubled: Note [States of a fused
-// loop] (src/tiering/ fused_loops.h).
+// loop] (src/tiering/fused_loops.h). What the disk cache has costs no compile, so the first run asks for that.
 //
 // Any threads may run it; the operands' memory is the caller's.
 #pragma once
@@ -84,6 +84,7 @@ class NativeLoop {
   bool in_order_ = false;  // the addresses that are given are the inputs', then the outputs', as the code wants them
 
   mutable Trial trial_;
+  const int64_t after_;                                 // runs before code is compiled
   mutable std::atomic<int64_t> runs_{0}, due_;          // threads may lose counts of each other
   mutable std::mutex asking_;                           // only ever tried
   mutable std::shared_ptr<jit::FusedLoop> owner_;       // guarded by asking_, set once
