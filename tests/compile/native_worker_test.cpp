@@ -11,7 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace shunt::compiled {
 namespace {
@@ -19,12 +21,13 @@ namespace {
 using testing::HasSubstr;
 
 struct Planned {
-  explicit Planned(int64_t n) : inputs{randn({n}), randn({n})} {}
+  explicit Planned(int64_t n, int64_t after = 2)
+      : inputs{randn({n}), randn({n})}, plan(graph, {.native_after = after}) {}
   static std::vector<Tensor> f(const std::vector<Tensor>& t) { return {(t[0] * t[1]).exp() + t[0]}; }
 
   std::vector<Tensor> inputs;
   Graph graph = trace(&f, inputs);
-  Plan plan{graph, {.native_after = 2}};
+  Plan plan;
   Tensor expected = graph.run(inputs)[0];
 
   /// How many of these runs were native; -1: one was wrong.
@@ -37,6 +40,55 @@ struct Planned {
     return static_cast<int64_t>(nativeRuns() - before);
   }
 };
+
+/// A disk cache for a test.
+struct CacheHere {
+  CacheHere() {
+    std::string name = (std::filesystem::temp_directory_path() / "shunt_native_XXXXXX").string();
+    directory = mkdtemp(name.data());
+    jit::set_cache_directory(directory);
+  }
+  ~CacheHere() {
+    jit::set_cache_directory("");
+    std::filesystem::remove_all(directory);
+  }
+  std::string directory;
+};
+
+// The first of the tests, so that the look waits for the compiler's library. Code that was only asked for again when
+// the runs have doubled would not be there.
+TEST(NativeWorker, IsCompiledWhereCodeIsWantedWhileTheDiskCacheIsAsked) {
+  const CacheHere cache;
+  const Planned p(100);
+  EXPECT_EQ(p.run(1), 0);  // records
+  EXPECT_GE(p.run(1), 0);  // looks
+  EXPECT_GE(p.run(1), 0);  // wants code
+  jit::wait_idle();
+  EXPECT_EQ(jit::stats().fused.compiled, 1u);
+  EXPECT_EQ(p.run(1), 1);
+}
+
+TEST(NativeWorker, TakesWhatTheDiskCacheHasLongBeforeTheThreshold) {
+  const CacheHere cache;
+  constexpr int kNever = 100000;
+  {
+    const Planned early(100, kNever);
+    EXPECT_EQ(early.run(50), 0);
+    jit::wait_idle();
+    EXPECT_EQ(early.run(50), 0) << "nothing was there, and nothing is compiled";
+    const Planned p(100);
+    EXPECT_GE(p.run(50), 0);
+    jit::wait_idle();
+    ASSERT_EQ(p.run(1), 1);
+  }
+  const uint64_t loaded = jit::stats().fused.loaded;
+  const Planned p(100, kNever);
+  EXPECT_EQ(p.run(1), 0);  // records
+  EXPECT_GE(p.run(1), 0);
+  jit::wait_idle();
+  EXPECT_EQ(p.run(50), 50);
+  EXPECT_EQ(jit::stats().fused.loaded, loaded + 1);
+}
 
 TEST(NativeWorker, TakesTheCodeWhenItIsThere) {
   const Planned p(100);

@@ -4,13 +4,16 @@
 #include "jit/host/build_id.h"
 #include "jit/host/host_symbols.h"
 #include "jit/host/host_target.h"
+#include "kernels/pointwise/descriptor.h"
 #include "tests/jit/util.h"
 #include "tests/support/run_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
+#include <set>
 
 namespace shunt::jit::test {
 namespace {
@@ -71,6 +74,11 @@ TEST(ProcessAddresses, AreFoundWhereverTheyStand) {
   EXPECT_TRUE(holds("@g = constant { i8, i64 } { i8 1, i64 " + number + " }"));
   EXPECT_TRUE(holds("declare void @\"lib3:g\"()  define void @f() { call void @\"lib3:g\"()  ret void }"));
   EXPECT_FALSE(holds("define ptr @f() { ret ptr inttoptr (i64 16 to ptr) }"));
+  EXPECT_TRUE(
+      holdsProcessAddress(*TextModule("define ptr @f() { ret ptr inttoptr (i64 123456789012 to ptr) }").module));
+  EXPECT_TRUE(holdsProcessAddress(
+      *TextModule("declare i1 @\"lib3:g\"()  define i1 @f() { %r = call i1 @\"lib3:g\"()  ret i1 %r }").module));
+  EXPECT_FALSE(holdsProcessAddress(*TextModule("define i64 @f() { ret i64 123456789012 }").module)) << "without a plan";
   for (const char* n : {"123456789012", "0", "-1", "-4096", "-8192"})  // the last ones stand for nothing in LLVM's maps
     EXPECT_FALSE(holds(std::string("define i64 @f() { ret i64 ") + n + " }")) << n;
   EXPECT_FALSE(holds("@g = constant [2 x i64] [i64 1, i64 2]  define ptr @f() { ret ptr null }"));
@@ -95,6 +103,80 @@ TEST(CacheKey, TellsTheProcess) {
   EXPECT_THAT(key, HasSubstr("libshunt " + buildIdAt(HostSymbols::instance().bitcode().data()) + "\n"));
   EXPECT_THAT(key, HasSubstr("\ncpu " + HostTarget::instance().features() + "\n"));
   EXPECT_THAT(key, HasSubstr("\nthread-locals " + HostSymbols::instance().thread_locals() + "\n"));
+}
+
+template <class Functor>
+elementwise::GenericLoopFn loopOf(ScalarType common) {
+  const elementwise::KernelDescriptor& op = elementwise::kDescriptor<Functor>;
+  return (*op.generic_shard + op.row)[static_cast<size_t>(common)];
+}
+
+FusedLoopSpec fusedSpec() {
+  FusedLoopSpec spec;
+  spec.inputs = {{kFloat, FusedStride::kUnit}, {kFloat, FusedStride::kZero, 1}};
+  for (uint16_t i = 0; i < 2; ++i)
+    spec.steps.push_back({loopOf<functors::Mul>(kFloat),
+                          kFloat,
+                          kFloat,
+                          {{FusedOperand::kInput, 0}, {FusedOperand::kInput, 1}},
+                          i,
+                          {1, 2, 3}});
+  spec.outputs = {{0, FusedStride::kUnit}, {1, FusedStride::kUnit}};
+  return spec;
+}
+
+TEST(CacheKey, OfAFusedLoopIsItsWholeDescription) {
+  const std::string key = must(cacheKey(fusedSpec()));
+  EXPECT_EQ(key.find(processKey()), 0u);
+  EXPECT_EQ(must(cacheKey(fusedSpec())), key);
+  EXPECT_EQ(lineOf(key, "fused"), "2");
+  EXPECT_EQ(lineOf(key, "inputs"), "Float, Float");
+  EXPECT_THAT(lineOf(key, "step"), HasSubstr(buildIdAt(HostSymbols::instance().bitcode().data()) + " _Z"));
+  const std::function<void(FusedLoopSpec&)> changes[] = {
+      [](FusedLoopSpec& s) { s.inputs[0].dtype = kDouble; },
+      [](FusedLoopSpec& s) { s.inputs[1].dtype = kDouble; },
+      [](FusedLoopSpec& s) { s.inputs[0].stride = FusedStride::kAny; },
+      [](FusedLoopSpec& s) { s.inputs[0].stride = FusedStride::kZero; },
+      [](FusedLoopSpec& s) { s.inputs[1].constant = 2; },
+      [](FusedLoopSpec& s) { s.inputs[1].constant = 0; },
+      [](FusedLoopSpec& s) { s.inputs[1].constant = std::nullopt; },
+      [](FusedLoopSpec& s) { s.inputs.push_back(s.inputs[0]); },
+      [](FusedLoopSpec& s) { s.steps[0].body = loopOf<functors::Add>(kFloat); },
+      [](FusedLoopSpec& s) { s.steps[0].body = loopOf<functors::Mul>(kDouble); },
+      [](FusedLoopSpec& s) { s.steps[1].body = loopOf<functors::Add>(kFloat); },
+      [](FusedLoopSpec& s) { s.steps[0].common = kDouble; },
+      [](FusedLoopSpec& s) { s.steps[0].result = kBool; },
+      [](FusedLoopSpec& s) { s.steps[0].first_scalar = 3; },
+      [](FusedLoopSpec& s) { s.steps[0].constants = {}; },
+      [](FusedLoopSpec& s) { s.steps[0].constants = {1, 2, 4}; },
+      [](FusedLoopSpec& s) { s.steps[0].constants = {1, 23}; },
+      [](FusedLoopSpec& s) { s.steps[1].operands[0] = {FusedOperand::kStep, 0}; },
+      [](FusedLoopSpec& s) { s.steps[0].operands[0].index = 1; },
+      [](FusedLoopSpec& s) { s.steps[0].operands.pop_back(); },
+      [](FusedLoopSpec& s) { s.steps.push_back(s.steps[1]); },
+      [](FusedLoopSpec& s) { s.outputs[0].step = 1; },
+      [](FusedLoopSpec& s) { s.outputs[0].stride = FusedStride::kAny; },
+      [](FusedLoopSpec& s) { s.outputs.pop_back(); },
+      [](FusedLoopSpec& s) { s.short_rows = true; },
+  };
+  std::set<std::string> keys = {key};
+  for (size_t i = 0; i < std::size(changes); ++i) {
+    FusedLoopSpec spec = fusedSpec();
+    changes[i](spec);
+    EXPECT_TRUE(keys.insert(must(cacheKey(spec))).second) << "change " << i;
+  }
+}
+
+bool ownLoop(const elementwise::View&, const elementwise::View*, int64_t, const elementwise::ScalarSlot*, ScalarType) {
+  return true;
+}
+
+TEST(CacheKey, OfAFusedLoopNeedsLoopsThatAreTheLibrarys) {
+  FusedLoopSpec spec = fusedSpec();
+  spec.steps[1].body = nullptr;
+  EXPECT_EQ(messageOf(cacheKey(spec)), "the library of a step's loop has no build id");
+  spec.steps[1].body = &ownLoop;
+  EXPECT_EQ(messageOf(cacheKey(spec)), "a step's loop is of another library");
 }
 
 TEST(CacheKey, NeedsTheBuildIdOfEveryStepsLibrary) {

@@ -1,20 +1,10 @@
 // The disk cache from process to process: what one compiled another loads, with equal bits, and what is not its own it
 // compiles.
-#include "jit/cache/cache_directory.h"
-#include "jit/cache/cache_file.h"
-#include "tests/jit/util.h"
-#include "tests/support/run_command.h"
+#include "tests/jit/cache_fixture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <sstream>
 #include <thread>
 
 #include <sys/mount.h>
@@ -24,86 +14,12 @@
 namespace shunt::jit::test {
 namespace {
 
-namespace fs = std::filesystem;
-using shunt::test::runCommand;
 using testing::HasSubstr;
 using testing::Not;
 
-/// What the probe counted, by name, and all that it printed.
-struct Report {
-  std::map<std::string, int> counts;
-  std::string text;
-  int operator[](const std::string& name) const { return counts.at(name); }
-};
-
-std::string contentOf(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-class Cache : public testing::Test {
+class Cache : public CacheOfProbe {
  protected:
-  Cache() {
-    std::string name = (fs::temp_directory_path() / "shunt_cache_XXXXXX").string();
-    root = mkdtemp(name.data());
-    directory = root / "cache";
-  }
-  ~Cache() override { fs::remove_all(root); }
-
-  std::string command(const std::string& variables) const {
-    return "env -u SHUNT_JIT OPENBLAS_NUM_THREADS=1 SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1 SHUNT_JIT_CACHE=" +
-           directory.string() + " " + variables + " " SHUNT_CACHE_PROBE " 2>&1";
-  }
-  /// The probe's results are equal to the interpreter's, whatever became of the cache.
-  Report run(const std::string& variables = "") const {
-    const shunt::test::CommandResult ran = runCommand(command(variables));
-    EXPECT_EQ(ran.status, 0) << ran.text;
-    Report out{{}, ran.text};
-    std::istringstream words(ran.text.substr(std::min(ran.text.find("good="), ran.text.size())));
-    for (std::string word; words >> word;)
-      if (const size_t at = word.find('='); at != word.npos)
-        out.counts[word.substr(0, at)] = std::atoi(word.c_str() + at + 1);
-    for (const char* name : {"good", "thunks", "compiled", "loaded", "rejected", "failed"})
-      out.counts.try_emplace(name, -1);
-    EXPECT_EQ(out["good"], 1) << ran.text;
-    EXPECT_EQ(out["thunks"], 1) << ran.text;
-    return out;
-  }
-  std::vector<fs::path> files() const {
-    std::vector<fs::path> out;
-    for (const auto& f : fs::directory_iterator(directory)) out.push_back(f.path());
-    std::sort(out.begin(), out.end());
-    return out;
-  }
-  /// The content of the file of each number becomes what `change` makes of it: as many cases in one run as there are
-  /// files.
-  void change(const std::function<std::string(size_t, std::string)>& change) const {
-    size_t n = 0;
-    for (const fs::path& f : files()) {
-      const std::string content = contentOf(f);
-      std::ofstream(f, std::ios::trunc) << change(n++, content);
-    }
-  }
-  void changeObjects(const std::function<void(size_t, CachedObject&)>& change) const {
-    this->change([&](size_t n, const std::string& content) {
-      CachedObject object = must(decode(content));
-      change(n, object);
-      return encode(object);
-    });
-  }
-  /// The first process's. It may load what it compiled itself before, for pairs that share a key.
-  void fill() { first = run(); }
-  int thunks() const { return first["compiled"] + first["loaded"]; }
-  /// Nothing is loaded of what lies there, all of it is compiled, and lies there again afterwards.
-  void expectRejected(const std::string& what) const {
-    const Report again = run("SHUNT_LOG=info");
-    EXPECT_EQ(again["rejected"], static_cast<int>(files().size())) << what << '\n' << again.text;
-    EXPECT_EQ(again["compiled"], first["compiled"]) << what;
-    EXPECT_EQ(run()["loaded"], thunks()) << what << ": not stored again";
-  }
-
-  fs::path root, directory;
-  Report first;
+  Cache() : CacheOfProbe(SHUNT_CACHE_PROBE, "SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1") {}
 };
 
 TEST_F(Cache, WhatOneProcessCompiledAnotherLoads) {
@@ -133,11 +49,11 @@ TEST_F(Cache, IsOffUnlessAskedFor) {
 // time.
 TEST_F(Cache, TwoProcessesCompileTheSameBytes) {
   run();
-  std::map<fs::path, std::string> before;
-  for (const fs::path& f : files()) before[f.filename()] = contentOf(f);
+  const auto before = contents();
   fs::remove_all(directory);
   run();
-  for (const fs::path& f : files()) EXPECT_TRUE(before[f.filename()] == contentOf(f)) << must(decode(contentOf(f))).key;
+  for (const auto& [name, content] : contents())
+    EXPECT_TRUE(before.contains(name) && before.at(name) == content) << must(decode(content)).key;
   EXPECT_EQ(files().size(), before.size());
 }
 
@@ -167,17 +83,8 @@ TEST_F(Cache, WhatIsCutShortIsSeen) {
 // As if hashes of keys collided: the key is compared whole.
 TEST_F(Cache, AnotherBuildsCpusAndPlansThunksAreNotUsed) {
   fill();
-  const char* const facts[] = {"libshunt ",      "libshunt_jit ", "llvm ",  "cpu ",  "vectors ",
-                               "thread-locals ", "operator ",     "keys ",  "step ", "below ",
-                               "masks ",         "signature ",    "places "};
-  ASSERT_GE(files().size(), std::size(facts));
-  changeObjects([&](size_t n, CachedObject& object) {
-    const std::string fact = facts[n % std::size(facts)];
-    const size_t at = ("\n" + object.key).find("\n" + fact);
-    ASSERT_NE(at, std::string::npos) << fact;
-    char& last = object.key[object.key.find('\n', at) - 1];
-    last = last == '1' ? '2' : '1';
-  });
+  changeFacts({"libshunt ", "libshunt_jit ", "llvm ", "cpu ", "vectors ", "thread-locals ", "operator ", "keys ",
+               "step ", "below ", "masks ", "signature ", "places "});
   expectRejected("a line of the key");
 }
 

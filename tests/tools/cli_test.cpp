@@ -216,16 +216,18 @@ TEST(ExplainCommand, PairsOfAFinishedProgram) {
 }
 
 #ifdef SHUNT_CLI_HAS_COMPILER
-/// A directory of the disk cache with a few thunks that this process compiled.
+/// A directory of the disk cache with a few thunks, and a fused loop, that this process compiled.
 struct FilledCache {
   FilledCache() {
     std::string name = (std::filesystem::temp_directory_path() / "shunt_cli_XXXXXX").string();
     directory = mkdtemp(name.data());
     jit::set_cache_directory(directory);
     const Tensor x = ones({8}, kFloat), y = ones({8}, kDouble);
+    const auto region = compile([](const Tensor& a) { return (a * a).relu(); });
     for (int n = 0; n < 3000; ++n) {
       x.mul(x);
       y.relu();
+      region(y);
       if (n % 1000 == 0) jit::wait_idle();
     }
     jit::wait_idle();
@@ -243,13 +245,14 @@ struct FilledCache {
 TEST(CacheCommand, ListsVerifiesAndClears) {
   const FilledCache cache;
   const std::string text = good("cache list" + cache.option());
-  EXPECT_THAT(text, AllOf(HasSubstr("aten::mul.Tensor {CPU} (Float contiguous, Float contiguous)"),
-                          HasSubstr("aten::relu {CPU} (Double contiguous)"),
-                          testing::ContainsRegex("[0-9]+ thunks, [0-9]+ bytes, in "), HasSubstr(" 0 damaged")));
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("aten::mul.Tensor {CPU} (Float contiguous, Float contiguous)"),
+                  HasSubstr("aten::relu {CPU} (Double contiguous)"), HasSubstr("fused loop of 2 steps (Double)"),
+                  testing::ContainsRegex("[0-9]+ thunks and fused loops, [0-9]+ bytes, in "), HasSubstr(" 0 damaged")));
   EXPECT_EQ(good("cache list", "SHUNT_JIT_CACHE=" + cache.directory), text);
   const auto json = nlohmann::json::parse(good("cache list --json" + cache.option()));
   EXPECT_EQ(json["directory"], cache.directory);
-  ASSERT_GE(json["entries"].size(), 2u);
+  ASSERT_GE(json["entries"].size(), 3u);
   // This program has thread-local variables elsewhere than bin/shunt, or in the same place.
   EXPECT_THAT(json["entries"][0]["state"], testing::AnyOf("usable", "other"));
   EXPECT_THAT(good("cache verify" + cache.option()), HasSubstr(" 0 damaged"));
@@ -264,12 +267,12 @@ TEST(CacheCommand, ListsVerifiesAndClears) {
   std::ofstream(cache.directory + "/somebody's") << "else";
   EXPECT_THAT(good("cache clear" + cache.option()),
               HasSubstr("removed " + std::to_string(json["entries"].size()) + " files"));
-  EXPECT_THAT(good("cache list" + cache.option()), HasSubstr("0 thunks"));
+  EXPECT_THAT(good("cache list" + cache.option()), HasSubstr("0 thunks and fused loops"));
   EXPECT_TRUE(std::filesystem::exists(cache.directory + "/somebody's")) << "no file of the cache";
 }
 
 TEST(CacheCommand, WhatIsWrongIsSaid) {
-  EXPECT_THAT(good("cache list --directory /nowhere/at/all"), HasSubstr("0 thunks"));
+  EXPECT_THAT(good("cache list --directory /nowhere/at/all"), HasSubstr("0 thunks and fused loops"));
   EXPECT_THAT(good("cache clear --directory /nowhere/at/all"), HasSubstr("removed 0 files"));
   EXPECT_THAT(bad("cache list --directory /dev/null"),
               HasSubstr("the disk cache in '/dev/null': can't open it: Not a directory"));
@@ -279,7 +282,7 @@ TEST(CacheCommand, WhatIsWrongIsSaid) {
 }
 #else
 TEST(CacheCommand, NeedsTheCompiler) {
-  EXPECT_THAT(good("cache list --directory /nowhere/at/all"), HasSubstr("0 thunks"));
+  EXPECT_THAT(good("cache list --directory /nowhere/at/all"), HasSubstr("0 thunks and fused loops"));
   EXPECT_THAT(bad("cache list --directory /"), HasSubstr("libshunt_jit.so is not available"));
 }
 #endif
