@@ -1,7 +1,9 @@
 // bench_compile: compiled functions against the functions themselves, eager, and against the same work written by hand,
-// in one process, in turns. Prints the medians and whether each bar holds; fails where one doesn't, and where what is
-// written by hand gives other bits than eager code. An argument: only rows whose names hold it.
+// in one process, in turns; then what compiling one costs. Prints the medians and whether each bar holds; fails where
+// one doesn't, and where what is written by hand gives other bits than eager code. An argument: only rows whose names
+// hold it.
 #include "bench/bars/interleave.h"
+#include "bench/bars/row.h"
 #include "bench/compile/rows.h"
 #include "bench/verdict.h"
 
@@ -109,7 +111,10 @@ int main(int argc, char** argv) {
   shunt::set_num_threads(1);
   bool held = true;
   std::printf("%-38s %9s %9s %6s %16s %9s %6s\n", "ns a call", "eager", "compiled", "ratio", "", "by hand", "ratio");
-  for (const bench::CompileRow& row : bench::compileRows())
-    if (argc < 2 || std::strstr(row.name.c_str(), argv[1]) != nullptr) held = measure(row) && held;
-  return held ? 0 : 1;
+  if (argc > 1) bench::setFilter(argv[1]);
+  const std::vector<bench::CompileRow> rows = bench::compileRows();
+  for (const bench::CompileRow& row : rows)
+    if (bench::wanted(row.name)) held = measure(row) && held;
+  bench::cacheBars(rows);
+  return held && bench::missed() == 0 ? 0 : 1;
 }

@@ -31,4 +31,8 @@ struct CompileRow {
 /// Each with tensors of its own.
 std::vector<CompileRow> compileRows();
 
+/// Prints and judges what the graph, plan and loops of kDigitsRow cost (bench/bars/row.h).
+void cacheBars(const std::vector<CompileRow>& rows);
+inline constexpr const char* kDigitsRow = "digits step, batch 32";
+
 }  // namespace bench
