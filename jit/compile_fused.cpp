@@ -40,7 +40,7 @@ class LinkedFusedLoop final : public FusedCode {
 
 /// "shunt:fused.7", the seventh that this process has built. One that the disk cache may have is named after its file:
 /// what is in an object must not depend on the process.
-std::string nameFor(const std::string& key) {
+std::string nameOf(const std::string& key) {
   static std::atomic<int> built{0};
   constexpr size_t kMuchOfHash = 12;
   return "shunt:fused." + (key.empty() ? std::to_string(++built) : cacheFileName(key).substr(0, kMuchOfHash));
@@ -49,7 +49,7 @@ std::string nameFor(const std::string& key) {
 }  // namespace
 
 FusedCompile::FusedCompile(const FusedRequest& request, ThunkCache& cache, FusedResult& result)
-    : request_(request), cache_(cache), result_(result), key_(keyOf()), name_(nameFor(key_)) {}
+    : request_(request), cache_(cache), result_(result), key_(keyOf()) {}
 
 std::string FusedCompile::keyOf() const {
   if (request_.cache.empty() || Dump::wanted()) return "";
@@ -71,7 +71,7 @@ bool FusedCompile::load() {
   result_.cache_problem = std::move(found.problem);
   watch_.lap(result_.times.cache);
   if (found.answer != CacheAnswer::kLoaded) return false;
-  auto code = LinkedFusedLoop::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false), name_);
+  auto code = LinkedFusedLoop::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false), nameOf(key_));
   watch_.lap(result_.times.link);
   if (!code) {
     result_.cache = CacheAnswer::kRejected;
@@ -91,29 +91,30 @@ void FusedCompile::compile(SourceCache& sources) {
     return;
   }
   watch_.lap(result_.times.extract);
-  const Dump dump(name_.substr(name_.find(':') + 1),
+  const std::string name = nameOf(key_);
+  const Dump dump(name.substr(name.find(':') + 1),
                   "a fused loop of " + std::to_string(request_.spec.steps.size()) + " steps\n");
   dump.module(extraction.module(), "before");
-  if (auto e = finish(extraction.module(), dump)) {
+  if (auto e = finish(extraction.module(), name, dump)) {
     result_.verdict = e.isA<FatalLinkError>() ? Verdict::kRefused : Verdict::kFailed;
     result_.reason = llvm::toString(std::move(e));
   }
 }
 
 /// An error: of the compiler, not of the region.
-llvm::Error FusedCompile::finish(llvm::Module& module, const Dump& dump) {
+llvm::Error FusedCompile::finish(llvm::Module& module, const std::string& name, const Dump& dump) {
   auto effort = optimise(module, nullptr, Tier::kSecond, Effort::kAll);
   if (!effort) return effort.takeError();
   watch_.lap(result_.times.optimise);
   dump.module(module, "after");
   dump.assembly(module, *effort);
-  module.getFunction(kFusedName)->setName(name_);
+  module.getFunction(kFusedName)->setName(name);
   std::optional<CachedObject> cached = portable(module);
   auto object = generate(module, *effort);
   if (!object) return object.takeError();
   watch_.lap(result_.times.generate);
   if (cached) cached->object = (*object)->getBuffer().str();
-  auto code = LinkedFusedLoop::make(std::move(*object), name_);
+  auto code = LinkedFusedLoop::make(std::move(*object), name);
   if (!code) return code.takeError();
   watch_.lap(result_.times.link);
   if (cached) cache_.store(request_.cache, *cached);

@@ -26,7 +26,8 @@ class FusedCompile {
 
  private:
   std::string keyOf() const;
-  llvm::Error finish(llvm::Module& module, const Dump& dump);
+  /// `name`: the function's in the object, for perf, gdb and dumps.
+  llvm::Error finish(llvm::Module& module, const std::string& name, const Dump& dump);
   std::optional<CachedObject> portable(const llvm::Module& module) const;
   void logNotKept(const std::string& why) const;
 
@@ -34,8 +35,7 @@ class FusedCompile {
   ThunkCache& cache_;
   FusedResult& result_;
   Stopwatch watch_;
-  const std::string key_;   // in the disk cache; "" for what is not kept there
-  const std::string name_;  // for perf, gdb and dumps; the function's in the object
+  const std::string key_;  // in the disk cache; "" for what is not kept there
 };
 
 }  // namespace shunt::jit
