@@ -1,5 +1,5 @@
-// CPU time of compiles, over all compiles of the digits run, in which pairs go from the first tier to the second, and
-// of the test that compares every operator's calls in thunks, which are of the second.
+// CPU time of compiles of either tier, over all compiles of the digits run, in which pairs go from the first tier to
+// the second, and of the test that compares every operator's calls in thunks, in a run for each tier.
 #include "bench/bars/command.h"
 #include "bench/bars/parts.h"
 #include "bench/bars/row.h"
@@ -92,8 +92,10 @@ void compileTimeBars() {
     addCompiles(folder / name, arguments, settings, found);
   };
   take("digits", "--epochs 1", "SHUNT_JIT_THRESHOLD=16");
-  take("diff_test", "--cases 2", "SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1");
-  // The bars are about the compiles of both.
+  for (const char* tier : {"1", "2"})
+    take("diff_test", "--cases 2",
+         (std::string("SHUNT_JIT_SYNC=1 SHUNT_JIT_THRESHOLD=1 SHUNT_JIT_TIER=") + tier).c_str());
+  // The bars are about the compiles of all of them.
   std::vector<Compile>& compiles = found.all;
   if (compiles.empty() || !missing.empty()) {
     for (const auto& [what, most] : {std::pair{kMedian, 12.0}, {kP95, 20.0}})

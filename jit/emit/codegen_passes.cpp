@@ -112,7 +112,8 @@ void CodegenPasses::add(llvm::Pass* pass) {
   std::unique_ptr<llvm::Pass> owned(pass);
   const llvm::StringRef name = pass->getPassName();
   if (effort_ == Effort::kAll) return llvm::legacy::PassManager::add(owned.release());
-  if (name == kBeforeSelection) llvm::legacy::PassManager::add(makeFastSelectionPass());
+  if (name == kBeforeSelection)
+    llvm::legacy::PassManager::add(makeFastSelectionPass(/*keep_loops=*/effort_ == Effort::kFull));
   if (llvm::is_contained(kNeverWanted, name)) return;
   if (effort_ == Effort::kLittle && llvm::is_contained(kForLoops, name)) return;
   llvm::legacy::PassManager::add(owned.release());

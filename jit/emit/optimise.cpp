@@ -70,11 +70,12 @@ llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* r
   llvm::PassBuilder builder(machine.get());
   Analyses analyses(builder, target.triple());
   flatten(module, analyses.module);
-  if (tier == Tier::kSecond && hasFunctionsToInline(module)) inlinePipeline().run(module, analyses.module);
+  const bool inlines = tier == Tier::kSecond && hasFunctionsToInline(module);
+  if (inlines) inlinePipeline().run(module, analyses.module);
   const bool quick = tier == Tier::kFirst || !hasLoops(module);
   giveBack(module);
   analyses.module.invalidate(module, llvm::PreservedAnalyses::none());
-  (quick ? quickPipeline() : functionPipeline(most == Effort::kAll)).run(module, analyses.module);
+  (quick ? quickPipeline(/*folded=*/!inlines) : functionPipeline(most == Effort::kAll)).run(module, analyses.module);
   auto taken = takeRedispatches(module);
   if (redispatches != nullptr) *redispatches = std::move(taken);
 

@@ -99,11 +99,11 @@ class Resumes {
   llvm::SmallVector<llvm::PHINode*> phis_;
 };
 
-/// Parts of a small area: 16 bytes as long as there are so many, then a power of two.
+/// Parts of a small area: `most` bytes as long as there are so many, then a power of two.
 template <class Act>
-void forEachPart(uint64_t bytes, llvm::LLVMContext& context, Act&& act) {
+void forEachPart(uint64_t bytes, uint64_t most, llvm::LLVMContext& context, Act&& act) {
   for (uint64_t at = 0; at < bytes;) {
-    const uint64_t part = std::min<uint64_t>(llvm::bit_floor(bytes - at), 16);
+    const uint64_t part = std::min<uint64_t>(llvm::bit_floor(bytes - at), most);
     if (part == 16)
       act(at, llvm::FixedVectorType::get(llvm::Type::getInt64Ty(context), 2));
     else
@@ -120,7 +120,8 @@ bool isSmall(const llvm::MemIntrinsic& i) {
 void storeZeros(llvm::MemSetInst& set) {
   llvm::IRBuilder<> b(&set);
   const llvm::Align align = set.getDestAlign().valueOrOne();
-  forEachPart(llvm::cast<llvm::ConstantInt>(set.getLength())->getZExtValue(), b.getContext(),
+  // FastISel has no zeros of 16 bytes.
+  forEachPart(llvm::cast<llvm::ConstantInt>(set.getLength())->getZExtValue(), 8, b.getContext(),
               [&](uint64_t at, llvm::Type* part) {
                 b.CreateAlignedStore(llvm::Constant::getNullValue(part),
                                      b.CreateConstGEP1_64(b.getInt8Ty(), set.getDest(), at),
@@ -132,7 +133,7 @@ void storeZeros(llvm::MemSetInst& set) {
 void storeCopy(llvm::MemCpyInst& copy) {
   llvm::IRBuilder<> b(&copy);
   const llvm::Align to = copy.getDestAlign().valueOrOne(), from = copy.getSourceAlign().valueOrOne();
-  forEachPart(llvm::cast<llvm::ConstantInt>(copy.getLength())->getZExtValue(), b.getContext(),
+  forEachPart(llvm::cast<llvm::ConstantInt>(copy.getLength())->getZExtValue(), 16, b.getContext(),
               [&](uint64_t at, llvm::Type* part) {
                 llvm::Value* value = b.CreateAlignedLoad(
                     part, b.CreateConstGEP1_64(b.getInt8Ty(), copy.getSource(), at), llvm::commonAlignment(from, at));
@@ -140,6 +141,23 @@ void storeCopy(llvm::MemCpyInst& copy) {
                                      llvm::commonAlignment(to, at));
               });
   copy.eraseFromParent();
+}
+
+/// Zeros that the optimiser stores as a vector.
+bool isZeroVector(const llvm::StoreInst& store) {
+  const auto* value = llvm::dyn_cast<llvm::Constant>(store.getValueOperand());
+  return value != nullptr && value->getType()->isVectorTy() && value->isNullValue() && store.isSimple();
+}
+
+void storeParts(llvm::StoreInst& store) {
+  llvm::IRBuilder<> b(&store);
+  const uint64_t bytes = store.getDataLayout().getTypeStoreSize(store.getValueOperand()->getType());
+  forEachPart(bytes, 8, b.getContext(), [&](uint64_t at, llvm::Type* part) {
+    b.CreateAlignedStore(llvm::Constant::getNullValue(part),
+                         b.CreateConstGEP1_64(b.getInt8Ty(), store.getPointerOperand(), at),
+                         llvm::commonAlignment(store.getAlign(), at));
+  });
+  store.eraseFromParent();
 }
 
 bool storeSmallAreas(llvm::Function& function) {
@@ -153,6 +171,9 @@ bool storeSmallAreas(llvm::Function& function) {
     } else if (auto* copy = llvm::dyn_cast<llvm::MemCpyInst>(&i)) {
       if (!isSmall(*copy) || copy->getSourceAddressSpace() != 0) continue;
       storeCopy(*copy);
+      changed = true;
+    } else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i); store != nullptr && isZeroVector(*store)) {
+      storeParts(*store);
       changed = true;
     }
   }
@@ -192,13 +213,25 @@ bool keepLoops(llvm::Function& function) {
   return changed;
 }
 
+/// Each in a block of its own: behind one FastISel takes nothing of its block.
+bool setInvokesApart(llvm::Function& function) {
+  llvm::SmallVector<llvm::InvokeInst*> invokes;
+  for (llvm::BasicBlock& block : function)
+    if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(block.getTerminator());
+        invoke != nullptr && &*block.getFirstNonPHIOrDbg() != invoke)
+      invokes.push_back(invoke);
+  for (llvm::InvokeInst* invoke : invokes) invoke->getParent()->splitBasicBlock(invoke);
+  return !invokes.empty();
+}
+
 class FastSelectionPass final : public llvm::FunctionPass {
  public:
-  FastSelectionPass() : FunctionPass(ID) {}
+  explicit FastSelectionPass(bool loops) : FunctionPass(ID), loops_(loops) {}
   llvm::StringRef getPassName() const override { return "Shunt's preparation of fast instruction selection"; }
-  bool runOnFunction(llvm::Function& function) override { return prepareFastSelection(function); }
+  bool runOnFunction(llvm::Function& function) override { return prepareFastSelection(function, loops_); }
 
  private:
+  const bool loops_;
   static char ID;
 };
 
@@ -206,13 +239,14 @@ char FastSelectionPass::ID = 0;
 
 }  // namespace
 
-bool prepareFastSelection(llvm::Function& function) {
+bool prepareFastSelection(llvm::Function& function, bool keep_loops) {
   const bool areas = storeSmallAreas(function);
   const bool resumes = Resumes(function).lower();
-  const bool loops = keepLoops(function);
-  return areas || resumes || loops;
+  const bool invokes = setInvokesApart(function);
+  const bool loops = keep_loops && keepLoops(function);
+  return areas || resumes || invokes || loops;
 }
 
-llvm::FunctionPass* makeFastSelectionPass() { return new FastSelectionPass; }
+llvm::FunctionPass* makeFastSelectionPass(bool keep_loops) { return new FastSelectionPass(keep_loops); }
 
 }  // namespace shunt::jit

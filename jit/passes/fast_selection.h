@@ -7,10 +7,11 @@
 // other. So
 //   - what a landing pad returns, a pair, which it can't hand on to the next block, is reduced to its pointer, all that
 //     continuing the unwinding needs: LLVM would make the same call of _Unwind_Resume of it later;
-//   - small areas that are set to zero or copied are so by stores, for which it would make calls;
-//   - the branch at the end of a loop's block becomes a switch, which it can't: loops stay SelectionDAG's.
-// A block that ends in an invoke is SelectionDAG's too. With the invoke in a block of its own, code generation took 4 %
-// less, but code 2 % more space: SelectionDAG stores neighbouring constants as one vector.
+//   - small areas that are set to zero or copied are so by stores, for which it would make calls; zeros by stores of at
+//     most 8 bytes, since it has no wider ones;
+//   - an invoke, which it can't select, gets a block of its own;
+//   - the branch at the end of a loop's block becomes a switch, which it can't: loops stay SelectionDAG's. Not where
+//     nothing writes in any loop: those that compare sizes take as few turns as there are dimensions.
 #pragma once
 
 #include <llvm/IR/Function.h>
@@ -18,10 +19,10 @@
 
 namespace shunt::jit {
 
-/// Whether the function was changed. Works on its caller's module; any thread.
-bool prepareFastSelection(llvm::Function& function);
+/// `keep_loops`: for SelectionDAG. Whether the function was changed. Works on its caller's module; any thread.
+bool prepareFastSelection(llvm::Function& function, bool keep_loops);
 
 /// The same as a pass of the code generator's, whose owner it becomes.
-llvm::FunctionPass* makeFastSelectionPass();
+llvm::FunctionPass* makeFastSelectionPass(bool keep_loops);
 
 }  // namespace shunt::jit

@@ -76,7 +76,10 @@ llvm::ModulePassManager functionPipeline(bool all) {
   passes.addPass(llvm::InstCombinePass());
   addLoopPasses(passes, all);
   if (all) passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false).setLoadPRE(false)));
+  if (all)
+    passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false).setLoadPRE(false)));
+  else
+    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(llvm::BDCEPass());
   if (all) {
     passes.addPass(llvm::MemCpyOptPass());
@@ -91,11 +94,13 @@ llvm::ModulePassManager functionPipeline(bool all) {
   return module;
 }
 
-llvm::ModulePassManager quickPipeline() {
+llvm::ModulePassManager quickPipeline(bool folded) {
   llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  passes.addPass(llvm::SimplifyCFGPass());
+  if (!folded) {
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+    passes.addPass(llvm::SimplifyCFGPass());
+  }
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
   llvm::ModulePassManager module;

@@ -5,7 +5,8 @@
 // one round of inlining instead of a simplification of every function for every caller, no pass between procedures, and
 // each scalar pass once but where the one before leaves it work. Left out after comparing objects and the bench's calls
 // with and without: unrolling, SLP and the repetitions of InstCombine, which was 40 % of the time; later, with 124
-// objects the same or a few bytes apart, dead stores, ADCE, MemCpyOpt, and SROA and SimplifyCFG where they came again.
+// objects the same or a few bytes apart, dead stores, ADCE, MemCpyOpt, and SROA and SimplifyCFG where they came again;
+// in the place of GVN, which fused loops keep, EarlyCSE does.
 // One SimplifyCFG has to stand between the loops' passes and the vectoriser, which else finds fewer loops.
 //
 // The first tier's modules (Note [Tiers], src/tiering/timed_call.cpp) hold no loop, and what flattening has folded
@@ -24,7 +25,7 @@ llvm::ModulePassManager inlinePipeline();
 /// Simplifies every function and vectorises its loops, with interleaving only where the source asks for it. `all`: for
 /// fused loops, with the passes that gain nothing for thunks.
 llvm::ModulePassManager functionPipeline(bool all);
-/// The first tier's.
-llvm::ModulePassManager quickPipeline();
+/// For modules without loops to vectorise, and the first tier's. `folded`: nothing was inlined since flatten() folded.
+llvm::ModulePassManager quickPipeline(bool folded);
 
 }  // namespace shunt::jit

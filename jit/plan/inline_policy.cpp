@@ -14,7 +14,7 @@ constexpr size_t kSmallKernel = 60;
 constexpr size_t kLoopKernel = 300;
 constexpr size_t kCompositeKernel = 200;
 // What inlined operators save, a few nanoseconds each, is not worth a compile several times as long.
-constexpr size_t kRoomForChains = 750;
+constexpr size_t kRoomForChains = 400;
 constexpr size_t kTooLarge = SIZE_MAX;
 
 constexpr std::string_view kKernel = "kernel", kWrapper = "wrapper", kRuntime = "runtime";

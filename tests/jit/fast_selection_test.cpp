@@ -101,8 +101,8 @@ TEST(CodegenPasses, PreparesFastSelection) {
 }
 
 struct Prepared : TextModule {
-  explicit Prepared(const std::string& text) : TextModule(text), f(module->getFunction("f")) {
-    prepareFastSelection(*f);
+  explicit Prepared(const std::string& text, bool keep_loops = true) : TextModule(text), f(module->getFunction("f")) {
+    prepareFastSelection(*f, keep_loops);
     EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
   }
   template <class T>
@@ -230,9 +230,71 @@ TEST(FastSelection, StoresSmallAreas) {
       stores.emplace_back(
           p.module->getDataLayout().getTypeStoreSize(store->getValueOperand()->getType()).getFixedValue(),
           store->getAlign().value());
-  const std::vector<std::pair<uint64_t, uint64_t>> expected = {{16, 16}, {16, 16}, {4, 16}, {2, 4},
-                                                               {1, 2},   {16, 1},  {8, 1}};
+  const std::vector<std::pair<uint64_t, uint64_t>> expected = {{8, 16}, {8, 8}, {8, 16}, {8, 8}, {4, 16},
+                                                               {2, 4},  {1, 2}, {16, 1}, {8, 1}};
   EXPECT_EQ(stores, expected);
+}
+
+TEST(FastSelection, StoresZerosOfVectorsInParts) {
+  const Prepared p(R"(
+    define void @f(ptr %a) {
+      store <3 x i64> zeroinitializer, ptr %a, align 16
+      store <2 x float> zeroinitializer, ptr %a, align 4
+      store <2 x i64> <i64 0, i64 1>, ptr %a, align 16
+      store volatile <2 x i64> zeroinitializer, ptr %a, align 16
+      ret void
+    })");
+  std::vector<std::pair<uint64_t, uint64_t>> stores;  // how many bytes, and how aligned
+  for (llvm::Instruction& i : llvm::instructions(*p.f))
+    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i))
+      stores.emplace_back(
+          p.module->getDataLayout().getTypeStoreSize(store->getValueOperand()->getType()).getFixedValue(),
+          store->getAlign().value());
+  const std::vector<std::pair<uint64_t, uint64_t>> expected = {{8, 16}, {8, 8}, {8, 16}, {8, 4}, {16, 16}, {16, 16}};
+  EXPECT_EQ(stores, expected);
+}
+
+TEST(FastSelection, SetsInvokesApart) {
+  const Prepared p(R"(
+    declare void @g(i64)
+    declare i32 @__gxx_personality_v0(...)
+    define i64 @f(ptr %a, i1 %c) personality ptr @__gxx_personality_v0 {
+    entry:
+      %v = load i64, ptr %a
+      br i1 %c, label %one, label %two
+    one:
+      %w = add i64 %v, 1
+      invoke void @g(i64 %w) to label %done unwind label %caught
+    two:
+      invoke void @g(i64 %v) to label %done unwind label %caught
+    done:
+      %r = phi i64 [ %w, %one ], [ %v, %two ]
+      ret i64 %r
+    caught:
+      %e = landingpad { ptr, i32 } cleanup
+      unreachable
+    })");
+  EXPECT_EQ(p.count<llvm::InvokeInst>(), 2);
+  for (llvm::Instruction& i : llvm::instructions(*p.f))
+    if (llvm::isa<llvm::InvokeInst>(i)) EXPECT_EQ(&i, &i.getParent()->front());
+  EXPECT_EQ(p.f->size(), 6u) << "one block more, for the one that wasn't alone";
+}
+
+TEST(FastSelection, LeavesLoopsWhereNothingIsGainedByTheOther) {
+  const Prepared p(R"(
+    define void @f(i64 %n) {
+    entry:
+      br label %loop
+    loop:
+      %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+      %next = add i64 %i, 1
+      %more = icmp ult i64 %next, %n
+      br i1 %more, label %loop, label %done
+    done:
+      ret void
+    })",
+                   /*keep_loops=*/false);
+  EXPECT_EQ(p.count<llvm::SwitchInst>(), 0);
 }
 
 TEST(FastSelection, CodeOfALoopComputesTheSame) {

@@ -65,17 +65,24 @@ SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 template <class T>
 inline constexpr ScalarType scalar_type_of = detail::ScalarTypeOf<T>::value;
 
-/// Bytes of one element; 0 for types without kernels.
-constexpr int64_t elementSize(ScalarType t) {
-  switch (t) {
-#define SHUNT_DTYPE(type, name, number, text) \
-  case ScalarType::name:                      \
-    return static_cast<int64_t>(sizeof(type));
-    SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
+namespace detail {
+/// Bytes of an element, four bits for each type with kernels, from the lowest on.
+inline constexpr uint64_t kElementSizes = [] {
+  uint64_t sizes = 0;
+#define SHUNT_DTYPE(type, name, number, text)                                                        \
+  static_assert(int{number} < 16 && sizeof(type) < 16, "the sizes of elements don't fit in a word"); \
+  sizes |= uint64_t{sizeof(type)} << 4 * int{number};
+  SHUNT_FORALL_SCALAR_TYPES(SHUNT_DTYPE)
 #undef SHUNT_DTYPE
-    default:
-      return 0;
-  }
+  return sizes;
+}();
+}  // namespace detail
+
+/// Bytes of one element; 0 for types without kernels. From a word: a switch would be ten blocks in each function that
+/// asks, and thunks are made of many such functions.
+constexpr int64_t elementSize(ScalarType t) {
+  const auto number = static_cast<uint8_t>(t);
+  return number < 16 ? static_cast<int64_t>(detail::kElementSizes >> 4 * number & 15) : 0;
 }
 
 constexpr bool isSupportedType(ScalarType t) { return elementSize(t) != 0; }
