@@ -197,6 +197,19 @@ void gemmSerial(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type al
 }
 
 template <class T>
+void gemmSerialEach(int64_t count, int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a,
+                    int64_t a_distance, MatrixView<T> b, int64_t b_distance, typename GemmScalar<T>::type beta, T* c,
+                    int64_t ldc, int64_t c_distance) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (m > 1 && n > 1 && k > 0 &&
+        smallGemmEach(count, m, n, k, alpha, a, a_distance, b, b_distance, beta, c, ldc, c_distance))
+      return;
+  for (int64_t i = 0; i < count; ++i)
+    gemmSerial<T>(m, n, k, alpha, {a.data + i * a_distance, a.ld, a.transposed},
+                  {b.data + i * b_distance, b.ld, b.transposed}, beta, c + i * c_distance, ldc);
+}
+
+template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
           typename GemmScalar<T>::type beta, T* c, int64_t ldc) {
   if (k == 0 || !isLarge(m, n, k)) [[likely]]
@@ -207,11 +220,13 @@ void gemm(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, M
   });
 }
 
-#define SHUNT_GEMM(T)                                                                                       \
-  template void gemm<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>,       \
-                        GemmScalar<T>::type, T*, int64_t);                                                  \
-  template void gemmSerial<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>, \
-                              GemmScalar<T>::type, T*, int64_t);
+#define SHUNT_GEMM(T)                                                                                              \
+  template void gemm<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>,              \
+                        GemmScalar<T>::type, T*, int64_t);                                                         \
+  template void gemmSerial<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>,        \
+                              GemmScalar<T>::type, T*, int64_t);                                                   \
+  template void gemmSerialEach<T>(int64_t, int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, int64_t, \
+                                  MatrixView<T>, int64_t, GemmScalar<T>::type, T*, int64_t, int64_t);
 SHUNT_GEMM(float)
 SHUNT_GEMM(double)
 SHUNT_GEMM(BFloat16)

@@ -52,6 +52,13 @@ template <class T>
 void gemmSerial(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a, MatrixView<T> b,
                 typename GemmScalar<T>::type beta, T* c, int64_t ldc);
 
+/// `count` products of one shape, whose matrices lie the given distances apart in memory: each as gemmSerial makes it,
+/// with what is the same for all looked up once.
+template <class T>
+void gemmSerialEach(int64_t count, int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a,
+                    int64_t a_distance, MatrixView<T> b, int64_t b_distance, typename GemmScalar<T>::type beta, T* c,
+                    int64_t ldc, int64_t c_distance);
+
 /// The product by OpenBLAS's gemm, whatever its shape. Nothing is empty.
 void blasGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta,
               float* c, int64_t ldc);

@@ -71,9 +71,8 @@ void multiply(const Shape& s, const Operand& a, const Operand& b, const Scalar& 
   if (s.batch == 1)
     return linalg::gemm<T>(s.m, s.n, s.k, scale, a.view<T>(), b.view<T>(), keep, out, std::max<int64_t>(s.n, 1));
   const auto products = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      linalg::gemmSerial<T>(s.m, s.n, s.k, scale, a.view<T>(i), b.view<T>(i), keep, out + i * s.m * s.n,
-                            std::max<int64_t>(s.n, 1));
+    linalg::gemmSerialEach<T>(end - begin, s.m, s.n, s.k, scale, a.view<T>(begin), a.batchStride(), b.view<T>(begin),
+                              b.batchStride(), keep, out + begin * s.m * s.n, std::max<int64_t>(s.n, 1), s.m * s.n);
   };
   const int64_t work = s.m * s.n * std::max<int64_t>(s.k, 1);
   if (work == 0 || s.batch <= kDefaultGrain / work)

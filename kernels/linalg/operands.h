@@ -51,6 +51,7 @@ class Operand {
   MatrixView<T> view(int64_t batch = 0) const {
     return {reinterpret_cast<const T*>(data_) + batch * batch_stride_, orientation_.ld, orientation_.transposed};
   }
+  int64_t batchStride() const { return batch_stride_; }
 
  private:
   bool bind(const TensorImpl& impl) {

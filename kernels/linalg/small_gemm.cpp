@@ -6,6 +6,7 @@
 #include <shunt/core/isa.h>
 
 #include <immintrin.h>
+#include <cstddef>
 #include <utility>
 
 namespace shunt::linalg {
@@ -88,6 +89,16 @@ SHUNT_ALWAYS_INLINE void multiply(SmallKernel kernel, const void* a, const void*
   cleanVectors();
 }
 
+/// Of each product, by the one kernel that is its shape's. Nothing between two of them is slowed by dirty vectors.
+#ifdef __clang__
+[[clang::no_sanitize("function")]]
+#endif
+void multiplyEach(SmallKernel kernel, int64_t count, const std::byte* a, int64_t a_bytes, const std::byte* b,
+                  int64_t b_bytes, std::byte* c, int64_t c_bytes) {
+  for (int64_t i = 0; i < count; ++i) kernel(b + i * b_bytes, a + i * a_bytes, c + i * c_bytes);
+  cleanVectors();
+}
+
 template <class T>
 SHUNT_NOINLINE bool transposingRight(SmallProblem p, const T* a, const T* b, T* c) {
   const int64_t ldb = std::exchange(p.ldb, p.n);
@@ -99,17 +110,37 @@ SHUNT_NOINLINE bool transposingRight(SmallProblem p, const T* a, const T* b, T* 
   return true;
 }
 
+/// Whether there can be a kernel with these factors and leading dimensions.
+template <class T>
+SHUNT_ALWAYS_INLINE bool isUsual(T alpha, MatrixView<T> a, MatrixView<T> b, T beta, int64_t ldc) {
+  if (alpha != 1 || (beta != 0 && beta != 1)) return false;
+  return a.ld <= kLongestRow && b.ld <= kLongestRow && ldc <= kLongestRow && detail::activeIsa() != Isa::kBaseline;
+}
+
 template <class T>
 SHUNT_ALWAYS_INLINE bool run(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<T> a, MatrixView<T> b, T beta, T* c,
                              int64_t ldc) {
-  if (alpha != 1 || (beta != 0 && beta != 1)) return false;
-  if (a.ld > kLongestRow || b.ld > kLongestRow || ldc > kLongestRow || detail::activeIsa() == Isa::kBaseline)
-    return false;
+  if (!isUsual(alpha, a, b, beta, ldc)) return false;
   const SmallProblem problem{m, n, k, a.ld, b.ld, ldc, a.transposed, beta == 1, isDouble<T>};
   if (b.transposed) return transposingRight(problem, a.data, b.data, c);
   const UsedKernel kernel(problem);
   if (kernel.get() == nullptr) return false;
   multiply(kernel.get(), a.data, b.data, c);
+  return true;
+}
+
+template <class T>
+bool runEach(int64_t count, int64_t m, int64_t n, int64_t k, T alpha, MatrixView<T> a, int64_t a_distance,
+             MatrixView<T> b, int64_t b_distance, T beta, T* c, int64_t ldc, int64_t c_distance) {
+  // A copy of B is made for each, so that there is little to look up once.
+  if (b.transposed || !isClass(m, n, k, a.transposed, false, sizeof(T)) || !isUsual(alpha, a, b, beta, ldc))
+    return false;
+  const UsedKernel kernel({m, n, k, a.ld, b.ld, ldc, a.transposed, beta == 1, isDouble<T>});
+  if (kernel.get() == nullptr) return false;
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
+  multiplyEach(kernel.get(), count, reinterpret_cast<const std::byte*>(a.data), a_distance * kBytes,
+               reinterpret_cast<const std::byte*>(b.data), b_distance * kBytes, reinterpret_cast<std::byte*>(c),
+               c_distance * kBytes);
   return true;
 }
 
@@ -122,6 +153,16 @@ bool smallGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a
 bool smallGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta,
                double* c, int64_t ldc) {
   return isClass(m, n, k, a.transposed, b.transposed, sizeof(double)) && run(m, n, k, alpha, a, b, beta, c, ldc);
+}
+
+bool smallGemmEach(int64_t count, int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, int64_t a_distance,
+                   MatrixView<float> b, int64_t b_distance, float beta, float* c, int64_t ldc, int64_t c_distance) {
+  return runEach(count, m, n, k, alpha, a, a_distance, b, b_distance, beta, c, ldc, c_distance);
+}
+bool smallGemmEach(int64_t count, int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a,
+                   int64_t a_distance, MatrixView<double> b, int64_t b_distance, double beta, double* c, int64_t ldc,
+                   int64_t c_distance) {
+  return runEach(count, m, n, k, alpha, a, a_distance, b, b_distance, beta, c, ldc, c_distance);
 }
 
 bool smallRow(int64_t n, int64_t k, MatrixView<float> a, MatrixView<float> b, float beta, float* c) {

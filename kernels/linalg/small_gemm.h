@@ -23,6 +23,13 @@ bool smallGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a
 bool smallGemm(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b, double beta,
                double* c, int64_t ldc);
 
+/// `count` of them, whose matrices lie the given distances apart: all or none. The kernel is looked up once.
+bool smallGemmEach(int64_t count, int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, int64_t a_distance,
+                   MatrixView<float> b, int64_t b_distance, float beta, float* c, int64_t ldc, int64_t c_distance);
+bool smallGemmEach(int64_t count, int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a,
+                   int64_t a_distance, MatrixView<double> b, int64_t b_distance, double beta, double* c, int64_t ldc,
+                   int64_t c_distance);
+
 /// The same for one row of k times a k x n matrix, alpha 1, beta any; whether that is worth it is the caller's to know.
 bool smallRow(int64_t n, int64_t k, MatrixView<float> a, MatrixView<float> b, float beta, float* c);
 bool smallRow(int64_t n, int64_t k, MatrixView<double> a, MatrixView<double> b, double beta, double* c);
