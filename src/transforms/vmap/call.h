@@ -102,8 +102,14 @@ void runRandom(BatchedCall& call);
 bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
 /// The kernel of the key Batched.
 void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
-/// Registers kernels of pointwise operators for it. Once, with the dictionary.
+/// The kernel of the key TransformBack.
+void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
+/// Whether the operator has parts and no kernel of its own for these keys' backend.
+bool isComposite(const Operator& op, DispatchKeySet keys);
+/// Registers kernels of pointwise operators for both keys, and of others that gradients are made of. Once, with the
+/// dictionary.
 void registerPointwise();
+void registerInGrad();
 /// A rule has served.
 void countRule() noexcept;
 /// The call of an operator in the innermost level, a vmap: by its rule, by its parts, or once for each sample.

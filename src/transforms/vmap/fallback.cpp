@@ -1,9 +1,8 @@
 // The kernels of the keys Batched and TransformBack: see Note [Levels] (levels.h).
 #include "src/base/immortal.h"
-#include "src/transforms/vmap/call.h"
-
 #include "src/dispatch/reliance.h"
 #include "src/dispatch/state_in_use.h"
+#include "src/transforms/vmap/in_grad.h"
 #include "src/transforms/vmap/side_by_side.h"
 
 #include <shunt/core/library.h>
@@ -54,10 +53,14 @@ void outsideOfAll(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
               "); use shunt::vmap, which includes it where it is needed");
 }
 
-bool isComposite(const OperatorHandle& op, DispatchKeySet keys) {
-  const detail::StateInUse state(op.op());
+}  // namespace
+
+bool isComposite(const Operator& op, DispatchKeySet keys) {
+  const detail::StateInUse state(op);
   return detail::goesToComposite(*state, keys.backends() | DispatchKeySet::of(Functionality::Dense));
 }
+
+namespace {
 
 /// Runs a composite's kernel inside of the level: wrappers have no backend's functionality, so the call has none.
 void runParts(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
@@ -214,7 +217,7 @@ void countRule() noexcept { rules_used.fetch_add(1, std::memory_order_relaxed); 
 
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const BatchRow* row = rowOf(op.op());
-  if (row == nullptr && isComposite(op, keys)) return runParts(op, keys, stack, frame);
+  if (row == nullptr && isComposite(op.op(), keys)) return runParts(op, keys, stack, frame);
   if (op.op().name() == "aten::_local_scalar_dense") throwDataDependent(op);
   const size_t n = op.schema().arguments().size();
   if (row != nullptr && row->kind == BatchKind::kPointwise && runReadyPointwise(op, stack, n, frame)) {
@@ -258,19 +261,12 @@ namespace {
 /// Whether the level has nothing to do with the call but to pass it on: it computes gradients and records nothing, so
 /// that results are constants here, unless they are tensors of this level that were written.
 bool passesThrough(const OperatorHandle& op, DispatchKeySet keys, const Stack& stack, const Level& level) {
-  if (!level.in_backward || GradMode::is_enabled() || keys.hasAny(kAutocastKeys.functionalities())) return false;
+  if (!recordsNothing(level, keys)) return false;
   const auto& returns = op.schema().returns();
   if (returns.empty()) return false;
   if (!returns[0].is_write()) return true;
   const IValue& self = stack[stack.size() - op.schema().arguments().size()];
   return !op.schema().isOut() && self.isTensor() && !belongsTo(self.toTensor(), level);
-}
-
-constexpr DispatchKeySet kOfValues{DispatchKey::Tracer, DispatchKey::Fake};
-
-/// Of a tensor from outside: whether it has a graph, or keys, that are not this level's.
-bool isForeign(const Tensor& t) {
-  return t.defined() && (t.requires_grad() || t.is_inference() || t.key_set().hasAny(kOfValues));
 }
 
 /// Tensors from outside are constants in this level, whatever graph they have there.
@@ -299,9 +295,7 @@ void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
     v = mapTensors(v,
                    [&](const Tensor& t) { return !belongsTo(t, level) && isForeign(t) ? makeTracked(level, t) : t; });
   }
-  // What acts on values does so outside; on here it stands where the function itself has entered it.
-  const DispatchKeySet of_values = kOfValues - tls_included();
-  op.redispatchBoxed((keys & kBelowBatched) - of_values, stack);
+  op.redispatchBoxed(keysInGrad(keys), stack);
 }
 
 }  // namespace
@@ -315,7 +309,8 @@ void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack
     if (frame->level().kind == Kind::kVmap) {
       if (runRandomUnbatched(op, keys, stack, *frame)) return;
       // Its parts may be random.
-      if (rowOf(op.op()) == nullptr && isComposite(op, keys)) return op.redispatchBoxed(keys & kBelowBatched, stack);
+      if (rowOf(op.op()) == nullptr && isComposite(op.op(), keys))
+        return op.redispatchBoxed(keys & kBelowBatched, stack);
     }
     const Outside outside;
     return op.callBoxed(stack);
@@ -324,8 +319,6 @@ void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack
   runInGrad(op, keys, stack, *frame);
 }
 
-namespace {
-
 /// Out of the innermost level, a grad: autograd and autocast have had their turn in it.
 void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const LevelFrame* frame = innermost();
@@ -333,7 +326,7 @@ void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
   const size_t n = schema.arguments().size();
   SHUNT_INTERNAL_ASSERT(frame != nullptr && frame->level().kind == Kind::kGrad,
                         "TransformBack outside of a grad level, operator ", op.operator_name());
-  if (isComposite(op, keys)) return runParts(op, keys.backends(), stack, *frame);
+  if (isComposite(op.op(), keys)) return runParts(op, keys.backends(), stack, *frame);
   const Level& level = frame->level();
   // Those that are written are returned.
   const Stack given = schema.is_mutable() ? Stack(stack->end() - static_cast<ptrdiff_t>(n), stack->end()) : Stack();
@@ -356,6 +349,8 @@ void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
     });
   }
 }
+
+namespace {
 
 struct Registrar {
   Registrar()

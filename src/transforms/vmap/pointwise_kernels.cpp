@@ -1,31 +1,14 @@
 // The kernels of pointwise operators for the key Batched: where the batches stand side by side already the operator is
 // called on the values, without a Stack; that call finds its thunk. All else is for the fallback, which is also their
-// boxed form.
-#include "src/transforms/vmap/call.h"
+// boxed form. In grad levels: in_grad.h.
+#include "src/transforms/vmap/in_grad.h"
+#include "src/transforms/vmap/registered.h"
 #include "src/transforms/vmap/side_by_side.h"
 
-#include <shunt/core/dispatcher.h>
-#include <shunt/ops.h>
-
 #include <type_traits>
-#include <vector>
 
 namespace shunt::levels {
 namespace {
-
-SHUNT_ALWAYS_INLINE const Tensor& valueOf(const Tensor& t, const Level& level) {
-  return belongsTo(t, level) ? storageOf(t).value : t;
-}
-SHUNT_ALWAYS_INLINE Tensor& valueOf(Tensor& t, const Level& level) {
-  return belongsTo(t, level) ? storageOf(t).value : t;
-}
-std::optional<Tensor> valueOf(const std::optional<Tensor>& t, const Level& level) {
-  return t ? std::optional<Tensor>(valueOf(*t, level)) : std::nullopt;
-}
-template <class T>
-SHUNT_ALWAYS_INLINE const T& valueOf(const T& other, const Level&) {
-  return other;
-}
 
 /// `self`'s value was written.
 Tensor& written(Tensor& self) {
@@ -52,6 +35,9 @@ struct Pointwise<Op, R(A...)> {
         else
           return makeBatched(level, callOutside(level, a...), 0);
       }
+    } else if constexpr (InGrad<Op>::kKnows) {
+      if (frame != nullptr && InGrad<Op>::takes(frame->level(), keys, a...)) [[likely]]
+        return InGrad<Op>::call(frame->level(), keys, std::forward<A>(a)...);
     }
     return boxing::callBoxedAsUnboxed<R, A...>(&boxing::callStaticBoxed<&batchedFallback>, nullptr,
                                                OperatorHandle(Op::symbol), keys, std::forward<A>(a)...);
@@ -78,34 +64,16 @@ struct Pointwise<Op, R(A...)> {
   }
 };
 
-struct Row {
-  const Operator* symbol;
-  void* kernel;
-  const CppSignature& (*signature)();
-};
-
-template <class Op>
-Row rowFor() {
-  return {&Op::symbol, reinterpret_cast<void*>(&Pointwise<Op>::call), &CppSignature::of<typename Op::Schema>};
-}
-
 }  // namespace
 
 void registerPointwise() {
-  const Row rows[] = {
-#define SHUNT_POINTWISE(op) rowFor<ops::op>(),
+  const LevelKernel kernels[] = {
+#define SHUNT_POINTWISE(op) kernelFor<ops::op, &Pointwise<ops::op>::call>(),
 #include "generated/batch_pointwise.inc"
 #undef SHUNT_POINTWISE
   };
-  static auto& handles = *new std::vector<RegistrationHandle>;  // never destroyed, as the dictionary's
-  for (const Row& row : rows) {
-    KernelFunction kernel = KernelFunction::makeFromBoxedFunction<&batchedFallback>();
-    kernel.unboxed = row.kernel;
-    kernel.signature = &row.signature();
-    const OperatorName name(std::string(row.symbol->name()), std::string(row.symbol->overload()));
-    handles.push_back(Dispatcher::singleton().registerImpl(name, DispatchKey::Batched, std::move(kernel),
-                                                           std::source_location::current()));
-  }
+  registerKernels(kernels);
+  registerInGrad();
 }
 
 }  // namespace shunt::levels
