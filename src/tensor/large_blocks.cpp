@@ -63,6 +63,10 @@ class LargeBlocks {
   void notMade(size_t bytes) noexcept SHUNT_EXCLUDES(mutex_);
   /// What is idle or beyond the bound.
   void trim() noexcept SHUNT_EXCLUDES(mutex_);
+  /// trim(), unless it has been done since the clock last moved: who takes or keeps a block does that himself.
+  void trimIdle() noexcept SHUNT_EXCLUDES(mutex_) {
+    if (keepsAny() && trimmed_.load(std::memory_order_relaxed) != coarseNow()) trim();
+  }
   void clear() noexcept SHUNT_EXCLUDES(mutex_);
   LargeBlockCounters counters() SHUNT_EXCLUDES(mutex_);
   bool keepsAny() const { return any_.load(std::memory_order_relaxed); }
@@ -93,6 +97,7 @@ class LargeBlocks {
   uint64_t reused_ SHUNT_GUARDED_BY(mutex_) = 0, made_ SHUNT_GUARDED_BY(mutex_) = 0;
   // Relaxed: a hint; what is kept is read under the lock.
   std::atomic<bool> any_{false};
+  std::atomic<int64_t> trimmed_{0};  // when; a hint, too
 };
 
 void LargeBlocks::startPeriod(int64_t now) {
@@ -166,6 +171,7 @@ void LargeBlocks::trim() noexcept {
       MutexLock lock(mutex_);
       const int64_t now = coarseNow();
       startPeriod(now);
+      trimmed_.store(now, std::memory_order_relaxed);
       const size_t most = bound(), live = live_bytes_;
       removeOldest(
           out, [&](const Kept& k, size_t kept_bytes) { return now - k.since >= kIdle || live + kept_bytes > most; });
@@ -219,7 +225,7 @@ void freeLarge(void* block, size_t nbytes) noexcept {
   large_blocks.trim();
 }
 
-void releaseIdleLargeBlocks() noexcept { large_blocks.trim(); }
+void releaseIdleLargeBlocks() noexcept { large_blocks.trimIdle(); }
 
 void releaseLargeBlocks() noexcept { large_blocks.clear(); }
 

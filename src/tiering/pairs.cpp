@@ -8,6 +8,7 @@
 #include <shunt/jit/kernel_library.h>
 
 #include <algorithm>
+#include <array>
 
 namespace shunt::jit {
 
@@ -55,16 +56,43 @@ namespace {
 [[maybe_unused]] const Pairs& made_at_load = Pairs::instance();
 }  // namespace
 
+namespace {
+
+/// A pair that this thread found refused.
+struct Refused {
+  PairKey key{};
+  const OpState* state = nullptr;
+  uint64_t resets = 0;
+  Pair* pair = nullptr;  // pairs are never removed
+};
+
+Refused& rememberedFor(const PairKey& key) {
+  constinit static thread_local std::array<Refused, 64> remembered;
+  return remembered[(PairKeyHash()(key) * 0x9e3779b97f4a7c15u) >> 58];
+}
+
+}  // namespace
+
 Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold) {
+  Refused& remembered = rememberedFor(key);
+  const uint64_t resets = resets_.load(std::memory_order_relaxed);
+  if (remembered.key == key && remembered.state == state && remembered.resets == resets &&
+      key.op->state().load(std::memory_order_acquire) == state) {
+    remembered.pair->interpreted.fetch_add(static_cast<uint64_t>(calls), std::memory_order_relaxed);
+    return Answer::kSettled;
+  }
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return Answer::kWatch;
   if (pairs_.size() >= kMaxPairs && !pairs_.contains(key)) return Answer::kSettled;
   Pair& p = pairs_[key];
-  p.interpreted += static_cast<uint64_t>(calls);
+  p.interpreted.fetch_add(static_cast<uint64_t>(calls), std::memory_order_relaxed);
   const bool current = key.op->state().load(std::memory_order_acquire) == state;
   if (p.state == PairState::kQueued || !current) return Answer::kWatch;
   if (p.state == PairState::kRefused) {
-    if (p.refused_in == state) return Answer::kSettled;
+    if (p.refused_in == state) {
+      remembered = {key, state, resets, &p};
+      return Answer::kSettled;
+    }
     p.state = PairState::kCounting;
     p.counted = 0;
   }
@@ -275,6 +303,7 @@ void Pairs::forgetQueue() {
 
 void Pairs::reset() {
   std::lock_guard lock(mutex_);
+  resets_.fetch_add(1, std::memory_order_relaxed);
   for (auto& [key, p] : pairs_)
     if (p.state != PairState::kQueued) {
       p.state = PairState::kCounting;
@@ -304,7 +333,7 @@ PairStats Pairs::describe(const PairKey& key, const Pair& p) {
   row.keys = shunt::toString(DispatchKeySet::fromRaw(key.keys));
   row.signature = describeSignature(key.signature);
   row.state = p.state;
-  row.interpreted = p.interpreted;
+  row.interpreted = p.interpreted.load(std::memory_order_relaxed);
   row.in_thunks = p.counters.calls.load(std::memory_order_relaxed);
   row.guard_misses = p.counters.guard_misses.load(std::memory_order_relaxed);
   row.compiles = p.compiles;

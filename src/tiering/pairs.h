@@ -1,10 +1,12 @@
 // Pairs: what is known of every (operator, keyset, signature) that was observed.
 //
-// Guarded by one mutex, a leaf. Observers only try it: a sample that finds it taken is lost, and no call waits.
-// A compiled pair keeps its request: for the second tier (Note [Tiers], timed_call.cpp), and for more kinds of operands
-// (Note [Operands that miss], missed_call.cpp). Either changes the pair's state only where it succeeds: asked -> done |
-// refused, or asked for again later (outdated, failed a few times, forgotten by a fork). One of them at a time.
-// States: counting -> queued (at the threshold) -> compiled | refused | counting again (outdated, failed).
+// Guarded by one mutex, a leaf. Observers only try it: a sample that finds it taken is lost, and no call waits. A
+// thread remembers some of the pairs that it last found refused, and asks no more for them until their operator's state
+// is another one, or reset() has been called. A compiled pair keeps its request: for the second tier (Note [Tiers],
+// timed_call.cpp), and for more kinds of operands (Note [Operands that miss], missed_call.cpp). Either changes the
+// pair's state only where it succeeds: asked -> done | refused, or asked for again later (outdated, failed a few times,
+// forgotten by a fork). One of them at a time. States: counting -> queued (at the threshold) -> compiled | refused |
+// counting again (outdated, failed).
 //         compiled -> counting, with a doubled threshold, when a call is observed that should have found the thunk in
 //         its operator's current state: it was invalidated. refused -> counting when the operator's state is another
 //         one.
@@ -15,6 +17,7 @@
 #include <shunt/jit/jit.h>
 #include <shunt/jit/provider.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,8 +41,8 @@ struct PairKeyHash {
 
 struct Pair {
   PairState state = PairState::kCounting;
-  int64_t counted = 0;  // since it last began to count
-  uint64_t interpreted = 0;
+  int64_t counted = 0;                    // since it last began to count
+  std::atomic<uint64_t> interpreted = 0;  // relaxed: counted without the mutex where a thread knows the pair refused
   uint32_t compiles = 0, loads = 0, doublings = 0;
   const OpState* refused_in = nullptr;   // compared only; at worst a later state at its place keeps the pair refused
   std::unique_ptr<KeptRequest> request;  // of the thunk in force; null: nothing more will be asked for
@@ -115,6 +118,7 @@ class Pairs {
   static bool furtherFailed(Pair& p, const CompileRequest& request, Verdict verdict);
 
   std::mutex mutex_;
+  std::atomic<uint64_t> resets_ = 0;
   std::unordered_map<PairKey, Pair, PairKeyHash> pairs_;
   uint64_t compiled_ = 0, loaded_ = 0, refused_ = 0, failed_ = 0, outdated_ = 0, cache_rejected_ = 0;
 };
