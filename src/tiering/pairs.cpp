@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace shunt::jit {
 
@@ -64,21 +65,37 @@ struct Refused {
   const OpState* state = nullptr;
   uint64_t resets = 0;
   Pair* pair = nullptr;  // pairs are never removed
+  bool operator==(const Refused& other) const {
+    return key == other.key && state == other.state && resets == other.resets;
+  }
 };
 
-Refused& rememberedFor(const PairKey& key) {
-  constinit static thread_local std::array<Refused, 64> remembered;
-  return remembered[(PairKeyHash()(key) * 0x9e3779b97f4a7c15u) >> 58];
-}
+/// A thread's: two places for each hash, the later one first.
+class RememberedRefusals {
+ public:
+  Pair* find(const Refused& wanted) {
+    const size_t at = placeOf(wanted.key);
+    return places_[at] == wanted ? places_[at].pair : places_[at + 1] == wanted ? places_[at + 1].pair : nullptr;
+  }
+  void add(const Refused& refused) {
+    const size_t at = placeOf(refused.key);
+    places_[at + 1] = std::exchange(places_[at], refused);
+  }
+
+ private:
+  static constexpr int kBits = 6;
+  static size_t placeOf(const PairKey& key) { return (PairKeyHash()(key) * 0x9e3779b97f4a7c15u) >> (64 - kBits) << 1; }
+  std::array<Refused, size_t{2} << kBits> places_;
+};
 
 }  // namespace
 
 Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold) {
-  Refused& remembered = rememberedFor(key);
-  const uint64_t resets = resets_.load(std::memory_order_relaxed);
-  if (remembered.key == key && remembered.state == state && remembered.resets == resets &&
-      key.op->state().load(std::memory_order_acquire) == state) {
-    remembered.pair->interpreted.fetch_add(static_cast<uint64_t>(calls), std::memory_order_relaxed);
+  constinit static thread_local RememberedRefusals refusals;
+  Refused asked{key, state, resets_.load(std::memory_order_relaxed)};
+  const bool current = key.op->state().load(std::memory_order_acquire) == state;
+  if (Pair* refused = current ? refusals.find(asked) : nullptr) {
+    refused->interpreted.fetch_add(static_cast<uint64_t>(calls), std::memory_order_relaxed);
     return Answer::kSettled;
   }
   std::unique_lock lock(mutex_, std::try_to_lock);
@@ -86,11 +103,11 @@ Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t c
   if (pairs_.size() >= kMaxPairs && !pairs_.contains(key)) return Answer::kSettled;
   Pair& p = pairs_[key];
   p.interpreted.fetch_add(static_cast<uint64_t>(calls), std::memory_order_relaxed);
-  const bool current = key.op->state().load(std::memory_order_acquire) == state;
   if (p.state == PairState::kQueued || !current) return Answer::kWatch;
   if (p.state == PairState::kRefused) {
     if (p.refused_in == state) {
-      remembered = {key, state, resets, &p};
+      asked.pair = &p;
+      refusals.add(asked);
       return Answer::kSettled;
     }
     p.state = PairState::kCounting;
