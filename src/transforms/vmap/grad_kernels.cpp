@@ -1,5 +1,6 @@
-// Operators, other than pointwise ones, of which networks and their gradients are made: their kernels in grad levels
-// (in_grad.h). In a vmap level they are the fallback's.
+// Operators, other than pointwise ones, of which networks and their gradients are made: their kernels for the keys of
+// levels, which do without a Stack what they can (in_grad.h, of_samples.h). The rest is the fallbacks'.
+#include "src/transforms/vmap/of_samples.h"
 #include "src/transforms/vmap/registered.h"
 
 #include <vector>
@@ -13,10 +14,23 @@ struct Recorded;
 template <class Op, class R, class... A>
 struct Recorded<Op, R(A...)> {
   static_assert(InGrad<Op>::kKnows);
+  /// Those may be run part by part inside of a level though no tensor is of it: they may draw random numbers, say.
+  static constexpr bool kHasParts = std::is_same_v<Op, ops::outer>;
   static R call(OperatorKernel*, DispatchKeySet keys, A... a) {
-    const LevelFrame* frame = innermost();
-    if (frame != nullptr && frame->level().kind == Kind::kGrad && InGrad<Op>::takes(frame->level(), keys, a...))
-      return InGrad<Op>::call(frame->level(), keys, std::forward<A>(a)...);
+    if (const LevelFrame* frame = innermost(); frame != nullptr) [[likely]] {
+      const Level& level = frame->level();
+      detail::relyOn(Op::symbol);  // as the fallback does
+      if (!kHasParts && !isAnyOf(level, a...)) {
+        const Outside outside;
+        return Op::call(std::forward<A>(a)...);
+      }
+      if (level.kind == Kind::kGrad) {
+        if (InGrad<Op>::takes(level, keys, a...)) return InGrad<Op>::call(level, keys, std::forward<A>(a)...);
+      } else if constexpr (std::is_same_v<R, Tensor>) {
+        Tensor result = OfSamples<Op>::call(*frame, keys, a...);
+        if (result.defined()) return makeBatched(level, std::move(result), 0);
+      }
+    }
     return boxing::callBoxedAsUnboxed<R, A...>(&boxing::callStaticBoxed<&batchedFallback>, nullptr,
                                                OperatorHandle(Op::symbol), keys, std::forward<A>(a)...);
   }
@@ -54,7 +68,7 @@ void registerKernels(std::span<const LevelKernel> kernels) {
 
 void registerInGrad() {
   // Products.
-  registerAll<ops::mm, ops::mv, ops::dot, ops::addmm, ops::bmm, ops::baddbmm>();
+  registerAll<ops::mm, ops::mv, ops::dot, ops::addmm, ops::bmm, ops::baddbmm, ops::outer>();
   // Views.
   registerAll<ops::t, ops::transpose_int, ops::permute, ops::view, ops::_reshape_alias, ops::expand, ops::unsqueeze,
               ops::squeeze_dim, ops::select_int, ops::slice_Tensor>();

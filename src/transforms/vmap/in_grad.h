@@ -104,7 +104,6 @@ struct InGrad<Op, R(A...)> {
 
   /// The kernel of Batched, in a grad level.
   SHUNT_ALWAYS_INLINE static R call(const Level& level, DispatchKeySet keys, A... a) {
-    detail::relyOn(Op::symbol);  // as the fallback does
     if (recordsNothing(level, keys)) return outside(level, a...);
     return Op::redispatch(keysInGrad(keys), std::forward<A>(a)...);
   }

@@ -36,8 +36,10 @@ struct Pointwise<Op, R(A...)> {
           return makeBatched(level, callOutside(level, a...), 0);
       }
     } else if constexpr (InGrad<Op>::kKnows) {
-      if (frame != nullptr && InGrad<Op>::takes(frame->level(), keys, a...)) [[likely]]
+      if (frame != nullptr && InGrad<Op>::takes(frame->level(), keys, a...)) [[likely]] {
+        detail::relyOn(Op::symbol);  // as the fallback does
         return InGrad<Op>::call(frame->level(), keys, std::forward<A>(a)...);
+      }
     }
     return boxing::callBoxedAsUnboxed<R, A...>(&boxing::callStaticBoxed<&batchedFallback>, nullptr,
                                                OperatorHandle(Op::symbol), keys, std::forward<A>(a)...);
