@@ -39,6 +39,31 @@ struct OfSamples<ops::mv> {
   }
 };
 
+/// rules::copy.
+template <class Op>
+Tensor likeSamples(const Level& level, const Tensor& t, std::optional<ScalarType> dtype, std::optional<Layout> layout,
+                   std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
+  const Tensor* value = valueInFront(t, level);
+  if (value == nullptr || format) return {};
+  countRule();
+  const Outside outside;
+  return Op::call(*value, dtype, layout, device, pin_memory, format);
+}
+template <>
+struct OfSamples<ops::ones_like> {
+  template <class... Options>
+  static Tensor call(const LevelFrame& frame, DispatchKeySet, const Tensor& t, const Options&... options) {
+    return likeSamples<ops::ones_like>(frame.level(), t, options...);
+  }
+};
+template <>
+struct OfSamples<ops::zeros_like> {
+  template <class... Options>
+  static Tensor call(const LevelFrame& frame, DispatchKeySet, const Tensor& t, const Options&... options) {
+    return likeSamples<ops::zeros_like>(frame.level(), t, options...);
+  }
+};
+
 /// products.cpp
 template <>
 struct OfSamples<ops::outer> {

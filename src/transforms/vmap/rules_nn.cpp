@@ -119,9 +119,7 @@ void pointwiseLossBackward(BatchedCall& call) {
 namespace {
 
 /// In that shape: the tensor itself where it has it.
-Tensor shaped(const Tensor& t, const std::vector<int64_t>& sizes) {
-  return t.sizes() == IntArrayRef(sizes) ? t : ops::reshape::call(t, sizes);
-}
+Tensor shaped(const Tensor& t, IntArrayRef sizes) { return t.sizes() == sizes ? t : ops::reshape::call(t, sizes); }
 
 /// Rows of all samples side by side: values [batch * n, classes], targets [batch * n].
 struct Positions {
