@@ -188,6 +188,27 @@ TEST(CompileQuickLimits, GradsOfDimensionsOfSizeOne) {
   }
 }
 
+// A view that becomes a grad gets the leaf's strides, also where its base is gone, or where it shows what its base
+// does.
+TEST(CompileQuickLimits, GradsThatAreViewsOfDimensionsOfSizeOne) {
+  const auto with = [](IntArrayRef sizes, IntArrayRef strides) {
+    return empty_strided(sizes, strides).copy_(numbers(sizes));
+  };
+  const Tensor x = numbers({3, 1}, 3);
+  for (const Tensor& w :
+       {with({1, 3}, {8, 1}), with({3, 1}, {1, 5}), with({1, 1}, {3, 1}), with({1, 4, 1}, {8, 1, 6}), with({1}, {9})}) {
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor&) { return t.sum(IntArrayRef{0}, true).exp(); });
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor&) { return t.sum(IntArrayRef{-1}, true).relu() * 2; });
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor&) { return t.mean(IntArrayRef{-1}); });
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor&) { return t.transpose(0, -1).softmax(-1); });
+    expectSameGrads(w, x,
+                    [](const Tensor& t, const Tensor&) { return t.transpose(0, -1).transpose(0, -1).to(kDouble); });
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor&) { return cat({t.unsqueeze(0), t.unsqueeze(0)}, 0); });
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor&) { return t.select(0, 0).exp(); });
+    expectSameGrads(w, x, [](const Tensor& t, const Tensor&) { return t.exp(); });  // no view: it has its own strides
+  }
+}
+
 // A kernel for Meta that says otherwise than what the operator does: calls get what its own kernel makes.
 Tensor oneByOne(const Tensor& a, const Tensor&) { return empty({1, 1}, a.options()); }
 Tensor oneElement(const Tensor& a, OptionalIntArrayRef, bool, std::optional<ScalarType>) {

@@ -38,9 +38,21 @@ bool isReshaped(const Graph& graph, const Graph::Value* value) {
   });
 }
 
+/// Operators that give views with Autograd's note of what they are views of, whatever their arguments are.
+bool notesView(const Graph::Node& node) {
+  constexpr std::string_view kMore[] = {"aten::_reshape_alias", "aten::as_strided", "aten::diagonal", "aten::select"};
+  const std::string_view name = node.op.op().name();
+  return (std::ranges::find(kViews, name) != std::end(kViews) || std::ranges::find(kMore, name) != std::end(kMore)) &&
+         node.modes.excluded == 0 && !node.modes.inference;
+}
+
+bool isGradOfOtherStrides(const Graph& graph, const Graph::Value* view) {
+  return std::ranges::any_of(graph.users(view), [](const Graph::Node* user) { return addsViewOfOtherStrides(*user); });
+}
+
 Graph::Value* sameAsResultOf(const Graph& graph, const Graph::Node& node) {
   const Graph::Value* result = node.result();
-  if (graph.isOutput(result) || isReshaped(graph, result)) return nullptr;
+  if (graph.isOutput(result) || isReshaped(graph, result) || isGradOfOtherStrides(graph, result)) return nullptr;
   for (const Graph::Value* base = viewedBy(node); base != nullptr;
        base = base->node != nullptr ? viewedBy(*base->node) : nullptr)
     if (showsTheSame(base->spec, result->spec) && !isReshaped(graph, base)) return graph.value(base->id);
@@ -48,6 +60,13 @@ Graph::Value* sameAsResultOf(const Graph& graph, const Graph::Node& node) {
 }
 
 }  // namespace
+
+bool addsViewOfOtherStrides(const Graph::Node& node) {
+  if (!node.is("trace::accumulate_grad_")) return false;
+  const Graph::Value *leaf = node.arguments[0].value(), *grad = node.arguments[1].value();
+  return leaf != nullptr && grad != nullptr && grad->node != nullptr && notesView(*grad->node) &&
+         leaf->spec.sizes == grad->spec.sizes && leaf->spec.strides != grad->spec.strides;
+}
 
 int64_t dropSameViews(Graph& graph) {
   int64_t gone = 0;

@@ -6,6 +6,10 @@
 
 namespace shunt::compiled {
 
+/// Whether the node is an addition to a leaf's grad of a view, whose strides in dimensions of size 1 aren't the leaf's:
+/// as its first grad they become the leaf's (asGradOf, src/autograd/accumulate_grad.cpp).
+bool addsViewOfOtherStrides(const Graph::Node& node);
+
 /// Returns how many nodes are gone.
 int64_t dropSameViews(Graph& graph);
 

@@ -1,5 +1,6 @@
 #include "src/compile/program/step_builder.h"
 
+#include "src/compile/passes/same_views.h"
 #include "src/compile/steps/fill_step.h"
 #include "src/compile/steps/grad_step.h"
 #include "src/compile/steps/reduction_step.h"
@@ -34,6 +35,7 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
   else
     callDirectly(step);
   markLast(node, position, step);
+  step.adds_view = addsViewOfOtherStrides(node);
   for (const Graph::Output& o : node.outputs) {
     Step::Result r{o.is_list, {}};
     for (const Graph::Value* v : o.values) r.slots.push_back(at_.slotOf(v));

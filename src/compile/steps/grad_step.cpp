@@ -1,6 +1,7 @@
 #include "src/compile/steps/grad_step.h"
 
 #include "src/autograd/accumulate.h"
+#include "src/autograd/unshared.h"
 #include "src/compile/guards/keys_that_matter.h"
 #include "src/compile/steps/quick_counts.h"
 #include "src/trace/operators.h"
@@ -72,6 +73,8 @@ bool liesAsCopy(const Tensor& grad, const Tensor& self) {
 }
 
 bool keepGradient(const Step& step, Frame& frame) {
+  if (step.adds_view) [[unlikely]]
+    layOutAsLeaf(step, frame);
   const Tensor& self = frame.at(step.operands[0].source);
   Tensor& grad = frame.slot(step.operands[1].source.index);
   if (!isPlain(self) || !isPlain(grad) || (step.copies_dead && !liesAsCopy(grad, self))) return false;
@@ -101,6 +104,19 @@ DirectCall callOf(const Graph::Node& node) {
 }
 
 }  // namespace
+
+void layOutAsLeaf(const Step& step, Frame& frame) {
+  const Operand &leaf = step.operands[0], &given = step.operands[1];
+  if (leaf.kind != Operand::Kind::kTensor || given.kind != Operand::Kind::kTensor || !given.last) return;
+  const Tensor &self = frame.at(leaf.source), &grad = frame.at(given.source);
+  if (!isPlain(self) || !isPlain(grad) || !autograd::isAlone(*grad.unsafeGetTensorImpl()) ||
+      !grad.sizes().equals(self.sizes()) || !self.is_non_overlapping_and_dense())
+    return;
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (self.size(d) != 1 && grad.stride(d) != self.stride(d)) return;  // it will be copied
+  if (!grad.strides().equals(self.strides()))
+    grad.unsafeGetTensorImpl()->set_sizes_and_strides(self.sizes(), self.strides(), grad.storage_offset());
+}
 
 void callDirectly(Step& step) {
   if (step.operands.empty() || step.operands[0].kind != Operand::Kind::kTensor) return;

@@ -10,6 +10,10 @@ namespace shunt::compiled {
 inline constexpr DispatchKey kPassedByQuickCalls[] = {DispatchKey::AutogradCPU, DispatchKey::ADInplaceOrView,
                                                       DispatchKey::AutocastCPU, DispatchKey::BackendSelect};
 
+/// Before a step that adds_view: a gradient that ends here, and that the leaf may keep, gets the leaf's strides in
+/// dimensions of size 1.
+void layOutAsLeaf(const Step& step, Frame& frame);
+
 /// Makes the step a direct call where its operator is one of these, for tensors like the node's.
 void callDirectly(Step& step);
 /// Whether the step of a direct call may have a quick one, too, in this program or another one of its graph.

@@ -1,5 +1,7 @@
 #include "src/compile/steps/step.h"
 
+#include "src/compile/steps/grad_step.h"
+
 #include "src/compile/passes/aliases.h"
 #include "src/dispatch/awaited_call.h"
 #include "src/dispatch/boxed_arguments.h"
@@ -130,6 +132,8 @@ void fitLiteral(const OperatorHandle& op, size_t argument, IValue& literal) {
 }
 
 void callStep(const Step& step, Frame& frame, trace_detail::ModesScope& modes, elementwise::RecordedLoop* recorded) {
+  if (step.adds_view) [[unlikely]]
+    layOutAsLeaf(step, frame);
   if (recorded == nullptr && step.direct != nullptr && detail::awaited_call == nullptr) [[likely]] {
     const detail::CallFrame call(step.op.op());
     const OpState& state = call.state(step.op.op());
