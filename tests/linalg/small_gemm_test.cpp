@@ -161,6 +161,37 @@ TEST(SmallProduct, BitsDependOnTheOperandsAlone) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+// The kernel is looked up once for a batch. Numbers that show another order of operands, or another way to begin a sum.
+TEST(SmallProduct, OfABatchIsThatOfEachMatrix) {
+  std::mt19937 random(5);
+  const auto upTo = [&](int64_t n) { return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(n)); };
+  const Tensor odd = shunt::tensor({0.0, -0.0, 1e-30, -1e-30, std::nan("1"), -std::nan("2"), HUGE_VAL, 1.0, -2.5});
+  const auto drawn = [&](int64_t rows, int64_t cols, ScalarType dtype) {
+    const bool turned = random() % 3 == 0, shared = random() % 5 == 0;
+    const int64_t count = shared ? 1 : 4, gap = upTo(3) - 1;
+    const Tensor memory = shunt::randn({count, turned ? cols : rows, (turned ? rows : cols) + gap});
+    const Tensor places = shunt::randint(30, memory.sizes(), TensorOptions(kLong));
+    const Tensor values = shunt::where(
+        places < 9, odd.to(kFloat).index_select(0, places.clamp(0, 8).reshape({-1})).reshape(memory.sizes()), memory);
+    const Tensor matrices = values.to(dtype).narrow(2, 0, turned ? rows : cols).expand({4, -1, -1});
+    return turned ? matrices.transpose(1, 2) : matrices;
+  };
+  int small = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const ScalarType dtype = random() % 2 ? kFloat : kDouble;
+    const int64_t m = upTo(40), n = upTo(80), k = random() % 2 ? 1 : upTo(20);
+    const Tensor a = drawn(m, k, dtype), b = drawn(k, n, dtype), c = drawn(m, n, dtype).contiguous();
+    const Tensor product = shunt::bmm(a, b), sum = shunt::baddbmm(c, a, b);
+    for (int64_t j = 0; j < 4; ++j) {
+      ASSERT_EQ(bytesOf(product.select(0, j)), bytesOf(shunt::mm(a.select(0, j), b.select(0, j))))
+          << dtype << ' ' << m << 'x' << n << 'x' << k << ' ' << a.strides() << b.strides();
+      ASSERT_EQ(bytesOf(sum.select(0, j)), bytesOf(shunt::addmm(c.select(0, j), a.select(0, j), b.select(0, j))));
+    }
+    small += isSmallProduct(m, n, k, a.stride(1) == 1 && m > 1, b.stride(1) == 1 && k > 1, dtype == kFloat ? 4 : 8);
+  }
+  if (hasSmallKernels()) EXPECT_GT(small, 300);
+}
+
 int mappings() {
   std::ifstream maps("/proc/self/maps");
   int n = 0;

@@ -38,6 +38,37 @@ TEST(Interplay, AModeOutsideSeesEachCallOnceAsTheFunctionMadeIt) {
   EXPECT_THAT(std::vector<int64_t>(mode.dims.begin(), mode.dims.begin() + 2), ElementsAre(1, 1));
 }
 
+// A mode makes each call by its boxed form: that of a level does what the other one does.
+TEST(Interplay, BoxedCallsInLevelsComputeTheSame) {
+  const auto loss = [](const std::vector<Tensor>& p, const Tensor& x, const Tensor& y) {
+    const Tensor hidden = p[0].mv(x).add(p[1]).relu();
+    const Tensor logits = linear(hidden.outer(hidden).softmax(-1).sum(0), p[2], p[3]);
+    return cross_entropy_loss(logits, y) + (logits - 1).square().mean() * p[1].t().exp().sum();
+  };
+  const std::vector<Tensor> p = {randn({6, 5}), randn({6}), randn({4, 6}), randn({4})};
+  const Tensor x = randn({3, 5}), y = randint(4, {3}, TensorOptions(kLong));
+  const auto both = [&] {
+    std::vector<Tensor> all = vmap(grad(loss), {.in_dims = {std::nullopt, 0, 0}})(p, x, y);
+    const auto whole = [&](const std::vector<Tensor>& q) {
+      return vmap(loss, {.in_dims = {std::nullopt, 0, 0}})(q, x, y).sum();
+    };
+    for (const Tensor& t : grad(whole)(p)) all.push_back(t);
+    const auto first = [&](const Tensor& w) { return loss({w, p[1], p[2], p[3]}, x[0], y[0]); };
+    all.push_back(hessian(first)(p[0]));
+    return all;
+  };
+  const std::vector<Tensor> plain = both();
+  Recorder mode;
+  std::vector<Tensor> boxed;
+  {
+    const DispatchModeGuard on(mode);
+    boxed = both();
+  }
+  EXPECT_GT(mode.names.size(), 60u);
+  ASSERT_EQ(plain.size(), boxed.size());
+  for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(sameBits(plain[i], boxed[i])) << i;
+}
+
 TEST(Interplay, AModeInsideSeesTheCallsOfItsScope) {
   const Tensor x = randn({4, 3});
   Recorder mode;

@@ -17,6 +17,8 @@
 //     outside of the level and wraps the results. While its gradients are computed and nothing
 //     is recorded, calls are made outside at once.
 //   - Composites run inside the level, so that their parts come here one by one.
+//   - Many operators have kernels of their own for both keys, which do the same for the usual calls, and need no Stack:
+//     in_grad.h, of_samples.h, pointwise_kernels.cpp.
 // A grad level keeps the thread's settings of the moment it was entered: keys that guards exclude, grad mode, autocast.
 // What runs outside of it runs with those, so that a NoGradGuard inside of a grad's function, and the guards of its
 // Autograd kernels, act in that level alone. A vmap level has no graph, so such guards pass through it. Dispatch modes
