@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 namespace shunt::jit {
@@ -88,10 +89,32 @@ class RememberedRefusals {
   std::array<Refused, size_t{2} << kBits> places_;
 };
 
+/// The thread's own, made when there is the first to remember. On the heap: what the library has of its own in every
+/// thread must be small, or it can't be loaded by a running program (tests/build/load_test.cpp).
+class ThreadRefusals {
+ public:
+  constexpr ThreadRefusals() = default;
+  ThreadRefusals(const ThreadRefusals&) = delete;
+  ThreadRefusals& operator=(const ThreadRefusals&) = delete;
+  ~ThreadRefusals() {
+    delete std::exchange(made_, nullptr);
+    over_ = true;
+  }
+  Pair* find(const Refused& wanted) { return made_ != nullptr ? made_->find(wanted) : nullptr; }
+  void add(const Refused& refused) {
+    if (made_ == nullptr && !over_) made_ = new (std::nothrow) RememberedRefusals;
+    if (made_ != nullptr) made_->add(refused);
+  }
+
+ private:
+  RememberedRefusals* made_ = nullptr;
+  bool over_ = false;  // other destructors of the thread's may make calls
+};
+
 }  // namespace
 
 Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold) {
-  constinit static thread_local RememberedRefusals refusals;
+  constinit static thread_local ThreadRefusals refusals;
   Refused asked{key, state, resets_.load(std::memory_order_relaxed)};
   const bool current = key.op->state().load(std::memory_order_acquire) == state;
   if (Pair* refused = current ? refusals.find(asked) : nullptr) {
