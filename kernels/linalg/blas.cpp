@@ -86,8 +86,8 @@ Loaded load() {
   find(library, "openblas_set_num_threads", f.set_num_threads, loaded);
   find(library, "openblas_get_corename", f.get_corename, loaded);
   if (!loaded.error.empty()) return loaded;
-  f.small_nt_is_slow = std::string_view(f.get_corename()) == "SkylakeX";
   f.kernels = kernelsOf(f.get_corename());
+  f.small_nt_is_slow = f.kernels == BlasKernels::kAvx512;
   return loaded;
 }
 
