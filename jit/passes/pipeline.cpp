@@ -76,10 +76,7 @@ llvm::ModulePassManager functionPipeline(bool all) {
   passes.addPass(llvm::InstCombinePass());
   addLoopPasses(passes, all);
   if (all) passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  if (all)
-    passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false).setLoadPRE(false)));
-  else
-    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false).setLoadPRE(false)));
   passes.addPass(llvm::BDCEPass());
   if (all) {
     passes.addPass(llvm::MemCpyOptPass());

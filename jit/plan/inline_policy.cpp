@@ -13,8 +13,9 @@ constexpr size_t kSmallFunction = 60;
 constexpr size_t kSmallKernel = 60;
 constexpr size_t kLoopKernel = 300;
 constexpr size_t kCompositeKernel = 200;
-// What inlined operators save, a few nanoseconds each, is not worth a compile several times as long.
-constexpr size_t kRoomForChains = 400;
+// What inlined operators save, a few nanoseconds each, is not worth a compile several times as long: least in a kernel
+// that does work of its own beside them.
+constexpr size_t kRoomForChains = 400, kRoomInComposite = 750;
 constexpr size_t kTooLarge = SIZE_MAX;
 
 constexpr std::string_view kKernel = "kernel", kWrapper = "wrapper", kRuntime = "runtime";
@@ -25,6 +26,11 @@ std::string_view roleOf(llvm::StringRef symbol) { return HostSymbols::instance()
 bool isComposite(const Step& step) { return step.entry.reason == EntryReason::kCompositeImplicit; }
 
 }  // namespace
+
+InlinePolicy::InlinePolicy(const Plan& plan)
+    : has_loop_(plan.expectsOperands()),
+      calls_operators_(plan.inlinesOperators()),
+      is_composite_(isComposite(plan.steps.back())) {}
 
 std::vector<std::string> rolesOfPolicy() {
   return {std::string(kKernel), std::string(kWrapper), std::string(kRuntime)};
@@ -50,7 +56,7 @@ bool InlinePolicy::wants(const llvm::Function& f, Extraction& extraction) const 
 bool InlinePolicy::hasRoom() const { return instructions_ <= kMaxInstructions; }
 
 bool InlinePolicy::hasRoomForChain(const llvm::Module& module) const {
-  return hasRoom() && module.getInstructionCount() <= kRoomForChains;
+  return hasRoom() && module.getInstructionCount() <= (is_composite_ ? kRoomInComposite : kRoomForChains);
 }
 
 bool InlinePolicy::wantsKernel(const llvm::Function& f, const Step& step, Extraction& extraction) const {

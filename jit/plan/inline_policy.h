@@ -22,8 +22,7 @@ namespace shunt::jit {
 class InlinePolicy {
  public:
   /// Of the plan's tier.
-  explicit InlinePolicy(const Plan& plan)
-      : has_loop_(plan.expectsOperands()), calls_operators_(plan.inlinesOperators()) {}
+  explicit InlinePolicy(const Plan& plan);
 
   /// Whether to bring in the body of this declaration.
   bool wants(const llvm::Function& declaration, Extraction& extraction) const;
@@ -37,7 +36,7 @@ class InlinePolicy {
  private:
   bool hasRoom() const;
 
-  const bool has_loop_, calls_operators_;
+  const bool has_loop_, calls_operators_, is_composite_;
   std::set<std::string> refused_;
   size_t instructions_ = 0;
 };
