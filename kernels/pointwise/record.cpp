@@ -3,6 +3,7 @@
 #include "kernels/pointwise/expected_uniform.h"
 
 #include <shunt/core/isa.h>
+#include <shunt/elementwise/cast_loop.h>
 #include <shunt/elementwise/recorded_loop.h>
 
 #include <algorithm>
@@ -198,6 +199,14 @@ void recordLoop(const Request& request, Record::Form form, ScalarType common, Re
 }
 
 }  // namespace
+
+CastLoop castLoopOf(ScalarType from, ScalarType to) {
+  const auto row = static_cast<size_t>(from), column = static_cast<size_t>(to);
+  if (row >= kDtypeSlots || column >= kDtypeSlots) return {};
+  const CastFn run = activeLoops().casts[row * kDtypeSlots + column];
+  if (run == nullptr) return {};
+  return {run, genericLoopOf(kDescriptor<functors::Copy>, to)};
+}
 
 RecordingOfLoop::RecordingOfLoop(RecordedLoop& loop)
     : outer_record_(::shunt::detail::tls_state.record), outer_(recorded_loop) {

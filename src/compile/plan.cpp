@@ -1,7 +1,9 @@
 #include "src/compile/plan.h"
 
 #include "src/compile/passes/aliases.h"
+#include "src/compile/passes/casts.h"
 #include "src/compile/passes/same_views.h"
+#include "src/compile/regions/cast_node.h"
 #include "src/compile/regions/loop_builder.h"
 #include "src/compile/steps/grad_step.h"
 #include "src/compile/steps/view_step.h"
@@ -61,7 +63,8 @@ bool writesVersions(const Graph::Modes& modes) {
 
 bool mayBePointwise(const Step& step) {
   const Graph::Node& node = *step.node;
-  if (step.passed_by.slot < 0 || node.modes.inference || node.modes.in_autocast || !isOfDictionary(node)) return false;
+  if (step.passed_by.slot < 0 || node.modes.inference || !isOfDictionary(node)) return false;
+  if (mayAutocast(node) && !autocastPassesBy(node.op.op())) return false;
   if (writtenInPlace(node) != nullptr) return !drawsRandomNumbers(node.op) && writesVersions(node.modes);
   return !mayAlias(node) && node.outputs.size() == 1 && !node.outputs[0].is_list && step.results[0].slots[0] >= 0;
 }
@@ -123,6 +126,7 @@ class Recorder {
   void operator()(const Step& step, Frame& frame, trace_detail::ModesScope& modes) {
     if (!mayBePointwise(step)) return callStep(step, frame, modes);
     if (rowOperatorBelow(*step.node) != nullptr) return callRows(step, frame, modes);
+    if (isCast(*step.node)) return callCast(step, frame, modes);
     const std::vector<RecordedArgument> arguments = argumentsOf(step, frame, aliases_);
     const Graph::Value* written = writtenInPlace(*step.node);
     Tensor before;
@@ -151,6 +155,15 @@ class Recorder {
     const Tensor& result = frame.slot(static_cast<size_t>(step.results[0].slots[0]));
     withoutMemoryToo([&] {
       if (std::optional<RowNode> p = describeRows(step, arguments, result)) rows.push_back(std::move(*p));
+    });
+  }
+  void callCast(const Step& step, Frame& frame, trace_detail::ModesScope& modes) {
+    const std::vector<RecordedArgument> arguments = argumentsOf(step, frame, aliases_);
+    callStep(step, frame, modes);
+    const Tensor& result = frame.slot(static_cast<size_t>(step.results[0].slots[0]));
+    withoutMemoryToo([&] {
+      std::optional<PointwiseNode> p = describeCast(*step.node, arguments, result);
+      if (p && givesSameBits(*p, arguments, result, Tensor())) found.push_back(std::move(*p));
     });
   }
   /// Whether another argument lies in the memory that was written.
@@ -204,6 +217,8 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
     const Operator& op = step.op.op();
     if (step.passed_by.slot >= 0) relied_on_.push_back({&op, step.passed_by.slot, step.passed_by.version});
     if (const Operator* below = rowOperatorBelow(*step.node)) relyOn(*below, slotOf(DispatchKey::CPU));
+    if (const Operator* copies = castBelow(*step.node)) relyOnCast(op, *copies);
+    if (mayAutocast(*step.node)) relyOn(op, slotOf(DispatchKey::AutocastCPU));
     // Whether a step is quick differs between the programs: it depends on who reads its operands last.
     if (mayBeQuick(step) || step.prepared != nullptr || isPlainView(*step.node))
       for (const DispatchKey key : kPassedByQuickCalls) relyOn(op, slotOf(key));
@@ -216,6 +231,13 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
 }
 
 Plan::~Plan() = default;
+
+void Plan::relyOnCast(const Operator& op, const Operator& copies) {
+  for (const Operator* called : {&op, &copies}) {
+    for (const DispatchKey key : kPassedByQuickCalls) relyOn(*called, slotOf(key));
+    relyOn(*called, slotOf(DispatchKey::CPU));
+  }
+}
 
 void Plan::relyOn(const Operator& op, DispatchKeySet keys) {
   const detail::CallFrame frame(op);

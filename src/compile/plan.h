@@ -60,6 +60,7 @@ class SHUNT_API Plan : public Executor {
   bool holdsAt(uint64_t changes) const;
   bool tablesStand() const;
   void relyOn(const Operator& op, DispatchKeySet keys);
+  void relyOnCast(const Operator& op, const Operator& copies);
   void relyOn(const Operator& op, int slot);
   void checkInputs(std::span<const Tensor> inputs) const;
   detail::CompileOutputs runProgram(const Program& program, std::span<const Tensor* const> inputs, bool fuse,

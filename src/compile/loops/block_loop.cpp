@@ -72,11 +72,11 @@ void BlockLoop::runBlockOfRows(std::byte* const* at, int64_t count) const {
     for (int k = 0; k < i.num_inputs; ++k) in[k] = at[i.in[k]];
     std::byte* out = at[i.out];
     if (!i.by_rows) {
-      i.run(out, in, i.repeated, count * columns, scalars.data() + i.scalars);
+      call(i, out, in, count * columns);
       continue;
     }
     for (int64_t r = 0; r < count; ++r) {
-      i.run(out, in, i.repeated, columns, scalars.data() + i.scalars);
+      call(i, out, in, columns);
       out += i.out_row;
       for (int k = 0; k < i.num_inputs; ++k) in[k] += i.in_row[k];
     }
@@ -100,7 +100,7 @@ void BlockLoop::runBlock(std::byte* const* at, int64_t n) const {
   for (const Instruction& i : instructions) {
     const std::byte* in[elementwise::kMaxInputs];
     for (int k = 0; k < i.num_inputs; ++k) in[k] = at[i.in[k]];
-    i.run(at[i.out], in, i.repeated, n, scalars.data() + i.scalars);
+    call(i, at[i.out], in, n);
   }
 }
 

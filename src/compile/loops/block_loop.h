@@ -26,6 +26,7 @@ struct BlockLoop {
   /// One loop of the chain. Places by index: operands (inputs, then outputs), then numbers, then buffers.
   struct Instruction {
     elementwise::LoopFn run = nullptr;
+    elementwise::CastFn cast = nullptr;            // of a cast, whose one input is as long as the output
     elementwise::GenericLoopFn generic = nullptr;  // for native code; null: there is none
     ScalarType common = ScalarType::Undefined, result = ScalarType::Undefined;
     int num_inputs = 0;
@@ -61,6 +62,12 @@ struct BlockLoop {
   void setBases(std::byte* const* operands, std::byte** bases) const;
   void runRows(std::byte* const* bases, int64_t first, int64_t last) const;
   void runColumns(std::byte* const* bases, int64_t first, int64_t last) const;
+  void call(const Instruction& i, std::byte* out, const std::byte* const* in, int64_t n) const {
+    if (i.cast != nullptr)
+      i.cast(out, in[0], n);
+    else
+      i.run(out, in, i.repeated, n, scalars.data() + i.scalars);
+  }
   void runBlock(std::byte* const* at, int64_t n) const;
   void runBlockOfRows(std::byte* const* at, int64_t count) const;
 };

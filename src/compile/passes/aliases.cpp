@@ -1,14 +1,16 @@
 #include "src/compile/passes/aliases.h"
 
+#include "src/compile/passes/casts.h"
+
 #include <numeric>
 
 namespace shunt::compiled {
 
 bool isOfDictionary(const Graph::Node& node) { return node.op.op().name().starts_with("aten::"); }
 
-// dropout returns its argument where it drops nothing.
+// dropout returns its argument where it drops nothing; to() does where the dtype is the tensor's already.
 bool mayAlias(const Graph::Node& node) {
-  return node.op.schema().hasAnyAliasInfo() || drawsRandomNumbers(node.op) || !isOfDictionary(node);
+  return (node.op.schema().hasAnyAliasInfo() && !isCast(node)) || drawsRandomNumbers(node.op) || !isOfDictionary(node);
 }
 
 const Graph::Value* writtenInPlace(const Graph::Node& node) {

@@ -1,5 +1,6 @@
 #include "src/compile/program/placement.h"
 
+#include "src/compile/passes/casts.h"
 #include "src/compile/steps/view_step.h"
 
 #include <algorithm>
@@ -126,8 +127,8 @@ const ProductNode* Placement::productOf(const Graph::Node& node) const {
 }
 
 SeenEntry Placement::autogradPassedBy(const Graph::Node& node) const {
-  const bool view_leaves =
-      node.op.schema().hasAnyAliasInfo() && writtenInPlace(node) == nullptr && history_.leaving.contains(&node);
+  const bool view_leaves = node.op.schema().hasAnyAliasInfo() && writtenInPlace(node) == nullptr &&
+                           history_.leaving.contains(&node) && !isCast(node);
   return history_.recorded.contains(&node) || view_leaves ? SeenEntry() : autogradOf(node, options_.inner_only_record);
 }
 

@@ -44,6 +44,7 @@ void LoopBuilder::finish() {
 void LoopBuilder::addInstruction(const PointwiseNode& p, size_t position, size_t& number) {
   BlockLoop::Instruction made;
   made.run = p.run;
+  made.cast = p.cast;
   made.generic = p.generic;
   made.common = p.common;
   made.result = p.dtype;

@@ -8,15 +8,6 @@ namespace {
 
 namespace signature = ::shunt::detail::signature;
 
-bool isRowMajor(const Tensor& t) {
-  int64_t step = 1;
-  for (size_t d = t.sizes().size(); d-- > 0;) {
-    if (t.strides()[d] != step) return false;
-    step *= t.sizes()[d];
-  }
-  return true;
-}
-
 std::optional<Fit> fitOf(const Tensor& t, const Tensor& result) {
   const IntArrayRef x = result.sizes(), y = t.sizes();
   const bool one = t.numel() == 1;
@@ -67,6 +58,20 @@ bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const Reco
 
 }  // namespace
 
+bool isRowMajor(const Tensor& t) {
+  int64_t step = 1;
+  for (size_t d = t.sizes().size(); d-- > 0;) {
+    if (t.strides()[d] != step) return false;
+    step *= t.sizes()[d];
+  }
+  return true;
+}
+
+bool mayBeOfRegion(const Tensor& result) {
+  return result.defined() && result.numel() != 0 && hasPlainKeys(result) && isRowMajor(result) &&
+         !result.unsafeGetTensorImpl()->is_wrapped_number() && !result.is_inference();
+}
+
 PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t) {
   PointwiseNode::Input in;
   in.value = value;
@@ -82,10 +87,7 @@ std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise
                                       std::span<const RecordedArgument> arguments, const Tensor& result,
                                       const Graph::Value* written) {
   if (!ranOneLoop(loop) || (written == nullptr) != (loop.form == detail::LoopRecord::kFunctional) ||
-      !result.defined() || result.numel() == 0)
-    return std::nullopt;
-  if (result.dtype() != loop.output_dtype || !hasPlainKeys(result) || !isRowMajor(result) ||
-      result.unsafeGetTensorImpl()->is_wrapped_number() || result.is_inference())
+      !mayBeOfRegion(result) || result.dtype() != loop.output_dtype)
     return std::nullopt;
   PointwiseNode out;
   out.node = &node;

@@ -33,6 +33,7 @@ struct PointwiseNode {
   const Graph::Value* result = nullptr;  // of the tensor
   std::optional<Input> written;          // of an in-place operator: the same tensor, as it is found
   elementwise::LoopFn run = nullptr;
+  elementwise::CastFn cast = nullptr;            // of a cast, instead of `run`
   elementwise::GenericLoopFn generic = nullptr;  // what native code is made of; null: there is nothing
   ScalarType common = ScalarType::Undefined;     // of the generic loop
   std::vector<Input> inputs;
@@ -54,6 +55,10 @@ struct RecordedArgument {
 std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise::RecordedLoop& loop,
                                       std::span<const RecordedArgument> arguments, const Tensor& result,
                                       const Graph::Value* written);
+
+bool isRowMajor(const Tensor& t);
+/// Whether a region may make a tensor like this result.
+bool mayBeOfRegion(const Tensor& result);
 
 /// An input as a guard of the region compares it. `value`: of the tensor.
 PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t);
