@@ -1,0 +1,326 @@
+// Casts in compiled functions: that they are steps of regions, and that the bits are eager's. Run with the
+// interpreter's loops, and with native ones.
+#include "src/compile/plan.h"
+#include "tests/compile/same.h"
+
+#include <shunt/shunt.h>
+#include <shunt/trace/trace.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+
+namespace shunt::test {
+namespace {
+
+using compiled::Plan;
+using testing::HasSubstr;
+using testing::Not;
+using Tensors = std::vector<Tensor>;
+using Function = std::function<Tensors(const Tensors&)>;
+
+constexpr ScalarType kDtypes[] = {kByte, kChar, kShort, kInt, kLong, kHalf, kFloat, kDouble, kBool, kBFloat16};
+
+/// Any bits: infinities, NaNs of all kinds, what no integer holds.
+Tensor anyBits(int64_t n, ScalarType dtype, uint64_t seed) {
+  Tensor out = empty({n}, dtype);
+  auto* to = static_cast<unsigned char*>(out.data_ptr());
+  uint64_t state = seed * 2 + 1;
+  for (size_t i = 0; i < out.nbytes(); ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    to[i] = static_cast<unsigned char>(state >> 56);
+    if (dtype == kBool) to[i] &= 1;
+  }
+  if (isReducedFloatingType(dtype) && n == 65536)
+    for (int64_t i = 0; i < n; ++i) {
+      const auto bits = static_cast<uint16_t>(i);
+      std::memcpy(to + 2 * i, &bits, 2);
+    }
+  return out;
+}
+
+/// Values about the bounds of the dtypes, and ties.
+Tensor special(ScalarType dtype) {
+  std::vector<double> all = {0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -1.0, 1e-42, -1e-42, 6e-8, INFINITY, -INFINITY, NAN, -NAN};
+  for (const double bound : {127.0, 128.0, 255.0, 256.0, 32767.0, 32768.0, 65504.0, 65520.0, 2147483647.0, 2147483648.0,
+                             4294967296.0, 9223372036854775807.0, 3.4e38, 1e300, 1.00390625, 1.0048828125})
+    for (const double v : {bound, bound + 1, bound - 0.5}) all.insert(all.end(), {v, -v});
+  return tensor(all).to(dtype);
+}
+
+/// NaNs' signs and payloads are not promised of native code.
+bool sameButNaNs(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || !isFloatingType(a.dtype())) return same(a, b);
+  const auto numbers = [](const Tensor& t) { return t.where(t.eq(t), zeros({}).to(t.dtype())); };
+  return same(numbers(a), numbers(b)) && same(a.eq(a), b.eq(b));
+}
+
+/// Runs it as graph and as plan of one region of so many steps, a few times.
+void expectOneRegion(const Function& f, const std::function<Tensors(uint64_t)>& inputs, size_t steps) {
+  const Graph graph = trace(f, inputs(0));
+  const Plan plan(graph, {.native_after = 2});
+  const uint64_t before = compiled::nativeRuns();
+  for (uint64_t i = 0; i < 6; ++i) {
+    const Tensors in = inputs(i), expected = graph.run(in);
+    const uint64_t native = compiled::nativeRuns();
+    const Tensors got = plan.run(in);
+    const bool is_native = compiled::nativeRuns() != native;
+    for (size_t k = 0; k < got.size(); ++k)
+      ASSERT_TRUE(is_native ? sameButNaNs(expected[k], got[k]) : same(expected[k], got[k]))
+          << detail::str("run ", i, ", ", k, ' ') << plan.describe();
+  }
+  EXPECT_EQ(plan.counts().regions, 1u) << plan.describe();
+  EXPECT_EQ(plan.counts().nodes_in_regions, steps) << plan.describe();
+  const char* waits = std::getenv("SHUNT_JIT_SYNC");  // native_test's runs wait for the code
+  if (waits == nullptr || *waits != '1') return;
+  EXPECT_GE(compiled::nativeRuns() - before, 2u) << plan.describe();
+  EXPECT_THAT(plan.describe(), HasSubstr("; native"));
+}
+
+TEST(CompileCasts, OfEveryTwoDtypes) {
+  for (const ScalarType from : kDtypes)
+    for (const ScalarType to : kDtypes) {
+      if (from == to) continue;
+      SCOPED_TRACE(detail::str(from, " to ", to));
+      // Read from memory and from a buffer, written to both.
+      const auto f = [=](const Tensors& t) {
+        const Tensor first = t[0].to(to);
+        return Tensors{first, first.to(from), first.eq(first), t[0].ge(t[0]).to(to == kBool ? kInt : to)};
+      };
+      const auto inputs = [=](uint64_t seed) {
+        return Tensors{seed == 1 ? cat({special(from), anyBits(65536, from, 1)}).narrow(0, 0, 65536).clone()
+                                 : anyBits(65536, from, seed)};
+      };
+      expectOneRegion(f, inputs, 5);
+    }
+}
+
+TEST(CompileCasts, OfAnyShape) {
+  const auto f = [](const Tensors& t) {
+    return Tensors{((t[0] * 2).to(kBFloat16) + t[1]).to(kFloat) * t[2], t[0].to(kInt).to(kDouble) * t[3]};
+  };
+  const std::vector<std::vector<int64_t>> shapes = {{1}, {}, {1, 1}, {17}, {37, 1}, {37, 3}, {3, 70, 5}, {40, 5000}};
+  for (const std::vector<int64_t>& sizes : shapes) {
+    SCOPED_TRACE(IntArrayRef(sizes));
+    const auto inputs = [&](uint64_t seed) {
+      const std::vector<int64_t> row(sizes.empty() ? 0 : 1, sizes.empty() ? 1 : sizes.back());
+      return Tensors{numbers(sizes, seed), numbers(row, seed + 1).to(kBFloat16), numbers(sizes, seed + 2),
+                     numbers({}, seed + 3).to(kDouble)};
+    };
+    expectOneRegion(f, inputs, 8);
+  }
+}
+
+/// Calls both; the compiled one's plan.
+std::string expectAsEager(const Function& f, const std::function<Tensors(uint64_t)>& inputs) {
+  auto fast = compile(f);
+  for (uint64_t i = 0; i < 8; ++i) {
+    const Tensors a = inputs(i), b = inputs(i), expected = f(a), got = fast(b);
+    for (size_t k = 0; k < got.size(); ++k) {
+      EXPECT_TRUE(same(expected[k], got[k])) << "call " << i << ", " << k << "\n" << fast.plan();
+      EXPECT_EQ(expected[k]._version(), got[k]._version()) << k;
+    }
+    for (size_t k = 0; k < a.size(); ++k) EXPECT_TRUE(same(a[k], b[k])) << "argument " << k << "\n" << fast.plan();
+  }
+  EXPECT_GE(fast.counts().hits, 6u) << fast.explain();
+  return fast.plan();
+}
+
+std::function<Tensors(uint64_t)> two(IntArrayRef sizes) {
+  return [sizes = sizes.vec()](uint64_t seed) { return Tensors{numbers(sizes, seed), numbers(sizes, seed + 50)}; };
+}
+
+TEST(CompileCasts, AChainUnderAutocast) {
+  const Tensor w = numbers({64, 64}), bias = numbers({64});
+  for (const ScalarType dtype : {kBFloat16, kHalf}) {
+    const auto f = [&](const Tensors& t) {
+      const AutocastGuard autocast(kCPU, dtype);
+      const Tensor h = linear(t[0], w, bias).relu() * 2 + 1;
+      return Tensors{h.to(kFloat) * t[1], h};
+    };
+    EXPECT_THAT(expectAsEager(f, two({32, 64})), HasSubstr("region of 5 over [32, 64]"));
+    // Autocast off inside, and on around the call.
+    const auto off = [&](const Tensors& t) {
+      const AutocastGuard autocast(kCPU, dtype, false);
+      return Tensors{((t[0] * 2).to(dtype) + 1).to(kFloat) * t[1]};
+    };
+    EXPECT_THAT(expectAsEager(off, two({32, 64})), HasSubstr("region of 5 over [32, 64]"));
+    const AutocastGuard around(kCPU, dtype);
+    EXPECT_THAT(expectAsEager(f, two({32, 64})), HasSubstr("region of 5 over [32, 64]"));
+  }
+}
+
+// exp and mse_loss are computed in float there, mm in the lower dtype: their casts are calls of the operators' own.
+TEST(CompileCasts, WhatAutocastCastsItself) {
+  const auto f = [](const Tensors& t) {
+    const AutocastGuard autocast(kCPU, kBFloat16);
+    const Tensor low = t[0].mm(t[1]);
+    return Tensors{low.exp() + 1, (low * 2).log_softmax(-1), low.mul(t[0]).to(kDouble)};
+  };
+  expectAsEager(f, two({64, 64}));
+}
+
+TEST(CompileCasts, ATrainingStepUnderAutocast) {
+  const auto leaf = [] { return numbers({64, 64}).requires_grad_(); };
+  const Tensor plain = leaf(), other = leaf();
+  const auto step = [](const Tensor& w, const Tensor& x) {
+    Tensor(w).mutable_grad() = Tensor();
+    Tensor loss;
+    {
+      const AutocastGuard autocast(kCPU, kBFloat16);
+      const Tensor h = linear(x, w, {}).relu() * 2 + 1;
+      loss = (h.to(kFloat) * x).sum();
+    }
+    loss.backward();
+    NoGradGuard no_grad;
+    Tensor(w).sub_(w.grad(), 0.01);
+    return loss.detach();
+  };
+  auto fast = compile([&](const Tensor& x) { return step(other, x); });
+  for (uint64_t i = 0; i < 8; ++i) {
+    const Tensor x = numbers({32, 64}, i);
+    EXPECT_TRUE(same(step(plain, x), fast(x))) << fast.plan();
+    EXPECT_TRUE(same(plain.grad(), other.grad())) << fast.plan();
+    EXPECT_EQ(plain.grad()._version(), other.grad()._version());
+    EXPECT_TRUE(same(plain, other)) << fast.plan();
+  }
+  EXPECT_GE(fast.counts().hits, 6u) << fast.explain();
+  EXPECT_EQ(count(fast.plan(), "call aten::to"), 0) << fast.plan();
+  EXPECT_EQ(count(fast.plan(), "call aten::_to_copy"), 0) << fast.plan();
+}
+
+TEST(CompileCasts, AroundRows) {
+  const auto f = [](const Tensors& t) {
+    return Tensors{softmax((t[0].to(kBFloat16) * 2).to(kFloat), -1).to(kHalf) + 1};
+  };
+  EXPECT_THAT(expectAsEager(f, two({20, 128})), HasSubstr("rows of 6 over [20, 128]"));
+}
+
+// What a cast gives is a tensor of its own; a cast to the same dtype is the tensor, or a copy of it.
+TEST(CompileCasts, WhatIsWrittenBesides) {
+  expectAsEager(
+      [](const Tensors& t) {
+        const Tensor low = t[0].to(kBFloat16), self = t[0].to(kFloat), copy = t[0].to(kFloat, false, true);
+        Tensor(t[0]).mul_(2);
+        const Tensor after = self + copy;
+        Tensor(low).add_(1);
+        Tensor(self).add_(low.to(kFloat));
+        return Tensors{low, self, copy, after, t[0].to(kBFloat16)};
+      },
+      two({40, 70}));
+  auto fast = compile([](const Tensor& x) { return x.to(kFloat); });
+  const Tensor x = numbers({40});
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(fast(x).is_same(x));
+}
+
+TEST(CompileCasts, HistoryThatIsSeen) {
+  const auto f = [](const Tensors& t) { return Tensors{(t[0].to(kDouble) * 2).to(kFloat) * t[1], t[0].to(kHalf)}; };
+  auto fast = compile(f);
+  for (uint64_t i = 0; i < 6; ++i) {
+    Tensors a = two({30})(i), b = two({30})(i);
+    a[0].requires_grad_(), b[0].requires_grad_();
+    const Tensors expected = f(a), got = fast(b);
+    for (size_t k = 0; k < got.size(); ++k) {
+      EXPECT_TRUE(same(expected[k], got[k]));
+      ASSERT_NE(got[k].grad_fn(), nullptr);
+      EXPECT_EQ(expected[k].grad_fn()->name(), got[k].grad_fn()->name());
+    }
+    expected[0].sum().backward(), got[0].sum().backward();
+    EXPECT_TRUE(same(a[0].grad(), b[0].grad()));
+  }
+}
+
+TEST(CompileCasts, OtherLayouts) {
+  const auto turned = [](const Tensors& t) { return Tensors{t[0].t().to(kBFloat16), (t[0].to(kHalf) + 1).t()}; };
+  EXPECT_THAT(expectAsEager(turned, two({30, 40})), HasSubstr("call aten::to.dtype\n"));
+  const auto last = [](const Tensors& t) {
+    return Tensors{t[0].to(kDouble, false, false, MemoryFormat::ChannelsLast), t[0].to(kDouble)};
+  };
+  expectAsEager(last, two({2, 3, 4, 5}));
+  expectAsEager(
+      last, [](uint64_t seed) { return Tensors{numbers({2, 3, 4, 5}, seed).contiguous(MemoryFormat::ChannelsLast)}; });
+  expectAsEager([](const Tensors& t) { return Tensors{t[0].expand({5, 30}).to(kInt), t[1].to(kBool)}; }, two({30}));
+  expectAsEager([](const Tensors& t) { return Tensors{t[0].to(kInt) * 2}; }, two({0}));
+}
+
+Tensor doubledCopy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Layout>, std::optional<Device>,
+                   std::optional<bool>, bool, std::optional<MemoryFormat>) {
+  Tensor out = empty(self.sizes(), *dtype);
+  out.copy_(self * 2);
+  return out;
+}
+Tensor doubledTo(const Tensor& self, ScalarType dtype, bool, bool, std::optional<MemoryFormat>) {
+  Tensor out = empty(self.sizes(), dtype);
+  out.copy_(self * 2);
+  return out;
+}
+
+// Kernels that are there when it is recorded, that come later, and that go.
+TEST(CompileCasts, AnotherKernelIsObeyed) {
+  const Function f = [](const Tensors& t) { return Tensors{(t[0] + t[1]).to(kBFloat16) * 3}; };
+  const Tensors in = two({33})(1);
+  const Tensor plain = f(in)[0], doubled = ((in[0] + in[1]) * 2).to(kBFloat16) * 3;
+  ASSERT_FALSE(same(plain, doubled));
+  const auto of_copy = [](DispatchKey key) {
+    auto m = std::make_unique<Library>(Library::Kind::kImpl, "aten", key);
+    m->impl("_to_copy", &doubledCopy);
+    return m;
+  };
+  const auto of_to = [](DispatchKey key) {
+    auto m = std::make_unique<Library>(Library::Kind::kImpl, "aten", key);
+    m->impl("to.dtype", &doubledTo);
+    return m;
+  };
+  const std::vector<std::function<std::unique_ptr<Library>()>> kernels = {
+      [&] { return of_copy(DispatchKey::CPU); }, [&] { return of_copy(DispatchKey::BackendSelect); },
+      [&] { return of_to(DispatchKey::CPU); }, [&] { return of_to(DispatchKey::BackendSelect); }};
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    SCOPED_TRACE(k);
+    auto fast = compile(f);
+    const Plan plan(trace(f, in));
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(same(fast(in)[0], plain));
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(same(plan.run(in)[0], plain));
+    EXPECT_THAT(plan.describe(), HasSubstr("region of 3"));
+    EXPECT_THAT(fast.plan(), HasSubstr("region of 3"));
+    {
+      const auto kernel = kernels[k]();
+      ASSERT_TRUE(same(f(in)[0], doubled));
+      EXPECT_FALSE(plan.holds());
+      EXPECT_TRUE(same(plan.run(in)[0], doubled));
+      for (int i = 0; i < 6; ++i) EXPECT_TRUE(same(fast(in)[0], doubled)) << fast.explain() << fast.plan();
+      EXPECT_EQ(fast.counts().invalidated, 1u);
+      EXPECT_THAT(fast.plan(), Not(HasSubstr("region of 3")));
+      auto later = compile(f);
+      for (int i = 0; i < 4; ++i) EXPECT_TRUE(same(later(in)[0], doubled)) << later.plan();
+    }
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(same(fast(in)[0], plain)) << fast.explain();
+  }
+}
+
+Tensor minus(const Tensor& self, const Tensor& other) { return self - other; }
+
+TEST(CompileCasts, AKernelForAutocastIsObeyed) {
+  const Function f = [](const Tensors& t) {
+    const AutocastGuard autocast(kCPU, kBFloat16);
+    return Tensors{(t[0] * t[1]).to(kHalf) + 1};
+  };
+  const Tensors in = two({33})(1);
+  auto fast = compile(f);
+  const Plan plan(trace(f, in));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(same(fast(in)[0], f(in)[0]));
+  for (int i = 0; i < 2; ++i) plan.run(in);
+  EXPECT_THAT(fast.plan(), HasSubstr("region of 3"));
+  EXPECT_THAT(plan.describe(), HasSubstr("region of 3"));
+  Library m(Library::Kind::kImpl, "aten", DispatchKey::AutocastCPU);
+  m.impl("mul.Tensor", &minus);
+  const Tensor expected = (in[0] - in[1]).to(kHalf) + 1;
+  ASSERT_TRUE(same(f(in)[0], expected));
+  EXPECT_TRUE(same(plan.run(in)[0], expected));
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(same(fast(in)[0], expected)) << fast.explain() << fast.plan();
+}
+
+}  // namespace
+}  // namespace shunt::test
