@@ -123,7 +123,7 @@ std::optional<CacheDirectory> ThunkCache::open(const std::string& directory) {
   }
   const std::string why = llvm::toString(opened.takeError());
   if (opens_.failed())
-    shunt::detail::logWarning("there is no disk cache in " + directory + ", thunks are compiled: " + why);
+    shunt::detail::logWarning("there is no disk cache in " + directory + ", code is compiled: " + why);
   return std::nullopt;
 }
 
@@ -160,7 +160,7 @@ void ThunkCache::store(const std::string& directory, const CachedObject& object)
   llvm::Error error = in->write(cacheFileName(object.key), file);
   if (!error) return writes_.succeeded();
   const std::string why = llvm::toString(std::move(error));
-  if (writes_.failed()) shunt::detail::logWarning("the disk cache in " + directory + " gets no more thunks: " + why);
+  if (writes_.failed()) shunt::detail::logWarning("the disk cache in " + directory + " gets no more code: " + why);
 } catch (const std::exception&) {  // no memory to write it: the next process compiles
 }
 

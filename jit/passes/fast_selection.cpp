@@ -226,12 +226,12 @@ bool setInvokesApart(llvm::Function& function) {
 
 class FastSelectionPass final : public llvm::FunctionPass {
  public:
-  explicit FastSelectionPass(bool loops) : FunctionPass(ID), loops_(loops) {}
+  explicit FastSelectionPass(bool keep_loops) : FunctionPass(ID), keep_loops_(keep_loops) {}
   llvm::StringRef getPassName() const override { return "Shunt's preparation of fast instruction selection"; }
-  bool runOnFunction(llvm::Function& function) override { return prepareFastSelection(function, loops_); }
+  bool runOnFunction(llvm::Function& function) override { return prepareFastSelection(function, keep_loops_); }
 
  private:
-  const bool loops_;
+  const bool keep_loops_;
   static char ID;
 };
 

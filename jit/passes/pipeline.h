@@ -6,7 +6,7 @@
 // each scalar pass once but where the one before leaves it work. Left out after comparing objects and the bench's calls
 // with and without: unrolling, SLP and the repetitions of InstCombine, which was 40 % of the time; later, with 124
 // objects the same or a few bytes apart, dead stores, ADCE, MemCpyOpt, and SROA and SimplifyCFG where they came again.
-// EarlyCSE doesn't do in GVN's place: loops of 16-bit dtypes would be scalar.
+// EarlyCSE can't replace GVN: loops that take several steps for an element stayed scalar.
 // One SimplifyCFG has to stand between the loops' passes and the vectoriser, which else finds fewer loops.
 //
 // The first tier's modules (Note [Tiers], src/tiering/timed_call.cpp) hold no loop, and what flattening has folded

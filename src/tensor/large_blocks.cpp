@@ -63,7 +63,7 @@ class LargeBlocks {
   void notMade(size_t bytes) noexcept SHUNT_EXCLUDES(mutex_);
   /// What is idle or beyond the bound.
   void trim() noexcept SHUNT_EXCLUDES(mutex_);
-  /// trim(), unless it has been done since the clock last moved: who takes or keeps a block does that himself.
+  /// trim(), unless it has been done since the clock last moved: taking or keeping a block trims anyway.
   void trimIdle() noexcept SHUNT_EXCLUDES(mutex_) {
     if (keepsAny() && trimmed_.load(std::memory_order_relaxed) != coarseNow()) trim();
   }

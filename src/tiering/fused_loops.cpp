@@ -109,15 +109,16 @@ void FusedLoops::remove(FusedLoop& loop) {
 void FusedLoops::ask(FusedLoop& loop, Wanted wanted) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    loop.is_code_wanted_ |= wanted == Wanted::kCode;
+    if (loop.state_ == FusedLoop::State::kQueued) loop.is_code_wanted_ |= wanted == Wanted::kCode;
     if (loop.state_ != FusedLoop::State::kIdle || !enabled()) return;
+    loop.is_code_wanted_ = wanted == Wanted::kCode;
     loop.state_ = loop.code_ != nullptr ? FusedLoop::State::kReady : FusedLoop::State::kQueued;
     if (loop.code_ != nullptr) return loop.function_.store(loop.code_->function, std::memory_order_release);
   }
   if (switches().sync) return Compiler::instance().compileNow(loop);
   if (Compiler::instance().submit(loop.shared_from_this())) return;
   const std::lock_guard lock(mutex_);
-  loop.state_ = FusedLoop::State::kIdle;
+  loop.becomeIdle();
 }
 
 Wanted FusedLoops::wantedOf(const FusedLoop& loop) const noexcept {
@@ -131,7 +132,7 @@ bool FusedLoops::finished(FusedLoop& loop, Wanted wanted, FusedResult result) no
   for (const CompilePhase& phase : kCompilePhases) stats_.times.*phase.ms += result.times.*phase.ms;
   stats_.cache_rejected += result.cache == CacheAnswer::kRejected;
   if (result.verdict == Verdict::kOutdated && wanted == Wanted::kStored && loop.is_code_wanted_) return false;
-  loop.state_ = FusedLoop::State::kIdle;
+  loop.becomeIdle();
   loop.reason_ = std::move(result.reason);
   if (result.verdict == Verdict::kCompiled) {
     loop.code_ = std::move(result.code);
@@ -144,7 +145,7 @@ bool FusedLoops::finished(FusedLoop& loop, Wanted wanted, FusedResult result) no
   } else if (result.verdict == Verdict::kRefused) {
     loop.state_ = FusedLoop::State::kRefused;
     ++stats_.refused;
-  } else if (result.verdict == Verdict::kFailed) {
+  } else if (result.verdict == Verdict::kFailed && wanted == Wanted::kCode) {
     ++stats_.failed;
     if (++loop.failures_ >= kMostFailures) loop.state_ = FusedLoop::State::kRefused;
   }
@@ -154,7 +155,7 @@ bool FusedLoops::finished(FusedLoop& loop, Wanted wanted, FusedResult result) no
 void FusedLoops::forgetQueue() {
   const std::lock_guard lock(mutex_);
   for (auto& [hash, loop] : loops_)
-    if (loop->state_ == FusedLoop::State::kQueued) loop->state_ = FusedLoop::State::kIdle;
+    if (loop->state_ == FusedLoop::State::kQueued) loop->becomeIdle();
 }
 
 void FusedLoops::withdrawAll() {

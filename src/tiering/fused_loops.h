@@ -8,8 +8,8 @@
 // Note [States of a fused loop]
 // idle -> queued (asked for) -> ready, with a function; refused; or idle again: where the queue was full, a fork has
 // lost the request, the compiler failed, compiling was switched off meanwhile, or only what is stored was asked for and
-// the disk cache doesn't have it. Who asks for the code of a loop that is queued for a look there has it compiled if
-// that finds nothing. ready -> idle: set_enabled(false) and
+// the disk cache doesn't have it. If somebody wants a loop's code while it is only queued for a look there, it is
+// compiled as soon as the look has found nothing. ready -> idle: set_enabled(false) and
 // clear() withdraw the function; the code stays for whoever is running it, and is there at once when it is asked for
 // again. So who has a loop that isn't ready asks again now and then.
 #pragma once
@@ -46,11 +46,16 @@ class SHUNT_API FusedLoop : public std::enable_shared_from_this<FusedLoop> {
 
  private:
   friend class FusedLoops;
+  void becomeIdle() {
+    state_ = State::kIdle;
+    is_code_wanted_ = false;
+  }
+
   const FusedLoopSpec spec_;
   std::atomic<FusedLoopFn> function_{nullptr};  // of code_ (release, acquire)
   // Guarded by FusedLoops::mutex_:
   State state_ = State::kIdle;
-  bool is_code_wanted_ = false;  // somebody asked for kCode
+  bool is_code_wanted_ = false;  // of a queued one: somebody asked for kCode
   int failures_ = 0;
   std::string reason_;
   std::unique_ptr<FusedCode> code_;

@@ -63,20 +63,15 @@ namespace {
 /// A pair that this thread found refused.
 struct Refused {
   PairKey key{};
-  const OpState* state = nullptr;
-  uint64_t resets = 0;
   Pair* pair = nullptr;  // pairs are never removed
-  bool operator==(const Refused& other) const {
-    return key == other.key && state == other.state && resets == other.resets;
-  }
 };
 
 /// A thread's: two places for each hash, the later one first.
 class RememberedRefusals {
  public:
-  Pair* find(const Refused& wanted) {
-    const size_t at = placeOf(wanted.key);
-    return places_[at] == wanted ? places_[at].pair : places_[at + 1] == wanted ? places_[at + 1].pair : nullptr;
+  Pair* find(const PairKey& key) {
+    const size_t at = placeOf(key);
+    return places_[at].key == key ? places_[at].pair : places_[at + 1].key == key ? places_[at + 1].pair : nullptr;
   }
   void add(const Refused& refused) {
     const size_t at = placeOf(refused.key);
@@ -89,35 +84,38 @@ class RememberedRefusals {
   std::array<Refused, size_t{2} << kBits> places_;
 };
 
-/// The thread's own, made when there is the first to remember. On the heap: what the library has of its own in every
-/// thread must be small, or it can't be loaded by a running program (tests/build/load_test.cpp).
-class ThreadRefusals {
- public:
-  constexpr ThreadRefusals() = default;
-  ThreadRefusals(const ThreadRefusals&) = delete;
-  ThreadRefusals& operator=(const ThreadRefusals&) = delete;
-  ~ThreadRefusals() {
-    delete std::exchange(made_, nullptr);
-    over_ = true;
-  }
-  Pair* find(const Refused& wanted) { return made_ != nullptr ? made_->find(wanted) : nullptr; }
-  void add(const Refused& refused) {
-    if (made_ == nullptr && !over_) made_ = new (std::nothrow) RememberedRefusals;
-    if (made_ != nullptr) made_->add(refused);
-  }
+// On the heap: the library's thread-local storage must be small, or no running program can load it
+// (tests/build/load_test.cpp). Plain variables, which destructors of the thread's may still use at its end.
+constinit thread_local RememberedRefusals* refusals SHUNT_TLS_MODEL = nullptr;
+constinit thread_local bool refusals_are_over SHUNT_TLS_MODEL = false;
 
- private:
-  RememberedRefusals* made_ = nullptr;
-  bool over_ = false;  // other destructors of the thread's may make calls
+struct FreesRefusals {
+  ~FreesRefusals() {
+    delete std::exchange(refusals, nullptr);
+    refusals_are_over = true;
+  }
 };
+
+void remember(const PairKey& key, Pair& refused) {
+  if (refusals == nullptr && !refusals_are_over) {
+    static thread_local const FreesRefusals at_end;
+    static_cast<void>(&at_end);
+    refusals = new (std::nothrow) RememberedRefusals;
+  }
+  if (refusals != nullptr) refusals->add({key, &refused});
+}
+
+/// The pair, where this thread knows it and it is refused in this state.
+Pair* knownRefused(const PairKey& key, const OpState* state) {
+  Pair* known = refusals != nullptr ? refusals->find(key) : nullptr;
+  return known != nullptr && known->refused_in.load(std::memory_order_relaxed) == state ? known : nullptr;
+}
 
 }  // namespace
 
 Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold) {
-  constinit static thread_local ThreadRefusals refusals;
-  Refused asked{key, state, resets_.load(std::memory_order_relaxed)};
   const bool current = key.op->state().load(std::memory_order_acquire) == state;
-  if (Pair* refused = current ? refusals.find(asked) : nullptr) {
+  if (Pair* refused = current ? knownRefused(key, state) : nullptr) {
     refused->interpreted.fetch_add(static_cast<uint64_t>(calls), std::memory_order_relaxed);
     return Answer::kSettled;
   }
@@ -128,11 +126,11 @@ Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t c
   p.interpreted.fetch_add(static_cast<uint64_t>(calls), std::memory_order_relaxed);
   if (p.state == PairState::kQueued || !current) return Answer::kWatch;
   if (p.state == PairState::kRefused) {
-    if (p.refused_in == state) {
-      asked.pair = &p;
-      refusals.add(asked);
+    if (p.refused_in.load(std::memory_order_relaxed) == state) {
+      remember(key, p);
       return Answer::kSettled;
     }
+    p.refused_in.store(nullptr, std::memory_order_relaxed);
     p.state = PairState::kCounting;
     p.counted = 0;
   }
@@ -176,7 +174,7 @@ bool Pairs::finished(const CompileRequest& request, const OpState* state, const 
       break;
     case Verdict::kRefused:
       p.state = PairState::kRefused;
-      p.refused_in = state;
+      p.refused_in.store(state, std::memory_order_relaxed);
       ++refused_;
       break;
     case Verdict::kOutdated:
@@ -313,7 +311,7 @@ void Pairs::slower(const PairKey& key, const OpState* state, std::string reason,
     return;
   }
   p.state = PairState::kRefused;
-  p.refused_in = state;
+  p.refused_in.store(state, std::memory_order_relaxed);
   p.reason = std::move(reason);
   p.doublings = std::min(p.doublings + kDoublingsAfterLoss, kMaxDoublings);
   ++refused_;
@@ -343,9 +341,9 @@ void Pairs::forgetQueue() {
 
 void Pairs::reset() {
   std::lock_guard lock(mutex_);
-  resets_.fetch_add(1, std::memory_order_relaxed);
   for (auto& [key, p] : pairs_)
     if (p.state != PairState::kQueued) {
+      p.refused_in.store(nullptr, std::memory_order_relaxed);
       p.state = PairState::kCounting;
       p.counted = 0;
       p.doublings = 0;

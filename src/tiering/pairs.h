@@ -1,8 +1,8 @@
 // Pairs: what is known of every (operator, keyset, signature) that was observed.
 //
 // Guarded by one mutex, a leaf. Observers only try it: a sample that finds it taken is lost, and no call waits. A
-// thread remembers some of the pairs that it last found refused, and asks no more for them until their operator's state
-// is another one, or reset() has been called. A compiled pair keeps its request: for the second tier (Note [Tiers],
+// thread remembers some of the pairs that it found refused, and doesn't try for them as long as they are (refused_in).
+// A compiled pair keeps its request: for the second tier (Note [Tiers],
 // timed_call.cpp), and for more kinds of operands (Note [Operands that miss], missed_call.cpp). Either changes the
 // pair's state only where it succeeds: asked -> done | refused, or asked for again later (outdated, failed a few times,
 // forgotten by a fork). One of them at a time. States: counting -> queued (at the threshold) -> compiled | refused |
@@ -44,7 +44,9 @@ struct Pair {
   int64_t counted = 0;                    // since it last began to count
   std::atomic<uint64_t> interpreted = 0;  // relaxed: counted without the mutex where a thread knows the pair refused
   uint32_t compiles = 0, loads = 0, doublings = 0;
-  const OpState* refused_in = nullptr;   // compared only; at worst a later state at its place keeps the pair refused
+  // While it is refused; else null. Compared only; at worst a later state at its place keeps the pair refused. Written
+  // under the mutex, read without it where a thread remembers the pair (relaxed: a sample that comes too late is lost).
+  std::atomic<const OpState*> refused_in = nullptr;
   std::unique_ptr<KeptRequest> request;  // of the thunk in force; null: nothing more will be asked for
   bool worth_again = false;              // the second tier is to be asked for
   bool more_kinds = false;               // of operands may be
@@ -118,7 +120,6 @@ class Pairs {
   static bool furtherFailed(Pair& p, const CompileRequest& request, Verdict verdict);
 
   std::mutex mutex_;
-  std::atomic<uint64_t> resets_ = 0;
   std::unordered_map<PairKey, Pair, PairKeyHash> pairs_;
   uint64_t compiled_ = 0, loaded_ = 0, refused_ = 0, failed_ = 0, outdated_ = 0, cache_rejected_ = 0;
 };

@@ -9,6 +9,7 @@
 #include <shunt/jit/kernel_library.h>
 
 #include <optional>
+#include <thread>
 
 namespace shunt::jit {
 namespace {
@@ -53,6 +54,53 @@ struct SecondTier : testing::Test {
     return block;
   }
 };
+
+/// A pair without a thunk, in its operator's current state.
+struct Refused : SecondTier {
+  Refused() { pairs.reset(); }
+  void refuse() { pairs.finished(request, state, resultOf(Verdict::kRefused)); }
+  Pairs::Answer observe() { return pairs.observe(key, state, 1, 100); }
+
+  const OpState* state = key.op->state().load();
+};
+
+TEST_F(Refused, IsForgottenByItsThreadsWhenItIsAskedForAnew) {
+  EXPECT_EQ(observe(), Pairs::Answer::kWatch);
+  refuse();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(observe(), Pairs::Answer::kSettled);
+  EXPECT_EQ(row().interpreted, 4u) << "what a thread remembers is counted too";
+  pairs.reset();
+  EXPECT_EQ(observe(), Pairs::Answer::kWatch);
+  refuse();
+  EXPECT_EQ(observe(), Pairs::Answer::kSettled);
+}
+
+// A state's memory serves again: the one in which the pair was refused may be back, with other kernels.
+TEST_F(Refused, IsForgottenByItsThreadsWhenItIsRefusedInAnotherState) {
+  refuse();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(observe(), Pairs::Answer::kSettled);
+  Library kernel(Library::Kind::kImpl, "tiers", DispatchKey::CPU);
+  kernel.impl("op", [](const Tensor& x) { return x; });
+  const OpState* now = key.op->state().load();
+  ASSERT_NE(now, state);
+  EXPECT_EQ(pairs.observe(key, now, 1, 100), Pairs::Answer::kWatch);
+  EXPECT_EQ(observe(), Pairs::Answer::kWatch) << "another state than the operator's";
+  pairs.finished(request, now, resultOf(Verdict::kRefused));
+  EXPECT_EQ(pairs.observe(key, now, 1, 100), Pairs::Answer::kSettled);
+}
+
+TEST_F(Refused, MayBeObservedAtItsThreadsEnd) {
+  refuse();
+  std::thread([&] {
+    struct AtEnd {
+      Refused* test;
+      ~AtEnd() { EXPECT_EQ(test->observe(), Pairs::Answer::kSettled); }
+    };
+    static thread_local AtEnd at_end{this};  // made first, so that what the thread remembers is gone by then
+    EXPECT_EQ(at_end.test->observe(), Pairs::Answer::kSettled);
+    EXPECT_EQ(observe(), Pairs::Answer::kSettled);
+  }).join();
+}
 
 TEST_F(SecondTier, IsAskedForOnceAtATime) {
   EXPECT_TRUE(wanted());

@@ -34,8 +34,8 @@ struct CacheEntry {
   int64_t used = 0;  // seconds since 1970, to a day's accuracy
   State state = State::kDamaged;
   std::string problem;  // of entries that this process can't use
-  std::string op, keys,
-      signature;  // of the pair, where it can be read; of a fused loop: how many steps, "", its inputs
+  // Of the pair, where it can be read; of a fused loop: how many steps, "", its inputs.
+  std::string op, keys, signature;
 };
 
 /// What lies in the directory, by name. Throws where it can't be read, is not the user's own, or there is no compiler.

@@ -53,7 +53,8 @@ struct Step {
   // Of an addition to a grad: the gradient is dead here, but was to be read later on in the graph, so that a leaf
   // copies it.
   bool copies_dead = false;
-  // Of one: it is a view in eager code, and here perhaps a tensor whose base is gone (layOutAsLeaf, grad_step.h).
+  // Of an addition to a grad: the gradient is a view in eager code, and here perhaps a tensor whose base is gone
+  // (layOutAsLeaf, grad_step.h).
   bool adds_view = false;
   // A program relies on no kernel of other keys having come for the operator (Plan's relied_on_).
   QuickCall quick = nullptr;

@@ -106,8 +106,8 @@ void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack
 void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
 /// Whether the operator has parts and no kernel of its own for these keys' backend.
 bool isComposite(const Operator& op, DispatchKeySet keys);
-/// Registers kernels of pointwise operators for both keys, and of others that gradients are made of. Once, with the
-/// dictionary.
+/// Registers kernels for both keys: of pointwise operators, and of others that gradients are made of (registerInGrad).
+/// Once, with the dictionary.
 void registerPointwise();
 void registerInGrad();
 /// A rule has served.

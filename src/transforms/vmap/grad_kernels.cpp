@@ -14,7 +14,7 @@ struct Recorded;
 template <class Op, class R, class... A>
 struct Recorded<Op, R(A...)> {
   static_assert(InGrad<Op>::kKnows);
-  /// Those may be run part by part inside of a level though no tensor is of it: they may draw random numbers, say.
+  /// Composites may be run part by part inside of a level even if no tensor is of it: their parts may be random.
   static constexpr bool kHasParts = std::is_same_v<Op, ops::outer>;
   static R call(OperatorKernel*, DispatchKeySet keys, A... a) {
     if (const LevelFrame* frame = innermost(); frame != nullptr) [[likely]] {

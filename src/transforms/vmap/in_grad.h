@@ -1,6 +1,7 @@
 // Calls of an operator in a grad level without a Stack: what the fallbacks of Batched and TransformBack (fallback.cpp)
-// do with a call that has tensors of the level, writes none and takes no list. Calls so made find the thunks of what
-// they come to outside of the level. All others are the fallbacks', which are also the boxed form of these kernels.
+// do with a call that has tensors of the level, writes none and takes no list. Operators that are so
+// called outside of the level run in their thunks. All others are the fallbacks', which are also the boxed form of
+// these kernels.
 #pragma once
 
 #include "src/dispatch/reliance.h"
