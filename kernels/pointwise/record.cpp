@@ -177,7 +177,7 @@ RecordedLoop* recordedLoop(const Record& record) {
   return recorded_loop != nullptr && static_cast<const Record*>(recorded_loop) == &record ? recorded_loop : nullptr;
 }
 
-void recordLoop(const Request& request, Record::Form form, ScalarType common, RecordedLoop& loop) {
+void recordLoop(const Request& request, Record::Form form, const Tensor* out, ScalarType common, RecordedLoop& loop) {
   if (++loop.loops > 1) return;
   const KernelDescriptor& op = request.op;
   loop.form = form;
@@ -185,6 +185,8 @@ void recordLoop(const Request& request, Record::Form form, ScalarType common, Re
   loop.common = common;
   loop.places.loop = reinterpret_cast<const void*>(genericLoopOf(op, common));
   loop.may_refuse = op.invalid != nullptr;
+  loop.only_copies = op.is_copy;
+  loop.written = out != nullptr ? out->unsafeGetTensorImpl() : nullptr;
   loop.run = common != ScalarType::Undefined && (op.types & dtypeBit(common)) != 0 ? op.loop(common) : nullptr;
   loop.num_inputs = op.num_inputs;
   loop.num_scalars = op.num_scalars;
@@ -233,7 +235,7 @@ void recordOperands(const Request& request, Record::Form form, const Tensor* out
   RecordedLoop* const whole = recordedLoop(record);
   if (whole != nullptr && depth != record.depth) whole->inner_loops = true;
   if (depth != record.depth) return ::shunt::detail::recordInnerLoop(depth);
-  if (whole != nullptr) return recordLoop(request, form, common, *whole);
+  if (whole != nullptr) return recordLoop(request, form, out, common, *whole);
   if (record.form != Record::kUnseen) return;
   record.form = form;
   record.functor = request.op.id;

@@ -114,6 +114,35 @@ TEST(CompileCasts, OfAnyShape) {
   }
 }
 
+// An operator that computes in another dtype than an operand's casts that itself.
+TEST(CompileCasts, OfOperandsOfOtherDtypes) {
+  for (const ScalarType a : kDtypes)
+    for (const ScalarType b : kDtypes) {
+      if (a == b) continue;
+      SCOPED_TRACE(detail::str(a, " and ", b));
+      const auto f = [](const Tensors& t) {
+        const Tensor y = t[0] * t[1];
+        return Tensors{y, t[1].ge(t[0]), y.maximum(t[0]) + t[1]};
+      };
+      expectOneRegion(f, [=](uint64_t seed) { return Tensors{anyBits(3000, a, seed), anyBits(3000, b, seed + 9)}; }, 4);
+    }
+}
+
+TEST(CompileCasts, OfOperandsOfAnyShape) {
+  const auto f = [](const Tensors& t) {
+    const Tensor y = (t[0] + t[2]) * t[1] - t[3];
+    return Tensors{y.tanh() * t[0], t[1].where(y.gt(t[3]), t[0]) + t[2], y};
+  };
+  for (const auto& sizes : {std::vector<int64_t>{37, 1}, {37, 3}, {37, 64}, {37, 700}, {37, 5000}}) {
+    SCOPED_TRACE(IntArrayRef(sizes));
+    const auto inputs = [&](uint64_t seed) {
+      return Tensors{numbers(sizes, seed), numbers(sizes, seed + 1).to(kBFloat16), numbers({sizes[1]}, seed + 2),
+                     numbers({37, 1}, seed + 3)};
+    };
+    expectOneRegion(f, inputs, 8);
+  }
+}
+
 /// Calls both; the compiled one's plan.
 std::string expectAsEager(const Function& f, const std::function<Tensors(uint64_t)>& inputs) {
   auto fast = compile(f);
@@ -214,6 +243,50 @@ TEST(CompileCasts, WhatIsWrittenBesides) {
   auto fast = compile([](const Tensor& x) { return x.to(kFloat); });
   const Tensor x = numbers({40});
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(fast(x).is_same(x));
+}
+
+TEST(CompileCasts, InPlace) {
+  for (const ScalarType from : kDtypes) {
+    SCOPED_TRACE(from);
+    const auto f = [=](const Tensors& t) {
+      Tensor x = t[0], y = t[1];
+      x.mul_(y).add_(t[2]);
+      const Tensor before = x * 2;
+      y.copy_(x);
+      return Tensors{before, y + x, x};
+    };
+    const auto inputs = [=](uint64_t seed) {
+      return Tensors{numbers({50, 30}, seed), numbers({50, 30}, seed + 1).mul(40).to(from),
+                     numbers({50, 30}, seed + 2).to(kHalf)};
+    };
+    const std::string plan = expectAsEager(f, inputs);
+    // Of a double beside a float the result is cast, which is no region's; a copy of a float is none of its loops.
+    if (from != kFloat && from != kDouble) EXPECT_THAT(plan, HasSubstr("region of 5 over [50, 30]"));
+  }
+  // Operands of other layouts and shapes, or of the same memory.
+  expectAsEager(
+      [](const Tensors& t) {
+        Tensor low = zeros({30, 30}, kBFloat16), row = zeros({4, 30}, kDouble);
+        low.copy_(t[0].t()), row.copy_(t[1].select(0, 0));
+        low.add_(low.t().to(kFloat));
+        return Tensors{low, row * t[0].select(0, 1)};
+      },
+      two({30, 30}));
+}
+
+// Operators that cast into memory of their own on their way, or cast first and write the result again: recorded with
+// what hides the rest.
+TEST(CompileCasts, WhatOnlyBeginsWithACast) {
+  const auto hiding = [](uint64_t seed) {
+    const Tensor index = seed < 3 ? arange(30) : arange(30).flip({0});
+    return Tensors{seed < 3 ? zeros({30}) : numbers({30}, seed), index, numbers({30}, seed + 1)};
+  };
+  expectAsEager([](const Tensors& t) { return Tensors{t[0].cumsum(0, kDouble), t[0].sum(0, true, kDouble)}; }, hiding);
+  expectAsEager([](const Tensors& t) { return Tensors{softmax(t[0], 0, kDouble), t[0].to(kDouble).cumsum(0)}; },
+                hiding);
+  expectAsEager([](const Tensors& t) { return Tensors{Tensor(t[0]).scatter_(0, t[1], t[2])}; }, hiding);
+  expectAsEager([](const Tensors& t) { return Tensors{t[0].pow(1), t[1].pow(1.0), t[1].to(kInt).pow(t[0].abs())}; },
+                hiding);
 }
 
 TEST(CompileCasts, HistoryThatIsSeen) {

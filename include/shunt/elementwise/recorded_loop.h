@@ -13,10 +13,12 @@ struct RecordedLoop : ::shunt::detail::LoopRecord {
   int loops = 0;             // that the call ran itself; what follows is of the first one
   bool inner_loops = false;  // and in calls inside of it
   bool may_refuse = false;   // elements that are invalid
+  bool only_copies = false;  // its functor gives elements as they are
   LoopFn run = nullptr;      // null where the functor isn't defined for the dtype
   int num_inputs = 0, num_scalars = 0;
+  const TensorImpl* written = nullptr;        // a given output
   const TensorImpl* inputs[kMaxInputs] = {};  // null: a number
-  ScalarType input_dtypes[kMaxInputs] = {};   // as the loop wants them
+  ScalarType input_dtypes[kMaxInputs] = {};   // as the loop wants them: others are cast for it
   ScalarType output_dtype = ScalarType::Undefined;
   ScalarSlot numbers[kMaxInputs] = {};
   ScalarSlot scalars[kMaxScalars] = {};

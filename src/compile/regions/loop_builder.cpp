@@ -37,8 +37,27 @@ void LoopBuilder::finish() {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     addInstruction(*nodes_[i], i, number);
     widest = std::max(widest, elementSize(nodes_[i]->dtype));
+    for (const PointwiseNode::Input& in : nodes_[i]->inputs)
+      if (in.isCast()) widest = std::max(widest, elementSize(in.loop_dtype));
   }
   loop_.chooseBlock(widest);
+}
+
+/// The input as its loop takes it, in a buffer of its own. The caller frees that.
+uint16_t LoopBuilder::addCast(const PointwiseNode::Input& in) {
+  BlockLoop::Instruction made;
+  made.cast = in.cast.run;
+  made.generic = in.cast.generic;
+  made.common = made.result = in.loop_dtype;
+  made.num_inputs = 1;
+  made.in[0] = places_.at({in.value, in.fit});
+  made.in_row[0] = elementSize(in.dtype) * loop_.columns;
+  made.out = newBuffer();
+  made.out_row = elementSize(in.loop_dtype) * loop_.columns;
+  made.scalars = static_cast<uint32_t>(loop_.scalars.size());
+  loop_.scalars.insert(loop_.scalars.end(), elementwise::kMaxScalars, {});
+  loop_.instructions.push_back(made);
+  return made.out;
 }
 
 void LoopBuilder::addInstruction(const PointwiseNode& p, size_t position, size_t& number) {
@@ -52,8 +71,14 @@ void LoopBuilder::addInstruction(const PointwiseNode& p, size_t position, size_t
   made.out_row = elementSize(p.dtype) * loop_.columns;
   made.scalars = static_cast<uint32_t>(loop_.scalars.size());
   loop_.scalars.insert(loop_.scalars.end(), p.scalars, p.scalars + elementwise::kMaxScalars);
+  std::vector<uint16_t> casts;
   for (size_t k = 0; k < p.inputs.size(); ++k) {
     const PointwiseNode::Input& in = p.inputs[k];
+    if (in.isCast()) {
+      casts.push_back(made.in[k] = addCast(in));
+      made.in_row[k] = elementSize(in.loop_dtype) * loop_.columns;
+      continue;
+    }
     made.in[k] = in.value == nullptr ? static_cast<uint16_t>(number++) : places_.at({in.value, in.fit});
     if (in.value == nullptr || in.fit == Fit::kOne || in.fit == Fit::kColumn) made.repeated |= 1u << k;
     if (in.value == nullptr) continue;
@@ -72,6 +97,7 @@ void LoopBuilder::addInstruction(const PointwiseNode& p, size_t position, size_t
   made.out = placeOfResult(p.result);
   if (p.written) freeLast(true);
   freeLast(false);
+  free_.insert(free_.end(), casts.begin(), casts.end());
   loop_.instructions.push_back(made);
 }
 
@@ -82,11 +108,16 @@ void LoopBuilder::freeBuffer(const Graph::Value* v) {
   buffer_of_.erase(held);
 }
 
-uint16_t LoopBuilder::placeOfResult(const Graph::Value* v) {
-  if (const auto found = places_.find({v, Fit::kFull}); found != places_.end()) return found->second;
+uint16_t LoopBuilder::newBuffer() {
   if (free_.empty()) free_.push_back(static_cast<uint16_t>(first_buffer_ + loop_.buffers++));
   const uint16_t place = free_.back();
   free_.pop_back();
+  return place;
+}
+
+uint16_t LoopBuilder::placeOfResult(const Graph::Value* v) {
+  if (const auto found = places_.find({v, Fit::kFull}); found != places_.end()) return found->second;
+  const uint16_t place = newBuffer();
   places_[{v, Fit::kFull}] = place;
   buffer_of_[v] = place;
   return place;

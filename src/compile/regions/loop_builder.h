@@ -32,6 +32,8 @@ class LoopBuilder {
   void addInstruction(const PointwiseNode& p, size_t position, size_t& number);
   void freeBuffer(const Graph::Value* v);
   uint16_t placeOfResult(const Graph::Value* v);
+  uint16_t newBuffer();
+  uint16_t addCast(const PointwiseNode::Input& in);
 
   const Nodes& nodes_;
   BlockLoop& loop_;

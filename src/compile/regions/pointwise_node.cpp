@@ -34,6 +34,13 @@ bool addRowLength(int64_t columns, int64_t& all) {
   return true;
 }
 
+bool castInput(ScalarType to, PointwiseNode::Input& in) {
+  if (in.fit != Fit::kFull) return false;
+  in.cast = elementwise::castLoopOf(in.dtype, to);
+  in.loop_dtype = to;
+  return in.isCast();
+}
+
 bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const RecordedArgument> arguments,
               const Tensor& result, PointwiseNode& out) {
   PointwiseNode::Input in;
@@ -47,13 +54,13 @@ bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const Reco
       arguments, [&](const RecordedArgument& a) { return a.tensor.unsafeGetTensorImpl() == loop.inputs[i]; });
   if (given == arguments.end()) return false;  // one that the operator has made
   const Tensor& t = given->tensor;
-  if (t.dtype() != loop.input_dtypes[i] || !hasPlainKeys(t)) return false;
+  if (!hasPlainKeys(t)) return false;
   const std::optional<Fit> fit = fitOf(t, result);
   if (!fit) return false;
   if (*fit == Fit::kRow && !addRowLength(t.numel(), out.columns)) return false;
   if (*fit == Fit::kColumn && !addRowLength(result.sizes().back(), out.columns)) return false;
   out.inputs.push_back(inputOf(given->value, *fit, t));
-  return true;
+  return t.dtype() == loop.input_dtypes[i] || castInput(loop.input_dtypes[i], out.inputs.back());
 }
 
 }  // namespace
@@ -89,6 +96,9 @@ std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise
   if (!ranOneLoop(loop) || (written == nullptr) != (loop.form == detail::LoopRecord::kFunctional) ||
       !mayBeOfRegion(result) || result.dtype() != loop.output_dtype)
     return std::nullopt;
+  // An operator that writes may copy for itself only, and write what it makes of the copy.
+  if (written != nullptr && loop.written != result.unsafeGetTensorImpl()) return std::nullopt;
+  if (loop.only_copies && loop.form == detail::LoopRecord::kOut && !node.is("aten::copy_")) return std::nullopt;
   PointwiseNode out;
   out.node = &node;
   out.result = written != nullptr ? written : node.result();

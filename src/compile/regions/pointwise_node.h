@@ -2,9 +2,11 @@
 // result. Made from a recorded call; constant then.
 #pragma once
 
+#include <shunt/elementwise/cast_loop.h>
 #include <shunt/elementwise/recorded_loop.h>
 #include <shunt/trace/graph.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +30,11 @@ struct PointwiseNode {
     std::vector<int64_t> sizes;
     elementwise::ScalarSlot number{};
     ScalarType dtype = ScalarType::Undefined;  // of the tensor, or the number as it is stored
+    // Of a tensor of another dtype than the loop takes, which is as long as the result: what casts it to that one
+    // first.
+    elementwise::CastLoop cast;
+    ScalarType loop_dtype = ScalarType::Undefined;
+    bool isCast() const { return cast.run != nullptr; }
   };
   const Graph::Node* node = nullptr;
   const Graph::Value* result = nullptr;  // of the tensor
@@ -42,6 +49,9 @@ struct PointwiseNode {
   ScalarType dtype = ScalarType::Undefined;  // of the result
   std::vector<int64_t> sizes;
   int64_t columns = 0;  // of a row, where some input is a row or a column; else 0
+
+  /// Of a block loop, at most, but for the inputs themselves.
+  size_t places() const { return 1 + static_cast<size_t>(std::ranges::count_if(inputs, &Input::isCast)); }
 };
 
 /// A tensor argument of the recorded call. Holds it, so that no other one has its address.

@@ -127,7 +127,8 @@ class Ordering {
   }
   static size_t newPlaces(const Open& region, const PointwiseNode& p) {
     const auto touched = touchedBy(p);
-    return 1 + static_cast<size_t>(std::ranges::count_if(touched, [&](const auto& in) { return isNew(region, in); }));
+    return p.places() +
+           static_cast<size_t>(std::ranges::count_if(touched, [&](const auto& in) { return isNew(region, in); }));
   }
 
   /// Whether `in` and what the region has of the same memory are the same elements at the same places.

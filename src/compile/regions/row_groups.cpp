@@ -42,7 +42,7 @@ bool mayGoAfter(const Group& g, const Nodes& before, const RowNode& rows) {
 
 size_t placesOf(const Nodes& nodes) {
   size_t n = 0;
-  for (const PointwiseNode* p : nodes) n += 1 + p->inputs.size();
+  for (const PointwiseNode* p : nodes) n += p->places() + p->inputs.size();
   return n;
 }
 
