@@ -4,6 +4,7 @@
 namespace shunt::elementwise {
 namespace {
 
+// A buffer of a compiled region's may be both, where elements are as wide, so nothing here may say that they are apart.
 template <class From, class To>
 void castLoop(std::byte* out, const std::byte* in, int64_t n) {
   const Contiguous<From> from = contiguous<From>(in);
