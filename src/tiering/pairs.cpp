@@ -114,8 +114,8 @@ Pair* knownRefused(const PairKey& key, const OpState* state) {
 }  // namespace
 
 Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t calls, int64_t threshold) {
-  const bool current = key.op->state().load(std::memory_order_acquire) == state;
-  if (Pair* refused = current ? knownRefused(key, state) : nullptr) {
+  const auto isCurrent = [&] { return key.op->state().load(std::memory_order_acquire) == state; };
+  if (Pair* refused = knownRefused(key, state); refused != nullptr && isCurrent()) {
     refused->interpreted.fetch_add(static_cast<uint64_t>(calls), std::memory_order_relaxed);
     return Answer::kSettled;
   }
@@ -124,7 +124,9 @@ Pairs::Answer Pairs::observe(const PairKey& key, const OpState* state, int64_t c
   if (pairs_.size() >= kMaxPairs && !pairs_.contains(key)) return Answer::kSettled;
   Pair& p = pairs_[key];
   p.interpreted.fetch_add(static_cast<uint64_t>(calls), std::memory_order_relaxed);
-  if (p.state == PairState::kQueued || !current) return Answer::kWatch;
+  // Asked under the lock: where a thunk was published meanwhile the state isn't current any more, and the call was
+  // right not to run in it.
+  if (p.state == PairState::kQueued || !isCurrent()) return Answer::kWatch;
   if (p.state == PairState::kRefused) {
     if (p.refused_in.load(std::memory_order_relaxed) == state) {
       remember(key, p);
