@@ -113,6 +113,12 @@ TEST(ProcessState, WhatResultsDependOnIsInTheTableOfSettings) {
         << "nothing holds the setting " << s.name << ": there is no variable " << s.holder;
 }
 
+// Else a line that is left over would excuse the next variable of its name.
+TEST(ProcessState, WhatIsListedIsThere) {
+  const auto all = variables();
+  for (const auto& [name, reason] : listed()) EXPECT_TRUE(all.contains(name)) << name;
+}
+
 TEST(ProcessState, NamesAreReadFromSymbols) {
   EXPECT_EQ(plain("shunt::(anonymous namespace)::linksFrom(shunt::Tensor const&, std::pair<int, long>)::detach"),
             "shunt::linksFrom::detach");
