@@ -1,5 +1,6 @@
 #include "src/compile/plan.h"
 
+#include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/casts.h"
 #include "src/compile/passes/same_views.h"
@@ -216,8 +217,8 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
   for (const Step& step : single_.steps) {
     const Operator& op = step.op.op();
     if (step.passed_by.slot >= 0) relied_on_.push_back({&op, step.passed_by.slot, step.passed_by.version});
-    if (const Operator* below = rowOperatorBelow(*step.node)) relyOn(*below, slotOf(DispatchKey::CPU));
-    if (const Operator* copies = castBelow(*step.node)) relyOnCast(op, *copies);
+    if (const Operator* below = rowOperatorBelow(*step.node)) relyOnCalls(op, *below);
+    if (const Operator* copies = castBelow(*step.node)) relyOnCalls(op, *copies);
     if (mayAutocast(*step.node)) relyOn(op, slotOf(DispatchKey::AutocastCPU));
     // Whether a step is quick differs between the programs: it depends on who reads its operands last.
     if (mayBeQuick(step) || step.prepared != nullptr || isPlainView(*step.node))
@@ -232,8 +233,8 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
 
 Plan::~Plan() = default;
 
-void Plan::relyOnCast(const Operator& op, const Operator& copies) {
-  for (const Operator* called : {&op, &copies}) {
+void Plan::relyOnCalls(const Operator& op, const Operator& below) {
+  for (const Operator* called : {&op, &below}) {
     for (const DispatchKey key : kPassedByQuickCalls) relyOn(*called, slotOf(key));
     relyOn(*called, slotOf(DispatchKey::CPU));
   }

@@ -60,7 +60,8 @@ class SHUNT_API Plan : public Executor {
   bool holdsAt(uint64_t changes) const;
   bool tablesStand() const;
   void relyOn(const Operator& op, DispatchKeySet keys);
-  void relyOnCast(const Operator& op, const Operator& copies);
+  /// On what callsOwn() saw of both (guards/own_calls.h).
+  void relyOnCalls(const Operator& op, const Operator& below);
   void relyOn(const Operator& op, int slot);
   void checkInputs(std::span<const Tensor> inputs) const;
   detail::CompileOutputs runProgram(const Program& program, std::span<const Tensor* const> inputs, bool fuse,

@@ -176,7 +176,7 @@ bool Pairs::finished(const CompileRequest& request, const OpState* state, const 
       break;
     case Verdict::kRefused:
       p.state = PairState::kRefused;
-      p.refused_in.store(state, std::memory_order_relaxed);
+      if (!keeps_thunk) p.refused_in.store(state, std::memory_order_relaxed);
       ++refused_;
       break;
     case Verdict::kOutdated:
@@ -284,6 +284,7 @@ void Pairs::missedMostly(const PairKey& key, std::string reason) {
   std::lock_guard lock(mutex_);
   Pair& p = pairs_[key];
   if (p.state == PairState::kQueued) return;
+  p.refused_in.store(nullptr, std::memory_order_relaxed);
   p.state = PairState::kCounting;
   p.counted = 0;
   p.request = nullptr;
@@ -305,6 +306,7 @@ void Pairs::slower(const PairKey& key, const OpState* state, std::string reason,
   p.request = nullptr;
   p.worth_again = p.more_kinds = false;
   if (has_second_tier) {
+    p.refused_in.store(nullptr, std::memory_order_relaxed);
     p.state = PairState::kCounting;
     p.counted = 0;
     p.skips_first = true;

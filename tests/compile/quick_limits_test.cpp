@@ -235,5 +235,42 @@ TEST(CompileQuickLimits, ShapesThatAreNotTheOperators) {
   expectAsEager([](const Tensor& a, const Tensor&) { return Tensors{ones_like(a)}; }, x.narrow(0, 0, 5), w);
 }
 
+// A view that shows what its base shows is a tensor of its own all the same, under each name that it has: who gets it
+// may reshape it.
+TEST(CompileQuickLimits, ViewsThatAreReturnedUnderAnotherName) {
+  const NoGradGuard no_grad;
+  const std::vector<std::function<Tensor(const Tensor&)>> functions = {
+      [](const Tensor& x) { return x.view(x.sizes()).to(kFloat); },
+      [](const Tensor& x) { return x.view(x.sizes()).contiguous(); },
+      [](const Tensor& x) { return x.t().t().reshape(x.sizes()); },
+      [](const Tensor& x) {
+        Tensor y = x.view(x.sizes());
+        y.mul_(2);
+        return y.to(kFloat).add_(1);
+      },
+      [](const Tensor& x) {
+        x.view(x.sizes()).to(kFloat).unsqueeze_(0);
+        return x * 2;
+      },
+      [](const Tensor& x) {
+        const Tensor y = x.view(x.sizes());
+        x.to(kFloat).unsqueeze_(0);
+        return y * 2;
+      }};
+  for (size_t k = 0; k < functions.size(); ++k) {
+    SCOPED_TRACE(k);
+    auto fast = compile(functions[k]);
+    for (int i = 0; i < 5; ++i) {
+      const Tensor plain = numbers({4, 4}, 1), given = numbers({4, 4}, 1);
+      Tensor expected = functions[k](plain), got = fast(given);
+      EXPECT_TRUE(same(expected, got));
+      expected.unsqueeze_(0);
+      got.unsqueeze_(0);
+      EXPECT_EQ(given.sizes(), plain.sizes()) << fast.plan();
+      EXPECT_TRUE(same(plain, given));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shunt::test

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 
 namespace shunt::test {
 namespace {
@@ -196,6 +197,39 @@ TEST(CompileRows, SpecialValues) {
     for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(same(withoutNaN(got[k]), withoutNaN(expected[k]))) << k;
   }
   EXPECT_EQ(count(fast.plan(), "rows of "), 2) << fast.plan();
+}
+
+// Registered before, on a tensor for which both kernels give the same; and later. softmax reaches it through the
+// dispatcher.
+Tensor halfOfOthers(const Tensor& self, int64_t dim, bool) {
+  const Tensor e = (self * 2).exp();
+  return e / e.sum(IntArrayRef{dim}, true);
+}
+
+TEST(CompileRows, AnotherKernelOfTheOperatorBelowIsObeyed) {
+  const NoGradGuard no_grad;
+  for (const bool autocast : {false, true}) {
+    const auto f = [=](const Tensor& x) {
+      std::optional<AutocastGuard> guard;
+      if (autocast) guard.emplace(kCPU, kBFloat16);
+      return softmax(x * 2, -1) + 1;
+    };
+    const Tensor zero = zeros({20, 128}), x = numbers({20, 128});
+    for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::BackendSelect, DispatchKey::AutocastCPU}) {
+      SCOPED_TRACE(detail::str(key, autocast));
+      auto later = compile(f);
+      for (int i = 0; i < 4; ++i) later(x);
+      EXPECT_EQ(count(later.plan(), "rows of 3"), 1);
+      const Tensor plain = f(x);
+      Library m(Library::Kind::kImpl, "aten", key);
+      m.impl("_softmax", &halfOfOthers);
+      if (autocast || key != DispatchKey::AutocastCPU) ASSERT_FALSE(same(plain, f(x)));
+      EXPECT_TRUE(same(f(x), later(x)));
+      auto before = compile(f);
+      for (int i = 0; i < 4; ++i) before(zero);
+      EXPECT_TRUE(same(f(x), before(x))) << before.plan();
+    }
+  }
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "src/compile/passes/casts.h"
 
-#include "src/compile/guards/keys_that_matter.h"
-#include "src/dispatch/own_kernels.h"
+#include "src/compile/guards/own_calls.h"
 
 #include <shunt/core/dispatcher.h>
 
@@ -14,20 +13,6 @@ namespace {
 constexpr const char* kCopies = "aten::_to_copy";
 constexpr std::string_view kCasts[] = {kCopies, "aten::to.dtype", "aten::to.dtype_layout", "aten::to.device"};
 
-const TableEntry& entryWith(const OpState& state, DispatchKey above) {
-  const DispatchKeySet keys = kPlainCpu.add(above);
-  return state.lookup(keys & state.maskFor(keys));
-}
-
-bool callsOwn(const Operator& op, EntryReason reason, bool may_autocast) {
-  const detail::CallFrame frame(op);
-  const OpState& state = frame.state(op);
-  const TableEntry& entry = state.lookup(kPlainCpu);
-  return entry.reason == reason && detail::isOfThisLibrary(entry) &&
-         &entryWith(state, DispatchKey::BackendSelect) == &entry &&
-         (!may_autocast || &entryWith(state, DispatchKey::AutocastCPU) == &entry);
-}
-
 bool changesDtypeOnCpu(const Graph::Node& node) {
   if (node.outputs.size() != 1 || node.outputs[0].is_list || node.outputs[0].values.size() != 1) return false;
   const Graph::Value *from = node.arguments[0].value(), *made = node.outputs[0].values[0];
@@ -36,12 +21,6 @@ bool changesDtypeOnCpu(const Graph::Node& node) {
 }
 
 }  // namespace
-
-bool autocastPassesBy(const Operator& op) {
-  const detail::CallFrame frame(op);
-  const OpState& state = frame.state(op);
-  return &entryWith(state, DispatchKey::AutocastCPU) == &state.lookup(kPlainCpu);
-}
 
 const Operator* castBelow(const Graph::Node& node) {
   const std::string name = node.name();

@@ -13,7 +13,5 @@ inline bool isCast(const Graph::Node& node) { return castBelow(node) != nullptr;
 
 /// Whether the node was recorded where autocast may be on.
 inline bool mayAutocast(const Graph::Node& node) { return node.modes.in_autocast || !node.modes.autocast.empty(); }
-/// Whether the operator's kernels are called in the same way with autocast as without.
-bool autocastPassesBy(const Operator& op);
 
 }  // namespace shunt::compiled

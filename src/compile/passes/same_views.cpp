@@ -1,5 +1,7 @@
 #include "src/compile/passes/same_views.h"
 
+#include "src/compile/passes/aliases.h"
+
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -12,6 +14,16 @@ constexpr std::string_view kViews[] = {"aten::alias",     "aten::expand",    "at
                                        "aten::slice",     "aten::squeeze",   "aten::t",
                                        "aten::transpose", "aten::unsqueeze", "aten::view"};
 
+constexpr std::string_view kOtherViews[] = {"aten::_reshape_alias", "aten::as_strided", "aten::diagonal",
+                                            "aten::select"};
+
+/// Whether the node gives a view, a tensor of its own, whatever its arguments are.
+bool makesView(const Graph::Node& node) {
+  const std::string_view name = node.op.op().name();
+  return std::ranges::find(kViews, name) != std::end(kViews) ||
+         std::ranges::find(kOtherViews, name) != std::end(kOtherViews);
+}
+
 /// The tensor that a node's result is a view of; null for other nodes.
 const Graph::Value* viewedBy(const Graph::Node& node) {
   const bool is_view = std::ranges::find(kViews, node.op.op().name()) != std::end(kViews);
@@ -23,8 +35,8 @@ bool showsTheSame(const Graph::Spec& a, const Graph::Spec& b) {
          a.requires_grad == b.requires_grad && a.wrapped_number == b.wrapped_number;
 }
 
-/// Whether an operator changes what the tensor shows: t_(), resize_(), set_data.
-bool isReshaped(const Graph& graph, const Graph::Value* value) {
+/// Whether an operator changes what the value's tensor shows: t_(), resize_(), set_data.
+bool isReshapedByUser(const Graph& graph, const Graph::Value* value) {
   return std::ranges::any_of(graph.users(value), [&](const Graph::Node* user) {
     const auto& wanted = user->op.schema().arguments();
     for (size_t i = 0; i < wanted.size(); ++i) {
@@ -38,13 +50,34 @@ bool isReshaped(const Graph& graph, const Graph::Value* value) {
   });
 }
 
-/// Operators that give views with Autograd's note of what they are views of, whatever their arguments are.
-bool notesView(const Graph::Node& node) {
-  constexpr std::string_view kMore[] = {"aten::_reshape_alias", "aten::as_strided", "aten::diagonal", "aten::select"};
-  const std::string_view name = node.op.op().name();
-  return (std::ranges::find(kViews, name) != std::end(kViews) || std::ranges::find(kMore, name) != std::end(kMore)) &&
-         node.modes.excluded == 0 && !node.modes.inference;
+/// Whether `is` of the value, or of another one that may be the same tensor: in-place operators return what they write,
+/// and to(), contiguous(), reshape() or a program's operator may return what they are given.
+template <class F>
+bool isOfTensor(const Graph& graph, const Graph::Value* value, const F& is) {
+  std::vector<const Graph::Value*> names = {value};
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (is(names[i])) return true;
+    for (const Graph::Node* user : graph.users(names[i])) {
+      if (!mayAlias(*user) || makesView(*user)) continue;
+      for (const Graph::Output& o : user->outputs)
+        for (const Graph::Value* v : o.values)
+          if (v != nullptr && std::ranges::find(names, v) == names.end()) names.push_back(v);
+    }
+  }
+  return false;
 }
+
+bool isReshaped(const Graph& graph, const Graph::Value* value) {
+  return isOfTensor(graph, value, [&](const Graph::Value* v) { return isReshapedByUser(graph, v); });
+}
+
+/// Whether the caller gets the tensor, and may reshape it.
+bool isReturned(const Graph& graph, const Graph::Value* value) {
+  return isOfTensor(graph, value, [&](const Graph::Value* v) { return graph.isOutput(v); });
+}
+
+/// Whether the node gives a view, with Autograd's note of what it is a view of.
+bool notesView(const Graph::Node& node) { return makesView(node) && node.modes.excluded == 0 && !node.modes.inference; }
 
 bool isGradOfOtherStrides(const Graph& graph, const Graph::Value* view) {
   return std::ranges::any_of(graph.users(view), [](const Graph::Node* user) { return addsViewOfOtherStrides(*user); });
@@ -52,7 +85,7 @@ bool isGradOfOtherStrides(const Graph& graph, const Graph::Value* view) {
 
 Graph::Value* sameAsResultOf(const Graph& graph, const Graph::Node& node) {
   const Graph::Value* result = node.result();
-  if (graph.isOutput(result) || isReshaped(graph, result) || isGradOfOtherStrides(graph, result)) return nullptr;
+  if (isReturned(graph, result) || isReshaped(graph, result) || isGradOfOtherStrides(graph, result)) return nullptr;
   for (const Graph::Value* base = viewedBy(node); base != nullptr;
        base = base->node != nullptr ? viewedBy(*base->node) : nullptr)
     if (showsTheSame(base->spec, result->spec) && !isReshaped(graph, base)) return graph.value(base->id);

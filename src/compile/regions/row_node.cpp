@@ -1,5 +1,8 @@
 #include "src/compile/regions/row_node.h"
+
 #include "src/compile/guards/keys_that_matter.h"
+#include "src/compile/guards/own_calls.h"
+#include "src/compile/passes/casts.h"
 
 #include <shunt/core/dispatcher.h>
 
@@ -28,12 +31,6 @@ const Known* knownOf(const Graph::Node& node) {
   const std::string name = node.name();
   const auto found = std::ranges::find(kKnown, name, &Known::name);
   return found != std::end(kKnown) ? &*found : nullptr;
-}
-
-bool isOwn(const Operator& op, EntryReason reason) {
-  const detail::CallFrame frame(op);
-  const TableEntry& entry = frame.state(op).lookup(kPlainCpu);
-  return entry.reason == reason && isOfThisLibrary(entry);
 }
 
 bool isDenseLike(const Tensor& t, ScalarType dtype) {
@@ -86,9 +83,10 @@ const Operator* rowOperatorBelow(const Graph::Node& node) {
   const Known* known = knownOf(node);
   if (known == nullptr) return nullptr;
   const bool is_composite = known->name != known->below;
-  if (is_composite && !isOwn(node.op.op(), EntryReason::kCompositeImplicit)) return nullptr;
+  const bool may_autocast = mayAutocast(node);
+  if (is_composite && !callsOwn(node.op.op(), EntryReason::kCompositeImplicit, may_autocast)) return nullptr;
   const Operator& below = Dispatcher::singleton().findSchemaOrThrow(known->below).op();
-  return isOwn(below, EntryReason::kKernel) ? &below : nullptr;
+  return callsOwn(below, EntryReason::kKernel, may_autocast) ? &below : nullptr;
 }
 
 std::optional<RowNode> describeRows(const Step& step, std::span<const RecordedArgument> arguments,

@@ -1,0 +1,16 @@
+// Whether what is registered leaves an operator's calls to the library's own kernels, as the tables are now: whoever
+// relies on it relies on their entries (kPassedByQuickCalls, steps/grad_step.h, and CPU). Any thread.
+#pragma once
+
+#include <shunt/core/dispatcher.h>
+
+namespace shunt::compiled {
+
+/// Whether calls for ordinary tensors on the CPU come to a kernel of the library's own of this kind, and to none of
+/// somebody else's before it. `may_autocast`: to none for autocast at all.
+bool callsOwn(const Operator& op, EntryReason reason, bool may_autocast);
+
+/// Whether the operator's own table has nothing for autocast; what its kernels call isn't asked.
+bool autocastPassesBy(const Operator& op);
+
+}  // namespace shunt::compiled
