@@ -15,7 +15,8 @@ inline bool same(const Tensor& a, const Tensor& b) {
   const NoGradGuard no_grad;
   const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
   return x.dtype() == y.dtype() && x.sizes() == y.sizes() && a.strides() == b.strides() &&
-         a.requires_grad() == b.requires_grad() && std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
+         a.requires_grad() == b.requires_grad() &&
+         (x.numel() == 0 || std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0);
 }
 
 /// How often the part stands in a text, as that of a plan.
