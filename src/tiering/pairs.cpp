@@ -75,6 +75,7 @@ class RememberedRefusals {
   }
   void add(const Refused& refused) {
     const size_t at = placeOf(refused.key);
+    if (places_[at].key == refused.key) return;  // it was known, refused in another state
     places_[at + 1] = std::exchange(places_[at], refused);
   }
 

@@ -111,6 +111,32 @@ class CacheOfProbe : public testing::Test {
     EXPECT_EQ(again["compiled"], first["compiled"]) << what;
     EXPECT_EQ(run()["loaded"], thunks()) << what << ": not stored again";
   }
+  void expectSameBytesFromEachProcess() {
+    run();
+    const auto before = contents();
+    fs::remove_all(directory);
+    run();
+    for (const auto& [name, content] : contents())
+      EXPECT_TRUE(before.contains(name) && before.at(name) == content) << must(decode(content)).key;
+    EXPECT_EQ(files().size(), before.size());
+  }
+  /// One byte of each file is another, from the first to the last.
+  void expectChangedBytesRejected() {
+    fill();
+    const size_t count = files().size();
+    change([&](size_t n, std::string content) {
+      const size_t at = n * (content.size() - 1) / (count - 1);
+      content[at] = static_cast<char>(content[at] ^ 0x20);
+      return content;
+    });
+    expectRejected("in the whole file");
+  }
+  void expectCutFilesRejected() {
+    fill();
+    const size_t count = files().size();
+    change([&](size_t n, const std::string& content) { return content.substr(0, n * content.size() / count); });
+    expectRejected("cut short");
+  }
 
   const std::string probe, settings;
   fs::path root, directory;

@@ -111,6 +111,16 @@ struct Prepared : TextModule {
     for (llvm::Instruction& i : llvm::instructions(*f)) found += llvm::isa<T>(i);
     return found;
   }
+  using Stores = std::vector<std::pair<uint64_t, uint64_t>>;  // how many bytes, and how aligned
+  Stores stores() const {
+    Stores found;
+    for (llvm::Instruction& i : llvm::instructions(*f))
+      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i))
+        found.emplace_back(
+            module->getDataLayout().getTypeStoreSize(store->getValueOperand()->getType()).getFixedValue(),
+            store->getAlign().value());
+    return found;
+  }
   llvm::Function* f;
 };
 
@@ -224,15 +234,8 @@ TEST(FastSelection, StoresSmallAreas) {
       ret void
     })");
   EXPECT_EQ(p.count<llvm::MemIntrinsic>(), 4) << "another value, too much, volatile and an unknown length stay";
-  std::vector<std::pair<uint64_t, uint64_t>> stores;  // how many bytes, and how aligned
-  for (llvm::Instruction& i : llvm::instructions(*p.f))
-    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i))
-      stores.emplace_back(
-          p.module->getDataLayout().getTypeStoreSize(store->getValueOperand()->getType()).getFixedValue(),
-          store->getAlign().value());
-  const std::vector<std::pair<uint64_t, uint64_t>> expected = {{8, 16}, {8, 8}, {8, 16}, {8, 8}, {4, 16},
-                                                               {2, 4},  {1, 2}, {16, 1}, {8, 1}};
-  EXPECT_EQ(stores, expected);
+  const Prepared::Stores expected = {{8, 16}, {8, 8}, {8, 16}, {8, 8}, {4, 16}, {2, 4}, {1, 2}, {16, 1}, {8, 1}};
+  EXPECT_EQ(p.stores(), expected);
 }
 
 TEST(FastSelection, StoresZerosOfVectorsInParts) {
@@ -244,14 +247,8 @@ TEST(FastSelection, StoresZerosOfVectorsInParts) {
       store volatile <2 x i64> zeroinitializer, ptr %a, align 16
       ret void
     })");
-  std::vector<std::pair<uint64_t, uint64_t>> stores;  // how many bytes, and how aligned
-  for (llvm::Instruction& i : llvm::instructions(*p.f))
-    if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i))
-      stores.emplace_back(
-          p.module->getDataLayout().getTypeStoreSize(store->getValueOperand()->getType()).getFixedValue(),
-          store->getAlign().value());
-  const std::vector<std::pair<uint64_t, uint64_t>> expected = {{8, 16}, {8, 8}, {8, 16}, {8, 4}, {16, 16}, {16, 16}};
-  EXPECT_EQ(stores, expected);
+  const Prepared::Stores expected = {{8, 16}, {8, 8}, {8, 16}, {8, 4}, {16, 16}, {16, 16}};
+  EXPECT_EQ(p.stores(), expected);
 }
 
 TEST(FastSelection, SetsInvokesApart) {

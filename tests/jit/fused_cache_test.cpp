@@ -40,33 +40,11 @@ TEST_F(FusedCache, IsOffUnlessAskedFor) {
   EXPECT_FALSE(fs::exists(directory));
 }
 
-TEST_F(FusedCache, TwoProcessesCompileTheSameBytes) {
-  run();
-  const auto before = contents();
-  fs::remove_all(directory);
-  run();
-  for (const auto& [name, content] : contents())
-    EXPECT_TRUE(before.contains(name) && before.at(name) == content) << must(decode(content)).key;
-  EXPECT_EQ(files().size(), before.size());
-}
+TEST_F(FusedCache, TwoProcessesCompileTheSameBytes) { expectSameBytesFromEachProcess(); }
 
-TEST_F(FusedCache, AChangedByteAnywhereIsSeen) {
-  fill();
-  const size_t count = files().size();
-  change([&](size_t n, std::string content) {
-    const size_t at = n * (content.size() - 1) / (count - 1);  // from the first to the last
-    content[at] = static_cast<char>(content[at] ^ 0x20);
-    return content;
-  });
-  expectRejected("in the whole file");
-}
+TEST_F(FusedCache, AChangedByteAnywhereIsSeen) { expectChangedBytesRejected(); }
 
-TEST_F(FusedCache, WhatIsCutShortIsSeen) {
-  fill();
-  const size_t count = files().size();
-  change([&](size_t n, const std::string& content) { return content.substr(0, n * content.size() / count); });
-  expectRejected("cut short");
-}
+TEST_F(FusedCache, WhatIsCutShortIsSeen) { expectCutFilesRejected(); }
 
 // As if hashes of keys collided: the key is compared whole.
 TEST_F(FusedCache, CodeOfOtherBuildsCpusAndRegionsIsNotUsed) {

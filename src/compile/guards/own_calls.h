@@ -6,6 +6,9 @@
 
 namespace shunt::compiled {
 
+/// What calls for ordinary tensors on the CPU come to that have these keys, too.
+const TableEntry& entryWith(const OpState& state, DispatchKeySet above);
+
 /// Whether calls for ordinary tensors on the CPU come to a kernel of the library's own of this kind, and to none of
 /// somebody else's before it. `may_autocast`: to none for autocast at all.
 bool callsOwn(const Operator& op, EntryReason reason, bool may_autocast);

@@ -1,5 +1,6 @@
 #include "src/compile/steps/fill_step.h"
 
+#include "src/compile/passes/casts.h"
 #include "src/compile/steps/quick_counts.h"
 
 #include <cstring>
@@ -42,7 +43,7 @@ bool isFill(const Graph::Node& node) { return node.is("aten::ones_like") || node
 
 std::shared_ptr<const PreparedStep> fillOf(const Graph::Node& node, const PreparedStep::Place& like) {
   const Graph::Value *from = node.arguments[0].value(), *result = node.result();
-  if (from == nullptr || result == nullptr || node.modes.inference || node.modes.in_autocast) return nullptr;
+  if (from == nullptr || result == nullptr || node.modes.inference || mayAutocast(node)) return nullptr;
   const Graph::Spec& spec = result->spec;
   const int64_t n = std::accumulate(spec.sizes.begin(), spec.sizes.end(), int64_t{1}, std::multiplies<>());
   if (n == 0 || n > kMostElements || spec.device != kCPU || from->spec.device != kCPU || spec.requires_grad ||

@@ -1,6 +1,7 @@
 #include "src/compile/steps/prepared_step.h"
 
 #include "src/compile/guards/keys_that_matter.h"
+#include "src/compile/guards/own_calls.h"
 #include "src/compile/steps/quick_counts.h"
 #include "src/compile/steps/view_step.h"
 
@@ -42,8 +43,8 @@ bool liesAsNew(const Graph::Spec& spec) {
 bool callsOwnKernel(const Graph::Node& node) {
   const detail::CallFrame frame(node.op.op());
   const OpState& state = frame.state(node.op.op());
-  const DispatchKeySet keys = kPlainCpu.add(DispatchKey::ADInplaceOrView).add(DispatchKey::BackendSelect);
-  const TableEntry& entry = state.lookup(keys & state.maskFor(keys));
+  const TableEntry& entry =
+      entryWith(state, DispatchKeySet(DispatchKey::ADInplaceOrView).add(DispatchKey::BackendSelect));
   return &entry == &state.lookup(kPlainCpu) &&
          (entry.reason == EntryReason::kKernel || entry.reason == EntryReason::kCompositeExplicit) &&
          isOfThisLibrary(entry) && hasOwnShapes(state);

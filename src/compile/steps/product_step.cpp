@@ -1,5 +1,6 @@
 #include "src/compile/steps/product_step.h"
 
+#include "src/compile/passes/casts.h"
 #include "src/compile/steps/quick_counts.h"
 
 #include <cstring>
@@ -29,7 +30,7 @@ std::optional<ProductNode::Added> addedAs(const Graph::Spec& self, const Graph::
 
 std::optional<ProductNode> productOf(const Graph::Node& node) {
   const bool adds = node.is("aten::addmm");
-  if ((!adds && !node.is("aten::mm")) || node.modes.inference || node.modes.in_autocast || !callsOwnKernel(node))
+  if ((!adds && !node.is("aten::mm")) || node.modes.inference || mayAutocast(node) || !callsOwnKernel(node))
     return std::nullopt;
   ProductNode out;
   out.first_matrix = adds ? 1 : 0;

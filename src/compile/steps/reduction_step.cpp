@@ -1,5 +1,6 @@
 #include "src/compile/steps/reduction_step.h"
 
+#include "src/compile/passes/casts.h"
 #include "src/compile/steps/quick_counts.h"
 
 #include <shunt/elementwise/reduction.h>
@@ -42,7 +43,7 @@ bool isReduction(const Graph::Node& node) { return operatorOf(node).has_value();
 std::shared_ptr<const PreparedStep> reductionOf(const Graph::Node& node, const PreparedStep::Place& in,
                                                 const Graph::Spec& made) {
   const std::optional<ReductionOperator> op = operatorOf(node);
-  if (!op || node.modes.inference || node.modes.in_autocast) return nullptr;
+  if (!op || node.modes.inference || mayAutocast(node)) return nullptr;
   const Graph::Value *self = node.arguments[0].value(), *result = node.result();
   const IValue &dims = node.arguments[1].literal, &dtype = node.arguments[3].literal;
   if (self == nullptr || result == nullptr || self->spec.device != kCPU || self->spec.dtype != result->spec.dtype ||

@@ -1,5 +1,6 @@
 #include "src/compile/steps/row_step.h"
 
+#include "src/compile/passes/casts.h"
 #include "src/compile/steps/quick_counts.h"
 
 #include <shunt/core/parallel.h>
@@ -69,7 +70,7 @@ std::shared_ptr<const PreparedStep> rowsOf(const Graph::Node& node, const Prepar
                                            const PreparedStep::Place& result) {
   const Known& known = *knownOf(node);
   const Graph::Value* made = node.result();
-  if (made == nullptr || node.modes.inference || node.modes.in_autocast || !liesAsNew(made->spec) ||
+  if (made == nullptr || node.modes.inference || mayAutocast(node) || !liesAsNew(made->spec) ||
       !isLike(node.arguments[0].value(), made->spec) ||
       (known.is_backward && !isLike(node.arguments[1].value(), made->spec)) || !callsOwnKernel(node))
     return nullptr;

@@ -2,6 +2,8 @@
 
 #include "src/autograd/unshared.h"
 #include "src/compile/guards/keys_that_matter.h"
+#include "src/compile/guards/own_calls.h"
+#include "src/compile/passes/casts.h"
 #include "src/compile/steps/prepared_step.h"
 #include "src/compile/steps/quick_counts.h"
 #include "src/compile/steps/step.h"
@@ -142,11 +144,10 @@ bool callsOwnView(const Graph::Node& node) {
   const detail::CallFrame frame(node.op.op());
   const OpState& state = frame.state(node.op.op());
   const TableEntry &view = state.entry(kViewKey.highestSlot()), &below = state.lookup(kPlainCpu);
-  DispatchKeySet above = kPlainCpu.add(DispatchKey::BackendSelect);
-  if (node.modes.in_autocast) above = above.add(DispatchKey::AutocastCPU);
+  DispatchKeySet above(DispatchKey::BackendSelect);
+  if (mayAutocast(node)) above = above.add(DispatchKey::AutocastCPU);
   return view.reason == EntryReason::kKernel && below.reason == EntryReason::kCompositeExplicit &&
-         &state.lookup(above & state.maskFor(above)) == &below && isOfThisLibrary(view) && isOfThisLibrary(below) &&
-         hasOwnShapes(state);
+         &entryWith(state, above) == &below && isOfThisLibrary(view) && isOfThisLibrary(below) && hasOwnShapes(state);
 }
 
 void makeViewDirectly(const Graph& graph, Step& step) {
