@@ -58,6 +58,8 @@ const Node* runningNode() { return current_task == nullptr ? nullptr : current_t
 
 bool currentTaskWants(const Node* node) { return current_task == nullptr || current_task->wants(node); }
 
+bool currentTaskAccumulates() { return current_task != nullptr && current_task->accumulates(); }
+
 GraphTask::GraphTask(const edge_list& roots, const edge_list& inputs, bool accumulate, bool keep_graph)
     : nodes_(&memory_), targets_(&memory_), ready_(&memory_), restricted_(!inputs.empty()), keep_graph_(keep_graph) {
   targets_.reserve(NodeTable::kSlots);

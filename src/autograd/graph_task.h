@@ -73,6 +73,8 @@ class GraphTask {
   variable_list run(const edge_list& roots, variable_list grads);
   bool restricted() const { return restricted_; }
   bool wants(const Node* node) const;
+  /// Whether leaves get what comes to them; else it is captured, for who asked.
+  bool accumulates() const { return captures_.empty(); }
   /// The node being called, or null.
   const Node* runningNode() const { return running_node_; }
 
@@ -125,6 +127,8 @@ variable_list execute(TensorList outputs, TensorList grads, TensorList inputs, b
 
 /// Whether the run on this thread, if there is one, goes through `node`.
 bool currentTaskWants(const Node* node);
+/// Whether the run on this thread accumulates in leaves.
+bool currentTaskAccumulates();
 /// The node that a run on this thread is calling, or null. For messages.
 const Node* runningNode();
 

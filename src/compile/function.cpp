@@ -252,7 +252,9 @@ const Graph* CompiledFunction::graph() const {
 
 std::string CompiledFunction::plan() const {
   const size_t n = state_->count.load(std::memory_order_acquire);
-  return n == 0 ? "" : state_->slots[n - 1]->executor->describe();
+  if (n == 0) return "";
+  const Variant& last = *state_->slots[n - 1];
+  return last.executor->describe() + (last.backward != nullptr ? last.backward->describe() : "");
 }
 
 std::string CompiledFunction::explain() const {
@@ -264,6 +266,7 @@ std::string CompiledFunction::explain() const {
     const Variant& v = *s.slots[i];
     text += str("variant ", i, v.retired ? " (out of use) " : " ", v.guard->describe(), ": ", v.graph.nodes().size(),
                 " operators\n");
+    if (!v.why_no_backward.empty()) text += str("  its backward pass is not compiled: ", v.why_no_backward, '\n');
   }
   const std::lock_guard lock(s.mutex);
   if (!s.refusal.empty()) text += str(s.given_up ? "not recorded any more: " : "not recorded: ", s.refusal, '\n');

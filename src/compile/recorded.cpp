@@ -23,20 +23,18 @@ bool detail::CompiledFunction::Variant::isCurrent() const {
   return true;
 }
 
-namespace {
-
-detail::CompileOutputs runOnDefined(const compiled::Executor& executor, const detail::CompileArguments& arguments) {
+detail::CompileOutputs detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
+  if (takes_all) [[likely]]
+    return runOn({arguments.tensors.data(), arguments.tensors.size()});
   std::vector<const Tensor*> defined;
   for (const Tensor* t : arguments.tensors)
     if (t->defined()) defined.push_back(t);
-  return executor.runOn(defined);
+  return runOn(defined);
 }
 
-}  // namespace
-
-detail::CompileOutputs detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
-  CompileOutputs outputs = takes_all ? executor->runOn({arguments.tensors.data(), arguments.tensors.size()})
-                                     : runOnDefined(*executor, arguments);
+detail::CompileOutputs detail::CompiledFunction::Variant::runOn(std::span<const Tensor* const> inputs) const {
+  CompileOutputs outputs = executor->runOn(inputs);
+  if (backward != nullptr) return backward->link(std::move(outputs), inputs);
   if (!any_ended) [[likely]]
     return outputs;
   for (size_t i = 0; i < ended.size(); ++i)
@@ -98,6 +96,20 @@ bool speaksOfOffsets(const Graph& graph) {
   return false;
 }
 
+void compileBackward(Variant& variant, const std::vector<Tensor>& outputs, std::vector<const Operator*>& seen) {
+  try {
+    variant.backward = CompiledBackward::make(variant.graph, outputs);
+  } catch (const Error& e) {
+    variant.why_no_backward = e.what();
+    return;
+  }
+  for (const auto& [op, fingerprint] : variant.backward->seen()) {
+    if (std::ranges::find(seen, op) != seen.end()) continue;
+    seen.push_back(op);
+    variant.relies.emplace_back(op, fingerprint);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
@@ -139,8 +151,11 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   variant->any_ended = !std::ranges::all_of(variant->ended, &std::string::empty);
   checkNoneIsKept(detail::TracedResults::living(trace));
   variant->has_effects = hasEffects(variant->graph);
+  if (history_goes_on) compileBackward(*variant, outputs, seen);
+  const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
+  history_goes_on &= variant->backward == nullptr;
   variant->executor = std::make_unique<Plan>(
-      variant->graph, PlanOptions{.history_of_outputs = history_goes_on, .guarded = true, .seen = std::move(seen)});
+      runs, PlanOptions{.history_of_outputs = history_goes_on, .guarded = true, .seen = std::move(seen)});
   if (!variant->isCurrent()) refuse("an operator was registered while the function was recorded");
   const std::string changed = variant->guard->difference(arguments);
   if (!changed.empty()) refuse("the function changes what its arguments and settings were compared by: " + changed);

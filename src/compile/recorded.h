@@ -2,6 +2,7 @@
 // then read-only but for `retired` and `checked`, which any thread sets.
 #pragma once
 
+#include "src/compile/backward/compiled_backward.h"
 #include "src/compile/executor.h"
 #include "src/compile/guards/guard.h"
 
@@ -25,6 +26,8 @@ class detail::CompiledFunction::Variant {
   Graph graph;
   std::unique_ptr<compiled::Executor> executor;
   std::unique_ptr<compiled::Guard> guard;
+  std::shared_ptr<const compiled::CompiledBackward> backward;  // null: results bring the history that the graph records
+  std::string why_no_backward;                                 // where some do
   std::vector<Tensor> captured;
   std::vector<std::string> ended;  // of each output: what its backward() throws; empty: none
   bool any_ended = false;
@@ -33,6 +36,9 @@ class detail::CompiledFunction::Variant {
   mutable std::atomic<bool> retired{false};
   bool takes_all = true;     // the arguments' tensors are all defined: the graph's inputs
   bool has_effects = false;  // besides its results
+
+ private:
+  CompileOutputs runOn(std::span<const Tensor* const> inputs) const;
 };
 
 namespace compiled {

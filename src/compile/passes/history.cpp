@@ -109,8 +109,9 @@ class Analysis {
     forGiven(node, [&](size_t group) { seen_[group] = seen_[group] || groups_.holdsGiven(group); });
   }
 
+  // A view requires grad as its base does, wherever it is made.
   bool isSeen(const Graph::Node& node) const {
-    if (!mayRecord(node) || !anyArgumentRequiresGrad(node)) return false;
+    if (!(mayRecord(node) || mayAlias(node)) || !anyArgumentRequiresGrad(node)) return false;
     bool any = false;
     forGiven(node, [&](size_t group) { any = any || seen_[group]; });
     return any;

@@ -105,17 +105,20 @@ DirectCall callOf(const Graph::Node& node) {
 
 }  // namespace
 
+bool layOutAs(const Tensor& leaf, const Tensor& gradient) {
+  if (!gradient.sizes().equals(leaf.sizes()) || !leaf.is_non_overlapping_and_dense()) return false;
+  for (int64_t d = 0; d < leaf.dim(); ++d)
+    if (leaf.size(d) != 1 && gradient.stride(d) != leaf.stride(d)) return false;  // it will be copied
+  if (!gradient.strides().equals(leaf.strides()))
+    gradient.unsafeGetTensorImpl()->set_sizes_and_strides(leaf.sizes(), leaf.strides(), gradient.storage_offset());
+  return true;
+}
+
 void layOutAsLeaf(const Step& step, Frame& frame) {
   const Operand &leaf = step.operands[0], &given = step.operands[1];
   if (leaf.kind != Operand::Kind::kTensor || given.kind != Operand::Kind::kTensor || !given.last) return;
   const Tensor &self = frame.at(leaf.source), &grad = frame.at(given.source);
-  if (!isPlain(self) || !isPlain(grad) || !autograd::isAlone(*grad.unsafeGetTensorImpl()) ||
-      !grad.sizes().equals(self.sizes()) || !self.is_non_overlapping_and_dense())
-    return;
-  for (int64_t d = 0; d < self.dim(); ++d)
-    if (self.size(d) != 1 && grad.stride(d) != self.stride(d)) return;  // it will be copied
-  if (!grad.strides().equals(self.strides()))
-    grad.unsafeGetTensorImpl()->set_sizes_and_strides(self.sizes(), self.strides(), grad.storage_offset());
+  if (isPlain(self) && isPlain(grad) && autograd::isAlone(*grad.unsafeGetTensorImpl())) layOutAs(self, grad);
 }
 
 void callDirectly(Step& step) {

@@ -10,6 +10,10 @@ namespace shunt::compiled {
 inline constexpr DispatchKey kPassedByQuickCalls[] = {DispatchKey::AutogradCPU, DispatchKey::ADInplaceOrView,
                                                       DispatchKey::AutocastCPU, DispatchKey::BackendSelect};
 
+/// Gives a gradient that the leaf could keep as it lies the leaf's strides in dimensions of size 1. False: it could
+/// not.
+bool layOutAs(const Tensor& leaf, const Tensor& gradient);
+
 /// Before a step that adds_view: a gradient that ends here, and that the leaf may keep, gets the leaf's strides in
 /// dimensions of size 1.
 void layOutAsLeaf(const Step& step, Frame& frame);

@@ -1,0 +1,75 @@
+// The backward pass of a compiled function's result, compiled: what a backward() outside of the function runs in the
+// place of the nodes that eager code would have recorded.
+//
+// Note [Compiled backward passes]
+// The history of one result that requires grad is recorded with the function, on fake tensors, for a gradient in
+// row-major order and for one that was expanded (as sum() gives). The function then runs with no history at all, and
+// gives what the backward pass reads besides its results (Note [What is saved], split.h); the result gets one node,
+// CompiledFunctionBackward. It has an edge for each edge by which the history led to a leaf, in the order in which a
+// backward pass would have added what came by these: so sums with what comes from elsewhere have the same bits. That
+// holds where a result's gradient is whole before any node of its history runs, which of several results it need not
+// be. With create_graph, under autocast, and for a gradient that lies otherwise, the node runs the function's graph
+// again, with its history, and backward through that one. Graphs that draw or write can't be run again, and keep their
+// history.
+#pragma once
+
+#include "src/compile/backward/split.h"
+#include "src/compile/plan.h"
+
+#include <shunt/compile/compile.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shunt::compiled {
+
+/// Constant once made; any thread. Shared by a variant and the nodes of its results.
+class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
+ public:
+  /// Throws Error, saying why, where the graph's history has to be recorded by its operators. `outputs` are the fake
+  /// results that were recorded.
+  static std::shared_ptr<const CompiledBackward> make(const Graph& graph, const std::vector<Tensor>& outputs);
+
+  /// What runs the function: its outputs without a history, then results to save.
+  const Graph& forward() const { return forward_; }
+  /// Operators that were called, and their tables' fingerprints.
+  const std::vector<std::pair<const Operator*, uint64_t>>& seen() const { return seen_; }
+  /// Of what forward() gave for these inputs, the function's outputs, one of them with its node.
+  detail::CompileOutputs link(detail::CompileOutputs made, std::span<const Tensor* const> inputs) const;
+  /// For people: how the backward pass is run.
+  std::string describe() const;
+
+ private:
+  class BackwardNode;
+  /// For gradients that lie in one way.
+  struct Pass {
+    std::vector<int64_t> strides;
+    std::unique_ptr<Plan> plan;
+    std::vector<JointContribution> contributions;
+  };
+  /// Where a saved value comes from: number of a given tensor, or of what forward() gives.
+  struct SavedSource {
+    bool is_given;
+    size_t number;
+  };
+  explicit CompiledBackward(const Graph& graph) : graph_(graph.clone()) {}
+  void setForward(const Joint& joint);
+  void addPass(Joint joint);
+  const Pass* passFor(const Tensor& gradient) const;
+  const Tensor& given(size_t i, std::span<const Tensor* const> inputs) const {
+    return i < inputs.size() ? *inputs[i] : constants_[i - inputs.size()];
+  }
+
+  Graph graph_;    // the function's
+  Graph forward_;  // what runs in its place
+  std::vector<Tensor> constants_;
+  std::vector<SavedValue> saved_;
+  std::vector<SavedSource> sources_;  // of saved_
+  std::vector<Pass> passes_;
+  size_t output_ = 0;
+  std::vector<std::pair<const Operator*, uint64_t>> seen_;
+};
+
+}  // namespace shunt::compiled

@@ -1,0 +1,126 @@
+#include "src/compile/backward/joint.h"
+
+#include "src/autograd/unshared.h"
+#include "src/compile/backward/contributions.h"
+#include "src/compile/passes/aliases.h"
+#include "src/trace/modes.h"
+#include "src/trace/retrace.h"
+
+#include <shunt/autograd/graph_tensor.h>
+
+#include <algorithm>
+
+namespace shunt::compiled {
+namespace {
+
+using trace_detail::Retrace;
+
+[[noreturn]] void refuse(const char* why) { throw Error(why); }
+
+/// What a backward pass runs with: the caller's settings, without autocast.
+Graph::Modes backwardModes() {
+  Graph::Modes modes;
+  modes.grad = false;
+  return modes;
+}
+
+template <class F>
+void forWritten(const Graph::Node& node, F&& f) {
+  const auto& wanted = node.op.schema().arguments();
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i].is_write())
+      for (const Graph::Value* v : node.arguments[i].values)
+        if (v != nullptr) f(*v);
+}
+
+/// What a backward pass writes, as sums of gradients, it has made itself, and nobody reads it as it was before.
+void checkWrites(const Joint& joint, const std::vector<size_t>& contributed_at) {
+  const Aliases aliases(joint.graph);
+  const std::vector<Graph::Node*> nodes = joint.graph.nodes();
+  std::vector<bool> is_forwards(static_cast<size_t>(joint.graph.idBound()));
+  const auto mark = [&](const Graph::Value* v) { is_forwards[aliases.of(v)] = true; };
+  std::ranges::for_each(joint.graph.inputs(), mark);
+  std::ranges::for_each(joint.graph.constants(), mark);
+  for (size_t i = 0; i < joint.forward_nodes; ++i)
+    for (const Graph::Output& o : nodes[i]->outputs)
+      for (const Graph::Value* v : o.values)
+        if (v != nullptr) mark(v);
+  for (size_t i = joint.forward_nodes; i < nodes.size(); ++i)
+    forWritten(*nodes[i], [&](const Graph::Value& v) {
+      if (is_forwards[aliases.of(&v)]) refuse("its backward pass writes into what the function has made");
+      for (size_t k = 0; k < contributed_at.size(); ++k) {
+        const Graph::Value* given = joint.contributions[k].value;
+        if (given != nullptr && contributed_at[k] <= i && aliases.of(given) == aliases.of(&v))
+          refuse("its backward pass writes into a gradient that a leaf has got");
+      }
+    });
+}
+
+/// How a gradient lies that is the caller's, or is added to another, isn't known here.
+void forgetOthers(Joint& joint) {
+  const Aliases aliases(joint.graph);
+  for (JointContribution& c : joint.contributions) {
+    const auto ofSame = [&](const JointContribution& other) {
+      return other.given == c.given && other.value != nullptr;
+    };
+    const bool is_gradient = c.value != nullptr && aliases.of(c.value) == aliases.of(joint.gradient);
+    if (is_gradient || std::ranges::count_if(joint.contributions, ofSame) > 1) c.is_view = c.is_held = false;
+  }
+}
+
+}  // namespace
+
+std::vector<Graph::Value*> givenOf(const Graph& graph) {
+  std::vector<Graph::Value*> out = graph.inputs();
+  out.insert(out.end(), graph.constants().begin(), graph.constants().end());
+  return out;
+}
+
+Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides) {
+  const ExcludeDispatchKeyGuard above({DispatchKey::Python, DispatchKey::Functionalize, DispatchKey::Batched});
+  Retrace retrace(graph);
+  Joint out;
+  std::vector<Tensor> leaves;
+  std::vector<size_t> given_of_leaf, contributed_at;
+  const std::vector<Graph::Value*> given = givenOf(graph);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Tensor& t = autograd::graph_tensor(retrace.wrapper(*given[i]));
+    if (!t.requires_grad()) continue;
+    leaves.push_back(t);
+    given_of_leaf.push_back(i);
+  }
+  detail::Recording& recording = retrace.recording();
+  const auto addBackward = [&](const trace_detail::Interpreter& interpreter) {
+    out.forward_nodes = recording.graph.nodes().size();
+    const Tensor result = interpreter.output(graph.outputs()[output]);
+    Graph::Spec spec = graph.outputs()[output]->spec;
+    spec.strides.assign(strides.begin(), strides.end());
+    spec.offset = 0;
+    spec.requires_grad = false;
+    spec.is_leaf = true;
+    Tensor gradient = recording.addInput(trace_detail::fakeOf(spec), spec);
+    out.gradient = recording.graph.inputs().back();
+    trace_detail::ModesScope modes;
+    modes.set(backwardModes());
+    contributionsOf(result, gradient, leaves, false, [&](size_t leaf, Tensor&& t) {
+      JointContribution c{given_of_leaf[leaf], nullptr};
+      if (t.defined()) {
+        c.value = recording.valueOf(t);
+        c.is_view = autograd::get_view_autograd_meta(t) != nullptr;
+        c.is_held = !autograd::isUnshared(t);
+      }
+      out.contributions.push_back(c);
+      contributed_at.push_back(recording.graph.nodes().size());
+    });
+  };
+  out.graph = retrace.run([&](const Graph::Value& v) { return retrace.wrapper(v); }, addBackward,
+                          [](const Tensor& t) { return t; });
+  for (const auto& [op, fingerprint] : recording.seen()) out.seen.emplace_back(op, fingerprint);
+  if (givenOf(out.graph).size() != given.size() + 1)
+    refuse("its backward pass reads a tensor that the function doesn't");
+  checkWrites(out, contributed_at);
+  forgetOthers(out);
+  return out;
+}
+
+}  // namespace shunt::compiled

@@ -1,0 +1,36 @@
+// A graph and the backward pass from one of its results, as one graph. For the thread that records.
+#pragma once
+
+#include <shunt/trace/graph.h>
+
+#include <utility>
+#include <vector>
+
+namespace shunt::compiled {
+
+/// What the backward pass gives one of the graph's inputs or constants, by one edge of the history.
+struct JointContribution {
+  size_t given;         // among inputs, then constants
+  Graph::Value* value;  // null: none comes this way
+  // Of one that eager code makes, and that is all its leaf gets: whether it is a view there, and whether others hold
+  // it, so that a leaf copies it.
+  bool is_view = false, is_held = false;
+};
+
+struct Joint {
+  /// The given graph's nodes, then those of the backward pass; its inputs, then the gradient; its outputs.
+  Graph graph;
+  Graph::Value* gradient = nullptr;
+  size_t forward_nodes = 0;
+  std::vector<JointContribution> contributions;            // in the order in which a backward pass adds them
+  std::vector<std::pair<const Operator*, uint64_t>> seen;  // operators that were called, and their tables' fingerprints
+};
+
+/// The gradient of output `output` has these strides. Throws Error, saying why, where there is no such graph: where the
+/// backward pass writes into what the graph has made, or throws.
+Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides);
+
+/// Inputs, then constants.
+std::vector<Graph::Value*> givenOf(const Graph& graph);
+
+}  // namespace shunt::compiled

@@ -1,0 +1,181 @@
+#include "src/compile/backward/split.h"
+
+#include "src/compile/passes/aliases.h"
+
+#include <shunt/core/error.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace shunt::compiled {
+namespace {
+
+using Values = std::vector<Graph::Value*>;
+
+template <class F>
+void forArguments(const Graph::Node& node, F&& f) {
+  for (const Graph::Argument& a : node.arguments)
+    for (Graph::Value* v : a.values)
+      if (v != nullptr) f(v);
+}
+
+template <class F>
+void forResults(const Graph::Node& node, F&& f) {
+  for (const Graph::Output& o : node.outputs)
+    for (Graph::Value* v : o.values)
+      if (v != nullptr) f(v);
+}
+
+/// The nodes among `nodes` that `wanted` values come from, where `inputs` are there already. Those that write are all
+/// needed: what they write is a part's own.
+std::unordered_set<const Graph::Node*> nodesFor(std::span<Graph::Node* const> nodes, const Values& inputs,
+                                                const Values& wanted) {
+  std::unordered_set<const Graph::Value*> there(inputs.begin(), inputs.end()), needed(wanted.begin(), wanted.end());
+  std::unordered_set<const Graph::Node*> out;
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    bool is_needed = (*node)->op.schema().is_mutable();
+    forResults(**node, [&](const Graph::Value* v) { is_needed |= needed.contains(v) && !there.contains(v); });
+    if (!is_needed) continue;
+    out.insert(*node);
+    forArguments(**node, [&](const Graph::Value* v) { needed.insert(v); });
+  }
+  return out;
+}
+
+/// A graph of these nodes.
+Graph partOf(const Graph& whole, const std::unordered_set<const Graph::Node*>& nodes, const Values& inputs,
+             const Values& outputs) {
+  Graph part;
+  std::unordered_map<const Graph::Value*, Graph::Value*> copies = {{nullptr, nullptr}};
+  std::unordered_map<int64_t, int64_t> homes;
+  for (const Graph::Value* v : inputs) {
+    Graph::Value* copy = copies[v] = part.addInput(v->spec);
+    if (v->kind != Graph::Value::Kind::kResult) {
+      copy->storage = homes.try_emplace(v->storage, copy->id).first->second;
+    } else {  // in a memory of its own, as views aren't saved, and kept without its history
+      copy->spec.requires_grad = false;
+      copy->spec.is_leaf = true;
+    }
+  }
+  for (const Graph::Value* v : whole.constants())
+    if (!copies.contains(v)) copies[v] = part.addConstant(v->constant);
+  const auto copyOf = [&](const Graph::Value* v) {
+    const auto found = copies.find(v);
+    if (found == copies.end()) throw Error("its backward pass reads a tensor that isn't saved");
+    return found->second;
+  };
+  for (const Graph::Node* node : whole.nodes()) {
+    if (!nodes.contains(node)) continue;
+    Graph::Node copy(*node);
+    for (Graph::Argument& a : copy.arguments)
+      for (Graph::Value*& v : a.values) v = copyOf(v);
+    Graph::Node* added = part.append(std::move(copy));
+    for (Graph::Output& o : added->outputs)
+      for (Graph::Value*& v : o.values)
+        if (v != nullptr) {
+          const Graph::Value* original = v;
+          v = part.addResult(added, original->spec);
+          copies.try_emplace(original, v);
+        }
+  }
+  Values left;
+  for (const Graph::Value* v : outputs) left.push_back(copyOf(v));
+  part.setOutputs(std::move(left));
+  return part;
+}
+
+std::span<Graph::Node* const> forwardPart(const std::vector<Graph::Node*>& nodes, const Joint& joint) {
+  return std::span(nodes).first(joint.forward_nodes);
+}
+
+/// All but the gradient.
+Values inputsOf(const Joint& joint) {
+  Values out = joint.graph.inputs();
+  std::erase(out, joint.gradient);
+  return out;
+}
+
+Values givenTo(const Joint& joint) {
+  Values out = inputsOf(joint);
+  out.insert(out.end(), joint.graph.constants().begin(), joint.graph.constants().end());
+  return out;
+}
+
+Values contributedBy(const Joint& joint) {
+  Values out;
+  for (const JointContribution& c : joint.contributions) out.push_back(c.value);
+  return out;
+}
+
+SavedValue placeOf(const Graph::Value* v, const std::vector<Graph::Node*>& nodes, const Values& given) {
+  if (v->kind != Graph::Value::Kind::kResult)
+    return {true, static_cast<size_t>(std::ranges::find(given, v) - given.begin())};
+  SavedValue out{false, static_cast<size_t>(std::ranges::find(nodes, v->node) - nodes.begin())};
+  for (; out.output < v->node->outputs.size(); ++out.output) {
+    const auto& values = v->node->outputs[out.output].values;
+    const auto found = std::ranges::find(values, v);
+    if (found == values.end()) continue;
+    out.element = static_cast<size_t>(found - values.begin());
+    break;
+  }
+  return out;
+}
+
+}  // namespace
+
+Graph::Value* valueOf(const Joint& joint, const SavedValue& s) {
+  if (s.is_given) return givenTo(joint)[s.number];
+  return joint.graph.nodes()[s.number]->outputs[s.output].values[s.element];
+}
+
+std::vector<SavedValue> savedFor(const Joint& joint) {
+  const std::vector<Graph::Node*> nodes = joint.graph.nodes();
+  const Values given = givenTo(joint);
+  const auto of_function = nodesFor(forwardPart(nodes, joint), {}, joint.graph.outputs());
+  std::unordered_set<const Graph::Node*> again = nodesFor(nodes, {}, contributedBy(joint));
+  std::vector<SavedValue> out;
+  std::unordered_set<const Graph::Value*> needed;
+  const auto add = [&](const Graph::Value* v) { needed.insert(v); };
+  for (const JointContribution& c : joint.contributions)
+    if (c.value != nullptr) add(c.value);
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    if (!again.contains(*node)) continue;
+    bool is_needed = (*node)->op.schema().is_mutable();
+    forResults(**node, [&](const Graph::Value* v) { is_needed |= needed.contains(v); });
+    if (!is_needed) continue;
+    if (of_function.contains(*node) && !mayAlias(**node))
+      forResults(**node, [&](const Graph::Value* v) {
+        if (needed.contains(v)) out.push_back(placeOf(v, nodes, given));
+      });
+    else
+      forArguments(**node, add);
+  }
+  for (const Graph::Value* v : given)
+    if (needed.contains(v)) out.push_back(placeOf(v, nodes, given));
+  return out;
+}
+
+Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
+  const std::vector<Graph::Node*> nodes = joint.graph.nodes();
+  Values outputs = joint.graph.outputs();
+  for (const SavedValue& s : saved)
+    if (!s.is_given) outputs.push_back(valueOf(joint, s));
+  const Values inputs = inputsOf(joint);
+  return partOf(joint.graph, nodesFor(forwardPart(nodes, joint), inputs, outputs), inputs, outputs);
+}
+
+Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
+  const std::vector<Graph::Node*> nodes = joint.graph.nodes();
+  const Values contributions = contributedBy(joint);
+  Values inputs;
+  for (const SavedValue& s : saved) inputs.push_back(valueOf(joint, s));
+  inputs.push_back(joint.gradient);
+  Graph out = partOf(joint.graph, nodesFor(nodes, inputs, contributions), inputs, contributions);
+  for (const Graph::Value* v : out.constants())
+    if (!out.users(v).empty()) throw Error("its backward pass reads a captured tensor that isn't saved");
+  out.eliminate_dead_code();
+  return out;
+}
+
+}  // namespace shunt::compiled

@@ -1,0 +1,35 @@
+// Parts of a joint graph: what runs when the function is called, and what its backward pass runs. Pure functions.
+//
+// Note [What is saved]
+// The backward pass reads what the function was given, what it returned, and what it has made on the way. It saves
+// these as eager code does, but for views, which it makes again of what they are views of. A result that only the
+// backward pass needs is made there.
+#pragma once
+
+#include "src/compile/backward/joint.h"
+
+#include <vector>
+
+namespace shunt::compiled {
+
+/// A value that the backward pass reads.
+struct SavedValue {
+  bool is_given = false;  // else a result
+  size_t number = 0;      // among the given ones; of a result: its node
+  size_t output = 0, element = 0;
+  bool operator==(const SavedValue&) const = default;
+};
+
+Graph::Value* valueOf(const Joint& joint, const SavedValue& saved);
+
+/// What is to be saved for the joint graph's backward pass.
+std::vector<SavedValue> savedFor(const Joint& joint);
+
+/// The function's outputs, then the saved values that are results, of its inputs.
+Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved);
+
+/// The contributions (null: none) of the saved values, then the gradient. Throws Error where it reads a given tensor
+/// that isn't saved.
+Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved);
+
+}  // namespace shunt::compiled
