@@ -215,13 +215,12 @@ void CompiledBackward::addPass(Joint joint) {
   pass.strides = joint.gradient->spec.strides;
   pass.contributions = joint.contributions;
   const auto isSameWay = [](const JointContribution& a, const JointContribution& b) {
-    return a.given == b.given && (a.value == nullptr) == (b.value == nullptr);
+    return a.given == b.given && a.arrives == b.arrives;
   };
   if (!passes_.empty() && !std::ranges::equal(passes_[0].contributions, pass.contributions, isSameWay)) return;
   pass.plan = std::make_unique<Plan>(
       backwardOf(joint, saved_),
       PlanOptions{.history_of_outputs = false, .guarded = true, .seen = operatorsOf(joint.seen)});
-  for (JointContribution& c : pass.contributions) c.value = nullptr;  // the joint graph's
   passes_.push_back(std::move(pass));
 }
 

@@ -49,8 +49,8 @@ void checkWrites(const Joint& joint, const std::vector<size_t>& contributed_at) 
     forWritten(*nodes[i], [&](const Graph::Value& v) {
       if (is_forwards[aliases.of(&v)]) refuse("its backward pass writes into what the function has made");
       for (size_t k = 0; k < contributed_at.size(); ++k) {
-        const Graph::Value* given = joint.contributions[k].value;
-        if (given != nullptr && contributed_at[k] <= i && aliases.of(given) == aliases.of(&v))
+        const Graph::Value* got = joint.contributed[k];
+        if (got != nullptr && contributed_at[k] <= i && aliases.of(got) == aliases.of(&v))
           refuse("its backward pass writes into a gradient that a leaf has got");
       }
     });
@@ -59,11 +59,10 @@ void checkWrites(const Joint& joint, const std::vector<size_t>& contributed_at) 
 /// How a gradient lies that is the caller's, or is added to another, isn't known here.
 void forgetOthers(Joint& joint) {
   const Aliases aliases(joint.graph);
-  for (JointContribution& c : joint.contributions) {
-    const auto ofSame = [&](const JointContribution& other) {
-      return other.given == c.given && other.value != nullptr;
-    };
-    const bool is_gradient = c.value != nullptr && aliases.of(c.value) == aliases.of(joint.gradient);
+  for (size_t k = 0; k < joint.contributions.size(); ++k) {
+    JointContribution& c = joint.contributions[k];
+    const auto ofSame = [&](const JointContribution& other) { return other.given == c.given && other.arrives; };
+    const bool is_gradient = c.arrives && aliases.of(joint.contributed[k]) == aliases.of(joint.gradient);
     if (is_gradient || std::ranges::count_if(joint.contributions, ofSame) > 1) c.is_view = c.is_held = false;
   }
 }
@@ -103,9 +102,9 @@ Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides) {
     trace_detail::ModesScope modes;
     modes.set(backwardModes());
     contributionsOf(result, gradient, leaves, false, [&](size_t leaf, Tensor&& t) {
-      JointContribution c{given_of_leaf[leaf], nullptr};
+      JointContribution c{given_of_leaf[leaf], t.defined()};
+      out.contributed.push_back(t.defined() ? recording.valueOf(t) : nullptr);
       if (t.defined()) {
-        c.value = recording.valueOf(t);
         c.is_view = autograd::get_view_autograd_meta(t) != nullptr;
         c.is_held = !autograd::isUnshared(t);
       }

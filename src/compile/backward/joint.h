@@ -10,8 +10,8 @@ namespace shunt::compiled {
 
 /// What the backward pass gives one of the graph's inputs or constants, by one edge of the history.
 struct JointContribution {
-  size_t given;         // among inputs, then constants
-  Graph::Value* value;  // null: none comes this way
+  size_t given;  // among inputs, then constants
+  bool arrives;  // else none comes this way
   // Of one that eager code makes, and that is all its leaf gets: whether it is a view there, and whether others hold
   // it, so that a leaf copies it.
   bool is_view = false, is_held = false;
@@ -23,6 +23,7 @@ struct Joint {
   Graph::Value* gradient = nullptr;
   size_t forward_nodes = 0;
   std::vector<JointContribution> contributions;            // in the order in which a backward pass adds them
+  std::vector<Graph::Value*> contributed;                  // their values; null where none arrives
   std::vector<std::pair<const Operator*, uint64_t>> seen;  // operators that were called, and their tables' fingerprints
 };
 

@@ -102,12 +102,6 @@ Values givenTo(const Joint& joint) {
   return out;
 }
 
-Values contributedBy(const Joint& joint) {
-  Values out;
-  for (const JointContribution& c : joint.contributions) out.push_back(c.value);
-  return out;
-}
-
 SavedValue placeOf(const Graph::Value* v, const std::vector<Graph::Node*>& nodes, const Values& given) {
   if (v->kind != Graph::Value::Kind::kResult)
     return {true, static_cast<size_t>(std::ranges::find(given, v) - given.begin())};
@@ -133,12 +127,12 @@ std::vector<SavedValue> savedFor(const Joint& joint) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   const Values given = givenTo(joint);
   const auto of_function = nodesFor(forwardPart(nodes, joint), {}, joint.graph.outputs());
-  std::unordered_set<const Graph::Node*> again = nodesFor(nodes, {}, contributedBy(joint));
+  std::unordered_set<const Graph::Node*> again = nodesFor(nodes, {}, joint.contributed);
   std::vector<SavedValue> out;
   std::unordered_set<const Graph::Value*> needed;
   const auto add = [&](const Graph::Value* v) { needed.insert(v); };
-  for (const JointContribution& c : joint.contributions)
-    if (c.value != nullptr) add(c.value);
+  for (const Graph::Value* v : joint.contributed)
+    if (v != nullptr) add(v);
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
     if (!again.contains(*node)) continue;
     bool is_needed = (*node)->op.schema().is_mutable();
@@ -167,11 +161,10 @@ Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
 
 Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
-  const Values contributions = contributedBy(joint);
   Values inputs;
   for (const SavedValue& s : saved) inputs.push_back(valueOf(joint, s));
   inputs.push_back(joint.gradient);
-  Graph out = partOf(joint.graph, nodesFor(nodes, inputs, contributions), inputs, contributions);
+  Graph out = partOf(joint.graph, nodesFor(nodes, inputs, joint.contributed), inputs, joint.contributed);
   for (const Graph::Value* v : out.constants())
     if (!out.users(v).empty()) throw Error("its backward pass reads a captured tensor that isn't saved");
   out.eliminate_dead_code();
