@@ -33,8 +33,8 @@ detail::CompileOutputs detail::CompiledFunction::Variant::run(const CompileArgum
 }
 
 detail::CompileOutputs detail::CompiledFunction::Variant::runOn(std::span<const Tensor* const> inputs) const {
+  if (backward != nullptr) return backward->run(*executor, inputs);
   CompileOutputs outputs = executor->runOn(inputs);
-  if (backward != nullptr) return backward->link(std::move(outputs), inputs);
   if (!any_ended) [[likely]]
     return outputs;
   for (size_t i = 0; i < ended.size(); ++i)

@@ -8,8 +8,12 @@ namespace programs {
 /// What is left of slots, the first of which hold the inputs.
 void readSlots(const std::vector<Tensor>& slots, size_t inputs, const World& world, Outcome& out);
 
+using Nodes = std::vector<shunt::intrusive_ptr<shunt::Node>>;
+
 /// Frees what the nodes before these tensors have saved, so that in-place cycles don't keep it: Note [In-place cycles].
 void releaseGraphs(const std::vector<Tensor>& tensors);
+/// The same for these nodes, and those before them.
+void releaseGraphs(Nodes nodes);
 
 class Execution {
  public:
@@ -24,6 +28,8 @@ class Execution {
   void read(Outcome& out) const;
 
   const std::vector<Tensor>& slots() const { return slots_; }
+  /// The nodes of tensors changed in place, for a caller who goes on with them: releaseGraphs() is the caller's then.
+  Nodes takeGraphs();
   void dropLastSlot() { slots_.pop_back(); }
 
  private:

@@ -158,17 +158,35 @@ Execution::Execution(const std::vector<Input>& inputs, const World& world) : wor
 Execution::Execution(std::vector<Tensor> inputs, const World& world)
     : world_(world), inputs_(inputs.size()), slots_(std::move(inputs)) {}
 
-void releaseGraphs(const std::vector<Tensor>& tensors) {
-  std::vector<shunt::intrusive_ptr<shunt::Node>> nodes;  // all held, as one may own the next
+namespace {
+
+Nodes nodesOf(const std::vector<Tensor>& tensors) {
+  Nodes out;
+  for (const Tensor& t : tensors)
+    if (t.defined()) errorOf([&] { out.push_back(t.grad_fn()); });
+  return out;
+}
+
+}  // namespace
+
+void releaseGraphs(const std::vector<Tensor>& tensors) { releaseGraphs(nodesOf(tensors)); }
+
+void releaseGraphs(Nodes first) {
+  Nodes nodes;  // all held, as one may own the next
   std::set<const shunt::Node*> seen;
   const auto add = [&](const shunt::intrusive_ptr<shunt::Node>& node) {
     if (node && seen.insert(node.get()).second) nodes.push_back(node);
   };
-  for (const Tensor& t : tensors)
-    if (t.defined()) errorOf([&] { add(t.grad_fn()); });
+  for (const auto& node : first) add(node);
   for (size_t i = 0; i < nodes.size(); ++i)
     for (const auto& edge : nodes[i]->next_edges()) add(edge.function);
   for (const auto& node : nodes) node->release_variables();
+}
+
+Nodes Execution::takeGraphs() {
+  Nodes out = nodesOf(changed_);
+  changed_.clear();
+  return out;
 }
 
 Execution::~Execution() { releaseGraphs(changed_); }

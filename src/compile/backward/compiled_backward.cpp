@@ -14,6 +14,7 @@
 #include <shunt/autograd/variable_utils.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace shunt::compiled {
 namespace {
@@ -39,29 +40,39 @@ size_t outputWithHistory(const Graph& graph, const std::vector<Tensor>& outputs)
   return found;
 }
 
+/// The generator argument of an operator that draws: none given. Null: the operator takes none.
+Graph::Argument* generatorOf(const Graph::Node& node) {
+  const auto& wanted = node.op.schema().arguments();
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i].type.kind == TypeKind::Generator && node.arguments[i].literal.isNone())
+      return const_cast<Graph::Argument*>(&node.arguments[i]);
+  return nullptr;
+}
+
 /// Whether the graph can be run again with the same results, and no result is another's alias.
 void checkGraph(const Graph& graph) {
+  const Aliases aliases(graph);
   for (const Graph::Node* node : graph.nodes()) {
     if (!isOfDictionary(*node)) refuse("the function calls operators of another library, or uses grads");
-    if (node->op.schema().is_mutable()) refuse("the function writes in place");
-    if (drawsRandomNumbers(node->op)) refuse("the function draws random numbers");
     if (node->modes.inference) refuse("the function enters inference mode");
+    if (drawsRandomNumbers(node->op) && generatorOf(*node) == nullptr)
+      refuse("the function draws from a generator of its own");
   }
-  const Aliases aliases(graph);
+  for (const Graph::Value* v : givenOf(graph))
+    if (aliases.isWritten(v)) refuse("the function writes into a tensor that it was given");
   std::vector<size_t> groups;
   for (const Graph::Value* v : graph.outputs()) {
     if (v == nullptr) continue;
     if (aliases.holdsGiven(aliases.of(v))) refuse("a result shares memory with what the function was given");
     groups.push_back(aliases.of(v));
   }
-  const auto isOfOutput = [&](const Graph::Value* v) {
-    return std::ranges::find(groups, aliases.of(v)) != groups.end();
-  };
-  size_t values = 0;
+  std::unordered_set<const Graph::Value*> tensors;
   for (const Graph::Node* node : graph.nodes())
     for (const Graph::Output& o : node->outputs)
-      for (const Graph::Value* v : o.values) values += v != nullptr && isOfOutput(v);
-  if (values != groups.size()) refuse("a result shares memory with another tensor of the function");
+      for (const Graph::Value* v : o.values)
+        if (v != nullptr && std::ranges::find(groups, aliases.of(v)) != groups.end())
+          tensors.insert(aliases.tensorOf(v));
+  if (tensors.size() != groups.size()) refuse("a result shares memory with another tensor of the function");
 }
 
 /// How gradients of such a result mostly lie: in row-major order, expanded from one number, or as the result does.
@@ -108,24 +119,28 @@ class CompiledBackward::BackwardNode final : public Node {
     for (SavedVariable& s : inputs_) s.reset_data();
   }
 
-  void save(const CompiledBackward& of, const detail::CompileOutputs& made, std::span<const Tensor* const> inputs);
+  void save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Drawn& drawn);
 
  private:
   variable_list runGraphAgain(const Tensor& gradient);
+  std::vector<Tensor> drawAgain(const std::vector<Tensor>& inputs) const;
 
   const std::shared_ptr<const CompiledBackward> of_;
   std::vector<SavedVariable> saved_;   // the pass's inputs
   std::vector<SavedVariable> inputs_;  // the function's
+  Drawn drawn_;
 };
 
-void CompiledBackward::BackwardNode::save(const CompiledBackward& of, const detail::CompileOutputs& made,
-                                          std::span<const Tensor* const> inputs) {
-  saved_.reserve(of.saved_.size());
+void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs,
+                                          const Drawn& drawn) {
+  const CompiledBackward& of = *of_;
+  saved_.reserve(of.sources_.size());
   inputs_.reserve(inputs.size());
   for (const SavedSource& s : of.sources_)
     saved_.emplace_back(s.is_given ? of.given(s.number, inputs) : made[s.number],
                         !s.is_given && s.number == of.output_);
   for (const Tensor* t : inputs) inputs_.emplace_back(*t, false);
+  drawn_ = drawn;
 }
 
 variable_list CompiledBackward::BackwardNode::apply(variable_list&& grads) {
@@ -154,11 +169,25 @@ variable_list CompiledBackward::BackwardNode::apply(variable_list&& grads) {
   return out;
 }
 
+std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<Tensor>& inputs) const {
+  Generator same = make_generator();
+  same->set_position(drawn_.first);
+  Graph graph = of_->graph_.clone();
+  for (const Graph::Node* node : graph.nodes())
+    if (drawsRandomNumbers(node->op)) generatorOf(*node)->literal = IValue(same);
+  std::vector<Tensor> outputs = graph.run(inputs);
+  SHUNT_CHECK(same->position() == drawn_.second, name(),
+              ": the function has drawn random numbers while another thread drew from the same generator, so that its "
+              "graph can't be run again for this backward(), as create_graph, autocast and gradients in other than "
+              "row-major order need it. Seed a generator for each thread, or call the function without compile()");
+  return outputs;
+}
+
 variable_list CompiledBackward::BackwardNode::runGraphAgain(const Tensor& gradient) {
   for (const SavedVariable& s : saved_) s.unpack(this);  // throws where eager code would
   std::vector<Tensor> inputs;
   for (const SavedVariable& s : inputs_) inputs.push_back(s.unpack(this));
-  const std::vector<Tensor> outputs = of_->graph_.run(inputs);
+  const std::vector<Tensor> outputs = of_->draws_ ? drawAgain(inputs) : of_->graph_.run(inputs);
   std::vector<Tensor> leaves;
   std::vector<size_t> numbers;
   for (size_t i = 0; i < inputs.size() + of_->constants_.size(); ++i) {
@@ -183,6 +212,7 @@ std::shared_ptr<const CompiledBackward> CompiledBackward::make(const Graph& grap
   checkGraph(graph);
   std::shared_ptr<CompiledBackward> out(new CompiledBackward(graph));
   out->output_ = outputWithHistory(graph, outputs);
+  out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
   for (const Graph::Value* v : graph.constants()) out->constants_.push_back(v->constant);
   for (const std::vector<int64_t>& strides : gradientStrides(graph.outputs()[out->output_]->spec)) {
     Joint joint = jointOf(graph, out->output_, strides);
@@ -234,13 +264,16 @@ const CompiledBackward::Pass* CompiledBackward::passFor(const Tensor& gradient) 
   return found != passes_.end() ? &*found : nullptr;
 }
 
-detail::CompileOutputs CompiledBackward::link(detail::CompileOutputs made,
-                                              std::span<const Tensor* const> inputs) const {
+detail::CompileOutputs CompiledBackward::run(const Executor& forward, std::span<const Tensor* const> inputs) const {
+  Drawn drawn;
+  if (draws_) drawn.first = default_generator()->position();
+  detail::CompileOutputs made = forward.runOn(inputs);
+  if (draws_) drawn.second = default_generator()->position();
   auto node = make_intrusive<BackwardNode>(shared_from_this());
   for (const JointContribution& c : passes_[0].contributions)
     node->add_next_edge(autograd::gradient_edge(given(c.given, inputs)));
   autograd::set_history(made[output_], node);
-  node->save(*this, made, inputs);
+  node->save(made, inputs, drawn);
   detail::CompileOutputs out;
   for (size_t i = 0; i < graph_.outputs().size(); ++i) out.push_back(std::move(made[i]));
   return out;

@@ -36,13 +36,14 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   const Graph& forward() const { return forward_; }
   /// Operators that were called, and their tables' fingerprints.
   const std::vector<std::pair<const Operator*, uint64_t>>& seen() const { return seen_; }
-  /// Of what forward() gave for these inputs, the function's outputs, one of them with its node.
-  detail::CompileOutputs link(detail::CompileOutputs made, std::span<const Tensor* const> inputs) const;
+  /// What `forward`, which runs forward(), gives for these inputs: the function's outputs, one of them with its node.
+  detail::CompileOutputs run(const Executor& forward, std::span<const Tensor* const> inputs) const;
   /// For people: how the backward pass is run.
   std::string describe() const;
 
  private:
   class BackwardNode;
+  using Drawn = std::pair<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>>;  // positions of the generator
   /// For gradients that lie in one way.
   struct Pass {
     std::vector<int64_t> strides;
@@ -69,6 +70,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   std::vector<SavedSource> sources_;  // of saved_
   std::vector<Pass> passes_;
   size_t output_ = 0;
+  bool draws_ = false;
   std::vector<std::pair<const Operator*, uint64_t>> seen_;
 };
 

@@ -27,18 +27,23 @@ void forResults(const Graph::Node& node, F&& f) {
       if (v != nullptr) f(v);
 }
 
-/// The nodes among `nodes` that `wanted` values come from, where `inputs` are there already. Those that write are all
-/// needed: what they write is a part's own.
-std::unordered_set<const Graph::Node*> nodesFor(std::span<Graph::Node* const> nodes, const Values& inputs,
+/// Whether the node changes what others see: it stays where it was.
+bool hasEffects(const Graph::Node& node) { return node.op.schema().is_mutable() || drawsRandomNumbers(node.op); }
+
+/// Whether it can be made again of what it shows, at no cost.
+bool isView(const Graph::Node& node) { return mayAlias(node) && !hasEffects(node); }
+
+/// The nodes that `wanted` values come from, where `inputs` are there already, and all from `own` on that have effects.
+std::unordered_set<const Graph::Node*> nodesFor(std::span<Graph::Node* const> nodes, size_t own, const Values& inputs,
                                                 const Values& wanted) {
   std::unordered_set<const Graph::Value*> there(inputs.begin(), inputs.end()), needed(wanted.begin(), wanted.end());
   std::unordered_set<const Graph::Node*> out;
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
-    bool is_needed = (*node)->op.schema().is_mutable();
-    forResults(**node, [&](const Graph::Value* v) { is_needed |= needed.contains(v) && !there.contains(v); });
+  for (size_t i = nodes.size(); i-- > 0;) {
+    bool is_needed = i >= own && hasEffects(*nodes[i]);
+    forResults(*nodes[i], [&](const Graph::Value* v) { is_needed |= needed.contains(v) && !there.contains(v); });
     if (!is_needed) continue;
-    out.insert(*node);
-    forArguments(**node, [&](const Graph::Value* v) { needed.insert(v); });
+    out.insert(nodes[i]);
+    forArguments(*nodes[i], [&](const Graph::Value* v) { needed.insert(v); });
   }
   return out;
 }
@@ -85,10 +90,6 @@ Graph partOf(const Graph& whole, const std::unordered_set<const Graph::Node*>& n
   return part;
 }
 
-std::span<Graph::Node* const> forwardPart(const std::vector<Graph::Node*>& nodes, const Joint& joint) {
-  return std::span(nodes).first(joint.forward_nodes);
-}
-
 /// All but the gradient.
 Values inputsOf(const Joint& joint) {
   Values out = joint.graph.inputs();
@@ -126,24 +127,20 @@ Graph::Value* valueOf(const Joint& joint, const SavedValue& s) {
 std::vector<SavedValue> savedFor(const Joint& joint) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   const Values given = givenTo(joint);
-  const auto of_function = nodesFor(forwardPart(nodes, joint), {}, joint.graph.outputs());
-  std::unordered_set<const Graph::Node*> again = nodesFor(nodes, {}, joint.contributed);
   std::vector<SavedValue> out;
-  std::unordered_set<const Graph::Value*> needed;
-  const auto add = [&](const Graph::Value* v) { needed.insert(v); };
-  for (const Graph::Value* v : joint.contributed)
-    if (v != nullptr) add(v);
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
-    if (!again.contains(*node)) continue;
-    bool is_needed = (*node)->op.schema().is_mutable();
-    forResults(**node, [&](const Graph::Value* v) { is_needed |= needed.contains(v); });
+  std::unordered_set<const Graph::Value*> needed(joint.contributed.begin(), joint.contributed.end());
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const Graph::Node& node = *nodes[i];
+    const bool is_backwards = i >= joint.forward_nodes;
+    bool is_needed = is_backwards && hasEffects(node);
+    forResults(node, [&](const Graph::Value* v) { is_needed |= needed.contains(v); });
     if (!is_needed) continue;
-    if (of_function.contains(*node) && !mayAlias(**node))
-      forResults(**node, [&](const Graph::Value* v) {
+    if (is_backwards || isView(node))
+      forArguments(node, [&](const Graph::Value* v) { needed.insert(v); });
+    else
+      forResults(node, [&](const Graph::Value* v) {
         if (needed.contains(v)) out.push_back(placeOf(v, nodes, given));
       });
-    else
-      forArguments(**node, add);
   }
   for (const Graph::Value* v : given)
     if (needed.contains(v)) out.push_back(placeOf(v, nodes, given));
@@ -156,7 +153,8 @@ Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   for (const SavedValue& s : saved)
     if (!s.is_given) outputs.push_back(valueOf(joint, s));
   const Values inputs = inputsOf(joint);
-  return partOf(joint.graph, nodesFor(forwardPart(nodes, joint), inputs, outputs), inputs, outputs);
+  return partOf(joint.graph, nodesFor(std::span(nodes).first(joint.forward_nodes), 0, inputs, outputs), inputs,
+                outputs);
 }
 
 Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
@@ -164,7 +162,8 @@ Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   Values inputs;
   for (const SavedValue& s : saved) inputs.push_back(valueOf(joint, s));
   inputs.push_back(joint.gradient);
-  Graph out = partOf(joint.graph, nodesFor(nodes, inputs, joint.contributed), inputs, joint.contributed);
+  Graph out =
+      partOf(joint.graph, nodesFor(nodes, joint.forward_nodes, inputs, joint.contributed), inputs, joint.contributed);
   for (const Graph::Value* v : out.constants())
     if (!out.users(v).empty()) throw Error("its backward pass reads a captured tensor that isn't saved");
   out.eliminate_dead_code();
