@@ -58,7 +58,9 @@ const Node* runningNode() { return current_task == nullptr ? nullptr : current_t
 
 bool currentTaskWants(const Node* node) { return current_task == nullptr || current_task->wants(node); }
 
-bool currentTaskAccumulates() { return current_task != nullptr && current_task->accumulates(); }
+bool currentTaskEndsAt(const Node* accumulator) {
+  return current_task != nullptr && current_task->accumulates() && current_task->awaitsOne(accumulator);
+}
 
 GraphTask::GraphTask(const edge_list& roots, const edge_list& inputs, bool accumulate, bool keep_graph)
     : nodes_(&memory_), targets_(&memory_), ready_(&memory_), restricted_(!inputs.empty()), keep_graph_(keep_graph) {
@@ -127,6 +129,11 @@ bool GraphTask::wants(const Node* node) const {
   if (!restricted_) return true;
   const uint32_t index = nodes_.find(node);
   return index != NodeTable::kNone && (nodes_[index].needed || nodes_[index].captured);
+}
+
+bool GraphTask::awaitsOne(const Node* node) const {
+  const uint32_t index = nodes_.find(node);
+  return index != NodeTable::kNone && nodes_[index].dependencies == 1 && !nodes_[index].grad.defined();
 }
 
 void GraphTask::push(uint32_t index) {

@@ -75,6 +75,8 @@ class GraphTask {
   bool wants(const Node* node) const;
   /// Whether leaves get what comes to them; else it is captured, for who asked.
   bool accumulates() const { return captures_.empty(); }
+  /// Whether the node gets one gradient only, which hasn't come yet.
+  bool awaitsOne(const Node* node) const;
   /// The node being called, or null.
   const Node* runningNode() const { return running_node_; }
 
@@ -127,8 +129,9 @@ variable_list execute(TensorList outputs, TensorList grads, TensorList inputs, b
 
 /// Whether the run on this thread, if there is one, goes through `node`.
 bool currentTaskWants(const Node* node);
-/// Whether the run on this thread accumulates in leaves.
-bool currentTaskAccumulates();
+/// Whether all that the leaf with this accumulator gets in the run on this thread is one gradient, which the running
+/// node is about to give.
+bool currentTaskEndsAt(const Node* accumulator);
 /// The node that a run on this thread is calling, or null. For messages.
 const Node* runningNode();
 

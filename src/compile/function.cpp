@@ -57,6 +57,7 @@ struct CompiledFunction::State {
   std::unique_ptr<Variant> slots[kMostEver];
   std::atomic<size_t> count{0};
   std::atomic<bool> recording{false}, given_up{false};
+  std::atomic<bool> links_history{true};  // until a graph was found that can't, for arguments from other graphs
   std::atomic<uint64_t> hits{0}, eager{0}, recorded{0}, invalidated{0};
   std::atomic<const char*> unusual{nullptr};  // why the last call whose thread or tensors no graph can serve was one
   std::mutex mutex;
@@ -156,7 +157,7 @@ CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& argu
     return {Way::kRun, variant};
   }
   for (const Tensor* t : arguments.tensors)
-    if (const char* why = compiled::whyNotWith(*t)) return s.call(why);
+    if (const char* why = compiled::whyNotWith(*t, s.links_history.load(std::memory_order_relaxed))) return s.call(why);
   if (s.recording.exchange(true, std::memory_order_acquire)) return s.call();
   RecordingTurn turn(s.recording);
   // Another thread may have made it meanwhile.
@@ -194,6 +195,9 @@ const CompiledFunction::Variant* CompiledFunction::record(
   } catch (const compiled::KeepsTensors& e) {
     why = e.what();
     s.given_up.store(true, std::memory_order_relaxed);
+  } catch (const compiled::KeepsHistory& e) {
+    why = e.what();
+    s.links_history.store(false, std::memory_order_relaxed);
   } catch (const std::exception& e) {
     why = e.what();
   } catch (...) {

@@ -209,7 +209,7 @@ DispatchKeySet keysOfArguments(const Graph::Node& node) {
 Plan::Plan(const Graph& graph, const PlanOptions& options)
     : graph_(simplified(graph, options)),
       aliases_(graph_),
-      history_(findHistory(graph_, {options.history_of_outputs})),
+      history_(findHistory(graph_, {options.history_of_outputs, options.views_of_outputs})),
       program_options_{options.native_after, onlyRecord(options.seen.empty() ? operatorsOf(graph_) : options.seen),
                        options.guarded},
       single_(makeProgram(graph_, aliases_, history_, singlesOf(graph_), program_options_)) {

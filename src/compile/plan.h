@@ -25,6 +25,8 @@ namespace shunt::compiled {
 struct PlanOptions {
   /// Whether outputs that require grad bring their grad_fn, as Graph::run's do.
   bool history_of_outputs = true;
+  /// Whether outputs that are views are noted as such, where what they are views of is the graph's own.
+  bool views_of_outputs = true;
   /// Runs of a region before native code of it is asked for; 0: as many as calls of a pair before it is compiled.
   int64_t native_after = 0;
   /// Whether the caller compares inputs and constants with the graph's before each run, their keys and strides too.

@@ -110,6 +110,15 @@ void compileBackward(Variant& variant, const std::vector<Tensor>& outputs, std::
   }
 }
 
+void checkHistoryOf(const detail::CompileArguments& arguments, const Variant& variant) {
+  if (variant.backward != nullptr) return;
+  for (const Tensor* t : arguments.tensors)
+    if (const char* why = whyNotWith(*t))
+      throw KeepsHistory(detail::str("compile: ", why,
+                                     ", and the backward pass of the function's result is not compiled",
+                                     variant.why_no_backward.empty() ? "" : ": ", variant.why_no_backward));
+}
+
 }  // namespace
 
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
@@ -152,6 +161,8 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   checkNoneIsKept(detail::TracedResults::living(trace));
   variant->has_effects = hasEffects(variant->graph);
   if (history_goes_on) compileBackward(*variant, outputs, seen);
+  if (variant->backward != nullptr) variant->guard->linkHistory();
+  checkHistoryOf(arguments, *variant);
   const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
   history_goes_on &= variant->backward == nullptr;
   variant->executor = std::make_unique<Plan>(

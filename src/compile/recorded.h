@@ -51,8 +51,13 @@ struct KeepsTensors : Error {
   using Error::Error;
 };
 
+/// An argument is part of a graph from outside, or has hooks, and the function's backward pass is not compiled.
+struct KeepsHistory : Error {
+  using Error::Error;
+};
+
 /// Records the function on fake tensors: nothing is computed, and no tensor is written. Throws what the function throws
-/// then, KeepsTensors, and Error for what else can't be a variant, saying why.
+/// then, KeepsTensors, KeepsHistory, and Error for what else can't be a variant, saying why.
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
                                        RecordFn record);
 

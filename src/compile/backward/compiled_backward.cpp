@@ -12,6 +12,7 @@
 #include <shunt/autograd/autograd.h>
 #include <shunt/autograd/saved_variable.h>
 #include <shunt/autograd/variable_utils.h>
+#include <shunt/ops.h>
 
 #include <algorithm>
 #include <unordered_set>
@@ -100,11 +101,16 @@ bool autocastIsOn() {
   return modes.in_autocast || !modes.autocast.empty();
 }
 
-/// Of a gradient that nobody else has: lays it out as a leaf's first grad would be that eager code makes of it.
-void fitFirstGrad(const JointContribution& c, const Tensor& leaf, const Tensor& gradient) {
+/// Makes a gradient what it is in eager code to those who add it to another, or keep it as a leaf's grad.
+void fit(const JointContribution& c, const Node* next, Tensor& gradient) {
   if (!(c.is_view || c.is_held) || !gradient.defined() || !autograd::isUnshared(gradient)) return;
-  if (layOutAs(leaf, gradient) && c.is_held)
-    gradient.unsafeGetTensorImpl()->version().set(1);  // a copy was written once
+  const auto* accumulator = dynamic_cast<const autograd::AccumulateGrad*>(next);
+  if (accumulator == nullptr || !autograd::currentTaskEndsAt(next)) {
+    gradient = ops::alias::call(gradient);  // a view is left alone where gradients are added
+    return;
+  }
+  if (layOutAs(accumulator->variable, gradient) && c.is_held)
+    gradient.unsafeGetTensorImpl()->version().set(1);  // as that of a copy
 }
 
 }  // namespace
@@ -116,7 +122,6 @@ class CompiledBackward::BackwardNode final : public Node {
   variable_list apply(variable_list&& grads) override;
   void release_variables() override {
     for (SavedVariable& s : saved_) s.reset_data();
-    for (SavedVariable& s : inputs_) s.reset_data();
   }
 
   void save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Drawn& drawn);
@@ -126,8 +131,7 @@ class CompiledBackward::BackwardNode final : public Node {
   std::vector<Tensor> drawAgain(const std::vector<Tensor>& inputs) const;
 
   const std::shared_ptr<const CompiledBackward> of_;
-  std::vector<SavedVariable> saved_;   // the pass's inputs
-  std::vector<SavedVariable> inputs_;  // the function's
+  InlineVector<SavedVariable, 6> saved_;  // of_->sources_
   Drawn drawn_;
 };
 
@@ -135,11 +139,9 @@ void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, st
                                           const Drawn& drawn) {
   const CompiledBackward& of = *of_;
   saved_.reserve(of.sources_.size());
-  inputs_.reserve(inputs.size());
   for (const SavedSource& s : of.sources_)
     saved_.emplace_back(s.is_given ? of.given(s.number, inputs) : made[s.number],
                         !s.is_given && s.number == of.output_);
-  for (const Tensor* t : inputs) inputs_.emplace_back(*t, false);
   drawn_ = drawn;
 }
 
@@ -152,20 +154,17 @@ variable_list CompiledBackward::BackwardNode::apply(variable_list&& grads) {
   if (pass == nullptr) return runGraphAgain(gradient);
   InlineVector<Tensor, 8> unpacked;
   InlineVector<const Tensor*, 8> given;
-  unpacked.reserve(saved_.size());
-  given.reserve(saved_.size() + 1);
-  for (const SavedVariable& s : saved_) unpacked.push_back(s.unpack(this));
+  const size_t saved = of_->saved_.size();
+  unpacked.reserve(saved);
+  given.reserve(saved + 1);
+  for (size_t i = 0; i < saved; ++i) unpacked.push_back(saved_[i].unpack(this));
   for (const Tensor& t : unpacked) given.push_back(&t);
   given.push_back(&gradient);
   detail::CompileOutputs made = pass->plan->runOn({given.data(), given.size()});
   for (size_t i = 0; i < out.size(); ++i) out[i] = std::move(made[i]);
   unpacked.clear();
   gradient.reset();
-  for (size_t i = 0; i < out.size() && autograd::currentTaskAccumulates(); ++i) {
-    const JointContribution& c = pass->contributions[i];
-    if (const auto* leaf = dynamic_cast<const autograd::AccumulateGrad*>(next_edge(i).function.get()))
-      fitFirstGrad(c, leaf->variable, out[i]);
-  }
+  for (size_t i = 0; i < out.size(); ++i) fit(pass->contributions[i], next_edge(i).function.get(), out[i]);
   return out;
 }
 
@@ -184,9 +183,12 @@ std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<
 }
 
 variable_list CompiledBackward::BackwardNode::runGraphAgain(const Tensor& gradient) {
-  for (const SavedVariable& s : saved_) s.unpack(this);  // throws where eager code would
-  std::vector<Tensor> inputs;
-  for (const SavedVariable& s : inputs_) inputs.push_back(s.unpack(this));
+  std::vector<Tensor> inputs(of_->graph_.inputs().size());
+  for (size_t i = 0; i < saved_.size(); ++i) {
+    const SavedSource& source = of_->sources_[i];
+    Tensor t = saved_[i].unpack(this);  // throws where eager code would
+    if (source.is_given && source.number < inputs.size()) inputs[source.number] = std::move(t);
+  }
   const std::vector<Tensor> outputs = of_->draws_ ? drawAgain(inputs) : of_->graph_.run(inputs);
   std::vector<Tensor> leaves;
   std::vector<size_t> numbers;
@@ -238,6 +240,8 @@ void CompiledBackward::setForward(const Joint& joint) {
                                    : made});
     ++made;
   }
+  for (size_t i = 0; i < graph_.inputs().size(); ++i)
+    if (std::ranges::find(saved_, SavedValue{true, i}) == saved_.end()) sources_.push_back({true, i});
 }
 
 void CompiledBackward::addPass(Joint joint) {
@@ -250,7 +254,8 @@ void CompiledBackward::addPass(Joint joint) {
   if (!passes_.empty() && !std::ranges::equal(passes_[0].contributions, pass.contributions, isSameWay)) return;
   pass.plan = std::make_unique<Plan>(
       backwardOf(joint, saved_),
-      PlanOptions{.history_of_outputs = false, .guarded = true, .seen = operatorsOf(joint.seen)});
+      PlanOptions{
+          .history_of_outputs = false, .views_of_outputs = false, .guarded = true, .seen = operatorsOf(joint.seen)});
   passes_.push_back(std::move(pass));
 }
 

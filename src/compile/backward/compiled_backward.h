@@ -50,7 +50,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
     std::unique_ptr<Plan> plan;
     std::vector<JointContribution> contributions;
   };
-  /// Where a saved value comes from: number of a given tensor, or of what forward() gives.
+  /// Where a saved tensor comes from: number of a given one, or of what forward() gives.
   struct SavedSource {
     bool is_given;
     size_t number;
@@ -67,7 +67,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   Graph forward_;  // what runs in its place
   std::vector<Tensor> constants_;
   std::vector<SavedValue> saved_;
-  std::vector<SavedSource> sources_;  // of saved_
+  std::vector<SavedSource> sources_;  // of saved_, then of the inputs that are not among these
   std::vector<Pass> passes_;
   size_t output_ = 0;
   bool draws_ = false;

@@ -56,14 +56,13 @@ void checkWrites(const Joint& joint, const std::vector<size_t>& contributed_at) 
     });
 }
 
-/// How a gradient lies that is the caller's, or is added to another, isn't known here.
-void forgetOthers(Joint& joint) {
+/// What a leaf may do with the caller's gradient depends on who holds that.
+void forgetCallers(Joint& joint) {
   const Aliases aliases(joint.graph);
   for (size_t k = 0; k < joint.contributions.size(); ++k) {
     JointContribution& c = joint.contributions[k];
-    const auto ofSame = [&](const JointContribution& other) { return other.given == c.given && other.arrives; };
     const bool is_gradient = c.arrives && aliases.of(joint.contributed[k]) == aliases.of(joint.gradient);
-    if (is_gradient || std::ranges::count_if(joint.contributions, ofSame) > 1) c.is_view = c.is_held = false;
+    if (is_gradient) c.is_view = c.is_held = false;
   }
 }
 
@@ -118,7 +117,7 @@ Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides) {
   if (givenOf(out.graph).size() != given.size() + 1)
     refuse("its backward pass reads a tensor that the function doesn't");
   checkWrites(out, contributed_at);
-  forgetOthers(out);
+  forgetCallers(out);
   return out;
 }
 

@@ -12,8 +12,8 @@ namespace shunt::compiled {
 struct JointContribution {
   size_t given;  // among inputs, then constants
   bool arrives;  // else none comes this way
-  // Of one that eager code makes, and that is all its leaf gets: whether it is a view there, and whether others hold
-  // it, so that a leaf copies it.
+  // Of one that isn't the caller's gradient: whether it is a view in eager code, and whether others hold it, so that a
+  // leaf copies it.
   bool is_view = false, is_held = false;
 };
 

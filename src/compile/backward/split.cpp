@@ -157,6 +157,18 @@ Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
                 outputs);
 }
 
+/// What shows the same as the value does, in a tensor that the part makes: backward formulas end in views of views.
+Graph::Value* shownBy(Graph::Value* v) {
+  Graph::Value* out = v;
+  for (Graph::Value* base = v; base != nullptr && base->node != nullptr;) {
+    if (base->spec.sizes == v->spec.sizes && base->spec.strides == v->spec.strides &&
+        base->spec.dtype == v->spec.dtype && base->spec.offset == v->spec.offset)
+      out = base;
+    base = isView(*base->node) ? base->node->arguments[0].value() : nullptr;
+  }
+  return out;
+}
+
 Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   Values inputs;
@@ -166,6 +178,9 @@ Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
       partOf(joint.graph, nodesFor(nodes, joint.forward_nodes, inputs, joint.contributed), inputs, joint.contributed);
   for (const Graph::Value* v : out.constants())
     if (!out.users(v).empty()) throw Error("its backward pass reads a captured tensor that isn't saved");
+  Values shown;
+  for (Graph::Value* v : out.outputs()) shown.push_back(shownBy(v));
+  out.setOutputs(std::move(shown));
   out.eliminate_dead_code();
   return out;
 }

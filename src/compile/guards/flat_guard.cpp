@@ -91,10 +91,13 @@ bool FlatGuard::describe(const Tensor& t, const TensorKind& kind, Shape& out) {
 }
 
 bool FlatGuard::add(const Tensor& t, const TensorKind& kind, size_t i) {
-  if (!kind.defined || !kind.is_leaf || kind.same != i || kind.home != i || kind.storage == nullptr) return false;
+  if (!kind.defined || (!kind.is_leaf && kind.grad != nullptr) || kind.same != i || kind.home != i ||
+      kind.storage == nullptr)
+    return false;
   Words words;
   if (!describe(t, kind, words.shape)) return false;
   words.requires_grad = kind.requires_grad;
+  words.is_leaf = kind.is_leaf;
   words.storage = kind.storage;
   if (kind.grad != nullptr) {
     const Tensor& grad = gradOf(t);
@@ -134,13 +137,15 @@ SHUNT_ALWAYS_INLINE bool FlatGuard::holds(const Words& words, const TensorImpl& 
                                           const detail::CompileArguments& arguments) const {
   if (!isLike(words.shape, impl)) return false;
   const AutogradMetaInterface* meta = impl.autograd_meta();
-  return meta == nullptr ? !words.requires_grad && words.grad < 0 : gradHolds(words, *meta, arguments);
+  return meta == nullptr ? !words.requires_grad && words.is_leaf && words.grad < 0 : gradHolds(words, *meta, arguments);
 }
 
-/// Whether the tensor is a leaf without hooks that requires grad, or not, as it did, and its grad is the like.
+/// Whether the tensor is a leaf without hooks that requires grad, or not, as it did, and its grad is the like; or
+/// whether an operator gave it, as then.
 bool FlatGuard::gradHolds(const Words& words, const AutogradMetaInterface& of_tensor,
                           const detail::CompileArguments& arguments) const {
   const auto& meta = static_cast<const autograd::AutogradMeta&>(of_tensor);
+  if (!words.is_leaf) return meta.grad_fn_.defined() && !meta.is_view_ && !meta.grad_.defined();
   // Those of a view that requires grad are found out in full. Where there is an accumulator, so may be hooks on it.
   if ((meta.is_view_ && meta.requires_grad()) || meta.requires_grad_ != words.requires_grad ||
       meta.grad_fn_.defined() || meta.hooks_ != nullptr || !meta.grad_accumulator_.expired())

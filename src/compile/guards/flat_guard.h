@@ -36,7 +36,7 @@ class FlatGuard {
   };
   struct Words {
     Shape shape;
-    bool requires_grad;
+    bool requires_grad, is_leaf;
     int grad = -1;               // of grads_; -1: it has none
     const StorageImpl* storage;  // of a captured tensor
   };

@@ -82,7 +82,7 @@ const char* whyNotOnThisThread() {
   return nullptr;
 }
 
-const char* whyNotWith(const Tensor& t) {
+const char* whyNotWith(const Tensor& t, bool links_history) {
   if (!t.defined()) return nullptr;
   constexpr DispatchKeySet kWrappers =
       DispatchKeySet::of(Functionality::Python) | DispatchKeySet::of(Functionality::Functionalize) |
@@ -94,14 +94,14 @@ const char* whyNotWith(const Tensor& t) {
   if (keys.functionalities() != DispatchKeySet::of(Functionality::Dense))
     return "a tensor has keys for which operators may have kernels of their own";
   const auto* meta = autograd::get_autograd_meta(t);
-  if (meta == nullptr || !meta->requires_grad()) return nullptr;
+  if (links_history || meta == nullptr || !meta->requires_grad()) return nullptr;
   if (!t.is_leaf()) return "a tensor has a graph from outside of the function";
   const auto accumulator = meta->grad_accumulator_.lock();
   const bool hooked = meta->hooks_ != nullptr || (accumulator.defined() && accumulator->hooks() != nullptr);
   return hooked ? "a tensor has hooks" : nullptr;
 }
 
-const char* TensorKind::difference(const Tensor& t) const {
+const char* TensorKind::difference(const Tensor& t, bool links_history) const {
   const TensorImpl& impl = *t.unsafeGetTensorImpl();
   if (impl.dtype() != dtype) return "dtype";
   if (!isSame(impl.sizes(), sizes)) return "sizes";
@@ -110,7 +110,7 @@ const char* TensorKind::difference(const Tensor& t) const {
   if (impl.is_wrapped_number() != wrapped_number) return "number";
   if (autograd::get_autograd_meta(t) == nullptr) return requires_grad || !is_leaf ? "gradient" : nullptr;
   if (t.requires_grad() != requires_grad || t.is_leaf() != is_leaf) return "gradient";
-  return requires_grad && whyNotWith(t) != nullptr ? "hooks" : nullptr;
+  return requires_grad && whyNotWith(t, links_history) != nullptr ? "hooks" : nullptr;
 }
 
 Guard::Guard(const detail::CompileArguments& arguments, const CompileOptions& options)
@@ -177,12 +177,12 @@ bool Guard::compare(const detail::CompileArguments& arguments, Found&& found) co
       if (i < given) storages.push_back(nullptr);
       continue;
     }
-    if (const char* what = kind.difference(t)) return found(what, i), false;
+    if (const char* what = kind.difference(t, links_history_ && i < given)) return found(what, i), false;
     if (offsets_ && t.storage_offset() != kind.offset) return found("offset", i), false;
     const Tensor* grad = gradOf(t);
     if ((grad != nullptr) != (kind.grad != nullptr)) return found("having a grad", i), false;
     if (grad != nullptr) {
-      if (const char* what = kind.grad->difference(*grad)) return found(what, i), false;
+      if (const char* what = kind.grad->difference(*grad, false)) return found(what, i), false;
       if (mayShareMemory(arguments, i)) return found("a grad that shares memory", i), false;
     }
     const StorageImpl* const mine = storageOf(t);

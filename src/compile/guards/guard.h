@@ -13,7 +13,7 @@ namespace shunt::compiled {
 /// What the graph was recorded for of one tensor: an argument, a captured one, or the grad of one of these.
 struct TensorKind {
   /// The first thing in which a tensor differs; null: none. Both are defined.
-  const char* difference(const Tensor& t) const;
+  const char* difference(const Tensor& t, bool links_history) const;
   /// The same for equal kinds only.
   std::string key() const;
 
@@ -32,8 +32,9 @@ struct TensorKind {
 
 /// Why the function itself has to run with these settings of the thread; null where a graph may.
 const char* whyNotOnThisThread();
-/// The same for a tensor among its arguments or captures.
-const char* whyNotWith(const Tensor& t);
+/// The same for a tensor among its arguments or captures. `links_history`: what comes of a graph from outside of the
+/// function, or has hooks, is fine.
+const char* whyNotWith(const Tensor& t, bool links_history = false);
 
 class FlatGuard;
 
@@ -42,6 +43,8 @@ class SHUNT_API Guard {
   ~Guard();
   /// Of the calling thread, and of the tensors as they are: the arguments, and those that `options` names.
   Guard(const detail::CompileArguments& arguments, const CompileOptions& options);
+  /// Results are linked with the arguments' own history, whatever that is.
+  void linkHistory() { links_history_ = true; }
   /// What the graph has captured besides; `offsets`: whether it speaks of offsets in storages.
   void add(const detail::CompileArguments& arguments, const std::vector<Tensor>& captured, bool offsets);
   /// Whether the call is as the recorded one was. Allocates nothing for up to some 60 tensors that the words describe,
@@ -73,7 +76,7 @@ class SHUNT_API Guard {
   std::vector<TensorKind> tensors_;
   Graph::Modes modes_;
   ScalarType default_dtype_;
-  bool offsets_ = false;
+  bool offsets_ = false, links_history_ = false;
   bool only_tensors_ = true;               // there are neither numbers nor named captures and scalars
   const std::unique_ptr<FlatGuard> flat_;  // of the same; answers first
 };

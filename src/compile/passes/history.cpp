@@ -24,7 +24,12 @@ bool mayRecord(const Graph::Node& node) {
 class Analysis {
  public:
   Analysis(const Graph& graph, const HistoryOptions& options)
-      : graph_(graph), nodes_(graph.nodes()), groups_(graph), requires_(groups_.count()), seen_(groups_.count()) {
+      : graph_(graph),
+        options_(options),
+        nodes_(graph.nodes()),
+        groups_(graph),
+        requires_(groups_.count()),
+        seen_(groups_.count()) {
     findWhatRequiresGrad();
     for (const Graph::Node* node : nodes_) markSeenBy(*node);
     if (options.of_outputs)
@@ -120,7 +125,8 @@ class Analysis {
   void findLeaving(History& out) const {
     std::vector<bool> leaves(groups_.count());
     for (const Graph::Value* v : graph_.outputs())
-      if (v != nullptr) leaves[groups_.of(v)] = true;
+      if (v != nullptr && (options_.views_of_outputs || groups_.holdsGiven(groups_.of(v))))
+        leaves[groups_.of(v)] = true;
     for (const Graph::Node* node : nodes_)
       forResults(*node, [&](size_t group) {
         if (leaves[group]) out.leaving.insert(node);
@@ -128,6 +134,7 @@ class Analysis {
   }
 
   const Graph& graph_;
+  const HistoryOptions options_;
   const std::vector<Graph::Node*> nodes_;
   const Aliases groups_;
   std::vector<bool> requires_, seen_;  // by group

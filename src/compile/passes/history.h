@@ -11,6 +11,8 @@ namespace shunt::compiled {
 struct HistoryOptions {
   /// Whether outputs carry their grad_fn out of the graph.
   bool of_outputs = true;
+  /// Whether outputs that are views are noted as such, where what they are views of is the graph's own.
+  bool views_of_outputs = true;
 };
 
 /// What the analysis found; nodes and values are the graph's.
