@@ -49,7 +49,10 @@ Graph withoutDeadCode(const Graph& graph) {
 // backward pass adds gradients, so it is for graphs whose history nobody sees.
 Graph simplified(const Graph& graph, const PlanOptions& options) {
   Graph out = withoutDeadCode(graph);
-  const auto hasHistory = [](const Graph::Value* v) { return v != nullptr && v->spec.requires_grad; };
+  const Aliases aliases(out);
+  const auto hasHistory = [&](const Graph::Value* v) {
+    return v != nullptr && (v->spec.requires_grad || aliases.isWritten(v));
+  };
   const bool seen = options.history_of_outputs && std::ranges::any_of(out.outputs(), hasHistory);
   if (!seen) {
     out.common_subexpressions();

@@ -63,7 +63,8 @@ std::vector<std::string> endsOfHistory(const Graph& graph, const std::vector<Ten
   bool any_over = false;
   for (size_t i = 0; i < fakes.size(); ++i) {
     const Graph::Value* value = graph.outputs()[i];
-    if (value == nullptr || value->kind != Graph::Value::Kind::kResult || !value->spec.requires_grad) continue;
+    // Not as it was made: a later write through a view may have given it a history.
+    if (value == nullptr || value->kind != Graph::Value::Kind::kResult || !fakes[i].requires_grad()) continue;
     if (const char* why = whyNoGraphHasHistoryOf(fakes[i])) refuse(why);
     errors[i] = errorOfEndedHistory(fakes[i]);
     if (!errors[i].empty() && autograd::get_view_autograd_meta(fakes[i]) != nullptr)

@@ -264,6 +264,23 @@ TEST(Compile, ResultsOfViewsThatWereMadeWithoutGradMode) {
   EXPECT_GE(fast.counts().hits, kCalls - 1u);
 }
 
+TEST(Compile, ResultsThatGetTheirHistoryThroughAView) {
+  const auto f = [](const Tensor& x) {
+    Tensor y = ones({2, 3});
+    y.t().mul_(x);
+    return y;
+  };
+  auto fast = compile(f);
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor x = numbers({3, 2}).requires_grad_(), z = numbers({3, 2}).requires_grad_();
+    const Tensor expected = f(x), got = fast(z);
+    EXPECT_TRUE(same(got, expected)) << fast.plan();
+    expected.sum().backward(), got.sum().backward();
+    EXPECT_TRUE(same(z.grad(), x.grad()));
+  }
+  EXPECT_GE(fast.counts().hits, kCalls - 1u);
+}
+
 struct Twice : autograd::Function<Twice> {
   static Tensor forward(autograd::AutogradContext*, const Tensor& x) { return x * 2; }
   static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list grads) {
