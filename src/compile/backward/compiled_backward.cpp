@@ -67,13 +67,14 @@ void checkGraph(const Graph& graph) {
     if (aliases.holdsGiven(aliases.of(v))) refuse("a result shares memory with what the function was given");
     groups.push_back(aliases.of(v));
   }
+  // Where a result is a view, its base would have to have the history.
   std::unordered_set<const Graph::Value*> tensors;
   for (const Graph::Node* node : graph.nodes())
     for (const Graph::Output& o : node->outputs)
       for (const Graph::Value* v : o.values)
         if (v != nullptr && std::ranges::find(groups, aliases.of(v)) != groups.end())
           tensors.insert(aliases.tensorOf(v));
-  if (tensors.size() != groups.size()) refuse("a result shares memory with another tensor of the function");
+  if (tensors.size() != groups.size()) refuse("a result is a view, or there is a view of it");
 }
 
 /// How gradients of such a result mostly lie: in row-major order, expanded from one number, or as the result does.
@@ -101,11 +102,15 @@ bool autocastIsOn() {
   return modes.in_autocast || !modes.autocast.empty();
 }
 
+bool isHooked(const autograd::AccumulateGrad& accumulator) {
+  return accumulator.hooks() != nullptr || autograd::get_autograd_meta(accumulator.variable)->hooks_ != nullptr;
+}
+
 /// Makes a gradient what it is in eager code to those who add it to another, or keep it as a leaf's grad.
 void fit(const JointContribution& c, const Node* next, Tensor& gradient) {
   if (!(c.is_view || c.is_held) || !gradient.defined() || !autograd::isUnshared(gradient)) return;
   const auto* accumulator = dynamic_cast<const autograd::AccumulateGrad*>(next);
-  if (accumulator == nullptr || !autograd::currentTaskEndsAt(next)) {
+  if (accumulator == nullptr || isHooked(*accumulator) || !autograd::currentTaskEndsAt(next)) {
     gradient = ops::alias::call(gradient);  // a view is left alone where gradients are added
     return;
   }
