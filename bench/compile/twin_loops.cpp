@@ -67,7 +67,7 @@ void norm(float* out, const float* x, const float* r, const float* g, const floa
   const nn::NormForward<float> whole{g, b, &mean, &rstd, kNormColumns, eps};
   for (int64_t row = 0; row < rows; ++row, out += kNormColumns, x += kNormColumns, r += kNormColumns) {
     for (int64_t i = 0; i < kNormColumns; ++i) sum[i] = x[i] + r[i];
-    nn::normRow<kNormColumns>(whole, out, sum, 0);
+    nn::normRow(whole, out, sum, 0);
   }
 }
 

@@ -19,20 +19,24 @@ void layerNormLoop(const rows::Call& call) {
   const rows::Call c = call;
   const int64_t size = elementSize(c.dtype), statistic = elementSize(c.result);
   const bool own = c.dtype == scalar_type_of<A>;
-  constexpr int64_t kLongest = kLongestNorm<A>;  // four of them: the sum of squares has one more
-  A buffer[kLongest], weights[kLongest], biases[kLongest], statistics[2];
+  constexpr int64_t kLongest = kLongestNorm<A>, kMostRows = 32;
+  A buffer[kLongest], weights[kLongest], biases[kLongest], means[kMostRows], rstds[kMostRows];
   const NormForward<A> norm{valuesOf(weights, c.in[1], c.result, c.n),
                             valuesOf(biases, c.in[2], c.result, c.n),
-                            &statistics[0],
-                            &statistics[1],
+                            means,
+                            rstds,
                             c.n,
                             static_cast<A>(c.number)};
-  for (int64_t r = 0; r < c.outer; ++r) {
-    const A* x = valuesOf(buffer, c.in[0] + r * c.n * size, c.dtype, c.n);
+  // As many as stay in the L1 cache from pass to pass, or have room in the buffer.
+  const int64_t fit = (own ? 2 * kLongest : kLongest) / c.n, together = fit < kMostRows ? fit : kMostRows;
+  for (int64_t r = 0; r < c.outer; r += together) {
+    const int64_t count = c.outer - r < together ? c.outer - r : together;
+    const A* x = valuesOf(buffer, c.in[0] + r * c.n * size, c.dtype, count * c.n);
     std::byte* const out = c.out[0] + r * c.n * size;
-    normRow<kLongest>(norm, own ? reinterpret_cast<A*>(out) : buffer, x, 0);
-    if (!own) reduce::storeRow(out, buffer, c.dtype, c.n);
-    for (int i = 0; i < 2; ++i) reduce::storeRow(c.out[1 + i] + r * statistic, &statistics[i], c.result, 1);
+    normRows(norm, own ? reinterpret_cast<A*>(out) : buffer, x, count);
+    if (!own) reduce::storeRow(out, buffer, c.dtype, count * c.n);
+    reduce::storeRow(c.out[1] + r * statistic, means, c.result, count);
+    reduce::storeRow(c.out[2] + r * statistic, rstds, c.result, count);
   }
 }
 

@@ -41,8 +41,8 @@ void layerNormBackwardExpected(const NormGradient& gradient);
 SHUNT_NOINLINE void layerNormMissed(const Norm& norm, jit::MissCount* misses);
 SHUNT_NOINLINE void layerNormBackwardMissed(const NormGradient& gradient, jit::MissCount* misses);
 
-/// Rows that the loops of whole calls take: so long that a loop's buffers, which are on its caller's stack, have 16 KiB
-/// in all.
+/// Rows that the loops of whole calls take: so long that a loop's buffers, which are on its caller's stack, have at
+/// most 16 KiB in all.
 template <class A>
 inline constexpr int64_t kLongestNorm = (16 << 10) / (4 * int64_t{sizeof(A)});
 template <class A>

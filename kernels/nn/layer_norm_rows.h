@@ -25,11 +25,12 @@ SHUNT_ALWAYS_INLINE A sumOf(int64_t n, const F& f) {
   return sum;
 }
 
-template <class A>
-SHUNT_ALWAYS_INLINE A sumOfRow(const A* x, int64_t n) {
+/// The sum of a row's terms, by blocks that are added in order.
+template <class A, class Terms = reduce::Unchanged>
+SHUNT_ALWAYS_INLINE A sumOfRow(const A* x, int64_t n, const Terms& terms = {}) {
   A sum = 0;
   for (int64_t b = 0; b < n; b += kBlock)
-    sum += reduce::reduceBlock<reduce::SumOp, A>(x + b, n - b < kBlock ? n - b : kBlock);
+    sum += reduce::reduceBlock<reduce::SumOp, A>(x + b, n - b < kBlock ? n - b : kBlock, terms);
   return sum;
 }
 
@@ -41,16 +42,22 @@ SHUNT_ALWAYS_INLINE A squareRoot(A x) {
     return __builtin_sqrt(x);
 }
 
-/// The loops' `Longest`: no row has more elements.
-template <int64_t Longest = INT64_MAX, class A>
-SHUNT_ALWAYS_INLINE void normRow(const NormForward<A>& c, A* out, const A* x, int64_t row) {
-  const auto count = static_cast<A>(c.n);
-  const A mean = c.n == 0 ? A(0) : sumOfRow(x, c.n) / count;  // as in PyTorch; 1 / the deviation is NaN then
-  const auto square = [&](int64_t i) __attribute__((always_inline)) { return (x[i] - mean) * (x[i] - mean); };
-  const A squares = sumOf<A, Longest>(c.n, square);
-  const A rstd = A(1) / squareRoot(squares / count + c.eps);
-  c.mean[row] = mean;
-  c.rstd[row] = rstd;
+template <class A>
+SHUNT_ALWAYS_INLINE A meanOf(const A* x, int64_t n) {
+  return n == 0 ? A(0) : sumOfRow(x, n) / static_cast<A>(n);  // as in PyTorch; 1 / the deviation is NaN then
+}
+
+template <class A>
+SHUNT_ALWAYS_INLINE A rstdOf(const A* x, A mean, int64_t n, A eps) {
+  const A squares = sumOfRow(x, n, [mean](auto& v) __attribute__((always_inline)) {
+    v = v - mean;
+    v = v * v;
+  });
+  return A(1) / squareRoot(squares / static_cast<A>(n) + eps);
+}
+
+template <class A>
+SHUNT_ALWAYS_INLINE void writeNorm(const NormForward<A>& c, A* out, const A* x, A mean, A rstd) {
   const auto write = [&](const auto& scaled) __attribute__((always_inline)) {
 #pragma clang loop vectorize(assume_safety)
     for (int64_t i = 0; i < c.n; ++i) out[i] = scaled((x[i] - mean) * rstd, i);
@@ -65,6 +72,23 @@ SHUNT_ALWAYS_INLINE void normRow(const NormForward<A>& c, A* out, const A* x, in
     write([=](A y, int64_t i) __attribute__((always_inline)) { return y + b[i]; });
   else
     write([](A y, int64_t) __attribute__((always_inline)) { return y; });
+}
+
+template <class A>
+SHUNT_ALWAYS_INLINE void normRow(const NormForward<A>& c, A* out, const A* x, int64_t row) {
+  const A mean = meanOf(x, c.n), rstd = rstdOf(x, mean, c.n, c.eps);
+  c.mean[row] = mean;
+  c.rstd[row] = rstd;
+  writeNorm(c, out, x, mean, rstd);
+}
+
+/// Several rows, pass by pass. Within a row each pass waits for the one before; the passes of other rows don't, so that
+/// the CPU overlaps them.
+template <class A>
+SHUNT_ALWAYS_INLINE void normRows(const NormForward<A>& c, A* out, const A* x, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r) c.mean[r] = meanOf(x + r * c.n, c.n);
+  for (int64_t r = 0; r < rows; ++r) c.rstd[r] = rstdOf(x + r * c.n, c.mean[r], c.n, c.eps);
+  for (int64_t r = 0; r < rows; ++r) writeNorm(c, out + r * c.n, x + r * c.n, c.mean[r], c.rstd[r]);
 }
 
 /// With g = grad * weight and y = (x - mean) * rstd: rstd * (g - mean(g) - y * mean(g * y)).

@@ -86,21 +86,33 @@ struct MinOp {
   }
 };
 
-/// Fewer than 16 elements: pieces of 8, 4, 2 and 1 go to lanes 0-7, 8-11, 12-13 and 14.
-template <class Op, class A>
-SHUNT_ALWAYS_INLINE void loadPart(Vec<A, 16>& v, const A* x, int64_t n) {
+/// What makes terms of elements, in place: of a vector of them, or of one. This one leaves them as they are.
+struct Unchanged {
+  template <class V>
+  SHUNT_ALWAYS_INLINE void operator()(V&) const {}
+};
+
+template <class V, class A, class Terms>
+SHUNT_ALWAYS_INLINE void loadTerms(V& v, const A* x, const Terms& terms) {
+  loadVec(v, x);
+  terms(v);
+}
+
+/// The terms of fewer than 16 elements: pieces of 8, 4, 2 and 1 go to lanes 0-7, 8-11, 12-13 and 14.
+template <class Op, class A, class Terms = Unchanged>
+SHUNT_ALWAYS_INLINE void loadPart(Vec<A, 16>& v, const A* x, int64_t n, const Terms& terms = {}) {
   constexpr A kId = Op::template identity<A>();
   Vec<A, 8> p8 = kId;
   Vec<A, 4> p4 = kId;
   Vec<A, 2> p2 = kId;
   A p1 = kId;
-  if ((n & 8) != 0) loadVec(p8, x);
+  if ((n & 8) != 0) loadTerms(p8, x, terms);
   x += n & 8;
-  if ((n & 4) != 0) loadVec(p4, x);
+  if ((n & 4) != 0) loadTerms(p4, x, terms);
   x += n & 4;
-  if ((n & 2) != 0) loadVec(p2, x);
+  if ((n & 2) != 0) loadTerms(p2, x, terms);
   x += n & 2;
-  if ((n & 1) != 0) p1 = *x;
+  if ((n & 1) != 0) loadTerms(p1, x, terms);
   const Vec<A, 4> last = {p2.x, p2.y, p1, kId};
   const Vec<A, 8> upper = __builtin_shufflevector(p4, last, 0, 1, 2, 3, 4, 5, 6, 7);
   v = __builtin_shufflevector(p8, upper, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -134,25 +146,25 @@ SHUNT_ALWAYS_INLINE void joinEightRows(Vec<A, W>& acc, const A* const* rows, int
 }
 
 /// Takes 64 elements.
-template <class Op, class A>
-SHUNT_ALWAYS_INLINE void addLanes(Vec<A, 16>* acc, const A* x) {
+template <class Op, class A, class Terms = Unchanged>
+SHUNT_ALWAYS_INLINE void addLanes(Vec<A, 16>* acc, const A* x, const Terms& terms = {}) {
   Vec<A, 16> v;
 #pragma clang loop unroll(full)
   for (int k = 0; k < 4; ++k) {
-    loadVec(v, x + 16 * k);
+    loadTerms(v, x + 16 * k, terms);
     Op::apply(acc[k], v);
   }
 }
 
 /// Takes the last n < 64 elements, and joins all.
-template <class Op, class A>
-SHUNT_ALWAYS_INLINE A endLanes(Vec<A, 16>* acc, const A* x, int64_t n) {
+template <class Op, class A, class Terms = Unchanged>
+SHUNT_ALWAYS_INLINE A endLanes(Vec<A, 16>* acc, const A* x, int64_t n, const Terms& terms = {}) {
   using V = Vec<A, 16>;
   V v;
   int64_t i = 0;
   const auto addGroup = [&](V& to) __attribute__((always_inline)) {
     if (n - i < 16) return;
-    loadVec(v, x + i);
+    loadTerms(v, x + i, terms);
     Op::apply(to, v);
     i += 16;
   };
@@ -161,7 +173,7 @@ SHUNT_ALWAYS_INLINE A endLanes(Vec<A, 16>* acc, const A* x, int64_t n) {
   addGroup(acc[2]);
   // Fewer than 16 are left, for the next accumulator: loaded in one place, since there is much code to that.
   if (i < n) {
-    loadPart<Op, A>(v, x + i, n - i);
+    loadPart<Op, A>(v, x + i, n - i, terms);
     switch ((n >> 4) & 3) {
       case 0:
         Op::apply(acc[0], v);
@@ -183,14 +195,14 @@ SHUNT_ALWAYS_INLINE A endLanes(Vec<A, 16>* acc, const A* x, int64_t n) {
   return joinLanes<Op, A>(acc[0]);
 }
 
-/// The reduction of n <= kBlock consecutive elements.
-template <class Op, class A>
-SHUNT_ALWAYS_INLINE A reduceBlock(const A* x, int64_t n) {
+/// The reduction of the terms of n <= kBlock consecutive elements.
+template <class Op, class A, class Terms = Unchanged>
+SHUNT_ALWAYS_INLINE A reduceBlock(const A* x, int64_t n, const Terms& terms = {}) {
   constexpr A kId = Op::template identity<A>();
   Vec<A, 16> acc[4] = {kId, kId, kId, kId};
   int64_t i = 0;
-  for (; i + 64 <= n; i += 64) addLanes<Op, A>(acc, x + i);
-  return endLanes<Op, A>(acc, x + i, n - i);
+  for (; i + 64 <= n; i += 64) addLanes<Op, A>(acc, x + i, terms);
+  return endLanes<Op, A>(acc, x + i, n - i, terms);
 }
 
 }  // namespace
