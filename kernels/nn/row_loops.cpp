@@ -2,6 +2,7 @@
 #include "kernels/nn/layer_norm.h"
 #include "kernels/nn/layer_norm_table.h"
 #include "kernels/nn/softmax_table.h"
+#include "kernels/pointwise/descriptor.h"
 
 #include <shunt/elementwise/row_loop.h>
 
@@ -74,6 +75,11 @@ RowLoopFn loopOf(RowOperator op) {
 RowLoopFn rowLoop(RowOperator op, ScalarType dtype) {
   if (dtype == ScalarType::Float) return loopOf<float>(op);
   return dtype == ScalarType::Double ? loopOf<double>(op) : nullptr;
+}
+
+ParameterLoops parameterLoops(ScalarType dtype) {
+  if (rowLoop(RowOperator::kLayerNorm, dtype) == nullptr) return {};
+  return {kDescriptor<functors::Mul>.loop(dtype), kDescriptor<functors::Add>.loop(dtype)};
 }
 
 }  // namespace shunt::elementwise

@@ -1,7 +1,7 @@
 // Operators along rows with pointwise ones around them, by blocks of rows: when they are, and that the bits are
 // eager's. Run with the interpreter's loops around the rows, and with native ones.
+#include "tests/compile/rows.h"
 #include "src/compile/plan.h"
-#include "tests/compile/same.h"
 
 #include <shunt/core/library.h>
 #include <shunt/jit/jit.h>
@@ -9,38 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <optional>
 
 namespace shunt::test {
 namespace {
-
-using Tensors = std::vector<Tensor>;
-using Function = std::function<Tensors(const Tensors&)>;
-
-std::string rowsOf(size_t steps, IntArrayRef sizes) { return detail::str("rows of ", steps, " over ", sizes, ":"); }
-
-/// Runs the function compiled and plain; the plan's text.
-std::string expectSame(const Function& f, const std::function<Tensors(uint64_t)>& inputs) {
-  auto fast = compile(f);
-  for (uint64_t i = 0; i < 12; ++i) {
-    const Tensors in = inputs(i), expected = f(in), got = fast(in);
-    for (size_t k = 0; k < got.size(); ++k) EXPECT_TRUE(same(expected[k], got[k])) << "call " << i << ", " << k;
-    for (size_t k = 0; k < got.size(); ++k) EXPECT_EQ(expected[k]._version(), got[k]._version());
-  }
-  EXPECT_GE(fast.counts().hits, 10u) << fast.explain();
-  return fast.plan();
-}
-
-/// x and y of these sizes, and two rows.
-std::function<Tensors(uint64_t)> inputsOf(const std::vector<int64_t>& sizes, ScalarType dtype = kFloat) {
-  return [=](uint64_t seed) {
-    return Tensors{numbers(sizes, seed).to(dtype), numbers(sizes, seed + 100).to(dtype),
-                   numbers({sizes.back()}, seed + 200).to(dtype), numbers({sizes.back()}, seed + 300).to(dtype)};
-  };
-}
-
-Tensor normalised(const Tensor& x) { return layer_norm(x, {x.size(-1)}); }
 
 TEST(CompileRows, OfEachOperatorWithWhatIsAroundIt) {
   const std::vector<std::pair<const char*, std::function<Tensor(const Tensor&, const Tensors&)>>> operators = {
@@ -177,9 +149,6 @@ TEST(CompileRows, AKernelOfTheOperatorBelowPutsThemOutOfUse) {
   }
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(same(fast(in)[0], f(in)[0])) << fast.explain();
 }
-
-/// NaNs' signs and payloads are not promised.
-Tensor withoutNaN(const Tensor& t) { return t.where(t.eq(t), tensor(12345.0F)); }
 
 TEST(CompileRows, SpecialValues) {
   const auto in = [](uint64_t seed) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <shunt/core/macros.h>
+#include <shunt/elementwise/loop_types.h>
 #include <shunt/tensor/scalar_type.h>
 
 #include <cstddef>
@@ -28,5 +29,12 @@ using RowLoopFn = void (*)(const RowCall& call);
 
 /// Null where the operator computes this dtype in buffers of another one.
 SHUNT_API RowLoopFn rowLoop(RowOperator op, ScalarType dtype);
+
+/// The pointwise loops that do to the rows of layer_norm without parameters what it does itself with a weight, and then
+/// with a bias, to the bit: mul, and add with an alpha of one. Null where there is no such loop.
+struct ParameterLoops {
+  LoopFn weight = nullptr, bias = nullptr;
+};
+SHUNT_API ParameterLoops parameterLoops(ScalarType dtype);
 
 }  // namespace shunt::elementwise

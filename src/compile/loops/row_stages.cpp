@@ -43,6 +43,7 @@ void RowStages::runPart(std::byte* const* operands, int64_t first, int64_t last)
 
 std::string RowStages::describe() const {
   std::string text = detail::str(rows_at_once, " rows at a time");
+  if (folded != 0) text += detail::str(", ", folded, folded == 1 ? " node" : " nodes", " as weight or bias");
   if (before != nullptr) text += "; before: " + before->native->describe();
   if (after != nullptr) text += "; after: " + after->native->describe();
   return text;

@@ -37,6 +37,7 @@ struct RowStages {
   int in = kNone, out = kNone, weight = kNone, bias = kNone;  // places
   int64_t rows = 0, n = 0;
   double eps = 0;
+  size_t folded = 0;  // pointwise nodes that run_rows does as weight and bias
 
   /// For buffers of elements of so many bytes at most, a row of each of which has room in kMostBytes.
   void chooseBlock(int64_t element_bytes);

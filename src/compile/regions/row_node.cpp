@@ -100,6 +100,7 @@ std::optional<RowNode> describeRows(const Step& step, std::span<const RecordedAr
   RowNode out;
   out.node = step.node;
   out.result = step.node->result();
+  out.op = known.op;
   out.run = elementwise::rowLoop(known.op, in.dtype());
   out.n = rowLength(step, known.op, in.sizes());
   if (out.run == nullptr || out.n == 0 || in.numel() % out.n != 0) return std::nullopt;

@@ -14,6 +14,7 @@ struct RowNode {
   const Graph::Value* result = nullptr;  // of the input's dtype and sizes
   PointwiseNode::Input in;
   std::optional<PointwiseNode::Input> weight, bias;
+  elementwise::RowOperator op = elementwise::RowOperator::kSoftmax;
   elementwise::RowLoopFn run = nullptr;
   int64_t rows = 0, n = 0;
   double eps = 0;

@@ -13,11 +13,21 @@ bool reads(const std::vector<const PointwiseNode*>& nodes, const Graph::Value* v
   });
 }
 
+/// Whether all the loop's scalars, as alpha, are one. Of float and double.
+bool scalarsAreOne(const PointwiseNode& p) {
+  return std::all_of(p.scalars, p.scalars + p.num_scalars, [&](const elementwise::ScalarSlot& slot) {
+    return p.common == kFloat ? elementwise::loadRaw<float>(slot.bytes) == 1
+                              : elementwise::loadRaw<double>(slot.bytes) == 1;
+  });
+}
+
 }  // namespace
 
 RowStagesBuilder::RowStagesBuilder(const Group& group, int64_t native_after)
-    : group_(group), native_after_(native_after) {
+    : group_(group), native_after_(native_after), after_(group.after), result_(group.rows->result) {
   const RowNode& rows = *group.rows;
+  if (rows.weight) weight_ = &*rows.weight;
+  if (rows.bias) bias_ = &*rows.bias;
   out_->run_rows = rows.run;
   out_->rows = rows.rows;
   out_->n = rows.n;
@@ -34,20 +44,48 @@ uint16_t RowStagesBuilder::newBuffer(const Graph::Value* v) {
   return places_[{v, Fit::kFull}] = static_cast<uint16_t>(out_->outer.size() + out_->buffers++);
 }
 
+/// The row with which the node continues what the rows give so far, by `loop`; null: it does something else. Rows in a
+/// group are all of n elements (withRows), and never cast (PointwiseNode).
+const PointwiseNode::Input* RowStagesBuilder::parameterOf(const PointwiseNode& p, elementwise::LoopFn loop) const {
+  if (p.run != loop || p.inputs[0].value != result_ || !scalarsAreOne(p)) return nullptr;
+  const PointwiseNode::Input& row = p.inputs[1];
+  return row.value != nullptr && row.fit == Fit::kRow ? &row : nullptr;
+}
+
+void RowStagesBuilder::fold(elementwise::LoopFn loop, const PointwiseNode::Input*& parameter) {
+  if (loop == nullptr || parameter != nullptr || hasOperand(result_, Fit::kFull)) return;
+  const auto readsIt = [&](const PointwiseNode* p) { return reads({p}, result_); };
+  const auto reader = std::ranges::find_if(after_, readsIt);
+  if (reader == after_.end() || std::any_of(reader + 1, after_.end(), readsIt)) return;
+  parameter = parameterOf(**reader, loop);
+  if (parameter == nullptr) return;
+  result_ = (*reader)->result;
+  after_.erase(reader);
+  ++out_->folded;
+}
+
+/// A bias is added last, so a weight isn't folded behind one.
+void RowStagesBuilder::foldParameters() {
+  if (group_.rows->op != elementwise::RowOperator::kLayerNorm) return;
+  const auto loops = elementwise::parameterLoops(detail::signature::dtypeOf(group_.rows->in.signature));
+  if (bias_ == nullptr) fold(loops.weight, weight_);
+  fold(loops.bias, bias_);
+}
+
 void RowStagesBuilder::addBuffers() {
   const RowNode& rows = *group_.rows;
   int64_t widest = elementSize(detail::signature::dtypeOf(rows.in.signature));
   for (const PointwiseNode* p : group_.region) {
-    if (hasOperand(p->result, Fit::kFull) || (p->result != rows.in.value && !reads(group_.after, p->result))) continue;
+    if (hasOperand(p->result, Fit::kFull) || (p->result != rows.in.value && !reads(after_, p->result))) continue;
     newBuffer(p->result);
     widest = std::max(widest, elementSize(p->dtype));
   }
   const uint16_t in = placeOf(rows.in.value, Fit::kFull);
-  const bool in_place = in >= out_->outer.size() && !reads(group_.after, rows.in.value);
-  if (hasOperand(rows.result, Fit::kFull))
-    out_->out = placeOf(rows.result, Fit::kFull);
+  const bool in_place = in >= out_->outer.size() && !reads(after_, rows.in.value);
+  if (hasOperand(result_, Fit::kFull))
+    out_->out = placeOf(result_, Fit::kFull);
   else
-    out_->out = in_place ? places_[{rows.result, Fit::kFull}] = in : newBuffer(rows.result);
+    out_->out = in_place ? places_[{result_, Fit::kFull}] = in : newBuffer(result_);
   out_->in = in;
   out_->chooseBlock(widest);
 }
@@ -75,12 +113,13 @@ std::unique_ptr<RowStages::Stage> RowStagesBuilder::stageOf(const Nodes& nodes) 
 }
 
 std::unique_ptr<const RowStages> RowStagesBuilder::finish() {
+  foldParameters();
   addBuffers();
-  const RowNode& rows = *group_.rows;
-  if (rows.weight) out_->weight = placeOf(rows.weight->value, Fit::kRow);
-  if (rows.bias) out_->bias = placeOf(rows.bias->value, Fit::kRow);
+  if (weight_ != nullptr) out_->weight = placeOf(weight_->value, Fit::kRow);
+  if (bias_ != nullptr) out_->bias = placeOf(bias_->value, Fit::kRow);
   out_->before = stageOf(group_.region);
-  out_->after = stageOf(group_.after);
+  out_->after = stageOf(after_);
+  if (out_->before == nullptr && out_->after == nullptr && out_->buffers == 0) out_->rows_at_once = out_->rows;
   return std::move(out_);
 }
 
