@@ -2,22 +2,15 @@
 #include "generated/native_functions.h"
 #include "kernels/common/result.h"
 #include "kernels/common/view_util.h"
-#include "kernels/nn/reduction.h"
-#include "kernels/rows/cascade.h"
-
-#include <shunt/elementwise/cast.h>
-
-#include <cstring>
+#include "kernels/nn/nll_loss_loops.h"
 
 namespace shunt::native {
 
 namespace {
 
 using nn::LossReduction;
-using reduce::Cascade;
-using reduce::kBlock;
 
-/// Input of N x C log-probabilities (or C, then N is 1) with its N targets and C weights, strides in elements.
+/// Input of N x C log-probabilities (or C, then N is 1) with its N targets and C weights.
 struct Batch {
   const TensorImpl& input;
   const TensorImpl& target;
@@ -27,8 +20,6 @@ struct Batch {
   int64_t classes = 0;
 
   bool batched() const { return input.dim() == 2; }
-  int64_t sampleStride() const { return batched() ? input.strides()[0] : 0; }
-  int64_t classStride() const { return input.strides().back(); }
 };
 
 Batch checkedBatch(const char* op, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
@@ -52,89 +43,18 @@ Batch checkedBatch(const char* op, const Tensor& self, const Tensor& target, con
   return b;
 }
 
-/// Reads targets and weights. T is the input's element type.
-template <class T>
-class Reader {
- public:
-  using A = opmath_t<T>;
-  explicit Reader(const Batch& b)
-      : b_(b),
-        target_(b.target.data()),
-        target_stride_(b.target.dim() == 0 ? 0 : b.target.strides()[0]),
-        is_byte_(b.target.dtype() == kByte),
-        weight_(b.weight != nullptr ? reinterpret_cast<const T*>(b.weight->data()) : nullptr),
-        weight_stride_(b.weight != nullptr ? b.weight->strides()[0] : 0) {}
-
-  /// The class of sample i; -1 for one to ignore. Throws when there is no such class.
-  int64_t target(int64_t i) const {
-    const int64_t at = i * target_stride_;
-    const int64_t t =
-        is_byte_ ? reinterpret_cast<const uint8_t*>(target_)[at] : reinterpret_cast<const int64_t*>(target_)[at];
-    if (t == b_.ignore_index) return -1;
-    SHUNT_CHECK_INDEX(t >= 0 && t < b_.classes, "Target ", t, " is out of bounds.");
-    return t;
-  }
-  A weight(int64_t t) const { return weight_ == nullptr ? A(1) : cast<A>(weight_[t * weight_stride_]); }
-
- private:
-  const Batch& b_;
-  const std::byte* target_;
-  int64_t target_stride_;
-  bool is_byte_;
-  const T* weight_;
-  int64_t weight_stride_;
-};
-
-template <class T>
-void forwardEach(const Batch& b, T* out) {
-  const Reader<T> read(b);
-  const T* x = reinterpret_cast<const T*>(b.input.data());
-  for (int64_t i = 0; i < b.samples; ++i) {
-    const int64_t t = read.target(i);
-    using A = opmath_t<T>;
-    out[i] = t < 0 ? T(0) : cast<T>(-cast<A>(x[i * b.sampleStride() + t * b.classStride()]) * read.weight(t));
-  }
-}
-
-template <class T>
-void forwardReduced(const Batch& b, bool mean, T* out, T* total_weight) {
-  using A = opmath_t<T>;
-  const Reader<T> read(b);
-  const T* x = reinterpret_cast<const T*>(b.input.data());
-  const auto block = reduce::reductionLoops<A>(reduce::indexOf<accumulators::Sum>()).block;
-  Cascade<A> losses, weights;
-  A loss[kBlock], weight[kBlock];
-  for (int64_t begin = 0; begin < b.samples; begin += kBlock) {
-    const int64_t n = std::min(kBlock, b.samples - begin);
-    for (int64_t k = 0; k < n; ++k) {
-      const int64_t i = begin + k;
-      const int64_t t = read.target(i);
-      weight[k] = t < 0 ? A(0) : read.weight(t);
-      loss[k] = t < 0 ? A(0) : -cast<A>(x[i * b.sampleStride() + t * b.classStride()]) * weight[k];
-    }
-    losses.push(block(loss, n, A(0), A(0)));
-    weights.push(block(weight, n, A(0), A(0)));
-  }
-  const A total = weights.result();
-  *out = cast<T>(mean ? losses.result() / total : losses.result());
-  *total_weight = cast<T>(total);
-}
-
-template <class T>
-void backward(const Batch& b, LossReduction reduction, const TensorImpl& grad, const TensorImpl& total_weight, T* out) {
-  using A = opmath_t<T>;
-  const Reader<T> read(b);
-  const T* g = reinterpret_cast<const T*>(grad.data());
-  const bool each = reduction == LossReduction::kNone && b.batched();
-  const int64_t grad_stride = each ? grad.strides()[0] : 0;
-  const A divisor =
-      reduction == LossReduction::kMean ? cast<A>(*reinterpret_cast<const T*>(total_weight.data())) : A(1);
-  if (b.samples * b.classes == 0) return;  // `out` may be null then
-  std::memset(static_cast<void*>(out), 0, static_cast<size_t>(b.samples * b.classes) * sizeof(T));
-  for (int64_t i = 0; i < b.samples; ++i) {
-    const int64_t t = read.target(i);
-    if (t >= 0) out[i * b.classes + t] = cast<T>(-(cast<A>(g[i * grad_stride]) / divisor) * read.weight(t));
-  }
+nn::Likelihoods likelihoodsOf(const Batch& b) {
+  return {.input = b.input.data(),
+          .target = b.target.data(),
+          .weight = b.weight != nullptr ? b.weight->data() : nullptr,
+          .byte_targets = b.target.dtype() == kByte,
+          .sample_stride = b.batched() ? b.input.strides()[0] : 0,
+          .class_stride = b.input.strides().back(),
+          .target_stride = b.target.dim() == 0 ? 0 : b.target.strides()[0],
+          .weight_stride = b.weight != nullptr ? b.weight->strides()[0] : 0,
+          .samples = b.samples,
+          .classes = b.classes,
+          .ignore_index = b.ignore_index};
 }
 
 }  // namespace
@@ -154,9 +74,9 @@ std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& ta
     T* const total = reinterpret_cast<T*>(total_weight.unsafeGetTensorImpl()->data());
     *total = T(0);
     if (each)
-      forwardEach<T>(b, result);
+      nn::forwardEach<T>(likelihoodsOf(b), result);
     else
-      forwardReduced<T>(b, how == LossReduction::kMean, result, total);
+      nn::forwardReduced<T>(likelihoodsOf(b), how == LossReduction::kMean, result, total);
   });
   return {std::move(out), std::move(total_weight)};
 }
@@ -172,7 +92,8 @@ Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Te
               total.numel(), " elements)");
   SHUNT_CHECK(grad.dtype() == b.input.dtype() && total.dtype() == b.input.dtype(), "expected scalar type ",
               b.input.dtype(), " but found ", grad.dtype() == b.input.dtype() ? total.dtype() : grad.dtype());
-  if (how == LossReduction::kNone && b.batched())
+  const bool each = how == LossReduction::kNone && b.batched();
+  if (each)
     SHUNT_CHECK(grad.dim() == 1 && grad.numel() == b.samples,
                 "Expected a tensor of dimension 1 and tensor.size[0] == ", b.samples, " but got: dimension ",
                 grad.dim(), " and tensor.size[0] = ", grad.dim() > 0 ? grad.sizes()[0] : 0);
@@ -181,7 +102,11 @@ Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Te
                 "Expected a single element grad_output tensor, but got: ", grad.sizes());
   Tensor out = newResult(b.input, b.input.sizes(), b.input.dtype());
   dispatchFloatingTypes(b.input.dtype(), "nll_loss_backward_out_frame", [&]<class T>(std::type_identity<T>) {
-    if (hasData(b.input)) backward<T>(b, how, grad, total, reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data()));
+    if (!hasData(b.input)) return;
+    const T total_of_weights = *reinterpret_cast<const T*>(total.data());
+    nn::backward<T>(likelihoodsOf(b), reinterpret_cast<const T*>(grad.data()), each ? grad.strides()[0] : 0,
+                    how == LossReduction::kMean ? cast<opmath_t<T>>(total_of_weights) : opmath_t<T>(1),
+                    reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data()));
   });
   return out;
 }

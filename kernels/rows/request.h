@@ -75,7 +75,8 @@ struct Request {
 };
 
 SHUNT_NOINLINE Results run(const Request& request);
-/// The loop that it calls without the engine for tensors like this one, and their shape; null: there is none.
+/// The loop that it calls without the engine for tensors like this one, and their shape; null: there is none. Of a sum
+/// or mean: one row of columns has a loop, too.
 LoopFn loopWithoutPlan(const Descriptor& op, ComputeType type, const TensorImpl& like, const DimSet& dims,
                        Shape& shape);
 /// The same, with the expected loop where the operand is the expected one.

@@ -122,7 +122,10 @@ LoopFn loopWithoutPlan(const Descriptor& op, ComputeType type, const TensorImpl&
                        Shape& shape) {
   const Placed placed = placedIn(like, dims);
   shape = placed.shape;
-  return loopFor(op, type, like, placed);
+  // One row is no reduction for the engine's plan, but a sum: from nothing, like the loop's.
+  Placed two_rows = placed;
+  if (placed.span == Span::kColumns && shape.n == 1) two_rows.shape.n = 2;
+  return loopFor(op, type, like, two_rows);
 }
 
 Results runExpected(const Request& r) {

@@ -132,6 +132,21 @@ TEST(CompileQuick, ReductionsAlongEachDimension) {
     }
 }
 
+// With signed zeros, infinities and subnormal numbers.
+TEST(CompileQuick, SumsOfOneRow) {
+  const NoGradGuard no_grad;
+  for (const int64_t columns : {8, 40, 77, 1000})
+    for (const ScalarType dtype : {kFloat, kDouble}) {
+      Tensors in = {drawn({1, columns}, dtype, 1), drawn({3, 1, columns}, dtype, 2)};
+      for (Tensor& t : in) t.select(-1, 0).fill_(-0.0), t.select(-1, 3).fill_(-INFINITY), t.select(-1, 5).fill_(1e-42);
+      const auto f = [](const Tensors& t) {
+        return Tensors{t[0].sum(IntArrayRef{0}), t[0].mean(IntArrayRef{0}, true), t[1].sum(IntArrayRef{1})};
+      };
+      const Graph graph = trace(f, in);
+      EXPECT_EQ(countsOf(Plan(graph), graph, in).reductions, 3u);
+    }
+}
+
 TEST(CompileQuick, ReductionsThatAreLeftToTheirOperators) {
   const NoGradGuard no_grad;
   const Tensors in = {numbers({4, 6}, 1), arange(6), zeros({0, 3}), numbers({4, 6}, 2).to(kHalf)};

@@ -3,6 +3,7 @@
 #include "src/compile/passes/same_views.h"
 #include "src/compile/steps/fill_step.h"
 #include "src/compile/steps/grad_step.h"
+#include "src/compile/steps/loss_step.h"
 #include "src/compile/steps/reduction_step.h"
 #include "src/compile/steps/row_step.h"
 #include "src/compile/steps/view_step.h"
@@ -122,7 +123,7 @@ void StepBuilder::addProduct(const Graph::Node& node, const ProductNode& product
 
 /// Small operators of which prepared ones are known, where the step stands for one.
 void StepBuilder::addPrepared(const Graph::Node& node, Step& step) const {
-  const bool is_known = isReduction(node) || isRowOperator(node) || isFill(node);
+  const bool is_known = isReduction(node) || isRowOperator(node) || isFill(node) || isLoss(node);
   if (!is_known || step.passed_by.slot < 0 || step.results[0].slots[0] < 0) return;
   const auto placeOfArgument = [&](size_t i) {
     const Graph::Value* v = node.arguments[i].value();
@@ -131,6 +132,7 @@ void StepBuilder::addPrepared(const Graph::Node& node, Step& step) const {
   std::shared_ptr<const PreparedStep> prepared;
   if (isReduction(node)) prepared = reductionOf(node, placeOfArgument(0), node.result()->spec);
   if (isRowOperator(node)) prepared = rowsOf(node, placeOfArgument(0), placeOfArgument(1));
+  if (isLoss(node)) prepared = lossOf(node, placeOfArgument);
   // What a function of operators calls is compared by the caller alone.
   if (isFill(node) && at_.options().guarded) prepared = fillOf(node, placeOfArgument(0));
   if (prepared != nullptr) prepare(step, std::move(prepared));

@@ -17,7 +17,7 @@ class PreparedFill : public PreparedStep {
   PreparedFill(std::vector<std::byte> elements, const Place& like, const Graph::Spec& result)
       : PreparedStep(result), elements_(std::move(elements)), like_(like) {}
 
-  Tensor run(const Frame& frame) const override {
+  Tensor run(const Frame& frame, Tensor&) const override {
     if (elementsAt(like_, frame) == nullptr) return Tensor();
     Tensor out = newResult();
     std::memcpy(out.unsafeGetTensorImpl()->data(), elements_.data(), elements_.size());

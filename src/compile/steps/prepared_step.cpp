@@ -15,10 +15,10 @@ namespace {
 bool runPrepared(const Step& step, Frame& frame) {
   // A new tensor has other keys in inference mode.
   if ((detail::tls_state.mode & detail::kModeInference) != 0) return false;
-  Tensor out = step.prepared->run(frame);
+  Tensor second, out = step.prepared->run(frame, second);
   if (!out.defined()) return false;
-  for (const Operand& o : step.operands)
-    if (o.last) frame.slot(o.source.index).reset();
+  if (second.defined() && step.results[1].slots[0] >= 0)
+    frame.slot(static_cast<size_t>(step.results[1].slots[0])) = std::move(second);
   frame.slot(static_cast<size_t>(step.view >= 0 ? step.view : step.results[0].slots[0])) = std::move(out);
   quickCounts().views += step.view >= 0 ? 1 : 0;
   return true;
@@ -72,6 +72,8 @@ Tensor PreparedStep::newResult() const {
 void prepare(Step& step, std::shared_ptr<const PreparedStep> prepared) {
   step.prepared = std::move(prepared);
   step.quick = &runPrepared;
+  for (const Operand& o : step.operands)
+    if (o.last) step.dead.push_back(o.source.index);
 }
 
 }  // namespace shunt::compiled

@@ -16,8 +16,9 @@ class PreparedStep {
     const Graph::Spec* spec = nullptr;  // of the graph's value; null: known to lie so
   };
   virtual ~PreparedStep() = default;
-  /// Undefined where a tensor doesn't lie as the graph has it: nothing was done.
-  virtual Tensor run(const Frame& frame) const = 0;
+  /// Undefined where a tensor doesn't lie as the graph has it: nothing was done. `second`: the operator's second
+  /// result, where it has one.
+  virtual Tensor run(const Frame& frame, Tensor& second) const = 0;
 
  protected:
   /// `result`: of the graph's value, which lies as a new tensor.
@@ -48,7 +49,7 @@ bool callsOwnKernel(const Graph::Node& node);
 /// relies on them.
 bool hasOwnShapes(const OpState& state);
 
-/// Gives the step its quick call.
+/// Gives the step its quick call, behind which its operands end as other slots do (Step::dead).
 void prepare(Step& step, std::shared_ptr<const PreparedStep> prepared);
 
 }  // namespace shunt::compiled

@@ -64,7 +64,7 @@ PreparedProduct::PreparedProduct(const ProductNode& node, const Place& a, const 
       row_bytes_(static_cast<size_t>(node.result->sizes[1] * elementSize(node.result->dtype))),
       bytes_(static_cast<size_t>(node.result->sizes[0]) * row_bytes_) {}
 
-Tensor PreparedProduct::run(const Frame& frame) const {
+Tensor PreparedProduct::run(const Frame& frame, Tensor&) const {
   using Added = ProductNode::Added;
   const std::byte *a = elementsAt(a_, frame), *b = elementsAt(b_, frame);
   const std::byte* added = node_.added == Added::kNothing ? a : elementsAt(added_, frame);

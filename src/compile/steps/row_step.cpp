@@ -39,7 +39,7 @@ class PreparedRows : public PreparedStep {
     if (given != nullptr) given_ = *given;
   }
 
-  Tensor run(const Frame& frame) const override {
+  Tensor run(const Frame& frame, Tensor&) const override {
     const std::byte* in = elementsAt(in_, frame);
     const std::byte* given = given_ ? elementsAt(*given_, frame) : in;
     if (in == nullptr || given == nullptr) return Tensor();

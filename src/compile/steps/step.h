@@ -60,9 +60,9 @@ struct Step {
   QuickCall quick = nullptr;
   std::shared_ptr<const PreparedStep> prepared;  // what `quick` does, where it is one of these
   int view = -1;  // of a prepared step that does the next one, a view of its result, too: where that one's result is
-  // Note [Products without views]: steps that make its operands where these aren't there yet, and slots that end here
-  // without being operands.
-  std::vector<uint32_t> late, dead;
+  // Note [Products without views]: steps that make its operands where these aren't there yet.
+  std::vector<uint32_t> late;
+  std::vector<uint32_t> dead;  // slots that end here: those that aren't operands, and all of a prepared step
 };
 
 using ::shunt::detail::isOfThisLibrary;

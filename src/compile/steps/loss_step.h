@@ -1,0 +1,17 @@
+// nll_loss_forward and nll_loss_backward of all samples together, prepared: with the library's own loop on memory whose
+// layout the graph has. Made once for a program; constant then.
+#pragma once
+
+#include "src/compile/steps/prepared_step.h"
+
+#include <functional>
+
+namespace shunt::compiled {
+
+bool isLoss(const Graph::Node& node);
+/// `place`: of the argument at an index. Null where the node isn't of the library's own kernel, reduces nothing, has
+/// weights, or other operands than N x C floats or doubles and N targets of int64.
+std::shared_ptr<const PreparedStep> lossOf(const Graph::Node& node,
+                                           const std::function<PreparedStep::Place(size_t)>& place);
+
+}  // namespace shunt::compiled
