@@ -19,8 +19,8 @@ bool runPrepared(const Step& step, Frame& frame) {
   if (!out.defined()) return false;
   if (second.defined() && step.results[1].slots[0] >= 0)
     frame.slot(static_cast<size_t>(step.results[1].slots[0])) = std::move(second);
-  frame.slot(static_cast<size_t>(step.view >= 0 ? step.view : step.results[0].slots[0])) = std::move(out);
-  quickCounts().views += step.view >= 0 ? 1 : 0;
+  if (step.view >= 0) ++quickCounts().views;
+  frame.slot(static_cast<size_t>(step.view >= 0 ? step.view : step.result)) = std::move(out);
   return true;
 }
 
@@ -59,19 +59,10 @@ bool hasOwnShapes(const OpState& state) {
 PreparedStep::PreparedStep(const Graph::Spec& result)
     : result_(result), shape_(detail::makeTensor(result.sizes, {}, result.dtype, Device(kMeta))) {}
 
-const std::byte* PreparedStep::elementsAt(const Place& place, const Frame& frame) {
-  const Tensor& t = frame.at(place.source);
-  return place.spec == nullptr || liesAs(t, *place.spec) ? t.unsafeGetTensorImpl()->data() : nullptr;
-}
-
-Tensor PreparedStep::newResult() const {
-  return Tensor(
-      intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*shape_.unsafeGetTensorImpl(), result_.dtype)));
-}
-
 void prepare(Step& step, std::shared_ptr<const PreparedStep> prepared) {
   step.prepared = std::move(prepared);
   step.quick = &runPrepared;
+  step.result = step.results[0].slots[0];
   for (const Operand& o : step.operands)
     if (o.last) step.dead.push_back(o.source.index);
 }

@@ -2,6 +2,7 @@
 // the step's quick call where it has one. Made once for a program, constant then; any thread.
 #pragma once
 
+#include "src/compile/steps/lies_as.h"
 #include "src/compile/steps/step.h"
 
 #include <memory>
@@ -27,8 +28,14 @@ class PreparedStep {
   PreparedStep& operator=(const PreparedStep&) = delete;
 
   /// Null where the tensor doesn't lie as it has to.
-  static const std::byte* elementsAt(const Place& place, const Frame& frame);
-  Tensor newResult() const;
+  static const std::byte* elementsAt(const Place& place, const Frame& frame) {
+    const Tensor& t = frame.at(place.source);
+    return place.spec == nullptr || liesAs(t, *place.spec) ? t.unsafeGetTensorImpl()->data() : nullptr;
+  }
+  Tensor newResult() const {
+    return Tensor(
+        intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*shape_.unsafeGetTensorImpl(), result_.dtype)));
+  }
   const Graph::Spec& result() const { return result_; }
 
  private:

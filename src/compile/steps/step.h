@@ -39,10 +39,18 @@ struct Step {
   };
   explicit Step(const Graph::Node& made_of) : node(&made_of), op(made_of.op) {}
 
-  const Graph::Node* node;
-  OperatorHandle op;
+  // What quick calls read comes first, in as few cache lines as may be.
+  // A program relies on no kernel of other keys having come for the operator (Plan's relied_on_).
+  QuickCall quick = nullptr;
+  std::shared_ptr<const PreparedStep> prepared;  // what `quick` does, where it is one of these
+  int view = -1;    // of a prepared step that does the next one, a view of its result, too: where that one's result is
+  int result = -1;  // of a prepared step: where its first one is
+  std::vector<uint32_t> dead;  // slots that end here: those that aren't operands, and all of a prepared step
   std::vector<Operand> operands;
   std::vector<Result> results;
+
+  const Graph::Node* node;
+  OperatorHandle op;
   const Graph::Modes* modes = nullptr;  // the program's; with Autograd off where it is passed by
   /// A kernel above the backend's that is passed by. As long as it stands there, leaving it out changes nothing that
   /// anyone sees.
@@ -56,13 +64,8 @@ struct Step {
   // Of an addition to a grad: the gradient is a view in eager code, and here perhaps a tensor whose base is gone
   // (layOutAsLeaf, grad_step.h).
   bool adds_view = false;
-  // A program relies on no kernel of other keys having come for the operator (Plan's relied_on_).
-  QuickCall quick = nullptr;
-  std::shared_ptr<const PreparedStep> prepared;  // what `quick` does, where it is one of these
-  int view = -1;  // of a prepared step that does the next one, a view of its result, too: where that one's result is
   // Note [Products without views]: steps that make its operands where these aren't there yet.
   std::vector<uint32_t> late;
-  std::vector<uint32_t> dead;  // slots that end here: those that aren't operands, and all of a prepared step
 };
 
 using ::shunt::detail::isOfThisLibrary;

@@ -45,10 +45,6 @@ bool staysInside(const Graph& graph, const Graph::Value* v) {
   });
 }
 
-bool shows(const TensorImpl& t, const Graph::Spec& spec) {
-  return t.dtype() == spec.dtype && t.sizes().equals(spec.sizes) && t.strides().equals(spec.strides);
-}
-
 /// As the operator makes it; what Autograd and ADInplaceOrView would note of its base is for those who see the view.
 bool show(const Step& step, Frame& frame) {
   const Operand& from = step.operands[0];
@@ -134,10 +130,6 @@ int64_t numelOf(const Graph::Spec& spec) {
 
 bool isViewInside(const Graph& graph, const Graph::Node& node) {
   return isPlainView(node) && staysInside(graph, node.result());
-}
-
-bool liesAs(const Tensor& t, const Graph::Spec& spec) {
-  return t.defined() && shows(*t.unsafeGetTensorImpl(), spec) && hasPlainKeys(t);
 }
 
 bool callsOwnView(const Graph::Node& node) {

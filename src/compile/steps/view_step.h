@@ -4,6 +4,7 @@
 #pragma once
 
 #include "src/compile/passes/aliases.h"
+#include "src/compile/steps/lies_as.h"
 
 #include <shunt/tensor/tensor.h>
 
@@ -18,9 +19,6 @@ bool isPlainView(const Graph::Node& node);
 bool isViewInside(const Graph& graph, const Graph::Node& node);
 /// Whether a call for plain CPU tensors runs the library's own kernels of the view operator.
 bool callsOwnView(const Graph::Node& node);
-
-/// Whether it is a plain tensor on the CPU with the dtype, sizes and strides that the graph has.
-bool liesAs(const Tensor& t, const Graph::Spec& spec);
 
 int64_t numelOf(const Graph::Spec& spec);
 
