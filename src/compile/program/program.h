@@ -69,7 +69,7 @@ struct Program {
   void makeLate(const Step& step, Frame& frame, const F& call) const {
     for (const uint32_t position : step.late) {
       const Step& view = steps[position];
-      if (frame.slot(static_cast<size_t>(view.results[0].slots[0])).defined()) continue;
+      if (frame.slot(static_cast<size_t>(view.result)).defined()) continue;
       makeLate(view, frame, call);
       if (!makeLateView(view, frame)) call(view);
     }

@@ -42,6 +42,11 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
     for (const Graph::Value* v : o.values) r.slots.push_back(at_.slotOf(v));
     step.results.push_back(std::move(r));
   }
+  if (!step.results.empty() && !step.results[0].is_list) step.result = step.results[0].slots[0];
+  if (!step.operands.empty() && step.operands[0].kind == Operand::Kind::kTensor) {
+    step.from = step.operands[0].source;
+    step.from_spec = &node.arguments[0].value()->spec;
+  }
   if (!isOfDictionary(node)) callQuickly(step);
   passAutogradBy(node, step);
   makeViewDirectly(at_.graph(), step);
@@ -52,7 +57,7 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
   for (const Graph::Argument& a : node.arguments)
     if (a.value() != nullptr && a.value()->node != nullptr && at_.isLate(*a.value()->node))
       step.late.push_back(static_cast<uint32_t>(at_.position(*a.value()->node)));
-  if (const ProductNode* product = at_.productOf(node); product != nullptr && step.results[0].slots[0] >= 0)
+  if (const ProductNode* product = at_.productOf(node); product != nullptr && step.result >= 0)
     addProduct(node, *product, position, step);
   else
     addPrepared(node, step);
@@ -124,7 +129,7 @@ void StepBuilder::addProduct(const Graph::Node& node, const ProductNode& product
 /// Small operators of which prepared ones are known, where the step stands for one.
 void StepBuilder::addPrepared(const Graph::Node& node, Step& step) const {
   const bool is_known = isReduction(node) || isRowOperator(node) || isFill(node) || isLoss(node);
-  if (!is_known || step.passed_by.slot < 0 || step.results[0].slots[0] < 0) return;
+  if (!is_known || step.passed_by.slot < 0 || step.result < 0) return;
   const auto placeOfArgument = [&](size_t i) {
     const Graph::Value* v = node.arguments[i].value();
     return v != nullptr ? at_.placeOf(v) : PreparedStep::Place();
@@ -141,7 +146,7 @@ void StepBuilder::addPrepared(const Graph::Node& node, Step& step) const {
 /// Lets the step before do the view as well, where that makes the tensor behind and nobody else reads this one: no
 /// other step is between the two.
 void StepBuilder::joinWithMaker(const Graph::Node& view, const Step& step) {
-  if (steps_.empty() || howViewed(step) == nullptr || !step.operands[0].last || step.results[0].slots[0] < 0) return;
+  if (steps_.empty() || howViewed(step) == nullptr || !step.operands[0].last || step.result < 0) return;
   Step& maker = steps_.back();
   const Graph::Value* from = view.arguments[0].value();
   const Graph::Spec& shown = view.result()->spec;
@@ -151,7 +156,7 @@ void StepBuilder::joinWithMaker(const Graph::Node& view, const Step& step) {
   auto prepared = reductionOf(*maker.node, at_.placeOf(maker.node->arguments[0].value()), shown);
   if (prepared == nullptr) return;
   maker.prepared = std::move(prepared);
-  maker.view = step.results[0].slots[0];
+  maker.view = step.result;
 }
 
 }  // namespace shunt::compiled

@@ -43,14 +43,14 @@ bool read(const Step& step, Frame& frame, const OpState& state) {
   const Operand& self = step.operands[0];
   Tensor grad = frame.at(self.source).grad();
   if (self.last) frame.slot(self.source.index).reset();
-  if (const int slot = step.results[0].slots[0]; slot >= 0) frame.slot(static_cast<size_t>(slot)) = std::move(grad);
+  if (step.result >= 0) frame.slot(static_cast<size_t>(step.result)) = std::move(grad);
   return true;
 }
 
 bool isPlain(const Tensor& t) { return t.defined() && hasPlainKeys(t); }
 
 bool forgetGrad(const Step& step, Frame& frame) {
-  const Tensor& self = frame.at(step.operands[0].source);
+  const Tensor& self = frame.at(step.from);
   autograd::AutogradMeta* meta = isPlain(self) ? autograd::get_autograd_meta(self) : nullptr;
   if (meta == nullptr) return false;
   meta->grad_ = Tensor();
@@ -58,10 +58,10 @@ bool forgetGrad(const Step& step, Frame& frame) {
 }
 
 bool readGrad(const Step& step, Frame& frame) {
-  const Tensor& self = frame.at(step.operands[0].source);
+  const Tensor& self = frame.at(step.from);
   const autograd::AutogradMeta* meta = isPlain(self) ? autograd::get_autograd_meta(self) : nullptr;
   if (meta == nullptr || !meta->grad_.defined()) return false;  // of no leaf, it is worth a warning
-  frame.slot(static_cast<size_t>(step.results[0].slots[0])) = meta->grad_;
+  frame.slot(static_cast<size_t>(step.result)) = meta->grad_;
   ++quickCounts().grads;
   return true;
 }
@@ -75,7 +75,7 @@ bool liesAsCopy(const Tensor& grad, const Tensor& self) {
 bool keepGradient(const Step& step, Frame& frame) {
   if (step.adds_view) [[unlikely]]
     layOutAsLeaf(step, frame);
-  const Tensor& self = frame.at(step.operands[0].source);
+  const Tensor& self = frame.at(step.from);
   Tensor& grad = frame.slot(step.operands[1].source.index);
   if (!isPlain(self) || !isPlain(grad) || (step.copies_dead && !liesAsCopy(grad, self))) return false;
   if (!autograd::keepAsGrad(self, grad)) return false;
@@ -90,7 +90,7 @@ QuickCall quickCallOf(const Step& step, const OpState& state) {
   const Operand &self = step.operands[0], &given = step.operands.back();
   if ((all & state.maskFor(all)).highestSlot() != step.kernel.slot || self.last) return nullptr;
   if (step.node->is("trace::set_grad_")) return given.kind == Operand::Kind::kTensor ? nullptr : &forgetGrad;
-  if (step.node->is("trace::grad")) return step.results[0].slots[0] >= 0 ? &readGrad : nullptr;
+  if (step.node->is("trace::grad")) return step.result >= 0 ? &readGrad : nullptr;
   const bool keeps = step.node->is("trace::accumulate_grad_") && !step.node->modes.grad;
   if (!keeps || given.kind != Operand::Kind::kTensor || !(given.last || step.copies_dead)) return nullptr;
   SHUNT_INTERNAL_ASSERT(given.source.kind == Source::Kind::kSlot, "a gradient that ends here lies in no slot");

@@ -62,7 +62,6 @@ PreparedStep::PreparedStep(const Graph::Spec& result)
 void prepare(Step& step, std::shared_ptr<const PreparedStep> prepared) {
   step.prepared = std::move(prepared);
   step.quick = &runPrepared;
-  step.result = step.results[0].slots[0];
   for (const Operand& o : step.operands)
     if (o.last) step.dead.push_back(o.source.index);
 }

@@ -44,7 +44,10 @@ struct Step {
   QuickCall quick = nullptr;
   std::shared_ptr<const PreparedStep> prepared;  // what `quick` does, where it is one of these
   int view = -1;    // of a prepared step that does the next one, a view of its result, too: where that one's result is
-  int result = -1;  // of a prepared step: where its first one is
+  int result = -1;  // where the first one is kept, unless it is a list; -1: nowhere
+  // Of the first operand, where that is a tensor.
+  Source from;
+  const Graph::Spec* from_spec = nullptr;  // of the graph's value
   std::vector<uint32_t> dead;  // slots that end here: those that aren't operands, and all of a prepared step
   std::vector<Operand> operands;
   std::vector<Result> results;

@@ -47,25 +47,23 @@ bool staysInside(const Graph& graph, const Graph::Value* v) {
 
 /// As the operator makes it; what Autograd and ADInplaceOrView would note of its base is for those who see the view.
 bool show(const Step& step, Frame& frame) {
-  const Operand& from = step.operands[0];
-  const Tensor& base = frame.at(from.source);
+  const Tensor& base = frame.at(step.from);
   if (!base.defined()) return false;
   const TensorImpl& impl = *base.unsafeGetTensorImpl();
   const Graph::Node& node = *step.node;
-  if (impl.is_inference() || !hasPlainKeys(base) || !shows(impl, node.arguments[0].values[0]->spec)) return false;
+  if (impl.is_inference() || !hasPlainKeys(base) || !shows(impl, *step.from_spec)) return false;
   const Graph::Spec& shown = node.outputs[0].values[0]->spec;
   auto view = make_intrusive<TensorImpl>(impl.storage(), impl.key_set() - kAutogradKeys, impl.dtype());
   view->set_sizes_and_strides(shown.sizes, shown.strides, impl.storage_offset());
   view->share_version_counter_of(impl);
   const Tensor made(std::move(view));
-  if (from.last) frame.slot(from.source.index).reset();
-  frame.slot(static_cast<size_t>(step.results[0].slots[0])) = made;
+  if (step.operands[0].last) frame.slot(step.from.index).reset();
+  frame.slot(static_cast<size_t>(step.result)) = made;
   return true;
 }
 
 bool makeView(const Step& step, Frame& frame, const OpState& state) {
-  return detail::effectiveKeys(state, detail::keysOf(frame.at(step.operands[0].source))).highestSlot() ==
-             step.kernel.slot &&
+  return detail::effectiveKeys(state, detail::keysOf(frame.at(step.from))).highestSlot() == step.kernel.slot &&
          step.kernel.stands(state) && step.below.stands(state) &&
          !detail::trace_enabled.load(std::memory_order_relaxed) && show(step, frame);
 }
@@ -81,25 +79,22 @@ bool makeViewQuickly(const Step& step, Frame& frame) { return counted(!isInferen
 
 bool makeNothing(const Step&, Frame&) { return counted(true); }
 
-bool makeNothingYet(const Step& step, Frame& frame) {
-  return counted(liesAs(frame.at(step.operands[0].source), step.node->arguments[0].values[0]->spec));
-}
+bool makeNothingYet(const Step& step, Frame& frame) { return counted(liesAs(frame.at(step.from), *step.from_spec)); }
 
 /// The argument ends here. Where nobody else has it or its memory, its tensor becomes the view: as a grad, that forgets
 /// what it was a view of anyway.
 bool becomeView(const Step& step, Frame& frame) {
-  Tensor& base = frame.slot(step.operands[0].source.index);
+  Tensor& base = frame.slot(step.from.index);
   const Graph::Node& node = *step.node;
   const Graph::Spec& shown = node.outputs[0].values[0]->spec;
-  if (isInferenceMode() || !liesAs(base, node.arguments[0].values[0]->spec) || !autograd::isUnshared(base))
-    return false;
+  if (isInferenceMode() || !liesAs(base, *step.from_spec) || !autograd::isUnshared(base)) return false;
   TensorImpl& impl = *base.unsafeGetTensorImpl();
   if (impl.autograd_meta() != nullptr || impl.is_inference() || impl.is_wrapped_number() ||
       impl.storage()->nbytes() != static_cast<size_t>(impl.numel() * impl.itemsize()))
     return false;
   impl.set_sizes_and_strides(shown.sizes, shown.strides, impl.storage_offset());
   Tensor made = std::move(base);
-  frame.slot(static_cast<size_t>(step.results[0].slots[0])) = std::move(made);
+  frame.slot(static_cast<size_t>(step.result)) = std::move(made);
   return counted(true);
 }
 
@@ -144,7 +139,7 @@ bool callsOwnView(const Graph::Node& node) {
 
 void makeViewDirectly(const Graph& graph, Step& step) {
   const Graph::Node& node = *step.node;
-  if (step.passed_by.slot < 0 || !isPlainView(node) || step.results[0].slots[0] < 0 ||
+  if (step.passed_by.slot < 0 || !isPlainView(node) || step.result < 0 ||
       step.operands[0].kind != Operand::Kind::kTensor)
     return;
   const bool stays = staysInside(graph, node.result());
