@@ -34,20 +34,23 @@ struct Program {
   void run(Frame& frame, bool fuse, F&& on_step) const {
     std::optional<trace_detail::ModesScope> modes;
     const Graph::Modes* on = nullptr;
-    for (size_t i = 0; i < steps.size(); ++i) {
-      if (fuse && region_at[i] >= 0) {
-        const Region& region = regions[static_cast<size_t>(region_at[i])];
+    // Held here, as the compiler would load them again after each call.
+    const Step* const all = steps.data();
+    const int* const at = fuse ? region_at.data() : nullptr;
+    for (size_t i = 0, count = steps.size(); i < count; ++i) {
+      if (at != nullptr && at[i] >= 0) {
+        const Region& region = regions[static_cast<size_t>(at[i])];
         // Of the thread's settings a region's new tensors depend on this one only.
         if ((detail::tls_state.mode & detail::kModeInference) != 0) {
           if (!modes) modes.emplace();
-          modes->set(*(on = steps[i].modes));
+          modes->set(*(on = all[i].modes));
         }
         if (region.run(frame)) {
           i += region.steps - 1;
           continue;
         }
       }
-      const Step& step = steps[i];
+      const Step& step = all[i];
       if (step.quick == nullptr || !frame.mayBeQuick() || !step.quick(step, frame)) {
         if (in_region[i]) frame.useAll();
         if (!modes) modes.emplace();
