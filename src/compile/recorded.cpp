@@ -166,8 +166,10 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   checkHistoryOf(arguments, *variant);
   const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
   history_goes_on &= variant->backward == nullptr;
-  variant->executor = std::make_unique<Plan>(
-      runs, PlanOptions{.history_of_outputs = history_goes_on, .guarded = true, .seen = std::move(seen)});
+  variant->executor = std::make_unique<Plan>(runs, PlanOptions{.history_of_outputs = history_goes_on,
+                                                               .views_of_outputs = variant->backward == nullptr,
+                                                               .guarded = true,
+                                                               .seen = std::move(seen)});
   if (!variant->isCurrent()) refuse("an operator was registered while the function was recorded");
   const std::string changed = variant->guard->difference(arguments);
   if (!changed.empty()) refuse("the function changes what its arguments and settings were compared by: " + changed);

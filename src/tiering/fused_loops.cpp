@@ -56,6 +56,11 @@ FusedLoop::State FusedLoop::state() const {
   return state_;
 }
 
+bool FusedLoop::isCodeWanted() const {
+  const std::lock_guard lock(FusedLoops::instance().mutex_);
+  return is_code_wanted_;
+}
+
 std::string FusedLoop::reason() const {
   const std::lock_guard lock(FusedLoops::instance().mutex_);
   return reason_;
@@ -111,6 +116,8 @@ void FusedLoops::ask(FusedLoop& loop, Wanted wanted) noexcept {
     const std::lock_guard lock(mutex_);
     if (loop.state_ == FusedLoop::State::kQueued) loop.is_code_wanted_ |= wanted == Wanted::kCode;
     if (loop.state_ != FusedLoop::State::kIdle || !enabled()) return;
+    const bool is_stored = loop.code_ != nullptr || !cache_directory().empty();
+    if (wanted == Wanted::kStored && !is_stored) return;
     loop.is_code_wanted_ = wanted == Wanted::kCode;
     loop.state_ = loop.code_ != nullptr ? FusedLoop::State::kReady : FusedLoop::State::kQueued;
     if (loop.code_ != nullptr) return loop.function_.store(loop.code_->function, std::memory_order_release);

@@ -41,6 +41,8 @@ class SHUNT_API FusedLoop : public std::enable_shared_from_this<FusedLoop> {
   FusedLoopFn function() const { return function_.load(std::memory_order_acquire); }
   const FusedLoopSpec& spec() const { return spec_; }
   State state() const;
+  /// Of a queued one: whether it is to be compiled, and not only looked for.
+  bool isCodeWanted() const;
   /// Of a refusal, or the last failure; "" without one.
   std::string reason() const;
 

@@ -235,8 +235,13 @@ TEST(CompiledBackward, SaysWhyThereIsNone) {
     return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
   };
   EXPECT_EQ(why([](const Tensor& x) { return x * 2; }), "");
-  EXPECT_THAT(why([](const Tensor& x) { return std::pair{x * 2, x * 3}; }), HasSubstr("several results require grad"));
-  EXPECT_THAT(why([](const Tensor& x) { return (x * 2).view({2, 2}); }), HasSubstr("a result is a view"));
+  EXPECT_EQ(why([](const Tensor& x) { return std::pair{x * 2, x * 3}; }), "");
+  EXPECT_EQ(why([](const Tensor& x) { return (x * 2).view({2, 2}); }), "");
+  EXPECT_THAT(why([](const Tensor& x) {
+                const Tensor y = x * 2;
+                return std::pair{y, y.view({2, 2})};
+              }),
+              HasSubstr("two results that require grad share memory"));
   EXPECT_THAT(why([](const Tensor& x) { return x.view({2, 2}); }), HasSubstr("shares memory with what"));
   EXPECT_THAT(why([n = zeros({4})](const Tensor& x) {
                 const NoGradGuard no_grad;

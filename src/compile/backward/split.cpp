@@ -90,10 +90,10 @@ Graph partOf(const Graph& whole, const std::unordered_set<const Graph::Node*>& n
   return part;
 }
 
-/// All but the gradient.
+/// All but the gradients.
 Values inputsOf(const Joint& joint) {
   Values out = joint.graph.inputs();
-  std::erase(out, joint.gradient);
+  std::erase_if(out, [&](Graph::Value* v) { return std::ranges::find(joint.gradients, v) != joint.gradients.end(); });
   return out;
 }
 
@@ -173,7 +173,7 @@ Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   Values inputs;
   for (const SavedValue& s : saved) inputs.push_back(valueOf(joint, s));
-  inputs.push_back(joint.gradient);
+  inputs.insert(inputs.end(), joint.gradients.begin(), joint.gradients.end());
   Graph out =
       partOf(joint.graph, nodesFor(nodes, joint.forward_nodes, inputs, joint.contributed), inputs, joint.contributed);
   for (const Graph::Value* v : out.constants())

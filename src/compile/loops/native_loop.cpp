@@ -68,7 +68,7 @@ NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
       rows_(loop.rows),
       columns_(loop.columns),
       after_(after > 0 ? after : jit::switches().threshold),
-      due_(jit::cache_directory().empty() ? after_ : 1) {
+      due_(1) {
   std::vector<int> step_of(loop.places(), -1);   // by place: the step whose result is there now
   std::vector<int> input_of(loop.places(), -1);  // by place
   for (const BlockLoop::Instruction& i : loop.instructions) addStep(loop, i, step_of, input_of);
@@ -225,7 +225,7 @@ std::string NativeLoop::describe() const {
     case jit::FusedLoop::State::kReady:
       return trial_.verdict() == Trial::Verdict::kBlocks ? "interpreted: native code is slower" : "native";
     case jit::FusedLoop::State::kQueued:
-      return "being compiled";
+      return loop->isCodeWanted() ? "being compiled" : "interpreted";
     case jit::FusedLoop::State::kRefused:
       return "interpreted: " + loop->reason();
     case jit::FusedLoop::State::kIdle:
