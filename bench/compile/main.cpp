@@ -88,7 +88,10 @@ bool measureByHand(const bench::CompileRow& row, bench::Call& compiled) {
 
 bool measure(const bench::CompileRow& row) {
   const auto fast = shunt::compile(row.function);
-  Calls eager([&] { row.function(row.inputs); }), compiled([&] { fast(row.inputs); });
+  const auto finish = [&](const Tensors& results) {
+    if (row.after != nullptr) row.after(row.inputs, results);
+  };
+  Calls eager([&] { finish(row.function(row.inputs)); }), compiled([&] { finish(fast(row.inputs)); });
   const int warm = row.inputs[0].numel() > kFewElements ? 20 : kWarm;
   for (int i = 0; i < warm; ++i) eager.run();
   for (int i = 0; i < warm; ++i) compiled.run();

@@ -66,6 +66,24 @@ void addChains(std::vector<CompileRow>& out) {
   }
 }
 
+/// backward() is the caller's, as in most programs. There is no twin: what it costs besides is the engine's.
+void addBackwardOutside(std::vector<CompileRow>& out) {
+  constexpr double kNoSlower = 1;
+  for (const auto& [name, n] : {std::pair{"1Ki", int64_t{1} << 10}, std::pair{"64Ki", int64_t{1} << 16}}) {
+    Tensors w = {shunt::randn({n}), shunt::randn({n}), shunt::randn({n})};
+    for (Tensor& t : w) t.requires_grad_();
+    CompileRow row{std::string("the same, backward outside ") + name,
+                   kNoSlower,
+                   [w](const Tensors&) { return Tensors{chain(w)}; },
+                   {shunt::ones({n})}};
+    row.after = [w](const Tensors& in, const Tensors& results) {
+      for (const Tensor& p : w) Tensor(p).mutable_grad() = Tensor();
+      results[0].backward(in[0]);
+    };
+    out.push_back(std::move(row));
+  }
+}
+
 void addLayers(std::vector<CompileRow>& out) {
   out.push_back({"gelu(x @ W + b), 32x64x128",
                  0.92,
@@ -181,6 +199,7 @@ void addPhysics(std::vector<CompileRow>& out) {
 std::vector<CompileRow> compileRows() {
   std::vector<CompileRow> out;
   addChains(out);
+  addBackwardOutside(out);
   addLayers(out);
   addDigits(out);
   addAdam(out);
