@@ -24,10 +24,10 @@ struct CompileRow {
   std::vector<shunt::Tensor> inputs;
   Function by_hand = nullptr;  // the same work to the same bits; null: there is none
   HandBar hand_bar = {};
-  /// What the caller does with the results, compiled or not: part of the time.
-  std::function<void(const std::vector<shunt::Tensor>&, const std::vector<shunt::Tensor>&)> after = nullptr;
   /// What a call writes besides its results; some may be undefined before the first.
   std::function<std::vector<shunt::Tensor>()> written = [] { return std::vector<shunt::Tensor>(); };
+  /// What the caller does with the results, compiled or not: part of the time.
+  std::function<void(const std::vector<shunt::Tensor>&, const std::vector<shunt::Tensor>&)> after = nullptr;
 };
 
 /// Each with tensors of its own.

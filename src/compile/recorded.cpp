@@ -4,7 +4,7 @@
 
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/ended_history.h"
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 #include "src/dispatch/changes.h"
 #include "src/trace/fakes.h"
 #include "src/trace/results.h"

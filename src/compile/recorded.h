@@ -3,8 +3,8 @@
 #pragma once
 
 #include "src/compile/backward/compiled_backward.h"
-#include "src/compile/executor.h"
 #include "src/compile/guards/guard.h"
+#include "src/compile/program/executor.h"
 
 #include <atomic>
 #include <memory>

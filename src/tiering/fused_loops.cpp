@@ -80,21 +80,32 @@ namespace {
 
 std::shared_ptr<FusedLoop> FusedLoops::request(const FusedLoopSpec& spec, Wanted wanted) noexcept try {
   if (!enabled()) return nullptr;
-  std::shared_ptr<FusedLoop> loop = findOrMake(spec);
-  ask(*loop, wanted);
+  // Without a disk cache code is stored by those alone who have the loop already, as for other sizes.
+  const bool may_make = wanted == Wanted::kCode || !cache_directory().empty();
+  std::shared_ptr<FusedLoop> loop = may_make ? findOrMake(spec) : find(spec);
+  if (loop != nullptr) ask(*loop, wanted);
   return loop;
 } catch (const std::exception&) {  // no memory: whoever asks goes on without it, and asks again
   return nullptr;
 }
 
-std::shared_ptr<FusedLoop> FusedLoops::findOrMake(const FusedLoopSpec& spec) {
-  const size_t hash = SpecHash(spec).value();
-  auto made = std::make_shared<FusedLoop>(spec);  // outlives the lock: what is not needed removes itself
-  const std::lock_guard lock(mutex_);
-  for (auto [at, end] = loops_.equal_range(hash); at != end; ++at)
+std::shared_ptr<FusedLoop> FusedLoops::findLocked(const FusedLoopSpec& spec) const {
+  for (auto [at, end] = loops_.equal_range(SpecHash(spec).value()); at != end; ++at)
     if (at->second->spec() == spec)
       if (auto known = at->second->weak_from_this().lock()) return known;  // null: being destroyed
-  loops_.emplace(hash, made.get());
+  return nullptr;
+}
+
+std::shared_ptr<FusedLoop> FusedLoops::find(const FusedLoopSpec& spec) const {
+  const std::lock_guard lock(mutex_);
+  return findLocked(spec);
+}
+
+std::shared_ptr<FusedLoop> FusedLoops::findOrMake(const FusedLoopSpec& spec) {
+  auto made = std::make_shared<FusedLoop>(spec);  // outlives the lock: what is not needed removes itself
+  const std::lock_guard lock(mutex_);
+  if (auto known = findLocked(spec)) return known;
+  loops_.emplace(SpecHash(spec).value(), made.get());
   ++stats_.asked;
   return made;
 }
@@ -116,8 +127,7 @@ void FusedLoops::ask(FusedLoop& loop, Wanted wanted) noexcept {
     const std::lock_guard lock(mutex_);
     if (loop.state_ == FusedLoop::State::kQueued) loop.is_code_wanted_ |= wanted == Wanted::kCode;
     if (loop.state_ != FusedLoop::State::kIdle || !enabled()) return;
-    const bool is_stored = loop.code_ != nullptr || !cache_directory().empty();
-    if (wanted == Wanted::kStored && !is_stored) return;
+    if (wanted == Wanted::kStored && loop.code_ == nullptr && cache_directory().empty()) return;
     loop.is_code_wanted_ = wanted == Wanted::kCode;
     loop.state_ = loop.code_ != nullptr ? FusedLoop::State::kReady : FusedLoop::State::kQueued;
     if (loop.code_ != nullptr) return loop.function_.store(loop.code_->function, std::memory_order_release);

@@ -86,6 +86,8 @@ class SHUNT_API FusedLoops {
   /// What became of it. False: it was looked for only, and is to be compiled now.
   bool finished(FusedLoop& loop, Wanted wanted, FusedResult result) noexcept;
   void forgetQueue();
+  std::shared_ptr<FusedLoop> findLocked(const FusedLoopSpec& spec) const;
+  std::shared_ptr<FusedLoop> find(const FusedLoopSpec& spec) const;
   std::shared_ptr<FusedLoop> findOrMake(const FusedLoopSpec& spec);
   void remove(FusedLoop& loop);
 

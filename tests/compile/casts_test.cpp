@@ -1,6 +1,6 @@
 // Casts in compiled functions: that they are steps of regions, and that the bits are eager's. Run with the
 // interpreter's loops, and with native ones.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 #include "tests/compile/same.h"
 
 #include <shunt/shunt.h>

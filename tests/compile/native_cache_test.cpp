@@ -1,5 +1,5 @@
 // Regions whose code is in the disk cache: taken at the first run, by equal regions alone. Compiled in the caller.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>

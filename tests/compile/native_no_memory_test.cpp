@@ -1,6 +1,6 @@
 // Memory runs out in the run of a plan that asks for native code: the run says so or goes on without, and later ones
 // have the code.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 #include "tests/jit/starving_new.h"
 
 #include <shunt/jit/jit.h>

@@ -1,5 +1,5 @@
 // Random programs whose regions run as native code from the second run on: they leave what the graph does.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 #include "tests/programs/each_program.h"
 #include "tests/programs/traced.h"
 

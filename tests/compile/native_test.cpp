@@ -1,5 +1,5 @@
 // Regions as native code: when they are, that they are, and that the bits are the graph's. Compiled in the caller.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
@@ -147,6 +147,22 @@ TEST(Native, EqualRegionsShareTheirCode) {
 }
 
 // Numbers as 1, 2 and 8 are part of the code; others are given to it.
+TEST(Native, ALoopOfOtherSizesIsThereAtOnce) {
+  const auto f = [](const std::vector<Tensor>& t) { return std::vector<Tensor>{(t[0] * t[1] - t[2]).tanh().relu()}; };
+  const Graph short_one = trace(f, three({100})), long_one = trace(f, three({700}));
+  const Plan first(short_one, kSoon);
+  for (int i = 0; i < kAfter + 3; ++i) first.run(three({100}));
+  ASSERT_THAT(first.describe(), HasSubstr("; native"));
+  const Plan second(long_one, {.native_after = 1000});
+  second.run(three({700}));  // records
+  const jit::FusedStats before = jit::stats().fused;
+  const uint64_t native = nativeRuns();
+  const std::vector<Tensor> in = three({700});
+  EXPECT_TRUE(sameBits(second.run(in)[0], long_one.run(in)[0]));
+  EXPECT_EQ(nativeRuns(), native + 1) << second.describe();
+  EXPECT_EQ(jit::stats().fused.compiled, before.compiled);
+}
+
 TEST(Native, UsualNumbersArePartOfTheCode) {
   const std::vector<Tensor> in = {randn({300}), randn({300})};
   const auto plan = [&](double factor, double divisor) {

@@ -1,6 +1,6 @@
 // Native code is timed against the block loop, and the faster one stays.
 #include "src/compile/loops/trial.h"
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>

@@ -1,5 +1,5 @@
 // Regions as native code that the compiler's thread makes while they run, in a child of fork too.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>

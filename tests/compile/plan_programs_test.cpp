@@ -1,5 +1,5 @@
 // Random programs, traced and planned: a plan's first run, which records, and the later ones leave what the graph does.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 #include "tests/programs/each_program.h"
 #include "tests/programs/traced.h"
 

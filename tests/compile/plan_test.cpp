@@ -1,5 +1,5 @@
 // Plans: what they fuse, what they leave, what they notice.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 #include "tests/compile/same.h"
 
 #include <shunt/shunt.h>

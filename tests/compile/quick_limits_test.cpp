@@ -1,6 +1,6 @@
 // Where steps of plans must not be done without their operators: operators and keys that the library's own kernels
 // don't stand for, and results that lie otherwise than new tensors.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 #include "tests/compile/same.h"
 
 #include <shunt/shunt.h>

@@ -1,6 +1,6 @@
 // Losses of plans that are done without their operators: that the bits are the operators', and when the operators are
 // called.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 #include "src/compile/steps/quick_counts.h"
 #include "tests/compile/same.h"
 

@@ -1,6 +1,6 @@
 // Steps of plans that are done without their operators' tables: that results are the operators', that the quick ways
 // are taken, and that they are left where something else has to be called or tensors lie in another way.
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 #include "src/compile/steps/quick_counts.h"
 #include "tests/compile/same.h"
 

@@ -1,7 +1,7 @@
 // Operators along rows with pointwise ones around them, by blocks of rows: when they are, and that the bits are
 // eager's. Run with the interpreter's loops around the rows, and with native ones.
 #include "tests/compile/rows.h"
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 
 #include <shunt/core/library.h>
 #include <shunt/jit/jit.h>

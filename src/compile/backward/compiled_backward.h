@@ -14,7 +14,7 @@
 #pragma once
 
 #include "src/compile/backward/split.h"
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 
 #include <shunt/compile/compile.h>
 

@@ -179,6 +179,7 @@ TEST(Bitcode, OnlySourcesWithStateAreWithoutBitcode) {
                                          "nn/convolution_geometry.cpp",
                                          "nn/convolution_onednn.cpp",
                                          "nn/pool.cpp",
+                                         "nn/nll_loss_loops.cpp",
                                          "nn/pool_geometry.cpp",
                                          "nn/row_loops.cpp"};
   const std::filesystem::path kernels = std::filesystem::path(SHUNT_SOURCE_DIR) / "kernels";

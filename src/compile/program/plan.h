@@ -11,7 +11,7 @@
 // registration which has returned, on this thread or another, is seen as by a call's own look.
 #pragma once
 
-#include "src/compile/executor.h"
+#include "src/compile/program/executor.h"
 #include "src/compile/program/program.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "src/compile/plan.h"
+#include "src/compile/program/plan.h"
 
 #include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
