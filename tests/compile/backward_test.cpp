@@ -271,6 +271,40 @@ TEST(CompiledBackward, DropoutHasTheSameMaskInItsGradientsGradient) {
   EXPECT_TRUE(isCompiled(fast(leaf({64}))));
 }
 
+// reshape() of what doesn't lie in order copies: what it copied is written then, the copy is not.
+TEST(CompiledBackward, CopiesOfWhatIsWrittenAfterwards) {
+  const auto f = [](const Tensor& x) {
+    Tensor h = x * 2;
+    const Tensor copied = h.t().reshape({6}), y = copied * copied;
+    h.add_(100);
+    return y + h.sum();
+  };
+  auto fast = compile(f);
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor x = leaf({2, 3}), plain = leaf({2, 3});
+    const Tensor y = fast(x);
+    EXPECT_EQ(isCompiled(y), i > 0) << fast.explain();
+    y.sum().backward();
+    f(plain).sum().backward();
+    EXPECT_TRUE(same(x.grad(), plain.grad()));
+  }
+}
+
+TEST(CompiledBackward, WhatNobodyNeedsThrowsAsEver) {
+  const Tensor w = numbers({3, 4});
+  const auto f = [&](const Tensor& x, const Tensor& index) {
+    std::ignore = w.index_select(0, index);
+    return x * 2;
+  };
+  auto fast = compile(f);
+  record(fast, leaf({4}), zeros({2}, kLong));
+  const uint64_t hits = fast.counts().hits;
+  const Tensor wrong = ones({2}, kLong) * 7;
+  EXPECT_EQ(errorOf([&] { fast(leaf({4}), wrong); }), errorOf([&] { f(leaf({4}), wrong); }));
+  EXPECT_THAT(errorOf([&] { fast(leaf({4}), wrong); }), testing::Not(HasSubstr("no error")));
+  EXPECT_GT(fast.counts().hits, hits);
+}
+
 TEST(CompiledBackward, OnSeveralThreads) {
   const Tensor w = numbers({8, 8});
   auto fast = compile([&](const Tensor& x) { return x.mm(w).tanh() * 2; });

@@ -30,8 +30,14 @@ void forResults(const Graph::Node& node, F&& f) {
 /// Whether the node changes what others see: it stays where it was.
 bool hasEffects(const Graph::Node& node) { return node.op.schema().is_mutable() || drawsRandomNumbers(node.op); }
 
-/// Whether it can be made again of what it shows, at no cost.
-bool isView(const Graph::Node& node) { return mayAlias(node) && !hasEffects(node); }
+/// Whether what it gives can be made again of its argument, at little cost: a view, or a copy (by reshape() or to()) of
+/// what is never written.
+bool isView(const Graph::Node& node, const Aliases& aliases) {
+  if (!mayAlias(node) || hasEffects(node)) return false;
+  bool is_written = false;
+  forResults(node, [&](const Graph::Value* v) { is_written |= aliases.isWritten(v); });
+  return !is_written;
+}
 
 /// The nodes that `wanted` values come from, where `inputs` are there already, and all from `own` on that have effects.
 std::unordered_set<const Graph::Node*> nodesFor(std::span<Graph::Node* const> nodes, size_t own, const Values& inputs,
@@ -58,7 +64,7 @@ Graph partOf(const Graph& whole, const std::unordered_set<const Graph::Node*>& n
     Graph::Value* copy = copies[v] = part.addInput(v->spec);
     if (v->kind != Graph::Value::Kind::kResult) {
       copy->storage = homes.try_emplace(v->storage, copy->id).first->second;
-    } else {  // in a memory of its own, as views aren't saved, and kept without its history
+    } else {  // kept without its history; and never written, so that it doesn't matter whose memory it is in
       copy->spec.requires_grad = false;
       copy->spec.is_leaf = true;
     }
@@ -127,6 +133,7 @@ Graph::Value* valueOf(const Joint& joint, const SavedValue& s) {
 std::vector<SavedValue> savedFor(const Joint& joint) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   const Values given = givenTo(joint);
+  const Aliases aliases(joint.graph);
   std::vector<SavedValue> out;
   std::unordered_set<const Graph::Value*> needed(joint.contributed.begin(), joint.contributed.end());
   for (size_t i = nodes.size(); i-- > 0;) {
@@ -135,7 +142,7 @@ std::vector<SavedValue> savedFor(const Joint& joint) {
     bool is_needed = is_backwards && hasEffects(node);
     forResults(node, [&](const Graph::Value* v) { is_needed |= needed.contains(v); });
     if (!is_needed) continue;
-    if (is_backwards || isView(node))
+    if (is_backwards || isView(node, aliases))
       forArguments(node, [&](const Graph::Value* v) { needed.insert(v); });
     else
       forResults(node, [&](const Graph::Value* v) {
@@ -152,19 +159,20 @@ Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   Values outputs = joint.graph.outputs();
   for (const SavedValue& s : saved)
     if (!s.is_given) outputs.push_back(valueOf(joint, s));
-  const Values inputs = inputsOf(joint);
-  return partOf(joint.graph, nodesFor(std::span(nodes).first(joint.forward_nodes), 0, inputs, outputs), inputs,
-                outputs);
+  // With what nobody needs, which may throw: the plan knows.
+  const std::unordered_set<const Graph::Node*> all(nodes.begin(),
+                                                   nodes.begin() + static_cast<ptrdiff_t>(joint.forward_nodes));
+  return partOf(joint.graph, all, inputsOf(joint), outputs);
 }
 
 /// What shows the same as the value does, in a tensor that the part makes: backward formulas end in views of views.
-Graph::Value* shownBy(Graph::Value* v) {
+Graph::Value* shownBy(Graph::Value* v, const Aliases& aliases) {
   Graph::Value* out = v;
   for (Graph::Value* base = v; base != nullptr && base->node != nullptr;) {
     if (base->spec.sizes == v->spec.sizes && base->spec.strides == v->spec.strides &&
         base->spec.dtype == v->spec.dtype && base->spec.offset == v->spec.offset)
       out = base;
-    base = isView(*base->node) ? base->node->arguments[0].value() : nullptr;
+    base = isView(*base->node, aliases) ? base->node->arguments[0].value() : nullptr;
   }
   return out;
 }
@@ -178,8 +186,9 @@ Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
       partOf(joint.graph, nodesFor(nodes, joint.forward_nodes, inputs, joint.contributed), inputs, joint.contributed);
   for (const Graph::Value* v : out.constants())
     if (!out.users(v).empty()) throw Error("its backward pass reads a captured tensor that isn't saved");
+  const Aliases aliases(out);
   Values shown;
-  for (Graph::Value* v : out.outputs()) shown.push_back(shownBy(v));
+  for (Graph::Value* v : out.outputs()) shown.push_back(shownBy(v, aliases));
   out.setOutputs(std::move(shown));
   out.eliminate_dead_code();
   return out;

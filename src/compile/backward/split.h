@@ -3,7 +3,8 @@
 // Note [What is saved]
 // The backward pass reads what the function was given, what it returned, and what it has made on the way. It saves
 // these as they are in the end: where they were written after autograd had saved them, recording the pass is an error,
-// as the pass itself is in eager code. Views are no part of it: they are made again of what they are views of.
+// as the pass itself is in eager code. Views are no part of it, where nothing writes to them: they are made again of
+// what they are views of.
 #pragma once
 
 #include "src/compile/backward/joint.h"
