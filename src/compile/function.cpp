@@ -57,7 +57,8 @@ struct CompiledFunction::State {
   std::unique_ptr<Variant> slots[kMostEver];
   std::atomic<size_t> count{0};
   std::atomic<bool> recording{false}, given_up{false};
-  std::atomic<bool> links_history{true};  // until a graph was found that can't, for arguments from other graphs
+  std::atomic<bool> compiles_backward{true};  // until a graph had better kept its history
+  std::atomic<bool> links_history{true};      // until a graph was found that can't, for arguments from other graphs
   std::atomic<uint64_t> hits{0}, eager{0}, recorded{0}, invalidated{0};
   std::atomic<const char*> unusual{nullptr};  // why the last call whose thread or tensors no graph can serve was one
   std::mutex mutex;
@@ -75,13 +76,10 @@ struct CompiledFunction::State {
   bool isFull() const {
     return count.load(std::memory_order_acquire) == kMostEver || live() >= static_cast<size_t>(options.max_variants);
   }
-  void retire(const Variant& variant) {
+  void retire(const Variant& variant, const char* why) {
     if (variant.retired.exchange(true)) return;
     invalidated.fetch_add(1, std::memory_order_relaxed);
-    log(LogLevel::kInfo, str(options.name,
-                             ": a variant is out of use, since an operator that it was recorded with is "
-                             "registered in another way now: ",
-                             variant.guard->describe()));
+    log(LogLevel::kInfo, str(options.name, ": a variant is out of use, since ", why, ": ", variant.guard->describe()));
   }
   Decision call(const char* why = nullptr) {
     if (why != nullptr) unusual.store(why, std::memory_order_relaxed);
@@ -142,8 +140,13 @@ const Variant* CompiledFunction::State::find(const CompileArguments& arguments) 
   for (size_t i = 0; i < n; ++i) {
     const Variant& variant = *slots[i];
     if (variant.retired.load(std::memory_order_relaxed) || !variant.guard->holds(arguments)) continue;
-    if (variant.isCurrent()) return &variant;
-    retire(variant);
+    if (!variant.isCurrent()) {
+      retire(variant, "an operator that it was recorded with is registered in another way now");
+      continue;
+    }
+    if (variant.backward == nullptr || !variant.backward->isRunAgainTooOften()) return &variant;
+    compiles_backward.store(false, std::memory_order_relaxed);
+    retire(variant, "its graph has been run again for backward() too often");
   }
   return nullptr;
 }
@@ -191,7 +194,9 @@ const CompiledFunction::Variant* CompiledFunction::record(
   State& s = *state_;
   const RecordingTurn turn(s.recording);
   try {
-    return s.add(compiled::recordVariant(arguments, s.options, record), arguments);
+    return s.add(
+        compiled::recordVariant(arguments, s.options, record, s.compiles_backward.load(std::memory_order_relaxed)),
+        arguments);
   } catch (const compiled::KeepsTensors& e) {
     why = e.what();
     s.given_up.store(true, std::memory_order_relaxed);

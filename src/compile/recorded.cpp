@@ -97,7 +97,14 @@ bool speaksOfOffsets(const Graph& graph) {
   return false;
 }
 
-void compileBackward(Variant& variant, const std::vector<Tensor>& outputs, std::vector<const Operator*>& seen) {
+void compileBackward(Variant& variant, const detail::CompileArguments& arguments, const std::vector<Tensor>& outputs,
+                     std::vector<const Operator*>& seen) {
+  const auto isInference = [](const Tensor& t) { return t.defined() && t.is_inference(); };
+  if (std::ranges::any_of(arguments.tensors, [&](const Tensor* t) { return isInference(*t); }) ||
+      std::ranges::any_of(variant.captured, isInference)) {
+    variant.why_no_backward = "a tensor that the function reads is an inference tensor";
+    return;
+  }
   try {
     variant.backward = CompiledBackward::make(variant.graph, outputs);
   } catch (const Error& e) {
@@ -123,7 +130,7 @@ void checkHistoryOf(const detail::CompileArguments& arguments, const Variant& va
 }  // namespace
 
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
-                                       RecordFn record) {
+                                       RecordFn record, bool compiles_backward) {
   auto variant = std::make_unique<Variant>();
   variant->guard = std::make_unique<Guard>(arguments, options);
   variant->checked = detail::table_changes.load(std::memory_order_acquire);
@@ -161,15 +168,16 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   variant->any_ended = !std::ranges::all_of(variant->ended, &std::string::empty);
   checkNoneIsKept(detail::TracedResults::living(trace));
   variant->has_effects = hasEffects(variant->graph);
-  if (history_goes_on) compileBackward(*variant, outputs, seen);
+  if (history_goes_on && !compiles_backward)
+    variant->why_no_backward = "the function's graph has been run again for backward() too often";
+  else if (history_goes_on)
+    compileBackward(*variant, arguments, outputs, seen);
   if (variant->backward != nullptr) variant->guard->linkHistory();
   checkHistoryOf(arguments, *variant);
   const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
   history_goes_on &= variant->backward == nullptr;
-  variant->executor = std::make_unique<Plan>(runs, PlanOptions{.history_of_outputs = history_goes_on,
-                                                               .views_of_outputs = variant->backward == nullptr,
-                                                               .guarded = true,
-                                                               .seen = std::move(seen)});
+  variant->executor = std::make_unique<Plan>(
+      runs, PlanOptions{.history_of_outputs = history_goes_on, .guarded = true, .seen = std::move(seen)});
   if (!variant->isCurrent()) refuse("an operator was registered while the function was recorded");
   const std::string changed = variant->guard->difference(arguments);
   if (!changed.empty()) refuse("the function changes what its arguments and settings were compared by: " + changed);

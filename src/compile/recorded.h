@@ -1,5 +1,5 @@
 // A variant of a compiled function: the graph, what runs it, and when it may. Made once, by the thread that records;
-// then read-only but for `retired` and `checked`, which any thread sets.
+// then read-only but for `retired` and `checked`, which any thread sets, and what `backward` counts.
 #pragma once
 
 #include "src/compile/backward/compiled_backward.h"
@@ -58,8 +58,9 @@ struct KeepsHistory : Error {
 
 /// Records the function on fake tensors: nothing is computed, and no tensor is written. Throws what the function throws
 /// then, KeepsTensors, KeepsHistory, and Error for what else can't be a variant, saying why.
+/// `compiles_backward`: where its results can be differentiated.
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
-                                       RecordFn record);
+                                       RecordFn record, bool compiles_backward);
 
 }  // namespace compiled
 }  // namespace shunt

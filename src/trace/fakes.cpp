@@ -27,7 +27,10 @@ Tensor fakeIn(const Storage& storage, const Graph::Spec& spec) {
   if (!spec.requires_grad) return result;
   const EnableGradGuard grad;
   result.set_requires_grad(true);
-  return spec.is_leaf ? result : result.clone();
+  if (spec.is_leaf) return result;
+  const Tensor made = result.clone();
+  if (made.strides().equals(spec.strides)) return made;
+  return result.as_strided(spec.sizes, spec.strides, spec.offset);
 }
 
 }  // namespace

@@ -5,11 +5,12 @@
 #include "src/compile/backward/contributions.h"
 #include "src/compile/backward/eligible.h"
 #include "src/compile/steps/grad_step.h"
+#include "src/dispatch/changes.h"
 
 #include <shunt/autograd/accumulate_grad.h>
 #include <shunt/ops.h>
 
-#include <algorithm>
+#include <utility>
 
 namespace shunt::compiled {
 namespace {
@@ -47,13 +48,21 @@ void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, st
     if (s.is_given)
       saved_.emplace_back(of_->given(s.number, inputs), false);
     else
-      saved_.emplace_back(made[s.number], of_->isResult(s.number));
+      saved_.emplace_back(made[s.number], s.number == of_->output_);
   }
   drawn_ = drawn;
 }
 
+// A run for some inputs only frees, in eager code, the nodes that it has come by.
 void CompiledBackward::BackwardNode::release_variables() {
+  if (autograd::runningNode() == this && !task_should_compute_all()) return;
   for (autograd::SavedVariable& s : saved_) s.reset_data();
+}
+
+bool CompiledBackward::BackwardNode::task_should_compute_all() const {
+  for (size_t i = 0; i < num_outputs(); ++i)
+    if (next_edge(i).is_valid() && !task_should_compute_output(i)) return false;
+  return true;
 }
 
 Tensor CompiledBackward::BackwardNode::unpack(size_t i) const {
@@ -61,41 +70,54 @@ Tensor CompiledBackward::BackwardNode::unpack(size_t i) const {
 }
 
 variable_list CompiledBackward::BackwardNode::apply(variable_list&& grads) {
-  if (std::ranges::none_of(grads, &Tensor::defined)) return variable_list(num_outputs());
-  const Pass* pass = GradMode::is_enabled() || autocastIsOn() ? nullptr : of_->passFor(grads);
-  return pass != nullptr ? runPass(*pass, std::move(grads)) : runGraphAgain(grads);
+  Tensor gradient = std::move(grads[0]);
+  grads.clear();
+  if (!gradient.defined()) return variable_list(num_outputs());
+  const Pass* pass = GradMode::is_enabled() || autocastIsOn() ? nullptr : of_->passFor(gradient);
+  return pass != nullptr ? runPass(*pass, std::move(gradient)) : runGraphAgain(gradient);
 }
 
-variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, variable_list gradients) const {
+variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor gradient) const {
   const size_t saved = of_->saved_.size();
   variable_list out(num_outputs());
   {
     InlineVector<Tensor, 8> unpacked;
     InlineVector<const Tensor*, 8> given;
     unpacked.reserve(saved);
-    given.reserve(saved + gradients.size());
+    given.reserve(saved + 1);
     for (size_t i = 0; i < saved; ++i) unpacked.push_back(unpack(i));
     for (const Tensor& t : unpacked) given.push_back(&t);
-    for (const Tensor& t : gradients)
-      if (t.defined()) given.push_back(&t);
+    given.push_back(&gradient);
     detail::CompileOutputs made = pass.plan->runOn({given.data(), given.size()});
-    for (size_t i = 0; i < out.size(); ++i)
-      if (pass.outputs[i] >= 0) out[i] = std::move(made[static_cast<size_t>(pass.outputs[i])]);
-    gradients.clear();  // so that nobody but `out` holds what only that should
+    for (size_t i = 0; i < out.size(); ++i) out[i] = std::move(made[i]);
+    gradient.reset();  // so that nobody but `out` holds what only that should
   }
   for (size_t i = 0; i < out.size(); ++i) fit(pass.contributions[i], next_edge(i).function.get(), out[i]);
   return out;
 }
 
-/// Throws where a backward pass of eager code would, and where an input was written that only the graph reads.
-std::vector<Tensor> CompiledBackward::BackwardNode::inputsAgain() const {
-  std::vector<Tensor> inputs(of_->graph_.inputs().size());
+/// Inputs, then constants. Throws where a backward pass of eager code would, and where something is not as it was that
+/// only the graph reads.
+std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
+  const std::vector<Graph::Value*> specs = givenOf(of_->graph_);
+  std::vector<Tensor> given(specs.size());
   for (size_t i = 0; i < saved_.size(); ++i) {
     const SavedSource& source = of_->sources_[i];
     Tensor t = unpack(i);
-    if (source.is_given && source.number < inputs.size()) inputs[source.number] = std::move(t);
+    if (source.is_given) given[source.number] = std::move(t);
   }
-  return inputs;
+  const auto check = [&](bool holds, const char* what) {
+    SHUNT_CHECK(holds, name(), ": ", what,
+                " has changed since the compiled function was called, so that its graph can't be run again for this "
+                "backward(), as create_graph, autocast and gradients in other than row-major order need it. Change it "
+                "after backward(), or call the function without compile()");
+  };
+  for (size_t i = 0; i < given.size(); ++i)
+    check(given[i].requires_grad() == specs[i]->spec.requires_grad, "whether a tensor that it reads requires grad");
+  check(get_default_dtype() == of_->default_dtype_, "the default dtype");
+  for (const auto& [op, fingerprint] : of_->seen_)
+    check(detail::fingerprintOf(*op) == fingerprint, "a registration for an operator that it calls");
+  return given;
 }
 
 std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<Tensor>& inputs) const {
@@ -113,26 +135,35 @@ std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<
   return outputs;
 }
 
-variable_list CompiledBackward::BackwardNode::runGraphAgain(const variable_list& gradients) const {
-  const std::vector<Tensor> inputs = inputsAgain();
-  const std::vector<Tensor> outputs = of_->draws_ ? drawAgain(inputs) : of_->graph_.run(inputs);
-  std::vector<Tensor> results, leaves;
-  for (const size_t i : of_->results_) results.push_back(outputs[i]);
-  std::vector<size_t> given_of_leaf;
-  for (size_t i = 0; i < inputs.size() + of_->constants_.size(); ++i) {
-    const Tensor& t = i < inputs.size() ? inputs[i] : of_->constants_[i - inputs.size()];
-    if (!t.requires_grad()) continue;
-    leaves.push_back(t);
-    given_of_leaf.push_back(i);
-  }
-  variable_list out(num_outputs());
-  const auto take = [&](size_t edge, size_t leaf, Tensor&& t) {
-    const size_t mine = edge < of_->edge_of_.size() ? of_->edge_of_[edge] : out.size();
-    SHUNT_INTERNAL_ASSERT(mine < out.size() && of_->ends_[mine] == given_of_leaf[leaf],
+/// With the history that they would have had: later gradients of gradients are added in its order.
+std::vector<Tensor> CompiledBackward::BackwardNode::resultsAgain(const std::vector<Tensor>& given) const {
+  struct Places {
+    explicit Places(uint64_t first) : was(std::exchange(autograd::detail::next_sequence_nr, first)) {}
+    ~Places() { autograd::detail::next_sequence_nr = was; }
+    const uint64_t was;
+  } const places(sequence_nr());
+  const ExcludeDispatchKeyGuard unbatched(DispatchKey::Batched);  // the gradient may have a batch, the graph has none
+  const std::vector<Tensor> inputs(given.begin(), given.begin() + static_cast<ptrdiff_t>(of_->graph_.inputs().size()));
+  return of_->draws_ ? drawAgain(inputs) : of_->graph_.run(inputs);
+}
+
+variable_list CompiledBackward::BackwardNode::runGraphAgain(const Tensor& gradient) const {
+  of_->again_.fetch_add(GradMode::is_enabled() ? kMostAgain : 1, std::memory_order_relaxed);
+  const std::vector<Tensor> given = givenAgain();
+  const Tensor result = resultsAgain(given)[of_->output_];
+  std::vector<Tensor> leaves;
+  for (const Tensor& t : given)
+    if (t.requires_grad()) leaves.push_back(t);
+  const auto& expected = of_->passes_[0].contributions;
+  variable_list out;
+  const auto take = [&](size_t leaf, Tensor&& t) {
+    // Two of the given tensors may be one.
+    SHUNT_INTERNAL_ASSERT(out.size() < expected.size() && given[expected[out.size()].given].is_same(leaves[leaf]),
                           "a compiled function's graph has another history than it was recorded with");
-    out[mine] = std::move(t);
+    out.push_back(std::move(t));
   };
-  contributionsOf(results, gradients, leaves, GradMode::is_enabled(), take);
+  contributionsOf(result, gradient, leaves, GradMode::is_enabled(), take);
+  SHUNT_INTERNAL_ASSERT(out.size() == expected.size(), "a compiled function's graph has lost a part of its history");
   return out;
 }
 

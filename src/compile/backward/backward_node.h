@@ -21,11 +21,13 @@ class CompiledBackward::BackwardNode final : public Node {
   void save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Drawn& drawn);
 
  private:
-  autograd::variable_list runPass(const Pass& pass, autograd::variable_list gradients) const;
-  autograd::variable_list runGraphAgain(const autograd::variable_list& gradients) const;
-  std::vector<Tensor> inputsAgain() const;
+  autograd::variable_list runPass(const Pass& pass, Tensor gradient) const;
+  autograd::variable_list runGraphAgain(const Tensor& gradient) const;
+  std::vector<Tensor> resultsAgain(const std::vector<Tensor>& given) const;
   std::vector<Tensor> drawAgain(const std::vector<Tensor>& inputs) const;
+  std::vector<Tensor> givenAgain() const;
   Tensor unpack(size_t i) const;
+  bool task_should_compute_all() const;
 
   const std::shared_ptr<const CompiledBackward> of_;
   InlineVector<autograd::SavedVariable, 6> saved_;  // of_->sources_

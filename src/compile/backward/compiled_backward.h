@@ -2,15 +2,17 @@
 // place of the nodes that eager code would have recorded.
 //
 // Note [Compiled backward passes]
-// The history of the results that require grad is recorded with the function, on fake tensors, for gradients in
-// row-major order, and for one that was expanded (as sum() gives). The function then runs with no history at all, and
-// gives what the backward pass reads besides its results (Note [What is saved], split.h); the results get one node,
-// CompiledFunctionBackward. It has an edge for each edge by which the history led to a leaf, in the order in which a
-// backward pass would have added what came by these: so sums with what comes from elsewhere have the same bits. For the
-// engine runs what was recorded last first: all that is made of the results is done with before their history begins,
-// and nothing comes between its nodes. With create_graph, under autocast, and for gradients that lie otherwise, the
-// node runs the function's graph again, with its history and the same random numbers, and backward through that one. A
-// graph that writes into what it was given can't be run again: its operators record their history.
+// The history of the one result that requires grad is recorded with the function, on fake tensors, for a gradient in
+// row-major order, for one that was expanded (as sum() gives), and for one that lies as the result. The function then
+// runs without history, and gives what the backward pass reads besides its results (Note [What is saved], split.h); the
+// result gets one node, CompiledFunctionBackward. It has an edge for each edge by which the history led to a leaf, in
+// the order in which a backward pass would have added what came by these: so sums with what comes from elsewhere have
+// the same bits. For the engine runs first what was recorded last: all nodes made of the result have run before any of
+// its history does, and none but leaves' accumulators run between those. With create_graph, under autocast, and for a
+// gradient that lies otherwise, the node runs the function's graph again, with its history, the same random numbers and
+// the places in the engine's order that its nodes would have had, and backward through that one. What the graph was
+// given is held for it, and has to be as it was. A graph that writes into what it was given can't be run again: its
+// operators record their history.
 #pragma once
 
 #include "src/compile/backward/split.h"
@@ -18,6 +20,7 @@
 
 #include <shunt/compile/compile.h>
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,18 +42,21 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   /// What `forward`, which runs forward(), gives for these inputs: the function's outputs, some of them with their
   /// node.
   detail::CompileOutputs run(const Executor& forward, std::span<const Tensor* const> inputs) const;
+  /// Whether the graph has been run again for backward() so often, or with create_graph, that it had better keep its
+  /// history.
+  bool isRunAgainTooOften() const { return again_.load(std::memory_order_relaxed) >= kMostAgain; }
   /// For people: how the backward pass is run.
   std::string describe() const;
 
  private:
   class BackwardNode;
+  static constexpr int kMostAgain = 8;
   using Drawn = std::pair<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>>;  // positions of the generator
   /// For gradients that lie in one way.
   struct Pass {
-    std::vector<GradientLayout> gradients;
+    std::vector<int64_t> strides;
     std::unique_ptr<Plan> plan;
-    std::vector<JointContribution> contributions;  // one for each edge of the node, in the order of these
-    std::vector<int> outputs;                      // by edge of the node: of the plan; -1: none arrives
+    std::vector<JointContribution> contributions;  // one for each edge of the node
   };
   /// Where a saved tensor comes from: number of a given one, or of what forward() gives.
   struct SavedSource {
@@ -59,22 +65,22 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   };
   explicit CompiledBackward(const Graph& graph) : graph_(graph.clone()) {}
   void setForward(const Joint& joint);
-  void addPass(const Joint& joint, std::vector<GradientLayout> gradients);
-  const Pass* passFor(std::span<const Tensor> gradients) const;
+  void addPass(const Joint& joint);
+  const Pass* passFor(const Tensor& gradient) const;
   const Tensor& given(size_t i, std::span<const Tensor* const> inputs) const {
     return i < inputs.size() ? *inputs[i] : constants_[i - inputs.size()];
   }
-  bool isResult(size_t output) const;
 
   Graph graph_;    // the function's
   Graph forward_;  // what runs in its place
   std::vector<Tensor> constants_;
-  std::vector<size_t> results_;  // outputs that require grad
+  size_t output_ = 0;  // that requires grad
   std::vector<SavedValue> saved_;
-  std::vector<SavedSource> sources_;  // of saved_, then of the inputs that are not among these
-  std::vector<size_t> ends_;          // by edge of the node: the given tensor that it leads to
-  std::vector<size_t> edge_of_;       // by number of an edge of the history: that of the node
+  std::vector<SavedSource> sources_;  // of saved_, then of what else the graph was given
   std::vector<Pass> passes_;
+  uint64_t places_ = 0;  // in the engine's order: no history of the graph has more nodes
+  ScalarType default_dtype_;
+  mutable std::atomic<int> again_{0};  // times that the graph was run again
   bool draws_ = false;
   std::vector<std::pair<const Operator*, uint64_t>> seen_;
 };

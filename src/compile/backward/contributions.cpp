@@ -19,32 +19,28 @@ using autograd::variable_list;
 /// Stands in the place of a leaf's accumulator, for one edge. The engine runs it as soon as its gradient is there; of
 /// those of one node the first edge's comes first, as gradients are delivered.
 struct Contribution final : Node {
-  Contribution(size_t output, const Tensor& of, size_t edge, size_t leaf, ContributionFn each)
-      : Node(std::numeric_limits<uint64_t>::max() - output, {}), edge(edge), leaf(leaf), each(each) {
-    add_input_metadata(of);
+  Contribution(size_t edge, const Tensor& leaf, size_t number, ContributionFn each)
+      : Node(std::numeric_limits<uint64_t>::max() - edge, {}), number(number), each(each) {
+    add_input_metadata(leaf);
   }
   variable_list apply(variable_list&& grads) override {
     Tensor gradient = std::move(grads[0]);
     grads.clear();  // so that nobody but `gradient` holds it, where nobody else does
-    each(edge, leaf, std::move(gradient));
+    each(number, std::move(gradient));
     return {};
   }
-  const size_t edge, leaf;
+  const size_t number;
   const ContributionFn each;
 };
 
 /// The edges of a history that lead to leaves, while it lives: to a Contribution each.
 class Diverted {
  public:
-  Diverted(std::span<const Tensor> results, std::span<const Tensor> leaves, ContributionFn each)
-      : leaves_(leaves), each_(each) {
+  Diverted(const Tensor& result, std::span<const Tensor> leaves, ContributionFn each) : leaves_(leaves), each_(each) {
     for (const Tensor& t : leaves) ends_.push_back(autograd::gradient_edge(t));
-    std::vector<Node*> left;
-    for (const Tensor& t : results) {
-      left.push_back(autograd::gradient_edge(t).function.get());
-      if (left.back() == nullptr || isLeaf(*left.back())) throw Error("a result requires grad and has no history");
-    }
     std::unordered_set<const Node*> seen;
+    std::vector<Node*> left = {autograd::gradient_edge(result).function.get()};
+    if (left[0] == nullptr || isLeaf(*left[0])) throw Error("the result requires grad and has no history");
     while (!left.empty()) {
       Node* node = left.back();
       left.pop_back();
@@ -58,7 +54,6 @@ class Diverted {
   }
   Diverted(const Diverted&) = delete;
   Diverted& operator=(const Diverted&) = delete;
-  size_t edges() const { return was_.size(); }
 
  private:
   struct Was {
@@ -73,9 +68,8 @@ class Diverted {
     const Edge& edge = node.next_edge(i);
     for (size_t leaf = 0; leaf < ends_.size(); ++leaf) {
       if (!(ends_[leaf] == edge)) continue;
-      const auto stands_for = make_intrusive<Contribution>(i, leaves_[leaf], was_.size(), leaf, each_);
       was_.push_back({intrusive_ptr<Node>::retainFrom(&node), i, edge});
-      node.set_next_edge(i, Edge(stands_for, 0));
+      node.set_next_edge(i, Edge(make_intrusive<Contribution>(i, leaves_[leaf], leaf, each_), 0));
       return true;
     }
     if (isLeaf(*edge.function)) throw Error("the result's history leads to a tensor that the function was not given");
@@ -90,17 +84,10 @@ class Diverted {
 
 }  // namespace
 
-size_t contributionsOf(std::span<const Tensor> results, std::span<const Tensor> gradients,
-                       std::span<const Tensor> leaves, bool create_graph, ContributionFn each) {
-  const Diverted diverted(results, leaves, each);
-  variable_list from, seeds;
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (!gradients[i].defined()) continue;
-    from.push_back(results[i]);
-    seeds.push_back(gradients[i]);
-  }
-  autograd::execute(from, seeds, {}, true, true, create_graph);
-  return diverted.edges();
+void contributionsOf(const Tensor& result, const Tensor& gradient, std::span<const Tensor> leaves, bool create_graph,
+                     ContributionFn each) {
+  const Diverted diverted(result, leaves, each);
+  autograd::execute(variable_list{result}, variable_list{gradient}, {}, true, true, create_graph);
 }
 
 }  // namespace shunt::compiled

@@ -3,7 +3,7 @@
 #include "src/compile/backward/joint.h"
 #include "src/compile/passes/aliases.h"
 
-#include <algorithm>
+#include <shunt/autograd/autograd_meta.h>
 
 namespace shunt::compiled {
 namespace {
@@ -21,24 +21,23 @@ void checkNodes(const Graph& graph) {
 
 }  // namespace
 
-std::vector<size_t> resultsWithHistory(const Graph& graph, const std::vector<Tensor>& outputs) {
+size_t resultWithHistory(const Graph& graph, const std::vector<Tensor>& outputs) {
   checkNodes(graph);
   const Aliases aliases(graph);
   for (const Graph::Value* v : givenOf(graph))
     if (aliases.isWritten(v)) refuse("the function writes into a tensor that it was given");
-  std::vector<size_t> found, memories;
+  size_t found = outputs.size();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Graph::Value* v = graph.outputs()[i];
-    if (v == nullptr || !outputs[i].requires_grad()) continue;
-    if (aliases.holdsGiven(aliases.of(v)))
-      refuse("a result that requires grad shares memory with what the function was given");
-    // A write to one of them would change the history of the other.
-    if (std::ranges::find(memories, aliases.of(v)) != memories.end())
-      refuse("two results that require grad share memory");
-    found.push_back(i);
-    memories.push_back(aliases.of(v));
+    if (graph.outputs()[i] == nullptr || !outputs[i].requires_grad()) continue;
+    // With a node for all of them, backward() of one would free what the others need, and run hooks of none.
+    if (found != outputs.size()) refuse("several results require grad");
+    found = i;
   }
-  if (found.empty()) refuse("no result requires grad");
+  if (found == outputs.size()) refuse("no result requires grad");
+  if (aliases.holdsGiven(aliases.of(graph.outputs()[found])))
+    refuse("the result that requires grad shares memory with what the function was given");
+  // A write into it later on would have to change the history of its base.
+  if (autograd::get_view_autograd_meta(outputs[found]) != nullptr) refuse("the result that requires grad is a view");
   return found;
 }
 

@@ -1,4 +1,4 @@
-// Which results of a graph a compiled backward pass can start from, and why none. A pure function of the graph.
+// Whether a compiled backward pass can start from a graph's result, and why not. A pure function of the graph.
 #pragma once
 
 #include <shunt/trace/graph.h>
@@ -7,9 +7,9 @@
 
 namespace shunt::compiled {
 
-/// The outputs that require grad. `outputs`: the fake results that were recorded. Throws Error, saying why, where
+/// The one output that requires grad. `outputs`: the fake results that were recorded. Throws Error, saying why, where
 /// running the graph without its history, and again with it, wouldn't be as good.
-std::vector<size_t> resultsWithHistory(const Graph& graph, const std::vector<Tensor>& outputs);
+size_t resultWithHistory(const Graph& graph, const std::vector<Tensor>& outputs);
 
 /// The generator argument of an operator that draws, where none was given; null else.
 Graph::Argument* generatorOf(Graph::Node& node);

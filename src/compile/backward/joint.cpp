@@ -56,15 +56,13 @@ void checkWrites(const Joint& joint, const std::vector<size_t>& contributed_at) 
     });
 }
 
-/// What a leaf may do with a caller's gradient depends on who holds that.
+/// What a leaf may do with the caller's gradient depends on who holds that.
 void forgetCallers(Joint& joint) {
   const Aliases aliases(joint.graph);
   for (size_t k = 0; k < joint.contributions.size(); ++k) {
     JointContribution& c = joint.contributions[k];
-    if (c.arrives && std::ranges::any_of(joint.gradients, [&](const Graph::Value* g) {
-          return aliases.of(joint.contributed[k]) == aliases.of(g);
-        }))
-      c.is_view = c.is_held = false;
+    const bool is_gradient = c.arrives && aliases.of(joint.contributed[k]) == aliases.of(joint.gradient);
+    if (is_gradient) c.is_view = c.is_held = false;
   }
 }
 
@@ -76,10 +74,9 @@ std::vector<Graph::Value*> givenOf(const Graph& graph) {
   return out;
 }
 
-Joint jointOf(const Graph& graph, std::span<const size_t> results, std::span<const GradientLayout> gradients) {
+Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides) {
   const ExcludeDispatchKeyGuard above({DispatchKey::Python, DispatchKey::Functionalize, DispatchKey::Batched});
   Retrace retrace(graph);
-  detail::Recording& recording = retrace.recording();
   Joint out;
   std::vector<Tensor> leaves;
   std::vector<size_t> given_of_leaf, contributed_at;
@@ -87,43 +84,36 @@ Joint jointOf(const Graph& graph, std::span<const size_t> results, std::span<con
   for (size_t i = 0; i < given.size(); ++i) {
     const Tensor& t = autograd::graph_tensor(retrace.wrapper(*given[i]));
     if (!t.requires_grad()) continue;
-    if (!t.strides().equals(given[i]->spec.strides)) refuse("an argument from another graph is not dense");
+    SHUNT_INTERNAL_ASSERT(t.strides().equals(given[i]->spec.strides),
+                          "a fake argument lies otherwise than the real one");
     leaves.push_back(t);
     given_of_leaf.push_back(i);
   }
-  const auto addGradient = [&](const Graph::Spec& result, const GradientLayout& layout) {
-    if (!layout) return Tensor();
-    Graph::Spec spec{.dtype = result.dtype, .device = result.device, .sizes = result.sizes, .strides = *layout};
-    const Tensor gradient = recording.addInput(trace_detail::fakeOf(spec), spec);
-    out.gradients.push_back(recording.graph.inputs().back());
-    return gradient;
-  };
-  const auto take = [&](size_t edge, size_t leaf, Tensor&& t) {
-    JointContribution c{edge, given_of_leaf[leaf], t.defined()};
-    out.contributed.push_back(t.defined() ? recording.valueOf(t) : nullptr);
-    if (t.defined()) {
-      c.is_view = autograd::get_view_autograd_meta(t) != nullptr;
-      c.is_held = !autograd::isUnshared(t);
-    }
-    out.contributions.push_back(c);
-    contributed_at.push_back(recording.graph.nodes().size());
-  };
+  detail::Recording& recording = retrace.recording();
   const auto addBackward = [&](const trace_detail::Interpreter& interpreter) {
     out.forward_nodes = recording.graph.nodes().size();
-    std::vector<Tensor> of, with;
-    for (size_t i = 0; i < results.size(); ++i) {
-      const Graph::Value* v = graph.outputs()[results[i]];
-      of.push_back(autograd::graph_tensor(interpreter.output(v)));
-      with.push_back(addGradient(v->spec, gradients[i]));
-    }
+    const Tensor result = autograd::graph_tensor(interpreter.output(graph.outputs()[output]));
+    const Graph::Spec& of = graph.outputs()[output]->spec;
+    const Graph::Spec spec{.dtype = of.dtype, .device = of.device, .sizes = of.sizes, .strides = strides.vec()};
+    const Tensor gradient = recording.addInput(trace_detail::fakeOf(spec), spec);
+    out.gradient = recording.graph.inputs().back();
     trace_detail::ModesScope modes;
     modes.set(backwardModes());
-    out.edges = contributionsOf(of, with, leaves, false, take);
+    contributionsOf(result, gradient, leaves, false, [&](size_t leaf, Tensor&& t) {
+      JointContribution c{given_of_leaf[leaf], t.defined()};
+      out.contributed.push_back(t.defined() ? recording.valueOf(t) : nullptr);
+      if (t.defined()) {
+        c.is_view = autograd::get_view_autograd_meta(t) != nullptr;
+        c.is_held = !autograd::isUnshared(t);
+      }
+      out.contributions.push_back(c);
+      contributed_at.push_back(recording.graph.nodes().size());
+    });
   };
   out.graph = retrace.run([&](const Graph::Value& v) { return retrace.wrapper(v); }, addBackward,
                           [](const Tensor& t) { return t; });
   for (const auto& [op, fingerprint] : recording.seen()) out.seen.emplace_back(op, fingerprint);
-  if (givenOf(out.graph).size() != given.size() + out.gradients.size())
+  if (givenOf(out.graph).size() != given.size() + 1)
     refuse("its backward pass reads a tensor that the function doesn't");
   checkWrites(out, contributed_at);
   forgetCallers(out);

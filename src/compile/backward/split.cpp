@@ -1,6 +1,7 @@
 #include "src/compile/backward/split.h"
 
 #include "src/compile/passes/aliases.h"
+#include "src/compile/passes/same_views.h"
 
 #include <shunt/core/error.h>
 
@@ -30,13 +31,10 @@ void forResults(const Graph::Node& node, F&& f) {
 /// Whether the node changes what others see: it stays where it was.
 bool hasEffects(const Graph::Node& node) { return node.op.schema().is_mutable() || drawsRandomNumbers(node.op); }
 
-/// Whether what it gives can be made again of its argument, at little cost: a view, or a copy (by reshape() or to()) of
-/// what is never written.
-bool isView(const Graph::Node& node, const Aliases& aliases) {
-  if (!mayAlias(node) || hasEffects(node)) return false;
-  bool is_written = false;
-  forResults(node, [&](const Graph::Value* v) { is_written |= aliases.isWritten(v); });
-  return !is_written;
+/// Whether what it gives can be made again of its argument: a view of what the function doesn't write. What may be a
+/// copy of it, as of reshape() and to(), is saved: its argument may be written after the function.
+bool isMadeAgain(const Graph::Node& node, const Aliases& aliases) {
+  return makesView(node) && node.result() != nullptr && !aliases.isWritten(node.result());
 }
 
 /// The nodes that `wanted` values come from, where `inputs` are there already, and all from `own` on that have effects.
@@ -96,10 +94,10 @@ Graph partOf(const Graph& whole, const std::unordered_set<const Graph::Node*>& n
   return part;
 }
 
-/// All but the gradients.
+/// All but the gradient.
 Values inputsOf(const Joint& joint) {
   Values out = joint.graph.inputs();
-  std::erase_if(out, [&](Graph::Value* v) { return std::ranges::find(joint.gradients, v) != joint.gradients.end(); });
+  std::erase(out, joint.gradient);
   return out;
 }
 
@@ -123,6 +121,18 @@ SavedValue placeOf(const Graph::Value* v, const std::vector<Graph::Node*>& nodes
   return out;
 }
 
+/// What shows the same as the value does, in a tensor that the part makes: backward formulas end in views of views.
+Graph::Value* shownBy(Graph::Value* v, const Aliases& aliases) {
+  Graph::Value* out = v;
+  for (Graph::Value* base = v; base != nullptr && base->node != nullptr;) {
+    if (base->spec.sizes == v->spec.sizes && base->spec.strides == v->spec.strides &&
+        base->spec.dtype == v->spec.dtype && base->spec.offset == v->spec.offset)
+      out = base;
+    base = isMadeAgain(*base->node, aliases) ? base->node->arguments[0].value() : nullptr;
+  }
+  return out;
+}
+
 }  // namespace
 
 Graph::Value* valueOf(const Joint& joint, const SavedValue& s) {
@@ -138,11 +148,12 @@ std::vector<SavedValue> savedFor(const Joint& joint) {
   std::unordered_set<const Graph::Value*> needed(joint.contributed.begin(), joint.contributed.end());
   for (size_t i = nodes.size(); i-- > 0;) {
     const Graph::Node& node = *nodes[i];
+    // All nodes of the pass: what they read is checked, as in eager code, also where nobody needs what comes of it.
     const bool is_backwards = i >= joint.forward_nodes;
-    bool is_needed = is_backwards && hasEffects(node);
+    bool is_needed = is_backwards;
     forResults(node, [&](const Graph::Value* v) { is_needed |= needed.contains(v); });
     if (!is_needed) continue;
-    if (is_backwards || isView(node, aliases))
+    if (is_backwards || isMadeAgain(node, aliases))
       forArguments(node, [&](const Graph::Value* v) { needed.insert(v); });
     else
       forResults(node, [&](const Graph::Value* v) {
@@ -165,23 +176,11 @@ Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   return partOf(joint.graph, all, inputsOf(joint), outputs);
 }
 
-/// What shows the same as the value does, in a tensor that the part makes: backward formulas end in views of views.
-Graph::Value* shownBy(Graph::Value* v, const Aliases& aliases) {
-  Graph::Value* out = v;
-  for (Graph::Value* base = v; base != nullptr && base->node != nullptr;) {
-    if (base->spec.sizes == v->spec.sizes && base->spec.strides == v->spec.strides &&
-        base->spec.dtype == v->spec.dtype && base->spec.offset == v->spec.offset)
-      out = base;
-    base = isView(*base->node, aliases) ? base->node->arguments[0].value() : nullptr;
-  }
-  return out;
-}
-
 Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   Values inputs;
   for (const SavedValue& s : saved) inputs.push_back(valueOf(joint, s));
-  inputs.insert(inputs.end(), joint.gradients.begin(), joint.gradients.end());
+  inputs.push_back(joint.gradient);
   Graph out =
       partOf(joint.graph, nodesFor(nodes, joint.forward_nodes, inputs, joint.contributed), inputs, joint.contributed);
   for (const Graph::Value* v : out.constants())

@@ -17,13 +17,6 @@ constexpr std::string_view kViews[] = {"aten::alias",     "aten::expand",    "at
 constexpr std::string_view kOtherViews[] = {"aten::_reshape_alias", "aten::as_strided", "aten::diagonal",
                                             "aten::select"};
 
-/// Whether the node gives a view, a tensor of its own, whatever its arguments are.
-bool makesView(const Graph::Node& node) {
-  const std::string_view name = node.op.op().name();
-  return std::ranges::find(kViews, name) != std::end(kViews) ||
-         std::ranges::find(kOtherViews, name) != std::end(kOtherViews);
-}
-
 /// The tensor that a node's result is a view of; null for other nodes.
 const Graph::Value* viewedBy(const Graph::Node& node) {
   const bool is_view = std::ranges::find(kViews, node.op.op().name()) != std::end(kViews);
@@ -93,6 +86,12 @@ Graph::Value* sameAsResultOf(const Graph& graph, const Graph::Node& node) {
 }
 
 }  // namespace
+
+bool makesView(const Graph::Node& node) {
+  const std::string_view name = node.op.op().name();
+  return std::ranges::find(kViews, name) != std::end(kViews) ||
+         std::ranges::find(kOtherViews, name) != std::end(kOtherViews);
+}
 
 bool addsViewOfOtherStrides(const Graph::Node& node) {
   if (!node.is("trace::accumulate_grad_")) return false;

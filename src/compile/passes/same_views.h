@@ -6,6 +6,9 @@
 
 namespace shunt::compiled {
 
+/// Whether the node gives a view, a tensor of its own, whatever its arguments are: to() and contiguous() may copy.
+bool makesView(const Graph::Node& node);
+
 /// Whether the node is an addition to a leaf's grad of a view, whose strides in dimensions of size 1 aren't the leaf's:
 /// as its first grad they become the leaf's (asGradOf, src/autograd/accumulate_grad.cpp).
 bool addsViewOfOtherStrides(const Graph::Node& node);
