@@ -115,6 +115,7 @@ Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides) {
   for (const auto& [op, fingerprint] : recording.seen()) out.seen.emplace_back(op, fingerprint);
   if (givenOf(out.graph).size() != given.size() + 1)
     refuse("its backward pass reads a tensor that the function doesn't");
+  if (out.contributions.empty()) refuse("no gradient comes from its result to what it was given");
   checkWrites(out, contributed_at);
   forgetCallers(out);
   return out;
