@@ -109,7 +109,7 @@ std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
   const auto check = [&](bool holds, const char* what) {
     SHUNT_CHECK(holds, name(), ": ", what,
                 " has changed since the compiled function was called, so that its graph can't be run again for this "
-                "backward(), as create_graph, autocast and gradients in other than row-major order need it. Change it "
+                "backward(), as create_graph and autocast need it. Change it "
                 "after backward(), or call the function without compile()");
   };
   for (size_t i = 0; i < given.size(); ++i)
@@ -129,8 +129,8 @@ std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<
   std::vector<Tensor> outputs = graph.run(inputs);
   SHUNT_CHECK(same->position() == drawn_.second, name(),
               ": the function has drawn random numbers while another thread drew from the same generator, so that its "
-              "graph can't be run again for this backward(), as create_graph, autocast and gradients in other than "
-              "row-major order need it. Draw from a generator of each thread's own, or call the function without "
+              "graph can't be run again for this backward(), as create_graph and autocast need it. Draw from a "
+              "generator of each thread's own, or call the function without "
               "compile()");
   return outputs;
 }

@@ -28,6 +28,8 @@ std::vector<std::vector<int64_t>> usualStrides(const Graph::Spec& result) {
   return out;
 }
 
+[[noreturn]] void refuse(const char* why) { throw Error(why); }
+
 std::vector<const Operator*> operatorsOf(const std::vector<std::pair<const Operator*, uint64_t>>& seen) {
   std::vector<const Operator*> out;
   for (const auto& [op, fingerprint] : seen) out.push_back(op);
@@ -41,11 +43,14 @@ std::shared_ptr<const CompiledBackward> CompiledBackward::make(const Graph& grap
   out->output_ = resultWithHistory(graph, outputs);
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
   for (const Graph::Value* v : graph.constants()) out->constants_.push_back(v->constant);
+  std::optional<Joint> first;
   for (const std::vector<int64_t>& strides : usualStrides(graph.outputs()[out->output_]->spec)) {
-    const Joint joint = jointOf(graph, out->output_, strides);
-    if (out->passes_.empty()) out->setForward(joint);
-    out->addPass(joint);
+    Joint joint = jointOf(graph, out->output_, strides);
+    if (!first) out->setForward(joint);
+    out->addPass(joint, false);
+    if (!first) first = std::move(joint);
   }
+  out->addPass(*first, true);
   return out;
 }
 
@@ -70,19 +75,19 @@ void CompiledBackward::setForward(const Joint& joint) {
   default_dtype_ = get_default_dtype();
 }
 
-void CompiledBackward::addPass(const Joint& joint) {
+void CompiledBackward::addPass(const Joint& joint, bool of_any_layout) {
   const auto isSameWay = [](const JointContribution& a, const JointContribution& b) {
     return a.given == b.given && a.arrives == b.arrives;
   };
   if (!passes_.empty() && !std::ranges::equal(passes_[0].contributions, joint.contributions, isSameWay))
-    return;  // formulas that look how the gradient lies; then the graph is run again
+    refuse("its backward pass depends on how the gradient lies");
   Pass pass;
-  pass.strides = joint.gradient->spec.strides;
+  if (!of_any_layout) pass.strides = joint.gradient->spec.strides;
   pass.contributions = joint.contributions;
-  pass.plan = std::make_unique<Plan>(
-      backwardOf(joint, saved_),
-      PlanOptions{
-          .history_of_outputs = false, .views_of_outputs = false, .guarded = true, .seen = operatorsOf(joint.seen)});
+  pass.plan = std::make_unique<Plan>(backwardOf(joint, saved_), PlanOptions{.history_of_outputs = false,
+                                                                            .views_of_outputs = false,
+                                                                            .guarded = !of_any_layout,
+                                                                            .seen = operatorsOf(joint.seen)});
   passes_.push_back(std::move(pass));
 }
 
@@ -91,7 +96,8 @@ const CompiledBackward::Pass* CompiledBackward::passFor(const Tensor& gradient) 
   if (!hasPlainKeys(gradient) || gradient.dtype() != result.dtype || !gradient.sizes().equals(result.sizes) ||
       gradient.unsafeGetTensorImpl()->is_wrapped_number() || gradient.is_inference())
     return nullptr;
-  const auto found = std::ranges::find_if(passes_, [&](const Pass& p) { return gradient.strides().equals(p.strides); });
+  const auto found =
+      std::ranges::find_if(passes_, [&](const Pass& p) { return !p.strides || gradient.strides().equals(*p.strides); });
   return found != passes_.end() ? &*found : nullptr;
 }
 
@@ -114,7 +120,9 @@ detail::CompileOutputs CompiledBackward::run(const Executor& forward, std::span<
 std::string CompiledBackward::describe() const {
   std::string text;
   for (const Pass& p : passes_)
-    text += detail::str("backward of a gradient with strides ", IntArrayRef(p.strides), ":\n", p.plan->describe());
+    text += (p.strides ? detail::str("backward of a gradient with strides ", IntArrayRef(*p.strides))
+                       : "backward of others") +
+            ":\n" + p.plan->describe();
   return text;
 }
 

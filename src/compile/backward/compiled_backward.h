@@ -3,16 +3,17 @@
 //
 // Note [Compiled backward passes]
 // The history of the one result that requires grad is recorded with the function, on fake tensors, for a gradient in
-// row-major order, for one that was expanded (as sum() gives), and for one that lies as the result. The function then
-// runs without history, and gives what the backward pass reads besides its results (Note [What is saved], split.h); the
-// result gets one node, CompiledFunctionBackward. It has an edge for each edge by which the history led to a leaf, in
-// the order in which a backward pass would have added what came by these: so sums with what comes from elsewhere have
-// the same bits. For the engine runs first what was recorded last: all nodes made of the result have run before any of
-// its history does, and none but leaves' accumulators run between those. With create_graph, under autocast, and for a
-// gradient that lies otherwise, the node runs the function's graph again, with its history, the same random numbers and
-// the places in the engine's order that its nodes would have had, and backward through that one. What the graph was
-// given is held for it, and has to be as it was. A graph that writes into what it was given can't be run again: its
-// operators record their history.
+// row-major order, for one that was expanded (as sum() gives), and for one that lies as the result; no formula looks
+// how it lies, so that the first of these passes, without what was made for its layout, is good for all others. The
+// function then runs without history, and gives what the backward pass reads besides its results (Note [What is saved],
+// split.h); the result gets one node, CompiledFunctionBackward. It has an edge for each edge by which the history led
+// to a leaf, in the order in which a backward pass would have added what came by these: so sums with what comes from
+// elsewhere have the same bits. For the engine runs first what was recorded last: all nodes made of the result have run
+// before any of its history does, and none but leaves' accumulators run between those. With create_graph, under
+// autocast, and for a gradient that lies otherwise, the node runs the function's graph again, with its history, the
+// same random numbers and the places in the engine's order that its nodes would have had, and backward through that
+// one. What the graph was given is held for it, and has to be as it was. A graph that writes into what it was given
+// can't be run again: its operators record their history.
 #pragma once
 
 #include "src/compile/backward/split.h"
@@ -22,6 +23,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,9 +54,9 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   class BackwardNode;
   static constexpr int kMostAgain = 8;
   using Drawn = std::pair<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>>;  // positions of the generator
-  /// For gradients that lie in one way.
+  /// For gradients that lie in one way; without strides for all others.
   struct Pass {
-    std::vector<int64_t> strides;
+    std::optional<std::vector<int64_t>> strides;
     std::unique_ptr<Plan> plan;
     std::vector<JointContribution> contributions;  // one for each edge of the node
   };
@@ -65,7 +67,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   };
   explicit CompiledBackward(const Graph& graph) : graph_(graph.clone()) {}
   void setForward(const Joint& joint);
-  void addPass(const Joint& joint);
+  void addPass(const Joint& joint, bool of_any_layout);
   const Pass* passFor(const Tensor& gradient) const;
   const Tensor& given(size_t i, std::span<const Tensor* const> inputs) const {
     return i < inputs.size() ? *inputs[i] : constants_[i - inputs.size()];
