@@ -20,9 +20,10 @@ namespace shunt::trace_detail {
 class Retrace {
  public:
   explicit Retrace(const Graph& graph) : graph_(graph), recording_(make_intrusive<detail::Recording>(true)) {
-    SHUNT_CHECK(detail::currentRecording() == nullptr,
-                "Graph: decompose() and functionalized() record the graph, which "
-                "can't be done inside of a function that trace() records");
+    SHUNT_CHECK(
+        detail::currentRecording() == nullptr,
+        "Graph: decompose(), functionalized() and compile() record a graph anew, which can't be done inside of a "
+        "function that trace() records");
     const Fakes fakes(graph);
     for (const Graph::Value* v : graph.inputs()) wrappers_[v->id] = recording_->addInput(fakes.of(*v), v->spec);
     for (const Graph::Value* v : graph.constants())

@@ -91,6 +91,18 @@ const Use kUses[] = {
      }},
     {"sum() of the first", [](const Function& f, const Tensors& in) { f(in)[0].sum().backward(); }},
     {"the last", [](const Function& f, const Tensors& in) { lossOf({f(in).back()}).backward(); }},
+    {"gradients in other layouts",
+     [](const Function& f, const Tensors& in) {
+       const Tensor y = f(in)[0];
+       std::vector<int64_t> sizes = y.sizes().vec(), backwards;
+       for (int64_t d = y.dim(); d-- > 0;) backwards.push_back(d);
+       std::ranges::reverse(sizes);
+       y.backward(weightsFor(shunt::zeros(sizes).to(y.dtype())).permute(backwards), true);
+       if (y.dim() == 0) return;
+       sizes = y.sizes().vec();
+       sizes[0] = 1;
+       y.backward(weightsFor(shunt::zeros(sizes).to(y.dtype())).expand(y.sizes()));
+     }},
     {"a loss, and more of the inputs",
      [](const Function& f, const Tensors& in) { (lossOf(f(in)) + lossOf(differentiable(in))).backward(); }},
     {"backward() twice",

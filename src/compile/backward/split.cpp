@@ -28,8 +28,8 @@ void forResults(const Graph::Node& node, F&& f) {
       if (v != nullptr) f(v);
 }
 
-/// Whether the node changes what others see: it stays where it was.
-bool hasEffects(const Graph::Node& node) { return node.op.schema().is_mutable() || drawsRandomNumbers(node.op); }
+/// Whether the node changes what others see, so that it has to run where it stands.
+bool mustRun(const Graph::Node& node) { return node.op.schema().is_mutable() || drawsRandomNumbers(node.op); }
 
 /// Whether what it gives can be made again of its argument: a view of what the function doesn't write. What may be a
 /// copy of it, as of reshape() and to(), is saved: its argument may be written after the function.
@@ -43,7 +43,7 @@ std::unordered_set<const Graph::Node*> nodesFor(std::span<Graph::Node* const> no
   std::unordered_set<const Graph::Value*> there(inputs.begin(), inputs.end()), needed(wanted.begin(), wanted.end());
   std::unordered_set<const Graph::Node*> out;
   for (size_t i = nodes.size(); i-- > 0;) {
-    bool is_needed = i >= own && hasEffects(*nodes[i]);
+    bool is_needed = i >= own && mustRun(*nodes[i]);
     forResults(*nodes[i], [&](const Graph::Value* v) { is_needed |= needed.contains(v) && !there.contains(v); });
     if (!is_needed) continue;
     out.insert(nodes[i]);
