@@ -18,12 +18,6 @@
 #include <map>
 #include <set>
 
-namespace parity {
-
-Outcome runModel(const Case& c) { return runShunt(c); }
-
-}  // namespace parity
-
 namespace shunt {
 namespace {
 
