@@ -123,11 +123,12 @@ void FusedLoops::remove(FusedLoop& loop) {
 }
 
 void FusedLoops::ask(FusedLoop& loop, Wanted wanted) noexcept {
+  const bool may_be_stored = wanted == Wanted::kCode || !cache_directory().empty();  // which locks its own mutex
   {
     const std::lock_guard lock(mutex_);
     if (loop.state_ == FusedLoop::State::kQueued) loop.is_code_wanted_ |= wanted == Wanted::kCode;
     if (loop.state_ != FusedLoop::State::kIdle || !enabled()) return;
-    if (wanted == Wanted::kStored && loop.code_ == nullptr && cache_directory().empty()) return;
+    if (!may_be_stored && loop.code_ == nullptr) return;
     loop.is_code_wanted_ = wanted == Wanted::kCode;
     loop.state_ = loop.code_ != nullptr ? FusedLoop::State::kReady : FusedLoop::State::kQueued;
     if (loop.code_ != nullptr) return loop.function_.store(loop.code_->function, std::memory_order_release);
