@@ -47,6 +47,11 @@ void logResult(const FusedLoopSpec& spec, const FusedResult& r) noexcept try {
 } catch (const std::exception&) {  // no memory for a line of log
 }
 
+/// False without memory for its name, too.
+bool hasDiskCache() noexcept try { return !cache_directory().empty(); } catch (const std::exception&) {
+  return false;
+}
+
 }  // namespace
 
 FusedLoop::~FusedLoop() { FusedLoops::instance().remove(*this); }
@@ -81,7 +86,7 @@ namespace {
 std::shared_ptr<FusedLoop> FusedLoops::request(const FusedLoopSpec& spec, Wanted wanted) noexcept try {
   if (!enabled()) return nullptr;
   // Without a disk cache code is stored by those alone who have the loop already, as for other sizes.
-  const bool may_make = wanted == Wanted::kCode || !cache_directory().empty();
+  const bool may_make = wanted == Wanted::kCode || hasDiskCache();
   std::shared_ptr<FusedLoop> loop = may_make ? findOrMake(spec) : find(spec);
   if (loop != nullptr) ask(*loop, wanted);
   return loop;
@@ -123,7 +128,7 @@ void FusedLoops::remove(FusedLoop& loop) {
 }
 
 void FusedLoops::ask(FusedLoop& loop, Wanted wanted) noexcept {
-  const bool may_be_stored = wanted == Wanted::kCode || !cache_directory().empty();  // which locks its own mutex
+  const bool may_be_stored = wanted == Wanted::kCode || hasDiskCache();  // which locks a mutex, too
   {
     const std::lock_guard lock(mutex_);
     if (loop.state_ == FusedLoop::State::kQueued) loop.is_code_wanted_ |= wanted == Wanted::kCode;
