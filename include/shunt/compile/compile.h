@@ -20,11 +20,12 @@
 // their own, up to CompileOptions::max_variants; beyond, the function runs. A registration for an operator that a
 // variant was recorded with, or that such an operator calls, puts it out of use before the registration returns.
 // What the graph can't do is left to the function: under dispatch modes, in a trace, inside vmap, grad or
-// functionalize, with fake or wrapper tensors, where tensors have hooks or grads that share memory; where the function
-// enters a mode itself, reads numbers of tensors (item()), seeds random numbers, keeps a tensor that it has made in a
-// variable (which a recording leaves with one that is dead), or returns a tensor of which a backward() in it has freed
-// a part of the graph only. explain() says which. Where an operator of a graph throws, the function runs, whose error
-// it is; in a graph that writes to tensors or draws random numbers that can't be, and some of its writes are done.
+// functionalize, with fake or wrapper tensors, where captured tensors have hooks or grads share memory; where the
+// function enters a mode itself, reads numbers of tensors (item()), seeds random numbers, keeps a tensor that it has
+// made in a variable (which a recording leaves with one that is dead), or returns a tensor of which a backward() in it
+// has freed a part of the graph only. explain() says which. Where an operator of a graph throws, the function runs,
+// whose error it is; in a graph that writes to tensors or draws random numbers that can't be, and some of its writes
+// are done.
 //
 // C++ can't look into a function. Tensors that it captures are held by identity, as they were when it was recorded:
 // their elements and grads are read and written by each call, but a variable that holds another tensor since is not
