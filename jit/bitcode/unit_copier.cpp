@@ -1,9 +1,9 @@
 #include "jit/bitcode/unit_copier.h"
 
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/InstrTypes.h>
-#include <llvm/Transforms/Utils/Cloning.h>
 
 namespace shunt::jit {
 
@@ -55,16 +55,41 @@ llvm::Function* UnitCopier::copy(llvm::Function& source) {
   return target;
 }
 
-// Callees are set by hand first: the mapper can't tell a call from an address that is kept.
+// Not by LLVM's mapper, whose map has value handles: of what copying takes they are the better part. A copy is in the
+// source's context, so it has the source's metadata.
 void UnitCopier::copyBody(llvm::Function& source, llvm::Function& target) {
-  for (llvm::Argument& argument : source.args()) map_[&argument] = target.getArg(argument.getArgNo());
-  for (llvm::BasicBlock& block : source) map_[&block] = llvm::CloneBasicBlock(&block, map_, "", &target);
-  for (llvm::Instruction& instruction : llvm::instructions(target)) {
-    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
-      auto* callee = llvm::dyn_cast<llvm::GlobalValue>(call->getCalledOperand());
-      if (callee != nullptr && callee->getParent() != &target_) call->setCalledOperand(counterpart(*callee));
+  locals_of_body_.clear();
+  for (llvm::Argument& argument : source.args()) locals_of_body_[&argument] = target.getArg(argument.getArgNo());
+  for (llvm::BasicBlock& block : source) {
+    llvm::BasicBlock* made = llvm::BasicBlock::Create(target.getContext(), "", &target);
+    locals_of_body_[&block] = made;
+    for (llvm::Instruction& instruction : block) {
+      llvm::Instruction* copied = instruction.clone();
+      copied->insertInto(made, made->end());
+      locals_of_body_[&instruction] = copied;
     }
-    mapper_.remapInstruction(instruction);
+  }
+  for (llvm::Instruction& instruction : llvm::instructions(target)) replaceOperands(instruction);
+}
+
+// A callee is asked for by itself: the mapper can't tell a call from an address that is kept.
+void UnitCopier::replaceOperands(llvm::Instruction& copied) {
+  const auto* call = llvm::dyn_cast<llvm::CallBase>(&copied);
+  for (llvm::Use& use : copied.operands()) {
+    llvm::Value* value = use.get();
+    if (llvm::isa<llvm::ConstantData, llvm::InlineAsm>(value)) continue;
+    auto* callee = llvm::dyn_cast<llvm::GlobalValue>(value);
+    if (callee != nullptr && call != nullptr && call->isCallee(&use)) {
+      use.set(counterpart(*callee));
+    } else if (llvm::isa<llvm::Constant>(value)) {
+      use.set(mapper_.mapValue(*value));
+    } else if (!llvm::isa<llvm::MetadataAsValue>(value)) {
+      use.set(locals_of_body_.lookup(value));
+    }
+  }
+  if (auto* phi = llvm::dyn_cast<llvm::PHINode>(&copied)) {
+    for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i)
+      phi->setIncomingBlock(i, llvm::cast<llvm::BasicBlock>(locals_of_body_.lookup(phi->getIncomingBlock(i))));
   }
 }
 

@@ -29,11 +29,13 @@ class UnitCopier final : private llvm::ValueMaterializer {
   llvm::Value* copyConstant(llvm::GlobalVariable& source);
   std::string localName(const llvm::GlobalValue& source) const;
   void copyBody(llvm::Function& source, llvm::Function& target);
+  void replaceOperands(llvm::Instruction& copied);
 
   SourceUnit& unit_;
   llvm::Module& target_;
   Binding& binding_;
   llvm::DenseMap<const llvm::GlobalValue*, llvm::Function*> locals_;
+  llvm::DenseMap<const llvm::Value*, llvm::Value*> locals_of_body_;  // of the one that is copied
   llvm::ValueToValueMapTy map_;
   llvm::ValueMapper mapper_;
 };
