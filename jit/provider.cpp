@@ -35,7 +35,8 @@ namespace {
 struct Job {
   const Plan& plan;
   const PlanSymbols& symbols;
-  const std::string key;  // in the disk cache; "" for what is not kept there
+  const std::string key;       // in the disk cache; "" for what is not kept there
+  const std::string code_key;  // among the recent objects; the same
   SourceCache& sources;
   const Dump& dump;
   CompileResult& result;
@@ -128,16 +129,18 @@ class LlvmProvider final : public Provider {
       if (load(second, symbols, keyOf(second, symbols), result, watch)) return;
     }
     const std::string key = keyOf(plan, symbols);
-    if (load(plan, symbols, key, result, watch) || reuse(plan, symbols, result, watch)) return;
+    if (load(plan, symbols, key, result, watch)) return;
+    const std::string code_key = codeKeyOf(plan, symbols);
+    if (reuse(plan, symbols, code_key, result, watch)) return;
 
     const Dump dump(plan);
     SourceCache& cache = sources();
     const SourceCache::Loan loan(cache, libraries);
     Reliance reliance = plan.foreseen();
-    if (build({plan, symbols, key, cache, dump, result, watch}, reliance) == Built::kDone) return;
+    if (build({plan, symbols, key, code_key, cache, dump, result, watch}, reliance) == Built::kDone) return;
     // The first tier's passes fold less.
     const Plan second = plan.ofTier(Tier::kSecond);
-    build({second, symbols, keyOf(second, symbols), cache, dump, result, watch}, reliance);
+    build({second, symbols, keyOf(second, symbols), codeKeyOf(second, symbols), cache, dump, result, watch}, reliance);
   }
 
   void compileInto(const FusedRequest& request, FusedResult& result) {
@@ -189,13 +192,13 @@ class LlvmProvider final : public Provider {
     job.dump.assembly(extraction.module(), effort);
     extraction.module().getFunction(kThunkName)->setName(debugName(plan));
     std::optional<CachedObject> cached = portable(job, reliance, extraction.module());
-    const std::string code_key =
-        holdsProcessAddress(extraction.module(), job.symbols) ? "" : codeKeyOf(plan, job.symbols);
+    const bool reusable = !job.code_key.empty() && !holdsProcessAddress(extraction.module(), job.symbols);
     auto object = generate(extraction.module(), effort);
     if (!object) return fail(job, object.takeError());
     job.watch.lap(result.times.generate);
-    if (!code_key.empty())
-      recent_.add(code_key, {debugName(plan), usedChains(reliance), (*object)->getBuffer().str(), result.worth_again});
+    if (reusable)
+      recent_.add(job.code_key,
+                  {debugName(plan), usedChains(reliance), (*object)->getBuffer().str(), result.worth_again});
     if (cached) {
       cached->object = (*object)->getBuffer().str();
       cached->worth_again = result.worth_again;
@@ -298,8 +301,8 @@ class LlvmProvider final : public Provider {
   }
 
   /// Whether an object that was compiled for another pair, or for this one before, is the plan's code too.
-  bool reuse(const Plan& plan, const PlanSymbols& symbols, CompileResult& result, Stopwatch& watch) {
-    const std::string key = codeKeyOf(plan, symbols);
+  bool reuse(const Plan& plan, const PlanSymbols& symbols, const std::string& key, CompileResult& result,
+             Stopwatch& watch) {
     const RecentObjects::Object* found = key.empty() ? nullptr : recent_.find(key);
     const auto reliance = found != nullptr ? relianceOn(plan, found->chains) : std::nullopt;
     if (!reliance) return false;

@@ -29,8 +29,16 @@ std::string Binding::moduleName(const llvm::GlobalValue& value) const {
   return isOwn(value) ? (library_.prefix() + value.getName()).str() : value.getName().str();
 }
 
-std::string Binding::hostSymbol(const llvm::GlobalValue& value) const {
+// The same value is asked for by every function that calls it, in every compile. What the host doesn't have yet it may
+// have later.
+llvm::StringRef Binding::hostSymbol(const llvm::GlobalValue& value) const {
   if (library_.symbols() == nullptr && value.hasLocalLinkage()) return "";
+  if (const auto known = host_symbols_.find(&value); known != host_symbols_.end()) return known->second;
+  std::string name = findHostSymbol(value);
+  return name.empty() ? "" : llvm::StringRef(host_symbols_[&value] = std::move(name));
+}
+
+std::string Binding::findHostSymbol(const llvm::GlobalValue& value) const {
   std::string name = moduleName(value);
   const auto address = host_.address(name);
   if (!address) return "";

@@ -10,6 +10,7 @@
 #include <llvm/IR/GlobalValue.h>
 
 #include <string>
+#include <unordered_map>
 
 namespace shunt::jit {
 
@@ -36,7 +37,7 @@ class Binding {
   Call call(const llvm::GlobalValue& callee, std::string* why = nullptr);
 
   /// The name by which the host knows a value; "" where it doesn't.
-  std::string hostSymbol(const llvm::GlobalValue& value) const;
+  llvm::StringRef hostSymbol(const llvm::GlobalValue& value) const;
   /// The name by which a module speaks of a value that others may speak of too.
   std::string moduleName(const llvm::GlobalValue& value) const;
   /// The name under which a module speaks of the host's own function or variable `symbol`, apart from a body that it
@@ -45,6 +46,7 @@ class Binding {
 
  private:
   bool isOwn(const llvm::GlobalValue& value) const;
+  std::string findHostSymbol(const llvm::GlobalValue& value) const;
   Address decide(const llvm::GlobalValue& value, std::string& why);
   bool copyable(const llvm::GlobalValue& value, std::string& why);
 
@@ -56,6 +58,7 @@ class Binding {
     std::string why;
   };
   llvm::DenseMap<const llvm::GlobalValue*, Decision> decisions_;
+  mutable std::unordered_map<const llvm::GlobalValue*, std::string> host_symbols_;  // those that there are
 };
 
 }  // namespace shunt::jit

@@ -15,8 +15,8 @@ UnitCopier::UnitCopier(SourceUnit& unit, llvm::Module& target)
 
 std::string UnitCopier::localName(const llvm::GlobalValue& source) const {
   // Where the host knows an internal function as well, that is its name.
-  const std::string host = binding_.hostSymbol(source);
-  return !host.empty() ? host : binding_.moduleName(source) + "." + std::to_string(unit_.number());
+  const llvm::StringRef host = binding_.hostSymbol(source);
+  return !host.empty() ? host.str() : binding_.moduleName(source) + "." + std::to_string(unit_.number());
 }
 
 llvm::Function* UnitCopier::known(const llvm::GlobalValue& source) const {
@@ -118,14 +118,14 @@ llvm::Value* UnitCopier::declareHost(llvm::GlobalValue& source) {
 }
 
 llvm::Value* UnitCopier::copyConstant(llvm::GlobalVariable& source) {
-  const std::string host = binding_.hostSymbol(source);
+  const llvm::StringRef host = binding_.hostSymbol(source);
   if (!host.empty()) {
     if (llvm::GlobalValue* known = target_.getNamedValue(host)) return known;
   }
   auto* made = new llvm::GlobalVariable(
       target_, source.getValueType(), true,
       !host.empty() ? llvm::GlobalValue::AvailableExternallyLinkage : llvm::GlobalValue::InternalLinkage, nullptr,
-      !host.empty() ? host : localName(source));
+      !host.empty() ? host.str() : localName(source));
   made->setAlignment(source.getAlign());
   made->setUnnamedAddr(source.getUnnamedAddr());
   mapper_.scheduleMapGlobalInitializer(*made, *source.getInitializer());

@@ -75,7 +75,8 @@ llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* r
   const bool quick = tier == Tier::kFirst || !hasLoops(module);
   giveBack(module);
   analyses.module.invalidate(module, llvm::PreservedAnalyses::none());
-  (quick ? quickPipeline(/*folded=*/!inlines) : functionPipeline(most == Effort::kAll)).run(module, analyses.module);
+  const bool folded = !inlines;
+  (quick ? quickPipeline(folded) : functionPipeline(most == Effort::kAll, folded)).run(module, analyses.module);
   auto taken = takeRedispatches(module);
   if (redispatches != nullptr) *redispatches = std::move(taken);
 

@@ -3,6 +3,7 @@
 #include <shunt/core/isa.h>
 
 #include <llvm/ADT/StringSet.h>
+#include <llvm/IR/AttributeMask.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Support/TargetSelect.h>
@@ -166,12 +167,17 @@ void HostTarget::prepare(llvm::Module& module) const {
 }
 
 void HostTarget::prepare(llvm::Function& function) const {
-  for (const char* attribute : kReplacedAttributes) function.removeFnAttr(attribute);
-  function.addFnAttr("target-features", features_);
-  function.addFnAttr("prefer-vector-width", std::to_string(vector_width_));
+  // All at once: every list of attributes in between would be made and kept in the context.
+  llvm::AttributeMask replaced;
+  for (const char* attribute : kReplacedAttributes) replaced.addAttribute(attribute);
+  llvm::AttrBuilder added(function.getContext());
+  added.addAttribute("target-features", features_);
+  added.addAttribute("prefer-vector-width", std::to_string(vector_width_));
   // A frame of more than a page mustn't jump over the guard page of its thread's stack.
-  function.addFnAttr("probe-stack", "inline-asm");
-  function.setUWTableKind(llvm::UWTableKind::Default);
+  added.addAttribute("probe-stack", "inline-asm");
+  added.addUWTableAttr(llvm::UWTableKind::Default);
+  function.removeFnAttrs(replaced);
+  function.addFnAttrs(added);
 }
 
 }  // namespace shunt::jit

@@ -67,10 +67,12 @@ llvm::ModulePassManager inlinePipeline() {
   return passes;
 }
 
-llvm::ModulePassManager functionPipeline(bool all) {
+llvm::ModulePassManager functionPipeline(bool all, bool folded) {
   llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  if (all || !folded) {
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  }
   if (all) passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(IntegerSelectsPass());
   passes.addPass(llvm::InstCombinePass());

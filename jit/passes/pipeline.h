@@ -24,7 +24,7 @@ namespace shunt::jit {
 llvm::ModulePassManager inlinePipeline();
 /// Simplifies every function and vectorises its loops, with interleaving only where the source asks for it. `all`: for
 /// fused loops, with the passes that gain nothing for thunks.
-llvm::ModulePassManager functionPipeline(bool all);
+llvm::ModulePassManager functionPipeline(bool all, bool folded);
 /// For modules without loops to vectorise, and the first tier's. `folded`: nothing was inlined since flatten() folded.
 llvm::ModulePassManager quickPipeline(bool folded);
 

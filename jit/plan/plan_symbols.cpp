@@ -14,6 +14,7 @@ constexpr const char* kFieldNames[] = {"code.", "boxed.",       "functor.", "ope
 
 PlanSymbols::PlanSymbols(const Plan& plan) {
   const CompileRequest& r = plan.request;
+  places_.reserve(4 + r.kinds.size() + (plan.inner.size() + 1) * (1 + 3 * size_t{kNumSlots}));
   add(Field::kOperator, -1, plan.op.op);
   add(Field::kCalls, -1, r.counters != nullptr ? &r.counters->calls : nullptr);
   add(Field::kGuardMisses, -1, r.counters != nullptr ? &r.counters->guard_misses : nullptr);
@@ -38,7 +39,9 @@ void PlanSymbols::addTable(const Chain& chain, int first) {
 }
 
 void PlanSymbols::add(Field field, int slot, const void* address) {
-  if (address != nullptr) first_.try_emplace(address, static_cast<uint32_t>(places_.size()));
+  // Most of a table is one entry again and again.
+  const bool again = places_.size() >= 3 && places_[places_.size() - 3].address == address;
+  if (address != nullptr && !again) first_.try_emplace(address, static_cast<uint32_t>(places_.size()));
   places_.push_back({field, slot, address});
 }
 
@@ -81,10 +84,13 @@ std::string PlanSymbols::print() const {
   std::string out;
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
-    const std::string holds = place.address == nullptr ? "-" : std::to_string(first_.lookup(place.address));
     // Most of a table is one entry again and again: 3 fields later, the same.
-    const bool again = i >= 3 && places_[i - 3].slot >= 0 && places_[i - 3].address == place.address;
-    out += again ? "=" : " " + holds;
+    if (i >= 3 && places_[i - 3].slot >= 0 && places_[i - 3].address == place.address) {
+      out += '=';
+      continue;
+    }
+    out += ' ';
+    out += place.address == nullptr ? "-" : std::to_string(first_.lookup(place.address));
   }
   return out;
 }
