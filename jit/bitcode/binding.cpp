@@ -32,7 +32,7 @@ std::string Binding::moduleName(const llvm::GlobalValue& value) const {
 // The same value is asked for by every function that calls it, in every compile. What the host doesn't have yet it may
 // have later.
 llvm::StringRef Binding::hostSymbol(const llvm::GlobalValue& value) const {
-  if (library_.symbols() == nullptr && value.hasLocalLinkage()) return "";
+  if (isOfHost() && value.hasLocalLinkage()) return "";
   if (const auto known = host_symbols_.find(&value); known != host_symbols_.end()) return known->second;
   std::string name = findHostSymbol(value);
   return name.empty() ? "" : llvm::StringRef(host_symbols_[&value] = std::move(name));

@@ -20,6 +20,9 @@ class Binding {
   Binding(const Library& library, const HostSymbols& host, const Binding* base = nullptr)
       : library_(library), host_(host), base_(base) {}
 
+  /// Whether it is of libshunt's own bitcode.
+  bool isOfHost() const { return library_.symbols() == nullptr; }
+
   enum class Address {
     kHost,     // a declaration of the host's symbol
     kCopy,     // a constant: its content comes along, bound to the host's where that has the symbol

@@ -12,14 +12,17 @@ namespace shunt::jit {
 namespace {
 
 /// What inlining in the library's compile left about arguments that don't alias. Every copy of a function, of which a
-/// thunk takes two or three, would need scopes of its own, and thunks come out the same without.
-void dropAliasScopes(llvm::Function& function) {
+/// thunk takes two or three, would need scopes of its own, and thunks come out the same without. So do libshunt's
+/// without the types of what loads and stores access, which each instruction would carry along; a custom kernel's loop
+/// may need these.
+void dropAliasInfo(llvm::Function& function, bool types) {
   for (llvm::Instruction& i : llvm::make_early_inc_range(llvm::instructions(function))) {
     if (llvm::isa<llvm::NoAliasScopeDeclInst>(i)) {
       i.eraseFromParent();
     } else if (i.hasMetadata()) {
       i.setMetadata(llvm::LLVMContext::MD_alias_scope, nullptr);
       i.setMetadata(llvm::LLVMContext::MD_noalias, nullptr);
+      if (types) i.setMetadata(llvm::LLVMContext::MD_tbaa, nullptr);
     }
   }
 }
@@ -43,7 +46,7 @@ llvm::Expected<const References*> SourceUnit::references(llvm::Function& functio
   if (const auto known = references_.find(&function); known != references_.end()) return &known->second;
   if (llvm::Error error = function.materialize()) return std::move(error);
   if (source_->debug_compile_units_begin() != source_->debug_compile_units_end()) llvm::stripDebugInfo(function);
-  dropAliasScopes(function);
+  dropAliasInfo(function, /*types=*/binding_.isOfHost());
   return &(references_[&function] = findReferences(function));
 }
 
