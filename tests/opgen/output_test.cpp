@@ -2,6 +2,7 @@
 #include "tests/opgen/temporary_yaml.h"
 
 #include "tools/opgen/emitters/emit.h"
+#include "tools/opgen/emitters/shard_counts.h"
 #include "tools/opgen/model/yaml_files.h"
 
 #include <gtest/gtest.h>
@@ -82,8 +83,8 @@ TEST(Output, AccumulatorsAreNumbered) {
   EXPECT_NE(contentOf(folder.directory() + "/generated/accumulators.h").find(" X(Fewest, 0) X(Most, 1) X(Total, 2)"),
             std::string::npos);
   std::string text;
-  for (const char* shard : {"0", "1", "2", "3"})
-    text += contentOf(folder.directory() + "/generated/backend_" + shard + ".cpp");
+  for (size_t shard = 0; shard < kBackendShards; ++shard)
+    text += contentOf(folder.directory() + "/generated/backend_" + std::to_string(shard) + ".cpp");
   for (const std::string call : {"accumulators::Total>(\"total\", self, IntArrayRef(dim), false, dtype)",
                                  "accumulators::Most>(\"most\", self, dim, keepdim, std::nullopt)"})
     EXPECT_NE(text.find(call), std::string::npos) << call;
