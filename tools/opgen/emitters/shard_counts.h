@@ -6,10 +6,10 @@
 
 namespace opgen {
 
-inline constexpr size_t kOperatorShards = 30;
-inline constexpr size_t kBackendShards = 12;
-inline constexpr size_t kInplaceOrViewShards = 8;
-inline constexpr size_t kAutogradShards = 12;
+inline constexpr size_t kOperatorShards = 20;
+inline constexpr size_t kBackendShards = 8;
+inline constexpr size_t kInplaceOrViewShards = 4;
+inline constexpr size_t kAutogradShards = 8;
 inline constexpr size_t kFunctorShards = 13;
 inline constexpr size_t kNodeShards = 4;
 inline constexpr size_t kRegisterShards = 4;
