@@ -118,8 +118,11 @@ void compileBackward(Variant& variant, const detail::CompileArguments& arguments
   }
 }
 
+/// Arguments from another graph are fine where their history goes on in the results, or no node records any.
 void checkHistoryOf(const detail::CompileArguments& arguments, const Variant& variant) {
-  if (variant.backward != nullptr) return;
+  const auto mayRecord = [](const Graph::Node* node) { return node->modes.grad; };
+  const bool records = std::ranges::any_of(variant.graph.nodes(), mayRecord);
+  if (variant.backward != nullptr || !records) return variant.guard->linkHistory();
   for (const Tensor* t : arguments.tensors)
     if (const char* why = whyNotWith(*t))
       throw KeepsHistory(detail::str("compile: ", why,
@@ -172,7 +175,6 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     variant->why_no_backward = "the function's graph has been run again for backward() too often";
   else if (history_goes_on)
     compileBackward(*variant, arguments, outputs, seen);
-  if (variant->backward != nullptr) variant->guard->linkHistory();
   checkHistoryOf(arguments, *variant);
   const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
   history_goes_on &= variant->backward == nullptr;

@@ -440,6 +440,62 @@ TEST(CompiledBackward, InferenceTensorsKeepTheHistory) {
   EXPECT_THAT(fast.explain(), HasSubstr("inference tensor"));
 }
 
+// Their sum lies as the one does that the engine adds to, which later sums over it see.
+TEST(CompiledBackward, GradientsThatLieInDifferentWaysKeepTheHistory) {
+  const auto f = [](const Tensor& h) { return (layer_norm(h, {48}) + h).tanh().t().clone(); };
+  auto fast = compile(f);
+  const Tensor x = numbers({64, 48});
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor b = leaf({48}), plain = leaf({48});
+    (fast(x + b) * numbers({48, 64}, 4)).sum().backward();
+    (f(x + plain) * numbers({48, 64}, 4)).sum().backward();
+    EXPECT_TRUE(same(b.grad(), plain.grad()));
+  }
+  EXPECT_THAT(fast.explain(), HasSubstr("lie in different ways"));
+}
+
+TEST(CompiledBackward, ResidualsWithGradientsInAnotherLayout) {
+  const auto f = [](const Tensor& h) { return layer_norm(h, {48}) + h; };
+  auto fast = compile(f);
+  const Tensor x = numbers({64, 48});
+  for (int i = 0; i < kCalls; ++i)
+    for (const bool turned : {false, true}) {
+      const Tensor b = leaf({48}), plain = leaf({48}), g = turned ? numbers({48, 64}).t() : numbers({64, 48});
+      fast(x + b).backward(g);
+      f(x + plain).backward(g);
+      EXPECT_TRUE(same(b.grad(), plain.grad())) << turned;
+    }
+}
+
+TEST(CompiledBackward, AnArgumentThatTheResultIsWrittenIntoIsFreed) {
+  auto fast = compile([](const Tensor& x, const Tensor& v) { return x + v * 2; });
+  record(fast, numbers({4}), leaf({4}));
+  Tensor x = numbers({4});
+  const weak_intrusive_ptr<TensorImpl> argument(x.getIntrusivePtr());
+  {
+    const Tensor y = fast(x, leaf({4}));
+    ASSERT_TRUE(isCompiled(y));
+    x.add_(y);
+  }
+  x = Tensor();
+  EXPECT_TRUE(argument.expired());
+}
+
+TEST(CompiledBackward, AfterCallsWithoutGradMode) {
+  const auto f = [](const Tensor& x) { return x.exp() * 2; };
+  auto fast = compile(f);
+  const Tensor a = leaf({4}) * 1;
+  {
+    const NoGradGuard no_grad;
+    record(fast, a);
+    EXPECT_GE(fast.counts().hits, 1u) << "nothing is recorded there";
+  }
+  for (int i = 0; i < 3; ++i) {
+    const Tensor y = fast(leaf({4}) * 1);
+    EXPECT_EQ(isCompiled(y), i > 0) << fast.explain();
+  }
+}
+
 TEST(CompiledBackward, OnSeveralThreads) {
   const Tensor w = numbers({8, 8});
   auto fast = compile([&](const Tensor& x) { return x.mm(w).tanh() * 2; });

@@ -8,6 +8,7 @@
 #include "src/dispatch/changes.h"
 
 #include <shunt/autograd/accumulate_grad.h>
+#include <shunt/autograd/variable_utils.h>
 #include <shunt/ops.h>
 
 #include <utility>
@@ -27,12 +28,22 @@ bool isHooked(const AccumulateGrad& accumulator) {
   return accumulator.hooks() != nullptr || autograd::get_autograd_meta(accumulator.variable)->hooks_ != nullptr;
 }
 
+/// What stands for a tensor that eager code doesn't hold: the same elements, version and place in a graph. The tensor
+/// itself may become part of a graph that the node is in, by a write, and would never be freed.
+Tensor withoutItself(const Tensor& t) {
+  if (t.requires_grad() && t.is_leaf()) return t;  // which the accumulator holds
+  const Tensor out = autograd::detached_alias(t);
+  if (t.requires_grad()) autograd::set_gradient_edge(out, autograd::gradient_edge(t));
+  return out;
+}
+
 /// Makes a gradient what it is in eager code to those who add it to another, or keep it as a leaf's grad.
 void fit(const JointContribution& c, const Node* next, Tensor& gradient) {
   if (!(c.is_view || c.is_held) || !gradient.defined() || !autograd::isUnshared(gradient)) return;
   const auto* accumulator = dynamic_cast<const AccumulateGrad*>(next);
   if (accumulator == nullptr || isHooked(*accumulator) || !autograd::currentTaskEndsAt(next)) {
-    gradient = ops::alias::call(gradient);  // a view is left alone where gradients are added
+    // A view is left alone where gradients are added; who held another one holds it no more when the next one comes.
+    if (c.is_view) gradient = ops::alias::call(gradient);
     return;
   }
   if (layOutAs(accumulator->variable, gradient) && c.is_held)
@@ -45,8 +56,10 @@ void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, st
                                           const Drawn& drawn) {
   saved_.reserve(of_->sources_.size());
   for (const SavedSource& s : of_->sources_) {
-    if (s.is_given)
+    if (s.is_given && saved_.size() < of_->saved_.size())
       saved_.emplace_back(of_->given(s.number, inputs), false);
+    else if (s.is_given)
+      saved_.emplace_back(withoutItself(of_->given(s.number, inputs)), false);
     else
       saved_.emplace_back(made[s.number], s.number == of_->output_);
   }
@@ -148,7 +161,8 @@ std::vector<Tensor> CompiledBackward::BackwardNode::resultsAgain(const std::vect
 }
 
 variable_list CompiledBackward::BackwardNode::runGraphAgain(const Tensor& gradient) const {
-  of_->again_.fetch_add(GradMode::is_enabled() ? kMostAgain : 1, std::memory_order_relaxed);
+  const bool once_is_enough = GradMode::is_enabled() || of_->adds_;
+  of_->again_.fetch_add(once_is_enough ? kMostAgain : 1, std::memory_order_relaxed);
   const std::vector<Tensor> given = givenAgain();
   const Tensor result = resultsAgain(given)[of_->output_];
   std::vector<Tensor> leaves;
@@ -156,9 +170,12 @@ variable_list CompiledBackward::BackwardNode::runGraphAgain(const Tensor& gradie
     if (t.requires_grad()) leaves.push_back(t);
   const auto& expected = of_->passes_[0].contributions;
   variable_list out;
+  const auto isOneLeaf = [](const Tensor& a, const Tensor& b) {
+    return autograd::gradient_edge(a) == autograd::gradient_edge(b);
+  };
   const auto take = [&](size_t leaf, Tensor&& t) {
     // Two of the given tensors may be one.
-    SHUNT_INTERNAL_ASSERT(out.size() < expected.size() && given[expected[out.size()].given].is_same(leaves[leaf]),
+    SHUNT_INTERNAL_ASSERT(out.size() < expected.size() && isOneLeaf(given[expected[out.size()].given], leaves[leaf]),
                           "a compiled function's graph has another history than it was recorded with");
     out.push_back(std::move(t));
   };

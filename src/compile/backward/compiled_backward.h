@@ -80,6 +80,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   std::vector<SavedValue> saved_;
   std::vector<SavedSource> sources_;  // of saved_, then of what else the graph was given
   std::vector<Pass> passes_;
+  bool adds_ = false;    // several gradients, for one of the given tensors
   uint64_t places_ = 0;  // in the engine's order: no history of the graph has more nodes
   ScalarType default_dtype_;
   mutable std::atomic<int> again_{0};  // times that the graph was run again
