@@ -1,19 +1,25 @@
-// The backward pass of a compiled function's results, compiled: what a backward() outside of the function runs in the
+// The backward pass of a compiled function's result, compiled: what a backward() outside of the function runs in the
 // place of the nodes that eager code would have recorded.
 //
 // Note [Compiled backward passes]
-// The history of the one result that requires grad is recorded with the function, on fake tensors, for a gradient in
-// row-major order, for one that was expanded (as sum() gives), and for one that lies as the result; no formula looks
-// how it lies, so that the first of these passes, without what was made for its layout, is good for all others. The
+// The history of the one result that requires grad is recorded with the function, on fake tensors: for a gradient in
+// row-major order, for one that was expanded (as sum() gives), and for one that lies as the result. No formula looks
+// how the gradient lies, so that the first of these passes, planned without its strides, is good for all others. The
 // function then runs without history, and gives what the backward pass reads besides its results (Note [What is saved],
-// split.h); the result gets one node, CompiledFunctionBackward. It has an edge for each edge by which the history led
-// to a leaf, in the order in which a backward pass would have added what came by these: so sums with what comes from
-// elsewhere have the same bits. For the engine runs first what was recorded last: all nodes made of the result have run
-// before any of its history does, and none but leaves' accumulators run between those. With create_graph, under
-// autocast, and for a gradient that lies otherwise, the node runs the function's graph again, with its history, the
-// same random numbers and the places in the engine's order that its nodes would have had, and backward through that
-// one. What the graph was given is held for it, and has to be as it was. A graph that writes into what it was given
-// can't be run again: its operators record their history.
+// split.h); the result gets one node, CompiledFunctionBackward.
+//
+// The node has an edge for each edge by which the history led to a leaf, in the order in which a backward pass would
+// have added what came by these: so sums with what comes from elsewhere have the same bits. For the engine runs first
+// what was recorded last: all nodes made of the result have run before any of its history does, and none but leaves'
+// accumulators run between those.
+//
+// With create_graph, under autocast, for a gradient that is a wrapper, and for one of another layout where some tensor
+// gets several gradients, the node runs the function's graph again, with its history, the same random numbers and the
+// places in the engine's order that its nodes would have had, and backward through that one. What the graph was given
+// is held for it, and has to be as it was. A graph that writes into what it was given can't be run again: its operators
+// record their history. With create_graph that isn't as good as a history of its own: what was made of the result leads
+// to the node, and the gradients' graph to what was run again, so that a gradient of a gradient is added in two parts,
+// and may differ in its last bits. So a variant that this happens to is put out of use, and recorded with its history.
 #pragma once
 
 #include "src/compile/backward/split.h"
