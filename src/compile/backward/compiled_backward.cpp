@@ -93,10 +93,11 @@ void CompiledBackward::addPass(const Joint& joint, bool of_any_layout) {
   Pass pass;
   if (!of_any_layout) pass.strides = joint.gradient->spec.strides;
   pass.contributions = joint.contributions;
-  pass.plan = std::make_unique<Plan>(backwardOf(joint, saved_), PlanOptions{.history_of_outputs = false,
-                                                                            .views_of_outputs = false,
-                                                                            .guarded = !of_any_layout,
-                                                                            .seen = operatorsOf(joint.seen)});
+  pass.plan =
+      std::make_unique<Plan>(backwardOf(joint, saved_, of_any_layout), PlanOptions{.history_of_outputs = false,
+                                                                                   .views_of_outputs = false,
+                                                                                   .guarded = !of_any_layout,
+                                                                                   .seen = operatorsOf(joint.seen)});
   passes_.push_back(std::move(pass));
 }
 

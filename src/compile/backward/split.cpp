@@ -176,7 +176,7 @@ Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   return partOf(joint.graph, all, inputsOf(joint), outputs);
 }
 
-Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
+Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved, bool of_any_layout) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   Values inputs;
   for (const SavedValue& s : saved) inputs.push_back(valueOf(joint, s));
@@ -187,7 +187,7 @@ Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
     if (!out.users(v).empty()) throw Error("its backward pass reads a captured tensor that isn't saved");
   const Aliases aliases(out);
   Values shown;
-  for (Graph::Value* v : out.outputs()) shown.push_back(shownBy(v, aliases));
+  for (Graph::Value* v : out.outputs()) shown.push_back(of_any_layout ? v : shownBy(v, aliases));
   out.setOutputs(std::move(shown));
   out.eliminate_dead_code();
   return out;
