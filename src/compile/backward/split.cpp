@@ -6,6 +6,7 @@
 #include <shunt/core/error.h>
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
