@@ -4,7 +4,7 @@
 // Note [Compiled backward passes]
 // The history of the one result that requires grad is recorded with the function, on fake tensors: for a gradient in
 // row-major order, for one that was expanded (as sum() gives), and for one that lies as the result. No formula looks
-// how the gradient lies, so that the first of these passes, planned without its strides, is good for all others. The
+// how the gradient lies, so that the nodes of the first of these passes, run one by one, are good for all others. The
 // function then runs without history, and gives what the backward pass reads besides its results (Note [What is saved],
 // split.h); the result gets one node, CompiledFunctionBackward.
 //
@@ -63,7 +63,8 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   /// For gradients that lie in one way; without strides for all others.
   struct Pass {
     std::optional<std::vector<int64_t>> strides;
-    std::unique_ptr<Plan> plan;
+    std::unique_ptr<const Plan> plan;  // null where it has no strides: a plan is for tensors that lie as its graph's
+    Graph graph;
     std::vector<JointContribution> contributions;  // one for each edge of the node
   };
   /// Where a saved tensor comes from: number of a given one, or of what forward() gives.
