@@ -94,17 +94,20 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
   const size_t saved = of_->saved_.size();
   variable_list out(num_outputs());
   {
-    InlineVector<Tensor, 8> unpacked;
-    InlineVector<const Tensor*, 8> given;
-    unpacked.reserve(saved);
+    std::vector<Tensor> given;
     given.reserve(saved + 1);
-    for (size_t i = 0; i < saved; ++i) unpacked.push_back(unpack(i));
-    for (const Tensor& t : unpacked) given.push_back(&t);
-    given.push_back(&gradient);
-    detail::CompileOutputs made = pass.plan->runOn({given.data(), given.size()});
-    for (size_t i = 0; i < out.size(); ++i) out[i] = std::move(made[i]);
-    gradient.reset();  // so that nobody but `out` holds what only that should
-  }
+    for (size_t i = 0; i < saved; ++i) given.push_back(unpack(i));
+    given.push_back(std::move(gradient));
+    if (pass.plan == nullptr) {
+      out = pass.graph.run(given);
+    } else {
+      InlineVector<const Tensor*, 8> inputs;
+      inputs.reserve(given.size());
+      for (const Tensor& t : given) inputs.push_back(&t);
+      detail::CompileOutputs made = pass.plan->runOn({inputs.data(), inputs.size()});
+      for (size_t i = 0; i < out.size(); ++i) out[i] = std::move(made[i]);
+    }
+  }  // so that nobody but `out` holds what only that should
   for (size_t i = 0; i < out.size(); ++i) fit(pass.contributions[i], next_edge(i).function.get(), out[i]);
   return out;
 }

@@ -93,11 +93,12 @@ void CompiledBackward::addPass(const Joint& joint, bool of_any_layout) {
   Pass pass;
   if (!of_any_layout) pass.strides = joint.gradient->spec.strides;
   pass.contributions = joint.contributions;
-  pass.plan =
-      std::make_unique<Plan>(backwardOf(joint, saved_, of_any_layout), PlanOptions{.history_of_outputs = false,
-                                                                                   .views_of_outputs = false,
-                                                                                   .guarded = !of_any_layout,
-                                                                                   .seen = operatorsOf(joint.seen)});
+  pass.graph = backwardOf(joint, saved_, of_any_layout);
+  if (!of_any_layout)
+    pass.plan = std::make_unique<Plan>(
+        pass.graph,
+        PlanOptions{
+            .history_of_outputs = false, .views_of_outputs = false, .guarded = true, .seen = operatorsOf(joint.seen)});
   passes_.push_back(std::move(pass));
 }
 
@@ -130,9 +131,9 @@ detail::CompileOutputs CompiledBackward::run(const Executor& forward, std::span<
 std::string CompiledBackward::describe() const {
   std::string text;
   for (const Pass& p : passes_)
-    text += (p.strides ? detail::str("backward of a gradient with strides ", IntArrayRef(*p.strides))
-                       : "backward of others") +
-            ":\n" + p.plan->describe();
+    text += p.plan != nullptr ? detail::str("backward of a gradient with strides ", IntArrayRef(*p.strides), ":\n",
+                                            p.plan->describe())
+                              : detail::str("backward of others: ", p.graph.nodes().size(), " operators\n");
   return text;
 }
 
