@@ -68,11 +68,11 @@ void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, st
 
 // A run for some inputs only frees, in eager code, the nodes that it has come by.
 void CompiledBackward::BackwardNode::release_variables() {
-  if (autograd::runningNode() == this && !task_should_compute_all()) return;
+  if (autograd::runningNode() == this && !runWantsAll()) return;
   for (autograd::SavedVariable& s : saved_) s.reset_data();
 }
 
-bool CompiledBackward::BackwardNode::task_should_compute_all() const {
+bool CompiledBackward::BackwardNode::runWantsAll() const {
   for (size_t i = 0; i < num_outputs(); ++i)
     if (next_edge(i).is_valid() && !task_should_compute_output(i)) return false;
   return true;
@@ -93,21 +93,22 @@ variable_list CompiledBackward::BackwardNode::apply(variable_list&& grads) {
 variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor gradient) const {
   const size_t saved = of_->saved_.size();
   variable_list out(num_outputs());
-  {
+  if (pass.plan == nullptr) {
     std::vector<Tensor> given;
-    given.reserve(saved + 1);
     for (size_t i = 0; i < saved; ++i) given.push_back(unpack(i));
     given.push_back(std::move(gradient));
-    if (pass.plan == nullptr) {
-      out = pass.graph.run(given);
-    } else {
-      InlineVector<const Tensor*, 8> inputs;
-      inputs.reserve(given.size());
-      for (const Tensor& t : given) inputs.push_back(&t);
-      detail::CompileOutputs made = pass.plan->runOn({inputs.data(), inputs.size()});
-      for (size_t i = 0; i < out.size(); ++i) out[i] = std::move(made[i]);
-    }
-  }  // so that nobody but `out` holds what only that should
+    out = pass.graph.run(given);
+  } else {
+    InlineVector<Tensor, 8> given;
+    InlineVector<const Tensor*, 8> inputs;
+    given.reserve(saved + 1);
+    inputs.reserve(saved + 1);
+    for (size_t i = 0; i < saved; ++i) inputs.push_back(&given.emplace_back(unpack(i)));
+    inputs.push_back(&given.emplace_back(std::move(gradient)));
+    detail::CompileOutputs made = pass.plan->runOn({inputs.data(), inputs.size()});
+    for (size_t i = 0; i < out.size(); ++i) out[i] = std::move(made[i]);
+  }
+  // What was given is gone: nobody but `out` holds what only that should.
   for (size_t i = 0; i < out.size(); ++i) fit(pass.contributions[i], next_edge(i).function.get(), out[i]);
   return out;
 }
@@ -123,10 +124,11 @@ std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
     if (source.is_given) given[source.number] = std::move(t);
   }
   const auto check = [&](bool holds, const char* what) {
-    SHUNT_CHECK(holds, name(), ": ", what,
-                " has changed since the compiled function was called, so that its graph can't be run again for this "
-                "backward(), as create_graph and autocast need it. Change it "
-                "after backward(), or call the function without compile()");
+    SHUNT_CHECK(
+        holds, name(), ": ", what,
+        " has changed since the compiled function was called, so that its graph can't be run again for this "
+        "backward(), as create_graph and autocast need it. Change it after backward(), or call the function without "
+        "compile()");
   };
   for (size_t i = 0; i < given.size(); ++i)
     check(given[i].requires_grad() == specs[i]->spec.requires_grad, "whether a tensor that it reads requires grad");
@@ -146,8 +148,7 @@ std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<
   SHUNT_CHECK(same->position() == drawn_.second, name(),
               ": the function has drawn random numbers while another thread drew from the same generator, so that its "
               "graph can't be run again for this backward(), as create_graph and autocast need it. Draw from a "
-              "generator of each thread's own, or call the function without "
-              "compile()");
+              "generator of each thread's own, or call the function without compile()");
   return outputs;
 }
 

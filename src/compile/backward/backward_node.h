@@ -27,7 +27,7 @@ class CompiledBackward::BackwardNode final : public Node {
   std::vector<Tensor> drawAgain(const std::vector<Tensor>& inputs) const;
   std::vector<Tensor> givenAgain() const;
   Tensor unpack(size_t i) const;
-  bool task_should_compute_all() const;
+  bool runWantsAll() const;
 
   const std::shared_ptr<const CompiledBackward> of_;
   InlineVector<autograd::SavedVariable, 6> saved_;  // of_->sources_

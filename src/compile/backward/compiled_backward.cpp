@@ -28,14 +28,6 @@ std::vector<std::vector<int64_t>> usualStrides(const Graph::Spec& result) {
   return out;
 }
 
-/// Whether some tensor gets several gradients. How their sum lies is known for the layouts that were recorded.
-bool addsGradients(const Joint& joint) {
-  for (size_t k = 0; k < joint.contributions.size(); ++k)
-    for (size_t j = 0; j < k; ++j)
-      if (joint.contributions[j].given == joint.contributions[k].given) return true;
-  return false;
-}
-
 [[noreturn]] void refuse(const char* why) { throw Error(why); }
 
 std::vector<const Operator*> operatorsOf(const std::vector<std::pair<const Operator*, uint64_t>>& seen) {
@@ -58,7 +50,7 @@ std::shared_ptr<const CompiledBackward> CompiledBackward::make(const Graph& grap
     out->addPass(joint, false);
     if (!first) first = std::move(joint);
   }
-  out->adds_ = addsGradients(*first);
+  out->adds_ = first->adds;  // whose sum is known to lie as in eager code for these layouts only
   if (!out->adds_) out->addPass(*first, true);
   return out;
 }

@@ -29,7 +29,8 @@ size_t resultWithHistory(const Graph& graph, const std::vector<Tensor>& outputs)
   size_t found = outputs.size();
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (graph.outputs()[i] == nullptr || !outputs[i].requires_grad()) continue;
-    // With a node for all of them, backward() of one would free what the others need, and run hooks of none.
+    // One node for all of them would free what the others need when backward() of the first one is done, and hooks on a
+    // result that another one is made of wouldn't see the gradient that comes from there.
     if (found != outputs.size()) refuse("several results require grad");
     found = i;
   }

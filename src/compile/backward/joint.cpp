@@ -58,12 +58,13 @@ void checkWrites(const Joint& joint, const std::vector<size_t>& contributed_at) 
 
 /// Where a leaf gets several gradients, the way in which their sum lies depends on which of them the engine adds in
 /// place, and that on who holds them when the next one comes. Where all lie alike, so does the sum.
-void checkSums(const Joint& joint) {
+void noteSums(Joint& joint) {
   for (size_t k = 0; k < joint.contributions.size(); ++k)
     for (size_t j = 0; j < k; ++j) {
+      if (joint.contributions[j].given != joint.contributions[k].given) continue;
+      joint.adds = true;
       const Graph::Value *a = joint.contributed[j], *b = joint.contributed[k];
-      if (joint.contributions[j].given == joint.contributions[k].given && a != nullptr && b != nullptr &&
-          a->spec.strides != b->spec.strides)
+      if (a != nullptr && b != nullptr && a->spec.strides != b->spec.strides)
         refuse("gradients that its backward pass adds lie in different ways");
     }
 }
@@ -128,7 +129,7 @@ Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides) {
   if (givenOf(out.graph).size() != given.size() + 1)
     refuse("its backward pass reads a tensor that the function doesn't");
   if (out.contributions.empty()) refuse("no gradient comes from its result to what it was given");
-  checkSums(out);
+  noteSums(out);
   checkWrites(out, contributed_at);
   forgetCallers(out);
   return out;

@@ -23,6 +23,7 @@ struct Joint {
   Graph::Value* gradient = nullptr;
   size_t forward_nodes = 0;
   std::vector<JointContribution> contributions;            // in the order in which a backward pass adds them
+  bool adds = false;                                       // several of them, for one of the given tensors
   std::vector<Graph::Value*> contributed;                  // their values; null where none arrives
   std::vector<std::pair<const Operator*, uint64_t>> seen;  // operators that were called, and their tables' fingerprints
 };

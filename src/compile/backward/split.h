@@ -30,8 +30,7 @@ std::vector<SavedValue> savedFor(const Joint& joint);
 Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved);
 
 /// The contributions (null: none) of the saved values, then the gradient; `of_any_layout`: also of gradients that lie
-/// otherwise than the recorded one. Throws Error where it reads a given tensor
-/// that isn't saved.
+/// otherwise than the recorded one. Throws Error where it reads a given tensor that isn't saved.
 Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved, bool of_any_layout);
 
 }  // namespace shunt::compiled
