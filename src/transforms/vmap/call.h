@@ -106,10 +106,11 @@ void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack
 void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
 /// Whether the operator has parts and no kernel of its own for these keys' backend.
 bool isComposite(const Operator& op, DispatchKeySet keys);
-/// Registers kernels for both keys: of pointwise operators, and of others that gradients are made of (registerInGrad).
-/// Once, with the dictionary.
+/// Registers kernels for both keys: of pointwise operators, of others that gradients are made of (registerInGrad), and
+/// of the composites that networks call. Once, with the dictionary.
 void registerPointwise();
 void registerInGrad();
+void registerComposites();
 /// A rule has served.
 void countRule() noexcept;
 /// The call of an operator in the innermost level, a vmap: by its rule, by its parts, or once for each sample.
@@ -117,6 +118,9 @@ void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
 /// A composite of products that has a shorter way for this call than its kernel: whether it has been made. Inside of
 /// the level.
 bool runProductOfSamples(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
+/// The same of `linear`: undefined where it has none. `keys`: of a backend's dense tensors.
+Tensor linearOfSamples(DispatchKeySet keys, const Tensor& input, const Tensor& weight,
+                       const std::optional<Tensor>& bias);
 
 namespace rules {
 void addmm(BatchedCall&);

@@ -8,27 +8,39 @@
 namespace shunt::levels {
 namespace {
 
+bool isDefined(const Tensor& result) { return result.defined(); }
+template <class... T>
+bool isDefined(const std::tuple<T...>& results) {
+  return std::get<0>(results).defined();
+}
+
+Tensor batched(const Level& level, Tensor value) { return makeBatched(level, std::move(value), 0); }
+template <class... T>
+std::tuple<T...> batched(const Level& level, std::tuple<T...> values) {
+  return std::apply([&](T&... t) { return std::tuple<T...>(batched(level, std::move(t))...); }, values);
+}
+
 template <class Op, class Signature = typename Op::Schema>
 struct Recorded;
 
 template <class Op, class R, class... A>
 struct Recorded<Op, R(A...)> {
   static_assert(InGrad<Op>::kKnows);
-  /// Composites may be run part by part inside of a level even if no tensor is of it: their parts may be random.
+  /// Composites may be run part by part inside of a vmap even if no tensor is of it: their parts may be random.
   static constexpr bool kHasParts = std::is_same_v<Op, ops::outer>;
   static R call(OperatorKernel*, DispatchKeySet keys, A... a) {
     if (const LevelFrame* frame = innermost(); frame != nullptr) [[likely]] {
       const Level& level = frame->level();
       detail::relyOn(Op::symbol);  // as the fallback does
-      if (!kHasParts && !isAnyOf(level, a...)) {
+      if ((!kHasParts || level.kind == Kind::kGrad) && !isAnyOf(level, a...)) {
         const Outside outside;
         return Op::call(std::forward<A>(a)...);
       }
       if (level.kind == Kind::kGrad) {
         if (InGrad<Op>::takes(level, keys, a...)) return InGrad<Op>::call(level, keys, std::forward<A>(a)...);
-      } else if constexpr (std::is_same_v<R, Tensor>) {
-        Tensor result = OfSamples<Op>::call(*frame, keys, a...);
-        if (result.defined()) return makeBatched(level, std::move(result), 0);
+      } else {
+        R result = OfSamples<Op>::call(*frame, keys, a...);
+        if (isDefined(result)) return batched(level, std::move(result));
       }
     }
     return boxing::callBoxedAsUnboxed<R, A...>(&boxing::callStaticBoxed<&batchedFallback>, nullptr,

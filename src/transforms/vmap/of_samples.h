@@ -20,8 +20,8 @@ inline const Tensor* valueInFront(const Tensor& t, const Level& level) {
 template <class Op>
 struct OfSamples {
   template <class... A>
-  static Tensor call(const LevelFrame&, DispatchKeySet, const A&...) {
-    return {};
+  static auto call(const LevelFrame&, DispatchKeySet, const A&... a) {
+    return decltype(Op::call(a...))();
   }
 };
 
@@ -44,7 +44,7 @@ template <class Op>
 Tensor likeSamples(const Level& level, const Tensor& t, std::optional<ScalarType> dtype, std::optional<Layout> layout,
                    std::optional<Device> device, std::optional<bool> pin_memory, std::optional<MemoryFormat> format) {
   const Tensor* value = valueInFront(t, level);
-  if (value == nullptr || format) return {};
+  if (value == nullptr || (format && *format != MemoryFormat::Contiguous)) return {};
   countRule();
   const Outside outside;
   return Op::call(*value, dtype, layout, device, pin_memory, format);
@@ -68,6 +68,20 @@ struct OfSamples<ops::zeros_like> {
 template <>
 struct OfSamples<ops::outer> {
   static Tensor call(const LevelFrame& frame, DispatchKeySet keys, const Tensor& a, const Tensor& b);
+};
+
+/// rules_nn.cpp
+template <>
+struct OfSamples<ops::nll_loss_forward> {
+  static std::tuple<Tensor, Tensor> call(const LevelFrame& frame, DispatchKeySet, const Tensor& self,
+                                         const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
+                                         int64_t ignore_index);
+};
+template <>
+struct OfSamples<ops::nll_loss_backward> {
+  static Tensor call(const LevelFrame& frame, DispatchKeySet, const Tensor& grad_output, const Tensor& self,
+                     const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction, int64_t ignore_index,
+                     const Tensor& total_weight);
 };
 
 /// runDims, for operators of rows along one dimension.

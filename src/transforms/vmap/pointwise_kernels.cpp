@@ -76,6 +76,7 @@ void registerPointwise() {
   };
   registerKernels(kernels);
   registerInGrad();
+  registerComposites();
 }
 
 }  // namespace shunt::levels

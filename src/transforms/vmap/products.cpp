@@ -24,28 +24,13 @@ bool hasSamples(Tensor t) {
   return false;
 }
 
-bool holdsTensor(const IValue& v) { return v.isTensor() && v.toTensor().defined(); }
-
 /// linear of one row for each sample, with parameters that all samples share. Anything that an error would speak of is
 /// left to the composite.
-bool isRowOfSamples(Stack& stack) {
-  const IValue &x = peek(stack, 0, 3), &w = peek(stack, 1, 3), &b = peek(stack, 2, 3);
-  if (!holdsTensor(x) || !holdsTensor(w) || !holdsTensor(b)) return false;
-  const Tensor &input = x.toTensor(), &weight = w.toTensor(), &bias = b.toTensor();
-  return input.dim() == 1 && weight.dim() == 2 && bias.dim() == 1 && input.is_floating_point() &&
-         weight.dtype() == input.dtype() && bias.dtype() == input.dtype() && weight.size(1) == input.size(0) &&
-         bias.size(0) == weight.size(0) && hasSamples(input) && !hasSamples(weight) && !hasSamples(bias);
-}
-
-/// The kernel makes a matrix of the row and a row of the product: five operators, four of them views, each of which
-/// goes through all levels. This is two, and the product's gradient is one outer product.
-bool linearOfRow(Stack* stack) {
-  if (!isRowOfSamples(*stack)) return false;
-  const Tensor product = ops::mv::call(peek(*stack, 1, 3).toTensor(), peek(*stack, 0, 3).toTensor());
-  Tensor result = ops::add_Tensor::call(product, peek(*stack, 2, 3).toTensor(), 1);
-  drop(*stack, 3);
-  stack->push_back(IValue(std::move(result)));
-  return true;
+bool isRowOfSamples(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
+  if (!input.defined() || !weight.defined() || !bias || !bias->defined()) return false;
+  return input.dim() == 1 && weight.dim() == 2 && bias->dim() == 1 && input.is_floating_point() &&
+         weight.dtype() == input.dtype() && bias->dtype() == input.dtype() && weight.size(1) == input.size(0) &&
+         bias->size(0) == weight.size(0) && hasSamples(input) && !hasSamples(weight) && !hasSamples(*bias);
 }
 
 /// The value of a vector of the level's samples, as one with the batch in front.
@@ -108,6 +93,9 @@ bool mayReplace(std::span<const Operator* const> parts, DispatchKeySet keys, Ver
   return last.own;
 }
 
+/// Undefined where there is none.
+Tensor tensorOf(const IValue& v) { return v.isTensor() ? v.toTensor() : Tensor(); }
+
 bool mayReplaceLinear(DispatchKeySet keys) {
   thread_local Verdict verdict;
   return mayReplace(kPartsOfLinear, keys, verdict);
@@ -125,15 +113,26 @@ std::span<const Operator* const> partsOf(const Operator& op) {
   return {};
 }
 
+// The kernel makes a matrix of the row and a row of the product: five operators, four of them views, each of which goes
+// through all levels. This is two, and the product's gradient is one outer product.
+Tensor linearOfSamples(DispatchKeySet keys, const Tensor& input, const Tensor& weight,
+                       const std::optional<Tensor>& bias) {
+  if (!mayReplaceLinear(keys) || !isRowOfSamples(input, weight, bias)) return {};
+  return ops::add_Tensor::call(ops::mv::call(weight, input), *bias, 1);
+}
+
 bool runProductOfSamples(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
-  if (&op.op() == &ops::linear::symbol) return mayReplaceLinear(keys) && linearOfRow(stack);
-  if (&op.op() != &ops::outer::symbol || frame.level().kind != Kind::kVmap || !mayReplaceOuter(keys)) return false;
-  const IValue &a = peek(*stack, 0, 2), &b = peek(*stack, 1, 2);
-  if (!holdsTensor(a) || !holdsTensor(b)) return false;
-  Tensor result = outerOfSamples(a.toTensor(), b.toTensor(), frame.level());
+  Tensor result;
+  if (&op.op() == &ops::linear::symbol) {
+    result =
+        linearOfSamples(keys, tensorOf(peek(*stack, 0, 3)), tensorOf(peek(*stack, 1, 3)), tensorOf(peek(*stack, 2, 3)));
+  } else if (&op.op() == &ops::outer::symbol && frame.level().kind == Kind::kVmap && mayReplaceOuter(keys)) {
+    result = outerOfSamples(tensorOf(peek(*stack, 0, 2)), tensorOf(peek(*stack, 1, 2)), frame.level());
+    if (result.defined()) result = makeBatched(frame.level(), std::move(result), 0);
+  }
   if (!result.defined()) return false;
-  drop(*stack, 2);
-  stack->push_back(IValue(makeBatched(frame.level(), std::move(result), 0)));
+  drop(*stack, op.schema().arguments().size());
+  stack->push_back(IValue(std::move(result)));
   return true;
 }
 

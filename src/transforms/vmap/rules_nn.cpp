@@ -1,5 +1,5 @@
-// Rules of layer_norm and of the losses, which reduce over what they take for their own batch: here that is one
-// sample's.
+// Rules of layer_norm and of the pointwise losses, which reduce over what they take for their own batch: here that is
+// one sample's.
 #include "src/transforms/vmap/aligned.h"
 
 #include <shunt/ops.h>
@@ -19,10 +19,6 @@ std::vector<int64_t> range(int64_t first, int64_t end) {
 
 Tensor sumOver(const Tensor& t, const std::vector<int64_t>& dims) {
   return dims.empty() ? t : ops::sum_dim_IntList::call(t, dims, false, std::nullopt);
-}
-
-Tensor toDtype(const Tensor& t, ScalarType dtype) {
-  return t.dtype() == dtype ? t : ops::to_dtype::call(t, dtype, false, false, std::nullopt);
 }
 
 // ---- layer_norm ---------------------------------------------------------------------------------------------------
@@ -113,82 +109,6 @@ void pointwiseLossBackward(BatchedCall& call) {
   values[3] = IValue(kNone);
   call.op.callBoxed(&values);
   call.results = std::move(values);
-}
-
-// ---- nll_loss -----------------------------------------------------------------------------------------------------
-namespace {
-
-/// In that shape: the tensor itself where it has it.
-Tensor shaped(const Tensor& t, IntArrayRef sizes) { return t.sizes() == sizes ? t : ops::reshape::call(t, sizes); }
-
-/// Rows of all samples side by side: values [batch * n, classes], targets [batch * n].
-struct Positions {
-  Positions(const BatchedCall& call, const Tensor& shown, const Tensor& shown_target, const Tensor& weight)
-      : one_row(shown.dim() == 1),
-        rows(one_row ? 1 : shown.size(0)),
-        classes(shown.size(shown.dim() - 1)),
-        values(shaped(call.expanded(shown), {call.size * rows, classes})),
-        target(shaped(call.expanded(shown_target), {call.size * rows})) {
-    SHUNT_CHECK(shown.dim() == 1 || shown.dim() == 2, "input tensor should be 1D or 2D, got ", shown.dim(), "D");
-    SHUNT_CHECK(!weight.defined() || !call.isBatched(weight),
-                "nll_loss: weight can't be batched by vmap: each class has one weight");
-  }
-  bool one_row;
-  int64_t rows, classes;
-  Tensor values, target;
-};
-
-std::optional<Tensor> sharedWeight(const Tensor& weight) {
-  return weight.defined() ? std::optional<Tensor>(weight) : std::nullopt;
-}
-
-/// What each position counts in a mean: its target's weight, or 0 where it is ignored.
-Tensor countOf(const Positions& p, const Tensor& weight, int64_t ignore_index) {
-  if (!weight.defined()) return toDtype(ops::ne_Scalar::call(p.target, ignore_index), p.values.dtype());
-  const Tensor minus_one = ops::full_like::call(p.values, Scalar(-1.0), std::nullopt, std::nullopt, std::nullopt,
-                                                std::nullopt, std::nullopt);
-  return std::get<0>(ops::nll_loss_forward::call(minus_one, p.target, weight, kNone, ignore_index));
-}
-
-/// [batch * rows] summed for each sample.
-Tensor sumOfRows(const Positions& p, const Tensor& t, int64_t batch) {
-  return p.one_row ? t : sumOver(ops::view::call(t, {batch, p.rows}), {1});
-}
-
-}  // namespace
-
-void nllLoss(BatchedCall& call) {
-  const Tensor weight = call.optionalTensor(2);
-  const int64_t reduction = call.integer(3), ignore = call.integer(4);
-  if (weight.defined() && call.isBatched(weight)) return loopSilently(call);
-  const Positions p(call, call.tensor(0), call.tensor(1), weight);
-  const Tensor loss = std::get<0>(ops::nll_loss_forward::call(p.values, p.target, sharedWeight(weight), kNone, ignore));
-  if (reduction == kNone && !p.one_row) {
-    call.addResult(ops::view::call(loss, {call.size, p.rows}));
-    return call.addResult(
-        ops::new_zeros::call(loss, {call.size}, std::nullopt, std::nullopt, std::nullopt, std::nullopt));
-  }
-  const Tensor count = sumOfRows(p, countOf(p, weight, ignore), call.size);
-  const Tensor total = sumOfRows(p, loss, call.size);
-  call.addResult(reduction == kMean ? ops::div_Tensor::call(total, count) : total);
-  call.addResult(count);
-}
-
-void nllLossBackward(BatchedCall& call) {
-  const Tensor &grad_output = call.tensor(0), &self = call.tensor(1), &target = call.tensor(2);
-  const Tensor weight = call.optionalTensor(3);
-  const int64_t reduction = call.integer(4), ignore = call.integer(5);
-  if (weight.defined() && call.isBatched(weight)) return loopSilently(call);
-  const Positions p(call, self, target, weight);
-  Tensor grad = call.expanded(grad_output);
-  if (reduction == kMean) grad = ops::div_Tensor::call(grad, call.expanded(call.tensor(6)));
-  if (grad.dim() == 1 && !p.one_row)
-    grad = ops::expand::call(ops::unsqueeze::call(grad, 1), {call.size, p.rows}, false);
-  const Tensor flat = shaped(grad, {call.size * p.rows});
-  const Tensor none = ops::new_zeros::call(flat, {}, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
-  const Tensor result = ops::nll_loss_backward::call(toDtype(flat, p.values.dtype()), p.values, p.target,
-                                                     sharedWeight(weight), kNone, ignore, none);
-  call.setResult(shaped(result, call.withBatch(self.sizes())));
 }
 
 }  // namespace shunt::levels::rules
