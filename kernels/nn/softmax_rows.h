@@ -17,6 +17,10 @@ using reduce::MaxOp;
 using reduce::SumOp;
 
 constexpr int64_t kGroupRows = 64;
+constexpr int64_t kShortRow = 128;
+
+/// Rows of n <= kGroup elements that are computed together.
+SHUNT_ALWAYS_INLINE int64_t groupOf(int64_t n) { return kGroup / n < kGroupRows ? kGroup / n : kGroupRows; }
 
 template <class A>
 SHUNT_ALWAYS_INLINE A maximum(const A* x, int64_t n) {
@@ -43,7 +47,7 @@ SHUNT_ALWAYS_INLINE void forwardGroup(A* out, const A* in, int64_t rows, int64_t
     for (int64_t i = 0; i < n; ++i) out[r * n + i] = x[i] - largest;
   }
   expInto(buffer, out, rows * n);
-  for (int64_t r = 0; r < rows; ++r) sums[r] = reduce::reduceBlock<SumOp, A>(buffer + r * n, n);
+  for (int64_t r = 0; r < rows; ++r) sums[r] = A(0) + reduce::reduceBlock<SumOp, A>(buffer + r * n, n);
   if constexpr (Log)
     for (int64_t r = 0; r < rows; ++r) sums[r] = math::log(sums[r]);
   for (int64_t r = 0; r < rows; ++r) {
@@ -80,8 +84,7 @@ SHUNT_ALWAYS_INLINE void forwardRow(A* out, const A* in, int64_t n) {
 /// Rows of n <= kGroup elements.
 template <class A, bool Log>
 SHUNT_ALWAYS_INLINE void softmaxShortRows(A* out, const A* in, int64_t rows, int64_t n) {
-  const int64_t fitting = kGroup / n;
-  const int64_t group = fitting < kGroupRows ? fitting : kGroupRows;
+  const int64_t group = groupOf(n);
   for (int64_t r = 0; r < rows; r += group)
     forwardGroup<A, Log>(out + r * n, in + r * n, rows - r < group ? rows - r : group, n);
 }
@@ -100,8 +103,32 @@ SHUNT_ALWAYS_INLINE A gradSum(const A* grad, const A* y, int64_t n) {
   return reduce::reduceBlock<SumOp, A>(product, n);
 }
 
+/// Rows of one group, as forwardGroup: loops over single short rows are mostly their remainders, and what they store
+/// is read back in other pieces.
+template <class A, bool Log>
+SHUNT_ALWAYS_INLINE void backwardGroup(A* out, const A* grad, const A* y, int64_t rows, int64_t n) {
+  A buffer[kGroup], sums[kGroupRows];
+  if constexpr (Log) {
+    expInto(buffer, y, rows * n);
+  } else {
+    for (int64_t i = 0; i < rows * n; ++i) buffer[i] = grad[i] * y[i];
+  }
+  for (int64_t r = 0; r < rows; ++r) sums[r] = A(0) + reduce::reduceBlock<SumOp, A>((Log ? grad : buffer) + r * n, n);
+  for (int64_t r = 0; r < rows; ++r) {
+    const A sum = sums[r];
+#pragma clang loop vectorize(assume_safety)
+    for (int64_t i = r * n; i < (r + 1) * n; ++i) out[i] = Log ? grad[i] - buffer[i] * sum : (grad[i] - sum) * y[i];
+  }
+}
+
 template <class A, bool Log>
 SHUNT_ALWAYS_INLINE void softmaxBackwardRows(A* out, const A* grad, const A* y, int64_t rows, int64_t n) {
+  if (rows > 1 && n < kShortRow) {
+    const int64_t group = groupOf(n);
+    for (int64_t r = 0; r < rows; r += group)
+      backwardGroup<A, Log>(out + r * n, grad + r * n, y + r * n, rows - r < group ? rows - r : group, n);
+    return;
+  }
   for (int64_t r = 0; r < rows; ++r, out += n, grad += n, y += n) {
     A sum = 0;
     for (int64_t b = 0; b < n; b += kBlock) sum += gradSum<A, Log>(grad + b, y + b, n - b < kBlock ? n - b : kBlock);

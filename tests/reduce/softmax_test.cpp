@@ -49,6 +49,12 @@ std::vector<double> expected(const Tensor& t, int64_t dim, bool log) {
   return result;
 }
 
+/// With one NaN for all.
+std::string bytesOf(const Tensor& t) {
+  const Tensor like = shunt::where(t == t, t, shunt::full_like(t, std::nan(""))).contiguous();
+  return {static_cast<const char*>(like.data_ptr()), static_cast<size_t>(like.numel() * like.itemsize())};
+}
+
 TEST(Softmax, EqualsTheDefinition) {
   for (const ScalarType type : {kHalf, kBFloat16, kFloat, kDouble})
     for (const Case& c : cases())
@@ -77,6 +83,32 @@ TEST(Softmax, BackwardEqualsTheDefinition) {
           near(valuesOf(shunt::_log_softmax_backward_data(grad, log_y, c.dim, type)), valuesOf(logarithm), tolerance))
           << t.sizes();
     }
+}
+
+// Short rows are computed in groups. Zeros of both signs show another way to begin a sum.
+TEST(Softmax, RowsTogetherHaveTheBitsOfRowsAlone) {
+  const Tensor odd = shunt::tensor({0.0, -0.0, HUGE_VAL, -HUGE_VAL, std::nan(""), 1e-30, -1e-30});
+  for (const ScalarType type : {kFloat, kDouble})
+    for (const int64_t n : {1, 2, 7, 10, 16, 33, 64, 100, 127, 128, 129, 600, 1500})
+      for (const int64_t rows : {2, 3, 65, 130}) {
+        const Tensor x = shunt::randn({rows, n}).to(type), picks = shunt::randint(40, {rows, n}, TensorOptions(kLong));
+        const Tensor special = odd.to(type).index_select(0, picks.clamp(0, 6).reshape({-1})).reshape({rows, n});
+        const Tensor grad = shunt::where(picks < 7, special, shunt::randn({rows, n}).to(type));
+        grad.select(0, 0).fill_(-0.0);
+        for (const bool log : {false, true}) {
+          const auto forward = [&](const Tensor& t) { return log ? shunt::log_softmax(t, 1) : shunt::softmax(t, 1); };
+          const auto backward = [&](const Tensor& g, const Tensor& y) {
+            return log ? shunt::_log_softmax_backward_data(g, y, 1, type)
+                       : shunt::_softmax_backward_data(g, y, 1, type);
+          };
+          const Tensor y = forward(x), got = backward(grad, y);
+          for (int64_t r = 0; r < rows; ++r) {
+            ASSERT_EQ(bytesOf(y.narrow(0, r, 1)), bytesOf(forward(x.narrow(0, r, 1)))) << type << n << log;
+            ASSERT_EQ(bytesOf(got.narrow(0, r, 1)), bytesOf(backward(grad.narrow(0, r, 1), y.narrow(0, r, 1))))
+                << type << ' ' << rows << 'x' << n << " log " << log << " row " << r;
+          }
+        }
+      }
 }
 
 TEST(Softmax, HandlesExtremeInputs) {

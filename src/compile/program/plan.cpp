@@ -224,7 +224,7 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
     if (const Operator* copies = castBelow(*step.node)) relyOnCalls(op, *copies);
     if (mayAutocast(*step.node)) relyOn(op, slotOf(DispatchKey::AutocastCPU));
     // Whether a step is quick differs between the programs: it depends on who reads its operands last.
-    if (mayBeQuick(step) || step.prepared != nullptr || isPlainView(*step.node))
+    if (mayBeQuick(step) || step.prepared != nullptr || isPlainView(*step.node) || isDetach(*step.node))
       for (const DispatchKey key : kPassedByQuickCalls) relyOn(op, slotOf(key));
     if (const DispatchKeySet keys = keysOfArguments(*step.node); keys.raw() != 0) relyOn(op, keys);
   }

@@ -81,6 +81,8 @@ bool makeNothing(const Step&, Frame&) { return counted(true); }
 
 bool makeNothingYet(const Step& step, Frame& frame) { return counted(liesAs(frame.at(step.from), *step.from_spec)); }
 
+bool detachQuickly(const Step& step, Frame& frame) { return counted(!isInferenceMode() && show(step, frame)); }
+
 /// The argument ends here. Where nobody else has it or its memory, its tensor becomes the view: as a grad, that forgets
 /// what it was a view of anyway.
 bool becomeView(const Step& step, Frame& frame) {
@@ -109,15 +111,27 @@ bool endsAsGrad(const Graph& graph, const Graph::Node& view) {
   });
 }
 
-}  // namespace
-
-bool isPlainView(const Graph::Node& node) {
-  if (std::ranges::find(kViews, node.op.op().name()) == std::end(kViews)) return false;
+bool showsItsArgument(const Graph::Node& node) {
   const Graph::Value *base = node.arguments[0].value(), *made = node.result();
   if (base == nullptr || made == nullptr || node.modes.inference) return false;
   return base->spec.dtype == made->spec.dtype && base->spec.offset == made->spec.offset && base->spec.device == kCPU &&
          made->spec.device == kCPU;
 }
+
+// Nothing is noted of its result, whoever sees it.
+bool callsOwnDetach(const Graph::Node& node) {
+  const detail::CallFrame frame(node.op.op());
+  const OpState& state = frame.state(node.op.op());
+  return callsOwnView(node) && &entryWith(state, DispatchKeySet(DispatchKey::AutogradCPU)) == &state.lookup(kPlainCpu);
+}
+
+}  // namespace
+
+bool isPlainView(const Graph::Node& node) {
+  return std::ranges::find(kViews, node.op.op().name()) != std::end(kViews) && showsItsArgument(node);
+}
+
+bool isDetach(const Graph::Node& node) { return node.op.op().name() == "aten::detach" && showsItsArgument(node); }
 
 int64_t numelOf(const Graph::Spec& spec) {
   return std::accumulate(spec.sizes.begin(), spec.sizes.end(), int64_t{1}, std::multiplies<>());
@@ -139,9 +153,9 @@ bool callsOwnView(const Graph::Node& node) {
 
 void makeViewDirectly(const Graph& graph, Step& step) {
   const Graph::Node& node = *step.node;
-  if (step.passed_by.slot < 0 || !isPlainView(node) || step.result < 0 ||
-      step.operands[0].kind != Operand::Kind::kTensor)
-    return;
+  if (step.result < 0 || step.operands.empty() || step.operands[0].kind != Operand::Kind::kTensor) return;
+  if (isDetach(node) && callsOwnDetach(node)) step.quick = &detachQuickly;
+  if (step.passed_by.slot < 0 || !isPlainView(node)) return;
   const bool stays = staysInside(graph, node.result());
   const bool becomes = !stays && step.operands[0].last && endsAsGrad(graph, node);
   if ((!stays && !becomes) || !callsOwnView(node)) return;
@@ -162,6 +176,7 @@ bool makeLateView(const Step& step, Frame& frame) { return show(step, frame); }
 
 const char* howViewed(const Step& step) {
   if (step.quick == &becomeView) return ", which its argument becomes";
+  if (step.quick == &detachQuickly) return ", without dispatch";
   if (step.direct != &makeView) return nullptr;
   return step.quick == &makeViewQuickly ? ", without dispatch" : ", late";
 }
