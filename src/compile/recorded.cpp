@@ -8,6 +8,7 @@
 #include "src/dispatch/changes.h"
 #include "src/trace/fakes.h"
 #include "src/trace/results.h"
+#include "src/trace/writes.h"
 
 #include <algorithm>
 
@@ -87,7 +88,7 @@ void checkNoneIsKept(const std::vector<Tensor>& wrappers) {
 /// Whether running it twice is something else than running it once.
 bool hasEffects(const Graph& graph) {
   return std::ranges::any_of(graph.nodes(), [](const Graph::Node* node) {
-    return node->op.schema().is_mutable() || drawsRandomNumbers(node->op) || !isOfDictionary(*node);
+    return trace_detail::writesAny(*node) || drawsRandomNumbers(node->op) || !isOfDictionary(*node);
   });
 }
 

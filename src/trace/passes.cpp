@@ -1,5 +1,5 @@
 // Passes over a graph that need nothing but its nodes: eliminate_dead_code, common_subexpressions.
-#include <shunt/trace/graph.h>
+#include "src/trace/writes.h"
 
 #include <shunt/core/dispatcher.h>
 
@@ -29,7 +29,7 @@ bool isOfLibrary(const Graph::Node& node) {
 
 /// Whether leaving the node out, where its results aren't used, changes nothing.
 bool isPure(const Graph::Node& node) {
-  return isOfLibrary(node) && !node.op.schema().is_mutable() && !drawsRandomNumbers(node.op);
+  return isOfLibrary(node) && !trace_detail::writesAny(node) && !drawsRandomNumbers(node.op);
 }
 
 // ---- what makes two nodes the same --------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ int64_t Graph::common_subexpressions() {
   std::map<std::string, Node*> known;
   int64_t gone = 0;
   for (Node* node : nodes()) {
-    if (node->op.schema().is_mutable() || !isOfLibrary(*node)) {
+    if (trace_detail::writesAny(*node) || !isOfLibrary(*node)) {
       known.clear();  // what was computed before may be something else now
       continue;
     }
@@ -136,10 +136,9 @@ int64_t Graph::common_subexpressions() {
 bool Graph::mayBeWritten(const Value* value) const {
   if (isOutput(value)) return true;
   for (const Node* user : users(value)) {
-    const FunctionSchema& schema = user->op.schema();
-    if (schema.is_mutable()) {
+    if (trace_detail::writesAny(*user)) {
       for (size_t i = 0; i < user->arguments.size(); ++i)
-        if (schema.arguments()[i].is_write() &&
+        if (trace_detail::writes(*user, i) &&
             std::ranges::find(user->arguments[i].values, value) != user->arguments[i].values.end())
           return true;
     }

@@ -50,6 +50,11 @@ void fit(const JointContribution& c, const Node* next, Tensor& gradient) {
     gradient.unsafeGetTensorImpl()->version().set(1);  // as that of a copy
 }
 
+/// For an input of a graph that reads no elements of it.
+Tensor unreadLike(const Graph::Spec& spec) {
+  return ops::empty_strided::call(spec.sizes, spec.strides, spec.dtype, std::nullopt, spec.device, std::nullopt);
+}
+
 }  // namespace
 
 void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs,
@@ -123,6 +128,8 @@ std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
     Tensor t = unpack(i);
     if (source.is_given) given[source.number] = std::move(t);
   }
+  for (size_t i = 0; i < given.size(); ++i)
+    if (of_->own_writes_[i]) given[i] = unreadLike(specs[i]->spec);
   const auto check = [&](bool holds, const char* what) {
     SHUNT_CHECK(
         holds, name(), ": ", what,
@@ -141,7 +148,7 @@ std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
 std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<Tensor>& inputs) const {
   const Generator same = make_generator();
   same->set_position(drawn_.first);
-  const Graph graph = of_->graph_.clone();
+  const Graph graph = of_->graph_again_.clone();
   for (Graph::Node* node : graph.nodes())
     if (drawsRandomNumbers(node->op)) generatorOf(*node)->literal = IValue(same);
   std::vector<Tensor> outputs = graph.run(inputs);
@@ -161,7 +168,7 @@ std::vector<Tensor> CompiledBackward::BackwardNode::resultsAgain(const std::vect
   } const places(sequence_nr());
   const ExcludeDispatchKeyGuard unbatched(DispatchKey::Batched);  // the gradient may have a batch, the graph has none
   const std::vector<Tensor> inputs(given.begin(), given.begin() + static_cast<ptrdiff_t>(of_->graph_.inputs().size()));
-  return of_->draws_ ? drawAgain(inputs) : of_->graph_.run(inputs);
+  return of_->draws_ ? drawAgain(inputs) : of_->graph_again_.run(inputs);
 }
 
 variable_list CompiledBackward::BackwardNode::runGraphAgain(const Tensor& gradient) const {

@@ -2,6 +2,7 @@
 
 #include "src/compile/backward/backward_node.h"
 #include "src/compile/backward/eligible.h"
+#include "src/compile/backward/own_writes.h"
 #include "src/compile/guards/keys_that_matter.h"
 
 #include <shunt/autograd/variable_utils.h>
@@ -41,6 +42,8 @@ std::vector<const Operator*> operatorsOf(const std::vector<std::pair<const Opera
 std::shared_ptr<const CompiledBackward> CompiledBackward::make(const Graph& graph, const std::vector<Tensor>& outputs) {
   std::shared_ptr<CompiledBackward> out(new CompiledBackward(graph));
   out->output_ = resultWithHistory(graph, outputs);
+  out->own_writes_ = ownWritesOf(graph);
+  out->graph_again_ = withoutOwnWrites(graph);
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
   for (const Graph::Value* v : graph.constants()) out->constants_.push_back(v->constant);
   std::optional<Joint> first;
@@ -70,8 +73,9 @@ void CompiledBackward::setForward(const Joint& joint) {
     sources_.push_back({false, same != outputs.end() ? static_cast<size_t>(same - outputs.begin()) : made});
     ++made;
   }
-  for (size_t i = 0; i < givenOf(graph_).size(); ++i)
-    if (std::ranges::find(saved_, SavedValue{true, i}) == saved_.end()) sources_.push_back({true, i});
+  for (size_t i = 0; i < own_writes_.size(); ++i)
+    if (!own_writes_[i] && std::ranges::find(saved_, SavedValue{true, i}) == saved_.end())
+      sources_.push_back({true, i});
   places_ = kNodesOfOperator * (graph_.nodes().size() + 1);
   default_dtype_ = get_default_dtype();
 }

@@ -16,10 +16,11 @@
 // With create_graph, under autocast, for a gradient that is a wrapper, and for one of another layout where some tensor
 // gets several gradients, the node runs the function's graph again, with its history, the same random numbers and the
 // places in the engine's order that its nodes would have had, and backward through that one. What the graph was given
-// is held for it, and has to be as it was. A graph that writes into what it was given can't be run again: its operators
-// record their history. With create_graph that isn't as good as a history of its own: what was made of the result leads
-// to the node, and the gradients' graph to what was run again, so that a gradient of a gradient is added in two parts,
-// and may differ in its last bits. So a variant that this happens to is put out of use, and recorded with its history.
+// is held for it, and has to be as it was; what the graph writes and doesn't read is left alone then (own_writes.h).
+// One that reads what it has written into what it was given can't be run again: its operators record their history.
+// With create_graph that isn't as good as a history of its own: what was made of the result leads to the node, and the
+// gradients' graph to what was run again, so that a gradient of a gradient is added in two parts, and may differ in its
+// last bits. So a variant that this happens to is put out of use, and recorded with its history.
 #pragma once
 
 #include "src/compile/backward/split.h"
@@ -80,8 +81,10 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
     return i < inputs.size() ? *inputs[i] : constants_[i - inputs.size()];
   }
 
-  Graph graph_;    // the function's
-  Graph forward_;  // what runs in its place
+  Graph graph_;                   // the function's
+  Graph graph_again_;             // what is run for a backward pass: without its own writes
+  std::vector<bool> own_writes_;  // by given tensor (own_writes.h)
+  Graph forward_;                 // what runs in its place
   std::vector<Tensor> constants_;
   size_t output_ = 0;  // that requires grad
   std::vector<SavedValue> saved_;

@@ -5,6 +5,7 @@
 #include "src/compile/passes/aliases.h"
 #include "src/trace/modes.h"
 #include "src/trace/retrace.h"
+#include "src/trace/writes.h"
 
 #include <shunt/autograd/graph_tensor.h>
 
@@ -26,9 +27,8 @@ Graph::Modes backwardModes() {
 
 template <class F>
 void forWritten(const Graph::Node& node, F&& f) {
-  const auto& wanted = node.op.schema().arguments();
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i].is_write())
+  for (size_t i = 0; i < node.arguments.size(); ++i)
+    if (trace_detail::writes(node, i))
       for (const Graph::Value* v : node.arguments[i].values)
         if (v != nullptr) f(*v);
 }

@@ -2,6 +2,7 @@
 
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/same_views.h"
+#include "src/trace/writes.h"
 
 #include <shunt/core/error.h>
 
@@ -30,7 +31,7 @@ void forResults(const Graph::Node& node, F&& f) {
 }
 
 /// Whether the node changes what others see, so that it has to run where it stands.
-bool mustRun(const Graph::Node& node) { return node.op.schema().is_mutable() || drawsRandomNumbers(node.op); }
+bool mustRun(const Graph::Node& node) { return trace_detail::writesAny(node) || drawsRandomNumbers(node.op); }
 
 /// Whether what it gives can be made again of its argument: a view of what the function doesn't write. What may be a
 /// copy of it, as of reshape() and to(), is saved: its argument may be written after the function.

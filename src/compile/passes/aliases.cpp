@@ -1,6 +1,7 @@
 #include "src/compile/passes/aliases.h"
 
 #include "src/compile/passes/casts.h"
+#include "src/trace/writes.h"
 
 #include <numeric>
 
@@ -43,12 +44,10 @@ Aliases::Aliases(const Graph& graph)
   for (size_t id = 0; id < group_.size(); ++id) group_[id] = find(id);
   for (const auto* list : {&graph.inputs(), &graph.constants()})
     for (const Graph::Value* v : *list) given_[of(v)] = true;
-  for (const Graph::Node* node : nodes) {
-    const auto& wanted = node->op.schema().arguments();
-    for (size_t i = 0; i < wanted.size(); ++i)
+  for (const Graph::Node* node : nodes)
+    for (size_t i = 0; i < node->arguments.size(); ++i)
       for (const Graph::Value* v : node->arguments[i].values)
-        if (v != nullptr && wanted[i].is_write()) written_[of(v)] = true;
-  }
+        if (v != nullptr && trace_detail::writes(*node, i)) written_[of(v)] = true;
 }
 
 size_t Aliases::find(size_t id) {

@@ -10,6 +10,7 @@
 #include "src/compile/steps/view_step.h"
 #include "src/dispatch/awaited_call.h"
 #include "src/dispatch/changes.h"
+#include "src/trace/writes.h"
 
 #include <algorithm>
 #include <cstring>
@@ -41,7 +42,7 @@ Graph withoutDeadCode(const Graph& graph) {
     });
   };
   for (const Graph::Node* node : graph.nodes())
-    if (!node->op.schema().is_mutable() && mayRefuseElements(*node) && !isLeft(*node)) return graph.clone();
+    if (!trace_detail::writesAny(*node) && mayRefuseElements(*node) && !isLeft(*node)) return graph.clone();
   return lean;
 }
 

@@ -7,6 +7,7 @@
 #include "src/compile/steps/prepared_step.h"
 #include "src/compile/steps/quick_counts.h"
 #include "src/compile/steps/step.h"
+#include "src/trace/writes.h"
 
 #include <shunt/core/tls.h>
 
@@ -25,9 +26,8 @@ constexpr std::string_view kViews[] = {"aten::alias", "aten::expand",    "aten::
                                        "aten::t",     "aten::transpose", "aten::unsqueeze", "aten::view"};
 
 bool reads(const Graph::Node& user, const Graph::Value* v) {
-  const auto& wanted = user.op.schema().arguments();
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i].is_write() && std::ranges::find(user.arguments[i].values, v) != user.arguments[i].values.end())
+  for (size_t i = 0; i < user.arguments.size(); ++i)
+    if (trace_detail::writes(user, i) && std::ranges::find(user.arguments[i].values, v) != user.arguments[i].values.end())
       return false;
   return isOfDictionary(user) && !drawsRandomNumbers(user.op);
 }
