@@ -139,6 +139,34 @@ TEST(Graph, DeadCodeGoesButNotWritesNorRandomNumbers) {
   g.verify();
 }
 
+// Of which its schema says nothing.
+TEST(Graph, BatchNormInTrainingWritesItsStatistics) {
+  const Tensor mean = zeros({2}), var = ones({2});
+  const auto norm = [&](const Tensor& x, bool training, bool has_statistics) {
+    const auto given = [&](const Tensor& t) { return has_statistics ? std::optional<Tensor>(t) : std::nullopt; };
+    return batch_norm(x, {}, {}, given(mean), given(var), training, 0.1, 1e-5, false);
+  };
+  const auto goneOf = [&](bool training, bool has_statistics) {
+    const auto twice = [&](const Tensor& x) {
+      const Tensor before = mean + 1;
+      const Tensor sum = norm(x, training, has_statistics) + norm(x, training, has_statistics);
+      return sum + before + (mean + 1);
+    };
+    const auto unused = [&](const Tensor& x) {
+      norm(x, training, has_statistics);
+      return x * 2;
+    };
+    return std::pair{trace(unused, ones({3, 2})).eliminate_dead_code(),
+                     trace(twice, ones({3, 2})).common_subexpressions()};
+  };
+  for (const bool grad : {false, true}) {
+    const AutoGradMode mode(grad);
+    EXPECT_EQ(goneOf(true, true), (std::pair<int64_t, int64_t>{0, 0}));
+    EXPECT_EQ(goneOf(true, false), (std::pair<int64_t, int64_t>{1, 2}));
+    EXPECT_EQ(goneOf(false, true), (std::pair<int64_t, int64_t>{1, 2}));
+  }
+}
+
 TEST(Graph, CommonSubexpressionsAreComputedOnce) {
   Graph g = trace([](const Tensor& x) { return x.exp() * 2.0 + x.exp() * 2.0 + x.exp() * 0.5; }, ones({2}));
   const Tensor x = randn({2}), before = g.run({x})[0];
