@@ -39,9 +39,13 @@ std::vector<const Operator*> operatorsOf(const std::vector<std::pair<const Opera
 
 }  // namespace
 
-std::shared_ptr<const CompiledBackward> CompiledBackward::make(const Graph& graph, const std::vector<Tensor>& outputs) {
-  std::shared_ptr<CompiledBackward> out(new CompiledBackward(graph));
-  out->output_ = resultWithHistory(graph, outputs);
+std::shared_ptr<const CompiledBackward> CompiledBackward::make(const Graph& recorded,
+                                                               const std::vector<Tensor>& outputs) {
+  std::shared_ptr<CompiledBackward> out(new CompiledBackward(recorded.clone()));
+  out->output_ = resultWithHistory(recorded, outputs);
+  out->views_ = TrailingViews::takenFrom(out->graph_, out->output_);
+  const Graph& graph = out->graph_;
+  checkIsNoView(graph, out->output_, out->views_.empty() ? outputs[out->output_] : Tensor());
   out->own_writes_ = ownWritesOf(graph);
   out->graph_again_ = withoutOwnWrites(graph);
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
@@ -121,11 +125,12 @@ detail::CompileOutputs CompiledBackward::run(const Executor& forward, std::span<
   node->save(made, inputs, drawn);
   detail::CompileOutputs out;
   for (size_t i = 0; i < graph_.outputs().size(); ++i) out.push_back(std::move(made[i]));
+  if (!views_.empty()) out[output_] = views_.of(std::move(out[output_]));
   return out;
 }
 
 std::string CompiledBackward::describe() const {
-  std::string text;
+  std::string text = views_.describe();
   for (const Pass& p : passes_)
     text += p.plan != nullptr ? detail::str("backward of a gradient with strides ", IntArrayRef(*p.strides), ":\n",
                                             p.plan->describe())

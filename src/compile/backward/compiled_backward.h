@@ -24,6 +24,7 @@
 #pragma once
 
 #include "src/compile/backward/split.h"
+#include "src/compile/backward/trailing_views.h"
 #include "src/compile/program/plan.h"
 
 #include <shunt/compile/compile.h>
@@ -73,7 +74,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
     bool is_given;
     size_t number;
   };
-  explicit CompiledBackward(const Graph& graph) : graph_(graph.clone()) {}
+  explicit CompiledBackward(Graph graph) : graph_(std::move(graph)) {}
   void setForward(const Joint& joint);
   void addPass(const Joint& joint, bool of_any_layout);
   const Pass* passFor(const Tensor& gradient) const;
@@ -81,12 +82,13 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
     return i < inputs.size() ? *inputs[i] : constants_[i - inputs.size()];
   }
 
-  Graph graph_;                   // the function's
+  Graph graph_;                   // the function's, but for views_
   Graph graph_again_;             // what is run for a backward pass: without its own writes
   std::vector<bool> own_writes_;  // by given tensor (own_writes.h)
   Graph forward_;                 // what runs in its place
   std::vector<Tensor> constants_;
-  size_t output_ = 0;  // that requires grad
+  size_t output_ = 0;    // that requires grad
+  TrailingViews views_;  // that the function makes of it, and returns in its place
   std::vector<SavedValue> saved_;
   std::vector<SavedSource> sources_;  // of saved_, then of what else the graph was given
   std::vector<Pass> passes_;

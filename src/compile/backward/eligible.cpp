@@ -23,7 +23,6 @@ void checkNodes(const Graph& graph) {
 
 size_t resultWithHistory(const Graph& graph, const std::vector<Tensor>& outputs) {
   checkNodes(graph);
-  const Aliases aliases(graph);
   size_t found = outputs.size();
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (graph.outputs()[i] == nullptr || !outputs[i].requires_grad()) continue;
@@ -33,11 +32,18 @@ size_t resultWithHistory(const Graph& graph, const std::vector<Tensor>& outputs)
     found = i;
   }
   if (found == outputs.size()) refuse("no result requires grad");
-  if (aliases.holdsGiven(aliases.of(graph.outputs()[found])))
-    refuse("the result that requires grad shares memory with what the function was given");
-  // A write into it later on would have to change the history of its base.
-  if (autograd::get_view_autograd_meta(outputs[found]) != nullptr) refuse("the result that requires grad is a view");
   return found;
+}
+
+void checkIsNoView(const Graph& graph, size_t output, const Tensor& recorded) {
+  const Aliases aliases(graph);
+  const Graph::Value *v = graph.outputs()[output], *made = aliases.tensorOf(v);
+  if (aliases.holdsGiven(aliases.of(v)))
+    refuse("the result that requires grad shares memory with what the function was given");
+  const bool is_view =
+      recorded.defined() ? autograd::get_view_autograd_meta(recorded) != nullptr : mayAlias(*made->node);
+  // A write into it later on would have to change the history of its base.
+  if (is_view) refuse("the result that requires grad is a view");
 }
 
 Graph::Argument* generatorOf(Graph::Node& node) {

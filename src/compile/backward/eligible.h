@@ -11,6 +11,10 @@ namespace shunt::compiled {
 /// running the graph without its history, and again with it, wouldn't be as good.
 size_t resultWithHistory(const Graph& graph, const std::vector<Tensor>& outputs);
 
+/// Throws Error where the output may be a view, or shares memory with a tensor that the graph was given. `recorded`:
+/// the fake one, where that is known.
+void checkIsNoView(const Graph& graph, size_t output, const Tensor& recorded);
+
 /// The generator argument of an operator that draws, where none was given; null else.
 Graph::Argument* generatorOf(Graph::Node& node);
 

@@ -1,0 +1,79 @@
+#include "src/compile/backward/trailing_views.h"
+
+#include "src/compile/passes/aliases.h"
+#include "src/compile/passes/same_views.h"
+#include "src/compile/steps/step.h"
+#include "src/trace/writes.h"
+
+#include <algorithm>
+
+namespace shunt::compiled {
+namespace {
+
+bool isWrittenAfter(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
+  const std::vector<Graph::Node*> nodes = graph.nodes();
+  return std::any_of(std::ranges::find(nodes, &node), nodes.end(), [&](const Graph::Node* later) {
+    for (size_t i = 0; i < later->arguments.size(); ++i)
+      for (const Graph::Value* v : later->arguments[i].values)
+        if (v != nullptr && trace_detail::writes(*later, i) && aliases.of(v) == aliases.of(node.result())) return true;
+    return false;
+  });
+}
+
+/// Whether the view is the same, and noted in the same way, if it is made after everything else.
+bool mayComeLast(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
+  const Graph::Modes& modes = node.modes;
+  if (!makesView(node) || node.result() == nullptr || !modes.grad || modes.inference || modes.excluded != 0)
+    return false;
+  const auto isNumber = [](const Graph::Argument& a) { return a.kind == Graph::Argument::Kind::kLiteral; };
+  return node.arguments[0].value() != nullptr &&
+         std::all_of(node.arguments.begin() + 1, node.arguments.end(), isNumber) &&
+         !isWrittenAfter(graph, node, aliases);
+}
+
+Stack othersOf(const Graph::Node& node) {
+  Stack out;
+  for (size_t i = 1; i < node.arguments.size(); ++i) {
+    out.push_back(node.arguments[i].literal);
+    fitLiteral(node.op, i, out.back());
+  }
+  return out;
+}
+
+}  // namespace
+
+TrailingViews TrailingViews::takenFrom(Graph& graph, size_t output) {
+  TrailingViews out;
+  std::vector<Graph::Value*> outputs = graph.outputs();
+  Graph::Value*& v = outputs[output];
+  std::vector<Graph::Node*> views;  // the last one first
+  {
+    const Aliases aliases(graph);
+    for (; v->node != nullptr && mayComeLast(graph, *v->node, aliases); v = v->node->arguments[0].value())
+      views.push_back(v->node);
+  }
+  graph.setOutputs(std::move(outputs));
+  for (Graph::Node* node : views) {
+    out.calls_.insert(out.calls_.begin(), Call{node->op, othersOf(*node)});
+    if (graph.users(node->result()).empty() && !graph.isOutput(node->result())) graph.erase(node);
+  }
+  return out;
+}
+
+Tensor TrailingViews::of(Tensor base) const {
+  for (const Call& call : calls_) {
+    Stack stack = {IValue(std::move(base))};
+    stack.insert(stack.end(), call.others.begin(), call.others.end());
+    call.op.callBoxed(&stack);
+    base = std::move(stack.back().toTensor());
+  }
+  return base;
+}
+
+std::string TrailingViews::describe() const {
+  std::string text;
+  for (const Call& call : calls_) text += detail::str("then ", call.op.operator_name(), ", with autograd\n");
+  return text;
+}
+
+}  // namespace shunt::compiled
