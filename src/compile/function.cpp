@@ -1,24 +1,20 @@
 // Compiled functions: which way each call goes, and what is known of them.
 //
-// Note [Variants]
-// Variants stand in an array that only grows, until the function dies; a variant that a registration has put out of use
-// stays there, retired. So calls read it without a lock:
-//   record: under the mutex: the variant is finished; slots[count] := it; count := count + 1 (release)
-//   call:   n := count (acquire); the slots below n; `retired` and `checked` (recorded.h)
-// The thread that records holds `recording`, not the mutex, while the user's function runs: others run the function
-// meanwhile. What a miss learns (how often a kind of arguments came, why something can't be recorded) is behind the
-// mutex, which a hit doesn't take.
+// Which variant a call runs is found without a lock (Note [Variants], variants.h); what becomes of calls that have
+// none, behind a mutex (Note [Kinds and sizes], calls_seen.h).
+#include "src/compile/calls_seen.h"
 #include "src/compile/check.h"
-#include "src/compile/recorded.h"
+#include "src/compile/tally.h"
+#include "src/compile/variants.h"
 
 #include <shunt/core/environment.h>
 #include <shunt/core/log.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
-#include <iterator>
-#include <map>
 #include <mutex>
+#include <set>
 
 namespace shunt::detail {
 
@@ -26,20 +22,7 @@ using compiled::Variant;
 
 namespace {
 
-constexpr size_t kMostEver = 64;  // with those that were retired
 constexpr int kFailuresBeforeGivingUp = 3;
-constexpr size_t kKindsRemembered = 256;
-// What comes once isn't worth a graph; and many functions make something in their first call that later ones use. What
-// stood in the way at one call may be gone (a hook, a registration meanwhile), so there are further attempts, but few.
-constexpr int kCallsBeforeRecording[] = {2, 32, 512};
-
-/// What is known of a kind of arguments for which there is no variant.
-struct Kind {
-  int calls = 0, attempts = 0;
-  bool isDue() const {
-    return attempts < static_cast<int>(std::size(kCallsBeforeRecording)) && calls >= kCallsBeforeRecording[attempts];
-  }
-};
 
 struct Switches {
   bool on = flagFromEnvironment("SHUNT_COMPILE", true);
@@ -53,46 +36,49 @@ const Switches& switches() {
 }  // namespace
 
 struct CompiledFunction::State {
-  CompileOptions options;
-  std::unique_ptr<Variant> slots[kMostEver];
-  std::atomic<size_t> count{0};
+  explicit State(CompileOptions given)
+      : options(std::move(given)), tally(options.name), seen(options.max_variants, options.max_sizes) {}
+
+  const CompileOptions options;
+  compiled::Tally tally;
+  compiled::Variants variants;
   std::atomic<bool> recording{false}, given_up{false};
   std::atomic<bool> compiles_backward{true};  // until a graph had better kept its history
   std::atomic<bool> links_history{true};      // until a graph was found that can't, for arguments from other graphs
-  std::atomic<uint64_t> hits{0}, eager{0}, recorded{0}, invalidated{0};
   std::atomic<const char*> unusual{nullptr};  // why the last call whose thread or tensors no graph can serve was one
   std::mutex mutex;
   // Behind the mutex.
-  std::map<std::string, Kind> kinds;
+  compiled::CallsSeen seen;
   std::string refusal;
   int failures = 0;
 
-  size_t live() const {
-    size_t n = 0;
-    for (size_t i = 0; i < count.load(std::memory_order_acquire); ++i)
-      n += !slots[i]->retired.load(std::memory_order_relaxed);
-    return n;
-  }
-  bool isFull() const {
-    return count.load(std::memory_order_acquire) == kMostEver || live() >= static_cast<size_t>(options.max_variants);
-  }
-  void retire(const Variant& variant, const char* why) {
+  SHUNT_NOINLINE void retire(const Variant& variant, const char* why) {
     if (variant.retired.exchange(true)) return;
-    invalidated.fetch_add(1, std::memory_order_relaxed);
+    tally.invalidated.fetch_add(1, std::memory_order_relaxed);
+    {
+      const std::lock_guard lock(mutex);
+      seen.lost(variant.kind);
+    }
     log(LogLevel::kInfo, str(options.name, ": a variant is out of use, since ", why, ": ", variant.guard->describe()));
   }
   Decision call(const char* why = nullptr) {
     if (why != nullptr) unusual.store(why, std::memory_order_relaxed);
-    eager.fetch_add(1, std::memory_order_relaxed);
+    tally.eager.fetch_add(1, std::memory_order_relaxed);
     return {};
+  }
+  Decision run(const Variant* variant) {
+    tally.hits.fetch_add(1, std::memory_order_relaxed);
+    return {Way::kRun, variant};
   }
   /// The variant for these arguments; null where there is none.
   const Variant* find(const CompileArguments& arguments);
   bool isWorthRecording(const CompileArguments& arguments);
   const Variant* add(std::unique_ptr<Variant> variant, const CompileArguments& arguments);
   /// What an attempt to record has come to, where that is no variant; `threw`: the function itself did, too.
-  void noteAttempt(const std::string& key, const std::string& why, bool threw);
-  std::string kindOf(const CompileArguments& arguments) const { return compiled::Guard(arguments, options).key(); }
+  void noteAttempt(const CompileKind& kind, const std::string& why, bool threw);
+  CompileKind kindOf(const CompileArguments& arguments) const { return compiled::kindOfCall(arguments, options); }
+  std::string explainVariants() const;
+  std::string explainBounds() const;
 };
 
 namespace {
@@ -112,80 +98,84 @@ class RecordingTurn {
   std::atomic<bool>* flag_;
 };
 
+/// Adds its lifetime to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::atomic<uint64_t>& ns) : ns_(ns) {}
+  ~Stopwatch() {
+    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - began_).count();
+    ns_.fetch_add(static_cast<uint64_t>(took), std::memory_order_relaxed);
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::atomic<uint64_t>& ns_;
+  const Clock::time_point began_ = Clock::now();
+};
+
 }  // namespace
 
-CompiledFunction::CompiledFunction(CompileOptions options) : state_(std::make_unique<State>()) {
+CompiledFunction::CompiledFunction(CompileOptions options) {
   SHUNT_CHECK(options.max_variants >= 1, "compile: max_variants is ", options.max_variants, ": expected 1 or more");
+  SHUNT_CHECK(options.max_sizes >= 1, "compile: max_sizes is ", options.max_sizes, ": expected 1 or more");
   for (const Tensor* t : options.captures) SHUNT_CHECK(t != nullptr, "compile: captures holds a null pointer");
   for (const double* s : options.scalars) SHUNT_CHECK(s != nullptr, "compile: scalars holds a null pointer");
-  state_->options = std::move(options);
+  state_ = std::make_unique<State>(std::move(options));
 }
 
 CompiledFunction::~CompiledFunction() = default;
 
 bool CompiledFunction::State::isWorthRecording(const CompileArguments& arguments) {
-  if (given_up.load(std::memory_order_relaxed) || isFull()) return false;
-  const std::string key = kindOf(arguments);
+  if (given_up.load(std::memory_order_relaxed)) return false;
+  const CompileKind kind = kindOf(arguments);
   const std::lock_guard lock(mutex);
-  if (kinds.size() >= kKindsRemembered && !kinds.contains(key)) return false;
-  Kind& kind = kinds[key];
-  ++kind.calls;
-  if (!kind.isDue()) return false;
-  ++kind.attempts;
-  return true;
+  return !variants.areTooMany() && seen.isDue(kind);
 }
 
 const Variant* CompiledFunction::State::find(const CompileArguments& arguments) {
-  const size_t n = count.load(std::memory_order_acquire);
-  for (size_t i = 0; i < n; ++i) {
-    const Variant& variant = *slots[i];
-    if (variant.retired.load(std::memory_order_relaxed) || !variant.guard->holds(arguments)) continue;
-    if (!variant.isCurrent()) {
-      retire(variant, "an operator that it was recorded with is registered in another way now");
-      continue;
-    }
-    if (variant.backward == nullptr || !variant.backward->isRunAgainTooOften()) return &variant;
-    compiles_backward.store(false, std::memory_order_relaxed);
-    retire(variant, "its graph has been run again for backward() too often");
-  }
-  return nullptr;
+  return variants.find(arguments, [&](const Variant& variant) {
+    const bool is_again = variant.backward != nullptr && variant.backward->isRunAgainTooOften();
+    if (variant.isCurrent() && !is_again) [[likely]]
+      return true;
+    if (is_again) compiles_backward.store(false, std::memory_order_relaxed);
+    retire(variant, is_again ? "its graph has been run again for backward() too often"
+                             : "an operator that it was recorded with is registered in another way now");
+    return false;
+  });
 }
 
 CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& arguments) {
   State& s = *state_;
   if (!switches().on) return s.call();
   if (const char* why = compiled::whyNotOnThisThread()) return s.call(why);
-  if (const Variant* variant = s.find(arguments)) {
-    s.hits.fetch_add(1, std::memory_order_relaxed);
-    return {Way::kRun, variant};
-  }
+  if (const Variant* variant = s.find(arguments)) return s.run(variant);
+  const uint64_t recorded = s.tally.recorded.load(std::memory_order_acquire);
   for (const Tensor* t : arguments.tensors)
     if (const char* why = compiled::whyNotWith(*t, s.links_history.load(std::memory_order_relaxed))) return s.call(why);
   if (s.recording.exchange(true, std::memory_order_acquire)) return s.call();
   RecordingTurn turn(s.recording);
   // Another thread may have made it meanwhile.
-  const Variant* variant = s.find(arguments);
+  const bool is_more = s.tally.recorded.load(std::memory_order_acquire) != recorded;
+  const Variant* variant = is_more ? s.find(arguments) : nullptr;
   if (variant == nullptr && s.isWorthRecording(arguments)) {
     turn.leaveSet();  // until record() ends
     return {Way::kRecord, nullptr};
   }
-  if (variant == nullptr) return s.call();
-  s.hits.fetch_add(1, std::memory_order_relaxed);
-  return {Way::kRun, variant};
+  return variant != nullptr ? s.run(variant) : s.call();
 }
 
 const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Variant> variant,
                                                               const CompileArguments& arguments) {
-  const std::string key = kindOf(arguments);
+  variant->kind = kindOf(arguments);
   const std::lock_guard lock(mutex);
-  kinds.erase(key);  // it may be put out of use, and come again
   failures = 0;
-  const size_t n = count.load(std::memory_order_relaxed);
-  slots[n] = std::move(variant);
-  count.store(n + 1, std::memory_order_release);
-  recorded.fetch_add(1, std::memory_order_relaxed);
-  hits.fetch_add(1, std::memory_order_relaxed);
-  return slots[n].get();
+  const Variant* made = variants.add(std::move(variant), arguments);
+  seen.made(made->kind);
+  tally.recorded.fetch_add(1, std::memory_order_release);
+  tally.hits.fetch_add(1, std::memory_order_relaxed);
+  return made;
 }
 
 const CompiledFunction::Variant* CompiledFunction::record(
@@ -193,6 +183,7 @@ const CompiledFunction::Variant* CompiledFunction::record(
     FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record, std::string& why) {
   State& s = *state_;
   const RecordingTurn turn(s.recording);
+  const Stopwatch watch(s.tally.record_ns);
   try {
     return s.add(
         compiled::recordVariant(arguments, s.options, record, s.compiles_backward.load(std::memory_order_relaxed)),
@@ -226,11 +217,10 @@ CompiledFunction::NotRecorded::~NotRecorded() {
   }
 }
 
-void CompiledFunction::State::noteAttempt(const std::string& key, const std::string& why, bool threw) {
+void CompiledFunction::State::noteAttempt(const CompileKind& kind, const std::string& why, bool threw) {
   const std::lock_guard lock(mutex);
   refusal = why;
-  const auto kind = kinds.find(key);
-  if (threw || (kind != kinds.end() && kind->second.attempts > 1)) return;
+  if (threw || seen.wasTriedBefore(kind)) return;
   if (++failures == 1) log(LogLevel::kWarning, str(options.name, " runs without a graph: ", why));
   if (failures >= kFailuresBeforeGivingUp) given_up.store(true, std::memory_order_relaxed);
 }
@@ -249,42 +239,73 @@ CompileOutputs CompiledFunction::run(const Variant& variant, const CompileArgume
 
 const void* CompiledFunction::result(const Variant& variant) { return variant.result.get(); }
 
-CompileCounts CompiledFunction::counts() const {
-  const State& s = *state_;
-  return {s.hits, s.eager, s.recorded, s.invalidated, s.live()};
-}
+CompileCounts CompiledFunction::counts() const { return state_->tally.counts(); }
 
 const Graph* CompiledFunction::graph() const {
-  const size_t n = state_->count.load(std::memory_order_acquire);
-  return n == 0 ? nullptr : &state_->slots[n - 1]->graph;
+  const Variant* last = state_->variants.last();
+  return last != nullptr ? &last->graph : nullptr;
 }
 
 std::string CompiledFunction::plan() const {
-  const size_t n = state_->count.load(std::memory_order_acquire);
-  if (n == 0) return "";
-  const Variant& last = *state_->slots[n - 1];
-  return last.executor->describe() + (last.backward != nullptr ? last.backward->describe() : "");
+  const Variant* last = state_->variants.last();
+  return last != nullptr ? last->describe() : "";
+}
+
+namespace {
+
+/// What differs among the variants of one kind: sizes, but for what is captured, and which are out of use.
+std::string explainOthers(std::span<const Variant* const> others) {
+  constexpr size_t kShown = 16;
+  std::string text = str("  and ", others.size(), " more like it, for");
+  for (const Variant* v : others.first(std::min(others.size(), kShown)))
+    text += str(' ', v->guard->describeSizes(), v->retired ? " (out of use)" : "", ';');
+  text.back() = '\n';
+  if (others.size() > kShown) text.insert(text.size() - 1, str(" and ", others.size() - kShown, " more"));
+  return text;
+}
+
+}  // namespace
+
+std::string CompiledFunction::State::explainVariants() const {
+  std::string text;
+  std::vector<const Variant*> left = variants.all();
+  for (size_t number = 0; !left.empty(); ++number) {
+    const Variant& first = *left[0];
+    std::vector<const Variant*> others, of_other_kinds;
+    for (const Variant* v : std::span(left).subspan(1))
+      (v->kind.kind == first.kind.kind ? others : of_other_kinds).push_back(v);
+    text += str("variant ", number, first.retired ? " (out of use) " : " ", first.guard->describe(), ": ",
+                first.graph.nodes().size(), " operators\n");
+    if (!others.empty()) text += explainOthers(others);
+    std::set<std::string> reasons = {first.why_no_backward};
+    for (const Variant* v : others) reasons.insert(v->why_no_backward);
+    for (const std::string& why : reasons)
+      if (!why.empty()) text += str("  its backward pass is not compiled: ", why, '\n');
+    left = std::move(of_other_kinds);
+  }
+  return text;
+}
+
+std::string CompiledFunction::State::explainBounds() const {
+  std::string text;
+  if (variants.areTooMany())
+    return str(variants.all().size(),
+               " variants were made, most of which registrations have put out of use; no more are made\n");
+  if (seen.hasAllKinds()) text += str("no more variants than of ", options.max_variants, " kinds are made\n");
+  if (seen.hasAllSizesOfAKind()) text += str("no more sizes of one kind than ", options.max_sizes, " are recorded\n");
+  return text;
 }
 
 std::string CompiledFunction::explain() const {
   State& s = *state_;
   std::string text =
-      str(s.options.name, ": ", s.hits.load(), " calls ran a graph, ", s.eager.load(), " the function\n");
+      str(s.options.name, ": ", s.tally.hits.load(), " calls ran a graph, ", s.tally.eager.load(), " the function\n");
   if (!switches().on) text += "SHUNT_COMPILE=0\n";
-  for (size_t i = 0; i < s.count.load(std::memory_order_acquire); ++i) {
-    const Variant& v = *s.slots[i];
-    text += str("variant ", i, v.retired ? " (out of use) " : " ", v.guard->describe(), ": ", v.graph.nodes().size(),
-                " operators\n");
-    if (!v.why_no_backward.empty()) text += str("  its backward pass is not compiled: ", v.why_no_backward, '\n');
-  }
   const std::lock_guard lock(s.mutex);
+  text += s.explainVariants();
   if (!s.refusal.empty()) text += str(s.given_up ? "not recorded any more: " : "not recorded: ", s.refusal, '\n');
   if (const char* why = s.unusual.load(std::memory_order_relaxed)) text += str("ran the function because ", why, '\n');
-  if (s.count.load(std::memory_order_acquire) == kMostEver)
-    text += str(kMostEver, " variants were made, most of which registrations have put out of use; no more are made\n");
-  else if (s.isFull())
-    text += str("no more variants than ", s.options.max_variants, " are made\n");
-  return text;
+  return text + s.explainBounds();
 }
 
 }  // namespace shunt::detail

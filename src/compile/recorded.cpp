@@ -24,6 +24,10 @@ bool detail::CompiledFunction::Variant::isCurrent() const {
   return true;
 }
 
+std::string detail::CompiledFunction::Variant::describe() const {
+  return executor->describe() + (backward != nullptr ? backward->describe() : "");
+}
+
 detail::CompileOutputs detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
   if (takes_all) [[likely]]
     return runOn({arguments.tensors.data(), arguments.tensors.size()});

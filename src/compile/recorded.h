@@ -21,6 +21,8 @@ class detail::CompiledFunction::Variant {
   /// Whether every operator that was called when it was recorded is registered as it was then. Cheap while nothing
   /// was registered at all.
   bool isCurrent() const;
+  /// For people: how the graph is run.
+  std::string describe() const;
 
   std::shared_ptr<void> result;
   Graph graph;
@@ -36,6 +38,9 @@ class detail::CompiledFunction::Variant {
   mutable std::atomic<bool> retired{false};
   bool takes_all = true;     // the arguments' tensors are all defined: the graph's inputs
   bool has_effects = false;  // besides its results
+  CompileKind kind;          // of the calls that it is for
+  uint64_t hash_of_sizes = 0;
+  const Variant* next = nullptr;  // of the same list: Note [Variants]
 
  private:
   CompileOutputs runOn(std::span<const Tensor* const> inputs) const;

@@ -1,6 +1,7 @@
 // The public functions of shunt/jit/jit.h.
 #include <shunt/jit/jit.h>
 
+#include "src/compile/tally.h"
 #include "src/dispatch/thunk.h"
 #include "src/tiering/compiler.h"
 #include "src/tiering/fused_loops.h"
@@ -37,6 +38,7 @@ Stats stats() {
   }
   Pairs::instance().fill(out);
   out.fused = FusedLoops::instance().stats();
+  out.compiled_functions = compiled::statsOfFunctions();
   return out;
 }
 

@@ -17,8 +17,9 @@
 // variant is for what its guard compares at every call: dtypes, devices, sizes, strides, which arguments share memory
 // or are one tensor, which require grad, and their grads likewise; numbers among the arguments, the lengths of vectors
 // and which optionals are set; grad mode, inference mode, autocast, the default dtype. Other arguments get a variant of
-// their own, up to CompileOptions::max_variants; beyond, the function runs. A registration for an operator that a
-// variant was recorded with, or that such an operator calls, puts it out of use before the registration returns.
+// their own: other sizes of the same kinds, up to CompileOptions::max_sizes, and other kinds, up to ::max_variants;
+// beyond, the function runs. A registration for an operator that a variant was recorded with, or that such an operator
+// calls, puts it out of use before the registration returns.
 // What the graph can't do is left to the function: under dispatch modes, in a trace, inside vmap, grad or
 // functionalize, with fake or wrapper tensors, where captured tensors have hooks or grads share memory; where the
 // function enters a mode itself, reads numbers of tensors (item()), seeds random numbers, keeps a tensor that it has
@@ -55,8 +56,11 @@ struct CompileOptions {
   std::vector<const Tensor*> captures = {};
   /// Numbers likewise. Each value is another variant, so those that are new at every call belong in a tensor.
   std::vector<const double*> scalars = {};
-  /// More kinds of arguments than that run the function.
+  /// More kinds of arguments than that run the function: all that is compared but sizes and strides.
   int max_variants = 8;
+  /// More sizes of one kind than that run the function. The first ones are recorded when they come again, later ones
+  /// when they come often.
+  int max_sizes = 32;
   /// What explain() and the log call it.
   std::string name = "compiled function";
 };
@@ -68,6 +72,7 @@ struct CompileCounts {
   uint64_t recorded = 0;     // times that the function was recorded
   uint64_t invalidated = 0;  // variants that a registration has put out of use
   uint64_t variants = 0;     // in use
+  double record_ms = 0;      // that recording has taken, with what is made of it
 };
 
 namespace detail {
@@ -80,6 +85,11 @@ struct CompileArguments {
 };
 
 using CompileOutputs = InlineVector<Tensor, 4>;
+
+/// Hashes of what a call is told by: all but sizes and strides, and those.
+struct CompileKind {
+  uint64_t kind = 0, sizes = 0;
+};
 
 /// The part of a compiled function that knows no types. Any thread; Note [Variants] (src/compile/function.cpp).
 class SHUNT_API CompiledFunction {
@@ -113,7 +123,8 @@ class SHUNT_API CompiledFunction {
 
    private:
     State& state_;
-    std::string kind_, why_;
+    CompileKind kind_;
+    std::string why_;
     int exceptions_;
   };
   /// The outputs. `function` calls the function itself and returns its tensors: for SHUNT_COMPILE_CHECK.
@@ -204,7 +215,8 @@ class Compiled {
   CompileCounts counts() const { return state_->counts(); }
   /// Text: variants with their guards, and why calls ran the function.
   std::string explain() const { return state_->explain(); }
-  /// The graph of the variant that was made last; null where there is none. Good as long as a copy of this lives.
+  /// The graph of the variant that was made or run last; null where there is none. Good as long as a copy of this
+  /// lives.
   const Graph* graph() const { return state_->graph(); }
   /// How that graph is run, as text.
   std::string plan() const { return state_->plan(); }

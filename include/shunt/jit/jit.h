@@ -78,6 +78,15 @@ struct FusedStats {
   CompileTimes times;                                          // of all compiles and loads
 };
 
+/// A compiled function (shunt/compile/compile.h) that lives; those of one name that are gone are one row.
+struct CompiledStats {
+  std::string name;
+  uint64_t functions = 1, living = 1;
+  uint64_t graph_calls = 0, function_calls = 0;          // that ran a graph, and the function itself
+  uint64_t recorded = 0, invalidated = 0, variants = 0;  // variants: in use
+  double record_ms = 0;                                  // that recording took, with what is made of it
+};
+
 struct Stats {
   bool available = false;     // the compiler was loaded
   bool counts_calls = false;  // SHUNT_STATS was set when the program began
@@ -85,6 +94,7 @@ struct Stats {
   uint64_t cache_rejected = 0;                                               // files of it that could not be used
   size_t code_bytes = 0;
   FusedStats fused;
+  std::vector<CompiledStats> compiled_functions;  // those that have been called, by name
   std::vector<PairStats> pairs;                   // most called first
   std::vector<InvalidationRecord> invalidations;  // the last ones, oldest first
 };

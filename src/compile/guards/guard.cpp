@@ -232,6 +232,12 @@ bool Guard::holds(const detail::CompileArguments& arguments) const {
   return compare(arguments, [](const char*, size_t) {});
 }
 
+bool Guard::holdsQuickly(const detail::CompileArguments& arguments) const {
+  if (holdsByWords(arguments)) [[likely]]
+    return true;
+  return !flat_->isUsable() && compare(arguments, [](const char*, size_t) {});
+}
+
 std::string Guard::difference(const detail::CompileArguments& arguments) const {
   std::string text;
   compare(arguments, [&](const char* what, size_t i) {
@@ -243,23 +249,6 @@ std::string Guard::difference(const detail::CompileArguments& arguments) const {
       text = detail::str("captured tensor ", i - arguments.tensors.size(), ": ", what);
   });
   return text;
-}
-
-std::string TensorKind::key() const {
-  std::string text = detail::str(" t", defined, keys.raw(), dtype, device.str(), refOf(sizes), refOf(strides),
-                                 requires_grad, is_leaf, wrapped_number, ' ', same, ' ', home);
-  return grad != nullptr ? text + " g" + grad->key() : text;
-}
-
-std::string Guard::key() const {
-  std::string text = types_->name();
-  for (const uint64_t n : numbers_) text += detail::str(' ', n);
-  for (const uint64_t s : scalars_) text += detail::str(" s", s);
-  for (const Tensor& t : captured_) text += detail::str(" c", static_cast<const void*>(t.unsafeGetTensorImpl()));
-  for (const TensorKind& t : tensors_) text += t.key();
-  text += detail::str(" m", modes_.grad, modes_.inference, modes_.cast_cache, modes_.in_autocast, modes_.excluded);
-  for (const auto& [device, dtype] : modes_.autocast) text += detail::str(' ', device, dtype);
-  return text + detail::str(" d", default_dtype_);
 }
 
 std::string Guard::describe() const {
@@ -274,6 +263,13 @@ std::string Guard::describe() const {
   text += detail::str(", ", captured_.size(), " captured tensors, grad mode ", modes_.grad ? "on" : "off");
   if (modes_.inference) text += ", inference mode";
   for (const auto& [device, dtype] : modes_.autocast) text += detail::str(", autocast ", device, " to ", dtype);
+  return text;
+}
+
+std::string Guard::describeSizes() const {
+  std::string text;
+  for (size_t i = 0; i < tensors_.size() - captured_.size(); ++i)
+    if (tensors_[i].defined) text += detail::str(text.empty() ? "" : " ", refOf(tensors_[i].sizes));
   return text;
 }
 

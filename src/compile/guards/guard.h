@@ -14,8 +14,6 @@ namespace shunt::compiled {
 struct TensorKind {
   /// The first thing in which a tensor differs; null: none. Both are defined.
   const char* difference(const Tensor& t, bool links_history) const;
-  /// The same for equal kinds only.
-  std::string key() const;
 
   bool defined = false;
   DispatchKeySet keys = {};
@@ -50,14 +48,16 @@ class SHUNT_API Guard {
   /// Whether the call is as the recorded one was. Allocates nothing for up to some 60 tensors that the words describe,
   /// and up to eight others, but under autocast.
   bool holds(const detail::CompileArguments& arguments) const;
+  /// The same, but false at once where the words differ that are compared first: then it rarely holds.
+  bool holdsQuickly(const detail::CompileArguments& arguments) const;
   /// Whether it holds by the few words alone that are compared first; false also where it holds by all the rest.
   bool holdsByWords(const detail::CompileArguments& arguments) const;
   /// For people: the first thing that differs.
   std::string difference(const detail::CompileArguments& arguments) const;
-  /// The same for equal guards only.
-  std::string key() const;
   /// For people: one line.
   std::string describe() const;
+  /// For people: what of that differs between the variants of one kind.
+  std::string describeSizes() const;
 
  private:
   const char* differenceOfCall(const detail::CompileArguments& arguments) const;

@@ -1,0 +1,60 @@
+// CallsSeen: what is known of the calls that found no variant, and so whether such a call is worth one.
+//
+// Note [Kinds and sizes]
+// A call is told by two hashes (guards/call_kind.h): of its kind, which is all that a guard compares but sizes and
+// strides, and of these. A graph is good for the sizes it was recorded with only: the function's own code may have
+// asked for them. So each size is a variant of its kind, and there is a bound to the kinds and one to the sizes of
+// each, so that a batch that varies takes no places from other kinds. The first sizes of a kind are recorded when they
+// come for the second time. The more there are, the oftener must a further one come: the step doubles with each eight.
+// So sizes that come now and then leave the places to those that come often, and recording, which takes as long as
+// thousands of operators, is paid back. Captured tensors are no part of the hashes, since what a function captures is
+// known once it is recorded. Variants that differ in these only (whether a weight has a grad) are bounded like kinds,
+// in each size. Two calls of one hash would be counted as one, which does no harm: variants are told by their guards.
+//
+// Behind a mutex of its owner's.
+#pragma once
+
+#include <shunt/compile/compile.h>
+
+#include <cstdint>
+#include <unordered_map>
+
+namespace shunt::compiled {
+
+class SHUNT_API CallsSeen {
+ public:
+  CallsSeen(int max_kinds, int max_sizes) : max_kinds_(max_kinds), max_sizes_(max_sizes) {}
+
+  /// Counts a call that found no variant. True: it is to be recorded now.
+  bool isDue(const detail::CompileKind& call);
+  /// There is one more variant for such calls, or one less.
+  void made(const detail::CompileKind& call);
+  void lost(const detail::CompileKind& call);
+  /// Whether there was an attempt to record such a call before the last one.
+  bool wasTriedBefore(const detail::CompileKind& call) const;
+  bool hasAllKinds() const { return kinds_in_use_ >= max_kinds_; }
+  bool hasAllSizesOfAKind() const;
+  /// Calls that are remembered without a variant.
+  size_t remembered() const { return remembered_; }
+
+  static constexpr size_t kMostRemembered = 512;
+
+ private:
+  struct Sizes {
+    int variants = 0;  // in use
+    int calls = 0, attempts = 0;
+  };
+  struct Kind {
+    std::unordered_map<uint64_t, Sizes> sizes;
+    int in_use = 0;  // sizes with a variant
+  };
+  bool hasRoomFor(const Kind& kind, const Sizes* sizes) const;
+  void forgetTheRarest();
+
+  const int max_kinds_, max_sizes_;
+  std::unordered_map<uint64_t, Kind> kinds_;
+  int kinds_in_use_ = 0;
+  size_t remembered_ = 0;
+};
+
+}  // namespace shunt::compiled
