@@ -15,6 +15,8 @@
 namespace shunt::jit {
 namespace {
 
+std::string shortName(const std::string& name) { return name.substr(name.find(':') + 1); }
+
 class LinkedFusedLoop final : public FusedCode {
  public:
   static llvm::Expected<std::unique_ptr<FusedCode>> make(std::unique_ptr<llvm::MemoryBuffer> object,
@@ -27,6 +29,7 @@ class LinkedFusedLoop final : public FusedCode {
     made->function = reinterpret_cast<FusedLoopFn>(linked->address(name));
     if (made->function == nullptr) return llvm::createStringError("the object has no function %s", name.c_str());
     made->bytes = linked->bytes();
+    made->name = shortName(name);
     addToPerfMap(*linked, name);
     made->linked_ = std::move(*linked);
     if (gdbWanted()) made->gdb_ = GdbObject(copy, sections);
@@ -92,7 +95,7 @@ void FusedCompile::compile(SourceCache& sources) {
   }
   watch_.lap(result_.times.extract);
   const std::string name = nameOf(key_);
-  const Dump dump(name.substr(name.find(':') + 1),
+  const Dump dump(shortName(name),
                   "a fused loop of " + std::to_string(request_.spec.steps.size()) + " steps\n");
   dump.module(extraction.module(), "before");
   if (auto e = finish(extraction.module(), name, dump)) {

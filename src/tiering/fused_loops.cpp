@@ -66,6 +66,11 @@ bool FusedLoop::isCodeWanted() const {
   return is_code_wanted_;
 }
 
+std::string FusedLoop::name() const {
+  const std::lock_guard lock(FusedLoops::instance().mutex_);
+  return code_ != nullptr ? code_->name : "";
+}
+
 std::string FusedLoop::reason() const {
   const std::lock_guard lock(FusedLoops::instance().mutex_);
   return reason_;

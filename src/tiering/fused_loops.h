@@ -43,6 +43,8 @@ class SHUNT_API FusedLoop : public std::enable_shared_from_this<FusedLoop> {
   State state() const;
   /// Of a queued one: whether it is to be compiled, and not only looked for.
   bool isCodeWanted() const;
+  /// That perf, gdb and dumps call its code; "" without code.
+  std::string name() const;
   /// Of a refusal, or the last failure; "" without one.
   std::string reason() const;
 

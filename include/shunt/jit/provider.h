@@ -132,6 +132,7 @@ class FusedCode {
 
   FusedLoopFn function = nullptr;
   size_t bytes = 0;  // of code and its constants
+  std::string name;  // that perf, gdb and dumps call it
 };
 
 struct FusedRequest {

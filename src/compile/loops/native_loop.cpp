@@ -223,7 +223,8 @@ std::string NativeLoop::describe() const {
   if (loop == nullptr) return "interpreted";
   switch (loop->state()) {
     case jit::FusedLoop::State::kReady:
-      return trial_.verdict() == Trial::Verdict::kBlocks ? "interpreted: native code is slower" : "native";
+      return trial_.verdict() == Trial::Verdict::kBlocks ? "interpreted: native code is slower"
+                                                         : "native (" + loop->name() + ")";
     case jit::FusedLoop::State::kQueued:
       return loop->isCodeWanted() ? "being compiled" : "interpreted";
     case jit::FusedLoop::State::kRefused:

@@ -37,7 +37,7 @@ class NativeLoop {
   /// The same of some of its rows, at these addresses, on this thread. `comparable`: as many as in most runs, so that
   /// their times may be compared.
   void runRows(std::byte* const* operands, const BlockLoop& blocks, int64_t count, bool comparable) const;
-  /// For people: "native", or why it isn't.
+  /// For people: "native" with the name that perf and dumps have for its code, or why it isn't.
   std::string describe() const;
 
  private:
