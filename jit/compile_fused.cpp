@@ -95,8 +95,7 @@ void FusedCompile::compile(SourceCache& sources) {
   }
   watch_.lap(result_.times.extract);
   const std::string name = nameOf(key_);
-  const Dump dump(shortName(name),
-                  "a fused loop of " + std::to_string(request_.spec.steps.size()) + " steps\n");
+  const Dump dump(shortName(name), "a fused loop of " + std::to_string(request_.spec.steps.size()) + " steps\n");
   dump.module(extraction.module(), "before");
   if (auto e = finish(extraction.module(), name, dump)) {
     result_.verdict = e.isA<FatalLinkError>() ? Verdict::kRefused : Verdict::kFailed;

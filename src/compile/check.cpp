@@ -52,6 +52,7 @@ void Kept::restore() const {
   const NoGradGuard no_grad;
   TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   impl.set_sizes_and_strides(sizes, strides, offset);
+  if (tensor.is_inference() && !InferenceMode::is_enabled()) return;  // nobody writes to it here
   all.copy_(copied);
   if (!tensor.is_inference()) impl.version().set(version);
 }
@@ -135,12 +136,17 @@ detail::CompileOutputs runChecked(const std::string& name, const Variant& varian
   given.insert(given.end(), variant.captured.begin(), variant.captured.end());
   const std::vector<KeptWithGrad> kept = keep(given);
   const auto random = default_generator()->position();
-  const State graph = stateOf(variant.run(arguments), kept);
+  // What goes on is the graph's results where they have a compiled backward pass, which is then checked as well; else
+  // the function's, so that what was wrong doesn't spread.
+  const bool graph_is_last = variant.backward != nullptr;
+  const auto run = [&](bool graph) { return graph ? variant.run(arguments) : function(); };
+  const State first = stateOf(run(!graph_is_last), kept);
   const auto random_after = default_generator()->position();
   restore(kept);
   default_generator()->set_position(random);
-  detail::CompileOutputs results = function();
-  std::string found = difference(graph, stateOf(results, kept), kept);
+  detail::CompileOutputs results = run(graph_is_last);
+  const State last = stateOf(results, kept);
+  std::string found = graph_is_last ? difference(last, first, kept) : difference(first, last, kept);
   if (found.empty() && default_generator()->position() != random_after) found = "the random numbers that were drawn";
   SHUNT_CHECK(found.empty(), name, ": SHUNT_COMPILE_CHECK: the graph and the function differ in ", found,
               ". What the function reads besides tensors was frozen when it was recorded: pass it as an argument, or "

@@ -4,10 +4,10 @@
 // none, behind a mutex (Note [Kinds and sizes], calls_seen.h).
 #include "src/compile/calls_seen.h"
 #include "src/compile/check.h"
-#include "src/compile/tally.h"
+#include "src/compile/checks/switches.h"
 #include "src/compile/variants.h"
+#include "src/tiering/function_tally.h"
 
-#include <shunt/core/environment.h>
 #include <shunt/core/log.h>
 
 #include <algorithm>
@@ -18,20 +18,12 @@
 
 namespace shunt::detail {
 
+using compiled::switches;
 using compiled::Variant;
 
 namespace {
 
 constexpr int kFailuresBeforeGivingUp = 3;
-
-struct Switches {
-  bool on = flagFromEnvironment("SHUNT_COMPILE", true);
-  bool check = flagFromEnvironment("SHUNT_COMPILE_CHECK", false);
-};
-const Switches& switches() {
-  static const Switches all;
-  return all;
-}
 
 }  // namespace
 
@@ -40,7 +32,7 @@ struct CompiledFunction::State {
       : options(std::move(given)), tally(options.name), seen(options.max_variants, options.max_sizes) {}
 
   const CompileOptions options;
-  compiled::Tally tally;
+  jit::FunctionTally tally;
   compiled::Variants variants;
   std::atomic<bool> recording{false}, given_up{false};
   std::atomic<bool> compiles_backward{true};  // until a graph had better kept its history
@@ -239,7 +231,10 @@ CompileOutputs CompiledFunction::run(const Variant& variant, const CompileArgume
 
 const void* CompiledFunction::result(const Variant& variant) { return variant.result.get(); }
 
-CompileCounts CompiledFunction::counts() const { return state_->tally.counts(); }
+CompileCounts CompiledFunction::counts() const {
+  const jit::CompiledStats s = state_->tally.stats();
+  return {s.graph_calls, s.function_calls, s.recorded, s.invalidated, s.variants, s.record_ms};
+}
 
 const Graph* CompiledFunction::graph() const {
   const Variant* last = state_->variants.last();

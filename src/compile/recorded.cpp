@@ -103,7 +103,7 @@ bool speaksOfOffsets(const Graph& graph) {
 }
 
 void compileBackward(Variant& variant, const detail::CompileArguments& arguments, const std::vector<Tensor>& outputs,
-                     std::vector<const Operator*>& seen) {
+                     const std::string& name, std::vector<const Operator*>& seen) {
   const auto isInference = [](const Tensor& t) { return t.defined() && t.is_inference(); };
   if (std::ranges::any_of(arguments.tensors, [&](const Tensor* t) { return isInference(*t); }) ||
       std::ranges::any_of(variant.captured, isInference)) {
@@ -111,7 +111,7 @@ void compileBackward(Variant& variant, const detail::CompileArguments& arguments
     return;
   }
   try {
-    variant.backward = CompiledBackward::make(variant.graph, outputs);
+    variant.backward = CompiledBackward::make(variant.graph, outputs, name);
   } catch (const Error& e) {
     variant.why_no_backward = e.what();
     return;
@@ -179,7 +179,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   if (history_goes_on && !compiles_backward)
     variant->why_no_backward = "the function's graph has been run again for backward() too often";
   else if (history_goes_on)
-    compileBackward(*variant, arguments, outputs, seen);
+    compileBackward(*variant, arguments, outputs, options.name, seen);
   checkHistoryOf(arguments, *variant);
   const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
   history_goes_on &= variant->backward == nullptr;

@@ -1,9 +1,9 @@
 // The public functions of shunt/jit/jit.h.
 #include <shunt/jit/jit.h>
 
-#include "src/compile/tally.h"
 #include "src/dispatch/thunk.h"
 #include "src/tiering/compiler.h"
+#include "src/tiering/function_tally.h"
 #include "src/tiering/fused_loops.h"
 #include "src/tiering/pairs.h"
 
@@ -38,7 +38,7 @@ Stats stats() {
   }
   Pairs::instance().fill(out);
   out.fused = FusedLoops::instance().stats();
-  out.compiled_functions = compiled::statsOfFunctions();
+  out.compiled_functions = statsOfFunctions();
   return out;
 }
 

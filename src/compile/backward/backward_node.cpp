@@ -69,6 +69,8 @@ void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, st
       saved_.emplace_back(made[s.number], s.number == of_->output_);
   }
   drawn_ = drawn;
+  if (isChecked()) [[unlikely]]
+    noteGiven(inputs);
 }
 
 // A run for some inputs only frees, in eager code, the nodes that it has come by.
@@ -96,6 +98,9 @@ variable_list CompiledBackward::BackwardNode::apply(variable_list&& grads) {
 }
 
 variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor gradient) const {
+  std::optional<variable_list> expected;
+  if (isChecked()) [[unlikely]]
+    expected = this->expected(pass, gradient);
   const size_t saved = of_->saved_.size();
   variable_list out(num_outputs());
   if (pass.plan == nullptr) {
@@ -113,6 +118,8 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
     detail::CompileOutputs made = pass.plan->runOn({inputs.data(), inputs.size()});
     for (size_t i = 0; i < out.size(); ++i) out[i] = std::move(made[i]);
   }
+  if (expected) [[unlikely]]
+    compare(pass, out, *expected);
   // What was given is gone: nobody but `out` holds what only that should.
   for (size_t i = 0; i < out.size(); ++i) fit(pass.contributions[i], next_edge(i).function.get(), out[i]);
   return out;
@@ -174,7 +181,11 @@ std::vector<Tensor> CompiledBackward::BackwardNode::resultsAgain(const std::vect
 variable_list CompiledBackward::BackwardNode::runGraphAgain(const Tensor& gradient) const {
   const bool once_is_enough = GradMode::is_enabled() || of_->adds_;
   of_->again_.fetch_add(once_is_enough ? kMostAgain : 1, std::memory_order_relaxed);
-  const std::vector<Tensor> given = givenAgain();
+  return contributionsAgain(givenAgain(), gradient);
+}
+
+variable_list CompiledBackward::BackwardNode::contributionsAgain(const std::vector<Tensor>& given,
+                                                                 const Tensor& gradient) const {
   const Tensor result = resultsAgain(given)[of_->output_];
   std::vector<Tensor> leaves;
   for (const Tensor& t : given)

@@ -23,15 +23,22 @@ class CompiledBackward::BackwardNode final : public Node {
  private:
   autograd::variable_list runPass(const Pass& pass, Tensor gradient) const;
   autograd::variable_list runGraphAgain(const Tensor& gradient) const;
+  autograd::variable_list contributionsAgain(const std::vector<Tensor>& given, const Tensor& gradient) const;
   std::vector<Tensor> resultsAgain(const std::vector<Tensor>& given) const;
   std::vector<Tensor> drawAgain(const std::vector<Tensor>& inputs) const;
   std::vector<Tensor> givenAgain() const;
   Tensor unpack(size_t i) const;
   bool runWantsAll() const;
+  // For SHUNT_COMPILE_CHECK (backward_check.cpp).
+  bool isChecked() const;
+  void noteGiven(std::span<const Tensor* const> inputs);
+  std::optional<autograd::variable_list> expected(const Pass& pass, const Tensor& gradient) const;
+  void compare(const Pass& pass, const autograd::variable_list& got, const autograd::variable_list& expected) const;
 
   const std::shared_ptr<const CompiledBackward> of_;
   InlineVector<autograd::SavedVariable, 6> saved_;  // of_->sources_
   Drawn drawn_;
+  std::vector<uint64_t> hashes_;  // of what the graph was given, where the pass is checked
 };
 
 }  // namespace shunt::compiled

@@ -40,8 +40,8 @@ std::vector<const Operator*> operatorsOf(const std::vector<std::pair<const Opera
 }  // namespace
 
 std::shared_ptr<const CompiledBackward> CompiledBackward::make(const Graph& recorded,
-                                                               const std::vector<Tensor>& outputs) {
-  std::shared_ptr<CompiledBackward> out(new CompiledBackward(recorded.clone()));
+                                                               const std::vector<Tensor>& outputs, std::string name) {
+  std::shared_ptr<CompiledBackward> out(new CompiledBackward(recorded, std::move(name)));
   out->output_ = resultWithHistory(recorded, outputs);
   out->views_ = TrailingViews::takenFrom(out->graph_, out->output_);
   const Graph& graph = out->graph_;

@@ -42,8 +42,9 @@ namespace shunt::compiled {
 class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
  public:
   /// Throws Error, saying why, where the graph's history has to be recorded by its operators. `outputs` are the fake
-  /// results that were recorded.
-  static std::shared_ptr<const CompiledBackward> make(const Graph& graph, const std::vector<Tensor>& outputs);
+  /// results that were recorded; `name` is the function's.
+  static std::shared_ptr<const CompiledBackward> make(const Graph& graph, const std::vector<Tensor>& outputs,
+                                                      std::string name);
 
   /// What runs the function: its outputs without a history, then results to save.
   const Graph& forward() const { return forward_; }
@@ -74,7 +75,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
     bool is_given;
     size_t number;
   };
-  explicit CompiledBackward(Graph graph) : graph_(std::move(graph)) {}
+  CompiledBackward(const Graph& graph, std::string name) : name_(std::move(name)), graph_(graph.clone()) {}
   void setForward(const Joint& joint);
   void addPass(const Joint& joint, bool of_any_layout);
   const Pass* passFor(const Tensor& gradient) const;
@@ -82,6 +83,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
     return i < inputs.size() ? *inputs[i] : constants_[i - inputs.size()];
   }
 
+  const std::string name_;
   Graph graph_;                   // the function's, but for views_
   Graph graph_again_;             // what is run for a backward pass: without its own writes
   std::vector<bool> own_writes_;  // by given tensor (own_writes.h)
