@@ -1,5 +1,7 @@
 #include "src/compile/calls_seen.h"
 
+#include <shunt/core/error.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -13,27 +15,54 @@ constexpr int kSizesOfAStep = 8, kMostSteps = 8;
 
 }  // namespace
 
-/// `sizes`: what is known of these; null: nothing.
-bool CallsSeen::hasRoomFor(const Kind& kind, const Sizes* sizes) const {
-  if (sizes != nullptr && sizes->variants > 0) return sizes->variants < max_kinds_;
+bool CallsSeen::hasRoomFor(const Kind& kind, const Sizes& sizes) const {
+  if (sizes.variants > 0) return sizes.variants < max_kinds_;
   return kind.in_use > 0 ? kind.in_use < max_sizes_ : kinds_in_use_ < max_kinds_;
+}
+
+/// 0: there are no more attempts.
+int CallsSeen::callsBeforeRecording(const Kind& kind, const Sizes& sizes) const {
+  if (sizes.attempts >= static_cast<int>(std::size(kCallsBeforeRecording))) return 0;
+  return kCallsBeforeRecording[sizes.attempts] << std::min(kind.in_use / kSizesOfAStep, kMostSteps);
 }
 
 bool CallsSeen::isDue(const detail::CompileKind& call) {
   if (remembered_ >= kMostRemembered) forgetTheRarest();
   Kind& kind = kinds_[call.kind];
   const auto known = kind.sizes.find(call.sizes);
-  if (!hasRoomFor(kind, known != kind.sizes.end() ? &known->second : nullptr)) {
+  if (!hasRoomFor(kind, known != kind.sizes.end() ? known->second : Sizes())) {
     if (kind.sizes.empty()) kinds_.erase(call.kind);
     return false;
   }
   if (known == kind.sizes.end()) ++remembered_;
   Sizes& sizes = kind.sizes[call.sizes];
-  if (sizes.attempts >= static_cast<int>(std::size(kCallsBeforeRecording))) return false;
-  const int steps = std::min(kind.in_use / kSizesOfAStep, kMostSteps);
-  if (++sizes.calls < kCallsBeforeRecording[sizes.attempts] << steps) return false;
+  const int wanted = callsBeforeRecording(kind, sizes);
+  if (wanted == 0 || ++sizes.calls < wanted) return false;
   ++sizes.attempts;
   return true;
+}
+
+const CallsSeen::Sizes* CallsSeen::find(const detail::CompileKind& call) const {
+  const auto kind = kinds_.find(call.kind);
+  if (kind == kinds_.end()) return nullptr;
+  const auto sizes = kind->second.sizes.find(call.sizes);
+  return sizes != kind->second.sizes.end() ? &sizes->second : nullptr;
+}
+
+std::string CallsSeen::explain(const detail::CompileKind& call) const {
+  const auto kind = kinds_.find(call.kind);
+  const Kind& its = kind != kinds_.end() ? kind->second : Kind();
+  const Sizes* known = find(call);
+  const Sizes sizes = known != nullptr ? *known : Sizes();
+  if (!hasRoomFor(its, sizes)) {
+    const bool all_sizes = sizes.variants == 0 && its.in_use > 0;
+    return all_sizes ? detail::str("there are ", max_sizes_, " sizes of its kind already (CompileOptions::max_sizes)")
+                     : detail::str("there are ", max_kinds_, " kinds already (CompileOptions::max_variants)");
+  }
+  const int wanted = callsBeforeRecording(its, sizes);
+  if (wanted == 0) return "recording has failed as often as it is tried";
+  return detail::str(sizes.calls, " such calls found no graph, and call ", std::max(wanted, sizes.calls + 1),
+                     " is to be recorded");
 }
 
 void CallsSeen::made(const detail::CompileKind& call) {
@@ -57,10 +86,8 @@ void CallsSeen::lost(const detail::CompileKind& call) {
 }
 
 bool CallsSeen::wasTriedBefore(const detail::CompileKind& call) const {
-  const auto kind = kinds_.find(call.kind);
-  if (kind == kinds_.end()) return false;
-  const auto sizes = kind->second.sizes.find(call.sizes);
-  return sizes != kind->second.sizes.end() && sizes->second.attempts > 1;
+  const Sizes* sizes = find(call);
+  return sizes != nullptr && sizes->attempts > 1;
 }
 
 bool CallsSeen::hasAllSizesOfAKind() const {

@@ -17,6 +17,7 @@
 #include <shunt/compile/compile.h>
 
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 
 namespace shunt::compiled {
@@ -32,6 +33,8 @@ class SHUNT_API CallsSeen {
   void lost(const detail::CompileKind& call);
   /// Whether there was an attempt to record such a call before the last one.
   bool wasTriedBefore(const detail::CompileKind& call) const;
+  /// For people: what is missing for such a call to be recorded.
+  std::string explain(const detail::CompileKind& call) const;
   bool hasAllKinds() const { return kinds_in_use_ >= max_kinds_; }
   bool hasAllSizesOfAKind() const;
   /// Calls that are remembered without a variant.
@@ -48,7 +51,9 @@ class SHUNT_API CallsSeen {
     std::unordered_map<uint64_t, Sizes> sizes;
     int in_use = 0;  // sizes with a variant
   };
-  bool hasRoomFor(const Kind& kind, const Sizes* sizes) const;
+  bool hasRoomFor(const Kind& kind, const Sizes& sizes) const;
+  int callsBeforeRecording(const Kind& kind, const Sizes& sizes) const;
+  const Sizes* find(const detail::CompileKind& call) const;
   void forgetTheRarest();
 
   const int max_kinds_, max_sizes_;

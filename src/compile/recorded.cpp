@@ -2,6 +2,7 @@
 
 #include <shunt/autograd/graph_tensor.h>
 
+#include "src/compile/checks/dump.h"
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/ended_history.h"
 #include "src/compile/program/plan.h"
@@ -26,6 +27,12 @@ bool detail::CompiledFunction::Variant::isCurrent() const {
 
 std::string detail::CompiledFunction::Variant::describe() const {
   return executor->describe() + (backward != nullptr ? backward->describe() : "");
+}
+
+void detail::CompiledFunction::Variant::dump() const {
+  const std::string guarded = guard->describe() + '\n';
+  compiled::dumpTo(dumped + ".graph", guarded + graph.print() + (backward != nullptr ? backward->print() : ""));
+  compiled::dumpTo(dumped + ".plan", guarded + describe());
 }
 
 detail::CompileOutputs detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
@@ -191,6 +198,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   variant->guard->add(arguments, variant->captured, speaksOfOffsets(variant->graph));
   const std::string misfit = variant->guard->difference(arguments);
   if (!misfit.empty()) refuse("no call would fit: " + misfit);
+  if (isDumpWanted()) variant->dumped = pathOfDump(options.name);
   return variant;
 }
 

@@ -23,6 +23,8 @@ class detail::CompiledFunction::Variant {
   bool isCurrent() const;
   /// For people: how the graph is run.
   std::string describe() const;
+  /// Writes graph and plan to the files of `dumped`.
+  void dump() const;
 
   std::shared_ptr<void> result;
   Graph graph;
@@ -41,6 +43,7 @@ class detail::CompiledFunction::Variant {
   CompileKind kind;          // of the calls that it is for
   uint64_t hash_of_sizes = 0;
   const Variant* next = nullptr;  // of the same list: Note [Variants]
+  std::string dumped;             // SHUNT_JIT_DUMP: the path of its files without their suffixes; empty: none
 
  private:
   CompileOutputs runOn(std::span<const Tensor* const> inputs) const;

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kReportVersion = 5;
+constexpr int kReportVersion = 6;
 
 Json toJson(const CompileTimes& times) {
   Json out;
@@ -74,6 +74,19 @@ void fusedLoops(Fused& s, const F& f) {
   f("bytes", s.bytes);
 }
 
+template <class Function, class F>
+void compiledFunction(Function& s, const F& f) {
+  f("name", s.name);
+  f("functions", s.functions);
+  f("living", s.living);
+  f("graph_calls", s.graph_calls);
+  f("function_calls", s.function_calls);
+  f("recorded", s.recorded);
+  f("invalidated", s.invalidated);
+  f("variants", s.variants);
+  f("record_ms", s.record_ms);
+}
+
 }  // namespace
 
 std::string statsJson(const Stats& s) {
@@ -82,6 +95,11 @@ std::string statsJson(const Stats& s) {
   Json& fused = out["fused_loops"];
   fusedLoops(s.fused, [&](const char* name, const auto& member) { fused[name] = member; });
   fused["compile_ms"] = toJson(s.fused.times);
+  Json& functions = out["compiled_functions"] = Json::array();
+  for (const CompiledStats& c : s.compiled_functions) {
+    Json& row = functions.emplace_back();
+    compiledFunction(c, [&](const char* name, const auto& member) { row[name] = member; });
+  }
   Json& pairs = out["pairs"] = Json::array();
   for (const PairStats& p : s.pairs) {
     Json& row = pairs.emplace_back();
@@ -108,6 +126,7 @@ Stats statsFromJson(std::string_view json) try {
   totals(s, take(in));
   fusedLoops(s.fused, take(in.at("fused_loops")));
   s.fused.times = timesFrom(in.at("fused_loops").at("compile_ms"));
+  for (const Json& row : in.at("compiled_functions")) compiledFunction(s.compiled_functions.emplace_back(), take(row));
   for (const Json& row : in.at("pairs")) {
     PairStats& p = s.pairs.emplace_back();
     p.state = stateFrom(row.at("state").get<std::string>());

@@ -27,6 +27,21 @@ std::string fusedLoops(const FusedStats& s) {
       s.compiled, fromCache(s.loaded, s.cache_rejected), s.refused, s.failed, s.times.total(), s.live, s.bytes);
 }
 
+std::string compiledFunction(const CompiledStats& s) {
+  const std::string of = s.functions > 1 ? fmt::format(" ({} functions, {} living)", s.functions, s.living)
+                         : s.living == 0 ? " (gone)"
+                                         : "";
+  return fmt::format(
+      "{}{}: {} calls ran a graph, {} the function; recorded {} times in {:.2f} ms, put out of use {}, in use {}\n",
+      s.name, of, s.graph_calls, s.function_calls, s.recorded, s.record_ms, s.invalidated, s.variants);
+}
+
+std::string compiledFunctions(const std::vector<CompiledStats>& all) {
+  std::string out = all.empty() ? "" : "compiled functions\n";
+  for (const CompiledStats& s : all) out += "  " + compiledFunction(s);
+  return out;
+}
+
 std::string heading() {
   std::string out = fmt::format("{:<10} {:>10} {:>12} {:>8} {:>5} {:>8} {:>4} {:>8}", "state", "interp.", "in thunks",
                                 "misses", "kinds", "faster", "tier", "ms");
@@ -49,7 +64,7 @@ std::string line(const PairStats& p, bool counts_calls) {
 }  // namespace
 
 std::string statsTable(const Stats& s) {
-  std::string out = totals(s) + fusedLoops(s.fused) + heading();
+  std::string out = totals(s) + fusedLoops(s.fused) + compiledFunctions(s.compiled_functions) + heading();
   for (const PairStats& p : s.pairs) out += line(p, s.counts_calls);
   const size_t n = s.invalidations.size(), first = n > kPrintedInvalidations ? n - kPrintedInvalidations : 0;
   if (n != 0)

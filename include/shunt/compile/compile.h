@@ -134,6 +134,7 @@ class SHUNT_API CompiledFunction {
 
   CompileCounts counts() const;
   std::string explain() const;
+  std::string explain(const CompileArguments& arguments) const;
   const Graph* graph() const;
   std::string plan() const;
 
@@ -187,8 +188,7 @@ class Compiled {
     static_assert(std::is_void_v<Result> || detail::AllTensors<Result>::value,
                   "compile: the function has to return nothing, a Tensor, or a tuple, pair, array, vector or optional "
                   "of Tensors: other values would stay as they were when it was recorded");
-    detail::CompileArguments call{{}, {}, &typeid(std::tuple<Args...>)};
-    (collect(args, call), ...);
+    const detail::CompileArguments call = callOf(args...);
     auto decision = state_->decide(call);
     if (decision.way == detail::CompiledFunction::Way::kRecord) {
       std::string why;
@@ -215,6 +215,12 @@ class Compiled {
   CompileCounts counts() const { return state_->counts(); }
   /// Text: variants with their guards, and why calls ran the function.
   std::string explain() const { return state_->explain(); }
+  /// Text: what a call with these arguments would run, in the calling thread's modes, and why no graph; makes no call.
+  template <class... Args>
+    requires(sizeof...(Args) > 0)
+  std::string explain(const Args&... args) const {
+    return state_->explain(callOf(args...));
+  }
   /// The graph of the variant that was made or run last; null where there is none. Good as long as a copy of this
   /// lives.
   const Graph* graph() const { return state_->graph(); }
@@ -229,6 +235,12 @@ class Compiled {
   template <class T>
   static constexpr size_t numbersIn() {
     return std::is_arithmetic_v<T> || std::is_enum_v<T> ? 1 : 0;
+  }
+  template <class... Args>
+  static detail::CompileArguments callOf(const Args&... args) {
+    detail::CompileArguments call{{}, {}, &typeid(std::tuple<Args...>)};
+    (collect(args, call), ...);
+    return call;
   }
   template <class T>
   static void collect(const T& value, detail::CompileArguments& out) {

@@ -129,12 +129,22 @@ detail::CompileOutputs CompiledBackward::run(const Executor& forward, std::span<
   return out;
 }
 
+std::string CompiledBackward::Pass::title() const {
+  return strides ? detail::str("backward of a gradient with strides ", IntArrayRef(*strides), ":")
+                 : "backward of others:";
+}
+
 std::string CompiledBackward::describe() const {
   std::string text = views_.describe();
   for (const Pass& p : passes_)
-    text += p.plan != nullptr ? detail::str("backward of a gradient with strides ", IntArrayRef(*p.strides), ":\n",
-                                            p.plan->describe())
-                              : detail::str("backward of others: ", p.graph.nodes().size(), " operators\n");
+    text += p.title() +
+            (p.plan != nullptr ? '\n' + p.plan->describe() : detail::str(' ', p.graph.nodes().size(), " operators\n"));
+  return text;
+}
+
+std::string CompiledBackward::print() const {
+  std::string text;
+  for (const Pass& p : passes_) text += p.title() + '\n' + p.graph.print();
   return text;
 }
 

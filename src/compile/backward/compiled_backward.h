@@ -56,8 +56,9 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   /// Whether the graph has been run again for backward() so often, or with create_graph, that it had better keep its
   /// history.
   bool isRunAgainTooOften() const { return again_.load(std::memory_order_relaxed) >= kMostAgain; }
-  /// For people: how the backward pass is run.
+  /// For people: how the backward pass is run, and the graphs of its passes.
   std::string describe() const;
+  std::string print() const;
 
  private:
   class BackwardNode;
@@ -69,6 +70,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
     std::unique_ptr<const Plan> plan;  // null where it has no strides: a plan is for tensors that lie as its graph's
     Graph graph;
     std::vector<JointContribution> contributions;  // one for each edge of the node
+    std::string title() const;
   };
   /// Where a saved tensor comes from: number of a given one, or of what forward() gives.
   struct SavedSource {

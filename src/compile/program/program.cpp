@@ -1,5 +1,6 @@
 #include "src/compile/program/program.h"
 
+#include "src/compile/program/costs.h"
 #include "src/compile/program/region_builder.h"
 #include "src/compile/program/step_builder.h"
 
@@ -82,16 +83,25 @@ detail::CompileOutputs Program::resultsOf(Frame& frame) const {
 std::string Program::describe() const {
   std::ostringstream out;
   if (is_one_loop) out << "one loop, whose results are the graph's\n";
+  Costs all;
+  size_t calls = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (region_at[i] < 0) {
-      out << "call " << steps[i].node->name() << howCalled(steps[i]) << "\n";
+      const Costs costs = costsOf(*steps[i].node);
+      const std::string text = costs.text();
+      out << "call " << steps[i].node->name() << howCalled(steps[i]) << (text.empty() ? "" : ": ") << text << "\n";
+      all += costs;
+      ++calls;
       continue;
     }
     const Region& r = regions[static_cast<size_t>(region_at[i])];
     out << r.describe();
+    all.bytes += r.bytes;
     for (size_t k = 0; k < r.steps; ++k) out << "  " << steps[i + k].node->name() << "\n";
     i += r.steps - 1;
   }
+  const std::string text = all.text();
+  out << "in all " << regions.size() << " regions, " << calls << " calls" << (text.empty() ? "" : "; ") << text << "\n";
   return out.str();
 }
 

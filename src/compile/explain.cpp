@@ -1,0 +1,112 @@
+// What a compiled function tells of itself.
+#include "src/compile/checks/switches.h"
+#include "src/compile/function_state.h"
+
+#include <algorithm>
+#include <set>
+#include <span>
+
+namespace shunt::detail {
+
+using compiled::switches;
+using compiled::Variant;
+
+CompileCounts CompiledFunction::counts() const {
+  const jit::CompiledStats s = state_->tally.stats();
+  return {s.graph_calls, s.function_calls, s.recorded, s.invalidated, s.variants, s.record_ms};
+}
+
+const Graph* CompiledFunction::graph() const {
+  const Variant* last = state_->variants.last();
+  return last != nullptr ? &last->graph : nullptr;
+}
+
+std::string CompiledFunction::plan() const {
+  const Variant* last = state_->variants.last();
+  return last != nullptr ? last->describe() : "";
+}
+
+namespace {
+
+/// What differs among the variants of one kind: sizes, but for what is captured, and which are out of use.
+std::string explainOthers(std::span<const Variant* const> others) {
+  constexpr size_t kShown = 16;
+  std::string text = str("  and ", others.size(), " more like it, for");
+  for (const Variant* v : others.first(std::min(others.size(), kShown)))
+    text += str(' ', v->guard->describeSizes(), v->retired ? " (out of use)" : "", ';');
+  text.back() = '\n';
+  if (others.size() > kShown) text.insert(text.size() - 1, str(" and ", others.size() - kShown, " more"));
+  return text;
+}
+
+}  // namespace
+
+std::string CompiledFunction::State::explainVariants() const {
+  std::string text;
+  std::vector<const Variant*> left = variants.all();
+  for (size_t number = 0; !left.empty(); ++number) {
+    const Variant& first = *left[0];
+    std::vector<const Variant*> others, of_other_kinds;
+    for (const Variant* v : std::span(left).subspan(1))
+      (v->kind.kind == first.kind.kind ? others : of_other_kinds).push_back(v);
+    text += str("variant ", number, first.retired ? " (out of use) " : " ", first.guard->describe(), ": ",
+                first.graph.nodes().size(), " operators\n");
+    if (!others.empty()) text += explainOthers(others);
+    std::set<std::string> reasons = {first.why_no_backward};
+    for (const Variant* v : others) reasons.insert(v->why_no_backward);
+    for (const std::string& why : reasons)
+      if (!why.empty()) text += str("  its backward pass is not compiled: ", why, '\n');
+    left = std::move(of_other_kinds);
+  }
+  return text;
+}
+
+std::string CompiledFunction::State::explainBounds() const {
+  std::string text;
+  if (variants.areTooMany())
+    return str(variants.all().size(),
+               " variants were made, most of which registrations have put out of use; no more are made\n");
+  if (seen.hasAllKinds()) text += str("no more variants than of ", options.max_variants, " kinds are made\n");
+  if (seen.hasAllSizesOfAKind()) text += str("no more sizes of one kind than ", options.max_sizes, " are recorded\n");
+  return text;
+}
+
+std::string CompiledFunction::explain() const {
+  State& s = *state_;
+  std::string text =
+      str(s.options.name, ": ", s.tally.hits.load(), " calls ran a graph, ", s.tally.eager.load(), " the function\n");
+  if (!switches().on) text += "SHUNT_COMPILE=0\n";
+  const std::lock_guard lock(s.mutex);
+  text += s.explainVariants();
+  if (!s.refusal.empty()) text += str(s.given_up ? "not recorded any more: " : "not recorded: ", s.refusal, '\n');
+  if (const char* why = s.unusual.load(std::memory_order_relaxed)) text += str("ran the function because ", why, '\n');
+  return text + s.explainBounds();
+}
+
+std::string CompiledFunction::explain(const CompileArguments& arguments) const {
+  State& s = *state_;
+  const auto runsFunction = [&](const std::string& why) {
+    return str(s.options.name, ": runs the function: ", why, '\n');
+  };
+  if (!switches().on) return runsFunction("SHUNT_COMPILE=0");
+  if (const char* why = compiled::whyNotOnThisThread()) return runsFunction(why);
+  std::string text;
+  for (const Variant* v : s.variantsNow()) {
+    if (v->retired) continue;
+    const std::string difference = v->guard->difference(arguments);
+    if (difference.empty() && v->isCurrent())
+      return str(s.options.name, ": runs the graph recorded ", v->guard->describe(), '\n');
+    text +=
+        str("  not the one recorded ", v->guard->describe(), ": ",
+            difference.empty() ? "an operator is registered in another way now" : "it differs in " + difference, '\n');
+  }
+  for (const Tensor* t : arguments.tensors)
+    if (const char* why = compiled::whyNotWith(*t, s.links_history.load(std::memory_order_relaxed)))
+      return runsFunction(why) + text;
+  const std::lock_guard lock(s.mutex);
+  if (s.given_up) return runsFunction("it is not recorded any more: " + s.refusal) + text;
+  if (s.variants.areTooMany()) return runsFunction(s.explainBounds()) + text;
+  return runsFunction(s.seen.explain(s.kindOf(arguments))) + text;
+}
+
+}  // namespace shunt::detail

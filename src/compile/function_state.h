@@ -1,0 +1,62 @@
+// What a compiled function knows: Note [Variants] (variants.h), Note [Kinds and sizes] (calls_seen.h).
+#pragma once
+
+#include "src/compile/calls_seen.h"
+#include "src/compile/variants.h"
+#include "src/tiering/function_tally.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace shunt::detail {
+
+struct CompiledFunction::State {
+  explicit State(CompileOptions given)
+      : options(std::move(given)), tally(options.name), seen(options.max_variants, options.max_sizes) {}
+
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  const CompileOptions options;
+  jit::FunctionTally tally;
+  compiled::Variants variants;
+  std::atomic<bool> recording{false}, given_up{false};
+  std::atomic<bool> compiles_backward{true};  // until a graph had better kept its history
+  std::atomic<bool> links_history{true};      // until a graph was found that can't, for arguments from other graphs
+  std::atomic<const char*> unusual{nullptr};  // why the last call whose thread or tensors no graph can serve was one
+  std::mutex mutex;
+  // Behind the mutex.
+  compiled::CallsSeen seen;
+  std::string refusal;
+  int failures = 0;
+
+  void retire(const Variant& variant, const char* why);
+  Decision call(const char* why = nullptr) {
+    if (why != nullptr) unusual.store(why, std::memory_order_relaxed);
+    tally.eager.fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
+  Decision run(const Variant* variant) {
+    tally.hits.fetch_add(1, std::memory_order_relaxed);
+    return {Way::kRun, variant};
+  }
+  /// The variant for these arguments; null where there is none.
+  const Variant* find(const CompileArguments& arguments);
+  bool isWorthRecording(const CompileArguments& arguments);
+  const Variant* add(std::unique_ptr<Variant> variant, const CompileArguments& arguments);
+  /// What an attempt to record has come to, where that is no variant; `threw`: the function itself did, too.
+  void noteAttempt(const CompileKind& kind, const std::string& why, bool threw);
+  CompileKind kindOf(const CompileArguments& arguments) const { return compiled::kindOfCall(arguments, options); }
+  std::vector<const Variant*> variantsNow() {
+    const std::lock_guard lock(mutex);
+    return variants.all();
+  }
+  std::string explainVariants() const;
+  std::string explainBounds() const;
+};
+
+}  // namespace shunt::detail

@@ -1,0 +1,120 @@
+// What a compiled function tells of itself: explain(), plan() and its row in jit::stats().
+#include "tests/compile/same.h"
+
+#include <shunt/jit/jit.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace shunt::test {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::vector<jit::CompiledStats> rowsOf(const std::string& name) {
+  std::vector<jit::CompiledStats> out = jit::stats().compiled_functions;
+  std::erase_if(out, [&](const jit::CompiledStats& row) { return row.name != name; });
+  return out;
+}
+
+TEST(CompileLook, PlanSaysWhatIsMovedAndMultiplied) {
+  const Tensor w = numbers({6, 5}), b = numbers({5});
+  auto fast = compile([&](const Tensor& x) { return addmm(b, x, w).relu() * 2; });
+  for (int i = 0; i < 3; ++i) fast(numbers({4, 6}));
+  // 5 + 24 + 30 + 20 floats, and 2 * 4 * 6 * 5 operations; the region reads and writes 20 floats each.
+  EXPECT_THAT(fast.plan(), HasSubstr("call aten::addmm, prepared: 316 bytes, 240 flops\n"));
+  EXPECT_THAT(fast.plan(), EndsWith("in all 1 regions, 1 calls; 476 bytes, 240 flops\n"));
+}
+
+TEST(CompileLook, FlopsOfAllProducts) {
+  const auto planOf = [](const auto& f, const auto&... args) {
+    auto fast = compile(f);
+    for (int i = 0; i < 3; ++i) fast(args...);
+    return fast.plan();
+  };
+  const Tensor a = numbers({4, 6}), b = numbers({6, 5}), v = numbers({6}), batch = numbers({2, 4, 6});
+  EXPECT_THAT(planOf([](const Tensor& x, const Tensor& y) { return x.mm(y); }, a, b), HasSubstr(", 240 flops"));
+  EXPECT_THAT(planOf([](const Tensor& x, const Tensor& y) { return x.mv(y); }, a, v), HasSubstr(", 48 flops"));
+  EXPECT_THAT(planOf([](const Tensor& x) { return x.dot(x); }, v), HasSubstr(", 12 flops"));
+  EXPECT_THAT(planOf([](const Tensor& x) { return x.bmm(x.transpose(1, 2)); }, batch), HasSubstr(", 384 flops"));
+  EXPECT_THAT(planOf([](const Tensor& x) { return x.t(); }, a), Not(HasSubstr("bytes"))) << "a view";
+  EXPECT_THAT(planOf([](const Tensor& x) { return x.expand({100, 6}).clone(); }, v), HasSubstr(": 2424 bytes\n"))
+      << "what is expanded is there once";
+  // 2 * 3 * 5 * 5 results of 2 * 3 * 3 terms
+  EXPECT_THAT(planOf([](const Tensor& x, const Tensor& w) { return conv2d(x, w); }, numbers({2, 2, 7, 7}),
+                     numbers({3, 2, 3, 3})),
+              HasSubstr(", 5400 flops"));
+}
+
+TEST(CompileLook, ExplainSaysWhatACallWouldRun) {
+  auto fast = compile([](const Tensor& x) { return x + 1; }, {.max_variants = 2, .max_sizes = 1, .name = "adder"});
+  const Tensor x = ones({3});
+  EXPECT_EQ(fast.explain(x), "adder: runs the function: 0 such calls found no graph, and call 2 is to be recorded\n");
+  fast(x);
+  EXPECT_THAT(fast.explain(x), HasSubstr("1 such calls found no graph, and call 2"));
+  fast(x);
+  EXPECT_THAT(fast.explain(x), StartsWith("adder: runs the graph recorded for Float[3]"));
+  EXPECT_THAT(fast.explain(ones({4})),
+              AllOf(HasSubstr("there are 1 sizes of its kind already (CompileOptions::max_sizes)"),
+                    HasSubstr("not the one recorded for Float[3]"),
+                    HasSubstr("it differs in tensor 0 of the arguments: sizes")));
+  const Tensor y = ones({3}, kDouble);
+  for (int i = 0; i < 2; ++i) fast(y);
+  EXPECT_THAT(fast.explain(ones({3}, kLong)), HasSubstr("there are 2 kinds already (CompileOptions::max_variants)"));
+  {
+    const InferenceMode inference;
+    EXPECT_THAT(fast.explain(x), HasSubstr("it differs in grad mode, inference mode or autocast"));
+  }
+  const auto explains = [&](const std::vector<Tensor>& t) {
+    EXPECT_THAT(fast.explain(t[0]), HasSubstr("it was called in a trace"));
+    return t;
+  };
+  EXPECT_EQ(trace(explains, std::vector<Tensor>{x}).nodes().size(), 0u) << "makes no call";
+  EXPECT_EQ(fast.counts().hits + fast.counts().eager, 4u);
+}
+
+TEST(CompileLook, StatisticsHaveARowForEachFunction) {
+  {
+    auto fast = compile([](const Tensor& x) { return x * 3; }, {.name = "tripling"});
+    EXPECT_TRUE(rowsOf("tripling").empty()) << "never called";
+    for (int i = 0; i < 5; ++i) fast(ones({2}));
+    for (int i = 0; i < 5; ++i) fast(ones({3}));
+    const auto rows = rowsOf("tripling");
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0].functions, 1u);
+    EXPECT_EQ(rows[0].living, 1u);
+    EXPECT_EQ(rows[0].graph_calls, 8u);
+    EXPECT_EQ(rows[0].function_calls, 2u);
+    EXPECT_EQ(rows[0].recorded, 2u);
+    EXPECT_EQ(rows[0].variants, 2u);
+    EXPECT_GT(rows[0].record_ms, 0);
+    EXPECT_EQ(fast.counts().record_ms, rows[0].record_ms);
+    EXPECT_THAT(jit::statsTable(),
+                AllOf(HasSubstr("compiled functions\n"),
+                      HasSubstr("  tripling: 8 calls ran a graph, 2 the function; recorded 2 times in ")));
+    auto other = compile([](const Tensor& x) { return x * 3; }, {.name = "tripling"});
+    other(ones({2}));
+    EXPECT_EQ(rowsOf("tripling").size(), 2u);
+  }
+  const auto rows = rowsOf("tripling");
+  ASSERT_EQ(rows.size(), 1u) << "those that are gone are one";
+  EXPECT_EQ(rows[0].functions, 2u);
+  EXPECT_EQ(rows[0].living, 0u);
+  EXPECT_EQ(rows[0].graph_calls + rows[0].function_calls, 11u);
+  EXPECT_THAT(jit::statsTable(), HasSubstr("tripling (2 functions, 0 living): 8 calls"));
+  const auto read = jit::statsFromJson(jit::statsJson()).compiled_functions;
+  const auto its = std::ranges::find(read, "tripling", &jit::CompiledStats::name);
+  ASSERT_NE(its, read.end());
+  EXPECT_EQ(its->functions, 2u);
+  EXPECT_EQ(its->function_calls, 3u);
+  EXPECT_EQ(its->record_ms, rows[0].record_ms);
+}
+
+}  // namespace
+}  // namespace shunt::test
