@@ -118,7 +118,7 @@ void compileBackward(Variant& variant, const detail::CompileArguments& arguments
     return;
   }
   try {
-    variant.backward = CompiledBackward::make(variant.graph, outputs, name);
+    variant.backward = CompiledHistory::make(variant.graph, outputs, name);
   } catch (const Error& e) {
     variant.why_no_backward = e.what();
     return;

@@ -2,7 +2,7 @@
 // then read-only but for `retired` and `checked`, which any thread sets, and what `backward` counts.
 #pragma once
 
-#include "src/compile/backward/compiled_backward.h"
+#include "src/compile/backward/compiled_history.h"
 #include "src/compile/guards/guard.h"
 #include "src/compile/program/executor.h"
 
@@ -30,8 +30,8 @@ class detail::CompiledFunction::Variant {
   Graph graph;
   std::unique_ptr<compiled::Executor> executor;
   std::unique_ptr<compiled::Guard> guard;
-  std::shared_ptr<const compiled::CompiledBackward> backward;  // null: results bring the history that the graph records
-  std::string why_no_backward;                                 // where some do
+  std::unique_ptr<const compiled::CompiledHistory> backward;  // null: results bring the history that the graph records
+  std::string why_no_backward;                                // where some do
   std::vector<Tensor> captured;
   std::vector<std::string> ended;  // of each output: what its backward() throws; empty: none
   bool any_ended = false;

@@ -65,8 +65,10 @@ void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, st
       saved_.emplace_back(of_->given(s.number, inputs), false);
     else if (s.is_given)
       saved_.emplace_back(withoutItself(of_->given(s.number, inputs)), false);
-    else
+    else if (saved_.size() < of_->saved_.size())
       saved_.emplace_back(made[s.number], s.number == of_->output_);
+    else
+      saved_.emplace_back(withoutItself(made[s.number]), false);
   }
   drawn_ = drawn;
   if (isChecked()) [[unlikely]]
@@ -125,17 +127,21 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
   return out;
 }
 
-/// Inputs, then constants. Throws where a backward pass of eager code would, and where something is not as it was that
-/// only the graph reads.
+/// Inputs, then constants, then other results. Throws where a backward pass of eager code would, and where something is
+/// not as it was that only the graph reads.
 std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
   const std::vector<Graph::Value*> specs = givenOf(of_->graph_);
-  std::vector<Tensor> given(specs.size());
+  std::vector<Tensor> given(specs.size() + of_->others_.size());
   for (size_t i = 0; i < saved_.size(); ++i) {
     const SavedSource& source = of_->sources_[i];
     Tensor t = unpack(i);
-    if (source.is_given) given[source.number] = std::move(t);
+    const auto other = std::ranges::find(of_->others_, source.number);
+    if (source.is_given)
+      given[source.number] = std::move(t);
+    else if (other != of_->others_.end())
+      given[specs.size() + static_cast<size_t>(other - of_->others_.begin())] = std::move(t);
   }
-  for (size_t i = 0; i < given.size(); ++i)
+  for (size_t i = 0; i < specs.size(); ++i)
     if (of_->own_writes_[i]) given[i] = unreadLike(specs[i]->spec);
   const auto check = [&](bool holds, const char* what) {
     SHUNT_CHECK(
@@ -144,7 +150,7 @@ std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
         "backward(), as create_graph and autocast need it. Change it after backward(), or call the function without "
         "compile()");
   };
-  for (size_t i = 0; i < given.size(); ++i)
+  for (size_t i = 0; i < specs.size(); ++i)
     check(given[i].requires_grad() == specs[i]->spec.requires_grad, "whether a tensor that it reads requires grad");
   check(get_default_dtype() == of_->default_dtype_, "the default dtype");
   for (const auto& [op, fingerprint] : of_->seen_)
@@ -174,7 +180,8 @@ std::vector<Tensor> CompiledBackward::BackwardNode::resultsAgain(const std::vect
     const uint64_t was;
   } const places(sequence_nr());
   const ExcludeDispatchKeyGuard unbatched(DispatchKey::Batched);  // the gradient may have a batch, the graph has none
-  const std::vector<Tensor> inputs(given.begin(), given.begin() + static_cast<ptrdiff_t>(of_->graph_.inputs().size()));
+  std::vector<Tensor> inputs(given.begin(), given.begin() + static_cast<ptrdiff_t>(of_->graph_.inputs().size()));
+  inputs.insert(inputs.end(), given.end() - static_cast<ptrdiff_t>(of_->others_.size()), given.end());
   return of_->draws_ ? drawAgain(inputs) : of_->graph_again_.run(inputs);
 }
 

@@ -31,6 +31,17 @@ std::vector<std::vector<int64_t>> usualStrides(const Graph::Spec& result) {
 
 [[noreturn]] void refuse(const char* why) { throw Error(why); }
 
+/// The graph where these outputs are inputs, behind its own.
+Graph from(Graph graph, const std::vector<size_t>& outputs) {
+  if (outputs.empty()) return graph;
+  for (const size_t i : outputs) {
+    const Graph::Value* made = graph.outputs()[i];
+    graph.replace(made, graph.addInput(made->spec));
+  }
+  graph.eliminate_dead_code();
+  return graph;
+}
+
 std::vector<const Operator*> operatorsOf(const std::vector<std::pair<const Operator*, uint64_t>>& seen) {
   std::vector<const Operator*> out;
   for (const auto& [op, fingerprint] : seen) out.push_back(op);
@@ -39,49 +50,50 @@ std::vector<const Operator*> operatorsOf(const std::vector<std::pair<const Opera
 
 }  // namespace
 
-std::shared_ptr<const CompiledBackward> CompiledBackward::make(const Graph& recorded,
-                                                               const std::vector<Tensor>& outputs, std::string name) {
-  std::shared_ptr<CompiledBackward> out(new CompiledBackward(recorded, std::move(name)));
-  out->output_ = resultWithHistory(recorded, outputs);
-  out->views_ = TrailingViews::takenFrom(out->graph_, out->output_);
-  const Graph& graph = out->graph_;
-  checkIsNoView(graph, out->output_, out->views_.empty() ? outputs[out->output_] : Tensor());
+std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, size_t output, std::vector<size_t> others,
+                                                         std::string name, std::optional<Joint>& first) {
+  std::shared_ptr<CompiledBackward> out(new CompiledBackward(graph, std::move(name)));
+  out->output_ = output;
+  out->others_ = std::move(others);
   out->own_writes_ = ownWritesOf(graph);
-  out->graph_again_ = withoutOwnWrites(graph);
+  out->graph_again_ = from(withoutOwnWrites(graph), out->others_);
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
   for (const Graph::Value* v : graph.constants()) out->constants_.push_back(v->constant);
-  std::optional<Joint> first;
-  for (const std::vector<int64_t>& strides : usualStrides(graph.outputs()[out->output_]->spec)) {
-    Joint joint = jointOf(graph, out->output_, strides);
-    if (!first) out->setForward(joint);
+  out->places_ = kNodesOfOperator * (graph.nodes().size() + 1);
+  out->default_dtype_ = get_default_dtype();
+  first.reset();
+  for (const std::vector<int64_t>& strides : usualStrides(graph.outputs()[output]->spec)) {
+    Joint joint = jointOf(graph, output, out->others_, strides);
+    if (!first) out->saved_ = savedFor(joint);
     out->addPass(joint, false);
     if (!first) first = std::move(joint);
   }
+  out->seen_ = first->seen;
   out->adds_ = first->adds;  // whose sum is known to lie as in eager code for these layouts only
   if (!out->adds_) out->addPass(*first, true);
   return out;
 }
 
-void CompiledBackward::setForward(const Joint& joint) {
-  saved_ = savedFor(joint);
-  forward_ = forwardOf(joint, saved_);
-  seen_ = joint.seen;
-  const auto& outputs = joint.graph.outputs();
-  size_t made = outputs.size();
-  for (const SavedValue& s : saved_) {
-    if (s.is_given) {
-      sources_.push_back({true, s.number});
-      continue;
+void CompiledBackward::addsBesideOthers(const std::vector<bool>& several, Layouts& layouts) {
+  for (const Pass& p : passes_)
+    for (const JointContribution& c : p.contributions) {
+      if (!c.arrives || c.given >= several.size() || !several[c.given]) continue;
+      if (!layouts[c.given]) layouts[c.given] = c.strides;
+      if (*layouts[c.given] != c.strides)
+        refuse("several results require grad, and gradients that come from them to one tensor lie in different ways");
+      adds_ = true;
     }
-    const auto same = std::ranges::find(outputs, valueOf(joint, s));
-    sources_.push_back({false, same != outputs.end() ? static_cast<size_t>(same - outputs.begin()) : made});
-    ++made;
-  }
+  if (adds_) std::erase_if(passes_, [](const Pass& p) { return !p.strides; });
+}
+
+void CompiledBackward::setSources(FunctionRef<size_t(const SavedValue&)> place) {
+  for (const SavedValue& s : saved_) sources_.push_back({s.is_given, s.is_given ? s.number : place(s)});
+  const auto add = [&](SavedSource source) {
+    if (std::ranges::find(sources_, source) == sources_.end()) sources_.push_back(source);
+  };
   for (size_t i = 0; i < own_writes_.size(); ++i)
-    if (!own_writes_[i] && std::ranges::find(saved_, SavedValue{true, i}) == saved_.end())
-      sources_.push_back({true, i});
-  places_ = kNodesOfOperator * (graph_.nodes().size() + 1);
-  default_dtype_ = get_default_dtype();
+    if (!own_writes_[i]) add({true, i});
+  for (const size_t output : others_) add({false, output});
 }
 
 void CompiledBackward::addPass(const Joint& joint, bool of_any_layout) {
@@ -112,21 +124,27 @@ const CompiledBackward::Pass* CompiledBackward::passFor(const Tensor& gradient) 
   return found != passes_.end() ? &*found : nullptr;
 }
 
-detail::CompileOutputs CompiledBackward::run(const Executor& forward, std::span<const Tensor* const> inputs) const {
-  Drawn drawn;
-  if (draws_) drawn.first = default_generator()->position();
-  detail::CompileOutputs made = forward.runOn(inputs);
-  if (draws_) drawn.second = default_generator()->position();
+void CompiledBackward::addNode(detail::CompileOutputs& made, std::span<const Tensor* const> inputs,
+                               const Drawn& drawn) const {
   auto node = make_intrusive<BackwardNode>(shared_from_this());
   autograd::detail::next_sequence_nr += places_;
-  for (const JointContribution& c : passes_[0].contributions)
-    node->add_next_edge(autograd::gradient_edge(given(c.given, inputs)));
+  for (const JointContribution& c : passes_[0].contributions) {
+    const bool is_given = c.given < own_writes_.size();
+    node->add_next_edge(
+        autograd::gradient_edge(is_given ? given(c.given, inputs) : made[others_[c.given - own_writes_.size()]]));
+  }
   autograd::set_history(made[output_], intrusive_ptr<Node>(node));
   node->save(made, inputs, drawn);
-  detail::CompileOutputs out;
-  for (size_t i = 0; i < graph_.outputs().size(); ++i) out.push_back(std::move(made[i]));
-  if (!views_.empty()) out[output_] = views_.of(std::move(out[output_]));
-  return out;
+}
+
+std::string CompiledBackward::nameOf(size_t i) const {
+  const std::vector<Graph::Value*> all = givenOf(graph_);
+  const size_t inputs = graph_.inputs().size();
+  const Graph::Value* v = i < all.size() ? all[i] : graph_.outputs()[others_[i - all.size()]];
+  const auto name = i < inputs       ? detail::str("argument tensor ", i)
+                    : i < all.size() ? detail::str("captured tensor ", i - inputs)
+                                     : detail::str("result ", others_[i - all.size()]);
+  return detail::str(name, ", of shape ", IntArrayRef(v->spec.sizes));
 }
 
 std::string CompiledBackward::Pass::title() const {
@@ -135,7 +153,7 @@ std::string CompiledBackward::Pass::title() const {
 }
 
 std::string CompiledBackward::describe() const {
-  std::string text = views_.describe();
+  std::string text;
   for (const Pass& p : passes_)
     text += p.title() +
             (p.plan != nullptr ? '\n' + p.plan->describe() : detail::str(' ', p.graph.nodes().size(), " operators\n"));

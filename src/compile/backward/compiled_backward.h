@@ -24,10 +24,10 @@
 #pragma once
 
 #include "src/compile/backward/split.h"
-#include "src/compile/backward/trailing_views.h"
 #include "src/compile/program/plan.h"
 
 #include <shunt/compile/compile.h>
+#include <shunt/core/function_ref.h>
 
 #include <atomic>
 #include <memory>
@@ -41,18 +41,23 @@ namespace shunt::compiled {
 /// Constant once made; any thread. Shared by a variant and the nodes of its results.
 class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
  public:
-  /// Throws Error, saying why, where the graph's history has to be recorded by its operators. `outputs` are the fake
-  /// results that were recorded; `name` is the function's.
-  static std::shared_ptr<const CompiledBackward> make(const Graph& graph, const std::vector<Tensor>& outputs,
-                                                      std::string name);
+  using Drawn = std::pair<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>>;  // positions of the generator
+  using Layouts = std::vector<std::optional<std::vector<int64_t>>>;
 
-  /// What runs the function: its outputs without a history, then results to save.
-  const Graph& forward() const { return forward_; }
-  /// Operators that were called, and their tables' fingerprints.
-  const std::vector<std::pair<const Operator*, uint64_t>>& seen() const { return seen_; }
-  /// What `forward`, which runs forward(), gives for these inputs: the function's outputs, some of them with their
-  /// node.
-  detail::CompileOutputs run(const Executor& forward, std::span<const Tensor* const> inputs) const;
+  /// Of the graph's output `output`, as far as the outputs `others`. Throws Error, saying why, where the graph's
+  /// history has to be recorded by its operators. `name` is the function's; `joint`: set to the first pass with the
+  /// graph.
+  static std::shared_ptr<CompiledBackward> make(const Graph& graph, size_t output, std::vector<size_t> others,
+                                                std::string name, std::optional<Joint>& joint);
+
+  const std::vector<SavedValue>& saved() const { return saved_; }
+  /// `several`: given tensors that get gradients from other nodes of the function's, too; `layouts`: how these lie, as
+  /// far as it is known. Throws Error where they don't all lie alike.
+  void addsBesideOthers(const std::vector<bool>& several, Layouts& layouts);
+  /// `place`: where among the results of what runs the function a saved value is.
+  void setSources(FunctionRef<size_t(const SavedValue&)> place);
+  /// Gives the result its node. `made`: what runs the function has given for these inputs.
+  void addNode(detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Drawn& drawn) const;
   /// Whether the graph has been run again for backward() so often, or with create_graph, that it had better keep its
   /// history.
   bool isRunAgainTooOften() const { return again_.load(std::memory_order_relaxed) >= kMostAgain; }
@@ -63,7 +68,6 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
  private:
   class BackwardNode;
   static constexpr int kMostAgain = 8;
-  using Drawn = std::pair<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>>;  // positions of the generator
   /// For gradients that lie in one way; without strides for all others.
   struct Pass {
     std::optional<std::vector<int64_t>> strides;
@@ -76,32 +80,35 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   struct SavedSource {
     bool is_given;
     size_t number;
+    bool operator==(const SavedSource&) const = default;
   };
   CompiledBackward(const Graph& graph, std::string name) : name_(std::move(name)), graph_(graph.clone()) {}
-  void setForward(const Joint& joint);
   void addPass(const Joint& joint, bool of_any_layout);
   const Pass* passFor(const Tensor& gradient) const;
   const Tensor& given(size_t i, std::span<const Tensor* const> inputs) const {
     return i < inputs.size() ? *inputs[i] : constants_[i - inputs.size()];
   }
 
+  /// For people: of what gets gradients.
+  std::string nameOf(size_t given) const;
+
   const std::string name_;
-  Graph graph_;                   // the function's, but for views_
-  Graph graph_again_;             // what is run for a backward pass: without its own writes
+  Graph graph_;                   // the function's, without views of its results
+  Graph graph_again_;             // what is run for a backward pass: without its own writes, `others_` as inputs
   std::vector<bool> own_writes_;  // by given tensor (own_writes.h)
-  Graph forward_;                 // what runs in its place
   std::vector<Tensor> constants_;
-  size_t output_ = 0;    // that requires grad
-  TrailingViews views_;  // that the function makes of it, and returns in its place
+  size_t output_ = 0;
+  std::vector<size_t> others_;
   std::vector<SavedValue> saved_;
-  std::vector<SavedSource> sources_;  // of saved_, then of what else the graph was given
+  std::vector<SavedSource> sources_;  // of saved_, then of what else running the graph again needs
   std::vector<Pass> passes_;
   bool adds_ = false;    // several gradients, for one of the given tensors
   uint64_t places_ = 0;  // in the engine's order: no history of the graph has more nodes
   ScalarType default_dtype_;
   mutable std::atomic<int> again_{0};  // times that the graph was run again
   bool draws_ = false;
-  std::vector<std::pair<const Operator*, uint64_t>> seen_;
+  std::vector<std::pair<const Operator*, uint64_t>>
+      seen_;  // operators that were called, and their tables' fingerprints
 };
 
 }  // namespace shunt::compiled

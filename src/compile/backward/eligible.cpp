@@ -21,17 +21,12 @@ void checkNodes(const Graph& graph) {
 
 }  // namespace
 
-size_t resultWithHistory(const Graph& graph, const std::vector<Tensor>& outputs) {
+std::vector<size_t> resultsWithHistory(const Graph& graph, const std::vector<Tensor>& outputs) {
   checkNodes(graph);
-  size_t found = outputs.size();
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (graph.outputs()[i] == nullptr || !outputs[i].requires_grad()) continue;
-    // One node for all of them would free what the others need when backward() of the first one is done, and hooks on a
-    // result that another one is made of wouldn't see the gradient that comes from there.
-    if (found != outputs.size()) refuse("several results require grad");
-    found = i;
-  }
-  if (found == outputs.size()) refuse("no result requires grad");
+  std::vector<size_t> found;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (graph.outputs()[i] != nullptr && outputs[i].requires_grad()) found.push_back(i);
+  if (found.empty()) refuse("no result requires grad");
   return found;
 }
 

@@ -7,9 +7,9 @@
 
 namespace shunt::compiled {
 
-/// The one output that requires grad. `outputs`: the fake results that were recorded. Throws Error, saying why, where
+/// The outputs that require grad. `outputs`: the fake results that were recorded. Throws Error, saying why, where
 /// running the graph without its history, and again with it, wouldn't be as good.
-size_t resultWithHistory(const Graph& graph, const std::vector<Tensor>& outputs);
+std::vector<size_t> resultsWithHistory(const Graph& graph, const std::vector<Tensor>& outputs);
 
 /// Throws Error where the output may be a view, or shares memory with a tensor that the graph was given. `recorded`:
 /// the fake one, where that is known.

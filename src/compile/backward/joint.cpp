@@ -87,7 +87,7 @@ std::vector<Graph::Value*> givenOf(const Graph& graph) {
   return out;
 }
 
-Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides) {
+Joint jointOf(const Graph& graph, size_t output, const std::vector<size_t>& others, IntArrayRef strides) {
   const ExcludeDispatchKeyGuard above({DispatchKey::Python, DispatchKey::Functionalize, DispatchKey::Batched});
   Retrace retrace(graph);
   Joint out;
@@ -105,7 +105,12 @@ Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides) {
   detail::Recording& recording = retrace.recording();
   const auto addBackward = [&](const trace_detail::Interpreter& interpreter) {
     out.forward_nodes = recording.graph.nodes().size();
-    const Tensor result = autograd::graph_tensor(interpreter.output(graph.outputs()[output]));
+    const auto resultOf = [&](size_t i) { return autograd::graph_tensor(interpreter.output(graph.outputs()[i])); };
+    const Tensor result = resultOf(output);
+    for (size_t i = 0; i < others.size(); ++i) {
+      leaves.push_back(resultOf(others[i]));
+      given_of_leaf.push_back(given.size() + i);
+    }
     const Graph::Spec& of = graph.outputs()[output]->spec;
     const Graph::Spec spec{.dtype = of.dtype, .device = of.device, .sizes = of.sizes, .strides = strides.vec()};
     const Tensor gradient = recording.addInput(trace_detail::fakeOf(spec), spec);
@@ -113,11 +118,12 @@ Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides) {
     trace_detail::ModesScope modes;
     modes.set(backwardModes());
     contributionsOf(result, gradient, leaves, false, [&](size_t leaf, Tensor&& t) {
-      JointContribution c{given_of_leaf[leaf], t.defined()};
+      JointContribution c{.given = given_of_leaf[leaf], .arrives = t.defined()};
       out.contributed.push_back(t.defined() ? recording.valueOf(t) : nullptr);
       if (t.defined()) {
         c.is_view = autograd::get_view_autograd_meta(t) != nullptr;
         c.is_held = !autograd::isUnshared(t);
+        c.strides = t.strides().vec();
       }
       out.contributions.push_back(c);
       contributed_at.push_back(recording.graph.nodes().size());

@@ -8,13 +8,14 @@
 
 namespace shunt::compiled {
 
-/// What the backward pass gives one of the graph's inputs or constants, by one edge of the history.
+/// What the backward pass gives one of the graph's inputs or constants, or another result, by one edge of the history.
 struct JointContribution {
-  size_t given;  // among inputs, then constants
-  bool arrives;  // else none comes this way
+  size_t given = 0;      // among inputs, then constants, then `others`
+  bool arrives = false;  // else none comes this way
   // Of one that isn't the caller's gradient: whether it is a view in eager code, and whether others hold it, so that a
   // leaf copies it.
   bool is_view = false, is_held = false;
+  std::vector<int64_t> strides = {};  // where it arrives
 };
 
 struct Joint {
@@ -28,9 +29,10 @@ struct Joint {
   std::vector<std::pair<const Operator*, uint64_t>> seen;  // operators that were called, and their tables' fingerprints
 };
 
-/// The gradient of output `output` has these strides. Throws Error, saying why, where there is no such graph: where the
-/// backward pass writes into what the graph has made, or throws.
-Joint jointOf(const Graph& graph, size_t output, IntArrayRef strides);
+/// The gradient of output `output` has these strides; it goes as far as the outputs `others` and what was given. Throws
+/// Error, saying why, where there is no such graph: where the backward pass writes into what the graph has made, or
+/// throws.
+Joint jointOf(const Graph& graph, size_t output, const std::vector<size_t>& others, IntArrayRef strides);
 
 /// Inputs, then constants.
 std::vector<Graph::Value*> givenOf(const Graph& graph);

@@ -3,22 +3,11 @@
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/same_views.h"
 #include "src/compile/steps/step.h"
-#include "src/trace/writes.h"
 
 #include <algorithm>
 
 namespace shunt::compiled {
 namespace {
-
-bool isWrittenAfter(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
-  const std::vector<Graph::Node*> nodes = graph.nodes();
-  return std::any_of(std::ranges::find(nodes, &node), nodes.end(), [&](const Graph::Node* later) {
-    for (size_t i = 0; i < later->arguments.size(); ++i)
-      for (const Graph::Value* v : later->arguments[i].values)
-        if (v != nullptr && trace_detail::writes(*later, i) && aliases.of(v) == aliases.of(node.result())) return true;
-    return false;
-  });
-}
 
 /// Whether the view is the same, and noted in the same way, if it is made after everything else.
 bool mayComeLast(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {

@@ -3,6 +3,7 @@
 #include "src/compile/passes/casts.h"
 #include "src/trace/writes.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace shunt::compiled {
@@ -71,6 +72,16 @@ void Aliases::join(const Graph::Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (all || schema.returns()[i].hasAlias())
       for (const Graph::Value* v : node.outputs[i].values) add(v);
+}
+
+bool isWrittenAfter(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
+  const std::vector<Graph::Node*> nodes = graph.nodes();
+  return std::any_of(std::ranges::find(nodes, &node), nodes.end(), [&](const Graph::Node* later) {
+    for (size_t i = 0; i < later->arguments.size(); ++i)
+      for (const Graph::Value* v : later->arguments[i].values)
+        if (v != nullptr && trace_detail::writes(*later, i) && aliases.of(v) == aliases.of(node.result())) return true;
+    return false;
+  });
 }
 
 }  // namespace shunt::compiled

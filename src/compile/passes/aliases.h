@@ -36,4 +36,7 @@ class Aliases {
   std::vector<bool> written_, given_;         // by group
 };
 
+/// Whether the node, or one behind it, writes what the node has given.
+bool isWrittenAfter(const Graph& graph, const Graph::Node& node, const Aliases& aliases);
+
 }  // namespace shunt::compiled

@@ -1,0 +1,119 @@
+#include "src/compile/backward/compiled_history.h"
+
+#include "src/compile/backward/eligible.h"
+#include "src/compile/backward/parts.h"
+#include "src/compile/passes/aliases.h"
+
+#include <algorithm>
+
+namespace shunt::compiled {
+namespace {
+
+[[noreturn]] void refuse(const char* why) { throw Error(why); }
+
+/// Whether each of the outputs has memory of its own, which isn't written when it has been made.
+void checkAreApart(const Graph& graph, const std::vector<size_t>& outputs) {
+  const Aliases aliases(graph);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Graph::Value* v = graph.outputs()[outputs[i]];
+    for (size_t j = 0; j < i; ++j)
+      if (aliases.of(v) == aliases.of(graph.outputs()[outputs[j]])) refuse("results that require grad share memory");
+    if (outputs.size() > 1 && isWrittenAfter(graph, *v->node, aliases))
+      refuse("several results require grad, and one is written in place");
+  }
+}
+
+std::vector<size_t> positionsOf(const Graph& graph, const std::vector<size_t>& outputs) {
+  const std::vector<Graph::Node*> nodes = graph.nodes();
+  std::vector<size_t> out;
+  for (const size_t i : outputs)
+    out.push_back(static_cast<size_t>(std::ranges::find(nodes, graph.outputs()[i]->node) - nodes.begin()));
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<const CompiledHistory> CompiledHistory::make(const Graph& recorded, const std::vector<Tensor>& outputs,
+                                                             const std::string& name) {
+  auto out = std::make_unique<CompiledHistory>();
+  Graph graph = recorded.clone();
+  out->outputs_ = graph.outputs().size();
+  std::vector<size_t> found = resultsWithHistory(graph, outputs);
+  for (const size_t i : found) {
+    out->results_.push_back({i, TrailingViews::takenFrom(graph, i), nullptr});
+    checkIsNoView(graph, i, out->results_.back().views.empty() ? outputs[i] : Tensor());
+  }
+  checkAreApart(graph, found);
+  const std::vector<size_t> positions = positionsOf(graph, found);
+  const auto positionOf = [&](const Result& r) {
+    return positions[static_cast<size_t>(std::ranges::find(found, r.output) - found.begin())];
+  };
+  std::ranges::sort(out->results_, {}, positionOf);
+  out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
+  out->makeParts(graph, name);
+  return out;
+}
+
+void CompiledHistory::makeParts(const Graph& graph, const std::string& name) {
+  std::optional<Joint> joint;
+  std::vector<size_t> made;  // outputs that have a node by then
+  std::vector<SavedValue> saved;
+  for (Result& r : results_) {
+    r.backward = CompiledBackward::make(graph, r.output, made, name, joint);
+    made.push_back(r.output);
+    for (const SavedValue& s : r.backward->saved())
+      if (!s.is_given && std::ranges::find(saved, s) == saved.end()) saved.push_back(s);
+    for (const auto& seen : joint->seen)
+      if (std::ranges::find(seen_, seen) == seen_.end()) seen_.push_back(seen);
+  }
+  if (results_.size() > 1) {
+    const std::vector<bool> several = givenOfSeveralParts(graph, made);
+    CompiledBackward::Layouts layouts(several.size());
+    for (Result& r : results_) r.backward->addsBesideOthers(several, layouts);
+  }
+  forward_ = forwardOf(*joint, saved);
+  const auto& outputs = joint->graph.outputs();
+  for (Result& r : results_)
+    r.backward->setSources([&](const SavedValue& s) {
+      const auto same = std::ranges::find(outputs, valueOf(*joint, s));
+      if (same != outputs.end()) return static_cast<size_t>(same - outputs.begin());
+      return outputs.size() + static_cast<size_t>(std::ranges::find(saved, s) - saved.begin());
+    });
+}
+
+detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<const Tensor* const> inputs) const {
+  CompiledBackward::Drawn drawn;
+  if (draws_) drawn.first = default_generator()->position();
+  detail::CompileOutputs made = forward.runOn(inputs);
+  if (draws_) drawn.second = default_generator()->position();
+  for (const Result& r : results_) r.backward->addNode(made, inputs, drawn);
+  detail::CompileOutputs out;
+  for (size_t i = 0; i < outputs_; ++i) out.push_back(std::move(made[i]));
+  for (const Result& r : results_)
+    if (!r.views.empty()) out[r.output] = r.views.of(std::move(out[r.output]));
+  return out;
+}
+
+bool CompiledHistory::isRunAgainTooOften() const {
+  return std::ranges::any_of(results_, [](const Result& r) { return r.backward->isRunAgainTooOften(); });
+}
+
+std::string CompiledHistory::describe() const {
+  std::string text;
+  for (const Result& r : results_) {
+    if (results_.size() > 1) text += detail::str("result ", r.output, ":\n");
+    text += r.views.describe() + r.backward->describe();
+  }
+  return text;
+}
+
+std::string CompiledHistory::print() const {
+  std::string text;
+  for (const Result& r : results_) {
+    if (results_.size() > 1) text += detail::str("result ", r.output, ":\n");
+    text += r.backward->print();
+  }
+  return text;
+}
+
+}  // namespace shunt::compiled

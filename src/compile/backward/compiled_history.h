@@ -1,0 +1,52 @@
+// CompiledHistory: the nodes of a compiled function's results, one for each that requires grad (Note [Several results],
+// parts.h), and the graph that gives what they save.
+#pragma once
+
+#include "src/compile/backward/compiled_backward.h"
+#include "src/compile/backward/trailing_views.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shunt::compiled {
+
+/// Constant once made; any thread.
+class CompiledHistory {
+ public:
+  /// Throws Error, saying why, where the graph's history has to be recorded by its operators. `outputs` are the fake
+  /// results that were recorded; `name` is the function's.
+  static std::unique_ptr<const CompiledHistory> make(const Graph& graph, const std::vector<Tensor>& outputs,
+                                                     const std::string& name);
+
+  /// What runs the function: its outputs without a history, then results to save.
+  const Graph& forward() const { return forward_; }
+  /// Operators that were called, and their tables' fingerprints.
+  const std::vector<std::pair<const Operator*, uint64_t>>& seen() const { return seen_; }
+  /// What `forward`, which runs forward(), gives for these inputs: the function's outputs, some of them with their
+  /// nodes.
+  detail::CompileOutputs run(const Executor& forward, std::span<const Tensor* const> inputs) const;
+  /// Whether the graph had better keep its history: CompiledBackward.
+  bool isRunAgainTooOften() const;
+  /// For people: how the backward passes are run, and their graphs.
+  std::string describe() const;
+  std::string print() const;
+
+ private:
+  struct Result {
+    size_t output;
+    TrailingViews views;  // that the function makes of it, and returns in its place
+    std::shared_ptr<CompiledBackward> backward;
+  };
+  void makeParts(const Graph& graph, const std::string& name);
+
+  std::vector<Result> results_;  // in the order in which their nodes are made
+  Graph forward_;
+  size_t outputs_ = 0;  // of the function
+  bool draws_ = false;
+  std::vector<std::pair<const Operator*, uint64_t>> seen_;
+};
+
+}  // namespace shunt::compiled

@@ -1,0 +1,21 @@
+// The parts of a function's history: what each of its results leads to before it comes to another one of them.
+//
+// Note [Several results]
+// Each result gets a node for its part, whose edges lead to leaves and to the nodes of other results: where a loss is
+// made of the logits that are returned beside it, gradients come together at the logits, with hooks and with what comes
+// from outside, as in eager code. That is right where parts share nothing but results and leaves, and where a leaf gets
+// the gradients of one part after those of another: the node of what was made last runs first, and gives all of its own
+// at once.
+#pragma once
+
+#include <shunt/trace/graph.h>
+
+#include <vector>
+
+namespace shunt::compiled {
+
+/// `results`: outputs with a history, in the order in which their nodes are made. Throws Error where their histories
+/// have no such parts. Returns which of the given tensors get gradients from several parts.
+std::vector<bool> givenOfSeveralParts(const Graph& graph, const std::vector<size_t>& results);
+
+}  // namespace shunt::compiled
