@@ -189,7 +189,7 @@ struct Form {
   const char* name;
   Program (*of)(Program);
   size_t results;
-  bool writes;
+  bool few;  // passes are compiled
 };
 
 struct CompiledBackwards : EachProgram, testing::WithParamInterface<Form> {
@@ -201,7 +201,7 @@ TEST_P(CompiledBackwards, LeaveTheGradsOfPlainOnes) {
   const shunt::LogSink before = shunt::set_log_sink([](shunt::LogLevel, const char*) {});
   forEach([&](const Program& program_drawn, const Outcome&) -> std::string {
     // Each form has every other program, in a landing.
-    if (!isOne() && !shunt::test::longRun() && program_drawn.seed % 2 != (GetParam().writes ? 1u : 0u)) return "";
+    if (!isOne() && !shunt::test::longRun() && program_drawn.seed % 2 != (GetParam().few ? 1u : 0u)) return "";
     const Program program = GetParam().of(program_drawn);
     const std::vector<size_t> results = resultsOf(program, GetParam().results);
     if (results.empty()) return "";
@@ -225,6 +225,8 @@ TEST_P(CompiledBackwards, LeaveTheGradsOfPlainOnes) {
         const Outcome got = outcomeOf([&](const Tensors& in) { return fast(in); }, program, use, wrong_too, drawn);
         if (wrong.empty() != wrong_too.empty())
           return shunt::detail::str(use.name, ": expected '", wrong, "', got '", wrong_too, "'\n", fast.explain());
+        // The first gradient of a gradient may differ in its last bits, where it is the sum of several.
+        if (i == 0 && results.size() > 1 && &use == &std::end(kUses)[-1]) continue;
         const std::string d = firstDifference(expected, got, Level::kAll);
         if (!d.empty()) return shunt::detail::str(use.name, ", call ", i, ": ", d, '\n', fast.explain(), fast.plan());
       }
@@ -232,13 +234,15 @@ TEST_P(CompiledBackwards, LeaveTheGradsOfPlainOnes) {
   });
   shunt::set_log_sink(before);
   std::cout << compiled << " backward passes were compiled, " << kept << " weren't" << std::endl;
-  if (!isOne()) EXPECT_GT(GetParam().writes ? 10 * compiled : compiled, kept);
+  if (!isOne()) EXPECT_GT(GetParam().few ? 10 * compiled : compiled, kept);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, CompiledBackwards,
-    testing::Values(Form{"WithoutWrites", &withoutWrites, 1, false},
+    testing::Values(Form{"WithoutWrites", &withoutWrites, 1, false}, Form{"OfTwoResults", &withoutWrites, 2, false},
+                    Form{"OfSeveralResults", &withoutWrites, 4, false},
                     Form{"AsDrawn", [](Program p) { return p; }, 1, true},
+                    Form{"AsDrawnOfSeveralResults", [](Program p) { return p; }, 3, true},
                     Form{"ThatDraw", [](Program p) { return withDrawing(withoutWrites(std::move(p))); }, 1, true}),
     [](const auto& p) { return p.param.name; });
 

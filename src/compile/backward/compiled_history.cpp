@@ -23,14 +23,6 @@ void checkAreApart(const Graph& graph, const std::vector<size_t>& outputs) {
   }
 }
 
-std::vector<size_t> positionsOf(const Graph& graph, const std::vector<size_t>& outputs) {
-  const std::vector<Graph::Node*> nodes = graph.nodes();
-  std::vector<size_t> out;
-  for (const size_t i : outputs)
-    out.push_back(static_cast<size_t>(std::ranges::find(nodes, graph.outputs()[i]->node) - nodes.begin()));
-  return out;
-}
-
 }  // namespace
 
 std::unique_ptr<const CompiledHistory> CompiledHistory::make(const Graph& recorded, const std::vector<Tensor>& outputs,
@@ -38,23 +30,24 @@ std::unique_ptr<const CompiledHistory> CompiledHistory::make(const Graph& record
   auto out = std::make_unique<CompiledHistory>();
   Graph graph = recorded.clone();
   out->outputs_ = graph.outputs().size();
-  std::vector<size_t> found = resultsWithHistory(graph, outputs);
+  const std::vector<size_t> found = resultsWithHistory(graph, outputs);
   for (const size_t i : found) {
-    out->results_.push_back({i, TrailingViews::takenFrom(graph, i), nullptr});
-    checkIsNoView(graph, i, out->results_.back().views.empty() ? outputs[i] : Tensor());
+    out->results_.push_back({i, TrailingViews::takenFrom(graph, i, found.size() > 1), nullptr});
+    // Beside others, one that may be another tensor by a new name is no end of a part.
+    const bool is_known = out->results_.back().views.empty() && found.size() == 1;
+    checkIsNoView(graph, i, is_known ? outputs[i] : Tensor());
   }
   checkAreApart(graph, found);
-  const std::vector<size_t> positions = positionsOf(graph, found);
-  const auto positionOf = [&](const Result& r) {
-    return positions[static_cast<size_t>(std::ranges::find(found, r.output) - found.begin())];
-  };
-  std::ranges::sort(out->results_, {}, positionOf);
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
   out->makeParts(graph, name);
   return out;
 }
 
 void CompiledHistory::makeParts(const Graph& graph, const std::string& name) {
+  std::vector<size_t> all;
+  for (const Result& r : results_) all.push_back(r.output);
+  const Parts parts = all.size() > 1 ? partsOf(graph, all) : Parts{all, {}};
+  std::ranges::sort(results_, {}, [&](const Result& r) { return std::ranges::find(parts.order, r.output); });
   std::optional<Joint> joint;
   std::vector<size_t> made;  // outputs that have a node by then
   std::vector<SavedValue> saved;
@@ -66,11 +59,8 @@ void CompiledHistory::makeParts(const Graph& graph, const std::string& name) {
     for (const auto& seen : joint->seen)
       if (std::ranges::find(seen_, seen) == seen_.end()) seen_.push_back(seen);
   }
-  if (results_.size() > 1) {
-    const std::vector<bool> several = givenOfSeveralParts(graph, made);
-    CompiledBackward::Layouts layouts(several.size());
-    for (Result& r : results_) r.backward->addsBesideOthers(several, layouts);
-  }
+  CompiledBackward::Layouts layouts(parts.of_several.size());
+  for (Result& r : results_) r.backward->addsBesideOthers(parts.of_several, layouts);
   forward_ = forwardOf(*joint, saved);
   const auto& outputs = joint->graph.outputs();
   for (Result& r : results_)

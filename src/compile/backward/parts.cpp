@@ -17,10 +17,10 @@ using autograd::Edge;
 
 [[noreturn]] void refuse(const char* why) { throw Error(why); }
 
-class Parts {
+class Histories {
  public:
   /// `leaves`: undefined where a given tensor gets no gradient.
-  Parts(std::vector<Edge> roots, std::vector<Edge> leaves) : roots_(std::move(roots)), leaves_(std::move(leaves)) {
+  Histories(std::vector<Edge> roots, std::vector<Edge> leaves) : roots_(std::move(roots)), leaves_(std::move(leaves)) {
     for (size_t part = 0; part < roots_.size(); ++part) mark(part);
     for (const auto& [node, state] : nodes_)
       for (size_t i = 0; i < node->num_outputs(); ++i)
@@ -86,7 +86,7 @@ std::vector<bool> check(const std::vector<Edge>& roots, std::vector<Edge> leaves
   constexpr size_t kNone = SIZE_MAX;
   std::vector<size_t> last(leaves.size(), kNone);
   std::vector<bool> several(leaves.size());
-  Parts(roots, std::move(leaves)).run([&](size_t leaf, size_t part) {
+  Histories(roots, std::move(leaves)).run([&](size_t leaf, size_t part) {
     if (last[leaf] != kNone && last[leaf] < part)
       refuse("several results require grad, and one tensor gets gradients from their histories in turns");
     several[leaf] = several[leaf] || (last[leaf] != kNone && last[leaf] != part);
@@ -97,7 +97,7 @@ std::vector<bool> check(const std::vector<Edge>& roots, std::vector<Edge> leaves
 
 }  // namespace
 
-std::vector<bool> givenOfSeveralParts(const Graph& graph, const std::vector<size_t>& results) {
+Parts partsOf(const Graph& graph, const std::vector<size_t>& results) {
   const ExcludeDispatchKeyGuard above({DispatchKey::Python, DispatchKey::Functionalize, DispatchKey::Batched});
   trace_detail::Retrace retrace(graph);
   std::vector<Edge> leaves;
@@ -105,16 +105,18 @@ std::vector<bool> givenOfSeveralParts(const Graph& graph, const std::vector<size
     const Tensor& t = autograd::graph_tensor(retrace.wrapper(*v));
     leaves.push_back(t.requires_grad() ? autograd::gradient_edge(t) : Edge());
   }
-  std::vector<bool> out;
-  retrace.run(
-      [&](const Graph::Value& v) { return retrace.wrapper(v); },
-      [&](const trace_detail::Interpreter& interpreter) {
-        std::vector<Edge> roots;
-        for (const size_t i : results)
-          roots.push_back(autograd::gradient_edge(autograd::graph_tensor(interpreter.output(graph.outputs()[i]))));
-        out = check(roots, leaves);
-      },
-      [](const Tensor& t) { return t; });
+  Parts out{.order = results, .of_several = {}};
+  const auto analyse = [&](const trace_detail::Interpreter& interpreter) {
+    const auto rootOf = [&](size_t i) {
+      return autograd::gradient_edge(autograd::graph_tensor(interpreter.output(graph.outputs()[i])));
+    };
+    // What a history leads to was recorded before it.
+    std::ranges::sort(out.order, {}, [&](size_t i) { return rootOf(i).function->sequence_nr(); });
+    std::vector<Edge> roots;
+    for (const size_t i : out.order) roots.push_back(rootOf(i));
+    out.of_several = check(roots, leaves);
+  };
+  retrace.run([&](const Graph::Value& v) { return retrace.wrapper(v); }, analyse, [](const Tensor& t) { return t; });
   return out;
 }
 

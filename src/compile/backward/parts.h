@@ -14,8 +14,12 @@
 
 namespace shunt::compiled {
 
-/// `results`: outputs with a history, in the order in which their nodes are made. Throws Error where their histories
-/// have no such parts. Returns which of the given tensors get gradients from several parts.
-std::vector<bool> givenOfSeveralParts(const Graph& graph, const std::vector<size_t>& results);
+struct Parts {
+  std::vector<size_t> order;     // of the results: that in which their nodes are made
+  std::vector<bool> of_several;  // by given tensor: whether it gets gradients from several parts
+};
+
+/// `results`: outputs with a history. Throws Error where their histories have no such parts.
+Parts partsOf(const Graph& graph, const std::vector<size_t>& results);
 
 }  // namespace shunt::compiled

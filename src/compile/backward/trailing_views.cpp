@@ -31,14 +31,20 @@ Stack othersOf(const Graph::Node& node) {
 
 }  // namespace
 
-TrailingViews TrailingViews::takenFrom(Graph& graph, size_t output) {
+TrailingViews TrailingViews::takenFrom(Graph& graph, size_t output, bool alone) {
   TrailingViews out;
   std::vector<Graph::Value*> outputs = graph.outputs();
   Graph::Value*& v = outputs[output];
   std::vector<Graph::Node*> views;  // the last one first
   {
     const Aliases aliases(graph);
-    for (; v->node != nullptr && mayComeLast(graph, *v->node, aliases); v = v->node->arguments[0].value())
+    const auto isRead = [&] {
+      const std::vector<Graph::Node*> users = graph.users(v);
+      return std::ranges::any_of(users, [&](auto* user) { return views.empty() || user != views.back(); }) ||
+             (!views.empty() && graph.isOutput(v));
+    };
+    for (; v->node != nullptr && mayComeLast(graph, *v->node, aliases) && !(alone && isRead());
+         v = v->node->arguments[0].value())
       views.push_back(v->node);
   }
   graph.setOutputs(std::move(outputs));
