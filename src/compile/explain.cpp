@@ -1,5 +1,4 @@
 // What a compiled function tells of itself.
-#include "src/compile/checks/switches.h"
 #include "src/compile/function_state.h"
 
 #include <algorithm>
@@ -8,7 +7,6 @@
 
 namespace shunt::detail {
 
-using compiled::switches;
 using compiled::Variant;
 
 CompileCounts CompiledFunction::counts() const {
@@ -75,7 +73,7 @@ std::string CompiledFunction::explain() const {
   State& s = *state_;
   std::string text =
       str(s.options.name, ": ", s.tally.hits.load(), " calls ran a graph, ", s.tally.eager.load(), " the function\n");
-  if (!switches().on) text += "SHUNT_COMPILE=0\n";
+  if (!s.switches.on) text += "SHUNT_COMPILE=0\n";
   const std::lock_guard lock(s.mutex);
   text += s.explainVariants();
   if (!s.refusal.empty()) text += str(s.given_up ? "not recorded any more: " : "not recorded: ", s.refusal, '\n');
@@ -88,7 +86,7 @@ std::string CompiledFunction::explain(const CompileArguments& arguments) const {
   const auto runsFunction = [&](const std::string& why) {
     return str(s.options.name, ": runs the function: ", why, '\n');
   };
-  if (!switches().on) return runsFunction("SHUNT_COMPILE=0");
+  if (!s.switches.on) return runsFunction("SHUNT_COMPILE=0");
   if (const char* why = compiled::whyNotOnThisThread()) return runsFunction(why);
   std::string text;
   for (const Variant* v : s.variantsNow()) {

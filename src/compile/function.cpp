@@ -3,7 +3,6 @@
 // Which variant a call runs is found without a lock (Note [Variants], variants.h); what becomes of calls that have
 // none, behind a mutex (Note [Kinds and sizes], calls_seen.h).
 #include "src/compile/check.h"
-#include "src/compile/checks/switches.h"
 #include "src/compile/function_state.h"
 
 #include <shunt/core/log.h>
@@ -14,7 +13,6 @@
 
 namespace shunt::detail {
 
-using compiled::switches;
 using compiled::Variant;
 
 namespace {
@@ -104,7 +102,7 @@ const Variant* CompiledFunction::State::find(const CompileArguments& arguments) 
 
 CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& arguments) {
   State& s = *state_;
-  if (!switches().on) return s.call();
+  if (!s.switches.on) return s.call();
   if (const char* why = compiled::whyNotOnThisThread()) return s.call(why);
   if (const Variant* variant = s.find(arguments)) return s.run(variant);
   const uint64_t recorded = s.tally.recorded.load(std::memory_order_acquire);
@@ -184,7 +182,7 @@ void CompiledFunction::State::noteAttempt(const CompileKind& kind, const std::st
 
 CompileOutputs CompiledFunction::run(const Variant& variant, const CompileArguments& arguments,
                                      FunctionRef<CompileOutputs()> function) {
-  if (switches().check) [[unlikely]]
+  if (state_->switches.check) [[unlikely]]
     return compiled::runChecked(state_->options.name, variant, arguments, function);
   if (variant.has_effects) return variant.run(arguments);
   try {

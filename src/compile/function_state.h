@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/compile/calls_seen.h"
+#include "src/compile/checks/switches.h"
 #include "src/compile/variants.h"
 #include "src/tiering/function_tally.h"
 
@@ -21,6 +22,7 @@ struct CompiledFunction::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
+  const compiled::Switches switches = compiled::switches();  // here they cost a call least
   const CompileOptions options;
   jit::FunctionTally tally;
   compiled::Variants variants;

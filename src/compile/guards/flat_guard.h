@@ -18,7 +18,6 @@ class FlatGuard {
   /// is on, holds() is false always.
   void make(const detail::CompileArguments& arguments, std::span<const TensorKind> kinds,
             std::span<const Tensor> captured, const Graph::Modes& modes, bool offsets);
-  bool isUsable() const { return usable_; }
   /// True: the tensors and the thread's modes are as they were recorded. False: they may be.
   bool holds(const detail::CompileArguments& arguments, std::span<const Tensor> captured) const {
     return usable_ && modes_.areOn() && arguments.tensors.size() == given_ && tensorsHold(arguments, captured);

@@ -226,16 +226,17 @@ bool Guard::holdsByWords(const detail::CompileArguments& arguments) const {
   return flat_->holds(arguments, captured_);
 }
 
+// Apart, as the room for what it compares would be made for calls whose words hold.
+SHUNT_NOINLINE bool Guard::holdsInFull(const detail::CompileArguments& arguments) const {
+  const bool held = compare(arguments, [](const char*, size_t) {});
+  if (held && !held_in_full_.load(std::memory_order_relaxed)) held_in_full_.store(true, std::memory_order_relaxed);
+  return held;
+}
+
 bool Guard::holds(const detail::CompileArguments& arguments) const {
   if (holdsByWords(arguments)) [[likely]]
     return true;
-  return compare(arguments, [](const char*, size_t) {});
-}
-
-bool Guard::holdsQuickly(const detail::CompileArguments& arguments) const {
-  if (holdsByWords(arguments)) [[likely]]
-    return true;
-  return !flat_->isUsable() && compare(arguments, [](const char*, size_t) {});
+  return holdsInFull(arguments);
 }
 
 std::string Guard::difference(const detail::CompileArguments& arguments) const {

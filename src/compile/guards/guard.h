@@ -4,6 +4,7 @@
 
 #include <shunt/compile/compile.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,8 +49,12 @@ class SHUNT_API Guard {
   /// Whether the call is as the recorded one was. Allocates nothing for up to some 60 tensors that the words describe,
   /// and up to eight others, but under autocast.
   bool holds(const detail::CompileArguments& arguments) const;
-  /// The same, but false at once where the words differ that are compared first: then it rarely holds.
-  bool holdsQuickly(const detail::CompileArguments& arguments) const;
+  /// The same, but false at once where the words differ that are compared first, and it hasn't held so before.
+  bool holdsQuickly(const detail::CompileArguments& arguments) const {
+    if (holdsByWords(arguments)) [[likely]]
+      return true;
+    return held_in_full_.load(std::memory_order_relaxed) && holdsInFull(arguments);
+  }
   /// Whether it holds by the few words alone that are compared first; false also where it holds by all the rest.
   bool holdsByWords(const detail::CompileArguments& arguments) const;
   /// For people: the first thing that differs.
@@ -60,6 +65,7 @@ class SHUNT_API Guard {
   std::string describeSizes() const;
 
  private:
+  bool holdsInFull(const detail::CompileArguments& arguments) const;
   const char* differenceOfCall(const detail::CompileArguments& arguments) const;
   template <class Found>
   bool compare(const detail::CompileArguments& arguments, Found&& found) const;
@@ -77,8 +83,9 @@ class SHUNT_API Guard {
   Graph::Modes modes_;
   ScalarType default_dtype_;
   bool offsets_ = false, links_history_ = false;
-  bool only_tensors_ = true;               // there are neither numbers nor named captures and scalars
-  const std::unique_ptr<FlatGuard> flat_;  // of the same; answers first
+  bool only_tensors_ = true;                       // there are neither numbers nor named captures and scalars
+  const std::unique_ptr<FlatGuard> flat_;          // of the same; answers first
+  mutable std::atomic<bool> held_in_full_{false};  // it did where these words differed
 };
 
 }  // namespace shunt::compiled
