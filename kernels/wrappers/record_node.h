@@ -51,6 +51,14 @@ SHUNT_ALWAYS_INLINE void setEdge(autograd::Edge& edge, const std::optional<Tenso
   if (t) setEdge(edge, *t);
 }
 
+/// A copy, by kind and number: the caller has mostly just written the two, and one load of both would wait until they
+/// are in the cache.
+SHUNT_ALWAYS_INLINE Scalar kept(const Scalar& s) {
+  if (s.isFloatingPoint()) return s.toDouble();
+  if (s.isBoolean()) return s.toBool();
+  return s.toLong();
+}
+
 template <class T>
 inline constexpr bool kIsOneTensor = std::is_same_v<T, Tensor> || std::is_same_v<T, std::optional<Tensor>>;
 
@@ -69,9 +77,9 @@ SHUNT_ALWAYS_INLINE intrusive_ptr<N> makeNode(const Args&... args) {
 }
 
 /// Makes the node the history of the operator's only result, and takes it over. One function for all nodes.
-template <class Result>
-SHUNT_NOINLINE void recordOutput(const Result& result, Node* owned) {
-  autograd::set_history(result, intrusive_ptr<Node>::reclaim(owned));
+SHUNT_ALWAYS_INLINE void recordOutput(const Tensor& result, Node* owned) { autograd::record_output(result, owned); }
+SHUNT_NOINLINE inline void recordOutput(const std::vector<Tensor>& results, Node* owned) {
+  autograd::set_history(results, intrusive_ptr<Node>::reclaim(owned));
 }
 
 }  // namespace shunt::wrappers

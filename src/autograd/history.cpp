@@ -6,8 +6,15 @@
 #include "src/autograd/copy_slices.h"
 #include "src/autograd/hooks.h"
 #include "src/autograd/restricted_view.h"
+#include "src/tensor/free_lists.h"
 
 namespace shunt::autograd {
+
+void AutogradMeta::operator delete(void* p, size_t nbytes) noexcept {
+  if (!shunt::detail::isFine(nbytes) || !shunt::detail::giveFine(p, nbytes)) shunt::detail::freeBlock(p, nbytes);
+}
+
+AutogradMeta::~AutogradMeta() = default;
 
 void set_autograd_key(const Tensor& t, bool on) {
   TensorImpl* impl = t.unsafeGetTensorImpl();
@@ -58,6 +65,33 @@ void set_history(const Tensor& output, const intrusive_ptr<Node>& node) {
   else
     node->add_undefined_input();
 }
+
+namespace {
+
+SHUNT_ALWAYS_INLINE std::unique_ptr<AutogradMeta> makeMeta(intrusive_ptr<Node>&& node, uint32_t output_nr) {
+  void* memory = shunt::detail::takeFine(sizeof(AutogradMeta));
+  if (memory == nullptr) [[unlikely]]
+    memory = shunt::detail::allocateBlock(sizeof(AutogradMeta));
+  return std::unique_ptr<AutogradMeta>(::new (memory) AutogradMeta(std::move(node), output_nr));
+}
+
+/// What nearly every recorded result needs. Inline in both of its callers, of which one runs for every call.
+SHUNT_ALWAYS_INLINE void takeHistory(const Tensor& output, intrusive_ptr<Node>&& node) {
+  TensorImpl* impl = output.unsafeGetTensorImpl();
+  if (impl == nullptr || impl->autograd_meta() != nullptr || !isFloatingType(impl->dtype())) [[unlikely]]
+    return set_history(output, static_cast<const intrusive_ptr<Node>&>(node));
+  const uint32_t output_nr = node->add_input_metadata(output);
+  auto meta = makeMeta(std::move(node), output_nr);
+  if (impl->autograd_meta() != nullptr) __builtin_unreachable();  // none to destroy, as seen above
+  impl->set_autograd_meta(std::move(meta));
+  impl->set_key_set(with_autograd_key(impl->key_set()));
+}
+
+}  // namespace
+
+void set_history(const Tensor& output, intrusive_ptr<Node>&& node) { takeHistory(output, std::move(node)); }
+
+void record_output(const Tensor& output, Node* owned) { takeHistory(output, intrusive_ptr<Node>::reclaim(owned)); }
 
 void set_history(const std::vector<Tensor>& outputs, const intrusive_ptr<Node>& node) {
   for (const Tensor& output : outputs) set_history(output, node);

@@ -46,10 +46,13 @@ Node::~Node() {
 
 void Node::destroy() {
   Worklist& list = Worklist::current;
-  next_to_destroy_ = list.head;
-  list.head = this;
-  if (list.draining) return;
+  if (list.draining) {
+    next_to_destroy_ = list.head;
+    list.head = this;
+    return;
+  }
   list.draining = true;
+  delete this;
   list.drain();
 }
 

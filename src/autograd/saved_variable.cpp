@@ -26,6 +26,7 @@ intrusive_ptr<TensorImpl> detachedImpl(const TensorImpl& t) {
 }
 
 bool isRowMajor(const TensorImpl& t) {
+  if (t.sizes().size() == 1) return t.strides()[0] == 1;
   int64_t expected = 1;
   for (size_t d = t.sizes().size(); d-- > 0;) {
     if (t.strides()[d] != expected) return false;

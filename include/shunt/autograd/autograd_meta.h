@@ -22,9 +22,10 @@ struct SHUNT_API AutogradMeta : public AutogradMetaInterface {
   /// Of a node's output.
   AutogradMeta(intrusive_ptr<Node>&& grad_fn, uint32_t output_nr) noexcept
       : grad_fn_(std::move(grad_fn)), output_nr_(output_nr) {}
+  ~AutogradMeta() override;
   // Every view and every recorded result has one, so it comes from where the tensor's own memory comes from.
   static void* operator new(size_t nbytes) { return shunt::detail::allocateBlock(nbytes); }
-  static void operator delete(void* p, size_t nbytes) noexcept { shunt::detail::freeBlock(p, nbytes); }
+  static void operator delete(void* p, size_t nbytes) noexcept;
 
   bool requires_grad() const override { return requires_grad_ || grad_fn_.defined(); }
 

@@ -99,19 +99,9 @@ constexpr DispatchKeySet with_autograd_key(DispatchKeySet ks) {
   return ks.add(ks.backends().empty() ? DispatchKey::AutogradOther : autogradKeyOf(ks.highestBackend()));
 }
 /// The same for the node's last output, which takes the reference over if it can: afterwards output or `node` holds it.
-template <class N>
-SHUNT_ALWAYS_INLINE void set_history(const Tensor& output, intrusive_ptr<N>&& node) {
-  TensorImpl* impl = output.unsafeGetTensorImpl();
-  if (impl == nullptr || impl->autograd_meta() != nullptr || !isFloatingType(impl->dtype())) [[unlikely]] {
-    const intrusive_ptr<Node> shared = node;
-    return set_history(output, shared);
-  }
-  const uint32_t output_nr = node->add_input_metadata(output);
-  auto meta = std::make_unique<AutogradMeta>(std::move(node), output_nr);
-  if (impl->autograd_meta() != nullptr) __builtin_unreachable();  // none to destroy, as seen above
-  impl->set_autograd_meta(std::move(meta));
-  impl->set_key_set(with_autograd_key(impl->key_set()));
-}
+SHUNT_API void set_history(const Tensor& output, intrusive_ptr<Node>&& node);
+/// The same for an operator's only output; takes the node over.
+SHUNT_API void record_output(const Tensor& output, Node* owned);
 /// The same for the result of an in-place operator; on a view, the base's history changes (CopySlices).
 SHUNT_API void rebase_history(const Tensor& self, intrusive_ptr<Node> node);
 SHUNT_API void rebase_history(TensorList selves, const intrusive_ptr<Node>& node);

@@ -28,8 +28,10 @@ class InlineVector {
   InlineVector(const InlineVector& o) { append(o.begin(), o.size()); }
   InlineVector(InlineVector&& o) noexcept { takeFrom(o); }
   ~InlineVector() {
-    std::destroy_n(data(), size_);
-    if (heap_ != nullptr) std::allocator<T>().deallocate(heap_, capacity_);
+    if (heap_ != nullptr) [[unlikely]]
+      freeHeap();
+    else
+      std::destroy_n(inlineData(), size_);
   }
   InlineVector& operator=(InlineVector o) noexcept {
     freeAll();
@@ -88,6 +90,10 @@ class InlineVector {
     heap_ = grown;
     size_ = size;
     capacity_ = static_cast<uint32_t>(capacity);
+  }
+  SHUNT_NOINLINE void freeHeap() {
+    std::destroy_n(heap_, size_);
+    std::allocator<T>().deallocate(heap_, capacity_);
   }
   void freeAll() {
     clear();

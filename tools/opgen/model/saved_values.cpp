@@ -88,7 +88,7 @@ std::string savedExpression(const SavedValue& s, bool inplace) {
       if (!s.isProperty()) return fmt::format("wrappers::owned({})", e);
       return s.property_type == "std::vector<int64_t>" ? e + ".vec()" : e;
     case Storage::kValue:
-      return e;
+      return valueType(s) == "Scalar" ? fmt::format("wrappers::kept({})", e) : e;
   }
   return "";
 }
