@@ -1,4 +1,5 @@
-// Emits the operators' typed entry points, call and redispatch.
+// Emits the operators' typed entry points, call and redispatch, and what stands for them in thunks. Of nearly every
+// chain the compiler reads a planned redispatch, so these lie in files of their own, which have little else.
 #include "tools/opgen/emitters/emit.h"
 #include "tools/opgen/emitters/shard_counts.h"
 #include "tools/opgen/model/cpp_types.h"
@@ -25,22 +26,25 @@ std::string redispatchCall(const OperatorDef& op, const std::string& keyset) {
 }
 
 void emitOperators(const Dictionary& dictionary, const Output& out) {
-  Shards shards("generated/operators", kOperatorShards,
-                "#include <shunt/core/annotate.h>\n#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n",
-                "\n}  // namespace shunt::ops\n");
+  const char* const head =
+      "#include <shunt/core/annotate.h>\n#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n";
+  const char* const tail = "\n}  // namespace shunt::ops\n";
+  Shards entries("generated/operators", kOperatorShards, head, tail);
+  Shards planned("generated/planned", kPlannedShards, head, tail);
   std::string symbols =
       std::string(kBanner) +
       "// The operators' identities. Constant-initialised: usable before any static initialiser ran.\n"
       "#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n";
   for (const OperatorDef& op : dictionary.operators) {
-    shards.add(op.cpp_name, entryPoint(op, "call", "call", "callOperator", false) +
-                                entryPoint(op, "redispatch", "redispatch", "redispatchOperator", true) +
-                                entryPoint(op, "redispatch_planned", "redispatchPlanned", "redispatchPlanned", true) +
-                                entryPoint(op, "call_planned", "callPlanned", "callPlanned", false));
+    entries.add(op.cpp_name, entryPoint(op, "call", "call", "callOperator", false) +
+                                 entryPoint(op, "redispatch", "redispatch", "redispatchOperator", true) +
+                                 entryPoint(op, "call_planned", "callPlanned", "callPlanned", false));
+    planned.add(op.cpp_name, entryPoint(op, "redispatch_planned", "redispatchPlanned", "redispatchPlanned", true));
     symbols += fmt::format("constinit Operator {}::symbol{{{}, {}}};\n", op.cpp_name, quoted(op.schema.name()),
                            quoted(op.overload()));
   }
-  shards.write(out);
+  entries.write(out);
+  planned.write(out);
   out.write("generated/operator_symbols.cpp", symbols + "\n}  // namespace shunt::ops\n");
 }
 

@@ -6,10 +6,12 @@
 
 namespace opgen {
 
+// The compiler opens whole files' bitcode: what it takes one function of lies in small ones.
 inline constexpr size_t kOperatorShards = 20;
-inline constexpr size_t kBackendShards = 8;
-inline constexpr size_t kInplaceOrViewShards = 4;
-inline constexpr size_t kAutogradShards = 8;
+inline constexpr size_t kPlannedShards = 20;
+inline constexpr size_t kBackendShards = 16;
+inline constexpr size_t kInplaceOrViewShards = 8;
+inline constexpr size_t kAutogradShards = 16;
 inline constexpr size_t kFunctorShards = 13;
 inline constexpr size_t kNodeShards = 4;
 inline constexpr size_t kRegisterShards = 4;
