@@ -239,8 +239,8 @@ TEST_P(CompiledBackwards, LeaveTheGradsOfPlainOnes) {
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, CompiledBackwards,
-    testing::Values(Form{"WithoutWrites", &withoutWrites, 1, false}, Form{"OfTwoResults", &withoutWrites, 2, false},
-                    Form{"OfSeveralResults", &withoutWrites, 4, false},
+    testing::Values(Form{"WithoutWrites", &withoutWrites, 1, false}, Form{"OfTwoResults", &withoutWrites, 2, true},
+                    Form{"OfSeveralResults", &withoutWrites, 4, true},
                     Form{"AsDrawn", [](Program p) { return p; }, 1, true},
                     Form{"AsDrawnOfSeveralResults", [](Program p) { return p; }, 3, true},
                     Form{"ThatDraw", [](Program p) { return withDrawing(withoutWrites(std::move(p))); }, 1, true}),

@@ -162,7 +162,7 @@ TEST(SeveralResults, ViewsStatisticsAndRandomNumbers) {
                var_too = ones({3});
   const auto f = [&](const Tensor& x, const Tensor& m, const Tensor& v) {
     const Tensor logits = batch_norm(linear(x, w), {}, {}, m, v, true, 0.1, 1e-5, false);
-    return std::pair{(dropout(logits, 0.5, true) * 2).sum(1), logits.view({3, 5})};
+    return std::pair{(dropout(logits, 0.5, true) * 2).sum(1), x.exp().view({4, 5})};
   };
   auto fast = compile(f);
   for (int i = 0; i < kCalls; ++i) {
@@ -227,6 +227,17 @@ TEST(SeveralResults, WhatMeetsElsewhereKeepsTheHistory) {
                 return std::pair{y, y.view({2, 2})};
               }),
               HasSubstr("share memory"));
+  EXPECT_THAT(why([](const Tensor& x) {
+                const Tensor y = x.exp();
+                return std::pair{y * 2, y.view({2, 2})};
+              }),
+              HasSubstr("a view of what another is made of"));
+  // Each gives its own at once, and eager code takes turns.
+  EXPECT_THAT(why([](const Tensor& x) {
+                const Tensor y = x.exp(), a = y * 2, b = y * 3, c = a.sin() * y, d = b.sin() * y;
+                return std::vector{y, c, d};
+              }),
+              HasSubstr("in turns"));
   EXPECT_THAT(why([](const Tensor& x) {
                 const auto [values, indices] = max(x.view({2, 2}), 0);
                 return std::pair{values, values.exp()};

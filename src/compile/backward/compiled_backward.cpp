@@ -74,12 +74,17 @@ std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, siz
   return out;
 }
 
-void CompiledBackward::addsBesideOthers(const std::vector<bool>& several, Layouts& layouts) {
+void CompiledBackward::addsBesideOthers(const Parts& parts, Layouts& layouts) {
+  const size_t given = own_writes_.size();
+  if (parts.given.empty()) return;
   for (const Pass& p : passes_)
     for (const JointContribution& c : p.contributions) {
-      if (!c.arrives || c.given >= several.size() || !several[c.given]) continue;
-      if (!layouts[c.given]) layouts[c.given] = c.strides;
-      if (*layouts[c.given] != c.strides)
+      const bool is_given = c.given < given;
+      const size_t output = is_given ? 0 : others_[c.given - given];
+      if (!c.arrives || !(is_given ? parts.given[c.given] : parts.reached_often[output])) continue;
+      auto& known = layouts[is_given ? c.given : given + output];
+      if (!known) known = c.strides;
+      if (*known != c.strides)
         refuse("several results require grad, and gradients that come from them to one tensor lie in different ways");
       adds_ = true;
     }

@@ -23,6 +23,7 @@
 // last bits. So a variant that this happens to is put out of use, and recorded with its history.
 #pragma once
 
+#include "src/compile/backward/parts.h"
 #include "src/compile/backward/split.h"
 #include "src/compile/program/plan.h"
 
@@ -51,9 +52,9 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
                                                 std::string name, std::optional<Joint>& joint);
 
   const std::vector<SavedValue>& saved() const { return saved_; }
-  /// `several`: given tensors that get gradients from other nodes of the function's, too; `layouts`: how these lie, as
-  /// far as it is known. Throws Error where they don't all lie alike.
-  void addsBesideOthers(const std::vector<bool>& several, Layouts& layouts);
+  /// `layouts`: how gradients lie that come from several nodes of the function's, as far as it is known: of given
+  /// tensors, then of outputs. Throws Error where they don't all lie alike.
+  void addsBesideOthers(const Parts& parts, Layouts& layouts);
   /// `place`: where among the results of what runs the function a saved value is.
   void setSources(FunctionRef<size_t(const SavedValue&)> place);
   /// Gives the result its node. `made`: what runs the function has given for these inputs.

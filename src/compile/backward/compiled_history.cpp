@@ -46,7 +46,10 @@ std::unique_ptr<const CompiledHistory> CompiledHistory::make(const Graph& record
 void CompiledHistory::makeParts(const Graph& graph, const std::string& name) {
   std::vector<size_t> all;
   for (const Result& r : results_) all.push_back(r.output);
-  const Parts parts = all.size() > 1 ? partsOf(graph, all) : Parts{all, {}};
+  const Parts parts = all.size() > 1 ? partsOf(graph, all) : Parts{all, {}, {}, {}};
+  for (const Result& r : results_)
+    if (!r.views.empty() && all.size() > 1 && parts.reached[r.output])
+      refuse("several results require grad, and one is a view of what another is made of");
   std::ranges::sort(results_, {}, [&](const Result& r) { return std::ranges::find(parts.order, r.output); });
   std::optional<Joint> joint;
   std::vector<size_t> made;  // outputs that have a node by then
@@ -59,8 +62,8 @@ void CompiledHistory::makeParts(const Graph& graph, const std::string& name) {
     for (const auto& seen : joint->seen)
       if (std::ranges::find(seen_, seen) == seen_.end()) seen_.push_back(seen);
   }
-  CompiledBackward::Layouts layouts(parts.of_several.size());
-  for (Result& r : results_) r.backward->addsBesideOthers(parts.of_several, layouts);
+  CompiledBackward::Layouts layouts(parts.given.size() + parts.reached.size());
+  for (Result& r : results_) r.backward->addsBesideOthers(parts, layouts);
   forward_ = forwardOf(*joint, saved);
   const auto& outputs = joint->graph.outputs();
   for (Result& r : results_)

@@ -27,7 +27,8 @@ class Histories {
         if (Node* next = node->next_edge(i).function.get(); nodes_.contains(next)) ++nodes_.at(next).dependencies;
   }
 
-  /// As a backward pass from all results runs: calls f(leaf, part) for each gradient that comes to a leaf.
+  /// As a backward pass from all results runs: calls f(target, part) for each gradient that comes from a part to a
+  /// leaf, or to a root, which are numbered behind the leaves.
   template <class F>
   void run(F&& f) {
     std::vector<Node*> ready;
@@ -39,11 +40,14 @@ class Histories {
       ready.erase(first);
       for (size_t i = 0; i < node->num_outputs(); ++i) {
         const Edge& edge = node->next_edge(i);
-        const auto leaf = std::ranges::find(leaves_, edge);
-        if (edge.is_valid() && leaf != leaves_.end())
+        if (!edge.is_valid()) continue;
+        const auto leaf = std::ranges::find(leaves_, edge), root = std::ranges::find(roots_, edge);
+        if (leaf != leaves_.end())
           f(static_cast<size_t>(leaf - leaves_.begin()), nodes_.at(node).part);
-        else if (const auto next = nodes_.find(edge.function.get());
-                 next != nodes_.end() && --next->second.dependencies == 0)
+        else if (root != roots_.end())
+          f(leaves_.size() + static_cast<size_t>(root - roots_.begin()), nodes_.at(node).part);
+        const auto next = nodes_.find(edge.function.get());
+        if (leaf == leaves_.end() && next != nodes_.end() && --next->second.dependencies == 0)
           ready.push_back(edge.function.get());
       }
     }
@@ -79,20 +83,19 @@ class Histories {
   std::unordered_map<const Node*, State> nodes_;
 };
 
-std::vector<bool> check(const std::vector<Edge>& roots, std::vector<Edge> leaves) {
+/// Which parts lead to each leaf, and then to each root, in the order of their gradients.
+std::vector<std::vector<size_t>> waysTo(const std::vector<Edge>& roots, const std::vector<Edge>& leaves) {
   for (size_t i = 0; i < roots.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (roots[i].function == roots[j].function) refuse("one operator gives several results that require grad");
-  constexpr size_t kNone = SIZE_MAX;
-  std::vector<size_t> last(leaves.size(), kNone);
-  std::vector<bool> several(leaves.size());
-  Histories(roots, std::move(leaves)).run([&](size_t leaf, size_t part) {
-    if (last[leaf] != kNone && last[leaf] < part)
+  std::vector<std::vector<size_t>> out(leaves.size() + roots.size());
+  Histories(roots, leaves).run([&](size_t target, size_t part) {
+    std::vector<size_t>& ways = out[target];
+    if (!ways.empty() && ways.back() < part)
       refuse("several results require grad, and one tensor gets gradients from their histories in turns");
-    several[leaf] = several[leaf] || (last[leaf] != kNone && last[leaf] != part);
-    last[leaf] = part;
+    if (ways.empty() || ways.back() != part) ways.push_back(part);
   });
-  return several;
+  return out;
 }
 
 }  // namespace
@@ -105,7 +108,7 @@ Parts partsOf(const Graph& graph, const std::vector<size_t>& results) {
     const Tensor& t = autograd::graph_tensor(retrace.wrapper(*v));
     leaves.push_back(t.requires_grad() ? autograd::gradient_edge(t) : Edge());
   }
-  Parts out{.order = results, .of_several = {}};
+  Parts out{.order = results, .given = {}, .reached = {}, .reached_often = {}};
   const auto analyse = [&](const trace_detail::Interpreter& interpreter) {
     const auto rootOf = [&](size_t i) {
       return autograd::gradient_edge(autograd::graph_tensor(interpreter.output(graph.outputs()[i])));
@@ -114,7 +117,14 @@ Parts partsOf(const Graph& graph, const std::vector<size_t>& results) {
     std::ranges::sort(out.order, {}, [&](size_t i) { return rootOf(i).function->sequence_nr(); });
     std::vector<Edge> roots;
     for (const size_t i : out.order) roots.push_back(rootOf(i));
-    out.of_several = check(roots, leaves);
+    const auto ways = waysTo(roots, leaves);
+    for (size_t i = 0; i < leaves.size(); ++i) out.given.push_back(ways[i].size() > 1);
+    out.reached.resize(graph.outputs().size());
+    out.reached_often.resize(graph.outputs().size());
+    for (size_t i = 0; i < roots.size(); ++i) {
+      out.reached[out.order[i]] = !ways[leaves.size() + i].empty();
+      out.reached_often[out.order[i]] = ways[leaves.size() + i].size() > 1;
+    }
   };
   retrace.run([&](const Graph::Value& v) { return retrace.wrapper(v); }, analyse, [](const Tensor& t) { return t; });
   return out;

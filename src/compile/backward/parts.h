@@ -3,9 +3,10 @@
 // Note [Several results]
 // Each result gets a node for its part, whose edges lead to leaves and to the nodes of other results: where a loss is
 // made of the logits that are returned beside it, gradients come together at the logits, with hooks and with what comes
-// from outside, as in eager code. That is right where parts share nothing but results and leaves, and where a leaf gets
-// the gradients of one part after those of another: the node of what was made last runs first, and gives all of its own
-// at once.
+// from outside, as in eager code. That is right where parts share nothing but results and leaves, and where a result or
+// leaf gets the gradients of one part after those of another: the node of what was made last runs first, and gives all
+// of its own at once. A view at the end of the function is made after all nodes, and its gradient comes before theirs:
+// no other part may lead to what it is a view of.
 #pragma once
 
 #include <shunt/trace/graph.h>
@@ -15,8 +16,10 @@
 namespace shunt::compiled {
 
 struct Parts {
-  std::vector<size_t> order;     // of the results: that in which their nodes are made
-  std::vector<bool> of_several;  // by given tensor: whether it gets gradients from several parts
+  std::vector<size_t> order;        // of the results: that in which their nodes are made
+  std::vector<bool> given;          // by given tensor: whether it gets gradients from several parts
+  std::vector<bool> reached;        // by output: whether another result's part leads to it
+  std::vector<bool> reached_often;  // whether those of several do
 };
 
 /// `results`: outputs with a history. Throws Error where their histories have no such parts.

@@ -27,7 +27,8 @@ constexpr std::string_view kViews[] = {"aten::alias", "aten::expand",    "aten::
 
 bool reads(const Graph::Node& user, const Graph::Value* v) {
   for (size_t i = 0; i < user.arguments.size(); ++i)
-    if (trace_detail::writes(user, i) && std::ranges::find(user.arguments[i].values, v) != user.arguments[i].values.end())
+    if (trace_detail::writes(user, i) &&
+        std::ranges::find(user.arguments[i].values, v) != user.arguments[i].values.end())
       return false;
   return isOfDictionary(user) && !drawsRandomNumbers(user.op);
 }
