@@ -56,8 +56,10 @@ std::string CallsSeen::explain(const detail::CompileKind& call) const {
   const Sizes sizes = known != nullptr ? *known : Sizes();
   if (!hasRoomFor(its, sizes)) {
     const bool all_sizes = sizes.variants == 0 && its.in_use > 0;
-    return all_sizes ? detail::str("there are ", max_sizes_, " sizes of its kind already (CompileOptions::max_sizes)")
-                     : detail::str("there are ", max_kinds_, " kinds already (CompileOptions::max_variants)");
+    return all_sizes
+               ? detail::str("as many sizes of its kind have graphs as may be: ", max_sizes_,
+                             " (CompileOptions::max_sizes)")
+               : detail::str("as many kinds have graphs as may be: ", max_kinds_, " (CompileOptions::max_variants)");
   }
   const int wanted = callsBeforeRecording(its, sizes);
   if (wanted == 0) return "recording has failed as often as it is tried";

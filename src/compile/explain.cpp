@@ -88,22 +88,27 @@ std::string CompiledFunction::explain(const CompileArguments& arguments) const {
   };
   if (!s.switches.on) return runsFunction("SHUNT_COMPILE=0");
   if (const char* why = compiled::whyNotOnThisThread()) return runsFunction(why);
+  constexpr size_t kMostShown = 16;
   std::string text;
+  size_t others = 0;
   for (const Variant* v : s.variantsNow()) {
     if (v->retired) continue;
     const std::string difference = v->guard->difference(arguments);
     if (difference.empty() && v->isCurrent())
       return str(s.options.name, ": runs the graph recorded ", v->guard->describe(), '\n');
-    text +=
-        str("  not the one recorded ", v->guard->describe(), ": ",
-            difference.empty() ? "an operator is registered in another way now" : "it differs in " + difference, '\n');
+    if (difference.empty())
+      return runsFunction(str("an operator of the graph recorded ", v->guard->describe(),
+                              " is registered in another way now; the next call puts it out of use"));
+    if (++others <= kMostShown)
+      text += str("  not the one recorded ", v->guard->describe(), ": it differs in ", difference, '\n');
   }
+  if (others > kMostShown) text += str("  nor ", others - kMostShown, " others\n");
   for (const Tensor* t : arguments.tensors)
     if (const char* why = compiled::whyNotWith(*t, s.links_history.load(std::memory_order_relaxed)))
       return runsFunction(why) + text;
   const std::lock_guard lock(s.mutex);
   if (s.given_up) return runsFunction("it is not recorded any more: " + s.refusal) + text;
-  if (s.variants.areTooMany()) return runsFunction(s.explainBounds()) + text;
+  if (s.variants.areTooMany()) return runsFunction("too many variants were made:") + s.explainBounds() + text;
   return runsFunction(s.seen.explain(s.kindOf(arguments))) + text;
 }
 

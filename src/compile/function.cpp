@@ -149,6 +149,10 @@ const CompiledFunction::Variant* CompiledFunction::record(
   } catch (const compiled::KeepsHistory& e) {
     why = e.what();
     s.links_history.store(false, std::memory_order_relaxed);
+  } catch (const compiled::RegisteredMeanwhile& e) {
+    why = e.what();
+    const std::lock_guard lock(s.mutex);
+    s.was_raced = true;
   } catch (const std::exception& e) {
     why = e.what();
   } catch (...) {
@@ -175,7 +179,7 @@ CompiledFunction::NotRecorded::~NotRecorded() {
 void CompiledFunction::State::noteAttempt(const CompileKind& kind, const std::string& why, bool threw) {
   const std::lock_guard lock(mutex);
   refusal = why;
-  if (threw || seen.wasTriedBefore(kind)) return;
+  if (std::exchange(was_raced, false) || threw || seen.wasTriedBefore(kind)) return;
   if (++failures == 1) log(LogLevel::kWarning, str(options.name, " runs without a graph: ", why));
   if (failures >= kFailuresBeforeGivingUp) given_up.store(true, std::memory_order_relaxed);
 }

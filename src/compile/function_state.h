@@ -35,6 +35,7 @@ struct CompiledFunction::State {
   compiled::CallsSeen seen;
   std::string refusal;
   int failures = 0;
+  bool was_raced = false;  // the last attempt, by a registration
 
   void retire(const Variant& variant, const char* why);
   Decision call(const char* why = nullptr) {

@@ -192,7 +192,8 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   history_goes_on &= variant->backward == nullptr;
   variant->executor = std::make_unique<Plan>(
       runs, PlanOptions{.history_of_outputs = history_goes_on, .guarded = true, .seen = std::move(seen)});
-  if (!variant->isCurrent()) refuse("an operator was registered while the function was recorded");
+  if (!variant->isCurrent())
+    throw RegisteredMeanwhile("compile: an operator was registered while the function was recorded");
   const std::string changed = variant->guard->difference(arguments);
   if (!changed.empty()) refuse("the function changes what its arguments and settings were compared by: " + changed);
   variant->guard->add(arguments, variant->captured, speaksOfOffsets(variant->graph));

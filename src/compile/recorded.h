@@ -59,6 +59,11 @@ struct KeepsTensors : Error {
   using Error::Error;
 };
 
+/// An operator was registered while the function was recorded, which says nothing of the function.
+struct RegisteredMeanwhile : Error {
+  using Error::Error;
+};
+
 /// An argument is part of a graph from outside, or has hooks, and the function's backward pass is not compiled.
 struct KeepsHistory : Error {
   using Error::Error;

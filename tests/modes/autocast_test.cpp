@@ -44,6 +44,20 @@ TEST(AutocastCache, TwoLinearsCastTheWeightOnce) {
       << "both uses reach the leaf through one cast";
 }
 
+// The cast's graph leads to the one that it was made of.
+TEST(AutocastCache, LeavesThatShareMemoryHaveCastsOfTheirOwn) {
+  const Tensor w = randn({3, 4}), x = randn({2, 3});
+  const AutocastGuard autocast(kCPU);
+  Tensor grads[2];
+  for (Tensor& grad : grads) {
+    const Tensor leaf = w.detach().requires_grad_();
+    x.matmul(leaf).sum().backward();
+    ASSERT_TRUE(leaf.grad().defined());
+    grad = leaf.grad();
+  }
+  EXPECT_TRUE(equal(grads[0], grads[1]));
+}
+
 TEST(AutocastCache, AnUpdatedWeightIsCastAgain) {
   const Tensor w = parameter({3, 4}), x = randn({2, 4});
   AutocastGuard autocast(kCPU);

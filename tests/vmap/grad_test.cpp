@@ -13,6 +13,29 @@ Tensor plainGrad(const std::function<Tensor(const Tensor&)>& f, const Tensor& x)
 
 Tensor cube(const Tensor& x) { return (x * x * x).sum(); }
 
+// Neither the matrix nor what it is multiplied with has a batch in the vmap: their composites' parts come to the grad.
+TEST(GradOfVmap, CompositesOfWhatHasNoBatch) {
+  const Tensor w = randn({3, 4}), x = randn({4}), y = randn({5}), target = zeros({3}, TensorOptions(kLong));
+  const std::vector<std::function<Tensor(const Tensor&)>> composites = {
+      [&](const Tensor& t) { return t.matmul(x); },
+      [&](const Tensor& t) { return linear(x, t); },
+      [](const Tensor& t) { return t.log_softmax(-1); },
+      [](const Tensor& t) { return layer_norm(t, {4}); },
+      [](const Tensor& t) { return t.reshape({4, 3}); },
+      [](const Tensor& t) { return outer(t.flatten(), t.select(0, 0)); },
+      [&](const Tensor& t) { return cross_entropy_loss(t, target); },
+  };
+  for (const auto& f : composites) {
+    const auto each = [&](const Tensor& t) { return vmap([&](const Tensor& s) { return (f(t) * s).sum(); })(y).sum(); };
+    const auto loop = [&](const Tensor& t) {
+      Tensor sum = zeros({});
+      for (int64_t i = 0; i < 5; ++i) sum = sum + (f(t) * y[i]).sum();
+      return sum;
+    };
+    EXPECT_LT(distance(grad(each)(w), grad(loop)(w)), 1e-5);
+  }
+}
+
 TEST(Grad, EqualsBackward) {
   const Tensor x = randn({3, 4});
   const auto f = [](const Tensor& t) { return t.sigmoid().mm(t.t()).exp().mean(); };

@@ -91,7 +91,7 @@ struct CompileKind {
   uint64_t kind = 0, sizes = 0;
 };
 
-/// The part of a compiled function that knows no types. Any thread; Note [Variants] (src/compile/function.cpp).
+/// The part of a compiled function that knows no types. Any thread; Note [Variants] (src/compile/variants.h).
 class SHUNT_API CompiledFunction {
   struct State;
 

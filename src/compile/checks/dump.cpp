@@ -17,7 +17,8 @@ const std::string& dumpDirectory() {
     const char* v = std::getenv("SHUNT_JIT_DUMP");
     std::error_code error;
     if (v != nullptr && *v != 0) std::filesystem::create_directories(v, error);
-    return v == nullptr || error ? std::string() : std::string(v);  // libshunt_jit.so says why
+    if (error) detail::logWarning(detail::str("SHUNT_JIT_DUMP=", v, ": ", error.message(), ". Nothing is dumped"));
+    return v == nullptr || error ? std::string() : std::string(v);
   }());
   return path;
 }

@@ -32,9 +32,8 @@ struct Product {
   std::string_view name;
   size_t rows;
 };
-constexpr Product kProducts[] = {{"aten::mm", 0},     {"aten::bmm", 0},     {"aten::mv", 0},    {"aten::dot", 0},
-                                 {"aten::addmm", 1},  {"aten::baddbmm", 1}, {"aten::addmv", 1}, {"aten::addbmm", 1},
-                                 {"aten::linear", 0}, {"aten::matmul", 0}};
+constexpr Product kProducts[] = {{"aten::mm", 0},    {"aten::bmm", 0},     {"aten::mv", 0},     {"aten::dot", 0},
+                                 {"aten::addmm", 1}, {"aten::baddbmm", 1}, {"aten::linear", 0}, {"aten::matmul", 0}};
 
 /// Of a convolution that has these results and weights: each result's element is a sum over a kernel of each input
 /// channel.

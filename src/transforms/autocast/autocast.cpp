@@ -13,12 +13,12 @@ struct CachedCast {
   std::vector<int64_t> sizes, strides;
   ScalarType from, to;
   uint32_t version;
-  bool recorded;
+  const TensorImpl* leaf;  // that the result's graph leads to, and holds; null where none was recorded
   Tensor result;
 
   bool matches(const TensorImpl& t, ScalarType wanted, bool records) const {
     return storage.unsafeGet() == t.storage().get() && !storage.expired() && offset == t.storage_offset() &&
-           from == t.dtype() && to == wanted && version == t.version().current() && recorded == records &&
+           from == t.dtype() && to == wanted && version == t.version().current() && leaf == (records ? &t : nullptr) &&
            t.sizes() == IntArrayRef(sizes) && t.strides() == IntArrayRef(strides);
   }
 };
@@ -111,7 +111,7 @@ Tensor cached_cast(ScalarType to, const Tensor& arg, DeviceType device) {
   cache.entries.emplace(
       impl.storage().get(),
       CachedCast{weak_intrusive_ptr<StorageImpl>(impl.storage()), impl.storage_offset(), impl.sizes().vec(),
-                 impl.strides().vec(), impl.dtype(), to, impl.version().current(), records, result});
+                 impl.strides().vec(), impl.dtype(), to, impl.version().current(), records ? &impl : nullptr, result});
   return result;
 }
 

@@ -308,9 +308,9 @@ void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack
   if (!anyOf(frame->level(), *stack, op.schema().arguments().size())) {
     if (frame->level().kind == Kind::kVmap) {
       if (runRandomUnbatched(op, keys, stack, *frame)) return;
-      // Its parts may be random.
+      // Its parts may be random. They come to an outer grad, whose key the call may have, by levels of their own.
       if (rowOf(op.op()) == nullptr && isComposite(op.op(), keys))
-        return op.redispatchBoxed(keys & kBelowBatched, stack);
+        return op.redispatchBoxed((keys & kBelowBatched) - DispatchKeySet(DispatchKey::TransformBack), stack);
     }
     const Outside outside;
     return op.callBoxed(stack);

@@ -70,7 +70,7 @@ struct OfSamples<ops::outer> {
   static Tensor call(const LevelFrame& frame, DispatchKeySet keys, const Tensor& a, const Tensor& b);
 };
 
-/// rules_nn.cpp
+/// rules_nll_loss.cpp
 template <>
 struct OfSamples<ops::nll_loss_forward> {
   static std::tuple<Tensor, Tensor> call(const LevelFrame& frame, DispatchKeySet, const Tensor& self,
