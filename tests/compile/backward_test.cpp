@@ -21,6 +21,7 @@ namespace shunt::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr int kCalls = 5;
 
@@ -147,6 +148,18 @@ TEST(CompiledBackward, GradientsThatLieInOtherWays) {
   EXPECT_THAT(fast.plan(), HasSubstr("backward of a gradient with strides [0, 0]"));
   EXPECT_THAT(fast.plan(), HasSubstr("backward of others"));
   EXPECT_TRUE(isCompiled(fast(leaf({3, 4}), leaf({4, 5})))) << "the graph was never run again";
+}
+
+// Of what size the dimensions are: sum() expands its gradient.
+TEST(CompiledBackward, ASumsGradientIsUsual) {
+  auto fast = compile([](const Tensor& x) { return x * 2 + x.sin(); });
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{4, 1}, {1, 4}, {4, 3}, {1}, {}, {2, 1, 3}})
+    for (int i = 0; i < 4; ++i) {
+      const Tensor y = fast(leaf(sizes));
+      EXPECT_EQ(isCompiled(y), i > 0) << fast.explain();
+      y.sum().backward();
+    }
+  EXPECT_THAT(fast.explain(), Not(HasSubstr("run again for backward()")));
 }
 
 TEST(CompiledBackward, UnderAutocastAndModesAsEagerCode) {

@@ -202,6 +202,62 @@ TEST(SeveralResults, SumsHaveEagerCodesOrder) {
   }
 }
 
+// Two leaves of the graph, and one of the history.
+TEST(SeveralResults, OneTensorAsTwoArguments) {
+  const auto f = [](const Tensor& x, const Tensor& y) {
+    const Tensor a = y.sin(), b = x.exp(), c = a * 2, d = x.cos();
+    return std::tuple{c, b, d};
+  };
+  auto fast = compile(f);
+  for (int i = 0; i < kCalls; ++i) {
+    Tensor grads[2];
+    for (int k = 0; k < 2; ++k) {
+      const Tensor x = numbers({64}, 50).requires_grad_();
+      const auto [a, b, c] = k == 0 ? f(x, x) : fast(x, x);
+      (a * numbers({64}, 51) + b * numbers({64}, 52) + c * numbers({64}, 53)).sum().backward();
+      grads[k] = x.grad();
+    }
+    ASSERT_TRUE(same(grads[0], grads[1])) << i << fast.explain();
+  }
+}
+
+TEST(SeveralResults, HooksRunInEagerCodesOrder) {
+  const auto f = [](const Tensor& x) { return std::tuple{x.exp().view({4}), x.sin(), x.cos().view({4})}; };
+  auto fast = compile(f);
+  for (int i = 0; i < kCalls; ++i) {
+    std::string seen[2];
+    for (int k = 0; k < 2; ++k) {
+      const Tensor x = numbers({2, 2}).requires_grad_();
+      const auto [a, b, c] = k == 0 ? f(x) : fast(x);
+      EXPECT_EQ(isCompiled(b), k == 1 && i > 0) << fast.explain();
+      const auto note = [&](const Tensor& t, const char* name) {
+        t.register_hook([&seen, k, name](const Tensor& g) {
+          seen[k] += name;
+          return g;
+        });
+      };
+      note(a, "a"), note(b, "b"), note(c, "c");
+      (a.sum() + b.sum() + c.sum()).backward();
+    }
+    EXPECT_EQ(seen[1], seen[0]) << i;
+  }
+}
+
+// What a result's graph doesn't read may be changed before that runs again.
+TEST(SeveralResults, AResultThatAnotherDoesNotReadMayBeWritten) {
+  const auto f = [](const Tensor& x, const Tensor& y) { return std::pair{x * 2, y.exp() + y.sin()}; };
+  auto fast = compile(f);
+  for (int i = 0; i < 3; ++i) std::ignore = fast(numbers({4, 6}).requires_grad_(), numbers({4, 6}).requires_grad_());
+  const Tensor x = numbers({4, 6}).requires_grad_(), y = numbers({4, 6}, 8).requires_grad_();
+  const auto [a, b] = fast(x, y);
+  ASSERT_TRUE(isCompiled(b));
+  Tensor(a).add_(1);
+  b.backward(numbers({6, 4}, 9).t());
+  const Tensor z = y.detach().requires_grad_();
+  (z.exp() + z.sin()).backward(numbers({6, 4}, 9).t());
+  EXPECT_TRUE(same(y.grad(), z.grad()));
+}
+
 TEST(SeveralResults, WhatMeetsElsewhereKeepsTheHistory) {
   const auto why = [](const auto& f) {
     auto fast = compile(f);

@@ -47,7 +47,7 @@ std::optional<autograd::variable_list> CompiledBackward::BackwardNode::expected(
   if (std::ranges::any_of(pass.graph.nodes(), [](const auto* node) { return drawsRandomNumbers(node->op); })) return {};
   const std::vector<Tensor> given = givenAgain();
   for (size_t i = 0; i < hashes_.size(); ++i)
-    if (!of_->own_writes_[i] && (!hasPlainKeys(given[i]) || hashOfElements(given[i]) != hashes_[i])) return {};
+    if (of_->read_again_[i] && (!hasPlainKeys(given[i]) || hashOfElements(given[i]) != hashes_[i])) return {};
   return contributionsAgain(given, copyOf(gradient));
 } catch (const std::exception&) {
   return {};

@@ -142,7 +142,10 @@ std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
       given[specs.size() + static_cast<size_t>(other - of_->others_.begin())] = std::move(t);
   }
   for (size_t i = 0; i < specs.size(); ++i)
-    if (of_->own_writes_[i]) given[i] = unreadLike(specs[i]->spec);
+    if (!of_->read_again_[i]) given[i] = unreadLike(specs[i]->spec);
+  for (size_t i = 0; i < of_->others_.size(); ++i)
+    if (!of_->read_again_[specs.size() + i])
+      given[specs.size() + i] = unreadLike(of_->graph_.outputs()[of_->others_[i]]->spec);
   const auto check = [&](bool holds, const char* what) {
     SHUNT_CHECK(
         holds, name(), ": ", what,
@@ -151,7 +154,8 @@ std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
         "compile()");
   };
   for (size_t i = 0; i < specs.size(); ++i)
-    check(given[i].requires_grad() == specs[i]->spec.requires_grad, "whether a tensor that it reads requires grad");
+    check(!of_->read_again_[i] || given[i].requires_grad() == specs[i]->spec.requires_grad,
+          "whether a tensor that it reads requires grad");
   check(get_default_dtype() == of_->default_dtype_, "the default dtype");
   for (const auto& [op, fingerprint] : of_->seen_)
     check(detail::fingerprintOf(*op) == fingerprint, "a registration for an operator that it calls");

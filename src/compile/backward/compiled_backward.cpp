@@ -24,20 +24,20 @@ std::vector<std::vector<int64_t>> usualStrides(const Graph::Spec& result) {
   const auto add = [&](std::vector<int64_t> strides) {
     if (std::ranges::find(out, strides) == out.end()) out.push_back(std::move(strides));
   };
-  add(std::vector<int64_t>(result.sizes.size(), 0));
+  add(Tensor(detail::makeCpuTensor({}, {}, kFloat)).expand(result.sizes).strides().vec());
   add(result.strides);
   return out;
 }
 
-[[noreturn]] void refuse(const char* why) { throw Error(why); }
-
-/// The graph where these outputs are inputs, behind its own.
-Graph from(Graph graph, const std::vector<size_t>& outputs) {
-  if (outputs.empty()) return graph;
-  for (const size_t i : outputs) {
+/// What gives this output alone, where the other ones are inputs, behind the graph's own.
+Graph partOf(Graph graph, size_t output, const std::vector<size_t>& others) {
+  for (const size_t i : others) {
     const Graph::Value* made = graph.outputs()[i];
     graph.replace(made, graph.addInput(made->spec));
   }
+  std::vector<Graph::Value*> outputs(graph.outputs().size());
+  outputs[output] = graph.outputs()[output];
+  graph.setOutputs(std::move(outputs));
   graph.eliminate_dead_code();
   return graph;
 }
@@ -55,8 +55,15 @@ std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, siz
   std::shared_ptr<CompiledBackward> out(new CompiledBackward(graph, std::move(name)));
   out->output_ = output;
   out->others_ = std::move(others);
-  out->own_writes_ = ownWritesOf(graph);
-  out->graph_again_ = from(withoutOwnWrites(graph), out->others_);
+  checkOwnWrites(graph);
+  out->graph_again_ = partOf(withoutOwnWrites(graph), output, out->others_);
+  const Graph& again = out->graph_again_;
+  const auto isRead = [&](const Graph::Value* v) {
+    return v != nullptr && (!again.users(v).empty() || again.isOutput(v));
+  };
+  for (const Graph::Value* v : givenOf(graph)) out->read_again_.push_back(isRead(again.value(v->id)));
+  for (size_t i = graph.inputs().size(); i < again.inputs().size(); ++i)
+    out->read_again_.push_back(isRead(again.inputs()[i]));
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
   for (const Graph::Value* v : graph.constants()) out->constants_.push_back(v->constant);
   out->places_ = kNodesOfOperator * (graph.nodes().size() + 1);
@@ -75,14 +82,15 @@ std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, siz
 }
 
 void CompiledBackward::addsBesideOthers(const Parts& parts, Layouts& layouts) {
-  const size_t given = own_writes_.size();
+  const size_t given = read_again_.size() - others_.size();
   if (parts.given.empty()) return;
+  const std::vector<size_t> homes = homesOf(givenOf(graph_));
   for (const Pass& p : passes_)
     for (const JointContribution& c : p.contributions) {
       const bool is_given = c.given < given;
       const size_t output = is_given ? 0 : others_[c.given - given];
       if (!c.arrives || !(is_given ? parts.given[c.given] : parts.reached_often[output])) continue;
-      auto& known = layouts[is_given ? c.given : given + output];
+      auto& known = layouts[is_given ? homes[c.given] : given + output];
       if (!known) known = c.strides;
       if (*known != c.strides)
         refuse("several results require grad, and gradients that come from them to one tensor lie in different ways");
@@ -96,9 +104,9 @@ void CompiledBackward::setSources(FunctionRef<size_t(const SavedValue&)> place) 
   const auto add = [&](SavedSource source) {
     if (std::ranges::find(sources_, source) == sources_.end()) sources_.push_back(source);
   };
-  for (size_t i = 0; i < own_writes_.size(); ++i)
-    if (!own_writes_[i]) add({true, i});
-  for (const size_t output : others_) add({false, output});
+  const size_t given = read_again_.size() - others_.size();
+  for (size_t i = 0; i < read_again_.size(); ++i)
+    if (read_again_[i]) add(i < given ? SavedSource{true, i} : SavedSource{false, others_[i - given]});
 }
 
 void CompiledBackward::addPass(const Joint& joint, bool of_any_layout) {
@@ -134,9 +142,8 @@ void CompiledBackward::addNode(detail::CompileOutputs& made, std::span<const Ten
   auto node = make_intrusive<BackwardNode>(shared_from_this());
   autograd::detail::next_sequence_nr += places_;
   for (const JointContribution& c : passes_[0].contributions) {
-    const bool is_given = c.given < own_writes_.size();
-    node->add_next_edge(
-        autograd::gradient_edge(is_given ? given(c.given, inputs) : made[others_[c.given - own_writes_.size()]]));
+    const size_t all = inputs.size() + constants_.size();
+    node->add_next_edge(autograd::gradient_edge(c.given < all ? given(c.given, inputs) : made[others_[c.given - all]]));
   }
   autograd::set_history(made[output_], intrusive_ptr<Node>(node));
   node->save(made, inputs, drawn);

@@ -2,7 +2,7 @@
 // place of the nodes that eager code would have recorded.
 //
 // Note [Compiled backward passes]
-// The history of the one result that requires grad is recorded with the function, on fake tensors: for a gradient in
+// The history of a result that requires grad is recorded with the function, on fake tensors: for a gradient in
 // row-major order, for one that was expanded (as sum() gives), and for one that lies as the result. No formula looks
 // how the gradient lies, so that the nodes of the first of these passes, run one by one, are good for all others. The
 // function then runs without history, and gives what the backward pass reads besides its results (Note [What is saved],
@@ -96,7 +96,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   const std::string name_;
   Graph graph_;                   // the function's, without views of its results
   Graph graph_again_;             // what is run for a backward pass: without its own writes, `others_` as inputs
-  std::vector<bool> own_writes_;  // by given tensor (own_writes.h)
+  std::vector<bool> read_again_;  // by given tensor, then `others_`: whether that reads it
   std::vector<Tensor> constants_;
   size_t output_ = 0;
   std::vector<size_t> others_;

@@ -4,12 +4,12 @@
 #include "src/compile/backward/parts.h"
 #include "src/compile/passes/aliases.h"
 
+#include <shunt/autograd/autograd_meta.h>
+
 #include <algorithm>
 
 namespace shunt::compiled {
 namespace {
-
-[[noreturn]] void refuse(const char* why) { throw Error(why); }
 
 /// Whether each of the outputs has memory of its own, which isn't written when it has been made.
 void checkAreApart(const Graph& graph, const std::vector<size_t>& outputs) {
@@ -33,14 +33,27 @@ std::unique_ptr<const CompiledHistory> CompiledHistory::make(const Graph& record
   const std::vector<size_t> found = resultsWithHistory(graph, outputs);
   for (const size_t i : found) {
     out->results_.push_back({i, TrailingViews::takenFrom(graph, i, found.size() > 1), nullptr});
-    // Beside others, one that may be another tensor by a new name is no end of a part.
+    // Beside others, a result that may be another value's tensor is no end of a part: gradients come to that one, too.
     const bool is_known = out->results_.back().views.empty() && found.size() == 1;
     checkIsNoView(graph, i, is_known ? outputs[i] : Tensor());
   }
   checkAreApart(graph, found);
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
   out->makeParts(graph, name);
+  out->orderSteps(outputs);
   return out;
+}
+
+void CompiledHistory::orderSteps(const std::vector<Tensor>& outputs) {
+  std::vector<std::pair<uint64_t, Step>> places;
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const Tensor& t = outputs[results_[i].output];
+    const auto* view = results_[i].views.empty() ? nullptr : autograd::get_view_autograd_meta(t);
+    places.emplace_back((view != nullptr ? view->base_ : t).grad_fn()->sequence_nr(), Step{i, false});
+    if (view != nullptr) places.emplace_back(t.grad_fn()->sequence_nr(), Step{i, true});
+  }
+  std::ranges::sort(places, {}, [](const auto& p) { return p.first; });
+  for (const auto& [place, step] : places) steps_.push_back(step);
 }
 
 void CompiledHistory::makeParts(const Graph& graph, const std::string& name) {
@@ -79,11 +92,17 @@ detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<c
   if (draws_) drawn.first = default_generator()->position();
   detail::CompileOutputs made = forward.runOn(inputs);
   if (draws_) drawn.second = default_generator()->position();
-  for (const Result& r : results_) r.backward->addNode(made, inputs, drawn);
   detail::CompileOutputs out;
-  for (size_t i = 0; i < outputs_; ++i) out.push_back(std::move(made[i]));
-  for (const Result& r : results_)
-    if (!r.views.empty()) out[r.output] = r.views.of(std::move(out[r.output]));
+  for (size_t i = 0; i < outputs_; ++i) out.emplace_back();
+  for (const Step& s : steps_) {
+    const Result& r = results_[s.result];
+    if (s.is_view)
+      out[r.output] = r.views.of(made[r.output]);
+    else
+      r.backward->addNode(made, inputs, drawn);
+  }
+  for (size_t i = 0; i < outputs_; ++i)
+    if (!out[i].defined()) out[i] = std::move(made[i]);
   return out;
 }
 

@@ -40,9 +40,16 @@ class CompiledHistory {
     TrailingViews views;  // that the function makes of it, and returns in its place
     std::shared_ptr<CompiledBackward> backward;
   };
+  /// What gives a result its node, or makes the views of one that has it.
+  struct Step {
+    size_t result;
+    bool is_view;
+  };
   void makeParts(const Graph& graph, const std::string& name);
+  void orderSteps(const std::vector<Tensor>& outputs);
 
   std::vector<Result> results_;  // in the order in which their nodes are made
+  std::vector<Step> steps_;      // in the order in which eager code makes nodes
   Graph forward_;
   size_t outputs_ = 0;  // of the function
   bool draws_ = false;

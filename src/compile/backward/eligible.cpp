@@ -8,8 +8,6 @@
 namespace shunt::compiled {
 namespace {
 
-[[noreturn]] void refuse(const char* why) { throw Error(why); }
-
 void checkNodes(const Graph& graph) {
   for (Graph::Node* node : graph.nodes()) {
     if (!isOfDictionary(*node)) refuse("the function calls operators of another library, or uses grads");

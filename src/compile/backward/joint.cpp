@@ -16,8 +16,6 @@ namespace {
 
 using trace_detail::Retrace;
 
-[[noreturn]] void refuse(const char* why) { throw Error(why); }
-
 /// What a backward pass runs with: the caller's settings, without autocast.
 Graph::Modes backwardModes() {
   Graph::Modes modes;
@@ -58,10 +56,15 @@ void checkWrites(const Joint& joint, const std::vector<size_t>& contributed_at) 
 
 /// Where a leaf gets several gradients, the way in which their sum lies depends on which of them the engine adds in
 /// place, and that on who holds them when the next one comes. Where all lie alike, so does the sum.
-void noteSums(Joint& joint) {
+void noteSums(Joint& joint, const std::vector<Graph::Value*>& given) {
+  const std::vector<size_t> homes = homesOf(given);
+  const auto targetOf = [&](size_t k) {
+    const size_t i = joint.contributions[k].given;
+    return i < homes.size() ? homes[i] : i;
+  };
   for (size_t k = 0; k < joint.contributions.size(); ++k)
     for (size_t j = 0; j < k; ++j) {
-      if (joint.contributions[j].given != joint.contributions[k].given) continue;
+      if (targetOf(j) != targetOf(k)) continue;
       joint.adds = true;
       const Graph::Value *a = joint.contributed[j], *b = joint.contributed[k];
       if (a != nullptr && b != nullptr && a->spec.strides != b->spec.strides)
@@ -81,9 +84,20 @@ void forgetCallers(Joint& joint) {
 
 }  // namespace
 
+void refuse(const char* why) { throw Error(why); }
+
 std::vector<Graph::Value*> givenOf(const Graph& graph) {
   std::vector<Graph::Value*> out = graph.inputs();
   out.insert(out.end(), graph.constants().begin(), graph.constants().end());
+  return out;
+}
+
+std::vector<size_t> homesOf(const std::vector<Graph::Value*>& given) {
+  std::vector<size_t> out;
+  for (const Graph::Value* v : given) {
+    const auto first = std::ranges::find(given, v->storage, &Graph::Value::storage);
+    out.push_back(static_cast<size_t>(first - given.begin()));
+  }
   return out;
 }
 
@@ -135,7 +149,7 @@ Joint jointOf(const Graph& graph, size_t output, const std::vector<size_t>& othe
   if (givenOf(out.graph).size() != given.size() + 1)
     refuse("its backward pass reads a tensor that the function doesn't");
   if (out.contributions.empty()) refuse("no gradient comes from its result to what it was given");
-  noteSums(out);
+  noteSums(out, given);
   checkWrites(out, contributed_at);
   forgetCallers(out);
   return out;

@@ -34,7 +34,13 @@ struct Joint {
 /// throws.
 Joint jointOf(const Graph& graph, size_t output, const std::vector<size_t>& others, IntArrayRef strides);
 
+/// Throws Error: the operators keep their history, and why.
+[[noreturn]] void refuse(const char* why);
+
 /// Inputs, then constants.
 std::vector<Graph::Value*> givenOf(const Graph& graph);
+
+/// Of each of these the number of the first one that shares its memory: the two may be one tensor.
+std::vector<size_t> homesOf(const std::vector<Graph::Value*>& given);
 
 }  // namespace shunt::compiled

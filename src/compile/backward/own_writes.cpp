@@ -9,8 +9,6 @@
 namespace shunt::compiled {
 namespace {
 
-[[noreturn]] void refuse(const char* why) { throw Error(why); }
-
 class OwnWrites {
  public:
   explicit OwnWrites(const Graph& graph) : graph_(graph), aliases_(graph), written_(aliases_.count()) {
@@ -59,13 +57,7 @@ class OwnWrites {
 
 }  // namespace
 
-std::vector<bool> ownWritesOf(const Graph& graph) {
-  const OwnWrites own(graph);
-  own.check();
-  std::vector<bool> out;
-  for (const Graph::Value* v : givenOf(graph)) out.push_back(own.has(v));
-  return out;
-}
+void checkOwnWrites(const Graph& graph) { OwnWrites(graph).check(); }
 
 Graph withoutOwnWrites(const Graph& graph) {
   Graph out = graph.clone();

@@ -5,13 +5,10 @@
 
 #include <shunt/trace/graph.h>
 
-#include <vector>
-
 namespace shunt::compiled {
 
-/// By the number of the given tensor, among inputs, then constants: whether the graph writes it so. Throws Error,
-/// saying why, where it writes one in another way.
-std::vector<bool> ownWritesOf(const Graph& graph);
+/// Throws Error, saying why, where the graph writes a tensor that it was given in another way.
+void checkOwnWrites(const Graph& graph);
 
 /// The graph without these writes.
 Graph withoutOwnWrites(const Graph& graph);

@@ -15,8 +15,6 @@ namespace {
 
 using autograd::Edge;
 
-[[noreturn]] void refuse(const char* why) { throw Error(why); }
-
 class Histories {
  public:
   /// `leaves`: undefined where a given tensor gets no gradient.
@@ -83,14 +81,16 @@ class Histories {
   std::unordered_map<const Node*, State> nodes_;
 };
 
-/// Which parts lead to each leaf, and then to each root, in the order of their gradients.
-std::vector<std::vector<size_t>> waysTo(const std::vector<Edge>& roots, const std::vector<Edge>& leaves) {
+/// Which parts lead to each leaf, and then to each root, in the order of their gradients. `homes`: homesOf() the
+/// leaves.
+std::vector<std::vector<size_t>> waysTo(const std::vector<Edge>& roots, const std::vector<Edge>& leaves,
+                                        const std::vector<size_t>& homes) {
   for (size_t i = 0; i < roots.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (roots[i].function == roots[j].function) refuse("one operator gives several results that require grad");
   std::vector<std::vector<size_t>> out(leaves.size() + roots.size());
   Histories(roots, leaves).run([&](size_t target, size_t part) {
-    std::vector<size_t>& ways = out[target];
+    std::vector<size_t>& ways = out[target < homes.size() ? homes[target] : target];
     if (!ways.empty() && ways.back() < part)
       refuse("several results require grad, and one tensor gets gradients from their histories in turns");
     if (ways.empty() || ways.back() != part) ways.push_back(part);
@@ -117,8 +117,9 @@ Parts partsOf(const Graph& graph, const std::vector<size_t>& results) {
     std::ranges::sort(out.order, {}, [&](size_t i) { return rootOf(i).function->sequence_nr(); });
     std::vector<Edge> roots;
     for (const size_t i : out.order) roots.push_back(rootOf(i));
-    const auto ways = waysTo(roots, leaves);
-    for (size_t i = 0; i < leaves.size(); ++i) out.given.push_back(ways[i].size() > 1);
+    const std::vector<size_t> homes = homesOf(givenOf(graph));
+    const auto ways = waysTo(roots, leaves, homes);
+    for (size_t i = 0; i < leaves.size(); ++i) out.given.push_back(ways[homes[i]].size() > 1);
     out.reached.resize(graph.outputs().size());
     out.reached_often.resize(graph.outputs().size());
     for (size_t i = 0; i < roots.size(); ++i) {

@@ -31,7 +31,7 @@ Stack othersOf(const Graph::Node& node) {
 
 }  // namespace
 
-TrailingViews TrailingViews::takenFrom(Graph& graph, size_t output, bool alone) {
+TrailingViews TrailingViews::takenFrom(Graph& graph, size_t output, bool unread_only) {
   TrailingViews out;
   std::vector<Graph::Value*> outputs = graph.outputs();
   Graph::Value*& v = outputs[output];
@@ -43,7 +43,7 @@ TrailingViews TrailingViews::takenFrom(Graph& graph, size_t output, bool alone) 
       return std::ranges::any_of(users, [&](auto* user) { return views.empty() || user != views.back(); }) ||
              (!views.empty() && graph.isOutput(v));
     };
-    for (; v->node != nullptr && mayComeLast(graph, *v->node, aliases) && !(alone && isRead());
+    for (; v->node != nullptr && mayComeLast(graph, *v->node, aliases) && !(unread_only && isRead());
          v = v->node->arguments[0].value())
       views.push_back(v->node);
   }

@@ -14,9 +14,9 @@ namespace shunt::compiled {
 
 class TrailingViews {
  public:
-  /// Takes them out of the graph, whose output `output` is what they are views of then. `alone`: gradients may come
-  /// from the graph to what is read of a view, so that only views are taken that the graph doesn't read.
-  static TrailingViews takenFrom(Graph& graph, size_t output, bool alone);
+  /// Takes them out of the graph, whose output `output` is what they are views of then. `unread_only`: only
+  /// views that the graph doesn't read, as gradients may come to what it reads.
+  static TrailingViews takenFrom(Graph& graph, size_t output, bool unread_only);
 
   bool empty() const { return calls_.empty(); }
   /// The last of them, of a tensor like that output.
