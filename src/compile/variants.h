@@ -6,8 +6,8 @@
 //   record: under the owner's mutex: the variant is finished; its `next` := the list's head; the head := it (release)
 //   call:   the last one that ran (acquire); else the list's head (acquire), and on by `next`, which never changes;
 //           `retired` and `checked` (recorded.h)
-// The thread that records holds `recording` (function_state.h), not the mutex, while the user's function runs: others run
-// the function meanwhile. What a miss learns is behind the mutex, which a hit doesn't take.
+// The thread that records holds `recording` (function_state.h), not the mutex, while the user's function runs: others
+// run the function meanwhile. What a miss learns is behind the mutex, which a hit doesn't take.
 #pragma once
 
 #include "src/compile/guards/call_kind.h"
