@@ -130,8 +130,16 @@ TEST(Tiers, AReductionHasBothToo) {
   ASSERT_TRUE(sameBits(a.amax({-1}, false), expected));
 }
 
+/// Instructions that a sanitizer adds count as code that a second compile could better.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kInstrumented = true;
+#else
+constexpr bool kInstrumented = false;
+#endif
+
 // A thunk that would be the same again is not compiled again.
 TEST(Tiers, ACallAloneStaysInTheFirst) {
+  if (kInstrumented) GTEST_SKIP() << "a call alone is more than that in instrumented code";
   const Tensor a = randn({3, 3}), b = randn({3, 3});
   ASSERT_TRUE(callUntil(1, "aten::mm", [&] { a.mm(b); }));
   for (int i = 0; i < 500'000; ++i) a.mm(b);
@@ -171,7 +179,7 @@ TEST(Tiers, AThunkFromTheDiskIsCompiledAgainOnlyWhereItsMakerWouldHave) {
   for (const bool from_disk : {false, true}) {
     jit::clear();
     ASSERT_TRUE(callUntil(1, "aten::mm", [&] { a.mm(b); })) << from_disk;
-    EXPECT_EQ(worthAgain("aten::mm"), false) << from_disk;
+    EXPECT_EQ(worthAgain("aten::mm"), kInstrumented) << from_disk;
     ASSERT_TRUE(callUntil(1, "aten::rsub.Tensor", [&] { rsub(a, b); })) << from_disk;
     EXPECT_EQ(worthAgain("aten::rsub.Tensor"), true) << from_disk;
   }
