@@ -3,7 +3,6 @@
 #include <shunt/core/fork.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <tuple>

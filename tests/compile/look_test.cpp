@@ -3,6 +3,8 @@
 
 #include <shunt/jit/jit.h>
 
+#include <shunt/core/library.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +52,20 @@ TEST(CompileLook, FlopsOfAllProducts) {
   EXPECT_THAT(planOf([](const Tensor& x, const Tensor& w) { return conv2d(x, w); }, numbers({2, 2, 7, 7}),
                      numbers({3, 2, 3, 3})),
               HasSubstr(", 5400 flops"));
+}
+
+// Until the next call, which notices it.
+TEST(CompileLook, ExplainSeesARegistrationBeforeTheNextCall) {
+  auto fast =
+      compile([](const Tensor& x) { return relu(x); }, {.max_variants = 1, .max_sizes = 1, .name = "rectifier"});
+  const Tensor x = ones({3});
+  for (int i = 0; i < 3; ++i) fast(x);
+  Library library(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+  library.impl("relu", +[](const Tensor& self) { return self.clamp(0, 16); });
+  EXPECT_THAT(fast.explain(x),
+              AllOf(StartsWith("rectifier: runs the function"), HasSubstr("registered in another way")));
+  for (int i = 0; i < 2; ++i) fast(x);
+  EXPECT_THAT(fast.explain(x), StartsWith("rectifier: runs the graph"));
 }
 
 TEST(CompileLook, ExplainSaysWhatACallWouldRun) {

@@ -5,8 +5,8 @@
 // made of the logits that are returned beside it, gradients come together at the logits, with hooks and with what comes
 // from outside, as in eager code. That is right where parts share nothing but results and leaves, and where a result or
 // leaf gets the gradients of one part after those of another: the node of what was made last runs first, and gives all
-// of its own at once. A view at the end of the function is made after all nodes, and its gradient comes before theirs:
-// no other part may lead to what it is a view of.
+// of its own at once. A view that the function makes last has its own node, in its place among these; no other part may
+// lead to what it is a view of.
 #pragma once
 
 #include <shunt/trace/graph.h>

@@ -82,8 +82,6 @@ bool makeNothing(const Step&, Frame&) { return counted(true); }
 
 bool makeNothingYet(const Step& step, Frame& frame) { return counted(liesAs(frame.at(step.from), *step.from_spec)); }
 
-bool detachQuickly(const Step& step, Frame& frame) { return counted(!isInferenceMode() && show(step, frame)); }
-
 /// The argument ends here. Where nobody else has it or its memory, its tensor becomes the view: as a grad, that forgets
 /// what it was a view of anyway.
 bool becomeView(const Step& step, Frame& frame) {
@@ -155,7 +153,7 @@ bool callsOwnView(const Graph::Node& node) {
 void makeViewDirectly(const Graph& graph, Step& step) {
   const Graph::Node& node = *step.node;
   if (step.result < 0 || step.operands.empty() || step.operands[0].kind != Operand::Kind::kTensor) return;
-  if (isDetach(node) && callsOwnDetach(node)) step.quick = &detachQuickly;
+  if (isDetach(node) && callsOwnDetach(node)) step.quick = &makeViewQuickly;
   if (step.passed_by.slot < 0 || !isPlainView(node)) return;
   const bool stays = staysInside(graph, node.result());
   const bool becomes = !stays && step.operands[0].last && endsAsGrad(graph, node);
@@ -177,9 +175,8 @@ bool makeLateView(const Step& step, Frame& frame) { return show(step, frame); }
 
 const char* howViewed(const Step& step) {
   if (step.quick == &becomeView) return ", which its argument becomes";
-  if (step.quick == &detachQuickly) return ", without dispatch";
-  if (step.direct != &makeView) return nullptr;
-  return step.quick == &makeViewQuickly ? ", without dispatch" : ", late";
+  if (step.quick == &makeViewQuickly) return ", without dispatch";
+  return step.direct == &makeView ? ", late" : nullptr;
 }
 
 }  // namespace shunt::compiled
