@@ -12,8 +12,8 @@ bool isRegion(const Group& g) { return g.single == nullptr || g.rows != nullptr;
 size_t stepsOf(const Group& g) { return g.region.size() + (g.single != nullptr ? 1 : 0) + g.after.size(); }
 
 Placement::Placement(const Graph& graph, const Aliases& aliases, const History& history,
-                     const std::vector<Group>& groups, const ProgramOptions& options)
-    : graph_(graph), aliases_(aliases), history_(history), options_(options) {
+                     const std::vector<Group>& groups, const ProgramOptions& options, const Buffers& buffers)
+    : graph_(graph), aliases_(aliases), history_(history), options_(options), buffers_(buffers), late_(buffers.views) {
   for (const Group& g : groups) {
     const size_t begin = order_.size();
     for (const PointwiseNode* p : g.region) order_.push_back(p->node);
@@ -43,13 +43,13 @@ void Placement::placeTensors() {
   };
   given(graph_.inputs(), Source::Kind::kInput);
   given(graph_.constants(), Source::Kind::kConstant);
-  // Results of regions that nobody else reads come last: a run by loops leaves them alone.
-  const auto placeResults = [&](bool inside_of_regions) {
+  // What a run by loops and in buffers leaves alone comes last.
+  const auto placeResults = [&](bool rarely) {
     for (const Graph::Node* node : order_)
       for (const Graph::Output& o : node->outputs)
         for (const Graph::Value* v : o.values)
           if (v != nullptr && aliases_.tensorOf(v) == v && last_.contains(v) &&
-              staysInRegion(*node, v) == inside_of_regions)
+              isRarelyATensor(*node, v) == rarely)
             sources_[v] = {Source::Kind::kSlot, static_cast<uint32_t>(slots_++)};
   };
   placeResults(false);
@@ -65,7 +65,7 @@ void Placement::findProducts() {
   }
   for (size_t i = order_.size(); i-- > 0;)
     if (mayBeLate(*order_[i])) late_.insert(order_[i]);
-  for (const auto& [node, product] : products_)
+  for (const Graph::Node* node : order_)
     for (const Graph::Argument& a : node->arguments) {
       if (a.value() == nullptr) continue;
       size_t& last = last_.at(aliases_.tensorOf(behind(a.value())));
@@ -73,10 +73,13 @@ void Placement::findProducts() {
     }
 }
 
+bool Placement::mayPassBy(const Graph::Node& view) const {
+  return !ends_.contains(&view) && isViewInside(graph_, view) && callsOwnView(view) &&
+         !reshaped_.contains(aliases_.of(view.result())) && autogradPassedBy(view).slot >= 0;
+}
+
 bool Placement::mayBeLate(const Graph::Node& node) const {
-  if (ends_.contains(&node) || !isViewInside(graph_, node) || !callsOwnView(node) ||
-      reshaped_.contains(aliases_.of(node.result())) || autogradPassedBy(node).slot < 0)
-    return false;
+  if (!mayPassBy(node)) return false;
   const std::vector<Graph::Node*> users = graph_.users(node.result());
   return !users.empty() && std::ranges::all_of(users, [&](const Graph::Node* user) {
     return late_.contains(user) || (products_.contains(user) && readsAsMatrix(*user, node.result()));
@@ -98,6 +101,18 @@ const Graph::Value* Placement::behind(const Graph::Value* v) const {
 bool Placement::staysInRegion(const Graph::Node& node, const Graph::Value* v) const {
   const auto end = ends_.find(&node);
   return end != ends_.end() && last_.at(v) < end->second;
+}
+
+/// Whether a run by loops and in buffers makes no tensor of it.
+bool Placement::isRarelyATensor(const Graph::Node& node, const Graph::Value* v) const {
+  return staysInRegion(node, v) || buffers_.at.contains(v) || buffers_.views.contains(&node);
+}
+
+PreparedStep::Place Placement::placeOf(const Graph::Value* v) const {
+  v = behind(v);
+  if (const auto buffer = buffers_.at.find(aliases_.tensorOf(v)); buffer != buffers_.at.end())
+    return {{Source::Kind::kBuffer, buffer->second}, nullptr};
+  return {sourceOf(v), isGuarded(v) ? nullptr : &v->spec};
 }
 
 bool Placement::isReadAfter(const Graph::Node& node, const Graph::Value* v) const {

@@ -20,6 +20,14 @@ struct ProgramOptions {
   int64_t native_after = 0;        // as PlanOptions'
   bool inner_only_record = false;  // Autograd's kernels of all operators that the nodes' operators call
   bool guarded = false;            // as PlanOptions'
+  bool buffers = false;            // Note [Buffers]
+};
+
+/// Note [Buffers] (program/buffers.h).
+struct Buffers {
+  std::unordered_map<const Graph::Value*, uint32_t> at;  // Source::index of tensors that are none
+  std::unordered_set<const Graph::Node*> views;          // that aren't made for those who read them
+  size_t bytes = 0;                                      // in all
 };
 
 bool isRegion(const Group& g);
@@ -31,7 +39,7 @@ class Placement {
   static constexpr size_t kNever = std::numeric_limits<size_t>::max();
 
   Placement(const Graph& graph, const Aliases& aliases, const History& history, const std::vector<Group>& groups,
-            const ProgramOptions& options);
+            const ProgramOptions& options, const Buffers& buffers);
 
   const Graph& graph() const { return graph_; }
   const ProgramOptions& options() const { return options_; }
@@ -39,7 +47,7 @@ class Placement {
   size_t position(const Graph::Node& node) const { return position_.at(&node); }
   bool isInRegion(const Graph::Node& node) const { return ends_.contains(&node); }
   size_t slots() const { return slots_; }
-  /// Slots before are used where regions run as loops; the others only where their nodes do.
+  /// Slots before are used where regions run as loops and nothing leaves the buffers; the others only elsewhere.
   size_t keptSlots() const { return kept_slots_; }
 
   const Graph::Value* tensorOf(const Graph::Value* v) const { return aliases_.tensorOf(v); }
@@ -60,7 +68,13 @@ class Placement {
   bool isLate(const Graph::Node& node) const { return late_.contains(&node); }
   /// The tensor whose memory a late view shows; of others the value itself.
   const Graph::Value* behind(const Graph::Value* v) const;
-  PreparedStep::Place placeOf(const Graph::Value* v) const { return {sourceOf(v), isGuarded(v) ? nullptr : &v->spec}; }
+  /// Of the value's elements, wherever they are. Late views show their tensors' first elements first.
+  PreparedStep::Place placeOf(const Graph::Value* v) const;
+  bool isBuffer(const Graph::Value* v) const { return buffers_.at.contains(aliases_.tensorOf(behind(v))); }
+  /// Whether the node is a view that is made where the run has left the buffers only.
+  bool isRarelyMade(const Graph::Node& view) const { return buffers_.views.contains(&view); }
+  /// Whether readers that need its elements alone may do without the view that the node makes.
+  bool mayPassBy(const Graph::Node& view) const;
   /// Whether a given tensor is what the caller has compared whenever the graph reads it: no node may give it other
   /// sizes or strides, under whatever value of the same memory it has the tensor: a result that is its argument, or an
   /// argument that the function has captured as well.
@@ -78,18 +92,20 @@ class Placement {
   bool mayBeLate(const Graph::Node& node) const;
   bool readsAsMatrix(const Graph::Node& product, const Graph::Value* v) const;
   bool staysInRegion(const Graph::Node& node, const Graph::Value* v) const;
+  bool isRarelyATensor(const Graph::Node& node, const Graph::Value* v) const;
   void noteReshaped(const Graph::Node& node);
 
   const Graph& graph_;
   const Aliases& aliases_;
   const History& history_;
   const ProgramOptions& options_;
+  const Buffers& buffers_;
   std::vector<const Graph::Node*> order_;
   std::unordered_map<const Graph::Node*, size_t> position_;
   std::unordered_map<const Graph::Node*, size_t> ends_;  // by node of a region: the position behind its last one
   std::unordered_set<size_t> reshaped_;                  // groups of aliases_
   std::unordered_map<const Graph::Node*, ProductNode> products_;
-  std::unordered_set<const Graph::Node*> late_;  // views that products do without
+  std::unordered_set<const Graph::Node*> late_;  // views that their readers do without
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // by tensor
   size_t slots_ = 0, kept_slots_ = 0;

@@ -181,11 +181,15 @@ class Recorder {
   const Aliases& aliases_;
 };
 
+constexpr int kMostRunsThatLeave = 16;  // buffers, before a plan has none any more
+
 constexpr auto kCall = [](const Step& step, Frame& frame, trace_detail::ModesScope& modes) {
   callStep(step, frame, modes);
 };
 
 /// Whether a step that is done without its operator's table is as good as a call, on this thread.
+bool isInferenceMode() { return (detail::tls_state.mode & detail::kModeInference) != 0; }
+
 bool nothingSeesOperators() {
   constexpr uint64_t kUsual = (kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();
   const detail::LocalState& s = detail::tls_state;
@@ -294,13 +298,48 @@ void Plan::checkInputs(std::span<const Tensor> inputs) const {
 
 detail::CompileOutputs Plan::runProgram(const Program& program, std::span<const Tensor* const> inputs, bool fuse,
                                         uint64_t changes) const {
-  if (program.is_one_loop && fuse && (detail::tls_state.mode & detail::kModeInference) == 0 &&
+  if (program.is_one_loop && fuse && !isInferenceMode() &&
       !detail::trace_enabled.load(std::memory_order_relaxed)) [[likely]]
     return program.regions[0].runAlone(inputs, constants_);
   Frame frame(program.slots, program.kept_slots, inputs, constants_);
-  if (fuse && nothingSeesOperators()) frame.allowQuick(changes);
+  if (fuse && nothingSeesOperators()) {
+    frame.allowQuick(changes);
+    if (program.buffer_bytes != 0) withoutMemoryToo([&] { frame.openBuffers(program.buffer_bytes); });
+  }
   program.run(frame, fuse, kCall);
+  if (program.buffer_bytes != 0 && !frame.hasBuffers()) [[unlikely]]
+    buffers_left_.fetch_add(1, std::memory_order_relaxed);
   return program.resultsOf(frame);
+}
+
+/// The one without buffers, where the run would leave them.
+const Program& Plan::programFor(const Program& fused, bool plain) const {
+  if (fused.buffer_bytes == 0 || (plain && nothingSeesOperators() && !isInferenceMode() &&
+                                  buffers_left_.load(std::memory_order_relaxed) < kMostRunsThatLeave)) [[likely]]
+    return fused;
+  const Program* without = without_buffers_.load(std::memory_order_acquire);
+  return without != nullptr ? *without : makeWithoutBuffers(fused);
+}
+
+/// `fused`, where others record or there is no memory: slower, but as good.
+SHUNT_COLD const Program& Plan::makeWithoutBuffers(const Program& fused) const {
+  const std::unique_lock lock(recording_, std::try_to_lock);
+  if (lock.owns_lock() && without_buffers_owner_ == nullptr)
+    withoutMemoryToo([&] {
+      without_buffers_owner_ = makeFused(false);
+      without_buffers_.store(without_buffers_owner_.get(), std::memory_order_release);
+    });
+  const Program* without = without_buffers_.load(std::memory_order_relaxed);
+  return without != nullptr ? *without : fused;
+}
+
+/// Of what was recorded.
+std::unique_ptr<const Program> Plan::makeFused(bool buffers) const {
+  const std::vector<Group> groups =
+      withRows(orderOf(graph_, aliases_, recorded_, program_options_.guarded), recorded_rows_);
+  ProgramOptions options = program_options_;
+  options.buffers = buffers;
+  return std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, groups, options));
 }
 
 detail::CompileOutputs Plan::runAndRecord(std::span<const Tensor* const> inputs) const {
@@ -310,9 +349,7 @@ detail::CompileOutputs Plan::runAndRecord(std::span<const Tensor* const> inputs)
   withoutMemoryToo([&] {
     recorded_ = std::move(recorder.found);
     recorded_rows_ = std::move(recorder.rows);
-    const std::vector<Group> groups =
-        withRows(orderOf(graph_, aliases_, recorded_, program_options_.guarded), recorded_rows_);
-    fused_owner_ = std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, groups, program_options_));
+    fused_owner_ = makeFused(true);
     fused_.store(fused_owner_.get(), std::memory_order_release);
   });
   return single_.resultsOf(frame);
@@ -341,7 +378,7 @@ detail::CompileOutputs Plan::runOn(std::span<const Tensor* const> inputs) const 
   // Keys that the thread has on see every operator: dispatch modes, and what trace() or vmap are made of.
   const bool plain = (detail::tls_state.included & ~detail::kDefaultIncluded) == 0;
   if (const Program* fused = fused_.load(std::memory_order_acquire); fused != nullptr)
-    return runProgram(*fused, inputs, plain, changes);
+    return runProgram(programFor(*fused, plain), inputs, plain, changes);
   std::unique_lock lock(recording_, std::try_to_lock);
   if (!plain || !lock.owns_lock() || fused_.load(std::memory_order_relaxed) != nullptr)
     return runProgram(single_, inputs, false, changes);

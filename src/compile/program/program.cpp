@@ -1,10 +1,12 @@
 #include "src/compile/program/program.h"
 
+#include "src/compile/program/buffers.h"
 #include "src/compile/program/costs.h"
 #include "src/compile/program/region_builder.h"
 #include "src/compile/program/step_builder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <sstream>
 
 namespace shunt::compiled {
@@ -29,6 +31,7 @@ std::vector<Program::Output> outputsOf(const Graph& graph, const Placement& plac
 }
 
 const char* howCalled(const Step& step) {
+  if (step.buffer >= 0) return ", prepared, without a tensor";
   if (step.quick != nullptr && step.copies_dead) return ", without dispatch or copy";
   if (step.view >= 0) return ", prepared, with its view";
   if (step.prepared != nullptr) return step.late.empty() ? ", prepared" : ", prepared, without views";
@@ -36,11 +39,24 @@ const char* howCalled(const Step& step) {
   if (step.kernel.slot >= 0) return ", without dispatch";
   return step.passed_by.slot >= 0 ? "" : ", with autograd";
 }
-}  // namespace
+
+std::vector<Program::Buffer> buffersOf(const Placement& placement, const Buffers& buffers, const Program& program) {
+  std::vector<Program::Buffer> out;
+  size_t unit = 0;
+  for (size_t i = 0; i < placement.order().size(); ++i) {
+    const int region = program.region_at[i];
+    if (!program.in_region[i] || region >= 0) unit = i;
+    for (const Graph::Output& o : placement.order()[i]->outputs)
+      for (const Graph::Value* v : o.values)
+        if (const auto at = buffers.at.find(v); at != buffers.at.end())
+          out.push_back({v, at->second, placement.sourceOf(v).index, unit, placement.last(v)});
+  }
+  return out;
+}
 
 Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
-                    const std::vector<Group>& groups, const ProgramOptions& options) {
-  const Placement placement(graph, aliases, history, groups, options);
+                    const std::vector<Group>& groups, const ProgramOptions& options, const Buffers& buffers) {
+  const Placement placement(graph, aliases, history, groups, options, buffers);
   Program out;
   out.slots = placement.slots();
   out.kept_slots = placement.keptSlots();
@@ -57,7 +73,30 @@ Program makeProgram(const Graph& graph, const Aliases& aliases, const History& h
   }
   out.outputs = outputsOf(graph, placement);
   out.is_one_loop = out.isOneLoop();
-  return out;
+  out.buffers = buffersOf(placement, buffers, out);
+  out.buffer_bytes = buffers.bytes;
+  if (!options.buffers || !buffers.at.empty() || !buffers.views.empty()) return out;
+  const Buffers found = findBuffers(aliases, placement, out);
+  return found.at.empty() && found.views.empty() ? std::move(out) : makeProgram(graph, aliases, history, groups, options, found);
+}
+
+}  // namespace
+
+Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
+                    const std::vector<Group>& groups, const ProgramOptions& options) {
+  return makeProgram(graph, aliases, history, groups, options, Buffers());
+}
+
+void Program::leaveBuffers(Frame& frame, size_t position) const {
+  frame.useAll();
+  if (!frame.hasBuffers()) return;
+  for (const Buffer& b : buffers) {
+    if (b.made >= position || b.last < position) continue;
+    Tensor t(detail::makeCpuTensor(b.value->spec.sizes, {}, b.value->spec.dtype));
+    std::memcpy(t.unsafeGetTensorImpl()->data(), frame.buffer(b.index), static_cast<size_t>(t.nbytes()));
+    frame.slot(b.slot) = std::move(t);
+  }
+  frame.closeBuffers();
 }
 
 bool Program::isOneLoop() const {
@@ -102,6 +141,7 @@ std::string Program::describe() const {
   }
   const std::string text = all.text();
   out << "in all " << regions.size() << " regions, " << calls << " calls" << (text.empty() ? "" : "; ") << text << "\n";
+  if (!buffers.empty()) out << buffers.size() << " results without tensors, in " << buffer_bytes << " bytes\n";
   return out.str();
 }
 

@@ -27,6 +27,14 @@ struct Program {
     bool moved;  // out of its slot
   };
   std::vector<Output> outputs;
+  /// A result that lies in a buffer.
+  struct Buffer {
+    const Graph::Value* value;
+    uint32_t index, slot;
+    size_t made, last;  // positions: of the unit that makes it, and the last one that reads it
+  };
+  std::vector<Buffer> buffers;
+  size_t buffer_bytes = 0;  // of all
   bool is_one_loop = false;  // a region, plain and unchecked, whose results are the outputs, in their order
 
   /// `fuse`: whether regions run as loops. `on_step`: called instead of callStep, unless it is null.
@@ -49,10 +57,12 @@ struct Program {
           i += region.steps - 1;
           continue;
         }
+        if (region.in_buffers) leaveBuffers(frame, i);
       }
       const Step& step = all[i];
       if (step.quick == nullptr || !frame.mayBeQuick() || !step.quick(step, frame)) {
         if (in_region[i]) frame.useAll();
+        if (step.in_buffers) leaveBuffers(frame, i);
         if (!modes) modes.emplace();
         const auto call = [&](const Step& called) {
           if (called.modes != on) modes->set(*called.modes);
@@ -70,6 +80,7 @@ struct Program {
   /// Makes the operands that the step's like on their quick ways do without.
   template <class F>
   void makeLate(const Step& step, Frame& frame, const F& call) const {
+    if (!step.late.empty()) frame.useAll();
     for (const uint32_t position : step.late) {
       const Step& view = steps[position];
       if (frame.slot(static_cast<size_t>(view.result)).defined()) continue;
@@ -77,12 +88,15 @@ struct Program {
       if (!makeLateView(view, frame)) call(view);
     }
   }
+  /// Copies those that the steps from `position` on read into tensors, which the rest of the run has instead.
+  void leaveBuffers(Frame& frame, size_t position) const;
   bool isOneLoop() const;
   detail::CompileOutputs resultsOf(Frame& frame) const;
   std::string describe() const;
 };
 
-/// Runs the groups in this order. Nodes are the graph's, which outlives the program.
+/// Runs the groups in this order. Nodes are the graph's, which outlives the program. It has buffers where
+/// `options.buffers` says so.
 Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
                     const std::vector<Group>& groups, const ProgramOptions& options = {});
 

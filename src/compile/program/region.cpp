@@ -21,11 +21,11 @@ bool Region::fits(const TensorImpl* const* given) const {
   return written.empty() || writtenAreApart(given);
 }
 
-// Storages are looked up once: an optimizer's region writes most of its inputs.
+// Storages are looked up once: an optimizer's region writes most of its inputs. A buffer has none.
 bool Region::writtenAreApart(const TensorImpl* const* given) const {
   const StorageImpl* storages[BlockLoop::kMaxPlaces];
   const size_t n = inputs.size();
-  for (size_t i = 0; i < n; ++i) storages[i] = given[i]->storage().get();
+  for (size_t i = 0; i < n; ++i) storages[i] = given[i] != nullptr ? given[i]->storage().get() : nullptr;
   for (const Written& w : written) {
     if (given[w.input]->is_inference()) return false;
     const StorageImpl* const mine = storages[w.input];
@@ -54,20 +54,25 @@ bool Region::mayTake(const Tensor& t, const Output& out) const {
 }
 
 /// Row-major, of the outputs' sizes, which are `shape_of`'s too.
-Tensor Region::newOutput(const TensorImpl* shape_of, ScalarType dtype) const {
-  if (shape_of == nullptr) return Tensor(detail::makeCpuTensor(sizes, {}, dtype));
-  return Tensor(intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*shape_of, dtype)));
+Tensor Region::newOutput(const TensorImpl& shape_of, ScalarType dtype) {
+  return Tensor(intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(shape_of, dtype)));
 }
 
 bool Region::run(Frame& frame) const {
+  if (in_buffers && !frame.hasBuffers()) return false;
   const TensorImpl* given[BlockLoop::kMaxPlaces];
   size_t n = 0;
-  for (const Input& in : inputs) given[n++] = frame.at(in.source).unsafeGetTensorImpl();
+  for (const Input& in : inputs) given[n++] = in.isBuffer() ? nullptr : frame.at(in.source).unsafeGetTensorImpl();
   if (!fits(given)) return false;
   std::byte* operands[BlockLoop::kMaxPlaces];
-  for (size_t i = 0; i < n; ++i) operands[i] = given[i]->data();
-  const TensorImpl* const shape_of = like >= 0 ? given[like] : nullptr;
+  for (size_t i = 0; i < n; ++i)
+    operands[i] = given[i] != nullptr ? given[i]->data() : frame.buffer(inputs[i].source.index);
+  const TensorImpl& shape_of = like >= 0 ? *given[like] : *shape.unsafeGetTensorImpl();
   for (const Output& out : outputs) {
+    if (out.buffer >= 0) {
+      operands[n++] = frame.buffer(static_cast<uint32_t>(out.buffer));
+      continue;
+    }
     Tensor& t = frame.slot(out.slot);
     Tensor* const dead = out.takes >= 0 ? &frame.slot(inputs[static_cast<size_t>(out.takes)].source.index) : nullptr;
     t = dead != nullptr && mayTake(*dead, out) ? std::move(*dead) : newOutput(shape_of, out.dtype);
@@ -76,7 +81,8 @@ bool Region::run(Frame& frame) const {
   runLoop(operands);
   if (plain) return true;
   for (const Written& w : written) addToVersion(*given[w.input], w.times);
-  for (const Output& out : outputs) addToVersion(*frame.slot(out.slot).unsafeGetTensorImpl(), out.times_written);
+  for (const Output& out : outputs)
+    if (out.times_written != 0) addToVersion(*frame.slot(out.slot).unsafeGetTensorImpl(), out.times_written);
   for (const uint32_t slot : last) frame.slot(slot).reset();
   return true;
 }
@@ -84,7 +90,7 @@ bool Region::run(Frame& frame) const {
 detail::CompileOutputs Region::runAlone(std::span<const Tensor* const> given, std::span<const Tensor> constants) const {
   std::byte* operands[BlockLoop::kMaxPlaces];
   size_t n = 0;
-  const TensorImpl* shape_of = nullptr;
+  const TensorImpl* shape_of = shape.unsafeGetTensorImpl();
   for (const Input& in : inputs) {
     const bool is_given = in.source.kind == Source::Kind::kInput;
     const TensorImpl& impl = *(is_given ? *given[in.source.index] : constants[in.source.index]).unsafeGetTensorImpl();
@@ -94,7 +100,7 @@ detail::CompileOutputs Region::runAlone(std::span<const Tensor* const> given, st
   detail::CompileOutputs out;
   out.reserve(outputs.size());
   for (const Output& o : outputs)
-    operands[n++] = out.emplace_back(newOutput(shape_of, o.dtype)).unsafeGetTensorImpl()->data();
+    operands[n++] = out.emplace_back(newOutput(*shape_of, o.dtype)).unsafeGetTensorImpl()->data();
   runLoop(operands);
   return out;
 }
@@ -103,6 +109,11 @@ namespace {
 std::string inPlaceOf(const Region& region) {
   const auto n = std::ranges::count_if(region.outputs, [](const Region::Output& o) { return o.takes >= 0; });
   return n == 0 ? "" : detail::str(" (", n, " in an input's memory)");
+}
+
+std::string inBuffers(const Region& region) {
+  const auto n = std::ranges::count_if(region.outputs, [](const Region::Output& o) { return o.buffer >= 0; });
+  return n == 0 ? "" : detail::str(" (", n, " without tensors)");
 }
 
 std::string howRun(const Region& r) {
@@ -115,8 +126,8 @@ std::string howRun(const Region& r) {
 std::string Region::describe() const {
   std::ostringstream out;
   out << (rows != nullptr ? "rows of " : "region of ") << steps << " over " << IntArrayRef(sizes) << ": "
-      << inputs.size() << " inputs, " << outputs.size() << " outputs" << inPlaceOf(*this) << ", " << howRun(*this)
-      << "\n";
+      << inputs.size() << " inputs, " << outputs.size() << " outputs" << inPlaceOf(*this) << inBuffers(*this) << ", "
+      << howRun(*this) << "\n";
   return out.str();
 }
 

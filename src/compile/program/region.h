@@ -25,6 +25,8 @@ struct Region {
     uint64_t keys;
     std::vector<int64_t> sizes;
     bool guarded;  // the caller has compared it, and nothing before the region changes what it shows
+    bool shown;    // its elements are at the source, but a tensor of other sizes, or none
+    bool isBuffer() const { return source.kind == Source::Kind::kBuffer; }
   };
   struct Written {
     size_t input;
@@ -35,6 +37,7 @@ struct Region {
     ScalarType dtype;
     int64_t times_written;  // after it was made
     int takes = -1;         // the input that nobody reads afterwards and whose tensor may become this one
+    int64_t buffer = -1;    // where it lies instead of in a tensor (Note [Buffers], buffers.h)
   };
   std::vector<Input> inputs;
   std::vector<uint16_t> compared;  // inputs that aren't guarded
@@ -50,6 +53,8 @@ struct Region {
   bool unchecked = false;  // all inputs are guarded, and none is written
   bool plain = false;      // nothing is written, and no slot dies: once the loop has run, all is done
   int like = -1;           // an input of the outputs' sizes; -1: none is known
+  Tensor shape;            // then: of these sizes, without elements
+  bool in_buffers = false;  // reads or makes one
 
   /// False: nothing was done.
   bool run(Frame& frame) const;
@@ -58,7 +63,7 @@ struct Region {
   std::string describe() const;
 
  private:
-  Tensor newOutput(const TensorImpl* shape_of, ScalarType dtype) const;
+  static Tensor newOutput(const TensorImpl& shape_of, ScalarType dtype);
   void runLoop(std::byte* const* operands) const {
     if (rows != nullptr)
       rows->run(operands);

@@ -14,7 +14,7 @@ int RegionBuilder::takenBy(const std::vector<const PointwiseNode*>& nodes, size_
   for (const PointwiseNode::Input& in : nodes[made]->inputs) {
     if (in.value == nullptr || in.fit != Fit::kFull || in.sizes != region.sizes || in.dtype != nodes[made]->dtype)
       continue;
-    const auto isIt = [&](const Region::Input& i) { return i.source == at_.sourceOf(in.value); };
+    const auto isIt = [&](const Region::Input& i) { return i.source == at_.placeOf(in.value).source; };
     const auto at = std::ranges::find_if(region.inputs, isIt);
     if (at == region.inputs.end() || std::ranges::count_if(region.inputs, isIt) != 1) continue;
     const int index = static_cast<int>(at - region.inputs.begin());
@@ -52,6 +52,7 @@ Region RegionBuilder::pointwiseRegion(const std::vector<const PointwiseNode*>& n
     if (!p->written) continue;
     add(*p->written);
     if (isMade(p->result)) continue;
+    if (at_.isBuffer(p->result)) continue;  // its version is nobody's
     const auto known = std::ranges::find(region.written, at.at(p->result), &Region::Written::input);
     if (known != region.written.end())
       ++known->times;
@@ -64,7 +65,10 @@ Region RegionBuilder::pointwiseRegion(const std::vector<const PointwiseNode*>& n
     if (p->written || !at_.isReadFrom(v, end)) continue;
     loop.addOperand(v, Fit::kFull, p->dtype);
     const auto writes = std::ranges::count_if(nodes, [&](const auto* n) { return n->written && n->result == v; });
-    region.outputs.push_back({at_.sourceOf(v).index, p->dtype, writes, takenBy(nodes, i, region)});
+    if (at_.isBuffer(v))
+      region.outputs.push_back(outputInBuffer(v, p->dtype));
+    else
+      region.outputs.push_back({at_.sourceOf(v).index, p->dtype, writes, takenBy(nodes, i, region)});
     region.bytes += elementSize(p->dtype) * numel;
   }
   loop.finish();
@@ -97,7 +101,10 @@ Region RegionBuilder::rowRegion(const Group& group, size_t position) const {
   for (const auto& [v, dtype] : made) {
     if (!at_.isReadFrom(v, position + region.steps)) continue;
     stages.addOperand(v, Fit::kFull, dtype);
-    region.outputs.push_back({.slot = at_.sourceOf(v).index, .dtype = dtype, .times_written = 0});
+    if (at_.isBuffer(v))
+      region.outputs.push_back(outputInBuffer(v, dtype));
+    else
+      region.outputs.push_back({.slot = at_.sourceOf(v).index, .dtype = dtype, .times_written = 0});
     region.bytes += elementSize(dtype) * numel;
   }
   region.rows = stages.finish();
@@ -115,9 +122,15 @@ Region RegionBuilder::newRegion(const std::vector<int64_t>& sizes, size_t positi
   return region;
 }
 
+Region::Output RegionBuilder::outputInBuffer(const Graph::Value* v, ScalarType dtype) const {
+  return {.slot = at_.sourceOf(v).index, .dtype = dtype, .times_written = 0, .buffer = at_.placeOf(v).source.index};
+}
+
 void RegionBuilder::addInput(const PointwiseNode::Input& in, int64_t numel, Region& region) const {
-  const Source source = at_.sourceOf(in.value);
-  region.inputs.push_back({source, in.signature, in.keys, in.sizes, at_.isGuarded(in.value)});
+  const PreparedStep::Place place = at_.placeOf(in.value);
+  const Source source = place.source;
+  const bool is_shown = place.isBuffer() || at_.behind(in.value) != in.value;
+  region.inputs.push_back({source, in.signature, in.keys, in.sizes, place.spec == nullptr, is_shown});
   region.bytes += elementSize(detail::signature::dtypeOf(in.signature)) * (in.fit == Fit::kFull ? numel : 1);
   if (source.kind == Source::Kind::kSlot && at_.last(in.value) < region.first_step + region.steps &&
       std::ranges::find(region.last, source.index) == region.last.end())
@@ -130,8 +143,14 @@ void RegionBuilder::finish(Region& region) {
                  std::ranges::all_of(region.outputs, [](const Region::Output& o) { return o.times_written == 0; });
   for (size_t i = 0; i < region.inputs.size(); ++i)
     if (!region.inputs[i].guarded) region.compared.push_back(static_cast<uint16_t>(i));
-  const auto full = std::ranges::find(region.inputs, region.sizes, &Region::Input::sizes);
-  if (full != region.inputs.end()) region.like = static_cast<int>(full - region.inputs.begin());
+  const auto isLike = [&](const Region::Input& in) { return !in.shown && in.sizes == region.sizes; };
+  const auto full = std::ranges::find_if(region.inputs, isLike);
+  if (full != region.inputs.end())
+    region.like = static_cast<int>(full - region.inputs.begin());
+  else
+    region.shape = Tensor(detail::makeTensor(region.sizes, {}, kFloat, Device(kMeta)));
+  region.in_buffers = std::ranges::any_of(region.inputs, &Region::Input::isBuffer) ||
+                      std::ranges::any_of(region.outputs, [](const Region::Output& o) { return o.buffer >= 0; });
 }
 
 }  // namespace shunt::compiled

@@ -18,6 +18,7 @@ class RegionBuilder {
   Region pointwiseRegion(const std::vector<const PointwiseNode*>& nodes, size_t position) const;
   Region rowRegion(const Group& group, size_t position) const;
   Region newRegion(const std::vector<int64_t>& sizes, size_t position, size_t steps) const;
+  Region::Output outputInBuffer(const Graph::Value* v, ScalarType dtype) const;
   void addInput(const PointwiseNode::Input& in, int64_t numel, Region& region) const;
   static void finish(Region& region);
   int takenBy(const std::vector<const PointwiseNode*>& nodes, size_t made, const Region& region) const;

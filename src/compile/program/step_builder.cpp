@@ -52,7 +52,7 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
   makeViewDirectly(at_.graph(), step);
   if (at_.isLate(node)) {
     const Graph::Value* from = node.arguments[0].value();
-    makeViewLate(step, at_.isGuarded(from) || (from->node != nullptr && at_.isLate(*from->node)));
+    makeViewLate(step, at_.placeOf(from).spec == nullptr || (from->node != nullptr && at_.isLate(*from->node)));
   }
   for (const Graph::Argument& a : node.arguments)
     if (a.value() != nullptr && a.value()->node != nullptr && at_.isLate(*a.value()->node))
@@ -62,7 +62,25 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
   else
     addPrepared(node, step);
   joinWithMaker(node, step);
+  findBuffers(node, step);
   return step;
+}
+
+void StepBuilder::findBuffers(const Graph::Node& node, Step& step) const {
+  const auto isBuffer = [&](const Graph::Value* v) { return v != nullptr && at_.isBuffer(v); };
+  const auto bufferOf = [&](size_t output) -> int64_t {
+    const Graph::Value* v = node.outputs.size() > output ? node.outputs[output].values[0] : nullptr;
+    return isBuffer(v) ? static_cast<int64_t>(at_.placeOf(v).source.index) : -1;
+  };
+  if (step.prepared != nullptr) {
+    step.buffer = bufferOf(0);
+    step.second_buffer = bufferOf(1);
+  }
+  step.in_buffers = at_.isRarelyMade(node) || step.buffer >= 0 || step.second_buffer >= 0 || std::ranges::any_of(node.arguments, [&](auto& a) {
+                      return std::ranges::any_of(a.values, isBuffer);
+                    });
+  // Where the run has left the buffers, these tensors live until its end.
+  if (!at_.isInRegion(node)) std::erase_if(step.dead, [&](uint32_t slot) { return slot >= at_.keptSlots(); });
 }
 
 Operand StepBuilder::operandOf(const Graph::Value* v) const {
@@ -111,9 +129,7 @@ void StepBuilder::passAutogradBy(const Graph::Node& node, Step& step) {
 }
 
 void StepBuilder::addProduct(const Graph::Node& node, const ProductNode& product, size_t position, Step& step) const {
-  const auto matrix = [&](size_t i) {
-    return at_.placeOf(at_.behind(node.arguments[product.first_matrix + i].value()));
-  };
+  const auto matrix = [&](size_t i) { return at_.placeOf(node.arguments[product.first_matrix + i].value()); };
   prepare(step, std::make_shared<const PreparedProduct>(product, matrix(0), matrix(1),
                                                         at_.placeOf(node.arguments[0].value())));
   for (const Graph::Argument& a : node.arguments) {

@@ -4,6 +4,7 @@
 #include "src/dispatch/changes.h"
 
 #include <shunt/core/call_stack.h>
+#include <shunt/tensor/allocator.h>
 
 #include <memory>
 #include <optional>
@@ -11,13 +12,15 @@
 
 namespace shunt::compiled {
 
-/// Where a step finds a tensor.
+/// Where a step finds a tensor, or its elements alone.
 struct Source {
-  enum class Kind : uint8_t { kSlot, kInput, kConstant };
+  enum class Kind : uint8_t { kSlot, kInput, kConstant, kBuffer };
   Kind kind = Kind::kSlot;
-  uint32_t index = 0;
+  uint32_t index = 0;  // of a buffer: where it begins, in kBufferAlignment
   bool operator==(const Source&) const = default;
 };
+
+inline constexpr size_t kBufferAlignment = detail::kBlockAlignment;  // bytes
 
 class Frame {
  public:
@@ -28,6 +31,7 @@ class Frame {
     std::uninitialized_value_construct_n(slots_, slots);
   }
   ~Frame() {
+    if (block_ != nullptr) detail::freeBlock(block_, block_bytes_);
     std::destroy_n(slots_, used_);
     if (slots_ != few()) std::allocator<Tensor>().deallocate(slots_, count_);
   }
@@ -35,6 +39,16 @@ class Frame {
   Frame& operator=(const Frame&) = delete;
 
   void useAll() { used_ = count_; }
+
+  /// Memory of so many bytes for what needs no tensors in this run (Note [Buffers], program/buffers.h).
+  void openBuffers(size_t bytes) {
+    if (bytes > kNear) block_ = static_cast<std::byte*>(detail::allocateBlock(block_bytes_ = bytes));
+    buffers_ = block_ != nullptr ? block_ : near_;
+  }
+  bool hasBuffers() const { return buffers_ != nullptr; }
+  /// From here on tensors are in their places.
+  void closeBuffers() { buffers_ = nullptr; }
+  std::byte* buffer(uint32_t index) const { return buffers_ + size_t{index} * kBufferAlignment; }
 
   /// The run's tables have been compared at this many `table_changes`, on a thread where nothing sees single operators.
   void allowQuick(uint64_t changes) {
@@ -64,16 +78,21 @@ class Frame {
  private:
   static constexpr size_t kFew = 64;   // that need no memory of their own
   static constexpr size_t kRoom = 16;  // values
+  static constexpr size_t kNear = size_t{4} * 1024;  // bytes of buffers that need no memory of their own
 
   Tensor* few() { return reinterpret_cast<Tensor*>(memory_); }
 
   std::span<const Tensor* const> inputs;
   std::span<const Tensor> constants;
+  alignas(kBufferAlignment) std::byte near_[kNear];
   alignas(Tensor) std::byte memory_[kFew * sizeof(Tensor)];
   Tensor* slots_;
   size_t count_, used_;
   uint64_t changes_ = 0;
   bool quick_ = false;
+  std::byte* buffers_ = nullptr;
+  std::byte* block_ = nullptr;  // what they lie in, where that isn't near_
+  size_t block_bytes_ = 0;
   std::optional<boxing::CallStack> call_stack_;  // few frames have a step that is called boxed
 };
 

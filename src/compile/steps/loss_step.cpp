@@ -32,15 +32,11 @@ class PreparedLoss : public PreparedStep {
       : PreparedStep(result), loss_(loss), input_(input), target_(target) {}
 
   // A target that is no class is the operator's to report.
-  Tensor run(const Frame& frame, Tensor& second) const override {
+  bool run(const Frame& frame, std::byte* out, std::byte* second) const override {
     const std::byte *input = elementsAt(input_, frame), *target = elementsAt(target_, frame);
-    if (input == nullptr || target == nullptr) return Tensor();
-    Tensor out = newResult(), total = newResult();
-    if (!loss_.forward(input, target, out.unsafeGetTensorImpl()->data(), total.unsafeGetTensorImpl()->data()))
-      return Tensor();
-    second = std::move(total);
+    if (input == nullptr || target == nullptr || !loss_.forward(input, target, out, second)) return false;
     ++quickCounts().losses;
-    return out;
+    return true;
   }
 
  private:
@@ -54,15 +50,14 @@ class PreparedLossGradient : public PreparedStep {
                        const Place& total_weight, const Graph::Spec& result)
       : PreparedStep(result), loss_(loss), grad_(grad), input_(input), target_(target), total_weight_(total_weight) {}
 
-  Tensor run(const Frame& frame, Tensor&) const override {
+  bool run(const Frame& frame, std::byte* out, std::byte*) const override {
     const std::byte *grad = elementsAt(grad_, frame), *target = elementsAt(target_, frame);
     const std::byte* total_weight = elementsAt(total_weight_, frame);
     if (grad == nullptr || target == nullptr || total_weight == nullptr || elementsAt(input_, frame) == nullptr)
-      return Tensor();
-    Tensor out = newResult();
-    if (!loss_.backward(grad, target, total_weight, out.unsafeGetTensorImpl()->data())) return Tensor();
+      return false;
+    if (!loss_.backward(grad, target, total_weight, out)) return false;
     ++quickCounts().losses;
-    return out;
+    return true;
   }
 
  private:

@@ -12,15 +12,25 @@
 namespace shunt::compiled {
 namespace {
 
+/// A buffer's memory, or that of a new tensor.
+std::byte* memoryFor(int64_t buffer, const PreparedStep& prepared, const Frame& frame, Tensor& made) {
+  if (buffer >= 0) return frame.buffer(static_cast<uint32_t>(buffer));
+  made = prepared.newResult();
+  return made.unsafeGetTensorImpl()->data();
+}
+
 bool runPrepared(const Step& step, Frame& frame) {
   // A new tensor has other keys in inference mode.
-  if ((detail::tls_state.mode & detail::kModeInference) != 0) return false;
-  Tensor second, out = step.prepared->run(frame, second);
-  if (!out.defined()) return false;
+  if ((detail::tls_state.mode & detail::kModeInference) != 0 || (step.in_buffers && !frame.hasBuffers())) return false;
+  const PreparedStep& prepared = *step.prepared;
+  Tensor out, second;
+  std::byte* const to = memoryFor(step.buffer, prepared, frame, out);
+  std::byte* const second_to = step.has_second ? memoryFor(step.second_buffer, prepared, frame, second) : nullptr;
+  if (!prepared.run(frame, to, second_to)) return false;
   if (second.defined() && step.results[1].slots[0] >= 0)
     frame.slot(static_cast<size_t>(step.results[1].slots[0])) = std::move(second);
   if (step.view >= 0) ++quickCounts().views;
-  frame.slot(static_cast<size_t>(step.view >= 0 ? step.view : step.result)) = std::move(out);
+  if (out.defined()) frame.slot(static_cast<size_t>(step.view >= 0 ? step.view : step.result)) = std::move(out);
   return true;
 }
 
@@ -62,6 +72,7 @@ PreparedStep::PreparedStep(const Graph::Spec& result)
 void prepare(Step& step, std::shared_ptr<const PreparedStep> prepared) {
   step.prepared = std::move(prepared);
   step.quick = &runPrepared;
+  step.has_second = step.results.size() > 1;
   for (const Operand& o : step.operands)
     if (o.last) step.dead.push_back(o.source.index);
 }

@@ -15,11 +15,16 @@ class PreparedStep {
   struct Place {
     Source source;
     const Graph::Spec* spec = nullptr;  // of the graph's value; null: known to lie so
+    bool isBuffer() const { return source.kind == Source::Kind::kBuffer; }
   };
   virtual ~PreparedStep() = default;
-  /// Undefined where a tensor doesn't lie as the graph has it: nothing was done. `second`: the operator's second
-  /// result, where it has one.
-  virtual Tensor run(const Frame& frame, Tensor& second) const = 0;
+  /// False where a tensor doesn't lie as the graph has it: nothing was done. `out`: the result's memory. `second`: the
+  /// same for the operator's second result, which has the first one's dtype and sizes, where it has one.
+  virtual bool run(const Frame& frame, std::byte* out, std::byte* second) const = 0;
+  Tensor newResult() const {
+    return Tensor(
+        intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*shape_.unsafeGetTensorImpl(), result_.dtype)));
+  }
 
  protected:
   /// `result`: of the graph's value, which lies as a new tensor.
@@ -29,14 +34,10 @@ class PreparedStep {
 
   /// Null where the tensor doesn't lie as it has to.
   static const std::byte* elementsAt(const Place& place, const Frame& frame) {
+    if (place.isBuffer()) return frame.buffer(place.source.index);
     const Tensor& t = frame.at(place.source);
     return place.spec == nullptr || liesAs(t, *place.spec) ? t.unsafeGetTensorImpl()->data() : nullptr;
   }
-  Tensor newResult() const {
-    return Tensor(
-        intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*shape_.unsafeGetTensorImpl(), result_.dtype)));
-  }
-  const Graph::Spec& result() const { return result_; }
 
  private:
   const Graph::Spec& result_;

@@ -64,18 +64,16 @@ PreparedProduct::PreparedProduct(const ProductNode& node, const Place& a, const 
       row_bytes_(static_cast<size_t>(node.result->sizes[1] * elementSize(node.result->dtype))),
       bytes_(static_cast<size_t>(node.result->sizes[0]) * row_bytes_) {}
 
-Tensor PreparedProduct::run(const Frame& frame, Tensor&) const {
+bool PreparedProduct::run(const Frame& frame, std::byte* out, std::byte*) const {
   using Added = ProductNode::Added;
   const std::byte *a = elementsAt(a_, frame), *b = elementsAt(b_, frame);
   const std::byte* added = node_.added == Added::kNothing ? a : elementsAt(added_, frame);
-  if (a == nullptr || b == nullptr || added == nullptr) return Tensor();
-  Tensor out = newResult();
-  std::byte* const to = out.unsafeGetTensorImpl()->data();
+  if (a == nullptr || b == nullptr || added == nullptr) return false;
   const size_t bytes = node_.added == Added::kRow ? row_bytes_ : bytes_;
-  for (size_t at = 0; node_.added != Added::kNothing && at < bytes_; at += bytes) std::memcpy(to + at, added, bytes);
-  node_.product.run(a, b, to);
+  for (size_t at = 0; node_.added != Added::kNothing && at < bytes_; at += bytes) std::memcpy(out + at, added, bytes);
+  node_.product.run(a, b, out);
   ++quickCounts().products;
-  return out;
+  return true;
 }
 
 }  // namespace shunt::compiled

@@ -22,13 +22,12 @@ class PreparedReduction : public PreparedStep {
   PreparedReduction(std::unique_ptr<const elementwise::Reduction> reduction, const Place& in, const Graph::Spec& result)
       : PreparedStep(result), reduction_(std::move(reduction)), in_(in) {}
 
-  Tensor run(const Frame& frame, Tensor&) const override {
+  bool run(const Frame& frame, std::byte* out, std::byte*) const override {
     const std::byte* in = elementsAt(in_, frame);
-    if (in == nullptr) return Tensor();
-    Tensor out = newResult();
-    reduction_->run(in, out.unsafeGetTensorImpl()->data());
+    if (in == nullptr) return false;
+    reduction_->run(in, out);
     ++quickCounts().reductions;
-    return out;
+    return true;
   }
 
  private:

@@ -39,14 +39,13 @@ class PreparedRows : public PreparedStep {
     if (given != nullptr) given_ = *given;
   }
 
-  Tensor run(const Frame& frame, Tensor&) const override {
+  bool run(const Frame& frame, std::byte* out, std::byte*) const override {
     const std::byte* in = elementsAt(in_, frame);
     const std::byte* given = given_ ? elementsAt(*given_, frame) : in;
-    if (in == nullptr || given == nullptr) return Tensor();
-    Tensor out = newResult();
-    loop_({.out = out.unsafeGetTensorImpl()->data(), .in = in, .rows = rows_, .n = n_, .result = given});
+    if (in == nullptr || given == nullptr) return false;
+    loop_({.out = out, .in = in, .rows = rows_, .n = n_, .result = given});
     ++quickCounts().rows;
-    return out;
+    return true;
   }
 
  private:

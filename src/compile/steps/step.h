@@ -45,6 +45,10 @@ struct Step {
   std::shared_ptr<const PreparedStep> prepared;  // what `quick` does, where it is one of these
   int view = -1;    // of a prepared step that does the next one, a view of its result, too: where that one's result is
   int result = -1;  // where the first one is kept, unless it is a list; -1: nowhere
+  // Of a prepared step: where its results' elements lie that have no tensors (Note [Buffers]); -1: they have.
+  int64_t buffer = -1, second_buffer = -1;
+  bool has_second = false;
+  bool in_buffers = false;  // reads or makes such a one
   // Of the first operand, where that is a tensor.
   Source from;
   const Graph::Spec* from_spec = nullptr;  // of the graph's value
