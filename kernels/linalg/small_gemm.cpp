@@ -130,6 +130,13 @@ SHUNT_ALWAYS_INLINE bool run(int64_t m, int64_t n, int64_t k, T alpha, MatrixVie
 }
 
 template <class T>
+SmallKernel kept(int64_t m, int64_t n, int64_t k, T alpha, MatrixView<T> a, MatrixView<T> b, T beta, int64_t ldc) {
+  if (b.transposed || !isUsual(alpha, a, b, beta, ldc)) return nullptr;
+  const UsedKernel kernel({m, n, k, a.ld, b.ld, ldc, a.transposed, beta == 1, isDouble<T>});
+  return kernel.isKept() ? kernel.get() : nullptr;
+}
+
+template <class T>
 bool runEach(int64_t count, int64_t m, int64_t n, int64_t k, T alpha, MatrixView<T> a, int64_t a_distance,
              MatrixView<T> b, int64_t b_distance, T beta, T* c, int64_t ldc, int64_t c_distance) {
   // A copy of B is made for each, so that there is little to look up once.
@@ -171,6 +178,16 @@ bool smallRow(int64_t n, int64_t k, MatrixView<float> a, MatrixView<float> b, fl
 bool smallRow(int64_t n, int64_t k, MatrixView<double> a, MatrixView<double> b, double beta, double* c) {
   return hasRoom(1, n, k, b.transposed, sizeof(double)) && run(1, n, k, 1.0, a, b, beta, c, n);
 }
+
+SmallKernel keptSmallKernel(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b,
+                            float beta, int64_t ldc) {
+  return kept(m, n, k, alpha, a, b, beta, ldc);
+}
+SmallKernel keptSmallKernel(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b,
+                            double beta, int64_t ldc) {
+  return kept(m, n, k, alpha, a, b, beta, ldc);
+}
+void runSmallKernel(SmallKernel kernel, const void* a, const void* b, void* c) { multiply(kernel, a, b, c); }
 
 bool fitsSmallKernel(int64_t m, int64_t n, int64_t k, bool b_transposed, size_t element_size) {
   return hasRoom(m, n, k, b_transposed, element_size) && detail::activeIsa() != Isa::kBaseline;

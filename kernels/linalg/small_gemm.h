@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernels/linalg/gemm.h"
+#include "kernels/linalg/small_kernels.h"
 
 #include <shunt/core/macros.h>
 
@@ -33,6 +34,14 @@ bool smallGemmEach(int64_t count, int64_t m, int64_t n, int64_t k, double alpha,
 /// The same for one row of k times a k x n matrix, alpha 1, beta any; whether that is worth it is the caller's to know.
 bool smallRow(int64_t n, int64_t k, MatrixView<float> a, MatrixView<float> b, float beta, float* c);
 bool smallRow(int64_t n, int64_t k, MatrixView<double> a, MatrixView<double> b, double beta, double* c);
+
+/// The kernel for such a product, which may be run (runSmallKernel) as long as the process lives; null where there is
+/// none that is kept, or B has to be copied. Whether gemm has it take the product is the caller's to know.
+SmallKernel keptSmallKernel(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b,
+                            float beta, int64_t ldc);
+SmallKernel keptSmallKernel(int64_t m, int64_t n, int64_t k, double alpha, MatrixView<double> a, MatrixView<double> b,
+                            double beta, int64_t ldc);
+void runSmallKernel(SmallKernel kernel, const void* a, const void* b, void* c);
 
 /// Whether a kernel could take the product, were it faster.
 bool fitsSmallKernel(int64_t m, int64_t n, int64_t k, bool b_transposed, size_t element_size);

@@ -72,6 +72,8 @@ class UsedKernel {
   UsedKernel(const UsedKernel&) = delete;
   UsedKernel& operator=(const UsedKernel&) = delete;
   SmallKernel get() const { return kernel_; }
+  /// Whether it may be run afterwards, too.
+  bool isKept() const { return !locked_; }
 
  private:
   friend class SmallKernels;

@@ -18,6 +18,14 @@ using reduce::SumOp;
 
 constexpr int64_t kGroupRows = 64;
 constexpr int64_t kShortRow = 128;
+constexpr int64_t kLanes = 16;
+// Of them, that a row fills where it has them to itself. Without fused multiply-adds the others' exp costs more than
+// that saves.
+#if defined(__FMA__)
+constexpr int64_t kFewestLanes = 8;
+#else
+constexpr int64_t kFewestLanes = kLanes;
+#endif
 
 /// Rows of n <= kGroup elements that are computed together.
 SHUNT_ALWAYS_INLINE int64_t groupOf(int64_t n) { return kGroup / n < kGroupRows ? kGroup / n : kGroupRows; }
@@ -59,6 +67,45 @@ SHUNT_ALWAYS_INLINE void forwardGroup(A* out, const A* in, int64_t rows, int64_t
   }
 }
 
+/// The elements of a row as loadPart has them.
+template <class A>
+SHUNT_ALWAYS_INLINE void storePart(A* y, const reduce::Vec<A, kLanes>& v, int64_t n) {
+  const reduce::Vec<A, 8> upper = v.hi;
+  if ((n & 8) != 0) reduce::storeVec(y, reduce::Vec<A, 8>(v.lo));
+  y += n & 8;
+  if ((n & 4) != 0) reduce::storeVec(y, reduce::Vec<A, 4>(upper.lo));
+  y += n & 4;
+  if ((n & 2) != 0) reduce::storeVec(y, reduce::Vec<A, 2>(upper.s45));
+  y += n & 2;
+  if ((n & 1) != 0) *y = upper[6];
+}
+
+/// Rows of one group of fewer than 16 elements each, a row in its lanes: those without an element have the neutral one
+/// all the way, so that the bits are forwardGroup's.
+template <class A, bool Log>
+SHUNT_ALWAYS_INLINE void forwardNarrow(A* out, const A* in, int64_t rows, int64_t n) {
+  static_assert(kGroupRows * kLanes <= kGroup);
+  A shifted[kGroup], exps[kGroup], sums[kGroupRows];
+  reduce::Vec<A, kLanes> v;
+  for (int64_t r = 0; r < rows; ++r) {
+    reduce::loadPart<MaxOp, A>(v, in + r * n, n);
+    v = v - reduce::joinLanes<MaxOp, A>(v);
+    reduce::storeVec(shifted + r * kLanes, v);
+  }
+  expInto(exps, shifted, rows * kLanes);
+  for (int64_t r = 0; r < rows; ++r) {
+    reduce::loadVec(v, exps + r * kLanes);
+    sums[r] = A(0) + reduce::joinLanes<SumOp, A>(v);
+  }
+  if constexpr (Log)
+    for (int64_t r = 0; r < rows; ++r) sums[r] = math::log(sums[r]);
+  for (int64_t r = 0; r < rows; ++r) {
+    reduce::loadVec(v, (Log ? shifted : exps) + r * kLanes);
+    v = Log ? v - sums[r] : v / sums[r];
+    storePart(out + r * n, v, n);
+  }
+}
+
 /// One row of any length. Blocks' sums are added in order.
 template <class A, bool Log>
 SHUNT_ALWAYS_INLINE void forwardRow(A* out, const A* in, int64_t n) {
@@ -85,8 +132,13 @@ SHUNT_ALWAYS_INLINE void forwardRow(A* out, const A* in, int64_t n) {
 template <class A, bool Log>
 SHUNT_ALWAYS_INLINE void softmaxShortRows(A* out, const A* in, int64_t rows, int64_t n) {
   const int64_t group = groupOf(n);
-  for (int64_t r = 0; r < rows; r += group)
-    forwardGroup<A, Log>(out + r * n, in + r * n, rows - r < group ? rows - r : group, n);
+  for (int64_t r = 0; r < rows; r += group) {
+    const int64_t count = rows - r < group ? rows - r : group;
+    if (n >= kFewestLanes && n < kLanes)
+      forwardNarrow<A, Log>(out + r * n, in + r * n, count, n);
+    else
+      forwardGroup<A, Log>(out + r * n, in + r * n, count, n);
+  }
 }
 
 template <class A, bool Log>

@@ -62,9 +62,14 @@ SHUNT_ALWAYS_INLINE TensorImpl* makeIn(void* memory, size_t bytes, size_t nbytes
   return &block->tensor;
 }
 
-// What a call of the one below does for few tensors, with its frame.
+// What a call of the one below does for some tensors, with its frame.
 SHUNT_NOINLINE TensorImpl* newLikeAny(const TensorImpl& like, ScalarType dtype) {
-  return makeCpuTensor(like.sizes(), {}, dtype).release();
+  constexpr int64_t kMany = int64_t{1} << 48;  // their bytes are checked
+  if (like.dim() > static_cast<int64_t>(SizesAndStrides::kInline) || like.numel() >= kMany)
+    return makeCpuTensor(like.sizes(), {}, dtype).release();
+  const auto nbytes = static_cast<size_t>(like.numel() * elementSize(dtype));
+  const size_t bytes = TensorBlock::dataOffset() + nbytes;
+  return makeIn(allocateOfAnySize(bytes), bytes, nbytes, like.sizes(), {}, dtype);
 }
 
 }  // namespace

@@ -31,11 +31,18 @@ class MatrixProduct {
  private:
   template <class T>
   static void multiply(const MatrixProduct& p, const std::byte* a, const std::byte* b, std::byte* out);
+  template <class T>
+  static void multiplyByDots(const MatrixProduct& p, const std::byte* a, const std::byte* b, std::byte* out);
+  static void multiplyByKernel(const MatrixProduct& p, const std::byte* a, const std::byte* b, std::byte* out);
+  template <class T>
+  void chooseWay();
 
   void (*function_)(const MatrixProduct&, const std::byte*, const std::byte*, std::byte*) = nullptr;
   int64_t m_ = 0, n_ = 0, k_ = 0, a_stride_ = 0, b_stride_ = 0;  // leading dimensions
   double beta_ = 0, alpha_ = 1;
   bool a_transposed_ = false, b_transposed_ = false;
+  bool of_column_ = false;                                             // the matrix is a, and b the one column
+  void (*kernel_)(const void* b, const void* a, void* out) = nullptr;  // of multiplyByKernel
 };
 
 }  // namespace shunt::elementwise

@@ -49,10 +49,10 @@ void NativeLoop::Operands::add(uint16_t place, const BlockLoop::Place& like) {
   outer.push_back(like.outer);
 }
 
-bool NativeLoop::Operands::areFrom(size_t first) const {
+bool NativeLoop::Operands::areNeighbours() const {
   for (size_t i = 0; i < places.size(); ++i)
-    if (places[i] != first + i) return false;
-  return true;
+    if (places[i] != places[0] + i) return false;
+  return !places.empty();
 }
 
 bool NativeLoop::Operands::areJoined(int64_t columns) const {
@@ -73,7 +73,9 @@ NativeLoop::NativeLoop(const BlockLoop& loop, int64_t after)
   std::vector<int> input_of(loop.places(), -1);  // by place
   for (const BlockLoop::Instruction& i : loop.instructions) addStep(loop, i, step_of, input_of);
   addOutputs(loop, step_of);
-  in_order_ = inputs_.areFrom(0) && outputs_.areFrom(inputs_.size());
+  in_order_ =
+      inputs_.areNeighbours() && inputs_.places[0] == 0 && inputs_.places.back() < given_ && outputs_.areNeighbours();
+  if (in_order_) first_output_ = outputs_.places[0];
   small_ = rows_ * columns_ <= kDefaultGrain;
   rows_join_ = inputs_.areJoined(columns_) && outputs_.areJoined(columns_);
   spec_.short_rows = columns_ < kShortRow;
@@ -192,7 +194,7 @@ void NativeLoop::callOn(jit::FusedLoopFn function, std::byte* const* operands, i
   const int64_t columns = rows_join_ ? rows * columns_ : columns_;
   if (rows_join_) rows = 1;
   if (!in_order_) return callOnPlaced(function, operands, columns, rows);
-  function({operands + inputs_.size(), outputs_.inner.data(), outputs_.outer.data(), operands, inputs_.inner.data(),
+  function({operands + first_output_, outputs_.inner.data(), outputs_.outer.data(), operands, inputs_.inner.data(),
             inputs_.outer.data(), columns, rows, scalars_.data()});
 }
 

@@ -47,8 +47,8 @@ class NativeLoop {
     std::vector<int64_t> inner, outer;
     size_t size() const { return places.size(); }
     void add(uint16_t place, const BlockLoop::Place& like);
-    /// Whether they are these places, without a gap.
-    bool areFrom(size_t first) const;
+    /// Whether they are neighbouring places in their order.
+    bool areNeighbours() const;
     /// Whether several rows of so many elements are one longer row of each.
     bool areJoined(int64_t columns) const;
   };
@@ -81,7 +81,8 @@ class NativeLoop {
   int64_t rows_ = 1, columns_ = 0;
   bool small_ = true;  // too few elements for several threads
   bool rows_join_ = false;
-  bool in_order_ = false;  // the addresses that are given are the inputs', then the outputs', as the code wants them
+  bool in_order_ = false;    // the addresses that are given begin with the inputs', as the code wants them
+  size_t first_output_ = 0;  // then: where among them the outputs' begin, which may be inputs'
 
   mutable Trial trial_;
   const int64_t after_;                                 // runs before code is compiled

@@ -38,6 +38,7 @@ class Planner {
     }
     Buffers out;
     out.views = views_;
+    out.grads = grads_;
     std::vector<Block> blocks = blocksOf();
     out.bytes = place(blocks);
     for (const Block& b : blocks)
@@ -69,6 +70,7 @@ class Planner {
       for (const Graph::Value* v : a.values)
         if (v != nullptr) readers_[aliases_.tensorOf(v)].push_back(i);
     if (at_.mayPassBy(node)) views_.insert(&node);
+    if (readsLeaf(node)) grads_.insert(&node);
     if ((regionAt(i) == nullptr && !isPrepared(i)) || node.outputs.size() > 2) return;
     for (const Graph::Output& o : node.outputs)
       for (const Graph::Value* v : o.values)
@@ -77,6 +79,22 @@ class Planner {
           values_.insert(v);
   }
 
+  /// Whether the node is a quick read of the grad of a given tensor.
+  bool readsLeaf(const Graph::Node& node) const {
+    if (!node.is("trace::grad") || draft_.steps[at_.position(node)].quick == nullptr) return false;
+    const Source::Kind kind = at_.sourceOf(node.arguments[0].value()).kind;
+    return kind == Source::Kind::kInput || kind == Source::Kind::kConstant;
+  }
+  /// Whether somebody else wants the tensor, or the leaf may have another grad before the last one has read it.
+  bool isRefusedGrad(const Graph::Node& read) const {
+    const Graph::Value* grad = read.result();
+    if (at_.last(grad) == Placement::kNever || !readers_.contains(grad) || aliases_.tensorOf(grad) != grad) return true;
+    const std::vector<size_t>& readers = readers_.at(grad);
+    if (!std::ranges::all_of(readers, [&](size_t i) { return regionAt(i) != nullptr; })) return true;
+    for (size_t i = at_.position(read) + 1; i < end(readers.back()); ++i)
+      if (regionAt(i) == nullptr && !at_.order()[i]->is("trace::grad")) return true;
+    return false;
+  }
   /// Whether those who read the tensor take its elements where they are.
   bool areReadersContent(const Graph::Value* v, bool is_view) const {
     return std::ranges::all_of(readers_.at(v), [&](size_t i) {
@@ -95,19 +113,20 @@ class Planner {
   }
   bool isRefused(const Graph::Node& view) const {
     const Graph::Value* base = aliases_.tensorOf(view.arguments[0].value());
-    const bool is_known = values_.contains(base) || at_.isGuarded(base) || (base->node != nullptr && views_.contains(base->node));
+    const bool is_known =
+        values_.contains(base) || at_.isGuarded(base) || (base->node != nullptr && views_.contains(base->node));
     return !is_known || !readers_.contains(view.result()) || !areReadersContent(view.result(), true);
   }
   /// Whether a new tensor would rather have the value's memory.
   bool isRefused(const Graph::Value* v) const {
     return !areReadersContent(v, false) || std::ranges::any_of(draft_.regions, [&](const Region& r) {
-             return std::ranges::any_of(r.outputs, [&](const Region::Output& o) {
-               return takenBy(r, o) == v && !values_.contains(madeBy(r, o));
-             });
-           });
+      return std::ranges::any_of(
+          r.outputs, [&](const Region::Output& o) { return takenBy(r, o) == v && !values_.contains(madeBy(r, o)); });
+    });
   }
   bool dropRefused() {
-    return std::erase_if(views_, [&](const Graph::Node* view) { return isRefused(*view); }) +
+    return std::erase_if(grads_, [&](const Graph::Node* read) { return isRefusedGrad(*read); }) +
+               std::erase_if(views_, [&](const Graph::Node* view) { return isRefused(*view); }) +
                std::erase_if(values_, [&](const Graph::Value* v) { return isRefused(v); }) !=
            0;
   }
@@ -165,7 +184,8 @@ class Planner {
     std::vector<Block*> placed, left;
     for (Block& b : blocks) left.push_back(&b);
     // Of equal ones in the order of the run, whatever the library: their addresses are in this order.
-    std::ranges::sort(left, [](const Block* a, const Block* b) { return std::pair(b->bytes, a) < std::pair(a->bytes, b); });
+    std::ranges::sort(left,
+                      [](const Block* a, const Block* b) { return std::pair(b->bytes, a) < std::pair(a->bytes, b); });
     size_t bytes = 0;
     for (Block* b : left) {
       for (const Block* other : placed)  // by offset
@@ -180,10 +200,10 @@ class Planner {
   const Aliases& aliases_;
   const Placement& at_;
   const Program& draft_;
-  std::unordered_map<size_t, const Region*> region_of_;  // by position
+  std::unordered_map<size_t, const Region*> region_of_;                   // by position
   std::unordered_map<const Graph::Value*, std::vector<size_t>> readers_;  // by tensor: positions
-  std::unordered_set<const Graph::Value*> values_;       // that may be buffers
-  std::unordered_set<const Graph::Node*> views_;         // that may be passed by
+  std::unordered_set<const Graph::Value*> values_;                        // that may be buffers
+  std::unordered_set<const Graph::Node*> views_, grads_;                  // that may be passed by
 };
 
 }  // namespace

@@ -48,8 +48,7 @@ void Placement::placeTensors() {
     for (const Graph::Node* node : order_)
       for (const Graph::Output& o : node->outputs)
         for (const Graph::Value* v : o.values)
-          if (v != nullptr && aliases_.tensorOf(v) == v && last_.contains(v) &&
-              isRarelyATensor(*node, v) == rarely)
+          if (v != nullptr && aliases_.tensorOf(v) == v && last_.contains(v) && isRarelyATensor(*node, v) == rarely)
             sources_[v] = {Source::Kind::kSlot, static_cast<uint32_t>(slots_++)};
   };
   placeResults(false);
@@ -105,13 +104,18 @@ bool Placement::staysInRegion(const Graph::Node& node, const Graph::Value* v) co
 
 /// Whether a run by loops and in buffers makes no tensor of it.
 bool Placement::isRarelyATensor(const Graph::Node& node, const Graph::Value* v) const {
-  return staysInRegion(node, v) || buffers_.at.contains(v) || buffers_.views.contains(&node);
+  return staysInRegion(node, v) || buffers_.at.contains(v) || isRarelyMade(node);
 }
 
 PreparedStep::Place Placement::placeOf(const Graph::Value* v) const {
   v = behind(v);
   if (const auto buffer = buffers_.at.find(aliases_.tensorOf(v)); buffer != buffers_.at.end())
     return {{Source::Kind::kBuffer, buffer->second}, nullptr};
+  if (v->node != nullptr && isLateGrad(*v->node)) {
+    const Source leaf = sourceOf(v->node->arguments[0].value());
+    return {{leaf.kind == Source::Kind::kInput ? Source::Kind::kInputGrad : Source::Kind::kConstantGrad, leaf.index},
+            &v->spec};
+  }
   return {sourceOf(v), isGuarded(v) ? nullptr : &v->spec};
 }
 

@@ -27,7 +27,9 @@ struct ProgramOptions {
 struct Buffers {
   std::unordered_map<const Graph::Value*, uint32_t> at;  // Source::index of tensors that are none
   std::unordered_set<const Graph::Node*> views;          // that aren't made for those who read them
+  std::unordered_set<const Graph::Node*> grads;          // reads of leaves' grads, which readers find themselves
   size_t bytes = 0;                                      // in all
+  bool empty() const { return at.empty() && views.empty() && grads.empty(); }
 };
 
 bool isRegion(const Group& g);
@@ -71,8 +73,11 @@ class Placement {
   /// Of the value's elements, wherever they are. Late views show their tensors' first elements first.
   PreparedStep::Place placeOf(const Graph::Value* v) const;
   bool isBuffer(const Graph::Value* v) const { return buffers_.at.contains(aliases_.tensorOf(behind(v))); }
-  /// Whether the node is a view that is made where the run has left the buffers only.
-  bool isRarelyMade(const Graph::Node& view) const { return buffers_.views.contains(&view); }
+  /// Whether the node is a view or a read of a grad whose tensor is there only where a reader calls its operator.
+  bool isRarelyMade(const Graph::Node& node) const {
+    return buffers_.views.contains(&node) || buffers_.grads.contains(&node);
+  }
+  bool isLateGrad(const Graph::Node& node) const { return buffers_.grads.contains(&node); }
   /// Whether readers that need its elements alone may do without the view that the node makes.
   bool mayPassBy(const Graph::Node& view) const;
   /// Whether a given tensor is what the caller has compared whenever the graph reads it: no node may give it other

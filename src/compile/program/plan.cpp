@@ -298,8 +298,8 @@ void Plan::checkInputs(std::span<const Tensor> inputs) const {
 
 detail::CompileOutputs Plan::runProgram(const Program& program, std::span<const Tensor* const> inputs, bool fuse,
                                         uint64_t changes) const {
-  if (program.is_one_loop && fuse && !isInferenceMode() &&
-      !detail::trace_enabled.load(std::memory_order_relaxed)) [[likely]]
+  if (program.is_one_loop && fuse && !isInferenceMode() && !detail::trace_enabled.load(std::memory_order_relaxed))
+      [[likely]]
     return program.regions[0].runAlone(inputs, constants_);
   Frame frame(program.slots, program.kept_slots, inputs, constants_);
   if (fuse && nothingSeesOperators()) {

@@ -89,7 +89,7 @@ class SHUNT_API Plan : public Executor {
   mutable std::unique_ptr<const Program> fused_owner_;
   mutable std::atomic<const Program*> fused_{nullptr};  // fused_owner_ (release, acquire)
   // Note [Buffers], buffers.h.
-  mutable std::atomic<int> buffers_left_{0};  // by runs; threads may lose counts of each other
+  mutable std::atomic<int> buffers_left_{0};                      // by runs; threads may lose counts of each other
   mutable std::unique_ptr<const Program> without_buffers_owner_;  // guarded by recording_; set once
   mutable std::atomic<const Program*> without_buffers_{nullptr};  // its (release, acquire)
 };

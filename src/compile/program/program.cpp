@@ -75,9 +75,9 @@ Program makeProgram(const Graph& graph, const Aliases& aliases, const History& h
   out.is_one_loop = out.isOneLoop();
   out.buffers = buffersOf(placement, buffers, out);
   out.buffer_bytes = buffers.bytes;
-  if (!options.buffers || !buffers.at.empty() || !buffers.views.empty()) return out;
+  if (!options.buffers || !buffers.empty()) return out;
   const Buffers found = findBuffers(aliases, placement, out);
-  return found.at.empty() && found.views.empty() ? std::move(out) : makeProgram(graph, aliases, history, groups, options, found);
+  return found.empty() ? std::move(out) : makeProgram(graph, aliases, history, groups, options, found);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Program {
     size_t made, last;  // positions: of the unit that makes it, and the last one that reads it
   };
   std::vector<Buffer> buffers;
-  size_t buffer_bytes = 0;  // of all
+  size_t buffer_bytes = 0;   // of all
   bool is_one_loop = false;  // a region, plain and unchecked, whose results are the outputs, in their order
 
   /// `fuse`: whether regions run as loops. `on_step`: called instead of callStep, unless it is null.

@@ -49,11 +49,11 @@ struct Region {
   std::unique_ptr<const RowStages> rows;     // instead of both, with a node along rows
   std::vector<uint32_t> last;                // slots that nobody reads afterwards
   size_t first_step = 0, steps = 0;
-  int64_t bytes = 0;       // read and written
-  bool unchecked = false;  // all inputs are guarded, and none is written
-  bool plain = false;      // nothing is written, and no slot dies: once the loop has run, all is done
-  int like = -1;           // an input of the outputs' sizes; -1: none is known
-  Tensor shape;            // then: of these sizes, without elements
+  int64_t bytes = 0;        // read and written
+  bool unchecked = false;   // all inputs are guarded, and none is written
+  bool plain = false;       // nothing is written, and no slot dies: once the loop has run, all is done
+  int like = -1;            // an input of the outputs' sizes; -1: none is known
+  Tensor shape;             // then: of these sizes, without elements
   bool in_buffers = false;  // reads or makes one
 
   /// False: nothing was done.

@@ -54,8 +54,10 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
     const Graph::Value* from = node.arguments[0].value();
     makeViewLate(step, at_.placeOf(from).spec == nullptr || (from->node != nullptr && at_.isLate(*from->node)));
   }
+  if (at_.isLateGrad(node)) readGradLate(step);
   for (const Graph::Argument& a : node.arguments)
-    if (a.value() != nullptr && a.value()->node != nullptr && at_.isLate(*a.value()->node))
+    if (a.value() != nullptr && a.value()->node != nullptr &&
+        (at_.isLate(*a.value()->node) || at_.isLateGrad(*a.value()->node)))
       step.late.push_back(static_cast<uint32_t>(at_.position(*a.value()->node)));
   if (const ProductNode* product = at_.productOf(node); product != nullptr && step.result >= 0)
     addProduct(node, *product, position, step);
@@ -76,9 +78,9 @@ void StepBuilder::findBuffers(const Graph::Node& node, Step& step) const {
     step.buffer = bufferOf(0);
     step.second_buffer = bufferOf(1);
   }
-  step.in_buffers = at_.isRarelyMade(node) || step.buffer >= 0 || step.second_buffer >= 0 || std::ranges::any_of(node.arguments, [&](auto& a) {
-                      return std::ranges::any_of(a.values, isBuffer);
-                    });
+  step.in_buffers =
+      at_.isRarelyMade(node) || step.buffer >= 0 || step.second_buffer >= 0 ||
+      std::ranges::any_of(node.arguments, [&](auto& a) { return std::ranges::any_of(a.values, isBuffer); });
   // Where the run has left the buffers, these tensors live until its end.
   if (!at_.isInRegion(node)) std::erase_if(step.dead, [&](uint32_t slot) { return slot >= at_.keptSlots(); });
 }

@@ -3,6 +3,7 @@
 
 #include "src/dispatch/changes.h"
 
+#include <shunt/autograd/autograd_meta.h>
 #include <shunt/core/call_stack.h>
 #include <shunt/tensor/allocator.h>
 
@@ -14,9 +15,10 @@ namespace shunt::compiled {
 
 /// Where a step finds a tensor, or its elements alone.
 struct Source {
-  enum class Kind : uint8_t { kSlot, kInput, kConstant, kBuffer };
+  enum class Kind : uint8_t { kSlot, kInput, kConstant, kBuffer, kInputGrad, kConstantGrad };
   Kind kind = Kind::kSlot;
-  uint32_t index = 0;  // of a buffer: where it begins, in kBufferAlignment
+  uint32_t index = 0;                                       // of a buffer: where it begins, in kBufferAlignment
+  bool isGrad() const { return kind >= Kind::kInputGrad; }  // of the input or constant
   bool operator==(const Source&) const = default;
 };
 
@@ -67,6 +69,7 @@ class Frame {
   Tensor& slot(size_t i) { return slots_[i]; }
   const Tensor& at(Source s) const {
     if (s.kind == Source::Kind::kSlot) return slots_[s.index];
+    if (s.isGrad()) return gradOf(s.kind == Source::Kind::kInputGrad ? *inputs[s.index] : constants[s.index]);
     return s.kind == Source::Kind::kInput ? *inputs[s.index] : constants[s.index];
   }
   /// Of the step that runs.
@@ -76,10 +79,14 @@ class Frame {
   }
 
  private:
-  static constexpr size_t kFew = 64;   // that need no memory of their own
-  static constexpr size_t kRoom = 16;  // values
+  static constexpr size_t kFew = 64;                 // that need no memory of their own
+  static constexpr size_t kRoom = 16;                // values
   static constexpr size_t kNear = size_t{4} * 1024;  // bytes of buffers that need no memory of their own
 
+  const Tensor& gradOf(const Tensor& leaf) const {
+    const autograd::AutogradMeta* meta = leaf.defined() ? autograd::get_autograd_meta(leaf) : nullptr;
+    return meta != nullptr ? meta->grad_ : none;
+  }
   Tensor* few() { return reinterpret_cast<Tensor*>(memory_); }
 
   std::span<const Tensor* const> inputs;

@@ -24,5 +24,7 @@ void callDirectly(Step& step);
 inline bool mayBeQuick(const Step& step) { return step.kernel.slot >= 0 && !isOfDictionary(*step.node); }
 /// The same step's quick call, once it is known who reads its operands last.
 void callQuickly(Step& step);
+/// Gives a read of a grad, all of whose readers find that themselves, nothing to do.
+void readGradLate(Step& step);
 
 }  // namespace shunt::compiled

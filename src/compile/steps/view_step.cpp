@@ -99,6 +99,8 @@ bool becomeView(const Step& step, Frame& frame) {
   return counted(true);
 }
 
+bool becomeDetached(const Step& step, Frame& frame) { return becomeView(step, frame) || makeViewQuickly(step, frame); }
+
 /// Whether those who don't only read the view's elements keep it as a grad, and then with these strides.
 bool endsAsGrad(const Graph& graph, const Graph::Node& view) {
   const Graph::Value* v = view.result();
@@ -153,7 +155,7 @@ bool callsOwnView(const Graph::Node& node) {
 void makeViewDirectly(const Graph& graph, Step& step) {
   const Graph::Node& node = *step.node;
   if (step.result < 0 || step.operands.empty() || step.operands[0].kind != Operand::Kind::kTensor) return;
-  if (isDetach(node) && callsOwnDetach(node)) step.quick = &makeViewQuickly;
+  if (isDetach(node) && callsOwnDetach(node)) step.quick = step.operands[0].last ? &becomeDetached : &makeViewQuickly;
   if (step.passed_by.slot < 0 || !isPlainView(node)) return;
   const bool stays = staysInside(graph, node.result());
   const bool becomes = !stays && step.operands[0].last && endsAsGrad(graph, node);
@@ -171,10 +173,10 @@ void makeViewLate(Step& step, bool known) {
   if (step.direct == &makeView) step.quick = known ? &makeNothing : &makeNothingYet;
 }
 
-bool makeLateView(const Step& step, Frame& frame) { return show(step, frame); }
+bool makeLateView(const Step& step, Frame& frame) { return step.direct == &makeView && show(step, frame); }
 
 const char* howViewed(const Step& step) {
-  if (step.quick == &becomeView) return ", which its argument becomes";
+  if (step.quick == &becomeView || step.quick == &becomeDetached) return ", which its argument becomes";
   if (step.quick == &makeViewQuickly) return ", without dispatch";
   return step.direct == &makeView ? ", late" : nullptr;
 }
