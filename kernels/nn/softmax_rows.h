@@ -134,7 +134,7 @@ SHUNT_ALWAYS_INLINE void softmaxShortRows(A* out, const A* in, int64_t rows, int
   const int64_t group = groupOf(n);
   for (int64_t r = 0; r < rows; r += group) {
     const int64_t count = rows - r < group ? rows - r : group;
-    if (n >= kFewestLanes && n < kLanes)
+    if (count > 1 && n >= kFewestLanes && n < kLanes)
       forwardNarrow<A, Log>(out + r * n, in + r * n, count, n);
     else
       forwardGroup<A, Log>(out + r * n, in + r * n, count, n);
@@ -173,8 +173,24 @@ SHUNT_ALWAYS_INLINE void backwardGroup(A* out, const A* grad, const A* y, int64_
   }
 }
 
+/// Rows of fewer than 16 elements each, not of logarithms: those would have exp of idle lanes.
+template <class A>
+SHUNT_ALWAYS_INLINE void backwardNarrow(A* out, const A* grad, const A* y, int64_t rows, int64_t n) {
+  reduce::Vec<A, kLanes> g, f;
+  for (int64_t r = 0; r < rows; ++r, out += n, grad += n, y += n) {
+    reduce::loadPart<SumOp, A>(g, grad, n);
+    reduce::loadPart<SumOp, A>(f, y, n);
+    reduce::Vec<A, kLanes> terms = A(0);
+    SumOp::apply(terms, decltype(terms)(g * f));
+    const A sum = A(0) + reduce::joinLanes<SumOp, A>(terms);
+    storePart(out, decltype(terms)((g - sum) * f), n);
+  }
+}
+
 template <class A, bool Log>
 SHUNT_ALWAYS_INLINE void softmaxBackwardRows(A* out, const A* grad, const A* y, int64_t rows, int64_t n) {
+  if constexpr (!Log)
+    if (n >= kFewestLanes && n < kLanes) return backwardNarrow(out, grad, y, rows, n);
   if (rows > 1 && n < kShortRow) {
     const int64_t group = groupOf(n);
     for (int64_t r = 0; r < rows; r += group)

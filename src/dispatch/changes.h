@@ -8,8 +8,8 @@
 
 namespace shunt::detail {
 
-/// Grows before a registration, a deregistration, or a change of a process-wide setting returns, after it is in force:
-/// whoever has read the same number before and after knows that nothing has changed between.
+/// Grows before a registration, a deregistration, a change of a process-wide setting, or set_trace() returns, after it
+/// is in force: whoever has read the same number before and after knows that nothing has changed between.
 extern std::atomic<uint64_t> table_changes;
 
 /// What tells one content of an operator's table from all others, those to come too.

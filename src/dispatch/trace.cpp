@@ -1,5 +1,6 @@
 // SHUNT_TRACE: every dispatch step, by default one line each on stderr, for people or as JSON.
 #include "src/dispatch/trace.h"
+#include "src/dispatch/changes.h"
 
 #include "src/dispatch/state_in_use.h"
 #include "src/dispatch/thunk.h"
@@ -79,6 +80,7 @@ void traceStep(const char* kind, const OpState& state, DispatchKeySet ks) {
 void set_trace(bool on, TraceSink sink) {
   detail::trace_sink.store(sink != nullptr ? sink : detail::from_environment.sink, std::memory_order_release);
   detail::trace_enabled.store(on, std::memory_order_relaxed);
+  detail::table_changes.fetch_add(1, std::memory_order_release);
 }
 
 }  // namespace shunt

@@ -193,8 +193,9 @@ bool isInferenceMode() { return (detail::tls_state.mode & detail::kModeInference
 bool nothingSeesOperators() {
   constexpr uint64_t kUsual = (kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();
   const detail::LocalState& s = detail::tls_state;
-  return detail::awaited_call == nullptr && (s.mode & (detail::kModeTrace | detail::kModeAnomaly)) == 0 &&
-         (s.included & ~detail::kDefaultIncluded) == 0 && (s.user_excluded & ~kUsual) == 0;
+  return !detail::trace_enabled.load(std::memory_order_relaxed) && detail::awaited_call == nullptr &&
+         (s.mode & (detail::kModeTrace | detail::kModeAnomaly)) == 0 && (s.included & ~detail::kDefaultIncluded) == 0 &&
+         (s.user_excluded & ~kUsual) == 0;
 }
 
 std::vector<const Operator*> operatorsOf(const Graph& graph) {

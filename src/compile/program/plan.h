@@ -6,9 +6,9 @@
 // That a kernel computes what it did when it was recorded, and that Autograd's wrapper of an operator only records.
 // Both stand in the operators' tables: holds() compares the versions of the entries. A plan that doesn't hold runs all
 // nodes through the dispatcher, as Graph::run does; whoever owns it makes a new one.
-// Steps that set or add to a grad and find nothing unusual are done without a look at the table of trace's operator
-// (Step::quick), as regions' nodes are. Each first compares table_changes with what the run was checked at, so that a
-// registration which has returned, on this thread or another, is seen as by a call's own look.
+// Steps that find nothing unusual are done without a look at their operator's table (Step::quick), as regions' nodes
+// are. Each first compares table_changes with what the run was checked at, so that a registration which has returned,
+// on this thread or another, is seen as by a call's own look, and so is tracing of calls.
 #pragma once
 
 #include "src/compile/program/executor.h"

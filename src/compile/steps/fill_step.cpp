@@ -20,7 +20,7 @@ class PreparedFill : public PreparedStep {
   bool run(const Frame& frame, std::byte* out, std::byte*) const override {
     if (elementsAt(like_, frame) == nullptr) return false;
     std::memcpy(out, elements_.data(), elements_.size());
-    ++quickCounts().fills;
+    ++quick_counts.fills;
     return true;
   }
 

@@ -53,16 +53,10 @@ class Frame {
   std::byte* buffer(uint32_t index) const { return buffers_ + size_t{index} * kBufferAlignment; }
 
   /// The run's tables have been compared at this many `table_changes`, on a thread where nothing sees single operators.
-  void allowQuick(uint64_t changes) {
-    quick_ = true;
-    changes_ = changes;
-  }
+  void allowQuick(uint64_t changes) { changes_ = changes; }
   /// Whether kernels that stand in the tables may be run without asking these: nothing was registered since.
   // As a call's own look at its table, the load is acquire: a registration that has returned is seen.
-  bool mayBeQuick() const {
-    return quick_ && detail::table_changes.load(std::memory_order_acquire) == changes_ &&
-           !detail::trace_enabled.load(std::memory_order_relaxed);
-  }
+  bool mayBeQuick() const { return detail::table_changes.load(std::memory_order_acquire) == changes_; }
 
   const Tensor none;  // undefined
 
@@ -95,8 +89,7 @@ class Frame {
   alignas(Tensor) std::byte memory_[kFew * sizeof(Tensor)];
   Tensor* slots_;
   size_t count_, used_;
-  uint64_t changes_ = 0;
-  bool quick_ = false;
+  uint64_t changes_ = ~uint64_t{0};  // what table_changes never is
   std::byte* buffers_ = nullptr;
   std::byte* block_ = nullptr;  // what they lie in, where that isn't near_
   size_t block_bytes_ = 0;

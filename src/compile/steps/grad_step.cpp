@@ -62,7 +62,7 @@ bool readGrad(const Step& step, Frame& frame) {
   const autograd::AutogradMeta* meta = isPlain(self) ? autograd::get_autograd_meta(self) : nullptr;
   if (meta == nullptr || !meta->grad_.defined()) return false;  // of no leaf, it is worth a warning
   frame.slot(static_cast<size_t>(step.result)) = meta->grad_;
-  ++quickCounts().grads;
+  ++quick_counts.grads;
   return true;
 }
 
@@ -85,7 +85,7 @@ bool keepGradient(const Step& step, Frame& frame) {
 }
 
 bool readNothingYet(const Step&, Frame&) {
-  ++quickCounts().grads;
+  ++quick_counts.grads;
   return true;
 }
 

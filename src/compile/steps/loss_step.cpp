@@ -35,7 +35,7 @@ class PreparedLoss : public PreparedStep {
   bool run(const Frame& frame, std::byte* out, std::byte* second) const override {
     const std::byte *input = elementsAt(input_, frame), *target = elementsAt(target_, frame);
     if (input == nullptr || target == nullptr || !loss_.forward(input, target, out, second)) return false;
-    ++quickCounts().losses;
+    ++quick_counts.losses;
     return true;
   }
 
@@ -56,7 +56,7 @@ class PreparedLossGradient : public PreparedStep {
     if (grad == nullptr || target == nullptr || total_weight == nullptr || elementsAt(input_, frame) == nullptr)
       return false;
     if (!loss_.backward(grad, target, total_weight, out)) return false;
-    ++quickCounts().losses;
+    ++quick_counts.losses;
     return true;
   }
 

@@ -29,7 +29,7 @@ bool runPrepared(const Step& step, Frame& frame) {
   if (!prepared.run(frame, to, second_to)) return false;
   if (second.defined() && step.results[1].slots[0] >= 0)
     frame.slot(static_cast<size_t>(step.results[1].slots[0])) = std::move(second);
-  if (step.view >= 0) ++quickCounts().views;
+  if (step.view >= 0) ++quick_counts.views;
   if (out.defined()) frame.slot(static_cast<size_t>(step.view >= 0 ? step.view : step.result)) = std::move(out);
   return true;
 }
@@ -64,6 +64,11 @@ bool hasOwnShapes(const OpState& state) {
   constexpr DispatchKeySet kMetaKeys =
       DispatchKeySet::of(Functionality::Dense) | DispatchKeySet::of(BackendComponent::Meta);
   return isOfThisLibrary(state.lookup(kMetaKeys));
+}
+
+const std::byte* PreparedStep::elementsWhereLike(const Place& place, const Frame& frame) {
+  const Tensor& t = frame.at(place.source);
+  return liesAs(t, *place.spec) ? t.unsafeGetTensorImpl()->data() : nullptr;
 }
 
 PreparedStep::PreparedStep(const Graph::Spec& result)

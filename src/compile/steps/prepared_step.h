@@ -33,13 +33,15 @@ class PreparedStep {
   PreparedStep& operator=(const PreparedStep&) = delete;
 
   /// Null where the tensor doesn't lie as it has to.
-  static const std::byte* elementsAt(const Place& place, const Frame& frame) {
+  SHUNT_ALWAYS_INLINE static const std::byte* elementsAt(const Place& place, const Frame& frame) {
     if (place.isBuffer()) return frame.buffer(place.source.index);
-    const Tensor& t = frame.at(place.source);
-    return place.spec == nullptr || liesAs(t, *place.spec) ? t.unsafeGetTensorImpl()->data() : nullptr;
+    if (place.spec != nullptr) return elementsWhereLike(place, frame);
+    return frame.at(place.source).unsafeGetTensorImpl()->data();
   }
 
  private:
+  static const std::byte* elementsWhereLike(const Place& place, const Frame& frame);
+
   const Graph::Spec& result_;
   const Tensor shape_;  // without elements
 };

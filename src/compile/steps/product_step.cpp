@@ -72,7 +72,7 @@ bool PreparedProduct::run(const Frame& frame, std::byte* out, std::byte*) const 
   const size_t bytes = node_.added == Added::kRow ? row_bytes_ : bytes_;
   for (size_t at = 0; node_.added != Added::kNothing && at < bytes_; at += bytes) std::memcpy(out + at, added, bytes);
   node_.product.run(a, b, out);
-  ++quickCounts().products;
+  ++quick_counts.products;
   return true;
 }
 

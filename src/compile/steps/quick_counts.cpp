@@ -2,10 +2,8 @@
 
 namespace shunt::compiled {
 
-namespace {
 constinit thread_local QuickCounts quick_counts SHUNT_TLS_MODEL;
-}  // namespace
 
-QuickCounts& quickCounts() { return quick_counts; }
+const QuickCounts& quickCounts() { return quick_counts; }
 
 }  // namespace shunt::compiled

@@ -18,7 +18,8 @@ struct QuickCounts {
   uint64_t grads = 0;   // read
 };
 
-/// The thread's; only it may change them.
-SHUNT_API QuickCounts& quickCounts();
+extern constinit thread_local QuickCounts quick_counts SHUNT_TLS_MODEL;
+/// The thread's.
+SHUNT_API const QuickCounts& quickCounts();
 
 }  // namespace shunt::compiled

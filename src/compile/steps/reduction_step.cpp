@@ -26,7 +26,7 @@ class PreparedReduction : public PreparedStep {
     const std::byte* in = elementsAt(in_, frame);
     if (in == nullptr) return false;
     reduction_->run(in, out);
-    ++quickCounts().reductions;
+    ++quick_counts.reductions;
     return true;
   }
 

@@ -44,7 +44,7 @@ class PreparedRows : public PreparedStep {
     const std::byte* given = given_ ? elementsAt(*given_, frame) : in;
     if (in == nullptr || given == nullptr) return false;
     loop_({.out = out, .in = in, .rows = rows_, .n = n_, .result = given});
-    ++quickCounts().rows;
+    ++quick_counts.rows;
     return true;
   }
 

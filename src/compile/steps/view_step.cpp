@@ -72,7 +72,7 @@ bool makeView(const Step& step, Frame& frame, const OpState& state) {
 bool isInferenceMode() { return (detail::tls_state.mode & detail::kModeInference) != 0; }
 
 bool counted(bool is_done) {
-  quickCounts().views += is_done ? 1 : 0;
+  quick_counts.views += is_done ? 1 : 0;
   return is_done;
 }
 
