@@ -4,6 +4,7 @@
 #include "src/compile/program/costs.h"
 #include "src/compile/program/region_builder.h"
 #include "src/compile/program/step_builder.h"
+#include "src/compile/steps/grad_step.h"
 
 #include <algorithm>
 #include <cstring>
@@ -54,6 +55,30 @@ std::vector<Program::Buffer> buffersOf(const Placement& placement, const Buffers
   return out;
 }
 
+std::vector<Program::Unit> unitsOf(const Program& program) {
+  std::vector<Program::Unit> out;
+  Program::Unit unit;
+  const size_t count = program.steps.size();
+  for (size_t i = 0; i < count;) {
+    const Step& step = program.steps[i];
+    if (program.region_at[i] >= 0) {
+      unit.region = &program.regions[static_cast<size_t>(program.region_at[i])];
+      i += unit.region->steps;
+    } else if (i + 1 < count && (doesNothing(step) || findsNoGrad(step))) {
+      ++(doesNothing(step) ? unit.views : unit.grads);
+      ++i;
+      continue;
+    } else {
+      unit.step = &step;
+      i += step.view >= 0 ? 2 : 1;
+    }
+    unit.end = static_cast<uint32_t>(i);
+    out.push_back(unit);
+    unit = {.begin = unit.end};
+  }
+  return out;
+}
+
 Program makeProgram(const Graph& graph, const Aliases& aliases, const History& history,
                     const std::vector<Group>& groups, const ProgramOptions& options, const Buffers& buffers) {
   const Placement placement(graph, aliases, history, groups, options, buffers);
@@ -73,6 +98,7 @@ Program makeProgram(const Graph& graph, const Aliases& aliases, const History& h
   }
   out.outputs = outputsOf(graph, placement);
   out.is_one_loop = out.isOneLoop();
+  out.units = unitsOf(out);
   out.buffers = buffersOf(placement, buffers, out);
   out.buffer_bytes = buffers.bytes;
   if (!options.buffers || !buffers.empty()) return out;

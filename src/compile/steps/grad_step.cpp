@@ -140,6 +140,8 @@ void callDirectly(Step& step) {
 
 void readGradLate(Step& step) { step.quick = &readNothingYet; }
 
+bool findsNoGrad(const Step& step) { return step.quick == &readNothingYet; }
+
 void callQuickly(Step& step) {
   if (!mayBeQuick(step)) return;
   const detail::CallFrame frame(step.op.op());

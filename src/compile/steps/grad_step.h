@@ -26,5 +26,7 @@ inline bool mayBeQuick(const Step& step) { return step.kernel.slot >= 0 && !isOf
 void callQuickly(Step& step);
 /// Gives a read of a grad, all of whose readers find that themselves, nothing to do.
 void readGradLate(Step& step);
+/// Whether it has.
+bool findsNoGrad(const Step& step);
 
 }  // namespace shunt::compiled

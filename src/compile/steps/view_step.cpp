@@ -173,6 +173,8 @@ void makeViewLate(Step& step, bool known) {
   if (step.direct == &makeView) step.quick = known ? &makeNothing : &makeNothingYet;
 }
 
+bool doesNothing(const Step& step) { return step.quick == &makeNothing; }
+
 bool makeLateView(const Step& step, Frame& frame) { return step.direct == &makeView && show(step, frame); }
 
 const char* howViewed(const Step& step) {

@@ -31,6 +31,8 @@ void makeViewDirectly(const Graph& graph, Step& step);
 /// Lets a step that makeViewDirectly() has fitted do nothing quickly. `known`: its argument surely lies as in the
 /// graph.
 void makeViewLate(Step& step, bool known);
+/// Whether it has.
+bool doesNothing(const Step& step);
 /// Makes the view of a late step of this run after all, by the library's own operator: what it would have been at its
 /// place, whatever has been registered since. False where its argument doesn't lie as in the graph.
 bool makeLateView(const Step& step, Frame& frame);
