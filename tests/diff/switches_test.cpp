@@ -2,6 +2,7 @@
 #include <shunt/jit/jit.h>
 
 #include "tests/support/run_command.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,16 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
-
-/// A folder that goes with the test.
-struct Folder {
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "shunt_switches_XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path path;
-};
 
 /// What the probe printed, on stdout and stderr, with these variables and no other switches.
 std::string probe(const std::string& variables, int calls, const fs::path& libraries = {},
@@ -94,20 +85,20 @@ std::string contentOf(const fs::path& file) {
 }
 
 TEST(Switches, StatsGoToAFileAsJson) {
-  const Folder folder;
-  const std::string text = probe("SHUNT_STATS=" + (folder.path / "report-%p.json").string(), 2000);
+  const shunt::test::TemporaryFolder folder("switches");
+  const std::string text = probe("SHUNT_STATS=" + (folder.path() / "report-%p.json").string(), 2000);
   EXPECT_THAT(text, Not(HasSubstr("pairs compiled")));
-  ASSERT_EQ(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()), 1);
-  const std::string name = fs::directory_iterator(folder.path)->path().filename().string();
+  ASSERT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
+  const std::string name = fs::directory_iterator(folder.path())->path().filename().string();
   EXPECT_THAT(name, testing::MatchesRegex("report-[0-9]+\\.json"));
-  const shunt::jit::Stats s = shunt::jit::statsFromJson(contentOf(folder.path / name));
+  const shunt::jit::Stats s = shunt::jit::statsFromJson(contentOf(folder.path() / name));
   EXPECT_TRUE(s.available);
   EXPECT_EQ(s.compiled, 6u);
   ASSERT_EQ(s.pairs.size(), 6u);
   uint64_t in_thunks = 0;
   for (const auto& p : s.pairs) in_thunks += p.in_thunks;
   EXPECT_GT(in_thunks, 0u);
-  const std::string off = (folder.path / "off.json").string();
+  const std::string off = (folder.path() / "off.json").string();
   probe("SHUNT_JIT=0 SHUNT_STATS=" + off, 2000);
   EXPECT_FALSE(shunt::jit::statsFromJson(contentOf(off)).available) << "reported without the JIT, too";
   const std::string nowhere = probe("SHUNT_STATS=/proc/nowhere/report.json", 100);
@@ -121,10 +112,10 @@ TEST(Switches, AForkedChildReportsNothing) {
 
 TEST(Switches, ThunksCountTheirCallsOnlyForStats) {
   const auto counters = [](const std::string& variables) {
-    const Folder folder;
-    probe(variables + " SHUNT_JIT_DUMP=" + folder.path.string(), 2000);
+    const shunt::test::TemporaryFolder folder("switches");
+    probe(variables + " SHUNT_JIT_DUMP=" + folder.path().string(), 2000);
     int n = 0;
-    for (const auto& f : fs::directory_iterator(folder.path))
+    for (const auto& f : fs::directory_iterator(folder.path()))
       if (f.path().string().ends_with(".after.ll")) n += occurrences(contentOf(f.path()), "atomicrmw add ptr @\"plan:");
     return n;
   };
@@ -133,8 +124,8 @@ TEST(Switches, ThunksCountTheirCallsOnlyForStats) {
 }
 
 TEST(Switches, ARunningProgramsReportIsKeptUpToDate) {
-  const Folder folder;
-  const fs::path report = folder.path / "report.json";
+  const shunt::test::TemporaryFolder folder("switches");
+  const fs::path report = folder.path() / "report.json";
   // The probe ends when its standard input does.
   FILE* program = popen(("env -u SHUNT_JIT -u SHUNT_JIT_SYNC -u SHUNT_JIT_THRESHOLD SHUNT_STATS=" + report.string() +
                          " " SWITCHES_PROBE " 2000 wait >/dev/null")
@@ -147,7 +138,7 @@ TEST(Switches, ARunningProgramsReportIsKeptUpToDate) {
   EXPECT_EQ(running.compiled, 6u);
   EXPECT_EQ(pclose(program), 0);
   EXPECT_EQ(shunt::jit::statsFromJson(contentOf(report)).compiled, 6u);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()), 1) << "nothing beside it";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1) << "nothing beside it";
 }
 
 TEST(Switches, LogSaysHowMuch) {
@@ -176,10 +167,10 @@ TEST(Switches, NumberOfThreads) {
 }
 
 TEST(Switches, DumpWritesPlanCodeAndAssembly) {
-  const Folder folder;
-  EXPECT_THAT(probe("SHUNT_JIT_DUMP=" + (folder.path / "dump").string(), 2000), HasSubstr("good=1 available=1"));
+  const shunt::test::TemporaryFolder folder("switches");
+  EXPECT_THAT(probe("SHUNT_JIT_DUMP=" + (folder.path() / "dump").string(), 2000), HasSubstr("good=1 available=1"));
   std::map<std::string, int> files;
-  for (const auto& f : fs::directory_iterator(folder.path / "dump")) {
+  for (const auto& f : fs::directory_iterator(folder.path() / "dump")) {
     EXPECT_GT(f.file_size(), 0u) << f.path();
     const std::string name = f.path().filename().string();
     ++files[name.substr(name.find('.', name.find("aten")))];
@@ -207,18 +198,18 @@ TEST(Switches, AtTheCodeLimitCompilingStopsAndInterpretingGoesOn) {
 }
 
 TEST(Provider, AbsentMeansInterpretingAndIsSaidOnce) {
-  const Folder folder;
-  fs::copy_file(SHUNT_LIBRARY_FILE, folder.path / SHUNT_SONAME);
-  const std::string text = probe("", 2000, folder.path);
+  const shunt::test::TemporaryFolder folder("switches");
+  fs::copy_file(SHUNT_LIBRARY_FILE, folder.path() / SHUNT_SONAME);
+  const std::string text = probe("", 2000, folder.path());
   EXPECT_THAT(text, HasSubstr("good=1 available=0 early=0 late=0 compiled=0"));
   EXPECT_EQ(occurrences(text, "the JIT is not available"), 1) << text;
 }
 
 TEST(Provider, BrokenFileIsRefused) {
-  const Folder folder;
-  fs::copy_file(SHUNT_LIBRARY_FILE, folder.path / SHUNT_SONAME);
-  std::ofstream(folder.path / "libshunt_jit.so") << "not a library";
-  const std::string text = probe("", 2000, folder.path);
+  const shunt::test::TemporaryFolder folder("switches");
+  fs::copy_file(SHUNT_LIBRARY_FILE, folder.path() / SHUNT_SONAME);
+  std::ofstream(folder.path() / "libshunt_jit.so") << "not a library";
+  const std::string text = probe("", 2000, folder.path());
   EXPECT_THAT(text, HasSubstr("good=1 available=0"));
   EXPECT_EQ(occurrences(text, "the JIT is not available"), 1) << text;
 }

@@ -1,6 +1,8 @@
 // Loops of thunks are loops over vectors, or those of the library, called where that is better. No result tells: a loop
 // that reads its operands' places anew for each element computes the same, ten times as slowly. So the modules are
 // looked at, which SHUNT_JIT_DUMP leaves.
+#include "tests/support/temporary_folder.h"
+
 #include <shunt/core/isa.h>
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
@@ -66,14 +68,15 @@ const Loop kLoops[] = {
 };
 
 TEST(VectorLoops, OfEveryKindOfScalars) {
-  const char* folder = std::getenv("SHUNT_JIT_DUMP");
-  ASSERT_NE(folder, nullptr) << "run it by ctest, which sets SHUNT_JIT_DUMP and what makes each call compile";
+  ASSERT_NE(std::getenv("SHUNT_JIT_THRESHOLD"), nullptr) << "run it by ctest, which sets what makes each call compile";
+  static const test::TemporaryFolder temporary("vector_loops");
+  const fs::path& folder = temporary.path();
+  setenv("SHUNT_JIT_DUMP", folder.c_str(), 1);  // read once, at the first compile
   const NoGradGuard no_grad;
   const std::regex vector_load(R"(load <\d+ x )");
   for (const ScalarType dtype : {kFloat, kDouble, kBFloat16, kHalf}) {
     for (const Loop& loop : kLoops) {
       jit::clear();
-      fs::create_directories(folder);
       for (const auto& old : fs::directory_iterator(folder)) fs::remove(old);
       for (int i = 0; i < 3; ++i) loop.call(dtype);
       int with_loop = 0;

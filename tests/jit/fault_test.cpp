@@ -1,5 +1,6 @@
 // A system that refuses what the compiler needs: calls go on, interpreted, with equal bits, and it is said once.
 #include "tests/support/run_command.h"
+#include "tests/support/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,16 +20,6 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-/// A folder that goes with the test.
-struct Folder {
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "shunt_faults_XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path path;
-};
 
 /// What the probe printed: its results are the interpreter's, whatever failed.
 std::string probe(const std::string& variables, const std::string& limits = "", int rounds = 4) {
@@ -127,10 +118,10 @@ TEST(Faults, LlvmWithoutMemoryForAnyTables) {
 
 // What the disk cache has is not to blame, and stays there.
 TEST(Faults, OutOfCodeMemoryWithACache) {
-  const Folder folder;
-  const std::string cache = "SHUNT_JIT_CACHE=" + folder.path.string() + " SHUNT_JIT_SYNC=1 ";
+  const shunt::test::TemporaryFolder folder("faults");
+  const std::string cache = "SHUNT_JIT_CACHE=" + folder.path().string() + " SHUNT_JIT_SYNC=1 ";
   probe(cache);
-  const auto count = [&] { return std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()); };
+  const auto count = [&] { return std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()); };
   const auto before = count();
   EXPECT_GT(before, 20);
   EXPECT_THAT(probe(cache + "SHUNT_JIT_MAX_CODE=0"), HasSubstr("thunks=0 compiled=0 loaded=0"));
@@ -146,14 +137,14 @@ TEST(Faults, NoProc) {
 /// libshunt and its compiler in a folder of their own, so that they can be changed.
 struct Copies {
   Copies() {
-    fs::copy_file(SHUNT_LIBRARY_FILE, folder.path / SHUNT_SONAME);
-    fs::copy_file(SHUNT_JIT_LIBRARY, folder.path / "libshunt_jit.so");
+    fs::copy_file(SHUNT_LIBRARY_FILE, folder.path() / SHUNT_SONAME);
+    fs::copy_file(SHUNT_JIT_LIBRARY, folder.path() / "libshunt_jit.so");
   }
-  std::string variables() const { return "LD_LIBRARY_PATH=" + folder.path.string(); }
+  std::string variables() const { return "LD_LIBRARY_PATH=" + folder.path().string(); }
 
   /// Overwrites the section from a part of it on.
   void damage(const std::string& section, double from, size_t bytes) {
-    const fs::path file = folder.path / SHUNT_SONAME;
+    const fs::path file = folder.path() / SHUNT_SONAME;
     std::string content(fs::file_size(file), '\0');
     std::ifstream(file).read(content.data(), static_cast<std::streamsize>(content.size()));
     Elf64_Ehdr header;
@@ -175,7 +166,7 @@ struct Copies {
     ADD_FAILURE() << "no section " << section;
   }
 
-  Folder folder;
+  shunt::test::TemporaryFolder folder{"faults"};
 };
 
 TEST(Faults, CopiesWorkAsTheyAre) {
@@ -193,7 +184,7 @@ TEST(Faults, UnreadableBitcode) {
 
 TEST(Faults, NoCompiler) {
   const Copies copies;
-  fs::remove(copies.folder.path / "libshunt_jit.so");
+  fs::remove(copies.folder.path() / "libshunt_jit.so");
   const std::string text = probe(copies.variables());
   EXPECT_THAT(text, HasSubstr("available=0 thunks=0 compiled=0"));
   EXPECT_EQ(occurrences(text, "the JIT is not available"), 1) << text;
