@@ -95,6 +95,7 @@ class LargeBlocks {
   size_t peak_ SHUNT_GUARDED_BY(mutex_) = 0, peak_before_ SHUNT_GUARDED_BY(mutex_) = 0;
   int64_t period_began_ SHUNT_GUARDED_BY(mutex_) = 0;
   uint64_t reused_ SHUNT_GUARDED_BY(mutex_) = 0, made_ SHUNT_GUARDED_BY(mutex_) = 0;
+  uint64_t trims_ SHUNT_GUARDED_BY(mutex_) = 0;
   // Relaxed: a hint; what is kept is read under the lock.
   std::atomic<bool> any_{false};
   std::atomic<int64_t> trimmed_{0};  // when; a hint, too
@@ -172,6 +173,7 @@ void LargeBlocks::trim() noexcept {
       const int64_t now = coarseNow();
       startPeriod(now);
       trimmed_.store(now, std::memory_order_relaxed);
+      ++trims_;
       const size_t most = bound(), live = live_bytes_;
       removeOldest(
           out, [&](const Kept& k, size_t kept_bytes) { return now - k.since >= kIdle || live + kept_bytes > most; });
@@ -193,7 +195,7 @@ void LargeBlocks::clear() noexcept {
 
 LargeBlockCounters LargeBlocks::counters() {
   MutexLock lock(mutex_);
-  return {reused_, made_, live_bytes_, kept_bytes_, count_};
+  return {reused_, made_, live_bytes_, kept_bytes_, count_, trims_};
 }
 
 [[clang::no_destroy]] constinit LargeBlocks large_blocks;  // threads may end after every static object

@@ -38,7 +38,7 @@ void* allocateLarge(size_t nbytes);
 /// `nbytes` as given to allocateLarge.
 void freeLarge(void* block, size_t nbytes) noexcept;
 /// Returns blocks that nobody wanted for long. Cheap when nothing is kept.
-void releaseIdleLargeBlocks() noexcept;
+SHUNT_API void releaseIdleLargeBlocks() noexcept;
 
 /// All kept blocks go back to malloc. For tests, and before a long rest.
 SHUNT_API void releaseLargeBlocks() noexcept;
@@ -46,6 +46,7 @@ struct LargeBlockCounters {
   uint64_t reused, made;  // allocations by a kept block, and by malloc
   size_t live_bytes, kept_bytes;
   size_t kept_blocks;
+  uint64_t trims;  // searches for blocks that are idle or beyond the bound
 };
 SHUNT_API LargeBlockCounters largeBlockCounters();
 /// Of idleness.

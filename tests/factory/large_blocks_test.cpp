@@ -22,6 +22,7 @@ using detail::allocateBlock;
 using detail::freeBlock;
 using detail::largeBlockBytes;
 using detail::largeBlockCounters;
+using detail::releaseIdleLargeBlocks;
 using detail::releaseLargeBlocks;
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -141,6 +142,35 @@ TEST_F(LargeBlocks, IdleOnesGoBackWithTheNextUse) {
   // A small one that no list has: here of a thread with empty lists.
   std::thread([] { freeBlock(allocateBlock(100), 100); }).join();
   EXPECT_EQ(largeBlockCounters().kept_blocks, 0u);
+}
+
+TEST_F(LargeBlocks, AskingForIdleOnesReturnsTheseAndNoOthers) {
+  freeBlock(allocateBlock(16 * kMiB), 16 * kMiB);
+  waitUntilIdle();
+  ASSERT_EQ(largeBlockCounters().kept_blocks, 1u);
+  releaseIdleLargeBlocks();
+  EXPECT_EQ(largeBlockCounters().kept_blocks, 0u);
+  freeBlock(allocateBlock(16 * kMiB), 16 * kMiB);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // so that the clock moves
+  releaseIdleLargeBlocks();
+  EXPECT_EQ(largeBlockCounters().kept_blocks, 1u);
+}
+
+// It is asked for where calls are sampled, by every thread: the lock is taken no more often than the clock moves.
+TEST_F(LargeBlocks, AskingForIdleOnesIsCheap) {
+  releaseIdleLargeBlocks();
+  const auto before = largeBlockCounters();
+  releaseIdleLargeBlocks();
+  EXPECT_EQ(largeBlockCounters().trims, before.trims) << "nothing is kept";
+  freeBlock(allocateBlock(16 * kMiB), 16 * kMiB);
+  const auto kept = largeBlockCounters();
+  const auto start = std::chrono::steady_clock::now();
+  constexpr int kAsked = 1'000'000;
+  for (int i = 0; i < kAsked; ++i) releaseIdleLargeBlocks();
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+  const uint64_t trims = largeBlockCounters().trims - kept.trims;
+  EXPECT_LE(static_cast<double>(trims), took.count() + 2) << "once a millisecond, the unit of its clock";
+  EXPECT_LT(trims, kAsked / 10u);
 }
 
 // Calls whose blocks come from the lists, or that need none, by either way.
