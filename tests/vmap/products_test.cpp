@@ -132,5 +132,78 @@ TEST(VmapProducts, AProgramsOwnBatchingRuleOfAPartIsCalled) {
   EXPECT_EQ(calls, 2);
 }
 
+// A program's Autograd kernel of a composite is called as the loop calls it, once for each sample: rows have the key of
+// autograd, as all views. The library's parts serve again when it is gone.
+class VmapAutogradKernels : public testing::Test {
+ protected:
+  /// `call`: a composite's, for one row.
+  template <class Kernel>
+  void check(const std::string& name, Kernel* kernel, const std::function<Tensor(const Tensor&)>& call) {
+    SCOPED_TRACE(name);
+    const Tensor x = randn({4, 3}), leaf = x.clone().requires_grad_();
+    const Tensor plain = vmap(call)(x);
+    {
+      Library library(Library::Kind::kImpl, "aten", DispatchKey::AutogradCPU);
+      library.impl(name, kernel);
+      for (const Tensor& rows : {x, leaf}) {
+        calls = 0;
+        const Tensor got = vmap(call)(rows);
+        EXPECT_EQ(calls, 4);
+        EXPECT_LT(distance(got, stack({call(rows[0]), call(rows[1]), call(rows[2]), call(rows[3])})), 2e-6);
+        EXPECT_EQ(calls, 8);
+        EXPECT_LT(distance(got.detach(), plain + 100), 2e-5);
+        if (got.requires_grad()) got.sum().backward();
+      }
+      calls = 0;
+      const auto inner = [&](const Tensor& rows) { return vmap(call)(rows); };
+      EXPECT_LT(distance(vmap(inner)(leaf.unsqueeze(0)).detach()[0], plain + 100), 2e-5);
+      EXPECT_EQ(calls, 4);
+      // Gradients for each sample call it in the level of grad, once for all.
+      calls = 0;
+      const auto size = [&](const Tensor& row) { return call(row).sum(); };
+      const Tensor each = vmap(grad(size))(x);
+      EXPECT_EQ(calls, 1);
+      for (int64_t i = 0; i < 4; ++i) EXPECT_LT(distance(each[i], grad(size)(x[i])), 2e-6);
+      // That of the whole calls it in the level of vmap.
+      calls = 0;
+      const Tensor whole = grad([&](const Tensor& rows) { return vmap(call)(rows).sum(); })(x);
+      EXPECT_EQ(calls, 4);
+      EXPECT_LT(distance(whole, leaf.grad()), 2e-6);
+    }
+    calls = 0;
+    EXPECT_LT(distance(vmap(call)(leaf).detach(), plain), 2e-6);
+    EXPECT_EQ(calls, 0);
+  }
+  template <class Op, class... A>
+  static Tensor below(DispatchKeySet keys, const A&... a) {
+    ++calls;
+    return Op::redispatch(keys & DispatchKeySet::fullAfter(DispatchKey::AutogradCPU), a...) + 100;
+  }
+  static inline int calls = 0;
+};
+
+TEST_F(VmapAutogradKernels, OfTheLibrarysComposites) {
+  const Tensor w = randn({2, 3}), b = randn({2});
+  check(
+      "linear",
+      +[](DispatchKeySet keys, const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
+        return below<ops::linear>(keys, input, weight, bias);
+      },
+      [&](const Tensor& row) { return linear(row, w, b); });
+  check(
+      "matmul",
+      +[](DispatchKeySet keys, const Tensor& self, const Tensor& other) {
+        return below<ops::matmul>(keys, self, other);
+      },
+      [&](const Tensor& row) { return matmul(w, row); });
+  check(
+      "outer",
+      +[](DispatchKeySet keys, const Tensor& self, const Tensor& vec2) { return below<ops::outer>(keys, self, vec2); },
+      [](const Tensor& row) { return outer(row, row); });
+  check(
+      "square", +[](DispatchKeySet keys, const Tensor& self) { return below<ops::square>(keys, self); },
+      [](const Tensor& row) { return row.square(); });
+}
+
 }  // namespace
 }  // namespace shunt::test

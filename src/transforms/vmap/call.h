@@ -106,6 +106,9 @@ void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack
 void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
 /// Whether the operator has parts and no kernel of its own for these keys' backend.
 bool isComposite(const Operator& op, DispatchKeySet keys);
+/// Whether a vmap level runs the operator by its parts: a composite without a rule. A program's Autograd kernel stands
+/// before the parts where arguments require grad; levels see no such keys, so the loop over the batch calls it then.
+bool isRunByParts(const Operator& op, DispatchKeySet keys);
 /// Registers kernels for both keys: of pointwise operators, of others that gradients are made of (registerInGrad), and
 /// of the composites that networks call. Once, with the dictionary.
 void registerPointwise();

@@ -18,7 +18,7 @@ struct Composite<Op, R(A...)> {
       detail::relyOn(Op::symbol);  // as the fallback does
       if (level.kind == Kind::kGrad) {
         if (InGrad<Op>::takes(level, keys, a...)) return InGrad<Op>::call(level, keys, std::forward<A>(a)...);
-      } else if (rowOf(Op::symbol) == nullptr && isComposite(Op::symbol, keys)) {
+      } else if (isRunByParts(Op::symbol, keys)) {
         return parts(keys & kAutocastKeys, keys.backends(), std::forward<A>(a)...);
       }
     }

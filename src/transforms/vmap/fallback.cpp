@@ -60,6 +60,13 @@ bool isComposite(const Operator& op, DispatchKeySet keys) {
   return detail::goesToComposite(*state, keys.backends() | DispatchKeySet::of(Functionality::Dense));
 }
 
+bool isRunByParts(const Operator& op, DispatchKeySet keys) {
+  if (rowOf(op) != nullptr) return false;
+  const detail::StateInUse state(op);
+  const DispatchKeySet dense = keys.backends() | DispatchKeySet::of(Functionality::Dense);
+  return detail::goesToComposite(*state, withAutogradKeys(dense) - DispatchKeySet::of(Functionality::ADInplaceOrView));
+}
+
 namespace {
 
 /// Runs a composite's kernel inside of the level: wrappers have no backend's functionality, so the call has none.
@@ -216,8 +223,8 @@ bool runReadyPointwise(const OperatorHandle& op, Stack* stack, size_t n, const L
 void countRule() noexcept { rules_used.fetch_add(1, std::memory_order_relaxed); }
 
 void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
+  if (isRunByParts(op.op(), keys)) return runParts(op, keys, stack, frame);
   const BatchRow* row = rowOf(op.op());
-  if (row == nullptr && isComposite(op.op(), keys)) return runParts(op, keys, stack, frame);
   if (op.op().name() == "aten::_local_scalar_dense") throwDataDependent(op);
   const size_t n = op.schema().arguments().size();
   if (row != nullptr && row->kind == BatchKind::kPointwise && runReadyPointwise(op, stack, n, frame)) {
