@@ -2,6 +2,7 @@
 
 #include "jit/emit/codegen_passes.h"
 
+#include <shunt/core/environment.h>
 #include <shunt/core/log.h>
 
 #include <llvm/ADT/SmallString.h>
@@ -9,23 +10,13 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 namespace shunt::jit {
 namespace {
 
 const std::string& directory() {
-  static const std::string path = [] {
-    const char* v = std::getenv("SHUNT_JIT_DUMP");
-    if (v == nullptr || *v == 0) return std::string();
-    std::error_code error;
-    std::filesystem::create_directories(v, error);
-    if (error)
-      shunt::detail::logWarning(std::string("SHUNT_JIT_DUMP=") + v + ": " + error.message() + "; nothing is dumped");
-    return error ? std::string() : std::string(v);
-  }();
+  static const std::string path = shunt::detail::directoryFromEnvironment("SHUNT_JIT_DUMP");
   return path;
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 namespace shunt::detail {
 
@@ -27,6 +28,16 @@ int64_t numberFromEnvironment(const char* name, int64_t fallback, int64_t least,
   logWarning(std::string(name) + "=" + v + " is not a number from " + std::to_string(least) + " to " +
              std::to_string(most) + "; " + std::to_string(fallback) + " holds");
   return fallback;
+}
+
+std::string directoryFromEnvironment(const char* name) {
+  const char* v = std::getenv(name);
+  if (v == nullptr || *v == 0) return {};
+  std::error_code error;
+  std::filesystem::create_directories(v, error);
+  if (!error) return v;
+  logWarning(std::string(name) + "=" + v + ": " + error.message() + "; nothing is written there");
+  return {};
 }
 
 }  // namespace shunt::detail

@@ -6,6 +6,7 @@
 #include <shunt/core/macros.h>
 
 #include <cstdint>
+#include <string>
 
 namespace shunt::detail {
 
@@ -13,5 +14,7 @@ namespace shunt::detail {
 SHUNT_API bool flagFromEnvironment(const char* name, bool fallback);
 /// A whole number from `least` to `most`.
 SHUNT_API int64_t numberFromEnvironment(const char* name, int64_t fallback, int64_t least, int64_t most);
+/// A directory, which is made where it doesn't exist; empty where `name` is unset, or, with a warning, can't be made.
+SHUNT_API std::string directoryFromEnvironment(const char* name);
 
 }  // namespace shunt::detail

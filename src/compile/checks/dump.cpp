@@ -1,11 +1,11 @@
 #include "src/compile/checks/dump.h"
 
+#include <shunt/core/environment.h>
+#include <shunt/core/error.h>
 #include <shunt/core/log.h>
 
 #include <atomic>
 #include <cctype>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 namespace shunt::compiled {
@@ -13,13 +13,7 @@ namespace {
 
 /// Empty: nothing is dumped. Never destroyed: functions that are static objects dump in the end.
 const std::string& dumpDirectory() {
-  static const auto& path = *new std::string([] {
-    const char* v = std::getenv("SHUNT_JIT_DUMP");
-    std::error_code error;
-    if (v != nullptr && *v != 0) std::filesystem::create_directories(v, error);
-    if (error) detail::logWarning(detail::str("SHUNT_JIT_DUMP=", v, ": ", error.message(), ". Nothing is dumped"));
-    return v == nullptr || error ? std::string() : std::string(v);
-  }());
+  static const auto& path = *new std::string(detail::directoryFromEnvironment("SHUNT_JIT_DUMP"));
   return path;
 }
 
