@@ -4,6 +4,7 @@
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/core/dispatcher.h>
 
+#include "src/autograd/storage_and_grad.h"
 #include "src/trace/traced_tensor.h"
 #include "src/transforms/fake/fake_impl.h"
 
@@ -11,6 +12,7 @@
 
 namespace shunt::detail {
 
+using autograd::storageOf;
 using trace_detail::tracedOf;
 using trace_detail::TracedTensor;
 using trace_detail::TracerOff;
@@ -22,11 +24,6 @@ constinit thread_local Recording* current SHUNT_TLS_MODEL = nullptr;
 bool sameGeometry(const Graph::Spec& spec, const Tensor& t) {
   return spec.dtype == t.dtype() && t.sizes() == IntArrayRef(spec.sizes) && t.strides() == IntArrayRef(spec.strides) &&
          spec.offset == t.storage_offset();
-}
-
-const StorageImpl* storageOf(const Tensor& t) {
-  const TensorImpl* impl = t.unsafeGetTensorImpl();
-  return impl->has_storage() ? impl->storage().get() : nullptr;
 }
 
 }  // namespace
@@ -175,8 +172,7 @@ const Tensor& Recording::grad(const Tensor& t) {
   static const Tensor kNone;
   syncGrads();
   const Operand o = resolve(t);
-  const auto* meta = autograd::get_autograd_meta(autograd::graph_tensor(o.inner));
-  if (meta == nullptr || !meta->grad_.defined()) return kNone;
+  if (autograd::gradOf(autograd::graph_tensor(o.inner)) == nullptr) return kNone;
   static const auto op = Dispatcher::singleton().findSchemaOrThrow("trace::grad", "");
   Stack stack{t};
   op.callBoxed(stack);

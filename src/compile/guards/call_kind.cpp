@@ -1,6 +1,7 @@
 #include "src/compile/guards/call_kind.h"
 
-#include <shunt/autograd/autograd_meta.h>
+#include "src/autograd/storage_and_grad.h"
+
 #include <shunt/tensor/scalar_type.h>
 
 namespace shunt::compiled {
@@ -37,23 +38,18 @@ void add(const Tensor& t, Hash& kind, Hash& sizes) {
   kind.add(impl.is_wrapped_number());
   for (const int64_t n : impl.sizes()) sizes.add(n);
   for (const int64_t n : impl.strides()) sizes.add(n);
-  const auto* meta = autograd::get_autograd_meta(t);
-  const bool has_grad = meta != nullptr && meta->grad_.defined();
-  kind.add(has_grad);
-  if (has_grad) add(meta->grad_, kind, sizes);
-}
-
-const StorageImpl* storageOf(const Tensor& t) {
-  return t.defined() && t.unsafeGetTensorImpl()->has_storage() ? t.unsafeGetTensorImpl()->storage().get() : nullptr;
+  const Tensor* grad = autograd::gradOf(t);
+  kind.add(grad != nullptr);
+  if (grad != nullptr) add(*grad, kind, sizes);
 }
 
 /// Which tensors are one, or share memory: by the first that they do so with.
 void addPlaces(std::span<const Tensor* const> tensors, Hash& kind) {
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const StorageImpl* mine = storageOf(*tensors[i]);
+    const StorageImpl* mine = autograd::storageOf(*tensors[i]);
     size_t same = 0, home = 0;
     while (same < i && !(tensors[same]->defined() && tensors[same]->is_same(*tensors[i]))) ++same;
-    while (home < i && (mine == nullptr || storageOf(*tensors[home]) != mine)) ++home;
+    while (home < i && (mine == nullptr || autograd::storageOf(*tensors[home]) != mine)) ++home;
     kind.add(same);
     kind.add(home);
   }

@@ -1,6 +1,6 @@
 #include "src/compile/guards/flat_guard.h"
 
-#include <shunt/autograd/autograd_meta.h>
+#include "src/autograd/storage_and_grad.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,8 +15,6 @@ SHUNT_ALWAYS_INLINE bool areEqual(const int64_t* a, const int64_t* b, size_t n) 
     if (a[i] != b[i]) return false;
   return true;
 }
-
-const Tensor& gradOf(const Tensor& t) { return autograd::get_autograd_meta(t)->grad_; }
 
 /// The storages of a call's arguments; few are compared one by one.
 class FewStorages {
@@ -100,7 +98,7 @@ bool FlatGuard::add(const Tensor& t, const TensorKind& kind, size_t i) {
   words.is_leaf = kind.is_leaf;
   words.storage = kind.storage;
   if (kind.grad != nullptr) {
-    const Tensor& grad = gradOf(t);
+    const Tensor& grad = *autograd::gradOf(t);
     Shape shape;
     if (kind.grad->requires_grad || !kind.grad->is_leaf || kind.grad->storage == nullptr ||
         !describe(grad, *kind.grad, shape))

@@ -1,5 +1,6 @@
 #include "src/compile/guards/guard.h"
 
+#include "src/autograd/storage_and_grad.h"
 #include "src/compile/guards/flat_guard.h"
 #include "src/compile/guards/keys_that_matter.h"
 #include "src/trace/modes.h"
@@ -14,10 +15,8 @@
 namespace shunt::compiled {
 namespace {
 
-const StorageImpl* storageOf(const Tensor& t) {
-  const TensorImpl* impl = t.unsafeGetTensorImpl();
-  return impl->has_storage() ? impl->storage().get() : nullptr;
-}
+using autograd::gradOf;
+using autograd::storageOf;
 
 using Ints = InlineVector<int64_t, 4>;
 IntArrayRef refOf(const Ints& v) { return {v.data(), v.size()}; }
@@ -31,15 +30,7 @@ bool isSame(IntArrayRef a, const Ints& b) {
   return true;
 }
 
-bool sharesStorage(const Tensor& a, const Tensor& b) {
-  return a.defined() && b.defined() && storageOf(a) != nullptr && storageOf(a) == storageOf(b);
-}
-
-/// Null where there is none.
-const Tensor* gradOf(const Tensor& t) {
-  const auto* meta = autograd::get_autograd_meta(t);
-  return meta != nullptr && meta->grad_.defined() ? &meta->grad_ : nullptr;
-}
+bool sharesStorage(const Tensor& a, const Tensor& b) { return storageOf(a) != nullptr && storageOf(a) == storageOf(b); }
 
 TensorKind kindOf(const Tensor& t) {
   TensorKind kind;
