@@ -1,24 +1,13 @@
 #include "src/compile/check.h"
 
-#include <shunt/autograd/autograd_meta.h>
+#include "src/autograd/storage_and_grad.h"
+#include "src/compile/checks/first_difference.h"
+
 #include <shunt/ops.h>
 #include <shunt/tensor/generator.h>
 
-#include <cstring>
-
 namespace shunt::compiled {
 namespace {
-
-std::string bytesOfPlain(const Tensor& t) { return {static_cast<const char*>(t.data_ptr()), t.nbytes()}; }
-
-/// The bytes of a tensor's elements in row-major order; every NaN the same, and like nothing else.
-std::string bytesOf(const Tensor& t) {
-  const NoGradGuard no_grad;
-  const Tensor plain = ops::clone::call(t.detach(), MemoryFormat::Contiguous).to(kCPU);
-  if (!isFloatingType(plain.dtype())) return bytesOfPlain(plain);
-  const Tensor numbers = plain.eq(plain);
-  return bytesOfPlain(ops::where_ScalarOther::call(numbers, plain, 0)) + bytesOfPlain(numbers);
-}
 
 /// A tensor that a call can write to, as it is now.
 struct Kept {
@@ -63,17 +52,12 @@ struct KeptWithGrad {
   std::optional<Kept> grad;
 };
 
-Tensor* gradOf(const Tensor& t) {
-  auto* meta = autograd::get_autograd_meta(t);
-  return meta != nullptr ? &meta->grad_ : nullptr;
-}
-
 std::vector<KeptWithGrad> keep(const std::vector<Tensor>& tensors) {
   std::vector<KeptWithGrad> all;
   for (const Tensor& t : tensors) {
     if (!t.defined()) continue;
     KeptWithGrad& kept = all.emplace_back(KeptWithGrad{Kept(t), {}});
-    if (const Tensor* grad = gradOf(t); grad != nullptr && grad->defined()) kept.grad.emplace(*grad);
+    if (const Tensor* grad = autograd::gradOf(t)) kept.grad.emplace(*grad);
   }
   return all;
 }
@@ -81,30 +65,52 @@ std::vector<KeptWithGrad> keep(const std::vector<Tensor>& tensors) {
 void restore(const std::vector<KeptWithGrad>& all) {
   for (const KeptWithGrad& k : all) {
     k.tensor.restore();
-    Tensor* grad = gradOf(k.tensor.tensor);
-    if (grad == nullptr) continue;
-    *grad = k.grad ? k.grad->tensor : Tensor();
+    auto* meta = autograd::get_autograd_meta(k.tensor.tensor);
+    if (meta == nullptr) continue;
+    meta->grad_ = k.grad ? k.grad->tensor : Tensor();
     if (k.grad) k.grad->restore();
   }
 }
 
+/// A tensor as it is now; what is compared of it.
+struct Look {
+  explicit Look(const Tensor& t);
+  /// Of the graph's from the function's; empty: none.
+  std::string difference(const Look& function) const;
+
+  Tensor elements;  // a copy
+  std::vector<int64_t> strides;
+  bool requires_grad = false;
+};
+
+Look::Look(const Tensor& t) {
+  if (!t.defined()) return;
+  const NoGradGuard no_grad;
+  elements = ops::clone::call(t.detach(), MemoryFormat::Contiguous).to(kCPU);
+  strides = t.strides().vec();
+  requires_grad = t.requires_grad();
+}
+
+std::string Look::difference(const Look& function) const {
+  if (std::string found = firstDifference(elements, function.elements); !found.empty()) return found;
+  const IntArrayRef mine = strides, its = function.strides;
+  if (mine != its) return detail::str("its strides are ", mine, ", expected ", its);
+  if (requires_grad == function.requires_grad) return "";
+  return requires_grad ? "it requires grad, expected not to" : "it requires no grad, expected to";
+}
+
 struct State {
-  std::vector<std::string> results, elements, grads;
+  std::vector<Look> results, elements, grads;
   std::vector<uint32_t> versions;
 };
 
-std::string looksOf(const Tensor& t) {
-  return t.defined() ? detail::str(t.dtype(), t.sizes(), t.strides(), t.requires_grad(), ' ') + bytesOf(t)
-                     : "undefined";
-}
-
 State stateOf(const detail::CompileOutputs& results, const std::vector<KeptWithGrad>& kept) {
   State s;
-  for (const Tensor& t : results) s.results.push_back(looksOf(t));
+  for (const Tensor& t : results) s.results.emplace_back(t);
   for (const KeptWithGrad& k : kept) {
-    s.elements.push_back(looksOf(k.tensor.tensor));
-    const Tensor* grad = gradOf(k.tensor.tensor);
-    s.grads.push_back(grad != nullptr ? looksOf(*grad) : "undefined");
+    s.elements.emplace_back(k.tensor.tensor);
+    const Tensor* grad = autograd::gradOf(k.tensor.tensor);
+    s.grads.emplace_back(grad != nullptr ? *grad : Tensor());
     s.versions.push_back(versionOf(k.tensor.tensor));
   }
   return s;
@@ -113,15 +119,19 @@ State stateOf(const detail::CompileOutputs& results, const std::vector<KeptWithG
 std::string difference(const State& graph, const State& function, const std::vector<KeptWithGrad>& kept) {
   if (graph.results.size() != function.results.size())
     return detail::str("how many tensors they return: ", graph.results.size(), " and ", function.results.size());
+  std::string found;
+  const auto differs = [&](const Look& a, const Look& b) { return !(found = a.difference(b)).empty(); };
   for (size_t i = 0; i < function.results.size(); ++i)
-    if (graph.results[i] != function.results[i]) return detail::str("result ", i);
+    if (differs(graph.results[i], function.results[i])) return detail::str("result ", i, ": ", found);
   for (size_t i = 0; i < kept.size(); ++i) {
     const auto of = [&](const char* what) {
-      return detail::str(what, " a tensor of shape ", IntArrayRef(kept[i].tensor.sizes));
+      return detail::str(what, " a tensor of shape ", IntArrayRef(kept[i].tensor.sizes), ": ", found);
     };
-    if (graph.elements[i] != function.elements[i]) return of("what is written to");
-    if (graph.grads[i] != function.grads[i]) return of("the grad of");
-    if (graph.versions[i] != function.versions[i]) return of("the version of");
+    if (differs(graph.elements[i], function.elements[i])) return of("what is written to");
+    if (differs(graph.grads[i], function.grads[i])) return of("the grad of");
+    if (graph.versions[i] == function.versions[i]) continue;
+    found = detail::str("it is ", graph.versions[i], ", expected ", function.versions[i]);
+    return of("the version of");
   }
   return {};
 }
