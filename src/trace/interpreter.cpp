@@ -1,6 +1,7 @@
 #include "src/trace/interpreter.h"
 
 #include "src/trace/modes.h"
+#include "src/trace/values_of.h"
 
 #include <limits>
 
@@ -11,9 +12,7 @@ Interpreter::Interpreter(const Graph& graph, FunctionRef<Tensor(const Graph::Val
   for (const Graph::Value* v : graph.inputs()) at(v) = given(*v);
   for (const Graph::Value* v : graph.constants()) at(v) = given(*v);
   for (size_t i = 0; i < nodes_.size(); ++i)
-    for (const Graph::Argument& a : nodes_[i]->arguments)
-      for (const Graph::Value* v : a.values)
-        if (v != nullptr) last_users_[static_cast<size_t>(v->id)] = i;
+    forArguments(*nodes_[i], [&](const Graph::Value* v) { last_users_[static_cast<size_t>(v->id)] = i; });
   for (const Graph::Value* v : graph.outputs())
     if (v != nullptr) last_users_[static_cast<size_t>(v->id)] = std::numeric_limits<size_t>::max();
 }
@@ -45,9 +44,9 @@ Stack Interpreter::argumentsOf(const Graph::Node& node) const {
 
 // Before the node's operator runs, which then holds the only reference: backward's gradients are kept without a copy.
 void Interpreter::release(const Graph::Node& node, size_t position) {
-  for (const Graph::Argument& a : node.arguments)
-    for (const Graph::Value* v : a.values)
-      if (v != nullptr && last_users_[static_cast<size_t>(v->id)] == position) at(v).reset();
+  forArguments(node, [&](const Graph::Value* v) {
+    if (last_users_[static_cast<size_t>(v->id)] == position) at(v).reset();
+  });
 }
 
 void Interpreter::keep(const Graph::Node& node, const Stack& returns) {

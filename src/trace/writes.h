@@ -1,7 +1,7 @@
 // What a node of a graph writes. Pure functions of the node; any thread.
 #pragma once
 
-#include <shunt/trace/graph.h>
+#include "src/trace/values_of.h"
 
 namespace shunt::trace_detail {
 
@@ -12,5 +12,12 @@ bool writes(const Graph::Node& node, size_t argument);
 bool writesAny(const Graph::Node& node);
 /// Whether it writes this argument, and its schema doesn't say so: without the argument its results are the same.
 bool writesUnsaid(const Graph::Node& node, size_t argument);
+
+/// Calls f with each value that it writes.
+template <class F>
+void forWritten(const Graph::Node& node, F&& f) {
+  for (size_t i = 0; i < node.arguments.size(); ++i)
+    if (writes(node, i)) forValues(node.arguments[i], f);
+}
 
 }  // namespace shunt::trace_detail

@@ -23,14 +23,6 @@ Graph::Modes backwardModes() {
   return modes;
 }
 
-template <class F>
-void forWritten(const Graph::Node& node, F&& f) {
-  for (size_t i = 0; i < node.arguments.size(); ++i)
-    if (trace_detail::writes(node, i))
-      for (const Graph::Value* v : node.arguments[i].values)
-        if (v != nullptr) f(*v);
-}
-
 /// What a backward pass writes, as sums of gradients, it has made itself, and nobody reads it as it was before.
 void checkWrites(const Joint& joint, const std::vector<size_t>& contributed_at) {
   const Aliases aliases(joint.graph);
@@ -39,16 +31,13 @@ void checkWrites(const Joint& joint, const std::vector<size_t>& contributed_at) 
   const auto mark = [&](const Graph::Value* v) { is_forwards[aliases.of(v)] = true; };
   std::ranges::for_each(joint.graph.inputs(), mark);
   std::ranges::for_each(joint.graph.constants(), mark);
-  for (size_t i = 0; i < joint.forward_nodes; ++i)
-    for (const Graph::Output& o : nodes[i]->outputs)
-      for (const Graph::Value* v : o.values)
-        if (v != nullptr) mark(v);
+  for (size_t i = 0; i < joint.forward_nodes; ++i) trace_detail::forResults(*nodes[i], mark);
   for (size_t i = joint.forward_nodes; i < nodes.size(); ++i)
-    forWritten(*nodes[i], [&](const Graph::Value& v) {
-      if (is_forwards[aliases.of(&v)]) refuse("its backward pass writes into what the function has made");
+    trace_detail::forWritten(*nodes[i], [&](const Graph::Value* v) {
+      if (is_forwards[aliases.of(v)]) refuse("its backward pass writes into what the function has made");
       for (size_t k = 0; k < contributed_at.size(); ++k) {
         const Graph::Value* got = joint.contributed[k];
-        if (got != nullptr && contributed_at[k] <= i && aliases.of(got) == aliases.of(&v))
+        if (got != nullptr && contributed_at[k] <= i && aliases.of(got) == aliases.of(v))
           refuse("its backward pass writes into a gradient that a leaf has got");
       }
     });

@@ -2,6 +2,7 @@
 
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/same_views.h"
+#include "src/trace/values_of.h"
 #include "src/trace/writes.h"
 
 #include <shunt/core/error.h>
@@ -14,21 +15,9 @@
 namespace shunt::compiled {
 namespace {
 
+using trace_detail::forArguments;
+using trace_detail::forResults;
 using Values = std::vector<Graph::Value*>;
-
-template <class F>
-void forArguments(const Graph::Node& node, F&& f) {
-  for (const Graph::Argument& a : node.arguments)
-    for (Graph::Value* v : a.values)
-      if (v != nullptr) f(v);
-}
-
-template <class F>
-void forResults(const Graph::Node& node, F&& f) {
-  for (const Graph::Output& o : node.outputs)
-    for (Graph::Value* v : o.values)
-      if (v != nullptr) f(v);
-}
 
 /// Whether the node changes what others see, so that it has to run where it stands.
 bool mustRun(const Graph::Node& node) { return trace_detail::writesAny(node) || drawsRandomNumbers(node.op); }

@@ -31,12 +31,10 @@ Aliases::Aliases(const Graph& graph)
   for (const auto* list : {&graph.inputs(), &graph.constants()})
     for (const Graph::Value* v : *list) tensors_[static_cast<size_t>(v->id)] = v;
   for (const Graph::Node* node : nodes)
-    for (const Graph::Output& o : node->outputs)
-      for (const Graph::Value* v : o.values) {
-        if (v == nullptr) continue;
-        const Graph::Value* written = writtenInPlace(*node);
-        tensors_[static_cast<size_t>(v->id)] = written != nullptr ? tensorOf(written) : v;
-      }
+    trace_detail::forResults(*node, [&](const Graph::Value* v) {
+      const Graph::Value* written = writtenInPlace(*node);
+      tensors_[static_cast<size_t>(v->id)] = written != nullptr ? tensorOf(written) : v;
+    });
   for (const auto* list : {&graph.inputs(), &graph.constants()})
     for (const Graph::Value* v : *list)
       group_[find(static_cast<size_t>(v->id))] = find(static_cast<size_t>(v->storage));
@@ -46,9 +44,7 @@ Aliases::Aliases(const Graph& graph)
   for (const auto* list : {&graph.inputs(), &graph.constants()})
     for (const Graph::Value* v : *list) given_[of(v)] = true;
   for (const Graph::Node* node : nodes)
-    for (size_t i = 0; i < node->arguments.size(); ++i)
-      for (const Graph::Value* v : node->arguments[i].values)
-        if (v != nullptr && trace_detail::writes(*node, i)) written_[of(v)] = true;
+    trace_detail::forWritten(*node, [&](const Graph::Value* v) { written_[of(v)] = true; });
 }
 
 size_t Aliases::find(size_t id) {
@@ -59,7 +55,6 @@ size_t Aliases::find(size_t id) {
 void Aliases::join(const Graph::Node& node) {
   const Graph::Value* first = nullptr;
   const auto add = [&](const Graph::Value* v) {
-    if (v == nullptr) return;
     if (first == nullptr) first = v;
     group_[find(static_cast<size_t>(v->id))] = find(static_cast<size_t>(first->id));
   };
@@ -67,20 +62,18 @@ void Aliases::join(const Graph::Node& node) {
   const FunctionSchema& schema = node.op.schema();
   const bool all = drawsRandomNumbers(node.op) || !isOfDictionary(node);
   for (size_t i = 0; i < node.arguments.size(); ++i)
-    if (all || schema.arguments()[i].hasAlias())
-      for (const Graph::Value* v : node.arguments[i].values) add(v);
+    if (all || schema.arguments()[i].hasAlias()) trace_detail::forValues(node.arguments[i], add);
   for (size_t i = 0; i < node.outputs.size(); ++i)
-    if (all || schema.returns()[i].hasAlias())
-      for (const Graph::Value* v : node.outputs[i].values) add(v);
+    if (all || schema.returns()[i].hasAlias()) trace_detail::forValues(node.outputs[i], add);
 }
 
 bool isWrittenAfter(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
   const std::vector<Graph::Node*> nodes = graph.nodes();
   return std::any_of(std::ranges::find(nodes, &node), nodes.end(), [&](const Graph::Node* later) {
-    for (size_t i = 0; i < later->arguments.size(); ++i)
-      for (const Graph::Value* v : later->arguments[i].values)
-        if (v != nullptr && trace_detail::writes(*later, i) && aliases.of(v) == aliases.of(node.result())) return true;
-    return false;
+    bool is_written = false;
+    trace_detail::forWritten(*later,
+                             [&](const Graph::Value* v) { is_written |= aliases.of(v) == aliases.of(node.result()); });
+    return is_written;
   });
 }
 

@@ -7,6 +7,7 @@
 #include "src/compile/passes/history.h"
 
 #include "src/compile/passes/aliases.h"
+#include "src/trace/values_of.h"
 
 #include <shunt/core/dispatch_key_set.h>
 
@@ -55,15 +56,11 @@ class Analysis {
  private:
   template <class F>
   void forArguments(const Graph::Node& node, F&& f) const {
-    for (const Graph::Argument& a : node.arguments)
-      for (const Graph::Value* v : a.values)
-        if (v != nullptr) f(groups_.of(v));
+    trace_detail::forArguments(node, [&](const Graph::Value* v) { f(groups_.of(v)); });
   }
   template <class F>
   void forResults(const Graph::Node& node, F&& f) const {
-    for (const Graph::Output& o : node.outputs)
-      for (const Graph::Value* v : o.values)
-        if (v != nullptr) f(groups_.of(v));
+    trace_detail::forResults(node, [&](const Graph::Value* v) { f(groups_.of(v)); });
   }
   /// Results, and the tensors that it writes.
   template <class F>
@@ -72,8 +69,7 @@ class Analysis {
     const auto& wanted = node.op.schema().arguments();
     for (size_t i = 0; i < wanted.size(); ++i)
       if (wanted[i].is_write())
-        for (const Graph::Value* v : node.arguments[i].values)
-          if (v != nullptr) f(groups_.of(v));
+        trace_detail::forValues(node.arguments[i], [&](const Graph::Value* v) { f(groups_.of(v)); });
   }
 
   bool anyArgumentRequiresGrad(const Graph::Node& node) const {

@@ -1,6 +1,7 @@
 #include "src/compile/passes/same_views.h"
 
 #include "src/compile/passes/aliases.h"
+#include "src/trace/values_of.h"
 
 #include <algorithm>
 #include <string_view>
@@ -52,9 +53,9 @@ bool isOfTensor(const Graph& graph, const Graph::Value* value, const F& is) {
     if (is(names[i])) return true;
     for (const Graph::Node* user : graph.users(names[i])) {
       if (!mayAlias(*user) || makesView(*user)) continue;
-      for (const Graph::Output& o : user->outputs)
-        for (const Graph::Value* v : o.values)
-          if (v != nullptr && std::ranges::find(names, v) == names.end()) names.push_back(v);
+      trace_detail::forResults(*user, [&](const Graph::Value* v) {
+        if (std::ranges::find(names, v) == names.end()) names.push_back(v);
+      });
     }
   }
   return false;
