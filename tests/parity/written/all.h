@@ -3,6 +3,7 @@
 
 #include "tests/parity/written/custom_functions.h"
 #include "tests/parity/written/inference.h"
+#include "tests/parity/written/losses.h"
 #include "tests/parity/written/numbers.h"
 
 namespace parity::programs {
@@ -13,6 +14,7 @@ std::vector<Program> allPrograms() {
   CustomFunctions<Api>::addAll(all);
   InferencePrograms<Api>::addAll(all);
   NumberPrograms<Api>::addAll(all);
+  LossPrograms<Api>::addAll(all);
   return all;
 }
 

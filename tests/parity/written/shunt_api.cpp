@@ -2,6 +2,7 @@
 #include "tests/parity/written/shunt_api.h"
 
 #include "tests/parity/written/inference.h"
+#include "tests/parity/written/losses.h"
 #include "tests/parity/written/numbers.h"
 
 namespace parity::programs {
@@ -11,6 +12,7 @@ std::vector<Program> shuntPrograms() {
   addShuntCustomFunctions(all);
   InferencePrograms<ShuntApi>::addAll(all);
   NumberPrograms<ShuntApi>::addAll(all);
+  LossPrograms<ShuntApi>::addAll(all);
   return all;
 }
 
