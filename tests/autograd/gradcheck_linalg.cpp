@@ -88,6 +88,27 @@ void addRobustLosses(Cases& c, int64_t reduction) {
   }
 }
 
+/// No samples, one, all ignored, probabilities, smoothed labels.
+void addLossesOfClasses(Cases& c, int64_t reduction) {
+  const Tensor weight = spread({4}, 0.5, 2);
+  c.push_back(of("nll_loss_forward", {{4}},
+                 [=](const variable_list& x) { return nll_loss(x[0], zeros({}, kLong), weight, reduction, 1); }));
+  c.push_back(of("nll_loss_forward", {{3, 4}}, [=](const variable_list& x) {
+    return nll_loss(x[0], full({3}, 1, kLong), weight, reduction == 1 ? 2 : reduction, 1);
+  }));
+  c.push_back(of("nll_loss_forward", {{3, 4}}, [=](const variable_list& x) {
+    return cross_entropy_loss(x[0], classes(), weight, reduction, 1, 0.25);
+  }));
+  c.push_back(of("nll_loss_backward", {reduction == 0 ? std::vector<int64_t>{3} : std::vector<int64_t>{}, {3, 4}},
+                 [=](const variable_list& x) {
+                   const Tensor total = std::get<1>(nll_loss_forward(x[1].detach(), classes(), weight, reduction, 1));
+                   return nll_loss_backward(x[0], x[1], classes(), weight, reduction, 1, total);
+                 }));
+  c.push_back(of("_log_softmax", {{3, 4}, {3, 4}}, [=](const variable_list& x) {
+    return cross_entropy_loss(x[0], x[1], weight, reduction, -100, 0.25);
+  }));
+}
+
 void addLosses(Cases& c) {
   for (int64_t reduction : {0, 1, 2}) {
     c.push_back(
@@ -116,6 +137,7 @@ void addLosses(Cases& c) {
   }
   c.push_back(
       of("nll_loss_forward", {{3, 4}}, [](const variable_list& x) { return cross_entropy_loss(x[0], classes()); }));
+  for (int64_t reduction : {0, 1, 2}) addLossesOfClasses(c, reduction);
 }
 
 }  // namespace

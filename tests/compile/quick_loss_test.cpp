@@ -87,6 +87,33 @@ TEST(CompileQuickLoss, LeftToTheirOperators) {
   EXPECT_EQ(quickLosses(plan, lossOf(1), inputs(6, 4)), 1u);  // the call of the first sets the modes of both
 }
 
+// Whatever is left to the operators: no samples, none that counts, one, weights, weights of 0, nothing reduced.
+TEST(CompileQuickLoss, BitsAreTheOperatorsForEverySort) {
+  const NoGradGuard no_grad;
+  for (const ScalarType dtype : {kFloat, kDouble, kBFloat16})
+    for (const int64_t samples : {0, 1, 7})
+      for (const int64_t reduction : {0, 1, 2})
+        for (const char* which : {"each", "one", "some at -100"})
+          for (const int64_t ignored : {-100, 1})
+            for (const char* weights : {"no", "some", "zero"}) {
+              SCOPED_TRACE(detail::str(dtype, samples, " reduction ", reduction, " classes ", which, " ignoring ",
+                                       ignored, " weights ", weights));
+              if (which[0] == 's' && ignored != -100) continue;
+              Tensors in = inputs(samples, 3, dtype);
+              if (which[0] == 'o') in[1].fill_(1);
+              if (which[0] == 's') in[1].masked_fill_(in[1].eq(2), -100);
+              if (reduction == 0) in[2] = numbers({samples}, 1).to(dtype);
+              if (weights[0] != 'n') in.push_back(numbers({3}, 2).to(dtype));
+              if (weights[0] == 'z') in[3].narrow(0, 0, 2).zero_();
+              const Function f = [=](const Tensors& t) {
+                const std::optional<Tensor> weight = t.size() > 3 ? std::optional(t[3]) : std::nullopt;
+                const auto [loss, total] = nll_loss_forward(t[0], t[1], weight, reduction, ignored);
+                return Tensors{loss, total, nll_loss_backward(t[2], t[0], t[1], weight, reduction, ignored, total)};
+              };
+              quickLosses(f, in);
+            }
+}
+
 std::string errorOf(const std::function<void()>& f) {
   try {
     f();
