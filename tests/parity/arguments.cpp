@@ -249,11 +249,11 @@ Value drawNone(Draft&) { return Value::none(); }
 // libtorch's backward writes to whatever class the target names: to -100, far in front of the gradient, where another
 // one is ignored.
 Value drawIgnoreIndex(Draft& d) {
-  const int64_t drawn = d.plain || d.rng.chance(0.7) ? -100 : d.rng.range(0, 3);
-  if (d.op != "nll_loss_backward") return Value::ofInt(drawn);
   const StorageSpec& target = d.c.storages[static_cast<size_t>(d.tensor(d.arg("target")).storage)];
-  const bool names_it = !target.bytes.empty() && loadElement(target.dtype, target.bytes.data()) == -100;
-  return Value::ofInt(names_it ? -100 : drawn);
+  const auto named = target.bytes.empty() ? 0 : static_cast<int64_t>(loadElement(target.dtype, target.bytes.data()));
+  if (d.op == "nll_loss_backward" && named == -100) return Value::ofInt(-100);
+  if (d.plain || d.rng.chance(0.4)) return Value::ofInt(-100);
+  return Value::ofInt(named >= 0 && named < 100 && d.rng.chance(0.6) ? named : d.rng.range(0, 3));
 }
 Value drawReduction(Draft& d) { return Value::ofInt(d.rng.range(0, 2)); }
 Value drawCellDtype(Draft& d) { return Value::ofInt(d.dtype); }

@@ -22,7 +22,9 @@ struct ShapeGrammar {
   int64_t letter(char name) {
     const auto it = d.letters_.find(name);
     if (it != d.letters_.end()) return it->second;
-    const int64_t size = d.rng.chance(0.04) ? 0 : d.rng.chance(0.15) ? d.rng.range(7, 40) : d.rng.range(1, 6);
+    const bool is_batch_of_classes = name == 'n' && (d.op.starts_with("nll_loss") || d.op == "cross_entropy_loss");
+    const double empty = is_batch_of_classes ? 0.15 : 0.04;
+    const int64_t size = d.rng.chance(empty) ? 0 : d.rng.chance(0.15) ? d.rng.range(7, 40) : d.rng.range(1, 6);
     return d.letters_[name] = name == 'c' || (name >= 'p' && name <= 'r') ? std::max<int64_t>(size, 1) : size;
   }
   std::vector<int64_t> named(std::string_view token, bool writes) {

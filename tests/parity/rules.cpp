@@ -59,7 +59,7 @@ constexpr Rule kRules[] = {
     {"nll_loss_nd", "nc C W|c C W|ncx C W|ncxy C W", kAccumulates | kSameDtypes},
     {"nll_loss_forward", "nc C W|c C W", kAccumulates | kSameDtypes},
     {"nll_loss_backward", "G nc C W Q|G c C W Q", kAccumulates | kSameDtypes},
-    {"cross_entropy_loss", "nc C W|c C W|ncx C W|nc @ W", kAccumulates | kSameDtypes},
+    {"cross_entropy_loss", "nc C W|c C W|ncx C W|nc @ W|ncx @ W|c @ W", kAccumulates | kSameDtypes},
     {"mse_loss", "% %", kAccumulates},
     {"l1_loss", "% %", kAccumulates},
     {"binary_cross_entropy_with_logits", "% % % %", kAccumulates | kSameDtypes},
