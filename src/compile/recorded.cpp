@@ -3,6 +3,7 @@
 #include <shunt/autograd/graph_tensor.h>
 
 #include "src/compile/checks/dump.h"
+#include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/ended_history.h"
 #include "src/compile/program/plan.h"
@@ -130,6 +131,11 @@ void compileBackward(Variant& variant, const detail::CompileArguments& arguments
   }
 }
 
+/// Composites whose parts plans know better: all of the library's own but one that rows are known of.
+bool isRecordedInParts(const OperatorHandle& op) {
+  return op.op().name() != "aten::layer_norm" && callsOwn(op.op(), EntryReason::kCompositeImplicit, false);
+}
+
 /// Arguments from another graph are fine where their history goes on in the results, or no node records any.
 void checkHistoryOf(const detail::CompileArguments& arguments, const Variant& variant) {
   const auto mayRecord = [](const Graph::Node* node) { return node->modes.grad; };
@@ -150,6 +156,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   variant->guard = std::make_unique<Guard>(arguments, options);
   variant->checked = detail::table_changes.load(std::memory_order_acquire);
   detail::TraceCall trace({.fake = true});
+  detail::TracedResults::takeApart(trace, isRecordedInParts);
   trace_detail::RecordedForFakes recorded;  // outlives `trace`, whose end asks for grads
   std::vector<Tensor> wrappers;
   for (const Tensor* t : arguments.tensors) {

@@ -179,7 +179,10 @@ void Recording::call(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
   const DispatchKeySet below = forComposites(keysBelow(operands));
   const bool composite = goesToComposite(*StateInUse(op.op()), below - kAutocastKeys);
   // Autograd saves what a composite has made along the way, which has to be in the graph.
-  if (composite && (takes_apart ? takes_apart(op) : requiresGrad(operands))) return op.redispatchBoxed(below, stack);
+  const auto apart = [&] {
+    return takes_apart ? takes_apart(op) : requiresGrad(operands) || (takes_apart_too && takes_apart_too(op));
+  };
+  if (composite && apart()) return op.redispatchBoxed(below, stack);
   checkReturns(op);
   Graph::Node recorded(op);
   recorded.modes = Graph::Modes::now();

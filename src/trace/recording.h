@@ -55,8 +55,10 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   virtual ~Recording() = default;
 
   Graph graph;
-  /// Which composites are not recorded but the operators that they call; null: none.
+  /// Which composites are not recorded but the operators that they call; null: those of tensors that require grad.
   std::function<bool(const OperatorHandle&)> takes_apart;
+  /// Where that is null: which ones besides those of tensors that require grad.
+  std::function<bool(const OperatorHandle&)> takes_apart_too;
 
   Tensor addInput(const Tensor& t) { return addInput(t, specOf(t)); }
   Tensor addInput(const Tensor& t, Graph::Spec spec);

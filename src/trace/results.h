@@ -4,6 +4,7 @@
 
 #include <shunt/trace/trace.h>
 
+#include <functional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 namespace shunt::detail {
 
 struct TracedResults {
+  /// Before the function runs: which composites are recorded as what they call although no gradient needs that.
+  static void takeApart(TraceCall& call, std::function<bool(const OperatorHandle&)> which);
   /// What the function computed with and returned: real or fake tensors, without wrappers.
   static const std::vector<Tensor>& outputs(const TraceCall& call);
   /// Tensors that it captured, each with the one that stood for it.

@@ -56,6 +56,9 @@ Tensor TraceCall::placeholder() {
   return ops::empty_memory_format::call({0}, kFloat, {}, {}, {}, {});
 }
 
+void TracedResults::takeApart(TraceCall& call, std::function<bool(const OperatorHandle&)> which) {
+  call.recording().takes_apart_too = std::move(which);
+}
 const std::vector<Tensor>& TracedResults::outputs(const TraceCall& call) { return call.results_; }
 const std::vector<std::pair<Tensor, Tensor>>& TracedResults::captured(const TraceCall& call) {
   return call.recording().captured();

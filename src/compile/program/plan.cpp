@@ -7,6 +7,7 @@
 #include "src/compile/regions/cast_node.h"
 #include "src/compile/regions/loop_builder.h"
 #include "src/compile/steps/grad_step.h"
+#include "src/compile/steps/quick_counts.h"
 #include "src/compile/steps/view_step.h"
 #include "src/dispatch/awaited_call.h"
 #include "src/dispatch/changes.h"
@@ -308,7 +309,9 @@ detail::CompileOutputs Plan::runProgram(const Program& program, std::span<const 
     if (program.buffer_bytes != 0) withoutMemoryToo([&] { frame.openBuffers(program.buffer_bytes); });
   }
   program.run(frame, fuse, kCall);
-  if (program.buffer_bytes != 0 && !frame.hasBuffers()) [[unlikely]]
+  if (frame.hasBuffers())
+    ++quick_counts.buffered;
+  else if (program.buffer_bytes != 0) [[unlikely]]
     buffers_left_.fetch_add(1, std::memory_order_relaxed);
   return program.resultsOf(frame);
 }

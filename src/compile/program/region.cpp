@@ -15,7 +15,7 @@ bool Region::fits(const TensorImpl* const* given) const {
   for (const uint16_t i : compared) {
     const Input& in = inputs[i];
     if (given[i] == nullptr || given[i]->signature() != in.signature || keysThatMatter(*given[i]) != in.keys ||
-        !given[i]->sizes().equals(in.sizes))
+        !given[i]->sizes().equals(in.sizes) || (!in.strides.empty() && !given[i]->strides().equals(in.strides)))
       return false;
   }
   return written.empty() || writtenAreApart(given);

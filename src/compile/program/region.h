@@ -23,7 +23,7 @@ struct Region {
     Source source;
     uint16_t signature;
     uint64_t keys;
-    std::vector<int64_t> sizes;
+    std::vector<int64_t> sizes, strides;  // no strides: they follow
     bool guarded;  // the caller has compared it, and nothing before the region changes what it shows
     bool shown;    // its elements are at the source, but a tensor of other sizes, or none
     bool isBuffer() const { return source.kind == Source::Kind::kBuffer; }

@@ -130,7 +130,7 @@ void RegionBuilder::addInput(const PointwiseNode::Input& in, int64_t numel, Regi
   const PreparedStep::Place place = at_.placeOf(in.value);
   const Source source = place.source;
   const bool is_shown = place.isBuffer() || at_.behind(in.value) != in.value;
-  region.inputs.push_back({source, in.signature, in.keys, in.sizes, place.spec == nullptr, is_shown});
+  region.inputs.push_back({source, in.signature, in.keys, in.sizes, in.strides, place.spec == nullptr, is_shown});
   region.bytes += elementSize(detail::signature::dtypeOf(in.signature)) * (in.fit == Fit::kFull ? numel : 1);
   if (source.kind == Source::Kind::kSlot && at_.last(in.value) < region.first_step + region.steps &&
       std::ranges::find(region.last, source.index) == region.last.end())

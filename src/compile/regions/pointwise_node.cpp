@@ -8,19 +8,44 @@ namespace {
 
 namespace signature = ::shunt::detail::signature;
 
-std::optional<Fit> fitOf(const Tensor& t, const Tensor& result) {
-  const IntArrayRef x = result.sizes(), y = t.sizes();
-  const bool one = t.numel() == 1;
-  if (!one && !isRowMajor(t)) return std::nullopt;
-  if (x == y) return Fit::kFull;
-  if (one) return result.numel() == 1 ? Fit::kFull : Fit::kOne;
-  size_t ones = 0;
-  while (ones < y.size() && y[ones] == 1) ++ones;
-  if (y.size() <= x.size() &&
-      std::equal(y.begin() + static_cast<ptrdiff_t>(ones), y.end(), x.end() - static_cast<ptrdiff_t>(y.size() - ones)))
-    return Fit::kRow;
-  if (x.size() == y.size() && y.back() == 1 && std::equal(x.begin(), x.end() - 1, y.begin())) return Fit::kColumn;
-  return std::nullopt;
+struct Fitting {
+  Fit fit;
+  int64_t columns = 0;  // of a row or column
+};
+
+/// Elements from one element to the next in each of the result's dimensions: 0 where it is the same one. Dimensions of
+/// one element are left out, of the sizes too.
+bool stridesUnder(const Tensor& t, IntArrayRef result, std::vector<int64_t>& sizes, std::vector<int64_t>& strides) {
+  if (t.sizes().size() > result.size()) return false;
+  const size_t first = result.size() - t.sizes().size();
+  for (size_t d = 0; d < result.size(); ++d) {
+    const int64_t size = d < first ? 1 : t.sizes()[d - first];
+    if (size != 1 && size != result[d]) return false;
+    if (result[d] == 1) continue;
+    sizes.push_back(result[d]);
+    strides.push_back(size == 1 ? 0 : t.strides()[d - first]);
+  }
+  return true;
+}
+
+std::optional<Fitting> fittingOf(const Tensor& t, const Tensor& result) {
+  std::vector<int64_t> sizes, strides;
+  if (!stridesUnder(t, result.sizes(), sizes, strides)) return std::nullopt;
+  size_t d = sizes.size();
+  // The elements of the dimensions before `d` that lie one after the other, or are one.
+  const auto pass = [&](bool is_one) {
+    int64_t n = 1;
+    for (; d > 0 && strides[d - 1] == (is_one ? 0 : n); --d) n *= sizes[d - 1];
+    return n;
+  };
+  const int64_t row = pass(false);
+  // A row under a single row is one all the same: as such it may be a parameter of an operator along rows.
+  if (d == 0) return t.sizes() == result.sizes() || row == 1 ? Fitting{Fit::kFull} : Fitting{Fit::kRow, row};
+  const int64_t same = pass(true);
+  if (d == 0) return row == 1 ? Fitting{Fit::kOne} : Fitting{Fit::kRow, row};
+  if (row != 1) return std::nullopt;
+  pass(false);
+  return d == 0 ? std::optional(Fitting{Fit::kColumn, same}) : std::nullopt;
 }
 
 bool ranOneLoop(const elementwise::RecordedLoop& loop) {
@@ -55,11 +80,9 @@ bool addInput(const elementwise::RecordedLoop& loop, int i, std::span<const Reco
   if (given == arguments.end()) return false;  // one that the operator has made
   const Tensor& t = given->tensor;
   if (!hasPlainKeys(t)) return false;
-  const std::optional<Fit> fit = fitOf(t, result);
-  if (!fit) return false;
-  if (*fit == Fit::kRow && !addRowLength(t.numel(), out.columns)) return false;
-  if (*fit == Fit::kColumn && !addRowLength(result.sizes().back(), out.columns)) return false;
-  out.inputs.push_back(inputOf(given->value, *fit, t));
+  const std::optional<Fitting> found = fittingOf(t, result);
+  if (!found || (found->columns != 0 && !addRowLength(found->columns, out.columns))) return false;
+  out.inputs.push_back(inputOf(given->value, found->fit, t));
   return t.dtype() == loop.input_dtypes[i] || castInput(loop.input_dtypes[i], out.inputs.back());
 }
 
@@ -86,6 +109,8 @@ PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t
   in.signature = t.unsafeGetTensorImpl()->signature();
   in.keys = keysThatMatter(t);
   in.sizes = t.sizes().vec();
+  const LayoutClass layout = signature::layoutOf(in.signature);
+  if (layout != LayoutClass::kContiguous && layout != LayoutClass::kOneElement) in.strides = t.strides().vec();
   in.dtype = t.dtype();
   return in;
 }

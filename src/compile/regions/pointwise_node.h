@@ -18,7 +18,7 @@ enum class Fit : uint8_t {
   kFull,    // as the result
   kOne,     // one element for all
   kRow,     // the same row for all rows: the result's last dimensions
-  kColumn,  // one element for each row: all but the last dimension
+  kColumn,  // one element for each row: all but the last dimensions
 };
 
 struct PointwiseNode {
@@ -28,6 +28,7 @@ struct PointwiseNode {
     uint16_t signature = 0;
     uint64_t keys = 0;
     std::vector<int64_t> sizes;
+    std::vector<int64_t> strides;  // empty: as contiguous tensors have
     elementwise::ScalarSlot number{};
     ScalarType dtype = ScalarType::Undefined;  // of the tensor, or the number as it is stored
     // Of a tensor of another dtype than the loop takes, which is as long as the result: what casts it to that one
