@@ -220,13 +220,32 @@ void gemm(int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, M
   });
 }
 
+template <class T>
+void gemmEach(int64_t count, int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a,
+              int64_t a_distance, MatrixView<T> b, int64_t b_distance, typename GemmScalar<T>::type beta, T* c) {
+  const int64_t ldc = std::max<int64_t>(n, 1);
+  if (count == 1) return gemm<T>(m, n, k, alpha, a, b, beta, c, ldc);
+  const auto products = [&](int64_t begin, int64_t end) {
+    gemmSerialEach<T>(end - begin, m, n, k, alpha, {a.data + begin * a_distance, a.ld, a.transposed}, a_distance,
+                      {b.data + begin * b_distance, b.ld, b.transposed}, b_distance, beta, c + begin * m * n, ldc,
+                      m * n);
+  };
+  const int64_t work = m * n * std::max<int64_t>(k, 1);
+  if (work == 0 || count <= kDefaultGrain / work)
+    products(0, count);
+  else
+    parallelFor(0, count, std::max<int64_t>(1, kDefaultGrain / work), products);
+}
+
 #define SHUNT_GEMM(T)                                                                                              \
   template void gemm<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>,              \
                         GemmScalar<T>::type, T*, int64_t);                                                         \
   template void gemmSerial<T>(int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, MatrixView<T>,        \
                               GemmScalar<T>::type, T*, int64_t);                                                   \
   template void gemmSerialEach<T>(int64_t, int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, int64_t, \
-                                  MatrixView<T>, int64_t, GemmScalar<T>::type, T*, int64_t, int64_t);
+                                  MatrixView<T>, int64_t, GemmScalar<T>::type, T*, int64_t, int64_t);              \
+  template void gemmEach<T>(int64_t, int64_t, int64_t, int64_t, GemmScalar<T>::type, MatrixView<T>, int64_t,       \
+                            MatrixView<T>, int64_t, GemmScalar<T>::type, T*);
 SHUNT_GEMM(float)
 SHUNT_GEMM(double)
 SHUNT_GEMM(BFloat16)

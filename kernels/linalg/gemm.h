@@ -59,6 +59,12 @@ void gemmSerialEach(int64_t count, int64_t m, int64_t n, int64_t k, typename Gem
                     int64_t a_distance, MatrixView<T> b, int64_t b_distance, typename GemmScalar<T>::type beta, T* c,
                     int64_t ldc, int64_t c_distance);
 
+/// The same, shared among threads where that is worth it; one product as gemm makes it. C's matrices lie one after the
+/// other, without gaps.
+template <class T>
+void gemmEach(int64_t count, int64_t m, int64_t n, int64_t k, typename GemmScalar<T>::type alpha, MatrixView<T> a,
+              int64_t a_distance, MatrixView<T> b, int64_t b_distance, typename GemmScalar<T>::type beta, T* c);
+
 /// The product by OpenBLAS's gemm, whatever its shape. Nothing is empty.
 void blasGemm(int64_t m, int64_t n, int64_t k, float alpha, MatrixView<float> a, MatrixView<float> b, float beta,
               float* c, int64_t ldc);

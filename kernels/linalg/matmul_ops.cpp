@@ -65,20 +65,9 @@ template <class T>
 void multiply(const Shape& s, const Operand& a, const Operand& b, const Scalar& beta, const Scalar& alpha,
               const TensorImpl& c) {
   using A = typename GemmScalar<T>::type;
-  T* const out = reinterpret_cast<T*>(c.data());
-  const A scale = alpha.to<A>(), keep = beta.to<A>();
   if (!hasData(c)) return;
-  if (s.batch == 1)
-    return linalg::gemm<T>(s.m, s.n, s.k, scale, a.view<T>(), b.view<T>(), keep, out, std::max<int64_t>(s.n, 1));
-  const auto products = [&](int64_t begin, int64_t end) {
-    linalg::gemmSerialEach<T>(end - begin, s.m, s.n, s.k, scale, a.view<T>(begin), a.batchStride(), b.view<T>(begin),
-                              b.batchStride(), keep, out + begin * s.m * s.n, std::max<int64_t>(s.n, 1), s.m * s.n);
-  };
-  const int64_t work = s.m * s.n * std::max<int64_t>(s.k, 1);
-  if (work == 0 || s.batch <= kDefaultGrain / work)
-    products(0, s.batch);
-  else
-    parallelFor(0, s.batch, std::max<int64_t>(1, kDefaultGrain / work), products);
+  linalg::gemmEach<T>(s.batch, s.m, s.n, s.k, alpha.to<A>(), a.view<T>(), a.batchStride(), b.view<T>(), b.batchStride(),
+                      beta.to<A>(), reinterpret_cast<T*>(c.data()));
 }
 
 void multiplyInto(const char* op, const Shape& s, const Tensor& a, const Tensor& b, const Scalar& beta,

@@ -27,6 +27,13 @@ void MatrixProduct::multiply(const MatrixProduct& p, const std::byte* a, const s
 }
 
 template <class T>
+void MatrixProduct::multiplyEach(const MatrixProduct& p, const std::byte* a, const std::byte* b, std::byte* out) {
+  linalg::gemmEach<T>(p.count_, p.m_, p.n_, p.k_, T(1), {reinterpret_cast<const T*>(a), p.a_stride_, p.a_transposed_},
+                      p.a_distance_, {reinterpret_cast<const T*>(b), p.b_stride_, p.b_transposed_}, p.b_distance_, T(0),
+                      reinterpret_cast<T*>(out));
+}
+
+template <class T>
 void MatrixProduct::multiplyByDots(const MatrixProduct& p, const std::byte* a, const std::byte* b, std::byte* out) {
   const auto* row = reinterpret_cast<const T*>(p.of_column_ ? b : a);
   const auto* matrix = reinterpret_cast<const T*>(p.of_column_ ? a : b);
@@ -82,6 +89,17 @@ std::optional<MatrixProduct> MatrixProduct::of(ScalarType dtype, const MatrixLay
   p.beta_ = beta;
   p.alpha_ = alpha;
   dtype == ScalarType::Float ? p.chooseWay<float>() : p.chooseWay<double>();
+  return p;
+}
+
+std::optional<MatrixProduct> MatrixProduct::ofEach(ScalarType dtype, int64_t count, const MatrixLayout& a,
+                                                   int64_t a_distance, const MatrixLayout& b, int64_t b_distance) {
+  std::optional<MatrixProduct> p = of(dtype, a, b, 0, 1);
+  if (!p || count == 1) return p;
+  p->function_ = dtype == ScalarType::Float ? &multiplyEach<float> : &multiplyEach<double>;
+  p->count_ = count;
+  p->a_distance_ = a_distance;
+  p->b_distance_ = b_distance;
   return p;
 }
 

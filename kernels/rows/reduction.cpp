@@ -17,6 +17,7 @@ class Prepared : public Reduction {
         loop_(rows::loopWithoutPlan(op, type_, like, dims, shape_)),
         plan_(like, dims, false) {}
 
+  bool hasLoop() const { return loop_ != nullptr; }
   void run(const std::byte* in, std::byte* out) const override {
     if (loop_ == nullptr) return reduce::reduceAsPlanned(op_, type_, {dtype_, dtype_, in, out}, plan_);
     rows::Call call;
@@ -48,14 +49,17 @@ Tensor tensorLike(ScalarType dtype, IntArrayRef sizes, IntArrayRef strides) {
 std::unique_ptr<const Reduction> reduction(ReductionOperator op, ScalarType dtype, IntArrayRef sizes,
                                            IntArrayRef strides, OptionalIntArrayRef dims) {
   const bool is_known = dtype == ScalarType::Float || dtype == ScalarType::Double;
-  // Of all dimensions where none are named, the engine has a shorter way.
-  if (!is_known || !dims || dims->empty() || std::ranges::find(sizes, 0) != sizes.end() ||
+  if (!is_known || sizes.empty() || std::ranges::find(sizes, 0) != sizes.end() ||
       static_cast<int64_t>(sizes.size()) >= reduce::kMaxDims)
     return nullptr;
   const Tensor like = tensorLike(dtype, sizes, strides);
   const rows::Descriptor& descriptor =
       op == ReductionOperator::kSum ? reduce::kDescriptor<accumulators::Sum> : reduce::kDescriptor<accumulators::Mean>;
-  return std::make_unique<const Prepared>(descriptor, *like.unsafeGetTensorImpl(), reduce::dimSet(dims, like.dim()));
+  auto out =
+      std::make_unique<const Prepared>(descriptor, *like.unsafeGetTensorImpl(), reduce::dimSet(dims, like.dim()));
+  // A block of all elements the engine adds up without a plan.
+  const bool one_block = reduce::dimSet(dims, like.dim()).all() && like.numel() <= reduce::kBlock;
+  return one_block && !out->hasLoop() ? nullptr : std::move(out);
 }
 
 }  // namespace shunt::elementwise

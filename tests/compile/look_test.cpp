@@ -31,7 +31,8 @@ TEST(CompileLook, PlanSaysWhatIsMovedAndMultiplied) {
   for (int i = 0; i < 3; ++i) fast(numbers({4, 6}));
   // 5 + 24 + 30 + 20 floats, and 2 * 4 * 6 * 5 operations; the region reads and writes 20 floats each.
   EXPECT_THAT(fast.plan(), HasSubstr("call aten::addmm, prepared, without a tensor: 316 bytes, 240 flops\n"));
-  EXPECT_THAT(fast.plan(), EndsWith("in all 1 regions, 1 calls; 476 bytes, 240 flops\n1 results without tensors, in 128 bytes\n"));
+  EXPECT_THAT(fast.plan(),
+              EndsWith("in all 1 regions, 1 calls; 476 bytes, 240 flops\n1 results without tensors, in 128 bytes\n"));
 }
 
 TEST(CompileLook, FlopsOfAllProducts) {

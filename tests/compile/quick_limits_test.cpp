@@ -98,6 +98,16 @@ TEST(CompileQuickLimits, AViewFromBeforeItsOperatorWasReplaced) {
   EXPECT_TRUE(same(got[2], expected[2] * 2)) << "the kernel isn't there for what comes after it";
 }
 
+// Views have Autograd's key, so that a program's kernel for that is called for them.
+TEST(CompileQuickLimits, ViewsAreReadByAProgramsKernelForAutograd) {
+  Library m(Library::Kind::kImpl, "aten", DispatchKey::AutogradCPU);
+  m.impl("mul.Tensor", [](const Tensor& self, const Tensor& other) { return self + other; });
+  const auto f = [](const Tensor& a, const Tensor& b) { return Tensors{a.t().mul(b.t())}; };
+  const Tensor x = numbers({4, 6}, 1), y = numbers({4, 6}, 2);
+  ASSERT_TRUE(same(f(x, y)[0], x.t() + y.t()));
+  expectAsEager(f, x, y);
+}
+
 Tensor negatedMm(const Tensor& a, const Tensor& b) {
   const ExcludeDispatchKeyGuard below(DispatchKey::Negative);
   return a.mm(b).neg();

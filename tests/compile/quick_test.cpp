@@ -151,15 +151,50 @@ TEST(CompileQuick, ReductionsThatAreLeftToTheirOperators) {
   const NoGradGuard no_grad;
   const Tensors in = {numbers({4, 6}, 1), arange(6), zeros({0, 3}), numbers({4, 6}, 2).to(kHalf)};
   const auto f = [](const Tensors& t) {
-    return Tensors{t[0].sum(),
-                   t[0].sum(IntArrayRef{0}, false, kDouble),
-                   t[1].sum(IntArrayRef{0}),
-                   t[2].sum(IntArrayRef{0}),
-                   t[3].sum(IntArrayRef{1}),
-                   t[0].sum(IntArrayRef{})};
+    return Tensors{t[0].sum(kDouble),        t[0].sum(IntArrayRef{0}, false, kDouble),
+                   t[1].sum(IntArrayRef{0}), t[2].sum(IntArrayRef{0}),
+                   t[3].sum(IntArrayRef{1}), t[2].sum()};
   };
   const Graph graph = trace(f, in);
   EXPECT_EQ(countsOf(Plan(graph), graph, in).reductions, 0u);
+}
+
+TEST(CompileQuick, ReductionsOfAllElements) {
+  const NoGradGuard no_grad;
+  const auto f = [](const Tensors& t) {
+    return Tensors{t[0].sum(),     t[0].mean(),     t[0].sum(IntArrayRef{}),
+                   t[0].t().sum(), t[0].t().mean(), t[0].view({-1}).sum()};
+  };
+  for (const ScalarType dtype : {kFloat, kDouble})
+    for (const int64_t rows : {1, 2, 3, 17, 64, 300, 1000})
+      for (const int64_t columns : {1, 5, 16, 100, 513}) {
+        Tensor x = drawn({rows, columns}, dtype, static_cast<uint64_t>(rows + columns));
+        if (rows == 3) x = x.mul(0).neg();  // zeros of both signs
+        const Graph graph = trace(f, Tensors{x});
+        const Plan plan(graph);
+        EXPECT_GE(countsOf(plan, graph, {x}).reductions, rows * columns > 1 ? 4u : 0u)
+            << rows << " " << columns << "\n"
+            << plan.describe();
+      }
+}
+
+TEST(CompileQuick, ProductsOfBatches) {
+  const NoGradGuard no_grad;
+  for (const ScalarType dtype : {kFloat, kDouble})
+    for (const int64_t count : {1, 3, 40})
+      for (const int64_t rows : {1, 5, 33})
+        for (const int64_t inner : {1, 8, 40}) {
+          const Tensors in = {drawn({count, rows, inner}, dtype, 1), drawn({count, inner, 7}, dtype, 2),
+                              drawn({count, 7, inner}, dtype, 3), drawn({rows, count, inner}, dtype, 4),
+                              drawn({1, inner, 7}, dtype, 5)};
+          const auto f = [&](const Tensors& t) {
+            return Tensors{t[0].bmm(t[1]), t[0].bmm(t[2].transpose(1, 2)), t[3].transpose(0, 1).bmm(t[1]),
+                           t[0].bmm(t[4].expand({count, inner, 7}))};
+          };
+          const Graph graph = trace(f, in);
+          const Plan plan(graph);
+          EXPECT_EQ(countsOf(plan, graph, in).products, 4u) << plan.describe();
+        }
 }
 
 TEST(CompileQuick, SmallRowsAndTheirGradients) {

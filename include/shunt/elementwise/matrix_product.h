@@ -1,4 +1,4 @@
-// Matrix products on memory: what mm and addmm compute, for whoever has the matrices at hand and multiplies them
+// Matrix products on memory: what mm, addmm and bmm compute, for whoever has the matrices at hand and multiplies them
 // without the operators.
 //
 // A MatrixProduct is made once for matrices that lie in a certain way, and is constant then; run() may be called by any
@@ -25,12 +25,17 @@ class MatrixProduct {
   /// than Float and Double.
   SHUNT_API static std::optional<MatrixProduct> of(ScalarType dtype, const MatrixLayout& a, const MatrixLayout& b,
                                                    double beta, double alpha);
+  /// `count` products a @ b, whose matrices lie the given distances apart, in elements; those of `out` without gaps.
+  SHUNT_API static std::optional<MatrixProduct> ofEach(ScalarType dtype, int64_t count, const MatrixLayout& a,
+                                                       int64_t a_distance, const MatrixLayout& b, int64_t b_distance);
   /// To the operators' bits. `out` is contiguous, no operand's memory, and not read where beta is 0.
   void run(const std::byte* a, const std::byte* b, std::byte* out) const { function_(*this, a, b, out); }
 
  private:
   template <class T>
   static void multiply(const MatrixProduct& p, const std::byte* a, const std::byte* b, std::byte* out);
+  template <class T>
+  static void multiplyEach(const MatrixProduct& p, const std::byte* a, const std::byte* b, std::byte* out);
   template <class T>
   static void multiplyByDots(const MatrixProduct& p, const std::byte* a, const std::byte* b, std::byte* out);
   static void multiplyByKernel(const MatrixProduct& p, const std::byte* a, const std::byte* b, std::byte* out);
@@ -39,6 +44,7 @@ class MatrixProduct {
 
   void (*function_)(const MatrixProduct&, const std::byte*, const std::byte*, std::byte*) = nullptr;
   int64_t m_ = 0, n_ = 0, k_ = 0, a_stride_ = 0, b_stride_ = 0;  // leading dimensions
+  int64_t count_ = 1, a_distance_ = 0, b_distance_ = 0;
   double beta_ = 0, alpha_ = 1;
   bool a_transposed_ = false, b_transposed_ = false;
   bool of_column_ = false;                                             // the matrix is a, and b the one column

@@ -118,8 +118,11 @@ PointwiseNode::Input inputOf(const Graph::Value* value, Fit fit, const Tensor& t
 std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise::RecordedLoop& loop,
                                       std::span<const RecordedArgument> arguments, const Tensor& result,
                                       const Graph::Value* written) {
-  if (!ranOneLoop(loop) || (written == nullptr) != (loop.form == detail::LoopRecord::kFunctional) ||
-      !mayBeOfRegion(result) || result.dtype() != loop.output_dtype)
+  // A functional operator may have made its result itself, and let the loop write it.
+  const bool is_functional = loop.form == detail::LoopRecord::kFunctional ||
+                             (written == nullptr && loop.written == result.unsafeGetTensorImpl());
+  if (!ranOneLoop(loop) || (written == nullptr) != is_functional || !mayBeOfRegion(result) ||
+      result.dtype() != loop.output_dtype)
     return std::nullopt;
   // An operator that writes may copy for itself only, and write what it makes of the copy.
   if (written != nullptr && loop.written != result.unsafeGetTensorImpl()) return std::nullopt;

@@ -3,6 +3,7 @@
 #include "src/compile/passes/casts.h"
 #include "src/compile/steps/quick_counts.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace shunt::compiled {
@@ -12,10 +13,12 @@ bool isOnCpu(const Graph::Value* v, ScalarType dtype) {
   return v != nullptr && v->spec.device == kCPU && v->spec.dtype == dtype;
 }
 
-std::optional<elementwise::MatrixLayout> layoutOf(const Graph::Value* v) {
-  const Graph::Spec& spec = v->spec;
-  if (spec.sizes.size() != 2 || spec.sizes[0] == 0 || spec.sizes[1] == 0) return std::nullopt;
-  return elementwise::MatrixLayout{spec.sizes[0], spec.sizes[1], spec.strides[0], spec.strides[1]};
+/// Of a matrix, or of each of a batch.
+std::optional<elementwise::MatrixLayout> layoutOf(const Graph::Value* v, bool is_batch) {
+  const std::vector<int64_t>&sizes = v->spec.sizes, &strides = v->spec.strides;
+  const size_t first = is_batch ? 1 : 0;
+  if (sizes.size() != first + 2 || std::ranges::find(sizes, 0) != sizes.end()) return std::nullopt;
+  return elementwise::MatrixLayout{sizes[first], sizes[first + 1], strides[first], strides[first + 1]};
 }
 
 /// Nothing where the operator would copy it in another way than rows or all of it.
@@ -29,15 +32,16 @@ std::optional<ProductNode::Added> addedAs(const Graph::Spec& self, const Graph::
 }  // namespace
 
 std::optional<ProductNode> productOf(const Graph::Node& node) {
-  const bool adds = node.is("aten::addmm");
-  if ((!adds && !node.is("aten::mm")) || node.modes.inference || mayAutocast(node) || !callsOwnKernel(node))
+  const bool adds = node.is("aten::addmm"), is_batch = node.is("aten::bmm");
+  if ((!adds && !is_batch && !node.is("aten::mm")) || node.modes.inference || mayAutocast(node) ||
+      !callsOwnKernel(node))
     return std::nullopt;
   ProductNode out;
   out.first_matrix = adds ? 1 : 0;
   const Graph::Value *a = node.arguments[out.first_matrix].value(), *b = node.arguments[out.first_matrix + 1].value();
   const Graph::Value* result = node.result();
   if (result == nullptr || !isOnCpu(a, result->spec.dtype) || !isOnCpu(b, result->spec.dtype)) return std::nullopt;
-  const auto left = layoutOf(a), right = layoutOf(b);
+  const auto left = layoutOf(a, is_batch), right = layoutOf(b, is_batch);
   if (!left || !right || !liesAsNew(result->spec)) return std::nullopt;
   out.result = &result->spec;
   double beta = 0, alpha = 1;
@@ -49,7 +53,10 @@ std::optional<ProductNode> productOf(const Graph::Node& node) {
     if (!added) return std::nullopt;
     if (beta != 0) out.added = *added;
   }
-  const auto product = elementwise::MatrixProduct::of(result->spec.dtype, *left, *right, beta, alpha);
+  using elementwise::MatrixProduct;
+  const auto product = is_batch ? MatrixProduct::ofEach(result->spec.dtype, a->spec.sizes[0], *left, a->spec.strides[0],
+                                                        *right, b->spec.strides[0])
+                                : MatrixProduct::of(result->spec.dtype, *left, *right, beta, alpha);
   if (!product) return std::nullopt;
   out.product = *product;
   return out;

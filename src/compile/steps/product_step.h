@@ -1,4 +1,4 @@
-// Products of a plan: mm and addmm of matrices that lie as the graph says, multiplied without their operators.
+// Products of a plan: mm, addmm and bmm of matrices that lie as the graph says, multiplied without their operators.
 //
 // Note [Products without views]
 // Nearly every operand of a backward pass's products is a transposed matrix. A view inside of the graph that nobody

@@ -5,16 +5,28 @@
 
 #include <shunt/elementwise/reduction.h>
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 
 namespace shunt::compiled {
 namespace {
 
 using elementwise::ReductionOperator;
 
-std::optional<ReductionOperator> operatorOf(const Graph::Node& node) {
-  if (node.is("aten::sum.dim_IntList")) return ReductionOperator::kSum;
-  return node.is("aten::mean.dim") ? std::optional(ReductionOperator::kMean) : std::nullopt;
+struct Known {
+  std::string_view name;
+  ReductionOperator op;
+  bool has_dims;  // and keepdim behind them; dtype is last
+};
+constexpr Known kKnown[] = {{"aten::sum.dim_IntList", ReductionOperator::kSum, true},
+                            {"aten::mean.dim", ReductionOperator::kMean, true},
+                            {"aten::sum", ReductionOperator::kSum, false},
+                            {"aten::mean", ReductionOperator::kMean, false}};
+
+const Known* knownOf(const Graph::Node& node) {
+  const auto found = std::ranges::find(kKnown, node.name(), &Known::name);
+  return found != std::end(kKnown) ? &*found : nullptr;
 }
 
 class PreparedReduction : public PreparedStep {
@@ -37,19 +49,23 @@ class PreparedReduction : public PreparedStep {
 
 }  // namespace
 
-bool isReduction(const Graph::Node& node) { return operatorOf(node).has_value(); }
+bool isReduction(const Graph::Node& node) { return knownOf(node) != nullptr; }
 
 std::shared_ptr<const PreparedStep> reductionOf(const Graph::Node& node, const PreparedStep::Place& in,
                                                 const Graph::Spec& made) {
-  const std::optional<ReductionOperator> op = operatorOf(node);
-  if (!op || node.modes.inference || mayAutocast(node)) return nullptr;
+  const Known* known = knownOf(node);
+  if (known == nullptr || node.modes.inference || mayAutocast(node)) return nullptr;
   const Graph::Value *self = node.arguments[0].value(), *result = node.result();
-  const IValue &dims = node.arguments[1].literal, &dtype = node.arguments[3].literal;
   if (self == nullptr || result == nullptr || self->spec.device != kCPU || self->spec.dtype != result->spec.dtype ||
-      !isRowMajor(result->spec) || !liesAsNew(made) || !dims.isIntList() || !dtype.isNone() || !callsOwnKernel(node))
+      !isRowMajor(result->spec) || !liesAsNew(made) || !node.arguments.back().literal.isNone() || !callsOwnKernel(node))
     return nullptr;
-  auto reduction = elementwise::reduction(*op, self->spec.dtype, self->spec.sizes, self->spec.strides,
-                                          IntArrayRef(dims.toIntVector()));
+  OptionalIntArrayRef dims;
+  if (known->has_dims) {
+    const IValue& named = node.arguments[1].literal;
+    if (!named.isIntList() && !named.isNone()) return nullptr;
+    if (named.isIntList()) dims = IntArrayRef(named.toIntVector());
+  }
+  auto reduction = elementwise::reduction(known->op, self->spec.dtype, self->spec.sizes, self->spec.strides, dims);
   if (reduction == nullptr) return nullptr;
   return std::make_shared<const PreparedReduction>(std::move(reduction), in, made);
 }

@@ -22,15 +22,22 @@ namespace {
 constexpr DispatchKeySet kViewKey = DispatchKeySet::of(Functionality::ADInplaceOrView);
 
 // What they show begins where their argument does, and depends on its sizes and strides only.
-constexpr std::string_view kViews[] = {"aten::alias", "aten::expand",    "aten::permute",   "aten::squeeze",
-                                       "aten::t",     "aten::transpose", "aten::unsqueeze", "aten::view"};
+constexpr std::string_view kViews[] = {
+    "aten::alias",     "aten::expand",    "aten::permute", "aten::squeeze",        "aten::t",
+    "aten::transpose", "aten::unsqueeze", "aten::view",    "aten::_reshape_alias", "aten::_unsafe_view"};
+
+/// Whether calls of the operator come to a program's kernel for Autograd if a tensor has that key, as views have.
+bool asksAutograd(const Operator& op) {
+  const detail::CallFrame frame(op);
+  return !isOfThisLibrary(entryWith(frame.state(op), DispatchKeySet(DispatchKey::AutogradCPU)));
+}
 
 bool reads(const Graph::Node& user, const Graph::Value* v) {
   for (size_t i = 0; i < user.arguments.size(); ++i)
     if (trace_detail::writes(user, i) &&
         std::ranges::find(user.arguments[i].values, v) != user.arguments[i].values.end())
       return false;
-  return isOfDictionary(user) && !drawsRandomNumbers(user.op);
+  return isOfDictionary(user) && !drawsRandomNumbers(user.op) && !asksAutograd(user.op.op());
 }
 
 /// Whether no one writes through the tensor or keeps it, nor a tensor that shares its memory by way of it.
@@ -145,11 +152,13 @@ bool isViewInside(const Graph& graph, const Graph::Node& node) {
 bool callsOwnView(const Graph::Node& node) {
   const detail::CallFrame frame(node.op.op());
   const OpState& state = frame.state(node.op.op());
-  const TableEntry &view = state.entry(kViewKey.highestSlot()), &below = state.lookup(kPlainCpu);
+  const TableEntry &view = entryWith(state, kViewKey), &below = state.lookup(kPlainCpu);
   DispatchKeySet above(DispatchKey::BackendSelect);
   if (mayAutocast(node)) above = above.add(DispatchKey::AutocastCPU);
-  return view.reason == EntryReason::kKernel && below.reason == EntryReason::kCompositeExplicit &&
-         &entryWith(state, above) == &below && isOfThisLibrary(view) && isOfThisLibrary(below) && hasOwnShapes(state);
+  // That of an operator whose result is noted as no view is passed by.
+  const bool is_known = view.reason == EntryReason::kKernel || &view == &below;
+  return is_known && below.reason == EntryReason::kCompositeExplicit && &entryWith(state, above) == &below &&
+         isOfThisLibrary(view) && isOfThisLibrary(below) && hasOwnShapes(state);
 }
 
 void makeViewDirectly(const Graph& graph, Step& step) {
