@@ -6,7 +6,7 @@
 
 namespace shunt::detail {
 
-/// Whether the kernel's code lies in the library. Takes about a microsecond.
+/// Whether the kernel's code lies in the library.
 bool isOfThisLibrary(const TableEntry& entry);
 
 }  // namespace shunt::detail

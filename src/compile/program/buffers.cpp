@@ -34,6 +34,7 @@ class Planner {
 
   Buffers plan() {
     for (size_t i = 0; i < at_.order().size(); ++i) addCandidates(i);
+    addTakes();
     while (dropRefused()) {
     }
     Buffers out;
@@ -119,10 +120,8 @@ class Planner {
   }
   /// Whether a new tensor would rather have the value's memory.
   bool isRefused(const Graph::Value* v) const {
-    return !areReadersContent(v, false) || std::ranges::any_of(draft_.regions, [&](const Region& r) {
-      return std::ranges::any_of(
-          r.outputs, [&](const Region::Output& o) { return takenBy(r, o) == v && !values_.contains(madeBy(r, o)); });
-    });
+    const auto taken = taken_by_.find(v);
+    return !areReadersContent(v, false) || (taken != taken_by_.end() && !values_.contains(taken->second));
   }
   bool dropRefused() {
     return std::erase_if(grads_, [&](const Graph::Node* read) { return isRefusedGrad(*read); }) +
@@ -131,18 +130,18 @@ class Planner {
            0;
   }
 
-  const Graph::Value* inSlot(uint32_t slot, size_t first, size_t count) const {
-    for (size_t i = first; i < first + count; ++i)
-      for (const Graph::Output& o : at_.order()[i]->outputs)
+  /// Which result of a region takes the memory of which tensor.
+  void addTakes() {
+    std::unordered_map<uint32_t, const Graph::Value*> in_slot;
+    for (const Graph::Node* node : at_.order())
+      for (const Graph::Output& o : node->outputs)
         for (const Graph::Value* v : o.values)
-          if (v != nullptr && aliases_.tensorOf(v) == v && at_.slotOf(v) == static_cast<int>(slot)) return v;
-    return nullptr;
-  }
-  const Graph::Value* madeBy(const Region& r, const Region::Output& o) const {
-    return inSlot(o.slot, r.first_step, r.steps);
-  }
-  const Graph::Value* takenBy(const Region& r, const Region::Output& o) const {
-    return o.takes < 0 ? nullptr : inSlot(r.inputs[static_cast<size_t>(o.takes)].source.index, 0, r.first_step);
+          if (v != nullptr && aliases_.tensorOf(v) == v && at_.slotOf(v) >= 0)
+            in_slot[static_cast<uint32_t>(at_.slotOf(v))] = v;
+    for (const Region& r : draft_.regions)
+      for (const Region::Output& o : r.outputs)
+        if (o.takes >= 0)
+          taken_by_[in_slot.at(r.inputs[static_cast<size_t>(o.takes)].source.index)] = in_slot.at(o.slot);
   }
 
   /// The position behind the last one that reads the memory.
@@ -160,10 +159,8 @@ class Planner {
 
   std::vector<Block> blocksOf() const {
     std::unordered_map<const Graph::Value*, const Graph::Value*> taken;  // by who takes its memory
-    for (const Region& r : draft_.regions)
-      for (const Region::Output& o : r.outputs)
-        if (const Graph::Value* v = takenBy(r, o); v != nullptr && values_.contains(v) && !isViewed(v))
-          taken[madeBy(r, o)] = v;
+    for (const auto& [v, made] : taken_by_)
+      if (values_.contains(v) && !isViewed(v)) taken[made] = v;
     std::unordered_map<const Graph::Value*, size_t> block_of;
     std::vector<Block> out;
     for (size_t i = 0; i < at_.order().size(); ++i)
@@ -202,8 +199,9 @@ class Planner {
   const Program& draft_;
   std::unordered_map<size_t, const Region*> region_of_;                   // by position
   std::unordered_map<const Graph::Value*, std::vector<size_t>> readers_;  // by tensor: positions
-  std::unordered_set<const Graph::Value*> values_;                        // that may be buffers
-  std::unordered_set<const Graph::Node*> views_, grads_;                  // that may be passed by
+  std::unordered_map<const Graph::Value*, const Graph::Value*> taken_by_;
+  std::unordered_set<const Graph::Value*> values_;        // that may be buffers
+  std::unordered_set<const Graph::Node*> views_, grads_;  // that may be passed by
 };
 
 }  // namespace

@@ -13,7 +13,13 @@ size_t stepsOf(const Group& g) { return g.region.size() + (g.single != nullptr ?
 
 Placement::Placement(const Graph& graph, const Aliases& aliases, const History& history,
                      const std::vector<Group>& groups, const ProgramOptions& options, const Buffers& buffers)
-    : graph_(graph), aliases_(aliases), history_(history), options_(options), buffers_(buffers), late_(buffers.views) {
+    : graph_(graph),
+      uses_(graph),
+      aliases_(aliases),
+      history_(history),
+      options_(options),
+      buffers_(buffers),
+      late_(buffers.views) {
   for (const Group& g : groups) {
     const size_t begin = order_.size();
     for (const PointwiseNode* p : g.region) order_.push_back(p->node);
@@ -73,13 +79,13 @@ void Placement::findProducts() {
 }
 
 bool Placement::mayPassBy(const Graph::Node& view) const {
-  return !ends_.contains(&view) && isViewInside(graph_, view) && callsOwnView(view) &&
+  return !ends_.contains(&view) && isViewInside(uses_, view) && callsOwnView(view) &&
          !reshaped_.contains(aliases_.of(view.result())) && autogradPassedBy(view).slot >= 0;
 }
 
 bool Placement::mayBeLate(const Graph::Node& node) const {
   if (!mayPassBy(node)) return false;
-  const std::vector<Graph::Node*> users = graph_.users(node.result());
+  const auto users = uses_.of(node.result());
   return !users.empty() && std::ranges::all_of(users, [&](const Graph::Node* user) {
     return late_.contains(user) || (products_.contains(user) && readsAsMatrix(*user, node.result()));
   });

@@ -49,7 +49,7 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
   }
   if (!isOfDictionary(node)) callQuickly(step);
   passAutogradBy(node, step);
-  makeViewDirectly(at_.graph(), step);
+  makeViewDirectly(at_.uses(), step);
   if (at_.isLate(node)) {
     const Graph::Value* from = node.arguments[0].value();
     makeViewLate(step, at_.placeOf(from).spec == nullptr || (from->node != nullptr && at_.isLate(*from->node)));

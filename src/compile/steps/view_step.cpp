@@ -41,14 +41,14 @@ bool reads(const Graph::Node& user, const Graph::Value* v) {
 }
 
 /// Whether no one writes through the tensor or keeps it, nor a tensor that shares its memory by way of it.
-bool staysInside(const Graph& graph, const Graph::Value* v) {
-  if (graph.isOutput(v)) return false;
-  return std::ranges::all_of(graph.users(v), [&](const Graph::Node* user) {
+bool staysInside(const Uses& uses, const Graph::Value* v) {
+  if (uses.isOutput(v)) return false;
+  return std::ranges::all_of(uses.of(v), [&](const Graph::Node* user) {
     if (!reads(*user, v)) return false;
     if (!mayAlias(*user)) return true;
     return std::ranges::all_of(user->outputs, [&](const Graph::Output& o) {
       return std::ranges::all_of(o.values,
-                                 [&](const Graph::Value* made) { return made == nullptr || staysInside(graph, made); });
+                                 [&](const Graph::Value* made) { return made == nullptr || staysInside(uses, made); });
     });
   });
 }
@@ -109,10 +109,10 @@ bool becomeView(const Step& step, Frame& frame) {
 bool becomeDetached(const Step& step, Frame& frame) { return becomeView(step, frame) || makeViewQuickly(step, frame); }
 
 /// Whether those who don't only read the view's elements keep it as a grad, and then with these strides.
-bool endsAsGrad(const Graph& graph, const Graph::Node& view) {
+bool endsAsGrad(const Uses& uses, const Graph::Node& view) {
   const Graph::Value* v = view.result();
-  if (graph.isOutput(v) || numelOf(v->spec) != numelOf(view.arguments[0].values[0]->spec)) return false;
-  return std::ranges::all_of(graph.users(v), [&](const Graph::Node* user) {
+  if (uses.isOutput(v) || numelOf(v->spec) != numelOf(view.arguments[0].values[0]->spec)) return false;
+  return std::ranges::all_of(uses.of(v), [&](const Graph::Node* user) {
     if (!user->is("trace::accumulate_grad_")) return reads(*user, v) && !mayAlias(*user);
     const Graph::Value* leaf = user->arguments[0].value();
     return leaf != nullptr && leaf != v && leaf->spec.sizes == v->spec.sizes && leaf->spec.strides == v->spec.strides;
@@ -145,8 +145,8 @@ int64_t numelOf(const Graph::Spec& spec) {
   return std::accumulate(spec.sizes.begin(), spec.sizes.end(), int64_t{1}, std::multiplies<>());
 }
 
-bool isViewInside(const Graph& graph, const Graph::Node& node) {
-  return isPlainView(node) && staysInside(graph, node.result());
+bool isViewInside(const Uses& uses, const Graph::Node& node) {
+  return isPlainView(node) && staysInside(uses, node.result());
 }
 
 bool callsOwnView(const Graph::Node& node) {
@@ -161,13 +161,13 @@ bool callsOwnView(const Graph::Node& node) {
          isOfThisLibrary(view) && isOfThisLibrary(below) && hasOwnShapes(state);
 }
 
-void makeViewDirectly(const Graph& graph, Step& step) {
+void makeViewDirectly(const Uses& uses, Step& step) {
   const Graph::Node& node = *step.node;
   if (step.result < 0 || step.operands.empty() || step.operands[0].kind != Operand::Kind::kTensor) return;
   if (isDetach(node) && callsOwnDetach(node)) step.quick = step.operands[0].last ? &becomeDetached : &makeViewQuickly;
   if (step.passed_by.slot < 0 || !isPlainView(node)) return;
-  const bool stays = staysInside(graph, node.result());
-  const bool becomes = !stays && step.operands[0].last && endsAsGrad(graph, node);
+  const bool stays = staysInside(uses, node.result());
+  const bool becomes = !stays && step.operands[0].last && endsAsGrad(uses, node);
   if ((!stays && !becomes) || !callsOwnView(node)) return;
   step.quick = becomes ? &becomeView : &makeViewQuickly;
   if (becomes) return;
