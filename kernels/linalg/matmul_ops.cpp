@@ -65,9 +65,10 @@ template <class T>
 void multiply(const Shape& s, const Operand& a, const Operand& b, const Scalar& beta, const Scalar& alpha,
               const TensorImpl& c) {
   using A = typename GemmScalar<T>::type;
+  const A scale = alpha.to<A>(), keep = beta.to<A>();  // refused for meta tensors, too
   if (!hasData(c)) return;
-  linalg::gemmEach<T>(s.batch, s.m, s.n, s.k, alpha.to<A>(), a.view<T>(), a.batchStride(), b.view<T>(), b.batchStride(),
-                      beta.to<A>(), reinterpret_cast<T*>(c.data()));
+  linalg::gemmEach<T>(s.batch, s.m, s.n, s.k, scale, a.view<T>(), a.batchStride(), b.view<T>(), b.batchStride(), keep,
+                      reinterpret_cast<T*>(c.data()));
 }
 
 void multiplyInto(const char* op, const Shape& s, const Tensor& a, const Tensor& b, const Scalar& beta,

@@ -172,9 +172,8 @@ TEST(CompileQuick, ReductionsOfAllElements) {
         if (rows == 3) x = x.mul(0).neg();  // zeros of both signs
         const Graph graph = trace(f, Tensors{x});
         const Plan plan(graph);
-        EXPECT_GE(countsOf(plan, graph, {x}).reductions, rows * columns > 1 ? 4u : 0u)
-            << rows << " " << columns << "\n"
-            << plan.describe();
+        EXPECT_GE(countsOf(plan, graph, {x}).reductions, rows * columns > 1 ? 4u : 0u) << rows << " " << columns << "\n"
+                                                                                       << plan.describe();
       }
 }
 
