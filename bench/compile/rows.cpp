@@ -66,9 +66,10 @@ void addChains(std::vector<CompileRow>& out) {
   }
 }
 
+constexpr double kNoSlower = 1;
+
 /// backward() is the caller's, as in most programs. There is no twin: what it costs besides is the engine's.
 void addBackwardOutside(std::vector<CompileRow>& out) {
-  constexpr double kNoSlower = 1;
   for (const auto& [name, n] : {std::pair{"1Ki", int64_t{1} << 10}, std::pair{"64Ki", int64_t{1} << 16}}) {
     Tensors w = {shunt::randn({n}), shunt::randn({n}), shunt::randn({n})};
     for (Tensor& t : w) t.requires_grad_();
@@ -137,6 +138,47 @@ void addDigits(std::vector<CompileRow>& out) {
   }
 }
 
+/// Without gradients, as a trained network runs.
+void addInference(std::vector<CompileRow>& out) {
+  const auto net = std::make_shared<digits::Net>(7);
+  out.push_back({"digits, softmax without grad, batch 1",
+                 kNoSlower,
+                 [net](const Tensors& t) {
+                   const shunt::NoGradGuard no_grad;
+                   return Tensors{shunt::softmax(net->forward(t[0]), 1)};
+                 },
+                 {shunt::rand({1, digits::kPixels})}});
+}
+
+/// Products of batches, views, softmax, and their gradients.
+void addAttention(std::vector<CompileRow>& out) {
+  constexpr int64_t kTokens = 8, kHeads = 4, kEach = 16, kWidth = kHeads * kEach;
+  Tensors w;
+  for (int i = 0; i < 4; ++i) w.push_back(shunt::randn({kWidth, kWidth}).mul_(0.1).requires_grad_());
+  out.push_back(
+      {"attention step, 8 tokens of 4 heads",
+       0.75,
+       [w](const Tensors& t) {
+         for (const Tensor& p : w) Tensor(p).mutable_grad() = Tensor();
+         const auto heads = [&](int i) {
+           return shunt::linear(t[0], w[static_cast<size_t>(i)]).view({kTokens, kHeads, kEach}).transpose(0, 1);
+         };
+         const Tensor shares = shunt::softmax(heads(0).matmul(heads(1).transpose(1, 2)) * 0.25, -1);
+         const Tensor mixed = shares.matmul(heads(2)).transpose(0, 1).reshape({kTokens, kWidth});
+         const Tensor loss = shunt::mse_loss(shunt::linear(mixed, w[3]), t[1]);
+         loss.backward();
+         const shunt::NoGradGuard no_grad;
+         for (const Tensor& p : w) Tensor(p).sub_(p.grad(), 0.01);
+         return Tensors{loss.detach()};
+       },
+       {shunt::randn({kTokens, kWidth}), shunt::randn({kTokens, kWidth})}});
+  out.back().written = [w] {
+    Tensors all = w;
+    for (const Tensor& grad : gradsOf(w)) all.push_back(grad);
+    return all;
+  };
+}
+
 // Bias corrections are numbers of the traced step: in both, so that both compute the same.
 void addAdam(std::vector<CompileRow>& out) {
   Tensors parameters, mean, square, grads;
@@ -202,6 +244,8 @@ std::vector<CompileRow> compileRows() {
   addBackwardOutside(out);
   addLayers(out);
   addDigits(out);
+  addInference(out);
+  addAttention(out);
   addAdam(out);
   addPhysics(out);
   return out;
