@@ -114,6 +114,28 @@ TEST(CompileQuickLoss, BitsAreTheOperatorsForEverySort) {
             }
 }
 
+TEST(CompileQuickLoss, SquaresOfAllElements) {
+  const NoGradGuard no_grad;
+  for (const ScalarType dtype : {kFloat, kDouble})
+    for (const int64_t rows : {1, 3, 17, 64, 300})
+      for (const int64_t columns : {2, 5, 31})
+        for (const int64_t reduction : {0, 1, 2}) {
+          const Function f = [=](const Tensors& t) { return Tensors{mse_loss(t[0], t[1], reduction)}; };
+          const Tensors in = {numbers({rows, columns}, 1).to(dtype), numbers({rows, columns}, 2).to(dtype)};
+          const Plan plan(trace(f, in));
+          const bool is_small = rows * columns * elementSize(dtype) <= 8 << 10;
+          EXPECT_EQ(quickLosses(plan, f, in), is_small && reduction != 0 ? 1u : 0u) << plan.describe();
+          if (rows > 1) EXPECT_EQ(quickLosses(plan, f, {numbers({columns, rows}, 3).to(dtype).t(), in[1]}), 0u);
+        }
+  // Operands that are no like.
+  for (const Tensors& in :
+       {Tensors{numbers({4, 6}), numbers({6})}, Tensors{numbers({4, 6}), numbers({4, 6}).to(kDouble)},
+        Tensors{numbers({4, 6}).to(kHalf), numbers({4, 6}).to(kHalf)}, Tensors{numbers({0, 6}), numbers({0, 6})}}) {
+    const Function f = [](const Tensors& t) { return Tensors{mse_loss(t[0], t[1])}; };
+    EXPECT_EQ(quickLosses(Plan(trace(f, in)), f, in), 0u);
+  }
+}
+
 std::string errorOf(const std::function<void()>& f) {
   try {
     f();

@@ -4,6 +4,7 @@
 #include "src/compile/steps/quick_counts.h"
 #include "src/compile/steps/view_step.h"
 
+#include <shunt/elementwise/mse_loss.h>
 #include <shunt/elementwise/nll_loss.h>
 
 namespace shunt::compiled {
@@ -65,6 +66,25 @@ class PreparedLossGradient : public PreparedStep {
   const Place grad_, input_, target_, total_weight_;
 };
 
+class PreparedSquares : public PreparedStep {
+ public:
+  PreparedSquares(std::unique_ptr<const elementwise::MseLoss> loss, const Place& self, const Place& target,
+                  const Graph::Spec& result)
+      : PreparedStep(result), loss_(std::move(loss)), self_(self), target_(target) {}
+
+  bool run(const Frame& frame, std::byte* out, std::byte*) const override {
+    const std::byte *self = elementsAt(self_, frame), *target = elementsAt(target_, frame);
+    if (self == nullptr || target == nullptr) return false;
+    loss_->run(self, target, out);
+    ++quick_counts.losses;
+    return true;
+  }
+
+ private:
+  const std::unique_ptr<const elementwise::MseLoss> loss_;
+  const Place self_, target_;
+};
+
 bool isOnCpu(const Graph::Value* v, ScalarType dtype, size_t dim) {
   return v != nullptr && v->spec.device == kCPU && v->spec.dtype == dtype && v->spec.sizes.size() == dim;
 }
@@ -93,12 +113,35 @@ std::optional<NllLoss> describe(const Graph::Node& node, const Known& known) {
                  .ignore_index = node.arguments[known.reduction + 1].literal.toInt()};
 }
 
+bool isMseLoss(const Graph::Node& node) { return node.is("aten::mse_loss"); }
+
+/// Of operands of one shape, which lie row-major.
+std::shared_ptr<const PreparedStep> mseLossOf(const Graph::Node& node,
+                                              const std::function<PreparedStep::Place(size_t)>& place) {
+  const Graph::Value *self = node.arguments[0].value(), *target = node.arguments[1].value(), *result = node.result();
+  const int64_t reduction = node.arguments[2].literal.toInt();
+  if (self == nullptr || target == nullptr || result == nullptr || (reduction != 1 && reduction != 2) ||
+      node.modes.inference || mayAutocast(node) || !callsOwnKernel(node))
+    return nullptr;
+  const ScalarType dtype = result->spec.dtype;
+  const size_t dim = self->spec.sizes.size();
+  if (!isOnCpu(self, dtype, dim) || !isOnCpu(target, dtype, dim) || self->spec.sizes != target->spec.sizes ||
+      !isRowMajor(self->spec) || !isRowMajor(target->spec) || !liesAsNew(result->spec))
+    return nullptr;
+  using elementwise::ReductionOperator;
+  auto loss = elementwise::mseLoss(dtype, numelOf(self->spec),
+                                   reduction == 1 ? ReductionOperator::kMean : ReductionOperator::kSum);
+  if (loss == nullptr) return nullptr;
+  return std::make_shared<const PreparedSquares>(std::move(loss), place(0), place(1), result->spec);
+}
+
 }  // namespace
 
-bool isLoss(const Graph::Node& node) { return knownOf(node) != nullptr; }
+bool isLoss(const Graph::Node& node) { return knownOf(node) != nullptr || isMseLoss(node); }
 
 std::shared_ptr<const PreparedStep> lossOf(const Graph::Node& node,
                                            const std::function<PreparedStep::Place(size_t)>& place) {
+  if (isMseLoss(node)) return mseLossOf(node, place);
   const Known& known = *knownOf(node);
   const Graph::Value* result = node.result();
   if (result == nullptr || node.modes.inference || mayAutocast(node) || !callsOwnKernel(node)) return nullptr;
