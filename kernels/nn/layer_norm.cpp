@@ -100,15 +100,12 @@ void forward(const Norm& c) {
   });
 }
 
-/// Rows whose part of the parameters' gradients is added up in one go; the parts then in order. Depends on n alone.
-int64_t rowsOfPart(int64_t n) { return std::max<int64_t>(16, kDefaultGrain / std::max<int64_t>(n, 1)); }
-
 template <class A>
 class Backward {
  public:
   explicit Backward(const NormGradient& c)
       : c_(c), weight_(c.weight, c.n), mean_(c.mean, c.rows), rstd_(c.rstd, c.rows) {
-    parts_ = std::max<int64_t>(1, (c.rows + rowsOfPart(c.n) - 1) / rowsOfPart(c.n));
+    parts_ = std::max<int64_t>(1, (c.rows + rowsOfNormPart(c.n) - 1) / rowsOfNormPart(c.n));
     if (c.weight_grad != nullptr) weight_grads_ = zeros();
     if (c.bias_grad != nullptr) bias_grads_ = zeros();
   }
@@ -137,8 +134,8 @@ class Backward {
     const auto loop = normLoops<A>().backward;
     const bool own = c_.x->dtype() == scalar_type_of<A>;
     const auto rows = own ? nullptr : buffer<A>(2 * c_.n);
-    const int64_t last = std::min(c_.rows, (i + 1) * rowsOfPart(c_.n));
-    for (int64_t r = i * rowsOfPart(c_.n); r < last; ++r) {
+    const int64_t last = std::min(c_.rows, (i + 1) * rowsOfNormPart(c_.n));
+    for (int64_t r = i * rowsOfNormPart(c_.n); r < last; ++r) {
       const int64_t first = r * c_.n;
       if (own) {
         loop(call, c_.x_grad != nullptr ? inPlace<A>(*c_.x_grad, first) : nullptr, inPlace<A>(*c_.grad, first),

@@ -33,6 +33,9 @@ struct NormGradient {
 };
 SHUNT_NOINLINE void layerNormBackward(const NormGradient& gradient);
 
+/// Rows whose part of the parameters' gradients is added up in one go; the parts then in order. Depends on n alone.
+inline int64_t rowsOfNormPart(int64_t n) { return std::max<int64_t>(16, kDefaultGrain / std::max<int64_t>(n, 1)); }
+
 /// The same, with the expected loop where the operands are the expected ones.
 void layerNormExpected(const Norm& norm);
 void layerNormBackwardExpected(const NormGradient& gradient);

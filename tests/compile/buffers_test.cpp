@@ -196,6 +196,41 @@ TEST(CompileBuffers, AreLeftWhereAnOperatorHasToBeCalled) {
   EXPECT_EQ(quickCounts().buffered, before);
 }
 
+// Regions look, too.
+std::unique_ptr<Library> of_exp;
+bool registers_exp = false;
+Tensor pokeExp(const Tensor& t) {
+  if (registers_exp) {
+    of_exp = std::make_unique<Library>(Library::Kind::kImpl, "aten", DispatchKey::CPU);
+    of_exp->impl("exp", [](const Tensor& x) { return x * 10; });
+  }
+  return t.clone();
+}
+
+TEST(CompileBuffers, ARegionSeesWhatWasRegisteredInTheMiddleOfTheRun) {
+  const NoGradGuard no_grad;
+  Library m(Library::Kind::kDef, "buffers_test_exp");
+  m.def("poke(Tensor t) -> Tensor");
+  m.impl("poke", DispatchKey::CPU, &pokeExp);
+  const auto op = Dispatcher::singleton().findSchemaOrThrow("buffers_test_exp::poke").typed<Tensor(const Tensor&)>();
+  const Tensors in = {numbers({4, 6}, 1)};
+  const Function f = [&](const Tensors& t) {
+    const Tensor before = t[0].exp() + 1;
+    return Tensors{before, op.call(t[0]).exp() * 2};
+  };
+  const Plan plan(trace(f, in));
+  buffered(plan, f, in, 4);
+  ASSERT_EQ(plan.counts().regions, 2u) << plan.describe();
+  registers_exp = true;
+  const Tensors expected = f(in);
+  of_exp.reset();
+  const Tensors got = plan.run(in);
+  registers_exp = false;
+  of_exp.reset();
+  expectSame(expected, got, plan.describe());
+  EXPECT_FALSE(same(got[1], f(in)[1]));
+}
+
 TEST(CompileBuffers, AreLeftForATargetThatIsNoClass) {
   const NoGradGuard no_grad;
   const auto f = [](const Tensor& x, const Tensor& w, const Tensor& y) {

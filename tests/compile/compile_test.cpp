@@ -577,6 +577,7 @@ TEST(Compile, AnOverrideOfWhatALevelPassesCounts) {
   obeys("outer, composite", vmap(product), composite, outer_, a, b);
   obeys("outer, batching rule", vmap(product), DispatchKey::Batched, outer_, a, b);
   obeys("softmax", vmap(share), composite, softmax_, b);
+  obeys("softmax, Autograd", vmap(share), DispatchKey::AutogradCPU, softmax_, b);
   obeys("softmax, batching rule", vmap(share), DispatchKey::Batched, softmax_, b);
   obeys("gradient of softmax", grad(total), composite, softmax_, row);
   obeys("gradients of softmax", vmap(grad(total)), composite, softmax_, b);

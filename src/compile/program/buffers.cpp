@@ -72,7 +72,7 @@ class Planner {
         if (v != nullptr) readers_[aliases_.tensorOf(v)].push_back(i);
     if (at_.mayPassBy(node)) views_.insert(&node);
     if (readsLeaf(node)) grads_.insert(&node);
-    if ((regionAt(i) == nullptr && !isPrepared(i)) || node.outputs.size() > 2) return;
+    if ((regionAt(i) == nullptr && !isPrepared(i)) || node.outputs.size() > PreparedStep::kMostResults) return;
     for (const Graph::Output& o : node.outputs)
       for (const Graph::Value* v : o.values)
         if (v != nullptr && aliases_.tensorOf(v) == v && v->spec.device == kCPU && at_.isReadFrom(v, end(i)) &&

@@ -9,8 +9,8 @@
 // at all: its readers take the memory behind.
 // A unit that can't run this way (something was registered meanwhile, a tensor lies in another way, a target that is no
 // class) calls its operators, which want tensors. Then all buffers that are alive are copied into tensors, and the run
-// goes on with these to its end (Program::leaveBuffers). Plans for which that happens often, and runs where it would
-// always do, have a program without buffers.
+// goes on with these to its end (Program::leaveBuffers). Plans for which that happens in more than one run of eight,
+// and runs where it would always do, have a program without buffers.
 // A result that an output's tensor is to be made of stays a tensor, so that it isn't written twice.
 #pragma once
 

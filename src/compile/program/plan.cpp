@@ -182,15 +182,16 @@ class Recorder {
   const Aliases& aliases_;
 };
 
-constexpr int kMostRunsThatLeave = 16;  // buffers, before a plan has none any more
+// Where more than one run in eight leaves the buffers, some 16 times, a plan does without them.
+constexpr int kRunsForOneThatLeaves = 8, kTooOften = 16 * kRunsForOneThatLeaves;
 
 constexpr auto kCall = [](const Step& step, Frame& frame, trace_detail::ModesScope& modes) {
   callStep(step, frame, modes);
 };
 
-/// Whether a step that is done without its operator's table is as good as a call, on this thread.
 bool isInferenceMode() { return (detail::tls_state.mode & detail::kModeInference) != 0; }
 
+/// Whether a step that is done without its operator's table is as good as a call, on this thread.
 bool nothingSeesOperators() {
   constexpr uint64_t kUsual = (kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();
   const detail::LocalState& s = detail::tls_state;
@@ -304,22 +305,32 @@ detail::CompileOutputs Plan::runProgram(const Program& program, std::span<const 
       [[likely]]
     return program.regions[0].runAlone(inputs, constants_);
   Frame frame(program.slots, program.kept_slots, inputs, constants_);
+  frame.setChecked(changes);
   if (fuse && nothingSeesOperators()) {
-    frame.allowQuick(changes);
+    frame.allowQuick();
     if (program.buffer_bytes != 0) withoutMemoryToo([&] { frame.openBuffers(program.buffer_bytes); });
   }
   program.run(frame, fuse, kCall);
-  if (frame.hasBuffers())
-    ++quick_counts.buffered;
-  else if (program.buffer_bytes != 0) [[unlikely]]
-    buffers_left_.fetch_add(1, std::memory_order_relaxed);
+  if (program.buffer_bytes != 0) noteBuffers(frame.hasBuffers());
   return program.resultsOf(frame);
+}
+
+/// Of one run. Threads may lose counts of each other.
+void Plan::noteBuffers(bool stayed) const {
+  const int left = left_buffers_.load(std::memory_order_relaxed);
+  if (stayed) {
+    ++quick_counts.buffered;
+    if (left > 0) [[unlikely]]
+      left_buffers_.store(left - 1, std::memory_order_relaxed);
+  } else {
+    left_buffers_.store(left + kRunsForOneThatLeaves, std::memory_order_relaxed);
+  }
 }
 
 /// The one without buffers, where the run would leave them.
 const Program& Plan::programFor(const Program& fused, bool plain) const {
   if (fused.buffer_bytes == 0 || (plain && nothingSeesOperators() && !isInferenceMode() &&
-                                  buffers_left_.load(std::memory_order_relaxed) < kMostRunsThatLeave)) [[likely]]
+                                  left_buffers_.load(std::memory_order_relaxed) < kTooOften)) [[likely]]
     return fused;
   const Program* without = without_buffers_.load(std::memory_order_acquire);
   return without != nullptr ? *without : makeWithoutBuffers(fused);

@@ -71,6 +71,7 @@ class SHUNT_API Plan : public Executor {
   detail::CompileOutputs runAndRecord(std::span<const Tensor* const> inputs) const;
   detail::CompileOutputs runGraph(std::span<const Tensor* const> inputs) const;
   const Program& program() const;
+  void noteBuffers(bool stayed) const;
   const Program& programFor(const Program& fused, bool plain) const;
   const Program& makeWithoutBuffers(const Program& fused) const;
   std::unique_ptr<const Program> makeFused(bool buffers) const;
@@ -89,7 +90,7 @@ class SHUNT_API Plan : public Executor {
   mutable std::unique_ptr<const Program> fused_owner_;
   mutable std::atomic<const Program*> fused_{nullptr};  // fused_owner_ (release, acquire)
   // Note [Buffers], buffers.h.
-  mutable std::atomic<int> buffers_left_{0};                      // by runs; threads may lose counts of each other
+  mutable std::atomic<int> left_buffers_{0};                      // grows with runs that do, and falls with others
   mutable std::unique_ptr<const Program> without_buffers_owner_;  // guarded by recording_; set once
   mutable std::atomic<const Program*> without_buffers_{nullptr};  // its (release, acquire)
 };

@@ -32,7 +32,7 @@ std::vector<Program::Output> outputsOf(const Graph& graph, const Placement& plac
 }
 
 const char* howCalled(const Step& step) {
-  if (step.buffer >= 0) return ", prepared, without a tensor";
+  if (step.buffers[0] >= 0) return ", prepared, without a tensor";
   if (step.quick != nullptr && step.copies_dead) return ", without dispatch or copy";
   if (step.view >= 0) return ", prepared, with its view";
   if (step.prepared != nullptr) return step.late.empty() ? ", prepared" : ", prepared, without views";

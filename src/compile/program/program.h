@@ -77,7 +77,8 @@ struct Program {
     const bool passes = unit.views + unit.grads != 0;
     if ((unit.region == nullptr || passes) && !frame.mayBeQuick()) return false;
     if (unit.region != nullptr) {
-      if ((detail::tls_state.mode & detail::kModeInference) != 0 || !unit.region->run(frame)) return false;
+      if (!frame.isUnchanged() || (detail::tls_state.mode & detail::kModeInference) != 0 || !unit.region->run(frame))
+        return false;
     } else {
       const Step& step = *unit.step;
       if (step.quick == nullptr || !step.quick(step, frame)) return false;
@@ -98,7 +99,7 @@ struct Program {
     };
     for (; i < end; ++i) {
       const Step& step = steps[i];
-      if (at != nullptr && at[i] >= 0) {
+      if (at != nullptr && at[i] >= 0 && frame.isUnchanged()) {
         const Region& region = regions[static_cast<size_t>(at[i])];
         // Of the thread's settings a region's new tensors depend on this one only.
         if ((detail::tls_state.mode & detail::kModeInference) != 0) settings.set(*step.modes);
@@ -106,8 +107,8 @@ struct Program {
           i += region.steps - 1;
           continue;
         }
-        if (region.in_buffers) leaveBuffers(frame, i);
       }
+      if (at != nullptr && at[i] >= 0 && regions[static_cast<size_t>(at[i])].in_buffers) leaveBuffers(frame, i);
       if (step.quick == nullptr || !frame.mayBeQuick() || !step.quick(step, frame)) {
         if (in_region[i]) frame.useAll();
         if (step.in_buffers) leaveBuffers(frame, i);

@@ -4,6 +4,7 @@
 #include "src/compile/steps/fill_step.h"
 #include "src/compile/steps/grad_step.h"
 #include "src/compile/steps/loss_step.h"
+#include "src/compile/steps/norm_step.h"
 #include "src/compile/steps/reduction_step.h"
 #include "src/compile/steps/row_step.h"
 #include "src/compile/steps/view_step.h"
@@ -75,11 +76,10 @@ void StepBuilder::findBuffers(const Graph::Node& node, Step& step) const {
     return isBuffer(v) ? static_cast<int64_t>(at_.placeOf(v).source.index) : -1;
   };
   if (step.prepared != nullptr) {
-    step.buffer = bufferOf(0);
-    step.second_buffer = bufferOf(1);
+    for (size_t i = 0; i < node.outputs.size(); ++i) step.buffers[i] = bufferOf(i);
   }
   step.in_buffers =
-      at_.isRarelyMade(node) || step.buffer >= 0 || step.second_buffer >= 0 ||
+      at_.isRarelyMade(node) || std::ranges::any_of(step.buffers, [](int64_t b) { return b >= 0; }) ||
       std::ranges::any_of(node.arguments, [&](auto& a) { return std::ranges::any_of(a.values, isBuffer); });
   // Where the run has left the buffers, these tensors live until its end.
   if (!at_.isInRegion(node)) std::erase_if(step.dead, [&](uint32_t slot) { return slot >= at_.keptSlots(); });
@@ -146,7 +146,7 @@ void StepBuilder::addProduct(const Graph::Node& node, const ProductNode& product
 
 /// Small operators of which prepared ones are known, where the step stands for one.
 void StepBuilder::addPrepared(const Graph::Node& node, Step& step) const {
-  const bool is_known = isReduction(node) || isRowOperator(node) || isFill(node) || isLoss(node);
+  const bool is_known = isReduction(node) || isRowOperator(node) || isFill(node) || isLoss(node) || isNorm(node);
   if (!is_known || step.passed_by.slot < 0 || step.result < 0) return;
   const auto placeOfArgument = [&](size_t i) {
     const Graph::Value* v = node.arguments[i].value();
@@ -156,6 +156,7 @@ void StepBuilder::addPrepared(const Graph::Node& node, Step& step) const {
   if (isReduction(node)) prepared = reductionOf(node, placeOfArgument(0), node.result()->spec);
   if (isRowOperator(node)) prepared = rowsOf(node, placeOfArgument(0), placeOfArgument(1));
   if (isLoss(node)) prepared = lossOf(node, placeOfArgument);
+  if (isNorm(node)) prepared = normOf(node, placeOfArgument);
   // What a function of operators calls is compared by the caller alone.
   if (isFill(node) && at_.options().guarded) prepared = fillOf(node, placeOfArgument(0));
   if (prepared != nullptr) prepare(step, std::move(prepared));

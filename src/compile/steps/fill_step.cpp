@@ -17,9 +17,9 @@ class PreparedFill : public PreparedStep {
   PreparedFill(std::vector<std::byte> elements, const Place& like, const Graph::Spec& result)
       : PreparedStep(result), elements_(std::move(elements)), like_(like) {}
 
-  bool run(const Frame& frame, std::byte* out, std::byte*) const override {
+  bool run(const Frame& frame, std::byte* const* out) const override {
     if (elementsAt(like_, frame) == nullptr) return false;
-    std::memcpy(out, elements_.data(), elements_.size());
+    std::memcpy(out[0], elements_.data(), elements_.size());
     ++quick_counts.fills;
     return true;
   }

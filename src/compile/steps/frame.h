@@ -52,11 +52,15 @@ class Frame {
   void closeBuffers() { buffers_ = nullptr; }
   std::byte* buffer(uint32_t index) const { return buffers_ + size_t{index} * kBufferAlignment; }
 
-  /// The run's tables have been compared at this many `table_changes`, on a thread where nothing sees single operators.
-  void allowQuick(uint64_t changes) { changes_ = changes; }
-  /// Whether kernels that stand in the tables may be run without asking these: nothing was registered since.
-  // As a call's own look at its table, the load is acquire: a registration that has returned is seen.
-  bool mayBeQuick() const { return detail::table_changes.load(std::memory_order_acquire) == changes_; }
+  /// The run's tables have been compared at this many `table_changes`.
+  void setChecked(uint64_t changes) { checked_at_ = changes; }
+  /// Whether nothing was registered since. Acquire, as in a call's own look at its table: a registration that has
+  /// returned is seen.
+  bool isUnchanged() const { return detail::table_changes.load(std::memory_order_acquire) == checked_at_; }
+  /// The thread is one where nothing sees single operators.
+  void allowQuick() { quick_at_ = checked_at_; }
+  /// Whether kernels that stand in the tables may be run without asking these.
+  bool mayBeQuick() const { return detail::table_changes.load(std::memory_order_acquire) == quick_at_; }
 
   const Tensor none;  // undefined
 
@@ -89,7 +93,7 @@ class Frame {
   alignas(Tensor) std::byte memory_[kFew * sizeof(Tensor)];
   Tensor* slots_;
   size_t count_, used_;
-  uint64_t changes_ = ~uint64_t{0};  // what table_changes never is
+  uint64_t checked_at_ = ~uint64_t{0}, quick_at_ = ~uint64_t{0};  // what table_changes never is
   std::byte* buffers_ = nullptr;
   std::byte* block_ = nullptr;  // what they lie in, where that isn't near_
   size_t block_bytes_ = 0;

@@ -29,13 +29,13 @@ const Known* knownOf(const Graph::Node& node) {
 
 class PreparedLoss : public PreparedStep {
  public:
-  PreparedLoss(const NllLoss& loss, const Place& input, const Place& target, const Graph::Spec& result)
-      : PreparedStep(result), loss_(loss), input_(input), target_(target) {}
+  PreparedLoss(const NllLoss& loss, const Place& input, const Place& target, const Graph::Node& node)
+      : PreparedStep(node), loss_(loss), input_(input), target_(target) {}
 
   // A target that is no class is the operator's to report.
-  bool run(const Frame& frame, std::byte* out, std::byte* second) const override {
+  bool run(const Frame& frame, std::byte* const* out) const override {
     const std::byte *input = elementsAt(input_, frame), *target = elementsAt(target_, frame);
-    if (input == nullptr || target == nullptr || !loss_.forward(input, target, out, second)) return false;
+    if (input == nullptr || target == nullptr || !loss_.forward(input, target, out[0], out[1])) return false;
     ++quick_counts.losses;
     return true;
   }
@@ -51,12 +51,12 @@ class PreparedLossGradient : public PreparedStep {
                        const Place& total_weight, const Graph::Spec& result)
       : PreparedStep(result), loss_(loss), grad_(grad), input_(input), target_(target), total_weight_(total_weight) {}
 
-  bool run(const Frame& frame, std::byte* out, std::byte*) const override {
+  bool run(const Frame& frame, std::byte* const* out) const override {
     const std::byte *grad = elementsAt(grad_, frame), *target = elementsAt(target_, frame);
     const std::byte* total_weight = elementsAt(total_weight_, frame);
     if (grad == nullptr || target == nullptr || total_weight == nullptr || elementsAt(input_, frame) == nullptr)
       return false;
-    if (!loss_.backward(grad, target, total_weight, out)) return false;
+    if (!loss_.backward(grad, target, total_weight, out[0])) return false;
     ++quick_counts.losses;
     return true;
   }
@@ -72,10 +72,10 @@ class PreparedSquares : public PreparedStep {
                   const Graph::Spec& result)
       : PreparedStep(result), loss_(std::move(loss)), self_(self), target_(target) {}
 
-  bool run(const Frame& frame, std::byte* out, std::byte*) const override {
+  bool run(const Frame& frame, std::byte* const* out) const override {
     const std::byte *self = elementsAt(self_, frame), *target = elementsAt(target_, frame);
     if (self == nullptr || target == nullptr) return false;
-    loss_->run(self, target, out);
+    loss_->run(self, target, out[0]);
     ++quick_counts.losses;
     return true;
   }
@@ -148,7 +148,7 @@ std::shared_ptr<const PreparedStep> lossOf(const Graph::Node& node,
   const std::optional<NllLoss> loss = describe(node, known);
   if (!loss || !liesAsNew(result->spec)) return nullptr;
   if (!known.is_backward)
-    return std::make_shared<const PreparedLoss>(*loss, place(known.input), place(known.target), result->spec);
+    return std::make_shared<const PreparedLoss>(*loss, place(known.input), place(known.target), node);
   if (!isNumber(node.arguments[kGradient].value(), loss->dtype) ||
       !isNumber(node.arguments[kTotalWeight].value(), loss->dtype))
     return nullptr;

@@ -12,27 +12,36 @@
 namespace shunt::compiled {
 namespace {
 
-/// A buffer's memory, or that of a new tensor.
-std::byte* memoryFor(int64_t buffer, const PreparedStep& prepared, const Frame& frame, Tensor& made) {
-  if (buffer >= 0) return frame.buffer(static_cast<uint32_t>(buffer));
-  made = prepared.newResult();
-  return made.unsafeGetTensorImpl()->data();
-}
-
+/// N results.
+template <size_t N>
 bool runPrepared(const Step& step, Frame& frame) {
   // A new tensor has other keys in inference mode.
   if ((detail::tls_state.mode & detail::kModeInference) != 0 || (step.in_buffers && !frame.hasBuffers())) return false;
   const PreparedStep& prepared = *step.prepared;
-  Tensor out, second;
-  std::byte* const to = memoryFor(step.buffer, prepared, frame, out);
-  std::byte* const second_to = step.has_second ? memoryFor(step.second_buffer, prepared, frame, second) : nullptr;
-  if (!prepared.run(frame, to, second_to)) return false;
-  if (second.defined() && step.results[1].slots[0] >= 0)
-    frame.slot(static_cast<size_t>(step.results[1].slots[0])) = std::move(second);
-  if (step.view >= 0) ++quick_counts.views;
-  if (out.defined()) frame.slot(static_cast<size_t>(step.view >= 0 ? step.view : step.result)) = std::move(out);
+  Tensor made[N];
+  std::byte* to[N];
+  for (size_t i = 0; i < N; ++i) {
+    if (step.buffers[i] >= 0) {
+      to[i] = frame.buffer(static_cast<uint32_t>(step.buffers[i]));
+      continue;
+    }
+    made[i] = prepared.newResult(i);
+    to[i] = made[i].defined() ? made[i].unsafeGetTensorImpl()->data() : nullptr;
+  }
+  if (!prepared.run(frame, to)) return false;
+  if (N == 1 && step.view >= 0) {
+    ++quick_counts.views;
+    frame.slot(static_cast<size_t>(step.view)) = std::move(made[0]);
+    return true;
+  }
+  for (size_t i = 0; i < N; ++i) {
+    const int slot = i == 0 ? step.result : step.results[i].slots[0];
+    if (slot >= 0 && made[i].defined()) frame.slot(static_cast<size_t>(slot)) = std::move(made[i]);
+  }
   return true;
 }
+
+constexpr QuickCall kRun[] = {&runPrepared<1>, &runPrepared<2>, &runPrepared<PreparedStep::kMostResults>};
 
 }  // namespace
 
@@ -71,13 +80,23 @@ const std::byte* PreparedStep::elementsWhereLike(const Place& place, const Frame
   return liesAs(t, *place.spec) ? t.unsafeGetTensorImpl()->data() : nullptr;
 }
 
-PreparedStep::PreparedStep(const Graph::Spec& result)
-    : result_(result), shape_(detail::makeTensor(result.sizes, {}, result.dtype, Device(kMeta))) {}
+namespace {
+Tensor shapeOf(const Graph::Spec& spec) {
+  return Tensor(detail::makeTensor(spec.sizes, {}, spec.dtype, Device(kMeta)));
+}
+}  // namespace
+
+PreparedStep::PreparedStep(const Graph::Spec& result) { shapes_[0] = shapeOf(result); }
+
+PreparedStep::PreparedStep(const Graph::Node& node) {
+  SHUNT_INTERNAL_ASSERT(node.outputs.size() <= kMostResults, "a prepared step has more results than there is room for");
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (const Graph::Value* v = node.outputs[i].values[0]) shapes_[i] = shapeOf(v->spec);
+}
 
 void prepare(Step& step, std::shared_ptr<const PreparedStep> prepared) {
   step.prepared = std::move(prepared);
-  step.quick = &runPrepared;
-  step.has_second = step.results.size() > 1;
+  step.quick = kRun[step.results.size() - 1];
   for (const Operand& o : step.operands)
     if (o.last) step.dead.push_back(o.source.index);
 }

@@ -18,17 +18,23 @@ class PreparedStep {
     bool isBuffer() const { return source.kind == Source::Kind::kBuffer; }
   };
   virtual ~PreparedStep() = default;
-  /// False where a tensor doesn't lie as the graph has it: nothing was done. `out`: the result's memory. `second`: the
-  /// same for the operator's second result, which has the first one's dtype and sizes, where it has one.
-  virtual bool run(const Frame& frame, std::byte* out, std::byte* second) const = 0;
-  Tensor newResult() const {
-    return Tensor(
-        intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*shape_.unsafeGetTensorImpl(), result_.dtype)));
+  /// False where a tensor doesn't lie as the graph has it: nothing was done. `out`: the memory of each of the
+  /// operator's results, null where that is undefined.
+  virtual bool run(const Frame& frame, std::byte* const* out) const = 0;
+  static constexpr size_t kMostResults = 3;
+  /// Of a result at an index. Undefined where the graph's is.
+  Tensor newResult(size_t i) const {
+    const TensorImpl* shape = shapes_[i].unsafeGetTensorImpl();
+    return shape != nullptr
+               ? Tensor(intrusive_ptr<TensorImpl>::reclaim(detail::newCpuTensorLike(*shape, shape->dtype())))
+               : Tensor();
   }
 
  protected:
-  /// `result`: of the graph's value, which lies as a new tensor.
+  /// `result`: of the only one, which lies as a new tensor.
   explicit PreparedStep(const Graph::Spec& result);
+  /// All results of the node, which lie so.
+  explicit PreparedStep(const Graph::Node& node);
   PreparedStep(const PreparedStep&) = delete;
   PreparedStep& operator=(const PreparedStep&) = delete;
 
@@ -42,8 +48,7 @@ class PreparedStep {
  private:
   static const std::byte* elementsWhereLike(const Place& place, const Frame& frame);
 
-  const Graph::Spec& result_;
-  const Tensor shape_;  // without elements
+  Tensor shapes_[kMostResults];  // without elements
 };
 
 /// Whether its elements lie in row-major order, whatever strides dimensions of size 1 have.

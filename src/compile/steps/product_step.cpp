@@ -71,14 +71,15 @@ PreparedProduct::PreparedProduct(const ProductNode& node, const Place& a, const 
       row_bytes_(static_cast<size_t>(node.result->sizes[1] * elementSize(node.result->dtype))),
       bytes_(static_cast<size_t>(node.result->sizes[0]) * row_bytes_) {}
 
-bool PreparedProduct::run(const Frame& frame, std::byte* out, std::byte*) const {
+bool PreparedProduct::run(const Frame& frame, std::byte* const* out) const {
   using Added = ProductNode::Added;
   const std::byte *a = elementsAt(a_, frame), *b = elementsAt(b_, frame);
   const std::byte* added = node_.added == Added::kNothing ? a : elementsAt(added_, frame);
   if (a == nullptr || b == nullptr || added == nullptr) return false;
   const size_t bytes = node_.added == Added::kRow ? row_bytes_ : bytes_;
-  for (size_t at = 0; node_.added != Added::kNothing && at < bytes_; at += bytes) std::memcpy(out + at, added, bytes);
-  node_.product.run(a, b, out);
+  for (size_t at = 0; node_.added != Added::kNothing && at < bytes_; at += bytes)
+    std::memcpy(out[0] + at, added, bytes);
+  node_.product.run(a, b, out[0]);
   ++quick_counts.products;
   return true;
 }

@@ -36,7 +36,7 @@ class PreparedProduct : public PreparedStep {
  public:
   /// Places of the matrices and of what is added, which are behind the views that the node's arguments are.
   PreparedProduct(const ProductNode& node, const Place& a, const Place& b, const Place& added);
-  bool run(const Frame& frame, std::byte* out, std::byte* second) const override;
+  bool run(const Frame& frame, std::byte* const* out) const override;
 
  private:
   const ProductNode node_;

@@ -34,10 +34,10 @@ class PreparedReduction : public PreparedStep {
   PreparedReduction(std::unique_ptr<const elementwise::Reduction> reduction, const Place& in, const Graph::Spec& result)
       : PreparedStep(result), reduction_(std::move(reduction)), in_(in) {}
 
-  bool run(const Frame& frame, std::byte* out, std::byte*) const override {
+  bool run(const Frame& frame, std::byte* const* out) const override {
     const std::byte* in = elementsAt(in_, frame);
     if (in == nullptr) return false;
-    reduction_->run(in, out);
+    reduction_->run(in, out[0]);
     ++quick_counts.reductions;
     return true;
   }

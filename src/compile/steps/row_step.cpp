@@ -39,11 +39,11 @@ class PreparedRows : public PreparedStep {
     if (given != nullptr) given_ = *given;
   }
 
-  bool run(const Frame& frame, std::byte* out, std::byte*) const override {
+  bool run(const Frame& frame, std::byte* const* out) const override {
     const std::byte* in = elementsAt(in_, frame);
     const std::byte* given = given_ ? elementsAt(*given_, frame) : in;
     if (in == nullptr || given == nullptr) return false;
-    loop_({.out = out, .in = in, .rows = rows_, .n = n_, .result = given});
+    loop_({.out = out[0], .in = in, .rows = rows_, .n = n_, .result = given});
     ++quick_counts.rows;
     return true;
   }

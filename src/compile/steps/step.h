@@ -46,8 +46,7 @@ struct Step {
   int view = -1;    // of a prepared step that does the next one, a view of its result, too: where that one's result is
   int result = -1;  // where the first one is kept, unless it is a list; -1: nowhere
   // Of a prepared step: where its results' elements lie that have no tensors (Note [Buffers]); -1: they have.
-  int64_t buffer = -1, second_buffer = -1;
-  bool has_second = false;
+  int64_t buffers[3] = {-1, -1, -1};
   bool in_buffers = false;  // reads or makes such a one
   // Of the first operand, where that is a tensor.
   Source from;

@@ -63,7 +63,9 @@ bool isComposite(const Operator& op, DispatchKeySet keys) {
 bool isRunByParts(const Operator& op, DispatchKeySet keys) {
   if (rowOf(op) != nullptr) return false;
   const detail::StateInUse state(op);
-  const DispatchKeySet dense = keys.backends() | DispatchKeySet::of(Functionality::Dense);
+  // Inside of trace() wrappers tell no backend: that of nearly all tensors.
+  const DispatchKeySet backends = keys.backends().empty() ? DispatchKeySet::of(BackendComponent::CPU) : keys.backends();
+  const DispatchKeySet dense = backends | DispatchKeySet::of(Functionality::Dense);
   return detail::goesToComposite(*state, withAutogradKeys(dense) - DispatchKeySet::of(Functionality::ADInplaceOrView));
 }
 
