@@ -159,6 +159,21 @@ TEST(CompileQuick, ReductionsThatAreLeftToTheirOperators) {
   EXPECT_EQ(countsOf(Plan(graph), graph, in).reductions, 0u);
 }
 
+// The result of an in-place operator is what it writes, not what it reads.
+TEST(CompileQuick, ViewsThatAreAddedToATensorThatLeaves) {
+  const NoGradGuard no_grad;
+  const auto f = [](const Tensors& t) {
+    Tensor sum = t[0].mm(t[1]);
+    sum.add_(t[2].sum(IntArrayRef{0}, true).view({5}));
+    return Tensors{sum};
+  };
+  const Tensors in = {numbers({4, 6}, 1), numbers({6, 5}, 2), numbers({3, 5}, 3)};
+  const Graph graph = trace(f, in);
+  const Plan plan(graph);
+  countsOf(plan, graph, in);
+  EXPECT_EQ(count(plan.describe(), "aten::view, late"), 1) << plan.describe();
+}
+
 TEST(CompileQuick, ReductionsOfAllElements) {
   const NoGradGuard no_grad;
   const auto f = [](const Tensors& t) {

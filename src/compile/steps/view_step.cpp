@@ -45,7 +45,7 @@ bool staysInside(const Uses& uses, const Graph::Value* v) {
   if (uses.isOutput(v)) return false;
   return std::ranges::all_of(uses.of(v), [&](const Graph::Node* user) {
     if (!reads(*user, v)) return false;
-    if (!mayAlias(*user)) return true;
+    if (!mayAlias(*user) || writtenInPlace(*user) != nullptr) return true;  // what it writes is another tensor
     return std::ranges::all_of(user->outputs, [&](const Graph::Output& o) {
       return std::ranges::all_of(o.values,
                                  [&](const Graph::Value* made) { return made == nullptr || staysInside(uses, made); });
