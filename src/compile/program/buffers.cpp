@@ -2,11 +2,15 @@
 
 #include "src/compile/program/program.h"
 #include "src/compile/steps/view_step.h"
+#include "src/trace/values_of.h"
 
 #include <algorithm>
 
 namespace shunt::compiled {
 namespace {
+
+using trace_detail::forArguments;
+using trace_detail::forResults;
 
 // Blocks that lie a multiple of 4096 bytes apart look alike to the CPU's store forwarding.
 constexpr size_t kLarge = 2048, kApart = 2 * kBufferAlignment;
@@ -67,17 +71,15 @@ class Planner {
 
   void addCandidates(size_t i) {
     const Graph::Node& node = *at_.order()[i];
-    for (const Graph::Argument& a : node.arguments)
-      for (const Graph::Value* v : a.values)
-        if (v != nullptr) readers_[aliases_.tensorOf(v)].push_back(i);
+    forArguments(node, [&](const Graph::Value* v) { readers_[aliases_.tensorOf(v)].push_back(i); });
     if (at_.mayPassBy(node)) views_.insert(&node);
     if (readsLeaf(node)) grads_.insert(&node);
     if ((regionAt(i) == nullptr && !isPrepared(i)) || node.outputs.size() > PreparedStep::kMostResults) return;
-    for (const Graph::Output& o : node.outputs)
-      for (const Graph::Value* v : o.values)
-        if (v != nullptr && aliases_.tensorOf(v) == v && v->spec.device == kCPU && at_.isReadFrom(v, end(i)) &&
-            at_.last(v) != Placement::kNever)
-          values_.insert(v);
+    forResults(node, [&](const Graph::Value* v) {
+      if (aliases_.tensorOf(v) == v && v->spec.device == kCPU && at_.isReadFrom(v, end(i)) &&
+          at_.last(v) != Placement::kNever)
+        values_.insert(v);
+    });
   }
 
   /// Whether the node is a quick read of the grad of a given tensor.
@@ -134,10 +136,9 @@ class Planner {
   void addTakes() {
     std::unordered_map<uint32_t, const Graph::Value*> in_slot;
     for (const Graph::Node* node : at_.order())
-      for (const Graph::Output& o : node->outputs)
-        for (const Graph::Value* v : o.values)
-          if (v != nullptr && aliases_.tensorOf(v) == v && at_.slotOf(v) >= 0)
-            in_slot[static_cast<uint32_t>(at_.slotOf(v))] = v;
+      forResults(*node, [&](const Graph::Value* v) {
+        if (aliases_.tensorOf(v) == v && at_.slotOf(v) >= 0) in_slot[static_cast<uint32_t>(at_.slotOf(v))] = v;
+      });
     for (const Region& r : draft_.regions)
       for (const Region::Output& o : r.outputs)
         if (o.takes >= 0)
@@ -164,16 +165,15 @@ class Planner {
     std::unordered_map<const Graph::Value*, size_t> block_of;
     std::vector<Block> out;
     for (size_t i = 0; i < at_.order().size(); ++i)
-      for (const Graph::Output& o : at_.order()[i]->outputs)
-        for (const Graph::Value* v : o.values) {
-          if (v == nullptr || !values_.contains(v)) continue;
-          const auto from = taken.find(v);
-          const size_t at = from != taken.end() ? block_of.at(from->second) : out.size();
-          if (at == out.size()) out.push_back({.begin = begin(i), .bytes = bytesOf(v)});
-          block_of[v] = at;
-          out[at].values.push_back(v);
-          out[at].end = std::max(out[at].end, endOf(v));
-        }
+      forResults(*at_.order()[i], [&](const Graph::Value* v) {
+        if (!values_.contains(v)) return;
+        const auto from = taken.find(v);
+        const size_t at = from != taken.end() ? block_of.at(from->second) : out.size();
+        if (at == out.size()) out.push_back({.begin = begin(i), .bytes = bytesOf(v)});
+        block_of[v] = at;
+        out[at].values.push_back(v);
+        out[at].end = std::max(out[at].end, endOf(v));
+      });
     return out;
   }
   /// The largest ones first, each as low as may be. Returns the bytes of all.

@@ -5,6 +5,7 @@
 #include "src/compile/program/region_builder.h"
 #include "src/compile/program/step_builder.h"
 #include "src/compile/steps/grad_step.h"
+#include "src/trace/values_of.h"
 
 #include <algorithm>
 #include <cstring>
@@ -47,10 +48,10 @@ std::vector<Program::Buffer> buffersOf(const Placement& placement, const Buffers
   for (size_t i = 0; i < placement.order().size(); ++i) {
     const int region = program.region_at[i];
     if (!program.in_region[i] || region >= 0) unit = i;
-    for (const Graph::Output& o : placement.order()[i]->outputs)
-      for (const Graph::Value* v : o.values)
-        if (const auto at = buffers.at.find(v); at != buffers.at.end())
-          out.push_back({v, at->second, placement.sourceOf(v).index, unit, placement.last(v)});
+    trace_detail::forResults(*placement.order()[i], [&](const Graph::Value* v) {
+      if (const auto at = buffers.at.find(v); at != buffers.at.end())
+        out.push_back({v, at->second, placement.sourceOf(v).index, unit, placement.last(v)});
+    });
   }
   return out;
 }
