@@ -223,8 +223,16 @@ void backward(const variable_list& tensors, const variable_list& grad_tensors, s
 variable_list grad(const variable_list& outputs, const variable_list& inputs, const variable_list& grad_outputs,
                    std::optional<bool> retain_graph, bool create_graph, bool allow_unused) {
   SHUNT_CHECK(!inputs.empty(), "grad requires non-empty inputs.");
-  variable_list grads =
-      execute(outputs, grad_outputs, inputs, false, retain_graph.value_or(create_graph), create_graph);
+  const bool retains = retain_graph.value_or(create_graph);
+  variable_list grads;
+  if (ActiveTrace* trace = activeTrace()) [[unlikely]] {
+    variable_list traced = inputs;
+    for (Tensor& t : traced)
+      if (t.defined() && !forwards_graph(t)) t = trace->standsFor(t);
+    grads = execute(outputs, grad_outputs, traced, false, retains, create_graph);
+  } else {
+    grads = execute(outputs, grad_outputs, inputs, false, retains, create_graph);
+  }
   for (size_t i = 0; i < grads.size() && !allow_unused; ++i)
     SHUNT_CHECK(grads[i].defined(), "One of the differentiated Tensors (number ", i,
                 ") appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");

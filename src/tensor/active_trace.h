@@ -14,6 +14,8 @@ class ActiveTrace {
   virtual Tensor& mutableGrad(const Tensor& t) = 0;
   /// A generator was made or set to a position, which no operator does.
   virtual void seeded() = 0;
+  /// The tensor in whose place the traced function computes with a tensor from outside of it.
+  virtual Tensor standsFor(const Tensor& t) = 0;
   /// A result of the engine that the traced function gets.
   virtual Tensor wrapped(const Tensor& t) = 0;
 

@@ -66,7 +66,8 @@ std::string keyOf(const Graph::Node& node) {
 
 /// Whether a result may share memory with an argument. dropout returns its argument where it drops nothing.
 bool mayAlias(const Graph::Node& node) {
-  return node.op.schema().hasAnyAliasInfo() || drawsRandomNumbers(node.op) || !node.name().starts_with("aten::");
+  return node.op.schema().hasAnyAliasInfo() || drawsRandomNumbers(node.op) || trace_detail::sharesUnsaid(node) ||
+         !node.name().starts_with("aten::");
 }
 
 }  // namespace

@@ -150,8 +150,10 @@ Recording::Operand Recording::resolve(const Tensor& t) {
   }
   const TensorImpl* impl = t.unsafeGetTensorImpl();
   if (const auto known = known_.find(impl); known != known_.end()) {
-    if (!known->second.tensor.expired())
+    if (!known->second.tensor.expired()) {
+      captures_inputs_ |= known->second.inner.defined() && known->second.value->kind == Graph::Value::Kind::kInput;
       return {t, known->second.inner.defined() ? known->second.inner : t, known->second.value, nullptr};
+    }
     known_.erase(known);
   }
   if (Graph::Value* value = derived(t)) {

@@ -25,6 +25,8 @@ bool holdsTensor(const Graph::Argument& a) {
 
 }  // namespace
 
+bool sharesUnsaid(const Graph::Node& node) { return node.op.op().name() == "aten::_unsafe_view"; }
+
 bool writesUnsaid(const Graph::Node& node, size_t argument) {
   const Unsaid* unsaid = unsaidOf(node);
   return unsaid != nullptr && argument >= unsaid->first && argument <= unsaid->last &&

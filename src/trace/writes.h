@@ -1,4 +1,4 @@
-// What a node of a graph writes. Pure functions of the node; any thread.
+// What a node of a graph writes, and what it shares beyond its schema. Pure functions of the node; any thread.
 #pragma once
 
 #include "src/trace/values_of.h"
@@ -12,6 +12,10 @@ bool writes(const Graph::Node& node, size_t argument);
 bool writesAny(const Graph::Node& node);
 /// Whether it writes this argument, and its schema doesn't say so: without the argument its results are the same.
 bool writesUnsaid(const Graph::Node& node, size_t argument);
+
+/// Whether its result is memory of its argument, and its schema doesn't say so: that of _unsafe_view, by which
+/// reshape() gives what it has copied its shape.
+bool sharesUnsaid(const Graph::Node& node);
 
 /// Calls f with each value that it writes.
 template <class F>

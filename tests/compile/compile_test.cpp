@@ -593,6 +593,80 @@ TEST(Compile, BatchingRulesOfOperatorsThatNobodyHasDefined) {
   EXPECT_EQ(hitsOf(vmap([](const Tensor& row) { return softmax(row, 0); }), numbers({5, 4})), kCalls - 1u);
 }
 
+// It is called for what requires grad, though nobody asks for its graph.
+TEST(Compile, AProgramsAutogradKernelSeesWhatRequiresGrad) {
+  Library m(Library::Kind::kImpl, "aten", DispatchKey::AutogradCPU);
+  m.impl("exp", [](const Tensor& self) { return self.mul(3); });
+  m.impl("softmax.int", [](const Tensor& self, int64_t, std::optional<ScalarType>) { return self * 5; });
+  const Tensor w = numbers({3, 4}).requires_grad_();
+  const auto f = [&](const Tensor& x) {
+    return std::pair((x * w).exp().detach(), softmax((x * w).reshape({4, 3}), 0).detach());
+  };
+  auto fast = compile(f);
+  const Tensor x = numbers({3, 4}, 2);
+  for (int i = 0; i < 5; ++i) {
+    const auto expected = f(x), got = fast(x);
+    EXPECT_TRUE(same(expected.first, got.first)) << i << fast.plan();
+    EXPECT_TRUE(same(expected.second, got.second)) << i << fast.plan();
+    EXPECT_TRUE(same(got.first, (x * w * 3).detach()));
+  }
+  EXPECT_GT(fast.counts().hits, 0u) << fast.explain();
+}
+
+TEST(Compile, TwoReshapesOfATensorAreTwoTensors) {
+  const NoGradGuard no_grad;
+  const auto f = [](const Tensor& a) {
+    const Tensor turned = a.transpose(0, 1), kept = turned.reshape({6, 2});
+    turned.reshape({2, 6}).add_(1);
+    const Tensor first = turned.flatten(), second = turned.reshape({-1});
+    return std::tuple(kept * 1, first, second);
+  };
+  auto fast = compile(f);
+  const Tensor a = numbers({3, 4});
+  for (int i = 0; i < 5; ++i) {
+    const auto expected = f(a), got = fast(a);
+    EXPECT_TRUE(same(std::get<0>(expected), std::get<0>(got))) << i;
+    std::get<1>(got).zero_();
+    EXPECT_TRUE(same(std::get<2>(expected), std::get<2>(got))) << i << fast.graph()->print();
+  }
+  EXPECT_GT(fast.counts().hits, 0u) << fast.explain();
+}
+
+TEST(Compile, GradientsOfCapturedTensors) {
+  const Tensor w = numbers({3}, 1).requires_grad_(), unused = numbers({3}, 2).requires_grad_();
+  const auto f = [&](const Tensor& x) {
+    const auto grads = autograd::grad({(x * w).sum()}, {w, unused}, {}, {}, false, true);
+    return std::pair(grads[0], grads[1].defined());
+  };
+  auto fast = compile([&](const Tensor& x) { return f(x).first; });
+  const Tensor x = numbers({3}, 3);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(same(f(x).first, fast(x))) << i;
+  EXPECT_GT(fast.counts().hits, 0u) << fast.explain();
+  EXPECT_FALSE(f(x).second);
+}
+
+// Autocast's cache makes one cast of it, whose gradients are added in the lower precision.
+TEST(Compile, ALeafThatIsPassedAndCapturedUnderAutocast) {
+  const Tensor eager = numbers({3, 4}, 1).requires_grad_(), own = eager.detach().clone().requires_grad_();
+  const Tensor x = numbers({2, 4}, 2), y = numbers({5, 4}, 3);
+  const auto f = [&](const Tensor& passed, const Tensor& captured) {
+    Tensor(captured).mutable_grad() = Tensor();
+    const AutocastGuard autocast(DeviceType::CPU, kBFloat16);
+    const Tensor loss = linear(x, passed).sum() + linear(y, captured).sum() * 0.3;
+    loss.backward();
+    return loss.detach();
+  };
+  auto captures = compile([&](const Tensor& w) { return f(w, own); });
+  auto twice = compile([&](const Tensor& w, const Tensor& v) { return f(w, v); });
+  for (int i = 0; i < 5; ++i) {
+    const Tensor expected = f(eager, eager);
+    for (const bool is_captured : {true, false}) {
+      EXPECT_TRUE(same(expected, is_captured ? captures(own) : twice(own, own))) << i << is_captured;
+      EXPECT_TRUE(same(eager.grad(), own.grad())) << i << is_captured;
+    }
+  }
+}
+
 TEST(Compile, HooksRunTheFunction) {
   const Tensor w = numbers({3}).requires_grad_();
   int called = 0;

@@ -22,6 +22,13 @@ bool callsOwn(const Operator& op, EntryReason reason, bool may_autocast) {
          isOwn(DispatchKey::ADInplaceOrView);
 }
 
+bool asksAutograd(const Operator& op) {
+  const detail::CallFrame frame(op);
+  if (!detail::isOfThisLibrary(entryWith(frame.state(op), DispatchKeySet(DispatchKey::AutogradCPU)))) return true;
+  return op.name() == "aten::layer_norm" &&
+         asksAutograd(Dispatcher::singleton().findSchemaOrThrow("aten::native_layer_norm").op());
+}
+
 bool autocastPassesBy(const Operator& op) {
   const detail::CallFrame frame(op);
   const OpState& state = frame.state(op);

@@ -12,7 +12,8 @@ bool isOfDictionary(const Graph::Node& node) { return node.op.op().name().starts
 
 // dropout returns its argument where it drops nothing; to() does where the dtype is the tensor's already.
 bool mayAlias(const Graph::Node& node) {
-  return (node.op.schema().hasAnyAliasInfo() && !isCast(node)) || drawsRandomNumbers(node.op) || !isOfDictionary(node);
+  return (node.op.schema().hasAnyAliasInfo() && !isCast(node)) || drawsRandomNumbers(node.op) ||
+         trace_detail::sharesUnsaid(node) || !isOfDictionary(node);
 }
 
 const Graph::Value* writtenInPlace(const Graph::Node& node) {

@@ -2,10 +2,12 @@
 // A training step records its forward part for a backward pass that was traced too: its formulas stand in the graph as
 // nodes, so the recorded nodes are never asked. Autograd's wrappers of such nodes only cost time. What is seen: the
 // grad_fn of an output, of a captured tensor or input that is written with grad mode on, of what an operator of another
-// library gets, and of a grad that is kept with its graph. The analysis works on groups of values that may share
-// memory, as in-place operators give their history to every alias, and follows what is seen back to its sources.
+// library gets, or a program's kernel for Autograd, and of a grad that is kept with its graph. The analysis works on
+// groups of values that may share memory, as in-place operators give their history to every alias, and follows what is
+// seen back to its sources.
 #include "src/compile/passes/history.h"
 
+#include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
 #include "src/trace/values_of.h"
 
@@ -105,7 +107,8 @@ class Analysis {
     if ((sets || (adds && mayRecord(node))) && !node.arguments.back().values.empty())
       if (const Graph::Value* grad = node.arguments.back().values[0]) seen_[groups_.of(grad)] = true;
     if (sets || adds) return;
-    if (!isOfDictionary(node)) forArguments(node, [&](size_t group) { seen_[group] = true; });
+    const bool asks = mayRecord(node) && asksAutograd(node.op.op());
+    if (!isOfDictionary(node) || asks) forArguments(node, [&](size_t group) { seen_[group] = true; });
     if (!mayRecord(node) || !node.op.schema().is_mutable()) return;
     forGiven(node, [&](size_t group) { seen_[group] = seen_[group] || groups_.holdsGiven(group); });
   }

@@ -26,12 +26,6 @@ constexpr std::string_view kViews[] = {
     "aten::alias",     "aten::expand",    "aten::permute", "aten::squeeze",        "aten::t",
     "aten::transpose", "aten::unsqueeze", "aten::view",    "aten::_reshape_alias", "aten::_unsafe_view"};
 
-/// Whether calls of the operator come to a program's kernel for Autograd if a tensor has that key, as views have.
-bool asksAutograd(const Operator& op) {
-  const detail::CallFrame frame(op);
-  return !isOfThisLibrary(entryWith(frame.state(op), DispatchKeySet(DispatchKey::AutogradCPU)));
-}
-
 bool reads(const Graph::Node& user, const Graph::Value* v) {
   for (size_t i = 0; i < user.arguments.size(); ++i)
     if (trace_detail::writes(user, i) &&
@@ -71,7 +65,8 @@ bool show(const Step& step, Frame& frame) {
 }
 
 bool makeView(const Step& step, Frame& frame, const OpState& state) {
-  return detail::effectiveKeys(state, detail::keysOf(frame.at(step.from))).highestSlot() == step.kernel.slot &&
+  return frame.isUnchanged() &&  // else a reader may have got a kernel that wants more of a view
+         detail::effectiveKeys(state, detail::keysOf(frame.at(step.from))).highestSlot() == step.kernel.slot &&
          step.kernel.stands(state) && step.below.stands(state) &&
          !detail::trace_enabled.load(std::memory_order_relaxed) && show(step, frame);
 }
