@@ -151,7 +151,8 @@ Recording::Operand Recording::resolve(const Tensor& t) {
   const TensorImpl* impl = t.unsafeGetTensorImpl();
   if (const auto known = known_.find(impl); known != known_.end()) {
     if (!known->second.tensor.expired()) {
-      captures_inputs_ |= known->second.inner.defined() && known->second.value->kind == Graph::Value::Kind::kInput;
+      const bool is_input = known->second.inner.defined() && known->second.value->kind == Graph::Value::Kind::kInput;
+      captures_leaves_ |= is_input && t.requires_grad() && t.is_leaf();
       return {t, known->second.inner.defined() ? known->second.inner : t, known->second.value, nullptr};
     }
     known_.erase(known);

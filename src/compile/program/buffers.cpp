@@ -67,7 +67,6 @@ class Planner {
     const Region* region = regionAt(position);
     return region != nullptr ? region->first_step + region->steps : position + 1;
   }
-  size_t position(const Graph::Value* v) const { return at_.position(*v->node); }
 
   void addCandidates(size_t i) {
     const Graph::Node& node = *at_.order()[i];

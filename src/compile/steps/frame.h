@@ -1,9 +1,9 @@
 // Frame: the tensors of one run of a plan. A local value of the run, on its thread.
 #pragma once
 
+#include "src/autograd/storage_and_grad.h"
 #include "src/dispatch/changes.h"
 
-#include <shunt/autograd/autograd_meta.h>
 #include <shunt/core/call_stack.h>
 #include <shunt/tensor/allocator.h>
 
@@ -82,8 +82,8 @@ class Frame {
   static constexpr size_t kNear = size_t{4} * 1024;  // bytes of buffers that need no memory of their own
 
   const Tensor& gradOf(const Tensor& leaf) const {
-    const autograd::AutogradMeta* meta = leaf.defined() ? autograd::get_autograd_meta(leaf) : nullptr;
-    return meta != nullptr ? meta->grad_ : none;
+    const Tensor* grad = autograd::gradOf(leaf);
+    return grad != nullptr ? *grad : none;
   }
   Tensor* few() { return reinterpret_cast<Tensor*>(memory_); }
 

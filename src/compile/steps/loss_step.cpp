@@ -22,10 +22,7 @@ constexpr size_t kGradient = 0, kTotalWeight = 6;
 constexpr Known kKnown[] = {{"aten::nll_loss_forward", 0, 1, 2, 3, false},
                             {"aten::nll_loss_backward", 1, 2, 3, 4, true}};
 
-const Known* knownOf(const Graph::Node& node) {
-  const auto found = std::ranges::find_if(kKnown, [&](const Known& k) { return node.is(k.name); });
-  return found != std::end(kKnown) ? &*found : nullptr;
-}
+const Known* knownOf(const Graph::Node& node) { return entryOf(node, kKnown); }
 
 class PreparedLoss : public PreparedStep {
  public:

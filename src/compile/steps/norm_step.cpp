@@ -24,10 +24,7 @@ constexpr size_t kGradient = 0, kMean = 3, kRstd = 4, kEps = 4;
 constexpr Known kKnown[] = {{"aten::native_layer_norm", 0, 1, 2, 3, false},
                             {"aten::native_layer_norm_backward", 1, 2, 5, 6, true}};
 
-const Known* knownOf(const Graph::Node& node) {
-  const auto found = std::ranges::find_if(kKnown, [&](const Known& k) { return node.is(k.name); });
-  return found != std::end(kKnown) ? &*found : nullptr;
-}
+const Known* knownOf(const Graph::Node& node) { return entryOf(node, kKnown); }
 
 using Places = std::vector<std::optional<PreparedStep::Place>>;  // by argument; none: no tensor
 
@@ -83,6 +80,7 @@ std::shared_ptr<const PreparedStep> normOf(const Graph::Node& node,
   if (node.modes.inference || mayAutocast(node) || !callsOwnKernel(node)) return nullptr;
   const std::optional<LayerNorm> norm = describe(node, known);
   if (!norm) return nullptr;
+  SHUNT_INTERNAL_ASSERT(node.arguments.size() <= PreparedNorm::kMostArguments, "an operator with more arguments");
   Places places(node.arguments.size());
   for (size_t i = 0; i < node.arguments.size(); ++i) {
     const Graph::Value* v = node.arguments[i].value();

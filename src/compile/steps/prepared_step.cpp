@@ -41,6 +41,11 @@ bool runPrepared(const Step& step, Frame& frame) {
   return true;
 }
 
+Tensor shapeOf(const Graph::Spec& spec) {
+  return Tensor(detail::makeTensor(spec.sizes, {}, spec.dtype, Device(kMeta)));
+}
+
+static_assert(PreparedStep::kMostResults == std::extent_v<decltype(Step::buffers)>);
 constexpr QuickCall kRun[] = {&runPrepared<1>, &runPrepared<2>, &runPrepared<PreparedStep::kMostResults>};
 
 }  // namespace
@@ -79,12 +84,6 @@ const std::byte* PreparedStep::elementsWhereLike(const Place& place, const Frame
   const Tensor& t = frame.at(place.source);
   return liesAs(t, *place.spec) ? t.unsafeGetTensorImpl()->data() : nullptr;
 }
-
-namespace {
-Tensor shapeOf(const Graph::Spec& spec) {
-  return Tensor(detail::makeTensor(spec.sizes, {}, spec.dtype, Device(kMeta)));
-}
-}  // namespace
 
 PreparedStep::PreparedStep(const Graph::Spec& result) { shapes_[0] = shapeOf(result); }
 

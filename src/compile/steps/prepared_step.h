@@ -5,7 +5,10 @@
 #include "src/compile/steps/lies_as.h"
 #include "src/compile/steps/step.h"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <string>
 
 namespace shunt::compiled {
 
@@ -50,6 +53,14 @@ class PreparedStep {
 
   Tensor shapes_[kMostResults];  // without elements
 };
+
+/// The entry of a table of operators, each with its `name`, that is the node's; null: there is none.
+template <class Known, size_t N>
+const Known* entryOf(const Graph::Node& node, const Known (&table)[N]) {
+  const std::string name = node.name();
+  const auto found = std::ranges::find_if(table, [&](const Known& known) { return name == known.name; });
+  return found != std::end(table) ? &*found : nullptr;
+}
 
 /// Whether its elements lie in row-major order, whatever strides dimensions of size 1 have.
 bool isRowMajor(const Graph::Spec& spec);

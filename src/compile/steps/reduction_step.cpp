@@ -24,10 +24,7 @@ constexpr Known kKnown[] = {{"aten::sum.dim_IntList", ReductionOperator::kSum, t
                             {"aten::sum", ReductionOperator::kSum, false},
                             {"aten::mean", ReductionOperator::kMean, false}};
 
-const Known* knownOf(const Graph::Node& node) {
-  const auto found = std::ranges::find(kKnown, node.name(), &Known::name);
-  return found != std::end(kKnown) ? &*found : nullptr;
-}
+const Known* knownOf(const Graph::Node& node) { return entryOf(node, kKnown); }
 
 class PreparedReduction : public PreparedStep {
  public:

@@ -26,10 +26,7 @@ constexpr Known kKnown[] = {{"aten::_softmax", RowOperator::kSoftmax, false},
                             {"aten::_softmax_backward_data", RowOperator::kSoftmaxBackward, true},
                             {"aten::_log_softmax_backward_data", RowOperator::kLogSoftmaxBackward, true}};
 
-const Known* knownOf(const Graph::Node& node) {
-  const auto found = std::ranges::find(kKnown, node.name(), &Known::name);
-  return found != std::end(kKnown) ? &*found : nullptr;
-}
+const Known* knownOf(const Graph::Node& node) { return entryOf(node, kKnown); }
 
 class PreparedRows : public PreparedStep {
  public:
