@@ -186,6 +186,7 @@ void recordLoop(const Request& request, Record::Form form, const Tensor* out, Sc
   loop.places.loop = reinterpret_cast<const void*>(genericLoopOf(op, common));
   loop.may_refuse = op.invalid != nullptr;
   loop.only_copies = op.is_copy;
+  loop.large = op.large;
   loop.written = out != nullptr ? out->unsafeGetTensorImpl() : nullptr;
   loop.run = common != ScalarType::Undefined && (op.types & dtypeBit(common)) != 0 ? op.loop(common) : nullptr;
   loop.num_inputs = op.num_inputs;

@@ -62,6 +62,8 @@ bool currentTaskEndsAt(const Node* accumulator) {
   return current_task != nullptr && current_task->accumulates() && current_task->awaitsOne(accumulator);
 }
 
+bool currentTaskHasNothingFor(const Edge& edge) { return current_task != nullptr && current_task->hasNothingFor(edge); }
+
 GraphTask::GraphTask(const edge_list& roots, const edge_list& inputs, bool accumulate, bool keep_graph)
     : nodes_(&memory_), targets_(&memory_), ready_(&memory_), restricted_(!inputs.empty()), keep_graph_(keep_graph) {
   targets_.reserve(NodeTable::kSlots);
@@ -134,6 +136,14 @@ bool GraphTask::wants(const Node* node) const {
 bool GraphTask::awaitsOne(const Node* node) const {
   const uint32_t index = nodes_.find(node);
   return index != NodeTable::kNone && nodes_[index].dependencies == 1 && !nodes_[index].grad.defined();
+}
+
+bool GraphTask::hasNothingFor(const Edge& edge) const {
+  const uint32_t index = nodes_.find(edge.function.get());
+  if (index == NodeTable::kNone) return true;
+  const NodeTable::Entry& entry = nodes_[index];
+  return entry.node->num_inputs() == 1 ? !entry.grad.defined()
+                                       : entry.grads.empty() || !entry.grads[edge.input_nr].defined();
 }
 
 void GraphTask::push(uint32_t index) {

@@ -77,6 +77,8 @@ class GraphTask {
   bool accumulates() const { return captures_.empty(); }
   /// Whether the node gets one gradient only, which hasn't come yet.
   bool awaitsOne(const Node* node) const;
+  /// Whether no gradient has come by edges like this one yet, or none that comes is kept.
+  bool hasNothingFor(const Edge& edge) const;
   /// The node being called, or null.
   const Node* runningNode() const { return running_node_; }
 
@@ -132,7 +134,9 @@ bool currentTaskWants(const Node* node);
 /// Whether all that the leaf with this accumulator gets in the run on this thread is one gradient, which the running
 /// node is about to give.
 bool currentTaskEndsAt(const Node* accumulator);
-/// The node that a run on this thread is calling, or null. For messages.
+/// Whether nothing has come by edges like this one in the run on this thread, so that what comes next is moved there.
+bool currentTaskHasNothingFor(const Edge& edge);
+/// The node that a run on this thread is calling, or null.
 const Node* runningNode();
 
 }  // namespace shunt::autograd

@@ -14,6 +14,7 @@ struct RecordedLoop : ::shunt::detail::LoopRecord {
   bool inner_loops = false;  // and in calls inside of it
   bool may_refuse = false;   // elements that are invalid
   bool only_copies = false;  // its functor gives elements as they are
+  bool large = false;        // its functor is of many instructions (Functor::kLarge)
   LoopFn run = nullptr;      // null where the functor isn't defined for the dtype
   int num_inputs = 0, num_scalars = 0;
   const TensorImpl* written = nullptr;        // a given output

@@ -4,13 +4,16 @@
 #include "src/autograd/unshared.h"
 #include "src/compile/backward/contributions.h"
 #include "src/compile/backward/eligible.h"
+#include "src/compile/guards/onlookers.h"
 #include "src/compile/steps/grad_step.h"
+#include "src/compile/steps/quick_counts.h"
 #include "src/dispatch/changes.h"
 
 #include <shunt/autograd/accumulate_grad.h>
 #include <shunt/autograd/variable_utils.h>
 #include <shunt/ops.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace shunt::compiled {
@@ -99,15 +102,29 @@ variable_list CompiledBackward::BackwardNode::apply(variable_list&& grads) {
   return pass != nullptr ? runPass(*pass, std::move(gradient)) : runGraphAgain(gradient);
 }
 
+const Plan* CompiledBackward::BackwardNode::planOf(const Pass& pass) const {
+  if (pass.plan == nullptr || (of_->remade_->none() && pass.summed == nullptr)) return pass.plan.get();
+  const bool is_as_good = nothingSeesOperators() && pass.plan->holds();
+  if (!is_as_good) return of_->remade_->none() ? pass.plan.get() : nullptr;
+  const auto isFirst = [&](const Sum& sum) { return autograd::currentTaskHasNothingFor(next_edge(sum.parts[0])); };
+  const bool adds = pass.summed != nullptr && autograd::runningNode() == this &&
+                    (hooks() == nullptr || hooks()->post.empty()) && of_->own_additions_.now() &&
+                    pass.summed->holds() && std::ranges::all_of(pass.sums, isFirst);
+  return adds ? pass.summed.get() : pass.plan.get();
+}
+
 variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor gradient) const {
+  const Plan* plan = planOf(pass);
+  const bool adds = plan != nullptr && plan == pass.summed.get();
   std::optional<variable_list> expected;
   if (isChecked()) [[unlikely]]
     expected = this->expected(pass, gradient);
   const size_t saved = of_->saved_.size();
   variable_list out(num_outputs());
-  if (pass.plan == nullptr) {
+  if (plan == nullptr) {
     std::vector<Tensor> given;
     for (size_t i = 0; i < saved; ++i) given.push_back(unpack(i));
+    of_->remade_->appendTo(given);
     given.push_back(std::move(gradient));
     out = pass.graph.run(given);
   } else {
@@ -117,11 +134,17 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
     inputs.reserve(saved + 1);
     for (size_t i = 0; i < saved; ++i) inputs.push_back(&given.emplace_back(unpack(i)));
     inputs.push_back(&given.emplace_back(std::move(gradient)));
-    detail::CompileOutputs made = pass.plan->runOn({inputs.data(), inputs.size()});
+    detail::CompileOutputs made = plan->runOn({inputs.data(), inputs.size()});
     for (size_t i = 0; i < out.size(); ++i) out[i] = std::move(made[i]);
   }
-  if (expected) [[unlikely]]
+  if (adds) {
+    ++quick_counts.sums;
+    for (const Sum& sum : pass.sums) out[sum.parts[0]].unsafeGetTensorImpl()->version().set(sum.version);
+  }
+  if (expected) [[unlikely]] {
+    if (adds) addSums(*expected, pass.sums);
     compare(pass, out, *expected);
+  }
   // What was given is gone: nobody but `out` holds what only that should.
   for (size_t i = 0; i < out.size(); ++i) fit(pass.contributions[i], next_edge(i).function.get(), out[i]);
   return out;

@@ -71,7 +71,10 @@ std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, siz
   first.reset();
   for (const std::vector<int64_t>& strides : usualStrides(graph.outputs()[output]->spec)) {
     Joint joint = jointOf(graph, output, out->others_, strides);
-    if (!first) out->saved_ = savedFor(joint);
+    if (!first) {
+      out->saved_ = savedFor(joint);
+      out->remade_.emplace(joint, out->saved_);
+    }
     out->addPass(joint, false);
     if (!first) first = std::move(joint);
   }
@@ -118,12 +121,20 @@ void CompiledBackward::addPass(const Joint& joint, bool of_any_layout) {
   Pass pass;
   if (!of_any_layout) pass.strides = joint.gradient->spec.strides;
   pass.contributions = joint.contributions;
-  pass.graph = backwardOf(joint, saved_, of_any_layout);
-  if (!of_any_layout)
-    pass.plan = std::make_unique<Plan>(
-        pass.graph,
-        PlanOptions{
-            .history_of_outputs = false, .views_of_outputs = false, .guarded = true, .seen = operatorsOf(joint.seen)});
+  std::vector<SavedValue> all = saved_;
+  all.insert(all.end(), remade_->values().begin(), remade_->values().end());
+  pass.graph = backwardOf(joint, all, of_any_layout);
+  const PlanOptions options{
+      .history_of_outputs = false, .views_of_outputs = false, .guarded = true, .seen = operatorsOf(joint.seen)};
+  if (!of_any_layout) {
+    Graph planned = remade_->none() ? pass.graph.clone() : backwardOf(joint, saved_, false);
+    pass.plan = std::make_unique<Plan>(planned, options);
+    pass.sums = sumsOf(joint);
+    if (!pass.sums.empty()) {
+      addSums(planned, pass.sums);
+      pass.summed = std::make_unique<Plan>(planned, options);
+    }
+  }
   passes_.push_back(std::move(pass));
 }
 
@@ -167,8 +178,10 @@ std::string CompiledBackward::Pass::title() const {
 std::string CompiledBackward::describe() const {
   std::string text;
   for (const Pass& p : passes_)
-    text += p.title() +
-            (p.plan != nullptr ? '\n' + p.plan->describe() : detail::str(' ', p.graph.nodes().size(), " operators\n"));
+    if (const Plan* plan = p.summed != nullptr ? p.summed.get() : p.plan.get())
+      text += p.title() + '\n' + plan->describe();
+    else
+      text += p.title() + detail::str(' ', p.graph.nodes().size(), " operators\n");
   return text;
 }
 

@@ -24,7 +24,9 @@
 #pragma once
 
 #include "src/compile/backward/parts.h"
+#include "src/compile/backward/remade.h"
 #include "src/compile/backward/split.h"
+#include "src/compile/backward/sums.h"
 #include "src/compile/program/plan.h"
 
 #include <shunt/compile/compile.h>
@@ -73,8 +75,10 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   struct Pass {
     std::optional<std::vector<int64_t>> strides;
     std::unique_ptr<const Plan> plan;  // null where it has no strides: a plan is for tensors that lie as its graph's
-    Graph graph;
+    Graph graph;                       // of the saved values, then of those that the plan makes again
     std::vector<JointContribution> contributions;  // one for each edge of the node
+    std::vector<Sum> sums;
+    std::unique_ptr<const Plan> summed;  // gives these: Note [Sums in the pass]; null where there are none
     std::string title() const;
   };
   /// Where a saved tensor comes from: number of a given one, or of what forward() gives.
@@ -101,9 +105,11 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   size_t output_ = 0;
   std::vector<size_t> others_;
   std::vector<SavedValue> saved_;
+  std::optional<const Remade> remade_;
   std::vector<SavedSource> sources_;  // of saved_, then of what else running the graph again needs
   std::vector<Pass> passes_;
-  bool adds_ = false;    // several gradients, for one of the given tensors
+  bool adds_ = false;  // several gradients, for one of the given tensors
+  OwnAdditions own_additions_;
   uint64_t places_ = 0;  // in the engine's order: no history of the graph has more nodes
   ScalarType default_dtype_;
   mutable std::atomic<int> again_{0};  // times that the graph was run again

@@ -43,9 +43,9 @@ std::unordered_set<const Graph::Node*> nodesFor(std::span<Graph::Node* const> no
   return out;
 }
 
-/// A graph of these nodes.
+/// A graph of these nodes. `remade`: of the first nodes, those that are no views record no history.
 Graph partOf(const Graph& whole, const std::unordered_set<const Graph::Node*>& nodes, const Values& inputs,
-             const Values& outputs) {
+             const Values& outputs, size_t remade = 0) {
   Graph part;
   std::unordered_map<const Graph::Value*, Graph::Value*> copies = {{nullptr, nullptr}};
   std::unordered_map<int64_t, int64_t> homes;
@@ -65,9 +65,12 @@ Graph partOf(const Graph& whole, const std::unordered_set<const Graph::Node*>& n
     if (found == copies.end()) throw Error("its backward pass reads a tensor that isn't saved");
     return found->second;
   };
+  size_t position = 0;
   for (const Graph::Node* node : whole.nodes()) {
+    const bool is_remade = position++ < remade && !makesView(*node);
     if (!nodes.contains(node)) continue;
     Graph::Node copy(*node);
+    copy.modes.grad &= !is_remade;
     for (Graph::Argument& a : copy.arguments)
       for (Graph::Value*& v : a.values) v = copyOf(v);
     Graph::Node* added = part.append(std::move(copy));
@@ -76,6 +79,8 @@ Graph partOf(const Graph& whole, const std::unordered_set<const Graph::Node*>& n
         if (v != nullptr) {
           const Graph::Value* original = v;
           v = part.addResult(added, original->spec);
+          v->spec.requires_grad &= !is_remade;
+          v->spec.is_leaf |= is_remade;
           copies.try_emplace(original, v);
         }
   }
@@ -156,6 +161,12 @@ std::vector<SavedValue> savedFor(const Joint& joint) {
   return out;
 }
 
+std::vector<Graph::Value*> valuesOf(const Joint& joint, const std::vector<SavedValue>& saved) {
+  Values out;
+  for (const SavedValue& s : saved) out.push_back(valueOf(joint, s));
+  return out;
+}
+
 Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   Values outputs = joint.graph.outputs();
@@ -167,13 +178,17 @@ Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   return partOf(joint.graph, all, inputsOf(joint), outputs);
 }
 
-Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved, bool of_any_layout) {
+Graph remadeOf(const Joint& joint, const std::vector<SavedValue>& saved, const std::vector<SavedValue>& remade) {
+  const Values inputs = valuesOf(joint, saved), outputs = valuesOf(joint, remade);
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
-  Values inputs;
-  for (const SavedValue& s : saved) inputs.push_back(valueOf(joint, s));
+  return partOf(joint.graph, nodesFor(nodes, nodes.size(), inputs, outputs), inputs, outputs, nodes.size());
+}
+
+Graph backwardOf(const Joint& joint, const std::vector<SavedValue>& saved, bool of_any_layout) {
+  Values inputs = valuesOf(joint, saved);
   inputs.push_back(joint.gradient);
-  Graph out =
-      partOf(joint.graph, nodesFor(nodes, joint.forward_nodes, inputs, joint.contributed), inputs, joint.contributed);
+  const auto needed = nodesFor(joint.graph.nodes(), joint.forward_nodes, inputs, joint.contributed);
+  Graph out = partOf(joint.graph, needed, inputs, joint.contributed, joint.forward_nodes);
   for (const Graph::Value* v : out.constants())
     if (!out.users(v).empty()) throw Error("its backward pass reads a captured tensor that isn't saved");
   const Aliases aliases(out);

@@ -22,12 +22,16 @@ struct SavedValue {
 };
 
 Graph::Value* valueOf(const Joint& joint, const SavedValue& saved);
+std::vector<Graph::Value*> valuesOf(const Joint& joint, const std::vector<SavedValue>& saved);
 
-/// What is to be saved for the joint graph's backward pass.
+/// What eager code saves for the joint graph's backward pass.
 std::vector<SavedValue> savedFor(const Joint& joint);
 
 /// The function's outputs, then the saved values that are results, of its inputs.
 Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved);
+
+/// The values `remade` of those saved.
+Graph remadeOf(const Joint& joint, const std::vector<SavedValue>& saved, const std::vector<SavedValue>& remade);
 
 /// The contributions (null: none) of the saved values, then the gradient; `of_any_layout`: also of gradients that lie
 /// otherwise than the recorded one. Throws Error where it reads a given tensor that isn't saved.

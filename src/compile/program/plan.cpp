@@ -1,5 +1,6 @@
 #include "src/compile/program/plan.h"
 
+#include "src/compile/guards/onlookers.h"
 #include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/casts.h"
@@ -8,7 +9,6 @@
 #include "src/compile/steps/grad_step.h"
 #include "src/compile/steps/quick_counts.h"
 #include "src/compile/steps/view_step.h"
-#include "src/dispatch/awaited_call.h"
 #include "src/dispatch/changes.h"
 #include "src/trace/writes.h"
 
@@ -69,15 +69,6 @@ constexpr auto kCall = [](const Step& step, Frame& frame, trace_detail::ModesSco
 };
 
 bool isInferenceMode() { return (detail::tls_state.mode & detail::kModeInference) != 0; }
-
-/// Whether a step that is done without its operator's table is as good as a call, on this thread.
-bool nothingSeesOperators() {
-  constexpr uint64_t kUsual = (kAutogradAndViewKeys | kAutocastKeys).functionalities().raw();
-  const detail::LocalState& s = detail::tls_state;
-  return !detail::trace_enabled.load(std::memory_order_relaxed) && detail::awaited_call == nullptr &&
-         (s.mode & (detail::kModeTrace | detail::kModeAnomaly)) == 0 && (s.included & ~detail::kDefaultIncluded) == 0 &&
-         (s.user_excluded & ~kUsual) == 0;
-}
 
 std::vector<const Operator*> operatorsOf(const Graph& graph) {
   std::vector<const Operator*> out;
@@ -269,8 +260,7 @@ detail::CompileOutputs Plan::runOn(std::span<const Tensor* const> inputs) const 
   const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
   if (!holdsAt(changes)) [[unlikely]]
     return runGraph(inputs);
-  // Keys that the thread has on see every operator: dispatch modes, and what trace() or vmap are made of.
-  const bool plain = (detail::tls_state.included & ~detail::kDefaultIncluded) == 0;
+  const bool plain = isPlainThread();
   if (const Program* fused = fused_.load(std::memory_order_acquire); fused != nullptr)
     return runProgram(programFor(*fused, plain), inputs, plain, changes);
   std::unique_lock lock(recording_, std::try_to_lock);

@@ -1,0 +1,113 @@
+#include "src/compile/backward/sums.h"
+
+#include "src/compile/guards/keys_that_matter.h"
+#include "src/compile/guards/own_calls.h"
+#include "src/compile/passes/aliases.h"
+#include "src/dispatch/changes.h"
+#include "src/dispatch/own_kernels.h"
+
+#include <shunt/core/dispatcher.h>
+#include <shunt/ops.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace shunt::compiled {
+namespace {
+
+bool isRowMajor(const Graph::Spec& spec) {
+  int64_t n = 1;
+  for (size_t d = spec.sizes.size(); d-- > 0; n *= spec.sizes[d])
+    if (spec.strides[d] != n) return false;
+  return true;
+}
+
+/// How the engine adds them, one by one (addTo, src/autograd/graph_task.cpp).
+uint32_t versionOf(const Sum& sum, const Joint& joint, const Aliases& aliases) {
+  const auto isItsOwn = [&](size_t k) {
+    const JointContribution& c = joint.contributions[k];
+    return !c.is_view && !c.is_held && aliases.of(joint.contributed[k]) != aliases.of(joint.gradient);
+  };
+  uint32_t version = 0;
+  bool in_place = isItsOwn(sum.parts[0]);
+  for (size_t i = 1; i < sum.parts.size(); ++i) {
+    if (in_place)
+      ++version;
+    else
+      version = isItsOwn(sum.parts[i]) ? 1 : 0;
+    in_place = true;
+  }
+  return version;
+}
+
+/// A kernel of somebody else's may register one for additions, which the next one has to call.
+bool isOwn(const Graph::Node& node) {
+  const detail::CallFrame frame(node.op.op());
+  return isOfDictionary(node) && detail::isOfThisLibrary(frame.state(node.op.op()).lookup(kPlainCpu));
+}
+
+bool isOwnAddition(const char* name) {
+  return callsOwn(Dispatcher::singleton().findSchemaOrThrow(name, "Tensor").op(), EntryReason::kKernel, false);
+}
+
+}  // namespace
+
+std::vector<Sum> sumsOf(const Joint& joint) {
+  const std::vector<Graph::Node*> nodes = joint.graph.nodes();
+  const auto backward = std::span(nodes).subspan(joint.forward_nodes);
+  if (!std::ranges::all_of(backward, [](const Graph::Node* node) { return isOwn(*node); })) return {};
+  const Aliases aliases(joint.graph);
+  const std::vector<size_t> homes = homesOf(givenOf(joint.graph));
+  const auto& all = joint.contributions;
+  const auto mayShareTarget = [&](size_t a, size_t b) {
+    return a != b && a < homes.size() && b < homes.size() && homes[a] == homes[b];
+  };
+  std::vector<Sum> out;
+  for (size_t k = 0; k < all.size(); ++k) {
+    const auto isOfIt = [&](const JointContribution& c) { return c.given == all[k].given; };
+    if (std::any_of(all.begin(), all.begin() + static_cast<ptrdiff_t>(k), isOfIt)) continue;
+    Sum sum;
+    bool is_simple = true;
+    for (size_t j = k; j < all.size(); ++j) {
+      if (mayShareTarget(all[j].given, all[k].given)) is_simple = false;
+      if (!isOfIt(all[j]) || !all[j].arrives) continue;
+      is_simple &= isRowMajor(joint.contributed[j]->spec) && joint.contributed[j]->spec.device == kCPU;
+      sum.parts.push_back(j);
+    }
+    if (!is_simple || sum.parts.size() < 2) continue;
+    sum.version = versionOf(sum, joint, aliases);
+    out.push_back(std::move(sum));
+  }
+  return out;
+}
+
+void addSums(Graph& pass, const std::vector<Sum>& sums) {
+  std::vector<Graph::Value*> outputs = pass.outputs();
+  for (const Sum& sum : sums)
+    for (size_t i = 1; i < sum.parts.size(); ++i) {
+      Graph::Value*& total = outputs[sum.parts[0]];
+      Graph::Node* node =
+          pass.insert(nullptr, "aten::add.Tensor", {total, std::exchange(outputs[sum.parts[i]], nullptr)});
+      node->modes.grad = false;
+      total = node->result();
+    }
+  pass.setOutputs(std::move(outputs));
+}
+
+void addSums(autograd::variable_list& contributed, const std::vector<Sum>& sums) {
+  for (const Sum& sum : sums)
+    for (size_t i = 1; i < sum.parts.size(); ++i)
+      contributed[sum.parts[0]] =
+          ops::add_Tensor::call(contributed[sum.parts[0]], std::exchange(contributed[sum.parts[i]], {}), 1);
+}
+
+bool OwnAdditions::now() const {
+  const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
+  if (checked_at_.load(std::memory_order_relaxed) == changes) return true;
+  if (!isOwnAddition("aten::add") || !isOwnAddition("aten::add_")) return false;
+  checked_at_.store(changes, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace shunt::compiled
