@@ -36,6 +36,7 @@ struct Change {
   std::optional<SettingChange> setting;
   std::vector<Next> dependants;
   std::vector<StaleThunk> stale;
+  bool only_thunks = false;  // come and go: what operators do stays as it was
 };
 
 struct Dispatcher::Impl {

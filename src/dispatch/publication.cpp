@@ -97,7 +97,7 @@ void Dispatcher::Impl::apply(Change& change) {
   for (const StaleThunk& s : change.stale) forgetDependant(*s.thunk);
   world::publishChange(Publication{change, reclaimer});
   published += count;
-  detail::table_changes.fetch_add(1, std::memory_order_release);
+  if (!change.only_thunks) detail::table_changes.fetch_add(1, std::memory_order_release);
 }
 
 void Dispatcher::Impl::publish(OperatorEntry& entry) {

@@ -64,6 +64,7 @@ bool publish(intrusive_ptr<Thunk> thunk) {
   OperatorEntry& entry = *thunk->op->entry();
   const OpState& before = *entry.state();
   Change change;
+  change.only_thunks = true;
   for (size_t i = 0; i < HotEntries::count(before); ++i) {
     const auto other = HotEntries::thunk(before, i);
     if (other->keys != thunk->keys || other->signature != thunk->signature) continue;
@@ -97,6 +98,7 @@ bool retire(const Thunk& thunk, const std::string& cause) {
   OperatorEntry& entry = *thunk.op->entry();
   const OpState& before = *entry.state();
   Change change;
+  change.only_thunks = true;
   for (size_t i = 0; i < HotEntries::count(before); ++i)
     if (auto t = HotEntries::thunk(before, i); t.get() == &thunk) change.stale.push_back({t.get(), cause});
   if (change.stale.empty()) return false;
@@ -112,6 +114,7 @@ size_t retireAll(const std::string& cause) {
   auto& impl = Dispatcher::singleton().implForHandles();
   MutexLock lock(impl.mutex);
   Change change;
+  change.only_thunks = true;
   for (auto& [name, entry] : impl.operators) {
     const OpState* s = entry->state();
     if (s == nullptr || HotEntries::count(*s) == 0) continue;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 namespace shunt::compiled {
 
@@ -22,9 +23,10 @@ const Graph::Value* writtenInPlace(const Graph::Node& node) {
   return one && node.outputs[0].values[0] != nullptr ? node.arguments[0].value() : nullptr;
 }
 
-Aliases::Aliases(const Graph& graph)
-    : group_(static_cast<size_t>(graph.idBound())),
-      tensors_(group_.size()),
+Aliases::Aliases(const Graph& graph, bool grads_apart)
+    : grads_apart_(grads_apart),
+      group_(2 * static_cast<size_t>(graph.idBound())),
+      tensors_(static_cast<size_t>(graph.idBound())),
       written_(group_.size()),
       given_(group_.size()) {
   std::iota(group_.begin(), group_.end(), size_t{0});
@@ -53,16 +55,24 @@ size_t Aliases::find(size_t id) {
   return id;
 }
 
+size_t Aliases::gradOf(const Graph::Value* leaf) const {
+  const bool is_given = leaf->kind != Graph::Value::Kind::kResult;
+  return tensors_.size() + static_cast<size_t>(is_given ? leaf->storage : tensorOf(leaf)->id);
+}
+
 void Aliases::join(const Graph::Node& node) {
-  const Graph::Value* first = nullptr;
-  const auto add = [&](const Graph::Value* v) {
-    if (first == nullptr) first = v;
-    group_[find(static_cast<size_t>(v->id))] = find(static_cast<size_t>(first->id));
+  std::optional<size_t> first;
+  const auto join = [&](size_t id) {
+    if (!first) first = id;
+    group_[find(id)] = find(*first);
   };
+  const auto add = [&](const Graph::Value* v) { join(static_cast<size_t>(v->id)); };
   // What the dictionary's schemas don't mark is new, or only read.
   const FunctionSchema& schema = node.op.schema();
   const bool all = drawsRandomNumbers(node.op) || !isOfDictionary(node);
-  for (size_t i = 0; i < node.arguments.size(); ++i)
+  const bool of_grad = grads_apart_ && node.op.op().name().starts_with("trace::") && !node.is("trace::requires_grad_");
+  if (of_grad) join(gradOf(node.arguments[0].value()));
+  for (size_t i = of_grad ? 1 : 0; i < node.arguments.size(); ++i)
     if (all || schema.arguments()[i].hasAlias()) trace_detail::forValues(node.arguments[i], add);
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (all || schema.returns()[i].hasAlias()) trace_detail::forValues(node.outputs[i], add);

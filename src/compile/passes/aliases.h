@@ -17,7 +17,9 @@ const Graph::Value* writtenInPlace(const Graph::Node& node);
 
 class Aliases {
  public:
-  explicit Aliases(const Graph& graph);
+  /// `grads_apart`: what a leaf gets as its grad is not taken for memory of the leaf's own; good where no grad that a
+  /// given tensor has shares memory with another given tensor.
+  explicit Aliases(const Graph& graph, bool grads_apart = false);
   size_t of(const Graph::Value* value) const { return group_[static_cast<size_t>(value->id)]; }
   /// The value whose tensor it is: what an in-place operator returns is its argument.
   const Graph::Value* tensorOf(const Graph::Value* value) const { return tensors_[static_cast<size_t>(value->id)]; }
@@ -30,8 +32,12 @@ class Aliases {
  private:
   size_t find(size_t id);
   void join(const Graph::Node& node);
+  /// What stands for the grad of a tensor among the ids.
+  size_t gradOf(const Graph::Value* leaf) const;
 
-  std::vector<size_t> group_;                 // by the value's id; the id of one of the group
+  const bool grads_apart_;
+
+  std::vector<size_t> group_;                 // by the value's id, then gradOf(); the id of one of the group
   std::vector<const Graph::Value*> tensors_;  // by the value's id
   std::vector<bool> written_, given_;         // by group
 };
