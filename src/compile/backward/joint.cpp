@@ -3,6 +3,7 @@
 #include "src/autograd/unshared.h"
 #include "src/compile/backward/contributions.h"
 #include "src/compile/passes/aliases.h"
+#include "src/compile/steps/prepared_step.h"
 #include "src/trace/modes.h"
 #include "src/trace/retrace.h"
 #include "src/trace/writes.h"
@@ -43,8 +44,21 @@ void checkWrites(const Joint& joint, const std::vector<size_t>& contributed_at) 
     });
 }
 
+/// Whether some elements are one in memory, so that nothing is added in place.
+bool isExpanded(const Graph::Spec& spec) {
+  for (size_t d = 0; d < spec.sizes.size(); ++d)
+    if (spec.strides[d] == 0 && spec.sizes[d] > 1) return true;
+  return false;
+}
+
+/// Whether the sum of such gradients, and of more that lie as one of them, lies in one way, whichever is added to the
+/// other: as they do, or in row-major order.
+bool addAlike(const Graph::Spec& a, const Graph::Spec& b) {
+  return a.strides == b.strides || (liesAsNew(a) && isExpanded(b)) || (liesAsNew(b) && isExpanded(a));
+}
+
 /// Where a leaf gets several gradients, the way in which their sum lies depends on which of them the engine adds in
-/// place, and that on who holds them when the next one comes. Where all lie alike, so does the sum.
+/// place, and that on who holds them when the next one comes.
 void noteSums(Joint& joint, const std::vector<Graph::Value*>& given) {
   const std::vector<size_t> homes = homesOf(given);
   const auto targetOf = [&](size_t k) {
@@ -56,7 +70,7 @@ void noteSums(Joint& joint, const std::vector<Graph::Value*>& given) {
       if (targetOf(j) != targetOf(k)) continue;
       joint.adds = true;
       const Graph::Value *a = joint.contributed[j], *b = joint.contributed[k];
-      if (a != nullptr && b != nullptr && a->spec.strides != b->spec.strides)
+      if (a != nullptr && b != nullptr && !addAlike(a->spec, b->spec))
         refuse("gradients that its backward pass adds lie in different ways");
     }
 }

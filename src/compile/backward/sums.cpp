@@ -3,6 +3,7 @@
 #include "src/compile/guards/keys_that_matter.h"
 #include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
+#include "src/compile/steps/prepared_step.h"
 #include "src/dispatch/changes.h"
 #include "src/dispatch/own_kernels.h"
 
@@ -16,18 +17,12 @@
 namespace shunt::compiled {
 namespace {
 
-bool isRowMajor(const Graph::Spec& spec) {
-  int64_t n = 1;
-  for (size_t d = spec.sizes.size(); d-- > 0; n *= spec.sizes[d])
-    if (spec.strides[d] != n) return false;
-  return true;
-}
-
 /// How the engine adds them, one by one (addTo, src/autograd/graph_task.cpp).
 uint32_t versionOf(const Sum& sum, const Joint& joint, const Aliases& aliases) {
   const auto isItsOwn = [&](size_t k) {
     const JointContribution& c = joint.contributions[k];
-    return !c.is_view && !c.is_held && aliases.of(joint.contributed[k]) != aliases.of(joint.gradient);
+    return !c.is_view && !c.is_held && liesAsNew(joint.contributed[k]->spec) &&
+           aliases.of(joint.contributed[k]) != aliases.of(joint.gradient);
   };
   uint32_t version = 0;
   bool in_place = isItsOwn(sum.parts[0]);
@@ -68,14 +63,15 @@ std::vector<Sum> sumsOf(const Joint& joint) {
     const auto isOfIt = [&](const JointContribution& c) { return c.given == all[k].given; };
     if (std::any_of(all.begin(), all.begin() + static_cast<ptrdiff_t>(k), isOfIt)) continue;
     Sum sum;
-    bool is_simple = true;
+    bool is_simple = true, any_row_major = false;  // then the sum is, too: addAlike (joint.cpp)
     for (size_t j = k; j < all.size(); ++j) {
       if (mayShareTarget(all[j].given, all[k].given)) is_simple = false;
       if (!isOfIt(all[j]) || !all[j].arrives) continue;
-      is_simple &= isRowMajor(joint.contributed[j]->spec) && joint.contributed[j]->spec.device == kCPU;
+      is_simple &= joint.contributed[j]->spec.device == kCPU;
+      any_row_major |= liesAsNew(joint.contributed[j]->spec);
       sum.parts.push_back(j);
     }
-    if (!is_simple || sum.parts.size() < 2) continue;
+    if (!is_simple || !any_row_major || sum.parts.size() < 2) continue;
     sum.version = versionOf(sum, joint, aliases);
     out.push_back(std::move(sum));
   }
