@@ -1,5 +1,6 @@
 // Random programs that give one result, compiled and differentiated outside: the grads that the plain ones leave, to
 // the bit, however the result is used.
+#include "src/compile/steps/quick_counts.h"
 #include "tests/programs/each_program.h"
 #include "tests/programs/execution.h"
 #include "tests/programs/traced.h"
@@ -198,6 +199,7 @@ struct CompiledBackwards : EachProgram, testing::WithParamInterface<Form> {
 
 TEST_P(CompiledBackwards, LeaveTheGradsOfPlainOnes) {
   uint64_t compiled = 0, kept = 0;
+  const uint64_t sums_before = shunt::compiled::quickCounts().sums;
   const shunt::LogSink before = shunt::set_log_sink([](shunt::LogLevel, const char*) {});
   forEach([&](const Program& program_drawn, const Outcome&) -> std::string {
     // Each form has every other program, in a landing.
@@ -233,7 +235,10 @@ TEST_P(CompiledBackwards, LeaveTheGradsOfPlainOnes) {
     return "";
   });
   shunt::set_log_sink(before);
-  std::cout << compiled << " backward passes were compiled, " << kept << " weren't" << std::endl;
+  const uint64_t sums = shunt::compiled::quickCounts().sums - sums_before;
+  std::cout << compiled << " backward passes were compiled, " << kept << " weren't; runs that added: " << sums
+            << std::endl;
+  if (!isOne()) EXPECT_GT(sums, compiled / 10);
   if (!isOne()) EXPECT_GT(GetParam().few ? 10 * compiled : compiled, kept);
 }
 

@@ -129,5 +129,28 @@ TEST(CompileGrads, AnArgumentThatIsAGradIsReadAfterTheAddition) {
   EXPECT_GE(fast.counts().hits, 3u) << fast.explain();
 }
 
+// What comes to a leaf by several ways is added in place, in the region that makes it: a leaf's grad is no memory of the
+// leaf, which that reads, too, and writes in the end.
+TEST(CompileGrads, SeveralWaysToALeafAreOneLoop) {
+  const Tensor plain = numbers({40}).requires_grad_(), other = plain.detach().clone().requires_grad_();
+  const auto step = [](const Tensor& w, const Tensor& seed) {
+    Tensor(w).mutable_grad() = Tensor();
+    ((w * w + w) * (w - 1)).backward(seed);
+    const NoGradGuard no_grad;
+    Tensor(w).sub_(w.grad(), 0.01);
+  };
+  auto fast = compile([&](const Tensor& seed) { step(other, seed); });
+  for (int i = 0; i < 6; ++i) {
+    const Tensor seed = numbers({40}, 5 + static_cast<uint64_t>(i));
+    step(plain, seed), fast(seed);
+    ASSERT_TRUE(same(plain, other) && same(plain.grad(), other.grad())) << fast.plan();
+    ASSERT_EQ(plain.grad()._version(), other.grad()._version()) << fast.plan();
+    ASSERT_EQ(plain._version(), other._version()) << fast.plan();
+  }
+  const std::string plan = fast.plan();
+  EXPECT_EQ(count(plan, "region of "), 2) << plan;  // all but the update, which is behind the grad's
+  EXPECT_GE(count(plan.substr(0, plan.find("accumulate_grad_")), "aten::add_.Tensor"), 2) << plan;
+}
+
 }  // namespace
 }  // namespace shunt::test
