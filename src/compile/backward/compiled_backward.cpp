@@ -93,10 +93,12 @@ void CompiledBackward::addsBesideOthers(const Parts& parts, Layouts& layouts) {
       const bool is_given = c.given < given;
       const size_t output = is_given ? 0 : others_[c.given - given];
       if (!c.arrives || !(is_given ? parts.given[c.given] : parts.reached_often[output])) continue;
-      auto& known = layouts[is_given ? homes[c.given] : given + output];
-      if (!known) known = c.strides;
-      if (*known != c.strides)
+      const Graph::Value* target = is_given ? givenOf(graph_)[c.given] : graph_.outputs()[output];
+      const Graph::Spec lies{.sizes = target->spec.sizes, .strides = c.strides};
+      std::vector<Graph::Spec>& known = layouts[is_given ? homes[c.given] : given + output];
+      if (!std::ranges::all_of(known, [&](const Graph::Spec& other) { return addAlike(lies, other); }))
         refuse("several results require grad, and gradients that come from them to one tensor lie in different ways");
+      known.push_back(lies);
       adds_ = true;
     }
   if (adds_) std::erase_if(passes_, [](const Pass& p) { return !p.strides; });

@@ -45,7 +45,7 @@ namespace shunt::compiled {
 class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
  public:
   using Drawn = std::pair<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>>;  // positions of the generator
-  using Layouts = std::vector<std::optional<std::vector<int64_t>>>;
+  using Layouts = std::vector<std::vector<Graph::Spec>>;
 
   /// Of the graph's output `output`, as far as the outputs `others`. Throws Error, saying why, where the graph's
   /// history has to be recorded by its operators. `name` is the function's; `joint`: set to the first pass with the

@@ -7,9 +7,13 @@
 #include <shunt/autograd/autograd_meta.h>
 
 #include <algorithm>
+#include <functional>
+#include <tuple>
 
 namespace shunt::compiled {
 namespace {
+
+constexpr int kMostMeetings = 8;
 
 /// Whether each of the outputs has memory of its own, which isn't written when it has been made.
 void checkAreApart(const Graph& graph, const std::vector<size_t>& outputs) {
@@ -37,31 +41,57 @@ std::unique_ptr<const CompiledHistory> CompiledHistory::make(const Graph& record
     const bool is_known = out->results_.back().views.empty() && found.size() == 1;
     checkIsNoView(graph, i, is_known ? outputs[i] : Tensor());
   }
-  checkAreApart(graph, found);
+  const Parts parts = out->findParts(graph);
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
-  out->makeParts(graph, name);
+  out->makeParts(graph, parts, name);
   out->orderSteps(outputs);
   return out;
 }
 
 void CompiledHistory::orderSteps(const std::vector<Tensor>& outputs) {
-  std::vector<std::pair<uint64_t, Step>> places;
-  for (size_t i = 0; i < results_.size(); ++i) {
-    const Tensor& t = outputs[results_[i].output];
-    const auto* view = results_[i].views.empty() ? nullptr : autograd::get_view_autograd_meta(t);
-    places.emplace_back((view != nullptr ? view->base_ : t).grad_fn()->sequence_nr(), Step{i, false});
-    if (view != nullptr) places.emplace_back(t.grad_fn()->sequence_nr(), Step{i, true});
+  struct Place {
+    uint64_t sequence_nr;
+    size_t result;  // among equals: what another one is made of has its place
+    Step step;
+    bool operator<(const Place& o) const { return std::tie(sequence_nr, result) < std::tie(o.sequence_nr, o.result); }
+  };
+  std::vector<Place> places;
+  uint64_t next = 0;
+  for (size_t i = results_.size(); i-- > 0;) {
+    if (results_[i].output < outputs_) {
+      const Tensor& t = outputs[results_[i].output];
+      const auto* view = results_[i].views.empty() ? nullptr : autograd::get_view_autograd_meta(t);
+      if (view != nullptr) places.push_back({t.grad_fn()->sequence_nr(), i, {i, true}});
+      next = (view != nullptr ? view->base_ : t).grad_fn()->sequence_nr();
+    }
+    places.push_back({next, i, {i, false}});
   }
-  std::ranges::sort(places, {}, [](const auto& p) { return p.first; });
-  for (const auto& [place, step] : places) steps_.push_back(step);
+  std::ranges::sort(places, std::less());
+  for (const Place& p : places) steps_.push_back(p.step);
 }
 
-void CompiledHistory::makeParts(const Graph& graph, const std::string& name) {
+Parts CompiledHistory::findParts(Graph& graph) {
   std::vector<size_t> all;
   for (const Result& r : results_) all.push_back(r.output);
-  const Parts parts = all.size() > 1 ? partsOf(graph, all) : Parts{all, {}, {}, {}};
+  if (all.size() == 1) return {.order = all, .given = {}, .reached = {}, .reached_often = {}};
+  checkAreApart(graph, all);
+  for (int i = 0; i < kMostMeetings; ++i) {
+    Parts parts = partsOf(graph, all);
+    if (parts.meeting == nullptr) return parts;
+    std::vector<Graph::Value*> outputs = graph.outputs();
+    all.push_back(outputs.size());
+    results_.push_back({outputs.size(), {}, nullptr});
+    outputs.push_back(parts.meeting);
+    graph.setOutputs(std::move(outputs));
+    if (isWrittenAfter(graph, *parts.meeting->node, Aliases(graph)))
+      refuse("several results require grad, whose histories meet in what is written in place");
+  }
+  refuse("several results require grad, whose histories meet in too many places");
+}
+
+void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const std::string& name) {
   for (const Result& r : results_)
-    if (!r.views.empty() && all.size() > 1 && parts.reached[r.output])
+    if (!r.views.empty() && results_.size() > 1 && parts.reached[r.output])
       refuse("several results require grad, and one is a view of what another is made of");
   std::ranges::sort(results_, {}, [&](const Result& r) { return std::ranges::find(parts.order, r.output); });
   std::optional<Joint> joint;
@@ -96,6 +126,7 @@ detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<c
   for (size_t i = 0; i < outputs_; ++i) out.emplace_back();
   for (const Step& s : steps_) {
     const Result& r = results_[s.result];
+    if (r.output >= outputs_) made[r.output] = autograd::detached_alias(made[r.output]);  // of what else has it
     if (s.is_view)
       out[r.output] = r.views.of(made[r.output]);
     else
@@ -110,10 +141,14 @@ bool CompiledHistory::isRunAgainTooOften() const {
   return std::ranges::any_of(results_, [](const Result& r) { return r.backward->isRunAgainTooOften(); });
 }
 
+std::string CompiledHistory::nameOf(const Result& r) const {
+  return r.output < outputs_ ? detail::str("result ", r.output) : "where histories of results meet";
+}
+
 std::string CompiledHistory::describe() const {
   std::string text;
   for (const Result& r : results_) {
-    if (results_.size() > 1) text += detail::str("result ", r.output, ":\n");
+    if (results_.size() > 1) text += nameOf(r) + ":\n";
     text += r.views.describe() + r.backward->describe();
   }
   return text;
@@ -122,7 +157,7 @@ std::string CompiledHistory::describe() const {
 std::string CompiledHistory::print() const {
   std::string text;
   for (const Result& r : results_) {
-    if (results_.size() > 1) text += detail::str("result ", r.output, ":\n");
+    if (results_.size() > 1) text += nameOf(r) + ":\n";
     text += r.backward->print();
   }
   return text;

@@ -36,7 +36,7 @@ class CompiledHistory {
 
  private:
   struct Result {
-    size_t output;
+    size_t output;        // of the graph: behind the function's, where several histories meet (Note [Several results])
     TrailingViews views;  // that the function makes of it, and returns in its place
     std::shared_ptr<CompiledBackward> backward;
   };
@@ -45,8 +45,11 @@ class CompiledHistory {
     size_t result;
     bool is_view;
   };
-  void makeParts(const Graph& graph, const std::string& name);
+  Parts findParts(Graph& graph);
+  void makeParts(const Graph& graph, const Parts& parts, const std::string& name);
   void orderSteps(const std::vector<Tensor>& outputs);
+
+  std::string nameOf(const Result& r) const;
 
   std::vector<Result> results_;  // in the order in which their nodes are made
   std::vector<Step> steps_;      // in the order in which eager code makes nodes

@@ -51,12 +51,6 @@ bool isExpanded(const Graph::Spec& spec) {
   return false;
 }
 
-/// Whether the sum of such gradients, and of more that lie as one of them, lies in one way, whichever is added to the
-/// other: as they do, or in row-major order.
-bool addAlike(const Graph::Spec& a, const Graph::Spec& b) {
-  return a.strides == b.strides || (liesAsNew(a) && isExpanded(b)) || (liesAsNew(b) && isExpanded(a));
-}
-
 /// Where a leaf gets several gradients, the way in which their sum lies depends on which of them the engine adds in
 /// place, and that on who holds them when the next one comes.
 void noteSums(Joint& joint, const std::vector<Graph::Value*>& given) {
@@ -86,6 +80,10 @@ void forgetCallers(Joint& joint) {
 }
 
 }  // namespace
+
+bool addAlike(const Graph::Spec& a, const Graph::Spec& b) {
+  return a.strides == b.strides || (liesAsNew(a) && isExpanded(b)) || (liesAsNew(b) && isExpanded(a));
+}
 
 void refuse(const char* why) { throw Error(why); }
 

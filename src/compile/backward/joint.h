@@ -34,6 +34,10 @@ struct Joint {
 /// throws.
 Joint jointOf(const Graph& graph, size_t output, const std::vector<size_t>& others, IntArrayRef strides);
 
+/// Whether the sum of such gradients, and of more that lie as one of them, lies in one way, whichever is added to the
+/// other: as they do, or in row-major order.
+bool addAlike(const Graph::Spec& a, const Graph::Spec& b);
+
 /// Throws Error: the operators keep their history, and why.
 [[noreturn]] void refuse(const char* why);
 

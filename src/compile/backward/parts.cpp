@@ -1,19 +1,48 @@
 #include "src/compile/backward/parts.h"
 
 #include "src/compile/backward/joint.h"
+#include "src/compile/passes/aliases.h"
+#include "src/compile/passes/same_views.h"
 #include "src/trace/retrace.h"
+#include "src/trace/values_of.h"
 
 #include <shunt/autograd/accumulate_grad.h>
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 namespace shunt::compiled {
 namespace {
 
 using autograd::Edge;
+
+/// The values of a graph by the nodes of their history.
+class ByNode {
+ public:
+  void add(Graph::Value* v, const Tensor& t) {
+    if (t.defined() && t.requires_grad() && !t.is_leaf()) values_[autograd::gradient_edge(t)].push_back(v);
+  }
+  /// The last one, as in-place operators give a tensor again. Null where the node has no results, or several.
+  Graph::Value* of(const Node* node) const {
+    Graph::Value* out = nullptr;
+    size_t results = 0;
+    for (const auto& [edge, values] : values_) {
+      if (edge.function.get() != node) continue;
+      ++results;
+      out = values.back();
+    }
+    return results == 1 ? out : nullptr;
+  }
+
+ private:
+  struct Hash {
+    size_t operator()(const Edge& e) const { return std::hash<const void*>()(e.function.get()) + e.input_nr; }
+  };
+  std::unordered_map<Edge, std::vector<Graph::Value*>, Hash> values_;
+};
 
 class Histories {
  public:
@@ -24,6 +53,9 @@ class Histories {
       for (size_t i = 0; i < node->num_outputs(); ++i)
         if (Node* next = node->next_edge(i).function.get(); nodes_.contains(next)) ++nodes_.at(next).dependencies;
   }
+
+  /// The last node at which histories meet that is no root; null: there is none.
+  const Node* meeting() const { return meeting_; }
 
   /// As a backward pass from all results runs: calls f(target, part) for each gradient that comes from a part to a
   /// leaf, or to a root, which are numbered behind the leaves.
@@ -65,8 +97,8 @@ class Histories {
       const Node* node = left.back();
       left.pop_back();
       const auto [known, is_new] = nodes_.try_emplace(node, State{part});
-      if (!is_new && known->second.part != part)
-        refuse("several results require grad, whose histories meet elsewhere than in one of them");
+      const bool meets = known->second.part != part;
+      if (meets && (meeting_ == nullptr || node->sequence_nr() > meeting_->sequence_nr())) meeting_ = node;
       if (!is_new) continue;
       for (size_t i = 0; i < node->num_outputs(); ++i) {
         const Edge& edge = node->next_edge(i);
@@ -79,17 +111,26 @@ class Histories {
 
   const std::vector<Edge> roots_, leaves_;
   std::unordered_map<const Node*, State> nodes_;
+  const Node* meeting_ = nullptr;
 };
 
+/// The value at which histories meet. Throws Error where it can't be one of the results.
+Graph::Value* valueAt(const Node* meeting, const ByNode& made, const std::vector<Edge>& roots) {
+  const auto isOfIt = [&](const Edge& root) { return root.function.get() == meeting; };
+  if (std::ranges::any_of(roots, isOfIt)) refuse("one operator gives several results that require grad");
+  Graph::Value* v = made.of(meeting);
+  if (v == nullptr || v->node == nullptr)
+    refuse("several results require grad, whose histories meet in an operator of several results");
+  if (mayAlias(*v->node) && !makesView(*v->node))
+    refuse("several results require grad, whose histories meet in what may share memory");
+  return v;
+}
+
 /// Which parts lead to each leaf, and then to each root, in the order of their gradients. `homes`: homesOf() the
-/// leaves.
-std::vector<std::vector<size_t>> waysTo(const std::vector<Edge>& roots, const std::vector<Edge>& leaves,
-                                        const std::vector<size_t>& homes) {
-  for (size_t i = 0; i < roots.size(); ++i)
-    for (size_t j = 0; j < i; ++j)
-      if (roots[i].function == roots[j].function) refuse("one operator gives several results that require grad");
-  std::vector<std::vector<size_t>> out(leaves.size() + roots.size());
-  Histories(roots, leaves).run([&](size_t target, size_t part) {
+/// leaves. `count`: of leaves and roots.
+std::vector<std::vector<size_t>> waysTo(Histories& histories, size_t count, const std::vector<size_t>& homes) {
+  std::vector<std::vector<size_t>> out(count);
+  histories.run([&](size_t target, size_t part) {
     std::vector<size_t>& ways = out[target < homes.size() ? homes[target] : target];
     if (!ways.empty() && ways.back() < part)
       refuse("several results require grad, and one tensor gets gradients from their histories in turns");
@@ -102,23 +143,40 @@ std::vector<std::vector<size_t>> waysTo(const std::vector<Edge>& roots, const st
 
 Parts partsOf(const Graph& graph, const std::vector<size_t>& results) {
   const ExcludeDispatchKeyGuard above({DispatchKey::Python, DispatchKey::Functionalize, DispatchKey::Batched});
-  trace_detail::Retrace retrace(graph);
+  Graph all = graph.clone();  // which gives all that its nodes make
+  std::vector<Graph::Value*> made;
+  for (const Graph::Node* node : all.nodes())
+    trace_detail::forResults(*node, [&](Graph::Value* v) { made.push_back(v); });
+  std::vector<Graph::Value*> outputs = all.outputs();
+  outputs.insert(outputs.end(), made.begin(), made.end());
+  all.setOutputs(std::move(outputs));
+  trace_detail::Retrace retrace(all);
   std::vector<Edge> leaves;
-  for (const Graph::Value* v : givenOf(graph)) {
+  for (const Graph::Value* v : givenOf(all)) {
     const Tensor& t = autograd::graph_tensor(retrace.wrapper(*v));
     leaves.push_back(t.requires_grad() ? autograd::gradient_edge(t) : Edge());
   }
   Parts out{.order = results, .given = {}, .reached = {}, .reached_often = {}};
   const auto analyse = [&](const trace_detail::Interpreter& interpreter) {
+    ByNode by_node;
+    for (Graph::Value* v : made) by_node.add(v, autograd::graph_tensor(interpreter.output(v)));
     const auto rootOf = [&](size_t i) {
-      return autograd::gradient_edge(autograd::graph_tensor(interpreter.output(graph.outputs()[i])));
+      return autograd::gradient_edge(autograd::graph_tensor(interpreter.output(all.outputs()[i])));
     };
     // What a history leads to was recorded before it.
     std::ranges::sort(out.order, {}, [&](size_t i) { return rootOf(i).function->sequence_nr(); });
     std::vector<Edge> roots;
     for (const size_t i : out.order) roots.push_back(rootOf(i));
+    for (size_t i = 0; i < roots.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (roots[i].function == roots[j].function) refuse("one operator gives several results that require grad");
+    Histories histories(roots, leaves);
+    if (histories.meeting() != nullptr) {
+      out.meeting = graph.value(valueAt(histories.meeting(), by_node, roots)->id);
+      return;
+    }
     const std::vector<size_t> homes = homesOf(givenOf(graph));
-    const auto ways = waysTo(roots, leaves, homes);
+    const auto ways = waysTo(histories, leaves.size() + roots.size(), homes);
     for (size_t i = 0; i < leaves.size(); ++i) out.given.push_back(ways[homes[i]].size() > 1);
     out.reached.resize(graph.outputs().size());
     out.reached_often.resize(graph.outputs().size());

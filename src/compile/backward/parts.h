@@ -7,6 +7,8 @@
 // leaf gets the gradients of one part after those of another: the node of what was made last runs first, and gives all
 // of its own at once. A view that the function makes last has its own node, in its place among these; no other part may
 // lead to what it is a view of.
+// Where histories meet elsewhere, as those of two heads of one network do, the tensor at which they meet is taken for a
+// result, too: one that the function keeps to itself, so that it may be a view.
 #pragma once
 
 #include <shunt/trace/graph.h>
@@ -16,13 +18,14 @@
 namespace shunt::compiled {
 
 struct Parts {
+  Graph::Value* meeting = nullptr;  // has to be one of the results for there to be parts; else null
   std::vector<size_t> order;        // of the results: that in which their nodes are made
   std::vector<bool> given;          // by given tensor: whether it gets gradients from several parts
   std::vector<bool> reached;        // by output: whether another result's part leads to it
   std::vector<bool> reached_often;  // whether those of several do
 };
 
-/// `results`: outputs with a history. Throws Error where their histories have no such parts.
+/// `results`: outputs with a history. Throws Error where their histories have no such parts, whatever is a result.
 Parts partsOf(const Graph& graph, const std::vector<size_t>& results);
 
 }  // namespace shunt::compiled
