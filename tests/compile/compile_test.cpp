@@ -587,6 +587,21 @@ TEST(Compile, AnOverrideOfWhatALevelPassesCounts) {
   obeys("functionalized dropout", functionalize(dropped), composite, dropout_, row);
 }
 
+TEST(Compile, AnOverrideForAutocastOfWhatALevelTakesApartCounts) {
+  const AutocastGuard autocast(kCPU);
+  const Tensor a = numbers({5, 3}), b = numbers({5, 4}, 8), w = numbers({4, 2}, 9);
+  const auto square_ = [](Library& m) { m.impl("square", [](const Tensor& self) { return self + 3; }); };
+  obeys("square", vmap([](const Tensor& row) { return square(row) * 2; }), DispatchKey::AutocastCPU, square_, a);
+  const auto softmax_ = [](Library& m) {
+    m.impl("softmax.int", [](const Tensor& self, int64_t, std::optional<ScalarType>) { return self * 3; });
+  };
+  obeys("softmax", vmap([](const Tensor& row) { return softmax(row, 0); }), DispatchKey::AutocastCPU, softmax_, b);
+  const auto matmul_ = [](Library& m) {
+    m.impl("matmul", [](const Tensor& self, const Tensor& other) { return self.sum() + other.sum(0); });
+  };
+  obeys("matmul", vmap([&](const Tensor& row) { return matmul(row, w); }), DispatchKey::AutocastCPU, matmul_, b);
+}
+
 TEST(Compile, BatchingRulesOfOperatorsThatNobodyHasDefined) {
   Library m(Library::Kind::kImpl, "nowhere", DispatchKey::Batched);
   m.impl("nothing", [](const Tensor& self) { return self; });

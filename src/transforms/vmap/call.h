@@ -109,6 +109,10 @@ bool isComposite(const Operator& op, DispatchKeySet keys);
 /// Whether a vmap level runs the operator by its parts: a composite without a rule. A program's Autograd kernel stands
 /// before the parts where arguments require grad; levels see no such keys, so the loop over the batch calls it then.
 bool isRunByParts(const Operator& op, DispatchKeySet keys);
+/// The backends of a call with these keys, and the keys of the autocast that is on for its operator. Inside of trace()
+/// wrappers tell no backend, so that of nearly all tensors.
+DispatchKeySet backendsOf(DispatchKeySet keys);
+DispatchKeySet autocastFor(const Operator& op, DispatchKeySet keys);
 /// Registers kernels for both keys: of pointwise operators, of others that gradients are made of (registerInGrad), and
 /// of the composites that networks call. Once, with the dictionary.
 void registerPointwise();

@@ -19,7 +19,7 @@ struct Composite<Op, R(A...)> {
       if (level.kind == Kind::kGrad) {
         if (InGrad<Op>::takes(level, keys, a...)) return InGrad<Op>::call(level, keys, std::forward<A>(a)...);
       } else if (isRunByParts(Op::symbol, keys)) {
-        return parts(keys & kAutocastKeys, keys.backends(), std::forward<A>(a)...);
+        return parts(autocastFor(Op::symbol, keys), backendsOf(keys), std::forward<A>(a)...);
       }
     }
     return boxing::callBoxedAsUnboxed<R, A...>(&boxing::callStaticBoxed<&batchedFallback>, nullptr,

@@ -63,20 +63,29 @@ bool isComposite(const Operator& op, DispatchKeySet keys) {
 bool isRunByParts(const Operator& op, DispatchKeySet keys) {
   if (rowOf(op) != nullptr) return false;
   const detail::StateInUse state(op);
-  // Inside of trace() wrappers tell no backend: that of nearly all tensors.
-  const DispatchKeySet backends = keys.backends().empty() ? DispatchKeySet::of(BackendComponent::CPU) : keys.backends();
-  const DispatchKeySet dense = backends | DispatchKeySet::of(Functionality::Dense);
+  const DispatchKeySet dense = backendsOf(keys) | DispatchKeySet::of(Functionality::Dense);
   return detail::goesToComposite(*state, withAutogradKeys(dense) - DispatchKeySet::of(Functionality::ADInplaceOrView));
+}
+
+DispatchKeySet backendsOf(DispatchKeySet keys) {
+  return keys.backends().empty() ? DispatchKeySet::of(BackendComponent::CPU) : keys.backends();
+}
+
+DispatchKeySet autocastFor(const Operator& op, DispatchKeySet keys) {
+  if (!keys.backends().empty()) return keys & kAutocastKeys;
+  const DispatchKeySet on = DispatchKeySet(DispatchKey::AutocastCPU) - tls_excluded();  // which tensors bring
+  const detail::StateInUse state(op);
+  return on & state->maskFor(on | backendsOf(keys));
 }
 
 namespace {
 
 /// Runs a composite's kernel inside of the level: wrappers have no backend's functionality, so the call has none.
 void runParts(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
-  const DispatchKeySet autocast = keys & kAutocastKeys;
-  const DispatchKeySet dense = keys.backends() | DispatchKeySet::of(Functionality::Dense);
+  const DispatchKeySet autocast = autocastFor(op.op(), keys), backends = backendsOf(keys);
+  const DispatchKeySet dense = backends | DispatchKeySet::of(Functionality::Dense);
   if (autocast.empty() && runProductOfSamples(op, dense, stack, frame)) return;
-  op.redispatchBoxed(autocast | keys.backends(), stack);
+  op.redispatchBoxed(autocast | backends, stack);
 }
 
 /// The call's arguments, which leave None behind on its stack.
