@@ -68,21 +68,54 @@ void addChains(std::vector<CompileRow>& out) {
 
 constexpr double kNoSlower = 1;
 
+/// gelu's approximation, written out: one argument in five places.
+Tensor geluOfOperators(const Tensors& t) {
+  const Tensor& x = t[0];
+  return x * 0.5 * (1 + shunt::tanh((x + x * x * x * 0.044715) * 0.7978845608));
+}
+
 /// backward() is the caller's, as in most programs. There is no twin: what it costs besides is the engine's.
 void addBackwardOutside(std::vector<CompileRow>& out) {
-  for (const auto& [name, n] : {std::pair{"1Ki", int64_t{1} << 10}, std::pair{"64Ki", int64_t{1} << 16}}) {
-    Tensors w = {shunt::randn({n}), shunt::randn({n}), shunt::randn({n})};
+  struct Case {
+    const char* name;
+    Tensor (*of)(const Tensors&);
+    int64_t n;
+    double most;
+  };
+  constexpr Case kCases[] = {{"the same, backward outside 1Ki", &chain, 1 << 10, kNoSlower},
+                             {"the same, backward outside 64Ki", &chain, 1 << 16, kNoSlower},
+                             {"gelu of operators, backward outside 1Ki", &geluOfOperators, 1 << 10, 0.70},
+                             {"gelu of operators, backward outside 64Ki", &geluOfOperators, 1 << 16, 0.50}};
+  for (const Case& c : kCases) {
+    Tensors w = {shunt::randn({c.n}), shunt::randn({c.n}), shunt::randn({c.n})};
     for (Tensor& t : w) t.requires_grad_();
-    CompileRow row{std::string("the same, backward outside ") + name,
-                   kNoSlower,
-                   [w](const Tensors&) { return Tensors{chain(w)}; },
-                   {shunt::ones({n})}};
+    CompileRow row{c.name, c.most, [w, of = c.of](const Tensors&) { return Tensors{of(w)}; }, {shunt::ones({c.n})}};
     row.after = [w](const Tensors& in, const Tensors& results) {
       for (const Tensor& p : w) Tensor(p).mutable_grad() = Tensor();
       results[0].backward(in[0]);
     };
     out.push_back(std::move(row));
   }
+}
+
+/// Two heads of one network, each with its loss.
+void addHeads(std::vector<CompileRow>& out) {
+  Tensors w;
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{64, 16}, {64, 64}, {4, 64}, {1, 64}})
+    w.push_back(shunt::randn(sizes).mul_(0.1).requires_grad_());
+  CompileRow row{"policy and value, backward outside",
+                 kNoSlower,
+                 [w](const Tensors& t) {
+                   const Tensor below = shunt::tanh(shunt::linear(shunt::tanh(shunt::linear(t[0], w[0])), w[1]));
+                   return Tensors{shunt::log_softmax(shunt::linear(below, w[2]), -1),
+                                  shunt::linear(below, w[3]).squeeze(-1)};
+                 },
+                 {shunt::randn({16, 16}), shunt::randn({16, 4}), shunt::randn({16})}};
+  row.after = [w](const Tensors& in, const Tensors& results) {
+    for (const Tensor& p : w) Tensor(p).mutable_grad() = Tensor();
+    ((results[0] * in[1]).mean() + shunt::mse_loss(results[1], in[2])).backward();
+  };
+  out.push_back(std::move(row));
 }
 
 void addLayers(std::vector<CompileRow>& out) {
@@ -242,6 +275,7 @@ std::vector<CompileRow> compileRows() {
   std::vector<CompileRow> out;
   addChains(out);
   addBackwardOutside(out);
+  addHeads(out);
   addLayers(out);
   addDigits(out);
   addInference(out);
