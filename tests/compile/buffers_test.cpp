@@ -2,6 +2,7 @@
 // are eager code's, which ones are taken, and what happens where a run has to leave the buffers.
 #include "src/compile/program/plan.h"
 #include "src/compile/steps/quick_counts.h"
+#include "tests/compile/registering.h"
 #include "tests/compile/same.h"
 
 #include <shunt/shunt.h>
@@ -11,7 +12,6 @@
 
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -156,79 +156,44 @@ TEST(CompileBuffers, OfEachDtypeAndOfFewElements) {
     }
 }
 
-// What a run's own operator registers while results lie in buffers.
-std::unique_ptr<Library> of_mm;
-bool registers_mm = false;
 Tensor twiceMm(const Tensor& a, const Tensor& b) { return addmm(zeros({a.size(0), b.size(1)}), a, b) * 2; }
-Tensor poke(const Tensor& t) {
-  if (registers_mm) {
-    of_mm = std::make_unique<Library>(Library::Kind::kImpl, "aten", DispatchKey::CPU);
-    of_mm->impl("mm", &twiceMm);
-  }
-  return t.clone();
-}
 
 TEST(CompileBuffers, AreLeftWhereAnOperatorHasToBeCalled) {
   const NoGradGuard no_grad;
-  Library m(Library::Kind::kDef, "buffers_test");
-  m.def("poke(Tensor t) -> Tensor");
-  m.impl("poke", DispatchKey::CPU, &poke);
-  const auto op = Dispatcher::singleton().findSchemaOrThrow("buffers_test::poke").typed<Tensor(const Tensor&)>();
+  Registering poke("mm", &twiceMm);
   const Tensors in = {numbers({4, 6}, 1), numbers({6, 6}, 2), numbers({3}, 3)};
   const Function f = [&](const Tensors& t) {
     const Tensor first = t[0].mm(t[1]).relu(), second = first.mm(t[1]), sums = first.sum(IntArrayRef{1});
-    const Tensor poked = op.call(t[2]);
+    const Tensor poked = poke(t[2]);
     const Tensor third = second.t().mm(first.exp());
     return Tensors{third.mm(t[1]), poked, (sums.unsqueeze(1).expand({4, 6}) * first).mm(t[1])};
   };
   const Plan plan(trace(f, in));
   EXPECT_EQ(buffered(plan, f, in, 4), 3u) << plan.describe();
   EXPECT_GE(inBuffers(plan.describe()), 5) << plan.describe();
-  registers_mm = true;
-  const Tensors expected = f(in);
-  of_mm.reset();
+  const Tensors expected = poke.during([&] { return f(in); });
   const uint64_t before = quickCounts().buffered;
-  const Tensors got = plan.run(in);
-  registers_mm = false;
-  of_mm.reset();
+  const Tensors got = poke.during([&] { return plan.run(in); });
+  EXPECT_EQ(quickCounts().buffered, before);
   expectSame(expected, got, plan.describe());
   EXPECT_FALSE(same(got[0], f(in)[0])) << "the kernel that came in the middle is called for what comes after it";
-  EXPECT_EQ(quickCounts().buffered, before);
 }
 
 // Regions look, too.
-std::unique_ptr<Library> of_exp;
-bool registers_exp = false;
-Tensor pokeExp(const Tensor& t) {
-  if (registers_exp) {
-    of_exp = std::make_unique<Library>(Library::Kind::kImpl, "aten", DispatchKey::CPU);
-    of_exp->impl("exp", [](const Tensor& x) { return x * 10; });
-  }
-  return t.clone();
-}
-
 TEST(CompileBuffers, ARegionSeesWhatWasRegisteredInTheMiddleOfTheRun) {
   const NoGradGuard no_grad;
-  Library m(Library::Kind::kDef, "buffers_test_exp");
-  m.def("poke(Tensor t) -> Tensor");
-  m.impl("poke", DispatchKey::CPU, &pokeExp);
-  const auto op = Dispatcher::singleton().findSchemaOrThrow("buffers_test_exp::poke").typed<Tensor(const Tensor&)>();
+  Registering poke("exp", [](const Tensor& x) { return x * 10; });
   const Tensors in = {numbers({4, 6}, 1)};
   const Function f = [&](const Tensors& t) {
     const Tensor before = t[0].exp() + 1;
-    return Tensors{before, op.call(t[0]).exp() * 2};
+    return Tensors{before, poke(t[0]).exp() * 2};
   };
   const Plan plan(trace(f, in));
   buffered(plan, f, in, 4);
   ASSERT_EQ(plan.counts().regions, 2u) << plan.describe();
-  registers_exp = true;
-  const Tensors expected = f(in);
-  of_exp.reset();
-  const Tensors got = plan.run(in);
-  registers_exp = false;
-  of_exp.reset();
-  expectSame(expected, got, plan.describe());
-  EXPECT_FALSE(same(got[1], f(in)[1]));
+  const Tensors expected = poke.during([&] { return f(in); });
+  expectSame(expected, poke.during([&] { return plan.run(in); }), plan.describe());
+  EXPECT_FALSE(same(expected[1], f(in)[1]));
 }
 
 TEST(CompileBuffers, AreLeftForATargetThatIsNoClass) {

@@ -1,6 +1,7 @@
 // Where steps of plans must not be done without their operators: operators and keys that the library's own kernels
 // don't stand for, and results that lie otherwise than new tensors.
 #include "src/compile/program/plan.h"
+#include "tests/compile/registering.h"
 #include "tests/compile/same.h"
 
 #include <shunt/shunt.h>
@@ -9,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <memory>
 #include <vector>
 
 namespace shunt::test {
@@ -63,25 +63,12 @@ TEST(CompileQuickLimits, ProductsOfAReplacedView) {
 }
 
 // A view that was passed over before its operator got another kernel is what it was by then.
-std::unique_ptr<Library> of_t;
-bool registers_t = false;
-Tensor pokeT(const Tensor& t) {
-  if (registers_t) {
-    of_t = std::make_unique<Library>(Library::Kind::kImpl, "aten", DispatchKey::CPU);
-    of_t->impl("t", &twiceT);
-  }
-  return t.clone();
-}
-
 TEST(CompileQuickLimits, AViewFromBeforeItsOperatorWasReplaced) {
   const NoGradGuard no_grad;
-  Library m(Library::Kind::kDef, "quick_limits_test");
-  m.def("poke(Tensor t) -> Tensor");
-  m.impl("poke", DispatchKey::CPU, &pokeT);
-  const auto op = Dispatcher::singleton().findSchemaOrThrow("quick_limits_test::poke").typed<Tensor(const Tensor&)>();
+  Registering poke("t", &twiceT);
   const Tensors in = {numbers({4, 6}, 1), numbers({5, 6}, 2), numbers({3}, 3)};
   const auto f = [&](const Tensors& t) {
-    const Tensor turned = (t[1] * 2).t(), poked = op.call(t[2]);
+    const Tensor turned = (t[1] * 2).t(), poked = poke(t[2]);
     return Tensors{t[0].mm(turned), poked, t[1].t()};
   };
   const Graph graph = trace(f, in);
@@ -90,10 +77,7 @@ TEST(CompileQuickLimits, AViewFromBeforeItsOperatorWasReplaced) {
   ASSERT_EQ(count(plan.describe(), "aten::t, late"), 1) << plan.describe();
   const Tensors expected = f(in);
   ASSERT_TRUE(plan.holds());
-  registers_t = true;
-  const Tensors got = plan.run(in);
-  registers_t = false;
-  of_t.reset();
+  const Tensors got = poke.during([&] { return plan.run(in); });
   for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(same(expected[k], got[k])) << k;
   EXPECT_TRUE(same(got[2], expected[2] * 2)) << "the kernel isn't there for what comes after it";
 }

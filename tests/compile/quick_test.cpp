@@ -2,6 +2,7 @@
 // are taken, and that they are left where something else has to be called or tensors lie in another way.
 #include "src/compile/program/plan.h"
 #include "src/compile/steps/quick_counts.h"
+#include "tests/compile/registering.h"
 #include "tests/compile/same.h"
 
 #include <shunt/shunt.h>
@@ -278,48 +279,29 @@ TEST(CompileQuick, AReplacedProductIsCalled) {
 }
 
 // An operator of the graph registers a kernel: the views that were passed over are made then, for the kernel to see.
-std::unique_ptr<Library> registered;
-IntArrayRef seen_strides;
-Tensor strides(const Tensor& a, const Tensor& b) {
-  static std::vector<int64_t> seen;
-  seen = b.strides().vec();
-  seen_strides = seen;
-  return sumOfBoth(a, b);
-}
-bool registers = false;
-Tensor poke(const Tensor& t) {
-  if (registers) {
-    registered = std::make_unique<Library>(Library::Kind::kImpl, "aten", DispatchKey::CPU);
-    registered->impl("mm", &strides);
-  }
-  return t.clone();
-}
-
 TEST(CompileQuick, AKernelThatIsRegisteredInTheMiddleOfARunIsCalled) {
   const NoGradGuard no_grad;
-  Library m(Library::Kind::kDef, "quick_test");
-  m.def("poke(Tensor t) -> Tensor");
-  m.impl("poke", DispatchKey::CPU, &poke);
-  const auto op = Dispatcher::singleton().findSchemaOrThrow("quick_test::poke").typed<Tensor(const Tensor&)>();
+  std::vector<int64_t> seen_strides;
+  Registering poke("mm", [&](const Tensor& a, const Tensor& b) {
+    seen_strides = b.strides().vec();
+    return sumOfBoth(a, b);
+  });
   const Tensors in = {numbers({4, 6}, 1), numbers({5, 6}, 2), numbers({3}, 3)};
   const auto f = [&](const Tensors& t) {
     const Tensor turned = (t[1] * 2).t(), again = turned.t().transpose(0, 1);
-    const Tensor before = t[0].mm(turned), poked = op.call(t[2]);
+    const Tensor before = t[0].mm(turned), poked = poke(t[2]);
     return Tensors{before, poked, t[0].mm(again), t[0].mm(turned)};
   };
   const Graph graph = trace(f, in);
   const Plan plan(graph);
   EXPECT_EQ(countsOf(plan, graph, in).products, 3u) << plan.describe();
-  registers = true;
   const uint64_t before = quickCounts().products;
-  const Tensors got = plan.run(in);
-  registers = false;
+  const Tensors got = poke.during([&] { return plan.run(in); });
   EXPECT_EQ(quickCounts().products, before + 1);
-  registered.reset();
   const Tensor turned = (in[1] * 2).t();
   EXPECT_TRUE(same(got[0], in[0].mm(turned)) && same(got[1], in[2]));
   EXPECT_TRUE(same(got[2], sumOfBoth(in[0], turned)) && same(got[3], got[2]));
-  EXPECT_EQ(seen_strides, turned.strides());
+  EXPECT_EQ(seen_strides, turned.strides().vec());
   EXPECT_EQ(countsOf(Plan(graph), graph, in).products, 3u);
 }
 
