@@ -37,8 +37,6 @@ struct Net {
   Tensor forward(const Tensor& x) const { return linear(linear(x, w1, b1).tanh(), w2, {}).sigmoid(); }
 };
 
-bool isCompiled(const Tensor& t) { return t.grad_fn() && t.grad_fn()->name() == "CompiledFunctionBackward"; }
-
 TEST(CompiledBackward, GivesTheGradsOfEagerCode) {
   Net plain, other;
   auto fast = compile([&](const Tensor& x) { return other.forward(x); });

@@ -129,8 +129,8 @@ TEST(CompileGrads, AnArgumentThatIsAGradIsReadAfterTheAddition) {
   EXPECT_GE(fast.counts().hits, 3u) << fast.explain();
 }
 
-// What comes to a leaf by several ways is added in place, in the region that makes it: a leaf's grad is no memory of the
-// leaf, which that reads, too, and writes in the end.
+// What comes to a leaf by several ways is added in place, in the region that makes it: a leaf's grad is no memory of
+// the leaf, which that reads, too, and writes in the end.
 TEST(CompileGrads, SeveralWaysToALeafAreOneLoop) {
   const Tensor plain = numbers({40}).requires_grad_(), other = plain.detach().clone().requires_grad_();
   const auto step = [](const Tensor& w, const Tensor& seed) {

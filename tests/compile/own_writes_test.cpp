@@ -19,8 +19,6 @@ using Loss = std::function<Tensor(const Tensor&)>;
 
 constexpr int kCalls = 6;
 
-bool isCompiled(const Tensor& t) { return t.grad_fn() && t.grad_fn()->name() == "CompiledFunctionBackward"; }
-
 struct Layer {
   Tensor weight, bias, mean = zeros({3}), var = ones({3}), count = zeros({}, TensorOptions(kLong));
   Layer() {

@@ -26,6 +26,9 @@ inline int64_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
+/// Whether the backward pass of a compiled function's result is compiled.
+inline bool isCompiled(const Tensor& t) { return t.grad_fn() && t.grad_fn()->name() == "CompiledFunctionBackward"; }
+
 inline Tensor numbers(IntArrayRef sizes, uint64_t seed = 7) {
   manual_seed(seed);
   return randn(sizes);

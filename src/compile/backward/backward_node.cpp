@@ -3,7 +3,7 @@
 #include "src/autograd/graph_task.h"
 #include "src/autograd/unshared.h"
 #include "src/compile/backward/contributions.h"
-#include "src/compile/backward/eligible.h"
+#include "src/compile/backward/draws.h"
 #include "src/compile/guards/onlookers.h"
 #include "src/compile/steps/grad_step.h"
 #include "src/compile/steps/quick_counts.h"

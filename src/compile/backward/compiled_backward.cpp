@@ -1,9 +1,10 @@
 #include "src/compile/backward/compiled_backward.h"
 
 #include "src/compile/backward/backward_node.h"
-#include "src/compile/backward/eligible.h"
+#include "src/compile/backward/draws.h"
 #include "src/compile/backward/own_writes.h"
 #include "src/compile/guards/keys_that_matter.h"
+#include "src/dispatch/changes.h"
 
 #include <shunt/autograd/variable_utils.h>
 
@@ -57,6 +58,7 @@ std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, siz
   out->others_ = std::move(others);
   checkOwnWrites(graph);
   out->graph_again_ = partOf(withoutOwnWrites(graph), output, out->others_);
+  takeGenerators(out->graph_again_);
   const Graph& again = out->graph_again_;
   const auto isRead = [&](const Graph::Value* v) {
     return v != nullptr && (!again.users(v).empty() || again.isOutput(v));
@@ -79,6 +81,10 @@ std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, siz
     if (!first) first = std::move(joint);
   }
   out->seen_ = first->seen;
+  for (const Graph::Node* node : again.nodes())
+    if (const Operator& op = node->op.op();
+        std::ranges::find(out->seen_, &op, [](const auto& s) { return s.first; }) == out->seen_.end())
+      out->seen_.emplace_back(&op, detail::fingerprintOf(op));
   out->adds_ = first->adds;  // whose sum is known to lie as in eager code for these layouts only
   if (!out->adds_) out->addPass(*first, true);
   return out;

@@ -3,12 +3,14 @@
 #include "src/compile/backward/eligible.h"
 #include "src/compile/backward/parts.h"
 #include "src/compile/passes/aliases.h"
+#include "src/trace/values_of.h"
 
 #include <shunt/autograd/autograd_meta.h>
 
 #include <algorithm>
 #include <functional>
 #include <tuple>
+#include <unordered_set>
 
 namespace shunt::compiled {
 namespace {
@@ -25,6 +27,29 @@ void checkAreApart(const Graph& graph, const std::vector<size_t>& outputs) {
     if (outputs.size() > 1 && isWrittenAfter(graph, *v->node, aliases))
       refuse("several results require grad, and one is written in place");
   }
+}
+
+/// Nothing may write what histories meet in. Where that was written in place, nothing may read what was made of the
+/// same tensor before: it has a history that leads through the write.
+void checkMeeting(const Graph& graph, const Graph::Value* meeting) {
+  const char* why = "several results require grad, whose histories meet in what is written in place";
+  const Aliases aliases(graph);
+  if (isWrittenBehind(graph, *meeting->node, aliases)) refuse(why);
+  if (writtenInPlace(*meeting->node) == nullptr) return;
+  std::unordered_set<const Graph::Value*> older(graph.inputs().begin(), graph.inputs().end());
+  older.insert(graph.constants().begin(), graph.constants().end());
+  bool is_behind = false;
+  const auto isOlder = [&](const Graph::Value* v) { return aliases.of(v) == aliases.of(meeting) && older.contains(v); };
+  for (const Graph::Node* node : graph.nodes()) {
+    if (is_behind)
+      trace_detail::forArguments(*node, [&](const Graph::Value* v) {
+        if (isOlder(v)) refuse(why);
+      });
+    is_behind |= node == meeting->node;
+    if (!is_behind) trace_detail::forResults(*node, [&](const Graph::Value* v) { older.insert(v); });
+  }
+  for (const Graph::Value* v : graph.outputs())
+    if (v != nullptr && isOlder(v)) refuse(why);
 }
 
 }  // namespace
@@ -83,8 +108,7 @@ Parts CompiledHistory::findParts(Graph& graph) {
     results_.push_back({outputs.size(), {}, nullptr});
     outputs.push_back(parts.meeting);
     graph.setOutputs(std::move(outputs));
-    if (isWrittenAfter(graph, *parts.meeting->node, Aliases(graph)))
-      refuse("several results require grad, whose histories meet in what is written in place");
+    checkMeeting(graph, parts.meeting);
   }
   refuse("several results require grad, whose histories meet in too many places");
 }

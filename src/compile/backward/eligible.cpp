@@ -12,8 +12,6 @@ void checkNodes(const Graph& graph) {
   for (Graph::Node* node : graph.nodes()) {
     if (!isOfDictionary(*node)) refuse("the function calls operators of another library, or uses grads");
     if (node->modes.inference) refuse("the function enters inference mode");
-    if (drawsRandomNumbers(node->op) && generatorOf(*node) == nullptr)
-      refuse("the function draws from a generator of its own");
   }
 }
 
@@ -37,13 +35,6 @@ void checkIsNoView(const Graph& graph, size_t output, const Tensor& recorded) {
       recorded.defined() ? autograd::get_view_autograd_meta(recorded) != nullptr : mayAlias(*made->node);
   // A write into it later on would have to change the history of its base.
   if (is_view) refuse("the result that requires grad is a view");
-}
-
-Graph::Argument* generatorOf(Graph::Node& node) {
-  const auto& wanted = node.op.schema().arguments();
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i].type.kind == TypeKind::Generator && node.arguments[i].literal.isNone()) return &node.arguments[i];
-  return nullptr;
 }
 
 }  // namespace shunt::compiled

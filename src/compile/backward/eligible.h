@@ -15,7 +15,4 @@ std::vector<size_t> resultsWithHistory(const Graph& graph, const std::vector<Ten
 /// the fake one, where that is known.
 void checkIsNoView(const Graph& graph, size_t output, const Tensor& recorded);
 
-/// The generator argument of an operator that draws, where none was given; null else.
-Graph::Argument* generatorOf(Graph::Node& node);
-
 }  // namespace shunt::compiled

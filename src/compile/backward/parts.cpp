@@ -57,8 +57,8 @@ class Histories {
   /// The last node at which histories meet that is no root; null: there is none.
   const Node* meeting() const { return meeting_; }
 
-  /// As a backward pass from all results runs: calls f(target, part) for each gradient that comes from a part to a
-  /// leaf, or to a root, which are numbered behind the leaves.
+  /// As a backward pass from all results runs: calls f(target, part, node) for each gradient that comes from a part, by
+  /// one of its nodes, to a leaf, or to a root, which are numbered behind the leaves.
   template <class F>
   void run(F&& f) {
     std::vector<Node*> ready;
@@ -73,9 +73,9 @@ class Histories {
         if (!edge.is_valid()) continue;
         const auto leaf = std::ranges::find(leaves_, edge), root = std::ranges::find(roots_, edge);
         if (leaf != leaves_.end())
-          f(static_cast<size_t>(leaf - leaves_.begin()), nodes_.at(node).part);
+          f(static_cast<size_t>(leaf - leaves_.begin()), nodes_.at(node).part, node);
         else if (root != roots_.end())
-          f(leaves_.size() + static_cast<size_t>(root - roots_.begin()), nodes_.at(node).part);
+          f(leaves_.size() + static_cast<size_t>(root - roots_.begin()), nodes_.at(node).part, node);
         const auto next = nodes_.find(edge.function.get());
         if (leaf == leaves_.end() && next != nodes_.end() && --next->second.dependencies == 0)
           ready.push_back(edge.function.get());
@@ -121,19 +121,23 @@ Graph::Value* valueAt(const Node* meeting, const ByNode& made, const std::vector
   Graph::Value* v = made.of(meeting);
   if (v == nullptr || v->node == nullptr)
     refuse("several results require grad, whose histories meet in an operator of several results");
-  if (mayAlias(*v->node) && !makesView(*v->node))
+  if (mayAlias(*v->node) && !makesView(*v->node) && writtenInPlace(*v->node) == nullptr)
     refuse("several results require grad, whose histories meet in what may share memory");
   return v;
 }
 
-/// Which parts lead to each leaf, and then to each root, in the order of their gradients. `homes`: homesOf() the
-/// leaves. `count`: of leaves and roots.
-std::vector<std::vector<size_t>> waysTo(Histories& histories, size_t count, const std::vector<size_t>& homes) {
-  std::vector<std::vector<size_t>> out(count);
-  histories.run([&](size_t target, size_t part) {
-    std::vector<size_t>& ways = out[target < homes.size() ? homes[target] : target];
-    if (!ways.empty() && ways.back() < part)
-      refuse("several results require grad, and one tensor gets gradients from their histories in turns");
+struct Ways {
+  std::vector<std::vector<size_t>> parts;  // that lead to each leaf, and then to each root, in their gradients' order
+  const Node* late = nullptr;              // one of a part that gives its gradient behind that of an earlier part
+};
+
+/// `homes`: homesOf() the leaves. `count`: of leaves and roots.
+Ways waysTo(Histories& histories, size_t count, const std::vector<size_t>& homes) {
+  Ways out;
+  out.parts.resize(count);
+  histories.run([&](size_t target, size_t part, const Node* node) {
+    std::vector<size_t>& ways = out.parts[target < homes.size() ? homes[target] : target];
+    if (!ways.empty() && ways.back() < part && out.late == nullptr) out.late = node;
     if (ways.empty() || ways.back() != part) ways.push_back(part);
   });
   return out;
@@ -176,7 +180,14 @@ Parts partsOf(const Graph& graph, const std::vector<size_t>& results) {
       return;
     }
     const std::vector<size_t> homes = homesOf(givenOf(graph));
-    const auto ways = waysTo(histories, leaves.size() + roots.size(), homes);
+    const auto [ways, late] = waysTo(histories, leaves.size() + roots.size(), homes);
+    if (late != nullptr) {
+      const auto isLate = [&](const Edge& root) { return root.function.get() == late; };
+      if (std::ranges::any_of(roots, isLate))
+        refuse("several results require grad, and one tensor gets gradients from their histories in turns");
+      out.meeting = graph.value(valueAt(late, by_node, roots)->id);
+      return;
+    }
     for (size_t i = 0; i < leaves.size(); ++i) out.given.push_back(ways[homes[i]].size() > 1);
     out.reached.resize(graph.outputs().size());
     out.reached_often.resize(graph.outputs().size());

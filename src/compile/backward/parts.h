@@ -8,7 +8,8 @@
 // of its own at once. A view that the function makes last has its own node, in its place among these; no other part may
 // lead to what it is a view of.
 // Where histories meet elsewhere, as those of two heads of one network do, the tensor at which they meet is taken for a
-// result, too: one that the function keeps to itself, so that it may be a view.
+// result, too: one that the function keeps to itself, so that it may be a view. So is what gives a tensor its gradient
+// after those of a part that has its turn later.
 #pragma once
 
 #include <shunt/trace/graph.h>
@@ -18,7 +19,7 @@
 namespace shunt::compiled {
 
 struct Parts {
-  Graph::Value* meeting = nullptr;  // has to be one of the results for there to be parts; else null
+  Graph::Value* meeting = nullptr;  // has to be one of the results, too, for there to be parts; else null
   std::vector<size_t> order;        // of the results: that in which their nodes are made
   std::vector<bool> given;          // by given tensor: whether it gets gradients from several parts
   std::vector<bool> reached;        // by output: whether another result's part leads to it

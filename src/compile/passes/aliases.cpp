@@ -78,14 +78,26 @@ void Aliases::join(const Graph::Node& node) {
     if (all || schema.returns()[i].hasAlias()) trace_detail::forValues(node.outputs[i], add);
 }
 
-bool isWrittenAfter(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
+namespace {
+
+/// Whether the node writes memory of the group.
+bool writesGroup(const Graph::Node& node, size_t group, const Aliases& aliases) {
+  bool writes = false;
+  trace_detail::forWritten(node, [&](const Graph::Value* v) { writes |= aliases.of(v) == group; });
+  return writes;
+}
+
+}  // namespace
+
+bool isWrittenBehind(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
   const std::vector<Graph::Node*> nodes = graph.nodes();
-  return std::any_of(std::ranges::find(nodes, &node), nodes.end(), [&](const Graph::Node* later) {
-    bool is_written = false;
-    trace_detail::forWritten(*later,
-                             [&](const Graph::Value* v) { is_written |= aliases.of(v) == aliases.of(node.result()); });
-    return is_written;
-  });
+  const size_t group = aliases.of(node.result());
+  return std::any_of(std::ranges::find(nodes, &node) + 1, nodes.end(),
+                     [&](const Graph::Node* later) { return writesGroup(*later, group, aliases); });
+}
+
+bool isWrittenAfter(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
+  return writesGroup(node, aliases.of(node.result()), aliases) || isWrittenBehind(graph, node, aliases);
 }
 
 }  // namespace shunt::compiled

@@ -42,7 +42,9 @@ class Aliases {
   std::vector<bool> written_, given_;         // by group
 };
 
-/// Whether the node, or one behind it, writes what the node has given.
+/// Whether a node behind this one writes what it has given.
+bool isWrittenBehind(const Graph& graph, const Graph::Node& node, const Aliases& aliases);
+/// The same, or the node itself.
 bool isWrittenAfter(const Graph& graph, const Graph::Node& node, const Aliases& aliases);
 
 }  // namespace shunt::compiled
