@@ -116,6 +116,36 @@ TEST(CompiledBackwardSums, AreTheEnginesBehindOtherGradients) {
   EXPECT_EQ(compare(f, fast, 1, asked_for), 1u);
 }
 
+// The first part is a view, which no sum is: it lies as it was added, and what comes later is added to it in place.
+TEST(CompiledBackwardSums, OfAViewAndMore) {
+  const Function f = [](const Tensors& t) { return t[0].sin() + t[0].view({-1}).exp().view(t[0].sizes()); };
+  const Fast fast = recorded(f, 1);
+  const auto before = [](const Function& g, const Tensors& t) {
+    const Tensor other = (t[0] * 3).sum();
+    (g(t).sum() + other).backward();
+  };
+  EXPECT_EQ(compare(f, fast, 1, before), 1u);
+  const Fast column = compile(f);
+  for (int i = 0; i < 4; ++i) {
+    const auto leafOfOne = [] { return numbers({1, 4}).t().requires_grad_(); };
+    const Tensor expected = leafOfOne(), got = leafOfOne();
+    f({expected}).backward(numbers({4, 1}, 9)), column(Tensors{got}).backward(numbers({4, 1}, 9));
+    EXPECT_EQ(got.grad().strides(), expected.grad().strides()) << column.plan();
+  }
+}
+
+// An argument that is passed twice gets what comes by both in one order.
+TEST(CompiledBackwardSums, AreTheEnginesWhereTwoArgumentsAreOneTensor) {
+  const Function f = [](const Tensors& t) { return t[1].exp() * t[1] * 0.3 + t[0].sin(); };
+  const Fast fast = compile(f);
+  for (int i = 0; i < 4; ++i) {
+    const Tensor expected = leaf({400}, 3), got = leaf({400}, 3);
+    f({expected, expected}).backward(numbers({400}, 9)), fast(Tensors{got, got}).backward(numbers({400}, 9));
+    EXPECT_TRUE(same(got.grad(), expected.grad())) << fast.plan();
+    EXPECT_EQ(got.grad()._version(), expected.grad()._version()) << fast.plan();
+  }
+}
+
 TEST(CompiledBackwardSums, AreLeftToTheEngineWhereSomebodyLooks) {
   const Function f = [](const Tensors& t) { return t[0] * t[0].exp(); };
   const Fast fast = recorded(f, 1);
@@ -294,6 +324,20 @@ TEST(CompiledBackwardRemade, OfTheKernelsThatTheFunctionCalled) {
   }
   EXPECT_TRUE(same(got[0].grad(), expected[0].grad()));
   compare(f, fast, 1, withGradient);
+}
+
+// The default dtype is the function's, whatever it is when the backward pass runs.
+TEST(CompiledBackwardRemade, NotWhatTheDefaultDtypeMakes) {
+  const Function f = [](const Tensors& t) { return t[0] * t[0] + t[0] * ((t[0] > 0) * 0.3); };
+  const Fast fast = compile(f);
+  for (int i = 0; i < 4; ++i) {
+    const Tensors expected = leaves(1), got = leaves(1);
+    const Tensor a = f(expected), b = fast(got);
+    if (i == 1) set_default_dtype(kDouble);
+    a.backward(numbers({4, 3}, 9)), b.backward(numbers({4, 3}, 9));
+    set_default_dtype(kFloat);
+    EXPECT_TRUE(same(got[0].grad(), expected[0].grad())) << fast.plan();
+  }
 }
 
 TEST(CompiledBackwardRemade, UnderAutocastWithCreateGraphAndForOtherGradients) {

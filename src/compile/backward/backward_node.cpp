@@ -145,8 +145,12 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
     if (adds) addSums(*expected, pass.sums);
     compare(pass, out, *expected);
   }
-  // What was given is gone: nobody but `out` holds what only that should.
-  for (size_t i = 0; i < out.size(); ++i) fit(pass.contributions[i], next_edge(i).function.get(), out[i]);
+  // What was given is gone: nobody but `out` holds what only that should. A sum is new, whatever its first part is.
+  const auto isSum = [&](size_t i) {
+    return adds && std::ranges::any_of(pass.sums, [&](const Sum& sum) { return sum.parts[0] == i; });
+  };
+  for (size_t i = 0; i < out.size(); ++i)
+    if (!isSum(i)) fit(pass.contributions[i], next_edge(i).function.get(), out[i]);
   return out;
 }
 

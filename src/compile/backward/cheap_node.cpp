@@ -23,10 +23,18 @@ bool mayBeCheap(const Graph::Node& node) {
   if (!isOfDictionary(node) || mayAlias(node) || node.modes.inference || mayAutocast(node)) return false;
   if (node.outputs.size() != 1 || node.outputs[0].is_list || node.result() == nullptr || !isPlain(node.result()->spec))
     return false;
-  return std::ranges::all_of(node.arguments, [](const Graph::Argument& a) {
-    return a.kind == Graph::Argument::Kind::kLiteral ||
-           (a.kind == Graph::Argument::Kind::kValue && a.value() != nullptr && isPlain(a.value()->spec));
-  });
+  const auto isFloating = [](const Graph::Argument& a) {
+    return a.kind == Graph::Argument::Kind::kValue && isFloatingType(a.value()->spec.dtype) &&
+           !a.value()->spec.wrapped_number;
+  };
+  return std::ranges::all_of(
+             node.arguments,
+             [](const Graph::Argument& a) {
+               return a.kind == Graph::Argument::Kind::kLiteral ||
+                      (a.kind == Graph::Argument::Kind::kValue && a.value() != nullptr && isPlain(a.value()->spec));
+             }) &&
+         // Else the dtype may be the default one, which may be another when a backward pass runs.
+         (node.result()->spec.dtype == kBool || std::ranges::any_of(node.arguments, isFloating));
 }
 
 /// One element like those of a tensor of that kind.

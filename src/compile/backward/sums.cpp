@@ -64,7 +64,7 @@ std::vector<Sum> sumsOf(const Joint& joint) {
     if (std::any_of(all.begin(), all.begin() + static_cast<ptrdiff_t>(k), isOfIt)) continue;
     Sum sum;
     bool is_simple = true, any_row_major = false;  // then the sum is, too: addAlike (joint.cpp)
-    for (size_t j = k; j < all.size(); ++j) {
+    for (size_t j = 0; j < all.size(); ++j) {      // what may be the same tensor's may come before, too
       if (mayShareTarget(all[j].given, all[k].given)) is_simple = false;
       if (!isOfIt(all[j]) || !all[j].arrives) continue;
       is_simple &= joint.contributed[j]->spec.device == kCPU;
