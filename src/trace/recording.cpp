@@ -142,6 +142,12 @@ Graph::Value* Recording::derived(const Tensor& t) {
   return node->result();
 }
 
+// The function has an input by itself, too: others that are given in its place are not what it reads.
+void Recording::noteCaptured(const Tensor& t, const Tensor& inner) {
+  const auto isIt = [&](const auto& known) { return known.first.is_same(t); };
+  if (std::ranges::none_of(captured_, isIt)) captured_.emplace_back(t, inner);
+}
+
 Recording::Operand Recording::resolve(const Tensor& t) {
   if (TracedTensor* wrapper = tracedOf(t)) {
     SHUNT_CHECK(wrapper->recording() == this, "trace: a traced tensor of shape ", t.sizes(),
@@ -153,6 +159,7 @@ Recording::Operand Recording::resolve(const Tensor& t) {
     if (!known->second.tensor.expired()) {
       const bool is_input = known->second.inner.defined() && known->second.value->kind == Graph::Value::Kind::kInput;
       captures_leaves_ |= is_input && t.requires_grad() && t.is_leaf();
+      if (is_input) noteCaptured(t, known->second.inner);
       return {t, known->second.inner.defined() ? known->second.inner : t, known->second.value, nullptr};
     }
     known_.erase(known);

@@ -120,6 +120,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
 
   Operand resolve(const Tensor& t);
   Operand capture(const Tensor& t);
+  void noteCaptured(const Tensor& t, const Tensor& inner);
   Graph::Value* derived(const Tensor& t);
   void know(const Tensor& t, Graph::Value* value, Tensor inner = {});
   Tensor wrap(const Tensor& inner, Graph::Value* value);

@@ -341,6 +341,22 @@ void expectSameWhileTurned(Tensor& x, F&& call) {
   turns = false;
 }
 
+// What is recorded of a tensor that is passed and captured isn't good for another one that is passed.
+TEST(CompileGuard, ATensorThatIsPassedAndCaptured) {
+  for (const bool grad : {false, true}) {
+    const Tensor w = numbers({3, 3}).requires_grad_(grad), other = numbers({3, 3}, 8).requires_grad_(grad);
+    const auto f = [&](const Tensor& x) { return x * 2 + w; };
+    const auto fast = compile(f);
+    for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(w), f(w)));
+    EXPECT_GE(fast.counts().hits, kCalls - 1u) << fast.explain();
+    for (int i = 0; i < kCalls; ++i) {
+      EXPECT_TRUE(same(fast(other), f(other))) << fast.explain();
+      EXPECT_TRUE(same(fast(w), f(w))) << fast.explain();
+    }
+    EXPECT_GE(fast.counts().hits, 3 * kCalls - 2u) << fast.explain();
+  }
+}
+
 // The region reads the tensor under another value than the one whose user turns it.
 TEST(CompileGuard, ATensorThatIsTurnedUnderAnotherOfItsValues) {
   Library library(Library::Kind::kFragment, "guarded");
