@@ -80,7 +80,16 @@ TEST(CompiledBackwardSums, AreAddedInThePass) {
       {[](const Tensors& t) { return (t[0] + t[1]) * t[0].sin(); }, 2},
       {[](const Tensors& t) { return t[0].sin() * (t[0] + t[1]) + t[1].cos(); }, 2},
       {[](const Tensors& t) { return t[0].mm(t[1].t()).mm(t[0]) + t[1].sin(); }, 2},
-      {[](const Tensors& t) { return t[0].mul(t[0]).add(t[0].sum(1, true)); }, 1}};
+      {[](const Tensors& t) { return t[0].mul(t[0]).add(t[0].sum(1, true)); }, 1},
+      // Both parts are one tensor; a part is a sum that the engine has made; another tensor gets the first part, too.
+      {[](const Tensors& t) { return (t[0] + t[0]).exp(); }, 1},
+      {[](const Tensors& t) {
+         const Tensor h = t[0] - t[0].sin();
+         return h * h * h;
+       },
+       1},
+      {[](const Tensors& t) { return t[0].sin() * (t[0] + t[1]); }, 2},
+      {[](const Tensors& t) { return (t[1] + t[0]) * (t[0].sin() + t[1].exp() + t[0]); }, 2}};
   for (const auto& [f, arguments] : functions) {
     const Fast fast = recorded(f, arguments);
     EXPECT_EQ(compare(f, fast, arguments, withGradient), 1u) << fast.plan();

@@ -1,9 +1,9 @@
 // SHUNT_COMPILE_CHECK for backward passes: the compiled pass beside one through the operators' own history.
 //
 // The function's graph runs once more with its history, as for create_graph (Note [Compiled backward passes]), and what
-// comes by each edge is compared, before anything is added: so sums of several gradients are compared by their parts.
-// Where the graph can't be run again as it was (something that it reads was changed since, another thread drew random
-// numbers from its generator, an operator is registered in another way), or throws, nothing is compared.
+// comes by each edge is compared: sums that the engine makes by their parts, those that the pass has made (sums.h) as
+// such. Where the graph can't be run again as it was (something that it reads was changed since, another thread drew
+// random numbers from its generator, an operator is registered in another way), or throws, nothing is compared.
 #include "src/compile/backward/backward_node.h"
 #include "src/compile/checks/first_difference.h"
 #include "src/compile/checks/switches.h"

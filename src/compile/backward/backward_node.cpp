@@ -142,15 +142,12 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
     for (const Sum& sum : pass.sums) out[sum.parts[0]].unsafeGetTensorImpl()->version().set(sum.version);
   }
   if (expected) [[unlikely]] {
-    if (adds) addSums(*expected, pass.sums);
+    if (adds) addUp(*expected, pass.sums);
     compare(pass, out, *expected);
   }
-  // What was given is gone: nobody but `out` holds what only that should. A sum is new, whatever its first part is.
-  const auto isSum = [&](size_t i) {
-    return adds && std::ranges::any_of(pass.sums, [&](const Sum& sum) { return sum.parts[0] == i; });
-  };
-  for (size_t i = 0; i < out.size(); ++i)
-    if (!isSum(i)) fit(pass.contributions[i], next_edge(i).function.get(), out[i]);
+  // What was given is gone: nobody but `out` holds what only that should.
+  const std::vector<JointContribution>& gives = adds ? pass.with_sums : pass.contributions;
+  for (size_t i = 0; i < out.size(); ++i) fit(gives[i], next_edge(i).function.get(), out[i]);
   return out;
 }
 

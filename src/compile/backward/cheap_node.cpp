@@ -59,7 +59,7 @@ BoxedKernelFn cheapKernelOf(const Graph::Node& node) {
     return nullptr;
   const detail::CallFrame frame(op);
   const TableEntry& entry = frame.state(op).lookup(kPlainCpu);
-  if (entry.functor != nullptr) return nullptr;
+  if (entry.functor != nullptr || !detail::isOfThisLibrary(entry)) return nullptr;  // registered meanwhile
   Stack stack;
   for (const Graph::Argument& a : node.arguments)
     stack.push_back(a.value() != nullptr ? IValue(elementOf(a.value()->spec)) : a.literal);

@@ -139,7 +139,8 @@ void CompiledBackward::addPass(const Joint& joint, bool of_any_layout) {
     pass.plan = std::make_unique<Plan>(planned, options);
     pass.sums = sumsOf(joint);
     if (!pass.sums.empty()) {
-      addSums(planned, pass.sums);
+      giveSums(planned, pass.sums);
+      pass.with_sums = withSums(joint, pass.sums);
       pass.summed = std::make_unique<Plan>(planned, options);
     }
   }

@@ -78,7 +78,8 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
     Graph graph;                       // of the saved values, then of those that the plan makes again
     std::vector<JointContribution> contributions;  // one for each edge of the node
     std::vector<Sum> sums;
-    std::unique_ptr<const Plan> summed;  // gives these: Note [Sums in the pass]; null where there are none
+    std::unique_ptr<const Plan> summed;        // gives these: Note [Sums in the pass]; null where there are none
+    std::vector<JointContribution> with_sums;  // what that one gives
     std::string title() const;
   };
   /// Where a saved tensor comes from: number of a given one, or of what forward() gives.

@@ -150,7 +150,8 @@ detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<c
   for (size_t i = 0; i < outputs_; ++i) out.emplace_back();
   for (const Step& s : steps_) {
     const Result& r = results_[s.result];
-    if (r.output >= outputs_) made[r.output] = autograd::detached_alias(made[r.output]);  // of what else has it
+    // It may be a tensor that the caller gets, too, by another output, or noted as a view.
+    if (r.output >= outputs_) made[r.output] = autograd::detached_alias(made[r.output]);
     if (s.is_view)
       out[r.output] = r.views.of(made[r.output]);
     else

@@ -1,5 +1,6 @@
 #include "src/compile/backward/joint.h"
 
+#include "src/autograd/graph_task.h"
 #include "src/autograd/unshared.h"
 #include "src/compile/backward/contributions.h"
 #include "src/compile/passes/aliases.h"
@@ -49,6 +50,25 @@ bool isExpanded(const Graph::Spec& spec) {
   for (size_t d = 0; d < spec.sizes.size(); ++d)
     if (spec.strides[d] == 0 && spec.sizes[d] > 1) return true;
   return false;
+}
+
+/// Runs the engine through the history, and takes what that adds to the graph out again.
+void noteVersions(Joint& joint, const Tensor& result, const Tensor& gradient, const std::vector<Tensor>& leaves,
+                  const std::vector<size_t>& given_of_leaf, detail::Recording& recording) {
+  const auto adds = [&](const JointContribution& c) {
+    return std::ranges::count(joint.contributions, c.given, &JointContribution::given) > 1;
+  };
+  if (std::ranges::none_of(joint.contributions, adds)) return;
+  const size_t nodes = recording.graph.nodes().size();
+  joint.versions.resize(std::ranges::max(given_of_leaf) + 1);
+  {
+    const auto sums = autograd::execute(autograd::variable_list{result}, autograd::variable_list{gradient}, leaves,
+                                        false, true, false);
+    for (size_t i = 0; i < leaves.size(); ++i)
+      if (sums[i].defined()) joint.versions[given_of_leaf[i]] = static_cast<uint32_t>(sums[i]._version());
+  }
+  const std::vector<Graph::Node*> all = recording.graph.nodes();
+  for (size_t i = all.size(); i-- > nodes;) recording.graph.erase(all[i]);
 }
 
 /// Where a leaf gets several gradients, the way in which their sum lies depends on which of them the engine adds in
@@ -143,6 +163,7 @@ Joint jointOf(const Graph& graph, size_t output, const std::vector<size_t>& othe
       out.contributions.push_back(c);
       contributed_at.push_back(recording.graph.nodes().size());
     });
+    noteVersions(out, result, gradient, leaves, given_of_leaf, recording);
   };
   out.graph = retrace.run([&](const Graph::Value& v) { return retrace.wrapper(v); }, addBackward,
                           [](const Tensor& t) { return t; });

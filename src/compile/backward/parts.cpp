@@ -11,8 +11,8 @@
 #include <shunt/autograd/variable_utils.h>
 
 #include <algorithm>
-#include <functional>
 #include <unordered_map>
+#include <utility>
 
 namespace shunt::compiled {
 namespace {
@@ -23,25 +23,20 @@ using autograd::Edge;
 class ByNode {
  public:
   void add(Graph::Value* v, const Tensor& t) {
-    if (t.defined() && t.requires_grad() && !t.is_leaf()) values_[autograd::gradient_edge(t)].push_back(v);
+    if (!t.defined() || !t.requires_grad() || t.is_leaf()) return;
+    const Edge edge = autograd::gradient_edge(t);
+    const auto [known, is_new] = values_.try_emplace(edge.function.get(), std::pair(edge.input_nr, v));
+    // In-place operators give a tensor again: the last one is it.
+    if (!is_new) known->second.second = known->second.first == edge.input_nr ? v : nullptr;
   }
-  /// The last one, as in-place operators give a tensor again. Null where the node has no results, or several.
+  /// Null where the node has no results, or several.
   Graph::Value* of(const Node* node) const {
-    Graph::Value* out = nullptr;
-    size_t results = 0;
-    for (const auto& [edge, values] : values_) {
-      if (edge.function.get() != node) continue;
-      ++results;
-      out = values.back();
-    }
-    return results == 1 ? out : nullptr;
+    const auto found = values_.find(node);
+    return found != values_.end() ? found->second.second : nullptr;
   }
 
  private:
-  struct Hash {
-    size_t operator()(const Edge& e) const { return std::hash<const void*>()(e.function.get()) + e.input_nr; }
-  };
-  std::unordered_map<Edge, std::vector<Graph::Value*>, Hash> values_;
+  std::unordered_map<const Node*, std::pair<uint32_t, Graph::Value*>> values_;
 };
 
 class Histories {

@@ -19,7 +19,8 @@
 namespace shunt::compiled {
 
 struct Parts {
-  Graph::Value* meeting = nullptr;  // has to be one of the results, too, for there to be parts; else null
+  /// Not null: has to be one of the results, too, for there to be parts, and all that follows but `order` is empty.
+  Graph::Value* meeting = nullptr;
   std::vector<size_t> order;        // of the results: that in which their nodes are made
   std::vector<bool> given;          // by given tensor: whether it gets gradients from several parts
   std::vector<bool> reached;        // by output: whether another result's part leads to it

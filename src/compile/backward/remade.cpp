@@ -38,11 +38,19 @@ class Chooser {
     return true;
   }
 
+  /// Of the nodes that are run for what it has taken, in their order.
+  std::vector<BoxedKernelFn> kernels(const Graph& graph) const {
+    std::vector<BoxedKernelFn> out;
+    for (const Graph::Node* node : graph.nodes())
+      if (again_.contains(node)) out.push_back(kernels_.at(node));
+    return out;
+  }
+
  private:
   bool isCheap(const Graph::Node& node) {
-    const auto [known, is_new] = cheap_.try_emplace(&node);
-    if (is_new) known->second = cheapKernelOf(node) != nullptr;
-    return known->second;
+    const auto [known, is_new] = kernels_.try_emplace(&node);
+    if (is_new) known->second = cheapKernelOf(node);
+    return known->second != nullptr;
   }
 
   bool addNodesFor(const Graph::Value* v, std::unordered_set<const Graph::Node*>& nodes) {
@@ -62,7 +70,7 @@ class Chooser {
   std::unordered_set<const Graph::Node*> again_;  // run for remade_
   std::unordered_set<size_t> left_;               // groups of the outputs
   std::unordered_map<const Graph::Value*, bool> is_needed_;
-  std::unordered_map<const Graph::Node*, bool> cheap_;
+  std::unordered_map<const Graph::Node*, BoxedKernelFn> kernels_;  // null where the node isn't cheap
 };
 
 }  // namespace
@@ -77,7 +85,8 @@ Remade::Remade(const Joint& joint, std::vector<SavedValue>& saved) {
   if (none()) return;
   std::erase_if(saved, [&](const SavedValue& s) { return std::ranges::find(values_, s) != values_.end(); });
   graph_ = remadeOf(joint, saved, values_);
-  for (const Graph::Node* node : graph_.nodes()) kernels_.push_back(cheapKernelOf(*node));
+  kernels_ = chooser.kernels(joint.graph);
+  SHUNT_INTERNAL_ASSERT(kernels_.size() == graph_.nodes().size(), "what is made again takes other nodes than chosen");
 }
 
 void Remade::appendTo(std::vector<Tensor>& given) const {

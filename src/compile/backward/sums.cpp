@@ -17,25 +17,6 @@
 namespace shunt::compiled {
 namespace {
 
-/// How the engine adds them, one by one (addTo, src/autograd/graph_task.cpp).
-uint32_t versionOf(const Sum& sum, const Joint& joint, const Aliases& aliases) {
-  const auto isItsOwn = [&](size_t k) {
-    const JointContribution& c = joint.contributions[k];
-    return !c.is_view && !c.is_held && liesAsNew(joint.contributed[k]->spec) &&
-           aliases.of(joint.contributed[k]) != aliases.of(joint.gradient);
-  };
-  uint32_t version = 0;
-  bool in_place = isItsOwn(sum.parts[0]);
-  for (size_t i = 1; i < sum.parts.size(); ++i) {
-    if (in_place)
-      ++version;
-    else
-      version = isItsOwn(sum.parts[i]) ? 1 : 0;
-    in_place = true;
-  }
-  return version;
-}
-
 /// A kernel of somebody else's may register one for additions, which the next one has to call.
 bool isOwn(const Graph::Node& node) {
   const detail::CallFrame frame(node.op.op());
@@ -52,7 +33,6 @@ std::vector<Sum> sumsOf(const Joint& joint) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   const auto backward = std::span(nodes).subspan(joint.forward_nodes);
   if (!std::ranges::all_of(backward, [](const Graph::Node* node) { return isOwn(*node); })) return {};
-  const Aliases aliases(joint.graph);
   const std::vector<size_t> homes = homesOf(givenOf(joint.graph));
   const auto& all = joint.contributions;
   const auto mayShareTarget = [&](size_t a, size_t b) {
@@ -72,13 +52,13 @@ std::vector<Sum> sumsOf(const Joint& joint) {
       sum.parts.push_back(j);
     }
     if (!is_simple || !any_row_major || sum.parts.size() < 2) continue;
-    sum.version = versionOf(sum, joint, aliases);
+    sum.version = joint.versions[all[k].given];
     out.push_back(std::move(sum));
   }
   return out;
 }
 
-void addSums(Graph& pass, const std::vector<Sum>& sums) {
+void giveSums(Graph& pass, const std::vector<Sum>& sums) {
   std::vector<Graph::Value*> outputs = pass.outputs();
   for (const Sum& sum : sums)
     for (size_t i = 1; i < sum.parts.size(); ++i) {
@@ -91,11 +71,21 @@ void addSums(Graph& pass, const std::vector<Sum>& sums) {
   pass.setOutputs(std::move(outputs));
 }
 
-void addSums(autograd::variable_list& contributed, const std::vector<Sum>& sums) {
+void addUp(autograd::variable_list& contributed, const std::vector<Sum>& sums) {
   for (const Sum& sum : sums)
     for (size_t i = 1; i < sum.parts.size(); ++i)
       contributed[sum.parts[0]] =
           ops::add_Tensor::call(contributed[sum.parts[0]], std::exchange(contributed[sum.parts[i]], {}), 1);
+}
+
+std::vector<JointContribution> withSums(const Joint& joint, const std::vector<Sum>& sums) {
+  std::vector<JointContribution> out = joint.contributions;
+  // The engine holds the first part until the others come: whoever else gets that one isn't alone with it.
+  for (const Sum& sum : sums)
+    for (size_t k = 0; k < out.size(); ++k) out[k].is_held |= joint.contributed[k] == joint.contributed[sum.parts[0]];
+  for (const Sum& sum : sums)
+    for (const size_t part : sum.parts) out[part].is_view = out[part].is_held = false;
+  return out;
 }
 
 bool OwnAdditions::now() const {

@@ -3,11 +3,11 @@
 // Note [Sums in the pass]
 // A function that uses an argument in several places gives it a gradient by an edge each, and the engine adds these one
 // by one, in memory. Where nothing has come to that tensor before, the first one is moved and the others are added to
-// it, in the edges' order: so the pass may add them itself, in the region that makes them, and give the sum by the
-// first edge and nothing by the others. The sum has the same bits, and the version that the engine's additions leave:
-// in place, but for what somebody else holds or is a view. It is left to the engine what comes to a tensor that has got
-// something already, and all sums where somebody looks: hooks behind the node, dispatch modes, who calls the node
-// himself, kernels for additions that aren't the library's.
+// it, in the edges' order: so the pass may add them itself, in the region that makes them, and give the sum, a new
+// tensor, by the first edge and nothing by the others. It has the bits and the version that the engine's sum has, found
+// by a run of the engine when the pass is recorded.
+// The engine adds where the tensor has got a gradient already, and wherever its additions are seen: by hooks behind the
+// node, dispatch modes, a caller of the node itself, kernels for additions that aren't the library's.
 #pragma once
 
 #include "src/compile/backward/joint.h"
@@ -28,9 +28,11 @@ struct Sum {
 std::vector<Sum> sumsOf(const Joint& joint);
 
 /// Puts the sums in the places of their first parts among the outputs of a pass's graph; null in those of the others.
-void addSums(Graph& pass, const std::vector<Sum>& sums);
-/// The same of what a pass has given.
-void addSums(autograd::variable_list& contributed, const std::vector<Sum>& sums);
+void giveSums(Graph& pass, const std::vector<Sum>& sums);
+/// What such a pass gives, of what one without sums has given.
+void addUp(autograd::variable_list& contributed, const std::vector<Sum>& sums);
+/// What comes by the edges of such a pass's node.
+std::vector<JointContribution> withSums(const Joint& joint, const std::vector<Sum>& sums);
 
 /// Whether the engine's additions are the library's own kernels, as the tables are now. Any thread.
 class OwnAdditions {

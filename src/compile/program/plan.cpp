@@ -220,7 +220,8 @@ SHUNT_COLD const Program& Plan::makeWithoutBuffers(const Program& fused) const {
 
 /// Of what was recorded.
 std::unique_ptr<const Program> Plan::makeFused(bool buffers) const {
-  const std::vector<Group> groups = withRows(orderOf(graph_, recorded_, program_options_.guarded), recorded_rows_);
+  const std::vector<Group> groups =
+      withRows(orderOf(graph_, aliases_, recorded_, program_options_.guarded), recorded_rows_);
   ProgramOptions options = program_options_;
   options.buffers = buffers;
   return std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, groups, options));

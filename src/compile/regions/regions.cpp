@@ -24,8 +24,8 @@ struct Open {
 
 class Ordering {
  public:
-  Ordering(const Graph& graph, std::span<const PointwiseNode> pointwise, bool grads_apart)
-      : graph_(graph), aliases_(graph, grads_apart), grads_apart_(grads_apart) {
+  Ordering(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise, bool grads_apart)
+      : graph_(graph), aliases_(aliases), grads_apart_(grads_apart) {
     for (const PointwiseNode& p : pointwise) known_[p.node] = &p;
   }
 
@@ -182,7 +182,7 @@ class Ordering {
   }
 
   const Graph& graph_;
-  const Aliases aliases_;
+  const Aliases& aliases_;
   const bool grads_apart_;
   std::unordered_map<const Graph::Node*, const PointwiseNode*> known_;
   std::vector<Open> open_;
@@ -191,8 +191,10 @@ class Ordering {
 
 }  // namespace
 
-std::vector<Group> orderOf(const Graph& graph, std::span<const PointwiseNode> pointwise, bool grads_apart) {
-  return Ordering(graph, pointwise, grads_apart).take();
+std::vector<Group> orderOf(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise,
+                           bool grads_apart) {
+  if (!grads_apart) return Ordering(graph, aliases, pointwise, false).take();
+  return Ordering(graph, Aliases(graph, true), pointwise, true).take();
 }
 
 }  // namespace shunt::compiled

@@ -39,7 +39,8 @@ struct Group {
 
 /// Nodes that run on their own have no PointwiseNode. `grads_apart`: no grad that a given tensor has shares memory with
 /// another given tensor.
-std::vector<Group> orderOf(const Graph& graph, std::span<const PointwiseNode> pointwise, bool grads_apart = false);
+std::vector<Group> orderOf(const Graph& graph, const Aliases& aliases, std::span<const PointwiseNode> pointwise,
+                           bool grads_apart = false);
 
 /// Joins regions with the nodes along rows between them, where each row can be done on its own: what the second region
 /// reads of the first or of the node is the row's own, and nothing is written in place.
