@@ -22,12 +22,13 @@ using autograd::Edge;
 /// The values of a graph by the nodes of their history.
 class ByNode {
  public:
-  void add(Graph::Value* v, const Tensor& t) {
+  void add(Graph::Value* v, const Tensor& t) try {
     if (!t.defined() || !t.requires_grad() || t.is_leaf()) return;
     const Edge edge = autograd::gradient_edge(t);
     const auto [known, is_new] = values_.try_emplace(edge.function.get(), std::pair(edge.input_nr, v));
     // In-place operators give a tensor again: the last one is it.
     if (!is_new) known->second.second = known->second.first == edge.input_nr ? v : nullptr;
+  } catch (const Error&) {  // of one of several views whose base was written, which has no history that can be followed
   }
   /// Null where the node has no results, or several.
   Graph::Value* of(const Node* node) const {
