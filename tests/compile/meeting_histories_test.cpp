@@ -159,6 +159,18 @@ const std::vector<Network>& networks() {
          const Tensor cell = kept * x.narrow(1, 0, 3) + given * kept;
          return Results{cell, cell.tanh() * gates.narrow(1, 2, 3).sigmoid(), linear(gates, v)};
        }},
+      {"a cell of gates that chunk() gives",
+       [](const Tensor& x, const Tensor& w, const Tensor& v) {
+         const std::vector<Tensor> gates = linear(x, w).chunk(3, 1);
+         const Tensor cell = gates[0].sigmoid() * x.narrow(1, 0, 2) + gates[1].tanh() * gates[0];
+         return Results{cell, cell.tanh() * gates[2].sigmoid(), linear(gates[1].exp(), v.narrow(1, 0, 2))};
+       }},
+      {"rows that unbind() gives",
+       [](const Tensor& x, const Tensor& w, const Tensor& v) {
+         const std::vector<Tensor> rows = linear(x, w).tanh().unbind(0), parts = (v * 2).split(1, 0);
+         return Results{rows[0] * rows[1], (rows[2] + rows[0]).sin() * parts[0].squeeze(0), rows[1].exp() * rows[4],
+                        parts[0] * parts[3]};
+       }},
       {"activations in place",
        [](const Tensor& x, const Tensor& w, const Tensor& v) {
          const Tensor hidden = linear(x, w).relu_();

@@ -61,7 +61,8 @@ std::unique_ptr<const CompiledHistory> CompiledHistory::make(const Graph& record
   out->outputs_ = graph.outputs().size();
   const std::vector<size_t> found = resultsWithHistory(graph, outputs);
   for (const size_t i : found) {
-    out->results_.push_back({i, TrailingViews::takenFrom(graph, i, found.size() > 1), nullptr});
+    out->results_.push_back(
+        {.output = i, .views = TrailingViews::takenFrom(graph, i, found.size() > 1), .backward = nullptr});
     // Beside others, a result that may be another value's tensor is no end of a part: gradients come to that one, too.
     const bool is_known = out->results_.back().views.empty() && found.size() == 1;
     checkIsNoView(graph, i, is_known ? outputs[i] : Tensor());
@@ -102,15 +103,35 @@ Parts CompiledHistory::findParts(Graph& graph) {
   checkAreApart(graph, all);
   for (int i = 0; i < kMostMeetings; ++i) {
     Parts parts = partsOf(graph, all);
-    if (parts.meeting == nullptr) return parts;
-    std::vector<Graph::Value*> outputs = graph.outputs();
-    all.push_back(outputs.size());
-    results_.push_back({outputs.size(), {}, nullptr});
-    outputs.push_back(parts.meeting);
-    graph.setOutputs(std::move(outputs));
-    checkMeeting(graph, parts.meeting);
+    if (parts.meetings.empty()) return parts;
+    addMeetings(graph, parts.meetings);
+    all.clear();
+    for (const Result& r : results_) all.push_back(r.output);
   }
   refuse("several results require grad, whose histories meet in too many places");
+}
+
+void CompiledHistory::addMeetings(Graph& graph, const std::vector<Graph::Value*>& meetings) {
+  SplitViews* split = nullptr;
+  std::vector<Graph::Value*> outputs = graph.outputs();
+  for (Graph::Value* v : meetings) {
+    checkMeeting(graph, v);
+    const bool is_part = SplitViews::isNode(*v->node);
+    auto at = std::ranges::find(outputs, v);
+    const auto output = static_cast<size_t>(at - outputs.begin());
+    if (is_part && split == nullptr) {
+      const auto base = std::ranges::find(outputs, v->node->arguments[0].value());
+      split = &splits_.emplace_back(*v->node, static_cast<size_t>(base - outputs.begin()));
+    }
+    if (is_part)
+      split->add(
+          static_cast<size_t>(std::ranges::find(v->node->outputs[0].values, v) - v->node->outputs[0].values.begin()),
+          output);
+    if (at != outputs.end()) continue;  // what parts are views of may be a result already
+    results_.push_back({.output = output, .views = {}, .backward = nullptr, .split = is_part ? split : nullptr});
+    outputs.push_back(v);
+  }
+  graph.setOutputs(std::move(outputs));
 }
 
 void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const std::string& name) {
@@ -122,23 +143,26 @@ void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const st
   std::vector<size_t> made;  // outputs that have a node by then
   std::vector<SavedValue> saved;
   for (Result& r : results_) {
-    r.backward = CompiledBackward::make(graph, r.output, made, name, joint);
     made.push_back(r.output);
+    if (r.split != nullptr) continue;
+    r.backward = CompiledBackward::make(graph, r.output, {made.begin(), made.end() - 1}, name, joint);
     for (const SavedValue& s : r.backward->saved())
       if (!s.is_given && std::ranges::find(saved, s) == saved.end()) saved.push_back(s);
     for (const auto& seen : joint->seen)
       if (std::ranges::find(seen_, seen) == seen_.end()) seen_.push_back(seen);
   }
   CompiledBackward::Layouts layouts(parts.given.size() + parts.reached.size());
-  for (Result& r : results_) r.backward->addsBesideOthers(parts, layouts);
+  for (Result& r : results_)
+    if (r.backward != nullptr) r.backward->addsBesideOthers(parts, layouts);
   forward_ = forwardOf(*joint, saved);
   const auto& outputs = joint->graph.outputs();
+  const auto place = [&](const SavedValue& s) {
+    const auto same = std::ranges::find(outputs, valueOf(*joint, s));
+    if (same != outputs.end()) return static_cast<size_t>(same - outputs.begin());
+    return outputs.size() + static_cast<size_t>(std::ranges::find(saved, s) - saved.begin());
+  };
   for (Result& r : results_)
-    r.backward->setSources([&](const SavedValue& s) {
-      const auto same = std::ranges::find(outputs, valueOf(*joint, s));
-      if (same != outputs.end()) return static_cast<size_t>(same - outputs.begin());
-      return outputs.size() + static_cast<size_t>(std::ranges::find(saved, s) - saved.begin());
-    });
+    if (r.backward != nullptr) r.backward->setSources(place);
 }
 
 detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<const Tensor* const> inputs) const {
@@ -150,6 +174,10 @@ detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<c
   for (size_t i = 0; i < outputs_; ++i) out.emplace_back();
   for (const Step& s : steps_) {
     const Result& r = results_[s.result];
+    if (r.split != nullptr) {
+      if (r.split->isFirst(r.output)) r.split->putInto(made);
+      continue;
+    }
     // It may be a tensor that the caller gets, too, by another output, or noted as a view.
     if (r.output >= outputs_) made[r.output] = autograd::detached_alias(made[r.output]);
     if (s.is_view)
@@ -163,7 +191,8 @@ detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<c
 }
 
 bool CompiledHistory::isRunAgainTooOften() const {
-  return std::ranges::any_of(results_, [](const Result& r) { return r.backward->isRunAgainTooOften(); });
+  return std::ranges::any_of(results_,
+                             [](const Result& r) { return r.backward != nullptr && r.backward->isRunAgainTooOften(); });
 }
 
 std::string CompiledHistory::nameOf(const Result& r) const {
@@ -173,6 +202,7 @@ std::string CompiledHistory::nameOf(const Result& r) const {
 std::string CompiledHistory::describe() const {
   std::string text;
   for (const Result& r : results_) {
+    if (r.backward == nullptr) continue;
     if (results_.size() > 1) text += nameOf(r) + ":\n";
     text += r.views.describe() + r.backward->describe();
   }
@@ -182,6 +212,7 @@ std::string CompiledHistory::describe() const {
 std::string CompiledHistory::print() const {
   std::string text;
   for (const Result& r : results_) {
+    if (r.backward == nullptr) continue;
     if (results_.size() > 1) text += nameOf(r) + ":\n";
     text += r.backward->print();
   }

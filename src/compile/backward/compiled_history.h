@@ -3,8 +3,10 @@
 #pragma once
 
 #include "src/compile/backward/compiled_backward.h"
+#include "src/compile/backward/split_views.h"
 #include "src/compile/backward/trailing_views.h"
 
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -39,6 +41,7 @@ class CompiledHistory {
     size_t output;        // of the graph: behind the function's, where several histories meet (Note [Several results])
     TrailingViews views;  // that the function makes of it, and returns in its place
     std::shared_ptr<CompiledBackward> backward;
+    const SplitViews* split = nullptr;  // whose view it is, with the operator's node instead of a compiled one
   };
   /// What gives a result its node, or makes the views of one that has it.
   struct Step {
@@ -46,13 +49,15 @@ class CompiledHistory {
     bool is_view;
   };
   Parts findParts(Graph& graph);
+  void addMeetings(Graph& graph, const std::vector<Graph::Value*>& meetings);
   void makeParts(const Graph& graph, const Parts& parts, const std::string& name);
   void orderSteps(const std::vector<Tensor>& outputs);
 
   std::string nameOf(const Result& r) const;
 
   std::vector<Result> results_;  // in the order in which their nodes are made
-  std::vector<Step> steps_;      // in the order in which eager code makes nodes
+  std::deque<SplitViews> splits_;
+  std::vector<Step> steps_;  // in the order in which eager code makes nodes
   Graph forward_;
   size_t outputs_ = 0;  // of the function
   bool draws_ = false;

@@ -1,6 +1,7 @@
 #include "src/compile/backward/parts.h"
 
 #include "src/compile/backward/joint.h"
+#include "src/compile/backward/split_views.h"
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/same_views.h"
 #include "src/trace/retrace.h"
@@ -25,26 +26,41 @@ class ByNode {
   void add(Graph::Value* v, const Tensor& t) try {
     if (!t.defined() || !t.requires_grad() || t.is_leaf()) return;
     const Edge edge = autograd::gradient_edge(t);
-    const auto [known, is_new] = values_.try_emplace(edge.function.get(), std::pair(edge.input_nr, v));
-    // In-place operators give a tensor again: the last one is it.
-    if (!is_new) known->second.second = known->second.first == edge.input_nr ? v : nullptr;
+    auto& known = values_[edge.function.get()];
+    const auto same = std::ranges::find(known, edge.input_nr, &Made::first);
+    if (same == known.end())
+      known.emplace_back(edge.input_nr, v);
+    else
+      same->second = v;     // in-place operators give a tensor again: the last one is it
   } catch (const Error&) {  // of one of several views whose base was written, which has no history that can be followed
   }
-  /// Null where the node has no results, or several.
-  Graph::Value* of(const Node* node) const {
-    const auto found = values_.find(node);
-    return found != values_.end() ? found->second.second : nullptr;
+  std::vector<Graph::Value*> of(const Node* node) const {
+    std::vector<Graph::Value*> out;
+    if (const auto found = values_.find(node); found != values_.end())
+      for (const auto& [input_nr, v] : found->second) out.push_back(v);
+    return out;
   }
 
  private:
-  std::unordered_map<const Node*, std::pair<uint32_t, Graph::Value*>> values_;
+  using Made = std::pair<uint32_t, Graph::Value*>;
+  std::unordered_map<const Node*, std::vector<Made>> values_;
 };
+
+/// Of each root the number of the first one that the same node gave.
+std::vector<size_t> firstOfNodes(const std::vector<Edge>& roots) {
+  std::vector<size_t> out;
+  for (const Edge& root : roots)
+    out.push_back(static_cast<size_t>(std::ranges::find(roots, root.function, &Edge::function) - roots.begin()));
+  return out;
+}
 
 class Histories {
  public:
   /// `leaves`: undefined where a given tensor gets no gradient.
   Histories(std::vector<Edge> roots, std::vector<Edge> leaves) : roots_(std::move(roots)), leaves_(std::move(leaves)) {
-    for (size_t part = 0; part < roots_.size(); ++part) mark(part);
+    const std::vector<size_t> firsts = firstOfNodes(roots_);
+    for (size_t part = 0; part < roots_.size(); ++part)
+      if (firsts[part] == part) mark(part);
     for (const auto& [node, state] : nodes_)
       for (size_t i = 0; i < node->num_outputs(); ++i)
         if (Node* next = node->next_edge(i).function.get(); nodes_.contains(next)) ++nodes_.at(next).dependencies;
@@ -110,16 +126,21 @@ class Histories {
   const Node* meeting_ = nullptr;
 };
 
-/// The value at which histories meet. Throws Error where it can't be one of the results.
-Graph::Value* valueAt(const Node* meeting, const ByNode& made, const std::vector<Edge>& roots) {
+/// What is to be results, too, so that histories meet in them. Throws Error where they can't be.
+std::vector<Graph::Value*> resultsAt(const Node* meeting, const ByNode& made, const std::vector<Edge>& roots) {
   const auto isOfIt = [&](const Edge& root) { return root.function.get() == meeting; };
   if (std::ranges::any_of(roots, isOfIt)) refuse("one operator gives several results that require grad");
-  Graph::Value* v = made.of(meeting);
-  if (v == nullptr || v->node == nullptr)
+  std::vector<Graph::Value*> out = made.of(meeting);
+  if (out.empty() || out[0]->node == nullptr) refuse("several results require grad, whose histories meet in no result");
+  if (SplitViews::isNode(*out[0]->node))
+    out.insert(out.begin(), out[0]->node->arguments[0].value());
+  else if (out.size() > 1)
     refuse("several results require grad, whose histories meet in an operator of several results");
-  if (mayAlias(*v->node) && !makesView(*v->node) && writtenInPlace(*v->node) == nullptr)
+  if (out[0]->node == nullptr) refuse("several results require grad, whose histories meet in parts of what was given");
+  const Graph::Node& node = *out[0]->node;
+  if (mayAlias(node) && !makesView(node) && writtenInPlace(node) == nullptr)
     refuse("several results require grad, whose histories meet in what may share memory");
-  return v;
+  return out;
 }
 
 struct Ways {
@@ -164,25 +185,25 @@ Parts partsOf(const Graph& graph, const std::vector<size_t>& results) {
       return autograd::gradient_edge(autograd::graph_tensor(interpreter.output(all.outputs()[i])));
     };
     // What a history leads to was recorded before it.
-    std::ranges::sort(out.order, {}, [&](size_t i) { return rootOf(i).function->sequence_nr(); });
+    std::ranges::sort(out.order, {}, [&](size_t i) { return std::pair(rootOf(i).function->sequence_nr(), i); });
     std::vector<Edge> roots;
     for (const size_t i : out.order) roots.push_back(rootOf(i));
+    const std::vector<size_t> firsts = firstOfNodes(roots);
     for (size_t i = 0; i < roots.size(); ++i)
-      for (size_t j = 0; j < i; ++j)
-        if (roots[i].function == roots[j].function) refuse("one operator gives several results that require grad");
+      if (firsts[i] != i && !SplitViews::isNode(*all.outputs()[out.order[i]]->node))
+        refuse("one operator gives several results that require grad");
+    const auto meetIn = [&](const std::vector<Graph::Value*>& values) {
+      for (const Graph::Value* v : values) out.meetings.push_back(graph.value(v->id));
+    };
     Histories histories(roots, leaves);
-    if (histories.meeting() != nullptr) {
-      out.meeting = graph.value(valueAt(histories.meeting(), by_node, roots)->id);
-      return;
-    }
+    if (histories.meeting() != nullptr) return meetIn(resultsAt(histories.meeting(), by_node, roots));
     const std::vector<size_t> homes = homesOf(givenOf(graph));
     const auto [ways, late] = waysTo(histories, leaves.size() + roots.size(), homes);
     if (late != nullptr) {
       const auto isLate = [&](const Edge& root) { return root.function.get() == late; };
       if (std::ranges::any_of(roots, isLate))
         refuse("several results require grad, and one tensor gets gradients from their histories in turns");
-      out.meeting = graph.value(valueAt(late, by_node, roots)->id);
-      return;
+      return meetIn(resultsAt(late, by_node, roots));
     }
     for (size_t i = 0; i < leaves.size(); ++i) out.given.push_back(ways[homes[i]].size() > 1);
     out.reached.resize(graph.outputs().size());

@@ -19,8 +19,9 @@
 namespace shunt::compiled {
 
 struct Parts {
-  /// Not null: has to be one of the results, too, for there to be parts, and all that follows but `order` is empty.
-  Graph::Value* meeting = nullptr;
+  /// Not empty: these have to be results, too, for there to be parts, and all that follows but `order` is empty. Views
+  /// that one operator gives (SplitViews) come together, behind what they are views of.
+  std::vector<Graph::Value*> meetings = {};
   std::vector<size_t> order;        // of the results: that in which their nodes are made
   std::vector<bool> given;          // by given tensor: whether it gets gradients from several parts
   std::vector<bool> reached;        // by output: whether another result's part leads to it

@@ -11,16 +11,20 @@ namespace {
 
 /// Whether the view is the same, and noted in the same way, if it is made after everything else.
 bool mayComeLast(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
-  const Graph::Modes& modes = node.modes;
-  if (!makesView(node) || node.result() == nullptr || !modes.grad || modes.inference || modes.excluded != 0)
-    return false;
-  const auto isNumber = [](const Graph::Argument& a) { return a.kind == Graph::Argument::Kind::kLiteral; };
-  return node.arguments[0].value() != nullptr &&
-         std::all_of(node.arguments.begin() + 1, node.arguments.end(), isNumber) &&
-         !isWrittenAfter(graph, node, aliases);
+  return makesView(node) && node.result() != nullptr && mayBeCalledLater(node) && !isWrittenAfter(graph, node, aliases);
 }
 
-Stack othersOf(const Graph::Node& node) {
+}  // namespace
+
+bool mayBeCalledLater(const Graph::Node& node) {
+  const Graph::Modes& modes = node.modes;
+  if (!modes.grad || modes.inference || modes.excluded != 0) return false;
+  const auto isNumber = [](const Graph::Argument& a) { return a.kind == Graph::Argument::Kind::kLiteral; };
+  return node.arguments[0].value() != nullptr &&
+         std::all_of(node.arguments.begin() + 1, node.arguments.end(), isNumber);
+}
+
+Stack numbersOf(const Graph::Node& node) {
   Stack out;
   for (size_t i = 1; i < node.arguments.size(); ++i) {
     out.push_back(node.arguments[i].literal);
@@ -28,8 +32,6 @@ Stack othersOf(const Graph::Node& node) {
   }
   return out;
 }
-
-}  // namespace
 
 TrailingViews TrailingViews::takenFrom(Graph& graph, size_t output, bool unread_only) {
   TrailingViews out;
@@ -49,7 +51,7 @@ TrailingViews TrailingViews::takenFrom(Graph& graph, size_t output, bool unread_
   }
   graph.setOutputs(std::move(outputs));
   for (Graph::Node* node : views) {
-    out.calls_.insert(out.calls_.begin(), Call{node->op, othersOf(*node)});
+    out.calls_.insert(out.calls_.begin(), Call{node->op, numbersOf(*node)});
     if (graph.users(node->result()).empty() && !graph.isOutput(node->result())) graph.erase(node);
   }
   return out;

@@ -12,6 +12,12 @@
 
 namespace shunt::compiled {
 
+/// Whether a node that gives views can be called when the graph has run: for its first argument, with numbers beside
+/// it.
+bool mayBeCalledLater(const Graph::Node& node);
+/// These numbers.
+Stack numbersOf(const Graph::Node& node);
+
 class TrailingViews {
  public:
   /// Takes them out of the graph, whose output `output` is what they are views of then. `unread_only`: only
