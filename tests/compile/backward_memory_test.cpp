@@ -143,6 +143,29 @@ TEST(CompiledBackwardSums, OfAViewAndMore) {
   }
 }
 
+// The engine adds what comes by way of another result: the sum that a part gives has no versions of that.
+TEST(CompiledBackwardSums, OfPartsThatLeadToAnotherResult) {
+  const Tensor factor = numbers({4, 3}, 5);
+  const auto f = [&](const Tensors& t) -> Tensors {
+    const Tensor h = (t[0] * factor).tanh();
+    return {h, (h * t[0]).sin() * t[0] + t[0] * 0.5};
+  };
+  const auto fast = compile(std::function<Tensors(const Tensors&)>(f));
+  for (int way = 0; way < 3; ++way)
+    for (int i = 0; i < 4; ++i) {
+      const Tensors expected = leaves(1), got = leaves(1);
+      const uint64_t before = quickCounts().sums;
+      for (const Tensors& y : {f(expected), fast(got)}) {
+        if (way == 0) (y[0].sum() + y[1].sum()).backward();
+        if (way > 0) y[1].sum().backward({}, way == 2);
+        if (way == 2) y[0].sum().backward();
+      }
+      EXPECT_TRUE(same(got[0].grad(), expected[0].grad())) << fast.plan();
+      EXPECT_EQ(got[0].grad()._version(), expected[0].grad()._version()) << fast.plan();
+      if (i > 1) EXPECT_EQ(quickCounts().sums - before, 1u) << fast.plan();
+    }
+}
+
 // An argument that is passed twice gets what comes by both in one order.
 TEST(CompiledBackwardSums, AreTheEnginesWhereTwoArgumentsAreOneTensor) {
   const Function f = [](const Tensors& t) { return t[1].exp() * t[1] * 0.3 + t[0].sin(); };

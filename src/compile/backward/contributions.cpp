@@ -16,8 +16,8 @@ namespace {
 using autograd::Edge;
 using autograd::variable_list;
 
-/// Stands in the place of a leaf's accumulator, for one edge. The engine runs it as soon as its gradient is there; of
-/// those of one node the first edge's comes first, as gradients are delivered.
+/// Stands in the place of a leaf's accumulator, for one edge or for all. The engine runs it as soon as its gradient is
+/// there; of those of one node the first edge's comes first, as gradients are delivered.
 struct Contribution final : Node {
   Contribution(size_t edge, const Tensor& leaf, size_t number, ContributionFn each)
       : Node(std::numeric_limits<uint64_t>::max() - edge, {}), number(number), each(each) {
@@ -36,7 +36,9 @@ struct Contribution final : Node {
 /// The edges of a history that lead to leaves, while it lives: to a Contribution each.
 class Diverted {
  public:
-  Diverted(const Tensor& result, std::span<const Tensor> leaves, ContributionFn each) : leaves_(leaves), each_(each) {
+  /// `apart`: each edge leads to a node of its own.
+  Diverted(const Tensor& result, std::span<const Tensor> leaves, bool apart, ContributionFn each)
+      : leaves_(leaves), apart_(apart), each_(each), stands_(leaves.size()) {
     for (const Tensor& t : leaves) ends_.push_back(autograd::gradient_edge(t));
     std::unordered_set<const Node*> seen;
     std::vector<Node*> left = {autograd::gradient_edge(result).function.get()};
@@ -69,7 +71,8 @@ class Diverted {
     for (size_t leaf = 0; leaf < ends_.size(); ++leaf) {
       if (!(ends_[leaf] == edge)) continue;
       was_.push_back({intrusive_ptr<Node>::retainFrom(&node), i, edge});
-      node.set_next_edge(i, Edge(make_intrusive<Contribution>(i, leaves_[leaf], leaf, each_), 0));
+      if (apart_ || !stands_[leaf]) stands_[leaf] = make_intrusive<Contribution>(i, leaves_[leaf], leaf, each_);
+      node.set_next_edge(i, Edge(stands_[leaf], 0));
       return true;
     }
     if (isLeaf(*edge.function)) throw Error("the result's history leads to a tensor that the function was not given");
@@ -77,7 +80,9 @@ class Diverted {
   }
 
   const std::span<const Tensor> leaves_;
+  const bool apart_;
   const ContributionFn each_;
+  std::vector<intrusive_ptr<Node>> stands_;  // the last one for each leaf
   std::vector<Edge> ends_;
   std::vector<Was> was_;
 };
@@ -86,8 +91,13 @@ class Diverted {
 
 void contributionsOf(const Tensor& result, const Tensor& gradient, std::span<const Tensor> leaves, bool create_graph,
                      ContributionFn each) {
-  const Diverted diverted(result, leaves, each);
+  const Diverted diverted(result, leaves, true, each);
   autograd::execute(variable_list{result}, variable_list{gradient}, {}, true, true, create_graph);
+}
+
+void gradientsOf(const Tensor& result, const Tensor& gradient, std::span<const Tensor> leaves, ContributionFn each) {
+  const Diverted diverted(result, leaves, false, each);
+  autograd::execute(variable_list{result}, variable_list{gradient}, {}, true, true, false);
 }
 
 }  // namespace shunt::compiled

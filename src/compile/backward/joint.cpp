@@ -1,6 +1,5 @@
 #include "src/compile/backward/joint.h"
 
-#include "src/autograd/graph_task.h"
 #include "src/autograd/unshared.h"
 #include "src/compile/backward/contributions.h"
 #include "src/compile/passes/aliases.h"
@@ -61,12 +60,9 @@ void noteVersions(Joint& joint, const Tensor& result, const Tensor& gradient, co
   if (std::ranges::none_of(joint.contributions, adds)) return;
   const size_t nodes = recording.graph.nodes().size();
   joint.versions.resize(std::ranges::max(given_of_leaf) + 1);
-  {
-    const auto sums = autograd::execute(autograd::variable_list{result}, autograd::variable_list{gradient}, leaves,
-                                        false, true, false);
-    for (size_t i = 0; i < leaves.size(); ++i)
-      if (sums[i].defined()) joint.versions[given_of_leaf[i]] = static_cast<uint32_t>(sums[i]._version());
-  }
+  gradientsOf(result, gradient, leaves, [&](size_t leaf, Tensor&& sum) {
+    if (sum.defined()) joint.versions[given_of_leaf[leaf]] = static_cast<uint32_t>(sum._version());
+  });
   const std::vector<Graph::Node*> all = recording.graph.nodes();
   for (size_t i = all.size(); i-- > nodes;) recording.graph.erase(all[i]);
 }
