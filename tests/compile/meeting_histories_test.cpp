@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -248,6 +249,44 @@ TEST(MeetingHistories, GradientsOfGradientsWithNoise) {
         EXPECT_TRUE(allclose(sides[0][k].grad(), sides[1][k].grad())) << network.name << i << k;
     }
   }
+}
+
+int times_drawn = 0;  // by a program's kernels, which ask no generator
+Tensor& countedUniform(Tensor& t, double, double, std::optional<Generator>) { return t.fill_(++times_drawn); }
+Tensor& countedBernoulli(Tensor& t, double, std::optional<Generator>) { return t.fill_(++times_drawn); }
+Tensor countedNoise(const Tensor& t, std::optional<ScalarType>, std::optional<Layout>, std::optional<Device>,
+                    std::optional<bool>, std::optional<MemoryFormat>) {
+  return full(t.sizes(), ++times_drawn);
+}
+
+// Its numbers are gone when it has run: no graph is run again for them.
+TEST(MeetingHistories, NotWithNumbersThatAProgramsKernelDraws) {
+  struct Case {
+    const char* op;
+    DispatchKey key;
+    std::function<void(Library&)> add;
+    std::function<Tensor(const Tensor&)> noise;
+  };
+  const std::vector<Case> cases = {
+      {"rand's part", DispatchKey::CPU, [](Library& l) { l.impl("uniform_", &countedUniform); },
+       [](const Tensor& t) { return rand(t.sizes()); }},
+      {"dropout's part", DispatchKey::CPU, [](Library& l) { l.impl("bernoulli_.float", &countedBernoulli); },
+       [](const Tensor& t) { return dropout(ones(t.sizes()), 0.5, true); }},
+      {"randn_like", DispatchKey::AutogradCPU, [](Library& l) { l.impl("randn_like", &countedNoise); },
+       [](const Tensor& t) { return randn_like(t); }}};
+  for (const Case& c : cases)
+    for (const int registered_at : {0, 2}) {
+      const Tensor w = numbers({3, 4}, 2).requires_grad_();
+      const auto fast = compile([&](const Tensor& x) { return (x * w * c.noise(w)).sin() * w; });
+      std::optional<Library> library;
+      for (int i = 0; i < 5; ++i) {
+        if (i == registered_at) c.add(library.emplace(Library::Kind::kImpl, "aten", c.key));
+        const Tensor y = fast(numbers({3, 4}, 9)).sum();
+        const Tensor once = autograd::grad({y}, {w}, {}, true)[0],
+                     again = autograd::grad({y}, {w}, {}, true, i >= registered_at)[0];
+        EXPECT_TRUE(same(once, again.detach())) << c.op << i << fast.explain();
+      }
+    }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "src/compile/backward/joint.h"
 #include "src/compile/guards/keys_that_matter.h"
+#include "src/compile/guards/own_calls.h"
 #include "src/compile/steps/prepared_step.h"
 #include "src/dispatch/own_kernels.h"
 
@@ -28,11 +29,23 @@ constexpr Form kForms[] = {{"aten::rand", "aten::rand", "generator", false},
                            {"aten::randint_like", "aten::randint", "generator", true},
                            {"aten::randint_like.low_dtype", "aten::randint", "low_generator", true}};
 
+/// By which the library's operators draw that don't themselves.
+constexpr const char* kParts[][2] = {{"aten::uniform_", ""},
+                                     {"aten::normal_", ""},
+                                     {"aten::random_", "from"},
+                                     {"aten::bernoulli_", "float"},
+                                     {"aten::bernoulli_", "Tensor"}};
+
 bool isGenerator(const Argument& a) { return a.type.kind == TypeKind::Generator; }
 
-bool isOwn(const OperatorHandle& op) {
-  const detail::CallFrame frame(op.op());
-  return detail::isOfThisLibrary(frame.state(op.op()).lookup(kPlainCpu));
+/// Throws Error where calls come to a program's kernel, which needn't draw from the generator that it is given.
+void checkIsOwn(const Operator& op) {
+  const detail::CallFrame frame(op);
+  for (const DispatchKeySet above :
+       {DispatchKeySet(), DispatchKeySet(DispatchKey::BackendSelect), DispatchKeySet(DispatchKey::AutocastCPU),
+        DispatchKeySet(DispatchKey::AutogradCPU), DispatchKeySet(DispatchKey::ADInplaceOrView)})
+    if (!detail::isOfThisLibrary(entryWith(frame.state(op), above)))
+      refuse("the function draws random numbers by a program's kernel");
 }
 
 /// What the other form is called with, by its arguments' names.
@@ -52,7 +65,7 @@ void takeGenerator(Graph::Node& node) {
   if (form == std::end(kForms) || (form->is_like && !liesAsNew(node.result()->spec)))
     refuse("the function draws random numbers by an operator that takes no generator, or from one of its own");
   const OperatorHandle other = Dispatcher::singleton().findSchemaOrThrow(form->other, form->overload);
-  if (!isOwn(node.op) || !isOwn(other)) refuse("the function draws random numbers by a program's kernel");
+  checkIsOwn(other.op());
   std::vector<Graph::Argument> arguments;
   for (const Argument& wanted : other.schema().arguments())
     arguments.push_back(argumentFor(node, wanted, form->is_like));
@@ -71,8 +84,19 @@ Graph::Argument* generatorOf(Graph::Node& node) {
 }
 
 void takeGenerators(Graph& graph) {
+  for (const Operator* op : drawnBy(graph)) checkIsOwn(*op);
   for (Graph::Node* node : graph.nodes())
     if (drawsRandomNumbers(node->op) && generatorOf(*node) == nullptr) takeGenerator(*node);
+}
+
+std::vector<const Operator*> drawnBy(const Graph& graph) {
+  std::vector<const Operator*> out;
+  for (const Graph::Node* node : graph.nodes())
+    if (drawsRandomNumbers(node->op)) out.push_back(&node->op.op());
+  if (out.empty()) return out;
+  for (const auto& [name, overload] : kParts)
+    out.push_back(&Dispatcher::singleton().findSchemaOrThrow(name, overload).op());
+  return out;
 }
 
 }  // namespace shunt::compiled

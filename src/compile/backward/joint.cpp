@@ -2,8 +2,10 @@
 
 #include "src/autograd/unshared.h"
 #include "src/compile/backward/contributions.h"
+#include "src/compile/backward/draws.h"
 #include "src/compile/passes/aliases.h"
 #include "src/compile/steps/prepared_step.h"
+#include "src/dispatch/changes.h"
 #include "src/trace/modes.h"
 #include "src/trace/retrace.h"
 #include "src/trace/writes.h"
@@ -164,6 +166,7 @@ Joint jointOf(const Graph& graph, size_t output, const std::vector<size_t>& othe
   out.graph = retrace.run([&](const Graph::Value& v) { return retrace.wrapper(v); }, addBackward,
                           [](const Tensor& t) { return t; });
   for (const auto& [op, fingerprint] : recording.seen()) out.seen.emplace_back(op, fingerprint);
+  for (const Operator* op : drawnBy(graph)) out.seen.emplace_back(op, detail::fingerprintOf(*op));
   if (givenOf(out.graph).size() != given.size() + 1)
     refuse("its backward pass reads a tensor that the function doesn't");
   if (out.contributions.empty()) refuse("no gradient comes from its result to what it was given");
