@@ -57,8 +57,9 @@ std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, siz
   out->output_ = output;
   out->others_ = std::move(others);
   checkOwnWrites(graph);
-  out->graph_again_ = partOf(withoutOwnWrites(graph), output, out->others_);
-  takeGenerators(out->graph_again_);
+  Graph whole = withoutOwnWrites(graph);
+  takeGenerators(whole);  // which read fewer tensors
+  out->graph_again_ = partOf(std::move(whole), output, out->others_);
   const Graph& again = out->graph_again_;
   const auto isRead = [&](const Graph::Value* v) {
     return v != nullptr && (!again.users(v).empty() || again.isOutput(v));
