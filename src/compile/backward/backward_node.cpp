@@ -40,13 +40,15 @@ Tensor withoutItself(const Tensor& t) {
   return out;
 }
 
-/// Makes a gradient what it is in eager code to those who add it to another, or keep it as a leaf's grad.
-void fit(const JointContribution& c, const Node* next, Tensor& gradient) {
+/// Makes a gradient what it is in eager code to those who add it to another, or keep it as a leaf's grad. `is_first`:
+/// nothing has come there before.
+void fit(const JointContribution& c, const Node* next, bool is_first, Tensor& gradient) {
   if (!(c.is_view || c.is_held) || !gradient.defined() || !autograd::isUnshared(gradient)) return;
   const auto* accumulator = dynamic_cast<const AccumulateGrad*>(next);
   if (accumulator == nullptr || isHooked(*accumulator) || !autograd::currentTaskEndsAt(next)) {
-    // A view is left alone where gradients are added; who held another one holds it no more when the next one comes.
-    if (c.is_view) gradient = ops::alias::call(gradient);
+    // A view is left alone where gradients are added, and so is what others hold when it comes; when the next one does,
+    // they hold it no more.
+    if (c.is_view || !is_first) gradient = ops::alias::call(gradient);
     return;
   }
   if (layOutAs(accumulator->variable, gradient) && c.is_held)
@@ -147,7 +149,13 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
   }
   // What was given is gone: nobody but `out` holds what only that should.
   const std::vector<JointContribution>& gives = adds ? pass.with_sums : pass.contributions;
-  for (size_t i = 0; i < out.size(); ++i) fit(gives[i], next_edge(i).function.get(), out[i]);
+  const auto isFirst = [&](size_t i) {
+    for (size_t k = 0; k < i; ++k)
+      if (out[k].defined() && next_edge(k) == next_edge(i)) return false;
+    return autograd::currentTaskHasNothingFor(next_edge(i));
+  };
+  for (size_t i = 0; i < out.size(); ++i)
+    fit(gives[i], next_edge(i).function.get(), !gives[i].is_held || isFirst(i), out[i]);
   return out;
 }
 
