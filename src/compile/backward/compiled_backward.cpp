@@ -102,10 +102,11 @@ void CompiledBackward::addsBesideOthers(const Parts& parts, Layouts& layouts) {
       if (!c.arrives || !(is_given ? parts.given[c.given] : parts.reached_often[output])) continue;
       const Graph::Value* target = is_given ? givenOf(graph_)[c.given] : graph_.outputs()[output];
       const Graph::Spec lies{.sizes = target->spec.sizes, .strides = c.strides};
-      std::vector<Graph::Spec>& known = layouts[is_given ? homes[c.given] : given + output];
-      if (!std::ranges::all_of(known, [&](const Graph::Spec& other) { return addAlike(lies, other); }))
+      auto& known = layouts[is_given ? homes[c.given] : given + output];
+      const auto isAddedAlike = [&](const auto& other) { return other.first == this || addAlike(lies, other.second); };
+      if (!std::ranges::all_of(known, isAddedAlike))
         refuse("several results require grad, and gradients that come from them to one tensor lie in different ways");
-      known.push_back(lies);
+      known.emplace_back(this, lies);
       adds_ = true;
     }
   if (adds_) std::erase_if(passes_, [](const Pass& p) { return !p.strides; });

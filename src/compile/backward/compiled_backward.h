@@ -45,7 +45,7 @@ namespace shunt::compiled {
 class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
  public:
   using Drawn = std::pair<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>>;  // positions of the generator
-  using Layouts = std::vector<std::vector<Graph::Spec>>;
+  using Layouts = std::vector<std::vector<std::pair<const CompiledBackward*, Graph::Spec>>>;
 
   /// Of the graph's output `output`, as far as the outputs `others`. Throws Error, saying why, where the graph's
   /// history has to be recorded by its operators. `name` is the function's; `joint`: set to the first pass with the
@@ -54,8 +54,8 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
                                                 std::string name, std::optional<Joint>& joint);
 
   const std::vector<SavedValue>& saved() const { return saved_; }
-  /// `layouts`: how gradients lie that come from several nodes of the function's, as far as it is known: of given
-  /// tensors, then of outputs. Throws Error where they don't all lie alike.
+  /// `layouts`: how gradients lie that come from several nodes of the function's, as far as it is known, and from
+  /// which: to given tensors, then to outputs. Throws Error where they don't all lie alike.
   void addsBesideOthers(const Parts& parts, Layouts& layouts);
   /// `place`: where among the results of what runs the function a saved value is.
   void setSources(FunctionRef<size_t(const SavedValue&)> place);

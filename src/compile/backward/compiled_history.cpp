@@ -36,20 +36,17 @@ void checkMeeting(const Graph& graph, const Graph::Value* meeting) {
   const Aliases aliases(graph);
   if (isWrittenBehind(graph, *meeting->node, aliases)) refuse(why);
   if (writtenInPlace(*meeting->node) == nullptr) return;
-  std::unordered_set<const Graph::Value*> older(graph.inputs().begin(), graph.inputs().end());
-  older.insert(graph.constants().begin(), graph.constants().end());
-  bool is_behind = false;
-  const auto isOlder = [&](const Graph::Value* v) { return aliases.of(v) == aliases.of(meeting) && older.contains(v); };
-  for (const Graph::Node* node : graph.nodes()) {
-    if (is_behind)
-      trace_detail::forArguments(*node, [&](const Graph::Value* v) {
-        if (isOlder(v)) refuse(why);
-      });
-    is_behind |= node == meeting->node;
-    if (!is_behind) trace_detail::forResults(*node, [&](const Graph::Value* v) { older.insert(v); });
-  }
-  for (const Graph::Value* v : graph.outputs())
-    if (v != nullptr && isOlder(v)) refuse(why);
+  const std::vector<Graph::Node*> nodes = graph.nodes();
+  const auto write = std::ranges::find(nodes, meeting->node);
+  std::unordered_set<const Graph::Value*> made_before(graph.inputs().begin(), graph.inputs().end());
+  made_before.insert(graph.constants().begin(), graph.constants().end());
+  for (auto node = nodes.begin(); node != write; ++node)
+    trace_detail::forResults(**node, [&](const Graph::Value* v) { made_before.insert(v); });
+  const auto check = [&](const Graph::Value* v) {
+    if (v != nullptr && aliases.of(v) == aliases.of(meeting) && made_before.contains(v)) refuse(why);
+  };
+  for (auto node = write + 1; node != nodes.end(); ++node) trace_detail::forArguments(**node, check);
+  std::ranges::for_each(graph.outputs(), check);
 }
 
 }  // namespace

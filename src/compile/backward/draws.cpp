@@ -14,10 +14,11 @@
 namespace shunt::compiled {
 namespace {
 
+/// How an operator that takes no generator draws what another one draws, which takes one.
 struct Form {
   std::string_view name;
-  const char *other, *overload;  // that takes a generator
-  bool is_like;                  // whose first argument gives sizes, strides, dtype and device
+  const char *other, *overload;
+  bool is_like;  // whose first argument gives sizes, strides, dtype and device
 };
 constexpr Form kForms[] = {{"aten::rand", "aten::rand", "generator", false},
                            {"aten::randn", "aten::randn", "generator", false},

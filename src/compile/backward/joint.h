@@ -25,7 +25,8 @@ struct Joint {
   size_t forward_nodes = 0;
   std::vector<JointContribution> contributions;  // in the order in which a backward pass adds them
   bool adds = false;                             // several of them, for one of the given tensors
-  std::vector<uint32_t> versions;  // of what the engine makes of all that one of these gets; by `given`, where it adds
+  std::vector<uint32_t>
+      versions;  // of the sum that the engine gives one of these; by `given`, empty where it adds nothing
   std::vector<Graph::Value*> contributed;                  // their values; null where none arrives
   std::vector<std::pair<const Operator*, uint64_t>> seen;  // operators that were called, and their tables' fingerprints
 };

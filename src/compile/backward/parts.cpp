@@ -145,7 +145,8 @@ std::vector<Graph::Value*> resultsAt(const Node* meeting, const ByNode& made, co
 
 struct Ways {
   std::vector<std::vector<size_t>> parts;  // that lead to each leaf, and then to each root, in their gradients' order
-  const Node* late = nullptr;              // one of a part that gives its gradient behind that of an earlier part
+  // A node whose part has the higher number, so that it runs first, while eager code runs another part's node before.
+  const Node* late = nullptr;
 };
 
 /// `homes`: homesOf() the leaves. `count`: of leaves and roots.
