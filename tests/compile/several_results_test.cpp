@@ -277,6 +277,17 @@ TEST(SeveralResults, WhatMeetsInOtherWaysKeepsTheHistory) {
               }),
               HasSubstr("meet in parts of what was given"));
   EXPECT_THAT(why([](const Tensor& x) {
+                const Tensor y = x.exp();
+                Tensor seen;
+                {
+                  const NoGradGuard no_grad;
+                  seen = y.view(-1);
+                }
+                const std::vector<Tensor> parts = seen.chunk(2, 0);
+                return std::pair{parts[0].tanh(), parts[0] * parts[1]};
+              }),
+              HasSubstr("meet in what has none in the end"));
+  EXPECT_THAT(why([](const Tensor& x) {
                 const Tensor y = x * 5, a = y * 2, b = y * 3;
                 y.detach().add_(1);
                 return std::pair{a, b};

@@ -185,6 +185,9 @@ Parts partsOf(const Graph& graph, const std::vector<size_t>& results) {
     const auto rootOf = [&](size_t i) {
       return autograd::gradient_edge(autograd::graph_tensor(interpreter.output(all.outputs()[i])));
     };
+    // Of what an operator gave several views, the tensor itself may have lost its history since.
+    if (!std::ranges::all_of(out.order, [&](size_t i) { return rootOf(i).is_valid(); }))
+      refuse("several results require grad, whose histories meet in what has none in the end");
     // What a history leads to was recorded before it.
     std::ranges::sort(out.order, {}, [&](size_t i) { return std::pair(rootOf(i).function->sequence_nr(), i); });
     std::vector<Edge> roots;
