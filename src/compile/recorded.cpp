@@ -134,7 +134,7 @@ void compileBackward(Variant& variant, const detail::CompileArguments& arguments
 
 /// Autocast's cache has one cast of a leaf. Recorded, each place where the function finds it has one of its own, so
 /// that gradients would be added in another dtype.
-void checkCastLeaves(const detail::CompileArguments& arguments, const Variant& variant, bool captures_leaves) {
+void checkCastLeaves(const detail::CompileArguments& arguments, const Variant& variant) {
   const auto casts = [](const Graph::Node* node) { return mayAutocast(*node) && node->modes.cast_cache; };
   if (std::ranges::none_of(variant.graph.nodes(), casts)) return;
   std::vector<Tensor> leaves = variant.captured;
@@ -143,7 +143,7 @@ void checkCastLeaves(const detail::CompileArguments& arguments, const Variant& v
   std::erase_if(leaves, [](const Tensor& t) { return !t.requires_grad() || !t.is_leaf(); });
   std::ranges::sort(leaves, {}, [](const Tensor& t) { return t.unsafeGetTensorImpl(); });
   const auto isSame = [](const Tensor& a, const Tensor& b) { return a.is_same(b); };
-  if (captures_leaves || std::ranges::adjacent_find(leaves, isSame) != leaves.end())
+  if (std::ranges::adjacent_find(leaves, isSame) != leaves.end())
     refuse("under autocast, a leaf that requires grad is passed twice, or passed and captured");
 }
 
@@ -199,7 +199,6 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     seen.push_back(op);
     variant->relies.emplace_back(op, fingerprint);
   }
-  const bool captures_leaves = detail::TracedResults::capturesLeaves(trace);
   variant->graph = trace.finish();
   for (const Tensor& t : outputs) recorded.add(t);
   bool history_goes_on = false;
@@ -212,7 +211,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   else if (history_goes_on)
     compileBackward(*variant, arguments, outputs, options.name, seen);
   checkHistoryOf(arguments, *variant);
-  checkCastLeaves(arguments, *variant, captures_leaves);
+  checkCastLeaves(arguments, *variant);
   const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
   history_goes_on &= variant->backward == nullptr;
   variant->executor = std::make_unique<Plan>(

@@ -158,7 +158,6 @@ Recording::Operand Recording::resolve(const Tensor& t) {
   if (const auto known = known_.find(impl); known != known_.end()) {
     if (!known->second.tensor.expired()) {
       const bool is_input = known->second.inner.defined() && known->second.value->kind == Graph::Value::Kind::kInput;
-      captures_leaves_ |= is_input && t.requires_grad() && t.is_leaf();
       if (is_input) noteCaptured(t, known->second.inner);
       return {t, known->second.inner.defined() ? known->second.inner : t, known->second.value, nullptr};
     }

@@ -73,8 +73,6 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   /// (detail::fingerprintOf) at first.
   const std::unordered_map<const Operator*, uint64_t>& seen() const { return seen_; }
   bool wasSeeded() const { return seeded_; }
-  /// Whether the function has used an input that it has captured as well, and that is a leaf which requires grad.
-  bool capturesLeaves() const { return captures_leaves_; }
   /// Wrappers that somebody holds; once it is closed, somebody else.
   std::vector<Tensor> living() const;
   /// For a node whose operator returned nothing where its graph has a value: `result` is what it gives.
@@ -151,7 +149,6 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   std::map<const TensorImpl*, Tensor> grads_;  // wrappers that grad() gave
   bool syncing_ = false;
   bool seeded_ = false;
-  bool captures_leaves_ = false;
   Inside inside_ = Inside::kNo;
   bool force_plain_ = false;  // results are for autograd
 };

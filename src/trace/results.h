@@ -23,8 +23,6 @@ struct TracedResults {
   static SHUNT_API const std::unordered_map<const Operator*, uint64_t>& seen(const TraceCall& call);
   /// Whether it made or seeded a generator.
   static bool seeded(const TraceCall& call);
-  /// Whether the function used an input that it has captured as well, and that is a leaf which requires grad.
-  static bool capturesLeaves(const TraceCall& call);
   /// After finish(): wrappers that somebody still holds.
   static std::vector<Tensor> living(const TraceCall& call);
 };

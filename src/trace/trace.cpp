@@ -67,7 +67,6 @@ const std::unordered_map<const Operator*, uint64_t>& TracedResults::seen(const T
   return call.recording().seen();
 }
 bool TracedResults::seeded(const TraceCall& call) { return call.recording().wasSeeded(); }
-bool TracedResults::capturesLeaves(const TraceCall& call) { return call.recording().capturesLeaves(); }
 std::vector<Tensor> TracedResults::living(const TraceCall& call) { return call.recording().living(); }
 
 Graph TraceCall::finish() {

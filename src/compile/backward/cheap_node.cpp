@@ -4,10 +4,9 @@
 #include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/casts.h"
+#include "src/compile/regions/pointwise_node.h"
 #include "src/dispatch/own_kernels.h"
 #include "src/tensor/tensor_block.h"
-
-#include <shunt/elementwise/recorded_loop.h>
 
 #include <algorithm>
 #include <cstring>
@@ -46,10 +45,6 @@ Tensor elementOf(const Graph::Spec& spec) {
   return t;
 }
 
-bool isCheap(const elementwise::RecordedLoop& loop) {
-  return loop.loops == 1 && !loop.inner_loops && !loop.may_refuse && !loop.large && loop.run != nullptr;
-}
-
 }  // namespace
 
 BoxedKernelFn cheapKernelOf(const Graph::Node& node) {
@@ -70,7 +65,7 @@ BoxedKernelFn cheapKernelOf(const Graph::Node& node) {
   } catch (const std::exception&) {
     return nullptr;
   }
-  return isCheap(loop) ? entry.boxed : nullptr;
+  return ranOneLoop(loop) && !loop.large ? entry.boxed : nullptr;
 }
 
 }  // namespace shunt::compiled

@@ -3,6 +3,7 @@
 #include "src/compile/backward/joint.h"
 #include "src/compile/guards/keys_that_matter.h"
 #include "src/compile/guards/own_calls.h"
+#include "src/compile/steps/grad_step.h"
 #include "src/compile/steps/prepared_step.h"
 #include "src/dispatch/own_kernels.h"
 
@@ -42,11 +43,10 @@ bool isGenerator(const Argument& a) { return a.type.kind == TypeKind::Generator;
 /// Throws Error where calls come to a program's kernel, which needn't draw from the generator that it is given.
 void checkIsOwn(const Operator& op) {
   const detail::CallFrame frame(op);
-  for (const DispatchKeySet above :
-       {DispatchKeySet(), DispatchKeySet(DispatchKey::BackendSelect), DispatchKeySet(DispatchKey::AutocastCPU),
-        DispatchKeySet(DispatchKey::AutogradCPU), DispatchKeySet(DispatchKey::ADInplaceOrView)})
-    if (!detail::isOfThisLibrary(entryWith(frame.state(op), above)))
-      refuse("the function draws random numbers by a program's kernel");
+  const auto isOwn = [&](DispatchKeySet above) { return detail::isOfThisLibrary(entryWith(frame.state(op), above)); };
+  if (!isOwn({}) ||
+      !std::ranges::all_of(kPassedByQuickCalls, [&](DispatchKey key) { return isOwn(DispatchKeySet(key)); }))
+    refuse("the function draws random numbers by a program's kernel");
 }
 
 /// What the other form is called with, by its arguments' names.

@@ -48,10 +48,6 @@ std::optional<Fitting> fittingOf(const Tensor& t, const Tensor& result) {
   return d == 0 ? std::optional(Fitting{Fit::kColumn, same}) : std::nullopt;
 }
 
-bool ranOneLoop(const elementwise::RecordedLoop& loop) {
-  return loop.loops == 1 && !loop.inner_loops && !loop.may_refuse && loop.run != nullptr;
-}
-
 /// False where rows of two lengths meet.
 bool addRowLength(int64_t columns, int64_t& all) {
   if (all != 0 && all != columns) return false;

@@ -67,6 +67,11 @@ std::optional<PointwiseNode> describe(const Graph::Node& node, const elementwise
                                       std::span<const RecordedArgument> arguments, const Tensor& result,
                                       const Graph::Value* written);
 
+/// Whether the loop is all that the call did, and takes any elements.
+inline bool ranOneLoop(const elementwise::RecordedLoop& loop) {
+  return loop.loops == 1 && !loop.inner_loops && !loop.may_refuse && loop.run != nullptr;
+}
+
 bool isRowMajor(const Tensor& t);
 /// Whether a region may make a tensor like this result.
 bool mayBeOfRegion(const Tensor& result);
