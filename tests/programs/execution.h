@@ -38,7 +38,7 @@ class Execution {
   const World& world_;
   size_t inputs_;
   std::vector<Tensor> slots_;
-  std::vector<Tensor> changed_;  // in place, and requiring grad
+  Nodes changed_;  // of what was changed in place
 };
 
 }  // namespace programs

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace programs {
 namespace {
@@ -183,13 +184,9 @@ void releaseGraphs(Nodes first) {
   for (const auto& node : nodes) node->release_variables();
 }
 
-Nodes Execution::takeGraphs() {
-  Nodes out = nodesOf(changed_);
-  changed_.clear();
-  return out;
-}
+Nodes Execution::takeGraphs() { return std::exchange(changed_, {}); }
 
-Execution::~Execution() { releaseGraphs(changed_); }
+Execution::~Execution() { releaseGraphs(std::move(changed_)); }
 
 std::string Execution::take(const Step& step) {
   return errorOf([&] { run(step); });
@@ -215,7 +212,9 @@ void Execution::run(const Step& step) {
   else
     SHUNT_CHECK(result.unsafeGetTensorImpl() == operands.a.unsafeGetTensorImpl(), step.row->code,
                 " returned another tensor");
-  if (step.row->in_place && result.requires_grad()) changed_.push_back(result);
+  if (!step.row->in_place || step.no_grad || !result.requires_grad()) return;
+  // Asked at once: later the node of a view may be out of date, and asking would make another.
+  for (auto& node : nodesOf({result})) changed_.push_back(std::move(node));
 }
 
 std::string Execution::differentiate(int root) {
