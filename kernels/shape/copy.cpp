@@ -46,14 +46,15 @@ bool sameLayout(const TensorImpl& a, const TensorImpl& b) {
   return a.strides() == b.strides() && a.is_non_overlapping_and_dense();
 }
 
-// True when it is done. Ranges that overlap in part are left to the elementwise path, which refuses them.
+// True when it is done. Ranges that overlap in part are left to the elementwise path, which refuses them, as it does
+// the same elements under other strides, be it those of dimensions of size 1.
 bool copyDense(const TensorImpl& dst, const TensorImpl& src) {
   if (dst.dtype() != src.dtype() || !sameLayout(dst, src)) return false;
   const auto bytes = static_cast<size_t>(dst.numel() * dst.itemsize());
   if (bytes == 0) return true;
   std::byte* to = dst.data();
   const std::byte* from = src.data();
-  if (to == from) return true;
+  if (to == from && dst.storage().get() == src.storage().get()) return dst.strides() == src.strides();
   if (from < to + bytes && to < from + bytes) return false;
   std::memcpy(to, from, bytes);
   return true;

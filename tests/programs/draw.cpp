@@ -28,6 +28,14 @@ Input drawInput(Rng& rng) {
   return in;
 }
 
+int64_t firstOf(const Tensor& t) { return t.storage_offset() * t.itemsize(); }
+
+int64_t lastOf(const Tensor& t) {
+  int64_t out = t.storage_offset();
+  for (int64_t d = 0; d < t.dim(); ++d) out += std::max<int64_t>(0, t.size(d) - 1) * t.stride(d);
+  return out * t.itemsize();
+}
+
 std::vector<Input> drawInputs(Rng& rng) {
   std::vector<Input> inputs;
   for (int64_t n = rng.range(3, 5); n > 0; --n) inputs.push_back(drawInput(rng));
@@ -83,8 +91,23 @@ class Drawing {
     return step;
   }
 
+  /// Whether it may read what it has written, so that what it gives is up to the order in which it goes: where dense
+  /// tensors overlap it throws, but for others nobody looks.
+  bool readsWhatItWrites(const Step& step) const {
+    if (!step.row->in_place) return false;
+    const Tensor& written = at(step.tensors[0]);
+    const auto sharesSome = [&](int slot) {
+      const Tensor& read = at(slot);
+      const bool same = read.sizes() == written.sizes() && read.strides() == written.strides() &&
+                        read.storage_offset() == written.storage_offset();
+      return read.is_alias_of(written) && !same && firstOf(read) <= lastOf(written) && firstOf(written) <= lastOf(read);
+    };
+    return std::any_of(step.tensors.begin() + 1, step.tensors.begin() + step.row->tensors, sharesSome);
+  }
+
   /// Few of those that throw stay, and no large results.
   bool take(const Step& step) {
+    if (readsWhatItWrites(step)) return false;
     const bool threw = !execution_.take(step).empty();
     const Tensor& result = execution_.slots().back();
     if (threw ? rng_.chance(0.05) : step.row->in_place || (result.numel() <= 1024 && result.dim() <= 4)) return true;

@@ -24,6 +24,8 @@ class Execution {
   ~Execution();
   /// The message where it throws; the slot that it would have filled holds nothing then.
   std::string take(const Step& step);
+  /// Leaves its slot empty.
+  void skip(const Step& step);
   std::string differentiate(int root);
   void read(Outcome& out) const;
 

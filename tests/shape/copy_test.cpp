@@ -54,6 +54,11 @@ TEST(Copy, OverlapIsRefusedUnlessItIsComplete) {
   Tensor same = t.slice(0, 0);
   same.copy_(t);
   EXPECT_EQ(valuesOf(t), counted(8));
+  // Other strides are other elements to the rule, be it in a dimension of size 1; and on Meta it is the same one.
+  for (const shunt::Device device : {shunt::Device(shunt::kCPU), shunt::Device(shunt::kMeta)}) {
+    Tensor row = shunt::zeros({1, 8}, shunt::TensorOptions().device(device));
+    EXPECT_THAT(testing::errorOf([&] { row.copy_(row.slice(0, 0, 1, 2)); }), ::testing::HasSubstr("single memory"));
+  }
 }
 
 TEST(Fill, AllTypesAndLayouts) {
