@@ -8,8 +8,8 @@
 #include "src/compile/passes/history.h"
 
 #include "src/compile/guards/own_calls.h"
-#include "src/compile/passes/aliases.h"
 #include "src/trace/values_of.h"
+#include "src/trace/writes.h"
 
 #include <shunt/core/dispatch_key_set.h>
 
@@ -31,6 +31,7 @@ class Analysis {
         options_(options),
         nodes_(graph.nodes()),
         groups_(graph),
+        renewing_(readersOfWrittenViews(graph, groups_)),
         requires_(groups_.count()),
         seen_(groups_.count()) {
     findWhatRequiresGrad();
@@ -115,6 +116,11 @@ class Analysis {
 
   // A view requires grad as its base does, wherever it is made.
   bool isSeen(const Graph::Node& node) const {
+    if (renewing_.contains(&node)) {
+      bool reads_seen = false;
+      forArguments(node, [&](size_t group) { reads_seen = reads_seen || (seen_[group] && requires_[group]); });
+      if (reads_seen) return true;
+    }
     if (!(mayRecord(node) || mayAlias(node)) || !anyArgumentRequiresGrad(node)) return false;
     bool any = false;
     forGiven(node, [&](size_t group) { any = any || seen_[group]; });
@@ -136,10 +142,26 @@ class Analysis {
   const HistoryOptions options_;
   const std::vector<Graph::Node*> nodes_;
   const Aliases groups_;
+  const std::unordered_set<const Graph::Node*> renewing_;
   std::vector<bool> requires_, seen_;  // by group
 };
 
 }  // namespace
+
+std::unordered_set<const Graph::Node*> readersOfWrittenViews(const Graph& graph, const Aliases& aliases) {
+  std::unordered_set<const Graph::Node*> out;
+  std::unordered_set<size_t> written;
+  for (const Graph::Node* node : graph.nodes()) {
+    if (mayRecord(*node))
+      trace_detail::forArguments(*node, [&](const Graph::Value* v) {
+        const Graph::Value* tensor = aliases.tensorOf(v);
+        const bool is_view = tensor->node != nullptr && mayAlias(*tensor->node);
+        if (is_view && v->spec.requires_grad && written.contains(aliases.of(v))) out.insert(node);
+      });
+    trace_detail::forWritten(*node, [&](const Graph::Value* v) { written.insert(aliases.of(v)); });
+  }
+  return out;
+}
 
 History findHistory(const Graph& graph, const HistoryOptions& options) { return Analysis(graph, options).find(); }
 

@@ -31,8 +31,8 @@ bool mayRefuseElements(const Graph::Node& node) {
   });
 }
 
-/// Dead code goes, but where it could fail as the graph does.
-Graph withoutDeadCode(const Graph& graph) {
+/// Dead code goes, but where it could fail as the graph does, or makes the nodes of views that leave it.
+Graph withoutDeadCode(const Graph& graph, const PlanOptions& options) {
   Graph lean = graph.clone();
   lean.eliminate_dead_code();
   const auto isLeft = [&](const Graph::Node& node) {
@@ -40,15 +40,18 @@ Graph withoutDeadCode(const Graph& graph) {
       return std::ranges::any_of(o.values, [&](const auto* v) { return v != nullptr && lean.value(v->id) != nullptr; });
     });
   };
+  std::unordered_set<const Graph::Node*> renewing;
+  if (options.history_of_outputs) renewing = readersOfWrittenViews(graph, Aliases(graph));
   for (const Graph::Node* node : graph.nodes())
-    if (!trace_detail::writesAny(*node) && mayRefuseElements(*node) && !isLeft(*node)) return graph.clone();
+    if (!trace_detail::writesAny(*node) && (mayRefuseElements(*node) || renewing.contains(node)) && !isLeft(*node))
+      return graph.clone();
   return lean;
 }
 
 // Passes that change neither bits nor what is seen of the results. Merging two nodes changes the order in which a later
 // backward pass adds gradients, so it is for graphs whose history nobody sees.
 Graph simplified(const Graph& graph, const PlanOptions& options) {
-  Graph out = withoutDeadCode(graph);
+  Graph out = withoutDeadCode(graph, options);
   const Aliases aliases(out);
   const auto hasHistory = [&](const Graph::Value* v) {
     return v != nullptr && (v->spec.requires_grad || aliases.isWritten(v));

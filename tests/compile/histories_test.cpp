@@ -1,0 +1,195 @@
+// The histories of what compiled functions give and read: gradients through them, outside and inside.
+#include "tests/compile/same.h"
+#include "tests/support/error_of.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace shunt::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr int kCalls = 5;
+
+TEST(CompileHistories, ResultsAreDifferentiatedOutside) {
+  const Tensor w = numbers({3}).requires_grad_(), v = w.detach().clone().requires_grad_();
+  const auto f = [](const Tensor& x, const Tensor& p) { return ((x * p).sin() * p).sum() + (p * 2).exp().sum(); };
+  auto fast = compile([&](const Tensor& x) { return f(x, w); });
+  const Tensor x = numbers({3}, 8);
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor got = fast(x), expected = f(x, v);
+    EXPECT_TRUE(same(got, expected));
+    (w * 3).sum().backward();  // what else adds to the grad, before and after
+    (v * 3).sum().backward();
+    got.backward();
+    expected.backward();
+    EXPECT_TRUE(same(w.grad(), v.grad())) << i;
+    EXPECT_THAT(errorOf([&] { got.backward(); }), HasSubstr("backward through the graph a second time"));
+    EXPECT_THAT(errorOf([&] { expected.backward(); }), HasSubstr("backward through the graph a second time"));
+    const Tensor first = autograd::grad({fast(x)}, {w}, {}, {}, true)[0];
+    const Tensor plain = autograd::grad({f(x, v)}, {v}, {}, {}, true)[0];
+    EXPECT_TRUE(same(autograd::grad({first.sum()}, {w})[0], autograd::grad({plain.sum()}, {v})[0]));
+  }
+  EXPECT_GE(fast.counts().hits, 2u * kCalls - 3) << fast.explain();
+}
+
+// Such a view requires grad, as its base does, and so does what is made of it; but nothing leads back to the base.
+TEST(CompileHistories, ResultsOfViewsThatWereMadeWithoutGradMode) {
+  const auto f = [](const Tensor& x) {
+    Tensor view;
+    {
+      const NoGradGuard no_grad;
+      view = x.t();
+    }
+    const Tensor y = where(view.gt(0), view, view * 2);
+    return std::pair{y, y.detach()};
+  };
+  auto fast = compile(f);
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor x = numbers({2, 3}).requires_grad_(), z = numbers({2, 3}).requires_grad_();
+    const auto [expected, detached] = f(x);
+    const auto [got, got_too] = fast(z);
+    EXPECT_TRUE(same(got, expected)) << fast.plan();
+    EXPECT_TRUE(same(got_too, detached));
+    expected.sum().backward(), got.sum().backward();
+    EXPECT_TRUE(same(z.grad(), x.grad()));
+  }
+  EXPECT_GE(fast.counts().hits, kCalls - 1u);
+}
+
+TEST(CompileHistories, ResultsThatGetTheirHistoryThroughAView) {
+  const auto f = [](const Tensor& x) {
+    Tensor y = ones({2, 3});
+    y.t().mul_(x);
+    return y;
+  };
+  auto fast = compile(f);
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor x = numbers({3, 2}).requires_grad_(), z = numbers({3, 2}).requires_grad_();
+    const Tensor expected = f(x), got = fast(z);
+    EXPECT_TRUE(same(got, expected)) << fast.plan();
+    expected.sum().backward(), got.sum().backward();
+    EXPECT_TRUE(same(z.grad(), x.grad()));
+  }
+  EXPECT_GE(fast.counts().hits, kCalls - 1u);
+}
+
+struct Twice : autograd::Function<Twice> {
+  static Tensor forward(autograd::AutogradContext*, const Tensor& x) { return x * 2; }
+  static autograd::variable_list backward(autograd::AutogradContext*, autograd::variable_list grads) {
+    return {grads[0] * 5};  // its own idea of a gradient
+  }
+};
+
+TEST(CompileHistories, HistoriesThatNoGraphGivesRunTheFunction) {
+  const Tensor w = numbers({3}).requires_grad_();
+  auto custom = compile([&](const Tensor& x) { return Twice::apply(x * w).sum(); });
+  auto hooked = compile([&](const Tensor& x) {
+    const Tensor y = x * w;
+    y.register_hook([](const Tensor& g) { return g * 7; });
+    return y.sum();
+  });
+  auto mixed = compile([&](const Tensor& x) {
+    const Tensor y = (x * w).sum();
+    y.backward();
+    return std::pair{y, w * 2};
+  });
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_TRUE(same(autograd::grad({custom(ones({3}))}, {w})[0], ones({3}) * 5));
+    EXPECT_TRUE(same(autograd::grad({hooked(ones({3}))}, {w})[0], ones({3}) * 7));
+    EXPECT_TRUE(same(autograd::grad({mixed(ones({3})).second.sum()}, {w})[0], ones({3}) * 2));
+  }
+  EXPECT_EQ(custom.counts().hits + hooked.counts().hits + mixed.counts().hits, 0u);
+  EXPECT_THAT(custom.explain(), HasSubstr("custom autograd function"));
+  EXPECT_THAT(hooked.explain(), HasSubstr("hooks"));
+  EXPECT_THAT(mixed.explain(), HasSubstr("others whose graph it hasn't"));
+}
+
+TEST(CompileHistories, GradientsOfCapturedTensors) {
+  const Tensor w = numbers({3}, 1).requires_grad_(), unused = numbers({3}, 2).requires_grad_();
+  const auto f = [&](const Tensor& x) {
+    const auto grads = autograd::grad({(x * w).sum()}, {w, unused}, {}, {}, false, true);
+    return std::pair(grads[0], grads[1].defined());
+  };
+  auto fast = compile([&](const Tensor& x) { return f(x).first; });
+  const Tensor x = numbers({3}, 3);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(same(f(x).first, fast(x))) << i;
+  EXPECT_GT(fast.counts().hits, 0u) << fast.explain();
+  EXPECT_FALSE(f(x).second);
+}
+
+// Autocast's cache makes one cast of it, whose gradients are added in the lower precision.
+TEST(CompileHistories, ALeafThatIsPassedAndCapturedUnderAutocast) {
+  const Tensor eager = numbers({3, 4}, 1).requires_grad_(), own = eager.detach().clone().requires_grad_();
+  const Tensor x = numbers({2, 4}, 2), y = numbers({5, 4}, 3);
+  const auto f = [&](const Tensor& passed, const Tensor& captured) {
+    Tensor(captured).mutable_grad() = Tensor();
+    const AutocastGuard autocast(DeviceType::CPU, kBFloat16);
+    const Tensor loss = linear(x, passed).sum() + linear(y, captured).sum() * 0.3;
+    loss.backward();
+    return loss.detach();
+  };
+  auto captures = compile([&](const Tensor& w) { return f(w, own); });
+  auto twice = compile([&](const Tensor& w, const Tensor& v) { return f(w, v); });
+  for (int i = 0; i < 5; ++i) {
+    const Tensor expected = f(eager, eager);
+    for (const bool is_captured : {true, false}) {
+      EXPECT_TRUE(same(expected, is_captured ? captures(own) : twice(own, own))) << i << is_captured;
+      EXPECT_TRUE(same(eager.grad(), own.grad())) << i << is_captured;
+    }
+  }
+}
+
+TEST(CompileHistories, HooksRunTheFunction) {
+  const Tensor w = numbers({3}).requires_grad_();
+  int called = 0;
+  auto fast = compile([&](const Tensor& x) { (x * w).sum().backward(); });
+  for (int i = 0; i < 4; ++i) fast(ones({3}));
+  EXPECT_GT(fast.counts().hits, 0u);
+  const unsigned hook = w.register_hook([&](const Tensor& g) {
+    ++called;
+    return g;
+  });
+  for (int i = 0; i < 4; ++i) fast(ones({3}));
+  EXPECT_EQ(called, 4);
+  w.remove_hook(hook);
+}
+
+// The node of a view is made anew when it is read after a write, be it by what nobody uses; then it comes before what
+// is recorded later.
+TEST(CompileHistories, ViewsThatAreReadAfterAWriteGetTheirNodesThere) {
+  const auto f = [](const Tensor& x) {
+    const Tensor view = x.t(), whole = x.view({6});
+    {
+      const NoGradGuard no_grad;
+      whole.mul_(2);
+    }
+    std::ignore = view * 3;
+    return std::pair(view, x * 2);
+  };
+  const auto detached = [](const Tensor& x) {
+    const Tensor view = x.t(), whole = x.view({6});
+    {
+      const NoGradGuard no_grad;
+      whole.mul_(2);
+    }
+    const Tensor read = (view * 3).detach();
+    return std::tuple(view, x * 2, read);
+  };
+  const auto isFirst = [](const auto& results) {
+    const uint64_t other = std::get<1>(results).grad_fn()->sequence_nr();
+    return std::get<0>(results).grad_fn()->sequence_nr() < other;
+  };
+  auto fast = compile(f);
+  auto fast_too = compile(detached);
+  const auto leaf = [] { return numbers({2, 3}).requires_grad_(); };
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_TRUE(isFirst(f(leaf())) && isFirst(fast(leaf()))) << i << fast.plan();
+    EXPECT_TRUE(isFirst(detached(leaf())) && isFirst(fast_too(leaf()))) << i << fast_too.plan();
+  }
+  EXPECT_EQ(fast.counts().hits + fast_too.counts().hits, 2 * (kCalls - 1u));
+}
+
+}  // namespace
+}  // namespace shunt::test
