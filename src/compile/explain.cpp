@@ -48,7 +48,7 @@ std::string CompiledFunction::State::explainVariants() const {
     for (const Variant* v : std::span(left).subspan(1))
       (v->kind.kind == first.kind.kind ? others : of_other_kinds).push_back(v);
     text += str("variant ", number, first.retired ? " (out of use) " : " ", first.guard->describe(), ": ",
-                first.graph.nodes().size(), " operators\n");
+                first.graph.nodeCount(), " operators\n");
     if (!others.empty()) text += explainOthers(others);
     std::set<std::string> reasons = {first.why_no_backward};
     for (const Variant* v : others) reasons.insert(v->why_no_backward);

@@ -6,6 +6,7 @@
 #include "src/dispatch/default_value.h"
 #include "src/trace/fakes.h"
 #include "src/trace/interpreter.h"
+#include "src/trace/values_of.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -18,6 +19,10 @@ Graph::Spec specOf(const Tensor& t) {
           t.storage_offset(), t.requires_grad(), t.is_leaf(),     impl.is_wrapped_number()};
 }
 
+namespace {
+int64_t idOf(const std::unique_ptr<Graph::Value>& v) { return v->id; }
+}  // namespace
+
 std::vector<Graph::Node*> Graph::nodes() const {
   std::vector<Node*> out;
   out.reserve(nodes_.size());
@@ -26,16 +31,16 @@ std::vector<Graph::Node*> Graph::nodes() const {
 }
 
 Graph::Value* Graph::value(int64_t id) const {
-  for (const auto& v : values_)
-    if (v->id == id) return v.get();
-  return nullptr;
+  const auto at = std::ranges::lower_bound(values_, id, {}, &idOf);
+  return at != values_.end() && (*at)->id == id ? at->get() : nullptr;
 }
 
 // ---- building -----------------------------------------------------------------------------------------------------
 Graph::Value* Graph::addValue(Value value) {
   next_id_ = std::max(next_id_, value.id + 1);
-  values_.push_back(std::make_unique<Value>(std::move(value)));
-  Value* v = values_.back().get();
+  auto made = std::make_unique<Value>(std::move(value));
+  Value* v = made.get();
+  values_.insert(std::ranges::upper_bound(values_, v->id, {}, &idOf), std::move(made));  // at the end, but from a file
   if (v->kind == Value::Kind::kInput) inputs_.push_back(v);
   if (v->kind == Value::Kind::kConstant) constants_.push_back(v);
   return v;
@@ -97,18 +102,25 @@ void Graph::replace(const Value* value, Value* by) {
 }
 
 void Graph::erase(const Node* node) {
-  const size_t position = positionOf(node);
-  for (const Output& out : node->outputs)
-    for (const Value* v : out.values) {
-      if (v == nullptr) continue;
-      SHUNT_CHECK(!isOutput(v), "Graph::erase: %", v->id, ", a result of ", node->name(),
-                  ", is an output of the graph; replace it first");
-      const std::vector<Node*> users = this->users(v);
-      SHUNT_CHECK(users.empty(), "Graph::erase: %", v->id, ", a result of ", node->name(), ", is used by ",
-                  users[0]->name(), "; replace it first");
-    }
-  std::erase_if(values_, [&](const auto& v) { return v->node == node; });
-  nodes_.erase(nodes_.begin() + static_cast<ptrdiff_t>(position));
+  std::ignore = positionOf(node);
+  erase(std::unordered_set<const Node*>{node});
+}
+
+void Graph::erase(const std::unordered_set<const Node*>& nodes) {
+  if (nodes.empty()) return;
+  const auto isOfThem = [&](const Value* v) { return v->node != nullptr && nodes.contains(v->node); };
+  for (const Value* v : outputs_)
+    SHUNT_CHECK(v == nullptr || !isOfThem(v), "Graph::erase: %", v->id, ", a result of ", v->node->name(),
+                ", is an output of the graph; replace it first");
+  for (const auto& user : nodes_) {
+    if (nodes.contains(user.get())) continue;
+    trace_detail::forArguments(*user, [&](const Value* v) {
+      SHUNT_CHECK(!isOfThem(v), "Graph::erase: %", v->id, ", a result of ", v->node->name(), ", is used by ",
+                  user->name(), "; replace it first");
+    });
+  }
+  std::erase_if(values_, [&](const auto& v) { return isOfThem(v.get()); });
+  std::erase_if(nodes_, [&](const auto& n) { return nodes.contains(n.get()); });
 }
 
 Graph::Node* Graph::insert(const Node* before, std::string_view name, std::vector<Argument> arguments) {

@@ -1,11 +1,12 @@
 // Passes over a graph that need nothing but its nodes: eliminate_dead_code, common_subexpressions.
+#include "src/trace/uses.h"
 #include "src/trace/writes.h"
 
 #include <shunt/core/dispatcher.h>
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace shunt {
@@ -70,6 +71,24 @@ bool mayAlias(const Graph::Node& node) {
          !node.name().starts_with("aten::");
 }
 
+bool anyMayBeWritten(const trace_detail::Uses& uses, const Graph::Node& made);
+
+/// Through any chain of views, or as an output, by the caller.
+bool mayBeWritten(const trace_detail::Uses& uses, const Graph::Value* value) {
+  if (uses.isOutput(value)) return true;
+  return std::ranges::any_of(uses.of(value), [&](const Graph::Node* user) {
+    bool is_written = false;
+    trace_detail::forWritten(*user, [&](const Graph::Value* v) { is_written |= v == value; });
+    return is_written || (mayAlias(*user) && anyMayBeWritten(uses, *user));
+  });
+}
+
+bool anyMayBeWritten(const trace_detail::Uses& uses, const Graph::Node& made) {
+  bool out = false;
+  trace_detail::forResults(made, [&](const Graph::Value* v) { out = out || mayBeWritten(uses, v); });
+  return out;
+}
+
 }  // namespace
 
 bool drawsRandomNumbers(const OperatorHandle& op) {
@@ -79,26 +98,23 @@ bool drawsRandomNumbers(const OperatorHandle& op) {
 
 int64_t Graph::eliminate_dead_code() {
   std::unordered_set<const Value*> used(outputs_.begin(), outputs_.end());
-  std::vector<const Node*> dead;
+  std::unordered_set<const Node*> dead;
   for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
-    const auto isUsed = [&](const Output& o) {
-      return std::ranges::any_of(o.values, [&](const Value* v) { return v != nullptr && used.contains(v); });
-    };
-    if (isPure(**node) && std::ranges::none_of((*node)->outputs, isUsed)) {
-      dead.push_back(node->get());
-      continue;
-    }
-    for (const Argument& a : (*node)->arguments) used.insert(a.values.begin(), a.values.end());
+    bool is_used = false;
+    trace_detail::forResults(**node, [&](const Value* v) { is_used |= used.contains(v); });
+    if (isPure(**node) && !is_used)
+      dead.insert(node->get());
+    else
+      trace_detail::forArguments(**node, [&](const Value* v) { used.insert(v); });
   }
-  for (const Node* node : dead) erase(node);
+  erase(dead);
   dropUnusedConstants();
   return static_cast<int64_t>(dead.size());
 }
 
 void Graph::dropUnusedConstants() {
   std::unordered_set<const Value*> used(outputs_.begin(), outputs_.end());
-  for (const auto& node : nodes_)
-    for (const Argument& a : node->arguments) used.insert(a.values.begin(), a.values.end());
+  for (const auto& node : nodes_) trace_detail::forArguments(*node, [&](const Value* v) { used.insert(v); });
   // One that others name as the first in their storage stays.
   for (const Value* v : constants_)
     if (used.contains(v))
@@ -108,47 +124,26 @@ void Graph::dropUnusedConstants() {
 }
 
 int64_t Graph::common_subexpressions() {
-  std::map<std::string, Node*> known;
-  int64_t gone = 0;
-  for (Node* node : nodes()) {
+  std::unordered_map<std::string, Node*> known;
+  std::unordered_set<const Node*> gone;
+  trace_detail::Uses uses(*this);
+  for (const auto& node : nodes_) {
     if (trace_detail::writesAny(*node) || !isOfLibrary(*node)) {
       known.clear();  // what was computed before may be something else now
       continue;
     }
     if (!isPure(*node) || mayAlias(*node)) continue;
-    const auto [first, is_new] = known.try_emplace(keyOf(*node), node);
-    const auto isWritten = [&](const Node* n) {
-      return std::ranges::any_of(n->outputs, [&](const Output& o) {
-        return std::ranges::any_of(o.values, [&](const Value* v) { return v != nullptr && mayBeWritten(v); });
-      });
-    };
+    const auto [first, is_new] = known.try_emplace(keyOf(*node), node.get());
     // Two outputs are two tensors; so are two of which one is written later.
-    if (is_new || isWritten(node) || isWritten(first->second)) continue;
+    if (is_new || anyMayBeWritten(uses, *node) || anyMayBeWritten(uses, *first->second)) continue;
     for (size_t i = 0; i < node->outputs.size(); ++i)
       for (size_t j = 0; j < node->outputs[i].values.size(); ++j)
-        if (const Value* v = node->outputs[i].values[j]; v != nullptr) replace(v, first->second->outputs[i].values[j]);
-    erase(node);
-    ++gone;
+        if (const Value* v = node->outputs[i].values[j]; v != nullptr)
+          uses.replace(v, first->second->outputs[i].values[j]);
+    gone.insert(node.get());
   }
-  return gone;
-}
-
-// Through any chain of views, or as an output, which its caller may write.
-bool Graph::mayBeWritten(const Value* value) const {
-  if (isOutput(value)) return true;
-  for (const Node* user : users(value)) {
-    if (trace_detail::writesAny(*user)) {
-      for (size_t i = 0; i < user->arguments.size(); ++i)
-        if (trace_detail::writes(*user, i) &&
-            std::ranges::find(user->arguments[i].values, value) != user->arguments[i].values.end())
-          return true;
-    }
-    if (!mayAlias(*user)) continue;
-    for (const Output& o : user->outputs)
-      for (const Value* v : o.values)
-        if (v != nullptr && mayBeWritten(v)) return true;
-  }
-  return false;
+  erase(gone);
+  return static_cast<int64_t>(gone.size());
 }
 
 }  // namespace shunt

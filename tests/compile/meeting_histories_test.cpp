@@ -274,6 +274,30 @@ TEST(MeetingHistories, NumbersLikeAResultThatIsWrittenThen) {
   }
 }
 
+// Under no_grad it keeps its history, and so do both that read it: of one tensor, but other elements.
+TEST(MeetingHistories, InWhatIsWrittenBetweenItsReadersWithoutGradMode) {
+  const auto f = [](const Tensor& w) -> Results {
+    Tensor y = w * 2;
+    const Tensor before = y * 3;
+    {
+      const NoGradGuard no_grad;
+      y.add_(1);
+    }
+    return {y + before, before};
+  };
+  const auto fast = compile(f);
+  for (int i = 0; i < 4; ++i) {
+    const Tensor a = numbers({3, 4}, 2).requires_grad_(), b = numbers({3, 4}, 2).requires_grad_();
+    for (const bool is_fast : {false, true}) {
+      const Results y = is_fast ? fast(b) : f(a);
+      y[0].backward(numbers({4, 3}, 5).t());
+      y[1].backward(numbers({4, 3}, 6).t());
+    }
+    EXPECT_TRUE(same(a.grad(), b.grad())) << i;
+  }
+  EXPECT_GE(fast.counts().hits, 2u) << fast.explain();
+}
+
 int times_drawn = 0;  // by a program's kernels, which ask no generator
 Tensor& countedUniform(Tensor& t, double, double, std::optional<Generator>) { return t.fill_(++times_drawn); }
 Tensor& countedBernoulli(Tensor& t, double, std::optional<Generator>) { return t.fill_(++times_drawn); }

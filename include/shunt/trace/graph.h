@@ -28,6 +28,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -118,6 +119,7 @@ class SHUNT_API Graph {
   const std::vector<Value*>& outputs() const { return outputs_; }
   /// In the order in which they run. A copy, so that a pass may change the graph meanwhile.
   std::vector<Node*> nodes() const;
+  size_t nodeCount() const { return nodes_.size(); }
   /// Null where there is none.
   Value* value(int64_t id) const;
 
@@ -137,6 +139,8 @@ class SHUNT_API Graph {
   void replace(const Value* value, Value* by);
   /// Throws where one of its results is used.
   void erase(const Node* node);
+  /// The same of several, which may use each other's results.
+  void erase(const std::unordered_set<const Node*>& nodes);
   /// A node before another one (null: at the end), with the modes of that one. Missing arguments get the schema's
   /// defaults. Its results' specs are found by a call with fake tensors, which throws what the operator throws.
   Node* insert(const Node* before, std::string_view name, std::vector<Argument> arguments);
@@ -175,10 +179,9 @@ class SHUNT_API Graph {
  private:
   size_t positionOf(const Node* node) const;
   void dropUnusedConstants();
-  bool mayBeWritten(const Value* value) const;
 
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::deque<std::unique_ptr<Value>> values_;
+  std::deque<std::unique_ptr<Value>> values_;  // by id
   std::vector<Value*> inputs_, constants_, outputs_;
   int64_t next_id_ = 0;
 };

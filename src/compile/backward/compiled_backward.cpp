@@ -69,7 +69,7 @@ std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, siz
     out->read_again_.push_back(isRead(again.inputs()[i]));
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
   for (const Graph::Value* v : graph.constants()) out->constants_.push_back(v->constant);
-  out->places_ = kNodesOfOperator * (graph.nodes().size() + 1);
+  out->places_ = kNodesOfOperator * (graph.nodeCount() + 1);
   out->default_dtype_ = get_default_dtype();
   first.reset();
   for (const std::vector<int64_t>& strides : usualStrides(graph.outputs()[output]->spec)) {
@@ -192,7 +192,7 @@ std::string CompiledBackward::describe() const {
     if (const Plan* plan = p.summed != nullptr ? p.summed.get() : p.plan.get())
       text += p.title() + '\n' + plan->describe();
     else
-      text += p.title() + detail::str(' ', p.graph.nodes().size(), " operators\n");
+      text += p.title() + detail::str(' ', p.graph.nodeCount(), " operators\n");
   return text;
 }
 

@@ -30,7 +30,8 @@ void checkAreApart(const Graph& graph, const std::vector<size_t>& outputs) {
 }
 
 /// Nothing may write what histories meet in. Where that was written in place, nothing may read what was made of the
-/// same tensor before: it has a history that leads through the write.
+/// same tensor before: it has a history that leads through the write. Where the write was not recorded, the tensor has
+/// the history that it had, and what has read it before leads there, too; but not what it has read.
 void checkMeeting(const Graph& graph, const Graph::Value* meeting) {
   const char* why = "several results require grad, whose histories meet in what is written in place";
   const Aliases aliases(graph);
@@ -40,8 +41,13 @@ void checkMeeting(const Graph& graph, const Graph::Value* meeting) {
   const auto write = std::ranges::find(nodes, meeting->node);
   std::unordered_set<const Graph::Value*> made_before(graph.inputs().begin(), graph.inputs().end());
   made_before.insert(graph.constants().begin(), graph.constants().end());
-  for (auto node = nodes.begin(); node != write; ++node)
+  for (auto node = nodes.begin(); node != write; ++node) {
+    if (!meeting->node->modes.grad)
+      trace_detail::forArguments(**node, [&](const Graph::Value* v) {
+        if (aliases.of(v) == aliases.of(meeting)) refuse(why);
+      });
     trace_detail::forResults(**node, [&](const Graph::Value* v) { made_before.insert(v); });
+  }
   const auto check = [&](const Graph::Value* v) {
     if (v != nullptr && aliases.of(v) == aliases.of(meeting) && made_before.contains(v)) refuse(why);
   };
@@ -153,10 +159,11 @@ void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const st
     if (r.backward != nullptr) r.backward->addsBesideOthers(parts, layouts);
   forward_ = forwardOf(*joint, saved);
   const auto& outputs = joint->graph.outputs();
+  const std::vector<Graph::Value*> values = valuesOf(*joint, saved);
   const auto place = [&](const SavedValue& s) {
-    const auto same = std::ranges::find(outputs, valueOf(*joint, s));
-    if (same != outputs.end()) return static_cast<size_t>(same - outputs.begin());
-    return outputs.size() + static_cast<size_t>(std::ranges::find(saved, s) - saved.begin());
+    const auto position = static_cast<size_t>(std::ranges::find(saved, s) - saved.begin());
+    const auto same = std::ranges::find(outputs, values[position]);
+    return same != outputs.end() ? static_cast<size_t>(same - outputs.begin()) : outputs.size() + position;
   };
   for (Result& r : results_)
     if (r.backward != nullptr) r.backward->setSources(place);

@@ -13,6 +13,7 @@
 #include <shunt/autograd/graph_tensor.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace shunt::compiled {
 namespace {
@@ -60,13 +61,13 @@ void noteVersions(Joint& joint, const Tensor& result, const Tensor& gradient, co
     return std::ranges::count(joint.contributions, c.given, &JointContribution::given) > 1;
   };
   if (std::ranges::none_of(joint.contributions, adds)) return;
-  const size_t nodes = recording.graph.nodes().size();
+  const size_t nodes = recording.graph.nodeCount();
   joint.versions.resize(std::ranges::max(given_of_leaf) + 1);
   gradientsOf(result, gradient, leaves, [&](size_t leaf, Tensor&& sum) {
     if (sum.defined()) joint.versions[given_of_leaf[leaf]] = static_cast<uint32_t>(sum._version());
   });
   const std::vector<Graph::Node*> all = recording.graph.nodes();
-  for (size_t i = all.size(); i-- > nodes;) recording.graph.erase(all[i]);
+  recording.graph.erase(std::unordered_set<const Graph::Node*>(all.begin() + static_cast<ptrdiff_t>(nodes), all.end()));
 }
 
 /// Where a leaf gets several gradients, the way in which their sum lies depends on which of them the engine adds in
@@ -137,7 +138,7 @@ Joint jointOf(const Graph& graph, size_t output, const std::vector<size_t>& othe
   }
   detail::Recording& recording = retrace.recording();
   const auto addBackward = [&](const trace_detail::Interpreter& interpreter) {
-    out.forward_nodes = recording.graph.nodes().size();
+    out.forward_nodes = recording.graph.nodeCount();
     const auto resultOf = [&](size_t i) { return autograd::graph_tensor(interpreter.output(graph.outputs()[i])); };
     const Tensor result = resultOf(output);
     for (size_t i = 0; i < others.size(); ++i) {
@@ -159,7 +160,7 @@ Joint jointOf(const Graph& graph, size_t output, const std::vector<size_t>& othe
         c.strides = t.strides().vec();
       }
       out.contributions.push_back(c);
-      contributed_at.push_back(recording.graph.nodes().size());
+      contributed_at.push_back(recording.graph.nodeCount());
     });
     noteVersions(out, result, gradient, leaves, given_of_leaf, recording);
   };

@@ -80,13 +80,14 @@ Remade::Remade(const Joint& joint, std::vector<SavedValue>& saved) {
   std::erase_if(ordered, [](const SavedValue& s) { return s.is_given; });
   std::ranges::sort(ordered, {}, &SavedValue::number);
   Chooser chooser(joint, saved);
-  for (const SavedValue& s : ordered)
-    if (chooser.takes(valueOf(joint, s))) values_.push_back(s);
+  const std::vector<Graph::Value*> values = valuesOf(joint, ordered);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (chooser.takes(values[i])) values_.push_back(ordered[i]);
   if (none()) return;
   std::erase_if(saved, [&](const SavedValue& s) { return std::ranges::find(values_, s) != values_.end(); });
   graph_ = remadeOf(joint, saved, values_);
   kernels_ = chooser.kernels(joint.graph);
-  SHUNT_INTERNAL_ASSERT(kernels_.size() == graph_.nodes().size(), "what is made again takes other nodes than chosen");
+  SHUNT_INTERNAL_ASSERT(kernels_.size() == graph_.nodeCount(), "what is made again takes other nodes than chosen");
 }
 
 void Remade::appendTo(std::vector<Tensor>& given) const {

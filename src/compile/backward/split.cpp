@@ -103,10 +103,9 @@ Values givenTo(const Joint& joint) {
   return out;
 }
 
-SavedValue placeOf(const Graph::Value* v, const std::vector<Graph::Node*>& nodes, const Values& given) {
-  if (v->kind != Graph::Value::Kind::kResult)
-    return {true, static_cast<size_t>(std::ranges::find(given, v) - given.begin())};
-  SavedValue out{false, static_cast<size_t>(std::ranges::find(nodes, v->node) - nodes.begin())};
+/// `v`: a result of the node at this position.
+SavedValue placeOf(const Graph::Value* v, size_t position) {
+  SavedValue out{false, position};
   for (; out.output < v->node->outputs.size(); ++out.output) {
     const auto& values = v->node->outputs[out.output].values;
     const auto found = std::ranges::find(values, v);
@@ -131,11 +130,6 @@ Graph::Value* shownBy(Graph::Value* v, const Aliases& aliases) {
 
 }  // namespace
 
-Graph::Value* valueOf(const Joint& joint, const SavedValue& s) {
-  if (s.is_given) return givenTo(joint)[s.number];
-  return joint.graph.nodes()[s.number]->outputs[s.output].values[s.element];
-}
-
 std::vector<SavedValue> savedFor(const Joint& joint) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   const Values given = givenTo(joint);
@@ -153,25 +147,30 @@ std::vector<SavedValue> savedFor(const Joint& joint) {
       forArguments(node, [&](const Graph::Value* v) { needed.insert(v); });
     else
       forResults(node, [&](const Graph::Value* v) {
-        if (needed.contains(v)) out.push_back(placeOf(v, nodes, given));
+        if (needed.contains(v)) out.push_back(placeOf(v, i));
       });
   }
-  for (const Graph::Value* v : given)
-    if (needed.contains(v)) out.push_back(placeOf(v, nodes, given));
+  for (size_t i = 0; i < given.size(); ++i)
+    if (needed.contains(given[i])) out.push_back({true, i});
   return out;
 }
 
 std::vector<Graph::Value*> valuesOf(const Joint& joint, const std::vector<SavedValue>& saved) {
+  const Values given = givenTo(joint);
+  const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   Values out;
-  for (const SavedValue& s : saved) out.push_back(valueOf(joint, s));
+  for (const SavedValue& s : saved)
+    out.push_back(s.is_given ? given[s.number] : nodes[s.number]->outputs[s.output].values[s.element]);
   return out;
 }
 
 Graph forwardOf(const Joint& joint, const std::vector<SavedValue>& saved) {
   const std::vector<Graph::Node*> nodes = joint.graph.nodes();
   Values outputs = joint.graph.outputs();
-  for (const SavedValue& s : saved)
-    if (!s.is_given) outputs.push_back(valueOf(joint, s));
+  std::vector<SavedValue> made = saved;
+  std::erase_if(made, [](const SavedValue& s) { return s.is_given; });
+  const Values values = valuesOf(joint, made);
+  outputs.insert(outputs.end(), values.begin(), values.end());
   // With what nobody needs, which may throw: the plan knows.
   const std::unordered_set<const Graph::Node*> all(nodes.begin(),
                                                    nodes.begin() + static_cast<ptrdiff_t>(joint.forward_nodes));

@@ -21,7 +21,6 @@ struct SavedValue {
   bool operator==(const SavedValue&) const = default;
 };
 
-Graph::Value* valueOf(const Joint& joint, const SavedValue& saved);
 std::vector<Graph::Value*> valuesOf(const Joint& joint, const std::vector<SavedValue>& saved);
 
 /// What eager code saves for the joint graph's backward pass.

@@ -1,14 +1,18 @@
 #include "src/compile/passes/same_views.h"
 
 #include "src/compile/passes/aliases.h"
+#include "src/trace/uses.h"
 #include "src/trace/values_of.h"
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace shunt::compiled {
 namespace {
+
+using trace_detail::Uses;
 
 // Which are views whatever their arguments are: to() and contiguous() may copy.
 constexpr std::string_view kViews[] = {"aten::alias",     "aten::expand",    "aten::permute",
@@ -30,8 +34,8 @@ bool showsTheSame(const Graph::Spec& a, const Graph::Spec& b) {
 }
 
 /// Whether an operator changes what the value's tensor shows: t_(), resize_(), set_data.
-bool isReshapedByUser(const Graph& graph, const Graph::Value* value) {
-  return std::ranges::any_of(graph.users(value), [&](const Graph::Node* user) {
+bool isReshapedByUser(const Uses& uses, const Graph::Value* value) {
+  return std::ranges::any_of(uses.of(value), [&](const Graph::Node* user) {
     const auto& wanted = user->op.schema().arguments();
     for (size_t i = 0; i < wanted.size(); ++i) {
       if (!wanted[i].is_write() ||
@@ -47,11 +51,11 @@ bool isReshapedByUser(const Graph& graph, const Graph::Value* value) {
 /// Whether `is` of the value, or of another one that may be the same tensor: in-place operators return what they write,
 /// and to(), contiguous(), reshape() or a program's operator may return what they are given.
 template <class F>
-bool isOfTensor(const Graph& graph, const Graph::Value* value, const F& is) {
+bool isOfTensor(const Uses& uses, const Graph::Value* value, const F& is) {
   std::vector<const Graph::Value*> names = {value};
   for (size_t i = 0; i < names.size(); ++i) {
     if (is(names[i])) return true;
-    for (const Graph::Node* user : graph.users(names[i])) {
+    for (const Graph::Node* user : uses.of(names[i])) {
       if (!mayAlias(*user) || makesView(*user)) continue;
       trace_detail::forResults(*user, [&](const Graph::Value* v) {
         if (std::ranges::find(names, v) == names.end()) names.push_back(v);
@@ -61,28 +65,28 @@ bool isOfTensor(const Graph& graph, const Graph::Value* value, const F& is) {
   return false;
 }
 
-bool isReshaped(const Graph& graph, const Graph::Value* value) {
-  return isOfTensor(graph, value, [&](const Graph::Value* v) { return isReshapedByUser(graph, v); });
+bool isReshaped(const Uses& uses, const Graph::Value* value) {
+  return isOfTensor(uses, value, [&](const Graph::Value* v) { return isReshapedByUser(uses, v); });
 }
 
 /// Whether the caller gets the tensor, and may reshape it.
-bool isReturned(const Graph& graph, const Graph::Value* value) {
-  return isOfTensor(graph, value, [&](const Graph::Value* v) { return graph.isOutput(v); });
+bool isReturned(const Uses& uses, const Graph::Value* value) {
+  return isOfTensor(uses, value, [&](const Graph::Value* v) { return uses.isOutput(v); });
 }
 
 /// Whether the node gives a view, with Autograd's note of what it is a view of.
 bool notesView(const Graph::Node& node) { return makesView(node) && node.modes.excluded == 0 && !node.modes.inference; }
 
-bool isGradOfOtherStrides(const Graph& graph, const Graph::Value* view) {
-  return std::ranges::any_of(graph.users(view), [](const Graph::Node* user) { return addsViewOfOtherStrides(*user); });
+bool isGradOfOtherStrides(const Uses& uses, const Graph::Value* view) {
+  return std::ranges::any_of(uses.of(view), [](const Graph::Node* user) { return addsViewOfOtherStrides(*user); });
 }
 
-Graph::Value* sameAsResultOf(const Graph& graph, const Graph::Node& node) {
+Graph::Value* sameAsResultOf(const Graph& graph, const Uses& uses, const Graph::Node& node) {
   const Graph::Value* result = node.result();
-  if (isReturned(graph, result) || isReshaped(graph, result) || isGradOfOtherStrides(graph, result)) return nullptr;
+  if (isReturned(uses, result) || isReshaped(uses, result) || isGradOfOtherStrides(uses, result)) return nullptr;
   for (const Graph::Value* base = viewedBy(node); base != nullptr;
        base = base->node != nullptr ? viewedBy(*base->node) : nullptr)
-    if (showsTheSame(base->spec, result->spec) && !isReshaped(graph, base)) return graph.value(base->id);
+    if (showsTheSame(base->spec, result->spec) && !isReshaped(uses, base)) return graph.value(base->id);
   return nullptr;
 }
 
@@ -102,23 +106,23 @@ bool addsViewOfOtherStrides(const Graph::Node& node) {
 }
 
 int64_t dropSameViews(Graph& graph) {
-  int64_t gone = 0;
-  for (const Graph::Node* node : graph.nodes()) {
+  std::unordered_set<const Graph::Node*> gone;
+  Uses uses(graph);
+  const std::vector<Graph::Node*> nodes = graph.nodes();
+  for (const Graph::Node* node : nodes) {
     if (viewedBy(*node) == nullptr) continue;
-    Graph::Value* same = sameAsResultOf(graph, *node);
-    if (same == nullptr) continue;
-    graph.replace(node->result(), same);
-    graph.erase(node);
-    ++gone;
+    if (Graph::Value* same = sameAsResultOf(graph, uses, *node)) {
+      uses.replace(node->result(), same);
+      gone.insert(node);
+    }
   }
-  const std::vector<Graph::Node*> left = graph.nodes();
-  for (auto node = left.rbegin(); node != left.rend(); ++node) {
-    if (viewedBy(**node) == nullptr || graph.isOutput((*node)->result()) || !graph.users((*node)->result()).empty())
-      continue;
-    graph.erase(*node);
-    ++gone;
-  }
-  return gone;
+  const auto isGone = [&](const Graph::Node* user) { return gone.contains(user); };
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
+    if (viewedBy(**node) != nullptr && !uses.isOutput((*node)->result()) &&
+        std::ranges::all_of(uses.of((*node)->result()), isGone))
+      gone.insert(*node);
+  graph.erase(gone);
+  return static_cast<int64_t>(gone.size());
 }
 
 }  // namespace shunt::compiled

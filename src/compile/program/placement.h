@@ -4,11 +4,11 @@
 
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/history.h"
-#include "src/compile/passes/uses.h"
 #include "src/compile/regions/regions.h"
 #include "src/compile/steps/prepared_step.h"
 #include "src/compile/steps/product_step.h"
 #include "src/compile/steps/step.h"
+#include "src/trace/uses.h"
 
 #include <limits>
 #include <unordered_map>
@@ -44,7 +44,7 @@ class Placement {
   Placement(const Graph& graph, const Aliases& aliases, const History& history, const std::vector<Group>& groups,
             const ProgramOptions& options, const Buffers& buffers);
 
-  const Uses& uses() const { return uses_; }
+  const trace_detail::Uses& uses() const { return uses_; }
   const ProgramOptions& options() const { return options_; }
   const std::vector<const Graph::Node*>& order() const { return order_; }
   size_t position(const Graph::Node& node) const { return position_.at(&node); }
@@ -102,7 +102,7 @@ class Placement {
   void noteReshaped(const Graph::Node& node);
 
   const Graph& graph_;
-  const Uses uses_;
+  const trace_detail::Uses uses_;
   const Aliases& aliases_;
   const History& history_;
   const ProgramOptions& options_;

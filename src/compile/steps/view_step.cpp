@@ -35,7 +35,7 @@ bool reads(const Graph::Node& user, const Graph::Value* v) {
 }
 
 /// Whether no one writes through the tensor or keeps it, nor a tensor that shares its memory by way of it.
-bool staysInside(const Uses& uses, const Graph::Value* v) {
+bool staysInside(const trace_detail::Uses& uses, const Graph::Value* v) {
   if (uses.isOutput(v)) return false;
   return std::ranges::all_of(uses.of(v), [&](const Graph::Node* user) {
     if (!reads(*user, v)) return false;
@@ -104,7 +104,7 @@ bool becomeView(const Step& step, Frame& frame) {
 bool becomeDetached(const Step& step, Frame& frame) { return becomeView(step, frame) || makeViewQuickly(step, frame); }
 
 /// Whether those who don't only read the view's elements keep it as a grad, and then with these strides.
-bool endsAsGrad(const Uses& uses, const Graph::Node& view) {
+bool endsAsGrad(const trace_detail::Uses& uses, const Graph::Node& view) {
   const Graph::Value* v = view.result();
   if (uses.isOutput(v) || numelOf(v->spec) != numelOf(view.arguments[0].values[0]->spec)) return false;
   return std::ranges::all_of(uses.of(v), [&](const Graph::Node* user) {
@@ -140,7 +140,7 @@ int64_t numelOf(const Graph::Spec& spec) {
   return std::accumulate(spec.sizes.begin(), spec.sizes.end(), int64_t{1}, std::multiplies<>());
 }
 
-bool isViewInside(const Uses& uses, const Graph::Node& node) {
+bool isViewInside(const trace_detail::Uses& uses, const Graph::Node& node) {
   return isPlainView(node) && staysInside(uses, node.result());
 }
 
@@ -156,7 +156,7 @@ bool callsOwnView(const Graph::Node& node) {
          isOfThisLibrary(view) && isOfThisLibrary(below) && hasOwnShapes(state);
 }
 
-void makeViewDirectly(const Uses& uses, Step& step) {
+void makeViewDirectly(const trace_detail::Uses& uses, Step& step) {
   const Graph::Node& node = *step.node;
   if (step.result < 0 || step.operands.empty() || step.operands[0].kind != Operand::Kind::kTensor) return;
   if (isDetach(node) && callsOwnDetach(node)) step.quick = step.operands[0].last ? &becomeDetached : &makeViewQuickly;

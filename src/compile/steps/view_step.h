@@ -4,8 +4,8 @@
 #pragma once
 
 #include "src/compile/passes/aliases.h"
-#include "src/compile/passes/uses.h"
 #include "src/compile/steps/lies_as.h"
+#include "src/trace/uses.h"
 
 #include <shunt/tensor/tensor.h>
 
@@ -19,7 +19,7 @@ bool isPlainView(const Graph::Node& node);
 /// The same of one that no history goes through, so that its result may leave the graph, too.
 bool isDetach(const Graph::Node& node);
 /// Whether it makes a plain view, and nobody sees more of it than its elements.
-bool isViewInside(const Uses& uses, const Graph::Node& node);
+bool isViewInside(const trace_detail::Uses& uses, const Graph::Node& node);
 /// Whether a call for plain CPU tensors runs the library's own kernels of the view operator.
 bool callsOwnView(const Graph::Node& node);
 
@@ -28,7 +28,7 @@ int64_t numelOf(const Graph::Spec& spec);
 /// Fits the step with a direct call and a quick one that make the view, where it stands for the library's own view
 /// operator, and nothing but operators of the dictionary reads the view and what is made of it, or it becomes a grad;
 /// and `detach` with a quick one.
-void makeViewDirectly(const Uses& uses, Step& step);
+void makeViewDirectly(const trace_detail::Uses& uses, Step& step);
 /// Lets a step that makeViewDirectly() has fitted do nothing quickly. `known`: its argument surely lies as in the
 /// graph.
 void makeViewLate(Step& step, bool known);
