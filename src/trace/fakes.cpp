@@ -30,7 +30,10 @@ Tensor fakeIn(const Storage& storage, const Graph::Spec& spec) {
   if (spec.is_leaf) return result;
   const Tensor made = result.clone();
   if (made.strides().equals(spec.strides)) return made;
-  return result.as_strided(spec.sizes, spec.strides, spec.offset);
+  // A view, but not of a leaf, which nobody could write.
+  const auto elements = static_cast<int64_t>(bytesOf(spec) / elementSize(spec.dtype));
+  const Tensor whole = result.as_strided({elements}, {1}, 0).clone();
+  return whole.as_strided(spec.sizes, spec.strides, spec.offset);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "src/dispatch/default_value.h"
 #include "src/trace/fakes.h"
+#include "src/trace/inputs.h"
 #include "src/trace/interpreter.h"
 #include "src/trace/values_of.h"
 
@@ -173,17 +174,7 @@ Graph Graph::clone() const {
 
 // ---- running ------------------------------------------------------------------------------------------------------
 std::vector<Tensor> Graph::run(const std::vector<Tensor>& inputs) const {
-  SHUNT_CHECK(inputs.size() == inputs_.size(), "Graph::run: the graph has ", inputs_.size(), " inputs, got ",
-              inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Spec& spec = inputs_[i]->spec;
-    SHUNT_CHECK(inputs[i].defined(), "Graph::run: input ", i, " is undefined");
-    SHUNT_CHECK(inputs[i].dtype() == spec.dtype && inputs[i].device() == spec.device &&
-                    inputs[i].sizes() == IntArrayRef(spec.sizes),
-                "Graph::run: input ", i, " was recorded as ", dtypeName(spec.dtype), IntArrayRef(spec.sizes), " on ",
-                spec.device, ", got ", dtypeName(inputs[i].dtype()), inputs[i].sizes(), " on ", inputs[i].device(),
-                "; trace the function for such inputs");
-  }
+  trace_detail::checkRun(*this, inputs);
   const auto given = [&](const Value& v) {
     if (v.kind == Value::Kind::kConstant) return v.constant;
     return inputs[static_cast<size_t>(std::ranges::find(inputs_, &v) - inputs_.begin())];

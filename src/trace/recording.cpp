@@ -42,7 +42,14 @@ void Recording::know(const Tensor& t, Graph::Value* value, Tensor inner) {
   if (!impl->has_storage()) return;
   Family& family = families_[storageOf(t)];
   if (family.storage.expired()) family = {weak_intrusive_ptr<StorageImpl>(t.storage()), {}};
-  if (family.values.empty() || family.values.back() != value) family.values.push_back(value);
+  const std::pair entry(value, historyOf(t));
+  if (family.values.empty() || family.values.back() != entry) family.values.push_back(entry);
+}
+
+Recording::History Recording::historyOf(const Tensor& t) {
+  const autograd::AutogradMeta* meta = autograd::get_autograd_meta(autograd::graph_tensor(t));
+  if (meta == nullptr || !meta->grad_fn_.defined()) return {};
+  return {meta->grad_fn_.get(), meta->grad_fn_->sequence_nr(), meta->output_nr_};
 }
 
 Storage Recording::wrapperStorage(const Tensor& inner) {
@@ -121,15 +128,20 @@ Recording::Operand Recording::capture(const Tensor& t) {
 Graph::Value* Recording::derived(const Tensor& t) {
   const auto found = families_.find(storageOf(t));
   if (found == families_.end() || found->second.storage.expired()) return nullptr;
-  const bool made_here = found->second.values.front()->kind == Graph::Value::Kind::kResult;
+  const auto& values = found->second.values;
+  const bool made_here = values.front().first->kind == Graph::Value::Kind::kResult;
   if (!made_here && !trace_detail::inBackward()) return nullptr;
-  Graph::Value* base = nullptr;
-  for (Graph::Value* value : found->second.values) {
-    if (sameGeometry(value->spec, t)) base = value;
-  }
-  if (base != nullptr) return base;
-  for (Graph::Value* value : found->second.values)
+  // The last one that shows the same, but rather one with the same history: detach() shows the same and has none.
+  Graph::Value *same = nullptr, *base = nullptr;
+  const History history = historyOf(t);
+  bool is_own = false;
+  for (const auto& [value, its] : values) {
     if (value->spec.dtype == t.dtype()) base = value;
+    if (!sameGeometry(value->spec, t) || (is_own && its != history)) continue;
+    is_own = its == history;
+    same = value;
+  }
+  if (same != nullptr) return same;
   if (base == nullptr) return nullptr;
   static const auto op = Dispatcher::singleton().findSchemaOrThrow("aten::as_strided", "");
   Graph::Node view(op);

@@ -105,10 +105,17 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
     Graph::Value* value;
     Tensor inner;  // of a captured tensor in a fake trace
   };
-  /// The values in one storage, which may outlive their tensors: autograd saves aliases of them.
+  /// Where the gradients of a tensor go that an operator gave, by the operator's node; nowhere.
+  struct History {
+    const Node* node = nullptr;
+    uint64_t sequence_nr = 0;  // another node may come to the same place
+    uint32_t output_nr = 0;
+    bool operator==(const History&) const = default;
+  };
+  /// The values in one storage, which may outlive their tensors: autograd saves aliases of them, with their history.
   struct Family {
     weak_intrusive_ptr<StorageImpl> storage;
-    std::vector<Graph::Value*> values;
+    std::vector<std::pair<Graph::Value*, History>> values;
   };
   struct Slot {
     Tensor variable;  // that has the grad
@@ -119,6 +126,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   Operand resolve(const Tensor& t);
   Operand capture(const Tensor& t);
   void noteCaptured(const Tensor& t, const Tensor& inner);
+  static History historyOf(const Tensor& t);
   Graph::Value* derived(const Tensor& t);
   void know(const Tensor& t, Graph::Value* value, Tensor inner = {});
   Tensor wrap(const Tensor& inner, Graph::Value* value);

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <vector>
+
 namespace shunt::test {
 namespace {
 
@@ -154,6 +157,54 @@ TEST(CompileHistories, HooksRunTheFunction) {
   for (int i = 0; i < 4; ++i) fast(ones({3}));
   EXPECT_EQ(called, 4);
   w.remove_hook(hook);
+}
+
+// What a formula reads of its own result leads on to gradients of gradients, whatever else shows the same elements.
+TEST(CompileHistories, GradientsOfGradientsBesideAliasesWithoutHistory) {
+  const std::vector<std::function<Tensor(const Tensor&)>> functions = {
+      [](const Tensor& x) {
+        const Tensor y = (x * 2).sigmoid(), target = y.detach();
+        const Tensor g = autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+        return (g.square() + (y - target).square()).sum();
+      },
+      [](const Tensor& x) {
+        const Tensor y = x.exp();
+        Tensor view;
+        {
+          const NoGradGuard no_grad;
+          view = y.t();
+        }
+        const Tensor leaf = y.detach().requires_grad_();
+        const Tensor g = autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+        return (g * view.t().square()).sum() + leaf.sum();
+      },
+  };
+  for (const auto& f : functions) {
+    auto fast = compile(f);
+    for (int i = 0; i < kCalls; ++i) {
+      const Tensor a = numbers({2, 3}).requires_grad_(), b = numbers({2, 3}).requires_grad_();
+      f(a).backward();
+      fast(b).backward();
+      EXPECT_TRUE(same(b.grad(), a.grad())) << i << fast.graph()->print();
+    }
+    EXPECT_EQ(fast.counts().hits, kCalls - 1u) << fast.explain();
+  }
+}
+
+// The operator that gives them has a first result that nobody wants.
+TEST(CompileHistories, SomeOfTheGradientsOfOneOperator) {
+  const Tensor x = numbers({4, 3}), w = numbers({3}, 4).requires_grad_(), b = numbers({3}, 5).requires_grad_();
+  const auto f = [&](const Tensor& input) {
+    const Tensor y = layer_norm(input, {3}, w, b).tanh();
+    return autograd::grad({y.square().sum()}, {w, b}, {}, true, true);
+  };
+  auto fast = compile(f);
+  for (int i = 0; i < kCalls; ++i) {
+    const auto expected = f(x), got = fast(x);
+    for (size_t k = 0; k < 2; ++k) EXPECT_TRUE(same(got[k], expected[k])) << i << k;
+    EXPECT_TRUE(same(autograd::grad({got[0].sum()}, {w})[0], autograd::grad({expected[0].sum()}, {w})[0]));
+  }
+  EXPECT_GT(fast.counts().hits, 0u) << fast.explain();
 }
 
 // The node of a view is made anew when it is read after a write, be it by what nobody uses; then it comes before what

@@ -465,6 +465,12 @@ TEST(Plan, KeepsDeadCodeThatCanFail) {
   EXPECT_EQ(plan.counts().steps, 3u);
   EXPECT_THROW(plan.run({{zeros({8}), tensor({1, 20}, kLong)}}), Error);
   EXPECT_EQ(Plan(trace(g, zeros({8}))).counts().steps, 1u);
+  const auto divides = [](const Tensor& t) {
+    (void)t.fmod(0);
+    return t + 1;
+  };
+  const Plan of_truth_values(trace(divides, ones({8}, kBool), {.fake = true}));
+  EXPECT_THROW(of_truth_values.run({{ones({8}, kBool)}}), Error);
 }
 
 struct Counting : DispatchMode {

@@ -122,6 +122,43 @@ TEST(Graph, RunChecksItsInputs) {
   EXPECT_THAT(errorOf([&] { g.run({Tensor()}); }), HasSubstr("input 0 is undefined"));
 }
 
+TEST(Graph, VerifyTakesAViewThatMayBeWritten) {
+  const Tensor whole = randn({4, 4}).requires_grad_() * 1;
+  const Graph g = trace([](const Tensor& x) { return Tensor(x).mul_(2) * 3; }, whole.slice(1, 0, 2));
+  g.verify();
+}
+
+TEST(Graph, OfATransformedFunctionOfSeveralArguments) {
+  const auto f = vmap([](const Tensor& a, const Tensor& b) { return a.dot(b); });
+  const Tensor x = randn({3, 4}), y = randn({3, 4});
+  EXPECT_TRUE(same(trace(f, std::tuple{x, y}).run({x, y})[0], f(x, y)));
+  const auto g = grad([](const Tensor& a, const Tensor& b) { return a.dot(b); });
+  EXPECT_TRUE(same(trace(g, std::tuple{x[0], y[0]}).run({x[0], y[0]})[0], y[0]));
+}
+
+TEST(Graph, RunTakesOtherLayoutsWhereNoOperatorIsForTheRecordedOne) {
+  const Tensor rows = ones({3, 2}), columns = arange(6, kFloat).view({2, 3}).t();
+  const auto f = [](const Tensor& x) { return x.reshape({-1}) + 0; };
+  EXPECT_TRUE(same(trace(f, rows).run({columns})[0], f(columns)));
+  const auto refused = [&](const Graph& g) { return errorOf([&] { g.run({columns}); }); };
+  EXPECT_THAT(refused(trace(f, rows.detach().requires_grad_())),
+              AllOf(HasSubstr("recorded with strides [2, 1] at offset 0"), HasSubstr("aten::_reshape_alias"),
+                    HasSubstr("got strides [1, 3]")));
+  const auto writes = [](const Tensor& x) {
+    x.t().select(0, 1).add_(100);
+    return x + 0;
+  };
+  EXPECT_THAT(refused(trace(writes, rows.clone()).functionalized()), HasSubstr("aten::as_strided_scatter"));
+  EXPECT_EQ(refused(trace(writes, rows.clone())), "no error");
+}
+
+TEST(Graph, RunGivesNoValuesOfOtherGraphs) {
+  const Graph longer = trace([](const Tensor& x) { return x.exp().neg().sin(); }, ones({2}));
+  Graph g = trace([](const Tensor& x) { return x.exp(); }, ones({2}));
+  g.setOutputs({longer.outputs()[0]});
+  EXPECT_THAT(errorOf([&] { g.run({ones({2})}); }), HasSubstr("output %3 is a value of another graph"));
+}
+
 // ---- passes -------------------------------------------------------------------------------------------------------
 TEST(Graph, DeadCodeGoesButNotWritesNorRandomNumbers) {
   const Tensor w = ones({2});

@@ -53,6 +53,8 @@ TEST(Grad, OfSeveralArgumentsAndContainers) {
   const std::vector<Tensor> both = grad(f, {0, -1})(x, y);
   EXPECT_TRUE(sameBits(both[0], grad(f)(x, y)));
   EXPECT_TRUE(sameBits(both[1], x * x));
+  const std::vector<Tensor> turned = grad(f, {-1, 0})(x, y);
+  EXPECT_TRUE(sameBits(turned[0], both[1]) && sameBits(turned[1], both[0]));
   const auto g = grad([](const std::vector<Tensor>& p) { return (p[0] * p[1]).sum(); })(std::vector<Tensor>{x, y});
   EXPECT_TRUE(sameBits(g[0], y));
   EXPECT_TRUE(sameBits(g[1], x));

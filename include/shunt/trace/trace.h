@@ -26,6 +26,7 @@
 #include <memory>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace shunt {
 namespace autocast {
@@ -83,8 +84,18 @@ class SHUNT_API TraceCall {
 };
 
 template <class F, class In>
+struct TakesParts : std::false_type {};
+template <class F, class... Parts>
+struct TakesParts<F, std::tuple<Parts...>> : std::is_invocable<F&, const Parts&...> {};
+template <class F, class A, class B>
+struct TakesParts<F, std::pair<A, B>> : std::is_invocable<F&, const A&, const B&> {};
+
+// The parts first: what vmap and grad return takes anything, and can't be asked.
+template <class F, class In>
 decltype(auto) callTraced(F& f, const In& inputs) {
-  if constexpr (std::is_invocable_v<F&, const In&>)
+  if constexpr (TakesParts<F, In>::value)
+    return std::apply(f, inputs);
+  else if constexpr (std::is_invocable_v<F&, const In&>)
     return f(inputs);
   else
     return std::apply(f, inputs);

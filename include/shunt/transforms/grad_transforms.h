@@ -43,6 +43,8 @@ class SHUNT_API GradCall {
   /// The gradients of all inputs, in order, zeros where a result doesn't depend on one; of `outputs` with the given
   /// gradients (1 where undefined). Inside.
   std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, bool keep_graph);
+  /// Gradients of all inputs as those of the arguments at `argnums` of `n`, one argument after the other.
+  std::vector<Tensor> ordered(std::vector<Tensor> gradients, const std::vector<int64_t>& argnums, size_t n) const;
   /// The value of a tensor of the level; another tensor as it is. Outside.
   Tensor unwrap(const Tensor& t) const;
 
@@ -96,7 +98,7 @@ std::pair<Tensor, std::vector<Tensor>> valueAndGradients(const char* transform, 
                   "the function to differentiate has to return one Tensor; vjp takes functions of several results");
     value = runTracked(call, f, argnums, args...);
     call.checkScalar(value);
-    grads = call.gradients({value}, {}, false);
+    grads = call.ordered(call.gradients({value}, {}, false), argnums, sizeof...(Args));
   }
   for (Tensor& g : grads) g = call.unwrap(g);
   return {call.unwrap(value), std::move(grads)};
@@ -121,8 +123,8 @@ auto grad(F f) {
     return detail::replaceTensors(detail::firstOf(args...), grads, next);
   };
 }
-/// The same with respect to the arguments of these numbers (negative ones count from the end): the gradients of their
-/// tensors, one after the other.
+/// The same with respect to the arguments of these numbers (negative ones count from the end), each named once: the
+/// gradients of their tensors, one argument after the other, in the order of `argnums`.
 template <class F>
 auto grad(F f, std::vector<int64_t> argnums) {
   return [f = std::move(f), argnums = std::move(argnums)]<class... Args>(const Args&... args) -> std::vector<Tensor> {

@@ -24,7 +24,7 @@ void checkAreApart(const Graph& graph, const std::vector<size_t>& outputs) {
     const Graph::Value* v = graph.outputs()[outputs[i]];
     for (size_t j = 0; j < i; ++j)
       if (aliases.of(v) == aliases.of(graph.outputs()[outputs[j]])) refuse("results that require grad share memory");
-    if (outputs.size() > 1 && isWrittenAfter(graph, *v->node, aliases))
+    if (outputs.size() > 1 && isWrittenAfter(graph, v, aliases))
       refuse("several results require grad, and one is written in place");
   }
 }
@@ -35,7 +35,7 @@ void checkAreApart(const Graph& graph, const std::vector<size_t>& outputs) {
 void checkMeeting(const Graph& graph, const Graph::Value* meeting) {
   const char* why = "several results require grad, whose histories meet in what is written in place";
   const Aliases aliases(graph);
-  if (isWrittenBehind(graph, *meeting->node, aliases)) refuse(why);
+  if (isWrittenBehind(graph, meeting, aliases)) refuse(why);
   if (writtenInPlace(*meeting->node) == nullptr) return;
   const std::vector<Graph::Node*> nodes = graph.nodes();
   const auto write = std::ranges::find(nodes, meeting->node);

@@ -11,7 +11,8 @@ namespace {
 
 /// Whether the view is the same, and noted in the same way, if it is made after everything else.
 bool mayComeLast(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
-  return makesView(node) && node.result() != nullptr && mayBeCalledLater(node) && !isWrittenAfter(graph, node, aliases);
+  return makesView(node) && node.result() != nullptr && mayBeCalledLater(node) &&
+         !isWrittenAfter(graph, node.result(), aliases);
 }
 
 }  // namespace

@@ -89,15 +89,14 @@ bool writesGroup(const Graph::Node& node, size_t group, const Aliases& aliases) 
 
 }  // namespace
 
-bool isWrittenBehind(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
+bool isWrittenBehind(const Graph& graph, const Graph::Value* made, const Aliases& aliases) {
   const std::vector<Graph::Node*> nodes = graph.nodes();
-  const size_t group = aliases.of(node.result());
-  return std::any_of(std::ranges::find(nodes, &node) + 1, nodes.end(),
-                     [&](const Graph::Node* later) { return writesGroup(*later, group, aliases); });
+  return std::any_of(std::ranges::find(nodes, made->node) + 1, nodes.end(),
+                     [&](const Graph::Node* later) { return writesGroup(*later, aliases.of(made), aliases); });
 }
 
-bool isWrittenAfter(const Graph& graph, const Graph::Node& node, const Aliases& aliases) {
-  return writesGroup(node, aliases.of(node.result()), aliases) || isWrittenBehind(graph, node, aliases);
+bool isWrittenAfter(const Graph& graph, const Graph::Value* made, const Aliases& aliases) {
+  return writesGroup(*made->node, aliases.of(made), aliases) || isWrittenBehind(graph, made, aliases);
 }
 
 }  // namespace shunt::compiled

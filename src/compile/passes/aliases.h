@@ -42,9 +42,9 @@ class Aliases {
   std::vector<bool> written_, given_;         // by group
 };
 
-/// Whether a node behind this one writes what it has given.
-bool isWrittenBehind(const Graph& graph, const Graph::Node& node, const Aliases& aliases);
-/// The same, or the node itself.
-bool isWrittenAfter(const Graph& graph, const Graph::Node& node, const Aliases& aliases);
+/// Whether a node behind the one that gives the value writes its memory.
+bool isWrittenBehind(const Graph& graph, const Graph::Value* made, const Aliases& aliases);
+/// The same, or that node itself.
+bool isWrittenAfter(const Graph& graph, const Graph::Value* made, const Aliases& aliases);
 
 }  // namespace shunt::compiled

@@ -23,11 +23,11 @@ std::vector<Group> singlesOf(const Graph& graph) {
   return out;
 }
 
-/// Whether elements may make the operator fail: those of integers, as indices and divisors.
+/// Whether elements may make the operator fail: those of integers and truth values, as indices and divisors.
 bool mayRefuseElements(const Graph::Node& node) {
   return std::ranges::any_of(node.arguments, [](const Graph::Argument& a) {
     return std::ranges::any_of(
-        a.values, [](const Graph::Value* v) { return v != nullptr && isIntegralType(v->spec.dtype, false); });
+        a.values, [](const Graph::Value* v) { return v != nullptr && isIntegralType(v->spec.dtype, true); });
   });
 }
 

@@ -19,6 +19,7 @@ struct GradCall::State {
   std::string transform;
   Level level{Kind::kGrad};
   std::vector<Tensor> inputs;
+  std::vector<size_t> arguments;                    // of the inputs
   std::vector<std::unique_ptr<LevelFrame>> frames;  // entered; more than one where vjp's function calls itself
 };
 
@@ -38,6 +39,7 @@ Tensor GradCall::wrap(size_t argument, const Tensor& t) {
   Tensor tracked = levels::makeTracked(state_->level, t);
   tracked.set_requires_grad(true);
   state_->inputs.push_back(tracked);
+  state_->arguments.push_back(argument);
   return tracked;
 }
 
@@ -95,6 +97,16 @@ std::vector<Tensor> GradCall::gradients(const std::vector<Tensor>& outputs, cons
   return result;
 }
 
+std::vector<Tensor> GradCall::ordered(std::vector<Tensor> gradients, const std::vector<int64_t>& argnums,
+                                      size_t n) const {
+  std::vector<Tensor> out;
+  for (const int64_t a : argnums)
+    for (size_t i = 0; i < gradients.size(); ++i)
+      if (state_->arguments[i] == static_cast<size_t>(a < 0 ? a + static_cast<int64_t>(n) : a))
+        out.push_back(std::move(gradients[i]));
+  return out;
+}
+
 Tensor GradCall::unwrap(const Tensor& t) const {
   return t.defined() && levels::belongsTo(t, state_->level) ? levels::storageOf(t).value : t;
 }
@@ -102,11 +114,14 @@ Tensor GradCall::unwrap(const Tensor& t) const {
 void checkArgnums(const char* transform, const std::vector<int64_t>& argnums, const std::vector<bool>& tensors) {
   const auto n = static_cast<int64_t>(tensors.size());
   SHUNT_CHECK(!argnums.empty(), transform, ": argnums is empty: nothing to differentiate with respect to");
+  std::vector<bool> named(tensors.size());
   for (const int64_t a : argnums) {
     SHUNT_CHECK_INDEX(a >= -n && a < n, transform, ": argnums has ", a, ", and the function was called with ", n,
                       " arguments: expected a number in [", -n, ", ", n - 1, "]");
-    SHUNT_CHECK(tensors[static_cast<size_t>(a < 0 ? a + n : a)], transform, ": argument ", a,
-                " holds no tensor to differentiate with respect to");
+    const auto argument = static_cast<size_t>(a < 0 ? a + n : a);
+    SHUNT_CHECK(tensors[argument], transform, ": argument ", a, " holds no tensor to differentiate with respect to");
+    SHUNT_CHECK(!named[argument], transform, ": argnums names argument ", argument, " twice: expected each once");
+    named[argument] = true;
   }
 }
 
