@@ -191,6 +191,26 @@ TEST(CompileHistories, GradientsOfGradientsBesideAliasesWithoutHistory) {
   }
 }
 
+TEST(CompileHistories, ASecondBackwardWhereTheFirstOneFreesNothing) {
+  const auto saves_nothing = [](const Tensor& x, const Tensor& y) { return ((x - y) * 0.5).sum() + x.mean(); };
+  const auto saves = [](const Tensor& x, const Tensor& y) { return ((x - y) * y).sum(); };
+  const auto twice = [](const auto& f, const Tensor& x) {
+    const Tensor loss = f(x, numbers({2, 3}, 4));
+    loss.backward();
+    return errorOf([&] { loss.backward(); });
+  };
+  auto fast = compile(saves_nothing);
+  auto frees = compile(saves);
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor a = numbers({2, 3}).requires_grad_(), b = numbers({2, 3}).requires_grad_();
+    EXPECT_EQ(twice(saves_nothing, a), "no error");
+    EXPECT_EQ(twice(fast, b), "no error") << i;
+    EXPECT_TRUE(same(b.grad(), a.grad())) << i;
+    EXPECT_THAT(twice(frees, a), HasSubstr("backward through the graph a second time"));
+  }
+  EXPECT_TRUE(isCompiled(fast(numbers({2, 3}).requires_grad_(), ones({2, 3})))) << fast.explain();
+}
+
 // The operator that gives them has a first result that nobody wants.
 TEST(CompileHistories, SomeOfTheGradientsOfOneOperator) {
   const Tensor x = numbers({4, 3}), w = numbers({3}, 4).requires_grad_(), b = numbers({3}, 5).requires_grad_();

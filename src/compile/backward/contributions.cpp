@@ -95,9 +95,10 @@ void contributionsOf(const Tensor& result, const Tensor& gradient, std::span<con
   autograd::execute(variable_list{result}, variable_list{gradient}, {}, true, true, create_graph);
 }
 
-void gradientsOf(const Tensor& result, const Tensor& gradient, std::span<const Tensor> leaves, ContributionFn each) {
+void gradientsOf(const Tensor& result, const Tensor& gradient, std::span<const Tensor> leaves, bool keep_graph,
+                 ContributionFn each) {
   const Diverted diverted(result, leaves, false, each);
-  autograd::execute(variable_list{result}, variable_list{gradient}, {}, true, true, false);
+  autograd::execute(variable_list{result}, variable_list{gradient}, {}, keep_graph, true, false);
 }
 
 }  // namespace shunt::compiled
