@@ -39,6 +39,8 @@ variable_list makeGrads(TensorList outputs, TensorList grads) {
       continue;
     }
     Tensor grad = grads[i];
+    if (ActiveTrace* trace = activeTrace()) [[unlikely]]
+      grad = trace->standsFor(grad);
     makePlain(grad, "grad_output[", i, "] is");
     SHUNT_CHECK(is_expandable_to(outputs[i].sizes(), grad.sizes()), "Mismatch in shape: grad_output[", i,
                 "] has a shape of ", grad.sizes(), " and output[", i, "] has a shape of ", outputs[i].sizes(), ".");

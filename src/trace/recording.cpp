@@ -141,13 +141,34 @@ Graph::Value* Recording::derived(const Tensor& t) {
     is_own = its == history;
     same = value;
   }
+  // What autograd saved of a view that was written then has a place of its own in gradients of gradients.
+  if (!is_own && GradMode::is_enabled())
+    if (Graph::Value* written = writtenBaseOf(t)) return asStridedOf(written, t, true);
   if (same != nullptr) return same;
-  if (base == nullptr) return nullptr;
+  return base != nullptr ? asStridedOf(base, t, false) : nullptr;
+}
+
+Graph::Value* Recording::writtenBaseOf(const Tensor& t) {
+  const History history = historyOf(t);
+  if (history.node == nullptr || history.node->name() != "AsStridedBackward0") return nullptr;
+  const autograd::Edge& edge = history.node->next_edge(0);
+  if (!edge.is_valid()) return nullptr;
+  const History of_base = {edge.function.get(), edge.function->sequence_nr(), edge.input_nr};
+  Graph::Value* out = nullptr;
+  for (const auto& [impl, known] : known_) {
+    const Tensor tensor(known.tensor.lock());
+    if (!tensor.defined() || storageOf(tensor) != storageOf(t) || historyOf(tensor) != of_base) continue;
+    if (out == nullptr || known.value->id < out->id) out = known.value;
+  }
+  return out;
+}
+
+Graph::Value* Recording::asStridedOf(Graph::Value* base, const Tensor& t, bool records) {
   static const auto op = Dispatcher::singleton().findSchemaOrThrow("aten::as_strided", "");
   Graph::Node view(op);
   view.arguments = {base, IValue(t.sizes()), IValue(t.strides()), IValue(t.storage_offset())};
   view.modes = Graph::Modes::now();
-  view.modes.grad = false;
+  view.modes.grad = records;
   Graph::Node* node = graph.append(std::move(view));
   node->outputs.resize(1);
   node->outputs[0].values.push_back(graph.addResult(node, specOf(t)));

@@ -128,6 +128,11 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   void noteCaptured(const Tensor& t, const Tensor& inner);
   static History historyOf(const Tensor& t);
   Graph::Value* derived(const Tensor& t);
+  /// Of what autograd gives for a saved view: the tensor whose elements it shows, and whose history it goes on with;
+  /// null for others.
+  Graph::Value* writtenBaseOf(const Tensor& t);
+  /// A node that shows as `t` does what `base` shows; `records`: with grad mode on.
+  Graph::Value* asStridedOf(Graph::Value* base, const Tensor& t, bool records);
   void know(const Tensor& t, Graph::Value* value, Tensor inner = {});
   Tensor wrap(const Tensor& inner, Graph::Value* value);
   Storage wrapperStorage(const Tensor& inner);

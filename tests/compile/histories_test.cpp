@@ -211,6 +211,28 @@ TEST(CompileHistories, ASecondBackwardWhereTheFirstOneFreesNothing) {
   EXPECT_TRUE(isCompiled(fast(numbers({2, 3}).requires_grad_(), ones({2, 3})))) << fast.explain();
 }
 
+// What is saved of a written view leads to its base by itself, beside the view.
+TEST(CompileHistories, GradientsThroughAWrittenView) {
+  const Tensor weights = randn({6}), more = randn({6});
+  const auto f = [&](const Tensor& x) {
+    const Tensor base = 1 - x * 4, view = base.view({6}), before = view.detach();
+    Tensor(view).sigmoid_();
+    const Tensor y = maximum(view, before);
+    return std::tuple(autograd::grad({y, view}, {x}, {weights, more}, true, true)[0], y, view);
+  };
+  auto fast = compile(f);
+  for (int i = 0; i < 20; ++i) {
+    const Tensor x = randn({2, 3}), a = x.clone().requires_grad_(), b = x.clone().requires_grad_();
+    const auto differentiate = [&](const auto& r) {
+      autograd::backward({std::get<0>(r), std::get<1>(r), std::get<2>(r)}, {weights.view({2, 3}), more, weights});
+    };
+    differentiate(f(a));
+    differentiate(fast(b));
+    EXPECT_TRUE(same(b.grad(), a.grad())) << i;
+  }
+  EXPECT_GT(fast.counts().hits, 10u) << fast.explain();
+}
+
 // The operator that gives them has a first result that nobody wants.
 TEST(CompileHistories, SomeOfTheGradientsOfOneOperator) {
   const Tensor x = numbers({4, 3}), w = numbers({3}, 4).requires_grad_(), b = numbers({3}, 5).requires_grad_();

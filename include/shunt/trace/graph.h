@@ -128,8 +128,10 @@ class SHUNT_API Graph {
   /// Throws, naming the node, unless each value is defined before its use, the arguments and returns of each node fit
   /// its operator's schema, and fake tensors run through the graph have the recorded dtypes, devices and sizes.
   void verify() const;
-  /// Calls the nodes' operators. Inputs need the recorded dtypes, devices and sizes; throws naming the one that hasn't.
-  /// Returns the outputs. What an operator throws leaves from here; what was written until then stays written.
+  /// Calls the nodes' operators. Inputs need the recorded dtypes, devices and sizes, and the recorded strides and
+  /// offset where an operator is for these (_reshape_alias, what functionalized() makes of views); throws naming the
+  /// one that hasn't. Returns the outputs. What an operator throws leaves from here; what was written until then stays
+  /// written.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) const;
 
   /// Nodes with `value` among their arguments, in order, each once.
