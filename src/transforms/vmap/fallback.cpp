@@ -167,13 +167,26 @@ void runRule(BatchedCall& call, const BatchRow& row) {
   }
 }
 
+/// The tensor of the level that results of a view operator show; null for other operators.
+const Tensor* viewedBy(const BatchedCall& call, const Argument& result) {
+  if (!result.hasAlias()) return nullptr;
+  for (size_t i = 0; i < call.args.size(); ++i)
+    if (call.schema.arguments()[i].alias && call.isBatched(i)) return &call.tensor(i);
+  return nullptr;
+}
+
 /// Results are wrapped; those that were written are the arguments.
 void wrapResults(const BatchedCall& call, Stack& results, const Stack& given) {
   const auto& returns = call.schema.returns();
   size_t written = 0;
   for (size_t r = 0; r < results.size(); ++r) {
     if (!returns[r].is_write()) {
-      results[r] = mapTensors(results[r], [&](const Tensor& t) { return makeBatched(call.level, t, 0); });
+      const Tensor* base = viewedBy(call, returns[r]);
+      results[r] = mapTensors(results[r], [&](const Tensor& t) {
+        Tensor wrapper = makeBatched(call.level, t, 0);
+        if (base != nullptr) shareVersion(*base, wrapper);
+        return wrapper;
+      });
       continue;
     }
     while (!call.schema.arguments()[written].is_write()) ++written;
@@ -287,6 +300,13 @@ bool passesThrough(const OperatorHandle& op, DispatchKeySet keys, const Stack& s
   return !op.schema().isOut() && self.isTensor() && !belongsTo(self.toTensor(), level);
 }
 
+/// Counts the changes of what it stands for, so that the level's graph knows of them.
+Tensor makeConstant(const Level& level, const Tensor& t) {
+  Tensor constant = makeTracked(level, t);
+  if (isWrapper(t)) shareVersion(t, constant);
+  return constant;
+}
+
 /// Tensors from outside are constants in this level, whatever graph they have there.
 void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const Level& level = frame.level();
@@ -311,7 +331,7 @@ void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
     });
     if (!foreign) continue;
     v = mapTensors(v,
-                   [&](const Tensor& t) { return !belongsTo(t, level) && isForeign(t) ? makeTracked(level, t) : t; });
+                   [&](const Tensor& t) { return !belongsTo(t, level) && isForeign(t) ? makeConstant(level, t) : t; });
   }
   op.redispatchBoxed(keysInGrad(keys), stack);
 }
