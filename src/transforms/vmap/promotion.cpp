@@ -11,18 +11,18 @@ namespace {
 struct Operand {
   size_t position;
   ScalarType dtype;
-  bool has_dims, batched, is_number;
+  bool has_dims, value_has_dims, is_number;
 };
 
 /// Arguments that choose between others and have no part in the result's dtype.
 bool isMask(const Argument& a) { return a.name == "condition" || a.name == "mask"; }
 
-std::vector<Operand> operandsOf(const BatchedCall& call) {
+std::vector<Operand> operandsOf(const BatchedCall& call, const Stack& values) {
   std::vector<Operand> operands;
   for (size_t i = 0; i < call.args.size(); ++i) {
     if (!call.args[i].isTensor() || !call.tensor(i).defined() || isMask(call.schema.arguments()[i])) continue;
     const TensorImpl& t = *call.tensor(i).unsafeGetTensorImpl();
-    operands.push_back({i, t.dtype(), t.dim() > 0, call.isBatched(i), t.is_wrapped_number()});
+    operands.push_back({i, t.dtype(), t.dim() > 0, values[i].toTensor().dim() > 0, t.is_wrapped_number()});
   }
   return operands;
 }
@@ -38,12 +38,11 @@ struct Dtypes {
   ScalarType with_dims = ScalarType::Undefined, common = ScalarType::Undefined;
 };
 
-/// Of one sample, or of the values, where what is batched has a dimension.
+/// Of one sample, or of the values.
 Dtypes dtypesOf(const std::vector<Operand>& operands, bool of_values) {
   ScalarType classes[3] = {ScalarType::Undefined, ScalarType::Undefined, ScalarType::Undefined};
   for (const Operand& o : operands) {
-    const bool has_dims = o.has_dims || (of_values && o.batched);
-    ScalarType& of_class = classes[has_dims ? 0 : o.is_number ? 2 : 1];
+    ScalarType& of_class = classes[(of_values ? o.value_has_dims : o.has_dims) ? 0 : o.is_number ? 2 : 1];
     const ScalarType dtype = o.is_number && isFloatingType(o.dtype) ? get_default_dtype() : o.dtype;
     of_class = of_class == ScalarType::Undefined ? dtype : promoteTypes(of_class, dtype);
   }
@@ -65,10 +64,10 @@ bool readsAsGiven(const BatchedCall& call, ScalarType common) {
 
 }  // namespace
 
-bool mixesDtypes(const BatchedCall& call) { return !haveOneDtype(operandsOf(call)); }
+bool mixesDtypes(const BatchedCall& call) { return !haveOneDtype(operandsOf(call, call.args)); }
 
 void keepPromotion(const BatchedCall& call, Stack& values) {
-  const std::vector<Operand> operands = operandsOf(call);
+  const std::vector<Operand> operands = operandsOf(call, values);
   if (operands.empty() || haveOneDtype(operands)) return;
   const Dtypes sample = dtypesOf(operands, false);
   if (dtypesOf(operands, true).common == sample.common) return;
@@ -77,9 +76,9 @@ void keepPromotion(const BatchedCall& call, Stack& values) {
   for (const Operand& o : operands) {
     if (o.has_dims || o.is_number) continue;
     Tensor& value = values[o.position].toTensor();
-    if (!dims_decide && !o.batched)
+    if (!dims_decide && !o.value_has_dims)
       value = ops::unsqueeze::call(value, 0);
-    else if (dims_decide && o.batched && category(o.dtype) == category(sample.common))
+    else if (dims_decide && o.value_has_dims && category(o.dtype) == category(sample.common))
       value = ops::to_dtype::call(value, sample.common, false, false, std::nullopt);
   }
 }
