@@ -94,6 +94,18 @@ std::vector<BadInput> insideVmap() {
       {"vmap: a dimension of the sample", {"Dimension out of range", "[-1, 0]", "1"}, inVmap([](Bed&, const Tensor& t) {
          return t.softmax(1);
        })},
+      {"vmap: new_empty_strided with fewer strides than sizes",
+       {"new_empty_strided", "[2, 3, 4]", "[1]"},
+       inVmap([](Bed&, const Tensor& t) { return t.new_empty_strided({2, 3, 4}, std::vector<int64_t>{1}); })},
+      {"vmap: new_empty_strided with more strides than sizes",
+       {"new_empty_strided", "[2]", "[1, 1]"},
+       inVmap([](Bed&, const Tensor& t) { return t.new_empty_strided(std::vector<int64_t>{2}, {1, 1}); })},
+      {"vmap: as_strided with fewer strides than sizes", {"as_strided", "stride"}, inVmap([](Bed&, const Tensor& t) {
+         return t.as_strided({1, 3}, std::vector<int64_t>{1}, std::nullopt);
+       })},
+      {"vmap: expand of a new dimension to -1",
+       {"-1", "leading, non-existing dimension 0"},
+       inVmap([](Bed&, const Tensor& t) { return t.expand({-1, 3}); })},
       {"vmap: select on a sample without dimensions", {"select"}, inVmap([](Bed&, const Tensor& t) {
          return t.sum().select(0, 0);
        })},

@@ -127,7 +127,7 @@ bool isGoodNormGradient(const BatchedCall& call) {
   const std::vector<char>& mask = call.args[7].toBoolVector();
   return fits && sizes.slice(sizes.size() - shape.size()) == normalized && grad.defined() && grad.sizes() == sizes &&
          grad.dtype() == input.dtype() && is_parameter(weight) && is_parameter(bias) && is_statistic(mean) &&
-         is_statistic(rstd) && (!mask[1] || weight.defined()) && (!mask[2] || bias.defined());
+         is_statistic(rstd) && mask.size() == 3 && (!mask[1] || weight.defined()) && (!mask[2] || bias.defined());
 }
 
 /// Of all samples.

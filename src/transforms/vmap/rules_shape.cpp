@@ -26,7 +26,7 @@ std::vector<int64_t> batchStrideAnd(const Tensor& value, const std::vector<int64
   return all;
 }
 
-/// Elements from the first to behind the last of one sample.
+/// Elements from the first to behind the last of one sample. As many strides as sizes.
 int64_t span(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
   int64_t n = 1;
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -86,9 +86,10 @@ void asStridedScatter(BatchedCall& call) {
 void newEmptyStrided(BatchedCall& call) {
   Stack values = call.args;
   const std::vector<int64_t> sizes = call.integers(1), strides = call.integers(2);
+  values[0] = call.front(call.tensor(0));
+  if (sizes.size() != strides.size()) return call.op.callBoxed(&values);  // which refuses them
   std::vector<int64_t> all = {span(sizes, strides)};
   all.insert(all.end(), strides.begin(), strides.end());
-  values[0] = call.front(call.tensor(0));
   values[1] = IValue(call.withBatch(sizes));
   values[2] = IValue(std::move(all));
   call.op.callBoxed(&values);
@@ -98,6 +99,9 @@ void newEmptyStrided(BatchedCall& call) {
 void expand(BatchedCall& call) {
   const std::vector<int64_t> sizes = call.integers(1);
   Tensor value = call.front(call.tensor(0));
+  const auto added = static_cast<ptrdiff_t>(sizes.size()) - static_cast<ptrdiff_t>(call.tensor(0).dim());
+  if (added > 0 && std::find(sizes.begin(), sizes.begin() + added, -1) != sizes.begin() + added)
+    return loopSilently(call);  // which refuses them
   for (size_t d = static_cast<size_t>(call.tensor(0).dim()); d < sizes.size(); ++d)
     value = ops::unsqueeze::call(value, 1);
   call.setResult(ops::expand::call(value, call.withBatch(sizes), call.flag(2)));

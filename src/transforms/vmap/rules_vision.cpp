@@ -86,8 +86,9 @@ void convolution(BatchedCall& call) {
 
 void convolutionBackward(BatchedCall& call) {
   const Tensor &grad = call.tensor(0), &input = call.tensor(1), &weight = call.tensor(2);
-  if (call.size == 0 || !areImages(input, weight) || grad.dim() != input.dim()) return loopSilently(call);
   std::vector<char> mask = call.args[10].toBoolVector();
+  if (call.size == 0 || !areImages(input, weight) || grad.dim() != input.dim() || mask.size() != 3)
+    return loopSilently(call);
   Tensor to_input, to_weight, to_bias;
   if (mask[0] && !call.isBatched(weight)) {
     Stack values = call.args;
