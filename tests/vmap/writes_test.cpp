@@ -81,5 +81,67 @@ TEST(VmapWrites, OtherTensorsCountTheirOwnChanges) {
   EXPECT_TRUE(sameBits(got[1], tensor({2.f, 22.f, 22.f}))) << got;
 }
 
+// An operator in place is its functional form and a copy_ here, which must not be into what the form has saved.
+TEST(VmapWrites, InPlaceOperatorsAreDifferentiated) {
+  using Inplace = std::function<void(Tensor & y, const Tensor& x)>;
+  const Tensor index = tensor({0, 0, 1}), last = tensor({2, 0});
+  const std::vector<std::pair<const char*, Inplace>> all = {
+      {"cumprod_", [](Tensor& y, const Tensor&) { y.cumprod_(0); }},
+      {"cumsum_", [](Tensor& y, const Tensor&) { y.cumsum_(0); }},
+      {"scatter_reduce_ prod", [=](Tensor& y, const Tensor& x) { y.scatter_reduce_(0, index, x * 3, "prod", true); }},
+      {"scatter_reduce_ amax", [=](Tensor& y, const Tensor& x) { y.scatter_reduce_(0, index, x * 3, "amax", true); }},
+      {"scatter_reduce_ mean", [=](Tensor& y, const Tensor& x) { y.scatter_reduce_(0, index, x * 3, "mean", true); }},
+      {"scatter_add_", [=](Tensor& y, const Tensor& x) { y.scatter_add_(0, index, x * x); }},
+      {"index_add_", [=](Tensor& y, const Tensor& x) { y.index_add_(0, index, x * x, 2); }},
+      {"index_put_", [=](Tensor& y, const Tensor& x) { y.index_put_({last}, x.slice(0, 1) * 2, true); }},
+      {"masked_fill_", [=](Tensor& y, const Tensor& x) { y.masked_fill_(index.gt(0), x.sum()); }},
+      {"addmm_", [](Tensor& y, const Tensor& x) { y.unsqueeze(0).addmm_(x.unsqueeze(0), x.outer(x)); }},
+      {"through a view", [](Tensor& y, const Tensor&) { y.slice(0, 1).cumprod_(0); }},
+  };
+  const Tensor xs = tensor({{2.0, 3.0, 5.0}, {7.0, 0.5, 3.0}});
+  for (const auto& [name, inplace] : all) {
+    const auto f = [&inplace = inplace](const Tensor& x) {
+      Tensor y = x * 1;
+      inplace(y, x);
+      return (y * y).sum();
+    };
+    const Tensor leaf = xs.detach().requires_grad_();
+    Tensor expected;
+    for (int64_t i = 0; i < 2; ++i) expected = f(leaf[i]) + (i == 0 ? zeros({}, TensorOptions(kDouble)) : expected);
+    expected = autograd::grad({expected}, {leaf})[0];
+    const auto over_batch = [&](const Tensor& x) { return vmap(f)(x).sum(); };
+    EXPECT_LT(distance(autograd::grad({over_batch(leaf)}, {leaf})[0], expected), 1e-13) << name;
+    EXPECT_LT(distance(grad(over_batch)(xs), expected), 1e-13) << name;
+    EXPECT_LT(distance(vmap(grad(f))(xs), expected), 1e-13) << name;
+    const auto twice = [&](const Tensor& x) { return vmap([&](const Tensor& t) { return vmap(f)(t); })(x).sum(); };
+    EXPECT_LT(distance(grad(twice)(xs.unsqueeze(1)).squeeze(1), expected), 1e-13) << name;
+  }
+}
+
+// The running statistics of all samples may lie side by side in memory and in another order than the levels.
+TEST(VmapWrites, RunningStatisticsOfNestedSamplesInAnyOrder) {
+  const auto norm = [](const Tensor& x, const Tensor& mean, const Tensor& var) {
+    return ops::batch_norm::call(x, std::nullopt, std::nullopt, mean, var, true, 0.1, 1e-5, false);
+  };
+  for (const int64_t channels : {1, 2}) {
+    const Tensor x = randn({2, 3, 4, channels}, TensorOptions(kDouble));
+    const Tensor expected = x.mean(IntArrayRef({2})).mul(0.1);
+    const std::vector<int64_t> orders[] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (const std::vector<int64_t>& order : orders) {
+      // Dimension d of what follows is the order's d-th in memory.
+      const std::vector<int64_t> sizes = {2, 3, channels};
+      std::vector<int64_t> stored, back(3);
+      for (int64_t d = 0; d < 3; ++d) {
+        stored.push_back(sizes[static_cast<size_t>(order[static_cast<size_t>(d)])]);
+        back[static_cast<size_t>(order[static_cast<size_t>(d)])] = d;
+      }
+      const Tensor mean = zeros(stored, TensorOptions(kDouble)).permute(back), var = ones_like(mean);
+      const auto inner = [&](const Tensor& a, const Tensor& m, const Tensor& v) { return vmap(norm)(a, m, v); };
+      EXPECT_EQ(errorOf([&] { vmap(inner)(x, mean, var); }), "no error") << channels << ' ' << IntArrayRef(order);
+      EXPECT_LT(distance(mean, expected), 1e-14) << channels << ' ' << IntArrayRef(order);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shunt::test

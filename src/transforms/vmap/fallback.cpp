@@ -136,17 +136,41 @@ bool changesGeometry(const BatchRow& row) {
   return std::find(std::begin(kNames), std::end(kNames), row.op->name()) != std::end(kNames);
 }
 
+/// In any level.
+bool requiresGrad(Tensor t) {
+  while (!t.requires_grad() && isWrapper(t)) t = Tensor(storageOf(t).value);
+  return t.requires_grad();
+}
+
+/// Whether a graph of what the call does may be recorded outside of the level.
+bool isRecorded(const BatchedCall& call) {
+  if (!GradMode::is_enabled()) return false;
+  bool any = false;
+  for (const IValue& v : call.args) forEachTensor(v, [&](const Tensor& t) { any |= requiresGrad(t); });
+  return any;
+}
+
+/// What the functional form saves of its first argument must not be what its result is then written to.
+IValue keptApart(const BatchedCall& call) {
+  const WrapperStorage& storage = storageOf(call.tensor(0));
+  return IValue(makeBatched(call.level, ops::clone::call(storage.value, std::nullopt), storage.batch_dim));
+}
+
 void runInplace(BatchedCall& call, const BatchRow& row) {
+  const bool writes = !changesGeometry(row) && call.isBatched(size_t{0});
+  const IValue self = call.args[0];
+  if (writes && isRecorded(call)) call.args[0] = keptApart(call);
   runThroughFunctional(call, row);
+  call.args[0] = self;
   const Tensor result = call.results[0].toTensor();
   if (changesGeometry(row)) {
     call.replaced = result;
   } else {
-    const Tensor self = call.front(call.tensor(0));
-    SHUNT_CHECK(self.sizes() == result.sizes(), "vmap: operator ", call.op.operator_name(), ": output with shape ",
-                call.tensor(0).sizes(), " doesn't match the result's shape ",
+    const Tensor self_value = call.front(call.tensor(0));
+    SHUNT_CHECK(self_value.sizes() == result.sizes(), "vmap: operator ", call.op.operator_name(),
+                ": output with shape ", call.tensor(0).sizes(), " doesn't match the result's shape ",
                 result.sizes().slice(1, result.dim() - 1));
-    ops::copy_::call(const_cast<Tensor&>(self), result, false);
+    ops::copy_::call(const_cast<Tensor&>(self_value), result, false);
   }
   call.results = {IValue()};
 }
