@@ -129,6 +129,13 @@ std::vector<BadInput> insideVmap() {
          Dispatcher::singleton().findSchemaOrThrow("errs::returns_int", "").callBoxed(&stack);
          return t;
        })},
+      {"vmap: a view operator without rule",
+       {"errs::returns_view", "returns a view", "writes to them would be lost", "key Batched"},
+       inVmap([](Bed&, const Tensor& t) {
+         Stack stack = {t};
+         Dispatcher::singleton().findSchemaOrThrow("errs::returns_view", "").callBoxed(&stack);
+         return stack[0].toTensor();
+       })},
       {"vmap: a wrapper that escaped",
        {"aten::add.Scalar", "'self'", "vmap", "has returned"},
        [](Bed& bed) { bed.z.add(1); },

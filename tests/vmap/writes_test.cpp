@@ -2,6 +2,8 @@
 // need what was overwritten throw; and in-place operators are differentiated as they are for one sample.
 #include "tests/vmap/util.h"
 
+#include <shunt/core/library.h>
+
 namespace shunt::test {
 namespace {
 
@@ -141,6 +143,29 @@ TEST(VmapWrites, RunningStatisticsOfNestedSamplesInAnyOrder) {
       EXPECT_LT(distance(mean, expected), 1e-14) << channels << ' ' << IntArrayRef(order);
     }
   }
+}
+
+// The loop's result is a copy, and what is written to it would be lost.
+TEST(VmapWrites, ViewOperatorsWithoutRuleAreRefusedUntilTheyHaveOne) {
+  Library lib(Library::Kind::kDef, "vmap_views");
+  lib.def("row(Tensor(a) x) -> Tensor(a)");
+  lib.impl("row", DispatchKey::CPU, [](const Tensor& t) { return ops::view::call(t, {-1}); });
+  const auto row = Dispatcher::singleton().findSchemaOrThrow("vmap_views::row", "").typed<Tensor(const Tensor&)>();
+  const auto f = [&](const Tensor& x) {
+    Tensor c = x.clone();
+    row.call(c).add_(100);
+    return c;
+  };
+  const Tensor x = randn({3, 2});
+  EXPECT_TRUE(sameBits(f(x[0]), x[0] + 100));
+  EXPECT_THAT(errorOf([&] { vmap(f)(x); }),
+              testing::AllOf(testing::HasSubstr("vmap_views::row"), testing::HasSubstr("key Batched")));
+  {
+    Library rules(Library::Kind::kImpl, "vmap_views", DispatchKey::Batched);
+    rules.impl("row", [](const Tensor& t) { return ops::view::call(t, {-1}); });
+    EXPECT_TRUE(sameBits(vmap(f)(x), x + 100));
+  }
+  EXPECT_THAT(errorOf([&] { vmap(f)(x); }), testing::HasSubstr("vmap_views::row"));
 }
 
 }  // namespace
