@@ -57,6 +57,23 @@ void runPointwise(BatchedCall& call) {
 
 namespace rules {
 
+namespace {
+
+/// A mask of bytes, which masked_fill checks: where() takes all but 0 for true.
+Tensor asBools(const Tensor& mask) {
+  if (mask.dtype() != kByte) return mask;
+  const Tensor none =
+      ops::zeros_like::call(mask, kBool, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous);
+  return ops::masked_fill_Scalar::call(none, mask, Scalar(true));
+}
+
+/// Dimensions that the memory format is for; 0: any.
+int64_t dimsOf(MemoryFormat format) {
+  return format == MemoryFormat::ChannelsLast ? 4 : format == MemoryFormat::ChannelsLast3d ? 5 : 0;
+}
+
+}  // namespace
+
 /// The result has the dtype of self, whatever the value's is.
 void maskedFill(BatchedCall& call) {
   SHUNT_CHECK(call.tensor(2).dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
@@ -69,7 +86,7 @@ void maskedFill(BatchedCall& call) {
   const Tensor value =
       ops::to_dtype::call(aligned(call, call.tensor(2), dims), call.tensor(0).dtype(), false, false, std::nullopt);
   const Tensor self = call.isBatched(size_t{0}) ? aligned(call, call.tensor(0), dims) : call.tensor(0);
-  Tensor filled = ops::where_self::call(aligned(call, call.tensor(1), dims), value, self);
+  Tensor filled = ops::where_self::call(asBools(aligned(call, call.tensor(1), dims)), value, self);
   call.setResult(std::move(filled));
 }
 
@@ -91,7 +108,9 @@ void copy(BatchedCall& call) {
   values[0] = call.front(call.tensor(0));
   if (const auto at = call.schema.argumentIndexWithName("memory_format"); at && !values[*at].isNone()) {
     const auto format = static_cast<MemoryFormat>(values[*at].toInt());
-    if (format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d) values[*at] = IValue();
+    const int64_t dims = dimsOf(format);
+    if (dims != 0 && dims != call.tensor(0).dim()) return loopSilently(call);  // which refuses it
+    if (dims != 0) values[*at] = IValue();
   }
   call.op.callBoxed(&values);
   call.results = std::move(values);

@@ -131,6 +131,7 @@ void cat(BatchedCall& call) {
   // cat skips empty tensors of one dimension, whatever the shape of the others.
   const auto counts = [](const Tensor& t) { return t.dim() != 1 || t.numel() > 0; };
   const bool any = std::any_of(given.begin(), given.end(), counts);
+  if (!any && call.size > 0) return loopSilently(call);  // takes any dimension
   std::vector<Tensor> values;
   int64_t dims = -1;
   for (const Tensor& t : given) {
@@ -177,10 +178,13 @@ Tensor indexOfBatch(const Tensor& index, int64_t rows) {
 
 }  // namespace
 
+/// Whether index_select and its kin have nothing to say against the dtype.
+static bool isIndex(const Tensor& index) { return index.dtype() == kLong || index.dtype() == kInt; }
+
 void indexSelect(BatchedCall& call) {
   const Tensor &self = call.tensor(0), &index = call.tensor(2);
   const int64_t dims = self.dim(), dim = maybe_wrap_dim(call.integer(1), dims);
-  if (dims == 0 || index.dim() > 1) return loopSilently(call);
+  if (dims == 0 || index.dim() > 1 || !isIndex(index)) return loopSilently(call);
   if (!call.isBatched(index)) return call.setResult(ops::index_select::call(call.front(self), dim + 1, index));
   const Tensor rows = rowsOfBatch(call.expanded(self), dim);
   const Tensor chosen = ops::index_select::call(rows, 0, indexOfBatch(call.front(index), self.size(dim)));
@@ -190,7 +194,7 @@ void indexSelect(BatchedCall& call) {
 void indexAdd(BatchedCall& call) {
   const Tensor &self = call.tensor(0), &index = call.tensor(2), &source = call.tensor(3);
   const int64_t dims = self.dim(), dim = maybe_wrap_dim(call.integer(1), dims);
-  if (dims == 0 || index.dim() > 1 || source.dim() != dims) return loopSilently(call);
+  if (dims == 0 || index.dim() > 1 || !isIndex(index) || source.dim() != dims) return loopSilently(call);
   const Scalar alpha = call.args[4].toScalar();
   if (!call.isBatched(index))
     return call.setResult(ops::index_add::call(call.expanded(self), dim + 1, index, call.expanded(source), alpha));
