@@ -132,10 +132,10 @@ void forEachOperands(size_t count, std::vector<ScalarType> dtypes, F&& f) {
       const bool has_dims = (choice & 1) != 0, batched = (choice & 2) != 0;
       std::vector<int64_t> sizes;
       if (batched) sizes.push_back(kSamples);
-      if (has_dims) sizes.push_back(4);
+      if (has_dims) sizes.push_back(3);
       o.in.push_back(rand(sizes, TensorOptions(kDouble)).to(dtypes[choice / 4]));
       o.dims.push_back(batched ? std::optional<int64_t>(0) : std::nullopt);
-      o.what += detail::str(dtypes[choice / 4], has_dims ? "[4]" : "[]", batched ? " batched, " : ", ");
+      o.what += detail::str(dtypes[choice / 4], has_dims ? "[3]" : "[]", batched ? " batched, " : ", ");
       any |= batched;
     }
     if (any) f(o);

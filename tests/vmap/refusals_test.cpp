@@ -29,6 +29,10 @@ std::vector<Refused> losses() {
       {"nll_loss of one row, reduction", {row, zerosOf({3}, kLong)}, reduced(-1)},
       {"nll_loss, targets of another shape", {x, zerosOf({3, 1, 2}, kLong)}, reduced(1)},
       {"nll_loss_backward, reduction", {x, classes, floats({3, 2}), floats({3})}, gradient(5)},
+      {"nll_loss_backward, a gradient of another dtype", {x, classes, zerosOf({3}, kInt), floats({3})}, gradient(1)},
+      {"nll_loss_backward of one row, a gradient of another dtype",
+       {row, zerosOf({3}, kLong), zerosOf({3}, kInt), floats({3})},
+       gradient(1)},
       {"nll_loss_backward of one row, reduction", {row, zerosOf({3}, kLong), floats({3}), floats({3})}, gradient(5)},
   };
 }

@@ -64,6 +64,8 @@ bool readsAsGiven(const BatchedCall& call, ScalarType common) {
 
 }  // namespace
 
+ScalarType commonDtype(const BatchedCall& call) { return dtypesOf(operandsOf(call, call.args), false).common; }
+
 bool mixesDtypes(const BatchedCall& call) { return !haveOneDtype(operandsOf(call, call.args)); }
 
 void keepPromotion(const BatchedCall& call, Stack& values) {

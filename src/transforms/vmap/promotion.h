@@ -17,6 +17,9 @@ namespace shunt::levels {
 /// another than that of one sample. For operators that promote all their tensors but masks.
 void keepPromotion(const BatchedCall& call, Stack& values);
 
+/// The dtype in which the operator computes one sample, unless it is one that promotes integers to floating point.
+ScalarType commonDtype(const BatchedCall& call);
+
 /// Whether the call's tensors that promote are of more than one dtype.
 bool mixesDtypes(const BatchedCall& call);
 

@@ -114,7 +114,7 @@ Tensor OfSamples<ops::nll_loss_backward>::call(const LevelFrame& frame, Dispatch
   const auto p = rowsOfSamples(level, self, target);
   const Tensor *grad = valueInFront(grad_output, level), *total = valueInFront(total_weight, level);
   if (!p || grad == nullptr || total == nullptr || grad_output.dim() != 0 || total_weight.dim() != 0 ||
-      !isReduction(reduction) || (weight && weight->defined()))
+      grad->dtype() != p->values.dtype() || !isReduction(reduction) || (weight && weight->defined()))
     return {};
   countRule();
   const Outside outside;
@@ -137,8 +137,8 @@ void nllLoss(BatchedCall& call) {
 void nllLossBackward(BatchedCall& call) {
   const Tensor &self = call.tensor(1), weight = call.optionalTensor(3);
   const int64_t reduction = call.integer(4);
-  if (!isReduction(reduction) || !areTargets(call.tensor(2), self) || !call.args[6].isTensor() ||
-      !call.tensor(6).defined() || (weight.defined() && call.isBatched(weight)))
+  if (!isReduction(reduction) || !areTargets(call.tensor(2), self) || call.tensor(0).dtype() != self.dtype() ||
+      !call.args[6].isTensor() || !call.tensor(6).defined() || (weight.defined() && call.isBatched(weight)))
     return loopSilently(call);
   const Positions p = positionsOf(call, self, call.tensor(2), weight);
   const Tensor grad = gradientOf(p, call.expanded(call.tensor(0)), weight, reduction, call.integer(5),

@@ -206,12 +206,12 @@ void pointwiseLossBackward(BatchedCall& call) {
   Stack values = call.args;
   for (size_t i : {0, 1, 2}) values[i] = IValue(aligned(call, call.tensor(i), dims));
   if (has_shape_of_self) values[1] = IValue(call.expanded(self));
-  // Divided by the elements of one sample, not of the batch.
-  if (reduction == kMean)
-    values[0] =
-        IValue(ops::div_Scalar::call(values[0].toTensor(), static_cast<double>(std::max<int64_t>(self.numel(), 1))));
-  values[3] = IValue(kNone);
   keepPromotion(call, values);
+  // Divided by the elements of one sample, not of the batch, in the dtype in which the operator does it.
+  if (reduction == kMean)
+    values[0] = IValue(ops::div_Scalar::call(inDtype(values[0].toTensor(), commonDtype(call)),
+                                             static_cast<double>(std::max<int64_t>(self.numel(), 1))));
+  values[3] = IValue(kNone);
   call.op.callBoxed(&values);
   call.results = std::move(values);
 }

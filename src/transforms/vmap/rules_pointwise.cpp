@@ -59,9 +59,9 @@ namespace rules {
 
 namespace {
 
-/// A mask of bytes, which masked_fill checks: where() takes all but 0 for true.
-Tensor asBools(const Tensor& mask) {
-  if (mask.dtype() != kByte) return mask;
+/// A mask of bytes, which masked_fill checks if it fills anything: where() takes all but 0 for true.
+Tensor asBools(const Tensor& mask, bool is_checked) {
+  if (mask.dtype() != kByte || !is_checked) return mask;
   const Tensor none =
       ops::zeros_like::call(mask, kBool, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous);
   return ops::masked_fill_Scalar::call(none, mask, Scalar(true));
@@ -86,7 +86,8 @@ void maskedFill(BatchedCall& call) {
   const Tensor value =
       ops::to_dtype::call(aligned(call, call.tensor(2), dims), call.tensor(0).dtype(), false, false, std::nullopt);
   const Tensor self = call.isBatched(size_t{0}) ? aligned(call, call.tensor(0), dims) : call.tensor(0);
-  Tensor filled = ops::where_self::call(asBools(aligned(call, call.tensor(1), dims)), value, self);
+  Tensor filled =
+      ops::where_self::call(asBools(aligned(call, call.tensor(1), dims), call.tensor(0).numel() > 0), value, self);
   call.setResult(std::move(filled));
 }
 
