@@ -21,6 +21,17 @@ SHUNT_NOINLINE Tensor linearOfBatch(const Tensor& input, const Tensor& weight, c
   return ops::view::call(flat, {input.size(0), input.size(1), flat.size(1)});
 }
 
+/// Inside vmap, where samples may have a product in common and a bias each: what add_ would make of each product.
+SHUNT_NOINLINE Tensor plusBiasOfSamples(const Tensor& product, const Tensor& bias) {
+  const Tensor sum = ops::add_Tensor::call(product, bias, 1);
+  SHUNT_CHECK(sum.sizes() == product.sizes(), "linear(): output with shape ", product.sizes(),
+              " doesn't match the broadcast shape ", sum.sizes(), " with bias of shape ", bias.sizes());
+  if (sum.dtype() == product.dtype()) return sum;
+  SHUNT_CHECK(canCast(sum.scalar_type(), product.scalar_type()), "linear(): result type ", sum.scalar_type(),
+              " can't be cast to the desired output type ", product.scalar_type());
+  return ops::to_dtype::call(sum, product.scalar_type(), false, false, std::nullopt);
+}
+
 Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias) {
   if (!input.defined() || !weight.defined()) [[unlikely]]
     throwUndefinedArgument("linear", input.defined() ? "weight" : "input");
@@ -32,10 +43,9 @@ Tensor linear(const Tensor& input, const Tensor& weight, const std::optional<Ten
   if (biased && input.dim() == 3 && input.is_contiguous()) return linearOfBatch(input, weight, *bias);
   Tensor product = ops::matmul::call(input, ops::t::call(weight));
   if (!biased) return product;
-  // In place: the bias neither enlarges the result nor changes its dtype. Inside vmap it may be another one for each
-  // sample of one product.
+  // In place: the bias neither enlarges the result nor changes its dtype.
   if (bias->key_set().has(Functionality::Batched)) [[unlikely]]
-    return ops::add_Tensor::call(product, *bias, 1);
+    return plusBiasOfSamples(product, *bias);
   return ops::add__Tensor::call(product, *bias, 1);
 }
 

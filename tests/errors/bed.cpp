@@ -71,6 +71,7 @@ Bed::Bed() : library(Library::Kind::kFragment, "errs"), kernels(Library::Kind::k
   library.def("no_kernel(Tensor x) -> Tensor");
   library.def("no_tensor(int n) -> Tensor");
   library.def("returns_int(Tensor x) -> int");
+  library.def("returns_view(Tensor(a) x) -> Tensor(a)");
   kernels.impl("on_cpu", &onCpu);
   kernels.impl("undefined_op", &onCpu);
 }

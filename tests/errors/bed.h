@@ -38,7 +38,7 @@ struct Bed {
   Tensor inference;                     // made in InferenceMode
   Tensor x, y, z;                       // a row's own, set by its `prepare`
   ForeignTensor foreign;
-  Library library;  // errs::on_cpu, errs::no_kernel, errs::no_tensor, errs::returns_int
+  Library library;  // errs::on_cpu, errs::no_kernel, errs::no_tensor, errs::returns_int, errs::returns_view
   Library kernels;
 
   Bed();

@@ -40,6 +40,9 @@ std::vector<BadInput> vmapCalls() {
       {"vmap: no batch",
        {"no argument has a batch"},
        [](Bed& bed) { vmap(same, {.in_dims = Dims{std::nullopt}})(bed.a); }},
+      {"vmap: an undefined argument",
+       {"vmap: argument 1", "undefined tensor", "in_dims"},
+       [](Bed& bed) { vmap([](const Tensor& x, const Tensor&) { return x; })(bed.a, Tensor()); }},
       {"vmap: out_dims out of range",
        {"out_dims names dimension 2", "shape [3]", "[-2, 1]"},
        [](Bed& bed) { vmap(same, {.out_dims = {2}})(bed.a); }},
@@ -94,6 +97,18 @@ std::vector<BadInput> insideVmap() {
       {"vmap: a dimension of the sample", {"Dimension out of range", "[-1, 0]", "1"}, inVmap([](Bed&, const Tensor& t) {
          return t.softmax(1);
        })},
+      {"vmap: new_empty_strided with fewer strides than sizes",
+       {"new_empty_strided", "[2, 3, 4]", "[1]"},
+       inVmap([](Bed&, const Tensor& t) { return t.new_empty_strided({2, 3, 4}, std::vector<int64_t>{1}); })},
+      {"vmap: new_empty_strided with more strides than sizes",
+       {"new_empty_strided", "[2]", "[1, 1]"},
+       inVmap([](Bed&, const Tensor& t) { return t.new_empty_strided(std::vector<int64_t>{2}, {1, 1}); })},
+      {"vmap: as_strided with fewer strides than sizes", {"as_strided", "stride"}, inVmap([](Bed&, const Tensor& t) {
+         return t.as_strided({1, 3}, std::vector<int64_t>{1}, std::nullopt);
+       })},
+      {"vmap: expand of a new dimension to -1",
+       {"-1", "leading, non-existing dimension 0"},
+       inVmap([](Bed&, const Tensor& t) { return t.expand({-1, 3}); })},
       {"vmap: select on a sample without dimensions", {"select"}, inVmap([](Bed&, const Tensor& t) {
          return t.sum().select(0, 0);
        })},
@@ -116,6 +131,13 @@ std::vector<BadInput> insideVmap() {
          Stack stack = {t};
          Dispatcher::singleton().findSchemaOrThrow("errs::returns_int", "").callBoxed(&stack);
          return t;
+       })},
+      {"vmap: a view operator without rule",
+       {"errs::returns_view", "returns a view", "writes to them would be lost", "key Batched"},
+       inVmap([](Bed&, const Tensor& t) {
+         Stack stack = {t};
+         Dispatcher::singleton().findSchemaOrThrow("errs::returns_view", "").callBoxed(&stack);
+         return stack[0].toTensor();
        })},
       {"vmap: a wrapper that escaped",
        {"aten::add.Scalar", "'self'", "vmap", "has returned"},

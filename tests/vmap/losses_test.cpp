@@ -111,5 +111,117 @@ TEST(VmapLosses, OfProbabilitiesEqualTheLoop) {
   });
 }
 
+// ---- of differences, of other dtypes ------------------------------------------------------------------------------
+struct Operands {
+  Tensors in;
+  std::vector<std::optional<int64_t>> dims;
+  std::string what;
+};
+
+/// All choices of dtypes, of whether a tensor has a dimension, and of what is batched, of `count` tensors.
+template <class F>
+void forEachOperands(size_t count, std::vector<ScalarType> dtypes, F&& f) {
+  const size_t choices = dtypes.size() * 4;
+  size_t all = 1;
+  for (size_t i = 0; i < count; ++i) all *= choices;
+  for (size_t n = 0; n < all; ++n) {
+    Operands o;
+    bool any = false;
+    for (size_t i = 0, rest = n; i < count; ++i, rest /= choices) {
+      const size_t choice = rest % choices;
+      const bool has_dims = (choice & 1) != 0, batched = (choice & 2) != 0;
+      std::vector<int64_t> sizes;
+      if (batched) sizes.push_back(kSamples);
+      if (has_dims) sizes.push_back(3);
+      o.in.push_back(rand(sizes, TensorOptions(kDouble)).to(dtypes[choice / 4]));
+      o.dims.push_back(batched ? std::optional<int64_t>(0) : std::nullopt);
+      o.what += detail::str(dtypes[choice / 4], has_dims ? "[3]" : "[]", batched ? " batched, " : ", ");
+      any |= batched;
+    }
+    if (any) f(o);
+  }
+}
+
+double allowed(ScalarType t) { return t == kHalf ? 2e-3 : t == kBFloat16 ? 1.6e-2 : t == kFloat ? 1e-6 : 1e-12; }
+
+void expectTheLoop(const Operands& o, const std::string& name, const Function& f) {
+  Tensors got, expected;
+  const std::string refused = errorOf([&] { expected = loop(f, o.in, o.dims); });
+  const std::string error = errorOf([&] { got = vmapped(f, o.in, o.dims); });
+  ASSERT_EQ(got.size(), expected.size()) << name << ' ' << o.what << "\nvmap: " << error << "\nloop: " << refused;
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].dtype(), expected[i].dtype()) << name << ' ' << o.what << "result " << i;
+    ASSERT_LE(distance(got[i], expected[i]), allowed(expected[i].scalar_type()))
+        << name << ' ' << o.what << "result " << i;
+  }
+}
+
+TEST(VmapLosses, OfDifferencesKeepTheDtypeOfOneSample) {
+  manual_seed(13);
+  for (const int64_t reduction : {0, 1, 2, 3}) {
+    forEachOperands(2, {kHalf, kBFloat16, kFloat, kDouble}, [&](const Operands& o) {
+      expectTheLoop(o, "mse_loss", [=](const Tensors& t) { return Tensors{mse_loss(t[0], t[1], reduction)}; });
+      expectTheLoop(o, "huber_loss", [=](const Tensors& t) { return Tensors{huber_loss(t[0], t[1], reduction)}; });
+      expectTheLoop(o, "smooth_l1", [=](const Tensors& t) { return Tensors{smooth_l1_loss(t[0], t[1], reduction)}; });
+    });
+    forEachOperands(3, {kHalf, kFloat, kDouble}, [&](const Operands& o) {
+      expectTheLoop(o, "mse_loss_backward", [=](const Tensors& t) {
+        return Tensors{ops::mse_loss_backward::call(t[0], t[1], t[2], reduction)};
+      });
+      expectTheLoop(o, "huber_loss_backward", [=](const Tensors& t) {
+        return Tensors{ops::huber_loss_backward::call(t[0], t[1], t[2], reduction, 0.5)};
+      });
+      expectTheLoop(o, "smooth_l1_loss_backward", [=](const Tensors& t) {
+        return Tensors{ops::smooth_l1_loss_backward::call(t[0], t[1], t[2], reduction, 0.5)};
+      });
+    });
+  }
+}
+
+// ---- networks' other operators, of other dtypes -------------------------------------------------------------------
+TEST(VmapNetworks, LayerNormKeepsTheDtypeOfOneSample) {
+  manual_seed(14);
+  const ScalarType dtypes[] = {kHalf, kBFloat16, kFloat, kDouble, kInt};
+  for (const ScalarType of_input : dtypes)
+    for (const ScalarType of_weight : dtypes)
+      for (const ScalarType of_bias : dtypes)
+        for (unsigned batched = 1; batched < 8; ++batched)
+          for (const int64_t width : {4, 3}) {
+            Operands o;
+            for (const ScalarType t : {of_input, of_weight, of_bias}) {
+              const bool is_batched = (batched >> o.in.size() & 1) != 0;
+              std::vector<int64_t> sizes = {o.in.size() == 2 ? width : 4};
+              if (is_batched) sizes.insert(sizes.begin(), kSamples);
+              o.in.push_back(randn(sizes, TensorOptions(kDouble)).to(t));
+              o.dims.push_back(is_batched ? std::optional<int64_t>(0) : std::nullopt);
+              o.what += detail::str(t, IntArrayRef(sizes), is_batched ? " batched, " : ", ");
+            }
+            expectTheLoop(o, "layer_norm", [](const Tensors& t) {
+              const auto [out, mean, rstd] = ops::native_layer_norm::call(t[0], {4}, t[1], t[2], 1e-5);
+              return Tensors{out, mean, rstd};
+            });
+            expectTheLoop(o, "gradient of layer_norm", [](const Tensors& t) {
+              return grad([](const Tensors& in) { return layer_norm(in[0], {4}, in[1], in[2], 1e-5).square().sum(); })(
+                  t);
+            });
+          }
+  const Operands tall{{randn({kSamples, 4})}, {0}, "a batch as a dimension"};
+  expectTheLoop(tall, "layer_norm", [](const Tensors& t) {
+    return Tensors{layer_norm(t[0], {kSamples, 4}, std::nullopt, std::nullopt, 1e-5)};
+  });
+}
+
+TEST(VmapNetworks, TheBiasOfLinearChangesNoDtype) {
+  const Tensor x = ones({2}, TensorOptions(kShort)), w = ones({3, 2}, TensorOptions(kShort));
+  for (const ScalarType t : {kInt, kByte, kFloat})
+    for (const int64_t width : {3, 1, 2})
+      for (const bool batched : {false, true}) {
+        const Operands o{{batched ? x.expand({kSamples, 2}) : x, w, ones({kSamples, width}, TensorOptions(t))},
+                         {batched ? std::optional<int64_t>(0) : std::nullopt, std::nullopt, 0},
+                         detail::str("bias ", t, '[', width, ']')};
+        expectTheLoop(o, "linear", [](const Tensors& in) { return Tensors{linear(in[0], in[1], in[2])}; });
+      }
+}
+
 }  // namespace
 }  // namespace shunt::test

@@ -59,6 +59,18 @@ void checkLoops(const BatchedCall& call) {
         "it outside of vmap");
 }
 
+/// What the loop stacks is a copy, so that what a function writes to such a view wouldn't be seen in its base. The
+/// library's own, of which a program has replaced a composite kernel (reshape, contiguous), may return copies anyway.
+void checkMakesNoView(const BatchedCall& call) {
+  if (call.op.operator_name().getNamespace() == "aten") return;
+  for (const Argument& r : call.schema.returns())
+    SHUNT_CHECK(!r.hasAlias() || r.is_write(), "vmap: operator ", call.op.operator_name(),
+                " has no rule, and returns a view of what it is given: called once for each sample it would return "
+                "copies, and writes to them would be lost. Register a kernel of it for the key Batched, or one for "
+                "CompositeImplicitAutograd that calls the library's view operators; or take the alias annotation out "
+                "of its schema and return a new tensor");
+}
+
 Tensor stackResults(const BatchedCall& call, const std::vector<Tensor>& samples) {
   for (const Tensor& t : samples)
     SHUNT_CHECK(
@@ -133,6 +145,7 @@ void loopSilently(BatchedCall& call) {
 }
 
 void loopOverBatch(BatchedCall& call) {
+  checkMakesNoView(call);
   warnOnce(call.op);
   loopSilently(call);
 }

@@ -136,17 +136,41 @@ bool changesGeometry(const BatchRow& row) {
   return std::find(std::begin(kNames), std::end(kNames), row.op->name()) != std::end(kNames);
 }
 
+/// In any level.
+bool requiresGrad(Tensor t) {
+  while (!t.requires_grad() && isWrapper(t)) t = Tensor(storageOf(t).value);
+  return t.requires_grad();
+}
+
+/// Whether a graph of what the call does may be recorded outside of the level.
+bool isRecorded(const BatchedCall& call) {
+  if (!GradMode::is_enabled()) return false;
+  bool any = false;
+  for (const IValue& v : call.args) forEachTensor(v, [&](const Tensor& t) { any |= requiresGrad(t); });
+  return any;
+}
+
+/// What the functional form saves of its first argument must not be what its result is then written to.
+IValue keptApart(const BatchedCall& call) {
+  const WrapperStorage& storage = storageOf(call.tensor(0));
+  return IValue(makeBatched(call.level, ops::clone::call(storage.value, std::nullopt), storage.batch_dim));
+}
+
 void runInplace(BatchedCall& call, const BatchRow& row) {
+  const bool writes = !changesGeometry(row) && call.isBatched(size_t{0});
+  const IValue self = call.args[0];
+  if (writes && isRecorded(call)) call.args[0] = keptApart(call);
   runThroughFunctional(call, row);
+  call.args[0] = self;
   const Tensor result = call.results[0].toTensor();
   if (changesGeometry(row)) {
     call.replaced = result;
   } else {
-    const Tensor self = call.front(call.tensor(0));
-    SHUNT_CHECK(self.sizes() == result.sizes(), "vmap: operator ", call.op.operator_name(), ": output with shape ",
-                call.tensor(0).sizes(), " doesn't match the result's shape ",
+    const Tensor self_value = call.front(call.tensor(0));
+    SHUNT_CHECK(self_value.sizes() == result.sizes(), "vmap: operator ", call.op.operator_name(),
+                ": output with shape ", call.tensor(0).sizes(), " doesn't match the result's shape ",
                 result.sizes().slice(1, result.dim() - 1));
-    ops::copy_::call(const_cast<Tensor&>(self), result, false);
+    ops::copy_::call(const_cast<Tensor&>(self_value), result, false);
   }
   call.results = {IValue()};
 }
@@ -167,13 +191,26 @@ void runRule(BatchedCall& call, const BatchRow& row) {
   }
 }
 
+/// The tensor of the level that results of a view operator show; null for other operators.
+const Tensor* viewedBy(const BatchedCall& call, const Argument& result) {
+  if (!result.hasAlias()) return nullptr;
+  for (size_t i = 0; i < call.args.size(); ++i)
+    if (call.schema.arguments()[i].alias && call.isBatched(i)) return &call.tensor(i);
+  return nullptr;
+}
+
 /// Results are wrapped; those that were written are the arguments.
 void wrapResults(const BatchedCall& call, Stack& results, const Stack& given) {
   const auto& returns = call.schema.returns();
   size_t written = 0;
   for (size_t r = 0; r < results.size(); ++r) {
     if (!returns[r].is_write()) {
-      results[r] = mapTensors(results[r], [&](const Tensor& t) { return makeBatched(call.level, t, 0); });
+      const Tensor* base = viewedBy(call, returns[r]);
+      results[r] = mapTensors(results[r], [&](const Tensor& t) {
+        Tensor wrapper = makeBatched(call.level, t, 0);
+        if (base != nullptr) shareVersion(*base, wrapper);
+        return wrapper;
+      });
       continue;
     }
     while (!call.schema.arguments()[written].is_write()) ++written;
@@ -287,6 +324,13 @@ bool passesThrough(const OperatorHandle& op, DispatchKeySet keys, const Stack& s
   return !op.schema().isOut() && self.isTensor() && !belongsTo(self.toTensor(), level);
 }
 
+/// Counts the changes of what it stands for, so that the level's graph knows of them.
+Tensor makeConstant(const Level& level, const Tensor& t) {
+  Tensor constant = makeTracked(level, t);
+  if (isWrapper(t)) shareVersion(t, constant);
+  return constant;
+}
+
 /// Tensors from outside are constants in this level, whatever graph they have there.
 void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const Level& level = frame.level();
@@ -311,7 +355,7 @@ void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
     });
     if (!foreign) continue;
     v = mapTensors(v,
-                   [&](const Tensor& t) { return !belongsTo(t, level) && isForeign(t) ? makeTracked(level, t) : t; });
+                   [&](const Tensor& t) { return !belongsTo(t, level) && isForeign(t) ? makeConstant(level, t) : t; });
   }
   op.redispatchBoxed(keysInGrad(keys), stack);
 }

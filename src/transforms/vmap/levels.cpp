@@ -153,6 +153,17 @@ bool shunt::autograd::hidesGraph(const Tensor& t) {
 
 namespace shunt::levels {
 
+void shareVersion(const Tensor& base, const Tensor& view) {
+  TensorImpl& from = *base.unsafeGetTensorImpl();
+  if (from.is_inference()) return;
+  if (!from.has_own_version_counter()) {
+    const uint32_t changes = from.version().current();
+    from.use_own_version_counter();
+    from.version().set(changes);
+  }
+  view.unsafeGetTensorImpl()->share_version_counter_of(from);
+}
+
 void followValue(const Tensor& wrapper) {
   const WrapperStorage& storage = storageOf(wrapper);
   TensorImpl& impl = *wrapper.unsafeGetTensorImpl();

@@ -30,8 +30,9 @@
 // Note [Wrappers without class]
 // A wrapper is a plain TensorImpl with the key Batched and without a functionality that holds data. Its storage is a
 // WrapperStorage, which has no bytes and holds the value. So whatever makes an alias of a tensor (saved variables,
-// detach) makes another handle of the same wrapper. Version counters are the wrapper's own: an operator in place on a
-// tracked tensor counts in its level and in the levels below, once in each.
+// detach) makes another handle of the same wrapper. Version counters are the wrapper's own, shared with its views: an
+// operator in place on a tracked tensor counts in its level and in the levels below, once in each. A batched tensor, of
+// which most are never viewed, counts in its storage until its first view is made.
 #pragma once
 
 #include <shunt/core/tls.h>
@@ -140,6 +141,8 @@ inline bool belongsTo(const Tensor& t, const Level& level) { return isWrapper(t)
 Tensor makeBatched(const Level& level, Tensor value, int64_t batch_dim);
 /// A wrapper that looks like `value` and has no graph yet.
 Tensor makeTracked(const Level& level, Tensor value);
+/// Both count the same changes from here on: `view` shows what the wrapper `base` does, or a part of it.
+void shareVersion(const Tensor& base, const Tensor& view);
 /// After the value changed in place, or was replaced: sizes and strides of the wrapper follow.
 void followValue(const Tensor& wrapper);
 

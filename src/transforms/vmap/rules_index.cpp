@@ -57,13 +57,13 @@ void indexPut(BatchedCall& call) {
   const Tensor& values = call.tensor(2);
   if (!indices || !areNeighbours(*indices)) return loopSilently(call);
   Tensor value = call.front(values);
+  int64_t dims = 0;
+  for (const auto& index : *indices)
+    if (isGiven(index)) dims = std::max(dims, isMask(*index) ? int64_t{1} : index->dim());
+  dims += call.tensor(0).dim() - numIndexed(*indices);
+  if (values.dim() > dims) return loopSilently(call);  // an error that names one sample's shapes
   if (call.isBatched(values)) {
     // Between the batch and what one sample is given there are the dimensions that the value is broadcast along.
-    int64_t dims = 0;
-    for (const auto& index : *indices)
-      if (isGiven(index)) dims = std::max(dims, isMask(*index) ? int64_t{1} : index->dim());
-    dims += call.tensor(0).dim() - numIndexed(*indices);
-    if (values.dim() > dims) return loopSilently(call);  // an error that names one sample's shapes
     std::vector<int64_t> sizes(static_cast<size_t>(dims - values.dim()), 1);
     sizes.insert(sizes.end(), values.sizes().begin(), values.sizes().end());
     value = ops::reshape::call(value, call.withBatch(sizes));

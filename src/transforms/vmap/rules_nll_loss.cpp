@@ -6,7 +6,16 @@
 namespace shunt::levels {
 namespace {
 
-constexpr int64_t kNone = 0, kMean = 1;
+constexpr int64_t kNone = 0, kMean = 1, kSum = 2;
+
+bool isReduction(int64_t number) { return number == kNone || number == kMean || number == kSum; }
+
+/// One target for each row, or one for the one row.
+bool areTargets(const Tensor& target, const Tensor& scores) {
+  return target.defined() &&
+         (scores.dim() == 1 ? target.dim() == 0
+                            : scores.dim() == 2 && target.dim() == 1 && target.size(0) == scores.size(0));
+}
 
 Tensor toDtype(const Tensor& t, ScalarType dtype) {
   return t.dtype() == dtype
@@ -91,7 +100,7 @@ std::tuple<Tensor, Tensor> OfSamples<ops::nll_loss_forward>::call(const LevelFra
                                                                   const std::optional<Tensor>& weight,
                                                                   int64_t reduction, int64_t ignore_index) {
   const auto p = rowsOfSamples(frame.level(), self, target);
-  if (!p || (weight && weight->defined())) return {};
+  if (!p || !isReduction(reduction) || (weight && weight->defined())) return {};
   countRule();
   const Outside outside;
   return lossOf(*p, Tensor(), reduction, ignore_index);
@@ -105,7 +114,7 @@ Tensor OfSamples<ops::nll_loss_backward>::call(const LevelFrame& frame, Dispatch
   const auto p = rowsOfSamples(level, self, target);
   const Tensor *grad = valueInFront(grad_output, level), *total = valueInFront(total_weight, level);
   if (!p || grad == nullptr || total == nullptr || grad_output.dim() != 0 || total_weight.dim() != 0 ||
-      (weight && weight->defined()))
+      grad->dtype() != p->values.dtype() || !isReduction(reduction) || (weight && weight->defined()))
     return {};
   countRule();
   const Outside outside;
@@ -116,7 +125,9 @@ namespace rules {
 
 void nllLoss(BatchedCall& call) {
   const Tensor weight = call.optionalTensor(2);
-  if (weight.defined() && call.isBatched(weight)) return loopSilently(call);
+  if (!isReduction(call.integer(3)) || !areTargets(call.tensor(1), call.tensor(0)) ||
+      (weight.defined() && call.isBatched(weight)))
+    return loopSilently(call);
   auto [loss, total_weight] =
       lossOf(positionsOf(call, call.tensor(0), call.tensor(1), weight), weight, call.integer(3), call.integer(4));
   call.addResult(std::move(loss));
@@ -126,7 +137,9 @@ void nllLoss(BatchedCall& call) {
 void nllLossBackward(BatchedCall& call) {
   const Tensor &self = call.tensor(1), weight = call.optionalTensor(3);
   const int64_t reduction = call.integer(4);
-  if (weight.defined() && call.isBatched(weight)) return loopSilently(call);
+  if (!isReduction(reduction) || !areTargets(call.tensor(2), self) || call.tensor(0).dtype() != self.dtype() ||
+      !call.args[6].isTensor() || !call.tensor(6).defined() || (weight.defined() && call.isBatched(weight)))
+    return loopSilently(call);
   const Positions p = positionsOf(call, self, call.tensor(2), weight);
   const Tensor grad = gradientOf(p, call.expanded(call.tensor(0)), weight, reduction, call.integer(5),
                                  reduction == kMean ? call.expanded(call.tensor(6)) : Tensor());

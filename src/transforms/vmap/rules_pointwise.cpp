@@ -1,53 +1,13 @@
 // Rules of operators whose tensors broadcast against each other: the batch dimension goes in front of the others.
 #include "src/transforms/vmap/aligned.h"
+#include "src/transforms/vmap/promotion.h"
 
 #include <shunt/ops.h>
 
 #include <algorithm>
-#include <string_view>
 
 namespace shunt::levels {
 namespace {
-
-// Arguments that choose between others and have no part in the result's dtype.
-bool isMask(const Argument& a) { return a.name == "condition" || a.name == "mask"; }
-
-int category(ScalarType t) { return t == kBool ? 0 : isFloatingType(t) ? 2 : 1; }
-
-/// What takes part in type promotion.
-struct Operand {
-  size_t position;
-  const Tensor* shown;
-  bool batched;
-};
-
-std::vector<Operand> promotedOperands(const BatchedCall& call) {
-  std::vector<Operand> operands;
-  for (size_t i = 0; i < call.args.size(); ++i)
-    if (call.args[i].isTensor() && call.tensor(i).defined() && !isMask(call.schema.arguments()[i]))
-      operands.push_back({i, &call.tensor(i), call.isBatched(i)});
-  return operands;
-}
-
-/// A tensor without dimensions promotes less than one that has some, and in front of a batch it has one. So the
-/// sample's common dtype is made sure of here, before the values are looked at.
-void keepPromotion(const BatchedCall& call, Stack& values) {
-  const std::vector<Operand> operands = promotedOperands(call);
-  const auto same = [&](const Operand& o) { return o.shown->dtype() == operands[0].shown->dtype(); };
-  if (operands.empty() || std::all_of(operands.begin(), operands.end(), same)) return;
-  std::optional<ScalarType> with_dims;
-  for (const Operand& o : operands)
-    if (o.shown->dim() > 0) with_dims = with_dims ? promoteTypes(*with_dims, o.shown->dtype()) : o.shown->dtype();
-  for (const Operand& o : operands) {
-    if (o.shown->dim() > 0 || o.shown->unsafeGetTensorImpl()->is_wrapped_number()) continue;
-    Tensor value = values[o.position].toTensor();
-    if (!with_dims) {
-      if (!o.batched) values[o.position] = ops::unsqueeze::call(value, 0);
-    } else if (o.batched && category(o.shown->dtype()) <= category(*with_dims)) {
-      values[o.position] = ops::to_dtype::call(value, *with_dims, false, false, std::nullopt);
-    }
-  }
-}
 
 void checkInplace(const BatchedCall& call) {
   if (!call.isBatched(size_t{0})) throwWritesUnbatched(call, 0);
@@ -57,6 +17,15 @@ void checkInplace(const BatchedCall& call) {
       SHUNT_CHECK(call.tensor(i).dim() <= dims, "vmap: operator ", call.op.operator_name(), ": output with shape ",
                   call.tensor(0).sizes(), " doesn't match the broadcast shape with argument '",
                   call.schema.arguments()[i].name, "' of shape ", call.tensor(i).sizes());
+}
+
+Stack alignedArguments(const BatchedCall& call) {
+  const int64_t dims = mostDims(call);
+  Stack values;
+  values.reserve(call.args.size());
+  for (const IValue& v : call.args)
+    values.push_back(v.isTensor() && call.isBatched(v.toTensor()) ? IValue(aligned(call, v.toTensor(), dims)) : v);
+  return values;
 }
 
 }  // namespace
@@ -77,11 +46,7 @@ Tensor aligned(const BatchedCall& call, const Tensor& t, int64_t dims) {
 void runPointwise(BatchedCall& call) {
   const bool inplace = call.schema.is_mutable();
   if (inplace) checkInplace(call);
-  const int64_t dims = mostDims(call);
-  Stack values;
-  values.reserve(call.args.size());
-  for (const IValue& v : call.args)
-    values.push_back(v.isTensor() && call.isBatched(v.toTensor()) ? IValue(aligned(call, v.toTensor(), dims)) : v);
+  Stack values = alignedArguments(call);
   keepPromotion(call, values);
   call.op.callBoxed(&values);
   if (inplace)
@@ -92,15 +57,37 @@ void runPointwise(BatchedCall& call) {
 
 namespace rules {
 
+namespace {
+
+/// A mask of bytes, which masked_fill checks if it fills anything: where() takes all but 0 for true.
+Tensor asBools(const Tensor& mask, bool is_checked) {
+  if (mask.dtype() != kByte || !is_checked) return mask;
+  const Tensor none =
+      ops::zeros_like::call(mask, kBool, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous);
+  return ops::masked_fill_Scalar::call(none, mask, Scalar(true));
+}
+
+/// Dimensions that the memory format is for; 0: any.
+int64_t dimsOf(MemoryFormat format) {
+  return format == MemoryFormat::ChannelsLast ? 4 : format == MemoryFormat::ChannelsLast3d ? 5 : 0;
+}
+
+}  // namespace
+
+/// The result has the dtype of self, whatever the value's is.
 void maskedFill(BatchedCall& call) {
   SHUNT_CHECK(call.tensor(2).dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
               call.tensor(2).dim(), " dimension(s).");
-  if (!call.isBatched(size_t{2})) return runPointwise(call);
+  if (!call.isBatched(size_t{2})) {
+    call.results = alignedArguments(call);
+    return call.op.callBoxed(&call.results);
+  }
   const int64_t dims = mostDims(call);
   const Tensor value =
       ops::to_dtype::call(aligned(call, call.tensor(2), dims), call.tensor(0).dtype(), false, false, std::nullopt);
   const Tensor self = call.isBatched(size_t{0}) ? aligned(call, call.tensor(0), dims) : call.tensor(0);
-  Tensor filled = ops::where_self::call(aligned(call, call.tensor(1), dims), value, self);
+  Tensor filled =
+      ops::where_self::call(asBools(aligned(call, call.tensor(1), dims), call.tensor(0).numel() > 0), value, self);
   call.setResult(std::move(filled));
 }
 
@@ -122,7 +109,9 @@ void copy(BatchedCall& call) {
   values[0] = call.front(call.tensor(0));
   if (const auto at = call.schema.argumentIndexWithName("memory_format"); at && !values[*at].isNone()) {
     const auto format = static_cast<MemoryFormat>(values[*at].toInt());
-    if (format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d) values[*at] = IValue();
+    const int64_t dims = dimsOf(format);
+    if (dims != 0 && dims != call.tensor(0).dim()) return loopSilently(call);  // which refuses it
+    if (dims != 0) values[*at] = IValue();
   }
   call.op.callBoxed(&values);
   call.results = std::move(values);

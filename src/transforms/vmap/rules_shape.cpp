@@ -26,7 +26,7 @@ std::vector<int64_t> batchStrideAnd(const Tensor& value, const std::vector<int64
   return all;
 }
 
-/// Elements from the first to behind the last of one sample.
+/// Elements from the first to behind the last of one sample. As many strides as sizes.
 int64_t span(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
   int64_t n = 1;
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -86,9 +86,10 @@ void asStridedScatter(BatchedCall& call) {
 void newEmptyStrided(BatchedCall& call) {
   Stack values = call.args;
   const std::vector<int64_t> sizes = call.integers(1), strides = call.integers(2);
+  values[0] = call.front(call.tensor(0));
+  if (sizes.size() != strides.size()) return call.op.callBoxed(&values);  // which refuses them
   std::vector<int64_t> all = {span(sizes, strides)};
   all.insert(all.end(), strides.begin(), strides.end());
-  values[0] = call.front(call.tensor(0));
   values[1] = IValue(call.withBatch(sizes));
   values[2] = IValue(std::move(all));
   call.op.callBoxed(&values);
@@ -98,6 +99,9 @@ void newEmptyStrided(BatchedCall& call) {
 void expand(BatchedCall& call) {
   const std::vector<int64_t> sizes = call.integers(1);
   Tensor value = call.front(call.tensor(0));
+  const auto added = static_cast<ptrdiff_t>(sizes.size()) - static_cast<ptrdiff_t>(call.tensor(0).dim());
+  if (added > 0 && std::find(sizes.begin(), sizes.begin() + added, -1) != sizes.begin() + added)
+    return loopSilently(call);  // which refuses them
   for (size_t d = static_cast<size_t>(call.tensor(0).dim()); d < sizes.size(); ++d)
     value = ops::unsqueeze::call(value, 1);
   call.setResult(ops::expand::call(value, call.withBatch(sizes), call.flag(2)));
@@ -127,6 +131,7 @@ void cat(BatchedCall& call) {
   // cat skips empty tensors of one dimension, whatever the shape of the others.
   const auto counts = [](const Tensor& t) { return t.dim() != 1 || t.numel() > 0; };
   const bool any = std::any_of(given.begin(), given.end(), counts);
+  if (!any && call.size > 0) return loopSilently(call);  // takes any dimension
   std::vector<Tensor> values;
   int64_t dims = -1;
   for (const Tensor& t : given) {
@@ -173,10 +178,13 @@ Tensor indexOfBatch(const Tensor& index, int64_t rows) {
 
 }  // namespace
 
+/// Whether index_select and its kin have nothing to say against the dtype.
+static bool isIndex(const Tensor& index) { return index.dtype() == kLong || index.dtype() == kInt; }
+
 void indexSelect(BatchedCall& call) {
   const Tensor &self = call.tensor(0), &index = call.tensor(2);
   const int64_t dims = self.dim(), dim = maybe_wrap_dim(call.integer(1), dims);
-  if (dims == 0 || index.dim() > 1) return loopSilently(call);
+  if (dims == 0 || index.dim() > 1 || !isIndex(index)) return loopSilently(call);
   if (!call.isBatched(index)) return call.setResult(ops::index_select::call(call.front(self), dim + 1, index));
   const Tensor rows = rowsOfBatch(call.expanded(self), dim);
   const Tensor chosen = ops::index_select::call(rows, 0, indexOfBatch(call.front(index), self.size(dim)));
@@ -186,7 +194,7 @@ void indexSelect(BatchedCall& call) {
 void indexAdd(BatchedCall& call) {
   const Tensor &self = call.tensor(0), &index = call.tensor(2), &source = call.tensor(3);
   const int64_t dims = self.dim(), dim = maybe_wrap_dim(call.integer(1), dims);
-  if (dims == 0 || index.dim() > 1 || source.dim() != dims) return loopSilently(call);
+  if (dims == 0 || index.dim() > 1 || !isIndex(index) || source.dim() != dims) return loopSilently(call);
   const Scalar alpha = call.args[4].toScalar();
   if (!call.isBatched(index))
     return call.setResult(ops::index_add::call(call.expanded(self), dim + 1, index, call.expanded(source), alpha));

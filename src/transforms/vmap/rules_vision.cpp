@@ -55,6 +55,17 @@ Stack called(const BatchedCall& call, Stack values) {
 /// Images have as many dimensions as the weights, whose first is not theirs.
 bool areImages(const Tensor& input, const Tensor& weight) { return weight.dim() >= 3 && input.dim() == weight.dim(); }
 
+bool haveOneDtype(std::initializer_list<Tensor> tensors) {
+  for (const Tensor& t : tensors)
+    if (t.defined() && t.dtype() != tensors.begin()->dtype()) return false;
+  return true;
+}
+
+/// Whether it is a bias of one sample's channels, that is, of the weights' rows. Undefined is.
+bool isBias(const Tensor& bias, const Tensor& weight) {
+  return !bias.defined() || (bias.dim() == 1 && bias.numel() == weight.size(0));
+}
+
 /// result + bias of the channels, of one or of all samples.
 Tensor withBias(const BatchedCall& call, const Tensor& result, const Tensor& bias) {
   if (!bias.defined()) return result;
@@ -68,7 +79,10 @@ Tensor withBias(const BatchedCall& call, const Tensor& result, const Tensor& bia
 
 void convolution(BatchedCall& call) {
   const Tensor &input = call.tensor(0), &weight = call.tensor(1), bias = call.optionalTensor(2);
-  if (call.size == 0 || !areImages(input, weight) || (bias.defined() && bias.dim() != 1)) return loopSilently(call);
+  const bool transposed = call.flag(6);
+  if (call.size == 0 || !areImages(input, weight) || (bias.defined() && bias.dim() != 1) ||
+      (!transposed && !isBias(bias, weight)) || !haveOneDtype({input, weight, bias}))
+    return loopSilently(call);
   Stack values = call.args;
   if (call.isBatched(weight)) {
     values[0] = IValue(foldedChannels(call.expanded(input)));
@@ -86,8 +100,10 @@ void convolution(BatchedCall& call) {
 
 void convolutionBackward(BatchedCall& call) {
   const Tensor &grad = call.tensor(0), &input = call.tensor(1), &weight = call.tensor(2);
-  if (call.size == 0 || !areImages(input, weight) || grad.dim() != input.dim()) return loopSilently(call);
   std::vector<char> mask = call.args[10].toBoolVector();
+  if (call.size == 0 || !areImages(input, weight) || grad.dim() != input.dim() || mask.size() != 3 ||
+      !input.is_floating_point() || !haveOneDtype({input, weight, grad}))
+    return loopSilently(call);
   Tensor to_input, to_weight, to_bias;
   if (mask[0] && !call.isBatched(weight)) {
     Stack values = call.args;
@@ -124,6 +140,13 @@ bool areVectors(const BatchedCall& call, std::initializer_list<size_t> positions
   return true;
 }
 
+/// Whether both show the same memory. Wrappers of outer levels each have a storage of their own.
+bool shareMemory(Tensor a, Tensor b) {
+  while (isWrapper(a)) a = Tensor(storageOf(a).value);
+  while (isWrapper(b)) b = Tensor(storageOf(b).value);
+  return a.is_alias_of(b);
+}
+
 /// Written by the operator: the elements of the batch themselves where they lie side by side, else copied back.
 class RunningVector {
  public:
@@ -134,7 +157,7 @@ class RunningVector {
   }
   IValue argument() const { return flat_.defined() ? IValue(flat_) : IValue(); }
   void store() const {
-    if (flat_.defined() && !flat_.is_alias_of(value_))
+    if (flat_.defined() && !shareMemory(flat_, value_))
       ops::copy_::call(const_cast<Tensor&>(value_), unfolded(flat_, batch_), false);
   }
 

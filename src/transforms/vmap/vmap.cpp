@@ -70,6 +70,9 @@ bool VmapCall::countsResults() const { return state().options.out_dims.size() !=
 void VmapCall::measure(size_t argument, const Tensor& t) {
   const auto dim = state().inDim(argument);
   if (!dim) return;
+  SHUNT_CHECK(t.defined(), "vmap: argument ", argument,
+              " is an undefined tensor, which has no batch: expected a tensor with dimension ", *dim,
+              ", or nullopt in in_dims for this argument");
   SHUNT_CHECK_INDEX(*dim >= -t.dim() && *dim < t.dim(), "vmap: in_dims[", argument, "] is ", *dim, ", but argument ",
                     argument, " has a tensor of shape ", t.sizes(),
                     t.dim() == 0 ? ", which has no dimension to be the batch"
