@@ -2,6 +2,7 @@
 #include "src/transforms/functionalize/forms.h"
 #include "src/transforms/functionalize/functional_tensor.h"
 #include "src/transforms/functionalize/twins.h"
+#include "src/transforms/vmap/levels.h"
 
 #include "src/autograd/graph_task.h"
 #include "src/base/immortal.h"
@@ -24,7 +25,7 @@
 namespace shunt::functional {
 namespace {
 
-/// A tensor of the call, and what stands for it below: the value of a functional one, every other itself.
+/// A tensor of the call, and what stands for it below: the value of a functional one of this level, every other itself.
 struct Operand {
   Tensor tensor;
   FunctionalTensor* functional;
@@ -37,10 +38,11 @@ using NewGeometry = std::unique_ptr<const autograd::TensorGeometry>;
 /// The arguments of one call, the last values of the caller's stack.
 class Call {
  public:
-  Call(const OperatorHandle& op, Stack* stack)
-      : op_(op), schema_(op.schema()), stack_(*stack), n_(schema_.arguments().size()) {
+  Call(const OperatorHandle& op, DispatchKeySet keys, Stack* stack)
+      : op_(op), keys_(keys), schema_(op.schema()), stack_(*stack), n_(schema_.arguments().size()) {
     forEachTensor(stack_, n_, [this](const Tensor& t) {
       FunctionalTensor* f = functionalOf(t);
+      if (f != nullptr && isFromFurtherOut(*f)) f = nullptr;
       operands_.push_back({t, f, f != nullptr ? f->value() : t});
       any_functional_ |= f != nullptr;
     });
@@ -48,7 +50,8 @@ class Call {
   void run();
 
  private:
-  void runBelow() { op_.callBoxed(&stack_); }
+  /// Not a call anew, which would come back here with functional tensors of other levels.
+  void runBelow() { op_.redispatchBoxed(keys_ & DispatchKeySet::fullAfter(DispatchKey::Functionalize), &stack_); }
   void runReading();
   void runWriting();
   void changeGeometry(FunctionalTensor& self, const FunctionalForm& form);
@@ -75,6 +78,7 @@ class Call {
   Link linkTo(const Operand& of, const Tensor& result, size_t output) const;
 
   OperatorHandle op_;
+  DispatchKeySet keys_;
   const FunctionSchema& schema_;
   Stack& stack_;
   size_t n_;
@@ -97,7 +101,9 @@ void Call::run() {
   }
   const ModeOff off;
   // Plain tensors are constants. Formulas of a backward that runs inside a FunctionalizeGuard work on values.
-  if (!any_functional_ && (!operands_.empty() || autograd::runningNode() != nullptr)) return runBelow();
+  // Those of a level further in work on values that are functional here.
+  const bool in_formula = autograd::runningNode() != nullptr && !levels::isBackwardFurtherIn();
+  if (!any_functional_ && (!operands_.empty() || in_formula)) return runBelow();
   if (schema_.is_mutable())
     runWriting();
   else
@@ -321,7 +327,7 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
   }
 }
 
-void fallback(const OperatorHandle& op, DispatchKeySet, Stack* stack) { Call(op, stack).run(); }
+void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) { Call(op, keys, stack).run(); }
 
 struct Registrar {
   Registrar() : library(Library::Kind::kImpl, "_", DispatchKey::Functionalize) {

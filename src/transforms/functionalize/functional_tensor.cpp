@@ -3,6 +3,7 @@
 
 #include "src/transforms/fake/fake_impl.h"
 #include "src/transforms/functionalize/forms.h"
+#include "src/transforms/vmap/levels.h"
 
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
@@ -104,7 +105,9 @@ Link stridedLink(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
 
 // ---- Base ---------------------------------------------------------------------------------------------------------
 Base::Base(Tensor value)
-    : value_(std::move(value)), storage_(fake::makeStorage(storageBytes(value_), value_.device())) {}
+    : value_(std::move(value)),
+      storage_(fake::makeStorage(storageBytes(value_), value_.device())),
+      level_(levels::innermostNumber()) {}
 
 void Base::release_resources() {
   value_.reset();
@@ -316,6 +319,8 @@ FunctionalTensor* functionalOf(const Tensor& t) {
               "a tensor with the key Functionalize that to_functional did not make; make one with to_functional(t)");
   return wrapper;
 }
+
+bool isFromFurtherOut(const FunctionalTensor& t) { return levels::isFurtherOut(t.base().level()); }
 
 Tensor wrapValue(const Tensor& value) {
   return Tensor(make_intrusive<FunctionalTensor>(make_intrusive<Base>(value), std::vector<Link>(), value));

@@ -65,6 +65,8 @@ class Base : public intrusive_ptr_target {
   /// Both have values in one memory, neither of which can be had from the other: after a write to one, value() of the
   /// other throws.
   void beRivalOf(Base& other);
+  /// Where it was made, in what level of vmap and grad (src/transforms/vmap/levels.h).
+  uint64_t level() const { return level_; }
   bool isUsable() const { return writer_ == nullptr || *writer_ == nullptr || *writer_ == this; }
   /// Without data: tells aliases from others.
   const Storage& storage() const { return storage_; }
@@ -78,6 +80,7 @@ class Base : public intrusive_ptr_target {
   uint64_t generation_ = 0;
   bool is_input_ = false;
   Storage storage_;
+  const uint64_t level_;
   std::shared_ptr<const Base*> writer_;  // the one of all rivals that was written; null: none was
 };
 
@@ -118,6 +121,8 @@ class FunctionalTensor final : public TensorImpl {
 
 /// Null for tensors of other kinds.
 FunctionalTensor* functionalOf(const Tensor& t);
+/// Whether it was made in a level of vmap and grad in which the innermost one runs: no business of this level.
+bool isFromFurtherOut(const FunctionalTensor& t);
 /// A functional tensor with a base of its own.
 Tensor wrapValue(const Tensor& value);
 /// An alias of `of`: one link more. `value` is what the link shows.
