@@ -175,8 +175,8 @@ std::vector<FunctionalTensor*> Call::writtenOrThrow() const {
 
 // The plain call on fake tensors: throws what it would throw, and shows which geometry the written tensors get.
 std::vector<NewGeometry> Call::rehearse() const {
-  // Not the program's call.
-  const ExcludeDispatchKeyGuard no_modes({DispatchKey::PythonKernel, DispatchKey::Tracer});
+  // Not the program's call; and in this level, with its grad mode, not outside.
+  const ExcludeDispatchKeyGuard no_modes({DispatchKey::PythonKernel, DispatchKey::Tracer, DispatchKey::Batched});
   Twins known;
   const auto twinOf = [&](const Tensor& t) {
     const Operand& o = operandOf(t);
@@ -258,6 +258,17 @@ void Call::changeGeometry(FunctionalTensor& self, const FunctionalForm& form) {
 // in a tensor of its own doesn't tell which of several values would stay. Only what lies in the CPU's memory is looked
 // at.
 void checkOneValueForEachPlace(const OperatorHandle& op, const Tensor& result, IntArrayRef sizes, IntArrayRef strides) {
+  if (levels::isWrapper(result)) {
+    // Of a batch, the sizes and strides with the batch's.
+    const levels::WrapperStorage& storage = levels::storageOf(result);
+    std::vector<int64_t> all_sizes = sizes.vec(), all_strides = strides.vec();
+    if (storage.batch_dim >= 0) {
+      all_sizes.insert(all_sizes.begin() + storage.batch_dim, storage.value.size(storage.batch_dim));
+      all_strides.insert(all_strides.begin() + storage.batch_dim, 1);
+    }
+    const levels::Outside outside;
+    return checkOneValueForEachPlace(op, storage.value, all_sizes, all_strides);
+  }
   const Tensor& plain = isWrapper(result) ? autograd::graph_tensor(result) : result;
   if (is_fake(plain) || isWrapper(plain) || plain.device().type() != DeviceType::CPU) return;
   if (plain.numel() == 0 || !plain.sizes().equals(sizes)) return;

@@ -50,8 +50,8 @@ class Base : public intrusive_ptr_target {
   /// The value now. Nobody writes it.
   const Tensor& value();
   /// The next generation. `next` has the value's geometry and graph, or under no_grad no graph: then it gets the
-  /// value's place in it.
-  void replace(Tensor next);
+  /// value's place in it. `detached`: what wrote it is no part of any graph, of levels further out neither.
+  void replace(Tensor next, bool detached = false);
   /// The leaf whose value or shape was replaced under no_grad, which keeps grad and accumulator; undefined otherwise.
   const Tensor& leaf() const { return leaf_; }
   /// An in-place view operator gave the tensor that the leaf stands for this shape: its gradients will have it too.
@@ -139,6 +139,9 @@ inline bool isWrapper(const Tensor& t) {
 /// By a stride of 0, as expanded tensors do.
 bool repeatsElements(IntArrayRef sizes, IntArrayRef strides);
 inline bool repeatsElements(const Tensor& t) { return repeatsElements(t.sizes(), t.strides()); }
+/// What lies in memory behind `t`: behind wrappers of all classes, and behind those of vmap and grad, each of which has a
+/// storage of its own.
+const Tensor& inMemory(const Tensor& t);
 /// A plain tensor and a wrapper of an alias of it do too.
 bool sharesMemory(const Tensor& a, const Tensor& b);
 /// Without graph. A wrapper's class makes another wrapper.
