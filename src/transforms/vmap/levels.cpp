@@ -3,6 +3,8 @@
 #include "src/autograd/plain_grad.h"
 #include "src/dispatch/reliance.h"
 
+#include <shunt/autograd/graph_tensor.h>
+
 #include <shunt/core/inline_vector.h>
 
 #include <algorithm>
@@ -188,6 +190,8 @@ bool shunt::autograd::hidesGraph(const Tensor& t) {
   const Tensor& value = levels::storageOf(t).value;
   return value.requires_grad() || hidesGraph(value);
 }
+
+bool shunt::autograd::holdsFake(const Tensor& wrapper) { return isFake(graph_tensor(levels::storageOf(wrapper).value)); }
 
 namespace shunt::levels {
 
