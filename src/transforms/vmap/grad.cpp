@@ -88,6 +88,12 @@ std::vector<Tensor> GradCall::gradients(const std::vector<Tensor>& outputs, cons
     result = autograd::grad(roots, state_->inputs, seeds, keep_graph, differentiatedOutside(state_->inputs), true);
   for (size_t i = 0; i < result.size(); ++i)
     if (!result[i].defined()) result[i] = ops::zeros_like::call(state_->inputs[i], {}, {}, {}, {}, {});
+  // The engine hands on plain tensors. Where functionalization is on outside, the program may write to them.
+  if (levels::isFunctionalizedFurtherOut()) [[unlikely]] {
+    const levels::Outside outside;
+    for (Tensor& t : result)
+      if (FunctionalizeGuard::is_enabled() && wrapperKind(t) == WrapperKind::kNone) t = to_functional(t);
+  }
   return result;
 }
 

@@ -191,7 +191,18 @@ bool shunt::autograd::hidesGraph(const Tensor& t) {
   return value.requires_grad() || hidesGraph(value);
 }
 
-bool shunt::autograd::holdsFake(const Tensor& wrapper) { return isFake(graph_tensor(levels::storageOf(wrapper).value)); }
+namespace shunt::detail {
+const Tensor* constantBehind(const Tensor& wrapper);
+}
+
+const shunt::Tensor* shunt::detail::constantBehind(const Tensor& wrapper) {
+  const levels::WrapperStorage& storage = levels::storageOf(wrapper);
+  return storage.level.kind() == levels::Kind::kGrad && !wrapper.requires_grad() ? &storage.value : nullptr;
+}
+
+bool shunt::autograd::holdsFake(const Tensor& wrapper) {
+  return isFake(graph_tensor(levels::storageOf(wrapper).value));
+}
 
 namespace shunt::levels {
 

@@ -17,6 +17,10 @@
 //     outside of the level and wraps the results. While its gradients are computed and nothing
 //     is recorded, calls are made outside at once.
 //   - Composites run inside the level, so that their parts come here one by one.
+//   - What a factory makes inside of a grad level is a tensor of the level, so that it may be written with others of
+//   it.
+//     Results of tensors from outside are as these, constants that the level doesn't know. So is, once the level has
+//     ended, what it hasn't recorded.
 //   - Many operators have kernels of their own for both keys, which do the same for the usual calls, and need no Stack:
 //     in_grad.h, of_samples.h, pointwise_kernels.cpp.
 // A grad level keeps the thread's settings of the moment it was entered: keys that guards exclude, grad mode, autocast.
