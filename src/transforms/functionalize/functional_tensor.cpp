@@ -72,8 +72,8 @@ bool keepsGrad(const Tensor& t) {
 /// Also where only the batch behind the samples does.
 bool isRecorded(const Tensor& t) { return t.requires_grad() || autograd::hidesGraph(t); }
 
-/// `next`, a value of the innermost level as `old` is, with the places that the values behind `old` have in the graphs of
-/// levels further out, where all that wrote it was detached.
+/// `next`, a value of the innermost level as `old` is, with the places that the values behind `old` have in the graphs
+/// of levels further out, where all that wrote it was detached.
 Tensor withPlacesFurtherOut(const Tensor& old, Tensor next);
 
 /// `next` with the place that `old` has in its graph: the one of its level, or of all levels.
@@ -89,11 +89,13 @@ Tensor inPlaceOf(const Tensor& old, Tensor next, bool in_all) {
   if (!in_all && !autograd::hidesGraph(graph)) return next;
   // Of a batch the values have the graph.
   const levels::LevelFrame* frame = levels::innermost();
-  SHUNT_CHECK(frame != nullptr && levels::belongsTo(old, frame->level()) && levels::belongsTo(next, frame->level()),
-              "functionalize inside vmap: what is written without grad mode, or through a detached alias, to a tensor of "
-              "shape ",
-              old.sizes(), " has another batch than the tensor: write it with grad mode on, or call functionalize "
-              "outside of vmap");
+  SHUNT_CHECK(
+      frame != nullptr && levels::belongsTo(old, frame->level()) && levels::belongsTo(next, frame->level()),
+      "functionalize inside vmap: what is written without grad mode, or through a detached alias, to a tensor of "
+      "shape ",
+      old.sizes(),
+      " has another batch than the tensor: write it with grad mode on, or call functionalize "
+      "outside of vmap");
   const levels::WrapperStorage &now = levels::storageOf(old), &then = levels::storageOf(next);
   const int64_t dim = now.batch_dim;
   Tensor value;
@@ -191,9 +193,10 @@ void Base::reshapeLeaf(const TensorImpl& shape) {
   const NoGradGuard no_grad;
   if (levels::isWrapper(value_)) {
     // Its storage is that of all its aliases, and has the shape.
-    SHUNT_CHECK(!value_.is_leaf() || !value_.requires_grad(),
-                "functionalize inside grad: an argument of shape ", value_.sizes(),
-                " that is differentiated is given another shape without grad mode; use the operator that returns a view");
+    SHUNT_CHECK(
+        !value_.is_leaf() || !value_.requires_grad(), "functionalize inside grad: an argument of shape ",
+        value_.sizes(),
+        " that is differentiated is given another shape without grad mode; use the operator that returns a view");
     return;
   }
   if (!leaf_.defined()) {
