@@ -75,14 +75,15 @@ edge_list inputEdges(TensorList inputs, bool accumulate) {
   return edges;
 }
 
-// Nodes make tensors of their own, of one kind for the whole run.
+// Nodes make tensors of their own, of one kind for the whole run. In a level of vmap or grad they make them outside of
+// it, under the modes that are on there.
 bool anyFake(TensorList outputs) {
   for (size_t i = 1; i < outputs.size(); ++i)
     SHUNT_CHECK(isFake(outputs[i]) == isFake(outputs[0]), "element ", i, " of tensors is a ",
                 isFake(outputs[i]) ? "fake" : "real", " tensor and element 0 is a ",
                 isFake(outputs[0]) ? "fake" : "real",
                 " one; differentiate fake and real tensors in calls of their own");
-  return !outputs.empty() && isFake(outputs[0]);
+  return !outputs.empty() && wrapperKind(outputs[0]) == WrapperKind::kFake;
 }
 
 // Wrappers stand for the tensors that hold their graphs: backward knows nothing of their classes.

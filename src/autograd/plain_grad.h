@@ -16,8 +16,14 @@ Tensor heldBy(const Tensor& wrapper);
 /// shows none of it. False for others. Defined in src/transforms.
 bool hidesGraph(const Tensor& t);
 
+/// Whether behind a wrapper of vmap or grad, at any depth, there is a fake tensor. Defined in src/transforms.
+bool holdsFake(const Tensor& wrapper);
+
 /// A gradient is fake where its variable is.
-inline bool isFake(const Tensor& t) { return wrapperKind(t) == WrapperKind::kFake; }
+inline bool isFake(const Tensor& t) {
+  const WrapperKind kind = wrapperKind(t);
+  return kind == WrapperKind::kFake || (kind == WrapperKind::kBatched && holdsFake(t));
+}
 
 inline bool isWrapped(const Tensor& t) {
   const WrapperKind kind = wrapperKind(t);

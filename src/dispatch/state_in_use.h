@@ -26,9 +26,11 @@ class StateInUse {
 };
 
 /// Whether a call with these keys, which kernels above have left, goes to a CompositeImplicitAutograd kernel.
-/// BackendSelect only chooses whose slot that is, and a composite fills all of them.
+/// BackendSelect only chooses whose slot that is, and a composite fills all of them. TransformBack takes a composite of
+/// the backend apart in its level.
 inline bool goesToComposite(const OpState& state, DispatchKeySet keys) {
   keys = keys.remove(DispatchKey::PythonKernel).remove(DispatchKey::BackendSelect);
+  if (keys.has(DispatchKey::TransformBack)) keys = keys.backends() | DispatchKeySet::of(Functionality::Dense);
   return state.lookup(keys & state.maskFor(keys)).reason == EntryReason::kCompositeImplicit;
 }
 

@@ -9,9 +9,11 @@
 
 #include "src/autograd/plain_grad.h"
 #include "src/base/immortal.h"
+#include "src/dispatch/boxed_arguments.h"
 #include "src/dispatch/subclass_calls.h"
 #include "src/interpose/handler_returns.h"
 #include "src/tensor/printing.h"
+#include "src/transforms/vmap/levels.h"
 
 namespace shunt {
 namespace {
@@ -25,7 +27,22 @@ const Tensor& checkedInner(const Tensor& inner) {
   return inner;
 }
 
-Storage noData(Device device) { return make_intrusive<StorageImpl>(DataPtr{}, size_t{0}, device, nullptr, false); }
+/// Has no bytes, and knows in what level of vmap and grad the wrapper was made.
+struct NoData final : StorageImpl {
+  explicit NoData(Device device) : StorageImpl(DataPtr{}, size_t{0}, device, nullptr, false) {}
+  const uint64_t level = levels::innermostNumber();
+};
+
+Storage noData(Device device) { return make_intrusive<NoData>(device); }
+
+/// Whether the wrapper was made in a level in which the innermost one runs. The call is passed on there, and the
+/// levels between have their turn.
+bool isFromFurtherOut(const TensorSubclass& wrapper) {
+  if (levels::innermost() == nullptr) [[likely]]
+    return false;
+  const auto* storage = dynamic_cast<const NoData*>(wrapper.storage().get());
+  return storage != nullptr && levels::isFurtherOut(storage->level);
+}
 
 DispatchKeySet wrapperKeys(bool is_inference) {
   constexpr DispatchKeySet kKeys{DispatchKey::Python, DispatchKey::PythonTLSSnapshot};
@@ -72,19 +89,32 @@ void belowPython(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
       "which has no data: unwrap it first"));
 }
 
+/// A call whose wrappers are all of levels further out, on its way there.
+void passOn(const OperatorHandle& op, Stack* stack) {
+  const uint64_t keys = boxed::prepare(op, *stack);
+  const detail::LocalState& tls = detail::tls_state;
+  const auto effective = DispatchKeySet::fromRaw((keys | tls.included) & ~tls.excluded);
+  op.redispatchBoxed(effective & DispatchKeySet::fullAfter(DispatchKey::PythonTLSSnapshot), stack);
+}
+
 }  // namespace
 
 bool handleBySubclass(const OperatorHandle& op, Stack* stack) {
   Tensor keeps;  // the handler's own object, whatever it does to the stack
   TensorSubclass* first = nullptr;
-  bool any = false;
+  bool any = false, passed_on = false;
   forEachWrapper(op, *stack, [&](const Argument&, const Tensor& t, TensorSubclass& wrapper) {
+    if (isFromFurtherOut(wrapper)) {
+      passed_on = true;
+      return;
+    }
     any = true;
     if (first != nullptr || !wrapper.accepts(op, *stack)) return;
     first = &wrapper;
     keeps = t;
   });
-  if (!any) return false;
+  if (!any && passed_on) passOn(op, stack);
+  if (!any) return passed_on;
   SHUNT_CHECK(first != nullptr, "operator ", op.operator_name(),
               ": no class of its wrapper arguments takes this call: ", wrappersOf(op, *stack),
               "; each has declined it (accepts)");

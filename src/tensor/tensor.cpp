@@ -75,11 +75,20 @@ const char* whyNoData(const Tensor& t) {
   return wrapperKind(t.key_set()) == WrapperKind::kFake ? "a fake tensor: it has a shape but no data" : nullptr;
 }
 
+namespace detail {
+/// The value of a tensor that grad's function has made, or computed, and of which nothing is recorded; null for others.
+/// Defined in src/transforms.
+const Tensor* constantBehind(const Tensor& wrapper);
+}  // namespace detail
+
 void* Tensor::data_ptr() const {
   const TensorImpl& t = impl();
   SHUNT_CHECK(t.has_storage(), "the tensor has no storage");
-  if (const char* why = whyNoData(*this)) [[unlikely]]
+  if (const char* why = whyNoData(*this)) [[unlikely]] {
+    if (wrapperKind(*this) == WrapperKind::kBatched)
+      if (const Tensor* value = detail::constantBehind(*this)) return value->data_ptr();
     throw Error(detail::str("cannot access data pointer of ", why));
+  }
   return t.numel() == 0 && t.storage()->data() == nullptr ? nullptr : t.data();
 }
 

@@ -2,6 +2,7 @@
 #include "src/transforms/functionalize/forms.h"
 #include "src/transforms/functionalize/functional_tensor.h"
 #include "src/transforms/functionalize/twins.h"
+#include "src/transforms/vmap/levels.h"
 
 #include "src/autograd/graph_task.h"
 #include "src/base/immortal.h"
@@ -24,7 +25,7 @@
 namespace shunt::functional {
 namespace {
 
-/// A tensor of the call, and what stands for it below: the value of a functional one, every other itself.
+/// A tensor of the call, and what stands for it below: the value of a functional one of this level, every other itself.
 struct Operand {
   Tensor tensor;
   FunctionalTensor* functional;
@@ -37,10 +38,11 @@ using NewGeometry = std::unique_ptr<const autograd::TensorGeometry>;
 /// The arguments of one call, the last values of the caller's stack.
 class Call {
  public:
-  Call(const OperatorHandle& op, Stack* stack)
-      : op_(op), schema_(op.schema()), stack_(*stack), n_(schema_.arguments().size()) {
+  Call(const OperatorHandle& op, DispatchKeySet keys, Stack* stack)
+      : op_(op), keys_(keys), schema_(op.schema()), stack_(*stack), n_(schema_.arguments().size()) {
     forEachTensor(stack_, n_, [this](const Tensor& t) {
       FunctionalTensor* f = functionalOf(t);
+      if (f != nullptr && isFromFurtherOut(*f)) f = nullptr;
       operands_.push_back({t, f, f != nullptr ? f->value() : t});
       any_functional_ |= f != nullptr;
     });
@@ -48,7 +50,8 @@ class Call {
   void run();
 
  private:
-  void runBelow() { op_.callBoxed(&stack_); }
+  /// Not a call anew, which would come back here with functional tensors of other levels.
+  void runBelow() { op_.redispatchBoxed(keys_ & DispatchKeySet::fullAfter(DispatchKey::Functionalize), &stack_); }
   void runReading();
   void runWriting();
   void changeGeometry(FunctionalTensor& self, const FunctionalForm& form);
@@ -75,6 +78,7 @@ class Call {
   Link linkTo(const Operand& of, const Tensor& result, size_t output) const;
 
   OperatorHandle op_;
+  DispatchKeySet keys_;
   const FunctionSchema& schema_;
   Stack& stack_;
   size_t n_;
@@ -97,7 +101,9 @@ void Call::run() {
   }
   const ModeOff off;
   // Plain tensors are constants. Formulas of a backward that runs inside a FunctionalizeGuard work on values.
-  if (!any_functional_ && (!operands_.empty() || autograd::runningNode() != nullptr)) return runBelow();
+  // Those of a level further in work on values that are functional here.
+  const bool in_formula = autograd::runningNode() != nullptr && !levels::isBackwardFurtherIn();
+  if (!any_functional_ && (!operands_.empty() || in_formula)) return runBelow();
   if (schema_.is_mutable())
     runWriting();
   else
@@ -169,8 +175,8 @@ std::vector<FunctionalTensor*> Call::writtenOrThrow() const {
 
 // The plain call on fake tensors: throws what it would throw, and shows which geometry the written tensors get.
 std::vector<NewGeometry> Call::rehearse() const {
-  // Not the program's call.
-  const ExcludeDispatchKeyGuard no_modes({DispatchKey::PythonKernel, DispatchKey::Tracer});
+  // Not the program's call; and in this level, with its grad mode, not outside.
+  const ExcludeDispatchKeyGuard no_modes({DispatchKey::PythonKernel, DispatchKey::Tracer, DispatchKey::Batched});
   Twins known;
   const auto twinOf = [&](const Tensor& t) {
     const Operand& o = operandOf(t);
@@ -252,6 +258,17 @@ void Call::changeGeometry(FunctionalTensor& self, const FunctionalForm& form) {
 // in a tensor of its own doesn't tell which of several values would stay. Only what lies in the CPU's memory is looked
 // at.
 void checkOneValueForEachPlace(const OperatorHandle& op, const Tensor& result, IntArrayRef sizes, IntArrayRef strides) {
+  if (levels::isWrapper(result)) {
+    // Of a batch, the sizes and strides with the batch's.
+    const levels::WrapperStorage& storage = levels::storageOf(result);
+    std::vector<int64_t> all_sizes = sizes.vec(), all_strides = strides.vec();
+    if (storage.batch_dim >= 0) {
+      all_sizes.insert(all_sizes.begin() + storage.batch_dim, storage.value.size(storage.batch_dim));
+      all_strides.insert(all_strides.begin() + storage.batch_dim, 1);
+    }
+    const levels::Outside outside;
+    return checkOneValueForEachPlace(op, storage.value, all_sizes, all_strides);
+  }
   const Tensor& plain = isWrapper(result) ? autograd::graph_tensor(result) : result;
   if (is_fake(plain) || isWrapper(plain) || plain.device().type() != DeviceType::CPU) return;
   if (plain.numel() == 0 || !plain.sizes().equals(sizes)) return;
@@ -321,7 +338,7 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
   }
 }
 
-void fallback(const OperatorHandle& op, DispatchKeySet, Stack* stack) { Call(op, stack).run(); }
+void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) { Call(op, keys, stack).run(); }
 
 struct Registrar {
   Registrar() : library(Library::Kind::kImpl, "_", DispatchKey::Functionalize) {

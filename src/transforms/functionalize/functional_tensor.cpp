@@ -1,8 +1,10 @@
 // See Note [Functional tensors].
 #include "src/transforms/functionalize/functional_tensor.h"
 
+#include "src/autograd/plain_grad.h"
 #include "src/transforms/fake/fake_impl.h"
 #include "src/transforms/functionalize/forms.h"
+#include "src/transforms/vmap/levels.h"
 
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
@@ -55,9 +57,69 @@ void setEdge(const Tensor& t, autograd::Edge edge) {
   autograd::set_gradient_edge(autograd::graph_tensor(t), std::move(edge));
 }
 
+/// What tells whether `t` is a view. Inside vmap that is the value of which it shows samples.
+const Tensor& withGraph(const Tensor& t) {
+  const Tensor& graph = autograd::graph_tensor(t);
+  const bool batched = levels::isWrapper(graph) && !graph.key_set().has(Functionality::TransformBack);
+  return batched ? withGraph(levels::storageOf(graph).value) : graph;
+}
+
 bool keepsGrad(const Tensor& t) {
   const autograd::AutogradMeta* meta = autograd::get_autograd_meta(autograd::graph_tensor(t));
   return meta != nullptr && meta->retains_grad_;
+}
+
+/// Also where only the batch behind the samples does.
+bool isRecorded(const Tensor& t) { return t.requires_grad() || autograd::hidesGraph(t); }
+
+/// `next`, a value of the innermost level as `old` is, with the places that the values behind `old` have in the graphs
+/// of levels further out, where all that wrote it was detached.
+Tensor withPlacesFurtherOut(const Tensor& old, Tensor next);
+
+/// `next` with the place that `old` has in its graph: the one of its level, or of all levels.
+Tensor inPlaceOf(const Tensor& old, Tensor next, bool in_all) {
+  const Tensor& graph = autograd::graph_tensor(old);
+  if (!levels::isWrapper(graph) || graph.key_set().has(Functionality::TransformBack)) {
+    if (in_all) next = withPlacesFurtherOut(old, std::move(next));
+    if (!old.requires_grad()) return next;
+    next = detachedAlias(next);
+    setEdge(next, autograd::gradient_edge(old));
+    return next;
+  }
+  if (!in_all && !autograd::hidesGraph(graph)) return next;
+  // Of a batch the values have the graph.
+  const levels::LevelFrame* frame = levels::innermost();
+  SHUNT_CHECK(
+      frame != nullptr && levels::belongsTo(old, frame->level()) && levels::belongsTo(next, frame->level()),
+      "functionalize inside vmap: what is written without grad mode, or through a detached alias, to a tensor of "
+      "shape ",
+      old.sizes(),
+      " has another batch than the tensor: write it with grad mode on, or call functionalize "
+      "outside of vmap");
+  const levels::WrapperStorage &now = levels::storageOf(old), &then = levels::storageOf(next);
+  const int64_t dim = now.batch_dim;
+  Tensor value;
+  {
+    const levels::Outside outside;
+    std::vector<int64_t> order;
+    for (int64_t d = 0; d < then.value.dim(); ++d)
+      if (d != then.batch_dim) order.push_back(d);
+    order.insert(order.begin() + dim, then.batch_dim);
+    value = inPlaceOf(now.value, then.value.permute(order), in_all);
+  }
+  return levels::makeBatched(frame->level(), std::move(value), dim);
+}
+
+Tensor withPlacesFurtherOut(const Tensor& old, Tensor next) {
+  const levels::LevelFrame* frame = levels::innermost();
+  if (frame == nullptr || !levels::belongsTo(old, frame->level()) || !levels::belongsTo(next, frame->level()))
+    return next;
+  Tensor value;
+  {
+    const levels::Outside outside;
+    value = inPlaceOf(levels::storageOf(old).value, levels::storageOf(next).value, true);
+  }
+  return value.is_same(levels::storageOf(next).value) ? next : levels::makeTracked(frame->level(), std::move(value));
 }
 
 }  // namespace
@@ -69,7 +131,7 @@ bool repeatsElements(IntArrayRef sizes, IntArrayRef strides) {
 }
 
 size_t storageBytes(const Tensor& value) {
-  const Tensor& inner = autograd::graph_tensor(value);
+  const Tensor& inner = inMemory(value);
   const TensorImpl& outer = *value.unsafeGetTensorImpl();
   if (!isWrapper(inner) && inner.dtype() == value.dtype() && sameGeometry(*inner.unsafeGetTensorImpl(), outer))
     return inner.storage()->nbytes();
@@ -77,10 +139,16 @@ size_t storageBytes(const Tensor& value) {
   return static_cast<size_t>(bytes == 0 ? 0 : bytes + outer.storage_offset() * value.itemsize());
 }
 
+const Tensor& inMemory(const Tensor& t) {
+  const Tensor* now = &autograd::graph_tensor(t);
+  while (levels::isWrapper(*now)) now = &autograd::graph_tensor(levels::storageOf(*now).value);
+  return *now;
+}
+
 bool sharesMemory(const Tensor& a, const Tensor& b) {
   if (!a.unsafeGetTensorImpl()->has_storage() || !b.unsafeGetTensorImpl()->has_storage()) return false;
-  return a.is_alias_of(b) ||
-         ((isWrapper(a) || isWrapper(b)) && autograd::graph_tensor(a).is_alias_of(autograd::graph_tensor(b)));
+  const auto wraps = [](const Tensor& t) { return isWrapper(t) || levels::isWrapper(t); };
+  return a.is_alias_of(b) || ((wraps(a) || wraps(b)) && inMemory(a).is_alias_of(inMemory(b)));
 }
 
 Tensor detachedAlias(const Tensor& value) {
@@ -104,7 +172,9 @@ Link stridedLink(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
 
 // ---- Base ---------------------------------------------------------------------------------------------------------
 Base::Base(Tensor value)
-    : value_(std::move(value)), storage_(fake::makeStorage(storageBytes(value_), value_.device())) {}
+    : value_(std::move(value)),
+      storage_(fake::makeStorage(storageBytes(value_), value_.device())),
+      level_(levels::innermostNumber()) {}
 
 void Base::release_resources() {
   value_.reset();
@@ -121,6 +191,14 @@ Tensor Base::atLeaf(Tensor value) const {
 
 void Base::reshapeLeaf(const TensorImpl& shape) {
   const NoGradGuard no_grad;
+  if (levels::isWrapper(value_)) {
+    // Its storage is that of all its aliases, and has the shape.
+    SHUNT_CHECK(
+        !value_.is_leaf() || !value_.requires_grad(), "functionalize inside grad: an argument of shape ",
+        value_.sizes(),
+        " that is differentiated is given another shape without grad mode; use the operator that returns a view");
+    return;
+  }
   if (!leaf_.defined()) {
     if (!value_.is_leaf() || !value_.is_floating_point() || value_.is_inference()) return;
     leaf_ = value_;
@@ -151,7 +229,7 @@ void Base::beRivalOf(Base& other) {
 const Tensor& Base::value() {
   SHUNT_CHECK(isUsable(), "functionalize: an argument of shape ", value_.sizes(), " and dtype ", value_.dtype(),
               " shares memory with another argument that was written meanwhile, but that one has another dtype, graph "
-              "or class, so "
+              "or class, or another batch of vmap, so "
               "what it shows now is not known. Give the function one of them and make the other of it inside");
   if (leaf_.defined() && value_.requires_grad() != leaf_.requires_grad()) {  // requires_grad_() was called since
     value_ = atLeaf(leaf_.requires_grad() ? value_ : detachedAlias(value_));
@@ -160,16 +238,15 @@ const Tensor& Base::value() {
   return value_;
 }
 
-void Base::replace(Tensor next) {
+void Base::replace(Tensor next, bool detached) {
   const Tensor& old = value();
-  if (old.requires_grad() && !GradMode::is_enabled()) {
+  const bool batched = levels::isWrapper(old) && !old.key_set().has(Functionality::TransformBack);
+  if (detached && !batched) next = withPlacesFurtherOut(old, std::move(next));
+  if (batched && !GradMode::is_enabled() && (detached || autograd::hidesGraph(old))) {
+    next = inPlaceOf(old, std::move(next), detached);
+  } else if (old.requires_grad() && !GradMode::is_enabled()) {
     if (!leaf_.defined() && old.is_leaf()) leaf_ = old;
-    if (leaf_.defined()) {
-      next = atLeaf(std::move(next));
-    } else {
-      next = detachedAlias(next);
-      setEdge(next, autograd::gradient_edge(old));
-    }
+    next = leaf_.defined() ? atLeaf(std::move(next)) : inPlaceOf(old, std::move(next), false);
   } else if (leaf_.defined() && next.requires_grad()) {
     leaf_.reset();  // recorded: the tensor is no leaf any more
   }
@@ -206,8 +283,8 @@ void FunctionalTensor::followValue() {
 
 bool FunctionalTensor::isDetached() const {
   if (isItself() || is_inference()) return false;
-  const Tensor& base = autograd::graph_tensor(base_->value());
-  const Tensor& now = autograd::graph_tensor(value());
+  const Tensor& base = withGraph(base_->value());
+  const Tensor& now = withGraph(value());
   return now.is_floating_point() && base.is_floating_point() &&
          (!now.is_view() || !now._base().is_same(base.is_view() ? base._base() : base));
 }
@@ -279,12 +356,12 @@ void FunctionalTensor::rebase(intrusive_ptr<Base> base, std::vector<Link> chain)
 void FunctionalTensor::write(const Tensor& value) {
   const ModeOff off;
   bool detached = isDetached();
-  if (detached && value.requires_grad() && GradMode::is_enabled() &&
+  if (detached && isRecorded(value) && GradMode::is_enabled() &&
       base_.use_count() == 1) {  // nobody else has that memory
     rebase(make_intrusive<Base>(detachedAlias(this->value())), {});
     detached = false;
   }
-  SHUNT_CHECK(!detached || !value.requires_grad() || !GradMode::is_enabled(),
+  SHUNT_CHECK(!detached || !isRecorded(value) || !GradMode::is_enabled(),
               "Functionalize: what is written to a detached alias requires grad, but ",
               "the alias shares memory with tensors that are not to see the graph. Detach the operand too, or clone "
               "the alias first");
@@ -300,12 +377,15 @@ void FunctionalTensor::write(const Tensor& value) {
     const bool fits = begin == end && sameGeometry(*next.unsafeGetTensorImpl(), *whole.unsafeGetTensorImpl()) &&
                       storageBytes(next) == storageBytes(whole);
     if (!fits) next = end - begin == 1 ? scatter(whole, next, view, chain_[begin]) : scatter(whole, next, view);
+    // Inside vmap a rule may lay its result out anew.
+    if (!fits && !sameGeometry(*next.unsafeGetTensorImpl(), *whole.unsafeGetTensorImpl()) && levels::isWrapper(next))
+      next = scatter(whole, next, whole);
     if (begin == 0) break;
     end = begin - 1;
     view = upTo(end);
     next = next.view(view.dtype());
   }
-  base_->replace(std::move(next));
+  base_->replace(std::move(next), detached);
 }
 
 FunctionalTensor* functionalOf(const Tensor& t) {
@@ -316,6 +396,8 @@ FunctionalTensor* functionalOf(const Tensor& t) {
               "a tensor with the key Functionalize that to_functional did not make; make one with to_functional(t)");
   return wrapper;
 }
+
+bool isFromFurtherOut(const FunctionalTensor& t) { return levels::isFurtherOut(t.base().level()); }
 
 Tensor wrapValue(const Tensor& value) {
   return Tensor(make_intrusive<FunctionalTensor>(make_intrusive<Base>(value), std::vector<Link>(), value));

@@ -50,8 +50,8 @@ class Base : public intrusive_ptr_target {
   /// The value now. Nobody writes it.
   const Tensor& value();
   /// The next generation. `next` has the value's geometry and graph, or under no_grad no graph: then it gets the
-  /// value's place in it.
-  void replace(Tensor next);
+  /// value's place in it. `detached`: what wrote it is no part of any graph, of levels further out neither.
+  void replace(Tensor next, bool detached = false);
   /// The leaf whose value or shape was replaced under no_grad, which keeps grad and accumulator; undefined otherwise.
   const Tensor& leaf() const { return leaf_; }
   /// An in-place view operator gave the tensor that the leaf stands for this shape: its gradients will have it too.
@@ -65,6 +65,8 @@ class Base : public intrusive_ptr_target {
   /// Both have values in one memory, neither of which can be had from the other: after a write to one, value() of the
   /// other throws.
   void beRivalOf(Base& other);
+  /// Where it was made, in what level of vmap and grad (src/transforms/vmap/levels.h).
+  uint64_t level() const { return level_; }
   bool isUsable() const { return writer_ == nullptr || *writer_ == nullptr || *writer_ == this; }
   /// Without data: tells aliases from others.
   const Storage& storage() const { return storage_; }
@@ -78,6 +80,7 @@ class Base : public intrusive_ptr_target {
   uint64_t generation_ = 0;
   bool is_input_ = false;
   Storage storage_;
+  const uint64_t level_;
   std::shared_ptr<const Base*> writer_;  // the one of all rivals that was written; null: none was
 };
 
@@ -118,6 +121,8 @@ class FunctionalTensor final : public TensorImpl {
 
 /// Null for tensors of other kinds.
 FunctionalTensor* functionalOf(const Tensor& t);
+/// Whether it was made in a level of vmap and grad in which the innermost one runs: no business of this level.
+bool isFromFurtherOut(const FunctionalTensor& t);
 /// A functional tensor with a base of its own.
 Tensor wrapValue(const Tensor& value);
 /// An alias of `of`: one link more. `value` is what the link shows.
@@ -134,6 +139,9 @@ inline bool isWrapper(const Tensor& t) {
 /// By a stride of 0, as expanded tensors do.
 bool repeatsElements(IntArrayRef sizes, IntArrayRef strides);
 inline bool repeatsElements(const Tensor& t) { return repeatsElements(t.sizes(), t.strides()); }
+/// What lies in memory behind `t`: behind wrappers of all classes, and behind those of vmap and grad, each of which has
+/// a storage of its own.
+const Tensor& inMemory(const Tensor& t);
 /// A plain tensor and a wrapper of an alias of it do too.
 bool sharesMemory(const Tensor& a, const Tensor& b);
 /// Without graph. A wrapper's class makes another wrapper.

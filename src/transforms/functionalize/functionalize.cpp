@@ -4,6 +4,7 @@
 #include "src/tensor/printing.h"
 #include "src/transforms/functionalize/forms.h"
 #include "src/transforms/functionalize/inputs.h"
+#include "src/transforms/vmap/levels.h"
 
 namespace shunt {
 
@@ -33,7 +34,8 @@ namespace detail {
 
 std::string functionalToString(const Tensor& t) { return "FunctionalTensor(" + from_functional(t).toString() + ")"; }
 
-FunctionalizeCall::FunctionalizeCall() : inputs_(std::make_unique<Inputs>(FunctionalizeGuard::is_enabled())) {}
+FunctionalizeCall::FunctionalizeCall()
+    : inputs_(std::make_unique<Inputs>(FunctionalizeGuard::is_enabled() || levels::isFunctionalizedFurtherOut())) {}
 
 FunctionalizeCall::~FunctionalizeCall() {
   if (!inputs_->written) inputs_->restore();

@@ -1,5 +1,7 @@
 #include "src/transforms/functionalize/inputs.h"
 
+#include "src/transforms/vmap/levels.h"
+
 #include <shunt/autograd/accumulate_grad.h>
 #include <shunt/autograd/graph_tensor.h>
 #include <shunt/core/dispatcher.h>
@@ -16,6 +18,8 @@ namespace {
 
 /// What `t` is a view of, as far as graphs go, or `t`.
 const Tensor& familyOf(const Tensor& t) { return !isWrapper(t) && t.is_view() ? t._base() : t; }
+
+bool isBatched(const Tensor& t) { return levels::isWrapper(t) && !t.key_set().has(Functionality::TransformBack); }
 
 /// Whether only a program without grad mode may have written to it.
 bool isOfLeaf(const Tensor& t) {
@@ -121,6 +125,8 @@ bool detail::FunctionalizeCall::Inputs::joins(size_t group, const Tensor& t) {
   const Tensor root = groups_[group].root;
   if (root.dtype() != t.dtype()) return false;
   if (isWrapper(root) || isWrapper(t)) return root.is_alias_of(t);
+  // The samples of two batches may lie in one memory in any way.
+  if (isBatched(root) || isBatched(t)) return root.is_alias_of(t);
   const Tensor& family = familyOf(t);
   if (!family.is_same(familyOf(root))) {
     if (!t.requires_grad()) return true;  // whatever graph there is doesn't see it

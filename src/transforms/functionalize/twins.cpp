@@ -1,8 +1,10 @@
 #include "src/transforms/functionalize/twins.h"
 
 #include "src/transforms/fake/fake_impl.h"
+#include "src/transforms/vmap/levels.h"
 
 #include <shunt/autograd/graph_tensor.h>
+#include <shunt/autograd/variable_utils.h>
 #include <shunt/ops.h>
 
 #include <algorithm>
@@ -30,7 +32,7 @@ Tensor Twins::twinOf(const Tensor& value) {
   // A wrapper looks like the tensor inside as a rule: that one tells leaves and views too.
   const Tensor& inner = autograd::graph_tensor(value);
   // The converter would hand a fake one back, to be written.
-  const bool ordinary = !inner.key_set().backends().empty() && !is_fake(inner);
+  const bool ordinary = !inner.key_set().backends().empty() && !is_fake(inner) && !levels::isWrapper(inner);
   if (ordinary && inner.dtype() == value.dtype() &&
       sameGeometry(*inner.unsafeGetTensorImpl(), *value.unsafeGetTensorImpl()))
     return converter_.from_tensor(inner);
@@ -39,13 +41,19 @@ Tensor Twins::twinOf(const Tensor& value) {
 
 Tensor Twins::lookalike(const Tensor& value) {
   const EnableGradGuard grad;
-  Storage& storage = storages_[value.storage().get()];
+  const bool in_level = levels::isWrapper(autograd::graph_tensor(value));
+  Storage& storage = storages_[(in_level ? inMemory(value) : value).storage().get()];
   if (!storage.defined()) storage = fake::makeStorage(0, value.device());
   fake::resizeStorage(*storage, std::max(storage->nbytes(), storageBytes(value)));
   const Tensor result = fake::makeTensor(storage, *value.unsafeGetTensorImpl());
   if (!value.requires_grad()) return result;
   result.set_requires_grad(true);
-  return value.is_leaf() ? result : result.clone();
+  if (value.is_leaf()) return result;
+  if (!in_level) return result.clone();
+  // In the interior of a graph, and in the memory of its aliases all the same.
+  const Tensor alias = autograd::detached_alias(result);
+  autograd::set_gradient_edge(alias, autograd::gradient_edge(result.clone()));
+  return alias;
 }
 
 }  // namespace shunt::functional

@@ -100,6 +100,9 @@ void runRandom(BatchedCall& call);
 /// A call without a batched tensor in the innermost level, a vmap: whether it has been made, as that of a random
 /// operator that draws other numbers for each sample. Throws where the level allows no random numbers.
 bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame);
+/// dropout in the innermost level, a grad, where a vmap further out draws for each sample: the mask is drawn there,
+/// with the same numbers, and gets a batch. Whether it has been made.
+bool runDropoutInGrad(const OperatorHandle& op, Stack* stack, const LevelFrame& frame);
 /// The kernel of the key Batched.
 void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack);
 /// The kernel of the key TransformBack.

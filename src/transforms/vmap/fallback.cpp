@@ -43,11 +43,24 @@ bool anyOf(const Level& level, const Stack& stack, size_t n) {
                   "call only. Return what you need of it from the function"));
 }
 
-/// Without any level on this thread.
+/// Whether nothing was recorded of a grad level's tensor: as a table that a function makes once and keeps.
+bool isConstant(const Tensor& wrapper) {
+  return storageOf(wrapper).level.kind() == Kind::kGrad && !wrapper.requires_grad();
+}
+
+/// Without any level on this thread. Constants of a level that has ended are their values.
 void outsideOfAll(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
+  bool constants = false;
   forEachArgument(op, *stack, [&](const Argument& a, const Tensor& t) {
-    if (isWrapper(t)) throwEscaped(op, a, t);
+    if (!isWrapper(t)) return;
+    if (a.is_write() || !isConstant(t)) throwEscaped(op, a, t);
+    constants = true;
   });
+  if (constants) {
+    mapTensors(*stack, op.schema().arguments().size(),
+               [](const Tensor& t) { return isWrapper(t) ? storageOf(t).value : t; });
+    return op.callBoxed(stack);
+  }
   SHUNT_CHECK(false, "operator ", op.operator_name(),
               ": the key Batched is included on this thread, but no vmap or grad is running (keys ", keys,
               "); use shunt::vmap, which includes it where it is needed");
@@ -348,9 +361,9 @@ void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
       SHUNT_CHECK(
           !arguments[i].is_write(), "operator ", op.operator_name(), " writes to its argument '", arguments[i].name,
           "', a tensor of shape ", t.sizes(),
-          " from outside of the function that grad, vjp or jacrev differentiates, with a tensor of that function: "
-          "the gradient would be lost. Pass the written tensor as an argument, or use the form that returns a new "
-          "tensor");
+          " from outside of the function that grad, vjp or jacrev differentiates, or computed there of such tensors "
+          "alone, with a tensor of that function: the gradient would be lost. Pass the written tensor as an argument, "
+          "clone() it inside, or use the form that returns a new tensor");
       foreign |= isForeign(t);
     });
     if (!foreign) continue;
@@ -358,6 +371,21 @@ void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
                    [&](const Tensor& t) { return !belongsTo(t, level) && isForeign(t) ? makeConstant(level, t) : t; });
   }
   op.redispatchBoxed(keysInGrad(keys), stack);
+}
+
+}  // namespace
+
+namespace {
+
+/// Whether the call makes a tensor of nothing that the level has not: of sizes and numbers, or of what another tensor
+/// looks like. It is one of the level, so that it may be written.
+bool isFactory(const OperatorHandle& op, const Stack& stack) {
+  const FunctionSchema& schema = op.schema();
+  if (schema.is_mutable() || schema.returns().size() != 1) return false;
+  bool any = false;
+  forEachTensor(stack, schema.arguments().size(), [&](const Tensor&) { any = true; });
+  const std::string_view name = op.op().name();
+  return !any || name == "aten::clone" || name.starts_with("aten::new_") || name.ends_with("_like");
 }
 
 }  // namespace
@@ -374,8 +402,14 @@ void batchedFallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack
       if (rowOf(op.op()) == nullptr && isComposite(op.op(), keys))
         return op.redispatchBoxed((keys & kBelowBatched) - DispatchKeySet(DispatchKey::TransformBack), stack);
     }
-    const Outside outside;
-    return op.callBoxed(stack);
+    const Level& level = frame->level();
+    const bool is_new = level.kind == Kind::kGrad && !recordsNothing(level, keys) && isFactory(op, *stack);
+    {
+      const Outside outside;
+      op.callBoxed(stack);
+    }
+    if (is_new && stack->back().isTensor()) stack->back() = IValue(tracked(level, stack->back().toTensor()));
+    return;
   }
   if (frame->level().kind == Kind::kVmap) return runInVmap(op, keys, stack, *frame);
   runInGrad(op, keys, stack, *frame);
@@ -388,7 +422,10 @@ void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
   const size_t n = schema.arguments().size();
   SHUNT_INTERNAL_ASSERT(frame != nullptr && frame->level().kind == Kind::kGrad,
                         "TransformBack outside of a grad level, operator ", op.operator_name());
-  if (isComposite(op.op(), keys)) return runParts(op, keys.backends(), stack, *frame);
+  if (isComposite(op.op(), keys)) {
+    if (!runDropoutInGrad(op, stack, *frame)) runParts(op, keys.backends(), stack, *frame);
+    return;
+  }
   const Level& level = frame->level();
   // Those that are written are returned.
   const Stack given = schema.is_mutable() ? Stack(stack->end() - static_cast<ptrdiff_t>(n), stack->end()) : Stack();

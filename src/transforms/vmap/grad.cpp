@@ -5,6 +5,7 @@
 
 #include <shunt/autograd/engine.h>
 #include <shunt/ops.h>
+#include <shunt/transforms/functionalize.h>
 #include <shunt/transforms/grad_transforms.h>
 
 #include <algorithm>
@@ -54,15 +55,6 @@ void GradCall::checkScalar(const Tensor& result) const {
 
 namespace {
 
-struct InBackward {
-  explicit InBackward(Level& level) : level(level), before(std::exchange(level.in_backward, true)) {}
-  ~InBackward() { level.in_backward = before; }
-  InBackward(const InBackward&) = delete;
-  InBackward& operator=(const InBackward&) = delete;
-  Level& level;
-  const bool before;
-};
-
 /// Whether something outside of the innermost level may differentiate what is computed here.
 bool differentiatedOutside(const std::vector<Tensor>& inputs) {
   return std::any_of(inputs.begin(), inputs.end(), [](const Tensor& t) {
@@ -83,17 +75,27 @@ std::vector<Tensor> GradCall::gradients(const std::vector<Tensor>& outputs, cons
     if (!grads.empty() && grads[i].defined())
       SHUNT_CHECK(out.defined() && grads[i].sizes() == out.sizes(), state_->transform, ": the gradient for result ", i,
                   " has shape ", grads[i].sizes(), ", and the result has shape ", out.sizes());
+    SHUNT_CHECK(!levels::isAround(out, state_->level), state_->transform, ": result ", i, " of the function, ",
+                out.sizes(), ", is a ", is_functional(out) ? "functional tensor" : "TensorSubclass",
+                " around a tensor of the function, whose gradient would be lost: return what it holds (",
+                is_functional(out) ? "from_functional" : "unwrap", ")");
     if (!out.defined() || !levels::belongsTo(out, state_->level) || !out.requires_grad()) continue;
     roots.push_back(out);
     seeds.push_back(grads.empty() ? Tensor() : grads[i]);
   }
   std::vector<Tensor> result(state_->inputs.size());
   // Formulas look at the grad mode to know whether their results will be differentiated.
-  const InBackward scope(state_->level);
+  const levels::InBackward scope(state_->level);
   if (!roots.empty() && !result.empty())
     result = autograd::grad(roots, state_->inputs, seeds, keep_graph, differentiatedOutside(state_->inputs), true);
   for (size_t i = 0; i < result.size(); ++i)
     if (!result[i].defined()) result[i] = ops::zeros_like::call(state_->inputs[i], {}, {}, {}, {}, {});
+  // The engine hands on plain tensors. Where functionalization is on outside, the program may write to them.
+  if (levels::isFunctionalizedFurtherOut()) [[unlikely]] {
+    const levels::Outside outside;
+    for (Tensor& t : result)
+      if (FunctionalizeGuard::is_enabled() && wrapperKind(t) == WrapperKind::kNone) t = to_functional(t);
+  }
   return result;
 }
 

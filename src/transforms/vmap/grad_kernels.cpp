@@ -28,11 +28,13 @@ struct Recorded<Op, R(A...)> {
   static_assert(InGrad<Op>::kKnows);
   /// Composites may be run part by part inside of a vmap even if no tensor is of it: their parts may be random.
   static constexpr bool kHasParts = std::is_same_v<Op, ops::outer>;
+  /// What these make of a tensor from outside is a tensor of the level.
+  static constexpr bool kMakes = std::is_same_v<Op, ops::ones_like> || std::is_same_v<Op, ops::zeros_like>;
   static R call(OperatorKernel*, DispatchKeySet keys, A... a) {
     if (const LevelFrame* frame = innermost(); frame != nullptr) [[likely]] {
       const Level& level = frame->level();
       detail::relyOn(Op::symbol);  // as the fallback does
-      if ((!kHasParts || level.kind == Kind::kGrad) && !isAnyOf(level, a...)) {
+      if (!(level.kind == Kind::kGrad ? kMakes : kHasParts) && !isAnyOf(level, a...)) {
         const Outside outside;
         return Op::call(std::forward<A>(a)...);
       }

@@ -3,22 +3,28 @@
 #include "src/autograd/plain_grad.h"
 #include "src/dispatch/reliance.h"
 
+#include <shunt/autograd/graph_tensor.h>
+
 #include <shunt/core/inline_vector.h>
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 namespace shunt::levels {
 namespace {
 
 constinit thread_local const LevelFrame* current SHUNT_TLS_MODEL = nullptr;
+constinit thread_local uint64_t backward_of SHUNT_TLS_MODEL = 0;  // of which level gradients are computed; 0: of none
 
 constexpr uint64_t bits(DispatchKeySet keys) { return keys.functionalities().raw(); }
 
 /// What levels themselves include.
 constexpr uint64_t kLevelKey = bits(DispatchKeySet(DispatchKey::Batched));
 /// What passes through all levels.
-constexpr uint64_t kPassing = bits({DispatchKey::Python, DispatchKey::PythonKernel, DispatchKey::Functionalize});
+constexpr uint64_t kPassing = bits({DispatchKey::Python, DispatchKey::PythonKernel});
+/// What is of the level that it was entered in, whatever kind that is.
+constexpr uint64_t kFunctional = bits(DispatchKeySet(DispatchKey::Functionalize));
 /// What acts on values only, so not inside a grad level, whose tracked tensors would be captured, or taken for real.
 constexpr uint64_t kOfValues = bits({DispatchKey::Tracer, DispatchKey::Fake});
 
@@ -80,7 +86,7 @@ void Settings::restore() const {
 }
 
 LevelFrame::LevelFrame(Level& level) : level_(level), outer_(current), saved_(Settings::now()) {
-  detail::tls_state.included |= kLevelKey;
+  detail::tls_state.included = (detail::tls_state.included | kLevelKey) & ~kFunctional;
   if (level_.kind == Kind::kGrad) enterGrad(detail::tls_state);
   current = this;
   if (detail::reliance != nullptr) [[unlikely]]
@@ -94,23 +100,57 @@ LevelFrame::~LevelFrame() {
 
 const LevelFrame* innermost() { return current; }
 
+uint64_t innermostNumber() { return current == nullptr ? 0 : current->level().id.number; }
+
+bool isFurtherOut(uint64_t number) {
+  if (current == nullptr || current->level().id.number == number) return false;
+  const LevelFrame* frame = current->outer();
+  while (frame != nullptr && frame->level().id.number != number) frame = frame->outer();
+  return frame != nullptr || number == 0;
+}
+
+bool isFunctionalizedFurtherOut() {
+  for (const LevelFrame* frame = current; frame != nullptr; frame = frame->outer())
+    if ((frame->saved().included & kFunctional) != 0) return true;
+  return false;
+}
+
+bool isAround(const Tensor& t, const Level& level) {
+  if (!autograd::isWrapped(t)) [[likely]]
+    return false;
+  const Tensor held = autograd::heldBy(t);
+  return belongsTo(held, level) || isAround(held, level);
+}
+
+InBackward::InBackward(Level& level)
+    : level_(level),
+      before_(std::exchange(level.in_backward, true)),
+      outer_(std::exchange(backward_of, level.id.number)) {}
+
+InBackward::~InBackward() {
+  level_.in_backward = before_;
+  backward_of = outer_;
+}
+
+bool isBackwardFurtherIn() { return backward_of != 0 && backward_of != innermostNumber(); }
+
 Outside::Outside() : left_(current) {
   detail::LocalState& s = detail::tls_state;
-  const Settings& outside = left_->saved_;
-  if (left_->level_.kind == Kind::kVmap) {
+  const Settings& outside = left_->saved();
+  if (left_->level().kind == Kind::kVmap) {
     inside_.included = s.included;
-    s.included = with(s.included, kLevelKey, outside.included);
+    s.included = with(s.included, kLevelKey | kFunctional, outside.included);
   } else {
     inside_ = Settings::now();
     outside.restore();
     s.included = with(outside.included, kPassing, inside_.included);
   }
-  current = left_->outer_;
+  current = left_->outer();
 }
 
 Outside::~Outside() {
   current = left_;
-  if (left_->level_.kind == Kind::kVmap)
+  if (left_->level().kind == Kind::kVmap)
     detail::tls_state.included = inside_.included;
   else
     inside_.restore();
@@ -149,6 +189,19 @@ bool shunt::autograd::hidesGraph(const Tensor& t) {
   if (!levels::isWrapper(t) || t.key_set().has(Functionality::TransformBack)) return false;
   const Tensor& value = levels::storageOf(t).value;
   return value.requires_grad() || hidesGraph(value);
+}
+
+namespace shunt::detail {
+const Tensor* constantBehind(const Tensor& wrapper);
+}
+
+const shunt::Tensor* shunt::detail::constantBehind(const Tensor& wrapper) {
+  const levels::WrapperStorage& storage = levels::storageOf(wrapper);
+  return storage.level.kind() == levels::Kind::kGrad && !wrapper.requires_grad() ? &storage.value : nullptr;
+}
+
+bool shunt::autograd::holdsFake(const Tensor& wrapper) {
+  return isFake(graph_tensor(levels::storageOf(wrapper).value));
 }
 
 namespace shunt::levels {

@@ -17,13 +17,21 @@
 //     outside of the level and wraps the results. While its gradients are computed and nothing
 //     is recorded, calls are made outside at once.
 //   - Composites run inside the level, so that their parts come here one by one.
+//   - What a factory makes inside of a grad level is a tensor of the level, so that it may be written with others of
+//   it.
+//     Results of tensors from outside are as these, constants that the level doesn't know. So is, once the level has
+//     ended, what it hasn't recorded.
 //   - Many operators have kernels of their own for both keys, which do the same for the usual calls, and need no Stack:
 //     in_grad.h, of_samples.h, pointwise_kernels.cpp.
 // A grad level keeps the thread's settings of the moment it was entered: keys that guards exclude, grad mode, autocast.
 // What runs outside of it runs with those, so that a NoGradGuard inside of a grad's function, and the guards of its
 // Autograd kernels, act in that level alone. A vmap level has no graph, so such guards pass through it. Dispatch modes
-// and functionalization pass through both: a mode sees each call once, as the function made it. Tracing and fake mode
-// act on values: they are off inside a grad level, and on again for what runs outside of it.
+// pass through both: a mode sees each call once, as the function made it. Functionalization is of the level in which it
+// was entered: off in levels inside of that, and on again for what runs outside of them, so that it writes to nothing
+// that the levels' own operators and formulas would write to. Functional tensors and those of a TensorSubclass know the
+// level that they were made in; calls with those of levels further out are passed on to the levels, for which they are
+// tensors from outside. Tracing and fake mode act on values: they are off inside a grad level, and on again for what
+// runs outside of it.
 // A level includes the key Batched for all calls on its thread: calls without a wrapper belong outside of a grad level,
 // where other settings may hold, and random operators without a batched tensor ask a vmap level what to draw.
 //
@@ -84,9 +92,10 @@ class LevelFrame {
   LevelFrame(const LevelFrame&) = delete;
   LevelFrame& operator=(const LevelFrame&) = delete;
   Level& level() const { return level_; }
+  const LevelFrame* outer() const { return outer_; }
+  const Settings& saved() const { return saved_; }
 
  private:
-  friend class Outside;
   Level& level_;
   const LevelFrame* outer_;
   Settings saved_;
@@ -97,6 +106,28 @@ void relyOnBatchingRules();
 
 /// The calling thread's innermost level; null outside of all.
 const LevelFrame* innermost();
+/// Its number, which what is made there may keep; 0 outside of all.
+uint64_t innermostNumber();
+/// Whether `number` (0: outside of all) is that of a level in which the innermost one runs.
+bool isFurtherOut(uint64_t number);
+/// Whether functionalization is on outside of the innermost level, at any depth.
+bool isFunctionalizedFurtherOut();
+
+/// While it lives, gradients of a level are computed.
+class InBackward {
+ public:
+  explicit InBackward(Level& level);
+  ~InBackward();
+  InBackward(const InBackward&) = delete;
+  InBackward& operator=(const InBackward&) = delete;
+
+ private:
+  Level& level_;
+  const bool before_;
+  const uint64_t outer_;
+};
+/// Whether the gradients that this thread computes are of a level from which this call has come out.
+bool isBackwardFurtherIn();
 
 /// For a scope: outside of the innermost level, in the next one out.
 class Outside {
@@ -136,6 +167,9 @@ inline WrapperStorage& storageOf(const Tensor& wrapper) {
 }
 /// Whether `t` is a wrapper of this level.
 inline bool belongsTo(const Tensor& t, const Level& level) { return isWrapper(t) && storageOf(t).level == level.id; }
+
+/// Whether `t` is a functional tensor, or one of a TensorSubclass, around a wrapper of this level.
+bool isAround(const Tensor& t, const Level& level);
 
 /// A wrapper that shows the samples of `value`, along its dimension `batch_dim`.
 Tensor makeBatched(const Level& level, Tensor value, int64_t batch_dim);

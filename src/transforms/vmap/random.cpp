@@ -93,7 +93,31 @@ void repeatInput(IValue& input, const Level& level) {
   input = IValue(makeBatched(level, std::move(repeated), 0));
 }
 
+/// Whether a vmap level further out draws other numbers for each sample.
+bool drawsForEach(const LevelFrame& frame) {
+  for (const LevelFrame* outer = frame.outer(); outer != nullptr; outer = outer->outer())
+    if (outer->level().kind == Kind::kVmap && outer->level().randomness == Randomness::kDifferent) return true;
+  return false;
+}
+
 }  // namespace
+
+bool runDropoutInGrad(const OperatorHandle& op, Stack* stack, const LevelFrame& frame) {
+  if (&op.op() != &ops::dropout::symbol || !drawsForEach(frame)) return false;
+  const Tensor input = peek(*stack, 0, 3).toTensor();
+  const double p = peek(*stack, 1, 3).toDouble();
+  if (!peek(*stack, 2, 3).toBool() || !(p > 0 && p < 1) || input.numel() == 0 || !input.is_floating_point())
+    return false;
+  Tensor kept;
+  {
+    const Outside outside;
+    const Tensor& value = belongsTo(input, frame.level()) ? storageOf(input).value : input;
+    kept = ops::dropout::call(ops::ones_like::call(value, {}, {}, {}, {}, MemoryFormat::Contiguous), p, true);
+  }
+  drop(*stack, 3);
+  stack->push_back(IValue(ops::mul_Tensor::call(input, makeTracked(frame.level(), std::move(kept)))));
+  return true;
+}
 
 bool runRandomUnbatched(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const BatchRow* row = rowOf(op.op());

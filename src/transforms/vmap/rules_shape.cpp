@@ -5,6 +5,7 @@
 #include <shunt/ops.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace shunt::levels::rules {
 namespace {
@@ -34,6 +35,41 @@ int64_t span(const std::vector<int64_t>& sizes, const std::vector<int64_t>& stri
     n += (sizes[d] - 1) * strides[d];
   }
   return n;
+}
+
+/// Whether no two elements surely share memory.
+bool areApart(const Tensor& t) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.size(d) > 1) dims.emplace_back(t.stride(d), t.size(d));
+  std::sort(dims.begin(), dims.end());
+  int64_t reached = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reached) return false;
+    reached += (size - 1) * stride;
+  }
+  return true;
+}
+
+/// f(offset) of every element, from `offset`, until it returns false: whether it never did.
+template <class F>
+bool everyElement(IntArrayRef sizes, IntArrayRef strides, int64_t offset, const F& f, size_t dim = 0) {
+  if (dim == sizes.size()) return f(offset);
+  for (int64_t i = 0; i < sizes[dim]; ++i)
+    if (!everyElement(sizes, strides, offset + i * strides[dim], f, dim + 1)) return false;
+  return true;
+}
+
+/// Whether what a window shows, from `offset` behind the first element of `t`, are elements of `t`.
+bool liesWithin(const Tensor& t, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
+                int64_t offset) {
+  const int64_t reach = span(sizes, strides);
+  if (reach == 0) return true;
+  if (offset < 0) return false;
+  if (t.is_non_overlapping_and_dense()) return offset + reach <= t.numel();
+  std::vector<bool> own(static_cast<size_t>(std::max(span(t.sizes().vec(), t.strides().vec()), offset + reach)));
+  everyElement(t.sizes(), t.strides(), 0, [&](int64_t at) { return own[static_cast<size_t>(at)] = true; });
+  return everyElement(sizes, strides, offset, [&](int64_t at) { return own[static_cast<size_t>(at)]; });
 }
 
 }  // namespace
@@ -68,7 +104,17 @@ void asStrided(BatchedCall& call) {
 
 void asStridedScatter(BatchedCall& call) {
   const Tensor& self = call.tensor(0);
-  if (!self.is_non_overlapping_and_dense()) return loopSilently(call);
+  const std::vector<int64_t> sizes = call.integers(2), strides = call.integers(3);
+  const int64_t offset = call.optionalInteger(4).value_or(self.storage_offset());
+  const bool within = liesWithin(self, sizes, strides, offset - self.storage_offset());
+  if (within && call.isBatched(self)) {
+    // As as_strided, from the start of all samples; the result keeps their places.
+    const Tensor value = call.front(self);
+    if (areApart(value))
+      return call.setResult(ops::as_strided_scatter::call(value, call.expanded(call.tensor(1)), call.withBatch(sizes),
+                                                          batchStrideAnd(value, strides), offset));
+  }
+  if (!within || !self.is_non_overlapping_and_dense()) return loopSilently(call);
   // Samples one after the other, each laid out as self is.
   const auto apart = [&](std::vector<int64_t> strides) {
     strides.insert(strides.begin(), self.numel());
@@ -78,9 +124,8 @@ void asStridedScatter(BatchedCall& call) {
   Tensor value = ops::new_empty_strided::call(given, call.withBatch(self.sizes()), apart(self.strides().vec()),
                                               std::nullopt, std::nullopt, std::nullopt, std::nullopt);
   ops::copy_::call(value, given, false);
-  const int64_t offset = call.optionalInteger(4).value_or(0);
-  call.setResult(ops::as_strided_scatter::call(value, call.expanded(call.tensor(1)), call.withBatch(call.integers(2)),
-                                               apart(call.integers(3)), offset));
+  call.setResult(ops::as_strided_scatter::call(value, call.expanded(call.tensor(1)), call.withBatch(sizes),
+                                               apart(strides), offset - self.storage_offset()));
 }
 
 void newEmptyStrided(BatchedCall& call) {

@@ -2,6 +2,7 @@
 
 #include <shunt/core/wrap_dim.h>
 #include <shunt/ops.h>
+#include <shunt/transforms/functionalize.h>
 
 #include <algorithm>
 #include <memory>
@@ -127,6 +128,10 @@ Tensor VmapCall::unwrap(const Tensor& t, size_t position, size_t count) const {
                     ", ", t.dim(), "]");
   const int64_t d = out_dim < 0 ? out_dim + t.dim() + 1 : out_dim;
   if (!levels::belongsTo(t, *s.level)) {
+    SHUNT_CHECK(!levels::isAround(t, *s.level), "vmap: result ", position, " of the function, ", t.sizes(), ", is a ",
+                is_functional(t) ? "functional tensor" : "TensorSubclass",
+                " around a batched tensor: return what it holds (", is_functional(t) ? "from_functional" : "unwrap",
+                ")");
     std::vector<int64_t> sizes = t.sizes().vec();
     sizes.insert(sizes.begin() + d, s.level->size);
     return ops::expand::call(ops::unsqueeze::call(t, d), sizes, false);
