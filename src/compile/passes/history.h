@@ -25,8 +25,8 @@ struct History {
 
 History findHistory(const Graph& graph, const HistoryOptions& options);
 
-/// Nodes that record, and read a view after something that it shows was written: the node of the view is made anew then,
-/// and has the place that it gets there in the order in which a backward pass goes, and adds gradients.
+/// Nodes that record, and read a view after something that it shows was written: the node of the view is made anew
+/// then, and has the place that it gets there in the order in which a backward pass goes, and adds gradients.
 std::unordered_set<const Graph::Node*> readersOfWrittenViews(const Graph& graph, const Aliases& aliases);
 
 }  // namespace shunt::compiled
