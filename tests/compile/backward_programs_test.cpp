@@ -26,12 +26,6 @@ Program withoutWrites(Program program) {
   return program;
 }
 
-/// Nodes of views are made anew after a write where gradients inside ask for them, and in the graph nobody asks.
-Program withoutUnrecordedWrites(Program program) {
-  std::erase_if(program.steps, [](const Step& s) { return s.row->in_place && s.no_grad; });
-  return program;
-}
-
 Nodes& graphs() {
   static Nodes of_calls;
   return of_calls;
@@ -207,12 +201,6 @@ std::string errorOf(const std::function<void()>& call) {
   return "";
 }
 
-/// Two uses tell apart what gradients inside of a function that writes leave as it is: an operator that clones what it
-/// overwrites does so again when the graph runs, which third derivatives add up apart; and see withoutUnrecordedWrites.
-bool isForWrites(const Use& use) {
-  return &use != &std::end(kUses)[-1] && std::string_view(use.name) != "two calls in one loss";
-}
-
 bool isCompiled(const Tensor& t) {
   try {
     return t.grad_fn() && t.grad_fn()->name() == "CompiledFunctionBackward";
@@ -227,7 +215,6 @@ struct Form {
   size_t results;
   bool few;                // passes are compiled
   bool gradients = false;  // of these, with create_graph, are the function's results
-  bool writes = false;     // before it computes these
 };
 
 struct CompiledBackwards : EachProgram, testing::WithParamInterface<Form> {
@@ -269,7 +256,7 @@ TEST_P(CompiledBackwards, LeaveTheGradsOfPlainOnes) {
       ++(isCompiled(y) ? compiled : kept);
     }
     for (const Use& use : kUses)
-      for (int i = 0; i < 2 && (!GetParam().writes || isForWrites(use)); ++i) {
+      for (int i = 0; i < 2; ++i) {
         std::string wrong, wrong_too;
         Position drawn;
         const Outcome expected = outcomeOf(f, program, use, wrong, drawn);
@@ -299,8 +286,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Form{"AsDrawn", [](Program p) { return p; }, 1, true},
                     Form{"AsDrawnOfSeveralResults", [](Program p) { return p; }, 3, true},
                     Form{"ThatDraw", [](Program p) { return withDrawing(withoutWrites(std::move(p))); }, 1, true},
-                    Form{"OfGradients", &withoutWrites, 2, true, true},
-                    Form{"OfGradientsWithWrites", &withoutUnrecordedWrites, 2, true, true, true}),
+                    Form{"OfGradients", &withoutWrites, 2, true, true}),
     [](const auto& p) { return p.param.name; });
 
 }  // namespace

@@ -158,12 +158,14 @@ bool isPlainOnly(const std::string& plain) {
   return plain.find("its base or another view of its base has been modified inplace") != std::string::npos;
 }
 
-/// Functional programs write nothing that backward needs, and so have gradients where the plain ones have an error; and
-/// a detached alias can't take what requires grad, nor elements that share memory different values. What comes after is
-/// not the same program any more.
+/// Functional programs write nothing that backward needs, nor to gradients that show an element twice, and so have
+/// gradients where the plain ones have an error; and a detached alias can't take what requires grad, nor elements that
+/// share memory different values. What comes after is not the same program any more.
 bool partWays(const std::string& plain, const std::string& functional) {
   const auto says = [](const std::string& error, const char* text) { return error.find(text) != std::string::npos; };
-  if (functional.empty()) return says(plain, "modified by an inplace operation") || isPlainOnly(plain);
+  if (functional.empty())
+    return says(plain, "modified by an inplace operation") || isPlainOnly(plain) ||
+           says(plain, "more than one element of the written-to tensor refers to a single memory location");
   return plain.empty() && (says(functional, "what is written to a detached alias requires grad") ||
                            says(functional, "would write different values to elements"));
 }
