@@ -189,6 +189,8 @@ std::string Tensor::toString() const {
   const WrapperKind kind = wrapperKind(*this);
   if (kind == WrapperKind::kSubclass) return detail::wrapperToString(*this);
   if (kind == WrapperKind::kFunctional) return detail::functionalToString(*this);
+  if (kind == WrapperKind::kBatched)
+    if (const Tensor* value = detail::constantBehind(*this)) return value->toString();
   if (kind == WrapperKind::kTraced) return detail::str("TracedTensor(", dtypeName(dtype()), sizes(), ")");
   std::string out = kind == WrapperKind::kFake ? "FakeTensor(" : "tensor(";
   const size_t indent = out.size();

@@ -15,4 +15,8 @@ std::string wrapperToString(const Tensor& tensor);
 /// What a functional tensor prints, in src/transforms/functionalize.
 std::string functionalToString(const Tensor& tensor);
 
+/// The value of a tensor that grad's function has made, or computed, and of which nothing is recorded; null for others.
+/// Defined in src/transforms.
+const Tensor* constantBehind(const Tensor& wrapper);
+
 }  // namespace shunt::detail

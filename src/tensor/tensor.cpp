@@ -1,5 +1,7 @@
 #include <shunt/tensor/tensor.h>
 
+#include "src/tensor/printing.h"
+
 #include <shunt/core/tls.h>
 #include <shunt/tensor/device_guard.h>
 #include <shunt/tensor/wrapper_kind.h>
@@ -74,12 +76,6 @@ const char* whyNoData(const Tensor& t) {
   if (t.is_meta()) return "a tensor on the meta device: it has a shape but no data";
   return wrapperKind(t.key_set()) == WrapperKind::kFake ? "a fake tensor: it has a shape but no data" : nullptr;
 }
-
-namespace detail {
-/// The value of a tensor that grad's function has made, or computed, and of which nothing is recorded; null for others.
-/// Defined in src/transforms.
-const Tensor* constantBehind(const Tensor& wrapper);
-}  // namespace detail
 
 void* Tensor::data_ptr() const {
   const TensorImpl& t = impl();

@@ -9,30 +9,60 @@
 namespace shunt::trace_detail {
 namespace {
 
-/// Whether each element is in the recorded place: no stride of a dimension of size 1 leads to one.
-bool liesAsRecorded(const Tensor& t, const Graph::Spec& spec) {
-  bool same = t.storage_offset() == spec.offset;
+/// No stride of a dimension of size 1 leads to an element.
+bool hasRecordedStrides(const Tensor& t, const Graph::Spec& spec) {
+  bool same = true;
   for (size_t d = 0; d < spec.sizes.size(); ++d)
     same = same && (spec.sizes[d] == 1 || spec.strides[d] == t.strides()[d]);
   return same || t.numel() == 0;
 }
 
-/// Whether the node has strides, or a place in a storage, among its arguments that follow from how its first argument
-/// lay: from reshape(), and from what functionalize makes of views.
-bool isForOneLayout(const Graph::Node& node) {
+/// What functionalize makes of views: names a place in the storage of its first argument.
+bool isForOnePlace(const Graph::Node& node) {
   const std::string_view name = node.op.op().name();
-  return name == "aten::_reshape_alias" || name == "aten::as_strided_scatter" || name == "aten::as_strided_";
+  return name == "aten::as_strided_scatter" || name == "aten::as_strided_";
 }
 
-/// The first node that is for how this input lay, or a view of it; null where there is none.
-const Graph::Node* firstForLayoutOf(const Graph& graph, const Graph::Value* input) {
-  std::unordered_set<const Graph::Value*> shown = {input};
+/// Has strides among its arguments that follow from how its first argument lay.
+bool isForOneLayout(const Graph::Node& node) {
+  return node.op.op().name() == "aten::_reshape_alias" || isForOnePlace(node);
+}
+
+/// Values that lie as an input does: its views, and what may follow its layout, as the results of pointwise operators.
+class Followers {
+ public:
+  explicit Followers(const Graph::Value* input) : views_{input}, all_{input} {}
+
+  bool showsInput(const Graph::Value* v) const { return views_.contains(v); }
+  bool follows(const Graph::Value* v) const { return all_.contains(v); }
+
+  void add(const Graph::Node& node) {
+    const auto& wanted = node.op.schema().arguments();
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const bool is_shown = wanted[i].alias || wanted[i].container_alias;
+      forValues(node.arguments[i], [&](const Graph::Value* v) {
+        forResults(node, [&](const Graph::Value* result) {
+          if (is_shown && showsInput(v)) views_.insert(result);
+          const bool is_like = is_shown || (!node.op.schema().is_mutable() && result->spec.sizes == v->spec.sizes);
+          if (is_like && follows(v)) all_.insert(result);
+        });
+      });
+    }
+  }
+
+ private:
+  std::unordered_set<const Graph::Value*> views_, all_;
+};
+
+/// The first node that is for where this input lay; null where there is none.
+const Graph::Node* firstForPlaceOf(const Graph& graph, const Graph::Value* input, bool other_strides,
+                                   bool other_offset) {
+  Followers followers(input);
   for (const Graph::Node* node : graph.nodes()) {
-    bool reads = false;
-    forArguments(*node, [&](const Graph::Value* v) { reads |= shown.contains(v); });
-    if (!reads) continue;
-    if (isForOneLayout(*node) && shown.contains(node->arguments[0].value())) return node;
-    if (node->op.schema().hasAnyAliasInfo()) forResults(*node, [&](const Graph::Value* v) { shown.insert(v); });
+    const Graph::Value* self = node->arguments.empty() ? nullptr : node->arguments[0].value();
+    if (other_strides && isForOneLayout(*node) && followers.follows(self)) return node;
+    if (other_offset && isForOnePlace(*node) && followers.showsInput(self)) return node;
+    followers.add(*node);
   }
   return nullptr;
 }
@@ -44,8 +74,9 @@ void checkInput(const Graph& graph, size_t i, const Tensor& t) {
               "Graph::run: input ", i, " was recorded as ", dtypeName(spec.dtype), IntArrayRef(spec.sizes), " on ",
               spec.device, ", got ", dtypeName(t.dtype()), t.sizes(), " on ", t.device(),
               "; trace the function for such inputs");
-  if (liesAsRecorded(t, spec)) return;
-  const Graph::Node* node = firstForLayoutOf(graph, graph.inputs()[i]);
+  const bool other_strides = !hasRecordedStrides(t, spec), other_offset = t.storage_offset() != spec.offset;
+  if (!other_strides && !other_offset) return;
+  const Graph::Node* node = firstForPlaceOf(graph, graph.inputs()[i], other_strides, other_offset);
   SHUNT_CHECK(node == nullptr, "Graph::run: input ", i, " was recorded with strides ", IntArrayRef(spec.strides),
               " at offset ", spec.offset, ", and ", node->name(), " is for these; got strides ", t.strides(),
               " at offset ", t.storage_offset(), "; trace the function for such inputs, or give it a contiguous clone");

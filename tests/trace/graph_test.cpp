@@ -152,6 +152,22 @@ TEST(Graph, RunTakesOtherLayoutsWhereNoOperatorIsForTheRecordedOne) {
   EXPECT_EQ(refused(trace(writes, rows.clone())), "no error");
 }
 
+TEST(Graph, RunTakesOtherPlacesWhereOnlyALayoutIsRecorded) {
+  const auto loss = [](const Tensor& x) { return (x.reshape({6}).sin() * arange(6, kFloat)).sum(); };
+  const Tensor batch = randn({4, 2, 3}), bias = randn({3, 2}).t();
+  const Graph g = trace(grad(loss), ones({2, 3}));
+  EXPECT_TRUE(same(g.run({batch[1]})[0], grad(loss)(batch[1])));
+  // What only adds to another tensor gives it no layout; what an operator computes of an input may lie as that one.
+  const auto adds = [](const Tensor& w, const Tensor& b) {
+    Tensor h = w * 2;
+    h.add_(b);
+    return h.reshape({6}).sin().sum();
+  };
+  const Graph added = trace(grad(adds), std::tuple{ones({2, 3}), ones({2, 3})});
+  EXPECT_TRUE(same(added.run({batch[0], bias})[0], grad(adds)(batch[0], bias)));
+  EXPECT_THAT(errorOf([&] { added.run({bias, batch[0]}); }), HasSubstr("input 0 was recorded with strides"));
+}
+
 TEST(Graph, RunGivesNoValuesOfOtherGraphs) {
   const Graph longer = trace([](const Tensor& x) { return x.exp().neg().sin(); }, ones({2}));
   Graph g = trace([](const Tensor& x) { return x.exp(); }, ones({2}));

@@ -82,7 +82,7 @@ void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, st
 
 // A run for some inputs only frees, in eager code, the nodes that it has come by.
 void CompiledBackward::BackwardNode::release_variables() {
-  if (!of_->frees_ || (autograd::runningNode() == this && !runWantsAll())) return;
+  if (autograd::runningNode() == this && !runWantsAll()) return;
   for (autograd::SavedVariable& s : saved_) s.reset_data();
 }
 

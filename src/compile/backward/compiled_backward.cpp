@@ -86,7 +86,6 @@ std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, siz
     if (const Operator& op = node->op.op();
         std::ranges::find(out->seen_, &op, [](const auto& s) { return s.first; }) == out->seen_.end())
       out->seen_.emplace_back(&op, detail::fingerprintOf(op));
-  out->frees_ = first->frees;
   out->adds_ = first->adds;  // whose sum is known to lie as in eager code for these layouts only
   if (!out->adds_) out->addPass(*first, true);
   return out;

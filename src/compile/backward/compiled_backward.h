@@ -109,8 +109,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   std::optional<const Remade> remade_;
   std::vector<SavedSource> sources_;  // of saved_, then of what else running the graph again needs
   std::vector<Pass> passes_;
-  bool adds_ = false;   // several gradients, for one of the given tensors
-  bool frees_ = false;  // after a backward() there is no second one: eager code has saved something
+  bool adds_ = false;  // several gradients, for one of the given tensors
   OwnAdditions own_additions_;
   uint64_t places_ = 0;  // in the engine's order: no history of the graph has more nodes
   ScalarType default_dtype_;

@@ -95,10 +95,9 @@ void contributionsOf(const Tensor& result, const Tensor& gradient, std::span<con
   autograd::execute(variable_list{result}, variable_list{gradient}, {}, true, true, create_graph);
 }
 
-void gradientsOf(const Tensor& result, const Tensor& gradient, std::span<const Tensor> leaves, bool keep_graph,
-                 ContributionFn each) {
+void gradientsOf(const Tensor& result, const Tensor& gradient, std::span<const Tensor> leaves, ContributionFn each) {
   const Diverted diverted(result, leaves, false, each);
-  autograd::execute(variable_list{result}, variable_list{gradient}, {}, keep_graph, true, false);
+  autograd::execute(variable_list{result}, variable_list{gradient}, {}, true, true, false);
 }
 
 }  // namespace shunt::compiled

@@ -18,9 +18,8 @@ using ContributionFn = FunctionRef<void(size_t leaf, Tensor&& gradient)>;
 void contributionsOf(const Tensor& result, const Tensor& gradient, std::span<const Tensor> leaves, bool create_graph,
                      ContributionFn each);
 
-/// The same where the engine adds up what comes to a leaf: calls `each` once for each one that gets anything.
-/// `keep_graph`: whether what the history has saved stays. Neither of them goes on behind a leaf that has a history.
-void gradientsOf(const Tensor& result, const Tensor& gradient, std::span<const Tensor> leaves, bool keep_graph,
-                 ContributionFn each);
+/// The same where the engine adds up what comes to a leaf: calls `each` once for each one that gets anything. Neither
+/// of them goes on behind a leaf that has a history.
+void gradientsOf(const Tensor& result, const Tensor& gradient, std::span<const Tensor> leaves, ContributionFn each);
 
 }  // namespace shunt::compiled

@@ -54,12 +54,6 @@ bool isExpanded(const Graph::Spec& spec) {
   return false;
 }
 
-/// Takes out all but the first nodes.
-void eraseFrom(Graph& graph, size_t first) {
-  const std::vector<Graph::Node*> all = graph.nodes();
-  graph.erase(std::unordered_set<const Graph::Node*>(all.begin() + static_cast<ptrdiff_t>(first), all.end()));
-}
-
 /// Runs the engine through the history, and takes what that adds to the graph out again.
 void noteVersions(Joint& joint, const Tensor& result, const Tensor& gradient, const std::vector<Tensor>& leaves,
                   const std::vector<size_t>& given_of_leaf, detail::Recording& recording) {
@@ -69,39 +63,11 @@ void noteVersions(Joint& joint, const Tensor& result, const Tensor& gradient, co
   if (std::ranges::none_of(joint.contributions, adds)) return;
   const size_t nodes = recording.graph.nodeCount();
   joint.versions.resize(std::ranges::max(given_of_leaf) + 1);
-  gradientsOf(result, gradient, leaves, true, [&](size_t leaf, Tensor&& sum) {
+  gradientsOf(result, gradient, leaves, [&](size_t leaf, Tensor&& sum) {
     if (sum.defined()) joint.versions[given_of_leaf[leaf]] = static_cast<uint32_t>(sum._version());
   });
-  eraseFrom(recording.graph, nodes);
-}
-
-/// Whether the backward pass reads what was given, or made before it: that is saved, and freed.
-bool readsSaved(const Joint& joint, const Graph& recorded) {
-  const std::vector<Graph::Node*> nodes = recorded.nodes();
-  std::unordered_set<const Graph::Value*> of_pass = {joint.gradient};
-  for (size_t i = joint.forward_nodes; i < nodes.size(); ++i)
-    trace_detail::forResults(*nodes[i], [&](const Graph::Value* v) { of_pass.insert(v); });
-  bool out = false;
-  for (size_t i = joint.forward_nodes; i < nodes.size(); ++i)
-    trace_detail::forArguments(*nodes[i], [&](const Graph::Value* v) { out = out || !of_pass.contains(v); });
-  return out;
-}
-
-/// Goes through the history as a backward() that frees it, and again, and takes out what that adds to the graph.
-bool freesHistory(const Joint& joint, const Tensor& result, const Tensor& gradient, const std::vector<Tensor>& leaves,
-                  detail::Recording& recording) {
-  if (readsSaved(joint, recording.graph)) return true;
-  const size_t nodes = recording.graph.nodeCount();
-  const auto ignored = [](size_t, Tensor&&) {};
-  bool out = false;
-  try {
-    gradientsOf(result, gradient, leaves, false, ignored);
-    gradientsOf(result, gradient, leaves, false, ignored);
-  } catch (const Error&) {
-    out = true;
-  }
-  eraseFrom(recording.graph, nodes);
-  return out;
+  const std::vector<Graph::Node*> all = recording.graph.nodes();
+  recording.graph.erase(std::unordered_set<const Graph::Node*>(all.begin() + static_cast<ptrdiff_t>(nodes), all.end()));
 }
 
 /// Where a leaf gets several gradients, the way in which their sum lies depends on which of them the engine adds in
@@ -197,7 +163,6 @@ Joint jointOf(const Graph& graph, size_t output, const std::vector<size_t>& othe
       contributed_at.push_back(recording.graph.nodeCount());
     });
     noteVersions(out, result, gradient, leaves, given_of_leaf, recording);
-    out.frees = freesHistory(out, result, gradient, leaves, recording);
   };
   out.graph = retrace.run([&](const Graph::Value& v) { return retrace.wrapper(v); }, addBackward,
                           [](const Tensor& t) { return t; });

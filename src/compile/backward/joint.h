@@ -25,7 +25,6 @@ struct Joint {
   size_t forward_nodes = 0;
   std::vector<JointContribution> contributions;  // in the order in which a backward pass adds them
   bool adds = false;                             // several of them, for one of the given tensors
-  bool frees = true;  // a backward pass without retain_graph leaves a history that can't be run through again
   std::vector<uint32_t>
       versions;  // of the sum that the engine gives one of these; by `given`, empty where it adds nothing
   std::vector<Graph::Value*> contributed;                  // their values; null where none arrives

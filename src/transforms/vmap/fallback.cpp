@@ -48,19 +48,31 @@ bool isConstant(const Tensor& wrapper) {
   return storageOf(wrapper).level.kind() == Kind::kGrad && !wrapper.requires_grad();
 }
 
+/// Calls the operator with `valueOf` each tensor. What it writes it returns as it was given.
+template <class F>
+void callOnValues(const OperatorHandle& op, Stack* stack, const F& valueOf) {
+  const FunctionSchema& schema = op.schema();
+  const size_t n = schema.arguments().size();
+  std::vector<Tensor> written;
+  for (size_t i = 0; i < n; ++i)
+    if (schema.arguments()[i].is_write())
+      if (const IValue& v = peek(*stack, i, n); v.isTensor()) written.push_back(v.toTensor());
+  mapTensors(*stack, n, valueOf);
+  op.callBoxed(stack);
+  const size_t returns = schema.returns().size();
+  for (size_t i = 0; i < returns && i < written.size(); ++i)
+    if (schema.returns()[i].is_write()) peek(*stack, i, returns) = IValue(written[i]);
+}
+
 /// Without any level on this thread. Constants of a level that has ended are their values.
 void outsideOfAll(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   bool constants = false;
   forEachArgument(op, *stack, [&](const Argument& a, const Tensor& t) {
     if (!isWrapper(t)) return;
-    if (a.is_write() || !isConstant(t)) throwEscaped(op, a, t);
+    if (!isConstant(t)) throwEscaped(op, a, t);
     constants = true;
   });
-  if (constants) {
-    mapTensors(*stack, op.schema().arguments().size(),
-               [](const Tensor& t) { return isWrapper(t) ? storageOf(t).value : t; });
-    return op.callBoxed(stack);
-  }
+  if (constants) return callOnValues(op, stack, [](const Tensor& t) { return isWrapper(t) ? storageOf(t).value : t; });
   SHUNT_CHECK(false, "operator ", op.operator_name(),
               ": the key Batched is included on this thread, but no vmap or grad is running (keys ", keys,
               "); use shunt::vmap, which includes it where it is needed");
@@ -344,11 +356,21 @@ Tensor makeConstant(const Level& level, const Tensor& t) {
   return constant;
 }
 
+/// Whether it writes to tensors from outside alone, and nothing of the level's has a gradient that they could lose.
+bool writesConstantsOutside(const OperatorHandle& op, const Stack& stack, const Level& level) {
+  if (!op.schema().is_mutable()) return false;
+  bool out = true;
+  forEachArgument(op, stack, [&](const Argument& a, const Tensor& t) {
+    if (belongsTo(t, level)) out = out && !a.is_write() && !t.requires_grad();
+  });
+  return out;
+}
+
 /// Tensors from outside are constants in this level, whatever graph they have there.
 void runInGrad(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const Level& level = frame.level();
   const auto& arguments = op.schema().arguments();
-  if (passesThrough(op, keys, *stack, level)) {
+  if (passesThrough(op, keys, *stack, level) || writesConstantsOutside(op, *stack, level)) {
     mapTensors(*stack, arguments.size(), [&](const Tensor& t) { return belongsTo(t, level) ? storageOf(t).value : t; });
     const Outside outside;
     return op.callBoxed(stack);

@@ -2,6 +2,7 @@
 
 #include "src/autograd/plain_grad.h"
 #include "src/dispatch/reliance.h"
+#include "src/tensor/printing.h"
 
 #include <shunt/autograd/graph_tensor.h>
 
@@ -189,10 +190,6 @@ bool shunt::autograd::hidesGraph(const Tensor& t) {
   if (!levels::isWrapper(t) || t.key_set().has(Functionality::TransformBack)) return false;
   const Tensor& value = levels::storageOf(t).value;
   return value.requires_grad() || hidesGraph(value);
-}
-
-namespace shunt::detail {
-const Tensor* constantBehind(const Tensor& wrapper);
 }
 
 const shunt::Tensor* shunt::detail::constantBehind(const Tensor& wrapper) {
