@@ -148,7 +148,9 @@ TEST(Pairs, ALeafMadeInsideOfGradIsDifferentiatedThere) {
   const auto by_backward = [](const Tensor& t) {
     const Tensor v = ones({3}).requires_grad_();
     (v * t * t).sum().backward({}, true, true);
-    return v.grad().sum();
+    const Tensor sum = v.grad().sum();
+    Tensor(v).mutable_grad() = Tensor();  // with which it would live for ever
+    return sum;
   };
   EXPECT_TRUE(sameBits(grad(by_grad)(x), x * 2));
   EXPECT_TRUE(sameBits(grad(by_backward)(x), x * 2));
