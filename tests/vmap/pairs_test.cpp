@@ -147,7 +147,7 @@ TEST(Pairs, ALeafMadeInsideOfGradIsDifferentiatedThere) {
   };
   const auto by_backward = [](const Tensor& t) {
     const Tensor v = ones({3}).requires_grad_();
-    (v * t * t).sum().backward({}, true, true);
+    (v * t * t).sum().backward({}, true, true, std::vector<Tensor>{v});
     const Tensor sum = v.grad().sum();
     Tensor(v).mutable_grad() = Tensor();  // with which it would live for ever
     return sum;
