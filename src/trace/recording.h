@@ -105,7 +105,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
     Graph::Value* value;
     Tensor inner;  // of a captured tensor in a fake trace
   };
-  /// Where the gradients of a tensor go that an operator gave, by the operator's node; nowhere.
+  /// The node to which a tensor's gradients go; null for leaves, and for what requires no grad.
   struct History {
     const Node* node = nullptr;
     uint64_t sequence_nr = 0;  // another node may come to the same place

@@ -34,7 +34,7 @@ bool mayRefuseElements(const Graph::Node& node) {
 /// Dead code goes, but where it could fail as the graph does, or makes the nodes of views that leave it.
 Graph withoutDeadCode(const Graph& graph, const PlanOptions& options) {
   Graph lean = graph.clone();
-  lean.eliminate_dead_code();
+  if (lean.eliminate_dead_code() == 0) return lean;
   const auto isLeft = [&](const Graph::Node& node) {
     return std::ranges::any_of(node.outputs, [&](const Graph::Output& o) {
       return std::ranges::any_of(o.values, [&](const auto* v) { return v != nullptr && lean.value(v->id) != nullptr; });

@@ -2,6 +2,7 @@
 #include "src/base/immortal.h"
 #include "src/dispatch/reliance.h"
 #include "src/dispatch/state_in_use.h"
+#include "src/tensor/printing.h"
 #include "src/transforms/vmap/in_grad.h"
 #include "src/transforms/vmap/side_by_side.h"
 
@@ -44,9 +45,7 @@ bool anyOf(const Level& level, const Stack& stack, size_t n) {
 }
 
 /// Whether nothing was recorded of a grad level's tensor: as a table that a function makes once and keeps.
-bool isConstant(const Tensor& wrapper) {
-  return storageOf(wrapper).level.kind() == Kind::kGrad && !wrapper.requires_grad();
-}
+bool isConstant(const Tensor& wrapper) { return detail::constantBehind(wrapper) != nullptr; }
 
 /// Calls the operator with `valueOf` each tensor. What it writes it returns as it was given.
 template <class F>
