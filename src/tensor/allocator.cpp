@@ -32,8 +32,7 @@ void releaseLists(void* p) {
       list.head = b->next;
       freeToSystem(*lists, b);
     }
-  forgetLists(*lists);
-  delete lists;
+  endWith(*lists);
 }
 
 }  // namespace

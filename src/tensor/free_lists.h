@@ -52,8 +52,10 @@ struct List {
 struct ThreadLists {
   std::array<List, kNumClasses> lists{};
   AllocationCounters counters{};
-  std::atomic<bool> in_system{false};  // Note [Forks and the system's blocks]
-  ThreadLists* next = nullptr;         // of all threads' lists
+  // Note [Forks and the system's blocks]
+  std::atomic<bool> in_system{false}, ending{false};
+  bool seen_in_round = false;
+  ThreadLists* next = nullptr;  // of all threads' lists
 };
 
 // Null until the thread's first allocation, and after its lists were given back at its end.

@@ -10,16 +10,27 @@
 //           F4 in the child: in_system = false of all   F5 in both: forking = null (release), wake, unlock
 //
 // Of T1/T2 and F1/F2 at least one sees the other's store, since all four are in one order.
+//
+// A thread's end is inside too, as the allocator takes locks in a destructor of its own key:
+//
+//   end     E1 as T1 and T2, with `ending`   E2 destructors of other keys, among them the allocator's
+//           E3 in the next round of destructors: ending = false (release), forget the lists
+//
+// Of E2 others than the allocator's may wait for a lock that the fork took before, so F2 waits for `ending` no longer
+// than kForAnEnd.
 #include "src/tensor/system_blocks.h"
 
 #include "src/base/mutex.h"
 
 #include <shunt/core/fork.h>
 
+#include <pthread.h>
 #include <sched.h>
 #include <tbb/scalable_allocator.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <utility>
 
 namespace shunt::detail {
 namespace {
@@ -40,12 +51,50 @@ struct AllLists {
 
 [[clang::no_destroy]] constinit AllLists all_lists;  // threads may end after every static object
 
+constexpr std::chrono::seconds kForAnEnd{1};  // which takes microseconds
+
+void forgetLists(ThreadLists& lists) {
+  MutexLock lock(all_lists.mutex);
+  ThreadLists** link = &all_lists.first;
+  while (*link != &lists) link = &(*link)->next;
+  *link = lists.next;
+}
+
+/// E2 to E3: a thread's lists, as a value of a key whose destructor has to be called twice, since the allocator's may
+/// be called after it in the first round.
+void atRound(void* p);
+
+pthread_key_t endingKey() {
+  static const pthread_key_t key = [] {
+    pthread_key_t k;
+    pthread_key_create(&k, &atRound);
+    return k;
+  }();
+  return key;
+}
+
+void atRound(void* p) {
+  auto* lists = static_cast<ThreadLists*>(p);
+  if (!std::exchange(lists->seen_in_round, true)) {
+    pthread_setspecific(endingKey(), lists);
+    return;
+  }
+  lists->ending.store(false, std::memory_order_release);
+  forgetLists(*lists);
+  delete lists;
+}
+
 void beforeFork() SHUNT_TSA(no_thread_safety_analysis) {
   ThreadLists& mine = lists();
+  const void* const my_end = pthread_getspecific(endingKey());
   all_lists.mutex.lock();
   forking.store(&mine, std::memory_order_seq_cst);
-  for (const ThreadLists* l = all_lists.first; l != nullptr; l = l->next)
+  const auto latest = std::chrono::steady_clock::now() + kForAnEnd;
+  for (const ThreadLists* l = all_lists.first; l != nullptr; l = l->next) {
     while (l != &mine && l->in_system.load(std::memory_order_seq_cst)) sched_yield();
+    while (l != my_end && l->ending.load(std::memory_order_seq_cst) && std::chrono::steady_clock::now() < latest)
+      sched_yield();
+  }
 }
 
 void afterFork() SHUNT_TSA(no_thread_safety_analysis) {
@@ -57,25 +106,30 @@ void afterFork() SHUNT_TSA(no_thread_safety_analysis) {
 void afterForkInChild() SHUNT_TSA(no_thread_safety_analysis) {
   // A thread between T1 and T2 is not inside, but says so; here it is no more, and a fork of this process would wait
   // for it.
-  for (ThreadLists* l = all_lists.first; l != nullptr; l = l->next)
+  for (ThreadLists* l = all_lists.first; l != nullptr; l = l->next) {
     l->in_system.store(false, std::memory_order_relaxed);
+    l->ending.store(false, std::memory_order_relaxed);
+  }
   afterFork();
 }
 
 [[maybe_unused]] const bool at_load = (holdAcrossFork(4, &beforeFork, &afterFork, &afterForkInChild), true);
 
+/// T1 and T2, with one of the flags of the calling thread's lists.
+void enter(const ThreadLists& mine, std::atomic<bool>& flag) {
+  while (true) {
+    flag.store(true, std::memory_order_seq_cst);
+    ThreadLists* other = forking.load(std::memory_order_seq_cst);
+    if (other == nullptr || other == &mine) [[likely]]
+      return;
+    flag.store(false, std::memory_order_release);
+    forking.wait(other, std::memory_order_acquire);
+  }
+}
+
 class InSystem {
  public:
-  explicit InSystem(ThreadLists& mine) : mine_(mine) {
-    while (true) {
-      mine.in_system.store(true, std::memory_order_seq_cst);
-      ThreadLists* other = forking.load(std::memory_order_seq_cst);
-      if (other == nullptr || other == &mine) [[likely]]
-        return;
-      mine.in_system.store(false, std::memory_order_release);
-      forking.wait(other, std::memory_order_acquire);
-    }
-  }
+  explicit InSystem(ThreadLists& mine) : mine_(mine) { enter(mine, mine.in_system); }
   ~InSystem() { mine_.in_system.store(false, std::memory_order_release); }
   InSystem(const InSystem&) = delete;
   InSystem& operator=(const InSystem&) = delete;
@@ -104,11 +158,16 @@ void rememberLists(ThreadLists& lists) {
   all_lists.first = &lists;
 }
 
-void forgetLists(ThreadLists& lists) {
-  MutexLock lock(all_lists.mutex);
-  ThreadLists** link = &all_lists.first;
-  while (*link != &lists) link = &(*link)->next;
-  *link = lists.next;
+void endWith(ThreadLists& lists) {
+  // Once for each thread: lists that other keys' destructors made come too late for two more rounds, maybe.
+  static constinit thread_local bool ended SHUNT_TLS_MODEL = false;
+  if (std::exchange(ended, true)) {
+    forgetLists(lists);
+    delete &lists;
+    return;
+  }
+  enter(lists, lists.ending);
+  pthread_setspecific(endingKey(), &lists);
 }
 
 }  // namespace shunt::detail

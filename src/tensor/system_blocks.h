@@ -28,8 +28,9 @@ void* allocateFromSystem(ThreadLists& mine, size_t nbytes);
 /// Any thread's block.
 void freeToSystem(ThreadLists& mine, void* block) noexcept;
 
-/// New lists, and lists about to be deleted: a fork waits for the threads of those remembered.
+/// New lists: a fork waits for the threads of those remembered.
 void rememberLists(ThreadLists& lists);
-void forgetLists(ThreadLists& lists);
+/// Lists with no blocks, of a calling thread that ends; deletes them when a fork needs no longer wait for it.
+void endWith(ThreadLists& lists);
 
 }  // namespace shunt::detail
