@@ -55,6 +55,14 @@ SHUNT_ALWAYS_INLINE bool addInput(const Request& r, int i, FastCall& call) {
   return t->dim() == 0;
 }
 
+/// How a result lies that has operands of other shapes depends on the strides of all that have its shape, also on those
+/// of dimensions of size 1: a plan knows.
+SHUNT_ALWAYS_INLINE bool liesAsNew(const Request& r, const FastCall& call) {
+  for (int i = 0; i < r.op.num_inputs; ++i)
+    if (((call.repeated >> i) & 1) == 0 && !hasRowMajorStrides(*r.inputs[i].tensor)) return false;
+  return true;
+}
+
 /// The commonest case: every input a contiguous CPU tensor, all of one dtype and shape, or a number beside floats.
 SHUNT_ALWAYS_INLINE bool prepareUniform(const Request& r, FastCall& call) {
   const KernelDescriptor& op = r.op;
@@ -78,7 +86,7 @@ SHUNT_ALWAYS_INLINE bool prepareUniform(const Request& r, FastCall& call) {
     call.in[i] = t->storage()->data() + t->storage_offset() * size;
   }
   call.shape_of = first;
-  return call.repeated == 0 || hasRowMajorStrides(*first);
+  return call.repeated == 0 || liesAsNew(r, call);
 }
 
 SHUNT_NOINLINE bool prepareInputs(const Request& r, FastCall& call) {
@@ -93,8 +101,7 @@ SHUNT_NOINLINE bool prepareInputs(const Request& r, FastCall& call) {
     return false;
   for (int i = 0; i < op.num_inputs; ++i)
     if (!addInput(r, i, call)) return false;
-  if (call.repeated != 0 && !hasRowMajorStrides(like)) return false;
-  return true;
+  return call.repeated == 0 || liesAsNew(r, call);
 }
 
 /// Whether a given tensor can take the result as it is: no cast, no resizing, no overlap that needs a closer look.

@@ -56,7 +56,7 @@ void addTo(Tensor& sum, Tensor&& grad) {
 
 const Node* runningNode() { return current_task == nullptr ? nullptr : current_task->runningNode(); }
 
-bool currentTaskWants(const Node* node) { return current_task == nullptr || current_task->wants(node); }
+bool currentTaskWants(Node* node) { return current_task == nullptr || current_task->wants(node); }
 
 bool currentTaskEndsAt(const Node* accumulator) {
   return current_task != nullptr && current_task->accumulates() && current_task->awaitsOne(accumulator);
@@ -72,25 +72,62 @@ GraphTask::GraphTask(const edge_list& roots, const edge_list& inputs, bool accum
   if (!restricted_) return;
   captured_.resize(accumulate ? 0 : inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const uint32_t index = inputs[i].is_valid() ? nodes_.find(inputs[i].function.get()) : NodeTable::kNone;
+    const uint32_t index = inputs[i].is_valid() ? find(inputs[i].function.get()) : NodeTable::kNone;
     if (index == NodeTable::kNone) continue;
     if (accumulate) {
       nodes_[index].needed = true;
     } else {
       nodes_[index].captured = true;
-      captures_.push_back({index, inputs[i].input_nr, i});
+      captures_.push_back({index, inputOf(inputs[i], index), i});
     }
   }
   markNeeded(roots);
 }
 
+/// Index of the node that a run goes to by this edge.
+uint32_t GraphTask::insert(const Edge& edge) {
+  Node* const node = edge.function.get();
+  if (node->unfolds()) [[unlikely]]
+    return insertUnfolded(*node);
+  return nodes_.insert(node).first;
+}
+
+// One that another run has unfolded since this one came to it stays folded here.
+uint32_t GraphTask::insertUnfolded(Node& folded) {
+  if (const uint32_t known = nodes_.find(&folded); known != NodeTable::kNone) return known;
+  const Edge* const end = folded.unfold(GradMode::is_enabled());
+  if (end == nullptr) return nodes_.insert(&folded).first;
+  const uint32_t index = nodes_.insert(end->function.get()).first;
+  if (nodes_[index].unfolded == 0) {
+    unfolded_.push_back({&folded, end->input_nr});
+    nodes_[index].unfolded = static_cast<uint32_t>(unfolded_.size());
+  }
+  return index;
+}
+
+uint32_t GraphTask::find(Node* node) const {
+  const uint32_t index = nodes_.find(node);
+  if (index != NodeTable::kNone || !node->unfolds()) [[likely]]
+    return index;
+  const Edge* const end = node->unfold(false);
+  return end != nullptr ? nodes_.find(end->function.get()) : NodeTable::kNone;
+}
+
+/// Of the node with this index, to which the edge leads.
+uint32_t GraphTask::inputOf(const Edge& edge, uint32_t index) const {
+  const NodeTable::Entry& entry = nodes_[index];
+  if (entry.unfolded == 0 || edge.function.get() == entry.node) [[likely]]
+    return edge.input_nr;
+  return unfolded_[entry.unfolded - 1].input_nr;
+}
+
 void GraphTask::countDependencies(const edge_list& roots) {
-  for (const Edge& root : roots) nodes_.insert(root.function.get());
+  for (const Edge& root : roots) insert(root);
   // The table grows as new nodes are met; those after `i` haven't been looked at.
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     nodes_[i].first_edge = static_cast<uint32_t>(targets_.size());
     for (const Edge& edge : nodes_[i].node->next_edges()) {
-      const uint32_t target = edge.is_valid() ? nodes_.insert(edge.function.get()).first : NodeTable::kNone;
+      const uint32_t target = edge.is_valid() ? insert(edge) : NodeTable::kNone;
       targets_.push_back(target);
       if (target != NodeTable::kNone) ++nodes_[target].dependencies;
     }
@@ -112,7 +149,7 @@ void GraphTask::markNeeded(const edge_list& roots) {
     return true;
   };
   for (const Edge& root : roots) {
-    enter(nodes_.find(root.function.get()));
+    enter(find(root.function.get()));
     while (!path.empty()) {
       Frame& frame = path.back();
       if (frame.next_edge == nodes_[frame.index].node->num_outputs()) {
@@ -127,9 +164,9 @@ void GraphTask::markNeeded(const edge_list& roots) {
   }
 }
 
-bool GraphTask::wants(const Node* node) const {
+bool GraphTask::wants(Node* node) const {
   if (!restricted_) return true;
-  const uint32_t index = nodes_.find(node);
+  const uint32_t index = find(node);
   return index != NodeTable::kNone && (nodes_[index].needed || nodes_[index].captured);
 }
 
@@ -139,11 +176,11 @@ bool GraphTask::awaitsOne(const Node* node) const {
 }
 
 bool GraphTask::hasNothingFor(const Edge& edge) const {
-  const uint32_t index = nodes_.find(edge.function.get());
+  const uint32_t index = find(edge.function.get());
   if (index == NodeTable::kNone) return true;
   const NodeTable::Entry& entry = nodes_[index];
   return entry.node->num_inputs() == 1 ? !entry.grad.defined()
-                                       : entry.grads.empty() || !entry.grads[edge.input_nr].defined();
+                                       : entry.grads.empty() || !entry.grads[inputOf(edge, index)].defined();
 }
 
 void GraphTask::push(uint32_t index) {
@@ -161,13 +198,15 @@ uint32_t GraphTask::pop() {
 variable_list GraphTask::run(const edge_list& roots, variable_list grads) {
   CurrentTask scope(this);
   for (size_t i = 0; i < roots.size(); ++i) {
-    const uint32_t index = nodes_.find(roots[i].function.get());
+    const uint32_t index = find(roots[i].function.get());
     NodeTable::Entry& entry = nodes_[index];
-    addTo(slotOf(entry, roots[i].input_nr), std::move(grads[i]));
+    addTo(slotOf(entry, inputOf(roots[i], index)), std::move(grads[i]));
     if (!std::exchange(entry.seeded, true) && entry.dependencies == 0) push(index);
   }
   keepForNext(std::move(grads));
   while (!ready_.empty()) evaluate(pop());
+  for (const Unfolded& u : unfolded_)
+    if (!keep_graph_) u.folded->release_variables();
   return std::move(captured_);
 }
 
@@ -198,14 +237,23 @@ void GraphTask::capture(uint32_t index, const variable_list& inputs) {
     if (c.index == index) captured_[c.position] = inputs[c.input_nr];
 }
 
-variable_list GraphTask::callWithHooks(Node& node, const NodeHooks& hooks, variable_list inputs) {
+variable_list GraphTask::callWithHooks(Node& node, const NodeHooks& hooks, const Unfolded* stands_for,
+                                       variable_list inputs) {
   const auto plain = [&](variable_list grads, const char* kind, size_t i) {
     for (Tensor& grad : grads)
       if (isWrapped(grad)) [[unlikely]]
         makePlain(grad, "the ", kind, "-hook ", i, " of ", node.name(), " returned");
     return grads;
   };
-  for (size_t i = 0; i < hooks.pre.size(); ++i) inputs = plain(hooks.pre[i](inputs), "pre", i);
+  for (size_t i = 0; i < hooks.pre.size(); ++i) {
+    if (stands_for == nullptr) {
+      inputs = plain(hooks.pre[i](inputs), "pre", i);
+      continue;
+    }
+    Tensor& its = inputs[stands_for->input_nr];
+    variable_list list = {std::move(its)};
+    its = std::move(plain(hooks.pre[i](list), "pre", i).at(0));
+  }
   if (hooks.post.empty()) return node(std::move(inputs));
   const variable_list before = inputs;
   variable_list outputs = node(std::move(inputs));
@@ -223,15 +271,17 @@ void GraphTask::evaluate(uint32_t index) {
     if (!entry.needed) return keepForNext(std::move(inputs));
   }
   running_node_ = &node;
-  const NodeHooks* hooks = node.hooks();
-  variable_list grads = hooks == nullptr ? node(std::move(inputs)) : callWithHooks(node, *hooks, std::move(inputs));
+  const Unfolded* stands_for = entry.unfolded == 0 ? nullptr : &unfolded_[entry.unfolded - 1];
+  const NodeHooks* hooks = (stands_for == nullptr ? node : *stands_for->folded).hooks();
+  variable_list grads =
+      hooks == nullptr ? node(std::move(inputs)) : callWithHooks(node, *hooks, stands_for, std::move(inputs));
   keepForNext(std::move(inputs));  // a node may leave it as it was
   if (!keep_graph_) node.release_variables();
   validate_outputs(node, grads);
   const edge_list& edges = node.next_edges();
   const uint32_t* target = targets_.data() + entry.first_edge;
   for (size_t i = 0; i < edges.size(); ++i)
-    if (target[i] != NodeTable::kNone) deliver(target[i], edges[i].input_nr, std::move(grads[i]));
+    if (target[i] != NodeTable::kNone) deliver(target[i], inputOf(edges[i], target[i]), std::move(grads[i]));
   keepForNext(std::move(grads));
 }
 

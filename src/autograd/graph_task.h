@@ -4,6 +4,12 @@
 // Lives on the stack of the thread that runs it; only that thread touches it, so that threads may run through one
 // retained graph at once. Borrows the nodes: the roots, which the caller owns, keep all of them alive. The nodes' edges
 // are looked up once, at the start: nothing changes the edges of a graph while a run goes through it.
+//
+// Note [Unfolded nodes]
+// A node that stands for a part of a graph (Node::unfold) is unfolded by the first run with create_graph that comes to
+// it, and this and all later runs go through the part in its place: what the gradients' graph leads to is the same then
+// as what was made of the result leads to, and gradients come together there as they would without the node. Hooks are
+// still the node's. Which of the two a run takes is decided at its start, where its edges are looked up.
 #pragma once
 
 #include "src/autograd/scratch_memory.h"
@@ -26,6 +32,7 @@ class NodeTable {
     bool needed = false;        // in a restricted run: leads to an input
     bool captured = false;      // in a restricted run: is an input's own edge
     bool seeded = false;        // is a root that has its gradient
+    uint32_t unfolded = 0;      // of GraphTask::unfolded_, from 1: what the node is the end of
     Tensor grad;                // what arrived at a node with one input
     variable_list grads;        // at a node with several: a slot for each; empty until the first gradient comes
   };
@@ -72,7 +79,7 @@ class GraphTask {
   /// Seeds the roots with `grads` and runs. Returns the captured gradients, one for each input.
   variable_list run(const edge_list& roots, variable_list grads);
   bool restricted() const { return restricted_; }
-  bool wants(const Node* node) const;
+  bool wants(Node* node) const;
   /// Whether leaves get what comes to them; else it is captured, for who asked.
   bool accumulates() const { return captures_.empty(); }
   /// Whether the node gets one gradient only, which hasn't come yet.
@@ -97,12 +104,22 @@ class GraphTask {
     uint32_t input_nr;
     size_t position;
   };
+  /// A node that was unfolded, and the number of its end's output that it stands for.
+  struct Unfolded {
+    Node* folded;
+    uint32_t input_nr;
+  };
+  uint32_t insert(const Edge& edge);
+  SHUNT_NOINLINE uint32_t insertUnfolded(Node& folded);
+  uint32_t find(Node* node) const;
+  uint32_t inputOf(const Edge& edge, uint32_t index) const;
   void countDependencies(const edge_list& roots);
   void markNeeded(const edge_list& roots);
   void push(uint32_t index);
   uint32_t pop();
   void evaluate(uint32_t index);
-  static variable_list callWithHooks(Node& node, const NodeHooks& hooks, variable_list inputs);
+  static variable_list callWithHooks(Node& node, const NodeHooks& hooks, const Unfolded* stands_for,
+                                     variable_list inputs);
   void capture(uint32_t index, const variable_list& inputs);
   void deliver(uint32_t index, uint32_t input_nr, Tensor&& grad);
   static Tensor& slotOf(NodeTable::Entry& entry, uint32_t input_nr);
@@ -116,6 +133,7 @@ class GraphTask {
   std::pmr::vector<Ready> ready_;       // a heap, the highest sequence number first
   variable_list spare_;                 // empty, for the inputs of the next node
   std::vector<Capture> captures_;
+  std::vector<Unfolded> unfolded_;
   variable_list captured_;
   const Node* running_node_ = nullptr;
   bool restricted_;
@@ -130,7 +148,7 @@ variable_list execute(TensorList outputs, TensorList grads, TensorList inputs, b
                       bool create_graph);
 
 /// Whether the run on this thread, if there is one, goes through `node`.
-bool currentTaskWants(const Node* node);
+bool currentTaskWants(Node* node);
 /// Whether all that the leaf with this accumulator gets in the run on this thread is one gradient, which the running
 /// node is about to give.
 bool currentTaskEndsAt(const Node* accumulator);

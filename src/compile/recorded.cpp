@@ -105,6 +105,32 @@ bool hasEffects(const Graph& graph) {
   });
 }
 
+/// Whether it writes elements with a history that several tensors show.
+bool writesViewsWithHistory(const Graph& graph) {
+  const Aliases aliases(graph);
+  struct Group {
+    const Graph::Value* first = nullptr;
+    bool has_views = false, has_history = false, is_written = false;
+  };
+  std::vector<Group> groups(aliases.count());
+  const auto note = [&](const Graph::Value* v) {
+    Group& g = groups[aliases.of(v)];
+    if (g.first == nullptr) g.first = aliases.tensorOf(v);
+    g.has_views |= aliases.tensorOf(v) != g.first;
+    g.has_history |= v->spec.requires_grad;
+  };
+  std::ranges::for_each(graph.inputs(), note);
+  std::ranges::for_each(graph.constants(), note);
+  for (const Graph::Node* node : graph.nodes()) {
+    trace_detail::forResults(*node, note);
+    if (node->name().starts_with("trace::")) continue;  // of grads, and of what requires them
+    trace_detail::forWritten(*node, [&](const Graph::Value* v) {
+      if (v != nullptr) groups[aliases.of(v)].is_written = true;
+    });
+  }
+  return std::ranges::any_of(groups, [](const Group& g) { return g.has_views && g.has_history && g.is_written; });
+}
+
 bool speaksOfOffsets(const Graph& graph) {
   for (const Graph::Node* node : graph.nodes())
     if (node->name().find("as_strided") != std::string::npos) return true;
@@ -204,6 +230,11 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   bool history_goes_on = false;
   variant->ended = endsOfHistory(variant->graph, outputs, history_goes_on);
   variant->any_ended = !std::ranges::all_of(variant->ended, &std::string::empty);
+  // In which order gradients of gradients are added depends on when views of what was written get their nodes, and on
+  // clones that autograd saves: the graph shows neither.
+  if (history_goes_on && detail::TracedResults::createdGraph(trace) &&
+      (detail::TracedResults::savedClones(trace) || writesViewsWithHistory(variant->graph)))
+    refuse("the function returns what has a history, differentiates with create_graph, and writes in place");
   checkNoneIsKept(detail::TracedResults::living(trace));
   variant->has_effects = hasEffects(variant->graph);
   if (history_goes_on && !compiles_backward)

@@ -167,6 +167,7 @@ void Recording::callInside(const OperatorHandle& op, DispatchKeySet keys, Stack*
     }
     Recording& recording;
   } recorded(*this);
+  saved_clones_ = true;
   call(op, {}, stack);
 }
 

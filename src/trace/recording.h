@@ -73,6 +73,8 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   /// (detail::fingerprintOf) at first.
   const std::unordered_map<const Operator*, uint64_t>& seen() const { return seen_; }
   bool wasSeeded() const { return seeded_; }
+  bool createdGraph() const { return created_graph_; }
+  bool savedClones() const { return saved_clones_; }
   /// Wrappers that somebody holds; once it is closed, somebody else.
   std::vector<Tensor> living() const;
   /// For a node whose operator returned nothing where its graph has a value: `result` is what it gives.
@@ -91,6 +93,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   const Tensor& grad(const Tensor& t) override;
   Tensor& mutableGrad(const Tensor& t) override;
   void seeded() override { seeded_ = true; }
+  void createsGraph() override { created_graph_ = true; }
   Tensor wrapped(const Tensor& t) override;
   Tensor standsFor(const Tensor& t) override { return innerOf(t); }
   void see(const Operator& op) override;
@@ -162,6 +165,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   std::map<const TensorImpl*, Tensor> grads_;  // wrappers that grad() gave
   bool syncing_ = false;
   bool seeded_ = false;
+  bool created_graph_ = false, saved_clones_ = false;
   Inside inside_ = Inside::kNo;
   bool force_plain_ = false;  // results are for autograd
 };

@@ -23,6 +23,10 @@ struct TracedResults {
   static SHUNT_API const std::unordered_map<const Operator*, uint64_t>& seen(const TraceCall& call);
   /// Whether it made or seeded a generator.
   static bool seeded(const TraceCall& call);
+  /// Whether it made gradients with a graph.
+  static bool createdGraph(const TraceCall& call);
+  /// Whether autograd saved clones of what it wrote in place.
+  static bool savedClones(const TraceCall& call);
   /// After finish(): wrappers that somebody still holds.
   static std::vector<Tensor> living(const TraceCall& call);
 };

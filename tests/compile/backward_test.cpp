@@ -378,8 +378,8 @@ TEST(CompiledBackward, OneTensorAsTwoArguments) {
   EXPECT_TRUE(isCompiled(fast(leaf({4, 3}), leaf({4, 3}))) || fast.counts().hits > 0u);
 }
 
-// The first time the function's graph is run again, beside what was made of its result; then it keeps its history.
-TEST(CompiledBackward, GradientsOfGradientsHaveTheSameBitsFromTheSecondTimeOn) {
+// The first time the function's graph is run again; then it keeps its history.
+TEST(CompiledBackward, GradientsOfGradientsHaveTheSameBits) {
   const auto f = [](const Tensor& x) { return x.exp(); };
   auto fast = compile(f);
   record(fast, leaf({64}));
@@ -391,7 +391,6 @@ TEST(CompiledBackward, GradientsOfGradientsHaveTheSameBitsFromTheSecondTimeOn) {
     return autograd::grad({(first * numbers({64}, 3)).sum()}, {x})[0];
   };
   const Tensor expected = second(f);
-  EXPECT_TRUE(allclose(second(fast), expected));
   for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(second(fast), expected)) << i;
   EXPECT_FALSE(isCompiled(fast(leaf({64}))));
   EXPECT_THAT(fast.explain(), HasSubstr("has been run again for backward() too often"));

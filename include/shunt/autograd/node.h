@@ -91,6 +91,13 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   /// Later nodes have higher numbers, on each thread apart; the engine prefers them.
   uint64_t sequence_nr() const { return sequence_nr_; }
 
+  /// Whether this stands for a part of a graph, which unfold() gives.
+  bool unfolds() const { return unfolds_; }
+  /// The edge by which gradients go to that part instead of to this node, whose only input it is; it stays as it is
+  /// while this node lives. Null: there is none, and `create_graph`, which says that gradients get a graph, made none.
+  /// Any thread.
+  virtual const autograd::Edge* unfold(bool /*create_graph*/) noexcept { return nullptr; }
+
   // Hooks; not while the node may be running on another thread.
   void add_pre_hook(autograd::PreHook hook);
   void add_post_hook(autograd::PostHook hook);
@@ -100,6 +107,7 @@ struct SHUNT_API Node : public intrusive_ptr_target {
  protected:
   void destroy() override;
   void release_resources() override;
+  void set_unfolds() { unfolds_ = true; }  // before the node is in a graph
 
  private:
   struct Worklist;
@@ -112,6 +120,7 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   uint64_t sequence_nr_;
   autograd::edge_list next_edges_;
   uint32_t num_inputs_ = 0;
+  bool unfolds_ = false;
   autograd::InputMetadata first_input_;
   Extras* extras_ = nullptr;  // what few nodes have; owned
   Node* next_to_destroy_;     // on the worklist only

@@ -8,6 +8,8 @@
 #include "src/compile/steps/grad_step.h"
 #include "src/compile/steps/quick_counts.h"
 #include "src/dispatch/changes.h"
+#include "src/trace/inputs.h"
+#include "src/trace/interpreter.h"
 
 #include <shunt/autograd/accumulate_grad.h>
 #include <shunt/autograd/variable_utils.h>
@@ -62,8 +64,7 @@ Tensor unreadLike(const Graph::Spec& spec) {
 
 }  // namespace
 
-void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs,
-                                          const Drawn& drawn) {
+void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs) {
   saved_.reserve(of_->sources_.size());
   for (const SavedSource& s : of_->sources_) {
     if (s.is_given && saved_.size() < of_->saved_.size())
@@ -75,7 +76,6 @@ void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, st
     else
       saved_.emplace_back(withoutItself(made[s.number]), false);
   }
-  drawn_ = drawn;
   if (isChecked()) [[unlikely]]
     noteGiven(inputs);
 }
@@ -94,6 +94,23 @@ bool CompiledBackward::BackwardNode::runWantsAll() const {
 
 Tensor CompiledBackward::BackwardNode::unpack(size_t i) const {
   return saved_[i].unpack(const_cast<BackwardNode*>(this));
+}
+
+/// All nodes of a call unfold, or none, as they may lead to each other. What stands in the way of running the graph
+/// again, apply() throws when the node has its turn.
+const autograd::Edge* CompiledBackward::BackwardNode::unfold(bool create_graph) noexcept try {
+  const autograd::Edge* const known = unfolded_.load(std::memory_order_acquire);
+  std::atomic<bool>* const any = call_.any_unfolded.get();
+  if (known != nullptr || !(create_graph || (any != nullptr && any->load(std::memory_order_relaxed)))) return known;
+  of_->again_.fetch_add(kMostAgain, std::memory_order_relaxed);
+  const AutoGradMode with_history(true);
+  auto made = std::make_unique<autograd::Edge>(autograd::gradient_edge(resultsAgain(givenAgain())[of_->output_]));
+  if (any != nullptr) any->store(true, std::memory_order_relaxed);
+  autograd::Edge* first = nullptr;
+  if (!unfolded_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel)) return first;
+  return made.release();
+} catch (const std::exception&) {
+  return nullptr;
 }
 
 variable_list CompiledBackward::BackwardNode::apply(variable_list&& grads) {
@@ -194,14 +211,37 @@ std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
   return given;
 }
 
+/// With the places that its nodes would have had beside the function's others. What makes a node of an operator's asks
+/// for it while that runs.
+std::vector<Tensor> CompiledBackward::BackwardNode::runInPlaces(const Graph& graph,
+                                                                const std::vector<Tensor>& inputs) const {
+  trace_detail::checkRun(graph, inputs);
+  const auto given = [&](const Graph::Value& v) {
+    if (v.kind == Graph::Value::Kind::kConstant) return v.constant;
+    return inputs[static_cast<size_t>(std::ranges::find(graph.inputs(), &v) - graph.inputs().begin())];
+  };
+  trace_detail::Interpreter interpreter(graph, given);
+  const std::vector<uint64_t>& places = of_->places_again_;
+  const Places::Scope scope(autograd::detail::next_sequence_nr);
+  size_t next = 0;
+  const auto goToNext = [&] {
+    if (next < places.size()) scope.goTo(call_.first_place + places[next++]);
+  };
+  goToNext();
+  interpreter.run([&](const Graph::Node&, Stack&) { goToNext(); });
+  std::vector<Tensor> outputs;
+  for (const Graph::Value* v : graph.outputs()) outputs.push_back(interpreter.output(v));
+  return outputs;
+}
+
 std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<Tensor>& inputs) const {
   const Generator same = make_generator();
-  same->set_position(drawn_.first);
+  same->set_position(call_.drawn.first);
   const Graph graph = of_->graph_again_.clone();
   for (Graph::Node* node : graph.nodes())
     if (drawsRandomNumbers(node->op)) generatorOf(*node)->literal = IValue(same);
-  std::vector<Tensor> outputs = graph.run(inputs);
-  SHUNT_CHECK(same->position() == drawn_.second, name(),
+  std::vector<Tensor> outputs = runInPlaces(graph, inputs);
+  SHUNT_CHECK(same->position() == call_.drawn.second, name(),
               ": the function has drawn random numbers while another thread drew from the same generator, so that its "
               "graph can't be run again for this backward(), as create_graph and autocast need it. Draw from a "
               "generator of each thread's own, or call the function without compile()");
@@ -210,15 +250,10 @@ std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<
 
 /// With the history that they would have had: later gradients of gradients are added in its order.
 std::vector<Tensor> CompiledBackward::BackwardNode::resultsAgain(const std::vector<Tensor>& given) const {
-  struct Places {
-    explicit Places(uint64_t first) : was(std::exchange(autograd::detail::next_sequence_nr, first)) {}
-    ~Places() { autograd::detail::next_sequence_nr = was; }
-    const uint64_t was;
-  } const places(sequence_nr());
   const ExcludeDispatchKeyGuard unbatched(DispatchKey::Batched);  // the gradient may have a batch, the graph has none
   std::vector<Tensor> inputs(given.begin(), given.begin() + static_cast<ptrdiff_t>(of_->graph_.inputs().size()));
   inputs.insert(inputs.end(), given.end() - static_cast<ptrdiff_t>(of_->others_.size()), given.end());
-  return of_->draws_ ? drawAgain(inputs) : of_->graph_again_.run(inputs);
+  return of_->draws_ ? drawAgain(inputs) : runInPlaces(of_->graph_again_, inputs);
 }
 
 variable_list CompiledBackward::BackwardNode::runGraphAgain(const Tensor& gradient) const {

@@ -12,13 +12,17 @@ namespace shunt::compiled {
 /// Like any node, made on one thread; then several may run it.
 class CompiledBackward::BackwardNode final : public Node {
  public:
-  explicit BackwardNode(std::shared_ptr<const CompiledBackward> of) : of_(std::move(of)) {}
+  BackwardNode(std::shared_ptr<const CompiledBackward> of, Call call) : of_(std::move(of)), call_(std::move(call)) {
+    set_unfolds();
+  }
+  ~BackwardNode() override { delete unfolded_.load(std::memory_order_relaxed); }
   std::string name() const override { return "CompiledFunctionBackward"; }
   autograd::variable_list apply(autograd::variable_list&& grads) override;
   void release_variables() override;
+  const autograd::Edge* unfold(bool create_graph) noexcept override;
 
   /// Of what was made for these inputs, once the results have their history.
-  void save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Drawn& drawn);
+  void save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs);
 
  private:
   autograd::variable_list runPass(const Pass& pass, Tensor gradient) const;
@@ -28,6 +32,7 @@ class CompiledBackward::BackwardNode final : public Node {
   autograd::variable_list contributionsAgain(const std::vector<Tensor>& given, const Tensor& gradient) const;
   std::vector<Tensor> resultsAgain(const std::vector<Tensor>& given) const;
   std::vector<Tensor> drawAgain(const std::vector<Tensor>& inputs) const;
+  std::vector<Tensor> runInPlaces(const Graph& graph, const std::vector<Tensor>& inputs) const;
   std::vector<Tensor> givenAgain() const;
   Tensor unpack(size_t i) const;
   bool runWantsAll() const;
@@ -38,9 +43,10 @@ class CompiledBackward::BackwardNode final : public Node {
   void compare(const Pass& pass, const autograd::variable_list& got, const autograd::variable_list& expected) const;
 
   const std::shared_ptr<const CompiledBackward> of_;
+  const Call call_;
   InlineVector<autograd::SavedVariable, 6> saved_;  // of_->sources_
-  Drawn drawn_;
-  std::vector<uint64_t> hashes_;  // of what the graph was given, where the pass is checked
+  std::atomic<autograd::Edge*> unfolded_{nullptr};  // set once; owned
+  std::vector<uint64_t> hashes_;                    // of what the graph was given, where the pass is checked
 };
 
 }  // namespace shunt::compiled

@@ -13,9 +13,6 @@
 namespace shunt::compiled {
 namespace {
 
-/// Composites that an operator is recorded as, and casts, have nodes of their own.
-constexpr uint64_t kNodesOfOperator = 64;
-
 /// How gradients of such a result mostly lie: Note [Compiled backward passes].
 std::vector<std::vector<int64_t>> usualStrides(const Graph::Spec& result) {
   std::vector<int64_t> row_major(result.sizes.size());
@@ -52,7 +49,8 @@ std::vector<const Operator*> operatorsOf(const std::vector<std::pair<const Opera
 }  // namespace
 
 std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, size_t output, std::vector<size_t> others,
-                                                         std::string name, std::optional<Joint>& first) {
+                                                         std::string name, const Places& places,
+                                                         std::optional<Joint>& first) {
   std::shared_ptr<CompiledBackward> out(new CompiledBackward(graph, std::move(name)));
   out->output_ = output;
   out->others_ = std::move(others);
@@ -69,7 +67,7 @@ std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, siz
     out->read_again_.push_back(isRead(again.inputs()[i]));
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
   for (const Graph::Value* v : graph.constants()) out->constants_.push_back(v->constant);
-  out->places_ = kNodesOfOperator * (graph.nodeCount() + 1);
+  out->places_again_ = places.ofNodes(again);
   out->default_dtype_ = get_default_dtype();
   first.reset();
   for (const std::vector<int64_t>& strides : usualStrides(graph.outputs()[output]->spec)) {
@@ -160,15 +158,14 @@ const CompiledBackward::Pass* CompiledBackward::passFor(const Tensor& gradient) 
 }
 
 void CompiledBackward::addNode(detail::CompileOutputs& made, std::span<const Tensor* const> inputs,
-                               const Drawn& drawn) const {
-  auto node = make_intrusive<BackwardNode>(shared_from_this());
-  autograd::detail::next_sequence_nr += places_;
+                               const Call& call) const {
+  auto node = make_intrusive<BackwardNode>(shared_from_this(), call);
   for (const JointContribution& c : passes_[0].contributions) {
     const size_t all = inputs.size() + constants_.size();
     node->add_next_edge(autograd::gradient_edge(c.given < all ? given(c.given, inputs) : made[others_[c.given - all]]));
   }
   autograd::set_history(made[output_], intrusive_ptr<Node>(node));
-  node->save(made, inputs, drawn);
+  node->save(made, inputs);
 }
 
 std::string CompiledBackward::nameOf(size_t i) const {

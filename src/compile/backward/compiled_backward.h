@@ -13,17 +13,18 @@
 // what was recorded last: all nodes made of the result have run before any of its history does, and none but leaves'
 // accumulators run between those.
 //
-// With create_graph, under autocast, for a gradient that is a wrapper, and for one of another layout where some tensor
-// gets several gradients, the node runs the function's graph again, with its history, the same random numbers and the
-// places in the engine's order that its nodes would have had, and backward through that one. What the graph was given
-// is held for it, and has to be as it was; what the graph writes and doesn't read is left alone then (own_writes.h).
-// One that reads what it has written into what it was given can't be run again: its operators record their history.
-// With create_graph that isn't as good as a history of its own: what was made of the result leads to the node, and the
-// gradients' graph to what was run again, so that a gradient of a gradient is added in two parts, and may differ in its
-// last bits. So a variant that this happens to is put out of use, and recorded with its history.
+// With create_graph, the node is unfolded (Note [Unfolded nodes], src/autograd/graph_task.h): it runs the function's
+// graph again, with its history, the same random numbers and the places in the engine's order that its nodes would have
+// had among those of the function (places.h); the engine goes through that history in the node's place. Under autocast,
+// for a gradient that is a wrapper, and for one of another layout where some tensor gets several gradients, the node
+// goes backward through such a history by itself, each time. What the graph was given is held for both, and has to be
+// as it was; what the graph writes and doesn't read is left alone then (own_writes.h). One that reads what it has
+// written into what it was given can't be run again: its operators record their history. A variant that is unfolded, or
+// goes through its history often, is put out of use, and recorded with its history.
 #pragma once
 
 #include "src/compile/backward/parts.h"
+#include "src/compile/backward/places.h"
 #include "src/compile/backward/remade.h"
 #include "src/compile/backward/split.h"
 #include "src/compile/backward/sums.h"
@@ -45,13 +46,19 @@ namespace shunt::compiled {
 class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
  public:
   using Drawn = std::pair<std::pair<uint64_t, uint64_t>, std::pair<uint64_t, uint64_t>>;  // positions of the generator
+  /// What the nodes of one call of the function have in common.
+  struct Call {
+    Drawn drawn;
+    uint64_t first_place;                             // of the function's history, in the engine's order
+    std::shared_ptr<std::atomic<bool>> any_unfolded;  // of several; null: there is one
+  };
   using Layouts = std::vector<std::vector<std::pair<const CompiledBackward*, Graph::Spec>>>;
 
   /// Of the graph's output `output`, as far as the outputs `others`. Throws Error, saying why, where the graph's
-  /// history has to be recorded by its operators. `name` is the function's; `joint`: set to the first pass with the
-  /// graph.
+  /// history has to be recorded by its operators. `name` is the function's, `places` the function's history's; `joint`:
+  /// set to the first pass with the graph.
   static std::shared_ptr<CompiledBackward> make(const Graph& graph, size_t output, std::vector<size_t> others,
-                                                std::string name, std::optional<Joint>& joint);
+                                                std::string name, const Places& places, std::optional<Joint>& joint);
 
   const std::vector<SavedValue>& saved() const { return saved_; }
   /// `layouts`: how gradients lie that come from several nodes of the function's, as far as it is known, and from
@@ -59,8 +66,9 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   void addsBesideOthers(const Parts& parts, Layouts& layouts);
   /// `place`: where among the results of what runs the function a saved value is.
   void setSources(FunctionRef<size_t(const SavedValue&)> place);
-  /// Gives the result its node. `made`: what runs the function has given for these inputs.
-  void addNode(detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Drawn& drawn) const;
+  /// Gives the result its node, which takes the next place in the engine's order. `made`: what runs the function has
+  /// given for these inputs.
+  void addNode(detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Call& call) const;
   /// Whether the graph has been run again for backward() so often, or with create_graph, that it had better keep its
   /// history.
   bool isRunAgainTooOften() const { return again_.load(std::memory_order_relaxed) >= kMostAgain; }
@@ -111,7 +119,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   std::vector<Pass> passes_;
   bool adds_ = false;  // several gradients, for one of the given tensors
   OwnAdditions own_additions_;
-  uint64_t places_ = 0;  // in the engine's order: no history of the graph has more nodes
+  std::vector<uint64_t> places_again_;  // of graph_again_'s nodes: Places
   ScalarType default_dtype_;
   mutable std::atomic<int> again_{0};  // times that the graph was run again
   bool draws_ = false;

@@ -2,6 +2,7 @@
 
 #include "src/compile/backward/eligible.h"
 #include "src/compile/backward/parts.h"
+#include "src/compile/backward/places.h"
 #include "src/compile/passes/aliases.h"
 #include "src/trace/values_of.h"
 
@@ -72,8 +73,11 @@ std::unique_ptr<const CompiledHistory> CompiledHistory::make(const Graph& record
   }
   const Parts parts = out->findParts(graph);
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
-  out->makeParts(graph, parts, name);
+  const Places places(recorded);
+  out->places_ = places.count();
+  out->makeParts(graph, parts, places, name);
   out->orderSteps(outputs);
+  out->placeSteps(recorded, graph, places);
   return out;
 }
 
@@ -97,6 +101,16 @@ void CompiledHistory::orderSteps(const std::vector<Tensor>& outputs) {
   }
   std::ranges::sort(places, std::less());
   for (const Place& p : places) steps_.push_back(p.step);
+}
+
+void CompiledHistory::placeSteps(const Graph& recorded, const Graph& graph, const Places& places) {
+  uint64_t last = 0;
+  for (Step& s : steps_) {
+    const size_t output = results_[s.result].output;
+    const Graph::Value* made = (s.is_view ? recorded : graph).outputs()[output];
+    const bool is_node = !s.is_view && results_[s.result].split == nullptr;
+    s.place = last = std::max(last, is_node ? places.lastOf(*made) : places.of(*made));
+  }
 }
 
 Parts CompiledHistory::findParts(Graph& graph) {
@@ -137,7 +151,7 @@ void CompiledHistory::addMeetings(Graph& graph, const std::vector<Graph::Value*>
   graph.setOutputs(std::move(outputs));
 }
 
-void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const std::string& name) {
+void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const Places& places, const std::string& name) {
   for (const Result& r : results_)
     if (!r.views.empty() && results_.size() > 1 && parts.reached[r.output])
       refuse("several results require grad, and one is a view of what another is made of");
@@ -148,7 +162,7 @@ void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const st
   for (Result& r : results_) {
     made.push_back(r.output);
     if (r.split != nullptr) continue;
-    r.backward = CompiledBackward::make(graph, r.output, {made.begin(), made.end() - 1}, name, joint);
+    r.backward = CompiledBackward::make(graph, r.output, {made.begin(), made.end() - 1}, name, places, joint);
     for (const SavedValue& s : r.backward->saved())
       if (!s.is_given && std::ranges::find(saved, s) == saved.end()) saved.push_back(s);
     for (const auto& seen : joint->seen)
@@ -170,14 +184,18 @@ void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const st
 }
 
 detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<const Tensor* const> inputs) const {
-  CompiledBackward::Drawn drawn;
-  if (draws_) drawn.first = default_generator()->position();
+  CompiledBackward::Call call;
+  if (draws_) call.drawn.first = default_generator()->position();
   detail::CompileOutputs made = forward.runOn(inputs);
-  if (draws_) drawn.second = default_generator()->position();
+  if (draws_) call.drawn.second = default_generator()->position();
+  call.first_place = autograd::detail::next_sequence_nr;
+  if (results_.size() > 1) call.any_unfolded = std::make_shared<std::atomic<bool>>(false);
   detail::CompileOutputs out;
   for (size_t i = 0; i < outputs_; ++i) out.emplace_back();
+  const Places::Scope places(call.first_place + places_);
   for (const Step& s : steps_) {
     const Result& r = results_[s.result];
+    places.goTo(call.first_place + s.place);
     if (r.split != nullptr) {
       if (r.split->isFirst(r.output)) r.split->putInto(made);
       continue;
@@ -187,7 +205,7 @@ detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<c
     if (s.is_view)
       out[r.output] = r.views.of(made[r.output]);
     else
-      r.backward->addNode(made, inputs, drawn);
+      r.backward->addNode(made, inputs, call);
   }
   for (size_t i = 0; i < outputs_; ++i)
     if (!out[i].defined()) out[i] = std::move(made[i]);

@@ -47,11 +47,13 @@ class CompiledHistory {
   struct Step {
     size_t result;
     bool is_view;
+    uint64_t place = 0;  // in the engine's order: Places
   };
   Parts findParts(Graph& graph);
   void addMeetings(Graph& graph, const std::vector<Graph::Value*>& meetings);
-  void makeParts(const Graph& graph, const Parts& parts, const std::string& name);
+  void makeParts(const Graph& graph, const Parts& parts, const Places& places, const std::string& name);
   void orderSteps(const std::vector<Tensor>& outputs);
+  void placeSteps(const Graph& recorded, const Graph& graph, const Places& places);
 
   std::string nameOf(const Result& r) const;
 
@@ -59,7 +61,8 @@ class CompiledHistory {
   std::deque<SplitViews> splits_;
   std::vector<Step> steps_;  // in the order in which eager code makes nodes
   Graph forward_;
-  size_t outputs_ = 0;  // of the function
+  size_t outputs_ = 0;   // of the function
+  uint64_t places_ = 0;  // in the engine's order
   bool draws_ = false;
   std::vector<std::pair<const Operator*, uint64_t>> seen_;
 };

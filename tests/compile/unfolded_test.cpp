@@ -1,0 +1,135 @@
+// Gradients of gradients of compiled functions' results, at once: a run with create_graph goes through the history that
+// eager code would have recorded (Note [Unfolded nodes], src/autograd/graph_task.h).
+#include "tests/compile/same.h"
+#include "tests/support/error_of.h"
+
+#include <shunt/autograd/autograd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace shunt::test {
+namespace {
+
+using testing::HasSubstr;
+using Tensors = std::vector<Tensor>;
+using Function = std::function<Tensor(const Tensor&)>;
+
+Tensor leaf(IntArrayRef sizes, uint64_t seed = 7) { return numbers(sizes, seed).requires_grad_(); }
+
+/// Whose results lead to CompiledFunctionBackward, by the nodes of views if that is what they are.
+Function compiled(const Function& f, IntArrayRef sizes) {
+  auto fast = compile(f);
+  for (int i = 0; i < 3; ++i) std::ignore = fast(leaf(sizes));
+  const Tensor y = fast(leaf(sizes));
+  EXPECT_TRUE(isCompiled(y) || y.grad_fn()->next_edge(0).function->name() == "CompiledFunctionBackward")
+      << fast.explain();
+  return [fast](const Tensor& x) { return fast(x); };
+}
+
+void expectSame(const Tensors& got, const Tensors& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(same(got[i], expected[i])) << i;
+}
+
+/// Some of the result's readers made before the gradient, some of them after.
+Tensors throughBoth(const Function& f, const Tensor& x) {
+  const Tensor y = f(x), a = y.sin(), b = y * y;
+  const Tensor g = autograd::grad({(a * b).sum()}, {x}, {}, true, true)[0];
+  const Tensor c = y.exp();
+  const Tensor loss = (g * g).sum() + (a * c).sum() + (y * b).sum();
+  const Tensors second = autograd::grad({loss}, {x, y}, {}, true, true);
+  return {g, second[0], second[1], autograd::grad({(second[0] * second[0]).sum() + loss}, {x})[0]};
+}
+
+const std::pair<const char*, Function> kFunctions[] = {
+    {"saves its result", [](const Tensor& x) { return (x * 2).exp(); }},
+    {"adds up", [](const Tensor& x) { return x.sin() * x + (x * x).tanh(); }},
+    {"ends in a second result", [](const Tensor& x) { return std::get<1>(var_mean(x * x, {0}, true, false)); }},
+    {"ends in a view", [](const Tensor& x) { return (x.tanh() * x).t(); }},
+};
+
+TEST(Unfolded, GradientsComeTogetherAsInEagerCode) {
+  for (const auto& [name, f] : kFunctions) {
+    SCOPED_TRACE(name);
+    expectSame(throughBoth(compiled(f, {4, 3}), leaf({4, 3})), throughBoth(f, leaf({4, 3})));
+  }
+}
+
+TEST(Unfolded, HooksSeeTheWholeGradient) {
+  const auto seen = [](const Function& f) {
+    const Tensor x = leaf({4, 3}), y = f(x);
+    Tensors out;
+    y.register_hook([&](const Tensor& g) {
+      out.push_back(g.detach().clone());
+      return g * 2;
+    });
+    y.retain_grad();
+    const Tensor g = autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+    y.register_hook([&](const Tensor& g) {  // of the node that was unfolded before
+      out.push_back(g.detach().clone());
+      return g;
+    });
+    ((g * g).sum() + y.pow(2).sum()).backward();
+    out.push_back(x.grad());
+    out.push_back(y.grad());
+    return out;
+  };
+  for (const auto& [name, f] : kFunctions) {
+    SCOPED_TRACE(name);
+    const Tensors expected = seen(f);
+    EXPECT_GE(expected.size(), 5u);
+    expectSame(seen(compiled(f, {4, 3})), expected);
+  }
+}
+
+TEST(Unfolded, TheGraphIsFreedOnce) {
+  const auto f = [](const Tensor& x) { return (x * 2).exp(); };
+  const Tensor x = leaf({4}), y = compiled(f, {4})(x);
+  const Tensor g = autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+  const Tensor other = y * 3;
+  (g.sum() + y.sum()).backward();
+  EXPECT_THAT(errorOf([&] { other.sum().backward(); }), HasSubstr("backward through the graph a second time"));
+}
+
+TEST(Unfolded, WhatWasChangedSinceIsNoticedWhenTheNodeHasItsTurn) {
+  const auto f = [](const Tensor& x) { return (x * 2).exp(); };
+  const Tensor x = leaf({4}), made = x * 1, y = compiled([&](const Tensor& t) { return f(t); }, {4})(made);
+  int before = 0;
+  y.register_hook([&](const Tensor& g) {
+    ++before;
+    return g;
+  });
+  Tensor(y).detach().add_(1);
+  EXPECT_THAT(errorOf([&] { autograd::grad({y.sum()}, {x}, {}, true, true); }),
+              HasSubstr("modified by an inplace operation"));
+  EXPECT_EQ(before, 1);
+}
+
+TEST(Unfolded, ByManyThreadsAtOnce) {
+  const auto& f = kFunctions[1].second;
+  const auto fast = compiled(f, {16});
+  const auto second = [](const Tensor& y, const Tensor& x) {
+    const Tensor g = autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+    return autograd::grad({(g * g).sum() + y.sum()}, {x}, {}, true)[0];
+  };
+  const Tensor plain = leaf({16}), of_plain = f(plain);
+  Tensor expected;
+  std::thread([&] { expected = second(of_plain, plain); }).join();  // threads count their nodes by themselves
+  for (int round = 0; round < 20; ++round) {
+    const Tensor x = leaf({16}), y = fast(x);
+    Tensors got(4);
+    std::vector<std::thread> threads;
+    for (Tensor& t : got) threads.emplace_back([&] { t = second(y, x); });
+    for (std::thread& t : threads) t.join();
+    for (const Tensor& t : got) ASSERT_TRUE(same(t, expected)) << round;
+  }
+}
+
+}  // namespace
+}  // namespace shunt::test
