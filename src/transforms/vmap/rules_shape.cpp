@@ -1,5 +1,6 @@
 // Rules of views and of operators that arrange elements, whose arguments are sizes, strides or positions.
 #include "src/transforms/vmap/call.h"
+#include "src/transforms/vmap/elements.h"
 
 #include <shunt/core/wrap_dim.h>
 #include <shunt/ops.h>
@@ -48,15 +49,6 @@ bool areApart(const Tensor& t) {
     if (stride <= reached) return false;
     reached += (size - 1) * stride;
   }
-  return true;
-}
-
-/// f(offset) of every element, from `offset`, until it returns false: whether it never did.
-template <class F>
-bool everyElement(IntArrayRef sizes, IntArrayRef strides, int64_t offset, const F& f, size_t dim = 0) {
-  if (dim == sizes.size()) return f(offset);
-  for (int64_t i = 0; i < sizes[dim]; ++i)
-    if (!everyElement(sizes, strides, offset + i * strides[dim], f, dim + 1)) return false;
   return true;
 }
 
