@@ -34,5 +34,17 @@ TEST(VmapShapes, GradientsOfPartsBroadcast) {
       }
 }
 
+TEST(VmapShapes, ABatchOfOneIsSeenAsAnotherDtypeWhateverItsStride) {
+  const Function f = [](const Tensors& t) { return Tensors{ops::view_dtype::call(t[0], kInt)}; };
+  const Tensor shorts = arange(18).to(kShort);
+  for (const Tensor& x : {shorts.as_strided({1, 8}, {9, 1}), shorts.as_strided({1, 2, 8}, {3, 8, 1}),
+                          shorts.as_strided({8, 1}, {1, 7}).t()})
+    EXPECT_TRUE(sameBits(vmapped(f, {x}, {0})[0], loop(f, {x}, {0})[0])) << x.sizes();
+  EXPECT_EQ(vmapped(f, {shorts.as_strided({0, 8}, {9, 1})}, {0})[0].sizes(), IntArrayRef({0, 4}));
+  // It is a view.
+  vmap([](const Tensor& t) { return ops::view_dtype::call(t, kInt).zero_(); })(shorts.as_strided({1, 8}, {9, 1}));
+  EXPECT_EQ(shorts.sum().item<int64_t>(), 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16 + 17);
+}
+
 }  // namespace
 }  // namespace shunt::test
