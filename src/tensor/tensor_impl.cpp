@@ -170,9 +170,15 @@ void TensorImpl::use_own_version_counter() {
 }
 
 void TensorImpl::share_version_counter_of(const TensorImpl& base) {
+  struct OfStorage final : SharedVersion {
+    explicit OfStorage(Storage storage) : storage(std::move(storage)) {}
+    const Storage storage;  // where the counter is
+  };
   own_version_ = base.own_version_;
-  // A base that counts in its storage: views of the same storage find the counter there.
-  version_ = own_version_ ? &own_version_->counter : storage_.get() == base.storage_.get() ? nullptr : base.version_;
+  // A base that counts in its storage: views of the same storage find the counter there, and others keep it alive.
+  if (own_version_ == nullptr && storage_.get() != base.storage_.get())
+    own_version_ = make_intrusive<OfStorage>(base.storage_);
+  version_ = own_version_ == nullptr ? nullptr : &base.version();
 }
 
 namespace detail {

@@ -206,7 +206,7 @@ namespace shunt::levels {
 void shareVersion(const Tensor& base, const Tensor& view) {
   TensorImpl& from = *base.unsafeGetTensorImpl();
   if (from.is_inference()) return;
-  if (!from.has_own_version_counter()) {
+  if (isWrapper(base) && !from.has_own_version_counter()) {
     const uint32_t changes = from.version().current();
     from.use_own_version_counter();
     from.version().set(changes);

@@ -40,7 +40,8 @@
 // WrapperStorage, which has no bytes and holds the value. So whatever makes an alias of a tensor (saved variables,
 // detach) makes another handle of the same wrapper. Version counters are the wrapper's own, shared with its views: an
 // operator in place on a tracked tensor counts in its level and in the levels below, once in each. A batched tensor, of
-// which most are never viewed, counts in its storage until its first view is made.
+// which most are never viewed, counts in its storage until its first view is made. A constant of a grad level counts
+// with the tensor from outside that it stands for.
 #pragma once
 
 #include <shunt/core/tls.h>
@@ -175,7 +176,7 @@ bool isAround(const Tensor& t, const Level& level);
 Tensor makeBatched(const Level& level, Tensor value, int64_t batch_dim);
 /// A wrapper that looks like `value` and has no graph yet.
 Tensor makeTracked(const Level& level, Tensor value);
-/// Both count the same changes from here on: `view` shows what the wrapper `base` does, or a part of it.
+/// Both count the same changes from here on: `view` shows what `base` does, or a part of it.
 void shareVersion(const Tensor& base, const Tensor& view);
 /// After the value changed in place, or was replaced: sizes and strides of the wrapper follow.
 void followValue(const Tensor& wrapper);
