@@ -116,6 +116,12 @@ bool isFunctionalizedFurtherOut() {
   return false;
 }
 
+const Tensor& inMemory(const Tensor& t) {
+  const Tensor* now = &autograd::graph_tensor(t);
+  while (isWrapper(*now)) now = &autograd::graph_tensor(storageOf(*now).value);
+  return *now;
+}
+
 bool isAround(const Tensor& t, const Level& level) {
   if (!autograd::isWrapped(t)) [[likely]]
     return false;

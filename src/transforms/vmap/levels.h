@@ -169,6 +169,10 @@ inline WrapperStorage& storageOf(const Tensor& wrapper) {
 /// Whether `t` is a wrapper of this level.
 inline bool belongsTo(const Tensor& t, const Level& level) { return isWrapper(t) && storageOf(t).level == level.id; }
 
+/// What lies in memory behind `t`: behind wrappers of all classes, and behind those of levels, each of which has a
+/// storage of its own.
+const Tensor& inMemory(const Tensor& t);
+
 /// Whether `t` is a functional tensor, or one of a TensorSubclass, around a wrapper of this level.
 bool isAround(const Tensor& t, const Level& level);
 
