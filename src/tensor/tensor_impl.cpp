@@ -171,6 +171,8 @@ void TensorImpl::use_own_version_counter() {
 
 void TensorImpl::share_version_counter_of(const TensorImpl& base) {
   struct OfStorage final : SharedVersion {
+    static void* operator new(size_t nbytes) { return detail::allocateBlock(nbytes); }
+    static void operator delete(void* p, size_t nbytes) noexcept { detail::freeBlock(p, nbytes); }
     explicit OfStorage(Storage storage) : storage(std::move(storage)) {}
     const Storage storage;  // where the counter is
   };
