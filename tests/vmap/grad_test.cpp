@@ -294,6 +294,16 @@ TEST(Vjp, ThrowsWhereWhatThePullbackNeedsWasWritten) {
       }
 }
 
+TEST(Vjp, ThrowsWhereACapturedTensorWasWritten) {
+  const Tensor leaf = rand({3}).requires_grad_();
+  for (const Tensor& captured : {leaf.detach().clone(), leaf * 2, (leaf * 2).view({3})}) {
+    const auto [result, pullback] = vjp([&](const Tensor& t) { return t * captured; }, ones({3}));
+    captured.detach().mul_(2);
+    EXPECT_THAT(errorOf([&, &pull = pullback] { pull(ones({3})); }),
+                testing::HasSubstr("modified by an inplace operation"));
+  }
+}
+
 TEST(Vjp, CountsWhatIsWrittenUnderOtherTransforms) {
   const auto f = [](const Tensor& start) {
     Tensor primal = start.clone();
