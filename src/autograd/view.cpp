@@ -73,7 +73,8 @@ Tensor as_view(const Tensor& base, Tensor view, bool is_differentiable, Creation
   // An operator that had nothing to do may hand back its argument, which keeps its own history.
   if (get_autograd_meta(view) != nullptr || view.is_same(base)) view = detached_alias(view);
   TensorImpl* impl = view.unsafeGetTensorImpl();
-  if (base.unsafeGetTensorImpl()->has_own_version_counter())
+  // A view of a transform's wrapper is one with a storage of its own.
+  if (base.unsafeGetTensorImpl()->has_own_version_counter() || base.key_set().has(Functionality::TransformBack))
     impl->share_version_counter_of(*base.unsafeGetTensorImpl());
   if (!is_differentiable) return view;
   const DifferentiableViewMeta* outer = get_view_autograd_meta(base);

@@ -170,9 +170,17 @@ void TensorImpl::use_own_version_counter() {
 }
 
 void TensorImpl::share_version_counter_of(const TensorImpl& base) {
+  struct OfStorage final : SharedVersion {
+    static void* operator new(size_t nbytes) { return detail::allocateBlock(nbytes); }
+    static void operator delete(void* p, size_t nbytes) noexcept { detail::freeBlock(p, nbytes); }
+    explicit OfStorage(Storage storage) : storage(std::move(storage)) {}
+    const Storage storage;  // where the counter is
+  };
   own_version_ = base.own_version_;
-  // A base that counts in its storage: views of the same storage find the counter there.
-  version_ = own_version_ ? &own_version_->counter : storage_.get() == base.storage_.get() ? nullptr : base.version_;
+  // A base that counts in its storage: views of the same storage find the counter there, and others keep it alive.
+  if (own_version_ == nullptr && storage_.get() != base.storage_.get())
+    own_version_ = make_intrusive<OfStorage>(base.storage_);
+  version_ = own_version_ == nullptr ? nullptr : &base.version();
 }
 
 namespace detail {

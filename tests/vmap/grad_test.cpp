@@ -1,7 +1,9 @@
 // grad, value_and_grad, vjp, jacrev, hessian, and how they nest with vmap and with autograd outside.
 #include "tests/vmap/util.h"
 
+#include <shunt/trace/trace.h>
 #include <shunt/transforms/autocast.h>
+#include <shunt/transforms/functionalize.h>
 
 namespace shunt::test {
 namespace {
@@ -226,6 +228,94 @@ TEST(Vjp, PullsBackOftenAndInsideVmap) {
   const auto [gx, gy] = vmap(pullback)(std::make_pair(us, vs));
   EXPECT_LT(distance(gx, us * y + vs * x.exp()), 1e-6);
   EXPECT_TRUE(sameBits(gy, us * x));
+}
+
+// As backward() does, where what a graph saved was written after it was recorded.
+TEST(Vjp, ThrowsWhereWhatThePullbackNeedsWasWritten) {
+  using Write = std::function<void(Tensor & primal, Tensor & result)>;
+  const std::vector<std::pair<const char*, Write>> writes = {
+      {"nothing", [](Tensor&, Tensor&) {}},
+      {"the primal", [](Tensor& p, Tensor&) { p.mul_(2); }},
+      {"a part of the primal", [](Tensor& p, Tensor&) { p.view({-1}).slice(0, 0, 1).zero_(); }},
+      {"the primal's data", [](Tensor& p, Tensor&) { p.data().mul_(2); }},
+      {"the result", [](Tensor&, Tensor& r) { r.mul_(2); }},
+      {"a part of the result", [](Tensor&, Tensor& r) { r.view({-1}).slice(0, 0, 1).zero_(); }},
+  };
+  const std::vector<std::pair<const char*, std::function<Tensor(const Tensor&)>>> functions = {
+      {"saves its result", [](const Tensor& x) { return x.exp(); }},
+      {"saves its argument", [](const Tensor& x) { return x.sin(); }},
+      {"saves nothing", [](const Tensor& x) { return x * 2; }},
+      {"saves both", [](const Tensor& x) { return x * x.sigmoid(); }},
+      {"returns a part of what it saved", [](const Tensor& x) { return x.exp().slice(0, 0, 2).unsqueeze(0); }},
+      {"saves a view", [](const Tensor& x) { return x.view({-1}) * x.view({-1}); }},
+      {"writes", [](const Tensor& x) { return (x * 1).exp_(); }},
+      {"writes to a view",
+       [](const Tensor& x) {
+         const Tensor y = x * 1;
+         y[0].exp_();
+         return y;
+       }},
+      {"returns its argument", [](const Tensor& x) { return x; }},
+  };
+  const Tensor x = rand({3}, TensorOptions(kDouble)) + 0.5;
+  for (const auto& [does, f] : functions)
+    for (const auto& [what, write] : writes)
+      for (const bool twice : {false, true}) {
+        SCOPED_TRACE(detail::str(does, ", then written: ", what, twice ? ", pulled back before" : ""));
+        const auto backward = [&, &f = f, &write = write](const Tensor& start) {
+          Tensor primal = start.clone();
+          const Tensor leaf = primal.detach().requires_grad_(), out = f(leaf);
+          if (twice) autograd::grad({out}, {leaf}, {ones_like(out)}, true);
+          Tensor result = out.detach();
+          write(primal, result);
+          return autograd::grad({out}, {leaf}, {ones_like(out)})[0];
+        };
+        const auto pulled_back = [&, &f = f, &write = write](const Tensor& start) {
+          Tensor primal = start.clone();
+          auto [result, pullback] = vjp(f, primal);
+          const Tensor seed = ones_like(result);
+          if (twice) pullback(seed);
+          write(primal, result);
+          return pullback(seed);
+        };
+        Tensor expected, got, of_samples;
+        const std::string refused = errorOf([&] { expected = backward(x); });
+        const std::string error = errorOf([&] { got = pulled_back(x); });
+        const std::string in_vmap = errorOf([&] { of_samples = vmap(pulled_back)(x.unsqueeze(0)); });
+        const char* kModified = "modified by an inplace operation";
+        ASSERT_EQ(expected.defined(), got.defined()) << error << refused;
+        ASSERT_EQ(expected.defined(), of_samples.defined()) << in_vmap << refused;
+        if (expected.defined()) {
+          EXPECT_TRUE(sameBits(got, expected));
+          EXPECT_TRUE(sameBits(of_samples[0], expected));
+        } else {
+          for (const std::string& e : {refused, error, in_vmap}) EXPECT_THAT(e, testing::HasSubstr(kModified));
+        }
+      }
+}
+
+TEST(Vjp, ThrowsWhereACapturedTensorWasWritten) {
+  const Tensor leaf = rand({3}).requires_grad_();
+  for (const Tensor& captured : {leaf.detach().clone(), leaf * 2, (leaf * 2).view({3})}) {
+    const auto [result, pullback] = vjp([&](const Tensor& t) { return t * captured; }, ones({3}));
+    captured.detach().mul_(2);
+    EXPECT_THAT(errorOf([&, &pull = pullback] { pull(ones({3})); }),
+                testing::HasSubstr("modified by an inplace operation"));
+  }
+}
+
+TEST(Vjp, CountsWhatIsWrittenUnderOtherTransforms) {
+  const auto f = [](const Tensor& start) {
+    Tensor primal = start.clone();
+    const auto [result, pullback] = vjp([](const Tensor& t) { return t * t; }, primal);
+    primal.mul_(2);
+    return pullback(ones({3}));
+  };
+  const auto scaled = [&](const Tensor& s) { return f(ones({3}) * s).sum(); };
+  const Tensor x = ones({3});
+  for (const std::string& error :
+       {errorOf([&] { functionalize(f)(x); }), errorOf([&] { trace(f, x); }), errorOf([&] { grad(scaled)(ones({})); })})
+    EXPECT_THAT(error, testing::HasSubstr("modified by an inplace operation"));
 }
 
 TEST(Jacrev, OfFunctionsOfAllShapes) {

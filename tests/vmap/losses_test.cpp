@@ -111,6 +111,26 @@ TEST(VmapLosses, OfProbabilitiesEqualTheLoop) {
   });
 }
 
+// What is one number may have a dimension.
+TEST(VmapLosses, GradientsOfClassesTakeANumberOfOneDimension) {
+  const TensorOptions d(kDouble);
+  const Tensor x = randn({kSamples, 2, kClasses}, d), classes = randint(kClasses, {kSamples, 2}, TensorOptions(kLong));
+  for (const int64_t reduction : {1, 2})
+    for (const bool one_row : {false, true})
+      for (const unsigned batched : {0u, 1u, 2u, 3u}) {
+        const auto of = [&](unsigned bit) {
+          return rand((batched & bit) != 0 ? std::vector<int64_t>{kSamples, 1} : std::vector<int64_t>{1}, d) + 1;
+        };
+        const auto dim = [&](unsigned bit) { return (batched & bit) != 0 ? std::optional<int64_t>(0) : std::nullopt; };
+        const Tensors in = {of(1), one_row ? x.select(1, 0) : x, one_row ? classes.select(1, 0) : classes, of(2)};
+        const std::vector<std::optional<int64_t>> dims = {dim(1), 0, 0, dim(2)};
+        const Function f = [=](const Tensors& t) {
+          return Tensors{ops::nll_loss_backward::call(t[0], t[1], t[2], std::nullopt, reduction, -100, t[3])};
+        };
+        EXPECT_LT(distance(vmapped(f, in, dims)[0], loop(f, in, dims)[0]), 1e-14) << reduction << one_row << batched;
+      }
+}
+
 // ---- of differences, of other dtypes ------------------------------------------------------------------------------
 struct Operands {
   Tensors in;

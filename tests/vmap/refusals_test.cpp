@@ -33,6 +33,20 @@ std::vector<Refused> losses() {
       {"nll_loss_backward of one row, a gradient of another dtype",
        {row, zerosOf({3}, kLong), zerosOf({3}, kInt), floats({3})},
        gradient(1)},
+      {"nll_loss_backward, a total weight of another dtype",
+       {x, classes, floats({3, 2}), zerosOf({3}, kDouble)},
+       gradient(0)},
+      {"nll_loss_backward, a mean's total weight of another dtype",
+       {x, classes, floats({3}), zerosOf({3}, kDouble)},
+       gradient(1)},
+      {"nll_loss_backward of one row, a total weight of another dtype",
+       {row, zerosOf({3}, kLong), floats({3}), zerosOf({3}, kDouble)},
+       gradient(2)},
+      {"nll_loss_backward of one row, whole numbers",
+       {row.to(kLong), zerosOf({3}, kLong), zerosOf({3}, kLong), zerosOf({3}, kLong)},
+       gradient(1)},
+      {"nll_loss_backward, a gradient of another shape", {x, classes, floats({3, 1}), floats({3})}, gradient(0)},
+      {"nll_loss_backward, two total weights", {x, classes, floats({3}), floats({3, 2})}, gradient(1)},
       {"nll_loss_backward of one row, reduction", {row, zerosOf({3}, kLong), floats({3}), floats({3})}, gradient(5)},
   };
 }
@@ -66,6 +80,22 @@ std::vector<Refused> layouts() {
   };
 }
 
+/// Of samples whose first element starts where no element of the other dtype does, though the batch's first one does.
+std::vector<Refused> dtypes() {
+  const auto as = [](ScalarType t) {
+    return [=](const Tensors& in) { return Tensors{ops::view_dtype::call(in[0], t)}; };
+  };
+  const Tensor x = floats({3, 2, 9});
+  return {
+      {"view, samples at odd distances", {x.select(1, 0).as_strided({3, 8}, {9, 1})}, as(kDouble)},
+      {"view, rows at odd distances", {x.slice(2, 0, 8)}, as(kDouble)},
+      {"view, an odd place", {floats({3, 10}).slice(1, 1, 9)}, as(kDouble)},
+      {"view, an odd number of elements", {floats({3, 7})}, as(kDouble)},
+      {"view, strided elements", {floats({3, 8}).slice(1, 0, 8, 2)}, as(kHalf)},
+      {"view, no dimension", {floats({4})}, as(kDouble)},
+  };
+}
+
 std::vector<Refused> networks() {
   const Tensor x = floats({3, 1, 2, 4, 4}), w = floats({3, 5, 2, 3, 3});
   const auto conv = [](const Tensors& t) {
@@ -85,7 +115,7 @@ std::vector<Refused> networks() {
 std::string textOf(const std::string& error) { return error.substr(0, error.find(" (in aten::")); }
 
 TEST(VmapRefusals, AreThoseOfOneSample) {
-  for (auto* cases : {losses, indices, layouts, networks})
+  for (auto* cases : {losses, indices, layouts, dtypes, networks})
     for (const Refused& r : cases()) {
       const std::vector<std::optional<int64_t>> dims(r.in.size(), 0);
       const std::string expected = errorOf([&] { loop(r.f, r.in, dims); });

@@ -64,6 +64,44 @@ TEST(VmapWrites, WhatAnInnerGradTakesAsConstantCountsItsChanges) {
   }
 }
 
+// With a graph outside or without one, as autograd sees them that has no levels.
+TEST(VmapWrites, OutsideTensorsCountTheirChanges) {
+  const Tensor leaf = full({4}, 2.f).requires_grad_(), x = ones({3});
+  const std::vector<std::pair<const char*, std::function<Tensor()>>> outside = {
+      {"without graph", [&] { return leaf.detach().clone().slice(0, 0, 3); }},
+      {"with a graph", [&] { return (leaf * 2).slice(0, 0, 3).clone(); }},
+      {"a view with a graph", [&] { return (leaf * 2).slice(0, 0, 3); }},
+  };
+  std::vector<std::pair<const char*, Overwriting>> all = {
+      {"by an operator", [](const Tensor& t, Tensor c) { return std::pair{(t * c).sum(), c.mul_(10)}.first; }},
+      {"made of it",
+       [](const Tensor& t, const Tensor& c) {
+         const Tensor twice = c * 2;
+         return std::pair{(t * twice).sum(), twice.detach().zero_()}.first;
+       }},
+      {"before it is needed", [](const Tensor& t, Tensor c) { return (t * c.mul_(3)).sum(); }},
+      {"where it isn't needed", [](const Tensor& t, Tensor c) { return std::pair{(t + c).sum(), c.mul_(10)}.first; }},
+      {"its data", [](const Tensor& t, const Tensor& c) { return std::pair{(t * c).sum(), c.data().mul_(10)}.first; }},
+  };
+  for (const auto& more : overwriting())
+    if (std::string_view(more.first).find("several") == std::string_view::npos) all.push_back(more);
+  for (const auto& [kind, make] : outside)
+    for (const auto& [name, f] : all) {
+      SCOPED_TRACE(detail::str(name, ", ", kind));
+      const auto of = [&f = f](const Tensor& c) { return [&f, c](const Tensor& t) { return f(t, c); }; };
+      const Tensor variable = x.clone().requires_grad_();
+      const std::string expected = errorOf([&] { autograd::grad({of(make())(variable)}, {variable}); });
+      const auto expectIt = [&](const std::string& error) {
+        EXPECT_THAT(error, testing::HasSubstr(expected == "no error" ? "no error" : kModified));
+      };
+      EXPECT_EQ(expected.find(kModified) == std::string::npos, expected == "no error") << expected;
+      expectIt(errorOf([&] { grad(of(make()))(x); }));
+      expectIt(errorOf([&] { vmap(grad(of(make())))(x.unsqueeze(0)); }));
+      const Tensor c = make();
+      expectIt(errorOf([&] { grad([&](const Tensor& s) { return grad(of(c))(x * s).sum(); })(ones({})); }));
+    }
+}
+
 TEST(VmapWrites, OtherTensorsCountTheirOwnChanges) {
   const auto f = [](const Tensor& x, const Tensor& constant) {
     Tensor c = constant.clone();

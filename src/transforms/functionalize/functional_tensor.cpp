@@ -131,7 +131,7 @@ bool repeatsElements(IntArrayRef sizes, IntArrayRef strides) {
 }
 
 size_t storageBytes(const Tensor& value) {
-  const Tensor& inner = inMemory(value);
+  const Tensor& inner = levels::inMemory(value);
   const TensorImpl& outer = *value.unsafeGetTensorImpl();
   if (!isWrapper(inner) && inner.dtype() == value.dtype() && sameGeometry(*inner.unsafeGetTensorImpl(), outer))
     return inner.storage()->nbytes();
@@ -139,16 +139,10 @@ size_t storageBytes(const Tensor& value) {
   return static_cast<size_t>(bytes == 0 ? 0 : bytes + outer.storage_offset() * value.itemsize());
 }
 
-const Tensor& inMemory(const Tensor& t) {
-  const Tensor* now = &autograd::graph_tensor(t);
-  while (levels::isWrapper(*now)) now = &autograd::graph_tensor(levels::storageOf(*now).value);
-  return *now;
-}
-
 bool sharesMemory(const Tensor& a, const Tensor& b) {
   if (!a.unsafeGetTensorImpl()->has_storage() || !b.unsafeGetTensorImpl()->has_storage()) return false;
   const auto wraps = [](const Tensor& t) { return isWrapper(t) || levels::isWrapper(t); };
-  return a.is_alias_of(b) || ((wraps(a) || wraps(b)) && inMemory(a).is_alias_of(inMemory(b)));
+  return a.is_alias_of(b) || ((wraps(a) || wraps(b)) && levels::inMemory(a).is_alias_of(levels::inMemory(b)));
 }
 
 Tensor detachedAlias(const Tensor& value) {

@@ -139,9 +139,6 @@ inline bool isWrapper(const Tensor& t) {
 /// By a stride of 0, as expanded tensors do.
 bool repeatsElements(IntArrayRef sizes, IntArrayRef strides);
 inline bool repeatsElements(const Tensor& t) { return repeatsElements(t.sizes(), t.strides()); }
-/// What lies in memory behind `t`: behind wrappers of all classes, and behind those of vmap and grad, each of which has
-/// a storage of its own.
-const Tensor& inMemory(const Tensor& t);
 /// A plain tensor and a wrapper of an alias of it do too.
 bool sharesMemory(const Tensor& a, const Tensor& b);
 /// Without graph. A wrapper's class makes another wrapper.

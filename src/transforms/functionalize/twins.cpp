@@ -42,7 +42,7 @@ Tensor Twins::twinOf(const Tensor& value) {
 Tensor Twins::lookalike(const Tensor& value) {
   const EnableGradGuard grad;
   const bool in_level = levels::isWrapper(autograd::graph_tensor(value));
-  Storage& storage = storages_[(in_level ? inMemory(value) : value).storage().get()];
+  Storage& storage = storages_[(in_level ? levels::inMemory(value) : value).storage().get()];
   if (!storage.defined()) storage = fake::makeStorage(0, value.device());
   fake::resizeStorage(*storage, std::max(storage->nbytes(), storageBytes(value)));
   const Tensor result = fake::makeTensor(storage, *value.unsafeGetTensorImpl());

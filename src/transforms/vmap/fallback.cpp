@@ -351,7 +351,7 @@ bool passesThrough(const OperatorHandle& op, DispatchKeySet keys, const Stack& s
 /// Counts the changes of what it stands for, so that the level's graph knows of them.
 Tensor makeConstant(const Level& level, const Tensor& t) {
   Tensor constant = makeTracked(level, t);
-  if (isWrapper(t)) shareVersion(t, constant);
+  shareVersion(t, constant);
   return constant;
 }
 

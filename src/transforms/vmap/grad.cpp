@@ -1,5 +1,5 @@
 // The differentiating half of Note [Levels]: inputs, gradients and results of one grad level.
-#include "src/transforms/vmap/levels.h"
+#include "src/transforms/vmap/changes_outside.h"
 
 #include "src/autograd/plain_grad.h"
 
@@ -19,6 +19,7 @@ using levels::LevelFrame;
 struct GradCall::State {
   std::string transform;
   Level level{Kind::kGrad};
+  levels::ChangesOutside changes;  // since a vjp's function returned
   std::vector<Tensor> inputs;
   std::vector<size_t> arguments;                    // of the inputs
   std::vector<std::unique_ptr<LevelFrame>> frames;  // entered; more than one where vjp's function calls itself
@@ -26,13 +27,17 @@ struct GradCall::State {
 
 GradCall::GradCall(std::string transform) : state_(std::make_unique<State>()) {
   state_->transform = std::move(transform);
+  if (state_->transform == "vjp") state_->level.changes = &state_->changes;
 }
 
 GradCall::~GradCall() = default;
 
 void GradCall::enter() { state_->frames.push_back(std::make_unique<LevelFrame>(state_->level)); }
 
-void GradCall::leave() noexcept { state_->frames.pop_back(); }
+void GradCall::leave() noexcept {
+  state_->frames.pop_back();
+  if (std::exchange(state_->level.changes, nullptr) != nullptr) state_->changes.functionReturned();
+}
 
 Tensor GradCall::wrap(size_t argument, const Tensor& t) {
   SHUNT_CHECK(t.is_floating_point(), state_->transform, ": argument ", argument, " holds a tensor of dtype ", t.dtype(),
@@ -86,6 +91,7 @@ std::vector<Tensor> GradCall::gradients(const std::vector<Tensor>& outputs, cons
   std::vector<Tensor> result(state_->inputs.size());
   // Formulas look at the grad mode to know whether their results will be differentiated.
   const levels::InBackward scope(state_->level);
+  state_->changes.follow();
   if (!roots.empty() && !result.empty())
     result = autograd::grad(roots, state_->inputs, seeds, keep_graph, differentiatedOutside(state_->inputs), true);
   for (size_t i = 0; i < result.size(); ++i)

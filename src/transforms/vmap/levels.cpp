@@ -3,6 +3,7 @@
 #include "src/autograd/plain_grad.h"
 #include "src/dispatch/reliance.h"
 #include "src/tensor/printing.h"
+#include "src/transforms/vmap/changes_outside.h"
 
 #include <shunt/autograd/graph_tensor.h>
 
@@ -116,6 +117,12 @@ bool isFunctionalizedFurtherOut() {
   return false;
 }
 
+const Tensor& inMemory(const Tensor& t) {
+  const Tensor* now = &autograd::graph_tensor(t);
+  while (isWrapper(*now)) now = &autograd::graph_tensor(storageOf(*now).value);
+  return *now;
+}
+
 bool isAround(const Tensor& t, const Level& level) {
   if (!autograd::isWrapped(t)) [[likely]]
     return false;
@@ -176,11 +183,11 @@ Tensor makeTracked(const Level& level, Tensor value) {
   const DispatchKeySet keys = wrapperKeys(value).add(DispatchKey::TransformBack).add(DispatchKey::ADInplaceOrView);
   const ScalarType dtype = value.dtype();
   auto storage = make_intrusive<WrapperStorage>(level.id, std::move(value), -1);
+  if (level.changes != nullptr) level.changes->add(storage);
   const TensorImpl& shown = *storage->value.unsafeGetTensorImpl();
   auto impl = make_intrusive<TensorImpl>(std::move(storage), keys, dtype);
   impl->set_sizes_and_strides(shown.sizes(), shown.strides(), shown.storage_offset());
   impl->set_wrapped_number(shown.is_wrapped_number());
-  impl->use_own_version_counter();  // which views share
   return Tensor(std::move(impl));
 }
 
@@ -204,14 +211,7 @@ bool shunt::autograd::holdsFake(const Tensor& wrapper) {
 namespace shunt::levels {
 
 void shareVersion(const Tensor& base, const Tensor& view) {
-  TensorImpl& from = *base.unsafeGetTensorImpl();
-  if (from.is_inference()) return;
-  if (!from.has_own_version_counter()) {
-    const uint32_t changes = from.version().current();
-    from.use_own_version_counter();
-    from.version().set(changes);
-  }
-  view.unsafeGetTensorImpl()->share_version_counter_of(from);
+  if (!base.is_inference()) view.unsafeGetTensorImpl()->share_version_counter_of(*base.unsafeGetTensorImpl());
 }
 
 void followValue(const Tensor& wrapper) {

@@ -38,9 +38,11 @@
 // Note [Wrappers without class]
 // A wrapper is a plain TensorImpl with the key Batched and without a functionality that holds data. Its storage is a
 // WrapperStorage, which has no bytes and holds the value. So whatever makes an alias of a tensor (saved variables,
-// detach) makes another handle of the same wrapper. Version counters are the wrapper's own, shared with its views: an
-// operator in place on a tracked tensor counts in its level and in the levels below, once in each. A batched tensor, of
-// which most are never viewed, counts in its storage until its first view is made.
+// detach) makes another handle of the same wrapper. Version counters are the wrappers' own, in their storages, and
+// views count where the viewed wrapper does: an operator in place on a tracked tensor counts in its level and in the
+// levels below, once in each. A constant of a grad level counts with the tensor from outside that it stands for. What
+// changes outside after a vjp's function has returned is counted in the level, too, before gradients are computed
+// (changes_outside.h).
 #pragma once
 
 #include <shunt/core/tls.h>
@@ -52,6 +54,7 @@
 namespace shunt::levels {
 
 enum class Kind : uint8_t { kVmap, kGrad };
+class ChangesOutside;
 
 /// Names a level, of all that the process ever enters. Not by address, which another level could have later; nor by a
 /// counted reference, since every wrapper would count one up and down.
@@ -73,6 +76,7 @@ struct Level {
   Randomness randomness = Randomness::kError;  // of a vmap
   bool is_chunk = false;                       // of a vmap: there are others
   bool in_backward = false;                    // of a grad: its gradients are being computed
+  ChangesOutside* changes = nullptr;           // of a grad: told of every tensor that is made
 };
 
 /// The thread's settings that a level keeps.
@@ -168,6 +172,10 @@ inline WrapperStorage& storageOf(const Tensor& wrapper) {
 /// Whether `t` is a wrapper of this level.
 inline bool belongsTo(const Tensor& t, const Level& level) { return isWrapper(t) && storageOf(t).level == level.id; }
 
+/// What lies in memory behind `t`: behind wrappers of all classes, and behind those of levels, each of which has a
+/// storage of its own.
+const Tensor& inMemory(const Tensor& t);
+
 /// Whether `t` is a functional tensor, or one of a TensorSubclass, around a wrapper of this level.
 bool isAround(const Tensor& t, const Level& level);
 
@@ -175,7 +183,7 @@ bool isAround(const Tensor& t, const Level& level);
 Tensor makeBatched(const Level& level, Tensor value, int64_t batch_dim);
 /// A wrapper that looks like `value` and has no graph yet.
 Tensor makeTracked(const Level& level, Tensor value);
-/// Both count the same changes from here on: `view` shows what the wrapper `base` does, or a part of it.
+/// Both count the same changes from here on: `view` shows what `base` does, or a part of it.
 void shareVersion(const Tensor& base, const Tensor& view);
 /// After the value changed in place, or was replaced: sizes and strides of the wrapper follow.
 void followValue(const Tensor& wrapper);

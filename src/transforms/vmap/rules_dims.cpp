@@ -53,6 +53,20 @@ void trySample(const BatchedCall& call) {
   call.op.callBoxed(&sample);
 }
 
+/// Of a part's gradient, which broadcasts to the part: the dimensions that it lacks for that, after the batch. Its
+/// argument is the first one, and the next the sizes of the whole.
+Tensor withDimsOfPart(const BatchedCall& call, const Tensor& value) {
+  const auto whole = static_cast<int64_t>(call.args[1].toIntVector().size());
+  const int64_t part = call.op.op().name() == "aten::slice_backward" ? whole : whole - 1;
+  Tensor result = value;
+  for (int64_t d = call.tensor(0).dim(); d < part; ++d) result = ops::unsqueeze::call(result, 1);
+  return result;
+}
+
+bool isGradientOfPart(const BatchRow& row) {
+  return row.arguments[0].role == 's' && row.arguments[0].position == 1 && namesDimensions(row);
+}
+
 }  // namespace
 
 void runDims(BatchedCall& call, const BatchRow& row) {
@@ -66,6 +80,7 @@ void runDims(BatchedCall& call, const BatchRow& row) {
     const Tensor value = call.expanded(t);
     return scalar && t.dim() == 0 ? ops::unsqueeze::call(value, 1) : value;
   });
+  if (isGradientOfPart(row)) values[0] = IValue(withDimsOfPart(call, values[0].toTensor()));
   for (const Role& r : row.arguments) {
     if (r.role == 0) continue;
     IValue& v = values[static_cast<size_t>(r.position)];

@@ -17,6 +17,16 @@ bool areTargets(const Tensor& target, const Tensor& scores) {
                             : scores.dim() == 2 && target.dim() == 1 && target.size(0) == scores.size(0));
 }
 
+/// Whether the loss is one for each row.
+bool isOfRows(const Tensor& scores, int64_t reduction) { return reduction == kNone && scores.dim() == 2; }
+
+/// Whether it may be one of the loss that these scores have.
+bool isGradientOf(const Tensor& scores, int64_t reduction, const Tensor& grad) {
+  return scores.is_floating_point() && grad.defined() && grad.dtype() == scores.dtype() &&
+         (isOfRows(scores, reduction) ? grad.dim() == 1 && grad.size(0) == scores.size(0)
+                                      : grad.dim() <= 1 && grad.numel() == 1);
+}
+
 Tensor toDtype(const Tensor& t, ScalarType dtype) {
   return t.dtype() == dtype
              ? t
@@ -114,7 +124,8 @@ Tensor OfSamples<ops::nll_loss_backward>::call(const LevelFrame& frame, Dispatch
   const auto p = rowsOfSamples(level, self, target);
   const Tensor *grad = valueInFront(grad_output, level), *total = valueInFront(total_weight, level);
   if (!p || grad == nullptr || total == nullptr || grad_output.dim() != 0 || total_weight.dim() != 0 ||
-      grad->dtype() != p->values.dtype() || !isReduction(reduction) || (weight && weight->defined()))
+      !isGradientOf(self, reduction, grad_output) || total->dtype() != p->values.dtype() || !isReduction(reduction) ||
+      (weight && weight->defined()))
     return {};
   countRule();
   const Outside outside;
@@ -135,15 +146,20 @@ void nllLoss(BatchedCall& call) {
 }
 
 void nllLossBackward(BatchedCall& call) {
-  const Tensor &self = call.tensor(1), weight = call.optionalTensor(3);
+  const Tensor &grad = call.tensor(0), &self = call.tensor(1), weight = call.optionalTensor(3);
+  const Tensor total = call.optionalTensor(6);
   const int64_t reduction = call.integer(4);
-  if (!isReduction(reduction) || !areTargets(call.tensor(2), self) || call.tensor(0).dtype() != self.dtype() ||
-      !call.args[6].isTensor() || !call.tensor(6).defined() || (weight.defined() && call.isBatched(weight)))
+  if (!isReduction(reduction) || !areTargets(call.tensor(2), self) || !isGradientOf(self, reduction, grad) ||
+      !total.defined() || total.dtype() != self.dtype() || total.numel() != 1 ||
+      (weight.defined() && call.isBatched(weight)))
     return loopSilently(call);
   const Positions p = positionsOf(call, self, call.tensor(2), weight);
-  const Tensor grad = gradientOf(p, call.expanded(call.tensor(0)), weight, reduction, call.integer(5),
-                                 reduction == kMean ? call.expanded(call.tensor(6)) : Tensor());
-  call.setResult(shaped(grad, call.withBatch(self.sizes())));
+  const bool each = isOfRows(self, reduction);
+  // One number may have a dimension of its own.
+  const auto number = [&](const Tensor& t) { return shaped(call.expanded(t), {call.size}); };
+  const Tensor result = gradientOf(p, each ? call.expanded(grad) : number(grad), weight, reduction, call.integer(5),
+                                   reduction == kMean ? number(total) : Tensor());
+  call.setResult(shaped(result, call.withBatch(self.sizes())));
 }
 
 }  // namespace rules

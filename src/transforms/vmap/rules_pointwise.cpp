@@ -19,15 +19,6 @@ void checkInplace(const BatchedCall& call) {
                   call.schema.arguments()[i].name, "' of shape ", call.tensor(i).sizes());
 }
 
-Stack alignedArguments(const BatchedCall& call) {
-  const int64_t dims = mostDims(call);
-  Stack values;
-  values.reserve(call.args.size());
-  for (const IValue& v : call.args)
-    values.push_back(v.isTensor() && call.isBatched(v.toTensor()) ? IValue(aligned(call, v.toTensor(), dims)) : v);
-  return values;
-}
-
 }  // namespace
 
 int64_t mostDims(const BatchedCall& call) {
@@ -41,6 +32,15 @@ Tensor aligned(const BatchedCall& call, const Tensor& t, int64_t dims) {
   Tensor value = call.front(t);
   for (int64_t d = t.dim(); d < dims; ++d) value = ops::unsqueeze::call(value, 1);
   return value;
+}
+
+Stack alignedArguments(const BatchedCall& call) {
+  const int64_t dims = mostDims(call);
+  Stack values;
+  values.reserve(call.args.size());
+  for (const IValue& v : call.args)
+    values.push_back(v.isTensor() && call.isBatched(v.toTensor()) ? IValue(aligned(call, v.toTensor(), dims)) : v);
+  return values;
 }
 
 void runPointwise(BatchedCall& call) {
@@ -59,48 +59,12 @@ namespace rules {
 
 namespace {
 
-/// A mask of bytes, which masked_fill checks if it fills anything: where() takes all but 0 for true.
-Tensor asBools(const Tensor& mask, bool is_checked) {
-  if (mask.dtype() != kByte || !is_checked) return mask;
-  const Tensor none =
-      ops::zeros_like::call(mask, kBool, std::nullopt, std::nullopt, std::nullopt, MemoryFormat::Contiguous);
-  return ops::masked_fill_Scalar::call(none, mask, Scalar(true));
-}
-
 /// Dimensions that the memory format is for; 0: any.
 int64_t dimsOf(MemoryFormat format) {
   return format == MemoryFormat::ChannelsLast ? 4 : format == MemoryFormat::ChannelsLast3d ? 5 : 0;
 }
 
 }  // namespace
-
-/// The result has the dtype of self, whatever the value's is.
-void maskedFill(BatchedCall& call) {
-  SHUNT_CHECK(call.tensor(2).dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
-              call.tensor(2).dim(), " dimension(s).");
-  if (!call.isBatched(size_t{2})) {
-    call.results = alignedArguments(call);
-    return call.op.callBoxed(&call.results);
-  }
-  const int64_t dims = mostDims(call);
-  const Tensor value =
-      ops::to_dtype::call(aligned(call, call.tensor(2), dims), call.tensor(0).dtype(), false, false, std::nullopt);
-  const Tensor self = call.isBatched(size_t{0}) ? aligned(call, call.tensor(0), dims) : call.tensor(0);
-  Tensor filled =
-      ops::where_self::call(asBools(aligned(call, call.tensor(1), dims), call.tensor(0).numel() > 0), value, self);
-  call.setResult(std::move(filled));
-}
-
-void fillTensor(BatchedCall& call) {
-  const Tensor &self = call.tensor(0), &value = call.tensor(1);
-  SHUNT_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
-              " dimensions.");
-  const Tensor cast = ops::to_dtype::call(call.expanded(value), self.dtype(), false, false, std::nullopt);
-  Tensor shaped = cast;
-  for (int64_t d = 0; d < self.dim(); ++d) shaped = ops::unsqueeze::call(shaped, 1);
-  call.setResult(
-      ops::clone::call(ops::expand::call(shaped, call.withBatch(self.sizes()), false), MemoryFormat::Contiguous));
-}
 
 /// clone and the operators that make a tensor like another one. A memory format of four or five dimensions says nothing
 /// of a batch of them.

@@ -1,5 +1,6 @@
 // Rules of views and of operators that arrange elements, whose arguments are sizes, strides or positions.
 #include "src/transforms/vmap/call.h"
+#include "src/transforms/vmap/elements.h"
 
 #include <shunt/core/wrap_dim.h>
 #include <shunt/ops.h>
@@ -51,15 +52,6 @@ bool areApart(const Tensor& t) {
   return true;
 }
 
-/// f(offset) of every element, from `offset`, until it returns false: whether it never did.
-template <class F>
-bool everyElement(IntArrayRef sizes, IntArrayRef strides, int64_t offset, const F& f, size_t dim = 0) {
-  if (dim == sizes.size()) return f(offset);
-  for (int64_t i = 0; i < sizes[dim]; ++i)
-    if (!everyElement(sizes, strides, offset + i * strides[dim], f, dim + 1)) return false;
-  return true;
-}
-
 /// Whether what a window shows, from `offset` behind the first element of `t`, are elements of `t`.
 bool liesWithin(const Tensor& t, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
                 int64_t offset) {
@@ -80,11 +72,39 @@ void view(BatchedCall& call) {
   call.results = std::move(values);
 }
 
+namespace {
+
+/// Whether every sample has sizes, strides and a place in memory that whole elements of the dtype have.
+bool isViewable(const Tensor& value, ScalarType dtype) {
+  const int64_t from = value.itemsize(), to = elementSize(dtype), last = value.dim() - 1;
+  if (from == to) return true;
+  if (value.stride(last) != 1) return false;
+  if (from > to) return true;
+  const int64_t ratio = to / from;
+  bool whole = value.size(last) % ratio == 0 && value.storage_offset() % ratio == 0;
+  for (int64_t d = 0; d < last; ++d) whole = whole && value.stride(d) % ratio == 0;
+  return whole;
+}
+
+/// A batch of one has any stride: one that doesn't count against it.
+Tensor withStrideOfBatch(const Tensor& value, int64_t stride) {
+  std::vector<int64_t> strides = value.strides().vec();
+  strides[0] = stride;
+  return ops::as_strided::call(value, value.sizes(), strides, std::nullopt);
+}
+
+}  // namespace
+
 void viewDtype(BatchedCall& call) {
+  const Tensor& self = call.tensor(0);
   const auto dtype = static_cast<ScalarType>(call.integer(1));
-  SHUNT_CHECK(call.tensor(0).dim() > 0 || elementSize(dtype) == call.tensor(0).itemsize(),
-              "self.dim() cannot be 0 to view ", call.tensor(0).dtype(), " as ", dtype, " (different element sizes)");
-  call.setResult(ops::view_dtype::call(call.front(call.tensor(0)), dtype));
+  const int64_t to = elementSize(dtype);
+  SHUNT_CHECK(self.dim() > 0 || to == self.itemsize(), "self.dim() cannot be 0 to view ", self.dtype(), " as ", dtype,
+              " (different element sizes)");
+  Tensor value = call.front(self);
+  if (call.size <= 1 && to > self.itemsize() && value.stride(0) % to != 0) value = withStrideOfBatch(value, to);
+  if (call.size != 0 && !isViewable(value, dtype)) return loopSilently(call);  // which refuses it
+  call.setResult(ops::view_dtype::call(value, dtype));
 }
 
 void reshapeAlias(BatchedCall& call) {

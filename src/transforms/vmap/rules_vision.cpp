@@ -140,13 +140,6 @@ bool areVectors(const BatchedCall& call, std::initializer_list<size_t> positions
   return true;
 }
 
-/// Whether both show the same memory. Wrappers of outer levels each have a storage of their own.
-bool shareMemory(Tensor a, Tensor b) {
-  while (isWrapper(a)) a = Tensor(storageOf(a).value);
-  while (isWrapper(b)) b = Tensor(storageOf(b).value);
-  return a.is_alias_of(b);
-}
-
 /// Written by the operator: the elements of the batch themselves where they lie side by side, else copied back.
 class RunningVector {
  public:
@@ -154,16 +147,17 @@ class RunningVector {
     if (!t.defined()) return;
     value_ = call.expanded(t);
     flat_ = folded(value_);
+    is_copy_ = !inMemory(flat_).is_alias_of(inMemory(value_));
   }
   IValue argument() const { return flat_.defined() ? IValue(flat_) : IValue(); }
   void store() const {
-    if (flat_.defined() && !shareMemory(flat_, value_))
-      ops::copy_::call(const_cast<Tensor&>(value_), unfolded(flat_, batch_), false);
+    if (is_copy_) ops::copy_::call(const_cast<Tensor&>(value_), unfolded(flat_, batch_), false);
   }
 
  private:
   int64_t batch_;
   Tensor value_, flat_;
+  bool is_copy_ = false;
 };
 
 void checkRunningBatched(const BatchedCall& call, const Tensor& running) {
