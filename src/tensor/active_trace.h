@@ -1,5 +1,6 @@
 // What a running trace() (include/shunt/trace/trace.h) has to be told that no operator shows: who reads or replaces a
-// tensor's grad, what makes numbers and graphs otherwise. Tensors and autograd ask for it; src/trace sets it. Each thread has its own.
+// tensor's grad, what makes numbers and graphs otherwise. Tensors and autograd ask for it; src/trace sets it. Each
+// thread has its own.
 #pragma once
 
 #include <shunt/tensor/tensor.h>

@@ -74,7 +74,7 @@ void expectOneRegion(const Function& f, const std::function<Tensors(uint64_t)>& 
   }
   EXPECT_EQ(plan.counts().regions, 1u) << plan.describe();
   EXPECT_EQ(plan.counts().nodes_in_regions, steps) << plan.describe();
-  const char* waits = std::getenv("SHUNT_JIT_SYNC");  // native_test's runs wait for the code
+  const char* waits = std::getenv("SHUNT_JIT_SYNC");  // native_rows_test's runs wait for the code
   if (waits == nullptr || *waits != '1') return;
   EXPECT_GE(compiled::nativeRuns() - before, 2u) << plan.describe();
   EXPECT_THAT(plan.describe(), HasSubstr("; native"));

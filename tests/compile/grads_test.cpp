@@ -1,5 +1,6 @@
 // Grads in compiled functions: when leaves are given theirs, and what they keep of it.
 #include "tests/compile/same.h"
+#include "tests/support/error_of.h"
 
 #include <shunt/shunt.h>
 
@@ -61,6 +62,35 @@ TEST(CompileGrads, EachWayToAGradIsTheFunctions) {
     ASSERT_EQ(held.defined() && held.is_same(other.grad()), held_plain.defined() && held_plain.is_same(plain.grad()));
   }
   EXPECT_GE(fast.counts().hits, 6u) << fast.explain();
+}
+
+// Where a backward() fails half-way, what it has made for the nodes behind is of no use to anybody, but held the
+// gradient when the leaf got it: so that is a copy.
+TEST(CompileGrads, DeadCodeHoldsAGradient) {
+  const auto step = [](const Tensor& w, const Tensor& v, const Tensor& x) {
+    Tensor divisor = v * 2, quotient = x / divisor;
+    divisor.zero_();
+    quotient.uniform_(-1, 1);
+    Tensor t = quotient - x;
+    t.add_(w);
+    Tensor view = t.squeeze(-2);
+    view.uniform_(-1, 1);
+    EXPECT_NE(errorOf([&] { view.sum().backward(); }), "no error");
+    return t.detach();
+  };
+  const auto leaf = [](uint64_t seed) { return numbers({3, 2}, seed).requires_grad_(); };
+  const Tensor w = leaf(1), v = leaf(2), w2 = leaf(1), v2 = leaf(2), x = numbers({3, 2}, 5);
+  auto fast = compile([&](const Tensor& t) { return step(w2, v2, t); });
+  for (int i = 0; i < 4; ++i) {
+    Tensor(w).mutable_grad() = Tensor(), Tensor(w2).mutable_grad() = Tensor();
+    manual_seed(3);
+    step(w, v, x);
+    manual_seed(3);
+    fast(x);
+    EXPECT_TRUE(same(w.grad(), w2.grad()));
+    EXPECT_EQ(w.grad()._version(), w2.grad()._version()) << i << fast.plan();
+  }
+  EXPECT_EQ(fast.counts().hits, 3u) << fast.explain();
 }
 
 // A leaf's copy of a gradient that is read later on has the leaf's strides, those of dimensions of size 1, too, and

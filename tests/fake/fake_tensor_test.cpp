@@ -132,6 +132,28 @@ TEST(FakeTensor, ViewsShareStorageAndVersion) {
   for (const Tensor& part : x.split(2)) EXPECT_TRUE(part.is_alias_of(x));
 }
 
+// Where an operand of another shape is among them, all strides decide how a result lies, also those of dimensions of
+// size 1, in which contiguous tensors may have any.
+TEST(FakeTensor, ResultsLieAsRealOnesWhateverTheStridesOfDimensionsOfSizeOne) {
+  const Tensor number = randn({}), mask_like = rand({2, 1, 3}), numbers = randn({2, 1, 3});
+  const auto lying = [](const Tensor& t, int64_t stride) { return t.as_strided({2, 1, 3}, {3, stride, 1}); };
+  for (const int64_t a : {1, 2, 3, 6})
+    for (const int64_t b : {1, 2, 3, 6}) {
+      const Tensor mask = lying(mask_like.gt(0.5), a), x = lying(numbers, b), y = lying(mask_like, a);
+      const auto all = [&](auto&& as) {
+        return std::vector<Tensor>{where(as(mask), as(x), as(number)),
+                                   where(as(mask), as(number), as(x)),
+                                   addcmul(as(x), as(y), as(number)),
+                                   addcmul(as(number), as(x), as(y)),
+                                   as(x) + as(y),
+                                   as(x) + as(number)};
+      };
+      const std::vector<Tensor> real = all([](const Tensor& t) { return t; });
+      const std::vector<Tensor> fake = all([](const Tensor& t) { return to_fake(t); });
+      for (size_t i = 0; i < real.size(); ++i) EXPECT_EQ(fake[i].strides(), real[i].strides()) << a << b << i;
+    }
+}
+
 TEST(FakeTensor, ComputesGradientsShapes) {
   const Tensor w = to_fake(randn({10, 64})).requires_grad_(), b = to_fake(randn({10})).requires_grad_();
   const Tensor x = to_fake(randn({32, 64})), target = to_fake(zeros({32}, kLong));
