@@ -74,6 +74,8 @@ bool keepAsGrad(const Tensor& variable, Tensor& grad) {
   if (meta == nullptr || meta->grad_.defined() || g.signature() != v.signature() ||
       !shunt::detail::signature::isPlainCpu(g.signature()) || !g.sizes().equals(v.sizes()))
     return false;
+  if (g.numel() == 0 && !g.strides().equals(v.strides())) [[unlikely]]
+    return false;  // empty tensors are contiguous, whatever their strides
   if (g.autograd_meta() != nullptr || !isAlone(g) || !g.storage().unique() || g.storage()->allocator() == nullptr)
     return false;
   meta->grad_ = std::move(grad);

@@ -93,6 +93,22 @@ TEST(CompileGrads, DeadCodeHoldsAGradient) {
   EXPECT_EQ(fast.counts().hits, 3u) << fast.explain();
 }
 
+TEST(CompileGrads, OfEmptyLeavesLieAsThese) {
+  const auto leaf = [] { return empty({0, 3}).requires_grad_(); };
+  const Tensor plain = leaf(), other = leaf();
+  const auto step = [](const Tensor& w, const Tensor& x) {
+    Tensor(w).mutable_grad() = Tensor();
+    (w * x).t().mean({-1}, true).sum().backward();
+  };
+  auto fast = compile([&](const Tensor& x) { step(other, x); });
+  for (int i = 0; i < 4; ++i) {
+    step(plain, ones({}));
+    fast(ones({}));
+    EXPECT_EQ(plain.grad().strides(), other.grad().strides()) << i;
+  }
+  EXPECT_EQ(other.grad().strides(), IntArrayRef({3, 1}));
+}
+
 // A leaf's copy of a gradient that is read later on has the leaf's strides, those of dimensions of size 1, too, and
 // memory of its own size.
 TEST(CompileGrads, CopiesLieAsTheirLeaves) {
