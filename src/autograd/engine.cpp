@@ -145,9 +145,8 @@ variable_list execute(TensorList outputs, TensorList grads, TensorList inputs, b
   if (anyForwards(outputs) || anyForwards(inputs)) [[unlikely]]
     return execute(graphTensors(outputs), grads, graphTensors(inputs), accumulate, keep_graph, create_graph);
   const RunInRun run;
-  if (create_graph)
-    if (ActiveTrace* trace = activeTrace()) [[unlikely]]
-      trace->createsGraph();
+  if (ActiveTrace* trace = activeTrace()) [[unlikely]]
+    trace->differentiates(create_graph);
   const edge_list roots = rootEdges(outputs);
   // What nodes make without an argument, as a gradient of zeros, has to be fake where the graph is.
   std::optional<IncludeDispatchKeyGuard> fake;

@@ -68,6 +68,19 @@ GraphTask::GraphTask(const edge_list& roots, const edge_list& inputs, bool accum
     : nodes_(&memory_), targets_(&memory_), ready_(&memory_), restricted_(!inputs.empty()), keep_graph_(keep_graph) {
   targets_.reserve(NodeTable::kSlots);
   ready_.reserve(kRoom);
+  build(roots, inputs, accumulate);
+  if (!folded_.empty() && unfold()) [[unlikely]] {
+    nodes_.clear();
+    targets_.clear();
+    captures_.clear();
+    unfolded_.clear();
+    folded_.clear();
+    build(roots, inputs, accumulate);
+  }
+}
+
+/// Looks up which nodes take part.
+void GraphTask::build(const edge_list& roots, const edge_list& inputs, bool accumulate) {
   countDependencies(roots);
   if (!restricted_) return;
   captured_.resize(accumulate ? 0 : inputs.size());
@@ -84,41 +97,48 @@ GraphTask::GraphTask(const edge_list& roots, const edge_list& inputs, bool accum
   markNeeded(roots);
 }
 
+/// Of the nodes that the run leads through. Whether there were any.
+bool GraphTask::unfold() {
+  const bool creates_graph = GradMode::is_enabled();
+  bool any = false;
+  for (const uint32_t i : folded_)
+    if (!restricted_ || nodes_[i].needed) any |= nodes_[i].node->unfold(creates_graph);
+  return any;
+}
+
 /// Index of the node that a run goes to by this edge.
 uint32_t GraphTask::insert(const Edge& edge) {
   Node* const node = edge.function.get();
   if (node->unfolds()) [[unlikely]]
-    return insertUnfolded(*node);
+    return insertFoldable(*node);
   return nodes_.insert(node).first;
 }
 
-// One that another run has unfolded since this one came to it stays folded here.
-uint32_t GraphTask::insertUnfolded(Node& folded) {
-  if (const uint32_t known = nodes_.find(&folded); known != NodeTable::kNone) return known;
-  const Edge* const end = folded.unfold(GradMode::is_enabled());
-  if (end == nullptr) return nodes_.insert(&folded).first;
-  const uint32_t index = nodes_.insert(end->function.get()).first;
-  if (nodes_[index].unfolded == 0) {
-    unfolded_.push_back({&folded, end->input_nr});
-    nodes_[index].unfolded = static_cast<uint32_t>(unfolded_.size());
+// One that another run unfolds after this one has come to it stays folded here.
+uint32_t GraphTask::insertFoldable(Node& node) {
+  if (const uint32_t known = nodes_.find(&node); known != NodeTable::kNone) return known;
+  if (const Edge* const end = node.unfolded()) {
+    if (std::find(unfolded_.begin(), unfolded_.end(), &node) == unfolded_.end()) unfolded_.push_back(&node);
+    return nodes_.insert(end->function.get()).first;
   }
-  return index;
+  folded_.push_back(nodes_.insert(&node).first);
+  return folded_.back();
 }
 
 uint32_t GraphTask::find(Node* node) const {
   const uint32_t index = nodes_.find(node);
   if (index != NodeTable::kNone || !node->unfolds()) [[likely]]
     return index;
-  const Edge* const end = node->unfold(false);
+  const Edge* const end = node->unfolded();
   return end != nullptr ? nodes_.find(end->function.get()) : NodeTable::kNone;
 }
 
 /// Of the node with this index, to which the edge leads.
 uint32_t GraphTask::inputOf(const Edge& edge, uint32_t index) const {
-  const NodeTable::Entry& entry = nodes_[index];
-  if (entry.unfolded == 0 || edge.function.get() == entry.node) [[likely]]
+  Node* const node = edge.function.get();
+  if (!node->unfolds() || node == nodes_[index].node) [[likely]]
     return edge.input_nr;
-  return unfolded_[entry.unfolded - 1].input_nr;
+  return node->unfolded()->input_nr;
 }
 
 void GraphTask::countDependencies(const edge_list& roots) {
@@ -205,8 +225,8 @@ variable_list GraphTask::run(const edge_list& roots, variable_list grads) {
   }
   keepForNext(std::move(grads));
   while (!ready_.empty()) evaluate(pop());
-  for (const Unfolded& u : unfolded_)
-    if (!keep_graph_) u.folded->release_variables();
+  for (Node* node : unfolded_)
+    if (!keep_graph_) node->release_variables();
   return std::move(captured_);
 }
 
@@ -237,20 +257,20 @@ void GraphTask::capture(uint32_t index, const variable_list& inputs) {
     if (c.index == index) captured_[c.position] = inputs[c.input_nr];
 }
 
-variable_list GraphTask::callWithHooks(Node& node, const NodeHooks& hooks, const Unfolded* stands_for,
-                                       variable_list inputs) {
+variable_list GraphTask::callWithHooks(Node& node, const NodeHooks& hooks, variable_list inputs) {
   const auto plain = [&](variable_list grads, const char* kind, size_t i) {
     for (Tensor& grad : grads)
       if (isWrapped(grad)) [[unlikely]]
         makePlain(grad, "the ", kind, "-hook ", i, " of ", node.name(), " returned");
     return grads;
   };
+  const int64_t only = node.hooked_input();
   for (size_t i = 0; i < hooks.pre.size(); ++i) {
-    if (stands_for == nullptr) {
+    if (only < 0) {
       inputs = plain(hooks.pre[i](inputs), "pre", i);
       continue;
     }
-    Tensor& its = inputs[stands_for->input_nr];
+    Tensor& its = inputs[static_cast<size_t>(only)];
     variable_list list = {std::move(its)};
     its = std::move(plain(hooks.pre[i](list), "pre", i).at(0));
   }
@@ -271,10 +291,8 @@ void GraphTask::evaluate(uint32_t index) {
     if (!entry.needed) return keepForNext(std::move(inputs));
   }
   running_node_ = &node;
-  const Unfolded* stands_for = entry.unfolded == 0 ? nullptr : &unfolded_[entry.unfolded - 1];
-  const NodeHooks* hooks = (stands_for == nullptr ? node : *stands_for->folded).hooks();
-  variable_list grads =
-      hooks == nullptr ? node(std::move(inputs)) : callWithHooks(node, *hooks, stands_for, std::move(inputs));
+  const NodeHooks* hooks = node.hooks();
+  variable_list grads = hooks == nullptr ? node(std::move(inputs)) : callWithHooks(node, *hooks, std::move(inputs));
   keepForNext(std::move(inputs));  // a node may leave it as it was
   if (!keep_graph_) node.release_variables();
   validate_outputs(node, grads);

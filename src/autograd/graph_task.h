@@ -6,10 +6,11 @@
 // are looked up once, at the start: nothing changes the edges of a graph while a run goes through it.
 //
 // Note [Unfolded nodes]
-// A node that stands for a part of a graph (Node::unfold) is unfolded by the first run with create_graph that comes to
-// it, and this and all later runs go through the part in its place: what the gradients' graph leads to is the same then
-// as what was made of the result leads to, and gradients come together there as they would without the node. Hooks are
-// still the node's. Which of the two a run takes is decided at its start, where its edges are looked up.
+// A node that stands for a part of a graph (Node::unfold) is unfolded by the first run with create_graph that leads
+// through it, and this and all later runs go through the part in its place: what the gradients' graph leads to is the
+// same then as what was made of the result leads to, and gradients come together there as they would without the node.
+// The part's end has the node's hooks. Which of the two a run takes is decided at its start, where its edges are looked
+// up; a run that finds nodes to unfold looks its edges up anew.
 #pragma once
 
 #include "src/autograd/scratch_memory.h"
@@ -32,7 +33,6 @@ class NodeTable {
     bool needed = false;        // in a restricted run: leads to an input
     bool captured = false;      // in a restricted run: is an input's own edge
     bool seeded = false;        // is a root that has its gradient
-    uint32_t unfolded = 0;      // of GraphTask::unfolded_, from 1: what the node is the end of
     Tensor grad;                // what arrived at a node with one input
     variable_list grads;        // at a node with several: a slot for each; empty until the first gradient comes
   };
@@ -52,6 +52,7 @@ class NodeTable {
   }
   static constexpr uint32_t kNone = ~uint32_t{0};
   uint32_t find(const Node* node) const;
+  void clear();
   Entry& operator[](uint32_t i) { return entries_[i]; }
   const Entry& operator[](uint32_t i) const { return entries_[i]; }
   size_t size() const { return entries_.size(); }
@@ -104,13 +105,10 @@ class GraphTask {
     uint32_t input_nr;
     size_t position;
   };
-  /// A node that was unfolded, and the number of its end's output that it stands for.
-  struct Unfolded {
-    Node* folded;
-    uint32_t input_nr;
-  };
+  void build(const edge_list& roots, const edge_list& inputs, bool accumulate);
+  bool unfold();
   uint32_t insert(const Edge& edge);
-  SHUNT_NOINLINE uint32_t insertUnfolded(Node& folded);
+  SHUNT_NOINLINE uint32_t insertFoldable(Node& node);
   uint32_t find(Node* node) const;
   uint32_t inputOf(const Edge& edge, uint32_t index) const;
   void countDependencies(const edge_list& roots);
@@ -118,8 +116,7 @@ class GraphTask {
   void push(uint32_t index);
   uint32_t pop();
   void evaluate(uint32_t index);
-  static variable_list callWithHooks(Node& node, const NodeHooks& hooks, const Unfolded* stands_for,
-                                     variable_list inputs);
+  static variable_list callWithHooks(Node& node, const NodeHooks& hooks, variable_list inputs);
   void capture(uint32_t index, const variable_list& inputs);
   void deliver(uint32_t index, uint32_t input_nr, Tensor&& grad);
   static Tensor& slotOf(NodeTable::Entry& entry, uint32_t input_nr);
@@ -133,7 +130,8 @@ class GraphTask {
   std::pmr::vector<Ready> ready_;       // a heap, the highest sequence number first
   variable_list spare_;                 // empty, for the inputs of the next node
   std::vector<Capture> captures_;
-  std::vector<Unfolded> unfolded_;
+  std::vector<Node*> unfolded_;   // in whose places the run goes through the parts that they stand for
+  std::vector<uint32_t> folded_;  // nodes that could be unfolded
   variable_list captured_;
   const Node* running_node_ = nullptr;
   bool restricted_;

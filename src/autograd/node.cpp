@@ -32,7 +32,8 @@ struct Node::Extras {
   static void operator delete(void* p, size_t nbytes) noexcept { shunt::detail::freeBlock(p, nbytes); }
 
   InlineVector<autograd::InputMetadata, 2> more_inputs;  // than the first
-  std::unique_ptr<autograd::NodeHooks> hooks;
+  std::shared_ptr<autograd::NodeHooks> hooks;
+  int64_t hooked_input = -1;
 };
 
 Node::Node(autograd::edge_list next_edges) : Node(autograd::detail::next_sequence_nr++, std::move(next_edges)) {}
@@ -97,19 +98,26 @@ void Node::clear_input_metadata() {
   num_inputs_ = 0;
 }
 
-const autograd::NodeHooks* Node::extraHooks() const { return extras_->hooks.get(); }
-
-void Node::add_pre_hook(autograd::PreHook hook) {
-  std::unique_ptr<autograd::NodeHooks>& hooks = extras().hooks;
-  if (!hooks) hooks = std::make_unique<autograd::NodeHooks>();
-  hooks->pre.push_back(std::move(hook));
+const autograd::NodeHooks* Node::extraHooks() const {
+  return unfolds_ ? shared_hooks(false).get() : extras_->hooks.get();
 }
 
-void Node::add_post_hook(autograd::PostHook hook) {
-  std::unique_ptr<autograd::NodeHooks>& hooks = extras().hooks;
-  if (!hooks) hooks = std::make_unique<autograd::NodeHooks>();
-  hooks->post.push_back(std::move(hook));
+autograd::NodeHooks& Node::hooksToAddTo() {
+  if (unfolds_) return *shared_hooks(true);
+  std::shared_ptr<autograd::NodeHooks>& hooks = extras().hooks;
+  if (!hooks) hooks = std::make_shared<autograd::NodeHooks>();
+  return *hooks;
 }
+
+void Node::add_pre_hook(autograd::PreHook hook) { hooksToAddTo().pre.push_back(std::move(hook)); }
+void Node::add_post_hook(autograd::PostHook hook) { hooksToAddTo().post.push_back(std::move(hook)); }
+
+void Node::share_hooks(std::shared_ptr<autograd::NodeHooks> hooks, uint32_t input_nr) {
+  extras().hooks = std::move(hooks);
+  extras().hooked_input = input_nr;
+}
+
+int64_t Node::hooked_input() const { return extras_ == nullptr ? -1 : extras_->hooked_input; }
 
 namespace autograd {
 

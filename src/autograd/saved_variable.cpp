@@ -2,6 +2,7 @@
 
 #include <shunt/autograd/variable_utils.h>
 
+#include "src/autograd/saved_output.h"
 #include "src/autograd/view_node.h"
 #include "src/tensor/tensor_block.h"
 
@@ -20,6 +21,8 @@ struct SavedVariable::ChangedView final : intrusive_ptr_target {
 };
 
 namespace {
+
+constinit thread_local const SavesInstead* saves_instead SHUNT_TLS_MODEL = nullptr;
 
 intrusive_ptr<TensorImpl> detachedImpl(const TensorImpl& t) {
   return make_intrusive<TensorImpl>(t, t.key_set() - kAutogradKeys);
@@ -43,6 +46,16 @@ bool isWholeStorage(const TensorImpl& t) {
 
 }  // namespace
 
+SavesInstead::SavesInstead(const Tensor& first, uint32_t output_nr) : first_(first), output_nr_(output_nr) {
+  saves_instead = this;
+}
+SavesInstead::~SavesInstead() { saves_instead = nullptr; }
+
+bool SavesInstead::is_for(const Tensor& result, uint32_t output_nr) const {
+  return output_nr == output_nr_ && result.dtype() == first_.dtype() && result.sizes().equals(first_.sizes()) &&
+         result.strides().equals(first_.strides());
+}
+
 void SavedVariable::throwInference() {
   SHUNT_CHECK(
       false,
@@ -55,6 +68,11 @@ void SavedVariable::saveOutput(const Tensor& output, const AutogradMeta& meta, b
     return saveView(output, is_inplace_on_view);
   SHUNT_CHECK(meta.output_nr_ < uint32_t{1} << 29, "output ", meta.output_nr_, " of ", meta.grad_fn_->name(),
               " can't be saved: a node that saves outputs has at most 2^29");
+  if (saves_instead != nullptr && saves_instead->is_for(output, meta.output_nr_)) [[unlikely]] {
+    const TensorImpl& first = *saves_instead->first().unsafeGetTensorImpl();
+    saved_version_ = first.version().current();
+    return put(Kind::kAlias, detachedImpl(first), meta.output_nr_);
+  }
   const TensorImpl& impl = *output.unsafeGetTensorImpl();
   if (!is_new || !isWholeStorage(impl)) {
     if (impl.is_inference()) throwInference();

@@ -178,15 +178,18 @@ bool isRecordedInParts(const OperatorHandle& op) {
   return op.op().name() != "aten::layer_norm" && callsOwn(op.op(), EntryReason::kCompositeImplicit, false);
 }
 
-/// Arguments from another graph are fine where their history goes on in the results, or no node records any.
-void checkHistoryOf(const detail::CompileArguments& arguments, const Variant& variant) {
+/// Arguments from another graph are fine where their history goes on in the results and nowhere else, or no node
+/// records any. `differentiated`: gradients inside of the function would go on through that graph.
+void checkHistoryOf(const detail::CompileArguments& arguments, const Variant& variant, bool differentiated) {
   const auto mayRecord = [](const Graph::Node* node) { return node->modes.grad; };
   const bool records = std::ranges::any_of(variant.graph.nodes(), mayRecord);
-  if (variant.backward != nullptr || !records) return variant.guard->linkHistory();
+  if ((variant.backward != nullptr && !differentiated) || !records) return variant.guard->linkHistory();
   for (const Tensor* t : arguments.tensors)
     if (const char* why = whyNotWith(*t))
       throw KeepsHistory(detail::str("compile: ", why,
-                                     ", and the backward pass of the function's result is not compiled",
+                                     differentiated
+                                         ? ", and the function differentiates itself"
+                                         : ", and the backward pass of the function's result is not compiled",
                                      variant.why_no_backward.empty() ? "" : ": ", variant.why_no_backward));
 }
 
@@ -225,6 +228,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     seen.push_back(op);
     variant->relies.emplace_back(op, fingerprint);
   }
+  const bool differentiated = detail::TracedResults::differentiated(trace);
   variant->graph = trace.finish();
   for (const Tensor& t : outputs) recorded.add(t);
   bool history_goes_on = false;
@@ -241,7 +245,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     variant->why_no_backward = "the function's graph has been run again for backward() too often";
   else if (history_goes_on)
     compileBackward(*variant, arguments, outputs, options.name, seen);
-  checkHistoryOf(arguments, *variant);
+  checkHistoryOf(arguments, *variant, differentiated);
   checkCastLeaves(arguments, *variant);
   const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
   history_goes_on &= variant->backward == nullptr;

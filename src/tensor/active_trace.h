@@ -1,6 +1,6 @@
 // What a running trace() (include/shunt/trace/trace.h) has to be told that no operator shows: who reads or replaces a
-// tensor's grad, what makes numbers and graphs otherwise. Tensors and autograd ask for it; src/trace sets it. Each
-// thread has its own.
+// tensor's grad, seeds a generator, differentiates. Tensors and autograd ask for it; src/trace sets it. Each thread has
+// its own.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -15,8 +15,8 @@ class ActiveTrace {
   virtual Tensor& mutableGrad(const Tensor& t) = 0;
   /// A generator was made or set to a position, which no operator does.
   virtual void seeded() = 0;
-  /// The engine makes gradients with a graph.
-  virtual void createsGraph() = 0;
+  /// The engine runs; whether it gives gradients a graph.
+  virtual void differentiates(bool create_graph) = 0;
   /// The tensor in whose place the traced function computes with a tensor from outside of it.
   virtual Tensor standsFor(const Tensor& t) = 0;
   /// A result of the engine that the traced function gets.

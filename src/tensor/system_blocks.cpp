@@ -16,8 +16,9 @@
 //   end     E1 as T1 and T2, with `ending`   E2 destructors of other keys, among them the allocator's
 //           E3 in the next round of destructors: ending = false (release), forget the lists
 //
-// Of E2 others than the allocator's may wait for a lock that the fork took before, so F2 waits for `ending` no longer
-// than kForAnEnd.
+// Of E2 others than the allocator's may wait for a lock that the fork took before, and of a thread whose lists were
+// made late there may be no next round; so F2 waits for `ending` no longer than kForAnEnd, and no fork waits for it
+// again.
 #include "src/tensor/system_blocks.h"
 
 #include "src/base/mutex.h"
@@ -75,10 +76,7 @@ pthread_key_t endingKey() {
 
 void atRound(void* p) {
   auto* lists = static_cast<ThreadLists*>(p);
-  if (!std::exchange(lists->seen_in_round, true)) {
-    pthread_setspecific(endingKey(), lists);
-    return;
-  }
+  if (!std::exchange(lists->seen_in_round, true) && pthread_setspecific(endingKey(), lists) == 0) return;
   lists->ending.store(false, std::memory_order_release);
   forgetLists(*lists);
   delete lists;
@@ -90,10 +88,11 @@ void beforeFork() SHUNT_TSA(no_thread_safety_analysis) {
   all_lists.mutex.lock();
   forking.store(&mine, std::memory_order_seq_cst);
   const auto latest = std::chrono::steady_clock::now() + kForAnEnd;
-  for (const ThreadLists* l = all_lists.first; l != nullptr; l = l->next) {
+  for (ThreadLists* l = all_lists.first; l != nullptr; l = l->next) {
     while (l != &mine && l->in_system.load(std::memory_order_seq_cst)) sched_yield();
     while (l != my_end && l->ending.load(std::memory_order_seq_cst) && std::chrono::steady_clock::now() < latest)
       sched_yield();
+    if (l != my_end) l->ending.store(false, std::memory_order_relaxed);
   }
 }
 
@@ -167,7 +166,7 @@ void endWith(ThreadLists& lists) {
     return;
   }
   enter(lists, lists.ending);
-  pthread_setspecific(endingKey(), &lists);
+  if (pthread_setspecific(endingKey(), &lists) != 0) atRound(&lists);
 }
 
 }  // namespace shunt::detail

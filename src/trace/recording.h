@@ -73,6 +73,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   /// (detail::fingerprintOf) at first.
   const std::unordered_map<const Operator*, uint64_t>& seen() const { return seen_; }
   bool wasSeeded() const { return seeded_; }
+  bool differentiated() const { return differentiated_; }
   bool createdGraph() const { return created_graph_; }
   bool savedClones() const { return saved_clones_; }
   /// Wrappers that somebody holds; once it is closed, somebody else.
@@ -93,7 +94,10 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   const Tensor& grad(const Tensor& t) override;
   Tensor& mutableGrad(const Tensor& t) override;
   void seeded() override { seeded_ = true; }
-  void createsGraph() override { created_graph_ = true; }
+  void differentiates(bool create_graph) override {
+    differentiated_ = true;
+    created_graph_ |= create_graph;
+  }
   Tensor wrapped(const Tensor& t) override;
   Tensor standsFor(const Tensor& t) override { return innerOf(t); }
   void see(const Operator& op) override;
@@ -165,7 +169,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   std::map<const TensorImpl*, Tensor> grads_;  // wrappers that grad() gave
   bool syncing_ = false;
   bool seeded_ = false;
-  bool created_graph_ = false, saved_clones_ = false;
+  bool differentiated_ = false, created_graph_ = false, saved_clones_ = false;
   Inside inside_ = Inside::kNo;
   bool force_plain_ = false;  // results are for autograd
 };

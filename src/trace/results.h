@@ -23,7 +23,8 @@ struct TracedResults {
   static SHUNT_API const std::unordered_map<const Operator*, uint64_t>& seen(const TraceCall& call);
   /// Whether it made or seeded a generator.
   static bool seeded(const TraceCall& call);
-  /// Whether it made gradients with a graph.
+  /// Whether it ran the engine; made gradients with a graph.
+  static bool differentiated(const TraceCall& call);
   static bool createdGraph(const TraceCall& call);
   /// Whether autograd saved clones of what it wrote in place.
   static bool savedClones(const TraceCall& call);

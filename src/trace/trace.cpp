@@ -67,6 +67,7 @@ const std::unordered_map<const Operator*, uint64_t>& TracedResults::seen(const T
   return call.recording().seen();
 }
 bool TracedResults::seeded(const TraceCall& call) { return call.recording().wasSeeded(); }
+bool TracedResults::differentiated(const TraceCall& call) { return call.recording().differentiated(); }
 bool TracedResults::createdGraph(const TraceCall& call) { return call.recording().createdGraph(); }
 bool TracedResults::savedClones(const TraceCall& call) { return call.recording().savedClones(); }
 std::vector<Tensor> TracedResults::living(const TraceCall& call) { return call.recording().living(); }

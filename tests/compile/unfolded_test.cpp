@@ -4,6 +4,7 @@
 #include "tests/support/error_of.h"
 
 #include <shunt/autograd/autograd.h>
+#include <shunt/interpose/dispatch_mode.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,27 +89,116 @@ TEST(Unfolded, HooksSeeTheWholeGradient) {
   }
 }
 
-TEST(Unfolded, TheGraphIsFreedOnce) {
+// What saves its own result leads to the history's end by itself, where no edge leads to the compiled function's node.
+TEST(Unfolded, HooksAreCalledByAGradientsGraphAlone) {
   const auto f = [](const Tensor& x) { return (x * 2).exp(); };
-  const Tensor x = leaf({4}), y = compiled(f, {4})(x);
-  const Tensor g = autograd::grad({y.sum()}, {x}, {}, true, true)[0];
-  const Tensor other = y * 3;
-  (g.sum() + y.sum()).backward();
-  EXPECT_THAT(errorOf([&] { other.sum().backward(); }), HasSubstr("backward through the graph a second time"));
+  const auto seen = [](const Function& f) {
+    const Tensor x = leaf({4}), y = f(x);
+    y.register_hook([](const Tensor& g) { return g * 10; });
+    y.grad_fn()->add_pre_hook([](const Tensors& g) { return Tensors{g[0] * 3}; });
+    y.retain_grad();
+    const Tensor g = autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+    const Tensor second = autograd::grad({g.sum()}, {x}, {}, true, true)[0];
+    g.sum().backward({}, true, false, Tensors{y});
+    return Tensors{g, second, y.grad()};
+  };
+  const Tensors expected = seen(f);
+  ASSERT_TRUE(expected[2].defined());
+  expectSame(seen(compiled(f, {4})), expected);
 }
 
-TEST(Unfolded, WhatWasChangedSinceIsNoticedWhenTheNodeHasItsTurn) {
+TEST(Unfolded, TheGraphIsFreedOnce) {
   const auto f = [](const Tensor& x) { return (x * 2).exp(); };
-  const Tensor x = leaf({4}), made = x * 1, y = compiled([&](const Tensor& t) { return f(t); }, {4})(made);
-  int before = 0;
-  y.register_hook([&](const Tensor& g) {
-    ++before;
-    return g;
-  });
-  Tensor(y).detach().add_(1);
-  EXPECT_THAT(errorOf([&] { autograd::grad({y.sum()}, {x}, {}, true, true); }),
-              HasSubstr("modified by an inplace operation"));
-  EXPECT_EQ(before, 1);
+  const auto twice = [](const Function& f, bool in_a_hook) {
+    const Tensor x = leaf({4}), y = f(x), other = y * 3, sum = y.sum();
+    const auto unfold = [&] { autograd::grad({sum}, {x}, {}, true, true); };
+    if (in_a_hook)
+      other.register_hook([&](const Tensor& g) {
+        unfold();
+        return g;
+      });
+    else
+      unfold();
+    other.sum().backward();
+    return errorOf([&] { y.sum().backward(); });
+  };
+  for (const bool in_a_hook : {false, true}) {
+    EXPECT_THAT(twice(f, in_a_hook), HasSubstr("backward through the graph a second time"));
+    EXPECT_THAT(twice(compiled(f, {4}), in_a_hook), HasSubstr("backward through the graph a second time"));
+  }
+}
+
+TEST(Unfolded, WhereEagerCodeSavesNothingNothingIsFreed) {
+  const auto f = [](const Tensor& x) { return x * 2 + x; };
+  const Tensor x = leaf({4}), y = compiled(f, {4})(x);
+  autograd::grad({y.sum()}, {x});
+  EXPECT_TRUE(same(autograd::grad({y.sum()}, {x}, {}, true, true)[0], ones({4}) * 3));
+}
+
+TEST(Unfolded, WhatWasChangedSinceIsNoticed) {
+  const auto f = [](const Tensor& x) { return (x * 2).exp(); };
+  const auto fast = compiled(f, {4});
+  for (const bool before : {true, false}) {
+    const Tensor x = leaf({4}), y = fast(x * 1);
+    int calls = 0;
+    y.register_hook([&](const Tensor& g) {
+      ++calls;
+      return g;
+    });
+    const auto first = [&] { return autograd::grad({y.sum()}, {x}, {}, true, true)[0]; };
+    const Tensor g = before ? Tensor() : first();
+    y.detach().add_(1);
+    EXPECT_THAT(errorOf([&] { before ? first() : autograd::grad({y.sum()}, {x})[0]; }),
+                HasSubstr("modified by an inplace operation"));
+    EXPECT_EQ(calls, before ? 1 : 2);  // thrown when the node has its turn
+    if (!before)
+      EXPECT_THAT(errorOf([&] { autograd::grad({g.sum()}, {x}); }), HasSubstr("modified by an inplace operation"));
+  }
+}
+
+// Modes see no operators of the function, and change nothing.
+TEST(Unfolded, NobodySeesTheGraphRunAgain) {
+  struct Counts final : DispatchMode {
+    void handle(const OperatorHandle& op, Stack* stack) override {
+      calls += op.operator_name().name == "aten::tanh";
+      op.callBoxed(stack);
+    }
+    int calls = 0;
+  };
+  const auto f = [](const Tensor& x) { return (x * 2).tanh(); };
+  const Tensor x = leaf({4}), y = compiled(f, {4})(x);
+  Counts counts;
+  Tensor g;
+  {
+    const DispatchModeGuard guard(counts);
+    g = autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+  }
+  EXPECT_EQ(counts.calls, 0);
+  const Tensor z = leaf({4}), again = f(z);
+  EXPECT_TRUE(same(g, autograd::grad({again.sum()}, {z}, {}, true, true)[0]));
+}
+
+TEST(Unfolded, WhereTheRunEndsBeforeItNothingIsRunAgain) {
+  const auto f = [](const Tensor& x) { return (x * 2).tanh(); };
+  auto fast = compile(f);
+  for (int i = 0; i < 4; ++i) {
+    const Tensor y = fast(leaf({4}));
+    autograd::grad({(y * y).sum()}, {y}, {}, true, true);
+    EXPECT_TRUE(i == 0 || isCompiled(y)) << i;
+  }
+}
+
+// A gradient that the function computes itself would go on through the arguments' graph.
+TEST(Unfolded, FunctionsThatDifferentiateTakeNoArgumentsWithAGraph) {
+  const auto f = [](const Tensor& a, const Tensor& b) { return autograd::grad({(a * b).sum()}, {a}, {}, true)[0] * b; };
+  auto fast = compile(f);
+  for (int i = 0; i < 6; ++i) {
+    const Tensor a = leaf({4}), c = leaf({4}, 8);
+    EXPECT_TRUE(same(fast(a, a * 2), f(a, a * 2))) << i;
+    EXPECT_TRUE(same(fast(a, c), f(a, c))) << i;
+  }
+  EXPECT_THAT(fast.explain(), HasSubstr("a tensor has a graph from outside of the function"));
+  EXPECT_GT(fast.counts().hits, 2u) << fast.explain();
 }
 
 TEST(Unfolded, ByManyThreadsAtOnce) {

@@ -91,23 +91,30 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   /// Later nodes have higher numbers, on each thread apart; the engine prefers them.
   uint64_t sequence_nr() const { return sequence_nr_; }
 
-  /// Whether this stands for a part of a graph, which unfold() gives.
+  // A node that stands for a part of a graph: Note [Unfolded nodes] (src/autograd/graph_task.h). Any thread.
   bool unfolds() const { return unfolds_; }
-  /// The edge by which gradients go to that part instead of to this node, whose only input it is; it stays as it is
-  /// while this node lives. Null: there is none, and `create_graph`, which says that gradients get a graph, made none.
-  /// Any thread.
-  virtual const autograd::Edge* unfold(bool /*create_graph*/) noexcept { return nullptr; }
+  /// The edge by which gradients go to that part instead of to this node, whose only input it is. Null: they go to this
+  /// node. The same while a run goes on that has found it so, as long as this node lives.
+  virtual const autograd::Edge* unfolded() noexcept { return nullptr; }
+  /// Makes the part, for a run that leads through this node. `create_graph`: gradients get a graph. Whether it did.
+  virtual bool unfold(bool /*create_graph*/) noexcept { return false; }
 
   // Hooks; not while the node may be running on another thread.
   void add_pre_hook(autograd::PreHook hook);
   void add_post_hook(autograd::PostHook hook);
   /// Null when there are none.
-  const autograd::NodeHooks* hooks() const { return extras_ == nullptr ? nullptr : extraHooks(); }
+  const autograd::NodeHooks* hooks() const { return extras_ == nullptr && !unfolds_ ? nullptr : extraHooks(); }
+  /// Those of a node that this one is the end of, whose only input is this one's `input_nr`.
+  void share_hooks(std::shared_ptr<autograd::NodeHooks> hooks, uint32_t input_nr);
+  /// Which input pre-hooks are for, if not for all: -1.
+  int64_t hooked_input() const;
 
  protected:
   void destroy() override;
   void release_resources() override;
   void set_unfolds() { unfolds_ = true; }  // before the node is in a graph
+  /// Of a node that unfolds. `make`: where it has none.
+  virtual std::shared_ptr<autograd::NodeHooks> shared_hooks(bool /*make*/) const { return nullptr; }
 
  private:
   struct Worklist;
@@ -115,6 +122,7 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   uint32_t add_more_input_metadata(const Tensor& output);
   const autograd::InputMetadata& more_input_metadata(size_t i) const;
   const autograd::NodeHooks* extraHooks() const;
+  autograd::NodeHooks& hooksToAddTo();
   Extras& extras();
   SHUNT_COLD void freeExtras();
   uint64_t sequence_nr_;

@@ -1,6 +1,7 @@
 #include "src/compile/backward/backward_node.h"
 
 #include "src/autograd/graph_task.h"
+#include "src/autograd/saved_output.h"
 #include "src/autograd/unshared.h"
 #include "src/compile/backward/contributions.h"
 #include "src/compile/backward/draws.h"
@@ -57,6 +58,11 @@ void fit(const JointContribution& c, const Node* next, bool is_first, Tensor& gr
     gradient.unsafeGetTensorImpl()->version().set(1);  // as that of a copy
 }
 
+uint32_t numberAmongResults(const Graph::Value& v) {
+  const auto isIt = [&](const Graph::Output& o) { return std::ranges::find(o.values, &v) != o.values.end(); };
+  return static_cast<uint32_t>(std::ranges::find_if(v.node->outputs, isIt) - v.node->outputs.begin());
+}
+
 /// For an input of a graph that reads no elements of it.
 Tensor unreadLike(const Graph::Spec& spec) {
   return ops::empty_strided::call(spec.sizes, spec.strides, spec.dtype, std::nullopt, spec.device, std::nullopt);
@@ -80,10 +86,18 @@ void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, st
     noteGiven(inputs);
 }
 
-// A run for some inputs only frees, in eager code, the nodes that it has come by.
+// A run for some inputs only frees, in eager code, the nodes that it has come by. Where eager code saves nothing, it
+// frees nothing, so that there may be a gradient with a graph later.
 void CompiledBackward::BackwardNode::release_variables() {
-  if (autograd::runningNode() == this && !runWantsAll()) return;
+  const bool is_running = autograd::runningNode() == this;
+  if (!is_dying_ && ((is_running && !runWantsAll()) || of_->saved_.empty())) return;
+  if (is_running) is_freed_.store(true, std::memory_order_relaxed);
   for (autograd::SavedVariable& s : saved_) s.reset_data();
+}
+
+void CompiledBackward::BackwardNode::release_resources() {
+  is_dying_ = true;
+  Node::release_resources();
 }
 
 bool CompiledBackward::BackwardNode::runWantsAll() const {
@@ -96,21 +110,41 @@ Tensor CompiledBackward::BackwardNode::unpack(size_t i) const {
   return saved_[i].unpack(const_cast<BackwardNode*>(this));
 }
 
+// One that was freed throws when it has its turn.
+const autograd::Edge* CompiledBackward::BackwardNode::unfolded() noexcept {
+  return is_freed_.load(std::memory_order_relaxed) ? nullptr : end_.load(std::memory_order_acquire);
+}
+
+std::shared_ptr<autograd::NodeHooks> CompiledBackward::BackwardNode::shared_hooks(bool make) const {
+  const std::lock_guard lock(mutex_);
+  if (make && hooks_ == nullptr) hooks_ = std::make_shared<autograd::NodeHooks>();
+  return hooks_;
+}
+
 /// All nodes of a call unfold, or none, as they may lead to each other. What stands in the way of running the graph
 /// again, apply() throws when the node has its turn.
-const autograd::Edge* CompiledBackward::BackwardNode::unfold(bool create_graph) noexcept try {
-  const autograd::Edge* const known = unfolded_.load(std::memory_order_acquire);
+bool CompiledBackward::BackwardNode::unfold(bool create_graph) noexcept try {
   std::atomic<bool>* const any = call_.any_unfolded.get();
-  if (known != nullptr || !(create_graph || (any != nullptr && any->load(std::memory_order_relaxed)))) return known;
-  of_->again_.fetch_add(kMostAgain, std::memory_order_relaxed);
+  if (is_freed_.load(std::memory_order_relaxed)) return false;
+  if (!create_graph && (any == nullptr || !any->load(std::memory_order_relaxed))) return false;
+  if (end_.load(std::memory_order_acquire) != nullptr) return true;
   const AutoGradMode with_history(true);
-  auto made = std::make_unique<autograd::Edge>(autograd::gradient_edge(resultsAgain(givenAgain())[of_->output_]));
+  auto end = std::make_unique<const autograd::Edge>(autograd::gradient_edge(resultsAgain(givenAgain())[of_->output_]));
+  end->function->share_hooks(shared_hooks(true), end->input_nr);
+  of_->again_.fetch_add(kMostAgain, std::memory_order_relaxed);
   if (any != nullptr) any->store(true, std::memory_order_relaxed);
-  autograd::Edge* first = nullptr;
-  if (!unfolded_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel)) return first;
-  return made.release();
-} catch (const std::exception&) {
-  return nullptr;
+  const autograd::Edge* first = nullptr;
+  if (end_.compare_exchange_strong(first, end.get(), std::memory_order_acq_rel)) end.release();
+  return true;
+} catch (...) {
+  return false;
+}
+
+/// What was saved of the result; undefined where nothing was.
+Tensor CompiledBackward::BackwardNode::firstResult() const {
+  for (size_t i = 0; i < saved_.size(); ++i)
+    if (!of_->sources_[i].is_given && of_->sources_[i].number == of_->output_) return unpack(i);
+  return Tensor();
 }
 
 variable_list CompiledBackward::BackwardNode::apply(variable_list&& grads) {
@@ -223,9 +257,16 @@ std::vector<Tensor> CompiledBackward::BackwardNode::runInPlaces(const Graph& gra
   trace_detail::Interpreter interpreter(graph, given);
   const std::vector<uint64_t>& places = of_->places_again_;
   const Places::Scope scope(autograd::detail::next_sequence_nr);
+  const std::vector<Graph::Node*> nodes = graph.nodes();
+  const Graph::Value* const result = graph.outputs()[of_->output_];
+  const Tensor before = firstResult();
+  std::optional<autograd::SavesInstead> saves;
   size_t next = 0;
   const auto goToNext = [&] {
-    if (next < places.size()) scope.goTo(call_.first_place + places[next++]);
+    saves.reset();
+    if (next == nodes.size()) return;
+    scope.goTo(call_.first_place + places[next]);
+    if (nodes[next++] == result->node && before.defined()) saves.emplace(before, numberAmongResults(*result));
   };
   goToNext();
   interpreter.run([&](const Graph::Node&, Stack&) { goToNext(); });
@@ -250,7 +291,9 @@ std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<
 
 /// With the history that they would have had: later gradients of gradients are added in its order.
 std::vector<Tensor> CompiledBackward::BackwardNode::resultsAgain(const std::vector<Tensor>& given) const {
-  const ExcludeDispatchKeyGuard unbatched(DispatchKey::Batched);  // the gradient may have a batch, the graph has none
+  // Nobody saw the function's operators, and the gradient may have a batch, the graph has none.
+  const ExcludeDispatchKeyGuard below({DispatchKey::Python, DispatchKey::PythonKernel, DispatchKey::PythonTLSSnapshot,
+                                       DispatchKey::Functionalize, DispatchKey::Batched, DispatchKey::Tracer});
   std::vector<Tensor> inputs(given.begin(), given.begin() + static_cast<ptrdiff_t>(of_->graph_.inputs().size()));
   inputs.insert(inputs.end(), given.end() - static_cast<ptrdiff_t>(of_->others_.size()), given.end());
   return of_->draws_ ? drawAgain(inputs) : runInPlaces(of_->graph_again_, inputs);

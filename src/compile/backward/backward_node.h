@@ -7,6 +7,10 @@
 #include <shunt/autograd/autograd.h>
 #include <shunt/autograd/saved_variable.h>
 
+#include <atomic>
+#include <memory>
+#include <mutex>
+
 namespace shunt::compiled {
 
 /// Like any node, made on one thread; then several may run it.
@@ -15,14 +19,19 @@ class CompiledBackward::BackwardNode final : public Node {
   BackwardNode(std::shared_ptr<const CompiledBackward> of, Call call) : of_(std::move(of)), call_(std::move(call)) {
     set_unfolds();
   }
-  ~BackwardNode() override { delete unfolded_.load(std::memory_order_relaxed); }
+  ~BackwardNode() override { delete end_.load(std::memory_order_relaxed); }
   std::string name() const override { return "CompiledFunctionBackward"; }
   autograd::variable_list apply(autograd::variable_list&& grads) override;
   void release_variables() override;
-  const autograd::Edge* unfold(bool create_graph) noexcept override;
+  const autograd::Edge* unfolded() noexcept override;
+  bool unfold(bool create_graph) noexcept override;
 
   /// Of what was made for these inputs, once the results have their history.
   void save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs);
+
+ protected:
+  void release_resources() override;
+  std::shared_ptr<autograd::NodeHooks> shared_hooks(bool make) const override;
 
  private:
   autograd::variable_list runPass(const Pass& pass, Tensor gradient) const;
@@ -33,6 +42,7 @@ class CompiledBackward::BackwardNode final : public Node {
   std::vector<Tensor> resultsAgain(const std::vector<Tensor>& given) const;
   std::vector<Tensor> drawAgain(const std::vector<Tensor>& inputs) const;
   std::vector<Tensor> runInPlaces(const Graph& graph, const std::vector<Tensor>& inputs) const;
+  Tensor firstResult() const;
   std::vector<Tensor> givenAgain() const;
   Tensor unpack(size_t i) const;
   bool runWantsAll() const;
@@ -44,9 +54,13 @@ class CompiledBackward::BackwardNode final : public Node {
 
   const std::shared_ptr<const CompiledBackward> of_;
   const Call call_;
-  InlineVector<autograd::SavedVariable, 6> saved_;  // of_->sources_
-  std::atomic<autograd::Edge*> unfolded_{nullptr};  // set once; owned
-  std::vector<uint64_t> hashes_;                    // of what the graph was given, where the pass is checked
+  InlineVector<autograd::SavedVariable, 6> saved_;   // of_->sources_
+  std::atomic<const autograd::Edge*> end_{nullptr};  // of what it was unfolded to; set once; owned
+  std::atomic<bool> is_freed_{false};                // by a run that went through it while it was folded
+  bool is_dying_ = false;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<autograd::NodeHooks> hooks_;  // under mutex_, as long as it is null
+  std::vector<uint64_t> hashes_;                        // of what the graph was given, where the pass is checked
 };
 
 }  // namespace shunt::compiled

@@ -12,7 +12,8 @@ namespace shunt::levels {
 /// own versions, and the graph looks at those of the level's tensors: follow() lets the one count what the other did.
 class ChangesOutside {
  public:
-  /// A tensor of the level. Until the function has returned what is written counts in the level already.
+  /// A tensor of the level. Until the function has returned, what it writes to its own tensors counts in the level
+  /// already; what it writes to a primal outside of the level isn't seen.
   void add(const intrusive_ptr<WrapperStorage>& tensor) { tensors_.push_back({weak_intrusive_ptr(tensor), {}, 0}); }
   /// From here on changes are those of outside. What nothing holds is forgotten.
   void functionReturned() noexcept;
