@@ -99,11 +99,11 @@ void Node::clear_input_metadata() {
 }
 
 const autograd::NodeHooks* Node::extraHooks() const {
-  return unfolds_ ? shared_hooks(false).get() : extras_->hooks.get();
+  return unfolds_ ? own_hooks() : extras_->hooks.get();
 }
 
 autograd::NodeHooks& Node::hooksToAddTo() {
-  if (unfolds_) return *shared_hooks(true);
+  if (unfolds_) return *shared_hooks();
   std::shared_ptr<autograd::NodeHooks>& hooks = extras().hooks;
   if (!hooks) hooks = std::make_shared<autograd::NodeHooks>();
   return *hooks;

@@ -113,8 +113,9 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   void destroy() override;
   void release_resources() override;
   void set_unfolds() { unfolds_ = true; }  // before the node is in a graph
-  /// Of a node that unfolds. `make`: where it has none.
-  virtual std::shared_ptr<autograd::NodeHooks> shared_hooks(bool /*make*/) const { return nullptr; }
+  // Hooks of a node that unfolds; null where there are none, and made where there are none.
+  virtual const autograd::NodeHooks* own_hooks() const { return nullptr; }
+  virtual std::shared_ptr<autograd::NodeHooks> shared_hooks() { return nullptr; }
 
  private:
   struct Worklist;

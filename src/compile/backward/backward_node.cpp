@@ -115,10 +115,13 @@ const autograd::Edge* CompiledBackward::BackwardNode::unfolded() noexcept {
   return is_freed_.load(std::memory_order_relaxed) ? nullptr : end_.load(std::memory_order_acquire);
 }
 
-std::shared_ptr<autograd::NodeHooks> CompiledBackward::BackwardNode::shared_hooks(bool make) const {
+std::shared_ptr<autograd::NodeHooks> CompiledBackward::BackwardNode::shared_hooks() {
   const std::lock_guard lock(mutex_);
-  if (make && hooks_ == nullptr) hooks_ = std::make_shared<autograd::NodeHooks>();
-  return hooks_;
+  if (shared_hooks_ == nullptr) {
+    shared_hooks_ = std::make_shared<autograd::NodeHooks>();
+    hooks_.store(shared_hooks_.get(), std::memory_order_release);
+  }
+  return shared_hooks_;
 }
 
 /// All nodes of a call unfold, or none, as they may lead to each other. What stands in the way of running the graph
@@ -130,7 +133,7 @@ bool CompiledBackward::BackwardNode::unfold(bool create_graph) noexcept try {
   if (end_.load(std::memory_order_acquire) != nullptr) return true;
   const AutoGradMode with_history(true);
   auto end = std::make_unique<const autograd::Edge>(autograd::gradient_edge(resultsAgain(givenAgain())[of_->output_]));
-  end->function->share_hooks(shared_hooks(true), end->input_nr);
+  end->function->share_hooks(shared_hooks(), end->input_nr);
   of_->again_.fetch_add(kMostAgain, std::memory_order_relaxed);
   if (any != nullptr) any->store(true, std::memory_order_relaxed);
   const autograd::Edge* first = nullptr;

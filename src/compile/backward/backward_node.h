@@ -31,7 +31,8 @@ class CompiledBackward::BackwardNode final : public Node {
 
  protected:
   void release_resources() override;
-  std::shared_ptr<autograd::NodeHooks> shared_hooks(bool make) const override;
+  const autograd::NodeHooks* own_hooks() const override { return hooks_.load(std::memory_order_acquire); }
+  std::shared_ptr<autograd::NodeHooks> shared_hooks() override;
 
  private:
   autograd::variable_list runPass(const Pass& pass, Tensor gradient) const;
@@ -58,9 +59,10 @@ class CompiledBackward::BackwardNode final : public Node {
   std::atomic<const autograd::Edge*> end_{nullptr};  // of what it was unfolded to; set once; owned
   std::atomic<bool> is_freed_{false};                // by a run that went through it while it was folded
   bool is_dying_ = false;
-  mutable std::mutex mutex_;
-  mutable std::shared_ptr<autograd::NodeHooks> hooks_;  // under mutex_, as long as it is null
-  std::vector<uint64_t> hashes_;                        // of what the graph was given, where the pass is checked
+  std::mutex mutex_;  // of making hooks
+  std::shared_ptr<autograd::NodeHooks> shared_hooks_;
+  std::atomic<const autograd::NodeHooks*> hooks_{nullptr};  // the same, once made
+  std::vector<uint64_t> hashes_;                            // of what the graph was given, where the pass is checked
 };
 
 }  // namespace shunt::compiled
