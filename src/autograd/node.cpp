@@ -98,9 +98,7 @@ void Node::clear_input_metadata() {
   num_inputs_ = 0;
 }
 
-const autograd::NodeHooks* Node::extraHooks() const {
-  return unfolds_ ? own_hooks() : extras_->hooks.get();
-}
+const autograd::NodeHooks* Node::extraHooks() const { return unfolds_ ? own_hooks() : extras_->hooks.get(); }
 
 autograd::NodeHooks& Node::hooksToAddTo() {
   if (unfolds_) return *shared_hooks();
