@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+// AddressSanitizer and ThreadSanitizer don't support threads and fork in one process (allocator_test.cpp).
+#if !defined(__has_feature) || !(__has_feature(thread_sanitizer) || __has_feature(address_sanitizer))
 namespace shunt {
 namespace {
 
@@ -57,8 +59,6 @@ struct Destructor {
   std::function<void()> during;
 };
 
-// AddressSanitizer and ThreadSanitizer don't support threads and fork in one process (allocator_test.cpp).
-#if !defined(__has_feature) || !(__has_feature(thread_sanitizer) || __has_feature(address_sanitizer))
 TEST(ThreadEnd, AForkWaitsForIt) {
   std::atomic<int> begun{0}, ended{0}, waited{0};
   Destructor slow([&] {
@@ -107,7 +107,7 @@ TEST(ThreadEnd, ChildrenForkedWhileThreadsEndAllocate) {
   stop = true;
   for (std::thread& t : threads) t.join();
 }
-#endif
 
 }  // namespace
 }  // namespace shunt
+#endif
