@@ -1,6 +1,8 @@
-// Tests over random programs: a thousand of them, ten thousand in a long run, or the one that SHUNT_TEST_PROGRAM names.
+// Tests over random programs: a thousand of them, three hundred under a sanitizer, ten thousand in a long run, or the
+// one that SHUNT_TEST_PROGRAM names.
 #pragma once
 
+#include "src/tensor/stress.h"
 #include "tests/programs/program.h"
 #include "tests/support/seed.h"
 
@@ -13,7 +15,11 @@ namespace programs {
 
 class EachProgram : public testing::Test {
  protected:
+#ifdef SHUNT_STRESS
+  static constexpr uint64_t kPrograms = 300, kLongPrograms = 10000;
+#else
   static constexpr uint64_t kPrograms = 1000, kLongPrograms = 10000;
+#endif
 
   /// `seed`: of the programs at a landing.
   explicit EachProgram(uint64_t seed) : seed_(seed) {}
