@@ -85,6 +85,8 @@ void GraphTask::build(const edge_list& roots, const edge_list& inputs, bool accu
   if (!restricted_) return;
   captured_.resize(accumulate ? 0 : inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
+    // A gradient's graph may lead to what it was unfolded to, and no edge to the node.
+    if (inputs[i].is_valid() && inputs[i].function->unfolds()) noteUnfolded(*inputs[i].function);
     const uint32_t index = inputs[i].is_valid() ? find(inputs[i].function.get()) : NodeTable::kNone;
     if (index == NodeTable::kNone) continue;
     if (accumulate) {
@@ -97,7 +99,7 @@ void GraphTask::build(const edge_list& roots, const edge_list& inputs, bool accu
   markNeeded(roots);
 }
 
-/// Of the nodes that the run leads through. Whether there were any.
+/// Unfolds the nodes that the run leads through; false: none of them could be.
 bool GraphTask::unfold() {
   const bool creates_graph = GradMode::is_enabled();
   bool any = false;
@@ -117,19 +119,30 @@ uint32_t GraphTask::insert(const Edge& edge) {
 // One that another run unfolds after this one has come to it stays folded here.
 uint32_t GraphTask::insertFoldable(Node& node) {
   if (const uint32_t known = nodes_.find(&node); known != NodeTable::kNone) return known;
-  if (const Edge* const end = node.unfolded()) {
-    if (std::find(unfolded_.begin(), unfolded_.end(), &node) == unfolded_.end()) unfolded_.push_back(&node);
-    return nodes_.insert(end->function.get()).first;
-  }
+  if (const Edge* const end = noteUnfolded(node)) return nodes_.insert(end->function.get()).first;
   folded_.push_back(nodes_.insert(&node).first);
   return folded_.back();
+}
+
+/// Keeps the answer for the whole run, as another run may free the node meanwhile.
+const Edge* GraphTask::noteUnfolded(Node& node) {
+  if (const Edge* const known = endOf(&node)) return known;
+  const Edge* const end = node.unfolded();
+  if (end != nullptr) unfolded_.push_back({&node, end});
+  return end;
+}
+
+const Edge* GraphTask::endOf(const Node* node) const {
+  for (const Unfolded& u : unfolded_)
+    if (u.folded == node) return u.end;
+  return nullptr;
 }
 
 uint32_t GraphTask::find(Node* node) const {
   const uint32_t index = nodes_.find(node);
   if (index != NodeTable::kNone || !node->unfolds()) [[likely]]
     return index;
-  const Edge* const end = node->unfolded();
+  const Edge* const end = endOf(node);
   return end != nullptr ? nodes_.find(end->function.get()) : NodeTable::kNone;
 }
 
@@ -138,7 +151,7 @@ uint32_t GraphTask::inputOf(const Edge& edge, uint32_t index) const {
   Node* const node = edge.function.get();
   if (!node->unfolds() || node == nodes_[index].node) [[likely]]
     return edge.input_nr;
-  return node->unfolded()->input_nr;
+  return endOf(node)->input_nr;
 }
 
 void GraphTask::countDependencies(const edge_list& roots) {
@@ -225,8 +238,8 @@ variable_list GraphTask::run(const edge_list& roots, variable_list grads) {
   }
   keepForNext(std::move(grads));
   while (!ready_.empty()) evaluate(pop());
-  for (Node* node : unfolded_)
-    if (!keep_graph_) node->release_variables();
+  for (const Unfolded& u : unfolded_)
+    if (!keep_graph_) u.folded->release_variables();
   return std::move(captured_);
 }
 

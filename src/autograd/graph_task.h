@@ -105,10 +105,17 @@ class GraphTask {
     uint32_t input_nr;
     size_t position;
   };
+  /// A node in whose place the run goes through what it was unfolded to.
+  struct Unfolded {
+    Node* folded;
+    const Edge* end;
+  };
   void build(const edge_list& roots, const edge_list& inputs, bool accumulate);
   bool unfold();
   uint32_t insert(const Edge& edge);
   SHUNT_NOINLINE uint32_t insertFoldable(Node& node);
+  const Edge* noteUnfolded(Node& node);
+  const Edge* endOf(const Node* node) const;
   uint32_t find(Node* node) const;
   uint32_t inputOf(const Edge& edge, uint32_t index) const;
   void countDependencies(const edge_list& roots);
@@ -130,7 +137,7 @@ class GraphTask {
   std::pmr::vector<Ready> ready_;       // a heap, the highest sequence number first
   variable_list spare_;                 // empty, for the inputs of the next node
   std::vector<Capture> captures_;
-  std::vector<Node*> unfolded_;   // in whose places the run goes through the parts that they stand for
+  std::vector<Unfolded> unfolded_;
   std::vector<uint32_t> folded_;  // nodes that could be unfolded
   variable_list captured_;
   const Node* running_node_ = nullptr;

@@ -18,6 +18,7 @@ class SavesInstead {
   const Tensor& first() const { return first_; }
 
  private:
+  const SavesInstead* const outer_;
   const Tensor& first_;
   const uint32_t output_nr_;
 };

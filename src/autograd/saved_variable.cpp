@@ -7,6 +7,7 @@
 #include "src/tensor/tensor_block.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace shunt::autograd {
 
@@ -46,10 +47,9 @@ bool isWholeStorage(const TensorImpl& t) {
 
 }  // namespace
 
-SavesInstead::SavesInstead(const Tensor& first, uint32_t output_nr) : first_(first), output_nr_(output_nr) {
-  saves_instead = this;
-}
-SavesInstead::~SavesInstead() { saves_instead = nullptr; }
+SavesInstead::SavesInstead(const Tensor& first, uint32_t output_nr)
+    : outer_(std::exchange(saves_instead, this)), first_(first), output_nr_(output_nr) {}
+SavesInstead::~SavesInstead() { saves_instead = outer_; }
 
 bool SavesInstead::is_for(const Tensor& result, uint32_t output_nr) const {
   return output_nr == output_nr_ && result.dtype() == first_.dtype() && result.sizes().equals(first_.sizes()) &&

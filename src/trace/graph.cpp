@@ -5,7 +5,6 @@
 
 #include "src/dispatch/default_value.h"
 #include "src/trace/fakes.h"
-#include "src/trace/inputs.h"
 #include "src/trace/interpreter.h"
 #include "src/trace/values_of.h"
 
@@ -174,16 +173,7 @@ Graph Graph::clone() const {
 
 // ---- running ------------------------------------------------------------------------------------------------------
 std::vector<Tensor> Graph::run(const std::vector<Tensor>& inputs) const {
-  trace_detail::checkRun(*this, inputs);
-  const auto given = [&](const Value& v) {
-    if (v.kind == Value::Kind::kConstant) return v.constant;
-    return inputs[static_cast<size_t>(std::ranges::find(inputs_, &v) - inputs_.begin())];
-  };
-  trace_detail::Interpreter interpreter(*this, given);
-  interpreter.run([](const Node&, Stack&) {});
-  std::vector<Tensor> results;
-  for (const Value* v : outputs_) results.push_back(interpreter.output(v));
-  return results;
+  return trace_detail::runGraph(*this, inputs, [](const Node&, Stack&) {});
 }
 
 }  // namespace shunt

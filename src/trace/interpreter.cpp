@@ -1,8 +1,10 @@
 #include "src/trace/interpreter.h"
 
+#include "src/trace/inputs.h"
 #include "src/trace/modes.h"
 #include "src/trace/values_of.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace shunt::trace_detail {
@@ -86,6 +88,20 @@ void Interpreter::run(FunctionRef<void(const Graph::Node&, Stack&)> after) {
 
 Tensor Interpreter::output(const Graph::Value* value) const {
   return value != nullptr ? tensors_[static_cast<size_t>(value->id)] : Tensor();
+}
+
+std::vector<Tensor> runGraph(const Graph& graph, const std::vector<Tensor>& inputs,
+                             FunctionRef<void(const Graph::Node&, Stack&)> after) {
+  checkRun(graph, inputs);
+  const auto given = [&](const Graph::Value& v) {
+    if (v.kind == Graph::Value::Kind::kConstant) return v.constant;
+    return inputs[static_cast<size_t>(std::ranges::find(graph.inputs(), &v) - graph.inputs().begin())];
+  };
+  Interpreter interpreter(graph, given);
+  interpreter.run(after);
+  std::vector<Tensor> results;
+  for (const Graph::Value* v : graph.outputs()) results.push_back(interpreter.output(v));
+  return results;
 }
 
 }  // namespace shunt::trace_detail

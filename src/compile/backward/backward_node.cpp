@@ -9,7 +9,6 @@
 #include "src/compile/steps/grad_step.h"
 #include "src/compile/steps/quick_counts.h"
 #include "src/dispatch/changes.h"
-#include "src/trace/inputs.h"
 #include "src/trace/interpreter.h"
 
 #include <shunt/autograd/accumulate_grad.h>
@@ -248,16 +247,10 @@ std::vector<Tensor> CompiledBackward::BackwardNode::givenAgain() const {
   return given;
 }
 
-/// With the places that its nodes would have had beside the function's others. What makes a node of an operator's asks
-/// for it while that runs.
+/// With the places that its nodes would have had beside the function's others: a node takes its place from the thread's
+/// counter while its operator runs.
 std::vector<Tensor> CompiledBackward::BackwardNode::runInPlaces(const Graph& graph,
                                                                 const std::vector<Tensor>& inputs) const {
-  trace_detail::checkRun(graph, inputs);
-  const auto given = [&](const Graph::Value& v) {
-    if (v.kind == Graph::Value::Kind::kConstant) return v.constant;
-    return inputs[static_cast<size_t>(std::ranges::find(graph.inputs(), &v) - graph.inputs().begin())];
-  };
-  trace_detail::Interpreter interpreter(graph, given);
   const std::vector<uint64_t>& places = of_->places_again_;
   const Places::Scope scope(autograd::detail::next_sequence_nr);
   const std::vector<Graph::Node*> nodes = graph.nodes();
@@ -272,10 +265,7 @@ std::vector<Tensor> CompiledBackward::BackwardNode::runInPlaces(const Graph& gra
     if (nodes[next++] == result->node && before.defined()) saves.emplace(before, numberAmongResults(*result));
   };
   goToNext();
-  interpreter.run([&](const Graph::Node&, Stack&) { goToNext(); });
-  std::vector<Tensor> outputs;
-  for (const Graph::Value* v : graph.outputs()) outputs.push_back(interpreter.output(v));
-  return outputs;
+  return trace_detail::runGraph(graph, inputs, [&](const Graph::Node&, Stack&) { goToNext(); });
 }
 
 std::vector<Tensor> CompiledBackward::BackwardNode::drawAgain(const std::vector<Tensor>& inputs) const {
