@@ -117,7 +117,7 @@ const intrusive_ptr<Node>& Tensor::grad_fn() const {
 bool Tensor::is_leaf() const {
   const auto* meta = static_cast<const AutogradMeta*>(impl().autograd_meta());
   if (meta == nullptr) return true;
-  if (!meta->is_view_) return !grad_fn();
+  if (!meta->is_view_) return !meta->grad_fn_ && (!forwards_graph(*this) || graph_tensor(*this).is_leaf());
   const auto* view = static_cast<const DifferentiableViewMeta*>(meta);
   std::lock_guard lock(view->mutex_);
   if (view->grad_fn_ || !view->base_.requires_grad()) return !view->grad_fn_;

@@ -57,6 +57,14 @@ TEST(RestrictedView, IsLeafNeverThrows) {
   EXPECT_FALSE(v.is_leaf());
   EXPECT_TRUE(part.is_leaf());
   EXPECT_EQ(v.grad_fn()->name(), "AsStridedBackward0");
+  const auto f = [&](const Tensor& x) {
+    Tensor written = x * 2;
+    const Tensor view = written.unbind()[0];
+    written.mul_(w);
+    EXPECT_TRUE(view.is_leaf()) << "of a wrapper that stands for it";
+    return written;
+  };
+  trace(f, tensorOf({1, 2}));
 }
 
 TEST(InferenceModeGraph, DetachInPlaceLeavesGraphsAlone) {
