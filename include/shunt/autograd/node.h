@@ -91,12 +91,15 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   /// Later nodes have higher numbers, on each thread apart; the engine prefers them.
   uint64_t sequence_nr() const { return sequence_nr_; }
 
-  // A node that stands for a part of a graph: Note [Unfolded nodes] (src/autograd/graph_task.h). Any thread.
+  // A node that stands for a part of a graph, which runs may go through in its place: Note [Unfolded nodes]
+  // (src/autograd/graph_task.h). Such a node has one input. Any thread.
   bool unfolds() const { return unfolds_; }
-  /// The edge by which gradients go to that part instead of to this node, whose only input it is. Null: they go to this
-  /// node. The same while a run goes on that has found it so, as long as this node lives.
+  /// Where gradients go instead of to this node: an edge to the part's end. Null before the part is made and after it
+  /// was freed, when they go to this node. Another thread may change that at any time: a run asks once for each node.
+  /// The edge lives as long as this node.
   virtual const autograd::Edge* unfolded() noexcept { return nullptr; }
-  /// Makes the part, for a run that leads through this node. `create_graph`: gradients get a graph. Whether it did.
+  /// Makes the part for a run that leads through this node, if that run has need of it (`create_graph`: it makes a
+  /// graph of the gradients). True: the part is there now.
   virtual bool unfold(bool /*create_graph*/) noexcept { return false; }
 
   // Hooks; not while the node may be running on another thread.
@@ -104,9 +107,10 @@ struct SHUNT_API Node : public intrusive_ptr_target {
   void add_post_hook(autograd::PostHook hook);
   /// Null when there are none.
   const autograd::NodeHooks* hooks() const { return extras_ == nullptr && !unfolds_ ? nullptr : extraHooks(); }
-  /// Those of a node that this one is the end of, whose only input is this one's `input_nr`.
+  /// Gives this node, the end of what another was unfolded to, that one's hooks; they get the gradient of this node's
+  /// `input_nr`-th input.
   void share_hooks(std::shared_ptr<autograd::NodeHooks> hooks, uint32_t input_nr);
-  /// Which input pre-hooks are for, if not for all: -1.
+  /// The only input whose gradient pre-hooks get; -1: they get those of all.
   int64_t hooked_input() const;
 
  protected:
