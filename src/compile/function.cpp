@@ -2,13 +2,14 @@
 //
 // Which variant a call runs is found without a lock (Note [Variants], variants.h); what becomes of calls that have
 // none, behind a mutex (Note [Kinds and sizes], calls_seen.h).
+#include "src/base/errors_heard.h"
 #include "src/compile/check.h"
 #include "src/compile/function_state.h"
+#include "src/compile/recording_turn.h"
 
 #include <shunt/core/log.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 
 namespace shunt::detail {
@@ -18,38 +19,6 @@ using compiled::Variant;
 namespace {
 
 constexpr int kFailuresBeforeGivingUp = 3;
-
-/// The flag `recording`, set by this thread: cleared in the end, unless somebody else is to do that.
-class RecordingTurn {
- public:
-  explicit RecordingTurn(std::atomic<bool>& flag) : flag_(&flag) {}
-  ~RecordingTurn() {
-    if (flag_ != nullptr) flag_->store(false, std::memory_order_release);
-  }
-  RecordingTurn(const RecordingTurn&) = delete;
-  RecordingTurn& operator=(const RecordingTurn&) = delete;
-  void leaveSet() { flag_ = nullptr; }
-
- private:
-  std::atomic<bool>* flag_;
-};
-
-/// Adds its lifetime to a sum.
-class Stopwatch {
- public:
-  explicit Stopwatch(std::atomic<uint64_t>& ns) : ns_(ns) {}
-  ~Stopwatch() {
-    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - began_).count();
-    ns_.fetch_add(static_cast<uint64_t>(took), std::memory_order_relaxed);
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  using Clock = std::chrono::steady_clock;
-  std::atomic<uint64_t>& ns_;
-  const Clock::time_point began_ = Clock::now();
-};
 
 }  // namespace
 
@@ -120,60 +89,14 @@ CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& argu
   return variant != nullptr ? s.run(variant) : s.call();
 }
 
-const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Variant> variant,
-                                                              const CompileArguments& arguments) {
-  variant->kind = kindOf(arguments);
+const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Variant> variant) {
   if (!variant->dumped.empty()) variant->dump();
   const std::lock_guard lock(mutex);
   failures = 0;
-  const Variant* made = variants.add(std::move(variant), arguments);
+  const Variant* made = variants.add(std::move(variant));
   seen.made(made->kind);
   tally.recorded.fetch_add(1, std::memory_order_release);
-  tally.hits.fetch_add(1, std::memory_order_relaxed);
   return made;
-}
-
-const CompiledFunction::Variant* CompiledFunction::record(
-    const CompileArguments& arguments,
-    FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record, std::string& why) {
-  State& s = *state_;
-  const RecordingTurn turn(s.recording);
-  const Stopwatch watch(s.tally.record_ns);
-  try {
-    return s.add(
-        compiled::recordVariant(arguments, s.options, record, s.compiles_backward.load(std::memory_order_relaxed)),
-        arguments);
-  } catch (const compiled::KeepsTensors& e) {
-    why = e.what();
-    s.given_up.store(true, std::memory_order_relaxed);
-  } catch (const compiled::KeepsHistory& e) {
-    why = e.what();
-    s.links_history.store(false, std::memory_order_relaxed);
-  } catch (const compiled::RegisteredMeanwhile& e) {
-    why = e.what();
-    const std::lock_guard lock(s.mutex);
-    s.was_raced = true;
-  } catch (const std::exception& e) {
-    why = e.what();
-  } catch (...) {
-    why = "it throws what is no std::exception";
-  }
-  s.call();
-  return nullptr;
-}
-
-CompiledFunction::NotRecorded::NotRecorded(CompiledFunction& function, const CompileArguments& arguments,
-                                           std::string why)
-    : state_(*function.state_),
-      kind_(state_.kindOf(arguments)),
-      why_(std::move(why)),
-      exceptions_(std::uncaught_exceptions()) {}
-
-CompiledFunction::NotRecorded::~NotRecorded() {
-  try {
-    state_.noteAttempt(kind_, why_, std::uncaught_exceptions() > exceptions_);
-  } catch (...) {  // no memory: so nothing is noted
-  }
 }
 
 void CompiledFunction::State::noteAttempt(const CompileKind& kind, const std::string& why, bool threw) {
@@ -191,6 +114,8 @@ CompileOutputs CompiledFunction::run(const Variant& variant, const CompileArgume
   if (variant.has_effects) return variant.run(arguments);
   try {
     return variant.run(arguments);
+  } catch (const Error&) {
+    ErrorsHeard::forgetLast();
   } catch (const std::exception&) {
   }
   return function();  // throws what the graph has, with what it does besides

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shunt::detail {
@@ -50,7 +51,7 @@ struct CompiledFunction::State {
   /// The variant for these arguments; null where there is none.
   const Variant* find(const CompileArguments& arguments);
   bool isWorthRecording(const CompileArguments& arguments);
-  const Variant* add(std::unique_ptr<Variant> variant, const CompileArguments& arguments);
+  const Variant* add(std::unique_ptr<Variant> variant);
   /// What an attempt to record has come to, where that is no variant; `threw`: the function itself did, too.
   void noteAttempt(const CompileKind& kind, const std::string& why, bool threw);
   CompileKind kindOf(const CompileArguments& arguments) const { return compiled::kindOfCall(arguments, options); }

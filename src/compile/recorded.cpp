@@ -2,6 +2,7 @@
 
 #include <shunt/autograd/graph_tensor.h>
 
+#include "src/base/errors_heard.h"
 #include "src/compile/checks/dump.h"
 #include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
@@ -210,7 +211,10 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   }
   {
     const detail::TraceCall::Scope on(trace);
+    const detail::ErrorsHeard heard;
     variant->result = record(trace, wrappers);
+    variant->errors = heard.digest();
+    variant->first_error = heard.first();
   }
   if (detail::TracedResults::seeded(trace)) refuse("the function makes or seeds a generator, which is no operator");
   const std::vector<Tensor> outputs = detail::TracedResults::outputs(trace);

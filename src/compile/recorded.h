@@ -40,7 +40,9 @@ class detail::CompiledFunction::Variant {
   mutable std::atomic<bool> retired{false};
   bool takes_all = true;     // the arguments' tensors are all defined: the graph's inputs
   bool has_effects = false;  // besides its results
-  CompileKind kind;          // of the calls that it is for
+  uint64_t errors = 0;       // that the function caught, as ErrorsHeard tells them
+  std::string first_error;
+  CompileKind kind;  // of the calls that it is for
   uint64_t hash_of_sizes = 0;
   const Variant* next = nullptr;  // of the same list: Note [Variants]
   std::string dumped;             // SHUNT_JIT_DUMP: the path of its files without their suffixes; empty: none

@@ -13,8 +13,7 @@ Variants::~Variants() {
   for (const Variant* v : all_) delete v;
 }
 
-const Variant* Variants::add(std::unique_ptr<Variant> variant, const detail::CompileArguments& arguments) {
-  variant->hash_of_sizes = hashOfSizes(arguments);
+const Variant* Variants::add(std::unique_ptr<Variant> variant) {
   List& list = listFor(variant->hash_of_sizes);
   variant->next = list.load(std::memory_order_relaxed);
   all_.push_back(variant.get());

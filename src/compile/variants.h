@@ -39,7 +39,7 @@ class Variants {
   const Variant* last() const { return last_.load(std::memory_order_acquire); }
 
   // Under the owner's mutex.
-  const Variant* add(std::unique_ptr<Variant> variant, const detail::CompileArguments& arguments);
+  const Variant* add(std::unique_ptr<Variant> variant);
   /// With the retired ones, in the order in which they were made.
   const std::vector<const Variant*>& all() const { return all_; }
   /// Whether as many were made as are worth their memory, most of which registrations have put out of use.

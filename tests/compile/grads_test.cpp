@@ -90,7 +90,7 @@ TEST(CompileGrads, DeadCodeHoldsAGradient) {
     EXPECT_TRUE(same(w.grad(), w2.grad()));
     EXPECT_EQ(w.grad()._version(), w2.grad()._version()) << i << fast.plan();
   }
-  EXPECT_EQ(fast.counts().hits, 3u) << fast.explain();
+  EXPECT_EQ(fast.counts().hits, 2u) << "and f runs twice, as it catches an error: " << fast.explain();
 }
 
 TEST(CompileGrads, OfEmptyLeavesLieAsThese) {

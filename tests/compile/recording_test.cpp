@@ -62,6 +62,57 @@ TEST(CompileRecording, AGeneratorOfItsOwn) {
   EXPECT_EQ(fast.counts().hits, 0u);
 }
 
+TEST(CompileRecording, AnErrorThatTheFunctionCatches) {
+  const auto read = [](const Tensor& x) {
+    double v = -1;
+    errorOf([&] { v = x.sum().item().toDouble(); });
+    return x * v;
+  };
+  const auto retry = [](const Tensor& x) {
+    Tensor y = x * 2;
+    errorOf([&] { y = y.view({7}); });
+    return y + 1;
+  };
+  auto reads = compile(read);
+  auto retries = compile(retry);
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_TRUE(same(reads(ones({2})), read(ones({2})))) << "a number that only a recording lacks";
+    EXPECT_TRUE(same(retries(ones({2})), retry(ones({2}))));
+  }
+  EXPECT_EQ(reads.counts().hits, 0u);
+  EXPECT_THAT(reads.explain(), HasSubstr("gets others when it is recorded: operator aten::_local_scalar_dense"));
+  EXPECT_EQ(retries.counts().recorded, 1u);
+  EXPECT_EQ(retries.counts().hits, kCalls - 2u) << "one that the function gets at each call is no obstacle";
+}
+
+TEST(CompileRecording, AnErrorThatTheFunctionCatchesNowAndThen) {
+  bool computes = false;
+  auto fast = compile([&](const Tensor& x) {
+    const std::string error = errorOf([&] { computes ? x.view({5}) : x.view({7}); });
+    computes = true;
+    return x + static_cast<double>(error.size());
+  });
+  fast(ones({2}));
+  computes = false;
+  for (int i = 0; i < kCalls; ++i) fast(ones({2}));
+  EXPECT_EQ(fast.counts().hits, 0u);
+}
+
+TEST(CompileRecording, AViewThatAutocastReadsAfterItsBaseChanged) {
+  const Tensor w = ones({2, 1}).requires_grad_();
+  auto fast = compile([&](const Tensor& x) {
+    const AutocastGuard autocast(kCPU);
+    Tensor base = x * 2;
+    const Tensor part = base.split(1, -1)[0];
+    base.mul_(w);
+    const NoGradGuard no_grad;
+    return part.matmul(part.t());
+  });
+  const Tensor x = numbers({2, 2}), expected = fast(x);
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(x), expected));
+  EXPECT_EQ(fast.counts().hits, static_cast<uint64_t>(kCalls)) << fast.explain();
+}
+
 TEST(CompileRecording, AHistoryOfWhichAPartIsOver) {
   const Tensor w = numbers({3}).requires_grad_(), b = numbers({}, 8).requires_grad_();
   auto fast = compile([&](const Tensor& x) {

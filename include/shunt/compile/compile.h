@@ -77,6 +77,8 @@ struct CompileCounts {
 
 namespace detail {
 
+class ErrorsHeard;
+
 /// What a call can be told by.
 struct CompileArguments {
   InlineVector<const Tensor*, 8> tensors;  // the caller's
@@ -108,24 +110,28 @@ class SHUNT_API CompiledFunction {
     const Variant* variant = nullptr;
   };
   Decision decide(const CompileArguments& arguments);
-  /// After kRecord: `record` runs the function on wrappers and returns a template of its result. Null where that gave
-  /// no variant; then `why` says what is to be noted when the function itself has returned.
-  const Variant* record(const CompileArguments& arguments,
-                        FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record,
-                        std::string& why);
-  /// A call that could not be recorded, as the function is about to run: unless it throws too, that counts.
-  class SHUNT_API NotRecorded {
+  /// After kRecord. Lives until the call ends: where that runs the function itself, what it throws matters.
+  class SHUNT_API Attempt {
    public:
-    NotRecorded(CompiledFunction& function, const CompileArguments& arguments, std::string why);
-    ~NotRecorded();
-    NotRecorded(const NotRecorded&) = delete;
-    NotRecorded& operator=(const NotRecorded&) = delete;
+    Attempt(CompiledFunction& function, const CompileArguments& arguments);
+    ~Attempt();
+    Attempt(const Attempt&) = delete;
+    Attempt& operator=(const Attempt&) = delete;
+    /// `record` runs the function on wrappers and returns a template of its result. Null where that gave no variant
+    /// that this call could run; then the function itself is to be run.
+    const Variant* record(FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record);
 
    private:
+    std::unique_ptr<Variant> make(FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record);
     State& state_;
-    CompileKind kind_;
-    std::string why_;
-    int exceptions_;
+    const CompileArguments& arguments_;
+    const CompileKind kind_;
+    const int exceptions_;
+    bool is_over_ = false;  // a variant was made
+    std::string why_not_;
+    // Note [Errors that the function catches] (src/compile/attempt.cpp).
+    std::unique_ptr<Variant> unconfirmed_;
+    std::unique_ptr<ErrorsHeard> heard_;
   };
   /// The outputs. `function` calls the function itself and returns its tensors: for SHUNT_COMPILE_CHECK.
   CompileOutputs run(const Variant& variant, const CompileArguments& arguments, FunctionRef<CompileOutputs()> function);
@@ -191,15 +197,12 @@ class Compiled {
     const detail::CompileArguments call = callOf(args...);
     auto decision = state_->decide(call);
     if (decision.way == detail::CompiledFunction::Way::kRecord) {
-      std::string why;
+      detail::CompiledFunction::Attempt attempt(*state_, call);
       const auto record = [&](detail::TraceCall& trace, const std::vector<Tensor>& wrappers) {
         return recordResult<Result>(trace, wrappers, args...);
       };
-      decision.variant = state_->record(call, record, why);
-      if (decision.variant == nullptr) {
-        const detail::CompiledFunction::NotRecorded noted(*state_, call, std::move(why));
-        return f_(args...);
-      }
+      decision.variant = attempt.record(record);
+      if (decision.variant == nullptr) return f_(args...);
     }
     if (decision.variant == nullptr) return f_(args...);
     detail::CompileOutputs outputs =

@@ -1,0 +1,106 @@
+// Attempts to record a compiled function: what becomes of each, and of the call that it was made for.
+//
+// Note [Errors that the function catches]
+// A recording may throw where the function doesn't: at item(), or at what else has no answer without elements. If the
+// function catches that, it goes another way than it does when it computes, and nothing of that shows in the graph. So
+// errors are heard while it is recorded. Where there were some and it returned all the same, this call runs the
+// function itself, and the variant counts only if that throws the same errors, in the same order.
+#include "src/base/errors_heard.h"
+#include "src/compile/function_state.h"
+#include "src/compile/recording_turn.h"
+
+#include <chrono>
+#include <exception>
+#include <optional>
+
+namespace shunt::detail {
+namespace {
+
+/// Adds its lifetime to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::atomic<uint64_t>& ns) : ns_(ns) {}
+  ~Stopwatch() {
+    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - began_).count();
+    ns_.fetch_add(static_cast<uint64_t>(took), std::memory_order_relaxed);
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::atomic<uint64_t>& ns_;
+  const Clock::time_point began_ = Clock::now();
+};
+
+}  // namespace
+
+CompiledFunction::Attempt::Attempt(CompiledFunction& function, const CompileArguments& arguments)
+    : state_(*function.state_),
+      arguments_(arguments),
+      kind_(state_.kindOf(arguments)),
+      exceptions_(std::uncaught_exceptions()) {}
+
+std::unique_ptr<CompiledFunction::Variant> CompiledFunction::Attempt::make(
+    FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record) {
+  const Stopwatch watch(state_.tally.record_ns);
+  try {
+    const ErrorsHeard heard;  // not by a recording around the call
+    const bool compiles_backward = state_.compiles_backward.load(std::memory_order_relaxed);
+    auto variant = compiled::recordVariant(arguments_, state_.options, record, compiles_backward);
+    variant->kind = kind_;
+    variant->hash_of_sizes = compiled::hashOfSizes(arguments_);
+    return variant;
+  } catch (const compiled::KeepsTensors& e) {
+    why_not_ = e.what();
+    state_.given_up.store(true, std::memory_order_relaxed);
+  } catch (const compiled::KeepsHistory& e) {
+    why_not_ = e.what();
+    state_.links_history.store(false, std::memory_order_relaxed);
+  } catch (const compiled::RegisteredMeanwhile& e) {
+    why_not_ = e.what();
+    const std::lock_guard lock(state_.mutex);
+    state_.was_raced = true;
+  } catch (const std::exception& e) {
+    why_not_ = e.what();
+  } catch (...) {
+    why_not_ = "it throws what is no std::exception";
+  }
+  return nullptr;
+}
+
+const CompiledFunction::Variant* CompiledFunction::Attempt::record(
+    FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record) {
+  RecordingTurn turn(state_.recording);
+  std::unique_ptr<Variant> variant = make(record);
+  if (variant != nullptr && variant->errors == 0) {
+    is_over_ = true;
+    const Variant* const made = state_.add(std::move(variant));
+    state_.tally.hits.fetch_add(1, std::memory_order_relaxed);
+    return made;
+  }
+  if (variant != nullptr) {
+    why_not_ = str("compile: the function catches errors, and gets others when it is recorded: ", variant->first_error);
+    heard_ = std::make_unique<ErrorsHeard>();
+    unconfirmed_ = std::move(variant);
+    turn.leaveSet();  // until the function has returned
+  }
+  state_.call();
+  return nullptr;
+}
+
+CompiledFunction::Attempt::~Attempt() {
+  if (is_over_) return;
+  const bool threw = std::uncaught_exceptions() > exceptions_;
+  std::optional<RecordingTurn> turn;
+  if (unconfirmed_ != nullptr) turn.emplace(state_.recording);
+  try {
+    if (unconfirmed_ != nullptr && !threw && heard_->digest() == unconfirmed_->errors)
+      state_.add(std::move(unconfirmed_));
+    else
+      state_.noteAttempt(kind_, why_not_, threw);
+  } catch (...) {  // no memory: so nothing is noted
+  }
+}
+
+}  // namespace shunt::detail
