@@ -1,6 +1,7 @@
 #include <shunt/autograd/accumulate_grad.h>
 
 #include <shunt/autograd/autograd_meta.h>
+#include <shunt/autograd/graph_tensor.h>
 #include <shunt/autograd/variable_utils.h>
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/tls.h>
@@ -119,7 +120,8 @@ variable_list AccumulateGrad::apply(variable_list&& grads) {
   AutogradMeta* meta = get_autograd_meta(variable);
   if (meta->hooks_) grad = runHooks(*meta->hooks_, std::move(grad));
   if (activeTrace() != nullptr) [[unlikely]] {
-    callRecorded("trace::accumulate_grad_", {variable, std::move(grad)});
+    const bool held = !hasOneHolder(grad) || (forwards_graph(grad) && !hasOneHolder(graph_tensor(grad)));
+    callRecorded("trace::accumulate_grad_", {variable, std::move(grad), held});
     return {};
   }
   std::lock_guard lock(mutex_);

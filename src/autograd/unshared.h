@@ -25,10 +25,10 @@ inline bool isAlone(const TensorImpl& t) {
   return IntrusiveAccess::alone(t) || (isTracing() && IntrusiveAccess::hasOneOwner(t));
 }
 
-/// Whether nothing but `t`, a reference that the caller owns, leads to its memory.
-inline bool isUnshared(const Tensor& t) {
+/// Whether nothing of ours but `t`, a reference that the caller owns, leads to its memory.
+inline bool hasOneHolder(const Tensor& t) {
   const TensorImpl& impl = *t.unsafeGetTensorImpl();
-  if (!isAlone(impl) || !impl.has_storage() || impl.storage()->allocator() == nullptr) return false;
+  if (!isAlone(impl) || !impl.has_storage()) return false;
   size_t holders = 1;
   if (const DifferentiableViewMeta* view = get_view_autograd_meta(t)) {
     const TensorImpl& base = *view->base_.unsafeGetTensorImpl();
@@ -36,6 +36,12 @@ inline bool isUnshared(const Tensor& t) {
     if (base.has_storage() && base.storage() == impl.storage()) ++holders;
   }
   return impl.storage().use_count() == holders;
+}
+
+/// The same of memory of ours.
+inline bool isUnshared(const Tensor& t) {
+  const TensorImpl& impl = *t.unsafeGetTensorImpl();
+  return impl.has_storage() && impl.storage()->allocator() != nullptr && hasOneHolder(t);
 }
 
 }  // namespace shunt::autograd

@@ -13,12 +13,13 @@ namespace shunt::trace_detail {
 
 void setGrad(const Tensor& self, Tensor grad) { self.mutable_grad() = std::move(grad); }
 
-void accumulateGrad(const Tensor& self, Tensor grad) {
+void accumulateGrad(const Tensor& self, Tensor grad, bool held) {
   SHUNT_CHECK(self.defined() && grad.defined(), "trace::accumulate_grad_: argument '", self.defined() ? "grad" : "self",
               "' is undefined");
   SHUNT_CHECK(grad.sizes().equals(self.sizes()) && grad.dtype() == self.dtype(),
               "trace::accumulate_grad_: argument 'grad' is ", grad.dtype(), grad.sizes(), ", but 'self' is ",
               self.dtype(), self.sizes());
+  const Tensor holder = held ? grad : Tensor();
   autograd::accumulate(self, std::move(grad));
 }
 
@@ -35,9 +36,10 @@ Tensor& setRequiresGrad(Tensor& self, bool requires_grad) {
 
 // Boxed, so that a gradient that nobody else holds is moved from the stack and kept as it is.
 void accumulate(const OperatorHandle&, Stack* stack) {
+  const bool held = pop(*stack).toBool();
   Tensor grad = std::move(pop(*stack).toTensor());
   const Tensor self = std::move(pop(*stack).toTensor());
-  accumulateGrad(self, std::move(grad));
+  accumulateGrad(self, std::move(grad), held);
 }
 
 // Functional tensors are not in these: a grad lives on the leaf behind one, and may be written, so what is read of it
@@ -69,7 +71,7 @@ void functionalized(const OperatorHandle& op, DispatchKeySet, Stack* stack) {
 constexpr const char* kSchemas[] = {
     "grad(Tensor self) -> Tensor",
     "set_grad_(Tensor(a!) self, Tensor? grad) -> ()",
-    "accumulate_grad_(Tensor(a!) self, Tensor grad) -> ()",
+    "accumulate_grad_(Tensor(a!) self, Tensor grad, bool held=False) -> ()",
     "requires_grad_(Tensor(a!) self, bool requires_grad) -> Tensor(a!)",
 };
 

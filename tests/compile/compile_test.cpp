@@ -206,7 +206,7 @@ TEST(Compile, GradsOfOtherKernelsOfTheLibraryTrace) {
   {
     int calls = 0;
     Library m(Library::Kind::kImpl, "trace", DispatchKey::CPU);
-    m.impl("accumulate_grad_", [&](Tensor& self, const Tensor& grad) {
+    m.impl("accumulate_grad_", [&](Tensor& self, const Tensor& grad, bool) {
       ++calls;
       self.mutable_grad() = grad * 2;
     });

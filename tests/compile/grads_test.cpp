@@ -93,6 +93,32 @@ TEST(CompileGrads, DeadCodeHoldsAGradient) {
   EXPECT_EQ(fast.counts().hits, 2u) << "and f runs twice, as it catches an error: " << fast.explain();
 }
 
+// Who holds the gradient that a leaf is given, the graph doesn't show, but the node says it.
+TEST(CompileGrads, AVariableHoldsAGradient) {
+  const auto step = [](const Tensor& w, const Tensor& v, const Tensor& x, int holds) {
+    Tensor(w).mutable_grad() = Tensor(), Tensor(v).mutable_grad() = Tensor();
+    Tensor g = x * 3;
+    if (holds == 0) return (w + v).backward(std::move(g));
+    const Tensor view = holds == 1 ? g : g.view({3, 2});
+    if (holds == 2) g = Tensor();
+    (w + v).backward(holds == 2 ? view.view({2, 3}) : g);
+  };
+  for (int holds = 0; holds < 4; ++holds) {
+    const auto leaf = [](uint64_t seed) { return numbers({2, 3}, seed).requires_grad_(); };
+    const Tensor w = leaf(1), v = leaf(2), w2 = leaf(1), v2 = leaf(2), x = numbers({2, 3}, 5);
+    auto fast = compile([&](const Tensor& t) { step(w2, v2, t, holds); });
+    for (int i = 0; i < 5; ++i) {
+      step(w, v, x, holds);
+      fast(x);
+      EXPECT_TRUE(same(w.grad(), w2.grad()) && same(v.grad(), v2.grad())) << holds;
+      EXPECT_EQ(w.grad()._version(), w2.grad()._version()) << holds << ", call " << i << fast.plan();
+      EXPECT_EQ(v.grad()._version(), v2.grad()._version()) << holds << ", call " << i << fast.plan();
+      EXPECT_FALSE(w2.grad().is_alias_of(v2.grad()));
+    }
+    EXPECT_GE(fast.counts().hits, 3u);
+  }
+}
+
 TEST(CompileGrads, OfEmptyLeavesLieAsThese) {
   const auto leaf = [] { return empty({0, 3}).requires_grad_(); };
   const Tensor plain = leaf(), other = leaf();

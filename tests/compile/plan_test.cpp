@@ -396,7 +396,7 @@ TEST(Plan, SeesAKernelThatComesAboveAGradsAddition) {
   {
     int calls = 0;
     Library m(Library::Kind::kImpl, "trace", DispatchKey::ADInplaceOrView);
-    m.impl("accumulate_grad_", [&](Tensor& self, const Tensor& grad) {
+    m.impl("accumulate_grad_", [&](Tensor& self, const Tensor& grad, bool) {
       ++calls;
       self.mutable_grad() = grad * 2;
     });

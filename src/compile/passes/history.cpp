@@ -103,10 +103,10 @@ class Analysis {
 
   void markSeenBy(const Graph::Node& node) {
     if (node.is("trace::grad")) return;
-    // Of these two the last argument becomes a grad; with its graph only where that is recorded.
+    // Of these two the second argument becomes a grad; with its graph only where that is recorded.
     const bool sets = node.is("trace::set_grad_"), adds = node.is("trace::accumulate_grad_");
-    if ((sets || (adds && mayRecord(node))) && !node.arguments.back().values.empty())
-      if (const Graph::Value* grad = node.arguments.back().values[0]) seen_[groups_.of(grad)] = true;
+    if ((sets || (adds && mayRecord(node))) && !node.arguments[1].values.empty())
+      if (const Graph::Value* grad = node.arguments[1].values[0]) seen_[groups_.of(grad)] = true;
     if (sets || adds) return;
     const bool asks = mayRecord(node) && asksAutograd(node.op.op());
     if (!isOfDictionary(node) || asks) forArguments(node, [&](size_t group) { seen_[group] = true; });

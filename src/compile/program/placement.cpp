@@ -125,17 +125,6 @@ PreparedStep::Place Placement::placeOf(const Graph::Value* v) const {
   return {sourceOf(v), isGuarded(v) ? nullptr : &v->spec};
 }
 
-bool Placement::isReadAfter(const Graph::Node& node, const Graph::Value* v) const {
-  const auto nodes = graph_.nodes();
-  return std::any_of(std::ranges::find(nodes, &node) + 1, nodes.end(), [&](const Graph::Node* later) {
-    return std::ranges::any_of(later->arguments, [&](const Graph::Argument& a) {
-      return std::ranges::any_of(a.values, [&](const Graph::Value* read) {
-        return read != nullptr && aliases_.tensorOf(read) == aliases_.tensorOf(v);
-      });
-    });
-  });
-}
-
 int Placement::slotOf(const Graph::Value* v) const {
   const auto known = v != nullptr ? sources_.find(v) : sources_.end();
   return known != sources_.end() ? static_cast<int>(known->second.index) : -1;

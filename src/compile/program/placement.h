@@ -62,9 +62,6 @@ class Placement {
   size_t last(const Graph::Value* v) const { return last_.at(aliases_.tensorOf(v)); }
   /// Whether the tensor is read at `position` or later, or leaves the graph.
   bool isReadFrom(const Graph::Value* v, size_t position) const;
-  /// Whether the graph reads the tensor after the node in its own order. Then a leaf copies a gradient that it is
-  /// given.
-  bool isReadAfter(const Graph::Node& node, const Graph::Value* v) const;
 
   /// The product that the node is, where it may run without its operator; null: it isn't one.
   const ProductNode* productOf(const Graph::Node& node) const;

@@ -33,23 +33,7 @@ bool mayRefuseElements(const Graph::Node& node) {
   });
 }
 
-/// What reads a gradient that a leaf was given before: it holds the gradient then, so that the leaf copies it.
-std::unordered_set<const Graph::Node*> holdersOfGradients(const Graph& graph) {
-  const Aliases aliases(graph);
-  std::unordered_set<size_t> given;
-  std::unordered_set<const Graph::Node*> out;
-  for (const Graph::Node* node : graph.nodes()) {
-    trace_detail::forArguments(*node, [&](const Graph::Value* v) {
-      if (given.contains(aliases.of(v))) out.insert(node);
-    });
-    if (node->is("trace::accumulate_grad_") && node->arguments[1].value() != nullptr)
-      given.insert(aliases.of(node->arguments[1].value()));
-  }
-  return out;
-}
-
-/// Dead code goes, but where it could fail as the graph does, makes the nodes of views that leave it, or holds what a
-/// leaf is given.
+/// Dead code goes, but where it could fail as the graph does, or makes the nodes of views that leave it.
 Graph withoutDeadCode(const Graph& graph, const PlanOptions& options) {
   Graph lean = graph.clone();
   if (lean.eliminate_dead_code() == 0) return lean;
@@ -58,8 +42,8 @@ Graph withoutDeadCode(const Graph& graph, const PlanOptions& options) {
       return std::ranges::any_of(o.values, [&](const auto* v) { return v != nullptr && lean.value(v->id) != nullptr; });
     });
   };
-  std::unordered_set<const Graph::Node*> matters = holdersOfGradients(graph);
-  if (options.history_of_outputs) matters.merge(readersOfWrittenViews(graph, Aliases(graph)));
+  std::unordered_set<const Graph::Node*> matters;
+  if (options.history_of_outputs) matters = readersOfWrittenViews(graph, Aliases(graph));
   for (const Graph::Node* node : graph.nodes())
     if (!trace_detail::writesAny(*node) && (mayRefuseElements(*node) || matters.contains(node)) && !isLeft(*node))
       return graph.clone();

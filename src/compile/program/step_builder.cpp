@@ -107,7 +107,7 @@ void StepBuilder::markLast(const Graph::Node& node, size_t position, Step& step)
   std::vector<uint32_t> seen;
   const auto mark = [&](Operand& o, const Graph::Value* v) {
     if (v == nullptr || o.source.kind != Source::Kind::kSlot || at_.last(v) != position) return;
-    if (&o == gradientOf(step) && at_.isReadAfter(node, v)) {
+    if (&o == gradientOf(step) && isHeld(node)) {
       step.copies_dead = true;
       return;
     }

@@ -52,7 +52,7 @@ class Ordering {
     };
     for (const Graph::Node* node : graph_.nodes()) {
       const bool adds = grads_apart_ && node->is("trace::accumulate_grad_");
-      if (!adds && !late.empty() && !goesBefore(*node, late, written)) flush();
+      if (!adds && !late.empty() && !goesBefore(*node, written)) flush();
       if (adds) written = grads;
       (adds ? late : out).push_back(node);
       if (!isOfDictionary(*node)) addGroups(*node, grads);
@@ -60,21 +60,11 @@ class Ordering {
     flush();
     return out;
   }
-  bool goesBefore(const Graph::Node& node, const std::vector<const Graph::Node*>& late,
-                  const std::unordered_set<size_t>& written) const {
+  bool goesBefore(const Graph::Node& node, const std::unordered_set<size_t>& written) const {
     const auto found = known_.find(&node);
     return found != known_.end() && !found->second->written &&
            std::ranges::none_of(found->second->inputs, [&](const PointwiseNode::Input& in) {
-             return in.value != nullptr && (written.contains(aliases_.of(in.value)) || mayHoldGradient(late, in.value));
-           });
-  }
-  /// Whether the tensor may share memory with one that a leaf is given, so that who else has that would be others
-  /// later.
-  bool mayHoldGradient(const std::vector<const Graph::Node*>& late, const Graph::Value* v) const {
-    return v->kind == Graph::Value::Kind::kResult && std::ranges::any_of(late, [&](const Graph::Node* adds) {
-             const Graph::Value* gradient = adds->arguments[1].value();
-             return gradient != nullptr && sameMemory(gradient, v) &&
-                    aliases_.tensorOf(gradient) != aliases_.tensorOf(v);
+             return in.value != nullptr && written.contains(aliases_.of(in.value));
            });
   }
   void addGroups(const Graph::Node& node, std::unordered_set<size_t>& groups) const {

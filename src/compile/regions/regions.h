@@ -15,8 +15,8 @@
 // A backward pass adds to the leaves' grads as soon as it has their gradients, between nodes that would make one
 // region. So trace::accumulate_grad_ goes behind the pointwise nodes after it that make new tensors, in its turn among
 // its like: these fail nowhere, and what they read isn't a grad's memory, which it may write. Whether the leaf keeps
-// the gradient itself or copies it depends on who else has it: program/step_builder.cpp keeps that as it was, but that
-// a copy of what is dead by then may be the tensor itself, with a copy's version.
+// the gradient itself or copies it depends on who else had it in eager code, which the node says (`held`). A copy of
+// what is dead by then may be the tensor itself, with a copy's version (program/step_builder.cpp).
 #pragma once
 
 #include "src/compile/passes/aliases.h"

@@ -29,11 +29,18 @@ Tensor take(const Operand& o, Frame& frame) {
   return frame.at(o.source);
 }
 
-template <auto Kernel>
-bool give(const Step& step, Frame& frame, const OpState& state) {
+bool set(const Step& step, Frame& frame, const OpState& state) {
   if (!isCalled(step, frame, state)) return false;
   const Operand& self = step.operands[0];
-  Kernel(frame.at(self.source), take(step.operands[1], frame));
+  trace_detail::setGrad(frame.at(self.source), take(step.operands[1], frame));
+  if (self.last) frame.slot(self.source.index).reset();
+  return true;
+}
+
+bool accumulate(const Step& step, Frame& frame, const OpState& state) {
+  if (!isCalled(step, frame, state)) return false;
+  const Operand& self = step.operands[0];
+  trace_detail::accumulateGrad(frame.at(self.source), take(step.operands[1], frame), isHeld(*step.node));
   if (self.last) frame.slot(self.source.index).reset();
   return true;
 }
@@ -92,10 +99,11 @@ bool readNothingYet(const Step&, Frame&) {
 QuickCall quickCallOf(const Step& step, const OpState& state) {
   DispatchKeySet all = kPlainCpu;
   for (const DispatchKey key : kPassedByQuickCalls) all = all.add(key);
-  const Operand &self = step.operands[0], &given = step.operands.back();
+  const Operand& self = step.operands[0];
   if ((all & state.maskFor(all)).highestSlot() != step.kernel.slot || self.last) return nullptr;
-  if (step.node->is("trace::set_grad_")) return given.kind == Operand::Kind::kTensor ? nullptr : &forgetGrad;
   if (step.node->is("trace::grad")) return step.result >= 0 ? &readGrad : nullptr;
+  const Operand& given = step.operands[1];
+  if (step.node->is("trace::set_grad_")) return given.kind == Operand::Kind::kTensor ? nullptr : &forgetGrad;
   const bool keeps = step.node->is("trace::accumulate_grad_") && !step.node->modes.grad;
   if (!keeps || given.kind != Operand::Kind::kTensor || !(given.last || step.copies_dead)) return nullptr;
   SHUNT_INTERNAL_ASSERT(given.source.kind == Source::Kind::kSlot, "a gradient that ends here lies in no slot");
@@ -103,12 +111,14 @@ QuickCall quickCallOf(const Step& step, const OpState& state) {
 }
 
 DirectCall callOf(const Graph::Node& node) {
-  if (node.is("trace::set_grad_")) return &give<&trace_detail::setGrad>;
-  if (node.is("trace::accumulate_grad_")) return &give<&trace_detail::accumulateGrad>;
+  if (node.is("trace::set_grad_")) return &set;
+  if (node.is("trace::accumulate_grad_")) return &accumulate;
   return node.is("trace::grad") ? &read : nullptr;
 }
 
 }  // namespace
+
+bool isHeld(const Graph::Node& accumulates) { return accumulates.arguments[2].literal.toBool(); }
 
 bool layOutAs(const Tensor& leaf, const Tensor& gradient) {
   if (!gradient.sizes().equals(leaf.sizes()) || !leaf.is_non_overlapping_and_dense()) return false;

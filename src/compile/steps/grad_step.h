@@ -10,6 +10,9 @@ namespace shunt::compiled {
 inline constexpr DispatchKey kPassedByQuickCalls[] = {DispatchKey::AutogradCPU, DispatchKey::ADInplaceOrView,
                                                       DispatchKey::AutocastCPU, DispatchKey::BackendSelect};
 
+/// Of an addition to a grad: whether somebody holds the gradient, so that the leaf copies it.
+bool isHeld(const Graph::Node& accumulates);
+
 /// Gives a gradient that the leaf could keep as it lies the leaf's strides in dimensions of size 1. False: it could
 /// not.
 bool layOutAs(const Tensor& leaf, const Tensor& gradient);

@@ -64,8 +64,8 @@ struct Step {
   SeenEntry kernel;  // that `direct` calls without asking the table; none where it does
   SeenEntry below;   // that this kernel would call
   DirectCall direct = nullptr;
-  // Of an addition to a grad: the gradient is dead here, but was to be read later on in the graph, so that a leaf
-  // copies it.
+  // Of an addition to a grad: the gradient is dead here, but in eager code somebody holds it, so that the leaf copies
+  // it.
   bool copies_dead = false;
   // Of an addition to a grad: the gradient is a view in eager code, and here perhaps a tensor whose base is gone
   // (layOutAsLeaf, grad_step.h).
