@@ -217,6 +217,8 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     variant->first_error = heard.first();
   }
   if (detail::TracedResults::seeded(trace)) refuse("the function makes or seeds a generator, which is no operator");
+  if (detail::TracedResults::readVersionFromOutside(trace))
+    refuse("the function reads the version of a tensor that it was given, which is another one at each call");
   const std::vector<Tensor> outputs = detail::TracedResults::outputs(trace);
   std::vector<std::pair<Tensor, Tensor>> given = detail::TracedResults::captured(trace);
   for (const auto& [real, fake] : given) {

@@ -15,6 +15,8 @@ class ActiveTrace {
   virtual Tensor& mutableGrad(const Tensor& t) = 0;
   /// A generator was made or set to a position, which no operator does.
   virtual void seeded() = 0;
+  /// The function asks for this one's version.
+  virtual void readsVersion(const Tensor& t) = 0;
   /// The engine runs; whether it gives gradients a graph.
   virtual void differentiates(bool create_graph) = 0;
   /// The tensor in whose place the traced function computes with a tensor from outside of it.

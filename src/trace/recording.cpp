@@ -76,6 +76,14 @@ std::vector<Tensor> Recording::living() const {
   return out;
 }
 
+// What was made here has the version that it will have. A fake tensor begins to count anew.
+void Recording::readsVersion(const Tensor& t) {
+  const auto found = families_.find(storageOf(t));
+  const bool made_here = found != families_.end() && !found->second.storage.expired() &&
+                         found->second.values.front().first->kind == Graph::Value::Kind::kResult;
+  read_version_ |= !made_here;
+}
+
 Tensor Recording::wrapped(const Tensor& t) {
   if (tracedOf(t) != nullptr) return t;
   const Operand o = resolve(t);

@@ -76,6 +76,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   bool differentiated() const { return differentiated_; }
   bool createdGraph() const { return created_graph_; }
   bool savedClones() const { return saved_clones_; }
+  bool readVersionFromOutside() const { return read_version_; }
   /// Wrappers that somebody holds; once it is closed, somebody else.
   std::vector<Tensor> living() const;
   /// For a node whose operator returned nothing where its graph has a value: `result` is what it gives.
@@ -94,6 +95,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   const Tensor& grad(const Tensor& t) override;
   Tensor& mutableGrad(const Tensor& t) override;
   void seeded() override { seeded_ = true; }
+  void readsVersion(const Tensor& t) override;
   void differentiates(bool create_graph) override {
     differentiated_ = true;
     created_graph_ |= create_graph;
@@ -169,7 +171,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   std::map<const TensorImpl*, Tensor> grads_;  // wrappers that grad() gave
   bool syncing_ = false;
   bool seeded_ = false;
-  bool differentiated_ = false, created_graph_ = false, saved_clones_ = false;
+  bool differentiated_ = false, created_graph_ = false, saved_clones_ = false, read_version_ = false;
   Inside inside_ = Inside::kNo;
   bool force_plain_ = false;  // results are for autograd
 };

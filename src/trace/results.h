@@ -28,6 +28,8 @@ struct TracedResults {
   static bool createdGraph(const TraceCall& call);
   /// Whether autograd saved clones of what it wrote in place.
   static bool savedClones(const TraceCall& call);
+  /// Whether it asked for the version of a tensor that was there before, whose place in the graph another one takes.
+  static bool readVersionFromOutside(const TraceCall& call);
   /// After finish(): wrappers that somebody still holds.
   static std::vector<Tensor> living(const TraceCall& call);
 };

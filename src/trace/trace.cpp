@@ -70,6 +70,7 @@ bool TracedResults::seeded(const TraceCall& call) { return call.recording().wasS
 bool TracedResults::differentiated(const TraceCall& call) { return call.recording().differentiated(); }
 bool TracedResults::createdGraph(const TraceCall& call) { return call.recording().createdGraph(); }
 bool TracedResults::savedClones(const TraceCall& call) { return call.recording().savedClones(); }
+bool TracedResults::readVersionFromOutside(const TraceCall& call) { return call.recording().readVersionFromOutside(); }
 std::vector<Tensor> TracedResults::living(const TraceCall& call) { return call.recording().living(); }
 
 Graph TraceCall::finish() {

@@ -113,6 +113,33 @@ TEST(CompileRecording, AViewThatAutocastReadsAfterItsBaseChanged) {
   EXPECT_EQ(fast.counts().hits, static_cast<uint64_t>(kCalls)) << fast.explain();
 }
 
+TEST(CompileRecording, AVersion) {
+  const Tensor captured = zeros({2});
+  const auto of_argument = [](const Tensor& x) { return x * static_cast<double>(x.view({2})._version()); };
+  const auto of_captured = [&](const Tensor& x) {
+    Tensor(captured).add_(1);
+    return x * static_cast<double>(captured._version());
+  };
+  const auto of_own = [](const Tensor& x) {
+    Tensor made = x * 2;
+    made.view({2}).add_(1);
+    return x * static_cast<double>(made._version());
+  };
+  auto first = compile(of_argument);
+  auto second = compile(of_captured);
+  auto third = compile(of_own);
+  Tensor x = ones({2});
+  for (int i = 0; i < kCalls; ++i) {
+    x.fill_(2);
+    EXPECT_TRUE(same(first(x), of_argument(x)));
+    EXPECT_TRUE(same(second(x), x * static_cast<double>(captured._version())));
+    EXPECT_TRUE(same(third(x), of_own(x)));
+  }
+  EXPECT_EQ(first.counts().hits + second.counts().hits, 0u);
+  EXPECT_THAT(first.explain(), HasSubstr("reads the version of a tensor that it was given"));
+  EXPECT_GE(third.counts().hits, 3u) << "which is the same at each call";
+}
+
 TEST(CompileRecording, AHistoryOfWhichAPartIsOver) {
   const Tensor w = numbers({3}).requires_grad_(), b = numbers({}, 8).requires_grad_();
   auto fast = compile([&](const Tensor& x) {
