@@ -108,7 +108,7 @@ namespace {
 void runParts(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const LevelFrame& frame) {
   const DispatchKeySet autocast = autocastFor(op.op(), keys), backends = backendsOf(keys);
   const DispatchKeySet dense = backends | DispatchKeySet::of(Functionality::Dense);
-  if (autocast.empty() && runProductOfSamples(op, dense, stack, frame)) return;
+  if (!autocastIsOn() && runProductOfSamples(op, dense, stack, frame)) return;
   op.redispatchBoxed(autocast | backends, stack);
 }
 
@@ -307,6 +307,9 @@ void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
   checkForm(call);
   {
     const Outside outside;
+    // Where the operator isn't cast, neither is what its rule calls in its place.
+    std::optional<ExcludeDispatchKeyGuard> uncast;
+    if (row != nullptr && autocastIsOn() && autocastFor(op.op(), keys).empty()) uncast.emplace(kAutocastKeys);
     if (row != nullptr) {
       runRule(call, *row);
     } else {

@@ -40,7 +40,7 @@ struct Recorded<Op, R(A...)> {
       }
       if (level.kind == Kind::kGrad) {
         if (InGrad<Op>::takes(level, keys, a...)) return InGrad<Op>::call(level, keys, std::forward<A>(a)...);
-      } else {
+      } else if (!autocastIsOn()) {
         R result = OfSamples<Op>::call(*frame, keys, a...);
         if (isDefined(result)) return batched(level, std::move(result));
       }

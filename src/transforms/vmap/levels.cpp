@@ -30,6 +30,9 @@ constexpr uint64_t kFunctional = bits(DispatchKeySet(DispatchKey::Functionalize)
 /// What acts on values only, so not inside a grad level, whose tracked tensors would be captured, or taken for real.
 constexpr uint64_t kOfValues = bits({DispatchKey::Tracer, DispatchKey::Fake});
 
+/// What is off in all levels where the function, or an operator, has switched it off.
+constexpr uint64_t kOffEverywhere = bits(kAutocastKeys) | kOfValues | kFunctional | kPassing;
+
 constexpr uint64_t with(uint64_t set, uint64_t mask, uint64_t from) { return (set & ~mask) | (from & mask); }
 
 /// A graph is recorded in the level whatever the thread's settings outside are: they hold outside.
@@ -44,6 +47,15 @@ DispatchKeySet wrapperKeys(const Tensor& value) {
   constexpr DispatchKeySet kKept = kAutocastKeys | DispatchKeySet::of(Functionality::ADInplaceOrView);
   const DispatchKeySet keys = value.key_set();
   return (keys & kKept).functionalities() | keys.backends() | DispatchKeySet::of(Functionality::Batched);
+}
+
+/// Of a wrapper of another class, which tells no backend, the keys by which Autocast casts what it stands for.
+DispatchKeySet castingKeys(const Tensor& value) {
+  if (!value.key_set().backends().empty()) [[likely]]
+    return {};
+  const BackendComponent backend = backendOf(value.device().type());
+  const DispatchKey casts = autocastKeyOf(backend);
+  return casts == DispatchKey::Undefined ? DispatchKeySet() : DispatchKeySet(casts);
 }
 
 /// Sizes and strides of one sample.
@@ -152,8 +164,21 @@ Outside::Outside() : left_(current) {
     inside_ = Settings::now();
     outside.restore();
     s.included = with(outside.included, kPassing, inside_.included);
+    passOn();
   }
   current = left_->outer();
+}
+
+void Outside::passOn() const {
+  detail::LocalState& s = detail::tls_state;
+  const uint64_t differ = (s.user_excluded ^ inside_.user_excluded) & kOffEverywhere;
+  if (differ == 0 && s.autocast_nesting == inside_.autocast_nesting) [[likely]]
+    return;
+  s.user_excluded ^= differ;
+  s.mode = with(s.mode, detail::kModeCastCache, inside_.mode);
+  s.autocast_nesting = inside_.autocast_nesting;
+  std::copy(inside_.autocast_dtype.begin(), inside_.autocast_dtype.end(), std::begin(s.autocast_dtype));
+  detail::refreshExcluded(s);
 }
 
 Outside::~Outside() {
@@ -180,7 +205,8 @@ Tensor makeBatched(const Level& level, Tensor value, int64_t batch_dim) {
 }
 
 Tensor makeTracked(const Level& level, Tensor value) {
-  const DispatchKeySet keys = wrapperKeys(value).add(DispatchKey::TransformBack).add(DispatchKey::ADInplaceOrView);
+  const DispatchKeySet keys =
+      (wrapperKeys(value) | castingKeys(value)).add(DispatchKey::TransformBack).add(DispatchKey::ADInplaceOrView);
   const ScalarType dtype = value.dtype();
   auto storage = make_intrusive<WrapperStorage>(level.id, std::move(value), -1);
   if (level.changes != nullptr) level.changes->add(storage);

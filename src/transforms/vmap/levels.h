@@ -23,17 +23,19 @@
 //     ended, what it hasn't recorded.
 //   - Many operators have kernels of their own for both keys, which do the same for the usual calls, and need no Stack:
 //     in_grad.h, of_samples.h, pointwise_kernels.cpp.
-// A grad level keeps the thread's settings of the moment it was entered: keys that guards exclude, grad mode, autocast.
+// A grad level keeps the thread's settings of the moment it was entered: keys that guards exclude, grad mode.
 // What runs outside of it runs with those, so that a NoGradGuard inside of a grad's function, and the guards of its
-// Autograd kernels, act in that level alone. A vmap level has no graph, so such guards pass through it. Dispatch modes
-// pass through both: a mode sees each call once, as the function made it. Functionalization is of the level in which it
-// was entered: off in levels inside of that, and on again for what runs outside of them, so that it writes to nothing
-// that the levels' own operators and formulas would write to. Functional tensors and those of a TensorSubclass know the
-// level that they were made in; calls with those of levels further out are passed on to the levels, for which they are
-// tensors from outside. Tracing and fake mode act on values: they are off inside a grad level, and on again for what
-// runs outside of it.
-// A level includes the key Batched for all calls on its thread: calls without a wrapper belong outside of a grad level,
-// where other settings may hold, and random operators without a batched tensor ask a vmap level what to draw.
+// Autograd kernels, act in that level alone. A vmap level has no graph, so such guards pass through it. Autocast passes
+// through both as it is for each operator: switched off in a function, it is off for what that computes, in whatever
+// level. An operator's own Autocast kernel has done its work by then, and is off further out. So do all guards that
+// switch off what acts on values. Dispatch modes pass through both: a mode sees each call once, as the function made
+// it. Functionalization is of the level in which it was entered: off in levels inside of that, and on again for what
+// runs outside of them, so that it writes to nothing that the levels' own operators and formulas would write to.
+// Functional tensors and those of a TensorSubclass know the level that they were made in; calls with those of levels
+// further out are passed on to the levels, for which they are tensors from outside. Tracing and fake mode act on
+// values: they are off inside a grad level, and on again for what runs outside of it. A level includes the key Batched
+// for all calls on its thread: calls without a wrapper belong outside of a grad level, where other settings may hold,
+// and random operators without a batched tensor ask a vmap level what to draw.
 //
 // Note [Wrappers without class]
 // A wrapper is a plain TensorImpl with the key Batched and without a functionality that holds data. Its storage is a
@@ -142,6 +144,7 @@ class Outside {
   Outside& operator=(const Outside&) = delete;
 
  private:
+  void passOn() const;
   const LevelFrame* left_;
   Settings inside_;  // of a vmap level only `included`
 };
@@ -171,6 +174,11 @@ inline WrapperStorage& storageOf(const Tensor& wrapper) {
 }
 /// Whether `t` is a wrapper of this level.
 inline bool belongsTo(const Tensor& t, const Level& level) { return isWrapper(t) && storageOf(t).level == level.id; }
+
+/// Whether autocast is on for any device, so that operators which a rule calls could be cast.
+inline bool autocastIsOn() {
+  return (detail::tls_state.user_excluded & detail::kDefaultExcluded) != detail::kDefaultExcluded;
+}
 
 /// What lies in memory behind `t`: behind wrappers of all classes, and behind those of levels, each of which has a
 /// storage of its own.

@@ -137,7 +137,7 @@ bool runProductOfSamples(const OperatorHandle& op, DispatchKeySet keys, Stack* s
 }
 
 Tensor OfSamples<ops::outer>::call(const LevelFrame& frame, DispatchKeySet keys, const Tensor& a, const Tensor& b) {
-  if (!(keys & kAutocastKeys).empty() || !isRunByParts(ops::outer::symbol, keys)) return {};
+  if (!isRunByParts(ops::outer::symbol, keys)) return {};
   const DispatchKeySet dense = keys.backends() | DispatchKeySet::of(Functionality::Dense);
   return mayReplaceOuter(dense) ? outerOfSamples(a, b, frame.level()) : Tensor();
 }
