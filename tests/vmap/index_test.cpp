@@ -1,6 +1,8 @@
 // index and index_put with tensors that differ between samples: one call for the batch, which equals the loop.
 #include "tests/vmap/util.h"
 
+#include <shunt/core/log.h>
+
 namespace shunt::test {
 namespace {
 
@@ -110,6 +112,49 @@ TEST(VmapIndex, MasksBesideTensors) {
   const Tensor x = randn({3, 4, 5}), i = within(4, {3, 2}), mask = tensor({true, false, true, false, false});
   const Function f = [&](const Tensors& t) { return Tensors{ops::index_Tensor::call(t[0], List{t[1], mask})}; };
   expectLoop(f, {x, i}, 1, "a shared mask");
+}
+
+// No sample's gradient has a shape that depends on its mask.
+TEST(VmapIndex, GradientOfTheNumberBehindAMask) {
+  manual_seed(5);
+  const LogSink before = set_log_sink([](LogLevel, const char*) {});  // bytes as masks are deprecated
+  const Tensor x = randn({3, 4, 5, 2}, TensorOptions(kDouble)), v = randn({3}, TensorOptions(kDouble));
+  const auto mask = [](std::vector<int64_t> sizes) { return randn(sizes).gt(0); };
+  const std::vector<std::tuple<const char*, Tensor, List>> masks = {
+      {"of the first dimension", mask({3, 4}), {}}, {"of a later one", mask({3, 5}), {std::nullopt}},
+      {"of two", mask({3, 5, 2}), {std::nullopt}},  {"of all", mask({3, 4, 5, 2}), {}},
+      {"bytes", mask({3, 4, 5}).to(kByte), {}},
+  };
+  for (const auto& [name, m, slots] : masks)
+    for (const bool accumulate : {false, true})
+      for (const int64_t dims : {0, 1}) {
+        const auto put = [&, &slots = slots](const Tensor& self, const Tensor& m, const Tensor& number) {
+          List list = slots;
+          list.push_back(m);
+          return ops::index_put::call(self, list, number.reshape(std::vector<int64_t>(dims, 1)), accumulate);
+        };
+        const auto where_true = [&, &slots = slots](const Tensor& self, const Tensor& m, const Tensor& number) {
+          Tensor wide = m.to(kBool);
+          while (wide.dim() + static_cast<int64_t>(slots.size()) < self.dim()) wide = wide.unsqueeze(-1);
+          return where(wide, accumulate ? self + number : number, self);
+        };
+        const auto gradients = [](const auto& f, const Tensors& t) {
+          const auto sum = [&](const Tensor& self, const Tensor& number) { return f(self, t[1], number).pow(3).sum(); };
+          const auto twice = [&](const Tensor& self, const Tensor& number) {
+            const std::vector<Tensor> g = grad(sum, {0, 1})(self, number);
+            return g[0].square().sum() + g[1].square().sum();
+          };
+          Tensors all = grad(sum, {0, 1})(t[0], t[2]);
+          for (const Tensor& g : grad(twice, {0, 1})(t[0], t[2])) all.push_back(g);
+          return all;
+        };
+        const Tensors got = vmapped([&](const Tensors& t) { return gradients(put, t); }, {x, m, v}, {0, 0, 0});
+        const Tensors expected = loop([&](const Tensors& t) { return gradients(where_true, t); }, {x, m, v}, {0, 0, 0});
+        for (size_t r = 0; r < got.size(); ++r)
+          EXPECT_LT(distance(got[r], expected[r]), 1e-12)
+              << "a mask " << name << ", accumulate " << accumulate << ", gradient " << r;
+      }
+  set_log_sink(before);
 }
 
 TEST(VmapIndex, RefusesWhatOneSampleRefuses) {
