@@ -116,6 +116,7 @@ Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
 /// Throws for sparse_grad: there are no sparse tensors.
 Tensor index_backward(const Tensor& grad, IntArrayRef sizes, TensorOptList indices);
 Tensor index_put_self_backward(const Tensor& grad, TensorOptList indices, bool accumulate);
+Tensor index_put_values_backward(const Tensor& grad, TensorOptList indices, IntArrayRef sizes);
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index, bool sparse_grad);
 /// With respect to self and to src; of a product also where elements are 0.
 std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,

@@ -100,6 +100,37 @@ Tensor index_put_self_backward(const Tensor& grad, TensorOptList indices, bool a
   return accumulate ? grad : grad.index_put(indices, zeros({}, grad.options()));
 }
 
+namespace {
+
+/// The one index tensor, if it is a mask, with dimensions to broadcast along `grad`; else undefined.
+Tensor onlyMask(const Tensor& grad, TensorOptList indices) {
+  Tensor mask;
+  int64_t before = 0;  // dimensions
+  for (const std::optional<Tensor>& index : indices) {
+    if (!index || !index->defined()) {
+      before += mask.defined() ? 0 : 1;
+      continue;
+    }
+    const bool is_mask = index->dtype() == kBool || index->dtype() == kByte;
+    if (mask.defined() || !is_mask || index->device() != grad.device()) return {};
+    mask = index->to(kBool);
+  }
+  if (!mask.defined()) return {};
+  while (before + mask.dim() < grad.dim()) mask = mask.unsqueeze(-1);
+  return mask;
+}
+
+}  // namespace
+
+Tensor index_put_values_backward(const Tensor& grad, TensorOptList indices, IntArrayRef sizes) {
+  const bool one = std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; });
+  // One number wherever the mask is true: a sum whose shape, other than that of an index, is known without looking at
+  // the mask.
+  if (const Tensor mask = one ? onlyMask(grad, indices) : Tensor(); mask.defined())
+    return grad.masked_fill(mask.logical_not(), 0).sum().reshape(sizes);
+  return grad.index(indices);
+}
+
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index, bool sparse_grad) {
   SHUNT_CHECK(!sparse_grad, "gather(): sparse_grad=True asks for a sparse gradient, which is not implemented");
   return zeros(sizes, grad.options()).scatter_add(dim, index, grad);

@@ -1,5 +1,5 @@
-// Who wants the elements of a tensor that has none gets this; fake tensors (src/transforms/fake/fallback.cpp) tell it
-// from others.
+// Who wants the elements of a tensor that has none gets this; fake tensors (src/transforms/fake/fallback.cpp), and vmap
+// of a batch without samples, tell it from others.
 #pragma once
 
 #include <shunt/core/error.h>

@@ -34,9 +34,9 @@ Entries entriesOf(const OperatorHandle& op, DispatchKeySet below) {
 }
 
 [[noreturn]] void throwDataDependent(const OperatorHandle& op) {
-  throw Error(detail::str("operator ", op.operator_name(),
-                          ": data-dependent operator on fake tensors: what it does depends on elements, "
-                          "which they don't have; run it on real tensors"));
+  throw NoNumbersError(detail::str("operator ", op.operator_name(),
+                                   ": data-dependent operator on fake tensors: what it does depends on elements, "
+                                   "which they don't have; run it on real tensors"));
 }
 
 void runMetaKernel(const OperatorHandle& op, DispatchKeySet below, Stack* stack) {

@@ -47,8 +47,6 @@ Stack sampleArguments(const BatchedCall& call, int64_t i) {
 }
 
 void checkLoops(const BatchedCall& call) {
-  SHUNT_CHECK(call.size > 0, "vmap: operator ", call.op.operator_name(),
-              " has no rule, and can't be called for each sample of a batch of none");
   for (size_t i = 0; i < call.args.size(); ++i)
     if (call.schema.arguments()[i].is_write() && call.args[i].isTensor() && !call.isBatched(i))
       throwWritesUnbatched(call, i);
@@ -80,6 +78,12 @@ Tensor stackResults(const BatchedCall& call, const std::vector<Tensor>& samples)
         ": the shape of its result depends on data, which vmap can't stack. Use an operator whose shape doesn't "
         "(where, a mask), or call it outside of vmap");
   return samples[0].defined() ? ops::stack::call(samples, 0) : Tensor();
+}
+
+/// In any level.
+bool requiresGrad(Tensor t) {
+  while (!t.requires_grad() && isWrapper(t)) t = Tensor(storageOf(t).value);
+  return t.requires_grad();
 }
 
 IValue joinSamples(const BatchedCall& call, const std::vector<IValue>& samples) {
@@ -126,8 +130,16 @@ std::vector<int64_t> BatchedCall::withBatch(IntArrayRef sizes) const {
   return all;
 }
 
+bool isRecorded(const BatchedCall& call) {
+  if (!GradMode::is_enabled()) return false;
+  bool any = false;
+  for (const IValue& v : call.args) forEachTensor(v, [&](const Tensor& t) { any |= requiresGrad(t); });
+  return any;
+}
+
 void loopSilently(BatchedCall& call) {
   checkLoops(call);
+  if (call.size == 0) return loopOverNone(call);
   const size_t returns = call.schema.returns().size();
   std::vector<std::vector<IValue>> by_return(returns);
   for (int64_t i = 0; i < call.size; ++i) {
@@ -146,7 +158,7 @@ void loopSilently(BatchedCall& call) {
 
 void loopOverBatch(BatchedCall& call) {
   checkMakesNoView(call);
-  warnOnce(call.op);
+  if (call.size > 0) warnOnce(call.op);
   loopSilently(call);
 }
 

@@ -89,6 +89,13 @@ class BatchedCall {
 void loopOverBatch(BatchedCall& call);
 /// The same without the warning that it is slow.
 void loopSilently(BatchedCall& call);
+/// The same of a batch without samples: results without elements, of the dtypes and shapes that one sample's would have
+/// .
+void loopOverNone(BatchedCall& call);
+/// Fake tensors that look as the results of one sample would. Throws what the operator has to say against a sample.
+Stack resultsOfNone(const BatchedCall& call);
+/// Whether a graph of what the call does may be recorded outside of the level.
+bool isRecorded(const BatchedCall& call);
 /// Throws that the operator writes to an argument without batch, though another one has one.
 [[noreturn]] void throwWritesUnbatched(const BatchedCall& call, size_t written);
 /// The argument by which an error speaks of the batch: the first batched one.

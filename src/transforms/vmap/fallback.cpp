@@ -160,20 +160,6 @@ bool changesGeometry(const BatchRow& row) {
   return std::find(std::begin(kNames), std::end(kNames), row.op->name()) != std::end(kNames);
 }
 
-/// In any level.
-bool requiresGrad(Tensor t) {
-  while (!t.requires_grad() && isWrapper(t)) t = Tensor(storageOf(t).value);
-  return t.requires_grad();
-}
-
-/// Whether a graph of what the call does may be recorded outside of the level.
-bool isRecorded(const BatchedCall& call) {
-  if (!GradMode::is_enabled()) return false;
-  bool any = false;
-  for (const IValue& v : call.args) forEachTensor(v, [&](const Tensor& t) { any |= requiresGrad(t); });
-  return any;
-}
-
 /// What the functional form saves of its first argument must not be what its result is then written to.
 IValue keptApart(const BatchedCall& call) {
   const WrapperStorage& storage = storageOf(call.tensor(0));

@@ -45,7 +45,10 @@ IValue shifted(const BatchedCall& call, const IValue& v, char role, int64_t dims
 
 /// Throws what the operator throws for one sample.
 void trySample(const BatchedCall& call) {
-  if (call.size == 0) return;
+  if (call.size == 0) {
+    resultsOfNone(call);
+    return;
+  }
   Stack sample = call.args;
   mapTensors(sample, sample.size(), [&](const Tensor& t) {
     return call.isBatched(t) ? ops::select_int::call(storageOf(t).value, storageOf(t).batch_dim, 0) : t;

@@ -103,7 +103,7 @@ void viewDtype(BatchedCall& call) {
               " (different element sizes)");
   Tensor value = call.front(self);
   if (call.size <= 1 && to > self.itemsize() && value.stride(0) % to != 0) value = withStrideOfBatch(value, to);
-  if (call.size != 0 && !isViewable(value, dtype)) return loopSilently(call);  // which refuses it
+  if (!isViewable(value, dtype)) return loopSilently(call);  // which refuses it
   call.setResult(ops::view_dtype::call(value, dtype));
 }
 
@@ -223,9 +223,10 @@ Tensor rowsOfBatch(const Tensor& value, int64_t dim) {
   return ops::reshape::call(moved, sizes);
 }
 
-Tensor rowsOfSamples(const Tensor& rows, int64_t batch, int64_t dim) {
+/// The other way round, where each sample has `count` rows.
+Tensor rowsOfSamples(const Tensor& rows, int64_t batch, int64_t count, int64_t dim) {
   std::vector<int64_t> sizes = rows.sizes().vec();
-  sizes[0] = batch == 0 ? 0 : sizes[0] / batch;
+  sizes[0] = count;
   sizes.insert(sizes.begin(), batch);
   return ops::transpose_int::call(ops::reshape::call(rows, sizes), 1, dim + 1);
 }
@@ -233,12 +234,12 @@ Tensor rowsOfSamples(const Tensor& rows, int64_t batch, int64_t dim) {
 /// Where a sample's index points to among the rows of the batch. What is out of the sample's range is out of all.
 Tensor indexOfBatch(const Tensor& index, int64_t rows) {
   const int64_t batch = index.size(0);
-  const Tensor flat = ops::reshape::call(index, {batch, batch == 0 ? 0 : index.numel() / batch});
+  const Tensor flat = index.dim() == 1 ? index.unsqueeze(1) : index;
   const Tensor first =
       ops::arange::call(batch, kLong, std::nullopt, index.device(), std::nullopt).mul(Scalar(rows)).unsqueeze(1);
   const Tensor bad = flat.lt(Scalar(0)).logical_or(flat.ge(Scalar(rows)));
   const Tensor all = ops::masked_fill_Scalar::call(flat.add(first), bad, Scalar(batch * rows));
-  return ops::reshape::call(all, {-1});
+  return ops::reshape::call(all, {all.numel()});
 }
 
 }  // namespace
@@ -253,7 +254,7 @@ void indexSelect(BatchedCall& call) {
   if (!call.isBatched(index)) return call.setResult(ops::index_select::call(call.front(self), dim + 1, index));
   const Tensor rows = rowsOfBatch(call.expanded(self), dim);
   const Tensor chosen = ops::index_select::call(rows, 0, indexOfBatch(call.front(index), self.size(dim)));
-  call.setResult(rowsOfSamples(chosen, call.size, dim));
+  call.setResult(rowsOfSamples(chosen, call.size, index.numel(), dim));
 }
 
 void indexAdd(BatchedCall& call) {
@@ -265,7 +266,7 @@ void indexAdd(BatchedCall& call) {
     return call.setResult(ops::index_add::call(call.expanded(self), dim + 1, index, call.expanded(source), alpha));
   const Tensor rows = rowsOfBatch(call.expanded(self), dim), added = rowsOfBatch(call.expanded(source), dim);
   const Tensor all = ops::index_add::call(rows, 0, indexOfBatch(call.front(index), self.size(dim)), added, alpha);
-  call.setResult(rowsOfSamples(all, call.size, dim));
+  call.setResult(rowsOfSamples(all, call.size, self.size(dim), dim));
 }
 
 /// gather and the scatters: all tensors have the batch in front. An index may have a dimension where `self` has none.

@@ -17,10 +17,10 @@ Tensor folded(const Tensor& value) {
   return ops::reshape::call(value, sizes);
 }
 
-/// The other way round.
+/// The other way round. The batch has samples: without any, nothing tells `n`.
 Tensor unfolded(const Tensor& t, int64_t batch) {
   std::vector<int64_t> sizes = t.sizes().vec();
-  sizes[0] = batch == 0 ? 0 : sizes[0] / batch;
+  sizes[0] /= batch;
   sizes.insert(sizes.begin(), batch);
   return ops::reshape::call(t, sizes);
 }
@@ -36,7 +36,7 @@ Tensor foldedChannels(const Tensor& value) {
 
 Tensor unfoldedChannels(const Tensor& t, int64_t batch) {
   std::vector<int64_t> sizes = t.sizes().vec();
-  sizes[1] = batch == 0 ? 0 : sizes[1] / batch;
+  sizes[1] /= batch;
   sizes.insert(sizes.begin() + 1, batch);
   return ops::transpose_int::call(ops::reshape::call(t, sizes), 0, 1);
 }
