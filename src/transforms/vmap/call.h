@@ -89,8 +89,7 @@ class BatchedCall {
 void loopOverBatch(BatchedCall& call);
 /// The same without the warning that it is slow.
 void loopSilently(BatchedCall& call);
-/// The same of a batch without samples: results without elements, of the dtypes and shapes that one sample's would have
-/// .
+/// The same of a batch without samples: results without elements, of the dtypes and shapes that a sample's would have.
 void loopOverNone(BatchedCall& call);
 /// Fake tensors that look as the results of one sample would. Throws what the operator has to say against a sample.
 Stack resultsOfNone(const BatchedCall& call);
