@@ -314,6 +314,28 @@ TEST(DetachInPlace, MakesALeaf) {
   EXPECT_THAT(errorOf([&] { v.detach_(); }), HasSubstr("Can't detach views in-place"));
 }
 
+// A state that goes from step to step begins without a history, and is detached like the later ones.
+TEST(DetachInPlace, IsNoWrite) {
+  const Tensor w = leaf({1, 2});
+  Tensor state = tensorOf({3, 4});
+  const Tensor loss = state.mul(w).sum();
+  state.detach_();
+  {
+    const NoGradGuard no_grad;
+    state.detach_();
+  }
+  EXPECT_EQ(state._version(), 0);
+  loss.backward();
+  EXPECT_EQ(values(w.grad()), (Values{3, 4}));
+  auto fast = compile([&](const Tensor& x) {
+    Tensor y = x.mul(w);
+    y.detach_();
+    return y;
+  });
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(fast(state)._version(), 0);
+  EXPECT_EQ(fast.counts().hits, 2u);
+}
+
 TEST(Resize, IsRefusedWhereGradientsFlow) {
   Tensor x = leaf({1, 2});
   EXPECT_THAT(errorOf([&] { x.resize_({4}); }), HasSubstr("cannot resize variables that require grad"));

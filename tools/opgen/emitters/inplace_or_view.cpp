@@ -65,7 +65,7 @@ bool isDifferentiableView(const OperatorDef& op) {
 }
 
 bool needsInplaceOrView(const OperatorDef& op) {
-  return !op.isCompositeImplicit() && (op.isView() || op.schema.is_mutable());
+  return !op.isCompositeImplicit() && (op.isView() || op.schema.is_mutable()) && !op.hasKernelFor("ADInplaceOrView");
 }
 
 void emitInplaceOrView(const Dictionary& dictionary, const Output& out, Registrations& registrations) {

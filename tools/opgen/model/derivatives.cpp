@@ -170,14 +170,10 @@ class Reader {
   std::map<std::string, int>& numbers_;
 };
 
-bool hasKernelFor(const OperatorDef& op, const std::string& key) {
-  return std::any_of(op.kernels.begin(), op.kernels.end(), [&](const Kernel& k) { return k.key == key; });
-}
-
 /// Whether leaving the operator out of the derivatives would lose gradients.
 bool needsEntry(const OperatorDef& op) {
   return op.form != Form::kOut && !op.isCompositeImplicit() && op.hasTensorArgument() && op.returnsTensors() &&
-         !hasKernelFor(op, "Autograd");
+         !op.hasKernelFor("Autograd");
 }
 
 void checkComplete(const Dictionary& dictionary) {

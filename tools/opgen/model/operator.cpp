@@ -19,10 +19,11 @@ void fail(const SourcePlace& place, const std::string& message) {
 bool isTensor(const Argument& a) { return a.type.kind == TypeKind::Tensor; }
 bool isTensorList(const Argument& a) { return isTensor(a) && a.type.list; }
 
-bool OperatorDef::isCompositeImplicit() const {
-  return std::any_of(kernels.begin(), kernels.end(),
-                     [](const Kernel& k) { return k.key == "CompositeImplicitAutograd"; });
+bool OperatorDef::hasKernelFor(const std::string& key) const {
+  return std::any_of(kernels.begin(), kernels.end(), [&](const Kernel& k) { return k.key == key; });
 }
+
+bool OperatorDef::isCompositeImplicit() const { return hasKernelFor("CompositeImplicitAutograd"); }
 
 bool OperatorDef::hasTensorForm() const {
   return std::any_of(kernels.begin(), kernels.end(), [](const Kernel& k) { return k.kind == KernelKind::kTensorForm; });

@@ -73,6 +73,7 @@ struct OperatorDef {
   const std::vector<shunt::Argument>& arguments() const { return schema.arguments(); }
   const std::vector<shunt::Argument>& returns() const { return schema.returns(); }
 
+  bool hasKernelFor(const std::string& key) const;
   bool isCompositeImplicit() const;
   /// Its kernels for backends stand in for a call of tensor_form.
   bool hasTensorForm() const;
