@@ -119,6 +119,33 @@ TEST(CompileGrads, AVariableHoldsAGradient) {
   }
 }
 
+// Where the engine adds to the gradient that comes to the function's node, it counts on from that one's version.
+TEST(CompileGrads, SumsCountOnFromTheGradientTheyBeginWith) {
+  using Function = Tensor (*)(const Tensor&);
+  const Function functions[] = {[](const Tensor& z) { return z + z.tanh(); }, [](const Tensor& z) { return z - z * 2; },
+                                [](const Tensor& z) { return z.tanh() + z; }, [](const Tensor& z) { return z + z; },
+                                [](const Tensor& z) { return z + z.tanh() + z.exp(); }};
+  using Use = void (*)(const Tensor&);
+  const Use uses[] = {[](const Tensor& y) { y.sum().backward(); }, [](const Tensor& y) { (y * y).sum().backward(); },
+                      [](const Tensor& y) { (y * y * y).sum().backward(); },
+                      [](const Tensor& y) {
+                        const Tensor held = ones({2}).add_(1);
+                        y.backward(held);
+                      }};
+  for (size_t f = 0; f < std::size(functions); ++f) {
+    auto fast = compile(functions[f]);
+    for (size_t u = 0; u < std::size(uses); ++u)
+      for (int i = 0; i < 3; ++i) {
+        const Tensor w = numbers({2}).requires_grad_(), v = numbers({2}).requires_grad_();
+        uses[u](functions[f](w));
+        uses[u](fast(v));
+        EXPECT_TRUE(same(w.grad(), v.grad()));
+        EXPECT_EQ(w.grad()._version(), v.grad()._version()) << "function " << f << ", use " << u << ", call " << i;
+      }
+    EXPECT_GE(fast.counts().hits, 3u);
+  }
+}
+
 TEST(CompileGrads, OfEmptyLeavesLieAsThese) {
   const auto leaf = [] { return empty({0, 3}).requires_grad_(); };
   const Tensor plain = leaf(), other = leaf();

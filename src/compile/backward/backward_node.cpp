@@ -171,6 +171,9 @@ const Plan* CompiledBackward::BackwardNode::planOf(const Pass& pass) const {
 variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor gradient) const {
   const Plan* plan = planOf(pass);
   const bool adds = plan != nullptr && plan == pass.summed.get();
+  const uint32_t begun = adds && autograd::isUnshared(gradient) && !gradient.is_inference()
+                             ? gradient.unsafeGetTensorImpl()->version().current()
+                             : 0;
   std::optional<variable_list> expected;
   if (isChecked()) [[unlikely]]
     expected = this->expected(pass, gradient);
@@ -194,7 +197,8 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
   }
   if (adds) {
     ++quick_counts.sums;
-    for (const Sum& sum : pass.sums) out[sum.parts[0]].unsafeGetTensorImpl()->version().set(sum.version);
+    for (const Sum& sum : pass.sums)
+      out[sum.parts[0]].unsafeGetTensorImpl()->version().set(sum.on_gradient ? begun + sum.version : sum.version);
   }
   if (expected) [[unlikely]] {
     if (adds) addUp(*expected, pass.sums);
