@@ -6,6 +6,10 @@
 #include <shunt/ops.h>
 #include <shunt/tensor/generator.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace shunt::compiled {
 namespace {
 
@@ -136,6 +140,28 @@ std::string difference(const State& graph, const State& function, const std::vec
   return {};
 }
 
+/// Where generators stand: the default one, and those that the graph draws from.
+class RandomPositions {
+ public:
+  explicit RandomPositions(const Graph& graph) {
+    note(default_generator());
+    for (const Graph::Node* node : graph.nodes())
+      for (const Graph::Argument& a : node->arguments)
+        if (a.literal.isGenerator()) note(a.literal.toGenerator());
+  }
+  void restore() const {
+    for (const auto& [generator, position] : positions_) generator->set_position(position);
+  }
+  bool operator==(const RandomPositions& other) const {
+    return std::ranges::equal(positions_, other.positions_, {}, &Entry::second, &Entry::second);
+  }
+
+ private:
+  using Entry = std::pair<Generator, std::pair<uint64_t, uint64_t>>;
+  void note(const Generator& g) { positions_.emplace_back(g, g->position()); }
+  std::vector<Entry> positions_;
+};
+
 }  // namespace
 
 detail::CompileOutputs runChecked(const std::string& name, const Variant& variant,
@@ -145,19 +171,19 @@ detail::CompileOutputs runChecked(const std::string& name, const Variant& varian
   for (const Tensor* t : arguments.tensors) given.push_back(*t);
   given.insert(given.end(), variant.captured.begin(), variant.captured.end());
   const std::vector<KeptWithGrad> kept = keep(given);
-  const auto random = default_generator()->position();
+  const RandomPositions random(variant.graph);
   // What goes on is the graph's results where they have a compiled backward pass, which is then checked as well; else
   // the function's, so that what was wrong doesn't spread.
   const bool graph_is_last = variant.backward != nullptr;
   const auto run = [&](bool graph) { return graph ? variant.run(arguments) : function(); };
   const State first = stateOf(run(!graph_is_last), kept);
-  const auto random_after = default_generator()->position();
+  const RandomPositions random_after(variant.graph);
   restore(kept);
-  default_generator()->set_position(random);
+  random.restore();
   detail::CompileOutputs results = run(graph_is_last);
   const State last = stateOf(results, kept);
   std::string found = graph_is_last ? difference(last, first, kept) : difference(first, last, kept);
-  if (found.empty() && default_generator()->position() != random_after) found = "the random numbers that were drawn";
+  if (found.empty() && RandomPositions(variant.graph) != random_after) found = "the random numbers that were drawn";
   SHUNT_CHECK(found.empty(), name, ": SHUNT_COMPILE_CHECK: the graph and the function differ in ", found,
               ". What the function reads besides tensors was frozen when it was recorded: pass it as an argument, or "
               "name it in CompileOptions::captures or ::scalars");

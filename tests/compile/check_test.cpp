@@ -24,6 +24,16 @@ TEST(CompileCheck, ANumberThatWasFrozen) {
                     HasSubstr("CompileOptions::captures")));
 }
 
+TEST(CompileCheck, AGeneratorOfTheProgramDrawsTheSameAgain) {
+  const Generator own = make_generator(5), twin = make_generator(5);
+  auto fast = compile([&](const Tensor& x) { return x + empty_like(x).uniform_(0, 1, own); });
+  for (int i = 0; i < 4; ++i) {
+    const Tensor x = ones({3});
+    EXPECT_TRUE(fast(x).equal(x + empty_like(x).uniform_(0, 1, twin)));
+  }
+  EXPECT_EQ(fast.counts().hits, 3u);
+}
+
 TEST(CompileCheck, AVariableThatHoldsAnotherTensor) {
   Tensor w = ones({2});
   Tensor total = zeros({2});
