@@ -187,6 +187,9 @@ class Compiled {
   /// function throws.
   template <class... Args>
   auto operator()(const Args&... args) const {
+    static_assert(std::is_invocable_v<const F&, const Args&...>,
+                  "compile: the function can't be called with these arguments, each a const reference, and as a const "
+                  "object: it isn't mutable, takes no Tensor&, and gets the types that it names");
     using Result = std::remove_cvref_t<decltype(f_(args...))>;
     static_assert((isArgument<Args>() && ...),
                   "compile: an argument is neither a tensor nor a container of tensors nor a number, so that no guard "
