@@ -203,6 +203,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   variant->checked = detail::table_changes.load(std::memory_order_acquire);
   detail::TraceCall trace({.fake = true});
   detail::TracedResults::takeApart(trace, isRecordedInParts);
+  detail::TracedResults::refuseElements(trace);
   trace_detail::RecordedForFakes recorded;  // outlives `trace`, whose end asks for grads
   std::vector<Tensor> wrappers;
   for (const Tensor* t : arguments.tensors) {

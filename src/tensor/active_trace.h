@@ -17,6 +17,8 @@ class ActiveTrace {
   virtual void seeded() = 0;
   /// The function asks for this one's version.
   virtual void readsVersion(const Tensor& t) = 0;
+  /// The function asks where this one's elements are. May throw.
+  virtual void readsElements(const Tensor& t) = 0;
   /// The engine runs; whether it gives gradients a graph.
   virtual void differentiates(bool create_graph) = 0;
   /// The tensor in whose place the traced function computes with a tensor from outside of it.

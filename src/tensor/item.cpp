@@ -19,7 +19,7 @@ Scalar read(const Tensor& t) {
   if (t.is_meta())
     throw NoNumbersError(detail::str("item(): the tensor is on device ", t.device(), ", which has no numbers"));
   if (!t.is_cpu()) return read(t.detach().cpu());
-  const void* p = t.data_ptr();
+  const void* p = t.unsafeGetTensorImpl()->data();
   return dispatchAllTypes(t.dtype(), "item", [&]<class T>(std::type_identity<T>) {
     T v;
     std::memcpy(&v, p, sizeof v);

@@ -1,5 +1,6 @@
 #include <shunt/tensor/tensor.h>
 
+#include "src/tensor/active_trace.h"
 #include "src/tensor/printing.h"
 
 #include <shunt/core/tls.h>
@@ -85,6 +86,8 @@ void* Tensor::data_ptr() const {
       if (const Tensor* value = detail::constantBehind(*this)) return value->data_ptr();
     throw Error(detail::str("cannot access data pointer of ", why));
   }
+  if (ActiveTrace* trace = activeTrace()) [[unlikely]]
+    trace->readsElements(*this);
   return t.numel() == 0 && t.storage()->data() == nullptr ? nullptr : t.data();
 }
 
@@ -157,7 +160,7 @@ Tensor scalar_to_tensor(const Scalar& value, Device device) {
   if (!device.is_cpu() && !device.is_meta()) return scalar_to_tensor(value).to(TensorOptions(device));
   Tensor out(detail::makeTensor({}, {}, value.type(), device));
   if (device.is_meta()) return out;
-  void* p = out.data_ptr();
+  void* p = out.unsafeGetTensorImpl()->data();
   if (value.isFloatingPoint())
     *static_cast<double*>(p) = value.toDouble();
   else if (value.isBoolean())

@@ -95,7 +95,9 @@ T* TensorData::writeValues(T* out) const {
 
 void TensorData::writeTo(const Tensor& t) const {
   if (t.numel() == 0) return;
-  dispatchAllTypes(t.dtype(), "tensor", [&]<class T>(std::type_identity<T>) { writeValues(t.data_ptr<T>()); });
+  dispatchAllTypes(t.dtype(), "tensor", [&]<class T>(std::type_identity<T>) {
+    writeValues(static_cast<T*>(static_cast<void*>(t.unsafeGetTensorImpl()->data())));
+  });
 }
 
 }  // namespace detail

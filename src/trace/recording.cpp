@@ -5,6 +5,7 @@
 #include <shunt/core/dispatcher.h>
 
 #include "src/autograd/storage_and_grad.h"
+#include "src/trace/call_site.h"
 #include "src/trace/traced_tensor.h"
 #include "src/transforms/fake/fake_impl.h"
 
@@ -82,6 +83,13 @@ void Recording::readsVersion(const Tensor& t) {
   const bool made_here = found != families_.end() && !found->second.storage.expired() &&
                          found->second.values.front().first->kind == Graph::Value::Kind::kResult;
   read_version_ |= !made_here;
+}
+
+void Recording::readsElements(const Tensor& t) {
+  SHUNT_CHECK(!refuses_elements, "data_ptr(), of a tensor of shape ", t.sizes(),
+              " from outside of the function: a graph would have the elements that are there now. Read and write them "
+              "by operators, or outside of the function",
+              trace_detail::callSite());
 }
 
 Tensor Recording::wrapped(const Tensor& t) {

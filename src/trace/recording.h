@@ -59,6 +59,8 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   std::function<bool(const OperatorHandle&)> takes_apart;
   /// Where that is null: which ones besides those of tensors that require grad.
   std::function<bool(const OperatorHandle&)> takes_apart_too;
+  /// Whether the function must leave the elements of tensors from outside alone, which it would read or write now.
+  bool refuses_elements = false;
 
   Tensor addInput(const Tensor& t) { return addInput(t, specOf(t)); }
   Tensor addInput(const Tensor& t, Graph::Spec spec);
@@ -96,6 +98,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   Tensor& mutableGrad(const Tensor& t) override;
   void seeded() override { seeded_ = true; }
   void readsVersion(const Tensor& t) override;
+  void readsElements(const Tensor& t) override;
   void differentiates(bool create_graph) override {
     differentiated_ = true;
     created_graph_ |= create_graph;

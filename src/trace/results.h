@@ -14,6 +14,8 @@ namespace shunt::detail {
 struct TracedResults {
   /// Before the function runs: which composites are recorded as what they call although no gradient needs that.
   static void takeApart(TraceCall& call, std::function<bool(const OperatorHandle&)> which);
+  /// Before it runs: it may not ask for a pointer to the elements of a tensor from outside.
+  static void refuseElements(TraceCall& call);
   /// What the function computed with and returned: real or fake tensors, without wrappers.
   static const std::vector<Tensor>& outputs(const TraceCall& call);
   /// Tensors that it captured, each with the one that stood for it.

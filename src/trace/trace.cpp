@@ -59,6 +59,7 @@ Tensor TraceCall::placeholder() {
 void TracedResults::takeApart(TraceCall& call, std::function<bool(const OperatorHandle&)> which) {
   call.recording().takes_apart_too = std::move(which);
 }
+void TracedResults::refuseElements(TraceCall& call) { call.recording().refuses_elements = true; }
 const std::vector<Tensor>& TracedResults::outputs(const TraceCall& call) { return call.results_; }
 const std::vector<std::pair<Tensor, Tensor>>& TracedResults::captured(const TraceCall& call) {
   return call.recording().captured();

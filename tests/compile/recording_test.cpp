@@ -140,6 +140,33 @@ TEST(CompileRecording, AVersion) {
   EXPECT_GE(third.counts().hits, 3u) << "which is the same at each call";
 }
 
+// Nothing is read or written while a function is recorded, so what it does to elements itself happens once a call.
+TEST(CompileRecording, ElementsOfACapturedTensor) {
+  const Tensor w = zeros({1}), mask = zeros({1}, kBool);
+  auto reads = compile([&](const Tensor& x) { return x * static_cast<double>(w.data_ptr<float>()[0]); });
+  auto writes = compile([&](const Tensor& x) {
+    static_cast<float*>(w.data_ptr())[0] += 1;
+    return x + w;
+  });
+  auto branches = compile([&](const Tensor& x) { return mask.accessor<bool, 1>()[0] ? x * 2 : x; });
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor x = ones({1});
+    EXPECT_TRUE(same(reads(x), x * static_cast<double>(i)));
+    EXPECT_TRUE(same(writes(x), x + static_cast<double>(i + 1)));
+    EXPECT_TRUE(same(w, full({1}, i + 1.0))) << i;
+    Tensor(mask).fill_(i % 2 == 1);
+    EXPECT_TRUE(same(branches(x), i % 2 == 1 ? x * 2 : x));
+  }
+  EXPECT_EQ(reads.counts().hits + writes.counts().hits + branches.counts().hits, 0u);
+  EXPECT_THAT(reads.explain(), HasSubstr("data_ptr(), of a tensor of shape [1] from outside of the function"));
+}
+
+TEST(CompileRecording, ATensorOfNumbersHasElements) {
+  auto fast = compile([](const Tensor& x) { return x + tensor({1.5f, 2.5f}) * scalar_to_tensor(2); });
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(fast(zeros({2})), tensor({3.f, 5.f})));
+  EXPECT_EQ(fast.counts().hits, kCalls - 1u) << fast.explain();
+}
+
 TEST(CompileRecording, AHistoryOfWhichAPartIsOver) {
   const Tensor w = numbers({3}).requires_grad_(), b = numbers({}, 8).requires_grad_();
   auto fast = compile([&](const Tensor& x) {

@@ -95,11 +95,13 @@ class SHUNT_API Tensor {
   // Data.
   /// Untyped pointer to the first element.
   void* data_ptr() const;
-  /// Throws when T is not the tensor's dtype or the tensor has no data on the CPU's side (Meta).
+  /// Throws when T is not the tensor's dtype or the tensor has no data on the CPU's side (Meta), and while compile()
+  /// records: a graph has no elements.
   template <class T>
   T* data_ptr() const {
     // Kernels that users write ask for each tensor; out of line, it was 6 % of a call on 16 floats.
-    if (isPlain() && impl_->dtype() == scalar_type_of<T> && impl_->numel() != 0 && impl_->has_storage()) [[likely]]
+    if (isPlain() && impl_->dtype() == scalar_type_of<T> && impl_->numel() != 0 && impl_->has_storage() && !isTraced())
+        [[likely]]
       return reinterpret_cast<T*>(impl_->storage()->data()) + impl_->storage_offset();
     checkDataType(scalar_type_of<T>);
     return static_cast<T*>(data_ptr());
@@ -249,6 +251,11 @@ class SHUNT_API Tensor {
   }
   /// Defined, in the CPU's memory, and no wrapper.
   bool isPlain() const { return impl_.defined() && (impl_->key_set().raw() & ~kPlainCpuKeys.raw()) == 0; }
+  /// Whether a trace may have to know who looks at elements.
+  static bool isTraced() {
+    constexpr uint64_t kTracer = DispatchKeySet(DispatchKey::Tracer).functionalities().raw();
+    return (detail::tls_state.included & kTracer) != 0;
+  }
   [[noreturn]] static void throwUndefined();
   void checkDataType(ScalarType wanted) const;
   void checkDimensions(size_t wanted) const;

@@ -61,7 +61,7 @@ Twins::Twins(const FunctionSchema& schema, Stack& stack) {
       value = mapTensors(value, [&](const Tensor& t) {
         if (may_be_number && isCpuScalar(t)) {
           const Tensor number(detail::makeCpuTensor({}, {}, t.dtype()));
-          std::memset(number.data_ptr(), 0, static_cast<size_t>(number.itemsize()));
+          std::memset(number.unsafeGetTensorImpl()->data(), 0, static_cast<size_t>(number.itemsize()));
           number.unsafeGetTensorImpl()->set_wrapped_number(isNumber(t));
           tensors_.push_back({t, number});
           return number;
