@@ -1,7 +1,10 @@
 // Numbers, slices, None and "..." make a view; what tensors and bools choose of that is left to index and index_put_.
+#include "src/tensor/item.h"
+
 #include <shunt/ops.h>
 #include <shunt/tensor/tensor_index.h>
 
+#include <algorithm>
 #include <string_view>
 
 namespace shunt::indexing {
@@ -28,6 +31,11 @@ Tensor indexOf(bool on, Device device) {
   return on ? zeros({1}, options) : empty({0}, options);
 }
 
+/// Whether this is an integer, and another one in each sample of a vmap.
+bool isIntegerOfSample(const Tensor& t) {
+  return t.dim() == 0 && isIntegralType(t.dtype(), false) && detail::showsSample(t);
+}
+
 bool isMask(const Tensor& t) { return t.dtype() == kBool || t.dtype() == kByte; }
 
 /// Dimensions of the tensor that the indices speak of, the ellipsis aside.
@@ -50,6 +58,7 @@ class View {
     SHUNT_CHECK_INDEX(specified <= self.dim(), "too many indices for tensor of dimension ", self.dim(), " (got ",
                       specified, ")");
     for (size_t i = 0; i < indices.size(); ++i) take(indices[i], self.dim() - specified, static_cast<int64_t>(i));
+    if (!integers_.empty()) putIntegersBesideTensors();
   }
 
   Tensor result;
@@ -82,6 +91,10 @@ class View {
     SHUNT_CHECK_INDEX(tensor.defined(), "index ", position, " is an undefined tensor");
     if (tensor.dim() != 0 || !isIntegralType(tensor.dtype(), true)) return record(tensor);
     if (isMask(tensor)) return takeBool(tensor.item().toLong() != 0);
+    if (isIntegerOfSample(tensor)) {
+      integers_.push_back(dim_);
+      return record(tensor.to(kLong));
+    }
     result = selected(result, dim_, tensor.item<int64_t>(), position);
   }
   void record(Tensor tensor) {
@@ -89,7 +102,36 @@ class View {
     tensors[static_cast<size_t>(dim_++)] = std::move(tensor);
   }
 
+  /// Numbers take their dimensions away before tensors index, and so don't part tensors that are neighbours. Those of
+  /// samples, which index as tensors do, would: they go where the first of the others is.
+  void putIntegersBesideTensors() {
+    const auto isInteger = [&](int64_t d) { return std::ranges::find(integers_, d) != integers_.end(); };
+    const auto at = [&](int64_t d) {
+      return d < std::ssize(tensors) ? tensors[static_cast<size_t>(d)] : std::optional<Tensor>();
+    };
+    std::vector<int64_t> order;
+    bool beside = false;
+    for (int64_t d = 0; d < result.dim(); ++d) {
+      if (isInteger(d)) continue;
+      if (!beside && at(d)) {
+        order.insert(order.end(), integers_.begin(), integers_.end());
+        beside = true;
+      }
+      SHUNT_CHECK_INDEX(!at(d) || !isMask(*at(d)) || at(d)->dim() == 1, "an integer that differs between the samples ",
+                        "of vmap and a mask of shape ", at(d)->sizes(), " can't index at once: index by one, then by ",
+                        "the other");
+      order.push_back(d);
+    }
+    if (!beside) return;
+    std::vector<std::optional<Tensor>> reordered;
+    for (const int64_t d : order) reordered.push_back(at(d));
+    while (!reordered.back()) reordered.pop_back();
+    result = result.permute(order);
+    tensors = std::move(reordered);
+  }
+
   int64_t dim_ = 0;
+  std::vector<int64_t> integers_;  // the dimensions of integers that differ between samples
 };
 
 /// Sizes without those in front that are 1, as NumPy's assignments take values.
@@ -206,6 +248,7 @@ Tensor Tensor::operator[](const Tensor& index) const {
   SHUNT_CHECK_INDEX(index.defined(), "Can only index with tensors that are defined");
   SHUNT_CHECK_INDEX(index.dim() == 0, "Can only index with tensors that are scalars (zero-dim), but got one of shape ",
                     index.sizes());
+  if (indexing::isIntegerOfSample(index)) return indexing::get_item(*this, indexing::TensorIndex(index));
   return (*this)[index.item()];
 }
 

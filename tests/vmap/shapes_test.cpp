@@ -46,5 +46,30 @@ TEST(VmapShapes, ABatchOfOneIsSeenAsAnotherDtypeWhateverItsStride) {
   EXPECT_EQ(shorts.sum().item<int64_t>(), 8 + 9 + 10 + 11 + 12 + 13 + 14 + 15 + 16 + 17);
 }
 
+// An offset counts from the start of all samples. In a chunk its meaning is known where the window is of one sample.
+TEST(VmapShapes, OffsetsOfWindowsInChunks) {
+  using Window = std::function<Tensor(const Tensor&)>;
+  const Tensor x = arange(24).view({4, 6}).to(kDouble);
+  const VmapOptions chunks{.chunk_size = 2}, ones{.chunk_size = 1};
+  const Window own = [](const Tensor& t) { return (t * 1).as_strided({2, 2}, {3, 1}, 1); };
+  const Window relative = [](const Tensor& t) { return t.as_strided({2}, {2}, t.storage_offset() + 1); };
+  const Window none = [](const Tensor& t) { return t.as_strided({2}, {2}); };
+  for (const Window& f : {own, relative, none}) EXPECT_TRUE(sameBits(vmap(f, chunks)(x), vmap(f)(x)));
+  const Window scattered = [](const Tensor& t) {
+    return as_strided_scatter(t * 1, t.slice(0, 1, 5).view({2, 2}), {2, 2}, {3, 1}, 1);
+  };
+  EXPECT_TRUE(sameBits(vmap(scattered, chunks)(x), vmap(scattered)(x)));
+
+  const Window given = [](const Tensor& t) { return t.as_strided({2}, {2}, 1); };
+  const Window given_scattered = [](const Tensor& t) { return as_strided_scatter(t, t.slice(0, 4), {2}, {2}, 1); };
+  const Tensor windows = arange(9).to(kDouble).as_strided({4, 6}, {1, 1});  // samples that share elements
+  for (const Window& f : {given, given_scattered})
+    for (const VmapOptions& options : {chunks, ones})
+      for (const Tensor& t : {x, windows})
+        EXPECT_THAT(errorOf([&] { vmap(f, options)(t); }), testing::HasSubstr("leave it out")) << t;
+  const Tensor repeated = x[0].expand({4, 6});  // all samples start where the first one does
+  EXPECT_TRUE(sameBits(vmap(given, chunks)(repeated), vmap(given)(repeated)));
+}
+
 }  // namespace
 }  // namespace shunt::test

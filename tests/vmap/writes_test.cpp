@@ -158,6 +158,41 @@ TEST(VmapWrites, InPlaceOperatorsAreDifferentiated) {
   }
 }
 
+// Their gradients are laid out as the base is, and the part is a window of that.
+TEST(VmapWrites, WrittenViewsAreDifferentiatedInChunks) {
+  using Write = std::function<void(const Tensor& y, const Tensor& x)>;
+  const std::vector<std::pair<const char*, Write>> all = {
+      {"in front", [](const Tensor& y, const Tensor&) { y.narrow(0, 0, 2).mul_(2); }},
+      {"further on", [](const Tensor& y, const Tensor&) { y.narrow(0, 1, 2).mul_(2); }},
+      {"one element", [](const Tensor& y, const Tensor& x) { y[1] = x[0] * x[2]; }},
+      {"every second one", [](const Tensor& y, const Tensor& x) { y.slice(0, 1, 6, 2).mul_(x.slice(0, 0, 3)); }},
+      {"a column", [](const Tensor& y, const Tensor& x) { y.view({2, 3}).select(1, 1).copy_(x.slice(0, 2, 4)); }},
+      {"two views", [](const Tensor& y, const Tensor&) { y.slice(0, 2).mul_(3), y.view({3, 2}).t()[1].mul_(2); }},
+      {"a window", [](const Tensor& y, const Tensor& x) { y.as_strided({2, 2}, {3, 1}, 1).mul_(x.sum()); }},
+      {"nothing", [](const Tensor& y, const Tensor&) { y.narrow(0, 3, 0).mul_(2); }},
+  };
+  const Tensor xs = randn({5, 6}, TensorOptions(kDouble));
+  for (const auto& [name, write] : all) {
+    const auto whole = [&write = write](const Tensor& x) {
+      const Tensor y = x * 1, part = y.slice(0, 1, 4);
+      write(y, x);
+      return y * part.sum();  // the view has the history of what was written, too
+    };
+    const auto f = [&](const Tensor& x) { return whole(x).square().sum(); };
+    const VmapOptions chunks{.chunk_size = 2};
+    EXPECT_TRUE(sameBits(vmap(grad(f), chunks)(xs), vmap(grad(f))(xs))) << name;
+    EXPECT_LT(distance(vmap(grad(f), chunks)(xs)[4], grad(f)(xs[4])), 1e-13) << name;
+    EXPECT_LT(distance(vmap(grad(f), {.in_dims = {1}, .chunk_size = 2})(xs.t()), vmap(grad(f))(xs)), 1e-13) << name;
+    EXPECT_LT(distance(jacrev(whole, 4)(xs[3]), jacrev(whole)(xs[3])), 1e-13) << name;
+    EXPECT_LT(distance(vmap(jacrev(whole, 4), chunks)(xs), vmap(jacrev(whole))(xs)), 1e-13) << name;
+    EXPECT_LT(distance(vmap(hessian(f), chunks)(xs), vmap(hessian(f))(xs)), 1e-13) << name;
+    const auto each = [&](const Tensor& x) { return vmap(grad(f), chunks)(x); };
+    EXPECT_LT(distance(vmap(each, chunks)(stack({xs, xs * 2, xs + 1})), stack({each(xs), each(xs * 2), each(xs + 1)})),
+              1e-13)
+        << name;
+  }
+}
+
 // The running statistics of all samples may lie side by side in memory and in another order than the levels.
 TEST(VmapWrites, RunningStatisticsOfNestedSamplesInAnyOrder) {
   const auto norm = [](const Tensor& x, const Tensor& mean, const Tensor& var) {

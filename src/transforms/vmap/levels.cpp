@@ -2,6 +2,7 @@
 
 #include "src/autograd/plain_grad.h"
 #include "src/dispatch/reliance.h"
+#include "src/tensor/item.h"
 #include "src/tensor/printing.h"
 #include "src/transforms/vmap/changes_outside.h"
 
@@ -223,6 +224,12 @@ bool shunt::autograd::hidesGraph(const Tensor& t) {
   if (!levels::isWrapper(t) || t.key_set().has(Functionality::TransformBack)) return false;
   const Tensor& value = levels::storageOf(t).value;
   return value.requires_grad() || hidesGraph(value);
+}
+
+bool shunt::detail::showsSample(const Tensor& t) {
+  if (!levels::isWrapper(t)) return false;
+  const levels::WrapperStorage& storage = levels::storageOf(t);
+  return storage.level.kind() == levels::Kind::kVmap || showsSample(storage.value);
 }
 
 const shunt::Tensor* shunt::detail::constantBehind(const Tensor& wrapper) {

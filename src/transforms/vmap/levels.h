@@ -74,11 +74,13 @@ struct Level {
   Level& operator=(const Level&) = delete;
   const LevelId id;
   const Kind kind;
-  int64_t size = 0;                            // of a vmap's batch
+  int64_t size = 0;                            // of a vmap's batch: of the part that runs
+  int64_t whole_size = 0;                      // of all parts together
   Randomness randomness = Randomness::kError;  // of a vmap
-  bool is_chunk = false;                       // of a vmap: there are others
   bool in_backward = false;                    // of a grad: its gradients are being computed
   ChangesOutside* changes = nullptr;           // of a grad: told of every tensor that is made
+  /// Of a vmap: whether there are other parts.
+  bool isChunk() const { return size != whole_size; }
 };
 
 /// The thread's settings that a level keeps.

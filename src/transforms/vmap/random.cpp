@@ -23,7 +23,7 @@ namespace {
 void checkAllowed(const OperatorHandle& op, const Level& level) {
   if (level.randomness == Randomness::kError) throwNotAllowed(op);
   SHUNT_CHECK(
-      level.randomness != Randomness::kSame || !level.is_chunk, "vmap: operator ", op.operator_name(),
+      level.randomness != Randomness::kSame || !level.isChunk(), "vmap: operator ", op.operator_name(),
       " draws random numbers with Randomness::kSame and a chunk_size of fewer samples than there are: each chunk "
       "would draw others. Leave chunk_size 0, or draw the numbers outside and pass them in");
 }

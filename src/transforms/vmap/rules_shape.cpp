@@ -38,11 +38,11 @@ int64_t span(const std::vector<int64_t>& sizes, const std::vector<int64_t>& stri
   return n;
 }
 
-/// Whether no two elements surely share memory.
-bool areApart(const Tensor& t) {
+/// Whether no two elements surely share memory, were there `batch` samples (dimension 0).
+bool areApart(const Tensor& t, int64_t batch) {
   std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
   for (int64_t d = 0; d < t.dim(); ++d)
-    if (t.size(d) > 1) dims.emplace_back(t.stride(d), t.size(d));
+    if (const int64_t size = d == 0 ? batch : t.size(d); size > 1) dims.emplace_back(t.stride(d), size);
   std::sort(dims.begin(), dims.end());
   int64_t reached = 0;
   for (const auto& [stride, size] : dims) {
@@ -113,26 +113,54 @@ void reshapeAlias(BatchedCall& call) {
       ops::_reshape_alias::call(value, call.withBatch(call.integers(1)), batchStrideAnd(value, call.integers(2))));
 }
 
+namespace {
+
+/// Whether this is a window that as_strided refuses.
+bool isNoWindow(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
+  const auto negative = [](int64_t n) { return n < 0; };
+  return sizes.size() != strides.size() || std::any_of(sizes.begin(), sizes.end(), negative) ||
+         std::any_of(strides.begin(), strides.end(), negative);
+}
+
+/// An offset counts from where the memory of all samples starts. In a chunk that is known of what lies in its first
+/// sample, where no two samples share memory: no other sample has it.
+void checkOffset(const BatchedCall& call, const char* name, const std::vector<int64_t>& sizes,
+                 const std::vector<int64_t>& strides, std::optional<int64_t> offset) {
+  if (!offset || !call.level.isChunk() || isNoWindow(sizes, strides)) return;
+  const Tensor& self = call.tensor(0);
+  const Tensor value = call.front(self);
+  SHUNT_CHECK(value.stride(0) == 0 || (areApart(value, call.level.whole_size) &&
+                                       liesWithin(self, sizes, strides, *offset - self.storage_offset())),
+              name,
+              ": a storage_offset counts from the start of all samples, and vmap runs them in chunks; leave it out, or "
+              "call vmap without chunk_size");
+}
+
+}  // namespace
+
 void asStrided(BatchedCall& call) {
-  SHUNT_CHECK(call.args[3].isNone() || !call.level.is_chunk,
-              "as_strided: a storage_offset counts from the start of all samples, and vmap runs them in chunks; leave "
-              "it out, or call vmap without chunk_size");
+  const std::vector<int64_t> sizes = call.integers(1), strides = call.integers(2);
+  const std::optional<int64_t> offset = call.optionalInteger(3);
+  checkOffset(call, "as_strided", sizes, strides, offset);
   const Tensor value = call.front(call.tensor(0));
-  call.setResult(ops::as_strided::call(value, call.withBatch(call.integers(1)), batchStrideAnd(value, call.integers(2)),
-                                       call.optionalInteger(3).value_or(value.storage_offset())));
+  // Where none is given there is none in the level outside either, which may be a chunk.
+  call.setResult(ops::as_strided::call(value, call.withBatch(sizes), batchStrideAnd(value, strides), offset));
 }
 
 void asStridedScatter(BatchedCall& call) {
   const Tensor& self = call.tensor(0);
   const std::vector<int64_t> sizes = call.integers(2), strides = call.integers(3);
-  const int64_t offset = call.optionalInteger(4).value_or(self.storage_offset());
+  if (isNoWindow(sizes, strides)) return loopSilently(call);  // which refuses it
+  const std::optional<int64_t> given = call.optionalInteger(4);
+  if (call.isBatched(self)) checkOffset(call, "as_strided_scatter", sizes, strides, given);
+  const int64_t offset = given.value_or(self.storage_offset());
   const bool within = liesWithin(self, sizes, strides, offset - self.storage_offset());
   if (within && call.isBatched(self)) {
     // As as_strided, from the start of all samples; the result keeps their places.
     const Tensor value = call.front(self);
-    if (areApart(value))
+    if (areApart(value, call.size))
       return call.setResult(ops::as_strided_scatter::call(value, call.expanded(call.tensor(1)), call.withBatch(sizes),
-                                                          batchStrideAnd(value, strides), offset));
+                                                          batchStrideAnd(value, strides), given));
   }
   if (!within || !self.is_non_overlapping_and_dense()) return loopSilently(call);
   // Samples one after the other, each laid out as self is.
@@ -140,10 +168,10 @@ void asStridedScatter(BatchedCall& call) {
     strides.insert(strides.begin(), self.numel());
     return strides;
   };
-  const Tensor given = call.expanded(self);
-  Tensor value = ops::new_empty_strided::call(given, call.withBatch(self.sizes()), apart(self.strides().vec()),
+  const Tensor repeated = call.expanded(self);
+  Tensor value = ops::new_empty_strided::call(repeated, call.withBatch(self.sizes()), apart(self.strides().vec()),
                                               std::nullopt, std::nullopt, std::nullopt, std::nullopt);
-  ops::copy_::call(value, given, false);
+  ops::copy_::call(value, repeated, false);
   call.setResult(ops::as_strided_scatter::call(value, call.expanded(call.tensor(1)), call.withBatch(sizes),
                                                apart(strides), offset - self.storage_offset()));
 }

@@ -100,7 +100,7 @@ void VmapCall::enter(int64_t chunk) {
   s.begin = chunk * s.chunkSize();
   s.level.emplace(Kind::kVmap);
   s.level->size = std::min(s.chunkSize(), *s.size - s.begin);
-  s.level->is_chunk = s.level->size != *s.size;
+  s.level->whole_size = *s.size;
   s.level->randomness = s.options.randomness;
   s.frame.emplace(*s.level);
 }
@@ -113,7 +113,7 @@ Tensor VmapCall::wrap(size_t argument, const Tensor& t) const {
   if (!dim) return t;
   const int64_t d = maybe_wrap_dim(*dim, t.dim());
   Tensor value = t;
-  if (s.level->is_chunk) {
+  if (s.level->isChunk()) {
     const levels::Outside outside;
     value = ops::narrow::call(t, d, s.begin, s.level->size);
   }
