@@ -230,6 +230,33 @@ TEST(Vjp, PullsBackOftenAndInsideVmap) {
   EXPECT_TRUE(sameBits(gy, us * x));
 }
 
+TEST(Vjp, ATensorWithoutGradientLeavesTheOthersInPlace) {
+  using Places = std::tuple<Tensor, std::optional<Tensor>, std::vector<Tensor>, std::pair<Tensor, Tensor>>;
+  const Tensor x = randn({3}), u = randn({3}), v = randn({3}), none;
+  const auto f = [&](const Tensor& t) -> Places { return {none, t.sin(), {t.exp(), t * t}, {t.argmax(), t.sum()}}; };
+  const auto [out, pullback] = vjp(f, x);
+  const auto expectIt = [&, &pull = pullback](const Places& given, const Tensor& expected) {
+    EXPECT_LT(distance(pull(given), expected), 1e-6);
+  };
+  const Tensor sine = u * x.cos(), zero = zeros({3});
+  expectIt({none, u, {none, none}, {none, none}}, sine);
+  expectIt({v, u, {none, v}, {none, none}}, sine + v * x * 2);  // nothing depends on an undefined result
+  expectIt({v, std::nullopt, {v, none}, {none, none}}, v * x.exp());
+  expectIt({none, none, {none, v}, {zeros({}, TensorOptions(kLong)), ones({})}}, v * x * 2 + 1);
+  expectIt({none, std::nullopt, {none, none}, {none, none}}, zero);
+  const auto each =
+      vmap([&, &pull = pullback](const Tensor& t) { return pull({none, t, {none, none}, {none, none}}); });
+  EXPECT_LT(distance(each(stack({u, v})), stack({u, v}) * x.cos()), 1e-6);
+  EXPECT_THAT(errorOf([&, &pull = pullback] { pull({none, u, {}, {none, none}}); }),
+              testing::HasSubstr("for 6 tensors, got 4"));
+  EXPECT_THAT(errorOf([&, &pull = pullback] { pull({none, u, {none, ones({2})}, {none, none}}); }),
+              testing::HasSubstr("for result 3 has shape [2]"));
+  const auto sum = [](const Tensor& t) { return t.sum(); };
+  EXPECT_TRUE(sameBits(vjp(sum, x).second(none), zero));
+  const auto list = [](const Tensor& t) { return Tensors{t.sum()}; };
+  EXPECT_THAT(errorOf([&] { vjp(list, x).second({}); }), testing::HasSubstr("for 1 tensors, got 0"));
+}
+
 // As backward() does, where what a graph saved was written after it was recorded.
 TEST(Vjp, ThrowsWhereWhatThePullbackNeedsWasWritten) {
   using Write = std::function<void(Tensor & primal, Tensor & result)>;

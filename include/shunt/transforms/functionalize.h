@@ -109,7 +109,7 @@ class SHUNT_API FunctionalizeCall {
 };
 
 /// How a value holds tensors: not at all, or map(value, f) is the value with f(const Tensor&) -> Tensor in the place of
-/// each.
+/// each. Undefined ones stay, unless F::kTakesUndefined: then f gets them, too, and one for an optional without tensor.
 template <class T>
 struct TensorsIn {
   static constexpr bool kAny = false;
@@ -119,7 +119,10 @@ struct TensorsIn<Tensor> {
   static constexpr bool kAny = true;
   template <class F>
   static Tensor map(const Tensor& t, F& f) {
-    return t.defined() ? f(t) : t;
+    if constexpr (requires { F::kTakesUndefined; })
+      return f(t);
+    else
+      return t.defined() ? f(t) : t;
   }
 };
 template <class T, class F>
@@ -135,7 +138,9 @@ struct TensorsIn<std::optional<T>> {
   static constexpr bool kAny = true;
   template <class F>
   static std::optional<T> map(const std::optional<T>& value, F& f) {
-    return value ? std::optional<T>(mapTensorsIn(*value, f)) : value;
+    if (value) return mapTensorsIn(*value, f);
+    if constexpr (std::is_same_v<T, Tensor> && requires { F::kTakesUndefined; }) f(Tensor());
+    return std::nullopt;
   }
 };
 template <class T>

@@ -41,7 +41,7 @@ class SHUNT_API GradCall {
   /// Throws unless the function returned one tensor with one element and without dimensions.
   void checkScalar(const Tensor& result) const;
   /// The gradients of all inputs, in order, zeros where a result doesn't depend on one; of `outputs` with the given
-  /// gradients (1 where undefined). Inside.
+  /// gradients (0 where undefined); other transforms than vjp give none, which stands for 1. Inside.
   std::vector<Tensor> gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads, bool keep_graph);
   /// Gradients of all inputs as those of the arguments at `argnums` of `n`, one argument after the other.
   std::vector<Tensor> ordered(std::vector<Tensor> gradients, const std::vector<int64_t>& argnums, size_t n) const;
@@ -81,6 +81,20 @@ auto runTracked(GradCall& call, const F& f, const std::vector<int64_t>& argnums,
 template <class T>
 auto replaceTensors(const T& value, const std::vector<Tensor>& list, size_t& next) {
   return mapArgument(value, [&](const Tensor&) { return list[next++]; });
+}
+
+/// Every tensor of a result, in order, also the undefined ones, and an undefined one for each optional without tensor,
+/// so that those of two results of one type stand side by side.
+struct PlacesOf {
+  static constexpr bool kTakesUndefined = true;
+  std::vector<Tensor> all;
+  Tensor operator()(const Tensor& t) { return all.emplace_back(t); }
+};
+template <class R>
+std::vector<Tensor> placesOf(const R& result) {
+  PlacesOf places;
+  TensorsIn<R>::map(result, places);
+  return std::move(places.all);
 }
 
 /// Value and gradients of a function of one scalar result.
@@ -148,10 +162,10 @@ auto value_and_grad(F f, std::vector<int64_t> argnums) {
   };
 }
 
-/// What f(primals...) returns, and a function of a gradient of that (of the same type: tensors of its shapes) that
-/// gives the gradients of the primals: one as the primal is for one primal, a tuple of them for several. It may be
-/// called often, also in a vmap: that is how jacrev works; by one thread at a time. All primals have to hold floating
-/// tensors.
+/// What f(primals...) returns, and a function of a gradient of that (of the same type: tensors of its shapes, undefined
+/// ones for zeros; one for an undefined tensor or one without gradient counts for nothing) that gives the gradients of
+/// the primals: one as the primal is for one primal, a tuple of them for several. It may be called often, also in a
+/// vmap: that is how jacrev works; by one thread at a time. All primals have to hold floating tensors.
 template <class F, class... Primals>
 auto vjp(F f, const Primals&... primals) {
   const auto call = std::make_shared<detail::GradCall>("vjp");
@@ -164,13 +178,13 @@ auto vjp(F f, const Primals&... primals) {
     const detail::LeaveAtEnd<detail::GradCall> leave{*call};
     return detail::runTracked(*call, f, argnums, primals...);
   }();
-  const std::vector<Tensor> outputs = detail::tensorsOf(result);
+  const std::vector<Tensor> outputs = detail::placesOf(result);
   auto pullback = [call, outputs, kept = std::make_tuple(primals...)](const Result& cotangent) {
     std::vector<Tensor> grads;
     {
       call->enter();
       const detail::LeaveAtEnd<detail::GradCall> leave{*call};
-      grads = call->gradients(outputs, detail::tensorsOf(cotangent), true);
+      grads = call->gradients(outputs, detail::placesOf(cotangent), true);
     }
     for (Tensor& g : grads) g = call->unwrap(g);
     size_t next = 0;

@@ -111,7 +111,7 @@ decltype(auto) mapArgument(T&& value, F&& f) {
   }
 }
 
-/// Every tensor of a result, in order. Undefined ones stand as they are.
+/// Every defined tensor of a result, in order.
 template <class R>
 std::vector<Tensor> tensorsOf(const R& result) {
   std::vector<Tensor> all;

@@ -72,21 +72,24 @@ bool differentiatedOutside(const std::vector<Tensor>& inputs) {
 
 std::vector<Tensor> GradCall::gradients(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
                                         bool keep_graph) {
-  SHUNT_CHECK(grads.empty() || grads.size() == outputs.size(), state_->transform, ": expected gradients for ",
+  const bool are_given = state_->transform == "vjp";
+  SHUNT_CHECK(!are_given || grads.size() == outputs.size(), state_->transform, ": expected gradients for ",
               outputs.size(), " tensors, got ", grads.size());
   std::vector<Tensor> roots, seeds;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor& out = outputs[i];
-    if (!grads.empty() && grads[i].defined())
-      SHUNT_CHECK(out.defined() && grads[i].sizes() == out.sizes(), state_->transform, ": the gradient for result ", i,
-                  " has shape ", grads[i].sizes(), ", and the result has shape ", out.sizes());
+    if (!out.defined()) continue;
+    if (are_given && grads[i].defined())
+      SHUNT_CHECK(grads[i].sizes() == out.sizes(), state_->transform, ": the gradient for result ", i, " has shape ",
+                  grads[i].sizes(), ", and the result has shape ", out.sizes());
     SHUNT_CHECK(!levels::isAround(out, state_->level), state_->transform, ": result ", i, " of the function, ",
                 out.sizes(), ", is a ", is_functional(out) ? "functional tensor" : "TensorSubclass",
                 " around a tensor of the function, whose gradient would be lost: return what it holds (",
                 is_functional(out) ? "from_functional" : "unwrap", ")");
-    if (!out.defined() || !levels::belongsTo(out, state_->level) || !out.requires_grad()) continue;
+    if (!levels::belongsTo(out, state_->level) || !out.requires_grad()) continue;
+    if (are_given && !grads[i].defined()) continue;  // autograd would take 1 for it
     roots.push_back(out);
-    seeds.push_back(grads.empty() ? Tensor() : grads[i]);
+    seeds.push_back(are_given ? grads[i] : Tensor());
   }
   std::vector<Tensor> result(state_->inputs.size());
   // Formulas look at the grad mode to know whether their results will be differentiated.
