@@ -64,6 +64,12 @@ class View {
   Tensor result;
   std::vector<std::optional<Tensor>> tensors;
 
+  /// Whether nothing but integers and slices index, so that it would be a view but for those that differ between
+  /// samples.
+  bool picksView() const {
+    return std::ranges::count_if(tensors, [](const auto& t) { return t.has_value(); }) == std::ssize(integers_);
+  }
+
  private:
   void take(const TensorIndex& index, int64_t left, int64_t position) {
     if (index.is_integer()) {
@@ -185,7 +191,11 @@ Tensor get_item(const Tensor& self, ArrayRef<TensorIndex> indices) {
   if (indices.size() == 1 && indices[0].is_integer()) return selected(self, 0, indices[0].integer(), 0);
   if (indices.size() == 1 && indices[0].is_slice()) return sliced(self, 0, indices[0].slice());
   const View view(self, indices);
-  if (!view.tensors.empty()) return view.result.index(TensorOptList(view.tensors));
+  if (!view.tensors.empty()) {
+    Tensor copy = view.result.index(TensorOptList(view.tensors));
+    if (view.picksView()) detail::markPicked(copy);
+    return copy;
+  }
   return view.result.is_same(self) ? alias(self) : view.result;
 }
 

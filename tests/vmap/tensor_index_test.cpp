@@ -111,5 +111,29 @@ TEST_F(VmapIndexing, IntegersOfAGradChooseViews) {
   EXPECT_TRUE(sameBits(grad(f)(tensor({1.0, 4.0, 2.0})), tensor({1.0, 6.0, 1.0})));
 }
 
+TEST_F(VmapIndexing, WhatAnIntegerOfASamplePickedIsNotWritten) {
+  using Write = std::function<void(const Tensor& x, const Tensor& i)>;
+  const Write lost[] = {
+      [](const Tensor& x, const Tensor& i) { x[i].add_(1); },
+      [](const Tensor& x, const Tensor& i) { x.index({Slice(), i}).zero_(); },
+      [](const Tensor& x, const Tensor& i) { x[i][0].fill_(2); },
+      [](const Tensor& x, const Tensor& i) { x[i].copy_(x[0]); },
+      [](const Tensor& x, const Tensor& i) { x[i].view({-1}).narrow(0, 0, 1).cumsum_(0); },
+  };
+  for (const Write& write : lost) {
+    const auto f = [&](const Tensor& x, const Tensor& i) {
+      const Tensor own = x.clone();
+      write(own, i);
+      return own.sum();
+    };
+    EXPECT_THAT(errorOf([&] { vmap(f)(x_, i_); }), testing::HasSubstr("x.index_put_({i}, value)"));
+    EXPECT_THAT(errorOf([&] { vmap(grad(f))(x_, i_); }), testing::HasSubstr("x.index_put_({i}, value)"));
+  }
+  const auto kept = [](const Tensor& x, const Tensor& i) {
+    return x[i].clone().add_(x.index({i, tensor({0, 1})}).mul_(2));
+  };
+  EXPECT_EQ(vmap(kept)(x_.narrow(2, 0, 2), i_).sizes(), IntArrayRef({3, 2, 3, 4}));
+}
+
 }  // namespace
 }  // namespace shunt::test

@@ -137,6 +137,16 @@ void checkForm(const BatchedCall& call) {
               batchedArgument(call), "' is batched: inside vmap, use the form that returns a new tensor");
 }
 
+void checkWritesNoPick(const BatchedCall& call) {
+  for (size_t i = 0; i < call.args.size(); ++i)
+    if (call.schema.arguments()[i].is_write())
+      forEachTensor(call.args[i], [&](const Tensor& t) {
+        SHUNT_CHECK(!call.isBatched(t) || !storageOf(t).is_pick, "vmap: operator ", call.op.operator_name(),
+                    " would write to what an integer that differs between the samples has picked, as x[i] does: that "
+                    "is a copy of x's elements. Write to x by x.index_put_({i}, value), or clone() what was picked");
+      });
+}
+
 /// The functional form's rule, whose result is copied into the first argument.
 void runThroughFunctional(BatchedCall& call, const BatchRow& row) {
   if (!call.isBatched(size_t{0})) throwWritesUnbatched(call, 0);
@@ -218,7 +228,10 @@ void wrapResults(const BatchedCall& call, Stack& results, const Stack& given) {
       const Tensor* base = viewedBy(call, returns[r]);
       results[r] = mapTensors(results[r], [&](const Tensor& t) {
         Tensor wrapper = makeBatched(call.level, t, 0);
-        if (base != nullptr) shareVersion(*base, wrapper);
+        if (base != nullptr) {
+          shareVersion(*base, wrapper);
+          storageOf(wrapper).is_pick = storageOf(*base).is_pick;
+        }
         return wrapper;
       });
       continue;
@@ -255,7 +268,7 @@ bool runReadyPointwise(const OperatorHandle& op, Stack* stack, size_t n, const L
   const bool inplace = op.schema().returns()[0].is_write();
   if (!isReady(*stack, n, level)) return false;
   const Tensor self = inplace ? peek(*stack, 0, n).toTensor() : Tensor();
-  if (inplace && !belongsTo(self, level)) return false;
+  if (inplace && (!belongsTo(self, level) || storageOf(self).is_pick)) return false;
   for (size_t i = 0; i < n; ++i) {
     IValue& v = peek(*stack, i, n);
     if (!v.isTensor() || !belongsTo(v.toTensor(), level)) continue;
@@ -291,6 +304,7 @@ void runInVmap(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, cons
   }
   BatchedCall call(op, takeArguments(*stack, n), frame.level());
   checkForm(call);
+  checkWritesNoPick(call);
   {
     const Outside outside;
     // Where the operator isn't cast, neither is what its rule calls in its place.

@@ -226,6 +226,13 @@ bool shunt::autograd::hidesGraph(const Tensor& t) {
   return value.requires_grad() || hidesGraph(value);
 }
 
+void shunt::detail::markPicked(const Tensor& t) {
+  if (!levels::isWrapper(t)) return;
+  levels::WrapperStorage& storage = levels::storageOf(t);
+  storage.is_pick = storage.level.kind() == levels::Kind::kVmap;
+  markPicked(storage.value);
+}
+
 bool shunt::detail::showsSample(const Tensor& t) {
   if (!levels::isWrapper(t)) return false;
   const levels::WrapperStorage& storage = levels::storageOf(t);

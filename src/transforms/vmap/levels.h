@@ -164,7 +164,8 @@ struct WrapperStorage final : StorageImpl {
         batch_dim(batch_dim) {}
   LevelId level;
   Tensor value;
-  int64_t batch_dim;  // -1 in a grad level
+  int64_t batch_dim;     // -1 in a grad level
+  bool is_pick = false;  // a copy where a program expects a view (detail::markPicked), so that nobody may write to it
 
  protected:
   void release_resources() override;

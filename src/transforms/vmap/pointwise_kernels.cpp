@@ -50,7 +50,7 @@ struct Pointwise<Op, R(A...)> {
   static bool writesBatched([[maybe_unused]] const Level& level, [[maybe_unused]] const First& first,
                             const Others&...) {
     if constexpr (kInplace)
-      return belongsTo(first, level);
+      return belongsTo(first, level) && !storageOf(first).is_pick;
     else
       return true;
   }
