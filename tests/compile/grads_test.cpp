@@ -122,9 +122,11 @@ TEST(CompileGrads, AVariableHoldsAGradient) {
 // Where the engine adds to the gradient that comes to the function's node, it counts on from that one's version.
 TEST(CompileGrads, SumsCountOnFromTheGradientTheyBeginWith) {
   using Function = Tensor (*)(const Tensor&);
-  const Function functions[] = {[](const Tensor& z) { return z + z.tanh(); }, [](const Tensor& z) { return z - z * 2; },
-                                [](const Tensor& z) { return z.tanh() + z; }, [](const Tensor& z) { return z + z; },
-                                [](const Tensor& z) { return z + z.tanh() + z.exp(); }};
+  const Function functions[] = {
+      [](const Tensor& z) { return z + z.tanh(); },           [](const Tensor& z) { return z - z * 2; },
+      [](const Tensor& z) { return z.tanh() + z; },           [](const Tensor& z) { return z + z; },
+      [](const Tensor& z) { return z + z.tanh() + z.exp(); }, [](const Tensor& z) { return z * z + z.tanh() + z; },
+      [](const Tensor& z) { return z.view({2}) + z.tanh(); }};
   using Use = void (*)(const Tensor&);
   const Use uses[] = {[](const Tensor& y) { y.sum().backward(); }, [](const Tensor& y) { (y * y).sum().backward(); },
                       [](const Tensor& y) { (y * y * y).sum().backward(); },

@@ -171,9 +171,8 @@ const Plan* CompiledBackward::BackwardNode::planOf(const Pass& pass) const {
 variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor gradient) const {
   const Plan* plan = planOf(pass);
   const bool adds = plan != nullptr && plan == pass.summed.get();
-  const uint32_t begun = adds && autograd::isUnshared(gradient) && !gradient.is_inference()
-                             ? gradient.unsafeGetTensorImpl()->version().current()
-                             : 0;
+  const bool is_free = adds && autograd::isUnshared(gradient);
+  const uint32_t begun = is_free && !gradient.is_inference() ? gradient.unsafeGetTensorImpl()->version().current() : 0;
   std::optional<variable_list> expected;
   if (isChecked()) [[unlikely]]
     expected = this->expected(pass, gradient);
@@ -197,8 +196,11 @@ variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor g
   }
   if (adds) {
     ++quick_counts.sums;
-    for (const Sum& sum : pass.sums)
-      out[sum.parts[0]].unsafeGetTensorImpl()->version().set(sum.on_gradient ? begun + sum.version : sum.version);
+    for (const Sum& sum : pass.sums) {
+      const SumVersion& v = sum.version;
+      const uint32_t of_free = v.counts_on ? begun + v.of_free : v.of_free;
+      out[sum.parts[0]].unsafeGetTensorImpl()->version().set(is_free ? of_free : v.of_held);
+    }
   }
   if (expected) [[unlikely]] {
     if (adds) addUp(*expected, pass.sums);

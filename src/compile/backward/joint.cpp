@@ -54,17 +54,36 @@ bool isExpanded(const Graph::Spec& spec) {
   return false;
 }
 
-/// Runs the engine through the history, and takes what that adds to the graph out again.
+/// Runs the engine through the history, and takes what that adds to the graph out again. A caller's gradient is held by
+/// the caller; one that nobody holds comes from a node behind, and gets a version that is seen in what counts on.
 void noteVersions(Joint& joint, const Tensor& result, const Tensor& gradient, const std::vector<Tensor>& leaves,
                   const std::vector<size_t>& given_of_leaf, detail::Recording& recording) {
+  constexpr uint32_t kBegun = 1 << 20;
   const auto adds = [&](const JointContribution& c) {
     return std::ranges::count(joint.contributions, c.given, &JointContribution::given) > 1;
   };
   if (std::ranges::none_of(joint.contributions, adds)) return;
   const size_t nodes = recording.graph.nodeCount();
   joint.versions.resize(std::ranges::max(given_of_leaf) + 1);
-  gradientsOf(result, gradient, leaves, [&](size_t leaf, Tensor&& sum) {
-    if (sum.defined()) joint.versions[given_of_leaf[leaf]] = static_cast<uint32_t>(sum._version());
+  const auto run = [&](const Tensor& root, const auto& note) {
+    gradientsOf(root, gradient, leaves, [&](size_t leaf, Tensor&& sum) {
+      if (sum.defined()) note(joint.versions[given_of_leaf[leaf]], static_cast<uint32_t>(sum._version()));
+    });
+  };
+  run(result, [](SumVersion& v, uint32_t version) { v.of_held = version; });
+  Tensor behind;
+  {
+    const AutoGradMode with_history(true);
+    behind = result * 1;
+  }
+  const auto begin = [nr = static_cast<size_t>(result.output_nr())](const autograd::variable_list& grads) {
+    autograd::graph_tensor(grads[nr]).unsafeGetTensorImpl()->version().set(kBegun);
+    return grads;
+  };
+  result.grad_fn()->add_pre_hook(begin);
+  run(behind, [](SumVersion& v, uint32_t version) {
+    v.counts_on = version >= kBegun;
+    v.of_free = v.counts_on ? version - kBegun : version;
   });
   const std::vector<Graph::Node*> all = recording.graph.nodes();
   recording.graph.erase(std::unordered_set<const Graph::Node*>(all.begin() + static_cast<ptrdiff_t>(nodes), all.end()));

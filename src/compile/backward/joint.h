@@ -18,15 +18,22 @@ struct JointContribution {
   std::vector<int64_t> strides = {};  // where it arrives
 };
 
+/// The version of a sum that the engine makes of several contributions: where somebody else holds the gradient that
+/// they are made of, where nobody does, and whether that one counts on from the gradient's own, to which the others
+/// were added.
+struct SumVersion {
+  uint32_t of_held = 0, of_free = 0;
+  bool counts_on = false;
+};
+
 struct Joint {
   /// The given graph's nodes, then those of the backward pass; its inputs, then the gradient; its outputs.
   Graph graph;
   Graph::Value* gradient = nullptr;
   size_t forward_nodes = 0;
-  std::vector<JointContribution> contributions;  // in the order in which a backward pass adds them
-  bool adds = false;                             // several of them, for one of the given tensors
-  std::vector<uint32_t>
-      versions;  // of the sum that the engine gives one of these; by `given`, empty where it adds nothing
+  std::vector<JointContribution> contributions;            // in the order in which a backward pass adds them
+  bool adds = false;                                       // several of them, for one of the given tensors
+  std::vector<SumVersion> versions;                        // by `given`, empty where the engine adds nothing
   std::vector<Graph::Value*> contributed;                  // their values; null where none arrives
   std::vector<std::pair<const Operator*, uint64_t>> seen;  // operators that were called, and their tables' fingerprints
 };

@@ -53,7 +53,6 @@ std::vector<Sum> sumsOf(const Joint& joint) {
     }
     if (!is_simple || !any_row_major || sum.parts.size() < 2) continue;
     sum.version = joint.versions[all[k].given];
-    sum.on_gradient = joint.contributed[sum.parts[0]] == joint.gradient && sum.version + 1 == sum.parts.size();
     out.push_back(std::move(sum));
   }
   return out;

@@ -5,10 +5,10 @@
 // by one, in memory. Where nothing has come to that tensor before, the first one is moved and the others are added to
 // it, in the edges' order: so the pass may add them itself, in the region that makes them, and give the sum, a new
 // tensor, by the first edge and nothing by the others. It has the bits and the version that the engine's sum has, found
-// by a run of the engine when the pass is recorded, with a gradient that is new. Where the engine adds to that one, the
-// sum's version goes on from the version that it comes with, if nobody else holds it.
-// The engine adds where the tensor has got a gradient already, and wherever its additions are seen: by hooks behind the
-// node, dispatch modes, a caller of the node itself, kernels for additions that aren't the library's.
+// by runs of the engine when the pass is recorded. Where that adds to the gradient itself, the sum's version goes on
+// from the one that the gradient comes with. The engine adds where the tensor has got a gradient already, and wherever
+// its additions are seen: by hooks behind the node, dispatch modes, a caller of the node itself, kernels for additions
+// that aren't the library's.
 #pragma once
 
 #include "src/compile/backward/joint.h"
@@ -22,8 +22,7 @@ namespace shunt::compiled {
 
 struct Sum {
   std::vector<size_t> parts;  // numbers of contributions, in order
-  uint32_t version = 0;
-  bool on_gradient = false;  // the first part is the pass's gradient, to which the engine adds the others in place
+  SumVersion version;
 };
 
 /// Those that the joint graph's pass may give.
