@@ -105,7 +105,7 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, 
 int64_t Tensor::_version() const {
   impl();
   const Tensor& t = graph_tensor(*this);
-  if (ActiveTrace* trace = activeTrace()) [[unlikely]]
+  if (ActiveTrace* trace = traceAround()) [[unlikely]]
     trace->readsVersion(t);
   SHUNT_CHECK(!t.is_inference(), "Inference tensors do not track version counter.");
   return t.impl().version().current();

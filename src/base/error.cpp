@@ -4,7 +4,6 @@
 #include <shunt/core/error.h>
 
 #include <exception>
-#include <functional>
 
 namespace shunt::detail {
 
@@ -13,14 +12,10 @@ constinit std::atomic<ErrorContext> error_context = nullptr;
 constinit thread_local ErrorsHeard* ErrorsHeard::innermost = nullptr;
 
 void ErrorsHeard::hear(const std::string& message) noexcept {
-  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15ull;
-  digest_before_ = digest_;
-  digest_ = (digest_ ^ std::hash<std::string>{}(message)) * kOdd | 1;  // never 0 again
-  if (digest_before_ != 0) return;
   try {
-    first_ = message;
+    messages_.push_back(message);
   } catch (const std::exception&) {
-    first_.clear();
+    lost_any_ = true;
   }
 }
 

@@ -1,11 +1,11 @@
-// What a thread throws of Shunt's errors, told by their messages: for who runs code that may catch them.
+// What a thread throws of Shunt's errors: for those that run code which may catch them.
 //
 // Heard where an error is made, before the dispatcher adds which operators run. One thread; the innermost hears.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace shunt::detail {
 
@@ -16,25 +16,25 @@ class ErrorsHeard {
   ErrorsHeard(const ErrorsHeard&) = delete;
   ErrorsHeard& operator=(const ErrorsHeard&) = delete;
 
-  /// A hash of the messages, in order; 0: there were none.
-  uint64_t digest() const { return digest_; }
-  /// The first message; empty where there is no memory for it.
-  const std::string& first() const { return first_; }
+  /// In order.
+  const std::vector<std::string>& messages() const { return messages_; }
+  /// Whether there was no memory for one of them.
+  bool lostAny() const { return lost_any_; }
+  /// As if whoever listened before had heard this one.
+  void passOn(const std::string& message) const noexcept {
+    if (outer_ != nullptr) outer_->hear(message);
+  }
 
   static void note(const std::string& message) noexcept {
     if (innermost != nullptr) innermost->hear(message);
-  }
-  /// The last error was handled by the library: the code that is listened to won't see it.
-  static void forgetLast() noexcept {
-    if (innermost != nullptr) innermost->digest_ = innermost->digest_before_;
   }
 
  private:
   void hear(const std::string& message) noexcept;
   static constinit thread_local ErrorsHeard* innermost;
   ErrorsHeard* const outer_;
-  uint64_t digest_ = 0, digest_before_ = 0;
-  std::string first_;
+  std::vector<std::string> messages_;
+  bool lost_any_ = false;
 };
 
 }  // namespace shunt::detail

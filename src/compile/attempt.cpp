@@ -73,14 +73,14 @@ const CompiledFunction::Variant* CompiledFunction::Attempt::record(
     FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record) {
   RecordingTurn turn(state_.recording);
   std::unique_ptr<Variant> variant = make(record);
-  if (variant != nullptr && variant->errors == 0) {
+  if (variant != nullptr && variant->errors.empty()) {
     is_over_ = true;
     const Variant* const made = state_.add(std::move(variant));
     state_.tally.hits.fetch_add(1, std::memory_order_relaxed);
     return made;
   }
   if (variant != nullptr) {
-    why_not_ = str("compile: the function catches errors, and gets others when it is recorded: ", variant->first_error);
+    why_not_ = str("compile: the function catches errors, and gets others when it is recorded: ", variant->errors[0]);
     heard_ = std::make_unique<ErrorsHeard>();
     unconfirmed_ = std::move(variant);
     turn.leaveSet();  // until the function has returned
@@ -95,7 +95,7 @@ CompiledFunction::Attempt::~Attempt() {
   std::optional<RecordingTurn> turn;
   if (unconfirmed_ != nullptr) turn.emplace(state_.recording);
   try {
-    if (unconfirmed_ != nullptr && !threw && heard_->digest() == unconfirmed_->errors)
+    if (unconfirmed_ != nullptr && !threw && !heard_->lostAny() && heard_->messages() == unconfirmed_->errors)
       state_.add(std::move(unconfirmed_));
     else
       state_.noteAttempt(kind_, why_not_, threw);

@@ -83,7 +83,7 @@ CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& argu
   const bool is_more = s.tally.recorded.load(std::memory_order_acquire) != recorded;
   const Variant* variant = is_more ? s.find(arguments) : nullptr;
   if (variant == nullptr && s.isWorthRecording(arguments)) {
-    turn.leaveSet();  // until record() ends
+    turn.leaveSet();  // until the attempt has ended
     return {Way::kRecord, nullptr};
   }
   return variant != nullptr ? s.run(variant) : s.call();
@@ -113,9 +113,8 @@ CompileOutputs CompiledFunction::run(const Variant& variant, const CompileArgume
     return compiled::runChecked(state_->options.name, variant, arguments, function);
   if (variant.has_effects) return variant.run(arguments);
   try {
+    const ErrorsHeard aside;  // the function throws it again
     return variant.run(arguments);
-  } catch (const Error&) {
-    ErrorsHeard::forgetLast();
   } catch (const std::exception&) {
   }
   return function();  // throws what the graph has, with what it does besides

@@ -214,8 +214,8 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
     const detail::TraceCall::Scope on(trace);
     const detail::ErrorsHeard heard;
     variant->result = record(trace, wrappers);
-    variant->errors = heard.digest();
-    variant->first_error = heard.first();
+    if (heard.lostAny()) refuse("no memory for the errors that the function catches");
+    variant->errors = heard.messages();
   }
   if (detail::TracedResults::seeded(trace)) refuse("the function makes or seeds a generator, which is no operator");
   if (detail::TracedResults::readVersionFromOutside(trace))

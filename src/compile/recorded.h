@@ -38,11 +38,10 @@ class detail::CompiledFunction::Variant {
   std::vector<std::pair<const Operator*, uint64_t>> relies;  // operators, and their tables' fingerprints
   mutable std::atomic<uint64_t> checked{0};                  // detail::table_changes when these were compared last
   mutable std::atomic<bool> retired{false};
-  bool takes_all = true;     // the arguments' tensors are all defined: the graph's inputs
-  bool has_effects = false;  // besides its results
-  uint64_t errors = 0;       // that the function caught, as ErrorsHeard tells them
-  std::string first_error;
-  CompileKind kind;  // of the calls that it is for
+  bool takes_all = true;            // the arguments' tensors are all defined: the graph's inputs
+  bool has_effects = false;         // besides its results
+  std::vector<std::string> errors;  // that the function caught
+  CompileKind kind;                 // of the calls that it is for
   uint64_t hash_of_sizes = 0;
   const Variant* next = nullptr;  // of the same list: Note [Variants]
   std::string dumped;             // SHUNT_JIT_DUMP: the path of its files without their suffixes; empty: none

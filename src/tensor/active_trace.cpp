@@ -12,6 +12,7 @@ constinit thread_local ActiveTrace* active SHUNT_TLS_MODEL = nullptr;
 ActiveTrace* activeTrace() {
   return tls_is_included(DispatchKey::Tracer) && !tls_is_excluded(DispatchKey::Tracer) ? active : nullptr;
 }
+ActiveTrace* traceAround() { return tls_is_excluded(DispatchKey::Tracer) ? nullptr : active; }
 bool isTracing() { return active != nullptr; }
 void setActiveTrace(ActiveTrace* trace) { active = trace; }
 

@@ -1,6 +1,6 @@
 // What a running trace() (include/shunt/trace/trace.h) has to be told that no operator shows: who reads or replaces a
-// tensor's grad, seeds a generator, differentiates. Tensors and autograd ask for it; src/trace sets it. Each thread has
-// its own.
+// tensor's grad, reads its version or asks where its elements are, seeds a generator, differentiates. Tensors and
+// autograd ask for it; src/trace sets it. Each thread has its own.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -32,6 +32,9 @@ class ActiveTrace {
 
 /// Null where this thread traces nothing, and inside of an operator that is recorded as one.
 ActiveTrace* activeTrace();
+/// The same also inside of a grad level in the traced function, which records nothing itself: for what no graph can
+/// have.
+ActiveTrace* traceAround();
 /// Whether this thread traces, inside of such operators too.
 bool isTracing();
 void setActiveTrace(ActiveTrace* trace);

@@ -37,7 +37,9 @@ SHUNT_LIBRARY_FRAGMENT(aten, m) {
 }  // namespace
 
 Scalar Tensor::item() const {
-  constexpr DispatchKeySet kModes{DispatchKey::Python, DispatchKey::PythonKernel, DispatchKey::Tracer};
+  // A level takes the call to what is on outside of it.
+  constexpr DispatchKeySet kModes{DispatchKey::Python, DispatchKey::PythonKernel, DispatchKey::Tracer,
+                                  DispatchKey::Batched};
   const DispatchKeySet under_a_mode = tls_included() & kModes;
   if (!(impl().key_set() | under_a_mode).hasAny(kAsksAnOperator)) [[likely]]
     return read(*this);

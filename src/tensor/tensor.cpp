@@ -86,7 +86,7 @@ void* Tensor::data_ptr() const {
       if (const Tensor* value = detail::constantBehind(*this)) return value->data_ptr();
     throw Error(detail::str("cannot access data pointer of ", why));
   }
-  if (ActiveTrace* trace = activeTrace()) [[unlikely]]
+  if (ActiveTrace* trace = traceAround()) [[unlikely]]
     trace->readsElements(*this);
   return t.numel() == 0 && t.storage()->data() == nullptr ? nullptr : t.data();
 }

@@ -2,6 +2,9 @@
 #include "tests/compile/same.h"
 #include "tests/support/error_of.h"
 
+#include <shunt/transforms/grad_transforms.h>
+#include <shunt/transforms/vmap.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,6 +88,20 @@ TEST(CompileRecording, AnErrorThatTheFunctionCatches) {
   EXPECT_EQ(retries.counts().hits, kCalls - 2u) << "one that the function gets at each call is no obstacle";
 }
 
+// The inner graph's error is thrown by the inner function again: the outer one gets it once, as when it is recorded.
+TEST(CompileRecording, AnErrorOfACompiledFunctionInside) {
+  auto inner = compile([](const Tensor& x, const Tensor& i) { return x.index_select(0, i) + 1; });
+  const Tensor x = ones({2}), good = tensor({1}), bad = tensor({5});
+  for (int i = 0; i < 3; ++i) inner(x, good);
+  auto outer = compile([&](const Tensor& t) {
+    errorOf([&] { inner(t.view({2, 1}).view({7}), good); });
+    return inner(t, good) * 2;
+  });
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(same(outer(x), full({1}, 4.f)));
+  EXPECT_EQ(outer.counts().hits, kCalls - 2u) << outer.explain();
+  EXPECT_THAT(errorOf([&] { inner(x, bad); }), HasSubstr("out of range"));
+}
+
 TEST(CompileRecording, AnErrorThatTheFunctionCatchesNowAndThen) {
   bool computes = false;
   auto fast = compile([&](const Tensor& x) {
@@ -159,6 +176,29 @@ TEST(CompileRecording, ElementsOfACapturedTensor) {
   }
   EXPECT_EQ(reads.counts().hits + writes.counts().hits + branches.counts().hits, 0u);
   EXPECT_THAT(reads.explain(), HasSubstr("data_ptr(), of a tensor of shape [1] from outside of the function"));
+}
+
+TEST(CompileRecording, ElementsAndVersionsInsideOfGradAndVmap) {
+  const Tensor w = zeros({1});
+  using Number = double (*)(const Tensor&);
+  const Number numbers_of[] = {[](const Tensor& t) { return static_cast<double>(t.data_ptr<float>()[0]); },
+                               [](const Tensor& t) { return t.item().toDouble(); },
+                               [](const Tensor& t) { return static_cast<double>(t._version()); }};
+  for (const Number number : numbers_of) {
+    Tensor(w).zero_();
+    const auto f = [&](const Tensor& x) { return (x * number(w)).sum(); };
+    auto in_grad = compile(grad(f));
+    auto in_both = compile(vmap(grad(f)));
+    auto in_vmap = compile(vmap(f));
+    for (int i = 0; i < kCalls; ++i) {
+      const Tensor x = ones({2, 3});
+      EXPECT_TRUE(same(in_grad(x), grad(f)(x)));
+      EXPECT_TRUE(same(in_both(x), vmap(grad(f))(x)));
+      EXPECT_TRUE(same(in_vmap(x), vmap(f)(x)));
+      Tensor(w).add_(1);
+    }
+    EXPECT_EQ(in_grad.counts().hits + in_both.counts().hits + in_vmap.counts().hits, 0u);
+  }
 }
 
 TEST(CompileRecording, ATensorOfNumbersHasElements) {

@@ -251,10 +251,10 @@ class SHUNT_API Tensor {
   }
   /// Defined, in the CPU's memory, and no wrapper.
   bool isPlain() const { return impl_.defined() && (impl_->key_set().raw() & ~kPlainCpuKeys.raw()) == 0; }
-  /// Whether a trace may have to know who looks at elements.
+  /// Whether a trace may have to know who looks at elements, also from inside of a level of grad or vmap.
   static bool isTraced() {
-    constexpr uint64_t kTracer = DispatchKeySet(DispatchKey::Tracer).functionalities().raw();
-    return (detail::tls_state.included & kTracer) != 0;
+    constexpr DispatchKeySet kKeys{DispatchKey::Tracer, DispatchKey::Batched};
+    return (detail::tls_state.included & kKeys.functionalities().raw()) != 0;
   }
   [[noreturn]] static void throwUndefined();
   void checkDataType(ScalarType wanted) const;

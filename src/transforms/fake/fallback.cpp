@@ -3,6 +3,7 @@
 #include <shunt/ops.h>
 #include <shunt/transforms/fake_tensor.h>
 
+#include "src/base/errors_heard.h"
 #include "src/base/immortal.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/tensor/no_numbers.h"
@@ -39,11 +40,14 @@ Entries entriesOf(const OperatorHandle& op, DispatchKeySet below) {
                                    "which they don't have; run it on real tensors"));
 }
 
-void runMetaKernel(const OperatorHandle& op, DispatchKeySet below, Stack* stack) {
-  constexpr DispatchKeySet kModes{DispatchKey::PythonKernel};  // below Fake, so what they see are twins
-  const FunctionSchema& schema = op.schema();
-  Twins twins(schema, *stack);
+/// Runs the Meta kernel on twins. What is thrown, and heard of that, speaks of the fake tensors in their place.
+void runOnTwins(const OperatorHandle& op, DispatchKeySet keys, Stack* stack, const Twins& twins) {
+  const detail::ErrorsHeard aside;
+  const auto passOn = [&] {
+    for (const std::string& message : aside.messages()) aside.passOn(twins.withFakeDevices(message));
+  };
   const auto rethrow = [&]<class E>(const E& e) {
+    passOn();
     const std::string_view what = e.what();
     if (std::ranges::none_of(kNamesOfTwins,
                              [&](const char* name) { return what.find(name) != std::string_view::npos; }))
@@ -52,8 +56,9 @@ void runMetaKernel(const OperatorHandle& op, DispatchKeySet below, Stack* stack)
   };
   try {
     const ExcludeDispatchKeyGuard exclude(kHadTheirTurn);
-    op.redispatchBoxed(DispatchKeySet(DispatchKey::Meta) | (below & kModes), stack);
+    op.redispatchBoxed(keys, stack);
   } catch (const NoNumbersError&) {
+    passOn();
     throwDataDependent(op);
   } catch (const IndexError& e) {
     rethrow(e);
@@ -62,6 +67,13 @@ void runMetaKernel(const OperatorHandle& op, DispatchKeySet below, Stack* stack)
   } catch (const Error& e) {
     rethrow(e);
   }
+}
+
+void runMetaKernel(const OperatorHandle& op, DispatchKeySet below, Stack* stack) {
+  constexpr DispatchKeySet kModes{DispatchKey::PythonKernel};  // below Fake, so what they see are twins
+  const FunctionSchema& schema = op.schema();
+  Twins twins(schema, *stack);
+  runOnTwins(op, DispatchKeySet(DispatchKey::Meta) | (below & kModes), stack, twins);
   twins.replaceReturns(*stack, schema.returns().size());
 }
 
