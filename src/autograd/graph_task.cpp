@@ -28,12 +28,6 @@ class CurrentTask {
 // In a level of vmap or grad a sum may have no batch where what is added has one.
 bool isPlain(const Tensor& t) { return !t.key_set().has(Functionality::Batched); }
 
-// Views are left alone even where nobody else sees them: a sum in place would have other strides than sum.add(grad).
-bool canAddInPlace(const Tensor& t) {
-  return isUnshared(t) && get_view_autograd_meta(t) == nullptr && t.is_non_overlapping_and_dense() &&
-         !t.requires_grad();
-}
-
 SHUNT_NOINLINE void addToDefined(Tensor& sum, Tensor&& grad) {
   const bool in_place = !GradMode::is_enabled() && isPlain(sum) && isPlain(grad);
   if (in_place && canAddInPlace(sum))

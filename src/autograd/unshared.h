@@ -44,4 +44,11 @@ inline bool isUnshared(const Tensor& t) {
   return impl.has_storage() && impl.storage()->allocator() != nullptr && hasOneHolder(t);
 }
 
+/// Whether the engine may add another gradient to this one in place. Views are left alone even where nobody else sees
+/// them: such a sum would have other strides than one by add().
+inline bool canAddInPlace(const Tensor& t) {
+  return isUnshared(t) && get_view_autograd_meta(t) == nullptr && t.is_non_overlapping_and_dense() &&
+         !t.requires_grad();
+}
+
 }  // namespace shunt::autograd

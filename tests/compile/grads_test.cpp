@@ -128,8 +128,21 @@ TEST(CompileGrads, SumsCountOnFromTheGradientTheyBeginWith) {
       [](const Tensor& z) { return z + z.tanh() + z.exp(); }, [](const Tensor& z) { return z * z + z.tanh() + z; },
       [](const Tensor& z) { return z.view({2}) + z.tanh(); }};
   using Use = void (*)(const Tensor&);
-  const Use uses[] = {[](const Tensor& y) { y.sum().backward(); }, [](const Tensor& y) { (y * y).sum().backward(); },
+  const Use uses[] = {[](const Tensor& y) { y.sum().backward(); },
+                      [](const Tensor& y) { (y * y).sum().backward(); },
                       [](const Tensor& y) { (y * y * y).sum().backward(); },
+                      [](const Tensor& y) {
+                        const Tensor view = y.view({1, 2});
+                        (view * view).sum().backward();
+                      },
+                      [](const Tensor& y) {
+                        const Tensor wide = y.unsqueeze(1).expand({2, 3}).t();
+                        (wide * wide).sum().backward();
+                      },
+                      [](const Tensor& y) {
+                        const Tensor part = y.narrow(0, 0, 1);
+                        (part * part).sum().backward();
+                      },
                       [](const Tensor& y) {
                         const Tensor held = ones({2}).add_(1);
                         y.backward(held);

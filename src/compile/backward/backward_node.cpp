@@ -171,7 +171,7 @@ const Plan* CompiledBackward::BackwardNode::planOf(const Pass& pass) const {
 variable_list CompiledBackward::BackwardNode::runPass(const Pass& pass, Tensor gradient) const {
   const Plan* plan = planOf(pass);
   const bool adds = plan != nullptr && plan == pass.summed.get();
-  const bool is_free = adds && autograd::isUnshared(gradient);
+  const bool is_free = adds && autograd::canAddInPlace(gradient);
   const uint32_t begun = is_free && !gradient.is_inference() ? gradient.unsafeGetTensorImpl()->version().current() : 0;
   std::optional<variable_list> expected;
   if (isChecked()) [[unlikely]]
