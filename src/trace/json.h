@@ -9,7 +9,7 @@
 
 namespace shunt::trace_detail {
 
-inline constexpr int kGraphVersion = 1;
+inline constexpr int kGraphVersion = 2;
 
 /// Throws for arguments that text can't hold, naming the node.
 nlohmann::json toJson(const Graph& graph);
