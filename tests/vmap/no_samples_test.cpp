@@ -171,6 +171,18 @@ TEST(VmapNoSamples, OperatorsOfThePrograms) {
   lib.impl("halved",
            dispatch(DispatchKey::Meta, [](const Tensor& t) { return t.new_empty({t.size(0) / 2, t.size(1)}); }));
   EXPECT_EQ(vmap(halved)(x).sizes(), IntArrayRef({0, 2, 3}));
+
+  const auto fill = [](Tensor& t, const Tensor& value) -> Tensor& { return t.fill_(value); };
+  for (const DispatchKey key : {DispatchKey::CPU, DispatchKey::Meta}) lib.impl("fill_", dispatch(key, fill));
+  const auto filled = [](const Tensor& t) {
+    Tensor own = t.clone();
+    Dispatcher::singleton()
+        .findSchemaOrThrow("vmap_none::fill_")
+        .typed<Tensor&(Tensor&, const Tensor&)>()
+        .call(own, t.sum());
+    return own;
+  };
+  EXPECT_EQ(vmap(filled)(x).sizes(), IntArrayRef({0, 4, 3}));
 }
 
 }  // namespace

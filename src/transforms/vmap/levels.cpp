@@ -31,8 +31,8 @@ constexpr uint64_t kFunctional = bits(DispatchKeySet(DispatchKey::Functionalize)
 /// What acts on values only, so not inside a grad level, whose tracked tensors would be captured, or taken for real.
 constexpr uint64_t kOfValues = bits({DispatchKey::Tracer, DispatchKey::Fake});
 
-/// What is off in all levels where the function, or an operator, has switched it off.
-constexpr uint64_t kOffEverywhere = bits(kAutocastKeys) | kOfValues | kFunctional | kPassing;
+/// What is off, or on, in all levels where the function, or an operator, has switched it off or on.
+constexpr uint64_t kSwitchedEverywhere = bits(kAutocastKeys) | kOfValues | kFunctional | kPassing;
 
 constexpr uint64_t with(uint64_t set, uint64_t mask, uint64_t from) { return (set & ~mask) | (from & mask); }
 
@@ -172,8 +172,10 @@ Outside::Outside() : left_(current) {
 
 void Outside::passOn() const {
   detail::LocalState& s = detail::tls_state;
-  const uint64_t differ = (s.user_excluded ^ inside_.user_excluded) & kOffEverywhere;
-  if (differ == 0 && s.autocast_nesting == inside_.autocast_nesting) [[likely]]
+  const uint64_t differ = (s.user_excluded ^ inside_.user_excluded) & kSwitchedEverywhere;
+  if (differ == 0 && s.autocast_nesting == inside_.autocast_nesting &&
+      ((s.mode ^ inside_.mode) & detail::kModeCastCache) == 0 &&
+      std::equal(std::begin(s.autocast_dtype), std::end(s.autocast_dtype), inside_.autocast_dtype.begin())) [[likely]]
     return;
   s.user_excluded ^= differ;
   s.mode = with(s.mode, detail::kModeCastCache, inside_.mode);
