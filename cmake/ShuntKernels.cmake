@@ -3,16 +3,30 @@
 #   shunt_kernel_objects(<target> SOURCES a.cpp ...)   wrappers and generic loops: one compilation gives the machine code
 #       and, in section shunt_bc, the unvectorised bitcode that the JIT specialises later.
 #   shunt_isa_objects(<target> SOURCES loops.cpp ...)  ahead-of-time loops: every source once per instruction set, with
-#       SHUNT_ISA_NAMESPACE=baseline|v3|v4, no bitcode. Such an object may define no weak symbol (constant data apart) and
+#       SHUNT_ISA_NAMESPACE=baseline|v3|v4, no bitcode. SHUNT_ISA_LEVELS names the sets; sources that list them all include
+#       shunt/core/isa.h, and are compiled again when it changes. Such an object may define no weak symbol (constant data apart) and
 #       no static initialiser: the linker could pick a v4 copy of a shared inline function for every CPU. Give everything
 #       internal linkage or put it inside namespace SHUNT_ISA_NAMESPACE.
 #   shunt_lint_kernels(<target>)                       once, after all of the above: kernel_lint as part of `all`.
 #
 # Both compile with the include directories, definitions and options of <target> and link into it. Kernels are optimised in
 # every configuration, also in Debug: -O0 bitcode can't be specialised, and un-inlined helpers would be weak symbols.
-set(SHUNT_ISA_LEVELS baseline v3 v4)
-if(SHUNT_BASELINE_ONLY)
-  set(SHUNT_ISA_LEVELS baseline)
+set(SHUNT_PER_ISA "")  # cmake/isa_levels.h.in
+foreach(level baseline v3 v4)
+  if(level IN_LIST SHUNT_ISA_LEVELS)
+    list(APPEND SHUNT_PER_ISA "X(${level})")
+  else()
+    list(APPEND SHUNT_PER_ISA "{}")
+  endif()
+endforeach()
+list(JOIN SHUNT_PER_ISA ", " SHUNT_PER_ISA)
+foreach(level IN LISTS SHUNT_ISA_LEVELS)
+  if(NOT level MATCHES "^(baseline|v3|v4)$")
+    message(FATAL_ERROR "SHUNT_ISA_LEVELS holds \"${level}\"; it is a list of baseline, v3 and v4.")
+  endif()
+endforeach()
+if(NOT SHUNT_ISA_LEVELS)
+  message(FATAL_ERROR "SHUNT_ISA_LEVELS is empty; it is a list of baseline, v3 and v4.")
 endif()
 set(SHUNT_ISA_FLAGS_baseline "")
 set(SHUNT_ISA_FLAGS_v3 -march=x86-64-v3)

@@ -1,5 +1,8 @@
-# Sourced by tests/run, bench/run and .ci/run: the one list of packages, and what the scripts share.
+# Sourced by tests/run, bench/run, bench/bars and .ci/run: the one list of packages, and what the scripts share.
 # Needs bash and `set -euo pipefail` in the caller.
+#
+# What a script does is a line for each stage, with the minutes and seconds since it began. What programs of others print, apt,
+# cmake and the compiler, goes to a log (shunt_log_to); its last lines are shown where one fails.
 
 # What it takes to build and run the library, the compiler, bin/shunt and the examples.
 shunt_library_packages=(
@@ -10,20 +13,45 @@ shunt_library_packages=(
 )
 # What the tests add.
 shunt_test_packages=(
-  libclang-rt-19-dev clang-format-19 g++ pkg-config git
+  libclang-rt-19-dev clang-format-19 g++ pkg-config git ccache
   libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb qemu-user
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
 )
 shunt_packages=("${shunt_library_packages[@]}" "${shunt_test_packages[@]}")
 shunt_libtorch_packages=(libtorch-dev g++)
-# What bench/run adds: it builds one of the tests, diff_test, and counts instructions with valgrind.
-shunt_bench_packages=(g++ libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev valgrind)
+# What bench/run adds, and bench/bars to that: it builds one of the tests, diff_test, and counts instructions with valgrind.
+shunt_bench_packages=(libbenchmark-dev)
+shunt_bars_packages=(g++ libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev valgrind)
 
-shunt_say() { printf '== %s\n' "$*"; }
+shunt_say() { printf '== %2d:%02d  %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 
 shunt_die() {
-  printf '\nFAILED: %s\n' "$1" >&2
+  printf '\nFAILED after %d min %d s: %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$1" >&2
+  [[ ! ${shunt_log:-} ]] || printf 'The log: %s\n' "$shunt_log" >&2
   exit "${2:-1}"
+}
+
+# shunt_log_to <name>: what is run quietly from now on is logged in build/logs/<name>.log.
+shunt_log_to() {
+  shunt_log=build/logs/$1.log
+  mkdir -p build/logs
+  printf '%s\n' "$(date -u '+%F %T UTC'), $(uname -srm)" >"$shunt_log"
+}
+
+# Runs a command into the log; on a terminal, ninja's progress stands in one line. Shows the end of what a command that fails
+# printed. Without a log: runs it.
+shunt_quietly() {
+  if [[ ! ${shunt_log:-} ]]; then "$@"; return; fi
+  printf '\n$ %s\n' "$*" >>"$shunt_log"
+  local lines status=0
+  lines=$(wc -l <"$shunt_log")
+  if [[ -t 1 ]]; then
+    "$@" 2>&1 | tee -a "$shunt_log" | awk '/^\[[0-9]+\/[0-9]+\]/ { printf "\r   %s ", $1; fflush(); n = 1 } END { if (n) printf "\r%20s\r", "" }' || status=$?
+  else
+    "$@" >>"$shunt_log" 2>&1 || status=$?
+  fi
+  ((status == 0)) || { tail -n "+$((lines + 1))" "$shunt_log" | tail -n 40 >&2; }
+  return "$status"
 }
 
 # Prints those of its arguments that are not installed.
@@ -51,9 +79,10 @@ shunt_install() {
   shunt_say "installing ${#missing[@]} packages: ${missing[*]}"
   local get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300)
   local install=("${get[@]}" install --no-install-recommends)
-  "${install[@]}" "${missing[@]}" >/dev/null 2>&1 && return 0
-  "${get[@]}" update >/dev/null 2>&1 || shunt_say "apt-get update failed; trying with the package lists that are here"
-  "${install[@]}" "${missing[@]}" >/dev/null 2>&1 && return 0
+  local log=${shunt_log:-/dev/null}
+  "${install[@]}" "${missing[@]}" >>"$log" 2>&1 && return 0
+  "${get[@]}" update >>"$log" 2>&1 || shunt_say "apt-get update failed; trying with the package lists that are here"
+  "${install[@]}" "${missing[@]}" >>"$log" 2>&1 && return 0
   # One by one, so that the message can name the package.
   local package
   for package in "${missing[@]}"; do
@@ -81,11 +110,12 @@ shunt_known_candidate() {
 
 shunt_jobs() { nproc 2>/dev/null || echo 2; }
 
-# shunt_build <preset> [cmake cache arguments...]: configures and builds it under build/<preset>.
+# shunt_build <preset> [cmake cache arguments...]: configures and builds it under build/<preset>; the targets of $shunt_targets,
+# where that is set.
 shunt_build() {
   local preset=$1
   shift
-  shunt_say "configuring preset $preset"
+  shunt_say "building preset $preset with $(shunt_jobs) jobs${shunt_targets:+: $shunt_targets}"
   local log
   log=$(mktemp)
   cmake --preset "$preset" "$@" >"$log" 2>&1 || {
@@ -95,9 +125,8 @@ shunt_build() {
   }
   grep -E 'Shunt:' "$log" || true
   rm -f "$log"
-  shunt_say "building preset $preset with $(shunt_jobs) jobs"
-  cmake --build --preset "$preset" --parallel "$(shunt_jobs)" ${shunt_targets:+--target $shunt_targets} ||
-    shunt_die "the build of preset $preset failed; the first error stands above."
+  shunt_quietly cmake --build --preset "$preset" --parallel "$(shunt_jobs)" ${shunt_targets:+--target $shunt_targets} ||
+    shunt_die "the build of preset $preset failed; the first error stands above or in the log."
 }
 
 # The names of the presets, for messages.
@@ -111,6 +140,17 @@ shunt_test_preset() {
   rm -f "build/$preset/test_times/"*
   ctest --test-dir "build/$preset" --output-on-failure --parallel "$(shunt_jobs)" --no-tests=error "$@"
 }
+
+# The best of Shunt's instruction sets that this CPU runs, as the dynamic loader sees it; SHUNT_ISA's where that is set.
+shunt_native_isa() {
+  local supported
+  case ${SHUNT_ISA:-} in baseline|v3|v4) printf '%s' "$SHUNT_ISA"; return ;; esac
+  supported=$(/lib64/ld-linux-x86-64.so.2 --help 2>/dev/null | sed -n 's/^ *x86-64-\(v[34]\) (supported.*/\1/p' | head -1)
+  printf '%s' "${supported:-baseline}"
+}
+
+# Whether build/<preset> was configured with every instruction set.
+shunt_has_all_isas() { grep -q '^SHUNT_ISA_LEVELS:.*=baseline;v3;v4$' "build/$1/CMakeCache.txt" 2>/dev/null; }
 
 # OpenBLAS 0.3.21 takes CPUs younger than itself for SSE3 ones. Names the kernels this CPU can run, unless the user did;
 # for every library in the process alike.

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <stdexcept>
 
 namespace bench {
@@ -80,12 +81,32 @@ void SideReporter::printCases() const {
   }
 }
 
+double SideReporter::figureOf(const Bar& bar) const {
+  return medianOf(bar.key, bar.side) / (bar.against.empty() ? 1.0 : medianOf(bar.against, bar.against_side));
+}
+
+void SideReporter::forget(const std::string& key, Side side) { rows_.at(key).times[static_cast<size_t>(side)].clear(); }
+
+std::string SideReporter::takeMissed() {
+  std::set<std::pair<std::string, Side>> again;
+  for (const Bar& bar : kBars) {
+    if (verdictOf(bar, figureOf(bar)) != Verdict::kMissed) continue;
+    again.emplace(bar.key, bar.side);
+    if (!bar.against.empty()) again.emplace(bar.against, bar.against_side);
+  }
+  std::string out;
+  for (const auto& [key, side] : again) {
+    forget(key, side);
+    out += (out.empty() ? "^(" : "|") + std::string(nameOf(side)) + "/" + key;
+  }
+  return out.empty() ? out : out + ")";
+}
+
 int SideReporter::printBars(bool all) const {
   int missed = 0;
   std::printf("\n%-46s %14s %14s\n", "bar (a ratio unless in ns)", "measured", "at most");
   for (const Bar& bar : kBars) {
-    const double measured =
-        medianOf(bar.key, bar.side) / (bar.against.empty() ? 1.0 : medianOf(bar.against, bar.against_side));
+    const double measured = figureOf(bar);
     if (!all && std::isnan(measured)) continue;
     std::printf("%-46s", bar.what.c_str());
     printCell(measured, " %14.3f");

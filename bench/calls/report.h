@@ -1,6 +1,7 @@
 // A table of medians, Shunt interpreted and compiled beside libtorch, from Google Benchmark's runs; and the bars.
 #pragma once
 
+#include "bench/calls/bars.h"
 #include "bench/calls/sides.h"
 
 #include <benchmark/benchmark.h>
@@ -21,6 +22,9 @@ class SideReporter : public benchmark::BenchmarkReporter {
   void printCases() const;
   /// One row per bar; without `all`, for those that have a figure. Returns how many count as missed.
   int printBars(bool all) const;
+  /// The benchmarks whose figures miss a bar, with those that they are compared with, as --benchmark_filter takes them;
+  /// empty: none. Their figures are forgotten.
+  std::string takeMissed();
   /// For bench/plot: after a line "# date, CPU", tab-separated: case, interpreted ns, compiled ns, libtorch ns (NaN
   /// where there is none).
   void write(const std::string& path) const;
@@ -34,6 +38,9 @@ class SideReporter : public benchmark::BenchmarkReporter {
   std::vector<std::string> keys() const;
   /// Nanoseconds; NaN when the case did not run.
   double medianOf(const std::string& key, Side side) const;
+  /// NaN where a case did not run.
+  double figureOf(const Bar& bar) const;
+  void forget(const std::string& key, Side side);
   std::map<std::string, Row> rows_;
 };
 

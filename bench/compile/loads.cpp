@@ -1,8 +1,8 @@
 // What a compiled function costs before its code runs: its graph, plan and fused loops, compiled, and the loops out of
 // the disk cache.
-#include "bench/bars/interleave.h"
-#include "bench/bars/row.h"
 #include "bench/compile/rows.h"
+#include "bench/thunks/interleave.h"
+#include "bench/thunks/row.h"
 
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>

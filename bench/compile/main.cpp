@@ -1,10 +1,11 @@
-// bench_compile: compiled functions against the functions themselves, eager, and against the same work written by hand,
-// in one process, in turns; then what compiling one costs. Prints the medians and whether each bar holds; fails where
-// one doesn't, and where what is written by hand gives other bits than eager code. An argument: only rows whose names
-// hold it.
-#include "bench/bars/interleave.h"
-#include "bench/bars/row.h"
+// bench_compile: compiled functions against the functions themselves, eager, in one process, in turns.
+//   bench_compile [--bars] [TEXT]    only rows whose names hold TEXT
+// --bars judges them: against eager code, and against the same work written by hand, whose bits must be eager code's,
+// each up to three times before it is called missed; then what compiling one costs. Exit status 1 where a bar was
+// missed.
 #include "bench/compile/rows.h"
+#include "bench/thunks/interleave.h"
+#include "bench/thunks/row.h"
 #include "bench/verdict.h"
 
 #include <shunt/jit/jit.h>
@@ -61,6 +62,35 @@ bool twinAgrees(const bench::CompileRow& row) {
   return std::equal(expected.begin(), expected.end(), got.begin(), got.end(), sameBits);
 }
 
+/// A comparison with its verdict. What misses is compared again, twice at most.
+struct Judged {
+  bench::Comparison figures;
+  bench::Verdict verdict;
+};
+template <class Judge>
+Judged compareAndJudge(bench::Call& compiled, bench::Call& other, const Judge& judge) {
+  constexpr int kMostRetries = 2;
+  Judged out{};
+  for (int i = 0; i <= kMostRetries; ++i) {
+    out.figures = bench::compare(compiled, other);
+    out.verdict = judge(out.figures);
+    if (!bench::countsAsMissed(out.verdict)) break;
+  }
+  return out;
+}
+
+/// compile() never costs: a call of a microsecond at most 2 % more than the function's, a shorter one 20 ns.
+bench::Verdict judgeAgainstEager(const bench::Comparison& c) {
+  constexpr double kRatio = 1.02, kNanoseconds = 20;
+  return bench::judge(c.ratio, std::max(kRatio, 1 + kNanoseconds / c.b));
+}
+
+bench::Verdict judgeByHand(const bench::HandBar& bar, const bench::Comparison& c) {
+  if (bar.ratio != 0) return bench::judge(c.ratio, bar.ratio);
+  if (bar.nanoseconds != 0) return bench::judge(c.a - c.b, bar.nanoseconds);
+  return bench::Verdict::kHeld;
+}
+
 /// Whether the bar holds.
 bool measureByHand(const bench::CompileRow& row, bench::Call& compiled) {
   if (row.by_hand == nullptr) {
@@ -72,21 +102,17 @@ bool measureByHand(const bench::CompileRow& row, bench::Call& compiled) {
     return false;
   }
   Calls by_hand([&] { row.by_hand(row.inputs); });
-  const bench::Comparison c = bench::compare(compiled, by_hand);
-  std::printf("%9.0f %6.2f", c.b, c.ratio);
   const bench::HandBar& bar = row.hand_bar;
-  bench::Verdict verdict = bench::Verdict::kHeld;
-  if (bar.ratio != 0) {
-    verdict = bench::judge(c.ratio, bar.ratio);
-    std::printf("  <= %4.2f  %-6s", bar.ratio, bench::textOf(verdict));
-  } else if (bar.nanoseconds != 0) {
-    verdict = bench::judge(c.a - c.b, bar.nanoseconds);
-    std::printf("  %+4.0f <= %2.0f %-6s", c.a - c.b, bar.nanoseconds, bench::textOf(verdict));
-  }
+  const auto [c, verdict] =
+      compareAndJudge(compiled, by_hand, [&](const bench::Comparison& figures) { return judgeByHand(bar, figures); });
+  std::printf("%9.0f %6.2f", c.b, c.ratio);
+  if (bar.ratio != 0) std::printf("  <= %4.2f  %-6s", bar.ratio, bench::textOf(verdict));
+  if (bar.nanoseconds != 0) std::printf("  %+4.0f <= %2.0f %-6s", c.a - c.b, bar.nanoseconds, bench::textOf(verdict));
   return !bench::countsAsMissed(verdict);
 }
 
-bool measure(const bench::CompileRow& row) {
+/// Prints a row. Whether its bars hold, where they are judged.
+bool measure(const bench::CompileRow& row, bool judged) {
   const auto fast = shunt::compile(row.function);
   const auto finish = [&](const Tensors& results) {
     if (row.after != nullptr) row.after(row.inputs, results);
@@ -96,28 +122,39 @@ bool measure(const bench::CompileRow& row) {
   for (int i = 0; i < warm; ++i) eager.run();
   for (int i = 0; i < warm; ++i) compiled.run();
   shunt::jit::wait_idle();
-  const bench::Comparison c = bench::compare(compiled, eager);
-  const bench::Verdict verdict = bench::judge(c.ratio, row.most);
-  std::printf("%-38s %9.0f %9.0f %6.2f  <= %4.2f  %-6s", row.name.c_str(), c.b, c.a, c.ratio, row.most,
-              bench::textOf(verdict));
-  const bool held = measureByHand(row, compiled);
+  bool held = true;
+  if (judged) {
+    const auto [c, verdict] = compareAndJudge(compiled, eager, &judgeAgainstEager);
+    std::printf("%-42s %9.0f %9.0f %6.2f  %-6s", row.name.c_str(), c.b, c.a, c.ratio, bench::textOf(verdict));
+    held = measureByHand(row, compiled) && !bench::countsAsMissed(verdict);
+  } else {
+    const bench::Comparison c = bench::compare(compiled, eager);
+    std::printf("%-42s %9.0f %9.0f %6.2f", row.name.c_str(), c.b, c.a, c.ratio);
+  }
   std::printf("  %zu operators%s\n", fast.graph() != nullptr ? fast.graph()->nodes().size() : 0,
               fast.counts().hits == 0 ? ", not as a graph" : "");
   if (std::getenv("SHUNT_BENCH_DESCRIBE") != nullptr) std::printf("%s%s", fast.explain().c_str(), fast.plan().c_str());
   std::fflush(stdout);
-  return held && !bench::countsAsMissed(verdict);
+  return held;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   shunt::set_num_threads(1);
-  bool held = true;
-  std::printf("%-38s %9s %9s %6s %16s %9s %6s\n", "ns a call", "eager", "compiled", "ratio", "", "by hand", "ratio");
-  if (argc > 1) bench::setFilter(argv[1]);
+  bool held = true, judged = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--bars") == 0)
+      judged = true;
+    else
+      bench::setFilter(argv[i]);
+  }
+  std::printf("%-42s %9s %9s %6s", "ns a call, medians", "eager", "compiled", "ratio");
+  if (judged) std::printf("  %-6s %9s %6s", "", "by hand", "ratio");
+  std::printf("\n");
   const std::vector<bench::CompileRow> rows = bench::compileRows();
   for (const bench::CompileRow& row : rows)
-    if (bench::wanted(row.name)) held = measure(row) && held;
-  bench::cacheBars(rows);
+    if (bench::wanted(row.name)) held = measure(row, judged) && held;
+  if (judged) bench::cacheBars(rows);
   return held && bench::missed() == 0 ? 0 : 1;
 }

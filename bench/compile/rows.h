@@ -19,7 +19,6 @@ struct HandBar {
 
 struct CompileRow {
   std::string name;
-  double most;  // of its time over eager code's
   Function function;
   std::vector<shunt::Tensor> inputs;
   Function by_hand = nullptr;  // the same work to the same bits; null: there is none
@@ -33,7 +32,7 @@ struct CompileRow {
 /// Each with tensors of its own.
 std::vector<CompileRow> compileRows();
 
-/// Prints and judges what the graph, plan and loops of kDigitsRow cost (bench/bars/row.h).
+/// Prints and judges what the graph, plan and loops of kDigitsRow cost (bench/thunks/row.h).
 void cacheBars(const std::vector<CompileRow>& rows);
 inline constexpr const char* kDigitsRow = "digits step, batch 32";
 

@@ -14,7 +14,9 @@ namespace {
 
 constexpr uintptr_t kCacheLine = 64;
 
-const IsaLoops* const kLoopsOfIsa[shunt::kNumIsas] = {&baseline::kLoops, &v3::kLoops, &v4::kLoops};
+#define BENCH_LOOPS(isa) &isa::kLoops
+const IsaLoops* const kLoopsOfIsa[shunt::kNumIsas] = SHUNT_PER_ISA(BENCH_LOOPS);
+#undef BENCH_LOOPS
 
 const IsaLoops& loopsOf(shunt::Isa isa) { return *kLoopsOfIsa[static_cast<int>(isa)]; }
 

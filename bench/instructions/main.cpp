@@ -1,5 +1,5 @@
 // bench_instructions SCENARIO with|without CALLS: makes the calls in one function, countedCalls, so that callgrind can
-// count what they execute (bench/bars/instructions.cpp). `without` passes the compiler by altogether.
+// count what they execute (bench/thunks/instructions.cpp). `without` passes the compiler by altogether.
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
 

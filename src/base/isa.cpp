@@ -1,29 +1,47 @@
+#include <shunt/core/error.h>
 #include <shunt/core/isa.h>
 #include <shunt/core/log.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace shunt {
 namespace {
 
 constexpr const char* kIsaNames[kNumIsas] = {"baseline", "v3", "v4"};
 
-#if defined(SHUNT_BASELINE_ONLY)
-constexpr const char* kNeeds = " needs a library that was configured without SHUNT_BASELINE_ONLY, for x86-64-";
-#else
-constexpr const char* kNeeds = " needs a CPU with x86-64-";
-#endif
+#define SHUNT_TRUE(level) true
+constexpr bool kIsBuilt[kNumIsas] = SHUNT_PER_ISA(SHUNT_TRUE);
+#undef SHUNT_TRUE
+
+bool cpuHas(Isa isa) {
+  // __builtin_cpu_supports also asks whether the operating system saves the registers.
+  switch (isa) {
+    case Isa::kV4:
+      return __builtin_cpu_supports("x86-64-v4");
+    case Isa::kV3:
+      return __builtin_cpu_supports("x86-64-v3");
+    case Isa::kBaseline:
+      break;
+  }
+  return true;
+}
 
 Isa detectBest() {
-#if defined(SHUNT_BASELINE_ONLY)
-  return Isa::kBaseline;
-#else
   __builtin_cpu_init();
-  // __builtin_cpu_supports also asks whether the operating system saves the registers.
-  if (__builtin_cpu_supports("x86-64-v4")) return Isa::kV4;
-  return __builtin_cpu_supports("x86-64-v3") ? Isa::kV3 : Isa::kBaseline;
-#endif
+  for (int i = kNumIsas - 1; i >= 0; --i)
+    if (kIsBuilt[i] && cpuHas(static_cast<Isa>(i))) return static_cast<Isa>(i);
+  // Thrown while the library is loaded, where nothing can catch it: the message is what is left.
+  throw Error(
+      "this libshunt.so was built with SHUNT_ISA_LEVELS for another CPU, and has no loops that this one can run");
+}
+
+/// Why `wanted` isn't used, after its name.
+std::string whyNot(Isa wanted) {
+  const std::string name = kIsaNames[static_cast<int>(wanted)];
+  return kIsBuilt[static_cast<int>(wanted)] ? " needs a CPU with x86-64-" + name
+                                            : " needs a library that was configured with it in SHUNT_ISA_LEVELS";
 }
 
 Isa chooseActive() {
@@ -32,8 +50,8 @@ Isa chooseActive() {
   if (wanted == nullptr || *wanted == '\0') return best;
   for (int i = 0; i < kNumIsas; ++i) {
     if (std::strcmp(wanted, kIsaNames[i]) != 0) continue;
-    if (static_cast<Isa>(i) <= best) return static_cast<Isa>(i);
-    detail::logWarning(std::string("SHUNT_ISA=") + wanted + kNeeds + wanted + "; using " + toString(best));
+    if (kIsBuilt[i] && static_cast<Isa>(i) <= best) return static_cast<Isa>(i);
+    detail::logWarning(std::string("SHUNT_ISA=") + wanted + whyNot(static_cast<Isa>(i)) + "; using " + toString(best));
     return best;
   }
   detail::logWarning(std::string("SHUNT_ISA=") + wanted + " is not one of baseline, v3, v4; using " + toString(best));

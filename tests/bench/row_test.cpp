@@ -1,5 +1,5 @@
 // Rows of benchmark tables: which of them count as missed, and what they print.
-#include "bench/bars/row.h"
+#include "bench/thunks/row.h"
 #include "bench/calls/bars.h"
 #include "bench/verdict.h"
 

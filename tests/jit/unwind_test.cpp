@@ -1,5 +1,5 @@
 // Exceptions through compiled frames, with each way to register them that this libgcc bears. What live code costs
-// exceptions that pass elsewhere is a bar of bench/bars/never_slower.cpp.
+// exceptions that pass elsewhere is a bar of bench/thunks/never_slower.cpp.
 #include "jit/link/unwind.h"
 #include "jit/link/libgcc.h"
 #include "tests/jit/util.h"

@@ -6,6 +6,7 @@
 // floating-point matrix products: libraries compute them, with kernels chosen by CPU. Any thread.
 #pragma once
 
+#include <shunt/core/isa_levels.h>
 #include <shunt/core/macros.h>
 
 #include <cstdint>
@@ -22,15 +23,6 @@ SHUNT_API const char* toString(Isa isa);
 SHUNT_API const char* isa_name();
 
 namespace detail {
-// Initialises an array of kNumIsas elements with X(baseline), X(v3), X(v4), what X makes of each level's namespace. A
-// library that was configured with SHUNT_BASELINE_ONLY has no code for the others and never chooses them: their
-// elements are empty.
-#if defined(SHUNT_BASELINE_ONLY)
-#define SHUNT_PER_ISA(X) {X(baseline)}
-#else
-#define SHUNT_PER_ISA(X) {X(baseline), X(v3), X(v4)}
-#endif
-
 SHUNT_API Isa activeIsa();
 /// The highest level that this CPU has and the library was compiled for, whatever is forced.
 SHUNT_API Isa bestIsa();

@@ -36,10 +36,12 @@ void emitOperators(const Dictionary& dictionary, const Output& out) {
       "// The operators' identities. Constant-initialised: usable before any static initialiser ran.\n"
       "#include <shunt/core/op_state.h>\n\nnamespace shunt::ops {\n\n";
   for (const OperatorDef& op : dictionary.operators) {
-    entries.add(op.cpp_name, entryPoint(op, "call", "call", "callOperator", false) +
+    // Operators of one signature share instantiations.
+    const std::string signature = returnType(op) + "(" + argumentTypes(op) + ")";
+    entries.add(signature, entryPoint(op, "call", "call", "callOperator", false) +
                                  entryPoint(op, "redispatch", "redispatch", "redispatchOperator", true) +
                                  entryPoint(op, "call_planned", "callPlanned", "callPlanned", false));
-    planned.add(op.cpp_name, entryPoint(op, "redispatch_planned", "redispatchPlanned", "redispatchPlanned", true));
+    planned.add(signature, entryPoint(op, "redispatch_planned", "redispatchPlanned", "redispatchPlanned", true));
     symbols += fmt::format("constinit Operator {}::symbol{{{}, {}}};\n", op.cpp_name, quoted(op.schema.name()),
                            quoted(op.overload()));
   }

@@ -27,9 +27,9 @@ void Output::write(const std::string& path, const std::string& content) const {
 Shards::Shards(std::string stem, size_t count, std::string head, std::string tail)
     : stem_(std::move(stem)), head_(std::move(head)), tail_(std::move(tail)), bodies_(count) {}
 
-size_t shardOf(const std::string& name, size_t count) {
+size_t shardOf(const std::string& key, size_t count) {
   uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (unsigned char c : name) hash = (hash ^ c) * 1099511628211u;
+  for (unsigned char c : key) hash = (hash ^ c) * 1099511628211u;
   return (hash >> 16) % count;
 }
 

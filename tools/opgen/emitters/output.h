@@ -16,16 +16,16 @@ class Output {
   std::string directory_;
 };
 
-/// Which of `count` files an entry goes to: by its name only.
-size_t shardOf(const std::string& name, size_t count);
+/// Which of `count` files an entry goes to: by its key only.
+size_t shardOf(const std::string& key, size_t count);
 
-/// Text spread over a fixed number of source files. Where an entry goes depends on its name only: adding one operator
-/// changes one file.
+/// Text spread over a fixed number of source files. Where an entry goes depends on its key only, a name or what several
+/// entries share: adding one operator changes one file.
 class Shards {
  public:
   /// Files <stem>_0.cpp ... <stem>_<count-1>.cpp, each beginning with `head` and ending with `tail`.
   Shards(std::string stem, size_t count, std::string head, std::string tail);
-  void add(const std::string& name, const std::string& text) { bodies_[shardOf(name, bodies_.size())] += text; }
+  void add(const std::string& key, const std::string& text) { bodies_[shardOf(key, bodies_.size())] += text; }
   void write(const Output& out) const;
 
  private:

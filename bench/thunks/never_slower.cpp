@@ -1,12 +1,11 @@
 // Calls that gain nothing from the compiler, against the same with SHUNT_JIT=0: two processes, in turn.
-#include "bench/bars/interleave.h"
-#include "bench/bars/many_pairs.h"
-#include "bench/bars/row.h"
-#include "bench/bars/worker.h"
+#include "bench/thunks/interleave.h"
+#include "bench/thunks/many_pairs.h"
+#include "bench/thunks/row.h"
+#include "bench/thunks/worker.h"
 
 #include <shunt/jit/jit.h>
 
-#include <cstdio>
 #include <limits>
 #include <stdexcept>
 
@@ -156,12 +155,12 @@ void neverSlowerBars() {
   for (const NeverSlowerBar& bar : kBars) {
     if (!wanted(bar.what)) continue;
     Worker first(bar.scenario, bar.settings), second(bar.against, bar.settings_against);
-    const Comparison c = alternate(
-        bar.rounds, bar.calls, bar.calls, [&](int64_t n) { return first.timeCalls(n); },
-        [&](int64_t n) { return second.timeCalls(n); });
-    char note[64];
-    std::snprintf(note, sizeof note, "%.5g ns against %.5g", c.a, c.b);
-    printRow({bar.what, c.ratio, bar.most, note});
+    printRow([&]() -> Row {
+      const Comparison c = alternate(
+          bar.rounds, bar.calls, bar.calls, [&](int64_t n) { return first.timeCalls(n); },
+          [&](int64_t n) { return second.timeCalls(n); });
+      return {bar.what, c.ratio, bar.most, timesOf(c)};
+    });
   }
 }
 

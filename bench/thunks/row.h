@@ -3,6 +3,7 @@
 
 #include "bench/verdict.h"
 
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -27,6 +28,9 @@ std::string textOf(const Row& row);
 void printHeader();
 /// Prints and judges it.
 void printRow(const Row& row);
+/// The same for what `measure` gives. Where that misses its bar it is measured again, twice at most, and the last
+/// figure counts: on a machine that does other work too, one bad figure says little.
+void printRow(const std::function<Row()>& measure);
 /// Remembered from the command line: rows whose name has this text are measured.
 void setFilter(std::string text);
 const std::string& filter();

@@ -1,4 +1,4 @@
-#include "bench/bars/many_pairs.h"
+#include "bench/thunks/many_pairs.h"
 
 #include <shunt/jit/jit.h>
 

@@ -1,4 +1,4 @@
-#include "bench/bars/command.h"
+#include "bench/thunks/command.h"
 
 #include <cstdio>
 #include <stdexcept>

@@ -1,8 +1,8 @@
 // CPU time of compiles of either tier, over all compiles of the digits run, in which pairs go from the first tier to
 // the second, and of the test that compares every operator's calls in thunks, in a run for each tier.
-#include "bench/bars/command.h"
-#include "bench/bars/parts.h"
-#include "bench/bars/row.h"
+#include "bench/thunks/command.h"
+#include "bench/thunks/parts.h"
+#include "bench/thunks/row.h"
 
 #include <shunt/jit/jit.h>
 

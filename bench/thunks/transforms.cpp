@@ -1,13 +1,11 @@
 // vmap and grad: gradients for each sample of the digits network at once against one by one, and what vmap adds to a
 // pointwise operator.
-#include "bench/bars/interleave.h"
-#include "bench/bars/parts.h"
-#include "bench/bars/row.h"
+#include "bench/thunks/interleave.h"
+#include "bench/thunks/parts.h"
+#include "bench/thunks/row.h"
 #include "examples/digits/model.h"
 
 #include <shunt/shunt.h>
-
-#include <cstdio>
 
 namespace bench {
 namespace {
@@ -43,11 +41,11 @@ void perSampleGradients() {
   timed(kWarmUp, together);
   timed(kWarmUp / 10, one_by_one);
   shunt::jit::wait_idle();
-  const Comparison c = alternate(
-      kRounds, 8, 2, [&](int64_t n) { return timed(n, together); }, [&](int64_t n) { return timed(n, one_by_one); });
-  char note[64];
-  std::snprintf(note, sizeof note, "%.4g us against %.4g", c.a / 1e3, c.b / 1e3);
-  printRow({what, c.ratio, kMost, note});
+  printRow([&]() -> Row {
+    const Comparison c = alternate(
+        kRounds, 8, 2, [&](int64_t n) { return timed(n, together); }, [&](int64_t n) { return timed(n, one_by_one); });
+    return {what, c.ratio, kMost, timesOf(c)};
+  });
 }
 
 void pointwiseInVmap() {
@@ -63,12 +61,12 @@ void pointwiseInVmap() {
   timed(kCalls, inside);
   timed(kCalls, batched);
   shunt::jit::wait_idle();
-  const Comparison c = alternate(
-      kRounds, kCalls, kCalls, [&](int64_t n) { return timed(n, inside); },
-      [&](int64_t n) { return timed(n, batched); });
-  char note[64];
-  std::snprintf(note, sizeof note, "%.5g ns against %.5g", c.a, c.b);
-  printRow({what, c.a - c.b, kMostNanoseconds, note});
+  printRow([&]() -> Row {
+    const Comparison c = alternate(
+        kRounds, kCalls, kCalls, [&](int64_t n) { return timed(n, inside); },
+        [&](int64_t n) { return timed(n, batched); });
+    return {what, c.a - c.b, kMostNanoseconds, timesOf(c)};
+  });
 }
 
 }  // namespace

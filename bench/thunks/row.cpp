@@ -1,4 +1,4 @@
-#include "bench/bars/row.h"
+#include "bench/thunks/row.h"
 
 #include <cmath>
 #include <cstdio>
@@ -53,6 +53,16 @@ void printRow(const Row& row) {
   missed_rows += countsAsMissed(verdictOf(row));
   std::printf("%s\n", textOf(row).c_str());
   std::fflush(stdout);
+}
+
+void printRow(const std::function<Row()>& measure) {
+  constexpr int kMostRetries = 2;
+  Row row = measure();
+  int retries = 0;
+  for (; retries < kMostRetries && verdictOf(row) == Verdict::kMissed; ++retries) row = measure();
+  if (retries > 0)
+    row.note += (row.note.empty() ? "" : "; ") + std::string("measured ") + std::to_string(retries + 1) + " times";
+  printRow(row);
 }
 
 }  // namespace bench

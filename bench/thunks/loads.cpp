@@ -1,9 +1,9 @@
 // Thunks from the disk cache: what loading one costs, and what loading and retiring many leaves behind.
-#include "bench/bars/interleave.h"
-#include "bench/bars/many_pairs.h"
-#include "bench/bars/parts.h"
-#include "bench/bars/row.h"
-#include "bench/bars/usage.h"
+#include "bench/thunks/interleave.h"
+#include "bench/thunks/many_pairs.h"
+#include "bench/thunks/parts.h"
+#include "bench/thunks/row.h"
+#include "bench/thunks/usage.h"
 
 #include <shunt/jit/jit.h>
 

@@ -2,7 +2,7 @@
 // environments can take turns.
 #pragma once
 
-#include "bench/bars/parts.h"
+#include "bench/thunks/parts.h"
 
 #include <cstdint>
 #include <memory>

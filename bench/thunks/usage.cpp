@@ -1,6 +1,6 @@
-#include "bench/bars/usage.h"
+#include "bench/thunks/usage.h"
 
-#include "bench/bars/row.h"
+#include "bench/thunks/row.h"
 
 #include <shunt/jit/jit.h>
 

@@ -4,6 +4,7 @@
 #include "bench/calls/cases.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace bench {
@@ -17,6 +18,9 @@ struct Comparison {
   double ratio = 0;     // median over rounds of a's time over b's
   double a = 0, b = 0;  // nanoseconds of a call, medians
 };
+
+/// "39 ns against 41".
+std::string timesOf(const Comparison& c);
 
 /// `first` and `second` do the given number of calls and return the nanoseconds they took.
 template <class First, class Second>

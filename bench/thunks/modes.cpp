@@ -1,11 +1,9 @@
 // What a dispatch mode that does nothing adds to a call: the same call with and without it, in turn, both interpreted.
-#include "bench/bars/interleave.h"
-#include "bench/bars/parts.h"
-#include "bench/bars/row.h"
+#include "bench/thunks/interleave.h"
+#include "bench/thunks/parts.h"
+#include "bench/thunks/row.h"
 
 #include <shunt/shunt.h>
-
-#include <cstdio>
 
 namespace bench {
 namespace {
@@ -40,10 +38,10 @@ void modeBar(const char* what) {
     return time(calls);
   };
   timeUnderMode(kCalls);
-  const Comparison c = alternate(kRounds, kCalls, kCalls, timeUnderMode, time);
-  char note[64];
-  std::snprintf(note, sizeof note, "%.5g ns against %.5g", c.a, c.b);
-  printRow({what, c.a - c.b, kMostNanoseconds, note});
+  printRow([&]() -> Row {
+    const Comparison c = alternate(kRounds, kCalls, kCalls, timeUnderMode, time);
+    return {what, c.a - c.b, kMostNanoseconds, timesOf(c)};
+  });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
-#include "bench/bars/interleave.h"
+#include "bench/thunks/interleave.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include <time.h>
 
@@ -30,6 +31,12 @@ double medianOf(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+std::string timesOf(const Comparison& c) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.5g ns against %.5g", c.a, c.b);
+  return text;
 }
 
 int64_t timeCalls(Call& call, int64_t count) {

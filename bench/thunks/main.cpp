@@ -3,10 +3,10 @@
 // Two sides of a ratio take turns of a millisecond in one process (or in two, where the environment differs), and the
 // median of the turns' ratios counts. Exit status 1 when a bar was missed or, though CPU and system have what it takes,
 // not measured; 2 when something failed.
-#include "bench/bars/parts.h"
-#include "bench/bars/row.h"
-#include "bench/bars/worker.h"
 #include "bench/calls/compiled.h"
+#include "bench/thunks/parts.h"
+#include "bench/thunks/row.h"
+#include "bench/thunks/worker.h"
 
 #include <shunt/core/isa.h>
 

@@ -2,9 +2,9 @@
 //
 // Against the call as it would be without a compiler, and told besides: against the same call with SHUNT_JIT=0.
 // valgrind has no AVX-512; --smc-check=all, since thunks appear in memory that it may have translated before.
-#include "bench/bars/command.h"
-#include "bench/bars/parts.h"
-#include "bench/bars/row.h"
+#include "bench/thunks/command.h"
+#include "bench/thunks/parts.h"
+#include "bench/thunks/row.h"
 
 #include <cmath>
 #include <cstdio>

@@ -1,6 +1,6 @@
-#include "bench/bars/worker.h"
+#include "bench/thunks/worker.h"
 
-#include "bench/bars/interleave.h"
+#include "bench/thunks/interleave.h"
 
 #include <cerrno>
 #include <cstdio>

@@ -6,12 +6,12 @@
 // Bars are judged under SHUNT_JIT_KEEP=1: what a thunk costs. What a program gets with the default settings, where a
 // thunk may be dropped again and calls are timed now and then, is measured by another process (ratiosByDefault) and
 // printed in another column.
-#include "bench/bars/command.h"
-#include "bench/bars/interleave.h"
-#include "bench/bars/parts.h"
-#include "bench/bars/row.h"
 #include "bench/calls/compiled.h"
 #include "bench/direct/direct.h"
+#include "bench/thunks/command.h"
+#include "bench/thunks/interleave.h"
+#include "bench/thunks/parts.h"
+#include "bench/thunks/row.h"
 
 #include <shunt/jit/jit.h>
 
@@ -174,9 +174,11 @@ void printRatios(bool held_to_v3, const char* part_by_default) {
   if (wantedBars(held_to_v3).empty()) return;
   const std::map<std::string, double> by_default = askForRatiosByDefault(part_by_default);
   for (const RatioBar& bar : wantedBars(held_to_v3)) {
-    Row row = measure(bar);
-    if (const auto it = by_default.find(row.what); it != by_default.end()) row.by_default = it->second;
-    printRow(row);
+    printRow([&] {
+      Row row = measure(bar);
+      if (const auto it = by_default.find(row.what); it != by_default.end()) row.by_default = it->second;
+      return row;
+    });
   }
 }
 

@@ -1,8 +1,8 @@
 // What thunks hold of memory, and what compiling and retiring leaves behind.
-#include "bench/bars/many_pairs.h"
-#include "bench/bars/parts.h"
-#include "bench/bars/row.h"
-#include "bench/bars/usage.h"
+#include "bench/thunks/many_pairs.h"
+#include "bench/thunks/parts.h"
+#include "bench/thunks/row.h"
+#include "bench/thunks/usage.h"
 
 #include <shunt/jit/jit.h>
 
