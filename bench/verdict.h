@@ -48,7 +48,7 @@ inline const char* textOf(Verdict v) {
   return "";
 }
 
-/// Of bars against libtorch, in a program that was built without: bench/run, which asks the package manager, sets
+/// Of bars against libtorch, in a program that was built without: bench/bars, which asks the package manager, sets
 /// SHUNT_BENCH_LIBTORCH=none where there is no 1.13 to install.
 inline Lack lackOfLibtorch() {
   const char* available = std::getenv("SHUNT_BENCH_LIBTORCH");

@@ -47,7 +47,7 @@ TEST(Verdict, NoFigureCountsAsMissedButForTheCpu) {
   EXPECT_FALSE(countsAsMissed(Verdict::kNoLibtorch));
 }
 
-/// SHUNT_BENCH_LIBTORCH as bench/run sets it, or unset, while it lives.
+/// SHUNT_BENCH_LIBTORCH as bench/bars sets it, or unset, while it lives.
 class SystemsLibtorch {
  public:
   explicit SystemsLibtorch(const char* value) {
