@@ -3,8 +3,6 @@
 #include <shunt/core/log.h>
 #include <shunt/tensor/memory_overlap.h>
 
-#include <utility>
-
 namespace shunt::elementwise {
 namespace {
 
@@ -30,16 +28,6 @@ MemoryOverlap overlapOf(const TensorImpl& a, const TensorImpl& b) {
       "memory location. Please clone() the tensor before performing the operation."));
 }
 
-/// From its first byte to behind its last.
-std::pair<const std::byte*, const std::byte*> extentOf(const TensorImpl& t) {
-  const std::byte *begin = t.data(), *last = begin;
-  for (size_t d = 0; d < t.sizes().size(); ++d) {
-    const int64_t reach = (t.sizes()[d] - 1) * t.strides()[d] * t.itemsize();
-    (reach < 0 ? begin : last) += reach;
-  }
-  return {begin, last + t.itemsize()};
-}
-
 }  // namespace
 
 bool overlapsItself(const TensorImpl& t) {
@@ -47,21 +35,14 @@ bool overlapsItself(const TensorImpl& t) {
   return repeatsElements(t.sizes(), t.strides()) || internal_overlap(t.sizes(), t.strides()) != MemoryOverlap::kNone;
 }
 
-bool areDisjoint(const TensorImpl& a, const TensorImpl& b) {
-  if (a.storage() != b.storage()) return true;
-  const auto [begin, end] = extentOf(a);
-  return !reachesInto(b, begin, end);
-}
-
-bool reachesInto(const TensorImpl& t, const std::byte* begin, const std::byte* end) {
-  const auto [its_begin, its_end] = extentOf(t);
-  return its_begin < end && begin < its_end;
-}
+bool areDisjoint(const TensorImpl& a, const TensorImpl& b) { return memory_overlap(a, b) == MemoryOverlap::kNone; }
 
 void assertGrowsApart(const char* op, const TensorImpl& out, int64_t numel, const TensorImpl& read) {
   if (numel == 0 || read.numel() == 0 || out.storage() != read.storage()) [[likely]]
     return;
-  if (reachesInto(read, out.data(), out.data() + numel * out.itemsize())) throwOverlap(op);
+  const int64_t begin = out.storage_offset() * out.itemsize(), end = begin + numel * out.itemsize();
+  const auto [its_begin, its_end] = memory_range(read);
+  if (its_begin < end && begin < its_end) throwOverlap(op);
 }
 
 void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap kind) {

@@ -15,11 +15,8 @@ inline bool repeatsElements(IntArrayRef sizes, IntArrayRef strides) {
   return false;
 }
 
-/// Whether the byte ranges of `a` and `b`, of any layout, are disjoint. Neither is empty.
+/// Whether `a` and `b`, of any layout, are known to have no byte in common.
 bool areDisjoint(const TensorImpl& a, const TensorImpl& b);
-
-/// Whether some of a tensor's bytes, of which there are any, or gaps between them lie in [begin, end).
-bool reachesInto(const TensorImpl& t, const std::byte* begin, const std::byte* end);
 
 /// Throws when an out= tensor that is to be resized to `numel` dense elements may then lie over `read`.
 void assertGrowsApart(const char* op, const TensorImpl& out, int64_t numel, const TensorImpl& read);

@@ -3,8 +3,8 @@
 // functions; any thread.
 #pragma once
 
-#include <shunt/core/call_stack.h>
 #include <shunt/core/function_schema.h>
+#include <shunt/core/ivalue.h>
 
 #include <optional>
 #include <vector>

@@ -84,12 +84,39 @@ bool sameElements(const TensorImpl& a, const TensorImpl& b) {
   }
 }
 
+/// Whether each stride leads beyond all that the dimensions behind it reach, as in slices of row-major tensors.
+bool isNested(IntArrayRef sizes, IntArrayRef strides) {
+  int64_t reach = 0;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == 1) continue;
+    if (strides[d] <= reach) return false;
+    reach += strides[d] * (sizes[d] - 1);
+  }
+  return true;
+}
+
+bool rangesMeet(const TensorImpl& a, const TensorImpl& b) {
+  const auto [begin, end] = memory_range(a);
+  const auto [other_begin, other_end] = memory_range(b);
+  return begin < other_end && other_begin < end;
+}
+
 }  // namespace
+
+std::pair<int64_t, int64_t> memory_range(const TensorImpl& t) {
+  int64_t first = 0, last = 0;
+  for (size_t d = 0; d < t.sizes().size(); ++d) {
+    const int64_t reach = t.strides()[d] * (t.sizes()[d] - 1);
+    (reach < 0 ? first : last) += reach;
+  }
+  return {(t.storage_offset() + first) * t.itemsize(), (t.storage_offset() + last + 1) * t.itemsize()};
+}
 
 MemoryOverlap memory_overlap(const TensorImpl& a, const TensorImpl& b) {
   if (a.numel() == 0 || b.numel() == 0 || a.storage() != b.storage()) return MemoryOverlap::kNone;
   const int64_t bytes = a.itemsize(), others = b.itemsize();
   if (bytes == others && a.storage_offset() == b.storage_offset() && sameElements(a, b)) return MemoryOverlap::kSame;
+  if (!rangesMeet(a, b)) return MemoryOverlap::kNone;
   Sum sum;
   // In elements where they are of one size: they begin at multiples of it.
   const int64_t unit = bytes == others ? bytes : 1;
@@ -106,6 +133,8 @@ MemoryOverlap memory_overlap(const TensorImpl& a, const TensorImpl& b) {
 // Two places are one where steps of which not all are 0 lead nowhere. The last dimension that such a way moves in,
 // whichever it is, it may move in upwards, by one at least; in those before it by any number in either direction.
 MemoryOverlap internal_overlap(IntArrayRef sizes, IntArrayRef strides) {
+  if (isNested(sizes, strides)) [[likely]]
+    return MemoryOverlap::kNone;
   InlineVector<Term, 8> dims;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == 0) return MemoryOverlap::kNone;

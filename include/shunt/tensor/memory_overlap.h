@@ -7,6 +7,9 @@
 
 #include <shunt/tensor/tensor_impl.h>
 
+#include <cstdint>
+#include <utility>
+
 namespace shunt {
 
 enum class MemoryOverlap : uint8_t {
@@ -15,6 +18,10 @@ enum class MemoryOverlap : uint8_t {
   kSome,     // at least one byte in common, of other elements or in another order
   kUnknown,  // the search was given up
 };
+
+/// The bytes of its storage that a tensor lies in, gaps between elements included: the first, and the one behind the
+/// last. Of a tensor with elements.
+SHUNT_API std::pair<int64_t, int64_t> memory_range(const TensorImpl& t);
 
 /// Of tensors with storages. kNone where one of them has no elements.
 SHUNT_API MemoryOverlap memory_overlap(const TensorImpl& a, const TensorImpl& b);
