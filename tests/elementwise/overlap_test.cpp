@@ -125,6 +125,40 @@ TEST(Overlap, OfAnyOperatorIsRefusedOrReadFirst) {
   set_log_sink(before);
 }
 
+// Indices and masks in the memory that is written.
+TEST(Overlap, OfIndicesAndMasksIsRefused) {
+  const Tensor y = arange(64, TensorOptions().dtype(kLong)).remainder(8).view({8, 8}), before = y.clone();
+  const Tensor rows = y[0], source = ones({8, 8}, TensorOptions().dtype(kLong));
+  const Tensor mask = tril(ones({8, 8})).to(kBool), mask_before = mask.clone();
+  const std::vector<std::pair<const char*, std::function<void()>>> calls = {
+      {"scatter_", [&] { Tensor(y).scatter_(0, y, source); }},
+      {"scatter_ by a column", [&] { Tensor(y).scatter_(1, y.narrow(1, 0, 1), 3); }},
+      {"scatter_add_", [&] { Tensor(y).scatter_add_(1, y.t(), source); }},
+      {"index_add_", [&] { Tensor(y).index_add_(0, rows, source); }},
+      {"index_add_ by a column", [&] { Tensor(y).index_add_(0, y.select(1, 0), source); }},
+      {"index_put_", [&] { Tensor(y).index_put_({rows}, source); }},
+      {"index_put_ by a column", [&] { Tensor(y).index_put_({y.select(1, 1)}, source); }},
+      {"index_put_ of itself", [&] { Tensor(y).index_put_({rows.clone()}, y); }},
+      {"masked_fill_", [&] { Tensor(mask).masked_fill_(mask.t(), true); }},
+      {"masked_fill_ by a column", [&] { Tensor(mask).masked_fill_(mask.narrow(1, 2, 1), false); }},
+      {"gather_out",
+       [&] {
+         Tensor out = y.narrow(1, 1, 7);
+         shunt::gather_out(out, source, 0, y.narrow(1, 0, 7));
+       }},
+      {"where_out",
+       [&] {
+         Tensor out = mask;
+         shunt::where_out(out, mask.t(), mask, mask);
+       }},
+  };
+  for (const auto& [name, call] : calls) {
+    SCOPED_TRACE(name);
+    EXPECT_THAT(errorOf<std::exception>(call), HasSubstr(kRefused));
+    EXPECT_TRUE(y.equal(before) && mask.equal(mask_before));
+  }
+}
+
 // Compiled functions: loops of several operators, views that are folded into them, copies that are left out.
 TEST(Overlap, InCompiledFunctionsIsWhatEagerCodeMakesOfIt) {
   for (const Overlapping& how : overlappings())

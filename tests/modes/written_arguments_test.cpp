@@ -76,6 +76,8 @@ SHUNT_LIBRARY(written, m) {
   m.def("put.f(Tensor x, Tensor to) -> Tensor");
   m.def("pair(Tensor x) -> (Tensor, Tensor)");
   m.def("pair.out(Tensor x, *, Tensor(a!) u, Tensor(b!) v) -> (Tensor(a!), Tensor(b!))");
+  m.def("peek(Tensor(a!) x) -> Tensor(a)");
+  m.def("peek.f(Tensor x) -> Tensor");
   m.def("many(Tensor(a!)[] list, float k) -> ()");
   m.def("three(Tensor x, Tensor(a!) a, Tensor(b!)? b, Tensor(c!) c) -> Tensor(c!)");
   m.def("three.f(Tensor x, Tensor a, Tensor? b, Tensor c) -> (Tensor, Tensor, Tensor)");
@@ -90,6 +92,8 @@ void define(Library& m) {
   m.impl("lookup_kw", &lookup).impl("lookup_kw.f", [](const Tensor& x) { return x * 2; });
   m.impl("either", &either).impl("either.f", &either_f).impl("stat", &stat).impl("stat.f", &stat_f);
   m.impl("bump", &bump).impl("bump.f", &bump_f).impl("put", &put).impl("put.f", &put_f);
+  m.impl("peek", [](Tensor& x) { return x.add_(1).view({-1}); });
+  m.impl("peek.f", [](const Tensor& x) { return x + 1; });
   m.impl("pair", &pair).impl("pair.out", &pair_out).impl("many", &many).impl("three", &three).impl("three.f", &three_f);
 }
 SHUNT_LIBRARY_IMPL(written, CPU, m) { define(m); }
@@ -193,6 +197,11 @@ const Case kCases[] = {
      [](const Tensor& x) {
        Tensor a = x * 1, b = x * 2;
        return weighed(call("written::many", {Tensors{a, b}, 3.0}), {a, b});
+     }},
+    {"a view",
+     [](const Tensor& x) {
+       Tensor a = x * 1;
+       return weighed(call("written::peek", {a}), {a});
      }},
     {"last of three",
      [](const Tensor& x) {
@@ -305,10 +314,12 @@ const Mode kModes[] = {
 const std::map<std::string, const char*> kRefusedByVmap = {
     {"keyword, given", "out= form"},
     {"two keywords", "out= form"},
+    {"a view", "returns a view"},
 };
 const std::map<std::string, const char*> kNotFunctional = {
     {"twice one", "'a' and 'b', which it both writes"},
     {"in another order, unnamed", "returns its arguments 'a', 'b' in another order"},
+    {"a view", "is a view of argument 'x', which it writes"},
     {"list", "'list' is a written list of tensors"},
 };
 

@@ -96,8 +96,14 @@ inline std::optional<Stack> callOf(const OperatorHandle& op, const Tensor& writt
       reads = true;
     } else if (a.name == "dim") {
       stack.push_back(a.type.kind == TypeKind::Int ? IValue(int64_t{0}) : IValue(std::vector<int64_t>{0}));
+    } else if (a.name == "min" || a.name == "max") {
+      stack.push_back(a.type.kind == TypeKind::Tensor ? IValue(read) : IValue(Scalar(0.5)));
+    } else if (a.name == "reduction") {
+      stack.push_back(int64_t{0});
+    } else if (a.type.kind == TypeKind::Bool && !a.default_value) {
+      stack.push_back(false);
     } else if (a.name == "reduce") {
-      stack.push_back(IValue(std::string(schema.name().find("reduce_") != std::string::npos ? "sum" : "add")));
+      stack.push_back(IValue(std::string(schema.name().find("scatter_reduce") != std::string::npos ? "sum" : "add")));
     } else if (a.default_value || a.type.optional) {
       stack.push_back(valueOf(a));
     } else if (a.type.kind == TypeKind::Scalar) {

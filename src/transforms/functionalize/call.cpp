@@ -69,6 +69,7 @@ class Call {
   std::vector<Written> writtenOrThrow() const;
   void checkApart(const std::vector<Written>& written) const;
   void checkResultsAreClear(const FunctionalForm& form) const;
+  void checkResultsAreNew(const FunctionalForm* form, const std::vector<std::optional<size_t>>& returned) const;
   std::vector<std::optional<size_t>> rehearse(std::vector<Written>& written) const;
   void returnResults(const FunctionalForm* form, const std::vector<std::optional<size_t>>& returned, Stack results);
   /// Whether it is given what it writes: an optional argument may be left out.
@@ -254,6 +255,19 @@ std::vector<std::optional<size_t>> Call::rehearse(std::vector<Written>& written)
   return returned;
 }
 
+/// A form gives no views of new values.
+void Call::checkResultsAreNew(const FunctionalForm* form, const std::vector<std::optional<size_t>>& returned) const {
+  for (size_t r = 0; r < returned.size(); ++r) {
+    if (returned[r] || (form != nullptr && form->of_return[r] >= 0)) continue;
+    std::string names;
+    for (const Argument& a : schema_.arguments())
+      if (a.is_write() && detail::sharesAliasSet(a, schema_.returns()[r])) names = a.name;
+    throw Error(detail::str("operator ", op_.operator_name(), ": its result ", r + 1, " is a view of argument '", names,
+                            "', which it writes. That can't be functionalized: return the argument, or view it after "
+                            "the call"));
+  }
+}
+
 /// `results`: of the form.
 void Call::returnResults(const FunctionalForm* form, const std::vector<std::optional<size_t>>& returned,
                          Stack results) {
@@ -263,13 +277,10 @@ void Call::returnResults(const FunctionalForm* form, const std::vector<std::opti
       out.push_back(argument(*returned[r]));
       continue;
     }
-    const int from = form != nullptr && !form->of_return.empty() ? form->of_return[r] : -1;
-    SHUNT_CHECK(from >= 0 && static_cast<size_t>(from) < results.size(), "operator ", op_.operator_name(),
-                ": its result ", r + 1, " is a view of what it writes, which can't be functionalized");
+    const auto from = static_cast<size_t>(form->of_return[r]);  // checkResultsAreNew
     size_t element = 0;
-    const bool list = results[static_cast<size_t>(from)].isTensorList();
-    out.push_back(mapTensors(results[static_cast<size_t>(from)],
-                             [&](const Tensor& t) { return wrapResult(t, list ? element++ : r); }));
+    const bool list = results[from].isTensorList();
+    out.push_back(mapTensors(results[from], [&](const Tensor& t) { return wrapResult(t, list ? element++ : r); }));
   }
   drop(stack_, n_);
   for (IValue& v : out) stack_.push_back(std::move(v));
@@ -295,6 +306,7 @@ void Call::runWriting() {
     autograd::check_inplace(autograd::graph_tensor(written[0].tensor->value()), recorded);
   }
   const std::vector<std::optional<size_t>> returned = rehearse(written);
+  checkResultsAreNew(form, returned);
   Stack results;
   if (resizes)
     resize(*written[0].tensor, written[0].geometry);
