@@ -9,9 +9,15 @@ namespace {
 /// Of two different tensors of one storage that have elements. Where both are dense, strides count in dimensions of one
 /// too, as in PyTorch.
 SHUNT_NOINLINE MemoryOverlap overlapInStorage(const TensorImpl& a, const TensorImpl& b) {
+  if (a.is_contiguous() && b.is_contiguous()) {  // as rows of one matrix are
+    const int64_t begin = a.storage_offset() * a.itemsize(), end = begin + a.numel() * a.itemsize();
+    const int64_t its_begin = b.storage_offset() * b.itemsize(), its_end = its_begin + b.numel() * b.itemsize();
+    if (end <= its_begin || its_end <= begin) return MemoryOverlap::kNone;
+  }
   const MemoryOverlap overlap = memory_overlap(a, b);
+  if (overlap != MemoryOverlap::kSame || a.strides() == b.strides()) return overlap;
   const bool dense = a.is_non_overlapping_and_dense() && b.is_non_overlapping_and_dense();
-  return overlap == MemoryOverlap::kSame && dense && a.strides() != b.strides() ? MemoryOverlap::kSome : overlap;
+  return dense ? MemoryOverlap::kSome : overlap;
 }
 
 MemoryOverlap overlapOf(const TensorImpl& a, const TensorImpl& b) {
@@ -31,7 +37,7 @@ MemoryOverlap overlapOf(const TensorImpl& a, const TensorImpl& b) {
 }  // namespace
 
 bool overlapsItself(const TensorImpl& t) {
-  if (t.is_non_overlapping_and_dense()) return false;
+  if (::shunt::detail::isNested(t.sizes(), t.strides()) || t.is_non_overlapping_and_dense()) return false;
   return repeatsElements(t.sizes(), t.strides()) || internal_overlap(t.sizes(), t.strides()) != MemoryOverlap::kNone;
 }
 

@@ -44,7 +44,7 @@ class Sum {
       overflows_ |= __builtin_mul_overflow(terms_[k].step, terms_[k].most, &its);
       overflows_ |= __builtin_add_overflow(reach, its, &reach);
       terms_[k].reach = reach;
-      terms_[k].divisor = divisor = std::gcd(divisor, terms_[k].step);
+      terms_[k].divisor = divisor = divisor == 1 ? 1 : std::gcd(divisor, terms_[k].step);
     }
     if (overflows_) return MemoryOverlap::kUnknown;
     tries_ = kMostTries;
@@ -55,8 +55,9 @@ class Sum {
  private:
   bool reaches(size_t k, int64_t left) {
     if (left == 0) return true;
-    if (left < 0 || k == terms_.size() || left > terms_[k].reach || left % terms_[k].divisor != 0) return false;
+    if (left < 0 || k == terms_.size()) return false;
     const Term& t = terms_[k];
+    if (left > t.reach || (t.divisor != 1 && left % t.divisor != 0)) return false;
     const int64_t smaller = k + 1 < terms_.size() ? terms_[k + 1].reach : 0;
     const int64_t least = left > smaller ? (left - smaller + t.step - 1) / t.step : 0;
     for (int64_t x = std::min(t.most, left / t.step); x >= least; --x) {
@@ -82,17 +83,6 @@ bool sameElements(const TensorImpl& a, const TensorImpl& b) {
     if (sizes[d] != others[e] || a.strides()[d] != b.strides()[e]) return false;
     ++d, ++e;
   }
-}
-
-/// Whether each stride leads beyond all that the dimensions behind it reach, as in slices of row-major tensors.
-bool isNested(IntArrayRef sizes, IntArrayRef strides) {
-  int64_t reach = 0;
-  for (size_t d = sizes.size(); d-- > 0;) {
-    if (sizes[d] == 1) continue;
-    if (strides[d] <= reach) return false;
-    reach += strides[d] * (sizes[d] - 1);
-  }
-  return true;
 }
 
 bool rangesMeet(const TensorImpl& a, const TensorImpl& b) {
@@ -133,7 +123,7 @@ MemoryOverlap memory_overlap(const TensorImpl& a, const TensorImpl& b) {
 // Two places are one where steps of which not all are 0 lead nowhere. The last dimension that such a way moves in,
 // whichever it is, it may move in upwards, by one at least; in those before it by any number in either direction.
 MemoryOverlap internal_overlap(IntArrayRef sizes, IntArrayRef strides) {
-  if (isNested(sizes, strides)) [[likely]]
+  if (detail::isNested(sizes, strides)) [[likely]]
     return MemoryOverlap::kNone;
   InlineVector<Term, 8> dims;
   for (size_t d = 0; d < sizes.size(); ++d) {

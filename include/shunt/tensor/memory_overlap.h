@@ -30,4 +30,18 @@ SHUNT_API MemoryOverlap memory_overlap(const TensorImpl& a, const TensorImpl& b)
 /// kNone, kSome or kUnknown.
 SHUNT_API MemoryOverlap internal_overlap(IntArrayRef sizes, IntArrayRef strides);
 
+namespace detail {
+/// Whether each stride leads beyond all that the dimensions behind it reach, as in slices of row-major tensors: then
+/// nothing overlaps.
+inline bool isNested(IntArrayRef sizes, IntArrayRef strides) {
+  int64_t reach = 0;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == 1) continue;
+    if (strides[d] <= reach) return false;
+    reach += strides[d] * (sizes[d] - 1);
+  }
+  return true;
+}
+}  // namespace detail
+
 }  // namespace shunt
