@@ -1,6 +1,7 @@
 #include "kernels/common/factory_util.h"
 
 #include "generated/native_functions.h"
+#include "kernels/common/overlap.h"
 #include "kernels/common/view_util.h"
 
 #include <shunt/core/annotate.h>
@@ -84,6 +85,16 @@ void resizeOutput(const Tensor& out, IntArrayRef sizes, MemoryFormat format) {
   AutoDispatchBelowAutograd guard;
   Tensor handle = out;
   handle.resize_(sizes, format);
+}
+
+void resizeOutputApart(const char* op, const Tensor& out, IntArrayRef sizes,
+                       std::initializer_list<const Tensor*> read) {
+  if (out.sizes() == sizes) return;
+  int64_t numel = 1;
+  for (const int64_t size : sizes) numel *= size;
+  for (const Tensor* t : read)
+    elementwise::assertGrowsApart(op, *out.unsafeGetTensorImpl(), numel, *t->unsafeGetTensorImpl());
+  resizeOutput(out, sizes);
 }
 
 }  // namespace shunt::native

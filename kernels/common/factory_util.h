@@ -4,6 +4,8 @@
 
 #include <shunt/tensor/tensor.h>
 
+#include <initializer_list>
+
 namespace shunt::native {
 
 /// The options that only Strided, unpinned tensors of a known dtype pass; else an error that names the operator.
@@ -24,5 +26,7 @@ void stridesFor(const char* op, MemoryFormat format, IntArrayRef sizes, int64_t*
 
 /// Gives `out` the sizes: nothing when it has them already, else resized (PyTorch warns where it had elements).
 void resizeOutput(const Tensor& out, IntArrayRef sizes, MemoryFormat format = MemoryFormat::Contiguous);
+/// The same for an output that may share storage with what is read: an error where it would grow over that.
+void resizeOutputApart(const char* op, const Tensor& out, IntArrayRef sizes, std::initializer_list<const Tensor*> read);
 
 }  // namespace shunt::native

@@ -1,28 +1,30 @@
 #include "kernels/common/overlap.h"
 
 #include <shunt/core/log.h>
-
-#include <utility>
+#include <shunt/tensor/memory_overlap.h>
 
 namespace shunt::elementwise {
 namespace {
 
-/// Dense tensors of one storage whose ranges meet. For others the question is hard, and they pass, as in PyTorch.
-bool overlapsPartially(const TensorImpl& a, const TensorImpl& b) {
-  if (&a == &b || a.numel() == 0 || b.numel() == 0 || a.storage() != b.storage()) return false;
-  if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) return false;
-  const std::byte *a_begin = a.data(), *a_end = a_begin + a.numel() * a.itemsize();
-  const std::byte *b_begin = b.data(), *b_end = b_begin + b.numel() * b.itemsize();
-  if (a_begin == b_begin && a_end == b_end) return a.strides() != b.strides();
-  return a_begin < b_end && b_begin < a_end;
+/// Of two different tensors of one storage that have elements. Where both are dense, strides count in dimensions of one
+/// too, as in PyTorch.
+SHUNT_NOINLINE MemoryOverlap overlapInStorage(const TensorImpl& a, const TensorImpl& b) {
+  if (a.is_contiguous() && b.is_contiguous()) {  // as rows of one matrix are
+    const int64_t begin = a.storage_offset() * a.itemsize(), end = begin + a.numel() * a.itemsize();
+    const int64_t its_begin = b.storage_offset() * b.itemsize(), its_end = its_begin + b.numel() * b.itemsize();
+    if (end <= its_begin || its_end <= begin) return MemoryOverlap::kNone;
+  }
+  const MemoryOverlap overlap = memory_overlap(a, b);
+  if (overlap != MemoryOverlap::kSame || a.strides() == b.strides()) return overlap;
+  const bool dense = a.is_non_overlapping_and_dense() && b.is_non_overlapping_and_dense();
+  return dense ? MemoryOverlap::kSome : overlap;
 }
 
-/// One tensor, or dense tensors with the same elements in the same order.
-bool isSameMemory(const TensorImpl& a, const TensorImpl& b) {
-  if (&a == &b) return true;
-  if (a.numel() == 0 || b.numel() == 0 || a.storage() != b.storage() || a.data() != b.data()) return false;
-  return a.numel() * a.itemsize() == b.numel() * b.itemsize() && a.is_non_overlapping_and_dense() &&
-         b.is_non_overlapping_and_dense();
+MemoryOverlap overlapOf(const TensorImpl& a, const TensorImpl& b) {
+  if (&a == &b) return MemoryOverlap::kSame;
+  if (a.storage() != b.storage()) [[likely]]
+    return MemoryOverlap::kNone;
+  return overlapInStorage(a, b);
 }
 
 [[noreturn]] void throwOverlap(const char* op) {
@@ -32,27 +34,21 @@ bool isSameMemory(const TensorImpl& a, const TensorImpl& b) {
       "memory location. Please clone() the tensor before performing the operation."));
 }
 
-bool overlapsItself(const TensorImpl& t) {
-  return !t.is_non_overlapping_and_dense() && repeatsElements(t.sizes(), t.strides());
-}
-
-/// From its first byte to behind its last.
-std::pair<const std::byte*, const std::byte*> extentOf(const TensorImpl& t) {
-  const std::byte *begin = t.data(), *last = begin;
-  for (size_t d = 0; d < t.sizes().size(); ++d) {
-    const int64_t reach = (t.sizes()[d] - 1) * t.strides()[d] * t.itemsize();
-    (reach < 0 ? begin : last) += reach;
-  }
-  return {begin, last + t.itemsize()};
-}
-
 }  // namespace
 
-bool areDisjoint(const TensorImpl& a, const TensorImpl& b) {
-  if (a.storage() != b.storage()) return true;
-  const auto [a_begin, a_end] = extentOf(a);
-  const auto [b_begin, b_end] = extentOf(b);
-  return a_end <= b_begin || b_end <= a_begin;
+bool overlapsItself(const TensorImpl& t) {
+  if (::shunt::detail::isNested(t.sizes(), t.strides()) || t.is_non_overlapping_and_dense()) return false;
+  return repeatsElements(t.sizes(), t.strides()) || internal_overlap(t.sizes(), t.strides()) != MemoryOverlap::kNone;
+}
+
+bool areDisjoint(const TensorImpl& a, const TensorImpl& b) { return memory_overlap(a, b) == MemoryOverlap::kNone; }
+
+void assertGrowsApart(const char* op, const TensorImpl& out, int64_t numel, const TensorImpl& read) {
+  if (numel == 0 || read.numel() == 0 || out.storage() != read.storage()) [[likely]]
+    return;
+  const int64_t begin = out.storage_offset() * out.itemsize(), end = begin + numel * out.itemsize();
+  const auto [its_begin, its_end] = memory_range(read);
+  if (its_begin < end && begin < its_end) throwOverlap(op);
 }
 
 void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap kind) {
@@ -66,11 +62,16 @@ void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap 
 }
 
 void assertNoPartialOverlap(const char* op, const TensorImpl& written, const TensorImpl& read) {
-  if (overlapsPartially(written, read)) throwOverlap(op);
+  if (overlapOf(written, read) == MemoryOverlap::kSome) throwOverlap(op);
 }
 
 void assertNoOverlap(const char* op, const TensorImpl& written, const TensorImpl& read) {
-  if (overlapsPartially(written, read) || isSameMemory(written, read)) throwOverlap(op);
+  const MemoryOverlap overlap = overlapOf(written, read);
+  if (overlap == MemoryOverlap::kSome || overlap == MemoryOverlap::kSame) throwOverlap(op);
+}
+
+bool mayOverlapUnseen(const TensorImpl& written, const TensorImpl& read) {
+  return overlapOf(written, read) == MemoryOverlap::kUnknown;
 }
 
 }  // namespace shunt::elementwise

@@ -15,15 +15,25 @@ inline bool repeatsElements(IntArrayRef sizes, IntArrayRef strides) {
   return false;
 }
 
-/// Whether the byte ranges of `a` and `b`, of any layout, are disjoint. Neither is empty.
+/// Whether `a` and `b`, of any layout, are known to have no byte in common.
 bool areDisjoint(const TensorImpl& a, const TensorImpl& b);
 
-/// Throws when two elements of a written tensor are one memory location (an expanded tensor), as `kind` says.
+/// Throws when an out= tensor that is to be resized to `numel` dense elements may then lie over `read`.
+void assertGrowsApart(const char* op, const TensorImpl& out, int64_t numel, const TensorImpl& read);
+
+/// Whether two elements are one memory location: in an expanded tensor, and in windows that overlap.
+bool overlapsItself(const TensorImpl& t);
+
+/// Throws when a written tensor overlaps itself, as `kind` says.
 void assertNoInternalOverlap(const char* op, const TensorImpl& written, Overlap kind);
 /// Throws when a read tensor shares some memory with the written one without being the same elements in the same order.
 void assertNoPartialOverlap(const char* op, const TensorImpl& written, const TensorImpl& read);
 
-/// The same, where also tensors of the same elements in the same order share memory.
+/// Whether the tensors may overlap, and are too involved to know (memory_overlap.h): what is read is to be copied
+/// first.
+bool mayOverlapUnseen(const TensorImpl& written, const TensorImpl& read);
+
+/// The same as assertNoPartialOverlap, where also tensors of the same elements in the same order share memory.
 void assertNoOverlap(const char* op, const TensorImpl& written, const TensorImpl& read);
 
 }  // namespace shunt::elementwise

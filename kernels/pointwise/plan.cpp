@@ -68,6 +68,11 @@ void Plan::resolveShape() {
   SHUNT_CHECK(!read, request_.name, "(): output with shape ", out_.sizes(), " doesn't match the broadcast shape ",
               shape());
   will_resize_ = true;
+  int64_t numel = 1;
+  for (const int64_t size : shape()) numel *= size;
+  for (int i = 0; i < request_.op.num_inputs; ++i)
+    if (const TensorImpl* t = request_.inputs[i].tensor)
+      assertGrowsApart(request_.name, *out_.unsafeGetTensorImpl(), numel, *t);
 }
 
 void Plan::broadcast(IntArrayRef sizes) {

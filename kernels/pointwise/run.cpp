@@ -2,6 +2,8 @@
 // them, go straight to the loop. Everything else takes a Plan.
 #include "kernels/pointwise/run.h"
 
+#include "generated/native_functions.h"
+#include "kernels/common/overlap.h"
 #include "kernels/pointwise/expected.h"
 #include "kernels/pointwise/fast_call.h"
 #include "kernels/pointwise/stream.h"
@@ -162,7 +164,35 @@ SHUNT_ALWAYS_INLINE void runFast(const Request& r, const FastCall& call, std::by
 
 Record::Form formOf(OutputKind kind) { return kind == OutputKind::kInplace ? Record::kInplace : Record::kOut; }
 
+/// Whether there may be an overlap that a plan doesn't see.
+bool mayReadWhatIsWritten(const Request& r, const Tensor& out) {
+  const TensorImpl* impl = out.unsafeGetTensorImpl();
+  if (impl == nullptr) return false;
+  for (int i = 0; i < r.op.num_inputs; ++i) {
+    const TensorImpl* t = r.inputs[i].tensor;
+    if (t != nullptr && t != impl && t->storage() == impl->storage() && mayOverlapUnseen(*impl, *t)) return true;
+  }
+  return false;
+}
+
+/// The request, and copies of inputs of which nobody can say whether they overlap the output: they are read before
+/// anything is written.
+struct ReadFirst {
+  ReadFirst(const Request& r, const TensorImpl& out) : request(r) {
+    for (int i = 0; i < r.op.num_inputs; ++i) {
+      TensorImpl* t = r.inputs[i].tensor;
+      if (t == nullptr || t == &out || t->storage() != out.storage() || !mayOverlapUnseen(out, *t)) continue;
+      copies[i] = native::clone(Tensor(intrusive_ptr<TensorImpl>::retainFrom(t)), std::nullopt);
+      request.inputs[i].tensor = copies[i].unsafeGetTensorImpl();
+    }
+  }
+  Request request;
+  Tensor copies[kMaxInputs];
+};
+
 SHUNT_NOINLINE void runPlanned(const Request& request, OutputKind kind, Tensor& out) {
+  if (mayReadWhatIsWritten(request, out)) [[unlikely]]
+    return runPlanned(ReadFirst(request, *out.unsafeGetTensorImpl()).request, kind, out);
   ++path_counters.planned;
   Plan plan(request, kind, out);
   if (recording()) [[unlikely]]

@@ -2,6 +2,8 @@
 #include "kernels/pointwise/functors/select.h"
 #include "generated/native_functions.h"
 #include "kernels/common/overlap.h"
+#include "kernels/common/result.h"
+#include "kernels/common/strided_walk.h"
 #include "kernels/pointwise/run.h"
 
 #include <shunt/core/tls.h>
@@ -66,21 +68,33 @@ Tensor masked_fill_scalar(const Tensor& self, const Tensor& mask, const Scalar& 
 
 namespace {
 
-/// Of a tensor that was expanded, an element is filled when the mask has any of its places. The loop would let the last
-/// one decide, which may write back what was there before.
-bool fillsExpanded(Tensor& self, const Tensor& mask, const Scalar& value) {
-  if (!self.defined() || !mask.defined() || (mask.scalar_type() != kBool && mask.scalar_type() != kByte)) return false;
-  if (!elementwise::repeatsElements(self.sizes(), self.strides()) || self.numel() == 0) return false;
-  if (!is_expandable_to(mask.sizes(), self.sizes())) return false;
-  elementwise::assertNoInternalOverlap("masked_fill_", *self.unsafeGetTensorImpl(), Overlap::kWarning);
-  AutoDispatchBelowAutograd guard;
-  Tensor elements = self, any = mask.expand(self.sizes());
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    if (self.size(d) <= 1 || self.stride(d) != 0) continue;
-    elements = elements.narrow(d, 0, 1);
-    any = any.any(d, true);
-  }
-  elementwise::runInplace<functors::MaskedFill>("masked_fill_", elements, any, value);
+/// Of a tensor that overlaps itself, an element is filled when the mask has any of its places. The loop would let the
+/// last one decide, which may write back what was there before.
+bool fillsOverlapping(Tensor& self, const Tensor& mask, const Scalar& value) {
+  if (!self.defined() || !mask.defined() || self.numel() == 0) return false;
+  const TensorImpl& to = *self.unsafeGetTensorImpl();
+  if (!elementwise::overlapsItself(to)) [[likely]]
+    return false;
+  elementwise::assertNoInternalOverlap("masked_fill_", to, Overlap::kWarning);
+  elementwise::assertNoPartialOverlap("masked_fill_", to, *mask.unsafeGetTensorImpl());
+  const Tensor filled = elementwise::run<functors::MaskedFill>("masked_fill_", self, mask, value);
+  SHUNT_CHECK(filled.sizes() == self.sizes(), "masked_fill_(): output with shape ", self.sizes(),
+              " doesn't match the broadcast shape ", filled.sizes());
+  if (!native::hasData(to)) return true;
+  const Tensor where = native::expand(mask, self.sizes(), false);
+  const auto dims = static_cast<size_t>(self.dim());
+  const TensorImpl &from = *filled.unsafeGetTensorImpl(), &chosen = *where.unsafeGetTensorImpl();
+  native::dispatchBySize(to.itemsize(), [&]<class T>(std::type_identity<T>) {
+    native::forEachRunTogether<3>(
+        self.sizes(), {native::walkedOf(to, dims), native::walkedOf(from, dims), native::walkedOf(chosen, dims)},
+        [](std::array<std::byte*, 3> at, const std::array<int64_t, 3>& strides, int64_t n) {
+          for (int64_t i = 0; i < n; ++i) {
+            if (*reinterpret_cast<const uint8_t*>(at[2]) != 0)
+              *reinterpret_cast<T*>(at[0]) = *reinterpret_cast<const T*>(at[1]);
+            for (size_t o = 0; o < 3; ++o) at[o] += strides[o];
+          }
+        });
+  });
   return true;
 }
 
@@ -88,7 +102,7 @@ bool fillsExpanded(Tensor& self, const Tensor& mask, const Scalar& value) {
 
 Tensor& masked_fill__scalar(Tensor& self, const Tensor& mask, const Scalar& value) {
   checkByteMask(self, mask);
-  if (fillsExpanded(self, mask, value)) [[unlikely]]
+  if (fillsOverlapping(self, mask, value)) [[unlikely]]
     return self;
   elementwise::runInplace<functors::MaskedFill>("masked_fill_", self, mask, value);
   return self;

@@ -21,7 +21,7 @@ void addElement(T& to, const T& from) {
 /// A tensor to read while `written` is written: a copy where they meet in memory.
 inline Tensor readableBeside(const Tensor& t, const TensorImpl& written) {
   const TensorImpl& impl = *t.unsafeGetTensorImpl();
-  if (impl.numel() == 0 || written.numel() == 0 || elementwise::areDisjoint(written, impl)) return t;
+  if (elementwise::areDisjoint(written, impl)) return t;
   return native::clone(t, MemoryFormat::Contiguous);
 }
 

@@ -101,7 +101,7 @@ Tensor& index_out(const Tensor& self, TensorOptList indices, Tensor& out) {
   const Tensor source = hasData(from) ? readableBeside(self, to) : self;
   const Chosen chosen = choose(source, indices);
   const bool fits = to.sizes() == IntArrayRef(chosen.sizes);
-  resizeOutput(out, chosen.sizes);
+  resizeOutputApart("index", out, chosen.sizes, {&source});
   if (!fits) out.unsafeGetTensorImpl()->set_sizes_and_strides(chosen.sizes, layoutOf(chosen), to.storage_offset());
   if (hasData(from)) readInto(chosen, source, to);
   return out;

@@ -111,7 +111,7 @@ inline void prepareOut(const Target& t, const Tensor* src, Tensor& out) {
   SHUNT_CHECK(implOf(out, t.op, "out").dtype() == t.self.dtype(), t.op, "(): Expected out tensor to have dtype ",
               t.self.dtype(), ", but got ", out.dtype(), " instead");
   checkWritten(t, out, src);
-  resizeOutput(out, t.self.sizes());
+  resizeOutputApart(t.op, out, t.self.sizes(), {&t.self, &t.index, src != nullptr ? src : &t.self});
   if (!out.is_same(t.self)) copyBelowAutograd(out, t.self);
 }
 

@@ -6,6 +6,8 @@
 #include "kernels/common/overlap.h"
 #include "kernels/common/view_util.h"
 
+#include <shunt/tensor/memory_overlap.h>
+
 #include <cstring>
 
 namespace shunt::native {
@@ -103,17 +105,6 @@ void catInto(TensorList tensors, int64_t dim, const Tensor& out) {
   }
 }
 
-bool mayOverlap(const Tensor& a, const Tensor& b) {
-  if (!a.is_alias_of(b) || a.numel() == 0 || b.numel() == 0) return false;
-  const auto range = [](const Tensor& t) {
-    const auto* from = t.unsafeGetTensorImpl()->data();
-    return std::pair{from, from + detail::storageBytes("cat", t.sizes(), t.strides(), t.element_size())};
-  };
-  const auto [a_begin, a_end] = range(a);
-  const auto [b_begin, b_end] = range(b);
-  return a_begin < b_end && b_begin < a_end;
-}
-
 /// `format`: of `out`, if that is resized; else the tensors' own.
 CatPlan prepareOut(TensorList tensors, int64_t dim, const Tensor& out, std::optional<MemoryFormat> format = {}) {
   implOf(out, "cat", "out");
@@ -121,10 +112,16 @@ CatPlan prepareOut(TensorList tensors, int64_t dim, const Tensor& out, std::opti
   SHUNT_CHECK(canCast(plan.dtype, out.dtype()), "torch.cat(): input types can't be cast to the desired output type ",
               out.dtype());
   for (const Tensor& t : tensors)
-    SHUNT_CHECK(out.is_meta() || !mayOverlap(out, t),
+    SHUNT_CHECK(memory_overlap(*out.unsafeGetTensorImpl(), *t.unsafeGetTensorImpl()) == MemoryOverlap::kNone,
                 "unsupported operation: the input tensors cannot refer to any of the output memory locations.");
-  if (out.sizes() == plan.dims.sizes())
+  if (out.sizes() == plan.dims.sizes()) {
     elementwise::assertNoInternalOverlap("cat", *out.unsafeGetTensorImpl(), Overlap::kError);
+  } else {
+    int64_t numel = 1;
+    for (const int64_t size : plan.dims.sizes()) numel *= size;
+    for (const Tensor& t : tensors)
+      elementwise::assertGrowsApart("cat", *out.unsafeGetTensorImpl(), numel, *t.unsafeGetTensorImpl());
+  }
   resizeOutput(out, plan.dims.sizes(), format.value_or(plan.format.value_or(MemoryFormat::Contiguous)));
   return plan;
 }

@@ -80,7 +80,7 @@ Tensor& gather_out(const Tensor& self, int64_t dim, const Tensor& index, bool /*
   checkGather(from, dim, at);
   SHUNT_CHECK(to.dtype() == from.dtype(), "gather(): Expected out tensor to have dtype ", from.dtype(), ", but got ",
               to.dtype(), " instead");
-  resizeOutput(out, at.sizes());
+  resizeOutputApart("gather", out, at.sizes(), {&self, &index});
   elementwise::assertNoInternalOverlap("gather", to, Overlap::kError);
   elementwise::assertNoOverlap("gather", to, from);
   elementwise::assertNoPartialOverlap("gather", to, at);

@@ -150,7 +150,7 @@ Tensor& index_select_out_meta(const Tensor& self, int64_t dim, const Tensor& ind
   SHUNT_CHECK(out.dtype() == from.dtype(), "index_select(): self and result must have the same scalar type, but got ",
               from.dtype(), " and ", out.dtype());
   elementwise::assertNoInternalOverlap("index_select", to, Overlap::kError);
-  resizeOutput(out, dims.sizes());
+  resizeOutputApart("index_select", out, dims.sizes(), {&self, &index});
   return out;
 }
 
@@ -165,11 +165,9 @@ Tensor& index_add_meta_(Tensor& self, int64_t dim, const Tensor& index, const Te
   const TensorImpl& to = implOf(self, "index_add_");
   checkIndexAdd(to, maybe_wrap_dim(dim, to.dim()), implOf(index, "index_add_", "index"),
                 implOf(source, "index_add_", "source"));
-  SHUNT_CHECK(!self.is_alias_of(source) || self.numel() == 0,
-              "unsupported operation: some elements of the input tensor and "
-              "the written-to tensor refer to a single memory location. Please clone() the tensor before performing "
-              "the operation.");
   elementwise::assertNoInternalOverlap("index_add_", to, Overlap::kError);
+  elementwise::assertNoOverlap("index_add_", to, *index.unsafeGetTensorImpl());
+  elementwise::assertNoOverlap("index_add_", to, *source.unsafeGetTensorImpl());
   if (source.numel() != 0)
     dispatchAllTypes(to.dtype(), "index_add_", [&]<class T>(std::type_identity<T>) { (void)alpha.to<opmath_t<T>>(); });
   return self;
@@ -205,7 +203,7 @@ Tensor& index_add_out(const Tensor& self, int64_t dim, const Tensor& index, cons
   SHUNT_CHECK(out.dtype() == self.dtype(), "index_add(): self (", self.dtype(), ") and out (", out.dtype(),
               ") must have the same scalar type");
   if (!out.is_same(self)) {
-    resizeOutput(out, self.sizes());
+    resizeOutputApart("index_add", out, self.sizes(), {&self, &index, &source});
     copyBelowAutograd(out, self);
   }
   AutoDispatchBelowAutograd guard;

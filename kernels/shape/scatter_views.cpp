@@ -3,7 +3,11 @@
 #include "generated/native_functions.h"
 #include "kernels/common/copy.h"
 #include "kernels/common/overlap.h"
+#include "kernels/common/result.h"
+#include "kernels/common/strided_walk.h"
 #include "kernels/common/view_util.h"
+
+#include <shunt/ops.h>
 
 namespace shunt::native {
 
@@ -19,12 +23,29 @@ Tensor cloneStorage(const char* op, const Tensor& self) {
   return makeView(*copy.unsafeGetTensorImpl(), t.sizes(), t.strides(), t.storage_offset());
 }
 
+/// For a part in which windows overlap: where several elements are one place, the last one in their order stays.
+void copyInOrder(const TensorImpl& part, const Tensor& src) {
+  const Tensor same = src.dtype() == part.dtype() ? src : ops::to_dtype::call(src, part.dtype(), false, false, {});
+  const auto dims = static_cast<size_t>(part.dim());
+  dispatchBySize(part.itemsize(), [&]<class T>(std::type_identity<T>) {
+    forEachRunTogether<2>(part.sizes(), {walkedOf(part, dims), walkedOf(*same.unsafeGetTensorImpl(), dims)},
+                          [](std::array<std::byte*, 2> at, const std::array<int64_t, 2>& strides, int64_t n) {
+                            for (int64_t i = 0; i < n; ++i, at[0] += strides[0], at[1] += strides[1])
+                              *reinterpret_cast<T*>(at[0]) = *reinterpret_cast<const T*>(at[1]);
+                          });
+  });
+}
+
 void copyInto(const char* op, const Tensor& part, const Tensor& src) {
   SHUNT_CHECK(part.sizes().equals(implOf(src, op, "src").sizes()), op,
               "(): expected src to have a size equal to the slice of "
               "self. src size = ",
               src.sizes(), ", slice size = ", part.sizes());
-  copyBelowAutograd(part, src);
+  const TensorImpl& impl = *part.unsafeGetTensorImpl();
+  if (elementwise::repeatsElements(part.sizes(), part.strides()) || !elementwise::overlapsItself(impl))
+    copyBelowAutograd(part, src);  // refuses an expanded part
+  else if (hasData(impl))
+    copyInOrder(impl, src);
 }
 
 }  // namespace

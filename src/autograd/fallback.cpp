@@ -8,6 +8,10 @@
 #include <shunt/core/library.h>
 #include <shunt/core/stack_tensors.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace shunt::autograd {
 namespace {
 
@@ -15,6 +19,7 @@ struct Arguments {
   variable_list all;
   variable_list by_position;  // undefined for arguments that are not tensors
   variable_list written;
+  bool gives_out = false;  // an out= argument
   bool requires_grad = false;
 };
 
@@ -27,6 +32,7 @@ Arguments collect(const FunctionSchema& schema, const Stack& stack) {
     forEachTensor(value, [&](const Tensor& t) {
       result.all.push_back(t);
       if (schema.arguments()[i].is_write()) result.written.push_back(t);
+      result.gives_out |= schema.arguments()[i].is_out();
       result.requires_grad |= compute_requires_grad(t);
     });
   }
@@ -60,8 +66,31 @@ IValue viewOf(const Tensor& base, const IValue& value, const ViewFunc& view_func
                  now == CreationMeta::kDefault ? CreationMeta::kMultiOutputNode : now);
 }
 
+using Written = std::vector<std::pair<Tensor, intrusive_ptr<Node>>>;
+
+/// A node for each tensor that is written. CopySlices expects the written tensor's edge first.
+Written nodesOfWritten(const FunctionSchema& schema, const Arguments& args) {
+  Written out;
+  for (const Tensor& t : args.written)
+    out.emplace_back(t, make_intrusive<NotImplemented>(schema.name(), collect_next_edges(TensorList(&t, 1), args.all)));
+  return out;
+}
+
+/// The written tensor has a new place in the graph, once.
+void rebase(Written& written, const Tensor& t) {
+  intrusive_ptr<Node> node;
+  for (auto& [tensor, its] : written)
+    if (tensor.is_same(t)) node = std::exchange(its, nullptr);
+  if (node) rebase_history(t, std::move(node));
+}
+
+bool isWritten(const Written& written, const Tensor& t) {
+  return std::any_of(written.begin(), written.end(), [&](const auto& w) { return w.first.is_same(t); });
+}
+
+/// `written` is empty where nothing is recorded, and `node` null.
 void wrapReturns(const FunctionSchema& schema, Stack& stack, const Arguments& args, const intrusive_ptr<Node>& node,
-                 const ViewFunc& view_func) {
+                 Written written, const ViewFunc& view_func) {
   const size_t n = schema.returns().size();
   for (size_t i = 0; i < n; ++i) {
     IValue& value = stack[stack.size() - n + i];
@@ -72,12 +101,15 @@ void wrapReturns(const FunctionSchema& schema, Stack& stack, const Arguments& ar
     if (!node) continue;
     forEachTensor(value, [&](const Tensor& t) {
       if (!t.is_floating_point()) return;
-      if (ret.is_write())
-        rebase_history(t, make_intrusive<NotImplemented>(schema.name(), edge_list(node->next_edges())));
+      if (ret.is_write() && isWritten(written, t))
+        rebase(written, t);
       else
-        set_history(t, node);
+        set_history(t, node);  // also where the argument that it would be isn't given
     });
   }
+  // What is written and not returned would keep the gradient that it had.
+  for (const auto& [t, its] : Written(written))
+    if (its && t.requires_grad()) rebase(written, t);
 }
 
 template <bool kForbidsWrites>
@@ -85,14 +117,12 @@ void autogradFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack)
   const FunctionSchema& schema = op.schema();
   const Arguments args = collect(schema, *stack);
   for (const Tensor& t : args.written) check_inplace(t, args.requires_grad);
-  const bool is_out = schema.isOut();
-  if (is_out && args.requires_grad) throw_error_out_requires_grad(schema.name().c_str());
+  if (args.gives_out && args.requires_grad) throw_error_out_requires_grad(schema.name().c_str());
   intrusive_ptr<Node> node;
+  Written written;
   if (args.requires_grad) {
-    // CopySlices expects the written tensor's edge first.
-    edge_list edges =
-        collect_next_edges(args.written.empty() ? TensorList() : TensorList(args.written.data(), 1), args.all);
-    node = make_intrusive<NotImplemented>(schema.name(), std::move(edges));
+    node = make_intrusive<NotImplemented>(schema.name(), collect_next_edges(TensorList(), args.all));
+    written = nodesOfWritten(schema, args);
   }
   const DispatchKeySet below = ks & DispatchKeySet::fullAfter(DispatchKey::AutogradOther);
   {
@@ -100,7 +130,7 @@ void autogradFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* stack)
     op.redispatchBoxed(below, stack);
   }
   for (const Tensor& t : args.written) increment_version(t);
-  wrapReturns(schema, *stack, args, node, kForbidsWrites ? forbidden(schema) : nullptr);
+  wrapReturns(schema, *stack, args, node, std::move(written), kForbidsWrites ? forbidden(schema) : nullptr);
 }
 
 /// Which results are views has to follow from the first argument and the first result alone.
@@ -134,7 +164,7 @@ void inplaceOrViewFallback(const OperatorHandle& op, DispatchKeySet ks, Stack* s
     op.redispatchBoxed(ks & kBelow, stack);
   }
   for (const Tensor& t : args.written) increment_version(t);
-  wrapReturns(schema, *stack, args, nullptr, forbidden(schema));
+  wrapReturns(schema, *stack, args, nullptr, {}, forbidden(schema));
 }
 
 // One library for each key, all filled alike.

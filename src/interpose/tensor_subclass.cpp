@@ -9,6 +9,7 @@
 
 #include "src/autograd/plain_grad.h"
 #include "src/base/immortal.h"
+#include "src/core/alias_sets.h"
 #include "src/dispatch/boxed_arguments.h"
 #include "src/dispatch/subclass_calls.h"
 #include "src/interpose/handler_returns.h"
@@ -199,11 +200,11 @@ std::vector<Unwrapped> unwrapArguments(const OperatorHandle& op, Stack& stack, M
   return found;
 }
 
-Tensor wrapReturn(const Tensor& result, bool written, const std::vector<Unwrapped>& arguments, Mine mine,
+/// Of a result that isn't an argument that was written.
+Tensor wrapReturn(const Tensor& result, const std::vector<Unwrapped>& arguments, Mine mine,
                   FunctionRef<Tensor(const Tensor&)> wrap) {
   for (const Unwrapped& a : arguments)
-    if (a.inner.is_same(result) && a.written == written) return a.wrapper;
-  if (written) return result;  // into an argument of another kind
+    if (a.inner.is_same(result) && !a.written) return a.wrapper;
   const Tensor wrapped = wrap(result);
   TensorSubclass* wrapper = mine(wrapped);
   for (const Unwrapped& a : arguments)
@@ -217,15 +218,22 @@ Tensor wrapReturn(const Tensor& result, bool written, const std::vector<Unwrappe
 }  // namespace
 
 void callUnwrapped(const OperatorHandle& op, Stack* stack, Mine mine, FunctionRef<Tensor(const Tensor&)> wrap) {
+  const FunctionSchema& schema = op.schema();
+  const auto lastOf = [&](size_t n) { return Stack(stack->end() - static_cast<ptrdiff_t>(n), stack->end()); };
+  const bool writes = schema.is_mutable();
+  const Stack given = writes ? lastOf(schema.arguments().size()) : Stack();
   const std::vector<Unwrapped> arguments = unwrapArguments(op, *stack, mine);
+  const Stack inner = writes ? lastOf(schema.arguments().size()) : Stack();
   op.callBoxed(stack);
   for (const Unwrapped& a : arguments)
     if (a.written) mine(a.wrapper)->follow_inner();
-  const auto& returns = op.schema().returns();
-  for (size_t i = 0; i < returns.size(); ++i) {
-    IValue& value = (*stack)[stack->size() - returns.size() + i];
-    value =
-        mapTensors(value, [&](const Tensor& t) { return wrapReturn(t, returns[i].is_write(), arguments, mine, wrap); });
+  const size_t n = schema.returns().size();
+  std::vector<std::optional<size_t>> returned(n);
+  if (writes) returned = returnedArguments(schema, inner, lastOf(n));
+  for (size_t i = 0; i < n; ++i) {
+    IValue& value = (*stack)[stack->size() - n + i];
+    value = returned[i] ? given[*returned[i]]
+                        : mapTensors(value, [&](const Tensor& t) { return wrapReturn(t, arguments, mine, wrap); });
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "src/autograd/graph_task.h"
 #include "src/base/immortal.h"
+#include "src/core/alias_sets.h"
 #include "src/dispatch/reliance.h"
 
 #include <shunt/autograd/as_strided_backward.h>
@@ -14,6 +15,7 @@
 #include <shunt/core/library.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/ops.h>
+#include <shunt/tensor/memory_overlap.h>
 #include <shunt/transforms/functionalize.h>
 
 #include <algorithm>
@@ -34,6 +36,13 @@ struct Operand {
 
 /// What the plain call does to a written tensor: null where its sizes and strides stay.
 using NewGeometry = std::unique_ptr<const autograd::TensorGeometry>;
+
+/// A written argument that is given.
+struct Written {
+  size_t position;  // among the arguments
+  FunctionalTensor* tensor;
+  NewGeometry geometry = nullptr;
+};
 
 /// The arguments of one call, the last values of the caller's stack.
 class Call {
@@ -56,11 +65,21 @@ class Call {
   void runWriting();
   void changeGeometry(FunctionalTensor& self, const FunctionalForm& form);
   void resize(FunctionalTensor& self, const NewGeometry& to);
-  void compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written,
-               const std::vector<NewGeometry>& geometries);
-  std::vector<FunctionalTensor*> writtenOrThrow() const;
-  std::vector<NewGeometry> rehearse() const;
-  void returnWritten();
+  Stack compute(const FunctionalForm& form, const std::vector<Written>& written);
+  std::vector<Written> writtenOrThrow() const;
+  void checkApart(const std::vector<Written>& written) const;
+  void checkResultsAreClear(const FunctionalForm& form) const;
+  void checkResultsAreNew(const FunctionalForm* form, const std::vector<std::optional<size_t>>& returned) const;
+  std::vector<std::optional<size_t>> rehearse(std::vector<Written>& written) const;
+  void returnResults(const FunctionalForm* form, const std::vector<std::optional<size_t>>& returned, Stack results);
+  /// Whether it is given what it writes: an optional argument may be left out.
+  bool writes() const {
+    for (size_t i = 0; i < n_; ++i) {
+      const Argument& a = schema_.arguments()[i];
+      if (a.is_write() && (detail::isGiven(argument(i)) || !a.type.optional)) return true;
+    }
+    return false;
+  }
 
   const IValue& argument(size_t i) const { return stack_[stack_.size() - n_ + i]; }
   const Operand& operandOf(const Tensor& t) const {
@@ -104,7 +123,7 @@ void Call::run() {
   // Those of a level further in work on values that are functional here.
   const bool in_formula = autograd::runningNode() != nullptr && !levels::isBackwardFurtherIn();
   if (!any_functional_ && (!operands_.empty() || in_formula)) return runBelow();
-  if (schema_.is_mutable())
+  if (schema_.is_mutable() && writes())
     runWriting();
   else
     runReading();
@@ -154,27 +173,59 @@ Link Call::linkTo(const Operand& of, const Tensor& result, size_t output) const 
 }
 
 // ---- operators that write -----------------------------------------------------------------------------------------
-std::vector<FunctionalTensor*> Call::writtenOrThrow() const {
-  std::vector<FunctionalTensor*> out;
+std::vector<Written> Call::writtenOrThrow() const {
+  std::vector<Written> out;
   for (size_t i = 0; i < n_; ++i) {
     const Argument& a = schema_.arguments()[i];
-    if (!a.is_write()) continue;
+    if (!a.is_write() || (a.type.optional && !detail::isGiven(argument(i)))) continue;
     SHUNT_CHECK(argument(i).isTensor(), "operator ", op_.operator_name(), ": argument '", a.name,
                 "' is a written list of tensors, which can't be functionalized");
-    if (!argument(i).toTensor().defined()) rehearse();  // the operator says best what it wants
-    FunctionalTensor* f = argument(i).toTensor().defined() ? operandOf(argument(i).toTensor()).functional : nullptr;
+    const bool defined = argument(i).toTensor().defined();
+    if (!defined) rehearse(out);  // the operator says best what it wants
+    FunctionalTensor* f = defined ? operandOf(argument(i).toTensor()).functional : nullptr;
     SHUNT_CHECK(f != nullptr, "operator ", op_.operator_name(), ": argument '", a.name, "' is ",
-                argument(i).toTensor().defined() ? "a plain tensor" : "undefined",
+                defined ? "a plain tensor" : "undefined",
                 ", but is written while another argument is a functional tensor: a plain tensor is a constant there. "
                 "Wrap it with "
                 "to_functional, or make it an argument of the functionalized function");
-    out.push_back(f);
+    out.push_back({i, f});
   }
   return out;
 }
 
-// The plain call on fake tensors: throws what it would throw, and shows which geometry the written tensors get.
-std::vector<NewGeometry> Call::rehearse() const {
+/// Of two new values for one place one would be lost.
+void Call::checkApart(const std::vector<Written>& written) const {
+  for (size_t i = 0; i < written.size(); ++i)
+    for (size_t j = i + 1; j < written.size(); ++j) {
+      const FunctionalTensor &a = *written[i].tensor, &b = *written[j].tensor;
+      if (&a.base() != &b.base()) continue;
+      const TensorImpl& first = *levels::inMemory(a.value()).unsafeGetTensorImpl();
+      const TensorImpl& second = *levels::inMemory(b.value()).unsafeGetTensorImpl();
+      const bool apart = &a != &b && first.has_storage() && second.has_storage() &&
+                         first.storage() == second.storage() && memory_overlap(first, second) == MemoryOverlap::kNone;
+      SHUNT_CHECK(apart, "operator ", op_.operator_name(), ": its arguments '",
+                  schema_.arguments()[written[i].position].name, "' and '",
+                  schema_.arguments()[written[j].position].name,
+                  "', which it both writes, lie in one memory. That can't be functionalized: the operator that "
+                  "computes their new values gives two for one place. clone() one of them");
+    }
+}
+
+void Call::checkResultsAreClear(const FunctionalForm& form) const {
+  if (!form.of_argument.empty()) return;
+  std::string names;
+  for (const Argument& a : schema_.arguments())
+    if (a.is_write()) names += detail::str(names.empty() ? "'" : ", '", a.name, "'");
+  throw Error(detail::str("operator ", op_.operator_name(), " can't be functionalized: it returns its arguments ",
+                          names, " in another order than it takes them, so that the schema of ",
+                          form.op.operator_name(),
+                          ", which computes their new values, doesn't say which of its results is which. Give the "
+                          "results the arguments' names there"));
+}
+
+// The plain call on fake tensors: throws what it would throw, and shows which geometry the written tensors get. Gives
+// for each result the argument that it is.
+std::vector<std::optional<size_t>> Call::rehearse(std::vector<Written>& written) const {
   // Not the program's call; and in this level, with its grad mode, not outside.
   const ExcludeDispatchKeyGuard no_modes({DispatchKey::PythonKernel, DispatchKey::Tracer, DispatchKey::Batched});
   Twins known;
@@ -183,37 +234,60 @@ std::vector<NewGeometry> Call::rehearse() const {
     return known.of(t, o.functional, o.value);
   };
   Stack stack;
-  std::vector<Tensor> twins;
-  for (size_t i = 0; i < n_; ++i) {
-    stack.push_back(mapTensors(argument(i), twinOf));
-    if (schema_.arguments()[i].is_write()) twins.push_back(stack.back().toTensor());
-  }
+  for (size_t i = 0; i < n_; ++i) stack.push_back(mapTensors(argument(i), twinOf));
+  const Stack twins = stack;
   // A twin in the interior of a graph is a clone, and may lie in memory as the tensor doesn't.
   std::vector<autograd::TensorGeometry> before;
-  for (const Tensor& t : twins)
-    before.push_back(t.defined() ? autograd::TensorGeometry(t) : autograd::TensorGeometry());
+  for (const Written& w : written) before.emplace_back(twins[w.position].toTensor());
   op_.callBoxed(&stack);
-  std::vector<NewGeometry> out;
-  for (size_t i = 0; i < twins.size(); ++i) {
-    const bool changed = twins[i].defined() && !(twins[i].sizes() == IntArrayRef(before[i].sizes) &&
-                                                 twins[i].strides() == IntArrayRef(before[i].strides));
-    out.push_back(changed ? std::make_unique<const autograd::TensorGeometry>(twins[i]) : nullptr);
+  for (size_t i = 0; i < written.size(); ++i) {
+    const Tensor& twin = twins[written[i].position].toTensor();
+    const bool changed =
+        !(twin.sizes() == IntArrayRef(before[i].sizes) && twin.strides() == IntArrayRef(before[i].strides));
+    if (changed) written[i].geometry = std::make_unique<const autograd::TensorGeometry>(twin);
   }
-  return out;
+  // Results that the schema calls views of what is written may be that itself.
+  auto returned = detail::returnedArguments(schema_, twins, stack);
+  for (size_t r = 0; r < returned.size(); ++r)
+    for (const Written& w : written)
+      if (!returned[r] && stack[r].isTensor() && twins[w.position].toTensor().is_same(stack[r].toTensor()))
+        returned[r] = w.position;
+  return returned;
 }
 
-void Call::returnWritten() {
-  std::vector<IValue> written;
-  for (size_t i = 0; i < n_; ++i)
-    if (schema_.arguments()[i].is_write()) written.push_back(argument(i));
-  SHUNT_CHECK(schema_.returns().size() <= written.size(), "operator ", op_.operator_name(),
-              ": returns more than it writes, which can't be functionalized");
+/// A form gives no views of new values.
+void Call::checkResultsAreNew(const FunctionalForm* form, const std::vector<std::optional<size_t>>& returned) const {
+  for (size_t r = 0; r < returned.size(); ++r) {
+    if (returned[r] || (form != nullptr && form->of_return[r] >= 0)) continue;
+    std::string names;
+    for (const Argument& a : schema_.arguments())
+      if (a.is_write() && detail::sharesAliasSet(a, schema_.returns()[r])) names = a.name;
+    throw Error(detail::str("operator ", op_.operator_name(), ": its result ", r + 1, " is a view of argument '", names,
+                            "', which it writes. That can't be functionalized: return the argument, or view it after "
+                            "the call"));
+  }
+}
+
+/// `results`: of the form.
+void Call::returnResults(const FunctionalForm* form, const std::vector<std::optional<size_t>>& returned,
+                         Stack results) {
+  Stack out;
+  for (size_t r = 0; r < returned.size(); ++r) {
+    if (returned[r]) {
+      out.push_back(argument(*returned[r]));
+      continue;
+    }
+    const auto from = static_cast<size_t>(form->of_return[r]);  // checkResultsAreNew
+    size_t element = 0;
+    const bool list = results[from].isTensorList();
+    out.push_back(mapTensors(results[from], [&](const Tensor& t) { return wrapResult(t, list ? element++ : r); }));
+  }
   drop(stack_, n_);
-  for (size_t i = 0; i < schema_.returns().size(); ++i) stack_.push_back(std::move(written[i]));
+  for (IValue& v : out) stack_.push_back(std::move(v));
 }
 
 void Call::runWriting() {
-  const std::vector<FunctionalTensor*> written = writtenOrThrow();
+  std::vector<Written> written = writtenOrThrow();
   const FunctionalForm* form = functionalForm(op_);
   // resize_ and resize_as_: all that they do is seen on fake tensors.
   const bool resizes = form == nullptr && schema_.isInplace() &&
@@ -223,20 +297,24 @@ void Call::runWriting() {
               "writes. Define one with the same name and arguments that returns the result, without '_' and without "
               "out= arguments: m.def(\"",
               schema_.operator_name().baseName(), "...\")");
-  if (form != nullptr && schema_.isInplace() && autograd::graph_tensor(written[0]->value()).is_view()) {
+  if (form != nullptr) checkResultsAreClear(*form);
+  checkApart(written);
+  if (form != nullptr && schema_.isInplace() && autograd::graph_tensor(written[0].tensor->value()).is_view()) {
     // How a view came about shows on the value only, or on what that wraps.
     const bool recorded =
         std::any_of(operands_.begin(), operands_.end(), [](const Operand& o) { return o.value.requires_grad(); });
-    autograd::check_inplace(autograd::graph_tensor(written[0]->value()), recorded);
+    autograd::check_inplace(autograd::graph_tensor(written[0].tensor->value()), recorded);
   }
-  const std::vector<NewGeometry> geometries = rehearse();
+  const std::vector<std::optional<size_t>> returned = rehearse(written);
+  checkResultsAreNew(form, returned);
+  Stack results;
   if (resizes)
-    resize(*written[0], geometries[0]);
+    resize(*written[0].tensor, written[0].geometry);
   else if (form->is_view && schema_.isInplace())
-    changeGeometry(*written[0], *form);
+    changeGeometry(*written[0].tensor, *form);
   else
-    compute(*form, written, geometries);
-  returnWritten();
+    results = compute(*form, written);
+  returnResults(form, returned, std::move(results));
 }
 
 void Call::resize(FunctionalTensor& self, const NewGeometry& to) {
@@ -277,21 +355,28 @@ void checkOneValueForEachPlace(const OperatorHandle& op, const Tensor& result, I
   Tensor first = plain.detach();
   for (size_t d = 0; d < sizes.size(); ++d)
     if (sizes[d] > 1 && strides[d] == 0) first = first.narrow(static_cast<int64_t>(d), 0, 1);
+  if (internal_overlap(first.sizes(), strides) != MemoryOverlap::kNone) {
+    // Windows: written to memory and read back.
+    const int64_t places = detail::storageBytes("Functionalize", first.sizes(), strides, 1);
+    first = plain.new_zeros({places})
+                .as_strided_scatter(first, first.sizes(), strides, 0)
+                .as_strided(first.sizes(), strides, 0);
+  }
   const Tensor once = first.expand(sizes).contiguous(), whole = plain.detach().contiguous();
   SHUNT_CHECK(std::memcmp(once.data_ptr(), whole.data_ptr(), whole.nbytes()) == 0,
               "Functionalize: ", op.operator_name(), " would write different values to elements of a tensor of sizes ",
               sizes, " and strides ", strides, " that share memory. clone() the tensor first");
 }
 
-void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTensor*>& written,
-                   const std::vector<NewGeometry>& geometries) {
+/// Gives all results of the form.
+Stack Call::compute(const FunctionalForm& form, const std::vector<Written>& written) {
   // An argument of functionalize() is written at the end, so the graph has to save another tensor.
   const bool recorded = GradMode::is_enabled() && std::any_of(operands_.begin(), operands_.end(),
                                                               [](const Operand& o) { return o.value.requires_grad(); });
   for (Operand& o : operands_)
     if (recorded && o.functional != nullptr && o.functional->base().isInput() &&
         std::any_of(written.begin(), written.end(),
-                    [&](const FunctionalTensor* w) { return &w->base() == &o.functional->base(); }))
+                    [&](const Written& w) { return &w.tensor->base() == &o.functional->base(); }))
       o.value = o.value.clone();
   Stack stack;
   for (size_t i = 0; i < form.from.size(); ++i) {
@@ -302,9 +387,9 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
     if (form.from[i] >= 0 && !(of_out && given.isNone()))
       stack.push_back(given);
     else if (a.name == "dtype")
-      stack.push_back(written[0]->dtype());
+      stack.push_back(written[0].tensor->dtype());
     else if (a.name == "device")
-      stack.push_back(written[0]->device());
+      stack.push_back(written[0].tensor->device());
     else
       stack.push_back(IValue());
   }
@@ -315,11 +400,11 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
   }
   // All is checked before anything changes.
   std::vector<Tensor> results;
-  for (size_t i = 0; i < written.size(); ++i) {
-    const Tensor& now = written[i]->value();
-    const IntArrayRef sizes = geometries[i] ? IntArrayRef(geometries[i]->sizes) : now.sizes();
-    const IntArrayRef strides = geometries[i] ? IntArrayRef(geometries[i]->strides) : now.strides();
-    Tensor result = stack[i].toTensor();
+  for (const Written& w : written) {
+    const Tensor& now = w.tensor->value();
+    const IntArrayRef sizes = w.geometry ? IntArrayRef(w.geometry->sizes) : now.sizes();
+    const IntArrayRef strides = w.geometry ? IntArrayRef(w.geometry->strides) : now.strides();
+    Tensor result = stack[static_cast<size_t>(form.of_argument[w.position])].toTensor();
     if (result.dtype() != now.dtype()) result = result.to(now.dtype());
     // linspace and arange fill an out= tensor of any shape with enough elements.
     if (!result.sizes().equals(sizes))
@@ -328,14 +413,18 @@ void Call::compute(const FunctionalForm& form, const std::vector<FunctionalTenso
                    : result.expand(sizes);
     // Two bases never share memory: how else could a result be known for a view of one?
     const auto shares = [&](const Operand& o) { return sharesMemory(result, o.value); };
-    if (std::any_of(operands_.begin(), operands_.end(), shares)) result = result.clone();
-    if (repeatsElements(sizes, strides)) checkOneValueForEachPlace(op_, result, sizes, strides);
+    const auto sharesResult = [&](const Tensor& other) { return sharesMemory(result, other); };
+    if (std::any_of(operands_.begin(), operands_.end(), shares) || std::ranges::any_of(results, sharesResult))
+      result = result.clone();
+    if (internal_overlap(sizes, strides) != MemoryOverlap::kNone)
+      checkOneValueForEachPlace(op_, result, sizes, strides);
     results.push_back(std::move(result));
   }
   for (size_t i = 0; i < written.size(); ++i) {
-    resize(*written[i], geometries[i]);
-    written[i]->write(results[i]);
+    resize(*written[i].tensor, written[i].geometry);
+    written[i].tensor->write(results[i]);
   }
+  return stack;
 }
 
 void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) { Call(op, keys, stack).run(); }

@@ -1,4 +1,5 @@
 // The one place through which Functionalize calls operators that write nothing, and the proof that they don't.
+#include "src/core/alias_sets.h"
 #include "src/transforms/functionalize/functional_tensor.h"
 #include "src/transforms/functionalize/watch.h"
 
@@ -41,8 +42,10 @@ struct Snapshot {
 };
 
 void callChecked(const OperatorHandle& op, Stack& stack) {
-  SHUNT_CHECK(!op.schema().is_mutable(), "Functionalize called operator ", op.operator_name(),
-              ", which writes to its arguments");
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    SHUNT_CHECK(!arguments[i].is_write() || !detail::isGiven(stack[i]), "Functionalize called operator ",
+                op.operator_name(), ", which writes to its arguments");
   std::vector<Snapshot> before;
   forEachTensor(stack, [&](const Tensor& t) { before.emplace_back(t); });
   forEachTensor(stack, [](const Tensor& t) { program.add(t); });

@@ -7,6 +7,7 @@
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/log.h>
 #include <shunt/ops.h>
+#include <shunt/tensor/memory_overlap.h>
 
 namespace shunt {
 
@@ -55,7 +56,7 @@ bool covers(const Tensor& whole, const Tensor& part) {
 }
 
 /// copy_ refuses to write to those.
-bool overlapsItself(const Tensor& t) { return functional::repeatsElements(t) || t.numel() > span(t); }
+bool overlapsItself(const Tensor& t) { return internal_overlap(t.sizes(), t.strides()) != MemoryOverlap::kNone; }
 
 void copyInto(const Tensor& plain, const Tensor& value) {
   std::optional<InferenceMode> inference;  // the function had its own when it wrote to the tensor

@@ -1,7 +1,10 @@
 #include "src/transforms/vmap/call.h"
 
+#include "src/core/alias_sets.h"
+
 #include <shunt/core/log.h>
 #include <shunt/ops.h>
+#include <shunt/tensor/memory_overlap.h>
 
 #include <array>
 #include <atomic>
@@ -48,8 +51,10 @@ Stack sampleArguments(const BatchedCall& call, int64_t i) {
 
 void checkLoops(const BatchedCall& call) {
   for (size_t i = 0; i < call.args.size(); ++i)
-    if (call.schema.arguments()[i].is_write() && call.args[i].isTensor() && !call.isBatched(i))
-      throwWritesUnbatched(call, i);
+    if (call.schema.arguments()[i].is_write())
+      forEachTensor(call.args[i], [&](const Tensor& t) {
+        if (!call.isBatched(t)) throwWritesUnbatched(call, i, t);
+      });
   for (const Argument& r : call.schema.returns())
     SHUNT_CHECK(
         r.type.kind == TypeKind::Tensor, "vmap: operator ", call.op.operator_name(), " returns ", r.type,
@@ -144,12 +149,14 @@ void loopSilently(BatchedCall& call) {
   std::vector<std::vector<IValue>> by_return(returns);
   for (int64_t i = 0; i < call.size; ++i) {
     Stack sample = sampleArguments(call, i);
+    const Stack given = i == 0 ? sample : Stack();
     call.op.callBoxed(&sample);
+    if (i == 0) call.returned = detail::returnedArguments(call.schema, given, sample);
     for (size_t r = 0; r < returns; ++r) by_return[r].push_back(std::move(sample[r]));
   }
   for (size_t r = 0; r < returns; ++r) {
     // What is written was written through views of the value.
-    if (call.schema.returns()[r].is_write())
+    if (call.returned[r])
       call.results.push_back(IValue());
     else
       call.results.push_back(joinSamples(call, by_return[r]));
@@ -171,10 +178,33 @@ std::string batchedArgument(const BatchedCall& call) {
   return "";
 }
 
+bool readsWhatItWrites(const BatchedCall& call, bool elementwise) {
+  const auto meets = [&](const Tensor& written, const Tensor& read) {
+    const TensorImpl &a = *inMemory(written).unsafeGetTensorImpl(), &b = *inMemory(read).unsafeGetTensorImpl();
+    if (!a.has_storage() || !b.has_storage() || a.storage() != b.storage()) return false;
+    const MemoryOverlap overlap = memory_overlap(a, b);
+    return overlap != MemoryOverlap::kNone && !(elementwise && overlap == MemoryOverlap::kSame);
+  };
+  bool found = false;
+  for (size_t w = 0; w < call.args.size(); ++w) {
+    if (!call.schema.arguments()[w].is_write()) continue;
+    for (size_t i = 0; i < call.args.size(); ++i)
+      if (i != w)
+        forEachTensor(call.args[w], [&](const Tensor& written) {
+          forEachTensor(call.args[i], [&](const Tensor& read) { found = found || meets(written, read); });
+        });
+  }
+  return found;
+}
+
 void throwWritesUnbatched(const BatchedCall& call, size_t written) {
+  throwWritesUnbatched(call, written, call.tensor(written));
+}
+
+void throwWritesUnbatched(const BatchedCall& call, size_t written, const Tensor& t) {
   throw Error(
       detail::str("vmap: operator ", call.op.operator_name(), " writes to its argument '",
-                  call.schema.arguments()[written].name, "', a tensor of shape ", call.tensor(written).sizes(),
+                  call.schema.arguments()[written].name, "', a tensor of shape ", t.sizes(),
                   " that has no batch, while its argument '", batchedArgument(call), "' is batched with ", call.size,
                   " samples: one tensor can't hold a result for each. Use the form that returns a new tensor, or "
                   "pass the written tensor to vmap with a batch dimension"));

@@ -81,6 +81,8 @@ class BatchedCall {
   const Level& level;
   const int64_t size;
   Stack results;
+  /// Of a loop over the batch, for each result the argument that it is, if it is one (detail::returnedArguments).
+  std::vector<std::optional<size_t>> returned;
   /// What a view operator in place makes of its argument; undefined for all others.
   Tensor replaced;
 };
@@ -95,8 +97,13 @@ void loopOverNone(BatchedCall& call);
 Stack resultsOfNone(const BatchedCall& call);
 /// Whether a graph of what the call does may be recorded outside of the level.
 bool isRecorded(const BatchedCall& call);
+/// Whether an argument shows memory that the call writes through another one; but for the same elements in the same
+/// order, where `elementwise`. What a sample's call does with that, its kernel knows: it may refuse it.
+bool readsWhatItWrites(const BatchedCall& call, bool elementwise);
 /// Throws that the operator writes to an argument without batch, though another one has one.
 [[noreturn]] void throwWritesUnbatched(const BatchedCall& call, size_t written);
+/// The same of `t`, a member of a written list.
+[[noreturn]] void throwWritesUnbatched(const BatchedCall& call, size_t written, const Tensor& t);
 /// The argument by which an error speaks of the batch: the first batched one.
 std::string batchedArgument(const BatchedCall& call);
 

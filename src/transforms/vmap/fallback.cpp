@@ -1,5 +1,6 @@
 // The kernels of the keys Batched and TransformBack: see Note [Levels] (levels.h).
 #include "src/base/immortal.h"
+#include "src/core/alias_sets.h"
 #include "src/dispatch/reliance.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/tensor/printing.h"
@@ -47,20 +48,50 @@ bool anyOf(const Level& level, const Stack& stack, size_t n) {
 /// Whether nothing was recorded of a grad level's tensor: as a table that a function makes once and keeps.
 bool isConstant(const Tensor& wrapper) { return detail::constantBehind(wrapper) != nullptr; }
 
+Stack lastOf(const Stack& stack, size_t n) { return Stack(stack.end() - static_cast<ptrdiff_t>(n), stack.end()); }
+
+/// What an operator is given, and what of that it returns when it has been called with values in its place.
+class Given {
+ public:
+  /// Before `stack`'s arguments are replaced.
+  Given(const FunctionSchema& schema, const Stack& stack)
+      : schema_(schema), writes_(schema.is_mutable()), given_(writes_ ? lastOf(stack, argumentCount()) : Stack()) {}
+  /// Before the call.
+  void replacedBy(const Stack& stack) {
+    if (writes_) values_ = lastOf(stack, argumentCount());
+  }
+  /// After it: written results become what was given. `wrap` makes tensors that are new what they are in the level.
+  template <class F>
+  void putBack(Stack& stack, const F& wrap) {
+    const size_t n = schema_.returns().size();
+    std::vector<std::optional<size_t>> from(n);
+    if (writes_) from = detail::returnedArguments(schema_, values_, lastOf(stack, n));
+    for (size_t r = 0; r < n; ++r) {
+      IValue& v = peek(stack, r, n);
+      v = from[r] ? given_[*from[r]] : mapTensors(v, wrap);
+    }
+  }
+  template <class F>
+  void forEachWritten(const F& f) const {
+    for (size_t i = 0; i < given_.size(); ++i)
+      if (schema_.arguments()[i].is_write()) forEachTensor(given_[i], f);
+  }
+
+ private:
+  size_t argumentCount() const { return schema_.arguments().size(); }
+  const FunctionSchema& schema_;
+  const bool writes_;
+  Stack given_, values_;
+};
+
 /// Calls the operator with `valueOf` each tensor. What it writes it returns as it was given.
 template <class F>
 void callOnValues(const OperatorHandle& op, Stack* stack, const F& valueOf) {
-  const FunctionSchema& schema = op.schema();
-  const size_t n = schema.arguments().size();
-  std::vector<Tensor> written;
-  for (size_t i = 0; i < n; ++i)
-    if (schema.arguments()[i].is_write())
-      if (const IValue& v = peek(*stack, i, n); v.isTensor()) written.push_back(v.toTensor());
-  mapTensors(*stack, n, valueOf);
+  Given given(op.schema(), *stack);
+  mapTensors(*stack, op.schema().arguments().size(), valueOf);
+  given.replacedBy(*stack);
   op.callBoxed(stack);
-  const size_t returns = schema.returns().size();
-  for (size_t i = 0; i < returns && i < written.size(); ++i)
-    if (schema.returns()[i].is_write()) peek(*stack, i, returns) = IValue(written[i]);
+  given.putBack(*stack, [](const Tensor& t) { return t; });
 }
 
 /// Without any level on this thread. Constants of a level that has ended are their values.
@@ -133,8 +164,10 @@ void replaceArguments(Stack& stack, size_t n, Stack results) {
 }
 
 void checkForm(const BatchedCall& call) {
-  SHUNT_CHECK(!call.schema.isOut(), "vmap: operator ", call.op.operator_name(), " is an out= form, and its argument '",
-              batchedArgument(call), "' is batched: inside vmap, use the form that returns a new tensor");
+  for (size_t i = 0; i < call.args.size(); ++i)
+    SHUNT_CHECK(!call.schema.arguments()[i].is_out() || !detail::isGiven(call.args[i]), "vmap: operator ",
+                call.op.operator_name(), " is an out= form, and its argument '", batchedArgument(call),
+                "' is batched: inside vmap, use the form that returns a new tensor");
 }
 
 void checkWritesNoPick(const BatchedCall& call) {
@@ -206,6 +239,7 @@ void runRule(BatchedCall& call, const BatchRow& row) {
       throw Error(detail::str("vmap: operator ", call.op.operator_name(), ", whose argument '", batchedArgument(call),
                               "' is batched, can't run inside vmap: ", row.reason));
     default:
+      if (call.schema.is_mutable() && readsWhatItWrites(call, false)) return loopSilently(call);
       if (row.functional != nullptr) return runInplace(call, row);
       return row.kind == BatchKind::kRule ? row.rule(call) : runDims(call, row);
   }
@@ -215,29 +249,28 @@ void runRule(BatchedCall& call, const BatchRow& row) {
 const Tensor* viewedBy(const BatchedCall& call, const Argument& result) {
   if (!result.hasAlias()) return nullptr;
   for (size_t i = 0; i < call.args.size(); ++i)
-    if (call.schema.arguments()[i].alias && call.isBatched(i)) return &call.tensor(i);
+    if (call.isBatched(i) && detail::sharesAliasSet(call.schema.arguments()[i], result)) return &call.tensor(i);
   return nullptr;
 }
 
 /// Results are wrapped; those that were written are the arguments.
 void wrapResults(const BatchedCall& call, Stack& results, const Stack& given) {
   const auto& returns = call.schema.returns();
-  size_t written = 0;
+  const auto from = call.returned.empty() ? detail::returnedArguments(call.schema, given, {}) : call.returned;
   for (size_t r = 0; r < results.size(); ++r) {
-    if (!returns[r].is_write()) {
-      const Tensor* base = viewedBy(call, returns[r]);
-      results[r] = mapTensors(results[r], [&](const Tensor& t) {
-        Tensor wrapper = makeBatched(call.level, t, 0);
-        if (base != nullptr) {
-          shareVersion(*base, wrapper);
-          storageOf(wrapper).is_pick = storageOf(*base).is_pick;
-        }
-        return wrapper;
-      });
+    if (from[r]) {
+      results[r] = given[*from[r]];
       continue;
     }
-    while (!call.schema.arguments()[written].is_write()) ++written;
-    results[r] = given[written++];
+    const Tensor* base = returns[r].is_write() ? nullptr : viewedBy(call, returns[r]);
+    results[r] = mapTensors(results[r], [&](const Tensor& t) {
+      Tensor wrapper = makeBatched(call.level, t, 0);
+      if (base != nullptr) {
+        shareVersion(*base, wrapper);
+        storageOf(wrapper).is_pick = storageOf(*base).is_pick;
+      }
+      return wrapper;
+    });
   }
 }
 
@@ -344,11 +377,12 @@ namespace {
 /// that results are constants here, unless they are tensors of this level that were written.
 bool passesThrough(const OperatorHandle& op, DispatchKeySet keys, const Stack& stack, const Level& level) {
   if (!recordsNothing(level, keys)) return false;
-  const auto& returns = op.schema().returns();
-  if (returns.empty()) return false;
-  if (!returns[0].is_write()) return true;
-  const IValue& self = stack[stack.size() - op.schema().arguments().size()];
-  return !op.schema().isOut() && self.isTensor() && !belongsTo(self.toTensor(), level);
+  if (op.schema().returns().empty() || op.schema().isOut()) return false;
+  if (!op.schema().is_mutable()) return true;
+  bool writes = false;
+  forEachArgument(op, stack,
+                  [&](const Argument& a, const Tensor& t) { writes |= a.is_write() && belongsTo(t, level); });
+  return !writes;
 }
 
 /// Counts the changes of what it stands for, so that the level's graph knows of them.
@@ -451,26 +485,17 @@ void transformBack(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
     return;
   }
   const Level& level = frame->level();
-  // Those that are written are returned.
-  const Stack given = schema.is_mutable() ? Stack(stack->end() - static_cast<ptrdiff_t>(n), stack->end()) : Stack();
+  Given given(schema, *stack);
   mapTensors(*stack, n, [&](const Tensor& t) { return belongsTo(t, level) ? storageOf(t).value : t; });
+  given.replacedBy(*stack);
   {
     const Outside outside;
     op.callBoxed(stack);
   }
-  size_t written = 0;
-  for (size_t r = 0; r < schema.returns().size(); ++r) {
-    IValue& v = peek(*stack, r, schema.returns().size());
-    if (!schema.returns()[r].is_write()) {
-      v = mapTensors(v, [&](const Tensor& t) { return makeTracked(level, t); });
-      continue;
-    }
-    while (!schema.arguments()[written].is_write()) ++written;
-    v = given[written++];
-    forEachTensor(v, [&](const Tensor& t) {
-      if (belongsTo(t, level)) followValue(t);
-    });
-  }
+  given.putBack(*stack, [&](const Tensor& t) { return makeTracked(level, t); });
+  given.forEachWritten([&](const Tensor& t) {
+    if (belongsTo(t, level)) followValue(t);
+  });
 }
 
 namespace {

@@ -1,4 +1,5 @@
 // The loop over a batch of none: the operator's Meta kernel tells of what dtypes and shapes its results would be.
+#include "src/core/alias_sets.h"
 #include "src/dispatch/state_in_use.h"
 #include "src/tensor/no_numbers.h"
 #include "src/transforms/fake/fake_impl.h"
@@ -80,8 +81,9 @@ void loopOverNone(BatchedCall& call) {
                                               like.device(), std::nullopt);
     return zero.defined() && like.is_floating_point() ? ops::add_Tensor::call(empty, zero, 1) : empty;
   };
+  call.returned = detail::returnedArguments(call.schema, call.args, {});
   for (size_t r = 0; r < samples.size(); ++r)
-    call.results.push_back(call.schema.returns()[r].is_write() ? IValue() : mapTensors(samples[r], none));
+    call.results.push_back(call.returned[r] ? IValue() : mapTensors(samples[r], none));
 }
 
 }  // namespace shunt::levels

@@ -46,6 +46,7 @@ Stack alignedArguments(const BatchedCall& call) {
 void runPointwise(BatchedCall& call) {
   const bool inplace = call.schema.is_mutable();
   if (inplace) checkInplace(call);
+  if (inplace && readsWhatItWrites(call, true)) return loopSilently(call);
   Stack values = alignedArguments(call);
   keepPromotion(call, values);
   call.op.callBoxed(&values);
