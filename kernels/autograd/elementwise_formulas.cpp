@@ -11,6 +11,12 @@ namespace {
 constexpr double kTwoOverSqrtPi = std::numbers::inv_sqrtpi * 2;
 constexpr double kInvSqrt2Pi = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
 
+/// Beyond, derivatives of erf and gelu are 0 in every type, and those of silu beyond kFarOfSilu. Powers of what is cut
+/// there are finite, so that no 0 * inf is made of them.
+constexpr double kFar = 40, kFarOfSilu = 1000;
+
+Tensor within(const Tensor& t, double bound) { return t.clamp(Scalar(-bound), Scalar(bound)); }
+
 bool isZero(const Scalar& s) { return s.toDouble() == 0; }
 bool isOne(const Scalar& s) { return s.toDouble() == 1; }
 
@@ -24,6 +30,10 @@ Scalar minusOne(const Scalar& s) { return s.isFloatingPoint() ? Scalar(s.toDoubl
 Tensor maybe_multiply(const Tensor& t, const Scalar& s) { return isOne(s) ? t : t.mul(s); }
 
 Tensor zero_where(const Tensor& mask, const Tensor& t) { return where(mask, zeroLike(t), t); }
+
+Tensor in_compute_type(const Tensor& t) {
+  return t.scalar_type() == kHalf || t.scalar_type() == kBFloat16 ? t.to(kFloat) : t;
+}
 
 Tensor div_tensor_self_backward(const Tensor& grad, const Tensor& other,
                                 std::optional<std::string_view> rounding_mode) {
@@ -59,7 +69,8 @@ Tensor pow_backward_exponent(const Tensor& grad, const Scalar& self, const Tenso
 }
 
 Tensor erf_backward(const Tensor& grad, const Tensor& self) {
-  return grad.mul(self.mul(self).neg().exp().mul(Scalar(kTwoOverSqrtPi)));
+  const Tensor x = within(self, kFar);
+  return grad.mul(x.mul(x).neg().exp().mul(Scalar(kTwoOverSqrtPi)));
 }
 
 // nan is inside no range: it gets no gradient.
@@ -92,6 +103,10 @@ std::tuple<Tensor, Tensor> clamp_backward_min_max(const Tensor& grad, const Tens
   if (max && grad_input_mask[1])
     std::get<1>(result) = masked(min ? self.gt(*max).logical_or(max->lt(*min)) : self.gt(*max));
   return result;
+}
+
+Tensor scale_gradient_backward(const Tensor& grad, const Tensor& scale) {
+  return _scale_gradient(grad.mul(scale), scale.reciprocal());
 }
 
 Tensor selected_backward(const Tensor& grad, const Tensor& loses, const Tensor& equal) {
@@ -129,15 +144,17 @@ Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const 
 
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {
   // silu = x s;  silu' = s (1 + x (1 - s));  silu'' = s (1 - s) (2 + x (1 - 2 s))
-  const Tensor s = self.sigmoid();
+  const Tensor x = within(in_compute_type(self), kFarOfSilu);
+  const Tensor s = x.sigmoid();
   const Tensor ds = s.mul(s.neg().add(Scalar(1)));
-  return grad.mul(grad_output).mul(ds.mul(self.mul(s.mul(Scalar(-2)).add(Scalar(1))).add(Scalar(2))));
+  return grad.mul(grad_output).mul(ds.mul(x.mul(s.mul(Scalar(-2)).add(Scalar(1))).add(Scalar(2))));
 }
 
 Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
                             std::string_view approximate) {
   const Tensor both = grad.mul(grad_output);
-  const Tensor squared = self.mul(self);
+  const Tensor x = within(in_compute_type(self), kFar);
+  const Tensor squared = x.mul(x);
   if (approximate == "none") {
     // gelu'' = (2 - x^2) pdf(x)
     const Tensor pdf = squared.mul(Scalar(-0.5)).exp().mul(Scalar(kInvSqrt2Pi));
@@ -145,15 +162,15 @@ Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const
   }
   // gelu = x (1 + tanh u) / 2 with u = b (x + c x^3);  gelu'' = (1 - t^2) (u' + x (u'' / 2 - t u'^2))
   constexpr double kB = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kC = 0.044715;
-  const Tensor u = self.add(squared.mul(self), Scalar(kC)).mul(Scalar(kB));
+  const Tensor u = x.add(squared.mul(x), Scalar(kC)).mul(Scalar(kB));
   const Tensor t = u.tanh();
   const Tensor du = squared.mul(Scalar(3 * kC)).add(Scalar(1)).mul(Scalar(kB));
-  const Tensor ddu = self.mul(Scalar(6 * kB * kC));
+  const Tensor ddu = x.mul(Scalar(6 * kB * kC));
   // 1 - t^2 without the difference, which leaves nothing of large operands.
   const Tensor e = u.abs().neg().exp();
   const Tensor sech = e.mul(Scalar(2)).div(e.mul(e).add(Scalar(1)));
   const Tensor sech2 = sech.mul(sech);
-  return both.mul(sech2.mul(du.add(self.mul(ddu.mul(Scalar(0.5)).sub(t.mul(du.mul(du)))))));
+  return both.mul(sech2.mul(du.add(x.mul(ddu.mul(Scalar(0.5)).sub(t.mul(du.mul(du)))))));
 }
 
 }  // namespace shunt::autograd

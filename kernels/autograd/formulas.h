@@ -19,6 +19,9 @@ namespace shunt::autograd {
 Tensor maybe_multiply(const Tensor& t, const Scalar& s);
 /// Zeros like `t` where `mask`, else `t`.
 Tensor zero_where(const Tensor& mask, const Tensor& t);
+/// `t` in the type that its elements are computed in: float for the 16-bit types. Counts and long sums need it:
+/// bfloat16 has no 257, half nothing beyond 65504. The engine rounds the gradient once, to the argument's dtype.
+Tensor in_compute_type(const Tensor& t);
 
 Tensor div_tensor_self_backward(const Tensor& grad, const Tensor& other,
                                 std::optional<std::string_view> rounding_mode = {});
@@ -37,6 +40,9 @@ Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optiona
 std::tuple<Tensor, Tensor> clamp_backward_min_max(const Tensor& grad, const Tensor& self,
                                                   const std::optional<Tensor>& min, const std::optional<Tensor>& max,
                                                   std::array<bool, 2> grad_input_mask);
+/// `grad` times `scale`, which is not 0. Its own gradient is not multiplied: a second derivative is scaled once, as
+/// that of PyTorch's embedding.
+Tensor scale_gradient_backward(const Tensor& grad, const Tensor& scale);
 /// Of maximum and minimum: `loses` where the operand was not chosen; equal operands share.
 Tensor selected_backward(const Tensor& grad, const Tensor& loses, const Tensor& equal);
 Tensor lerp_self_backward(const Tensor& grad, const Scalar& weight);
@@ -65,8 +71,8 @@ Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim, bool keepdim);
 Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dims, bool keepdim);
-/// Divides by elements - correction (unset: 1), as var does, and is infinite where that is 0 and no dimensions are
-/// named, as in PyTorch; a standard deviation of 0 has the gradient 0.
+/// Divides by elements - correction (unset: 1), as var does: NaN where that is 0. A standard deviation of 0 has the
+/// gradient 0, and so has that gradient.
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dims, std::optional<int64_t> correction,
                     bool keepdim);
 Tensor std_backward(const Tensor& grad, const Tensor& result, const Tensor& self, OptionalIntArrayRef dims,
@@ -118,7 +124,9 @@ Tensor index_backward(const Tensor& grad, IntArrayRef sizes, TensorOptList indic
 Tensor index_put_self_backward(const Tensor& grad, TensorOptList indices, bool accumulate);
 Tensor index_put_values_backward(const Tensor& grad, TensorOptList indices, IntArrayRef sizes);
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index, bool sparse_grad);
-/// With respect to self and to src; of a product also where elements are 0.
+/// Of scatter and scatter_add, with respect to src: 0 for elements that index does not cover.
+Tensor scatter_src_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef src_sizes);
+/// With respect to self and to src, which gets 0 where index does not cover it; of a product also where elements are 0.
 std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,
                                                    const Tensor& index, const Tensor& src, std::string_view reduce,
                                                    bool include_self, const Tensor& result);
@@ -191,8 +199,9 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_double_backward(ArrayRef<Tensor> g
                                                               const std::optional<Tensor>& save_mean,
                                                               const std::optional<Tensor>& save_invstd, bool train,
                                                               double eps, std::array<bool, 3> grad_input_mask);
-/// The elements of `grad` at the indices of max_pool2d.
-Tensor max_pool_double_backward(const Tensor& grad, const Tensor& indices);
+/// The elements of `grad` at the indices of max_pool2d; 0 for windows that meet no element, which only a dilation
+/// makes.
+Tensor max_pool_double_backward(const Tensor& grad, const Tensor& indices, IntArrayRef dilation);
 /// The output_size of which the sizes are.
 inline IntArrayRef adaptive_output_size(IntArrayRef sizes) { return sizes.slice(sizes.size() - 2); }
 

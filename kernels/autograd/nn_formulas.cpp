@@ -104,12 +104,14 @@ Tensor lossGradient(const Tensor& self, const Tensor& target, const Backward& ba
 template <class Backward>
 Tensor lossBackwardGradOutput(const Tensor& grad, int64_t reduction, const Backward& backward) {
   if (reduction == kReductionNone) return backward(grad);
-  return backward(ones({}, grad.options())).mul(grad).sum();
+  const Tensor wide = in_compute_type(grad);
+  return backward(ones({}, wide.options())).mul(wide).sum();
 }
 
 /// As the gradient itself: divided by the elements of self, also where a larger target broadcast it.
 Tensor meanOrAll(const Tensor& each, const Tensor& self, int64_t reduction) {
-  return reduction == kReductionMean ? each.div(Scalar(std::max<int64_t>(self.numel(), 1))) : each;
+  if (reduction != kReductionMean) return each;
+  return in_compute_type(each).div(Scalar(std::max<int64_t>(self.numel(), 1)));
 }
 
 }  // namespace
@@ -119,14 +121,12 @@ Tensor mse_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& t
 }
 
 Tensor mse_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction) {
-  const Tensor each = grad.mul(self.sub(target)).mul(Scalar(2));
-  if (reduction == kReductionNone) return each;
-  // As the gradient itself: divided by the elements of self, also where a larger target broadcast it.
-  return reduction == kReductionMean ? each.sum().div(Scalar(std::max<int64_t>(self.numel(), 1))) : each.sum();
+  const Tensor each = in_compute_type(grad).mul(self.sub(target)).mul(Scalar(2));
+  return reduction == kReductionNone ? each : meanOrAll(each.sum(), self, reduction);
 }
 
 Tensor mse_loss_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, int64_t reduction) {
-  return meanOrAll(grad.mul(grad_output).mul(Scalar(2)), self, reduction);
+  return meanOrAll(in_compute_type(grad).mul(grad_output).mul(Scalar(2)), self, reduction);
 }
 
 Tensor smooth_l1_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
@@ -137,13 +137,15 @@ Tensor smooth_l1_loss_gradient(const Tensor& grad, const Tensor& self, const Ten
 
 Tensor smooth_l1_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target,
                                            int64_t reduction, double beta) {
-  return lossBackwardGradOutput(
-      grad, reduction, [&](const Tensor& g) { return smooth_l1_loss_backward(g, self, target, reduction, beta); });
+  return lossBackwardGradOutput(grad, reduction, [&](const Tensor& g) {
+    return smooth_l1_loss_backward(g, in_compute_type(self), in_compute_type(target), reduction, beta);
+  });
 }
 
 Tensor smooth_l1_loss_double_backward(const Tensor& grads, const Tensor& self, const Tensor& target, int64_t reduction,
                                       double beta) {
-  const Tensor beyond = self.sub(target).abs().ge(beta);
+  if (beta == 0) return zeros_like(grads);  // lines only
+  const Tensor beyond = self.sub(target).abs().lt(beta).logical_not();
   return meanOrAll(zero_where(beyond, grads.div(beta)), self, reduction);
 }
 
@@ -155,13 +157,15 @@ Tensor huber_loss_gradient(const Tensor& grad, const Tensor& self, const Tensor&
 
 Tensor huber_loss_backward_grad_output(const Tensor& grad, const Tensor& self, const Tensor& target, int64_t reduction,
                                        double delta) {
-  return lossBackwardGradOutput(
-      grad, reduction, [&](const Tensor& g) { return huber_loss_backward(g, self, target, reduction, delta); });
+  return lossBackwardGradOutput(grad, reduction, [&](const Tensor& g) {
+    return huber_loss_backward(g, in_compute_type(self), in_compute_type(target), reduction, delta);
+  });
 }
 
 Tensor huber_loss_double_backward(const Tensor& grads, const Tensor& self, const Tensor& target, int64_t reduction,
                                   double delta) {
-  return meanOrAll(zero_where(self.sub(target).abs().ge(delta), grads), self, reduction);
+  const Tensor beyond = self.sub(target).abs().lt(delta).logical_not();
+  return meanOrAll(zero_where(beyond, grads), self, reduction);
 }
 
 Tensor nll_loss_backward_grad_output(const Tensor& grad, const Tensor& target, const std::optional<Tensor>& weight,

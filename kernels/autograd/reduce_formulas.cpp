@@ -45,7 +45,7 @@ Tensor sum_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef d
 }
 
 Tensor mean_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dims, bool keepdim) {
-  return sum_backward(grad, sizes, dims, keepdim).div(Scalar(countReduced(sizes, dims)));
+  return sum_backward(in_compute_type(grad), sizes, dims, keepdim).div(Scalar(countReduced(sizes, dims)));
 }
 
 Tensor extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dims, bool keepdim) {
@@ -53,12 +53,13 @@ Tensor extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& r
   // nan equals itself here: where the result is nan, the nans of the input share.
   const Tensor value = restore_reduced_dims(result, n, dims, keepdim);
   const Tensor chosen = self.eq(value).logical_or(self.isnan().logical_and(value.isnan()));
-  const Tensor mask = chosen.to(grad.scalar_type());
+  const Tensor g = in_compute_type(grad);
+  const Tensor mask = chosen.to(g.scalar_type());
   std::vector<int64_t> over = sortedDims(dims, n);
   if (over.empty())
     for (int64_t d = 0; d < n; ++d) over.push_back(d);
   const Tensor count = n == 0 ? mask : mask.sum(IntArrayRef(over), true);
-  return restore_reduced_dims(grad, n, dims, keepdim).div(count).mul(mask);
+  return restore_reduced_dims(g, n, dims, keepdim).div(count).mul(mask);
 }
 
 Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes,
@@ -98,35 +99,40 @@ Tensor productOfOthers(const Tensor& self, int64_t dim) {
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
   if (self.dim() == 0) return grad.clone();
   if (self.numel() == 0) return zeros_like(self);
-  return grad.mul(productOfOthers(self.to(result.scalar_type()).reshape({-1}), 0).reshape(self.sizes()));
+  const Tensor factors = in_compute_type(self.to(result.scalar_type()));
+  return in_compute_type(grad).mul(productOfOthers(factors.reshape({-1}), 0).reshape(self.sizes()));
 }
 
 Tensor prod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim, bool keepdim) {
   if (self.dim() == 0) return grad.clone();
   const int64_t d = wrap(dim, self.dim());
   if (self.numel() == 0) return zeros_like(self);
-  return (keepdim ? grad : grad.unsqueeze(d)).mul(productOfOthers(self.to(result.scalar_type()), d));
+  const Tensor factors = in_compute_type(self.to(result.scalar_type()));
+  return in_compute_type(keepdim ? grad : grad.unsqueeze(d)).mul(productOfOthers(factors, d));
 }
 
 Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dims,
                           bool keepdim) {
   const auto restored = [&](const Tensor& t) { return restore_reduced_dims(t, self.dim(), dims, keepdim); };
-  return restored(grad).mul(self.sub(restored(result)).exp());
+  // Where all elements are -inf none has a part in the result: 0, where -inf less -inf would be NaN.
+  const Tensor none = result.eq(Scalar(-std::numeric_limits<double>::infinity()));
+  return restored(grad).mul(self.sub(restored(result.masked_fill(none, 0))).exp());
 }
 
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dims, std::optional<int64_t> correction,
                     bool keepdim) {
   const auto freedom = static_cast<double>(countReduced(self.sizes(), dims) - correction.value_or(1));
-  const Tensor restored = restore_reduced_dims(grad, self.dim(), dims ? *dims : IntArrayRef(), keepdim);
-  if (freedom == 0 && (!dims || self.dim() == 0))
-    return restored.mul(Scalar(std::numeric_limits<double>::infinity())).expand(self.sizes());
-  const Tensor mean = ops::mean_dim::call(self, dims, true, std::nullopt);
-  return restored.mul(Scalar(2.0 / freedom)).mul(self.sub(mean));
+  const Tensor g = in_compute_type(grad), x = in_compute_type(self);
+  const Tensor restored = restore_reduced_dims(g, self.dim(), dims ? *dims : IntArrayRef(), keepdim);
+  const Tensor mean = ops::mean_dim::call(x, dims, true, std::nullopt);
+  return restored.mul(Scalar(2.0 / freedom)).mul(x.sub(mean));
 }
 
 Tensor std_backward(const Tensor& grad, const Tensor& result, const Tensor& self, OptionalIntArrayRef dims,
                     std::optional<int64_t> correction, bool keepdim) {
-  const Tensor grad_var = zero_where(result.eq(0), grad.div(result.mul(2)));
+  // Divided by 1 where it is 0: there the division's own gradient would be NaN.
+  const Tensor none = result.eq(0), twice = in_compute_type(result).mul(2).masked_fill(none, 1);
+  const Tensor grad_var = zero_where(none, in_compute_type(grad).div(twice));
   return var_backward(grad_var, self, dims, correction, keepdim);
 }
 
@@ -163,16 +169,13 @@ Tensor extremeNormBackward(const Tensor& grad, const Tensor& self, const Tensor&
   return self.sign().mul(mask).mul(grad.div(ops::sum_dim_IntList::call(mask, dims, true, std::nullopt)));
 }
 
-/// Of the power p > 0.
-Tensor powerNormBackward(const Tensor& grad, const Tensor& self, const Tensor& norm, double p) {
-  const Tensor none = norm.eq(0);
+/// Of the power p > 0. `norm` is 1 where there is `none`.
+Tensor powerNormBackward(const Tensor& grad, const Tensor& self, const Tensor& norm, const Tensor& none, double p) {
   if (p < 1) {
-    const Tensor powers = zero_where(self.eq(0), self.abs().pow(p - 1));
-    return self.sign().mul(powers).mul(grad).mul(norm.pow(1 - p));
+    const Tensor flat = self.eq(0), powers = self.abs().masked_fill(flat, 1).pow(p - 1);
+    return self.sign().mul(zero_where(flat, powers)).mul(grad).mul(zero_where(none, norm.pow(1 - p)));
   }
-  const Tensor scale = zero_where(none, grad.div(norm.pow(p - 1)));
-  if (p < 2) return self.sign().mul(self.abs().pow(p - 1)).mul(scale);
-  return self.mul(self.abs().pow(p - 2)).mul(scale);
+  return self.sign().mul(self.abs().pow(p - 1)).mul(zero_where(none, grad.div(norm.pow(p - 1))));
 }
 
 }  // namespace
@@ -182,12 +185,14 @@ Tensor norm_backward(const Tensor& grad, const Tensor& self, const std::optional
   const double p = order ? order->toDouble() : 2.0;
   if (p == 0) return Tensor();
   const auto restored = [&](const Tensor& t) {
-    return restore_reduced_dims(t, self.dim(), dims ? *dims : IntArrayRef(), keepdim);
+    return restore_reduced_dims(in_compute_type(t), self.dim(), dims ? *dims : IntArrayRef(), keepdim);
   };
-  const Tensor g = restored(grad), n = restored(norm);
-  if (p == 1) return self.sign().mul(g);
-  if (p == 2) return g.mul(zero_where(n.eq(0), self.div(n)));
-  return std::isinf(p) ? extremeNormBackward(g, self, n, dims) : powerNormBackward(g, self, n, p);
+  const Tensor x = in_compute_type(self), g = restored(grad), n = restored(norm);
+  if (p == 1) return x.sign().mul(g);
+  if (std::isinf(p)) return extremeNormBackward(g, x, n, dims);
+  const Tensor none = n.eq(0), safe = n.masked_fill(none, 1);
+  if (p == 2) return g.mul(zero_where(none, x.div(safe)));
+  return powerNormBackward(g, x, safe, none, p);
 }
 
 Tensor trace_backward(const Tensor& grad, IntArrayRef sizes) {

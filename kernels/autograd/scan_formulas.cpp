@@ -27,16 +27,17 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim, con
   if (grad.dim() == 0 || grad.numel() <= 1) return grad.clone();
   // An element's gradient is the product of those before it, times a sum over itself and those after it, which is made
   // from the last on: without a division, so zeros need no care.
-  const Tensor x = self.to(result.scalar_type());
+  const Tensor x = in_compute_type(self.to(result.scalar_type())), g = in_compute_type(grad);
+  const Tensor products = x.scalar_type() == result.scalar_type() ? result : x.cumprod(dim);
   const int64_t n = x.size(dim);
   std::vector<Tensor> sums(static_cast<size_t>(n));
-  Tensor sum = grad.narrow(dim, n - 1, 1);
+  Tensor sum = g.narrow(dim, n - 1, 1);
   sums[static_cast<size_t>(n - 1)] = sum;
   for (int64_t i = n - 1; i-- > 0;) {
-    sum = grad.narrow(dim, i, 1).add(x.narrow(dim, i + 1, 1).mul(sum));
+    sum = g.narrow(dim, i, 1).add(x.narrow(dim, i + 1, 1).mul(sum));
     sums[static_cast<size_t>(i)] = sum;
   }
-  return productsBefore(result, dim).mul(cat(sums, dim));
+  return productsBefore(products, dim).mul(cat(sums, dim));
 }
 
 }  // namespace shunt::autograd

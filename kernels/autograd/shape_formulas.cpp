@@ -3,6 +3,7 @@
 #include "kernels/common/overlap.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace shunt::autograd {
 namespace {
@@ -138,21 +139,69 @@ Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const
 
 namespace {
 
-/// Of products: all factors but the own one. Where one factor of an element is 0, its gradient is the product of the
-/// others; where several are, all are 0.
+// A tensor without dimensions counts as one dimension of size 1.
+Tensor atLeastOneDim(const Tensor& t) { return t.dim() == 0 ? t.reshape({1}) : t; }
+
+/// The elements of `src` that an index of `sizes` covers, in those sizes.
+Tensor covered(const Tensor& src, IntArrayRef sizes) {
+  Tensor part = atLeastOneDim(src);
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (part.sizes()[d] != sizes[d]) part = part.narrow(static_cast<int64_t>(d), 0, sizes[d]);
+  if (sizes.empty()) part = part.narrow(0, 0, 1);
+  return part.sizes() == sizes ? part : part.reshape(sizes);
+}
+
+/// `grad` of the covered elements, with zeros for all others of `sizes`.
+Tensor uncovered(const Tensor& grad, IntArrayRef sizes) {
+  if (grad.sizes() == sizes) return grad;
+  if (sizes.empty()) return grad.reshape(sizes);
+  Tensor whole = atLeastOneDim(grad);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    std::vector<int64_t> grown = whole.sizes().vec();
+    if (grown[d] == sizes[d]) continue;
+    const int64_t length = std::exchange(grown[d], sizes[d]);
+    whole = slice_backward(whole, grown, static_cast<int64_t>(d), 0, length, 1);
+  }
+  return whole;
+}
+
+}  // namespace
+
+Tensor scatter_src_backward(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef src_sizes) {
+  if (index.numel() == 0) return zeros(src_sizes, grad.options());
+  return uncovered(grad.gather(dim, index), src_sizes);
+}
+
+namespace {
+
+/// Where `is_zero` holds for the first ("amin") or the last ("amax") of the elements that go to one place.
+Tensor outermostZero(const Tensor& is_zero, IntArrayRef sizes, int64_t dim, const Tensor& index,
+                     std::string_view which) {
+  const TensorOptions options = TensorOptions(kLong).device(index.device());
+  const int64_t count = is_zero.numel();
+  const Tensor places = arange(Scalar(count), options).reshape(is_zero.sizes());
+  const Tensor candidates = where(is_zero, places, Scalar(which == "amin" ? count : -1));
+  const Tensor chosen = zeros(sizes, options).scatter_reduce(dim, index, candidates, which, false);
+  return is_zero.logical_and(places.eq(chosen.gather(dim, index)));
+}
+
+/// Of products: all factors but the own one. Where several factors of an element are 0 the gradients of all are 0, but
+/// with two of them each one's gradient depends on the other. So the first and the last are multiplied out, and others
+/// are between zeros.
 std::tuple<Tensor, Tensor> scatteredProductBackward(const Tensor& grad, const Tensor& self, int64_t dim,
                                                     const Tensor& index, const Tensor& src, bool include_self,
                                                     const Tensor& result) {
   const Tensor self_or_one = self.masked_fill(self.eq(0), 1);
   const Tensor of_self = grad.mul(self_or_one.scatter_reduce(dim, index, src, "prod", include_self)).div(self_or_one);
   const Tensor is_zero = src.eq(0);
-  const Tensor zeros_there =
-      zeros_like(self).scatter_add(dim, index, is_zero.to(self.scalar_type())).gather(dim, index);
-  const Tensor only_zero = is_zero.logical_and(zeros_there.eq(1));
-  const Tensor others = self.scatter_reduce(dim, index, src.masked_fill(only_zero, 1), "prod", include_self);
-  const Tensor of_src = where(only_zero, grad.mul(others).gather(dim, index),
-                              grad.mul(result).gather(dim, index).div(src.masked_fill(is_zero, 1)));
-  return {of_self, of_src};
+  const auto allBut = [&](const Tensor& one) {
+    const Tensor others = self.scatter_reduce(dim, index, src.masked_fill(one, 1), "prod", include_self);
+    return grad.mul(others).gather(dim, index);
+  };
+  const Tensor first = outermostZero(is_zero, self.sizes(), dim, index, "amin");
+  const Tensor last = outermostZero(is_zero, self.sizes(), dim, index, "amax");
+  const Tensor divided = grad.mul(result).gather(dim, index).div(src.masked_fill(is_zero, 1));
+  return {of_self, where(first, allBut(first), where(last, allBut(last), divided))};
 }
 
 std::tuple<Tensor, Tensor> scatteredMeanBackward(const Tensor& grad, int64_t dim, const Tensor& index,
@@ -177,16 +226,21 @@ std::tuple<Tensor, Tensor> scatteredExtremeBackward(const Tensor& grad, const Te
 std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,
                                                    const Tensor& index, const Tensor& src, std::string_view reduce,
                                                    bool include_self, const Tensor& result) {
+  if (index.numel() == 0) return {grad, zeros(src.sizes(), grad.options())};
+  const Tensor g = in_compute_type(grad), to = in_compute_type(self),
+               from = in_compute_type(covered(src, index.sizes()));
   std::tuple<Tensor, Tensor> both;
   if (reduce == "sum")
-    both = {grad, grad.gather(dim, index)};
+    both = {g, g.gather(dim, index)};
   else if (reduce == "prod")
-    both = scatteredProductBackward(grad, self, dim, index, src, include_self, result);
+    both = scatteredProductBackward(g, to, dim, index, from, include_self, in_compute_type(result));
   else if (reduce == "mean")
-    both = scatteredMeanBackward(grad, dim, index, src, include_self);
+    both = scatteredMeanBackward(g, dim, index, from, include_self);
   else
-    both = scatteredExtremeBackward(grad, self, dim, index, src, result);
-  if (!include_self) std::get<0>(both) = std::get<0>(both).scatter(dim, index, 0);
+    both = scatteredExtremeBackward(g, to, dim, index, from, in_compute_type(result));
+  auto& [of_self, of_src] = both;
+  if (!include_self) of_self = of_self.scatter(dim, index, 0);
+  of_src = uncovered(of_src, src.sizes());
   return both;
 }
 

@@ -3,6 +3,8 @@
 
 #include <shunt/core/tls.h>
 
+#include <algorithm>
+
 namespace shunt::autograd {
 namespace {
 
@@ -118,9 +120,12 @@ Three batch_norm_double_backward(ArrayRef<Tensor> grads, const Tensor& grad_out,
   return {to_input, to_weight, to_grad};
 }
 
-Tensor max_pool_double_backward(const Tensor& grad, const Tensor& indices) {
+Tensor max_pool_double_backward(const Tensor& grad, const Tensor& indices, IntArrayRef dilation) {
   if (indices.numel() == 0) return zeros(indices.sizes(), grad.options());
-  return grad.flatten(-2, -1).gather(-1, indices.flatten(-2, -1)).view(indices.sizes());
+  const bool dilated = std::any_of(dilation.begin(), dilation.end(), [](int64_t d) { return d != 1; });
+  const Tensor at = dilated ? indices.clamp_min(0) : indices;
+  const Tensor chosen = grad.flatten(-2, -1).gather(-1, at.flatten(-2, -1)).view(indices.sizes());
+  return dilated ? zero_where(indices.lt(0), chosen) : chosen;
 }
 
 }  // namespace shunt::autograd

@@ -5,6 +5,8 @@
 
 #include <shunt/ops.h>
 
+#include <limits>
+
 namespace shunt::native {
 namespace {
 
@@ -27,25 +29,18 @@ Tensor l1_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   return reduced(shunt::abs(shunt::sub(self, target)), reduction);
 }
 
-/// (1 - t) x + w log(1 + exp(-x)), w = (p - 1) t + 1 with positive weights p; the exponents are kept from overflow by
-/// taking max(-x, 0) out of the logarithm.
+/// (1 - t) x + w log(1 + exp(-x)), w = (p - 1) t + 1 with positive weights p. The logarithm is a softplus, exact far
+/// out.
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
                                         const std::optional<Tensor>& pos_weight, int64_t reduction) {
   nn::lossReduction(reduction);
   implOf(self, "binary_cross_entropy_with_logits");
   implOf(target, "binary_cross_entropy_with_logits", "target");
-  const Tensor negative = shunt::neg(self);
-  const Tensor largest = shunt::clamp_min(negative, 0);
-  const Tensor logs =
-      shunt::log(shunt::add(shunt::exp(shunt::neg(largest)), shunt::exp(shunt::sub(negative, largest))));
-  const Tensor linear = shunt::mul(shunt::rsub(target, 1), self);
-  Tensor loss;
-  if (pos_weight && pos_weight->defined()) {
-    const Tensor factor = shunt::add(shunt::mul(shunt::sub(*pos_weight, 1), target), 1);
-    loss = shunt::add(linear, shunt::mul(factor, shunt::add(logs, largest)));
-  } else {
-    loss = shunt::add(shunt::add(linear, largest), logs);
-  }
+  constexpr double kNoThreshold = std::numeric_limits<double>::infinity();
+  Tensor logs = shunt::softplus(shunt::neg(self), 1, kNoThreshold);
+  if (pos_weight && pos_weight->defined())
+    logs = shunt::mul(shunt::add(shunt::mul(shunt::sub(*pos_weight, 1), target), 1), logs);
+  Tensor loss = shunt::add(shunt::mul(shunt::rsub(target, 1), self), logs);
   if (weight && weight->defined()) loss = shunt::mul(loss, *weight);
   return reduced(loss, reduction);
 }

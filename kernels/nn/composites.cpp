@@ -121,6 +121,15 @@ SHUNT_NOINLINE Tensor nllLossOfPositions(const Tensor& self, const Tensor& targe
   return reduction == static_cast<int64_t>(LossReduction::kNone) ? ops::reshape::call(loss, target.sizes()) : loss;
 }
 
+/// What counts and sums over samples of `dtype` are kept in until they have been divided by each other.
+SHUNT_NOINLINE std::optional<ScalarType> typeOfCounts(ScalarType dtype) {
+  return dtype == kHalf || dtype == kBFloat16 ? std::optional(kFloat) : std::nullopt;
+}
+
+SHUNT_NOINLINE Tensor roundedTo(const Tensor& t, ScalarType dtype) {
+  return t.scalar_type() == dtype ? t : ops::to_dtype::call(t, dtype, false, false, std::nullopt);
+}
+
 /// Targets are probabilities of the classes, in the input's shape.
 SHUNT_NOINLINE Tensor crossEntropyOfProbabilities(const Tensor& self, const Tensor& target,
                                                   const std::optional<Tensor>& weight, int64_t reduction,
@@ -145,9 +154,12 @@ SHUNT_NOINLINE Tensor crossEntropyOfProbabilities(const Tensor& self, const Tens
   }
   if (how == LossReduction::kNone)
     return ops::neg::call(ops::sum_dim_IntList::call(product, class_dim, false, std::nullopt));
-  const Tensor total = ops::neg::call(ops::sum::call(product, std::nullopt));
-  if (how == LossReduction::kSum) return total;
-  return ops::div_Scalar::call(total, static_cast<double>(self.numel()) / static_cast<double>(classes));
+  const bool mean = how == LossReduction::kMean;
+  const Tensor total =
+      ops::neg::call(ops::sum::call(product, mean ? typeOfCounts(product.scalar_type()) : std::nullopt));
+  if (!mean) return total;
+  const double samples = static_cast<double>(self.numel()) / static_cast<double>(classes);
+  return roundedTo(ops::div_Scalar::call(total, samples), product.scalar_type());
 }
 
 /// (1 - s) * nll + s / C * (sum over classes of the weighted -log p), ignored samples left out.
@@ -172,15 +184,18 @@ SHUNT_NOINLINE Tensor smoothedCrossEntropy(const Tensor& self, const Tensor& tar
   const Tensor ignored = ops::eq_Scalar::call(target, ignore_index);
   Tensor smooth = ops::neg::call(ops::sum_dim_IntList::call(per_class, class_dim, false, std::nullopt));
   smooth = ops::masked_fill_Scalar::call(smooth, ignored, 0);
-  if (how != LossReduction::kNone) smooth = ops::sum::call(smooth, std::nullopt);
+  const ScalarType dtype = smooth.scalar_type();
+  const std::optional<ScalarType> wide = typeOfCounts(dtype);
+  if (how != LossReduction::kNone) smooth = ops::sum::call(smooth, how == LossReduction::kMean ? wide : std::nullopt);
   if (how == LossReduction::kMean) {
-    Tensor samples = ops::to_dtype::call(ops::logical_not::call(ignored), self.dtype(), false, false, std::nullopt);
+    Tensor samples =
+        ops::to_dtype::call(ops::logical_not::call(ignored), wide.value_or(self.dtype()), false, false, std::nullopt);
     if (weighted) {
       const Tensor safe_target = ops::masked_fill_Scalar::call(target, ignored, 0);
       const Tensor chosen = ops::index_select::call(*weight, 0, ops::reshape::call(safe_target, {-1}));
       samples = ops::mul_Tensor::call(samples, ops::reshape::call(chosen, target.sizes()));
     }
-    smooth = ops::div_Tensor::call(smooth, ops::sum::call(samples, std::nullopt));
+    smooth = roundedTo(ops::div_Tensor::call(smooth, ops::sum::call(samples, std::nullopt)), dtype);
   }
   return ops::add_Tensor::call(ops::mul_Scalar::call(nll, 1 - smoothing), smooth,
                                smoothing / static_cast<double>(classes));

@@ -8,11 +8,11 @@ namespace shunt::native {
 
 namespace {
 
-/// One over how often each of `indices`, [n], is among them: [n, 1] of dtype `type`. Rows are `count`.
+/// One over how often each of `indices`, [n], is among them: [n, 1], not rounded to a 16-bit type. Rows are `count`.
 Tensor inverseFrequencies(const Tensor& indices, int64_t count, ScalarType type) {
   const Tensor at = indices.to(kLong);
   const Tensor counts = at.new_zeros({count}).scatter_add(0, at, shunt::ones_like(at));
-  return counts.index_select(0, at).to(kDouble).reciprocal().to(type).unsqueeze(1);
+  return counts.index_select(0, at).to(kDouble).reciprocal().to(type == kDouble ? kDouble : kFloat).unsqueeze(1);
 }
 
 }  // namespace

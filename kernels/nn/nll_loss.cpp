@@ -57,6 +57,15 @@ nn::Likelihoods likelihoodsOf(const Batch& b) {
           .ignore_index = b.ignore_index};
 }
 
+/// What the mean's gradient is divided by: the total weight of the forward, before its rounding where it is that one's.
+template <class T>
+opmath_t<T> divisorOf(const nn::Likelihoods& b, T total_weight) {
+  if constexpr (sizeof(T) == 2)
+    if (const float exact = nn::exactTotalWeight<T>(b); cast<float>(cast<T>(exact)) == cast<float>(total_weight))
+      return exact;
+  return cast<opmath_t<T>>(total_weight);
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target,
@@ -103,9 +112,10 @@ Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Te
   Tensor out = newResult(b.input, b.input.sizes(), b.input.dtype());
   dispatchFloatingTypes(b.input.dtype(), "nll_loss_backward_out_frame", [&]<class T>(std::type_identity<T>) {
     if (!hasData(b.input)) return;
+    const nn::Likelihoods likelihoods = likelihoodsOf(b);
     const T total_of_weights = *reinterpret_cast<const T*>(total.data());
-    nn::backward<T>(likelihoodsOf(b), reinterpret_cast<const T*>(grad.data()), each ? grad.strides()[0] : 0,
-                    how == LossReduction::kMean ? cast<opmath_t<T>>(total_of_weights) : opmath_t<T>(1),
+    nn::backward<T>(likelihoods, reinterpret_cast<const T*>(grad.data()), each ? grad.strides()[0] : 0,
+                    how == LossReduction::kMean ? divisorOf(likelihoods, total_of_weights) : opmath_t<T>(1),
                     reinterpret_cast<T*>(out.unsafeGetTensorImpl()->data()));
   });
   return out;

@@ -91,6 +91,25 @@ void forwardReduced(const Likelihoods& b, bool mean, T* out, T* total_weight) {
   *total_weight = cast<T>(total);
 }
 
+/// The total weight that forwardReduced reports, before it is rounded to T: a 16-bit type does not have all counts.
+template <class T>
+opmath_t<T> exactTotalWeight(const Likelihoods& b) {
+  using A = opmath_t<T>;
+  const Reader<T> read(b);
+  const auto block = reduce::reductionLoops<A>(reduce::indexOf<accumulators::Sum>()).block;
+  Cascade<A> weights;
+  A weight[kBlock];
+  for (int64_t begin = 0; begin < b.samples; begin += kBlock) {
+    const int64_t n = std::min(kBlock, b.samples - begin);
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t t = read.target(begin + k);
+      weight[k] = t < 0 ? A(0) : read.weight(t);
+    }
+    weights.push(block(weight, n, A(0), A(0)));
+  }
+  return weights.result();
+}
+
 template <class T>
 void backward(const Likelihoods& b, const T* grad, int64_t grad_stride, opmath_t<T> divisor, T* out) {
   using A = opmath_t<T>;

@@ -46,12 +46,12 @@ struct Lines {
     for (int64_t p = 0; p < s.output[0]; ++p) rows.push_back(lineOf(s, 0, p));
     for (int64_t p = 0; p < s.output[1]; ++p) columns.push_back(lineOf(s, 1, p));
   }
-  /// Whether steps lead from before the plane to behind it: such a window's index points nowhere.
+  /// Whether steps lead from before the plane to behind it.
   bool isEmpty(int64_t position) const {
     const auto across = static_cast<int64_t>(columns.size());
-    const Line &y = rows[static_cast<size_t>(position / across)], &x = columns[static_cast<size_t>(position % across)];
-    return y.begin >= y.end || x.begin >= x.end;
+    return isEmpty(rows[static_cast<size_t>(position / across)], columns[static_cast<size_t>(position % across)]);
   }
+  static bool isEmpty(const Line& y, const Line& x) { return y.begin >= y.end || x.begin >= x.end; }
   std::vector<Line> rows, columns;
 };
 
@@ -61,7 +61,7 @@ void maxOfPlane(const Lines& lines, int64_t width, const T* x, T* out, int64_t* 
   for (const Line& rows : lines.rows)
     for (const Line& columns : lines.columns) {
       A largest = -std::numeric_limits<A>::infinity();
-      int64_t at = rows.begin * width + columns.begin;
+      int64_t at = Lines::isEmpty(rows, columns) ? -1 : rows.begin * width + columns.begin;
       for (int64_t y = rows.begin; y < rows.end; y += rows.step)
         for (int64_t i = columns.begin; i < columns.end; i += columns.step) {
           const int64_t place = y * width + i;
@@ -149,16 +149,16 @@ void maxPool(const PoolShape& shape, const TensorImpl& x, const TensorImpl& out,
 void maxPoolBackward(const PoolShape& shape, const TensorImpl& grad, const TensorImpl& indices, const TensorImpl& out) {
   const int64_t input = shape.inputSize(), output = shape.outputSize();
   const Lines lines(shape);
+  const bool may_be_empty = shape.dilation[0] != 1 || shape.dilation[1] != 1;
   dispatchFloatingTypes(grad.dtype(), "max_pool2d_backward", [&]<class T>(std::type_identity<T>) {
     sumPlanes<T>(shape.planes, input, input + output, out, [&](int64_t p, auto* sums) {
       const T* const from = elements<T>(grad) + p * output;
       const int64_t* const at = elements<int64_t>(indices) + p * output;
       for (int64_t i = 0; i < output; ++i) {
-        if (at[i] < 0 || at[i] >= input) [[unlikely]] {
-          SHUNT_CHECK(lines.isEmpty(i), "max_pool2d_with_indices_backward(): index ", at[i],
-                      " is out of bounds for a plane of ", input, " elements");
+        if (may_be_empty && lines.isEmpty(i)) [[unlikely]]
           continue;
-        }
+        SHUNT_CHECK(at[i] >= 0 && at[i] < input, "max_pool2d_with_indices_backward(): index ", at[i],
+                    " is out of bounds for a plane of ", input, " elements");
         sums[at[i]] += cast<opmath_t<T>>(from[i]);
       }
     });

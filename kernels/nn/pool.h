@@ -18,7 +18,8 @@ struct PoolShape {
   int64_t outputSize() const { return output[0] * output[1]; }
 };
 
-/// `indices` of int64: where in its plane the largest element is; of several the first one, of NaNs the last.
+/// `indices` of int64: where in its plane the largest element is; of several the first one, of NaNs the last. A window
+/// that meets padding only, as dilated ones may, has -inf and the index -1, and no gradient.
 void maxPool(const PoolShape& shape, const TensorImpl& x, const TensorImpl& out, const TensorImpl& indices);
 /// Throws where an index points beyond its plane.
 void maxPoolBackward(const PoolShape& shape, const TensorImpl& grad, const TensorImpl& indices, const TensorImpl& out);

@@ -6,8 +6,8 @@
 #include "generated/native_functions.h"
 #include "kernels/common/factory_util.h"
 #include "kernels/common/result.h"
-#include "kernels/shape/add_element.h"
 #include "kernels/shape/chosen.h"
+#include "kernels/shape/sums.h"
 
 #include <shunt/core/log.h>
 #include <shunt/core/tls.h>
@@ -67,7 +67,11 @@ void writeFrom(const Chosen& chosen, const Tensor& self, const Tensor& values, b
   if (from.numel() == 0) return;
   if (accumulate)
     dispatchAllTypes(to.dtype(), "index_put_", [&]<class T>(std::type_identity<T>) {
-      forEachChosen<T>(chosen, offsets, to, from, [](T& element, const T& value) { addElement(element, value); });
+      using A = opmath_t<T>;
+      Sums<T> sums(to, from.numel());
+      forEachChosen<T>(chosen, offsets, to, from,
+                       [&](T& element, const T& value) { addTo(sums[element], cast<A>(value)); });
+      sums.store();
     });
   else
     dispatchBySize(to.itemsize(), [&]<class T>(std::type_identity<T>) {

@@ -1,6 +1,6 @@
 // gather, scatter and scatter_add.
-#include "kernels/shape/add_element.h"
 #include "kernels/shape/along_index.h"
+#include "kernels/shape/sums.h"
 
 #include <shunt/elementwise/cast.h>
 #include <shunt/ops.h>
@@ -46,7 +46,10 @@ void scatterInto(const char* op, Scatter how, const Tensor& self, int64_t dim, c
   const TensorImpl &source = *from.unsafeGetTensorImpl(), &chosen = *positions.unsafeGetTensorImpl();
   if (how == Scatter::kAdd)
     dispatchAllTypes(to.dtype(), op, [&]<class T>(std::type_identity<T>) {
-      alongIndex<T>(chosen, dim, to, source, [](T& element, T& added) { addElement(element, added); });
+      using A = opmath_t<T>;
+      Sums<T> sums(to, chosen.numel());
+      alongIndex<T>(chosen, dim, to, source, [&](T& element, T& added) { addTo(sums[element], cast<A>(added)); });
+      sums.store();
     });
   else
     dispatchBySize(to.itemsize(), [&]<class T>(std::type_identity<T>) {

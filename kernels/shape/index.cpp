@@ -10,7 +10,10 @@
 #include <shunt/elementwise/cast.h>
 #include <shunt/ops.h>
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 namespace shunt::native {
 
@@ -95,13 +98,36 @@ void checkIndexAdd(const TensorImpl& self, int64_t dim, const TensorImpl& index,
 }
 
 /// target[i] += alpha * source[i], in the compute type, as the functor Add does. alpha is cast, whatever it is.
-template <class T>
-void addRow(T* target, const T* source, int64_t n, opmath_t<T> alpha) {
+template <class T, class A = opmath_t<T>>
+void addRow(A* target, const T* source, int64_t n, A alpha) {
   for (int64_t i = 0; i < n; ++i) {
     if constexpr (std::is_same_v<T, bool>)
       target[i] = target[i] | (alpha & source[i]);
     else
-      target[i] = cast<T>(cast<opmath_t<T>>(target[i]) + alpha * cast<opmath_t<T>>(source[i]));
+      target[i] = static_cast<A>(target[i] + alpha * cast<A>(source[i]));
+  }
+}
+
+/// Which rows of the source go to one row of the target, one target after the other; each one's in their order.
+std::vector<size_t> byTarget(const std::vector<int64_t>& indices) {
+  std::vector<size_t> order(indices.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return std::pair(indices[a], a) < std::pair(indices[b], b); });
+  return order;
+}
+
+/// Adds the rows of a 16-bit source in float, and rounds each row of the target once.
+template <class T>
+void addRounded(T* target, const T* source, int64_t inner, const std::vector<int64_t>& indices,
+                const std::vector<size_t>& order, float alpha, std::vector<float>& sums) {
+  for (size_t i = 0; i < order.size();) {
+    const int64_t row = indices[order[i]];
+    T* const to = target + row * inner;
+    for (int64_t k = 0; k < inner; ++k) sums[static_cast<size_t>(k)] = cast<float>(to[k]);
+    for (; i < order.size() && indices[order[i]] == row; ++i)
+      addRow(sums.data(), source + static_cast<int64_t>(order[i]) * inner, inner, alpha);
+    for (int64_t k = 0; k < inner; ++k) to[k] = cast<T>(sums[static_cast<size_t>(k)]);
   }
 }
 
@@ -114,9 +140,15 @@ void addContiguous(const TensorImpl& self, int64_t dim, const std::vector<int64_
   T* target = reinterpret_cast<T*>(self.data());
   const T* from = reinterpret_cast<const T*>(source.data());
   const auto factor = alpha.to<opmath_t<T>>();
+  constexpr bool kRounds = !std::is_same_v<T, opmath_t<T>>;
+  const std::vector<size_t> order = kRounds ? byTarget(indices) : std::vector<size_t>();
+  std::vector<float> sums(kRounds ? static_cast<size_t>(inner) : 0);
   for (int64_t row = source.numel() / source_row; row > 0; --row) {
-    for (size_t i = 0; i < indices.size(); ++i)
-      addRow(target + indices[i] * inner, from + static_cast<int64_t>(i) * inner, inner, factor);
+    if constexpr (kRounds)
+      addRounded(target, from, inner, indices, order, factor, sums);
+    else
+      for (size_t i = 0; i < indices.size(); ++i)
+        addRow(target + indices[i] * inner, from + static_cast<int64_t>(i) * inner, inner, factor);
     target += self_row;
     from += source_row;
   }

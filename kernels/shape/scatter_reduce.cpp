@@ -1,6 +1,6 @@
 // scatter_reduce, and scatter with a reduction: elements that an index sends to one place are joined.
-#include "kernels/shape/add_element.h"
 #include "kernels/shape/along_index.h"
+#include "kernels/shape/sums.h"
 
 #include <shunt/elementwise/cast.h>
 
@@ -29,52 +29,47 @@ Join plainJoinOf(std::string_view reduce) {
   return reduce == "add" ? Join::kSum : Join::kProd;
 }
 
-template <class T>
-T identityOf(Join join) {
-  using A = opmath_t<T>;
+template <class A>
+A identityOf(Join join) {
   using Limits = std::numeric_limits<A>;
   constexpr A kLowest = Limits::has_infinity ? static_cast<A>(-Limits::infinity()) : Limits::lowest();
   constexpr A kHighest = Limits::has_infinity ? Limits::infinity() : Limits::max();
-  return cast<T>(join == Join::kProd ? A(1) : join == Join::kMax ? kLowest : join == Join::kMin ? kHighest : A(0));
+  return join == Join::kProd ? A(1) : join == Join::kMax ? kLowest : join == Join::kMin ? kHighest : A(0);
 }
 
 /// NaN wins over every number.
-template <class T>
-T joined(Join join, T left, T right) {
-  using A = opmath_t<T>;
-  const A a = cast<A>(left), b = cast<A>(right);
-  if constexpr (std::is_same_v<T, bool>) return join == Join::kProd || join == Join::kMin ? a && b : a || b;
+template <class A>
+A joined(Join join, A a, A b) {
+  if constexpr (std::is_same_v<A, bool>) return join == Join::kProd || join == Join::kMin ? a && b : a || b;
   switch (join) {
     case Join::kProd:
-      return cast<T>(static_cast<A>(a * b));
+      return static_cast<A>(a * b);
     case Join::kMax:
-      return a > b || a != a ? left : right;
+      return a > b || a != a ? a : b;
     case Join::kMin:
-      return a < b || a != a ? left : right;
+      return a < b || a != a ? a : b;
     case Join::kSum:
     case Join::kMean:
       break;
   }
-  return cast<T>(static_cast<A>(a + b));
+  return static_cast<A>(a + b);
 }
 
 /// Sums become means: of whole numbers rounded down.
-template <class T>
-void divide(const TensorImpl& sums, const TensorImpl& counts) {
-  const auto dims = static_cast<size_t>(dimsAtLeastOne(sums));
+template <class T, class A>
+void divide(Sums<T, A>& sums, const TensorImpl& to, const TensorImpl& counts) {
+  const auto dims = static_cast<size_t>(dimsAtLeastOne(to));
   const int64_t whole = 1;
-  forEachRunTogether<2>(sums.dim() == 0 ? IntArrayRef(&whole, 1) : sums.sizes(),
-                        {walkedOf(sums, dims), walkedOf(counts, dims)},
-                        [](std::array<std::byte*, 2> at, const std::array<int64_t, 2>& strides, int64_t n) {
+  forEachRunTogether<2>(to.dim() == 0 ? IntArrayRef(&whole, 1) : to.sizes(),
+                        {walkedOf(to, dims), walkedOf(counts, dims)},
+                        [&](std::array<std::byte*, 2> at, const std::array<int64_t, 2>& strides, int64_t n) {
                           for (int64_t i = 0; i < n; ++i, at[0] += strides[0], at[1] += strides[1]) {
                             const int64_t count = *reinterpret_cast<const int64_t*>(at[1]);
-                            T& sum = *reinterpret_cast<T*>(at[0]);
-                            if constexpr (isFloatingType(scalar_type_of<T>)) {
-                              sum = cast<T>(cast<opmath_t<T>>(sum) / static_cast<opmath_t<T>>(count));
-                            } else {
-                              const auto value = static_cast<int64_t>(sum);
-                              sum = static_cast<T>(value / count - (value % count < 0 ? 1 : 0));
-                            }
+                            A& sum = sums[*reinterpret_cast<T*>(at[0])];
+                            if constexpr (std::is_floating_point_v<A>)
+                              sum = sum / static_cast<A>(count);
+                            else
+                              sum = static_cast<A>(sum / count - (sum % count < 0 ? 1 : 0));
                           }
                         });
 }
@@ -102,12 +97,27 @@ void joinInto(const Target& t, Join join, bool include_self, const Tensor& self,
   checkBounds(t.op, at, dim, sizeAt(to, dim));
   const Tensor from = readableBeside(src, to), positions = readableBeside(t.index, to);
   const TensorImpl &source = *from.unsafeGetTensorImpl(), &chosen = *positions.unsafeGetTensorImpl();
+  const auto joinAll = [&]<class T, class A>(Sums<T, A>& sums) {
+    if (!include_self)
+      alongIndex<T>(chosen, dim, to, source, [&](T& element, T&) { sums[element] = identityOf<A>(join); });
+    alongIndex<T>(chosen, dim, to, source, [&](T& element, T& added) {
+      A& sum = sums[element];
+      sum = joined(join, sum, cast<A>(added));
+    });
+  };
   dispatchAllTypes(to.dtype(), t.op, [&]<class T>(std::type_identity<T>) {
-    if (!include_self) alongIndex<T>(chosen, dim, to, source, [&](T& element, T&) { element = identityOf<T>(join); });
-    alongIndex<T>(chosen, dim, to, source, [&](T& element, T& added) { element = joined(join, element, added); });
-    if (join != Join::kMean) return;
-    const Tensor counts = countsOf(self, dim, chosen, include_self);
-    divide<T>(to, *counts.unsafeGetTensorImpl());
+    if (join == Join::kMean) {
+      // Whole numbers are added in 64 bits: their sum may be beyond T where the mean is not.
+      using A = std::conditional_t<isIntegralType(scalar_type_of<T>, true), int64_t, opmath_t<T>>;
+      Sums<T, A> sums(to, to.numel());
+      joinAll(sums);
+      const Tensor counts = countsOf(self, dim, chosen, include_self);
+      divide(sums, to, *counts.unsafeGetTensorImpl());
+      return sums.store();
+    }
+    Sums<T> sums(to, chosen.numel());
+    joinAll(sums);
+    sums.store();
   });
 }
 

@@ -73,8 +73,11 @@ Tensor as_strided_backward(Tensor grad, TensorGeometry input, TensorGeometry vie
 
   if (maybeOverlaps(input)) {
     const Tensor at = positions(input, extent, grad);
-    const Tensor count = zeros({extent}, grad.options()).index_add(0, at, ones({at.numel()}, grad.options()));
-    storage = storage.div(count.clamp_min(1));
+    // The 16-bit types don't have all counts.
+    const ScalarType type = grad.scalar_type();
+    const TensorOptions exact = grad.options().dtype(type == kHalf || type == kBFloat16 ? kFloat : type);
+    const Tensor count = zeros({extent}, exact).index_add(0, at, ones({at.numel()}, exact));
+    storage = storage.div(count.clamp_min(1)).to(type);
   }
   return storage.as_strided(input.sizes, input.strides, input.storage_offset);
 }

@@ -40,6 +40,53 @@ TEST(MaxPool, Gradients) {
               HasSubstr("index 9 is out of bounds"));
 }
 
+// A dilated window may step over all elements: it has no largest one, and nothing depends on it.
+TEST(MaxPool, WindowsOfPaddingOnly) {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  struct Case {
+    Sizes sizes, kernel, stride, padding, dilation;
+    bool ceil_mode;
+    Values values, places, gradient, second;
+  };
+  const std::vector<Case> cases = {
+      {{1, 1, 2, 1}, {2, 2}, {1, 1}, {1, 1}, {2, 2}, false, {kNone, kNone}, {-1, -1}, {0, 0}, {0, 0}},
+      {{1, 1, 1, 4},
+       {2, 2},
+       {1, 1},
+       {1, 1},
+       {2, 2},
+       false,
+       {kNone, kNone, kNone, kNone},
+       {-1, -1, -1, -1},
+       {0, 0, 0, 0},
+       {0, 0, 0, 0}},
+      {{1, 3, 1},
+       {2, 2},
+       {1, 1},
+       {1, 1},
+       {1, 2},
+       false,
+       {kNone, kNone, kNone, kNone},
+       {-1, -1, -1, -1},
+       {0, 0, 0},
+       {0, 0, 0, 0}},
+      {{1, 1, 1, 3}, {1, 2}, {1, 3}, {0, 1}, {1, 3}, true, {6, 6}, {2, 2}, {0, 0, 2}, {6, 6}},
+      {{1, 1, 1, 2}, {1, 2}, {1, 1}, {0, 1}, {1, 3}, false, {kNone}, {-1}, {0, 0}, {0}},
+      {{1, 2, 1, 2}, {1, 2}, {1, 1}, {0, 1}, {1, 2}, false, {5, 4, 7, 6}, {1, 0, 1, 0}, {1, 1, 1, 1}, {5, 4, 7, 6}}};
+  for (const ScalarType dtype : {kFloat, kDouble, kHalf, kBFloat16})
+    for (const Case& c : cases) {
+      SCOPED_TRACE(detail::str(dtype, ' ', IntArrayRef(c.sizes)));
+      Tensor x = (iota(c.sizes) + 4).to(dtype).requires_grad_();
+      const auto [y, at] = max_pool2d_with_indices(x, c.kernel, c.stride, c.padding, c.dilation, c.ceil_mode);
+      EXPECT_EQ(valuesOf(y), c.values);
+      EXPECT_EQ(valuesOf(at), c.places);
+      Tensor seed = ones_like(y.detach()).requires_grad_();
+      const Tensor g = autograd::grad({y}, {x}, {seed}, std::nullopt, true)[0];
+      EXPECT_EQ(valuesOf(g), c.gradient);
+      EXPECT_EQ(valuesOf(autograd::grad({g.mul(x.detach()).sum()}, {seed})[0]), c.second);
+    }
+}
+
 TEST(AvgPool, WhatCounts) {
   const Tensor x = iota({1, 3, 3});
   EXPECT_EQ(valuesOf(avg_pool2d(x, 2, 1)), (Values{2, 3, 5, 6}));

@@ -17,6 +17,24 @@ namespace detail {
 inline constexpr double kInvSqrtTwoPi = 0.39894228040143267794;   // 1 / sqrt(2 pi)
 inline constexpr double kSqrtTwoOverPi = 0.79788456080286535588;  // sqrt(2 / pi)
 inline constexpr double kGeluCubic = 0.044715;
+
+/// Where gelu and silu, and their derivatives, have reached their limits in every type, and products with what has
+/// vanished there are still 0 and not NaN.
+inline constexpr double kFar = 1000;
+/// From here on log(1 + exp(x)) is x, and exp(x) is finite.
+inline constexpr double kSoftplusIsLine = 50;
+
+/// x, no farther from 0 than kFar. NaN stays.
+template <class C>
+SHUNT_ALWAYS_INLINE C near(C x) {
+  const C below = x > C(kFar) ? C(kFar) : x;
+  return below < C(-kFar) ? C(-kFar) : below;
+}
+/// The same on the side where gelu and silu vanish.
+template <class C>
+SHUNT_ALWAYS_INLINE C nearBelow(C x) {
+  return x < C(-kFar) ? C(-kFar) : x;
+}
 }  // namespace detail
 
 /// x Phi(x), Phi the normal distribution (Hendrycks and Gimpel, arXiv:1606.08415).
@@ -27,7 +45,7 @@ struct Gelu : FloatOnly<1> {
   static constexpr int kInterleaveAvx2 = 2;  // 0.67
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x) const {
-    return x * math::normalCdf(x);
+    return detail::nearBelow(x) * math::normalCdf(x);
   }
 };
 
@@ -39,7 +57,7 @@ struct GeluTanh : FloatOnly<1> {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x) const {
     const C inner = C(detail::kSqrtTwoOverPi) * (x + C(detail::kGeluCubic) * (x * x * x));
-    return C(0.5) * x * (C(1) + math::tanh(inner));
+    return C(0.5) * detail::nearBelow(x) * (C(1) + math::tanh(inner));
   }
 };
 
@@ -50,7 +68,7 @@ struct GeluBackward : FloatOnly<2> {
   SHUNT_ALWAYS_INLINE C operator()(C grad, C x) const {
     const C cdf = math::normalCdf(x);
     const C pdf = C(detail::kInvSqrtTwoPi) * math::exp(x * x * C(-0.5));
-    return grad * (cdf + x * pdf);
+    return grad * (cdf + detail::near(x) * pdf);
   }
 };
 
@@ -58,9 +76,9 @@ struct GeluTanhBackward : FloatOnly<2> {
   static constexpr bool kLarge = true;
   static constexpr const char* kArguments[] = {"grad_output", "self"};
   template <class C>
-  SHUNT_ALWAYS_INLINE C operator()(C grad, C x) const {
+  SHUNT_ALWAYS_INLINE C operator()(C grad, C given) const {
     constexpr C kBeta = C(detail::kSqrtTwoOverPi), kKappa = C(detail::kGeluCubic);
-    const C square = x * x;
+    const C x = detail::near(given), square = x * x;
     const C t = math::tanh(kBeta * (x + kKappa * (square * x)));
     const C left = C(0.5) * x, right = C(1) + t;
     const C inner_derivative = kBeta * (C(1) + C(3) * kKappa * square);
@@ -74,7 +92,7 @@ struct Silu : FloatOnly<1> {
   static constexpr int kInterleaveAvx2 = 2;  // 0.84
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x) const {
-    return x / (C(1) + math::exp(-x));
+    return detail::nearBelow(x) / (C(1) + math::exp(-x));
   }
 };
 
@@ -84,7 +102,7 @@ struct SiluBackward : FloatOnly<2> {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C x) const {
     const C s = C(1) / (C(1) + math::exp(-x));
-    return grad * s * (C(1) + x * (C(1) - s));
+    return grad * s * (C(1) + detail::near(x) * (C(1) - s));
   }
 };
 
@@ -123,7 +141,7 @@ struct Softplus : FloatOnly<1, 2> {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C x, C beta, C threshold) const {
     const C scaled = x * beta;
-    return scaled > threshold ? x : math::log1p(math::exp(scaled)) / beta;
+    return ((scaled > threshold) | (scaled > C(detail::kSoftplusIsLine))) ? x : math::log1p(math::exp(scaled)) / beta;
   }
 };
 
@@ -133,7 +151,7 @@ struct SoftplusBackward : FloatOnly<2, 2> {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C x, C beta, C threshold) const {
     const C scaled = x * beta, z = math::exp(scaled);
-    return scaled > threshold ? grad : grad * z / (z + C(1));
+    return ((scaled > threshold) | (scaled > C(detail::kSoftplusIsLine))) ? grad : grad * z / (z + C(1));
   }
 };
 
@@ -220,8 +238,9 @@ struct SmoothL1LossBackward : FloatOnly<3, 2> {
   template <class C>
   SHUNT_ALWAYS_INLINE C operator()(C grad, C self, C target, C norm, C beta) const {
     const C x = self - target;
-    const C within = norm * x * grad / beta;
-    return x <= -beta ? -norm * grad : x >= beta ? norm * grad : within;
+    // Of lines only, where beta is 0, the corner has the gradient 0.
+    const C within = norm * x * grad / (beta > C(0) ? beta : C(1));
+    return ((x <= -beta) & (x < C(0))) ? -norm * grad : ((x >= beta) & (x > C(0))) ? norm * grad : within;
   }
 };
 

@@ -125,6 +125,7 @@ struct MaskedFill : Functor<2, 1> {
 
 /// `self`; only the derivative looks at `scale`.
 struct ScaleGradient : Functor<2> {
+  static constexpr Promotion promotion = Promotion::kSelf;
   static constexpr DtypeSet kTypes = kFloatTypes;
   static constexpr const char* kArguments[] = {"self", "scale"};
   template <class C>
