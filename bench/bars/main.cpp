@@ -7,6 +7,7 @@
 #include "bench/bars/row.h"
 #include "bench/bars/worker.h"
 #include "bench/calls/compiled.h"
+#include "bench/jit_settings.h"
 
 #include <shunt/core/isa.h>
 
@@ -152,7 +153,10 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) try { return bench::run(argc, argv); } catch (const std::exception& e) {
+int main(int argc, char** argv) try {
+  bench::compileAtWill();
+  return bench::run(argc, argv);
+} catch (const std::exception& e) {
   std::fprintf(stderr, "bench_bars: %s\n", e.what());
   return 2;
 }

@@ -5,6 +5,7 @@
 #include "bench/bars/interleave.h"
 #include "bench/bars/row.h"
 #include "bench/compile/rows.h"
+#include "bench/jit_settings.h"
 #include "bench/verdict.h"
 
 #include <shunt/jit/jit.h>
@@ -111,6 +112,7 @@ bool measure(const bench::CompileRow& row) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  bench::compileAtWill();
   shunt::set_num_threads(1);
   bool held = true;
   std::printf("%-38s %9s %9s %6s %16s %9s %6s\n", "ns a call", "eager", "compiled", "ratio", "", "by hand", "ratio");

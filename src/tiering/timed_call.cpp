@@ -102,7 +102,7 @@ void compileAgain(const Thunk& t) noexcept try {
   const PairKey key{t.op, t.keys, t.signature};
   bool busy = false;
   const auto request = Pairs::instance().requestAgain(key, busy);
-  if (request && !Compiler::instance().submit(*request, Waiting::kWithThunk)) {
+  if (request && !Compiler::instance().submitAgain(*request, t)) {
     Pairs::instance().notAskedAgain(key);
     busy = true;
   }
