@@ -1,5 +1,5 @@
-// bench_programs [--rounds N] [TEXT]: what the compiler costs and gains whole programs: twelve of 0.03 to 10 s, each as a
-// process without it and, in turn, with an empty disk cache and with a full one. Prints the medians of the rounds'
+// bench_programs [--rounds N] [TEXT]: what the compiler costs and gains whole programs: twelve of 0.03 to 10 s, each as
+// a process without it and, in turn, with an empty disk cache and with a full one. Prints the medians of the rounds'
 // ratios, of wall-clock and CPU time, and the intervals in which they lie with 95 % certainty.
 //
 // A row is missed where the whole interval lies beyond its limit, so noise misses none; a program that is meant to gain
@@ -73,9 +73,9 @@ std::vector<std::string> commandOf(const Program& program) {
 
 /// The user's defaults, but for what is given.
 Environment environmentOf(const char* jit, const std::string& cache, const char* budget = nullptr) {
-  return {{"SHUNT_JIT", jit},          {"SHUNT_JIT_CACHE", cache.c_str()}, {"SHUNT_JIT_BUDGET", budget},
-          {"SHUNT_JIT_SYNC", nullptr}, {"SHUNT_JIT_KEEP", nullptr},        {"SHUNT_JIT_THRESHOLD", nullptr},
-          {"SHUNT_JIT_TIER", nullptr}, {"SHUNT_STATS", nullptr},           {"SHUNT_NUM_THREADS", "1"},
+  return {{"SHUNT_JIT", jit},           {"SHUNT_JIT_CACHE", cache.c_str()}, {"SHUNT_JIT_BUDGET", budget},
+          {"SHUNT_JIT_SYNC", nullptr},  {"SHUNT_JIT_KEEP", nullptr},        {"SHUNT_JIT_THRESHOLD", nullptr},
+          {"SHUNT_JIT_TIER", nullptr},  {"SHUNT_STATS", nullptr},           {"SHUNT_NUM_THREADS", "1"},
           {"OPENBLAS_NUM_THREADS", "1"}};
 }
 

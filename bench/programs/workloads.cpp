@@ -71,7 +71,7 @@ struct Workload {
 };
 
 constexpr Workload kWorkloads[] = {
-    {"train", &train},       {"adam", &trainAdam},      {"conv", &trainConv},       {"small", &smallOperators},
+    {"train", &train},       {"adam", &trainAdam},       {"conv", &trainConv},       {"small", &smallOperators},
     {"products", &products}, {"large", &largeOperators}, {"many_pairs", &manyPairs},
 };
 

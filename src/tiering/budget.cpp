@@ -7,9 +7,9 @@ constexpr int64_t kMicrosecond = 1000, kMillisecond = 1000 * kMicrosecond;
 
 // As measured (docs/jit.md), and half as much again: where a machine is slower, the first step of a kind overdraws the
 // budget once, and what it took is known from then on.
-constexpr int64_t kLoad = 15 * kMillisecond;          // of libshunt_jit.so
-constexpr int64_t kFirstCompile = 30 * kMillisecond;  // more than a later one: it reads bitcode
-constexpr std::array<int64_t, kSteps> kAtFirst = {300 * kMicrosecond, 8 * kMillisecond, 16 * kMillisecond};
+constexpr int64_t kLoad = 10 * kMillisecond;          // of libshunt_jit.so
+constexpr int64_t kFirstCompile = 15 * kMillisecond;  // more than a later one: it reads bitcode
+constexpr std::array<int64_t, kSteps> kAtFirst = {300 * kMicrosecond, 7 * kMillisecond, 15 * kMillisecond};
 
 // A new figure's part of the mean; and what is expected is a quarter more than the mean, as figures differ.
 constexpr int64_t kWeight = 4, kMargin = 4;

@@ -6,6 +6,7 @@
 #include <shunt/core/environment.h>
 #include <shunt/core/fork.h>
 #include <shunt/core/log.h>
+#include <shunt/jit/provider.h>
 
 #include <pwd.h>
 #include <sys/auxv.h>

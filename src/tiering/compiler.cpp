@@ -220,7 +220,8 @@ void Compiler::checkWhetherToStart() noexcept try {
   if (nowOf(kCoarseClock) < check_at_.load(std::memory_order_relaxed)) return;
   Queue& queue = *queue_;
   const std::unique_lock lock(queue.mutex, std::try_to_lock);
-  if (!lock.owns_lock() || queue.started || queue.stopping || queue.requests.empty()) return;
+  if (!lock.owns_lock() || queue.started || queue.stopping) return;
+  if (queue.requests.empty()) return check_at_.store(kNotWaiting, std::memory_order_relaxed);
   startIfDue(queue);
 } catch (const std::exception& e) {
   cantStart(e);

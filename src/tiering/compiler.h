@@ -18,6 +18,7 @@
 
 #include "src/tiering/request_queue.h"
 
+#include <shunt/jit/budget.h>
 #include <shunt/jit/jit.h>
 #include <shunt/jit/provider.h>
 

@@ -29,6 +29,8 @@ void set_budget(double percent) {
 
 double budget() { return Compiler::instance().budget(); }
 
+BudgetStats budget_stats() { return Compiler::instance().budgetStats(); }
+
 void wait_idle() { Compiler::instance().waitIdle(); }
 
 void clear() {
@@ -44,7 +46,10 @@ Stats stats() {
     out.code_bytes = provider->codeBytes();
   }
   Pairs::instance().fill(out);
-  out.budget = Compiler::instance().budgetStats();
+  // So that a table or a report says it, too.
+  if (const std::string why = Compiler::instance().whyWaiting(); !why.empty())
+    for (PairStats& p : out.pairs)
+      if (p.state == PairState::kQueued) p.reason = "waits for the compiler" + why;
   out.fused = FusedLoops::instance().stats();
   out.compiled_functions = statsOfFunctions();
   return out;

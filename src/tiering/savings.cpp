@@ -1,7 +1,5 @@
 #include "src/tiering/savings.h"
 
-#include <shunt/core/schema.h>
-
 namespace shunt::jit {
 namespace {
 

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kReportVersion = 7;
+constexpr int kReportVersion = 6;
 
 Json toJson(const CompileTimes& times) {
   Json out;
@@ -62,15 +62,6 @@ void totals(S& s, const F& f) {
   f("code_bytes", s.code_bytes);
 }
 
-template <class Budget, class F>
-void budgetOf(Budget& s, const F& f) {
-  f("percent", s.percent);
-  f("process_ms", s.process_ms);
-  f("compiler_ms", s.compiler_ms);
-  f("lifted_ms", s.lifted_ms);
-  f("waiting", s.waiting);
-}
-
 template <class Fused, class F>
 void fusedLoops(Fused& s, const F& f) {
   f("asked", s.asked);
@@ -101,8 +92,6 @@ void compiledFunction(Function& s, const F& f) {
 std::string statsJson(const Stats& s) {
   Json out{{"version", kReportVersion}};
   totals(s, [&](const char* name, const auto& member) { out[name] = member; });
-  Json& budget = out["budget"];
-  budgetOf(s.budget, [&](const char* name, const auto& member) { budget[name] = member; });
   Json& fused = out["fused_loops"];
   fusedLoops(s.fused, [&](const char* name, const auto& member) { fused[name] = member; });
   fused["compile_ms"] = toJson(s.fused.times);
@@ -135,7 +124,6 @@ Stats statsFromJson(std::string_view json) try {
     };
   };
   totals(s, take(in));
-  budgetOf(s.budget, take(in.at("budget")));
   fusedLoops(s.fused, take(in.at("fused_loops")));
   s.fused.times = timesFrom(in.at("fused_loops").at("compile_ms"));
   for (const Json& row : in.at("compiled_functions")) compiledFunction(s.compiled_functions.emplace_back(), take(row));

@@ -20,13 +20,6 @@ std::string totals(const Stats& s) {
                      s.counts_calls ? "" : "; thunks count their calls under SHUNT_STATS only");
 }
 
-std::string budget(const BudgetStats& s) {
-  const std::string bound =
-      s.percent >= 100 ? "no bound" : fmt::format("at most {:g} % of {:.0f}", s.percent, s.process_ms);
-  return fmt::format("compiling took {:.1f} ms of CPU time ({}); {} wait\n", s.compiler_ms + s.lifted_ms, bound,
-                     s.waiting);
-}
-
 std::string fusedLoops(const FusedStats& s) {
   if (s.asked == 0) return "";
   return fmt::format(
@@ -71,8 +64,7 @@ std::string line(const PairStats& p, bool counts_calls) {
 }  // namespace
 
 std::string statsTable(const Stats& s) {
-  std::string out =
-      totals(s) + budget(s.budget) + fusedLoops(s.fused) + compiledFunctions(s.compiled_functions) + heading();
+  std::string out = totals(s) + fusedLoops(s.fused) + compiledFunctions(s.compiled_functions) + heading();
   for (const PairStats& p : s.pairs) out += line(p, s.counts_calls);
   const size_t n = s.invalidations.size(), first = n > kPrintedInvalidations ? n - kPrintedInvalidations : 0;
   if (n != 0)

@@ -11,7 +11,8 @@ namespace {
 
 TEST(Interval, LeavesOutAsManyAsTablesSay) {
   EXPECT_THROW(leftOutOfInterval(5), std::invalid_argument);
-  for (const auto& [n, out] : {std::pair{6, 0}, {8, 0}, {9, 1}, {11, 1}, {12, 2}, {20, 5}, {30, 9}, {40, 13}, {100, 39}})
+  for (const auto& [n, out] :
+       {std::pair{6, 0}, {8, 0}, {9, 1}, {11, 1}, {12, 2}, {20, 5}, {30, 9}, {40, 13}, {100, 39}})
     EXPECT_EQ(leftOutOfInterval(static_cast<size_t>(n)), static_cast<size_t>(out)) << n;
 }
 

@@ -1,9 +1,9 @@
 // The disk cache of thunks and fused loops, as programs and bin/shunt see it: where it is, what lies in it.
 //
-// Any thread may call. SHUNT_JIT_CACHE=on|off|<directory> says where it is at the first use; `on` by default, which is
-// the user's cache directory, and off where there is none that is the user's own. SHUNT_JIT_CACHE_MB bounds its size
-// (256). An entry is used by a process with the same builds, CPU and plan (or description of a fused loop) alone; all
-// else is compiled. Nothing about the cache is ever an error for a call.
+// Any thread may call. SHUNT_JIT_CACHE=on|off|<directory> says where it is at the first use; off by default, since a
+// library should write to a disk only where it was told to. An entry is used by a process with the same builds, CPU and
+// plan (or description of a fused loop) alone; all else is compiled. Nothing about the cache is ever an error for a
+// call.
 #pragma once
 
 #include <shunt/core/macros.h>
@@ -21,11 +21,6 @@ SHUNT_API std::string cache_directory();
 SHUNT_API void set_cache_directory(const std::string& directory);
 /// What SHUNT_JIT_CACHE=on means: $XDG_CACHE_HOME/shunt, else ~/.cache/shunt; empty where neither is known.
 SHUNT_API std::string default_cache_directory();
-/// Whether the directory is in use since nobody said anything: trouble with it is logged at info level, not as a
-/// warning.
-SHUNT_API bool cache_is_default();
-/// Bytes that may lie in the directory: SHUNT_JIT_CACHE_MB.
-SHUNT_API uint64_t cache_limit();
 
 /// One file of the cache.
 struct CacheEntry {

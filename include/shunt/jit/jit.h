@@ -10,8 +10,7 @@
 //   SHUNT_JIT_KEEP=1           keep thunks that are slower than the interpreter, and time none
 //   SHUNT_JIT_TIER=auto|1|2|both  first a quick compile, and a thorough one of what stays hot; or one of these only;
 //                              `both`: as auto, under SHUNT_JIT_KEEP too (auto)
-//   SHUNT_JIT_BUDGET=n         percent of the process's CPU time that compiling may take (3); 100: no bound
-//   SHUNT_JIT_CACHE=on|off|dir  load thunks and fused loops from the disk, and store them there (cache.h; on)
+//   SHUNT_JIT_CACHE=on|off|dir  load thunks and fused loops from the disk, and store them there (cache.h; off)
 //   SHUNT_STATS=1|file.json    print the table of hot pairs at exit, or write it to the file; count the calls in thunks
 #pragma once
 
@@ -33,14 +32,8 @@ namespace shunt::jit {
 /// Whether hot pairs are compiled. Turning it off drops every thunk before it returns.
 SHUNT_API void set_enabled(bool on);
 SHUNT_API bool enabled();
-/// Waits until everything that is queued is compiled, whatever the budget. Never from inside an operator's kernel.
+/// Waits until everything that is queued is compiled. Never from inside an operator's kernel.
 SHUNT_API void wait_idle();
-/// How much of the CPU time that the process has used so far the compiler's thread may have used, LLVM's load included:
-/// percent, from 0 (nothing is compiled by itself) to 100 (no bound). Throws for other values. SHUNT_JIT_SYNC and
-/// SHUNT_JIT_KEEP lift it.
-SHUNT_API void set_budget(double percent);
-/// The percent in force: 100 where it is lifted.
-SHUNT_API double budget();
 /// Drops all thunks; pairs have to get hot again.
 SHUNT_API void clear();
 
@@ -85,15 +78,6 @@ struct FusedStats {
   CompileTimes times;                                          // of all compiles and loads
 };
 
-/// What compiling may cost, and has cost, in milliseconds of CPU time; of this process, not of its parent.
-struct BudgetStats {
-  double percent = 100;    // as budget()
-  double process_ms = 0;   // used by the process so far
-  double compiler_ms = 0;  // used by the compiler's thread under the budget, LLVM's load included
-  double lifted_ms = 0;    // and while the budget was lifted
-  uint64_t waiting = 0;    // pairs and fused loops that are queued
-};
-
 /// A compiled function (shunt/compile/compile.h) that lives; those of one name that are gone are one row.
 struct CompiledStats {
   std::string name;
@@ -109,7 +93,6 @@ struct Stats {
   uint64_t compiled = 0, loaded = 0, refused = 0, failed = 0, outdated = 0;  // loaded: thunks from the disk cache
   uint64_t cache_rejected = 0;                                               // files of it that could not be used
   size_t code_bytes = 0;
-  BudgetStats budget;
   FusedStats fused;
   std::vector<CompiledStats> compiled_functions;  // those that have been called, by name
   std::vector<PairStats> pairs;                   // most called first

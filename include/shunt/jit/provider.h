@@ -83,6 +83,12 @@ struct CompileRequest {
   bool only_load = false;       // what was not compiled before is kOutdated, `absent`, and not compiled
 };
 
+/// Of the disk cache: whether its directory is in use since nobody said anything. Trouble with it is logged at info
+/// level then, not as a warning.
+SHUNT_API bool cache_is_default();
+/// Bytes that may lie in it: SHUNT_JIT_CACHE_MB.
+SHUNT_API uint64_t cache_limit();
+
 /// A plan as its readers see it: the chain's steps from the top, with the verdict on each.
 struct PlanOutline {
   struct Step {
