@@ -55,13 +55,8 @@ struct HostSymbols::State {
   std::mutex mutex;
   std::unordered_map<std::string, uint64_t> dynamic;  // guarded by mutex; what was found, never what was not
 
-  // Two: addresses of what libshunt keeps to itself are in the table, those of others are asked of the dynamic linker,
-  // which takes 6 ms for all of them, and few calls need one.
-  struct ByAddress {
-    std::once_flag sorted;
-    std::vector<std::pair<uint64_t, uint32_t>> rows;  // constant once sorted: address, index of the symbol
-  };
-  ByAddress hidden, others;
+  std::once_flag sorted;
+  std::vector<std::pair<uint64_t, uint32_t>> by_address;  // constant once sorted: address, index of the symbol
 
   std::once_flag by_annotation_made;
   std::unordered_map<std::string_view, std::string_view> by_annotation;  // constant once made; of several, one
@@ -90,18 +85,12 @@ struct HostSymbols::State {
     return dynamicAddress(names + symbol.name);
   }
 
-  void sort(ByAddress& by) {
+  void sortByAddress() {
+    by_address.reserve(table.symbol_count);
     for (uint32_t i = 0; i < table.symbol_count; ++i) {
-      if ((symbols[i].address != 0) != (&by == &hidden)) continue;
-      if (const uint64_t address = addressOf(symbols[i])) by.rows.emplace_back(address, i);
+      if (const uint64_t address = addressOf(symbols[i])) by_address.emplace_back(address, i);
     }
-    std::sort(by.rows.begin(), by.rows.end());
-  }
-
-  const char* nameAt(uint64_t address, ByAddress& by) {
-    std::call_once(by.sorted, [&] { sort(by); });
-    const auto row = std::lower_bound(by.rows.begin(), by.rows.end(), std::pair(address, uint32_t{0}));
-    return row != by.rows.end() && row->first == address ? names + symbols[row->second].name : nullptr;
+    std::sort(by_address.begin(), by_address.end());
   }
 };
 
@@ -130,9 +119,12 @@ bool HostSymbols::isHidden(std::string_view name) const {
 }
 
 std::optional<std::string_view> HostSymbols::name(uint64_t address) const {
-  if (address == 0) return std::nullopt;
-  for (State::ByAddress* by : {&state_->hidden, &state_->others})
-    if (const char* name = state_->nameAt(address, *by)) return name;
+  std::call_once(state_->sorted, [this] { state_->sortByAddress(); });
+  const auto row =
+      std::lower_bound(state_->by_address.begin(), state_->by_address.end(), std::pair(address, uint32_t{0}));
+  if (row != state_->by_address.end() && row->first == address) {
+    return state_->names + state_->symbols[row->second].name;
+  }
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(address), &info) == 0 || info.dli_sname == nullptr ||
       reinterpret_cast<uint64_t>(info.dli_saddr) != address || this->address(info.dli_sname) != address) {
