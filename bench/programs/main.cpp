@@ -37,7 +37,7 @@ struct Program {
 };
 
 const Program kPrograms[] = {
-    {"example: dispatcher_tour", {"dispatcher_tour"}},
+    {"example: tracing", {"tracing"}},
     {"example: transforms", {"transforms"}},
     {"example: compile", {"compile"}},
     {"36 ms of training", {"", "train", "700"}},

@@ -49,7 +49,6 @@ class DefaultCache : public Cache {
   }
   /// Everything is compiled, each time; said where somebody asks for that.
   void expectNone(const std::string& why, const std::string& more = "") const {
-    EXPECT_GT(run(byDefault(more))["compiled"], 20) << why;
     const Report again = run(byDefault(more + " SHUNT_LOG=info"));
     EXPECT_GT(again["compiled"], 20) << why;
     EXPECT_EQ(again["loaded"], 0) << why;
@@ -88,7 +87,7 @@ TEST_F(DefaultCache, FollowsTheUsersDirectories) {
 
 TEST_F(DefaultCache, IsOffWithoutAHomeOfTheUsersOwn) {
   expectNone("would not be in a directory of this user's", "HOME=/nonexistent");
-  expectNone("would not be in a directory of this user's", "HOME=/proc");
+  expectNone(geteuid() == 0 ? "there is no disk cache in /proc" : "this user's", "HOME=/proc");
   EXPECT_TRUE(fs::is_empty(home));
   if (geteuid() != 0) GTEST_SKIP() << "only root can give folders away";
   ASSERT_EQ(chown(home.c_str(), 65534, 65534), 0);
