@@ -8,6 +8,7 @@
 #include "jit/emit/optimise.h"
 #include "jit/fuse/fused_module.h"
 #include "jit/host/debug_switches.h"
+#include "jit/host/stopping.h"
 
 #include <shunt/core/error.h>
 #include <shunt/core/log.h>
@@ -98,7 +99,9 @@ void FusedCompile::compile(SourceCache& sources) {
   const Dump dump(shortName(name), "a fused loop of " + std::to_string(request_.spec.steps.size()) + " steps\n");
   dump.module(extraction.module(), "before");
   if (auto e = finish(extraction.module(), name, dump)) {
-    result_.verdict = e.isA<FatalLinkError>() ? Verdict::kRefused : Verdict::kFailed;
+    result_.verdict = isStopping()              ? Verdict::kOutdated
+                      : e.isA<FatalLinkError>() ? Verdict::kRefused
+                                                : Verdict::kFailed;
     result_.reason = llvm::toString(std::move(e));
   }
 }
@@ -107,6 +110,7 @@ void FusedCompile::compile(SourceCache& sources) {
 llvm::Error FusedCompile::finish(llvm::Module& module, const std::string& name, const Dump& dump) {
   auto effort = optimise(module, nullptr, Tier::kSecond, Effort::kAll);
   if (!effort) return effort.takeError();
+  if (isStopping()) return llvm::createStringError(kStopped);
   watch_.lap(result_.times.optimise);
   dump.module(module, "after");
   dump.assembly(module, *effort);

@@ -15,6 +15,7 @@
 #include "jit/emit/thunk_module.h"
 #include "jit/host/debug_switches.h"
 #include "jit/host/fatal_errors.h"
+#include "jit/host/stopping.h"
 #include "jit/host/stopwatch.h"
 #include "jit/linked_thunk.h"
 #include "jit/plan/plan.h"
@@ -31,12 +32,16 @@
 namespace shunt::jit {
 namespace {
 
+/// Where a plan's code may be found; "" where it isn't kept.
+struct Keys {
+  std::string disk, memory;
+};
+
 /// One compile of a plan: what its steps work with.
 struct Job {
   const Plan& plan;
   const PlanSymbols& symbols;
-  const std::string key;       // in the disk cache; "" for what is not kept there
-  const std::string code_key;  // among the recent objects; the same
+  const Keys keys;
   SourceCache& sources;
   const Dump& dump;
   CompileResult& result;
@@ -82,6 +87,8 @@ class LlvmProvider final : public Provider {
   std::vector<CacheEntry> cacheEntries(const std::string& directory) override { return ThunkCache::entries(directory); }
   size_t clearCache(const std::string& directory) override { return ThunkCache::clear(directory); }
 
+  void stop() noexcept override { beginStopping(); }
+
   void dropCaches() noexcept override {
     sources_ = nullptr;
     recent_.clear();
@@ -91,7 +98,7 @@ class LlvmProvider final : public Provider {
 
  private:
   void logOnce(std::string_view what, const std::string& reason) {
-    if (logged_failure_) return;
+    if (logged_failure_ || isStopping()) return;
     logged_failure_ = true;
     shunt::detail::logWarning("the JIT could not compile " + std::string(what) + ", it stays interpreted: " + reason);
   }
@@ -126,21 +133,24 @@ class LlvmProvider final : public Provider {
     const bool has_tiers = request.tier == Tier::kFirst && !request.only_this_tier;
     if (has_tiers && !request.cache.empty()) {
       const Plan second = plan.ofTier(Tier::kSecond);
-      if (load(second, symbols, keyOf(second, symbols), result, watch)) return;
+      if (load(second, symbols, keysOf(second, symbols), result, watch)) return;
     }
-    const std::string key = keyOf(plan, symbols);
-    if (load(plan, symbols, key, result, watch)) return;
-    const std::string code_key = codeKeyOf(plan, symbols);
-    if (reuse(plan, symbols, code_key, result, watch)) return;
+    const Keys keys = keysOf(plan, symbols);
+    if (load(plan, symbols, keys, result, watch)) return;
+    if (reuse(plan, symbols, keys, result, watch)) return;
+    if (request.only_load) {
+      result.absent = true;
+      return static_cast<void>(result.verdict = Verdict::kOutdated);
+    }
 
     const Dump dump(plan);
     SourceCache& cache = sources();
     const SourceCache::Loan loan(cache, libraries);
     Reliance reliance = plan.foreseen();
-    if (build({plan, symbols, key, code_key, cache, dump, result, watch}, reliance) == Built::kDone) return;
+    if (build({plan, symbols, keys, cache, dump, result, watch}, reliance) == Built::kDone) return;
     // The first tier's passes fold less.
     const Plan second = plan.ofTier(Tier::kSecond);
-    build({second, symbols, keyOf(second, symbols), codeKeyOf(second, symbols), cache, dump, result, watch}, reliance);
+    build({second, symbols, keysOf(second, symbols), cache, dump, result, watch}, reliance);
   }
 
   void compileInto(const FusedRequest& request, FusedResult& result) {
@@ -167,6 +177,7 @@ class LlvmProvider final : public Provider {
       std::vector<Redispatch> redispatches;
       auto effort = optimise(made->module(), &redispatches, plan.request.tier);
       if (!effort) return fail(job, effort.takeError());
+      if (isStopping()) return stopped(job);
       job.watch.lap(job.result.times.optimise);
       job.dump.module(made->module(), "after");
       job.result.plan = plan.print(*used);
@@ -191,14 +202,15 @@ class LlvmProvider final : public Provider {
     result.worth_again = plan.request.tier == Tier::kFirst && isWorthSecondTier(plan, extraction.module());
     job.dump.assembly(extraction.module(), effort);
     extraction.module().getFunction(kThunkName)->setName(debugName(plan));
-    std::optional<CachedObject> cached = portable(job, reliance, extraction.module());
-    const bool reusable = !job.code_key.empty() && !holdsProcessAddress(extraction.module(), job.symbols);
+    const bool movable = !holdsProcessAddress(extraction.module(), job.symbols);
+    std::optional<CachedObject> cached;
+    if (!job.keys.disk.empty()) cached = portable(job, reliance, extraction.module(), movable);
     auto object = generate(extraction.module(), effort);
     if (!object) return fail(job, object.takeError());
     job.watch.lap(result.times.generate);
-    if (reusable)
-      recent_.add(job.code_key,
-                  {debugName(plan), usedChains(reliance), (*object)->getBuffer().str(), result.worth_again});
+    if (movable && !job.keys.memory.empty())
+      recent_.add(job.keys.memory, {debugName(plan), usedChains(reliance), (*object)->getBuffer().str(),
+                                    result.worth_again, cached ? std::optional(cached->literals) : std::nullopt});
     if (cached) {
       cached->object = (*object)->getBuffer().str();
       cached->worth_again = result.worth_again;
@@ -213,23 +225,28 @@ class LlvmProvider final : public Provider {
     return Built::kDone;
   }
 
-  /// In the disk cache; "" for what is not kept there.
-  static std::string keyOf(const Plan& plan, const PlanSymbols& symbols) {
-    if (plan.request.cache.empty() || Dump::wanted()) return "";
-    if (plan.usesOtherLibraries()) return logNotKept(plan, "it inlines kernels of another library"), "";
-    auto key = cacheKey(plan, symbols);
-    if (key) return std::move(*key);
-    logNotKept(plan, llvm::toString(key.takeError()));
-    return "";
+  /// Not of what people want to see compiled, or what depends on more than the key says.
+  static Keys keysOf(const Plan& plan, const PlanSymbols& symbols) {
+    const bool has_cache = !plan.request.cache.empty();
+    if (Dump::wanted()) return {};
+    if (plan.usesOtherLibraries()) {
+      if (has_cache) logNotKept(plan, "it inlines kernels of another library");
+      return {};
+    }
+    auto code = codeKey(plan, symbols);
+    auto disk = !has_cache ? std::string() : code ? cacheKey(plan, *code) : code.takeError();
+    if (!disk) logNotKept(plan, llvm::toString(disk.takeError()));
+    const bool is_named = gdbWanted() || perfWanted();  // after the pair that it was compiled for
+    return {disk ? std::move(*disk) : "", code && !is_named ? std::move(*code) : ""};
   }
 
   /// What goes with the object that another process can use, before the code generator takes the module to pieces;
-  /// nothing where it can't, or where nothing is kept.
-  static std::optional<CachedObject> portable(const Job& job, const Reliance& reliance, const llvm::Module& module) {
-    if (job.key.empty()) return std::nullopt;
-    if (!holdsProcessAddress(module, job.symbols))
+  /// nothing where it can't.
+  static std::optional<CachedObject> portable(const Job& job, const Reliance& reliance, const llvm::Module& module,
+                                              bool movable) {
+    if (movable)
       if (auto literals = literalsOf(module))
-        return CachedObject{job.key, usedChains(reliance), std::move(*literals), "", false};
+        return CachedObject{job.keys.disk, usedChains(reliance), std::move(*literals), "", false, debugName(job.plan)};
     logNotKept(job.plan, "its code depends on where this process has something");
     return std::nullopt;
   }
@@ -266,17 +283,20 @@ class LlvmProvider final : public Provider {
   }
 
   /// Whether the disk cache had it.
-  bool load(const Plan& plan, const PlanSymbols& symbols, const std::string& key, CompileResult& result,
-            Stopwatch& watch) {
-    if (key.empty()) return false;
-    ThunkCache::Found found = cache_.find(plan.request.cache, key);
+  bool load(const Plan& plan, const PlanSymbols& symbols, const Keys& keys, CompileResult& result, Stopwatch& watch) {
+    if (keys.disk.empty()) return false;
+    ThunkCache::Found found = cache_.find(plan.request.cache, keys.disk);
     result.cache = found.answer;
     result.cache_problem = std::move(found.problem);
     watch.lap(result.times.cache);
     if (found.answer != CacheAnswer::kLoaded) return false;
+    if (gdbWanted() && found.object.function != debugName(plan)) {  // gdb would show another pair's name
+      result.cache = CacheAnswer::kNothing;
+      return false;
+    }
     const auto reliance = relianceOn(plan, found.object.chains);
     auto thunk = reliance ? LinkedThunk::make(llvm::MemoryBuffer::getMemBuffer(found.object.object, "", false),
-                                              debugName(plan), plan, *reliance, symbols)
+                                              found.object.function, plan, *reliance, symbols)
                           : llvm::createStringError("it inlines operators that the plan doesn't have");
     if (thunk) {
       result.plan = plan.print(*reliance);
@@ -290,20 +310,10 @@ class LlvmProvider final : public Provider {
     return false;
   }
 
-  /// Among recent_; "" where people want to see every compile, the disk cache keeps them, or code depends on more.
-  static std::string codeKeyOf(const Plan& plan, const PlanSymbols& symbols) {
-    if (Dump::wanted() || gdbWanted() || perfWanted()) return "";
-    if (!plan.request.cache.empty() || plan.usesOtherLibraries()) return "";
-    auto key = codeKey(plan, symbols);
-    if (key) return std::move(*key);
-    llvm::consumeError(key.takeError());
-    return "";
-  }
-
-  /// Whether an object that was compiled for another pair, or for this one before, is the plan's code too.
-  bool reuse(const Plan& plan, const PlanSymbols& symbols, const std::string& key, CompileResult& result,
-             Stopwatch& watch) {
-    const RecentObjects::Object* found = key.empty() ? nullptr : recent_.find(key);
+  /// Whether an object that was compiled for another pair, or for this one before, is the plan's code too. It goes to
+  /// the disk under this pair's name as well: the next process may meet the pairs in another order.
+  bool reuse(const Plan& plan, const PlanSymbols& symbols, const Keys& keys, CompileResult& result, Stopwatch& watch) {
+    const RecentObjects::Object* found = keys.memory.empty() ? nullptr : recent_.find(keys.memory);
     const auto reliance = found != nullptr ? relianceOn(plan, found->chains) : std::nullopt;
     if (!reliance) return false;
     auto thunk = LinkedThunk::make(llvm::MemoryBuffer::getMemBufferCopy(found->object, ""), found->function, plan,
@@ -313,6 +323,10 @@ class LlvmProvider final : public Provider {
     (*thunk)->worth_again = result.worth_again = found->worth_again;
     publishThunk(std::move(*thunk), result);
     watch.lap(result.times.link);
+    if (!keys.disk.empty() && found->literals)
+      cache_.store(plan.request.cache,
+                   {keys.disk, found->chains, *found->literals, found->object, found->worth_again, found->function});
+    watch.lap(result.times.cache);
     return true;
   }
 
@@ -335,6 +349,11 @@ class LlvmProvider final : public Provider {
   }
   static Built refuse(const Job& job, std::string why) {
     refuse(job.result, std::move(why));
+    return Built::kDone;
+  }
+  static Built stopped(const Job& job) {
+    job.result.verdict = Verdict::kOutdated;
+    job.result.reason = kStopped;
     return Built::kDone;
   }
   static Built fail(const Job& job, llvm::Error error) {

@@ -7,6 +7,7 @@
 #include "bench/calls/cases.h"
 #include "bench/calls/compiled.h"
 #include "bench/calls/report.h"
+#include "bench/jit_settings.h"
 
 #include <shunt/jit/jit.h>
 
@@ -47,6 +48,7 @@ void addSides(const bench::Case& c) {
 
 int main(int argc, char** argv) try {
   // What is measured in the compiled column stays compiled; all in one thread.
+  bench::compileAtWill();
   bench::startAgainWith({{"SHUNT_JIT_THRESHOLD", std::to_string(bench::kThreshold)},
                          {"SHUNT_JIT_KEEP", "1"},
                          {"SHUNT_NUM_THREADS", "1"},

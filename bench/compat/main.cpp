@@ -5,6 +5,7 @@
 // Exit status 1 when a bar was missed or, though the system has libtorch 1.13, not measured; 2 when something failed.
 #include "bench/thunks/interleave.h"
 #include "bench/compat/cases.h"
+#include "bench/jit_settings.h"
 #include "bench/verdict.h"
 
 #include <cstdio>
@@ -107,6 +108,7 @@ bool measure(const Bar& bar) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  bench::compileAtWill();
   bool held = true;
   std::printf("%-42s %10s %10s %7s\n", "ns a call, sources for PyTorch's C++ API", "libtorch", "Shunt", "times");
   for (const Bar& bar : kBars)

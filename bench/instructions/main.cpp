@@ -1,5 +1,7 @@
 // bench_instructions SCENARIO with|without CALLS: makes the calls in one function, countedCalls, so that callgrind can
 // count what they execute (bench/thunks/instructions.cpp). `without` passes the compiler by altogether.
+#include "bench/jit_settings.h"
+
 #include <shunt/jit/jit.h>
 #include <shunt/shunt.h>
 
@@ -100,6 +102,7 @@ extern "C" [[gnu::noinline]] void countedCalls(const void* calls, bool without, 
 }
 
 int main(int argc, char** argv) try {
+  bench::compileAtWill();
   if (argc != 4) throw std::runtime_error("usage: bench_instructions SCENARIO with|without CALLS");
   const NoGradGuard no_grad;
   const std::string scenario = argv[1];

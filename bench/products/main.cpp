@@ -1,5 +1,7 @@
 // bench_products: measures which library multiplies one row by a matrix fastest, and prints it as the part of
 // kernels/linalg/one_row_table.h for the OpenBLAS kernels in use (OPENBLAS_CORETYPE chooses others). Pin it to a core.
+#include "bench/jit_settings.h"
+
 #include "kernels/linalg/blas.h"
 #include "kernels/linalg/one_row.h"
 #include "kernels/linalg/one_row_table.h"
@@ -114,6 +116,7 @@ void printGrid(bool transposed, bool verbose) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  bench::compileAtWill();
   const bool verbose = argc == 2 && std::strcmp(argv[1], "--verbose") == 0;
   std::printf("// OpenBLAS kernels: %s\n", blasCoreName().c_str());
   for (const bool transposed : {false, true}) printGrid<float>(transposed, verbose);

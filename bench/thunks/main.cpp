@@ -4,6 +4,7 @@
 // median of the turns' ratios counts. Exit status 1 when a bar was missed or, though CPU and system have what it takes,
 // not measured; 2 when something failed.
 #include "bench/calls/compiled.h"
+#include "bench/jit_settings.h"
 #include "bench/thunks/parts.h"
 #include "bench/thunks/row.h"
 #include "bench/thunks/worker.h"
@@ -152,7 +153,10 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) try { return bench::run(argc, argv); } catch (const std::exception& e) {
+int main(int argc, char** argv) try {
+  bench::compileAtWill();
+  return bench::run(argc, argv);
+} catch (const std::exception& e) {
   std::fprintf(stderr, "bench_bars: %s\n", e.what());
   return 2;
 }

@@ -10,7 +10,7 @@ namespace shunt::jit {
 namespace {
 
 constexpr char kMagic[8] = {'s', 'h', 'u', 'n', 't', 'j', 'i', 't'};
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 
 struct Header {
   char magic[8];
@@ -79,6 +79,7 @@ class Reader {
 std::string encodeExtras(const CachedObject& object) {
   Writer w;
   w.number(object.worth_again);
+  w.text(object.function);
   w.number(object.chains.size());
   for (const auto& [place, slots] : object.chains) {
     w.number(place);
@@ -104,6 +105,7 @@ std::string encodeExtras(const CachedObject& object) {
 bool decodeExtras(llvm::StringRef bytes, CachedObject& object) {
   Reader r(bytes);
   object.worth_again = r.number() != 0;
+  object.function = r.text();
   object.chains.resize(r.count(2 * sizeof(uint64_t)));
   for (auto& [place, slots] : object.chains) {
     place = r.number();
@@ -161,7 +163,7 @@ llvm::Expected<CachedObject> decode(llvm::StringRef bytes) {
   if (checksum.low64 != header.checksum[0] || checksum.high64 != header.checksum[1])
     return llvm::createStringError("its checksum is wrong");
   const llvm::StringRef parts = bytes.drop_front(sizeof header);
-  CachedObject object{parts.take_front(header.key).str(), {}, {}, parts.take_back(header.object).str()};
+  CachedObject object{parts.take_front(header.key).str(), {}, {}, parts.take_back(header.object).str(), false, {}};
   if (!decodeExtras(parts.substr(header.key, header.extras), object))
     return llvm::createStringError("its constants are not in order");
   return object;

@@ -28,7 +28,8 @@ struct CachedObject {
   std::vector<std::pair<std::string, Literal>>
       literals;  // by symbol, those it shares with the process; what one points to comes before it
   std::string object;
-  bool worth_again = false;  // CompileResult's
+  bool worth_again = false;   // CompileResult's
+  std::string function = {};  // a thunk's name in the object, which may have been compiled for another pair
 };
 
 /// Larger files are not read.

@@ -154,11 +154,14 @@ llvm::Expected<std::string> codeKey(const Plan& plan, const PlanSymbols& symbols
 }
 
 llvm::Expected<std::string> cacheKey(const Plan& plan, const PlanSymbols& symbols) {
+  auto code = codeKey(plan, symbols);
+  return code ? cacheKey(plan, *code) : std::move(code);
+}
+
+llvm::Expected<std::string> cacheKey(const Plan& plan, const std::string& code_key) {
   const std::string& process = processKey();
   if (process.empty()) return unknown(kNoBuildId);
-  auto code = codeKey(plan, symbols);
-  if (!code) return code.takeError();
-  std::string key = process + *code;
+  std::string key = process + code_key;
   Line(key, "signature").number(plan.request.signature);
   return key;
 }

@@ -29,6 +29,8 @@ namespace shunt::jit {
 const std::string& processKey();
 /// Fails, and says why, for a plan that depends on what another process can't be asked about.
 llvm::Expected<std::string> cacheKey(const Plan& plan, const PlanSymbols& symbols);
+/// The same for a plan whose codeKey() is known.
+llvm::Expected<std::string> cacheKey(const Plan& plan, const std::string& code_key);
 /// The same for a fused loop.
 llvm::Expected<std::string> cacheKey(const FusedLoopSpec& spec);
 /// Of a plan, for this process alone, without the signature: code depends on what was recorded, which is in the key,

@@ -10,6 +10,10 @@
 #include <llvm/ADT/StringMap.h>
 
 #include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace shunt::jit {
 
@@ -20,6 +24,8 @@ class RecentObjects {
     std::vector<CachedObject::UsedChain> chains;
     std::string object;
     bool worth_again = false;  // CompileResult's
+    /// What goes with it into the disk cache; none where that is not known, or nothing is kept there.
+    std::optional<std::vector<std::pair<std::string, Literal>>> literals = {};
   };
 
   explicit RecentObjects(size_t most_bytes) : most_bytes_(most_bytes) {}

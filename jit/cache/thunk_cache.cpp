@@ -10,9 +10,11 @@
 namespace shunt::jit {
 namespace {
 
-// Some 30,000 thunks or fused loops. Looked after now and then, by whoever stores.
-constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+// The limit is looked after now and then, by whoever stores.
 constexpr unsigned kStoresPerTrim = 256;
+
+/// Trouble with a directory that nobody asked for is nobody's concern.
+LogLevel loudness() { return cache_is_default() ? LogLevel::kInfo : LogLevel::kWarning; }
 
 /// Brings the literals into the process; false where one is not what its name says, or points to what is not here.
 bool internAll(const CachedObject& object) {
@@ -123,7 +125,7 @@ std::optional<CacheDirectory> ThunkCache::open(const std::string& directory) {
   }
   const std::string why = llvm::toString(opened.takeError());
   if (opens_.failed())
-    shunt::detail::logWarning("there is no disk cache in " + directory + ", code is compiled: " + why);
+    shunt::detail::log(loudness(), "there is no disk cache in " + directory + ", code is compiled: " + why);
   return std::nullopt;
 }
 
@@ -156,11 +158,11 @@ void ThunkCache::store(const std::string& directory, const CachedObject& object)
   if (!in || !writes_.allowed()) return;
   const std::string file = encode(object);
   if (file.size() > kMostCachedBytes) return;
-  if (stores_++ % kStoresPerTrim == 0) in->trim(kMostBytes);  // first: what is left over may be what fills the disk
+  if (stores_++ % kStoresPerTrim == 0) in->trim(cache_limit());  // first: what is left over may be what fills the disk
   llvm::Error error = in->write(cacheFileName(object.key), file);
   if (!error) return writes_.succeeded();
   const std::string why = llvm::toString(std::move(error));
-  if (writes_.failed()) shunt::detail::logWarning("the disk cache in " + directory + " gets no more code: " + why);
+  if (writes_.failed()) shunt::detail::log(loudness(), "the disk cache in " + directory + " gets no more code: " + why);
 } catch (const std::exception&) {  // no memory to write it: the next process compiles
 }
 

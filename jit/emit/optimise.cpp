@@ -2,6 +2,7 @@
 
 #include "jit/emit/flatten.h"
 #include "jit/host/host_target.h"
+#include "jit/host/stopping.h"
 #include "jit/passes/instrument.h"
 #include "jit/passes/pipeline.h"
 #include "jit/passes/shared_constants.h"
@@ -14,6 +15,8 @@
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+
+#include <optional>
 
 namespace shunt::jit {
 namespace {
@@ -67,7 +70,9 @@ bool hasFunctionsToInline(const llvm::Module& module) {
 llvm::Expected<Effort> optimise(llvm::Module& module, std::vector<Redispatch>* redispatches, Tier tier, Effort most) {
   const HostTarget& target = HostTarget::instance();
   const HostTarget::Machine machine = target.makeMachine();
-  llvm::PassBuilder builder(machine.get());
+  llvm::PassInstrumentationCallbacks callbacks;
+  leaveOutPassesWhenStopping(callbacks);
+  llvm::PassBuilder builder(machine.get(), llvm::PipelineTuningOptions(), std::nullopt, &callbacks);
   Analyses analyses(builder, target.triple());
   flatten(module, analyses.module);
   const bool inlines = tier == Tier::kSecond && hasFunctionsToInline(module);

@@ -3,14 +3,18 @@
 
 #include "src/tiering/compiler.h"
 
+#include <shunt/core/environment.h>
 #include <shunt/core/fork.h>
 #include <shunt/core/log.h>
+#include <shunt/jit/provider.h>
 
 #include <pwd.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <optional>
 
@@ -25,22 +29,50 @@ std::string homeDirectory() {
   return found->pw_dir != nullptr && *found->pw_dir == '/' ? found->pw_dir : "";
 }
 
-std::string fromEnvironment() {
+/// Whether what exists of the path is this user's: under sudo, HOME may be somebody else's, who could not remove what
+/// is made there.
+bool isOurs(const std::string& path) {
+  for (std::filesystem::path at = path; at.has_relative_path(); at = at.parent_path()) {
+    struct stat s;
+    if (stat(at.c_str(), &s) == 0) return s.st_uid == geteuid();
+  }
+  return false;
+}
+
+/// What holds until a program says something else.
+struct Choice {
+  std::string directory;
+  bool is_default = false;
+};
+
+Choice byDefault() {
+  std::string directory = default_cache_directory();
+  const std::string why = directory.empty()    ? "there is no home directory"
+                          : !isOurs(directory) ? directory + " would not be in a directory of this user's"
+                                               : "";
+  if (!why.empty()) {
+    shunt::detail::log(LogLevel::kInfo, "there is no disk cache of compiled code: " + why);
+    directory.clear();
+  }
+  return {std::move(directory), true};
+}
+
+Choice fromEnvironment() {
+  // A program with more rights than its caller: the environment, and the home it names, are the caller's.
+  if (getauxval(AT_SECURE) != 0) return {};
   const char* value = std::getenv("SHUNT_JIT_CACHE");
   const std::string text = value != nullptr ? value : "";
-  if (text.empty() || text == "off" || text == "0") return "";
-  // A program with more rights than its caller: the environment, and the home it names, are the caller's.
-  if (getauxval(AT_SECURE) != 0) return "";
-  if (text.front() == '/') return text;
-  if (text == "on" || text == "1") return default_cache_directory();
-  shunt::detail::logWarning("SHUNT_JIT_CACHE=" + text +
-                            " is none of on, off and an absolute path; there is no disk cache");
-  return "";
+  if (text.empty()) return byDefault();
+  if (text == "off" || text == "0") return {};
+  if (text.front() == '/') return {text};
+  if (text == "on" || text == "1") return {default_cache_directory()};
+  shunt::detail::logWarning("SHUNT_JIT_CACHE=" + text + " is none of on, off and an absolute path; the default holds");
+  return byDefault();
 }
 
 struct Setting {
-  std::mutex mutex;                      // level 3
-  std::optional<std::string> directory;  // guarded by mutex; none until somebody sets it or asks
+  std::mutex mutex;              // level 3
+  std::optional<Choice> choice;  // guarded by mutex; none until somebody sets it or asks
 };
 
 Setting& setting() {
@@ -53,6 +85,18 @@ Setting& setting() {
 }
 [[maybe_unused]] const Setting& made_at_load = setting();
 
+Choice choice() {
+  Setting& s = setting();
+  {
+    std::lock_guard lock(s.mutex);
+    if (s.choice) return *s.choice;
+  }
+  Choice asked = fromEnvironment();  // without the lock: it may log
+  std::lock_guard lock(s.mutex);
+  if (!s.choice) s.choice = std::move(asked);
+  return *s.choice;
+}
+
 }  // namespace
 
 std::string default_cache_directory() {
@@ -62,16 +106,13 @@ std::string default_cache_directory() {
   return home.empty() ? "" : home + "/.cache/shunt";
 }
 
-std::string cache_directory() {
-  Setting& s = setting();
-  {
-    std::lock_guard lock(s.mutex);
-    if (s.directory) return *s.directory;
-  }
-  std::string asked = fromEnvironment();  // without the lock: it may log
-  std::lock_guard lock(s.mutex);
-  if (!s.directory) s.directory = std::move(asked);
-  return *s.directory;
+std::string cache_directory() { return choice().directory; }
+
+bool cache_is_default() { return choice().is_default; }
+
+uint64_t cache_limit() {
+  static const int64_t mebibytes = shunt::detail::numberFromEnvironment("SHUNT_JIT_CACHE_MB", 256, 1, 1 << 20);
+  return static_cast<uint64_t>(mebibytes) << 20;
 }
 
 void set_cache_directory(const std::string& directory) {
@@ -81,7 +122,7 @@ void set_cache_directory(const std::string& directory) {
               "set_cache_directory: a program with more rights than its caller has no disk cache");
   Setting& s = setting();
   std::lock_guard lock(s.mutex);
-  s.directory = directory;
+  s.choice = Choice{directory};
 }
 
 std::vector<CacheEntry> cache_entries(const std::string& directory) {

@@ -12,16 +12,49 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
+#include <utility>
 
 namespace shunt::jit {
 namespace {
 
+constexpr int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
 // Programs get hot in bursts: a pause of that length is the end of one.
-constexpr std::chrono::seconds kKeepsCaches{5};
+constexpr int64_t kKeepsCaches = 5 * kSecond;
+constexpr int64_t kReports = std::chrono::nanoseconds(report::kInterval).count();
+
+#if defined(CLOCK_MONOTONIC_COARSE)
+constexpr clockid_t kCoarseClock = CLOCK_MONOTONIC_COARSE;
+#else
+constexpr clockid_t kCoarseClock = CLOCK_MONOTONIC;
+#endif
+
+int64_t nowOf(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return t.tv_sec * kSecond + t.tv_nsec;
+}
+
+/// For how long to do something else when the process has to use so much more CPU time: it may have several threads.
+int64_t pauseFor(int64_t cpu_time) { return std::clamp(cpu_time, 10 * kMillisecond, kSecond); }
+
+/// Of the calling thread. A thread of it leaves its locks soon even so, unlike one of SCHED_IDLE, which may never run.
+void takeLowPriority() {
+  constexpr int kNice = 10;
+  const sched_param none{};
+  pthread_setschedparam(pthread_self(), SCHED_BATCH, &none);
+  const auto self = static_cast<id_t>(gettid());
+  if (getpriority(PRIO_PROCESS, self) < kNice) setpriority(PRIO_PROCESS, self, kNice);
+}
 
 constexpr const char* kNoLibrary = "libshunt_jit.so is not available";
 constexpr const char* kClosed = "the compiler can't run here: its thread did not start, or a fork came upon a compile";
@@ -78,7 +111,7 @@ void retireThunkOf(const PairKey& key) noexcept try {
 }
 
 /// Allocates, which compile() itself is ready to see fail.
-CompileResult compileCached(Provider& provider, CompileRequest& request) noexcept try {
+CompileResult compileCached(Provider& provider, CompileRequest request) noexcept try {
   request.cache = cache_directory();
   return provider.compile(request);
 } catch (const std::exception& e) {
@@ -131,12 +164,32 @@ void Compiler::afterForkInChild() {
     closed_.store(true, std::memory_order_relaxed);
   // The parent's stays as it was at the fork: its lock may be held, and its thread and who waited for it are not here.
   queue_ = new Queue;
+  check_at_.store(kNotWaiting, std::memory_order_relaxed);
   Pairs::instance().forgetQueue();
   FusedLoops::instance().forgetQueue();
   fork_mutex_.unlock();
 }
 
-bool Compiler::submit(const CompileRequest& request, Waiting waiting) noexcept { return push(request, waiting); }
+bool Compiler::submit(const CompileRequest& request) noexcept try {
+  const auto& calls = Pairs::instance().interpreted({request.op, request.keys, request.signature});
+  return push(request, Waiting::kInterpreted, [&calls] { return calls.load(std::memory_order_relaxed); });
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+// The thunk is held for its count. It is the caller's meanwhile, and was published, so it is not being destroyed.
+bool Compiler::submitAgain(const CompileRequest& request, const Thunk& thunk) noexcept try {
+  const auto held = intrusive_ptr<const Thunk>::retainFrom(&thunk);
+  return push(request, Waiting::kWithThunk, [held] { return static_cast<uint64_t>(held->timing.uses()); });
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+bool Compiler::submitMissed(const CompileRequest& request) noexcept {
+  const MissCount* count = request.misses;  // never freed
+  return push(request, Waiting::kWithThunk,
+              [count] { return static_cast<uint64_t>(count->misses.load(std::memory_order_relaxed)); });
+}
 
 bool Compiler::submit(std::shared_ptr<FusedLoop> loop) noexcept { return push(std::move(loop)); }
 
@@ -146,17 +199,42 @@ bool Compiler::push(Request&&... request) noexcept try {
   Queue& queue = *queue_;
   std::lock_guard lock(queue.mutex);
   if (queue.stopping) return false;
-  if (!queue.started) start(queue);
   if (!queue.requests.push(std::forward<Request>(request)...)) return false;
+  if (!queue.started) startIfDue(queue);
   queue.changed.notify_all();
   return true;
 } catch (const std::bad_alloc&) {  // there may be memory when it is asked for again
   return false;
 } catch (const std::exception& e) {
-  // No thread: once is enough to say so, and nothing is tried again.
+  cantStart(e);
+  return false;
+}
+
+/// No thread: once is enough to say so, and nothing is tried again. What is queued stays so.
+void Compiler::cantStart(const std::exception& e) noexcept {
   if (!closed_.exchange(true))
     shunt::detail::logWarning(std::string("the JIT is off: its thread can't start: ") + e.what());
-  return false;
+}
+
+void Compiler::checkWhetherToStart() noexcept try {
+  if (nowOf(kCoarseClock) < check_at_.load(std::memory_order_relaxed)) return;
+  Queue& queue = *queue_;
+  const std::unique_lock lock(queue.mutex, std::try_to_lock);
+  if (!lock.owns_lock() || queue.started || queue.stopping) return;
+  if (queue.requests.empty()) return check_at_.store(kNotWaiting, std::memory_order_relaxed);
+  startIfDue(queue);
+} catch (const std::exception& e) {
+  cantStart(e);
+}
+
+/// The first piece of work needs LLVM, so it is due when the cheapest one is.
+void Compiler::startIfDue(Queue& queue) {
+  queue.budget.setPercent(budget());
+  const int64_t due = isLifted(queue) || report::wantedMeanwhile() ? 0 : queue.budget.dueAt(Step::kLook);
+  const int64_t used = nowOf(CLOCK_PROCESS_CPUTIME_ID);
+  if (due <= used) return start(queue);
+  check_at_.store(due == Budget::kNever ? kNotWaiting : nowOf(kCoarseClock) + pauseFor(due - used),
+                  std::memory_order_relaxed);
 }
 
 void Compiler::start(Queue& queue) {
@@ -164,37 +242,85 @@ void Compiler::start(Queue& queue) {
   const shunt::detail::NoSignals no_signals;
   queue.worker = std::thread([this, &queue] { run(queue); });
   queue.started = true;
+  check_at_.store(kNotWaiting, std::memory_order_relaxed);
 }
 
 void Compiler::run(Queue& queue) {
-  std::unique_lock lock(queue.mutex);
-  while (true) {
-    waitForWork(queue, lock);
-    if (queue.stopping) return;
-    RequestQueue::Work work = queue.requests.pop();
+  bool has_low_priority = false;
+  Lock lock(queue.mutex);
+  while (auto job = waitForJob(queue, lock)) {
     queue.busy = true;
+    const bool lifted = isLifted(queue);
     lock.unlock();
-    compile(std::move(work));
+    if (!lifted && !std::exchange(has_low_priority, true)) takeLowPriority();
+    const int64_t start = nowOf(CLOCK_THREAD_CPUTIME_ID);
+    const bool is_done = perform(*job);
+    if (is_done) job->entry.clear();  // may free code, which is done without the lock
+    const int64_t cost = nowOf(CLOCK_THREAD_CPUTIME_ID) - start;
     lock.lock();
+    if (lifted)
+      queue.lifted += cost;
+    else
+      queue.budget.spend(job->step, cost);
+    if (!is_done) queue.requests.pushBack(std::move(*job));
     queue.busy = false;
     if (queue.requests.empty()) queue.changed.notify_all();
   }
 }
 
-void Compiler::waitForWork(Queue& queue, std::unique_lock<std::mutex>& lock) {
-  const auto something = [&] { return queue.stopping || !queue.requests.empty(); };
-  std::chrono::seconds idle{0};
-  while (!something()) {
-    const bool has_caches = idle < kKeepsCaches, reports = report::wantedMeanwhile();
-    const auto interval = reports ? report::kInterval : kKeepsCaches;
-    if (!has_caches && !reports) return queue.changed.wait(lock, something);
-    if (queue.changed.wait_for(lock, interval, something)) return;
-    idle += interval;
+bool Compiler::isLifted(const Queue& queue) const { return queue.waiters > 0 || budget() >= 100; }
+
+/// Nothing: `pause` says for how many nanoseconds.
+std::optional<RequestQueue::Job> Compiler::take(Queue& queue, bool may_be_stored, int64_t& pause) {
+  queue.budget.setPercent(budget());
+  if (provider() != nullptr) queue.budget.loaded();
+  const int64_t used = nowOf(CLOCK_PROCESS_CPUTIME_ID);
+  int64_t due = Budget::kNever;
+  auto job = queue.requests.take({queue.budget, used, isLifted(queue), may_be_stored}, due);
+  if (!job) pause = due == Budget::kNever ? kNotWaiting : pauseFor(due - used);
+  return job;
+}
+
+/// Nothing: the program ends. Looks after what is to be done in between.
+std::optional<RequestQueue::Job> Compiler::waitForJob(Queue& queue, Lock& lock) {
+  const int64_t since = nowOf(CLOCK_MONOTONIC);
+  bool has_caches = true;
+  int64_t reported = since;
+  while (true) {
     lock.unlock();
-    if (has_caches && idle >= kKeepsCaches) dropCaches();
-    if (reports) report::write();
+    const bool may_be_stored = mayBeStored();
+    const int64_t now = nowOf(CLOCK_MONOTONIC);
+    if (has_caches && now - since >= kKeepsCaches) {
+      has_caches = false;
+      dropCaches();
+    }
+    if (report::wantedMeanwhile() && now - reported >= kReports) {
+      reported = now;
+      report::write();
+    }
     lock.lock();
+    if (!has_caches) queue.budget.cooledDown();
+    if (queue.stopping) return std::nullopt;
+    int64_t pause = kNotWaiting;
+    if (auto job = take(queue, may_be_stored, pause)) return job;
+    if (has_caches) pause = std::min(pause, since + kKeepsCaches - now);
+    if (report::wantedMeanwhile()) pause = std::min(pause, reported + kReports - now);
+    if (pause == kNotWaiting)
+      queue.changed.wait(lock);
+    else
+      queue.changed.wait_for(lock, std::chrono::nanoseconds(std::max<int64_t>(pause, 0)));
   }
+}
+
+/// Whether the disk cache may have something; an empty directory is no reason to load LLVM.
+bool Compiler::mayBeStored() const noexcept try {
+  const std::string directory = cache_directory();
+  if (directory.empty()) return false;
+  if (provider() != nullptr) return true;
+  std::error_code error;
+  return std::filesystem::directory_iterator(directory, error) != std::filesystem::directory_iterator();
+} catch (const std::exception&) {  // no memory
+  return false;
 }
 
 /// Not where a SYNC caller compiles.
@@ -203,15 +329,20 @@ void Compiler::dropCaches() noexcept {
   if (lock.owns_lock() && provider() != nullptr) provider()->dropCaches();
 }
 
-// What was taken from the queue may be the last reference to a loop, whose code is freed here, where no lock is held.
-void Compiler::compile(RequestQueue::Work work) noexcept {
-  if (auto* request = std::get_if<CompileRequest>(&work))
-    compileNow(std::move(*request));
-  else
-    compileNow(*std::get<std::shared_ptr<FusedLoop>>(work));
+/// False: it was looked for, and is to be compiled.
+bool Compiler::perform(RequestQueue::Job& job) noexcept {
+  const bool only_look = job.step == Step::kLook;
+  if (auto* request = std::get_if<CompileRequest>(&job.work())) {
+    request->only_load = only_look;
+    return compileNow(*request);
+  }
+  FusedLoop& loop = *std::get<std::shared_ptr<FusedLoop>>(job.work());
+  if (only_look) return FusedLoops::instance().finished(loop, Wanted::kStored, attempt(loop, Wanted::kStored));
+  compileNow(loop);
+  return true;
 }
 
-void Compiler::compileNow(CompileRequest request) noexcept {
+bool Compiler::compileNow(const CompileRequest& request) noexcept {
   const PairKey key{request.op, request.keys, request.signature};
   const OpState* state = request.op->state().load(std::memory_order_acquire);
   CompileResult result;
@@ -228,7 +359,12 @@ void Compiler::compileNow(CompileRequest request) noexcept {
       result = compileCached(*provider, request);
   }
   logCompile(key, result);
+  if (result.absent) {
+    if (result.cache == CacheAnswer::kRejected) Pairs::instance().cacheRejected();
+    return false;
+  }
   if (Pairs::instance().finished(request, state, result)) retireThunkOf(key);
+  return true;
 }
 
 void Compiler::compileNow(FusedLoop& loop) noexcept {
@@ -303,13 +439,53 @@ void Compiler::stop() {
     queue.stopping = true;
     queue.changed.notify_all();
   }
+  if (Provider* p = provider()) p->stop();
   if (queue.worker.joinable()) queue.worker.join();
 }
 
 void Compiler::waitIdle() {
   Queue& queue = *queue_;
-  std::unique_lock lock(queue.mutex);
-  queue.changed.wait(lock, [&] { return queue.stopping || (queue.requests.empty() && !queue.busy); });
+  Lock lock(queue.mutex);
+  ++queue.waiters;
+  try {
+    if (!queue.started && !queue.stopping && !queue.requests.empty()) start(queue);
+    queue.changed.notify_all();
+    queue.changed.wait(lock, [&] { return queue.stopping || (queue.requests.empty() && !queue.busy); });
+  } catch (const std::exception& e) {
+    cantStart(e);
+  }
+  --queue.waiters;
+}
+
+void Compiler::setBudget(double percent) {
+  percent_.store(percent, std::memory_order_relaxed);
+  Queue& queue = *queue_;
+  const std::lock_guard lock(queue.mutex);
+  if (!queue.started) check_at_.store(0, std::memory_order_relaxed);  // the next sample looks
+  queue.changed.notify_all();
+}
+
+double Compiler::budget() const {
+  if (switches().liftsBudget()) return 100;
+  const double percent = percent_.load(std::memory_order_relaxed);
+  return percent >= 0 ? percent : static_cast<double>(switches().budget);
+}
+
+BudgetStats Compiler::budgetStats() {
+  constexpr double kMillisecond = 1e6;
+  Queue& queue = *queue_;
+  const std::lock_guard lock(queue.mutex);
+  return {budget(), static_cast<double>(nowOf(CLOCK_PROCESS_CPUTIME_ID)) / kMillisecond,
+          static_cast<double>(queue.budget.spent()) / kMillisecond, static_cast<double>(queue.lifted) / kMillisecond,
+          queue.requests.size() + queue.busy};
+}
+
+std::string Compiler::whyWaiting() {
+  const BudgetStats s = budgetStats();
+  if (s.percent >= 100 || s.waiting == 0) return "";
+  return shunt::detail::str("'s budget: it may use ", s.percent, " % of the process's CPU time, which is ",
+                            std::llround(s.process_ms), " ms so far, and has used ", std::llround(s.compiler_ms),
+                            " ms; ", s.waiting, " wait (SHUNT_JIT_BUDGET, jit::wait_idle())");
 }
 
 }  // namespace shunt::jit

@@ -175,7 +175,7 @@ std::string verdictOf(const Explanation& e, const CompileRequest& pair, const Pl
   }
   switch (e.pair.state) {
     case PairState::kQueued:
-      return "interpreted: waits for the compiler";
+      return "interpreted: waits for the compiler" + Compiler::instance().whyWaiting();
     case PairState::kRefused:
       return "interpreted: refused: " + e.pair.reason;
     case PairState::kCompiled:

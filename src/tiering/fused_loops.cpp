@@ -61,11 +61,6 @@ FusedLoop::State FusedLoop::state() const {
   return state_;
 }
 
-bool FusedLoop::isCodeWanted() const {
-  const std::lock_guard lock(FusedLoops::instance().mutex_);
-  return is_code_wanted_;
-}
-
 std::string FusedLoop::name() const {
   const std::lock_guard lock(FusedLoops::instance().mutex_);
   return code_ != nullptr ? code_->name : "";
@@ -88,12 +83,12 @@ namespace {
 [[maybe_unused]] const FusedLoops& made_at_load = FusedLoops::instance();
 }  // namespace
 
-std::shared_ptr<FusedLoop> FusedLoops::request(const FusedLoopSpec& spec, Wanted wanted) noexcept try {
+std::shared_ptr<FusedLoop> FusedLoops::request(const FusedLoopSpec& spec, Wanted wanted, uint64_t runs) noexcept try {
   if (!enabled()) return nullptr;
   // Without a disk cache code is stored by those alone who have the loop already, as for other sizes.
   const bool may_make = wanted == Wanted::kCode || hasDiskCache();
   std::shared_ptr<FusedLoop> loop = may_make ? findOrMake(spec) : find(spec);
-  if (loop != nullptr) ask(*loop, wanted);
+  if (loop != nullptr) ask(*loop, wanted, runs);
   return loop;
 } catch (const std::exception&) {  // no memory: whoever asks goes on without it, and asks again
   return nullptr;
@@ -132,11 +127,13 @@ void FusedLoops::remove(FusedLoop& loop) {
   stats_.bytes -= loop.code_->bytes;
 }
 
-void FusedLoops::ask(FusedLoop& loop, Wanted wanted) noexcept {
+void FusedLoops::ask(FusedLoop& loop, Wanted wanted, uint64_t runs) noexcept {
   const bool may_be_stored = wanted == Wanted::kCode || hasDiskCache();  // which locks a mutex, too
+  if (loop.runs_.load(std::memory_order_relaxed) < runs) loop.runs_.store(runs, std::memory_order_relaxed);
+  Compiler::instance().pulse();
   {
     const std::lock_guard lock(mutex_);
-    if (loop.state_ == FusedLoop::State::kQueued) loop.is_code_wanted_ |= wanted == Wanted::kCode;
+    if (loop.state_ == FusedLoop::State::kQueued && wanted == Wanted::kCode) loop.is_code_wanted_ = true;
     if (loop.state_ != FusedLoop::State::kIdle || !enabled()) return;
     if (!may_be_stored && loop.code_ == nullptr) return;
     loop.is_code_wanted_ = wanted == Wanted::kCode;
@@ -151,7 +148,7 @@ void FusedLoops::ask(FusedLoop& loop, Wanted wanted) noexcept {
 
 Wanted FusedLoops::wantedOf(const FusedLoop& loop) const noexcept {
   const std::lock_guard lock(mutex_);
-  return loop.is_code_wanted_ ? Wanted::kCode : Wanted::kStored;
+  return loop.isCodeWanted() ? Wanted::kCode : Wanted::kStored;
 }
 
 bool FusedLoops::finished(FusedLoop& loop, Wanted wanted, FusedResult result) noexcept {

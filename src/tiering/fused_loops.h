@@ -42,7 +42,9 @@ class SHUNT_API FusedLoop : public std::enable_shared_from_this<FusedLoop> {
   const FusedLoopSpec& spec() const { return spec_; }
   State state() const;
   /// Of a queued one: whether it is to be compiled, and not only looked for.
-  bool isCodeWanted() const;
+  bool isCodeWanted() const { return is_code_wanted_.load(std::memory_order_relaxed); }
+  /// How often those ran it who want it compiled, as of when they asked last. Takes no lock.
+  uint64_t runsWanted() const { return isCodeWanted() ? runs_.load(std::memory_order_relaxed) : 0; }
   /// That perf, gdb and dumps call its code; "" without code.
   std::string name() const;
   /// Of a refusal, or the last failure; "" without one.
@@ -52,14 +54,15 @@ class SHUNT_API FusedLoop : public std::enable_shared_from_this<FusedLoop> {
   friend class FusedLoops;
   void becomeIdle() {
     state_ = State::kIdle;
-    is_code_wanted_ = false;
+    is_code_wanted_.store(false, std::memory_order_relaxed);
   }
 
   const FusedLoopSpec spec_;
   std::atomic<FusedLoopFn> function_{nullptr};  // of code_ (release, acquire)
+  std::atomic<uint64_t> runs_{0};               // relaxed: decides when it is compiled, and no more
+  std::atomic<bool> is_code_wanted_{false};     // of a queued one: somebody asked for kCode; written under the mutex
   // Guarded by FusedLoops::mutex_:
   State state_ = State::kIdle;
-  bool is_code_wanted_ = false;  // of a queued one: somebody asked for kCode
   int failures_ = 0;
   std::string reason_;
   std::unique_ptr<FusedCode> code_;
@@ -72,9 +75,11 @@ class SHUNT_API FusedLoops {
 
   /// The loop of the spec, and asks for it. Never waits for a compile, but under SHUNT_JIT_SYNC=1, where it compiles.
   /// Null where compiling is off, or memory is short.
-  std::shared_ptr<FusedLoop> request(const FusedLoopSpec& spec, Wanted wanted = Wanted::kCode) noexcept;
+  /// `runs`: how often whoever asks has run it.
+  std::shared_ptr<FusedLoop> request(const FusedLoopSpec& spec, Wanted wanted = Wanted::kCode,
+                                     uint64_t runs = 1) noexcept;
   /// Asks again, where it is idle or queued for less.
-  void ask(FusedLoop& loop, Wanted wanted = Wanted::kCode) noexcept;
+  void ask(FusedLoop& loop, Wanted wanted = Wanted::kCode, uint64_t runs = 1) noexcept;
 
   /// For set_enabled(false) and clear(): no call begins in one of them once this has returned.
   void withdrawAll();

@@ -22,6 +22,15 @@ void set_enabled(bool on) {
   shunt::detail::tls_state.observe_countdown = 1;  // this thread sees it at its next call, others within 2^16
 }
 
+void set_budget(double percent) {
+  SHUNT_CHECK(percent >= 0 && percent <= 100, "set_budget: expected a percentage from 0 to 100, got ", percent);
+  Compiler::instance().setBudget(percent);
+}
+
+double budget() { return Compiler::instance().budget(); }
+
+BudgetStats budget_stats() { return Compiler::instance().budgetStats(); }
+
 void wait_idle() { Compiler::instance().waitIdle(); }
 
 void clear() {
@@ -37,6 +46,10 @@ Stats stats() {
     out.code_bytes = provider->codeBytes();
   }
   Pairs::instance().fill(out);
+  // So that a table or a report says it, too.
+  if (const std::string why = Compiler::instance().whyWaiting(); !why.empty())
+    for (PairStats& p : out.pairs)
+      if (p.state == PairState::kQueued) p.reason = "waits for the compiler" + why;
   out.fused = FusedLoops::instance().stats();
   out.compiled_functions = statsOfFunctions();
   return out;

@@ -95,7 +95,7 @@ void retireIfUseless(const PairKey& key, int64_t misses) {
 void ask(const PairKey& key, const CompileRequest& request) {
   if (switches().sync)
     Compiler::instance().compileNow(request);
-  else if (!Compiler::instance().submit(request, Waiting::kWithThunk))
+  else if (!Compiler::instance().submitMissed(request))
     Pairs::instance().notAskedAgain(key);
 }
 

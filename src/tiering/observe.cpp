@@ -81,6 +81,7 @@ ObservedCall::ObservedCall(const OpState& state, DispatchKeySet ks, uint64_t sig
     answer = jit::Pairs::instance().observe({state.op(), ks.raw(), signature}, &state, sampling.distance,
                                             switches.threshold);
   sampling.next(answer, switches.period);
+  jit::Compiler::instance().pulse();
   if (answer == jit::Pairs::Answer::kHot) {
     exceptions_ = std::uncaught_exceptions();
     hot_ = true;
@@ -108,7 +109,7 @@ ObservedCall::~ObservedCall() {
   const bool threw = std::uncaught_exceptions() > exceptions_;
   const bool asked = recorded && !threw;
   if (!asked || !(jit::switches().sync ? (jit::Compiler::instance().compileNow(request), true)
-                                       : jit::Compiler::instance().submit(request, jit::Waiting::kInterpreted)))
+                                       : jit::Compiler::instance().submit(request)))
     jit::Pairs::instance().backToCounting(key);
 }
 

@@ -415,6 +415,16 @@ MissCount* Pairs::misses(const PairKey& key) {
   return &misses;
 }
 
+const std::atomic<uint64_t>& Pairs::interpreted(const PairKey& key) {
+  std::lock_guard lock(mutex_);
+  return pairs_[key].interpreted;
+}
+
+void Pairs::cacheRejected() {
+  std::lock_guard lock(mutex_);
+  ++cache_rejected_;
+}
+
 void Pairs::fill(Stats& stats) {
   stats.counts_calls = switches().stats;
   stats.invalidations = invalidationLog();

@@ -111,6 +111,10 @@ class Pairs {
   CallCounters* counters(const PairKey& key);
   /// Where they count their misses.
   MissCount* misses(const PairKey& key);
+  /// How often it was interpreted, from samples; goes on counting, and is never freed.
+  const std::atomic<uint64_t>& interpreted(const PairKey& key);
+  /// A file of the disk cache could not be used, and nothing was compiled yet.
+  void cacheRejected();
 
  private:
   Pairs();

@@ -40,6 +40,7 @@ const Switches& switches() {
     out.sync = flagFromEnvironment("SHUNT_JIT_SYNC", false);
     out.keep = flagFromEnvironment("SHUNT_JIT_KEEP", false);
     out.threshold = numberFromEnvironment("SHUNT_JIT_THRESHOLD", 512, 1, 1 << 30);
+    out.budget = numberFromEnvironment("SHUNT_JIT_BUDGET", 3, 0, 100);
     readTier(out);
     readStats(out);
     out.period = out.sync || out.threshold <= 16

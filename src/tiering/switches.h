@@ -19,6 +19,7 @@ struct Switches {
   bool stats = false;
   std::string stats_file;  // empty: the table on stderr
   int64_t threshold = 512;
+  int64_t budget = 3;  // percent; budget.h
   /// Every how many interpreted calls of a thread one is observed, on average. An observation executes about 400
   /// instructions, so that this bounds what the JIT costs a cold call. A pair needs about four to get hot: a quarter of
   /// the threshold, within these bounds.
@@ -28,6 +29,8 @@ struct Switches {
   /// (missed_call.cpp), up to this bound. A sample executes about 140 instructions.
   int64_t miss_period = 32;
   static constexpr int64_t kMostMissPeriod = 128;
+  /// Whoever sets these wants everything compiled that is hot.
+  bool liftsBudget() const { return sync || keep; }
 };
 const Switches& switches();
 

@@ -102,7 +102,7 @@ void compileAgain(const Thunk& t) noexcept try {
   const PairKey key{t.op, t.keys, t.signature};
   bool busy = false;
   const auto request = Pairs::instance().requestAgain(key, busy);
-  if (request && !Compiler::instance().submit(*request, Waiting::kWithThunk)) {
+  if (request && !Compiler::instance().submitAgain(*request, t)) {
     Pairs::instance().notAskedAgain(key);
     busy = true;
   }
@@ -127,7 +127,10 @@ TimedCall::TimedCall(const OpState& state, DispatchKeySet ks, void* code, int64_
     interpreted_ = true;  // so that what its kernel does is seen too
     return;
   }
-  if (tls_state.timing_distance > 1) releaseIdleLargeBlocks();  // not at each call of a window
+  if (tls_state.timing_distance > 1) {  // not at each call of a window
+    releaseIdleLargeBlocks();
+    jit::Compiler::instance().pulse();
+  }
   tls_state.hot_calls += static_cast<uint64_t>(tls_state.timing_distance);
   for (size_t i = 0; thunk_ == nullptr && i < HotEntries::count(state); ++i)
     if (HotEntries::at(state, i).code == code) thunk_ = &HotEntries::at(state, i);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include <sys/mount.h>
@@ -34,15 +35,108 @@ TEST_F(Cache, WhatOneProcessCompiledAnotherLoads) {
   EXPECT_THAT(second.text, HasSubstr("info: loaded aten::mul.Tensor"));
 }
 
-TEST_F(Cache, IsOffUnlessAskedFor) {
-  for (const char* off : {"off", "0", "''"}) EXPECT_EQ(run(std::string("SHUNT_JIT_CACHE=") + off)["loaded"], 0);
+TEST_F(Cache, IsOffWhereThatIsSaid) {
+  for (const char* off : {"off", "0"}) EXPECT_EQ(run(std::string("SHUNT_JIT_CACHE=") + off)["loaded"], 0);
   EXPECT_FALSE(fs::exists(directory));
-  const Report bad = run("SHUNT_JIT_CACHE=somewhere");
+}
+
+/// With nothing said, and this home.
+class DefaultCache : public Cache {
+ protected:
+  DefaultCache() { fs::create_directory(home); }
+  std::string byDefault(const std::string& more = "") const {
+    return "SHUNT_JIT_CACHE= XDG_CACHE_HOME= HOME=" + home.string() + " " + more;
+  }
+  /// Everything is compiled, each time; said where somebody asks for that.
+  void expectNone(const std::string& why, const std::string& more = "") const {
+    const Report again = run(byDefault(more + " SHUNT_LOG=info"));
+    EXPECT_GT(again["compiled"], 20) << why;
+    EXPECT_EQ(again["loaded"], 0) << why;
+    EXPECT_THAT(again.text, HasSubstr("info: there is no disk cache")) << why;
+    EXPECT_THAT(again.text, HasSubstr(why));
+    EXPECT_THAT(run(byDefault(more)).text, Not(HasSubstr("disk cache"))) << why;
+  }
+  const fs::path home = root / "home", cache = home / ".cache" / "shunt";
+};
+
+TEST_F(DefaultCache, TheSecondProcessCompilesNothing) {
+  const Report one = run(byDefault());
+  EXPECT_GT(one["compiled"], 20);
+  EXPECT_TRUE(fs::exists(cache));
+  struct stat s;
+  ASSERT_EQ(stat(cache.c_str(), &s), 0);
+  EXPECT_EQ(s.st_mode & 0777, 0700u);
+  const Report two = run(byDefault());
+  EXPECT_EQ(two["compiled"], 0) << two.text;
+  EXPECT_EQ(two["loaded"], one["compiled"] + one["loaded"]);
+  EXPECT_FALSE(fs::exists(directory));
+}
+
+TEST_F(DefaultCache, FollowsTheUsersDirectories) {
+  run(byDefault("XDG_CACHE_HOME=" + (home / "xdg").string()));
+  EXPECT_TRUE(fs::exists(home / "xdg" / "shunt"));
+  EXPECT_FALSE(fs::exists(cache));
+  run(byDefault("SHUNT_JIT_CACHE=on XDG_CACHE_HOME=relative"));
+  EXPECT_TRUE(fs::exists(cache)) << "a relative path is none";
+  fs::remove_all(cache);
+  const Report bad = run(byDefault("SHUNT_JIT_CACHE=somewhere"));
   EXPECT_THAT(bad.text, HasSubstr("SHUNT_JIT_CACHE=somewhere is none of on, off and an absolute path"));
-  run("SHUNT_JIT_CACHE=on XDG_CACHE_HOME=" + (root / "xdg").string());
-  EXPECT_TRUE(fs::exists(root / "xdg" / "shunt"));
-  run("XDG_CACHE_HOME= SHUNT_JIT_CACHE=on HOME=" + root.string());
-  EXPECT_TRUE(fs::exists(root / ".cache" / "shunt"));
+  EXPECT_EQ(bad.text.find("somewhere is none"), bad.text.rfind("somewhere is none")) << "said once";
+  EXPECT_TRUE(fs::exists(cache)) << "the default holds";
+}
+
+TEST_F(DefaultCache, IsOffWithoutAHomeOfTheUsersOwn) {
+  expectNone("would not be in a directory of this user's", "HOME=/nonexistent");
+  expectNone(geteuid() == 0 ? "there is no disk cache in /proc" : "this user's", "HOME=/proc");
+  EXPECT_TRUE(fs::is_empty(home));
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give folders away";
+  ASSERT_EQ(chown(home.c_str(), 65534, 65534), 0);
+  expectNone("would not be in a directory of this user's");
+  EXPECT_TRUE(fs::is_empty(home)) << "nothing is left in somebody else's home";
+}
+
+TEST_F(DefaultCache, IsOffWhereItCannotBeTrusted) {
+  fs::create_directories(cache);
+  chmod(cache.c_str(), 0770);
+  expectNone("others may write to it");
+  fs::remove(cache);
+  fs::create_directory(home / "elsewhere");
+  fs::create_symlink(home / "elsewhere", cache);
+  expectNone("it is a symbolic link");
+  fs::remove(cache);
+  fs::remove(home / ".cache");
+  std::ofstream(home / ".cache") << "a file";
+  expectNone("Not a directory");
+}
+
+TEST_F(DefaultCache, AFullDiskIsNobodysConcern) {
+  fs::create_directories(cache);
+  if (mount("none", cache.c_str(), "tmpfs", 0, "size=32k,mode=0700") != 0)
+    GTEST_SKIP() << "this process may not mount a small disk";
+  const Report full = run(byDefault());
+  EXPECT_GT(full["compiled"], 20);
+  EXPECT_THAT(full.text, Not(HasSubstr("disk cache")));
+  EXPECT_THAT(run(byDefault("SHUNT_LOG=info")).text, HasSubstr("gets no more code"));
+  umount(cache.c_str());
+}
+
+// Looked after at a process's first store.
+TEST_F(Cache, StaysWithinItsLimit) {
+  const fs::path old = directory / "0.thunk";
+  const auto runWith = [&](const std::string& limit) {
+    fs::remove_all(directory);
+    run();
+    std::ofstream(old) << std::string(2 << 20, 'x');
+    fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(24));
+    return run("SHUNT_STATS=/dev/null " + limit).text;  // which stores others
+  };
+  runWith("");
+  EXPECT_TRUE(fs::exists(old)) << "256 MiB by default";
+  EXPECT_THAT(runWith("SHUNT_JIT_CACHE_MB=0"), HasSubstr("SHUNT_JIT_CACHE_MB=0 is not a number from 1"));
+  EXPECT_TRUE(fs::exists(old));
+  runWith("SHUNT_JIT_CACHE_MB=1");
+  EXPECT_FALSE(fs::exists(old)) << "what was used longest ago goes";
+  EXPECT_GT(files().size(), 20u);
 }
 
 // An address of the process in an object would be another one in the second: libraries and heaps lie elsewhere each

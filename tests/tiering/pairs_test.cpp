@@ -1,9 +1,7 @@
-// When a pair's second tier is asked for, also after its compile was lost in one way or another, and who goes first in
-// the compiler's queue.
+// When a pair's second tier is asked for, also after its compile was lost in one way or another.
 #include "src/tiering/pairs.h"
 
 #include "src/dispatch/timing.h"
-#include "src/tiering/request_queue.h"
 #include "tests/dispatch/util.h"
 
 #include <shunt/jit/kernel_library.h>
@@ -299,32 +297,6 @@ TEST(Timing, AsksEachTimeThatTheUsesHaveDoubled) {
   EXPECT_TRUE(asked(2500));
   EXPECT_FALSE(asked(4999));
   EXPECT_TRUE(asked(5000));
-}
-
-TEST(RequestQueue, PairsWithoutAThunkGoFirst) {
-  RequestQueue queue;
-  const auto push = [&](uint64_t keys, Waiting waiting) {
-    CompileRequest request;
-    request.keys = keys;
-    ASSERT_TRUE(queue.push(request, waiting));
-  };
-  EXPECT_TRUE(queue.empty());
-  push(3, Waiting::kWithThunk);
-  push(4, Waiting::kWithThunk);
-  push(1, Waiting::kInterpreted);
-  push(2, Waiting::kInterpreted);
-  for (uint64_t keys = 1; keys <= 4; ++keys) {
-    ASSERT_FALSE(queue.empty());
-    EXPECT_EQ(std::get<CompileRequest>(queue.pop()).keys, keys);
-  }
-  EXPECT_TRUE(queue.empty());
-}
-
-TEST(RequestQueue, IsBoundedForEachKind) {
-  RequestQueue queue;
-  for (size_t i = 0; i < RequestQueue::kMost; ++i) ASSERT_TRUE(queue.push({}, Waiting::kWithThunk));
-  EXPECT_FALSE(queue.push({}, Waiting::kWithThunk));
-  EXPECT_TRUE(queue.push({}, Waiting::kInterpreted));
 }
 
 }  // namespace

@@ -80,7 +80,14 @@ struct CompileRequest {
   std::string cache = {};  // directory of the disk cache; empty: neither load nor store
   Tier tier = Tier::kSecond;
   bool only_this_tier = false;  // SHUNT_JIT_TIER=1: the second's isn't loaded from the disk cache either
+  bool only_load = false;       // what was not compiled before is kOutdated, `absent`, and not compiled
 };
+
+/// Of the disk cache: whether its directory is in use since nobody said anything. Trouble with it is logged at info
+/// level then, not as a warning.
+SHUNT_API bool cache_is_default();
+/// Bytes that may lie in it: SHUNT_JIT_CACHE_MB.
+SHUNT_API uint64_t cache_limit();
 
 /// A plan as its readers see it: the chain's steps from the top, with the verdict on each.
 struct PlanOutline {
@@ -120,6 +127,7 @@ struct CompileResult {
   bool worth_again = false;   // the second tier may make better code of it
   CacheAnswer cache = CacheAnswer::kNotAsked;
   std::string cache_problem;
+  bool absent = false;  // of `only_load`: neither the disk cache nor the process has the code
 };
 
 /// The code of a fused loop, freed with this object. Whoever destroys it, on any thread, knows that nobody runs it.
@@ -163,6 +171,8 @@ class Provider {
   /// Frees what only makes further compiles faster: some 15 MB, which the next one reads again. Not while compile()
   /// runs.
   virtual void dropCaches() noexcept = 0;
+  /// The process ends: a compile that is going on stops as soon as it can, and its request is outdated. Any thread.
+  virtual void stop() noexcept = 0;
   /// Bytes of executable memory in use.
   virtual size_t codeBytes() const noexcept = 0;
   /// cache_entries() and cache_clear(). Not while compile() runs.
@@ -171,7 +181,7 @@ class Provider {
 };
 
 /// Changes with every change of this header or of src/dispatch/thunk.h: another library is refused.
-inline constexpr int kProviderVersion = 12;
+inline constexpr int kProviderVersion = 13;
 using ProviderFn = Provider* (*)(int version);
 
 }  // namespace shunt::jit

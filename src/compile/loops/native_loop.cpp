@@ -162,9 +162,9 @@ jit::FusedLoopFn NativeLoop::count(int64_t rows) const {
   const jit::Wanted wanted = runs < after_ ? jit::Wanted::kStored : jit::Wanted::kCode;
   due_.store(wanted == jit::Wanted::kStored ? after_ : 2 * runs, std::memory_order_relaxed);
   if (owner_ != nullptr) {
-    jit::FusedLoops::instance().ask(*owner_, wanted);
+    jit::FusedLoops::instance().ask(*owner_, wanted, static_cast<uint64_t>(runs));
   } else {
-    owner_ = jit::FusedLoops::instance().request(spec_, wanted);
+    owner_ = jit::FusedLoops::instance().request(spec_, wanted, static_cast<uint64_t>(runs));
     loop_.store(owner_.get(), std::memory_order_release);
   }
   return owner_ != nullptr ? owner_->function() : nullptr;
