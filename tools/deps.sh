@@ -18,6 +18,8 @@ shunt_test_packages=(
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
 )
 shunt_packages=("${shunt_library_packages[@]}" "${shunt_test_packages[@]}")
+# What making packages adds (tests/packages).
+shunt_package_packages=(dpkg-dev file binutils)
 shunt_libtorch_packages=(libtorch-dev g++)
 # What bench/run adds, and bench/bars to that: it builds one of the tests, diff_test, and counts instructions with valgrind.
 shunt_bench_packages=(libbenchmark-dev)

@@ -63,12 +63,10 @@ __kernel void nll_loss_backward(Layout l, Layout t, long ignored, int mean, __gl
   out[at(&l, 0, i)] = target != ignored && target == i % l.sizes[1] ? value : 0;
 })";
 
-enum Reduction : int64_t { kNone, kMean, kSum };
-
 bool isServedHere(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
   return isMatrix(self, 1) && onDevice(target) && target.device() == self.device() && target.dtype() == kLong &&
          target.dim() == 1 && target.size(0) == self.size(0) && self.numel() != 0 && !(weight && weight->defined()) &&
-         reduction != kNone;
+         reduction != Reduction::None;
 }
 
 std::tuple<Tensor, Tensor> nllLoss(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
@@ -77,8 +75,8 @@ std::tuple<Tensor, Tensor> nllLoss(const Tensor& self, const Tensor& target, con
     return call_fallback_fn<&cpu_fallback, ops::nll_loss_forward>::call(self, target, weight, reduction, ignore_index);
   const Tensor out = empty({}, self.options()), total = empty({}, self.options());
   Runtime::get().run(self.device(), kNllLoss, "nll_loss", {1}, layoutOf({self}), layoutOf({target}),
-                     static_cast<cl_long>(ignore_index), static_cast<cl_int>(reduction == kMean), bufferOf(out),
-                     bufferOf(total), bufferOf(self), bufferOf(target));
+                     static_cast<cl_long>(ignore_index), static_cast<cl_int>(reduction == Reduction::Mean),
+                     bufferOf(out), bufferOf(total), bufferOf(self), bufferOf(target));
   return {out, total};
 }
 
@@ -90,8 +88,9 @@ Tensor nllLossBackward(const Tensor& grad, const Tensor& self, const Tensor& tar
                                                                          ignore_index, total);
   const Tensor out = empty(self.sizes(), self.options());
   Runtime::get().run(self.device(), kNllLoss, "nll_loss_backward", {static_cast<size_t>(out.numel())}, layoutOf({out}),
-                     layoutOf({target}), static_cast<cl_long>(ignore_index), static_cast<cl_int>(reduction == kMean),
-                     bufferOf(out), bufferOf(grad), static_cast<cl_long>(grad.storage_offset()), bufferOf(total),
+                     layoutOf({target}), static_cast<cl_long>(ignore_index),
+                     static_cast<cl_int>(reduction == Reduction::Mean), bufferOf(out), bufferOf(grad),
+                     static_cast<cl_long>(grad.storage_offset()), bufferOf(total),
                      static_cast<cl_long>(total.storage_offset()), bufferOf(target));
   return out;
 }

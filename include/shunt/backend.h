@@ -1,5 +1,5 @@
-// What a backend library needs beside <shunt/shunt.h>: the device's name, guard and allocator, the CPU fallback, and
-// loading the library. docs/adapt_your_hardware.md shows how they go together.
+// What a backend library needs, of <shunt/shunt.h>, beside tensors and registration: the device's name, guard and
+// allocator, the CPU fallback, and loading the library. docs/adapt_your_hardware.md shows how they go together.
 #pragma once
 
 #include <shunt/core/load_library.h>

@@ -6,6 +6,7 @@
 // Functions may be called from any thread; tensors are the caller's to synchronise.
 #pragma once
 
+#include <shunt/core/reduction.h>
 #include <shunt/generated/functions.h>
 
 #include <concepts>

@@ -1,15 +1,34 @@
-// Everything a program needs: tensors, operators, autograd, modes, transforms, graphs, registration.
+// Everything that a program needs: tensors, operators, autograd, modes and subclasses, transforms, graphs, compiled
+// functions, registration, operators from functors, libraries and backends that are loaded, the compiler's reports.
+//
+// It leaves out what programs don't call, parts of Shunt that its libraries and generated code share:
+//   autograd     accumulate_grad, as_strided_backward, graph_tensor
+//   core         annotate, environment, file_size_signal, fork, isa, missed_call, stand_in, thread_signals, wrap_dim
+//   elementwise  cast_loop, layer_norm, matrix_product, mse_loss, nll_loss, recorded_loop, reduction, row_loop
+//   jit          fused_loop, kernel_library, provider, tier
+//   tensor       expand_utils, wrapper_kind
 #pragma once
 
 #include <shunt/autograd/autograd.h>
+#include <shunt/autograd/gradcheck.h>
+#include <shunt/autograd/not_implemented.h>
+#include <shunt/backend.h>
 #include <shunt/compile/compile.h>
+#include <shunt/core/dict.h>
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/library.h>
+#include <shunt/core/list.h>
+#include <shunt/core/load_library.h>
+#include <shunt/core/log.h>
 #include <shunt/core/parallel.h>
 #include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
 #include <shunt/device/cuda.h>
+#include <shunt/elementwise/library.h>
 #include <shunt/interpose/dispatch_mode.h>
+#include <shunt/interpose/tensor_subclass.h>
+#include <shunt/jit/cache.h>
+#include <shunt/jit/explain.h>
 #include <shunt/jit/jit.h>
 #include <shunt/ops.h>
 #include <shunt/tensor/dlpack.h>
@@ -18,5 +37,8 @@
 #include <shunt/tensor/tensor_new.h>
 #include <shunt/trace/trace.h>
 #include <shunt/transforms/autocast.h>
+#include <shunt/transforms/fake_tensor.h>
+#include <shunt/transforms/functionalize.h>
 #include <shunt/transforms/grad_transforms.h>
 #include <shunt/transforms/vmap.h>
+#include <shunt/version.h>

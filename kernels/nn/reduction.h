@@ -1,13 +1,14 @@
-// The `reduction` argument of losses. Numbers are PyTorch's. Pure; any thread.
+// The `reduction` argument of losses, checked. Pure; any thread.
 #pragma once
 
 #include <shunt/core/error.h>
+#include <shunt/core/reduction.h>
 
 #include <cstdint>
 
 namespace shunt::nn {
 
-enum class LossReduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
+enum class LossReduction : int64_t { kNone = Reduction::None, kMean = Reduction::Mean, kSum = Reduction::Sum };
 
 inline LossReduction lossReduction(int64_t number) {
   SHUNT_CHECK(number >= 0 && number <= 2, number,

@@ -127,7 +127,7 @@ SHUNT_ALWAYS_INLINE bool takeScalars(const Request& r, const Parts<N>& p, const 
 template <int N>
 SHUNT_ALWAYS_INLINE bool canTake(const Parts<N>& p, const Record& e, const TensorImpl& shape, const TensorImpl* out) {
   namespace signature = ::shunt::detail::signature;
-  constexpr auto kInner = LayoutClass::kInnerContiguous, kStrided = LayoutClass::kStrided;
+  constexpr auto kInner = LayoutClass::kInnerContiguous, kStrided = LayoutClass::kAnyStrides;
   const LayoutClass layout = signature::layoutOf(e.output);
   const uint16_t dense = signature::make(p.op.loopOutput(e.common), kCPU, LayoutClass::kContiguous);
   if (!signature::sameKind(e.output, dense) || layout == kInner || layout == kStrided) return false;

@@ -66,7 +66,7 @@ void SavedVariable::throwInference() {
 void SavedVariable::saveOutput(const Tensor& output, const AutogradMeta& meta, bool is_inplace_on_view, bool is_new) {
   if (meta.is_view_) [[unlikely]]
     return saveView(output, is_inplace_on_view);
-  SHUNT_CHECK(meta.output_nr_ < uint32_t{1} << 29, "output ", meta.output_nr_, " of ", meta.grad_fn_->name(),
+  SHUNT_CHECK(meta.output_nr_ < 1u << kOutputBits, "output ", meta.output_nr_, " of ", meta.grad_fn_->name(),
               " can't be saved: a node that saves outputs has at most 2^29");
   if (saves_instead != nullptr && saves_instead->is_for(output, meta.output_nr_)) [[unlikely]] {
     const TensorImpl& first = *saves_instead->first().unsafeGetTensorImpl();

@@ -1,6 +1,7 @@
 #include "src/core/schema_default.h"
 
 #include <shunt/core/error.h>
+#include <shunt/core/reduction.h>
 
 #include <charconv>
 #include <cmath>
@@ -47,7 +48,7 @@ struct EnumName {
   int64_t value;
 };
 constexpr EnumName kEnumNames[] = {
-    {TypeKind::Int, "Mean", 1},
+    {TypeKind::Int, "Mean", Reduction::Mean},
     {TypeKind::ScalarType, "uint8", 0},
     {TypeKind::ScalarType, "int8", 1},
     {TypeKind::ScalarType, "short", 2},

@@ -81,7 +81,7 @@ void TensorImpl::refreshGeometry() {
   for (int64_t s : dims_.sizes()) numel *= s;
   numel_ = numel;
   is_contiguous_ = numel == 0 || stridesAreContiguous(dims_);
-  LayoutClass layout = LayoutClass::kStrided;
+  LayoutClass layout = LayoutClass::kAnyStrides;
   if (numel == 1)
     layout = LayoutClass::kOneElement;
   else if (is_contiguous_)

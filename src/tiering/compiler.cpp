@@ -9,6 +9,7 @@
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/log.h>
 #include <shunt/core/thread_signals.h>
+#include <shunt/version.h>
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -59,14 +60,16 @@ void takeLowPriority() {
 constexpr const char* kNoLibrary = "libshunt_jit.so is not available";
 constexpr const char* kClosed = "the compiler can't run here: its thread did not start, or a fork came upon a compile";
 
-/// libshunt_jit.so beside the library that this code is in.
+/// Of the same build as libshunt, which stands beside others' in one folder where several are installed.
+constexpr const char* kLibrary = "libshunt_jit.so." SHUNT_ABI_VERSION;
+
+/// Beside the library that this code is in.
 std::string providerPath() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&providerPath), &info) == 0 || info.dli_fname == nullptr)
-    return "libshunt_jit.so";
+  if (dladdr(reinterpret_cast<const void*>(&providerPath), &info) == 0 || info.dli_fname == nullptr) return kLibrary;
   std::error_code ignored;
   const auto here = std::filesystem::canonical(info.dli_fname, ignored).parent_path();
-  return (here / "libshunt_jit.so").string();
+  return (here / kLibrary).string();
 }
 
 /// What SHUNT_LOG=info and debug show of every compile.

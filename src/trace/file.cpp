@@ -2,6 +2,7 @@
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
 #include <shunt/tensor/wrapper_kind.h>
+#include <shunt/version.h>
 
 #include "src/trace/json.h"
 
@@ -29,7 +30,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 40);
 constexpr char kMagic[8] = {'S', 'H', 'U', 'N', 'T', 'G', 'R', 'F'};
-constexpr uint32_t kVersion = trace_detail::kGraphVersion;
+constexpr uint32_t kVersion = trace_detail::kGraphVersion, kOldest = trace_detail::kOldestGraphVersion;
 
 /// FNV-1a, for files that were damaged, not forged.
 uint64_t checksumOf(std::span<const char> bytes, uint64_t hash = 0xcbf29ce484222325u) {
@@ -89,6 +90,13 @@ void writeFile(const std::string& path, const Header& header, const std::string&
 }
 
 // ---- loading ------------------------------------------------------------------------------------------------------
+void checkVersion(uint32_t version) {
+  SHUNT_CHECK(version <= kVersion, "is of version ", version, ", of a newer Shunt; this one, ", SHUNT_VERSION,
+              ", reads versions ", kOldest, " to ", kVersion,
+              ". Load it with the Shunt that saved it or a newer one, or trace the function again with this one");
+  SHUNT_CHECK(version >= kOldest, "is of version ", version, ", which no Shunt writes: it is damaged");
+}
+
 std::string readFile(const std::string& path, Header& header) {
   std::error_code error;
   const uint64_t size = std::filesystem::file_size(path, error);
@@ -98,8 +106,7 @@ std::string readFile(const std::string& path, Header& header) {
   SHUNT_CHECK(size >= sizeof header && in.read(reinterpret_cast<char*>(&header), sizeof header) &&
                   std::memcmp(header.magic, kMagic, sizeof kMagic) == 0,
               "is no graph that Shunt saved");
-  SHUNT_CHECK(header.version == kVersion, "is of version ", header.version, ", and this library reads version ",
-              kVersion, "; save the graph again with this one");
+  checkVersion(header.version);
   const uint64_t rest = size - sizeof header;
   SHUNT_CHECK(header.text_bytes <= rest && header.data_bytes == rest - header.text_bytes,
               "is cut off or has grown: ", rest, " bytes follow the header, which names ", header.text_bytes, " and ",

@@ -1,7 +1,9 @@
 #include <shunt/core/dispatcher.h>
 #include <shunt/core/tls.h>
 
+#include "src/dispatch/default_value.h"
 #include "src/trace/json.h"
+#include "src/trace/stored_schema.h"
 #include "src/trace/verify.h"
 
 #include <algorithm>
@@ -142,13 +144,23 @@ class Reader {
     return Graph::Argument(std::move(list));
   }
 
+  /// All that the file has, for checkSchema to count; arguments that the operator got since then have their defaults.
+  std::vector<Graph::Argument> argumentsFrom(const json& given, const FunctionSchema& stored,
+                                             const FunctionSchema& registered) const {
+    std::vector<Graph::Argument> out;
+    for (const json& a : given) out.push_back(argumentFrom(a));
+    const auto places = argumentsOfStored(stored, registered);
+    for (size_t i = 0; i < places.size(); ++i)
+      if (!places[i] && i <= out.size())
+        out.insert(out.begin() + static_cast<ptrdiff_t>(i), Graph::Argument(defaultValueOf(registered.arguments()[i])));
+    return out;
+  }
+
   void addNode(const json& j) {
-    const auto schema = j.at("schema").get<std::string>();
-    const OperatorName name = parseSchema(schema).operator_name();
+    const FunctionSchema stored = parseSchema(j.at("schema").get<std::string>());
+    const OperatorName& name = stored.operator_name();
     Graph::Node made(Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str()));
-    SHUNT_CHECK(made.op.schema().str() == schema, "operator ", name, " is registered as ", made.op.schema().str(),
-                ", but the graph has ", schema);
-    for (const json& a : j.at("arguments")) made.arguments.push_back(argumentFrom(a));
+    made.arguments = argumentsFrom(j.at("arguments"), stored, made.op.schema());
     made.modes = modesFrom(j.at("modes"));
     Graph::Node* node = graph_.append(std::move(made));
     for (const json& o : j.at("outputs")) {

@@ -9,7 +9,9 @@
 
 namespace shunt::trace_detail {
 
-inline constexpr int kGraphVersion = 2;
+/// Of files' layout and of the JSON's members; docs/tracing.md says what raises it. Version 1 lacks the last argument
+/// of trace::accumulate_grad_, which its default stands for.
+inline constexpr int kGraphVersion = 2, kOldestGraphVersion = 1;
 
 /// Throws for arguments that text can't hold, naming the node.
 nlohmann::json toJson(const Graph& graph);

@@ -126,7 +126,8 @@ std::optional<std::string> foreignViolation(const std::string& from, const std::
 /// The folder of a file. Two folders that are one layer count as one.
 std::string roomOf(const std::string& path) {
   const std::string folder = path.substr(0, path.rfind('/'));
-  if (folder == "include/shunt/core" || folder == "include/shunt/tensor") return "include/shunt/{core,tensor}";
+  for (const char* one : {"core", "tensor", "generated"})  // Tensor's methods are generated, of types of the others
+    if (folder == std::string("include/shunt/") + one) return "include/shunt/{core,tensor,generated}";
   return folder;
 }
 
@@ -181,7 +182,7 @@ std::vector<Include> parseIncludes(const std::string& text) {
       in_literal = true;
     else if (ended != std::string::npos)
       in_literal = false;
-    const size_t opened = line.rfind("/*"), closed = line.rfind("*/");
+    const size_t opened = line.substr(0, line.find("//")).rfind("/*"), closed = line.rfind("*/");
     if (opened != std::string::npos && (closed == std::string::npos || closed < opened))
       in_comment = true;
     else if (closed != std::string::npos)

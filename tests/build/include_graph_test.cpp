@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <set>
+#include <sstream>
+
 namespace shunt::include_graph {
 namespace {
 
@@ -45,6 +49,50 @@ TEST(IncludeGraph, ProjectHasNoCircleOfFolders) {
   EXPECT_TRUE(circles.empty()) << lines(circles);
 }
 
+/// Public headers that don't include, by way of others, the one that says that C++20 is needed.
+std::vector<std::string> withoutSentence(const Graph& graph) {
+  std::set<std::string> have{"include/shunt/core/macros.h"};
+  for (size_t before = 0; before != have.size();) {
+    before = have.size();
+    for (const auto& [file, includes] : graph)
+      for (const Include& i : includes)
+        if (have.contains("include/" + i.target)) have.insert(file);
+  }
+  std::vector<std::string> out;
+  for (const auto& [file, includes] : graph)
+    if (file.starts_with("include/shunt/") && file.ends_with(".h") && !have.contains(file)) out.push_back(file);
+  return out;
+}
+
+// But of the header that a program asks for the version before it includes anything else.
+TEST(IncludeGraph, EveryPublicHeaderSaysThatItNeedsCpp20) {
+  EXPECT_EQ(withoutSentence(project()), (std::vector<std::string>{"include/shunt/version.h"}));
+  EXPECT_EQ(withoutSentence(withEdge("include/shunt/a.h", "#include <vector>")).size(), 1u);
+}
+
+// shunt.h includes what a program needs, and its comment lists the rest by folder: "//   core  annotate, fork".
+TEST(IncludeGraph, TheHeaderForProgramsSaysWhatItLeavesOut) {
+  const Graph graph = project();
+  std::set<std::string> reached{"include/shunt/shunt.h"};
+  for (size_t before = 0; before != reached.size();) {
+    before = reached.size();
+    for (const std::string& file : std::set(reached))
+      for (const Include& i : graph.at(file))
+        if (graph.contains("include/" + i.target)) reached.insert("include/" + i.target);
+  }
+  std::set<std::string> left_out, listed;
+  for (const auto& [file, includes] : graph)
+    if (file.starts_with("include/shunt/") && file.ends_with(".h") && !reached.contains(file)) left_out.insert(file);
+  std::ifstream in(std::filesystem::path(SHUNT_SOURCE_DIR) / "include/shunt/shunt.h");
+  for (std::string line, folder, name; std::getline(in, line);) {
+    if (!line.starts_with("//   ")) continue;
+    std::istringstream words(line.substr(2));
+    for (words >> folder; words >> name;)
+      listed.insert("include/shunt/" + folder + "/" + name.substr(0, name.find(',')) + ".h");
+  }
+  EXPECT_EQ(listed, left_out);
+}
+
 TEST(IncludeGraph, SeededCircleOfFoldersIsFound) {
   Graph graph{{"kernels/a/x.cpp", parseIncludes("#include \"kernels/b/x.h\"")},
               {"kernels/b/x.h", {}},
@@ -74,6 +122,7 @@ TEST(IncludeGraph, ParserSeesDirectivesOnly) {
   EXPECT_EQ(includes[1].target, "c.h");
   EXPECT_FALSE(includes[1].angled);
   EXPECT_EQ(includes[2].target, "f");
+  EXPECT_EQ(parseIncludes("// from folder/*.yaml\n#include <a>\n").size(), 1u);
   // What an emitter writes is no directive of its own.
   const auto emitter = parseIncludes("const char* kHead = R\"(#include <a>\n#include <b>\n)\";\n#include <c>\n");
   ASSERT_EQ(emitter.size(), 1u);

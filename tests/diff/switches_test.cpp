@@ -1,5 +1,6 @@
 // The compiler's environment variables, each in a process of its own, and the compiler's absence.
 #include <shunt/jit/jit.h>
+#include <shunt/version.h>
 
 #include "tests/support/run_command.h"
 #include "tests/support/temporary_folder.h"
@@ -208,7 +209,7 @@ TEST(Provider, AbsentMeansInterpretingAndIsSaidOnce) {
 TEST(Provider, BrokenFileIsRefused) {
   const shunt::test::TemporaryFolder folder("switches");
   fs::copy_file(SHUNT_LIBRARY_FILE, folder.path() / SHUNT_SONAME);
-  std::ofstream(folder.path() / "libshunt_jit.so") << "not a library";
+  std::ofstream(folder.path() / "libshunt_jit.so." SHUNT_ABI_VERSION) << "not a library";
   const std::string text = probe("", 2000, folder.path());
   EXPECT_THAT(text, HasSubstr("good=1 available=0"));
   EXPECT_EQ(occurrences(text, "the JIT is not available"), 1) << text;

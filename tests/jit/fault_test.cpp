@@ -138,7 +138,7 @@ TEST(Faults, NoProc) {
 struct Copies {
   Copies() {
     fs::copy_file(SHUNT_LIBRARY_FILE, folder.path() / SHUNT_SONAME);
-    fs::copy_file(SHUNT_JIT_LIBRARY, folder.path() / "libshunt_jit.so");
+    fs::copy_file(SHUNT_JIT_LIBRARY, folder.path() / SHUNT_JIT_SONAME);
   }
   std::string variables() const { return "LD_LIBRARY_PATH=" + folder.path().string(); }
 
@@ -184,7 +184,7 @@ TEST(Faults, UnreadableBitcode) {
 
 TEST(Faults, NoCompiler) {
   const Copies copies;
-  fs::remove(copies.folder.path() / "libshunt_jit.so");
+  fs::remove(copies.folder.path() / SHUNT_JIT_SONAME);
   const std::string text = probe(copies.variables());
   EXPECT_THAT(text, HasSubstr("available=0 thunks=0 compiled=0"));
   EXPECT_EQ(occurrences(text, "the JIT is not available"), 1) << text;

@@ -6,7 +6,7 @@
 namespace shunt::testing {
 namespace {
 
-constexpr int64_t kNone = 0, kMean = 1, kSum = 2;
+constexpr int64_t kNone = Reduction::None, kMean = Reduction::Mean, kSum = Reduction::Sum;
 
 Tensor targets(const std::vector<int64_t>& values) { return shunt::tensor(values); }
 

@@ -4,6 +4,7 @@
 #include "tests/support/error_of.h"
 
 #include <shunt/shunt.h>
+#include <shunt/version.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -118,7 +119,12 @@ TEST_F(GraphFile, EveryKindOfDamageIsAnError) {
   std::string other = good;
   other[8] = 99;
   write(other);
-  EXPECT_THAT(loadError(), AllOf(HasSubstr("version 99"), HasSubstr("reads version 2")));
+  EXPECT_THAT(loadError(),
+              AllOf(HasSubstr("version 99"), HasSubstr("of a newer Shunt"), HasSubstr("reads versions 1 to 2"),
+                    HasSubstr(SHUNT_VERSION), HasSubstr("trace the function again")));
+  other[8] = 0;
+  write(other);
+  EXPECT_THAT(loadError(), AllOf(HasSubstr("version 0"), HasSubstr("damaged")));
   for (const size_t size : {good.size() - 1, good.size() / 2, size_t{41}, size_t{17}}) {
     write(good.substr(0, size));
     EXPECT_NE(loadError(), "no error") << size;
@@ -174,6 +180,85 @@ TEST_F(GraphFile, AFileWithARightChecksumAndAWrongGraphIsAnError) {
   EXPECT_THAT(errorAfter("\"sizes\":[3]", "\"sizes\":[-3]"), HasSubstr("sizes [-3]"));
   EXPECT_THAT(errorAfter("\"outputs\":", "\"outcome\":"), HasSubstr("outputs"));
   EXPECT_THAT(errorAfter("\"is_list\":false", "\"is_list\":true"), HasSubstr("expected Tensor, got Tensor[]"));
+}
+
+// Files as earlier versions wrote them, which stay in the repository: docs/tracing.md promises to read them.
+TEST_F(GraphFile, FilesOfEachVersionAreRead) {
+  for (const int version : {1, 2}) {
+    const std::string file = SHUNT_STORED_GRAPHS "/version_" + std::to_string(version) + ".graph";
+    const Graph g = Graph::load(file);
+    g.verify();
+    const Tensor w = g.constants()[0]->constant, expected = w.detach().clone();
+    for (int step = 1; step <= 3; ++step) {
+      const Tensor x = shunt::tensor({0.5f, -1.0f});
+      // d/dw of the sum of (w x)^2 is 2 w x^2; the rate is 0.25.
+      const Tensor loss = (expected * x).square().sum();
+      EXPECT_EQ(g.run({x})[0].item<float>(), loss.item<float>()) << file << ", step " << step;
+      expected.sub_(expected * x * x * 2 * 0.25);
+      EXPECT_TRUE(w.detach().equal(expected)) << file << ", step " << step;
+    }
+    g.save(path());
+    EXPECT_EQ(Graph::load(path()).print(), g.print()) << "saved again, as this version's";
+  }
+}
+
+TEST_F(GraphFile, AnOperatorThatGotArgumentsSinceThen) {
+  const auto twice = [](const char* schema, const char* changed, auto kernel, auto changed_kernel) {
+    std::string error;
+    const std::string file =
+        (std::filesystem::temp_directory_path() / ("shunt_changed_" + std::to_string(getpid()))).string();
+    {
+      Library m(Library::Kind::kDef, "changing");
+      m.def(schema);
+      m.impl("op", DispatchKey::CPU, kernel);
+      const auto op = Dispatcher::singleton().findSchemaOrThrow("changing::op").typed<Tensor(const Tensor&, double)>();
+      trace([&](const Tensor& x) { return op.call(x, 3); }, ones({2})).save(file);
+    }
+    Library m(Library::Kind::kDef, "changing");
+    m.def(changed);
+    m.impl("op", DispatchKey::CPU, changed_kernel);
+    error = errorOf([&] {
+      const Graph g = Graph::load(file);
+      SHUNT_CHECK(g.run({ones({2})})[0].equal(full({2}, 3.0)), "wrong values");
+    });
+    std::filesystem::remove(file);
+    return error;
+  };
+  const char* schema = "op(Tensor self, float by) -> Tensor";
+  const auto kernel = [](const Tensor& self, double by) { return self.mul(by); };
+  const auto again = [&](const char* changed, auto changed_kernel) {
+    return twice(schema, changed, kernel, changed_kernel);
+  };
+  EXPECT_EQ(again("op(Tensor self, float by=2) -> Tensor", kernel), "no error") << "a default that wasn't used";
+  EXPECT_EQ(again("op(Tensor self, float? by) -> Tensor",
+                  [](const Tensor& self, std::optional<double> by) { return self.mul(by.value()); }),
+            "no error");
+  EXPECT_EQ(again("op(Tensor self, float by, int[] more=[1, 2], *, str how=\"plain\") -> Tensor",
+                  [](const Tensor& self, double by, IntArrayRef more, std::string_view how) {
+                    return self.mul(how == "plain" && more == IntArrayRef({1, 2}) ? by : 0);
+                  }),
+            "no error");
+  EXPECT_EQ(again("op(Tensor self, bool negated=False, float by=1) -> Tensor",
+                  [](const Tensor& self, bool negated, double by) { return self.mul(negated ? -by : by); }),
+            "no error")
+      << "between those that there were";
+  const auto differs = [&](const char* why) {
+    return AllOf(HasSubstr("changing::op"), HasSubstr("but the graph has"), HasSubstr(why),
+                 HasSubstr("trace the function again"));
+  };
+  EXPECT_THAT(again("op(Tensor self, float by, int more) -> Tensor",
+                    [](const Tensor& self, double by, int64_t) { return self.mul(by); }),
+              differs("'more' is new, without a default"));
+  EXPECT_THAT(again("op(Tensor self) -> Tensor", [](const Tensor& self) { return self.mul(2); }),
+              differs("'by' is gone"));
+  EXPECT_THAT(again("op(Tensor self, int by) -> Tensor", [](const Tensor& self, int64_t by) { return self.mul(by); }),
+              differs("'by' is another one"));
+  EXPECT_THAT(again("op(Tensor(a!) self, float by) -> Tensor(a!)",
+                    [](Tensor& self, double by) -> Tensor& { return self.mul_(by); }),
+              differs("'self' is another one"));
+  EXPECT_THAT(again("op(Tensor self, float by) -> Tensor[]",
+                    [](const Tensor& self, double by) { return std::vector<Tensor>{self.mul(by)}; }),
+              differs("the returns are other ones"));
 }
 
 TEST_F(GraphFile, AMissingFileAndAMissingFolder) {

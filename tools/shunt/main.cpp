@@ -2,6 +2,8 @@
 // disk cache holds.
 #include "tools/shunt/commands.h"
 
+#include <shunt/version.h>
+
 #include <dlfcn.h>
 #include <CLI/CLI.hpp>
 
@@ -19,6 +21,7 @@ int run(int argc, char** argv) {
   CLI::App app{
       "Looks at Shunt's operators, at single calls, and at the reports that programs leave under "
       "SHUNT_STATS=file.json"};
+  app.set_version_flag("-V,--version", "shunt " SHUNT_VERSION);
   app.require_subcommand(1);
   std::vector<std::string> libraries;
   app.add_option("-l,--library", libraries, "Load this shared object first, for the operators that it registers");

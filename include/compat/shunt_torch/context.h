@@ -32,11 +32,6 @@ namespace detail {
 inline CPUGenerator getDefaultCPUGenerator() { return {}; }
 }  // namespace detail
 
-namespace Reduction {
-/// How losses join their elements.
-enum Reduction { None, Mean, Sum };
-}  // namespace Reduction
-
 [[noreturn]] inline void throwMissing(const char* name) {
   throw NotImplementedError(std::string(name) + "(): Shunt has no such operator");
 }

@@ -51,14 +51,14 @@ inline ScalarType dispatchedType(const DeprecatedTypeProperties& t) { return t.s
     return __VA_ARGS__();                                                  \
   }
 #define AT_DISPATCH_CASE(dtype, ...) SHUNT_TORCH_CASE(dtype, scalar_t, __VA_ARGS__)
-/// `name` stands in the error where no case is for the type.
-#define AT_DISPATCH_SWITCH(dtype, name, ...)                                        \
-  [&] {                                                                             \
-    switch (const auto shunt_dispatched = ::shunt::detail::dispatchedType(dtype)) { \
-      __VA_ARGS__                                                                   \
-      default:                                                                      \
-        ::shunt::detail::throwNotImplementedFor(name, shunt_dispatched);            \
-    }                                                                               \
+/// `name` stands in the error where no case is for the type. No variable, which one switch in another would hide.
+#define AT_DISPATCH_SWITCH(dtype, name, ...)                                                   \
+  [&] {                                                                                        \
+    switch (::shunt::detail::dispatchedType(dtype)) {                                          \
+      __VA_ARGS__                                                                              \
+      default:                                                                                 \
+        ::shunt::detail::throwNotImplementedFor(name, ::shunt::detail::dispatchedType(dtype)); \
+    }                                                                                          \
   }()
 
 // clang-format off

@@ -1,8 +1,9 @@
 // The namespaces c10, at, torch and caffe2, whose members name Shunt's types: every forwarding header ends here.
 //
-// Using-declarations only. Namespace aliases would fail where a program opens c10 itself, using-directives would make
-// names ambiguous, and a type defined in c10 would export c10's symbols from a process that may hold libtorch too.
-// Operators' names are generated (operator_names.h).
+// Using-declarations of Shunt's names. Namespace aliases would fail where a program opens c10 itself, using-directives
+// of shunt would make names ambiguous, and a type defined in c10 would export c10's symbols from a process that may
+// hold libtorch too. As in PyTorch, what c10 has is at's, and what at has is torch's: torch::Dispatcher is
+// c10::Dispatcher. Operators' names are generated (operator_names.h).
 #pragma once
 
 #include <shunt_torch/autograd.h>
@@ -167,6 +168,13 @@ using shunt::toTypedList;
 }  // namespace impl
 }  // namespace c10
 
+namespace at {
+using namespace c10;
+}
+namespace torch {
+using namespace at;
+}
+
 namespace caffe2 {
 using shunt::Blob;
 using shunt::TypeMeta;
@@ -229,6 +237,7 @@ using shunt::detail::make_tensor;
 namespace Reduction {
 using shunt::Reduction::Mean;
 using shunt::Reduction::None;
+using shunt::Reduction::Reduction;
 using shunt::Reduction::Sum;
 }  // namespace Reduction
 namespace indexing {

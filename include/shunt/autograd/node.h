@@ -143,8 +143,7 @@ namespace autograd {
 
 using shunt::Node;
 
-inline Edge::Edge(intrusive_ptr<Node> function, uint32_t input_nr)
-    : function(std::move(function)), input_nr(input_nr) {}
+inline Edge::Edge(intrusive_ptr<Node> node, uint32_t nr) : function(std::move(node)), input_nr(nr) {}
 
 struct NodeHooks {
   std::vector<PreHook> pre;

@@ -77,6 +77,7 @@ class SHUNT_API SavedVariable {
     kChangedView,
   };
   struct ChangedView;
+  static constexpr unsigned kOutputBits = 29;
 
   [[noreturn]] void throwModified(const Tensor& tensor, const intrusive_ptr<Node>& grad_fn) const;
   [[noreturn]] SHUNT_COLD static void throwInference();
@@ -86,7 +87,7 @@ class SHUNT_API SavedVariable {
   SHUNT_ALWAYS_INLINE void put(Kind kind, intrusive_ptr<T> held, uint32_t output_nr = 0) {
     if (held_) __builtin_unreachable();
     held_ = std::move(held);
-    output_nr_ = output_nr;
+    output_nr_ = output_nr & ((1u << kOutputBits) - 1);  // callers have checked it
     kind_ = kind;
   }
   const TensorImpl& heldImpl() const { return static_cast<const TensorImpl&>(*held_); }
@@ -95,7 +96,7 @@ class SHUNT_API SavedVariable {
 
   intrusive_ptr<intrusive_ptr_target> held_;
   uint32_t saved_version_ = 0;
-  uint32_t output_nr_ : 29 = 0;
+  uint32_t output_nr_ : kOutputBits = 0;
   Kind kind_ : 3 = Kind::kNothing;
 };
 static_assert(sizeof(SavedVariable) == 16, "a node has one for each tensor that its formulas use");

@@ -13,6 +13,8 @@
 //                    inside thunks: call_planned, redispatch_planned
 #pragma once
 
+#include <shunt/core/macros.h>
+
 #if defined(__clang__)
 #define SHUNT_ANNOTATE(what) [[clang::annotate("shunt." what)]]
 #else

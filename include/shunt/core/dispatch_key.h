@@ -175,7 +175,7 @@ struct FunctionalityInfo {
 /// Slots are numbered from the highest priority down; slot 0 is Undefined.
 consteval std::array<FunctionalityInfo, kNumFunctionalities> makeFunctionalityInfo() {
   std::array<FunctionalityInfo, kNumFunctionalities> out{};
-  int i = 0;
+  size_t i = 0;
   uint16_t slot = 1;
 #define SHUNT_F1(name)                                            \
   out[i++] = {slot, false, DispatchKey::name, DispatchKey::name}; \
@@ -206,15 +206,15 @@ consteval std::array<KeyParts, kNumKeys> makeKeyParts() {
   std::array<KeyParts, kNumKeys> out{};
   out[0].slot = 0;
   for (int i = 0; i < kNumFunctionalities; ++i) {
-    const FunctionalityInfo& info = kFunctionalityInfo[i];
+    const FunctionalityInfo& info = kFunctionalityInfo[static_cast<size_t>(i)];
     const auto f = static_cast<Functionality>(i);
     const auto first = static_cast<size_t>(info.first);
     out[static_cast<size_t>(info.key)] = {f, {}, false, -1, bitOf(f)};
     if (info.per_backend) out[first - 1] = out[static_cast<size_t>(info.key)];  // the mark before the first
     for (int b = 0; b < (info.per_backend ? kNumBackends : 1); ++b) {
       const auto backend = static_cast<BackendComponent>(b);
-      out[first + b] = {f, backend, info.per_backend, static_cast<int16_t>(info.first_slot + b),
-                        bitOf(f) | (info.per_backend ? bitOf(backend) : 0)};
+      out[first + static_cast<size_t>(b)] = {f, backend, info.per_backend, static_cast<int16_t>(info.first_slot + b),
+                                             bitOf(f) | (info.per_backend ? bitOf(backend) : 0)};
     }
   }
   return out;

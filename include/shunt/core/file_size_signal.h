@@ -2,6 +2,8 @@
 // like any other, to the thread that made it. Any thread; each object on its own thread's signals.
 #pragma once
 
+#include <shunt/core/macros.h>
+
 #include <csignal>
 #include <ctime>
 

@@ -2,6 +2,8 @@
 // so it is meant for arguments only. A value type; calling is as thread-safe as the callable.
 #pragma once
 
+#include <shunt/core/macros.h>
+
 #include <memory>
 #include <type_traits>
 #include <utility>

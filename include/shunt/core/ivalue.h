@@ -54,6 +54,8 @@ struct Boxed : intrusive_ptr_target {
 
 class SHUNT_API IValue {
  public:
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // g++ 12 takes Tag::TensorList for one that hides the type
   enum class Tag : uint8_t {
     None,
     Tensor,
@@ -73,6 +75,7 @@ class SHUNT_API IValue {
     Tuple,
     Storage,
   };
+#pragma GCC diagnostic pop
 
   IValue() : tag_(Tag::None) { payload_.i = 0; }
   IValue(std::nullopt_t) : IValue() {}

@@ -1,6 +1,10 @@
 // Compiler-dependent spellings used by public headers. clang and g++ only.
 #pragma once
 
+#if !defined(__cplusplus) || __cplusplus < 202002L
+#error "Shunt's headers need C++20: compile with -std=c++20. In CMake, linking with shunt::shunt asks for it."
+#endif
+
 #define SHUNT_API __attribute__((visibility("default")))
 #define SHUNT_ALWAYS_INLINE inline __attribute__((always_inline))
 #define SHUNT_NOINLINE __attribute__((noinline))

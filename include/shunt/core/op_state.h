@@ -50,8 +50,8 @@ class SHUNT_API OpState {
  public:
   explicit OpState(const Operator* op) : op_(op) {}
   const Operator* op() const { return op_; }
-  const TableEntry& entry(int slot) const { return table_[slot]; }
-  const TableEntry& lookup(DispatchKeySet ks) const { return table_[ks.highestSlot()]; }
+  const TableEntry& entry(int slot) const { return table_[static_cast<size_t>(slot)]; }
+  const TableEntry& lookup(DispatchKeySet ks) const { return entry(ks.highestSlot()); }
   /// The keys a call looks at: those that do not fall through on its backend.
   SHUNT_ALWAYS_INLINE DispatchKeySet maskFor(DispatchKeySet ks) const {
     if (!mask_per_backend_) [[likely]]

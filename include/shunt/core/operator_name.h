@@ -22,8 +22,8 @@ struct SHUNT_API OperatorName {
   std::string overload_name;
 
   OperatorName() = default;
-  OperatorName(std::string name, std::string overload_name)
-      : name(std::move(name)), overload_name(std::move(overload_name)) {}
+  OperatorName(std::string full_name, std::string overload)
+      : name(std::move(full_name)), overload_name(std::move(overload)) {}
 
   /// "aten" of "aten::add"; nothing for "add".
   std::optional<std::string_view> getNamespace() const;

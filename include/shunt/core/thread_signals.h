@@ -5,6 +5,8 @@
 // is never blocked.
 #pragma once
 
+#include <shunt/core/macros.h>
+
 #include <csignal>
 #include <initializer_list>
 

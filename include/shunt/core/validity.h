@@ -4,6 +4,8 @@
 // dispatcher's lock (R3). Note [Thunks and the world] in src/dispatch/publication.h has the steps and why these orders.
 #pragma once
 
+#include <shunt/core/macros.h>
+
 #include <atomic>
 
 namespace shunt::world {

@@ -39,6 +39,8 @@
 // whose stacks come from a list of the thread's own (call_stack.h).
 #pragma once
 
+#include <shunt/core/macros.h>
+
 #include <atomic>
 #include <cstddef>
 #include <vector>

@@ -1,6 +1,8 @@
 // What a compile took, phase by phase. Values.
 #pragma once
 
+#include <shunt/core/macros.h>
+
 namespace shunt::jit {
 
 struct CompileTimes {

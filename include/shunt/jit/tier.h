@@ -1,6 +1,8 @@
 // The tiers of compiled code. Constants only.
 #pragma once
 
+#include <shunt/core/macros.h>
+
 #include <cstdint>
 
 namespace shunt::jit {

@@ -2,6 +2,8 @@
 // memory. Numbers are PyTorch's. Constants only; any thread.
 #pragma once
 
+#include <shunt/core/macros.h>
+
 #include <cstdint>
 #include <ostream>
 

@@ -25,12 +25,12 @@ class SHUNT_API Scalar {
  public:
   constexpr Scalar() : Scalar(int64_t{0}) {}
   template <std::floating_point T>
-  constexpr Scalar(T v) : kind_(Kind::kDouble), d_(v) {}
+  constexpr Scalar(T v) : kind_(Kind::kFloating), d_(v) {}
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  constexpr Scalar(T v) : kind_(Kind::kInt), i_(static_cast<int64_t>(v)) {}
+  constexpr Scalar(T v) : kind_(Kind::kIntegral), i_(static_cast<int64_t>(v)) {}
   template <std::same_as<bool> T>
-  constexpr Scalar(T v) : kind_(Kind::kBool), i_(v) {}
+  constexpr Scalar(T v) : kind_(Kind::kBoolean), i_(v) {}
   /// Throws: there are no complex numbers.
   template <class T>
   Scalar(const std::complex<T>&) {
@@ -40,19 +40,21 @@ class SHUNT_API Scalar {
   Scalar(Half v) : Scalar(static_cast<float>(v)) {}
   Scalar(BFloat16 v) : Scalar(static_cast<float>(v)) {}
 
-  constexpr bool isFloatingPoint() const { return kind_ == Kind::kDouble; }
+  constexpr bool isFloatingPoint() const { return kind_ == Kind::kFloating; }
   constexpr bool isIntegral(bool include_bool) const {
-    return kind_ == Kind::kInt || (include_bool && kind_ == Kind::kBool);
+    return kind_ == Kind::kIntegral || (include_bool && kind_ == Kind::kBoolean);
   }
-  constexpr bool isBoolean() const { return kind_ == Kind::kBool; }
+  constexpr bool isBoolean() const { return kind_ == Kind::kBoolean; }
   /// kDouble, kLong or kBool.
-  constexpr ScalarType type() const { return kind_ == Kind::kDouble ? kDouble : kind_ == Kind::kInt ? kLong : kBool; }
+  constexpr ScalarType type() const {
+    return kind_ == Kind::kFloating ? kDouble : kind_ == Kind::kIntegral ? kLong : kBool;
+  }
 
   constexpr float toFloat() const { return static_cast<float>(toDouble()); }
-  constexpr double toDouble() const { return kind_ == Kind::kDouble ? d_ : static_cast<double>(i_); }
+  constexpr double toDouble() const { return kind_ == Kind::kFloating ? d_ : static_cast<double>(i_); }
   /// Truncates a double; throws when it does not fit.
   int64_t toLong() const {
-    if (kind_ != Kind::kDouble) return i_;
+    if (kind_ != Kind::kFloating) return i_;
     SHUNT_CHECK(d_ >= -9223372036854775808.0 && d_ < 9223372036854775808.0,
                 "value cannot be converted to type int64_t without overflow: ", d_);
     return static_cast<int64_t>(d_);
@@ -62,7 +64,7 @@ class SHUNT_API Scalar {
   Half toHalf() const { return toWithoutOverflow<Half>(); }
   SymInt toSymInt() const { return toLong(); }
   constexpr bool isSymInt() const { return false; }
-  constexpr bool toBool() const { return kind_ == Kind::kDouble ? d_ != 0 : i_ != 0; }
+  constexpr bool toBool() const { return kind_ == Kind::kFloating ? d_ != 0 : i_ != 0; }
 
   /// The value as T. Throws when an integer target cannot hold it; bool is `!= 0`.
   template <class T>
@@ -94,7 +96,7 @@ class SHUNT_API Scalar {
 
   Scalar operator-() const {
     SHUNT_CHECK(!isBoolean(), "Negation, the `-` operator, on a bool scalar is not supported.");
-    return kind_ == Kind::kDouble ? Scalar(-d_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(i_)));
+    return kind_ == Kind::kFloating ? Scalar(-d_) : Scalar(static_cast<int64_t>(-static_cast<uint64_t>(i_)));
   }
   /// As complex numbers: of real ones.
   std::complex<double> toComplexDouble() const { return toDouble(); }
@@ -111,13 +113,13 @@ class SHUNT_API Scalar {
   }
 
  private:
-  enum class Kind : uint8_t { kDouble, kInt, kBool };
+  enum class Kind : uint8_t { kFloating, kIntegral, kBoolean };
   template <class T>
   T toIntegral() const {
     const int64_t v = toLong();
     // Negative integers wrap into unsigned targets, as PyTorch's do (a - b is a + 255 * b); negative doubles don't fit.
     if constexpr (std::is_unsigned_v<T>)
-      SHUNT_CHECK((kind_ != Kind::kDouble || d_ >= 0) && v >= -static_cast<int64_t>(std::numeric_limits<T>::max()) &&
+      SHUNT_CHECK((kind_ != Kind::kFloating || d_ >= 0) && v >= -static_cast<int64_t>(std::numeric_limits<T>::max()) &&
                       v <= static_cast<int64_t>(std::numeric_limits<T>::max()),
                   "value cannot be converted to type uint8_t without overflow: ", v);
     else

@@ -11,7 +11,7 @@
 namespace shunt {
 
 /// How elements lie.
-enum class LayoutClass : uint8_t { kContiguous, kOneElement, kInnerContiguous, kStrided };
+enum class LayoutClass : uint8_t { kContiguous, kOneElement, kInnerContiguous, kAnyStrides };
 
 constexpr const char* toString(LayoutClass layout) {
   constexpr const char* kNames[] = {"contiguous", "one element", "rows", "strided"};

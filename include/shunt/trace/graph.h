@@ -96,7 +96,7 @@ class SHUNT_API Graph {
   };
 
   struct Node {
-    explicit Node(const OperatorHandle& op) : op(op) {}
+    explicit Node(const OperatorHandle& called) : op(called) {}
     OperatorHandle op;
     std::vector<Argument> arguments;  // complete, in the schema's order
     std::vector<Output> outputs;      // one a return
@@ -166,8 +166,9 @@ class SHUNT_API Graph {
   /// or the new one. Throws for constants or arguments that no file can hold (tensors of other devices than the CPU,
   /// generators), and where writing fails.
   void save(const std::string& path) const;
-  /// Throws, saying why, for a file that is no graph, of another version, cut off or damaged; and for a graph whose
-  /// operators aren't registered. Constants are new tensors.
+  /// Reads files of this version of Shunt and of older ones, and arguments that an operator got since then take their
+  /// defaults. Throws, saying why, for a file that is no graph, of a newer version, cut off or damaged; and for a graph
+  /// whose operators aren't registered, or no longer take its arguments. Constants are new tensors.
   static Graph load(const std::string& path);
   /// The JSON part alone, indented.
   std::string toJson() const;

@@ -6,7 +6,7 @@
 namespace shunt::levels {
 namespace {
 
-constexpr int64_t kNone = 0, kMean = 1, kSum = 2;
+constexpr int64_t kNone = Reduction::None, kMean = Reduction::Mean, kSum = Reduction::Sum;
 
 bool isReduction(int64_t number) { return number == kNone || number == kMean || number == kSum; }
 

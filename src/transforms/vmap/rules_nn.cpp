@@ -11,7 +11,7 @@
 namespace shunt::levels::rules {
 namespace {
 
-constexpr int64_t kNone = 0, kMean = 1, kSum = 2;
+constexpr int64_t kNone = Reduction::None, kMean = Reduction::Mean, kSum = Reduction::Sum;
 
 std::vector<int64_t> range(int64_t first, int64_t end) {
   std::vector<int64_t> dims;

@@ -1,0 +1,32 @@
+# Completion of shunt(1) for bash: commands and options as the program's own help has them, operators as it lists them.
+_shunt_completions() {
+  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} program=${COMP_WORDS[0]} part
+  local commands=() operator=''
+  COMPREPLY=()
+  case $previous in
+    -l|--library|-r|--report|stats) mapfile -t COMPREPLY < <(compgen -f -- "$word"); compopt -o filenames; return ;;
+    -d|--directory) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames; return ;;
+    --autocast) mapfile -t COMPREPLY < <(compgen -W 'bfloat16 float16' -- "$word"); return ;;
+    -a|--arg) return ;;
+  esac
+  # The commands before the cursor: words that are no options, up to what a command takes.
+  for part in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case ${commands[*]}/$part in
+      /ops|/dump|/explain|/stats|/cache|cache/list|cache/verify|cache/clear) commands+=("$part") ;;
+      dump/[!-]*|explain/[!-]*) operator=$part ;;
+    esac
+  done
+  if [[ $word != -* && ! $operator && ( ${commands[*]} == dump || ${commands[*]} == explain ) ]]; then
+    # Without the namespace of the built-in operators, whose colons would end a word.
+    mapfile -t COMPREPLY < <(compgen -W "$("$program" ops 2>/dev/null | sed -n 's/^aten:://p')" -- "$word")
+    return
+  fi
+  local help
+  help=$("$program" "${commands[@]}" --help 2>/dev/null) || return
+  if [[ $word == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(grep -oE -e '(^| |,)--?[a-z][a-z-]*' <<<"$help" | tr -d ' ,')" -- "$word")
+  else
+    mapfile -t COMPREPLY < <(compgen -W "$(sed -n '/^Subcommands:/,$s/^  \([a-z]\+\) .*/\1/p' <<<"$help")" -- "$word")
+  fi
+}
+complete -F _shunt_completions shunt
