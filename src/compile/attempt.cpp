@@ -75,9 +75,7 @@ const CompiledFunction::Variant* CompiledFunction::Attempt::record(
   std::unique_ptr<Variant> variant = make(record);
   if (variant != nullptr && variant->errors.empty()) {
     is_over_ = true;
-    const Variant* const made = state_.add(std::move(variant));
-    state_.tally.hits.fetch_add(1, std::memory_order_relaxed);
-    return made;
+    return state_.add(std::move(variant));
   }
   if (variant != nullptr) {
     why_not_ = str("compile: the function catches errors, and gets others when it is recorded: ", variant->errors[0]);

@@ -1,6 +1,7 @@
 #include "src/compile/check.h"
 
 #include "src/autograd/storage_and_grad.h"
+#include "src/compile/checks/compared.h"
 #include "src/compile/checks/first_difference.h"
 
 #include <shunt/ops.h>
@@ -31,8 +32,6 @@ Tensor wholeOf(const Tensor& t) {
   const int64_t elements = static_cast<int64_t>(t.storage()->nbytes()) / elementSize(t.dtype());
   return t.data().as_strided({elements}, {1}, 0);
 }
-
-uint32_t versionOf(const Tensor& t) { return t.is_inference() ? 0 : t.unsafeGetTensorImpl()->version().current(); }
 
 Kept::Kept(const Tensor& t)
     : tensor(t), sizes(t.sizes().vec()), strides(t.strides().vec()), offset(t.storage_offset()), version(versionOf(t)) {
@@ -99,8 +98,7 @@ std::string Look::difference(const Look& function) const {
   if (std::string found = firstDifference(elements, function.elements); !found.empty()) return found;
   const IntArrayRef mine = strides, its = function.strides;
   if (mine != its) return detail::str("its strides are ", mine, ", expected ", its);
-  if (requires_grad == function.requires_grad) return "";
-  return requires_grad ? "it requires grad, expected not to" : "it requires no grad, expected to";
+  return differenceOfGrad(requires_grad, function.requires_grad);
 }
 
 struct State {
@@ -144,10 +142,7 @@ std::string difference(const State& graph, const State& function, const std::vec
 class RandomPositions {
  public:
   explicit RandomPositions(const Graph& graph) {
-    note(default_generator());
-    for (const Graph::Node* node : graph.nodes())
-      for (const Graph::Argument& a : node->arguments)
-        if (a.literal.isGenerator()) note(a.literal.toGenerator());
+    for (const Generator& g : generatorsOf(graph)) positions_.emplace_back(g, g->position());
   }
   void restore() const {
     for (const auto& [generator, position] : positions_) generator->set_position(position);
@@ -158,7 +153,6 @@ class RandomPositions {
 
  private:
   using Entry = std::pair<Generator, std::pair<uint64_t, uint64_t>>;
-  void note(const Generator& g) { positions_.emplace_back(g, g->position()); }
   std::vector<Entry> positions_;
 };
 

@@ -1,4 +1,4 @@
-// SHUNT_COMPILE_CHECK: a call both ways, compared. For the thread that calls.
+// CompileCheck::kAlways: a call both ways, compared. For the thread that calls.
 #pragma once
 
 #include "src/compile/recorded.h"

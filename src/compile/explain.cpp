@@ -37,6 +37,13 @@ std::string explainOthers(std::span<const Variant* const> others) {
   return text;
 }
 
+std::string explainChecks(const Variant& v) {
+  if (!v.schedule.isOn()) return "  not checked, as it calls kernels of the program's, which would run twice\n";
+  const uint64_t runs = v.runs->begun.load(std::memory_order_relaxed);
+  return str("  checked in ", v.schedule.count(), " of ", runs, " runs, the last one that was right is run ",
+             v.schedule.lastRight(), '\n');
+}
+
 }  // namespace
 
 std::string CompiledFunction::State::explainVariants() const {
@@ -49,6 +56,7 @@ std::string CompiledFunction::State::explainVariants() const {
       (v->kind.kind == first.kind.kind ? others : of_other_kinds).push_back(v);
     text += str("variant ", number, first.retired ? " (out of use) " : " ", first.guard->describe(), ": ",
                 first.graph.nodeCount(), " operators\n");
+    if (options.check != CompileCheck::kNever) text += explainChecks(first);
     if (!others.empty()) text += explainOthers(others);
     std::set<std::string> reasons = {first.why_no_backward};
     for (const Variant* v : others) reasons.insert(v->why_no_backward);
@@ -72,8 +80,8 @@ std::string CompiledFunction::State::explainBounds() const {
 std::string CompiledFunction::explain() const {
   State& s = *state_;
   std::string text =
-      str(s.options.name, ": ", s.tally.hits.load(), " calls ran a graph, ", s.tally.eager.load(), " the function\n");
-  if (!s.switches.on) text += "SHUNT_COMPILE=0\n";
+      str(s.options.name, ": ", s.tally.hits(), " calls ran a graph, ", s.tally.eager.load(), " the function\n");
+  if (!compiled::isSwitchedOn()) text += "SHUNT_COMPILE=0\n";
   const std::lock_guard lock(s.mutex);
   text += s.explainVariants();
   if (!s.refusal.empty()) text += str(s.given_up ? "not recorded any more: " : "not recorded: ", s.refusal, '\n');
@@ -86,7 +94,7 @@ std::string CompiledFunction::explain(const CompileArguments& arguments) const {
   const auto runsFunction = [&](const std::string& why) {
     return str(s.options.name, ": runs the function: ", why, '\n');
   };
-  if (!s.switches.on) return runsFunction("SHUNT_COMPILE=0");
+  if (!compiled::isSwitchedOn()) return runsFunction("SHUNT_COMPILE=0");
   if (const char* why = compiled::whyNotOnThisThread()) return runsFunction(why);
   constexpr size_t kMostShown = 16;
   std::string text;

@@ -2,8 +2,6 @@
 //
 // Which variant a call runs is found without a lock (Note [Variants], variants.h); what becomes of calls that have
 // none, behind a mutex (Note [Kinds and sizes], calls_seen.h).
-#include "src/base/errors_heard.h"
-#include "src/compile/check.h"
 #include "src/compile/function_state.h"
 #include "src/compile/recording_turn.h"
 
@@ -71,9 +69,9 @@ const Variant* CompiledFunction::State::find(const CompileArguments& arguments) 
 
 CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& arguments) {
   State& s = *state_;
-  if (!s.switches.on) return s.call();
+  if (!s.is_on.load(std::memory_order_relaxed)) return s.call();
   if (const char* why = compiled::whyNotOnThisThread()) return s.call(why);
-  if (const Variant* variant = s.find(arguments)) return s.run(variant);
+  if (const Variant* variant = s.find(arguments)) return {Way::kRun, variant};
   const uint64_t recorded = s.tally.recorded.load(std::memory_order_acquire);
   for (const Tensor* t : arguments.tensors)
     if (const char* why = compiled::whyNotWith(*t, s.links_history.load(std::memory_order_relaxed))) return s.call(why);
@@ -86,13 +84,14 @@ CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& argu
     turn.leaveSet();  // until the attempt has ended
     return {Way::kRecord, nullptr};
   }
-  return variant != nullptr ? s.run(variant) : s.call();
+  return variant != nullptr ? Decision{Way::kRun, variant} : s.call();
 }
 
 const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Variant> variant) {
   if (!variant->dumped.empty()) variant->dump();
   const std::lock_guard lock(mutex);
   failures = 0;
+  variant->runs = &tally.addGraph();
   const Variant* made = variants.add(std::move(variant));
   seen.made(made->kind);
   tally.recorded.fetch_add(1, std::memory_order_release);
@@ -105,19 +104,6 @@ void CompiledFunction::State::noteAttempt(const CompileKind& kind, const std::st
   if (std::exchange(was_raced, false) || threw || seen.wasTriedBefore(kind)) return;
   if (++failures == 1) log(LogLevel::kWarning, str(options.name, " runs without a graph: ", why));
   if (failures >= kFailuresBeforeGivingUp) given_up.store(true, std::memory_order_relaxed);
-}
-
-CompileOutputs CompiledFunction::run(const Variant& variant, const CompileArguments& arguments,
-                                     FunctionRef<CompileOutputs()> function) {
-  if (state_->switches.check) [[unlikely]]
-    return compiled::runChecked(state_->options.name, variant, arguments, function);
-  if (variant.has_effects) return variant.run(arguments);
-  try {
-    const ErrorsHeard aside;  // the function throws it again
-    return variant.run(arguments);
-  } catch (const std::exception&) {
-  }
-  return function();  // throws what the graph has, with what it does besides
 }
 
 const void* CompiledFunction::result(const Variant& variant) { return variant.result.get(); }

@@ -13,6 +13,10 @@
 #include <utility>
 #include <vector>
 
+namespace shunt::compiled {
+class CheckedRun;
+}
+
 namespace shunt::detail {
 
 struct CompiledFunction::State {
@@ -23,7 +27,7 @@ struct CompiledFunction::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  const compiled::Switches switches = compiled::switches();  // here they cost a call least
+  std::atomic<bool> is_on{compiled::isSwitchedOn()};  // until a check has found a difference
   const CompileOptions options;
   jit::FunctionTally tally;
   compiled::Variants variants;
@@ -44,16 +48,18 @@ struct CompiledFunction::State {
     tally.eager.fetch_add(1, std::memory_order_relaxed);
     return {};
   }
-  Decision run(const Variant* variant) {
-    tally.hits.fetch_add(1, std::memory_order_relaxed);
-    return {Way::kRun, variant};
-  }
   /// The variant for these arguments; null where there is none.
   const Variant* find(const CompileArguments& arguments);
   bool isWorthRecording(const CompileArguments& arguments);
   const Variant* add(std::unique_ptr<Variant> variant);
   /// What an attempt to record has come to, where that is no variant; `threw`: the function itself did, too.
   void noteAttempt(const CompileKind& kind, const std::string& why, bool threw);
+  /// `run`: its number.
+  Ran runAndCheck(const Variant& variant, const CompileArguments& arguments, FunctionRef<CompileOutputs()> function,
+                  uint64_t run);
+  void conclude(const Variant& variant, const compiled::CheckedRun& check, uint64_t run, uint64_t begun, uint64_t ns);
+  /// A check has found that the variant is wrong: says so, and leaves all calls to the function.
+  void drop(const Variant& variant, uint64_t run, const std::string& difference);
   CompileKind kindOf(const CompileArguments& arguments) const { return compiled::kindOfCall(arguments, options); }
   std::vector<const Variant*> variantsNow() {
     const std::lock_guard lock(mutex);

@@ -3,12 +3,14 @@
 #include <shunt/autograd/graph_tensor.h>
 
 #include "src/base/errors_heard.h"
+#include "src/compile/backward/draws.h"
 #include "src/compile/checks/dump.h"
 #include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/casts.h"
 #include "src/compile/passes/ended_history.h"
 #include "src/compile/program/plan.h"
+#include "src/compile/program_kernels.h"
 #include "src/dispatch/changes.h"
 #include "src/trace/fakes.h"
 #include "src/trace/results.h"
@@ -38,18 +40,20 @@ void detail::CompiledFunction::Variant::dump() const {
   compiled::dumpTo(dumped + ".plan", guarded + describe());
 }
 
-detail::CompileOutputs detail::CompiledFunction::Variant::run(const CompileArguments& arguments) const {
+detail::CompileOutputs detail::CompiledFunction::Variant::runFor(const CompileArguments& arguments,
+                                                                 const compiled::StandIns* stand_ins) const {
   if (takes_all) [[likely]]
-    return runOn({arguments.tensors.data(), arguments.tensors.size()});
+    return runOn({arguments.tensors.data(), arguments.tensors.size()}, stand_ins);
   std::vector<const Tensor*> defined;
   for (const Tensor* t : arguments.tensors)
     if (t->defined()) defined.push_back(t);
-  return runOn(defined);
+  return runOn(defined, stand_ins);
 }
 
-detail::CompileOutputs detail::CompiledFunction::Variant::runOn(std::span<const Tensor* const> inputs) const {
-  if (backward != nullptr) return backward->run(*executor, inputs);
-  CompileOutputs outputs = executor->runOn(inputs);
+detail::CompileOutputs detail::CompiledFunction::Variant::runOn(std::span<const Tensor* const> inputs,
+                                                                const compiled::StandIns* stand_ins) const {
+  if (backward != nullptr) return backward->run(*executor, inputs, stand_ins);
+  CompileOutputs outputs = stand_ins != nullptr ? executor->runApart(inputs, *stand_ins) : executor->runOn(inputs);
   if (!any_ended) [[likely]]
     return outputs;
   for (size_t i = 0; i < ended.size(); ++i)
@@ -139,7 +143,7 @@ bool speaksOfOffsets(const Graph& graph) {
 }
 
 void compileBackward(Variant& variant, const detail::CompileArguments& arguments, const std::vector<Tensor>& outputs,
-                     const std::string& name, std::vector<const Operator*>& seen) {
+                     const std::string& name, bool checks, std::vector<const Operator*>& seen) {
   const auto isInference = [](const Tensor& t) { return t.defined() && t.is_inference(); };
   if (std::ranges::any_of(arguments.tensors, [&](const Tensor* t) { return isInference(*t); }) ||
       std::ranges::any_of(variant.captured, isInference)) {
@@ -147,7 +151,7 @@ void compileBackward(Variant& variant, const detail::CompileArguments& arguments
     return;
   }
   try {
-    variant.backward = CompiledHistory::make(variant.graph, outputs, name);
+    variant.backward = CompiledHistory::make(variant.graph, outputs, name, checks);
   } catch (const Error& e) {
     variant.why_no_backward = e.what();
     return;
@@ -174,11 +178,6 @@ void checkCastLeaves(const detail::CompileArguments& arguments, const Variant& v
     refuse("under autocast, a leaf that requires grad is passed twice, or passed and captured");
 }
 
-/// Composites whose parts plans know better: all of the library's own but one that rows are known of.
-bool isRecordedInParts(const OperatorHandle& op) {
-  return op.op().name() != "aten::layer_norm" && callsOwn(op.op(), EntryReason::kCompositeImplicit, false);
-}
-
 /// Arguments from another graph are fine where their history goes on in the results and nowhere else, or no node
 /// records any. `differentiated`: gradients inside of the function would go on through that graph.
 void checkHistoryOf(const detail::CompileArguments& arguments, const Variant& variant, bool differentiated) {
@@ -194,7 +193,19 @@ void checkHistoryOf(const detail::CompileArguments& arguments, const Variant& va
                                      variant.why_no_backward.empty() ? "" : ": ", variant.why_no_backward));
 }
 
+/// Whether runs may be checked although that calls all operators twice: CompileCheck::kFirst.
+bool mayRunTwice(const Variant& variant) {
+  std::vector<const Operator*> called;
+  for (const auto& [op, fingerprint] : variant.relies) called.push_back(op);
+  for (const Operator* op : drawnBy(variant.graph)) called.push_back(op);
+  return !callsProgramKernels(variant.graph, called);
+}
+
 }  // namespace
+
+bool isRecordedInParts(const OperatorHandle& op) {
+  return op.op().name() != "aten::layer_norm" && callsOwn(op.op(), EntryReason::kCompositeImplicit, false);
+}
 
 std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments, const CompileOptions& options,
                                        RecordFn record, bool compiles_backward) {
@@ -251,7 +262,7 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   if (history_goes_on && !compiles_backward)
     variant->why_no_backward = "the function's graph has been run again for backward() too often";
   else if (history_goes_on)
-    compileBackward(*variant, arguments, outputs, options.name, seen);
+    compileBackward(*variant, arguments, outputs, options.name, options.check == CompileCheck::kAlways, seen);
   checkHistoryOf(arguments, *variant, differentiated);
   checkCastLeaves(arguments, *variant);
   const Graph& runs = variant->backward != nullptr ? variant->backward->forward() : variant->graph;
@@ -265,6 +276,8 @@ std::unique_ptr<Variant> recordVariant(const detail::CompileArguments& arguments
   variant->guard->add(arguments, variant->captured, speaksOfOffsets(variant->graph));
   const std::string misfit = variant->guard->difference(arguments);
   if (!misfit.empty()) refuse("no call would fit: " + misfit);
+  if (options.check == CompileCheck::kAlways || (options.check == CompileCheck::kFirst && mayRunTwice(*variant)))
+    variant->schedule.begin();
   if (isDumpWanted()) variant->dumped = pathOfDump(options.name);
   return variant;
 }

@@ -1,10 +1,13 @@
 // A variant of a compiled function: the graph, what runs it, and when it may. Made once, by the thread that records;
-// then read-only but for `retired` and `checked`, which any thread sets, and what `backward` counts.
+// then read-only but for `retired` and `checked`, which any thread sets, its runs and checks, and what `backward`
+// counts.
 #pragma once
 
 #include "src/compile/backward/compiled_history.h"
+#include "src/compile/checks/schedule.h"
 #include "src/compile/guards/guard.h"
 #include "src/compile/program/executor.h"
+#include "src/tiering/function_tally.h"
 
 #include <atomic>
 #include <memory>
@@ -17,7 +20,11 @@ namespace shunt {
 class detail::CompiledFunction::Variant {
  public:
   /// The outputs, with the history that they have left.
-  CompileOutputs run(const CompileArguments& arguments) const;
+  CompileOutputs run(const CompileArguments& arguments) const { return runFor(arguments, nullptr); }
+  /// The same for the arguments' stand-ins, with others in the place of captured tensors.
+  CompileOutputs runApart(const CompileArguments& arguments, const compiled::StandIns& stand_ins) const {
+    return runFor(arguments, &stand_ins);
+  }
   /// Whether every operator that was called when it was recorded is registered as it was then. Cheap while nothing
   /// was registered at all.
   bool isCurrent() const;
@@ -38,8 +45,10 @@ class detail::CompiledFunction::Variant {
   std::vector<std::pair<const Operator*, uint64_t>> relies;  // operators, and their tables' fingerprints
   mutable std::atomic<uint64_t> checked{0};                  // detail::table_changes when these were compared last
   mutable std::atomic<bool> retired{false};
-  bool takes_all = true;            // the arguments' tensors are all defined: the graph's inputs
-  bool has_effects = false;         // besides its results
+  bool takes_all = true;           // the arguments' tensors are all defined: the graph's inputs
+  bool has_effects = false;        // besides its results
+  jit::GraphRuns* runs = nullptr;  // of the function's tally
+  mutable compiled::CheckSchedule schedule;
   std::vector<std::string> errors;  // that the function caught
   CompileKind kind;                 // of the calls that it is for
   uint64_t hash_of_sizes = 0;
@@ -47,12 +56,16 @@ class detail::CompiledFunction::Variant {
   std::string dumped;             // SHUNT_JIT_DUMP: the path of its files without their suffixes; empty: none
 
  private:
-  CompileOutputs runOn(std::span<const Tensor* const> inputs) const;
+  CompileOutputs runFor(const CompileArguments& arguments, const compiled::StandIns* stand_ins) const;
+  CompileOutputs runOn(std::span<const Tensor* const> inputs, const compiled::StandIns* stand_ins) const;
 };
 
 namespace compiled {
 
 using Variant = detail::CompiledFunction::Variant;
+/// Composites whose parts plans know better: all of the library's own but one that rows are known of.
+bool isRecordedInParts(const OperatorHandle& op);
+
 using RecordFn = FunctionRef<std::shared_ptr<void>(detail::TraceCall&, const std::vector<Tensor>&)>;
 
 /// The function puts tensors that it has made where they outlive it: each recording would leave dead ones there.

@@ -1,6 +1,6 @@
 // What a running trace() (include/shunt/trace/trace.h) has to be told that no operator shows: who reads or replaces a
-// tensor's grad, reads its version or asks where its elements are, seeds a generator, differentiates. Tensors and
-// autograd ask for it; src/trace sets it. Each thread has its own.
+// tensor's grad, reads its version or asks where its elements are, borrows memory, seeds a generator, differentiates.
+// Tensors and autograd ask for it; src/trace sets it. Each thread has its own.
 #pragma once
 
 #include <shunt/tensor/tensor.h>
@@ -19,6 +19,8 @@ class ActiveTrace {
   virtual void readsVersion(const Tensor& t) = 0;
   /// The function asks where this one's elements are. May throw.
   virtual void readsElements(const Tensor& t) = 0;
+  /// The function makes a tensor over memory that isn't Shunt's: from_blob() with these sizes. May throw.
+  virtual void borrowsMemory(IntArrayRef sizes) = 0;
   /// The engine runs; whether it gives gradients a graph.
   virtual void differentiates(bool create_graph) = 0;
   /// The tensor in whose place the traced function computes with a tensor from outside of it.

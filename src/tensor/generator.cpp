@@ -3,6 +3,7 @@
 #include <shunt/tensor/generator.h>
 
 #include "src/tensor/active_trace.h"
+#include "src/tensor/generators_aside.h"
 
 namespace shunt {
 namespace {
@@ -19,29 +20,33 @@ uint64_t GeneratorImpl::seed() const {
   return seed_;
 }
 
-void GeneratorImpl::set_seed(uint64_t seed) {
-  tellTrace();
-  const std::lock_guard lock(mutex_);
-  seed_ = seed;
-  next_block_ = 0;
-}
+void GeneratorImpl::set_seed(uint64_t seed) { set_position({seed, 0}); }
 
 std::pair<uint64_t, uint64_t> GeneratorImpl::position() const {
+  if (const GeneratorImpl* aside = detail::GeneratorsAside::insteadOf(*this)) [[unlikely]]
+    return aside->position();
   const std::lock_guard lock(mutex_);
   return {seed_, next_block_};
 }
 
 void GeneratorImpl::set_position(std::pair<uint64_t, uint64_t> position) {
   tellTrace();
+  detail::GeneratorsWatched::noteSet(*this, position);
   const std::lock_guard lock(mutex_);
   std::tie(seed_, next_block_) = position;
 }
 
 std::pair<uint64_t, uint64_t> GeneratorImpl::reserve(uint64_t count) {
-  const std::lock_guard lock(mutex_);
-  const uint64_t first = next_block_;
-  next_block_ += count;
-  return {seed_, first};
+  if (GeneratorImpl* aside = detail::GeneratorsAside::insteadOf(*this)) [[unlikely]]
+    return aside->reserve(count);
+  std::pair<uint64_t, uint64_t> drawn;
+  {
+    const std::lock_guard lock(mutex_);
+    drawn = {seed_, next_block_};
+    next_block_ += count;
+  }
+  detail::GeneratorsWatched::noteDrawn(*this, drawn, count);
+  return drawn;
 }
 
 Generator make_generator(uint64_t seed) {

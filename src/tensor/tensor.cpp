@@ -114,6 +114,8 @@ Tensor blobTensor(DataPtr data, IntArrayRef sizes, IntArrayRef strides, const Te
               "whose memory "
               "it is, or make the tensor with empty().");
   SHUNT_CHECK(nbytes == 0 || data.data != nullptr || device.is_meta(), "from_blob: the data pointer is null");
+  if (ActiveTrace* trace = traceAround()) [[unlikely]]
+    trace->borrowsMemory(sizes);
   auto storage = make_intrusive<StorageImpl>(data, static_cast<size_t>(nbytes), device, nullptr, false);
   auto impl = make_intrusive<TensorImpl>(std::move(storage), keySetFor(device), dtype);
   if (strides.empty())

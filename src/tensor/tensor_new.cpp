@@ -114,9 +114,10 @@ Tensor tensor(const detail::TensorData& data, const TensorOptions& options) {
     return empty(data.sizes(), TensorOptions(dtype).device(options.device()).requires_grad(options.requires_grad()));
   Tensor result(detail::makeCpuTensor(data.sizes(), {}, dtype));
   data.writeTo(result);
-  // A graph copies the numbers whenever it runs: they may be written to. In a function that grad differentiates it
-  // takes an operator to make a tensor of that, which may be written with others.
-  if (activeTrace() != nullptr || tls_is_included(DispatchKey::Batched)) [[unlikely]]
+  // A graph copies the numbers whenever it runs: they may be written to. Who only notes a function's operators is to
+  // see the same one. In a function that grad differentiates it takes an operator to make a tensor of that, which may
+  // be written with others.
+  if (tls_is_included(DispatchKey::Tracer) || tls_is_included(DispatchKey::Batched)) [[unlikely]]
     result = result.clone();
   // A FunctionalizeGuard: the operators find out what a factory makes here, a functional tensor or in a backward
   // formula a plain one.

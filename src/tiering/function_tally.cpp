@@ -7,6 +7,7 @@
 #include <mutex>
 #include <tuple>
 #include <unordered_set>
+#include <utility>
 
 namespace shunt::jit {
 
@@ -78,11 +79,29 @@ namespace {
 
 FunctionTally::FunctionTally(std::string name) : name_(std::move(name)) { FunctionTallies::instance().add(this); }
 
-FunctionTally::~FunctionTally() { FunctionTallies::instance().remove(this); }
+FunctionTally::~FunctionTally() {
+  FunctionTallies::instance().remove(this);
+  for (GraphRuns* runs = graphs_.load(std::memory_order_relaxed); runs != nullptr;)
+    delete std::exchange(runs, runs->next);
+}
+
+GraphRuns& FunctionTally::addGraph() {
+  auto* const runs = new GraphRuns;
+  runs->next = graphs_.load(std::memory_order_relaxed);
+  graphs_.store(runs, std::memory_order_release);
+  return *runs;
+}
+
+uint64_t FunctionTally::hits() const {
+  uint64_t all = 0;
+  for (const GraphRuns* runs = graphs_.load(std::memory_order_acquire); runs != nullptr; runs = runs->next)
+    all += runs->begun.load(std::memory_order_relaxed);
+  return all;
+}
 
 CompiledStats FunctionTally::stats() const {
   CompiledStats out{.name = name_};
-  out.graph_calls = hits.load(std::memory_order_relaxed);
+  out.graph_calls = hits();
   out.function_calls = eager.load(std::memory_order_relaxed);
   out.invalidated = invalidated.load(std::memory_order_relaxed);
   out.recorded = recorded.load(std::memory_order_relaxed);

@@ -11,6 +11,13 @@
 
 namespace shunt::jit {
 
+/// Runs of one graph. Relaxed.
+struct GraphRuns {
+  std::atomic<uint64_t> begun{0};
+  std::atomic<uint64_t> ended{0};  // only where somebody wants to know which ones are under way
+  GraphRuns* next = nullptr;
+};
+
 class FunctionTally {
  public:
   explicit FunctionTally(std::string name);
@@ -19,13 +26,17 @@ class FunctionTally {
   FunctionTally& operator=(const FunctionTally&) = delete;
 
   CompiledStats stats() const;
+  /// Of another graph, as long as the function lives. Behind a mutex of the owner's.
+  GraphRuns& addGraph();
+  /// Runs of all graphs.
+  uint64_t hits() const;
 
-  std::atomic<uint64_t> recorded{0}, invalidated{0}, record_ns{0};
-  std::atomic<uint64_t> hits{0}, eager{0};
+  std::atomic<uint64_t> recorded{0}, invalidated{0}, record_ns{0}, eager{0};
 
  private:
   friend class FunctionTallies;
   const std::string name_;
+  std::atomic<GraphRuns*> graphs_{nullptr};  // owned; the list only grows
 };
 
 /// Of all functions that were called, by name.

@@ -9,6 +9,7 @@
 #include "src/dispatch/state_in_use.h"
 #include "src/trace/call_site.h"
 #include "src/trace/traced_tensor.h"
+#include "src/trace/witness.h"
 
 #include <algorithm>
 
@@ -23,8 +24,6 @@ constexpr std::string_view kSizesFromElements[] = {"aten::nonzero", "aten::maske
                                                    "aten::unique2", "aten::_unique2",      "aten::argwhere",
                                                    "aten::bincount"};
 
-constexpr DispatchKeySet kBelowTracer = DispatchKeySet::fullAfter(DispatchKey::Tracer);
-
 [[noreturn]] void throwNumbers(const OperatorHandle& op, const char* what) {
   throw Error(detail::str("operator ", op.operator_name(), ": called on a traced value, but ", what,
                           ", and trace() records operators, not numbers. Keep it a tensor (where(), masked_fill()), or "
@@ -38,11 +37,6 @@ DispatchKeySet keysBelow(const std::vector<Operand>& operands) {
   const detail::LocalState& tls = detail::tls_state;
   const auto effective = DispatchKeySet::fromRaw((keys | tls.included) & ~tls.excluded);
   return effective & kBelowTracer;
-}
-
-// Composites work on any tensors, but kernels and fake tensors' fallback don't know wrappers.
-DispatchKeySet forComposites(DispatchKeySet below) {
-  return below.remove(DispatchKey::Fake).remove(DispatchKey::PythonKernel);
 }
 
 bool requiresGrad(const std::vector<Operand>& operands) {
@@ -219,6 +213,7 @@ void fallback(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   detail::Recording* recording = detail::currentRecording();
   if (recording != nullptr && recording->isOpen())
     return recording->isInside() ? recording->callInside(op, keys, stack) : recording->call(op, keys, stack);
+  if (Witness* witness = Witness::current()) return witness->call(op, keys, stack);
   const auto& arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i)
     forEachTensor(peek(*stack, i, arguments.size()), [&](const Tensor& t) {

@@ -92,6 +92,13 @@ void Recording::readsElements(const Tensor& t) {
               trace_detail::callSite());
 }
 
+void Recording::borrowsMemory(IntArrayRef sizes) {
+  SHUNT_CHECK(!refuses_elements, "from_blob(), of a tensor of shape ", sizes,
+              ": a graph would have the memory that is there now, which may be gone at the next call. Make the tensor "
+              "outside of the function, or by operators",
+              trace_detail::callSite());
+}
+
 Tensor Recording::wrapped(const Tensor& t) {
   if (tracedOf(t) != nullptr) return t;
   const Operand o = resolve(t);

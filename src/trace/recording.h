@@ -45,6 +45,13 @@ struct Operand {
 /// Whether a node of a backward pass runs on this thread.
 bool inBackward();
 
+inline constexpr DispatchKeySet kBelowTracer = DispatchKeySet::fullAfter(DispatchKey::Tracer);
+
+/// Composites work on any tensors, but kernels and fake tensors' fallback don't know wrappers.
+inline DispatchKeySet forComposites(DispatchKeySet below) {
+  return below.remove(DispatchKey::Fake).remove(DispatchKey::PythonKernel);
+}
+
 }  // namespace shunt::trace_detail
 
 namespace shunt::detail {
@@ -59,7 +66,8 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   std::function<bool(const OperatorHandle&)> takes_apart;
   /// Where that is null: which ones besides those of tensors that require grad.
   std::function<bool(const OperatorHandle&)> takes_apart_too;
-  /// Whether the function must leave the elements of tensors from outside alone, which it would read or write now.
+  /// Whether the function must leave elements outside of tensors that are recorded alone: those of tensors from
+  /// outside, which it would read or write now, and memory that a call lends it.
   bool refuses_elements = false;
 
   Tensor addInput(const Tensor& t) { return addInput(t, specOf(t)); }
@@ -99,6 +107,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   void seeded() override { seeded_ = true; }
   void readsVersion(const Tensor& t) override;
   void readsElements(const Tensor& t) override;
+  void borrowsMemory(IntArrayRef sizes) override;
   void differentiates(bool create_graph) override {
     differentiated_ = true;
     created_graph_ |= create_graph;

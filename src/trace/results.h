@@ -14,7 +14,8 @@ namespace shunt::detail {
 struct TracedResults {
   /// Before the function runs: which composites are recorded as what they call although no gradient needs that.
   static void takeApart(TraceCall& call, std::function<bool(const OperatorHandle&)> which);
-  /// Before it runs: it may not ask for a pointer to the elements of a tensor from outside.
+  /// Before it runs: it may not ask for a pointer to the elements of a tensor from outside, nor make a tensor over
+  /// memory that isn't Shunt's.
   static void refuseElements(TraceCall& call);
   /// What the function computed with and returned: real or fake tensors, without wrappers.
   static const std::vector<Tensor>& outputs(const TraceCall& call);

@@ -279,6 +279,9 @@ TEST_P(CompiledBackwards, LeaveTheGradsOfPlainOnes) {
       if (grads.empty() || program.seed % 2 == 0) std::ranges::copy(out, std::back_inserter(grads));
       return grads;
     };
+    const auto wasWrong = [](const std::string& explained) {
+      return explained.find("was checked") != std::string::npos;
+    };
     if (GetParam().gradients && !errorOf([&] { f(inputsOf(program)); }).empty()) return "";
     auto fast = shunt::compile(f, {.max_variants = 32});
     for (int i = 0; i < 3; ++i) {
@@ -305,6 +308,7 @@ TEST_P(CompiledBackwards, LeaveTheGradsOfPlainOnes) {
         if (!d.empty())
           return shunt::detail::str(use.name, ", call ", i, ": ", d, '\n', function.explain(), function.plan());
       }
+      if (wasWrong(function.explain())) return shunt::detail::str(use.name, ": ", function.explain(), function.plan());
     }
     return "";
   });
@@ -313,7 +317,9 @@ TEST_P(CompiledBackwards, LeaveTheGradsOfPlainOnes) {
   std::cout << compiled << " backward passes were compiled, " << kept << " weren't; runs that added: " << sums
             << std::endl;
   if (!isOne()) EXPECT_GT(sums, compiled / 10);
-  if (!isOne()) EXPECT_GT(GetParam().few ? 10 * compiled : compiled, kept);
+  // The first runs' results have eager code's history where they are checked.
+  const bool is_checked = shunt::default_compile_check() == shunt::CompileCheck::kFirst;
+  if (!isOne() && !is_checked) EXPECT_GT(GetParam().few ? 10 * compiled : compiled, kept);
 }
 
 INSTANTIATE_TEST_SUITE_P(

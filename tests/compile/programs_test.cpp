@@ -68,6 +68,7 @@ TEST_P(InBothForms, LeaveWhatThePlainOnesLeave) {
       const std::string d = firstDifference(expected, got, Level::kAll);
       if (!d.empty()) return shunt::detail::str("call ", i, ": ", d, '\n', fast.explain(), fast.plan());
     }
+    if (fast.explain().find("was checked") != std::string::npos) return fast.explain() + fast.plan();
     hits += fast.counts().hits;
     eager += fast.counts().eager;
     return "";

@@ -31,8 +31,8 @@
 // C++ can't look into a function. Tensors that it captures are held by identity, as they were when it was recorded:
 // their elements and grads are read and written by each call, but a variable that holds another tensor since is not
 // seen, unless CompileOptions::captures names it. Numbers are frozen, unless they are arguments or named by
-// CompileOptions::scalars. What it does besides calling operators (counting, printing) is not done by the graph.
-// SHUNT_COMPILE_CHECK=1 runs both and throws where they differ; SHUNT_COMPILE=0 calls the function.
+// CompileOptions::scalars. What it does besides calling operators (counting, printing) is not done by the graph. So
+// some runs are checked (CompileCheck); SHUNT_COMPILE=0 calls the function.
 #pragma once
 
 #include <shunt/core/function_ref.h>
@@ -43,13 +43,31 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <typeinfo>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace shunt {
+
+/// Which runs of a graph are compared with the function, to the bit: results, written tensors and grads, metadata,
+/// random numbers, gradients. A bound to what may go unseen, not a proof.
+enum class CompileCheck : uint8_t {
+  kNever,
+  /// The first three runs of each variant, then one after 2, 4, 8 ... more, until checks cost less than 1 % of the
+  /// variant's time, then at that distance. In such a run the graph works on copies first, then the function runs,
+  /// whose results and effects stand. Where they differ, the function's graphs are dropped with a warning, and calls
+  /// run the function. Graphs that call kernels of the program's are not checked, as these would run twice.
+  kFirst,
+  /// Each run, of all graphs. Throws where they differ.
+  kAlways,
+};
+
+/// As SHUNT_COMPILE_CHECK says: 0, first or 1; unset: kFirst.
+SHUNT_API CompileCheck default_compile_check();
 
 struct CompileOptions {
   /// Variables that the function reads and that may hold other tensors later: compared at each call.
@@ -61,6 +79,7 @@ struct CompileOptions {
   /// More sizes of one kind than that run the function. The first ones are recorded when they come again, later ones
   /// when they come often.
   int max_sizes = 32;
+  CompileCheck check = default_compile_check();
   /// What explain() and the log call it.
   std::string name = "compiled function";
 };
@@ -133,8 +152,12 @@ class SHUNT_API CompiledFunction {
     std::unique_ptr<Variant> unconfirmed_;
     std::unique_ptr<ErrorsHeard> heard_;
   };
-  /// The outputs. `function` calls the function itself and returns its tensors: for SHUNT_COMPILE_CHECK.
-  CompileOutputs run(const Variant& variant, const CompileArguments& arguments, FunctionRef<CompileOutputs()> function);
+  struct Ran {
+    CompileOutputs outputs;
+    bool by_function = false;  // the caller's function has been called, and what it has returned is the result
+  };
+  /// `function` calls the function itself and returns its tensors: where the graph throws, and for checks.
+  Ran run(const Variant& variant, const CompileArguments& arguments, FunctionRef<CompileOutputs()> function);
   /// What record() had returned.
   static const void* result(const Variant& variant);
 
@@ -208,11 +231,13 @@ class Compiled {
       if (decision.variant == nullptr) return f_(args...);
     }
     if (decision.variant == nullptr) return f_(args...);
-    detail::CompileOutputs outputs =
-        state_->run(*decision.variant, call, [&] { return tensorsOfResult<Result>(args...); });
+    using Kept = std::conditional_t<std::is_void_v<Result>, std::monostate, Result>;
+    std::optional<Kept> own;  // of the function itself
+    auto ran = state_->run(*decision.variant, call, [&] { return tensorsOfResult<Result>(own, args...); });
     if constexpr (!std::is_void_v<Result>) {
+      if (ran.by_function) return Result(*std::move(own));
       size_t next = 0;
-      auto put = [&](const Tensor&) { return std::move(outputs[next++]); };
+      auto put = [&](const Tensor&) { return std::move(ran.outputs[next++]); };
       return detail::mapTensorsIn(*static_cast<const Result*>(detail::CompiledFunction::result(*decision.variant)),
                                   put);
     }
@@ -299,18 +324,18 @@ class Compiled {
       return std::make_shared<Result>(detail::mapTensorsIn(result, note));
     }
   }
-  template <class Result, class... Args>
-  detail::CompileOutputs tensorsOfResult(const Args&... args) const {
+  template <class Result, class Kept, class... Args>
+  detail::CompileOutputs tensorsOfResult(std::optional<Kept>& result, const Args&... args) const {
     detail::CompileOutputs out;
     if constexpr (std::is_void_v<Result>)
       f_(args...);
     else {
-      const Result result = f_(args...);
+      result.emplace(f_(args...));
       auto add = [&](const Tensor& t) {
         out.push_back(t);
         return t;
       };
-      detail::mapTensorsIn(result, add);
+      detail::mapTensorsIn(*result, add);
     }
     return out;
   }

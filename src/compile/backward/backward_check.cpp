@@ -1,4 +1,4 @@
-// SHUNT_COMPILE_CHECK for backward passes: the compiled pass beside one through the operators' own history.
+// CompileCheck::kAlways for backward passes: the compiled pass beside one through the operators' own history.
 //
 // The function's graph runs once more with its history, as for create_graph (Note [Compiled backward passes]), and what
 // comes by each edge is compared: sums that the engine makes by their parts, those that the pass has made (sums.h) as
@@ -6,7 +6,6 @@
 // random numbers from its generator, an operator is registered in another way), or throws, nothing is compared.
 #include "src/compile/backward/backward_node.h"
 #include "src/compile/checks/first_difference.h"
-#include "src/compile/checks/switches.h"
 #include "src/compile/guards/keys_that_matter.h"
 
 #include <shunt/autograd/variable_utils.h>
@@ -30,13 +29,11 @@ Tensor copyOf(const Tensor& t) {
 
 }  // namespace
 
-bool CompiledBackward::BackwardNode::isChecked() const { return switches().check; }
-
 /// What the graph was given, as it was when the function was called.
 void CompiledBackward::BackwardNode::noteGiven(std::span<const Tensor* const> inputs) {
   const size_t n = inputs.size() + of_->constants_.size();
   for (size_t i = 0; i < n; ++i) {
-    const Tensor& t = of_->given(i, inputs);
+    const Tensor& t = of_->given(i, inputs, nullptr);
     hashes_.push_back(hasPlainKeys(t) ? hashOfElements(t) : 0);
   }
 }

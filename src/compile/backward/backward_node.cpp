@@ -69,13 +69,14 @@ Tensor unreadLike(const Graph::Spec& spec) {
 
 }  // namespace
 
-void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs) {
+void CompiledBackward::BackwardNode::save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs,
+                                          const StandIns* stand_ins) {
   saved_.reserve(of_->sources_.size());
   for (const SavedSource& s : of_->sources_) {
     if (s.is_given && saved_.size() < of_->saved_.size())
-      saved_.emplace_back(of_->given(s.number, inputs), false);
+      saved_.emplace_back(of_->given(s.number, inputs, stand_ins), false);
     else if (s.is_given)
-      saved_.emplace_back(withoutItself(of_->given(s.number, inputs)), false);
+      saved_.emplace_back(withoutItself(of_->given(s.number, inputs, stand_ins)), false);
     else if (saved_.size() < of_->saved_.size())
       saved_.emplace_back(made[s.number], s.number == of_->output_);
     else

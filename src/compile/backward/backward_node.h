@@ -27,7 +27,7 @@ class CompiledBackward::BackwardNode final : public Node {
   bool unfold(bool create_graph) noexcept override;
 
   /// Of what was made for these inputs, once the results have their history.
-  void save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs);
+  void save(const detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const StandIns* stand_ins);
 
  protected:
   void release_resources() override;
@@ -47,8 +47,8 @@ class CompiledBackward::BackwardNode final : public Node {
   std::vector<Tensor> givenAgain() const;
   Tensor unpack(size_t i) const;
   bool runWantsAll() const;
-  // For SHUNT_COMPILE_CHECK (backward_check.cpp).
-  bool isChecked() const;
+  // For CompileCheck::kAlways (backward_check.cpp).
+  bool isChecked() const { return of_->checks_; }
   void noteGiven(std::span<const Tensor* const> inputs);
   std::optional<autograd::variable_list> expected(const Pass& pass, const Tensor& gradient) const;
   void compare(const Pass& pass, const autograd::variable_list& got, const autograd::variable_list& expected) const;

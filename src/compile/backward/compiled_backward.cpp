@@ -49,9 +49,10 @@ std::vector<const Operator*> operatorsOf(const std::vector<std::pair<const Opera
 }  // namespace
 
 std::shared_ptr<CompiledBackward> CompiledBackward::make(const Graph& graph, size_t output, std::vector<size_t> others,
-                                                         std::string name, const Places& places,
+                                                         std::string name, const Places& places, bool checks,
                                                          std::optional<Joint>& first) {
   std::shared_ptr<CompiledBackward> out(new CompiledBackward(graph, std::move(name)));
+  out->checks_ = checks;
   out->output_ = output;
   out->others_ = std::move(others);
   checkOwnWrites(graph);
@@ -157,15 +158,16 @@ const CompiledBackward::Pass* CompiledBackward::passFor(const Tensor& gradient) 
   return found != passes_.end() ? &*found : nullptr;
 }
 
-void CompiledBackward::addNode(detail::CompileOutputs& made, std::span<const Tensor* const> inputs,
-                               const Call& call) const {
+void CompiledBackward::addNode(detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Call& call,
+                               const StandIns* stand_ins) const {
   auto node = make_intrusive<BackwardNode>(shared_from_this(), call);
   for (const JointContribution& c : passes_[0].contributions) {
     const size_t all = inputs.size() + constants_.size();
-    node->add_next_edge(autograd::gradient_edge(c.given < all ? given(c.given, inputs) : made[others_[c.given - all]]));
+    node->add_next_edge(
+        autograd::gradient_edge(c.given < all ? given(c.given, inputs, stand_ins) : made[others_[c.given - all]]));
   }
   autograd::set_history(made[output_], intrusive_ptr<Node>(node));
-  node->save(made, inputs);
+  node->save(made, inputs, stand_ins);
 }
 
 std::string CompiledBackward::nameOf(size_t i) const {

@@ -28,6 +28,7 @@
 #include "src/compile/backward/remade.h"
 #include "src/compile/backward/split.h"
 #include "src/compile/backward/sums.h"
+#include "src/compile/checks/stand_ins.h"
 #include "src/compile/program/plan.h"
 
 #include <shunt/compile/compile.h>
@@ -56,9 +57,10 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
 
   /// Of the graph's output `output`, as far as the outputs `others`. Throws Error, saying why, where the graph's
   /// history has to be recorded by its operators. `name` is the function's, `places` the function's history's; `joint`:
-  /// set to the first pass with the graph.
+  /// set to the first pass with the graph. `checks`: whether its passes are checked when they run.
   static std::shared_ptr<CompiledBackward> make(const Graph& graph, size_t output, std::vector<size_t> others,
-                                                std::string name, const Places& places, std::optional<Joint>& joint);
+                                                std::string name, const Places& places, bool checks,
+                                                std::optional<Joint>& joint);
 
   const std::vector<SavedValue>& saved() const { return saved_; }
   /// `layouts`: how gradients lie that come from several nodes of the function's, as far as it is known, and from
@@ -67,8 +69,9 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   /// `place`: where among the results of what runs the function a saved value is.
   void setSources(FunctionRef<size_t(const SavedValue&)> place);
   /// Gives the result its node, which takes the next place in the engine's order. `made`: what runs the function has
-  /// given for these inputs.
-  void addNode(detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Call& call) const;
+  /// given for these inputs. `stand_ins`: in the place of the graph's constants; null: none.
+  void addNode(detail::CompileOutputs& made, std::span<const Tensor* const> inputs, const Call& call,
+               const StandIns* stand_ins) const;
   /// Whether the graph has been run again for backward() so often, or with create_graph, that it had better keep its
   /// history.
   bool isRunAgainTooOften() const { return again_.load(std::memory_order_relaxed) >= kMostAgain; }
@@ -99,8 +102,10 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   CompiledBackward(const Graph& graph, std::string name) : name_(std::move(name)), graph_(graph.clone()) {}
   void addPass(const Joint& joint, bool of_any_layout);
   const Pass* passFor(const Tensor& gradient) const;
-  const Tensor& given(size_t i, std::span<const Tensor* const> inputs) const {
-    return i < inputs.size() ? *inputs[i] : constants_[i - inputs.size()];
+  const Tensor& given(size_t i, std::span<const Tensor* const> inputs, const StandIns* stand_ins) const {
+    if (i < inputs.size()) return *inputs[i];
+    const Tensor& t = constants_[i - inputs.size()];
+    return stand_ins != nullptr ? stand_ins->of(t) : t;
   }
 
   /// For people: of what gets gradients.
@@ -122,7 +127,7 @@ class CompiledBackward : public std::enable_shared_from_this<CompiledBackward> {
   std::vector<uint64_t> places_again_;  // of graph_again_'s nodes: Places
   ScalarType default_dtype_;
   mutable std::atomic<int> again_{0};  // times that the graph was run again
-  bool draws_ = false;
+  bool draws_ = false, checks_ = false;
   std::vector<std::pair<const Operator*, uint64_t>>
       seen_;  // operators that were called, and their tables' fingerprints
 };

@@ -59,7 +59,7 @@ void checkMeeting(const Graph& graph, const Graph::Value* meeting) {
 }  // namespace
 
 std::unique_ptr<const CompiledHistory> CompiledHistory::make(const Graph& recorded, const std::vector<Tensor>& outputs,
-                                                             const std::string& name) {
+                                                             const std::string& name, bool checks) {
   auto out = std::make_unique<CompiledHistory>();
   Graph graph = recorded.clone();
   out->outputs_ = graph.outputs().size();
@@ -75,7 +75,7 @@ std::unique_ptr<const CompiledHistory> CompiledHistory::make(const Graph& record
   out->draws_ = std::ranges::any_of(graph.nodes(), [](const Graph::Node* n) { return drawsRandomNumbers(n->op); });
   const Places places(recorded);
   out->places_ = places.count();
-  out->makeParts(graph, parts, places, name);
+  out->makeParts(graph, parts, places, name, checks);
   out->orderSteps(outputs);
   out->placeSteps(recorded, graph, places);
   return out;
@@ -151,7 +151,8 @@ void CompiledHistory::addMeetings(Graph& graph, const std::vector<Graph::Value*>
   graph.setOutputs(std::move(outputs));
 }
 
-void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const Places& places, const std::string& name) {
+void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const Places& places, const std::string& name,
+                                bool checks) {
   for (const Result& r : results_)
     if (!r.views.empty() && results_.size() > 1 && parts.reached[r.output])
       refuse("several results require grad, and one is a view of what another is made of");
@@ -162,7 +163,7 @@ void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const Pl
   for (Result& r : results_) {
     made.push_back(r.output);
     if (r.split != nullptr) continue;
-    r.backward = CompiledBackward::make(graph, r.output, {made.begin(), made.end() - 1}, name, places, joint);
+    r.backward = CompiledBackward::make(graph, r.output, {made.begin(), made.end() - 1}, name, places, checks, joint);
     for (const SavedValue& s : r.backward->saved())
       if (!s.is_given && std::ranges::find(saved, s) == saved.end()) saved.push_back(s);
     for (const auto& seen : joint->seen)
@@ -183,10 +184,11 @@ void CompiledHistory::makeParts(const Graph& graph, const Parts& parts, const Pl
     if (r.backward != nullptr) r.backward->setSources(place);
 }
 
-detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<const Tensor* const> inputs) const {
+detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<const Tensor* const> inputs,
+                                            const StandIns* stand_ins) const {
   CompiledBackward::Call call;
   if (draws_) call.drawn.first = default_generator()->position();
-  detail::CompileOutputs made = forward.runOn(inputs);
+  detail::CompileOutputs made = stand_ins != nullptr ? forward.runApart(inputs, *stand_ins) : forward.runOn(inputs);
   if (draws_) call.drawn.second = default_generator()->position();
   call.first_place = autograd::detail::next_sequence_nr;
   if (results_.size() > 1) call.any_unfolded = std::make_shared<std::atomic<bool>>(false);
@@ -205,7 +207,7 @@ detail::CompileOutputs CompiledHistory::run(const Executor& forward, std::span<c
     if (s.is_view)
       out[r.output] = r.views.of(made[r.output]);
     else
-      r.backward->addNode(made, inputs, call);
+      r.backward->addNode(made, inputs, call, stand_ins);
   }
   for (size_t i = 0; i < outputs_; ++i)
     if (!out[i].defined()) out[i] = std::move(made[i]);

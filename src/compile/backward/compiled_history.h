@@ -20,16 +20,18 @@ class CompiledHistory {
  public:
   /// Throws Error, saying why, where the graph's history has to be recorded by its operators. `outputs` are the fake
   /// results that were recorded; `name` is the function's.
+  /// `checks`: whether backward passes are checked when they run.
   static std::unique_ptr<const CompiledHistory> make(const Graph& graph, const std::vector<Tensor>& outputs,
-                                                     const std::string& name);
+                                                     const std::string& name, bool checks);
 
   /// What runs the function: its outputs without a history, then results to save.
   const Graph& forward() const { return forward_; }
   /// Operators that were called, and their tables' fingerprints.
   const std::vector<std::pair<const Operator*, uint64_t>>& seen() const { return seen_; }
   /// What `forward`, which runs forward(), gives for these inputs: the function's outputs, some of them with their
-  /// nodes.
-  detail::CompileOutputs run(const Executor& forward, std::span<const Tensor* const> inputs) const;
+  /// nodes. `stand_ins`: in the place of the graph's constants; null: none.
+  detail::CompileOutputs run(const Executor& forward, std::span<const Tensor* const> inputs,
+                             const StandIns* stand_ins) const;
   /// Whether the graph had better keep its history: CompiledBackward.
   bool isRunAgainTooOften() const;
   /// For people: how the backward passes are run, and their graphs.
@@ -51,7 +53,7 @@ class CompiledHistory {
   };
   Parts findParts(Graph& graph);
   void addMeetings(Graph& graph, const std::vector<Graph::Value*>& meetings);
-  void makeParts(const Graph& graph, const Parts& parts, const Places& places, const std::string& name);
+  void makeParts(const Graph& graph, const Parts& parts, const Places& places, const std::string& name, bool checks);
   void orderSteps(const std::vector<Tensor>& outputs);
   void placeSteps(const Graph& recorded, const Graph& graph, const Places& places);
 

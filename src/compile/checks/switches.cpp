@@ -1,13 +1,38 @@
 #include "src/compile/checks/switches.h"
 
+#include <shunt/compile/compile.h>
 #include <shunt/core/environment.h>
+#include <shunt/core/log.h>
 
-namespace shunt::compiled {
+#include <cstdlib>
+#include <string_view>
 
-const Switches& switches() {
-  static const Switches all{.on = detail::flagFromEnvironment("SHUNT_COMPILE", true),
-                            .check = detail::flagFromEnvironment("SHUNT_COMPILE_CHECK", false)};
-  return all;
+namespace shunt {
+namespace {
+
+CompileCheck checkFromEnvironment() {
+  const char* const given = std::getenv("SHUNT_COMPILE_CHECK");
+  const std::string_view text = given != nullptr ? given : "";
+  if (text == "0") return CompileCheck::kNever;
+  if (text == "1") return CompileCheck::kAlways;
+  if (!text.empty() && text != "first")
+    detail::logWarning(detail::str("SHUNT_COMPILE_CHECK=", text, " is neither 0 nor first nor 1; first holds"));
+  return CompileCheck::kFirst;
 }
 
-}  // namespace shunt::compiled
+}  // namespace
+
+CompileCheck default_compile_check() {
+  static const CompileCheck check = checkFromEnvironment();
+  return check;
+}
+
+namespace compiled {
+
+bool isSwitchedOn() {
+  static const bool on = detail::flagFromEnvironment("SHUNT_COMPILE", true);
+  return on;
+}
+
+}  // namespace compiled
+}  // namespace shunt

@@ -12,6 +12,8 @@
 
 namespace shunt::compiled {
 
+class StandIns;
+
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -19,6 +21,8 @@ class Executor {
   /// versions, aliases, random numbers drawn. Inputs have the graph's dtypes, devices, sizes and strides, and share
   /// memory as the graph's do. A node runs with the modes that it was recorded with; the caller's other settings hold.
   virtual detail::CompileOutputs runOn(std::span<const Tensor* const> inputs) const = 0;
+  /// The same with others in the place of the graph's constants.
+  virtual detail::CompileOutputs runApart(std::span<const Tensor* const> inputs, const StandIns& stand_ins) const = 0;
   /// For people: the steps, a line each.
   virtual std::string describe() const = 0;
 };

@@ -1,5 +1,6 @@
 #include "src/compile/program/plan.h"
 
+#include "src/compile/checks/stand_ins.h"
 #include "src/compile/guards/onlookers.h"
 #include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
@@ -10,10 +11,13 @@
 #include "src/compile/steps/quick_counts.h"
 #include "src/compile/steps/view_step.h"
 #include "src/dispatch/changes.h"
+#include "src/trace/inputs.h"
+#include "src/trace/interpreter.h"
 #include "src/trace/values_of.h"
 #include "src/trace/writes.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace shunt::compiled {
@@ -174,12 +178,12 @@ void Plan::checkInputs(std::span<const Tensor> inputs) const {
   }
 }
 
-detail::CompileOutputs Plan::runProgram(const Program& program, std::span<const Tensor* const> inputs, bool fuse,
+detail::CompileOutputs Plan::runProgram(const Program& program, Inputs inputs, Constants constants, bool fuse,
                                         uint64_t changes) const {
   if (program.is_one_loop && fuse && !isInferenceMode() && !detail::trace_enabled.load(std::memory_order_relaxed))
       [[likely]]
-    return program.regions[0].runAlone(inputs, constants_);
-  Frame frame(program.slots, program.kept_slots, inputs, constants_);
+    return program.regions[0].runAlone(inputs, constants);
+  Frame frame(program.slots, program.kept_slots, inputs, constants);
   frame.setChecked(changes);
   if (fuse && nothingSeesOperators()) {
     frame.allowQuick();
@@ -232,8 +236,8 @@ std::unique_ptr<const Program> Plan::makeFused(bool buffers) const {
   return std::make_unique<const Program>(makeProgram(graph_, aliases_, history_, groups, options));
 }
 
-detail::CompileOutputs Plan::runAndRecord(std::span<const Tensor* const> inputs) const {
-  Frame frame(single_.slots, single_.kept_slots, inputs, constants_);
+detail::CompileOutputs Plan::runAndRecord(Inputs inputs, Constants constants) const {
+  Frame frame(single_.slots, single_.kept_slots, inputs, constants);
   Recorder recorder(aliases_);
   single_.run(frame, false, recorder);
   withoutMemoryToo([&] {
@@ -253,25 +257,39 @@ std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) const {
   return {outputs.begin(), outputs.end()};
 }
 
-detail::CompileOutputs Plan::runGraph(std::span<const Tensor* const> inputs) const {
-  std::vector<Tensor> given;
-  for (const Tensor* t : inputs) given.push_back(*t);
+detail::CompileOutputs Plan::runGraph(Inputs inputs, Constants constants) const {
+  std::vector<Tensor> checked;
+  std::unordered_map<const Graph::Value*, const Tensor*> given;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    checked.push_back(*inputs[i]);
+    given.emplace(graph_.inputs()[i], inputs[i]);
+  }
+  trace_detail::checkRun(graph_, checked);
+  for (size_t i = 0; i < constants.size(); ++i) given.emplace(graph_.constants()[i], &constants[i]);
+  trace_detail::Interpreter run(graph_, [&](const Graph::Value& v) { return *given.at(&v); });
+  run.run([](const Graph::Node&, Stack&) {});
   detail::CompileOutputs out;
-  for (Tensor& t : graph_.run(given)) out.push_back(std::move(t));
+  for (const Graph::Value* v : graph_.outputs()) out.push_back(run.output(v));
   return out;
 }
 
-detail::CompileOutputs Plan::runOn(std::span<const Tensor* const> inputs) const {
+detail::CompileOutputs Plan::runApart(Inputs inputs, const StandIns& stand_ins) const {
+  std::vector<Tensor> constants;
+  for (const Tensor& t : constants_) constants.push_back(stand_ins.of(t));
+  return runWith(inputs, constants);
+}
+
+detail::CompileOutputs Plan::runWith(Inputs inputs, Constants constants) const {
   const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
   if (!holdsAt(changes)) [[unlikely]]
-    return runGraph(inputs);
+    return runGraph(inputs, constants);
   const bool plain = isPlainThread();
   if (const Program* fused = fused_.load(std::memory_order_acquire); fused != nullptr)
-    return runProgram(programFor(*fused, plain), inputs, plain, changes);
+    return runProgram(programFor(*fused, plain), inputs, constants, plain, changes);
   std::unique_lock lock(recording_, std::try_to_lock);
   if (!plain || !lock.owns_lock() || fused_.load(std::memory_order_relaxed) != nullptr)
-    return runProgram(single_, inputs, false, changes);
-  return runAndRecord(inputs);
+    return runProgram(single_, inputs, constants, false, changes);
+  return runAndRecord(inputs, constants);
 }
 
 const Program& Plan::program() const {

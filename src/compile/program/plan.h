@@ -40,7 +40,10 @@ class SHUNT_API Plan : public Executor {
   explicit Plan(const Graph& graph, const PlanOptions& options = {});
   ~Plan() override;
 
-  detail::CompileOutputs runOn(std::span<const Tensor* const> inputs) const override;
+  detail::CompileOutputs runOn(std::span<const Tensor* const> inputs) const override {
+    return runWith(inputs, constants_);
+  }
+  detail::CompileOutputs runApart(std::span<const Tensor* const> inputs, const StandIns& stand_ins) const override;
   /// The same for any inputs: throws Error where they aren't the graph's.
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;
   std::string describe() const override;
@@ -66,10 +69,13 @@ class SHUNT_API Plan : public Executor {
   void relyOnCalls(const Operator& op, const Operator& below);
   void relyOn(const Operator& op, int slot);
   void checkInputs(std::span<const Tensor> inputs) const;
-  detail::CompileOutputs runProgram(const Program& program, std::span<const Tensor* const> inputs, bool fuse,
+  using Inputs = std::span<const Tensor* const>;
+  using Constants = std::span<const Tensor>;
+  detail::CompileOutputs runWith(Inputs inputs, Constants constants) const;
+  detail::CompileOutputs runProgram(const Program& program, Inputs inputs, Constants constants, bool fuse,
                                     uint64_t changes) const;
-  detail::CompileOutputs runAndRecord(std::span<const Tensor* const> inputs) const;
-  detail::CompileOutputs runGraph(std::span<const Tensor* const> inputs) const;
+  detail::CompileOutputs runAndRecord(Inputs inputs, Constants constants) const;
+  detail::CompileOutputs runGraph(Inputs inputs, Constants constants) const;
   const Program& program() const;
   void noteBuffers(bool stayed) const;
   const Program& programFor(const Program& fused, bool plain) const;
