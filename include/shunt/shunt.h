@@ -9,6 +9,7 @@
 #include <shunt/core/stack_tensors.h>
 #include <shunt/core/tls.h>
 #include <shunt/device/cuda.h>
+#include <shunt/files/files.h>
 #include <shunt/interpose/dispatch_mode.h>
 #include <shunt/jit/jit.h>
 #include <shunt/ops.h>

@@ -99,6 +99,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   void seeded() override { seeded_ = true; }
   void readsVersion(const Tensor& t) override;
   void readsElements(const Tensor& t) override;
+  void usesFile(const char* function) override;
   void differentiates(bool create_graph) override {
     differentiated_ = true;
     created_graph_ |= create_graph;
