@@ -15,6 +15,9 @@ _shunt_require(nlohmann_json_FOUND "nlohmann's JSON headers" nlohmann-json3-dev)
 find_package(TBB CONFIG QUIET)
 _shunt_require(TBB_FOUND "oneTBB" libtbb-dev)
 
+find_package(ZLIB QUIET)
+_shunt_require(ZLIB_FOUND "zlib" zlib1g-dev)
+
 find_path(SHUNT_DNNL_INCLUDE NAMES oneapi/dnnl/dnnl.hpp)
 find_library(SHUNT_DNNL_LIBRARY NAMES dnnl)
 _shunt_require(SHUNT_DNNL_INCLUDE "oneDNN's headers" libdnnl-dev)
@@ -37,7 +40,7 @@ add_library(shunt_dependencies INTERFACE)
 target_include_directories(shunt_dependencies SYSTEM INTERFACE
   ${SHUNT_OPENBLAS_INCLUDE} ${SHUNT_DNNL_INCLUDE} ${SHUNT_XSMM_INCLUDE})
 target_link_libraries(shunt_dependencies INTERFACE
-  fmt::fmt nlohmann_json::nlohmann_json TBB::tbb TBB::tbbmalloc ${SHUNT_DNNL_LIBRARY} ${CMAKE_DL_LIBS} Threads::Threads)
+  fmt::fmt nlohmann_json::nlohmann_json TBB::tbb TBB::tbbmalloc ZLIB::ZLIB ${SHUNT_DNNL_LIBRARY} ${CMAKE_DL_LIBS} Threads::Threads)
 
 # The generator's only: the library never reads YAML.
 find_package(yaml-cpp CONFIG QUIET)

@@ -1,13 +1,18 @@
 // Trains a 64-128-10 perceptron on the UCI digits in several configurations and prints accuracy and times.
 //
 //   digits [--data digits.csv.gz] [--epochs 20] [--reference] [--check] [--memory]
+//   digits [--data digits.csv.gz] [--epochs 20] --save weights.safetensors
+//   digits [--data digits.csv.gz] --load weights.safetensors
 //
 // Where libtorch was found when this was built, a twin with the same initial weights and batches takes turns with it,
 // epoch by epoch; --check exits with 1 when the reference configuration's accuracy is below 0.90 or the twins disagree.
 // --reference runs that configuration alone.
+// --save trains the reference configuration and saves its weights; --load reads them and predicts the test rows, the
+// same.
 // --memory prints nothing but the peak of anonymous memory, without the twin; --check then holds it below 64 MiB.
 #include "examples/digits/memory.h"
 #include "examples/digits/training.h"
+#include "examples/digits/weights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,6 +32,7 @@ struct Options {
   bool reference = false;
   bool check = false;
   bool memory = false;
+  std::string save, load;
 };
 
 Options parse(int argc, char** argv) {
@@ -41,11 +47,16 @@ Options parse(int argc, char** argv) {
       out.memory = true;
     else if (arg == "--data" && i + 1 < argc)
       out.data = argv[++i];
+    else if (arg == "--save" && i + 1 < argc)
+      out.save = argv[++i];
+    else if (arg == "--load" && i + 1 < argc)
+      out.load = argv[++i];
     else if (arg == "--epochs" && i + 1 < argc && std::atoi(argv[i + 1]) > 0)
       out.epochs = std::atoi(argv[++i]);
     else
-      throw std::runtime_error("unknown or incomplete argument '" + arg +
-                               "'; usage: digits [--data FILE] [--epochs N] [--reference] [--check] [--memory]");
+      throw std::runtime_error(
+          "unknown or incomplete argument '" + arg +
+          "'; usage: digits [--data FILE] [--epochs N] [--reference] [--check] [--memory] [--save FILE] [--load FILE]");
   }
   return out;
 }
@@ -172,6 +183,9 @@ int measureMemory(const Options& options) {
 int main(int argc, char** argv) {
   try {
     const Options options = parse(argc, argv);
+    if (!options.save.empty()) trainAndSave(load(options.data), options.epochs, options.save);
+    if (!options.load.empty()) loadAndPredict(load(options.data), options.load);
+    if (!options.save.empty() || !options.load.empty()) return 0;
     return options.memory ? measureMemory(options) : runAll(options);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "digits: %s\n", e.what());

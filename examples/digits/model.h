@@ -4,6 +4,9 @@
 #include <shunt/shunt.h>
 
 #include <cmath>
+#include <map>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace digits {
@@ -33,6 +36,21 @@ struct Net {
 
   Tensor forward(const Tensor& x) const { return shunt::linear(shunt::relu(shunt::linear(x, w1, b1)), w2, b2); }
   std::vector<Tensor> parameters() const { return {w1, b1, w2, b2}; }
+  /// By the names that a torch.nn.Module with layers `hidden` and `output` has for them.
+  std::map<std::string, Tensor> named_parameters() const {
+    return {{"hidden.weight", w1}, {"hidden.bias", b1}, {"output.weight", w2}, {"output.bias", b2}};
+  }
+  /// Takes the elements of parameters of these names; throws where one is missing or of another shape.
+  void load_parameters(const std::map<std::string, Tensor>& from) {
+    const shunt::NoGradGuard no_grad;
+    for (const auto& [name, parameter] : named_parameters()) {
+      const auto found = from.find(name);
+      if (found == from.end()) throw std::runtime_error("there is no parameter '" + name + "'");
+      if (!found->second.sizes().equals(parameter.sizes()))
+        throw std::runtime_error("parameter '" + name + "' has another shape");
+      parameter.copy_(found->second);
+    }
+  }
 };
 
 class Optimizer {

@@ -25,6 +25,7 @@
 #include <shunt/core/tls.h>
 #include <shunt/device/cuda.h>
 #include <shunt/elementwise/library.h>
+#include <shunt/files/files.h>
 #include <shunt/interpose/dispatch_mode.h>
 #include <shunt/interpose/tensor_subclass.h>
 #include <shunt/jit/cache.h>

@@ -1,5 +1,6 @@
 // What a running trace() (include/shunt/trace/trace.h) has to be told that no operator shows: who reads or replaces a
-// tensor's grad, reads its version or asks where its elements are, borrows memory, seeds a generator, differentiates.
+// tensor's grad, reads its version or asks where its elements are, borrows memory, uses a file, seeds a generator,
+// differentiates. Tensors and autograd ask for it; src/trace sets it. Each thread has its own.
 // Tensors and autograd ask for it; src/trace sets it. Each thread has its own.
 #pragma once
 
@@ -27,6 +28,8 @@ class ActiveTrace {
   virtual Tensor standsFor(const Tensor& t) = 0;
   /// A result of the engine that the traced function gets.
   virtual Tensor wrapped(const Tensor& t) = 0;
+  /// The function reads or writes a file, by a function of this name. May throw.
+  virtual void usesFile(const char* function) = 0;
 
  protected:
   ~ActiveTrace() = default;

@@ -99,6 +99,13 @@ void Recording::borrowsMemory(IntArrayRef sizes) {
               trace_detail::callSite());
 }
 
+void Recording::usesFile(const char* function) {
+  SHUNT_CHECK(!refuses_elements, function,
+              "(), of a file: a graph would have what the file holds now, and write none. Read and write files outside "
+              "of the function",
+              trace_detail::callSite());
+}
+
 Tensor Recording::wrapped(const Tensor& t) {
   if (tracedOf(t) != nullptr) return t;
   const Operand o = resolve(t);

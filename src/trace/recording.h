@@ -108,6 +108,7 @@ class Recording final : public intrusive_ptr_target, public ActiveTrace, public 
   void readsVersion(const Tensor& t) override;
   void readsElements(const Tensor& t) override;
   void borrowsMemory(IntArrayRef sizes) override;
+  void usesFile(const char* function) override;
   void differentiates(bool create_graph) override {
     differentiated_ = true;
     created_graph_ |= create_graph;
