@@ -10,6 +10,7 @@
 #include <shunt/core/tls.h>
 #include <shunt/device/cuda.h>
 #include <shunt/interpose/dispatch_mode.h>
+#include <shunt/jit/budget.h>
 #include <shunt/jit/jit.h>
 #include <shunt/ops.h>
 #include <shunt/tensor/dlpack.h>
