@@ -1,9 +1,9 @@
 // The disk cache of thunks and fused loops, as programs and bin/shunt see it: where it is, what lies in it.
 //
-// Any thread may call. SHUNT_JIT_CACHE=on|off|<directory> says where it is at the first use; off by default, since a
-// library should write to a disk only where it was told to. An entry is used by a process with the same builds, CPU and
-// plan (or description of a fused loop) alone; all else is compiled. Nothing about the cache is ever an error for a
-// call.
+// Any thread may call. SHUNT_JIT_CACHE=on|off|<directory> says where it is at the first use; by default it is the
+// user's cache directory, and there is none without one of the user's own. An entry is used by a process with the same
+// builds, CPU and plan (or description of a fused loop) alone; all else is compiled. Nothing about the cache is ever an
+// error for a call.
 #pragma once
 
 #include <shunt/core/macros.h>

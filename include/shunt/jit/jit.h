@@ -10,7 +10,9 @@
 //   SHUNT_JIT_KEEP=1           keep thunks that are slower than the interpreter, and time none
 //   SHUNT_JIT_TIER=auto|1|2|both  first a quick compile, and a thorough one of what stays hot; or one of these only;
 //                              `both`: as auto, under SHUNT_JIT_KEEP too (auto)
-//   SHUNT_JIT_CACHE=on|off|dir  load thunks and fused loops from the disk, and store them there (cache.h; off)
+//   SHUNT_JIT_BUDGET=n         percent of the process's CPU time that compiling may take (budget.h; 3); 100: no bound
+//   SHUNT_JIT_CACHE=on|off|dir  load thunks and fused loops from the disk, and store them there (cache.h; on)
+//   SHUNT_JIT_CACHE_MB=n       how much may lie there (256)
 //   SHUNT_STATS=1|file.json    print the table of hot pairs at exit, or write it to the file; count the calls in thunks
 #pragma once
 
@@ -32,7 +34,7 @@ namespace shunt::jit {
 /// Whether hot pairs are compiled. Turning it off drops every thunk before it returns.
 SHUNT_API void set_enabled(bool on);
 SHUNT_API bool enabled();
-/// Waits until everything that is queued is compiled. Never from inside an operator's kernel.
+/// Waits until everything that is queued is compiled, whatever the budget. Never from inside an operator's kernel.
 SHUNT_API void wait_idle();
 /// Drops all thunks; pairs have to get hot again.
 SHUNT_API void clear();
