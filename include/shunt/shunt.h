@@ -27,13 +27,10 @@
 #include <shunt/elementwise/library.h>
 #include <shunt/files/files.h>
 #include <shunt/interpose/dispatch_mode.h>
-<<<<<<< HEAD
 #include <shunt/interpose/tensor_subclass.h>
+#include <shunt/jit/budget.h>
 #include <shunt/jit/cache.h>
 #include <shunt/jit/explain.h>
-=======
-#include <shunt/jit/budget.h>
->>>>>>> budget
 #include <shunt/jit/jit.h>
 #include <shunt/ops.h>
 #include <shunt/tensor/dlpack.h>
