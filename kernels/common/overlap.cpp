@@ -37,7 +37,7 @@ MemoryOverlap overlapOf(const TensorImpl& a, const TensorImpl& b) {
 }  // namespace
 
 bool overlapsItself(const TensorImpl& t) {
-  if (::shunt::detail::isNested(t.sizes(), t.strides()) || t.is_non_overlapping_and_dense()) return false;
+  if (t.is_contiguous() || ::shunt::detail::isNested(t.sizes(), t.strides())) return false;
   return repeatsElements(t.sizes(), t.strides()) || internal_overlap(t.sizes(), t.strides()) != MemoryOverlap::kNone;
 }
 
