@@ -273,13 +273,7 @@ detail::CompileOutputs Plan::runGraph(Inputs inputs, Constants constants) const 
   return out;
 }
 
-detail::CompileOutputs Plan::runApart(Inputs inputs, const StandIns& stand_ins) const {
-  std::vector<Tensor> constants;
-  for (const Tensor& t : constants_) constants.push_back(stand_ins.of(t));
-  return runWith(inputs, constants);
-}
-
-detail::CompileOutputs Plan::runWith(Inputs inputs, Constants constants) const {
+SHUNT_ALWAYS_INLINE detail::CompileOutputs Plan::runWith(Inputs inputs, Constants constants) const {
   const uint64_t changes = detail::table_changes.load(std::memory_order_acquire);
   if (!holdsAt(changes)) [[unlikely]]
     return runGraph(inputs, constants);
@@ -290,6 +284,14 @@ detail::CompileOutputs Plan::runWith(Inputs inputs, Constants constants) const {
   if (!plain || !lock.owns_lock() || fused_.load(std::memory_order_relaxed) != nullptr)
     return runProgram(single_, inputs, constants, false, changes);
   return runAndRecord(inputs, constants);
+}
+
+detail::CompileOutputs Plan::runOn(Inputs inputs) const { return runWith(inputs, constants_); }
+
+detail::CompileOutputs Plan::runApart(Inputs inputs, const StandIns& stand_ins) const {
+  std::vector<Tensor> constants;
+  for (const Tensor& t : constants_) constants.push_back(stand_ins.of(t));
+  return runWith(inputs, constants);
 }
 
 const Program& Plan::program() const {

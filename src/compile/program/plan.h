@@ -40,9 +40,7 @@ class SHUNT_API Plan : public Executor {
   explicit Plan(const Graph& graph, const PlanOptions& options = {});
   ~Plan() override;
 
-  detail::CompileOutputs runOn(std::span<const Tensor* const> inputs) const override {
-    return runWith(inputs, constants_);
-  }
+  detail::CompileOutputs runOn(std::span<const Tensor* const> inputs) const override;
   detail::CompileOutputs runApart(std::span<const Tensor* const> inputs, const StandIns& stand_ins) const override;
   /// The same for any inputs: throws Error where they aren't the graph's.
   std::vector<Tensor> run(std::span<const Tensor> inputs) const;
