@@ -3,9 +3,9 @@
 // the medians and whether each bar holds: libtorch's time over Shunt's.
 //   bench_compat [TEXT]    only cases whose names hold it
 // Exit status 1 when a bar was missed or, though the system has libtorch 1.13, not measured; 2 when something failed.
-#include "bench/thunks/interleave.h"
 #include "bench/compat/cases.h"
 #include "bench/jit_settings.h"
+#include "bench/thunks/interleave.h"
 #include "bench/verdict.h"
 
 #include <cstdio>

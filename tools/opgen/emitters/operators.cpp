@@ -39,8 +39,8 @@ void emitOperators(const Dictionary& dictionary, const Output& out) {
     // Operators of one signature share instantiations.
     const std::string signature = returnType(op) + "(" + argumentTypes(op) + ")";
     entries.add(signature, entryPoint(op, "call", "call", "callOperator", false) +
-                                 entryPoint(op, "redispatch", "redispatch", "redispatchOperator", true) +
-                                 entryPoint(op, "call_planned", "callPlanned", "callPlanned", false));
+                               entryPoint(op, "redispatch", "redispatch", "redispatchOperator", true) +
+                               entryPoint(op, "call_planned", "callPlanned", "callPlanned", false));
     planned.add(signature, entryPoint(op, "redispatch_planned", "redispatchPlanned", "redispatchPlanned", true));
     symbols += fmt::format("constinit Operator {}::symbol{{{}, {}}};\n", op.cpp_name, quoted(op.schema.name()),
                            quoted(op.overload()));
