@@ -72,10 +72,16 @@ std::vector<std::string> commandOf(const Program& program) {
 }
 
 /// The user's defaults, but for what is given.
-Environment environmentOf(const char* jit, const std::string& cache, const char* budget = nullptr) {
-  return {{"SHUNT_JIT", jit},           {"SHUNT_JIT_CACHE", cache.c_str()}, {"SHUNT_JIT_BUDGET", budget},
-          {"SHUNT_JIT_SYNC", nullptr},  {"SHUNT_JIT_KEEP", nullptr},        {"SHUNT_JIT_THRESHOLD", nullptr},
-          {"SHUNT_JIT_TIER", nullptr},  {"SHUNT_STATS", nullptr},           {"SHUNT_NUM_THREADS", "1"},
+Environment environmentOf(const char* jit, const std::string& cache, std::optional<std::string> budget = std::nullopt) {
+  return {{"SHUNT_JIT", jit},
+          {"SHUNT_JIT_CACHE", cache},
+          {"SHUNT_JIT_BUDGET", budget},
+          {"SHUNT_JIT_SYNC", std::nullopt},
+          {"SHUNT_JIT_KEEP", std::nullopt},
+          {"SHUNT_JIT_THRESHOLD", std::nullopt},
+          {"SHUNT_JIT_TIER", std::nullopt},
+          {"SHUNT_STATS", std::nullopt},
+          {"SHUNT_NUM_THREADS", "1"},
           {"OPENBLAS_NUM_THREADS", "1"}};
 }
 

@@ -18,7 +18,7 @@ double secondsOf(const timeval& t) { return static_cast<double>(t.tv_sec) + stat
 
 [[noreturn]] void become(const std::vector<std::string>& command, const Environment& environment) {
   for (const auto& [name, value] : environment)
-    value != nullptr ? setenv(name.c_str(), value, 1) : unsetenv(name.c_str());
+    value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
   const int nothing = open("/dev/null", O_RDWR);
   dup2(nothing, STDIN_FILENO);
   dup2(nothing, STDOUT_FILENO);

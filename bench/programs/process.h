@@ -1,6 +1,7 @@
 // Runs a program, and says what it used. One thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,7 +9,7 @@
 namespace bench {
 
 /// Environment variables; without a value: removed.
-using Environment = std::vector<std::pair<std::string, const char*>>;
+using Environment = std::vector<std::pair<std::string, std::optional<std::string>>>;
 
 struct Used {
   double wall = 0, cpu = 0;  // seconds
