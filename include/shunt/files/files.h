@@ -2,7 +2,7 @@
 //
 // save() and load() choose the format by the path's extension: .safetensors or .npz. All functions throw shunt::Error,
 // which names the function, the path and the tensor, for files that are missing, damaged or of another kind. Files may
-// come from anyone: a damaged or hostile one gives an error, and takes no more memory than what it holds. Any thread;
+// come from anyone: a damaged or hostile one gives an error, and takes memory in proportion to its size. Any thread;
 // while one saves a tensor, no other may write to it.
 //
 // Inside a function that compile() records, all of these are refused for the graph, and the function is called instead.
