@@ -18,6 +18,8 @@ target_compile_options(shunt_host_flags INTERFACE
   # Same bits in the interpreter, in every vector width and in a thunk; integers wrap as PyTorch's do.
   -fno-math-errno -ffp-contract=off -fwrapv
   -fno-semantic-interposition
+  # Errors name sources as the project does, and installed libraries no folder of the build.
+  -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=
   # A target with SHUNT_UNOPTIMISED is compiled without optimisation in every configuration.
   $<$<AND:$<CONFIG:Release>,$<NOT:$<BOOL:$<TARGET_PROPERTY:SHUNT_UNOPTIMISED>>>>:-O2>
   $<$<BOOL:$<TARGET_PROPERTY:SHUNT_UNOPTIMISED>>:-O0>)
