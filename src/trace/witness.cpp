@@ -69,7 +69,13 @@ void Witness::noteResults(const Stack& stack, size_t returns) {
 
 void Witness::call(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const DispatchKeySet below = keys & kBelowTracer;
-  if (inside_ || isAddingToGrad() || isTakenApart(op, below, *stack)) return op.redispatchBoxed(below, stack);
+  const bool is_adding_to_grad = isAddingToGrad();
+  if (inside_ || is_adding_to_grad || isTakenApart(op, below, *stack)) {
+    op.redispatchBoxed(below, stack);
+    // A grad may be a copy of its gradient.
+    if (!inside_ && is_adding_to_grad) noteResults(*stack, op.schema().returns().size());
+    return;
+  }
   note(op, *stack);
   struct Inside {
     explicit Inside(bool& on) : on(on) { on = true; }
