@@ -433,6 +433,9 @@ Provider* Compiler::load() {
     return nullptr;
   }
   provider_.store(made, std::memory_order_release);
+  // stop() may have looked for it just before, and waits for this thread.
+  const std::lock_guard lock(queue_->mutex);
+  if (queue_->stopping) made->stop();
   return made;
 }
 
