@@ -109,10 +109,11 @@ CheckedRun::CheckedRun(const Variant& variant, const detail::CompileArguments& a
     stand_ins_.emplace(variant.graph, inputs_);
     for (const StandIns::Pair& p : stand_ins_->all()) {
       const Tensor* grad = autograd::gradOf(p.real);
+      const StorageImpl& storage = *autograd::storageOf(p.real);
       before_.push_back({versionOf(p.real), p.real.requires_grad(),
                          grad != nullptr ? grad->unsafeGetTensorImpl() : nullptr,
                          grad != nullptr ? versionOf(*grad) : 0, p.real.sizes().vec(), p.real.strides().vec(),
-                         p.real.storage_offset()});
+                         p.real.storage_offset(), &storage, storage.data(), storage.nbytes()});
     }
     generators_ = generatorsOf(variant.graph);
     runGraph();
@@ -197,6 +198,7 @@ void CheckedRun::compare(const detail::CompileOutputs& function, const Seen& see
 std::string CheckedRun::differenceOfAll(const detail::CompileOutputs& function, const Seen& seen) const {
   // Where the graph does nothing else, the function runs in any case.
   if (!outputs_) return variant_.has_effects ? "the graph throws, and the function doesn't: " + error_ : "";
+  if (std::string found = differenceOfMemory(); !found.empty()) return found;
   if (std::string found = differenceOfResults(function); !found.empty()) return found;
   if (std::string found = differenceOfGiven(); !found.empty()) return found;
   if (seen.drawn != positions_) return "the random numbers that were drawn";
@@ -204,6 +206,20 @@ std::string CheckedRun::differenceOfAll(const detail::CompileOutputs& function, 
     return detail::str("what is written: ", seen.writes_unknown->operator_name(),
                        " writes a tensor that the graph knows nothing of");
   return differenceOfGradients(function);
+}
+
+/// Comes first: stand-ins of what the graph doesn't write have borrowed it.
+std::string CheckedRun::differenceOfMemory() const {
+  const std::vector<StandIns::Pair>& given = stand_ins_->all();
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i].is_copy) continue;
+    const StorageImpl* storage = autograd::storageOf(given[i].real);
+    const Before& before = before_[i];
+    if (storage == nullptr || storage != before.storage || storage->data() != before.memory ||
+        storage->nbytes() != before.bytes)
+      return withShape("the memory of", given[i].real, "the function puts it elsewhere");
+  }
+  return "";
 }
 
 std::string CheckedRun::differenceOfResults(const detail::CompileOutputs& function) const {

@@ -51,6 +51,9 @@ class CheckedRun {
     uint32_t grad_version;
     std::vector<int64_t> sizes, strides;
     int64_t offset;
+    const StorageImpl* storage;
+    const void* memory;
+    size_t bytes;
   };
   /// What the function's run has shown.
   struct Seen {
@@ -63,6 +66,7 @@ class CheckedRun {
   void noteThrown(const char* what) noexcept;
   void compare(const detail::CompileOutputs& function, const Seen& seen);
   std::string differenceOfAll(const detail::CompileOutputs& function, const Seen& seen) const;
+  std::string differenceOfMemory() const;
   std::string differenceOfResults(const detail::CompileOutputs& function) const;
   std::string differenceOfResult(size_t i, const detail::CompileOutputs& function) const;
   std::string differenceOfGiven() const;

@@ -212,6 +212,24 @@ TEST(FirstCheck, ALaterRunIsFoundAtADistanceThatDoubles) {
   EXPECT_EQ(fast(ones({2}))[0].item<float>(), 3);
 }
 
+// What the graph has read of the tensor is gone when the two are compared.
+TEST(FirstCheck, MemoryThatTheFunctionMoves) {
+  const Tensor buffer = full({4}, 1);
+  bool grows = false;
+  auto fast = compile(
+      [&](const Tensor& x) {
+        if (grows) Tensor(buffer).resize_({1 << 16}).fill_(2);
+        return std::vector<Tensor>{x + 1, buffer.narrow(0, grows ? 2 : 0, 2)};
+      },
+      kChecked);
+  const Warnings warnings;
+  for (int call = 0; call < 2; ++call) fast(ones({2}));
+  grows = true;
+  EXPECT_EQ(fast(ones({2}))[1][0].item<float>(), 2);
+  EXPECT_THAT(warnings.text(), HasSubstr("differ in the memory of a tensor of shape [65536]: the function puts it "
+                                         "elsewhere"));
+}
+
 // A run that can't be compared is not found right.
 TEST(FirstCheck, WhatCantBeComparedIsNotRight) {
   double factor = 2;
