@@ -236,6 +236,7 @@ class LlvmProvider final : public Provider {
     auto code = codeKey(plan, symbols);
     auto disk = !has_cache ? std::string() : code ? cacheKey(plan, *code) : code.takeError();
     if (!disk) logNotKept(plan, llvm::toString(disk.takeError()));
+    if (!code) llvm::consumeError(code.takeError());    // without a cache nobody has asked why
     const bool is_named = gdbWanted() || perfWanted();  // after the pair that it was compiled for
     return {disk ? std::move(*disk) : "", code && !is_named ? std::move(*code) : ""};
   }

@@ -4,7 +4,6 @@
 #include "src/base/errors_heard.h"
 #include "src/compile/backward/contributions.h"
 #include "src/compile/first_operator.h"
-#include "src/trace/witness.h"
 #include "src/transforms/autocast/cast_cache.h"
 
 #include <shunt/ops.h>
@@ -75,6 +74,8 @@ Gradients gradientsFor(const Tensor& result, const Tensor& gradient, const std::
   try {
     const detail::ErrorsHeard aside;
     gradientsOf(result, gradient, leaves, [&](size_t leaf, Tensor&& t) { out.of[leaf] = std::move(t); });
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& e) {
     out.error = e.what();
   }
@@ -102,16 +103,17 @@ bool drawsRandom(const Graph& graph) {
 
 CheckedRun::CheckedRun(const Variant& variant, const detail::CompileArguments& arguments, uint64_t number)
     : variant_(variant), arguments_(arguments), number_(number) {
-  for (const Tensor* t : arguments.tensors)
-    if (t->defined()) inputs_.push_back(t);
   try {
+    for (const Tensor* t : arguments.tensors)
+      if (t->defined()) inputs_.push_back(t);
     stand_ins_.emplace(variant.graph, inputs_);
     for (const StandIns::Pair& p : stand_ins_->all()) {
       const Tensor* grad = autograd::gradOf(p.real);
+      const StorageImpl& storage = *autograd::storageOf(p.real);
       before_.push_back({versionOf(p.real), p.real.requires_grad(),
                          grad != nullptr ? grad->unsafeGetTensorImpl() : nullptr,
                          grad != nullptr ? versionOf(*grad) : 0, p.real.sizes().vec(), p.real.strides().vec(),
-                         p.real.storage_offset()});
+                         p.real.storage_offset(), &storage, storage.data(), storage.nbytes()});
     }
     generators_ = generatorsOf(variant.graph);
     runGraph();
@@ -140,50 +142,84 @@ void CheckedRun::runGraph() {
 }
 
 detail::CompileOutputs CheckedRun::run(FunctionRef<detail::CompileOutputs()> function) {
-  if (!stand_ins_) return function();
-  std::vector<trace_detail::Witness::Call> calls;
-  int64_t writes_unknown = -1;
-  detail::CompileOutputs outputs;
-  std::vector<detail::GeneratorPosition> drawn;
-  {
-    const auto takesApart = [](const OperatorHandle& op) { return isRecordedInParts(op); };
-    trace_detail::Witness witness(takesApart, memoryOf(stand_ins_->all()));
-    const detail::GeneratorsWatched watched(generators_, begun_);
-    try {
-      outputs = function();
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& e) {
-      if (outputs_) difference_ = detail::str("the function throws, and the graph doesn't: ", e.what());
-      throw;
-    } catch (...) {
-      if (outputs_) difference_ = "the function throws, and the graph doesn't";
-      throw;
-    }
-    calls = witness.calls();
-    writes_unknown = witness.writesUnknown();
-    drawn = watched.positions();
-    met_others_ = watched.metOthers() && drawsRandom(variant_.graph);
-  }
+  const auto takesApart = [](const OperatorHandle& op) { return isRecordedInParts(op); };
+  std::optional<detail::GeneratorsWatched> watched;
+  std::optional<trace_detail::Witness> witness;
   try {
-    if (!outputs_) {
-      // Where the graph does nothing else, the function runs in any case.
-      if (variant_.has_effects) difference_ = "the graph throws, and the function doesn't: " + error_;
-    } else {
-      difference_ = differenceOfResults(outputs);
-      if (difference_.empty()) difference_ = differenceOfGiven();
-      if (difference_.empty() && drawn != positions_) difference_ = "the random numbers that were drawn";
-      if (difference_.empty() && writes_unknown >= 0)
-        difference_ = detail::str("what is written: ", calls[static_cast<size_t>(writes_unknown)].op.operator_name(),
-                                  " writes a tensor that the graph knows nothing of");
-      if (difference_.empty()) difference_ = differenceOfGradients(outputs);
+    if (stand_ins_) {
+      watched.emplace(generators_, begun_);
+      // As many calls as are looked at to name the first that differs.
+      witness.emplace(takesApart, memoryOf(stand_ins_->all()), variant_.graph.nodes().size() + 1);
     }
-    if (difference_.empty()) return outputs;
-    const std::string first = firstOtherOperator(variant_.graph, inputs_, calls);
-    if (!first.empty()) difference_ += ". The first operator that differs is " + first;
+  } catch (const std::exception&) {  // no memory
+    watched.reset();
+  }
+  if (!witness) return function();
+  detail::CompileOutputs outputs;
+  try {
+    outputs = function();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& e) {
+    noteThrown(e.what());
+    throw;
+  } catch (...) {
+    noteThrown(nullptr);
+    throw;
+  }
+  met_others_ = watched->metOthers() && drawsRandom(variant_.graph);
+  try {
+    const Seen seen{witness->takeCalls(), witness->writesUnknown(), witness->isComplete(), watched->positions()};
+    witness.reset();
+    watched.reset();
+    compare(outputs, seen);
   } catch (const std::exception&) {  // no memory
   }
   return outputs;
+}
+
+/// `what`: null of what is no exception of the standard library's.
+void CheckedRun::noteThrown(const char* what) noexcept try {
+  if (outputs_)
+    difference_ = detail::str("the function throws, and the graph doesn't", what != nullptr ? ": " : "",
+                              what != nullptr ? what : "");
+  was_compared_ = true;
+} catch (const std::exception&) {  // no memory
+}
+
+void CheckedRun::compare(const detail::CompileOutputs& function, const Seen& seen) {
+  difference_ = differenceOfAll(function, seen);
+  was_compared_ = seen.is_complete || !difference_.empty();
+  if (difference_.empty() || !seen.is_complete) return;
+  const std::string first = firstOtherOperator(variant_.graph, inputs_, seen.calls);
+  if (!first.empty()) difference_ += ". The first operator that differs is " + first;
+}
+
+std::string CheckedRun::differenceOfAll(const detail::CompileOutputs& function, const Seen& seen) const {
+  // Where the graph does nothing else, the function runs in any case.
+  if (!outputs_) return variant_.has_effects ? "the graph throws, and the function doesn't: " + error_ : "";
+  if (std::string found = differenceOfMemory(); !found.empty()) return found;
+  if (std::string found = differenceOfResults(function); !found.empty()) return found;
+  if (std::string found = differenceOfGiven(); !found.empty()) return found;
+  if (seen.drawn != positions_) return "the random numbers that were drawn";
+  if (seen.writes_unknown)
+    return detail::str("what is written: ", seen.writes_unknown->operator_name(),
+                       " writes a tensor that the graph knows nothing of");
+  return differenceOfGradients(function);
+}
+
+/// Comes first: stand-ins of what the graph doesn't write have borrowed it.
+std::string CheckedRun::differenceOfMemory() const {
+  const std::vector<StandIns::Pair>& given = stand_ins_->all();
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i].is_copy) continue;
+    const StorageImpl* storage = autograd::storageOf(given[i].real);
+    const Before& before = before_[i];
+    if (storage == nullptr || storage != before.storage || storage->data() != before.memory ||
+        storage->nbytes() != before.bytes)
+      return withShape("the memory of", given[i].real, "the function puts it elsewhere");
+  }
+  return "";
 }
 
 std::string CheckedRun::differenceOfResults(const detail::CompileOutputs& function) const {

@@ -15,6 +15,7 @@
 #include "src/compile/checks/stand_ins.h"
 #include "src/compile/recorded.h"
 #include "src/tensor/generators_aside.h"
+#include "src/trace/witness.h"
 
 #include <cstdint>
 #include <optional>
@@ -32,8 +33,9 @@ class CheckedRun {
 
   /// Runs the function, and compares. What that throws leaves from here, and is compared, too.
   detail::CompileOutputs run(FunctionRef<detail::CompileOutputs()> function);
-  /// For people: what differs, and the first operator that does. Empty: nothing, or it can't be known, as where there
-  /// is no memory.
+  /// False: it can't be known whether anything differs, as where there is no memory.
+  bool wasCompared() const { return was_compared_; }
+  /// For people: what differs, and the first operator that does. Empty: nothing that was compared.
   const std::string& difference() const { return difference_; }
   /// Whether another thread has drawn random numbers from a generator that the function draws from.
   bool metOthers() const { return met_others_; }
@@ -49,8 +51,22 @@ class CheckedRun {
     uint32_t grad_version;
     std::vector<int64_t> sizes, strides;
     int64_t offset;
+    const StorageImpl* storage;
+    const void* memory;
+    size_t bytes;
+  };
+  /// What the function's run has shown.
+  struct Seen {
+    std::vector<trace_detail::Witness::Call> calls;
+    std::optional<OperatorHandle> writes_unknown;
+    bool is_complete;
+    std::vector<detail::GeneratorPosition> drawn;
   };
   void runGraph();
+  void noteThrown(const char* what) noexcept;
+  void compare(const detail::CompileOutputs& function, const Seen& seen);
+  std::string differenceOfAll(const detail::CompileOutputs& function, const Seen& seen) const;
+  std::string differenceOfMemory() const;
   std::string differenceOfResults(const detail::CompileOutputs& function) const;
   std::string differenceOfResult(size_t i, const detail::CompileOutputs& function) const;
   std::string differenceOfGiven() const;
@@ -69,7 +85,7 @@ class CheckedRun {
   std::optional<detail::CompileOutputs> outputs_;  // none: the graph has thrown
   std::string error_;
   uint64_t graph_ns_ = 0;
-  bool met_others_ = false;
+  bool met_others_ = false, was_compared_ = false;
   std::string difference_;
 };
 

@@ -108,6 +108,7 @@ SHUNT_NOINLINE CompiledFunction::Ran CompiledFunction::State::runAndCheck(const 
 
 void CompiledFunction::State::conclude(const Variant& variant, const compiled::CheckedRun& check, uint64_t run,
                                        uint64_t begun, uint64_t ns) {
+  if (!check.wasCompared()) return variant.schedule.notCompared(run);
   if (check.difference().empty())
     return variant.schedule.passed(run, ns - std::min(ns, check.graphNs()), check.graphNs());
   const bool met_others = countsEnds(variant) && variant.runs->begun.load(std::memory_order_acquire) != begun;

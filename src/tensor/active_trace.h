@@ -1,6 +1,6 @@
 // What a running trace() (include/shunt/trace/trace.h) has to be told that no operator shows: who reads or replaces a
 // tensor's grad, reads its version or asks where its elements are, borrows memory, uses a file, seeds a generator,
-// differentiates. Tensors and autograd ask for it; src/trace sets it. Each thread has its own.
+// differentiates.
 // Tensors and autograd ask for it; src/trace sets it. Each thread has its own.
 #pragma once
 

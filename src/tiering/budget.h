@@ -37,8 +37,6 @@ class Budget {
   void loaded() { is_loaded_ = true; }
   /// What makes further compiles cheaper was freed.
   void cooledDown() { is_warm_ = false; }
-  /// A child of fork has used nothing.
-  void forget() { spent_ = 0; }
 
   int64_t spent() const { return spent_; }
 

@@ -224,7 +224,8 @@ void Compiler::checkWhetherToStart() noexcept try {
   Queue& queue = *queue_;
   const std::unique_lock lock(queue.mutex, std::try_to_lock);
   if (!lock.owns_lock() || queue.started || queue.stopping) return;
-  if (queue.requests.empty()) return check_at_.store(kNotWaiting, std::memory_order_relaxed);
+  if (queue.requests.empty() || closed_.load(std::memory_order_relaxed))
+    return check_at_.store(kNotWaiting, std::memory_order_relaxed);
   startIfDue(queue);
 } catch (const std::exception& e) {
   cantStart(e);
@@ -432,6 +433,9 @@ Provider* Compiler::load() {
     return nullptr;
   }
   provider_.store(made, std::memory_order_release);
+  // stop() may have looked for it just before, and waits for this thread.
+  const std::lock_guard lock(queue_->mutex);
+  if (queue_->stopping) made->stop();
   return made;
 }
 

@@ -8,6 +8,7 @@
 #include <shunt/autograd/accumulate_grad.h>
 #include <shunt/core/stack_tensors.h>
 
+#include <exception>
 #include <utility>
 
 namespace shunt::trace_detail {
@@ -22,8 +23,11 @@ bool isAddingToGrad() { return dynamic_cast<const autograd::AccumulateGrad*>(aut
 
 }  // namespace
 
-Witness::Witness(TakesApart takes_apart, std::unordered_set<const StorageImpl*> known)
-    : takes_apart_(takes_apart), known_(std::move(known)), was_included_((detail::tls_state.included & kTracer) != 0) {
+Witness::Witness(TakesApart takes_apart, std::unordered_set<const StorageImpl*> known, size_t max_calls)
+    : takes_apart_(takes_apart),
+      max_calls_(max_calls),
+      known_(std::move(known)),
+      was_included_((detail::tls_state.included & kTracer) != 0) {
   detail::tls_state.included |= kTracer;
   current_witness = this;
 }
@@ -44,8 +48,9 @@ bool Witness::isTakenApart(const OperatorHandle& op, DispatchKeySet below, const
   return requires_grad && !tls_excluded().hasAny(DispatchKeySet::of(Functionality::AutogradFunctionality));
 }
 
-void Witness::note(const OperatorHandle& op, const Stack& stack) {
-  Call& call = calls_.emplace_back(Call{op, {}});
+void Witness::note(const OperatorHandle& op, const Stack& stack) noexcept try {
+  if (!is_complete_) return;
+  Call call{op, {}};
   const auto& arguments = op.schema().arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
     const IValue& v = stack[stack.size() - arguments.size() + i];
@@ -54,22 +59,33 @@ void Witness::note(const OperatorHandle& op, const Stack& stack) {
       noted.is_tensors = true;
       noted.tensors.push_back(t.unsafeGetTensorImpl());
       const StorageImpl* memory = autograd::storageOf(t);
-      if (arguments[i].is_write() && memory != nullptr && !known_.contains(memory) && writes_unknown_ < 0 &&
-          !inBackward())
-        writes_unknown_ = static_cast<int64_t>(calls_.size()) - 1;
+      if (arguments[i].is_write() && memory != nullptr && !known_.contains(memory) && !writes_unknown_ && !inBackward())
+        writes_unknown_ = op;
     });
     if (!noted.is_tensors) noted.literal = v;
   }
+  if (calls_.size() < max_calls_) calls_.push_back(std::move(call));
+} catch (const std::exception&) {  // no memory
+  is_complete_ = false;
 }
 
-void Witness::noteResults(const Stack& stack, size_t returns) {
+void Witness::noteResults(const OperatorHandle& op, const Stack& stack) noexcept try {
+  if (!is_complete_) return;
+  const size_t returns = op.schema().returns().size();
   for (size_t i = 0; i < returns; ++i)
     forEachTensor(stack[stack.size() - returns + i], [&](const Tensor& t) { known_.insert(autograd::storageOf(t)); });
+} catch (const std::exception&) {  // no memory
+  is_complete_ = false;
 }
 
 void Witness::call(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) {
   const DispatchKeySet below = keys & kBelowTracer;
-  if (inside_ || isAddingToGrad() || isTakenApart(op, below, *stack)) return op.redispatchBoxed(below, stack);
+  const bool is_adding_to_grad = isAddingToGrad();
+  if (inside_ || is_adding_to_grad || isTakenApart(op, below, *stack)) {
+    op.redispatchBoxed(below, stack);
+    if (!inside_ && is_adding_to_grad) noteResults(op, *stack);  // a grad may be a copy of its gradient
+    return;
+  }
   note(op, *stack);
   struct Inside {
     explicit Inside(bool& on) : on(on) { on = true; }
@@ -80,7 +96,7 @@ void Witness::call(const OperatorHandle& op, DispatchKeySet keys, Stack* stack) 
     const Inside inside(inside_);
     op.redispatchBoxed(below, stack);
   }
-  noteResults(*stack, op.schema().returns().size());
+  noteResults(op, *stack);
 }
 
 }  // namespace shunt::trace_detail

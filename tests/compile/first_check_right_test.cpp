@@ -76,11 +76,25 @@ Program accumulating() {
           {w}};
 }
 
+/// The grads are clones of gradients that have one stride of 0 each, and written in place. `times` are added up.
+Program clipping(int times) {
+  const Tensor w = parameter({4, 3}, 9);
+  return {[=](const Tensor& x) -> Tensors {
+            w.mutable_grad() = Tensor();
+            for (int i = 0; i < times; ++i) (x + w).sum().backward();
+            w.mutable_grad().mul_(0.5);
+            return {};
+          },
+          {w}};
+}
+
 const Case kCases[] = {
     {"pointwise", [] { return Program{[](const Tensor& x) { return Tensors{(x * 2).exp() + 1}; }}; }},
     {"statistics", statistics},
     {"optimizer", optimizer},
     {"accumulating", accumulating},
+    {"clipping", [] { return clipping(1); }},
+    {"accumulating and clipping", [] { return clipping(2); }},
     {"written view",
      [] {
        const Tensor all = zeros({4, 6});

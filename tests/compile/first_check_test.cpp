@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <vector>
 
@@ -209,6 +210,47 @@ TEST(FirstCheck, ALaterRunIsFoundAtADistanceThatDoubles) {
   EXPECT_THAT(warnings.text(), HasSubstr("those between weren't checked"));
   EXPECT_GT(wrong, 0);
   EXPECT_EQ(fast(ones({2}))[0].item<float>(), 3);
+}
+
+// What the graph has read of the tensor is gone when the two are compared.
+TEST(FirstCheck, MemoryThatTheFunctionMoves) {
+  const Tensor buffer = full({4}, 1);
+  bool grows = false;
+  auto fast = compile(
+      [&](const Tensor& x) {
+        if (grows) Tensor(buffer).resize_({1 << 16}).fill_(2);
+        return std::vector<Tensor>{x + 1, buffer.narrow(0, grows ? 2 : 0, 2)};
+      },
+      kChecked);
+  const Warnings warnings;
+  for (int call = 0; call < 2; ++call) fast(ones({2}));
+  grows = true;
+  EXPECT_EQ(fast(ones({2}))[1][0].item<float>(), 2);
+  EXPECT_THAT(warnings.text(), HasSubstr("differ in the memory of a tensor of shape [65536]: the function puts it "
+                                         "elsewhere"));
+}
+
+// A run that can't be compared is not found right.
+TEST(FirstCheck, WhatCantBeComparedIsNotRight) {
+  double factor = 2;
+  bool is_short_of_memory = false;
+  auto fast = compile(
+      [&](const Tensor& x) {
+        if (is_short_of_memory) throw std::bad_alloc();
+        return x * factor;
+      },
+      kChecked);
+  const Warnings warnings;
+  fast(ones({2}));  // runs the function
+  fast(ones({2}));  // records it; run 1 is right
+  is_short_of_memory = true;
+  for (int call = 0; call < 4; ++call) EXPECT_THROW(fast(ones({2})), std::bad_alloc);
+  EXPECT_THAT(fast.explain(), HasSubstr("  checked in 1 of 5 runs, the last one that was right is run 1"));
+  EXPECT_THAT(warnings.text(), IsEmpty());
+  is_short_of_memory = false;
+  factor = 3;
+  for (int call = 0; call < 2; ++call) EXPECT_EQ(fast(ones({2}))[0].item<float>(), call == 0 ? 2 : 3);
+  EXPECT_THAT(warnings.text(), HasSubstr("The last run that was found right is run 1; those between weren't checked"));
 }
 
 TEST(FirstCheck, WhatIsNamedIsNoDifference) {

@@ -1,10 +1,13 @@
 // CheckSchedule: which runs of a variant are checked (CompileCheck::kFirst): the first three, then one at a distance
 // that doubles until checks take less than a hundredth of what the runs between them do, as the last check has measured
-// it, and that stays then. Any thread; one at a time checks.
+// it, and that stays then. Where a check could not compare, the next run is due in its place; after three such in a row
+// the distance doubles each time, so that a variant that can never be compared doesn't pay at each run. Any thread; one
+// at a time checks.
 #pragma once
 
 #include <shunt/core/macros.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -24,10 +27,18 @@ class CheckSchedule {
   void passed(uint64_t run, uint64_t check_ns, uint64_t run_ns) {
     constexpr uint64_t kFirst = 3, kCostsAtMost = 100;  // one part in
     last_right_.store(run, std::memory_order_relaxed);
-    count_.fetch_add(1, std::memory_order_relaxed);
-    if (run < kFirst) return next_.store(run + 1, std::memory_order_relaxed);
+    not_compared_ = 0;
+    if (count_.fetch_add(1, std::memory_order_relaxed) + 1 < kFirst)
+      return next_.store(run + 1, std::memory_order_relaxed);
+    run_ns = std::max<uint64_t>(run_ns, 1);  // a clock may be too coarse for it
     if (kCostsAtMost * check_ns > distance_ * run_ns && distance_ < kFarthest) distance_ *= 2;
     next_.store(run + distance_, std::memory_order_relaxed);
+  }
+  /// By who has claimed it: nothing was compared.
+  void notCompared(uint64_t run) {
+    constexpr uint64_t kAtOnce = 3;
+    const uint64_t doubled = ++not_compared_ <= kAtOnce ? 0 : not_compared_ - kAtOnce;
+    next_.store(run + std::min(uint64_t{1} << std::min<uint64_t>(doubled, 63), kFarthest), std::memory_order_relaxed);
   }
   /// 0: none was.
   uint64_t lastRight() const { return last_right_.load(std::memory_order_relaxed); }
@@ -38,7 +49,9 @@ class CheckSchedule {
 
   std::atomic<uint64_t> next_{kNever}, last_right_{0}, count_{0};
   std::atomic<bool> is_claimed_{false};
-  uint64_t distance_ = 1;  // of who has claimed it
+  // Of who has claimed it.
+  uint64_t distance_ = 1;
+  uint64_t not_compared_ = 0;  // in a row
 };
 
 }  // namespace shunt::compiled
