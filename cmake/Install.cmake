@@ -56,8 +56,15 @@ install(FILES ${PROJECT_BINARY_DIR}/shunt.pc DESTINATION ${shunt_pc_dir} COMPONE
 # The tool.
 install(TARGETS shunt_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
 shunt_installs(shunt_cli)
-shunt_compressed(${PROJECT_BINARY_DIR}/shunt.1 FROM tools/shunt/shunt.1.in)
-install(FILES ${PROJECT_BINARY_DIR}/shunt.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+set(man_page ${PROJECT_BINARY_DIR}/shunt.1)
+if(SHUNT_GZIP)
+  shunt_compressed(${man_page} FROM tools/shunt/shunt.1.in)
+  string(APPEND man_page .gz)
+else()
+  message(STATUS "Shunt: there is no gzip; the man page is installed as it is")
+  configure_file(tools/shunt/shunt.1.in ${man_page} @ONLY)
+endif()
+install(FILES ${man_page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
 install(FILES tools/shunt/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME shunt
   COMPONENT tools)
 

@@ -1,7 +1,10 @@
 # Debian's packages: `cpack -G DEB` in a build folder whose target shunt_installed is built. libshunt0.2 has the libraries,
 # libshunt-dev what programs are built with, shunt-tools bin/shunt. They are for the Debian that they are built on, whose fmt and
 # oneDNN the library is linked with; dpkg-shlibdeps names those.
-set(SHUNT_MAINTAINER "Shunt maintainers <maintainers@shunt.example>")
+#
+# Who publishes packages sets SHUNT_MAINTAINER; the default is an address of nobody.
+set(SHUNT_MAINTAINER "Shunt maintainers <maintainers@shunt.example>" CACHE STRING
+  "Who makes the Debian packages and answers for them: name <address>")
 find_program(SHUNT_SHLIBDEPS NAMES dpkg-shlibdeps)
 
 # A package's version ends in the Debian that it is for, so that an upgrade of the system upgrades it.
@@ -21,7 +24,11 @@ if(NOT day)
 endif()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS CHANGELOG.md)
 execute_process(COMMAND date --utc --rfc-email --date=${day} OUTPUT_VARIABLE SHUNT_DEBIAN_DAY
-  OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE no_day)
+if(no_day OR NOT SHUNT_GZIP)
+  message(STATUS "Shunt: no Debian packages can be made here: they need gzip and the date of GNU's coreutils")
+  return()
+endif()
 set(folder ${PROJECT_BINARY_DIR}/debian)
 configure_file(cmake/debian/copyright.in ${folder}/copyright @ONLY)
 shunt_compressed(${folder}/changelog.Debian FROM cmake/debian/changelog.in)

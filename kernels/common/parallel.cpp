@@ -30,7 +30,7 @@ thread_local bool in_region = false;
 
 int initialThreads() {
   const int hardware = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const char* text = std::getenv("SHUNT_NUM_THREADS");
+  const char* text = secure_getenv("SHUNT_NUM_THREADS");
   if (text == nullptr) return hardware;
   char* end = nullptr;
   const long n = std::strtol(text, &end, 10);

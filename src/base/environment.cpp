@@ -7,10 +7,12 @@
 #include <cstring>
 #include <filesystem>
 
+// secure_getenv(3), here and wherever a SHUNT_* variable is read: a program that has more rights than its caller, as a
+// set-user-ID one, must not let the caller's environment choose what it writes, loads or runs.
 namespace shunt::detail {
 
 bool flagFromEnvironment(const char* name, bool fallback) {
-  const char* v = std::getenv(name);
+  const char* v = secure_getenv(name);
   if (v == nullptr || *v == 0) return fallback;
   if (std::strcmp(v, "0") == 0) return false;
   if (std::strcmp(v, "1") == 0) return true;
@@ -19,7 +21,7 @@ bool flagFromEnvironment(const char* name, bool fallback) {
 }
 
 int64_t numberFromEnvironment(const char* name, int64_t fallback, int64_t least, int64_t most) {
-  const char* v = std::getenv(name);
+  const char* v = secure_getenv(name);
   if (v == nullptr || *v == 0) return fallback;
   int64_t n = 0;
   const char* end = v + std::strlen(v);
@@ -31,7 +33,7 @@ int64_t numberFromEnvironment(const char* name, int64_t fallback, int64_t least,
 }
 
 std::string directoryFromEnvironment(const char* name) {
-  const char* v = std::getenv(name);
+  const char* v = secure_getenv(name);
   if (v == nullptr || *v == 0) return {};
   std::error_code error;
   std::filesystem::create_directories(v, error);

@@ -46,7 +46,7 @@ std::string whyNot(Isa wanted) {
 
 Isa chooseActive() {
   const Isa best = detail::bestIsa();
-  const char* wanted = std::getenv("SHUNT_ISA");
+  const char* wanted = secure_getenv("SHUNT_ISA");
   if (wanted == nullptr || *wanted == '\0') return best;
   for (int i = 0; i < kNumIsas; ++i) {
     if (std::strcmp(wanted, kIsaNames[i]) != 0) continue;

@@ -17,7 +17,7 @@ void writeLine(LogLevel level, const char* message) {
 }
 
 LogLevel levelFromEnvironment() {
-  const char* text = std::getenv("SHUNT_LOG");
+  const char* text = secure_getenv("SHUNT_LOG");
   if (text == nullptr || *text == 0) return LogLevel::kWarning;
   for (int i = 0; i < 4; ++i)
     if (std::strcmp(text, kNames[i]) == 0) return static_cast<LogLevel>(i);

@@ -51,7 +51,7 @@ struct TraceSetting {
 };
 
 TraceSetting traceFromEnvironment() {
-  const char* v = std::getenv("SHUNT_TRACE");
+  const char* v = secure_getenv("SHUNT_TRACE");
   if (v == nullptr || *v == 0 || std::strcmp(v, "0") == 0) return {false, &printStep};
   if (std::strcmp(v, "1") == 0) return {true, &printStep};
   if (std::strcmp(v, "json") == 0) return {true, &printStepAsJson};

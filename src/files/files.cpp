@@ -10,6 +10,7 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
+#include <new>
 
 namespace shunt {
 namespace {
@@ -42,6 +43,16 @@ std::vector<Savable> savables(const AboutFile& about, const Tensors& tensors) {
   return out;
 }
 
+/// What `read` gives. A file may ask for more memory than there is, and that is an error of the file as any other.
+template <class Read>
+auto reading(const AboutFile& about, const Read& read) {
+  try {
+    return read();
+  } catch (const std::bad_alloc&) {
+    about.fail("there isn't enough memory to read it");
+  }
+}
+
 }  // namespace
 
 void save(const std::map<std::string, Tensor>& tensors, const std::string& path,
@@ -60,14 +71,14 @@ std::map<std::string, Tensor> load(const std::string& path) {
   const AboutFile about{"load", path};
   refuseToBeRecorded(about);
   const Format& format = formatOf(about);
-  return format.load(detail::InputFile(about));
+  return reading(about, [&] { return format.load(detail::InputFile(about)); });
 }
 
 std::map<std::string, std::string> load_metadata(const std::string& path) {
   const AboutFile about{"load_metadata", path};
   refuseToBeRecorded(about);
   const Format& format = formatOf(about);
-  return format.metadata(detail::InputFile(about));
+  return reading(about, [&] { return format.metadata(detail::InputFile(about)); });
 }
 
 void save_npy(const Tensor& tensor, const std::string& path) {
@@ -85,9 +96,11 @@ void save_npy(const Tensor& tensor, const std::string& path) {
 Tensor load_npy(const std::string& path) {
   const AboutFile about{"load_npy", path};
   refuseToBeRecorded(about);
-  const detail::InputFile file(about);
-  FileBytes bytes(file);
-  return given(readNpy({about, nullptr}, bytes));
+  return reading(about, [&] {
+    const detail::InputFile file(about);
+    FileBytes bytes(file);
+    return given(readNpy({about, nullptr}, bytes));
+  });
 }
 
 }  // namespace shunt

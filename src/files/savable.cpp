@@ -2,6 +2,7 @@
 
 #include <shunt/core/tls.h>
 #include <shunt/ops.h>
+#include <shunt/tensor/memory_overlap.h>
 #include <shunt/tensor/wrapper_kind.h>
 
 #include <algorithm>
@@ -29,6 +30,14 @@ Span spanOf(const Savable& savable) {
           base + offset + (last + 1) * item};
 }
 
+/// Of tensors whose spans meet. Columns of one matrix lie between each other, which only their strides show. Two
+/// storages over the same memory, as from_blob() may make, can't be asked, and nor can strides that are too involved:
+/// better an error than a file in which tensors have lost what they shared.
+bool mayShare(const Span& a, const Span& b) {
+  const TensorImpl &one = *a.tensor->tensor->unsafeGetTensorImpl(), &other = *b.tensor->tensor->unsafeGetTensorImpl();
+  return one.storage() != other.storage() || memory_overlap(one, other) != MemoryOverlap::kNone;
+}
+
 }  // namespace
 
 void checkSavable(const AboutTensor& about, const Tensor& tensor) {
@@ -36,8 +45,7 @@ void checkSavable(const AboutTensor& about, const Tensor& tensor) {
   if (!tensor.unsafeGetTensorImpl()->has_storage()) about.fail("can't be saved: it has no storage");
 }
 
-// Sorted by their beginnings, a tensor overlaps one of those before it exactly where it begins before the one that
-// reaches furthest ends.
+// Sorted by their beginnings, a tensor may meet those before it that end after it begins.
 void checkUnshared(const AboutFile& about, const std::vector<Savable>& tensors) {
   std::vector<Span> spans;
   for (const Savable& s : tensors)
@@ -45,12 +53,14 @@ void checkUnshared(const AboutFile& about, const std::vector<Savable>& tensors) 
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) {
     return std::tie(a.storage, a.begin, *a.tensor->name) < std::tie(b.storage, b.begin, *b.tensor->name);
   });
-  const Span* furthest = nullptr;
+  std::vector<const Span*> open;
   for (const Span& s : spans) {
-    if (furthest != nullptr && furthest->storage == s.storage && s.begin < furthest->end)
-      about.fail("tensors ", shown(*furthest->tensor->name), " and ", shown(*s.tensor->name),
-                 " share memory, and would be read back as two tensors that don't; save one of them, or a clone()");
-    if (furthest == nullptr || furthest->storage != s.storage || s.end > furthest->end) furthest = &s;
+    std::erase_if(open, [&](const Span* o) { return o->storage != s.storage || o->end <= s.begin; });
+    for (const Span* o : open)
+      if (mayShare(*o, s))
+        about.fail("tensors ", shown(*o->tensor->name), " and ", shown(*s.tensor->name),
+                   " share memory, and would be read back as two tensors that don't; save one of them, or a clone()");
+    open.push_back(&s);
   }
 }
 

@@ -60,7 +60,7 @@ Choice byDefault() {
 Choice fromEnvironment() {
   // A program with more rights than its caller: the environment, and the home it names, are the caller's.
   if (getauxval(AT_SECURE) != 0) return {};
-  const char* value = std::getenv("SHUNT_JIT_CACHE");
+  const char* value = secure_getenv("SHUNT_JIT_CACHE");
   const std::string text = value != nullptr ? value : "";
   if (text.empty()) return byDefault();
   if (text == "off" || text == "0") return {};

@@ -62,7 +62,7 @@ void reportAtExit() {
 
 // Reads its own variable only: programs may still set the others before their first call.
 [[maybe_unused]] const bool installed_at_load = [] {
-  const char* v = std::getenv("SHUNT_STATS");
+  const char* v = secure_getenv("SHUNT_STATS");
   if (v == nullptr || *v == 0 || std::strcmp(v, "0") == 0) return false;
   reporter = getpid();
   return std::atexit(&reportAtExit) == 0;

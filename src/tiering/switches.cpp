@@ -14,7 +14,7 @@ using shunt::detail::flagFromEnvironment;
 using shunt::detail::numberFromEnvironment;
 
 void readStats(Switches& out) {
-  const char* v = std::getenv("SHUNT_STATS");
+  const char* v = secure_getenv("SHUNT_STATS");
   const std::string_view text = v != nullptr ? v : "";
   out.stats = !text.empty() && text != "0";
   if (out.stats && text != "1") out.stats_file = text;
@@ -22,7 +22,7 @@ void readStats(Switches& out) {
 
 /// Where calls aren't timed, nobody would see what stays hot; `both` has calls sampled nevertheless.
 void readTier(Switches& out) {
-  const char* v = std::getenv("SHUNT_JIT_TIER");
+  const char* v = secure_getenv("SHUNT_JIT_TIER");
   const std::string_view text = v != nullptr ? v : "auto";
   const bool one = text == "1" || text == "2", both = text == "both";
   if (text != "auto" && !one && !both && !text.empty())

@@ -59,6 +59,25 @@ TEST_P(Saving, PartsWithoutACommonElementAreSaved) {
   EXPECT_EQ(back.at("none").numel(), 0);
 }
 
+TEST_P(Saving, ColumnsOfOneTensorAreSaved) {
+  const Tensor qkv = numbered({5, 24}, kFloat);
+  std::map<std::string, Tensor> parts = {
+      {"q", qkv.narrow(1, 0, 8)}, {"k", qkv.narrow(1, 8, 8)}, {"v", qkv.narrow(1, 16, 8)}};
+  save(parts, path());
+  const auto back = load(path());
+  for (const auto& [name, part] : parts) EXPECT_TRUE(sameBits(back.at(name), part)) << name;
+  const Tensor flat = qkv.view({-1});
+  save({{"even", flat.slice(0, 0, 120, 2)}, {"odd", flat.slice(0, 1, 120, 2)}}, path());
+  EXPECT_TRUE(sameBits(load(path()).at("odd"), flat.slice(0, 1, 120, 2)));
+
+  parts["the column that meets two"] = qkv.narrow(1, 15, 2);
+  EXPECT_THAT(errorOfSaving(parts), AllOf(HasSubstr("'the column that meets two'"), HasSubstr("share memory")));
+  // Two storages of one memory, whose strides say nothing of each other.
+  std::vector<float> memory(8);
+  EXPECT_THAT(errorOfSaving({{"one", from_blob(memory.data(), {4}, {2})}, {"two", from_blob(&memory[1], {3}, {2})}}),
+              HasSubstr("share memory"));
+}
+
 TEST_P(Saving, TensorsWithoutElementsAreErrors) {
   const auto error = [&](const Tensor& t) { return errorOfSaving({{"good", ones({1})}, {"the bad one", t}}); };
   EXPECT_THAT(error(Tensor()), AllOf(HasSubstr("tensor 'the bad one'"), HasSubstr("undefined"), HasSubstr(path())));

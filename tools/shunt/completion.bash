@@ -3,6 +3,8 @@ _shunt_completions() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} program=${COMP_WORDS[0]} part
   local commands=() operator=''
   COMPREPLY=()
+  program=${program/#\~\//$HOME/}  # as typed: bash expands it only when it runs the line
+  command -v -- "$program" >/dev/null || program=shunt
   case $previous in
     -l|--library|-r|--report|stats) mapfile -t COMPREPLY < <(compgen -f -- "$word"); compopt -o filenames; return ;;
     -d|--directory) mapfile -t COMPREPLY < <(compgen -d -- "$word"); compopt -o filenames; return ;;

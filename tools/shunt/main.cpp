@@ -52,7 +52,7 @@ int run(int argc, char** argv) {
   for (CLI::App* command : {list, verify, clear}) command->fallthrough();  // --directory may stand behind them
 
   ExplainOptions options;
-  CLI::App* explain = app.add_subcommand("explain", "Tell what a call does, and why it is compiled or is not");
+  CLI::App* explain = app.add_subcommand("explain", "Show what a call does, and why it is compiled or is not");
   explain->add_option("op", options.op, "add.Tensor, aten::add.Tensor")->required();
   explain
       ->add_option("-a,--arg", options.arguments,

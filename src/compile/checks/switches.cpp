@@ -11,7 +11,7 @@ namespace shunt {
 namespace {
 
 CompileCheck checkFromEnvironment() {
-  const char* const given = std::getenv("SHUNT_COMPILE_CHECK");
+  const char* const given = secure_getenv("SHUNT_COMPILE_CHECK");
   const std::string_view text = given != nullptr ? given : "";
   if (text == "0") return CompileCheck::kNever;
   if (text == "1") return CompileCheck::kAlways;
