@@ -37,7 +37,10 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   implOf(self, "binary_cross_entropy_with_logits");
   implOf(target, "binary_cross_entropy_with_logits", "target");
   constexpr double kNoThreshold = std::numeric_limits<double>::infinity();
-  Tensor logs = shunt::softplus(shunt::neg(self), 1, kNoThreshold);
+  // Whole numbers, for which there is no softplus, have the logarithms of the numbers that they are.
+  const bool whole = isIntegralType(self.scalar_type(), false);
+  const Tensor logits = whole ? self.to(get_default_dtype()) : self;
+  Tensor logs = shunt::softplus(shunt::neg(logits), 1, kNoThreshold);
   if (pos_weight && pos_weight->defined())
     logs = shunt::mul(shunt::add(shunt::mul(shunt::sub(*pos_weight, 1), target), 1), logs);
   Tensor loss = shunt::add(shunt::mul(shunt::rsub(target, 1), self), logs);

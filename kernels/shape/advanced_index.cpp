@@ -68,7 +68,7 @@ void writeFrom(const Chosen& chosen, const Tensor& self, const Tensor& values, b
   if (accumulate)
     dispatchAllTypes(to.dtype(), "index_put_", [&]<class T>(std::type_identity<T>) {
       using A = opmath_t<T>;
-      Sums<T> sums(to, from.numel());
+      Sums<T> sums(to);
       forEachChosen<T>(chosen, offsets, to, from,
                        [&](T& element, const T& value) { addTo(sums[element], cast<A>(value)); });
       sums.store();

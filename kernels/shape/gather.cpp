@@ -47,7 +47,7 @@ void scatterInto(const char* op, Scatter how, const Tensor& self, int64_t dim, c
   if (how == Scatter::kAdd)
     dispatchAllTypes(to.dtype(), op, [&]<class T>(std::type_identity<T>) {
       using A = opmath_t<T>;
-      Sums<T> sums(to, chosen.numel());
+      Sums<T> sums(to);
       alongIndex<T>(chosen, dim, to, source, [&](T& element, T& added) { addTo(sums[element], cast<A>(added)); });
       sums.store();
     });

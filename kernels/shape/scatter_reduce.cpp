@@ -109,13 +109,13 @@ void joinInto(const Target& t, Join join, bool include_self, const Tensor& self,
     if (join == Join::kMean) {
       // Whole numbers are added in 64 bits: their sum may be beyond T where the mean is not.
       using A = std::conditional_t<isIntegralType(scalar_type_of<T>, true), int64_t, opmath_t<T>>;
-      Sums<T, A> sums(to, to.numel());
+      Sums<T, A> sums(to);
       joinAll(sums);
       const Tensor counts = countsOf(self, dim, chosen, include_self);
       divide(sums, to, *counts.unsafeGetTensorImpl());
       return sums.store();
     }
-    Sums<T> sums(to, chosen.numel());
+    Sums<T> sums(to);
     joinAll(sums);
     sums.store();
   });

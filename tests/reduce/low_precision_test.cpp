@@ -187,6 +187,27 @@ TEST(LowPrecision, SumsBeginWithWhatIsThere) {
   }
 }
 
+// Far from each other, at the ends, and next to each other; in a tensor with strides, and in one that repeats elements.
+TEST(LowPrecision, SumsOfFewOfManyElements) {
+  for (const ScalarType dtype : {kHalf, kBFloat16}) {
+    const TensorOptions o(dtype);
+    const std::vector<double> places = {0, 63, 64, 65, 4999, 9999};
+    const Tensor at = tensor(places, kLong).repeat({300}), one = ones({at.numel()}, o);
+    const Tensor whole = ones({10000, 3}, o), column = whole.select(1, 1);
+    for (int64_t i = 0; i < 3; ++i) column.index_put_(list(at), one, true);
+    Tensor want = ones({10000, 3}, o);
+    double sum = 1;
+    for (int64_t i = 0; i < 3; ++i) sum = valuesOf(tensor({sum + 300}).to(dtype))[0];
+    for (const double place : places) want.select(0, static_cast<int64_t>(place)).select(0, 1).fill_(sum);
+    EXPECT_TRUE(whole.equal(want)) << dtype;
+
+    const Tensor two = zeros({2}, o);
+    two.unsqueeze(1).expand({2, 200}).index_put_({tensor({1.0}, kLong), nowhere(1)}, ones({1}, o), true);
+    two.unsqueeze(1).expand({2, 300}).index_put_(list(tensor({0.0}, kLong)), ones({1, 300}, o), true);
+    EXPECT_EQ(valuesOf(two), (std::vector<double>{300, 1})) << dtype;
+  }
+}
+
 TEST(LowPrecision, ProductsAreRoundedOnce) {
   for (const ScalarType dtype : {kHalf, kBFloat16}) {
     const TensorOptions o(dtype);

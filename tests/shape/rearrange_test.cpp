@@ -131,6 +131,14 @@ TEST(Losses, OfOtherOperators) {
   const Tensor weighted =
       binary_cross_entropy_with_logits(x, t, tensor({1.0, 2.0, 3.0}, kDouble), tensor({2.0}, kDouble), 0);
   EXPECT_NEAR(weighted[2].item<double>(), 3 * 2 * std::log1p(std::exp(-2.0)), 1e-12);
+  // Whole numbers are logits, too, and those without a sign have a negative.
+  for (const ScalarType dtype : {kLong, kByte}) {
+    const Tensor whole =
+        binary_cross_entropy_with_logits(tensor({0.0, 3.0}, dtype), tensor({1.0, 0.0}, kFloat), {}, {}, 0);
+    EXPECT_EQ(whole.dtype(), kFloat) << dtype;
+    EXPECT_NEAR(whole[0].item<double>(), bce(0, 1), 1e-6) << dtype;
+    EXPECT_NEAR(whole[1].item<double>(), bce(3, 0), 1e-6) << dtype;
+  }
 }
 
 TEST(Activations, Forms) {
