@@ -39,7 +39,7 @@ TEST_P(Replaced, ByTheTensorsThatWereLoadedFromIt) {
 }
 
 TEST_P(Replaced, WhileTwoThreadsLoadIt) {
-  constexpr int64_t kElements = 5000;
+  constexpr int64_t kElements = 5000, kSaves = 30;
   const auto saveAll = [&](int64_t n) {
     save({{"one", full({kElements}, n, kLong)}, {"two", full({kElements}, n, kLong)}}, path());
   };
@@ -59,13 +59,13 @@ TEST_P(Replaced, WhileTwoThreadsLoadIt) {
     } while (!done);
   };
   std::thread first(loadAll), second(loadAll);
-  for (int64_t n = 1; n <= 100; ++n) saveAll(n);
+  for (int64_t n = 1; n <= kSaves; ++n) saveAll(n);
   done = true;
   first.join();
   second.join();
   EXPECT_EQ(torn, 0);
   EXPECT_GE(loads, 2);
-  EXPECT_EQ(load(path()).at("two")[0].item<int64_t>(), 100);
+  EXPECT_EQ(load(path()).at("two")[0].item<int64_t>(), kSaves);
 }
 
 }  // namespace
