@@ -202,7 +202,8 @@ TEST(LowPrecision, SumsOfFewOfManyElements) {
     EXPECT_TRUE(whole.equal(want)) << dtype;
 
     const Tensor two = zeros({2}, o);
-    two.unsqueeze(1).expand({2, 200}).index_put_({tensor({1.0}, kLong), nowhere(1)}, ones({1}, o), true);
+    two.unsqueeze(1).expand({2, 200}).index_put_(std::vector<std::optional<Tensor>>{tensor({1.0}, kLong), nowhere(1)},
+                                                 ones({1}, o), true);
     two.unsqueeze(1).expand({2, 300}).index_put_(list(tensor({0.0}, kLong)), ones({1, 300}, o), true);
     EXPECT_EQ(valuesOf(two), (std::vector<double>{300, 1})) << dtype;
   }
