@@ -84,6 +84,7 @@ TEST(IncludeGraph, TheHeaderForProgramsSaysWhatItLeavesOut) {
   std::set<std::string> left_out, listed;
   for (const auto& [file, includes] : graph)
     if (file.starts_with("include/shunt/") && file.ends_with(".h") && !reached.contains(file)) left_out.insert(file);
+  left_out.erase("include/shunt/core/isa_levels.h");  // a part of isa.h, written by CMake
   std::ifstream in(std::filesystem::path(SHUNT_SOURCE_DIR) / "include/shunt/shunt.h");
   for (std::string line, folder, name; std::getline(in, line);) {
     if (!line.starts_with("//   ")) continue;
