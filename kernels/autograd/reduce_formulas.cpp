@@ -45,9 +45,7 @@ Tensor sum_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef d
 }
 
 Tensor mean_backward(const Tensor& grad, IntArrayRef sizes, OptionalIntArrayRef dims, bool keepdim) {
-  // Divided before it grows to the input's sizes, so that the quotient is made and rounded once for all that share it.
-  const Tensor share = in_compute_type(grad).div(Scalar(countReduced(sizes, dims)));
-  return sum_backward(share.to(grad.scalar_type()), sizes, dims, keepdim);
+  return sum_backward(in_compute_type(grad), sizes, dims, keepdim).div(Scalar(countReduced(sizes, dims)));
 }
 
 Tensor extremum_backward(const Tensor& grad, const Tensor& self, const Tensor& result, IntArrayRef dims, bool keepdim) {
