@@ -59,7 +59,7 @@ inline bool sameBits(const Tensor& a, const Tensor& b) {
 
 inline std::string littleEndian(uint64_t n, int bytes) {
   std::string out;
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(n >> (8 * i) & 0xff);
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(i < 8 ? n >> (8 * i) & 0xff : 0);
   return out;
 }
 
