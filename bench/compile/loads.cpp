@@ -51,7 +51,7 @@ struct Cost {
 /// A new compiled function's, of so many calls.
 Cost costOf(const CompileRow& row, int calls) {
   const shunt::jit::FusedStats before = shunt::jit::stats().fused;
-  const auto fast = shunt::compile(row.function);
+  const auto fast = shunt::compile(row.function, {.record_after = 1});
   const auto time = [&](int n) {
     const int64_t begin = threadNanoseconds();
     for (int i = 0; i < n; ++i) fast(row.inputs);

@@ -37,6 +37,10 @@ void addChains(std::vector<CompileRow>& out) {
     int64_t n;
   };
   constexpr Size kSizes[] = {{"16", 16}, {"1Ki", 1 << 10}, {"64Ki", 1 << 16}, {"4Mi", 1 << 22}};
+  for (const int64_t n : {kTiny, kFewest})  // what a call costs at least, with a graph or without
+    out.push_back({"a + b " + std::to_string(n),
+                   [](const Tensors& t) { return Tensors{t[0] + t[1]}; },
+                   {shunt::randn({n}), shunt::randn({n})}});
   for (const Size& s : kSizes) {
     const Tensors in = {shunt::randn({s.n}), shunt::randn({s.n}), shunt::randn({s.n})};
     out.push_back({std::string("sigmoid(relu(a*b+c)) ") + s.name, [](const Tensors& t) { return Tensors{chain(t)}; },

@@ -13,12 +13,15 @@ namespace {
 
 using shunt::Tensor;
 
+// In a program that runs so briefly nothing would be recorded by itself.
+const shunt::CompileOptions kAtOnce{.record_after = 1};
+
 bool same(const Tensor& a, const Tensor& b) { return a.eq(b).all().item<bool>(); }
 
 void function() {
   const Tensor w = shunt::randn({4, 3});
   const auto layer = [&](const Tensor& x) { return (x.mm(w) * 2).relu(); };
-  const auto fast = shunt::compile(layer, {.name = "layer"});
+  const auto fast = shunt::compile(layer, {.record_after = 1, .name = "layer"});
   bool all = true;
   for (const int64_t rows : {2, 2, 2, 5, 5, 5}) {
     const Tensor x = shunt::randn({rows, 4});
@@ -47,7 +50,7 @@ void training() {
   const Tensor images = shunt::tensor(data.images).view({digits::kRows, digits::kPixels});
   const Tensor labels = shunt::tensor(data.labels);
   Training plain, other;
-  const auto fast = shunt::compile([&](const Tensor& x, const Tensor& y) { return other.step(x, y); });
+  const auto fast = shunt::compile([&](const Tensor& x, const Tensor& y) { return other.step(x, y); }, kAtOnce);
   for (int epoch = 0; epoch < 10; ++epoch)
     for (int64_t first = 0; first < digits::kTrainRows; first += kBatch) {
       const Tensor x = images.narrow(0, first, kBatch), y = labels.narrow(0, first, kBatch);
@@ -76,7 +79,7 @@ void pendulums() {
   constexpr int64_t kCount = 256;
   const Tensor damping = shunt::linspace(0, 1, kCount);
   const auto plain = shunt::vmap(swing);
-  const auto fast = shunt::compile(plain);
+  const auto fast = shunt::compile(plain, kAtOnce);
   Tensor a = shunt::stack({shunt::linspace(-3, 3, kCount), shunt::zeros({kCount})}, 1), b = a;
   for (int i = 0; i < 100; ++i) {
     a = plain(a, damping);

@@ -12,24 +12,23 @@
 #include <chrono>
 #include <exception>
 #include <optional>
+#include <utility>
 
 namespace shunt::detail {
 namespace {
 
-/// Adds its lifetime to a sum.
+/// Tells its lifetime.
+template <class Tell>
 class Stopwatch {
  public:
-  explicit Stopwatch(std::atomic<uint64_t>& ns) : ns_(ns) {}
-  ~Stopwatch() {
-    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - began_).count();
-    ns_.fetch_add(static_cast<uint64_t>(took), std::memory_order_relaxed);
-  }
+  explicit Stopwatch(Tell tell) : tell_(std::move(tell)) {}
+  ~Stopwatch() { tell_(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - began_).count()); }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::atomic<uint64_t>& ns_;
+  const Tell tell_;
   const Clock::time_point began_ = Clock::now();
 };
 
@@ -43,7 +42,10 @@ CompiledFunction::Attempt::Attempt(CompiledFunction& function, const CompileArgu
 
 std::unique_ptr<CompiledFunction::Variant> CompiledFunction::Attempt::make(
     FunctionRef<std::shared_ptr<void>(TraceCall&, const std::vector<Tensor>&)> record) {
-  const Stopwatch watch(state_.tally.record_ns);
+  const Stopwatch watch([&](int64_t ns) {
+    state_.tally.record_ns.fetch_add(static_cast<uint64_t>(ns), std::memory_order_relaxed);
+    state_.recording_cost.took(ns, state_.isTimed());
+  });
   try {
     const ErrorsHeard heard;  // not by a recording around the call
     const bool compiles_backward = state_.compiles_backward.load(std::memory_order_relaxed);
@@ -83,7 +85,7 @@ const CompiledFunction::Variant* CompiledFunction::Attempt::record(
     unconfirmed_ = std::move(variant);
     turn.leaveSet();  // until the function has returned
   }
-  state_.call();
+  state_.tally.eager.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 

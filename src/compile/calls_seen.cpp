@@ -3,15 +3,33 @@
 #include <shunt/core/error.h>
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
+#include <utility>
 
 namespace shunt::compiled {
 namespace {
 
-// What comes once isn't worth a graph; and many functions make something in their first call that later ones use. What
-// stood in the way at one call may be gone (a hook, a registration meanwhile), so there are further attempts, but few.
-constexpr int kCallsBeforeRecording[] = {2, 32, 512};
+// What comes once isn't worth a graph; and many functions make something in their first call that later ones use.
+constexpr int kLeastCalls = 2;
+// What stood in the way at one call may be gone (a hook, a registration meanwhile), so there are further attempts, but
+// few, each after so many times as many calls.
+constexpr int kMostAttempts = 3, kTimesAsMany = 16;
 constexpr int kSizesOfAStep = 8, kMostSteps = 8;
+constexpr int64_t kTimesTheCost = 2;  // Note [When recording pays] (worth/recording_cost.h)
+constexpr int64_t kPostponedBy = 8;   // by one part in
+
+int64_t factorOf(int attempts, int sizes_in_use) {
+  int64_t factor = int64_t{1} << std::min(sizes_in_use / kSizesOfAStep, kMostSteps);
+  while (attempts-- > 0) factor *= kTimesAsMany;
+  return factor;
+}
+
+int clampedInt(int64_t n) { return static_cast<int>(std::min<int64_t>(n, std::numeric_limits<int>::max())); }
+
+std::string inMilliseconds(int64_t ns) {
+  constexpr int64_t kMicrosecond = 1000;
+  return detail::str(static_cast<double>(ns / kMicrosecond) / kMicrosecond, " ms");
+}
 
 }  // namespace
 
@@ -20,13 +38,20 @@ bool CallsSeen::hasRoomFor(const Kind& kind, const Sizes& sizes) const {
   return kind.in_use > 0 ? kind.in_use < max_sizes_ : kinds_in_use_ < max_kinds_;
 }
 
-/// 0: there are no more attempts.
+bool CallsSeen::isTriedTooOften(const Sizes& sizes) const { return sizes.attempts >= kMostAttempts; }
+
 int CallsSeen::callsBeforeRecording(const Kind& kind, const Sizes& sizes) const {
-  if (sizes.attempts >= static_cast<int>(std::size(kCallsBeforeRecording))) return 0;
-  return kCallsBeforeRecording[sizes.attempts] << std::min(kind.in_use / kSizesOfAStep, kMostSteps);
+  if (record_after_ == CompileOptions::kWhenItPays) return kLeastCalls;
+  return clampedInt((int64_t{record_after_} + 1) * factorOf(sizes.attempts, kind.in_use));
 }
 
-bool CallsSeen::isDue(const detail::CompileKind& call) {
+/// 0: time doesn't matter.
+int64_t CallsSeen::timeBeforeRecording(const Kind& kind, const Sizes& sizes, int64_t cost) const {
+  if (record_after_ != CompileOptions::kWhenItPays) return 0;
+  return std::max(kTimesTheCost * cost * factorOf(sizes.attempts, kind.in_use), sizes.postponed_until);
+}
+
+bool CallsSeen::isDue(const detail::CompileKind& call, int64_t cost) {
   if (remembered_ >= kMostRemembered) forgetTheRarest();
   Kind& kind = kinds_[call.kind];
   const auto known = kind.sizes.find(call.sizes);
@@ -36,10 +61,26 @@ bool CallsSeen::isDue(const detail::CompileKind& call) {
   }
   if (known == kind.sizes.end()) ++remembered_;
   Sizes& sizes = kind.sizes[call.sizes];
-  const int wanted = callsBeforeRecording(kind, sizes);
-  if (wanted == 0 || ++sizes.calls < wanted) return false;
+  if (isTriedTooOften(sizes) || ++sizes.calls < callsBeforeRecording(kind, sizes) ||
+      sizes.taken < timeBeforeRecording(kind, sizes, cost))
+    return false;
   ++sizes.attempts;
   return true;
+}
+
+void CallsSeen::postpone(const detail::CompileKind& call) {
+  Sizes* const sizes = find(call);
+  if (sizes == nullptr) return;
+  --sizes->attempts;
+  sizes->postponed_until = sizes->taken + sizes->taken / kPostponedBy;
+}
+
+void CallsSeen::took(const detail::CompileKind& call, int64_t nanoseconds) {
+  if (Sizes* const sizes = find(call)) sizes->taken += nanoseconds;
+}
+
+CallsSeen::Sizes* CallsSeen::find(const detail::CompileKind& call) {
+  return const_cast<Sizes*>(std::as_const(*this).find(call));
 }
 
 const CallsSeen::Sizes* CallsSeen::find(const detail::CompileKind& call) const {
@@ -49,7 +90,7 @@ const CallsSeen::Sizes* CallsSeen::find(const detail::CompileKind& call) const {
   return sizes != kind->second.sizes.end() ? &sizes->second : nullptr;
 }
 
-std::string CallsSeen::explain(const detail::CompileKind& call) const {
+std::string CallsSeen::explain(const detail::CompileKind& call, int64_t cost) const {
   const auto kind = kinds_.find(call.kind);
   const Kind& its = kind != kinds_.end() ? kind->second : Kind();
   const Sizes* known = find(call);
@@ -61,8 +102,13 @@ std::string CallsSeen::explain(const detail::CompileKind& call) const {
                              " (CompileOptions::max_sizes)")
                : detail::str("as many kinds have graphs as may be: ", max_kinds_, " (CompileOptions::max_variants)");
   }
+  if (isTriedTooOften(sizes)) return "recording has failed as often as it is tried";
   const int wanted = callsBeforeRecording(its, sizes);
-  if (wanted == 0) return "recording has failed as often as it is tried";
+  if (const int64_t wanted_time = timeBeforeRecording(its, sizes, cost); wanted_time > sizes.taken)
+    return detail::str("such calls have taken ", inMilliseconds(sizes.taken), ", and one is to be recorded when they ",
+                       "have taken ", inMilliseconds(wanted_time),
+                       sizes.postponed_until > 0 ? " and the budget allows it (SHUNT_JIT_BUDGET)" : "",
+                       " (CompileOptions::record_after)");
   return detail::str(sizes.calls, " such calls found no graph, and call ", std::max(wanted, sizes.calls + 1),
                      " is to be recorded");
 }
@@ -71,7 +117,7 @@ void CallsSeen::made(const detail::CompileKind& call) {
   Kind& kind = kinds_[call.kind];
   const auto [at, is_new] = kind.sizes.try_emplace(call.sizes);
   Sizes& sizes = at->second;
-  sizes.calls = sizes.attempts = 0;  // it may be put out of use, and come again
+  sizes = {.variants = sizes.variants};  // it may be put out of use, and come again
   if (sizes.variants++ > 0) return;
   if (!is_new) --remembered_;
   if (kind.in_use++ == 0) ++kinds_in_use_;
@@ -100,7 +146,11 @@ bool CallsSeen::hasAllSizesOfAKind() const {
 void CallsSeen::forgetTheRarest() {
   while (remembered_ >= kMostRemembered) {
     for (auto& [hash, kind] : kinds_) {
-      for (auto& [its_hash, sizes] : kind.sizes) sizes.calls /= 2;
+      for (auto& [its_hash, sizes] : kind.sizes) {
+        sizes.calls /= 2;
+        sizes.taken /= 2;
+        sizes.postponed_until /= 2;
+      }
       remembered_ -=
           std::erase_if(kind.sizes, [](const auto& of) { return of.second.calls == 0 && of.second.variants == 0; });
     }

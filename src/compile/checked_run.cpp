@@ -67,13 +67,18 @@ class AutocastOff {
 struct Gradients {
   std::vector<Tensor> of;  // the given tensors
   std::optional<std::string> error = {};
+  int64_t ns = 0;  // that it has taken
 };
+
+int64_t since(Clock::time_point began) { return std::chrono::nanoseconds(Clock::now() - began).count(); }
 
 Gradients gradientsFor(const Tensor& result, const Tensor& gradient, const std::vector<Tensor>& leaves) {
   Gradients out{std::vector<Tensor>(leaves.size())};
   try {
     const detail::ErrorsHeard aside;
+    const Clock::time_point began = Clock::now();
     gradientsOf(result, gradient, leaves, [&](size_t leaf, Tensor&& t) { out.of[leaf] = std::move(t); });
+    out.ns = since(began);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
@@ -137,7 +142,7 @@ void CheckedRun::runGraph() {
   } catch (const std::exception& e) {
     error_ = e.what();
   }
-  graph_ns_ = static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - began).count());
+  graph_ns_ = static_cast<uint64_t>(since(began));
   positions_ = generators.positions();
 }
 
@@ -195,7 +200,7 @@ void CheckedRun::compare(const detail::CompileOutputs& function, const Seen& see
   if (!first.empty()) difference_ += ". The first operator that differs is " + first;
 }
 
-std::string CheckedRun::differenceOfAll(const detail::CompileOutputs& function, const Seen& seen) const {
+std::string CheckedRun::differenceOfAll(const detail::CompileOutputs& function, const Seen& seen) {
   // Where the graph does nothing else, the function runs in any case.
   if (!outputs_) return variant_.has_effects ? "the graph throws, and the function doesn't: " + error_ : "";
   if (std::string found = differenceOfMemory(); !found.empty()) return found;
@@ -288,18 +293,20 @@ std::string CheckedRun::differenceOfGiven(const StandIns::Pair& pair, const Befo
   return is_as_before ? "" : withShape("the grad of", real, "the function changes it");
 }
 
-std::string CheckedRun::differenceOfGradients(const detail::CompileOutputs& function) const {
+std::string CheckedRun::differenceOfGradients(const detail::CompileOutputs& function) {
   // Then its own history has gone on, and no longer says where gradients end.
   const auto isWrittenWithHistory = [](const StandIns::Pair& p) { return p.is_copy && !p.real.is_leaf(); };
   if (std::ranges::any_of(stand_ins_->all(), isWrittenWithHistory)) return "";
   const AutocastOff off;
+  BackwardNs took;
   for (size_t i = 0; i < function.size(); ++i)
     if (function[i].defined() && function[i].requires_grad() && !function[i].is_leaf() && variant_.ended[i].empty())
-      if (std::string found = differenceOfGradients(i, function[i]); !found.empty()) return found;
+      if (std::string found = differenceOfGradients(i, function[i], took); !found.empty()) return found;
+  if (took.graph > 0 && took.function > 0) backward_ns_ = took;
   return "";
 }
 
-std::string CheckedRun::differenceOfGradients(size_t i, const Tensor& function) const {
+std::string CheckedRun::differenceOfGradients(size_t i, const Tensor& function, BackwardNs& took) const {
   const std::vector<StandIns::Pair>& given = stand_ins_->all();
   std::vector<Tensor> real, stand_ins;
   for (const StandIns::Pair& p : given) {
@@ -310,6 +317,8 @@ std::string CheckedRun::differenceOfGradients(size_t i, const Tensor& function) 
   const Tensor gradient = gradientFor(function, number_);
   const Gradients mine = gradientsFor((*outputs_)[i], gradient, stand_ins);
   const Gradients its = gradientsFor(function, gradient, real);
+  took.graph += mine.ns;
+  took.function += its.ns;
   const std::string of = detail::str("the backward pass of result ", i, ": ");
   if (mine.error && variant_.backward != nullptr) return "";  // a gradient that it has no pass for
   if (mine.error.has_value() != its.error.has_value())

@@ -41,6 +41,11 @@ class CheckedRun {
   bool metOthers() const { return met_others_; }
   /// What the graph's run has taken.
   uint64_t graphNs() const { return graph_ns_; }
+  struct BackwardNs {
+    int64_t graph = 0, function = 0;
+  };
+  /// The same of the backward passes of all results; none: there are no results that have one, or not all could run.
+  const std::optional<BackwardNs>& backwardNs() const { return backward_ns_; }
 
  private:
   /// A given tensor as it was.
@@ -65,14 +70,14 @@ class CheckedRun {
   void runGraph();
   void noteThrown(const char* what) noexcept;
   void compare(const detail::CompileOutputs& function, const Seen& seen);
-  std::string differenceOfAll(const detail::CompileOutputs& function, const Seen& seen) const;
+  std::string differenceOfAll(const detail::CompileOutputs& function, const Seen& seen);
   std::string differenceOfMemory() const;
   std::string differenceOfResults(const detail::CompileOutputs& function) const;
   std::string differenceOfResult(size_t i, const detail::CompileOutputs& function) const;
   std::string differenceOfGiven() const;
   std::string differenceOfGiven(const StandIns::Pair& pair, const Before& before) const;
-  std::string differenceOfGradients(const detail::CompileOutputs& function) const;
-  std::string differenceOfGradients(size_t i, const Tensor& function) const;
+  std::string differenceOfGradients(const detail::CompileOutputs& function);
+  std::string differenceOfGradients(size_t i, const Tensor& function, BackwardNs& took) const;
 
   const Variant& variant_;
   const detail::CompileArguments& arguments_;
@@ -85,6 +90,7 @@ class CheckedRun {
   std::optional<detail::CompileOutputs> outputs_;  // none: the graph has thrown
   std::string error_;
   uint64_t graph_ns_ = 0;
+  std::optional<BackwardNs> backward_ns_;
   bool met_others_ = false, was_compared_ = false;
   std::string difference_;
 };

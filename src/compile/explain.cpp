@@ -31,7 +31,7 @@ std::string explainOthers(std::span<const Variant* const> others) {
   constexpr size_t kShown = 16;
   std::string text = str("  and ", others.size(), " more like it, for");
   for (const Variant* v : others.first(std::min(others.size(), kShown)))
-    text += str(' ', v->guard->describeSizes(), v->retired ? " (out of use)" : "", ';');
+    text += str(' ', v->guard->describeSizes(), v->retired ? " (out of use)" : v->is_in_use ? "" : " (slower)", ';');
   text.back() = '\n';
   if (others.size() > kShown) text.insert(text.size() - 1, str(" and ", others.size() - kShown, " more"));
   return text;
@@ -57,6 +57,8 @@ std::string CompiledFunction::State::explainVariants() const {
     text += str("variant ", number, first.retired ? " (out of use) " : " ", first.guard->describe(), ": ",
                 first.graph.nodeCount(), " operators\n");
     if (options.check != CompileCheck::kNever) text += explainChecks(first);
+    if (const std::string slower = first.trial.describe(); !slower.empty())
+      text += str("  calls run the function: ", slower, '\n');
     if (!others.empty()) text += explainOthers(others);
     std::set<std::string> reasons = {first.why_no_backward};
     for (const Variant* v : others) reasons.insert(v->why_no_backward);
@@ -80,7 +82,7 @@ std::string CompiledFunction::State::explainBounds() const {
 std::string CompiledFunction::explain() const {
   State& s = *state_;
   std::string text =
-      str(s.options.name, ": ", s.tally.hits(), " calls ran a graph, ", s.tally.eager.load(), " the function\n");
+      str(s.options.name, ": ", s.tally.hits(), " calls ran a graph, ", s.tally.functionCalls(), " the function\n");
   if (!compiled::isSwitchedOn()) text += "SHUNT_COMPILE=0\n";
   const std::lock_guard lock(s.mutex);
   text += s.explainVariants();
@@ -102,6 +104,8 @@ std::string CompiledFunction::explain(const CompileArguments& arguments) const {
   for (const Variant* v : s.variantsNow()) {
     if (v->retired) continue;
     const std::string difference = v->guard->difference(arguments);
+    if (const std::string slower = v->trial.describe(); difference.empty() && !slower.empty())
+      return runsFunction(slower + ", for the graph recorded " + v->guard->describe());
     if (difference.empty() && v->isCurrent())
       return str(s.options.name, ": runs the graph recorded ", v->guard->describe(), '\n');
     if (difference.empty())
@@ -117,7 +121,7 @@ std::string CompiledFunction::explain(const CompileArguments& arguments) const {
   const std::lock_guard lock(s.mutex);
   if (s.given_up) return runsFunction("it is not recorded any more: " + s.refusal) + text;
   if (s.variants.areTooMany()) return runsFunction("too many variants were made:") + s.explainBounds() + text;
-  return runsFunction(s.seen.explain(s.kindOf(arguments))) + text;
+  return runsFunction(s.seen.explain(s.kindOf(arguments), s.recording_cost.expected())) + text;
 }
 
 }  // namespace shunt::detail

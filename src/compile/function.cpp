@@ -25,7 +25,10 @@ CompiledFunction::CompiledFunction(CompileOptions options) {
   SHUNT_CHECK(options.max_sizes >= 1, "compile: max_sizes is ", options.max_sizes, ": expected 1 or more");
   for (const Tensor* t : options.captures) SHUNT_CHECK(t != nullptr, "compile: captures holds a null pointer");
   for (const double* s : options.scalars) SHUNT_CHECK(s != nullptr, "compile: scalars holds a null pointer");
+  SHUNT_CHECK(options.record_after >= 1 || options.record_after == CompileOptions::kWhenItPays,
+              "compile: record_after is ", options.record_after, ": expected 1 or more, or kWhenItPays");
   state_ = std::make_unique<State>(std::move(options));
+  passing_ = &state_->tally.passing;
 }
 
 CompiledFunction::~CompiledFunction() = default;
@@ -40,6 +43,7 @@ CompiledFunction::State::~State() {
 
 SHUNT_NOINLINE void CompiledFunction::State::retire(const Variant& variant, const char* why) {
   if (variant.retired.exchange(true)) return;
+  setInUse(variant, false);
   tally.invalidated.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex);
@@ -48,11 +52,13 @@ SHUNT_NOINLINE void CompiledFunction::State::retire(const Variant& variant, cons
   log(LogLevel::kInfo, str(options.name, ": a variant is out of use, since ", why, ": ", variant.guard->describe()));
 }
 
-bool CompiledFunction::State::isWorthRecording(const CompileArguments& arguments) {
-  if (given_up.load(std::memory_order_relaxed)) return false;
-  const CompileKind kind = kindOf(arguments);
+bool CompiledFunction::State::isWorthRecording(const CompileKind& kind) {
   const std::lock_guard lock(mutex);
-  return !variants.areTooMany() && seen.isDue(kind);
+  const int64_t cost = recording_cost.expected();
+  if (variants.areTooMany() || !seen.isDue(kind, cost)) return false;
+  if (!isTimed() || compiled::RecordingCost::isAllowed(cost)) return true;
+  seen.postpone(kind);
+  return false;
 }
 
 const Variant* CompiledFunction::State::find(const CompileArguments& arguments) {
@@ -67,24 +73,34 @@ const Variant* CompiledFunction::State::find(const CompileArguments& arguments) 
   });
 }
 
-CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& arguments) {
+CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& arguments, CallTimer& timer) {
   State& s = *state_;
-  if (!s.is_on.load(std::memory_order_relaxed)) return s.call();
-  if (const char* why = compiled::whyNotOnThisThread()) return s.call(why);
-  if (const Variant* variant = s.find(arguments)) return {Way::kRun, variant};
+  if (!s.is_on.load(std::memory_order_relaxed)) return s.call(timer);
+  if (const char* why = compiled::whyNotOnThisThread()) return s.call(timer, why);
+  if (const Variant* variant = s.find(arguments)) {
+    if (variant->trial.mode() == compiled::GraphTrial::Mode::kGraph) [[likely]]
+      return {Way::kRun, variant};
+    return s.callInTrial(*variant, arguments, timer);
+  }
   const uint64_t recorded = s.tally.recorded.load(std::memory_order_acquire);
   for (const Tensor* t : arguments.tensors)
-    if (const char* why = compiled::whyNotWith(*t, s.links_history.load(std::memory_order_relaxed))) return s.call(why);
-  if (s.recording.exchange(true, std::memory_order_acquire)) return s.call();
+    if (const char* why = compiled::whyNotWith(*t, s.links_history.load(std::memory_order_relaxed)))
+      return s.call(timer, why);
+  if (s.given_up.load(std::memory_order_relaxed)) return s.call(timer);
+  if (s.recording.exchange(true, std::memory_order_acquire)) return s.call(timer);
   RecordingTurn turn(s.recording);
   // Another thread may have made it meanwhile.
   const bool is_more = s.tally.recorded.load(std::memory_order_acquire) != recorded;
   const Variant* variant = is_more ? s.find(arguments) : nullptr;
-  if (variant == nullptr && s.isWorthRecording(arguments)) {
+  if (variant != nullptr) return {Way::kRun, variant};
+  const CompileKind kind = s.kindOf(arguments);
+  if (s.isWorthRecording(kind)) {
     turn.leaveSet();  // until the attempt has ended
     return {Way::kRecord, nullptr};
   }
-  return variant != nullptr ? Decision{Way::kRun, variant} : s.call();
+  s.tally.eager.fetch_add(1, std::memory_order_relaxed);
+  if (s.isTimed()) timer.startMiss(kind);
+  return {};
 }
 
 const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Variant> variant) {
@@ -92,6 +108,8 @@ const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Va
   const std::lock_guard lock(mutex);
   failures = 0;
   variant->runs = &tally.addGraph();
+  if (isTimed() && options.check != CompileCheck::kAlways) variant->trial.begin(variant->backward != nullptr);
+  setInUse(*variant, true);
   const Variant* made = variants.add(std::move(variant));
   seen.made(made->kind);
   tally.recorded.fetch_add(1, std::memory_order_release);

@@ -1,9 +1,17 @@
-// What a compiled function knows: Note [Variants] (variants.h), Note [Kinds and sizes] (calls_seen.h).
+// What a compiled function knows: Note [Variants] (variants.h), Note [Kinds and sizes] (calls_seen.h), Note [Graphs
+// that are slower] (worth/graph_trial.h).
+//
+// Note [Calls that pass by]
+// A look at a call's arguments takes some 50 ns, and one whose time is taken some 200: much for a function of one small
+// operator. So while none of the function's graphs is in use, a short call that was looked at lets the next ones pass
+// by: they go to the function at once. There are so many that looking takes about a hundredth of the time, and no more
+// than kMostPassing, so that other arguments are soon seen. What was measured counts for all of them.
 #pragma once
 
 #include "src/compile/calls_seen.h"
 #include "src/compile/checks/switches.h"
 #include "src/compile/variants.h"
+#include "src/compile/worth/recording_cost.h"
 #include "src/tiering/function_tally.h"
 
 #include <atomic>
@@ -21,7 +29,9 @@ namespace shunt::detail {
 
 struct CompiledFunction::State {
   explicit State(CompileOptions given)
-      : options(std::move(given)), tally(options.name), seen(options.max_variants, options.max_sizes) {}
+      : options(std::move(given)),
+        tally(options.name),
+        seen(options.max_variants, options.max_sizes, options.record_after) {}
 
   ~State();
   State(const State&) = delete;
@@ -35,6 +45,9 @@ struct CompiledFunction::State {
   std::atomic<bool> compiles_backward{true};  // until a graph had better kept its history
   std::atomic<bool> links_history{true};      // until a graph was found that can't, for arguments from other graphs
   std::atomic<const char*> unusual{nullptr};  // why the last call whose thread or tensors no graph can serve was one
+  std::atomic<int> graphs_in_use{0};          // Variant::is_in_use
+  std::atomic<uint32_t> passing_last{0};      // calls that pass by since the last look
+  compiled::RecordingCost recording_cost;
   std::mutex mutex;
   // Behind the mutex.
   compiled::CallsSeen seen;
@@ -43,14 +56,21 @@ struct CompiledFunction::State {
   bool was_raced = false;  // the last attempt, by a registration
 
   void retire(const Variant& variant, const char* why);
-  Decision call(const char* why = nullptr) {
-    if (why != nullptr) unusual.store(why, std::memory_order_relaxed);
-    tally.eager.fetch_add(1, std::memory_order_relaxed);
-    return {};
-  }
+  /// Whether times decide what is recorded and used.
+  bool isTimed() const { return options.record_after == CompileOptions::kWhenItPays; }
+  bool mayPass() const { return isTimed() && graphs_in_use.load(std::memory_order_relaxed) == 0; }
+  /// The function is to run.
+  Decision call(CallTimer& timer, const char* why = nullptr);
+  Decision callInTrial(const Variant& variant, const CompileArguments& arguments, CallTimer& timer);
+  /// After a call of the function that took so long: lets some pass by.
+  void letPass(int64_t nanoseconds);
+  void tookTurn(const Variant& variant, int turn, int64_t nanoseconds);
+  /// How many calls of the function one that was looked at stands for.
+  int64_t callsOfALook() const { return 1 + int64_t{passing_last.load(std::memory_order_relaxed)}; }
+  void setInUse(const Variant& variant, bool is_in_use);
   /// The variant for these arguments; null where there is none.
   const Variant* find(const CompileArguments& arguments);
-  bool isWorthRecording(const CompileArguments& arguments);
+  bool isWorthRecording(const CompileKind& kind);
   const Variant* add(std::unique_ptr<Variant> variant);
   /// What an attempt to record has come to, where that is no variant; `threw`: the function itself did, too.
   void noteAttempt(const CompileKind& kind, const std::string& why, bool threw);

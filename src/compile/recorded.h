@@ -7,6 +7,7 @@
 #include "src/compile/checks/schedule.h"
 #include "src/compile/guards/guard.h"
 #include "src/compile/program/executor.h"
+#include "src/compile/worth/graph_trial.h"
 #include "src/tiering/function_tally.h"
 
 #include <atomic>
@@ -49,8 +50,10 @@ class detail::CompiledFunction::Variant {
   bool has_effects = false;        // besides its results
   jit::GraphRuns* runs = nullptr;  // of the function's tally
   mutable compiled::CheckSchedule schedule;
-  std::vector<std::string> errors;  // that the function caught
-  CompileKind kind;                 // of the calls that it is for
+  mutable compiled::GraphTrial trial;
+  mutable std::atomic<bool> is_in_use{false};  // neither retired nor slower than the function
+  std::vector<std::string> errors;             // that the function caught
+  CompileKind kind;                            // of the calls that it is for
   uint64_t hash_of_sizes = 0;
   const Variant* next = nullptr;  // of the same list: Note [Variants]
   std::string dumped;             // SHUNT_JIT_DUMP: the path of its files without their suffixes; empty: none

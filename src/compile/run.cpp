@@ -74,6 +74,8 @@ CompiledFunction::Ran CompiledFunction::run(const Variant& variant, const Compil
   const uint64_t run = variant.runs->begun.fetch_add(1, std::memory_order_relaxed) + 1;
   if (variant.schedule.isDue(run)) [[unlikely]]
     return state_->runAndCheck(variant, arguments, function, run);
+  if (variant.trial.isDue(run)) [[unlikely]]
+    variant.trial.open();
   return runGraph(variant, arguments, function);
 }
 
@@ -109,8 +111,10 @@ SHUNT_NOINLINE CompiledFunction::Ran CompiledFunction::State::runAndCheck(const 
 void CompiledFunction::State::conclude(const Variant& variant, const compiled::CheckedRun& check, uint64_t run,
                                        uint64_t begun, uint64_t ns) {
   if (!check.wasCompared()) return variant.schedule.notCompared(run);
-  if (check.difference().empty())
+  if (check.difference().empty()) {
+    if (const auto times = check.backwardNs()) variant.trial.tookBackward(times->graph, times->function);
     return variant.schedule.passed(run, ns - std::min(ns, check.graphNs()), check.graphNs());
+  }
   const bool met_others = countsEnds(variant) && variant.runs->begun.load(std::memory_order_acquire) != begun;
   if (!met_others && !check.metOthers()) drop(variant, run, check.difference());
 }

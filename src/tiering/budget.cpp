@@ -26,15 +26,15 @@ int64_t Budget::expected(Step step) const {
   return cost;
 }
 
-int64_t Budget::dueAt(Step step) const {
+int64_t Budget::dueAt(int64_t cost) const {
   if (isLifted()) return 0;
   if (percent_ <= 0) return kNever;
-  const double due = static_cast<double>(spent_ + expected(step)) * 100 / percent_;
+  const double due = static_cast<double>(spent_ + cost) * 100 / percent_;
   return due < static_cast<double>(kNever) ? static_cast<int64_t>(due) : kNever;
 }
 
 void Budget::spend(Step step, int64_t cost) {
-  spent_ += cost;
+  spend(cost);
   // The first of all, and the first compile, took more than others will.
   const bool is_typical = is_loaded_ && (step == Step::kLook || is_warm_);
   is_loaded_ = true;

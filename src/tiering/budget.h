@@ -30,9 +30,12 @@ class Budget {
   bool isLifted() const { return percent_ >= 100; }
 
   /// What the process has to have used by the time when the step may begin; 0 where nothing has to be waited for.
-  int64_t dueAt(Step step) const;
+  int64_t dueAt(Step step) const { return dueAt(expected(step)); }
+  /// The same for work that is expected to take so long, and has nothing to do with LLVM.
+  int64_t dueAt(int64_t cost) const;
   /// The compiler has taken so much for it.
   void spend(Step step, int64_t cost);
+  void spend(int64_t cost) { spent_ += cost; }
   /// LLVM is there: the next step doesn't have to load it.
   void loaded() { is_loaded_ = true; }
   /// What makes further compiles cheaper was freed.

@@ -478,6 +478,22 @@ double Compiler::budget() const {
   return percent >= 0 ? percent : static_cast<double>(switches().budget);
 }
 
+bool Compiler::allows(int64_t nanoseconds) {
+  Queue& queue = *queue_;
+  const std::lock_guard lock(queue.mutex);
+  queue.budget.setPercent(budget());
+  return isLifted(queue) || queue.budget.dueAt(nanoseconds) <= nowOf(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void Compiler::spend(int64_t nanoseconds) {
+  Queue& queue = *queue_;
+  const std::lock_guard lock(queue.mutex);
+  if (isLifted(queue))
+    queue.lifted += nanoseconds;
+  else
+    queue.budget.spend(nanoseconds);
+}
+
 BudgetStats Compiler::budgetStats() {
   constexpr double kMillisecond = 1e6;
   Queue& queue = *queue_;

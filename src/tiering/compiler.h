@@ -60,6 +60,10 @@ class Compiler {
   void setBudget(double percent);
   double budget() const;
   BudgetStats budgetStats();
+  /// For work outside of the thread: whether the budget has room for so many nanoseconds now; and that it has taken
+  /// them.
+  bool allows(int64_t nanoseconds);
+  void spend(int64_t nanoseconds);
   /// Why what is queued isn't being compiled, for people; "" where nothing holds it up.
   std::string whyWaiting();
   Provider* provider() const { return provider_.load(std::memory_order_acquire); }

@@ -99,10 +99,15 @@ uint64_t FunctionTally::hits() const {
   return all;
 }
 
+uint64_t FunctionTally::functionCalls() const {
+  const uint64_t all = eager.load(std::memory_order_relaxed);
+  return all - std::min<uint64_t>(all, passing.load(std::memory_order_relaxed));
+}
+
 CompiledStats FunctionTally::stats() const {
   CompiledStats out{.name = name_};
   out.graph_calls = hits();
-  out.function_calls = eager.load(std::memory_order_relaxed);
+  out.function_calls = functionCalls();
   out.invalidated = invalidated.load(std::memory_order_relaxed);
   out.recorded = recorded.load(std::memory_order_relaxed);
   out.variants = out.recorded - std::min(out.recorded, out.invalidated);

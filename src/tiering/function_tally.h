@@ -31,7 +31,12 @@ class FunctionTally {
   /// Runs of all graphs.
   uint64_t hits() const;
 
-  std::atomic<uint64_t> recorded{0}, invalidated{0}, record_ns{0}, eager{0};
+  /// Calls that ran the function.
+  uint64_t functionCalls() const;
+
+  std::atomic<uint64_t> recorded{0}, invalidated{0}, record_ns{0};
+  std::atomic<uint64_t> eager{0};    // calls that ran the function, and those that will without being counted again:
+  std::atomic<uint32_t> passing{0};  // so many
 
  private:
   friend class FunctionTallies;

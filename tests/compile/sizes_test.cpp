@@ -163,29 +163,29 @@ TEST(CompileSizes, WhatIsCapturedMayDifferInEachSize) {
 }
 
 TEST(CompileCallsSeen, TheRarestAreForgotten) {
-  CallsSeen seen(8, 100);
+  CallsSeen seen(8, 100, 1);
   for (int i = 0; i < 8; ++i) {  // so that a size has to come four times
     seen.made({1, static_cast<uint64_t>(i)});
   }
   for (int round = 0; round < 3; ++round) {
-    EXPECT_FALSE(seen.isDue({1, 99}));
-    EXPECT_FALSE(seen.isDue({1, 100}));
+    EXPECT_FALSE(seen.isDue({1, 99}, 0));
+    EXPECT_FALSE(seen.isDue({1, 100}, 0));
   }
-  for (uint64_t n = 1000; n < 1000 + CallsSeen::kMostRemembered; ++n) EXPECT_FALSE(seen.isDue({1, n}));
+  for (uint64_t n = 1000; n < 1000 + CallsSeen::kMostRemembered; ++n) EXPECT_FALSE(seen.isDue({1, n}, 0));
   EXPECT_LE(seen.remembered(), CallsSeen::kMostRemembered);
   EXPECT_LT(seen.remembered(), 10u) << "those that came once are gone";
   int calls = 1;
-  while (!seen.isDue({1, 99})) ++calls;
+  while (!seen.isDue({1, 99}, 0)) ++calls;
   EXPECT_EQ(calls, 3) << "one of three calls is remembered";
-  for (uint64_t n = 5000; n < 50000; ++n) seen.isDue({n % 7, n});
+  for (uint64_t n = 5000; n < 50000; ++n) seen.isDue({n % 7, n}, 0);
   EXPECT_LE(seen.remembered(), CallsSeen::kMostRemembered);
 }
 
 TEST(CompileCallsSeen, PlacesComeFreeAgain) {
-  CallsSeen seen(1, 2);
+  CallsSeen seen(1, 2, 1);
   const auto makes = [&](const CompileKind& call) {
     for (int i = 0; i < 2; ++i)
-      if (seen.isDue(call)) return seen.made(call), true;
+      if (seen.isDue(call, 0)) return seen.made(call), true;
     return false;
   };
   EXPECT_TRUE(makes({1, 1}));

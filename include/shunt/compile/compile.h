@@ -12,8 +12,9 @@
 //   for (...) step(x, y);                            // the same bits as without compile()
 //
 // Note [Compiled functions]
-// The first calls run the function. When arguments of the same kinds come again it is recorded once, on fake tensors,
-// so that nothing is computed or written (trace.h), and from then on the graph runs in its place: a *variant*. A
+// The first calls run the function. When arguments of the same kinds come again and again (::record_after) it is
+// recorded once, on fake tensors, so that nothing is computed or written (trace.h), and from then on the graph runs in
+// its place, unless it turns out to be slower: a *variant*. A
 // variant is for what its guard compares at every call: dtypes, devices, sizes, strides, which arguments share memory
 // or are one tensor, which require grad, and their grads likewise; numbers among the arguments, the lengths of vectors
 // and which optionals are set; grad mode, inference mode, autocast, the default dtype. Other arguments get a variant of
@@ -40,6 +41,7 @@
 #include <shunt/trace/trace.h>
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -68,6 +70,8 @@ enum class CompileCheck : uint8_t {
 
 /// As SHUNT_COMPILE_CHECK says: 0, first or 1; unset: kFirst.
 SHUNT_API CompileCheck default_compile_check();
+/// As SHUNT_COMPILE_RECORD_AFTER says: auto or a number; unset: CompileOptions::kWhenItPays.
+SHUNT_API int default_record_after();
 
 struct CompileOptions {
   /// Variables that the function reads and that may hold other tensors later: compared at each call.
@@ -80,6 +84,11 @@ struct CompileOptions {
   /// when they come often.
   int max_sizes = 32;
   CompileCheck check = default_compile_check();
+  /// How many calls with arguments of one kind and size run the function before it is recorded for them, 1 or more; its
+  /// graph is used then. kWhenItPays: it is recorded once such calls have taken twice as long as recording is expected
+  /// to, and SHUNT_JIT_BUDGET allows it; and while calls are faster without a graph they run the function.
+  int record_after = default_record_after();
+  static constexpr int kWhenItPays = 0;
   /// What explain() and the log call it.
   std::string name = "compiled function";
 };
@@ -128,7 +137,41 @@ class SHUNT_API CompiledFunction {
     Way way = Way::kCall;
     const Variant* variant = nullptr;
   };
-  Decision decide(const CompileArguments& arguments);
+  /// True: the call goes to the function without a look at its arguments: Note [Calls that pass by]
+  /// (src/compile/function_state.h).
+  bool passesBy() {
+    const uint32_t left = passing_->load(std::memory_order_relaxed);
+    if (left == 0) [[likely]]
+      return false;
+    passing_->store(left - 1, std::memory_order_relaxed);
+    return true;
+  }
+  /// Takes a call's time until its end, where decide() has asked for that.
+  class SHUNT_API CallTimer {
+   public:
+    explicit CallTimer(CompiledFunction& function) : state_(*function.state_) {}
+    ~CallTimer() {
+      if (what_ != What::kNothing) [[unlikely]]
+        stop();
+    }
+    CallTimer(const CallTimer&) = delete;
+    CallTimer& operator=(const CallTimer&) = delete;
+
+   private:
+    friend class CompiledFunction;
+    enum class What : uint8_t { kNothing, kCall, kMiss, kTurn };
+    void startCall();
+    void startMiss(const CompileKind& kind);
+    void startTurn(const Variant& variant, int turn);
+    void stop() noexcept;
+    State& state_;
+    What what_ = What::kNothing;
+    int turn_ = 0;                      // of a trial
+    const Variant* variant_ = nullptr;  // whose
+    CompileKind kind_;                  // of a call that found none
+    int64_t began_ = 0;                 // ns
+  };
+  Decision decide(const CompileArguments& arguments, CallTimer& timer);
   /// After kRecord. Lives until the call ends: where that runs the function itself, what it throws matters.
   class SHUNT_API Attempt {
    public:
@@ -169,6 +212,7 @@ class SHUNT_API CompiledFunction {
 
  private:
   std::unique_ptr<State> state_;
+  std::atomic<uint32_t>* passing_;  // the state's
 };
 
 /// A number as a guard compares it.
@@ -220,8 +264,10 @@ class Compiled {
     static_assert(std::is_void_v<Result> || detail::AllTensors<Result>::value,
                   "compile: the function has to return nothing, a Tensor, or a tuple, pair, array, vector or optional "
                   "of Tensors: other values would stay as they were when it was recorded");
+    if (state_->passesBy()) return f_(args...);
     const detail::CompileArguments call = callOf(args...);
-    auto decision = state_->decide(call);
+    detail::CompiledFunction::CallTimer timer(*state_);
+    auto decision = state_->decide(call, timer);
     if (decision.way == detail::CompiledFunction::Way::kRecord) {
       detail::CompiledFunction::Attempt attempt(*state_, call);
       const auto record = [&](detail::TraceCall& trace, const std::vector<Tensor>& wrappers) {

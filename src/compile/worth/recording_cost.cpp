@@ -1,0 +1,32 @@
+#include "src/compile/worth/recording_cost.h"
+
+#include "src/tiering/compiler.h"
+
+namespace shunt::compiled {
+namespace {
+
+// A function of some ten operators, on a machine that does something else as well.
+constexpr int64_t kAtFirst = 1'000'000;  // ns
+
+std::atomic<int64_t> sum_of_all{0}, attempts_of_all{0};
+
+}  // namespace
+
+void RecordingCost::took(int64_t nanoseconds, bool counts) {
+  sum_.fetch_add(nanoseconds, std::memory_order_relaxed);
+  attempts_.fetch_add(1, std::memory_order_relaxed);
+  sum_of_all.fetch_add(nanoseconds, std::memory_order_relaxed);
+  attempts_of_all.fetch_add(1, std::memory_order_relaxed);
+  if (counts) jit::Compiler::instance().spend(nanoseconds);
+}
+
+int64_t RecordingCost::expected() const {
+  if (const int64_t n = attempts_.load(std::memory_order_relaxed); n != 0)
+    return sum_.load(std::memory_order_relaxed) / n;
+  const int64_t n = attempts_of_all.load(std::memory_order_relaxed);
+  return n != 0 ? sum_of_all.load(std::memory_order_relaxed) / n : kAtFirst;
+}
+
+bool RecordingCost::isAllowed(int64_t nanoseconds) { return jit::Compiler::instance().allows(nanoseconds); }
+
+}  // namespace shunt::compiled
