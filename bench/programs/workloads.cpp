@@ -23,6 +23,26 @@ void trainAdam(int64_t steps) {
   for (int64_t i = 0; i < steps; ++i) trainer->step();
 }
 
+/// The same by a compiled function of a batch.
+void trainCompiled(int64_t steps) {
+  constexpr int64_t kBatch = 8;
+  const digits::Data data = digits::load(SHUNT_DIGITS_DATA);
+  const Tensor images = tensor(data.images).view({digits::kRows, digits::kPixels}), labels = tensor(data.labels);
+  digits::Net net(1);
+  digits::SGD optimizer(net.parameters(), 0.05);
+  const auto step = compile([&](const Tensor& x, const Tensor& y) {
+    optimizer.zero_grad();
+    const Tensor loss = cross_entropy_loss(net.forward(x), y);
+    loss.backward();
+    optimizer.step();
+    return loss.detach();
+  });
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t first = i * kBatch % (digits::kTrainRows - kBatch);
+    step(images.narrow(0, first, kBatch), labels.narrow(0, first, kBatch));
+  }
+}
+
 void trainConv(int64_t steps) {
   const digits::Data data = digits::load(SHUNT_DIGITS_DATA);
   const auto trainer = digits::makeShuntConvTrainer(data, 8);
@@ -71,8 +91,8 @@ struct Workload {
 };
 
 constexpr Workload kWorkloads[] = {
-    {"train", &train},       {"adam", &trainAdam},       {"conv", &trainConv},       {"small", &smallOperators},
-    {"products", &products}, {"large", &largeOperators}, {"many_pairs", &manyPairs},
+    {"train", &train},          {"adam", &trainAdam},    {"train_compiled", &trainCompiled}, {"conv", &trainConv},
+    {"small", &smallOperators}, {"products", &products}, {"large", &largeOperators},         {"many_pairs", &manyPairs},
 };
 
 }  // namespace
