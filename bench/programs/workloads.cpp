@@ -1,5 +1,6 @@
 #include "bench/programs/workloads.h"
 
+#include "examples/digits/model.h"
 #include "examples/digits/training.h"
 #include "examples/digits_conv/net.h"
 

@@ -17,7 +17,7 @@
 namespace shunt::detail {
 namespace {
 
-/// Tells its lifetime.
+/// Measures its lifetime, and says it at its end.
 template <class Tell>
 class Stopwatch {
  public:

@@ -61,7 +61,8 @@ bool CallsSeen::isDue(const detail::CompileKind& call, int64_t cost) {
   }
   if (known == kind.sizes.end()) ++remembered_;
   Sizes& sizes = kind.sizes[call.sizes];
-  if (isTriedTooOften(sizes) || ++sizes.calls < callsBeforeRecording(kind, sizes) ||
+  if (sizes.calls < std::numeric_limits<int>::max()) ++sizes.calls;
+  if (isTriedTooOften(sizes) || sizes.calls < callsBeforeRecording(kind, sizes) ||
       sizes.taken < timeBeforeRecording(kind, sizes, cost))
     return false;
   ++sizes.attempts;

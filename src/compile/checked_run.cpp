@@ -302,7 +302,7 @@ std::string CheckedRun::differenceOfGradients(const detail::CompileOutputs& func
   for (size_t i = 0; i < function.size(); ++i)
     if (function[i].defined() && function[i].requires_grad() && !function[i].is_leaf() && variant_.ended[i].empty())
       if (std::string found = differenceOfGradients(i, function[i], took); !found.empty()) return found;
-  if (took.graph > 0 && took.function > 0) backward_ns_ = took;
+  if (took.all_ran && took.graph > 0 && took.function > 0) backward_ns_ = took;
   return "";
 }
 
@@ -319,6 +319,7 @@ std::string CheckedRun::differenceOfGradients(size_t i, const Tensor& function, 
   const Gradients its = gradientsFor(function, gradient, real);
   took.graph += mine.ns;
   took.function += its.ns;
+  took.all_ran = took.all_ran && !mine.error && !its.error;
   const std::string of = detail::str("the backward pass of result ", i, ": ");
   if (mine.error && variant_.backward != nullptr) return "";  // a gradient that it has no pass for
   if (mine.error.has_value() != its.error.has_value())

@@ -43,6 +43,7 @@ class CheckedRun {
   uint64_t graphNs() const { return graph_ns_; }
   struct BackwardNs {
     int64_t graph = 0, function = 0;
+    bool all_ran = true;
   };
   /// The same of the backward passes of all results; none: there are no results that have one, or not all could run.
   const std::optional<BackwardNs>& backwardNs() const { return backward_ns_; }

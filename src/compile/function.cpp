@@ -53,10 +53,13 @@ SHUNT_NOINLINE void CompiledFunction::State::retire(const Variant& variant, cons
 }
 
 bool CompiledFunction::State::isWorthRecording(const CompileKind& kind) {
-  const std::lock_guard lock(mutex);
   const int64_t cost = recording_cost.expected();
-  if (variants.areTooMany() || !seen.isDue(kind, cost)) return false;
+  {
+    const std::lock_guard lock(mutex);
+    if (variants.areTooMany() || !seen.isDue(kind, cost)) return false;
+  }
   if (!isTimed() || compiled::RecordingCost::isAllowed(cost)) return true;
+  const std::lock_guard lock(mutex);
   seen.postpone(kind);
   return false;
 }

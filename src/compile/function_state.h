@@ -5,7 +5,8 @@
 // A look at a call's arguments takes some 50 ns, and one whose time is taken some 200: much for a function of one small
 // operator. So while none of the function's graphs is in use, a short call that was looked at lets the next ones pass
 // by: they go to the function at once. There are so many that looking takes about a hundredth of the time, and no more
-// than kMostPassing, so that other arguments are soon seen. What was measured counts for all of them.
+// than kMostPassing, so that other arguments are soon seen; how many is drawn, or arguments that come in turns might
+// never meet a look. They count as what let them pass.
 #pragma once
 
 #include "src/compile/calls_seen.h"
@@ -46,7 +47,9 @@ struct CompiledFunction::State {
   std::atomic<bool> links_history{true};      // until a graph was found that can't, for arguments from other graphs
   std::atomic<const char*> unusual{nullptr};  // why the last call whose thread or tensors no graph can serve was one
   std::atomic<int> graphs_in_use{0};          // Variant::is_in_use
-  std::atomic<uint32_t> passing_last{0};      // calls that pass by since the last look
+  std::atomic<uint32_t> passing_last{0};      // calls that pass by since the last look,
+  std::atomic<int64_t> passing_ns{0};         // and what one of them takes
+  std::atomic<uint32_t> drawn{1};             // the last number that letPass() has drawn
   compiled::RecordingCost recording_cost;
   std::mutex mutex;
   // Behind the mutex.
@@ -64,9 +67,13 @@ struct CompiledFunction::State {
   Decision callInTrial(const Variant& variant, const CompileArguments& arguments, CallTimer& timer);
   /// After a call of the function that took so long: lets some pass by.
   void letPass(int64_t nanoseconds);
-  void tookTurn(const Variant& variant, int turn, int64_t nanoseconds);
-  /// How many calls of the function one that was looked at stands for.
-  int64_t callsOfALook() const { return 1 + int64_t{passing_last.load(std::memory_order_relaxed)}; }
+  /// Calls that have passed by since the last look, which are then counted.
+  uint32_t takePassed() { return passing_last.exchange(0, std::memory_order_relaxed); }
+  /// A call that found no variant has taken so long, besides those that passed by before it.
+  void tookMiss(const CompileKind& kind, int64_t nanoseconds);
+  /// Of the trial that this thread has claimed; `counts`: it didn't throw.
+  void endTurn(const Variant& variant, int64_t nanoseconds, bool counts);
+  void openTrial(const Variant& variant, uint64_t run);
   void setInUse(const Variant& variant, bool is_in_use);
   /// The variant for these arguments; null where there is none.
   const Variant* find(const CompileArguments& arguments);

@@ -1,6 +1,6 @@
 // A variant of a compiled function: the graph, what runs it, and when it may. Made once, by the thread that records;
-// then read-only but for `retired` and `checked`, which any thread sets, its runs and checks, and what `backward`
-// counts.
+// then read-only but for `retired`, `checked` and `is_in_use`, which any thread sets, its runs, checks and trials, and
+// what `backward` counts.
 #pragma once
 
 #include "src/compile/backward/compiled_history.h"

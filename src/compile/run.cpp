@@ -38,18 +38,20 @@ class Ending {
   jit::GraphRuns* const runs_;
 };
 
+/// Of a variant's checks, or of its trial.
+template <class Claimed>
 class Claim {
  public:
-  explicit Claim(compiled::CheckSchedule& schedule) : schedule_(schedule), is_mine_(schedule.claim()) {}
+  explicit Claim(Claimed& claimed) : claimed_(claimed), is_mine_(claimed.claim()) {}
   ~Claim() {
-    if (is_mine_) schedule_.release();
+    if (is_mine_) claimed_.release();
   }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
   bool isMine() const { return is_mine_; }
 
  private:
-  compiled::CheckSchedule& schedule_;
+  Claimed& claimed_;
   const bool is_mine_;
 };
 
@@ -75,7 +77,7 @@ CompiledFunction::Ran CompiledFunction::run(const Variant& variant, const Compil
   if (variant.schedule.isDue(run)) [[unlikely]]
     return state_->runAndCheck(variant, arguments, function, run);
   if (variant.trial.isDue(run)) [[unlikely]]
-    variant.trial.open();
+    state_->openTrial(variant, run);
   return runGraph(variant, arguments, function);
 }
 
@@ -89,7 +91,8 @@ SHUNT_NOINLINE CompiledFunction::Ran CompiledFunction::State::runAndCheck(const 
   const Claim claim(variant.schedule);
   const uint64_t ended = variant.runs->ended.load(std::memory_order_acquire);
   const uint64_t begun = variant.runs->begun.load(std::memory_order_relaxed);
-  if (!claim.isMine() || !variant.schedule.isDue(run) || (countsEnds(variant) && begun - ended != 1))
+  const bool in_trial = variant.trial.mode() == compiled::GraphTrial::Mode::kOpen;
+  if (!claim.isMine() || in_trial || !variant.schedule.isDue(run) || (countsEnds(variant) && begun - ended != 1))
     return runGraph(variant, arguments, function);
   const Ending ending(variant);
   const Clock::time_point start = Clock::now();
@@ -106,6 +109,13 @@ SHUNT_NOINLINE CompiledFunction::Ran CompiledFunction::State::runAndCheck(const 
     conclude();
     throw;
   }
+}
+
+SHUNT_NOINLINE void CompiledFunction::State::openTrial(const Variant& variant, uint64_t run) {
+  const Claim check(variant.schedule);
+  if (!check.isMine()) return;  // so the next run may
+  const Claim trial(variant.trial);
+  if (trial.isMine() && variant.trial.isDue(run)) variant.trial.open();
 }
 
 void CompiledFunction::State::conclude(const Variant& variant, const compiled::CheckedRun& check, uint64_t run,

@@ -80,8 +80,8 @@ struct CompileOptions {
   std::vector<const double*> scalars = {};
   /// More kinds of arguments than that run the function: all that is compared but sizes and strides.
   int max_variants = 8;
-  /// More sizes of one kind than that run the function. The first ones are recorded when they come again, later ones
-  /// when they come often.
+  /// More sizes of one kind than that run the function. The more there are, the oftener must a further one come to be
+  /// recorded.
   int max_sizes = 32;
   CompileCheck check = default_compile_check();
   /// How many calls with arguments of one kind and size run the function before it is recorded for them, 1 or more; its
@@ -160,15 +160,15 @@ class SHUNT_API CompiledFunction {
    private:
     friend class CompiledFunction;
     enum class What : uint8_t { kNothing, kCall, kMiss, kTurn };
-    void startCall();
+    void start(What what);
     void startMiss(const CompileKind& kind);
-    void startTurn(const Variant& variant, int turn);
+    void startTurn(const Variant& variant);
     void stop() noexcept;
     State& state_;
     What what_ = What::kNothing;
-    int turn_ = 0;                      // of a trial
-    const Variant* variant_ = nullptr;  // whose
-    CompileKind kind_;                  // of a call that found none
+    int exceptions_ = 0;                // under way when it began
+    const Variant* variant_ = nullptr;  // whose trial's turn it is
+    CompileKind kind_;                  // of a call that found no variant
     int64_t began_ = 0;                 // ns
   };
   Decision decide(const CompileArguments& arguments, CallTimer& timer);

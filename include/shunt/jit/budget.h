@@ -20,7 +20,7 @@ SHUNT_API double budget();
 struct BudgetStats {
   double percent = 100;    // as budget()
   double process_ms = 0;   // used by the process so far
-  double compiler_ms = 0;  // used by the compiler's thread under the budget, LLVM's load included
+  double compiler_ms = 0;  // used under the budget: by the compiler's thread, LLVM's load included, and by recordings
   double lifted_ms = 0;    // and while the budget was lifted
   uint64_t waiting = 0;    // pairs and fused loops that are queued
 };

@@ -12,18 +12,16 @@ constexpr uint64_t kFirstRun = 8, kNearest = 32, kFarthest = uint64_t{1} << 20;
 // A graph that is clearly faster is asked again after many more calls than one that might become so.
 constexpr uint64_t kStep = 4, kStepIfClear = 32;
 constexpr int64_t kClearly = 4;  // by one part in
-constexpr int kTurns = 32;
-// Long calls differ by less, and turns of theirs are fewer.
-constexpr int kTurnsOfLongCalls = 10;
+constexpr int kTurns = 32, kWarmUp = 2;
+// Long calls differ by less, and turns of theirs are fewer; fewest where the first ones leave no doubt.
+constexpr int kTurnsOfLongCalls = 10, kTurnsWithoutDoubt = 6;
 constexpr int64_t kLongTrial = 5'000'000;  // ns
 // What two measurements of one thing may differ by.
 constexpr int64_t kNoise = 8;  // ns
 constexpr int64_t kNoisePart = 100;
 
 void lower(std::atomic<int64_t>& least, int64_t value) {
-  int64_t known = least.load(std::memory_order_relaxed);
-  while (value < known && !least.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
-  }
+  if (value < least.load(std::memory_order_relaxed)) least.store(value, std::memory_order_relaxed);
 }
 
 std::string inMicroseconds(int64_t ns) { return detail::str(static_cast<double>(ns) / 1000, " us"); }
@@ -32,48 +30,56 @@ std::string inMicroseconds(int64_t ns) { return detail::str(static_cast<double>(
 
 void GraphTrial::begin(bool has_backward) {
   has_backward_ = has_backward;
-  distance_.store(kNearest, std::memory_order_relaxed);
+  distance_ = kFirstRun;
   next_.store(kFirstRun, std::memory_order_relaxed);
 }
 
 void GraphTrial::open() {
-  turn_.store(0, std::memory_order_relaxed);
-  spent_.store(0, std::memory_order_relaxed);
-  graph_.call.store(kUnknown, std::memory_order_relaxed);
-  function_.call.store(kUnknown, std::memory_order_relaxed);
+  turns_ = 0;
+  spent_ = 0;
+  graph_.call = function_.call = kUnknown;
   next_.store(kNever, std::memory_order_relaxed);
-  mode_.store(Mode::kOpen, std::memory_order_relaxed);
+  mode_.store(Mode::kOpen, std::memory_order_release);
 }
 
-// The first turn of each warms up.
-bool GraphTrial::took(Turn turn, int64_t nanoseconds, uint64_t run) {
-  if (turn.number >= 2) lower((turn.isGraphs() ? graph_ : function_).call, nanoseconds);
-  const int64_t spent = spent_.fetch_add(nanoseconds, std::memory_order_relaxed) + nanoseconds;
-  if (turn.number < (spent > kLongTrial ? kTurnsOfLongCalls : kTurns)) return false;
-  Mode open = Mode::kOpen;
-  if (!mode_.compare_exchange_strong(open, Mode::kGraph, std::memory_order_relaxed)) return false;  // it is over
+bool GraphTrial::took(int64_t nanoseconds, uint64_t run) {
+  Side& side = isGraphsTurn() ? graph_ : function_;
+  if (turns_ >= kWarmUp) {
+    side.call = std::min(side.call, nanoseconds);
+    spent_ += nanoseconds;
+  }
+  ++turns_;
+  const int wanted = spent_ <= kLongTrial ? kTurns : isWithoutDoubt() ? kTurnsWithoutDoubt : kTurnsOfLongCalls;
+  if (turns_ < wanted) return false;
   conclude(run);
   return true;
 }
 
 int64_t GraphTrial::timeOf(const Side& side) const {
-  const int64_t call = side.call.load(std::memory_order_relaxed);
   const int64_t backward = has_backward_ ? side.backward.load(std::memory_order_relaxed) : 0;
-  return call == kUnknown || backward == kUnknown ? kUnknown : call + backward;
+  return side.call == kUnknown || backward == kUnknown ? kUnknown : side.call + backward;
+}
+
+bool GraphTrial::isWithoutDoubt() const {
+  const int64_t graph = timeOf(graph_), function = timeOf(function_);
+  if (graph == kUnknown || function == kUnknown) return false;
+  return std::min(graph, function) < std::max(graph, function) - std::max(graph, function) / kClearly;
 }
 
 void GraphTrial::conclude(uint64_t run) {
   const int64_t graph = timeOf(graph_), function = timeOf(function_);
   const bool is_known = graph != kUnknown && function != kUnknown;
   const bool is_slower = is_known && graph > function + std::max(kNoise, function / kNoisePart);
-  const bool is_clear = is_known && graph < function - function / kClearly;
-  const uint64_t distance = distance_.load(std::memory_order_relaxed);
-  distance_.store(std::min(distance * (is_clear ? kStepIfClear : kStep), kFarthest), std::memory_order_relaxed);
-  left_.store(distance, std::memory_order_relaxed);
-  if (is_slower)
-    mode_.store(Mode::kFunction, std::memory_order_relaxed);
-  else
-    next_.store(run + distance, std::memory_order_relaxed);
+  const bool is_clear = graph < function && isWithoutDoubt();
+  // What has changed is looked at again soon.
+  distance_ = is_slower != was_slower_ ? kNearest : std::min(distance_ * (is_clear ? kStepIfClear : kStep), kFarthest);
+  was_slower_ = is_slower;
+  left_.store(distance_, std::memory_order_relaxed);
+  graph_.told.store(graph, std::memory_order_relaxed);
+  function_.told.store(function, std::memory_order_relaxed);
+  function_ns_.store(function_.call, std::memory_order_relaxed);
+  if (!is_slower) next_.store(run + distance_, std::memory_order_relaxed);
+  mode_.store(is_slower ? Mode::kFunction : Mode::kGraph, std::memory_order_release);
 }
 
 bool GraphTrial::passed(uint64_t calls) {
@@ -87,16 +93,11 @@ void GraphTrial::tookBackward(int64_t graph_ns, int64_t function_ns) {
   lower(function_.backward, function_ns);
 }
 
-int64_t GraphTrial::functionNs() const {
-  const int64_t call = function_.call.load(std::memory_order_relaxed);
-  return call == kUnknown ? 0 : call;
-}
-
 std::string GraphTrial::describe() const {
   if (mode() != Mode::kFunction) return "";
-  return detail::str("a call takes ", inMicroseconds(timeOf(graph_)), " with the graph and ",
-                     inMicroseconds(timeOf(function_)), " with the function",
-                     has_backward_ ? ", each with its backward pass" : "");
+  return detail::str("a call takes ", inMicroseconds(graph_.told.load(std::memory_order_relaxed)),
+                     " with the graph and ", inMicroseconds(function_.told.load(std::memory_order_relaxed)),
+                     " with the function", has_backward_ ? ", each with its backward pass" : "");
 }
 
 }  // namespace shunt::compiled
