@@ -9,27 +9,32 @@
 #include "src/compile/function_state.h"
 #include "src/compile/recording_turn.h"
 
-#include <chrono>
 #include <exception>
 #include <optional>
 #include <utility>
 
+#include <time.h>
+
 namespace shunt::detail {
 namespace {
 
-/// Measures its lifetime, and says it at its end.
+/// Measures the thread's CPU time during its life, and says it at its end.
 template <class Tell>
 class Stopwatch {
  public:
   explicit Stopwatch(Tell tell) : tell_(std::move(tell)) {}
-  ~Stopwatch() { tell_(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - began_).count()); }
+  ~Stopwatch() { tell_(now() - began_); }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
-  using Clock = std::chrono::steady_clock;
+  static int64_t now() {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * int64_t{1'000'000'000} + t.tv_nsec;
+  }
   const Tell tell_;
-  const Clock::time_point began_ = Clock::now();
+  const int64_t began_ = now();
 };
 
 }  // namespace

@@ -105,11 +105,12 @@ std::string CallsSeen::explain(const detail::CompileKind& call, int64_t cost) co
   }
   if (isTriedTooOften(sizes)) return "recording has failed as often as it is tried";
   const int wanted = callsBeforeRecording(its, sizes);
+  if (sizes.postponed_until > 0)
+    return detail::str("such calls have taken ", inMilliseconds(sizes.taken),
+                       ", and one is to be recorded when the budget has room for it (SHUNT_JIT_BUDGET)");
   if (const int64_t wanted_time = timeBeforeRecording(its, sizes, cost); wanted_time > sizes.taken)
     return detail::str("such calls have taken ", inMilliseconds(sizes.taken), ", and one is to be recorded when they ",
-                       "have taken ", inMilliseconds(wanted_time),
-                       sizes.postponed_until > 0 ? " and the budget allows it (SHUNT_JIT_BUDGET)" : "",
-                       " (CompileOptions::record_after)");
+                       "have taken ", inMilliseconds(wanted_time), " (CompileOptions::record_after)");
   return detail::str(sizes.calls, " such calls found no graph, and call ", std::max(wanted, sizes.calls + 1),
                      " is to be recorded");
 }

@@ -16,7 +16,7 @@ namespace shunt::compiled {
 
 class RecordingCost {
  public:
-  /// An attempt has taken so long. `counts`: against the budget.
+  /// An attempt has taken so much CPU time. `counts`: against the budget.
   void took(int64_t nanoseconds, bool counts);
   int64_t expected() const;
 
