@@ -2,7 +2,8 @@
 #include "bench/calls/case_list.h"
 #include "bench/calls/cases.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <ATen/autocast_mode.h>
 

@@ -1,7 +1,8 @@
 // The same training runs on libtorch, from the same parameters, on the same batches: what Shunt is compared with.
 #include "examples/digits/training.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <ATen/autocast_mode.h>
 

@@ -1,7 +1,8 @@
 // The same network on libtorch, from the same weights, on the same batches: what Shunt is compared with.
 #include "examples/digits_conv/net.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace digits {
 namespace {
