@@ -14,7 +14,7 @@ shunt_library_packages=(
 # What the tests add.
 shunt_test_packages=(
   libclang-rt-19-dev clang-format-19 g++ pkg-config git ccache
-  libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb qemu-user python3 python3-venv
+  libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev gdb qemu-user patchelf python3 python3-venv
   pocl-opencl-icd ocl-icd-opencl-dev opencl-headers
 )
 shunt_packages=("${shunt_library_packages[@]}" "${shunt_test_packages[@]}")
