@@ -27,7 +27,7 @@ int64_t numberFromEnvironment(const char* name, int64_t fallback, int64_t least,
   const char* end = v + std::strlen(v);
   const auto [stop, error] = std::from_chars(v, end, n);
   if (error == std::errc() && stop == end && n >= least && n <= most) return n;
-  logWarning(std::string(name) + "=" + v + " is not a number from " + std::to_string(least) + " to " +
+  logWarning(std::string(name) + "=" + v + " is not a whole number from " + std::to_string(least) + " to " +
              std::to_string(most) + "; " + std::to_string(fallback) + " holds");
   return fallback;
 }

@@ -12,6 +12,7 @@
 namespace shunt::detail {
 
 using compiled::GraphTrial;
+using compiled::PassingKinds;
 
 namespace {
 
@@ -19,17 +20,17 @@ namespace {
 constexpr int64_t kTimeForOneLook = 200 * 100;
 constexpr int64_t kMostPassing = 63;
 
-int64_t now() {
+}  // namespace
+
+int64_t CompiledFunction::State::now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-}  // namespace
-
 void CompiledFunction::CallTimer::start(What what) {
   what_ = what;
   exceptions_ = std::uncaught_exceptions();
-  began_ = now();
+  began_ = State::now();
 }
 
 void CompiledFunction::CallTimer::startMiss(const CompileKind& kind) {
@@ -43,7 +44,7 @@ void CompiledFunction::CallTimer::startTurn(const Variant& variant) {
 }
 
 SHUNT_NOINLINE void CompiledFunction::CallTimer::stop() noexcept try {
-  const int64_t ns = now() - began_;
+  const int64_t ns = State::now() - began_;
   if (what_ == What::kTurn) return state_.endTurn(*variant_, ns, std::uncaught_exceptions() == exceptions_);
   if (what_ == What::kMiss) state_.tookMiss(kind_, ns);
   state_.letPass(ns);
@@ -59,45 +60,79 @@ CompiledFunction::Decision CompiledFunction::State::call(CallTimer& timer, const
 
 SHUNT_NOINLINE CompiledFunction::Decision CompiledFunction::State::callInTrial(const Variant& variant,
                                                                                const CompileArguments& arguments,
-                                                                               CallTimer& timer) {
+                                                                               int64_t began, CallTimer& timer) {
   GraphTrial& trial = variant.trial;
   const uint64_t calls = uint64_t{1} + takePassed();
   if (trial.mode() == GraphTrial::Mode::kFunction && trial.passed(calls) && trial.claim()) {
     if (trial.mode() == GraphTrial::Mode::kFunction) {
       setInUse(variant, true);
+      open_trials.fetch_add(1);
       trial.open();
     }
     trial.release();
+    closeIfRetired(variant);
   }
   if (trial.mode() == GraphTrial::Mode::kOpen && trial.claim()) {
     if (trial.mode() == GraphTrial::Mode::kOpen) {
       const bool is_graphs = trial.isGraphsTurn();
       timer.startTurn(variant);  // which releases the trial in the end
-      if (is_graphs) {
-        find(arguments);  // as calls do that aren't timed
-        return {Way::kRun, &variant};
-      }
-      tally.eager.fetch_add(1, std::memory_order_relaxed);
-      return {};
+      if (!is_graphs) return call();
+      // With what it has taken to find the variant. Unknown in the first call of a trial, which warms up.
+      if (began != 0) timer.began_ = began;
+      return {Way::kRun, &variant};
     }
     trial.release();
   }
   if (trial.mode() != GraphTrial::Mode::kFunction)
     return {Way::kRun, &variant};  // another thread's turn, or it is over
-  letPass(trial.functionNs());
-  tally.eager.fetch_add(1, std::memory_order_relaxed);
-  return {};
+  const int64_t ns = std::max<int64_t>(trial.functionNs(), 1);
+  if (mayPass()) {
+    letPass(ns);
+  } else if (const int64_t many = kTimeForOneLook / ns; many > 0) {
+    // Found only when another one has run since, so hardly ever more often than what passes.
+    const auto most = std::min<uint64_t>(static_cast<uint64_t>(many), PassingKinds::kMost);
+    trial.passed(most);
+    letPass(compiled::hashOfCall(arguments, variant.hash_of_sizes), most);
+  }
+  return call();
 }
 
 void CompiledFunction::State::endTurn(const Variant& variant, int64_t ns, bool counts) {
   GraphTrial& trial = variant.trial;
   const bool is_over = counts && trial.took(ns, variant.runs->begun.load(std::memory_order_relaxed));
   const bool is_slower = is_over && trial.mode() == GraphTrial::Mode::kFunction;
+  if (is_over) open_trials.fetch_sub(1);
   if (is_slower) setInUse(variant, false);
   trial.release();
+  closeIfRetired(variant);
   if (is_slower)
     log(LogLevel::kInfo, str(options.name, ": calls run the function, as ", trial.describe(),
                              ", for the graph recorded ", variant.guard->describe()));
+}
+
+/// By who retires it, and by who has had the trial then: one of them finds it open and free.
+void CompiledFunction::State::closeIfRetired(const Variant& variant) {
+  if (!variant.retired.load() || !variant.trial.claim()) return;
+  if (variant.trial.mode() == GraphTrial::Mode::kOpen) {
+    variant.trial.close();
+    open_trials.fetch_sub(1);
+  }
+  variant.trial.release();
+}
+
+CompiledFunction::Decision CompiledFunction::State::callWithoutLook() {
+  constexpr uint32_t kAgain = 8, kInARow = 256;  // when it is asked, and how long a row has to be
+  // Not added by one instruction, which would take as long as all the rest.
+  tally.eager.store(tally.eager.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const uint32_t in_a_row = passed_in_a_row.load(std::memory_order_relaxed) + 1;
+  passed_in_a_row.store(in_a_row, std::memory_order_relaxed);
+  if (in_a_row % kAgain != 0) return {};
+  const uint64_t hits = tally.hits();
+  if (hits != hits_before.exchange(hits, std::memory_order_relaxed))
+    passed_in_a_row.store(0, std::memory_order_relaxed);
+  else if (in_a_row >= kInARow)
+    letAllPass(drawUpTo(std::min<uint64_t>(in_a_row / kAgain, kMostPassing)));
+  return {};
 }
 
 /// Only who records holds the mutex, so that a child of fork() that finds it locked finds `recording` set as well, and
@@ -110,16 +145,27 @@ void CompiledFunction::State::tookMiss(const CompileKind& kind, int64_t ns) {
   seen.took(kind, ns + passed);
 }
 
+uint64_t CompiledFunction::State::drawUpTo(uint64_t most) {
+  if (most < 2) return most;
+  const uint32_t next = drawn.load(std::memory_order_relaxed) * 747796405 + 2891336453;  // O'Neill, PCG
+  drawn.store(next, std::memory_order_relaxed);
+  return most - (next >> 16) % ((most + 1) / 2);
+}
+
+void CompiledFunction::State::letPass(uint64_t hash, uint64_t most) {
+  if (isTimed()) passing_kinds.let(hash, drawUpTo(most));
+}
+
 void CompiledFunction::State::letPass(int64_t ns) {
-  int64_t many = mayPass() ? std::min(kTimeForOneLook / std::max<int64_t>(ns, 1), kMostPassing) : 0;
-  if (many > 1) {
-    const uint32_t next = drawn.load(std::memory_order_relaxed) * 747796405 + 2891336453;  // O'Neill, PCG
-    drawn.store(next, std::memory_order_relaxed);
-    many -= (next >> 16) % ((many + 1) / 2);
-  }
-  const auto passing = static_cast<uint32_t>(many);
-  passing_last.store(passing, std::memory_order_relaxed);
+  const int64_t many = mayPass() ? std::min(kTimeForOneLook / std::max<int64_t>(ns, 1), kMostPassing) : 0;
+  const uint64_t passing = drawUpTo(static_cast<uint64_t>(many));
+  passing_last.store(static_cast<uint32_t>(passing), std::memory_order_relaxed);
   passing_ns.store(ns, std::memory_order_relaxed);
+  letAllPass(passing);
+}
+
+void CompiledFunction::State::letAllPass(uint64_t many) {
+  const auto passing = static_cast<uint32_t>(many);
   if (passing == 0 && tally.passing.load(std::memory_order_relaxed) == 0) return;
   const uint32_t before = tally.passing.exchange(passing, std::memory_order_relaxed);
   tally.eager.fetch_add(passing - uint64_t{before}, std::memory_order_relaxed);

@@ -69,6 +69,18 @@ bool CallsSeen::isDue(const detail::CompileKind& call, int64_t cost) {
   return true;
 }
 
+bool CallsSeen::isHopeless(const detail::CompileKind& call) const {
+  const auto kind = kinds_.find(call.kind);
+  const Sizes* sizes = find(call);
+  if (!hasRoomFor(kind != kinds_.end() ? kind->second : Kind(), sizes != nullptr ? *sizes : Sizes())) return true;
+  return sizes != nullptr && isTriedTooOften(*sizes);
+}
+
+bool CallsSeen::isPostponed(const detail::CompileKind& call) const {
+  const Sizes* sizes = find(call);
+  return sizes != nullptr && sizes->postponed_until > 0;
+}
+
 void CallsSeen::postpone(const detail::CompileKind& call) {
   Sizes* const sizes = find(call);
   if (sizes == nullptr) return;
@@ -107,7 +119,7 @@ std::string CallsSeen::explain(const detail::CompileKind& call, int64_t cost) co
   const int wanted = callsBeforeRecording(its, sizes);
   if (sizes.postponed_until > 0)
     return detail::str("such calls have taken ", inMilliseconds(sizes.taken),
-                       ", and one is to be recorded when the budget has room for it (SHUNT_JIT_BUDGET)");
+                       ", and one is to be recorded when the budget has room for ", inMilliseconds(cost));
   if (const int64_t wanted_time = timeBeforeRecording(its, sizes, cost); wanted_time > sizes.taken)
     return detail::str("such calls have taken ", inMilliseconds(sizes.taken), ", and one is to be recorded when they ",
                        "have taken ", inMilliseconds(wanted_time), " (CompileOptions::record_after)");

@@ -32,6 +32,9 @@ class SHUNT_API CallsSeen {
   /// Counts a call that found no variant. True: it is worth recording, which is expected to take `cost` nanoseconds,
   /// and to be recorded now, unless postpone() follows.
   bool isDue(const detail::CompileKind& call, int64_t cost);
+  /// Whether such a call is never recorded as things are: there is no room, or it has failed too often.
+  bool isHopeless(const detail::CompileKind& call) const;
+  bool isPostponed(const detail::CompileKind& call) const;
   /// It could not be: such calls are not due before they have taken a part longer.
   void postpone(const detail::CompileKind& call);
   /// Such calls have run the function, and taken so many nanoseconds.

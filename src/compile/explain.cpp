@@ -37,7 +37,8 @@ std::string explainOthers(std::span<const Variant* const> others) {
   return text;
 }
 
-std::string explainChecks(const Variant& v) {
+std::string explainChecks(const Variant& v, CompileCheck check) {
+  if (check == CompileCheck::kAlways) return "  each run is checked\n";
   if (!v.schedule.isOn()) return "  not checked, as it calls kernels of the program's, which would run twice\n";
   const uint64_t runs = v.runs->begun.load(std::memory_order_relaxed);
   return str("  checked in ", v.schedule.count(), " of ", runs, " runs, the last one that was right is run ",
@@ -56,7 +57,7 @@ std::string CompiledFunction::State::explainVariants() const {
       (v->kind.kind == first.kind.kind ? others : of_other_kinds).push_back(v);
     text += str("variant ", number, first.retired ? " (out of use) " : " ", first.guard->describe(), ": ",
                 first.graph.nodeCount(), " operators\n");
-    if (options.check != CompileCheck::kNever) text += explainChecks(first);
+    if (options.check != CompileCheck::kNever) text += explainChecks(first, options.check);
     if (const std::string slower = first.trial.describe(); !slower.empty())
       text += str("  calls run the function: ", slower, '\n');
     if (!others.empty()) text += explainOthers(others);
@@ -69,12 +70,24 @@ std::string CompiledFunction::State::explainVariants() const {
   return text;
 }
 
+/// Why such a call gets no graph, if nothing else is in its way. Under the mutex.
+std::string CompiledFunction::State::explainMiss(const CompileKind& call) const {
+  std::string text = seen.explain(call, recording_cost.expected());
+  if (seen.isPostponed(call)) text += "; " + compiled::RecordingCost::describeBudget();
+  if (seen.wasTriedBefore(call) && !refusal.empty()) text += str("; the last attempt failed: ", refusal);
+  return text;
+}
+
 std::string CompiledFunction::State::explainBounds() const {
   std::string text;
   if (variants.areTooMany())
     return str(variants.all().size(),
                " variants were made, most of which registrations have put out of use; no more are made\n");
-  if (seen.hasAllKinds()) text += str("no more variants than of ", options.max_variants, " kinds are made\n");
+  if (seen.hasAllKinds())
+    text +=
+        str("no more variants than of ", options.max_variants,
+            " kinds are made (CompileOptions::max_variants); each value of a number is one, so what changes often had "
+            "better be a 0-dim tensor\n");
   if (seen.hasAllSizesOfAKind()) text += str("no more sizes of one kind than ", options.max_sizes, " are recorded\n");
   return text;
 }
@@ -86,7 +99,10 @@ std::string CompiledFunction::explain() const {
   if (!compiled::isSwitchedOn()) text += "SHUNT_COMPILE=0\n";
   const std::lock_guard lock(s.mutex);
   text += s.explainVariants();
-  if (!s.refusal.empty()) text += str(s.given_up ? "not recorded any more: " : "not recorded: ", s.refusal, '\n');
+  if (!s.refusal.empty())
+    text += str(s.given_up ? "not recorded any more: " : "not recorded: ", s.refusal, '\n');
+  else if (s.variants.all().empty() && s.last_missed)
+    text += str("no graph yet: ", s.explainMiss(*s.last_missed), '\n');
   if (const char* why = s.unusual.load(std::memory_order_relaxed)) text += str("ran the function because ", why, '\n');
   return text + s.explainBounds();
 }
@@ -121,7 +137,7 @@ std::string CompiledFunction::explain(const CompileArguments& arguments) const {
   const std::lock_guard lock(s.mutex);
   if (s.given_up) return runsFunction("it is not recorded any more: " + s.refusal) + text;
   if (s.variants.areTooMany()) return runsFunction("too many variants were made:") + s.explainBounds() + text;
-  return runsFunction(s.seen.explain(s.kindOf(arguments), s.recording_cost.expected())) + text;
+  return runsFunction(s.explainMiss(s.kindOf(arguments))) + text;
 }
 
 }  // namespace shunt::detail

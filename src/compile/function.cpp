@@ -12,6 +12,7 @@
 
 namespace shunt::detail {
 
+using compiled::PassingKinds;
 using compiled::Variant;
 
 namespace {
@@ -44,6 +45,7 @@ CompiledFunction::State::~State() {
 SHUNT_NOINLINE void CompiledFunction::State::retire(const Variant& variant, const char* why) {
   if (variant.retired.exchange(true)) return;
   setInUse(variant, false);
+  closeIfRetired(variant);
   tally.invalidated.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex);
@@ -52,58 +54,81 @@ SHUNT_NOINLINE void CompiledFunction::State::retire(const Variant& variant, cons
   log(LogLevel::kInfo, str(options.name, ": a variant is out of use, since ", why, ": ", variant.guard->describe()));
 }
 
-bool CompiledFunction::State::isWorthRecording(const CompileKind& kind) {
+CompiledFunction::State::Worth CompiledFunction::State::worthOfRecording(const CompileKind& kind) {
   const int64_t cost = recording_cost.expected();
   {
     const std::lock_guard lock(mutex);
-    if (variants.areTooMany() || !seen.isDue(kind, cost)) return false;
+    last_missed = kind;
+    if (variants.areTooMany() || seen.isHopeless(kind)) return Worth::kNever;
+    if (!seen.isDue(kind, cost)) return Worth::kNotYet;
   }
-  if (!isTimed() || compiled::RecordingCost::isAllowed(cost)) return true;
+  if (!isTimed() || compiled::RecordingCost::isAllowed(cost)) return Worth::kNow;
   const std::lock_guard lock(mutex);
   seen.postpone(kind);
-  return false;
+  return Worth::kNotYet;
 }
 
-const Variant* CompiledFunction::State::find(const CompileArguments& arguments) {
-  return variants.find(arguments, [&](const Variant& variant) {
-    const bool is_again = variant.backward != nullptr && variant.backward->isRunAgainTooOften();
-    if (variant.isCurrent() && !is_again) [[likely]]
-      return true;
-    if (is_again) compiles_backward.store(false, std::memory_order_relaxed);
-    retire(variant, is_again ? "its graph has been run again for backward() too often"
-                             : "an operator that it was recorded with is registered in another way now");
-    return false;
-  });
+bool CompiledFunction::State::fits(const Variant& variant) {
+  const bool is_again = variant.backward != nullptr && variant.backward->isRunAgainTooOften();
+  if (variant.isCurrent() && !is_again) [[likely]]
+    return true;
+  if (is_again) compiles_backward.store(false, std::memory_order_relaxed);
+  retire(variant, is_again ? "its graph has been run again for backward() too often"
+                           : "an operator that it was recorded with is registered in another way now");
+  return false;
 }
 
 CompiledFunction::Decision CompiledFunction::decide(const CompileArguments& arguments, CallTimer& timer) {
   State& s = *state_;
+  const int64_t began = s.open_trials.load(std::memory_order_relaxed) > 0 ? State::now() : 0;
   if (!s.is_on.load(std::memory_order_relaxed)) return s.call(timer);
   if (const char* why = compiled::whyNotOnThisThread()) return s.call(timer, why);
-  if (const Variant* variant = s.find(arguments)) {
+  const auto fits = [&](const Variant& variant) { return s.fits(variant); };
+  if (const Variant* variant = s.variants.findLast(arguments, fits)) {
     if (variant->trial.mode() == compiled::GraphTrial::Mode::kGraph) [[likely]]
       return {Way::kRun, variant};
-    return s.callInTrial(*variant, arguments, timer);
+    return s.callInTrial(*variant, arguments, began, timer);
   }
-  const uint64_t recorded = s.tally.recorded.load(std::memory_order_acquire);
+  const uint64_t sizes = compiled::hashOfSizes(arguments);
+  const uint64_t hash = compiled::hashOfCall(arguments, sizes);
+  if (s.passing_kinds.passes(hash)) return s.callWithoutLook();
+  if (const Variant* variant = s.variants.findElse(arguments, sizes, fits)) {
+    if (variant->trial.mode() == compiled::GraphTrial::Mode::kGraph) return {Way::kRun, variant};
+    return s.callInTrial(*variant, arguments, began, timer);
+  }
+  return s.decideWithoutVariant(arguments, sizes, hash, timer);
+}
+
+SHUNT_NOINLINE CompiledFunction::Decision CompiledFunction::State::decideWithoutVariant(
+    const CompileArguments& arguments, uint64_t sizes, uint64_t hash, CallTimer& timer) {
+  const uint64_t recorded = tally.recorded.load(std::memory_order_acquire);
   for (const Tensor* t : arguments.tensors)
-    if (const char* why = compiled::whyNotWith(*t, s.links_history.load(std::memory_order_relaxed)))
-      return s.call(timer, why);
-  if (s.given_up.load(std::memory_order_relaxed)) return s.call(timer);
-  if (s.recording.exchange(true, std::memory_order_acquire)) return s.call(timer);
-  RecordingTurn turn(s.recording);
-  // Another thread may have made it meanwhile.
-  const bool is_more = s.tally.recorded.load(std::memory_order_acquire) != recorded;
-  const Variant* variant = is_more ? s.find(arguments) : nullptr;
-  if (variant != nullptr) return {Way::kRun, variant};
-  const CompileKind kind = s.kindOf(arguments);
-  if (s.isWorthRecording(kind)) {
-    turn.leaveSet();  // until the attempt has ended
-    return {Way::kRecord, nullptr};
+    if (const char* why = compiled::whyNotWith(*t, links_history.load(std::memory_order_relaxed)))
+      return call(timer, why);
+  if (given_up.load(std::memory_order_relaxed)) {
+    letPass(hash, PassingKinds::kMost);
+    return call(timer);
   }
-  s.tally.eager.fetch_add(1, std::memory_order_relaxed);
-  if (s.isTimed()) timer.startMiss(kind);
-  return {};
+  if (recording.exchange(true, std::memory_order_acquire)) return call(timer);
+  RecordingTurn turn(recording);
+  // Another thread may have made it meanwhile.
+  const bool is_more = tally.recorded.load(std::memory_order_acquire) != recorded;
+  const auto fitsNow = [&](const Variant& variant) { return fits(variant); };
+  if (const Variant* variant = is_more ? variants.findElse(arguments, sizes, fitsNow) : nullptr)
+    return {Way::kRun, variant};
+  const CompileKind kind = kindOf(arguments);
+  switch (worthOfRecording(kind)) {
+    case Worth::kNow:
+      turn.leaveSet();  // until the attempt has ended
+      return {Way::kRecord, nullptr};
+    case Worth::kNever:
+      letPass(hash, PassingKinds::kMost);
+      break;
+    case Worth::kNotYet:
+      if (isTimed()) timer.startMiss(kind);
+      break;
+  }
+  return call();
 }
 
 const CompiledFunction::Variant* CompiledFunction::State::add(std::unique_ptr<Variant> variant) {

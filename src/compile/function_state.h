@@ -6,18 +6,22 @@
 // operator. So while none of the function's graphs is in use, a short call that was looked at lets the next ones pass
 // by: they go to the function at once. There are so many that looking takes about a hundredth of the time, and no more
 // than kMostPassing, so that other arguments are soon seen; how many is drawn, or arguments that come in turns might
-// never meet a look. They count as what let them pass.
+// never meet a look. They count as what let them pass. Where other arguments have graphs in use, calls that will get
+// none pass by, too, told by a hash (worth/passing_kinds.h), which takes some 30 ns; and where hundreds of these came
+// in a row, and no graph ran, some of the next calls pass by without that.
 #pragma once
 
 #include "src/compile/calls_seen.h"
 #include "src/compile/checks/switches.h"
 #include "src/compile/variants.h"
+#include "src/compile/worth/passing_kinds.h"
 #include "src/compile/worth/recording_cost.h"
 #include "src/tiering/function_tally.h"
 
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,24 +53,42 @@ struct CompiledFunction::State {
   std::atomic<int> graphs_in_use{0};          // Variant::is_in_use
   std::atomic<uint32_t> passing_last{0};      // calls that pass by since the last look,
   std::atomic<int64_t> passing_ns{0};         // and what one of them takes
-  std::atomic<uint32_t> drawn{1};             // the last number that letPass() has drawn
+  compiled::PassingKinds passing_kinds;
+  std::atomic<uint32_t> passed_in_a_row{0};  // that these have let pass, since a graph ran:
+  std::atomic<uint64_t> hits_before{0};      // the number of its runs then
+  std::atomic<int> open_trials{0};
+  std::atomic<uint32_t> drawn{1};  // the last number that letPass() has drawn
   compiled::RecordingCost recording_cost;
   std::mutex mutex;
   // Behind the mutex.
   compiled::CallsSeen seen;
+  std::optional<CompileKind> last_missed;  // of the last call that found no graph
   std::string refusal;
   int failures = 0;
   bool was_raced = false;  // the last attempt, by a registration
 
   void retire(const Variant& variant, const char* why);
+  static int64_t now();  // ns, of a steady clock
   /// Whether times decide what is recorded and used.
   bool isTimed() const { return options.record_after == CompileOptions::kWhenItPays; }
   bool mayPass() const { return isTimed() && graphs_in_use.load(std::memory_order_relaxed) == 0; }
   /// The function is to run.
+  Decision call() {
+    tally.eager.fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
+  /// One that passing_kinds let pass.
+  Decision callWithoutLook();
   Decision call(CallTimer& timer, const char* why = nullptr);
-  Decision callInTrial(const Variant& variant, const CompileArguments& arguments, CallTimer& timer);
+  /// `began`: the look at the call, where a trial is open.
+  Decision callInTrial(const Variant& variant, const CompileArguments& arguments, int64_t began, CallTimer& timer);
   /// After a call of the function that took so long: lets some pass by.
   void letPass(int64_t nanoseconds);
+  void letAllPass(uint64_t many);
+  /// Lets calls with such a hash pass by, `most` or somewhat fewer.
+  void letPass(uint64_t hash, uint64_t most);
+  /// A number up to `most`, at least half of it.
+  uint64_t drawUpTo(uint64_t most);
   /// Calls that have passed by since the last look, which are then counted.
   uint32_t takePassed() { return passing_last.exchange(0, std::memory_order_relaxed); }
   /// A call that found no variant has taken so long, besides those that passed by before it.
@@ -74,10 +96,13 @@ struct CompiledFunction::State {
   /// Of the trial that this thread has claimed; `counts`: it didn't throw.
   void endTurn(const Variant& variant, int64_t nanoseconds, bool counts);
   void openTrial(const Variant& variant, uint64_t run);
+  void closeIfRetired(const Variant& variant);
   void setInUse(const Variant& variant, bool is_in_use);
-  /// The variant for these arguments; null where there is none.
-  const Variant* find(const CompileArguments& arguments);
-  bool isWorthRecording(const CompileKind& kind);
+  /// Whether the variant may run, as nothing was registered since. Retires it where not.
+  bool fits(const Variant& variant);
+  Decision decideWithoutVariant(const CompileArguments& arguments, uint64_t sizes, uint64_t hash, CallTimer& timer);
+  enum class Worth : uint8_t { kNever, kNotYet, kNow };
+  Worth worthOfRecording(const CompileKind& kind);
   const Variant* add(std::unique_ptr<Variant> variant);
   /// What an attempt to record has come to, where that is no variant; `threw`: the function itself did, too.
   void noteAttempt(const CompileKind& kind, const std::string& why, bool threw);
@@ -94,6 +119,7 @@ struct CompiledFunction::State {
   }
   std::string explainVariants() const;
   std::string explainBounds() const;
+  std::string explainMiss(const CompileKind& call) const;
 };
 
 }  // namespace shunt::detail

@@ -115,7 +115,9 @@ SHUNT_NOINLINE void CompiledFunction::State::openTrial(const Variant& variant, u
   const Claim check(variant.schedule);
   if (!check.isMine()) return;  // so the next run may
   const Claim trial(variant.trial);
-  if (trial.isMine() && variant.trial.isDue(run)) variant.trial.open();
+  if (!trial.isMine() || !variant.trial.isDue(run)) return;
+  open_trials.fetch_add(1);
+  variant.trial.open();
 }
 
 void CompiledFunction::State::conclude(const Variant& variant, const compiled::CheckedRun& check, uint64_t run,

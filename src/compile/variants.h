@@ -26,14 +26,27 @@ class Variants {
   Variants(const Variants&) = delete;
   Variants& operator=(const Variants&) = delete;
 
-  /// The one whose guard holds, that is not retired, and for which `fits` says so; null: none. Any thread.
+  /// The one that ran or was made last, if its guard holds, it is not retired, and `fits` says so; else null. Any
+  /// thread; and so for the next one.
   template <class Fits>
-  SHUNT_ALWAYS_INLINE const Variant* find(const detail::CompileArguments& arguments, const Fits& fits) const {
+  SHUNT_ALWAYS_INLINE const Variant* findLast(const detail::CompileArguments& arguments, const Fits& fits) const {
     const Variant* const last = last_.load(std::memory_order_acquire);
     if (last != nullptr && !last->retired.load(std::memory_order_relaxed) && last->guard->holdsQuickly(arguments) &&
         fits(*last)) [[likely]]
       return last;
-    return findElse(arguments, fits);
+    return nullptr;
+  }
+  /// Any such one. `hash`: hashOfSizes(arguments).
+  template <class Fits>
+  SHUNT_NOINLINE const Variant* findElse(const detail::CompileArguments& arguments, uint64_t hash,
+                                         const Fits& fits) const {
+    for (const Variant* v = listFor(hash).load(std::memory_order_acquire); v != nullptr; v = v->next)
+      if (v->hash_of_sizes == hash && !v->retired.load(std::memory_order_relaxed) && v->guard->holds(arguments) &&
+          fits(*v)) {
+        if (last() != v) last_.store(v, std::memory_order_release);
+        return v;
+      }
+    return nullptr;
   }
   /// The one that ran or was made last; null: there was none. Any thread.
   const Variant* last() const { return last_.load(std::memory_order_acquire); }
@@ -48,17 +61,6 @@ class Variants {
  private:
   static constexpr int kListBits = 7;
   using List = std::atomic<const Variant*>;
-  template <class Fits>
-  SHUNT_NOINLINE const Variant* findElse(const detail::CompileArguments& arguments, const Fits& fits) const {
-    const uint64_t hash = hashOfSizes(arguments);
-    for (const Variant* v = listFor(hash).load(std::memory_order_acquire); v != nullptr; v = v->next)
-      if (v->hash_of_sizes == hash && !v->retired.load(std::memory_order_relaxed) && v->guard->holds(arguments) &&
-          fits(*v)) {
-        if (last() != v) last_.store(v, std::memory_order_release);
-        return v;
-      }
-    return nullptr;
-  }
   List& listFor(uint64_t hash) const { return lists_[hash >> (64 - kListBits)]; }
 
   mutable std::atomic<const Variant*> last_{nullptr};

@@ -137,7 +137,7 @@ TEST(JitBudget, IsReadFromTheEnvironment) {
   for (const char* bad : {"101", "-1", "2.5", "much"})
     EXPECT_THAT(printedWith(std::string("SHUNT_JIT_BUDGET=") + bad),
                 AllOf(HasSubstr("budget is 3\n"),
-                      HasSubstr(std::string("SHUNT_JIT_BUDGET=") + bad + " is not a number from 0 to 100")));
+                      HasSubstr(std::string("SHUNT_JIT_BUDGET=") + bad + " is not a whole number from 0 to 100")));
 }
 
 TEST(JitBudget, SyncAndKeepLiftIt) {

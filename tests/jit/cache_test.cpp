@@ -132,7 +132,7 @@ TEST_F(Cache, StaysWithinItsLimit) {
   };
   runWith("");
   EXPECT_TRUE(fs::exists(old)) << "256 MiB by default";
-  EXPECT_THAT(runWith("SHUNT_JIT_CACHE_MB=0"), HasSubstr("SHUNT_JIT_CACHE_MB=0 is not a number from 1"));
+  EXPECT_THAT(runWith("SHUNT_JIT_CACHE_MB=0"), HasSubstr("SHUNT_JIT_CACHE_MB=0 is not a whole number from 1"));
   EXPECT_TRUE(fs::exists(old));
   runWith("SHUNT_JIT_CACHE_MB=1");
   EXPECT_FALSE(fs::exists(old)) << "what was used longest ago goes";

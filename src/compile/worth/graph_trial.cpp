@@ -8,7 +8,9 @@ namespace shunt::compiled {
 namespace {
 
 // The first trial comes when the first checks are over.
-constexpr uint64_t kFirstRun = 8, kNearest = 32, kFarthest = uint64_t{1} << 20;
+constexpr uint64_t kFirstRun = 8, kNearest = 32;
+// At most so far away that the turns of the slower side cost some 0.4 %: 4096 calls, times how much slower it is.
+constexpr double kFarthest = 4096, kFarthestOfAll = 1 << 20;
 // A graph that is clearly faster is asked again after many more calls than one that might become so.
 constexpr uint64_t kStep = 4, kStepIfClear = 32;
 constexpr int64_t kClearly = 4;  // by one part in
@@ -72,7 +74,11 @@ void GraphTrial::conclude(uint64_t run) {
   const bool is_slower = is_known && graph > function + std::max(kNoise, function / kNoisePart);
   const bool is_clear = graph < function && isWithoutDoubt();
   // What has changed is looked at again soon.
-  distance_ = is_slower != was_slower_ ? kNearest : std::min(distance_ * (is_clear ? kStepIfClear : kStep), kFarthest);
+  const double ratio = is_known ? static_cast<double>(std::max(graph, function)) /
+                                      static_cast<double>(std::max<int64_t>(std::min(graph, function), 1))
+                                : 1;
+  const auto farthest = static_cast<uint64_t>(std::min(kFarthest * ratio, kFarthestOfAll));
+  distance_ = is_slower != was_slower_ ? kNearest : std::min(distance_ * (is_clear ? kStepIfClear : kStep), farthest);
   was_slower_ = is_slower;
   left_.store(distance_, std::memory_order_relaxed);
   graph_.told.store(graph, std::memory_order_relaxed);

@@ -45,6 +45,8 @@ class SHUNT_API GraphTrial {
 
   // By who has claimed it.
   void open();
+  /// Without a verdict.
+  void close() { mode_.store(Mode::kGraph, std::memory_order_release); }
   /// Whose turn it is, while the trial is open.
   bool isGraphsTurn() const { return turns_ % 2 == 0; }
   /// What the turn has taken. `run`: of the graph, the last one. True: it was the last turn, and mode() is what

@@ -2,6 +2,10 @@
 
 #include "src/tiering/compiler.h"
 
+#include <shunt/core/error.h>
+
+#include <cmath>
+
 namespace shunt::compiled {
 namespace {
 
@@ -28,5 +32,13 @@ int64_t RecordingCost::expected() const {
 }
 
 bool RecordingCost::isAllowed(int64_t nanoseconds) { return jit::Compiler::instance().allows(nanoseconds); }
+
+std::string RecordingCost::describeBudget() {
+  const jit::BudgetStats s = jit::Compiler::instance().budgetStats();
+  if (s.percent <= 0) return "SHUNT_JIT_BUDGET is 0, so nothing is recorded";
+  return detail::str("compiling and recording may use ", s.percent, " % of the process's CPU time, which is ",
+                     std::llround(s.process_ms), " ms so far, and have used ", std::llround(s.compiler_ms),
+                     " ms (SHUNT_JIT_BUDGET)");
+}
 
 }  // namespace shunt::compiled

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 namespace shunt::compiled {
 
@@ -22,6 +23,8 @@ class RecordingCost {
 
   /// Whether the budget has room for it now. Asks the system for the process's time.
   static bool isAllowed(int64_t nanoseconds);
+  /// For people: what the budget is, and what was used of it.
+  static std::string describeBudget();
 
  private:
   std::atomic<int64_t> sum_{0}, attempts_{0};
