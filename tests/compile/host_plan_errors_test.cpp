@@ -134,6 +134,27 @@ TEST(HostPlanErrors, Addresses) {
   unchecked.run({x, x}, {out});
 }
 
+TEST(HostPlanErrors, AHandleOfNoPlan) {
+  HostPlan plan;
+  EXPECT_THAT(messageOf([&] { plan.run({}); }), HasSubstr("of no plan"));
+  EXPECT_THAT(messageOf([&] { plan.describe(); }), HasSubstr("of no plan"));
+  plan = addition();
+  EXPECT_EQ(plan.inputs().size(), 2u);
+}
+
+// A trace would keep the host's memory in its graph.
+TEST(HostPlanErrors, ARunInATraceIsNoticed) {
+  const HostPlan plan = addition();
+  float x[3] = {1, 2, 3}, y[3] = {}, out[3];
+  for (int i = 0; i < 3; ++i) plan.run({x, y}, {out});
+  const auto traced = [&](const Tensor& t) {
+    plan.run({x, y}, {out});
+    return t + 1;
+  };
+  EXPECT_THAT(messageOf([&] { trace(traced, ones({3})); }), HasSubstr("the memory of input 0"));
+  plan.run({x, y}, {out});
+}
+
 TEST(HostPlanErrors, SharedMemoryKeepsItsDistance) {
   HostPlanBuilder b;
   const HostValue x = b.input(kThree), y = b.input({.sizes = {3}, .offset = 4}, x);

@@ -225,6 +225,26 @@ TEST(HostPlan, NamedArgumentsListsAndExpectedResults) {
   }
 }
 
+// As Python records x * 0.5: the overload for tensors with a number.
+TEST(HostPlan, NumbersInThePlaceOfTensors) {
+  HostPlanBuilder b;
+  const HostValue x = b.input({.sizes = {6}});
+  const HostValue y = b.call("aten::mul.Tensor", {x, 0.1})[0];
+  b.call("aten::add_.Tensor", {y, 2}, {{"alpha", 3}});
+  const HostValue z = b.call("aten::div.Tensor_mode", {y, 0.7}, {{"rounding_mode", "floor"}})[0];
+  b.outputInto(b.call("aten::maximum", {z, -1})[0]);  // has no overload for numbers
+  const HostPlan plan = b.compile();
+  EXPECT_EQ(plan.outputs()[0].spec.dtype, kFloat);
+  std::vector<float> in{1, -200, 3.3F, 5, 6, 7}, out(6);
+  for (int i = 0; i < 3; ++i) {
+    plan.run({in.data()}, {out.data()});
+    const Tensor t = from_blob(in.data(), {6}, TensorOptions(kFloat));
+    const Tensor expected = shunt::maximum(shunt::div(t * 0.1 + 6, 0.7, "floor"), scalar_to_tensor(-1).to(kFloat));
+    EXPECT_EQ(std::memcmp(out.data(), expected.data_ptr(), 24), 0) << i;
+  }
+  EXPECT_GE(plan.counts().in_regions, 2u) << plan.describe();
+}
+
 TEST(HostPlan, StepsThatNobodyNeedsAreLeftOut) {
   HostPlanBuilder b;
   const HostValue x = b.input({.sizes = {8}});

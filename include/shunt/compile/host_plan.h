@@ -132,6 +132,8 @@ struct HostPlanOptions {
 
 class SHUNT_API HostPlan {
  public:
+  /// Of no plan: for assigning to. All else throws Error.
+  HostPlan() = default;
   /// Runs the plan. `inputs`: for each input the address of its first element, which has to be a multiple of the
   /// dtype's size or, where that is less, alignment; null only where it has no elements. Inputs that share memory need
   /// the distance that they were declared with. `outputs`: the same for each output of kind kMemory, in their order.
@@ -153,7 +155,7 @@ class SHUNT_API HostPlan {
     size_t prepared = 0;                   // done without their operators
     size_t called = 0;                     // all others: called, or views without a call
     size_t buffers = 0, buffer_bytes = 0;  // results that are no tensors, and the block that they lie in, in a run
-    size_t runs = 0, host_calls = 0;       // so far; calls of host steps
+    size_t runs = 0, host_calls = 0;       // so far; calls of host steps, by all plans of the builder
     size_t copied_outputs = 0;             // so far; outputs of kind kMemory that weren't computed in their place
     size_t planned = 0;                    // how often it was planned: 1, and once more after registrations
   };
@@ -166,6 +168,7 @@ class SHUNT_API HostPlan {
   friend class HostPlanBuilder;
   class Impl;
   explicit HostPlan(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  const Impl& impl() const;
   std::shared_ptr<const Impl> impl_;
 };
 
@@ -186,12 +189,13 @@ class SHUNT_API HostPlanBuilder {
   HostValue constant(const Tensor& t);
   /// An operator by its name, "aten::add.Tensor". `arguments` are in the schema's order, `named` others by name; those
   /// missing take the schema's defaults. Returns a value for each result, those of lists one after the other, with None
-  /// for an undefined one. An in-place operator returns what it writes; both values are the same tensor afterwards.
-  /// `expected`: what the host has seen of the results, in the same order; compared with what the operator says
-  /// (dtype, sizes, and of tensors with elements strides of dimensions larger than 1 and offset).
-  /// Throws for an unknown operator or argument; a value of another builder; an argument that doesn't fit the schema;
-  /// what the operator throws for such sizes and dtypes; results that depend on elements, are no tensors, or aren't the
-  /// expected ones; and operators that write a constant or change sizes or strides in place.
+  /// for an undefined one. A number in the place of a tensor is what it is in PyTorch: a tensor without dimensions
+  /// whose dtype doesn't decide the result's. An in-place operator returns what it writes; both values are the same
+  /// tensor afterwards. `expected`: what the host has seen of the results, in the same order; compared with what the
+  /// operator says (dtype, sizes, and of tensors with elements strides of dimensions larger than 1 and offset). Throws
+  /// for an unknown operator or argument; a value of another builder; an argument that doesn't fit the schema; what the
+  /// operator throws for such sizes and dtypes; results that depend on elements, are no tensors, or aren't the expected
+  /// ones; and operators that write a constant or change sizes or strides in place.
   std::vector<HostValue> call(std::string_view name, std::vector<HostArgument> arguments,
                               std::vector<std::pair<std::string, HostArgument>> named = {},
                               const std::vector<std::optional<HostSpec>>& expected = {});

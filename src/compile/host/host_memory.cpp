@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace shunt::compiled {
 namespace {
@@ -123,9 +124,10 @@ void HostMemory::bind(std::span<void* const> inputs, std::span<void* const> outp
   std::vector<std::byte*> begins = storagesAt(inputs, outputs);
   if (layout_.checks_memory) checkApart(begins);
   std::vector<Storage> storages(begins.size());
+  const bool was_bound = std::exchange(is_bound_, false);  // nothing is trusted where there is no memory for the rest
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const HostLayout::Place& place = layout_.places[i];
-    if (tensors_[i].defined() && begins[place.storage] == begins_[place.storage]) continue;
+    if (was_bound && begins[place.storage] == begins_[place.storage]) continue;
     Storage& storage = storages[place.storage];
     if (!storage.defined())
       storage = make_intrusive<StorageImpl>(DataPtr{begins[place.storage], nullptr, nullptr},

@@ -29,22 +29,28 @@ class Lease {
  public:
   explicit Lease(compiled::HostMemoryPool& pool) : pool_(pool), memory_(pool.take()) {}
   ~Lease() {
-    if (memory_ != nullptr && is_used_ && memory_->kept() != nullptr) memory_.reset();
-    if (memory_ != nullptr) pool_.give(std::move(memory_));
+    if (!is_bound_ || kept() == nullptr) pool_.give(std::move(memory_));
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   void bind(std::span<void* const> inputs, std::span<void* const> outputs) {
     memory_->bind(inputs, outputs);
-    is_used_ = true;
+    is_bound_ = true;
+  }
+  /// As HostMemory's, after the run.
+  const HostLayout::Place* kept() {
+    if (is_free_) return nullptr;
+    const HostLayout::Place* place = memory_->kept();
+    is_free_ = place == nullptr;
+    return place;
   }
   HostMemory& operator*() const { return *memory_; }
-  HostMemory* operator->() const { return memory_.get(); }
 
  private:
   compiled::HostMemoryPool& pool_;
   std::unique_ptr<HostMemory> memory_;
-  bool is_used_ = false;
+  bool is_bound_ = false;  // in this run
+  bool is_free_ = false;   // nobody else has tensors of it any more
 };
 
 std::vector<HostOutput> placesOf(const std::vector<HostPlanOutput>& outputs) {
@@ -147,7 +153,7 @@ std::vector<Tensor> HostPlan::Impl::run(std::span<void* const> inputs, std::span
   memory.bind(inputs, outputs);
   runs_.fetch_add(1, std::memory_order_relaxed);
   std::vector<Tensor> results = runIn(*memory);
-  if (const HostLayout::Place* kept = memory->kept()) [[unlikely]]
+  if (const HostLayout::Place* kept = memory.kept()) [[unlikely]]
     SHUNT_CHECK(false, options_.name, ": after the run something still has a tensor over the memory of ",
                 layout_.nameOf(*kept),
                 ": a kernel of the program's, a dispatch mode or a trace has kept it. The memory is the host's, and "
@@ -218,15 +224,19 @@ std::string HostPlan::Impl::describe() const {
   return out.str();
 }
 
+const HostPlan::Impl& HostPlan::impl() const {
+  SHUNT_CHECK(impl_ != nullptr, "HostPlan: the handle is of no plan");
+  return *impl_;
+}
 std::vector<Tensor> HostPlan::run(std::span<void* const> inputs, std::span<void* const> outputs) const {
-  return impl_->run(inputs, outputs);
+  return impl().run(inputs, outputs);
 }
 std::vector<Tensor> HostPlan::run(std::initializer_list<void*> inputs, std::initializer_list<void*> outputs) const {
-  return impl_->run({inputs.begin(), inputs.size()}, {outputs.begin(), outputs.size()});
+  return impl().run({inputs.begin(), inputs.size()}, {outputs.begin(), outputs.size()});
 }
-const std::vector<HostOutput>& HostPlan::outputs() const { return impl_->outputs(); }
-const std::vector<HostSpec>& HostPlan::inputs() const { return impl_->inputs(); }
-HostPlan::Counts HostPlan::counts() const { return impl_->counts(); }
-std::string HostPlan::describe() const { return impl_->describe(); }
+const std::vector<HostOutput>& HostPlan::outputs() const { return impl().outputs(); }
+const std::vector<HostSpec>& HostPlan::inputs() const { return impl().inputs(); }
+HostPlan::Counts HostPlan::counts() const { return impl().counts(); }
+std::string HostPlan::describe() const { return impl().describe(); }
 
 }  // namespace shunt

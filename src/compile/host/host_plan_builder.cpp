@@ -27,6 +27,7 @@ struct HostPlanBuilder::State {
   std::unordered_set<const StorageImpl*> constants;  // storages of fakes
   std::vector<HostPlanOutput> outputs;
 
+  Graph::Value* addConstant(const Tensor& t);
   Graph::Value* valueOf(const HostValue& v, const std::string& what) const;
   void closeInputs();
   void setFake(const Graph::Value* v, Tensor fake);
@@ -101,6 +102,14 @@ void HostPlanBuilder::State::setFake(const Graph::Value* v, Tensor fake) {
   fakes[static_cast<size_t>(v->id)] = std::move(fake);
 }
 
+Graph::Value* HostPlanBuilder::State::addConstant(const Tensor& t) {
+  Graph::Value* v = graph.addConstant(t);
+  Tensor fake = trace_detail::fakeOf(v->spec);
+  constants.insert(fake.unsafeGetTensorImpl()->storage().get());
+  setFake(v, std::move(fake));
+  return v;
+}
+
 /// Storages of inputs are as large as all inputs in them need.
 void HostPlanBuilder::State::closeInputs() {
   if (has_nodes) return;
@@ -142,11 +151,7 @@ HostValue HostPlanBuilder::constant(const Tensor& t) {
   trace_detail::ModesScope modes;
   modes.set(hostModes());
   const Tensor copy = t.detach().clone();
-  Graph::Value* v = state_->graph.addConstant(copy);
-  Tensor fake = trace_detail::fakeOf(v->spec);
-  state_->constants.insert(fake.unsafeGetTensorImpl()->storage().get());
-  state_->setFake(v, std::move(fake));
-  return {state_, v->id};
+  return {state_, state_->addConstant(copy)->id};
 }
 
 HostSpec HostPlanBuilder::spec(const HostValue& v) const {
@@ -175,6 +180,9 @@ std::vector<HostValue> HostPlanBuilder::call(std::string_view name, std::vector<
   for (const auto& [key, a] : named) given_by_name.emplace_back(key, argumentOf(a, valueOf));
   state.closeInputs();
   Graph::Node made = nodeOf(name, std::move(given), std::move(given_by_name));
+  for (size_t i = 0; i < made.arguments.size(); ++i)
+    if (isNumberForTensor(made, i))
+      made.arguments[i] = Graph::Argument(state.addConstant(tensorOfNumber(made.arguments[i].literal)));
   state.checkWrites(made);
   const FakeResults results = callOnFakes(made, state.fakes);
   checkExpected(made, results, expected);

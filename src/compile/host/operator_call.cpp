@@ -25,6 +25,26 @@ OperatorHandle operatorOf(std::string_view name) {
   return op;
 }
 
+/// The same operator for a number: "add.Scalar" of "add.Tensor". Loops hold a number; a tensor of one element, of
+/// another dtype than what is computed, is none of a loop's operands. Null where the arguments are others.
+std::optional<OperatorHandle> forNumbers(const Graph::Node& node) {
+  static constexpr std::string_view kTensor = "Tensor", kScalar = "Scalar";
+  OperatorName name = node.op.operator_name();
+  const size_t at = name.overload_name.find(kTensor);
+  if (at == std::string::npos) return std::nullopt;
+  name.overload_name.replace(at, kTensor.size(), kScalar);
+  const std::optional<OperatorHandle> other = Dispatcher::singleton().findSchema(name);
+  if (!other) return std::nullopt;
+  const auto &tensors = node.op.schema().arguments(), &numbers = other->schema().arguments();
+  if (tensors.size() != numbers.size()) return std::nullopt;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const bool fits = isNumberForTensor(node, i) ? numbers[i].type.kind == TypeKind::Scalar && !numbers[i].type.list
+                                                 : numbers[i].type == tensors[i].type;
+    if (!fits || tensors[i].name != numbers[i].name) return std::nullopt;
+  }
+  return other;
+}
+
 void checkKind(const Graph::Node& node, const Argument& wanted, const Graph::Argument& given) {
   const Type& type = wanted.type;
   const bool is_tensor = type.kind == TypeKind::Tensor;
@@ -101,6 +121,20 @@ class Shapes {
 
 }  // namespace
 
+bool isNumberForTensor(const Graph::Node& node, size_t argument) {
+  const Type& type = node.op.schema().arguments()[argument].type;
+  const Graph::Argument& a = node.arguments[argument];
+  return type.kind == TypeKind::Tensor && !type.list && a.kind == Kind::kLiteral && a.literal.isScalar();
+}
+
+Tensor tensorOfNumber(const IValue& number) {
+  trace_detail::ModesScope modes;
+  modes.set(hostModes());
+  const Tensor out = scalar_to_tensor(number.toScalar());
+  out.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return out;
+}
+
 Graph::Modes hostModes() {
   Graph::Modes modes;
   modes.grad = false;
@@ -126,13 +160,17 @@ Graph::Node nodeOf(std::string_view name, std::vector<Graph::Argument> arguments
     node.arguments[i] = std::move(value);
   }
   addDefaults(node, is_given);
+  bool has_number = false;
+  for (size_t i = 0; i < node.arguments.size(); ++i) has_number |= isNumberForTensor(node, i);
+  if (has_number)
+    if (const auto other = forNumbers(node)) node.op = *other;
   for (size_t i = 0; i < wanted.size(); ++i) {
     // No values are as good a list of tensors as of anything else.
     Graph::Argument& a = node.arguments[i];
-    const Type& type = wanted[i].type;
+    const Type& type = node.op.schema().arguments()[i].type;
     if (a.kind == Kind::kList && a.values.empty() && type.list && type.kind != TypeKind::Tensor)
       a = Graph::Argument(IValue(std::vector<int64_t>()));
-    checkKind(node, wanted[i], a);
+    checkKind(node, node.op.schema().arguments()[i], a);
   }
   return node;
 }

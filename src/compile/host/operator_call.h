@@ -15,9 +15,15 @@ namespace shunt::compiled {
 /// The settings under which all nodes of a host plan run: no history, no autocast.
 Graph::Modes hostModes();
 
+/// Whether it is a number, or bool, in the place of a tensor.
+bool isNumberForTensor(const Graph::Node& node, size_t argument);
+/// As PyTorch has it then: of no dimensions, and by its kind alone of weight for the result's dtype.
+Tensor tensorOfNumber(const IValue& number);
+
 using NamedArguments = std::vector<std::pair<std::string, Graph::Argument>>;
 
-/// The node without results. Throws Error, naming operator and argument, for one that isn't registered, belongs to
+/// The node without results; of the overload for numbers where one stands in the place of a tensor and there is such.
+/// Throws Error, naming operator and argument, for one that isn't registered, belongs to
 /// Shunt's own graphs, has no such argument, gets it twice or misses one; and where a value or a list of values stands
 /// for something else than a tensor, or a list of such.
 Graph::Node nodeOf(std::string_view name, std::vector<Graph::Argument> arguments, NamedArguments named);
