@@ -237,6 +237,7 @@ class Chain {
       const Tensor x = got.contiguous(), y = tensors[outputs_[i]].contiguous();
       ASSERT_EQ(x.sizes(), y.sizes());
       ASSERT_EQ(x.dtype(), y.dtype());
+      if (x.numel() == 0) continue;
       EXPECT_EQ(std::memcmp(x.data_ptr(), y.data_ptr(), static_cast<size_t>(x.nbytes())), 0) << "output " << i << "\n"
                                                                                              << plan.describe();
     }
