@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
+#include <algorithm>
 #include <stdexcept>
 #include <thread>
 
@@ -365,6 +365,30 @@ TEST(HostPlan, SettingsOfTheCallerDontMatter) {
     EXPECT_EQ(out, outside);
   }
   runs(c, plan);
+}
+
+TEST(HostPlan, DispatchModesSeeOperatorsAndSteps) {
+  struct Names : DispatchMode {
+    void handle(const OperatorHandle& op, Stack* stack) override {
+      names.push_back(op.operator_name().str());
+      op.callBoxed(stack);
+    }
+    std::vector<std::string> names;
+  };
+  Chain c;
+  const size_t x = c.input({.sizes = {20}}), y = c.input({.sizes = {20}});
+  c.outputInto(c.call("aten::relu", {c.hostStep(c.call("aten::mul.Tensor", {x, y}))}));
+  const HostPlan plan = c.builder.compile();
+  std::vector<float> a(20, 3), b(20, -1), out(20);
+  for (int i = 0; i < 3; ++i) {
+    plan.run({a.data(), b.data()}, {out.data()});
+    std::fill(out.begin(), out.end(), 1);
+    Names mode;
+    const DispatchModeGuard on(mode);
+    plan.run({a.data(), b.data()}, {out.data()});
+    EXPECT_EQ(out[19], 0);
+    EXPECT_EQ(mode.names, (std::vector<std::string>{"aten::mul.Tensor", "shunt_host::step", "aten::relu"}));
+  }
 }
 
 TEST(HostPlan, ARegistrationIsSeenByTheNextRun) {

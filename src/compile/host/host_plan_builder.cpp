@@ -18,7 +18,7 @@
 
 namespace shunt {
 
-using namespace compiled;  // NOLINT: the builder is a part of it
+using namespace compiled;
 
 struct HostPlanBuilder::State {
   Graph graph;
