@@ -1,8 +1,8 @@
 // Everything that a program needs: tensors, operators, autograd, modes and subclasses, transforms, graphs, compiled
 // functions, registration, operators from functors, libraries and backends that are loaded, the compiler's reports.
-//
-// It leaves out what programs don't call, parts of Shunt that its libraries and generated code share:
+// It leaves out what few programs call: plans over memory of other libraries; parts that Shunt's libraries share:
 //   autograd     accumulate_grad, as_strided_backward, graph_tensor
+//   compile      host_plan
 //   core         annotate, environment, file_size_signal, fork, isa, missed_call, stand_in, thread_signals, wrap_dim
 //   elementwise  cast_loop, layer_norm, matrix_product, mse_loss, nll_loss, recorded_loop, reduction, row_loop
 //   jit          fused_loop, kernel_library, provider, tier

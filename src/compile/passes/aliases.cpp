@@ -1,6 +1,7 @@
 #include "src/compile/passes/aliases.h"
 
 #include "src/compile/passes/casts.h"
+#include "src/compile/passes/host_node.h"
 #include "src/trace/writes.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ bool isOfDictionary(const Graph::Node& node) { return node.op.op().name().starts
 
 // dropout returns its argument where it drops nothing; to() does where the dtype is the tensor's already.
 bool mayAlias(const Graph::Node& node) {
+  if (isHostStep(node)) return false;
   return (node.op.schema().hasAnyAliasInfo() && !isCast(node)) || drawsRandomNumbers(node.op) ||
          trace_detail::sharesUnsaid(node) || !isOfDictionary(node);
 }

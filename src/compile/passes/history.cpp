@@ -8,6 +8,7 @@
 #include "src/compile/passes/history.h"
 
 #include "src/compile/guards/own_calls.h"
+#include "src/compile/passes/host_node.h"
 #include "src/trace/values_of.h"
 #include "src/trace/writes.h"
 
@@ -92,6 +93,7 @@ class Analysis {
       changed = false;
       for (const Graph::Node* node : nodes_) {
         // What an operator of another library does to its arguments, or a grad brings with it, isn't known.
+        if (isHostStep(*node)) continue;  // which gets addresses
         if (isOfDictionary(*node) && !(mayRecord(*node) && anyArgumentRequiresGrad(*node))) continue;
         forGiven(*node, [&](size_t group) {
           changed = changed || !requires_[group];
@@ -102,7 +104,7 @@ class Analysis {
   }
 
   void markSeenBy(const Graph::Node& node) {
-    if (node.is("trace::grad")) return;
+    if (node.is("trace::grad") || isHostStep(node)) return;
     // Of these two the second argument becomes a grad; with its graph only where that is recorded.
     const bool sets = node.is("trace::set_grad_"), adds = node.is("trace::accumulate_grad_");
     if ((sets || (adds && mayRecord(node))) && !node.arguments[1].values.empty())

@@ -1,5 +1,6 @@
 #include "src/compile/program/buffers.h"
 
+#include "src/compile/passes/host_node.h"
 #include "src/compile/program/program.h"
 #include "src/compile/steps/view_step.h"
 #include "src/trace/values_of.h"
@@ -76,7 +77,7 @@ class Planner {
     if ((regionAt(i) == nullptr && !isPrepared(i)) || node.outputs.size() > PreparedStep::kMostResults) return;
     forResults(node, [&](const Graph::Value* v) {
       if (aliases_.tensorOf(v) == v && v->spec.device == kCPU && at_.isReadFrom(v, end(i)) &&
-          at_.last(v) != Placement::kNever)
+          at_.last(v) != Placement::kNever && (!isHostStep(node) || liesAsNew(v->spec)))
         values_.insert(v);
     });
   }

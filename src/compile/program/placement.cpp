@@ -1,7 +1,9 @@
 #include "src/compile/program/placement.h"
 
 #include "src/compile/passes/casts.h"
+#include "src/compile/passes/host_node.h"
 #include "src/compile/steps/view_step.h"
+#include "src/trace/values_of.h"
 
 #include <algorithm>
 #include <optional>
@@ -30,6 +32,7 @@ Placement::Placement(const Graph& graph, const Aliases& aliases, const History& 
   for (size_t i = 0; i < order_.size(); ++i) position_[order_[i]] = i;
   for (const Graph::Node* node : order_) noteReshaped(*node);
   findLastReaders();
+  findTargets();
   findProducts();
   placeTensors();
 }
@@ -41,6 +44,23 @@ void Placement::findLastReaders() {
         if (v != nullptr) last_[aliases_.tensorOf(v)] = i;
   for (const Graph::Value* v : graph_.outputs())
     if (v != nullptr) last_[aliases_.tensorOf(v)] = kNever;
+}
+
+/// Outputs whose memory no other output may show, which is the caller's to keep.
+void Placement::findTargets() {
+  const std::vector<Graph::Value*>& outputs = graph_.outputs();
+  for (size_t i = 0; i < options_.into.size(); ++i) {
+    if (options_.into[i] < 0 || outputs[i] == nullptr) continue;
+    const Graph::Value* made = aliases_.tensorOf(outputs[i]);
+    const auto shares = [&](const Graph::Value* v) { return v != nullptr && aliases_.of(v) == aliases_.of(made); };
+    if (made->kind == Graph::Value::Kind::kResult && std::ranges::count_if(outputs, shares) == 1)
+      into_[made] = options_.into[i];
+  }
+}
+
+int Placement::intoOf(const Graph::Value* v) const {
+  const auto known = into_.find(v);
+  return known != into_.end() ? known->second : -1;
 }
 
 void Placement::placeTensors() {
@@ -71,11 +91,10 @@ void Placement::findProducts() {
   for (size_t i = order_.size(); i-- > 0;)
     if (mayBeLate(*order_[i])) late_.insert(order_[i]);
   for (const Graph::Node* node : order_)
-    for (const Graph::Argument& a : node->arguments) {
-      if (a.value() == nullptr) continue;
-      size_t& last = last_.at(aliases_.tensorOf(behind(a.value())));
+    trace_detail::forArguments(*node, [&](const Graph::Value* v) {
+      size_t& last = last_.at(aliases_.tensorOf(behind(v)));
       last = std::max(last, position_.at(node));
-    }
+    });
 }
 
 bool Placement::mayPassBy(const Graph::Node& view) const {
@@ -150,7 +169,9 @@ SeenEntry Placement::autogradPassedBy(const Graph::Node& node) const {
 /// these are such that write and that no region has taken; what trace's operators write is the tensor's grad.
 void Placement::noteReshaped(const Graph::Node& node) {
   const bool of_dictionary = isOfDictionary(node);
-  if (node.op.op().name().starts_with("trace::") || (of_dictionary && ends_.contains(&node))) return;
+  // A host step gets addresses.
+  if (isHostStep(node) || node.op.op().name().starts_with("trace::") || (of_dictionary && ends_.contains(&node)))
+    return;
   const auto& wanted = node.op.schema().arguments();
   for (size_t i = 0; i < wanted.size(); ++i)
     for (const Graph::Value* v : node.arguments[i].values)

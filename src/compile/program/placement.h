@@ -22,6 +22,7 @@ struct ProgramOptions {
   bool inner_only_record = false;  // Autograd's kernels of all operators that the nodes' operators call
   bool guarded = false;            // as PlanOptions'
   bool buffers = false;            // Note [Buffers]
+  std::vector<int> into = {};      // as PlanOptions'
 };
 
 /// Note [Buffers] (program/buffers.h).
@@ -75,6 +76,8 @@ class Placement {
   bool isRarelyMade(const Graph::Node& node) const {
     return buffers_.views.contains(&node) || buffers_.grads.contains(&node);
   }
+  /// The given tensor that the value's tensor is to be, where whoever makes it can; -1: a new one.
+  int intoOf(const Graph::Value* v) const;
   bool isLateGrad(const Graph::Node& node) const { return buffers_.grads.contains(&node); }
   /// Whether readers that need its elements alone may do without the view that the node makes.
   bool mayPassBy(const Graph::Node& view) const;
@@ -91,6 +94,7 @@ class Placement {
  private:
   void placeTensors();
   void findLastReaders();
+  void findTargets();
   void findProducts();
   bool mayBeLate(const Graph::Node& node) const;
   bool readsAsMatrix(const Graph::Node& product, const Graph::Value* v) const;
@@ -112,6 +116,7 @@ class Placement {
   std::unordered_set<const Graph::Node*> late_;  // views that their readers do without
   std::unordered_map<const Graph::Value*, Source> sources_;
   std::unordered_map<const Graph::Value*, size_t> last_;  // by tensor
+  std::unordered_map<const Graph::Value*, int> into_;     // by tensor
   size_t slots_ = 0, kept_slots_ = 0;
 };
 

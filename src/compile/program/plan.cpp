@@ -5,6 +5,7 @@
 #include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/aliases.h"
 #include "src/compile/passes/casts.h"
+#include "src/compile/passes/host_node.h"
 #include "src/compile/passes/same_views.h"
 #include "src/compile/program/recorder.h"
 #include "src/compile/steps/grad_step.h"
@@ -101,7 +102,7 @@ Plan::Plan(const Graph& graph, const PlanOptions& options)
       aliases_(graph_),
       history_(findHistory(graph_, {options.history_of_outputs, options.views_of_outputs})),
       program_options_{options.native_after, onlyRecord(options.seen.empty() ? operatorsOf(graph_) : options.seen),
-                       options.guarded},
+                       options.guarded, false, options.into},
       single_(makeProgram(graph_, aliases_, history_, singlesOf(graph_), program_options_)) {
   for (const Graph::Value* v : graph_.constants()) constants_.push_back(v->constant);
   for (const Step& step : single_.steps) {
@@ -257,7 +258,8 @@ std::vector<Tensor> Plan::run(std::span<const Tensor> inputs) const {
   return {outputs.begin(), outputs.end()};
 }
 
-detail::CompileOutputs Plan::runGraph(Inputs inputs, Constants constants) const {
+detail::CompileOutputs Plan::runGraph(Inputs all, Constants constants) const {
+  const Inputs inputs = all.first(graph_.inputs().size());  // without what outputs may be written into
   std::vector<Tensor> checked;
   std::unordered_map<const Graph::Value*, const Tensor*> given;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -303,8 +305,15 @@ std::string Plan::describe() const { return program().describe(); }
 
 Plan::Counts Plan::counts() const {
   const Program& p = program();
-  Counts out{p.steps.size(), p.regions.size(), 0};
+  Counts out{.steps = p.steps.size(), .regions = p.regions.size()};
   for (const Region& r : p.regions) out.nodes_in_regions += r.steps;
+  for (size_t i = 0; i < p.steps.size(); ++i) {
+    if (p.in_region[i]) continue;
+    out.prepared += p.steps[i].prepared != nullptr ? 1 : 0;
+    out.host_steps += isHostStep(*p.steps[i].node) ? 1 : 0;
+  }
+  out.buffers = p.buffers.size();
+  out.buffer_bytes = p.buffer_bytes;
   return out;
 }
 

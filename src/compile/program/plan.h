@@ -33,6 +33,10 @@ struct PlanOptions {
   bool guarded = false;
   /// Operators that recording the graph has called, and that these have called. Empty: those of the nodes.
   std::vector<const Operator*> seen = {};
+  /// By output: the index of a tensor behind the graph's inputs, which runs are given as well and whose memory nothing
+  /// else has. The output is that tensor where a loop or prepared step makes it, else the caller copies it. It lies as
+  /// the output does: row-major, unless a host step makes it. -1: a new tensor. Empty: all are new.
+  std::vector<int> into = {};
 };
 
 class SHUNT_API Plan : public Executor {
@@ -50,6 +54,9 @@ class SHUNT_API Plan : public Executor {
 
   struct Counts {
     size_t steps = 0, regions = 0, nodes_in_regions = 0;
+    size_t prepared = 0;                   // steps outside of regions, host steps too
+    size_t host_steps = 0;                 // that are prepared or not
+    size_t buffers = 0, buffer_bytes = 0;  // Note [Buffers]
   };
   /// Of the program in force; no regions before the first run.
   Counts counts() const;

@@ -1,5 +1,6 @@
 #include "src/compile/program/program.h"
 
+#include "src/compile/passes/host_node.h"
 #include "src/compile/program/buffers.h"
 #include "src/compile/program/costs.h"
 #include "src/compile/program/region_builder.h"
@@ -32,7 +33,12 @@ std::vector<Program::Output> outputsOf(const Graph& graph, const Placement& plac
   return out;
 }
 
+std::string nameOf(const Graph::Node& node) {
+  return isHostStep(node) ? "host step '" + hostFunctionOf(node).value + "'" : node.name();
+}
+
 const char* howCalled(const Step& step) {
+  if (isHostStep(*step.node)) return step.in_buffers ? ", without tensors" : "";
   if (step.buffers[0] >= 0) return ", prepared, without a tensor";
   if (step.quick != nullptr && step.copies_dead) return ", without dispatch or copy";
   if (step.view >= 0) return ", prepared, with its view";
@@ -155,7 +161,7 @@ std::string Program::describe() const {
     if (region_at[i] < 0) {
       const Costs costs = costsOf(*steps[i].node);
       const std::string text = costs.text();
-      out << "call " << steps[i].node->name() << howCalled(steps[i]) << (text.empty() ? "" : ": ") << text << "\n";
+      out << "call " << nameOf(*steps[i].node) << howCalled(steps[i]) << (text.empty() ? "" : ": ") << text << "\n";
       all += costs;
       ++calls;
       continue;

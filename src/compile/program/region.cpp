@@ -74,6 +74,11 @@ bool Region::run(Frame& frame) const {
       continue;
     }
     Tensor& t = frame.slot(out.slot);
+    if (out.into >= 0) {
+      t = frame.given(out.into);
+      operands[n++] = t.unsafeGetTensorImpl()->data();
+      continue;
+    }
     Tensor* const dead = out.takes >= 0 ? &frame.slot(inputs[static_cast<size_t>(out.takes)].source.index) : nullptr;
     t = dead != nullptr && mayTake(*dead, out) ? std::move(*dead) : newOutput(shape_of, out.dtype);
     operands[n++] = t.unsafeGetTensorImpl()->data();
@@ -99,8 +104,10 @@ detail::CompileOutputs Region::runAlone(std::span<const Tensor* const> given, st
   }
   detail::CompileOutputs out;
   out.reserve(outputs.size());
-  for (const Output& o : outputs)
-    operands[n++] = out.emplace_back(newOutput(*shape_of, o.dtype)).unsafeGetTensorImpl()->data();
+  for (const Output& o : outputs) {
+    Tensor t = o.into >= 0 ? *given[static_cast<size_t>(o.into)] : newOutput(*shape_of, o.dtype);
+    operands[n++] = out.emplace_back(std::move(t)).unsafeGetTensorImpl()->data();
+  }
   runLoop(operands);
   return out;
 }

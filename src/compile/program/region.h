@@ -38,6 +38,7 @@ struct Region {
     int64_t times_written;  // after it was made
     int takes = -1;         // the input that nobody reads afterwards and whose tensor may become this one
     int64_t buffer = -1;    // where it lies instead of in a tensor (Note [Buffers], buffers.h)
+    int into = -1;          // the given tensor that it is (ProgramOptions::into)
   };
   std::vector<Input> inputs;
   std::vector<uint16_t> compared;  // inputs that aren't guarded

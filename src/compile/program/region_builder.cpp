@@ -68,7 +68,11 @@ Region RegionBuilder::pointwiseRegion(const std::vector<const PointwiseNode*>& n
     if (at_.isBuffer(v))
       region.outputs.push_back(outputInBuffer(v, p->dtype));
     else
-      region.outputs.push_back({at_.sourceOf(v).index, p->dtype, writes, takenBy(nodes, i, region)});
+      region.outputs.push_back({.slot = at_.sourceOf(v).index,
+                                .dtype = p->dtype,
+                                .times_written = writes,
+                                .takes = takenBy(nodes, i, region),
+                                .into = at_.intoOf(v)});
     region.bytes += elementSize(p->dtype) * numel;
   }
   loop.finish();
@@ -104,7 +108,8 @@ Region RegionBuilder::rowRegion(const Group& group, size_t position) const {
     if (at_.isBuffer(v))
       region.outputs.push_back(outputInBuffer(v, dtype));
     else
-      region.outputs.push_back({.slot = at_.sourceOf(v).index, .dtype = dtype, .times_written = 0});
+      region.outputs.push_back(
+          {.slot = at_.sourceOf(v).index, .dtype = dtype, .times_written = 0, .into = at_.intoOf(v)});
     region.bytes += elementSize(dtype) * numel;
   }
   region.rows = stages.finish();

@@ -1,13 +1,16 @@
 #include "src/compile/program/step_builder.h"
 
+#include "src/compile/passes/host_node.h"
 #include "src/compile/passes/same_views.h"
 #include "src/compile/steps/fill_step.h"
 #include "src/compile/steps/grad_step.h"
+#include "src/compile/steps/host_step.h"
 #include "src/compile/steps/loss_step.h"
 #include "src/compile/steps/norm_step.h"
 #include "src/compile/steps/reduction_step.h"
 #include "src/compile/steps/row_step.h"
 #include "src/compile/steps/view_step.h"
+#include "src/trace/values_of.h"
 
 #include <algorithm>
 
@@ -56,12 +59,14 @@ Step StepBuilder::stepOf(const Graph::Node& node, size_t position) {
     makeViewLate(step, at_.placeOf(from).spec == nullptr || (from->node != nullptr && at_.isLate(*from->node)));
   }
   if (at_.isLateGrad(node)) readGradLate(step);
-  for (const Graph::Argument& a : node.arguments)
-    if (a.value() != nullptr && a.value()->node != nullptr &&
-        (at_.isLate(*a.value()->node) || at_.isLateGrad(*a.value()->node)))
-      step.late.push_back(static_cast<uint32_t>(at_.position(*a.value()->node)));
+  trace_detail::forArguments(node, [&](const Graph::Value* v) {
+    if (v->node != nullptr && (at_.isLate(*v->node) || at_.isLateGrad(*v->node)))
+      step.late.push_back(static_cast<uint32_t>(at_.position(*v->node)));
+  });
   if (const ProductNode* product = at_.productOf(node); product != nullptr && step.result >= 0)
     addProduct(node, *product, position, step);
+  else if (isHostStep(node))
+    addHostStep(node, step);
   else
     addPrepared(node, step);
   joinWithMaker(node, step);
@@ -75,11 +80,14 @@ void StepBuilder::findBuffers(const Graph::Node& node, Step& step) const {
     const Graph::Value* v = node.outputs.size() > output ? node.outputs[output].values[0] : nullptr;
     return isBuffer(v) ? static_cast<int64_t>(at_.placeOf(v).source.index) : -1;
   };
-  if (step.prepared != nullptr) {
-    for (size_t i = 0; i < node.outputs.size(); ++i) step.buffers[i] = bufferOf(i);
-  }
+  if (step.prepared != nullptr && !isHostStep(node))
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      step.buffers[i] = bufferOf(i);
+      step.into[i] = at_.intoOf(node.outputs[i].values[0]);
+    }
   step.in_buffers =
       at_.isRarelyMade(node) || std::ranges::any_of(step.buffers, [](int64_t b) { return b >= 0; }) ||
+      (isHostStep(node) && std::ranges::any_of(node.outputs[0].values, isBuffer)) ||
       std::ranges::any_of(node.arguments, [&](auto& a) { return std::ranges::any_of(a.values, isBuffer); });
   // Where the run has left the buffers, these tensors live until its end.
   if (!at_.isInRegion(node)) std::erase_if(step.dead, [&](uint32_t slot) { return slot >= at_.keptSlots(); });
@@ -142,6 +150,23 @@ void StepBuilder::addProduct(const Graph::Node& node, const ProductNode& product
         step.operands, [&](const Operand& o) { return o.kind == Operand::Kind::kTensor && o.source == source; });
     if (source.kind == Source::Kind::kSlot && at_.last(v) == position && !is_operand) step.dead.push_back(source.index);
   }
+}
+
+void StepBuilder::addHostStep(const Graph::Node& node, Step& step) const {
+  std::vector<PreparedStep::Place> inputs;
+  const HostFunction& function = hostFunctionOf(node);
+  const std::vector<Graph::Value*>&read = node.arguments[1].values, &written = node.arguments[2].values;
+  for (size_t i = 0; i < function.inputSpecs().size(); ++i) {
+    const size_t place = function.placeOf(i);
+    inputs.push_back(at_.placeOf(place < read.size() ? read[place] : written[place - read.size()]));
+  }
+  std::vector<PreparedHostStep::Result> results;
+  for (const Graph::Value* v : node.outputs[0].values) {
+    PreparedHostStep::Result result{.slot = at_.slotOf(v), .into = at_.intoOf(v)};
+    if (at_.isBuffer(v)) result.buffer = at_.placeOf(v).source.index;
+    results.push_back(result);
+  }
+  prepareHostStep(step, std::move(inputs), std::move(results));
 }
 
 /// Small operators of which prepared ones are known, where the step stands for one.

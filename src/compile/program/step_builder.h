@@ -23,6 +23,7 @@ class StepBuilder {
   void markLast(const Graph::Node& node, size_t position, Step& step) const;
   void passAutogradBy(const Graph::Node& node, Step& step);
   void addProduct(const Graph::Node& node, const ProductNode& product, size_t position, Step& step) const;
+  void addHostStep(const Graph::Node& node, Step& step) const;
   void addPrepared(const Graph::Node& node, Step& step) const;
   void findBuffers(const Graph::Node& node, Step& step) const;
   void joinWithMaker(const Graph::Node& view, const Step& step);

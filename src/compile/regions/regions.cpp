@@ -2,6 +2,7 @@
 
 #include "src/compile/loops/block_loop.h"
 #include "src/compile/passes/aliases.h"
+#include "src/compile/passes/host_node.h"
 #include "src/trace/writes.h"
 
 #include <algorithm>
@@ -106,7 +107,8 @@ class Ordering {
   }
 
   void addOther(const Graph::Node& node) {
-    const bool stays = trace_detail::writesAny(node) || drawsRandomNumbers(node.op) || !isOfDictionary(node);
+    const bool stays = !isPureHostStep(node) &&
+                       (trace_detail::writesAny(node) || drawsRandomNumbers(node.op) || !isOfDictionary(node));
     closeIf([&](const Open& region) { return stays || !region.written.empty() || uses(node, region); });
     out_.push_back({.single = &node});
   }

@@ -6,7 +6,8 @@
 // Nodes of regions are functional: they read their inputs and write new memory, draw nothing and can't fail but for
 // lack of memory. So one may pass another node X if X doesn't use what it gives, which would come too late, and X
 // writes no memory, since that may be what it reads. Any other X ends the regions that it would have to be passed by:
-// all of them if it writes, draws random numbers or isn't the dictionary's, else those whose results it uses. In-place
+// all of them if it writes, draws random numbers or isn't the dictionary's, else those whose results it uses (as does a
+// host step that says that it has no effects). In-place
 // nodes may be in regions too, where nothing but the region's own nodes comes between: one that writes ends at any node
 // that isn't pointwise, which could fail or read what is written, and at a pointwise node of another region that
 // touches that memory; and a node that writes ends the other regions that touch what it writes. Within a region memory

@@ -65,6 +65,7 @@ class Frame {
   const Tensor none;  // undefined
 
   Tensor& slot(size_t i) { return slots_[i]; }
+  const Tensor& given(int i) const { return *inputs[static_cast<size_t>(i)]; }
   const Tensor& at(Source s) const {
     if (s.kind == Source::Kind::kSlot) return slots_[s.index];
     if (s.isGrad()) return gradOf(s.kind == Source::Kind::kInputGrad ? *inputs[s.index] : constants[s.index]);

@@ -25,7 +25,7 @@ bool runPrepared(const Step& step, Frame& frame) {
       to[i] = frame.buffer(static_cast<uint32_t>(step.buffers[i]));
       continue;
     }
-    made[i] = prepared.newResult(i);
+    made[i] = step.into[i] >= 0 ? frame.given(step.into[i]) : prepared.newResult(i);
     to[i] = made[i].defined() ? made[i].unsafeGetTensorImpl()->data() : nullptr;
   }
   if (!prepared.run(frame, to)) return false;

@@ -34,6 +34,8 @@ class PreparedStep {
   }
 
  protected:
+  /// One that makes its results itself.
+  PreparedStep() = default;
   /// `result`: of the only one, which lies as a new tensor.
   explicit PreparedStep(const Graph::Spec& result);
   /// All results of the node, which lie so.

@@ -17,6 +17,7 @@ struct QuickCounts {
   uint64_t views = 0;   // made by their steps, or not at all
   uint64_t grads = 0;   // read
   uint64_t sums = 0;    // backward passes that add what comes to one tensor (Note [Sums in the pass], backward/sums.h)
+  uint64_t host_steps = 0;
   uint64_t buffered = 0;  // runs with results in buffers from beginning to end (Note [Buffers], program/buffers.h)
 };
 

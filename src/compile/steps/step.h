@@ -47,7 +47,8 @@ struct Step {
   int result = -1;  // where the first one is kept, unless it is a list; -1: nowhere
   // Of a prepared step: where its results' elements lie that have no tensors (Note [Buffers]); -1: they have.
   int64_t buffers[3] = {-1, -1, -1};
-  bool in_buffers = false;  // reads or makes such a one
+  int into[3] = {-1, -1, -1};  // and the given tensors that are its results (ProgramOptions::into); -1: new ones
+  bool in_buffers = false;     // reads or makes such a one
   // Of the first operand, where that is a tensor.
   Source from;
   const Graph::Spec* from_spec = nullptr;  // of the graph's value

@@ -4,6 +4,7 @@
 #include "src/compile/guards/keys_that_matter.h"
 #include "src/compile/guards/own_calls.h"
 #include "src/compile/passes/casts.h"
+#include "src/compile/passes/host_node.h"
 #include "src/compile/steps/prepared_step.h"
 #include "src/compile/steps/quick_counts.h"
 #include "src/compile/steps/step.h"
@@ -31,7 +32,7 @@ bool reads(const Graph::Node& user, const Graph::Value* v) {
     if (trace_detail::writes(user, i) &&
         std::ranges::find(user.arguments[i].values, v) != user.arguments[i].values.end())
       return false;
-  return isOfDictionary(user) && !drawsRandomNumbers(user.op) && !asksAutograd(user.op.op());
+  return isHostStep(user) || (isOfDictionary(user) && !drawsRandomNumbers(user.op) && !asksAutograd(user.op.op()));
 }
 
 /// Whether no one writes through the tensor or keeps it, nor a tensor that shares its memory by way of it.
