@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -194,7 +195,8 @@ TEST(Unload, DrainInsideACallIsAnErrorAndChangesNothing) {
 /// A copy of a library, for as long as this lives.
 class Copy {
  public:
-  Copy(const char* of, const char* name) : path_(testing::TempDir() + name) {
+  // A name of this process's: the program is two tests, which may run at once.
+  Copy(const char* of, const char* name) : path_(testing::TempDir() + std::to_string(getpid()) + '_' + name) {
     std::filesystem::copy_file(of, path_, std::filesystem::copy_options::overwrite_existing);
   }
   ~Copy() { std::filesystem::remove(path_); }
