@@ -19,10 +19,10 @@ Interpreter::Interpreter(const Graph& graph, FunctionRef<Tensor(const Graph::Val
     if (v != nullptr) last_users_[static_cast<size_t>(v->id)] = std::numeric_limits<size_t>::max();
 }
 
-Stack Interpreter::argumentsOf(const Graph::Node& node) const {
+Stack stackOf(const Graph::Node& node, const std::vector<Tensor>& tensors) {
   Stack stack;
   const auto tensorOf = [&](const Graph::Value* v) {
-    return v != nullptr ? tensors_[static_cast<size_t>(v->id)] : Tensor();
+    return v != nullptr ? tensors[static_cast<size_t>(v->id)] : Tensor();
   };
   for (size_t i = 0; i < node.arguments.size(); ++i) {
     const Graph::Argument& a = node.arguments[i];
@@ -78,7 +78,7 @@ void Interpreter::run(FunctionRef<void(const Graph::Node&, Stack&)> after) {
     const Graph::Node& node = *nodes_[i];
     if (on == nullptr || !(*on == node.modes)) modes.set(node.modes);
     on = &node.modes;
-    Stack stack = argumentsOf(node);
+    Stack stack = stackOf(node, tensors_);
     release(node, i);
     node.op.callBoxed(stack);
     after(node, stack);

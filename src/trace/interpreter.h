@@ -17,7 +17,6 @@ class Interpreter {
   Tensor output(const Graph::Value* value) const;
 
  private:
-  Stack argumentsOf(const Graph::Node& node) const;
   void release(const Graph::Node& node, size_t position);
   void keep(const Graph::Node& node, const Stack& returns);
   Tensor& at(const Graph::Value* value) { return tensors_[static_cast<size_t>(value->id)]; }
@@ -30,5 +29,8 @@ class Interpreter {
 /// Graph::run. `after`: what is done with a node's returns, the stack's values.
 std::vector<Tensor> runGraph(const Graph& graph, const std::vector<Tensor>& inputs,
                              FunctionRef<void(const Graph::Node&, Stack&)> after);
+
+/// A node's arguments for its operator; `tensors` by the ids of values.
+Stack stackOf(const Graph::Node& node, const std::vector<Tensor>& tensors);
 
 }  // namespace shunt::trace_detail

@@ -1,6 +1,7 @@
 #include "src/compile/host/operator_call.h"
 
 #include "src/dispatch/default_value.h"
+#include "src/trace/interpreter.h"
 #include "src/trace/modes.h"
 #include "src/trace/values_of.h"
 #include "src/transforms/fake/fake_impl.h"
@@ -69,28 +70,6 @@ void addDefaults(Graph::Node& node, std::vector<bool>& is_given) {
     node.arguments[i] =
         wanted[i].default_value ? Graph::Argument(defaultValueOf(wanted[i])) : Graph::Argument(IValue());
   }
-}
-
-Stack stackOf(const Graph::Node& node, const std::vector<Tensor>& fakes) {
-  Stack stack;
-  const auto at = [&](const Graph::Value* v) { return v != nullptr ? fakes[static_cast<size_t>(v->id)] : Tensor(); };
-  for (size_t i = 0; i < node.arguments.size(); ++i) {
-    const Graph::Argument& a = node.arguments[i];
-    if (a.kind == Kind::kLiteral) {
-      stack.push_back(a.literal);
-    } else if (a.kind == Kind::kValue) {
-      stack.push_back(IValue(at(a.values[0])));
-    } else if (node.op.schema().arguments()[i].type.element_optional) {
-      std::vector<std::optional<Tensor>> list;
-      for (const Graph::Value* v : a.values) list.push_back(v != nullptr ? std::optional(at(v)) : std::nullopt);
-      stack.push_back(IValue(std::move(list)));
-    } else {
-      std::vector<Tensor> list;
-      for (const Graph::Value* v : a.values) list.push_back(at(v));
-      stack.push_back(IValue(std::move(list)));
-    }
-  }
-  return stack;
 }
 
 /// The arguments' sizes and strides, which a plan relies on.
@@ -176,7 +155,7 @@ Graph::Node nodeOf(std::string_view name, std::vector<Graph::Argument> arguments
 }
 
 FakeResults callOnFakes(const Graph::Node& node, const std::vector<Tensor>& fakes) {
-  Stack stack = stackOf(node, fakes);
+  Stack stack = trace_detail::stackOf(node, fakes);
   const Shapes shapes(node, fakes);
   {
     trace_detail::ModesScope modes;
